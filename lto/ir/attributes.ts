@@ -1,0 +1,52 @@
+/**
+ * Attributes of functions, results and parameters, by LLVM's names.
+ *
+ * Enum attributes map to `true`, integer attributes to their value (a bigint only past 2^53), type
+ * attributes (`byval`, `sret`, `elementtype`, …) to the type; string attributes keep their text. Kinds the
+ * reader does not know never get here.
+ */
+import type { Type } from "./types.js";
+
+export type AttributeValue = true | number | bigint | Type;
+
+export class AttributeSet {
+  constructor(
+    readonly kinds: ReadonlyMap<string, AttributeValue>,
+    readonly strings: ReadonlyMap<string, string>,
+  ) {}
+  has(name: string): boolean {
+    return this.kinds.has(name);
+  }
+  /** Value of an integer attribute, or undefined. */
+  int(name: string): number | undefined {
+    const value = this.kinds.get(name);
+    return typeof value === "number" ? value : typeof value === "bigint" ? Number(value) : undefined;
+  }
+  /** Type of a type attribute (`byval(T)`), or undefined. */
+  type(name: string): Type | undefined {
+    const value = this.kinds.get(name);
+    return typeof value === "object" ? value : undefined;
+  }
+  string(name: string): string | undefined {
+    return this.strings.get(name);
+  }
+  get isEmpty(): boolean {
+    return this.kinds.size === 0 && this.strings.size === 0;
+  }
+}
+
+export const noAttributes = new AttributeSet(new Map(), new Map());
+
+/** The attributes of a function or of a call site; `parameters` may be shorter than the parameter list. */
+export class AttributeList {
+  constructor(
+    readonly fn: AttributeSet,
+    readonly result: AttributeSet,
+    readonly parameters: readonly AttributeSet[],
+  ) {}
+  parameter(index: number): AttributeSet {
+    return this.parameters[index] ?? noAttributes;
+  }
+}
+
+export const noAttributeList = new AttributeList(noAttributes, noAttributes, []);
