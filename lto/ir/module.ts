@@ -2,7 +2,7 @@
 import { type AttributeList, noAttributeList } from "./attributes.js";
 import type { DataLayout } from "./data-layout.js";
 import type { Body } from "./instructions.js";
-import { type Type, ptr } from "./types.js";
+import { ptr, type Type } from "./types.js";
 import { Argument, type Constant } from "./values.js";
 
 export type Linkage =

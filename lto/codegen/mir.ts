@@ -1,0 +1,279 @@
+/**
+ * Machine IR: what selection produces, register allocation rewrites, and emission prints.
+ *
+ * Before allocation it is SSA over virtual registers with block parameters. Everything irregular about a
+ * machine instruction is an operand constraint: a set of allowed registers (one register = fixed), "may be a
+ * stack slot", tied definitions, early clobbers, and a clobber mask. Allocation writes a location into every
+ * register operand and inserts moves; the virtual register numbers stay, so a checker can compare both.
+ *
+ * Roles instead of positions: an instruction has definitions, register uses, at most one memory operand, and
+ * an immediate. Which of them plays which part of the assembly instruction is the target's business
+ * (`lto/x64/ops.ts`).
+ */
+import type { GlobalValue } from "../ir/module.js";
+
+/** Index into `MFunction.vregs`; -1 for an operand that names a physical register from the start. */
+export type VReg = number;
+/** A set of physical registers: bit r stands for register r. All 32 allocatable registers fit. */
+export type RegMask = number;
+
+/** Where an operand lives after allocation: a register number ≥ 0, or a stack slot as `~slot` (< 0). */
+export type Location = number;
+export const noLocation: Location = -(2 ** 31);
+export const slotLocation = (slot: number): Location => ~slot;
+export const slotOf = (location: Location): number => ~location;
+export const isSlot = (location: Location): boolean => location < 0 && location !== noLocation;
+
+/** Register classes are small numbers that the target defines (x64: 0 general purpose, 1 vector). */
+export type RegClass = number;
+
+export interface VRegInfo {
+  readonly cls: RegClass;
+  /** Bytes a spill must keep: 4 or 8 (general), 4, 8 or 16 (vector). */
+  readonly size: number;
+  /**
+   * An instruction without register uses that recomputes the value anywhere in the function at no more cost
+   * than a reload (constant, address of a global or a slot); null if there is none. Its single definition
+   * is this register.
+   */
+  remat: MInst | null;
+}
+
+/** A use or definition of a register. */
+export class RegOperand {
+  /** Filled by allocation (from the start for physical operands). */
+  loc: Location = noLocation;
+  constructor(
+    public vreg: VReg,
+    /** Registers it may be in; 0 means any allocatable register of its class. */
+    public allowed: RegMask = 0,
+    /** Uses and definitions: the instruction can also take it from (or leave it in) a stack slot. */
+    public mayBeSlot = false,
+    /**
+     * Definitions: index in `uses` of the operand that must be in the same place; -1 if none. The used
+     * value may be needed afterwards: then the allocator copies it first.
+     */
+    public tiedTo = -1,
+    /** Definitions: written before all uses are read, so it must not share a register with any use. */
+    public early = false,
+  ) {}
+  static physical(register: number): RegOperand {
+    const operand = new RegOperand(-1);
+    operand.loc = register;
+    return operand;
+  }
+}
+
+/** How a symbol is referred to. Which relocation that becomes is the printer's business. */
+export type SymbolKind =
+  /** The symbol's address: absolute in an immediate, rip-relative or absolute in a memory operand. */
+  | "direct"
+  /** `sym@GOTPCREL(%rip)`: the address of the GOT entry that holds the symbol's address. */
+  | "got"
+  /** `sym@PLT`, for calls. */
+  | "plt"
+  /** `sym@TPOFF`: offset from the thread pointer, local-exec. */
+  | "tpoff"
+  /** `sym@GOTTPOFF(%rip)`: GOT entry that holds that offset, initial-exec. */
+  | "gottpoff"
+  /** `sym@TLSGD(%rip)`, `sym@TLSLD(%rip)`, `sym@DTPOFF`: the dynamic models. */
+  | "tlsgd"
+  | "tlsld"
+  | "dtpoff";
+
+export interface SymbolRef {
+  readonly kind: SymbolKind;
+  /** A global, a block of this function (its address), or an entry of the function's tables. */
+  readonly target:
+    | { readonly kind: "global"; readonly global: GlobalValue }
+    | { readonly kind: "block"; readonly block: MBlock }
+    /** A block of another function: the body's block index. */
+    | { readonly kind: "foreign-block"; readonly global: GlobalValue; readonly block: number }
+    | { readonly kind: "constant"; readonly index: number }
+    | { readonly kind: "jump-table"; readonly index: number }
+    /** A runtime routine that no IR names, e.g. `__tls_get_addr`. */
+    | { readonly kind: "external"; readonly name: string };
+}
+
+/**
+ * base + index·scale + displacement, or slot + index·scale + displacement, or symbol + …
+ * A rip-relative reference is a symbol without base and index with `ripRelative` set.
+ */
+export class MemOperand {
+  constructor(
+    public base: RegOperand | null,
+    public index: RegOperand | null = null,
+    public scale: 1 | 2 | 4 | 8 = 1,
+    /** A signed 32-bit number. */
+    public disp = 0,
+    public symbol: SymbolRef | null = null,
+    public ripRelative = false,
+    /** Index into `MFunction.slots`, or -1. The frame pass turns it into base and displacement. */
+    public slot = -1,
+    public segment: "" | "fs" | "gs" = "",
+  ) {}
+}
+
+/** Assembly text with operands, for inline assembly. See `lto/x64/select/inline-asm.ts`. */
+export interface AsmData {
+  readonly kind: "asm";
+  /** LLVM's template: `$0`, `${0:w}`, `$$`, `$(…$|…$)` already resolved to the AT&T alternative. */
+  readonly template: string;
+  /** What `$n` stands for, in order. */
+  readonly operands: readonly AsmOperand[];
+}
+export type AsmOperand =
+  | { readonly kind: "def"; readonly index: number; readonly size: number }
+  | { readonly kind: "use"; readonly index: number; readonly size: number }
+  | { readonly kind: "mem"; readonly mem: MemOperand }
+  /** An immediate or symbolic constant. */
+  | { readonly kind: "imm"; readonly value: bigint }
+  | { readonly kind: "symbol"; readonly symbol: SymbolRef; readonly offset: number }
+  | { readonly kind: "block"; readonly block: MBlock };
+
+/** What a call instruction promises; the IPRA propagation replaces `clobbers` of the instruction. */
+export interface CallInfo {
+  readonly kind: "call";
+  /** The callee when it is known. */
+  readonly callee: GlobalValue | null;
+  /** Control leaves for good: nothing is needed after it. */
+  readonly noReturn: boolean;
+  /** May return twice (setjmp). */
+  readonly returnsTwice: boolean;
+  /** The block that an exception thrown by the call continues in, for the call-site table. */
+  readonly unwind: MBlock | null;
+}
+
+export type MExtra = AsmData | CallInfo | { readonly kind: "jump-table"; readonly index: number };
+
+/** One machine instruction. All instances share one shape. */
+export class MInst {
+  defs: RegOperand[] = [];
+  uses: RegOperand[] = [];
+  mem: MemOperand | null = null;
+  /** An immediate: a number when it fits 32 bits signed, else a bigint (64-bit moves only). */
+  imm: number | bigint | null = null;
+  /** A symbol as immediate or call target; `imm` is then its addend. */
+  symbol: SymbolRef | null = null;
+  /** Condition code of jcc, setcc, cmovcc; -1 if none. */
+  cc = -1;
+  /** Registers written besides `defs`: calls, inline assembly, string instructions. */
+  clobbers: RegMask = 0;
+  /** Targets of a branch, in the order of `MBlock.succs`. */
+  targets: MBlock[] = [];
+  extra: MExtra | null = null;
+  constructor(
+    /** Target opcode. 0 is always the register copy: one definition, one use. */
+    public op: number,
+    /** Operation width in bytes: 1, 2, 4, 8, 16 (10 for x87 extended). */
+    public size: number,
+  ) {}
+}
+
+/** Opcode 0 of every target: `defs[0] = uses[0]`. */
+export const CopyOp = 0;
+
+export class MBlock {
+  insts: MInst[] = [];
+  preds: MBlock[] = [];
+  succs: MBlock[] = [];
+  /**
+   * Block parameters (SSA phis), in registers or slots as the allocator likes. `succArgs[s][p]` is what this
+   * block passes for parameter p of successor s. Selection guarantees that an edge with arguments is not
+   * critical: either this block has one successor, or the successor has one predecessor.
+   */
+  params: RegOperand[] = [];
+  succArgs: RegOperand[][] = [];
+  /** Estimated executions relative to one entry of the function. */
+  frequency = 1;
+  /** A label that something other than a branch refers to: landing pad, block address, jump table. */
+  addressTaken = false;
+  /** Entered by the unwinder. */
+  landingPad = false;
+  constructor(
+    /** Index in `MFunction.blocks` when selection made it; unique, kept through layout. */
+    readonly id: number,
+  ) {}
+}
+
+export interface FrameSlot {
+  /** Bytes. */
+  size: number;
+  align: number;
+  /**
+   * `local`: an alloca; `spill`: the allocator's; `incoming`: a stack argument, `offset` bytes above the
+   * return address.
+   */
+  readonly kind: "local" | "spill" | "incoming";
+  /** `incoming`: bytes above the return address' end. Otherwise assigned by the frame pass. */
+  offset: number;
+}
+
+/** An entry of the function's literal pool. */
+export interface PoolConstant {
+  readonly bytes: Uint8Array;
+  readonly align: number;
+}
+
+/** A machine function: one IR function between selection and emission. */
+export class MFunction {
+  /** In layout order; the first is the entry. */
+  blocks: MBlock[] = [];
+  readonly vregs: VRegInfo[] = [];
+  readonly slots: FrameSlot[] = [];
+  readonly constants: PoolConstant[] = [];
+  /** Targets of each jump table, by value. */
+  readonly jumpTables: MBlock[][] = [];
+  /** The stack pointer moves by amounts unknown before run time: the frame needs a frame pointer. */
+  hasDynamicAlloca = false;
+  /** Calls anything at all (else it may be a leaf with a red zone). */
+  hasCalls = false;
+  /** Inline assembly or intrinsics that may use the stack below the stack pointer. */
+  noRedZone = false;
+  /** The address of the frame is asked for, or a frame pointer is demanded by attribute. */
+  needsFramePointer = false;
+  /** Contains a call that returns twice: nothing may live in a callee-saved register across it. */
+  returnsTwice = false;
+  /** Bytes of named arguments on the stack, for va_start. */
+  incomingBytes = 0;
+  /** No unwinding tables are wanted. */
+  omitCfi = false;
+  constructor(
+    readonly fn: GlobalValue,
+    readonly name: string,
+    /** Optimisation goal: "none" (-O0), "speed", "size" (-Os), "minsize" (-Oz). */
+    readonly goal: "none" | "speed" | "size" | "minsize",
+  ) {}
+
+  newVReg(cls: RegClass, size: number): VReg {
+    this.vregs.push({ cls, size, remat: null });
+    return this.vregs.length - 1;
+  }
+  newSlot(size: number, align: number, kind: FrameSlot["kind"] = "local", offset = 0): number {
+    this.slots.push({ size, align, kind, offset });
+    return this.slots.length - 1;
+  }
+  newBlock(): MBlock {
+    const block = new MBlock(this.nextBlockId++);
+    this.blocks.push(block);
+    return block;
+  }
+  private nextBlockId = 0;
+}
+
+/** Calls `visit` on every register operand the instruction reads, address registers included. */
+export function forEachUse(inst: MInst, visit: (operand: RegOperand) => void): void {
+  for (const use of inst.uses) visit(use);
+  const mem = inst.mem;
+  if (mem !== null) {
+    if (mem.base !== null) visit(mem.base);
+    if (mem.index !== null) visit(mem.index);
+  }
+  if (inst.extra !== null && inst.extra.kind === "asm") {
+    for (const operand of inst.extra.operands) {
+      if (operand.kind !== "mem" || operand.mem === inst.mem) continue;
+      if (operand.mem.base !== null) visit(operand.mem.base);
+      if (operand.mem.index !== null) visit(operand.mem.index);
+    }
+  }
+}

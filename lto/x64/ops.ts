@@ -1,0 +1,467 @@
+/**
+ * x86-64 machine opcodes and the roles of their operands.
+ *
+ * An opcode is an operation; which encoding it takes follows from its operands (register, memory, immediate)
+ * and `MInst.size`. Opcodes ending in M write memory. A source written `src` below is `uses[…]`, or `mem`,
+ * or `imm`/`symbol`: exactly one of them is there. A register source with `mayBeSlot` may turn out to be a
+ * stack slot after allocation; it then takes the place of the memory operand.
+ * Source: Intel SDM volume 2 for the instructions.
+ */
+
+/** How operands play their parts; each opcode has one format. */
+export enum Format {
+  /** defs[0] ← src; no flags. Copy, loads, moves of constants and addresses. */
+  Mov,
+  /** mem ← uses[0] | imm | symbol. */
+  MovM,
+  /** defs[0] = tied uses[0]; then op with src = uses[1] | mem | imm | symbol. */
+  Alu,
+  /** mem op= uses[0] | imm | symbol. */
+  AluM,
+  /** Flags of uses[0] against src = uses[1] | mem | imm | symbol. */
+  Compare,
+  /** Flags of mem against uses[0] | imm | symbol. */
+  CompareM,
+  /** defs[0] = tied uses[0]. */
+  Unary,
+  /** mem. */
+  UnaryM,
+  /** defs[0] = tied uses[0], by imm or by cl = uses[1] (fixed rcx). */
+  Shift,
+  /** mem, by imm or by cl = uses[0] (fixed rcx). */
+  ShiftM,
+  /** defs[0] = tied uses[0]; bits from uses[1]; by imm or by cl = uses[2] (fixed rcx). */
+  DoubleShift,
+  /** defs[0] ← src widened; the op names the source width. */
+  Extend,
+  /** defs[0] ← address of mem. */
+  Lea,
+  /** defs[0] ← src · imm. */
+  MulImm,
+  /** defs [rax, rdx] (both fixed) from uses [rax, …]: see each op. */
+  Wide,
+  /** defs[0] (1 byte) ← cc. */
+  SetCc,
+  SetCcM,
+  /** Alu format plus an immediate that is no source: src = uses[1] | mem, and imm. */
+  AluImm,
+  /** defs[0] ← src = uses[0] | mem, with imm. */
+  MovImm,
+  /** uses[0] only, or mem, or imm. */
+  Push,
+  Pop,
+  /** Operands in fixed registers only: nothing to print but the mnemonic. */
+  Implicit,
+  /** Control transfer. */
+  Jump,
+  Call,
+  /** x87 instruction with memory operand; the register stack is implicit. */
+  X87M,
+  /** x87 instruction without explicit operands. */
+  X87,
+  /** mem only (prefetch, fldcw, ldmxcsr). */
+  Mem,
+  /** Atomic read-modify-write of mem; printed with a lock prefix where the op needs one. */
+  Atomic,
+  /** Expanded by the frame or emission passes; see each op. */
+  Pseudo,
+}
+
+/** Machine opcodes. Order is free (never stored), but Copy must be 0. */
+export enum X {
+  /** Register copy of `size` (4 or 8 general; 4, 8, 16 vector). Format Mov. */
+  Copy = 0,
+
+  // ── Moves ──
+  /** General-purpose load, constant, address of a symbol (`symbol` + imm): size 1, 2 (register part only), 4, 8. */
+  Mov,
+  MovM,
+  Movzx8,
+  Movzx16,
+  Movsx8,
+  Movsx16,
+  /** 32 → 64. */
+  Movsxd,
+  Lea,
+
+  // ── Integer arithmetic: Alu / AluM ──
+  Add,
+  Or,
+  Adc,
+  Sbb,
+  And,
+  Sub,
+  Xor,
+  AddM,
+  OrM,
+  AdcM,
+  SbbM,
+  AndM,
+  SubM,
+  XorM,
+  Cmp,
+  Test,
+  CmpM,
+  TestM,
+  Imul,
+  /** Three-operand form, Format MulImm. */
+  ImulImm,
+  Neg,
+  Not,
+  Inc,
+  Dec,
+  Bswap,
+  NegM,
+  NotM,
+  IncM,
+  DecM,
+  Shl,
+  Shr,
+  Sar,
+  Rol,
+  Ror,
+  ShlM,
+  ShrM,
+  SarM,
+  RolM,
+  RorM,
+  Shld,
+  Shrd,
+  /** Wide: defs [rax, rdx] = rax (uses[0]) · src (uses[1] | mem). Size 1 writes ax only. */
+  Mul,
+  IMulWide,
+  /** Wide: defs [rax quotient, rdx remainder]; uses [rax, rdx, divisor] or [rax, rdx] and mem. Size 1: defs [rax], uses [rax, divisor], quotient in al, remainder in ah. */
+  Div,
+  IDiv,
+  /** Sign of rax (uses[0]) into rdx (defs[0]): cwd, cltd, cqto by size. */
+  SignRax,
+  /** defs[0] = rax sign-extended from the lower half, tied: cbtw, cwtl, cltq by size. */
+  ExtendRax,
+  /** Compare format: bit test of uses[0] by uses[1] | imm. */
+  Bt,
+  /** Alu format, source may not be memory. */
+  Bts,
+  Btr,
+  Btc,
+  /** Mov format; undefined for zero. */
+  Bsf,
+  Bsr,
+  /** Mov format (only with the target features). */
+  Tzcnt,
+  Lzcnt,
+  Popcnt,
+  /** Format SetCc(M), cc. */
+  Setcc,
+  SetccM,
+  /** Alu format with cc: defs[0] = tied uses[0] unless cc, then src. Sizes 2, 4, 8. */
+  Cmov,
+  /** defs [a, b] tied to uses [a, b] swapped. Pseudo: prints xchg. */
+  Xchg,
+
+  // ── Control ──
+  Jmp,
+  /** cc, targets [taken]; falls through or is followed by Jmp. */
+  Jcc,
+  /** Through uses[0] or mem; targets are the possible ones. */
+  JmpIndirect,
+  /** Direct call of `symbol` (Format Call); defs are results, uses arguments, clobbers the mask. */
+  Call,
+  /** Through uses[0] or mem; further uses are arguments in fixed registers. */
+  CallIndirect,
+  /** Tail call: frame is torn down before it. symbol, or uses[0]. Ends the block. */
+  TailCall,
+  TailCallIndirect,
+  /** uses: results in fixed registers. */
+  Ret,
+  Ud2,
+  Int3,
+  Push,
+  Pop,
+  /** Pseudo: before arguments are pushed; imm = bytes that will be pushed. Aligns the stack. */
+  CallSetup,
+  /** Pseudo: after the call; imm = bytes pushed. */
+  CallCleanup,
+  /** Pseudo: function entry; defs are the register arguments. */
+  Entry,
+  /** Pseudo: landing pad entry; defs [rax exception, rdx selector]. */
+  LandingPad,
+  /** Pseudo: defs[0] = stack pointer after lowering it by uses[0] bytes, rounded; imm = alignment. */
+  DynamicAlloca,
+  /** Pseudo: stack pointer = uses[0] (stackrestore); defs[0] = stack pointer (stacksave). */
+  StackRestore,
+  StackSave,
+  /** Pseudo: defs[0] = address of the frame (frameaddress 0): needsFramePointer is set. */
+  FrameAddress,
+  /** Pseudo: defs[0] = address of the first byte above the return address' incoming area (va_start overflow area) + imm. */
+  IncomingAddress,
+  /** Pseudo: no code; keeps its uses alive / gives its defs an undefined value. */
+  Keep,
+  ImplicitDef,
+  /** Inline assembly: `extra` is AsmData. */
+  Asm,
+
+  // ── Memory blocks, fences, atomics ──
+  /** Implicit: rep movsb/w/l/q by size; uses and defs [rdi, rsi, rcx] tied. */
+  RepMovs,
+  /** Implicit: rep stos by size; uses [rdi, rcx, rax], defs [rdi, rcx] tied. */
+  RepStos,
+  Mfence,
+  Lfence,
+  Sfence,
+  Pause,
+  Cpuid,
+  Rdtsc,
+  Prefetcht0,
+  Prefetcht1,
+  Prefetcht2,
+  Prefetchnta,
+  /** Atomic: mem op= uses[0] | imm, locked. */
+  LockAdd,
+  LockSub,
+  LockAnd,
+  LockOr,
+  LockXor,
+  LockInc,
+  LockDec,
+  LockNeg,
+  LockNot,
+  /** Atomic: defs[0] = tied uses[0] exchanged with mem. */
+  XchgM,
+  LockXadd,
+  /** Atomic: uses [rax expected, replacement], defs [rax old]; ZF on success. */
+  LockCmpxchg,
+  /** Atomic: uses [rax, rdx, rbx, rcx], defs [rax, rdx]. */
+  LockCmpxchg16b,
+
+  // ── Scalar and packed SSE ──
+  /** Loads (Mov) and stores (MovM) of the low 4 / 8 bytes; loads zero the rest. */
+  Movss,
+  Movsd,
+  MovssM,
+  MovsdM,
+  Movaps,
+  Movups,
+  MovapsM,
+  MovupsM,
+  /** Low 4 / 8 bytes between a general register and xmm, or memory (Mov format both ways). */
+  MovdTo,
+  MovqTo,
+  MovdFrom,
+  MovqFrom,
+  Addss,
+  Addsd,
+  Subss,
+  Subsd,
+  Mulss,
+  Mulsd,
+  Divss,
+  Divsd,
+  Minss,
+  Minsd,
+  Maxss,
+  Maxsd,
+  Addps,
+  Addpd,
+  Subps,
+  Subpd,
+  Mulps,
+  Mulpd,
+  Divps,
+  Divpd,
+  Minps,
+  Minpd,
+  Maxps,
+  Maxpd,
+  /** Mov format. */
+  Sqrtss,
+  Sqrtsd,
+  Sqrtps,
+  Sqrtpd,
+  Rcpss,
+  Rsqrtss,
+  Rcpps,
+  Rsqrtps,
+  Andps,
+  Andnps,
+  Orps,
+  Xorps,
+  /** Alu format, register source only: the low lane of src into defs[0]. */
+  MovssMerge,
+  MovsdMerge,
+  Ucomiss,
+  Ucomisd,
+  /** AluImm. */
+  Cmpss,
+  Cmpsd,
+  Cmpps,
+  Cmppd,
+  Shufps,
+  Shufpd,
+  Unpcklps,
+  Unpckhps,
+  Unpcklpd,
+  Unpckhpd,
+  /** Conversions, Mov format; integer side has `size` bytes (4 or 8). */
+  Cvtsi2ss,
+  Cvtsi2sd,
+  Cvttss2si,
+  Cvttsd2si,
+  Cvtss2si,
+  Cvtsd2si,
+  Cvtss2sd,
+  Cvtsd2ss,
+  Cvtdq2ps,
+  Cvtps2dq,
+  Cvttps2dq,
+  Cvtdq2pd,
+  Cvtpd2dq,
+  Cvttpd2dq,
+  Cvtps2pd,
+  Cvtpd2ps,
+  // Packed integers, Alu.
+  Paddb,
+  Paddw,
+  Paddd,
+  Paddq,
+  Psubb,
+  Psubw,
+  Psubd,
+  Psubq,
+  Paddsb,
+  Paddsw,
+  Paddusb,
+  Paddusw,
+  Psubsb,
+  Psubsw,
+  Psubusb,
+  Psubusw,
+  Pmullw,
+  Pmulhw,
+  Pmulhuw,
+  Pmuludq,
+  Pmaddwd,
+  Psadbw,
+  Pavgb,
+  Pavgw,
+  Pminub,
+  Pmaxub,
+  Pminsw,
+  Pmaxsw,
+  Pand,
+  Pandn,
+  Por,
+  Pxor,
+  Pcmpeqb,
+  Pcmpeqw,
+  Pcmpeqd,
+  Pcmpgtb,
+  Pcmpgtw,
+  Pcmpgtd,
+  Packsswb,
+  Packssdw,
+  Packuswb,
+  Punpcklbw,
+  Punpcklwd,
+  Punpckldq,
+  Punpcklqdq,
+  Punpckhbw,
+  Punpckhwd,
+  Punpckhdq,
+  Punpckhqdq,
+  /** Alu with src = uses[1] | mem (count in the low quadword) or imm. */
+  Psllw,
+  Pslld,
+  Psllq,
+  Psrlw,
+  Psrld,
+  Psrlq,
+  Psraw,
+  Psrad,
+  /** Alu with imm = bytes. */
+  Pslldq,
+  Psrldq,
+  /** MovImm. */
+  Pshufd,
+  Pshuflw,
+  Pshufhw,
+  /** AluImm: src is a general register (4 bytes) or 2 bytes of memory. */
+  Pinsrw,
+  /** MovImm: general destination. */
+  Pextrw,
+  /** Mov format: general destination. */
+  Movmskps,
+  Movmskpd,
+  Pmovmskb,
+  Ldmxcsr,
+  StmxcsrM,
+
+  // ── x87: `size` is that of the memory operand (4, 8, 10; 2, 4, 8 for integers) ──
+  Fld,
+  FstpM,
+  Fild,
+  FistpM,
+  FisttpM,
+  Fldz,
+  Fld1,
+  Fchs,
+  Fabs,
+  Fsqrt,
+  /** st(1) op= st(0), pop. */
+  Faddp,
+  Fsubp,
+  Fsubrp,
+  Fmulp,
+  Fdivp,
+  Fdivrp,
+  /** Compare st(0) with st(1) into flags, pop (one). */
+  Fucomip,
+  /** Pop st(0). */
+  FstpSt0,
+  Fxch,
+  FnstcwM,
+  FldcwM,
+  FnstswM,
+  Fprem,
+  Frndint,
+  Emms,
+}
+
+/** Condition codes, in encoding order. */
+export enum Cc {
+  O,
+  NO,
+  B,
+  AE,
+  E,
+  NE,
+  BE,
+  A,
+  S,
+  NS,
+  P,
+  NP,
+  L,
+  GE,
+  LE,
+  G,
+}
+/** The opposite condition. */
+export const invert = (cc: Cc): Cc => cc ^ 1;
+export const ccNames = [
+  "o",
+  "no",
+  "b",
+  "ae",
+  "e",
+  "ne",
+  "be",
+  "a",
+  "s",
+  "ns",
+  "p",
+  "np",
+  "l",
+  "ge",
+  "le",
+  "g",
+];
