@@ -352,7 +352,13 @@ export type Inst =
 export type InstData = Inst["data"];
 export type CallInst = Extract<Inst, { op: Op.Call | Op.Invoke | Op.CallBr }>;
 /** The instruction variant of one op. */
-export type InstWith<O extends Op> = Extract<Inst, { op: O }>;
+export type InstWith<O extends Op> = Inst extends infer I
+  ? I extends Inst
+    ? [Extract<I["op"], O>] extends [never]
+      ? never
+      : I & { readonly op: O }
+    : never
+  : never;
 
 interface InstBase {
   readonly valueKind: "inst";
