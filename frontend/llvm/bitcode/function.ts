@@ -1,0 +1,428 @@
+/**
+ * One FUNCTION block to a body.
+ *
+ * Method: one pass over the records. Operands are value ids relative to the next id; an operand that is
+ * defined later becomes a `Forward` and is patched at the end, when all values exist. Each kind of
+ * instruction is decoded by a function of one of the `*-instructions` files, which pulls operands from here
+ * in order. Debug information, use-list orders, names and metadata attachments are skipped. O(records).
+ *
+ * What is checked: ids, types of operands, block structure, phis against predecessors. What is not: that
+ * definitions dominate their uses.
+ */
+import { InputError, UnsupportedError } from "../../../lto/ir/errors.js";
+import { Block, Body, type Inst, isTerminator, type MemoryData } from "../../../lto/ir/instructions.js";
+import { Func } from "../../../lto/ir/module.js";
+import type { Type } from "../../../lto/ir/types.js";
+import { type Constant, isConstant, MetadataOperand, type Value } from "../../../lto/ir/values.js";
+import { type BitReader, Entry } from "./bitstream.js";
+import { checkBlocks } from "./block-structure.js";
+import {
+  type PendingBundle,
+  readCall,
+  readCallBr,
+  readInvoke,
+  readOperandBundle,
+} from "./call-instructions.js";
+import { BlockId, FunctionCode } from "./codes.js";
+import * as control from "./control-instructions.js";
+import * as memory from "./memory-instructions.js";
+import type { ModuleReader } from "./module.js";
+import * as scalar from "./scalar-instructions.js";
+import { isSized, type TypeTable } from "./types.js";
+import type { ValueTable } from "./value-table.js";
+
+/** Stands for a value that is defined later. */
+class Forward {
+  readonly valueKind = "forward";
+  constructor(
+    readonly id: number,
+    readonly type: Type,
+  ) {}
+}
+
+interface Fixup {
+  readonly inst: Inst;
+  readonly operand: number;
+  readonly forward: Forward;
+}
+
+export class FunctionReader {
+  readonly reader: BitReader;
+  readonly types: TypeTable;
+  readonly values: ValueTable;
+  /** Blocks of the body that is being decoded. */
+  blocks: Block[] = [];
+  /** Operand bundles for the call that comes next. */
+  bundles: PendingBundle[] = [];
+  fn!: Func;
+
+  /** Next operand of the record. */
+  at = 0;
+  /** Id of the next value. */
+  private next = 0;
+  private sawForward = false;
+  private fixups: Fixup[] = [];
+  private blockIndex = 0;
+  private metadataBlocks: number[] = [];
+  private metadataMark = -1;
+  private addressUsers: number[] = [];
+
+  constructor(readonly module: ModuleReader) {
+    this.reader = module.reader;
+    this.types = module.types;
+    this.values = module.values;
+  }
+
+  /** Decodes the function block whose header is at `pos`. */
+  decode(fn: Func, pos: number): Body {
+    this.fn = fn;
+    this.blocks = [];
+    this.bundles = [];
+    this.fixups = [];
+    this.blockIndex = 0;
+    this.metadataBlocks = [];
+    this.metadataMark = -1;
+    this.addressUsers = [];
+    try {
+      return this.values.withLocals(() => this.decodeBlock(pos));
+    } finally {
+      if (this.metadataMark >= 0) this.module.metadata.leaveFunction(this.metadataMark);
+      this.fixups = [];
+      this.blocks = [];
+    }
+  }
+
+  private decodeBlock(pos: number): Body {
+    const { reader, values } = this;
+    for (const argument of this.fn.args) values.push(argument);
+    this.next = values.size;
+    reader.enterAt(pos, BlockId.Function);
+    for (;;) {
+      const entry = reader.advance();
+      if (entry === Entry.End) break;
+      if (entry === Entry.Record) this.record();
+      else this.nested();
+    }
+    return this.finish();
+  }
+
+  private nested(): void {
+    const { reader } = this;
+    switch (reader.blockId) {
+      case BlockId.Constants: {
+        const first = this.next;
+        this.module.constants.read();
+        this.module.constants.resolve(first);
+        this.next = this.values.size;
+        break;
+      }
+      case BlockId.Metadata:
+        this.metadataBlocks.push(reader.pos);
+        reader.skip();
+        break;
+      default:
+        reader.skip();
+    }
+  }
+
+  private record(): void {
+    const { reader } = this;
+    const code = reader.code;
+    switch (code) {
+      case FunctionCode.DeclareBlocks:
+        this.declareBlocks();
+        return;
+      case FunctionCode.DebugLoc:
+      case FunctionCode.DebugLocAgain:
+        return;
+      case FunctionCode.BlockAddrUsers:
+        for (let i = 0; i < reader.count; i++) this.addressUsers.push(reader.number(i));
+        return;
+      default:
+        if (code >= FunctionCode.DebugRecordValue && code <= FunctionCode.DebugRecordDeclareValue) return;
+    }
+    if (reader.wide) throw this.malformed("operand of an instruction");
+    this.at = 0;
+    if (code === FunctionCode.OperandBundle) {
+      readOperandBundle(this);
+      return;
+    }
+    const inst = this.instruction(code);
+    if (inst !== null) this.append(inst);
+  }
+
+  private declareBlocks(): void {
+    const count = this.reader.count > 0 ? this.reader.number(0) : 0;
+    // Every block has a terminator, of at least two bits.
+    if (this.blocks.length > 0 || count === 0 || count * 2 > this.reader.end - this.reader.pos)
+      throw this.malformed("number of blocks");
+    for (let i = 0; i < count; i++) this.blocks.push(new Block());
+  }
+
+  /** The instruction of the record just read; null when it is to be dropped. */
+  private instruction(code: number): Inst | null {
+    switch (code) {
+      case FunctionCode.Load:
+        return memory.readLoad(this, false);
+      case FunctionCode.Store:
+        return memory.readStore(this, false);
+      case FunctionCode.Gep:
+        return memory.readGep(this);
+      case FunctionCode.Call:
+        return readCall(this);
+      case FunctionCode.Br:
+        return control.readBr(this);
+      case FunctionCode.Cmp:
+      case FunctionCode.Cmp2:
+        return scalar.readCompare(this);
+      case FunctionCode.BinOp:
+        return scalar.readBinary(this);
+      case FunctionCode.Cast:
+        return scalar.readCast(this);
+      case FunctionCode.Phi:
+        return control.readPhi(this);
+      case FunctionCode.VSelect:
+        return scalar.readSelect(this);
+      case FunctionCode.Ret:
+        return control.readRet(this);
+      case FunctionCode.Alloca:
+        return memory.readAlloca(this);
+      case FunctionCode.Unreachable:
+        return control.readUnreachable();
+      case FunctionCode.Switch:
+        return control.readSwitch(this);
+      case FunctionCode.ExtractVal:
+        return scalar.readExtractValue(this);
+      case FunctionCode.InsertVal:
+        return scalar.readInsertValue(this);
+      case FunctionCode.Invoke:
+        return readInvoke(this);
+      case FunctionCode.LandingPad:
+      case FunctionCode.LandingPadOld:
+        return control.readLandingPad(this, code === FunctionCode.LandingPadOld);
+      case FunctionCode.Resume:
+        return control.readResume(this);
+      case FunctionCode.ExtractElt:
+        return scalar.readExtractElement(this);
+      case FunctionCode.InsertElt:
+        return scalar.readInsertElement(this);
+      case FunctionCode.ShuffleVec:
+        return scalar.readShuffleVector(this);
+      case FunctionCode.UnOp:
+        return scalar.readUnary(this);
+      case FunctionCode.Freeze:
+        return scalar.readFreeze(this);
+      case FunctionCode.Select:
+        return scalar.readOldSelect(this);
+      case FunctionCode.IndirectBr:
+        return control.readIndirectBr(this);
+      case FunctionCode.CallBr:
+        return readCallBr(this);
+      case FunctionCode.LoadAtomic:
+        return memory.readLoad(this, true);
+      case FunctionCode.StoreAtomic:
+        return memory.readStore(this, true);
+      case FunctionCode.Fence:
+        return memory.readFence(this);
+      case FunctionCode.CmpXchg:
+      case FunctionCode.CmpXchgOld:
+        return memory.readCmpXchg(this, code === FunctionCode.CmpXchgOld);
+      case FunctionCode.AtomicRMW:
+      case FunctionCode.AtomicRMWOld:
+        return memory.readAtomicRMW(this, code === FunctionCode.AtomicRMWOld);
+      case FunctionCode.VAArg:
+        return scalar.readVAArg(this);
+      default:
+        throw new UnsupportedError(
+          exoticInstructions.get(code) ?? `instruction record ${code}`,
+          `function @${this.fn.name}`,
+        );
+    }
+  }
+
+  private append(inst: Inst): void {
+    const block = this.blocks[this.blockIndex];
+    if (block === undefined) throw this.malformed("instruction outside any block");
+    if (this.bundles.length > 0) throw this.malformed("operand bundle without a call");
+    if (this.sawForward) this.noteForwards(inst);
+    block.append(inst);
+    if (inst.type.kind !== "void") {
+      this.values.push(inst);
+      this.next++;
+    }
+    if (isTerminator(inst.op)) this.blockIndex++;
+  }
+
+  private noteForwards(inst: Inst): void {
+    this.sawForward = false;
+    const operands: readonly (Value | Forward)[] = inst.operands;
+    for (let i = 0; i < operands.length; i++) {
+      const operand = operands[i]!;
+      if (operand.valueKind === "forward") this.fixups.push({ inst, operand: i, forward: operand });
+    }
+  }
+
+  private finish(): Body {
+    if (this.bundles.length > 0) throw this.malformed("operand bundle without a call");
+    if (this.blocks.length === 0 || this.blockIndex !== this.blocks.length)
+      throw this.malformed("block without terminator");
+    for (const { inst, operand, forward } of this.fixups) {
+      const value = forward.id < this.next ? (this.values.get(forward.id) as Value) : undefined;
+      if (value === undefined || value.type !== forward.type)
+        throw this.malformed(`reference to a later value ${forward.id}`);
+      inst.operands[operand] = value;
+    }
+    const body = new Body();
+    body.blocks = this.blocks;
+    checkBlocks(body, this.fn);
+    this.markAddressTaken(body);
+    return body;
+  }
+
+  private markAddressTaken(body: Body): void {
+    for (const id of this.addressUsers) {
+      const user = this.values.get(id);
+      if (!(user instanceof Func)) throw this.malformed("user of a block address");
+      this.module.scanBlockAddresses(user);
+    }
+    for (const index of this.module.addressTaken.get(this.fn) ?? []) {
+      const block = body.blocks[index];
+      if (block === undefined) throw this.malformed("address of a missing block");
+      block.addressTaken = true;
+    }
+  }
+
+  malformed(what: string): InputError {
+    return new InputError(`malformed bitcode: ${what} (in function @${this.fn.name})`);
+  }
+
+  // Operands, in the order of the record.
+
+  /** How many operands are left. */
+  get left(): number {
+    return this.reader.count - this.at;
+  }
+
+  /** A plain number. */
+  take(): number {
+    if (this.at >= this.reader.count) throw this.malformed("instruction with too few operands");
+    return this.reader.lo[this.at++]!;
+  }
+
+  type(): Type {
+    return this.types.get(this.take());
+  }
+
+  sizedType(): Type {
+    return this.types.sized(this.take());
+  }
+
+  block(): Block {
+    const block = this.blocks[this.take()];
+    if (block === undefined) throw this.malformed("undefined block");
+    return block;
+  }
+
+  /** A value with its own type, which follows when the value is defined later. */
+  pair(): Value {
+    const id = (this.next - this.take()) >>> 0;
+    if (id < this.next) return this.values.get(id) as Value;
+    return this.forward(id, this.type());
+  }
+
+  /** Like `pair`, of a type that objects in memory have. */
+  sizedPair(): Value {
+    const value = this.pair();
+    if (!isSized(value.type)) throw this.malformed(`operand of type ${value.type}`);
+    return value;
+  }
+
+  /** A pointer with its own type. */
+  pointer(): Value {
+    const value = this.pair();
+    if (value.type.kind !== "ptr") throw this.malformed("operand that should be a pointer");
+    return value;
+  }
+
+  /** A value that must be of `type`. */
+  value(type: Type): Value {
+    return this.ofType((this.next - this.take()) >>> 0, type);
+  }
+
+  /** A value of `type`, as phis encode it: the distance may be negative. */
+  signedValue(type: Type): Value {
+    const rotated = this.take();
+    const distance = (rotated & 1) === 0 ? rotated >>> 1 : -(rotated >>> 1);
+    return this.ofType((this.next - distance) >>> 0, type);
+  }
+
+  /** The value of an absolute id, of `type`. */
+  absolute(type: Type): Value {
+    return this.ofType(this.take(), type);
+  }
+
+  private ofType(id: number, type: Type): Value {
+    if (type.kind === "metadata") return this.metadata(id);
+    if (id >= this.next) return this.forward(id, type);
+    const value = this.values.get(id) as Value;
+    if (value.type !== type) throw this.malformed(`operand of type ${value.type}, not ${type}`);
+    return value;
+  }
+
+  private forward(id: number, type: Type): Value {
+    if (type.kind === "metadata") return this.metadata(id);
+    this.sawForward = true;
+    // Replaced before anyone else sees it.
+    return new Forward(id, type) as unknown as Value;
+  }
+
+  /** The value of an older record that leaves the type to a typed pointer: it must be defined already. */
+  untyped(): Value {
+    const id = (this.next - this.take()) >>> 0;
+    if (id >= this.next) throw new UnsupportedError("record of LLVM 14 or older without an operand type");
+    return this.values.get(id) as Value;
+  }
+
+  metadata(id: number): MetadataOperand {
+    const { metadata } = this.module;
+    if (this.metadataMark < 0)
+      this.metadataMark = metadata.enterFunction(this.metadataBlocks, BlockId.Metadata);
+    return new MetadataOperand(metadata.text(id));
+  }
+
+  constantPair(): Constant {
+    const value = this.pair();
+    if (!isConstant(value)) throw this.malformed("operand that should be a constant");
+    return value;
+  }
+
+  /** Alignment in bytes, 0 for none. */
+  alignment(encoded: number): number {
+    if (encoded > 33) throw this.malformed("alignment");
+    return encoded === 0 ? 0 : 2 ** (encoded - 1);
+  }
+
+  private readonly plain: MemoryData[] = [];
+  /** Data of a non-atomic access, shared by all accesses of an alignment. */
+  plainAccess(encoded: number, type: Type): MemoryData {
+    let shared = this.plain[encoded];
+    if (encoded === 0 || shared === undefined) {
+      const align = this.alignment(encoded) || this.module.dataLayout.abiAlign(type);
+      shared = { align, ordering: "not_atomic", scope: "" };
+      if (encoded !== 0) this.plain[encoded] = shared;
+    }
+    return shared;
+  }
+}
+
+const exoticInstructions = new Map<number, string>([
+  [FunctionCode.CleanupRet, "cleanupret"],
+  [FunctionCode.CatchRet, "catchret"],
+  [FunctionCode.CatchPad, "catchpad"],
+  [FunctionCode.CleanupPad, "cleanuppad"],
+  [FunctionCode.CatchSwitch, "catchswitch"],
+  [FunctionCode.GepOld, "getelementptr record of LLVM 3.6 or older"],
+  [FunctionCode.InBoundsGepOld, "getelementptr record of LLVM 3.6 or older"],
+  [FunctionCode.StoreOld, "store record of LLVM 3.8 or older"],
+  [FunctionCode.StoreAtomicOld, "atomic store record of LLVM 3.8 or older"],
+]);
