@@ -1,0 +1,214 @@
+/**
+ * Compilers and link-time optimizers as exchangeable sets of commands.
+ *
+ * A toolchain turns a list of source files into an executable and says at which stage it failed. The project's
+ * own (`ours`) is compared with the plain compilers; `llvm` (clang, llvm-link, llc) is a stand-in for `ours` with
+ * which the tools themselves can be tested.
+ */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { assembleAndLink } from "./native.js";
+import { mapLimit, run } from "./process.js";
+import { findProgram, projectRoot } from "./root.js";
+import type { RunOptions, RunResult } from "./process.js";
+
+export interface Unit {
+  /** Absolute path of the source file. */
+  readonly source: string;
+  /** The working directory of the compilation; that of the source unless given. */
+  readonly cwd?: string;
+  /** Options without a level of optimization and without -c, -o. */
+  readonly flags: readonly string[];
+}
+
+export interface BuildJob {
+  readonly units: readonly Unit[];
+  /** O0, O1, O2, O3, Os or Oz. */
+  readonly level: string;
+  /** Native objects and archives that are linked as they are. */
+  readonly objects?: readonly string[];
+  /** As -lm. */
+  readonly libs: readonly string[];
+  readonly exe: string;
+  /** A folder of this build alone. */
+  readonly dir: string;
+  readonly pie: boolean;
+  readonly jobs?: number;
+  /** Measure the whole-program step. */
+  readonly measure?: boolean;
+  /** Options added to the whole-program step. */
+  readonly ltoFlags?: readonly string[];
+  readonly timeoutMs?: number;
+}
+
+export type Stage = "compile" | "lto" | "assemble" | "native link";
+
+export interface BuildResult {
+  /** Undefined when the executable was built. */
+  readonly failed?: Stage;
+  /** True when the tool itself said that it does not support the input. */
+  readonly unsupported: boolean;
+  /** The first lines of what the failing command wrote. */
+  readonly message: string;
+  /** CPU seconds and peak KiB of the whole-program step, when measured. */
+  readonly cpuSeconds: number;
+  readonly peakKiB: number;
+}
+
+export interface Toolchain {
+  readonly name: string;
+  build(job: BuildJob): Promise<BuildResult>;
+}
+
+const built: BuildResult = { unsupported: false, message: "", cpuSeconds: Number.NaN, peakKiB: Number.NaN };
+
+/** What a failing command says of itself. */
+export function failure(stage: Stage, result: RunResult): BuildResult {
+  const text = (result.stderr || result.stdout.toString("utf8")).trim();
+  const unsupported = result.status === 1 && /\bunsupported:/i.test(text);
+  const first = result.timedOut ? `timed out; ${text}` : result.status > 1 ? `status ${result.status}; ${text}` : text;
+  const message = first.split("\n").slice(0, 12).join("\n").slice(0, 2000);
+  return { ...built, failed: stage, unsupported, message };
+}
+
+/** Compiles every unit to `dir/N.o`; the objects, or the first failure. */
+async function compileAll(
+  job: BuildJob,
+  command: (unit: Unit, object: string) => string[],
+): Promise<string[] | BuildResult> {
+  mkdirSync(job.dir, { recursive: true });
+  const results = await mapLimit(job.units, job.jobs ?? 1, async (unit, i) => {
+    const object = join(job.dir, `${i}.o`);
+    const options: RunOptions = unit.cwd === undefined ? {} : { cwd: unit.cwd };
+    return { object, result: await run(command(unit, object), { ...options, timeoutMs: job.timeoutMs ?? 600_000 }) };
+  });
+  const bad = results.find((r) => r.result.status !== 0);
+  return bad === undefined ? results.map((r) => r.object) : failure("compile", bad.result);
+}
+
+/** A driver that compiles and links natively, with its own LTO when `lto` flags are given. */
+function driver(name: string, cc: string, extra: readonly string[] = []): Toolchain {
+  return {
+    name,
+    async build(job) {
+      const pic = job.pie ? ["-fPIE"] : ["-fno-pie"];
+      const common = [`-${job.level}`, ...extra];
+      const objects = await compileAll(job, (u, o) => [cc, ...common, ...pic, ...u.flags, "-c", u.source, "-o", o]);
+      if (!Array.isArray(objects)) return objects;
+      const inputs = [...objects, ...(job.objects ?? []), ...job.libs];
+      const r = await run([cc, ...common, job.pie ? "-pie" : "-no-pie", ...inputs, "-o", job.exe], {
+        measure: job.measure ?? false,
+        timeoutMs: job.timeoutMs ?? 600_000,
+      });
+      if (r.status !== 0) return failure("native link", r);
+      return { ...built, cpuSeconds: r.cpuSeconds, peakKiB: r.peakKiB };
+    },
+  };
+}
+
+/** clang with lld's LTO; what is measured is the process of ld.lld alone. */
+function clangLto(name: string, cc: string, extra: readonly string[]): Toolchain {
+  return {
+    name,
+    async build(job) {
+      const pic = job.pie ? ["-fPIE"] : ["-fno-pie"];
+      const common = [`-${job.level}`, "-flto"];
+      const objects = await compileAll(job, (u, o) => [cc, ...common, ...pic, ...u.flags, "-c", u.source, "-o", o]);
+      if (!Array.isArray(objects)) return objects;
+      const inputs = [...objects, ...(job.objects ?? []), ...job.libs];
+      const link = [cc, ...common, ...extra, "-fuse-ld=lld", job.pie ? "-pie" : "-no-pie", ...inputs, "-o", job.exe];
+      const shown = await run([...link, "-###"]);
+      const line = shown.stderr.split("\n").find((l) => /ld\.lld/.test(l) && l.includes("crt1.o"));
+      if (line === undefined) return failure("native link", { ...shown, status: 127 });
+      const argv = line.match(/"(?:[^"\\]|\\.)*"/g)!.map((w) => w.slice(1, -1).replace(/\\(.)/g, "$1"));
+      const r = await run(argv, { measure: job.measure ?? false, timeoutMs: job.timeoutMs ?? 600_000 });
+      if (r.status !== 0) return failure("lto", r);
+      return { ...built, cpuSeconds: r.cpuSeconds, peakKiB: r.peakKiB };
+    },
+  };
+}
+
+/** The shape of the project's commands: compile to IR objects, one whole-program step to assembly, then as and ld. */
+function assemblyMaker(
+  name: string,
+  compile: (unit: Unit, object: string, job: BuildJob) => string[],
+  optimize: (objects: readonly string[], asm: string, job: BuildJob) => string[],
+): Toolchain {
+  return {
+    name,
+    async build(job) {
+      const objects = await compileAll(job, (u, o) => compile(u, o, job));
+      if (!Array.isArray(objects)) return objects;
+      const asm = join(job.dir, "program.s");
+      const timeoutMs = job.timeoutMs ?? 600_000;
+      const lto = await run(optimize(objects, asm, job), { measure: job.measure ?? false, timeoutMs });
+      if (lto.status !== 0) return failure("lto", lto);
+      const native = await assembleAndLink(asm, job.exe, job);
+      if (native.result.status !== 0) return failure(native.stage, native.result);
+      return { ...built, cpuSeconds: lto.cpuSeconds, peakKiB: lto.peakKiB };
+    },
+  };
+}
+
+/** This project's commands. `compiler` is clang or embedded: what tsc-cc runs underneath ("" = its own choice). */
+export function ours(ltoFlags: readonly string[] = [], ccFlags: readonly string[] = []): Toolchain {
+  const bin = join(projectRoot(), "bin");
+  return assemblyMaker(
+    ["ours", ...ltoFlags].join(" "),
+    (unit, object, job) => [
+      join(bin, "tsc-cc"), "-c", unit.source, "-o", object,
+      `-${job.level}`, job.pie ? "-fPIE" : "-fno-pie", ...ccFlags, ...unit.flags,
+    ],
+    (objects, asm, job) => [
+      join(bin, "tsc-lto"), ...objects, "-o", asm, `-${job.level}`, ...ltoFlags, ...(job.ltoFlags ?? []),
+    ],
+  );
+}
+
+/** clang, llvm-link and llc behind the same interface as the project's commands. */
+function standIn(): Toolchain {
+  const llc = { O0: "-O0", O1: "-O1", O3: "-O3" } as Readonly<Record<string, string>>;
+  const script = 'set -e; asm=$1; level=$2; pic=$3; shift 3; $LINK "$@" -o "$asm.bc"; $LLC $level -relocation-model=$pic "$asm.bc" -o "$asm"';
+  return assemblyMaker(
+    "llvm",
+    (unit, object, job) => [
+      systemClang(), "-c", "-emit-llvm", unit.source, "-o", object,
+      `-${job.level}`, job.pie ? "-fPIE" : "-fno-pie", ...unit.flags,
+    ],
+    (objects, asm, job) => [
+      "env", `LINK=${findProgram("llvm-link-19", "llvm-link")}`, `LLC=${findProgram("llc-19", "llc")}`,
+      "sh", "-c", script, "sh", asm, llc[job.level] ?? "-O2", job.pie ? "pic" : "static", ...objects,
+    ],
+  );
+}
+
+/** The clang that references are built with. */
+export function systemClang(): string {
+  const clang = findProgram("clang-19", "clang-18", "clang-17", "clang-16", "clang-15", "clang");
+  if (clang === undefined) throw new Error("no clang on PATH (Debian package: clang-19)");
+  return clang;
+}
+
+/** A toolchain by its name, as the tools' --tool option takes it. */
+export function toolchain(name: string): Toolchain {
+  switch (name) {
+    case "ours":
+      return ours();
+    case "ours-embedded":
+      return { ...ours([], ["--compiler=embedded"]), name };
+    case "llvm":
+      return standIn();
+    case "clang":
+      return driver("clang", systemClang());
+    case "clang-lto":
+      return clangLto("clang-lto", systemClang(), []);
+    case "clang-lto-ipra":
+      return clangLto("clang-lto-ipra", systemClang(), ["-Wl,-mllvm,-enable-ipra"]);
+    case "gcc":
+      return driver("gcc", "gcc");
+    case "gcc-lto":
+      return driver("gcc-lto", "gcc", ["-flto"]);
+    default:
+      throw new Error(`unknown toolchain '${name}'`);
+  }
+}
