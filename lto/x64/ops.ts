@@ -173,12 +173,24 @@ export enum X {
   TailCallIndirect,
   /** uses: results in fixed registers. */
   Ret,
+  /**
+   * Pseudo, 16 bytes: the general-dynamic sequence `data16 leaq sym@TLSGD(%rip), %rdi; data16 data16 rex64
+   * call __tls_get_addr@PLT`. symbol; defs [rax]; a call (the stack must be aligned).
+   */
+  TlsGetAddr,
   Ud2,
   Int3,
   Push,
   Pop,
+  /** Push and pop of a callee-saved register (uses[0] / defs[0]) by the prologue and epilogue. */
+  PushSaved,
+  PopSaved,
+  /** Stack pointer = rbp, pop rbp. */
+  Leave,
   /** Pseudo: before arguments are pushed; imm = bytes that will be pushed. Aligns the stack. */
   CallSetup,
+  /** Pseudo, between CallSetup and the call: lowers the stack pointer by imm bytes (they count as pushed). */
+  StackAlloc,
   /** Pseudo: after the call; imm = bytes pushed. */
   CallCleanup,
   /** Pseudo: function entry; defs are the register arguments. */
@@ -197,6 +209,8 @@ export enum X {
   /** Pseudo: no code; keeps its uses alive / gives its defs an undefined value. */
   Keep,
   ImplicitDef,
+  /** Pseudo: one unwind directive, made by `cfi.ts`: size = `CfiKind`, cc = register, imm = offset. */
+  Cfi,
   /** Inline assembly: `extra` is AsmData. */
   Asm,
 
@@ -286,6 +300,8 @@ export enum X {
   Orps,
   Xorps,
   /** Alu format, register source only: the low lane of src into defs[0]. */
+  /** defs[0] = 0 by `xorps d, d`; no uses, no flags. Format Pseudo. */
+  XorpsZero,
   MovssMerge,
   MovsdMerge,
   Ucomiss,
