@@ -55,6 +55,8 @@ export abstract class GlobalBase {
 export interface BodySource {
   /** Decodes a fresh body. @throws InputError when the encoded form is malformed. */
   decode(fn: Func): Body;
+  /** The same body with each global it mentions replaced; for sources that can do so while decoding. */
+  remap?(map: (symbol: GlobalValue) => GlobalValue): BodySource;
 }
 
 export class Func extends GlobalBase {

@@ -1,0 +1,52 @@
+/**
+ * The body codec: a function body as compact bytes that decode without the rest of the module.
+ *
+ * The same form lies in object files, is sent to workers (a `Uint8Array`, so it can be transferred) and is
+ * hashed for caches. Layout: the pool (`pool.ts`), then the instructions in block order with operands as
+ * distances (`instruction-layout.ts`); OBJECT.md has it byte by byte. Both directions are linear in the
+ * size of the body. The encoding is canonical: equal bodies (structurally equal types, constants and
+ * attributes) of functions in the same symbol numbering have equal bytes.
+ */
+import { createHash } from "node:crypto";
+import type { Body } from "../../lto/ir/instructions.js";
+import type { BodySource, Func, GlobalValue } from "../../lto/ir/module.js";
+import { decodeBody } from "./body-decode.js";
+import { ByteReader } from "./bytes.js";
+import { readSymbolIndices } from "./pool.js";
+
+export { decodeBody } from "./body-decode.js";
+export { encodeBody } from "./body-encode.js";
+
+/** A body that stays encoded until it is used. */
+export class EncodedBody implements BodySource {
+  constructor(
+    readonly bytes: Uint8Array,
+    readonly symbols: (index: number) => GlobalValue,
+  ) {}
+  decode(fn: Func): Body {
+    return decodeBody(this.bytes, fn, this.symbols);
+  }
+  /** See `BodySource.remap`. */
+  remap(map: (symbol: GlobalValue) => GlobalValue): EncodedBody {
+    const { symbols } = this;
+    return new EncodedBody(this.bytes, (index) => map(symbols(index)));
+  }
+}
+
+/** Numbers of the symbols that a body mentions, in order of first use, without decoding the body. */
+export function bodySymbols(bytes: Uint8Array): number[] {
+  return readSymbolIndices(new ByteReader(bytes));
+}
+
+/**
+ * A 128-bit hash of a body, in hexadecimal, that does not depend on how its module numbers symbols: the
+ * symbol table is replaced by the symbols' names.
+ * Two functions with one hash have the same code on globals of the same names.
+ */
+export function hashBody(bytes: Uint8Array, nameOf: (index: number) => string): string {
+  const reader = new ByteReader(bytes);
+  const hash = createHash("sha256");
+  hash.update(JSON.stringify(readSymbolIndices(reader).map(nameOf)));
+  hash.update(bytes.subarray(reader.pos));
+  return hash.digest("hex").slice(0, 32);
+}

@@ -1,0 +1,371 @@
+/** The decoding half of the body codec; see `body-codec.ts`. */
+import { InputError } from "../../lto/ir/errors.js";
+import {
+  type AllocaData,
+  type AtomicRMWData,
+  Block,
+  Body,
+  type CallData,
+  type CmpXchgData,
+  type FloatPredicate,
+  type GepData,
+  type Inst,
+  type InstData,
+  type IntPredicate,
+  isTerminator,
+  type LandingPadData,
+  type MemoryData,
+  makeInst,
+  Op,
+  type OperandBundle,
+  type Ordering,
+} from "../../lto/ir/instructions.js";
+import type { Func, GlobalValue } from "../../lto/ir/module.js";
+import { type Type, voidType } from "../../lto/ir/types.js";
+import type { ConstInt, Value } from "../../lto/ir/values.js";
+import { ByteReader } from "./bytes.js";
+import { floatPredicates, intPredicates, orderings, rmwOps, tailKinds } from "./enums.js";
+import {
+  AllocaInAlloca,
+  AllocaSwiftError,
+  arity,
+  blockArity,
+  CallAsm,
+  CallBundles,
+  CallConvention,
+  HasFlags,
+  hasType,
+  lastOp,
+  MemoryOrdered,
+} from "./instruction-layout.js";
+import { type Pool, readPool } from "./pool.js";
+
+/** Plain accesses share one immutable description per alignment. */
+const plainMemory: readonly MemoryData[] = Array.from({ length: 64 }, (_, shift) => ({
+  align: 2 ** shift,
+  ordering: "not_atomic",
+  scope: "",
+}));
+
+/**
+ * Decodes a body for `fn`. What comes back is well-formed in its structure (operand counts, block lists,
+ * terminators, table indices, the shape of `data`); that types and dominance are right is for the verifier.
+ * Instructions and blocks are numbered. Time and memory are linear in the bytes.
+ * @param symbols gives the global of a number that the encoder's `symbolIndex` gave; must throw InputError
+ *   for a number it does not know
+ * @throws InputError on malformed data
+ */
+export function decodeBody(bytes: Uint8Array, fn: Func, symbols: (index: number) => GlobalValue): Body {
+  const reader = new ByteReader(bytes);
+  const decoder = new BodyDecoder(reader, readPool(reader, symbols), fn);
+  return decoder.run();
+}
+
+class BodyDecoder {
+  /** Arguments, then the pool's leaves. */
+  private readonly leaves: readonly Value[];
+  private readonly types: readonly Type[];
+  private readonly body = new Body();
+  private readonly insts: Inst[] = [];
+  private instCount = 0;
+  /** Operands that name a later instruction: user, operand position, target, as consecutive numbers. */
+  private readonly ahead: number[] = [];
+  private readonly gepData: GepData[] = [];
+
+  constructor(
+    private readonly reader: ByteReader,
+    private readonly pool: Pool,
+    private readonly fn: Func,
+  ) {
+    this.leaves = (fn.args as readonly Value[]).concat(pool.leaves);
+    this.types = pool.types;
+  }
+
+  run(): Body {
+    const { reader, body, fn, insts } = this;
+    if (reader.uint() !== fn.args.length) throw new InputError("a body does not fit its function's type");
+    const blockCount = reader.count("blocks");
+    if (blockCount === 0) throw new InputError("a body without blocks");
+    this.instCount = reader.count("instructions");
+    for (let i = 0; i < blockCount; i++) {
+      const block = new Block();
+      block.id = i;
+      body.blocks.push(block);
+    }
+    for (let left = reader.count("blocks"); left > 0; left--) this.block().addressTaken = true;
+
+    let block = body.blocks[0]!;
+    for (let id = 0; id < this.instCount; id++) {
+      const inst = this.instruction(id);
+      inst.id = id;
+      insts.push(inst);
+      block.append(inst);
+      if (!isTerminator(inst.op)) continue;
+      const next = block.id + 1;
+      if (next < blockCount) block = body.blocks[next]!;
+      else if (id + 1 !== this.instCount) throw new InputError("instructions after the last block");
+    }
+    const last = body.blocks[blockCount - 1]!;
+    if (last.insts.length === 0 || !isTerminator(last.terminator.op))
+      throw new InputError("the last block is not finished");
+    if (reader.remaining !== 0) throw new InputError("trailing bytes after a body");
+    this.linkAhead();
+    this.checkBlockAddresses();
+    return body;
+  }
+
+  private linkAhead(): void {
+    const { ahead, insts } = this;
+    for (let i = 0; i < ahead.length; i += 3) {
+      const target = insts[ahead[i + 2]!]!;
+      if (target.type === voidType) throw new InputError("an operand without a value");
+      insts[ahead[i]!]!.operands[ahead[i + 1]!] = target;
+    }
+  }
+
+  /** Addresses of blocks of this function can be checked here; others when that function is decoded. */
+  private checkBlockAddresses(): void {
+    for (const leaf of this.pool.leaves)
+      if (leaf.valueKind === "blockaddress" && leaf.fn === this.fn) {
+        const block = this.body.blocks[leaf.block];
+        if (block === undefined) throw new InputError("the address of a block that does not exist");
+        block.addressTaken = true;
+      }
+  }
+
+  private type(): Type {
+    const type = this.types[this.reader.uint()];
+    if (type === undefined) throw new InputError("a type index is out of range");
+    return type;
+  }
+
+  private block(): Block {
+    const block = this.body.blocks[this.reader.uint()];
+    if (block === undefined) throw new InputError("a block index is out of range");
+    return block;
+  }
+
+  /** @param id the instruction being read @param position of the operand in it */
+  private operand(id: number, position: number): Value {
+    const code = this.reader.uint();
+    if ((code & 1) === 0) {
+      const target = this.insts[id - code / 2];
+      if (target === undefined || target.type === voidType)
+        throw new InputError("an operand is out of range");
+      return target;
+    }
+    if ((code & 2) === 0) {
+      const leaf = this.leaves[code >>> 2];
+      if (leaf === undefined) throw new InputError("an operand is out of range");
+      return leaf;
+    }
+    const target = id + (code >>> 2);
+    if (target >= this.instCount) throw new InputError("an operand is out of range");
+    this.ahead.push(id, position, target);
+    // A placeholder until the target is read.
+    return undefined as unknown as Value;
+  }
+
+  private instruction(id: number): Inst {
+    const { reader } = this;
+    const code = reader.byte();
+    const op = code & ~HasFlags;
+    if (op < 1 || op > lastOp) throw new InputError(`unknown opcode ${op}`);
+    const flags = (code & HasFlags) !== 0 ? reader.below(1 << 16, "flags") : 0;
+    const operands: Value[] = [];
+    let data: InstData = null;
+    let type = voidType;
+    if (hasType[op] === 1) {
+      type = this.type();
+      if (type.kind === "label" || type.kind === "function" || type.kind === "void")
+        throw new InputError(`an instruction of type ${type}`);
+    }
+    let count = arity[op]!;
+    if (count === -2) {
+      data = this.call(id, operands);
+      type = data.functionType.result;
+    } else {
+      if (count === -1) count = this.operandCount(op);
+      for (let i = 0; i < count; i++) operands.push(this.operand(id, i));
+    }
+    const blocks = this.blocks(op, operands.length);
+    if (data === null) data = this.data(op, type, operands.length, blocks.length);
+    // `op` and `data` were read by the same table row, so they fit each other.
+    return makeInst(op as Op.Load, type, operands, data as MemoryData, blocks, flags);
+  }
+
+  private operandCount(op: Op): number {
+    const count = this.reader.count("operands");
+    if (op === Op.Ret && count > 1) throw new InputError("ret with several operands");
+    if (op === Op.GetElementPtr && count < 1) throw new InputError("getelementptr without operands");
+    return count;
+  }
+
+  private blocks(op: Op, operandCount: number): Block[] {
+    let count = blockArity[op]!;
+    const blocks: Block[] = [];
+    if (count === -2) count = operandCount;
+    else if (count === -1) {
+      count = this.reader.count("blocks");
+      if (count < 1 && op !== Op.IndirectBr) throw new InputError("a terminator without a target");
+    }
+    for (let i = 0; i < count; i++) blocks.push(this.block());
+    return blocks;
+  }
+
+  private call(id: number, operands: Value[]): CallData {
+    const { reader, pool } = this;
+    const header = reader.byte();
+    const functionType = this.type();
+    if (functionType.kind !== "function") throw new InputError(`a call of type ${functionType}`);
+    const attributes = pool.attributes[reader.uint()];
+    if (attributes === undefined) throw new InputError("an attribute list is out of range");
+    const callingConvention = (header & CallConvention) !== 0 ? reader.below(1024, "calling convention") : 0;
+    const argumentCount = reader.count("arguments");
+    const fixed = functionType.elements.length - 1;
+    if (argumentCount < fixed || (argumentCount > fixed && !functionType.isVarArg))
+      throw new InputError("a call's arguments do not fit its function type");
+    let count = 1 + argumentCount;
+    const bundles: OperandBundle[] = [];
+    if ((header & CallBundles) !== 0)
+      for (let left = reader.count("operand bundles", 2); left > 0; left--) {
+        const inputs = { tag: this.string(), inputs: reader.count("bundle inputs") };
+        bundles.push(inputs);
+        count += inputs.inputs;
+      }
+    if (count > reader.remaining) throw new InputError("truncated");
+    if ((header & CallAsm) !== 0) {
+      const asm = pool.asms[reader.uint()];
+      if (asm === undefined) throw new InputError("inline assembly is out of range");
+      operands.push(asm);
+    } else operands.push(this.operand(id, 0));
+    for (let i = 1; i < count; i++) operands.push(this.operand(id, i));
+    return {
+      functionType,
+      callingConvention,
+      attributes,
+      tail: tailKinds.names[header & 3]!,
+      argumentCount,
+      bundles,
+    };
+  }
+
+  private string(): string {
+    const text = this.pool.strings[this.reader.uint()];
+    if (text === undefined) throw new InputError("a string index is out of range");
+    return text;
+  }
+
+  /** What follows operands and blocks. */
+  private data(op: Op, type: Type, operandCount: number, blockCount: number): InstData {
+    const { reader } = this;
+    switch (op) {
+      case Op.Load:
+      case Op.Store:
+        return this.memory();
+      case Op.GetElementPtr:
+        return this.gep();
+      case Op.ICmp:
+        return intPredicates.names[reader.below(intPredicates.names.length, "predicate")] as IntPredicate;
+      case Op.FCmp:
+        return floatPredicates.names[
+          reader.below(floatPredicates.names.length, "predicate")
+        ] as FloatPredicate;
+      case Op.Alloca:
+        return this.alloca();
+      case Op.Switch:
+        return this.cases(blockCount - 1);
+      case Op.ExtractValue:
+      case Op.InsertValue:
+        return this.indexPath();
+      case Op.ShuffleVector:
+        return this.mask(type);
+      case Op.Fence:
+        return this.memory();
+      case Op.CmpXchg:
+        return this.compareExchange();
+      case Op.AtomicRMW: {
+        const rmw = { ...this.memory(), rmw: rmwOps.names[reader.below(rmwOps.names.length, "atomicrmw")]! };
+        return rmw satisfies AtomicRMWData;
+      }
+      case Op.LandingPad:
+        return this.landingPad(operandCount);
+      default:
+        return null;
+    }
+  }
+
+  private ordering(): Ordering {
+    return orderings.names[this.reader.below(orderings.names.length, "ordering")]!;
+  }
+
+  private memory(): MemoryData {
+    const byte = this.reader.byte();
+    const plain = plainMemory[byte & 0x3f]!;
+    if (byte >= 2 * MemoryOrdered) throw new InputError("malformed memory access");
+    if ((byte & MemoryOrdered) === 0) return plain;
+    const ordering = this.ordering();
+    return { align: plain.align, ordering, scope: this.string() };
+  }
+
+  private compareExchange(): CmpXchgData {
+    const { align, ordering, scope } = this.memory();
+    const failureOrdering = this.ordering();
+    return { align, ordering, scope, failureOrdering, weak: this.reader.below(2, "flag") === 1 };
+  }
+
+  private gep(): GepData {
+    const index = this.reader.uint();
+    const known = this.gepData[index];
+    if (known !== undefined) return known;
+    const elementType = this.types[index];
+    if (elementType === undefined || elementType.kind === "void" || elementType.kind === "function")
+      throw new InputError("getelementptr on a type without a size");
+    return (this.gepData[index] = { elementType });
+  }
+
+  private alloca(): AllocaData {
+    const allocatedType = this.type();
+    if (allocatedType.kind === "void" || allocatedType.kind === "function")
+      throw new InputError("alloca of a type without a size");
+    const byte = this.reader.byte();
+    return {
+      allocatedType,
+      align: 2 ** (byte & 0x3f),
+      inalloca: (byte & AllocaInAlloca) !== 0,
+      swifterror: (byte & AllocaSwiftError) !== 0,
+    };
+  }
+
+  private cases(count: number): readonly ConstInt[] {
+    const values: ConstInt[] = [];
+    for (let i = 0; i < count; i++) {
+      const value = this.pool.leaves[this.reader.uint()];
+      if (value === undefined || value.valueKind !== "int")
+        throw new InputError("a switch case is not an integer");
+      values.push(value);
+    }
+    return values;
+  }
+
+  private indexPath(): readonly number[] {
+    const path: number[] = [];
+    for (let left = this.reader.count("indices"); left > 0; left--) path.push(this.reader.uint());
+    return path;
+  }
+
+  private mask(type: Type): readonly number[] {
+    const mask: number[] = [];
+    for (let left = this.reader.count("mask elements"); left > 0; left--) mask.push(this.reader.uint() - 1);
+    if (type.kind !== "vector" || type.count !== mask.length)
+      throw new InputError("a shufflevector mask does not fit its type");
+    return mask;
+  }
+
+  private landingPad(count: number): LandingPadData {
+    const cleanup = this.reader.below(2, "flag") === 1;
+    const clauses: ("catch" | "filter")[] = [];
+    for (let i = 0; i < count; i++) clauses.push(this.reader.below(2, "clause") === 1 ? "filter" : "catch");
+    return { cleanup, clauses };
+  }
+}

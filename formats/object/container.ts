@@ -1,0 +1,58 @@
+/** The outermost layer of an object: magic, version and the lengths of the three parts. */
+import { InputError } from "../../lto/ir/errors.js";
+
+/** 0x89 "TSCLTO" newline: not text, not valid UTF-8, and damaged by newline conversion. */
+const magic = [0x89, 0x54, 0x53, 0x43, 0x4c, 0x54, 0x4f, 0x0a];
+/** Raised whenever a reader of the version before would misread an object. */
+export const formatVersion = 1;
+const headerSize = 24;
+
+export interface Parts {
+  readonly tables: Uint8Array;
+  readonly pool: Uint8Array;
+  readonly bodies: Uint8Array;
+}
+
+/** Whether the bytes are an IR object of this program, of any version. */
+export function isObject(bytes: Uint8Array): boolean {
+  return bytes.length >= magic.length && magic.every((byte, i) => bytes[i] === byte);
+}
+
+export function joinParts({ tables, pool, bodies }: Parts): Uint8Array {
+  const size = headerSize + tables.length + pool.length + bodies.length;
+  if (size > 0xffffffff) throw new InputError("the module is too large for an object file");
+  const out = new Uint8Array(size);
+  out.set(magic);
+  const view = new DataView(out.buffer);
+  view.setUint32(8, formatVersion, true);
+  view.setUint32(12, tables.length, true);
+  view.setUint32(16, pool.length, true);
+  view.setUint32(20, bodies.length, true);
+  out.set(tables, headerSize);
+  out.set(pool, headerSize + tables.length);
+  out.set(bodies, headerSize + tables.length + pool.length);
+  return out;
+}
+
+/** @throws InputError when the bytes are foreign, newer than this program, or cut short */
+export function splitParts(bytes: Uint8Array): Parts {
+  if (!isObject(bytes)) throw new InputError("not an IR object of tsc-cc");
+  if (bytes.length < headerSize) throw new InputError("truncated object");
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const version = view.getUint32(8, true);
+  if (version > formatVersion)
+    throw new InputError(
+      `object format ${version} is newer than this program, which reads up to ${formatVersion}`,
+    );
+  if (version < 1) throw new InputError("malformed object header");
+  const tablesEnd = headerSize + view.getUint32(12, true);
+  const poolEnd = tablesEnd + view.getUint32(16, true);
+  const bodiesEnd = poolEnd + view.getUint32(20, true);
+  if (bodiesEnd > bytes.length) throw new InputError("truncated object");
+  if (bodiesEnd < bytes.length) throw new InputError("trailing bytes after the object");
+  return {
+    tables: bytes.subarray(headerSize, tablesEnd),
+    pool: bytes.subarray(tablesEnd, poolEnd),
+    bodies: bytes.subarray(poolEnd, bodiesEnd),
+  };
+}

@@ -1,0 +1,159 @@
+/** Writes a module as an IR object; OBJECT.md describes the bytes. */
+import type { Comdat, Func, GlobalValue, Module } from "../../lto/ir/module.js";
+import type { Constant } from "../../lto/ir/values.js";
+import { globalIndices, type SymbolSummary, summarizeGlobal } from "../../lto/link/summary.js";
+import { encodeBody, hashBody } from "./body-codec.js";
+import { ByteWriter } from "./bytes.js";
+import { joinParts } from "./container.js";
+import { globalKinds, linkages, selections, threadLocalModes, unnamedAddrs, visibilities } from "./enums.js";
+import { PoolWriter } from "./pool.js";
+import { packTables, type Table } from "./tables.js";
+
+/** Recorded in each object; readers do not depend on it. */
+export const producer = "tsc-lto 0.1.0";
+
+/** Bits of a global's row. */
+export const Bit = { DsoLocal: 1, Constant: 2, ExternallyInitialized: 4 } as const;
+
+/**
+ * Encodes a module. Bodies are decoded one at a time and released again if they were not decoded before.
+ * The same module gives the same bytes.
+ */
+export function writeObject(module: Module): Uint8Array {
+  return new ObjectWriter(module).run();
+}
+
+class ObjectWriter {
+  private readonly indices: Map<GlobalValue, number>;
+  private readonly pool: PoolWriter;
+  private readonly bodies = new ByteWriter(1 << 14);
+  private readonly comdats = new Map<Comdat, number>();
+
+  constructor(private readonly module: Module) {
+    this.indices = globalIndices(module);
+    this.pool = new PoolWriter((symbol) => this.indexOf(symbol));
+  }
+
+  private indexOf(symbol: GlobalValue): number {
+    const index = this.indices.get(symbol);
+    if (index === undefined) throw new Error(`writeObject: @${symbol.name} is not in the module`);
+    return index;
+  }
+
+  run(): Uint8Array {
+    const { module } = this;
+    const rows: Table[] = [];
+    const summaries: Table[] = [];
+    for (const global of module.globals) {
+      const { row, summary } = this.global(global);
+      rows.push(row);
+      summaries.push(packSummary(summary));
+    }
+    const comdats = [...this.comdats.keys()].map((c) => [c.name, selections.code(c.selection)]);
+    const tables = packTables([
+      producer,
+      module.sourceName,
+      module.triple,
+      module.dataLayout.text,
+      module.moduleAsm,
+      module.flags.map((flag) => [flag.behavior, flag.key, flag.value]),
+      module.dependentLibraries,
+      comdats,
+      rows,
+      summaries,
+    ]);
+    const pool = new ByteWriter(1 << 12);
+    this.pool.write(pool);
+    return joinParts({ tables, pool: pool.view(), bodies: this.bodies.view() });
+  }
+
+  private comdat(comdat: Comdat | null): number {
+    if (comdat === null) return 0;
+    let index = this.comdats.get(comdat);
+    if (index === undefined) {
+      index = this.comdats.size + 1;
+      this.comdats.set(comdat, index);
+    }
+    return index;
+  }
+
+  private constant(constant: Constant | null): number {
+    return constant === null ? 0 : 1 + this.pool.leaves.index(constant);
+  }
+
+  private global(global: GlobalValue): { row: Table; summary: SymbolSummary } {
+    let bits = global.dsoLocal ? Bit.DsoLocal : 0;
+    let align = 0;
+    let section = "";
+    if (global.kind === "function" || global.kind === "variable") ({ align, section } = global);
+    if (global.kind === "variable") {
+      if (global.isConstant) bits |= Bit.Constant;
+      if (global.externallyInitialized) bits |= Bit.ExternallyInitialized;
+    }
+    const row: Table[] = [
+      globalKinds.code(global.kind),
+      global.name,
+      linkages.code(global.linkage),
+      visibilities.code(global.visibility),
+      unnamedAddrs.code(global.unnamedAddr),
+      threadLocalModes.code(global.threadLocal),
+      bits,
+      this.comdat(global.comdat),
+      this.pool.types.index(global.valueType),
+      this.pool.types.index(global.type),
+      align === 0 ? 0 : 1 + Math.round(Math.log2(align)),
+      section,
+    ];
+    switch (global.kind) {
+      case "function":
+        return { row, summary: this.function(global, row) };
+      case "variable":
+        row.push(this.constant(global.initializer));
+        break;
+      case "alias":
+        row.push(this.constant(global.aliasee));
+        break;
+      case "ifunc":
+        row.push(this.constant(global.resolver));
+        break;
+    }
+    return { row, summary: summarizeGlobal(global, this.indices) };
+  }
+
+  private function(fn: Func, row: Table[]): SymbolSummary {
+    row.push(
+      fn.callingConvention,
+      this.pool.attributes.index(fn.attributes),
+      fn.gc,
+      this.constant(fn.prefix),
+      this.constant(fn.prologue),
+      this.constant(fn.personality),
+    );
+    if (fn.isDeclaration) {
+      row.push(0);
+      return summarizeGlobal(fn, this.indices);
+    }
+    const decoded = fn.body !== null;
+    const bytes = encodeBody(fn, (symbol) => this.indexOf(symbol));
+    row.push(bytes.length);
+    this.bodies.raw(bytes);
+    const hash = hashBody(bytes, (index) => this.module.globals[index]!.name);
+    const summary = summarizeGlobal(fn, this.indices, hash);
+    if (!decoded) fn.release();
+    return summary;
+  }
+}
+
+/** [instructions, traits, mentions, hash]; the mentions are two ascending lists as counts and differences. */
+function packSummary(summary: SymbolSummary): Table {
+  const mentions = new ByteWriter(16);
+  for (const list of [summary.calls, summary.references]) {
+    mentions.uint(list.length);
+    let previous = 0;
+    for (const index of list) {
+      mentions.uint(index - previous);
+      previous = index;
+    }
+  }
+  return [summary.instructions, summary.traits, mentions.finish(), Buffer.from(summary.hash, "hex")];
+}

@@ -1,0 +1,89 @@
+/**
+ * Module summaries: what whole-program decisions need to know of each global without its body.
+ *
+ * A summary is parallel to `Module.globals`: entry i describes global i, and globals are named by that
+ * index. Objects store it, so that a link decodes no body to resolve, internalise or drop.
+ */
+import type { GlobalValue, Linkage, Module, Visibility } from "../ir/module.js";
+import { ownReferences, scanBody } from "./references.js";
+
+export { Trait } from "./references.js";
+
+export interface SymbolSummary {
+  readonly name: string;
+  readonly kind: GlobalValue["kind"];
+  readonly linkage: Linkage;
+  readonly visibility: Visibility;
+  readonly isDeclaration: boolean;
+  /** Globals that the body calls directly, intrinsics included; ascending indices. */
+  readonly calls: readonly number[];
+  /** Globals mentioned otherwise: addresses taken, initialiser, aliasee, personality; ascending indices. */
+  readonly references: readonly number[];
+  /** IR instructions of the body, 0 without one. */
+  readonly instructions: number;
+  /** Bits of `Trait`. */
+  readonly traits: number;
+  /** Hash of the encoded body, "" when it is not known. */
+  readonly hash: string;
+}
+
+export interface ModuleSummary {
+  readonly symbols: readonly SymbolSummary[];
+}
+
+const ascending = (globals: Iterable<GlobalValue>, indices: ReadonlyMap<GlobalValue, number>): number[] => {
+  const list: number[] = [];
+  for (const global of globals) {
+    const index = indices.get(global);
+    if (index === undefined) throw new Error(`@${global.name} is mentioned but not in the module`);
+    list.push(index);
+  }
+  return list.sort((a, b) => a - b);
+};
+
+/** Index of each global in its module. */
+export const globalIndices = (module: Module): Map<GlobalValue, number> =>
+  new Map(module.globals.map((global, index) => [global, index]));
+
+/** Describes one global; a function's body is decoded if need be and left decoded. */
+export function summarizeGlobal(
+  global: GlobalValue,
+  indices: ReadonlyMap<GlobalValue, number>,
+  hash = "",
+): SymbolSummary {
+  const common: Pick<SymbolSummary, "name" | "kind" | "linkage" | "visibility" | "isDeclaration"> = {
+    name: global.name,
+    kind: global.kind,
+    linkage: global.linkage,
+    visibility: global.visibility,
+    isDeclaration: global.isDeclaration,
+  };
+  if (global.kind === "function" && !global.isDeclaration) {
+    const facts = scanBody(global, global.materialize());
+    return {
+      ...common,
+      calls: ascending(facts.calls, indices),
+      references: ascending(facts.references, indices),
+      instructions: facts.instructions,
+      traits: facts.traits,
+      hash,
+    };
+  }
+  const references = ascending(ownReferences(global), indices);
+  return { ...common, calls: [], references, instructions: 0, traits: 0, hash };
+}
+
+/**
+ * Summary of a module in memory. Bodies are decoded one after another; those that can be decoded again are
+ * released unless `keepBodies`.
+ */
+export function summarizeModule(module: Module, keepBodies = false): ModuleSummary {
+  const indices = globalIndices(module);
+  const symbols = module.globals.map((global) => {
+    const decoded = global.kind === "function" && global.body !== null;
+    const symbol = summarizeGlobal(global, indices);
+    if (global.kind === "function" && !decoded && !keepBodies) global.release();
+    return symbol;
+  });
+  return { symbols };
+}

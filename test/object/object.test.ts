@@ -1,0 +1,100 @@
+import { describe, expect, it } from "vitest";
+import {
+  formatVersion,
+  isObject,
+  readObject,
+  readObjectContents,
+  readSummary,
+  writeObject,
+} from "../../formats/object/index.js";
+import { InputError } from "../../lto/ir/errors.js";
+import { summarizeModule } from "../../lto/link/summary.js";
+import { dumpModule, Generator, Random } from "./random-module.js";
+
+const seeds = Array.from({ length: 60 }, (_, i) => i + 1);
+
+describe("IR objects", () => {
+  it("give back the module that was written", () => {
+    for (const seed of seeds) {
+      const module = new Generator(seed).run();
+      const bytes = writeObject(module);
+      expect(isObject(bytes)).toBe(true);
+      expect(dumpModule(readObject(bytes, "a.o")), `seed ${seed}`).toBe(dumpModule(module));
+    }
+  });
+
+  it("have the same bytes for the same module, also after a round trip", () => {
+    for (const seed of seeds) {
+      const bytes = writeObject(new Generator(seed).run());
+      expect(writeObject(new Generator(seed).run())).toEqual(bytes);
+      expect(writeObject(readObject(bytes, "a.o"))).toEqual(bytes);
+    }
+  });
+
+  it("hold the summary that the module has", () => {
+    for (const seed of seeds) {
+      const module = new Generator(seed).run();
+      const stored = readSummary(writeObject(module), "a.o");
+      const computed = summarizeModule(module);
+      expect(stored.symbols.map((s) => ({ ...s, hash: "" }))).toEqual(computed.symbols);
+      expect(stored.symbols[0]!.hash).toMatch(/^[0-9a-f]{32}$/);
+    }
+  });
+
+  it("decode bodies only on demand", () => {
+    const { module } = readObjectContents(writeObject(new Generator(3).run()), "a.o");
+    const fn = module.functions[0]!;
+    expect(fn.body).toBeNull();
+    expect(fn.isDeclaration).toBe(false);
+    fn.materialize();
+    fn.release();
+    expect(fn.body).toBeNull();
+  });
+
+  it("are refused when foreign, newer, truncated or padded", () => {
+    const bytes = writeObject(new Generator(1).run());
+    const fails = (data: Uint8Array, message: RegExp): void => {
+      const read = (): unknown => readObject(data, "bad.o");
+      expect(read).toThrow(InputError);
+      expect(read).toThrow(message);
+      try {
+        read();
+      } catch (error) {
+        expect((error as InputError).file).toBe("bad.o");
+      }
+    };
+    fails(new Uint8Array(0), /not an IR object/);
+    fails(new TextEncoder().encode("BC\xc0\xde and so on, long enough to be"), /not an IR object/);
+    for (const length of [8, 20, 30, 100, bytes.length - 1]) fails(bytes.slice(0, length), /truncated/);
+    fails(new Uint8Array([...bytes, 0]), /trailing/);
+    const newer = bytes.slice();
+    newer[8] = formatVersion + 1;
+    fails(newer, /newer than this program/);
+  });
+
+  it("give a module or an InputError for any damaged bytes", () => {
+    const random = new Random(42);
+    const outcomes = { read: 0, refused: 0 };
+    for (let round = 0; round < 6000; round++) {
+      if (round % 300 === 0) originals.push(writeObject(new Generator(1000 + round).run()));
+      const bytes = random.pick(originals).slice();
+      for (let i = 1 + random.below(3); i > 0; i--) {
+        const at = 24 + random.below(bytes.length - 24);
+        bytes[at] = random.chance(3) ? random.below(256) : bytes[at]! ^ (1 << random.below(8));
+      }
+      try {
+        const { module } = readObjectContents(bytes, "bad.o");
+        for (const fn of module.functions) if (!fn.isDeclaration) fn.materialize();
+        dumpModule(module);
+        outcomes.read++;
+      } catch (error) {
+        if (!(error instanceof InputError)) throw new Error(`round ${round}: ${(error as Error).stack}`);
+        outcomes.refused++;
+      }
+    }
+    expect(outcomes.read).toBeGreaterThan(100);
+    expect(outcomes.refused).toBeGreaterThan(1000);
+  });
+});
+
+const originals: Uint8Array[] = [];
