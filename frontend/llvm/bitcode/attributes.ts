@@ -5,8 +5,8 @@
  * `captures(none)` (value 0), and a function's `readnone`, `readonly`, `argmemonly`, … become `memory`.
  *
  * The value of `memory` has two bits for each location (1 may read, 2 may write), from bit 0 on: argument
- * memory, inaccessible memory, errno, other memory. That is LLVM's own encoding since LLVM 21; the one
- * before it, without errno, is translated.
+ * memory, inaccessible memory, other memory. That is LLVM's own encoding up to LLVM 20; later ones, which
+ * tell errno and target-specific locations from other memory, are translated by joining them to it.
  *
  * Kinds that this reader does not know are skipped by the shape of their encoding, and so are ranges
  * (`range`, `initializes`), which an AttributeSet does not hold.
@@ -45,12 +45,12 @@ const maxParameters = 1 << 16;
 /** Bound on the unused slots of all parameter lists together, which cost the input nothing. */
 const maxPadding = 1 << 22;
 
-const allMemory = 0xff;
+const allMemory = 0x3f;
 /** What each retired function attribute leaves of `memory`. */
 const retiredMemory = new Map<string, number>([
   ["readnone", 0x00],
-  ["readonly", 0x55],
-  ["writeonly", 0xaa],
+  ["readonly", 0x15],
+  ["writeonly", 0x2a],
   ["argmemonly", 0x03],
   ["inaccessiblememonly", 0x0c],
   ["inaccessiblemem_or_argmemonly", 0x0f],
@@ -231,10 +231,10 @@ class GroupParser {
   }
 }
 
+/** The version is in the top byte. From version 1 on errno comes before the rest, and others behind it. */
 function memoryOf(encoded: bigint): number {
-  const bits = Number(encoded & 0xffn);
-  if (encoded >> 56n !== 0n) return bits;
-  // Before errno was a location of its own, it was part of the rest.
-  const other = (bits >> 4) & 3;
-  return (bits & 0x0f) | (other << 4) | (other << 6);
+  const bits = Number(encoded & 0xffffn);
+  if (encoded >> 56n === 0n) return bits & allMemory;
+  const rest = (bits >> 4) | (bits >> 6) | (bits >> 8) | (bits >> 10);
+  return (bits & 0x0f) | ((rest & 3) << 4);
 }

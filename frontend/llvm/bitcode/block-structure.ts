@@ -43,31 +43,31 @@ function firstAfterPhis(block: Block): Inst | undefined {
 
 /** Every phi has one entry for each incoming edge. */
 function checkPhis(blocks: readonly Block[], predecessors: Int32Array, fail: (what: string) => never): void {
-  // For each block in turn: how many of its incoming edges come from each block.
-  const edges = new Map<Block, Map<Block, number>>();
-  for (const block of blocks) if (block.insts[0]!.op === Op.Phi) edges.set(block, new Map());
+  const count = blocks.length;
+  // The sources of the edges into block b are sources[first[b] … first[b + 1] - 1].
+  const first = new Int32Array(count + 1);
+  for (let b = 0; b < count; b++) first[b + 1] = first[b]! + predecessors[b]!;
+  const sources = new Int32Array(first[count]!);
+  const next = first.slice();
   for (const block of blocks)
-    for (const target of block.terminator.blocks) {
-      const from = edges.get(target);
-      if (from !== undefined) from.set(block, (from.get(block) ?? 0) + 1);
-    }
-  for (const [block, from] of edges) {
-    const total = predecessors[block.id]!;
+    for (const target of block.terminator.blocks) sources[next[target.id]!++] = block.id;
+
+  const edges = new Int32Array(count);
+  const entries = new Int32Array(count);
+  for (const block of blocks) {
+    if (block.insts[0]!.op !== Op.Phi) continue;
+    const from = first[block.id]!;
+    const to = first[block.id + 1]!;
+    for (let e = from; e < to; e++) edges[sources[e]!]!++;
     for (const inst of block.insts) {
       if (inst.op !== Op.Phi) break;
-      if (inst.blocks.length !== total) fail("phi that does not match the predecessors of its block");
-      if (from.size === total) {
-        // The usual case, one edge from each: each predecessor once.
-        const seen = new Set(inst.blocks);
-        if (seen.size !== total) fail("phi that names a predecessor twice");
-        for (const source of inst.blocks)
-          if (!from.has(source)) fail("phi that names a block that is no predecessor");
-      } else {
-        const counts = new Map<Block, number>();
-        for (const source of inst.blocks) counts.set(source, (counts.get(source) ?? 0) + 1);
-        for (const [source, count] of counts)
-          if (from.get(source) !== count) fail("phi that does not match the predecessors of its block");
-      }
+      const incoming = inst.blocks;
+      if (incoming.length !== to - from) fail("phi that does not match the predecessors of its block");
+      // As many entries as edges, and nowhere too many: just enough everywhere.
+      for (const { id } of incoming)
+        if (++entries[id]! > edges[id]!) fail("phi that does not match the predecessors of its block");
+      for (const { id } of incoming) entries[id] = 0;
     }
+    for (let e = from; e < to; e++) edges[sources[e]!] = 0;
   }
 }
