@@ -224,6 +224,8 @@ export class MFunction {
   readonly constants: PoolConstant[] = [];
   /** Targets of each jump table, by value. */
   readonly jumpTables: MBlock[][] = [];
+  /** Table entries: 8-byte absolute addresses, or 4-byte offsets from the start of the table. */
+  jumpTableEntries: "absolute8" | "relative4" = "relative4";
   /** The stack pointer moves by amounts unknown before run time: the frame needs a frame pointer. */
   hasDynamicAlloca = false;
   /** Calls anything at all (else it may be a leaf with a red zone). */

@@ -333,9 +333,12 @@ export type Inst =
   | InstOf<PlainOp, null>
   /** Case values; `cases[i]` goes to `blocks[i + 1]`. */
   | InstOf<Op.Switch, readonly ConstInt[]>
-  | InstOf<Op.Invoke | Op.Call | Op.CallBr, CallData>
+  | InstOf<Op.Invoke, CallData>
+  | InstOf<Op.Call, CallData>
+  | InstOf<Op.CallBr, CallData>
   | InstOf<Op.Alloca, AllocaData>
-  | InstOf<Op.Load | Op.Store, MemoryData>
+  | InstOf<Op.Load, MemoryData>
+  | InstOf<Op.Store, MemoryData>
   /** `align` is meaningless. */
   | InstOf<Op.Fence, MemoryData>
   | InstOf<Op.CmpXchg, CmpXchgData>
@@ -346,7 +349,8 @@ export type Inst =
   /** The mask; -1 selects poison. Its length is the result's element count. */
   | InstOf<Op.ShuffleVector, readonly number[]>
   /** Index path. */
-  | InstOf<Op.ExtractValue | Op.InsertValue, readonly number[]>
+  | InstOf<Op.ExtractValue, readonly number[]>
+  | InstOf<Op.InsertValue, readonly number[]>
   | InstOf<Op.LandingPad, LandingPadData>;
 
 export type InstData = Inst["data"];

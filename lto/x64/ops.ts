@@ -187,6 +187,8 @@ export enum X {
   PopSaved,
   /** Stack pointer = rbp, pop rbp. */
   Leave,
+  /** Stack pointer -= 8 by pushing whatever rax holds; no operands. */
+  PushPad,
   /** Pseudo: before arguments are pushed; imm = bytes that will be pushed. Aligns the stack. */
   CallSetup,
   /** Pseudo, between CallSetup and the call: lowers the stack pointer by imm bytes (they count as pushed). */

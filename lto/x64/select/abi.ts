@@ -1,0 +1,86 @@
+/**
+ * Where arguments and results live: System V ABI for AMD64, section 3.2.3, applied to values that are legal
+ * already (aggregates were split or made `byval` by the front end, see the legaliser).
+ */
+import type { AttributeSet } from "../../ir/attributes.js";
+import type { DataLayout } from "../../ir/data-layout.js";
+import type { Type } from "../../ir/types.js";
+import { integerArguments, R10, vectorArgumentCount, XMM0 } from "../registers.js";
+
+export type ArgumentPlace =
+  | { readonly kind: "register"; readonly register: number }
+  /** `offset` bytes into the argument area; `size` is rounded up to 8. */
+  | { readonly kind: "stack"; readonly offset: number; readonly size: number }
+  /** A copy of what the pointer points to, in the argument area. */
+  | { readonly kind: "byval"; readonly offset: number; readonly size: number; readonly align: number };
+
+export interface ArgumentLayout {
+  readonly places: readonly ArgumentPlace[];
+  /** Size of the argument area, a multiple of 8. */
+  readonly stackBytes: number;
+  readonly gprCount: number;
+  readonly xmmCount: number;
+  /** Largest alignment of anything in the argument area. */
+  readonly align: number;
+}
+
+export interface AbiArgument {
+  readonly type: Type;
+  readonly attributes: AttributeSet;
+}
+
+export function layoutArguments(layout: DataLayout, args: readonly AbiArgument[]): ArgumentLayout {
+  const places: ArgumentPlace[] = [];
+  let gpr = 0;
+  let xmm = 0;
+  let stack = 0;
+  let maxAlign = 8;
+  const onStack = (size: number, align: number): number => {
+    const a = Math.max(8, align);
+    maxAlign = Math.max(maxAlign, a);
+    const offset = Math.ceil(stack / a) * a;
+    stack = offset + Math.ceil(size / 8) * 8;
+    return offset;
+  };
+  for (let i = 0; i < args.length; i++) {
+    const { type, attributes } = args[i]!;
+    const byval = attributes.type("byval");
+    if (byval !== undefined) {
+      const size = layout.allocSize(byval);
+      const align = Math.max(8, attributes.int("align") ?? layout.abiAlign(byval));
+      places.push({ kind: "byval", offset: onStack(size, align), size, align });
+      continue;
+    }
+    if (attributes.has("nest")) {
+      places.push({ kind: "register", register: R10 });
+      continue;
+    }
+    switch (type.kind) {
+      case "int":
+      case "ptr": {
+        const parts = attributes.int("tsc.pair") ?? 1;
+        if (gpr + parts > integerArguments.length && parts > 1) {
+          // A value of several words goes wholly to memory, 16-byte aligned; later ones may still use registers.
+          const offset = onStack(parts * 8, 16);
+          for (let p = 0; p < parts; p++) places.push({ kind: "stack", offset: offset + p * 8, size: 8 });
+          i += parts - 1;
+        } else if (gpr < integerArguments.length) {
+          places.push({ kind: "register", register: integerArguments[gpr++]! });
+          for (let p = 1; p < parts; p++)
+            places.push({ kind: "register", register: integerArguments[gpr++]! });
+          i += parts - 1;
+        } else places.push({ kind: "stack", offset: onStack(8, 8), size: 8 });
+        break;
+      }
+      case "x86_fp80":
+        places.push({ kind: "stack", offset: onStack(16, 16), size: 16 });
+        break;
+      default: {
+        const size = layout.allocSize(type);
+        if (xmm < vectorArgumentCount) places.push({ kind: "register", register: XMM0 + xmm++ });
+        else places.push({ kind: "stack", offset: onStack(size, size), size: Math.max(8, size) });
+      }
+    }
+  }
+  return { places, stackBytes: Math.ceil(stack / 8) * 8, gprCount: gpr, xmmCount: xmm, align: maxAlign };
+}

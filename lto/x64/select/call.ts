@@ -1,0 +1,529 @@
+/** Calls, returns, function entry and variable arguments. */
+
+import type { LegalFunction } from "../../codegen/legalize/index.js";
+import { type MBlock, MemOperand, MInst, RegOperand, type SymbolRef, type VReg } from "../../codegen/mir.js";
+import { type CallInst, callArguments, type Inst, Op } from "../../ir/instructions.js";
+import { isConstant, type Value } from "../../ir/values.js";
+import { X } from "../ops.js";
+import {
+  integerArguments,
+  integerResults,
+  maskOf,
+  RAX,
+  RSP,
+  vectorArgumentCount,
+  XMM0,
+} from "../registers.js";
+import { type AbiArgument, type ArgumentLayout, layoutArguments } from "./abi.js";
+import { address } from "./address.js";
+import { connect, jump } from "./branch.js";
+import { isLocalSymbol } from "./constants.js";
+import { lowerInlineAsm } from "./inline-asm.js";
+import { extended } from "./integer.js";
+import { operationSize, type Selector } from "./selector.js";
+import { immediate, registerSource } from "./source.js";
+import { fp80PartSlot, fp80Slot, popToSlot, push80 } from "./x87.js";
+
+// ── Function entry ──
+
+/** Defines the registers and slots of the arguments; called last, at the head of the entry block. */
+export function lowerEntry(s: Selector, legal: LegalFunction, layout: ArgumentLayout): void {
+  const entry = new MInst(X.Entry, 8);
+  const after: (() => void)[] = [];
+  legal.args.forEach(({ arg }, i) => {
+    const place = layout.places[i]!;
+    const vreg = s.argVRegs[arg.index]!;
+    if (place.kind === "register") {
+      if (vreg >= 0) entry.defs.push(new RegOperand(vreg, maskOf(place.register)));
+      return;
+    }
+    const slot = s.incomingSlots.get(place.offset) ?? s.mf.newSlot(place.size, 8, "incoming", place.offset);
+    if (place.kind === "byval") {
+      if (vreg >= 0)
+        after.push(() => {
+          const lea = new MInst(X.Lea, 8);
+          lea.defs.push(new RegOperand(vreg));
+          lea.mem = s.slotMem(slot);
+          s.mf.vregs[vreg]!.remat = lea;
+          s.emit(lea);
+        });
+      return;
+    }
+    if (arg.type.kind === "x86_fp80" || vreg < 0) return;
+    after.push(() => loadFrom(s, arg.type, vreg, s.slotMem(slot)));
+  });
+  if (s.saveAreaSlot >= 0) saveVarArgs(s, entry, after);
+  s.emit(entry);
+  for (const emit of after) emit();
+}
+
+/** Loads a stack argument. Its slot never changes, so the load can be repeated instead of spilling. */
+function loadFrom(s: Selector, type: AbiArgument["type"], vreg: VReg, mem: MemOperand): void {
+  let load: MInst;
+  if (s.isGpr(type)) load = s.load(X.Mov, operationSize(s.layout, type) === 8 ? 8 : 4, vreg, mem);
+  else {
+    const size = s.layout.storeSize(type);
+    const op = size === 4 || size === 2 ? X.Movss : size === 8 ? X.Movsd : X.Movups;
+    load = s.load(op, Math.max(4, size), vreg, mem);
+  }
+  if (!s.hasMustTail) s.mf.vregs[vreg]!.remat = load;
+}
+
+/** Stores the argument registers that hold variable arguments into the register save area. */
+function saveVarArgs(s: Selector, entry: MInst, after: (() => void)[]): void {
+  const slot = s.saveAreaSlot;
+  for (let i = s.vaGpr; i < integerArguments.length; i++) {
+    const vreg = s.newGpr();
+    entry.defs.push(new RegOperand(vreg, maskOf(integerArguments[i]!)));
+    after.push(() => s.store(X.MovM, 8, s.slotMem(slot, i * 8), vreg));
+  }
+  // All vector registers, without testing al: the branch costs more bytes than it saves time.
+  for (let i = s.vaXmm; i < vectorArgumentCount; i++) {
+    const vreg = s.newXmm();
+    entry.defs.push(new RegOperand(vreg, maskOf(XMM0 + i)));
+    after.push(() => s.store(X.MovapsM, 16, s.slotMem(slot, 48 + i * 16), vreg));
+  }
+}
+
+/** va_start: fills the four fields of the va_list (ABI section 3.5.7). */
+export function lowerVaStart(s: Selector, list: Value): void {
+  const field = (offset: number, size: number, imm: number): void => {
+    const store = new MInst(X.MovM, size);
+    store.imm = imm;
+    store.mem = address(s, list, offset);
+    s.emit(store);
+  };
+  field(0, 4, s.vaGpr * 8);
+  field(4, 4, 48 + s.vaXmm * 16);
+  const overflow = s.newGpr();
+  const incoming = new MInst(X.IncomingAddress, 8);
+  incoming.defs.push(new RegOperand(overflow));
+  incoming.imm = s.mf.incomingBytes;
+  s.emit(incoming);
+  s.store(X.MovM, 8, address(s, list, 8), overflow);
+  s.store(X.MovM, 8, address(s, list, 16), s.slotAddress(s.saveAreaSlot));
+}
+
+export function lowerVaCopy(s: Selector, to: Value, from: Value): void {
+  const low = s.newXmm();
+  s.load(X.Movups, 16, low, address(s, from));
+  const high = s.newGpr();
+  s.load(X.Mov, 8, high, address(s, from, 16));
+  s.store(X.MovupsM, 16, address(s, to), low);
+  s.store(X.MovM, 8, address(s, to, 16), high);
+}
+
+// ── Calls ──
+
+/** The machine symbol of a direct call. */
+function callSymbol(s: Selector, callee: Extract<Value, { valueKind: "global" }>): SymbolRef {
+  return s.globalSymbol(callee, isLocalSymbol(s, callee) || !s.pic ? "direct" : "plt");
+}
+
+export function lowerCall(s: Selector, call: CallInst, block: MBlock): void {
+  const callee = call.operands[0]!;
+  if (callee.valueKind === "asm") return lowerInlineAsm(s, call, callee);
+  const { data } = call;
+  if (![0, 8, 9, 65, 67, 68, 78].includes(data.callingConvention))
+    return s.unsupported(`calling convention ${data.callingConvention}`);
+  for (const bundle of data.bundles)
+    if (bundle.tag !== "clang.arc.attachedcall" && bundle.tag !== "kcfi" && bundle.tag !== "align")
+      if (
+        bundle.tag === "funclet" ||
+        bundle.tag === "deopt" ||
+        bundle.tag === "gc-transition" ||
+        bundle.tag === "ptrauth"
+      )
+        s.unsupported(`operand bundle '${bundle.tag}'`);
+  const values = callArguments(call);
+  const args = values.map((v, i) => ({ type: v.type, attributes: data.attributes.parameter(i) }));
+  const layout = layoutArguments(s.layout, args);
+  if (call === s.tailCall) return lowerTailCall(s, call, values, args, layout);
+
+  s.mf.hasCalls = true;
+  const uses = registerArguments(s, values, args, layout);
+  const machine = new MInst(callee.valueKind === "global" ? X.Call : X.CallIndirect, 8);
+  setTarget(s, machine, callee, layout.stackBytes === 0);
+  passStackArguments(s, values, args, layout);
+  addVarArgCount(s, call, layout, uses);
+  machine.uses.push(...uses);
+  finishCall(s, call, machine, block, layout.stackBytes);
+}
+
+function setTarget(s: Selector, machine: MInst, callee: Value, foldLoads: boolean): void {
+  if (callee.valueKind === "global") {
+    machine.symbol = callSymbol(s, callee);
+    return;
+  }
+  const inst = s.resolve(callee);
+  if (foldLoads && inst.valueKind === "inst" && inst.op === Op.Load && s.foldsAsTarget(inst)) {
+    machine.mem = address(s, inst.operands[0]!);
+    return;
+  }
+  machine.uses.push(foldLoads ? registerSource(s, callee, 8) : s.use(callee));
+}
+
+/** Evaluates register arguments; the operands are fixed to their registers. */
+function registerArguments(
+  s: Selector,
+  values: readonly Value[],
+  args: readonly AbiArgument[],
+  layout: ArgumentLayout,
+): RegOperand[] {
+  const uses: RegOperand[] = [];
+  values.forEach((value, i) => {
+    const place = layout.places[i]!;
+    if (place.kind !== "register" || value.valueKind === "undef") return;
+    uses.push(new RegOperand(argumentRegister(s, value, args[i]!), maskOf(place.register)));
+  });
+  return uses;
+}
+
+/** The value in a register, extended to 32 bits where the ABI attribute demands it. */
+function argumentRegister(s: Selector, value: Value, { type, attributes }: AbiArgument): VReg {
+  if (type.kind !== "int" || type.bits >= 32) return s.reg(value);
+  const signed = attributes.has("signext");
+  if (!signed && !attributes.has("zeroext")) return s.reg(value);
+  if (type.bits === 1 && !isConstant(value)) {
+    const wide = s.newGpr(4);
+    if (s.isBoolean(value)) s.unary(X.Movzx8, 4, wide, s.reg(value));
+    else s.binaryImm(X.And, 4, wide, s.reg(value), 1);
+    if (!signed) return wide;
+    const negated = s.newGpr(4);
+    s.tiedUnary(X.Neg, 4, negated, wide);
+    return negated;
+  }
+  if (type.bits === 1) {
+    const bit = s.newGpr(4);
+    s.moveImm(bit, 4, value.valueKind === "int" && value.num !== 0 ? (signed ? -1 : 1) : 0);
+    return bit;
+  }
+  if (!signed && s.isZeroExtended(value)) return s.reg(value);
+  return extended(s, value, type.bits / 8, signed);
+}
+
+/** Pushes stack arguments, last first; byval copies and wide values go to room made beforehand. */
+function passStackArguments(
+  s: Selector,
+  values: readonly Value[],
+  args: readonly AbiArgument[],
+  layout: ArgumentLayout,
+): void {
+  const total = layout.stackBytes;
+  if (total === 0) return;
+  const setup = new MInst(X.CallSetup, 8);
+  setup.imm = layout.align > 8 ? Math.ceil(total / 16) * 16 : total;
+  if (layout.align > 16) s.unsupported(`stack argument aligned to ${layout.align} bytes`);
+  const simple = layout.places.every((p) => p.kind === "register" || (p.kind === "stack" && p.size === 8));
+  if (simple && setup.imm === total) {
+    const onStack = layout.places
+      .map((place, i) => ({ place, i }))
+      .filter(({ place }) => place.kind === "stack");
+    const operands = onStack.map(({ i }) => pushOperand(s, values[i]!, args[i]!));
+    s.emit(setup);
+    for (let k = onStack.length - 1; k >= 0; k--) s.emit(operands[k]!);
+    return;
+  }
+  // Registers first: nothing may be computed with pushes between (the addresses are relative to rsp).
+  const stores: (() => void)[] = [];
+  layout.places.forEach((place, i) => {
+    const value = values[i]!;
+    if (place.kind === "register") return;
+    if (place.kind === "byval") stores.push(byvalCopy(s, value, place.offset, place.size));
+    else if (value.type.kind === "x86_fp80")
+      stores.push(() => {
+        push80(s, value);
+        const store = new MInst(X.FstpM, 10);
+        store.mem = outgoing(place.offset);
+        s.emit(store);
+      });
+    else if (value.valueKind !== "undef") {
+      const imm = s.isGpr(value.type) ? immediate(s, value, operationSize(s.layout, value.type)) : null;
+      const vreg = imm === null ? argumentRegister(s, value, args[i]!) : -1;
+      stores.push(() => {
+        if (imm !== null) {
+          const store = new MInst(X.MovM, 8);
+          store.imm = imm;
+          store.mem = outgoing(place.offset);
+          s.emit(store);
+        } else if (s.isGpr(value.type)) s.store(X.MovM, 8, outgoing(place.offset), vreg);
+        else {
+          const size = s.mf.vregs[vreg]!.size;
+          const op = size === 4 ? X.MovssM : size === 8 ? X.MovsdM : X.MovupsM;
+          s.store(op, size, outgoing(place.offset), vreg);
+        }
+      });
+    }
+  });
+  s.emit(setup);
+  const alloc = new MInst(X.StackAlloc, 8);
+  alloc.imm = setup.imm;
+  s.emit(alloc);
+  for (const store of stores) store();
+}
+
+const outgoing = (offset: number): MemOperand => new MemOperand(RegOperand.physical(RSP), null, 1, offset);
+
+/** Copies a byval argument: through registers when short, else by rep movs. */
+function byvalCopy(s: Selector, pointer: Value, offset: number, size: number): () => void {
+  const from = s.reg(pointer);
+  return () => {
+    if (size <= 64) {
+      let at = 0;
+      for (const width of [16, 8, 4, 2, 1])
+        while (size - at >= width) {
+          const source = new MemOperand(new RegOperand(from), null, 1, at);
+          if (width === 16) {
+            const vreg = s.newXmm();
+            s.load(X.Movups, 16, vreg, source);
+            s.store(X.MovupsM, 16, outgoing(offset + at), vreg);
+          } else {
+            const vreg = s.newGpr(width);
+            s.load(width >= 4 ? X.Mov : width === 2 ? X.Movzx16 : X.Movzx8, Math.max(width, 4), vreg, source);
+            s.store(X.MovM, width, outgoing(offset + at), vreg);
+          }
+          at += width;
+        }
+      return;
+    }
+    const to = s.newGpr();
+    s.load(X.Lea, 8, to, outgoing(offset));
+    const count = s.newGpr(4);
+    const words = size % 8 === 0;
+    s.moveImm(count, 4, words ? size / 8 : size);
+    const copy = new MInst(X.RepMovs, words ? 8 : 1);
+    const registers = [7, 6, 1];
+    [to, from, count].forEach((vreg, i) => {
+      copy.uses.push(new RegOperand(vreg, maskOf(registers[i]!)));
+      copy.defs.push(new RegOperand(s.newGpr(), maskOf(registers[i]!), false, i));
+    });
+    s.emit(copy);
+  };
+}
+
+function pushOperand(s: Selector, value: Value, arg: AbiArgument): MInst {
+  const push = new MInst(X.Push, 8);
+  if (s.isGpr(value.type)) {
+    const imm = immediate(s, value, operationSize(s.layout, value.type));
+    if (imm !== null) push.imm = imm;
+    else
+      push.uses.push(
+        new RegOperand(argumentRegister(s, value, arg), 0, s.mf.vregs[s.reg(value)]!.size === 8),
+      );
+    return push;
+  }
+  // A float or double: its bits through a general register.
+  const size = s.mf.vregs[s.reg(value)]!.size;
+  const word = s.newGpr();
+  s.unary(size === 8 ? X.MovqFrom : X.MovdFrom, size === 8 ? 8 : 4, word, s.reg(value));
+  push.uses.push(new RegOperand(word));
+  return push;
+}
+
+/** al holds an upper bound of the vector registers used, for callees that take variable arguments. */
+function addVarArgCount(s: Selector, call: CallInst, layout: ArgumentLayout, uses: RegOperand[]): void {
+  if (!call.data.functionType.isVarArg) return;
+  const count = s.newGpr(4);
+  s.moveImm(count, 4, layout.xmmCount);
+  uses.push(new RegOperand(count, maskOf(RAX)));
+}
+
+/** Emits the call proper, its clean-up and the moves of its results. */
+function finishCall(s: Selector, call: CallInst, machine: MInst, block: MBlock, stackBytes: number): void {
+  const callee = call.operands[0]!;
+  const known = callee.valueKind === "global" ? callee : null;
+  const attributes = call.data.attributes.fn;
+  const calleeAttributes = known?.kind === "function" ? known.attributes.fn : null;
+  const noReturn = attributes.has("noreturn") || (calleeAttributes?.has("noreturn") ?? false);
+  const returnsTwice = attributes.has("returns_twice") || (calleeAttributes?.has("returns_twice") ?? false);
+  machine.clobbers = s.options.clobbersOf(known);
+  machine.extra = {
+    kind: "call",
+    callee: known,
+    noReturn,
+    returnsTwice,
+    unwind: call.op === Op.Invoke ? s.heads[call.blocks[1]!.id]! : null,
+  };
+  if (returnsTwice) s.mf.returnsTwice = true;
+  const x87Results = defineResults(s, call, machine);
+  s.emit(machine);
+  if (stackBytes > 0 && !noReturn) {
+    const cleanup = new MInst(X.CallCleanup, 8);
+    const wide = s.buffer.findLast((m) => m.op === X.CallSetup)!.imm;
+    cleanup.imm = wide;
+    s.emit(cleanup);
+  }
+  for (const slot of x87Results) popToSlot(s, slot);
+  if (call.op === Op.Invoke) {
+    const normal = s.heads[call.blocks[0]!.id]!;
+    const unwind = s.heads[call.blocks[1]!.id]!;
+    connect(block, normal);
+    connect(block, unwind);
+    unwind.landingPad = true;
+    jump(s, normal);
+  }
+}
+
+/** Adds the result definitions; returns the slots of fp80 results, which the caller must pop after the call. */
+function defineResults(s: Selector, call: CallInst, machine: MInst): number[] {
+  const { type } = call;
+  if (type.kind === "void") return [];
+  const isStruct = type.kind === "struct";
+  const types = isStruct ? type.elements : [type];
+  let gpr = 0;
+  let xmm = 0;
+  const slots: number[] = [];
+  types.forEach((t, i) => {
+    if (t.kind === "x86_fp80") {
+      slots.push(isStruct ? fp80PartSlot(s, call, i) : fp80Slot(s, call));
+      return;
+    }
+    const register = s.isGpr(t) ? integerResults[gpr++]! : XMM0 + xmm++;
+    const vreg = isStruct ? s.partOf(call, i) : s.resultOf(call);
+    if (vreg >= 0) machine.defs.push(new RegOperand(vreg, maskOf(register)));
+  });
+  return slots;
+}
+
+// ── Tail calls ──
+
+/**
+ * The call that `ret` returns the results of, if it can leave this function's frame behind: nothing but the
+ * extraction of its results may lie between. A `musttail` call that cannot is an error.
+ */
+export function findTailCall(s: Selector, ret: Inst): CallInst | null {
+  const insts = ret.parent!.insts;
+  let i = insts.length - 2;
+  while (i >= 0 && insts[i]!.op === Op.ExtractValue) i--;
+  const call = insts[i];
+  if (call === undefined || call.op !== Op.Call || call.data.tail === "" || call.data.tail === "notail")
+    return null;
+  const callee = call.operands[0]!;
+  if (callee.valueKind === "asm" || (callee.valueKind === "global" && isIntrinsic(callee.name))) return null;
+  const must = call.data.tail === "musttail";
+  if (!must && (!s.optimize || s.noTailCalls || s.usesSret)) return null;
+  if (!must && !returnsExactly(s, call, ret)) return null;
+  const values = callArguments(call);
+  const args = values.map((v, k) => ({ type: v.type, attributes: call.data.attributes.parameter(k) }));
+  const layout = layoutArguments(s.layout, args);
+  if (layout.places.some((p) => p.kind === "byval")) {
+    if (must) s.unsupported("musttail call with a byval argument");
+    return null;
+  }
+  if (layout.stackBytes > 0) {
+    if (!must) return null;
+    if (layout.stackBytes > s.mf.incomingBytes)
+      s.unsupported("musttail call with more stack arguments than the caller");
+  }
+  return call;
+}
+
+const isIntrinsic = (name: string): boolean => name.startsWith("llvm.") || name.startsWith("tsc.");
+
+/** The instruction after the call returns just its result. */
+function returnsExactly(s: Selector, call: CallInst, next: Inst): boolean {
+  if (next.op !== Op.Ret) return false;
+  if (next.operands.length === 0) return true;
+  // Narrow results must already be extended the way our own callers expect.
+  if (s.resultExtension !== resultExtension(call)) return false;
+  return next.operands.every((operand, i) => {
+    const inst = s.resolve(operand);
+    if (inst === call) return next.operands.length === 1 && call.type === operand.type;
+    return (
+      inst.valueKind === "inst" &&
+      inst.op === Op.ExtractValue &&
+      inst.operands[0] === call &&
+      inst.data[0] === i &&
+      call.type.elements.length === next.operands.length
+    );
+  });
+}
+
+const resultExtension = (call: CallInst): string => {
+  const { result } = call.data.attributes;
+  return result.has("zeroext") ? "z" : result.has("signext") ? "s" : "";
+};
+
+function lowerTailCall(
+  s: Selector,
+  call: CallInst,
+  values: readonly Value[],
+  args: readonly AbiArgument[],
+  layout: ArgumentLayout,
+): void {
+  const callee = call.operands[0]!;
+  const uses = registerArguments(s, values, args, layout);
+  const machine = new MInst(callee.valueKind === "global" ? X.TailCall : X.TailCallIndirect, 8);
+  if (callee.valueKind === "global") machine.symbol = callSymbol(s, callee);
+  // The frame is gone when it jumps: the target must be in a register that no restore touches.
+  else machine.uses.push(new RegOperand(s.reg(callee), tailTargetMask));
+  const stores: (() => void)[] = [];
+  layout.places.forEach((place, i) => {
+    if (place.kind !== "stack" || values[i]!.valueKind === "undef") return;
+    const value = values[i]!;
+    if (value.type.kind === "x86_fp80") s.unsupported("musttail call with an x86_fp80 argument");
+    const vreg = argumentRegister(s, value, args[i]!);
+    const slot = s.mf.newSlot(place.size, 8, "incoming", place.offset);
+    const op = s.isGpr(value.type) ? X.MovM : place.size === 16 ? X.MovupsM : X.MovsdM;
+    stores.push(() => s.store(op, place.size, s.slotMem(slot), vreg));
+  });
+  for (const store of stores) store();
+  addVarArgCount(s, call, layout, uses);
+  machine.uses.push(...uses);
+  machine.clobbers = s.options.clobbersOf(callee.valueKind === "global" ? callee : null);
+  machine.extra = {
+    kind: "call",
+    callee: callee.valueKind === "global" ? callee : null,
+    noReturn: true,
+    returnsTwice: false,
+    unwind: null,
+  };
+  s.emit(machine);
+}
+
+/** Caller-saved registers that carry no argument: rax (unless variadic), r10, r11. */
+const tailTargetMask = maskOf(RAX, 10, 11);
+
+// ── Returns ──
+
+export function lowerRet(s: Selector, inst: Inst): void {
+  const ret = new MInst(X.Ret, 8);
+  let gpr = 0;
+  let xmm = 0;
+  const x87: Value[] = [];
+  for (const value of inst.operands) {
+    if (value.type.kind === "x86_fp80") {
+      x87.push(value);
+      continue;
+    }
+    const register = s.isGpr(value.type) ? integerResults[gpr++]! : XMM0 + xmm++;
+    if (value.valueKind === "undef") continue;
+    ret.uses.push(new RegOperand(returnRegister(s, value), maskOf(register)));
+  }
+  if (s.usesSret && inst.operands.length === 0) {
+    ret.uses.push(new RegOperand(s.reg(s.sretArgument!), maskOf(RAX)));
+  }
+  // st0 must end on top: push in reverse.
+  for (let i = x87.length - 1; i >= 0; i--) push80(s, x87[i]!);
+  s.emit(ret);
+}
+
+function returnRegister(s: Selector, value: Value): VReg {
+  if (value.type.kind !== "int" || value.type.bits >= 32 || s.resultExtension === "") return s.reg(value);
+  return argumentRegister(s, value, { type: value.type, attributes: s.resultAttributes });
+}
+
+// ── Runtime routines ──
+
+/** Calls a library routine that no IR names (memcpy and the like) with the default convention. */
+export function callRuntime(s: Selector, name: string, values: readonly Value[]): void {
+  s.mf.hasCalls = true;
+  const call = new MInst(X.Call, 8);
+  values.forEach((value, i) => {
+    call.uses.push(new RegOperand(s.reg(value), maskOf(integerArguments[i]!)));
+  });
+  call.symbol = { kind: s.pic ? "plt" : "direct", target: { kind: "external", name } };
+  call.clobbers = s.options.clobbersOf(null);
+  call.extra = { kind: "call", callee: null, noReturn: false, returnsTwice: false, unwind: null };
+  s.emit(call);
+}

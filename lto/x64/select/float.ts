@@ -1,0 +1,264 @@
+/** Scalar float and double: arithmetic, conversions, bit casts; half and fp128 only move. */
+import { MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
+import { type Inst, type InstWith, Op } from "../../ir/instructions.js";
+import { isConstant, type Value } from "../../ir/values.js";
+import { Cc, X } from "../ops.js";
+import { poolMem } from "./constants.js";
+import { operationSize, type Selector } from "./selector.js";
+import { foldLoad, registerSource, setVectorSource } from "./source.js";
+import * as x87 from "./x87.js";
+
+const scalarOps: Partial<Record<Op, readonly [X, X]>> = {
+  [Op.FAdd]: [X.Addss, X.Addsd],
+  [Op.FSub]: [X.Subss, X.Subsd],
+  [Op.FMul]: [X.Mulss, X.Mulsd],
+  [Op.FDiv]: [X.Divss, X.Divsd],
+};
+const packedOps: Partial<Record<Op, readonly [X, X]>> = {
+  [Op.FAdd]: [X.Addps, X.Addpd],
+  [Op.FSub]: [X.Subps, X.Subpd],
+  [Op.FMul]: [X.Mulps, X.Mulpd],
+  [Op.FDiv]: [X.Divps, X.Divpd],
+};
+
+/** fadd, fsub, fmul, fdiv on scalars and 128-bit vectors. */
+export function lowerFloatBinary(s: Selector, inst: Inst): void {
+  const { type } = inst;
+  if (type.kind === "x86_fp80") return x87.lowerX87Binary(s, inst);
+  const wide = type.scalar.kind === "double" ? 1 : 0;
+  const size = type.isVector ? 16 : wide ? 8 : 4;
+  const ops = (type.isVector ? packedOps : scalarOps)[inst.op];
+  if (ops === undefined || (type.scalar.kind !== "float" && type.scalar.kind !== "double"))
+    return s.unsupported(`floating-point arithmetic on ${type}`);
+  let [a, b] = inst.operands as [Value, Value];
+  const commutes = inst.op === Op.FAdd || inst.op === Op.FMul;
+  if (commutes && (isConstant(a) || (!s.diesHere(a) && s.diesHere(b) && !isConstant(b)))) [a, b] = [b, a];
+  const machine = new MInst(ops[wide], size);
+  machine.defs.push(new RegOperand(s.resultOf(inst), 0, false, 0));
+  machine.uses.push(s.use(a));
+  setVectorSource(s, machine, b, size);
+  s.emit(machine);
+}
+
+/** A 16-byte literal whose lanes of `lane` bytes all hold `bits`. */
+function splat(s: Selector, lane: 4 | 8, low: number, high: number): MemOperand {
+  const bytes = new Uint8Array(16);
+  const view = new DataView(bytes.buffer);
+  for (let i = 0; i < 16; i += lane) {
+    view.setUint32(i, low, true);
+    if (lane === 8) view.setUint32(i + 4, high, true);
+  }
+  return poolMem(s, bytes);
+}
+export const signMask = (s: Selector, double: boolean): MemOperand =>
+  double ? splat(s, 8, 0, 0x80000000) : splat(s, 4, 0x80000000, 0);
+export const magnitudeMask = (s: Selector, double: boolean): MemOperand =>
+  double ? splat(s, 8, 0xffffffff, 0x7fffffff) : splat(s, 4, 0x7fffffff, 0);
+
+function bitwise(s: Selector, op: X, result: VReg, a: VReg, mask: MemOperand): void {
+  const inst = new MInst(op, 16);
+  inst.defs.push(new RegOperand(result, 0, false, 0));
+  inst.uses.push(new RegOperand(a));
+  inst.mem = mask;
+  s.emit(inst);
+}
+
+export function lowerFNeg(s: Selector, inst: Inst): void {
+  const source = inst.operands[0]!;
+  if (inst.type.kind === "x86_fp80") return x87.lowerX87Unary(s, X.Fchs, source, inst);
+  bitwise(s, X.Xorps, s.resultOf(inst), s.reg(source), signMask(s, inst.type.scalar.kind === "double"));
+}
+
+export function lowerFAbs(s: Selector, inst: Inst, source: Value): void {
+  if (inst.type.kind === "x86_fp80") return x87.lowerX87Unary(s, X.Fabs, source, inst);
+  bitwise(s, X.Andps, s.resultOf(inst), s.reg(source), magnitudeMask(s, inst.type.scalar.kind === "double"));
+}
+
+export function lowerSqrt(s: Selector, inst: Inst, source: Value): void {
+  if (inst.type.kind === "x86_fp80") return x87.lowerX87Unary(s, X.Fsqrt, source, inst);
+  const double = inst.type.scalar.kind === "double";
+  const op = inst.type.isVector ? (double ? X.Sqrtpd : X.Sqrtps) : double ? X.Sqrtsd : X.Sqrtss;
+  const size = inst.type.isVector ? 16 : double ? 8 : 4;
+  const machine = new MInst(op, size);
+  machine.defs.push(new RegOperand(s.resultOf(inst)));
+  setVectorSource(s, machine, source, size);
+  s.emit(machine);
+}
+
+export function lowerCopySign(s: Selector, inst: Inst, magnitude: Value, sign: Value): void {
+  if (inst.type.kind === "x86_fp80") return x87.lowerX87CopySign(s, magnitude, sign, inst);
+  const double = inst.type.scalar.kind === "double";
+  const a = s.newXmm();
+  const b = s.newXmm();
+  bitwise(s, X.Andps, a, s.reg(magnitude), magnitudeMask(s, double));
+  bitwise(s, X.Andps, b, s.reg(sign), signMask(s, double));
+  s.binary(X.Orps, 16, s.resultOf(inst), a, b);
+}
+
+// ── Conversions ──
+
+export function lowerFPExt(s: Selector, inst: InstWith<Op.FPExt>): void {
+  if (inst.type.kind === "x86_fp80") return x87.lowerX87Extend(s, inst);
+  convert(s, X.Cvtss2sd, 4, s.resultOf(inst), inst.operands[0]!);
+}
+
+export function lowerFPTrunc(s: Selector, inst: InstWith<Op.FPTrunc>): void {
+  if (inst.operands[0]!.type.kind === "x86_fp80") return x87.lowerX87Truncate(s, inst);
+  convert(s, X.Cvtsd2ss, 8, s.resultOf(inst), inst.operands[0]!);
+}
+
+function convert(s: Selector, op: X, sourceSize: number, result: VReg, source: Value): void {
+  const machine = new MInst(op, sourceSize);
+  machine.defs.push(new RegOperand(result));
+  const mem = foldLoad(s, source, sourceSize);
+  if (mem !== null) machine.mem = mem;
+  else machine.uses.push(registerSource(s, source, sourceSize));
+  s.emit(machine);
+}
+
+/** i32/i64 → float/double/fp80. */
+export function lowerIntToFloat(s: Selector, inst: InstWith<Op.SIToFP | Op.UIToFP>): void {
+  if (inst.type.kind === "x86_fp80") return x87.lowerIntToX87(s, inst);
+  const source = inst.operands[0]!;
+  const double = inst.type.kind === "double";
+  const op = double ? X.Cvtsi2sd : X.Cvtsi2ss;
+  const result = s.resultOf(inst);
+  const bits = source.type.bits;
+  if (inst.op === Op.UIToFP && bits === 64) return unsignedLongToFloat(s, source, result, op, double);
+  const machine = new MInst(op, bits === 64 ? 8 : 4);
+  machine.defs.push(new RegOperand(result));
+  if (inst.op === Op.UIToFP) {
+    const wide = s.newGpr();
+    s.unary(X.Mov, 4, wide, s.reg(source));
+    machine.size = 8;
+    machine.uses.push(new RegOperand(wide));
+  } else {
+    const mem = foldLoad(s, source, bits / 8);
+    if (mem !== null) machine.mem = mem;
+    else machine.uses.push(registerSource(s, source, bits / 8));
+  }
+  s.emit(machine);
+}
+
+/**
+ * u64 → float without a branch: the high and the low 32 bits convert exactly as doubles; their sum rounds
+ * once. For float the value is first made odd-rounded to 63 bits when its top bit is set, so that the second
+ * rounding cannot differ.
+ */
+function unsignedLongToFloat(s: Selector, source: Value, result: VReg, op: X, double: boolean): void {
+  const value = s.reg(source);
+  if (double) {
+    const high = s.newGpr();
+    s.binaryImm(X.Shr, 8, high, value, 32);
+    const low = s.newGpr();
+    s.unary(X.Mov, 4, low, value);
+    const highFloat = s.newXmm(8);
+    s.unary(X.Cvtsi2sd, 8, highFloat, high);
+    const scaled = s.newXmm(8);
+    const mul = new MInst(X.Mulsd, 8);
+    mul.defs.push(new RegOperand(scaled, 0, false, 0));
+    mul.uses.push(new RegOperand(highFloat));
+    mul.mem = poolMem(s, new Uint8Array([0, 0, 0, 0, 0, 0, 0xf0, 0x41])); // 2^32
+    s.emit(mul);
+    const lowFloat = s.newXmm(8);
+    s.unary(X.Cvtsi2sd, 8, lowFloat, low);
+    s.binary(X.Addsd, 8, result, scaled, lowFloat);
+    return;
+  }
+  // half = top bit set ? (v >> 1 | v & 1) : v, and the result is doubled accordingly.
+  const sign = s.newGpr();
+  s.binaryImm(X.Shr, 8, sign, value, 63);
+  const shifted = s.newGpr();
+  s.binaryImm(X.Shr, 8, shifted, value, 1);
+  const lowBit = s.newGpr(4);
+  s.binaryImm(X.And, 4, lowBit, value, 1);
+  const sticky = s.newGpr();
+  s.binary(X.Or, 8, sticky, shifted, lowBit);
+  const test = new MInst(X.Test, 8);
+  test.uses.push(new RegOperand(value), new RegOperand(value));
+  s.emit(test);
+  const chosen = s.newGpr();
+  const cmov = new MInst(X.Cmov, 8);
+  cmov.cc = Cc.NS;
+  cmov.defs.push(new RegOperand(chosen, 0, false, 0));
+  cmov.uses.push(new RegOperand(sticky), new RegOperand(value));
+  s.emit(cmov);
+  const converted = s.newXmm(4);
+  s.unary(op, 8, converted, chosen);
+  const base = s.newGpr();
+  const lea = new MInst(X.Lea, 8);
+  lea.defs.push(new RegOperand(base));
+  lea.mem = poolMem(s, new Uint8Array([0, 0, 0x80, 0x3f, 0, 0, 0, 0x40])); // 1.0f, 2.0f
+  s.emit(lea);
+  const mul = new MInst(X.Mulss, 4);
+  mul.defs.push(new RegOperand(result, 0, false, 0));
+  mul.uses.push(new RegOperand(converted));
+  mul.mem = new MemOperand(new RegOperand(base), new RegOperand(sign), 4);
+  s.emit(mul);
+}
+
+/** float/double/fp80 → i32/i64, truncating. */
+export function lowerFloatToInt(s: Selector, inst: InstWith<Op.FPToSI | Op.FPToUI>): void {
+  const source = inst.operands[0]!;
+  if (source.type.kind === "x86_fp80") return x87.lowerX87ToInt(s, inst);
+  const double = source.type.kind === "double";
+  const op = double ? X.Cvttsd2si : X.Cvttss2si;
+  const bits = inst.type.bits;
+  const result = s.resultOf(inst);
+  if (inst.op === Op.FPToUI && bits === 64) return floatToUnsignedLong(s, source, result, op, double);
+  const machine = new MInst(op, bits === 64 || inst.op === Op.FPToUI ? 8 : 4);
+  machine.defs.push(new RegOperand(result));
+  const mem = foldLoad(s, source, double ? 8 : 4);
+  if (mem !== null) machine.mem = mem;
+  else machine.uses.push(registerSource(s, source, double ? 8 : 4));
+  s.emit(machine);
+}
+
+/** Below 2^63 the direct conversion is right; from there on it yields the sign bit and x − 2^63 has the rest. */
+function floatToUnsignedLong(s: Selector, source: Value, result: VReg, op: X, double: boolean): void {
+  const size = double ? 8 : 4;
+  const value = s.reg(source);
+  const direct = s.newGpr();
+  s.unary(op, 8, direct, value);
+  const sign = s.newGpr();
+  s.binaryImm(X.Sar, 8, sign, direct, 63);
+  const reduced = s.newXmm(size);
+  const sub = new MInst(double ? X.Subsd : X.Subss, size);
+  sub.defs.push(new RegOperand(reduced, 0, false, 0));
+  sub.uses.push(new RegOperand(value));
+  sub.mem = poolMem(
+    s,
+    double ? new Uint8Array([0, 0, 0, 0, 0, 0, 0xe0, 0x43]) : new Uint8Array([0, 0, 0, 0x5f]),
+  );
+  s.emit(sub);
+  const rest = s.newGpr();
+  s.unary(op, 8, rest, reduced);
+  const masked = s.newGpr();
+  s.binary(X.And, 8, masked, rest, sign);
+  s.binary(X.Or, 8, result, direct, masked);
+}
+
+/** Bit casts that cross register files; others are views. */
+export function lowerBitCast(s: Selector, inst: InstWith<Op.BitCast>): void {
+  const source = inst.operands[0]!;
+  const result = s.resultOf(inst);
+  const toGpr = s.isGpr(inst.type);
+  const fromGpr = s.isGpr(source.type);
+  const size = operationSize(s.layout, inst.type);
+  if (toGpr === fromGpr) {
+    s.copy(result, s.reg(source), s.mf.vregs[result]!.size);
+    return;
+  }
+  if (size === 2) {
+    // half ↔ i16: through the low 32 bits; the upper half of neither is looked at.
+    if (toGpr) s.unary(X.MovdFrom, 4, result, s.reg(source));
+    else s.unary(X.MovdTo, 4, result, s.reg(source));
+    return;
+  }
+  const load = foldLoad(s, source, size);
+  if (toGpr) {
+    if (load !== null) s.load(X.Mov, size, result, load);
+    else s.unary(size === 8 ? X.MovqFrom : X.MovdFrom, size, result, s.reg(source));
+  } else if (load !== null) s.load(size === 8 ? X.Movsd : X.Movss, size, result, load);
+  else s.unary(size === 8 ? X.MovqTo : X.MovdTo, size, result, s.reg(source));
+}

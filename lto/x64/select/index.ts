@@ -1,0 +1,440 @@
+/**
+ * Instruction selection: a legal IR function to machine SSA.
+ *
+ * Order of work: control flow is prepared (prepare.ts); uses are counted and memory epochs numbered; blocks
+ * are lowered in reverse of reverse postorder, each from its terminator upwards; the entry's arguments come
+ * last, when it is known which of them are wanted.
+ */
+import { loopNest } from "../../analysis/loop-nest.js";
+import type { LegalFunction } from "../../codegen/legalize/index.js";
+import { type MBlock, MFunction, MInst, RegOperand } from "../../codegen/mir.js";
+import type { DataLayout } from "../../ir/data-layout.js";
+import { UnsupportedError } from "../../ir/errors.js";
+import { type Block, Flag, type Inst, Op } from "../../ir/instructions.js";
+import { i64 } from "../../ir/types.js";
+import { constInt, type Value } from "../../ir/values.js";
+import { X } from "../ops.js";
+import { type ArgumentLayout, layoutArguments } from "./abi.js";
+import { lowerGep } from "./address.js";
+import * as atomics from "./atomics.js";
+import { incomingSlot, lowerBr, lowerCondBr, lowerFp80Phi, lowerIndirectBr } from "./branch.js";
+import { findTailCall, lowerCall, lowerEntry, lowerRet } from "./call.js";
+import { lowerCompareResult } from "./condition.js";
+import * as float from "./float.js";
+import { lowerBinary, lowerExtension, lowerTrunc } from "./integer.js";
+import { intrinsicHasEffect, intrinsicWritesMemory, lowerIntrinsic } from "./intrinsics.js";
+import { lowerLoad, lowerStore } from "./memory.js";
+import { prepare } from "./prepare.js";
+import { lowerSelect } from "./select.js";
+import { type SelectOptions, Selector } from "./selector.js";
+import { lowerSwitch } from "./switch.js";
+import { lowerVectorBinary } from "./vector.js";
+import { fp80Slot } from "./x87.js";
+
+export type { RelocationModel, SelectOptions } from "./selector.js";
+
+/** @throws UnsupportedError naming the construct and the function. */
+export function selectFunction(
+  legal: LegalFunction,
+  layout: DataLayout,
+  goal: MFunction["goal"],
+  options: SelectOptions,
+): MFunction {
+  const { fn, body } = legal;
+  const mf = new MFunction(fn, fn.name, goal);
+  const { order } = prepare(body, goal !== "none");
+  const count = body.renumber();
+  const nest = loopNest(
+    body.blocks.map((b) => b.successors.map((next) => next.id)),
+    [0, ...body.blocks.filter((b) => b.addressTaken).map((b) => b.id)],
+  );
+  const features = new Set(
+    (fn.attributes.fn.string("target-features") ?? "")
+      .split(",")
+      .filter((f) => f.startsWith("+"))
+      .map((f) => f.slice(1)),
+  );
+  const s = new Selector(mf, layout, options, body.blocks, count, argumentCount(legal), nest, features);
+  const args = layoutArguments(
+    layout,
+    legal.args.map(({ arg, attributes }) => ({ type: arg.type, attributes })),
+  );
+  makeBlocks(s, order, nest.depth);
+  setUpFunction(s, legal, args);
+  countUses(s, order);
+  makeParameters(s, order);
+  const rank = new Int32Array(body.blocks.length).fill(-1);
+  nest.reversePostOrder.forEach((b, i) => {
+    rank[b] = i;
+  });
+  const sequence = [...order].sort((a, b) => rank[b.id]! - rank[a.id]!);
+  const extra = new Map<MBlock, MBlock[]>();
+  for (const block of sequence) {
+    const head = s.heads[block.id]!;
+    extra.set(
+      head,
+      lowerBlock(s, block, head, block === body.blocks[0] ? () => lowerEntry(s, legal, args) : null),
+    );
+  }
+  mf.blocks = order.flatMap((block) => [s.heads[block.id]!, ...(extra.get(s.heads[block.id]!) ?? [])]);
+  return mf;
+}
+
+/** Arguments keep the index of the `Argument` object, which after legalisation may exceed their position. */
+function argumentCount(legal: LegalFunction): number {
+  return legal.args.reduce((n, { arg }) => Math.max(n, arg.index + 1), 0);
+}
+
+function makeBlocks(s: Selector, order: readonly Block[], depth: Int32Array): void {
+  for (const block of order) {
+    const head = s.mf.newBlock();
+    const cold = block.terminator.op === Op.Unreachable;
+    head.frequency = 8 ** Math.min(depth[block.id]!, 6) * (cold ? 1 / 64 : 1);
+    head.addressTaken = block.addressTaken;
+    s.heads[block.id] = head;
+  }
+}
+
+function setUpFunction(s: Selector, legal: LegalFunction, args: ArgumentLayout): void {
+  const { fn } = legal;
+  const attributes = fn.attributes.fn;
+  s.mf.incomingBytes = args.stackBytes;
+  s.mf.omitCfi = attributes.has("nounwind") && !attributes.has("uwtable");
+  s.mf.noRedZone = attributes.has("noredzone");
+  const framePointer = attributes.string("frame-pointer");
+  if (framePointer === "all") s.mf.needsFramePointer = true;
+  s.noTailCalls = attributes.string("disable-tail-calls") === "true";
+  s.usesSret = legal.args.some(({ attributes: a }) => a.type("sret") !== undefined);
+  s.sretArgument = legal.args.find(({ attributes: a }) => a.type("sret") !== undefined)?.arg ?? null;
+  const { result } = fn.attributes;
+  s.resultExtension = result.has("zeroext") ? "z" : result.has("signext") ? "s" : "";
+  s.resultAttributes = result;
+  for (const { arg, attributes: a } of legal.args)
+    if (arg.type.kind === "int" && arg.type.bits >= 8 && arg.type.bits < 32 && a.has("zeroext"))
+      s.extendedArgs[arg.index] = 1;
+  legal.args.forEach(({ arg }, i) => {
+    const place = args.places[i]!;
+    if (place.kind === "register") return;
+    const slot = s.mf.newSlot(place.size, 8, "incoming", place.offset);
+    s.incomingSlots.set(place.offset, slot);
+    if (arg.type.kind === "x86_fp80") s.argSlots[arg.index] = slot;
+  });
+  if (fn.valueType.isVarArg) {
+    s.vaGpr = args.gprCount;
+    s.vaXmm = args.xmmCount;
+    s.saveAreaSlot = usesVarArgs(legal) ? s.mf.newSlot(176, 16) : -1;
+  }
+}
+
+function usesVarArgs(legal: LegalFunction): boolean {
+  for (const block of legal.body.blocks)
+    for (const inst of block.insts) {
+      if (inst.op !== Op.Call) continue;
+      const callee = inst.operands[0]!;
+      if (callee.valueKind === "global" && callee.name.startsWith("llvm.va_start")) return true;
+    }
+  return false;
+}
+
+/** Use counts, memory epochs, static allocas. */
+function countUses(s: Selector, order: readonly Block[]): void {
+  let epoch = 0;
+  for (const block of order) {
+    epoch++;
+    for (const inst of block.insts) {
+      s.epochs[inst.id] = epoch;
+      if (writesMemory(inst)) epoch++;
+      const { op, operands } = inst;
+      for (let i = 0; i < operands.length; i++) {
+        const operand = operands[i]!;
+        if (operand.valueKind !== "inst") continue;
+        s.uses[operand.id]!++;
+        const isAddress = (op === Op.Load && i === 0) || (op === Op.Store && i === 1);
+        if (!isAddress) s.addressOnly[operand.id] = 0;
+      }
+      if (op === Op.Alloca) allocateSlot(s, inst, block === order[0]);
+      if (op === Op.Call && inst.data.tail === "musttail") s.hasMustTail = true;
+    }
+  }
+}
+
+function writesMemory(inst: Inst): boolean {
+  switch (inst.op) {
+    case Op.Store:
+    case Op.Fence:
+    case Op.CmpXchg:
+    case Op.AtomicRMW:
+    case Op.Invoke:
+    case Op.CallBr:
+    case Op.VAArg:
+      return true;
+    case Op.Load:
+      // Nothing may move across a volatile or ordered load either.
+      return (inst.flags & Flag.Volatile) !== 0 || inst.data.ordering !== "not_atomic";
+    case Op.Call: {
+      const callee = inst.operands[0]!;
+      if (callee.valueKind === "global" && isIntrinsic(callee.name))
+        return intrinsicWritesMemory(callee.name);
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+const isIntrinsic = (name: string): boolean => name.startsWith("llvm.") || name.startsWith("tsc.");
+
+function allocateSlot(s: Selector, inst: Extract<Inst, { op: Op.Alloca }>, inEntry: boolean): void {
+  const count = inst.operands[0]!;
+  if (!inEntry || count.valueKind !== "int" || inst.data.inalloca) {
+    if (inst.data.inalloca) s.unsupported("inalloca");
+    s.mf.hasDynamicAlloca = true;
+    return;
+  }
+  const size = s.layout.allocSize(inst.data.allocatedType) * Number(count.value);
+  if (!(size < 0x7fff0000)) s.unsupported("stack object larger than 2 GiB");
+  s.slots[inst.id] = s.mf.newSlot(Math.max(size, 1), Math.max(1, inst.data.align));
+}
+
+/** Block parameters for the phis that registers can hold. */
+function makeParameters(s: Selector, order: readonly Block[]): void {
+  for (const block of order) {
+    const head = s.heads[block.id]!;
+    for (const phi of block.insts) {
+      if (phi.op !== Op.Phi) break;
+      if (phi.operands.length === 1 || s.uses[phi.id] === 0) continue;
+      if (phi.type.kind === "x86_fp80") {
+        fp80Slot(s, phi);
+        incomingSlot(s, phi);
+        continue;
+      }
+      head.params.push(new RegOperand(s.reg(phi)));
+    }
+  }
+}
+
+/** Lowers a block from its end. @returns machine blocks that follow its head */
+function lowerBlock(s: Selector, block: Block, head: MBlock, entry: (() => void) | null): MBlock[] {
+  const { insts } = block;
+  s.at = block.terminator;
+  s.tailCall = s.at.op === Op.Ret ? findTailCall(s, s.at) : null;
+  const extra = s.tailCall === null ? lowerTerminator(s, s.at, head) : [];
+  s.flush();
+  s.settle();
+  for (let i = insts.length - 2; i >= 0; i--) {
+    const inst = insts[i]!;
+    s.at = inst;
+    lowerInst(s, inst, head);
+    s.flush();
+    s.settle();
+  }
+  if (entry !== null) {
+    s.at = insts[0]!;
+    entry();
+  }
+  s.finishBlock(head);
+  return extra;
+}
+
+function lowerTerminator(s: Selector, inst: Inst, head: MBlock): MBlock[] {
+  switch (inst.op) {
+    case Op.Ret:
+      lowerRet(s, inst);
+      return [];
+    case Op.Br:
+      lowerBr(s, inst, head);
+      return [];
+    case Op.CondBr: {
+      const condition = inst.operands[0]!;
+      if (inst.blocks[0] === inst.blocks[1] || condition.valueKind === "undef") lowerBrTo(s, inst, 1, head);
+      else if (condition.valueKind === "int") lowerBrTo(s, inst, condition.num !== 0 ? 0 : 1, head);
+      else return lowerCondBr(s, inst, head);
+      return [];
+    }
+    case Op.Switch:
+      return lowerSwitch(s, inst, head);
+    case Op.IndirectBr:
+      lowerIndirectBr(s, inst as Extract<Inst, { op: Op.IndirectBr }>, head);
+      return [];
+    case Op.Unreachable:
+      return [];
+    case Op.Invoke:
+      throw new UnsupportedError("invoke (exception handling)", `function '${s.mf.name}'`);
+    case Op.CallBr:
+      throw new UnsupportedError("asm goto (callbr)", `function '${s.mf.name}'`);
+    case Op.Resume:
+      throw new UnsupportedError("resume (exception handling)", `function '${s.mf.name}'`);
+    default:
+      throw new Error(`selection: block of '${s.mf.name}' ends in ${Op[inst.op]}`);
+  }
+}
+
+/** A conditional branch whose way is known. */
+function lowerBrTo(s: Selector, inst: Inst, way: number, head: MBlock): void {
+  const target = inst.blocks[way]!;
+  const machine = new MInst(X.Jmp, 8);
+  const to = s.heads[target.id]!;
+  machine.targets = [to];
+  head.succs.push(to);
+  head.succArgs.push([]);
+  to.preds.push(head);
+  s.emit(machine);
+}
+
+/** Lowers one instruction that is not a terminator, if something wants it. */
+function lowerInst(s: Selector, inst: Inst, head: MBlock): void {
+  switch (inst.op) {
+    case Op.Store:
+      return atomics.isAtomicStore(inst) ? atomics.lowerAtomicStore(s, inst) : lowerStore(s, inst);
+    case Op.Fence:
+      return atomics.lowerFence(s, inst);
+    case Op.CmpXchg:
+      return atomics.lowerCmpXchg(s, inst);
+    case Op.AtomicRMW:
+      return atomics.lowerAtomicRMW(s, inst);
+    case Op.Call:
+      return lowerAnyCall(s, inst, head);
+    case Op.Load:
+      if ((inst.flags & Flag.Volatile) !== 0 || inst.data.ordering !== "not_atomic") {
+        if (!isWanted(s, inst)) s.vregs[inst.id] = inst.type.kind === "x86_fp80" ? -1 : s.newReg(inst.type);
+        return lowerLoad(s, inst);
+      }
+      break;
+    case Op.Alloca:
+      if (s.slots[inst.id]! >= 0) return;
+      break;
+    case Op.Phi:
+      if (inst.type.kind === "x86_fp80" && inst.operands.length > 1 && s.uses[inst.id]! > 0)
+        lowerFp80Phi(s, inst);
+      return;
+    case Op.LandingPad:
+      throw new UnsupportedError("landingpad (exception handling)", `function '${s.mf.name}'`);
+    default:
+      break;
+  }
+  if (isWanted(s, inst)) lowerValue(s, inst);
+}
+
+/** Whether some user demanded the result. */
+function isWanted(s: Selector, inst: Inst): boolean {
+  return s.vregs[inst.id]! >= 0 || (inst.type.kind === "x86_fp80" && s.slots[inst.id]! >= 0);
+}
+
+function lowerAnyCall(s: Selector, inst: Extract<Inst, { op: Op.Call }>, head: MBlock): void {
+  const callee = inst.operands[0]!;
+  if (callee.valueKind === "global" && isIntrinsic(callee.name)) {
+    const { name } = callee;
+    if (inst.type.kind === "void" || intrinsicHasEffect(name)) {
+      if (inst.type.kind !== "void" && !isWanted(s, inst) && !inst.type.isAggregate)
+        s.vregs[inst.id] = s.newReg(inst.type);
+      return lowerIntrinsic(s, inst, name);
+    }
+    if (isWanted(s, inst) || s.parts.has(inst.id)) lowerIntrinsic(s, inst, name);
+    return;
+  }
+  lowerCall(s, inst, head);
+}
+
+function lowerValue(s: Selector, inst: Inst): void {
+  switch (inst.op) {
+    case Op.Add:
+    case Op.Sub:
+    case Op.Mul:
+    case Op.And:
+    case Op.Or:
+    case Op.Xor:
+      return inst.type.isVector ? lowerVectorBinary(s, inst) : lowerBinary(s, inst);
+    case Op.UDiv:
+    case Op.SDiv:
+    case Op.URem:
+    case Op.SRem:
+    case Op.Shl:
+    case Op.LShr:
+    case Op.AShr:
+      return lowerBinary(s, inst);
+    case Op.FAdd:
+    case Op.FSub:
+    case Op.FMul:
+    case Op.FDiv:
+      return float.lowerFloatBinary(s, inst);
+    case Op.FNeg:
+      return float.lowerFNeg(s, inst);
+    case Op.Load:
+      return lowerLoad(s, inst);
+    case Op.GetElementPtr:
+      return lowerGep(s, inst);
+    case Op.ICmp:
+    case Op.FCmp:
+      return lowerCompareResult(s, inst);
+    case Op.Select:
+      return lowerSelect(s, inst as Extract<Inst, { op: Op.Select }>);
+    case Op.Alloca:
+      return lowerDynamicAlloca(s, inst);
+    default:
+      return lowerConversion(s, inst);
+  }
+}
+
+function lowerConversion(s: Selector, inst: Inst): void {
+  // The casts share one variant of the union; each lowering looks at the op it is for.
+  const cast = inst as never;
+  switch (inst.op) {
+    case Op.Trunc:
+      return lowerTrunc(s, cast);
+    case Op.ZExt:
+    case Op.SExt:
+      return lowerExtension(s, cast);
+    case Op.FPExt:
+      return float.lowerFPExt(s, cast);
+    case Op.FPTrunc:
+      return float.lowerFPTrunc(s, cast);
+    case Op.SIToFP:
+    case Op.UIToFP:
+      return float.lowerIntToFloat(s, cast);
+    case Op.FPToSI:
+    case Op.FPToUI:
+      return float.lowerFloatToInt(s, cast);
+    case Op.BitCast:
+      return float.lowerBitCast(s, cast);
+    case Op.IntToPtr:
+    case Op.PtrToInt:
+    case Op.AddrSpaceCast:
+    case Op.Freeze: {
+      // Of a constant: everything else is a view.
+      const result = s.resultOf(inst);
+      return s.copy(result, s.reg(inst.operands[0]!), s.mf.vregs[result]!.size);
+    }
+    default:
+      throw new UnsupportedError(`instruction ${Op[inst.op]} on ${inst.type}`, `function '${s.mf.name}'`);
+  }
+}
+
+/** alloca outside the entry block, or of a variable number of elements. */
+function lowerDynamicAlloca(s: Selector, inst: Extract<Inst, { op: Op.Alloca }>): void {
+  const elementSize = s.layout.allocSize(inst.data.allocatedType);
+  const count: Value = inst.operands[0]!;
+  let bytes: number;
+  if (count.valueKind === "int") bytes = s.reg(constInt(i64, Number(count.value) * elementSize));
+  else {
+    let wide = s.reg(count);
+    if (count.type.bits < 64) {
+      const extended = s.newGpr();
+      s.unary(X.Mov, 4, extended, wide);
+      wide = extended;
+    }
+    if (elementSize === 1) bytes = wide;
+    else {
+      bytes = s.newGpr();
+      const mul = new MInst(X.ImulImm, 8);
+      mul.defs.push(new RegOperand(bytes));
+      mul.uses.push(new RegOperand(wide));
+      mul.imm = elementSize;
+      s.emit(mul);
+    }
+  }
+  const alloca = new MInst(X.DynamicAlloca, 8);
+  alloca.defs.push(new RegOperand(s.resultOf(inst)));
+  alloca.uses.push(new RegOperand(bytes));
+  alloca.imm = Math.max(16, inst.data.align);
+  s.emit(alloca);
+}

@@ -1,0 +1,325 @@
+/**
+ * Inline assembly: LLVM's constraint strings as operand constraints
+ * (LLVM Language Reference, "Inline Asm Constraint String"; GCC's x86 machine constraints).
+ */
+import { type AsmOperand, MInst, type RegMask, RegOperand, type VReg } from "../../codegen/mir.js";
+import { type CallInst, callArguments } from "../../ir/instructions.js";
+import type { Type } from "../../ir/types.js";
+import { type InlineAsm, isConstant, type Value } from "../../ir/values.js";
+import { type Cc, ccNames, X } from "../ops.js";
+import { GPR, gprMask, maskOf, RBP, RSP, registerNames, XMM, xmmMask } from "../registers.js";
+import { address } from "./address.js";
+import { foldedInteger, symbolOffset } from "./constants.js";
+import { operationSize, type Selector } from "./selector.js";
+
+interface Constraint {
+  readonly output: boolean;
+  readonly early: boolean;
+  /** The operand is the address of the value. */
+  readonly indirect: boolean;
+  /** Letters and `{name}` groups, without modifiers. */
+  readonly codes: readonly string[];
+  /** Output number that an input must share, or -1. */
+  readonly tied: number;
+}
+
+/** General registers that `r` may take: the frame pointer may be in use, so never rbp. */
+const anyGpr = gprMask & ~maskOf(RSP, RBP);
+
+const letterRegisters: Readonly<Record<string, RegMask>> = {
+  a: maskOf(0),
+  b: maskOf(3),
+  c: maskOf(1),
+  d: maskOf(2),
+  S: maskOf(6),
+  D: maskOf(7),
+  r: anyGpr,
+  q: anyGpr,
+  R: anyGpr & 0xff,
+  l: anyGpr,
+  Q: maskOf(0, 1, 2, 3),
+  x: xmmMask,
+  v: xmmMask,
+};
+
+const registersByName = new Map<string, number>();
+for (const size of [1, 2, 4, 8]) registerNames[size]!.forEach((name, r) => registersByName.set(name, r));
+[..."abcd"].forEach((letter, i) => registersByName.set(`${letter}h`, [0, 3, 1, 2][i]!));
+[..."abcd"].forEach((letter, i) => registersByName.set(`${letter}`, [0, 3, 1, 2][i]!));
+for (const short of ["si", "di", "bp", "sp"]) registersByName.set(short, registersByName.get(`r${short}`)!);
+
+export function lowerInlineAsm(s: Selector, call: CallInst, asm: InlineAsm): void {
+  if (asm.intelDialect) s.unsupported("inline assembly in Intel syntax");
+  if (asm.canUnwind) s.unsupported("inline assembly that unwinds");
+  const { constraints, clobbers } = parseConstraints(s, asm.constraints);
+  const machine = new MInst(X.Asm, 8);
+  machine.clobbers = clobbers;
+  const lowering = new AsmLowering(s, call, machine, constraints);
+  const operands = lowering.run();
+  machine.extra = { kind: "asm", template: asm.template, operands };
+  if (asm.template.trim() !== "") s.mf.noRedZone = true;
+  s.emit(machine);
+  lowering.afterwards();
+}
+
+function parseConstraints(s: Selector, text: string): { constraints: Constraint[]; clobbers: RegMask } {
+  const constraints: Constraint[] = [];
+  let clobbers = 0;
+  for (let part of splitConstraints(text)) {
+    if (part.startsWith("~")) {
+      clobbers |= clobberOf(part.slice(2, -1));
+      continue;
+    }
+    if (part.startsWith("!")) s.unsupported("asm goto");
+    const output = part.startsWith("=") || part.startsWith("+");
+    if (output) part = part.slice(1);
+    let early = false;
+    let indirect = false;
+    for (; part[0] === "&" || part[0] === "*" || part[0] === "%"; part = part.slice(1)) {
+      if (part[0] === "&") early = true;
+      if (part[0] === "*") indirect = true;
+    }
+    const tied = /^\d+$/.test(part) ? Number(part) : -1;
+    // Alternatives of a multi-alternative constraint: the first one serves.
+    const codes = tied >= 0 ? [] : (part.split("|")[0]!.match(/\{[^}]*\}|\^..|@3...|@\d\d?|[A-Za-z]/g) ?? []);
+    constraints.push({ output, early, indirect, codes, tied });
+  }
+  return { constraints, clobbers };
+}
+
+/** Splits at commas outside braces. */
+function splitConstraints(text: string): string[] {
+  return text === "" ? [] : (text.match(/(?:\{[^}]*\}|[^,{])+/g) ?? []);
+}
+
+function clobberOf(name: string): RegMask {
+  const register = registersByName.get(name);
+  return register === undefined || register === RSP ? 0 : 1 << register;
+}
+
+class AsmLowering {
+  private readonly operands: AsmOperand[] = [];
+  /** Definition index of each output, by constraint number. */
+  private readonly defOf: number[] = [];
+  private readonly after: (() => void)[] = [];
+  private readonly args: Value[];
+  private nextArg = 0;
+  private nextResult = 0;
+
+  constructor(
+    private readonly s: Selector,
+    private readonly call: CallInst,
+    private readonly machine: MInst,
+    private readonly constraints: readonly Constraint[],
+  ) {
+    this.args = callArguments(call);
+  }
+
+  run(): AsmOperand[] {
+    // Inputs are evaluated in order; outputs only reserve their definitions.
+    for (let i = 0; i < this.constraints.length; i++) {
+      const constraint = this.constraints[i]!;
+      if (constraint.indirect) this.indirect(constraint, i);
+      else if (constraint.output) this.output(constraint, i);
+      else this.input(constraint, i);
+    }
+    return this.operands;
+  }
+
+  afterwards(): void {
+    for (const step of this.after) step();
+  }
+
+  private get attributes() {
+    return this.call.data.attributes;
+  }
+
+  /** The operand's address is an argument: memory, or a register that is loaded before or stored after. */
+  private indirect(constraint: Constraint, index: number): void {
+    const { s } = this;
+    const pointer = this.args[this.nextArg]!;
+    const type = this.attributes.parameter(this.nextArg).type("elementtype");
+    this.nextArg++;
+    if (constraint.codes.some((c) => "moVgXp".includes(c)) || constraint.codes.length === 0) {
+      this.operands[index] = { kind: "mem", mem: address(s, pointer) };
+      return;
+    }
+    if (type === undefined) return s.unsupported("indirect inline assembly operand without elementtype");
+    const size = operationSize(s.layout, type);
+    const mask = this.registers(constraint, type);
+    const vreg = s.newReg(type);
+    if (constraint.output) {
+      this.addDef(vreg, mask, constraint.early, index, size);
+      const mem = address(s, pointer);
+      this.after.push(() => s.store(storeOp(s, type), size, mem, vreg));
+    } else {
+      s.load(loadOp(s, type), size, vreg, address(s, pointer));
+      this.addUse(vreg, mask, index, size);
+    }
+  }
+
+  private output(constraint: Constraint, index: number): void {
+    const { s, call } = this;
+    const isStruct = call.type.kind === "struct";
+    const resultIndex = this.nextResult++;
+    const type = isStruct ? call.type.elements[resultIndex]! : call.type;
+    const wanted = isStruct ? s.partOf(call, resultIndex) : s.resultOf(call);
+    const flag = constraint.codes.find((c) => c.startsWith("{@cc"));
+    if (flag !== undefined) {
+      this.operands[index] = { kind: "imm", value: 0n };
+      this.flagOutput(flag.slice(4, -1), wanted);
+      return;
+    }
+    if (type.kind === "x86_fp80") return s.unsupported("inline assembly with x87 operands");
+    const vreg = wanted >= 0 ? wanted : s.newReg(type);
+    this.addDef(
+      vreg,
+      this.registers(constraint, type),
+      constraint.early,
+      index,
+      operationSize(s.layout, type),
+    );
+  }
+
+  private flagOutput(name: string, wanted: VReg): void {
+    const { s } = this;
+    const aliases: Readonly<Record<string, string>> = {
+      c: "b",
+      nc: "ae",
+      z: "e",
+      nz: "ne",
+      pe: "p",
+      po: "np",
+      na: "be",
+      nb: "ae",
+      nae: "b",
+      nbe: "a",
+      ng: "le",
+      nge: "l",
+      nl: "ge",
+      nle: "g",
+    };
+    const cc = ccNames.indexOf(aliases[name] ?? name);
+    if (cc < 0) return s.unsupported(`inline assembly flag output '@cc${name}'`);
+    if (wanted < 0) return;
+    this.after.push(() => {
+      const bit = s.newGpr(4);
+      const set = new MInst(X.Setcc, 1);
+      set.cc = cc as Cc;
+      set.defs.push(new RegOperand(bit));
+      s.emit(set);
+      s.unary(X.Movzx8, 4, wanted, bit);
+    });
+  }
+
+  private input(constraint: Constraint, index: number): void {
+    const { s } = this;
+    const value = this.args[this.nextArg++]!;
+    const { type } = value;
+    if (constraint.tied >= 0) return this.tiedInput(constraint.tied, value, index);
+    const immediate = constraint.codes.some((c) => "ingXseZIJKLMNOP".includes(c));
+    if (immediate && isConstant(value) && this.immediateInput(value, index)) return;
+    const registers = this.registers(constraint, type);
+    if (registers === 0 || type.kind === "x86_fp80") {
+      if (constraint.codes.some((c) => "tuf".includes(c)))
+        return s.unsupported("inline assembly with x87 operands");
+      if (!constraint.codes.some((c) => "moVgX".includes(c)))
+        return s.unsupported(`inline assembly constraint '${constraint.codes.join("")}' for this operand`);
+      return this.memoryInput(value, index);
+    }
+    this.addUse(s.reg(value), registers, index, operationSize(s.layout, type));
+  }
+
+  /** A constant printed into the text; false when it is not one. */
+  private immediateInput(value: Value, index: number): boolean {
+    const { s } = this;
+    if (!isConstant(value)) return false;
+    const folded = foldedInteger(s.layout, value);
+    if (folded !== null) {
+      this.operands[index] = { kind: "imm", value: folded };
+      return true;
+    }
+    const target = symbolOffset(s.layout, value);
+    if (target !== null) {
+      this.operands[index] = { kind: "symbol", symbol: s.globalSymbol(target.global), offset: target.offset };
+      return true;
+    }
+    if (value.valueKind === "blockaddress" && value.fn === s.mf.fn) {
+      const block = s.heads[value.block]!;
+      block.addressTaken = true;
+      this.operands[index] = { kind: "block", block };
+      return true;
+    }
+    return false;
+  }
+
+  private tiedInput(output: number, value: Value, index: number): void {
+    const { s } = this;
+    const shared = this.operands[output];
+    if (shared !== undefined && shared.kind === "mem") {
+      this.operands[index] = shared;
+      return;
+    }
+    const def = this.defOf[output];
+    if (def === undefined)
+      return s.unsupported("inline assembly input tied to an operand without a register");
+    const size = operationSize(s.layout, value.type);
+    const { uses, defs } = this.machine;
+    // A narrower input shares the register of a wider output.
+    uses.push(new RegOperand(s.reg(value), defs[def]!.allowed));
+    defs[def]!.tiedTo = uses.length - 1;
+    defs[def]!.early = false;
+    this.operands[index] = { kind: "use", index: uses.length - 1, size };
+  }
+
+  /** A value that must be in memory: stored to a slot of its own first. */
+  private memoryInput(value: Value, index: number): void {
+    const { s } = this;
+    const size = operationSize(s.layout, value.type);
+    const slot = s.mf.newSlot(size, size);
+    s.store(storeOp(s, value.type), size, s.slotMem(slot), s.reg(value));
+    this.operands[index] = { kind: "mem", mem: s.slotMem(slot) };
+  }
+
+  private addDef(vreg: VReg, allowed: RegMask, early: boolean, index: number, size: number): void {
+    this.defOf[index] = this.machine.defs.length;
+    this.operands[index] = { kind: "def", index: this.machine.defs.length, size };
+    this.machine.defs.push(new RegOperand(vreg, allowed, false, -1, early));
+  }
+
+  private addUse(vreg: VReg, allowed: RegMask, index: number, size: number): void {
+    this.operands[index] = { kind: "use", index: this.machine.uses.length, size };
+    this.machine.uses.push(new RegOperand(vreg, allowed));
+  }
+
+  /** Registers a constraint allows for a value of the type; 0 when none. */
+  private registers(constraint: Constraint, type: Type): RegMask {
+    const { s } = this;
+    if (type.kind === "x86_fp80") return 0;
+    const cls = s.isGpr(type) ? GPR : XMM;
+    const classMask = cls === GPR ? anyGpr : xmmMask;
+    let mask = 0;
+    for (const code of constraint.codes) {
+      if (code.startsWith("{")) {
+        const name = code.slice(1, -1);
+        const register = registersByName.get(name);
+        if (register === undefined) s.unsupported(`inline assembly register '${name}'`);
+        else mask |= 1 << register;
+      } else if (code === "g" || code === "X") mask |= cls === GPR || code === "X" ? classMask : 0;
+      else if (code.startsWith("Y")) mask |= xmmMask;
+      else mask |= letterRegisters[code] ?? 0;
+    }
+    if ((mask & classMask) === 0 && mask !== 0)
+      s.unsupported(`inline assembly constraint '${constraint.codes.join("")}' for a value of type ${type}`);
+    return cls === GPR ? mask & gprMask : mask & xmmMask;
+  }
+}
+
+function loadOp(s: Selector, type: Type): X {
+  if (s.isGpr(type)) return X.Mov;
+  return type.kind === "float" ? X.Movss : type.kind === "double" ? X.Movsd : X.Movups;
+}
+function storeOp(s: Selector, type: Type): X {
+  if (s.isGpr(type)) return X.MovM;
+  return type.kind === "float" ? X.MovssM : type.kind === "double" ? X.MovsdM : X.MovupsM;
+}

@@ -1,0 +1,413 @@
+/** Integer arithmetic, shifts, casts between integers. */
+import { MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
+import { type Inst, type InstWith, Op } from "../../ir/instructions.js";
+import { isConstant, type Value } from "../../ir/values.js";
+import { X } from "../ops.js";
+import { maskOf, RAX, RCX, RDX } from "../registers.js";
+import { foldedInteger } from "./constants.js";
+import { constantNumber, fitsImm32, operationSize, type Selector } from "./selector.js";
+import { foldLoad, immediate, loadFolds, registerSource, setSource } from "./source.js";
+
+const aluOps: Partial<Record<Op, X>> = {
+  [Op.Add]: X.Add,
+  [Op.Sub]: X.Sub,
+  [Op.And]: X.And,
+  [Op.Or]: X.Or,
+  [Op.Xor]: X.Xor,
+  [Op.Mul]: X.Imul,
+};
+const shiftOps: Partial<Record<Op, X>> = { [Op.Shl]: X.Shl, [Op.LShr]: X.Shr, [Op.AShr]: X.Sar };
+
+/**
+ * Width at which arithmetic whose upper bits do not matter is done: 32 bits for narrow types (no operand
+ * size prefix, no partial register), else the type's own.
+ */
+const wideSize = (size: number): number => (size < 4 ? 4 : size);
+
+export function lowerBinary(s: Selector, inst: Inst): void {
+  const result = s.resultOf(inst);
+  const size = operationSize(s.layout, inst.type);
+  switch (inst.op) {
+    case Op.Add:
+      return lowerAdd(s, inst, result, size);
+    case Op.Sub:
+      return lowerSub(s, inst, result, size);
+    case Op.Mul:
+      return lowerMul(s, inst, result, size);
+    case Op.And:
+    case Op.Or:
+    case Op.Xor:
+      return lowerLogic(s, inst, result, size);
+    case Op.Shl:
+    case Op.LShr:
+    case Op.AShr:
+      return lowerShift(s, inst, result, size);
+    default:
+      return lowerDivision(s, inst, result, size);
+  }
+}
+
+/** Commutative operands in the order that serves: a constant or foldable load second, a dying value first. */
+function ordered(s: Selector, inst: Inst, size: number): [Value, Value] {
+  const [a, b] = inst.operands as [Value, Value];
+  if (isConstant(b)) return [a, b];
+  if (isConstant(a)) return [b, a];
+  if (!s.optimize) return [a, b];
+  const foldsB = canFold(s, b, size);
+  if (foldsB) return [a, b];
+  if (canFold(s, a, size)) return [b, a];
+  return !s.diesHere(a) && s.diesHere(b) ? [b, a] : [a, b];
+}
+
+function canFold(s: Selector, value: Value, size: number): boolean {
+  const inst = s.resolve(value);
+  return inst.valueKind === "inst" && inst.op === Op.Load && loadFolds(s, inst, size);
+}
+
+function lowerAdd(s: Selector, inst: Inst, result: VReg, size: number): void {
+  const [a, b] = ordered(s, inst, size);
+  const wide = wideSize(size);
+  const imm = immediate(s, b, size);
+  if (s.optimize && !s.diesHere(a) && size >= 4) {
+    // Three-operand form: the first operand lives on.
+    if (imm !== null) return lea32(s, result, wide, new MemOperand(new RegOperand(s.reg(a)), null, 1, imm));
+    if (!isConstant(b) && !s.diesHere(b) && !canFold(s, b, size)) {
+      const base = s.reg(a);
+      return lea32(s, result, wide, new MemOperand(new RegOperand(base), new RegOperand(s.reg(b)), 1, 0));
+    }
+  }
+  if (s.optimize && size >= 4 && imm === null) {
+    const scaled = scaledOperand(s, b) ?? scaledOperand(s, a);
+    if (scaled !== null) {
+      const other = scaledOperand(s, b) !== null ? a : b;
+      const base = s.reg(other);
+      return lea32(
+        s,
+        result,
+        wide,
+        new MemOperand(new RegOperand(base), new RegOperand(s.reg(scaled.value)), scaled.scale),
+      );
+    }
+  }
+  emitAlu(s, X.Add, inst, result, wide, size, a, b);
+}
+
+/** `shl x, 1…3` with a single use, as an address index. */
+function scaledOperand(s: Selector, value: Value): { value: Value; scale: 2 | 4 | 8 } | null {
+  const inst = s.resolve(value);
+  if (inst.valueKind !== "inst" || inst.op !== Op.Shl || s.uses[inst.id] !== 1 || s.vregs[inst.id]! >= 0)
+    return null;
+  if (value !== inst || inst.parent !== s.at.parent) return null;
+  const amount = constantNumber(inst.operands[1]!);
+  if (amount !== 1 && amount !== 2 && amount !== 3) return null;
+  return { value: inst.operands[0]!, scale: (1 << amount) as 2 | 4 | 8 };
+}
+
+/** An address computation used as 32- or 64-bit arithmetic. Upper halves of the inputs do not matter at 32. */
+function lea32(s: Selector, result: VReg, size: number, mem: MemOperand): void {
+  const lea = new MInst(X.Lea, size);
+  lea.defs.push(new RegOperand(result));
+  lea.mem = mem;
+  s.emit(lea);
+}
+
+function lowerSub(s: Selector, inst: Inst, result: VReg, size: number): void {
+  const [a, b] = inst.operands as [Value, Value];
+  const wide = wideSize(size);
+  if (constantNumber(a) === 0) {
+    s.tiedUnary(X.Neg, wide, result, s.reg(b));
+    return;
+  }
+  const imm = immediate(s, b, size);
+  if (imm !== null && s.optimize && size >= 4 && fitsImm32(-imm) && !s.diesHere(a))
+    return lea32(s, result, wide, new MemOperand(new RegOperand(s.reg(a)), null, 1, -imm));
+  emitAlu(s, X.Sub, inst, result, wide, size, a, b);
+}
+
+function lowerMul(s: Selector, inst: Inst, result: VReg, size: number): void {
+  const [a, b] = ordered(s, inst, size);
+  const wide = wideSize(size);
+  const imm = immediate(s, b, size);
+  if (imm !== null) {
+    if (s.optimize && (imm === 3 || imm === 5 || imm === 9) && size >= 4) {
+      const base = s.reg(a);
+      const scale = (imm - 1) as 2 | 4 | 8;
+      return lea32(s, result, wide, new MemOperand(new RegOperand(base), new RegOperand(base), scale));
+    }
+    const mul = new MInst(X.ImulImm, wide);
+    mul.defs.push(new RegOperand(result));
+    mul.imm = imm;
+    const mem = foldLoad(s, a, wide);
+    if (mem !== null) mul.mem = mem;
+    else mul.uses.push(registerSource(s, a, wide));
+    s.emit(mul);
+    return;
+  }
+  emitAlu(s, X.Imul, inst, result, wide, size, a, b);
+}
+
+function lowerLogic(s: Selector, inst: Inst, result: VReg, size: number): void {
+  const wide = wideSize(size);
+  const [a, b] = ordered(s, inst, size);
+  if (inst.op === Op.Xor && constantNumber(b) === -1 && size > 1) {
+    s.tiedUnary(X.Not, wide, result, s.reg(a));
+    return;
+  }
+  if (inst.op === Op.Xor && constantNumber(b) === -1 && inst.type.bits === 8) {
+    s.tiedUnary(X.Not, wide, result, s.reg(a));
+    return;
+  }
+  if (inst.op === Op.And && isConstant(b)) {
+    const mask = foldedInteger(s.layout, b);
+    // Masks of the low 8 or 16 bits are zero extensions; of the low 32 bits a 32-bit move.
+    if (mask === 0xffn && size > 1) return void s.unary(X.Movzx8, 4, result, s.reg(a));
+    if (mask === 0xffffn && size > 2) return void s.unary(X.Movzx16, 4, result, s.reg(a));
+    if (mask === 0xffffffffn && size === 8) return void s.unary(X.Mov, 4, result, s.reg(a));
+    // A mask that clears the upper half anyway needs no 64-bit operation.
+    if (mask !== null && size === 8 && mask >= 0n && mask <= 0xffffffffn) {
+      s.binaryImm(X.And, 4, result, s.reg(a), Number(BigInt.asIntN(32, mask)));
+      return;
+    }
+  }
+  const op = aluOps[inst.op]!;
+  if (inst.type.bits === 1) {
+    const imm = constantNumber(b);
+    if (imm !== null) s.binaryImm(op, 4, result, s.reg(a), imm & 1);
+    else s.binary(op, 4, result, s.reg(a), s.reg(b));
+    return;
+  }
+  emitAlu(s, op, inst, result, wide, size, a, b);
+}
+
+/** result = a op b; register sources at `wide`, memory sources only when the load is exactly that wide. */
+function emitAlu(
+  s: Selector,
+  op: X,
+  inst: Inst,
+  result: VReg,
+  wide: number,
+  size: number,
+  a: Value,
+  b: Value,
+): void {
+  void inst;
+  const alu = new MInst(op, wide);
+  alu.defs.push(new RegOperand(result, 0, false, 0));
+  alu.uses.push(new RegOperand(s.reg(a)));
+  const imm = immediate(s, b, size);
+  if (imm !== null) alu.imm = imm;
+  else setSource(s, alu, b, wide);
+  s.emit(alu);
+}
+
+function lowerShift(s: Selector, inst: Inst, result: VReg, size: number): void {
+  const [a, amount] = inst.operands as [Value, Value];
+  const op = shiftOps[inst.op]!;
+  const n = constantNumber(amount);
+  // Left shifts may run wide; right shifts bring in upper bits and must not.
+  const width = inst.op === Op.Shl ? wideSize(size) : size;
+  if (n !== null) {
+    const count = n & (size * 8 - 1);
+    if (s.optimize && inst.op === Op.Shl && count === 1 && size >= 4 && !s.diesHere(a)) {
+      const base = s.reg(a);
+      return lea32(s, result, width, new MemOperand(new RegOperand(base), new RegOperand(base), 1));
+    }
+    s.binaryImm(op, width, result, s.reg(a), count);
+    return;
+  }
+  const shift = new MInst(op, width);
+  shift.defs.push(new RegOperand(result, 0, false, 0));
+  shift.uses.push(new RegOperand(s.reg(a)), new RegOperand(s.reg(amountOf(s, amount, size)), maskOf(RCX)));
+  s.emit(shift);
+}
+
+/** Drops a mask of the shift amount that the instruction applies itself. */
+function amountOf(s: Selector, amount: Value, size: number): Value {
+  const inst = s.resolve(amount);
+  if (s.optimize && inst.valueKind === "inst" && inst.op === Op.And && size >= 4) {
+    const mask = constantNumber(inst.operands[1]!);
+    const bits = size === 8 ? 63 : 31;
+    if (mask !== null && (mask & bits) === bits) return inst.operands[0]!;
+  }
+  if (inst.valueKind === "inst" && inst.op === Op.ZExt && s.optimize && inst.operands[0]!.type.bits >= 8)
+    return inst.operands[0]!;
+  return amount;
+}
+
+function lowerDivision(s: Selector, inst: Inst, result: VReg, size: number): void {
+  const signed = inst.op === Op.SDiv || inst.op === Op.SRem;
+  const remainder = inst.op === Op.URem || inst.op === Op.SRem;
+  const [a, b] = inst.operands as [Value, Value];
+  const width = wideSize(size);
+  const dividend = extended(s, a, size, signed);
+  const divide = new MInst(signed ? X.IDiv : X.Div, width);
+  let high: VReg;
+  if (signed) {
+    high = s.newGpr(width);
+    const sign = new MInst(X.SignRax, width);
+    sign.defs.push(new RegOperand(high, maskOf(RDX)));
+    sign.uses.push(new RegOperand(dividend, maskOf(RAX)));
+    // The divisor must be ready before rax and rdx are occupied.
+    const divisor = size < 4 ? extended(s, b, size, signed) : -1;
+    s.emit(sign);
+    divide.uses.push(new RegOperand(dividend, maskOf(RAX)), new RegOperand(high, maskOf(RDX)));
+    pushDivisor(s, divide, b, divisor, width);
+  } else {
+    const divisor = size < 4 ? extended(s, b, size, signed) : -1;
+    high = s.newGpr(4);
+    s.moveImm(high, 4, 0);
+    divide.uses.push(new RegOperand(dividend, maskOf(RAX)), new RegOperand(high, maskOf(RDX)));
+    pushDivisor(s, divide, b, divisor, width);
+  }
+  const quotient = remainder ? s.newGpr(width) : result;
+  const rest = remainder ? result : s.newGpr(width);
+  divide.defs.push(new RegOperand(quotient, maskOf(RAX)), new RegOperand(rest, maskOf(RDX)));
+  s.emit(divide);
+}
+
+function pushDivisor(s: Selector, divide: MInst, b: Value, extendedDivisor: VReg, width: number): void {
+  if (extendedDivisor >= 0) {
+    divide.uses.push(new RegOperand(extendedDivisor));
+    return;
+  }
+  const mem = foldLoad(s, b, width);
+  if (mem !== null) divide.mem = mem;
+  else divide.uses.push(registerSource(s, b, width));
+}
+
+/** The value widened to at least 32 bits. */
+export function extended(s: Selector, value: Value, size: number, signed: boolean): VReg {
+  if (size >= 4) return s.reg(value);
+  const folded = isConstant(value) ? foldedInteger(s.layout, value) : null;
+  if (folded !== null) {
+    const vreg = s.newGpr(4);
+    s.moveImm(vreg, 4, Number(signed ? BigInt.asIntN(size * 8, folded) : BigInt.asUintN(size * 8, folded)));
+    return vreg;
+  }
+  const wide = s.newGpr(4);
+  const op = size === 1 ? (signed ? X.Movsx8 : X.Movzx8) : signed ? X.Movsx16 : X.Movzx16;
+  s.unary(op, 4, wide, s.reg(value));
+  return wide;
+}
+
+// ── Casts ──
+
+export function lowerTrunc(s: Selector, inst: InstWith<Op.Trunc>): void {
+  // Reached only for constants: everything else is a view (see Selector.resolve).
+  const size = s.spillSize(inst.type);
+  s.copy(s.resultOf(inst), s.reg(inst.operands[0]!), size);
+}
+
+export function lowerExtension(s: Selector, inst: InstWith<Op.ZExt | Op.SExt>): void {
+  const source = inst.operands[0]!;
+  const result = s.resultOf(inst);
+  const from = source.type.bits;
+  const to = inst.type.bits;
+  const signed = inst.op === Op.SExt;
+  if (from === 1) return extendBool(s, source, result, to, signed);
+  const size = to <= 32 || (!signed && from <= 32) ? 4 : 8;
+  if (from === 32 && !signed) {
+    const load = foldLoad(s, source, 4);
+    if (load !== null) s.load(X.Mov, 4, result, load);
+    else s.unary(X.Mov, 4, result, s.reg(source));
+    return;
+  }
+  const op =
+    from === 32 ? X.Movsxd : from === 16 ? (signed ? X.Movsx16 : X.Movzx16) : signed ? X.Movsx8 : X.Movzx8;
+  const extend = new MInst(op, size);
+  extend.defs.push(new RegOperand(result));
+  const mem = foldLoad(s, source, from / 8);
+  if (mem !== null) extend.mem = mem;
+  else extend.uses.push(registerSource(s, source, from / 8));
+  s.emit(extend);
+}
+
+function extendBool(s: Selector, source: Value, result: VReg, to: number, signed: boolean): void {
+  const size = to > 32 ? 8 : 4;
+  const bit = s.newGpr(4);
+  if (s.isBoolean(source)) {
+    // setcc leaves 0 or 1 in the low byte.
+    s.unary(X.Movzx8, 4, signed ? bit : result, s.reg(source));
+  } else {
+    s.binaryImm(X.And, 4, signed ? bit : result, s.reg(source), 1);
+  }
+  if (signed) s.tiedUnary(X.Neg, size, result, bit);
+}
+
+/** Multiplication with both halves of the product: `tsc.umul.wide`. */
+export function lowerWideMul(s: Selector, a: Value, b: Value, low: VReg, high: VReg): void {
+  const mul = new MInst(X.Mul, 8);
+  mul.uses.push(new RegOperand(s.reg(a), maskOf(RAX)), registerSource(s, b, 8));
+  mul.defs.push(new RegOperand(low, maskOf(RAX)), new RegOperand(high, maskOf(RDX)));
+  s.emit(mul);
+}
+
+/** Two-word addition or subtraction: `tsc.add128` and `tsc.sub128`. */
+export function lowerWideAdd(s: Selector, subtract: boolean, args: Value[], low: VReg, high: VReg): void {
+  const [aLow, aHigh, bLow, bHigh] = args as [Value, Value, Value, Value];
+  // Every register operand first: what makes them may not come between the two instructions (flags).
+  const first = new MInst(subtract ? X.Sub : X.Add, 8);
+  const second = new MInst(subtract ? X.Sbb : X.Adc, 8);
+  first.uses.push(new RegOperand(s.reg(aLow)));
+  setSource(s, first, bLow, 8);
+  second.uses.push(new RegOperand(s.reg(aHigh)));
+  setSource(s, second, bHigh, 8);
+  first.defs.push(new RegOperand(low, 0, false, 0));
+  second.defs.push(new RegOperand(high, 0, false, 0));
+  s.emit(first);
+  s.emit(second);
+}
+
+/** fshl/fshr: rotates when both words are the same, else double shifts. */
+export function lowerFunnel(s: Selector, left: boolean, args: Value[], result: VReg, size: number): void {
+  const [a, b, amount] = args as [Value, Value, Value];
+  const n = constantNumber(amount);
+  const bits = size * 8;
+  if (s.resolve(a) === s.resolve(b)) {
+    if (n !== null) return void s.binaryImm(left ? X.Rol : X.Ror, size, result, s.reg(a), n & (bits - 1));
+    const rotate = new MInst(left ? X.Rol : X.Ror, size);
+    rotate.defs.push(new RegOperand(result, 0, false, 0));
+    rotate.uses.push(new RegOperand(s.reg(a)), new RegOperand(s.reg(amountOf(s, amount, size)), maskOf(RCX)));
+    s.emit(rotate);
+    return;
+  }
+  if (size === 1) return lowerByteFunnel(s, left, a, b, amount, result);
+  // shld fills from the top of its second operand; fshr keeps b and fills from the bottom of a.
+  const count = n === null ? null : n & (bits - 1);
+  if (count === 0) return s.copy(result, s.reg(left ? a : b), s.mf.vregs[result]!.size);
+  const shift = new MInst(left ? X.Shld : X.Shrd, size);
+  shift.defs.push(new RegOperand(result, 0, false, 0));
+  shift.uses.push(new RegOperand(s.reg(left ? a : b)), new RegOperand(s.reg(left ? b : a)));
+  if (count !== null) shift.imm = count;
+  else shift.uses.push(new RegOperand(maskedAmount(s, amount, size), maskOf(RCX)));
+  s.emit(shift);
+}
+
+/** The hardware masks counts to 5 bits for 16-bit operands; the IR wants modulo 16. */
+function maskedAmount(s: Selector, amount: Value, size: number): VReg {
+  if (size !== 2) return s.reg(amount);
+  const masked = s.newGpr(4);
+  s.binaryImm(X.And, 4, masked, s.reg(amount), 15);
+  return masked;
+}
+
+/** 8-bit funnel shift through a 16-bit value (a:b), shifted as 32 bits. */
+function lowerByteFunnel(s: Selector, left: boolean, a: Value, b: Value, amount: Value, result: VReg): void {
+  const high = s.newGpr(4);
+  s.binaryImm(X.Shl, 4, high, s.reg(a), 8);
+  const low = extended(s, b, 1, false);
+  const both = s.newGpr(4);
+  s.binary(X.Or, 4, both, high, low);
+  const n = constantNumber(amount);
+  const shifted = left ? s.newGpr(4) : result;
+  if (n !== null) s.binaryImm(left ? X.Shl : X.Shr, 4, shifted, both, n & 7);
+  else {
+    const masked = s.newGpr(4);
+    s.binaryImm(X.And, 4, masked, s.reg(amount), 7);
+    const shift = new MInst(left ? X.Shl : X.Shr, 4);
+    shift.defs.push(new RegOperand(shifted, 0, false, 0));
+    shift.uses.push(new RegOperand(both), new RegOperand(masked, maskOf(RCX)));
+    s.emit(shift);
+  }
+  if (left) s.binaryImm(X.Shr, 4, result, shifted, 8);
+}

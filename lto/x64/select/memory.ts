@@ -1,0 +1,358 @@
+/** Loads, stores, read-modify-write folding, and the memory intrinsics. */
+import { MInst, RegOperand, type VReg } from "../../codegen/mir.js";
+import { type CallInst, Flag, type Inst, type InstWith, Op } from "../../ir/instructions.js";
+import type { Type } from "../../ir/types.js";
+import { isConstant, type Value } from "../../ir/values.js";
+import { X } from "../ops.js";
+import { maskOf, RAX, RCX, RDI, RSI } from "../registers.js";
+import { address } from "./address.js";
+import { callRuntime } from "./call.js";
+import { lowerFloatCompare, lowerIntCompare, setCondition } from "./condition.js";
+import { constantBytes, isLocalSymbol, symbolOffset } from "./constants.js";
+import { constantNumber, fitsImm32, operationSize, type Selector } from "./selector.js";
+import { foldableLoad, immediate } from "./source.js";
+import * as x87 from "./x87.js";
+
+/** Load opcode and operation size for a legal type held in an xmm register. */
+function vectorAccess(type: Type, align: number): { load: X; store: X; size: number } {
+  switch (type.kind) {
+    case "float":
+      return { load: X.Movss, store: X.MovssM, size: 4 };
+    case "double":
+      return { load: X.Movsd, store: X.MovsdM, size: 8 };
+    default:
+      return align >= 16
+        ? { load: X.Movaps, store: X.MovapsM, size: 16 }
+        : { load: X.Movups, store: X.MovupsM, size: 16 };
+  }
+}
+
+export function lowerLoad(s: Selector, inst: InstWith<Op.Load>): void {
+  const { type } = inst;
+  if (type.kind === "x86_fp80") return x87.lowerX87Load(s, inst);
+  const result = s.resultOf(inst);
+  const mem = address(s, inst.operands[0]!);
+  if (s.isGpr(type)) {
+    const size = operationSize(s.layout, type);
+    // Narrow loads clear the rest of the register; where nothing relies on it, the plain form is shorter.
+    const plain = size >= 4 || (size === 1 && s.minsize && s.zeroExtended[inst.id] === 0);
+    const op = plain ? X.Mov : size === 1 ? X.Movzx8 : X.Movzx16;
+    s.load(op, plain ? size : 4, result, mem);
+    return;
+  }
+  if (type.kind === "half" || type.kind === "bfloat") {
+    const word = s.newGpr(4);
+    s.load(X.Movzx16, 4, word, mem);
+    s.unary(X.MovdTo, 4, result, word);
+    return;
+  }
+  const access = vectorAccess(type, inst.data.align);
+  s.load(access.load, access.size, result, mem);
+}
+
+export function lowerStore(s: Selector, inst: InstWith<Op.Store>): void {
+  const [value, pointer] = inst.operands as [Value, Value];
+  const { type } = value;
+  if (value.valueKind === "undef" && (inst.flags & Flag.Volatile) === 0) return;
+  if (type.kind === "x86_fp80") return x87.lowerX87Store(s, inst);
+  if (s.isGpr(type)) return storeInteger(s, inst, value, pointer);
+  if (type.kind === "half" || type.kind === "bfloat") {
+    const word = s.newGpr(4);
+    s.unary(X.MovdFrom, 4, word, s.reg(value));
+    s.store(X.MovM, 2, address(s, pointer), word);
+    return;
+  }
+  // Floating-point constants are stored as integers: no literal pool entry, no register.
+  if (isConstant(value) && (type.kind === "float" || type.kind === "double")) {
+    const bytes = constantBytes(s.layout, value);
+    if (bytes !== null) {
+      const bits = new DataView(bytes.buffer, bytes.byteOffset).getInt32(0, true);
+      const high = bytes.length === 8 ? new DataView(bytes.buffer, bytes.byteOffset).getInt32(4, true) : 0;
+      if (bytes.length === 4 || high === bits >> 31) {
+        storeImmediate(s, bytes.length, pointer, bits);
+        return;
+      }
+    }
+  }
+  const access = vectorAccess(type, inst.data.align);
+  const from = s.reg(value);
+  s.store(access.store, access.size, address(s, pointer), from);
+}
+
+function storeImmediate(s: Selector, size: number, pointer: Value, imm: number): void {
+  const store = new MInst(X.MovM, size);
+  store.imm = imm;
+  store.mem = address(s, pointer);
+  s.emit(store);
+}
+
+function storeInteger(s: Selector, inst: InstWith<Op.Store>, value: Value, pointer: Value): void {
+  const size = operationSize(s.layout, value.type);
+  const imm = immediate(s, value, size);
+  if (imm !== null) return storeImmediate(s, size, pointer, value.type.bits === 1 ? imm & 1 : imm);
+  if (isConstant(value) && storeSymbol(s, size, value, pointer)) return;
+  if (foldReadModifyWrite(s, inst, value, pointer, size)) return;
+  if (storeCondition(s, value, pointer)) return;
+  const from = s.reg(value);
+  s.store(X.MovM, size, address(s, pointer), from);
+}
+
+/** `movq $sym, mem` where addresses are link-time constants. */
+function storeSymbol(s: Selector, size: number, value: Value, pointer: Value): boolean {
+  if (s.pic || size !== 8 || !isConstant(value)) return false;
+  const target = symbolOffset(s.layout, value);
+  if (target === null || !isLocalSymbol(s, target.global) || target.global.threadLocal !== "none")
+    return false;
+  if (!fitsImm32(target.offset)) return false;
+  const store = new MInst(X.MovM, 8);
+  store.symbol = s.globalSymbol(target.global);
+  store.imm = target.offset;
+  store.mem = address(s, pointer);
+  s.emit(store);
+  return true;
+}
+
+/** `setcc mem` for a zero-extended comparison stored as a byte. */
+function storeCondition(s: Selector, value: Value, pointer: Value): boolean {
+  if (!s.optimize || value.valueKind !== "inst" || value.op !== Op.ZExt || value.type.bits !== 8)
+    return false;
+  const cmp = value.operands[0]!;
+  if (cmp.valueKind !== "inst" || (cmp.op !== Op.ICmp && cmp.op !== Op.FCmp)) return false;
+  if (s.uses[value.id] !== 1 || s.uses[cmp.id] !== 1 || s.vregs[cmp.id]! >= 0) return false;
+  // The address must be ready before the flags are set.
+  const mem = address(s, pointer);
+  const condition = cmp.op === Op.ICmp ? lowerIntCompare(s, cmp) : lowerFloatCompare(s, cmp);
+  if (condition.second < 0) {
+    const set = new MInst(X.SetccM, 1);
+    set.cc = condition.first;
+    set.mem = mem;
+    s.emit(set);
+  } else {
+    const bit = s.newGpr(4);
+    setCondition(s, bit, condition);
+    s.store(X.MovM, 1, mem, bit);
+  }
+  return true;
+}
+
+const memoryOps: Partial<Record<Op, X>> = {
+  [Op.Add]: X.AddM,
+  [Op.Sub]: X.SubM,
+  [Op.And]: X.AndM,
+  [Op.Or]: X.OrM,
+  [Op.Xor]: X.XorM,
+  [Op.Shl]: X.ShlM,
+  [Op.LShr]: X.ShrM,
+  [Op.AShr]: X.SarM,
+};
+
+/** store(op(load p, x), p) as one instruction on memory. */
+function foldReadModifyWrite(
+  s: Selector,
+  store: InstWith<Op.Store>,
+  value: Value,
+  pointer: Value,
+  size: number,
+): boolean {
+  if (!s.optimize || value.valueKind !== "inst" || (store.flags & Flag.Volatile) !== 0) return false;
+  if (store.data.ordering !== "not_atomic" || value.type.bits === 1) return false;
+  const op = memoryOps[value.op];
+  if (op === undefined || s.uses[value.id] !== 1 || s.vregs[value.id]! >= 0) return false;
+  if (value.parent !== store.parent) return false;
+  let [a, b] = value.operands as [Value, Value];
+  const commutes = value.op !== Op.Sub && value.op !== Op.Shl && value.op !== Op.LShr && value.op !== Op.AShr;
+  let load = loadOf(s, a, pointer, size);
+  if (load === null && commutes) {
+    load = loadOf(s, b, pointer, size);
+    [a, b] = [b, a];
+  }
+  if (load === null) return false;
+  const imm = immediate(s, b, size);
+  if (imm === null && isConstant(b)) return false;
+  const inst = new MInst(op, size);
+  if (value.op === Op.Xor && imm === -1) inst.op = X.NotM;
+  else if (value.op === Op.Sub && constantNumber(a) === 0) return false;
+  else if (op === X.ShlM || op === X.ShrM || op === X.SarM) {
+    if (imm !== null) inst.imm = imm & (size * 8 - 1);
+    else inst.uses.push(new RegOperand(s.reg(b), maskOf(RCX)));
+  } else if (imm !== null) inst.imm = imm;
+  else inst.uses.push(s.use(b));
+  inst.mem = address(s, pointer);
+  s.emit(inst);
+  return true;
+}
+
+function loadOf(s: Selector, value: Value, pointer: Value, size: number): Inst | null {
+  if (value.valueKind !== "inst" || value.op !== Op.Load) return null;
+  const load = foldableLoad(s, value, size);
+  if (load === null || operationSize(s.layout, load.type) !== size) return null;
+  return samePointer(load.operands[0]!, pointer) ? load : null;
+}
+
+/** The same pointer value; equal constant expressions and equal constant-offset addresses count. */
+function samePointer(a: Value, b: Value): boolean {
+  if (a === b) return true;
+  if (a.valueKind === "inst" && b.valueKind === "inst") {
+    if (a.op !== Op.GetElementPtr || b.op !== Op.GetElementPtr) return false;
+    return (
+      a.data.elementType === b.data.elementType &&
+      a.operands.length === b.operands.length &&
+      a.operands.every((o, i) => {
+        const other = b.operands[i]!;
+        return o === other || (o.valueKind === "int" && other.valueKind === "int" && o.value === other.value);
+      })
+    );
+  }
+  return false;
+}
+
+// ── Memory intrinsics ──
+
+/** How many load/store pairs an inline copy may take before a call is better. */
+function inlineLimit(s: Selector, isSet: boolean): number {
+  switch (s.mf.goal) {
+    case "minsize":
+    case "size":
+      return isSet ? 6 : 4;
+    case "none":
+      return 8;
+    default:
+      return isSet ? 16 : 8;
+  }
+}
+
+/** Splits `length` bytes into access widths, widest first; overlapping accesses save odd tails. */
+function pieces(length: number, widest: number): { offset: number; size: number }[] {
+  const out: { offset: number; size: number }[] = [];
+  let offset = 0;
+  for (let size = widest; size >= 1; size /= 2) {
+    while (length - offset >= size) {
+      out.push({ offset, size });
+      offset += size;
+    }
+    const rest = length - offset;
+    // One overlapping access of this width instead of several narrower ones.
+    if (rest > 0 && length >= size && (rest & (rest - 1)) !== 0) {
+      out.push({ offset: length - size, size });
+      break;
+    }
+  }
+  return out;
+}
+
+function addressAt(s: Selector, pointer: Value, offset: number) {
+  return address(s, pointer, offset);
+}
+
+/** memcpy, memmove: inline when short and constant, else the library routine. */
+export function lowerMemCopy(s: Selector, call: CallInst, move: boolean, forceInline: boolean): void {
+  const [, to, from, length] = call.operands as [Value, Value, Value, Value];
+  const n = constantNumber(length);
+  if (n === 0) return;
+  if (n !== null && n > 0 && n <= 512) {
+    const parts = pieces(n, n >= 16 ? 16 : 8);
+    if (parts.length <= inlineLimit(s, false) || (forceInline && parts.length <= 8)) {
+      // All loads come first: right for overlapping memory too.
+      const loaded = parts.map((part) => loadPiece(s, from, part));
+      parts.forEach((part, i) => {
+        storePiece(s, to, part, loaded[i]!);
+      });
+      return;
+    }
+  }
+  if (forceInline) {
+    repeatMove(s, to, from, length);
+    return;
+  }
+  callRuntime(s, move ? "memmove" : "memcpy", [to, from, length]);
+}
+
+function loadPiece(s: Selector, pointer: Value, part: { offset: number; size: number }): VReg {
+  const mem = addressAt(s, pointer, part.offset);
+  if (part.size === 16) {
+    const vreg = s.newXmm();
+    s.load(X.Movups, 16, vreg, mem);
+    return vreg;
+  }
+  const vreg = s.newGpr(part.size);
+  if (part.size >= 4) s.load(X.Mov, part.size, vreg, mem);
+  else s.load(part.size === 1 ? X.Movzx8 : X.Movzx16, 4, vreg, mem);
+  return vreg;
+}
+
+function storePiece(s: Selector, pointer: Value, part: { offset: number; size: number }, from: VReg): void {
+  s.store(part.size === 16 ? X.MovupsM : X.MovM, part.size, addressAt(s, pointer, part.offset), from);
+}
+
+/** rep movsb. */
+function repeatMove(s: Selector, to: Value, from: Value, length: Value): void {
+  const inst = new MInst(X.RepMovs, 1);
+  const registers = [RDI, RSI, RCX];
+  [to, from, length].forEach((value, i) => {
+    inst.uses.push(new RegOperand(s.reg(value), maskOf(registers[i]!)));
+    inst.defs.push(new RegOperand(s.newGpr(), maskOf(registers[i]!), false, i));
+  });
+  s.emit(inst);
+}
+
+export function lowerMemSet(s: Selector, call: CallInst, forceInline: boolean): void {
+  const [, to, byte, length] = call.operands as [Value, Value, Value, Value];
+  const n = constantNumber(length);
+  if (n === 0) return;
+  const value = constantNumber(byte);
+  if (n !== null && n > 0 && n <= 512 && value !== null) {
+    const vector = value === 0 && n >= 16;
+    const parts = pieces(n, vector ? 16 : 8);
+    if (parts.length <= inlineLimit(s, true)) {
+      storePattern(s, to, value & 0xff, parts);
+      return;
+    }
+  }
+  if (forceInline) {
+    const inst = new MInst(X.RepStos, 1);
+    inst.uses.push(
+      new RegOperand(s.reg(to), maskOf(RDI)),
+      new RegOperand(s.reg(length), maskOf(RCX)),
+      new RegOperand(s.reg(byte), maskOf(RAX)),
+    );
+    inst.defs.push(
+      new RegOperand(s.newGpr(), maskOf(RDI), false, 0),
+      new RegOperand(s.newGpr(), maskOf(RCX), false, 1),
+    );
+    s.emit(inst);
+    return;
+  }
+  callRuntime(s, "memset", [to, byte, length]);
+}
+
+function storePattern(s: Selector, to: Value, byte: number, parts: { offset: number; size: number }[]): void {
+  let zero: VReg = -1;
+  let wide: VReg = -1;
+  const signed = byte > 127 ? byte - 256 : byte;
+  for (const { offset, size } of parts) {
+    if (size === 16) {
+      if (zero < 0) {
+        zero = s.newXmm();
+        const inst = new MInst(X.XorpsZero, 16);
+        inst.defs.push(new RegOperand(zero));
+        s.mf.vregs[zero]!.remat = inst;
+        s.emit(inst);
+      }
+      s.store(X.MovupsM, 16, addressAt(s, to, offset), zero);
+      continue;
+    }
+    const pattern = BigInt.asIntN(size * 8, BigInt(byte) * 0x0101010101010101n);
+    if (size < 8 || pattern === BigInt(signed)) {
+      const store = new MInst(X.MovM, size);
+      store.imm = Number(pattern);
+      store.mem = addressAt(s, to, offset);
+      s.emit(store);
+      continue;
+    }
+    if (wide < 0) {
+      wide = s.newGpr();
+      s.moveImm(wide, 8, pattern);
+    }
+    s.store(X.MovM, 8, addressAt(s, to, offset), wide);
+  }
+}

@@ -1,0 +1,113 @@
+/**
+ * `llvm.*.with.overflow`: arithmetic whose carry or overflow flag is the second result.
+ *
+ * When the overflow bit's only user is the instruction being lowered and nothing in between needs the sum,
+ * the arithmetic moves down to that user and the flag is used as it is.
+ */
+import { MInst, RegOperand, type VReg } from "../../codegen/mir.js";
+import { type CallInst, type InstWith, Op } from "../../ir/instructions.js";
+import { isConstant, type Value } from "../../ir/values.js";
+import { Cc, X } from "../ops.js";
+import { maskOf, RAX, RDX } from "../registers.js";
+import { setCondition } from "./condition.js";
+import { operationSize, type Selector } from "./selector.js";
+import { immediate, registerSource, setSource } from "./source.js";
+
+const pattern = /^llvm\.([su])(add|sub|mul)\.with\.overflow\./;
+
+export function isOverflowIntrinsic(name: string): boolean {
+  return pattern.test(name);
+}
+
+/** The call whose overflow bit `extract` is, if it may be emitted at the current instruction. */
+export function overflowOf(s: Selector, extract: InstWith<Op.ExtractValue>): CallInst | null {
+  const call = extract.operands[0]!;
+  if (extract.data[0] !== 1 || call.valueKind !== "inst" || call.op !== Op.Call) return null;
+  const callee = call.operands[0]!;
+  if (callee.valueKind !== "global" || !isOverflowIntrinsic(callee.name)) return null;
+  if (!s.optimize || s.uses[extract.id] !== 1 || call.parent !== s.at.parent) return null;
+  if (s.sunk.has(call.id) || s.partOf(call, 1) >= 0) return null;
+  const insts = call.parent!.insts;
+  for (let i = insts.indexOf(call) + 1; insts[i] !== s.at; i++) {
+    const between = insts[i]!;
+    if (between === extract) continue;
+    for (const operand of between.operands)
+      if (operand.valueKind === "inst" && operand.op === Op.ExtractValue && operand.operands[0] === call)
+        return null;
+  }
+  // The consumer itself may read the sum only if it does so as a separate value later; selects may not.
+  for (const operand of s.at.operands)
+    if (
+      operand !== extract &&
+      operand.valueKind === "inst" &&
+      operand.op === Op.ExtractValue &&
+      operand.operands[0] === call
+    )
+      if (s.at.op !== Op.Select) return null;
+  return call;
+}
+
+/** Emits the arithmetic here; returns the condition that means overflow. */
+export function emitOverflow(s: Selector, call: CallInst): Cc {
+  s.sunk.add(call.id);
+  return emitArithmetic(s, call);
+}
+
+/** Lowers the call at its own place. */
+export function lowerOverflow(s: Selector, call: CallInst): void {
+  if (s.sunk.has(call.id)) return;
+  const bit = s.partOf(call, 1);
+  if (bit < 0 && s.partOf(call, 0) < 0) return;
+  const cc = emitArithmetic(s, call);
+  if (bit >= 0) setCondition(s, bit, { first: cc, second: -1, and: false });
+}
+
+function emitArithmetic(s: Selector, call: CallInst): Cc {
+  const [, sign, operation] = pattern.exec((call.operands[0] as { name: string }).name)!;
+  let [, a, b] = call.operands as [Value, Value, Value];
+  if (operation !== "sub" && isConstant(a)) [a, b] = [b, a];
+  const size = operationSize(s.layout, a.type);
+  const wanted = s.partOf(call, 0);
+  if (operation === "mul") return emitMultiply(s, sign === "s", a, b, size, wanted);
+  const cc = sign === "s" ? Cc.O : Cc.B;
+  if (operation === "sub" && wanted < 0) {
+    const cmp = new MInst(X.Cmp, size);
+    cmp.uses.push(s.use(a));
+    setSource(s, cmp, b, size);
+    s.emit(cmp);
+    return cc;
+  }
+  const inst = new MInst(operation === "add" ? X.Add : X.Sub, size);
+  inst.defs.push(new RegOperand(wanted >= 0 ? wanted : s.newReg(a.type), 0, false, 0));
+  inst.uses.push(s.use(a));
+  setSource(s, inst, b, size);
+  s.emit(inst);
+  return cc;
+}
+
+function emitMultiply(s: Selector, signed: boolean, a: Value, b: Value, size: number, wanted: VReg): Cc {
+  const result = wanted >= 0 ? wanted : s.newReg(a.type);
+  if (signed && size > 1) {
+    const imm = immediate(s, b, size);
+    if (imm !== null) {
+      const mul = new MInst(X.ImulImm, size);
+      mul.defs.push(new RegOperand(result));
+      mul.uses.push(s.use(a));
+      mul.imm = imm;
+      s.emit(mul);
+    } else {
+      const mul = new MInst(X.Imul, size);
+      mul.defs.push(new RegOperand(result, 0, false, 0));
+      mul.uses.push(s.use(a));
+      setSource(s, mul, b, size);
+      s.emit(mul);
+    }
+    return Cc.O;
+  }
+  const mul = new MInst(signed ? X.IMulWide : X.Mul, size);
+  mul.uses.push(new RegOperand(s.reg(a), maskOf(RAX)), registerSource(s, b, size));
+  mul.defs.push(new RegOperand(result, maskOf(RAX)));
+  if (size > 1) mul.defs.push(new RegOperand(s.newGpr(size), maskOf(RDX)));
+  s.emit(mul);
+  return Cc.O;
+}

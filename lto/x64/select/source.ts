@@ -1,0 +1,90 @@
+/**
+ * The second operand of a machine instruction: immediate, folded load, symbol, or register.
+ */
+import { type MemOperand, type MInst, RegOperand } from "../../codegen/mir.js";
+import { Flag, type InstWith, Op } from "../../ir/instructions.js";
+import { isConstant, type Value } from "../../ir/values.js";
+import { address } from "./address.js";
+import { constantBytes, foldedInteger, poolMem } from "./constants.js";
+import { fitsImm32, operationSize, type Selector } from "./selector.js";
+
+type Load = InstWith<Op.Load>;
+
+/**
+ * The load behind `value` if the instruction being lowered may perform it instead: single use, same block,
+ * nothing in between that may write memory, exactly `size` bytes. Volatile and atomic loads stay put.
+ */
+export function foldableLoad(s: Selector, value: Value, size: number): Load | null {
+  if (!s.optimize) return null;
+  const inst = s.resolve(value);
+  if (inst.valueKind !== "inst" || inst.op !== Op.Load) return null;
+  // Each no-op view on the way must be this value's only one, else the load has another reader.
+  for (let v: Value = value; v !== inst; ) {
+    if (v.valueKind !== "inst" || s.uses[v.id] !== 1) return null;
+    v = v.operands[0]!;
+  }
+  return loadFolds(s, inst, size) ? inst : null;
+}
+
+/** The same for a load that is the direct operand of a conversion. */
+export function loadFolds(s: Selector, load: Load, size: number): boolean {
+  return (
+    s.uses[load.id] === 1 &&
+    s.vregs[load.id]! < 0 &&
+    load.parent === s.at.parent &&
+    s.epochs[load.id] === s.epochs[s.at.id] &&
+    (load.flags & Flag.Volatile) === 0 &&
+    load.data.ordering === "not_atomic" &&
+    operationSize(s.layout, load.type) >= size
+  );
+}
+
+/** Memory operand of a foldable load, or null. Packed operands need 16-byte alignment. */
+export function foldLoad(s: Selector, value: Value, size: number, aligned = false): MemOperand | null {
+  const load = foldableLoad(s, value, size);
+  if (load === null || (aligned && load.data.align < 16)) return null;
+  return address(s, load.operands[0]!);
+}
+
+/** An immediate that `value` can be in an instruction of `size` bytes (sign-extended 32 bits), or null. */
+export function immediate(s: Selector, value: Value, size: number): number | null {
+  if (!isConstant(value)) return null;
+  const folded = value.valueKind === "int" ? value.value : foldedInteger(s.layout, value);
+  if (folded === null) return null;
+  const n = Number(BigInt.asIntN(size * 8, folded));
+  return fitsImm32(n) ? n : null;
+}
+
+/** Sets the source of an integer instruction: immediate, memory or register. */
+export function setSource(s: Selector, inst: MInst, value: Value, size: number, immediates = true): void {
+  if (immediates) {
+    const imm = immediate(s, value, size);
+    if (imm !== null) {
+      inst.imm = imm;
+      return;
+    }
+  }
+  const mem = foldLoad(s, value, size);
+  if (mem !== null) inst.mem = mem;
+  else inst.uses.push(registerSource(s, value, size));
+}
+
+/** A register source that may become a memory operand if it is spilled. */
+export function registerSource(s: Selector, value: Value, size: number): RegOperand {
+  const vreg = s.reg(value);
+  return new RegOperand(vreg, 0, s.optimize && size <= s.mf.vregs[vreg]!.size);
+}
+
+/** Sets the source of an SSE instruction: literal pool, folded load or register. */
+export function setVectorSource(s: Selector, inst: MInst, value: Value, size: number): void {
+  if (isConstant(value) && value.valueKind !== "undef") {
+    const bytes = constantBytes(s.layout, value);
+    if (bytes !== null && bytes.length === size && bytes.some((b) => b !== 0)) {
+      inst.mem = poolMem(s, bytes);
+      return;
+    }
+  }
+  const mem = foldLoad(s, value, size, size === 16);
+  if (mem !== null) inst.mem = mem;
+  else inst.uses.push(registerSource(s, value, size));
+}

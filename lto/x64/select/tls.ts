@@ -1,0 +1,86 @@
+/**
+ * Addresses of thread-local variables, in the four models of the ELF TLS ABI
+ * (Drepper, "ELF Handling For Thread-Local Storage"; System V ABI AMD64 section 3.4.6).
+ */
+import { MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
+import type { CallInst } from "../../ir/instructions.js";
+import type { GlobalValue, ThreadLocalMode } from "../../ir/module.js";
+import { X } from "../ops.js";
+import { callClobbers, maskOf, RAX, RDI } from "../registers.js";
+import { isLocalSymbol } from "./constants.js";
+import type { Selector } from "./selector.js";
+
+/** `llvm.threadlocal.address` on a global. */
+export function isThreadLocalAddress(call: CallInst): boolean {
+  const callee = call.operands[0]!;
+  return (
+    callee.valueKind === "global" &&
+    callee.name.startsWith("llvm.threadlocal.address") &&
+    call.operands[1]!.valueKind === "global"
+  );
+}
+
+/** The model to use: the variable's own, strengthened by what the link knows. */
+export function tlsModel(s: Selector, global: GlobalValue): ThreadLocalMode {
+  const local = isLocalSymbol(s, global);
+  if (s.options.relocation !== "pic") {
+    // Executables know their own TLS block; others' variables sit at an offset fixed at start-up.
+    return local && !global.isDeclaration
+      ? "localexec"
+      : global.threadLocal === "localexec"
+        ? "localexec"
+        : "initialexec";
+  }
+  if (global.threadLocal === "generaldynamic" && local && global.isLocal) return "generaldynamic";
+  return global.threadLocal;
+}
+
+/** Address of a thread-local variable in a fresh register. */
+export function tlsAddress(s: Selector, global: GlobalValue): VReg {
+  switch (tlsModel(s, global)) {
+    case "localexec": {
+      const base = threadPointer(s);
+      const result = s.newGpr();
+      const lea = new MInst(X.Lea, 8);
+      lea.defs.push(new RegOperand(result));
+      lea.mem = new MemOperand(new RegOperand(base), null, 1, 0, s.globalSymbol(global, "tpoff"));
+      s.emit(lea);
+      return result;
+    }
+    case "initialexec": {
+      const base = threadPointer(s);
+      const result = s.newGpr();
+      const add = new MInst(X.Add, 8);
+      add.defs.push(new RegOperand(result, 0, false, 0));
+      add.uses.push(new RegOperand(base));
+      add.mem = new MemOperand(null, null, 1, 0, s.globalSymbol(global, "gottpoff"), true);
+      s.emit(add);
+      return result;
+    }
+    default:
+      return generalDynamic(s, global);
+  }
+}
+
+/** The thread control block's address: the word at %fs:0. */
+export function threadPointer(s: Selector): VReg {
+  const result = s.newGpr();
+  s.load(X.Mov, 8, result, new MemOperand(null, null, 1, 0, null, false, -1, "fs"));
+  return result;
+}
+
+/**
+ * General dynamic (and local dynamic, which is only a cheaper form of it): the linker may relax the fixed
+ * instruction sequence, so it is one instruction here; emission prints its prefixes.
+ */
+function generalDynamic(s: Selector, global: GlobalValue): VReg {
+  const result = s.newGpr();
+  const call = new MInst(X.TlsGetAddr, 8);
+  call.defs.push(new RegOperand(result, maskOf(RAX)));
+  call.symbol = s.globalSymbol(global, "tlsgd");
+  call.clobbers = callClobbers | maskOf(RDI);
+  call.extra = { kind: "call", callee: null, noReturn: false, returnsTwice: false, unwind: null };
+  s.mf.hasCalls = true;
+  s.emit(call);
+  return result;
+}
