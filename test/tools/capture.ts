@@ -1,0 +1,149 @@
+/**
+ * Learns how a package is built: runs its own configure and make once, with a compiler wrapper that writes down
+ * every command, and turns the record into the list of compilations behind each program that was linked.
+ *
+ * Works for packages whose make calls `$CC -c file.c` and `$CC objects… -o program`, with static libraries made by
+ * ar in between. Breaks for builds that move objects after compiling or that preprocess their sources first.
+ */
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { isAbsolute, join, resolve } from "node:path";
+import { mustRun } from "./process.js";
+import type { Unit } from "./toolchain.js";
+
+export interface CapturedProgram {
+  readonly units: readonly Unit[];
+  readonly libs: readonly string[];
+  /** Native inputs that did not come from C: objects assembled from .s files, archives not made here. */
+  readonly objects: readonly string[];
+}
+
+interface Command {
+  readonly cwd: string;
+  readonly args: readonly string[];
+}
+
+/** The words that put the recording wrappers in the place of the compiler and the archiver. */
+export interface Wrappers {
+  readonly cc: string;
+  readonly ar: string;
+  readonly log: string;
+}
+
+/** Writes the recording wrappers into `dir`. They run `cc` and ar. */
+export function makeWrappers(dir: string, cc: string): Wrappers {
+  mkdirSync(dir, { recursive: true });
+  const log = join(dir, "commands");
+  rmSync(log, { force: true });
+  const script = (kind: string, program: string) => {
+    const file = join(dir, kind);
+    const record = `{ printf '%s\\036' ${kind} "$PWD" "$@"; printf '\\035'; } >>"${log}"`;
+    writeFileSync(file, `#!/bin/sh\n${record}\nexec ${program} "$@"\n`);
+    chmodSync(file, 0o755);
+    return file;
+  };
+  return { cc: script("cc", cc), ar: script("ar", "ar"), log };
+}
+
+/** The programs among the recorded commands: for each wanted one, its compilations. */
+export function readCapture(wrappers: Wrappers, wanted: readonly string[]): Map<string, CapturedProgram> {
+  const compiled = new Map<string, Unit>();
+  const archives = new Map<string, string[]>();
+  const programs = new Map<string, CapturedProgram>();
+  for (const record of readFileSync(wrappers.log, "latin1").split("\x1d")) {
+    const [kind, cwd, ...args] = record.split("\x1e").slice(0, -1);
+    if (kind === undefined || cwd === undefined) continue;
+    const command = { cwd, args };
+    if (kind === "ar") recordArchive(command, archives);
+    else if (args.includes("-c")) recordCompilation(command, compiled);
+    else {
+      const out = optionValue(args, "-o") ?? "a.out";
+      const name = out.split("/").at(-1)!;
+      if (wanted.includes(name)) programs.set(name, resolveLink(command, compiled, archives));
+    }
+  }
+  for (const w of wanted) if (!programs.has(w)) throw new Error(`the build did not link ${w}`);
+  return programs;
+}
+
+function optionValue(args: readonly string[], option: string): string | undefined {
+  const at = args.indexOf(option);
+  if (at >= 0) return args[at + 1];
+  return args.find((a) => a.startsWith(option) && a.length > option.length)?.slice(option.length);
+}
+
+function recordArchive(c: Command, archives: Map<string, string[]>): void {
+  const [, archive, ...members] = c.args;
+  if (archive === undefined) return;
+  const key = resolve(c.cwd, archive);
+  archives.set(key, [...(archives.get(key) ?? []), ...members.map((m) => resolve(c.cwd, m))]);
+}
+
+const optionsWithValue = new Set(["-I", "-D", "-U", "-include", "-isystem", "-idirafter", "-iquote", "-x", "-std"]);
+/** Options that belong to one output file, to levels of optimization, debugging or diagnostics, or to linking. */
+const dropped = /^-(c|O.*|g.*|W.*|M.*|pipe|pedantic.*|s|fPIC|fpic|fPIE|fpie|fno-pie|flto.*|L.*|l.*|pie|no-pie|rdynamic|fstack-.*|fcf-.*)$/;
+
+function recordCompilation(c: Command, compiled: Map<string, Unit>): void {
+  const flags: string[] = [];
+  let source: string | undefined;
+  let object = optionValue(c.args, "-o");
+  for (let i = 0; i < c.args.length; i++) {
+    const a = c.args[i]!;
+    if (a === "-o" || a === "-MF" || a === "-MT" || a === "-MQ") i++;
+    else if (optionsWithValue.has(a)) flags.push(a, c.args[++i]!);
+    else if (/\.(c|s|S)$/.test(a) && !a.startsWith("-")) source = a;
+    else if (a.startsWith("-") && !dropped.test(a)) flags.push(a);
+  }
+  if (source === undefined) return;
+  object ??= source.split("/").at(-1)!.replace(/\.(c|s|S)$/, ".o");
+  compiled.set(resolve(c.cwd, object), { source: isAbsolute(source) ? source : resolve(c.cwd, source), cwd: c.cwd, flags: [...flags, "-w"] });
+}
+
+function resolveLink(
+  c: Command,
+  compiled: ReadonlyMap<string, Unit>,
+  archives: ReadonlyMap<string, readonly string[]>,
+): CapturedProgram {
+  const units: Unit[] = [];
+  const objects: string[] = [];
+  const libs: string[] = [];
+  const seen = new Set<string>();
+  const add = (file: string) => {
+    if (seen.has(file)) return;
+    seen.add(file);
+    const unit = compiled.get(file);
+    const members = archives.get(file);
+    if (unit !== undefined && unit.source.endsWith(".c")) units.push(unit);
+    else if (members !== undefined) for (const m of members) add(m);
+    else if (existsSync(file)) objects.push(file);
+  };
+  for (let i = 0; i < c.args.length; i++) {
+    const a = c.args[i]!;
+    if (a === "-o") i++;
+    else if (/^-l/.test(a) || a === "-pthread") libs.push(a);
+    else if (/^-L/.test(a)) libs.push(`-L${resolve(c.cwd, a.slice(2))}`);
+    else if (/\.(o|a|lo)$/.test(a)) add(resolve(c.cwd, a));
+    else if (a.endsWith(".c")) units.push(singleStep(c, a));
+  }
+  return { units, libs, objects };
+}
+
+/** A source compiled and linked in one command. */
+function singleStep(c: Command, source: string): Unit {
+  const flags: string[] = [];
+  for (let i = 0; i < c.args.length; i++) {
+    const a = c.args[i]!;
+    if (a === "-o") i++;
+    else if (optionsWithValue.has(a)) flags.push(a, c.args[++i]!);
+    else if (a.startsWith("-") && !dropped.test(a)) flags.push(a);
+  }
+  return { source: resolve(c.cwd, source), cwd: c.cwd, flags: [...flags, "-w"] };
+}
+
+/** Runs the build in `dir` with shell commands that may use $CC and $AR. */
+export async function runBuild(dir: string, script: string, wrappers: Wrappers): Promise<void> {
+  await mustRun(["sh", "-e", "-c", script], {
+    cwd: dir,
+    env: { CC: wrappers.cc, AR: wrappers.ar, CFLAGS: "-O1 -w", LC_ALL: "C", V: "1" },
+    timeoutMs: 1_200_000,
+  });
+}
