@@ -175,12 +175,19 @@ export const attributeForms: ReadonlyMap<string, AttributeForm> = new Map<string
 ]);
 
 /** `allockind` words, one bit each. */
-export const allocKinds = ["alloc", "realloc", "free", "uninitialized", "zeroed", "aligned"] as const;
+export const allocKinds: readonly string[] = [
+  "alloc",
+  "realloc",
+  "free",
+  "uninitialized",
+  "zeroed",
+  "aligned",
+];
 
 /** Access kinds of `memory`, by their two bits. */
-export const memoryAccess = ["none", "read", "write", "readwrite"] as const;
+export const memoryAccess: readonly string[] = ["none", "read", "write", "readwrite"];
 /** Locations of `memory`, two bits each from the lowest. The last one is also the default. */
-export const memoryLocations = ["argmem", "inaccessiblemem", "other"] as const;
+export const memoryLocations: readonly string[] = ["argmem", "inaccessiblemem", "other"];
 
 /** `nofpclass` words, widest first, so that a greedy cover is the shortest spelling. */
 export const fpClasses: readonly (readonly [string, number])[] = [

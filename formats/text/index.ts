@@ -1,0 +1,10 @@
+/** The textual form of the IR, which is LLVM assembly. */
+export { parseModule } from "./parser.js";
+export {
+  type LocalNames,
+  LocalNumbers,
+  printConstant,
+  printFunction,
+  printInst,
+  printModule,
+} from "./printer.js";

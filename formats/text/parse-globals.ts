@@ -1,0 +1,111 @@
+/**
+ * Variables, aliases and ifuncs (LLVM Language Reference, "Global Variables", "Aliases", "IFuncs").
+ *
+ * They are made before any initializer is read, so that every name stands for its object by then; what is
+ * left to read is returned as functions.
+ */
+import { Alias, type GlobalValue, GlobalVariable, IFunc } from "../../lto/ir/module.js";
+import { pointerType, type Type } from "../../lto/ir/types.js";
+import type { Constant } from "../../lto/ir/values.js";
+import { Tok } from "./lexer.js";
+import { AttributeBuilder, parseAttribute } from "./parse-attributes.js";
+import { parseConstant, parseTypedConstant, skipConstant, startsExpression } from "./parse-constants.js";
+import type { ParseContext } from "./parse-context.js";
+import { applyLinkage, parseLinkage } from "./parse-linkage.js";
+import { skipAttachments } from "./parse-metadata.js";
+import { parseType, parseValueType } from "./parse-types.js";
+
+/** Reading that has to wait until all globals are known. */
+export type Deferred = () => void;
+
+/** Reads what follows `@name =`. @param name the name as the IR has it */
+export function parseGlobal(p: ParseContext, name: string, later: Deferred[]): GlobalValue {
+  const words = parseLinkage(p);
+  if (p.isWord("alias") || p.isWord("ifunc")) {
+    const global = parseIndirect(p, name, later);
+    applyLinkage(global, words);
+    return global;
+  }
+  let space = 0;
+  let externallyInitialized = false;
+  for (;;) {
+    if (p.takeWord("addrspace")) space = p.parenthesised("an address space");
+    else if (p.takeWord("externally_initialized")) externallyInitialized = true;
+    else break;
+  }
+  const isConstant = p.takeWord("constant");
+  if (!isConstant) p.expectWord("global");
+  const type = parseValueType(p);
+  const global = new GlobalVariable(name, type, pointerType(space));
+  global.isConstant = isConstant;
+  global.externallyInitialized = externallyInitialized;
+  applyLinkage(global, words);
+  if (words.linkage !== "external" && words.linkage !== "extern_weak") {
+    const start = p.pos;
+    skipConstant(p);
+    later.push(() => {
+      p.pos = start;
+      global.initializer = parseConstant(p, type);
+    });
+  }
+  parseVariableClauses(p, global);
+  return global;
+}
+
+function parseVariableClauses(p: ParseContext, global: GlobalVariable): void {
+  while (p.takeComma()) {
+    if (p.takeWord("section")) global.section = p.string("a section name");
+    else if (p.takeWord("align")) global.align = p.alignment();
+    else if (p.isWord("comdat")) parseComdat(p, global);
+    else if (p.takeWord("partition") || p.takeWord("code_model")) p.string("a string");
+    else if (p.kind() === Tok.Word)
+      p.next(); // no_sanitize_address and the like.
+    else p.fail(`expected a property of a variable, found ${p.found()}`);
+  }
+  skipAttachments(p);
+  // Attributes of variables have no place in the IR.
+  while (p.kind() === Tok.AttributeGroup) p.next();
+  while (p.kind() === Tok.Text && !p.startsLine()) parseAttribute(p, new AttributeBuilder(), true);
+}
+
+/** `comdat` or `comdat($name)`. */
+export function parseComdat(p: ParseContext, global: GlobalValue): void {
+  p.expectWord("comdat");
+  if (!p.take(Tok.OpenParen)) {
+    global.comdat = p.comdat(/^[0-9]+$/.test(global.name) ? `"${global.name}` : global.name);
+    return;
+  }
+  if (p.kind() !== Tok.Comdat) p.fail(`expected a comdat name, found ${p.found()}`);
+  global.comdat = p.comdat(p.nameKey());
+  p.next();
+  p.expect(Tok.CloseParen, "')'");
+}
+
+function parseIndirect(p: ParseContext, name: string, later: Deferred[]): Alias | IFunc {
+  const isAlias = p.isWord("alias");
+  p.next();
+  const valueType = parseType(p);
+  p.expect(Tok.Comma, "','");
+  const start = p.pos;
+  let type: Type | null = null;
+  if (!startsExpression(p)) type = parseType(p);
+  skipConstant(p);
+  const global = isAlias ? new Alias(name, valueType, type ?? pointerType()) : new IFunc(name, valueType);
+  later.push(() => {
+    p.pos = start;
+    const target = parseTarget(p, global.type);
+    if (global.kind === "alias") global.aliasee = target;
+    else global.resolver = target;
+  });
+  while (p.takeComma()) {
+    p.expectWord("partition");
+    p.string("a partition name");
+  }
+  skipAttachments(p);
+  return global;
+}
+
+/** An expression tells its type itself and may come without one. */
+function parseTarget(p: ParseContext, type: Type): Constant {
+  return startsExpression(p) ? parseConstant(p, type) : parseTypedConstant(p);
+}

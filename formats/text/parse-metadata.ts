@@ -1,0 +1,115 @@
+/**
+ * Metadata (LLVM Language Reference, "Metadata"): module flags, dependent libraries, and the strings that
+ * some intrinsics take as operands. Everything else is skipped.
+ */
+import type { Module } from "../../lto/ir/module.js";
+import { unescapeText } from "./escape.js";
+import { Tok } from "./lexer.js";
+import { skipConstant } from "./parse-constants.js";
+import type { ParseContext } from "./parse-context.js";
+import { parseType } from "./parse-types.js";
+
+/** Skips one metadata value: a node, a reference to one, a string, or a value of the IR. */
+export function skipMetadata(p: ParseContext): void {
+  p.takeWord("distinct");
+  switch (p.kind()) {
+    case Tok.Metadata:
+      p.next();
+      if (p.kind() === Tok.OpenParen) p.skipGroup();
+      return;
+    case Tok.Bang:
+      p.next();
+      if (p.take(Tok.Text)) return;
+      if (p.kind() !== Tok.OpenBrace) p.fail(`expected a metadata node, found ${p.found()}`);
+      p.skipGroup();
+      return;
+    case Tok.Word:
+      if (p.takeWord("null")) return;
+  }
+  parseType(p);
+  if (p.kind() === Tok.Local || p.kind() === Tok.LocalNumber) p.next();
+  else skipConstant(p);
+}
+
+/** Skips `, !kind value` after an instruction or global. */
+export function skipAttachments(p: ParseContext): void {
+  while (p.kind() === Tok.Comma && p.peek(1) === Tok.Metadata) {
+    p.next();
+    p.next();
+    skipMetadata(p);
+  }
+}
+
+/** String of an MDString, or of a node that starts with one; null for other metadata. Consumes it. */
+export function parseMetadataText(p: ParseContext): string | null {
+  const start = p.pos;
+  skipMetadata(p);
+  const end = p.pos;
+  p.pos = start;
+  const text = stringAt(p, true);
+  p.pos = end;
+  return text;
+}
+
+function stringAt(p: ParseContext, follow: boolean): string | null {
+  p.takeWord("distinct");
+  if (p.kind() === Tok.Metadata) {
+    const target = follow ? p.metadata.get(p.text()) : undefined;
+    if (target === undefined) return null;
+    return p.at(target, () => stringAt(p, false));
+  }
+  if (!p.take(Tok.Bang)) return null;
+  if (p.kind() === Tok.OpenBrace && p.peek(1) === Tok.Bang) {
+    p.next();
+    p.next();
+  }
+  return p.kind() === Tok.Text ? unescapeText(p.text()) : null;
+}
+
+/** Reads the named metadata that modules keep. The current token is the `!name` of `!name = !{…}`. */
+export function parseNamedMetadata(p: ParseContext, module: Module): void {
+  const name = p.text();
+  p.next();
+  p.expect(Tok.Equals, "'='");
+  if (name !== "llvm.module.flags" && name !== "llvm.dependent-libraries") {
+    skipMetadata(p);
+    return;
+  }
+  p.expect(Tok.Bang, "'!{'");
+  p.expect(Tok.OpenBrace, "'!{'");
+  if (p.kind() !== Tok.CloseBrace)
+    do {
+      if (name === "llvm.module.flags") parseModuleFlag(p, module);
+      else {
+        const library = parseMetadataText(p);
+        if (library !== null) module.dependentLibraries.push(library);
+      }
+    } while (p.take(Tok.Comma));
+  p.expect(Tok.CloseBrace, "'}'");
+}
+
+/** One `!{i32 behavior, !"key", value}`, written in place or referred to. */
+function parseModuleFlag(p: ParseContext, module: Module): void {
+  const start = p.pos;
+  const read = (): void => {
+    p.takeWord("distinct");
+    const flag = flagAt(p);
+    if (flag !== null) module.flags.push(flag);
+  };
+  const target = p.kind() === Tok.Metadata ? p.metadata.get(p.text()) : start;
+  if (target === undefined) p.fail(`use of undefined metadata ${p.found()}`);
+  p.at(target, read);
+  skipMetadata(p);
+}
+
+function flagAt(p: ParseContext): Module["flags"][number] | null {
+  if (!p.take(Tok.Bang) || !p.take(Tok.OpenBrace) || !p.takeWord("i32")) return null;
+  const behavior = p.integer("a module flag behavior", 255);
+  if (!p.take(Tok.Comma) || !p.take(Tok.Bang)) return null;
+  const key = p.string("a module flag name");
+  if (!p.take(Tok.Comma)) return null;
+  if (p.take(Tok.Bang)) return p.kind() === Tok.Text ? { behavior, key, value: p.string("a string") } : null;
+  if (!p.take(Tok.Word) || p.kind() !== Tok.Integer) return null;
+  const value = Number(p.text());
+  return Number.isSafeInteger(value) ? { behavior, key, value } : null;
+}
