@@ -14,6 +14,11 @@ export interface TargetRegisters {
    * registers when optimising for size. May be fractional: an estimate.
    */
   mentionCost(reg: number): number;
+  /**
+   * How much of `mentionCost` a mention in `inst` really costs: 0 if the instruction needs the prefix anyway.
+   * 1 if absent.
+   */
+  mentionWeight?(inst: MInst): number;
   /** Cost in bytes of using callee-saved register `reg` at all: its push and pop. */
   saveCost(reg: number): number;
 

@@ -1,0 +1,288 @@
+/**
+ * Greedy allocation with eviction and splitting: `greedy`.
+ *
+ * Bundles are placed from the largest to the smallest. A bundle takes the cheapest register that is free over all
+ * its ranges; cheap means: short to name, where its fixed operands and moves want it, and no callee-saved
+ * register that would have to be saved first. If none is free, it evicts bundles that are less worth keeping
+ * (spill cost per covered instruction), which are queued again. If that fails too, or spilling is cheaper than
+ * saving a new callee-saved register, it is taken apart (`split.ts`).
+ *
+ * In the family of LLVM's greedy allocator and regalloc2. Ends because evicting needs a strictly greater weight
+ * and splitting raises a level. Time: n log n for n ranges, times the registers of a class.
+ */
+import { type Bundle, SplitLevel } from "./bundle.js";
+import { BundleCosts } from "./bundle-costs.js";
+import type { Affinity, Coalescing } from "./coalesce.js";
+import { IntervalSet } from "./interval-set.js";
+import { type AllocationProblem, type Piece, type Placement, registersIn } from "./problem.js";
+import { BundleQueue } from "./queue.js";
+import { Splitter } from "./split.js";
+
+/** Places the bundles of `coalescing`. */
+export function allocateGreedy(problem: AllocationProblem, coalescing: Coalescing): Placement {
+  return new Greedy(problem, coalescing).run();
+}
+
+/** Of a value in many parts only these many are asked for their place. */
+const neighbourLimit = 32;
+
+class Greedy {
+  private readonly costs: BundleCosts;
+  private readonly splitter: Splitter;
+  private readonly queue = new BundleQueue();
+  private readonly occupied: IntervalSet<Bundle>[] = [];
+  /** How many bundles are in each callee-saved register. */
+  private readonly users = new Int32Array(32);
+  /** Current bundles of each virtual register. */
+  private readonly bundlesOf: Bundle[][];
+  private readonly neighbours: { other: number; weight: number }[][];
+  private readonly gain = new Float64Array(32);
+  private readonly price = new Float64Array(32);
+  private readonly slotGroup: Int32Array;
+
+  constructor(
+    private readonly problem: AllocationProblem,
+    coalescing: Coalescing,
+  ) {
+    const count = problem.fn.vregs.length;
+    this.costs = new BundleCosts(problem);
+    this.splitter = new Splitter(problem, this.costs, count);
+    this.bundlesOf = new Array(count).fill(null);
+    this.neighbours = new Array(count).fill(null);
+    this.slotGroup = Int32Array.from({ length: count }, (_, v) => v);
+    for (let r = 0; r < 32; r++) this.occupied.push(new IntervalSet());
+    for (const affinity of coalescing.rest) this.connect(affinity);
+    for (const bundle of coalescing.bundles) {
+      for (const range of bundle.ranges) this.slotGroup[range.vreg] = bundle.id;
+      this.enqueue(bundle);
+    }
+  }
+
+  run(): Placement {
+    for (let bundle = this.queue.pop(); bundle !== null; bundle = this.queue.pop()) this.place(bundle);
+    this.improve();
+    return { pieces: this.collectPieces(), slotGroup: this.slotGroup };
+  }
+
+  private connect({ a, b, weight }: Affinity): void {
+    (this.neighbours[a] ??= []).push({ other: b, weight });
+    (this.neighbours[b] ??= []).push({ other: a, weight });
+  }
+
+  private enqueue(bundle: Bundle): void {
+    this.costs.measure(bundle);
+    let last = -1;
+    for (const range of bundle.ranges) {
+      if (range.vreg === last) continue;
+      last = range.vreg;
+      const list = (this.bundlesOf[last] ??= []);
+      if (list[list.length - 1] !== bundle) list.push(bundle);
+    }
+    this.queue.push(bundle);
+  }
+
+  /** Finds a register for `bundle`, or splits it. */
+  private place(bundle: Bundle): void {
+    const candidates = this.rank(bundle);
+    const price = this.price;
+    for (const register of candidates) {
+      if (!this.isFree(bundle, register)) continue;
+      if (bundle.level < SplitLevel.Cluster && price[register]! > bundle.spillCost) break;
+      this.assign(bundle, register);
+      return;
+    }
+    const victim = this.chooseEviction(bundle, candidates);
+    if (victim >= 0) {
+      this.evictAll(bundle, victim);
+      this.assign(bundle, victim);
+      return;
+    }
+    this.forget(bundle);
+    for (const part of this.splitter.split(bundle)) this.enqueue(part);
+  }
+
+  /** Registers that `bundle` may be in, the cheapest first; fills `price`. */
+  private rank(bundle: Bundle): number[] {
+    const { target } = this.problem;
+    const { gain, price } = this;
+    gain.fill(0);
+    this.costs.fixedGains(bundle, gain);
+    this.neighbourGains(bundle, gain);
+    const candidates = registersIn(bundle.permitted & bundle.unblocked);
+    for (const register of candidates) {
+      let cost = bundle.mentions * target.mentionCost(register) - gain[register]!;
+      if (this.users[register] === 0 && ((target.calleeSaved >>> register) & 1) === 1) {
+        cost += target.saveCost(register);
+      }
+      price[register] = cost;
+    }
+    return candidates.sort((a, b) => price[a]! - price[b]! || a - b);
+  }
+
+  /** Gains from the places of values that moves connect with this bundle. */
+  private neighbourGains(bundle: Bundle, gain: Float64Array): void {
+    const { fn, policy } = this.problem;
+    let last = -1;
+    for (const range of bundle.ranges) {
+      const vreg = range.vreg;
+      if (vreg === last) continue;
+      last = vreg;
+      const price = policy.move(fn.vregs[vreg]!.size);
+      const siblings = this.bundlesOf[vreg]!;
+      for (let s = 0; s < siblings.length && s < neighbourLimit; s++) {
+        const sibling = siblings[s]!;
+        if (sibling !== bundle && sibling.register >= 0) gain[sibling.register]! += price;
+      }
+      const list = this.neighbours[vreg];
+      if (list == null) continue;
+      for (const { other, weight } of list) {
+        const bundles = this.bundlesOf[other];
+        for (let n = 0; bundles !== null && n < bundles.length && n < neighbourLimit; n++) {
+          const neighbour = bundles[n]!;
+          if (neighbour !== bundle && neighbour.register >= 0) gain[neighbour.register]! += price * weight;
+        }
+      }
+    }
+  }
+
+  private isFree(bundle: Bundle, register: number): boolean {
+    const set = this.occupied[register]!;
+    for (const range of bundle.ranges) if (!set.isFree(range.start, range.end)) return false;
+    return true;
+  }
+
+  /** The register whose occupants are together the cheapest to move out of the way; -1 if none. */
+  private chooseEviction(bundle: Bundle, candidates: readonly number[]): number {
+    let best = -1;
+    let bestCost = Number.POSITIVE_INFINITY;
+    for (const register of candidates) {
+      const cost = this.evictionCost(bundle, register, bestCost) + 1e-6 * this.price[register]!;
+      if (cost < bestCost) {
+        best = register;
+        bestCost = cost;
+      }
+    }
+    return best;
+  }
+
+  /** Sum of the weights of the occupants; infinite if one of them is worth at least as much as `bundle`. */
+  private evictionCost(bundle: Bundle, register: number, limit: number): number {
+    const set = this.occupied[register]!;
+    let sum = 0;
+    let last: Bundle | null = null;
+    for (const range of bundle.ranges) {
+      set.seek(range.start);
+      for (let owner = set.current(range.end); owner !== null; owner = set.current(range.end)) {
+        if (owner.weight >= bundle.weight) return Number.POSITIVE_INFINITY;
+        if (owner !== last) {
+          sum += owner.weight;
+          if (sum >= limit) return Number.POSITIVE_INFINITY;
+          last = owner;
+        }
+        set.advance();
+      }
+    }
+    return sum;
+  }
+
+  private evictAll(bundle: Bundle, register: number): void {
+    const set = this.occupied[register]!;
+    for (const range of bundle.ranges) {
+      for (let owner = set.firstOverlap(range.start, range.end); owner !== null; ) {
+        this.unassign(owner);
+        this.queue.push(owner);
+        owner = set.firstOverlap(range.start, range.end);
+      }
+    }
+  }
+
+  private assign(bundle: Bundle, register: number): void {
+    bundle.register = register;
+    this.users[register]!++;
+    const set = this.occupied[register]!;
+    for (const range of bundle.ranges) set.insert(range.start, range.end, bundle);
+  }
+
+  private unassign(bundle: Bundle): void {
+    const register = bundle.register;
+    bundle.register = -1;
+    this.users[register]!--;
+    const set = this.occupied[register]!;
+    for (const range of bundle.ranges) set.remove(range.start);
+  }
+
+  private forget(bundle: Bundle): void {
+    let last = -1;
+    for (const range of bundle.ranges) {
+      if (range.vreg === last) continue;
+      last = range.vreg;
+      const list = this.bundlesOf[last]!;
+      const at = list.indexOf(bundle);
+      if (at >= 0) list.splice(at, 1);
+    }
+  }
+
+  /**
+   * Now that all neighbours have places, lets each bundle move to a register that costs less. Each move lowers
+   * the sum of prices as seen by the bundle; a fixed number of rounds bounds the time.
+   */
+  private improve(): void {
+    for (let round = 0; round < 2; round++) {
+      let changed = false;
+      const seen = new Set<Bundle>();
+      for (const list of this.bundlesOf) {
+        if (list === null) continue;
+        for (const bundle of list) {
+          if (bundle.register < 0 || seen.has(bundle)) continue;
+          seen.add(bundle);
+          if (this.moveCheaper(bundle)) changed = true;
+        }
+      }
+      if (!changed) break;
+    }
+  }
+
+  private moveCheaper(bundle: Bundle): boolean {
+    const current = bundle.register;
+    // Price the current register as if it were vacated.
+    this.users[current]!--;
+    const candidates = this.rank(bundle);
+    this.users[current]!++;
+    for (const register of candidates) {
+      if (register === current || this.price[register]! >= this.price[current]! - 1e-9) return false;
+      if (!this.isFree(bundle, register)) continue;
+      this.unassign(bundle);
+      this.assign(bundle, register);
+      return true;
+    }
+    return false;
+  }
+
+  private collectPieces(): Piece[][] {
+    const pieces: Piece[][] = this.bundlesOf.map(() => []);
+    const seen = new Set<Bundle>();
+    for (const list of this.bundlesOf) {
+      for (const bundle of list ?? []) {
+        if (bundle.register < 0 || seen.has(bundle)) continue;
+        seen.add(bundle);
+        for (const { vreg, start, end } of bundle.ranges) {
+          pieces[vreg]!.push({ start, end, register: bundle.register });
+        }
+      }
+    }
+    return pieces.map((list) =>
+      list.length > 1 ? joinAdjacent(list.sort((a, b) => a.start - b.start)) : list,
+    );
+  }
+}
+
+function joinAdjacent(pieces: Piece[]): Piece[] {
+  const result: Piece[] = [];
+  for (const piece of pieces) {
+    const last = result[result.length - 1];
+    if (last !== undefined && last.end === piece.start && last.register === piece.register) {
+      result[result.length - 1] = { ...last, end: piece.end };
+    } else result.push(piece);
+  }
+  return result;
+}

@@ -1,0 +1,58 @@
+/**
+ * Register allocation: from machine SSA to locations.
+ *
+ * Pipeline: narrow constraints → liveness and reservations → coalescing → an allocator decides which register
+ * holds which value when → the rewriter inserts moves, reloads, stores and recomputations. Allocators, coalescers
+ * and cost policies are exchangeable; the checker shares nothing with any of them.
+ *
+ *   greedy   eviction and splitting on bundles. n log n. The best code.
+ */
+import type { MFunction } from "../mir.js";
+import type { AllocationResult, TargetRegisters } from "../target.js";
+import { checkAllocation, snapshotForCheck } from "./checker.js";
+import { type Coalescer, coalesceByIntervals, coalesceNothing } from "./coalesce.js";
+import { allocateGreedy } from "./greedy.js";
+import { normalizeConstraints } from "./normalize.js";
+import { describeProblem } from "./problem.js";
+import { rewrite } from "./rewrite.js";
+import { sizePolicy, speedPolicy } from "./spill-cost.js";
+
+export interface AllocatorOptions {
+  readonly allocator: "greedy" | "ssa" | "linear" | "graph";
+  readonly coalesce: "pereira" | "dominance" | "none";
+  readonly spillCost: "size" | "speed";
+  /** Verify the result with the symbolic checker; an unsound allocation is an internal error. */
+  readonly check: boolean;
+}
+
+const coalescers: Readonly<Record<AllocatorOptions["coalesce"], Coalescer>> = {
+  pereira: coalesceByIntervals,
+  dominance: coalesceByIntervals,
+  none: coalesceNothing,
+};
+
+/**
+ * Gives every register operand of `fn` a location and inserts the moves this takes. `fn` must be in machine SSA
+ * as described in `mir.ts`.
+ * @throws Error if the input breaks that contract, or if `check` finds the allocation unsound.
+ */
+export function allocateRegisters(
+  fn: MFunction,
+  target: TargetRegisters,
+  options: AllocatorOptions,
+): AllocationResult {
+  normalizeConstraints(fn);
+  const snapshot = options.check ? snapshotForCheck(fn) : null;
+  const problem = describeProblem(fn, target, options.spillCost === "size" ? sizePolicy : speedPolicy);
+  const coalescing = coalescers[options.coalesce](problem);
+  const result = rewrite(problem, allocateGreedy(problem, coalescing));
+  if (snapshot !== null) {
+    const complaints = checkAllocation(fn, target, snapshot);
+    if (complaints.length > 0) {
+      throw new Error(`unsound register allocation of ${fn.name}:\n${complaints.slice(0, 20).join("\n")}`);
+    }
+  }
+  return result;
+}
+
+export { checkAllocation, snapshotForCheck };

@@ -1,0 +1,99 @@
+/**
+ * Narrows operand constraints so that later stages need not look at two operands at a time.
+ *
+ * - A tied definition and its use get the intersection of their register sets.
+ * - Outside inline assembly at most one operand of an instruction stays permitted in a slot: an x86 instruction
+ *   has one memory operand. The one whose value comes from farther away keeps the permission.
+ * - Two uses of one value in an instruction whose register sets are disjoint without being single registers:
+ *   the second reads a copy.
+ *
+ * Only narrows: an allocation that satisfies the result satisfies the input. Linear.
+ */
+import { collectUses, isSingle } from "../liveness.js";
+import { CopyOp, type MBlock, type MFunction, MInst, RegOperand } from "../mir.js";
+
+export function normalizeConstraints(fn: MFunction): void {
+  const definedIn = new Int32Array(fn.vregs.length).fill(-1);
+  for (const block of fn.blocks) {
+    for (const param of block.params) definedIn[param.vreg] = block.id;
+    for (const inst of block.insts) {
+      for (const def of inst.defs) if (def.vreg >= 0) definedIn[def.vreg] = block.id;
+    }
+  }
+  const buffer: RegOperand[] = [];
+  for (const block of fn.blocks) {
+    for (let i = 0; i < block.insts.length; i++) {
+      const inst = block.insts[i]!;
+      buffer.length = 0;
+      collectUses(inst, buffer);
+      narrowTies(inst);
+      if (inst.extra === null || inst.extra.kind !== "asm") keepOneSlot(inst, buffer, block, definedIn);
+      i += separateMasks(fn, block, i, inst, buffer);
+    }
+  }
+}
+
+function narrowTies(inst: MInst): void {
+  for (const def of inst.defs) {
+    if (def.tiedTo < 0) continue;
+    const use = inst.uses[def.tiedTo]!;
+    if (def.vreg < 0 || (def.allowed === 0 && use.allowed === 0)) continue;
+    const both = (def.allowed === 0 ? -1 : def.allowed) & (use.allowed === 0 ? -1 : use.allowed);
+    if (both === 0) throw new Error("a tied definition and its use have no register in common");
+    def.allowed = both;
+  }
+}
+
+function keepOneSlot(inst: MInst, uses: readonly RegOperand[], block: MBlock, definedIn: Int32Array): void {
+  let kept: RegOperand | null = null;
+  const consider = (operand: RegOperand): void => {
+    if (!operand.mayBeSlot || operand.vreg < 0) return;
+    if (kept === null) {
+      kept = operand;
+      return;
+    }
+    const keptIsLocal = definedIn[kept.vreg] === block.id;
+    if (keptIsLocal && definedIn[operand.vreg] !== block.id) {
+      kept.mayBeSlot = false;
+      kept = operand;
+    } else operand.mayBeSlot = false;
+  };
+  for (let k = 0; k < uses.length; k++) consider(uses[k]!);
+  for (const def of inst.defs) {
+    // A tied pair is one place.
+    if (def.tiedTo >= 0 && def.mayBeSlot) {
+      def.mayBeSlot = inst.uses[def.tiedTo]!.mayBeSlot;
+    } else consider(def);
+  }
+}
+
+/** Returns how many copies it put before `inst`. */
+function separateMasks(
+  fn: MFunction,
+  block: MBlock,
+  position: number,
+  inst: MInst,
+  uses: readonly RegOperand[],
+): number {
+  let inserted = 0;
+  for (let a = 0; a < uses.length; a++) {
+    const use = uses[a]!;
+    if (use.vreg < 0 || use.allowed === 0 || isSingle(use.allowed)) continue;
+    let common = -1;
+    for (let b = 0; b < a; b++) {
+      const other = uses[b]!;
+      if (other.vreg !== use.vreg || other.allowed === 0 || isSingle(other.allowed)) continue;
+      common &= other.allowed;
+    }
+    if ((common & use.allowed) !== 0) continue;
+    const info = fn.vregs[use.vreg]!;
+    const copy = fn.newVReg(info.cls, info.size);
+    const move = new MInst(CopyOp, info.size);
+    move.defs.push(new RegOperand(copy));
+    move.uses.push(new RegOperand(use.vreg));
+    block.insts.splice(position + inserted, 0, move);
+    use.vreg = copy;
+    inserted++;
+  }
+  return inserted;
+}

@@ -1,0 +1,90 @@
+/**
+ * Questions about a placement: where a value is at a point, whether it lives there, which registers are free.
+ */
+import type { RegClass, RegMask } from "../mir.js";
+import { IntervalSet } from "./interval-set.js";
+import type { AllocationProblem, Placement } from "./problem.js";
+
+/** The home of a value: its slot, or recomputation. */
+export const Memory = -1;
+
+export class Places {
+  private occupied: IntervalSet<number>[] | null = null;
+
+  constructor(
+    private readonly problem: AllocationProblem,
+    readonly placement: Placement,
+  ) {}
+
+  /** Register that holds `vreg` at `point`, or `Memory`. */
+  at(vreg: number, point: number): number {
+    const pieces = this.placement.pieces[vreg]!;
+    let low = 0;
+    let high = pieces.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (pieces[middle]!.end <= point) low = middle + 1;
+      else high = middle;
+    }
+    return low < pieces.length && pieces[low]!.start <= point ? pieces[low]!.register : Memory;
+  }
+
+  /** True if one register holds `vreg` as long as it lives. */
+  isWhole(vreg: number): boolean {
+    const { rangeStart, rangeFrom, rangeTo } = this.problem.liveness;
+    const pieces = this.placement.pieces[vreg]!;
+    const lo = rangeStart[vreg]!;
+    const hi = rangeStart[vreg + 1]!;
+    if (pieces.length !== hi - lo) return false;
+    for (let k = 0; k < pieces.length; k++) {
+      const piece = pieces[k]!;
+      if (piece.start !== rangeFrom[lo + k]! || piece.end !== rangeTo[lo + k]!) return false;
+      if (piece.register !== pieces[0]!.register) return false;
+    }
+    return true;
+  }
+
+  /** True if `vreg` lives at `point`. */
+  isLive(vreg: number, point: number): boolean {
+    const { rangeStart, rangeFrom, rangeTo } = this.problem.liveness;
+    let low = rangeStart[vreg]!;
+    let high = rangeStart[vreg + 1]!;
+    const stop = high;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (rangeTo[middle]! <= point) low = middle + 1;
+      else high = middle;
+    }
+    return low < stop && rangeFrom[low]! <= point;
+  }
+
+  /** Registers of `cls` that hold nothing and that no instruction takes within [start, end). */
+  free(cls: RegClass, start: number, end: number): RegMask {
+    this.occupied ??= this.occupancy();
+    const { allocatable, reservations } = this.problem;
+    const all = allocatable[cls]!;
+    let mask = all & ~reservations.blocked(-2, start, end, all);
+    for (let register = 0; register < 32; register++) {
+      if (((mask >>> register) & 1) === 1 && !this.occupied[register]!.isFree(start, end)) {
+        mask &= ~(1 << register);
+      }
+    }
+    return mask;
+  }
+
+  /** Registers that hold anything anywhere. */
+  usedRegisters(): RegMask {
+    let mask = 0;
+    for (const pieces of this.placement.pieces) for (const piece of pieces) mask |= 1 << piece.register;
+    return mask;
+  }
+
+  private occupancy(): IntervalSet<number>[] {
+    const sets: IntervalSet<number>[] = Array.from({ length: 32 }, () => new IntervalSet());
+    const { pieces } = this.placement;
+    for (let v = 0; v < pieces.length; v++) {
+      for (const piece of pieces[v]!) sets[piece.register]!.insert(piece.start, piece.end, v);
+    }
+    return sets;
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * What it costs to keep a value in memory, apart from any allocator (the policy is a parameter).
+ *
+ * `size` counts bytes: every occurrence once, however often it executes. `speed` weighs the same accesses by
+ * block frequency. The byte numbers are estimates for a variable-length two-operand machine; allocators only
+ * compare them.
+ */
+import { UseKind } from "../liveness.js";
+import type { MBlock } from "../mir.js";
+
+export interface CostPolicy {
+  readonly name: "size" | "speed";
+  /** Factor for accesses in `block`. */
+  weight(block: MBlock): number;
+  /** Cost of a register-to-register move of `size` bytes. */
+  move(size: number): number;
+  /** Cost of a load from or a store to a slot. */
+  memory(size: number): number;
+  /** Extra cost of naming a slot in an instruction instead of a register. */
+  readonly fold: number;
+  /** Cost of recomputing a constant. */
+  readonly remat: number;
+}
+
+const moveBytes = (size: number): number => (size === 8 ? 3 : size === 16 ? 3 : 2);
+const memoryBytes = (size: number): number => (size === 4 ? 4 : 5);
+
+export const sizePolicy: CostPolicy = {
+  name: "size",
+  // A trace of the frequency decides between places of equal size.
+  weight: (block) => 1 + 0.01 * Math.log2(1 + Math.min(block.frequency, 1e6)),
+  move: moveBytes,
+  memory: memoryBytes,
+  fold: 2,
+  remat: 5,
+};
+
+export const speedPolicy: CostPolicy = {
+  name: "speed",
+  weight: (block) => Math.max(0.001, Math.min(block.frequency, 1e9)),
+  move: () => 1,
+  memory: () => 4,
+  fold: 3,
+  remat: 1,
+};
+
+/** Cost of one occurrence of a value that is in memory, by kind. `size` is the value's, in bytes. */
+export function occurrenceCost(policy: CostPolicy, kind: UseKind, size: number, remat: boolean): number {
+  if (remat) {
+    switch (kind) {
+      // Recomputing everywhere saves the definition itself.
+      case UseKind.Def:
+      case UseKind.AnyDef:
+        return -policy.remat;
+      case UseKind.Fixed:
+        return policy.remat - policy.move(size);
+      default:
+        return policy.remat;
+    }
+  }
+  switch (kind) {
+    case UseKind.Any:
+    case UseKind.AnyDef:
+      return policy.fold;
+    case UseKind.Fixed:
+    case UseKind.FixedDef:
+    case UseKind.Copied:
+      return policy.memory(size) - policy.move(size) * 0.8;
+    case UseKind.Arg:
+    case UseKind.Param:
+      return policy.memory(size) * 0.5;
+    default:
+      return policy.memory(size);
+  }
+}

@@ -1,0 +1,168 @@
+/**
+ * Taking a bundle apart that no register can hold as a whole.
+ *
+ * Web → the ranges of each register → runs of uses within a block → single instructions. What a step leaves out
+ * is in memory: the rewriter reloads, recomputes, or names the slot. Since every step raises the level and a
+ * minimal bundle needs a register for one instruction only, allocation ends.
+ *
+ * A run is worth a register if some occurrence needs one anyway, or if keeping all of them in memory costs more
+ * than one reload.
+ */
+import { UseKind } from "../liveness.js";
+import { Bundle, LiveRange, SplitLevel } from "./bundle.js";
+import type { BundleCosts } from "./bundle-costs.js";
+import type { AllocationProblem } from "./problem.js";
+import { occurrenceCost } from "./spill-cost.js";
+
+export class Splitter {
+  constructor(
+    private readonly problem: AllocationProblem,
+    private readonly costs: BundleCosts,
+    private nextId: number,
+  ) {}
+
+  /** The bundles that replace `bundle`; all of a higher level. */
+  split(bundle: Bundle): Bundle[] {
+    bundle.dead = true;
+    switch (bundle.level) {
+      case SplitLevel.Web:
+        if (bundle.ranges.some((range) => range.vreg !== bundle.ranges[0]!.vreg)) {
+          return this.byRegister(bundle);
+        }
+        return this.clusters(bundle);
+      case SplitLevel.Register:
+      case SplitLevel.Region:
+        return this.clusters(bundle);
+      case SplitLevel.Cluster:
+        return this.minimal(bundle);
+      case SplitLevel.Minimal: {
+        const range = bundle.ranges[0]!;
+        throw new Error(`no register for virtual register ${range.vreg} at index ${range.start >> 2}`);
+      }
+    }
+  }
+
+  create(like: Bundle, level: SplitLevel, ranges: LiveRange[]): Bundle {
+    const bundle = new Bundle(this.nextId++, like.cls, like.group);
+    bundle.level = level;
+    bundle.ranges = ranges;
+    return bundle;
+  }
+
+  private byRegister(bundle: Bundle): Bundle[] {
+    const byVReg = new Map<number, LiveRange[]>();
+    for (const range of bundle.ranges) {
+      const list = byVReg.get(range.vreg);
+      if (list === undefined) byVReg.set(range.vreg, [range]);
+      else list.push(range);
+    }
+    return [...byVReg.values()].map((ranges) => this.create(bundle, SplitLevel.Register, ranges));
+  }
+
+  private clusters(bundle: Bundle): Bundle[] {
+    const { fn, liveness, reservations, allocatable, policy } = this.problem;
+    const { useIndex, usePoint, useKind, numbering } = liveness;
+    const result: Bundle[] = [];
+    const all = allocatable[bundle.cls]!;
+    for (const range of bundle.ranges) {
+      const info = fn.vregs[range.vreg]!;
+      const remat = info.remat !== null;
+      const reload = remat ? policy.remat : policy.memory(info.size);
+      // The open run.
+      let first = -1;
+      let last = -1;
+      let start = 0;
+      let end = 0;
+      let mask = 0;
+      let needed = false;
+      let benefit = 0;
+      const close = (): void => {
+        if (first >= 0 && (needed || benefit > reload)) {
+          result.push(
+            this.create(bundle, SplitLevel.Cluster, [new LiveRange(range.vreg, start, end, first, last + 1)]),
+          );
+        }
+        first = -1;
+      };
+      for (let u = range.useLow; u < range.useHigh; u++) {
+        const kind = useKind[u]! as UseKind;
+        if (kind === UseKind.Arg || kind === UseKind.Param) continue;
+        const isDef = this.costs.isDefinition(u);
+        if (isDef && remat) continue;
+        const index = useIndex[u]!;
+        const point = usePoint[u]!;
+        const consumed = kind === UseKind.Fixed || kind === UseKind.Tied || kind === UseKind.Copied;
+        let useEnd = point + 1;
+        if (isDef) useEnd = Math.min(range.end, kind === UseKind.FixedDef ? 4 * index + 4 : 4 * index + 3);
+        const operandMask = consumed || kind === UseKind.FixedDef ? all : all & this.maskAt(u, range.useHigh);
+        if (first >= 0) {
+          const sameBlock = numbering.blockAt[useIndex[first]!] === numbering.blockAt[index];
+          const from = Math.max(end, start);
+          const open =
+            sameBlock && useEnd > end
+              ? mask & operandMask & ~reservations.blocked(range.vreg, from, useEnd, mask)
+              : sameBlock
+                ? mask & operandMask
+                : 0;
+          if (open !== 0) {
+            mask = open;
+            last = u;
+            end = Math.max(end, useEnd);
+            needed ||= this.costs.needsRegister(u, remat);
+            benefit += occurrenceCost(policy, kind, info.size, remat);
+            continue;
+          }
+          close();
+        }
+        // Consumed uses take the value from memory into their own register.
+        if (consumed) continue;
+        const free = operandMask & ~reservations.blocked(range.vreg, point, useEnd, all);
+        if (free === 0) {
+          if (!this.costs.needsRegister(u, remat)) continue;
+          throw new Error(`no register permitted for virtual register ${range.vreg} at index ${index}`);
+        }
+        first = u;
+        last = u;
+        start = point;
+        end = useEnd;
+        mask = free;
+        needed = this.costs.needsRegister(u, remat);
+        benefit = occurrenceCost(policy, kind, info.size, remat);
+      }
+      close();
+    }
+    return result;
+  }
+
+  /** Registers that all operands from occurrence `use` on of the same instruction and value permit. */
+  private maskAt(use: number, limit: number): number {
+    const { useIndex, useOperand } = this.problem.liveness;
+    let mask = -1;
+    for (let u = use; u < limit && useIndex[u] === useIndex[use]; u++) {
+      if (useOperand[u]!.allowed !== 0) mask &= useOperand[u]!.allowed;
+    }
+    return mask;
+  }
+
+  private minimal(bundle: Bundle): Bundle[] {
+    const { fn, liveness } = this.problem;
+    const { useIndex, usePoint, useKind } = liveness;
+    const result: Bundle[] = [];
+    for (const range of bundle.ranges) {
+      const remat = fn.vregs[range.vreg]!.remat !== null;
+      for (let u = range.useLow; u < range.useHigh; u++) {
+        if (!this.costs.needsRegister(u, remat)) continue;
+        const index = useIndex[u]!;
+        const end = useKind[u] === UseKind.Def ? 4 * index + 3 : 4 * index + 1;
+        let high = u + 1;
+        // Further uses of the value by the same instruction share the register.
+        while (high < range.useHigh && useIndex[high] === index) high++;
+        result.push(
+          this.create(bundle, SplitLevel.Minimal, [new LiveRange(range.vreg, usePoint[u]!, end, u, high)]),
+        );
+        u = high - 1;
+      }
+    }
+    return result;
+  }
+}

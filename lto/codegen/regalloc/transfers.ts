@@ -1,0 +1,284 @@
+/**
+ * From a placement to the transfers it implies: where which value has to get from one place to another.
+ *
+ * Kinds of transfers, by the time at which they happen:
+ * - on an edge: values that are elsewhere at the end of the predecessor than at the head of the successor, and
+ *   arguments. All transfers of an edge happen at once. They go to the end of the predecessor if that has one
+ *   successor, else to the head of the successor.
+ * - at the head of a block: reloads of values that are in memory on all edges into it. This is how a value that
+ *   should change places on a critical edge does: its home is valid everywhere, so it is reloaded behind the
+ *   edge, and no edge needs to be split. The same is done where it is smaller than a transfer on each edge.
+ * - in the gap before an instruction, first all at once: values that change places there, and the last reads of
+ *   values in fixed or tied operands and copies (`enter`);
+ * - then copies of values that live on into fixed or tied operands (`supply`);
+ * - after an instruction: out of fixed definition registers (`leave`).
+ *
+ * Nothing is ever stored when a value moves to memory: homes are written at the definition.
+ */
+import { collectUses, hasTies, isSingle, isVirtualCopy, tieOf, UseKind, useKindOf } from "../liveness.js";
+import type { MBlock, RegOperand } from "../mir.js";
+import { Memory, type Places } from "./places.js";
+import type { AllocationProblem } from "./problem.js";
+
+/** `to` and `from` are registers, or `Memory`: the home of `toVReg` and of `fromVReg`. */
+export interface Transfer {
+  readonly toVReg: number;
+  readonly to: number;
+  readonly fromVReg: number;
+  readonly from: number;
+}
+
+/** Transfers around one instruction. */
+export class Gap {
+  readonly enter: Transfer[] = [];
+  readonly supply: Transfer[] = [];
+  readonly leave: Transfer[] = [];
+}
+
+export interface Transfers {
+  /** By layout position: transfers on the edge into the block, and on the edge out of it. */
+  readonly head: (Transfer[] | undefined)[];
+  readonly tail: (Transfer[] | undefined)[];
+  /** By layout position: reloads at the head, after `head` and after parameters are stored. */
+  readonly reloads: (Transfer[] | undefined)[];
+  readonly gaps: Map<number, Gap>;
+  /** Operands that name a slot, with the value whose home it is. */
+  readonly slotOperands: { readonly operand: RegOperand; readonly vreg: number }[];
+}
+
+export function computeTransfers(problem: AllocationProblem, places: Places): Transfers {
+  return new TransferBuilder(problem, places).build();
+}
+
+class TransferBuilder {
+  private readonly result: Transfers;
+
+  constructor(
+    private readonly problem: AllocationProblem,
+    private readonly places: Places,
+  ) {
+    const count = problem.fn.blocks.length;
+    this.result = {
+      head: new Array(count).fill(undefined),
+      tail: new Array(count).fill(undefined),
+      reloads: new Array(count).fill(undefined),
+      gaps: new Map(),
+      slotOperands: [],
+    };
+  }
+
+  build(): Transfers {
+    const { fn } = this.problem;
+    for (let v = 0; v < fn.vregs.length; v++) {
+      if (!this.places.isWhole(v)) this.moveBetweenPieces(v);
+    }
+    for (let b = 0; b < fn.blocks.length; b++) {
+      this.passArguments(fn.blocks[b]!);
+      this.serveOperands(b);
+    }
+    return this.result;
+  }
+
+  private gap(index: number): Gap {
+    let gap = this.result.gaps.get(index);
+    if (gap === undefined) {
+      gap = new Gap();
+      this.result.gaps.set(index, gap);
+    }
+    return gap;
+  }
+
+  private isRemat(vreg: number): boolean {
+    return this.problem.fn.vregs[vreg]!.remat !== null;
+  }
+
+  /** Changes of place of one value within blocks and between them. */
+  private moveBetweenPieces(vreg: number): void {
+    const { liveness, fn } = this.problem;
+    const { rangeStart, rangeFrom, rangeTo, numbering, defIndex } = liveness;
+    const { head, blockAt } = numbering;
+    for (const piece of this.places.placement.pieces[vreg]!) {
+      const index = piece.start >> 2;
+      if (head[blockAt[index]!] === index) continue; // Reached by edges.
+      if ((piece.start & 3) !== 0 || !this.places.isLive(vreg, piece.start - 1)) continue; // Its definition.
+      if (defIndex[vreg] === index) continue;
+      const from = this.places.at(vreg, piece.start - 1);
+      if (from !== piece.register) {
+        this.gap(index).enter.push({ toVReg: vreg, to: piece.register, fromVReg: vreg, from });
+      }
+    }
+    for (let r = rangeStart[vreg]!; r < rangeStart[vreg + 1]!; r++) {
+      // Every block whose head lies in the interval, unless it defines the value as a parameter.
+      let b = blockAt[rangeFrom[r]! >> 2]!;
+      if (4 * head[b]! < rangeFrom[r]!) b++;
+      for (; b < fn.blocks.length && 4 * head[b]! < rangeTo[r]!; b++) {
+        if (defIndex[vreg] !== head[b]) this.enterBlock(vreg, b);
+      }
+    }
+  }
+
+  /** Where `vreg` is when control leaves `pred` for `block`. */
+  private atEdge(vreg: number, pred: MBlock, block: MBlock): number {
+    const { head, position } = this.problem.liveness.numbering;
+    const p = position[pred.id]!;
+    if (block.landingPad) {
+      for (let k = pred.insts.length - 1; k >= 0; k--) {
+        const extra = pred.insts[k]!.extra;
+        if (extra !== null && extra.kind === "call" && extra.unwind === block) {
+          return this.places.at(vreg, 4 * (head[p]! + 1 + k) + 2);
+        }
+      }
+    }
+    return this.places.at(vreg, 4 * head[p + 1]! - 1);
+  }
+
+  /** True if transfers on the edge can go before the branch of `pred`. */
+  private hasTail(pred: MBlock, block: MBlock): boolean {
+    return pred.succs.length === 1 && !block.landingPad;
+  }
+
+  private enterBlock(vreg: number, b: number): void {
+    const { fn, liveness, policy } = this.problem;
+    const block = fn.blocks[b]!;
+    const to = this.places.at(vreg, 4 * liveness.numbering.head[b]!);
+    if (to === Memory) return;
+    const size = fn.vregs[vreg]!.size;
+    let different = 0;
+    let critical = false;
+    let cost = 0;
+    let fromMemory = 0;
+    const reload = this.isRemat(vreg) ? policy.remat : policy.memory(size);
+    for (const pred of block.preds) {
+      const from = this.atEdge(vreg, pred, block);
+      if (from === to) continue;
+      different++;
+      if (from === Memory) fromMemory++;
+      cost += from === Memory ? reload : policy.move(size);
+      if (block.preds.length > 1 && !this.hasTail(pred, block)) critical = true;
+    }
+    if (different === 0) return;
+    const cheaper = policy.name === "size" && fromMemory > 0 && cost > reload;
+    if (block.preds.length > 1 && (critical || cheaper)) {
+      (this.result.reloads[b] ??= []).push({ toVReg: vreg, to, fromVReg: vreg, from: Memory });
+      return;
+    }
+    for (const pred of block.preds) {
+      const from = this.atEdge(vreg, pred, block);
+      if (from !== to) this.onEdge(pred, block, { toVReg: vreg, to, fromVReg: vreg, from });
+    }
+  }
+
+  private onEdge(pred: MBlock, block: MBlock, transfer: Transfer): void {
+    const { position } = this.problem.liveness.numbering;
+    if (this.hasTail(pred, block)) (this.result.tail[position[pred.id]!] ??= []).push(transfer);
+    else if (block.preds.length === 1) (this.result.head[position[block.id]!] ??= []).push(transfer);
+    else throw new Error(`arguments on a critical edge from block ${pred.id} to block ${block.id}`);
+  }
+
+  private passArguments(pred: MBlock): void {
+    const { liveness } = this.problem;
+    for (let s = 0; s < pred.succs.length; s++) {
+      const block = pred.succs[s]!;
+      if (block.params.length === 0) continue;
+      const start = 4 * liveness.numbering.head[liveness.numbering.position[block.id]!]!;
+      for (let p = 0; p < block.params.length; p++) {
+        const param = block.params[p]!.vreg;
+        const arg = pred.succArgs[s]![p]!;
+        if (liveness.deadParam[param] !== 0) continue;
+        const to = this.places.at(param, start);
+        const from = arg.vreg < 0 ? arg.loc : this.atEdge(arg.vreg, pred, block);
+        if (to === from && to !== Memory) continue;
+        this.onEdge(pred, block, { toVReg: param, to, fromVReg: arg.vreg, from });
+      }
+    }
+  }
+
+  /** Gives operands their places, and the values their ways there. */
+  private serveOperands(b: number): void {
+    const { fn, liveness } = this.problem;
+    const { useStart } = liveness;
+    const { places, result } = this;
+    const buffer: RegOperand[] = [];
+    let index = liveness.numbering.head[b]!;
+    for (const inst of fn.blocks[b]!.insts) {
+      index++;
+      const early = 4 * index;
+      if (isVirtualCopy(fn, inst)) {
+        const def = inst.defs[0]!;
+        if (useStart[def.vreg + 1]! - useStart[def.vreg]! === 1) continue;
+        this.consume(index, inst.uses[0]!.vreg, def.vreg, places.at(def.vreg, early));
+        continue;
+      }
+      buffer.length = 0;
+      collectUses(inst, buffer);
+      const ties = hasTies(inst);
+      for (let k = 0; k < buffer.length; k++) {
+        const use = buffer[k]!;
+        const tie = ties ? tieOf(inst, use, k) : null;
+        if (use.vreg < 0) {
+          if (tie === null || tie.vreg < 0) continue;
+          const to = isSingle(tie.allowed) ? registerOf(tie.allowed) : places.at(tie.vreg, early);
+          this.gap(index).enter.push({ toVReg: tie.vreg, to, fromVReg: -1, from: use.loc });
+          use.loc = to;
+          continue;
+        }
+        switch (useKindOf(use, tie)) {
+          case UseKind.Fixed:
+            use.loc = registerOf(use.allowed);
+            this.consume(index, use.vreg, use.vreg, use.loc);
+            break;
+          case UseKind.Tied:
+            use.loc = isSingle(tie!.allowed) ? registerOf(tie!.allowed) : places.at(tie!.vreg, early);
+            this.consume(index, use.vreg, use.vreg, use.loc);
+            break;
+          default: {
+            const register = places.at(use.vreg, early);
+            if (register !== Memory) use.loc = register;
+            else if (use.mayBeSlot && !this.isRemat(use.vreg)) {
+              result.slotOperands.push({ operand: use, vreg: use.vreg });
+            } else throw new Error(`virtual register ${use.vreg} is in memory at index ${index}`);
+          }
+        }
+      }
+      for (const def of inst.defs) {
+        if (def.vreg < 0) continue;
+        if (isSingle(def.allowed)) {
+          def.loc = registerOf(def.allowed);
+          const to = places.at(def.vreg, early + 3);
+          if (to !== Memory && to !== def.loc) {
+            this.gap(index).leave.push({ toVReg: def.vreg, to, fromVReg: def.vreg, from: def.loc });
+          }
+          continue;
+        }
+        const register = places.at(def.vreg, def.early || def.tiedTo >= 0 ? early : early + 2);
+        if (register !== Memory) def.loc = register;
+        else if (this.isRemat(def.vreg)) continue;
+        else if (def.mayBeSlot) result.slotOperands.push({ operand: def, vreg: def.vreg });
+        else throw new Error(`virtual register ${def.vreg} is defined in memory at index ${index}`);
+      }
+    }
+  }
+
+  /** The value of `vreg` has to be in `to` when instruction `index` reads it. */
+  private consume(index: number, vreg: number, target: number, to: number): void {
+    const early = 4 * index;
+    // Several operands of one instruction can want the same value in the same register.
+    const gap = this.result.gaps.get(index);
+    if (gap !== undefined && to !== Memory) {
+      if (gap.supply.some((t) => t.to === to) || gap.enter.some((t) => t.to === to && t.fromVReg === vreg)) {
+        return;
+      }
+    }
+    if (this.places.isLive(vreg, early)) {
+      const from = this.places.at(vreg, early);
+      if (from === to && to !== Memory) return;
+      this.gap(index).supply.push({ toVReg: target, to, fromVReg: vreg, from });
+      return;
+    }
+    const from = this.places.at(vreg, early - 1);
+    if (from === to && to !== Memory) return;
+    this.gap(index).enter.push({ toVReg: target, to, fromVReg: vreg, from });
+  }
+}
+
+const registerOf = (mask: number): number => 31 - Math.clz32(mask);
