@@ -1,0 +1,160 @@
+/** The compile step: sources to IR objects, several at a time. */
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import {
+  type CommandLine,
+  defaultOutput,
+  type Input,
+  replaceExtension,
+} from "../../frontend/clang/command-line.js";
+import { InputError } from "../../lto/ir/errors.js";
+import type { Compiler } from "./compiler.js";
+import type { CompilerChoice } from "./compilers.js";
+import type { JobResult } from "./embedded-job.js";
+import { type Host, report } from "./host.js";
+import { OutputFile } from "./output-file.js";
+
+/** An input and the object to make of it. */
+export interface Compilation {
+  readonly input: Input;
+  /** As the user wrote it, or would have. */
+  readonly output: string;
+  /** The output that a dependency file is named after and names as its target. */
+  readonly namedAfter: string;
+}
+
+/** What the steps of one run of the driver share. */
+export interface Session {
+  readonly host: Host;
+  readonly command: CommandLine;
+  readonly choice: CompilerChoice;
+  readonly compiler: Compiler;
+  /** Jobs at one time. */
+  readonly parallel: number;
+}
+
+/** The compilations of `-c`. @throws InputError as clang does for `-o` with several inputs */
+export function planObjects(command: CommandLine): Compilation[] {
+  const inputs = command.inputs.filter((input) => input.kind !== "object");
+  if (command.output !== undefined && inputs.length > 1)
+    throw new InputError("cannot specify -o when generating multiple output files");
+  return inputs.map((input) => {
+    const output = command.output ?? defaultOutput(input.path, "o");
+    return { input, output, namedAfter: output };
+  });
+}
+
+/** The inputs that do not exist. */
+export function missingInputs(inputs: readonly Input[], cwd: string): string[] {
+  return inputs.map((i) => i.path).filter((path) => path !== "-" && !existsSync(resolve(cwd, path)));
+}
+
+/**
+ * Compiles all; diagnostics come out in the order of the inputs. A failure does not stop the others, as with clang.
+ * @returns clang's exit code of the first failure, 1 for errors of our own, else 0
+ */
+export async function compileAll(session: Session, compilations: readonly Compilation[]): Promise<number> {
+  let exitCode = 0;
+  const results = compilations.map(() => undefined as JobResult | undefined);
+  let reported = 0;
+  let next = 0;
+  const worker = async () => {
+    while (next < compilations.length) {
+      const i = next++;
+      results[i] = await compileOne(session, compilations[i]);
+      for (; reported < results.length && results[reported] !== undefined; reported++) {
+        const result = results[reported]!;
+        session.host.stdout(result.stdout);
+        session.host.stderr(result.stderr);
+        if (result.error !== undefined) report(session.host, "error", result.error);
+        if (exitCode === 0) exitCode = result.exitCode;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: session.host.workers ? session.parallel : 1 }, worker));
+  if (exitCode !== 0) hintMissingHeaders(session, results);
+  return exitCode;
+}
+
+async function compileOne(session: Session, compilation: Compilation): Promise<JobResult> {
+  const { host, command } = session;
+  const { input } = compilation;
+  let output: OutputFile | undefined;
+  try {
+    output = new OutputFile(compilation.output, host.cwd);
+    const dependencies = dependencyFile(command, compilation);
+    const result = await session.compiler.run({
+      args: [
+        ...colourOption(session),
+        ...command.compile,
+        ...dependencyOptions(command, compilation, dependencies),
+        "-c",
+        "-emit-llvm",
+        "-o",
+        output.temporary,
+        ...(input.language === undefined ? [] : ["-x", input.language]),
+        ...inputWord(input.path),
+      ],
+      cwd: host.cwd,
+      env: host.env,
+      stdin: input.path === "-" ? host.stdin() : undefined,
+      bitcode: output.temporary,
+      source: input.path,
+      dependencies:
+        dependencies === undefined || dependencies === "-" ? undefined : resolve(host.cwd, dependencies),
+      printsDependencies: dependencies === "-",
+    });
+    if (result.exitCode === 0) output.commit();
+    else output.discard();
+    return result;
+  } catch (e) {
+    output?.discard();
+    if (!(e instanceof InputError)) throw e;
+    const error = e.file === undefined ? e.message : `${e.file}: ${e.message}`;
+    return { exitCode: 1, stdout: new Uint8Array(), stderr: new Uint8Array(), error };
+  }
+}
+
+/** Clang takes a path that begins with a dash for an option, unless it follows `--`. */
+function inputWord(path: string): string[] {
+  return path !== "-" && path.startsWith("-") ? ["--", path] : [path];
+}
+
+function colourOption({ host, command }: Session): string[] {
+  const chosen = command.compile.some((o) => /^-f(no-)?(color-diagnostics|diagnostics-color)/.test(o));
+  return host.colour && !chosen ? ["-fcolor-diagnostics"] : [];
+}
+
+/** Where `-MD` puts the dependencies, as clang names the file; undefined without `-MD`. */
+function dependencyFile(command: CommandLine, compilation: Compilation): string | undefined {
+  if (command.dependencies === undefined) return undefined;
+  return command.dependencies.file ?? replaceExtension(compilation.namedAfter, "d");
+}
+
+/** Clang would name file and target after its `-o`, which is a temporary file here. */
+function dependencyOptions(
+  command: CommandLine,
+  compilation: Compilation,
+  file: string | undefined,
+): string[] {
+  if (file === undefined) return [];
+  return ["-MF", file, ...(command.dependencies?.hasTarget ? [] : ["-MQ", compilation.namedAfter])];
+}
+
+/** The embedded compiler has no C library of its own; without the machine's, its diagnostics may puzzle. */
+function hintMissingHeaders(
+  { host, choice, command }: Session,
+  results: readonly (JobResult | undefined)[],
+): void {
+  if (choice.kind !== "embedded" || existsSync("/usr/include/stdio.h")) return;
+  if (command.compile.some((o) => o.startsWith("--sysroot") || o === "-nostdinc" || o === "-isysroot"))
+    return;
+  const text = results.map((r) => Buffer.from(r?.stderr ?? []).toString("latin1")).join("");
+  if (!/fatal error: .*file not found/.test(text)) return;
+  report(
+    host,
+    "note",
+    "the embedded compiler uses the C library's headers of this machine, and /usr/include has none; " +
+      "install them (Debian and Ubuntu: libc6-dev)",
+  );
+}

@@ -1,0 +1,83 @@
+/**
+ * The compiler that was chosen, behind one interface: run the driver on some arguments, or compile a source to an
+ * IR object. Several compilations at a time are child processes with a system clang, worker threads with the
+ * embedded one; conversion of bitcode is in worker threads either way. A single job needs neither.
+ */
+import { spawn } from "node:child_process";
+import { Piscina } from "piscina";
+import { type EmbeddedCompiler, loadEmbeddedCompiler } from "../../frontend/clang/embedded.js";
+import type { CompilerChoice } from "./compilers.js";
+import { convert, type EmbeddedJob, type JobResult, runEmbeddedJob } from "./embedded-job.js";
+import type { Host } from "./host.js";
+import type { WorkerTask } from "./worker.js";
+
+export class Compiler {
+  private pool: Piscina | undefined;
+  private embedded: Promise<EmbeddedCompiler> | undefined;
+
+  /** @param parallel jobs at one time; worker threads are started only if it is more than 1 */
+  constructor(
+    private readonly choice: CompilerChoice,
+    private readonly host: Host,
+    private readonly parallel: number,
+  ) {}
+
+  /** Runs one job. @throws InputError when the embedded compiler is not installed */
+  async run(job: EmbeddedJob): Promise<JobResult> {
+    if (this.choice.kind === "embedded") {
+      const compiler = await (this.embedded ??= sharedEmbeddedCompiler());
+      const pool = this.workers(compiler);
+      if (pool === undefined) return runEmbeddedJob(compiler, job);
+      return pool.run({ kind: "compile", job } satisfies WorkerTask);
+    }
+    const result = await this.spawn(this.choice.path, job);
+    if (result.exitCode !== 0 || job.bitcode === undefined) return result;
+    const task: WorkerTask = { kind: "convert", bitcode: job.bitcode, source: job.source };
+    const pool = this.workers(undefined);
+    const error: string | undefined =
+      pool === undefined ? convert(job.bitcode, job.source) : await pool.run(task);
+    return error === undefined ? result : { ...result, exitCode: 1, error };
+  }
+
+  async close(): Promise<void> {
+    await this.pool?.destroy();
+  }
+
+  private workers(workerData: EmbeddedCompiler | undefined): Piscina | undefined {
+    if (this.parallel < 2 || !this.host.workers) return undefined;
+    this.pool ??= new Piscina({
+      filename: new URL("worker.js", import.meta.url).href,
+      minThreads: 0,
+      maxThreads: this.parallel,
+      workerData,
+    });
+    return this.pool;
+  }
+
+  private spawn(path: string, job: EmbeddedJob): Promise<JobResult> {
+    const live = this.parallel < 2;
+    return new Promise((resolve) => {
+      const stdout: Buffer[] = [];
+      const stderr: Buffer[] = [];
+      const child = spawn(path, job.args, { cwd: job.cwd, env: job.env, stdio: "pipe" });
+      // A lone compiler talks as it goes; several would interleave.
+      child.stdout.on("data", (b: Buffer) => (live ? this.host.stdout(b) : stdout.push(b)));
+      child.stderr.on("data", (b: Buffer) => (live ? this.host.stderr(b) : stderr.push(b)));
+      child.stdin.on("error", () => {}); // a compiler may end without reading it all
+      child.stdin.end(job.stdin);
+      const end = (exitCode: number, error?: string) =>
+        resolve({ exitCode, stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr), error });
+      child.on("error", (e) => end(1, `cannot run '${path}': ${e.message}`));
+      child.on("close", (code, signal) =>
+        signal === null ? end(code ?? 1) : end(1, `'${path}' was ended by ${signal}`),
+      );
+    });
+  }
+}
+
+let shared: Promise<EmbeddedCompiler> | undefined;
+
+function sharedEmbeddedCompiler(): Promise<EmbeddedCompiler> {
+  shared ??= loadEmbeddedCompiler();
+  return shared;
+}

@@ -1,0 +1,94 @@
+/**
+ * Which clang compiles: the one the user names (`--clang=`, TSC_LTO_CLANG), else the newest on PATH, else the
+ * embedded one.
+ */
+import { execFile } from "node:child_process";
+import { readdirSync, realpathSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { InputError } from "../../lto/ir/errors.js";
+import type { Host } from "./host.js";
+
+/** The oldest LLVM whose bitcode has opaque pointers throughout. */
+export const oldestVersion = 15;
+
+export type CompilerChoice =
+  | { readonly kind: "system"; readonly path: string; readonly version: string }
+  | { readonly kind: "embedded" };
+
+/**
+ * @param requested value of `--clang=`, if given
+ * @throws InputError when the requested compiler does not run, is not clang or is too old
+ */
+export async function chooseCompiler(requested: string | undefined, host: Host): Promise<CompilerChoice> {
+  const named = requested ?? host.env["TSC_LTO_CLANG"] ?? "";
+  if (named === "embedded") return { kind: "embedded" };
+  if (named !== "") {
+    const version = await clangVersion(named, host);
+    if (version === undefined) throw new InputError(`'${named}' is not a clang that runs`);
+    if (majorOf(version) < oldestVersion)
+      throw new InputError(`'${named}' is clang ${version}; at least ${oldestVersion} is needed`);
+    return { kind: "system", path: named, version };
+  }
+  const found = await Promise.all(
+    candidates(host.env["PATH"] ?? "").map(async (path) => ({
+      path,
+      version: await clangVersion(path, host),
+    })),
+  );
+  let best: CompilerChoice = { kind: "embedded" };
+  for (const { path, version } of found) {
+    if (version === undefined || majorOf(version) < oldestVersion) continue;
+    // Among equals the first on PATH stays.
+    if (best.kind === "embedded" || compareVersions(version, best.version) > 0)
+      best = { kind: "system", path, version };
+  }
+  return best;
+}
+
+/** Programs on PATH whose name is that of a clang, each file once, in the order of PATH. */
+function candidates(path: string): string[] {
+  const result: string[] = [];
+  const seen = new Set<string>();
+  for (const directory of path.split(delimiter)) {
+    if (directory === "") continue;
+    let names: string[];
+    try {
+      names = readdirSync(directory).filter((name) => /^clang(-\d+)?$/.test(name));
+    } catch {
+      continue;
+    }
+    for (const name of names.sort()) {
+      try {
+        const real = realpathSync(join(directory, name));
+        if (!seen.has(real)) result.push(join(directory, name));
+        seen.add(real);
+      } catch {
+        // A dangling link is no candidate.
+      }
+    }
+  }
+  return result;
+}
+
+/** `19.1.7`, or undefined when `path` does not run or is another program. */
+function clangVersion(path: string, host: Host): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    execFile(path, ["--version"], { cwd: host.cwd, env: host.env, timeout: 20_000 }, (error, stdout) => {
+      resolve(error === null ? /clang version (\d+(?:\.\d+)*)/.exec(stdout)?.[1] : undefined);
+    });
+  });
+}
+
+function majorOf(version: string): number {
+  return Number.parseInt(version, 10);
+}
+
+function compareVersions(a: string, b: string): number {
+  const x = a.split(".").map(Number);
+  const y = b.split(".").map(Number);
+  for (let i = 0; i < Math.max(x.length, y.length); i++) {
+    const difference = (x[i] ?? 0) - (y[i] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}

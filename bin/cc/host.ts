@@ -1,0 +1,47 @@
+/** What the driver sees of the process it runs in; tests put something else in its place. */
+import { readFileSync, writeSync } from "node:fs";
+
+export interface Host {
+  /** Absolute path that relative paths start from. */
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Standard error is a terminal that shows colours. */
+  readonly colour: boolean;
+  /** Whether worker threads may be started; otherwise all is done in this thread, one after the other. */
+  readonly workers: boolean;
+  /** All of standard input. */
+  stdin(): Uint8Array;
+  stdout(bytes: Uint8Array): void;
+  stderr(bytes: Uint8Array): void;
+}
+
+export function processHost(): Host {
+  return {
+    cwd: process.cwd(),
+    env: process.env,
+    colour: process.stderr.isTTY === true && (process.env["NO_COLOR"] ?? "") === "",
+    workers: true,
+    stdin: () => readFileSync(0),
+    stdout: (bytes) => writeAll(1, bytes),
+    stderr: (bytes) => writeAll(2, bytes),
+  };
+}
+
+/** Synchronous, so that nothing is lost when the process ends; a full pipe is tried again. */
+function writeAll(fd: number, bytes: Uint8Array): void {
+  for (let at = 0; at < bytes.length; ) {
+    try {
+      at += writeSync(fd, bytes, at);
+    } catch (e) {
+      const code = (e as NodeJS.ErrnoException).code;
+      if (code === "EPIPE") return;
+      if (code !== "EAGAIN") throw e;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+    }
+  }
+}
+
+/** A line of this driver's own on standard error. */
+export function report(host: Host, severity: "error" | "warning" | "note", message: string): void {
+  host.stderr(Buffer.from(`tsc-cc: ${severity}: ${message}\n`));
+}

@@ -1,0 +1,85 @@
+/** tsc-cc: a C compiler driver whose objects hold IR, for tsc-lto to link. */
+import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { resolve } from "node:path";
+import { type CommandLine, parseCommandLine } from "../../frontend/clang/command-line.js";
+import { expandResponseFiles } from "../../frontend/clang/response-file.js";
+import { InputError } from "../../lto/ir/errors.js";
+import { runClang } from "./clang.js";
+import { compileAll, missingInputs, planObjects, type Session } from "./compile.js";
+import { Compiler } from "./compiler.js";
+import { type CompilerChoice, chooseCompiler } from "./compilers.js";
+import { type Host, processHost, report } from "./host.js";
+import { removeTemporariesAtExit } from "./output-file.js";
+
+const usage = `Usage: tsc-cc [options] file...
+
+Compiles C with clang to IR objects for tsc-lto; without -c, also links them to a program.
+The options are clang's (-c, -o, -O2, -D, -I, -MD, ...; -help lists them), and these:
+
+  --clang=PATH       the clang to use; default: $TSC_LTO_CLANG, else the newest on PATH, else embedded
+  --clang=embedded   the clang that comes with this program
+  -j N               sources to compile at one time (default: the number of cores)
+  -v                 show which clang runs, and how
+  --help             show this text
+
+Exit status: clang's where clang fails, 1 for other errors.
+`;
+
+/** Runs the driver in this process; its exit code. */
+export async function main(args: readonly string[]): Promise<number> {
+  removeTemporariesAtExit();
+  return runDriver(args, processHost());
+}
+
+/** Runs the driver; its exit code. @throws nothing for bad input */
+export async function runDriver(args: readonly string[], host: Host): Promise<number> {
+  try {
+    const command = parseCommandLine(expandResponseFiles(args, (path) => readText(resolve(host.cwd, path))));
+    if (command.help) {
+      host.stdout(Buffer.from(usage));
+      return 0;
+    }
+    const choice = await chooseCompiler(command.clang, host);
+    if (command.verbose) host.stderr(Buffer.from(`tsc-cc: compiler: ${describe(choice)}\n`));
+    const sources = command.mode === "clang" ? 1 : command.inputs.length;
+    const parallel = Math.max(1, Math.min(command.jobs ?? availableParallelism(), sources));
+    const compiler = new Compiler(choice, host, parallel);
+    try {
+      return await run({ host, command, choice, compiler, parallel });
+    } finally {
+      await compiler.close();
+    }
+  } catch (e) {
+    if (!(e instanceof InputError)) throw e;
+    report(host, "error", e.file === undefined ? e.message : `${e.file}: ${e.message}`);
+    return 1;
+  }
+}
+
+async function run(session: Session): Promise<number> {
+  const { host, command } = session;
+  if (command.mode === "clang") return runClang(session);
+  const missing = missingInputs(command.inputs, host.cwd);
+  for (const path of missing) report(host, "error", `no such file or directory: '${path}'`);
+  if (missing.length > 0) return 1;
+  return compileObjects(session, command);
+}
+
+async function compileObjects(session: Session, command: CommandLine): Promise<number> {
+  for (const input of command.inputs)
+    if (input.kind === "object") report(session.host, "warning", `${input.path}: 'linker' input unused`);
+  return compileAll(session, planObjects(command));
+}
+
+function describe(choice: CompilerChoice): string {
+  return choice.kind === "embedded" ? "embedded (@yowasp/clang)" : `${choice.path} (clang ${choice.version})`;
+}
+
+function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return undefined;
+  }
+}
