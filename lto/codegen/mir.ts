@@ -30,7 +30,7 @@ export type RegClass = number;
 export interface VRegInfo {
   readonly cls: RegClass;
   /** Bytes a spill must keep: 4 or 8 (general), 4, 8 or 16 (vector). */
-  readonly size: number;
+  size: number;
   /**
    * An instruction without register uses that recomputes the value anywhere in the function at no more cost
    * than a reload (constant, address of a global or a slot); null if there is none. Its single definition
@@ -188,6 +188,8 @@ export class MBlock {
   frequency = 1;
   /** A label that something other than a branch refers to: landing pad, block address, jump table. */
   addressTaken = false;
+  /** Index of the IR block that `blockaddress` constants mean by this block; -1 if none can. */
+  irBlock = -1;
   /** Entered by the unwinder. */
   landingPad = false;
   constructor(

@@ -74,7 +74,7 @@ function rexOne(inst: MInst, register: RegOperand | null, wide: boolean, byte: b
 const operandLength = (inst: MInst): number => (inst.mem === null ? 1 : memoryLength(inst.mem));
 
 /** Bytes of an immediate that has no sign-extended short form. */
-const fullImmediate = (size: number): number => (size >= 4 ? 4 : size);
+const fullImmediate = (size: number): number => Math.min(size, 4);
 
 /** add … cmp with an immediate: the destination is register `register`, or memory when it is null. */
 function aluImmediate(inst: MInst, register: RegOperand | null): number {
@@ -393,6 +393,7 @@ export function instructionLength(inst: MInst): number {
     case X.Ret:
     case X.Int3:
     case X.Leave:
+    case X.PushPad:
     case X.TlsGetAddr:
     case X.Ud2:
     case X.Mfence:

@@ -158,9 +158,11 @@ row(X.Push, Format.Push, "pushq", 1);
 row(X.Pop, Format.Pop, "popq", 1);
 row(X.PushSaved, Format.Push, "pushq", 1);
 row(X.PopSaved, Format.Pop, "popq", 1);
+row(X.PushPad, Format.Implicit, "pushq\t%rax", 1);
 // Frame pseudos become code that may move the stack pointer by arithmetic.
 row(X.CallSetup, Format.Pseudo, "", 0, Other);
 row(X.CallCleanup, Format.Pseudo, "", 0, Other);
+row(X.StackAlloc, Format.Pseudo, "", 0, Other);
 row(X.DynamicAlloca, Format.Pseudo, "", 0, Other);
 row(X.Asm, Format.Pseudo, "", 0, Other);
 row(X.Leave, Format.Implicit, "leave", 1);

@@ -1,0 +1,161 @@
+/**
+ * A machine function as assembly text: section, symbol, code, tables.
+ *
+ * The text depends on nothing but the function and the names of symbols, so functions can be printed by
+ * workers in any order. Literal-pool entries are named by their bytes and only collected here: the printer
+ * writes each of them once for the whole output.
+ */
+import type { MBlock, MFunction } from "../../lto/codegen/mir.js";
+import type { Func, GlobalValue } from "../../lto/ir/module.js";
+import { X } from "../../lto/x64/ops.js";
+import { dataImage } from "./data-image.js";
+import { imageText } from "./data-text.js";
+import { instructionText } from "./instructions.js";
+import { addressTakenLabel, type SymbolNames } from "./names.js";
+import type { OperandNames } from "./operands.js";
+import type { AsmOptions } from "./options.js";
+import type { PoolSet } from "./pool.js";
+import { functionSection, type NamedSections, tableSection } from "./sections.js";
+import { bindingText } from "./symbols.js";
+
+/** Exception-handling tables of a function, made by whoever knows the language's format. */
+export interface UnwindTables {
+  /** Symbol of the personality routine, as `.cfi_personality` takes it (encoding included). */
+  readonly personality: string;
+  /** Label of the language-specific data, as `.cfi_lsda` takes it; "" if there is none. */
+  readonly lsda: string;
+  /** Directives that define the label. */
+  readonly text: string;
+}
+
+/** `p2align` for an alignment in bytes; "" for none. */
+export const alignText = (align: number): string =>
+  align <= 1 ? "" : `\t.p2align\t${31 - Math.clz32(align)}\n`;
+
+class FunctionNames implements OperandNames {
+  private asmCount = 0;
+  constructor(
+    private readonly mf: MFunction,
+    private readonly names: SymbolNames,
+    private readonly pool: PoolSet,
+    readonly number: number,
+  ) {}
+  symbol(global: GlobalValue): string {
+    return this.names.symbol(global);
+  }
+  block(block: MBlock): string {
+    return `.LBB${this.number}_${block.id}`;
+  }
+  foreignBlock(fn: GlobalValue, block: number): string {
+    return addressTakenLabel(fn.name, block);
+  }
+  constant(index: number): string {
+    return this.pool.label(this.mf.constants[index]!);
+  }
+  jumpTable(index: number): string {
+    return `.LJTI${this.number}_${index}`;
+  }
+  asmId(): string {
+    return `${this.number}${String(this.asmCount++).padStart(4, "0")}`;
+  }
+}
+
+/** Blocks that need a label, by id. */
+function labelledBlocks(mf: MFunction): Uint8Array {
+  let maxId = 0;
+  for (const block of mf.blocks) maxId = Math.max(maxId, block.id);
+  const labelled = new Uint8Array(maxId + 1);
+  for (const block of mf.blocks) {
+    if (block.addressTaken || block.landingPad) labelled[block.id] = 1;
+    for (const inst of block.insts) {
+      for (const target of inst.targets) labelled[target.id] = 1;
+      const symbol = inst.symbol ?? inst.mem?.symbol;
+      if (symbol?.target.kind === "block") labelled[symbol.target.block.id] = 1;
+      if (inst.extra?.kind === "asm")
+        for (const operand of inst.extra.operands)
+          if (operand.kind === "block") labelled[operand.block.id] = 1;
+    }
+  }
+  for (const table of mf.jumpTables) for (const block of table) labelled[block.id] = 1;
+  return labelled;
+}
+
+function blocksText(mf: MFunction, names: FunctionNames): string {
+  const labelled = labelledBlocks(mf);
+  let out = "";
+  for (const block of mf.blocks) {
+    if (labelled[block.id] === 1) out += `${names.block(block)}:\n`;
+    if (block.irBlock >= 0 && block.addressTaken) out += `${addressTakenLabel(mf.fn.name, block.irBlock)}:\n`;
+    for (const inst of block.insts) {
+      if (inst.op === X.Jmp && inst.targets.length === 0)
+        throw new Error(`jump without target in @${mf.name}`);
+      const text = instructionText(inst, names);
+      if (text !== "") out += `${text}\n`;
+    }
+  }
+  return out;
+}
+
+function jumpTablesText(
+  mf: MFunction,
+  fn: Func,
+  symbol: string,
+  names: FunctionNames,
+  options: AsmOptions,
+): string {
+  if (mf.jumpTables.length === 0) return "";
+  const relative = mf.jumpTableEntries === "relative4";
+  let out = `${tableSection(fn, symbol, options).directive}\n${alignText(relative ? 4 : 8)}`;
+  mf.jumpTables.forEach((table, i) => {
+    // Tables that a pass emptied have no users left.
+    if (table.length === 0) return;
+    const label = names.jumpTable(i);
+    out += `${label}:\n`;
+    for (const block of table)
+      out += relative ? `\t.long\t${names.block(block)}-${label}\n` : `\t.quad\t${names.block(block)}\n`;
+  });
+  return out;
+}
+
+/** Alignment of a function in bytes: its own, else 16 except for small code. */
+function functionAlign(mf: MFunction, fn: Func): number {
+  const small = mf.goal === "size" || mf.goal === "minsize";
+  return Math.max(fn.align, small ? 1 : 16);
+}
+
+/** @returns text that starts with a section directive and ends with a newline */
+export function functionText(
+  mf: MFunction,
+  names: SymbolNames,
+  named: NamedSections,
+  pool: PoolSet,
+  options: AsmOptions,
+  layoutOf: Parameters<typeof dataImage>[1],
+  unwind: UnwindTables | null,
+): string {
+  const fn = mf.fn as Func;
+  const symbol = names.symbol(fn);
+  const number = names.number(fn);
+  const operandNames = new FunctionNames(mf, names, pool, number);
+  const cfi = !(options.omitCfi === true || mf.omitCfi);
+  let out = `${functionSection(fn, symbol, named, options).directive}\n`;
+  out += bindingText(fn, symbol);
+  out += alignText(functionAlign(mf, fn));
+  out += `\t.type\t${symbol},@function\n`;
+  if (fn.prefix !== null) out += imageText(dataImage(fn.prefix, layoutOf), names);
+  out += `${symbol}:\n`;
+  if (cfi) {
+    out += "\t.cfi_startproc\n";
+    if (unwind !== null) {
+      out += `\t.cfi_personality ${unwind.personality}\n`;
+      if (unwind.lsda !== "") out += `\t.cfi_lsda ${unwind.lsda}\n`;
+    }
+  }
+  if (fn.prologue !== null) out += imageText(dataImage(fn.prologue, layoutOf), names);
+  out += blocksText(mf, operandNames);
+  if (cfi) out += "\t.cfi_endproc\n";
+  out += `\t.size\t${symbol}, .-${symbol}\n`;
+  out += jumpTablesText(mf, fn, symbol, operandNames, options);
+  if (unwind !== null) out += unwind.text;
+  return out;
+}

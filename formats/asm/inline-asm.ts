@@ -1,0 +1,200 @@
+/**
+ * Inline assembly templates.
+ *
+ * A template is text with `$n` and `${n:m}` for operand n under modifier m, `$$` for a dollar sign,
+ * `$(a$|b$)` for a choice of dialects (AT&T is the first), `${:uid}` for a number unique to this statement.
+ * Linear in the template.
+ * Source: LLVM Language Reference, "Inline Assembler Expressions" and "Asm template argument modifiers"; GCC
+ * manual, "x86 Operand Modifiers".
+ */
+import type { AsmData, AsmOperand, MemOperand, MInst } from "../../lto/codegen/mir.js";
+import { InputError } from "../../lto/ir/errors.js";
+import { registerNames } from "../../lto/x64/registers.js";
+import { memoryText, type OperandNames, registerText, symbolText } from "./operands.js";
+
+const highBytes = ["%ah", "%ch", "%dh", "%bh"];
+const suffixBySize: Readonly<Record<number, string>> = { 1: "b", 2: "w", 4: "l", 8: "q" };
+
+/** The template with everything substituted, between comment-free line breaks; "" for an empty one. */
+export function inlineAsmText(inst: MInst, names: OperandNames): string {
+  const data = inst.extra as AsmData;
+  const body = new Expander(inst, data, names).expand();
+  return body.trim() === "" ? "" : `\t#APP\n\t${body}\n\t#NO_APP`;
+}
+
+class Expander {
+  private readonly id: string;
+  private at = 0;
+
+  constructor(
+    private readonly inst: MInst,
+    private readonly data: AsmData,
+    private readonly names: OperandNames,
+  ) {
+    this.id = names.asmId();
+  }
+
+  expand(): string {
+    const { template } = this.data;
+    let out = "";
+    // Index of the current dialect alternative inside `$( … $)`; -1 outside.
+    let alternative = -1;
+    while (this.at < template.length) {
+      const dollar = template.indexOf("$", this.at);
+      const end = dollar < 0 ? template.length : dollar;
+      if (alternative <= 0) out += template.slice(this.at, end);
+      this.at = end;
+      if (dollar < 0) break;
+      const next = template[dollar + 1];
+      this.at = dollar + 2;
+      if (next === "(") alternative = 0;
+      else if (next === "|" && alternative >= 0) alternative++;
+      else if (next === ")" && alternative >= 0) alternative = -1;
+      else {
+        const text = this.substitution(next);
+        if (alternative <= 0) out += text;
+      }
+    }
+    return out;
+  }
+
+  private fail(): never {
+    throw new InputError(`malformed inline assembly template '${this.data.template}'`);
+  }
+
+  /** What follows a `$`, which is at `this.at - 2`. */
+  private substitution(next: string | undefined): string {
+    const { template } = this.data;
+    if (next === "$") return "$";
+    if (next === "{") {
+      const close = template.indexOf("}", this.at);
+      if (close < 0) this.fail();
+      const [head, modifier = ""] = template.slice(this.at, close).split(":", 2);
+      this.at = close + 1;
+      if (head === "") return this.special(modifier);
+      if (!/^\d+$/.test(head!)) this.fail();
+      return this.operand(Number(head), modifier);
+    }
+    if (next === undefined || !/\d/.test(next)) this.fail();
+    let end = this.at;
+    while (end < template.length && /\d/.test(template[end]!)) end++;
+    const number = Number(template.slice(this.at - 1, end));
+    this.at = end;
+    return this.operand(number, "");
+  }
+
+  private special(name: string): string {
+    switch (name) {
+      case "uid":
+        return this.id;
+      case "private":
+        return ".L";
+      case "comment":
+        return "#";
+      default:
+        return this.fail();
+    }
+  }
+
+  private operand(index: number, modifier: string): string {
+    const operand = this.data.operands[index];
+    if (operand === undefined) this.fail();
+    switch (operand.kind) {
+      case "def":
+        return this.register(this.inst.defs[operand.index]!.loc, operand.size, modifier);
+      case "use":
+        return this.register(this.inst.uses[operand.index]!.loc, operand.size, modifier);
+      case "mem":
+        return this.memory(operand.mem, modifier);
+      case "imm":
+        return immediateText(operand.value, modifier);
+      case "symbol":
+        return this.symbol(operand, modifier);
+      case "block":
+        return modifier === "l" || modifier === "P" || modifier === "c"
+          ? this.names.block(operand.block)
+          : `$${this.names.block(operand.block)}`;
+    }
+  }
+
+  private register(register: number, size: number, modifier: string): string {
+    switch (modifier) {
+      case "b":
+        return registerText(register, 1);
+      case "h":
+        return register < 4 ? highBytes[register]! : registerText(register, 1);
+      case "w":
+        return registerText(register, 2);
+      case "k":
+        return registerText(register, 4);
+      case "q":
+        return registerText(register, 8);
+      case "V":
+        return registerNames[8]![register]!;
+      case "a":
+        return `(${registerText(register, 8)})`;
+      case "A":
+        return `*${registerText(register, 8)}`;
+      case "z":
+      case "Z":
+        return suffixBySize[size] ?? "";
+      case "t":
+        return registerText(register, 16).replace("xmm", "ymm");
+      default:
+        return registerText(register, size > 8 ? 16 : size);
+    }
+  }
+
+  private memory(mem: MemOperand, modifier: string): string {
+    switch (modifier) {
+      case "H": {
+        const upper = Object.assign(Object.create(Object.getPrototypeOf(mem)), mem) as MemOperand;
+        upper.disp = mem.disp + 8;
+        return memoryText(upper, this.names);
+      }
+      case "A":
+        return `*${memoryText(mem, this.names)}`;
+      case "P":
+      case "p":
+      case "c":
+        // The bare symbol of a rip-relative or absolute operand.
+        if (mem.symbol !== null && mem.base === null && mem.index === null)
+          return symbolText(mem.symbol, mem.disp, this.names);
+        return memoryText(mem, this.names);
+      default:
+        return memoryText(mem, this.names);
+    }
+  }
+
+  private symbol(operand: Extract<AsmOperand, { kind: "symbol" }>, modifier: string): string {
+    const text = symbolText(operand.symbol, operand.offset, this.names);
+    switch (modifier) {
+      case "c":
+      case "P":
+      case "p":
+      case "l":
+        return text;
+      case "a":
+        return `${text}(%rip)`;
+      case "A":
+        return `*${text}`;
+      default:
+        return `$${text}`;
+    }
+  }
+}
+
+function immediateText(value: bigint, modifier: string): string {
+  switch (modifier) {
+    case "n":
+      return String(-value);
+    case "c":
+    case "P":
+    case "p":
+    case "a":
+    case "l":
+      return String(value);
+    default:
+      return `$${value}`;
+  }
+}

@@ -1,0 +1,281 @@
+/**
+ * One machine instruction as a line of AT&T assembly.
+ *
+ * `lto/x64/lengths.ts` counts on this text: suffixes are always written, constants are normalised to signed
+ * numbers of the operand's width, and 64-bit constants below 2^32 are moved by the 32-bit instruction.
+ * Constant time per instruction.
+ */
+import { type MInst, noLocation, type RegOperand } from "../../lto/codegen/mir.js";
+import { CfiKind } from "../../lto/x64/cfi.js";
+import { MoveForm, moveImmediateForm, signedImmediate } from "../../lto/x64/lengths.js";
+import { integerSuffix, opFormat, opName, opSuffix, Suffix, x87Suffix } from "../../lto/x64/op-info.js";
+import { ccNames, Format, X } from "../../lto/x64/ops.js";
+import { inlineAsmText } from "./inline-asm.js";
+import { memoryText, type OperandNames, registerText, symbolText } from "./operands.js";
+
+/** Size at which a general-purpose operand of an SSE instruction is named. */
+function generalSize(inst: MInst): number {
+  switch (inst.op) {
+    case X.MovdTo:
+    case X.MovdFrom:
+    case X.Movmskps:
+    case X.Movmskpd:
+    case X.Pmovmskb:
+    case X.Pinsrw:
+    case X.Pextrw:
+      return 4;
+    case X.MovqTo:
+    case X.MovqFrom:
+      return 8;
+    default:
+      return inst.size;
+  }
+}
+
+function register(operand: RegOperand | undefined, size: number, inst: MInst): string {
+  if (operand === undefined || operand.loc === noLocation || operand.loc < 0)
+    throw new Error(`operand of ${X[inst.op]} has no register`);
+  return registerText(operand.loc, size);
+}
+
+/** `$imm` or `$symbol+imm`; the value is normalised to `size` bytes. */
+function immediate(inst: MInst, size: number, names: OperandNames): string {
+  if (inst.symbol !== null) return `$${symbolText(inst.symbol, inst.imm ?? 0, names)}`;
+  if (inst.imm === null) throw new Error(`${X[inst.op]} without a source`);
+  return `$${size < 8 ? signedImmediate(inst.imm, size) : inst.imm}`;
+}
+
+/** The source of a two-operand instruction: register number `index`, memory, or immediate. */
+function source(inst: MInst, index: number, size: number, names: OperandNames): string {
+  if (inst.uses.length > index) return register(inst.uses[index], size, inst);
+  if (inst.mem !== null) return memoryText(inst.mem, names);
+  return immediate(inst, size, names);
+}
+
+/** Mnemonic with its size suffix. */
+function mnemonic(inst: MInst): string {
+  const { op } = inst;
+  const name = opName[op]!;
+  if (op === X.Cmov) return name + ccNames[inst.cc]! + integerSuffix[inst.size]!;
+  return opSuffix[op] === Suffix.Integer ? name + integerSuffix[inst.size]! : name;
+}
+
+function copyText(inst: MInst): string {
+  const to = inst.defs[0]!;
+  const from = inst.uses[0]!;
+  if (to.loc >= 16) return `\tmovaps\t${register(from, 16, inst)}, ${register(to, 16, inst)}`;
+  const size = inst.size < 8 ? 4 : 8;
+  return `\tmov${integerSuffix[size]}\t${register(from, size, inst)}, ${register(to, size, inst)}`;
+}
+
+function movText(inst: MInst, names: OperandNames): string {
+  const to = inst.defs[0];
+  const size = inst.size;
+  if (inst.imm === null && inst.symbol === null)
+    return `\tmov${integerSuffix[size]}\t${source(inst, 0, size, names)}, ${register(to, size, inst)}`;
+  switch (moveImmediateForm(inst)) {
+    case MoveForm.Short: {
+      const narrow = Math.min(size, 4);
+      // Unsigned here: the upper half of a 64-bit register becomes zero.
+      const value = inst.symbol === null && size === 8 ? `$${inst.imm}` : immediate(inst, narrow, names);
+      return `\tmov${integerSuffix[narrow]}\t${value}, ${register(to, narrow, inst)}`;
+    }
+    case MoveForm.SignExtended:
+      return `\tmovq\t${immediate(inst, 8, names)}, ${register(to, 8, inst)}`;
+    case MoveForm.Full:
+      return `\tmovabsq\t${immediate(inst, 8, names)}, ${register(to, 8, inst)}`;
+  }
+}
+
+/** defs[0] ← register, memory or immediate, across register files. */
+function moveLikeText(inst: MInst, names: OperandNames): string {
+  if (inst.op === X.Mov) return movText(inst, names);
+  const size = generalSize(inst);
+  if (inst.defs.length === 0)
+    return `\t${mnemonic(inst)}\t${register(inst.uses[0], size, inst)}, ${memoryText(inst.mem!, names)}`;
+  return `\t${mnemonic(inst)}\t${source(inst, 0, size, names)}, ${register(inst.defs[0], size, inst)}`;
+}
+
+function extendText(inst: MInst, names: OperandNames): string {
+  const { op } = inst;
+  if (op === X.Movsxd) return `\tmovslq\t${source(inst, 0, 4, names)}, ${register(inst.defs[0], 8, inst)}`;
+  const from = op === X.Movzx8 || op === X.Movsx8 ? 1 : 2;
+  const zero = op === X.Movzx8 || op === X.Movzx16;
+  const to = zero && inst.size === 8 ? 4 : inst.size;
+  return `\t${opName[op]}${integerSuffix[to]}\t${source(inst, 0, from, names)}, ${register(inst.defs[0], to, inst)}`;
+}
+
+/** The count of a shift: an immediate, or %cl. */
+const shiftCount = (inst: MInst): string => (inst.imm === null ? "%cl" : `$${inst.imm}`);
+
+function implicitText(inst: MInst): string {
+  const { op, size } = inst;
+  switch (op) {
+    case X.SignRax:
+      return size === 2 ? "\tcwtd" : size === 4 ? "\tcltd" : "\tcqto";
+    case X.ExtendRax:
+      return size === 2 ? "\tcbtw" : size === 4 ? "\tcwtl" : "\tcltq";
+    default:
+      return `\t${mnemonic(inst)}`;
+  }
+}
+
+function jumpText(inst: MInst, names: OperandNames): string {
+  switch (inst.op) {
+    case X.Jmp:
+      return `\tjmp\t${names.block(inst.targets[0]!)}`;
+    case X.Jcc: {
+      const to = inst.symbol === null ? names.block(inst.targets[0]!) : symbolText(inst.symbol, 0, names);
+      return `\tj${ccNames[inst.cc]}\t${to}`;
+    }
+    default:
+      return `\tjmp\t${controlTarget(inst, names)}`;
+  }
+}
+
+/** Target of a call or jump: a symbol, or indirect through a register or memory. */
+function controlTarget(inst: MInst, names: OperandNames): string {
+  if (inst.symbol !== null) return symbolText(inst.symbol, inst.imm ?? 0, names);
+  if (inst.mem !== null) return `*${memoryText(inst.mem, names)}`;
+  return `*${register(inst.uses[0], 8, inst)}`;
+}
+
+function pushText(inst: MInst, names: OperandNames): string {
+  return `\tpushq\t${source(inst, 0, 8, names)}`;
+}
+
+function popText(inst: MInst, names: OperandNames): string {
+  return `\tpopq\t${inst.mem !== null ? memoryText(inst.mem, names) : register(inst.defs[0], 8, inst)}`;
+}
+
+function atomicText(inst: MInst, names: OperandNames): string {
+  const mem = memoryText(inst.mem!, names);
+  switch (inst.op) {
+    case X.LockInc:
+    case X.LockDec:
+    case X.LockNeg:
+    case X.LockNot:
+      return `\t${mnemonic(inst)}\t${mem}`;
+    case X.LockCmpxchg16b:
+      return `\tlock cmpxchg16b\t${mem}`;
+    case X.LockCmpxchg:
+      return `\t${mnemonic(inst)}\t${register(inst.uses[1], inst.size, inst)}, ${mem}`;
+    default: {
+      const from =
+        inst.uses.length > 0 ? register(inst.uses[0], inst.size, inst) : immediate(inst, inst.size, names);
+      return `\t${mnemonic(inst)}\t${from}, ${mem}`;
+    }
+  }
+}
+
+function tlsText(inst: MInst, names: OperandNames): string {
+  return (
+    `\t.byte\t0x66\n\tleaq\t${symbolText(inst.symbol!, 0, names)}(%rip), %rdi\n` +
+    "\t.value\t0x6666\n\trex64\n\tcall\t__tls_get_addr@PLT"
+  );
+}
+
+function cfiText(inst: MInst): string {
+  // DWARF numbers differ from encoding numbers; the assembler knows the names.
+  const name = inst.cc >= 0 ? registerText(inst.cc, 8) : "";
+  switch (inst.size as CfiKind) {
+    case CfiKind.DefCfaOffset:
+      return `\t.cfi_def_cfa_offset ${inst.imm}`;
+    case CfiKind.DefCfaRegister:
+      return `\t.cfi_def_cfa_register ${name}`;
+    case CfiKind.DefCfa:
+      return `\t.cfi_def_cfa ${name}, ${inst.imm}`;
+    case CfiKind.Offset:
+      return `\t.cfi_offset ${name}, ${inst.imm}`;
+    case CfiKind.Restore:
+      return `\t.cfi_restore ${name}`;
+  }
+}
+
+function pseudoText(inst: MInst, names: OperandNames): string {
+  switch (inst.op) {
+    case X.Cfi:
+      return cfiText(inst);
+    case X.Asm:
+      return inlineAsmText(inst, names);
+    case X.Xchg:
+      return `\t${mnemonic(inst)}\t${register(inst.defs[0], inst.size, inst)}, ${register(inst.defs[1], inst.size, inst)}`;
+    case X.XorpsZero: {
+      const name = register(inst.defs[0], 16, inst);
+      return `\txorps\t${name}, ${name}`;
+    }
+    case X.TlsGetAddr:
+      return tlsText(inst, names);
+    case X.Entry:
+    case X.LandingPad:
+    case X.Keep:
+    case X.ImplicitDef:
+      return "";
+    default:
+      throw new Error(`cannot print ${X[inst.op]}: the frame pass has not run`);
+  }
+}
+
+/** The line without its newline; empty for an instruction that makes no code. */
+export function instructionText(inst: MInst, names: OperandNames): string {
+  const { op, size } = inst;
+  if (op === X.Copy) return copyText(inst);
+  switch (opFormat[op]!) {
+    case Format.Mov:
+      return moveLikeText(inst, names);
+    case Format.MovM:
+      return `\t${mnemonic(inst)}\t${inst.uses.length > 0 ? register(inst.uses[0], size, inst) : immediate(inst, size, names)}, ${memoryText(inst.mem!, names)}`;
+    case Format.Alu:
+      return `\t${mnemonic(inst)}\t${source(inst, 1, size, names)}, ${register(inst.defs[0], size, inst)}`;
+    case Format.AluM:
+    case Format.CompareM:
+      return `\t${mnemonic(inst)}\t${inst.uses.length > 0 ? register(inst.uses[0], size, inst) : immediate(inst, size, names)}, ${memoryText(inst.mem!, names)}`;
+    case Format.Compare:
+      return `\t${mnemonic(inst)}\t${source(inst, 1, size, names)}, ${register(inst.uses[0], size, inst)}`;
+    case Format.Unary:
+      return `\t${mnemonic(inst)}\t${register(inst.defs[0], size, inst)}`;
+    case Format.UnaryM:
+    case Format.Mem:
+      return `\t${mnemonic(inst)}\t${memoryText(inst.mem!, names)}`;
+    case Format.Shift:
+      return `\t${mnemonic(inst)}\t${shiftCount(inst)}, ${register(inst.defs[0], size, inst)}`;
+    case Format.ShiftM:
+      return `\t${mnemonic(inst)}\t${shiftCount(inst)}, ${memoryText(inst.mem!, names)}`;
+    case Format.DoubleShift:
+      return `\t${mnemonic(inst)}\t${shiftCount(inst)}, ${register(inst.uses[1], size, inst)}, ${register(inst.defs[0], size, inst)}`;
+    case Format.Extend:
+      return extendText(inst, names);
+    case Format.Lea:
+      return `\t${mnemonic(inst)}\t${memoryText(inst.mem!, names)}, ${register(inst.defs[0], size, inst)}`;
+    case Format.MulImm:
+      return `\t${mnemonic(inst)}\t$${signedImmediate(inst.imm!, size)}, ${inst.mem !== null ? memoryText(inst.mem, names) : register(inst.uses[0], size, inst)}, ${register(inst.defs[0], size, inst)}`;
+    case Format.Wide:
+      return `\t${mnemonic(inst)}\t${inst.mem !== null ? memoryText(inst.mem, names) : register(inst.uses[inst.uses.length - 1], size, inst)}`;
+    case Format.SetCc:
+      return `\tset${ccNames[inst.cc]}\t${register(inst.defs[0], 1, inst)}`;
+    case Format.SetCcM:
+      return `\tset${ccNames[inst.cc]}\t${memoryText(inst.mem!, names)}`;
+    case Format.AluImm:
+      return `\t${opName[op]}\t$${inst.imm}, ${inst.mem !== null ? memoryText(inst.mem, names) : register(inst.uses[1], generalSize(inst), inst)}, ${register(inst.defs[0], 16, inst)}`;
+    case Format.MovImm:
+      return `\t${opName[op]}\t$${inst.imm}, ${inst.mem !== null ? memoryText(inst.mem, names) : register(inst.uses[0], 16, inst)}, ${register(inst.defs[0], generalSize(inst), inst)}`;
+    case Format.Push:
+      return pushText(inst, names);
+    case Format.Pop:
+      return popText(inst, names);
+    case Format.Implicit:
+      return implicitText(inst);
+    case Format.Jump:
+      return jumpText(inst, names);
+    case Format.Call:
+      return `\tcall\t${controlTarget(inst, names)}`;
+    case Format.X87M:
+      return `\t${opName[op]}${x87Suffix(op, size)}\t${memoryText(inst.mem!, names)}`;
+    case Format.X87:
+      return `\t${opName[op]}`;
+    case Format.Atomic:
+      return atomicText(inst, names);
+    case Format.Pseudo:
+      return pseudoText(inst, names);
+  }
+}

@@ -1,0 +1,85 @@
+/** Operands in AT&T syntax (GNU as manual, section "AT&T Syntax versus Intel Syntax"). */
+import type { MBlock, MemOperand, SymbolRef } from "../../lto/codegen/mir.js";
+import type { GlobalValue } from "../../lto/ir/module.js";
+import { registerNames } from "../../lto/x64/registers.js";
+
+/** What the operands of one function are printed with. */
+export interface OperandNames {
+  symbol(global: GlobalValue): string;
+  block(block: MBlock): string;
+  foreignBlock(fn: GlobalValue, block: number): string;
+  constant(index: number): string;
+  jumpTable(index: number): string;
+  /** A number that no other inline assembly statement of the output gets. */
+  asmId(): string;
+}
+
+const withPercent = (names: readonly string[]): string[] => names.map((n) => `%${n}`);
+const registers: Readonly<Record<number, readonly string[]>> = {
+  1: withPercent(registerNames[1]!),
+  2: withPercent(registerNames[2]!),
+  4: withPercent(registerNames[4]!),
+  8: withPercent(registerNames[8]!),
+  10: withPercent(registerNames[8]!),
+  16: withPercent(registerNames[16]!),
+};
+const wide = registers[8]!;
+
+/** `%eax` and so on; vector registers have one name at every size. */
+export function registerText(register: number, size: number): string {
+  const name = registers[size]?.[register];
+  if (name === undefined) throw new Error(`no register ${register} of ${size} bytes`);
+  return name;
+}
+
+const relocationSuffix: Readonly<Record<SymbolRef["kind"], string>> = {
+  direct: "",
+  got: "@GOTPCREL",
+  plt: "@PLT",
+  tpoff: "@TPOFF",
+  gottpoff: "@GOTTPOFF",
+  tlsgd: "@TLSGD",
+  tlsld: "@TLSLD",
+  dtpoff: "@DTPOFF",
+};
+
+/** The symbol with its relocation operator and addend. */
+export function symbolText(symbol: SymbolRef, addend: number | bigint, names: OperandNames): string {
+  const text = targetText(symbol, names) + relocationSuffix[symbol.kind];
+  return addend === 0 || addend === 0n ? text : addend > 0 ? `${text}+${addend}` : `${text}${addend}`;
+}
+
+function targetText(symbol: SymbolRef, names: OperandNames): string {
+  const { target } = symbol;
+  switch (target.kind) {
+    case "global":
+      return names.symbol(target.global);
+    case "block":
+      return names.block(target.block);
+    case "foreign-block":
+      return names.foreignBlock(target.global, target.block);
+    case "constant":
+      return names.constant(target.index);
+    case "jump-table":
+      return names.jumpTable(target.index);
+    case "external":
+      return target.name;
+  }
+}
+
+/** `seg:symbol+disp(base,index,scale)`. */
+export function memoryText(mem: MemOperand, names: OperandNames): string {
+  let text = mem.segment === "" ? "" : `%${mem.segment}:`;
+  if (mem.symbol !== null) text += symbolText(mem.symbol, mem.disp, names);
+  else if (mem.disp !== 0 || mem.base === null) text += mem.disp;
+  if (mem.ripRelative) return `${text}(%rip)`;
+  const { base, index } = mem;
+  if (index !== null) {
+    const first = base === null ? "" : wide[base.loc]!;
+    // A base and an unscaled index are written without the scale.
+    return mem.scale === 1 && base !== null
+      ? `${text}(${first},${wide[index.loc]!})`
+      : `${text}(${first},${wide[index.loc]!},${mem.scale})`;
+  }
+  return base === null ? text : `${text}(${wide[base.loc]!})`;
+}

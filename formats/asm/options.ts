@@ -1,0 +1,14 @@
+/** What the printer needs to know about the output. */
+export interface AsmOptions {
+  /** `static`: fixed addresses in the low 2 GB; `pie` and `pic`: position independent. */
+  readonly relocation: "static" | "pie" | "pic";
+  /** Give data no more than the ABI's alignment (else LLVM's preferred one). */
+  readonly minsize?: boolean;
+  /** A section for each function (`.text.name`), so that a linker can order or drop them. */
+  readonly functionSections?: boolean;
+  readonly dataSections?: boolean;
+  /** Text of `.ident`, the comment section; none when absent. */
+  readonly ident?: string;
+  /** No unwind tables at all. */
+  readonly omitCfi?: boolean;
+}

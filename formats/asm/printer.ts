@@ -1,0 +1,77 @@
+/**
+ * A linked module as one assembly file for GNU as.
+ *
+ * The file is header, then function texts in any order the caller likes, then `data()`. Function texts are
+ * made one at a time, possibly by printers of the same module in other threads: those return their texts and
+ * `poolConstants()`, which the printer that writes the file takes with `addPoolConstants`.
+ */
+import type { MFunction, PoolConstant } from "../../lto/codegen/mir.js";
+import type { Module } from "../../lto/ir/module.js";
+import { dataImage } from "./data-image.js";
+import { functionText, type UnwindTables } from "./functions.js";
+import { quoteText, SymbolNames } from "./names.js";
+import type { AsmOptions } from "./options.js";
+import { PoolSet } from "./pool.js";
+import { type NamedSections, namedSections } from "./sections.js";
+import { DataPrinter } from "./variables.js";
+
+export class AsmPrinter {
+  private readonly names: SymbolNames;
+  private readonly named: NamedSections;
+  private readonly pool = new PoolSet();
+
+  constructor(
+    private readonly module: Module,
+    private readonly options: AsmOptions,
+  ) {
+    this.names = new SymbolNames(module);
+    const positionIndependent = options.relocation !== "static";
+    this.named = namedSections(
+      module,
+      (v) =>
+        positionIndependent &&
+        v.isConstant &&
+        v.initializer !== null &&
+        dataImage(v.initializer, module.dataLayout).relocations.length > 0,
+    );
+  }
+
+  /** File name and module-level assembly. */
+  header(): string {
+    let out = `\t.file\t${quoteText(this.module.sourceName)}\n`;
+    const { moduleAsm } = this.module;
+    if (moduleAsm !== "") out += `\t.text\n${moduleAsm}${moduleAsm.endsWith("\n") ? "" : "\n"}`;
+    return out;
+  }
+
+  /** One finished function. @param unwind its exception tables, if it has landing pads */
+  functionText(mf: MFunction, unwind: UnwindTables | null = null): string {
+    const { names, named, pool, options, module } = this;
+    return functionText(mf, names, named, pool, options, module.dataLayout, unwind);
+  }
+
+  /** Literal-pool constants that the functions printed so far use. */
+  poolConstants(): PoolConstant[] {
+    return this.pool.constants();
+  }
+  addPoolConstants(constants: readonly PoolConstant[]): void {
+    this.pool.add(constants);
+  }
+
+  /** Literal pool, variables, aliases, declarations, and the closing notes: the end of the file. */
+  data(): string {
+    let out = this.pool.text() + new DataPrinter(this.module, this.names, this.named, this.options).text();
+    if (this.options.ident !== undefined) out += `\t.ident\t${quoteText(this.options.ident)}\n`;
+    out += '\t.section\t".note.GNU-stack","",@progbits\n';
+    return out;
+  }
+}
+
+/** The whole file at once. */
+export function printModule(module: Module, functions: Iterable<MFunction>, options: AsmOptions): string {
+  const printer = new AsmPrinter(module, options);
+  const parts = [printer.header()];
+  for (const mf of functions) parts.push(printer.functionText(mf));
+  parts.push(printer.data());
+  return parts.join("");
+}

@@ -1,0 +1,163 @@
+/**
+ * Global variables, constructor lists, aliases and declarations as directives.
+ * Linear in the module's data.
+ */
+import type { DataLayout } from "../../lto/ir/data-layout.js";
+import { InputError } from "../../lto/ir/errors.js";
+import type { Alias, GlobalValue, GlobalVariable, IFunc, Module } from "../../lto/ir/module.js";
+import type { Constant } from "../../lto/ir/values.js";
+import { evaluate, integerOf } from "./const-eval.js";
+import { dataImage } from "./data-image.js";
+import { addressText, imageText } from "./data-text.js";
+import { alignText } from "./functions.js";
+import { quoteSymbol, type SymbolNames } from "./names.js";
+import type { AsmOptions } from "./options.js";
+import { isZeroVariable, type NamedSections, variableSection } from "./sections.js";
+import { bindingText, visibilityText } from "./symbols.js";
+
+/** Alignment in bytes of a variable's definition. */
+function variableAlign(variable: GlobalVariable, layout: DataLayout): number {
+  if (variable.align > 0) return variable.align;
+  return layout.preferredAlign(variable.valueType);
+}
+
+/** Prints the data of one module. */
+export class DataPrinter {
+  constructor(
+    private readonly module: Module,
+    private readonly names: SymbolNames,
+    private readonly named: NamedSections,
+    private readonly options: AsmOptions,
+  ) {}
+
+  private get layout(): DataLayout {
+    return this.module.dataLayout;
+  }
+
+  text(): string {
+    const parts: string[] = [];
+    let section = "";
+    for (const global of this.module.globals) {
+      if (global.kind !== "variable" || global.isDeclaration || global.linkage === "available_externally")
+        continue;
+      if (global.name.startsWith("llvm.") || global.section === "llvm.metadata") {
+        const special = this.special(global);
+        if (special === "") continue;
+        parts.push(special);
+        section = "";
+        continue;
+      }
+      const [directive, body] = this.variable(global);
+      if (directive !== section && directive !== "") parts.push(`${directive}\n`);
+      if (directive !== "") section = directive;
+      parts.push(body);
+    }
+    for (const global of this.module.globals) {
+      if (global.kind === "alias") parts.push(this.alias(global));
+      else if (global.kind === "ifunc") parts.push(this.ifunc(global));
+    }
+    parts.push(this.declarations());
+    return parts.join("");
+  }
+
+  /** Section directive ("" for a common symbol) and definition. */
+  private variable(variable: GlobalVariable): [string, string] {
+    const symbol = this.names.symbol(variable);
+    const size = this.layout.allocSize(variable.valueType);
+    const align = variableAlign(variable, this.layout);
+    const type = `\t.type\t${symbol},@object\n`;
+    if (variable.linkage === "common")
+      return [
+        "",
+        `${visibilityText(variable, symbol)}${type}\t.comm\t${symbol},${Math.max(size, 1)},${align}\n`,
+      ];
+    const zero = isZeroVariable(variable);
+    const image = zero ? null : dataImage(variable.initializer!, this.layout);
+    const section = variableSection(variable, symbol, align, image, this.named, this.options);
+    let body = bindingText(variable, symbol) + type;
+    body += `${alignText(align)}${symbol}:\n`;
+    body += image === null ? (size > 0 ? `\t.zero\t${size}\n` : "") : imageText(image, this.names);
+    body += `\t.size\t${symbol}, ${size}\n`;
+    return [section.directive, body];
+  }
+
+  /** The `llvm.` variables, of which only the constructor lists become anything. */
+  private special(variable: GlobalVariable): string {
+    switch (variable.name) {
+      case "llvm.global_ctors":
+        return this.structors(variable, ".init_array");
+      case "llvm.global_dtors":
+        return this.structors(variable, ".fini_array");
+      default:
+        return "";
+    }
+  }
+
+  private structors(variable: GlobalVariable, section: string): string {
+    const initializer = variable.initializer!;
+    if (initializer.valueKind !== "aggregate") return "";
+    const entries = initializer.elements
+      .filter((e) => e.valueKind === "aggregate")
+      .map((e) => ({ priority: Number(integerOf(e.elements[0]!, this.layout)), fields: e.elements }));
+    // Stable: equal priorities keep their order.
+    entries.sort((a, b) => a.priority - b.priority);
+    let out = "";
+    for (const { priority, fields } of entries) {
+      const fn = fields[1]!;
+      if (fn.valueKind === "zero") continue;
+      const name = priority === 65535 ? section : `${section}.${String(priority).padStart(5, "0")}`;
+      out += `\t.section\t${name},"aw${this.structorGroup(fields[2], section)}\n\t.p2align\t3\n`;
+      out += `\t.quad\t${this.address(fn)}\n`;
+    }
+    return out;
+  }
+
+  /** Rest of the section directive: flags' end, type, and the group of the associated data. */
+  private structorGroup(associated: Constant | undefined, section: string): string {
+    const type = `@${section.slice(1)}`;
+    const comdat = associated?.valueKind === "global" ? associated.comdat : null;
+    return comdat === null ? `",${type}` : `G",${type},${quoteSymbol(comdat.name)},comdat`;
+  }
+
+  private address(constant: Constant): string {
+    return addressText(evaluate(constant, this.layout), this.names);
+  }
+
+  private alias(alias: Alias): string {
+    const symbol = this.names.symbol(alias);
+    const value = evaluate(alias.aliasee, this.layout);
+    if (value.minus !== null || value.plus === null)
+      throw new InputError(`alias '${alias.name}' is not an address`);
+    const base = value.plus.kind === "global" ? value.plus.global : value.plus.fn;
+    const isCode = alias.valueType.kind === "function" || (base.kind === "function" && value.offset === 0n);
+    let out = bindingText(alias, symbol);
+    out += `\t.type\t${symbol},${isCode ? "@function" : "@object"}\n`;
+    out += `\t.set\t${symbol}, ${addressText(value, this.names)}\n`;
+    if (!isCode) out += `\t.size\t${symbol}, ${this.layout.allocSize(alias.valueType)}\n`;
+    return out;
+  }
+
+  private ifunc(ifunc: IFunc): string {
+    const symbol = this.names.symbol(ifunc);
+    return (
+      `${bindingText(ifunc, symbol)}\t.type\t${symbol},@gnu_indirect_function\n` +
+      `\t.set\t${symbol}, ${this.address(ifunc.resolver)}\n`
+    );
+  }
+
+  /** Weak and non-default-visibility references to symbols defined elsewhere. */
+  private declarations(): string {
+    let out = "";
+    for (const global of this.module.globals) {
+      if (!isReference(global) || global.name.startsWith("llvm.")) continue;
+      const symbol = this.names.symbol(global);
+      if (global.linkage === "extern_weak") out += `\t.weak\t${symbol}\n`;
+      out += visibilityText(global, symbol);
+    }
+    return out;
+  }
+}
+
+/** The module only refers to the symbol. */
+const isReference = (global: GlobalValue): boolean =>
+  global.isDeclaration || global.linkage === "available_externally";

@@ -1,0 +1,34 @@
+/**
+ * Everything after allocation: frame, peepholes, layout, unwind directives.
+ */
+import type { MFunction, RegMask } from "../codegen/mir.js";
+import type { AllocationResult } from "../codegen/target.js";
+import { insertCfi } from "./cfi.js";
+import { insertFrame } from "./frame.js";
+import { nearSize } from "./lengths.js";
+import { callClobbers } from "./registers.js";
+
+export interface FinishOptions {
+  /** Callee-saved registers to preserve; by default all that the body writes. */
+  readonly saved?: RegMask;
+  /**
+   * Registers that may be clobbered although the body does not write them; by default all that a call of the
+   * default convention may change.
+   */
+  readonly scratch?: RegMask;
+}
+
+/** Makes an allocated function ready to be printed. */
+export function finishFunction(mf: MFunction, allocation: AllocationResult, options: FinishOptions): void {
+  const frame = insertFrame(mf, {
+    saved: options.saved ?? allocation.usedCalleeSaved,
+    written: allocation.written,
+    scratch: options.scratch ?? callClobbers,
+  });
+  insertCfi(mf, frame.framePointer);
+}
+
+/** Bytes of the function's code as it will be assembled. */
+export function functionSize(mf: MFunction): number {
+  return nearSize(mf);
+}
