@@ -19,17 +19,19 @@ export { encodeBody } from "./body-encode.js";
 
 /** A body that stays encoded until it is used. */
 export class EncodedBody implements BodySource {
+  /** @param originals the globals before any replacement, which own the blocks whose address is taken */
   constructor(
     readonly bytes: Uint8Array,
     readonly symbols: (index: number) => GlobalValue,
+    readonly originals: (index: number) => GlobalValue = symbols,
   ) {}
   decode(fn: Func): Body {
-    return decodeBody(this.bytes, fn, this.symbols);
+    return decodeBody(this.bytes, fn, this.symbols, this.originals);
   }
   /** See `BodySource.remap`. */
   remap(map: (symbol: GlobalValue) => GlobalValue): EncodedBody {
     const { symbols } = this;
-    return new EncodedBody(this.bytes, (index) => map(symbols(index)));
+    return new EncodedBody(this.bytes, (index) => map(symbols(index)), this.originals);
   }
 }
 

@@ -53,11 +53,17 @@ const plainMemory: readonly MemoryData[] = Array.from({ length: 64 }, (_, shift)
  * Instructions and blocks are numbered. Time and memory are linear in the bytes.
  * @param symbols gives the global of a number that the encoder's `symbolIndex` gave; must throw InputError
  *   for a number it does not know
+ * @param originals where a linker replaced globals, those before; they own blocks whose address is taken
  * @throws InputError on malformed data
  */
-export function decodeBody(bytes: Uint8Array, fn: Func, symbols: (index: number) => GlobalValue): Body {
+export function decodeBody(
+  bytes: Uint8Array,
+  fn: Func,
+  symbols: (index: number) => GlobalValue,
+  originals = symbols,
+): Body {
   const reader = new ByteReader(bytes);
-  const decoder = new BodyDecoder(reader, readPool(reader, symbols), fn);
+  const decoder = new BodyDecoder(reader, readPool(reader, symbols, originals), fn);
   return decoder.run();
 }
 

@@ -10,7 +10,7 @@
 import { InputError } from "../../lto/ir/errors.js";
 import { Op } from "../../lto/ir/instructions.js";
 import type { GlobalValue } from "../../lto/ir/module.js";
-import type { Type } from "../../lto/ir/types.js";
+import { i64, type Type } from "../../lto/ir/types.js";
 import {
   BlockAddress,
   ConstAggregate,
@@ -243,9 +243,10 @@ export function readLeafTable(
   reader: ByteReader,
   types: readonly Type[],
   symbols: readonly GlobalValue[],
+  owners: readonly GlobalValue[],
 ): Leaf[] {
   const count = reader.count("constants");
-  const table = new LeafTableReader(reader, types, symbols);
+  const table = new LeafTableReader(reader, types, symbols, owners);
   for (let i = 0; i < count; i++) table.readEntry();
   return table.leaves;
 }
@@ -262,6 +263,8 @@ class LeafTableReader {
     private readonly reader: ByteReader,
     private readonly types: readonly Type[],
     private readonly symbols: readonly GlobalValue[],
+    /** The symbols before a linker replaced them. */
+    private readonly owners: readonly GlobalValue[],
   ) {}
 
   readEntry(): void {
@@ -326,12 +329,8 @@ class LeafTableReader {
         return this.data();
       case Tag.Expr:
         return this.expression();
-      case Tag.BlockAddress: {
-        const type = this.pointer();
-        const fn = this.symbol();
-        if (fn.kind !== "function") throw new InputError(`a block address in '${fn.name}', not a function`);
-        return new BlockAddress(type, fn, this.reader.uint());
-      }
+      case Tag.BlockAddress:
+        return this.blockAddress();
       case Tag.DsoLocalEquivalent:
       case Tag.NoCfi: {
         const type = this.pointer();
@@ -354,6 +353,18 @@ class LeafTableReader {
     const type = this.type();
     if (type.kind !== "ptr") throw new InputError(`an address of type ${type}`);
     return type;
+  }
+
+  private blockAddress(): Constant {
+    const type = this.pointer();
+    const index = this.reader.below(this.symbols.length, "symbol");
+    const block = this.reader.uint();
+    const fn = this.owners[index]!;
+    if (fn.kind !== "function") throw new InputError(`a block address in '${fn.name}', not a function`);
+    // See `BodySource.remap`.
+    if (this.symbols[index] !== fn && fn.isDeclaration)
+      return new ConstExpr(type, Op.IntToPtr, [new ConstInt(i64, 1n)]);
+    return new BlockAddress(type, fn, block);
   }
 
   private int(): ConstInt {

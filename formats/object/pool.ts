@@ -118,8 +118,12 @@ export function readPoolHead(reader: ByteReader): PoolHead {
 }
 
 /** Reads what `PoolWriter.write` wrote. @throws InputError on malformed data */
-export function readPool(reader: ByteReader, symbols: (index: number) => GlobalValue): Pool {
-  return readPoolTail(reader, readPoolHead(reader), symbols);
+export function readPool(
+  reader: ByteReader,
+  symbols: (index: number) => GlobalValue,
+  originals = symbols,
+): Pool {
+  return readPoolTail(reader, readPoolHead(reader), symbols, originals);
 }
 
 /** Reads the rest of a pool. @throws InputError on malformed data */
@@ -127,10 +131,12 @@ export function readPoolTail(
   reader: ByteReader,
   head: PoolHead,
   symbols: (index: number) => GlobalValue,
+  originals = symbols,
 ): Pool {
   const globals: GlobalValue[] = [];
   for (const index of head.symbols) globals.push(symbols(index));
-  const leaves = readLeafTable(reader, head.types, globals);
+  const owners = originals === symbols ? globals : head.symbols.map((index) => originals(index));
+  const leaves = readLeafTable(reader, head.types, globals, owners);
   const asms: InlineAsm[] = [];
   for (let left = reader.count("inline assembly strings", 4); left > 0; left--)
     asms.push(readAsm(reader, head.types));

@@ -346,8 +346,9 @@ class ObjectBody extends EncodedBody {
     bytes: Uint8Array,
     symbols: (index: number) => GlobalValue,
     private readonly file: string,
+    originals = symbols,
   ) {
-    super(bytes, symbols);
+    super(bytes, symbols, originals);
   }
   override decode(fn: Func): ReturnType<EncodedBody["decode"]> {
     try {
@@ -359,7 +360,7 @@ class ObjectBody extends EncodedBody {
   }
   override remap(map: (symbol: GlobalValue) => GlobalValue): ObjectBody {
     const { symbols } = this;
-    return new ObjectBody(this.bytes, (index) => map(symbols(index)), this.file);
+    return new ObjectBody(this.bytes, (index) => map(symbols(index)), this.file, this.originals);
   }
 }
 

@@ -55,7 +55,11 @@ export abstract class GlobalBase {
 export interface BodySource {
   /** Decodes a fresh body. @throws InputError when the encoded form is malformed. */
   decode(fn: Func): Body;
-  /** The same body with each global it mentions replaced; for sources that can do so while decoding. */
+  /**
+   * The same body with each global it mentions replaced; for sources that can do so while decoding. Addresses
+   * of blocks are not moved to another function: where the owner is replaced and has no body of its own left,
+   * they become an arbitrary non-null address.
+   */
   remap?(map: (symbol: GlobalValue) => GlobalValue): BodySource;
 }
 

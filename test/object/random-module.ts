@@ -161,7 +161,7 @@ export class Generator {
     );
   }
 
-  private inst(block: Block, values: Value[]): Inst {
+  private inst(values: Value[]): Inst {
     const r = this.random;
     const value = (): Value => (r.chance(3) ? this.constant(r.pick(types)) : r.pick(values));
     const type = r.pick(types);
@@ -343,7 +343,7 @@ export class Generator {
         values.push(phi);
       }
       for (let i = r.below(12); i > 0; i--) {
-        const inst = block.append(this.inst(block, values));
+        const inst = block.append(this.inst(values));
         if (inst.type !== voidType) values.push(inst);
       }
       block.append(this.terminator(body.blocks, values));

@@ -1,0 +1,202 @@
+/**
+ * Reads what linking needs of native objects: the symbols of little-endian ELF64 relocatable and shared
+ * files, and whether they carry a compiler's intermediate code.
+ *
+ * Every offset and size is checked against the file. Layouts: System V ABI (gABI), chapters 4 and 5.
+ */
+import { InputError } from "../lto/ir/errors.js";
+import type { NativeSymbol } from "../lto/link/input.js";
+
+export interface ElfObject {
+  readonly type: "relocatable" | "shared" | "executable";
+  /** The e_machine field; 62 is x86-64. */
+  readonly machine: number;
+  /** Global and weak symbols: of .symtab for relocatable files, of .dynsym for shared ones. */
+  readonly symbols: readonly NativeSymbol[];
+  /** Contents of `.llvm.lto`: the bitcode of an object made with -ffat-lto-objects. */
+  readonly fatBitcode: Uint8Array | null;
+  /** Has `.gnu.lto_*` sections: GCC's intermediate code. */
+  readonly isGccLto: boolean;
+  /** GCC's intermediate code only, no machine code (without -ffat-lto-objects). */
+  readonly isSlimGccLto: boolean;
+  /** DT_SONAME of a shared object, "" without one. */
+  readonly soname: string;
+}
+
+interface Section {
+  readonly name: string;
+  readonly type: number;
+  readonly flags: number;
+  readonly link: number;
+  readonly entrySize: number;
+  readonly bytes: Uint8Array;
+}
+
+const SHT_SYMTAB = 2;
+const SHT_NOBITS = 8;
+const SHT_DYNAMIC = 6;
+const SHT_DYNSYM = 11;
+const SHN_UNDEF = 0;
+const SHN_COMMON = 0xfff2;
+const STB_LOCAL = 0;
+const STB_WEAK = 2;
+const STT_NOTYPE = 0;
+const STT_SECTION = 3;
+const STT_FILE = 4;
+const STT_TLS = 6;
+const DT_SONAME = 14;
+const headerSize = 64;
+const sectionHeaderSize = 64;
+const symbolSize = 24;
+
+/** Whether the bytes start with ELF's magic. */
+export function isElf(bytes: Uint8Array): boolean {
+  return (
+    bytes.length >= 4 && bytes[0] === 0x7f && bytes[1] === 0x45 && bytes[2] === 0x4c && bytes[3] === 0x46
+  );
+}
+
+/** @throws InputError when the file is not little-endian ELF64 or is malformed */
+export function readElf(bytes: Uint8Array, file: string): ElfObject {
+  try {
+    return new ElfReader(bytes).run();
+  } catch (error) {
+    throw error instanceof InputError ? error.inFile(file) : error;
+  }
+}
+
+class ElfReader {
+  private readonly view: DataView;
+  constructor(private readonly bytes: Uint8Array) {
+    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  /** A 64-bit field; anything that does not fit a file offset is refused. */
+  private u64(offset: number, view = this.view): number {
+    const value = view.getBigUint64(offset, true);
+    if (value > 0x1fffffffffffffn) throw new InputError("malformed ELF file: a number is out of range");
+    return Number(value);
+  }
+
+  private slice(offset: number, size: number, what: string): Uint8Array {
+    if (offset > this.bytes.length || size > this.bytes.length - offset)
+      throw new InputError(`malformed ELF file: ${what} lies outside of the file`);
+    return this.bytes.subarray(offset, offset + size);
+  }
+
+  run(): ElfObject {
+    const { bytes, view } = this;
+    if (!isElf(bytes)) throw new InputError("not an ELF file");
+    if (bytes.length < headerSize) throw new InputError("malformed ELF file: truncated header");
+    if (bytes[4] !== 2 || bytes[5] !== 1)
+      throw new InputError("only 64-bit little-endian ELF files are supported");
+    const types: Record<number, ElfObject["type"]> = { 1: "relocatable", 2: "executable", 3: "shared" };
+    const type = types[view.getUint16(16, true)];
+    if (type === undefined) throw new InputError("unsupported kind of ELF file");
+    const machine = view.getUint16(18, true);
+    const sections = this.sections();
+    const table = sections.find((s) => s.type === (type === "shared" ? SHT_DYNSYM : SHT_SYMTAB));
+    const symbols = table === undefined ? [] : this.symbols(table, sections);
+    const gccSections = sections.filter((s) => s.name.startsWith(".gnu.lto_"));
+    return {
+      type,
+      machine,
+      symbols,
+      fatBitcode: sections.find((s) => s.name === ".llvm.lto")?.bytes ?? null,
+      isGccLto: gccSections.length > 0,
+      // A slim object is marked by this common symbol, GCC's sign for tools that lack its plugin.
+      isSlimGccLto: gccSections.length > 0 && symbols.some((s) => s.name === "__gnu_lto_slim"),
+      soname: this.soname(sections),
+    };
+  }
+
+  private sections(): Section[] {
+    const { view } = this;
+    const offset = this.u64(0x28);
+    if (offset === 0) return [];
+    if (view.getUint16(0x3a, true) !== sectionHeaderSize)
+      throw new InputError("malformed ELF file: unexpected size of section headers");
+    let count = view.getUint16(0x3c, true);
+    let nameIndex = view.getUint16(0x3e, true);
+    this.slice(offset, sectionHeaderSize, "the section table");
+    // Large numbers lie in the first section header instead.
+    if (count === 0) count = this.u64(offset + 0x20);
+    if (nameIndex === 0xffff) nameIndex = view.getUint32(offset + 0x28, true);
+    if (count > this.bytes.length) throw new InputError("malformed ELF file: too many sections");
+    this.slice(offset, count * sectionHeaderSize, "the section table");
+    const names: number[] = [];
+    const sections: Section[] = [];
+    for (let i = 0; i < count; i++) {
+      const at = offset + i * sectionHeaderSize;
+      names.push(view.getUint32(at, true));
+      const type = view.getUint32(at + 4, true);
+      const bytes =
+        type === SHT_NOBITS || i === 0
+          ? new Uint8Array(0)
+          : this.slice(this.u64(at + 0x18), this.u64(at + 0x20), "a section");
+      sections.push({
+        name: "",
+        type,
+        flags: Number(view.getBigUint64(at + 8, true) & 0xffffffffn),
+        link: view.getUint32(at + 0x28, true),
+        entrySize: this.u64(at + 0x38),
+        bytes,
+      });
+    }
+    const table = sections[nameIndex];
+    if (table === undefined) throw new InputError("malformed ELF file: no section names");
+    return sections.map((section, i) => ({ ...section, name: text(table.bytes, names[i]!) }));
+  }
+
+  private symbols(table: Section, sections: readonly Section[]): NativeSymbol[] {
+    const strings = sections[table.link];
+    if (strings === undefined || table.bytes.length % symbolSize !== 0)
+      throw new InputError("malformed ELF file: malformed symbol table");
+    const view = new DataView(table.bytes.buffer, table.bytes.byteOffset, table.bytes.byteLength);
+    const symbols: NativeSymbol[] = [];
+    for (let at = symbolSize; at < view.byteLength; at += symbolSize) {
+      const info = view.getUint8(at + 4);
+      const binding = info >> 4;
+      const kind = info & 15;
+      if (binding === STB_LOCAL || kind === STT_SECTION || kind === STT_FILE) continue;
+      const name = text(strings.bytes, view.getUint32(at, true));
+      if (name === "") continue;
+      const section = view.getUint16(at + 6, true);
+      const visibility = (["default", "hidden", "hidden", "protected"] as const)[view.getUint8(at + 5) & 3]!;
+      const defined = section !== SHN_UNDEF;
+      symbols.push({
+        name,
+        defined,
+        weak: binding === STB_WEAK,
+        common: section === SHN_COMMON,
+        visibility,
+        tls: kind === STT_NOTYPE && !defined ? null : kind === STT_TLS,
+        size: this.u64(at + 16, view),
+        // The value of a common symbol is its alignment.
+        align: section === SHN_COMMON ? this.u64(at + 8, view) : 0,
+      });
+    }
+    return symbols;
+  }
+
+  private soname(sections: readonly Section[]): string {
+    const dynamic = sections.find((s) => s.type === SHT_DYNAMIC);
+    const strings = dynamic === undefined ? undefined : sections[dynamic.link];
+    if (dynamic === undefined || strings === undefined) return "";
+    const { bytes } = dynamic;
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    for (let at = 0; at + 16 <= view.byteLength; at += 16)
+      if (view.getBigInt64(at, true) === BigInt(DT_SONAME))
+        return text(strings.bytes, this.u64(at + 8, view));
+    return "";
+  }
+}
+
+/** The zero-terminated string at an offset of a string table. */
+function text(table: Uint8Array, offset: number): string {
+  if (offset >= table.length && offset !== 0)
+    throw new InputError("malformed ELF file: a name lies outside of its table");
+  const zero = table.indexOf(0, offset);
+  const end = zero < 0 ? table.length : zero;
+  return Buffer.from(table.buffer, table.byteOffset + offset, end - offset).toString("utf8");
+}

@@ -1,0 +1,111 @@
+/** What goes into a link, and its options. */
+import type { Module, Visibility } from "../ir/module.js";
+import type { ModuleSummary } from "./summary.js";
+
+/** A global or weak symbol of a native object or shared library. */
+export interface NativeSymbol {
+  readonly name: string;
+  readonly defined: boolean;
+  readonly weak: boolean;
+  readonly common: boolean;
+  readonly visibility: Visibility;
+  /** Thread-local; null when the object does not say (an untyped reference). */
+  readonly tls: boolean | null;
+  /** Bytes. */
+  readonly size: number;
+  /** Of a common symbol, in bytes. */
+  readonly align: number;
+}
+
+/** IR. Linking takes ownership: the module's globals become those of the linked module. */
+export interface ModuleInput {
+  readonly kind: "module";
+  readonly module: Module;
+  /** As stored in an object; computed from the bodies when missing. */
+  readonly summary?: ModuleSummary;
+}
+
+/** Machine code, of which only the symbols take part. */
+export interface NativeInput {
+  readonly kind: "native";
+  readonly file: string;
+  /** A shared library: its definitions satisfy references but never prevail. */
+  readonly shared: boolean;
+  readonly symbols: readonly NativeSymbol[];
+}
+
+/** An archive member or an object between --start-lib and --end-lib: linked only when it is needed. */
+export interface LazyMember {
+  /** As messages should name it: `lib.a(member.o)`. */
+  readonly file: string;
+  /** Names it defines with non-local linkage, and whether as a common symbol only. */
+  readonly defines: readonly { readonly name: string; readonly common: boolean }[];
+  readonly isNative: boolean;
+  /** Reads it; called at most once. */
+  load(): ModuleInput | NativeInput;
+}
+
+export interface ArchiveInput {
+  readonly kind: "archive";
+  readonly members: readonly LazyMember[];
+}
+
+export type LinkInput = ModuleInput | NativeInput | ArchiveInput;
+
+export interface LinkOptions {
+  /**
+   * `executable`: nothing outside can replace a definition. `shared`: visible definitions can be replaced.
+   * `relocatable`: the result is linked further, so everything global stays.
+   */
+  readonly output: "executable" | "shared" | "relocatable";
+  /** Symbol where the program starts; "" for none. */
+  readonly entry: string;
+  /** It is an error when the entry is not defined. */
+  readonly requireMain: boolean;
+  /** It is an error when a strong reference stays undefined. */
+  readonly noUndefined: boolean;
+  /** Globs of definitions that stay visible (--export, --export-list). */
+  readonly exports: readonly string[];
+  /** Symbols to take as referenced (-u). */
+  readonly undefined: readonly string[];
+  /** Keep every visible definition of an executable (--export-dynamic). */
+  readonly exportDynamic: boolean;
+  /** `f` → references to f go to __wrap_f, and those to __real_f go to f. */
+  readonly wrap: readonly string[];
+  /** 0: no limit. */
+  readonly errorLimit: number;
+}
+
+export const defaultLinkOptions: LinkOptions = {
+  output: "executable",
+  entry: "main",
+  requireMain: false,
+  noUndefined: false,
+  exports: [],
+  undefined: [],
+  exportDynamic: false,
+  wrap: [],
+  errorLimit: 20,
+};
+
+/** The symbols of a module or summary that a lazy member offers. */
+export function lazyDefinitions(
+  symbols: readonly {
+    readonly name: string;
+    readonly linkage: string;
+    readonly isDeclaration: boolean;
+  }[],
+): { name: string; common: boolean }[] {
+  return symbols
+    .filter(
+      (s) =>
+        !s.isDeclaration &&
+        s.linkage !== "internal" &&
+        s.linkage !== "private" &&
+        s.linkage !== "available_externally" &&
+        s.linkage !== "appending" &&
+        s.name !== "" &&
+        !s.name.startsWith("llvm."),
+    )
+    .map((s) => ({ name: s.name, common: s.linkage === "common" }));
+}

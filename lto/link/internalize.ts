@@ -1,0 +1,71 @@
+/**
+ * Internalising: definitions that nothing outside of the linked module can reach become local, so that
+ * later passes know all of their users.
+ *
+ * What stays: the entry, exports, what native code or module asm mentions, members of `llvm.used`, and
+ * routines that code generation may call on its own. A comdat group that has one such member stays whole
+ * (its members are kept or discarded together by the system linker); the others lose their comdat.
+ * Without an entry the world is open: only hidden symbols become local; a relocatable output changes nothing.
+ * Requires: merged module, complete symbol table. After it, a non-local definition is a root.
+ */
+import type { Comdat, GlobalValue, Module } from "../ir/module.js";
+import { compilePatterns } from "./exports.js";
+import type { LinkOptions } from "./input.js";
+import { comdatOf } from "./resolve.js";
+import { RUNTIME_SYMBOLS } from "./runtime-symbols.js";
+import type { LinkSymbol } from "./symbol-table.js";
+
+/** Whether the program's entry is defined, so that all uses but the exported ones are known. */
+export function isClosedWorld(symbols: ReadonlyMap<string, LinkSymbol>, options: LinkOptions): boolean {
+  return options.output === "executable" && (symbols.get(options.entry)?.isDefined ?? false);
+}
+
+/** Makes local what may be; changes linkages of the module's globals in place. */
+export function internalize(
+  module: Module,
+  symbols: ReadonlyMap<string, LinkSymbol>,
+  pinned: ReadonlySet<GlobalValue>,
+  options: LinkOptions,
+): void {
+  if (options.output === "relocatable") return;
+  const closed = isClosedWorld(symbols, options);
+  const isExported = compilePatterns([...options.exports, ...options.undefined]);
+
+  const mustStay = (global: GlobalValue): boolean =>
+    global.name === options.entry ||
+    pinned.has(global) ||
+    (symbols.get(global.name)?.usedOutside ?? false) ||
+    RUNTIME_SYMBOLS.has(global.name) ||
+    isExported(global.name);
+  const isVisible = (global: GlobalValue): boolean =>
+    // A shared library need not export what every user that takes its address has a copy of.
+    global.visibility !== "hidden" &&
+    !(options.output === "shared" && global.linkage === "linkonce_odr" && global.unnamedAddr === "global");
+  const keeps = (global: GlobalValue): boolean =>
+    mustStay(global) || ((!closed || options.exportDynamic) && isVisible(global));
+
+  const keptGroups = new Set<Comdat>();
+  const candidates = module.globals.filter(
+    (global) => !global.isLocal && !global.isDeclaration && global.linkage !== "appending",
+  );
+  const kept = new Set(candidates.filter(keeps));
+  for (const global of kept) {
+    const comdat = comdatOf(global);
+    if (comdat !== null) keptGroups.add(comdat);
+  }
+  for (const global of candidates) {
+    const comdat = comdatOf(global);
+    if (kept.has(global)) {
+      // Required by name, so it may not vanish for lack of users in the IR.
+      if (mustStay(global) && global.linkage === "linkonce") global.linkage = "weak";
+      if (mustStay(global) && global.linkage === "linkonce_odr") global.linkage = "weak_odr";
+    } else if (comdat === null || !keptGroups.has(comdat)) {
+      global.linkage = "internal";
+      global.visibility = "default";
+      global.dsoLocal = true;
+    }
+  }
+  // Locals of a group without a kept member leave it too.
+  for (const global of module.globals)
+    if (global.comdat !== null && !keptGroups.has(global.comdat)) global.comdat = null;
+}

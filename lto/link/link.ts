@@ -1,0 +1,110 @@
+/**
+ * Linking, in order:
+ *
+ *  1. resolve: loads what is needed; afterwards each name has its final definition, or none in the IR.
+ *  2. merge: one module; afterwards names are unique and mentions go to prevailing definitions only.
+ *  3. internalize: afterwards a non-local definition is one that something outside may use.
+ *  4. dropDead: afterwards everything in the module is reachable from what is outside.
+ *
+ * No step needs a body of an IR object decoded; bodies of other inputs are decoded when step 4 reaches them.
+ * Errors of all steps are collected; with any, there is no module.
+ */
+import type { GlobalValue, Module } from "../ir/module.js";
+import { type Diagnostic, Diagnostics } from "./diagnostics.js";
+import { dropDead } from "./drop-dead.js";
+import { defaultLinkOptions, type LazyMember, type LinkInput, type LinkOptions } from "./input.js";
+import { internalize, isClosedWorld } from "./internalize.js";
+import { LinkedFacts } from "./linked-facts.js";
+import { type Merged, merge } from "./merge.js";
+import { type Resolution, resolve } from "./resolve.js";
+import type { ModuleSummary } from "./summary.js";
+import type { LinkSymbol } from "./symbol-table.js";
+
+export interface LinkResult {
+  /** The linked program; null when there are errors. */
+  readonly module: Module | null;
+  /** Parallel to `module.globals`. */
+  readonly summary: ModuleSummary;
+  readonly diagnostics: readonly Diagnostic[];
+  /** The final symbol table. */
+  readonly symbols: ReadonlyMap<string, LinkSymbol>;
+  /** Archive members that were loaded, in that order. */
+  readonly extracted: readonly LazyMember[];
+  /** All users of local definitions are known. */
+  readonly closedWorld: boolean;
+  /** How many globals were dropped as unreachable. */
+  readonly dropped: number;
+}
+
+/**
+ * Links modules and the symbols of native objects. Takes ownership of the modules.
+ * @throws InputError when a lazy member or a body turns out to be malformed
+ */
+export function linkModules(inputs: readonly LinkInput[], given: Partial<LinkOptions> = {}): LinkResult {
+  const options: LinkOptions = { ...defaultLinkOptions, ...given };
+  const diagnostics = new Diagnostics(options.errorLimit);
+  const resolution = resolve(inputs, options, diagnostics);
+  const { symbols, extracted } = resolution;
+  if (options.requireMain && options.entry !== "" && !symbols.get(options.entry)?.isDefined)
+    diagnostics.error(`undefined symbol: ${options.entry}`, "referenced by the program's start-up code");
+  const merged = merge(resolution, options, diagnostics);
+  const { module } = merged;
+  const closedWorld = isClosedWorld(symbols, options);
+  const failed = (): LinkResult => ({
+    module: null,
+    summary: { symbols: [] },
+    diagnostics: diagnostics.list,
+    symbols,
+    extracted,
+    closedWorld,
+    dropped: 0,
+  });
+  // With conflicts unresolved, what follows would be about some other program.
+  if (diagnostics.hasErrors) return failed();
+  internalize(module, symbols, merged.pinned, options);
+  const facts = new LinkedFacts(merged);
+  const dropped = dropDead(module, merged.pinned, facts);
+  if (options.noUndefined) reportUndefined(merged, resolution, facts, diagnostics);
+  if (diagnostics.hasErrors) return failed();
+  const summary = facts.summarize(module.globals);
+  return { module, summary, diagnostics: diagnostics.list, symbols, extracted, closedWorld, dropped };
+}
+
+/** How many places that mention an undefined symbol are shown, as in lld. */
+const shownReferences = 3;
+
+/** Reports references that nothing satisfies, with the functions and variables they come from. */
+function reportUndefined(
+  { module, origins }: Merged,
+  { symbols, files }: Resolution,
+  facts: LinkedFacts,
+  diagnostics: Diagnostics,
+): void {
+  const users = new Map<GlobalValue, GlobalValue[]>();
+  for (const global of module.globals) {
+    const { calls, references } = facts.of(global);
+    for (const mentioned of new Set([...calls, ...references])) {
+      if (!mentioned.isDeclaration || mentioned.name.startsWith("llvm.")) continue;
+      const symbol = symbols.get(mentioned.name);
+      if (symbol === undefined || symbol.isDefined || symbol.state === "shared") continue;
+      if (mentioned.linkage === "extern_weak" || bounds.test(mentioned.name)) continue;
+      const list = users.get(mentioned);
+      if (list === undefined) users.set(mentioned, [global]);
+      else list.push(global);
+    }
+  }
+  for (const [global, list] of users) {
+    const lines = list.slice(0, shownReferences).map((user) => {
+      const file = origins.get(user)?.file.file ?? files[0]!.file;
+      return user.kind === "function"
+        ? `referenced by ${file}:(function ${user.name})`
+        : `referenced by ${file}:(${user.name})`;
+    });
+    if (list.length > shownReferences) lines.push(`referenced ${list.length - shownReferences} more times`);
+    diagnostics.error(`undefined symbol: ${global.name}`, ...lines);
+  }
+}
+
+/** Symbols that every linker defines itself. */
+const bounds =
+  /^(?:__start_|__stop_|__bss_start$|_?end$|_?etext$|_?edata$|__executable_start$|__dso_handle$|__ehdr_start$|_GLOBAL_OFFSET_TABLE_$|_DYNAMIC$|__(?:pre)?init_array_(?:start|end)$|__fini_array_(?:start|end)$)/;

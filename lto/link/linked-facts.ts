@@ -1,0 +1,88 @@
+/**
+ * What each global of the linked module mentions, in terms of linked globals: from the stored summaries of
+ * its objects where there are any, else by scanning the body, which is decoded for that and stays decoded.
+ */
+import type { Func, GlobalValue } from "../ir/module.js";
+import type { Merged } from "./merge.js";
+import { ownReferences, scanBody } from "./references.js";
+import type { ModuleSummary, SymbolSummary } from "./summary.js";
+
+export interface GlobalFacts {
+  readonly calls: readonly GlobalValue[];
+  readonly references: readonly GlobalValue[];
+  readonly instructions: number;
+  readonly traits: number;
+  readonly hash: string;
+}
+
+export class LinkedFacts {
+  private readonly cache = new Map<GlobalValue, GlobalFacts>();
+  constructor(private readonly merged: Merged) {}
+
+  of(global: GlobalValue): GlobalFacts {
+    let facts = this.cache.get(global);
+    if (facts === undefined) {
+      facts = this.compute(global);
+      this.cache.set(global, facts);
+    }
+    return facts;
+  }
+
+  private compute(global: GlobalValue): GlobalFacts {
+    if (global.kind === "function" && !global.isDeclaration)
+      return this.fromSummary(global) ?? this.fromBody(global);
+    const references = [...ownReferences(global)];
+    return { calls: [], references, instructions: 0, traits: 0, hash: "" };
+  }
+
+  private fromBody(fn: Func): GlobalFacts {
+    const { calls, references, instructions, traits } = scanBody(fn, fn.materialize());
+    return { calls: [...calls], references: [...references], instructions, traits, hash: "" };
+  }
+
+  private fromSummary(fn: Func): GlobalFacts | null {
+    const origin = this.merged.origins.get(fn);
+    const summary = origin?.file.input.summary;
+    // A body in memory may have changed since the summary was made.
+    if (origin === undefined || summary === undefined || fn.source === null) return null;
+    const { replacements } = this.merged;
+    const { globals } = origin.file.module;
+    const mapped = (indices: readonly number[]): GlobalValue[] => [
+      ...new Set(indices.map((index) => replacements.get(globals[index]!) ?? globals[index]!)),
+    ];
+    const { calls, references, instructions, traits, hash } = summary.symbols[origin.index]!;
+    // Personality, prefix and prologue come from the linked function itself.
+    const own = ownReferences(fn);
+    for (const global of mapped(references)) own.add(global);
+    return { calls: mapped(calls), references: [...own], instructions, traits, hash };
+  }
+
+  /** The summary of the linked module, whose globals must be all that these mention. */
+  summarize(globals: readonly GlobalValue[]): ModuleSummary {
+    const indices = new Map(globals.map((global, index) => [global, index]));
+    const list = (mentioned: readonly GlobalValue[]): number[] => {
+      const result: number[] = [];
+      for (const global of mentioned) {
+        const index = indices.get(global);
+        if (index !== undefined) result.push(index);
+      }
+      return result.sort((a, b) => a - b);
+    };
+    const symbols = globals.map((global): SymbolSummary => {
+      const { calls, references, instructions, traits, hash } = this.of(global);
+      return {
+        name: global.name,
+        kind: global.kind,
+        linkage: global.linkage,
+        visibility: global.visibility,
+        isDeclaration: global.isDeclaration,
+        calls: list(calls),
+        references: list(references),
+        instructions,
+        traits,
+        hash,
+      };
+    });
+    return { symbols };
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * Functions that code generation may call although the IR does not mention them: an `llvm.memcpy`, a wide
+ * division or a conversion becomes a call. A program's own definitions of these must stay under their names.
+ *
+ * Names: ISO C (memory, mathematics), libgcc's and compiler-rt's integer and floating-point routines, and the
+ * stack protector's.
+ */
+const mathematics = [
+  "sqrt fmod pow powi exp exp2 exp10 log log2 log10 sin cos tan asin acos atan atan2 sinh cosh tanh sincos",
+  "floor ceil trunc rint nearbyint round roundeven lround llround lrint llrint fma fmin fmax fminimum fmaximum",
+  "fdim copysign fabs ldexp frexp modf",
+]
+  .join(" ")
+  .split(" ");
+
+const memory = "memcpy memmove memset memcmp bcmp bzero mempcpy strlen".split(" ");
+
+/** Suffixed families: integer widths s (32), d (64), t (128); floating widths s, d, x, t. */
+const compilerRuntime = [
+  "__ashldi3 __ashlti3 __ashrdi3 __ashrti3 __lshrdi3 __lshrti3 __muldi3 __multi3 __mulodi4 __muloti4",
+  "__divsi3 __divdi3 __divti3 __udivsi3 __udivdi3 __udivti3 __modsi3 __moddi3 __modti3 __umodsi3 __umoddi3",
+  "__umodti3 __divmoddi4 __divmodti4 __udivmoddi4 __udivmodti4 __clzti2 __ctzti2 __popcountdi2 __popcountti2",
+  "__popcountsi2 __bswapsi2 __bswapdi2 __cmpti2 __ucmpti2 __negti2",
+  "__fixsfti __fixdfti __fixxfti __fixunssfti __fixunsdfti __fixunsxfti __floattisf __floattidf __floattixf",
+  "__floatuntisf __floatuntidf __floatuntixf __fixtfsi __fixtfdi __fixtfti __fixunstfsi __fixunstfdi",
+  "__fixunstfti __floatsitf __floatditf __floattitf __floatunsitf __floatunditf __floatuntitf",
+  "__addtf3 __subtf3 __multf3 __divtf3 __negtf2 __eqtf2 __netf2 __lttf2 __letf2 __gttf2 __getf2 __unordtf2",
+  "__extendsftf2 __extenddftf2 __extendxftf2 __trunctfsf2 __trunctfdf2 __trunctfxf2 __extendhfsf2 __truncsfhf2",
+  "__truncdfhf2 __truncxfhf2 __trunctfhf2 __truncsfbf2 __truncdfbf2 __gnu_h2f_ieee __gnu_f2h_ieee",
+  "__powisf2 __powidf2 __powixf2 __powitf2 __mulsc3 __muldc3 __mulxc3 __divsc3 __divdc3 __divxc3",
+]
+  .join(" ")
+  .split(" ");
+
+const atomics = ["load", "store", "exchange", "compare_exchange"].flatMap((name) =>
+  ["", "_1", "_2", "_4", "_8", "_16"].map((size) => `__atomic_${name}${size}`),
+);
+const atomicArithmetic = ["add", "sub", "and", "or", "xor", "nand"].flatMap((name) =>
+  ["_1", "_2", "_4", "_8", "_16"].map((size) => `__atomic_fetch_${name}${size}`),
+);
+
+const system =
+  "__stack_chk_fail __stack_chk_guard __ssp_canary_word __tls_get_addr _Unwind_Resume abort __cxa_guard_acquire".split(
+    " ",
+  );
+
+export const RUNTIME_SYMBOLS: ReadonlySet<string> = new Set([
+  ...memory,
+  ...mathematics.flatMap((name) => [name, `${name}f`, `${name}l`]),
+  ...compilerRuntime,
+  ...atomics,
+  ...atomicArithmetic,
+  ...system,
+]);

@@ -1,0 +1,115 @@
+/**
+ * The global symbol table of a link: one entry per name, and the rules by which a definition, a reference
+ * or an archive member's offer changes it.
+ *
+ * The rules are those of lld's ELF port: strong beats common beats weak beats shared; among weak definitions,
+ * and among common ones of equal size, the first wins; a lazy member is taken for a non-weak reference.
+ */
+import type { Comdat, GlobalBase, GlobalValue, Module, Visibility } from "../ir/module.js";
+import type { LazyMember, ModuleInput, NativeInput, NativeSymbol } from "./input.js";
+import type { AsmSymbols } from "./module-asm.js";
+
+export interface LoadedModule {
+  readonly kind: "module";
+  readonly file: string;
+  readonly module: Module;
+  readonly input: ModuleInput;
+  readonly asm: AsmSymbols;
+  /** Comdat groups of the module that lost to a group of the same name. */
+  readonly droppedComdats: Set<Comdat>;
+}
+export interface LoadedNative {
+  readonly kind: "native";
+  readonly file: string;
+  readonly input: NativeInput;
+}
+export type LoadedFile = LoadedModule | LoadedNative;
+
+export type SymbolState = "undefined" | "lazy" | "shared" | "weak" | "common" | "strong";
+
+export class LinkSymbol {
+  state: SymbolState = "undefined";
+  /** The file that defines it, unless undefined or lazy. */
+  file: LoadedFile | null = null;
+  /** The prevailing definition when it is IR; null when it is native, shared or module asm. */
+  global: GlobalValue | null = null;
+  /** Offers a definition while the state is `lazy`. */
+  member: LazyMember | null = null;
+  /** Some reference is not weak. */
+  strongReference = false;
+  /** The most constraining of all occurrences. */
+  visibility: Visibility = "default";
+  /** The least permissive of all occurrences; null before the first. */
+  unnamedAddr: GlobalBase["unnamedAddr"] | null = null;
+  /** Native code or module asm defines or mentions it, so its name must stay. */
+  usedOutside = false;
+  /** Largest size and alignment among common definitions, in bytes. */
+  commonSize = 0;
+  commonAlign = 0;
+  /** Thread-local or not, and the file that said so first. */
+  threadLocal: boolean | null = null;
+  threadLocalFile = "";
+  constructor(readonly name: string) {}
+
+  get isDefined(): boolean {
+    return this.state === "strong" || this.state === "weak" || this.state === "common";
+  }
+
+  constrainVisibility(other: Visibility): void {
+    if (other === "hidden" || (other === "protected" && this.visibility === "default"))
+      this.visibility = other;
+  }
+
+  constrainUnnamedAddr(other: GlobalBase["unnamedAddr"]): void {
+    const rank = { none: 0, local: 1, global: 2 };
+    if (this.unnamedAddr === null || rank[other] < rank[this.unnamedAddr]) this.unnamedAddr = other;
+  }
+
+  take(state: SymbolState, file: LoadedFile, global: GlobalValue | null): void {
+    this.state = state;
+    this.file = file;
+    this.global = global;
+    this.member = null;
+  }
+
+  /** Takes back a definition, when its comdat group is dropped after all. */
+  forget(): void {
+    this.state = "undefined";
+    this.file = null;
+    this.global = null;
+  }
+}
+
+/** The strength of an IR definition. */
+export function definitionState(global: GlobalValue): SymbolState {
+  switch (global.linkage) {
+    case "weak":
+    case "weak_odr":
+    case "linkonce":
+    case "linkonce_odr":
+      return "weak";
+    case "common":
+      return "common";
+    default:
+      return "strong";
+  }
+}
+
+/** Whether an IR global takes part in resolution by name. */
+export function isLinkable(global: GlobalValue): boolean {
+  return (
+    !global.isLocal &&
+    global.linkage !== "appending" &&
+    global.name !== "" &&
+    !global.name.startsWith("llvm.")
+  );
+}
+
+/** Whether an IR global counts as a definition for other files. */
+export const isDefinition = (global: GlobalValue): boolean =>
+  !global.isDeclaration && global.linkage !== "available_externally";
+
+export function nativeState(symbol: NativeSymbol): SymbolState {
+  if (symbol.common) return "common";
+  return symbol.weak ? "weak" : "strong";
+}
