@@ -30,7 +30,7 @@ import { fp80PartSlot, fp80Slot, popToSlot, push80 } from "./x87.js";
 export function lowerEntry(s: Selector, legal: LegalFunction, layout: ArgumentLayout): void {
   const entry = new MInst(X.Entry, 8);
   const after: (() => void)[] = [];
-  legal.args.forEach(({ arg }, i) => {
+  legal.args.forEach(({ argument: arg }, i) => {
     const place = layout.places[i]!;
     const vreg = s.argVRegs[arg.index]!;
     if (place.kind === "register") {

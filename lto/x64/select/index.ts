@@ -57,7 +57,7 @@ export function selectFunction(
   const s = new Selector(mf, layout, options, body.blocks, count, argumentCount(legal), nest, features);
   const args = layoutArguments(
     layout,
-    legal.args.map(({ arg, attributes }) => ({ type: arg.type, attributes })),
+    legal.args.map(({ argument: arg, attributes }) => ({ type: arg.type, attributes })),
   );
   makeBlocks(s, order, nest.depth);
   setUpFunction(s, legal, args);
@@ -82,7 +82,7 @@ export function selectFunction(
 
 /** Arguments keep the index of the `Argument` object, which after legalisation may exceed their position. */
 function argumentCount(legal: LegalFunction): number {
-  return legal.args.reduce((n, { arg }) => Math.max(n, arg.index + 1), 0);
+  return legal.args.reduce((n, { argument: arg }) => Math.max(n, arg.index + 1), 0);
 }
 
 function makeBlocks(s: Selector, order: readonly Block[], depth: Int32Array): void {
@@ -105,14 +105,14 @@ function setUpFunction(s: Selector, legal: LegalFunction, args: ArgumentLayout):
   if (framePointer === "all") s.mf.needsFramePointer = true;
   s.noTailCalls = attributes.string("disable-tail-calls") === "true";
   s.usesSret = legal.args.some(({ attributes: a }) => a.type("sret") !== undefined);
-  s.sretArgument = legal.args.find(({ attributes: a }) => a.type("sret") !== undefined)?.arg ?? null;
+  s.sretArgument = legal.args.find(({ attributes: a }) => a.type("sret") !== undefined)?.argument ?? null;
   const { result } = fn.attributes;
   s.resultExtension = result.has("zeroext") ? "z" : result.has("signext") ? "s" : "";
   s.resultAttributes = result;
-  for (const { arg, attributes: a } of legal.args)
+  for (const { argument: arg, attributes: a } of legal.args)
     if (arg.type.kind === "int" && arg.type.bits >= 8 && arg.type.bits < 32 && a.has("zeroext"))
       s.extendedArgs[arg.index] = 1;
-  legal.args.forEach(({ arg }, i) => {
+  legal.args.forEach(({ argument: arg }, i) => {
     const place = args.places[i]!;
     if (place.kind === "register") return;
     const slot = s.mf.newSlot(place.size, 8, "incoming", place.offset);

@@ -137,7 +137,7 @@ export class Selector {
   flush(): void {
     const buffer = this.buffer;
     for (let i = buffer.length - 1; i >= 0; i--) this.reversed.push(buffer[i]!);
-    buffer.length = 0;
+    this.buffer = [];
   }
 
   /** Ends a machine block: places pending constants and stores the instructions in order. */
@@ -234,6 +234,11 @@ export class Selector {
         if (vreg < 0) {
           vreg = this.newReg(inst.type);
           this.vregs[inst.id] = vreg;
+        }
+        // Seen as a wider type (a free zero extension), all of that width must survive a spill.
+        if (inst !== value && this.isGpr(value.type)) {
+          const size = this.spillSize(value.type);
+          if (size > this.mf.vregs[vreg]!.size) this.mf.vregs[vreg]!.size = size;
         }
         return vreg;
       }

@@ -1,0 +1,92 @@
+/**
+ * Reading input files: what each is, and what it contributes to the link.
+ *
+ * Recognised by content: IR objects, LLVM bitcode, archives (GNU and thin) of all kinds, ELF objects and shared
+ * libraries (only their symbols matter here; bitcode in an `.llvm.lto` section is used instead); by extension:
+ * text IR. Anything else is one clear error.
+ */
+import { readFileSync } from "node:fs";
+import { dirname, isAbsolute, join } from "node:path";
+import { isArchive, readArchive } from "../../formats/archive.js";
+import { type ElfObject, isElf, readElf } from "../../formats/elf.js";
+import { isObject, readObjectContents } from "../../formats/object/index.js";
+import { parseModule } from "../../formats/text/index.js";
+import { isBitcode, readBitcode } from "../../frontend/llvm/bitcode.js";
+import { InputError } from "../../lto/ir/errors.js";
+import { lazyDefinitions, type LazyMember, type LinkInput, type ModuleInput, type NativeInput } from "../../lto/link/input.js";
+
+/** @throws InputError with the system's reason when the file cannot be read */
+export function readInputFile(path: string): Uint8Array {
+  try {
+    return readFileSync(path === "-" ? 0 : path);
+  } catch (e) {
+    const { code } = e as NodeJS.ErrnoException;
+    const reasons: Record<string, string> = {
+      ENOENT: "No such file or directory",
+      EISDIR: "Is a directory",
+      EACCES: "Permission denied",
+      ENOTDIR: "Not a directory",
+    };
+    const reason = reasons[code ?? ""] ?? (e as Error).message;
+    throw new InputError(`cannot open ${path}: ${reason}`);
+  }
+}
+
+/** Reads one file as the link inputs it stands for. @throws InputError that names the file */
+export function readInput(path: string, wholeArchive: boolean): LinkInput[] {
+  const bytes = readInputFile(path);
+  try {
+    if (isArchive(bytes)) return readArchiveInput(bytes, path, wholeArchive);
+    return readMember(bytes, path);
+  } catch (e) {
+    if (e instanceof InputError) throw e.inFile(path);
+    throw e;
+  }
+}
+
+function readMember(bytes: Uint8Array, file: string): (ModuleInput | NativeInput)[] {
+  if (bytes.length === 0) throw new InputError("file is empty", file);
+  if (isObject(bytes)) {
+    const { module, summary } = readObjectContents(bytes, file);
+    return [{ kind: "module", module, summary }];
+  }
+  if (isBitcode(bytes)) return readBitcode(bytes, file).map((module) => ({ kind: "module", module }));
+  if (isElf(bytes)) return readElfInput(readElf(bytes, file), file);
+  if (/\.(ll|tir)$/.test(file) || file === "-")
+    return [{ kind: "module", module: parseModule(new TextDecoder().decode(bytes), file) }];
+  throw new InputError("unknown file type", file);
+}
+
+function readElfInput(elf: ElfObject, file: string): (ModuleInput | NativeInput)[] {
+  if (elf.fatBitcode !== null)
+    return readBitcode(elf.fatBitcode, file).map((module) => ({ kind: "module", module }));
+  if (elf.isSlimGccLto)
+    throw new InputError("GCC LTO object: its intermediate code cannot be read (compile with clang or tsc-cc)", file);
+  if (elf.machine !== 62) throw new InputError(`not for x86-64 (ELF machine ${elf.machine})`, file);
+  if (elf.type === "executable") throw new InputError("an executable cannot be linked", file);
+  return [{ kind: "native", file, shared: elf.type === "shared", symbols: elf.symbols }];
+}
+
+function readArchiveInput(bytes: Uint8Array, path: string, wholeArchive: boolean): LinkInput[] {
+  const { members } = readArchive(bytes, path);
+  const read = (member: (typeof members)[number]): { file: string; inputs: (ModuleInput | NativeInput)[] } => {
+    const file = `${path}(${member.name})`;
+    const memberPath = member.path === null || isAbsolute(member.path) ? member.path : join(dirname(path), member.path);
+    const contents = member.bytes ?? readInputFile(memberPath!);
+    return { file, inputs: readMember(contents, file) };
+  };
+  if (wholeArchive) return members.flatMap((m) => read(m).inputs);
+  const lazy = members.flatMap((member): LazyMember[] => {
+    const { file, inputs } = read(member);
+    return inputs.map((input) => ({
+      file,
+      defines:
+        input.kind === "module"
+          ? lazyDefinitions(input.summary?.symbols ?? input.module.globals)
+          : input.symbols.filter((s) => s.defined).map((s) => ({ name: s.name, common: s.common })),
+      isNative: input.kind === "native",
+      load: () => input,
+    }));
+  });
+  return [{ kind: "archive", members: lazy }];
+}

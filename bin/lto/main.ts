@@ -1,0 +1,188 @@
+/**
+ * `tsc-lto`: link, optimise, generate code, write one file.
+ *
+ * Exit codes: 0 done, 1 error in the input or the output, 2 wrong usage. Diagnostics go to standard error in
+ * lld's form; the output appears whole or not at all.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { CommanderError } from "commander";
+import { writeObject } from "../../formats/object/index.js";
+import { printModule } from "../../formats/text/index.js";
+import { dumpFunction } from "../../lto/codegen/dump.js";
+import { InputError } from "../../lto/ir/errors.js";
+import type { Module } from "../../lto/ir/module.js";
+import { verifyModule } from "../../lto/ir/verifier.js";
+import { linkModules } from "../../lto/link/index.js";
+import type { LinkInput, LinkOptions } from "../../lto/link/input.js";
+import type { CodegenOptions } from "../../lto/pipeline.js";
+import { X } from "../../lto/x64/ops.js";
+import { registerNames } from "../../lto/x64/registers.js";
+import { type Host, processHost } from "../cc/host.js";
+import { OutputFile, removeTemporariesAtExit } from "../cc/output-file.js";
+import { generate } from "./codegen.js";
+import { readInput, readInputFile } from "./inputs.js";
+import { type DriverOptions, driverOptions, expandResponseFiles, makeCommand } from "./options.js";
+import { formatStatistics } from "./statistics.js";
+import { Timer } from "./timer.js";
+
+export async function main(args: readonly string[], host: Host = processHost()): Promise<number> {
+  removeTemporariesAtExit();
+  const log = (text: string): void => host.stderr(Buffer.from(text));
+  let options: DriverOptions;
+  try {
+    options = parse(args, host);
+  } catch (e) {
+    if (e instanceof CommanderError) return e.exitCode === 0 ? 0 : 2;
+    throw e;
+  }
+  if (options.inputs.length === 0) {
+    log("tsc-lto: error: no input files\n");
+    return 2;
+  }
+  let output: OutputFile | null = null;
+  try {
+    output = new OutputFile(options.output, host.cwd);
+    const result = await run(options, log);
+    if (result === null) {
+      output.discard();
+      return 1;
+    }
+    if (options.output === "-") host.stdout(result);
+    else writeFileSync(output.temporary, result);
+    output.commit();
+    return 0;
+  } catch (e) {
+    output?.discard();
+    if (!(e instanceof InputError)) throw e;
+    log(`tsc-lto: error: ${e.file === undefined ? "" : `${e.file}: `}${e.message}\n`);
+    return 1;
+  }
+}
+
+function parse(args: readonly string[], host: Host): DriverOptions {
+  const packageFile = new URL("../../../package.json", import.meta.url);
+  const { version } = JSON.parse(readFileSync(packageFile, "utf8")) as { version: string };
+  const command = makeCommand(version)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => host.stdout(Buffer.from(text)),
+      writeErr: (text) => host.stderr(Buffer.from(text.replace(/^error:/, "tsc-lto: error:"))),
+    });
+  command.parse(expandResponseFiles(args), { from: "user" });
+  return driverOptions(command);
+}
+
+/** The output's bytes, or null after errors were reported. */
+async function run(options: DriverOptions, log: (text: string) => void): Promise<Uint8Array | null> {
+  const timer = new Timer();
+  const inputs = readInputs(options, log);
+  timer.lap("read");
+  if (inputs === null) return null;
+  const { module, diagnostics, summary } = linkModules(inputs, linkOptions(options));
+  for (const { severity, message } of diagnostics) log(`tsc-lto: ${severity}: ${message}\n`);
+  if (module === null) return null;
+  timer.lap("link");
+  if (options.verify) {
+    const complaints = verifyModule(module);
+    for (const complaint of complaints.slice(0, 20)) log(`tsc-lto: error: ${complaint}\n`);
+    if (complaints.length > 0) return null;
+    timer.lap("verify");
+  }
+  const instructions = summary.symbols.reduce((sum, s) => sum + s.instructions, 0);
+  const bytes = await produce(module, options, instructions, timer, log);
+  if (options.timePasses) log(timer.format());
+  return bytes;
+}
+
+/** Reads all inputs, reporting every one that fails. */
+function readInputs(options: DriverOptions, log: (text: string) => void): LinkInput[] | null {
+  const inputs: LinkInput[] = [];
+  let failed = false;
+  for (const path of options.inputs) {
+    try {
+      inputs.push(...readInput(path, options.wholeArchive));
+    } catch (e) {
+      if (!(e instanceof InputError)) throw e;
+      log(`tsc-lto: error: ${e.file === undefined ? "" : `${e.file}: `}${e.message}\n`);
+      failed = true;
+    }
+  }
+  return failed ? null : inputs;
+}
+
+function linkOptions(options: DriverOptions): LinkOptions {
+  const listed = options.exportLists.flatMap((file) =>
+    new TextDecoder()
+      .decode(readInputFile(file))
+      .split("\n")
+      .map((line) => line.replace(/#.*/, "").trim())
+      .filter((line) => line !== ""),
+  );
+  return {
+    output: options.relocatable ? "relocatable" : options.shared ? "shared" : "executable",
+    entry: options.shared || options.relocatable ? "" : options.entry,
+    requireMain: false,
+    noUndefined: false,
+    exports: [...options.exports, ...listed],
+    undefined: options.undefinedSymbols,
+    exportDynamic: options.exportDynamic,
+    wrap: options.wrap,
+    errorLimit: options.errorLimit,
+  };
+}
+
+async function produce(
+  module: Module,
+  options: DriverOptions,
+  instructions: number,
+  timer: Timer,
+  log: (text: string) => void,
+): Promise<Uint8Array> {
+  const encoder = new TextEncoder();
+  if (options.emit === "ir") return encoder.encode(printModule(module));
+  if (options.emit === "object") return writeObject(module);
+  const codegen = codegenOptions(module, options, log);
+  let machine = "";
+  const observed: CodegenOptions =
+    options.emit === "machine"
+      ? { ...codegen, observe: (stage, mf) => void (stage === "finish" && (machine += dumpFunction(mf, dumpNames))) }
+      : codegen;
+  const { assembly, statistics } = await generate(module, observed, options.jobs, instructions);
+  timer.lap("codegen");
+  if (options.stats) log(formatStatistics(statistics));
+  return encoder.encode(options.emit === "machine" ? machine : assembly);
+}
+
+const dumpNames = {
+  op: (op: number): string => X[op]!,
+  register: (register: number): string => registerNames[8]![register]!,
+};
+
+function codegenOptions(module: Module, options: DriverOptions, log: (text: string) => void): CodegenOptions {
+  const { printMachine, filterFunction } = options;
+  return {
+    relocation: options.relocation ?? defaultRelocation(module, options),
+    level: options.level,
+    allocator: options.allocator,
+    coalesce: options.coalesce,
+    spillCost: options.spillCost,
+    checkAllocation: options.checkRegalloc,
+    verify: options.verify,
+    ...(printMachine === null
+      ? {}
+      : {
+          observe: (stage, mf) => {
+            if (stage === printMachine && (filterFunction === null || mf.name === filterFunction))
+              log(dumpFunction(mf, dumpNames));
+          },
+        }),
+  };
+}
+
+/** Position-independent if any module is; a program needs no more than PIE, a library needs PIC. */
+function defaultRelocation(module: Module, options: DriverOptions): CodegenOptions["relocation"] {
+  const pic = Number(module.flag("PIC Level") ?? 0) > 0;
+  if (options.shared) return "pic";
+  if (options.relocatable) return pic ? (Number(module.flag("PIE Level") ?? 0) > 0 ? "pie" : "pic") : "static";
+  return pic ? "pie" : "static";
+}

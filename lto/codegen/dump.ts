@@ -1,0 +1,96 @@
+/** Machine IR as text, for people: `--print-machine` and the messages of checkers. Not parsed back. */
+import {
+  isSlot,
+  type MBlock,
+  type MemOperand,
+  type MFunction,
+  type MInst,
+  noLocation,
+  type RegOperand,
+  slotOf,
+  type SymbolRef,
+} from "./mir.js";
+
+/** What the dump needs from the target: names of opcodes and registers. */
+export interface DumpNames {
+  readonly op: (op: number) => string;
+  readonly register: (register: number) => string;
+}
+
+export function dumpFunction(mf: MFunction, names: DumpNames): string {
+  const lines = [`machine function ${mf.name} (${mf.goal})`];
+  mf.slots.forEach((slot, i) => {
+    lines.push(`  slot ${i}: ${slot.kind} size ${slot.size} align ${slot.align} offset ${slot.offset}`);
+  });
+  for (const block of mf.blocks) lines.push(...dumpBlock(block, names));
+  return lines.join("\n") + "\n";
+}
+
+function dumpBlock(block: MBlock, names: DumpNames): string[] {
+  const params = block.params.map((p) => dumpRegister(p, names)).join(", ");
+  const succs = block.succs
+    .map((succ, i) => {
+      const args = block.succArgs[i] ?? [];
+      return `b${succ.id}${args.length > 0 ? `(${args.map((a) => dumpRegister(a, names)).join(", ")})` : ""}`;
+    })
+    .join(" ");
+  const lines = [`b${block.id}(${params}):  freq ${block.frequency}  → ${succs}`];
+  for (const inst of block.insts) lines.push(`    ${dumpInst(inst, names)}`);
+  return lines;
+}
+
+export function dumpInst(inst: MInst, names: DumpNames): string {
+  const defs = inst.defs.map(
+    (d) => dumpRegister(d, names) + (d.tiedTo >= 0 ? `=u${d.tiedTo}` : "") + (d.early ? "!" : ""),
+  );
+  const parts = inst.uses.map((u) => dumpRegister(u, names));
+  if (inst.mem !== null) parts.push(dumpMemory(inst.mem, names));
+  if (inst.symbol !== null) parts.push(dumpSymbol(inst.symbol));
+  if (inst.imm !== null) parts.push(`$${inst.imm}`);
+  if (inst.targets.length > 0) parts.push(inst.targets.map((t) => `b${t.id}`).join("/"));
+  if (inst.extra?.kind === "asm") parts.push(JSON.stringify(inst.extra.template));
+  const head = `${names.op(inst.op)}.${inst.size}${inst.cc >= 0 ? `.cc${inst.cc}` : ""}`;
+  const clobbers = inst.clobbers !== 0 ? `  clobbers ${(inst.clobbers >>> 0).toString(16)}` : "";
+  return `${defs.length > 0 ? `${defs.join(", ")} = ` : ""}${head} ${parts.join(", ")}${clobbers}`;
+}
+
+function dumpRegister(operand: RegOperand, names: DumpNames): string {
+  const value = operand.vreg >= 0 ? `v${operand.vreg}` : "";
+  const place =
+    operand.loc === noLocation
+      ? ""
+      : isSlot(operand.loc)
+        ? `[slot ${slotOf(operand.loc)}]`
+        : names.register(operand.loc);
+  const allowed = operand.allowed !== 0 ? `{${(operand.allowed >>> 0).toString(16)}}` : "";
+  return value === "" ? place : place === "" ? value + allowed : `${value}:${place}`;
+}
+
+function dumpMemory(mem: MemOperand, names: DumpNames): string {
+  const parts: string[] = [];
+  if (mem.segment !== "") parts.push(`${mem.segment}:`);
+  if (mem.symbol !== null) parts.push(dumpSymbol(mem.symbol) + (mem.ripRelative ? "(rip)" : ""));
+  if (mem.slot >= 0) parts.push(`slot ${mem.slot}`);
+  if (mem.base !== null) parts.push(dumpRegister(mem.base, names));
+  if (mem.index !== null) parts.push(`${dumpRegister(mem.index, names)}*${mem.scale}`);
+  if (mem.disp !== 0 || parts.length === 0) parts.push(`${mem.disp}`);
+  return `[${parts.join(" + ")}]`;
+}
+
+function dumpSymbol(symbol: SymbolRef): string {
+  const { target } = symbol;
+  switch (target.kind) {
+    case "global":
+      return `@${target.global.name}@${symbol.kind}`;
+    case "block":
+      return `&b${target.block.id}`;
+    case "foreign-block":
+      return `&${target.global.name}.b${target.block}`;
+    case "constant":
+      return `.const${target.index}`;
+    case "jump-table":
+      return `.table${target.index}`;
+    default:
+      return target.name;
+  }
+}

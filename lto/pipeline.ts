@@ -1,0 +1,97 @@
+/**
+ * From a linked module to machine functions.
+ *
+ * The order, and why:
+ *   1. legalise      — so that selection meets only what the machine has;
+ *   2. select        — machine SSA with operand constraints;
+ *   3. allocate      — registers and spill slots; the checker runs on its result when asked;
+ *   4. finish        — frame, peepholes, layout, branch sizes.
+ * Each step takes one function; nothing but callees' clobber masks flows between functions, so callees go
+ * first and functions of one wave may go in parallel.
+ */
+import { legalizeFunction } from "./codegen/legalize/index.js";
+import type { MFunction, RegMask } from "./codegen/mir.js";
+import { allocateRegisters, type AllocatorOptions } from "./codegen/regalloc/index.js";
+import type { AllocationResult } from "./codegen/target.js";
+import type { DataLayout } from "./ir/data-layout.js";
+import type { Func, GlobalValue } from "./ir/module.js";
+import { verifyFunction } from "./ir/verifier.js";
+import { finishFunction } from "./x64/finish.js";
+import { callClobbers } from "./x64/registers.js";
+import { type RelocationModel, selectFunction } from "./x64/select/index.js";
+import { x64Target } from "./x64/target.js";
+
+export type OptimizationLevel = "O0" | "O1" | "O2" | "O3" | "Os" | "Oz";
+
+export interface CodegenOptions {
+  readonly relocation: RelocationModel;
+  /** Overrides what the functions' attributes say; null leaves it to them. */
+  readonly level: OptimizationLevel | null;
+  readonly allocator: AllocatorOptions["allocator"];
+  readonly coalesce: AllocatorOptions["coalesce"];
+  /** null: by the goal of each function. */
+  readonly spillCost: AllocatorOptions["spillCost"] | null;
+  readonly checkAllocation: boolean;
+  /** Run the IR verifier on each body before using it. */
+  readonly verify: boolean;
+  /** Called with the machine function after each stage. */
+  readonly observe?: (stage: "select" | "allocate" | "finish", mf: MFunction) => void;
+}
+
+/** Registers that a call may change; the default convention's where nothing better is known. */
+export type ClobberLookup = (callee: GlobalValue | null) => RegMask;
+export const defaultClobbers: ClobberLookup = () => callClobbers;
+
+export interface CompiledFunction {
+  readonly machine: MFunction;
+  readonly allocation: AllocationResult;
+}
+
+/** What the function is compiled for: its own attributes unless a level is forced. */
+export function goalOf(fn: Func, level: OptimizationLevel | null): MFunction["goal"] {
+  const attributes = fn.attributes.fn;
+  if (attributes.has("optnone")) return "none";
+  switch (level) {
+    case "O0":
+      return "none";
+    case "Os":
+      return "size";
+    case "Oz":
+      return "minsize";
+    case null:
+      return attributes.has("minsize") ? "minsize" : attributes.has("optsize") ? "size" : "speed";
+    default:
+      return "speed";
+  }
+}
+
+/**
+ * Compiles one function; its decoded body is consumed.
+ * @throws UnsupportedError naming the construct and the function.
+ */
+export function compileFunction(
+  fn: Func,
+  layout: DataLayout,
+  options: CodegenOptions,
+  clobbersOf: ClobberLookup = defaultClobbers,
+): CompiledFunction {
+  const goal = goalOf(fn, options.level);
+  if (options.verify) {
+    const complaints = verifyFunction(fn);
+    if (complaints.length > 0) throw new Error(complaints.join("\n"));
+  }
+  const legal = legalizeFunction(fn, layout);
+  const machine = selectFunction(legal, layout, goal, { relocation: options.relocation, clobbersOf });
+  fn.release();
+  options.observe?.("select", machine);
+  const allocation = allocateRegisters(machine, x64Target, {
+    allocator: options.allocator,
+    coalesce: options.coalesce,
+    spillCost: options.spillCost ?? (goal === "speed" ? "speed" : "size"),
+    check: options.checkAllocation,
+  });
+  options.observe?.("allocate", machine);
+  finishFunction(machine, allocation, {});
+  options.observe?.("finish", machine);
+  return { machine, allocation };
+}
