@@ -2,11 +2,12 @@
  * Quoting of names and strings in LLVM assembly (LLVM Language Reference, "Identifiers").
  *
  * A byte that is not printable ASCII, a quote or a backslash is written `\XX` in hexadecimal. Strings of the
- * IR are text: bytes are taken to be UTF-8, and a malformed sequence decodes to U+FFFD.
+ * IR are text: bytes are taken to be UTF-8, or Latin-1 where they are not valid UTF-8.
  */
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder();
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const latin1 = new TextDecoder("latin1");
 
 const isHex = (c: number): boolean =>
   (c >= 0x30 && c <= 0x39) || (c >= 0x41 && c <= 0x46) || (c >= 0x61 && c <= 0x66);
@@ -32,7 +33,13 @@ export function unescapeBytes(raw: string): Uint8Array {
 
 /** The text that the inside of a quoted string stands for. */
 export function unescapeText(raw: string): string {
-  return raw.includes("\\") ? decoder.decode(unescapeBytes(raw)) : raw;
+  if (!raw.includes("\\")) return raw;
+  const bytes = unescapeBytes(raw);
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    return latin1.decode(bytes);
+  }
 }
 
 const byteText: string[] = [];

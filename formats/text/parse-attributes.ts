@@ -3,8 +3,8 @@
  * Unknown ones are skipped together with their arguments.
  *
  * Two spellings of one meaning are unified: function attributes such as `readnone`, which LLVM 16 replaced
- * by `memory`, and `captures(none)`, which LLVM 21 put in the place of `nocapture`. `memory` is kept in the
- * form of LLVM 16 to 20, where "other" includes errno.
+ * by `memory`, and `nocapture`, which LLVM 21 replaced by `captures(none)`. `memory` is kept in the form of
+ * LLVM 16 to 20, where "other" includes errno, and left out where it says nothing.
  */
 import { AttributeSet, type AttributeValue, noAttributes } from "../../lto/ir/attributes.js";
 import { unescapeText } from "./escape.js";
@@ -42,12 +42,15 @@ export class AttributeBuilder {
     for (const [name, value] of set.strings) this.strings.set(name, value);
   }
   set(): AttributeSet {
+    if (this.kinds.get("memory") === allMemory) this.kinds.delete("memory");
     if (this.parts === 0) return noAttributes;
     // Many functions share a group; let them share the set too.
     if (this.parts === 1 && this.single !== null) return this.single;
     return new AttributeSet(this.kinds, this.strings);
   }
 }
+
+const allMemory = 0b111111;
 
 /** Memory effects of the function attributes that `memory` replaced: bits to keep. */
 const oldMemoryAttributes: ReadonlyMap<string, number> = new Map([
@@ -105,7 +108,8 @@ export function parseAttribute(p: ParseContext, builder: AttributeBuilder, ofFun
   }
   switch (form) {
     case "enum":
-      builder.add(name, true);
+      if (name === "nocapture") builder.add("captures", 0);
+      else builder.add(name, true);
       if (p.kind() === Tok.OpenParen) p.skipGroup();
       return;
     case "int": {
@@ -129,7 +133,7 @@ export function parseAttribute(p: ParseContext, builder: AttributeBuilder, ofFun
   }
 }
 
-const builderMemory = (builder: AttributeBuilder): number => builder.set().int("memory") ?? 0b111111;
+const builderMemory = (builder: AttributeBuilder): number => builder.set().int("memory") ?? allMemory;
 
 /** `(N)` or `=N`. */
 function parseCount(p: ParseContext): number | bigint {
@@ -192,9 +196,7 @@ function parseSpecial(p: ParseContext, name: string, builder: AttributeBuilder):
       builder.add(name, parseMemory(p));
       return;
     default: {
-      const value = parseCaptures(p);
-      if (value === 0) builder.add("nocapture", true);
-      else builder.add("captures", value);
+      builder.add(name, parseCaptures(p));
     }
   }
 }

@@ -314,8 +314,8 @@ export function parseFlags(p: ParseContext): number {
     flags |= flag;
     p.next();
   }
-  // LLVM defines inbounds to imply nusw.
-  return (flags & Flag.InBounds) !== 0 ? flags | Flag.Nusw : flags;
+  // `inbounds` says `nusw` already.
+  return (flags & Flag.InBounds) !== 0 ? flags & ~Flag.Nusw : flags;
 }
 
 function parseBlockAddress(p: ParseContext): Constant {

@@ -57,7 +57,8 @@ function attributeWord(
       case "nofpclass":
         return `nofpclass(${cover(Number(value), fpClasses).join(" ") || "0"})`;
       default:
-        return `captures(${capturesText(Number(value))})`;
+        // The spelling that LLVM had until 20, and still accepts.
+        return Number(value) === 0 ? "nocapture" : `captures(${capturesText(Number(value))})`;
     }
   }
   return group ? `${name}=${value}` : `${name}(${value})`;
