@@ -48,16 +48,13 @@ const isExtended = (operand: RegOperand | null): boolean => operand !== null && 
 /** spl, bpl, sil, dil need a REX prefix. */
 const isNewByte = (operand: RegOperand): boolean => operand.loc >= 4 && operand.loc < 8;
 
-/**
- * REX prefix (0 or 1) of an instruction whose register operands are those in `defs` and `uses` from
- * `firstUse` on and in `mem`.
- */
-function rex(inst: MInst, wide: boolean, firstUse: number, byteUses: boolean, byteDefs: boolean): number {
+/** REX prefix (0 or 1) of an instruction that names all its definitions and uses. */
+function rex(inst: MInst, wide: boolean, byteUses: boolean, byteDefs: boolean): number {
   if (wide) return 1;
   const { defs, uses, mem } = inst;
   for (let i = 0; i < defs.length; i++)
     if (isExtended(defs[i]!) || (byteDefs && isNewByte(defs[i]!))) return 1;
-  for (let i = firstUse; i < uses.length; i++)
+  for (let i = 0; i < uses.length; i++)
     if (isExtended(uses[i]!) || (byteUses && isNewByte(uses[i]!))) return 1;
   if (mem !== null && (isExtended(mem.base) || isExtended(mem.index))) return 1;
   return 0;
@@ -90,16 +87,14 @@ function aluLength(inst: MInst): number {
   if (inst.mem === null && inst.uses.length < 2) return aluImmediate(inst, inst.uses[0]!);
   const size = inst.size;
   const byte = size === 1;
-  return (
-    (size === 2 ? 1 : 0) + rex(inst, size === 8, 0, byte, byte) + opBytes[inst.op]! + operandLength(inst)
-  );
+  return (size === 2 ? 1 : 0) + rex(inst, size === 8, byte, byte) + opBytes[inst.op]! + operandLength(inst);
 }
 
 /** Memory destination: source is uses[0], imm or symbol. */
 function aluMemoryLength(inst: MInst): number {
   if (inst.uses.length === 0) return aluImmediate(inst, null);
   const size = inst.size;
-  return (size === 2 ? 1 : 0) + rex(inst, size === 8, 0, size === 1, false) + 1 + memoryLength(inst.mem!);
+  return (size === 2 ? 1 : 0) + rex(inst, size === 8, size === 1, false) + 1 + memoryLength(inst.mem!);
 }
 
 function testLength(inst: MInst): number {
@@ -107,7 +102,7 @@ function testLength(inst: MInst): number {
   const register = inst.uses.length > 0 ? inst.uses[0]! : null;
   const hasImmediate = inst.imm !== null || inst.symbol !== null;
   const byte = size === 1;
-  const common = (size === 2 ? 1 : 0) + rex(inst, size === 8, 0, byte, false) + 1;
+  const common = (size === 2 ? 1 : 0) + rex(inst, size === 8, byte, false) + 1;
   if (!hasImmediate) return common + operandLength(inst);
   const accumulator = inst.mem === null && register !== null && register.loc === RAX;
   return common + (accumulator ? 0 : operandLength(inst)) + fullImmediate(size);
@@ -140,7 +135,7 @@ function movLength(inst: MInst): number {
   const to = inst.defs[0]!;
   if (inst.imm === null && inst.symbol === null) {
     const byte = size === 1;
-    return (size === 2 ? 1 : 0) + rex(inst, size === 8, 0, byte, byte) + 1 + operandLength(inst);
+    return (size === 2 ? 1 : 0) + rex(inst, size === 8, byte, byte) + 1 + operandLength(inst);
   }
   switch (moveImmediateForm(inst)) {
     case MoveForm.Short:
@@ -161,7 +156,7 @@ function movStoreLength(inst: MInst): number {
 
 function copyLength(inst: MInst): number {
   const vector = inst.defs[0]!.loc >= 16;
-  return rex(inst, !vector && inst.size === 8, 0, false, false) + (vector ? 2 : 1) + 1;
+  return rex(inst, !vector && inst.size === 8, false, false) + (vector ? 2 : 1) + 1;
 }
 
 function shiftLength(inst: MInst, memory: boolean): number {
@@ -179,13 +174,13 @@ function shiftLength(inst: MInst, memory: boolean): number {
 
 function doubleShiftLength(inst: MInst): number {
   const size = inst.size;
-  return (size === 2 ? 1 : 0) + rex(inst, size === 8, 0, false, false) + 3 + (inst.imm !== null ? 1 : 0);
+  return (size === 2 ? 1 : 0) + rex(inst, size === 8, false, false) + 3 + (inst.imm !== null ? 1 : 0);
 }
 
 function imulImmediateLength(inst: MInst): number {
   const size = inst.size;
   const immediate = isImm8(signedImmediate(inst.imm!, size)) ? 1 : fullImmediate(size);
-  return (size === 2 ? 1 : 0) + rex(inst, size === 8, 0, false, false) + 1 + operandLength(inst) + immediate;
+  return (size === 2 ? 1 : 0) + rex(inst, size === 8, false, false) + 1 + operandLength(inst) + immediate;
 }
 
 /** Unary and one-operand multiply/divide: the explicit register is `register`, or memory. */
@@ -198,7 +193,7 @@ function unaryLength(inst: MInst, register: RegOperand | null): number {
 function plainLength(inst: MInst): number {
   const op = inst.op;
   const wide = opWide[op] === Wide.Always || (opWide[op] === Wide.Size8 && inst.size === 8);
-  return rex(inst, wide, 0, false, false) + opBytes[op]! + operandLength(inst);
+  return rex(inst, wide, false, false) + opBytes[op]! + operandLength(inst);
 }
 
 /** The same for integer instructions of 2, 4 or 8 bytes: with operand-size prefix. */
@@ -206,10 +201,10 @@ const plainIntegerLength = (inst: MInst): number => (inst.size === 2 ? 1 : 0) + 
 
 function xchgLength(inst: MInst): number {
   const [a, b] = inst.defs;
-  if (inst.size >= 4 && (a!.loc === RAX || b!.loc === RAX))
-    return rex(inst, inst.size === 8, 0, false, false) + 1;
   const byte = inst.size === 1;
-  return (inst.size === 2 ? 1 : 0) + rex(inst, inst.size === 8, 0, byte, byte) + 2;
+  // With the accumulator the other register is part of the opcode.
+  const modrm = !byte && (a!.loc === RAX || b!.loc === RAX) ? 0 : 1;
+  return (inst.size === 2 ? 1 : 0) + rex(inst, inst.size === 8, byte, byte) + 1 + modrm;
 }
 
 function extendLength(inst: MInst): number {
@@ -217,9 +212,7 @@ function extendLength(inst: MInst): number {
   const byteSource = op === X.Movzx8 || op === X.Movsx8;
   // Zero extension to 64 bits is printed as the 32-bit instruction.
   const wide = op === X.Movsxd || (inst.size === 8 && op !== X.Movzx8 && op !== X.Movzx16);
-  return (
-    (inst.size === 2 ? 1 : 0) + rex(inst, wide, 0, byteSource, false) + opBytes[op]! + operandLength(inst)
-  );
+  return (inst.size === 2 ? 1 : 0) + rex(inst, wide, byteSource, false) + opBytes[op]! + operandLength(inst);
 }
 
 function pushLength(inst: MInst): number {
@@ -243,7 +236,7 @@ function crossMoveLength(inst: MInst): number {
   const general = inst.op === X.MovdTo || inst.op === X.MovqTo ? inst.uses[0] : inst.defs[0];
   const quad = inst.op === X.MovqTo || inst.op === X.MovqFrom;
   const wide = quad && inst.mem === null && general !== undefined && general.loc < 16;
-  return rex(inst, wide, 0, false, false) + 3 + operandLength(inst);
+  return rex(inst, wide, false, false) + 3 + operandLength(inst);
 }
 
 /** Lock-prefixed add, or, and, sub, xor: mem op= uses[0] | imm. */
