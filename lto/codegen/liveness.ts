@@ -108,25 +108,27 @@ export function numberFunction(fn: MFunction): Numbering {
 }
 
 /**
- * Appends the register operands that `inst` reads to `out`: `uses` first, in order, then address registers.
- * The loop form of `forEachUse`.
+ * Writes the register operands that `inst` reads to the front of `out`: `uses` first, in order, then address
+ * registers. Returns their number. The loop form of `forEachUse`.
  */
-export function collectUses(inst: MInst, out: RegOperand[]): void {
+export function collectUses(inst: MInst, out: RegOperand[]): number {
   const uses = inst.uses;
-  for (let k = 0; k < uses.length; k++) out.push(uses[k]!);
+  let count = 0;
+  for (; count < uses.length; count++) out[count] = uses[count]!;
   const mem = inst.mem;
   if (mem !== null) {
-    if (mem.base !== null) out.push(mem.base);
-    if (mem.index !== null) out.push(mem.index);
+    if (mem.base !== null) out[count++] = mem.base;
+    if (mem.index !== null) out[count++] = mem.index;
   }
   const extra = inst.extra;
   if (extra !== null && extra.kind === "asm") {
     for (const operand of extra.operands) {
       if (operand.kind !== "mem" || operand.mem === mem) continue;
-      if (operand.mem.base !== null) out.push(operand.mem.base);
-      if (operand.mem.index !== null) out.push(operand.mem.index);
+      if (operand.mem.base !== null) out[count++] = operand.mem.base;
+      if (operand.mem.index !== null) out[count++] = operand.mem.index;
     }
   }
+  return count;
 }
 
 export const isSingle = (mask: number): boolean => mask !== 0 && (mask & (mask - 1)) === 0;
@@ -219,9 +221,8 @@ function findDeadParams(fn: MFunction): Uint8Array {
   const buffer: RegOperand[] = [];
   for (const block of fn.blocks) {
     for (const inst of block.insts) {
-      buffer.length = 0;
-      collectUses(inst, buffer);
-      for (let k = 0; k < buffer.length; k++) revive(buffer[k]!.vreg);
+      const count = collectUses(inst, buffer);
+      for (let k = 0; k < count; k++) revive(buffer[k]!.vreg);
     }
   }
   // Arguments by parameter.
@@ -250,8 +251,8 @@ type Occurrences = Pick<
 >;
 
 function collectOccurrences(fn: MFunction, numbering: Numbering, deadParam: Uint8Array): Occurrences {
-  const count = fn.vregs.length;
-  const useStart = new Int32Array(count + 1);
+  const vregCount = fn.vregs.length;
+  const useStart = new Int32Array(vregCount + 1);
   const buffer: RegOperand[] = [];
   let total = 0;
   const tally = (operand: RegOperand): void => {
@@ -262,9 +263,8 @@ function collectOccurrences(fn: MFunction, numbering: Numbering, deadParam: Uint
   for (const block of fn.blocks) {
     for (const param of block.params) if (deadParam[param.vreg] === 0) tally(param);
     for (const inst of block.insts) {
-      buffer.length = 0;
-      collectUses(inst, buffer);
-      for (let k = 0; k < buffer.length; k++) tally(buffer[k]!);
+      const count = collectUses(inst, buffer);
+      for (let k = 0; k < count; k++) tally(buffer[k]!);
       for (let k = 0; k < inst.defs.length; k++) tally(inst.defs[k]!);
     }
     for (let s = 0; s < block.succs.length; s++) {
@@ -274,13 +274,13 @@ function collectOccurrences(fn: MFunction, numbering: Numbering, deadParam: Uint
       }
     }
   }
-  for (let v = 0; v < count; v++) useStart[v + 1]! += useStart[v]!;
-  const fill = useStart.slice(0, count);
+  for (let v = 0; v < vregCount; v++) useStart[v + 1]! += useStart[v]!;
+  const fill = useStart.slice(0, vregCount);
   const usePoint = new Int32Array(total);
   const useIndex = new Int32Array(total);
   const useKind = new Uint8Array(total);
   const useOperand: RegOperand[] = new Array(total);
-  const defIndex = new Int32Array(count).fill(-1);
+  const defIndex = new Int32Array(vregCount).fill(-1);
 
   const add = (operand: RegOperand, kind: UseKind, index: number, point: number): void => {
     const v = operand.vreg;
@@ -319,10 +319,9 @@ function collectOccurrences(fn: MFunction, numbering: Numbering, deadParam: Uint
         add(inst.defs[0]!, UseKind.CopyDef, index, 4 * index);
         continue;
       }
-      buffer.length = 0;
-      collectUses(inst, buffer);
+      const count = collectUses(inst, buffer);
       const ties = hasTies(inst);
-      for (let k = 0; k < buffer.length; k++) {
+      for (let k = 0; k < count; k++) {
         const operand = buffer[k]!;
         if (operand.vreg < 0) continue;
         const kind = useKindOf(operand, ties ? tieOf(inst, operand, k) : null);

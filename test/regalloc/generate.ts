@@ -45,6 +45,121 @@ export function generateFunction(seed: number, shape: Shape): MFunction {
   return new Generator(new Random(seed), shape).build();
 }
 
+/**
+ * A function of about `size` instructions: diamonds in a row, most of them inside of loops, with values that
+ * live briefly, through a few diamonds, or through all of the function. Linear in `size`.
+ */
+export function generateLong(seed: number, size: number): MFunction {
+  const random = new Random(seed);
+  const fn = new MFunction({} as GlobalValue, "long", "minsize");
+  let identity = 0;
+  const recent: number[] = [];
+  const forever: number[] = [];
+  const work = (block: MBlock, uses: number[], defs: number): number[] => {
+    const inst = new MInst(Op.Work, 8);
+    inst.imm = ++identity;
+    for (const use of uses) inst.uses.push(new RegOperand(use, 0, inst.uses.length === 1));
+    const results: number[] = [];
+    for (let d = 0; d < defs; d++) {
+      const vreg = fn.newVReg(0, 8);
+      inst.defs.push(new RegOperand(vreg, 0, false, d === 0 && uses.length > 1 ? 0 : -1));
+      results.push(vreg);
+    }
+    block.insts.push(inst);
+    return results;
+  };
+  const call = (block: MBlock): void => {
+    const inst = new MInst(Op.Call, 8);
+    inst.imm = ++identity;
+    inst.clobbers = ~((1 << 3) | (1 << 5) | 0xf000);
+    for (let r = 0; r < 3; r++) inst.uses.push(new RegOperand(pick(), 1 << (2 - r)));
+    const result = fn.newVReg(0, 8);
+    inst.defs.push(new RegOperand(result, 1));
+    recent.push(result);
+    block.insts.push(inst);
+  };
+  const pick = (): number =>
+    random.chance(0.1)
+      ? forever[random.below(forever.length)]!
+      : recent[Math.max(0, recent.length - 1 - random.below(12))]!;
+  const link = (from: MBlock, to: MBlock, args: number[] = []): void => {
+    from.succs.push(to);
+    from.succArgs.push(args.map((arg) => new RegOperand(arg)));
+    to.preds.push(from);
+  };
+  const end = (block: MBlock): void => {
+    const inst = new MInst(
+      block.succs.length === 0 ? Op.Return : block.succs.length === 1 ? Op.Jump : Op.Branch,
+      8,
+    );
+    inst.imm = ++identity;
+    inst.targets = [...block.succs];
+    block.insts.push(inst);
+  };
+  const fill = (block: MBlock, keep: boolean): void => {
+    const count = 2 + random.below(6);
+    for (let k = 0; k < count; k++) {
+      if (keep && random.chance(0.12)) call(block);
+      else {
+        const results = work(block, [pick(), pick()], 1);
+        if (keep) recent.push(...results);
+      }
+    }
+  };
+  let block = fn.newBlock();
+  for (let k = 0; k < 6; k++) forever.push(...work(block, [], 1));
+  recent.push(...forever);
+  let header: MBlock | null = null;
+  let before = 0;
+  while (identity < size) {
+    fill(block, true);
+    const [left, right, join] = [fn.newBlock(), fn.newBlock(), fn.newBlock()];
+    link(block, left);
+    link(block, right);
+    end(block);
+    fill(left, false);
+    fill(right, false);
+    link(left, join, [pick(), pick()]);
+    link(right, join, [pick(), pick()]);
+    end(left);
+    end(right);
+    for (let p = 0; p < 2; p++) {
+      const vreg = fn.newVReg(0, 8);
+      join.params.push(new RegOperand(vreg));
+      recent.push(vreg);
+    }
+    block = join;
+    if (header === null) {
+      if (random.chance(0.5)) {
+        const initial = pick();
+        header = fn.newBlock();
+        link(block, header, [initial]);
+        end(block);
+        const counter = fn.newVReg(0, 8);
+        header.params.push(new RegOperand(counter));
+        recent.push(counter);
+        before = counter;
+        block = header;
+      }
+    } else if (random.chance(0.3)) {
+      const [latch, exit] = [fn.newBlock(), fn.newBlock()];
+      link(block, latch);
+      link(block, exit);
+      end(block);
+      const [next] = work(latch, [before, before], 1);
+      link(latch, header, [next!]);
+      end(latch);
+      block = exit;
+      header = null;
+    }
+    if (recent.length > 64) recent.splice(0, 32);
+  }
+  for (const value of forever) work(block, [value], 0);
+  end(block);
+  fn.hasCalls = true;
+  return fn;
+}
+
 class Generator {
   private readonly fn = new MFunction({} as GlobalValue, "generated", "minsize");
   private dominators: Set<MBlock>[] = [];
@@ -210,9 +325,12 @@ class Generator {
     for (let k = 0; k < count; k++) {
       const values = this.available(block);
       if (random.chance(shape.calls)) this.addCall(block, values);
-      else if (random.chance(0.12)) this.addConstant(block);
-      else if (random.chance(0.12) && values.length > 0) this.addCopy(block, values);
-      else this.addWork(block, values);
+      else {
+        const roll = random.below(100);
+        if (roll < 12) this.addConstant(block);
+        else if (roll < 24 && values.length > 0) this.addCopy(block, values);
+        else this.addWork(block, values);
+      }
     }
     if (block.succs.length === 2 && block.succs[1]!.landingPad) {
       this.addCall(block, this.available(block), block.succs[1]!);
@@ -315,7 +433,7 @@ class Generator {
       const cls = this.fn.vregs[def.vreg]!.cls;
       if (random.chance(0.15)) def.allowed = this.single(cls);
       else if (random.chance(0.1)) def.allowed = this.several(cls);
-      else if (random.chance(0.1)) def.mayBeSlot = true;
+      else def.mayBeSlot = random.chance(0.1);
       if (random.chance(0.15)) {
         def.early = true;
         def.mayBeSlot = false;

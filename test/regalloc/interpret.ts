@@ -32,13 +32,13 @@ export function trace(fn: MFunction, seed: number, allocated: boolean, limit = 4
     for (const inst of block.insts) {
       if (executeMove(inst)) continue;
       if (inst.op === Op.LandingPad) {
-        if (!allocated) inst.defs.forEach((def, d) => values.set(def.vreg, values.get(-1 - d)!));
+        if (!allocated)
+          for (let d = 0; d < inst.defs.length; d++) values.set(inst.defs[d]!.vreg, values.get(-1 - d)!);
         continue;
       }
-      buffer.length = 0;
-      collectUses(inst, buffer);
+      const count = collectUses(inst, buffer);
       let hash = inst.imm as number;
-      for (const use of buffer) hash = mix(hash, read(use));
+      for (let k = 0; k < count; k++) hash = mix(hash, read(buffer[k]!));
       out.push(inst.imm as number, hash);
       if (out.length > limit) return out;
       if (inst.op === Op.Return) return out;
@@ -58,14 +58,14 @@ export function trace(fn: MFunction, seed: number, allocated: boolean, limit = 4
         break;
       }
       const results = inst.defs.map((_, d) => mix(hash, d));
-      inst.defs.forEach((def, d) => values.set(keyOf(def), results[d]!));
+      for (let d = 0; d < results.length; d++) values.set(keyOf(inst.defs[d]!), results[d]!);
       if (inst.op === Op.Jump) next = inst.targets[0]!;
       else if (inst.op === Op.Branch) next = inst.targets[random.below(inst.targets.length)]!;
     }
     if (next === null) throw new Error(`block ${block.id} does not end (${unwound})`);
     if (!allocated) {
       const args = block.succArgs[block.succs.indexOf(next)]!.map((arg) => values.get(arg.vreg)!);
-      next.params.forEach((param, p) => values.set(param.vreg, args[p]!));
+      for (let p = 0; p < args.length; p++) values.set(next.params[p]!.vreg, args[p]!);
     }
     block = next;
   }

@@ -38,6 +38,9 @@ class Greedy {
   private readonly neighbours: { other: number; weight: number }[][];
   private readonly gain = new Float64Array(32);
   private readonly price = new Float64Array(32);
+  private readonly order = new Int32Array(32);
+  private readonly mentionCost: Float64Array;
+  private readonly saveCost: Float64Array;
   private readonly slotGroup: Int32Array;
 
   constructor(
@@ -46,6 +49,8 @@ class Greedy {
   ) {
     const count = problem.fn.vregs.length;
     this.costs = new BundleCosts(problem);
+    this.mentionCost = Float64Array.from({ length: 32 }, (_, r) => problem.target.mentionCost(r));
+    this.saveCost = Float64Array.from({ length: 32 }, (_, r) => problem.target.saveCost(r));
     this.splitter = new Splitter(problem, this.costs, count);
     this.bundlesOf = new Array(count).fill(null);
     this.neighbours = new Array(count).fill(null);
@@ -83,40 +88,49 @@ class Greedy {
 
   /** Finds a register for `bundle`, or splits it. */
   private place(bundle: Bundle): void {
-    const candidates = this.rank(bundle);
-    const price = this.price;
-    for (const register of candidates) {
-      if (!this.isFree(bundle, register)) continue;
-      if (bundle.level < SplitLevel.Cluster && price[register]! > bundle.spillCost) break;
-      this.assign(bundle, register);
-      return;
+    const { price, order } = this;
+    const count = this.rank(bundle);
+    let free = -1;
+    for (let k = 0; k < count && free < 0; k++) if (this.isFree(bundle, order[k]!)) free = order[k]!;
+    if (free >= 0) {
+      if (bundle.level >= SplitLevel.Cluster || price[free]! <= bundle.spillCost) {
+        this.assign(bundle, free);
+        return;
+      }
+    } else {
+      const victim = this.chooseEviction(bundle, count);
+      if (victim >= 0) {
+        this.evictAll(bundle, victim);
+        this.assign(bundle, victim);
+        return;
+      }
     }
-    const victim = this.chooseEviction(bundle, candidates);
-    if (victim >= 0) {
-      this.evictAll(bundle, victim);
-      this.assign(bundle, victim);
-      return;
-    }
+    if (bundle.level === SplitLevel.Minimal && this.rearrange(bundle, new Set())) return;
     this.forget(bundle);
     for (const part of this.splitter.split(bundle)) this.enqueue(part);
   }
 
-  /** Registers that `bundle` may be in, the cheapest first; fills `price`. */
-  private rank(bundle: Bundle): number[] {
-    const { target } = this.problem;
-    const { gain, price } = this;
+  /**
+   * Puts the registers that `bundle` may be in into `order`, the cheapest first, and their prices into `price`.
+   * Returns their number.
+   */
+  private rank(bundle: Bundle): number {
+    const { calleeSaved } = this.problem.target;
+    const { gain, price, order, users } = this;
     gain.fill(0);
     this.costs.fixedGains(bundle, gain);
     this.neighbourGains(bundle, gain);
-    const candidates = registersIn(bundle.permitted & bundle.unblocked);
-    for (const register of candidates) {
-      let cost = bundle.mentions * target.mentionCost(register) - gain[register]!;
-      if (this.users[register] === 0 && ((target.calleeSaved >>> register) & 1) === 1) {
-        cost += target.saveCost(register);
-      }
+    let count = 0;
+    for (let rest = bundle.permitted & bundle.unblocked; rest !== 0; rest &= rest - 1) {
+      const register = 31 - Math.clz32(rest & -rest);
+      let cost = bundle.mentions * this.mentionCost[register]! - gain[register]!;
+      if (users[register] === 0 && ((calleeSaved >>> register) & 1) === 1) cost += this.saveCost[register]!;
       price[register] = cost;
+      let at = count++;
+      for (; at > 0 && price[order[at - 1]!]! > cost; at--) order[at] = order[at - 1]!;
+      order[at] = register;
     }
-    return candidates.sort((a, b) => price[a]! - price[b]! || a - b);
+    return count;
   }
 
   /** Gains from the places of values that moves connect with this bundle. */
@@ -152,10 +166,11 @@ class Greedy {
   }
 
   /** The register whose occupants are together the cheapest to move out of the way; -1 if none. */
-  private chooseEviction(bundle: Bundle, candidates: readonly number[]): number {
+  private chooseEviction(bundle: Bundle, count: number): number {
     let best = -1;
     let bestCost = Number.POSITIVE_INFINITY;
-    for (const register of candidates) {
+    for (let k = 0; k < count; k++) {
+      const register = this.order[k]!;
       const cost = this.evictionCost(bundle, register, bestCost) + 1e-6 * this.price[register]!;
       if (cost < bestCost) {
         best = register;
@@ -194,6 +209,57 @@ class Greedy {
         owner = set.firstOverlap(range.start, range.end);
       }
     }
+  }
+
+  /**
+   * Operands of one instruction may have to change places among themselves to make room for the last one: an
+   * augmenting path (Kuhn's algorithm) over minimal bundles. True if `bundle` got a register.
+   */
+  private rearrange(bundle: Bundle, visited: Set<Bundle>): boolean {
+    visited.add(bundle);
+    const candidates = registersIn(bundle.permitted & bundle.unblocked);
+    for (const register of candidates) {
+      const owners = this.ownersOf(bundle, register);
+      if (owners.some((owner) => visited.has(owner))) continue;
+      for (const owner of owners) this.unassign(owner);
+      this.assign(bundle, register);
+      const stuck = owners.find((owner) => !this.relocate(owner, visited));
+      if (stuck === undefined) return true;
+      // Undo: everything that found a new place leaves it again.
+      for (const owner of owners) if (owner.register >= 0) this.unassign(owner);
+      this.unassign(bundle);
+      for (const owner of owners) {
+        if (this.isFree(owner, register)) this.assign(owner, register);
+        else this.queue.push(owner);
+      }
+    }
+    return false;
+  }
+
+  private relocate(owner: Bundle, visited: Set<Bundle>): boolean {
+    if (owner.level !== SplitLevel.Minimal) {
+      this.queue.push(owner);
+      return true;
+    }
+    for (const register of registersIn(owner.permitted & owner.unblocked)) {
+      if (!this.isFree(owner, register)) continue;
+      this.assign(owner, register);
+      return true;
+    }
+    return this.rearrange(owner, visited);
+  }
+
+  private ownersOf(bundle: Bundle, register: number): Bundle[] {
+    const set = this.occupied[register]!;
+    const owners: Bundle[] = [];
+    for (const range of bundle.ranges) {
+      set.seek(range.start);
+      for (let owner = set.current(range.end); owner !== null; owner = set.current(range.end)) {
+        if (!owners.includes(owner)) owners.push(owner);
+        set.advance();
+      }
+    }
+    return owners;
   }
 
   private assign(bundle: Bundle, register: number): void {
@@ -246,9 +312,10 @@ class Greedy {
     const current = bundle.register;
     // Price the current register as if it were vacated.
     this.users[current]!--;
-    const candidates = this.rank(bundle);
+    const count = this.rank(bundle);
     this.users[current]!++;
-    for (const register of candidates) {
+    for (let k = 0; k < count; k++) {
+      const register = this.order[k]!;
       if (register === current || this.price[register]! >= this.price[current]! - 1e-9) return false;
       if (!this.isFree(bundle, register)) continue;
       this.unassign(bundle);

@@ -4,8 +4,8 @@
  * - A tied definition and its use get the intersection of their register sets.
  * - Outside inline assembly at most one operand of an instruction stays permitted in a slot: an x86 instruction
  *   has one memory operand. The one whose value comes from farther away keeps the permission.
- * - Two uses of one value in an instruction whose register sets are disjoint without being single registers:
- *   the second reads a copy.
+ * - Two uses of one value in an instruction whose register sets have nothing in common that is left by its fixed
+ *   operands, without being single registers: the second reads a copy.
  *
  * Only narrows: an allocation that satisfies the result satisfies the input. Linear.
  */
@@ -24,11 +24,20 @@ export function normalizeConstraints(fn: MFunction): void {
   for (const block of fn.blocks) {
     for (let i = 0; i < block.insts.length; i++) {
       const inst = block.insts[i]!;
-      buffer.length = 0;
-      collectUses(inst, buffer);
       narrowTies(inst);
-      if (inst.extra === null || inst.extra.kind !== "asm") keepOneSlot(inst, buffer, block, definedIn);
-      i += separateMasks(fn, block, i, inst, buffer);
+      const count = collectUses(inst, buffer);
+      let slots = 0;
+      let masks = 0;
+      for (let k = 0; k < count; k++) {
+        const use = buffer[k]!;
+        if (use.mayBeSlot) slots++;
+        if (use.allowed !== 0 && !isSingle(use.allowed)) masks++;
+      }
+      for (let k = 0; k < inst.defs.length; k++) if (inst.defs[k]!.mayBeSlot) slots++;
+      if (slots > 1 && (inst.extra === null || inst.extra.kind !== "asm")) {
+        keepOneSlot(inst, buffer.slice(0, count), block, definedIn);
+      }
+      if (masks > 1) i += separateMasks(fn, block, i, inst, buffer.slice(0, count));
     }
   }
 }
@@ -85,7 +94,7 @@ function separateMasks(
       if (other.vreg !== use.vreg || other.allowed === 0 || isSingle(other.allowed)) continue;
       common &= other.allowed;
     }
-    if ((common & use.allowed) !== 0) continue;
+    if (common === -1 || (common & use.allowed & ~takenByOthers(inst, uses, use.vreg)) !== 0) continue;
     const info = fn.vregs[use.vreg]!;
     const copy = fn.newVReg(info.cls, info.size);
     const move = new MInst(CopyOp, info.size);
@@ -96,4 +105,13 @@ function separateMasks(
     inserted++;
   }
   return inserted;
+}
+
+/** Registers that fixed operands for other values take while `inst` reads its uses. */
+function takenByOthers(inst: MInst, uses: readonly RegOperand[], vreg: number): number {
+  let mask = 0;
+  for (const use of uses) if (use.vreg !== vreg && isSingle(use.allowed)) mask |= use.allowed;
+  for (const def of inst.defs)
+    if ((def.early || def.tiedTo >= 0) && isSingle(def.allowed)) mask |= def.allowed;
+  return mask;
 }

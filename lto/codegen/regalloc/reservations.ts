@@ -36,10 +36,9 @@ export class Reservations {
       let index = numbering.head[b]!;
       for (const inst of block.insts) {
         index++;
-        buffer.length = 0;
-        collectUses(inst, buffer);
+        const count = collectUses(inst, buffer);
         const ties = hasTies(inst);
-        for (let k = 0; k < buffer.length; k++) {
+        for (let k = 0; k < count; k++) {
           const use = buffer[k]!;
           if (use.vreg < 0 || !isSingle(use.allowed)) continue;
           if (ties && tieOf(inst, use, k) !== null) continue;

@@ -41,7 +41,7 @@ export type Item = MInst | MoveAction;
 export function rewrite(problem: AllocationProblem, placement: Placement): AllocationResult {
   const places = new Places(problem, placement);
   const transfers = computeTransfers(problem, places);
-  const needed = findHomes(problem, places, transfers);
+  const needed = findHomes(problem, transfers);
   const { home, count } = assignSlots(problem, placement, needed);
   for (const { operand, vreg } of transfers.slotOperands) operand.loc = home[vreg]!;
   const writer = new Writer(problem, places, transfers, needed, home);
@@ -54,7 +54,7 @@ export function rewrite(problem: AllocationProblem, placement: Placement): Alloc
  * Which values are read from memory somewhere. A parameter or copy in memory only counts if it is itself read:
  * so the demand travels backwards along moves from memory to memory.
  */
-function findHomes(problem: AllocationProblem, places: Places, transfers: Transfers): Uint8Array {
+function findHomes(problem: AllocationProblem, transfers: Transfers): Uint8Array {
   const { fn } = problem;
   const needed = new Uint8Array(fn.vregs.length);
   const work: number[] = [];

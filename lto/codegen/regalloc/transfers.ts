@@ -209,10 +209,9 @@ class TransferBuilder {
         this.consume(index, inst.uses[0]!.vreg, def.vreg, places.at(def.vreg, early));
         continue;
       }
-      buffer.length = 0;
-      collectUses(inst, buffer);
+      const count = collectUses(inst, buffer);
       const ties = hasTies(inst);
-      for (let k = 0; k < buffer.length; k++) {
+      for (let k = 0; k < count; k++) {
         const use = buffer[k]!;
         const tie = ties ? tieOf(inst, use, k) : null;
         if (use.vreg < 0) {
