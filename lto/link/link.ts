@@ -34,6 +34,8 @@ export interface LinkResult {
   readonly closedWorld: boolean;
   /** How many globals were dropped as unreachable. */
   readonly dropped: number;
+  /** IR instructions in the linked module. */
+  readonly instructions: number;
 }
 
 /**
@@ -58,6 +60,7 @@ export function linkModules(inputs: readonly LinkInput[], given: Partial<LinkOpt
     extracted,
     closedWorld,
     dropped: 0,
+    instructions: 0,
   });
   // With conflicts unresolved, what follows would be about some other program.
   if (diagnostics.hasErrors) return failed();
@@ -67,7 +70,9 @@ export function linkModules(inputs: readonly LinkInput[], given: Partial<LinkOpt
   if (options.noUndefined) reportUndefined(merged, resolution, facts, diagnostics);
   if (diagnostics.hasErrors) return failed();
   const summary = facts.summarize(module.globals);
-  return { module, summary, diagnostics: diagnostics.list, symbols, extracted, closedWorld, dropped };
+  const instructions = summary.symbols.reduce((sum, symbol) => sum + symbol.instructions, 0);
+  const { list } = diagnostics;
+  return { module, summary, diagnostics: list, symbols, extracted, closedWorld, dropped, instructions };
 }
 
 /** How many places that mention an undefined symbol are shown, as in lld. */

@@ -39,12 +39,14 @@ export function nameLocals(
   }
   const named = new Set<GlobalValue>();
   for (const global of pinned) if (global.isLocal && fixed.has(global.name)) named.add(global);
-  // `llvm.used` members come next, in module order.
-  for (const global of globals)
-    if (global.isLocal && pinned.has(global) && !named.has(global) && !taken.has(global.name)) {
-      taken.add(global.name);
-      named.add(global);
-    }
+  // Then members of `llvm.used`, then everything else whose name is free.
+  for (const first of [true, false])
+    for (const global of globals)
+      if (global.isLocal && global.name !== "" && pinned.has(global) === first && !named.has(global))
+        if (!taken.has(global.name)) {
+          taken.add(global.name);
+          named.add(global);
+        }
   const next = new Map<string, number>();
   for (const global of globals) {
     if (named.has(global) || !(global.isLocal || global.name === "")) continue;

@@ -66,6 +66,7 @@ interface Scan {
 }
 
 const identifier = /(?<![\w.%@])[A-Za-z_.][\w.$]*/g;
+const labelled = /^([\w.$]+)\s*:/;
 const instructionPrefixes = new Set(["lock", "rep", "repe", "repne", "repz", "repnz", "notrack", "data16"]);
 
 /** Removes comments and the contents of strings, which hold no symbols. */
@@ -108,10 +109,10 @@ function quotedNames(text: string, scan: Scan): string {
 
 function statement(text: string, scan: Scan): void {
   let rest = text;
-  for (let label = /^([A-Za-z_.$][\w.$]*)\s*:/.exec(rest); label !== null; ) {
-    scan.defined.add(label[1]!);
+  for (let label = labelled.exec(rest); label !== null; label = labelled.exec(rest)) {
+    // Numeric labels are local to their surroundings.
+    if (!/^\d/.test(label[1]!)) scan.defined.add(label[1]!);
     rest = rest.slice(label[0].length).trim();
-    label = /^([A-Za-z_.$][\w.$]*)\s*:/.exec(rest);
   }
   const assignment = /^([A-Za-z_.$][\w.$]*)\s*==?\s*(.*)$/.exec(rest);
   if (assignment !== null) {

@@ -1,0 +1,370 @@
+import { describe, expect, it } from "vitest";
+import { archive, checkClosed, ir, link, native, symbol, text } from "./harness.js";
+
+const main = (body: string, declarations = ""): string =>
+  `${declarations}\ndefine i32 @main() {\n${body}\n  ret i32 0\n}\n`;
+
+describe.each([
+  ["objects", ir],
+  ["parsed modules", text],
+])("resolution over %s", (_, read) => {
+  it("joins declarations and definitions", () => {
+    const linked = link([
+      read(
+        "a.o",
+        main("  call void @f()\n  %x = load i32, ptr @v", "declare void @f()\n@v = external global i32"),
+      ),
+      read("b.o", "@v = global i32 7\ndefine void @f() {\n  store i32 1, ptr @v\n  ret void\n}"),
+    ]);
+    checkClosed(linked.module);
+    expect(linked.names.sort()).toEqual(["f", "main", "v"]);
+    expect(linked.calls("main")).toEqual(["f"]);
+    expect(linked.get("f").linkage).toBe("internal");
+    const body = linked.fn("main").materialize();
+    expect(body.blocks[0]!.insts[0]!.operands[0]).toBe(linked.get("f"));
+  });
+
+  it("takes strong over weak and the first weak, whatever the order", () => {
+    const weak = (file: string, n: number): ReturnType<typeof read> =>
+      read(file, `@v = weak global i32 ${n}\ndefine weak i32 @f() {\n  ret i32 ${n}\n}`);
+    const user = read(
+      "m.o",
+      main("  %r = call i32 @f()\n  %x = load i32, ptr @v", "declare i32 @f()\n@v = external global i32"),
+    );
+    const first = link([user, weak("a.o", 1), weak("b.o", 2)]);
+    expect(first.text).toContain("ret i32 1");
+    expect(first.text).not.toContain("ret i32 2");
+    for (const order of [0, 1]) {
+      const strong = read("s.o", "@v = global i32 3\ndefine i32 @f() {\n  ret i32 3\n}");
+      const again = read(
+        "m.o",
+        main("  %r = call i32 @f()\n  %x = load i32, ptr @v", "declare i32 @f()\n@v = external global i32"),
+      );
+      const w = weak("w.o", 1);
+      const linked = link([again, ...(order === 0 ? [w, strong] : [strong, w])]);
+      expect(linked.text).toContain("ret i32 3");
+      expect(linked.text).not.toContain("ret i32 1");
+      expect(linked.names.filter((n) => n.startsWith("f"))).toEqual(["f"]);
+      checkClosed(linked.module);
+    }
+  });
+
+  it("reports duplicates like lld, with both files", () => {
+    const linked = link([
+      read("a.o", "define void @f() {\n  ret void\n}"),
+      read("b.o", "define void @f() {\n  ret void\n}"),
+    ]);
+    expect(linked.result.module).toBeNull();
+    expect(linked.messages).toEqual(["error: duplicate symbol: f\n>>> defined in a.o\n>>> defined in b.o"]);
+  });
+
+  it("stops reporting at the error limit", () => {
+    const many = Array.from({ length: 30 }, (_, i) => `define void @f${i}() {\n  ret void\n}`).join("\n");
+    expect(link([read("a.o", many), read("b.o", many)]).messages).toHaveLength(21);
+    expect(link([read("a.o", many), read("b.o", many)], { errorLimit: 0 }).messages).toHaveLength(30);
+  });
+
+  it("gives a common symbol its largest size and alignment", () => {
+    const linked = link([
+      read("a.o", main("  store i32 1, ptr @c", "@c = common global i32 0, align 16")),
+      read("b.o", "@c = common global [10 x i32] zeroinitializer, align 4"),
+      read("c.o", "@c = common global i64 0, align 8"),
+    ]);
+    const c = linked.get("c");
+    expect(`${c.valueType}`).toBe("[10 x i32]");
+    expect(c.kind === "variable" && c.align).toBe(16);
+    expect(c.linkage).toBe("internal");
+  });
+
+  it("lets a strong definition override a common one, and a common one a weak one", () => {
+    for (const flip of [false, true]) {
+      const a = read("a.o", main("  store i32 1, ptr @c", "@c = common global i64 0"));
+      const b = read("b.o", "@c = global i32 5");
+      const linked = link(flip ? [b, a] : [a, b]);
+      expect(linked.messages).toEqual([]);
+      expect(linked.text).toMatch(/@c = .*global i32 5/);
+    }
+    const weak = link([
+      read("a.o", "@c = weak global i32 5"),
+      read("b.o", main("  store i32 1, ptr @c", "@c = common global i32 0")),
+    ]);
+    expect(weak.text).toMatch(/@c = .*global i32 0/);
+  });
+
+  it("never takes an available_externally body for a definition", () => {
+    const linked = link([
+      read(
+        "a.o",
+        main(
+          "  call void @f()\n  call void @g()",
+          "define available_externally void @f() {\n  ret void\n}\ndefine available_externally void @g() {\n  ret void\n}",
+        ),
+      ),
+      read("b.o", "define void @f() {\n  call void @x()\n  ret void\n}\ndeclare void @x()"),
+    ]);
+    expect(linked.calls("f")).toEqual(["x"]);
+    expect(linked.get("g").isDeclaration).toBe(true);
+    expect(linked.get("g").linkage).toBe("external");
+  });
+
+  it("keeps extern_weak only while every reference is weak", () => {
+    const weak = "declare extern_weak void @f()";
+    const call = "  %c = icmp eq ptr @f, null\n  call void @f()";
+    const one = link([read("a.o", main(call, weak))]);
+    expect(one.get("f").linkage).toBe("extern_weak");
+    const two = link(
+      [
+        read("a.o", main(call, weak)),
+        read("b.o", "declare void @f()\ndefine void @g() {\n  call void @f()\n  ret void\n}"),
+      ],
+      { exports: ["g"] },
+    );
+    expect(two.get("f").linkage).toBe("external");
+    const defined = link([read("a.o", main(call, weak)), read("b.o", "define void @f() {\n  ret void\n}")]);
+    expect(defined.get("f").isDeclaration).toBe(false);
+  });
+
+  it("tolerates a declaration with another signature, and of another kind", () => {
+    const linked = link([
+      read(
+        "a.o",
+        main("  %r = call i32 (...) @f(i32 1)\n  call void @g()", "declare i32 @f(...)\ndeclare void @g()"),
+      ),
+      read("b.o", "define i64 @f(i64 %x) {\n  ret i64 %x\n}\n@g = global i32 0"),
+    ]);
+    expect(linked.messages).toEqual([]);
+    expect(`${linked.get("f").valueType}`).toBe("i64 (i64)");
+    expect(linked.calls("main")).toEqual(["f", "g"]);
+    checkClosed(linked.module);
+  });
+
+  it("takes the most constraining visibility and the least permissive unnamed_addr", () => {
+    const linked = link(
+      [
+        read(
+          "a.o",
+          "define unnamed_addr void @f() {\n  ret void\n}".replace(
+            "define unnamed_addr void @f()",
+            "define void @f() unnamed_addr",
+          ) + "\n@v = protected unnamed_addr global i32 0",
+        ),
+        read(
+          "b.o",
+          "declare hidden void @f()\n@v = external local_unnamed_addr global i32\ndefine void @g() {\n  call void @f()\n  store i32 0, ptr @v\n  ret void\n}",
+        ),
+      ],
+      { output: "relocatable" },
+    );
+    expect(linked.get("f").visibility).toBe("hidden");
+    expect(linked.get("f").unnamedAddr).toBe("none");
+    expect(linked.get("v").visibility).toBe("protected");
+    expect(linked.get("v").unnamedAddr).toBe("local");
+    expect(linked.get("f").dsoLocal).toBe(true);
+  });
+
+  it("reports a thread-local mismatch", () => {
+    const linked = link([
+      read("a.o", main("  store i32 1, ptr @t", "@t = external global i32")),
+      read("b.o", "@t = thread_local global i32 0"),
+    ]);
+    expect(linked.messages).toEqual(["error: TLS attribute mismatch: t\n>>> in a.o\n>>> in b.o"]);
+    const fine = link([
+      read("a.o", main("  store i32 1, ptr @t", "@t = external thread_local global i32")),
+      native("n.o", [symbol("t", { tls: true })]),
+    ]);
+    expect(fine.messages).toEqual([]);
+  });
+
+  it("ignores the vendor in triples and refuses other targets and layouts", () => {
+    const with_ = (file: string, triple: string, layout = "e-i64:64"): ReturnType<typeof read> =>
+      read(file, `target datalayout = "${layout}"\ntarget triple = "${triple}"\n`);
+    const fine = link([
+      with_("a.o", "x86_64-unknown-linux-gnu"),
+      with_("b.o", "x86_64-pc-linux-gnu"),
+      with_("c.o", "x86_64-linux-gnu"),
+      read("d.o", ""),
+    ]);
+    expect(fine.messages).toEqual([]);
+    expect(fine.module.triple).toBe("x86_64-unknown-linux-gnu");
+    const bad = link([
+      with_("a.o", "x86_64-unknown-linux-gnu"),
+      with_("b.o", "aarch64-unknown-linux-gnu"),
+      with_("c.o", "x86_64-unknown-linux-gnu", "e-i64:64-i128:128"),
+    ]);
+    expect(bad.messages).toEqual([
+      "error: b.o: target 'aarch64-unknown-linux-gnu' is incompatible with 'x86_64-unknown-linux-gnu'\n>>> defined in a.o",
+      "error: c.o: data layout differs from that of a.o\n>>> c.o: 'e-i64:64-i128:128'\n>>> a.o: 'e-i64:64'",
+    ]);
+  });
+
+  it("wants an entry only when asked to", () => {
+    const a = (): ReturnType<typeof read> => read("a.o", "define void @f() {\n  ret void\n}");
+    expect(link([a()]).messages).toEqual([]);
+    expect(link([a()], { requireMain: true }).messages[0]).toMatch(/^error: undefined symbol: main\n>>> /);
+  });
+
+  it("lists undefined symbols with their users on demand", () => {
+    const linked = link(
+      [
+        read(
+          "a.o",
+          main(
+            "  call void @f()\n  call void @llvm.donothing()",
+            "declare void @f()\ndeclare void @llvm.donothing()\n@p = global ptr @f",
+          ),
+        ),
+        native("libc.so", [symbol("puts")], true),
+      ],
+      { noUndefined: true, exports: ["p"] },
+    );
+    expect(linked.messages).toEqual([
+      "error: undefined symbol: f\n>>> referenced by a.o:(p)\n>>> referenced by a.o:(function main)",
+    ]);
+  });
+});
+
+describe("archives", () => {
+  const user = (): ReturnType<typeof ir> => ir("m.o", main("  call void @f()", "declare void @f()"));
+  const defines = (file: string, name: string, calls = ""): ReturnType<typeof ir> =>
+    ir(
+      file,
+      `define void @${name}() {\n${calls === "" ? "" : `  call void @${calls}()\n`}  ret void\n}\n${calls === "" ? "" : `declare void @${calls}()`}`,
+    );
+
+  it("give a member only when a strong reference needs it, in either order", () => {
+    for (const flip of [false, true]) {
+      const lib = archive(defines("l(f.o)", "f", "g"), defines("l(g.o)", "g"), defines("l(h.o)", "h"));
+      const linked = link(flip ? [lib, user()] : [user(), lib]);
+      expect(linked.result.extracted.map((m) => m.file)).toEqual(["l(f.o)", "l(g.o)"]);
+      expect(linked.names.sort()).toEqual(["f", "g", "main"]);
+    }
+  });
+
+  it("are not searched for a weak reference, but are once a strong one follows", () => {
+    const weak = ir("m.o", main("  %c = icmp eq ptr @f, null", "declare extern_weak void @f()"));
+    expect(link([weak, archive(defines("l(f.o)", "f"))]).result.extracted).toEqual([]);
+    const again = ir("m.o", main("  %c = icmp eq ptr @f, null", "declare extern_weak void @f()"));
+    const strong = ir("n.o", "declare void @f()\n@p = global ptr @f");
+    expect(link([again, archive(defines("l(f.o)", "f")), strong]).result.extracted).toHaveLength(1);
+  });
+
+  it("settle on the first member that offers a symbol", () => {
+    const linked = link([user(), archive(defines("l(a.o)", "f"), defines("l(b.o)", "f"))]);
+    expect(linked.messages).toEqual([]);
+    expect(linked.result.extracted.map((m) => m.file)).toEqual(["l(a.o)"]);
+  });
+
+  it("give a definition for a common symbol, but no second common one", () => {
+    const common = (): ReturnType<typeof ir> =>
+      ir("m.o", main("  store i32 1, ptr @c", "@c = common global i32 0"));
+    const real = link([common(), archive(ir("l(c.o)", "@c = global i32 9"))]);
+    expect(real.text).toMatch(/@c = .*global i32 9/);
+    const other = link([common(), archive(ir("l(c.o)", "@c = common global i64 0"))]);
+    expect(other.result.extracted).toEqual([]);
+  });
+
+  it("give the entry, what -u names, and bitcode members for runtime routines", () => {
+    const entry = link([archive(ir("l(m.o)", main("")))]);
+    expect(entry.names).toEqual(["main"]);
+    const forced = link([ir("m.o", main("")), archive(defines("l(f.o)", "f"))], { undefined: ["f"] });
+    expect(forced.exported.sort()).toEqual(["f", "main"]);
+    const runtime = link([
+      ir("m.o", main("")),
+      archive(defines("l(memset.o)", "memset")),
+      archive(native("l(memcpy.o)", [symbol("memcpy")])),
+    ]);
+    expect(runtime.result.extracted.map((m) => m.file)).toEqual(["l(memset.o)"]);
+    expect(runtime.exported).toContain("memset");
+  });
+
+  it("may be chained deeper than any call stack", () => {
+    const count = 5000;
+    const members = Array.from({ length: count }, (_, i) =>
+      native(`l(${i}.o)`, [symbol(`f${i}`), symbol(`f${i + 1}`, { defined: false })]),
+    );
+    const linked = link([ir("m.o", main("  call void @f0()", "declare void @f0()")), archive(...members)]);
+    expect(linked.result.extracted).toHaveLength(count);
+  });
+});
+
+describe("native objects", () => {
+  it("keep what they mention, and prevail as any other file", () => {
+    const linked = link([
+      ir(
+        "a.o",
+        main(
+          "  call void @n()",
+          "declare void @n()\ndefine void @used() {\n  ret void\n}\ndefine linkonce_odr void @odr() {\n  ret void\n}\ndefine void @unused() {\n  ret void\n}",
+        ),
+      ),
+      native("n.o", [symbol("n"), symbol("used", { defined: false }), symbol("odr", { defined: false })]),
+    ]);
+    expect(linked.exported.sort()).toEqual(["main", "odr", "used"]);
+    expect(linked.get("odr").linkage).toBe("weak_odr");
+    expect(linked.get("n").isDeclaration).toBe(true);
+    const clash = link([ir("a.o", main("")), native("n.o", [symbol("main")])]);
+    expect(clash.messages).toEqual(["error: duplicate symbol: main\n>>> defined in a.o\n>>> defined in n.o"]);
+  });
+
+  it("take precedence over weak IR, which becomes a declaration", () => {
+    const linked = link([
+      ir(
+        "a.o",
+        main(
+          "  call void @f()\n  %x = load i32, ptr @v",
+          "define weak void @f() {\n  ret void\n}\n@v = weak global i32 3",
+        ),
+      ),
+      native("n.o", [symbol("f"), symbol("v")]),
+    ]);
+    expect(linked.get("f").isDeclaration).toBe(true);
+    expect(linked.get("f").linkage).toBe("external");
+    expect(linked.get("v").isDeclaration).toBe(true);
+    expect(linked.calls("main")).toEqual(["f"]);
+    checkClosed(linked.module);
+  });
+
+  it("make shared libraries' references exports, and their definitions no definitions", () => {
+    const linked = link([
+      ir(
+        "a.o",
+        main(
+          "  call void @puts()",
+          "declare void @puts()\ndefine void @cb() {\n  ret void\n}\ndefine void @mine() {\n  ret void\n}",
+        ),
+      ),
+      native("lib.so", [symbol("puts"), symbol("cb", { defined: false }), symbol("mine")], true),
+    ]);
+    expect(linked.exported.sort()).toEqual(["cb", "main", "mine"]);
+    expect(linked.get("puts").isDeclaration).toBe(true);
+  });
+});
+
+describe("--wrap", () => {
+  it("sends references to __wrap_f and those to __real_f to f", () => {
+    const linked = link(
+      [
+        ir("a.o", main("  call void @f()", "declare void @f()")),
+        ir("b.o", "define void @f() {\n  ret void\n}"),
+        ir(
+          "c.o",
+          "declare void @__real_f()\ndefine void @__wrap_f() {\n  call void @__real_f()\n  ret void\n}",
+        ),
+      ],
+      { wrap: ["f"] },
+    );
+    expect(linked.calls("main")).toEqual(["__wrap_f"]);
+    expect(linked.calls("__wrap_f")).toEqual(["f"]);
+    checkClosed(linked.module);
+    const external = link(
+      [
+        ir(
+          "a.o",
+          main("  call void @f()\n  call void @__real_f()", "declare void @f()\ndeclare void @__real_f()"),
+        ),
+      ],
+      { wrap: ["f"] },
+    );
+    expect(external.calls("main")).toEqual(["__wrap_f", "__real_f"]);
+  });
+});
