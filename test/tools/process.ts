@@ -125,7 +125,7 @@ function readUsage(file: string): [number, number] {
 export async function mustRun(command: readonly string[], options: RunOptions = {}): Promise<RunResult> {
   const r = await run(command, options);
   if (r.status !== 0) {
-    const output = (r.stderr + r.stdout.toString("utf8")).slice(-3000);
+    const output = r.stdout.toString("utf8").slice(-1000) + r.stderr.slice(-2000);
     throw new Error(`${command.join(" ")}: ${r.timedOut ? "timed out" : `status ${r.status}`}\n${output}`);
   }
   return r;

@@ -13,7 +13,7 @@ import { toolchain } from "./toolchain.js";
 import type { Prepared } from "./prepared.js";
 
 const usage = `usage: npm run upstream -- [package…] [-Oz -O2] [options]
-  package        lua bzip2 zlib sqlite3 (the default), gzip lz4 expat mawk dash bc grep libpng zstd sqlite3-files, all
+  package        lua bzip2 zlib sqlite3 (the default), gzip lz4 expat mawk grep libpng zstd sqlite3-files, all
   --tool NAME    tool under test: ours (default), ours-embedded, llvm, gcc, clang-lto, …
   --lto-flags S  options for the whole-program step, separated by spaces
   --filter RE    only checks whose name matches

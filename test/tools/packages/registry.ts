@@ -1,11 +1,11 @@
 /** All upstream packages by name, and the ones used when none is named. */
 import { bzip2, gzip, lz4, zlib, zstd } from "./compression.js";
-import { bc, dash, lua, mawk, sqlite3, sqliteFiles } from "./languages.js";
+import { lua, mawk, sqlite3, sqliteFiles } from "./languages.js";
 import { expat, grep, libpng } from "./text.js";
 import type { Recipe } from "./recipe.js";
 
 export const recipes: readonly Recipe[] = [
-  lua, bzip2, zlib, sqlite3, gzip, lz4, expat, mawk, dash, bc, grep, libpng, zstd, sqliteFiles,
+  lua, bzip2, zlib, sqlite3, gzip, lz4, expat, mawk, grep, libpng, zstd, sqliteFiles,
 ];
 
 /** The packages of the given names, or the four that every change is checked with. */

@@ -1,0 +1,32 @@
+-- Scalar and aggregate functions: text, numbers, dates, printf, JSON, math.
+.mode list
+SELECT upper('aBc'), lower('AbC'), length('hello'), substr('hello',2,3), substr('hello',-3), substring('hello',2), instr('hello','l'), replace('banana','a','o'), trim('  x '), ltrim('xxabc','x'), rtrim('abcxx','x');
+SELECT abs(-5), round(2.567,2), round(-2.5), sign(-3), random() IS NOT NULL, length(randomblob(10)), hex('abc'), unhex IS NULL FROM (SELECT 1 AS unhex);
+SELECT printf('%d|%5d|%-5d|%05d|%+d|%x|%X|%o|%c|%s|%10s|%-10s|%.2s|%%', 42,42,42,42,42,255,255,8,'c','str','right','left','trunc');
+SELECT printf('%f|%.3f|%10.2f|%e|%g|%G|%.15g|%!.20g', 3.14159,3.14159,3.14159,31415.9,0.0001,1e20,0.1,0.1), printf('%,d',1234567), printf('%q|%Q|%w','it''s','it''s','a"b');
+SELECT printf('%lld %llu', -9223372036854775807, 18446744073709551615), printf('%*d|%-*d|', 6, 42, 6, 42), printf('%.0f %.0f %.0f', 0.5, 1.5, 2.5), printf('%s', NULL), printf('%d', '12x'), printf('%z');
+SELECT 0.1+0.2, 1.0/3, 1e15, 1e16, 123456789012345678, 1.7976931348623157e308, 5e-324, 100.0, -0.0, 2.5e-7, 12345.6789e10;
+SELECT '1.5'+1, '0x10'+0, 0x10, 1e3, .5, 5., '  7 '+0, '-'+0, 'inf'+0, 9223372036854775807, 9223372036854775808, -9223372036854775808;
+SELECT ceil(2.1), floor(-2.1), trunc(-2.9), sqrt(2), exp(1), ln(10), log10(1000), log2(8), log(3,81), pow(2,10), mod(7.5,2), pi(), radians(180), degrees(pi()), sin(1), cos(1), tan(1), asin(1), acos(1), atan(1), atan2(1,-1), sinh(1), cosh(1), tanh(1), asinh(1), acosh(2), atanh(0.5);
+SELECT date('2024-02-29'), date('2024-02-29','+1 year'), date('2024-01-31','+1 month'), time('12:34:56.789'), datetime('2024-03-10 10:20:30','-1 day','start of month'), julianday('2000-01-01 12:00'), unixepoch('2001-09-09 01:46:40');
+SELECT strftime('%Y %m %d %H %M %S %f %j %w %W %s %J %%','2024-07-04 05:06:07.089'), date(1000000000,'unixepoch'), datetime(2451545.0), date('2024-05-15','weekday 0'), date('now') > '2000-01-01', date('bogus'), datetime('2024-01-01T00:00:00Z','+90 minutes'), time('23:59','+2 minutes');
+SELECT julianday('2024-12-25')-julianday('2024-07-04'), strftime('%s','2024-01-01')-strftime('%s','2023-01-01'), date('2024-03-01','-1 day'), date('1900-03-01','-1 day'), date('-4713-11-24'), datetime('9999-12-31 23:59:59');
+SELECT json('{"a":[1,2.5,"x",null,true]}'), json_extract('{"a":{"b":[10,20,30]}}','$.a.b[1]'), '{"x":5}'->'x', '{"x":"y"}'->>'x', json_type('[1,"a",null]','$[1]'), json_array_length('[1,2,3]'), json_valid('{bad'), json_quote('a"b');
+SELECT json_array(1,'two',NULL,3.5,json('{"k":1}')), json_object('a',1,'b',json_array(1,2)), json_set('{"a":1}','$.b',2,'$.a',9), json_insert('{"a":1}','$.a',5,'$.c',6), json_replace('{"a":1}','$.a',7,'$.z',8), json_remove('[0,1,2,3]','$[1]','$[1]'), json_patch('{"a":1,"b":2}','{"b":null,"c":3}');
+SELECT key, value, type, atom, fullkey FROM json_each('{"n":1,"s":"t","l":[1,2],"o":{"k":null}}');
+SELECT fullkey, value FROM json_tree('{"a":[1,{"b":[true,false]}]}') WHERE atom IS NOT NULL;
+SELECT json_group_array(v), json_group_object(k,v) FROM (SELECT 'a' k, 1 v UNION ALL SELECT 'b', 2 UNION ALL SELECT 'c', 'x');
+SELECT json_extract('{"u":"\u00e9\ud83d\ude00\n\t\"\\"}','$.u'), json('[1e3, -0.5, 12345678901234567890]'), json_extract('[[1,2],[3,[4]]]','$[1][1][0]','$[#-2][0]');
+CREATE TABLE v(x);
+INSERT INTO v VALUES(1),(2.5),('3'),(NULL),('abc'),(x'0102'),(-7);
+SELECT count(*), count(x), sum(x), total(x), avg(x), min(x), max(x), group_concat(x,'|') FROM v;
+SELECT x, typeof(x) FROM v ORDER BY x;
+SELECT x, typeof(x) FROM v ORDER BY x DESC NULLS LAST;
+SELECT count(DISTINCT typeof(x)), sum(DISTINCT abs(x)) FROM v;
+SELECT sum(x) FROM (SELECT 9223372036854775807 AS x UNION ALL SELECT 1);
+SELECT 'a' < 'B', 'a' < 'B' COLLATE NOCASE, 'a ' = 'a', 'a ' = 'a' COLLATE RTRIM, 'ÀB' LIKE 'àb', 'x%y' LIKE 'x\%y' ESCAPE '\', 'abc' LIKE '%B%', '[x]' GLOB '[[]x]', 'file.txt' GLOB '*.[a-t]?[x-z]';
+SELECT likely(1), unlikely(0), likelihood(1,0.5), typeof(sqlite_version()), changes(), total_changes()>0, last_insert_rowid(), soundex IS NOT NULL FROM (SELECT 1 soundex);
+SELECT char(72,105), unicode('A'), quote(char(0)||'x'), instr(x'010203',x'02'), substr(x'010203',2), x'61'||'b', upper(NULL), replace('aaa','a',''), nullif('',''), glob('a*','abc'), like('A%','abc');
+SELECT group_concat(n, '') FROM (WITH RECURSIVE c(n) AS (VALUES(1) UNION ALL SELECT n+1 FROM c WHERE n<30) SELECT CASE WHEN n%15=0 THEN 'FizzBuzz ' WHEN n%5=0 THEN 'Buzz ' WHEN n%3=0 THEN 'Fizz ' ELSE n||' ' END AS n FROM c);
+SELECT value, value*value FROM generate_series(1,20,6);
+WITH RECURSIVE c(n) AS (VALUES(1) UNION ALL SELECT n+1 FROM c WHERE n<2000) SELECT sum(n*n), avg(n/7.0), sum(sin(n)), max(n%97), count(DISTINCT n%31), sum(length(hex(n))) FROM c;
