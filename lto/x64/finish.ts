@@ -3,9 +3,10 @@
  */
 import type { MFunction, RegMask } from "../codegen/mir.js";
 import type { AllocationResult } from "../codegen/target.js";
+import { simplifyControlFlow } from "./cfg.js";
 import { insertCfi } from "./cfi.js";
 import { insertFrame } from "./frame.js";
-import { nearSize } from "./lengths.js";
+import { layOut, relaxedSize } from "./layout.js";
 import { callClobbers } from "./registers.js";
 
 export interface FinishOptions {
@@ -25,10 +26,12 @@ export function finishFunction(mf: MFunction, allocation: AllocationResult, opti
     written: allocation.written,
     scratch: options.scratch ?? callClobbers,
   });
+  simplifyControlFlow(mf);
+  layOut(mf);
   insertCfi(mf, frame.framePointer);
 }
 
 /** Bytes of the function's code as it will be assembled. */
 export function functionSize(mf: MFunction): number {
-  return nearSize(mf);
+  return relaxedSize(mf);
 }

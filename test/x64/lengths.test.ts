@@ -28,9 +28,9 @@ function assembledLengths(insts: readonly MInst[]): Uint8Array {
   const dir = mkdtempSync(join(tmpdir(), "lengths-"));
   try {
     const lines = ["\t.text"];
-    insts.forEach((inst, i) => lines.push(`.Lat${i}:`, instructionText(inst, names)));
+    insts.forEach((inst, i) => void lines.push(`.Lat${i}:`, instructionText(inst, names)));
     lines.push(`.Lat${insts.length}:`, '\t.section lengths,"a"');
-    insts.forEach((_, i) => lines.push(`\t.byte\t.Lat${i + 1}-.Lat${i}`));
+    insts.forEach((_, i) => void lines.push(`\t.byte\t.Lat${i + 1}-.Lat${i}`));
     writeFileSync(join(dir, "forms.s"), `${lines.join("\n")}\n`);
     execFileSync("as", ["--64", "-o", join(dir, "forms.o"), join(dir, "forms.s")]);
     execFileSync("objcopy", ["-O", "binary", "-j", "lengths", join(dir, "forms.o"), join(dir, "lengths")]);

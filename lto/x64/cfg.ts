@@ -1,0 +1,177 @@
+/**
+ * Control flow of a machine function after the frame pass: edges from instructions, and its simplification.
+ *
+ * Until layout every block ends in explicit jumps (or never returns). Simplification, to a fixpoint:
+ *   - a jump to a block that only jumps on goes to the final target (also in jump tables);
+ *   - a conditional jump to where its fall-through goes disappears;
+ *   - blocks that nothing reaches are dropped;
+ *   - a block with one predecessor that has one successor is appended to it.
+ * Linear per round; rounds are few.
+ * Breaks if: a block can be entered in a way that no instruction, table or `addressTaken` shows.
+ */
+import type { MBlock, MFunction, MInst } from "../codegen/mir.js";
+import { X } from "./ops.js";
+
+/** Whether control never continues after the instruction in this block. */
+export function endsBlock(op: number): boolean {
+  switch (op) {
+    case X.Jmp:
+    case X.JmpIndirect:
+    case X.TailCall:
+    case X.TailCallIndirect:
+    case X.Ret:
+    case X.Ud2:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/** Calls `visit` on every block that control may go to from `inst`, besides the next instruction. */
+function forEachTarget(inst: MInst, visit: (target: MBlock) => void): void {
+  const { targets, extra } = inst;
+  for (let i = 0; i < targets.length; i++) visit(targets[i]!);
+  if (extra !== null && extra.kind === "call" && extra.unwind !== null) visit(extra.unwind);
+}
+
+/** Recomputes `succs` and `preds` of all blocks from their instructions. */
+export function rebuildEdges(mf: MFunction): void {
+  const { blocks } = mf;
+  for (const block of blocks) {
+    block.succs = [];
+    block.preds = [];
+    block.succArgs = [];
+  }
+  for (const block of blocks) {
+    const connect = (target: MBlock): void => {
+      if (!block.succs.includes(target)) {
+        block.succs.push(target);
+        target.preds.push(block);
+      }
+    };
+    for (const inst of block.insts)
+      if (inst.targets.length > 0 || inst.extra !== null) forEachTarget(inst, connect);
+  }
+}
+
+/** Entered from outside the branches: must keep its identity. */
+export const isPinned = (mf: MFunction, block: MBlock): boolean =>
+  block === mf.blocks[0] || block.addressTaken || block.landingPad;
+
+/** Where a jump to `block` ends up, following blocks that hold a lone jump. */
+function finalTarget(block: MBlock): MBlock {
+  let target = block;
+  // The bound ends cycles of empty blocks: an infinite loop of the program.
+  for (let hops = 0; hops < 64; hops++) {
+    const { insts } = target;
+    if (insts.length !== 1 || insts[0]!.op !== X.Jmp || target.landingPad) return target;
+    target = insts[0]!.targets[0]!;
+  }
+  return target;
+}
+
+/** Redirects all branches and tables past blocks that only jump. @returns whether anything changed */
+function threadJumps(mf: MFunction): boolean {
+  let changed = false;
+  const redirect = (targets: MBlock[]): void => {
+    for (let i = 0; i < targets.length; i++) {
+      const target = finalTarget(targets[i]!);
+      if (target === targets[i]) continue;
+      targets[i] = target;
+      changed = true;
+    }
+  };
+  for (const block of mf.blocks) {
+    for (const inst of block.insts) {
+      // Inline assembly names its targets by label: leave them.
+      if (inst.targets.length > 0 && inst.op !== X.Asm) redirect(inst.targets);
+    }
+  }
+  for (const table of mf.jumpTables) redirect(table);
+  return changed;
+}
+
+/** Control never gets here: selection left nothing for `unreachable`. */
+const isUnreachable = (block: MBlock): boolean => block.insts.length === 0 && !block.addressTaken;
+
+/** Drops conditional jumps that go where the following jump goes, or that are never taken (or not taken). */
+function dropUselessConditions(block: MBlock): boolean {
+  const { insts } = block;
+  let changed = false;
+  while (insts.length >= 2) {
+    const last = insts[insts.length - 1]!;
+    const previous = insts[insts.length - 2]!;
+    if (last.op !== X.Jmp || previous.op !== X.Jcc || previous.symbol !== null) break;
+    const taken = previous.targets[0]!;
+    if (isUnreachable(last.targets[0]!)) last.targets = [taken];
+    else if (taken !== last.targets[0] && !isUnreachable(taken)) break;
+    insts.splice(insts.length - 2, 1);
+    changed = true;
+  }
+  return changed;
+}
+
+function dropUnreachable(mf: MFunction): boolean {
+  const reached = new Set<MBlock>();
+  const work: MBlock[] = [];
+  const reach = (block: MBlock): void => {
+    if (reached.has(block)) return;
+    reached.add(block);
+    work.push(block);
+  };
+  for (const block of mf.blocks) if (block === mf.blocks[0] || block.addressTaken) reach(block);
+  for (let block = work.pop(); block !== undefined; block = work.pop()) for (const s of block.succs) reach(s);
+  if (reached.size === mf.blocks.length) return false;
+  mf.blocks = mf.blocks.filter((b) => reached.has(b));
+  const live = mf.jumpTables.map((table) => table.every((b) => reached.has(b)));
+  mf.jumpTables.forEach((table, i) => {
+    // The jump through the table is gone with its block.
+    if (!live[i]) table.length = 0;
+  });
+  return true;
+}
+
+/** Appends sole successors to their sole predecessors. */
+function mergeChains(mf: MFunction): boolean {
+  const gone = new Set<MBlock>();
+  for (const block of mf.blocks) {
+    if (gone.has(block)) continue;
+    for (;;) {
+      const last = block.insts[block.insts.length - 1];
+      if (last === undefined || last.op !== X.Jmp) break;
+      const next = last.targets[0]!;
+      if (next === block || next.preds.length !== 1 || isPinned(mf, next) || gone.has(next)) break;
+      // Reached by this jump alone, not by a conditional one of the same block as well.
+      if (block.insts.some((inst) => inst !== last && inst.targets.includes(next))) break;
+      if (block.succs.some((s) => s !== next && s.landingPad) && next.landingPad) break;
+      block.insts.pop();
+      for (const inst of next.insts) block.insts.push(inst);
+      gone.add(next);
+      block.succs = block.succs.filter((s) => s !== next);
+      for (const s of next.succs) {
+        if (!block.succs.includes(s)) block.succs.push(s);
+        s.preds = s.preds.filter((p) => p !== next);
+        if (!s.preds.includes(block)) s.preds.push(block);
+      }
+    }
+  }
+  if (gone.size === 0) return false;
+  mf.blocks = mf.blocks.filter((b) => !gone.has(b));
+  return true;
+}
+
+/** Simplifies the control flow; edges are up to date afterwards. */
+export function simplifyControlFlow(mf: MFunction): void {
+  for (let round = 0; round < 8; round++) {
+    let changed = threadJumps(mf);
+    for (const block of mf.blocks) if (dropUselessConditions(block)) changed = true;
+    rebuildEdges(mf);
+    if (dropUnreachable(mf)) {
+      rebuildEdges(mf);
+      changed = true;
+    }
+    if (mergeChains(mf)) changed = true;
+    if (!changed) return;
+  }
+  rebuildEdges(mf);
+}

@@ -1,0 +1,186 @@
+/**
+ * Block order, jumps that follow from it, and exact branch sizes.
+ *
+ * Order: chains of blocks are grown by linking the end of one to the start of another along control-flow
+ * edges, best edge first (Pettis & Hansen, "Profile guided code positioning", PLDI 1990, bottom-up). An edge
+ * out of a block without alternative comes before one whose block may as well fall into its other successor;
+ * otherwise the frequency decides for speed, and nearness in the old order for size. Chains then follow in the
+ * order of their first blocks, rare ones last when optimising for speed.
+ * Jumps to the next block disappear, and a conditional jump over a jump is inverted.
+ *
+ * Sizes: all branches start short (2 bytes) and grow where the distance asks for it until nothing changes,
+ * which is the smallest solution and what GNU as computes.
+ * O(edges log edges) for the order; relaxation is linear a round, and rounds are few.
+ * Breaks if: inline assembly is longer than estimated (only the computed size is then wrong).
+ */
+import type { MBlock, MFunction } from "../codegen/mir.js";
+import { instructionLength, nearJcc, nearJmp, shortBranch } from "./lengths.js";
+import { invert, X } from "./ops.js";
+
+interface Edge {
+  readonly from: number;
+  readonly to: number;
+  readonly weight: number;
+  readonly sole: boolean;
+}
+
+/** Targets that a block could fall into: of its final jump, and of its last conditional one. */
+function fallThroughCandidates(block: MBlock): MBlock[] {
+  const { insts } = block;
+  const last = insts[insts.length - 1];
+  if (last === undefined || last.op !== X.Jmp) return [];
+  const previous = insts.length > 1 ? insts[insts.length - 2]! : null;
+  if (previous !== null && previous.op === X.Jcc && previous.symbol === null)
+    return [last.targets[0]!, previous.targets[0]!];
+  return [last.targets[0]!];
+}
+
+/** New order of the blocks, the entry first. */
+function orderBlocks(mf: MFunction): MBlock[] {
+  const { blocks } = mf;
+  const index = new Map<MBlock, number>();
+  for (let i = 0; i < blocks.length; i++) index.set(blocks[i]!, i);
+  const edges: Edge[] = [];
+  for (let i = 0; i < blocks.length; i++) {
+    const block = blocks[i]!;
+    const candidates = fallThroughCandidates(block);
+    for (const target of candidates) {
+      const to = index.get(target);
+      if (to === undefined || to === 0 || to === i) continue;
+      const weight = Math.min(block.frequency, target.frequency);
+      edges.push({ from: i, to, weight, sole: candidates.length === 1 });
+    }
+  }
+  const speed = mf.goal === "speed" || mf.goal === "none";
+  edges.sort((a, b) => compareEdges(a, b, speed));
+  const next = new Int32Array(blocks.length).fill(-1);
+  const previous = new Int32Array(blocks.length).fill(-1);
+  // Chains by union-find, so that no edge closes a cycle.
+  const root = new Int32Array(blocks.length);
+  for (let i = 0; i < root.length; i++) root[i] = i;
+  const find = (i: number): number => {
+    while (root[i] !== i) {
+      root[i] = root[root[i]!]!;
+      i = root[i]!;
+    }
+    return i;
+  };
+  for (const { from, to } of edges) {
+    if (next[from] !== -1 || previous[to] !== -1) continue;
+    const a = find(from);
+    const b = find(to);
+    if (a === b) continue;
+    next[from] = to;
+    previous[to] = from;
+    root[b] = a;
+  }
+  const heads: number[] = [];
+  for (let i = 0; i < blocks.length; i++) if (previous[i] === -1) heads.push(i);
+  if (speed) sortColdLast(heads, next, blocks);
+  const order: MBlock[] = [];
+  for (const head of heads) for (let i = head; i !== -1; i = next[i]!) order.push(blocks[i]!);
+  return order;
+}
+
+function compareEdges(a: Edge, b: Edge, speed: boolean): number {
+  if (speed) return b.weight - a.weight || Number(b.sole) - Number(a.sole) || a.from - b.from || a.to - b.to;
+  if (a.sole !== b.sole) return a.sole ? -1 : 1;
+  // Forward neighbours first: they keep distances short. Then the hotter edge.
+  const adjacentA = a.to === a.from + 1 ? 0 : 1;
+  const adjacentB = b.to === b.from + 1 ? 0 : 1;
+  return adjacentA - adjacentB || b.weight - a.weight || a.from - b.from || a.to - b.to;
+}
+
+/** Moves chains that hardly run to the end; the entry's chain stays first. */
+function sortColdLast(heads: number[], next: Int32Array, blocks: readonly MBlock[]): void {
+  const heat = new Map<number, number>();
+  for (const head of heads) {
+    let most = 0;
+    for (let i = head; i !== -1; i = next[i]!) most = Math.max(most, blocks[i]!.frequency);
+    heat.set(head, most);
+  }
+  const cold = (head: number): number => (head !== 0 && heat.get(head)! < 1 / 8 ? 1 : 0);
+  heads.sort((a, b) => cold(a) - cold(b) || a - b);
+}
+
+/** Removes the jumps that the order makes superfluous. */
+function dropJumps(blocks: readonly MBlock[]): void {
+  for (let i = 0; i + 1 < blocks.length; i++) {
+    const { insts } = blocks[i]!;
+    const following = blocks[i + 1]!;
+    const last = insts[insts.length - 1];
+    if (last === undefined || last.op !== X.Jmp) continue;
+    if (last.targets[0] === following) {
+      insts.pop();
+      continue;
+    }
+    const previous = insts.length > 1 ? insts[insts.length - 2]! : null;
+    if (previous === null || previous.op !== X.Jcc || previous.symbol !== null) continue;
+    if (previous.targets[0] !== following) continue;
+    previous.cc = invert(previous.cc);
+    previous.targets = [last.targets[0]!];
+    insts.pop();
+  }
+}
+
+/**
+ * Orders the blocks and makes them fall through where they can. Edges must be up to date, and stay so: an edge
+ * may then be a fall-through that no instruction shows.
+ */
+export function layOut(mf: MFunction): void {
+  if (mf.goal !== "none") mf.blocks = orderBlocks(mf);
+  dropJumps(mf.blocks);
+}
+
+/**
+ * Exact bytes of a laid-out function, with each branch to a block as short as it can be.
+ */
+export function relaxedSize(mf: MFunction): number {
+  const { blocks } = mf;
+  const position = new Map<MBlock, number>();
+  for (let i = 0; i < blocks.length; i++) position.set(blocks[i]!, i);
+  // Each branch with its block and the bytes of other instructions before it in the block.
+  const branchBlock: number[] = [];
+  const branchTarget: number[] = [];
+  const branchBefore: number[] = [];
+  const branchNear: number[] = [];
+  const bytes = new Int32Array(blocks.length);
+  for (let i = 0; i < blocks.length; i++) {
+    let length = 0;
+    for (const inst of blocks[i]!.insts) {
+      if ((inst.op === X.Jmp || inst.op === X.Jcc) && inst.symbol === null) {
+        branchBlock.push(i);
+        branchTarget.push(position.get(inst.targets[0]!) ?? -1);
+        branchBefore.push(length);
+        branchNear.push(inst.op === X.Jmp ? nearJmp : nearJcc);
+      } else length += instructionLength(inst);
+    }
+    bytes[i] = length;
+  }
+  const size = new Uint8Array(branchBlock.length).fill(shortBranch);
+  const start = new Int32Array(blocks.length + 1);
+  const end = new Int32Array(branchBlock.length);
+  for (let changed = true; changed; ) {
+    changed = false;
+    let at = 0;
+    let k = 0;
+    for (let i = 0; i < blocks.length; i++) {
+      start[i] = at;
+      let branches = 0;
+      for (; k < branchBlock.length && branchBlock[k] === i; k++) {
+        branches += size[k]!;
+        end[k] = at + branchBefore[k]! + branches;
+      }
+      at += bytes[i]! + branches;
+    }
+    start[blocks.length] = at;
+    for (let j = 0; j < size.length; j++) {
+      if (size[j] !== shortBranch) continue;
+      const distance = branchTarget[j]! < 0 ? 1 << 20 : start[branchTarget[j]!]! - end[j]!;
+      if (distance >= -128 && distance <= 127) continue;
+      size[j] = branchNear[j]!;
+      changed = true;
+    }
+  }
+  return start[blocks.length]!;
+}
