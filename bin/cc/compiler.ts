@@ -1,7 +1,8 @@
 /**
  * The compiler that was chosen, behind one interface: run the driver on some arguments, or compile a source to an
  * IR object. Several compilations at a time are child processes with a system clang, worker threads with the
- * embedded one; conversion of bitcode is in worker threads either way. A single job needs neither.
+ * embedded one (a lone one too: only worker threads may have a large stack). Conversion of bitcode is in worker
+ * threads, if there is more than one.
  */
 import { spawn } from "node:child_process";
 import { Piscina } from "piscina";
@@ -11,11 +12,14 @@ import { convert, type EmbeddedJob, type JobResult, runEmbeddedJob } from "./emb
 import type { Host } from "./host.js";
 import type { WorkerTask } from "./worker.js";
 
+/** Clang descends recursively into what it reads, on frames larger than those of a native clang with its 8 MB. */
+const stackSizeMb = 64;
+
 export class Compiler {
   private pool: Piscina | undefined;
   private embedded: Promise<EmbeddedCompiler> | undefined;
 
-  /** @param parallel jobs at one time; worker threads are started only if it is more than 1 */
+  /** @param parallel jobs at one time */
   constructor(
     private readonly choice: CompilerChoice,
     private readonly host: Host,
@@ -26,16 +30,16 @@ export class Compiler {
   async run(job: EmbeddedJob): Promise<JobResult> {
     if (this.choice.kind === "embedded") {
       const compiler = await (this.embedded ??= sharedEmbeddedCompiler());
-      const pool = this.workers(compiler);
-      if (pool === undefined) return runEmbeddedJob(compiler, job);
-      return pool.run({ kind: "compile", job } satisfies WorkerTask);
+      if (!this.host.workers) return runEmbeddedJob(compiler, job);
+      return this.workers(compiler).run({ kind: "compile", job } satisfies WorkerTask);
     }
     const result = await this.spawn(this.choice.path, job);
     if (result.exitCode !== 0 || job.bitcode === undefined) return result;
     const task: WorkerTask = { kind: "convert", bitcode: job.bitcode, source: job.source };
-    const pool = this.workers(undefined);
     const error: string | undefined =
-      pool === undefined ? convert(job.bitcode, job.source) : await pool.run(task);
+      this.parallel < 2 || !this.host.workers
+        ? convert(job.bitcode, job.source)
+        : await this.workers(undefined).run(task);
     return error === undefined ? result : { ...result, exitCode: 1, error };
   }
 
@@ -43,13 +47,13 @@ export class Compiler {
     await this.pool?.destroy();
   }
 
-  private workers(workerData: EmbeddedCompiler | undefined): Piscina | undefined {
-    if (this.parallel < 2 || !this.host.workers) return undefined;
+  private workers(workerData: EmbeddedCompiler | undefined): Piscina {
     this.pool ??= new Piscina({
       filename: new URL("worker.js", import.meta.url).href,
       minThreads: 0,
       maxThreads: this.parallel,
       workerData,
+      resourceLimits: { stackSizeMb },
     });
     return this.pool;
   }
