@@ -110,6 +110,8 @@ class Expander {
         return immediateText(operand.value, modifier);
       case "symbol":
         return this.symbol(operand, modifier);
+      case "text":
+        return operand.text;
       case "block":
         return modifier === "l" || modifier === "P" || modifier === "c"
           ? this.names.block(operand.block)

@@ -129,7 +129,9 @@ export type AsmOperand =
   /** An immediate or symbolic constant. */
   | { readonly kind: "imm"; readonly value: bigint }
   | { readonly kind: "symbol"; readonly symbol: SymbolRef; readonly offset: number }
-  | { readonly kind: "block"; readonly block: MBlock };
+  | { readonly kind: "block"; readonly block: MBlock }
+  /** A register outside allocation, as it is written: `%st(1)`. */
+  | { readonly kind: "text"; readonly text: string };
 
 /** What a call instruction promises; the IPRA propagation replaces `clobbers` of the instruction. */
 export interface CallInfo {

@@ -212,8 +212,10 @@ function passStackArguments(
   const total = layout.stackBytes;
   if (total === 0) return;
   const setup = new MInst(X.CallSetup, 8);
-  setup.imm = layout.align > 8 ? Math.ceil(total / 16) * 16 : total;
-  if (layout.align > 16) s.unsupported(`stack argument aligned to ${layout.align} bytes`);
+  const unit = Math.max(layout.align, 16);
+  setup.imm = layout.align > 8 ? Math.ceil(total / unit) * unit : total;
+  // The argument area starts at the stack pointer: a slot of its alignment makes the frame realign that.
+  if (layout.align > 16) s.mf.newSlot(layout.align, layout.align);
   const simple = layout.places.every((p) => p.kind === "register" || (p.kind === "stack" && p.size === 8));
   if (simple && setup.imm === total) {
     const onStack = layout.places

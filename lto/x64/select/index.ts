@@ -91,6 +91,7 @@ function makeBlocks(s: Selector, order: readonly Block[], depth: Int32Array): vo
     const cold = block.terminator.op === Op.Unreachable;
     head.frequency = 8 ** Math.min(depth[block.id]!, 6) * (cold ? 1 / 64 : 1);
     head.addressTaken = block.addressTaken;
+    head.irBlock = block.id;
     s.heads[block.id] = head;
   }
 }
@@ -208,7 +209,7 @@ function makeParameters(s: Selector, order: readonly Block[]): void {
         incomingSlot(s, phi);
         continue;
       }
-      head.params.push(new RegOperand(s.reg(phi)));
+      head.params.push(new RegOperand(s.resultReg(phi)));
     }
   }
 }

@@ -11,6 +11,7 @@ import { GPR, gprMask, maskOf, RBP, RSP, registerNames, XMM, xmmMask } from "../
 import { address } from "./address.js";
 import { foldedInteger, symbolOffset } from "./constants.js";
 import { operationSize, type Selector } from "./selector.js";
+import { fp80PartSlot, fp80Slot, popToSlot, push80 } from "./x87.js";
 
 interface Constraint {
   readonly output: boolean;
@@ -54,7 +55,7 @@ export function lowerInlineAsm(s: Selector, call: CallInst, asm: InlineAsm): voi
   const { constraints, clobbers } = parseConstraints(s, asm.constraints);
   const machine = new MInst(X.Asm, 8);
   machine.clobbers = clobbers;
-  const lowering = new AsmLowering(s, call, machine, constraints);
+  const lowering = new AsmLowering(s, call, machine, constraints, poppedByAsm(asm.constraints));
   const operands = lowering.run();
   machine.extra = { kind: "asm", template: asm.template, operands };
   if (asm.template.trim() !== "") s.mf.noRedZone = true;
@@ -97,6 +98,20 @@ function clobberOf(name: string): RegMask {
   return register === undefined || register === RSP ? 0 : 1 << register;
 }
 
+/** How many x87 registers the assembly says it pops (by clobbering them). */
+const poppedByAsm = (constraints: string): number => (constraints.match(/~\{st(\(\d\))?\}/g) ?? []).length;
+
+/** Depth on the x87 stack that a constraint names, or -1. */
+function stackDepth(constraint: Constraint): number {
+  for (const code of constraint.codes) {
+    if (code === "t" || code === "{st}" || code === "{st(0)}") return 0;
+    if (code === "u") return 1;
+    const named = /^\{st\((\d)\)\}$/.exec(code);
+    if (named !== null) return Number(named[1]);
+  }
+  return -1;
+}
+
 class AsmLowering {
   private readonly operands: AsmOperand[] = [];
   /** Definition index of each output, by constraint number. */
@@ -111,9 +126,15 @@ class AsmLowering {
     private readonly call: CallInst,
     private readonly machine: MInst,
     private readonly constraints: readonly Constraint[],
+    private readonly popped: number,
   ) {
     this.args = callArguments(call);
   }
+
+  /** x87 inputs: depth → value; and where the outputs at each depth go. */
+  private readonly stackInputs: (Value | undefined)[] = [];
+  private readonly stackOutputs: ((() => void) | undefined)[] = [];
+  private untiedInputs = 0;
 
   run(): AsmOperand[] {
     // Inputs are evaluated in order; outputs only reserve their definitions.
@@ -123,11 +144,26 @@ class AsmLowering {
       else if (constraint.output) this.output(constraint, i);
       else this.input(constraint, i);
     }
+    for (let depth = this.stackInputs.length - 1; depth >= 0; depth--) {
+      const value = this.stackInputs[depth];
+      if (value === undefined) return this.s.unsupported("inline assembly with a gap among x87 operands");
+      pushFloat(this.s, value);
+    }
     return this.operands;
   }
 
   afterwards(): void {
+    for (const pop of this.stackOutputs) {
+      if (pop === undefined) return this.s.unsupported("inline assembly with a gap among x87 operands");
+      pop();
+    }
+    for (let n = this.popped; n < this.untiedInputs; n++) this.s.emit(new MInst(X.FstpSt0, 10));
     for (const step of this.after) step();
+  }
+
+  private stackInput(depth: number, value: Value, index: number): void {
+    this.stackInputs[depth] = value;
+    this.operands[index] = { kind: "text", text: depth === 0 ? "%st" : `%st(${depth})` };
   }
 
   private get attributes() {
@@ -168,6 +204,12 @@ class AsmLowering {
     if (flag !== undefined) {
       this.operands[index] = { kind: "imm", value: 0n };
       this.flagOutput(flag.slice(4, -1), wanted);
+      return;
+    }
+    const depth = stackDepth(constraint);
+    if (depth >= 0) {
+      this.operands[index] = { kind: "text", text: depth === 0 ? "%st" : `%st(${depth})` };
+      this.stackOutputs[depth] = () => popFloat(s, call, isStruct ? resultIndex : -1, type, wanted);
       return;
     }
     if (type.kind === "x86_fp80") return s.unsupported("inline assembly with x87 operands");
@@ -217,6 +259,11 @@ class AsmLowering {
     const value = this.args[this.nextArg++]!;
     const { type } = value;
     if (constraint.tied >= 0) return this.tiedInput(constraint.tied, value, index);
+    const depth = stackDepth(constraint);
+    if (depth >= 0) {
+      this.untiedInputs++;
+      return this.stackInput(depth, value, index);
+    }
     const immediate = constraint.codes.some((c) => "ingXseZIJKLMNOP".includes(c));
     if (immediate && isConstant(value) && this.immediateInput(value, index)) return;
     const registers = this.registers(constraint, type);
@@ -260,6 +307,8 @@ class AsmLowering {
       this.operands[index] = shared;
       return;
     }
+    const depth = stackDepth(this.constraints[output]!);
+    if (depth >= 0) return this.stackInput(depth, value, index);
     const def = this.defOf[output];
     if (def === undefined)
       return s.unsupported("inline assembly input tied to an operand without a register");
@@ -313,6 +362,26 @@ class AsmLowering {
       s.unsupported(`inline assembly constraint '${constraint.codes.join("")}' for a value of type ${type}`);
     return cls === GPR ? mask & gprMask : mask & xmmMask;
   }
+}
+
+/** Pushes a floating-point value of any scalar type onto the x87 stack. */
+function pushFloat(s: Selector, value: Value): void {
+  if (value.type.kind === "x86_fp80") return push80(s, value);
+  const size = value.type.kind === "float" ? 4 : 8;
+  const slot = s.mf.newSlot(size, size);
+  s.store(storeOp(s, value.type), size, s.slotMem(slot), s.reg(value));
+  s.load(X.Fld, size, -1, s.slotMem(slot)).defs.length = 0;
+}
+
+/** Pops the x87 stack into a result of the call (member `part`, or the whole for −1). */
+function popFloat(s: Selector, call: CallInst, part: number, type: Type, wanted: VReg): void {
+  if (type.kind === "x86_fp80") return popToSlot(s, part < 0 ? fp80Slot(s, call) : fp80PartSlot(s, call, part));
+  const size = type.kind === "float" ? 4 : 8;
+  const slot = s.mf.newSlot(size, size);
+  const pop = new MInst(X.FstpM, size);
+  pop.mem = s.slotMem(slot);
+  s.emit(pop);
+  if (wanted >= 0) s.load(loadOp(s, type), size, wanted, s.slotMem(slot));
 }
 
 function loadOp(s: Selector, type: Type): X {

@@ -11,6 +11,7 @@ import { lowerFunnel, lowerWideAdd, lowerWideMul } from "./integer.js";
 import { lowerMemCopy, lowerMemSet } from "./memory.js";
 import { isOverflowIntrinsic, lowerOverflow } from "./overflow.js";
 import { constantNumber, operationSize, type Selector } from "./selector.js";
+import { lowerSjljLongjmp, lowerSjljSetjmp } from "./sjlj.js";
 import { registerSource } from "./source.js";
 import { threadPointer } from "./tls.js";
 import { lowerVectorIntrinsic } from "./vector.js";
@@ -85,6 +86,8 @@ const lowerings: Readonly<Record<string, Lowering>> = {
   "llvm.returnaddress": (s, call, args) => lowerReturnAddress(s, call, args),
   "llvm.addressofreturnaddress": (s, call) => incomingAddress(s, s.resultOf(call), -8),
   "llvm.sponentry": (s, call) => incomingAddress(s, s.resultOf(call), 0),
+  "llvm.eh.sjlj.setjmp": (s, call, args) => lowerSjljSetjmp(s, call, args[0]!),
+  "llvm.eh.sjlj.longjmp": (s, _call, args) => lowerSjljLongjmp(s, args[0]!),
   "llvm.trap": (s) => void s.emit(new MInst(X.Ud2, 8)),
   "llvm.ubsantrap": (s) => void s.emit(new MInst(X.Ud2, 8)),
   "llvm.debugtrap": (s) => void s.emit(new MInst(X.Int3, 8)),

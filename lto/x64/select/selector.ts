@@ -55,6 +55,8 @@ interface PendingConstant {
 export class Selector {
   /** Virtual register of each instruction result, by `Inst.id`; -1 while nothing demands it. */
   readonly vregs: Int32Array;
+  /** 1 once a lowered instruction reads the value, by `Inst.id` (phis have registers from the start). */
+  readonly read: Uint8Array;
   /** Number of uses of each instruction result, by `Inst.id`. */
   readonly uses: Int32Array;
   /** Memory epoch of each instruction, by `Inst.id`. */
@@ -110,6 +112,7 @@ export class Selector {
     readonly features: ReadonlySet<string>,
   ) {
     this.vregs = new Int32Array(instructionCount).fill(-1);
+    this.read = new Uint8Array(instructionCount);
     this.uses = new Int32Array(instructionCount);
     this.epochs = new Int32Array(instructionCount);
     this.slots = new Int32Array(instructionCount).fill(-1);
@@ -218,6 +221,16 @@ export class Selector {
     return this.mf.newVReg(XMM, size);
   }
 
+  /** The register of an instruction's result, without counting as a use. */
+  resultReg(inst: Inst): VReg {
+    let vreg = this.vregs[inst.id]!;
+    if (vreg < 0) {
+      vreg = this.newReg(inst.type);
+      this.vregs[inst.id] = vreg;
+    }
+    return vreg;
+  }
+
   /** The register that an instruction's result goes to; -1 when nothing wants it. */
   resultOf(inst: Inst): VReg {
     return this.vregs[inst.id]!;
@@ -230,11 +243,8 @@ export class Selector {
       case "inst": {
         if (this.slots[inst.id]! >= 0 && inst.op === Op.Alloca) return this.slotAddress(this.slots[inst.id]!);
         if (inst.op === Op.ExtractValue) return this.part(inst.operands[0] as Inst, inst.data[0]!);
-        let vreg = this.vregs[inst.id]!;
-        if (vreg < 0) {
-          vreg = this.newReg(inst.type);
-          this.vregs[inst.id] = vreg;
-        }
+        const vreg = this.resultReg(inst);
+        this.read[inst.id] = 1;
         // Seen as a wider type (a free zero extension), all of that width must survive a spill.
         if (inst !== value && this.isGpr(value.type)) {
           const size = this.spillSize(value.type);
@@ -401,7 +411,23 @@ export class Selector {
       case Op.Shl:
       case Op.LShr:
       case Op.AShr:
-        return source.type.bits === 32;
+      case Op.UDiv:
+      case Op.SDiv:
+      case Op.URem:
+      case Op.SRem:
+      case Op.SExt:
+      case Op.ZExt:
+      case Op.Select:
+      case Op.FPToSI:
+        if (source.type.bits === 32) return true;
+        // A non-negative mask clears everything above it in the 32-bit operation.
+        if (source.op !== Op.And) return false;
+        return source.operands[1]!.valueKind === "int" && source.operands[1]!.num >= 0;
+      case Op.Call: {
+        // Minimum, maximum and absolute value end in a 32-bit conditional move.
+        const callee = source.operands[0]!;
+        return source.type.bits === 32 && callee.valueKind === "global" && /^llvm\.([su](min|max)|abs)\./.test(callee.name);
+      }
       default:
         return false;
     }
@@ -414,7 +440,7 @@ export class Selector {
   diesHere(value: Value): boolean {
     const inst = this.resolve(value);
     if (inst.valueKind === "inst") {
-      if (this.vregs[inst.id]! >= 0) return false;
+      if (this.read[inst.id] === 1) return false;
       return this.loops.header[inst.parent!.id] === this.loops.header[this.at.parent!.id];
     }
     if (inst.valueKind === "argument")

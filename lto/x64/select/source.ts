@@ -15,7 +15,6 @@ type Load = InstWith<Op.Load>;
  * nothing in between that may write memory, exactly `size` bytes. Volatile and atomic loads stay put.
  */
 export function foldableLoad(s: Selector, value: Value, size: number): Load | null {
-  if (!s.optimize) return null;
   const inst = s.resolve(value);
   if (inst.valueKind !== "inst" || inst.op !== Op.Load) return null;
   // Each no-op view on the way must be this value's only one, else the load has another reader.
@@ -29,6 +28,7 @@ export function foldableLoad(s: Selector, value: Value, size: number): Load | nu
 /** The same for a load that is the direct operand of a conversion. */
 export function loadFolds(s: Selector, load: Load, size: number): boolean {
   return (
+    s.optimize &&
     s.uses[load.id] === 1 &&
     s.vregs[load.id]! < 0 &&
     load.parent === s.at.parent &&

@@ -1,0 +1,39 @@
+/**
+ * `llvm.eh.sjlj.setjmp` and `longjmp`, the light pair behind `__builtin_setjmp`. The buffer holds the frame
+ * pointer, the address to resume at and the stack pointer; the front end has stored the first and the last.
+ * Everything else is lost on the second return, so the setjmp clobbers every register.
+ */
+import { MInst, RegOperand } from "../../codegen/mir.js";
+import type { CallInst } from "../../ir/instructions.js";
+import type { Value } from "../../ir/values.js";
+import { X } from "../ops.js";
+import { gprMask, maskOf, RAX, RBP, RCX, RSP, xmmMask } from "../registers.js";
+import type { Selector } from "./selector.js";
+
+export function lowerSjljSetjmp(s: Selector, call: CallInst, buffer: Value): void {
+  s.mf.needsFramePointer = true;
+  s.mf.returnsTwice = true;
+  const inst = new MInst(X.Asm, 8);
+  const wanted = s.resultOf(call);
+  inst.defs.push(new RegOperand(wanted >= 0 ? wanted : s.newGpr(4), maskOf(RAX)));
+  inst.uses.push(new RegOperand(s.reg(buffer), maskOf(RCX)));
+  inst.clobbers = (gprMask | xmmMask) & ~maskOf(RSP, RBP);
+  inst.extra = {
+    kind: "asm",
+    template: "leaq 1f(%rip), %rax\n\tmovq %rax, 8(%rcx)\n\txorl %eax, %eax\n\tjmp 2f\n1:\tmovl $$1, %eax\n2:",
+    operands: [],
+  };
+  s.emit(inst);
+}
+
+/** Does not return. */
+export function lowerSjljLongjmp(s: Selector, buffer: Value): void {
+  const inst = new MInst(X.Asm, 8);
+  inst.uses.push(new RegOperand(s.reg(buffer), maskOf(RCX)));
+  inst.extra = {
+    kind: "asm",
+    template: "movq (%rcx), %rbp\n\tmovq 8(%rcx), %rax\n\tmovq 16(%rcx), %rsp\n\tjmp *%rax",
+    operands: [],
+  };
+  s.emit(inst);
+}
