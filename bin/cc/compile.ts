@@ -6,6 +6,7 @@ import {
   defaultOutput,
   type Input,
   replaceExtension,
+  takesNextWord,
 } from "../../frontend/clang/command-line.js";
 import { InputError } from "../../lto/ir/errors.js";
 import type { Compiler } from "./compiler.js";
@@ -13,6 +14,7 @@ import type { CompilerChoice } from "./compilers.js";
 import type { JobResult } from "./embedded-job.js";
 import { type Host, report } from "./host.js";
 import { OutputFile } from "./output-file.js";
+import { runTool } from "./tools.js";
 
 /** An input and the object to make of it. */
 export interface Compilation {
@@ -79,6 +81,7 @@ export async function compileAll(session: Session, compilations: readonly Compil
 async function compileOne(session: Session, compilation: Compilation): Promise<JobResult> {
   const { host, command } = session;
   const { input } = compilation;
+  if (input.kind === "assembly") return assemble(session, compilation);
   let output: OutputFile | undefined;
   try {
     output = new OutputFile(compilation.output, host.cwd);
@@ -87,6 +90,8 @@ async function compileOne(session: Session, compilation: Compilation): Promise<J
       args: [
         ...colourOption(session),
         ...command.compile,
+        // In link mode options may be for the linker alone, as far as clang can tell.
+        ...(command.mode === "link" ? ["-Qunused-arguments"] : []),
         ...dependencyOptions(command, compilation, dependencies),
         "-c",
         "-emit-llvm",
@@ -109,10 +114,58 @@ async function compileOne(session: Session, compilation: Compilation): Promise<J
     return result;
   } catch (e) {
     output?.discard();
-    if (!(e instanceof InputError)) throw e;
-    const error = e.file === undefined ? e.message : `${e.file}: ${e.message}`;
-    return { exitCode: 1, stdout: new Uint8Array(), stderr: new Uint8Array(), error };
+    return failure(e);
   }
+}
+
+/** The result for an error of ours. @throws what is no InputError */
+function failure(e: unknown): JobResult {
+  if (!(e instanceof InputError)) throw e;
+  const error = e.file === undefined ? e.message : `${e.file}: ${e.message}`;
+  return { exitCode: 1, stdout: new Uint8Array(), stderr: new Uint8Array(), error };
+}
+
+/** Options of the compile step that also matter to assembly, in the form every compiler driver takes. */
+const assemblyOption = /^-(D|U|I|i|m|g|x|pthread|nostdinc|MD|MMD|MP|MT|MQ|v$)/;
+
+/** Assembly becomes a native object: by clang, or where only the embedded one is there, by `cc`. */
+async function assemble(session: Session, { input, output }: Compilation): Promise<JobResult> {
+  const { host, command, choice } = session;
+  let file: OutputFile | undefined;
+  try {
+    file = new OutputFile(output, host.cwd);
+    const options = choice.kind === "system" ? command.compile : optionsFor(command.compile, assemblyOption);
+    const args = [
+      ...options,
+      ...command.assemble,
+      "-c",
+      "-o",
+      file.temporary,
+      ...(input.language === undefined ? [] : ["-x", input.language]),
+      input.path,
+    ];
+    const result = await runTool(choice.kind === "system" ? choice.path : "cc", args, host, {
+      live: false,
+      stdin: input.path === "-" ? host.stdin() : undefined,
+    });
+    if (result.exitCode === 0) file.commit();
+    else file.discard();
+    return result;
+  } catch (e) {
+    file?.discard();
+    return failure(e);
+  }
+}
+
+/** The options that `wanted` accepts, with their values. */
+function optionsFor(options: readonly string[], wanted: RegExp): string[] {
+  const result: string[] = [];
+  for (let i = 0; i < options.length; i++) {
+    const count = takesNextWord(options[i]) ? 2 : 1;
+    if (wanted.test(options[i])) result.push(...options.slice(i, i + count));
+    i += count - 1;
+  }
+  return result;
 }
 
 /** Clang takes a path that begins with a dash for an option, unless it follows `--`. */

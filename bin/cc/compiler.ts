@@ -4,12 +4,12 @@
  * embedded one (a lone one too: only worker threads may have a large stack). Conversion of bitcode is in worker
  * threads, if there is more than one.
  */
-import { spawn } from "node:child_process";
 import { Piscina } from "piscina";
 import { type EmbeddedCompiler, loadEmbeddedCompiler } from "../../frontend/clang/embedded.js";
 import type { CompilerChoice } from "./compilers.js";
 import { convert, type EmbeddedJob, type JobResult, runEmbeddedJob } from "./embedded-job.js";
 import type { Host } from "./host.js";
+import { runTool } from "./tools.js";
 import type { WorkerTask } from "./worker.js";
 
 /** Clang descends recursively into what it reads, on frames larger than those of a native clang with its 8 MB. */
@@ -33,7 +33,11 @@ export class Compiler {
       if (!this.host.workers) return runEmbeddedJob(compiler, job);
       return this.workers(compiler).run({ kind: "compile", job } satisfies WorkerTask);
     }
-    const result = await this.spawn(this.choice.path, job);
+    // A lone compiler talks as it goes; several would interleave.
+    const result = await runTool(this.choice.path, job.args, this.host, {
+      live: this.parallel < 2,
+      stdin: job.stdin,
+    });
     if (result.exitCode !== 0 || job.bitcode === undefined) return result;
     const task: WorkerTask = { kind: "convert", bitcode: job.bitcode, source: job.source };
     const error: string | undefined =
@@ -56,26 +60,6 @@ export class Compiler {
       resourceLimits: { stackSizeMb },
     });
     return this.pool;
-  }
-
-  private spawn(path: string, job: EmbeddedJob): Promise<JobResult> {
-    const live = this.parallel < 2;
-    return new Promise((resolve) => {
-      const stdout: Buffer[] = [];
-      const stderr: Buffer[] = [];
-      const child = spawn(path, job.args, { cwd: job.cwd, env: job.env, stdio: "pipe" });
-      // A lone compiler talks as it goes; several would interleave.
-      child.stdout.on("data", (b: Buffer) => (live ? this.host.stdout(b) : stdout.push(b)));
-      child.stderr.on("data", (b: Buffer) => (live ? this.host.stderr(b) : stderr.push(b)));
-      child.stdin.on("error", () => {}); // a compiler may end without reading it all
-      child.stdin.end(job.stdin);
-      const end = (exitCode: number, error?: string) =>
-        resolve({ exitCode, stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr), error });
-      child.on("error", (e) => end(1, `cannot run '${path}': ${e.message}`));
-      child.on("close", (code, signal) =>
-        signal === null ? end(code ?? 1) : end(1, `'${path}' was ended by ${signal}`),
-      );
-    });
   }
 }
 

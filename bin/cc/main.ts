@@ -10,6 +10,7 @@ import { compileAll, missingInputs, planObjects, type Session } from "./compile.
 import { Compiler } from "./compiler.js";
 import { type CompilerChoice, chooseCompiler } from "./compilers.js";
 import { type Host, processHost, report } from "./host.js";
+import { linkProgram } from "./link.js";
 import { removeTemporariesAtExit } from "./output-file.js";
 
 const usage = `Usage: tsc-cc [options] file...
@@ -40,15 +41,11 @@ export async function runDriver(args: readonly string[], host: Host): Promise<nu
       host.stdout(Buffer.from(usage));
       return 0;
     }
-    const choice = await chooseCompiler(command.clang, host);
-    if (command.verbose) host.stderr(Buffer.from(`tsc-cc: compiler: ${describe(choice)}\n`));
-    const sources = command.mode === "clang" ? 1 : command.inputs.length;
-    const parallel = Math.max(1, Math.min(command.jobs ?? availableParallelism(), sources));
-    const compiler = new Compiler(choice, host, parallel);
+    const session = await openSession(command, host);
     try {
-      return await run({ host, command, choice, compiler, parallel });
+      return await run(session);
     } finally {
-      await compiler.close();
+      await session.compiler.close();
     }
   } catch (e) {
     if (!(e instanceof InputError)) throw e;
@@ -57,13 +54,26 @@ export async function runDriver(args: readonly string[], host: Host): Promise<nu
   }
 }
 
+async function openSession(command: CommandLine, host: Host): Promise<Session> {
+  const sources = command.inputs.filter((input) => input.kind !== "object").length;
+  // A mere link step runs no clang; looking for one would take longer than the rest of the preparations.
+  const choice: CompilerChoice =
+    command.mode === "link" && sources === 0
+      ? { kind: "embedded" }
+      : await chooseCompiler(command.clang, host);
+  if (command.verbose && sources > 0) host.stderr(Buffer.from(`tsc-cc: compiler: ${describe(choice)}\n`));
+  const jobs = command.mode === "clang" ? 1 : (command.jobs ?? availableParallelism());
+  const parallel = Math.max(1, Math.min(jobs, sources));
+  return { host, command, choice, compiler: new Compiler(choice, host, parallel), parallel };
+}
+
 async function run(session: Session): Promise<number> {
   const { host, command } = session;
   if (command.mode === "clang") return runClang(session);
   const missing = missingInputs(command.inputs, host.cwd);
   for (const path of missing) report(host, "error", `no such file or directory: '${path}'`);
   if (missing.length > 0) return 1;
-  return compileObjects(session, command);
+  return command.mode === "link" ? linkProgram(session) : compileObjects(session, command);
 }
 
 async function compileObjects(session: Session, command: CommandLine): Promise<number> {

@@ -84,7 +84,13 @@ export interface Input {
 }
 
 /** A word or input of the link step, in the order of the command line. */
-export type LinkItem = { readonly input: Input } | { readonly words: readonly string[] };
+export type LinkItem =
+  | { readonly input: Input }
+  | {
+      readonly words: readonly string[];
+      /** The file that `words` (`-lm`) stand for, once it is found. */
+      readonly library?: string;
+    };
 
 export interface CommandLine {
   /** What to do: make objects, make a program, or leave all to clang. */
