@@ -17,9 +17,13 @@ const shapes: Record<string, Shape> = {
 const configurations: AllocatorOptions[] = [
   { allocator: "greedy", coalesce: "pereira", spillCost: "size", check: false },
   { allocator: "greedy", coalesce: "none", spillCost: "speed", check: false },
+  { allocator: "linear", coalesce: "pereira", spillCost: "size", check: false },
+  { allocator: "linear", coalesce: "none", spillCost: "speed", check: false },
+  { allocator: "graph", coalesce: "pereira", spillCost: "size", check: false },
+  { allocator: "graph", coalesce: "none", spillCost: "speed", check: false },
 ];
 
-const seeds = Number(process.env["REGALLOC_SEEDS"] ?? 300);
+const seeds = Number(process.env["REGALLOC_SEEDS"] ?? 60);
 
 for (const options of configurations) {
   describe(`${options.allocator}, ${options.coalesce}, ${options.spillCost}`, () => {

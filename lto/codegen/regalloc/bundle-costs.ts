@@ -38,6 +38,8 @@ export class BundleCosts {
     for (const range of bundle.ranges) {
       points += range.end - range.start;
       if (blocked !== all) blocked |= reservations.blocked(range.vreg, range.start, range.end, all);
+    }
+    for (const range of bundle.all()) {
       const info = fn.vregs[range.vreg]!;
       const remat = info.remat !== null;
       let reloadedIn = -1;
@@ -80,7 +82,7 @@ export class BundleCosts {
   fixedGains(bundle: Bundle, gain: Float64Array): void {
     const { fn, liveness, policy } = this.problem;
     const { useIndex, useKind, useOperand, numbering } = liveness;
-    for (const range of bundle.ranges) {
+    for (const range of bundle.all()) {
       const price = policy.move(fn.vregs[range.vreg]!.size);
       for (let u = range.useLow; u < range.useHigh; u++) {
         const kind = useKind[u]! as UseKind;

@@ -35,6 +35,10 @@ export enum SplitLevel {
 
 export class Bundle {
   ranges: LiveRange[] = [];
+  /** Ranges within the others during which a register holds a second name of the same value. */
+  shadows: LiveRange[] = [];
+  /** Place in the queue; the allocator's choice. */
+  key = 0;
   /** Assigned register, or -1. */
   register = -1;
   level = SplitLevel.Web;
@@ -58,6 +62,10 @@ export class Bundle {
     /** Bundles with the same number share a home slot. */
     public group: number,
   ) {}
+  /** Ranges and shadows. */
+  all(): readonly LiveRange[] {
+    return this.shadows.length === 0 ? this.ranges : this.ranges.concat(this.shadows);
+  }
 }
 
 /** One bundle for each register that lives at all; `result[v]` is null for the others. */

@@ -10,159 +10,50 @@
  * In the family of LLVM's greedy allocator and regalloc2. Ends because evicting needs a strictly greater weight
  * and splitting raises a level. Time: n log n for n ranges, times the registers of a class.
  */
+import { Assignment } from "./assignment.js";
 import { type Bundle, SplitLevel } from "./bundle.js";
-import { BundleCosts } from "./bundle-costs.js";
-import type { Affinity, Coalescing } from "./coalesce.js";
-import { IntervalSet } from "./interval-set.js";
-import { type AllocationProblem, type Piece, type Placement, registersIn } from "./problem.js";
-import { BundleQueue } from "./queue.js";
-import { Splitter } from "./split.js";
+import type { Coalescing } from "./coalesce.js";
+import type { AllocationProblem, Placement } from "./problem.js";
 
 /** Places the bundles of `coalescing`. */
 export function allocateGreedy(problem: AllocationProblem, coalescing: Coalescing): Placement {
   return new Greedy(problem, coalescing).run();
 }
 
-/** Of a value in many parts only these many are asked for their place. */
-const neighbourLimit = 32;
-
 class Greedy {
-  private readonly costs: BundleCosts;
-  private readonly splitter: Splitter;
-  private readonly queue = new BundleQueue();
-  private readonly occupied: IntervalSet<Bundle>[] = [];
-  /** How many bundles are in each callee-saved register. */
-  private readonly users = new Int32Array(32);
-  /** Current bundles of each virtual register. */
-  private readonly bundlesOf: Bundle[][];
-  private readonly neighbours: { other: number; weight: number }[][];
-  private readonly gain = new Float64Array(32);
-  private readonly price = new Float64Array(32);
-  private readonly order = new Int32Array(32);
-  private readonly mentionCost: Float64Array;
-  private readonly saveCost: Float64Array;
-  private readonly slotGroup: Int32Array;
+  private readonly state: Assignment;
 
-  constructor(
-    private readonly problem: AllocationProblem,
-    coalescing: Coalescing,
-  ) {
-    const count = problem.fn.vregs.length;
-    this.costs = new BundleCosts(problem);
-    this.mentionCost = Float64Array.from({ length: 32 }, (_, r) => problem.target.mentionCost(r));
-    this.saveCost = Float64Array.from({ length: 32 }, (_, r) => problem.target.saveCost(r));
-    this.splitter = new Splitter(problem, this.costs, count);
-    this.bundlesOf = new Array(count).fill(null);
-    this.neighbours = new Array(count).fill(null);
-    this.slotGroup = Int32Array.from({ length: count }, (_, v) => v);
-    for (let r = 0; r < 32; r++) this.occupied.push(new IntervalSet());
-    for (const affinity of coalescing.rest) this.connect(affinity);
-    for (const bundle of coalescing.bundles) {
-      for (const range of bundle.ranges) this.slotGroup[range.vreg] = bundle.id;
-      this.enqueue(bundle);
-    }
+  constructor(problem: AllocationProblem, coalescing: Coalescing) {
+    this.state = new Assignment(problem, coalescing, (bundle) => -bundle.size);
+    for (const bundle of coalescing.bundles) this.state.enqueue(bundle);
   }
 
   run(): Placement {
-    for (let bundle = this.queue.pop(); bundle !== null; bundle = this.queue.pop()) this.place(bundle);
-    this.improve();
-    return { pieces: this.collectPieces(), slotGroup: this.slotGroup };
-  }
-
-  private connect({ a, b, weight }: Affinity): void {
-    (this.neighbours[a] ??= []).push({ other: b, weight });
-    (this.neighbours[b] ??= []).push({ other: a, weight });
-  }
-
-  private enqueue(bundle: Bundle): void {
-    this.costs.measure(bundle);
-    let last = -1;
-    for (const range of bundle.ranges) {
-      if (range.vreg === last) continue;
-      last = range.vreg;
-      const list = (this.bundlesOf[last] ??= []);
-      if (list[list.length - 1] !== bundle) list.push(bundle);
-    }
-    this.queue.push(bundle);
+    this.state.drain((bundle) => this.place(bundle));
+    this.state.improve();
+    return this.state.placement();
   }
 
   /** Finds a register for `bundle`, or splits it. */
   private place(bundle: Bundle): void {
-    const { price, order } = this;
-    const count = this.rank(bundle);
-    let free = -1;
-    for (let k = 0; k < count && free < 0; k++) if (this.isFree(bundle, order[k]!)) free = order[k]!;
+    const { state } = this;
+    const count = state.rank(bundle);
+    const free = state.firstFree(bundle, count);
     if (free >= 0) {
-      if (bundle.level >= SplitLevel.Cluster || price[free]! <= bundle.spillCost) {
-        this.assign(bundle, free);
+      if (bundle.level >= SplitLevel.Cluster || state.price[free]! <= bundle.spillCost) {
+        state.assign(bundle, free);
         return;
       }
     } else {
       const victim = this.chooseEviction(bundle, count);
       if (victim >= 0) {
         this.evictAll(bundle, victim);
-        this.assign(bundle, victim);
+        state.assign(bundle, victim);
         return;
       }
     }
-    if (bundle.level === SplitLevel.Minimal && this.rearrange(bundle, new Set())) return;
-    this.forget(bundle);
-    for (const part of this.splitter.split(bundle)) this.enqueue(part);
-  }
-
-  /**
-   * Puts the registers that `bundle` may be in into `order`, the cheapest first, and their prices into `price`.
-   * Returns their number.
-   */
-  private rank(bundle: Bundle): number {
-    const { calleeSaved } = this.problem.target;
-    const { gain, price, order, users } = this;
-    gain.fill(0);
-    this.costs.fixedGains(bundle, gain);
-    this.neighbourGains(bundle, gain);
-    let count = 0;
-    for (let rest = bundle.permitted & bundle.unblocked; rest !== 0; rest &= rest - 1) {
-      const register = 31 - Math.clz32(rest & -rest);
-      let cost = bundle.mentions * this.mentionCost[register]! - gain[register]!;
-      if (users[register] === 0 && ((calleeSaved >>> register) & 1) === 1) cost += this.saveCost[register]!;
-      price[register] = cost;
-      let at = count++;
-      for (; at > 0 && price[order[at - 1]!]! > cost; at--) order[at] = order[at - 1]!;
-      order[at] = register;
-    }
-    return count;
-  }
-
-  /** Gains from the places of values that moves connect with this bundle. */
-  private neighbourGains(bundle: Bundle, gain: Float64Array): void {
-    const { fn, policy } = this.problem;
-    let last = -1;
-    for (const range of bundle.ranges) {
-      const vreg = range.vreg;
-      if (vreg === last) continue;
-      last = vreg;
-      const price = policy.move(fn.vregs[vreg]!.size);
-      const siblings = this.bundlesOf[vreg]!;
-      for (let s = 0; s < siblings.length && s < neighbourLimit; s++) {
-        const sibling = siblings[s]!;
-        if (sibling !== bundle && sibling.register >= 0) gain[sibling.register]! += price;
-      }
-      const list = this.neighbours[vreg];
-      if (list == null) continue;
-      for (const { other, weight } of list) {
-        const bundles = this.bundlesOf[other];
-        for (let n = 0; bundles !== null && n < bundles.length && n < neighbourLimit; n++) {
-          const neighbour = bundles[n]!;
-          if (neighbour !== bundle && neighbour.register >= 0) gain[neighbour.register]! += price * weight;
-        }
-      }
-    }
-  }
-
-  private isFree(bundle: Bundle, register: number): boolean {
-    const set = this.occupied[register]!;
-    for (const range of bundle.ranges) if (!set.isFree(range.start, range.end)) return false;
-    return true;
+    if (bundle.level === SplitLevel.Minimal && state.rearrange(bundle, new Set())) return;
+    state.split(bundle);
   }
 
   /** The register whose occupants are together the cheapest to move out of the way; -1 if none. */
@@ -170,8 +61,8 @@ class Greedy {
     let best = -1;
     let bestCost = Number.POSITIVE_INFINITY;
     for (let k = 0; k < count; k++) {
-      const register = this.order[k]!;
-      const cost = this.evictionCost(bundle, register, bestCost) + 1e-6 * this.price[register]!;
+      const register = this.state.order[k]!;
+      const cost = this.evictionCost(bundle, register, bestCost) + 1e-6 * this.state.price[register]!;
       if (cost < bestCost) {
         best = register;
         bestCost = cost;
@@ -182,7 +73,7 @@ class Greedy {
 
   /** Sum of the weights of the occupants; infinite if one of them is worth at least as much as `bundle`. */
   private evictionCost(bundle: Bundle, register: number, limit: number): number {
-    const set = this.occupied[register]!;
+    const set = this.state.occupied[register]!;
     let sum = 0;
     let last: Bundle | null = null;
     for (const range of bundle.ranges) {
@@ -201,155 +92,13 @@ class Greedy {
   }
 
   private evictAll(bundle: Bundle, register: number): void {
-    const set = this.occupied[register]!;
+    const set = this.state.occupied[register]!;
     for (const range of bundle.ranges) {
       for (let owner = set.firstOverlap(range.start, range.end); owner !== null; ) {
-        this.unassign(owner);
-        this.queue.push(owner);
+        this.state.unassign(owner);
+        this.state.requeue(owner);
         owner = set.firstOverlap(range.start, range.end);
       }
     }
   }
-
-  /**
-   * Operands of one instruction may have to change places among themselves to make room for the last one: an
-   * augmenting path (Kuhn's algorithm) over minimal bundles. True if `bundle` got a register.
-   */
-  private rearrange(bundle: Bundle, visited: Set<Bundle>): boolean {
-    visited.add(bundle);
-    const candidates = registersIn(bundle.permitted & bundle.unblocked);
-    for (const register of candidates) {
-      const owners = this.ownersOf(bundle, register);
-      if (owners.some((owner) => visited.has(owner))) continue;
-      for (const owner of owners) this.unassign(owner);
-      this.assign(bundle, register);
-      const stuck = owners.find((owner) => !this.relocate(owner, visited));
-      if (stuck === undefined) return true;
-      // Undo: everything that found a new place leaves it again.
-      for (const owner of owners) if (owner.register >= 0) this.unassign(owner);
-      this.unassign(bundle);
-      for (const owner of owners) {
-        if (this.isFree(owner, register)) this.assign(owner, register);
-        else this.queue.push(owner);
-      }
-    }
-    return false;
-  }
-
-  private relocate(owner: Bundle, visited: Set<Bundle>): boolean {
-    if (owner.level !== SplitLevel.Minimal) {
-      this.queue.push(owner);
-      return true;
-    }
-    for (const register of registersIn(owner.permitted & owner.unblocked)) {
-      if (!this.isFree(owner, register)) continue;
-      this.assign(owner, register);
-      return true;
-    }
-    return this.rearrange(owner, visited);
-  }
-
-  private ownersOf(bundle: Bundle, register: number): Bundle[] {
-    const set = this.occupied[register]!;
-    const owners: Bundle[] = [];
-    for (const range of bundle.ranges) {
-      set.seek(range.start);
-      for (let owner = set.current(range.end); owner !== null; owner = set.current(range.end)) {
-        if (!owners.includes(owner)) owners.push(owner);
-        set.advance();
-      }
-    }
-    return owners;
-  }
-
-  private assign(bundle: Bundle, register: number): void {
-    bundle.register = register;
-    this.users[register]!++;
-    const set = this.occupied[register]!;
-    for (const range of bundle.ranges) set.insert(range.start, range.end, bundle);
-  }
-
-  private unassign(bundle: Bundle): void {
-    const register = bundle.register;
-    bundle.register = -1;
-    this.users[register]!--;
-    const set = this.occupied[register]!;
-    for (const range of bundle.ranges) set.remove(range.start);
-  }
-
-  private forget(bundle: Bundle): void {
-    let last = -1;
-    for (const range of bundle.ranges) {
-      if (range.vreg === last) continue;
-      last = range.vreg;
-      const list = this.bundlesOf[last]!;
-      const at = list.indexOf(bundle);
-      if (at >= 0) list.splice(at, 1);
-    }
-  }
-
-  /**
-   * Now that all neighbours have places, lets each bundle move to a register that costs less. Each move lowers
-   * the sum of prices as seen by the bundle; a fixed number of rounds bounds the time.
-   */
-  private improve(): void {
-    for (let round = 0; round < 2; round++) {
-      let changed = false;
-      const seen = new Set<Bundle>();
-      for (const list of this.bundlesOf) {
-        if (list === null) continue;
-        for (const bundle of list) {
-          if (bundle.register < 0 || seen.has(bundle)) continue;
-          seen.add(bundle);
-          if (this.moveCheaper(bundle)) changed = true;
-        }
-      }
-      if (!changed) break;
-    }
-  }
-
-  private moveCheaper(bundle: Bundle): boolean {
-    const current = bundle.register;
-    // Price the current register as if it were vacated.
-    this.users[current]!--;
-    const count = this.rank(bundle);
-    this.users[current]!++;
-    for (let k = 0; k < count; k++) {
-      const register = this.order[k]!;
-      if (register === current || this.price[register]! >= this.price[current]! - 1e-9) return false;
-      if (!this.isFree(bundle, register)) continue;
-      this.unassign(bundle);
-      this.assign(bundle, register);
-      return true;
-    }
-    return false;
-  }
-
-  private collectPieces(): Piece[][] {
-    const pieces: Piece[][] = this.bundlesOf.map(() => []);
-    const seen = new Set<Bundle>();
-    for (const list of this.bundlesOf) {
-      for (const bundle of list ?? []) {
-        if (bundle.register < 0 || seen.has(bundle)) continue;
-        seen.add(bundle);
-        for (const { vreg, start, end } of bundle.ranges) {
-          pieces[vreg]!.push({ start, end, register: bundle.register });
-        }
-      }
-    }
-    return pieces.map((list) =>
-      list.length > 1 ? joinAdjacent(list.sort((a, b) => a.start - b.start)) : list,
-    );
-  }
-}
-
-function joinAdjacent(pieces: Piece[]): Piece[] {
-  const result: Piece[] = [];
-  for (const piece of pieces) {
-    const last = result[result.length - 1];
-    if (last !== undefined && last.end === piece.start && last.register === piece.register) {
-      result[result.length - 1] = { ...last, end: piece.end };
-    } else result.push(piece);
-  }
-  return result;
 }

@@ -10,10 +10,12 @@
 import type { MFunction } from "../mir.js";
 import type { AllocationResult, TargetRegisters } from "../target.js";
 import { checkAllocation, snapshotForCheck } from "./checker.js";
-import { type Coalescer, coalesceByIntervals, coalesceNothing } from "./coalesce.js";
+import { type Coalescer, type Coalescing, coalesceByIntervals, coalesceNothing } from "./coalesce.js";
+import { allocateGraph } from "./graph.js";
 import { allocateGreedy } from "./greedy.js";
+import { allocateLinear } from "./linear.js";
 import { normalizeConstraints } from "./normalize.js";
-import { describeProblem } from "./problem.js";
+import { type AllocationProblem, describeProblem, type Placement } from "./problem.js";
 import { rewrite } from "./rewrite.js";
 import { sizePolicy, speedPolicy } from "./spill-cost.js";
 
@@ -31,6 +33,15 @@ const coalescers: Readonly<Record<AllocatorOptions["coalesce"], Coalescer>> = {
   none: coalesceNothing,
 };
 
+const allocators: Readonly<
+  Record<AllocatorOptions["allocator"], (problem: AllocationProblem, coalescing: Coalescing) => Placement>
+> = {
+  greedy: allocateGreedy,
+  ssa: allocateGreedy,
+  linear: allocateLinear,
+  graph: allocateGraph,
+};
+
 /**
  * Gives every register operand of `fn` a location and inserts the moves this takes. `fn` must be in machine SSA
  * as described in `mir.ts`.
@@ -45,7 +56,7 @@ export function allocateRegisters(
   const snapshot = options.check ? snapshotForCheck(fn) : null;
   const problem = describeProblem(fn, target, options.spillCost === "size" ? sizePolicy : speedPolicy);
   const coalescing = coalescers[options.coalesce](problem);
-  const result = rewrite(problem, allocateGreedy(problem, coalescing));
+  const result = rewrite(problem, allocators[options.allocator](problem, coalescing));
   if (snapshot !== null) {
     const complaints = checkAllocation(fn, target, snapshot);
     if (complaints.length > 0) {

@@ -1,7 +1,7 @@
-/** Priority queue of bundles: the largest first, then the oldest. A binary heap. */
+/** Priority queue of bundles: the smallest key first, then the oldest. A binary heap. */
 import type { Bundle } from "./bundle.js";
 
-const before = (a: Bundle, b: Bundle): boolean => (a.size === b.size ? a.id < b.id : a.size > b.size);
+const before = (a: Bundle, b: Bundle): boolean => (a.key === b.key ? a.id < b.id : a.key < b.key);
 
 export class BundleQueue {
   private readonly heap: Bundle[] = [];

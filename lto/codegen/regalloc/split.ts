@@ -26,7 +26,7 @@ export class Splitter {
     bundle.dead = true;
     switch (bundle.level) {
       case SplitLevel.Web:
-        if (bundle.ranges.some((range) => range.vreg !== bundle.ranges[0]!.vreg)) {
+        if (bundle.all().some((range) => range.vreg !== bundle.ranges[0]!.vreg)) {
           return this.byRegister(bundle);
         }
         return this.clusters(bundle);
@@ -51,12 +51,38 @@ export class Splitter {
 
   private byRegister(bundle: Bundle): Bundle[] {
     const byVReg = new Map<number, LiveRange[]>();
-    for (const range of bundle.ranges) {
+    for (const range of bundle.all()) {
       const list = byVReg.get(range.vreg);
       if (list === undefined) byVReg.set(range.vreg, [range]);
       else list.push(range);
     }
-    return [...byVReg.values()].map((ranges) => this.create(bundle, SplitLevel.Register, ranges));
+    return [...byVReg.values()].map((ranges) =>
+      this.create(bundle, SplitLevel.Register, bundle.shadows.length === 0 ? ranges : joinRanges(ranges)),
+    );
+  }
+
+  /**
+   * Cuts a bundle in two at `point`, which must be the first point of an instruction or a block; both parts are
+   * regions. Null if nothing would be left on one side.
+   */
+  cut(bundle: Bundle, point: number): [Bundle, Bundle] | null {
+    const { usePoint } = this.problem.liveness;
+    const before: LiveRange[] = [];
+    const after: LiveRange[] = [];
+    for (const range of bundle.all()) {
+      if (range.end <= point) before.push(range);
+      else if (range.start >= point) after.push(range);
+      else {
+        let use = range.useLow;
+        while (use < range.useHigh && usePoint[use]! < point) use++;
+        before.push(new LiveRange(range.vreg, range.start, point, range.useLow, use));
+        after.push(new LiveRange(range.vreg, point, range.end, use, range.useHigh));
+      }
+    }
+    if (before.length === 0 || after.length === 0) return null;
+    bundle.dead = true;
+    const level = Math.max(bundle.level, SplitLevel.Region);
+    return [this.create(bundle, level, before), this.create(bundle, level, after)];
   }
 
   private clusters(bundle: Bundle): Bundle[] {
@@ -165,4 +191,17 @@ export class Splitter {
     }
     return result;
   }
+}
+
+/** Ranges of one register, of which some may touch, in order and joined. */
+function joinRanges(ranges: readonly LiveRange[]): LiveRange[] {
+  const result: LiveRange[] = [];
+  for (const range of [...ranges].sort((a, b) => a.start - b.start)) {
+    const last = result[result.length - 1];
+    if (last !== undefined && last.end === range.start) {
+      last.end = range.end;
+      last.useHigh = range.useHigh;
+    } else result.push(new LiveRange(range.vreg, range.start, range.end, range.useLow, range.useHigh));
+  }
+  return result;
 }

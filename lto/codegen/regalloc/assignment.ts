@@ -1,0 +1,309 @@
+/**
+ * The state that allocators on bundles share: what each register holds when, which bundles a value consists of,
+ * what a register costs a bundle. The allocators differ in the order in which they place bundles and in what they
+ * do when no register is free.
+ */
+import { type Bundle, SplitLevel } from "./bundle.js";
+import { BundleCosts } from "./bundle-costs.js";
+import type { Affinity, Coalescing } from "./coalesce.js";
+import { IntervalSet } from "./interval-set.js";
+import { type AllocationProblem, type Piece, type Placement, registersIn } from "./problem.js";
+import { BundleQueue } from "./queue.js";
+import { Splitter } from "./split.js";
+
+/** Of a value in many parts only these many are asked for their place. */
+const neighbourLimit = 32;
+
+export class Assignment {
+  readonly costs: BundleCosts;
+  readonly splitter: Splitter;
+  /** Bundles that still want a register. */
+  readonly queue = new BundleQueue();
+  readonly occupied: IntervalSet<Bundle>[] = [];
+  /** How many bundles are in each register. */
+  private readonly users = new Int32Array(32);
+  /** Current bundles of each virtual register. */
+  private readonly bundlesOf: (Bundle[] | null)[];
+  private readonly neighbours: ({ other: number; weight: number }[] | null)[];
+  private readonly gain = new Float64Array(32);
+  /** Results of `rank`. */
+  readonly price = new Float64Array(32);
+  readonly order = new Int32Array(32);
+  private readonly mentionCost: Float64Array;
+  private readonly saveCost: Float64Array;
+  private readonly slotGroup: Int32Array;
+
+  /**
+   * @param keyOf Rank of a bundle in the queue: the smallest is placed first.
+   */
+  constructor(
+    readonly problem: AllocationProblem,
+    coalescing: Coalescing,
+    private readonly keyOf: (bundle: Bundle) => number,
+  ) {
+    const count = problem.fn.vregs.length;
+    this.costs = new BundleCosts(problem);
+    this.mentionCost = Float64Array.from({ length: 32 }, (_, r) => problem.target.mentionCost(r));
+    this.saveCost = Float64Array.from({ length: 32 }, (_, r) => problem.target.saveCost(r));
+    this.splitter = new Splitter(problem, this.costs, count);
+    this.bundlesOf = new Array(count).fill(null);
+    this.neighbours = new Array(count).fill(null);
+    this.slotGroup = Int32Array.from({ length: count }, (_, v) => v);
+    for (let r = 0; r < 32; r++) this.occupied.push(new IntervalSet());
+    for (const affinity of coalescing.rest) this.connect(affinity);
+    for (const bundle of coalescing.bundles) {
+      for (const range of bundle.ranges) this.slotGroup[range.vreg] = bundle.group;
+      // Two names of a value live at the same time: they need homes of their own.
+      for (const range of bundle.shadows) this.slotGroup[range.vreg] = range.vreg;
+    }
+  }
+
+  private connect({ a, b, weight }: Affinity): void {
+    (this.neighbours[a] ??= []).push({ other: b, weight });
+    (this.neighbours[b] ??= []).push({ other: a, weight });
+  }
+
+  /** Measures a new bundle and queues it. */
+  enqueue(bundle: Bundle): void {
+    this.enter(bundle);
+    this.queue.push(bundle);
+  }
+
+  /** Queues a bundle that lost its register. */
+  requeue(bundle: Bundle): void {
+    this.queue.push(bundle);
+  }
+
+  /** Makes a new bundle known. */
+  enter(bundle: Bundle): void {
+    this.costs.measure(bundle);
+    bundle.key = this.keyOf(bundle);
+    let last = -1;
+    for (const range of bundle.all()) {
+      if (range.vreg === last) continue;
+      last = range.vreg;
+      const list = (this.bundlesOf[last] ??= []);
+      if (list[list.length - 1] !== bundle) list.push(bundle);
+    }
+  }
+
+  /** Takes bundles from the queue and hands them to `place` until none is left. */
+  drain(place: (bundle: Bundle) => void): void {
+    for (let bundle = this.queue.pop(); bundle !== null; bundle = this.queue.pop()) {
+      if (!bundle.dead && bundle.register < 0) place(bundle);
+    }
+  }
+
+  /** Replaces a bundle by its parts. */
+  split(bundle: Bundle): void {
+    this.forget(bundle);
+    for (const part of this.splitter.split(bundle)) this.enqueue(part);
+  }
+
+  /** The cheapest register that is free all over `bundle`, -1 if there is none. `rank` comes first. */
+  firstFree(bundle: Bundle, count: number): number {
+    for (let k = 0; k < count; k++) if (this.isFree(bundle, this.order[k]!)) return this.order[k]!;
+    return -1;
+  }
+
+  /**
+   * Puts the registers that `bundle` may be in into `order`, the cheapest first, and their prices into `price`.
+   * Returns their number.
+   */
+  rank(bundle: Bundle): number {
+    const { calleeSaved } = this.problem.target;
+    const { gain, price, order, users } = this;
+    gain.fill(0);
+    this.costs.fixedGains(bundle, gain);
+    this.neighbourGains(bundle, gain);
+    let count = 0;
+    for (let rest = bundle.permitted & bundle.unblocked; rest !== 0; rest &= rest - 1) {
+      const register = 31 - Math.clz32(rest & -rest);
+      let cost = bundle.mentions * this.mentionCost[register]! - gain[register]!;
+      if (users[register] === 0 && ((calleeSaved >>> register) & 1) === 1) cost += this.saveCost[register]!;
+      price[register] = cost;
+      let at = count++;
+      for (; at > 0 && price[order[at - 1]!]! > cost; at--) order[at] = order[at - 1]!;
+      order[at] = register;
+    }
+    return count;
+  }
+
+  /** Gains from the places of values that moves connect with this bundle. */
+  private neighbourGains(bundle: Bundle, gain: Float64Array): void {
+    const { fn, policy } = this.problem;
+    let last = -1;
+    for (const range of bundle.all()) {
+      const vreg = range.vreg;
+      if (vreg === last) continue;
+      last = vreg;
+      const price = policy.move(fn.vregs[vreg]!.size);
+      const siblings = this.bundlesOf[vreg] ?? [];
+      for (let s = 0; s < siblings.length && s < neighbourLimit; s++) {
+        const sibling = siblings[s]!;
+        if (sibling !== bundle && sibling.register >= 0) gain[sibling.register]! += price;
+      }
+      const list = this.neighbours[vreg];
+      if (list == null) continue;
+      for (const { other, weight } of list) {
+        const bundles = this.bundlesOf[other];
+        for (let n = 0; bundles !== null && n < bundles.length && n < neighbourLimit; n++) {
+          const neighbour = bundles[n]!;
+          if (neighbour !== bundle && neighbour.register >= 0) gain[neighbour.register]! += price * weight;
+        }
+      }
+    }
+  }
+
+  isFree(bundle: Bundle, register: number): boolean {
+    const set = this.occupied[register]!;
+    for (const range of bundle.ranges) if (!set.isFree(range.start, range.end)) return false;
+    return true;
+  }
+
+  /**
+   * Operands of one instruction may have to change places among themselves to make room for the last one: an
+   * augmenting path (Kuhn's algorithm) over minimal bundles. True if `bundle` got a register.
+   */
+  rearrange(bundle: Bundle, visited: Set<Bundle>): boolean {
+    visited.add(bundle);
+    const candidates = registersIn(bundle.permitted & bundle.unblocked);
+    for (const register of candidates) {
+      const owners = this.ownersOf(bundle, register);
+      if (owners.some((owner) => visited.has(owner))) continue;
+      for (const owner of owners) this.unassign(owner);
+      this.assign(bundle, register);
+      const stuck = owners.find((owner) => !this.relocate(owner, visited));
+      if (stuck === undefined) return true;
+      // Undo: everything that found a new place leaves it again.
+      for (const owner of owners) if (owner.register >= 0) this.unassign(owner);
+      this.unassign(bundle);
+      for (const owner of owners) {
+        if (this.isFree(owner, register)) this.assign(owner, register);
+        else this.queue.push(owner);
+      }
+    }
+    return false;
+  }
+
+  private relocate(owner: Bundle, visited: Set<Bundle>): boolean {
+    if (owner.level !== SplitLevel.Minimal) {
+      this.queue.push(owner);
+      return true;
+    }
+    for (const register of registersIn(owner.permitted & owner.unblocked)) {
+      if (!this.isFree(owner, register)) continue;
+      this.assign(owner, register);
+      return true;
+    }
+    return this.rearrange(owner, visited);
+  }
+
+  ownersOf(bundle: Bundle, register: number): Bundle[] {
+    const set = this.occupied[register]!;
+    const owners: Bundle[] = [];
+    for (const range of bundle.ranges) {
+      set.seek(range.start);
+      for (let owner = set.current(range.end); owner !== null; owner = set.current(range.end)) {
+        if (!owners.includes(owner)) owners.push(owner);
+        set.advance();
+      }
+    }
+    return owners;
+  }
+
+  assign(bundle: Bundle, register: number): void {
+    bundle.register = register;
+    this.users[register]!++;
+    const set = this.occupied[register]!;
+    for (const range of bundle.ranges) set.insert(range.start, range.end, bundle);
+  }
+
+  unassign(bundle: Bundle): void {
+    const register = bundle.register;
+    bundle.register = -1;
+    this.users[register]!--;
+    const set = this.occupied[register]!;
+    for (const range of bundle.ranges) set.remove(range.start);
+  }
+
+  forget(bundle: Bundle): void {
+    let last = -1;
+    for (const range of bundle.all()) {
+      if (range.vreg === last) continue;
+      last = range.vreg;
+      const list = this.bundlesOf[last]!;
+      const at = list.indexOf(bundle);
+      if (at >= 0) list.splice(at, 1);
+    }
+  }
+
+  /**
+   * Now that all neighbours have places, lets each bundle move to a register that costs less. Each move lowers
+   * the sum of prices as seen by the bundle; a fixed number of rounds bounds the time.
+   */
+  improve(): void {
+    for (let round = 0; round < 2; round++) {
+      let changed = false;
+      const seen = new Set<Bundle>();
+      for (const list of this.bundlesOf) {
+        if (list === null) continue;
+        for (const bundle of list) {
+          if (bundle.register < 0 || seen.has(bundle)) continue;
+          seen.add(bundle);
+          if (this.moveCheaper(bundle)) changed = true;
+        }
+      }
+      if (!changed) break;
+    }
+  }
+
+  private moveCheaper(bundle: Bundle): boolean {
+    const current = bundle.register;
+    // Price the current register as if it were vacated.
+    this.users[current]!--;
+    const count = this.rank(bundle);
+    this.users[current]!++;
+    for (let k = 0; k < count; k++) {
+      const register = this.order[k]!;
+      if (register === current || this.price[register]! >= this.price[current]! - 1e-9) return false;
+      if (!this.isFree(bundle, register)) continue;
+      this.unassign(bundle);
+      this.assign(bundle, register);
+      return true;
+    }
+    return false;
+  }
+
+  /** The answer. */
+  placement(): Placement {
+    const pieces: Piece[][] = this.bundlesOf.map(() => []);
+    const seen = new Set<Bundle>();
+    for (const list of this.bundlesOf) {
+      for (const bundle of list ?? []) {
+        if (bundle.register < 0 || seen.has(bundle)) continue;
+        seen.add(bundle);
+        for (const { vreg, start, end } of bundle.all()) {
+          pieces[vreg]!.push({ start, end, register: bundle.register });
+        }
+      }
+    }
+    return {
+      pieces: pieces.map((list) =>
+        list.length > 1 ? joinAdjacent(list.sort((a, b) => a.start - b.start)) : list,
+      ),
+      slotGroup: this.slotGroup,
+    };
+  }
+}
+
+function joinAdjacent(pieces: Piece[]): Piece[] {
+  const result: Piece[] = [];
+  for (const piece of pieces) {
+    const last = result[result.length - 1];
+    if (last !== undefined && last.end === piece.start && last.register === piece.register) {
+      result[result.length - 1] = { ...last, end: piece.end };
+    } else result.push(piece);
+  }
+  return result;
+}
