@@ -98,7 +98,7 @@ async function compileOne(session: Session, compilation: Compilation): Promise<J
         "-o",
         output.temporary,
         ...(input.language === undefined ? [] : ["-x", input.language]),
-        ...inputWord(input.path),
+        inputWord(input.path),
       ],
       cwd: host.cwd,
       env: host.env,
@@ -142,7 +142,7 @@ async function assemble(session: Session, { input, output }: Compilation): Promi
       "-o",
       file.temporary,
       ...(input.language === undefined ? [] : ["-x", input.language]),
-      input.path,
+      inputWord(input.path),
     ];
     const result = await runTool(choice.kind === "system" ? choice.path : "cc", args, host, {
       live: false,
@@ -168,9 +168,9 @@ function optionsFor(options: readonly string[], wanted: RegExp): string[] {
   return result;
 }
 
-/** Clang takes a path that begins with a dash for an option, unless it follows `--`. */
-function inputWord(path: string): string[] {
-  return path !== "-" && path.startsWith("-") ? ["--", path] : [path];
+/** Clang takes a path that begins with a dash for an option, in its inner stages even after `--`. */
+function inputWord(path: string): string {
+  return path !== "-" && path.startsWith("-") ? `./${path}` : path;
 }
 
 function colourOption({ host, command }: Session): string[] {

@@ -55,9 +55,9 @@ export class OutputFile {
     cwd: string,
   ) {
     this.target = resolve(cwd, path);
-    const stat = path === "-" ? null : fs.statSync(this.target, { throwIfNoEntry: false });
-    this.replaces = stat === undefined || stat?.isFile() === true;
     try {
+      const stat = path === "-" ? null : fs.statSync(this.target, { throwIfNoEntry: false });
+      this.replaces = stat === undefined || stat?.isFile() === true;
       if (stat?.isDirectory()) throw Object.assign(new Error(), { code: "EISDIR" });
       if (stat !== null && stat !== undefined) fs.accessSync(this.target, fs.constants.W_OK);
       const directory = this.replaces ? dirname(this.target) : tmpdir();
