@@ -253,6 +253,7 @@ export class ConstantReader implements ConstantLookup {
     const count = reader.count;
     if ((type.kind !== "array" && type.kind !== "vector") || type.count !== count)
       throw malformed(`data constant of type ${type}`);
+    if (type.element.kind === "bfloat") return this.bfloats(count);
     const size = dataSize(type.element);
     if (size === 0) throw malformed(`data constant of type ${type}`);
     const bytes = new Uint8Array(count * size);
@@ -267,6 +268,15 @@ export class ConstantReader implements ConstantLookup {
         view.setUint32(i * 8 + 4, hi[i]!, true);
       }
     return new ConstData(type, bytes);
+  }
+
+  /** `ConstData` does not do for these. */
+  private bfloats(count: number): Constant {
+    const { reader, type } = this;
+    const elements: Constant[] = [];
+    for (let i = 0; i < count; i++)
+      elements.push(new ConstFloat(type.element, BigInt(reader.lo[i]! & 0xffff)));
+    return new ConstAggregate(type, elements);
   }
 
   /**
@@ -401,7 +411,6 @@ function dataSize(element: Type): number {
         ? element.bits / 8
         : 0;
     case "half":
-    case "bfloat":
       return 2;
     case "float":
       return 4;

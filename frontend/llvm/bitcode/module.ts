@@ -116,7 +116,7 @@ export class ModuleReader {
         reader.skip();
       } else this.block();
     }
-    this.dataLayout = new DataLayout(this.layout);
+    this.dataLayout = new DataLayout(currentLayout(this.layout, this.triple));
     checkLayout(this.dataLayout);
     this.constants.resolve(0);
     this.link();
@@ -548,6 +548,22 @@ const withoutEscape = (name: string): string => (name.startsWith("\x01") ? name.
 /** Linkage numbers that, in records without a comdat field, put a global in a comdat of its own name. */
 const impliesComdat = (linkage: number): boolean =>
   linkage === 1 || linkage === 4 || linkage === 10 || linkage === 11;
+
+const maxLayoutLength = 4096;
+
+/**
+ * LLVM 18 gave `i128` its alignment of 16 on x86-64; older modules get it too, as in LLVM's own reader, so
+ * that modules of different ages can be linked. It goes behind the pointer and integer components.
+ */
+function currentLayout(layout: string, triple: string): string {
+  if (layout.length > maxLayoutLength) throw new InputError("malformed data layout");
+  if (!triple.startsWith("x86_64") || layout.includes("-i128:")) return layout;
+  const parts = layout.split("-");
+  if (parts[0] !== "e") return layout;
+  let end = 1;
+  while (end < parts.length && /^[mpi]/.test(parts[end]!)) end++;
+  return [...parts.slice(0, end), "i128:128", ...parts.slice(end)].join("-");
+}
 
 function checkLayout(layout: DataLayout): void {
   const powerOfTwo = (n: number): boolean => n >= 1 && Number.isInteger(Math.log2(n));
