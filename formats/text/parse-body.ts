@@ -8,6 +8,7 @@ import { Block, Body, type Inst, isTerminator } from "../../lto/ir/instructions.
 import type { Func } from "../../lto/ir/module.js";
 import type { Type } from "../../lto/ir/types.js";
 import { type Argument, MetadataOperand, type Value } from "../../lto/ir/values.js";
+import { describeType } from "../../lto/ir/verifier-describe.js";
 import { Tok } from "./lexer.js";
 import { parseConstant } from "./parse-constants.js";
 import type { ParseContext } from "./parse-context.js";
@@ -101,6 +102,8 @@ export class BodyParser {
     }
     if (block.id >= 0 || this.values.has(key)) p.fail(`redefinition of '%${key}'`, at);
     block.id = this.body.blocks.length;
+    // The printer's mark; other text gets the flag from its blockaddress constants.
+    if (/^taken\.[0-9]+$/.test(key)) block.addressTaken = true;
     this.body.blocks.push(block);
     return block;
   }
@@ -171,7 +174,10 @@ export class BodyParser {
 
   private checkType(value: Value, type: Type, key: string, pos: number): void {
     if (value.type !== type)
-      this.p.fail(`'%${key}' has type '${value.type.kind}' but is used as '${type.kind}'`, pos);
+      this.p.fail(
+        `'%${key}' has type '${describeType(value.type)}' but is used as '${describeType(type)}'`,
+        pos,
+      );
   }
 
   /** An operand of known type. */

@@ -15,6 +15,7 @@ import {
   GlobalRef,
   zeroOf,
 } from "../../lto/ir/values.js";
+import { describeType } from "../../lto/ir/verifier-describe.js";
 import { unescapeBytes } from "./escape.js";
 import { parseFloatText } from "./float-text.js";
 import { binaryOps, castOps, flagWords } from "./keywords.js";
@@ -97,7 +98,7 @@ export function parseConstant(p: ParseContext, type: Type): Constant {
   const start = p.pos;
   const value = parseUnchecked(p, type);
   if (value.type !== type)
-    p.fail(`constant of type '${value.type.kind}' where '${type.kind}' is expected`, start);
+    p.fail(`constant of type '${describeType(value.type)}' where '${describeType(type)}' is expected`, start);
   p.leave();
   return value;
 }

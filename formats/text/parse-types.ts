@@ -23,6 +23,8 @@ import { Tok } from "./lexer.js";
 import type { ParseContext } from "./parse-context.js";
 
 const simpleTypes: ReadonlyMap<string, Type> = new Map([
+  // The common widths are found without looking at their digits.
+  ...[1, 8, 16, 32, 64, 128].map((bits): [string, Type] => [`i${bits}`, intType(bits)]),
   ["void", voidType],
   ["half", halfType],
   ["bfloat", bfloatType],

@@ -12,7 +12,7 @@ import type {
 import { escapeBytes, escapeText } from "./escape.js";
 import { formatFloat } from "./float-text.js";
 import { allFastMath, fastMathFlags, plainFlags } from "./keywords.js";
-import { blockNumber, type GlobalNames, type LocalNames, type TypeNames } from "./print-names.js";
+import { type GlobalNames, type LocalNames, type TypeNames, takenName } from "./print-names.js";
 
 /** Everything the spelling of a value depends on besides the value. */
 export interface Names {
@@ -79,10 +79,8 @@ function constantText(value: Constant, names: Names): string {
       return names.globals.name(value);
     case "globalref":
       return `${value.kind} ${names.globals.name(value.global)}`;
-    case "blockaddress": {
-      const number = blockNumber(value.fn, value.block);
-      return `blockaddress(${names.globals.name(value.fn)}, ${number === null ? "%<missing>" : `%${number}`})`;
-    }
+    case "blockaddress":
+      return `blockaddress(${names.globals.name(value.fn)}, ${takenName(value.block)})`;
     case "data":
       return dataText(value, names);
     case "aggregate":

@@ -139,6 +139,8 @@ function callText(inst: CallInst, names: InstNames): string {
       `${names.types.name(arg.type)} ${words(attributes.parameter(i))}${argumentText(arg, callee, names)}`,
     );
   }
+  // Such a call also passes on what the caller was given beyond its parameters.
+  if (data.tail === "musttail" && functionType.isVarArg) args.push("...");
   const type = functionType.isVarArg ? functionType : functionType.result;
   let text = inst.op === Op.Call && data.tail !== "" ? `${data.tail} ` : "";
   text += `${opNames[inst.op]} ${flagText(inst.flags)}${conventionText(data.callingConvention)}`;

@@ -1,6 +1,6 @@
 /** Names that the printer gives to what has none in the IR: types, unnamed globals, locals. */
 import type { Block, Body, Inst } from "../../lto/ir/instructions.js";
-import type { Func, GlobalValue } from "../../lto/ir/module.js";
+import type { GlobalValue } from "../../lto/ir/module.js";
 import { type Type, voidType } from "../../lto/ir/types.js";
 import type { Argument } from "../../lto/ir/values.js";
 import { quoteName } from "./escape.js";
@@ -70,17 +70,18 @@ export interface LocalNames {
 }
 
 /**
- * LLVM's numbering of unnamed locals: arguments, then each block followed by the results in it.
+ * LLVM's numbering of unnamed locals: arguments, then each block followed by the results in it. Blocks whose
+ * address is taken have names instead: LLVM lets a blockaddress use a number only before the function.
  * Values that do not belong to the body are shown as `%<detached>`.
  */
 export class LocalNumbers implements LocalNames {
-  private readonly numbers = new Map<Inst | Block, number>();
+  private readonly numbers = new Map<Inst | Block, number | string>();
   constructor(args: number, body: Body) {
     let next = args;
-    for (const block of body.blocks) {
-      this.numbers.set(block, next++);
+    body.blocks.forEach((block, index) => {
+      this.numbers.set(block, block.addressTaken ? takenName(index) : next++);
       for (const inst of block.insts) if (inst.type !== voidType) this.numbers.set(inst, next++);
-    }
+    });
   }
   value(value: Inst | Argument): string {
     return value.valueKind === "argument" ? `%${value.index}` : this.spell(value);
@@ -89,8 +90,9 @@ export class LocalNumbers implements LocalNames {
     return this.spell(block);
   }
   private spell(key: Inst | Block): string {
-    const number = this.numbers.get(key);
-    return number === undefined ? "%<detached>" : `%${number}`;
+    const name = this.numbers.get(key);
+    if (name === undefined) return "%<detached>";
+    return typeof name === "number" ? `%${name}` : name;
   }
 }
 
@@ -117,15 +119,5 @@ export class GlobalNames {
   }
 }
 
-/** Number LLVM gives to block `index` of a function, or null if there is no such block. */
-export function blockNumber(fn: Func, index: number): number | null {
-  if (fn.isDeclaration) return null;
-  const blocks = fn.materialize().blocks;
-  if (index < 0 || index >= blocks.length) return null;
-  let number = fn.args.length;
-  for (let b = 0; b < index; b++) {
-    number++;
-    for (const inst of blocks[b]!.insts) if (inst.type !== voidType) number++;
-  }
-  return number;
-}
+/** Name of a block whose address is taken, by its position. Parsing it sets `Block.addressTaken` again. */
+export const takenName = (index: number): string => `%taken.${index}`;

@@ -153,7 +153,7 @@ class ModulePrinter implements InstNames {
     if (body !== null) {
       const lines = [`${text} {`];
       body.blocks.forEach((block, index) => {
-        if (index > 0) lines.push("", `${this.locals.block(block).slice(1)}:`);
+        if (index > 0 || block.addressTaken) lines.push("", `${this.locals.block(block).slice(1)}:`);
         for (const inst of block.insts) lines.push(`  ${instructionText(inst, this)}`);
       });
       lines.push("}");

@@ -50,7 +50,7 @@ function spell(type: Type, budget: number): string {
 
 /** Names locals of one function. Numbers are assigned on first use: correct functions never pay. */
 export class Describer {
-  private numbers: Map<Inst | Block, number> | null = null;
+  private numbers: Map<Inst | Block, number | string> | null = null;
   constructor(
     private readonly fn: Func,
     private readonly body: Body,
@@ -60,8 +60,9 @@ export class Describer {
     if (this.numbers === null) {
       this.numbers = new Map();
       let next = this.fn.args.length;
-      for (const block of this.body.blocks) {
-        this.numbers.set(block, next++);
+      for (let b = 0; b < this.body.blocks.length; b++) {
+        const block = this.body.blocks[b]!;
+        this.numbers.set(block, block.addressTaken ? `taken.${b}` : next++);
         for (const inst of block.insts) if (inst.type.kind !== "void") this.numbers.set(inst, next++);
       }
     }

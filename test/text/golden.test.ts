@@ -1,0 +1,39 @@
+/** Golden files of the textual form. `UPDATE_FIXTURES=1` rewrites the expectations, to be reviewed as a diff. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { parseModule } from "../../formats/text/parser.js";
+import { printModule } from "../../formats/text/printer.js";
+import { Op, opNames } from "../../lto/ir/instructions.js";
+import type { Module } from "../../lto/ir/module.js";
+import { verifyModule } from "../../lto/ir/verifier.js";
+import { fixtureFolder, fixtureNames, readFixture } from "./fixtures.js";
+
+const update = process.env["UPDATE_FIXTURES"] === "1";
+const parseFixture = (name: string): Module => parseModule(readFixture(`${name}.ll`), `${name}.ll`);
+
+describe("golden text", () => {
+  it.each(fixtureNames)("%s prints as expected", (name) => {
+    const text = printModule(parseFixture(name));
+    if (update) writeFileSync(join(fixtureFolder, `${name}.tir`), text);
+    expect(text).toBe(readFixture(`${name}.tir`));
+  });
+
+  it.each(fixtureNames)("%s round-trips", (name) => {
+    const text = readFixture(`${name}.tir`);
+    expect(printModule(parseModule(text, name))).toBe(text);
+  });
+
+  it.each(fixtureNames)("%s is valid", (name) => {
+    expect(verifyModule(parseFixture(name))).toEqual([]);
+  });
+
+  it("covers every operation", () => {
+    const seen = new Set<Op>();
+    for (const name of fixtureNames)
+      for (const fn of parseFixture(name).functions)
+        for (const block of fn.body?.blocks ?? []) for (const inst of block.insts) seen.add(inst.op);
+    const missing = Object.values(Op).filter((op) => typeof op === "number" && !seen.has(op));
+    expect(missing.map((op) => opNames[op as Op])).toEqual([]);
+  });
+});
