@@ -1,5 +1,5 @@
 /** The compile step: sources to IR objects, several at a time. */
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import {
   type CommandLine,
@@ -109,9 +109,13 @@ async function compileOne(session: Session, compilation: Compilation): Promise<J
         dependencies === undefined || dependencies === "-" ? undefined : resolve(host.cwd, dependencies),
       printsDependencies: dependencies === "-",
     });
-    if (result.exitCode === 0) output.commit();
-    else output.discard();
-    return result;
+    if (result.exitCode !== 0) {
+      output.discard();
+      return result;
+    }
+    const stdout = compilation.output === "-" ? readFileSync(output.temporary) : result.stdout;
+    output.commit();
+    return { ...result, stdout };
   } catch (e) {
     output?.discard();
     return failure(e);

@@ -80,6 +80,7 @@ describe("objects", () => {
     const w = new Workspace({ "a.c": one });
     expect(await w.run(["-c", "a.c", "-o", "/dev/null"])).toEqual({ code: 0, stdout: "", stderr: "" });
     expect(statSync("/dev/null").isCharacterDevice()).toBe(true);
+    expect((await w.run(["-c", "a.c", "-o", "-"])).stdout).toContain("one");
     expect(w.list()).toEqual(["a.c"]);
   });
 });
