@@ -1,0 +1,61 @@
+/**
+ * Legalisation: one function's IR to the types and operations that x86-64 instruction selection takes.
+ *
+ * Runs right before selection. A function that is legal as it stands costs one scan. Otherwise the body is
+ * rewritten in place (see driver.ts), then instructions that became unused are removed.
+ */
+import type { AttributeSet } from "../../ir/attributes.js";
+import type { DataLayout } from "../../ir/data-layout.js";
+import type { Body } from "../../ir/instructions.js";
+import type { Func } from "../../ir/module.js";
+import type { Type } from "../../ir/types.js";
+import type { Argument } from "../../ir/values.js";
+import { sse2Vectors } from "../../x64/lower-vectors.js";
+import { legalSignature } from "./calls.js";
+import { needsRewriting, rewriteBody } from "./driver.js";
+import { Lowering } from "./lowering.js";
+import { removeUnused } from "./unused.js";
+
+export { checkLegal } from "./check.js";
+export { internalIntrinsic, libraryFunction, pairAttribute } from "./internal.js";
+
+export interface LegalArgument {
+  /** Of legal type; `index` is its place in the legal signature. */
+  readonly argument: Argument;
+  /** Those of the original parameter; `pairAttribute` on the first word of an i128. */
+  readonly attributes: AttributeSet;
+}
+export interface LegalFunction {
+  readonly fn: Func;
+  /** In ABI order, a hidden result pointer first. */
+  readonly args: readonly LegalArgument[];
+  /** Types of the operands of every `ret`. */
+  readonly resultTypes: readonly Type[];
+  readonly body: Body;
+  /** The result goes through a hidden first argument that the source does not have. */
+  readonly sretDemoted: boolean;
+}
+
+/**
+ * Legalises a function. Consumes the body: `fn.body` afterwards is the legal one.
+ * @throws UnsupportedError naming the construct and the function
+ */
+export function legalizeFunction(fn: Func, layout: DataLayout): LegalFunction {
+  const body = fn.materialize();
+  const vectors = sse2Vectors;
+  const signature = legalSignature(fn, vectors, (type) => layout.abiAlign(type));
+  if (signature.parts !== null || needsRewriting(fn, { vectors })) {
+    const l = new Lowering(fn, layout, vectors, body.renumber());
+    l.argumentParts = signature.parts;
+    l.resultPointer = signature.resultPointer;
+    rewriteBody(l);
+    removeUnused(body);
+  }
+  return {
+    fn,
+    args: signature.args,
+    resultTypes: signature.resultTypes,
+    body,
+    sretDemoted: signature.resultPointer !== null,
+  };
+}

@@ -1,0 +1,197 @@
+/**
+ * State of legalising one function: where the parts of rewritten values are, and the steps every lowering
+ * shares.
+ *
+ * A rewritten value is an array of legal values, its parts: an odd integer is one wider integer whose upper
+ * bits are undefined; a wide integer is 64-bit words, lowest first, the top one likewise undefined above
+ * its width; a vector is registers (see the target); an aggregate is the parts of its members in order.
+ * Kept instructions stay the same objects and stand for themselves.
+ */
+import type { DataLayout } from "../../ir/data-layout.js";
+import { UnsupportedError } from "../../ir/errors.js";
+import { type Block, type Inst, makeInst, Op } from "../../ir/instructions.js";
+import type { Func } from "../../ir/module.js";
+import { functionType, i64, ptr, type Type } from "../../ir/types.js";
+import { type Argument, type Constant, constI64, isConstant, type Value } from "../../ir/values.js";
+import { constantParts } from "./constants.js";
+import { Emitter, promotedInt } from "./emitter.js";
+import { internalIntrinsic, libraryFunction } from "./internal.js";
+import { isLegalConstant, isLegalType } from "./legality.js";
+import type { Parts, VectorTarget } from "./target.js";
+
+export type { Parts } from "./target.js";
+
+const partTypeCache: (readonly Type[] | undefined)[] = [];
+
+export class Lowering extends Emitter {
+  /** Parts of rewritten instructions by their number; undefined for kept ones. */
+  readonly lowered: (Parts | undefined)[];
+  /** Parts of each original argument, when the signature changes. */
+  argumentParts: readonly Parts[] | null = null;
+  /** Hidden result pointer of a demoted return. */
+  resultPointer: Argument | null = null;
+  /** Block in which the code of a split original block ends. */
+  readonly tails = new Map<Block, Block>();
+  /** Edges that got a block of their own: in `to`, `from` is no longer the predecessor but `via`. */
+  readonly edges: { from: Block; to: Block; via: Block }[] = [];
+  /** Allocas to put at the start of the entry block. */
+  readonly allocas: Inst[] = [];
+  private scratch: Map<string, Value> | null = null;
+
+  constructor(
+    readonly fn: Func,
+    readonly layout: DataLayout,
+    readonly vectors: VectorTarget,
+    instructionCount: number,
+  ) {
+    super(fn.body!);
+    this.lowered = new Array(instructionCount);
+  }
+
+  unsupported(construct: string): UnsupportedError {
+    return new UnsupportedError(construct, `@${this.fn.name}`);
+  }
+
+  /** Legal types that stand for a value of `type`; none for void and empty aggregates. */
+  partTypes(type: Type): readonly Type[] {
+    return partTypesOf(type, this.vectors);
+  }
+
+  /** Parts of an operand of the original code. */
+  parts(value: Value): Parts {
+    switch (value.valueKind) {
+      case "inst": {
+        if (value.id >= 0) {
+          const parts = this.lowered[value.id];
+          if (parts !== undefined) return parts;
+        }
+        return [value];
+      }
+      case "argument":
+        return this.argumentParts === null ? [value] : this.argumentParts[value.index]!;
+      case "asm":
+      case "metadata":
+        return [value];
+      default:
+        return this.constant(value);
+    }
+  }
+  /** The one part of an operand of scalar type up to 64 bits, pointer, float or machine vector. */
+  value(value: Value): Value {
+    const parts = this.parts(value);
+    if (parts.length !== 1) throw new Error(`legalize: ${value.type} has ${parts.length} parts, not one`);
+    return parts[0]!;
+  }
+  private constant(value: Constant): Parts {
+    if (isLegalType(value.type)) {
+      if (isLegalConstant(value)) return [value];
+      if (value.valueKind === "expr") return this.expand(value);
+    }
+    return constantParts(this, value);
+  }
+  /** Computes a constant expression that selection does not take, here, by instructions. */
+  expand(value: Constant): Parts {
+    if (value.valueKind !== "expr") throw new Error("legalize: not a constant expression");
+    const data = value.op === Op.GetElementPtr ? { elementType: value.elementType! } : value.predicate;
+    // The data of the other instructions that constant expressions mirror is null.
+    const inst = makeInst(value.op as Op.Add, value.type, [...value.operands], data as null, [], value.flags);
+    return this.lowerInst(inst);
+  }
+  /** Lowers a detached instruction in terms of original operands at the current place. Set by the driver. */
+  lowerInst!: (inst: Inst) => Parts;
+
+  /** A call of an LLVM intrinsic in a form that selection takes. @param name with `llvm.` and suffix */
+  intrinsic(name: string, result: Type, args: readonly Value[]): Inst {
+    return this.call(
+      internalIntrinsic(
+        name,
+        functionType(
+          result,
+          args.map((a) => a.type),
+        ),
+      ),
+      args,
+    );
+  }
+  /** A call of a run-time library function with legal arguments. */
+  library(name: string, result: Type, args: readonly Value[]): Inst {
+    return this.call(
+      libraryFunction(
+        name,
+        functionType(
+          result,
+          args.map((a) => a.type),
+        ),
+      ),
+      args,
+    );
+  }
+
+  /** A stack object of a type, allocated on entry. @param align in bytes */
+  stackSlot(type: Type, align: number): Value {
+    const slot = makeInst(Op.Alloca, ptr, [constI64(1)], {
+      allocatedType: type,
+      align,
+      inalloca: false,
+      swifterror: false,
+    });
+    this.allocas.push(slot);
+    return slot;
+  }
+  /** A stack object shared by all uses that are done with it before the next begins. */
+  scratchSlot(type: Type, align: number): Value {
+    const key = `${type.id},${align}`;
+    this.scratch ??= new Map();
+    let slot = this.scratch.get(key);
+    if (slot === undefined) this.scratch.set(key, (slot = this.stackSlot(type, align)));
+    return slot;
+  }
+
+  /** Splits the parts of several values of types `types` out of their concatenation. */
+  slice(types: readonly Type[], index: number, parts: Parts): Parts {
+    let start = 0;
+    for (let i = 0; i < index; i++) start += this.partTypes(types[i]!).length;
+    return parts.slice(start, start + this.partTypes(types[index]!).length);
+  }
+}
+
+/** Member types of an aggregate, spelled out for arrays. */
+export function memberTypes(type: Type): readonly Type[] {
+  return type.kind === "array" ? new Array<Type>(type.count).fill(type.element) : type.elements;
+}
+
+/** Uncurried `Lowering.partTypes`, for use before a function's state exists. */
+export function partTypesOf(type: Type, vectors: VectorTarget): readonly Type[] {
+  return (partTypeCache[type.id] ??= computePartTypes(type, vectors));
+}
+
+function computePartTypes(type: Type, vectors: VectorTarget): readonly Type[] {
+  switch (type.kind) {
+    case "int":
+      if (type.bits <= 64) return [promotedInt(type.bits)];
+      return new Array<Type>(Math.ceil(type.bits / 64)).fill(i64);
+    case "vector":
+      return isLegalType(type) ? [type] : vectors.partTypes(type, (t) => partTypesOf(t, vectors));
+    case "array": {
+      const element = partTypesOf(type.element, vectors);
+      const parts: Type[] = [];
+      for (let i = 0; i < type.count; i++) for (const part of element) parts.push(part);
+      return parts;
+    }
+    case "struct":
+      return type.elements.flatMap((e) => partTypesOf(e, vectors));
+    case "void":
+      return [];
+    default:
+      return [type];
+  }
+}
+
+/** The operand with an undefined constant replaced by zero: for expansions that read it several times. */
+export function pinned(parts: Parts, zero: (type: Type) => Value): Parts {
+  return parts.some((p) => p.valueKind === "undef")
+    ? parts.map((p) => (p.valueKind === "undef" ? zero(p.type) : p))
+    : parts;
+}
+
+export { isConstant };

@@ -1,0 +1,260 @@
+/**
+ * Loads, stores, address arithmetic and va_arg.
+ *
+ * A plain access of an illegal type becomes accesses of its parts that touch exactly the bytes of the
+ * original: an integer of w bits occupies ceil(w/8) bytes, little endian, its padding bits stored as zero.
+ * Aggregates go member by member; padding between members is not accessed.
+ */
+import { Flag, type Inst, type InstWith, makeInst, Op } from "../../ir/instructions.js";
+import { i1, i8, i32, i64, intType, ptr, type Type } from "../../ir/types.js";
+import { constI64, constInt, isConstant, type Value } from "../../ir/values.js";
+import { lowerAtomicLoad, lowerAtomicStore } from "./atomics.js";
+import { elementOf } from "./constants.js";
+import { promotedInt } from "./emitter.js";
+import { extendedParts, intResize } from "./integers.js";
+import { isLegalType } from "./legality.js";
+import { type Lowering, memberTypes, type Parts } from "./lowering.js";
+
+const accessFlags = (inst: Inst): number => inst.flags & Flag.Volatile;
+/** Alignment of `base`+`offset` when `base` is aligned to `align`, in bytes. */
+export function alignAt(align: number, offset: number): number {
+  return offset === 0 ? align : Math.min(align, offset & -offset);
+}
+
+export function lowerLoad(l: Lowering, inst: InstWith<Op.Load>): Parts {
+  const pointer = l.value(inst.operands[0]!);
+  if (inst.data.ordering !== "not_atomic") return lowerAtomicLoad(l, inst, pointer);
+  return loadParts(l, inst.type, pointer, inst.data.align, accessFlags(inst));
+}
+
+export function lowerStore(l: Lowering, inst: InstWith<Op.Store>): Parts {
+  const value = inst.operands[0]!;
+  const pointer = l.value(inst.operands[1]!);
+  if (inst.data.ordering !== "not_atomic") {
+    lowerAtomicStore(l, inst, pointer);
+    return [];
+  }
+  storeParts(l, value.type, l.parts(value), pointer, inst.data.align, accessFlags(inst));
+  return [];
+}
+
+/** Loads a value of any type. @param align of `pointer`, in bytes */
+export function loadParts(l: Lowering, type: Type, pointer: Value, align: number, flags = 0): Parts {
+  if (type === i1) return [l.cast(Op.Trunc, l.load(i8, pointer, align, flags), i1)];
+  if (isLegalType(type)) return [l.load(type, pointer, align, flags)];
+  switch (type.kind) {
+    case "int":
+      return loadInt(l, type.bits, pointer, align, flags);
+    case "vector":
+      return l.vectors.load(l, type, pointer, align, flags);
+    case "array":
+    case "struct": {
+      const members = memberTypes(type);
+      const parts: Value[] = [];
+      for (let i = 0; i < members.length; i++) {
+        const offset = l.layout.elementOffset(type, i);
+        const at = alignAt(align, offset);
+        for (const part of loadParts(l, members[i]!, l.offset(pointer, offset), at, flags)) parts.push(part);
+      }
+      return parts;
+    }
+    default:
+      throw l.unsupported(`load of ${type}`);
+  }
+}
+
+/** Stores a value of any type. @param align of `pointer`, in bytes */
+export function storeParts(
+  l: Lowering,
+  type: Type,
+  parts: Parts,
+  pointer: Value,
+  align: number,
+  flags = 0,
+): void {
+  if (type === i1) {
+    l.store(l.cast(Op.ZExt, parts[0]!, i8), pointer, align, flags);
+    return;
+  }
+  if (isLegalType(type)) {
+    l.store(parts[0]!, pointer, align, flags);
+    return;
+  }
+  switch (type.kind) {
+    case "int":
+      storeInt(l, type.bits, parts, pointer, align, flags);
+      return;
+    case "vector":
+      l.vectors.store(l, type, parts, pointer, align, flags);
+      return;
+    case "array":
+    case "struct": {
+      const members = memberTypes(type);
+      let next = 0;
+      for (let i = 0; i < members.length; i++) {
+        const count = l.partTypes(members[i]!).length;
+        const offset = l.layout.elementOffset(type, i);
+        const member = parts.slice(next, next + count);
+        storeParts(l, members[i]!, member, l.offset(pointer, offset), alignAt(align, offset), flags);
+        next += count;
+      }
+      return;
+    }
+    default:
+      throw l.unsupported(`store of ${type}`);
+  }
+}
+
+/** Sizes in bytes of the accesses that cover `bytes` ≤ 8 bytes. */
+function pieces(bytes: number): number[] {
+  const sizes: number[] = [];
+  for (let size = 8; size >= 1; size /= 2) if (bytes & size) sizes.push(size);
+  return sizes;
+}
+
+function loadInt(l: Lowering, width: number, pointer: Value, align: number, flags: number): Parts {
+  const bytes = Math.ceil(width / 8);
+  const words: Value[] = [];
+  for (let at = 0; at < bytes; at += 8) {
+    const size = Math.min(8, bytes - at);
+    const type = width <= 64 ? promotedInt(width) : i64;
+    let word: Value | null = null;
+    let done = 0;
+    for (const piece of pieces(size)) {
+      const offset = at + done;
+      const loaded = l.load(intType(piece * 8), l.offset(pointer, offset), alignAt(align, offset), flags);
+      const shifted = l.shl(l.cast(Op.ZExt, loaded, type), done * 8);
+      word = word === null ? shifted : l.or(word, shifted);
+      done += piece;
+    }
+    words.push(word!);
+  }
+  return words;
+}
+
+function storeInt(
+  l: Lowering,
+  width: number,
+  parts: Parts,
+  pointer: Value,
+  align: number,
+  flags: number,
+): void {
+  const bytes = Math.ceil(width / 8);
+  // Bits between the width and the next byte are written as zero.
+  const source = width % 8 === 0 ? parts : extendedParts(l, parts, width, false);
+  for (let at = 0; at < bytes; at += 8) {
+    const word = source[at / 8]!;
+    let done = 0;
+    for (const piece of pieces(Math.min(8, bytes - at))) {
+      const offset = at + done;
+      const bits = l.cast(Op.Trunc, l.lshr(word, done * 8), intType(piece * 8));
+      l.store(bits, l.offset(pointer, offset), alignAt(align, offset), flags);
+      done += piece;
+    }
+  }
+}
+
+/** getelementptr: indices to legal integers, vectors of pointers element by element. */
+export function lowerGep(l: Lowering, inst: InstWith<Op.GetElementPtr>): Parts {
+  if (inst.type.kind === "vector") return vectorGep(l, inst);
+  const operands = inst.operands.map((v, i) => (i === 0 ? l.value(v) : gepIndex(l, v)));
+  return [l.push(makeInst(Op.GetElementPtr, inst.type, operands, inst.data, [], inst.flags))];
+}
+
+function gepIndex(l: Lowering, index: Value): Value {
+  const type = index.type;
+  if (index.valueKind === "zero" || index.valueKind === "undef") return constInt(i64, 0);
+  if (index.valueKind === "int") return type.bits <= 64 ? index : constInt(i64, index.value);
+  if (type.kind === "int" && type.bits <= 64 && isLegalType(type) && type.bits > 1) return l.value(index);
+  return intResize(l, type.bits, 64, l.parts(index), true)[0]!;
+}
+
+function vectorGep(l: Lowering, inst: InstWith<Op.GetElementPtr>): Parts {
+  const count = inst.type.count;
+  const columns = inst.operands.map((v) =>
+    v.type.kind === "vector" ? l.vectors.elements(l, v.type, l.parts(v)) : null,
+  );
+  // Struct member numbers may be splats; getelementptr wants them scalar and constant.
+  const elements: Parts[] = [];
+  for (let lane = 0; lane < count; lane++) {
+    const operands = inst.operands.map((v, i) => {
+      const column = columns[i];
+      if (column === null || column === undefined) return i === 0 ? l.value(v) : gepIndex(l, v);
+      if (isConstant(v) && v.valueKind !== "expr" && v.type.element.kind === "int")
+        return gepIndex(l, elementOf(v, lane));
+      const parts = column[lane]!;
+      return i === 0 ? parts[0]! : intResize(l, v.type.element.bits, 64, parts, true)[0]!;
+    });
+    elements.push([
+      l.push(makeInst(Op.GetElementPtr, inst.type.element, operands, inst.data, [], inst.flags)),
+    ]);
+  }
+  return l.vectors.build(l, inst.type, elements);
+}
+
+export function lowerAlloca(l: Lowering, inst: InstWith<Op.Alloca>): Parts {
+  const count = inst.operands[0]!;
+  const wide = intResize(l, count.type.bits, 64, l.parts(count), false)[0]!;
+  return [l.push(makeInst(Op.Alloca, inst.type, [wide], inst.data, [], inst.flags))];
+}
+
+/**
+ * va_arg by the register save area (System V AMD64 ABI 3.5.7): gp_offset at 0, fp_offset at 4,
+ * overflow_arg_area at 8, reg_save_area at 16. Types that do not go in one or two registers of one class
+ * come from the overflow area.
+ */
+export function lowerVAArg(l: Lowering, inst: Inst): Parts {
+  const list = l.value(inst.operands[0]!);
+  const type = inst.type;
+  const size = l.layout.allocSize(type);
+  const isWords = (type.kind === "int" && type.bits <= 128) || type.kind === "ptr";
+  const isVectorClass =
+    type.kind === "float" ||
+    type.kind === "double" ||
+    type.kind === "half" ||
+    type.kind === "bfloat" ||
+    type.kind === "fp128" ||
+    (type.kind === "vector" && size <= 16);
+  if (!isWords && !isVectorClass)
+    return loadParts(l, type, fromOverflow(l, list, type), l.layout.abiAlign(type));
+
+  const step = isWords ? Math.ceil(size / 8) * 8 : 16;
+  const limit = isWords ? 48 : 176;
+  const offsetAt = l.offset(list, isWords ? 0 : 4);
+  const offset = l.load(i32, offsetAt, 4);
+  const inRegisters = l.newBlock();
+  const inMemory = l.newBlock();
+  const join = l.newBlock();
+  l.branch(l.icmp("ule", offset, constInt(i32, limit - step)), inRegisters, inMemory);
+
+  l.continueIn(inRegisters);
+  const area = l.load(ptr, l.offset(list, 16), 8);
+  const saved = l.offsetBy(area, l.cast(Op.ZExt, offset, i64));
+  l.store(l.add(offset, constInt(i32, step)), offsetAt, 4);
+  l.jump(join);
+
+  l.continueIn(inMemory);
+  const overflow = fromOverflow(l, list, type);
+  l.jump(join);
+
+  l.continueIn(join);
+  const address = l.phi(ptr, [
+    [saved, inRegisters],
+    [overflow, inMemory],
+  ]);
+  return loadParts(l, type, address, isWords ? 8 : Math.min(16, l.layout.abiAlign(type)));
+}
+
+/** Takes the next argument from the overflow area; its address. */
+function fromOverflow(l: Lowering, list: Value, type: Type): Value {
+  const field = l.offset(list, 8);
+  let area = l.load(ptr, field, 8);
+  const align = l.layout.abiAlign(type);
+  if (align > 8) {
+    const bumped = l.cast(Op.PtrToInt, l.offset(area, align - 1), i64);
+    area = l.cast(Op.IntToPtr, l.and(bumped, constI64(-align)), ptr);
+  }
+  l.store(l.offset(area, Math.ceil(l.layout.allocSize(type) / 8) * 8), field, 8);
+  return area;
+}

@@ -1,0 +1,29 @@
+/** What the target-neutral legaliser asks of a target's vector lowering. */
+import type { Inst } from "../../ir/instructions.js";
+import type { Type } from "../../ir/types.js";
+import type { Constant, Value } from "../../ir/values.js";
+import type { Lowering } from "./lowering.js";
+
+/** A value as the legal values that stand for it, in order. */
+export type Parts = readonly Value[];
+
+export interface VectorTarget {
+  /** Legal types that stand for a value of a vector type. */
+  partTypes(type: Type, scalarParts: (type: Type) => readonly Type[]): readonly Type[];
+  /** Whether selection takes an instruction on legal vectors as it is. Asked only for such operands. */
+  isLegal(inst: Inst): boolean;
+  /** Lowers any instruction with a vector operand or result that is not done part by part. */
+  lower(l: Lowering, inst: Inst): Parts;
+  /** Lowers a call of an intrinsic with vector operands or result. Null: not one it knows. */
+  intrinsic(l: Lowering, base: string, inst: Inst): Parts | null;
+  constant(l: Lowering, constant: Constant): Parts;
+  load(l: Lowering, type: Type, pointer: Value, align: number, flags: number): Parts;
+  store(l: Lowering, type: Type, parts: Parts, pointer: Value, align: number, flags: number): void;
+  /** The bits of a vector as parts of one integer of the same width. */
+  toBits(l: Lowering, type: Type, parts: Parts): Parts;
+  fromBits(l: Lowering, type: Type, bits: Parts): Parts;
+  /** The elements, each as parts of the element type. */
+  elements(l: Lowering, type: Type, parts: Parts): Parts[];
+  /** A vector from its elements. */
+  build(l: Lowering, type: Type, elements: readonly Parts[]): Parts;
+}

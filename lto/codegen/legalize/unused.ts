@@ -1,0 +1,60 @@
+/**
+ * Removes instructions whose results nothing reads and that do nothing else: what expansions leave behind.
+ *
+ * One count of uses, then a worklist; linear in instructions plus operands. Cycles of dead phis stay.
+ */
+import { type Body, Flag, type Inst, Op } from "../../ir/instructions.js";
+
+/** Internal operations without side effects. */
+const purePrefixes = ["tsc."];
+const pureIntrinsics =
+  /^llvm\.(fsh[lr]|[su](min|max)|abs|bswap|ct[lt]z|ctpop|fabs|copysign|sqrt|[su](add|sub|mul)\.with)/;
+const purity = new Map<string, boolean>();
+
+function isPureCallee(name: string): boolean {
+  let pure = purity.get(name);
+  if (pure === undefined) {
+    pure = purePrefixes.some((p) => name.startsWith(p)) || pureIntrinsics.test(name);
+    purity.set(name, pure);
+  }
+  return pure;
+}
+
+function isRemovable(inst: Inst): boolean {
+  if (inst.op >= Op.FNeg && inst.op <= Op.Xor) return true;
+  if (inst.op >= Op.GetElementPtr && inst.op <= Op.Select) return true;
+  switch (inst.op) {
+    case Op.Freeze:
+    case Op.ExtractValue:
+    case Op.Alloca:
+      return true;
+    case Op.Load:
+      return (inst.flags & Flag.Volatile) === 0 && inst.data.ordering === "not_atomic";
+    case Op.Call: {
+      const callee = inst.operands[0]!;
+      return callee.valueKind === "global" && isPureCallee(callee.name);
+    }
+    default:
+      return false;
+  }
+}
+
+export function removeUnused(body: Body): void {
+  const count = body.renumber();
+  const uses = new Int32Array(count);
+  for (const block of body.blocks)
+    for (const inst of block.insts)
+      for (const operand of inst.operands) if (operand.valueKind === "inst") uses[operand.id]!++;
+  const dead: Inst[] = [];
+  for (const block of body.blocks)
+    for (const inst of block.insts) if (uses[inst.id] === 0 && isRemovable(inst)) dead.push(inst);
+  if (dead.length === 0) return;
+  const isDead = new Uint8Array(count);
+  for (let inst = dead.pop(); inst !== undefined; inst = dead.pop()) {
+    isDead[inst.id] = 1;
+    for (const operand of inst.operands)
+      if (operand.valueKind === "inst" && --uses[operand.id]! === 0 && isRemovable(operand))
+        dead.push(operand);
+  }
+  for (const block of body.blocks) block.insts = block.insts.filter((inst) => isDead[inst.id] === 0);
+}
