@@ -17,6 +17,10 @@ const shapes: Record<string, Shape> = {
 const configurations: AllocatorOptions[] = [
   { allocator: "greedy", coalesce: "pereira", spillCost: "size", check: false },
   { allocator: "greedy", coalesce: "none", spillCost: "speed", check: false },
+  { allocator: "greedy", coalesce: "dominance", spillCost: "size", check: false },
+  { allocator: "ssa", coalesce: "pereira", spillCost: "size", check: false },
+  { allocator: "ssa", coalesce: "none", spillCost: "speed", check: false },
+  { allocator: "linear", coalesce: "dominance", spillCost: "size", check: false },
   { allocator: "linear", coalesce: "pereira", spillCost: "size", check: false },
   { allocator: "linear", coalesce: "none", spillCost: "speed", check: false },
   { allocator: "graph", coalesce: "pereira", spillCost: "size", check: false },

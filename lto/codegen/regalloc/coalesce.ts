@@ -90,7 +90,8 @@ export const coalesceNothing: Coalescer = (problem) => {
   return { bundles: distinct(bundleOf), rest: collectAffinities(problem) };
 };
 
-function distinct(bundleOf: readonly (Bundle | null)[]): Bundle[] {
+/** The bundles that are left, in order of their first register. */
+export function distinct(bundleOf: readonly (Bundle | null)[]): Bundle[] {
   const bundles: Bundle[] = [];
   for (let v = 0; v < bundleOf.length; v++) {
     const bundle = bundleOf[v];

@@ -6,11 +6,19 @@
  * and cost policies are exchangeable; the checker shares nothing with any of them.
  *
  *   greedy   eviction and splitting on bundles. n log n. The best code.
+ *   ssa      spill to the register pressure, then colour in dominance order. n log n. Few reloads, many moves.
+ *   linear   linear scan with holes and second chances. n log n. Between the two.
+ *   graph    Chaitin–Briggs colouring. Quadratic in the worst case: twice the time of greedy for its quality.
+ *
+ *   pereira    merge what copies, ties and block arguments connect and what never lives at the same time.
+ *   dominance  the same, but two names of one value may live at the same time (Boissinot et al.).
+ *   none       no merging; moves vanish only if the allocator happens to choose the same register.
  */
 import type { MFunction } from "../mir.js";
 import type { AllocationResult, TargetRegisters } from "../target.js";
 import { checkAllocation, snapshotForCheck } from "./checker.js";
 import { type Coalescer, type Coalescing, coalesceByIntervals, coalesceNothing } from "./coalesce.js";
+import { coalesceByValues } from "./coalesce-values.js";
 import { allocateGraph } from "./graph.js";
 import { allocateGreedy } from "./greedy.js";
 import { allocateLinear } from "./linear.js";
@@ -18,6 +26,7 @@ import { normalizeConstraints } from "./normalize.js";
 import { type AllocationProblem, describeProblem, type Placement } from "./problem.js";
 import { rewrite } from "./rewrite.js";
 import { sizePolicy, speedPolicy } from "./spill-cost.js";
+import { allocateSsa } from "./ssa.js";
 
 export interface AllocatorOptions {
   readonly allocator: "greedy" | "ssa" | "linear" | "graph";
@@ -29,7 +38,7 @@ export interface AllocatorOptions {
 
 const coalescers: Readonly<Record<AllocatorOptions["coalesce"], Coalescer>> = {
   pereira: coalesceByIntervals,
-  dominance: coalesceByIntervals,
+  dominance: coalesceByValues,
   none: coalesceNothing,
 };
 
@@ -37,7 +46,7 @@ const allocators: Readonly<
   Record<AllocatorOptions["allocator"], (problem: AllocationProblem, coalescing: Coalescing) => Placement>
 > = {
   greedy: allocateGreedy,
-  ssa: allocateGreedy,
+  ssa: allocateSsa,
   linear: allocateLinear,
   graph: allocateGraph,
 };

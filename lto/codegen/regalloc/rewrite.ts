@@ -268,14 +268,18 @@ class Writer implements MoveContext {
       }
       const source = fromVReg >= 0 ? vregs[fromVReg]! : info;
       const remat = from === Memory && source.remat !== null;
-      parallel.push({
+      const move: ParallelMove = {
         cls: info.cls,
         size: Math.min(info.size, source.size),
         to: to === Memory ? this.home[toVReg]! : to,
         from: remat ? noLocation : from === Memory ? this.home[fromVReg]! : from,
         vreg: fromVReg,
         remat,
-      });
+      };
+      // Two names of one value go to one register together; the wider one counts.
+      const twin = to === Memory ? -1 : parallel.findIndex((other) => other.to === to);
+      if (twin < 0) parallel.push(move);
+      else if (parallel[twin]!.size < move.size) parallel[twin] = move;
     }
     this.moves.length = 0;
     sequentialize(parallel, this, this.moves);

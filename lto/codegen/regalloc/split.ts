@@ -42,6 +42,11 @@ export class Splitter {
     }
   }
 
+  /** Keeps ids below `limit` for bundles that others made. */
+  reserveIds(limit: number): void {
+    this.nextId = Math.max(this.nextId, limit);
+  }
+
   create(like: Bundle, level: SplitLevel, ranges: LiveRange[]): Bundle {
     const bundle = new Bundle(this.nextId++, like.cls, like.group);
     bundle.level = level;
@@ -66,23 +71,16 @@ export class Splitter {
    * regions. Null if nothing would be left on one side.
    */
   cut(bundle: Bundle, point: number): [Bundle, Bundle] | null {
-    const { usePoint } = this.problem.liveness;
-    const before: LiveRange[] = [];
-    const after: LiveRange[] = [];
-    for (const range of bundle.all()) {
-      if (range.end <= point) before.push(range);
-      else if (range.start >= point) after.push(range);
-      else {
-        let use = range.useLow;
-        while (use < range.useHigh && usePoint[use]! < point) use++;
-        before.push(new LiveRange(range.vreg, range.start, point, range.useLow, use));
-        after.push(new LiveRange(range.vreg, point, range.end, use, range.useHigh));
-      }
-    }
-    if (before.length === 0 || after.length === 0) return null;
+    const ranges = divideAt(bundle.ranges, point, this.problem.liveness.usePoint);
+    if (ranges.before.length === 0 || ranges.after.length === 0) return null;
+    const shadows = divideAt(bundle.shadows, point, this.problem.liveness.usePoint);
     bundle.dead = true;
     const level = Math.max(bundle.level, SplitLevel.Region);
-    return [this.create(bundle, level, before), this.create(bundle, level, after)];
+    const first = this.create(bundle, level, ranges.before);
+    first.shadows = shadows.before;
+    const second = this.create(bundle, level, ranges.after);
+    second.shadows = shadows.after;
+    return [first, second];
   }
 
   private clusters(bundle: Bundle): Bundle[] {
@@ -90,7 +88,7 @@ export class Splitter {
     const { useIndex, usePoint, useKind, numbering } = liveness;
     const result: Bundle[] = [];
     const all = allocatable[bundle.cls]!;
-    for (const range of bundle.ranges) {
+    for (const range of bundle.all()) {
       const info = fn.vregs[range.vreg]!;
       const remat = info.remat !== null;
       const reload = remat ? policy.remat : policy.memory(info.size);
@@ -204,4 +202,24 @@ function joinRanges(ranges: readonly LiveRange[]): LiveRange[] {
     } else result.push(new LiveRange(range.vreg, range.start, range.end, range.useLow, range.useHigh));
   }
   return result;
+}
+
+function divideAt(
+  ranges: readonly LiveRange[],
+  point: number,
+  usePoint: Int32Array,
+): { before: LiveRange[]; after: LiveRange[] } {
+  const before: LiveRange[] = [];
+  const after: LiveRange[] = [];
+  for (const range of ranges) {
+    if (range.end <= point) before.push(range);
+    else if (range.start >= point) after.push(range);
+    else {
+      let use = range.useLow;
+      while (use < range.useHigh && usePoint[use]! < point) use++;
+      before.push(new LiveRange(range.vreg, range.start, point, range.useLow, use));
+      after.push(new LiveRange(range.vreg, point, range.end, use, range.useHigh));
+    }
+  }
+  return { before, after };
 }

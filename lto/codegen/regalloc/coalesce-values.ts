@@ -1,0 +1,119 @@
+/**
+ * Coalescing by values: `dominance`.
+ *
+ * After Boissinot et al., "Revisiting Out-of-SSA Translation for Correctness, Code Quality and Efficiency" (CGO
+ * 2009): two registers that live at the same time interfere only if they can hold different values. A copy and
+ * what it copies hold one value, and so do the parameter of a block with one predecessor and its argument. In SSA
+ * form this is decided by names alone: each register is traced back to the one it is a copy of.
+ *
+ * Where two names of a value live at the same time in one bundle, one of them is the bundle's range and the other
+ * its shadow. The paper finds intersections by walking a dominance forest of the class; here the live intervals
+ * are at hand and sorted, and a merge of two lists answers the same question in linear time.
+ */
+import { isVirtualCopy } from "../liveness.js";
+import { type Bundle, LiveRange, singletonBundles } from "./bundle.js";
+import { type Affinity, type Coalescer, collectAffinities, distinct } from "./coalesce.js";
+import type { AllocationProblem } from "./problem.js";
+
+export const coalesceByValues: Coalescer = (problem) => {
+  const { fn, liveness } = problem;
+  const value = valueNames(problem);
+  const bundleOf = singletonBundles(fn, liveness);
+  const rest: Affinity[] = [];
+  for (const affinity of collectAffinities(problem)) {
+    const a = bundleOf[affinity.a];
+    const b = bundleOf[affinity.b];
+    if (a == null || b == null || a === b) continue;
+    const [into, from] = a.ranges.length >= b.ranges.length ? [a, b] : [b, a];
+    const merged = a.cls === b.cls ? unite(into, from, value, liveness.usePoint) : null;
+    if (merged === null) {
+      rest.push(affinity);
+      continue;
+    }
+    for (const range of from.all()) bundleOf[range.vreg] = into;
+    into.ranges = merged.ranges;
+    into.shadows = into.shadows.concat(from.shadows, merged.shadows);
+    from.dead = true;
+    from.ranges = [];
+    from.shadows = [];
+  }
+  return { bundles: distinct(bundleOf), rest };
+};
+
+/** By register: the register whose value it is a name of. */
+function valueNames({ fn }: AllocationProblem): Int32Array {
+  const source = new Int32Array(fn.vregs.length).fill(-1);
+  for (const block of fn.blocks) {
+    for (const inst of block.insts)
+      if (isVirtualCopy(fn, inst)) source[inst.defs[0]!.vreg] = inst.uses[0]!.vreg;
+    for (let s = 0; s < block.succs.length; s++) {
+      const successor = block.succs[s]!;
+      if (successor.preds.length !== 1) continue;
+      for (let p = 0; p < successor.params.length; p++) {
+        const param = successor.params[p]!.vreg;
+        const arg = block.succArgs[s]![p]!.vreg;
+        if (arg >= 0 && fn.vregs[param]!.size <= fn.vregs[arg]!.size) source[param] = arg;
+      }
+    }
+  }
+  const name = new Int32Array(fn.vregs.length);
+  for (let v = 0; v < name.length; v++) {
+    let root = v;
+    while (source[root]! >= 0) root = source[root]!;
+    name[v] = root;
+    // Halve chains so that long ones stay cheap.
+    if (source[v]! >= 0) source[v] = root;
+  }
+  return name;
+}
+
+/**
+ * The ranges of both bundles as one list, with parts of `from` that are covered already as shadows; null if
+ * different values live at the same time.
+ */
+function unite(
+  into: Bundle,
+  from: Bundle,
+  value: Int32Array,
+  usePoint: Int32Array,
+): { ranges: LiveRange[]; shadows: LiveRange[] } | null {
+  const ranges: LiveRange[] = [];
+  const shadows: LiveRange[] = [];
+  const mine = into.ranges;
+  let i = 0;
+  for (const theirs of from.ranges) {
+    while (i < mine.length && mine[i]!.end <= theirs.start) ranges.push(mine[i++]!);
+    let rest: LiveRange | null = theirs;
+    for (; i < mine.length && mine[i]!.start < theirs.end; ) {
+      const cover = mine[i]!;
+      if (value[cover.vreg] !== value[theirs.vreg]) return null;
+      if (rest.start < cover.start) {
+        const [before, after]: [LiveRange, LiveRange] = divide(rest, cover.start, usePoint);
+        ranges.push(before);
+        rest = after;
+      }
+      if (rest.end <= cover.end) {
+        shadows.push(rest);
+        rest = null;
+        break;
+      }
+      const [shadow, after]: [LiveRange, LiveRange] = divide(rest, cover.end, usePoint);
+      shadows.push(shadow);
+      rest = after;
+      ranges.push(cover);
+      i++;
+    }
+    if (rest !== null) ranges.push(rest);
+  }
+  while (i < mine.length) ranges.push(mine[i++]!);
+  return { ranges, shadows };
+}
+
+function divide(range: LiveRange, point: number, usePoint: Int32Array): [LiveRange, LiveRange] {
+  let use = range.useLow;
+  while (use < range.useHigh && usePoint[use]! < point) use++;
+  return [
+    new LiveRange(range.vreg, range.start, point, range.useLow, use),
+    new LiveRange(range.vreg, point, range.end, use, range.useHigh),
+  ];
+}

@@ -1,0 +1,67 @@
+/**
+ * Decoupled SSA allocation: `ssa`.
+ *
+ * First spilling lowers the pressure until colouring must succeed (`ssa-spill.ts`), then registers are given out in
+ * dominance order, where every value that lives at a definition already has its register; preferences (fixed
+ * operands, other ends of moves) choose among the free ones; the edges' parallel copies are the rewriter's. The
+ * shape is that of Hack's thesis and of Cranelift's first allocator.
+ *
+ * Fixed operands and clobbers break the theorem that colouring cannot fail: a value may find no register that is
+ * free for all of its segment although one is free at each point. It then changes registers where it has to, and
+ * as a last resort is taken apart (`split.ts`).
+ * Time: n log n for n segments, times the registers of a class. Fast, few spills, more moves than `greedy`.
+ */
+import { Assignment } from "./assignment.js";
+import { type Bundle, SplitLevel } from "./bundle.js";
+import { type Coalescing, collectAffinities } from "./coalesce.js";
+import { CutPoints } from "./cut-points.js";
+import { dominancePreorder } from "./dominance.js";
+import type { AllocationProblem, Placement } from "./problem.js";
+import { spillToPressure } from "./ssa-spill.js";
+
+/** Places values; `coalescing` contributes homes in memory and preferences. */
+export function allocateSsa(problem: AllocationProblem, coalescing: Coalescing): Placement {
+  const { fn, liveness } = problem;
+  const { numbering } = liveness;
+  const preorder = dominancePreorder(fn, numbering.position);
+  const keyOf = (bundle: Bundle): number => {
+    const { start } = bundle.ranges[0]!;
+    return preorder[numbering.blockAt[start >> 2]!]! * 2 ** 32 + start;
+  };
+  const state = new Assignment(problem, withPreferences(problem, coalescing), keyOf);
+  const group = Int32Array.from({ length: fn.vregs.length }, (_, v) => v);
+  for (const bundle of coalescing.bundles)
+    for (const range of bundle.ranges) group[range.vreg] = bundle.group;
+  const bundles = spillToPressure(problem, (vreg) => group[vreg]!);
+  state.splitter.reserveIds(fn.vregs.length + bundles.length);
+  for (const bundle of bundles) state.enqueue(bundle);
+  const cuts = new CutPoints(problem);
+  state.drain((bundle) => place(state, cuts, bundle));
+  state.improve();
+  return state.placement();
+}
+
+/** Merged registers become preferences: they are not one bundle here. */
+function withPreferences(problem: AllocationProblem, coalescing: Coalescing): Coalescing {
+  return { bundles: coalescing.bundles, rest: collectAffinities(problem) };
+}
+
+function place(state: Assignment, cuts: CutPoints, bundle: Bundle): void {
+  const count = state.rank(bundle);
+  const free = state.firstFree(bundle, count);
+  if (free >= 0) {
+    state.assign(bundle, free);
+    return;
+  }
+  if (bundle.level < SplitLevel.Cluster) {
+    const point = cuts.latest(bundle, cuts.longestFree(state, bundle));
+    const parts = point >= 0 ? state.splitter.cut(bundle, point) : null;
+    if (parts !== null) {
+      state.forget(bundle);
+      for (const part of parts) state.enqueue(part);
+      return;
+    }
+  }
+  if (bundle.level === SplitLevel.Minimal && state.rearrange(bundle, new Set())) return;
+  state.split(bundle);
+}
