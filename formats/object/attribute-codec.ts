@@ -18,16 +18,14 @@ import type { TypeTableWriter } from "./type-codec.js";
 /** Forms of an attribute's value. */
 const Form = { Flag: 0, Number: 1, BigInt: 2, Type: 3 } as const;
 
-const latin1 = new TextDecoder("latin1");
-
 export class AttributeTableWriter {
   private readonly setsByObject = new Map<AttributeSet, number>([[noAttributes, 0]]);
   private readonly setsByBytes = new Map<string, number>();
-  private readonly sets = new ByteWriter(64);
+  private readonly sets = new ByteWriter();
   private readonly listsByObject = new Map<AttributeList, number>([[noAttributeList, 0]]);
   private readonly listsByKey = new Map<string, number>();
-  private readonly lists = new ByteWriter(64);
-  private readonly scratch = new ByteWriter(64);
+  private readonly lists = new ByteWriter();
+  private readonly scratch = new ByteWriter();
 
   constructor(private readonly types: TypeTableWriter) {}
 
@@ -62,21 +60,22 @@ export class AttributeTableWriter {
     if (known !== undefined) return known;
     let index = 0;
     if (!set.isEmpty) {
-      const bytes = this.encodeSet(set);
-      const key = latin1.decode(bytes);
+      this.encodeSet(set);
+      const key = this.scratch.key();
       const same = this.setsByBytes.get(key);
       if (same !== undefined) index = same;
       else {
         index = this.setsByBytes.size + 1;
         this.setsByBytes.set(key, index);
-        this.sets.raw(bytes);
+        this.sets.append(this.scratch);
       }
     }
     this.setsByObject.set(set, index);
     return index;
   }
 
-  private encodeSet(set: AttributeSet): Uint8Array {
+  /** Leaves the bytes of a set in `scratch`. */
+  private encodeSet(set: AttributeSet): void {
     const { scratch: out } = this;
     out.clear();
     out.uint(set.kinds.size);
@@ -91,7 +90,6 @@ export class AttributeTableWriter {
       out.string(name);
       out.string(set.strings.get(name)!);
     }
-    return out.view();
   }
 
   private encodeValue(value: AttributeValue): void {
@@ -111,9 +109,9 @@ export class AttributeTableWriter {
 
   write(out: ByteWriter): void {
     out.uint(this.setsByBytes.size);
-    out.raw(this.sets.view());
+    out.append(this.sets);
     out.uint(this.listsByKey.size);
-    out.raw(this.lists.view());
+    out.append(this.lists);
   }
 }
 

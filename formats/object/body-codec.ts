@@ -11,7 +11,7 @@ import { createHash } from "node:crypto";
 import type { Body } from "../../lto/ir/instructions.js";
 import type { BodySource, Func, GlobalValue } from "../../lto/ir/module.js";
 import { decodeBody } from "./body-decode.js";
-import { ByteReader } from "./bytes.js";
+import { ByteReader, ByteWriter } from "./bytes.js";
 import { readSymbolIndices } from "./pool.js";
 
 export { decodeBody } from "./body-decode.js";
@@ -33,7 +33,29 @@ export class EncodedBody implements BodySource {
     const { symbols } = this;
     return new EncodedBody(this.bytes, (index) => map(symbols(index)), this.originals);
   }
+  /**
+   * The body with its symbols numbered anew, without decoding it: only the symbol table in front changes.
+   * Null when that is not possible, because a replaced function may have blocks whose address is taken.
+   */
+  renumber(symbolIndex: (symbol: GlobalValue) => number): Uint8Array | null {
+    const reader = new ByteReader(this.bytes);
+    const indices = readSymbolIndices(reader);
+    const out = new ByteWriter(this.bytes.length + indices.length + 8);
+    out.uint(indices.length);
+    for (const index of indices) {
+      const symbol = this.symbols(index);
+      const original = this.originals(index);
+      if (symbol !== original && original.kind === "function" && !isPlainDeclaration(original)) return null;
+      out.uint(symbolIndex(symbol));
+    }
+    out.raw(this.bytes.subarray(reader.pos));
+    return out.finish();
+  }
 }
+
+/** Surely never had a body: a definition that lost keeps its linkage and comdat. */
+const isPlainDeclaration = (fn: Func): boolean =>
+  fn.isDeclaration && fn.comdat === null && (fn.linkage === "external" || fn.linkage === "extern_weak");
 
 /** Numbers of the symbols that a body mentions, in order of first use, without decoding the body. */
 export function bodySymbols(bytes: Uint8Array): number[] {

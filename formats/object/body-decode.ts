@@ -47,6 +47,8 @@ const plainMemory: readonly MemoryData[] = Array.from({ length: 64 }, (_, shift)
   scope: "",
 }));
 
+const noBundles: readonly OperandBundle[] = [];
+
 /**
  * Decodes a body for `fn`. What comes back is well-formed in its structure (operand counts, block lists,
  * terminators, table indices, the shape of `data`); that types and dominance are right is for the verifier.
@@ -77,6 +79,7 @@ class BodyDecoder {
   /** Operands that name a later instruction: user, operand position, target, as consecutive numbers. */
   private readonly ahead: number[] = [];
   private readonly gepData: GepData[] = [];
+  private calleeIsAsm = false;
 
   constructor(
     private readonly reader: ByteReader,
@@ -172,13 +175,33 @@ class BodyDecoder {
     return undefined as unknown as Value;
   }
 
+  /**
+   * `count` operands from position `first` on. Array literals have exactly the room they need; arrays grown
+   * by push keep four times as much, and nearly all of a decoded body is operand lists.
+   */
+  private operands(id: number, first: number, count: number): Value[] {
+    switch (count) {
+      case 0:
+        return [];
+      case 1:
+        return [this.operand(id, first)];
+      case 2:
+        return [this.operand(id, first), this.operand(id, first + 1)];
+      case 3:
+        return [this.operand(id, first), this.operand(id, first + 1), this.operand(id, first + 2)];
+    }
+    const operands: Value[] = [];
+    for (let i = 0; i < count; i++) operands.push(this.operand(id, first + i));
+    return operands.slice();
+  }
+
   private instruction(id: number): Inst {
     const { reader } = this;
     const code = reader.byte();
     const op = code & ~HasFlags;
     if (op < 1 || op > lastOp) throw new InputError(`unknown opcode ${op}`);
     const flags = (code & HasFlags) !== 0 ? reader.below(1 << 16, "flags") : 0;
-    const operands: Value[] = [];
+    let operands: Value[];
     let data: InstData = null;
     let type = voidType;
     if (hasType[op] === 1) {
@@ -186,14 +209,12 @@ class BodyDecoder {
       if (type.kind === "label" || type.kind === "function" || type.kind === "void")
         throw new InputError(`an instruction of type ${type}`);
     }
-    let count = arity[op]!;
+    const count = arity[op]!;
     if (count === -2) {
-      data = this.call(id, operands);
+      data = this.call();
       type = data.functionType.result;
-    } else {
-      if (count === -1) count = this.operandCount(op);
-      for (let i = 0; i < count; i++) operands.push(this.operand(id, i));
-    }
+      operands = this.callOperands(id, data);
+    } else operands = this.operands(id, 0, count === -1 ? this.operandCount(op) : count);
     const blocks = this.blocks(op, operands.length);
     if (data === null) data = this.data(op, type, operands.length, blocks.length);
     // `op` and `data` were read by the same table row, so they fit each other.
@@ -209,6 +230,9 @@ class BodyDecoder {
 
   private blocks(op: Op, operandCount: number): Block[] {
     let count = blockArity[op]!;
+    if (count === 0) return [];
+    if (count === 1) return [this.block()];
+    if (count === 2) return [this.block(), this.block()];
     const blocks: Block[] = [];
     if (count === -2) count = operandCount;
     else if (count === -1) {
@@ -216,12 +240,13 @@ class BodyDecoder {
       if (count < 1 && op !== Op.IndirectBr) throw new InputError("a terminator without a target");
     }
     for (let i = 0; i < count; i++) blocks.push(this.block());
-    return blocks;
+    return blocks.slice();
   }
 
-  private call(id: number, operands: Value[]): CallData {
+  private call(): CallData {
     const { reader, pool } = this;
     const header = reader.byte();
+    this.calleeIsAsm = (header & CallAsm) !== 0;
     const functionType = this.type();
     if (functionType.kind !== "function") throw new InputError(`a call of type ${functionType}`);
     const attributes = pool.attributes[reader.uint()];
@@ -231,21 +256,8 @@ class BodyDecoder {
     const fixed = functionType.elements.length - 1;
     if (argumentCount < fixed || (argumentCount > fixed && !functionType.isVarArg))
       throw new InputError("a call's arguments do not fit its function type");
-    let count = 1 + argumentCount;
-    const bundles: OperandBundle[] = [];
-    if ((header & CallBundles) !== 0)
-      for (let left = reader.count("operand bundles", 2); left > 0; left--) {
-        const inputs = { tag: this.string(), inputs: reader.count("bundle inputs") };
-        bundles.push(inputs);
-        count += inputs.inputs;
-      }
-    if (count > reader.remaining) throw new InputError("truncated");
-    if ((header & CallAsm) !== 0) {
-      const asm = pool.asms[reader.uint()];
-      if (asm === undefined) throw new InputError("inline assembly is out of range");
-      operands.push(asm);
-    } else operands.push(this.operand(id, 0));
-    for (let i = 1; i < count; i++) operands.push(this.operand(id, i));
+    let bundles: readonly OperandBundle[] = noBundles;
+    if ((header & CallBundles) !== 0) bundles = this.bundles();
     return {
       functionType,
       callingConvention,
@@ -254,6 +266,25 @@ class BodyDecoder {
       argumentCount,
       bundles,
     };
+  }
+
+  private bundles(): OperandBundle[] {
+    const bundles: OperandBundle[] = [];
+    for (let left = this.reader.count("operand bundles", 2); left > 0; left--)
+      bundles.push({ tag: this.string(), inputs: this.reader.count("bundle inputs") });
+    return bundles;
+  }
+
+  private callOperands(id: number, data: CallData): Value[] {
+    let count = 1 + data.argumentCount;
+    for (const bundle of data.bundles) count += bundle.inputs;
+    if (count > this.reader.remaining) throw new InputError("truncated");
+    if (!this.calleeIsAsm) return this.operands(id, 0, count);
+    const asm = this.pool.asms[this.reader.uint()];
+    if (asm === undefined) throw new InputError("inline assembly is out of range");
+    const operands = this.operands(id, 1, count - 1);
+    operands.unshift(asm);
+    return operands;
   }
 
   private string(): string {

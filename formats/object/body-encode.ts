@@ -87,7 +87,7 @@ class BodyEncoder {
     whole.uint(count);
     whole.uint(taken.length);
     for (const block of taken) whole.uint(block.id);
-    whole.raw(out.view());
+    whole.append(out);
     return whole.finish();
   }
 

@@ -39,19 +39,22 @@ function encodeUtf8(text: string): Uint8Array {
   return utf8Encoder.encode(text);
 }
 
+const noBytes = new Uint8Array(0);
+
 /** A growing byte buffer. */
 export class ByteWriter {
   private buffer: Uint8Array;
   length = 0;
 
-  constructor(capacity = 256) {
-    this.buffer = new Uint8Array(capacity);
+  /** @param capacity bytes to make room for now; without it, room is made on the first write */
+  constructor(capacity = 0) {
+    this.buffer = capacity === 0 ? noBytes : new Uint8Array(capacity);
   }
 
   private grow(extra: number): void {
     const needed = this.length + extra;
     if (needed <= this.buffer.length) return;
-    const larger = new Uint8Array(Math.max(needed, this.buffer.length * 2));
+    const larger = new Uint8Array(Math.max(needed, this.buffer.length * 2, 64));
     larger.set(this.buffer.subarray(0, this.length));
     this.buffer = larger;
   }
@@ -105,6 +108,24 @@ export class ByteWriter {
       this.buffer[this.length++] = Number(value & 0xffn);
       value >>= 8n;
     }
+  }
+
+  /** Appends what another writer holds. */
+  append(other: ByteWriter): void {
+    if (other.length === 0) return;
+    if (other.length > 64) {
+      this.raw(other.view());
+      return;
+    }
+    this.grow(other.length);
+    for (let i = 0; i < other.length; i++) this.buffer[this.length++] = other.buffer[i]!;
+  }
+
+  /** What was written, a character a byte: a key for maps. */
+  key(): string {
+    let text = "";
+    for (let i = 0; i < this.length; i++) text += String.fromCharCode(this.buffer[i]!);
+    return text;
   }
 
   /** What was written, without a copy; valid until the next write. */

@@ -68,8 +68,6 @@ const floatBytes: Readonly<Record<string, number>> = {
   fp128: 16,
 };
 
-const latin1 = new TextDecoder("latin1");
-
 /** Bytes of one element of constant data, 0 when the type cannot be such an element. */
 function dataElementSize(type: Type): number {
   switch (type.kind) {
@@ -89,7 +87,8 @@ export class LeafTableWriter {
   private readonly byObject = new Map<Leaf, number>();
   private readonly byBytes = new Map<string, number>();
   private readonly depths: number[] = [];
-  private readonly out = new ByteWriter(256);
+  private readonly out = new ByteWriter();
+  private readonly entry = new ByteWriter();
   private count = 0;
   /** How many calls of `add` are under way. */
   private nesting = 0;
@@ -111,16 +110,18 @@ export class LeafTableWriter {
     const depth = this.addParts(leaf);
     this.nesting--;
     if (depth > maxConstantDepth) throw new InputError("constants are nested too deep");
-    const entry = new ByteWriter(32);
+    // Parts have been entered, so encoding does not come back here.
+    const { entry } = this;
+    entry.clear();
     this.encode(leaf, entry);
     let index: number | undefined;
-    const key = entry.length <= longestShared ? latin1.decode(entry.view()) : null;
+    const key = entry.length <= longestShared ? entry.key() : null;
     if (key !== null) index = this.byBytes.get(key);
     if (index === undefined) {
       index = this.count++;
       if (key !== null) this.byBytes.set(key, index);
       this.depths.push(depth);
-      this.out.raw(entry.view());
+      this.out.append(entry);
     }
     this.byObject.set(leaf, index);
     return index;
@@ -220,7 +221,7 @@ export class LeafTableWriter {
 
   write(out: ByteWriter): void {
     out.uint(this.count);
-    out.raw(this.out.view());
+    out.append(this.out);
   }
 }
 

@@ -27,7 +27,7 @@ export class PoolWriter {
   private readonly strings = new Map<string, number>();
   private readonly asmByObject = new Map<InlineAsm, number>();
   private readonly asmByKey = new Map<string, number>();
-  private readonly asms = new ByteWriter(16);
+  private readonly asms = new ByteWriter();
 
   /** @param symbolIndex the index of a symbol in the module */
   constructor(private readonly symbolIndex: (symbol: GlobalValue) => number) {}
@@ -82,7 +82,7 @@ export class PoolWriter {
     this.attributes.write(out);
     this.leaves.write(out);
     out.uint(this.asmByKey.size);
-    out.raw(this.asms.view());
+    out.append(this.asms);
   }
 }
 

@@ -71,7 +71,7 @@ const maxIntBits = 1 << 23;
 export class TypeTableWriter {
   private readonly indices = new Map<Type, number>();
   private readonly depths: number[] = [];
-  private readonly out = new ByteWriter(64);
+  private readonly out = new ByteWriter();
 
   /** Index of `type`, which is entered with its parts on first use. */
   index(type: Type): number {
@@ -125,7 +125,7 @@ export class TypeTableWriter {
 
   write(out: ByteWriter): void {
     out.uint(this.indices.size);
-    out.raw(this.out.view());
+    out.append(this.out);
   }
 }
 

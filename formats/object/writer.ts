@@ -1,8 +1,13 @@
 /** Writes a module as an IR object; OBJECT.md describes the bytes. */
 import type { Comdat, Func, GlobalValue, Module } from "../../lto/ir/module.js";
 import type { Constant } from "../../lto/ir/values.js";
-import { globalIndices, type SymbolSummary, summarizeGlobal } from "../../lto/link/summary.js";
-import { encodeBody, hashBody } from "./body-codec.js";
+import {
+  globalIndices,
+  type ModuleSummary,
+  type SymbolSummary,
+  summarizeGlobal,
+} from "../../lto/link/summary.js";
+import { EncodedBody, encodeBody, hashBody } from "./body-codec.js";
 import { ByteWriter } from "./bytes.js";
 import { joinParts } from "./container.js";
 import { globalKinds, linkages, selections, threadLocalModes, unnamedAddrs, visibilities } from "./enums.js";
@@ -16,11 +21,12 @@ export const producer = "tsc-lto 0.1.0";
 export const Bit = { DsoLocal: 1, Constant: 2, ExternallyInitialized: 4 } as const;
 
 /**
- * Encodes a module. Bodies are decoded one at a time and released again if they were not decoded before.
- * The same module gives the same bytes.
+ * Encodes a module. Bodies are decoded one at a time and released again if they were not decoded before; with
+ * a summary, those of objects are copied without being decoded. The same module gives the same bytes.
+ * @param summary of this very module, when it is known
  */
-export function writeObject(module: Module): Uint8Array {
-  return new ObjectWriter(module).run();
+export function writeObject(module: Module, summary?: ModuleSummary): Uint8Array {
+  return new ObjectWriter(module, summary).run();
 }
 
 class ObjectWriter {
@@ -29,7 +35,10 @@ class ObjectWriter {
   private readonly bodies = new ByteWriter(1 << 14);
   private readonly comdats = new Map<Comdat, number>();
 
-  constructor(private readonly module: Module) {
+  constructor(
+    private readonly module: Module,
+    private readonly known: ModuleSummary | undefined,
+  ) {
     this.indices = globalIndices(module);
     this.pool = new PoolWriter((symbol) => this.indexOf(symbol));
   }
@@ -134,11 +143,14 @@ class ObjectWriter {
       return summarizeGlobal(fn, this.indices);
     }
     const decoded = fn.body !== null;
-    const bytes = encodeBody(fn, (symbol) => this.indexOf(symbol));
+    const symbolIndex = (symbol: GlobalValue): number => this.indexOf(symbol);
+    const encoded = fn.source instanceof EncodedBody && !decoded ? fn.source.renumber(symbolIndex) : null;
+    const bytes = encoded ?? encodeBody(fn, symbolIndex);
     row.push(bytes.length);
     this.bodies.raw(bytes);
     const hash = hashBody(bytes, (index) => this.module.globals[index]!.name);
-    const summary = summarizeGlobal(fn, this.indices, hash);
+    const known = decoded ? undefined : this.known?.symbols[this.indexOf(fn)];
+    const summary = known === undefined ? summarizeGlobal(fn, this.indices, hash) : { ...known, hash };
     if (!decoded) fn.release();
     return summary;
   }
@@ -146,7 +158,7 @@ class ObjectWriter {
 
 /** [instructions, traits, mentions, hash]; the mentions are two ascending lists as counts and differences. */
 function packSummary(summary: SymbolSummary): Table {
-  const mentions = new ByteWriter(16);
+  const mentions = new ByteWriter();
   for (const list of [summary.calls, summary.references]) {
     mentions.uint(list.length);
     let previous = 0;

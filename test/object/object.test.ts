@@ -41,6 +41,19 @@ describe("IR objects", () => {
     }
   });
 
+  it("copy bodies that are not decoded, and then decode none", () => {
+    for (const seed of seeds.slice(0, 20)) {
+      const bytes = writeObject(new Generator(seed).run());
+      const { module, summary } = readObjectContents(bytes, "a.o");
+      for (const fn of module.functions)
+        if (fn.source !== null)
+          fn.source.decode = () => {
+            throw new Error("decoded");
+          };
+      expect(writeObject(module, summary)).toEqual(bytes);
+    }
+  });
+
   it("decode bodies only on demand", () => {
     const { module } = readObjectContents(writeObject(new Generator(3).run()), "a.o");
     const fn = module.functions[0]!;
