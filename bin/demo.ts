@@ -7,6 +7,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { chooseCompiler } from "./cc/compilers.js";
+import { processHost } from "./cc/host.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const demo = join(root, "fixtures/demo");
@@ -23,12 +25,16 @@ interface Build {
   readonly required: boolean;
 }
 
+/** The clang that tsc-cc would take, if the machine has one. */
+const found = await chooseCompiler(undefined, processHost());
+const clang = found.kind === "system" ? found.path : "clang";
+
 const builds: readonly Build[] = [
   { title: "tsc-lto, whole program (-Oz)", required: true, run: wholeProgram },
   { title: "tsc-lto, file by file (-Oz)", required: false, run: fileByFile },
   { title: "cc -Os, file by file", required: false, run: native("cc", "-Os") },
   { title: "cc -Os -flto", required: false, run: native("cc", "-Os", "-flto") },
-  { title: "clang -Oz, file by file", required: false, run: native("clang", "-Oz") },
+  { title: "clang -Oz, file by file", required: false, run: native(clang, "-Oz") },
 ];
 
 const sourcePaths = sources.map((name) => join(demo, name));

@@ -50,16 +50,24 @@ export interface EmbeddedRun {
   readonly stderr: (bytes: Uint8Array) => void;
 }
 
+/** The newest V8 these settings were tried with; a later one might not know them, and would say so on stderr. */
+const newestKnownV8 = 13;
+
+function tuneEngine(): void {
+  if (Number.parseInt(process.versions.v8, 10) > newestKnownV8) return;
+  // A run lasts a second or so. By default V8 spends several on optimising the module's code in that time; with a
+  // budget (bytes executed in a function before it is optimised) 100 times larger only long runs pay for it.
+  setFlagsFromString("--wasm-tiering-budget=180000000");
+  // Most of the module's functions never run; each is then checked when it first does.
+  setFlagsFromString("--wasm-lazy-validation");
+}
+
 /**
  * Reads and compiles the embedded compiler.
  * @throws InputError when the package is not installed or not complete.
  */
 export async function loadEmbeddedCompiler(): Promise<EmbeddedCompiler> {
-  // A run lasts a second or so. By default V8 spends several on optimising the module's code in that time; with a
-  // budget (bytes executed in a function before it is optimised) 100 times larger only long runs pay for it.
-  setFlagsFromString("--wasm-tiering-budget=180000000");
-  // Most of the module's functions never run; each is then checked when it first does (V8 ignores unknown flags).
-  setFlagsFromString("--wasm-lazy-validation");
+  tuneEngine();
   try {
     const directory = dirname(createRequire(import.meta.url).resolve("@yowasp/clang"));
     const code = readFileSync(join(directory, "llvm.core.wasm"));
