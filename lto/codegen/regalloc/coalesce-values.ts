@@ -43,6 +43,10 @@ export const coalesceByValues: Coalescer = (problem) => {
 /** By register: the register whose value it is a name of. */
 function valueNames({ fn }: AllocationProblem): Int32Array {
   const source = new Int32Array(fn.vregs.length).fill(-1);
+  // A narrower name is moved by narrower moves: it does not keep all of the value.
+  const link = (to: number, from: number): void => {
+    if (fn.vregs[to]!.size === fn.vregs[from]!.size) source[to] = from;
+  };
   for (const block of fn.blocks) {
     for (const inst of block.insts)
       if (isVirtualCopy(fn, inst)) source[inst.defs[0]!.vreg] = inst.uses[0]!.vreg;
@@ -52,7 +56,7 @@ function valueNames({ fn }: AllocationProblem): Int32Array {
       for (let p = 0; p < successor.params.length; p++) {
         const param = successor.params[p]!.vreg;
         const arg = block.succArgs[s]![p]!.vreg;
-        if (arg >= 0 && fn.vregs[param]!.size <= fn.vregs[arg]!.size) source[param] = arg;
+        if (arg >= 0) link(param, arg);
       }
     }
   }
