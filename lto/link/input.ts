@@ -38,7 +38,10 @@ export interface NativeInput {
 export interface LazyMember {
   /** As messages should name it: `lib.a(member.o)`. */
   readonly file: string;
-  /** Names it defines with non-local linkage, and whether as a common symbol only. */
+  /**
+   * Names it defines with non-local linkage. `common`: the definition is common or weak, which is not enough to
+   * load the member in place of a common symbol.
+   */
   readonly defines: readonly { readonly name: string; readonly common: boolean }[];
   readonly isNative: boolean;
   /** Reads it; called at most once. */
@@ -74,6 +77,8 @@ export interface LinkOptions {
   readonly wrap: readonly string[];
   /** 0: no limit. */
   readonly errorLimit: number;
+  /** Load lazy members whose strong definition can replace a common symbol (--fortran-common; lld: off). */
+  readonly fortranCommon?: boolean;
 }
 
 export const defaultLinkOptions: LinkOptions = {
@@ -107,5 +112,10 @@ export function lazyDefinitions(
         s.name !== "" &&
         !s.name.startsWith("llvm."),
     )
-    .map((s) => ({ name: s.name, common: s.linkage === "common" }));
+    .map((s) => ({ name: s.name, common: s.linkage !== "external" }));
+}
+
+/** The symbols of a native object that a lazy member offers. */
+export function nativeDefinitions(symbols: readonly NativeSymbol[]): { name: string; common: boolean }[] {
+  return symbols.filter((s) => s.defined).map((s) => ({ name: s.name, common: s.common || s.weak }));
 }

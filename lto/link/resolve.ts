@@ -141,9 +141,9 @@ class Resolver {
     for (const { name, common } of member.defines) {
       if (this.extracted.has(member)) return;
       const symbol = this.symbol(name);
-      // A real definition in an archive replaces a common one, as Fortran's rules want.
       const needed =
-        (symbol.state === "undefined" && symbol.strongReference) || (symbol.state === "common" && !common);
+        (symbol.state === "undefined" && symbol.strongReference) ||
+        (symbol.state === "common" && !common && this.options.fortranCommon === true);
       if (needed) {
         this.extract(member);
         this.settle();

@@ -13,6 +13,7 @@ import {
   type ModuleInput,
   type NativeInput,
   type NativeSymbol,
+  nativeDefinitions,
 } from "../../lto/link/index.js";
 
 /** Text through the object format and back: bodies lazy, summary stored. */
@@ -51,9 +52,7 @@ export function archive(...inputs: (ModuleInput | NativeInput)[]): LinkInput {
       (input): LazyMember => ({
         file: input.kind === "module" ? input.module.file : input.file,
         defines:
-          input.kind === "module"
-            ? lazyDefinitions(input.module.globals)
-            : input.symbols.filter((s) => s.defined).map((s) => ({ name: s.name, common: s.common })),
+          input.kind === "module" ? lazyDefinitions(input.module.globals) : nativeDefinitions(input.symbols),
         isNative: input.kind === "native",
         load: () => input,
       }),

@@ -254,13 +254,19 @@ describe("archives", () => {
     expect(linked.result.extracted.map((m) => m.file)).toEqual(["l(a.o)"]);
   });
 
-  it("give a definition for a common symbol, but no second common one", () => {
-    const common = (): ReturnType<typeof ir> =>
-      ir("m.o", main("  store i32 1, ptr @c", "@c = common global i32 0"));
-    const real = link([common(), archive(ir("l(c.o)", "@c = global i32 9"))]);
-    expect(real.text).toMatch(/@c = .*global i32 9/);
-    const other = link([common(), archive(ir("l(c.o)", "@c = common global i64 0"))]);
-    expect(other.result.extracted).toEqual([]);
+  it("give a definition for a common symbol only under --fortran-common, and only a strong one", () => {
+    const extracted = (definition: string, fortranCommon: boolean): number =>
+      link(
+        [
+          ir("m.o", main("  store i32 1, ptr @c", "@c = common global i32 0")),
+          archive(ir("l(c.o)", `@c = ${definition}`)),
+        ],
+        { fortranCommon },
+      ).result.extracted.length;
+    expect(extracted("global i32 9", false)).toBe(0);
+    expect(extracted("global i32 9", true)).toBe(1);
+    expect(extracted("weak global i32 9", true)).toBe(0);
+    expect(extracted("common global i64 0", true)).toBe(0);
   });
 
   it("give the entry, what -u names, and bitcode members for runtime routines", () => {
