@@ -122,6 +122,7 @@ export function checkGep(elementType: Type, operands: readonly { readonly type: 
 
 function memberOf(struct: Type, index: Value): Type {
   let member: number;
+  if (!index.type.scalar.isInt(32)) throw illTyped("getelementptr member number");
   if (index.valueKind === "int") member = index.num;
   else if (index.valueKind === "zero") member = 0;
   else if (index.type.isVector) throw new UnsupportedError("getelementptr with a vector of member numbers");
