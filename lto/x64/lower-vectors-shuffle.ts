@@ -92,7 +92,7 @@ function unary64(l: Lowering, a: Value, m: readonly number[]): Value {
   const isFloat = a.type.element.isFloat;
   if (low === 0 && high === 0)
     return sse2(l, isFloat ? "unpcklpd" : "punpcklqdq", isFloat ? v2f64 : v2i64, a, a);
-  if (isFloat && low === 1) return sse2(l, "unpckhpd", v2f64, a, a);
+  if (isFloat && low === 1 && high === 1) return sse2(l, "unpckhpd", v2f64, a, a);
   const dwords = [low * 2, low * 2 + 1, high * 2, high * 2 + 1];
   return sse(l, "pshufd", v4i32, as(l, a, v4i32), imm(immediate4(dwords)));
 }

@@ -239,7 +239,10 @@ function lowerInst(l: Lowering, inst: Inst): Parts {
       return selectParts(l, condition, l.parts(operands[1]!), l.parts(operands[2]!));
     }
     case Op.Freeze:
-      return l.parts(operands[0]!).map((p) => l.freeze(p));
+      // An x87 value has one place in memory, which is as fixed as a frozen value.
+      return l.parts(operands[0]!).map((p) =>
+        p.type.kind !== "x86_fp80" ? l.freeze(p) : p.valueKind === "undef" ? zeroOf(p.type) : p,
+      );
     case Op.Call: {
       const callee = operands[0]!;
       if (callee.valueKind === "global" && callee.kind === "function" && callee.name.startsWith("llvm."))

@@ -239,8 +239,9 @@ export function isLegalInst(inst: Inst, vectors: VectorTarget): boolean {
     }
     case Op.FCmp:
       return classOf(operands[0]!.type) === TypeClass.Float;
-    case Op.Phi:
     case Op.Freeze:
+      return isLegalType(inst.type) && inst.type.kind !== "x86_fp80";
+    case Op.Phi:
       return isLegalType(inst.type);
     case Op.Select:
       return isLegalType(inst.type) && operands[0]!.type.kind === "int";
