@@ -31,6 +31,10 @@ export interface TargetRegisters {
   swap(cls: RegClass, a: number, b: number): MInst | null;
   /** A fresh copy of a rematerialisable definition that writes `to`; changes no flags. */
   rematerialize(definition: MInst, to: number): MInst;
+  /** Marks operands that the instruction can also take from (leave in) a spill slot: sets `mayBeSlot`. */
+  permitSlots?(fn: MFunction, inst: MInst): void;
+  /** True if uses[0] and uses[1] may be exchanged without changing the result, which is tied to uses[0]. */
+  commutes?(inst: MInst): boolean;
   /** Index of the first instruction of the trailing branch group: moves for out-edges go before it. */
   terminatorStart(insts: readonly MInst[]): number;
 }

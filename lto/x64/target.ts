@@ -17,6 +17,7 @@ import type { TargetRegisters } from "../codegen/target.js";
 import { opWide, Wide } from "./op-info.js";
 import { X } from "./ops.js";
 import { calleeSavedMask, GPR, gprMask, maskOf, RBP, RBX, RSP, registerNames, xmmMask } from "./registers.js";
+import { commutes, permitSlots } from "./slot-marks.js";
 
 /** The ABI aligns the stack to this many bytes at calls; larger slots need realignment. */
 export const stackAlign = 16;
@@ -154,6 +155,8 @@ export const x64Target: TargetRegisters = {
     inst.defs[0]!.loc = to;
     return inst;
   },
+  permitSlots,
+  commutes,
   terminatorStart(insts) {
     let start = insts.length;
     while (start > 0 && isTerminator(insts[start - 1]!)) start--;

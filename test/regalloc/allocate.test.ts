@@ -37,7 +37,7 @@ for (const options of configurations) {
         for (let seed = 0; seed < seeds; seed++) {
           const fn = generateFunction(seed, shape);
           const before = [1, 2, 3].map((run) => trace(fn, run, false));
-          normalizeConstraints(fn);
+          normalizeConstraints(fn, target);
           const listing = show(fn);
           const snapshot = snapshotForCheck(fn);
           try {

@@ -14,6 +14,13 @@ import { Splitter } from "./split.js";
 /** Of a value in many parts only these many are asked for their place. */
 const neighbourLimit = 32;
 
+/** The other end of a move. */
+interface Neighbour {
+  readonly other: number;
+  readonly weight: number;
+  readonly tie: boolean;
+}
+
 export class Assignment {
   readonly costs: BundleCosts;
   readonly splitter: Splitter;
@@ -24,9 +31,16 @@ export class Assignment {
   private readonly users = new Int32Array(32);
   /** Current bundles of each virtual register. */
   private readonly bundlesOf: (Bundle[] | null)[];
-  private readonly neighbours: ({ other: number; weight: number }[] | null)[];
+  private readonly neighbours: (Neighbour[] | null)[];
   private readonly gain = new Float64Array(32);
-  /** Results of `rank`. */
+  /** By virtual register: 1 if it is in memory except for single runs of uses. */
+  private readonly spilled: Uint8Array;
+  /**
+   * Results of `rank`: what moves to and from memory cost if the bundle is in a register (its neighbours being in
+   * memory), and if it is in memory (its neighbours being in registers).
+   */
+  memoryPull = 0;
+  registerPull = 0;
   readonly price = new Float64Array(32);
   readonly order = new Int32Array(32);
   private readonly mentionCost: Float64Array;
@@ -49,8 +63,9 @@ export class Assignment {
     this.bundlesOf = new Array(count).fill(null);
     this.neighbours = new Array(count).fill(null);
     this.slotGroup = Int32Array.from({ length: count }, (_, v) => v);
+    this.spilled = new Uint8Array(count);
     for (let r = 0; r < 32; r++) this.occupied.push(new IntervalSet());
-    for (const affinity of coalescing.rest) this.connect(affinity);
+    for (const affinity of coalescing.affinities) this.connect(affinity);
     for (const bundle of coalescing.bundles) {
       for (const range of bundle.ranges) this.slotGroup[range.vreg] = bundle.group;
       // Two names of a value live at the same time: they need homes of their own.
@@ -58,9 +73,9 @@ export class Assignment {
     }
   }
 
-  private connect({ a, b, weight }: Affinity): void {
-    (this.neighbours[a] ??= []).push({ other: b, weight });
-    (this.neighbours[b] ??= []).push({ other: a, weight });
+  private connect({ a, b, rank, weight }: Affinity): void {
+    (this.neighbours[a] ??= []).push({ other: b, weight, tie: rank === 0 });
+    (this.neighbours[b] ??= []).push({ other: a, weight, tie: rank === 0 });
   }
 
   /** Measures a new bundle and queues it. */
@@ -97,7 +112,16 @@ export class Assignment {
   /** Replaces a bundle by its parts. */
   split(bundle: Bundle): void {
     this.forget(bundle);
-    for (const part of this.splitter.split(bundle)) this.enqueue(part);
+    const parts = this.splitter.split(bundle);
+    const toMemory = parts.length === 0 || parts[0]!.level >= SplitLevel.Cluster;
+    if (toMemory) for (const range of bundle.all()) this.spilled[range.vreg] = 1;
+    for (const part of parts) this.enqueue(part);
+  }
+
+  /** After `rank`: true if `bundle` had better be in memory than in `register`. */
+  prefersMemory(bundle: Bundle, register: number): boolean {
+    if (bundle.level >= SplitLevel.Cluster) return false;
+    return this.price[register]! + this.memoryPull > bundle.spillCost + this.registerPull;
   }
 
   /** The cheapest register that is free all over `bundle`, -1 if there is none. `rank` comes first. */
@@ -132,7 +156,10 @@ export class Assignment {
   /** Gains from the places of values that moves connect with this bundle. */
   private neighbourGains(bundle: Bundle, gain: Float64Array): void {
     const { fn, policy } = this.problem;
+    const { spilled, slotGroup } = this;
     let last = -1;
+    this.memoryPull = 0;
+    this.registerPull = 0;
     for (const range of bundle.all()) {
       const vreg = range.vreg;
       if (vreg === last) continue;
@@ -145,8 +172,18 @@ export class Assignment {
       }
       const list = this.neighbours[vreg];
       if (list == null) continue;
-      for (const { other, weight } of list) {
+      const memory = policy.memory(fn.vregs[vreg]!.size);
+      for (const { other, weight, tie } of list) {
         const bundles = this.bundlesOf[other];
+        if (!tie && (bundles === null || bundles[0] !== bundle)) {
+          const home = spilled[other] === 1 && slotGroup[other] === slotGroup[vreg];
+          if (home && fn.vregs[other]!.remat === null) this.memoryPull += memory * weight;
+          else if (
+            spilled[other] === 1 ||
+            (bundles !== null && bundles.length > 0 && bundles[0]!.register >= 0)
+          )
+            this.registerPull += memory * weight;
+        }
         for (let n = 0; bundles !== null && n < bundles.length && n < neighbourLimit; n++) {
           const neighbour = bundles[n]!;
           if (neighbour !== bundle && neighbour.register >= 0) gain[neighbour.register]! += price * weight;

@@ -12,24 +12,21 @@
  */
 import { isVirtualCopy } from "../liveness.js";
 import { type Bundle, LiveRange, singletonBundles } from "./bundle.js";
-import { type Affinity, type Coalescer, collectAffinities, distinct } from "./coalesce.js";
+import { type Coalescer, collectAffinities, distinct } from "./coalesce.js";
 import type { AllocationProblem } from "./problem.js";
 
 export const coalesceByValues: Coalescer = (problem) => {
   const { fn, liveness } = problem;
   const value = valueNames(problem);
   const bundleOf = singletonBundles(fn, liveness);
-  const rest: Affinity[] = [];
-  for (const affinity of collectAffinities(problem)) {
+  const affinities = collectAffinities(problem);
+  for (const affinity of affinities) {
     const a = bundleOf[affinity.a];
     const b = bundleOf[affinity.b];
     if (a == null || b == null || a === b) continue;
     const [into, from] = a.ranges.length >= b.ranges.length ? [a, b] : [b, a];
     const merged = a.cls === b.cls ? unite(into, from, value, liveness.usePoint) : null;
-    if (merged === null) {
-      rest.push(affinity);
-      continue;
-    }
+    if (merged === null) continue;
     for (const range of from.all()) bundleOf[range.vreg] = into;
     into.ranges = merged.ranges;
     into.shadows = into.shadows.concat(from.shadows, merged.shadows);
@@ -37,7 +34,7 @@ export const coalesceByValues: Coalescer = (problem) => {
     from.ranges = [];
     from.shadows = [];
   }
-  return { bundles: distinct(bundleOf), rest };
+  return { bundles: distinct(bundleOf), affinities };
 };
 
 /** By register: the register whose value it is a name of. */

@@ -25,8 +25,8 @@ export interface Affinity {
 
 export interface Coalescing {
   readonly bundles: readonly Bundle[];
-  /** Pairs that stayed apart. */
-  readonly rest: readonly Affinity[];
+  /** All pairs, whether they are in one bundle now or stayed apart. */
+  readonly affinities: readonly Affinity[];
 }
 
 export type Coalescer = (problem: AllocationProblem) => Coalescing;
@@ -65,15 +65,12 @@ export function collectAffinities(problem: AllocationProblem): Affinity[] {
 export const coalesceByIntervals: Coalescer = (problem) => {
   const { fn, liveness } = problem;
   const bundleOf = singletonBundles(fn, liveness);
-  const rest: Affinity[] = [];
-  for (const affinity of collectAffinities(problem)) {
+  const affinities = collectAffinities(problem);
+  for (const affinity of affinities) {
     const a = bundleOf[affinity.a];
     const b = bundleOf[affinity.b];
     if (a == null || b == null || a === b) continue;
-    if (a.cls !== b.cls || overlap(a, b)) {
-      rest.push(affinity);
-      continue;
-    }
+    if (a.cls !== b.cls || overlap(a, b)) continue;
     const into = a.ranges.length >= b.ranges.length ? a : b;
     const from = into === a ? b : a;
     for (const range of from.ranges) bundleOf[range.vreg] = into;
@@ -81,13 +78,13 @@ export const coalesceByIntervals: Coalescer = (problem) => {
     from.dead = true;
     from.ranges = [];
   }
-  return { bundles: distinct(bundleOf), rest };
+  return { bundles: distinct(bundleOf), affinities };
 };
 
 /** No merging at all: `none`. */
 export const coalesceNothing: Coalescer = (problem) => {
   const bundleOf = singletonBundles(problem.fn, problem.liveness);
-  return { bundles: distinct(bundleOf), rest: collectAffinities(problem) };
+  return { bundles: distinct(bundleOf), affinities: collectAffinities(problem) };
 };
 
 /** The bundles that are left, in order of their first register. */

@@ -33,7 +33,7 @@ class GraphColoring {
   constructor(problem: AllocationProblem, coalescing: Coalescing) {
     this.state = new Assignment(problem, coalescing, (bundle) => bundle.id);
     for (const bundle of coalescing.bundles) this.state.costs.measure(bundle);
-    this.bundles = this.coalesceConservatively(coalescing.bundles, coalescing.rest);
+    this.bundles = this.coalesceConservatively(coalescing.bundles, coalescing.affinities);
     for (const bundle of this.bundles) this.state.enter(bundle);
   }
 
@@ -107,8 +107,7 @@ class GraphColoring {
       if (bundle.register >= 0) continue;
       const count = state.rank(bundle);
       const free = state.firstFree(bundle, count);
-      const affordable = bundle.level >= SplitLevel.Cluster || state.price[free]! <= bundle.spillCost;
-      if (free >= 0 && affordable) state.assign(bundle, free);
+      if (free >= 0 && !state.prefersMemory(bundle, free)) state.assign(bundle, free);
       else if (bundle.level === SplitLevel.Minimal) this.force(bundle, failed);
       else failed.push(bundle);
     }

@@ -40,7 +40,7 @@ class Greedy {
     const count = state.rank(bundle);
     const free = state.firstFree(bundle, count);
     if (free >= 0) {
-      if (bundle.level >= SplitLevel.Cluster || state.price[free]! <= bundle.spillCost) {
+      if (!state.prefersMemory(bundle, free)) {
         state.assign(bundle, free);
         return;
       }

@@ -61,7 +61,7 @@ export function allocateRegisters(
   target: TargetRegisters,
   options: AllocatorOptions,
 ): AllocationResult {
-  normalizeConstraints(fn);
+  normalizeConstraints(fn, target);
   const snapshot = options.check ? snapshotForCheck(fn) : null;
   const problem = describeProblem(fn, target, options.spillCost === "size" ? sizePolicy : speedPolicy);
   const coalescing = coalescers[options.coalesce](problem);

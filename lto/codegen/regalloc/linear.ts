@@ -43,7 +43,7 @@ class LinearScan {
     const count = state.rank(bundle);
     const free = state.firstFree(bundle, count);
     if (free >= 0) {
-      if (bundle.level >= SplitLevel.Cluster || state.price[free]! <= bundle.spillCost) {
+      if (!state.prefersMemory(bundle, free)) {
         state.assign(bundle, free);
         return;
       }

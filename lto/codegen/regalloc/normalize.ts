@@ -1,18 +1,20 @@
 /**
- * Narrows operand constraints so that later stages need not look at two operands at a time.
+ * Prepares operand constraints so that later stages need not look at two operands at a time.
  *
+ * The target first says which operands may be in slots. Then constraints only get narrower:
  * - A tied definition and its use get the intersection of their register sets.
  * - Outside inline assembly at most one operand of an instruction stays permitted in a slot: an x86 instruction
  *   has one memory operand. The one whose value comes from farther away keeps the permission.
  * - Two uses of one value in an instruction whose register sets have nothing in common that is left by its fixed
  *   operands, without being single registers: the second reads a copy.
  *
- * Only narrows: an allocation that satisfies the result satisfies the input. Linear.
+ * Linear.
  */
 import { collectUses, isSingle } from "../liveness.js";
 import { CopyOp, type MBlock, type MFunction, MInst, RegOperand } from "../mir.js";
+import type { TargetRegisters } from "../target.js";
 
-export function normalizeConstraints(fn: MFunction): void {
+export function normalizeConstraints(fn: MFunction, target: TargetRegisters): void {
   const definedIn = new Int32Array(fn.vregs.length).fill(-1);
   for (const block of fn.blocks) {
     for (const param of block.params) definedIn[param.vreg] = block.id;
@@ -24,6 +26,7 @@ export function normalizeConstraints(fn: MFunction): void {
   for (const block of fn.blocks) {
     for (let i = 0; i < block.insts.length; i++) {
       const inst = block.insts[i]!;
+      target.permitSlots?.(fn, inst);
       narrowTies(inst);
       const count = collectUses(inst, buffer);
       let slots = 0;

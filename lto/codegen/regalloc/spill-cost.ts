@@ -66,9 +66,10 @@ export function occurrenceCost(policy: CostPolicy, kind: UseKind, size: number, 
     case UseKind.FixedDef:
     case UseKind.Copied:
       return policy.memory(size) - policy.move(size) * 0.8;
+    // Depends on where the other end is; see `Assignment.prefersMemory`.
     case UseKind.Arg:
     case UseKind.Param:
-      return policy.memory(size) * 0.5;
+      return policy.memory(size) * 0.25;
     default:
       return policy.memory(size);
   }

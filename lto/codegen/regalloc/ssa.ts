@@ -13,7 +13,7 @@
  */
 import { Assignment } from "./assignment.js";
 import { type Bundle, SplitLevel } from "./bundle.js";
-import { type Coalescing, collectAffinities } from "./coalesce.js";
+import type { Coalescing } from "./coalesce.js";
 import { CutPoints } from "./cut-points.js";
 import { dominancePreorder } from "./dominance.js";
 import type { AllocationProblem, Placement } from "./problem.js";
@@ -28,7 +28,7 @@ export function allocateSsa(problem: AllocationProblem, coalescing: Coalescing):
     const { start } = bundle.ranges[0]!;
     return preorder[numbering.blockAt[start >> 2]!]! * 2 ** 32 + start;
   };
-  const state = new Assignment(problem, withPreferences(problem, coalescing), keyOf);
+  const state = new Assignment(problem, coalescing, keyOf);
   const group = Int32Array.from({ length: fn.vregs.length }, (_, v) => v);
   for (const bundle of coalescing.bundles)
     for (const range of bundle.ranges) group[range.vreg] = bundle.group;
@@ -39,11 +39,6 @@ export function allocateSsa(problem: AllocationProblem, coalescing: Coalescing):
   state.drain((bundle) => place(state, cuts, bundle));
   state.improve();
   return state.placement();
-}
-
-/** Merged registers become preferences: they are not one bundle here. */
-function withPreferences(problem: AllocationProblem, coalescing: Coalescing): Coalescing {
-  return { bundles: coalescing.bundles, rest: collectAffinities(problem) };
 }
 
 function place(state: Assignment, cuts: CutPoints, bundle: Bundle): void {
