@@ -389,6 +389,8 @@ function checkGlobal(global: GlobalValue): void {
     fail(`has ${global.linkage} linkage but no definition`);
   if (!global.isDeclaration && global.linkage === "extern_weak")
     fail("has extern_weak linkage and a definition");
+  if (global.linkage === "appending" && (global.kind !== "variable" || global.valueType.kind !== "array"))
+    fail("has appending linkage but is no array");
   switch (global.kind) {
     case "variable":
       if (global.initializer !== null && global.initializer.type !== global.valueType)

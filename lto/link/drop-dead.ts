@@ -9,10 +9,12 @@
  */
 import type { Comdat, GlobalValue, Module } from "../ir/module.js";
 import type { LinkedFacts } from "./linked-facts.js";
+import { isAppending } from "./symbol-table.js";
 
 /** Whether a definition must be emitted even if nothing in the module mentions it. */
 function isRoot(global: GlobalValue): boolean {
-  if (global.linkage === "appending") return true;
+  // A list that has become empty has no effect.
+  if (isAppending(global)) return global.valueType.count > 0;
   if (global.isDeclaration || global.isLocal) return false;
   return (
     global.linkage !== "linkonce" &&

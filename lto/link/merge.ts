@@ -18,7 +18,14 @@ import { mergeModuleFlags } from "./module-flags.js";
 import { baseObject } from "./references.js";
 import { ConstantRemapper, type Replacements, remapFunction } from "./remap.js";
 import { isDropped, linkName, type Resolution } from "./resolve.js";
-import { isDefinition, isLinkable, type LinkSymbol, type LoadedModule } from "./symbol-table.js";
+import {
+  asAppending,
+  isAppending,
+  isDefinition,
+  isLinkable,
+  type LinkSymbol,
+  type LoadedModule,
+} from "./symbol-table.js";
 import { checkTargets } from "./target.js";
 
 export interface Merged {
@@ -44,7 +51,8 @@ export function merge(resolution: Resolution, options: LinkOptions, diagnostics:
 interface Appended {
   elements: Constant[];
   element: Type | null;
-  readonly first: GlobalVariable;
+  /** The globals that it is made of. */
+  readonly parts: GlobalVariable[];
 }
 
 class Merger {
@@ -87,11 +95,11 @@ class Merger {
 
     for (const file of this.modules) this.keepAliased(file);
     for (const file of this.modules) this.place(file);
+    for (const file of this.modules) this.append(file);
+    this.addAppended();
     // Beyond this point `replacements` is complete.
     for (const file of this.modules) this.remapAliases(file);
-    for (const file of this.modules) this.append(file);
     for (const global of this.globals) this.remap(global);
-    this.addAppended();
     for (const [name, global] of this.representatives) this.finish(name, global);
     const { symbols } = this.resolution;
     nameLocals(this.globals, this.modules, symbols, this.pinned, this.diagnostics);
@@ -125,7 +133,7 @@ class Merger {
   /** Decides for each global of a file whether it goes into the linked module or is replaced. */
   private place(file: LoadedModule): void {
     file.module.globals.forEach((global, index) => {
-      if (global.linkage === "appending") return;
+      if (isAppending(global)) return;
       if (global.isLocal || global.name === "" || this.kept.has(global)) {
         if (!global.isLocal) makeLocal(global);
         // The group of a local member may be gone; the member itself can still be mentioned.
@@ -271,13 +279,17 @@ class Merger {
 
   /** Collects the elements of a file's appending globals (llvm.global_ctors, llvm.used, …). */
   private append(file: LoadedModule): void {
-    for (const global of file.module.globals) {
-      if (global.linkage !== "appending" || global.kind !== "variable") continue;
+    // Its cache must not outlive this step: appending globals themselves are not replaced yet.
+    const remapper = new ConstantRemapper(this.replacements);
+    for (const candidate of file.module.globals) {
+      const global = asAppending(candidate);
+      if (global === null) continue;
       let appended = this.appended.get(global.name);
       if (appended === undefined) {
-        appended = { elements: [], element: null, first: global };
+        appended = { elements: [], element: null, parts: [] };
         this.appended.set(global.name, appended);
       }
+      appended.parts.push(global);
       const elements = appendedElements(global, file, this.resolution.symbols);
       for (const element of elements) {
         appended.element ??= element.type;
@@ -286,13 +298,13 @@ class Merger {
             `appending variables of different types: ${global.name}`,
             `defined in ${file.file}`,
           );
-        else appended.elements.push(this.remapper.constant(element));
+        else appended.elements.push(remapper.constant(element));
       }
     }
   }
 
   private addAppended(): void {
-    for (const [name, { elements, element, first }] of this.appended) {
+    for (const [name, { elements, element, parts }] of this.appended) {
       let list = elements;
       if (isUsedList(name)) {
         list = distinct(elements);
@@ -303,14 +315,15 @@ class Merger {
             if (user.valueKind === "global") this.pinned.add(user);
           }
       }
-      if (list.length === 0) continue;
-      const type = arrayType(list.length, element!);
+      const first = parts[0]!;
+      const type = arrayType(list.length, element ?? first.valueType.element);
       const variable = new GlobalVariable(name, type);
       variable.linkage = "appending";
       variable.section = first.section;
       variable.isConstant = first.isConstant;
       variable.initializer = new ConstAggregate(type, list);
       this.globals.push(variable);
+      for (const part of parts) this.replacements.set(part, variable);
     }
   }
 }

@@ -5,7 +5,7 @@
  * The rules are those of lld's ELF port: strong beats common beats weak beats shared; among weak definitions,
  * and among common ones of equal size, the first wins; a lazy member is taken for a non-weak reference.
  */
-import type { Comdat, GlobalBase, GlobalValue, Module, Visibility } from "../ir/module.js";
+import type { Comdat, GlobalBase, GlobalValue, GlobalVariable, Module, Visibility } from "../ir/module.js";
 import type { LazyMember, ModuleInput, NativeInput, NativeSymbol } from "./input.js";
 import type { AsmSymbols } from "./module-asm.js";
 
@@ -95,14 +95,18 @@ export function definitionState(global: GlobalValue): SymbolState {
   }
 }
 
+/** Whether linking concatenates a global with others of its name. */
+export const isAppending = (global: GlobalValue): boolean => asAppending(global) !== null;
+
+/** The array that is concatenated, or null. */
+export const asAppending = (global: GlobalValue): GlobalVariable | null =>
+  global.linkage === "appending" && global.kind === "variable" && global.valueType.kind === "array"
+    ? global
+    : null;
+
 /** Whether an IR global takes part in resolution by name. */
 export function isLinkable(global: GlobalValue): boolean {
-  return (
-    !global.isLocal &&
-    global.linkage !== "appending" &&
-    global.name !== "" &&
-    !global.name.startsWith("llvm.")
-  );
+  return !global.isLocal && !isAppending(global) && global.name !== "" && !global.name.startsWith("llvm.");
 }
 
 /** Whether an IR global counts as a definition for other files. */

@@ -48,11 +48,13 @@ export function checkTargets(
   const triple = modules.find((m) => m.triple !== "") ?? null;
   const layout = modules.find((m) => m.dataLayout.text !== "") ?? null;
   for (const module of modules) {
-    if (triple !== null && module.triple !== "" && !compatibleTriples(triple.triple, module.triple))
+    if (triple !== null && module.triple !== "" && !compatibleTriples(triple.triple, module.triple)) {
       diagnostics.error(
         `${module.file}: target '${module.triple}' is incompatible with '${triple.triple}'`,
         `defined in ${triple.file}`,
       );
+      continue;
+    }
     const text = module.dataLayout.text;
     if (layout !== null && text !== "" && text !== layout.dataLayout.text)
       diagnostics.error(

@@ -189,11 +189,11 @@ describe.each([
     const bad = link([
       with_("a.o", "x86_64-unknown-linux-gnu"),
       with_("b.o", "aarch64-unknown-linux-gnu"),
-      with_("c.o", "x86_64-unknown-linux-gnu", "e-i64:64-i128:128"),
+      with_("c.o", "x86_64-unknown-linux-gnu", "e-m:e-i64:64"),
     ]);
     expect(bad.messages).toEqual([
       "error: b.o: target 'aarch64-unknown-linux-gnu' is incompatible with 'x86_64-unknown-linux-gnu'\n>>> defined in a.o",
-      "error: c.o: data layout differs from that of a.o\n>>> c.o: 'e-i64:64-i128:128'\n>>> a.o: 'e-i64:64'",
+      "error: c.o: data layout differs from that of a.o\n>>> c.o: 'e-m:e-i64:64-i128:128'\n>>> a.o: 'e-i64:64-i128:128'",
     ]);
   });
 
