@@ -38,7 +38,7 @@ export function normalizeConstraints(fn: MFunction, target: TargetRegisters): vo
       }
       for (let k = 0; k < inst.defs.length; k++) if (inst.defs[k]!.mayBeSlot) slots++;
       if (slots > 1 && (inst.extra === null || inst.extra.kind !== "asm")) {
-        keepOneSlot(inst, buffer.slice(0, count), block, definedIn);
+        keepOneSlot(inst, buffer.slice(0, count), (vreg) => definedIn[vreg] === block.id);
       }
       if (masks > 1) i += separateMasks(fn, block, i, inst, buffer.slice(0, count));
     }
@@ -56,26 +56,25 @@ function narrowTies(inst: MInst): void {
   }
 }
 
-function keepOneSlot(inst: MInst, uses: readonly RegOperand[], block: MBlock, definedIn: Int32Array): void {
+/** Leaves at most one operand of `inst` permitted in a slot; a tied pair counts once. */
+export function keepOneSlot(
+  inst: MInst,
+  uses: readonly RegOperand[],
+  isLocal: (vreg: number) => boolean,
+): void {
   let kept: RegOperand | null = null;
   const consider = (operand: RegOperand): void => {
     if (!operand.mayBeSlot || operand.vreg < 0) return;
-    if (kept === null) {
-      kept = operand;
-      return;
-    }
-    const keptIsLocal = definedIn[kept.vreg] === block.id;
-    if (keptIsLocal && definedIn[operand.vreg] !== block.id) {
+    if (kept === null) kept = operand;
+    else if (isLocal(kept.vreg) && !isLocal(operand.vreg)) {
       kept.mayBeSlot = false;
       kept = operand;
     } else operand.mayBeSlot = false;
   };
   for (let k = 0; k < uses.length; k++) consider(uses[k]!);
   for (const def of inst.defs) {
-    // A tied pair is one place.
-    if (def.tiedTo >= 0 && def.mayBeSlot) {
-      def.mayBeSlot = inst.uses[def.tiedTo]!.mayBeSlot;
-    } else consider(def);
+    if (def.tiedTo >= 0 && def.mayBeSlot) def.mayBeSlot = inst.uses[def.tiedTo]!.mayBeSlot;
+    else consider(def);
   }
 }
 

@@ -9,6 +9,7 @@
 import { computeLiveness, type Liveness } from "../liveness.js";
 import type { MFunction, RegMask } from "../mir.js";
 import type { TargetRegisters } from "../target.js";
+import { commuteOperands } from "./commute.js";
 import { Reservations } from "./reservations.js";
 import type { CostPolicy } from "./spill-cost.js";
 
@@ -27,7 +28,8 @@ export function describeProblem(
   target: TargetRegisters,
   policy: CostPolicy,
 ): AllocationProblem {
-  const liveness = computeLiveness(fn);
+  let liveness = computeLiveness(fn);
+  if (commuteOperands(fn, target, liveness)) liveness = computeLiveness(fn);
   const allocatable: RegMask[] = [];
   for (let cls = 0; cls < target.classCount; cls++) allocatable.push(target.allocatable(fn, cls));
   return {

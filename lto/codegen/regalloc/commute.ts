@@ -1,0 +1,89 @@
+/**
+ * Chooses which of two exchangeable sources a result is tied to.
+ *
+ * `d = a * b` with `d` in the place of `a` takes a copy if `a` is needed afterwards. If `b` is not, the sources
+ * change places. If neither or both are needed, the one that a block parameter connects with `d` is preferred:
+ * `acc' = x + acc` in a loop needs no copy if `d` is in the place of `acc`.
+ * Needs liveness; invalidates it if anything changed. Linear.
+ */
+
+import type { Liveness } from "../liveness.js";
+import { CopyOp, type MFunction, type MInst } from "../mir.js";
+import type { TargetRegisters } from "../target.js";
+import { keepOneSlot } from "./normalize.js";
+
+/** Exchanges sources of commutative instructions where that saves a copy. True if it changed any. */
+export function commuteOperands(fn: MFunction, target: TargetRegisters, liveness: Liveness): boolean {
+  if (target.commutes === undefined) return false;
+  const { numbering, defIndex } = liveness;
+  let changed = false;
+  let paramsOf: Map<number, number[]> | null = null;
+  for (let b = 0; b < fn.blocks.length; b++) {
+    let index = numbering.head[b]!;
+    for (const inst of fn.blocks[b]!.insts) {
+      index++;
+      if (inst.op === CopyOp || inst.uses.length !== 2 || inst.defs.length !== 1) continue;
+      if (inst.defs[0]!.tiedTo !== 0 || !target.commutes(inst)) continue;
+      const first = inst.uses[0]!;
+      const second = inst.uses[1]!;
+      if (first.vreg < 0 || second.vreg < 0 || first.vreg === second.vreg) continue;
+      if (first.allowed !== 0 || second.allowed !== 0) continue;
+      if (fn.vregs[first.vreg]!.size !== fn.vregs[second.vreg]!.size) continue;
+      const firstLives = livesPast(liveness, first.vreg, 4 * index + 2);
+      const secondLives = livesPast(liveness, second.vreg, 4 * index + 2);
+      let exchange = firstLives && !secondLives;
+      if (firstLives === secondLives) {
+        paramsOf ??= parametersFed(fn);
+        const fed = paramsOf.get(inst.defs[0]!.vreg);
+        exchange = fed !== undefined && fed.includes(second.vreg) && !fed.includes(first.vreg);
+      }
+      if (!exchange) continue;
+      exchangeSources(fn, target, inst, (vreg) => numbering.blockAt[defIndex[vreg]!] === b);
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+function exchangeSources(
+  fn: MFunction,
+  target: TargetRegisters,
+  inst: MInst,
+  isLocal: (vreg: number) => boolean,
+): void {
+  inst.uses = [inst.uses[1]!, inst.uses[0]!];
+  for (const operand of [...inst.uses, ...inst.defs]) operand.mayBeSlot = false;
+  target.permitSlots?.(fn, inst);
+  keepOneSlot(inst, inst.uses, isLocal);
+}
+
+/** True if `vreg` lives at `point`. */
+function livesPast(liveness: Liveness, vreg: number, point: number): boolean {
+  const { rangeStart, rangeFrom, rangeTo } = liveness;
+  let low = rangeStart[vreg]!;
+  let high = rangeStart[vreg + 1]!;
+  const stop = high;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (rangeTo[middle]! <= point) low = middle + 1;
+    else high = middle;
+  }
+  return low < stop && rangeFrom[low]! <= point;
+}
+
+/** Which block parameters each register is passed to. */
+function parametersFed(fn: MFunction): Map<number, number[]> {
+  const result = new Map<number, number[]>();
+  for (const block of fn.blocks) {
+    for (let s = 0; s < block.succs.length; s++) {
+      const params = block.succs[s]!.params;
+      for (let p = 0; p < params.length; p++) {
+        const arg = block.succArgs[s]![p]!.vreg;
+        const list = result.get(arg);
+        if (list === undefined) result.set(arg, [params[p]!.vreg]);
+        else list.push(params[p]!.vreg);
+      }
+    }
+  }
+  return result;
+}
