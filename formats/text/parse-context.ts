@@ -4,8 +4,9 @@
  * are read when first needed, so that their order in the text does not matter.
  */
 import type { AttributeSet } from "../../lto/ir/attributes.js";
-import { DataLayout } from "../../lto/ir/data-layout.js";
+import type { DataLayout } from "../../lto/ir/data-layout.js";
 import type { Block } from "../../lto/ir/instructions.js";
+import { currentDataLayout } from "../../lto/ir/layout-upgrade.js";
 import { Comdat, type GlobalValue } from "../../lto/ir/module.js";
 import type { Type } from "../../lto/ir/types.js";
 import type { BlockAddress } from "../../lto/ir/values.js";
@@ -89,7 +90,7 @@ export class ParseContext extends Cursor {
         }
       }
     }
-    this.dataLayout = this.located(layoutPos, () => new DataLayout(layout));
+    this.dataLayout = this.located(layoutPos, () => currentDataLayout(layout, this.triple));
     this.pos = 0;
   }
 

@@ -28,13 +28,16 @@ export interface PendingBody {
   readonly pos: number;
 }
 
-/** A word for a convention, or `cc N`; 0 if there is neither. */
+/** A word for a convention, `ccN` or `cc N`; 0 if there is none. */
 export function parseConvention(p: ParseContext): number {
   if (p.kind() !== Tok.Word) return 0;
   if (p.takeWord("cc")) return p.integer("a calling convention", 1023);
-  const number = callingConventions.get(p.text());
-  if (number !== undefined) p.next();
-  return number ?? 0;
+  const word = p.text();
+  const number = /^cc[0-9]+$/.test(word) ? Number(word.slice(2)) : callingConventions.get(word);
+  if (number === undefined) return 0;
+  if (number > 1023) p.fail(`a calling convention ${p.found()} is out of range`);
+  p.next();
+  return number;
 }
 
 interface Parameters {

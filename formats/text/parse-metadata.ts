@@ -104,12 +104,25 @@ function parseModuleFlag(p: ParseContext, module: Module): void {
 
 function flagAt(p: ParseContext): Module["flags"][number] | null {
   if (!p.take(Tok.Bang) || !p.take(Tok.OpenBrace) || !p.takeWord("i32")) return null;
-  const behavior = p.integer("a module flag behavior", 255);
+  const written = p.integer("a module flag behavior", 255);
   if (!p.take(Tok.Comma) || !p.take(Tok.Bang)) return null;
   const key = p.string("a module flag name");
+  const behavior = currentBehavior(key, written);
   if (!p.take(Tok.Comma)) return null;
   if (p.take(Tok.Bang)) return p.kind() === Tok.Text ? { behavior, key, value: p.string("a string") } : null;
-  if (!p.take(Tok.Word) || p.kind() !== Tok.Integer) return null;
+  if (!p.take(Tok.Word)) return null;
+  if (p.isWord("true")) return { behavior, key, value: -1 };
+  if (p.isWord("false")) return { behavior, key, value: 0 };
+  if (p.kind() !== Tok.Integer) return null;
   const value = Number(p.text());
   return Number.isSafeInteger(value) ? { behavior, key, value } : null;
+}
+
+/** Merge rules that LLVM 16 and 7 changed; modules of old producers must agree with new ones. */
+function currentBehavior(key: string, behavior: number): number {
+  const error = 1;
+  const max = 7;
+  const min = 8;
+  if (key === "PIC Level" && (behavior === error || behavior === max)) return min;
+  return key === "PIE Level" && behavior === error ? max : behavior;
 }
