@@ -9,6 +9,7 @@ import type { Affinity, Coalescing } from "./coalesce.js";
 import { IntervalSet } from "./interval-set.js";
 import { type AllocationProblem, type Piece, type Placement, registersIn } from "./problem.js";
 import { BundleQueue } from "./queue.js";
+import type { RegionPlan } from "./region.js";
 import { Splitter } from "./split.js";
 
 /** Of a value in many parts only these many are asked for their place. */
@@ -116,6 +117,28 @@ export class Assignment {
     const toMemory = parts.length === 0 || parts[0]!.level >= SplitLevel.Cluster;
     if (toMemory) for (const range of bundle.all()) this.spilled[range.vreg] = 1;
     for (const part of parts) this.enqueue(part);
+  }
+
+  /**
+   * Keeps the planned parts of a bundle in the planned register, where it is free, and sends the rest to memory.
+   */
+  splitByPlan(bundle: Bundle, plan: RegionPlan): void {
+    this.forget(bundle);
+    const { regions, rest } = this.splitter.regions(bundle, plan.intervals);
+    for (const range of bundle.all()) this.spilled[range.vreg] = 1;
+    for (const region of regions) {
+      this.enter(region);
+      if (((region.unblocked >>> plan.register) & 1) === 1 && this.isFree(region, plan.register)) {
+        this.assign(region, plan.register);
+      } else this.queue.push(region);
+    }
+    for (const part of rest) this.enqueue(part);
+  }
+
+  /** What naming `register` costs `bundle`, and saving it if nothing else has made that necessary. */
+  priceOfUse(bundle: Bundle, register: number): number {
+    const isNew = this.users[register] === 0 && ((this.problem.target.calleeSaved >>> register) & 1) === 1;
+    return bundle.mentions * this.mentionCost[register]! + (isNew ? this.saveCost[register]! : 0);
   }
 
   /** After `rank`: true if `bundle` had better be in memory than in `register`. */

@@ -35,7 +35,7 @@ export function commuteOperands(fn: MFunction, target: TargetRegisters, liveness
       if (firstLives === secondLives) {
         paramsOf ??= parametersFed(fn);
         const fed = paramsOf.get(inst.defs[0]!.vreg);
-        exchange = fed !== undefined && fed.includes(second.vreg) && !fed.includes(first.vreg);
+        exchange = fed?.includes(second.vreg) === true && !fed.includes(first.vreg);
       }
       if (!exchange) continue;
       exchangeSources(fn, target, inst, (vreg) => numbering.blockAt[defIndex[vreg]!] === b);

@@ -14,6 +14,7 @@ import { Assignment } from "./assignment.js";
 import { type Bundle, SplitLevel } from "./bundle.js";
 import type { Coalescing } from "./coalesce.js";
 import type { AllocationProblem, Placement } from "./problem.js";
+import { RegionPlanner } from "./region.js";
 
 /** Places the bundles of `coalescing`. */
 export function allocateGreedy(problem: AllocationProblem, coalescing: Coalescing): Placement {
@@ -22,8 +23,10 @@ export function allocateGreedy(problem: AllocationProblem, coalescing: Coalescin
 
 class Greedy {
   private readonly state: Assignment;
+  private readonly regions: RegionPlanner;
 
   constructor(problem: AllocationProblem, coalescing: Coalescing) {
+    this.regions = new RegionPlanner(problem);
     this.state = new Assignment(problem, coalescing, (bundle) => -bundle.size);
     for (const bundle of coalescing.bundles) this.state.enqueue(bundle);
   }
@@ -53,7 +56,9 @@ class Greedy {
       }
     }
     if (bundle.level === SplitLevel.Minimal && state.rearrange(bundle, new Set())) return;
-    state.split(bundle);
+    const plan = bundle.level < SplitLevel.Region ? this.regions.plan(state, bundle) : null;
+    if (plan !== null) state.splitByPlan(bundle, plan);
+    else state.split(bundle);
   }
 
   /** The register whose occupants are together the cheapest to move out of the way; -1 if none. */

@@ -14,6 +14,22 @@ import type { BundleCosts } from "./bundle-costs.js";
 import type { AllocationProblem } from "./problem.js";
 import { occurrenceCost } from "./spill-cost.js";
 
+/** Uses of one value, close together. */
+export interface Run {
+  readonly vreg: number;
+  readonly start: number;
+  /** Equal to `start` for a lone use that takes its value straight from memory. */
+  end: number;
+  readonly useLow: number;
+  useHigh: number;
+  /** Some use needs a register even if the value is in memory. */
+  needed: boolean;
+  /** Cost of all uses if the value stays in memory. */
+  inMemory: number;
+  /** Cost of bringing the value into a register for this run. */
+  readonly reload: number;
+}
+
 export class Splitter {
   constructor(
     private readonly problem: AllocationProblem,
@@ -45,6 +61,30 @@ export class Splitter {
   /** Keeps ids below `limit` for bundles that others made. */
   reserveIds(limit: number): void {
     this.nextId = Math.max(this.nextId, limit);
+  }
+
+  /**
+   * Makes a region of each of the intervals, which are disjoint and in order, and clusters of what lies outside.
+   */
+  regions(
+    bundle: Bundle,
+    intervals: readonly { from: number; to: number }[],
+  ): { regions: Bundle[]; rest: Bundle[] } {
+    const { usePoint } = this.problem.liveness;
+    bundle.dead = true;
+    const regions: Bundle[] = [];
+    const outside: LiveRange[] = [];
+    let ranges: readonly LiveRange[] = bundle.all();
+    for (const { from, to } of intervals) {
+      const front = divideAt(ranges, from, usePoint);
+      outside.push(...front.before);
+      const back = divideAt(front.after, to, usePoint);
+      if (back.before.length > 0) regions.push(this.create(bundle, SplitLevel.Region, back.before));
+      ranges = back.after;
+    }
+    outside.push(...ranges);
+    const remainder = this.create(bundle, SplitLevel.Region, outside);
+    return { regions, rest: this.clusters(remainder) };
   }
 
   create(like: Bundle, level: SplitLevel, ranges: LiveRange[]): Bundle {
@@ -84,30 +124,28 @@ export class Splitter {
   }
 
   private clusters(bundle: Bundle): Bundle[] {
+    const result: Bundle[] = [];
+    for (const run of this.runs(bundle)) {
+      if (!run.needed && run.inMemory <= run.reload) continue;
+      if (run.end <= run.start) continue;
+      const range = new LiveRange(run.vreg, run.start, run.end, run.useLow, run.useHigh);
+      result.push(this.create(bundle, SplitLevel.Cluster, [range]));
+    }
+    return result;
+  }
+
+  /** Runs of uses within blocks that no instruction interrupts by taking all registers, in order by register. */
+  runs(bundle: Bundle): Run[] {
     const { fn, liveness, reservations, allocatable, policy } = this.problem;
     const { useIndex, usePoint, useKind, numbering } = liveness;
-    const result: Bundle[] = [];
+    const result: Run[] = [];
     const all = allocatable[bundle.cls]!;
     for (const range of bundle.all()) {
       const info = fn.vregs[range.vreg]!;
       const remat = info.remat !== null;
       const reload = remat ? policy.remat : policy.memory(info.size);
-      // The open run.
-      let first = -1;
-      let last = -1;
-      let start = 0;
-      let end = 0;
+      let open: Run | null = null;
       let mask = 0;
-      let needed = false;
-      let benefit = 0;
-      const close = (): void => {
-        if (first >= 0 && (needed || benefit > reload)) {
-          result.push(
-            this.create(bundle, SplitLevel.Cluster, [new LiveRange(range.vreg, start, end, first, last + 1)]),
-          );
-        }
-        first = -1;
-      };
       for (let u = range.useLow; u < range.useHigh; u++) {
         const kind = useKind[u]! as UseKind;
         if (kind === UseKind.Arg || kind === UseKind.Param) continue;
@@ -119,41 +157,45 @@ export class Splitter {
         let useEnd = point + 1;
         if (isDef) useEnd = Math.min(range.end, kind === UseKind.FixedDef ? 4 * index + 4 : 4 * index + 3);
         const operandMask = consumed || kind === UseKind.FixedDef ? all : all & this.maskAt(u, range.useHigh);
-        if (first >= 0) {
-          const sameBlock = numbering.blockAt[useIndex[first]!] === numbering.blockAt[index];
-          const from = Math.max(end, start);
-          const open =
-            sameBlock && useEnd > end
-              ? mask & operandMask & ~reservations.blocked(range.vreg, from, useEnd, mask)
-              : sameBlock
-                ? mask & operandMask
-                : 0;
-          if (open !== 0) {
-            mask = open;
-            last = u;
-            end = Math.max(end, useEnd);
-            needed ||= this.costs.needsRegister(u, remat);
-            benefit += occurrenceCost(policy, kind, info.size, remat);
+        const needed = this.costs.needsRegister(u, remat);
+        const inMemory = occurrenceCost(policy, kind, info.size, remat);
+        if (open !== null && numbering.blockAt[open.start >> 2] === numbering.blockAt[index]) {
+          let left = mask & operandMask;
+          if (useEnd > open.end) left &= ~reservations.blocked(range.vreg, open.end, useEnd, mask);
+          if (left !== 0) {
+            mask = left;
+            open.end = Math.max(open.end, useEnd);
+            open.useHigh = u + 1;
+            open.needed ||= needed;
+            open.inMemory += inMemory;
             continue;
           }
-          close();
         }
-        // Consumed uses take the value from memory into their own register.
-        if (consumed) continue;
-        const free = operandMask & ~reservations.blocked(range.vreg, point, useEnd, all);
-        if (free === 0) {
-          if (!this.costs.needsRegister(u, remat)) continue;
+        open = null;
+        const run: Run = {
+          vreg: range.vreg,
+          start: point,
+          end: useEnd,
+          useLow: u,
+          useHigh: u + 1,
+          needed,
+          inMemory,
+          reload: isDef ? 0 : reload,
+        };
+        if (consumed) {
+          // Such a use takes the value from memory into its own register: nothing to gain alone.
+          run.end = run.start;
+          result.push(run);
+          continue;
+        }
+        mask = operandMask & ~reservations.blocked(range.vreg, point, useEnd, all);
+        if (mask === 0) {
+          if (!needed) continue;
           throw new Error(`no register permitted for virtual register ${range.vreg} at index ${index}`);
         }
-        first = u;
-        last = u;
-        start = point;
-        end = useEnd;
-        mask = free;
-        needed = this.costs.needsRegister(u, remat);
-        benefit = occurrenceCost(policy, kind, info.size, remat);
+        open = run;
+        result.push(run);
       }
-      close();
     }
     return result;
   }
