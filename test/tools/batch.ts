@@ -9,7 +9,15 @@
  * failures that come and go.
  */
 import { createHash } from "node:crypto";
-import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { mapLimit, run } from "./process.js";
@@ -75,7 +83,10 @@ export function readOutcomes(file: string): Map<string, Outcome> {
 
 /** Runs all cases at all levels; outcomes in the order of the cases. */
 export async function runBatch(cases: readonly Case[], options: BatchOptions): Promise<Outcome[]> {
-  const known = options.resume && options.results && existsSync(options.results) ? readOutcomes(options.results) : new Map<string, Outcome>();
+  const known =
+    options.resume && options.results && existsSync(options.results)
+      ? readOutcomes(options.results)
+      : new Map<string, Outcome>();
   if (options.results && !options.resume) writeFileSync(options.results, "");
   const table = loadReferences(options.referenceCache);
   const scratch = mkdtempSync(join(tmpdir(), "batch-"));
@@ -117,7 +128,13 @@ async function runCase(
   if (expected === null) return { ...base, verdict: "skipped", stage: "reference" };
   const exe = join(dir, "ours");
   const build = await options.tool.build({
-    units: c.units, level, libs: c.libs, exe, dir: join(dir, "build"), pie: options.pie, timeoutMs: 60_000,
+    units: c.units,
+    level,
+    libs: c.libs,
+    exe,
+    dir: join(dir, "build"),
+    pie: options.pie,
+    timeoutMs: 60_000,
   });
   if (build.failed !== undefined) {
     const verdict = build.unsupported ? "unsupported" : "fail";
@@ -145,7 +162,13 @@ async function reference(
     if (plain !== undefined && (plain === null || !options.referenceAtLevels)) return plain;
     const exe = join(dir, `reference-${level}`);
     const build = await options.reference.build({
-      units: c.units, level, libs: c.libs, exe, dir: join(dir, `r-${level}`), pie: options.pie, timeoutMs: 60_000,
+      units: c.units,
+      level,
+      libs: c.libs,
+      exe,
+      dir: join(dir, `r-${level}`),
+      pie: options.pie,
+      timeoutMs: 60_000,
     });
     if (build.failed !== undefined) return null;
     const seen = await behaviour(exe, dir, options.timeoutMs / 2);
@@ -173,7 +196,9 @@ function hashOf(c: Case): string {
 }
 
 function loadReferences(file: string | undefined): ReferenceTable {
-  return file !== undefined && existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as ReferenceTable) : {};
+  return file !== undefined && existsSync(file)
+    ? (JSON.parse(readFileSync(file, "utf8")) as ReferenceTable)
+    : {};
 }
 
 function saveReferences(file: string | undefined, table: ReferenceTable): void {
@@ -186,7 +211,9 @@ export function summarize(outcomes: readonly Outcome[], levels: readonly string[
   for (const level of levels) {
     const at = outcomes.filter((o) => o.level === level);
     const count = (v: Verdict) => at.filter((o) => o.verdict === v).length;
-    lines.push(`${level}: ${count("pass")} pass, ${count("unsupported")} unsupported, ${count("fail")} FAIL, ${count("skipped")} skipped`);
+    lines.push(
+      `${level}: ${count("pass")} pass, ${count("unsupported")} unsupported, ${count("fail")} FAIL, ${count("skipped")} skipped`,
+    );
   }
   const groups = new Map<string, Outcome[]>();
   for (const o of outcomes) {

@@ -5,6 +5,7 @@
  * Works for packages whose make calls `$CC -c file.c` and `$CC objects… -o program`, with static libraries made by
  * ar in between. Breaks for builds that move objects after compiling or that preprocess their sources first.
  */
+import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
 import { mustRun } from "./process.js";
@@ -78,9 +79,20 @@ function recordArchive(c: Command, archives: Map<string, string[]>): void {
   archives.set(key, [...(archives.get(key) ?? []), ...members.map((m) => resolve(c.cwd, m))]);
 }
 
-const optionsWithValue = new Set(["-I", "-D", "-U", "-include", "-isystem", "-idirafter", "-iquote", "-x", "-std"]);
+const optionsWithValue = new Set([
+  "-I",
+  "-D",
+  "-U",
+  "-include",
+  "-isystem",
+  "-idirafter",
+  "-iquote",
+  "-x",
+  "-std",
+]);
 /** Options that belong to one output file, to levels of optimization, debugging or diagnostics, or to linking. */
-const dropped = /^-(c|O.*|g.*|W.*|M.*|pipe|pedantic.*|s|fPIC|fpic|fPIE|fpie|fno-pie|flto.*|L.*|l.*|pie|no-pie|rdynamic|fstack-.*|fcf-.*)$/;
+const dropped =
+  /^-(c|O.*|g.*|W.*|M.*|pipe|pedantic.*|s|fPIC|fpic|fPIE|fpie|fno-pie|flto.*|L.*|l.*|pie|no-pie|rdynamic|fstack-.*|fcf-.*)$/;
 
 function recordCompilation(c: Command, compiled: Map<string, Unit>): void {
   const flags: string[] = [];
@@ -94,8 +106,15 @@ function recordCompilation(c: Command, compiled: Map<string, Unit>): void {
     else if (a.startsWith("-") && !dropped.test(a)) flags.push(a);
   }
   if (source === undefined) return;
-  object ??= source.split("/").at(-1)!.replace(/\.(c|s|S)$/, ".o");
-  compiled.set(resolve(c.cwd, object), { source: isAbsolute(source) ? source : resolve(c.cwd, source), cwd: c.cwd, flags: [...flags, "-w"] });
+  object ??= source
+    .split("/")
+    .at(-1)!
+    .replace(/\.(c|s|S)$/, ".o");
+  compiled.set(resolve(c.cwd, object), {
+    source: isAbsolute(source) ? source : resolve(c.cwd, source),
+    cwd: c.cwd,
+    flags: [...flags, "-w"],
+  });
 }
 
 function resolveLink(
@@ -106,25 +125,67 @@ function resolveLink(
   const units: Unit[] = [];
   const objects: string[] = [];
   const libs: string[] = [];
-  const seen = new Set<string>();
-  const add = (file: string) => {
-    if (seen.has(file)) return;
-    seen.add(file);
-    const unit = compiled.get(file);
-    const members = archives.get(file);
-    if (unit !== undefined && unit.source.endsWith(".c")) units.push(unit);
-    else if (members !== undefined) for (const m of members) add(m);
-    else if (existsSync(file)) objects.push(file);
-  };
+  const link = new LazyLink();
   for (let i = 0; i < c.args.length; i++) {
     const a = c.args[i]!;
+    const file = resolve(c.cwd, a);
     if (a === "-o") i++;
     else if (/^-l/.test(a) || a === "-pthread") libs.push(a);
     else if (/^-L/.test(a)) libs.push(`-L${resolve(c.cwd, a.slice(2))}`);
-    else if (/\.(o|a|lo)$/.test(a)) add(resolve(c.cwd, a));
+    else if (/\.(o|lo)$/.test(a)) link.addObject(file);
+    else if (archives.has(file)) link.addArchive(archives.get(file)!);
+    else if (a.endsWith(".a")) objects.push(file);
     else if (a.endsWith(".c")) units.push(singleStep(c, a));
   }
+  for (const object of link.objects) {
+    const unit = compiled.get(object);
+    if (unit !== undefined && unit.source.endsWith(".c")) units.push(unit);
+    else if (existsSync(object)) objects.push(object);
+  }
   return { units, libs, objects };
+}
+
+/**
+ * Which members a linker takes from archives: those that define a symbol still undefined. Read from the native
+ * objects that the recorded build left behind, with nm.
+ */
+class LazyLink {
+  readonly objects: string[] = [];
+  private readonly defined = new Set<string>();
+  private readonly wanted = new Set<string>();
+
+  addObject(file: string): void {
+    if (this.objects.includes(file)) return;
+    this.objects.push(file);
+    const { defined, undefined: wanted } = symbolsOf(file);
+    for (const s of defined) this.defined.add(s);
+    for (const s of wanted) this.wanted.add(s);
+  }
+
+  addArchive(members: readonly string[]): void {
+    const tables = members.map((m) => [m, symbolsOf(m).defined] as const);
+    for (let changed = true; changed; ) {
+      changed = false;
+      for (const [member, defined] of tables) {
+        if (this.objects.includes(member)) continue;
+        if (!defined.some((s) => this.wanted.has(s) && !this.defined.has(s))) continue;
+        this.addObject(member);
+        changed = true;
+      }
+    }
+  }
+}
+
+function symbolsOf(object: string): { defined: string[]; undefined: string[] } {
+  const text = execFileSync("nm", ["-g", "--format=posix", object], { encoding: "utf8" });
+  const symbols = { defined: [] as string[], undefined: [] as string[] };
+  for (const line of text.split("\n")) {
+    const [name, kind] = line.split(" ");
+    if (name === undefined || kind === undefined) continue;
+    if (kind === "U") symbols.undefined.push(name);
+    else if (!/[vw]/.test(kind)) symbols.defined.push(name);
+  }
+  return symbols;
 }
 
 /** A source compiled and linked in one command. */
@@ -145,7 +206,7 @@ export async function runBuild(dir: string, script: string, wrappers: Wrappers):
   const tools = "ACLOCAL=: AUTOMAKE=: AUTOCONF=: AUTOHEADER=: MAKEINFO=:";
   await mustRun(["sh", "-e", "-c", script], {
     cwd: dir,
-    env: { CC: wrappers.cc, AR: wrappers.ar, CFLAGS: "-O1 -w", LC_ALL: "C", V: "1", MAKEFLAGS: tools },
+    env: { CC: wrappers.cc, AR: wrappers.ar, CFLAGS: "-O0 -w", LC_ALL: "C", V: "1", MAKEFLAGS: tools },
     timeoutMs: 1_200_000,
   });
 }

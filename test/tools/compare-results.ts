@@ -15,7 +15,9 @@ for (const [key, now] of after) {
   const was = before.get(key);
   if (was === undefined || was.verdict === now.verdict) continue;
   if (rank[now.verdict] > rank[was.verdict]) worse++;
-  changes.push(`${rank[now.verdict] > rank[was.verdict] ? "worse " : "better"}  ${key}: ${was.verdict} -> ${now.verdict} ${now.stage ?? ""}`);
+  changes.push(
+    `${rank[now.verdict] > rank[was.verdict] ? "worse " : "better"}  ${key}: ${was.verdict} -> ${now.verdict} ${now.stage ?? ""}`,
+  );
 }
 console.log(changes.sort().join("\n"));
 console.log(`${changes.length - worse} better, ${worse} worse, ${after.size} compared`);

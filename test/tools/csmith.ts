@@ -9,13 +9,13 @@
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Case } from "./batch.js";
 import { runBatch, summarize } from "./batch.js";
 import { fastToolchain } from "./in-process.js";
 import { parseCommandLine } from "./options.js";
 import { mapLimit, run } from "./process.js";
 import { cacheDir, findProgram } from "./root.js";
 import { toolchain } from "./toolchain.js";
-import type { Case } from "./batch.js";
 
 const usage = `usage: npm run csmith -- [--count N] [--seed S] [--levels O0,Oz] [options]
   --count N      number of programs (default 50)

@@ -5,7 +5,7 @@
  * made from the machine's own Debian entries (one-line and deb822 formats), so the machine's configuration stays as
  * it is. Assumes a Debian system with network access at the first use of a package; later uses need neither.
  */
-import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { mustRun } from "./process.js";
 import { cacheDir, findProgram } from "./root.js";
@@ -24,7 +24,12 @@ export function parseOneLine(text: string): Entry[] {
     const m = /^\s*deb(?:-src)?\s+(?:\[([^\]]*)\]\s+)?(\S+)\s+(\S+)\s*(.*?)\s*(?:#.*)?$/.exec(line);
     if (m === null) continue;
     const signedBy = /signed-by=(\S+)/i.exec(m[1] ?? "")?.[1];
-    entries.push({ uri: m[2]!, suite: m[3]!, components: m[4]!, ...(signedBy === undefined ? {} : { signedBy }) });
+    entries.push({
+      uri: m[2]!,
+      suite: m[3]!,
+      components: m[4]!,
+      ...(signedBy === undefined ? {} : { signedBy }),
+    });
   }
   return entries;
 }
@@ -66,7 +71,9 @@ function sourceLines(): string {
   for (const f of existsSync(parts) ? readdirSync(parts).sort() : []) {
     if (/\.(list|sources)$/.test(f)) read(join(parts, f));
   }
-  const debian = entries.filter((e) => /debian\.org|\/debian(-security)?\/?$/.test(e.uri) && /\bmain\b/.test(e.components));
+  const debian = entries.filter(
+    (e) => /debian\.org|\/debian(-security)?\/?$/.test(e.uri) && /\bmain\b/.test(e.components),
+  );
   if (debian.length === 0) throw new Error("no Debian archive among the machine's apt sources");
   const lines = debian.map((e) => {
     const options = e.signedBy === undefined ? "" : `[signed-by=${e.signedBy}] `;
@@ -77,14 +84,18 @@ function sourceLines(): string {
 
 /** The plain release among the suites, as bookworm beside bookworm-updates and bookworm-security. */
 function releaseSuite(): string {
-  const suites = sourceLines().trim().split("\n").map((l) => l.split(" ").at(-2)!);
+  const suites = sourceLines()
+    .trim()
+    .split("\n")
+    .map((l) => l.split(" ").at(-2)!);
   return suites.find((s) => !/[-/]/.test(s)) ?? suites[0]!;
 }
 
 /** apt-get with the private configuration, as the first words of a command. */
 async function privateApt(): Promise<string[]> {
   const dir = cacheDir("apt");
-  for (const d of ["lists/partial", "archives/partial", "state"]) mkdirSync(join(dir, d), { recursive: true });
+  for (const d of ["lists/partial", "archives/partial", "state"])
+    mkdirSync(join(dir, d), { recursive: true });
   const config = join(dir, "apt.conf");
   const sources = join(dir, "sources.list");
   writeFileSync(
@@ -146,7 +157,9 @@ async function fetchSource(name: string): Promise<string> {
   const partial = `${target}.partial`;
   rmSync(partial, { recursive: true, force: true });
   if (findProgram("dpkg-source") !== undefined) {
-    await mustRun(["dpkg-source", "--no-check", "-x", files.find((f) => f.endsWith(".dsc"))!, partial], { cwd: download });
+    await mustRun(["dpkg-source", "--no-check", "-x", files.find((f) => f.endsWith(".dsc"))!, partial], {
+      cwd: download,
+    });
   } else {
     mkdirSync(partial, { recursive: true });
     const orig = files.find((f) => /\.orig\.tar\.(gz|xz|bz2)$/.test(f));

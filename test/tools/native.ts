@@ -5,9 +5,9 @@
  * with the linker's command line that the driver itself reports once (`cc -###`).
  */
 import { join } from "node:path";
+import type { RunResult } from "./process.js";
 import { run } from "./process.js";
 import { findProgram } from "./root.js";
-import type { RunResult } from "./process.js";
 
 interface LinkLine {
   readonly before: readonly string[];
@@ -42,7 +42,13 @@ async function readLinkLine(pie: boolean): Promise<LinkLine> {
 export async function assembleAndLink(
   asm: string,
   exe: string,
-  options: { dir: string; libs?: readonly string[]; objects?: readonly string[]; pie?: boolean; timeoutMs?: number },
+  options: {
+    dir: string;
+    libs?: readonly string[];
+    objects?: readonly string[];
+    pie?: boolean;
+    timeoutMs?: number;
+  },
 ): Promise<{ stage: "assemble" | "native link"; result: RunResult }> {
   const object = join(options.dir, "native.o");
   const timeoutMs = options.timeoutMs ?? 60_000;

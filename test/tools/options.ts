@@ -1,7 +1,7 @@
 /** The options that the differential tools share, parsed from the command line. */
 import { availableParallelism } from "node:os";
-import { parseArgs } from "node:util";
 import type { ParseArgsConfig } from "node:util";
+import { parseArgs } from "node:util";
 
 type Values = Record<string, string | boolean | undefined>;
 type Options = NonNullable<ParseArgsConfig["options"]>;
@@ -15,12 +15,19 @@ export const commonOptions = {
   resume: { type: "boolean", default: false },
   "no-pie": { type: "boolean", default: false },
   verbose: { type: "boolean", short: "v", default: false },
-  O0: { type: "boolean" }, O1: { type: "boolean" }, O2: { type: "boolean" },
-  O3: { type: "boolean" }, Os: { type: "boolean" }, Oz: { type: "boolean" },
+  O0: { type: "boolean" },
+  O1: { type: "boolean" },
+  O2: { type: "boolean" },
+  O3: { type: "boolean" },
+  Os: { type: "boolean" },
+  Oz: { type: "boolean" },
 } as const satisfies Options;
 
 /** Parses the command line; levels may be written --levels O0,Oz or -O0 -Oz. Exits with status 2 on bad usage. */
-export function parseCommandLine(extra: Options, usage: string): { values: Values; words: string[]; levels: string[] } {
+export function parseCommandLine(
+  extra: Options,
+  usage: string,
+): { values: Values; words: string[]; levels: string[] } {
   const named: string[] = [];
   const args = process.argv.slice(2).filter((a) => {
     const level = /^-(O[0123sz])$/.exec(a);
@@ -35,7 +42,12 @@ export function parseCommandLine(extra: Options, usage: string): { values: Value
       console.log(usage);
       process.exit(0);
     }
-    const levels = named.length > 0 ? named : String(values["levels"]).split(",").map((l) => l.replace(/^-/, ""));
+    const levels =
+      named.length > 0
+        ? named
+        : String(values["levels"])
+            .split(",")
+            .map((l) => l.replace(/^-/, ""));
     return { values, words: parsed.positionals, levels };
   } catch (e) {
     console.error(`${(e as Error).message}\n\n${usage}`);

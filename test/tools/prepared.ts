@@ -2,14 +2,23 @@
  * Prepared packages: fetched, unpacked, configured, with their lists of compilations; kept in the cache, and built
  * and checked with any toolchain from there.
  */
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { CapturedProgram } from "./capture.js";
 import { debianSource } from "./debian.js";
+import type { Check, Recipe } from "./packages/recipe.js";
 import { run } from "./process.js";
 import { cacheDir, projectRoot } from "./root.js";
-import type { CapturedProgram } from "./capture.js";
-import type { Check, Recipe } from "./packages/recipe.js";
 import type { BuildJob, BuildResult, Toolchain } from "./toolchain.js";
 
 export interface Prepared {
@@ -47,8 +56,14 @@ export function buildProgram(
   if (p === undefined) throw new Error(`${prepared.recipe.name} has no program ${name}`);
   mkdirSync(dir, { recursive: true });
   return tool.build({
-    units: p.units, level, libs: p.libs, objects: p.objects, exe: join(dir, name), dir: join(dir, `${name}.build`),
-    pie: true, ...options,
+    units: p.units,
+    level,
+    libs: p.libs,
+    objects: p.objects,
+    exe: join(dir, name),
+    dir: join(dir, `${name}.build`),
+    pie: true,
+    ...options,
   });
 }
 
@@ -56,10 +71,17 @@ export function buildProgram(
 export async function transcript(prepared: Prepared, check: Check, programs: string): Promise<string> {
   const cwd = mkdtempSync(join(tmpdir(), "check-"));
   const env: Record<string, string> = {
-    SRC: prepared.dir, TESTS: join(projectRoot(), "test", "differential"), LC_ALL: "C", TZ: "UTC",
+    SRC: prepared.dir,
+    TESTS: join(projectRoot(), "test", "differential"),
+    LC_ALL: "C",
+    TZ: "UTC",
   };
   for (const name of prepared.programs.keys()) env[variableName(name)] = join(programs, name);
-  const r = await run(["sh", "-e", "-c", check.script], { cwd, env, timeoutMs: (check.seconds ?? 120) * 1000 });
+  const r = await run(["sh", "-e", "-c", check.script], {
+    cwd,
+    env,
+    timeoutMs: (check.seconds ?? 120) * 1000,
+  });
   rmSync(cwd, { recursive: true, force: true });
   const clean = (r.stdout.toString("latin1") + r.stderr).replaceAll(programs, "").replaceAll(cwd, "");
   return `${clean}\nstatus ${r.timedOut ? "timed out" : r.status}\n`;

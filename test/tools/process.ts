@@ -40,8 +40,23 @@ export interface RunResult {
 const SANDBOX_MEMORY = 2 ** 31;
 const SANDBOX_FILE = 2 ** 28;
 const signalNumbers: Readonly<Record<string, number>> = {
-  SIGHUP: 1, SIGINT: 2, SIGQUIT: 3, SIGILL: 4, SIGTRAP: 5, SIGABRT: 6, SIGBUS: 7, SIGFPE: 8, SIGKILL: 9,
-  SIGUSR1: 10, SIGSEGV: 11, SIGUSR2: 12, SIGPIPE: 13, SIGALRM: 14, SIGTERM: 15, SIGXCPU: 24, SIGXFSZ: 25,
+  SIGHUP: 1,
+  SIGINT: 2,
+  SIGQUIT: 3,
+  SIGILL: 4,
+  SIGTRAP: 5,
+  SIGABRT: 6,
+  SIGBUS: 7,
+  SIGFPE: 8,
+  SIGKILL: 9,
+  SIGUSR1: 10,
+  SIGSEGV: 11,
+  SIGUSR2: 12,
+  SIGPIPE: 13,
+  SIGALRM: 14,
+  SIGTERM: 15,
+  SIGXCPU: 24,
+  SIGXFSZ: 25,
 };
 
 /** Runs `command` to its end; never rejects on account of what the program does. */
@@ -52,7 +67,12 @@ export function run(command: readonly string[], options: RunOptions = {}): Promi
   if (options.sandbox) {
     const cpu = Math.ceil(timeoutMs / 1000) + 1;
     argv = [
-      "prlimit", `--as=${SANDBOX_MEMORY}`, `--fsize=${SANDBOX_FILE}`, `--cpu=${cpu}`, "--core=0", ...argv,
+      "prlimit",
+      `--as=${SANDBOX_MEMORY}`,
+      `--fsize=${SANDBOX_FILE}`,
+      `--cpu=${cpu}`,
+      "--core=0",
+      ...argv,
     ];
   }
   let scratch: string | undefined;

@@ -12,7 +12,10 @@ import { dirname, join } from "node:path";
 export function projectRoot(): string {
   for (let dir = process.cwd(); ; dir = dirname(dir)) {
     const file = join(dir, "package.json");
-    if (existsSync(file) && (JSON.parse(readFileSync(file, "utf8")) as { name?: string }).name === "tsc-lto") {
+    if (
+      existsSync(file) &&
+      (JSON.parse(readFileSync(file, "utf8")) as { name?: string }).name === "tsc-lto"
+    ) {
       return dir;
     }
     if (dir === dirname(dir)) throw new Error("run this inside the project's folder");

@@ -8,9 +8,9 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { assembleAndLink } from "./native.js";
+import type { RunOptions, RunResult } from "./process.js";
 import { mapLimit, run } from "./process.js";
 import { findProgram, projectRoot } from "./root.js";
-import type { RunOptions, RunResult } from "./process.js";
 
 export interface Unit {
   /** Absolute path of the source file. */
@@ -66,21 +66,32 @@ const built: BuildResult = { unsupported: false, message: "", cpuSeconds: Number
 export function failure(stage: Stage, result: RunResult): BuildResult {
   const text = (result.stderr || result.stdout.toString("utf8")).trim();
   const unsupported = result.status === 1 && /\bunsupported:/i.test(text);
-  const first = result.timedOut ? `timed out; ${text}` : result.status > 1 ? `status ${result.status}; ${text}` : text;
+  const first = result.timedOut
+    ? `timed out; ${text}`
+    : result.status > 1
+      ? `status ${result.status}; ${text}`
+      : text;
   const message = first.split("\n").slice(0, 12).join("\n").slice(0, 2000);
   return { ...built, failed: stage, unsupported, message };
 }
+
+/** How a toolchain's commands are run: as processes unless another way is given. */
+export type Execute = (command: readonly string[], options: RunOptions) => Promise<RunResult>;
 
 /** Compiles every unit to `dir/N.o`; the objects, or the first failure. */
 async function compileAll(
   job: BuildJob,
   command: (unit: Unit, object: string) => string[],
+  execute: Execute = run,
 ): Promise<string[] | BuildResult> {
   mkdirSync(job.dir, { recursive: true });
   const results = await mapLimit(job.units, job.jobs ?? 1, async (unit, i) => {
     const object = join(job.dir, `${i}.o`);
     const options: RunOptions = unit.cwd === undefined ? {} : { cwd: unit.cwd };
-    return { object, result: await run(command(unit, object), { ...options, timeoutMs: job.timeoutMs ?? 600_000 }) };
+    return {
+      object,
+      result: await execute(command(unit, object), { ...options, timeoutMs: job.timeoutMs ?? 600_000 }),
+    };
   });
   const bad = results.find((r) => r.result.status !== 0);
   return bad === undefined ? results.map((r) => r.object) : failure("compile", bad.result);
@@ -93,7 +104,16 @@ function driver(name: string, cc: string, extra: readonly string[] = []): Toolch
     async build(job) {
       const pic = job.pie ? ["-fPIE"] : ["-fno-pie"];
       const common = [`-${job.level}`, ...extra];
-      const objects = await compileAll(job, (u, o) => [cc, ...common, ...pic, ...u.flags, "-c", u.source, "-o", o]);
+      const objects = await compileAll(job, (u, o) => [
+        cc,
+        ...common,
+        ...pic,
+        ...u.flags,
+        "-c",
+        u.source,
+        "-o",
+        o,
+      ]);
       if (!Array.isArray(objects)) return objects;
       const inputs = [...objects, ...(job.objects ?? []), ...job.libs];
       const r = await run([cc, ...common, job.pie ? "-pie" : "-no-pie", ...inputs, "-o", job.exe], {
@@ -113,10 +133,28 @@ function clangLto(name: string, cc: string, extra: readonly string[]): Toolchain
     async build(job) {
       const pic = job.pie ? ["-fPIE"] : ["-fno-pie"];
       const common = [`-${job.level}`, "-flto"];
-      const objects = await compileAll(job, (u, o) => [cc, ...common, ...pic, ...u.flags, "-c", u.source, "-o", o]);
+      const objects = await compileAll(job, (u, o) => [
+        cc,
+        ...common,
+        ...pic,
+        ...u.flags,
+        "-c",
+        u.source,
+        "-o",
+        o,
+      ]);
       if (!Array.isArray(objects)) return objects;
       const inputs = [...objects, ...(job.objects ?? []), ...job.libs];
-      const link = [cc, ...common, ...extra, "-fuse-ld=lld", job.pie ? "-pie" : "-no-pie", ...inputs, "-o", job.exe];
+      const link = [
+        cc,
+        ...common,
+        ...extra,
+        "-fuse-ld=lld",
+        job.pie ? "-pie" : "-no-pie",
+        ...inputs,
+        "-o",
+        job.exe,
+      ];
       const shown = await run([...link, "-###"]);
       const line = shown.stderr.split("\n").find((l) => /ld\.lld/.test(l) && l.includes("crt1.o"));
       if (line === undefined) return failure("native link", { ...shown, status: 127 });
@@ -133,15 +171,16 @@ function assemblyMaker(
   name: string,
   compile: (unit: Unit, object: string, job: BuildJob) => string[],
   optimize: (objects: readonly string[], asm: string, job: BuildJob) => string[],
+  execute: Execute = run,
 ): Toolchain {
   return {
     name,
     async build(job) {
-      const objects = await compileAll(job, (u, o) => compile(u, o, job));
+      const objects = await compileAll(job, (u, o) => compile(u, o, job), execute);
       if (!Array.isArray(objects)) return objects;
       const asm = join(job.dir, "program.s");
       const timeoutMs = job.timeoutMs ?? 600_000;
-      const lto = await run(optimize(objects, asm, job), { measure: job.measure ?? false, timeoutMs });
+      const lto = await execute(optimize(objects, asm, job), { measure: job.measure ?? false, timeoutMs });
       if (lto.status !== 0) return failure("lto", lto);
       const native = await assembleAndLink(asm, job.exe, job);
       if (native.result.status !== 0) return failure(native.stage, native.result);
@@ -150,34 +189,69 @@ function assemblyMaker(
   };
 }
 
-/** This project's commands. `compiler` is clang or embedded: what tsc-cc runs underneath ("" = its own choice). */
-export function ours(ltoFlags: readonly string[] = [], ccFlags: readonly string[] = []): Toolchain {
+/** This project's commands, with options added to each, run as processes or in another way. */
+export function ours(
+  ltoFlags: readonly string[] = [],
+  ccFlags: readonly string[] = [],
+  execute: Execute = run,
+): Toolchain {
   const bin = join(projectRoot(), "bin");
   return assemblyMaker(
     ["ours", ...ltoFlags].join(" "),
     (unit, object, job) => [
-      join(bin, "tsc-cc"), "-c", unit.source, "-o", object,
-      `-${job.level}`, job.pie ? "-fPIE" : "-fno-pie", ...ccFlags, ...unit.flags,
+      join(bin, "tsc-cc"),
+      "-c",
+      unit.source,
+      "-o",
+      object,
+      `-${job.level}`,
+      job.pie ? "-fPIE" : "-fno-pie",
+      ...ccFlags,
+      ...unit.flags,
     ],
     (objects, asm, job) => [
-      join(bin, "tsc-lto"), ...objects, "-o", asm, `-${job.level}`, ...ltoFlags, ...(job.ltoFlags ?? []),
+      join(bin, "tsc-lto"),
+      ...objects,
+      "-o",
+      asm,
+      `-${job.level}`,
+      ...ltoFlags,
+      ...(job.ltoFlags ?? []),
     ],
+    execute,
   );
 }
 
 /** clang, llvm-link and llc behind the same interface as the project's commands. */
 function standIn(): Toolchain {
   const llc = { O0: "-O0", O1: "-O1", O3: "-O3" } as Readonly<Record<string, string>>;
-  const script = 'set -e; asm=$1; level=$2; pic=$3; shift 3; $LINK "$@" -o "$asm.bc"; $LLC $level -relocation-model=$pic "$asm.bc" -o "$asm"';
+  const script =
+    'set -e; asm=$1; level=$2; pic=$3; shift 3; $LINK "$@" -o "$asm.bc"; $LLC $level -relocation-model=$pic "$asm.bc" -o "$asm"';
   return assemblyMaker(
     "llvm",
     (unit, object, job) => [
-      systemClang(), "-c", "-emit-llvm", unit.source, "-o", object,
-      `-${job.level}`, job.pie ? "-fPIE" : "-fno-pie", ...unit.flags,
+      systemClang(),
+      "-c",
+      "-emit-llvm",
+      unit.source,
+      "-o",
+      object,
+      `-${job.level}`,
+      job.pie ? "-fPIE" : "-fno-pie",
+      ...unit.flags,
     ],
     (objects, asm, job) => [
-      "env", `LINK=${findProgram("llvm-link-19", "llvm-link")}`, `LLC=${findProgram("llc-19", "llc")}`,
-      "sh", "-c", script, "sh", asm, llc[job.level] ?? "-O2", job.pie ? "pic" : "static", ...objects,
+      "env",
+      `LINK=${findProgram("llvm-link-19", "llvm-link")}`,
+      `LLC=${findProgram("llc-19", "llc")}`,
+      "sh",
+      "-c",
+      script,
+      "sh",
+      asm,
+      llc[job.level] ?? "-O2",
+      job.pie ? "pic" : "static",
+      ...objects,
     ],
   );
 }
@@ -193,9 +267,9 @@ export function systemClang(): string {
 export function toolchain(name: string): Toolchain {
   switch (name) {
     case "ours":
-      return ours();
+      return ours([], [`--clang=${systemClang()}`]);
     case "ours-embedded":
-      return { ...ours([], ["--compiler=embedded"]), name };
+      return { ...ours([], ["--clang=embedded"]), name };
     case "llvm":
       return standIn();
     case "clang":

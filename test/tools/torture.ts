@@ -8,12 +8,12 @@
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
+import type { Case } from "./batch.js";
 import { runBatch, summarize } from "./batch.js";
 import { fastToolchain } from "./in-process.js";
 import { parseCommandLine } from "./options.js";
 import { cacheDir } from "./root.js";
 import { toolchain } from "./toolchain.js";
-import type { Case } from "./batch.js";
 
 const usage = `usage: npm run torture -- --dir DIR [-O0 -Oz -O2] [options]
   --dir DIR      folder of C programs (required)
@@ -28,8 +28,13 @@ const usage = `usage: npm run torture -- --dir DIR [-O0 -Oz -O2] [options]
 
 /** What modern C made errors and these old programs rely on. */
 const permissive = [
-  "-w", "-std=gnu17", "-Wno-implicit-int", "-Wno-implicit-function-declaration", "-Wno-int-conversion",
-  "-Wno-incompatible-function-pointer-types", "-Wno-return-type",
+  "-w",
+  "-std=gnu17",
+  "-Wno-implicit-int",
+  "-Wno-implicit-function-declaration",
+  "-Wno-int-conversion",
+  "-Wno-incompatible-function-pointer-types",
+  "-Wno-return-type",
 ];
 
 /** The options a test asks for in its DejaGnu comments, without levels and without conditions on targets. */
@@ -43,7 +48,9 @@ function requestedFlags(text: string): string[] {
 
 function collect(dir: string): Case[] {
   const cases: Case[] = [];
-  const files = readdirSync(dir, { recursive: true, encoding: "utf8" }).filter((f) => f.endsWith(".c")).sort();
+  const files = readdirSync(dir, { recursive: true, encoding: "utf8" })
+    .filter((f) => f.endsWith(".c"))
+    .sort();
   for (const file of files) {
     const path = join(dir, file);
     const folder = dirname(path);
@@ -95,7 +102,8 @@ const outcomes = await runBatch(cases, {
     for (const o of of) {
       if (o.verdict !== "fail") continue;
       failures++;
-      if (values["verbose"]) console.log(`FAIL ${o.name} ${o.level} ${o.stage}: ${(o.message ?? "").split("\n")[0]}`);
+      if (values["verbose"])
+        console.log(`FAIL ${o.name} ${o.level} ${o.stage}: ${(o.message ?? "").split("\n")[0]}`);
     }
     if (done % 100 === 0) console.error(`${done}/${cases.length} (${failures} failures)`);
   },

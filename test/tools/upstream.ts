@@ -6,11 +6,11 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseCommandLine } from "./options.js";
 import { selectRecipes } from "./packages/registry.js";
+import type { Prepared } from "./prepared.js";
 import { buildProgram, prepare, transcript } from "./prepared.js";
 import { mapLimit } from "./process.js";
 import { cacheDir } from "./root.js";
 import { toolchain } from "./toolchain.js";
-import type { Prepared } from "./prepared.js";
 
 const usage = `usage: npm run upstream -- [package…] [-Oz -O2] [options]
   package        lua bzip2 zlib sqlite3 (the default), gzip lz4 expat mawk grep libpng zstd sqlite3-files, all

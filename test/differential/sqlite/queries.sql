@@ -45,5 +45,5 @@ SELECT coalesce(NULL,5), ifnull(NULL,'x'), nullif(3,3), iif(1>2,'a','b'), 5 BETW
 SELECT 7/2, 7.0/2, -7/2, 7%3, -7%3, 1<<4, 255>>2, 6&3, 6|3, ~5, 9223372036854775807+1, 1e308*10, 5||6, +'12', -'3x', 1/0, '10'+5;
 SELECT typeof(1), typeof(1.5), typeof('x'), typeof(x'00'), typeof(NULL), cast('12abc' AS INT), cast(3.99 AS INT), cast(5 AS TEXT)||'!', cast('1e3' AS REAL), hex(cast('az' AS BLOB));
 SELECT x'414243' , quote(x'0001ff'), quote('it''s'), quote(NULL), quote(1.5), length('h'||char(233,8364)), unicode('€'), zeroblob(3)=x'000000';
-SELECT (1,2,3) < (1,2,4), (SELECT (1,2)) = (1,2), (1,NULL) IS (1,NULL), max(3,1,2), min('b','a');
+SELECT (1,2,3) < (1,2,4), (SELECT 1,2) = (1,2), (1,NULL) IS (1,NULL), max(3,1,2), min('b','a');
 VALUES (1,'one'),(2,'two');

@@ -78,10 +78,9 @@ SELECT 'to a file';
 .limit length
 .selftest --init
 .sha3sum
-SELECT hex(sha3('abc',256)), hex(sha1('abc')) IS NOT NULL;
+SELECT hex(sha3('abc',256));
 SELECT * FROM generate_series(5,1,-2);
 SELECT decimal_add('1.1','2.22'), decimal_mul('3.3','4'), decimal_cmp('1.10','1.1');
-SELECT base64(x'010203'), base85(x'01020304');
 SELECT regexp('^a.c$','abc'), 'abc' REGEXP 'b+', 'xyz' REGEXP '[a-c]';
 SELECT ieee754(2.5), ieee754_mantissa(2.5), ieee754_exponent(2.5);
 .mode csv

@@ -3,8 +3,8 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { makeWrappers, readCapture, runBuild } from "../capture.js";
 import { systemClang } from "../toolchain.js";
-import { program, unitsOf } from "./recipe.js";
 import type { Check, Recipe } from "./recipe.js";
+import { program, unitsOf } from "./recipe.js";
 
 /** Writes files of several kinds into the current folder: text, repetitive, random-like, empty, one byte. */
 const makeInputs = `
@@ -24,7 +24,12 @@ export const bzip2: Recipe = {
   async prepare(dir) {
     const library = ["blocksort", "huffman", "crctable", "randtable", "compress", "decompress", "bzlib"];
     const flags = ["-D_FILE_OFFSET_BITS=64"];
-    const files = (names: string[]) => unitsOf(dir, names.map((n) => `${n}.c`), flags);
+    const files = (names: string[]) =>
+      unitsOf(
+        dir,
+        names.map((n) => `${n}.c`),
+        flags,
+      );
     return new Map([
       ["bzip2", program(files([...library, "bzip2"]))],
       ["bzip2recover", program(files(["bzip2recover"]))],
@@ -66,11 +71,28 @@ export const zlib: Recipe = {
   main: "minigzip",
   async prepare(dir) {
     const library = [
-      "adler32", "crc32", "deflate", "infback", "inffast", "inflate", "inftrees", "trees", "zutil", "compress",
-      "uncompr", "gzclose", "gzlib", "gzread", "gzwrite",
+      "adler32",
+      "crc32",
+      "deflate",
+      "infback",
+      "inffast",
+      "inflate",
+      "inftrees",
+      "trees",
+      "zutil",
+      "compress",
+      "uncompr",
+      "gzclose",
+      "gzlib",
+      "gzread",
+      "gzwrite",
     ];
     const flags = ["-D_LARGEFILE64_SOURCE=1", "-DHAVE_UNISTD_H", "-DHAVE_STDARG_H", "-I."];
-    const units = unitsOf(dir, library.map((n) => `${n}.c`), flags);
+    const units = unitsOf(
+      dir,
+      library.map((n) => `${n}.c`),
+      flags,
+    );
     const one = (name: string) => program([...units, ...unitsOf(dir, [`test/${name}.c`], flags)]);
     return new Map([
       ["minigzip", one("minigzip")],
@@ -123,7 +145,11 @@ export const lz4: Recipe = {
   debian: "lz4",
   main: "lz4",
   async prepare(dir) {
-    const list = (d: string) => readdirSync(join(dir, d)).filter((f) => f.endsWith(".c")).sort().map((f) => `${d}/${f}`);
+    const list = (d: string) =>
+      readdirSync(join(dir, d))
+        .filter((f) => f.endsWith(".c"))
+        .sort()
+        .map((f) => `${d}/${f}`);
     const flags = ["-Ilib", "-DXXH_NAMESPACE=LZ4_"];
     return new Map([["lz4", program(unitsOf(dir, [...list("lib"), ...list("programs")], flags))]]);
   },
@@ -146,8 +172,19 @@ export const zstd: Recipe = {
   debian: "zstd",
   main: "zstd",
   async prepare(dir) {
-    const list = (d: string) => readdirSync(join(dir, d)).filter((f) => f.endsWith(".c")).sort().map((f) => `${d}/${f}`);
-    const flags = ["-Ilib", "-Ilib/common", "-Iprograms", "-DZSTD_DISABLE_ASM", "-DXXH_NAMESPACE=ZSTD_", "-DDYNAMIC_BMI2=0"];
+    const list = (d: string) =>
+      readdirSync(join(dir, d))
+        .filter((f) => f.endsWith(".c"))
+        .sort()
+        .map((f) => `${d}/${f}`);
+    const flags = [
+      "-Ilib",
+      "-Ilib/common",
+      "-Iprograms",
+      "-DZSTD_DISABLE_ASM",
+      "-DXXH_NAMESPACE=ZSTD_",
+      "-DDYNAMIC_BMI2=0",
+    ];
     const files = ["common", "compress", "decompress", "dictBuilder"].flatMap((d) => list(`lib/${d}`));
     return new Map([["zstd", program(unitsOf(dir, [...files, ...list("programs")], flags), ["-lpthread"])]]);
   },

@@ -3,8 +3,8 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeWrappers, readCapture, runBuild } from "../capture.js";
 import { systemClang } from "../toolchain.js";
-import { program, unitsOf } from "./recipe.js";
 import type { Recipe } from "./recipe.js";
+import { program, unitsOf } from "./recipe.js";
 
 export const expat: Recipe = {
   name: "expat",
@@ -14,8 +14,16 @@ export const expat: Recipe = {
     const root = join(dir, "expat");
     writeFileSync(join(root, "lib", "expat_config.h"), "");
     const flags = [
-      "-Ilib", "-DXML_NS=1", "-DXML_DTD=1", "-DXML_GE=1", "-DXML_CONTEXT_BYTES=1024", "-DHAVE_GETRANDOM",
-      "-DHAVE_MMAP", "-DHAVE_UNISTD_H", "-DBYTEORDER=1234", "-DXML_DEV_URANDOM",
+      "-Ilib",
+      "-DXML_NS=1",
+      "-DXML_DTD=1",
+      "-DXML_GE=1",
+      "-DXML_CONTEXT_BYTES=1024",
+      "-DHAVE_GETRANDOM",
+      "-DHAVE_MMAP",
+      "-DHAVE_UNISTD_H",
+      "-DBYTEORDER=1234",
+      "-DXML_DEV_URANDOM",
     ];
     const library = ["xmlparse", "xmlrole", "xmltok"].map((n) => `lib/${n}.c`);
     const tool = ["xmlwf", "xmlfile", "codepage", "unixfilemap"].map((n) => `xmlwf/${n}.c`);
@@ -70,20 +78,41 @@ export const libpng: Recipe = {
   main: "pngtest",
   async prepare(dir) {
     const library = [
-      "png", "pngerror", "pngget", "pngmem", "pngpread", "pngread", "pngrio", "pngrtran", "pngrutil", "pngset",
-      "pngtrans", "pngwio", "pngwrite", "pngwtran", "pngwutil",
+      "png",
+      "pngerror",
+      "pngget",
+      "pngmem",
+      "pngpread",
+      "pngread",
+      "pngrio",
+      "pngrtran",
+      "pngrutil",
+      "pngset",
+      "pngtrans",
+      "pngwio",
+      "pngwrite",
+      "pngwtran",
+      "pngwutil",
     ];
     const { copyFileSync } = await import("node:fs");
     copyFileSync(join(dir, "scripts", "pnglibconf.h.prebuilt"), join(dir, "pnglibconf.h"));
     const flags = ["-I.", "-DPNG_INTEL_SSE_OPT=0"];
-    const units = unitsOf(dir, [...library, "pngtest"].map((n) => `${n}.c`), flags);
+    const units = unitsOf(
+      dir,
+      [...library, "pngtest"].map((n) => `${n}.c`),
+      flags,
+    );
     return new Map([["pngtest", program(units, ["-lz", "-lm"])]]);
   },
   checks: () => [
-    { name: "upstream pngtest", script: "cp $SRC/pngtest.png .; $PNGTEST pngtest.png out.png | grep -v -i version; cksum < out.png" },
+    {
+      name: "upstream pngtest",
+      script: "cp $SRC/pngtest.png .; $PNGTEST pngtest.png out.png | grep -v -i version; cksum < out.png",
+    },
     {
       name: "upstream images",
-      script: "for f in $SRC/contrib/pngsuite/*.png; do $PNGTEST $f out.png > log 2>&1 || true; tail -1 log; cksum < out.png; done",
+      script:
+        "for f in $SRC/contrib/pngsuite/*.png; do $PNGTEST $f out.png > log 2>&1 || true; tail -1 log; cksum < out.png; done",
     },
   ],
 };

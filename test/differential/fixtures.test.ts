@@ -1,0 +1,69 @@
+/**
+ * The programs of fixtures/c, each about one construct: compiled by the embedded clang, linked and translated by
+ * the project, assembled and linked by the system's cc, and run. Their output has to be what clang -O0 and gcc
+ * gave when the fixture was written.
+ */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it, vi } from "vitest";
+import type { Host } from "../../bin/cc/host.js";
+import { runDriver } from "../../bin/cc/main.js";
+import { main as runLto } from "../../bin/lto/main.js";
+import { listFixtures, runFixture } from "../tools/fixtures.js";
+import type { RunResult } from "../tools/process.js";
+import { ours } from "../tools/toolchain.js";
+
+// tsc-lto finds package.json from where it is built to (dist/bin/lto), which is a folder deeper than its source.
+vi.mock("node:fs", async (original) => {
+  const fs = await original<typeof import("node:fs")>();
+  const readFileSync = (path: unknown, ...rest: unknown[]): unknown => {
+    const inner = fs.readFileSync as (...args: unknown[]) => unknown;
+    const nearer = path instanceof URL && path.href.endsWith("/package.json") && !fs.existsSync(path);
+    return inner(nearer ? new URL("../../package.json", import.meta.url) : path, ...rest);
+  };
+  return { ...fs, readFileSync };
+});
+
+const scratch = mkdtempSync(join(tmpdir(), "fixtures-"));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+/** Runs tsc-cc or tsc-lto in this process; their code then comes from the sources, not from a build. */
+async function execute(command: readonly string[]): Promise<RunResult> {
+  const err: Uint8Array[] = [];
+  const out: Uint8Array[] = [];
+  const host: Host = {
+    cwd: scratch,
+    env: process.env,
+    colour: false,
+    workers: false,
+    stdin: () => new Uint8Array(),
+    stdout: (bytes) => void out.push(bytes),
+    stderr: (bytes) => void err.push(bytes),
+  };
+  const main = command[0]!.endsWith("tsc-cc") ? runDriver : runLto;
+  const status = await main(command.slice(1), host);
+  const stderr = Buffer.concat(err).toString("utf8");
+  const nothing = { timedOut: false, cpuSeconds: Number.NaN, peakKiB: Number.NaN };
+  return { status, stdout: Buffer.concat(out), stderr, ...nothing };
+}
+
+const tool = ours(["-j1"], ["--clang=embedded"], execute);
+const fixtures = listFixtures(join(import.meta.dirname, "..", "..", "fixtures", "c"));
+
+describe("there are programs to run", () => {
+  it("at least thirty", () => expect(fixtures.length).toBeGreaterThan(30));
+});
+
+for (const level of ["O0", "O2", "Oz"]) {
+  describe(`C programs at -${level}`, () => {
+    for (const fixture of fixtures) {
+      it(fixture.name, async () => {
+        const dir = join(scratch, `${fixture.name}-${level}`);
+        mkdirSync(dir);
+        const output = await runFixture(fixture, tool, level, dir);
+        expect(output).toBe(readFileSync(fixture.expected, "latin1"));
+      });
+    }
+  });
+}
