@@ -23,6 +23,7 @@ import {
 import { i64, type Type } from "../ir/types.js";
 import { ConstUndef, isConstant, type Value, zeroOf } from "../ir/values.js";
 import {
+  compareEqual,
   compareFloats,
   compareInts,
   multiply,
@@ -45,7 +46,7 @@ import { fixedForm, maskOfWidth, naturalWidth, resizeMask } from "./lower-vector
 import { loadVector, storeVector } from "./lower-vectors-memory.js";
 import { type Shape, shapeOf } from "./lower-vectors-shape.js";
 import { shuffle } from "./lower-vectors-shuffle.js";
-import { as, bitXor, blend, shiftConstant, splatConstant, v2i64 } from "./lower-vectors-sse.js";
+import { as, bitAnd, bitXor, blend, shiftConstant, splatConstant, v2i64 } from "./lower-vectors-sse.js";
 
 export const sse2Vectors: VectorTarget = {
   partTypes(type, scalarParts) {
@@ -53,6 +54,23 @@ export const sse2Vectors: VectorTarget = {
     if (shape.representation !== "each") return new Array<Type>(shape.registers).fill(shape.register);
     const element = scalarParts(type.element);
     return Array.from({ length: type.count }, () => element).flat();
+  },
+  argumentForm(type) {
+    const shape = shapeOf(type);
+    if (shape.count > 1 && (shape.count & (shape.count - 1)) !== 0) {
+      let rounded = 4;
+      while (rounded < shape.count) rounded *= 2;
+      const { element } = type;
+      const bits = element.kind === "int" ? element.bits : element.kind === "x86_fp80" ? 80 : shape.laneBits;
+      if (rounded * bits !== 128 || !shape.isExact) return "elements";
+    }
+    return shape.representation === "mask" ? "mask" : "registers";
+  },
+  wholeMask(l, parts) {
+    return parts.map((r) => {
+      const one = splatConstant(r.type.element, 1n);
+      return compareEqual(l, bitAnd(l, r, one), one);
+    });
   },
   isLegal(inst) {
     switch (inst.op) {

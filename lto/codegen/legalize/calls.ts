@@ -17,10 +17,11 @@ import {
 import type { Func } from "../../ir/module.js";
 import { functionType, ptr, structType, type Type, voidType } from "../../ir/types.js";
 import { Argument, type Value } from "../../ir/values.js";
+import { abiTypes, fromAbi, startsOfPairs, toAbi } from "./abi-parts.js";
 import { extended } from "./integers.js";
 import { pairAttribute } from "./internal.js";
 import { classOf, isLegalType, TypeClass } from "./legality.js";
-import { type Lowering, type Parts, partTypesOf } from "./lowering.js";
+import type { Lowering, Parts } from "./lowering.js";
 import { loadParts, storeParts } from "./memory.js";
 import type { VectorTarget } from "./target.js";
 
@@ -37,10 +38,10 @@ export function fitsReturnRegisters(parts: readonly Type[]): boolean {
   return integers <= 3 && x87 <= 2;
 }
 
-/** Attributes of the parts of one parameter. */
-function partAttributes(set: AttributeSet, type: Type, count: number): AttributeSet[] {
-  if (type.isInt(128)) return [withKind(set, pairAttribute, 2), set];
-  return new Array<AttributeSet>(count).fill(set);
+/** Attributes of what is passed for one parameter. */
+function partAttributes(set: AttributeSet, type: Type, vectors: VectorTarget): AttributeSet[] {
+  if (isLegalType(type)) return [set];
+  return startsOfPairs(type, vectors).map((isPair) => (isPair ? withKind(set, pairAttribute, 2) : set));
 }
 function withKind(set: AttributeSet, name: string, value: AttributeValue): AttributeSet {
   return new AttributeSet(new Map([...set.kinds, [name, value]]), set.strings);
@@ -57,8 +58,8 @@ const hiddenResult = (type: Type, align: number): AttributeSet =>
 
 export interface Signature {
   readonly args: { readonly argument: Argument; readonly attributes: AttributeSet }[];
-  /** New arguments of each original one; null when nothing changes. */
-  readonly parts: readonly Parts[] | null;
+  /** New arguments of each original one, as passed; null when nothing changes. */
+  readonly passed: readonly Parts[] | null;
   readonly resultTypes: readonly Type[];
   readonly resultPointer: Argument | null;
 }
@@ -66,34 +67,34 @@ export interface Signature {
 /** The legal arguments and results of a function. */
 export function legalSignature(fn: Func, vectors: VectorTarget, alignOf: (type: Type) => number): Signature {
   const result = fn.valueType.result;
-  const resultTypes = partTypesOf(result, vectors);
+  const resultTypes = abiTypes(result, vectors);
   const demoted = !fitsReturnRegisters(resultTypes);
   const attributes = fn.attributes;
   if (!demoted && fn.args.every((a) => isLegalType(a.type)))
     return {
       args: fn.args.map((argument, i) => ({ argument, attributes: attributes.parameter(i) })),
-      parts: null,
+      passed: null,
       resultTypes,
       resultPointer: null,
     };
   const args: Signature["args"] = [];
-  const parts: Parts[] = [];
+  const passed: Parts[] = [];
   let resultPointer: Argument | null = null;
   if (demoted) {
     resultPointer = new Argument(ptr, 0);
     args.push({ argument: resultPointer, attributes: hiddenResult(result, alignOf(result)) });
   }
   for (const old of fn.args) {
-    const types = partTypesOf(old.type, vectors);
-    const sets = partAttributes(attributes.parameter(old.index), old.type, types.length);
+    const types = abiTypes(old.type, vectors);
+    const sets = partAttributes(attributes.parameter(old.index), old.type, vectors);
     const own = types.map((type, i) => {
       const argument = new Argument(type, args.length);
       args.push({ argument, attributes: sets[i]! });
       return argument;
     });
-    parts.push(own);
+    passed.push(own);
   }
-  return { args, parts, resultTypes: demoted ? [] : resultTypes, resultPointer };
+  return { args, passed, resultTypes: demoted ? [] : resultTypes, resultPointer };
 }
 
 /** An integer of odd width with the upper bits that its attributes promise. */
@@ -119,7 +120,7 @@ function legalCall(l: Lowering, call: CallInst): LoweredCall {
   const args: Value[] = [l.value(callee)];
   const sets: AttributeSet[] = [];
   const types: Type[] = [];
-  let resultTypes = l.partTypes(type);
+  let resultTypes = abiTypes(type, l.vectors);
   let slot: Value | null = null;
   if (!isAsm && !fitsReturnRegisters(resultTypes)) {
     const align = l.layout.abiAlign(type);
@@ -135,10 +136,10 @@ function legalCall(l: Lowering, call: CallInst): LoweredCall {
     const operand = operands[i + 1]!;
     const operandType = operand.type;
     const set = data.attributes.parameter(i);
-    const parts = promised(l, set, operandType, l.parts(operand));
+    const parts = toAbi(l, operandType, promised(l, set, operandType, l.parts(operand)));
     if (isAsm && (parts.length !== 1 || !isAsmType(operandType)))
       throw l.unsupported(`inline assembly operand of type ${operandType}`);
-    const own = partAttributes(set, operandType, parts.length);
+    const own = partAttributes(set, operandType, l.vectors);
     for (let p = 0; p < parts.length; p++) {
       args.push(parts[p]!);
       sets.push(own[p]!);
@@ -185,12 +186,12 @@ function isAsmType(type: Type): boolean {
 /** Parts of a call's result, from code placed after it. */
 function resultParts(l: Lowering, call: CallInst, made: LoweredCall): Parts {
   if (made.slot !== null) return loadParts(l, call.type, made.slot, l.layout.abiAlign(call.type));
-  const count = l.partTypes(call.type).length;
+  const count = abiTypes(call.type, l.vectors).length;
   if (count === 0) return [];
-  if (count === 1) return [made.inst];
   const parts: Value[] = [];
-  for (let i = 0; i < count; i++) parts.push(l.extract(made.inst, i));
-  return parts;
+  if (count === 1) parts.push(made.inst);
+  else for (let i = 0; i < count; i++) parts.push(l.extract(made.inst, i));
+  return fromAbi(l, call.type, parts);
 }
 
 export function lowerCall(l: Lowering, call: InstWith<Op.Call>): Parts {
@@ -202,7 +203,7 @@ export function lowerCall(l: Lowering, call: InstWith<Op.Call>): Parts {
 /** An invoke ends its block: its result is taken apart in a block on the normal edge. */
 export function lowerInvoke(l: Lowering, call: InstWith<Op.Invoke>): Parts {
   const made = legalCall(l, call);
-  if (made.slot === null && l.partTypes(call.type).length <= 1) {
+  if (made.slot === null && (made.inst.type.kind === "void" || isLegalType(call.type))) {
     l.push(made.inst);
     return made.inst.type.kind === "void" ? [] : [made.inst];
   }
@@ -243,7 +244,7 @@ export function lowerRet(l: Lowering, inst: Inst): Parts {
     l.push(makeInst(Op.Ret, voidType, [], null));
     return [];
   }
-  const operands = promised(l, l.fn.attributes.result, value.type, parts);
+  const operands = toAbi(l, value.type, promised(l, l.fn.attributes.result, value.type, parts));
   l.push(makeInst(Op.Ret, voidType, [...operands], null));
   return [];
 }

@@ -10,6 +10,7 @@ import { type Block, type CastOp, type Inst, makeInst, Op } from "../../ir/instr
 import type { Func } from "../../ir/module.js";
 import { i8, i64, voidType } from "../../ir/types.js";
 import { type ConstInt, constI64, constInt, type Value, zeroOf } from "../../ir/values.js";
+import { fromAbi } from "./abi-parts.js";
 import { lowerAtomicRMW, lowerCmpXchg } from "./atomics.js";
 import { lowerCall, lowerCallBr, lowerInvoke, lowerLandingPad, lowerRet } from "./calls.js";
 import { floatNeg } from "./floats.js";
@@ -20,22 +21,35 @@ import { type Lowering, type Parts, pinned } from "./lowering.js";
 import { lowerAlloca, lowerGep, lowerLoad, lowerStore, lowerVAArg } from "./memory.js";
 import { scalarBinary, scalarCast, scalarCompare } from "./scalars.js";
 
-/** Legalises all blocks of the function that `l` was made for. The body is numbered. */
-export function rewriteBody(l: Lowering): void {
+/**
+ * Legalises all blocks of the function that `l` was made for. The body is numbered.
+ * @param passed what stands for each argument, when the signature changes
+ */
+export function rewriteBody(l: Lowering, passed: readonly Parts[] | null): void {
   l.lowerInst = (inst) => lowerInst(l, inst);
   const body = l.body;
   const originals = body.blocks.slice();
   const { order, reached } = reversePostorder(originals);
   const phis: Inst[] = [];
+  const onEntry = receiveArguments(l, originals[0]!, passed);
   for (const block of order) rewriteBlock(l, block, phis, reached);
   for (const block of originals) if (reached[block.id] === 0) emptyBlock(block);
   fillPhis(l, phis);
   repairEdges(l, originals);
-  if (l.allocas.length > 0) {
+  if (l.allocas.length > 0 || onEntry.length > 0) {
     const entry = originals[0]!;
     for (const slot of l.allocas) slot.parent = entry;
-    entry.insts = [...l.allocas, ...entry.insts];
+    entry.insts = [...l.allocas, ...onEntry, ...entry.insts];
   }
+}
+
+/** Turns passed values into parts; the instructions that takes, for the start of the entry block. */
+function receiveArguments(l: Lowering, entry: Block, passed: readonly Parts[] | null): readonly Inst[] {
+  if (passed === null) return [];
+  l.block = entry;
+  l.out = [];
+  l.argumentParts = passed.map((own, i) => fromAbi(l, l.fn.args[i]!.type, own));
+  return l.out;
 }
 
 function reversePostorder(blocks: readonly Block[]): { order: Block[]; reached: Uint8Array } {
@@ -240,9 +254,11 @@ function lowerInst(l: Lowering, inst: Inst): Parts {
     }
     case Op.Freeze:
       // An x87 value has one place in memory, which is as fixed as a frozen value.
-      return l.parts(operands[0]!).map((p) =>
-        p.type.kind !== "x86_fp80" ? l.freeze(p) : p.valueKind === "undef" ? zeroOf(p.type) : p,
-      );
+      return l
+        .parts(operands[0]!)
+        .map((p) =>
+          p.type.kind !== "x86_fp80" ? l.freeze(p) : p.valueKind === "undef" ? zeroOf(p.type) : p,
+        );
     case Op.Call: {
       const callee = operands[0]!;
       if (callee.valueKind === "global" && callee.kind === "function" && callee.name.startsWith("llvm."))

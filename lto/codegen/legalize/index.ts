@@ -44,11 +44,10 @@ export function legalizeFunction(fn: Func, layout: DataLayout): LegalFunction {
   const body = fn.materialize();
   const vectors = sse2Vectors;
   const signature = legalSignature(fn, vectors, (type) => layout.abiAlign(type));
-  if (signature.parts !== null || needsRewriting(fn, { vectors })) {
+  if (signature.passed !== null || needsRewriting(fn, { vectors })) {
     const l = new Lowering(fn, layout, vectors, body.renumber());
-    l.argumentParts = signature.parts;
     l.resultPointer = signature.resultPointer;
-    rewriteBody(l);
+    rewriteBody(l, signature.passed);
     removeUnused(body);
   }
   return {

@@ -10,6 +10,13 @@ export type Parts = readonly Value[];
 export interface VectorTarget {
   /** Legal types that stand for a value of a vector type. */
   partTypes(type: Type, scalarParts: (type: Type) => readonly Type[]): readonly Type[];
+  /**
+   * How a vector crosses calls: in its registers, element by element, or as a mask of which the caller or
+   * callee may have set only the lowest bit of each lane.
+   */
+  argumentForm(type: Type): "registers" | "elements" | "mask";
+  /** A mask with every lane all ones or zeros, from the lowest bit of each lane. */
+  wholeMask(l: Lowering, parts: Parts): Parts;
   /** Whether selection takes an instruction on legal vectors as it is. Asked only for such operands. */
   isLegal(inst: Inst): boolean;
   /** Lowers any instruction with a vector operand or result that is not done part by part. */
