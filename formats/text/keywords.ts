@@ -70,10 +70,12 @@ export type AttributeForm =
   /** A syntax of its own; see attribute-text.ts. */
   | "special";
 
-/** Attributes that the IR keeps. Whatever else an input names is dropped. */
+/** Attributes that have a textual form. Whatever else an input names is dropped. */
 export const attributeForms: ReadonlyMap<string, AttributeForm> = new Map<string, AttributeForm>([
   ["align", "special"],
   ["alignstack", "int"],
+  ["dead_on_return", "int"],
+  ["denormal_fpenv", "int"],
   ["dereferenceable", "int"],
   ["dereferenceable_or_null", "int"],
   ["allocsize", "special"],
@@ -98,7 +100,6 @@ export const attributeForms: ReadonlyMap<string, AttributeForm> = new Map<string
     "convergent",
     "coro_elide_safe",
     "coro_only_destroy_when_complete",
-    "dead_on_return",
     "dead_on_unwind",
     "disable_sanitizer_instrumentation",
     "fn_ret_thunk_extern",
@@ -117,6 +118,7 @@ export const attributeForms: ReadonlyMap<string, AttributeForm> = new Map<string
     "nocallback",
     "nocapture",
     "nocf_check",
+    "nocreateundeforpoison",
     "nodivergencesource",
     "noduplicate",
     "noext",
@@ -126,6 +128,7 @@ export const attributeForms: ReadonlyMap<string, AttributeForm> = new Map<string
     "nomerge",
     "nonlazybind",
     "nonnull",
+    "nooutline",
     "noprofile",
     "norecurse",
     "noredzone",
@@ -147,6 +150,7 @@ export const attributeForms: ReadonlyMap<string, AttributeForm> = new Map<string
     "returns_twice",
     "safestack",
     "sanitize_address",
+    "sanitize_alloc_token",
     "sanitize_hwaddress",
     "sanitize_memory",
     "sanitize_memtag",

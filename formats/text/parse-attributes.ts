@@ -112,11 +112,14 @@ export function parseAttribute(p: ParseContext, builder: AttributeBuilder, ofFun
       else builder.add(name, true);
       if (p.kind() === Tok.OpenParen) p.skipGroup();
       return;
-    case "int": {
-      const value = parseCount(p);
-      builder.add(name, value);
+    case "int":
+      if (p.kind() === Tok.OpenParen && p.peek(1) !== Tok.Integer) {
+        // A later LLVM's way to spell the number; the attribute is as good as unknown.
+        p.skipGroup();
+        return;
+      }
+      builder.add(name, name === "dead_on_return" && !startsCount(p) ? true : parseCount(p));
       return;
-    }
     case "type":
       // Old text has `byval` without a type; the type is then unknown.
       if (p.take(Tok.OpenParen)) {
@@ -134,6 +137,8 @@ export function parseAttribute(p: ParseContext, builder: AttributeBuilder, ofFun
 }
 
 const builderMemory = (builder: AttributeBuilder): number => builder.set().int("memory") ?? allMemory;
+
+const startsCount = (p: ParseContext): boolean => p.kind() === Tok.OpenParen || p.kind() === Tok.Equals;
 
 /** `(N)` or `=N`. */
 function parseCount(p: ParseContext): number | bigint {

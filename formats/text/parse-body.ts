@@ -146,7 +146,8 @@ export class BodyParser {
 
   /** Numbers are given in order; a gap is allowed, going back is not. */
   private noteNumber(key: string, at: number): void {
-    if (!/^[0-9]+$/.test(key)) return;
+    const first = key.charCodeAt(0);
+    if (!(first >= 0x30 && first <= 0x39) || !/^[0-9]+$/.test(key)) return;
     const number = Number(key);
     if (number < this.nextNumber || number > this.p.tokens.count)
       this.p.fail(`'%${key.slice(0, 20)}' is out of order: expected '%${this.nextNumber}'`, at);

@@ -84,7 +84,7 @@ function parseCallSite(b: BodyParser, tail: TailKind): CallSite {
   const parameters: AttributeSet[] = [];
   const types: Type[] = [];
   parseArguments(b, operands, parameters, types);
-  const type = written.kind === "function" ? written : functionType(written, types);
+  const type = written.kind === "function" ? written : callType(callee, written, types);
   if (type.result.kind === "function" || type.result.kind === "label" || type.result.kind === "metadata")
     p.fail(`a call cannot result in type '${type.result.kind}'`, typeAt);
   operands[0] = typeof callee === "function" ? callee(type) : callee;
@@ -99,6 +99,19 @@ function parseCallSite(b: BodyParser, tail: TailKind): CallSite {
     operands,
     data: { functionType: type, callingConvention, attributes, tail, argumentCount, bundles },
   };
+}
+
+/** The function type of a call; most often its callee has it already. */
+function callType(callee: Value | ((type: Type) => Value), result: Type, types: readonly Type[]): Type {
+  if (typeof callee !== "function" && callee.valueKind === "global" && callee.kind === "function") {
+    const { elements, isVarArg } = callee.valueType;
+    if (!isVarArg && elements[0] === result && elements.length === types.length + 1) {
+      let i = 0;
+      while (i < types.length && elements[i + 1] === types[i]) i++;
+      if (i === types.length) return callee.valueType;
+    }
+  }
+  return functionType(result, types);
 }
 
 /** Holds the callee's place until the type of the call is known. */

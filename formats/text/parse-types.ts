@@ -12,6 +12,7 @@ import {
   labelType,
   metadataType,
   pointerType,
+  ptr,
   structType,
   type Type,
   tokenType,
@@ -139,7 +140,7 @@ function parseWordType(p: ParseContext): Type {
   }
   if (word === "ptr") {
     p.next();
-    return pointerType(p.takeWord("addrspace") ? p.parenthesised("an address space") : 0);
+    return p.takeWord("addrspace") ? pointerType(p.parenthesised("an address space")) : ptr;
   }
   if (/^i[0-9]+$/.test(word)) {
     const bits = Number(word.slice(1));

@@ -19,7 +19,7 @@ import {
 /** `group`: `align=8`, as inside `attributes #0 = { … }`; else `align 8`. */
 export function attributeWords(set: AttributeSet, typeName: (type: Type) => string, group = false): string[] {
   const words: string[] = [];
-  for (const name of [...set.kinds.keys()].sort())
+  for (const name of [...set.kinds.keys()].filter((kind) => attributeForms.has(kind)).sort())
     words.push(attributeWord(name, set.kinds.get(name)!, typeName, group));
   for (const name of [...set.strings.keys()].sort()) {
     const value = set.strings.get(name)!;
@@ -34,7 +34,8 @@ function attributeWord(
   typeName: (type: Type) => string,
   group: boolean,
 ): string {
-  if (value === true) return name;
+  // All bits stand for the whole object, which has a spelling without a number.
+  if (value === true || (name === "dead_on_return" && value === 0xffffffffffffffffn)) return name;
   if (typeof value === "object") return `${name}(${typeName(value)})`;
   if (attributeForms.get(name) === "special") {
     switch (name) {
