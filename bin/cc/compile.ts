@@ -133,14 +133,16 @@ function failure(e: unknown): JobResult {
 const assemblyOption = /^-(D|U|I|i|m|g|x|pthread|nostdinc|MD|MMD|MP|MT|MQ|v$)/;
 
 /** Assembly becomes a native object: by clang, or where only the embedded one is there, by `cc`. */
-async function assemble(session: Session, { input, output }: Compilation): Promise<JobResult> {
+async function assemble(session: Session, compilation: Compilation): Promise<JobResult> {
   const { host, command, choice } = session;
+  const { input, output } = compilation;
   let file: OutputFile | undefined;
   try {
     file = new OutputFile(output, host.cwd);
     const options = choice.kind === "system" ? command.compile : optionsFor(command.compile, assemblyOption);
     const args = [
       ...options,
+      ...dependencyOptions(command, compilation, dependencyFile(command, compilation)),
       ...command.assemble,
       "-c",
       "-o",
