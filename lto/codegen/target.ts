@@ -31,6 +31,11 @@ export interface TargetRegisters {
   swap(cls: RegClass, a: number, b: number): MInst | null;
   /** A fresh copy of a rematerialisable definition that writes `to`; changes no flags. */
   rematerialize(definition: MInst, to: number): MInst;
+  /**
+   * An instruction that writes the low `size` bytes of what `definition` computes to a spill slot without a
+   * register and changes no flags; null if there is none.
+   */
+  storeConstant?(definition: MInst, size: number, slot: number): MInst | null;
   /** Marks operands that the instruction can also take from (leave in) a spill slot: sets `mayBeSlot`. */
   permitSlots?(fn: MFunction, inst: MInst): void;
   /** True if uses[0] and uses[1] may be exchanged without changing the result, which is tied to uses[0]. */

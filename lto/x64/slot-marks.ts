@@ -6,7 +6,7 @@
  * An operand qualifies if the operation reads no more bytes than the value's slot has. Constant time.
  * Source: Intel SDM volume 2 (operand forms).
  */
-import type { MFunction, MInst } from "../codegen/mir.js";
+import { MemOperand, type MFunction, MInst } from "../codegen/mir.js";
 import { opFormat } from "./op-info.js";
 import { Format, X } from "./ops.js";
 
@@ -149,6 +149,18 @@ export function permitSlots(mf: MFunction, inst: MInst): void {
       def.mayBeSlot = true;
     }
   }
+}
+
+/** A store of the constant that `definition` moves to a register; null if it is no small constant. */
+export function storeConstant(definition: MInst, size: number, slot: number): MInst | null {
+  const { imm } = definition;
+  if (definition.op !== X.Mov || definition.symbol !== null || typeof imm !== "number") return null;
+  const store = new MInst(X.MovM, size);
+  // Four bytes moved to a register clear the upper half; a store of eight would extend the sign.
+  if (size === 8 && definition.size !== 8 && imm < 0) return null;
+  store.mem = new MemOperand(null, null, 1, 0, null, false, slot);
+  store.imm = imm;
+  return store;
 }
 
 /** True if the first two sources may change places: the result is tied to the first. */

@@ -17,7 +17,7 @@ import type { TargetRegisters } from "../codegen/target.js";
 import { opWide, Wide } from "./op-info.js";
 import { X } from "./ops.js";
 import { calleeSavedMask, GPR, gprMask, maskOf, RBP, RBX, RSP, registerNames, xmmMask } from "./registers.js";
-import { commutes, permitSlots } from "./slot-marks.js";
+import { commutes, permitSlots, storeConstant } from "./slot-marks.js";
 
 /** The ABI aligns the stack to this many bytes at calls; larger slots need realignment. */
 export const stackAlign = 16;
@@ -157,6 +157,7 @@ export const x64Target: TargetRegisters = {
   },
   permitSlots,
   commutes,
+  storeConstant,
   terminatorStart(insts) {
     let start = insts.length;
     while (start > 0 && isTerminator(insts[start - 1]!)) start--;

@@ -352,6 +352,8 @@ class Generator {
 
   private addConstant(block: MBlock): void {
     const inst = this.create(Op.Const);
+    // Several registers often hold one constant.
+    if (this.random.chance(0.5)) inst.imm = 1 + this.random.below(3);
     const vreg = this.newValue(block);
     inst.size = this.fn.vregs[vreg]!.size;
     inst.defs.push(new RegOperand(vreg));

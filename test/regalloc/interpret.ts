@@ -79,7 +79,10 @@ export function trace(fn: MFunction, seed: number, allocated: boolean, limit = 4
         values.set(keyOf(inst.defs[0]!), mix(0xc0de, inst.imm as number));
         return true;
       case Op.Store:
-        values.set(slotLocation(inst.mem!.slot), read(inst.uses[0]!));
+        values.set(
+          slotLocation(inst.mem!.slot),
+          inst.uses.length > 0 ? read(inst.uses[0]!) : mix(0xc0de, inst.imm as number),
+        );
         return true;
       case Op.Load:
         values.set(inst.defs[0]!.loc, values.get(slotLocation(inst.mem!.slot)) ?? 0x0bad);

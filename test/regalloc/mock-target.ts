@@ -67,6 +67,13 @@ export function mockTarget(general: number, vector: number): TargetRegisters {
       inst.defs.push(physical(to));
       return inst;
     },
+    storeConstant(definition, size, slot) {
+      if (((definition.imm as number) & 1) === 0) return null;
+      const inst = new MInst(Op.Store, size);
+      inst.imm = definition.imm;
+      inst.mem = new MemOperand(null, null, 1, 0, null, false, slot);
+      return inst;
+    },
     terminatorStart(insts) {
       let start = insts.length;
       while (start > 0 && insts[start - 1]!.op >= Op.Jump) start--;

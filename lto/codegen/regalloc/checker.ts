@@ -14,7 +14,7 @@
  *   (older instances of it, from an earlier iteration, are other values);
  * - a move, load or store: the target holds what the source holds, cut to the width of the operation;
  * - an exchange: the two locations change places;
- * - a recomputation: the target holds every value that this operation defines;
+ * - a recomputation, into a register or a slot: the target holds every value that this operation defines;
  * - an edge: parameters are bound all at once: a location holds the parameter if and only if it held the argument.
  *   An edge to a landing pad leaves after the call's clobbers and before its results.
  *
@@ -179,6 +179,14 @@ class Checker {
       const known = this.rematKeys.get(key);
       if (known === undefined) this.rematKeys.set(key, [v]);
       else known.push(v);
+      for (const size of [4, 8, 16]) {
+        const store = target.storeConstant?.(remat, size, 0) ?? null;
+        if (store === null) continue;
+        const storeKey = `store:${size}:${store.imm}`;
+        const stored = this.rematKeys.get(storeKey);
+        if (stored === undefined) this.rematKeys.set(storeKey, [v]);
+        else stored.push(v);
+      }
     }
   }
 
@@ -380,7 +388,10 @@ class Checker {
       if (inst.size > this.fn.slots[inst.mem!.slot]!.size) {
         this.complain(block, index, `access of ${inst.size} bytes exceeds ${this.show(home)}`);
       }
-      if (inst.defs.length === 0) state.set(home, cut(state.get(inst.uses[0]!.loc), inst.size));
+      if (inst.defs.length === 0 && inst.uses.length === 0) {
+        const stored = this.rematKeys.get(`store:${inst.size}:${inst.imm}`) ?? [];
+        state.set(home, cut(distinctValues(stored, this.snapshot.value, this.fn), inst.size));
+      } else if (inst.defs.length === 0) state.set(home, cut(state.get(inst.uses[0]!.loc), inst.size));
       else state.set(inst.defs[0]!.loc, cut(state.get(home), inst.size));
       return;
     }

@@ -17,6 +17,8 @@ export enum ActionKind {
   Swap,
   /** Recomputes `vreg` into a register. */
   Remat,
+  /** Writes the constant `vreg` to a slot. */
+  StoreConstant,
 }
 
 /** One inserted operation. */
@@ -40,8 +42,8 @@ export interface ParallelMove {
   readonly to: Location;
   readonly from: Location;
   readonly vreg: VReg;
-  /** The source is recomputed rather than read. */
-  readonly remat: boolean;
+  /** -1, or the source is recomputed: moves with the same number recompute the same. */
+  readonly remat: number;
 }
 
 /** What the surroundings of a parallel move offer. */
@@ -54,18 +56,39 @@ export interface MoveContext {
   temporarySlot(cls: RegClass, which: 0 | 1): Location;
   /** Whether registers of `cls` can be exchanged. */
   canSwap(cls: RegClass): boolean;
+  /** Whether the constant `vreg` can be written to memory without a register. */
+  canStoreConstant(vreg: VReg, size: number): boolean;
 }
 
 /** Appends to `out` operations that have the effect of all `moves` at once. */
 export function sequentialize(moves: readonly ParallelMove[], context: MoveContext, out: MoveAction[]): void {
   const pending: ParallelMove[] = [];
-  for (const move of moves) if (move.remat || move.to !== move.from) pending.push(move);
+  for (const move of moves) if (move.remat >= 0 || move.to !== move.from) pending.push(move);
   if (pending.length === 0) return;
-  if (pending.length === 1) {
-    new Sequencer(pending, context, out).emit(pending[0]!, pending[0]!.from);
-    return;
-  }
+  const first = out.length;
   new Sequencer(pending, context, out).run();
+  cancelRestores(out, first);
+}
+
+/** Drops restoring a register right before it is saved again. */
+function cancelRestores(out: MoveAction[], first: number): void {
+  let kept = first;
+  for (let k = first; k < out.length; k++) {
+    const action = out[k]!;
+    const last = kept > first ? out[kept - 1]! : null;
+    const undoes =
+      last !== null &&
+      action.vreg < 0 &&
+      last.vreg < 0 &&
+      action.kind === ActionKind.Move &&
+      last.kind === ActionKind.Move &&
+      action.to === last.from &&
+      action.from === last.to &&
+      isSlot(action.to);
+    if (undoes) kept--;
+    else out[kept++] = action;
+  }
+  out.length = kept;
 }
 
 class Sequencer {
@@ -86,13 +109,14 @@ class Sequencer {
     for (const move of this.moves) {
       if (this.byTarget.has(move.to)) throw new Error("two parallel moves write one place");
       this.byTarget.set(move.to, move);
-      if (!move.remat) this.readers.set(move.from, (this.readers.get(move.from) ?? 0) + 1);
+      if (move.remat < 0) this.readers.set(move.from, (this.readers.get(move.from) ?? 0) + 1);
     }
     const ready: ParallelMove[] = [];
-    // Loads and constants go last: until then their destinations can serve as scratch registers.
-    const late: ParallelMove[] = [];
+    const late = this.late;
     const makeReady = (move: ParallelMove): void => {
-      if (move.remat || (isSlot(move.from) && !isSlot(move.to) && !this.byTarget.has(move.from))) {
+      const isLoad = isSlot(move.from) && !isSlot(move.to);
+      const stays = !this.byTarget.has(move.from) && !this.aside.has(move.from);
+      if (move.remat >= 0 || (isLoad && stays)) {
         late.push(move);
       } else ready.push(move);
     };
@@ -112,7 +136,62 @@ class Sequencer {
       drain();
       for (const l of late) deferred.add(l);
     }
-    for (const move of late) this.emit(move, this.aside.get(move.from) ?? move.from);
+    this.finishLate();
+  }
+
+  /** Loads and constants, which go last: until then their destinations can serve as scratch registers. */
+  private readonly late: ParallelMove[] = [];
+
+  private finishLate(): void {
+    const groups = new Map<number, ParallelMove[]>();
+    for (const move of this.late) {
+      if (move.remat < 0) continue;
+      const group = groups.get(move.remat);
+      if (group === undefined) groups.set(move.remat, [move]);
+      else group.push(move);
+    }
+    // What goes to memory only needs a scratch register, so before those are written.
+    for (const group of groups.values())
+      if (group.every((move) => isSlot(move.to))) this.storeConstants(group);
+    for (const move of this.late) {
+      if (move.remat >= 0) continue;
+      this.written.add(move.to);
+      this.copy(move.cls, move.size, move.to, this.aside.get(move.from) ?? move.from, move.vreg);
+    }
+    for (const group of groups.values()) {
+      const into = group.find((move) => !isSlot(move.to));
+      if (into === undefined) continue;
+      this.written.add(into.to);
+      this.recompute(into, into.to);
+      for (const move of group) {
+        if (move === into) continue;
+        this.written.add(move.to);
+        this.copy(move.cls, move.size, move.to, into.to, move.vreg);
+      }
+    }
+  }
+
+  /** Late destinations that have been written. */
+  private readonly written = new Set<Location>();
+
+  private storeConstants(group: readonly ParallelMove[]): void {
+    const { cls, vreg } = group[0]!;
+    const direct = group.every((move) => this.context.canStoreConstant(move.vreg, move.size));
+    const free = this.scratch(cls);
+    if (direct && free < 0) {
+      for (const move of group) {
+        this.out.push(new MoveAction(ActionKind.StoreConstant, cls, move.size, move.to, move.to, move.vreg));
+      }
+      return;
+    }
+    this.through(cls, (register) => {
+      this.out.push(new MoveAction(ActionKind.Remat, cls, group[0]!.size, register, register, vreg));
+      for (const move of group) this.copy(cls, move.size, move.to, register, move.vreg);
+    });
+  }
+
+  private recompute(move: ParallelMove, register: number): void {
+    this.out.push(new MoveAction(ActionKind.Remat, move.cls, move.size, register, register, move.vreg));
   }
 
   private readersOf(location: Location): number {
@@ -121,8 +200,7 @@ class Sequencer {
 
   /** Emits a move nobody waits to read the destination of; the source may become writable. */
   private finish(move: ParallelMove, makeReady: (move: ParallelMove) => void): void {
-    const source = this.aside.get(move.from) ?? move.from;
-    this.emit(move, source);
+    this.copy(move.cls, move.size, move.to, this.aside.get(move.from) ?? move.from, move.vreg);
     this.byTarget.delete(move.to);
     this.release(move.from, makeReady);
   }
@@ -176,24 +254,12 @@ class Sequencer {
     return false;
   };
 
-  /** A register whose content nobody needs: a destination not yet written and no longer read, or a free one. */
+  /** A register whose content nobody needs: a late destination not yet written, or a free one. */
   private scratch(cls: RegClass): number {
+    for (const { to, cls: other } of this.late) {
+      if (!isSlot(to) && other === cls && !this.written.has(to) && !this.busy.has(to)) return to;
+    }
     return this.context.scratch(cls, this.isTaken);
-  }
-
-  emit(move: ParallelMove, source: Location): void {
-    if (!move.remat) {
-      this.copy(move.cls, move.size, move.to, source, move.vreg);
-      return;
-    }
-    if (!isSlot(move.to)) {
-      this.out.push(new MoveAction(ActionKind.Remat, move.cls, move.size, move.to, move.to, move.vreg));
-      return;
-    }
-    this.through(move.cls, (register) => {
-      this.out.push(new MoveAction(ActionKind.Remat, move.cls, move.size, register, register, move.vreg));
-      this.copy(move.cls, move.size, move.to, register, move.vreg);
-    });
   }
 
   private copy(cls: RegClass, size: number, to: Location, from: Location, vreg: VReg): void {

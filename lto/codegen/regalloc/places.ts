@@ -3,7 +3,7 @@
  */
 import type { RegClass, RegMask } from "../mir.js";
 import { IntervalSet } from "./interval-set.js";
-import type { AllocationProblem, Placement } from "./problem.js";
+import type { AllocationProblem, Piece, Placement } from "./problem.js";
 
 /** The home of a value: its slot, or recomputation. */
 export const Memory = -1;
@@ -80,11 +80,20 @@ export class Places {
   }
 
   private occupancy(): IntervalSet<number>[] {
-    const sets: IntervalSet<number>[] = Array.from({ length: 32 }, () => new IntervalSet());
-    const { pieces } = this.placement;
-    for (let v = 0; v < pieces.length; v++) {
-      for (const piece of pieces[v]!) sets[piece.register]!.insert(piece.start, piece.end, v);
-    }
-    return sets;
+    const byRegister: Piece[][] = Array.from({ length: 32 }, () => []);
+    for (const list of this.placement.pieces)
+      for (const piece of list) byRegister[piece.register]!.push(piece);
+    return byRegister.map((pieces) => {
+      const set = new IntervalSet<number>();
+      pieces.sort((a, b) => a.start - b.start);
+      // Two names of one value may be in a register at the same time.
+      for (let k = 0; k < pieces.length; ) {
+        const { start } = pieces[k]!;
+        let { end } = pieces[k]!;
+        for (k++; k < pieces.length && pieces[k]!.start < end; k++) end = Math.max(end, pieces[k]!.end);
+        set.insert(start, end, 0);
+      }
+      return set;
+    });
   }
 }

@@ -267,12 +267,12 @@ class Writer implements MoveContext {
         if (this.needed[toVReg] === 0 || this.sharesHome(toVReg, fromVReg)) continue;
       }
       const source = fromVReg >= 0 ? vregs[fromVReg]! : info;
-      const remat = from === Memory && source.remat !== null;
+      const remat = from === Memory && source.remat !== null ? this.rematNumber(fromVReg) : -1;
       const move: ParallelMove = {
         cls: info.cls,
         size: Math.min(info.size, source.size),
         to: to === Memory ? this.home[toVReg]! : to,
-        from: remat ? noLocation : from === Memory ? this.home[fromVReg]! : from,
+        from: remat >= 0 ? noLocation : from === Memory ? this.home[fromVReg]! : from,
         vreg: fromVReg,
         remat,
       };
@@ -284,6 +284,24 @@ class Writer implements MoveContext {
     this.moves.length = 0;
     sequentialize(parallel, this, this.moves);
     for (const move of this.moves) this.items.push(move);
+  }
+
+  private readonly rematNumbers = new Map<string, number>();
+
+  /** The same number for definitions that compute the same; only constants are compared. */
+  private rematNumber(vreg: number): number {
+    const { remat } = this.problem.fn.vregs[vreg]!;
+    if (remat!.imm === null || remat!.mem !== null || remat!.symbol !== null) return vreg;
+    const key = `${remat!.op},${remat!.size},${remat!.imm}`;
+    const known = this.rematNumbers.get(key);
+    if (known !== undefined) return known;
+    this.rematNumbers.set(key, vreg);
+    return vreg;
+  }
+
+  canStoreConstant(vreg: number, size: number): boolean {
+    const { remat } = this.problem.fn.vregs[vreg]!;
+    return (this.problem.target.storeConstant?.(remat!, size, 0) ?? null) !== null;
   }
 
   scratch(cls: RegClass, taken: (register: number) => boolean): number {
@@ -380,6 +398,8 @@ function instructionFor(fn: MFunction, target: TargetRegisters, action: MoveActi
       return target.swap(cls, to, from)!;
     case ActionKind.Remat:
       return target.rematerialize(fn.vregs[vreg]!.remat!, to);
+    case ActionKind.StoreConstant:
+      return target.storeConstant!(fn.vregs[vreg]!.remat!, size, slotOf(to))!;
     case ActionKind.Move:
       if (isSlot(to)) return target.store(cls, size, slotOf(to), from);
       if (isSlot(from)) return target.load(cls, size, to, slotOf(from));
