@@ -141,9 +141,8 @@ function mergeChains(mf: MFunction): boolean {
       if (last === undefined || last.op !== X.Jmp) break;
       const next = last.targets[0]!;
       if (next === block || next.preds.length !== 1 || isPinned(mf, next) || gone.has(next)) break;
-      // Reached by this jump alone, not by a conditional one of the same block as well.
-      if (block.insts.some((inst) => inst !== last && inst.targets.includes(next))) break;
-      if (block.succs.some((s) => s !== next && s.landingPad) && next.landingPad) break;
+      // Blocks keep their exits at the end: passes rely on it. (Calls that unwind are the exception.)
+      if (block.insts.some((inst) => inst !== last && inst.targets.length > 0)) break;
       block.insts.pop();
       for (const inst of next.insts) block.insts.push(inst);
       gone.add(next);

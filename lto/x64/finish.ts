@@ -7,6 +7,7 @@ import { simplifyControlFlow } from "./cfg.js";
 import { insertCfi } from "./cfi.js";
 import { insertFrame } from "./frame.js";
 import { layOut, relaxedSize } from "./layout.js";
+import { runPeepholes } from "./peephole.js";
 import { callClobbers } from "./registers.js";
 
 export interface FinishOptions {
@@ -27,6 +28,7 @@ export function finishFunction(mf: MFunction, allocation: AllocationResult, opti
     scratch: options.scratch ?? callClobbers,
   });
   simplifyControlFlow(mf);
+  runPeepholes(mf, frame.redZone);
   layOut(mf);
   insertCfi(mf, frame.framePointer);
 }

@@ -444,6 +444,11 @@ export enum X {
   Emms,
 }
 
+/**
+ * `MInst.cc` of a MovM that may become a read-modify-write of the same bytes: neither volatile nor atomic.
+ */
+export const plainStore = 0;
+
 /** Condition codes, in encoding order. */
 export enum Cc {
   O,
