@@ -10,7 +10,6 @@ import { compileAll, missingInputs, planObjects, type Session } from "./compile.
 import { Compiler } from "./compiler.js";
 import { type CompilerChoice, chooseCompiler } from "./compilers.js";
 import { type Host, processHost, report } from "./host.js";
-import { linkProgram } from "./link.js";
 import { removeTemporariesAtExit } from "./output-file.js";
 
 const usage = `Usage: tsc-cc [options] file...
@@ -73,7 +72,9 @@ async function run(session: Session): Promise<number> {
   const missing = missingInputs(command.inputs, host.cwd);
   for (const path of missing) report(host, "error", `no such file or directory: '${path}'`);
   if (missing.length > 0) return 1;
-  return command.mode === "link" ? linkProgram(session) : compileObjects(session, command);
+  if (command.mode === "compile") return compileObjects(session, command);
+  const { linkProgram } = await import("./link.js");
+  return linkProgram(session);
 }
 
 async function compileObjects(session: Session, command: CommandLine): Promise<number> {

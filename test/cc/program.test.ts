@@ -1,0 +1,112 @@
+/** The driver as a program of its own: worker threads, and link mode. The program is built for the test. */
+import { execFileSync, spawnSync } from "node:child_process";
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { isObject } from "../../formats/object/index.js";
+import { Workspace } from "./driver.js";
+
+const root = resolve(import.meta.dirname, "../..");
+let built: string;
+
+beforeAll(() => {
+  // Below node_modules, so that the program finds its dependencies.
+  const cache = join(root, "node_modules/.cache");
+  mkdirSync(cache, { recursive: true });
+  built = mkdtempSync(join(cache, "tsc-cc-test-"));
+  mkdirSync(join(built, "bin"));
+  for (const file of ["bin/tsc-cc", "bin/tsc-lto", "package.json"])
+    copyFileSync(join(root, file), join(built, file));
+  const tsc = join(root, "node_modules/typescript/bin/tsc");
+  // Type errors are another test's business.
+  spawnSync(process.execPath, [tsc, "-p", "tsconfig.build.json", "--outDir", join(built, "dist")], {
+    cwd: root,
+  });
+});
+
+afterAll(() => rmSync(built, { recursive: true, force: true }));
+
+function run(w: Workspace, ...args: string[]): { status: number | null; stdout: string; stderr: string } {
+  const program = [join(built, "bin/tsc-cc"), "--clang=embedded", ...args];
+  const { status, stdout, stderr } = spawnSync(process.execPath, program, {
+    cwd: w.directory,
+    encoding: "utf8",
+  });
+  return { status, stdout, stderr };
+}
+
+describe("several sources at a time", () => {
+  it("give the same objects and the same diagnostics in the same order for any -j", () => {
+    const files: Record<string, string> = {};
+    for (let i = 0; i < 6; i++)
+      files[`f${i}.c`] =
+        i % 3 === 1
+          ? `int broken${i}(void) { return missing${i}; }\n`
+          : `#include <string.h>\nint f${i}(char *s) { return strlen(s) + ${i}; }\n`;
+    const names = Object.keys(files);
+    const one = new Workspace(files);
+    const many = new Workspace(files);
+    const first = run(one, "-c", "-O2", "-j1", ...names);
+    const second = run(many, "-c", "-O2", "-j", "3", ...names);
+    expect(first.status).toBe(1);
+    expect(first.stderr).toMatch(/missing1.*missing4/s);
+    expect(second).toEqual(first);
+    expect(many.list()).toEqual(one.list());
+    expect(one.list().filter((n) => n.endsWith(".o"))).toEqual(["f0.o", "f2.o", "f3.o", "f5.o"]);
+    for (const name of ["f0.o", "f5.o"]) expect(many.read(name).equals(one.read(name))).toBe(true);
+  });
+});
+
+describe("sources that nest deeply", () => {
+  it("do not exhaust the stack", () => {
+    const w = new Workspace({
+      "deep.c": `int f(int x) { return ${"x + ".repeat(20_000)}x; }\nint g(int x) { return ${"(".repeat(250)}x${")".repeat(250)}; }\n`,
+    });
+    expect(run(w, "-c", "-O1", "deep.c")).toEqual({ status: 0, stdout: "", stderr: "" });
+    expect(isObject(w.read("deep.o"))).toBe(true);
+  });
+});
+
+describe("link mode", () => {
+  const files = {
+    "main.c": `
+      #include <stdio.h>
+      int twice(int), from_assembly(void);
+      int called_from_assembly(void) { return 40; }
+      int main(int argc, char **argv) {
+        printf("%s %d %d\\n", GREETING, twice(argc), from_assembly());
+        return 3;
+      }`,
+    "twice.c": "int twice(int x) { return x * 2; }\n",
+    "unused.c": "int nowhere(void); int unused(void) { return nowhere(); }\n",
+    "native.S":
+      '.globl from_assembly\nfrom_assembly: jmp called_from_assembly@PLT\n.section .note.GNU-stack,"",@progbits\n',
+  };
+
+  const start = (w: Workspace, ...args: string[]) => {
+    const { status, stdout } = spawnSync(w.path(args[0]), args.slice(1), { encoding: "utf8" });
+    return [status, stdout];
+  };
+
+  it("makes a program of sources, IR archives and native code", () => {
+    const w = new Workspace(files);
+    expect(run(w, "-c", "-O2", "twice.c", "unused.c").status).toBe(0);
+    execFileSync("ar", ["rcs", "libpart.a", "twice.o", "unused.o"], { cwd: w.directory });
+    const result = run(w, "-O2", '-DGREETING="hi"', "main.c", "native.S", "-L.", "-lpart", "-o", "program");
+    expect(result).toEqual({ status: 0, stdout: "", stderr: "" });
+    expect(start(w, "program", "x")).toEqual([3, "hi 4 40\n"]);
+    expect(w.list().sort()).toEqual(
+      [...Object.keys(files), "libpart.a", "program", "twice.o", "unused.o"].sort(),
+    );
+  });
+
+  it("fails with the diagnostics of the step that fails", () => {
+    const w = new Workspace({ ...files, "bad.c": "int x = y;\n" });
+    const compiling = run(w, "main.c", "bad.c", '-DGREETING=""');
+    expect([compiling.status, compiling.stderr.includes("undeclared identifier 'y'")]).toEqual([1, true]);
+    const linking = run(w, "main.c", '-DGREETING=""');
+    expect(linking.status).not.toBe(0);
+    expect(linking.stderr).toContain("from_assembly");
+    expect(w.list()).toEqual([...Object.keys(files), "bad.c"].sort());
+  });
+});
