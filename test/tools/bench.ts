@@ -15,7 +15,7 @@ import type { Prepared } from "./prepared.js";
 import { buildProgram, prepare } from "./prepared.js";
 import { cacheDir, findProgram } from "./root.js";
 import type { BuildResult, Toolchain } from "./toolchain.js";
-import { ours, systemClang, toolchain } from "./toolchain.js";
+import { clangOption, ours, systemCompiler, toolchain } from "./toolchain.js";
 
 const usage = `usage: npm run bench -- [package…] [options]
   --functions    instead: functions by how much larger they are than clang -Oz makes them
@@ -61,7 +61,7 @@ function columns(): Toolchain[] {
       .split(",")
       .filter((n) => !n.startsWith("gcc") || findProgram("gcc"))
       .map(toolchain),
-    ...variants.map((v) => ours(v.split(" "), [`--clang=${systemClang()}`])),
+    ...variants.map((v) => ours(v.split(" "), clangOption())),
   ];
 }
 
@@ -153,7 +153,7 @@ async function compareAll(): Promise<void> {
   const packages = recipes.map((r) => r.name);
   const names = tools.map((t) => t.name);
   const base = names.includes("clang") ? "clang" : names[0]!;
-  console.log(`-${level}, ${pie ? "PIE" : "-no-pie"}, ${systemClang()}`);
+  console.log(`-${level}, ${pie ? "PIE" : "-no-pie"}, ${systemCompiler()}`);
   report(
     ".text, bytes",
     packages,

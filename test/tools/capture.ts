@@ -139,7 +139,7 @@ function resolveLink(
   }
   for (const object of link.objects) {
     const unit = compiled.get(object);
-    if (unit !== undefined && unit.source.endsWith(".c")) units.push(unit);
+    if (unit?.source.endsWith(".c")) units.push(unit);
     else if (existsSync(object)) objects.push(object);
   }
   return { units, libs, objects };

@@ -15,7 +15,7 @@ import { fastToolchain } from "./in-process.js";
 import { parseCommandLine } from "./options.js";
 import { mapLimit, run } from "./process.js";
 import { cacheDir, findProgram } from "./root.js";
-import { toolchain } from "./toolchain.js";
+import { referenceToolchain } from "./toolchain.js";
 
 const usage = `usage: npm run csmith -- [--count N] [--seed S] [--levels O0,Oz] [options]
   --count N      number of programs (default 50)
@@ -70,7 +70,7 @@ const tool = await fastToolchain(name, jobs);
 const results = String(values["out"] ?? join(cacheDir("results"), `csmith-${name}.jsonl`));
 const outcomes = await runBatch(cases, {
   tool,
-  reference: toolchain(findProgram("clang-19", "clang") === undefined ? "gcc" : "clang"),
+  reference: referenceToolchain(),
   levels,
   jobs,
   pie: !values["no-pie"],

@@ -11,7 +11,7 @@ import { Worker } from "node:worker_threads";
 import type { RunOptions, RunResult } from "./process.js";
 import { projectRoot } from "./root.js";
 import type { Toolchain } from "./toolchain.js";
-import { ours, systemClang, toolchain } from "./toolchain.js";
+import { clangOption, ours, toolchain } from "./toolchain.js";
 
 export interface ClosableToolchain extends Toolchain {
   close(): Promise<void>;
@@ -51,9 +51,9 @@ export async function fastToolchain(
       else next(lane);
     }
   };
-  const clang = name === "ours" ? systemClang() : "embedded";
+  const clang = name === "ours" ? clangOption() : ["--clang=embedded"];
   return {
-    ...ours(["-j1", ...ltoFlags], [`--clang=${clang}`], execute),
+    ...ours(["-j1", ...ltoFlags], clang, execute),
     name,
     async close() {
       await Promise.all(threads.map((t) => t.close()));

@@ -256,18 +256,39 @@ function standIn(): Toolchain {
   );
 }
 
-/** The clang that references are built with. */
+/** The newest clang on PATH; undefined on a machine that has none. */
+export function findClang(): string | undefined {
+  return findProgram("clang-19", "clang-18", "clang-17", "clang-16", "clang-15", "clang");
+}
+
+/** The clang that references are built with. @throws Error when there is none */
 export function systemClang(): string {
-  const clang = findProgram("clang-19", "clang-18", "clang-17", "clang-16", "clang-15", "clang");
+  const clang = findClang();
   if (clang === undefined) throw new Error("no clang on PATH (Debian package: clang-19)");
   return clang;
+}
+
+/** A compiler for what a package's own build compiles: clang, else the system's cc. */
+export function systemCompiler(): string {
+  return findClang() ?? "cc";
+}
+
+/** What outputs are compared with: plain clang, or gcc on a machine without one. */
+export function referenceToolchain(): Toolchain {
+  return toolchain(findClang() === undefined ? "gcc" : "clang");
+}
+
+/** tsc-cc's option that names the clang it runs, if there is one: saves it the search. */
+export function clangOption(): string[] {
+  const clang = findClang();
+  return clang === undefined ? [] : [`--clang=${clang}`];
 }
 
 /** A toolchain by its name, as the tools' --tool option takes it. */
 export function toolchain(name: string): Toolchain {
   switch (name) {
     case "ours":
-      return ours([], [`--clang=${systemClang()}`]);
+      return ours([], clangOption());
     case "ours-embedded":
       return { ...ours([], ["--clang=embedded"]), name };
     case "llvm":

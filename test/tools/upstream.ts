@@ -10,7 +10,7 @@ import type { Prepared } from "./prepared.js";
 import { buildProgram, prepare, transcript } from "./prepared.js";
 import { mapLimit } from "./process.js";
 import { cacheDir } from "./root.js";
-import { toolchain } from "./toolchain.js";
+import { referenceToolchain, toolchain } from "./toolchain.js";
 
 const usage = `usage: npm run upstream -- [package…] [-Oz -O2] [options]
   package        lua bzip2 zlib sqlite3 (the default), gzip lz4 expat mawk grep libpng zstd sqlite3-files, all
@@ -27,7 +27,7 @@ const { values, words, levels } = parseCommandLine(
 );
 const name = String(values["tool"]);
 const tool = toolchain(name);
-const reference = toolchain("clang");
+const reference = referenceToolchain();
 const jobs = Number(values["jobs"]);
 const pie = !values["no-pie"];
 const ltoFlags = String(values["lto-flags"]).split(" ").filter(Boolean);

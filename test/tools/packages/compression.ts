@@ -2,7 +2,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { makeWrappers, readCapture, runBuild } from "../capture.js";
-import { systemClang } from "../toolchain.js";
+import { systemCompiler } from "../toolchain.js";
 import type { Check, Recipe } from "./recipe.js";
 import { program, unitsOf } from "./recipe.js";
 
@@ -121,7 +121,7 @@ export const gzip: Recipe = {
   debian: "gzip",
   main: "gzip",
   async prepare(dir) {
-    const wrappers = makeWrappers(`${dir}.wrappers`, systemClang());
+    const wrappers = makeWrappers(`${dir}.wrappers`, systemCompiler());
     await runBuild(dir, "./configure --disable-dependency-tracking; make gzip || make", wrappers);
     return readCapture(wrappers, ["gzip"]);
   },

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { makeWrappers, readCapture, runBuild } from "../capture.js";
 import { mustRun } from "../process.js";
 import { projectRoot } from "../root.js";
-import { systemClang } from "../toolchain.js";
+import { systemCompiler } from "../toolchain.js";
 import type { Check, Recipe } from "./recipe.js";
 import { program, unitsOf } from "./recipe.js";
 
@@ -56,7 +56,7 @@ export const sqlite3: Recipe = {
       ["sh", "-e", "-c", "./configure --disable-tcl --disable-readline && make sqlite3.c shell.c sqlite3.h"],
       {
         cwd: dir,
-        env: { CC: systemClang(), CFLAGS: "-O1 -w" },
+        env: { CC: systemCompiler(), CFLAGS: "-O1 -w" },
       },
     );
     return new Map([["sqlite3", program(unitsOf(dir, ["sqlite3.c", "shell.c"], sqliteFlags), ["-lm"])]]);
@@ -71,7 +71,7 @@ export const sqliteFiles: Recipe = {
   async prepare(dir) {
     const script =
       "./configure --disable-tcl --disable-readline --disable-amalgamation && make .target_source shell.c sqlite3.h";
-    await mustRun(["sh", "-e", "-c", script], { cwd: dir, env: { CC: systemClang(), CFLAGS: "-O1 -w" } });
+    await mustRun(["sh", "-e", "-c", script], { cwd: dir, env: { CC: systemCompiler(), CFLAGS: "-O1 -w" } });
     const tsrc = join(dir, "tsrc");
     const left = new Set(["shell.c", "geopoly.c", "fts3_test.c", "tclsqlite.c", "icu.c", "fts5parse.c"]);
     const files = readdirSync(tsrc)
@@ -88,7 +88,7 @@ export const mawk: Recipe = {
   debian: "mawk",
   main: "mawk",
   async prepare(dir) {
-    const wrappers = makeWrappers(`${dir}.wrappers`, systemClang());
+    const wrappers = makeWrappers(`${dir}.wrappers`, systemCompiler());
     await runBuild(dir, "./configure; make mawk", wrappers);
     return readCapture(wrappers, ["mawk"]);
   },

@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeWrappers, readCapture, runBuild } from "../capture.js";
-import { systemClang } from "../toolchain.js";
+import { systemCompiler } from "../toolchain.js";
 import type { Recipe } from "./recipe.js";
 import { program, unitsOf } from "./recipe.js";
 
@@ -53,7 +53,7 @@ export const grep: Recipe = {
   debian: "grep",
   main: "grep",
   async prepare(dir) {
-    const wrappers = makeWrappers(`${dir}.wrappers`, systemClang());
+    const wrappers = makeWrappers(`${dir}.wrappers`, systemCompiler());
     const configure = "./configure --disable-dependency-tracking --disable-nls --disable-perl-regexp";
     await runBuild(dir, `${configure}; make -C lib; make -C src`, wrappers);
     return readCapture(wrappers, ["grep"]);
