@@ -299,6 +299,29 @@ export class Assignment {
   }
 
   /**
+   * Now that all neighbours have places, sends bundles to memory whose moves from and to memory cost more than
+   * their registers save. True if there were any; their remainders are queued.
+   */
+  reconsider(): boolean {
+    let changed = false;
+    for (const list of this.bundlesOf) {
+      if (list === null) continue;
+      for (const bundle of [...list]) {
+        const { register } = bundle;
+        if (register < 0 || bundle.level >= SplitLevel.Cluster) continue;
+        this.users[register]!--;
+        this.rank(bundle);
+        this.users[register]!++;
+        if (!this.prefersMemory(bundle, register)) continue;
+        this.unassign(bundle);
+        this.split(bundle);
+        changed = true;
+      }
+    }
+    return changed;
+  }
+
+  /**
    * Now that all neighbours have places, lets each bundle move to a register that costs less. Each move lowers
    * the sum of prices as seen by the bundle; a fixed number of rounds bounds the time.
    */

@@ -33,6 +33,9 @@ class Greedy {
 
   run(): Placement {
     this.state.drain((bundle) => this.place(bundle));
+    for (let round = 0; round < 4 && this.state.reconsider(); round++) {
+      this.state.drain((bundle) => this.place(bundle));
+    }
     this.state.improve();
     return this.state.placement();
   }

@@ -69,7 +69,7 @@ export function occurrenceCost(policy: CostPolicy, kind: UseKind, size: number, 
     // Depends on where the other end is; see `Assignment.prefersMemory`.
     case UseKind.Arg:
     case UseKind.Param:
-      return policy.memory(size) * 0.25;
+      return 0;
     default:
       return policy.memory(size);
   }
