@@ -1,8 +1,8 @@
 /** Rules for calls (LLVM Language Reference, "'call' Instruction", "'invoke' Instruction"). */
-import type { AttributeList, AttributeSet } from "./attributes.js";
+import { AttributeList, type AttributeSet } from "./attributes.js";
 import { type CallData, type CallInst, type Inst, Op } from "./instructions.js";
 import type { Func } from "./module.js";
-import type { Type } from "./types.js";
+import { Type } from "./types.js";
 import { describeType } from "./verifier-describe.js";
 import { isFirstClass, type Problem } from "./verifier-rules.js";
 
@@ -10,8 +10,10 @@ const tailKinds = new Set(["", "tail", "musttail", "notail"]);
 
 export function callProblem(inst: CallInst): Problem {
   const { data, operands } = inst;
-  if (data === null || typeof data !== "object" || data.functionType?.kind !== "function")
+  if (!(data?.functionType instanceof Type) || data.functionType.kind !== "function")
     return "no function type";
+  if (!(data.attributes instanceof AttributeList) || !Array.isArray(data.bundles))
+    return "no attributes or bundles";
   const { functionType, argumentCount } = data;
   const callee = operands[0];
   if (callee === undefined) return "no callee";

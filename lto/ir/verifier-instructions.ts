@@ -4,7 +4,7 @@
  */
 import { type Inst, type InstWith, type MemoryData, Op } from "./instructions.js";
 import type { Func } from "./module.js";
-import { i1, structType, type Type } from "./types.js";
+import { i1, structType, Type } from "./types.js";
 import { callProblem } from "./verifier-calls.js";
 import { describeType } from "./verifier-describe.js";
 import { fastMathMask, legalFlags } from "./verifier-flags.js";
@@ -201,12 +201,13 @@ function memoryProblem(inst: Inst): Problem {
       const { data } = inst;
       if (data === null || typeof data !== "object") return "no data";
       if (!isPowerOfTwo(data.align)) return `alignment ${data.align}`;
+      if (!(data.allocatedType instanceof Type)) return "no type to allocate";
       if (!isFirstClass(data.allocatedType)) return `allocates ${describeType(data.allocatedType)}`;
       if (operands[0]!.type.kind !== "int") return `count of type ${describeType(operands[0]!.type)}`;
       return inst.type.isPointer ? null : `the result has type ${describeType(inst.type)}`;
     }
     case Op.GetElementPtr:
-      if (inst.data === null || typeof inst.data !== "object") return "no data";
+      if (!(inst.data?.elementType instanceof Type)) return "no element type";
       return gepProblem(inst.data.elementType, inst.type, operands);
     case Op.Fence:
       if (inst.type.kind !== "void") return "a fence with a value";

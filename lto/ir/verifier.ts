@@ -169,10 +169,7 @@ class FunctionVerifier {
       if (inst.op === Op.Phi) this.reportInst(inst, "a phi after other instructions");
       else if (inst.op === Op.LandingPad && i !== first)
         this.reportInst(inst, "a landingpad that is not the first instruction of its block");
-      else if (inst.op === Op.Call && inst.data?.tail === "musttail") {
-        const problem = mustTailProblem(inst, insts[i + 1], this.fn);
-        if (problem !== null) this.reportInst(inst, problem);
-      } else if (inst.op === Op.Invoke && firstNonPhi(inst.blocks[1]!)?.op !== Op.LandingPad)
+      else if (inst.op === Op.Invoke && firstNonPhi(inst.blocks[1]!)?.op !== Op.LandingPad)
         this.reportInst(inst, "it unwinds to a block without a landingpad");
     }
     if (insts[first]?.op === Op.LandingPad) this.checkUnwindEdges(block, insts[first]!, predecessors);
@@ -221,7 +218,9 @@ class FunctionVerifier {
 
   private checkInstructions(): void {
     for (const inst of this.insts) {
-      const problem = instructionProblem(inst, this.fn) ?? this.operandProblem(inst);
+      let problem = instructionProblem(inst, this.fn) ?? this.operandProblem(inst);
+      if (problem === null && inst.op === Op.Call && inst.data.tail === "musttail")
+        problem = mustTailProblem(inst, this.insts[inst.id + 1], this.fn);
       if (problem !== null) this.reportInst(inst, problem);
     }
     this.checkLandingPadTypes();

@@ -1,0 +1,137 @@
+/** Random damage to objects: the verifier answers with messages, whatever a reader or pass has built. */
+import { describe, expect, it } from "vitest";
+import { parseModule } from "../../formats/text/parser.js";
+import { Block, type Inst, makeInst, type Op } from "../../lto/ir/instructions.js";
+import type { Func, Module } from "../../lto/ir/module.js";
+import {
+  floatType,
+  i1,
+  i8,
+  i32,
+  ptr,
+  structType,
+  type Type,
+  vectorType,
+  voidType,
+} from "../../lto/ir/types.js";
+import { ConstUndef, constI32, InlineAsm, MetadataOperand, type Value } from "../../lto/ir/values.js";
+import { verifyModule } from "../../lto/ir/verifier.js";
+import { fixtureNames, readFixture } from "../text/fixtures.js";
+
+function generator(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return (state >>> 0) % below;
+  };
+}
+
+/** Bodies of all fixtures, to take parts from. */
+const insts: Inst[] = [];
+const functions: Func[] = [];
+for (const name of fixtureNames)
+  for (const fn of parseModule(readFixture(`${name}.tir`), name).functions) {
+    functions.push(fn);
+    for (const block of fn.body?.blocks ?? []) insts.push(...block.insts);
+  }
+
+const types: readonly Type[] = [
+  i1,
+  i8,
+  i32,
+  ptr,
+  floatType,
+  voidType,
+  structType([i32, ptr]),
+  vectorType(4, i32),
+];
+
+function damage(module: Module, random: (below: number) => number): void {
+  const bodies = module.functions.filter((fn) => fn.body !== null);
+  if (bodies.length === 0) return;
+  const fn = bodies[random(bodies.length)]!;
+  const { blocks } = fn.body!;
+  const block = blocks[random(blocks.length)]!;
+  if (block === undefined || block.insts.length === 0) return;
+  const at = random(block.insts.length);
+  const inst = block.insts[at]!;
+  const other = insts[random(insts.length)]!;
+  const local = blocks[random(blocks.length)]!.insts;
+  switch (random(14)) {
+    case 0:
+      block.insts.splice(at, 1);
+      break;
+    case 1:
+      (inst as { data: unknown }).data = other.data;
+      break;
+    case 2:
+      (inst as { op: Op }).op = other.op;
+      break;
+    case 3:
+      (inst as { type: Type }).type = types[random(types.length)]!;
+      break;
+    case 4:
+      inst.operands[random(inst.operands.length + 1)] = local[random(local.length)] ?? constI32(1);
+      break;
+    case 5:
+      inst.operands = [...other.operands];
+      break;
+    case 6:
+      inst.blocks = inst.blocks.length > 0 ? [blocks[random(blocks.length)]!] : [new Block()];
+      break;
+    case 7:
+      inst.flags ^= 1 << random(16);
+      break;
+    case 8:
+      inst.operands.splice(random(inst.operands.length + 1), 1);
+      break;
+    case 9: {
+      const odd: Value[] = [
+        new InlineAsm(fn.valueType, "", "", false, false, false, false),
+        new MetadataOperand(null),
+        new ConstUndef(types[random(types.length)]!, true),
+        functions[random(functions.length)]!,
+        ...fn.args,
+      ];
+      inst.operands[random(inst.operands.length + 1)] = odd[random(odd.length)]!;
+      break;
+    }
+    case 10:
+      block.insts.splice(
+        at,
+        0,
+        makeInst(other.op, other.type, [...other.operands], other.data as null, [], other.flags) as Inst,
+      );
+      break;
+    case 11:
+      blocks.splice(random(blocks.length), 1);
+      break;
+    case 12:
+      (inst as { data: unknown }).data = [null, undefined, {}, [], -1, "x", { align: 4 }][random(7)];
+      break;
+    default: {
+      const swap = local[random(local.length)];
+      if (swap !== undefined) [block.insts[at], local[local.indexOf(swap)]] = [swap, inst];
+    }
+  }
+}
+
+describe("damaged modules", () => {
+  const texts = fixtureNames.map((name) => readFixture(`${name}.tir`));
+  it.each(fixtureNames.map((name, i) => [name, i] as const))("%s", (_, index) => {
+    const random = generator(index + 100);
+    let found = 0;
+    const rounds = 150;
+    for (let round = 0; round < rounds; round++) {
+      const module = parseModule(texts[index]!, "x");
+      for (let left = 1 + random(3); left > 0; left--) damage(module, random);
+      const messages = verifyModule(module);
+      if (messages.length > 0) found++;
+      for (const message of messages) expect(message.length).toBeLessThan(2000);
+    }
+    // Some damage is harmless, most is not.
+    if (texts[index]!.includes("define")) expect(found).toBeGreaterThan(rounds / 3);
+  });
+});
