@@ -15,6 +15,7 @@ import { isElf, readElf } from "../../formats/elf.js";
 import { isObject } from "../../formats/object/index.js";
 import type { Input, LinkItem } from "../../frontend/clang/command-line.js";
 import { isBitcode } from "../../frontend/llvm/bitcode.js";
+import { InputError } from "../../lto/ir/errors.js";
 import { type Compilation, compileAll, type Session } from "./compile.js";
 import { type Host, report } from "./host.js";
 import { findLibraries } from "./libraries.js";
@@ -35,8 +36,11 @@ export async function linkProgram(session: Session): Promise<number> {
   }
 }
 
-/** What an input of the link step holds: `both` is an archive of IR and native members. */
-type Contents = "ir" | "native" | "both";
+/**
+ * What an input of the link step holds: `both` is an archive of IR and native members, `other` what only the linker
+ * understands (its scripts) or complains of.
+ */
+type Contents = "ir" | "native" | "both" | "other";
 
 class Linking {
   private readonly host: Host;
@@ -69,8 +73,9 @@ class Linking {
       if (path !== undefined) contents.set(item, contentsOf(resolve(this.host.cwd, path)));
     }
     const assembly = join(this.directory, "program.s");
-    if ([...contents.values()].some((c) => c !== "native")) {
-      const inputs = [...contents.keys()].map((item) => pathOf(item)!);
+    const kinds = [...contents.values()];
+    if (kinds.includes("ir") || kinds.includes("both")) {
+      const inputs = [...contents].filter(([, kind]) => kind !== "other").map(([item]) => pathOf(item)!);
       const exitCode = await this.optimise(inputs, assembly);
       if (exitCode !== 0) return exitCode;
     }
@@ -131,28 +136,37 @@ function defaultName(input: Input): string {
   return `${base.replace(/\.[^.]*$/, "")}.o`;
 }
 
-/** Files that cannot be read count as native: `cc` then says what is wrong with them. */
 function contentsOf(path: string): Contents {
-  let bytes: Uint8Array;
-  try {
-    bytes = fs.readFileSync(path);
-  } catch {
-    return "native";
-  }
-  if (!isArchive(bytes)) return isIr(bytes, path) ? "ir" : "native";
+  const bytes = readIfThere(path);
+  if (bytes === undefined) return "other";
+  if (!isArchive(bytes)) return isIr(bytes) ? "ir" : isElf(bytes) ? "native" : "other";
   let ir = false;
   let native = false;
   for (const member of readArchive(bytes, path).members) {
-    const data = member.bytes ?? fs.readFileSync(resolve(path, "..", member.path!));
-    if (isIr(data, path)) ir = true;
+    const data = member.bytes ?? readIfThere(resolve(path, "..", member.path!));
+    if (data !== undefined && isIr(data)) ir = true;
     else native = true;
   }
   return ir ? (native ? "both" : "ir") : "native";
 }
 
-function isIr(bytes: Uint8Array, file: string): boolean {
+function readIfThere(path: string): Uint8Array | undefined {
+  try {
+    return fs.readFileSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+function isIr(bytes: Uint8Array): boolean {
   if (isObject(bytes) || isBitcode(bytes)) return true;
-  return isElf(bytes) && readElf(bytes, file).fatBitcode !== null;
+  try {
+    return isElf(bytes) && readElf(bytes, "").fatBitcode !== null;
+  } catch (e) {
+    // Malformed, or for another machine: tsc-lto and the linker will say so.
+    if (e instanceof InputError) return false;
+    throw e;
+  }
 }
 
 /** What the link step's words mean to tsc-lto. */

@@ -22,7 +22,7 @@ beforeAll(() => {
   spawnSync(process.execPath, [tsc, "-p", "tsconfig.build.json", "--outDir", join(built, "dist")], {
     cwd: root,
   });
-});
+}, 120_000);
 
 afterAll(() => rmSync(built, { recursive: true, force: true }));
 
@@ -79,6 +79,8 @@ describe("link mode", () => {
       }`,
     "twice.c": "int twice(int x) { return x * 2; }\n",
     "unused.c": "int nowhere(void); int unused(void) { return nowhere(); }\n",
+    // Something only the linker understands.
+    "script.ld": "PROVIDE(unused_symbol = 7);\n",
     "native.S":
       '.globl from_assembly\nfrom_assembly: jmp called_from_assembly@PLT\n.section .note.GNU-stack,"",@progbits\n',
   };
@@ -92,7 +94,18 @@ describe("link mode", () => {
     const w = new Workspace(files);
     expect(run(w, "-c", "-O2", "twice.c", "unused.c").status).toBe(0);
     execFileSync("ar", ["rcs", "libpart.a", "twice.o", "unused.o"], { cwd: w.directory });
-    const result = run(w, "-O2", '-DGREETING="hi"', "main.c", "native.S", "-L.", "-lpart", "-o", "program");
+    const result = run(
+      w,
+      "-O2",
+      '-DGREETING="hi"',
+      "main.c",
+      "script.ld",
+      "native.S",
+      "-L.",
+      "-lpart",
+      "-o",
+      "program",
+    );
     expect(result).toEqual({ status: 0, stdout: "", stderr: "" });
     expect(start(w, "program", "x")).toEqual([3, "hi 4 40\n"]);
     expect(w.list().sort()).toEqual(
