@@ -1,7 +1,7 @@
 /** Integer arithmetic, shifts, comparisons and selection on single registers. */
 import type { Lowering } from "../codegen/legalize/lowering.js";
 import { type FloatPredicate, type IntPredicate, Op } from "../ir/instructions.js";
-import { floatType, i8, i16, i64, type Type } from "../ir/types.js";
+import { floatType, i8, i16, i32, i64, type Type } from "../ir/types.js";
 import type { Value } from "../ir/values.js";
 import { intLane, registerOf } from "./lower-vectors-shape.js";
 import {
@@ -30,31 +30,66 @@ const sub = (l: Lowering, a: Value, b: Value): Value => l.bin(Op.Sub, a, b);
 const dwordShuffle = (l: Lowering, v: Value, control: number): Value =>
   as(l, sse(l, "pshufd", v4i32, as(l, v, v4i32), imm(control)), v.type);
 
+/** What is known of the factors of a product. */
+export interface FactorFacts {
+  /** Bits that each factor's unsigned value fits in. */
+  readonly used: readonly [number, number];
+  /** Bits that each factor's signed value fits in. */
+  readonly signed: readonly [number, number];
+}
+
 /** Product of every lane, wrapped. */
-export function multiply(l: Lowering, a: Value, b: Value): Value {
-  const type = a.type;
-  switch (type.element.bits) {
+export function multiply(l: Lowering, a: Value, b: Value, facts: FactorFacts | null = null): Value {
+  switch (a.type.element.bits) {
     case 16:
       return l.bin(Op.Mul, a, b);
     case 8:
       return multiplyBytes(l, a, b);
-    case 32: {
-      const even = sse(l, "pmuludq", v2i64, as(l, a, v4i32), as(l, b, v4i32));
-      const oddA = dwordShuffle(l, a, 0xf5);
-      const oddB = a === b ? oddA : dwordShuffle(l, b, 0xf5);
-      const odd = sse(l, "pmuludq", v2i64, as(l, oddA, v4i32), as(l, oddB, v4i32));
-      const x = dwordShuffle(l, as(l, even, v4i32), 0xe8);
-      const y = dwordShuffle(l, as(l, odd, v4i32), 0xe8);
-      return sse(l, "punpckldq", v4i32, x, y);
-    }
+    case 32:
+      return (facts === null ? null : multiplyShort(l, a, b, facts)) ?? multiplyDwords(l, a, b);
     default: {
-      // low·low + ((high·low + low·high) << 32)
+      // low·low + ((high·low + low·high) << 32), less what is zero.
       const mul = (x: Value, y: Value): Value => sse(l, "pmuludq", v2i64, as(l, x, v4i32), as(l, y, v4i32));
       const high = (v: Value): Value => shiftConstant(l, "srl", v, 32);
-      const cross = add(l, mul(high(a), b), mul(a, high(b)));
-      return add(l, mul(a, b), shiftConstant(l, "sll", cross, 32));
+      const crosses: Value[] = [];
+      if (facts === null || facts.used[0] > 32) crosses.push(mul(high(a), b));
+      if (facts === null || facts.used[1] > 32) crosses.push(mul(a, high(b)));
+      const low = mul(a, b);
+      if (crosses.length === 0) return low;
+      const cross = crosses.length === 1 ? crosses[0]! : add(l, crosses[0]!, crosses[1]!);
+      return add(l, low, shiftConstant(l, "sll", cross, 32));
     }
   }
+}
+
+function multiplyDwords(l: Lowering, a: Value, b: Value): Value {
+  const even = sse(l, "pmuludq", v2i64, as(l, a, v4i32), as(l, b, v4i32));
+  const oddA = dwordShuffle(l, a, 0xf5);
+  const oddB = a === b ? oddA : dwordShuffle(l, b, 0xf5);
+  const odd = sse(l, "pmuludq", v2i64, as(l, oddA, v4i32), as(l, oddB, v4i32));
+  const x = dwordShuffle(l, as(l, even, v4i32), 0xe8);
+  const y = dwordShuffle(l, as(l, odd, v4i32), 0xe8);
+  return sse(l, "punpckldq", v4i32, x, y);
+}
+
+/**
+ * Dwords whose values are words: pmaddwd multiplies the low words, and the high words add nothing if those of
+ * one factor are zero. Unsigned words come from the two halves of their product.
+ */
+function multiplyShort(l: Lowering, a: Value, b: Value, { used, signed }: FactorFacts): Value | null {
+  const x = as(l, a, v8i16);
+  const y = as(l, b, v8i16);
+  if (used[0] + used[1] <= 16) return as(l, l.bin(Op.Mul, x, y), v4i32);
+  if (signed[0] <= 16 && signed[1] <= 16) {
+    const isClear = used[0] < 16 || used[1] < 16;
+    const first = isClear ? x : bitAnd(l, x, as(l, splatConstant(i32, 0xffffn), v8i16));
+    return sse(l, "pmaddwd", v4i32, first, y);
+  }
+  if (used[0] <= 16 && used[1] <= 16) {
+    const high = as(l, sse(l, "pmulhuw", v8i16, x, y), v4i32);
+    return bitOr(l, as(l, l.bin(Op.Mul, x, y), v4i32), shiftConstant(l, "sll", high, 16));
+  }
+  return null;
 }
 
 /** By word products of the even and the odd bytes. */

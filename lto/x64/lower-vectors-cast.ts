@@ -40,7 +40,7 @@ export function extendInLane(l: Lowering, shape: Shape, registers: Parts, signed
 }
 
 /** Lanes doubled in width until `to` bits; `count` of them. */
-function widen(l: Lowering, registers: Parts, count: number, to: number, signed: boolean): Parts {
+export function widen(l: Lowering, registers: Parts, count: number, to: number, signed: boolean): Parts {
   let current = registers;
   let bits: number = current[0]!.type.element.bits;
   while (bits < to) {
@@ -70,11 +70,28 @@ function widen(l: Lowering, registers: Parts, count: number, to: number, signed:
 function narrow(l: Lowering, registers: Parts, to: number): Parts {
   let current = registers;
   let bits: number = current[0]!.type.element.bits;
+  if (bits === 32 && to === 8) {
+    // Cleared to bytes first, the signed pack to words loses nothing.
+    const bytes = splatConstant(i32, 0xffn);
+    const pack = (name: string, type: Type, from: Parts): Value[] => {
+      const out: Value[] = [];
+      for (let i = 0; i < from.length; i += 2)
+        out.push(sse(l, name, type, from[i]!, from[i + 1] ?? from[i]!));
+      return out;
+    };
+    const words = pack(
+      "packssdw",
+      v8i16,
+      current.map((r) => bitAnd(l, r, bytes)),
+    );
+    return pack("packuswb", v16i8, words);
+  }
   while (bits > to) {
     const next: Value[] = [];
     for (let i = 0; i < current.length; i += 2) next.push(narrowPair(l, bits, current[i]!, current[i + 1]));
-    current = next;
     bits /= 2;
+    if (bits === 32 && to === 8) return narrow(l, next, to);
+    current = next;
   }
   return current;
 }

@@ -6,6 +6,7 @@ import { type Inst, isCall, Op } from "../ir/instructions.js";
 import { i8, i16 } from "../ir/types.js";
 import type { Value } from "../ir/values.js";
 import { absolute, compareFloats, minMax } from "./lower-vectors-arith.js";
+import { isNonNegative } from "./lower-vectors-facts.js";
 import { build, elements } from "./lower-vectors-lanes.js";
 import { lowerReduction } from "./lower-vectors-reduce.js";
 import { registerOf, type Shape, shapeOf } from "./lower-vectors-shape.js";
@@ -61,7 +62,7 @@ function byRegisters(
     case "smin":
     case "umax":
     case "umin":
-      return isInt ? binary((a, b) => minMax(l, base, a, b)) : null;
+      return isInt ? binary(minMaxOf(l, base, bits, args)) : null;
     case "abs":
       return isInt ? unary((a) => absolute(l, a)) : null;
     case "uadd.sat":
@@ -108,6 +109,19 @@ function byRegisters(
     default:
       return null;
   }
+}
+
+/** Where the sign bits are clear, the order that the machine has for the width. */
+function minMaxOf(
+  l: Lowering,
+  base: string,
+  bits: number,
+  args: readonly Value[],
+): (a: Value, b: Value) => Value {
+  const isMachine = bits === 8 ? base[0] === "u" : base[0] === "s";
+  const swapped = `${base[0] === "u" ? "s" : "u"}${base.slice(1)}`;
+  const kind = !isMachine && args.every(isNonNegative) ? swapped : base;
+  return (a, b) => minMax(l, kind, a, b);
 }
 
 function signMask(shape: Shape, inverted: boolean): Value {

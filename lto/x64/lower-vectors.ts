@@ -15,6 +15,7 @@ import type { Parts, VectorTarget } from "../codegen/legalize/target.js";
 import {
   type BinaryOp,
   type CastOp,
+  Flag,
   type FloatPredicate,
   type Inst,
   type IntPredicate,
@@ -26,12 +27,14 @@ import {
   compareEqual,
   compareFloats,
   compareInts,
+  type FactorFacts,
   multiply,
   type ShiftKind,
   shiftUniform,
   shiftVariable,
 } from "./lower-vectors-arith.js";
 import { castVector, extendInLane, vectorFromBits, vectorToBits } from "./lower-vectors-cast.js";
+import { isNonNegative, signedBits, usedBits } from "./lower-vectors-facts.js";
 import { vectorIntrinsic } from "./lower-vectors-intrinsics.js";
 import {
   build,
@@ -130,7 +133,7 @@ function lowerVector(l: Lowering, inst: Inst): Parts {
     case Op.PtrToInt:
     case Op.IntToPtr:
     case Op.AddrSpaceCast:
-      return castVector(l, inst.op as CastOp, operands[0]!.type, inst.type, pin(l, operands[0]!));
+      return lowerCast(l, inst.op as CastOp, inst, operands[0]!);
     default:
       if (inst.op >= Op.Add && inst.op <= Op.Xor)
         return lowerBinary(l, inst.op as BinaryOp, inst.type, operands[0]!, operands[1]!, inst.flags);
@@ -144,6 +147,12 @@ function pin(l: Lowering, value: Value): Parts {
   return parts.some((p) => p.valueKind === "undef")
     ? parts.map((p) => (p.valueKind === "undef" ? zeroOf(p.type) : p))
     : parts;
+}
+
+function lowerCast(l: Lowering, op: CastOp, inst: Inst, source: Value): Parts {
+  // Sign extension by a shift, and signed conversion, are shorter than what unsigned ones take.
+  const known = op === Op.UIToFP && ((inst.flags & Flag.NonNeg) !== 0 || isNonNegative(source));
+  return castVector(l, known ? Op.SIToFP : op, source.type, inst.type, pin(l, source));
 }
 
 function byElements(l: Lowering, op: BinaryOp, type: Type, a: Parts, b: Parts, flags: number): Parts {
@@ -170,8 +179,13 @@ function lowerBinary(l: Lowering, op: BinaryOp, type: Type, left: Value, right: 
     case Op.Or:
     case Op.Xor:
       return each((x, y) => l.bin(op, x, y, shape.isExact ? flags : 0));
-    case Op.Mul:
-      return each((x, y) => multiply(l, x, y));
+    case Op.Mul: {
+      const facts: FactorFacts | null =
+        shape.isExact && shape.laneBits >= 32
+          ? { used: [usedBits(left), usedBits(right)], signed: [signedBits(left), signedBits(right)] }
+          : null;
+      return each((x, y) => multiply(l, x, y, facts));
+    }
     case Op.FAdd:
     case Op.FSub:
     case Op.FMul:
@@ -289,6 +303,9 @@ function lowerCompare(
   }
   let masks: Parts;
   if (isIntLane) {
+    // Where the sign bits are known to be clear, the signed order serves, and needs no flipping.
+    if (predicate[0] === "u" && shape.laneBits >= 32 && isNonNegative(left) && isNonNegative(right))
+      predicate = `s${predicate.slice(1)}` as IntPredicate;
     const signed = predicate[0] === "s";
     if (shape.representation === "lanes") {
       a = extendInLane(l, shape, a, signed);

@@ -338,6 +338,51 @@ export const generators: Readonly<Record<string, (w: FunctionWriter) => boolean>
     w.store(s, vector);
     return true;
   },
+  /** Operations whose lowering looks at what is known of the lanes. */
+  known(w) {
+    const s = { count: w.random.pick([2, 4, 8]), element: w.random.pick(["i16", "i32", "i32", "i64"]) };
+    const bounded = (): string => {
+      switch (w.random.below(5)) {
+        case 0:
+          return w.load(s);
+        case 1:
+          return w.constant(s, BigInt(w.random.pick([77, 255, 32767, 32768, 65535, -1, -32768])));
+        case 2:
+          return w.emit(`lshr ${text(s)} ${w.load(s)}, ${w.constant(s, BigInt(w.random.below(width(s))))}`);
+        default: {
+          const from = of(s, w.random.pick(width(s) === 16 ? ["i8"] : ["i8", "i16"]));
+          return w.emit(`${w.random.pick(["zext", "sext"])} ${text(from)} ${w.load(from)} to ${text(s)}`);
+        }
+      }
+    };
+    const a = bounded();
+    const b = bounded();
+    switch (w.random.below(4)) {
+      case 0:
+        w.store(
+          of(s, "i1"),
+          w.emit(`icmp ${w.random.pick(["ult", "ugt", "ule", "uge"])} ${text(s)} ${a}, ${b}`),
+        );
+        break;
+      case 1: {
+        const args: [string, string][] = [
+          [text(s), a],
+          [text(s), b],
+        ];
+        const name = w.random.pick(["umin", "umax", "smin", "smax"]);
+        w.store(s, w.call(`llvm.${name}.${suffix(s)}`, text(s), args));
+        break;
+      }
+      case 2: {
+        const to = of(s, w.random.pick(["float", "double"]));
+        w.store(to, w.emit(`uitofp ${text(s)} ${a} to ${text(to)}`));
+        break;
+      }
+      default:
+        w.store(s, w.emit(`mul ${text(s)} ${a}, ${b}`));
+    }
+    return true;
+  },
   reduction(w) {
     const s = { count: w.random.pick([2, 3, 4, 5, 8, 16]), element: w.random.pick(laneInts) };
     const name = w.random.pick("add mul and or xor smax smin umax umin".split(" "));

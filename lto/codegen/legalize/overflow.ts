@@ -97,14 +97,15 @@ function wideAddSub(
 /** Cross products must fit one word, and so must their sum with the high word of the low product. */
 function unsignedMul128(l: Lowering, a: Parts, b: Parts): Overflowing {
   const zero = constI64(0);
-  const nonZero = (v: Value): Value => l.icmp("ne", v, zero);
-  const [crossA, crossAHigh] = mulWords(l, a[1]!, b[0]!);
-  const [crossB, crossBHigh] = mulWords(l, a[0]!, b[1]!);
+  const bothHigh = l.and(l.icmp("ne", a[1]!, zero), l.icmp("ne", b[1]!, zero));
+  const crossA = overflowing(l, Op.Mul, false, 64, [a[1]!], [b[0]!]);
+  const crossB = overflowing(l, Op.Mul, false, 64, [a[0]!], [b[1]!]);
   const [low, carry] = mulWords(l, a[0]!, b[0]!);
-  const cross = l.add(crossA, crossB);
-  const high = l.add(carry, cross);
-  const tooBig = l.or(l.and(nonZero(a[1]!), nonZero(b[1]!)), l.or(nonZero(crossAHigh), nonZero(crossBHigh)));
-  return { value: [low, high], overflow: l.or(tooBig, l.icmp("ult", high, carry)) };
+  // One of the cross products is zero unless the high words alone overflow.
+  const cross = l.add(crossA.value[0]!, crossB.value[0]!);
+  const high = overflowing(l, Op.Add, false, 64, [carry], [cross]);
+  const tooBig = l.or(bothHigh, l.or(crossA.overflow, crossB.overflow));
+  return { value: [low, high.value[0]!], overflow: l.or(tooBig, high.overflow) };
 }
 
 /** By magnitudes: the product overflows if theirs does or if its sign comes out wrong. */

@@ -126,10 +126,12 @@ function wideShift(l: Lowering, op: BinaryOp, a: Parts, amount: Value): Parts {
     parts = parts.map((p, i) => l.select(moves, moved[i]!, p));
   }
   const rest = l.and(amount, constI64(63));
+  // Funnel shifts take their amount modulo the width.
   const fsh = op === Op.Shl ? "llvm.fshl.i64" : "llvm.fshr.i64";
   return parts.map((p, i) => {
-    if (op === Op.Shl) return i === 0 ? l.bin(op, p, rest) : l.intrinsic(fsh, i64, [p, parts[i - 1]!, rest]);
-    return i === parts.length - 1 ? l.bin(op, p, rest) : l.intrinsic(fsh, i64, [parts[i + 1]!, p, rest]);
+    if (op === Op.Shl)
+      return i === 0 ? l.bin(op, p, rest) : l.intrinsic(fsh, i64, [p, parts[i - 1]!, amount]);
+    return i === parts.length - 1 ? l.bin(op, p, rest) : l.intrinsic(fsh, i64, [parts[i + 1]!, p, amount]);
   });
 }
 
@@ -140,11 +142,11 @@ function shiftPair(l: Lowering, op: BinaryOp, a: Parts, amount: Value): Parts {
   const crosses = l.icmp("ne", l.and(amount, constI64(64)), constI64(0));
   if (op === Op.Shl) {
     const bottom = l.bin(Op.Shl, low, rest);
-    const top = l.intrinsic("llvm.fshl.i64", i64, [high, low, rest]);
+    const top = l.intrinsic("llvm.fshl.i64", i64, [high, low, amount]);
     return [l.select(crosses, constI64(0), bottom), l.select(crosses, bottom, top)];
   }
   const top = l.bin(op, high, rest);
-  const bottom = l.intrinsic("llvm.fshr.i64", i64, [high, low, rest]);
+  const bottom = l.intrinsic("llvm.fshr.i64", i64, [high, low, amount]);
   const fill = op === Op.AShr ? l.ashr(high, 63) : constI64(0);
   return [l.select(crosses, top, bottom), l.select(crosses, fill, top)];
 }
