@@ -7,6 +7,7 @@ import { simplifyControlFlow } from "./cfg.js";
 import { insertCfi } from "./cfi.js";
 import { insertFrame } from "./frame.js";
 import { layOut, relaxedSize } from "./layout.js";
+import { mergeTails } from "./merge-tails.js";
 import { runPeepholes } from "./peephole.js";
 import { callClobbers } from "./registers.js";
 
@@ -29,6 +30,8 @@ export function finishFunction(mf: MFunction, allocation: AllocationResult, opti
   });
   simplifyControlFlow(mf);
   runPeepholes(mf, frame.redZone);
+  mergeTails(mf);
+  simplifyControlFlow(mf);
   layOut(mf);
   insertCfi(mf, frame.framePointer);
 }

@@ -39,7 +39,7 @@ function shrinkConstant(inst: MInst, s: Situation): Replacement {
   if (!plainImmediate(inst) || inst.mem !== null) return inst;
   const to = inst.defs[0]!.loc;
   const { size } = inst;
-  if (inst.imm === 0 || inst.imm === 0n) return s.flagsDead ? aluReg(X.Xor, 4, to, to) : inst;
+  if (s.flagsDead && (inst.imm === 0 || inst.imm === 0n)) return aluReg(X.Xor, 4, to, to);
   if (!s.minsize || s.redZone || size < 4) return inst;
   // A 64-bit constant of 32 significant bits is moved as such, zero-extended: push would extend its sign.
   const value = size === 8 ? Number(inst.imm) : signedImmediate(inst.imm!, 4);

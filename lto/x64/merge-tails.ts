@@ -1,0 +1,196 @@
+/**
+ * Tail merging (cross-jumping) and hoisting, for size.
+ *
+ * Blocks that end in the same instructions and go to the same places share them:
+ *
+ *     A: … x; y; jmp E        A: … jmp T
+ *     B: … x; y; jmp E   →    B: … jmp T       T: x; y; jmp E
+ *
+ * Blocks are grouped by their last two instructions; in each group the pair with the longest common end is
+ * taken, with every other block that shares it, until nothing is gained. The mirror image: what both
+ * successors of a branch start with moves in front of the branch, if it leaves the flags alone.
+ * O(blocks of a group squared × common instructions); groups are cut at 64 blocks.
+ * Proof obligations: equal instructions, equal successors, and the same stack depth, which equal code to the
+ * same end implies except where control never continues.
+ */
+import { type MBlock, type MFunction, MInst } from "../codegen/mir.js";
+import { isPinned, rebuildEdges } from "./cfg.js";
+import { instructionLength, shortBranch } from "./lengths.js";
+import { writesFlags } from "./op-info.js";
+import { X } from "./ops.js";
+import { RSP } from "./registers.js";
+import { hashInst, sameInst } from "./same-inst.js";
+
+const groupLimit = 64;
+
+/** Number of equal instructions at the ends of two blocks. */
+function commonEnd(a: readonly MInst[], b: readonly MInst[]): number {
+  const limit = Math.min(a.length, b.length);
+  let n = 0;
+  while (n < limit && sameInst(a[a.length - 1 - n]!, b[b.length - 1 - n]!)) n++;
+  return n;
+}
+
+/** Bytes of the last `n` instructions; a final jump stays a jump, so it counts nothing. */
+function endBytes(insts: readonly MInst[], n: number): number {
+  let bytes = 0;
+  for (let i = insts.length - n; i < insts.length; i++)
+    bytes += insts[i]!.op === X.Jmp ? 0 : insts[i]!.op === X.Jcc ? shortBranch : instructionLength(insts[i]!);
+  return bytes;
+}
+
+/** Bytes saved for each block after the first that shares its end. */
+function gain(insts: readonly MInst[], n: number): number {
+  const jumps = insts[insts.length - 1]!.op === X.Jmp;
+  return endBytes(insts, n) - (jumps ? 0 : shortBranch);
+}
+
+/** Whether the block moves rsp in front of its last `n` instructions, apart from saving registers. */
+function movesStackBefore(insts: readonly MInst[], n: number): boolean {
+  for (let i = 0; i < insts.length - n; i++) {
+    const inst = insts[i]!;
+    if (inst.op === X.Push || inst.op === X.PushPad || inst.op === X.Pop) return true;
+    if (inst.defs.length > 0 && inst.defs[0]!.loc === RSP) return true;
+  }
+  return false;
+}
+
+/** The common end must not leave out how deep the stack is: a return or jump shows that it is the same. */
+function depthAgrees(a: MBlock, b: MBlock, n: number): boolean {
+  const last = a.insts[a.insts.length - 1]!.op;
+  if (last === X.Ret || last === X.Jmp || last === X.TailCall || last === X.TailCallIndirect) return true;
+  return !movesStackBefore(a.insts, n) && !movesStackBefore(b.insts, n);
+}
+
+/** Blocks whose ends may be equal: same last instruction and, before a jump, same one before it. */
+function groupBlocks(mf: MFunction): MBlock[][] {
+  const groups = new Map<number, MBlock[]>();
+  for (const block of mf.blocks) {
+    const { insts } = block;
+    const last = insts[insts.length - 1];
+    if (last === undefined || block.landingPad) continue;
+    let key = hashInst(last);
+    if (last.op === X.Jmp) {
+      if (insts.length < 2) continue;
+      key = (Math.imul(key, 31) + hashInst(insts[insts.length - 2]!)) | 0;
+    }
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [block]);
+    else if (group.length < groupLimit) group.push(block);
+  }
+  return [...groups.values()].filter((g) => g.length > 1);
+}
+
+interface Match {
+  readonly block: MBlock;
+  readonly length: number;
+}
+
+/** The longest common end in the group, by gain; null if none is worth it. */
+function bestMatch(mf: MFunction, group: readonly MBlock[]): Match | null {
+  let best: Match | null = null;
+  let bestGain = 0;
+  for (let i = 0; i < group.length; i++)
+    for (let j = i + 1; j < group.length; j++) {
+      const a = group[i]!;
+      const b = group[j]!;
+      const length = commonEnd(a.insts, b.insts);
+      if (length === 0 || !depthAgrees(a, b, length)) continue;
+      const value = gain(a.insts, length);
+      if (value <= bestGain) continue;
+      bestGain = value;
+      // A block that is nothing but the common end becomes the shared one.
+      const whole = b.insts.length === length && b !== mf.blocks[0] ? b : a;
+      best = { block: whole, length };
+    }
+  return best;
+}
+
+function jumpTo(target: MBlock): MInst {
+  const inst = new MInst(X.Jmp, 8);
+  inst.targets = [target];
+  return inst;
+}
+
+/** The block that holds exactly the last `length` instructions of `block`: itself, or split off. */
+function splitEnd(mf: MFunction, block: MBlock, length: number): MBlock {
+  if (block.insts.length === length && block !== mf.blocks[0]) return block;
+  const tail = mf.newBlock();
+  mf.blocks.pop();
+  mf.blocks.splice(mf.blocks.indexOf(block) + 1, 0, tail);
+  tail.insts = block.insts.splice(block.insts.length - length, length);
+  tail.frequency = block.frequency;
+  block.insts.push(jumpTo(tail));
+  return tail;
+}
+
+function mergeGroup(mf: MFunction, group: MBlock[]): boolean {
+  let changed = false;
+  for (;;) {
+    const match = bestMatch(mf, group);
+    if (match === null) return changed;
+    const { block, length } = match;
+    const sharers = group.filter(
+      (b) => b !== block && commonEnd(b.insts, block.insts) >= length && depthAgrees(b, block, length),
+    );
+    const shared = splitEnd(mf, block, length);
+    for (const other of sharers) {
+      other.insts.length -= length;
+      other.insts.push(jumpTo(shared));
+      shared.frequency += other.frequency;
+    }
+    changed = true;
+    // What is left of the sharers ends in a jump to the shared block; that is another group.
+    const gone = new Set([block, ...sharers]);
+    group = [...group.filter((b) => !gone.has(b)), shared];
+  }
+}
+
+// ── Hoisting ──
+
+/** Index of the first of the trailing branches. */
+function branchStart(insts: readonly MInst[]): number {
+  let i = insts.length;
+  while (i > 0 && (insts[i - 1]!.op === X.Jmp || insts[i - 1]!.op === X.Jcc)) i--;
+  return i;
+}
+
+const isMovable = (inst: MInst): boolean =>
+  !writesFlags(inst.op) &&
+  inst.targets.length === 0 &&
+  inst.op !== X.Ret &&
+  inst.op !== X.JmpIndirect &&
+  inst.op !== X.TailCall &&
+  inst.op !== X.TailCallIndirect &&
+  inst.op !== X.Ud2 &&
+  inst.op !== X.Asm;
+
+/** Moves what all successors of a conditional branch start with in front of it. */
+function hoist(mf: MFunction, block: MBlock): boolean {
+  const { insts } = block;
+  const start = branchStart(insts);
+  if (insts.length - start < 2 || block.succs.length !== 2) return false;
+  const [a, b] = block.succs as [MBlock, MBlock];
+  if (a === b || a.preds.length !== 1 || b.preds.length !== 1 || isPinned(mf, a) || isPinned(mf, b))
+    return false;
+  let n = 0;
+  const limit = Math.min(a.insts.length, b.insts.length);
+  while (n < limit && isMovable(a.insts[n]!) && sameInst(a.insts[n]!, b.insts[n]!)) n++;
+  if (n === 0) return false;
+  insts.splice(start, 0, ...a.insts.slice(0, n));
+  a.insts.splice(0, n);
+  b.insts.splice(0, n);
+  return true;
+}
+
+/** Shares equal code at the ends and starts of blocks. Edges must be up to date, and are afterwards. */
+export function mergeTails(mf: MFunction): void {
+  if (mf.goal !== "minsize" && mf.goal !== "size") return;
+  for (let round = 0; round < 4; round++) {
+    let changed = false;
+    for (const group of groupBlocks(mf)) if (mergeGroup(mf, group)) changed = true;
+    if (changed) rebuildEdges(mf);
+    for (const block of mf.blocks) if (hoist(mf, block)) changed = true;
+    if (!changed) return;
+  }
+}
