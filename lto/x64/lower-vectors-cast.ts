@@ -344,7 +344,10 @@ function maskToBits(l: Lowering, shape: Shape, parts: Parts): Parts {
     }
     words.push(word!);
   }
-  return count > 64 ? words : intResize(l, count > 32 ? 64 : 32, count, words, false);
+  if (count > 64) return words;
+  const bits = intResize(l, count > 32 ? 64 : 32, count, words, false);
+  l.knownBits.set(bits[0]!, count);
+  return bits;
 }
 
 /** A vector from the bits of an integer. */

@@ -15,7 +15,7 @@ import { wideBinary, wideCompare } from "./wide.js";
 /** Clears the bits of a promoted integer above `width`. */
 export function zeroExtended(l: Lowering, v: Value, width: number): Value {
   const bits = v.type.bits;
-  if (bits === width) return v;
+  if (bits === width || l.knownBits.get(v)! <= width) return v;
   return l.and(v, constInt(v.type, (1n << BigInt(width)) - 1n));
 }
 /** Copies bit `width`-1 of a promoted integer into the bits above. */

@@ -36,6 +36,8 @@ export class Lowering extends Emitter {
   readonly edges: { from: Block; to: Block; via: Block }[] = [];
   /** Allocas to put at the start of the entry block. */
   readonly allocas: Inst[] = [];
+  /** Bits that a promoted integer's value is known to fit in, where that spares masking. */
+  readonly knownBits = new Map<Value, number>();
   private scratch: Map<string, Value> | null = null;
 
   constructor(

@@ -129,6 +129,8 @@ function loadInt(l: Lowering, width: number, pointer: Value, align: number, flag
     }
     words.push(word!);
   }
+  // Stores leave padding bits zero, so the bits above the width are known.
+  if (words.length === 1) l.knownBits.set(words[0]!, width);
   return words;
 }
 
