@@ -87,8 +87,7 @@ export async function transcript(prepared: Prepared, check: Check, programs: str
   return `${clean}\nstatus ${r.timedOut ? "timed out" : r.status}\n`;
 }
 
-/** The shell variable of a program; GZIP is taken (gzip reads options from it). */
+/** The shell variable of a program. It ends in _ because gzip and bzip2 take options from variables of their names. */
 export function variableName(program: string): string {
-  const name = program.toUpperCase().replace(/[^A-Z0-9]/g, "_");
-  return name === "GZIP" ? "GZIP_" : name;
+  return `${program.toUpperCase().replace(/[^A-Z0-9]/g, "_")}_`;
 }

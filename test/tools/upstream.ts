@@ -50,7 +50,10 @@ async function referenceTranscripts(p: Prepared): Promise<Map<string, string>> {
   });
   const texts = new Map<string, string>();
   for (const check of p.recipe.checks(p.dir)) {
-    if (pattern.test(check.name)) texts.set(check.name, await transcript(p, check, dir));
+    if (!pattern.test(check.name)) continue;
+    const text = await transcript(p, check, dir);
+    if (/\nstatus 0\n$/.test(text)) texts.set(check.name, text);
+    else report(false, `${p.recipe.name} ${check.name} with the reference`, text.slice(-300));
   }
   return texts;
 }

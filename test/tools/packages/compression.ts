@@ -42,8 +42,8 @@ export const bzip2: Recipe = {
         script: `
 for i in 1 2 3; do
   case $i in 3) small=-ds ;; 2) small=-d ;; 1) small=-d ;; esac
-  $BZIP2 -$i < $SRC/sample$i.ref > sample$i.rb2; cmp $SRC/sample$i.bz2 sample$i.rb2
-  $BZIP2 $small < $SRC/sample$i.bz2 > sample$i.tst; cmp sample$i.tst $SRC/sample$i.ref
+  $BZIP2_ -$i < $SRC/sample$i.ref > sample$i.rb2; cmp $SRC/sample$i.bz2 sample$i.rb2
+  $BZIP2_ $small < $SRC/sample$i.bz2 > sample$i.tst; cmp sample$i.tst $SRC/sample$i.ref
 done
 echo same`,
       },
@@ -51,15 +51,15 @@ echo same`,
         name: "round trips",
         script: `${makeInputs}
 for f in $FILES; do for level in 1 9; do
-  $BZIP2 -k -c -$level $f > $f.bz2; $BZIP2 -t $f.bz2; $BZIP2 -dc $f.bz2 | cmp - $f; $BZIP2 -dsc $f.bz2 | cmp - $f; cksum < $f.bz2
+  $BZIP2_ -k -c -$level $f > $f.bz2; $BZIP2_ -t $f.bz2; $BZIP2_ -dc $f.bz2 | cmp - $f; $BZIP2_ -dsc $f.bz2 | cmp - $f; cksum < $f.bz2
 done; done`,
       },
       {
         name: "damaged input",
         script: `
-head -c 3000 $SRC/sample1.bz2 > cut.bz2; $BZIP2 -tv cut.bz2 2>&1 || echo "status $?"
-{ head -c 2000 $SRC/sample2.bz2; printf XXXX; tail -c +2005 $SRC/sample2.bz2; } > bad.bz2; $BZIP2 -t bad.bz2 2>&1 || echo "status $?"
-cp $SRC/sample1.bz2 r.bz2; $BZIP2RECOVER r.bz2 > /dev/null 2>&1 || echo "status $?"; ls`,
+head -c 3000 $SRC/sample1.bz2 > cut.bz2; $BZIP2_ -tv cut.bz2 2>&1 || echo "status $?"
+{ head -c 2000 $SRC/sample2.bz2; printf XXXX; tail -c +2005 $SRC/sample2.bz2; } > bad.bz2; $BZIP2_ -t bad.bz2 2>&1 || echo "status $?"
+cp $SRC/sample1.bz2 r.bz2; $BZIP2RECOVER_ r.bz2 > /dev/null 2>&1 || echo "status $?"; ls`,
       },
     ];
   },
@@ -102,14 +102,14 @@ export const zlib: Recipe = {
   },
   checks(): Check[] {
     return [
-      { name: "upstream example", script: "$EXAMPLE" },
-      { name: "upstream infcover", script: "$INFCOVER 2>&1" },
-      { name: "upstream minigzip", script: 'echo "hello world" | $MINIGZIP | $MINIGZIP -d' },
+      { name: "upstream example", script: "$EXAMPLE_" },
+      { name: "upstream infcover", script: "$INFCOVER_ 2>&1" },
+      { name: "upstream minigzip", script: 'echo "hello world" | $MINIGZIP_ | $MINIGZIP_ -d' },
       {
         name: "round trips",
         script: `${makeInputs}
 for f in $FILES; do for level in 1 6 9 h f R; do
-  $MINIGZIP -$level < $f > $f.gz; $MINIGZIP -d < $f.gz | cmp - $f; cksum < $f.gz
+  $MINIGZIP_ -$level < $f > $f.gz; $MINIGZIP_ -d < $f.gz | cmp - $f; cksum < $f.gz
 done; done`,
       },
     ];
@@ -159,9 +159,9 @@ export const lz4: Recipe = {
         name: "round trips",
         script: `${makeInputs}
 for f in $FILES; do for level in 1 3 9 12; do
-  $LZ4 -q -f -$level $f $f.lz4; $LZ4 -q -t $f.lz4; $LZ4 -q -d -c $f.lz4 | cmp - $f; cksum < $f.lz4
+  $LZ4_ -q -f -$level $f $f.lz4; $LZ4_ -q -t $f.lz4; $LZ4_ -q -d -c $f.lz4 | cmp - $f; cksum < $f.lz4
 done; done
-$LZ4 -q -f -BD -B4 --content-size mixture; $LZ4 -q -dc mixture.lz4 | cmp - mixture; cksum < mixture.lz4`,
+$LZ4_ -q -f -BD -B4 --content-size mixture; $LZ4_ -q -dc mixture.lz4 | cmp - mixture; cksum < mixture.lz4`,
       },
     ];
   },
@@ -194,10 +194,10 @@ export const zstd: Recipe = {
         name: "round trips",
         script: `${makeInputs}
 for f in $FILES; do for level in 1 3 9 19; do
-  $ZSTD -q -f -$level $f -o $f.zst; $ZSTD -q -t $f.zst; $ZSTD -q -d -c $f.zst | cmp - $f; cksum < $f.zst
+  $ZSTD_ -q -f -$level $f -o $f.zst; $ZSTD_ -q -t $f.zst; $ZSTD_ -q -d -c $f.zst | cmp - $f; cksum < $f.zst
 done; done
-split -b 2000 text part; $ZSTD -q --train part* -o dict --maxdict=4000 2>/dev/null; cksum < dict
-$ZSTD -q -f -D dict byte -o d.zst; $ZSTD -q -d -c -D dict d.zst | cmp - byte`,
+split -b 2000 text part; $ZSTD_ -q --train part* -o dict --maxdict=4000 2>/dev/null; cksum < dict
+$ZSTD_ -q -f -D dict byte -o d.zst; $ZSTD_ -q -d -c -D dict d.zst | cmp - byte`,
       },
     ];
   },

@@ -16,7 +16,7 @@ function scripts(folder: string, ending: string, command: (file: string) => stri
         .filter((f) => f.endsWith(ending))
         .sort()
     : [];
-  return files.map((f) => ({ name: f, script: command(`$TESTS/${folder}/${f}`) }));
+  return files.map((f) => ({ name: f, script: `${command(`$TESTS/${folder}/${f}`)} || echo "status $?"` }));
 }
 
 export const lua: Recipe = {
@@ -33,7 +33,7 @@ export const lua: Recipe = {
     const flags = ["-std=gnu99", "-DLUA_COMPAT_5_3", "-DLUA_USE_LINUX"];
     return new Map([["lua", program(unitsOf(src, files, flags), ["-lm", "-ldl"])]]);
   },
-  checks: () => scripts("lua", ".lua", (f) => `$LUA ${f}`),
+  checks: () => scripts("lua", ".lua", (f) => `$LUA_ ${f}`),
 };
 
 const sqliteFlags = [
@@ -61,7 +61,7 @@ export const sqlite3: Recipe = {
     );
     return new Map([["sqlite3", program(unitsOf(dir, ["sqlite3.c", "shell.c"], sqliteFlags), ["-lm"])]]);
   },
-  checks: () => scripts("sqlite", ".sql", (f) => `$SQLITE3 -batch test.db < ${f} 2>&1`),
+  checks: () => scripts("sqlite", ".sql", (f) => `$SQLITE3_ -batch test.db < ${f} 2>&1`),
 };
 
 /** SQLite from its separate files, about a hundred, instead of the amalgamation. */
@@ -96,6 +96,6 @@ export const mawk: Recipe = {
     scripts(
       "awk",
       ".awk",
-      (f) => `seq 1 300 | awk '{ print $1, $1 * 7 % 13, "word" $1 % 5 }' > data; $MAWK -f ${f} data 2>&1`,
+      (f) => `seq 1 300 | awk '{ print $1, $1 * 7 % 13, "word" $1 % 5 }' > data; $MAWK_ -f ${f} data 2>&1`,
     ),
 };

@@ -4,8 +4,8 @@
  *
  * A check is a shell script. It runs once with the programs of the reference compiler and once with those under
  * test, in fresh folders; the outputs must be equal and, where the package brings expected results of its own, the
- * script compares with them and fails by itself. In the script `$NAME` (upper case, other signs as _) is the path
- * of program NAME, `$SRC` the package's folder and `$TESTS` this project's test/differential folder.
+ * script compares with them and fails by itself; it has to succeed with the reference. In the script `$NAME_` (upper
+ * case, other signs as _) is the path of program NAME, `$SRC` the package's folder and `$TESTS` this project's test/differential folder.
  */
 import type { CapturedProgram } from "../capture.js";
 import type { Unit } from "../toolchain.js";
