@@ -168,12 +168,22 @@ function incomingParts(l: Lowering, value: Value, from: Block): Parts {
 
 /** Makes the phis of successors name the blocks their edges now come from. */
 function repairEdges(l: Lowering, originals: readonly Block[]): void {
+  for (const { from, to } of l.removedEdges) removePredecessor(to, from);
   if (l.tails.size === 0 && l.edges.length === 0) return;
   for (const { from, to, via } of l.edges) renamePredecessor(to, from, via);
   for (const block of originals) {
     const tail = l.tails.get(block);
     if (tail === undefined) continue;
     for (const successor of tail.successors) renamePredecessor(successor, block, tail);
+  }
+}
+
+function removePredecessor(block: Block, from: Block): void {
+  for (const inst of block.insts) {
+    if (inst.op !== Op.Phi) break;
+    const at = inst.blocks.indexOf(from);
+    inst.operands.splice(at, 1);
+    inst.blocks.splice(at, 1);
   }
 }
 
@@ -265,8 +275,16 @@ function lowerInst(l: Lowering, inst: Inst): Parts {
         return lowerIntrinsic(l, inst, callee);
       return lowerCall(l, inst);
     }
-    case Op.Invoke:
-      return lowerInvoke(l, inst);
+    case Op.Invoke: {
+      const callee = operands[0]!;
+      if (callee.valueKind !== "global" || callee.kind !== "function" || !callee.name.startsWith("llvm."))
+        return lowerInvoke(l, inst);
+      // No intrinsic that is lowered here unwinds: the edge to the landing pad goes.
+      const parts = lowerIntrinsic(l, inst, callee);
+      l.jump(inst.blocks[0]!);
+      l.removedEdges.push({ from: inst.parent!, to: inst.blocks[1]! });
+      return parts;
+    }
     case Op.CallBr:
       return lowerCallBr(l, inst);
     case Op.VAArg:

@@ -34,6 +34,8 @@ export class Lowering extends Emitter {
   readonly tails = new Map<Block, Block>();
   /** Edges that got a block of their own: in `to`, `from` is no longer the predecessor but `via`. */
   readonly edges: { from: Block; to: Block; via: Block }[] = [];
+  /** Edges that are gone. */
+  readonly removedEdges: { from: Block; to: Block }[] = [];
   /** Allocas to put at the start of the entry block. */
   readonly allocas: Inst[] = [];
   /** Bits that a promoted integer's value is known to fit in, where that spares masking. */

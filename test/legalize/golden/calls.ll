@@ -40,3 +40,15 @@ pad:
   %p = landingpad { ptr, i32 } cleanup
   resume { ptr, i32 } %p
 }
+
+define void @invoke_nothing() personality ptr @__gxx_personality_v0 {
+entry:
+  invoke void @llvm.donothing() to label %done unwind label %pad
+done:
+  ret void
+pad:
+  %p = landingpad { ptr, i32 } cleanup
+  unreachable
+}
+
+declare void @llvm.donothing()
