@@ -446,3 +446,36 @@ function grow(array: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
   bigger.set(array);
   return bigger;
 }
+
+/**
+ * By register: the register whose value it is a name of, through copies and through parameters of blocks with one
+ * predecessor. In SSA form two registers with one name hold the same value wherever both are live.
+ */
+export function valueNames(fn: MFunction): Int32Array {
+  const source = new Int32Array(fn.vregs.length).fill(-1);
+  // A narrower name is moved by narrower moves: it does not keep all of the value.
+  const link = (to: number, from: number): void => {
+    if (fn.vregs[to]!.size === fn.vregs[from]!.size) source[to] = from;
+  };
+  for (const block of fn.blocks) {
+    for (const inst of block.insts) if (isVirtualCopy(fn, inst)) link(inst.defs[0]!.vreg, inst.uses[0]!.vreg);
+    for (let s = 0; s < block.succs.length; s++) {
+      const successor = block.succs[s]!;
+      if (successor.preds.length !== 1) continue;
+      for (let p = 0; p < successor.params.length; p++) {
+        const param = successor.params[p]!.vreg;
+        const arg = block.succArgs[s]![p]!.vreg;
+        if (arg >= 0) link(param, arg);
+      }
+    }
+  }
+  const name = new Int32Array(fn.vregs.length);
+  for (let v = 0; v < name.length; v++) {
+    let root = v;
+    while (source[root]! >= 0) root = source[root]!;
+    name[v] = root;
+    // Halve chains so that long ones stay cheap.
+    if (source[v]! >= 0) source[v] = root;
+  }
+  return name;
+}

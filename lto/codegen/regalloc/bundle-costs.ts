@@ -72,7 +72,7 @@ export class BundleCosts {
     bundle.weight =
       bundle.level === SplitLevel.Minimal
         ? 1e12 * (33 - popCount(permitted))
-        : Math.max(0, cost) / (bundle.size + 8);
+        : Math.max(0, cost) / (bundle.size + policy.inertia);
   }
 
   /**

@@ -10,14 +10,13 @@
  * its shadow. The paper finds intersections by walking a dominance forest of the class; here the live intervals
  * are at hand and sorted, and a merge of two lists answers the same question in linear time.
  */
-import { isVirtualCopy } from "../liveness.js";
+import { valueNames } from "../liveness.js";
 import { type Bundle, LiveRange, singletonBundles } from "./bundle.js";
 import { type Coalescer, collectAffinities, distinct } from "./coalesce.js";
-import type { AllocationProblem } from "./problem.js";
 
 export const coalesceByValues: Coalescer = (problem) => {
   const { fn, liveness } = problem;
-  const value = valueNames(problem);
+  const value = valueNames(fn);
   const bundleOf = singletonBundles(fn, liveness);
   const affinities = collectAffinities(problem);
   for (const affinity of affinities) {
@@ -36,37 +35,6 @@ export const coalesceByValues: Coalescer = (problem) => {
   }
   return { bundles: distinct(bundleOf), affinities };
 };
-
-/** By register: the register whose value it is a name of. */
-function valueNames({ fn }: AllocationProblem): Int32Array {
-  const source = new Int32Array(fn.vregs.length).fill(-1);
-  // A narrower name is moved by narrower moves: it does not keep all of the value.
-  const link = (to: number, from: number): void => {
-    if (fn.vregs[to]!.size === fn.vregs[from]!.size) source[to] = from;
-  };
-  for (const block of fn.blocks) {
-    for (const inst of block.insts)
-      if (isVirtualCopy(fn, inst)) source[inst.defs[0]!.vreg] = inst.uses[0]!.vreg;
-    for (let s = 0; s < block.succs.length; s++) {
-      const successor = block.succs[s]!;
-      if (successor.preds.length !== 1) continue;
-      for (let p = 0; p < successor.params.length; p++) {
-        const param = successor.params[p]!.vreg;
-        const arg = block.succArgs[s]![p]!.vreg;
-        if (arg >= 0) link(param, arg);
-      }
-    }
-  }
-  const name = new Int32Array(fn.vregs.length);
-  for (let v = 0; v < name.length; v++) {
-    let root = v;
-    while (source[root]! >= 0) root = source[root]!;
-    name[v] = root;
-    // Halve chains so that long ones stay cheap.
-    if (source[v]! >= 0) source[v] = root;
-  }
-  return name;
-}
 
 /**
  * The ranges of both bundles as one list, with parts of `from` that are covered already as shadows; null if

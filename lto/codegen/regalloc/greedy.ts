@@ -67,7 +67,7 @@ class Greedy {
   /** The register whose occupants are together the cheapest to move out of the way; -1 if none. */
   private chooseEviction(bundle: Bundle, count: number): number {
     let best = -1;
-    let bestCost = Number.POSITIVE_INFINITY;
+    let bestCost = bundle.weight;
     for (let k = 0; k < count; k++) {
       const register = this.state.order[k]!;
       const cost = this.evictionCost(bundle, register, bestCost) + 1e-6 * this.state.price[register]!;

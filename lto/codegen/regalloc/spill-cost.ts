@@ -20,6 +20,11 @@ export interface CostPolicy {
   readonly fold: number;
   /** Cost of recomputing a constant. */
   readonly remat: number;
+  /**
+   * Instructions added to a bundle's size when its cost is divided by it: a large number makes the whole cost
+   * decide who keeps a contested register, a small one the cost for each instruction it is kept for.
+   */
+  readonly inertia: number;
 }
 
 const moveBytes = (size: number): number => (size === 8 ? 3 : size === 16 ? 3 : 2);
@@ -33,6 +38,7 @@ export const sizePolicy: CostPolicy = {
   memory: memoryBytes,
   fold: 2,
   remat: 5,
+  inertia: 300,
 };
 
 export const speedPolicy: CostPolicy = {
@@ -42,6 +48,7 @@ export const speedPolicy: CostPolicy = {
   memory: () => 4,
   fold: 3,
   remat: 1,
+  inertia: 60,
 };
 
 /** Cost of one occurrence of a value that is in memory, by kind. `size` is the value's, in bytes. */
