@@ -1,0 +1,88 @@
+/** Laid-out functions: the size we compute is the size that GNU as makes, branches included. */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { printModule } from "../../formats/asm/index.js";
+import { type MBlock, MFunction, MInst } from "../../lto/codegen/mir.js";
+import { DataLayout } from "../../lto/ir/data-layout.js";
+import { Func, Module } from "../../lto/ir/module.js";
+import { functionType, voidType } from "../../lto/ir/types.js";
+import { aluImm, physical } from "../../lto/x64/build.js";
+import { finishFunction, functionSize } from "../../lto/x64/finish.js";
+import { X } from "../../lto/x64/ops.js";
+import { RCX } from "../../lto/x64/registers.js";
+
+/** Deterministic random numbers (Park & Miller). */
+function random(seed: number): (n: number) => number {
+  let state = seed;
+  return (n) => {
+    state = (state * 48271) % 2147483647;
+    return state % n;
+  };
+}
+
+/** Blocks of 0 to 60 bytes with random branches in both directions. */
+function branchy(module: Module, name: string, seed: number): MFunction {
+  const below = random(seed * 131 + 7);
+  const fn = new Func(name, functionType(voidType, []));
+  module.globals.push(fn);
+  const mf = new MFunction(fn, name, (["speed", "size", "minsize"] as const)[seed % 3]!);
+  const count = 2 + below(40);
+  for (let i = 0; i < count; i++) mf.newBlock();
+  for (const block of mf.blocks) fill(mf, block, below);
+  return mf;
+}
+
+function fill(mf: MFunction, block: MBlock, below: (n: number) => number): void {
+  for (let n = below(8); n > 0; n--) block.insts.push(aluImm(X.Add, 8, RCX, 1000 + below(1000)));
+  if (below(12) === 0) {
+    block.insts.push(new MInst(X.Ret, 8));
+    return;
+  }
+  const branch = (op: X): void => {
+    const inst = new MInst(op, 8);
+    inst.targets = [mf.blocks[1 + below(mf.blocks.length - 1)]!];
+    if (op === X.Jcc) inst.cc = below(16);
+    block.insts.push(inst);
+  };
+  const compare = new MInst(X.Cmp, 4);
+  compare.uses.push(physical(RCX));
+  compare.imm = below(300);
+  block.insts.push(compare);
+  if (below(3) > 0) branch(X.Jcc);
+  branch(X.Jmp);
+}
+
+function assembledSizes(text: string): Map<string, number> {
+  const dir = mkdtempSync(join(tmpdir(), "layout-"));
+  try {
+    writeFileSync(join(dir, "m.s"), text);
+    execFileSync("as", ["--64", "-o", join(dir, "m.o"), join(dir, "m.s")]);
+    const sizes = new Map<string, number>();
+    for (const line of execFileSync("nm", ["-S", join(dir, "m.o")], { encoding: "utf8" }).split("\n")) {
+      const [, size, , name] = line.split(" ");
+      if (name !== undefined) sizes.set(name, Number.parseInt(size!, 16));
+    }
+    return sizes;
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+}
+
+describe("layout", () => {
+  test("computes the size that GNU as makes", () => {
+    const module = new Module("m", "m", "x86_64-unknown-linux-gnu", new DataLayout("e"));
+    const functions: MFunction[] = [];
+    const none = { written: 0, usedCalleeSaved: 0, moves: 0, spills: 0, spillSlots: 0, reloads: 0 };
+    for (let seed = 1; seed <= 300; seed++) {
+      const mf = branchy(module, `f${seed}`, seed);
+      finishFunction(mf, { ...none, rematerializations: 0 }, {});
+      functions.push(mf);
+    }
+    const sizes = assembledSizes(printModule(module, functions, { relocation: "static" }));
+    const ours = functions.map((mf) => `${mf.name} ${functionSize(mf)}`);
+    expect(ours).toEqual(functions.map((mf) => `${mf.name} ${sizes.get(mf.name)}`));
+  });
+});

@@ -1,0 +1,210 @@
+/**
+ * A small interpreter of frame code: enough of the machine to see where rsp goes, what callee-saved registers
+ * hold, which memory slots are touched, and whether unwind directives tell the truth at every instruction.
+ */
+import type { MBlock, MemOperand, MFunction, MInst } from "../../lto/codegen/mir.js";
+import { CfiKind } from "../../lto/x64/cfi.js";
+import { X } from "../../lto/x64/ops.js";
+import { calleeSavedMask, RBP, RSP } from "../../lto/x64/registers.js";
+
+const entryRsp = 0x10000008;
+
+/** What the unwinder would compute, as `.cfi_*` directives change it. */
+interface UnwindRow {
+  register: number;
+  offset: number;
+  saved: Map<number, number>;
+}
+
+export interface RunOptions {
+  /** Chooses a successor of a conditional branch. */
+  readonly choose: (n: number) => number;
+  /** Called at each access of memory with its address and size. */
+  readonly access?: (address: number, size: number, inst: MInst, rsp: number) => void;
+}
+
+export class Machine {
+  readonly registers = new Float64Array(32);
+  private readonly memory = new Map<number, number>();
+  private readonly entryValues: Float64Array;
+  /** Row of the unwind table by block: directives are positional, so they are collected in layout order. */
+  private readonly rows = new Map<MInst, UnwindRow>();
+
+  constructor(
+    private readonly mf: MFunction,
+    private readonly options: RunOptions,
+  ) {
+    for (let r = 0; r < 32; r++) this.registers[r] = 1000 + r;
+    this.registers[RSP] = entryRsp;
+    this.entryValues = this.registers.slice();
+    this.collectRows();
+  }
+
+  /** Reads the directives in layout order, as an unwinder reads the table. */
+  private collectRows(): void {
+    const row: UnwindRow = { register: RSP, offset: 8, saved: new Map() };
+    for (const block of this.mf.blocks)
+      for (const inst of block.insts) {
+        if (inst.op === X.Cfi) this.directive(row, inst);
+        else this.rows.set(inst, { ...row, saved: new Map(row.saved) });
+      }
+  }
+
+  private directive(row: UnwindRow, inst: MInst): void {
+    const value = Number(inst.imm);
+    switch (inst.size as CfiKind) {
+      case CfiKind.DefCfaOffset:
+        row.offset = value;
+        break;
+      case CfiKind.DefCfaRegister:
+        row.register = inst.cc;
+        break;
+      case CfiKind.DefCfa:
+        row.register = inst.cc;
+        row.offset = value;
+        break;
+      case CfiKind.Offset:
+        row.saved.set(inst.cc, value);
+        break;
+      case CfiKind.Restore:
+        row.saved.delete(inst.cc);
+        break;
+    }
+  }
+
+  /** Checks the unwind row that holds before `inst` runs. */
+  private checkUnwind(inst: MInst): void {
+    const row = this.rows.get(inst)!;
+    const cfa = this.registers[row.register]! + row.offset;
+    if (cfa !== entryRsp + 8) throw new Error(`CFA is off by ${cfa - entryRsp - 8} before ${X[inst.op]}`);
+    for (let r = 0; r < 16; r++) {
+      if (r === RSP || (calleeSavedMask & (1 << r)) === 0) continue;
+      const at = row.saved.get(r);
+      const value = at === undefined ? this.registers[r] : this.memory.get(cfa + at);
+      if (value !== this.entryValues[r])
+        throw new Error(`register ${r} would unwind wrongly before ${X[inst.op]}`);
+    }
+  }
+
+  private address(mem: MemOperand): number {
+    const base = mem.base === null ? 0 : this.registers[mem.base.loc]!;
+    const index = mem.index === null ? 0 : this.registers[mem.index.loc]!;
+    return base + index * mem.scale + mem.disp;
+  }
+
+  private push(value: number): void {
+    this.registers[RSP]! -= 8;
+    this.memory.set(this.registers[RSP]!, value);
+  }
+
+  private pop(): number {
+    const value = this.memory.get(this.registers[RSP]!);
+    this.registers[RSP]! += 8;
+    return value ?? Number.NaN;
+  }
+
+  /** Runs from the entry to an exit. @throws Error when a rule is broken */
+  run(): void {
+    let block: MBlock = this.mf.blocks[0]!;
+    for (let steps = 0; steps < 2000; steps++) {
+      const next = this.runBlock(block);
+      if (next === null) return;
+      block = next;
+    }
+    throw new Error("endless path");
+  }
+
+  private runBlock(block: MBlock): MBlock | null {
+    for (const inst of block.insts) {
+      if (inst.op === X.Cfi) continue;
+      this.checkUnwind(inst);
+      switch (inst.op) {
+        case X.Jmp:
+          return inst.targets[0]!;
+        case X.Jcc:
+          if (this.options.choose(2) === 0) return inst.targets[0]!;
+          break;
+        case X.Ret:
+        case X.TailCall:
+          this.checkExit();
+          return null;
+        default:
+          this.step(inst);
+      }
+    }
+    return this.mf.blocks[this.mf.blocks.indexOf(block) + 1] ?? null;
+  }
+
+  private checkExit(): void {
+    if (this.registers[RSP] !== entryRsp)
+      throw new Error(`rsp is off by ${this.registers[RSP]! - entryRsp} at exit`);
+    for (let r = 0; r < 16; r++)
+      if ((calleeSavedMask & (1 << r)) !== 0 && this.registers[r] !== this.entryValues[r])
+        throw new Error(`callee-saved register ${r} is lost`);
+  }
+
+  private step(inst: MInst): void {
+    const reg = this.registers;
+    const to = inst.defs.length > 0 ? inst.defs[0]!.loc : -1;
+    const source = (): number => (inst.uses.length > 1 ? reg[inst.uses[1]!.loc]! : Number(inst.imm));
+    switch (inst.op) {
+      case X.Push:
+      case X.PushSaved:
+        this.push(inst.uses.length > 0 ? reg[inst.uses[0]!.loc]! : Number(inst.imm));
+        return;
+      case X.PushPad:
+        this.push(Number.NaN);
+        return;
+      case X.Pop:
+      case X.PopSaved:
+        reg[to] = this.pop();
+        return;
+      case X.Leave:
+        reg[RSP] = reg[RBP]!;
+        reg[RBP] = this.pop();
+        return;
+      case X.Add:
+        reg[to] = reg[to]! + source();
+        return;
+      case X.Sub:
+        reg[to] = reg[to]! - source();
+        return;
+      case X.And:
+        reg[to] = Number(BigInt(reg[to]!) & BigInt(source()));
+        return;
+      case X.Xor:
+        // Only ever made to zero a register.
+        reg[to] = 0;
+        return;
+      case X.Copy:
+        reg[to] = reg[inst.uses[0]!.loc]!;
+        return;
+      case X.Lea:
+        reg[to] = this.address(inst.mem!);
+        return;
+      case X.Mov:
+        if (inst.mem !== null) this.touch(inst);
+        reg[to] = inst.imm === null ? 7 : Number(inst.imm);
+        return;
+      case X.MovM:
+        this.touch(inst);
+        return;
+      case X.Call:
+        if (reg[RSP]! % 16 !== 0) throw new Error("misaligned call");
+        for (let r = 0; r < 32; r++) if ((inst.clobbers & (1 << r)) !== 0) reg[r] = Number.NaN;
+        return;
+      default:
+        throw new Error(`the interpreter lacks ${X[inst.op]}`);
+    }
+  }
+
+  /** An access of a local: writes garbage there, so that a saved value in the same place is lost. */
+  private touch(inst: MInst): void {
+    const address = this.address(inst.mem!);
+    for (let i = 0; i < inst.size; i += 1) {
+      const word = Math.floor((address + i) / 8) * 8;
+      this.memory.set(word, Number.NaN);
+    }
+    this.options.access?.(address, inst.size, inst, this.registers[RSP]!);
+  }
+}
