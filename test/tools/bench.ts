@@ -1,7 +1,7 @@
 /**
  * `npm run bench [-- package…]`: code size and link cost beside the peers.
  *
- * Size is .text of the linked program, everything at -Oz. Cost is CPU time (user + system, worker threads included)
+ * Size is .text of the linked program (with any other section of code), everything at -Oz. Cost is CPU time (user + system, worker threads included)
  * and peak memory of the whole-program step on the same sources: tsc-lto from objects to assembly, beside ld.lld with
  * LTO from bitcode to executable. All numbers come from one run on one machine, one job at a time; ratios are to
  * plain clang -Oz for size and to clang -Oz -flto for cost, and the last line is their geometric means.
@@ -90,10 +90,10 @@ async function measure(p: Prepared, tool: Toolchain): Promise<Measurement> {
     const failed = `${result.failed}: ${result.message.split("\n")[0]}`;
     return { text: none, rodata: none, cpuSeconds: none, peakKiB: none, failed };
   }
-  const { sections } = programSizes(exe);
+  const { sections, code } = programSizes(exe);
   const size = (name: string) => sections.get(name) ?? 0;
   const { cpuSeconds, peakKiB } = result;
-  return { text: size(".text"), rodata: size(".rodata"), cpuSeconds, peakKiB, failed: undefined };
+  return { text: code, rodata: size(".rodata"), cpuSeconds, peakKiB, failed: undefined };
 }
 
 function printTable(rows: readonly (readonly string[])[]): void {
@@ -227,7 +227,7 @@ async function compareFunctions(): Promise<void> {
     }
     for (const [name, size] of right.functions) if (!left.functions.has(name)) onlyRight += size;
     rows.sort((x, y) => y[1] - y[2] - (x[1] - x[2]) || (x[0] < y[0] ? -1 : 1));
-    const [t1, t2] = [left.sections.get(".text")!, right.sections.get(".text")!];
+    const [t1, t2] = [left.code, right.code];
     console.log(
       `\n${recipe.name}: .text ${t1} (${mine.name}) against ${t2} (${other.name}), ratio ${ratio(t1 / t2)}`,
     );

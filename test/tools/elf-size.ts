@@ -4,6 +4,8 @@ import { readFileSync } from "node:fs";
 export interface ProgramSizes {
   /** Bytes of each section. */
   readonly sections: ReadonlyMap<string, number>;
+  /** Bytes of code: all executable sections but those of the linker and the C run-time files (.init, .fini, .plt*). */
+  readonly code: number;
   /** Bytes of each function by name; the sum where a name occurs several times. */
   readonly functions: ReadonlyMap<string, number>;
 }
@@ -20,6 +22,7 @@ export function programSizes(file: string): ProgramSizes {
     return {
       name: bytes.readUInt32LE(at),
       type: bytes.readUInt32LE(at + 4),
+      flags: Number(bytes.readBigUInt64LE(at + 8)),
       offset: Number(bytes.readBigUInt64LE(at + 24)),
       size: Number(bytes.readBigUInt64LE(at + 32)),
       link: bytes.readUInt32LE(at + 40),
@@ -29,10 +32,12 @@ export function programSizes(file: string): ProgramSizes {
   const names = header(bytes.readUInt16LE(0x3e)).offset;
   const sections = new Map<string, number>();
   const functions = new Map<string, number>();
+  let code = 0;
   for (let i = 1; i < count; i++) {
     const h = header(i);
     const name = text(names + h.name);
     sections.set(name, (sections.get(name) ?? 0) + h.size);
+    if ((h.flags & 4) !== 0 && !/^\.(init|fini|plt.*)$/.test(name)) code += h.size; // SHF_EXECINSTR
     if (h.type !== 2) continue; // SHT_SYMTAB
     const strings = header(h.link).offset;
     for (let at = h.offset; at < h.offset + h.size; at += 24) {
@@ -43,5 +48,5 @@ export function programSizes(file: string): ProgramSizes {
       functions.set(symbol, (functions.get(symbol) ?? 0) + size);
     }
   }
-  return { sections, functions };
+  return { sections, code, functions };
 }

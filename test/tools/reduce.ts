@@ -13,8 +13,8 @@ import { join } from "node:path";
 import { fastToolchain } from "./in-process.js";
 import { parseCommandLine } from "./options.js";
 import { mapLimit, mustRun, run } from "./process.js";
-import { systemClang, toolchain } from "./toolchain.js";
 import type { Toolchain } from "./toolchain.js";
+import { systemClang, toolchain } from "./toolchain.js";
 
 const usage = `usage: npm run reduce -- FILE.c [-Oz] [options]
   --message S    keep a failure of the tool whose message has this text, instead of a wrong output
