@@ -13,6 +13,7 @@
 import type { Assignment } from "./assignment.js";
 import type { Bundle } from "./bundle.js";
 import { type AllocationProblem, registersIn } from "./problem.js";
+import type { Takings } from "./reservations.js";
 import type { Run } from "./split.js";
 
 export interface RegionPlan {
@@ -40,14 +41,14 @@ export class RegionPlanner {
     if (bundle.shadows.length > 0) return null;
     const runs = state.splitter.runs(bundle).sort((a, b) => a.start - b.start);
     if (runs.length < 2) return null;
+    const takings = this.takings(bundle);
     let best: RegionPlan | null = null;
     let bestGain = threshold;
     for (const register of registersIn(bundle.permitted)) {
       const price = state.priceOfUse(bundle, register);
-      if (price >= bestGain * 100) continue;
       let gain = 0;
       const intervals: { from: number; to: number }[] = [];
-      for (const part of this.freeParts(state, bundle, register)) {
+      for (const part of this.freeParts(state, bundle, register, takings)) {
         const interval = this.evaluate(bundle, runs, part.from, part.to);
         if (interval === null) continue;
         gain += interval.gain;
@@ -62,34 +63,45 @@ export class RegionPlanner {
     return best;
   }
 
+  /** Where instructions take registers from `bundle`: points and masks, in order. */
+  private takings(bundle: Bundle): Takings {
+    const takings: Takings = { points: [], masks: [] };
+    for (const range of bundle.ranges) {
+      this.problem.reservations.collect(range.vreg, range.start, range.end, bundle.permitted, takings);
+    }
+    return takings;
+  }
+
   /** Parts of the layout in which `register` is free wherever `bundle` lives. */
-  private freeParts(state: Assignment, bundle: Bundle, register: number): { from: number; to: number }[] {
-    const { reservations } = this.problem;
+  private freeParts(
+    state: Assignment,
+    bundle: Bundle,
+    register: number,
+    { points, masks }: Takings,
+  ): { from: number; to: number }[] {
     const parts: { from: number; to: number }[] = [];
-    const set = state.occupied[register]!;
     let from = bundle.ranges[0]!.start;
     const block = (start: number, end: number): void => {
       if (start > from) parts.push({ from, to: start });
       if (end > from) from = end;
     };
+    let t = 0;
+    const blockUntil = (limit: number): void => {
+      for (; t < points.length && points[t]! < limit; t++) {
+        if (((masks[t]! >>> register) & 1) === 1) block(points[t]!, points[t]! + 1);
+      }
+    };
+    const set = state.occupied[register]!;
     for (const range of bundle.ranges) {
-      // Merge two ordered sources of conflicts.
-      let point = reservations.firstBlock(range.vreg, range.start, range.end, 1 << register);
       set.seek(range.start);
-      for (;;) {
-        const owner = set.current(range.end);
-        const taken = owner === null ? -1 : set.currentStart();
-        if (point < 0 && taken < 0 && owner === null) break;
-        if (owner !== null && (point < 0 || taken <= point)) {
-          block(taken, set.currentEnd());
-          set.advance();
-        } else {
-          block(point, point + 1);
-          point = reservations.firstBlock(range.vreg, point + 1, range.end, 1 << register);
-        }
+      for (; set.current(range.end) !== null; set.advance()) {
+        const taken = Math.max(range.start, set.currentStart());
+        blockUntil(taken);
+        block(taken, Math.min(range.end, set.currentEnd()));
       }
     }
     const last = bundle.ranges[bundle.ranges.length - 1]!.end;
+    blockUntil(last);
     if (last > from) parts.push({ from, to: last });
     return parts;
   }

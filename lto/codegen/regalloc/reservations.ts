@@ -15,10 +15,9 @@ import type { MFunction, RegMask, RegOperand } from "../mir.js";
 
 const runLength = 32;
 
-export interface Span {
-  readonly vreg: number;
-  readonly start: number;
-  readonly end: number;
+export interface Takings {
+  readonly points: number[];
+  readonly masks: RegMask[];
 }
 
 export class Reservations {
@@ -107,6 +106,21 @@ export class Reservations {
       e++;
     }
     return result;
+  }
+
+  /**
+   * Appends the points within [start, end) at which instructions take registers of `interesting` from `vreg`, with
+   * the registers taken. Points are in order except among those of one instruction.
+   */
+  collect(vreg: number, start: number, end: number, interesting: RegMask, out: Takings): void {
+    for (let e = this.firstAfter(start); e < this.mask.length && this.from[e]! < end + 4; e++) {
+      if (this.from[e]! >= end || this.to[e]! <= start || this.vreg[e] === vreg) continue;
+      const mask = this.mask[e]! & interesting;
+      if (mask === 0) continue;
+      // A reservation over several points blocks from the first of them that matters.
+      out.points.push(Math.max(start, this.from[e]!));
+      out.masks.push(mask);
+    }
   }
 
   /** First point within [start, end) at which an instruction takes a register of `mask`; -1 if none. */
