@@ -7,6 +7,7 @@ import { simplifyControlFlow } from "./cfg.js";
 import { insertCfi } from "./cfi.js";
 import { insertFrame } from "./frame.js";
 import { layOut, relaxedSize } from "./layout.js";
+import { changedRegisters } from "./liveness-post.js";
 import { mergeTails } from "./merge-tails.js";
 import { runPeepholes } from "./peephole.js";
 import { callClobbers } from "./registers.js";
@@ -21,15 +22,16 @@ export interface FinishOptions {
   readonly scratch?: RegMask;
 }
 
-/** Makes an allocated function ready to be printed. */
+/**
+ * Makes an allocated function ready to be printed. It changes no registers but those that its body and its
+ * calls change already, what the frame saves, and `scratch`.
+ */
 export function finishFunction(mf: MFunction, allocation: AllocationResult, options: FinishOptions): void {
-  const frame = insertFrame(mf, {
-    saved: options.saved ?? allocation.usedCalleeSaved,
-    written: allocation.written,
-    scratch: options.scratch ?? callClobbers,
-  });
+  const written = allocation.written | changedRegisters(mf);
+  const scratch = options.scratch ?? callClobbers;
+  const frame = insertFrame(mf, { saved: options.saved ?? allocation.usedCalleeSaved, written, scratch });
   simplifyControlFlow(mf);
-  runPeepholes(mf, frame.redZone);
+  runPeepholes(mf, frame.redZone, ~(written | scratch));
   mergeTails(mf);
   simplifyControlFlow(mf);
   layOut(mf);

@@ -16,7 +16,7 @@ import { adjustStack, aluImm, aluReg, baseDisp, copy, lea, physical, pop, push }
 import { adjustCost, type FrameLayout, planFrame } from "./frame-layout.js";
 import { readsFlags, writesFlags } from "./op-info.js";
 import { X } from "./ops.js";
-import { callClobbers, gprMask, RAX, RBP, RSP } from "./registers.js";
+import { callClobbers, gprMask, RAX, RBP, RBX, RSP } from "./registers.js";
 import { rewriteSlotOperands } from "./slot-operands.js";
 import { stackAlign } from "./target.js";
 
@@ -362,6 +362,14 @@ class FramePass {
   }
 }
 
+/** The frame's own registers survive calls: who decides the callees' saves must know that. */
+function requirePreserved(mf: MFunction, registers: RegMask): void {
+  for (const block of mf.blocks)
+    for (const inst of block.insts)
+      if (inst.op !== X.Asm && (inst.clobbers & registers) !== 0)
+        throw new Error(`@${mf.name}: a call changes the frame pointer`);
+}
+
 /** Whether the body's code is all there is: no prologue or epilogue (attribute `naked`). */
 const isNaked = (mf: MFunction): boolean => mf.fn.kind === "function" && mf.fn.attributes.fn.has("naked");
 
@@ -385,6 +393,7 @@ export function insertFrame(mf: MFunction, options: FrameOptions): FrameLayout {
         depth: 8,
       }
     : plan;
+  if (layout.framePointer) requirePreserved(mf, (1 << RBP) | (layout.base === RBX ? 1 << RBX : 0));
   new FramePass(mf, layout, options).run();
   return layout;
 }

@@ -10,7 +10,7 @@
 import type { MBlock, MemOperand, MFunction, MInst, RegMask } from "../codegen/mir.js";
 import { FlagEffect, opFlags, opFormat, readsFlags } from "./op-info.js";
 import { Format, X } from "./ops.js";
-import { calleeSavedMask, RSP } from "./registers.js";
+import { calleeSavedMask, RBP, RSP } from "./registers.js";
 
 /** Bit of the arithmetic flags in a liveness mask. */
 export const flagsBit: RegMask = 1 << RSP;
@@ -34,7 +34,7 @@ export function isZeroIdiom(inst: MInst): boolean {
 const isCarryMask = (inst: MInst): boolean =>
   inst.op === X.Sbb && inst.uses.length === 2 && inst.uses[0]!.loc === inst.uses[1]!.loc;
 
-/** Registers that the instruction reads. */
+/** Registers that the instruction reads, without those that an exit hands back to the caller. */
 export function usedRegisters(inst: MInst): RegMask {
   let mask = memUses(inst.mem);
   if (!isZeroIdiom(inst) && !isCarryMask(inst)) {
@@ -44,20 +44,7 @@ export function usedRegisters(inst: MInst): RegMask {
   const extra = inst.extra;
   if (extra !== null && extra.kind === "asm")
     for (const operand of extra.operands) if (operand.kind === "mem") mask |= memUses(operand.mem);
-  switch (inst.op) {
-    case X.Ret:
-    case X.TailCall:
-    case X.TailCallIndirect:
-      // The caller's registers.
-      mask |= calleeSavedMask;
-      break;
-    case X.Jcc:
-      if (inst.symbol !== null) mask |= calleeSavedMask;
-      break;
-    case X.Leave:
-      mask |= 1 << 5;
-      break;
-  }
+  if (inst.op === X.Leave) mask |= 1 << RBP;
   return mask & registersOnly;
 }
 
@@ -66,8 +53,15 @@ export function writtenRegisters(inst: MInst): RegMask {
   let mask = inst.clobbers;
   const { defs } = inst;
   for (let i = 0; i < defs.length; i++) if (defs[i]!.loc >= 0) mask |= 1 << defs[i]!.loc;
-  if (inst.op === X.Leave) mask |= 1 << 5;
+  if (inst.op === X.Leave) mask |= 1 << RBP;
   return mask & registersOnly;
+}
+
+/** Every register that the body's instructions or calls change. */
+export function changedRegisters(mf: MFunction): RegMask {
+  let mask = 0;
+  for (const block of mf.blocks) for (const inst of block.insts) mask |= writtenRegisters(inst);
+  return mask;
 }
 
 /** The instruction leaves none of the old flags. */
@@ -84,10 +78,11 @@ export function killsFlags(inst: MInst): boolean {
 }
 
 /**
- * Live set before `inst`, given the one after it.
- * @param liveIn of all blocks by id: what a target or landing pad needs is live at the branches and calls to it
+ * Live set before `inst`, given the one after it. What a target or landing pad needs is live at the branches
+ * and calls to it, and what the caller must find unchanged at every exit.
  */
-export function stepBack(inst: MInst, live: RegMask, liveIn: Int32Array): RegMask {
+export function stepBack(inst: MInst, live: RegMask, liveness: PostLiveness): RegMask {
+  const { liveIn } = liveness;
   let before = live & ~writtenRegisters(inst);
   const { extra, targets } = inst;
   for (let i = 0; i < targets.length; i++) before |= liveIn[targets[i]!.id]!;
@@ -95,34 +90,57 @@ export function stepBack(inst: MInst, live: RegMask, liveIn: Int32Array): RegMas
     before |= liveIn[extra.unwind.id]! & registersOnly;
   if (killsFlags(inst)) before &= ~flagsBit;
   if (readsFlags(inst.op)) before |= flagsBit;
+  if (isExit(inst)) before |= liveness.preserved;
   return before | usedRegisters(inst);
+}
+
+/** The instruction may leave the function. */
+function isExit(inst: MInst): boolean {
+  switch (inst.op) {
+    case X.Ret:
+    case X.TailCall:
+    case X.TailCallIndirect:
+      return true;
+    case X.Jcc:
+      return inst.symbol !== null;
+    default:
+      return false;
+  }
 }
 
 export interface PostLiveness {
   /** Live at the start and end of each block, by block id. */
   readonly liveIn: Int32Array;
   readonly liveOut: Int32Array;
+  /** Registers whose value at the exits belongs to the caller. */
+  readonly preserved: RegMask;
 }
 
-/** Live at the end of a block without successors: what an unwinder may want to find. */
-const atNoReturn: RegMask = calleeSavedMask;
-
-/** Computes liveness at all block boundaries. Edges must be up to date. */
-export function postLiveness(mf: MFunction): PostLiveness {
+/**
+ * Computes liveness at all block boundaries. Edges must be up to date.
+ * @param preserved registers that callers rely on besides the callee-saved ones of the convention
+ */
+export function postLiveness(mf: MFunction, preserved: RegMask): PostLiveness {
   const { blocks } = mf;
   let maxId = 0;
   for (const block of blocks) maxId = Math.max(maxId, block.id);
   const liveIn = new Int32Array(maxId + 1);
   const liveOut = new Int32Array(maxId + 1);
+  const liveness: PostLiveness = {
+    liveIn,
+    liveOut,
+    preserved: (preserved | calleeSavedMask) & registersOnly,
+  };
   const queued = new Uint8Array(maxId + 1).fill(1);
   const work: MBlock[] = [...blocks];
   for (let block = work.pop(); block !== undefined; block = work.pop()) {
     queued[block.id] = 0;
-    let live = block.succs.length === 0 ? atNoReturn : 0;
+    // Without successors: what an unwinder may want to find.
+    let live = block.succs.length === 0 ? liveness.preserved : 0;
     for (const succ of block.succs) live |= liveIn[succ.id]!;
     liveOut[block.id] = live;
     const { insts } = block;
-    for (let i = insts.length - 1; i >= 0; i--) live = stepBack(insts[i]!, live, liveIn);
+    for (let i = insts.length - 1; i >= 0; i--) live = stepBack(insts[i]!, live, liveness);
     if (live === liveIn[block.id]) continue;
     liveIn[block.id] = live;
     for (const pred of block.preds) {
@@ -131,5 +149,5 @@ export function postLiveness(mf: MFunction): PostLiveness {
       work.push(pred);
     }
   }
-  return { liveIn, liveOut };
+  return liveness;
 }

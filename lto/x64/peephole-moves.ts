@@ -41,7 +41,7 @@ export function shortenMoves(mf: MFunction, liveness: PostLiveness, redZone: boo
     for (let i = insts.length - 1; i >= 0; i--) {
       const inst = insts[i]!;
       const shorter = inst.op === X.Copy ? shorten(inst, live, redZone) : null;
-      live = stepBack(inst, live, liveness.liveIn);
+      live = stepBack(inst, live, liveness);
       if (shorter === null) out.push(inst);
       else for (let k = shorter.length - 1; k >= 0; k--) out.push(shorter[k]!);
     }

@@ -33,7 +33,7 @@ class BackwardPass {
   constructor(
     private readonly block: MBlock,
     private readonly liveOut: RegMask,
-    private readonly liveIn: Int32Array,
+    private readonly liveness: PostLiveness,
     minsize: boolean,
     redZone: boolean,
   ) {
@@ -66,15 +66,15 @@ class BackwardPass {
       const parts = this.replaced[i];
       if (parts === undefined) {
         inst = insts[i]!;
-        live = stepBack(inst, live, this.liveIn);
+        live = stepBack(inst, live, this.liveness);
         if (killsFlags(inst)) readers = 0;
         readers |= conditionsRead(inst);
       } else {
-        for (let k = parts.length - 1; k >= 0; k--) live = stepBack(parts[k]!, live, this.liveIn);
+        for (let k = parts.length - 1; k >= 0; k--) live = stepBack(parts[k]!, live, this.liveness);
       }
       const zero = this.before[i];
       if (zero !== undefined) {
-        live = stepBack(zero, live, this.liveIn);
+        live = stepBack(zero, live, this.liveness);
         readers = 0;
       }
     }
@@ -141,16 +141,17 @@ class BackwardPass {
 function backward(mf: MFunction, liveness: PostLiveness, redZone: boolean): void {
   const minsize = mf.goal === "minsize";
   for (const block of mf.blocks)
-    new BackwardPass(block, liveness.liveOut[block.id]!, liveness.liveIn, minsize, redZone).run();
+    new BackwardPass(block, liveness.liveOut[block.id]!, liveness, minsize, redZone).run();
 }
 
 /**
  * Runs all peepholes; edges must be up to date.
  * @param redZone memory below rsp is in use
+ * @param preserved registers that callers rely on although the convention does not preserve them
  */
-export function runPeepholes(mf: MFunction, redZone: boolean): void {
+export function runPeepholes(mf: MFunction, redZone: boolean, preserved: RegMask): void {
   if (mf.goal === "none") return;
-  const liveness = postLiveness(mf);
+  const liveness = postLiveness(mf, preserved);
   forwardPeepholes(mf, liveness);
   backward(mf, liveness, redZone);
   if (mf.goal === "minsize") shortenMoves(mf, liveness, redZone);
