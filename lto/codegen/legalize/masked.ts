@@ -2,7 +2,7 @@
  * Masked vector memory accesses (LangRef, "Masked Vector Load and Store Intrinsics"): one branch per lane
  * around a scalar access, since only the enabled lanes may be touched.
  */
-import { makeInst, Op } from "../../ir/instructions.js";
+import { type CallInst, makeInst, Op } from "../../ir/instructions.js";
 import type { Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
 import type { IntrinsicHandler } from "./intrinsics.js";
@@ -30,20 +30,29 @@ function whenSet(l: Lowering, bit: Value, otherwise: Parts, inside: () => Parts)
 function laneBits(l: Lowering, mask: Value): Value[] {
   return l.vectors.elements(l, mask.type, l.parts(mask)).map((p) => p[0]!);
 }
-const alignOf = (v: Value): number => (v.valueKind === "int" && v.num > 0 ? v.num : 1);
+/**
+ * Arguments without the alignment, and the alignment in bytes: an argument of its own at `at` until LLVM 21,
+ * since then an attribute of the pointer, which is the argument before.
+ */
+function splitAlign(call: CallInst, args: readonly Value[], at: number): [readonly Value[], number] {
+  const candidate = args[at]!;
+  if (candidate.type.isInt(32) && candidate.valueKind === "int")
+    return [args.filter((_, i) => i !== at), Math.max(1, candidate.num)];
+  return [args, call.data.attributes.parameter(at - 1).int("align") ?? 1];
+}
 
 /** Element addresses of a contiguous vector. */
 function elementAt(l: Lowering, pointer: Value, element: Type, lane: number): Value {
   return l.offset(pointer, lane * l.layout.allocSize(element));
 }
 
-const maskedLoad: IntrinsicHandler = (l, call, args) => {
+const maskedLoad: IntrinsicHandler = (l, call, given) => {
+  const [args, align] = splitAlign(call, given, 1);
   const pointer = l.value(args[0]!);
-  const align = alignOf(args[1]!);
   const element = call.type.element;
   const size = l.layout.allocSize(element);
-  const bits = laneBits(l, args[2]!);
-  const rest = l.vectors.elements(l, call.type, l.parts(args[3]!));
+  const bits = laneBits(l, args[1]!);
+  const rest = l.vectors.elements(l, call.type, l.parts(args[2]!));
   const lanes = rest.map((parts, i) =>
     whenSet(l, bits[i]!, parts, () =>
       loadParts(l, element, elementAt(l, pointer, element, i), alignAt(align, i * size)),
@@ -52,14 +61,14 @@ const maskedLoad: IntrinsicHandler = (l, call, args) => {
   return l.vectors.build(l, call.type, lanes);
 };
 
-const maskedStore: IntrinsicHandler = (l, _call, args) => {
+const maskedStore: IntrinsicHandler = (l, call, given) => {
+  const [args, align] = splitAlign(call, given, 2);
   const type = args[0]!.type;
   const element = type.element;
   const size = l.layout.allocSize(element);
   const values = l.vectors.elements(l, type, l.parts(args[0]!));
   const pointer = l.value(args[1]!);
-  const align = alignOf(args[2]!);
-  const bits = laneBits(l, args[3]!);
+  const bits = laneBits(l, args[2]!);
   values.forEach((parts, i) => {
     whenSet(l, bits[i]!, [], () => {
       storeParts(l, element, parts, elementAt(l, pointer, element, i), alignAt(align, i * size));
@@ -69,23 +78,23 @@ const maskedStore: IntrinsicHandler = (l, _call, args) => {
   return [];
 };
 
-const gather: IntrinsicHandler = (l, call, args) => {
+const gather: IntrinsicHandler = (l, call, given) => {
+  const [args, align] = splitAlign(call, given, 1);
   const pointers = l.vectors.elements(l, args[0]!.type, l.parts(args[0]!));
-  const align = alignOf(args[1]!);
-  const bits = laneBits(l, args[2]!);
-  const rest = l.vectors.elements(l, call.type, l.parts(args[3]!));
+  const bits = laneBits(l, args[1]!);
+  const rest = l.vectors.elements(l, call.type, l.parts(args[2]!));
   const lanes = rest.map((parts, i) =>
     whenSet(l, bits[i]!, parts, () => loadParts(l, call.type.element, pointers[i]![0]!, align)),
   );
   return l.vectors.build(l, call.type, lanes);
 };
 
-const scatter: IntrinsicHandler = (l, _call, args) => {
+const scatter: IntrinsicHandler = (l, call, given) => {
+  const [args, align] = splitAlign(call, given, 2);
   const type = args[0]!.type;
   const values = l.vectors.elements(l, type, l.parts(args[0]!));
   const pointers = l.vectors.elements(l, args[1]!.type, l.parts(args[1]!));
-  const align = alignOf(args[2]!);
-  const bits = laneBits(l, args[3]!);
+  const bits = laneBits(l, args[2]!);
   values.forEach((parts, i) => {
     whenSet(l, bits[i]!, [], () => {
       storeParts(l, type.element, parts, pointers[i]![0]!, align);
