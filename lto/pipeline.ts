@@ -9,7 +9,7 @@
  * Each step takes one function; nothing but callees' clobber masks flows between functions, so callees go
  * first and functions of one wave may go in parallel.
  */
-import { legalizeFunction } from "./codegen/legalize/index.js";
+import { legalizeFunction } from "./x64/legalize.js";
 import type { MFunction, RegMask } from "./codegen/mir.js";
 import { allocateRegisters, type AllocatorOptions } from "./codegen/regalloc/index.js";
 import type { AllocationResult } from "./codegen/target.js";

@@ -5,6 +5,7 @@ import type { Lowering, Parts } from "../codegen/legalize/lowering.js";
 import { type Inst, isCall, Op } from "../ir/instructions.js";
 import { i8, i16 } from "../ir/types.js";
 import type { Value } from "../ir/values.js";
+import { scalarIntrinsics } from "./lower-scalar-intrinsics.js";
 import { absolute, compareFloats, minMax } from "./lower-vectors-arith.js";
 import { isNonNegative } from "./lower-vectors-facts.js";
 import { build, elements } from "./lower-vectors-lanes.js";
@@ -25,13 +26,14 @@ import {
 } from "./lower-vectors-sse.js";
 import { x86VectorIntrinsic } from "./lower-vectors-x86.js";
 
-/** Lowers a call of a vector intrinsic by its base name; null if it has no form of its own here. */
+/** Lowers a call of a vector or target intrinsic by its base name; null if it has no form of its own here. */
 export function vectorIntrinsic(l: Lowering, base: string, inst: Inst): Parts | null {
   if (!isCall(inst)) return null;
   const args = inst.operands.slice(1, 1 + inst.data.argumentCount);
   if (base.startsWith("vector.reduce."))
     return lowerReduction(l, base.slice("vector.reduce.".length).split(".")[0]!, inst, args);
-  if (base.startsWith("x86.")) return x86VectorIntrinsic(l, base, inst, args);
+  if (base.startsWith("x86."))
+    return scalarIntrinsics.get(base)?.(l, inst, args) ?? x86VectorIntrinsic(l, base, inst, args);
   const whole = rearrange(l, base, inst, args);
   if (whole !== null) return whole;
   if (inst.type.kind !== "vector" || args[0]?.type !== inst.type) return null;

@@ -1,8 +1,9 @@
 /** Random operations on random types give the same results before and after legalisation. */
 import { describe, expect, it } from "vitest";
 import { parseModule } from "../../formats/text/index.js";
-import { checkLegal, legalizeFunction } from "../../lto/codegen/legalize/index.js";
+import { checkLegal } from "../../lto/codegen/legalize/index.js";
 import type { Func } from "../../lto/ir/module.js";
+import { legalizeFunction } from "../../lto/x64/legalize.js";
 import { Interpreter } from "./interpreter.js";
 import { generators, Random, randomModule } from "./random-ir.js";
 import { Undefined } from "./scalar-ops.js";

@@ -5,12 +5,13 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { parseModule, printFunction } from "../../formats/text/index.js";
-import { checkLegal, type LegalFunction, legalizeFunction } from "../../lto/codegen/legalize/index.js";
+import { checkLegal, type LegalFunction } from "../../lto/codegen/legalize/index.js";
 import { noAttributeList } from "../../lto/ir/attributes.js";
 import { UnsupportedError } from "../../lto/ir/errors.js";
 import { makeInst, Op } from "../../lto/ir/instructions.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, structType, voidType } from "../../lto/ir/types.js";
+import { legalizeFunction } from "../../lto/x64/legalize.js";
 
 const folder = fileURLToPath(new URL("./golden/", import.meta.url));
 const cases = readdirSync(folder).filter((name) => name.endsWith(".ll"));

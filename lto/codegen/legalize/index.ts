@@ -1,5 +1,5 @@
 /**
- * Legalisation: one function's IR to the types and operations that x86-64 instruction selection takes.
+ * Legalisation: one function's IR to the types and operations that instruction selection takes.
  *
  * Runs right before selection. A function that is legal as it stands costs one scan. Otherwise the body is
  * rewritten in place (see driver.ts), then instructions that became unused are removed.
@@ -10,10 +10,10 @@ import type { Body } from "../../ir/instructions.js";
 import type { Func } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
 import type { Argument } from "../../ir/values.js";
-import { sse2Vectors } from "../../x64/lower-vectors.js";
 import { legalSignature } from "./calls.js";
 import { needsRewriting, rewriteBody } from "./driver.js";
 import { Lowering } from "./lowering.js";
+import type { VectorTarget } from "./target.js";
 import { removeUnused } from "./unused.js";
 
 export { checkLegal } from "./check.js";
@@ -38,11 +38,11 @@ export interface LegalFunction {
 
 /**
  * Legalises a function. Consumes the body: `fn.body` afterwards is the legal one.
+ * @param vectors how the target does vectors
  * @throws UnsupportedError naming the construct and the function
  */
-export function legalizeFunction(fn: Func, layout: DataLayout): LegalFunction {
+export function legalizeFunction(fn: Func, layout: DataLayout, vectors: VectorTarget): LegalFunction {
   const body = fn.materialize();
-  const vectors = sse2Vectors;
   const signature = legalSignature(fn, vectors, (type) => layout.abiAlign(type));
   if (signature.passed !== null || needsRewriting(fn, { vectors })) {
     const l = new Lowering(fn, layout, vectors, body.renumber());

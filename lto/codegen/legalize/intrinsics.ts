@@ -16,7 +16,6 @@ import { internalIntrinsic } from "./internal.js";
 import { intrinsicBase, isKept, knowIntrinsics } from "./intrinsic-names.js";
 import type { Lowering, Parts } from "./lowering.js";
 import { maskedIntrinsics } from "./masked.js";
-import { x86Intrinsics } from "./x86-scalar.js";
 
 /** Lowers a call; `args` are original operands. */
 export type IntrinsicHandler = (l: Lowering, call: CallInst, args: readonly Value[]) => Parts;
@@ -107,7 +106,7 @@ const rounding: IntrinsicHandler = (l) => {
 handlers.set("get.rounding", rounding);
 handlers.set("flt.rounds", rounding);
 
-for (const [name, handler] of [...maskedIntrinsics, ...x86Intrinsics]) handlers.set(name, handler);
+for (const [name, handler] of maskedIntrinsics) handlers.set(name, handler);
 knowIntrinsics(handlers.keys());
 knowIntrinsics(laneHandlers.keys());
 

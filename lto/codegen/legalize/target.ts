@@ -21,7 +21,7 @@ export interface VectorTarget {
   isLegal(inst: Inst): boolean;
   /** Lowers any instruction with a vector operand or result that is not done part by part. */
   lower(l: Lowering, inst: Inst): Parts;
-  /** Lowers a call of an intrinsic with vector operands or result. Null: not one it knows. */
+  /** Lowers a call of an intrinsic on vectors, or of the target's own. Null: not one it knows. */
   intrinsic(l: Lowering, base: string, inst: Inst): Parts | null;
   constant(l: Lowering, constant: Constant): Parts;
   load(l: Lowering, type: Type, pointer: Value, align: number, flags: number): Parts;

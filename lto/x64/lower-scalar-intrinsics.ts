@@ -1,10 +1,11 @@
 /** Scalar `llvm.x86.*` intrinsics of the baseline: as inline assembly, fences, or plain arithmetic. */
-import { noAttributeList } from "../../ir/attributes.js";
-import { makeInst, Op } from "../../ir/instructions.js";
-import { functionType, i8, i32, i64, structType, type Type, voidType } from "../../ir/types.js";
-import { InlineAsm, type Value, zeroOf } from "../../ir/values.js";
-import type { IntrinsicHandler } from "./intrinsics.js";
-import type { Lowering, Parts } from "./lowering.js";
+
+import type { IntrinsicHandler } from "../codegen/legalize/intrinsics.js";
+import type { Lowering, Parts } from "../codegen/legalize/lowering.js";
+import { noAttributeList } from "../ir/attributes.js";
+import { makeInst, Op } from "../ir/instructions.js";
+import { functionType, i8, i32, i64, structType, type Type, voidType } from "../ir/types.js";
+import { InlineAsm, type Value, zeroOf } from "../ir/values.js";
 
 /** A call of inline assembly with legal operands. */
 function assembly(
@@ -74,7 +75,8 @@ const withCarry =
     return [l.cast(Op.ZExt, out, i8), second];
   };
 
-export const x86Intrinsics: readonly (readonly [string, IntrinsicHandler])[] = [
+/** By name without `llvm.`. */
+export const scalarIntrinsics: ReadonlyMap<string, IntrinsicHandler> = new Map<string, IntrinsicHandler>([
   ["x86.sse2.pause", statement("pause")],
   ["x86.sse2.mfence", statement("mfence")],
   ["x86.sse2.lfence", statement("lfence")],
@@ -88,4 +90,4 @@ export const x86Intrinsics: readonly (readonly [string, IntrinsicHandler])[] = [
   ["x86.addcarry.64", withCarry(Op.Add)],
   ["x86.subborrow.32", withCarry(Op.Sub)],
   ["x86.subborrow.64", withCarry(Op.Sub)],
-];
+]);
