@@ -27,7 +27,7 @@ const configurations: AllocatorOptions[] = [
   { allocator: "graph", coalesce: "none", spillCost: "speed", check: false },
 ];
 
-const seeds = Number(process.env["REGALLOC_SEEDS"] ?? 60);
+const seeds = Number(process.env["REGALLOC_SEEDS"] ?? 40);
 
 for (const options of configurations) {
   describe(`${options.allocator}, ${options.coalesce}, ${options.spillCost}`, () => {
