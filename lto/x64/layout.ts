@@ -16,6 +16,7 @@
 import type { MBlock, MFunction } from "../codegen/mir.js";
 import { instructionLength, nearJcc, nearJmp, shortBranch } from "./lengths.js";
 import { invert, X } from "./ops.js";
+import { cloneInst } from "./target.js";
 
 interface Edge {
   readonly from: number;
@@ -123,6 +124,29 @@ function dropJumps(blocks: readonly MBlock[]): void {
   }
 }
 
+/** Longest exit code that takes the place of a jump to it: 1 byte saves one, 2 cost nothing and save a jump. */
+const exitLimit = { none: 0, speed: 6, size: 2, minsize: 2 } as const;
+
+/** Copies short exits into the places that jump to them. */
+function copyExits(mf: MFunction): void {
+  const limit = exitLimit[mf.goal];
+  for (const block of mf.blocks) {
+    const last = block.insts[block.insts.length - 1];
+    if (last === undefined || last.op !== X.Jmp) continue;
+    const target = last.targets[0]!;
+    const { insts } = target;
+    if (target === block || insts.length === 0 || insts[insts.length - 1]!.op !== X.Ret) continue;
+    if (insts.length > 4 || insts.some((i) => i.targets.length > 0 || i.op === X.Asm)) continue;
+    if (insts.reduce((bytes, inst) => bytes + instructionLength(inst), 0) > limit) continue;
+    block.insts.pop();
+    for (const inst of insts) block.insts.push(cloneInst(inst));
+    if (!block.insts.some((inst) => inst.targets.includes(target))) {
+      block.succs = block.succs.filter((s) => s !== target);
+      target.preds = target.preds.filter((p) => p !== block);
+    }
+  }
+}
+
 /**
  * Orders the blocks and makes them fall through where they can. Edges must be up to date, and stay so: an edge
  * may then be a fall-through that no instruction shows.
@@ -130,6 +154,7 @@ function dropJumps(blocks: readonly MBlock[]): void {
 export function layOut(mf: MFunction): void {
   if (mf.goal !== "none") mf.blocks = orderBlocks(mf);
   dropJumps(mf.blocks);
+  copyExits(mf);
 }
 
 /**

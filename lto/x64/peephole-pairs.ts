@@ -2,6 +2,8 @@
  * Rewritings of two instructions of a block that belong together though others may lie between.
  *
  *   mov a, d … add x, d        → lea (a, x), d                      flags dead afterwards
+ *   mov a, d … movsbl d, d     → movsbl a, d                        and the other extensions
+ *   shl $56, d; sar $56, d     → movsbq d, d                        flags dead afterwards; shr: movzbl
  *   op d … test d, d           → op d                               op's flags describe d
  *   cmp … setcc d; movzbl d, e → xor e, e; cmp … setcc e            e untouched in between
  *
@@ -9,7 +11,7 @@
  * Proof obligations: nothing in between reads or writes the moved register, nothing writes the copied one, and
  * nothing in between sets the flags that are kept.
  */
-import type { MInst, RegMask } from "../codegen/mir.js";
+import { MInst, type RegMask } from "../codegen/mir.js";
 import { aluReg, baseDisp, lea, physical } from "./build.js";
 import { instructionLength, signedImmediate } from "./lengths.js";
 import { killsFlags, usedRegisters, writtenRegisters } from "./liveness-post.js";
@@ -97,6 +99,56 @@ export function combineCopy(insts: MInst[], index: number): number {
   if (address === null || instructionLength(address) > instructionLength(copy) + instructionLength(inst))
     return -1;
   insts[index] = address;
+  return at;
+}
+
+/** An extension of a copy extends the original. @returns the index of the copy to drop; −1 if none */
+export function extendOriginal(insts: readonly MInst[], index: number): number {
+  const inst = insts[index]!;
+  if (inst.mem !== null) return -1;
+  const to = inst.defs[0]!.loc;
+  if (inst.uses[0]!.loc !== to) return -1;
+  const at = soleWriter(insts, index, to);
+  if (at < 0) return -1;
+  const copy = insts[at]!;
+  if (copy.op !== X.Copy || copy.uses[0]!.loc >= 16 || copy.uses[0]!.loc === RSP) return -1;
+  if (writtenBetween(insts, at, index, 1 << copy.uses[0]!.loc)) return -1;
+  inst.uses[0]!.loc = copy.uses[0]!.loc;
+  inst.defs[0]!.tiedTo = -1;
+  return at;
+}
+
+/** The extension that a shift up and back down by `count` is; −1 if it is none. */
+function extensionOf(size: number, count: number, signed: boolean): X | -1 {
+  const bits = size * 8 - count;
+  if (bits === 8) return signed ? X.Movsx8 : X.Movzx8;
+  if (bits === 16) return signed ? X.Movsx16 : X.Movzx16;
+  return bits === 32 && signed ? X.Movsxd : -1;
+}
+
+/** A shift left and back right at `index` as an extension. @returns the index of the left shift to drop; −1 */
+export function shiftsAsExtension(insts: MInst[], index: number): number {
+  const right = insts[index]!;
+  if (right.size < 4 || right.imm === null) return -1;
+  const to = right.defs[0]!.loc;
+  const at = soleWriter(insts, index, to);
+  if (at < 0) return -1;
+  const left = insts[at]!;
+  if (
+    left.op !== X.Shl ||
+    left.size !== right.size ||
+    left.imm === null ||
+    Number(left.imm) !== Number(right.imm)
+  )
+    return -1;
+  const op = extensionOf(right.size, Number(right.imm), right.op === X.Sar);
+  if (op < 0) return -1;
+  for (let i = at + 1; i < index; i++) if (readsFlags(insts[i]!.op)) return -1;
+  const zero = op === X.Movzx8 || op === X.Movzx16;
+  const extend = new MInst(op, zero ? 4 : right.size);
+  extend.defs.push(physical(to));
+  extend.uses.push(physical(to));
+  insts[index] = extend;
   return at;
 }
 

@@ -20,7 +20,14 @@ import { X } from "./ops.js";
 import { allConditions, conditionsRead } from "./peephole-flags.js";
 import { forwardPeepholes } from "./peephole-forward.js";
 import { shortenMoves } from "./peephole-moves.js";
-import { combineCopy, redundantTest, zeroBeforeSet, zeroing } from "./peephole-pairs.js";
+import {
+  combineCopy,
+  extendOriginal,
+  redundantTest,
+  shiftsAsExtension,
+  zeroBeforeSet,
+  zeroing,
+} from "./peephole-pairs.js";
 import { isPure, type Replacement, type Situation, shrink } from "./peephole-shrink.js";
 
 /** Backward pass over one block. */
@@ -62,6 +69,10 @@ class BackwardPass {
       if (situation.flagsDead) this.combine(i);
       if (inst.op === X.Movzx8) this.extend(i, live);
       inst = insts[i]!;
+      if (inst.op >= X.Movzx8 && inst.op <= X.Movsxd && this.replaced[i] === undefined) {
+        const copy = extendOriginal(insts, i);
+        if (copy >= 0) this.replace(copy, []);
+      }
       if (this.replaced[i] === undefined) this.put(i, shrink(inst, situation));
       const parts = this.replaced[i];
       if (parts === undefined) {
@@ -105,6 +116,12 @@ class BackwardPass {
       case X.Shl: {
         const copy = combineCopy(this.block.insts, index);
         if (copy >= 0) this.replace(copy, []);
+        return;
+      }
+      case X.Sar:
+      case X.Shr: {
+        const shift = shiftsAsExtension(this.block.insts, index);
+        if (shift >= 0) this.replace(shift, []);
       }
     }
   }
