@@ -215,7 +215,8 @@ class Lexer {
         return this.sigil(at, Tok.Local, Tok.LocalNumber);
       case 0x40: // @
         return this.sigil(at, Tok.Global, Tok.GlobalNumber);
-      case 0x24: // $
+      case 0x24: // $, which may also start a label.
+        if (text.charCodeAt(this.runOf(at, NamePart)) === 0x3a) return this.word(at, c);
         return this.sigil(at, Tok.Comdat, Tok.Comdat);
       case 0x23: // #
         return this.hash(at);

@@ -74,8 +74,8 @@ export function parseGroupReference(p: ParseContext): AttributeSet {
   const key = p.text();
   let set = p.groups.get(key);
   if (set === undefined) {
-    const positions = p.groupPositions.get(key);
-    if (positions === undefined) p.fail(`use of undefined attribute group '#${key}'`);
+    // LLVM takes a group without a definition as empty.
+    const positions = p.groupPositions.get(key) ?? [];
     const builder = new AttributeBuilder();
     for (const pos of positions)
       p.at(pos, () => {

@@ -184,6 +184,7 @@ export class BodyParser {
   /** An operand of known type. */
   operand(type: Type): Value {
     const p: ParseContext = this.p;
+    if (type.kind === "metadata") return new MetadataOperand(parseMetadataText(p));
     if (p.kind() === Tok.Local || p.kind() === Tok.LocalNumber) {
       const key = p.nameKey();
       const value = this.values.get(key);
@@ -193,18 +194,12 @@ export class BodyParser {
         this.checkType(value, type, key, pos);
         return value;
       }
-      if (
-        type.kind === "void" ||
-        type.kind === "label" ||
-        type.kind === "metadata" ||
-        type.kind === "function"
-      )
+      if (type.kind === "void" || type.kind === "label" || type.kind === "function")
         p.fail(`a value cannot have type '${type.kind}'`, pos);
       this.sawForward = true;
       // Stands in for the value until `finish`, and never leaves this class.
       return new ForwardReference(type, key, pos) as unknown as Value;
     }
-    if (type.kind === "metadata") return new MetadataOperand(parseMetadataText(p));
     return parseConstant(p, type);
   }
 

@@ -134,10 +134,17 @@ function parseCallee(b: BodyParser): Value | ((type: Type) => Value) {
   }
   if (p.kind() !== Tok.Global && p.kind() !== Tok.GlobalNumber) return b.operand(ptr);
   const key = p.globalKey();
-  if (p.globals.has(key) || !key.startsWith("llvm.")) return p.global();
-  // Newer producers do not declare the intrinsics they call.
+  const known = p.globals.get(key);
+  if (known === undefined ? !key.startsWith("llvm.") : !p.implicit.includes(known)) return p.global();
+  // Newer text does not declare the intrinsics it calls. The names of overloads may leave out the types then,
+  // which this parser could not add.
+  const at = p.pos;
   p.next();
   return (type) => {
+    if (known !== undefined) {
+      if (known.valueType !== type) p.unsupported(`overloads of '@${key}' without declarations`, at);
+      return known;
+    }
     const fn = new Func(key, type);
     p.globals.set(key, fn);
     if (!key.startsWith("llvm.dbg.")) p.implicit.push(fn);

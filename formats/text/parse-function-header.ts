@@ -120,6 +120,18 @@ function parseParameters(p: ParseContext): Parameters {
   return { types, attributes, names, varArg };
 }
 
+/** Words that start an entity of the top level. */
+export const entityWords: ReadonlySet<string> = new Set([
+  "define",
+  "declare",
+  "source_filename",
+  "target",
+  "module",
+  "attributes",
+  "uselistorder",
+  "uselistorder_bb",
+]);
+
 /** What stands between the parameters and the body. */
 class HeaderClauses {
   readonly attributes = new AttributeBuilder();
@@ -153,7 +165,8 @@ class HeaderClauses {
           parseAttribute(p, this.attributes, true);
           continue;
         case Tok.Word:
-          if (!isDefinition && p.startsLine()) return;
+          // Where a declaration ends only the next entity tells.
+          if (!isDefinition && p.startsLine() && entityWords.has(p.text())) return;
           this.word(fn, later);
           continue;
         default:

@@ -64,8 +64,10 @@ function parseVariableClauses(p: ParseContext, global: GlobalVariable): void {
   }
   skipAttachments(p);
   // Attributes of variables have no place in the IR.
-  while (p.kind() === Tok.AttributeGroup) p.next();
-  while (p.kind() === Tok.Text && !p.startsLine()) parseAttribute(p, new AttributeBuilder(), true);
+  for (;;) {
+    if (p.kind() === Tok.Text) parseAttribute(p, new AttributeBuilder(), true);
+    else if (!p.take(Tok.AttributeGroup)) break;
+  }
 }
 
 /** `comdat` or `comdat($name)`. */
@@ -87,10 +89,11 @@ function parseIndirect(p: ParseContext, name: string, later: Deferred[]): Alias 
   const valueType = parseType(p);
   p.expect(Tok.Comma, "','");
   const start = p.pos;
-  let type: Type | null = null;
-  if (!startsExpression(p)) type = parseType(p);
+  let type: Type;
+  if (startsExpression(p)) type = p.at(p.pos, () => expressionType(p));
+  else type = parseType(p);
   skipConstant(p);
-  const global = isAlias ? new Alias(name, valueType, type ?? pointerType()) : new IFunc(name, valueType);
+  const global = isAlias ? new Alias(name, valueType, type) : new IFunc(name, valueType);
   later.push(() => {
     p.pos = start;
     const target = parseTarget(p, global.type);
@@ -103,6 +106,29 @@ function parseIndirect(p: ParseContext, name: string, later: Deferred[]): Alias 
   }
   skipAttachments(p);
   return global;
+}
+
+/** Type of an expression that cannot be read yet; the position is the caller's to restore. */
+function expressionType(p: ParseContext): Type {
+  const isCast = !p.isWord("getelementptr");
+  while (p.kind() !== Tok.OpenParen) {
+    if (p.kind() !== Tok.Word) p.fail(`expected '(', found ${p.found()}`);
+    p.next();
+    // Of `inrange(…)`, which comes before the operands.
+    if (p.isWord("inrange") && p.peek(1) === Tok.OpenParen) {
+      p.next();
+      p.skipGroup();
+    }
+  }
+  p.next();
+  parseType(p);
+  if (isCast) {
+    skipConstant(p);
+    p.expectWord("to");
+    return parseType(p);
+  }
+  p.expect(Tok.Comma, "','");
+  return parseType(p);
 }
 
 /** An expression tells its type itself and may come without one. */

@@ -143,7 +143,10 @@ function parseCompare(b: BodyParser, op: Op.ICmp | Op.FCmp): Inst {
 }
 
 function parseRet(b: BodyParser): Inst {
-  if (b.p.takeWord("void")) return makeInst(Op.Ret, voidType, [], null);
+  // `ret void ()* null` of old text returns a pointer.
+  const next = b.p.peek(1);
+  if (next !== Tok.OpenParen && next !== Tok.Star && b.p.takeWord("void"))
+    return makeInst(Op.Ret, voidType, [], null);
   return makeInst(Op.Ret, voidType, [b.typedOperand()], null);
 }
 
@@ -319,6 +322,7 @@ function parseInsertValue(b: BodyParser): Inst {
 
 function parseLandingPad(b: BodyParser): Inst {
   const p: ParseContext = b.p;
+  if (p.isWord("token")) p.unsupported("landingpad of type token");
   const type = parseValueType(p);
   const cleanup = p.takeWord("cleanup");
   const clauses: LandingPadData["clauses"][number][] = [];

@@ -63,13 +63,15 @@ export function startsType(p: ParseContext): boolean {
 /** Any type, `void` and function types included. */
 export function parseType(p: ParseContext): Type {
   p.enter();
+  // `ptr` has its address space behind it; the one of `T addrspace(1)*` belongs to the star.
+  const opaque = p.isWord("ptr");
   let type = parseBase(p);
   for (;;) {
     if (p.kind() === Tok.Star) {
       p.next();
       type = pointerType();
     } else if (p.kind() === Tok.OpenParen) type = parseParameters(p, type);
-    else if (p.kind() === Tok.Word && type.kind !== "ptr" && p.isWord("addrspace")) {
+    else if (p.kind() === Tok.Word && !opaque && p.isWord("addrspace")) {
       p.next();
       const space = p.parenthesised("an address space");
       p.expect(Tok.Star, "'*'");

@@ -164,7 +164,11 @@ class ModuleParser {
   private newName(): { key: string; name: string } {
     const p: ParseContext = this.p;
     const key = p.globalKey();
-    if (key === "") p.fail("empty name of a global");
+    if (key === "") {
+      // LLVM takes an empty name as none.
+      p.next();
+      return { key: String(this.nextNumber++), name: "" };
+    }
     if (p.globals.has(key)) p.fail(`redefinition of '@${key}'`);
     let name = "";
     if (p.kind() === Tok.GlobalNumber) {

@@ -104,7 +104,9 @@ class ModulePrinter implements InstNames {
   }
 
   private indirect(global: Alias | IFunc, word: string, target: Constant): string {
-    const text = target.valueKind === "expr" ? valueText(target, this) : typedText(target, this);
+    // An expression may go without its type, except where readers would assume another.
+    const plain = target.valueKind === "expr" && global.type.addressSpace === 0;
+    const text = plain ? valueText(target, this) : typedText(target, this);
     return `${this.globals.name(global)} = ${linkageText(global, true)}${word} ${this.types.name(global.valueType)}, ${text}`;
   }
 

@@ -5,10 +5,11 @@
  * at every use.
  */
 import { Op } from "./instructions.js";
-import type { GlobalValue } from "./module.js";
+import type { Func, GlobalValue } from "./module.js";
 import type { Type } from "./types.js";
 import type { ConstAggregate, Constant, ConstData, ConstExpr } from "./values.js";
 import { describeType } from "./verifier-describe.js";
+import { intrinsicProblem } from "./verifier-intrinsics.js";
 import {
   binaryProblem,
   castProblem,
@@ -36,6 +37,8 @@ const floatBits: Readonly<Record<string, number>> = {
 export class ConstantVerifier {
   private readonly known = new Map<Constant, Problem>();
 
+  private readonly intrinsics = new Map<Func, Problem>();
+
   /** @param globals the module's globals, or null where the module is not known */
   constructor(private readonly globals: ReadonlySet<GlobalValue> | null) {}
 
@@ -61,6 +64,14 @@ export class ConstantVerifier {
     if (known !== undefined) return known;
     const problem = depth > maxDepth ? "constant nested too deeply" : this.composite(constant, depth);
     this.known.set(constant, problem);
+    return problem;
+  }
+
+  /** What is wrong with a function if it has the name of an intrinsic. */
+  intrinsic(fn: Func): Problem {
+    if (!fn.name.startsWith("llvm.")) return null;
+    let problem = this.intrinsics.get(fn);
+    if (problem === undefined) this.intrinsics.set(fn, (problem = intrinsicProblem(fn)));
     return problem;
   }
 

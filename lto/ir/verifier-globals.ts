@@ -113,7 +113,7 @@ export class GlobalVerifier {
       const problem = operand === null ? null : this.constants.check(operand);
       if (problem !== null) return problem;
     }
-    return attributeProblem(fn.attributes, parameters);
+    return this.constants.intrinsic(fn) ?? attributeProblem(fn.attributes, parameters);
   }
 
   private alias(global: Alias): Problem {

@@ -18,6 +18,7 @@ import { ConstantVerifier } from "./verifier-constants.js";
 import { Describer } from "./verifier-describe.js";
 import { GlobalVerifier } from "./verifier-globals.js";
 import { instructionProblem, shapeProblem } from "./verifier-instructions.js";
+import { intrinsicProblem } from "./verifier-intrinsics.js";
 
 /** Messages per function; a broken pass breaks everything in the same way. */
 const maxMessages = 20;
@@ -248,12 +249,22 @@ class FunctionVerifier {
           break;
         default: {
           if (!isConstant(operand)) return `operand ${i} is not a value`;
-          const problem = this.constants.check(operand);
+          const problem = this.constants.check(operand) ?? this.intrinsicUse(inst, operand, i);
           if (problem !== null) return problem;
         }
       }
     }
     return null;
+  }
+
+  /** Intrinsics are nothing but callees, and what they are called with has the types they take. */
+  private intrinsicUse(inst: Inst, operand: Value, index: number): string | null {
+    if (operand.valueKind !== "global" || operand.kind !== "function" || !operand.name.startsWith("llvm."))
+      return null;
+    if (!isCall(inst) || index !== 0) return `@${operand.name.slice(0, 60)} is used other than by a call`;
+    return inst.data.functionType === operand.valueType
+      ? this.constants.intrinsic(operand)
+      : intrinsicProblem(operand, inst.data.functionType);
   }
 
   /** All landing pads and resumes of a function deal in one type. */

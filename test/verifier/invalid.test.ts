@@ -381,6 +381,16 @@ const bodies: readonly (readonly [rule: string, text: string, message: string])[
     "@g = global i32 0\ndefine i64 @f() {\n ret i64 add (i64 1, i64 trunc (i64 ptrtoint (ptr @g to i64) to i64))\n}",
     "constant expression: cannot convert i64 to i64",
   ],
+  [
+    "intrinsic as a value",
+    "declare i8 @llvm.umax.i8(i8, i8)\ndefine ptr @f() {\n ret ptr @llvm.umax.i8\n}",
+    "@llvm.umax.i8 is used other than by a call",
+  ],
+  [
+    "intrinsic called with other types",
+    "declare i8 @llvm.umax.i8(i8, i8)\ndefine void @f() {\n %x = call i8 (i8) @llvm.umax.i8(i8 1)\n ret void\n}",
+    "i8 (i8) is not a type of @llvm.umax.i8",
+  ],
 ];
 
 const globals: readonly (readonly [rule: string, text: string, message: string])[] = [
@@ -450,6 +460,25 @@ const globals: readonly (readonly [rule: string, text: string, message: string])
     "@x = global i64 add (i64 1, i64 ptrtoint (ptr getelementptr (i8, ptr @x, i64 0, i64 1) to i64))",
     "@x: constant expression: index into i8",
   ],
+  ["intrinsic body", "define void @llvm.trap() {\n unreachable\n}", "@llvm.trap: an intrinsic with a body"],
+  ...[
+    "i8 @llvm.umax.i8(i8)",
+    "i8 @llvm.umax.i8(i8, i16)",
+    "float @llvm.umax.f32(float, float)",
+    "float @llvm.umax.f32(float, float, ...)",
+    "void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64)",
+    "void @llvm.memcpy.p0.p0.i64(ptr, i64, i64, i1)",
+    "i32 @llvm.sadd.with.overflow.i32(i32, i32)",
+    "{ i32, i1 } @llvm.sadd.with.overflow.v2i32(<2 x i32>, <2 x i32>)",
+    "i32 @llvm.vector.reduce.add.v4i64(<4 x i64>)",
+    "i32 @llvm.lrint.i32(i32)",
+    "<2 x i1> @llvm.is.fpclass.f32(float, i32)",
+  ].map((declaration): readonly [string, string, string] => {
+    const at = declaration.indexOf(" @");
+    const [name] = declaration.slice(at + 1).split("(");
+    const type = `${declaration.slice(0, at)} ${declaration.slice(declaration.indexOf("("))}`;
+    return [name!, `declare ${declaration}`, `${name}: ${type} is not a type of ${name}`];
+  }),
 ];
 
 describe("invalid text", () => {
