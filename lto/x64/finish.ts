@@ -3,6 +3,7 @@
  */
 import type { MFunction, RegMask } from "../codegen/mir.js";
 import type { AllocationResult } from "../codegen/target.js";
+import type { GlobalValue } from "../ir/module.js";
 import { simplifyControlFlow } from "./cfg.js";
 import { insertCfi } from "./cfi.js";
 import { insertFrame } from "./frame.js";
@@ -20,6 +21,11 @@ export interface FinishOptions {
    * default convention may change.
    */
   readonly scratch?: RegMask;
+  /**
+   * Whether a call of a function (null: unknown code) needs the stack aligned to 16 bytes; by default all do.
+   * In a closed program those do that, or whose callees, rely on it: see `reliesOnAlignment`.
+   */
+  readonly alignedCall?: (callee: GlobalValue | null) => boolean;
 }
 
 /**
@@ -29,7 +35,12 @@ export interface FinishOptions {
 export function finishFunction(mf: MFunction, allocation: AllocationResult, options: FinishOptions): void {
   const written = allocation.written | changedRegisters(mf);
   const scratch = options.scratch ?? callClobbers;
-  const frame = insertFrame(mf, { saved: options.saved ?? allocation.usedCalleeSaved, written, scratch });
+  const frame = insertFrame(mf, {
+    saved: options.saved ?? allocation.usedCalleeSaved,
+    written,
+    scratch,
+    alignedCall: options.alignedCall ?? (() => true),
+  });
   simplifyControlFlow(mf);
   runPeepholes(mf, frame.redZone, ~(written | scratch));
   mergeTails(mf);
@@ -42,3 +53,5 @@ export function finishFunction(mf: MFunction, allocation: AllocationResult, opti
 export function functionSize(mf: MFunction): number {
   return relaxedSize(mf);
 }
+
+export { reliesOnAlignment } from "./frame.js";

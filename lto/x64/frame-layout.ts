@@ -140,7 +140,8 @@ interface Facts {
   readonly uses: Int32Array;
   readonly order: readonly number[];
   readonly maxAlign: number;
-  readonly calls: boolean;
+  /** rsp must be a multiple of 16 in the body, for calls or for slots. */
+  readonly aligned: boolean;
   readonly redZoneAllowed: boolean;
 }
 
@@ -152,7 +153,7 @@ function withoutFramePointer(mf: MFunction, facts: Facts, mask: RegMask): FrameL
     const { offsets, bytes } = pack(mf, facts.order, 0, -above, true);
     if (bytes <= redZoneBytes) return { ...common, localBytes: 0, offsets, redZone: bytes > 0, depth: above };
   }
-  const align = facts.calls ? stackAlign : Math.max(8, Math.min(facts.maxAlign, stackAlign));
+  const align = facts.aligned ? stackAlign : Math.max(8, Math.min(facts.maxAlign, stackAlign));
   const { offsets, bytes } = pack(mf, facts.order, 0, 0, false);
   const localBytes = roundUp(above + bytes, align) - above;
   return { ...common, localBytes, offsets, redZone: false, depth: above + localBytes };
@@ -174,7 +175,7 @@ function withFramePointer(mf: MFunction, facts: Facts, mask: RegMask): FrameLayo
       return { ...common, savesBelow: false, localBytes: 0, offsets, redZone: bytes > 0, depth: 16 + saves };
   }
   const { offsets, bytes } = pack(mf, facts.order, 0, 0, true);
-  const align = facts.calls ? stackAlign : 8;
+  const align = facts.aligned ? stackAlign : 8;
   const localBytes = roundUp(16 + saves + bytes, align) - 16 - saves;
   return { ...common, savesBelow: true, localBytes, offsets, redZone: false, depth: 16 + saves + localBytes };
 }
@@ -222,15 +223,23 @@ function layoutCost(mf: MFunction, layout: FrameLayout, uses: Int32Array): numbe
  * Plans the frame of an allocated function whose slot operands are memory operands.
  * @param saved callee-saved registers to preserve (the frame and base pointers are added)
  * @param written every register that the body writes
+ * @param calls memory below rsp may be overwritten
+ * @param aligned some call needs rsp to be a multiple of 16
  */
-export function planFrame(mf: MFunction, saved: RegMask, written: RegMask, calls: boolean): FrameLayout {
+export function planFrame(
+  mf: MFunction,
+  saved: RegMask,
+  written: RegMask,
+  calls: boolean,
+  aligned: boolean,
+): FrameLayout {
   const uses = countUses(mf);
   const order = placementOrder(mf, uses);
   let maxAlign = 1;
   for (const i of order) maxAlign = Math.max(maxAlign, mf.slots[i]!.align);
   const noRedZone = mf.noRedZone || (mf.fn.kind === "function" && mf.fn.attributes.fn.has("noredzone"));
   const redZoneAllowed = !calls && !noRedZone && !mf.hasDynamicAlloca;
-  const facts: Facts = { uses, order, maxAlign, calls, redZoneAllowed };
+  const facts: Facts = { uses, order, maxAlign, aligned, redZoneAllowed };
   if (needsRealignment(mf)) {
     const base = needsBasePointer(mf) ? 1 << RBX : 0;
     return realigned(mf, facts, saved | base);

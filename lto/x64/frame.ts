@@ -12,13 +12,14 @@
  */
 import { type MBlock, type MemOperand, type MFunction, MInst, type RegMask } from "../codegen/mir.js";
 import { UnsupportedError } from "../ir/errors.js";
+import type { GlobalValue } from "../ir/module.js";
 import { adjustStack, aluImm, aluReg, baseDisp, copy, lea, physical, pop, push } from "./build.js";
 import { adjustCost, type FrameLayout, planFrame } from "./frame-layout.js";
 import { readsFlags, writesFlags } from "./op-info.js";
 import { X } from "./ops.js";
 import { callClobbers, gprMask, RAX, RBP, RBX, RSP } from "./registers.js";
 import { rewriteSlotOperands } from "./slot-operands.js";
-import { stackAlign } from "./target.js";
+import { needsRealignment, stackAlign } from "./target.js";
 
 export interface FrameOptions {
   /** Callee-saved registers that the function must preserve although it writes them. */
@@ -27,16 +28,49 @@ export interface FrameOptions {
   readonly written: RegMask;
   /** Further registers that may be clobbered: not promised to any caller. */
   readonly scratch: RegMask;
+  /** Whether a call (null: of unknown code) needs the stack aligned to 16 bytes, as the ABI says. */
+  readonly alignedCall: (callee: GlobalValue | null) => boolean;
 }
 
 const isExit = (op: number): boolean => op === X.Ret || op === X.TailCall || op === X.TailCallIndirect;
 
-/** Whether the stack must be 16-byte aligned in the body; tail calls leave as the function was entered. */
+const isCall = (op: number): boolean => op === X.Call || op === X.CallIndirect || op === X.TlsGetAddr;
+
+/** The function a call instruction calls, if it is known. */
+function calleeOf(inst: MInst): GlobalValue | null {
+  return inst.extra !== null && inst.extra.kind === "call" ? inst.extra.callee : null;
+}
+
+/** Whether anything in the body pushes below rsp; tail calls leave as the function was entered. */
 function hasCalls(mf: MFunction): boolean {
   if (mf.hasCalls) return true;
   for (const block of mf.blocks)
-    for (const { op } of block.insts)
-      if (op === X.Call || op === X.CallIndirect || op === X.TlsGetAddr || op === X.CallSetup) return true;
+    for (const { op } of block.insts) if (isCall(op) || op === X.CallSetup) return true;
+  return false;
+}
+
+/** Whether any call of the body needs an aligned stack. */
+function hasAlignedCalls(mf: MFunction, alignedCall: FrameOptions["alignedCall"]): boolean {
+  for (const block of mf.blocks)
+    for (const inst of block.insts) if (isCall(inst.op) && alignedCall(calleeOf(inst))) return true;
+  return false;
+}
+
+/**
+ * Whether an allocated function relies by itself (not through the functions it calls directly) on its caller
+ * aligning the stack: it has aligned slots, calls unknown code, or contains assembly. Tail calls of known
+ * functions count as calls.
+ */
+export function reliesOnAlignment(mf: MFunction): boolean {
+  if (mf.hasDynamicAlloca) return true;
+  if (!needsRealignment(mf) && mf.slots.some((s) => s.kind !== "incoming" && s.align >= stackAlign))
+    return true;
+  for (const block of mf.blocks)
+    for (const inst of block.insts) {
+      if (inst.op === X.Asm && inst.extra?.kind === "asm" && inst.extra.template.trim() !== "") return true;
+      const leaves = isCall(inst.op) || inst.op === X.TailCall || inst.op === X.TailCallIndirect;
+      if (leaves && calleeOf(inst) === null) return true;
+    }
   return false;
 }
 
@@ -54,6 +88,8 @@ class FramePass {
     private readonly mf: MFunction,
     private readonly layout: FrameLayout,
     private readonly options: FrameOptions,
+    /** Some call of the body needs an aligned stack. */
+    private readonly aligned: boolean,
   ) {
     let maxId = 0;
     for (const block of mf.blocks) maxId = Math.max(maxId, block.id);
@@ -105,7 +141,7 @@ class FramePass {
         if (inst.op === X.CallSetup) setup = inst.imm as number;
         const extra = inst.extra;
         if (extra === null || extra.kind !== "call" || extra.unwind !== pad) continue;
-        const pushed = setup + this.paddingFor(setup);
+        const pushed = setup + (this.aligned ? this.paddingFor(setup) : 0);
         if (bytes >= 0 && bytes !== pushed && !this.layout.framePointer)
           throw new UnsupportedError("landing pad of calls with different stack arguments", this.mf.name);
         bytes = Math.max(bytes, pushed);
@@ -270,7 +306,7 @@ class FramePass {
   }
 
   private callSetup(out: MInst[], insts: readonly MInst[], index: number): void {
-    const padding = this.paddingFor(this.adjust + (insts[index]!.imm as number));
+    const padding = !this.aligned ? 0 : this.paddingFor(this.adjust + (insts[index]!.imm as number));
     this.padding.push(padding);
     this.grow(out, padding, !this.flagsLiveAt(insts, index));
   }
@@ -380,7 +416,9 @@ const isNaked = (mf: MFunction): boolean => mf.fn.kind === "function" && mf.fn.a
 export function insertFrame(mf: MFunction, options: FrameOptions): FrameLayout {
   rewriteSlotOperands(mf);
   const naked = isNaked(mf);
-  const plan = planFrame(mf, naked ? 0 : options.saved, options.written, !naked && hasCalls(mf));
+  const calls = !naked && hasCalls(mf);
+  const aligned = calls && (mf.hasDynamicAlloca || hasAlignedCalls(mf, options.alignedCall));
+  const plan = planFrame(mf, naked ? 0 : options.saved, options.written, calls, aligned);
   const layout: FrameLayout = naked
     ? {
         ...plan,
@@ -394,7 +432,7 @@ export function insertFrame(mf: MFunction, options: FrameOptions): FrameLayout {
       }
     : plan;
   if (layout.framePointer) requirePreserved(mf, (1 << RBP) | (layout.base === RBX ? 1 << RBX : 0));
-  new FramePass(mf, layout, options).run();
+  new FramePass(mf, layout, options, aligned).run();
   return layout;
 }
 
