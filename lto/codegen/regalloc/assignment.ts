@@ -358,7 +358,39 @@ export class Assignment {
     return false;
   }
 
-  /** The answer. */
+  /**
+   * Exchanges the roles of whole callee-saved registers: no fixed operand distinguishes them, so the one that is
+   * named most gets the name that is cheapest.
+   */
+  renameCalleeSaved(): void {
+    const { target, allocatable } = this.problem;
+    const mentions = new Float64Array(32);
+    const bundles = new Set<Bundle>();
+    for (const list of this.bundlesOf) for (const bundle of list ?? []) bundles.add(bundle);
+    let pinned = 0;
+    for (const bundle of bundles) {
+      const { register } = bundle;
+      if (register < 0 || ((target.calleeSaved >>> register) & 1) === 0) continue;
+      mentions[register]! += bundle.mentions;
+      const candidates = target.calleeSaved & allocatable[bundle.cls]!;
+      if ((candidates & ~(bundle.permitted & bundle.unblocked)) !== 0) pinned |= 1 << register;
+    }
+    for (const all of allocatable) {
+      const names = registersIn(target.calleeSaved & all & ~pinned);
+      const cost = (r: number): number => this.mentionCost[r]! * 1000 + this.saveCost[r]!;
+      const byUse = names
+        .filter((r) => this.users[r]! > 0)
+        .sort((a, b) => mentions[b]! - mentions[a]! || a - b);
+      const byCost = names.sort((a, b) => cost(a) - cost(b) || a - b);
+      const renamed = new Map(byUse.map((register, k) => [register, byCost[k]!]));
+      for (const bundle of bundles) {
+        const name = renamed.get(bundle.register);
+        if (name !== undefined && ((all >>> name) & 1) === 1) bundle.register = name;
+      }
+    }
+  }
+
+  /** The answer: the last question, for registers may be renamed by now. */
   placement(): Placement {
     const pieces: Piece[][] = this.bundlesOf.map(() => []);
     const seen = new Set<Bundle>();

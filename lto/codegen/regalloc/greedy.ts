@@ -37,6 +37,7 @@ class Greedy {
       this.state.drain((bundle) => this.place(bundle));
     }
     this.state.improve();
+    this.state.renameCalleeSaved();
     return this.state.placement();
   }
 
