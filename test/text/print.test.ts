@@ -128,7 +128,7 @@ const assembler = ["llvm-as-19", "llvm-as"].find((tool) => {
 });
 
 describe.skipIf(assembler === undefined)("LLVM", () => {
-  it.each(fixtureNames)("takes %s.tir", (name) => {
+  it.each(fixtureNames.filter((name) => name !== "newer"))("takes %s.tir", (name) => {
     const { status, stderr } = spawnSync(
       assembler!,
       [join(fixtureFolder, `${name}.tir`), "-o", "/dev/null"],
