@@ -44,6 +44,8 @@ export interface FrameLayout {
 }
 
 const redZoneBytes = 128;
+/** Alignment gaps remembered at one time: each slot looks at all of them. */
+const maxGaps = 16;
 const roundUp = (n: number, align: number): number => Math.ceil(n / align) * align;
 
 /** Number of memory operands that name each slot. */
@@ -107,9 +109,10 @@ function pack(
       at = place(gap.at);
       gap.size -= at + size - gap.at;
       gap.at = at + size;
+      if (gap.size === 0) gaps.splice(gaps.indexOf(gap), 1);
     } else {
       at = place(end);
-      if (at > end) gaps.push({ at: end, size: at - end });
+      if (at > end && gaps.length < maxGaps) gaps.push({ at: end, size: at - end });
       end = at + size;
     }
     if (end > 0x7fffff00) throw new UnsupportedError("stack frame of 2 GB or more", mf.name);
