@@ -1,0 +1,148 @@
+/** What the peepholes make of short instruction sequences, and what they must leave alone. */
+import { describe, expect, test } from "vitest";
+import { instructionText } from "../../formats/asm/instructions.js";
+import { MFunction, MInst } from "../../lto/codegen/mir.js";
+import { Func } from "../../lto/ir/module.js";
+import { functionType, voidType } from "../../lto/ir/types.js";
+import { aluImm, aluReg, baseDisp, copy, lea, movImm, physical } from "../../lto/x64/build.js";
+import { Cc, plainStore, X } from "../../lto/x64/ops.js";
+import { runPeepholes } from "../../lto/x64/peephole.js";
+import { RAX, RBX, RCX, RDI, RDX, RSI } from "../../lto/x64/registers.js";
+
+const fail = (): never => {
+  throw new Error("no such operand here");
+};
+const names = {
+  symbol: fail,
+  block: () => "L",
+  foreignBlock: fail,
+  constant: fail,
+  jumpTable: fail,
+  asmId: () => "0",
+};
+
+interface Options {
+  goal?: "speed" | "size" | "minsize";
+  redZone?: boolean;
+  preserved?: number;
+}
+
+/** Runs the peepholes over one block that returns `results`; the lines without the return. */
+function optimised(insts: MInst[], results: number[], options: Options = {}): string[] {
+  const fn = new Func("f", functionType(voidType, []));
+  const mf = new MFunction(fn, "f", options.goal ?? "minsize");
+  const block = mf.newBlock();
+  const ret = new MInst(X.Ret, 8);
+  ret.uses = results.map(physical);
+  block.insts = [...insts, ret];
+  runPeepholes(mf, options.redZone ?? false, options.preserved ?? 0);
+  return block.insts.slice(0, -1).map((inst) => instructionText(inst, names).trim().replace("\t", " "));
+}
+
+function withRegisters(op: X, size: number, defs: number[], uses: number[], cc = -1): MInst {
+  const inst = new MInst(op, size);
+  inst.defs = defs.map(physical);
+  inst.uses = uses.map(physical);
+  inst.cc = cc;
+  return inst;
+}
+const compare = (size: number, register: number, imm: number): MInst => {
+  const inst = withRegisters(X.Cmp, size, [], [register]);
+  inst.imm = imm;
+  return inst;
+};
+const testSelf = (size: number, r: number): MInst => withRegisters(X.Test, size, [], [r, r]);
+const set = (cc: Cc, register: number): MInst => withRegisters(X.Setcc, 1, [register], [], cc);
+
+describe("constants", () => {
+  test("zero is xor where the flags are free, else pushed", () => {
+    expect(optimised([movImm(4, RAX, 0)], [RAX])).toEqual(["xorl %eax, %eax"]);
+    const between = [compare(4, RDI, 5), movImm(4, RCX, 0), set(Cc.E, RAX)];
+    expect(optimised(between, [RAX, RCX])).toEqual(["cmpl $5, %edi", "pushq $0", "popq %rcx", "sete %al"]);
+  });
+  test("small ones are pushed at minimum size, unless memory below rsp is in use", () => {
+    expect(optimised([movImm(4, RAX, -5)], [RAX])).toEqual(["pushq $-5", "popq %rax"]);
+    expect(optimised([movImm(4, RAX, 5)], [RAX], { redZone: true })).toEqual(["movl $5, %eax"]);
+    expect(optimised([movImm(4, RAX, 5)], [RAX], { goal: "size" })).toEqual(["movl $5, %eax"]);
+  });
+  test("are taken from a register that has them", () => {
+    const two = [movImm(4, RAX, 1000), movImm(4, RCX, 1000)];
+    expect(optimised(two, [RAX, RCX])).toEqual(["movl $1000, %eax", "movl %eax, %ecx"]);
+  });
+});
+
+describe("flags", () => {
+  test("inc and dec where nobody reads the carry", () => {
+    expect(optimised([aluImm(X.Add, 4, RAX, 1)], [RAX])).toEqual(["incl %eax"]);
+    const carry = [aluImm(X.Add, 4, RDI, 1), set(Cc.B, RAX)];
+    expect(optimised(carry, [RAX, RDI])).toEqual(["addl $1, %edi", "setb %al"]);
+  });
+  test("a test of a result that set the flags goes, and its readers follow", () => {
+    const code = [aluReg(X.Add, 4, RDI, RSI), testSelf(4, RDI), set(Cc.L, RAX)];
+    expect(optimised(code, [RAX, RDI])).toEqual(["addl %esi, %edi", "sets %al"]);
+    const other = [aluReg(X.Add, 4, RDI, RSI), testSelf(8, RDI), set(Cc.L, RAX)];
+    expect(optimised(other, [RAX, RDI]).length).toBe(3);
+    const shifted = [withRegisters(X.Shl, 4, [RDI], [RDI, RCX]), testSelf(4, RDI), set(Cc.E, RAX)];
+    expect(optimised(shifted, [RAX, RDI]).length).toBe(3);
+  });
+  test("bounds move to what fits a byte", () => {
+    expect(optimised([compare(4, RDI, 128), set(Cc.L, RAX)], [RAX])).toEqual([
+      "cmpl $127, %edi",
+      "setle %al",
+    ]);
+    expect(optimised([compare(4, RDI, 128), set(Cc.E, RAX)], [RAX])).toEqual(["cmpl $128, %edi", "sete %al"]);
+  });
+  test("zeroing before the comparison replaces the extension after it", () => {
+    const code = [compare(4, RDI, 5), set(Cc.E, RAX), withRegisters(X.Movzx8, 4, [RAX], [RAX])];
+    expect(optimised(code, [RAX])).toEqual(["xorl %eax, %eax", "cmpl $5, %edi", "sete %al"]);
+    const same = [compare(4, RAX, 5), set(Cc.E, RAX), withRegisters(X.Movzx8, 4, [RAX], [RAX])];
+    expect(optimised(same, [RAX])).toEqual(["cmpl $5, %eax", "sete %al", "movzbl %al, %eax"]);
+  });
+});
+
+describe("moves and arithmetic", () => {
+  test("a copy and an addition are one lea while the flags are free", () => {
+    expect(optimised([copy(4, RDX, RDI), aluImm(X.Add, 4, RDX, 7)], [RDX, RDI])).toEqual([
+      "leal 7(%rdi), %edx",
+    ]);
+    const read = [copy(4, RDX, RDI), aluImm(X.Add, 4, RDX, 7), set(Cc.E, RCX)];
+    expect(optimised(read, [RDX, RDI, RCX]).length).toBe(3);
+    const wide = [copy(4, RDX, RDI), aluImm(X.Add, 8, RDX, 7)];
+    expect(optimised(wide, [RDX, RDI]).length).toBe(2);
+  });
+  test("lea that only adds", () => {
+    expect(optimised([lea(8, RDI, baseDisp(RDI, 8))], [RDI])).toEqual(["addq $8, %rdi"]);
+    expect(optimised([lea(8, RDX, baseDisp(RDI, 0))], [RDX, RDI], { goal: "size" })).toEqual([
+      "movq %rdi, %rdx",
+    ]);
+  });
+  test("exchanges only where the source is nobody's", () => {
+    expect(optimised([copy(4, RAX, RDI)], [RAX])).toEqual(["xchgl %eax, %edi"]);
+    expect(optimised([copy(4, RAX, RDI)], [RAX, RDI])).toEqual(["movl %edi, %eax"]);
+    // A caller may count on rdi, or on the convention for rbx.
+    expect(optimised([copy(4, RAX, RDI)], [RAX], { preserved: 1 << RDI })).toEqual(["movl %edi, %eax"]);
+    expect(optimised([copy(4, RAX, RBX)], [RAX])).toEqual(["movl %ebx, %eax"]);
+  });
+  test("upper halves known to be zero need no REX prefix and no extension", () => {
+    const load = new MInst(X.Mov, 4);
+    load.defs = [physical(RCX)];
+    load.mem = baseDisp(RDI, 0);
+    const code = [load, copy(8, RDX, RCX), withRegisters(X.Movzx16, 4, [RSI], [RDX])];
+    expect(optimised(code, [RDX, RSI, RCX], { goal: "size" })).toEqual([
+      "movl (%rdi), %ecx",
+      "movl %ecx, %edx",
+      "movzwl %dx, %esi",
+    ]);
+  });
+  test("stores of zero become and only where memory is plain", () => {
+    const store = (cc: number): MInst => {
+      const inst = new MInst(X.MovM, 4);
+      inst.mem = baseDisp(RDI, 0);
+      inst.imm = 0;
+      inst.cc = cc;
+      return inst;
+    };
+    expect(optimised([store(plainStore)], [])).toEqual(["andl $0, (%rdi)"]);
+    expect(optimised([store(-1)], [])).toEqual(["movl $0, (%rdi)"]);
+  });
+});
