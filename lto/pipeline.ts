@@ -6,18 +6,17 @@
  *   2. select        — machine SSA with operand constraints;
  *   3. allocate      — registers and spill slots; the checker runs on its result when asked;
  *   4. finish        — frame, peepholes, layout, branch sizes.
- * Each step takes one function; nothing but callees' clobber masks flows between functions, so callees go
- * first and functions of one wave may go in parallel.
+ * Each step takes one function. Between functions flow only register masks, which program.ts directs: callees
+ * go through steps 1 to 3 before their callers, and step 4 waits until it is decided who saves what.
  */
 import { legalizeFunction } from "./x64/legalize.js";
 import type { MFunction, RegMask } from "./codegen/mir.js";
-import { allocateRegisters, type AllocatorOptions } from "./codegen/regalloc/index.js";
+import { type AllocatorOptions, allocateRegisters } from "./codegen/regalloc/index.js";
 import type { AllocationResult } from "./codegen/target.js";
 import type { DataLayout } from "./ir/data-layout.js";
 import type { Func, GlobalValue } from "./ir/module.js";
 import { verifyFunction } from "./ir/verifier.js";
-import { finishFunction } from "./x64/finish.js";
-import { callClobbers } from "./x64/registers.js";
+import { type FinishOptions, finishFunction } from "./x64/finish.js";
 import { type RelocationModel, selectFunction } from "./x64/select/index.js";
 import { x64Target } from "./x64/target.js";
 
@@ -32,15 +31,13 @@ export interface CodegenOptions {
   /** null: by the goal of each function. */
   readonly spillCost: AllocatorOptions["spillCost"] | null;
   readonly checkAllocation: boolean;
+  /** Interprocedural register allocation: narrowed clobber masks and save placement. */
+  readonly ipra: boolean;
   /** Run the IR verifier on each body before using it. */
   readonly verify: boolean;
   /** Called with the machine function after each stage. */
   readonly observe?: (stage: "select" | "allocate" | "finish", mf: MFunction) => void;
 }
-
-/** Registers that a call may change; the default convention's where nothing better is known. */
-export type ClobberLookup = (callee: GlobalValue | null) => RegMask;
-export const defaultClobbers: ClobberLookup = () => callClobbers;
 
 export interface CompiledFunction {
   readonly machine: MFunction;
@@ -66,14 +63,15 @@ export function goalOf(fn: Func, level: OptimizationLevel | null): MFunction["go
 }
 
 /**
- * Compiles one function; its decoded body is consumed.
+ * Steps 1 to 3 for one function; its decoded body is consumed.
+ * @param clobbersOf registers that a call of the function may change; null for an unknown callee
  * @throws UnsupportedError naming the construct and the function.
  */
-export function compileFunction(
+export function allocateFunction(
   fn: Func,
   layout: DataLayout,
   options: CodegenOptions,
-  clobbersOf: ClobberLookup = defaultClobbers,
+  clobbersOf: (callee: GlobalValue | null) => RegMask,
 ): CompiledFunction {
   const goal = goalOf(fn, options.level);
   if (options.verify) {
@@ -91,7 +89,15 @@ export function compileFunction(
     check: options.checkAllocation,
   });
   options.observe?.("allocate", machine);
-  finishFunction(machine, allocation, {});
-  options.observe?.("finish", machine);
   return { machine, allocation };
+}
+
+/** Step 4. @param finish registers to save, and registers that may be used freely */
+export function finishCompiled(
+  compiled: CompiledFunction,
+  options: CodegenOptions,
+  finish: FinishOptions,
+): void {
+  finishFunction(compiled.machine, compiled.allocation, finish);
+  options.observe?.("finish", compiled.machine);
 }

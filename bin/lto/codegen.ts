@@ -1,107 +1,164 @@
 /**
  * Code generation of a linked module: which functions, in which order, in which thread.
  *
- * Callees come before callers (bottom-up over the call graph's strongly connected components), so that what
- * is known of a callee can serve its callers. Small programs stay in this thread; for large ones the module is
- * written once in the object format and shared with worker threads, which decode only the bodies they compile.
- * The text of each function depends on nothing but the module and the options, so neither the number of
- * workers nor their timing can show in the result.
+ * Small programs stay in this thread. For large ones the module is written once in the object format and shared
+ * with worker threads, which decode only the bodies they compile; a component of the call graph belongs to one
+ * worker, waves of components go one after the other, and masks are exchanged between waves (see
+ * lto/program.ts). The text of each function depends on nothing but the module and the options, so neither the
+ * number of workers nor their timing can show in the result.
  */
-import { availableParallelism } from "node:os";
-import { Piscina } from "piscina";
 import { AsmPrinter } from "../../formats/asm/index.js";
-import { writeObject } from "../../formats/object/index.js";
-import type { PoolConstant } from "../../lto/codegen/mir.js";
-import type { Func, Module } from "../../lto/ir/module.js";
-import { type CodegenOptions, compileFunction } from "../../lto/pipeline.js";
+import type { Placement } from "../../lto/codegen/ipra/save-placement.js";
+import type { RegMask } from "../../lto/codegen/mir.js";
+import type { Module } from "../../lto/ir/module.js";
+import { buildCallGraph, type ModuleSummary } from "../../lto/link/index.js";
+import type { CodegenOptions } from "../../lto/pipeline.js";
+import {
+  CodegenSession,
+  decideSaves,
+  definedFunctions,
+  type FunctionFacts,
+  ipraStatistics,
+  localSaves,
+  type ProgramGraph,
+  publishComponent,
+} from "../../lto/program.js";
+import { callClobbers } from "../../lto/x64/registers.js";
 import { addStatistics, type CodegenStatistics, noStatistics } from "./statistics.js";
+import { WorkerSessions } from "./worker-sessions.js";
 
 /** IR instructions from which on worker threads pay for their start-up and the second JIT warm-up. */
 const parallelThreshold = 400_000;
-/** Functions a task: enough to drown the cost of a message. */
-const batchSize = 64;
 
 export interface CodegenResult {
   readonly assembly: string;
   readonly statistics: CodegenStatistics;
 }
 
-/** What a worker is started with. */
-export interface WorkerSetup {
-  readonly object: SharedArrayBuffer;
-  readonly file: string;
-  readonly options: CodegenOptions;
+/** What `finish` gives for one function. */
+export interface FinishOrder {
+  readonly number: number;
+  readonly saves: RegMask;
+  readonly free: RegMask;
 }
-export interface CompiledBatch {
-  readonly texts: readonly string[];
-  /** Literal-pool constants the texts refer to. */
-  readonly constants: readonly PoolConstant[];
+
+/** Sessions in one thread or several, seen alike. */
+export interface Sessions {
+  allocate(component: readonly number[]): Promise<FunctionFacts[]> | FunctionFacts[];
+  publish(masks: readonly (readonly [number, RegMask])[]): void;
+  finish(orders: readonly FinishOrder[], changes: readonly RegMask[]): Promise<string[]> | string[];
+  /** Statistics and pool constants are complete after the last `finish`. */
   readonly statistics: CodegenStatistics;
+  close(): Promise<void>;
 }
 
-/** Functions to compile, in the order of the module. */
-export function definedFunctions(module: Module): Func[] {
-  return module.functions.filter((f) => !f.isDeclaration && f.linkage !== "available_externally");
-}
-
-/** Compiles functions in this thread. */
-export function compileBatch(module: Module, functions: readonly Func[], options: CodegenOptions, printer: AsmPrinter): CompiledBatch {
-  const texts: string[] = [];
-  let statistics = noStatistics;
-  for (const fn of functions) {
-    const compiled = compileFunction(fn, module.dataLayout, options);
-    texts.push(printer.functionText(compiled.machine));
-    statistics = addStatistics(statistics, compiled);
+/** A session in this thread. */
+class LocalSession implements Sessions {
+  statistics = noStatistics;
+  private readonly session: CodegenSession;
+  constructor(
+    module: Module,
+    options: CodegenOptions,
+    private readonly printer: AsmPrinter,
+  ) {
+    this.session = new CodegenSession(module, options);
   }
-  return { texts, constants: printer.poolConstants(), statistics };
+  allocate(component: readonly number[]): FunctionFacts[] {
+    return component.map((number) => this.session.allocate(number));
+  }
+  publish(masks: readonly (readonly [number, RegMask])[]): void {
+    this.session.publish(masks);
+  }
+  finish(orders: readonly FinishOrder[], changes: readonly RegMask[]): string[] {
+    return orders.map(({ number, saves, free }) => {
+      const compiled = this.session.finish(number, saves, free, (callee) => changes[callee]!);
+      this.statistics = addStatistics(this.statistics, compiled);
+      return this.printer.functionText(compiled.machine);
+    });
+  }
+  async close(): Promise<void> {}
 }
 
-/** @param size IR instructions in the module, as far as known */
 export async function generate(
   module: Module,
+  summary: ModuleSummary,
   options: CodegenOptions,
   jobs: number,
-  size: number,
 ): Promise<CodegenResult> {
-  const functions = definedFunctions(module);
+  const size = summary.symbols.reduce((sum, s) => sum + s.instructions, 0);
   const printer = new AsmPrinter(module, { relocation: options.relocation });
   const parallel = jobs > 1 && size >= parallelThreshold && options.observe === undefined;
-  const { texts, constants, statistics } = parallel
-    ? await compileInWorkers(module, functions, options, Math.min(jobs, availableParallelism() * 2))
-    : compileBatch(module, functions, options, printer);
-  if (parallel) printer.addPoolConstants(constants);
-  return { assembly: [printer.header(), ...texts, printer.data()].join(""), statistics };
+  const sessions = parallel
+    ? new WorkerSessions(module, options, jobs, printer)
+    : new LocalSession(module, options, printer);
+  try {
+    const { texts, statistics } = await run(sessions, programGraph(module, summary), options);
+    return { assembly: [printer.header(), ...texts, printer.data()].join(""), statistics };
+  } finally {
+    await sessions.close();
+  }
 }
 
-async function compileInWorkers(
-  module: Module,
-  functions: readonly Func[],
-  options: CodegenOptions,
-  jobs: number,
-): Promise<CompiledBatch> {
-  const bytes = writeObject(module);
-  const object = new SharedArrayBuffer(bytes.length);
-  new Uint8Array(object).set(bytes);
-  const setup: WorkerSetup = { object, file: module.file, options };
-  const pool = new Piscina<readonly number[], CompiledBatch>({
-    filename: new URL("./worker.js", import.meta.url).href,
-    minThreads: jobs,
-    maxThreads: jobs,
-    workerData: setup,
-  });
-  try {
-    const tasks: Promise<CompiledBatch>[] = [];
-    for (let start = 0; start < functions.length; start += batchSize) {
-      const length = Math.min(batchSize, functions.length - start);
-      tasks.push(pool.run(Array.from({ length }, (_, i) => start + i)));
-    }
-    const batches = await Promise.all(tasks);
-    return {
-      texts: batches.flatMap((b) => b.texts),
-      constants: batches.flatMap((b) => b.constants),
-      statistics: batches.reduce((sum, b) => addStatistics(sum, b.statistics), noStatistics),
-    };
-  } finally {
-    await pool.destroy();
+interface WavedGraph extends ProgramGraph {
+  /** Components that can be worked on at the same time, by wave. */
+  readonly waves: readonly (readonly number[])[];
+}
+
+/** The call graph by function number. */
+function programGraph(module: Module, summary: ModuleSummary): WavedGraph {
+  const graph = buildCallGraph(summary);
+  const numbers = new Map(definedFunctions(module).map((fn, i) => [fn as unknown, i]));
+  const numberOf = (node: number): number => numbers.get(module.globals[graph.symbolOf[node]!]) ?? -1;
+  const open = new Uint8Array(numbers.size);
+  for (let node = 0; node < graph.symbolOf.length; node++) {
+    const number = numberOf(node);
+    if (number >= 0) open[number] = graph.openToCallers[node]!;
   }
+  const { members, count, waves } = graph.components;
+  const components = Array.from({ length: count }, (_, c) =>
+    Array.from(members.items.subarray(members.start[c], members.start[c + 1]), numberOf).filter(
+      (n) => n >= 0,
+    ),
+  );
+  return { components, open, waves };
+}
+
+async function run(
+  sessions: Sessions,
+  graph: WavedGraph,
+  options: CodegenOptions,
+): Promise<{ texts: string[]; statistics: CodegenStatistics }> {
+  const count = graph.open.length;
+  const facts = new Array<FunctionFacts>(count);
+  const changed = new Array<RegMask>(count).fill(callClobbers);
+  for (const wave of graph.waves) {
+    const masks: [number, RegMask][] = [];
+    const results = await Promise.all(wave.map(async (c) => sessions.allocate(graph.components[c]!)));
+    wave.forEach((c, i) => {
+      const members = graph.components[c]!;
+      members.forEach((member, k) => {
+        facts[member] = results[i]![k]!;
+      });
+      if (!options.ipra) return;
+      const mask = publishComponent(
+        members,
+        (n) => facts[n]!,
+        (n) => changed[n]!,
+      );
+      for (const member of members) {
+        changed[member] = mask;
+        masks.push([member, ~mask]);
+      }
+    });
+    if (masks.length > 0) sessions.publish(masks);
+  }
+  const placement: Placement = options.ipra ? decideSaves(facts, graph.open) : localSaves(facts);
+  const orders = facts.map((_, number) => ({
+    number,
+    saves: placement.saves[number]!,
+    free: changed[number]! | placement.changes[number]!,
+  }));
+  const texts = await sessions.finish(orders, placement.changes);
+  const ipra = ipraStatistics(facts, placement, changed);
+  return { texts, statistics: { ...sessions.statistics, ...ipra } };
 }

@@ -13,7 +13,13 @@ import { isObject, readObjectContents } from "../../formats/object/index.js";
 import { parseModule } from "../../formats/text/index.js";
 import { isBitcode, readBitcode } from "../../frontend/llvm/bitcode.js";
 import { InputError } from "../../lto/ir/errors.js";
-import { lazyDefinitions, type LazyMember, type LinkInput, type ModuleInput, type NativeInput } from "../../lto/link/input.js";
+import {
+  type LazyMember,
+  type LinkInput,
+  lazyDefinitions,
+  type ModuleInput,
+  type NativeInput,
+} from "../../lto/link/input.js";
 
 /** @throws InputError with the system's reason when the file cannot be read */
 export function readInputFile(path: string): Uint8Array {
@@ -61,7 +67,10 @@ function readElfInput(elf: ElfObject, file: string): (ModuleInput | NativeInput)
   if (elf.fatBitcode !== null)
     return readBitcode(elf.fatBitcode, file).map((module) => ({ kind: "module", module }));
   if (elf.isSlimGccLto)
-    throw new InputError("GCC LTO object: its intermediate code cannot be read (compile with clang or tsc-cc)", file);
+    throw new InputError(
+      "GCC LTO object: its intermediate code cannot be read (compile with clang or tsc-cc)",
+      file,
+    );
   if (elf.machine !== 62) throw new InputError(`not for x86-64 (ELF machine ${elf.machine})`, file);
   if (elf.type === "executable") throw new InputError("an executable cannot be linked", file);
   return [{ kind: "native", file, shared: elf.type === "shared", symbols: elf.symbols }];
@@ -69,9 +78,12 @@ function readElfInput(elf: ElfObject, file: string): (ModuleInput | NativeInput)
 
 function readArchiveInput(bytes: Uint8Array, path: string, wholeArchive: boolean): LinkInput[] {
   const { members } = readArchive(bytes, path);
-  const read = (member: (typeof members)[number]): { file: string; inputs: (ModuleInput | NativeInput)[] } => {
+  const read = (
+    member: (typeof members)[number],
+  ): { file: string; inputs: (ModuleInput | NativeInput)[] } => {
     const file = `${path}(${member.name})`;
-    const memberPath = member.path === null || isAbsolute(member.path) ? member.path : join(dirname(path), member.path);
+    const memberPath =
+      member.path === null || isAbsolute(member.path) ? member.path : join(dirname(path), member.path);
     const contents = member.bytes ?? readInputFile(memberPath!);
     return { file, inputs: readMember(contents, file) };
   };

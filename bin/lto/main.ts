@@ -12,7 +12,7 @@ import { dumpFunction } from "../../lto/codegen/dump.js";
 import { InputError } from "../../lto/ir/errors.js";
 import type { Module } from "../../lto/ir/module.js";
 import { verifyModule } from "../../lto/ir/verifier.js";
-import { linkModules } from "../../lto/link/index.js";
+import { linkModules, type ModuleSummary } from "../../lto/link/index.js";
 import type { LinkInput, LinkOptions } from "../../lto/link/input.js";
 import type { CodegenOptions } from "../../lto/pipeline.js";
 import { X } from "../../lto/x64/ops.js";
@@ -88,8 +88,7 @@ async function run(options: DriverOptions, log: (text: string) => void): Promise
     if (complaints.length > 0) return null;
     timer.lap("verify");
   }
-  const instructions = summary.symbols.reduce((sum, s) => sum + s.instructions, 0);
-  const bytes = await produce(module, options, instructions, timer, log);
+  const bytes = await produce(module, summary, options, timer, log);
   if (options.timePasses) log(timer.format());
   return bytes;
 }
@@ -133,8 +132,8 @@ function linkOptions(options: DriverOptions): LinkOptions {
 
 async function produce(
   module: Module,
+  summary: ModuleSummary,
   options: DriverOptions,
-  instructions: number,
   timer: Timer,
   log: (text: string) => void,
 ): Promise<Uint8Array> {
@@ -145,9 +144,12 @@ async function produce(
   let machine = "";
   const observed: CodegenOptions =
     options.emit === "machine"
-      ? { ...codegen, observe: (stage, mf) => void (stage === "finish" && (machine += dumpFunction(mf, dumpNames))) }
+      ? {
+          ...codegen,
+          observe: (stage, mf) => void (stage === "finish" && (machine += dumpFunction(mf, dumpNames))),
+        }
       : codegen;
-  const { assembly, statistics } = await generate(module, observed, options.jobs, instructions);
+  const { assembly, statistics } = await generate(module, summary, observed, options.jobs);
   timer.lap("codegen");
   if (options.stats) log(formatStatistics(statistics));
   return encoder.encode(options.emit === "machine" ? machine : assembly);
@@ -167,6 +169,7 @@ function codegenOptions(module: Module, options: DriverOptions, log: (text: stri
     coalesce: options.coalesce,
     spillCost: options.spillCost,
     checkAllocation: options.checkRegalloc,
+    ipra: options.ipra,
     verify: options.verify,
     ...(printMachine === null
       ? {}
@@ -183,6 +186,7 @@ function codegenOptions(module: Module, options: DriverOptions, log: (text: stri
 function defaultRelocation(module: Module, options: DriverOptions): CodegenOptions["relocation"] {
   const pic = Number(module.flag("PIC Level") ?? 0) > 0;
   if (options.shared) return "pic";
-  if (options.relocatable) return pic ? (Number(module.flag("PIE Level") ?? 0) > 0 ? "pie" : "pic") : "static";
+  if (options.relocatable)
+    return pic ? (Number(module.flag("PIE Level") ?? 0) > 0 ? "pie" : "pic") : "static";
   return pic ? "pie" : "static";
 }

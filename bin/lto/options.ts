@@ -27,6 +27,7 @@ export interface DriverOptions {
   readonly coalesce: CodegenOptions["coalesce"];
   readonly spillCost: CodegenOptions["spillCost"];
   readonly checkRegalloc: boolean;
+  readonly ipra: boolean;
   readonly verify: boolean;
   readonly stats: boolean;
   readonly timePasses: boolean;
@@ -58,16 +59,28 @@ const collect = (value: string, previous: readonly string[]): string[] => [...pr
 /** Builds the parser; exported so that the manual and the tests see the same list of options. */
 export function makeCommand(version: string): Command {
   return new Command("tsc-lto")
-    .description("Link IR objects, bitcode and text IR into one program, optimise it as a whole, and write assembly.")
+    .description(
+      "Link IR objects, bitcode and text IR into one program, optimise it as a whole, and write assembly.",
+    )
     .version(`tsc-lto ${version} (compatible with LLD / GNU linkers)`, "--version", "print the version")
-    .argument("[inputs...]", "IR objects, LLVM bitcode, .ll/.tir text, archives of these; native objects lend their symbols")
+    .argument(
+      "[inputs...]",
+      "IR objects, LLVM bitcode, .ll/.tir text, archives of these; native objects lend their symbols",
+    )
     .option("-o <file>", "output file; - is standard output", "a.s")
     .addOption(
-      new Option("--emit <kind>", "what to write: assembly, the linked IR as text, the linked IR object, or machine IR")
+      new Option(
+        "--emit <kind>",
+        "what to write: assembly, the linked IR as text, the linked IR object, or machine IR",
+      )
         .choices(["asm", "ir", "object", "machine"])
         .default("asm"),
     )
-    .option("-O <level>", "optimise as at this level (0 1 2 3 s z); default: what each function was compiled for", parseLevel)
+    .option(
+      "-O <level>",
+      "optimise as at this level (0 1 2 3 s z); default: what each function was compiled for",
+      parseLevel,
+    )
     .addOption(
       new Option("--relocation-model <model>", "kind of addresses; default: what the modules say").choices([
         "static",
@@ -87,14 +100,22 @@ export function makeCommand(version: string): Command {
     .option("--wrap <symbol>", "references to the symbol go to __wrap_SYMBOL; repeatable", collect, [])
     .option("--error-limit <n>", "stop after this many errors; 0: no limit", parseCount, 20)
     .addOption(
-      new Option("--regalloc <name>", "register allocator").choices(["greedy", "ssa", "linear", "graph"]).default("greedy"),
+      new Option("--regalloc <name>", "register allocator")
+        .choices(["greedy", "ssa", "linear", "graph"])
+        .default("greedy"),
     )
     .addOption(
-      new Option("--coalesce <name>", "copy coalescing").choices(["pereira", "dominance", "none"]).default("pereira"),
+      new Option("--coalesce <name>", "copy coalescing")
+        .choices(["pereira", "dominance", "none"])
+        .default("pereira"),
     )
     .addOption(
-      new Option("--spill-cost <policy>", "what spilling weighs; default: by each function's level").choices(["size", "speed"]),
+      new Option("--spill-cost <policy>", "what spilling weighs; default: by each function's level").choices([
+        "size",
+        "speed",
+      ]),
     )
+    .option("--no-ipra", "no interprocedural register allocation: every call obeys the platform's convention")
     .option("--check-regalloc", "verify every register allocation with the symbolic checker", false)
     .option("--verify", "verify the IR after linking and before code generation", false)
     .option("--stats", "print statistics on standard error", false)
@@ -153,6 +174,7 @@ export function driverOptions(command: Command): DriverOptions {
     coalesce: o["coalesce"],
     spillCost: o["spillCost"] ?? null,
     checkRegalloc: o["checkRegalloc"],
+    ipra: o["ipra"],
     verify: o["verify"],
     stats: o["stats"],
     timePasses: o["timePasses"],

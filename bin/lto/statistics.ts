@@ -1,7 +1,8 @@
 /** Counts that `--stats` prints; sums over functions, so the order of compilation does not matter. */
 import type { CompiledFunction } from "../../lto/pipeline.js";
+import type { IpraStatistics } from "../../lto/program.js";
 
-export interface CodegenStatistics {
+export interface CodegenStatistics extends IpraStatistics {
   readonly functions: number;
   readonly machineInstructions: number;
   readonly moves: number;
@@ -19,11 +20,17 @@ export const noStatistics: CodegenStatistics = {
   reloads: 0,
   rematerializations: 0,
   spillSlots: 0,
+  functionsWithoutSaves: 0,
+  savesRemoved: 0,
+  narrowedCalls: 0,
 };
 
 const isCompiled = (x: CompiledFunction | CodegenStatistics): x is CompiledFunction => "machine" in x;
 
-export function addStatistics(sum: CodegenStatistics, next: CompiledFunction | CodegenStatistics): CodegenStatistics {
+export function addStatistics(
+  sum: CodegenStatistics,
+  next: CompiledFunction | CodegenStatistics,
+): CodegenStatistics {
   const other = isCompiled(next) ? statisticsOf(next) : next;
   return {
     functions: sum.functions + other.functions,
@@ -33,11 +40,15 @@ export function addStatistics(sum: CodegenStatistics, next: CompiledFunction | C
     reloads: sum.reloads + other.reloads,
     rematerializations: sum.rematerializations + other.rematerializations,
     spillSlots: sum.spillSlots + other.spillSlots,
+    functionsWithoutSaves: sum.functionsWithoutSaves + other.functionsWithoutSaves,
+    savesRemoved: sum.savesRemoved + other.savesRemoved,
+    narrowedCalls: sum.narrowedCalls + other.narrowedCalls,
   };
 }
 
 function statisticsOf({ machine, allocation }: CompiledFunction): CodegenStatistics {
   return {
+    ...noStatistics,
     functions: 1,
     machineInstructions: machine.blocks.reduce((n, b) => n + b.insts.length, 0),
     moves: allocation.moves,
@@ -58,6 +69,9 @@ export function formatStatistics(statistics: CodegenStatistics): string {
     reloads: "loads from spill slots",
     rematerializations: "values recomputed instead of reloaded",
     spillSlots: "spill slots",
+    functionsWithoutSaves: "functions that save no callee-saved register they change",
+    savesRemoved: "saves of callee-saved registers removed",
+    narrowedCalls: "calls with a narrowed clobber mask",
   };
   return Object.entries(labels)
     .map(([key, label]) => `${String(statistics[key as keyof CodegenStatistics]).padStart(10)}  ${label}\n`)

@@ -1,20 +1,26 @@
-/** Worker thread of `tsc-lto`: holds the module and compiles batches of its functions. */
+/** Worker thread of `tsc-lto`: holds the module and a session that compiles a share of its functions. */
 import { workerData } from "node:worker_threads";
 import { AsmPrinter } from "../../formats/asm/index.js";
 import { readObject } from "../../formats/object/index.js";
-import { type CompiledBatch, compileBatch, definedFunctions, type WorkerSetup } from "./codegen.js";
+import { CodegenSession, type FunctionFacts } from "../../lto/program.js";
+import { addStatistics, noStatistics } from "./statistics.js";
+import type { FinishedBatch, WorkerSetup, WorkerTask } from "./worker-sessions.js";
 
 const { object, file, options } = workerData as WorkerSetup;
 const module = readObject(new Uint8Array(object), file);
-const functions = definedFunctions(module);
+const session = new CodegenSession(module, options);
 const printer = new AsmPrinter(module, { relocation: options.relocation });
 
-/** @param batch positions in `definedFunctions` */
-export default function run(batch: readonly number[]): CompiledBatch {
-  return compileBatch(
-    module,
-    batch.map((i) => functions[i]!),
-    options,
-    printer,
-  );
+export default function run(task: WorkerTask): FunctionFacts[][] | FinishedBatch {
+  if (task.kind === "allocate") {
+    session.publish(task.masks);
+    return task.components.map((component) => component.map((number) => session.allocate(number)));
+  }
+  let statistics = noStatistics;
+  const texts = task.orders.map(({ number, saves, free }) => {
+    const compiled = session.finish(number, saves, free, (callee) => task.changes[callee]!);
+    statistics = addStatistics(statistics, compiled);
+    return printer.functionText(compiled.machine);
+  });
+  return { texts, constants: printer.poolConstants(), statistics };
 }

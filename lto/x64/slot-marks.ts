@@ -117,19 +117,11 @@ function sourceIndex(inst: MInst): number {
   }
 }
 
-/** True if the operation leaves its tied result in memory as well as in a register. */
-function hasMemoryResult(op: X): boolean {
-  return (
-    (op >= X.Add && op <= X.Xor) ||
-    (op >= X.Shl && op <= X.Ror) ||
-    op === X.Neg ||
-    op === X.Not ||
-    op === X.Inc ||
-    op === X.Dec
-  );
-}
-
-/** Sets `mayBeSlot` on the operands of `inst` for which a memory form exists. */
+/**
+ * Sets `mayBeSlot` on the sources of `inst` for which a memory form exists. Not on a result tied to its source:
+ * operations on memory in place are rare (one function in fifty of SQLite), and an instruction that may do one
+ * cannot take its other source from memory.
+ */
 export function permitSlots(mf: MFunction, inst: MInst): void {
   if (inst.mem !== null || inst.op === X.Asm) return;
   const permit = (index: number, bytes: number): void => {
@@ -140,15 +132,6 @@ export function permitSlots(mf: MFunction, inst: MInst): void {
   const source = sourceIndex(inst);
   if (source >= 0 && source < inst.uses.length) permit(source, sourceBytes(inst));
   if (inst.op === X.Cmp || (inst.op === X.Test && source === 1)) permit(0, inst.size);
-  if (inst.defs.length !== 1) return;
-  const def = inst.defs[0]!;
-  if (def.vreg < 0 || def.allowed !== 0) return;
-  if (def.tiedTo === 0 && hasMemoryResult(inst.op)) {
-    permit(0, inst.size);
-    if (inst.uses[0]!.mayBeSlot && mf.vregs[def.vreg]!.size <= mf.vregs[inst.uses[0]!.vreg]!.size) {
-      def.mayBeSlot = true;
-    }
-  }
 }
 
 /** A store of the constant that `definition` moves to a register; null if it is no small constant. */

@@ -216,8 +216,9 @@ function passStackArguments(
   setup.imm = layout.align > 8 ? Math.ceil(total / unit) * unit : total;
   // The argument area starts at the stack pointer: a slot of its alignment makes the frame realign that.
   if (layout.align > 16) s.mf.newSlot(layout.align, layout.align);
-  const simple = layout.places.every((p) => p.kind === "register" || (p.kind === "stack" && p.size === 8));
-  if (simple && setup.imm === total) {
+  // Pushing works where eight-byte values fill the area without gaps.
+  const words = layout.places.filter((p) => p.kind === "stack" && p.size === 8).length;
+  if (words * 8 === setup.imm) {
     const onStack = layout.places
       .map((place, i) => ({ place, i }))
       .filter(({ place }) => place.kind === "stack");

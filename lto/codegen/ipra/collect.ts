@@ -1,0 +1,109 @@
+/**
+ * Register usage of an allocated function: what its body writes, and what it keeps in registers across each
+ * call. This is seed 000's collector, run before the frame is made, so that the decision who saves a
+ * callee-saved register can still be taken for the whole program (save-placement.ts).
+ *
+ * Liveness is over physical registers: one 32-bit set a block, solved backwards; linear in the instructions
+ * for each of the few rounds that nested loops need.
+ * Breaks if: an instruction reads a register that is not among its operands (the frame pass adds such reads,
+ * so this must run before it).
+ */
+import type { GlobalValue } from "../../ir/module.js";
+import { forEachUse, type MBlock, type MFunction, type MInst, type RegMask } from "../mir.js";
+
+/** One direct call of a function. */
+export interface CallSite {
+  readonly callee: GlobalValue;
+  /** Callee-saved registers that hold a value needed after the call. */
+  readonly liveAcross: RegMask;
+  /** The frame is gone when control reaches the callee: this function cannot save on its behalf. */
+  readonly tail: boolean;
+}
+
+export interface RegisterUsage {
+  /** Registers that instructions of the body write, calls' clobbers left out. */
+  readonly written: RegMask;
+  readonly calls: readonly CallSite[];
+  /** Clobbers of calls whose callee is not known. */
+  readonly unknownClobbers: RegMask;
+  /** Control can leave through a return or a tail call. */
+  readonly returns: boolean;
+}
+
+/** Which opcodes of the target end a function. */
+export interface ExitOps {
+  readonly isReturn: (op: number) => boolean;
+  readonly isTailCall: (op: number) => boolean;
+}
+
+export function collectUsage(mf: MFunction, calleeSaved: RegMask, exits: ExitOps): RegisterUsage {
+  const liveOut = solveLiveness(mf);
+  let written = 0;
+  let unknownClobbers = 0;
+  let returns = false;
+  const calls: CallSite[] = [];
+  for (const block of mf.blocks) {
+    let live = liveOut.get(block)!;
+    for (let i = block.insts.length - 1; i >= 0; i--) {
+      const inst = block.insts[i]!;
+      const defs = definitions(inst);
+      written |= defs;
+      const isTail = exits.isTailCall(inst.op);
+      if (isTail || exits.isReturn(inst.op)) returns = true;
+      if (inst.extra?.kind === "call") {
+        const { callee } = inst.extra;
+        if (callee === null) unknownClobbers |= inst.clobbers;
+        else calls.push({ callee, liveAcross: live & ~defs & calleeSaved, tail: isTail });
+      } else written |= inst.clobbers;
+      live = (live & ~(defs | inst.clobbers)) | reads(inst);
+    }
+  }
+  return { written, calls, unknownClobbers, returns };
+}
+
+function solveLiveness(mf: MFunction): Map<MBlock, RegMask> {
+  const gen = new Map<MBlock, RegMask>();
+  const kill = new Map<MBlock, RegMask>();
+  for (const block of mf.blocks) {
+    let use = 0;
+    let def = 0;
+    for (const inst of block.insts) {
+      use |= reads(inst) & ~def;
+      def |= definitions(inst) | inst.clobbers;
+    }
+    gen.set(block, use);
+    kill.set(block, def);
+  }
+  const liveIn = new Map<MBlock, RegMask>(mf.blocks.map((b) => [b, gen.get(b)!]));
+  const liveOut = new Map<MBlock, RegMask>(mf.blocks.map((b) => [b, 0]));
+  for (let changed = true; changed; ) {
+    changed = false;
+    for (let i = mf.blocks.length - 1; i >= 0; i--) {
+      const block = mf.blocks[i]!;
+      let out = 0;
+      for (const succ of block.succs) out |= liveIn.get(succ) ?? 0;
+      if (out === liveOut.get(block)) continue;
+      liveOut.set(block, out);
+      const into = gen.get(block)! | (out & ~kill.get(block)!);
+      if (into !== liveIn.get(block)) {
+        liveIn.set(block, into);
+        changed = true;
+      }
+    }
+  }
+  return liveOut;
+}
+
+function definitions(inst: MInst): RegMask {
+  let mask = 0;
+  for (const def of inst.defs) if (def.loc >= 0) mask |= 1 << def.loc;
+  return mask;
+}
+
+function reads(inst: MInst): RegMask {
+  let mask = 0;
+  forEachUse(inst, (use) => {
+    if (use.loc >= 0) mask |= 1 << use.loc;
+  });
+  return mask;
+}

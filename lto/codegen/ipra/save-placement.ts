@@ -1,0 +1,134 @@
+/**
+ * Who saves a callee-saved register: the decision at the heart of the no-callee-saved-register optimisation,
+ * taken for the whole program at once by cost (after Kurlander & Fischer, "Minimum cost interprocedural
+ * register allocation", POPL 1996, whose network this specialises to registers already chosen).
+ *
+ * Problem, for one register r. Each function that writes r, or calls one that may return with r changed,
+ * either saves r in its frame (cost: a push and a pop) or lets its own callers see r changed. Letting callers
+ * see it is allowed for a closed function — every caller known — none of whose call sites keeps a value in r
+ * across the call. Minimise the sum of the costs.
+ *
+ * Formulation: a minimum vertex cut. Flow runs from every writer of r up the call graph; each function is a
+ * node of capacity cost(r); functions that must preserve r lead to the sink. A cut function saves r; the
+ * functions below a cut need not. Among equal cuts the one nearest to the sink is taken: higher in the call
+ * graph, executed less often.
+ *
+ *   main ── keeps r across g          d writes r:  flow d → {f, g} → main: cut at g and f costs 2·2,
+ *     ├─ f ── d                                    cut at d costs 2. d saves.
+ *     └─ g ── d
+ *
+ * Allocation is not repeated: it was done with every callee preserving its callee-saved registers, and a
+ * register is let go only where no value relies on that. So the result is never larger than without.
+ * A tail call takes the caller's frame away: what the callee leaves changed, the caller cannot restore.
+ *
+ * Obligations: call sites and writes are complete (collect.ts); "open" covers every function that anything
+ * but a listed call site can enter, and every function whose definition may be replaced.
+ * Cost: one maximum flow for each of the six registers, linear networks.
+ */
+import type { RegMask } from "../mir.js";
+import { FlowNetwork, infinite } from "./max-flow.js";
+
+/** A function as save placement sees it; functions are numbered densely. */
+export interface PlacementFunction {
+  /** Unknown code may enter it: it must preserve every callee-saved register. */
+  readonly open: boolean;
+  /** Callee-saved registers its own instructions write. */
+  readonly writes: RegMask;
+  /** Control comes back out of it; if not, it has nothing to preserve. */
+  readonly returns: boolean;
+  readonly calls: readonly {
+    readonly callee: number;
+    readonly liveAcross: RegMask;
+    readonly tail: boolean;
+  }[];
+}
+
+export interface Placement {
+  /** Callee-saved registers each function saves and restores. */
+  readonly saves: readonly RegMask[];
+  /** Callee-saved registers each function may leave changed. */
+  readonly changes: readonly RegMask[];
+}
+
+/** @param saveCost bytes of saving and restoring a register, by its number */
+export function placeSaves(
+  functions: readonly PlacementFunction[],
+  calleeSaved: RegMask,
+  saveCost: (register: number) => number,
+): Placement {
+  const saves = new Array<RegMask>(functions.length).fill(0);
+  const changes = new Array<RegMask>(functions.length).fill(0);
+  for (let register = 0; register < 32; register++)
+    if ((calleeSaved & (1 << register)) !== 0)
+      placeRegister(functions, register, saveCost(register), saves, changes);
+  return { saves, changes };
+}
+
+function placeRegister(
+  functions: readonly PlacementFunction[],
+  register: number,
+  cost: number,
+  saves: RegMask[],
+  changes: RegMask[],
+): void {
+  const bit = 1 << register;
+  const network = new FlowNetwork();
+  const source = network.addNode();
+  const sink = network.addNode();
+  // Node 2 + 2f: "r is changed inside f"; 3 + 2f: "r is changed after f returned".
+  for (let f = 0; f < functions.length; f++) {
+    network.addNode();
+    network.addNode();
+  }
+  functions.forEach((fn, f) => {
+    const inside = 2 + 2 * f;
+    const after = inside + 1;
+    if ((fn.writes & bit) !== 0) network.addEdge(source, inside, infinite);
+    // A function that never returns has no "after".
+    if (fn.returns) network.addEdge(inside, after, cost);
+    if (fn.open) network.addEdge(after, sink, infinite);
+    for (const { callee, liveAcross, tail } of fn.calls) {
+      const calleeAfter = 3 + 2 * callee;
+      if ((liveAcross & bit) !== 0) network.addEdge(calleeAfter, sink, infinite);
+      if (callee !== f || tail) network.addEdge(calleeAfter, tail ? after : inside, infinite);
+    }
+  });
+  network.maximize(source, sink);
+  const mustPreserve = network.reaches(sink);
+  const changedInside = reachableChanges(functions, bit, (f) => mustPreserve[3 + 2 * f] === 1);
+  functions.forEach((fn, f) => {
+    if (changedInside[f] === 0 || !fn.returns) return;
+    if (mustPreserve[3 + 2 * f] === 1) saves[f]! |= bit;
+    else changes[f]! |= bit;
+  });
+}
+
+/** Functions inside which the register really changes, given which functions preserve it. */
+function reachableChanges(
+  functions: readonly PlacementFunction[],
+  bit: RegMask,
+  preserves: (f: number) => boolean,
+): Uint8Array {
+  const callers: number[][] = functions.map(() => []);
+  functions.forEach((fn, f) => {
+    for (const { callee } of fn.calls) callers[callee]!.push(f);
+  });
+  const changed = new Uint8Array(functions.length);
+  const stack: number[] = [];
+  functions.forEach((fn, f) => {
+    if ((fn.writes & bit) !== 0) {
+      changed[f] = 1;
+      stack.push(f);
+    }
+  });
+  while (stack.length > 0) {
+    const f = stack.pop()!;
+    if (preserves(f)) continue;
+    for (const caller of callers[f]!)
+      if (changed[caller] === 0) {
+        changed[caller] = 1;
+        stack.push(caller);
+      }
+  }
+  return changed;
+}

@@ -1,0 +1,193 @@
+/**
+ * Code generation of a whole program with interprocedural register allocation.
+ *
+ * Beyond this point no function changes its callees:
+ *   1. components of the call graph, callees first: select and allocate each function, with the clobber masks
+ *      of the callees that are done. Within a recursive component calls obey the platform's convention; what
+ *      the component as a whole changes — the least fixpoint — is published when all of it is allocated;
+ *   2. place the saves of callee-saved registers for the program (save-placement.ts);
+ *   3. finish each function: frame with the saves it was given, peepholes, layout.
+ *
+ * A session does this for one thread; with several, each thread has a session with a share of the functions,
+ * and what crosses threads are the facts and masks below, plain numbers. The outcome is the same for any
+ * number of sessions, since every step's inputs are fixed by the call graph.
+ */
+import { ClobberStore } from "./codegen/ipra/clobber-store.js";
+import { collectUsage } from "./codegen/ipra/collect.js";
+import { type Placement, type PlacementFunction, placeSaves } from "./codegen/ipra/save-placement.js";
+import type { RegMask } from "./codegen/mir.js";
+import type { Func, GlobalValue, Module } from "./ir/module.js";
+import { allocateFunction, type CodegenOptions, type CompiledFunction, finishCompiled } from "./pipeline.js";
+import { X } from "./x64/ops.js";
+import { callClobbers, calleeSavedMask } from "./x64/registers.js";
+import { x64Target } from "./x64/target.js";
+
+/** What the rest of the program needs to know of an allocated function. Plain data. */
+export interface FunctionFacts {
+  /** Registers changed by its own instructions and by calls of unknown code. */
+  readonly written: RegMask;
+  readonly returns: boolean;
+  /** Calls of functions of the program, by function number. */
+  readonly calls: readonly {
+    readonly callee: number;
+    readonly liveAcross: RegMask;
+    readonly tail: boolean;
+  }[];
+}
+
+/** Functions that get code, in the order of the module; their positions are the function numbers. */
+export function definedFunctions(module: Module): Func[] {
+  return module.functions.filter((f) => !f.isDeclaration && f.linkage !== "available_externally");
+}
+
+/** The definition is what a call will reach: nothing can replace it at link or load time. */
+function isExact(fn: Func, options: CodegenOptions): boolean {
+  if (fn.isLocal) return true;
+  if (fn.linkage !== "external") return false;
+  return options.relocation !== "pic" || fn.dsoLocal || fn.visibility !== "default";
+}
+
+const exits = {
+  isReturn: (op: number): boolean => op === X.Ret,
+  isTailCall: (op: number): boolean => op === X.TailCall || op === X.TailCallIndirect,
+};
+
+/** One thread's share of code generation. */
+export class CodegenSession {
+  readonly functions: readonly Func[];
+  private readonly numbers = new Map<GlobalValue, number>();
+  private readonly store = new ClobberStore(callClobbers);
+  private readonly allocated = new Map<number, CompiledFunction>();
+
+  constructor(
+    private readonly module: Module,
+    private readonly options: CodegenOptions,
+  ) {
+    this.functions = definedFunctions(module);
+    this.functions.forEach((fn, i) => {
+      if (isExact(fn, options)) this.numbers.set(fn, i);
+    });
+  }
+
+  /** Records the masks of functions allocated elsewhere (or here). */
+  publish(masks: readonly (readonly [number, RegMask])[]): void {
+    for (const [number, preserved] of masks) this.store.publish(this.functions[number]!, preserved);
+  }
+
+  /** Selects and allocates a function and keeps it. */
+  allocate(number: number): FunctionFacts {
+    const fn = this.functions[number]!;
+    const compiled = allocateFunction(fn, this.module.dataLayout, this.options, (callee) =>
+      this.store.clobbersOf(callee),
+    );
+    this.allocated.set(number, compiled);
+    const usage = collectUsage(compiled.machine, calleeSavedMask, exits);
+    let written = usage.written | usage.unknownClobbers;
+    const calls: FunctionFacts["calls"][number][] = [];
+    for (const { callee, liveAcross, tail } of usage.calls) {
+      const target = this.numbers.get(callee);
+      if (target === undefined) written |= callClobbers;
+      else calls.push({ callee: target, liveAcross, tail });
+    }
+    // An exception leaves a function too: only `nounwind` makes "never returns" final.
+    const returns = usage.returns || !fn.attributes.fn.has("nounwind");
+    return { written, returns, calls };
+  }
+
+  /** Finishes a function allocated here. @param free caller-saved registers it may change */
+  finish(
+    number: number,
+    saves: RegMask,
+    free: RegMask,
+    changesOf: (callee: number) => RegMask,
+  ): CompiledFunction {
+    const compiled = this.allocated.get(number)!;
+    this.allocated.delete(number);
+    // Later passes must see what calls now really change.
+    for (const block of compiled.machine.blocks)
+      for (const inst of block.insts) {
+        if (inst.extra?.kind !== "call" || inst.extra.callee === null) continue;
+        const target = this.numbers.get(inst.extra.callee);
+        if (target !== undefined) inst.clobbers |= changesOf(target);
+      }
+    finishCompiled(compiled, this.options, { saved: saves, scratch: free });
+    return compiled;
+  }
+}
+
+/** The call graph as code generation needs it. */
+export interface ProgramGraph {
+  /** Functions of each component, callees' components first. */
+  readonly components: readonly (readonly number[])[];
+  /** 1 for functions that unknown code may enter. */
+  readonly open: Uint8Array;
+}
+
+/** The masks that a component's allocation lets its callers rely on. */
+export function publishComponent(
+  members: readonly number[],
+  facts: (number: number) => FunctionFacts,
+  changedBy: (number: number) => RegMask,
+): RegMask {
+  const inside = new Set(members);
+  let changed = 0;
+  for (const member of members) {
+    const { written, calls } = facts(member);
+    changed |= written;
+    for (const { callee } of calls) if (!inside.has(callee)) changed |= changedBy(callee);
+  }
+  return changed & callClobbers;
+}
+
+/** Decides the saves of the whole program. */
+export function decideSaves(facts: readonly FunctionFacts[], open: Uint8Array): Placement {
+  const functions: PlacementFunction[] = facts.map((f, i) => ({
+    open: open[i] === 1,
+    writes: f.written & calleeSavedMask,
+    returns: f.returns,
+    calls: f.calls,
+  }));
+  return placeSaves(functions, calleeSavedMask, (register) => x64Target.saveCost(register));
+}
+
+/** Without interprocedural allocation: each function saves what it writes. */
+export function localSaves(facts: readonly FunctionFacts[]): Placement {
+  return {
+    saves: facts.map((f) => f.written & calleeSavedMask),
+    changes: facts.map(() => 0),
+  };
+}
+
+/** Counts for `--stats`. */
+export interface IpraStatistics {
+  /** Functions that write a callee-saved register and save none. */
+  readonly functionsWithoutSaves: number;
+  /** Saves that callers spared, registers times functions. */
+  readonly savesRemoved: number;
+  /** Calls whose mask is narrower than the convention's. */
+  readonly narrowedCalls: number;
+}
+
+export function ipraStatistics(
+  facts: readonly FunctionFacts[],
+  placement: Placement,
+  changed: readonly RegMask[],
+): IpraStatistics {
+  let functionsWithoutSaves = 0;
+  let savesRemoved = 0;
+  let narrowedCalls = 0;
+  facts.forEach((f, i) => {
+    const writes = f.written & calleeSavedMask;
+    const removed = writes & ~placement.saves[i]!;
+    if (writes !== 0 && placement.saves[i] === 0) functionsWithoutSaves++;
+    savesRemoved += bitCount(removed);
+    for (const { callee } of f.calls) if ((callClobbers & ~changed[callee]!) !== 0) narrowedCalls++;
+  });
+  return { functionsWithoutSaves, savesRemoved, narrowedCalls };
+}
+
+function bitCount(mask: RegMask): number {
+  let n = 0;
+  for (let rest = mask >>> 0; rest !== 0; rest &= rest - 1) n++;
+  return n;
+}
