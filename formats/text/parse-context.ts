@@ -29,6 +29,9 @@ export interface PendingBlockAddress {
   readonly pos: number;
 }
 
+/** A leading \x01 asks for a name to be taken as it is, which is what happens to every name here. */
+const withoutEscape = (key: string): string => (key.startsWith("\x01") ? key.slice(1) : key);
+
 const selections = ["any", "exactmatch", "largest", "nodeduplicate", "samesize"] as const;
 
 export class ParseContext extends Cursor {
@@ -72,7 +75,7 @@ export class ParseContext extends Cursor {
           if (positions === undefined) this.groupPositions.set(key, [i + 2]);
           else positions.push(i + 2);
         } else if (kind === Tok.Metadata) this.metadata.set(this.text(), i + 2);
-        else if (kind === Tok.Comdat) this.comdatPositions.set(this.nameKey(), i + 2);
+        else if (kind === Tok.Comdat) this.comdatPositions.set(withoutEscape(this.nameKey()), i + 2);
       } else if (kind === Tok.Word) {
         this.pos = i;
         if (kinds[i + 1] === Tok.Word && kinds[i + 2] === Tok.Equals && this.isWord("target")) {
@@ -114,12 +117,12 @@ export class ParseContext extends Cursor {
   globalKey(): string {
     if (this.kind() !== Tok.Global && this.kind() !== Tok.GlobalNumber)
       this.fail(`expected a global name, found ${this.found()}`);
-    const key = this.nameKey();
-    return key.startsWith("\x01") ? key.slice(1) : key;
+    return withoutEscape(this.nameKey());
   }
 
-  /** The comdat of key `name`, as used at the current token. */
-  comdat(name: string): Comdat {
+  /** The comdat of key `key`, as used at the current token. */
+  comdat(key: string): Comdat {
+    const name = withoutEscape(key);
     let comdat = this.comdats.get(name);
     if (comdat === undefined) {
       const pos = this.comdatPositions.get(name);
