@@ -9,7 +9,7 @@
  * Each step takes one function. Between functions flow only register masks, which program.ts directs: callees
  * go through steps 1 to 3 before their callers, and step 4 waits until it is decided who saves what.
  */
-import { legalizeFunction } from "./x64/legalize.js";
+
 import type { MFunction, RegMask } from "./codegen/mir.js";
 import { type AllocatorOptions, allocateRegisters } from "./codegen/regalloc/index.js";
 import type { AllocationResult } from "./codegen/target.js";
@@ -17,6 +17,7 @@ import type { DataLayout } from "./ir/data-layout.js";
 import type { Func, GlobalValue } from "./ir/module.js";
 import { verifyFunction } from "./ir/verifier.js";
 import { type FinishOptions, finishFunction } from "./x64/finish.js";
+import { legalizeFunction } from "./x64/legalize.js";
 import { type RelocationModel, selectFunction } from "./x64/select/index.js";
 import { x64Target } from "./x64/target.js";
 

@@ -7,8 +7,8 @@ import {
   type MInst,
   noLocation,
   type RegOperand,
-  slotOf,
   type SymbolRef,
+  slotOf,
 } from "./mir.js";
 
 /** What the dump needs from the target: names of opcodes and registers. */

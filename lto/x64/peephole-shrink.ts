@@ -8,7 +8,7 @@
  * Proof obligations: the same registers (all 64 bits of each definition that may be used), the same memory,
  * and the same value of every condition that is read.
  */
-import type { MBlock, MInst } from "../codegen/mir.js";
+import type { MBlock, MemOperand, MInst } from "../codegen/mir.js";
 import { aluReg, copy, physical, pop, pushImm } from "./build.js";
 import { signedImmediate } from "./lengths.js";
 import { Cc, plainStore, X } from "./ops.js";
@@ -136,7 +136,7 @@ function shrinkMask(inst: MInst, s: Situation): Replacement {
 function shrinkLea(inst: MInst, s: Situation): Replacement {
   const mem = inst.mem!;
   const to = inst.defs[0]!.loc;
-  if (mem.symbol !== null || mem.segment !== "" || mem.slot >= 0 || mem.base === null) return scaledLea(inst);
+  if (mem.symbol !== null || mem.segment !== "" || mem.slot >= 0 || mem.base === null) return inst;
   const base = mem.base.loc;
   const size = inst.size === 2 ? 4 : inst.size;
   if (base === RSP || to === RSP) return inst;
@@ -152,22 +152,27 @@ function shrinkLea(inst: MInst, s: Situation): Replacement {
   if (!s.flagsDead || mem.disp !== 0 || mem.scale !== 1) return inst;
   if (base === to) return aluReg(X.Add, size, to, index);
   if (index === to) return aluReg(X.Add, size, to, base);
-  // rbp and r13 as base need a displacement: as index they do not.
-  if ((base & 7) === 5 && (index & 7) !== 5) {
-    mem.base.loc = index;
-    mem.index.loc = base;
-  }
   return inst;
 }
 
-/** index·2 without base is base + index. */
-function scaledLea(inst: MInst): Replacement {
-  const mem = inst.mem!;
-  if (mem.base === null && mem.index !== null && mem.scale === 2 && mem.symbol === null && !mem.ripRelative) {
-    mem.base = physical(mem.index.loc);
+/**
+ * The same address in fewer bytes: an index without base is a base, index·2 without base is base + index, and
+ * rbp or r13 as base of an unscaled index change places with it (they need a displacement as base only).
+ */
+function shortenAddress(mem: MemOperand): void {
+  const { index } = mem;
+  if (index === null || mem.ripRelative) return;
+  if (mem.base === null) {
+    if (mem.scale > 2) return;
+    mem.base = physical(index.loc);
+    if (mem.scale === 1) mem.index = null;
     mem.scale = 1;
   }
-  return inst;
+  if (mem.index === null || mem.scale !== 1 || mem.disp !== 0 || mem.symbol !== null) return;
+  if ((mem.base.loc & 7) !== 5 || (mem.index.loc & 7) === 5) return;
+  const base = mem.base.loc;
+  mem.base.loc = mem.index.loc;
+  mem.index.loc = base;
 }
 
 /** Sign extensions within rax have short forms. */
@@ -194,6 +199,7 @@ function shrinkStore(inst: MInst, s: Situation): Replacement {
 
 /** The shorter form of one instruction, or the instruction itself. */
 export function shrink(inst: MInst, s: Situation): Replacement {
+  if (inst.mem !== null) shortenAddress(inst.mem);
   switch (inst.op) {
     case X.Mov:
       return shrinkConstant(inst, s);

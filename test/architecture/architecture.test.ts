@@ -27,7 +27,9 @@ function sources(folder: string): string[] {
 
 function importsOf(file: string): string[] {
   const text = readFileSync(file, "utf8");
-  return [...text.matchAll(/^(?:import\b[^"\n]*|export\b[^"\n]*\bfrom\s*|\} from\s*)"([^"\n]+)"/gm)].map((m) => m[1]!);
+  return [...text.matchAll(/^(?:import\b[^"\n]*|export\b[^"\n]*\bfrom\s*|\} from\s*)"([^"\n]+)"/gm)].map(
+    (m) => m[1]!,
+  );
 }
 
 describe("architecture", () => {
@@ -43,7 +45,8 @@ describe("architecture", () => {
             if (target !== layer && layers.includes(target) && !allowed[layer].includes(target))
               wrong.push(`${relative(root, file)} → ${specifier}`);
           } else if (layer === "lto") wrong.push(`${relative(root, file)} → ${specifier}`);
-          else if (layer === "formats" && impure.test(specifier)) wrong.push(`${relative(root, file)} → ${specifier}`);
+          else if (layer === "formats" && impure.test(specifier))
+            wrong.push(`${relative(root, file)} → ${specifier}`);
         }
       }
       expect(wrong).toEqual([]);

@@ -66,7 +66,7 @@ export function lowerAtomicRMW(s: Selector, inst: InstWith<Op.AtomicRMW>): void 
   if (rmw === "add") return exchange(s, X.LockXadd, size, result, s.reg(value), address(s, pointer));
   if (rmw === "sub") {
     const negated = s.newReg(inst.type);
-    s.tiedUnary(X.Neg, size < 4 ? 4 : size, negated, s.reg(value));
+    s.tiedUnary(X.Neg, Math.max(size, 4), negated, s.reg(value));
     return exchange(s, X.LockXadd, size, result, negated, address(s, pointer));
   }
   return s.unsupported(`atomicrmw ${rmw}`);

@@ -114,7 +114,7 @@ function flatten(s: Selector, value: Value, negate: boolean, yes: Block, no: Blo
     if (inst.op === Op.Xor && inst.operands[1]!.valueKind === "int" && inst.operands[1]!.num !== 0)
       return flatten(s, inst.operands[0]!, !negate, yes, no, tests);
     const parts = logicalParts(inst);
-    if (parts !== null && parts.values.every((v) => isTest(s, v)) && tests.length < 4) {
+    if (parts?.values.every((v) => isTest(s, v)) && tests.length < 4) {
       // De Morgan: a negated conjunction is a disjunction of negations.
       const disjunction = parts.or !== negate;
       if (disjunction) {

@@ -44,9 +44,12 @@ const letterRegisters: Readonly<Record<string, RegMask>> = {
 };
 
 const registersByName = new Map<string, number>();
-for (const size of [1, 2, 4, 8]) registerNames[size]!.forEach((name, r) => registersByName.set(name, r));
-[..."abcd"].forEach((letter, i) => registersByName.set(`${letter}h`, [0, 3, 1, 2][i]!));
-[..."abcd"].forEach((letter, i) => registersByName.set(`${letter}`, [0, 3, 1, 2][i]!));
+for (const size of [1, 2, 4, 8])
+  for (let r = 0; r < 32; r++) registersByName.set(registerNames[size]![r]!, r);
+for (const [i, letter] of [..."abcd"].entries()) {
+  registersByName.set(`${letter}h`, [0, 3, 1, 2][i]!);
+  registersByName.set(letter, [0, 3, 1, 2][i]!);
+}
 for (const short of ["si", "di", "bp", "sp"]) registersByName.set(short, registersByName.get(`r${short}`)!);
 
 export function lowerInlineAsm(s: Selector, call: CallInst, asm: InlineAsm): void {
@@ -375,7 +378,8 @@ function pushFloat(s: Selector, value: Value): void {
 
 /** Pops the x87 stack into a result of the call (member `part`, or the whole for −1). */
 function popFloat(s: Selector, call: CallInst, part: number, type: Type, wanted: VReg): void {
-  if (type.kind === "x86_fp80") return popToSlot(s, part < 0 ? fp80Slot(s, call) : fp80PartSlot(s, call, part));
+  if (type.kind === "x86_fp80")
+    return popToSlot(s, part < 0 ? fp80Slot(s, call) : fp80PartSlot(s, call, part));
   const size = type.kind === "float" ? 4 : 8;
   const slot = s.mf.newSlot(size, size);
   const pop = new MInst(X.FstpM, size);

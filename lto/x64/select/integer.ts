@@ -22,7 +22,7 @@ const shiftOps: Partial<Record<Op, X>> = { [Op.Shl]: X.Shl, [Op.LShr]: X.Shr, [O
  * Width at which arithmetic whose upper bits do not matter is done: 32 bits for narrow types (no operand
  * size prefix, no partial register), else the type's own.
  */
-const wideSize = (size: number): number => (size < 4 ? 4 : size);
+const wideSize = (size: number): number => Math.max(size, 4);
 
 export function lowerBinary(s: Selector, inst: Inst): void {
   const result = s.resultOf(inst);

@@ -285,7 +285,7 @@ function lowerMinMax(s: Selector, call: CallInst, args: Value[], otherWins: Cc):
   if (n !== null && n >= -2147483648 && n <= 2147483647) cmp.imm = n;
   else cmp.uses.push(new RegOperand(second));
   s.emit(cmp);
-  const move = s.binary(X.Cmov, size < 4 ? 4 : size, s.resultOf(call), first, second);
+  const move = s.binary(X.Cmov, Math.max(size, 4), s.resultOf(call), first, second);
   move.cc = otherWins;
 }
 
@@ -295,6 +295,6 @@ function lowerAbs(s: Selector, call: CallInst, args: Value[]): void {
   const value = s.reg(args[0]!);
   const negated = s.newGpr(size);
   s.tiedUnary(X.Neg, size, negated, value);
-  const move = s.binary(X.Cmov, size < 4 ? 4 : size, s.resultOf(call), negated, value);
+  const move = s.binary(X.Cmov, Math.max(size, 4), s.resultOf(call), negated, value);
   move.cc = Cc.S;
 }

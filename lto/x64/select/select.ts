@@ -77,7 +77,7 @@ function selectConstants(
 }
 
 function conditionalMove(s: Selector, value: Value, a: Value, b: Value, result: VReg, size: number): void {
-  const width = size < 4 ? 4 : size;
+  const width = Math.max(size, 4);
   // Both inputs are ready before the flags are set.
   // A floating-point test may need two moves, which must not load twice.
   const test = s.resolve(value);

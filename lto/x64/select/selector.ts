@@ -426,7 +426,11 @@ export class Selector {
       case Op.Call: {
         // Minimum, maximum and absolute value end in a 32-bit conditional move.
         const callee = source.operands[0]!;
-        return source.type.bits === 32 && callee.valueKind === "global" && /^llvm\.([su](min|max)|abs)\./.test(callee.name);
+        return (
+          source.type.bits === 32 &&
+          callee.valueKind === "global" &&
+          /^llvm\.([su](min|max)|abs)\./.test(callee.name)
+        );
       }
       default:
         return false;

@@ -20,7 +20,8 @@ export function lowerSjljSetjmp(s: Selector, call: CallInst, buffer: Value): voi
   inst.clobbers = (gprMask | xmmMask) & ~maskOf(RSP, RBP);
   inst.extra = {
     kind: "asm",
-    template: "leaq 1f(%rip), %rax\n\tmovq %rax, 8(%rcx)\n\txorl %eax, %eax\n\tjmp 2f\n1:\tmovl $$1, %eax\n2:",
+    template:
+      "leaq 1f(%rip), %rax\n\tmovq %rax, 8(%rcx)\n\txorl %eax, %eax\n\tjmp 2f\n1:\tmovl $$1, %eax\n2:",
     operands: [],
   };
   s.emit(inst);
