@@ -33,7 +33,6 @@ export interface DriverOptions {
   readonly timePasses: boolean;
   readonly printMachine: "select" | "allocate" | "finish" | null;
   readonly filterFunction: string | null;
-  readonly verbose: boolean;
 }
 
 const levels: readonly string[] = ["0", "1", "2", "3", "s", "z"];
@@ -128,7 +127,6 @@ export function makeCommand(version: string): Command {
       ]),
     )
     .option("--filter-function <name>", "restrict --print-machine to one function")
-    .option("-v, --verbose", "print what is done on standard error", false)
     .addHelpText("after", "\n@FILE on the command line stands for the arguments in FILE.")
     .allowExcessArguments(true);
 }
@@ -180,6 +178,5 @@ export function driverOptions(command: Command): DriverOptions {
     timePasses: o["timePasses"],
     printMachine: o["printMachine"] ?? null,
     filterFunction: o["filterFunction"] ?? null,
-    verbose: o["verbose"],
   };
 }

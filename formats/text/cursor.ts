@@ -101,8 +101,9 @@ export class Cursor {
   }
   /** A non-negative integer up to `max`. */
   integer(what: string, max = Number.MAX_SAFE_INTEGER): number {
-    if (this.kind() !== Tok.Integer) this.fail(`expected ${what}, found ${this.found()}`);
-    const value = Number(this.text());
+    const isHex = this.kind() === Tok.HexInteger && this.text().startsWith("u");
+    if (!isHex && this.kind() !== Tok.Integer) this.fail(`expected ${what}, found ${this.found()}`);
+    const value = Number(isHex ? this.text().slice(1) : this.text());
     if (!(value >= 0 && value <= max)) this.fail(`${what} ${this.found()} is out of range`);
     this.next();
     return value;

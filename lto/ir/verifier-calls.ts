@@ -109,10 +109,8 @@ const swiftTailConvention = 20;
 export function mustTailProblem(inst: CallInst, next: Inst | undefined, fn: Func): Problem {
   const { data } = inst;
   if (inst.operands[0]!.valueKind === "asm") return "musttail call of assembly";
-  if (
-    next?.op !== Op.Ret ||
-    (next.operands.length === 0 ? inst.type.kind !== "void" : next.operands[0] !== inst)
-  )
+  const returned = next?.operands[0];
+  if (next?.op !== Op.Ret || (returned !== undefined && returned !== inst && returned.valueKind !== "undef"))
     return "musttail call is not followed by a return of its value";
   if (data.callingConvention !== fn.callingConvention) return "musttail call with another calling convention";
   const { functionType } = data;

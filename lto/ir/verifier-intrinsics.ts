@@ -83,6 +83,9 @@ const table = new Map<string, readonly string[]>();
 for (const [signature, names] of Object.entries(signatures))
   for (const name of names.split(" ")) table.set(name, signature.split("|"));
 
+/** How the types of an overload are spelled in a name: `i32`, `f64`, `bf16`, `v4i32`, `p0`, `sl_i32i32s`, … */
+const overload = /^(?:[ifvap]\d|bf16|nxv|ppcf|x86|isVoid|Metadata|sl?_|f_|t)/;
+
 /** Alternatives for an intrinsic; what stands behind its name in the table are the overloaded types. */
 function signaturesOf(name: string): readonly string[] | undefined {
   if (!name.startsWith("llvm.")) return undefined;
@@ -91,7 +94,7 @@ function signaturesOf(name: string): readonly string[] | undefined {
     const found = table.get(base);
     if (found !== undefined) return found;
     const dot = base.lastIndexOf(".");
-    if (dot < 0) return undefined;
+    if (dot < 0 || !overload.test(base.slice(dot + 1))) return undefined;
     base = base.slice(0, dot);
   }
 }

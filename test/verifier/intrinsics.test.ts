@@ -21,6 +21,7 @@ describe("signatures of intrinsics", () => {
     "i64 @llvm.read_register.i64(metadata)",
     "i1 @llvm.is.constant.f64(double)",
     "float @llvm.not.known(i8, ...)",
+    "void @llvm.memcpy.element.unordered.atomic.p0.p0.i32(ptr, ptr, i32, i32)",
     "ptr @llvm.ptrmask.p0.i64(ptr, i64)",
     "i16 @llvm.convert.to.fp16.f64(double)",
   ])("%s", (declaration) => {
