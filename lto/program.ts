@@ -19,8 +19,8 @@ import type { RegMask } from "./codegen/mir.js";
 import type { Func, GlobalValue, Module } from "./ir/module.js";
 import { allocateFunction, type CodegenOptions, type CompiledFunction, finishCompiled } from "./pipeline.js";
 import { X } from "./x64/ops.js";
-import { callClobbers, calleeSavedMask } from "./x64/registers.js";
-import { x64Target } from "./x64/target.js";
+import { callClobbers, calleeSavedMask, maskOf, RBP, RBX } from "./x64/registers.js";
+import { needsBasePointer, needsFramePointer, x64Target } from "./x64/target.js";
 
 /** What the rest of the program needs to know of an allocated function. Plain data. */
 export interface FunctionFacts {
@@ -84,10 +84,14 @@ export class CodegenSession {
     const usage = collectUsage(compiled.machine, calleeSavedMask, exits);
     let written = usage.written | usage.unknownClobbers;
     const calls: FunctionFacts["calls"][number][] = [];
+    // The registers that address the frame hold a value across every call, though no operand shows it.
+    const frame =
+      (needsFramePointer(compiled.machine) ? maskOf(RBP) : 0) |
+      (needsBasePointer(compiled.machine) ? maskOf(RBX) : 0);
     for (const { callee, liveAcross, tail } of usage.calls) {
       const target = this.numbers.get(callee);
       if (target === undefined) written |= callClobbers;
-      else calls.push({ callee: target, liveAcross, tail });
+      else calls.push({ callee: target, liveAcross: tail ? liveAcross : liveAcross | frame, tail });
     }
     // An exception leaves a function too: only `nounwind` makes "never returns" final.
     const returns = usage.returns || !fn.attributes.fn.has("nounwind");
@@ -103,15 +107,20 @@ export class CodegenSession {
   ): CompiledFunction {
     const compiled = this.allocated.get(number)!;
     this.allocated.delete(number);
-    // Later passes must see what calls now really change.
+    // Later passes must see what calls now really change; the frame may not move into a register of these.
+    let changedByCalls = 0;
     for (const block of compiled.machine.blocks)
       for (const inst of block.insts) {
         if (inst.extra?.kind !== "call" || inst.extra.callee === null) continue;
         const target = this.numbers.get(inst.extra.callee);
-        if (target !== undefined) inst.clobbers |= changesOf(target);
+        if (target === undefined) continue;
+        inst.clobbers |= changesOf(target);
+        changedByCalls |= changesOf(target);
       }
-    finishCompiled(compiled, this.options, { saved: saves, scratch: free });
-    return compiled;
+    const allocation = { ...compiled.allocation, written: compiled.allocation.written | changedByCalls };
+    const finished = { machine: compiled.machine, allocation };
+    finishCompiled(finished, this.options, { saved: saves, scratch: free });
+    return finished;
   }
 }
 
