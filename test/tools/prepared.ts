@@ -80,7 +80,7 @@ export async function transcript(prepared: Prepared, check: Check, programs: str
   const r = await run(["sh", "-e", "-c", check.script], {
     cwd,
     env,
-    timeoutMs: (check.seconds ?? 120) * 1000,
+    timeoutMs: (check.seconds ?? 240) * 1000,
   });
   rmSync(cwd, { recursive: true, force: true });
   const clean = (r.stdout.toString("latin1") + r.stderr).replaceAll(programs, "").replaceAll(cwd, "");

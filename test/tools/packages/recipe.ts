@@ -13,7 +13,7 @@ import type { Unit } from "../toolchain.js";
 export interface Check {
   readonly name: string;
   readonly script: string;
-  /** Time limit in seconds; 120 unless given. */
+  /** Time limit in seconds; 240 unless given. */
   readonly seconds?: number;
 }
 
