@@ -392,25 +392,28 @@ export class Assignment {
 
   /** The answer: the last question, for registers may be renamed by now. */
   placement(): Placement {
-    const pieces: Piece[][] = this.bundlesOf.map(() => []);
+    const pieces: (Piece[] | null)[] = new Array(this.bundlesOf.length).fill(null);
     const seen = new Set<Bundle>();
     for (const list of this.bundlesOf) {
       for (const bundle of list ?? []) {
         if (bundle.register < 0 || seen.has(bundle)) continue;
         seen.add(bundle);
         for (const { vreg, start, end } of bundle.all()) {
-          pieces[vreg]!.push({ start, end, register: bundle.register });
+          (pieces[vreg] ??= []).push({ start, end, register: bundle.register });
         }
       }
     }
     return {
-      pieces: pieces.map((list) =>
-        list.length > 1 ? joinAdjacent(list.sort((a, b) => a.start - b.start)) : list,
-      ),
+      pieces: pieces.map((list) => {
+        if (list === null) return nowhere;
+        return list.length > 1 ? joinAdjacent(list.sort((a, b) => a.start - b.start)) : list;
+      }),
       slotGroup: this.slotGroup,
     };
   }
 }
+
+const nowhere: readonly Piece[] = [];
 
 function joinAdjacent(pieces: Piece[]): Piece[] {
   const result: Piece[] = [];

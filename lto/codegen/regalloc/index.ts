@@ -5,14 +5,17 @@
  * holds which value when → the rewriter inserts moves, reloads, stores and recomputations. Allocators, coalescers
  * and cost policies are exchangeable; the checker shares nothing with any of them.
  *
- *   greedy   eviction and splitting on bundles. n log n. The best code.
- *   ssa      spill to the register pressure, then colour in dominance order. n log n. Few reloads, many moves.
- *   linear   linear scan with holes and second chances. n log n. Between the two.
- *   graph    Chaitin–Briggs colouring. Quadratic in the worst case: twice the time of greedy for its quality.
+ * Code bytes of SQLite, Lua, zlib, bzip2 and LZ4 at -Oz, relative to the default (the first of each list):
  *
- *   pereira    merge what copies, ties and block arguments connect and what never lives at the same time.
- *   dominance  the same, but two names of one value may live at the same time (Boissinot et al.).
- *   none       no merging; moves vanish only if the allocator happens to choose the same register.
+ *   greedy      1.00  eviction, regions and runs of uses in registers. n log n.
+ *   linear      1.02  linear scan with holes and second chances. n log n, a tenth faster.
+ *   graph       1.04  Chaitin–Briggs colouring. Quadratic in the worst case.
+ *   ssa         1.11  spill to the register pressure, then colour in dominance order. n log n. Fewest recomputed
+ *                     constants, most moves: phi webs are preferences there, not bundles.
+ *
+ *   pereira     1.00  merge what copies, ties and block arguments connect and what never lives at the same time.
+ *   dominance   1.00  the same, but two names of one value may live at the same time (Boissinot et al.).
+ *   none        1.10  no merging; moves vanish only if the allocator happens to choose the same register.
  */
 import type { MFunction } from "../mir.js";
 import type { AllocationResult, TargetRegisters } from "../target.js";
