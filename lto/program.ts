@@ -107,17 +107,20 @@ export class CodegenSession {
   ): CompiledFunction {
     const compiled = this.allocated.get(number)!;
     this.allocated.delete(number);
-    // Later passes must see what calls now really change; the frame may not move into a register of these.
-    let changedByCalls = 0;
+    // Later passes must see what calls really change, no less and no more: what they may use themselves is
+    // judged by what the body changes, and calls within a recursive component were allocated with more.
+    let written = 0;
     for (const block of compiled.machine.blocks)
       for (const inst of block.insts) {
-        if (inst.extra?.kind !== "call" || inst.extra.callee === null) continue;
-        const target = this.numbers.get(inst.extra.callee);
-        if (target === undefined) continue;
-        inst.clobbers |= changesOf(target);
-        changedByCalls |= changesOf(target);
+        for (const def of inst.defs) if (def.loc >= 0) written |= 1 << def.loc;
+        if (inst.extra?.kind === "call" && inst.extra.callee !== null) {
+          const { callee } = inst.extra;
+          const target = this.numbers.get(callee);
+          if (target !== undefined) inst.clobbers = this.store.clobbersOf(callee) | changesOf(target);
+        }
+        written |= inst.clobbers;
       }
-    const allocation = { ...compiled.allocation, written: compiled.allocation.written | changedByCalls };
+    const allocation = { ...compiled.allocation, written };
     const finished = { machine: compiled.machine, allocation };
     finishCompiled(finished, this.options, { saved: saves, scratch: free });
     return finished;

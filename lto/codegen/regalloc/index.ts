@@ -5,7 +5,7 @@
  * holds which value when → the rewriter inserts moves, reloads, stores and recomputations. Allocators, coalescers
  * and cost policies are exchangeable; the checker shares nothing with any of them.
  *
- * Code bytes of SQLite, Lua, zlib, bzip2 and LZ4 at -Oz, relative to the default (the first of each list):
+ * Code bytes of SQLite, Lua, zlib and bzip2 at -Oz, relative to the default (the first of each list):
  *
  *   greedy      1.00  eviction, regions and runs of uses in registers. n log n.
  *   linear      1.02  linear scan with holes and second chances. n log n, a tenth faster.
