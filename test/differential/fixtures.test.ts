@@ -48,6 +48,9 @@ async function execute(command: readonly string[]): Promise<RunResult> {
   return { status, stdout: Buffer.concat(out), stderr, ...nothing };
 }
 
+/** Constructs that are refused; the message must name them. */
+const refused: ReadonlyMap<string, string> = new Map([["asm-goto", "unsupported: asm goto (callbr)"]]);
+
 const tool = ours(["-j1"], ["--clang=embedded"], execute);
 const fixtures = listFixtures(join(import.meta.dirname, "..", "..", "fixtures", "c"));
 
@@ -61,6 +64,12 @@ for (const level of ["O0", "O2", "Oz"]) {
       it(fixture.name, async () => {
         const dir = join(scratch, `${fixture.name}-${level}`);
         mkdirSync(dir);
+        const refusal = refused.get(fixture.name);
+        if (refusal !== undefined) {
+          const said = await runFixture(fixture, tool, level, dir).catch((e: unknown) => String(e));
+          expect(said).toContain(refusal);
+          return;
+        }
         const output = await runFixture(fixture, tool, level, dir);
         expect(output).toBe(readFileSync(fixture.expected, "latin1"));
       });
