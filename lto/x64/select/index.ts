@@ -77,7 +77,24 @@ export function selectFunction(
     );
   }
   mf.blocks = order.flatMap((block) => [s.heads[block.id]!, ...(extra.get(s.heads[block.id]!) ?? [])]);
+  dropUnreachable(mf);
   return mf;
+}
+
+/** Branches on constants leave machine blocks that nothing enters; allocation wants none. */
+function dropUnreachable(mf: MFunction): void {
+  const seen = new Set<MBlock>();
+  const stack = mf.blocks.filter((b, i) => i === 0 || b.addressTaken);
+  for (const block of stack) seen.add(block);
+  while (stack.length > 0)
+    for (const next of stack.pop()!.succs)
+      if (!seen.has(next)) {
+        seen.add(next);
+        stack.push(next);
+      }
+  if (seen.size === mf.blocks.length) return;
+  mf.blocks = mf.blocks.filter((b) => seen.has(b));
+  for (const block of mf.blocks) block.preds = block.preds.filter((p) => seen.has(p));
 }
 
 /** Arguments keep the index of the `Argument` object, which after legalisation may exceed their position. */
