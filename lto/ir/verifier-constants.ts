@@ -9,7 +9,7 @@ import type { Func, GlobalValue } from "./module.js";
 import type { Type } from "./types.js";
 import type { ConstAggregate, Constant, ConstData, ConstExpr } from "./values.js";
 import { describeType } from "./verifier-describe.js";
-import { intrinsicProblem } from "./verifier-intrinsics.js";
+import { intrinsicCallProblem } from "./verifier-intrinsics.js";
 import {
   binaryProblem,
   castProblem,
@@ -67,11 +67,10 @@ export class ConstantVerifier {
     return problem;
   }
 
-  /** What is wrong with a function if it has the name of an intrinsic. */
-  intrinsic(fn: Func): Problem {
-    if (!fn.name.startsWith("llvm.")) return null;
+  /** What is wrong with calls to an intrinsic that go by its declared type. */
+  intrinsicCall(fn: Func): Problem {
     let problem = this.intrinsics.get(fn);
-    if (problem === undefined) this.intrinsics.set(fn, (problem = intrinsicProblem(fn)));
+    if (problem === undefined) this.intrinsics.set(fn, (problem = intrinsicCallProblem(fn, fn.valueType)));
     return problem;
   }
 

@@ -4,6 +4,7 @@ import type { Constant } from "./values.js";
 import { attributeProblem } from "./verifier-calls.js";
 import type { ConstantVerifier } from "./verifier-constants.js";
 import { describeType } from "./verifier-describe.js";
+import { intrinsicBodyProblem } from "./verifier-intrinsics.js";
 import { isFirstClass, isPowerOfTwo, type Problem } from "./verifier-rules.js";
 
 /** Linkages that a symbol without a definition here can have. */
@@ -113,7 +114,7 @@ export class GlobalVerifier {
       const problem = operand === null ? null : this.constants.check(operand);
       if (problem !== null) return problem;
     }
-    return this.constants.intrinsic(fn) ?? attributeProblem(fn.attributes, parameters);
+    return intrinsicBodyProblem(fn) ?? attributeProblem(fn.attributes, parameters);
   }
 
   private alias(global: Alias): Problem {

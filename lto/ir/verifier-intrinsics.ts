@@ -1,8 +1,8 @@
 /**
  * Signatures of intrinsics (LLVM Language Reference, "Intrinsic Functions").
  *
- * Whoever lowers an intrinsic relies on the types of its operands, which come from a declaration in the
- * input. The table has the target-independent ones that mean something to code generation; others may be
+ * Whoever lowers an intrinsic relies on the types of its operands, so calls are held to them. A declaration
+ * that nothing calls is harmless, and compilers that upgrade older modules leave some behind. The table has the target-independent ones that mean something to code generation; others may be
  * declared in any way, and are refused where they are lowered.
  */
 import type { Func } from "./module.js";
@@ -99,14 +99,17 @@ function signaturesOf(name: string): readonly string[] | undefined {
   }
 }
 
+/** What is wrong with a definition that has the name of an intrinsic, or null. */
+export const intrinsicBodyProblem = (fn: Func): Problem =>
+  fn.isDeclaration || signaturesOf(fn.name) === undefined ? null : "an intrinsic with a body";
+
 /**
- * What is wrong with a function that has the name of an intrinsic, or null.
- * @param type its type, or that of a call to it: modules of different ages may disagree
+ * What is wrong with a call to a function that may have the name of an intrinsic, or null.
+ * @param type that of the call: modules of different ages may disagree with the declaration
  */
-export function intrinsicProblem(fn: Func, type: Type = fn.valueType): Problem {
+export function intrinsicCallProblem(fn: Func, type: Type): Problem {
   const alternatives = signaturesOf(fn.name);
   if (alternatives === undefined) return null;
-  if (!fn.isDeclaration) return "an intrinsic with a body";
   return alternatives.some((signature) => fits(signature, type))
     ? null
     : `${describeType(type)} is not a type of @${fn.name.slice(0, 60)}`;

@@ -18,7 +18,7 @@ import { ConstantVerifier } from "./verifier-constants.js";
 import { Describer } from "./verifier-describe.js";
 import { GlobalVerifier } from "./verifier-globals.js";
 import { instructionProblem, shapeProblem } from "./verifier-instructions.js";
-import { intrinsicProblem } from "./verifier-intrinsics.js";
+import { intrinsicCallProblem } from "./verifier-intrinsics.js";
 
 /** Messages per function; a broken pass breaks everything in the same way. */
 const maxMessages = 20;
@@ -263,8 +263,8 @@ class FunctionVerifier {
       return null;
     if (!isCall(inst) || index !== 0) return `@${operand.name.slice(0, 60)} is used other than by a call`;
     return inst.data.functionType === operand.valueType
-      ? this.constants.intrinsic(operand)
-      : intrinsicProblem(operand, inst.data.functionType);
+      ? this.constants.intrinsicCall(operand)
+      : intrinsicCallProblem(operand, inst.data.functionType);
   }
 
   /** All landing pads and resumes of a function deal in one type. */

@@ -25,6 +25,15 @@ describe("signatures of intrinsics", () => {
     "ptr @llvm.ptrmask.p0.i64(ptr, i64)",
     "i16 @llvm.convert.to.fp16.f64(double)",
   ])("%s", (declaration) => {
-    expect(verifyModule(parseModule(`declare ${declaration}`, "x"))).toEqual([]);
+    const [, result, name, list] = /^(.*) (@[^(]*)\((.*)\)$/.exec(declaration)!;
+    const types = list!
+      .split(/, (?![^<{]*[>}])/)
+      .map((type) => type.split(" noalias")[0]!.replace(" immarg", ""));
+    const values = types
+      .filter((type) => type !== "...")
+      .map((type) => `${type} ${type === "metadata" ? "!0" : "zeroinitializer"}`);
+    const call = `call ${result} (${types.join(", ")}) ${name}(${values.join(", ")})`;
+    const text = `declare ${declaration}\ndefine void @f() {\n ${call}\n ret void\n}\n!0 = !{!"rsp"}`;
+    expect(verifyModule(parseModule(text, "x"))).toEqual([]);
   });
 });

@@ -435,24 +435,21 @@ const globals: readonly (readonly [rule: string, text: string, message: string])
     "@x: constant expression: index into i8",
   ],
   ["intrinsic body", "define void @llvm.trap() {\n unreachable\n}", "@llvm.trap: an intrinsic with a body"],
-  ...[
-    "i8 @llvm.umax.i8(i8)",
-    "i8 @llvm.umax.i8(i8, i16)",
-    "float @llvm.umax.f32(float, float)",
-    "float @llvm.umax.f32(float, float, ...)",
-    "void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64)",
-    "void @llvm.memcpy.p0.p0.i64(ptr, i64, i64, i1)",
-    "i32 @llvm.sadd.with.overflow.i32(i32, i32)",
-    "{ i32, i1 } @llvm.sadd.with.overflow.v2i32(<2 x i32>, <2 x i32>)",
-    "i32 @llvm.vector.reduce.add.v4i64(<4 x i64>)",
-    "i32 @llvm.lrint.i32(i32)",
-    "<2 x i1> @llvm.is.fpclass.f32(float, i32)",
-  ].map((declaration): readonly [string, string, string] => {
-    const at = declaration.indexOf(" @");
-    const [name] = declaration.slice(at + 1).split("(");
-    const type = `${declaration.slice(0, at)} ${declaration.slice(declaration.indexOf("("))}`;
-    return [name!, `declare ${declaration}`, `${name}: ${type} is not a type of ${name}`];
-  }),
+];
+
+/** Calls of intrinsics with types they do not take. */
+const intrinsics: readonly string[] = [
+  "i8 @llvm.umax.i8(i8)",
+  "i8 @llvm.umax.i8(i8, i16)",
+  "float @llvm.umax.f32(float, float)",
+  "float @llvm.umax.f32(float, float, ...)",
+  "void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64)",
+  "void @llvm.memcpy.p0.p0.i64(ptr, i64, i64, i1)",
+  "i32 @llvm.sadd.with.overflow.i32(i32, i32)",
+  "{ i32, i1 } @llvm.sadd.with.overflow.v2i32(<2 x i32>, <2 x i32>)",
+  "i32 @llvm.vector.reduce.add.v4i64(<4 x i64>)",
+  "i32 @llvm.lrint.i32(i32)",
+  "<2 x i1> @llvm.is.fpclass.f32(float, i32)",
 ];
 
 describe("invalid text", () => {
@@ -464,5 +461,15 @@ describe("invalid text", () => {
   });
   it.each(globals)("%s", (_, text, message) => {
     expect(verifyModule(parseModule(text, "x.ll"))[0]).toBe(message);
+  });
+  it.each(intrinsics)("call %s", (declaration) => {
+    const [, result, name, parameters] = /^(.*) (@[^(]*)\((.*)\)$/.exec(declaration)!;
+    const types = parameters!.split(/, (?=[^.])/);
+    const call = `call ${result} (${parameters}) ${name}(${types.map((type) => `${type.replace(", ...", "")} poison`).join(", ")})`;
+    const text = `declare ${declaration}\ndefine void @f() {\n ${call}\n ret void\n}`;
+    expect(verifyModule(parseModule(text, "x.ll"))).toEqual([
+      expect.stringContaining(`${result} (${parameters}) is not a type of ${name}`),
+    ]);
+    expect(verifyModule(parseModule(`declare ${declaration}`, "x.ll")), "nothing calls it").toEqual([]);
   });
 });
