@@ -4,7 +4,8 @@
  *
  * Programs come from csmith (Debian packages csmith, libcsmith-dev), seeds S, S+1, … so a run repeats exactly; each
  * program that differs is kept with its seed. Programs that take over 5 s with the reference are skipped. Shapes
- * rotate with the seed: default, small functions without much control flow, many structures and bit-fields, floats.
+ * rotate with the seed: default, small functions without much control flow, many structures and bit-fields, floats,
+ * inline functions, clang's bit-counting builtins.
  */
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +13,7 @@ import { join } from "node:path";
 import type { Case } from "./batch.js";
 import { runBatch, summarize } from "./batch.js";
 import { fastToolchain } from "./in-process.js";
-import { parseCommandLine } from "./options.js";
+import { parseCommandLine, splitWords } from "./options.js";
 import { mapLimit, run } from "./process.js";
 import { cacheDir, findProgram } from "./root.js";
 import { referenceToolchain } from "./toolchain.js";
@@ -22,8 +23,9 @@ const usage = `usage: npm run csmith -- [--count N] [--seed S] [--levels O0,Oz] 
   --seed S       seed of the first (default 1)
   --keep DIR     where failing programs go (default: in the cache directory)
   --include DIR  csmith's headers (default /usr/include/csmith)
+  --shape="…"     csmith's own options, in place of those that rotate with the seed
   --tool NAME    tool under test: ours (default), ours-embedded, llvm, gcc, …
-  --jobs N, --out FILE, --resume, --no-pie, -v   as for torture`;
+  --jobs N, --out FILE, --resume, --no-pie, --flags="…", -v   as for torture`;
 
 const shapes: readonly (readonly string[])[] = [
   [],
@@ -31,14 +33,16 @@ const shapes: readonly (readonly string[])[] = [
   ["--max-struct-fields", "14", "--packed-struct", "--bitfields", "--max-funcs", "6"],
   ["--float", "--max-funcs", "5", "--max-array-dim", "2"],
   ["--no-volatiles", "--inline-function", "--max-funcs", "15", "--max-block-size", "3"],
+  ["--builtins", "--builtin-function-prob", "30", "--max-funcs", "5"],
 ];
 
-const { values, levels } = parseCommandLine(
+const { values, levels, ltoFlags } = parseCommandLine(
   {
     count: { type: "string", default: "50" },
     seed: { type: "string", default: "1" },
     keep: { type: "string" },
     include: { type: "string", default: "/usr/include/csmith" },
+    shape: { type: "string" },
   },
   usage,
 );
@@ -52,11 +56,13 @@ if (csmith === undefined || !existsSync(join(include, "csmith.h"))) {
 }
 const jobs = Number(values["jobs"]);
 const keep = String(values["keep"] ?? cacheDir("csmith-failures"));
+const chosen = values["shape"] === undefined ? undefined : splitWords(String(values["shape"]));
 const scratch = mkdtempSync(join(tmpdir(), "csmith-"));
 const seeds = Array.from({ length: count }, (_, i) => first + i);
 const generated = await mapLimit(seeds, jobs, async (seed): Promise<Case | undefined> => {
   const source = join(scratch, `seed-${seed}.c`);
-  const r = await run([csmith, "--seed", String(seed), ...shapes[seed % shapes.length]!, "-o", source], {
+  const shape = chosen ?? shapes[seed % shapes.length]!;
+  const r = await run([csmith, "--seed", String(seed), ...shape, "-o", source], {
     timeoutMs: 60_000,
     cwd: scratch,
   });
@@ -66,7 +72,7 @@ const generated = await mapLimit(seeds, jobs, async (seed): Promise<Case | undef
 const cases = generated.filter((c) => c !== undefined);
 
 const name = String(values["tool"]);
-const tool = await fastToolchain(name, jobs);
+const tool = await fastToolchain(name, jobs, ltoFlags);
 const results = String(values["out"] ?? join(cacheDir("results"), `csmith-${name}.jsonl`));
 const outcomes = await runBatch(cases, {
   tool,

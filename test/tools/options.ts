@@ -13,6 +13,7 @@ export const commonOptions = {
   filter: { type: "string" },
   out: { type: "string" },
   resume: { type: "boolean", default: false },
+  flags: { type: "string", default: "" },
   "no-pie": { type: "boolean", default: false },
   verbose: { type: "boolean", short: "v", default: false },
   O0: { type: "boolean" },
@@ -23,11 +24,16 @@ export const commonOptions = {
   Oz: { type: "boolean" },
 } as const satisfies Options;
 
+/** The words of an option that holds several. */
+export function splitWords(text: string): string[] {
+  return text.split(/\s+/).filter((w) => w !== "");
+}
+
 /** Parses the command line; levels may be written --levels O0,Oz or -O0 -Oz. Exits with status 2 on bad usage. */
 export function parseCommandLine(
   extra: Options,
   usage: string,
-): { values: Values; words: string[]; levels: string[] } {
+): { values: Values; words: string[]; levels: string[]; ltoFlags: string[] } {
   const named: string[] = [];
   const args = process.argv.slice(2).filter((a) => {
     const level = /^-(O[0123sz])$/.exec(a);
@@ -48,7 +54,7 @@ export function parseCommandLine(
         : String(values["levels"])
             .split(",")
             .map((l) => l.replace(/^-/, ""));
-    return { values, words: parsed.positionals, levels };
+    return { values, words: parsed.positionals, levels, ltoFlags: splitWords(String(values["flags"])) };
   } catch (e) {
     console.error(`${(e as Error).message}\n\n${usage}`);
     process.exit(2);

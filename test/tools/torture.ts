@@ -23,6 +23,7 @@ const usage = `usage: npm run torture -- --dir DIR [-O0 -Oz -O2] [options]
   --out FILE     results, one JSON object a line (default: in the cache directory)
   --resume       keep what the results file already holds
   --no-pie       position-dependent code
+  --flags="…"    more options for tsc-lto
   --list FILE    only programs named in FILE, one a line
   -v             print every failure as it happens`;
 
@@ -67,7 +68,10 @@ function collect(dir: string): Case[] {
   return cases;
 }
 
-const { values, levels } = parseCommandLine({ dir: { type: "string" }, list: { type: "string" } }, usage);
+const { values, levels, ltoFlags } = parseCommandLine(
+  { dir: { type: "string" }, list: { type: "string" } },
+  usage,
+);
 if (values["dir"] === undefined) {
   console.error(usage);
   process.exit(2);
@@ -84,7 +88,7 @@ if (values["list"] !== undefined) {
 }
 const name = String(values["tool"]);
 const jobs = Number(values["jobs"]);
-const tool = await fastToolchain(name, jobs);
+const tool = await fastToolchain(name, jobs, ltoFlags);
 const results = String(values["out"] ?? join(cacheDir("results"), `torture-${name}.jsonl`));
 let failures = 0;
 const outcomes = await runBatch(cases, {
