@@ -6,11 +6,11 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { chooseCompiler } from "./cc/compilers.js";
 import { processHost } from "./cc/host.js";
+import { ownPackage } from "./package.js";
 
-const root = fileURLToPath(new URL("../..", import.meta.url));
+const root = ownPackage().directory;
 const demo = join(root, "fixtures/demo");
 const sources = readdirSync(demo)
   .filter((name) => name.endsWith(".c"))

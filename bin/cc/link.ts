@@ -9,19 +9,19 @@
 import * as fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 import { isArchive, readArchive } from "../../formats/archive.js";
 import { isElf, readElf } from "../../formats/elf.js";
 import { isObject } from "../../formats/object/index.js";
 import type { Input, LinkItem } from "../../frontend/clang/command-line.js";
 import { isBitcode } from "../../frontend/llvm/bitcode.js";
 import { InputError } from "../../lto/ir/errors.js";
+import { ownPackage } from "../package.js";
 import { type Compilation, compileAll, type Session } from "./compile.js";
 import { type Host, report } from "./host.js";
 import { findLibraries } from "./libraries.js";
 import { runTool } from "./tools.js";
 
-const ltoProgram = fileURLToPath(new URL("../../../bin/tsc-lto", import.meta.url));
+const ltoProgram = (): string => join(ownPackage().directory, "bin/tsc-lto");
 
 /** The exit code of the first step that fails, else 0. */
 export async function linkProgram(session: Session): Promise<number> {
@@ -92,7 +92,7 @@ class Linking {
       assembly,
       ...inputs,
     ];
-    return this.tool(process.execPath, [ltoProgram, ...args]);
+    return this.tool(process.execPath, [ltoProgram(), ...args]);
   }
 
   private async link(

@@ -30,8 +30,12 @@ export function removeTemporary(path: string): void {
   fs.rmSync(path, { force: true });
 }
 
-/** Removes what is left of temporary files, on any end of the process that can be seen. */
+let listening = false;
+
+/** Removes what is left of temporary files, on any end of the process that can be seen. May be called again. */
 export function removeTemporariesAtExit(): void {
+  if (listening) return;
+  listening = true;
   process.on("exit", () => {
     for (const path of pending) fs.rmSync(path, { force: true });
   });

@@ -4,7 +4,7 @@
  * Exit codes: 0 done, 1 error in the input or the output, 2 wrong usage. Diagnostics go to standard error in
  * lld's form; the output appears whole or not at all.
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { CommanderError } from "commander";
 import { writeObject } from "../../formats/object/index.js";
 import { printModule } from "../../formats/text/index.js";
@@ -19,6 +19,7 @@ import { X } from "../../lto/x64/ops.js";
 import { registerNames } from "../../lto/x64/registers.js";
 import { type Host, processHost } from "../cc/host.js";
 import { OutputFile, removeTemporariesAtExit } from "../cc/output-file.js";
+import { ownPackage } from "../package.js";
 import { generate } from "./codegen.js";
 import { readInput, readInputFile } from "./inputs.js";
 import { type DriverOptions, driverOptions, expandResponseFiles, makeCommand } from "./options.js";
@@ -60,9 +61,7 @@ export async function main(args: readonly string[], host: Host = processHost()):
 }
 
 function parse(args: readonly string[], host: Host): DriverOptions {
-  const packageFile = new URL("../../../package.json", import.meta.url);
-  const { version } = JSON.parse(readFileSync(packageFile, "utf8")) as { version: string };
-  const command = makeCommand(version)
+  const command = makeCommand(ownPackage().version)
     .exitOverride()
     .configureOutput({
       writeOut: (text) => host.stdout(Buffer.from(text)),

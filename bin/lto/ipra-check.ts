@@ -1,0 +1,36 @@
+/**
+ * `--check-ipra`: assembles the output with the system's `as` and runs the checker of interprocedural register
+ * allocation on the object (formats/code/check.ts).
+ */
+import { readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { type CheckReport, checkObject, type FunctionClaim } from "../../formats/code/check.js";
+import { InputError } from "../../lto/ir/errors.js";
+import type { Host } from "../cc/host.js";
+import { removeTemporary, temporaryFile } from "../cc/output-file.js";
+import { runTool } from "../cc/tools.js";
+
+/**
+ * @param interposable visible definitions may be replaced at load time
+ * @throws InputError when there is no assembler, or it refuses the text
+ */
+export async function checkAssembly(
+  assembly: Uint8Array,
+  claims: readonly FunctionClaim[],
+  interposable: boolean,
+  host: Host,
+): Promise<CheckReport> {
+  const object = temporaryFile(tmpdir(), ".o");
+  try {
+    const args = ["--64", "-o", object, "-"];
+    const { exitCode, stderr, error } = await runTool("as", args, host, { live: false, stdin: assembly });
+    if (error !== undefined) throw new InputError(`--check-ipra needs the assembler: ${error}`);
+    if (exitCode !== 0)
+      throw new InputError(
+        `--check-ipra: the assembler failed: ${Buffer.from(stderr).toString("utf8").slice(0, 2000).trim()}`,
+      );
+    return checkObject(readFileSync(object), claims, { interposable });
+  } finally {
+    removeTemporary(object);
+  }
+}

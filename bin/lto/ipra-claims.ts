@@ -1,0 +1,70 @@
+/**
+ * What code generation promises of a finished function, in the terms of the checker (formats/code/check.ts):
+ * for each call and jump in the order of the code, the registers it may change, its results and arguments.
+ */
+import type { FunctionClaim, SiteClaim } from "../../formats/code/check.js";
+import { type CallInfo, forEachUse, type MBlock, type MFunction, type MInst } from "../../lto/codegen/mir.js";
+import { X } from "../../lto/x64/ops.js";
+
+/** Inline assembly in which something is called or jumped to. */
+const transfersControl = /\b(call|jmp|j[a-z]{1,3}|loop\w*|ret)[lq]?\b/;
+
+/** The claims of a function after its last pass. */
+export function functionClaim(mf: MFunction): FunctionClaim {
+  const sites: SiteClaim[] = [];
+  let results = 0;
+  let opaque = false;
+  for (const block of mf.blocks) {
+    const last = lastCallWithoutReturn(block);
+    for (const inst of block.insts) {
+      const { op, extra } = inst;
+      if (op === X.Ret) results |= uses(inst);
+      else if (extra?.kind === "asm") opaque ||= transfersControl.test(extra.template);
+      else if (op === X.JmpIndirect) sites.push(jumpClaim(inst));
+      else if (extra?.kind === "call") sites.push(callClaim(inst, extra, inst !== last));
+    }
+  }
+  return { symbol: mf.name, sites: opaque ? null : sites, results, closed: false };
+}
+
+/** The call a block ends with when nothing follows: the program does not expect it to return. */
+function lastCallWithoutReturn(block: MBlock): MInst | null {
+  if (block.succs.length > 0) return null;
+  const inst = block.insts.findLast((i) => i.op !== X.Cfi);
+  return inst !== undefined && inst.extra?.kind === "call" ? inst : null;
+}
+
+function uses(inst: MInst): number {
+  let mask = 0;
+  forEachUse(inst, (use) => {
+    if (use.loc >= 0) mask |= 1 << use.loc;
+  });
+  return mask;
+}
+
+function jumpClaim(inst: MInst): SiteClaim {
+  return {
+    kind: "jump",
+    callee: null,
+    targets: null,
+    clobbers: 0,
+    results: 0,
+    arguments: uses(inst),
+    returns: true,
+  };
+}
+
+function callClaim(inst: MInst, { callee, noReturn }: CallInfo, comesBack: boolean): SiteClaim {
+  const tail = inst.op === X.TailCall || inst.op === X.TailCallIndirect;
+  let results = 0;
+  for (const def of inst.defs) if (def.loc >= 0) results |= 1 << def.loc;
+  return {
+    kind: tail ? "tail" : "call",
+    callee: callee === null ? null : callee.name,
+    targets: null,
+    clobbers: inst.clobbers,
+    results,
+    arguments: uses(inst),
+    returns: tail || (comesBack && !noReturn),
+  };
+}
