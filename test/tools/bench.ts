@@ -1,248 +1,173 @@
 /**
- * `npm run bench [-- package…]`: code size and link cost beside the peers.
+ * `npm run bench [-- package…]`: code size, interprocedural register allocation and link cost beside the peers.
  *
- * Size is .text of the linked program (with any other section of code), everything at -Oz. Cost is CPU time (user + system, worker threads included)
- * and peak memory of the whole-program step on the same sources: tsc-lto from objects to assembly, beside ld.lld with
- * LTO from bitcode to executable. All numbers come from one run on one machine, one job at a time; ratios are to
- * plain clang -Oz for size and to clang -Oz -flto for cost, and the last line is their geometric means.
+ * Size is .text of the linked program (with any other section of code), everything at -Oz. Cost is CPU time (user +
+ * system, worker threads included) and peak memory of the whole-program step on the same sources: tsc-lto from
+ * objects to assembly, beside ld.lld with LTO from bitcode to executable. All numbers come from one run on one
+ * machine, one measured step at a time; tables show ratios, and their geometric means at the foot.
  */
 import { writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { programSizes } from "./elf-size.js";
+import { compareFunctions } from "./bench/functions.js";
+import { countInstructions } from "./bench/instructions.js";
+import type { Measurement } from "./bench/measure.js";
+import { available, build, measure } from "./bench/measure.js";
+import type { RatioColumn } from "./bench/tables.js";
+import { printRatios } from "./bench/tables.js";
 import { parseCommandLine } from "./options.js";
 import { selectRecipes } from "./packages/registry.js";
-import type { Prepared } from "./prepared.js";
-import { buildProgram, prepare } from "./prepared.js";
-import { cacheDir, findProgram } from "./root.js";
-import type { BuildResult, Toolchain } from "./toolchain.js";
+import { prepare } from "./prepared.js";
+import { findProgram } from "./root.js";
+import type { Toolchain } from "./toolchain.js";
 import { clangOption, ours, systemCompiler, toolchain } from "./toolchain.js";
 
-const usage = `usage: npm run bench -- [package…] [options]
-  --functions    instead: functions by how much larger they are than clang -Oz makes them
-  --against NAME with --functions: the other side (default clang; clang-lto, gcc, …)
-  --top N        with --functions: lines to show (default 40)
-  --level L      level for all (default Oz)
-  --repeat N     measure each link N times, take the least CPU time (default 3)
-  --variants S   tsc-lto option sets to compare, separated by commas (default: none), as "--no-ipra,--regalloc=ssa"
-  --columns S    toolchains to show (default clang,clang-lto,clang-lto-ipra,gcc,gcc-lto,ours)
-  --pie          position-independent executables (default: -no-pie)
-  --out FILE     all numbers as JSON`;
+const sizeColumns =
+  "clang,ours-per-file,ours-no-ipra,ours,clang-lto,clang-lto-ipra,gcc,gcc-lto-no-ipra,gcc-lto";
 
-interface Measurement {
-  readonly text: number;
-  readonly rodata: number;
-  readonly cpuSeconds: number;
-  readonly peakKiB: number;
-  readonly failed: string | undefined;
-}
+const usage = `usage: npm run bench -- [package… | all] [options]
+  package         as npm run upstream -- --help lists them; default: lua bzip2 zlib sqlite3
+  --functions     instead: functions by how much larger they are than clang -Oz makes them
+  --against NAME  with --functions: the other side (default clang; clang-lto, gcc, …)
+  --top N         with --functions: lines to show (default 40)
+  --instructions  instead: instructions executed by each package's workload (needs valgrind)
+  --level L       level for all (default Oz; O2 with --instructions)
+  --repeat N      measure each link N times, take the least CPU time (default 3)
+  --columns S     toolchains, separated by commas (default ${sizeColumns})
+  --variants=S    more columns: option sets of tsc-lto, separated by commas, as --variants=--no-ipra,--regalloc=ssa
+  --pie           position-independent executables (default: -no-pie)
+  -j, --jobs N    compilations at a time; links are measured one at a time
+  --out FILE      all numbers as JSON`;
 
 const { values, words } = parseCommandLine(
   {
     functions: { type: "boolean", default: false },
+    instructions: { type: "boolean", default: false },
     against: { type: "string", default: "clang" },
     top: { type: "string", default: "40" },
-    level: { type: "string", default: "Oz" },
+    level: { type: "string" },
     repeat: { type: "string", default: "3" },
     variants: { type: "string", default: "" },
-    columns: { type: "string", default: "clang,clang-lto,clang-lto-ipra,gcc,gcc-lto,ours" },
+    columns: { type: "string", default: sizeColumns },
     pie: { type: "boolean", default: false },
   },
   usage,
 );
-const level = String(values["level"]);
-const pie = Boolean(values["pie"]);
-const repeat = Number(values["repeat"]);
-const jobs = Number(values["jobs"]);
+const counting = Boolean(values["instructions"]);
+const level = String(values["level"] ?? (counting ? "O2" : "Oz")).replace(/^-/, "");
+const options = { level, pie: Boolean(values["pie"]), jobs: Number(values["jobs"]) };
+const recipes = selectRecipes(words);
 
+/** The columns that this machine has the compilers for. */
 function columns(): Toolchain[] {
   const variants = String(values["variants"]).split(",").filter(Boolean);
   return [
     ...String(values["columns"])
       .split(",")
-      .filter((n) => !n.startsWith("gcc") || findProgram("gcc"))
-      .map(toolchain),
+      .map(available)
+      .filter((t) => t !== undefined),
     ...variants.map((v) => ours(v.split(" "), clangOption())),
   ];
 }
 
-/** gcc has no -Oz before version 12's alias; -Os is its level for size. */
-function levelOf(tool: Toolchain): string {
-  return tool.name.startsWith("gcc") && level === "Oz" ? "Os" : level;
+/** What is divided by what to see the effect of interprocedural register allocation. */
+const ipraPairs = [
+  ["tsc-lto", "ours", "ours-no-ipra"],
+  ["LLVM", "clang-lto-ipra", "clang-lto"],
+  ["GCC", "gcc-lto", "gcc-lto-no-ipra"],
+] as const;
+
+type Cell = (name: string, column: string) => number;
+
+function ipraColumns(cell: Cell): RatioColumn[] {
+  return ipraPairs.map(([title, above, below]) => ({
+    title,
+    above: (n) => cell(n, above),
+    below: (n) => cell(n, below),
+  }));
 }
 
-async function build(p: Prepared, tool: Toolchain): Promise<{ exe: string; result: BuildResult }> {
-  const dir = cacheDir("bench", p.recipe.name, tool.name.replace(/\W+/g, "_"));
-  const program = p.recipe.main;
-  let best: BuildResult | undefined;
-  for (let i = 0; i < repeat; i++) {
-    const result = await buildProgram(p, program, tool, levelOf(tool), dir, { jobs, pie, measure: true });
-    if (result.failed !== undefined) return { exe: join(dir, program), result };
-    if (best === undefined || result.cpuSeconds < best.cpuSeconds) best = result;
-    if (tool.name === "clang" || tool.name === "gcc") break; // their link step is not whole-program
-  }
-  return { exe: join(dir, program), result: best! };
-}
-
-async function measure(p: Prepared, tool: Toolchain): Promise<Measurement> {
-  const { exe, result } = await build(p, tool);
-  if (result.failed !== undefined) {
-    const none = Number.NaN;
-    const failed = `${result.failed}: ${result.message.split("\n")[0]}`;
-    return { text: none, rodata: none, cpuSeconds: none, peakKiB: none, failed };
-  }
-  const { sections, code } = programSizes(exe);
-  const size = (name: string) => sections.get(name) ?? 0;
-  const { cpuSeconds, peakKiB } = result;
-  return { text: code, rodata: size(".rodata"), cpuSeconds, peakKiB, failed: undefined };
-}
-
-function printTable(rows: readonly (readonly string[])[]): void {
-  const widths = rows[0]!.map((_, c) => Math.max(...rows.map((r) => (r[c] ?? "").length)));
-  for (const r of rows) {
-    console.log(
-      r.map((cell, c) => (c === 0 ? cell.padEnd(widths[c]!) : cell.padStart(widths[c]!))).join("  "),
-    );
-  }
-}
-
-function geometricMean(list: readonly number[]): number {
-  const good = list.filter((x) => Number.isFinite(x) && x > 0);
-  return good.length === 0 ? Number.NaN : Math.exp(good.reduce((s, x) => s + Math.log(x), 0) / good.length);
-}
-
-const ratio = (x: number) => (Number.isFinite(x) ? x.toFixed(3) : "-");
-
-/** A table of one quantity: absolute values, and ratios to the column called `base`, with their geometric mean. */
-function report(
+/** Prints ratios of every column to `base`, with the base's amounts. */
+function againstBase(
   title: string,
-  packages: readonly string[],
   names: readonly string[],
-  cells: ReadonlyMap<string, Measurement>,
-  of: (m: Measurement) => number,
+  titles: readonly string[],
   base: string,
+  cell: Cell,
   format: (x: number) => string,
 ): void {
-  const value = (p: string, n: string) => of(cells.get(`${p} ${n}`)!);
-  console.log(`\n${title}; in parentheses: ratio to ${base}`);
-  const rows = [["", ...names]];
-  for (const p of packages) {
-    const shown = names.map((n) =>
-      Number.isFinite(value(p, n)) ? `${format(value(p, n))} (${ratio(value(p, n) / value(p, base))})` : "-",
-    );
-    rows.push([p, ...shown]);
-  }
-  rows.push([
-    "geometric mean",
-    ...names.map((n) => ratio(geometricMean(packages.map((p) => value(p, n) / value(p, base))))),
-  ]);
-  printTable(rows);
+  const columns = titles
+    .filter((t) => t !== base)
+    .map((t) => ({ title: t, above: (n: string) => cell(n, t), below: (n: string) => cell(n, base) }));
+  const amounts = [base, ...(titles.includes("ours") && base !== "ours" ? ["ours"] : [])];
+  printRatios(
+    `${title}, ratio to ${base}`,
+    names,
+    columns,
+    amounts.map((a) => ({ title: `(${a})`, of: (n) => format(cell(n, a)) })),
+  );
 }
 
 async function compareAll(): Promise<void> {
-  const recipes = selectRecipes(words);
   const tools = columns();
+  const repeat = Number(values["repeat"]);
   const cells = new Map<string, Measurement>();
   for (const recipe of recipes) {
     const p = await prepare(recipe);
     for (const tool of tools) {
-      const m = await measure(p, tool);
+      const timed = tool.name === "ours" || tool.name === "clang-lto" || tool.name.startsWith("ours -");
+      const m = await measure(p, tool, options, timed ? repeat : 0);
       if (m.failed !== undefined) console.error(`${recipe.name}: ${tool.name} failed: ${m.failed}`);
       cells.set(`${recipe.name} ${tool.name}`, m);
     }
   }
-  const packages = recipes.map((r) => r.name);
-  const names = tools.map((t) => t.name);
-  const base = names.includes("clang") ? "clang" : names[0]!;
-  console.log(`-${level}, ${pie ? "PIE" : "-no-pie"}, ${systemCompiler()}`);
-  report(
-    ".text, bytes",
-    packages,
-    names,
-    cells,
-    (m) => m.text,
-    base,
-    (x) => String(x),
-  );
-  report(
-    ".text + .rodata, bytes",
-    packages,
-    names,
-    cells,
-    (m) => m.text + m.rodata,
-    base,
-    (x) => String(x),
-  );
-  const whole = names.filter((n) => n !== "clang" && n !== "gcc");
-  const peer = whole.includes("clang-lto") ? "clang-lto" : whole[0];
-  if (peer !== undefined) {
-    report(
-      "whole-program step, CPU seconds",
-      packages,
-      whole,
-      cells,
-      (m) => m.cpuSeconds,
-      peer,
-      (x) => x.toFixed(2),
-    );
-    report(
-      "whole-program step, peak MiB",
-      packages,
-      whole,
-      cells,
-      (m) => m.peakKiB / 1024,
-      peer,
-      (x) => x.toFixed(0),
-    );
-  }
+  const names = recipes.map((r) => r.name);
+  const titles = tools.map((t) => t.name);
+  const base = titles.includes("clang") ? "clang" : titles[0]!;
+  const peer = titles.includes("clang-lto") ? "clang-lto" : "ours";
+  const value = (of: (m: Measurement) => number) => (n: string, column: string) => {
+    const m = cells.get(`${n} ${column}`);
+    return m === undefined ? Number.NaN : of(m);
+  };
+  const text = value((m) => m.text);
+  console.log(`-${level}, ${options.pie ? "PIE" : "-no-pie"}, ${systemCompiler()}; gcc -Os for -Oz`);
+  againstBase(".text", names, titles, base, text, String);
+  const withData = value((m) => m.text + m.rodata);
+  againstBase(".text + .rodata", names, titles, base, withData, String);
+  printRatios(".text with interprocedural register allocation, ratio to without", names, ipraColumns(text));
+  const timed = titles.filter((t) => t === "ours" || t === "clang-lto" || t.startsWith("ours -"));
+  const seconds = value((m) => m.cpuSeconds);
+  againstBase("whole-program step, CPU seconds", names, timed, peer, seconds, (x) => x.toFixed(2));
+  const memory = value((m) => m.peakKiB / 1024);
+  againstBase("whole-program step, peak MiB", names, timed, peer, memory, (x) => x.toFixed(0));
   if (values["out"] !== undefined) writeFileSync(String(values["out"]), JSON.stringify([...cells], null, 1));
 }
 
-/**
- * One program's functions, ours beside the other side's. Functions that only one side has (inlined, dropped, split)
- * are summed in a line of their own, so that inlining does not pass for a loss or a gain.
- */
-async function compareFunctions(): Promise<void> {
-  const other = toolchain(String(values["against"]));
-  const mine = toolchain(String(values["tool"]));
-  for (const recipe of selectRecipes(words)) {
+async function compareInstructions(): Promise<void> {
+  if (findProgram("valgrind") === undefined) throw new Error("--instructions needs valgrind");
+  const tools = columns().filter((t) => !/^(clang|gcc|ours-per-file)$/.test(t.name));
+  const cells = new Map<string, number>();
+  for (const recipe of recipes) {
     const p = await prepare(recipe);
-    const [a, b] = [await build(p, mine), await build(p, other)];
-    for (const [tool, r] of [
-      [mine, a],
-      [other, b],
-    ] as const) {
-      if (r.result.failed !== undefined)
-        throw new Error(`${tool.name}: ${r.result.failed}: ${r.result.message}`);
+    for (const tool of tools) {
+      const { exe, result } = await build(p, tool, options);
+      const failed = result.failed !== undefined;
+      if (failed) console.error(`${recipe.name}: ${tool.name} failed: ${result.failed}: ${result.message}`);
+      cells.set(`${recipe.name} ${tool.name}`, failed ? Number.NaN : await countInstructions(p, exe));
     }
-    const [left, right] = [programSizes(a.exe), programSizes(b.exe)];
-    const rows: [string, number, number][] = [];
-    let [onlyLeft, onlyRight, common] = [0, 0, 0];
-    for (const [name, size] of left.functions) {
-      const theirs = right.functions.get(name);
-      if (theirs === undefined) onlyLeft += size;
-      else {
-        rows.push([name, size, theirs]);
-        common += size - theirs;
-      }
-    }
-    for (const [name, size] of right.functions) if (!left.functions.has(name)) onlyRight += size;
-    rows.sort((x, y) => y[1] - y[2] - (x[1] - x[2]) || (x[0] < y[0] ? -1 : 1));
-    const [t1, t2] = [left.code, right.code];
-    console.log(
-      `\n${recipe.name}: .text ${t1} (${mine.name}) against ${t2} (${other.name}), ratio ${ratio(t1 / t2)}`,
-    );
-    const shown = rows
-      .slice(0, Number(values["top"]))
-      .map(([n, x, y]) => [n, String(x), String(y), `+${x - y}`, ratio(x / y)]);
-    printTable([
-      ["function", mine.name, other.name, "difference", "ratio"],
-      ...shown.map((r) => r.map((c) => c.replace("+-", "-"))),
-    ]);
-    console.log(`${rows.length} functions on both sides: ${common >= 0 ? "+" : ""}${common} bytes`);
-    console.log(
-      `only ${mine.name}: ${onlyLeft} bytes; only ${other.name}: ${onlyRight} bytes (inlined or dropped)`,
-    );
   }
+  const names = recipes.map((r) => r.name);
+  const titles = tools.map((t) => t.name);
+  const cell: Cell = (n, column) => cells.get(`${n} ${column}`) ?? Number.NaN;
+  const base = titles.includes("clang-lto") ? "clang-lto" : titles[0]!;
+  console.log(`instructions executed in the program's own code, -${level}`);
+  againstBase("instructions", names, titles, base, cell, (x) => `${(x / 1e6).toFixed(1)}M`);
+  printRatios("with interprocedural register allocation, ratio to without", names, ipraColumns(cell));
+  if (values["out"] !== undefined) writeFileSync(String(values["out"]), JSON.stringify([...cells], null, 1));
 }
 
-await (values["functions"] ? compareFunctions() : compareAll());
+if (counting) await compareInstructions();
+else if (values["functions"]) {
+  const mine = toolchain(String(values["tool"]));
+  const other = toolchain(String(values["against"]));
+  await compareFunctions(recipes, mine, other, Number(values["top"]), options);
+} else await compareAll();
+if (words.length === 0) console.log("\nAll packages: npm run bench -- all");

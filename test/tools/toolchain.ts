@@ -57,7 +57,28 @@ export interface BuildResult {
 
 export interface Toolchain {
   readonly name: string;
+  /** Toolchains with the same word here make the same objects. */
+  readonly objectKind: string;
+  /** Compiles the units into `job.dir`: the objects' paths, or the first failure. */
+  compile(job: BuildJob): Promise<string[] | BuildResult>;
+  /** Everything from the objects to the executable. */
+  link(job: BuildJob, objects: readonly string[]): Promise<BuildResult>;
+  /** Both steps. */
   build(job: BuildJob): Promise<BuildResult>;
+}
+
+type Steps = Pick<Toolchain, "compile" | "link">;
+
+function fromSteps(name: string, objectKind: string, steps: Steps): Toolchain {
+  return {
+    name,
+    objectKind,
+    ...steps,
+    async build(job) {
+      const objects = await steps.compile(job);
+      return Array.isArray(objects) ? steps.link(job, objects) : objects;
+    },
+  };
 }
 
 const built: BuildResult = { unsupported: false, message: "", cpuSeconds: Number.NaN, peakKiB: Number.NaN };
@@ -97,60 +118,53 @@ async function compileAll(
   return bad === undefined ? results.map((r) => r.object) : failure("compile", bad.result);
 }
 
-/** A driver that compiles and links natively, with its own LTO when `lto` flags are given. */
-function driver(name: string, cc: string, extra: readonly string[] = []): Toolchain {
-  return {
-    name,
-    async build(job) {
-      const pic = job.pie ? ["-fPIE"] : ["-fno-pie"];
-      const common = [`-${job.level}`, ...extra];
-      const objects = await compileAll(job, (u, o) => [
-        cc,
-        ...common,
-        ...pic,
-        ...u.flags,
-        "-c",
-        u.source,
-        "-o",
-        o,
-      ]);
-      if (!Array.isArray(objects)) return objects;
+/** Compilation by a driver such as clang or gcc. */
+function driverCompile(cc: string, flags: readonly string[]): Steps["compile"] {
+  return (job) =>
+    compileAll(job, (u, o) => [
+      cc,
+      `-${job.level}`,
+      ...flags,
+      job.pie ? "-fPIE" : "-fno-pie",
+      ...u.flags,
+      "-c",
+      u.source,
+      "-o",
+      o,
+    ]);
+}
+
+/** A driver that compiles and links natively; `flags` go to both steps. */
+function driver(name: string, cc: string, flags: readonly string[] = []): Toolchain {
+  return fromSteps(name, [cc, ...flags].join(" "), {
+    compile: driverCompile(cc, flags),
+    async link(job, objects) {
       const inputs = [...objects, ...(job.objects ?? []), ...job.libs];
-      const r = await run([cc, ...common, job.pie ? "-pie" : "-no-pie", ...inputs, "-o", job.exe], {
+      const pic = job.pie ? "-pie" : "-no-pie";
+      const r = await run([cc, `-${job.level}`, ...flags, pic, ...inputs, "-o", job.exe], {
         measure: job.measure ?? false,
         timeoutMs: job.timeoutMs ?? 600_000,
       });
       if (r.status !== 0) return failure("native link", r);
       return { ...built, cpuSeconds: r.cpuSeconds, peakKiB: r.peakKiB };
     },
-  };
+  });
 }
 
 /** clang with lld's LTO; what is measured is the process of ld.lld alone. */
-function clangLto(name: string, cc: string, extra: readonly string[]): Toolchain {
-  return {
-    name,
-    async build(job) {
-      const pic = job.pie ? ["-fPIE"] : ["-fno-pie"];
-      const common = [`-${job.level}`, "-flto"];
-      const objects = await compileAll(job, (u, o) => [
-        cc,
-        ...common,
-        ...pic,
-        ...u.flags,
-        "-c",
-        u.source,
-        "-o",
-        o,
-      ]);
-      if (!Array.isArray(objects)) return objects;
+function clangLto(name: string, cc: string, linkFlags: readonly string[]): Toolchain {
+  return fromSteps(name, `${cc} -flto`, {
+    compile: driverCompile(cc, ["-flto"]),
+    async link(job, objects) {
       const inputs = [...objects, ...(job.objects ?? []), ...job.libs];
+      const pic = job.pie ? "-pie" : "-no-pie";
       const link = [
         cc,
-        ...common,
-        ...extra,
+        `-${job.level}`,
+        "-flto",
+        ...linkFlags,
         "-fuse-ld=lld",
-        job.pie ? "-pie" : "-no-pie",
+        pic,
         ...inputs,
         "-o",
         job.exe,
@@ -163,21 +177,20 @@ function clangLto(name: string, cc: string, extra: readonly string[]): Toolchain
       if (r.status !== 0) return failure("lto", r);
       return { ...built, cpuSeconds: r.cpuSeconds, peakKiB: r.peakKiB };
     },
-  };
+  });
 }
 
 /** The shape of the project's commands: compile to IR objects, one whole-program step to assembly, then as and ld. */
 function assemblyMaker(
   name: string,
+  objectKind: string,
   compile: (unit: Unit, object: string, job: BuildJob) => string[],
   optimize: (objects: readonly string[], asm: string, job: BuildJob) => string[],
   execute: Execute = run,
 ): Toolchain {
-  return {
-    name,
-    async build(job) {
-      const objects = await compileAll(job, (u, o) => compile(u, o, job), execute);
-      if (!Array.isArray(objects)) return objects;
+  return fromSteps(name, objectKind, {
+    compile: (job) => compileAll(job, (u, o) => compile(u, o, job), execute),
+    async link(job, objects) {
       const asm = join(job.dir, "program.s");
       const timeoutMs = job.timeoutMs ?? 600_000;
       const lto = await execute(optimize(objects, asm, job), { measure: job.measure ?? false, timeoutMs });
@@ -186,7 +199,7 @@ function assemblyMaker(
       if (native.result.status !== 0) return failure(native.stage, native.result);
       return { ...built, cpuSeconds: lto.cpuSeconds, peakKiB: lto.peakKiB };
     },
-  };
+  });
 }
 
 /** This project's commands, with options added to each, run as processes or in another way. */
@@ -198,6 +211,7 @@ export function ours(
   const bin = join(projectRoot(), "bin");
   return assemblyMaker(
     ["ours", ...ltoFlags].join(" "),
+    ["ours", ...ccFlags].join(" "),
     (unit, object, job) => [
       join(bin, "tsc-cc"),
       "-c",
@@ -222,12 +236,42 @@ export function ours(
   );
 }
 
+/**
+ * Ours without anything that looks across files or functions: tsc-lto on each object by itself, with every global
+ * definition kept and every call by the platform's convention; then as and a native link, as after `clang -c`.
+ */
+function oursPerFile(ccFlags: readonly string[]): Toolchain {
+  const whole = ours([], ccFlags);
+  const lto = join(projectRoot(), "bin", "tsc-lto");
+  return fromSteps("ours-per-file", whole.objectKind, {
+    compile: (job) => whole.compile(job),
+    async link(job, objects) {
+      const timeoutMs = job.timeoutMs ?? 600_000;
+      const native = await mapLimit(objects, job.jobs ?? 1, async (object, i) => {
+        const asm = join(job.dir, `${i}.s`);
+        const to = join(job.dir, `${i}.native.o`);
+        const flags = ["-r", "--no-ipra", "-j1", `-${job.level}`, ...(job.ltoFlags ?? [])];
+        const made = await run([lto, object, ...flags, "-o", asm], { timeoutMs });
+        if (made.status !== 0) return failure("lto", made);
+        const assembled = await run(["as", "-o", to, asm], { timeoutMs });
+        return assembled.status === 0 ? to : failure("assemble", assembled);
+      });
+      const bad = native.find((r) => typeof r !== "string");
+      if (bad !== undefined) return bad as BuildResult;
+      const inputs = [...(native as string[]), ...(job.objects ?? []), ...job.libs];
+      const r = await run(["cc", job.pie ? "-pie" : "-no-pie", ...inputs, "-o", job.exe], { timeoutMs });
+      return r.status === 0 ? built : failure("native link", r);
+    },
+  });
+}
+
 /** clang, llvm-link and llc behind the same interface as the project's commands. */
 function standIn(): Toolchain {
   const llc = { O0: "-O0", O1: "-O1", O3: "-O3" } as Readonly<Record<string, string>>;
   const script =
     'set -e; asm=$1; level=$2; pic=$3; shift 3; $LINK "$@" -o "$asm.bc"; $LLC $level -relocation-model=$pic "$asm.bc" -o "$asm"';
   return assemblyMaker(
+    "llvm",
     "llvm",
     (unit, object, job) => [
       systemClang(),
@@ -289,6 +333,10 @@ export function toolchain(name: string): Toolchain {
   switch (name) {
     case "ours":
       return ours([], clangOption());
+    case "ours-no-ipra":
+      return { ...ours(["--no-ipra"], clangOption()), name };
+    case "ours-per-file":
+      return oursPerFile(clangOption());
     case "ours-embedded":
       return { ...ours([], ["--clang=embedded"]), name };
     case "llvm":
@@ -303,6 +351,8 @@ export function toolchain(name: string): Toolchain {
       return driver("gcc", "gcc");
     case "gcc-lto":
       return driver("gcc-lto", "gcc", ["-flto"]);
+    case "gcc-lto-no-ipra":
+      return driver("gcc-lto-no-ipra", "gcc", ["-flto", "-fno-ipa-ra"]);
     default:
       throw new Error(`unknown toolchain '${name}'`);
   }

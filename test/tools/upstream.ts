@@ -5,7 +5,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseCommandLine } from "./options.js";
-import { selectRecipes } from "./packages/registry.js";
+import { packageNames, selectRecipes } from "./packages/registry.js";
 import type { Prepared } from "./prepared.js";
 import { buildProgram, prepare, transcript } from "./prepared.js";
 import { mapLimit } from "./process.js";
@@ -13,7 +13,8 @@ import { cacheDir } from "./root.js";
 import { referenceToolchain, toolchain } from "./toolchain.js";
 
 const usage = `usage: npm run upstream -- [package…] [-Oz -O2] [options]
-  package        lua bzip2 zlib sqlite3 (the default), gzip lz4 expat mawk grep libpng zstd sqlite3-files, all
+  package        ${packageNames()}
+                 (default: lua bzip2 zlib sqlite3; all: all but sqlite3-files)
   --tool NAME    tool under test: ours (default), ours-embedded, llvm, gcc, clang-lto, …
   --lto-flags S  options for the whole-program step, separated by spaces
   --filter RE    only checks whose name matches

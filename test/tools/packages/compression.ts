@@ -1,4 +1,4 @@
-/** Compressors: bzip2, zlib, gzip, lz4, zstd. Checks are round trips, and the packages' own samples. */
+/** Compressors: bzip2, zlib, gzip, lz4, zstd, xz. Checks are round trips, and the packages' own samples. */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { makeWrappers, readCapture, runBuild } from "../capture.js";
@@ -198,6 +198,38 @@ for f in $FILES; do for level in 1 3 9 19; do
 done; done
 split -b 2000 text part; $ZSTD_ -q --train part* -o dict --maxdict=4000 2>/dev/null; cksum < dict
 $ZSTD_ -q -f -D dict byte -o d.zst; $ZSTD_ -q -d -c -D dict d.zst | cmp - byte`,
+      },
+    ];
+  },
+};
+
+export const xz: Recipe = {
+  name: "xz",
+  debian: "xz-utils",
+  main: "xz",
+  async prepare(dir) {
+    const wrappers = makeWrappers(`${dir}.wrappers`, systemCompiler());
+    const configure =
+      "./configure --disable-dependency-tracking --disable-nls --disable-shared --disable-scripts --disable-doc";
+    await runBuild(dir, `${configure}; make -C src/liblzma; make -C src/xz`, wrappers);
+    return readCapture(wrappers, ["xz"]);
+  },
+  checks(): Check[] {
+    return [
+      {
+        name: "upstream files",
+        script: `
+for f in $SRC/tests/files/good*.xz $SRC/tests/files/good*.lzma $SRC/tests/files/good*.lz; do
+  echo "\${f##*/}"; $XZ_ -dc $f | cksum || true; $XZ_ -l $f 2>&1 | tail -1 | cut -c1-60
+done
+for f in $SRC/tests/files/bad* $SRC/tests/files/unsupported*; do $XZ_ -dcqq $f 2>&1 | cksum; $XZ_ -tqq $f || echo "status $?"; done`,
+      },
+      {
+        name: "round trips",
+        script: `${makeInputs}
+for f in $FILES; do for options in -0 -6 -9e "--format=lzma -3" "--check=sha256 --x86 --lzma2=preset=2" "--delta=dist=4 --lzma2=mf=bt2,mode=normal"; do
+  $XZ_ -T1 -k -c $options $f > $f.xz; $XZ_ -t $f.xz; $XZ_ -dc $f.xz | cmp - $f; cksum < $f.xz
+done; done`,
       },
     ];
   },

@@ -1,5 +1,5 @@
-/** Text processing: expat's xmlwf, grep, libpng's own test (as the one that computes on pixels). */
-import { writeFileSync } from "node:fs";
+/** Text processing: expat's xmlwf, grep, m4, cmark. */
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeWrappers, readCapture, runBuild } from "../capture.js";
 import { systemCompiler } from "../toolchain.js";
@@ -72,47 +72,64 @@ LC_ALL=C.UTF-8 $GREP_ -c '^.\\{2\\}$' n; printf 'na\\303\\257ve\\n' | LC_ALL=C.U
   ],
 };
 
-export const libpng: Recipe = {
-  name: "libpng",
-  debian: "libpng1.6",
-  main: "pngtest",
+/** m4 with its manual's examples as checks. */
+export const m4: Recipe = {
+  name: "m4",
+  debian: "m4",
+  main: "m4",
   async prepare(dir) {
-    const library = [
-      "png",
-      "pngerror",
-      "pngget",
-      "pngmem",
-      "pngpread",
-      "pngread",
-      "pngrio",
-      "pngrtran",
-      "pngrutil",
-      "pngset",
-      "pngtrans",
-      "pngwio",
-      "pngwrite",
-      "pngwtran",
-      "pngwutil",
-    ];
-    const { copyFileSync } = await import("node:fs");
-    copyFileSync(join(dir, "scripts", "pnglibconf.h.prebuilt"), join(dir, "pnglibconf.h"));
-    const flags = ["-I.", "-DPNG_INTEL_SSE_OPT=0"];
-    const units = unitsOf(
-      dir,
-      [...library, "pngtest"].map((n) => `${n}.c`),
-      flags,
-    );
-    return new Map([["pngtest", program(units, ["-lz", "-lm"])]]);
+    const wrappers = makeWrappers(`${dir}.wrappers`, systemCompiler());
+    const configure = "./configure --disable-dependency-tracking --disable-nls --without-libsigsegv-prefix";
+    await runBuild(dir, `${configure}; make -C lib; make -C src`, wrappers);
+    return readCapture(wrappers, ["m4"]);
   },
   checks: () => [
     {
-      name: "upstream pngtest",
-      script: "cp $SRC/pngtest.png .; $PNGTEST_ pngtest.png out.png | grep -v -i version; cksum < out.png",
+      name: "upstream checks",
+      script: `
+cp -r $SRC/checks $SRC/examples .; cd checks
+sh ./check-them -I ../examples -m $M4_ [0-9]*.[a-z]* > log 2>&1 || true; sed '/^--- \\|^+++ /d; s/m4-tmp[.0-9]*//g' log | grep -v -i version`,
+      seconds: 400,
+    },
+  ],
+};
+
+export const cmark: Recipe = {
+  name: "cmark",
+  debian: "cmark",
+  main: "cmark",
+  async prepare(dir) {
+    const src = join(dir, "src");
+    writeFileSync(
+      join(src, "config.h"),
+      "#include <stdbool.h>\n#define HAVE_STDBOOL_H\n#define HAVE___BUILTIN_EXPECT\n#define HAVE___ATTRIBUTE__\n#define CMARK_ATTRIBUTE(list) __attribute__ (list)\n#define CMARK_INLINE inline\n",
+    );
+    writeFileSync(join(src, "cmark_export.h"), "#define CMARK_EXPORT\n#define CMARK_NO_EXPORT\n");
+    writeFileSync(
+      join(src, "cmark_version.h"),
+      '#define CMARK_VERSION 0\n#define CMARK_VERSION_STRING "0"\n',
+    );
+    const files = readdirSync(src)
+      .filter((f) => f.endsWith(".c"))
+      .sort();
+    return new Map([["cmark", program(unitsOf(src, files, ["-std=c99", "-I.", "-DCMARK_STATIC_DEFINE"]))]]);
+  },
+  checks: () => [
+    {
+      name: "documents",
+      script: `
+for f in $SRC/test/spec.txt $SRC/test/regression.txt $SRC/test/smart_punct.txt $SRC/changelog.txt $SRC/README.md; do
+  for to in html xml man latex commonmark; do
+    for options in "" --smart "--unsafe --sourcepos --hardbreaks" "--width 40 --safe --nobreaks"; do $CMARK_ -t $to $options $f | cksum; done
+  done
+done
+awk 'BEGIN { for (i = 0; i < 300; i++) printf "[a" ; for (i = 0; i < 500; i++) printf "> * **x_y "; for (i = 0; i < 500; i++) printf "\\140%d\\140", i }' | $CMARK_ | cksum`,
     },
     {
-      name: "upstream images",
-      script:
-        "for f in $SRC/contrib/pngsuite/*.png; do $PNGTEST_ $f out.png > log 2>&1 || true; tail -1 log; cksum < out.png; done",
+      name: "specification",
+      script: `
+awk '/^\\140+ example/ { n++; f = "e" n; on = 1; next } /^\\140+$/ && on { on = 0; close(f); next } on && /^\\.$/ { on = 0; close(f); f = ""; next } on { gsub(/\\342\\206\\222/, "\\t"); print > f }' $SRC/test/spec.txt
+for f in e*; do $CMARK_ --unsafe $f; done | cksum; ls e* | wc -l; for i in 5 50 150 250; do $CMARK_ --unsafe e$i; done`,
     },
   ],
 };
