@@ -195,52 +195,75 @@ export function defPoint(def: RegOperand, index: number): number {
 /** Computes occurrences and live intervals of every register. */
 export function computeLiveness(fn: MFunction): Liveness {
   const numbering = numberFunction(fn);
-  const deadParam = findDeadParams(fn);
-  const occurrences = collectOccurrences(fn, numbering, deadParam);
+  // One place more than registers: `useStart` by prefix sums.
+  const count = new Int32Array(fn.vregs.length + 1);
+  countOperands(fn, count);
+  const deadParam = findDeadParams(fn, count);
+  const occurrences = collectOccurrences(fn, numbering, deadParam, count);
   return { numbering, deadParam, ...occurrences, ...buildIntervals(fn, numbering, occurrences) };
 }
 
-/** Marks block parameters that are passed around only among themselves. */
-function findDeadParams(fn: MFunction): Uint8Array {
-  const dead = new Uint8Array(fn.vregs.length);
-  let any = false;
-  for (const block of fn.blocks) {
-    for (const param of block.params) {
-      dead[param.vreg] = 1;
-      any = true;
-    }
-  }
-  if (!any) return dead;
-  const work: number[] = [];
-  const revive = (vreg: number): void => {
-    if (vreg >= 0 && dead[vreg] === 1) {
-      dead[vreg] = 0;
-      work.push(vreg);
-    }
-  };
+/** Counts the operands of instructions by register, into `count[v + 1]`: uses now, definitions too. */
+function countOperands(fn: MFunction, count: Int32Array): void {
   const buffer: RegOperand[] = [];
-  for (const block of fn.blocks) {
-    for (const inst of block.insts) {
-      const count = collectUses(inst, buffer);
-      for (let k = 0; k < count; k++) revive(buffer[k]!.vreg);
+  const blocks = fn.blocks;
+  for (let b = 0; b < blocks.length; b++) {
+    const insts = blocks[b]!.insts;
+    for (let i = 0; i < insts.length; i++) {
+      const inst = insts[i]!;
+      const uses = collectUses(inst, buffer);
+      for (let k = 0; k < uses; k++) {
+        const vreg = buffer[k]!.vreg;
+        if (vreg >= 0) count[vreg + 1]!++;
+      }
+      const defs = inst.defs;
+      for (let k = 0; k < defs.length; k++) {
+        const vreg = defs[k]!.vreg;
+        if (vreg >= 0) count[vreg + 1]!++;
+      }
     }
   }
+}
+
+/** Marks block parameters that are passed around only among themselves. `count`: operands of instructions. */
+function findDeadParams(fn: MFunction, count: Int32Array): Uint8Array {
+  const dead = new Uint8Array(fn.vregs.length);
+  const work: number[] = [];
+  let unread = 0;
+  for (const block of fn.blocks) {
+    for (const { vreg } of block.params) {
+      if (count[vreg + 1]! > 0) work.push(vreg);
+      else {
+        dead[vreg] = 1;
+        unread++;
+      }
+    }
+  }
+  if (unread === 0) return dead;
   // Arguments by parameter.
   const argsOf = new Map<number, number[]>();
   for (const block of fn.blocks) {
     for (let s = 0; s < block.succs.length; s++) {
       const params = block.succs[s]!.params;
       for (let p = 0; p < params.length; p++) {
+        const arg = block.succArgs[s]![p]!.vreg;
+        // Only what is a parameter itself can be revived.
+        if (arg < 0 || dead[arg] === 0) continue;
         const param = params[p]!.vreg;
         const list = argsOf.get(param);
-        const arg = block.succArgs[s]![p]!.vreg;
         if (list === undefined) argsOf.set(param, [arg]);
         else list.push(arg);
       }
     }
   }
   while (work.length > 0) {
-    for (const arg of argsOf.get(work.pop()!) ?? []) revive(arg);
+    const args = argsOf.get(work.pop()!);
+    if (args === undefined) continue;
+    for (const arg of args) {
+      if (dead[arg] === 0) continue;
+      dead[arg] = 0;
+      work.push(arg);
+    }
   }
   return dead;
 }
@@ -250,37 +273,39 @@ type Occurrences = Pick<
   "useStart" | "usePoint" | "useIndex" | "useKind" | "useOperand" | "defIndex"
 >;
 
-function collectOccurrences(fn: MFunction, numbering: Numbering, deadParam: Uint8Array): Occurrences {
+/** `count`: operands of instructions by register, shifted by one; becomes `useStart`. */
+function collectOccurrences(
+  fn: MFunction,
+  numbering: Numbering,
+  deadParam: Uint8Array,
+  count: Int32Array,
+): Occurrences {
   const vregCount = fn.vregs.length;
-  const useStart = new Int32Array(vregCount + 1);
-  const buffer: RegOperand[] = [];
-  let total = 0;
-  const tally = (operand: RegOperand): void => {
-    if (operand.vreg < 0) return;
-    useStart[operand.vreg + 1]!++;
-    total++;
-  };
-  for (const block of fn.blocks) {
-    for (const param of block.params) if (deadParam[param.vreg] === 0) tally(param);
-    for (const inst of block.insts) {
-      const count = collectUses(inst, buffer);
-      for (let k = 0; k < count; k++) tally(buffer[k]!);
-      for (let k = 0; k < inst.defs.length; k++) tally(inst.defs[k]!);
+  const useStart = count;
+  const blocks = fn.blocks;
+  for (let b = 0; b < blocks.length; b++) {
+    const { params, succs, succArgs } = blocks[b]!;
+    for (let p = 0; p < params.length; p++) {
+      const { vreg } = params[p]!;
+      if (deadParam[vreg] === 0) useStart[vreg + 1]!++;
     }
-    for (let s = 0; s < block.succs.length; s++) {
-      const params = block.succs[s]!.params;
-      for (let p = 0; p < params.length; p++) {
-        if (deadParam[params[p]!.vreg] === 0) tally(block.succArgs[s]![p]!);
+    for (let s = 0; s < succs.length; s++) {
+      const targets = succs[s]!.params;
+      for (let p = 0; p < targets.length; p++) {
+        const { vreg } = succArgs[s]![p]!;
+        if (vreg >= 0 && deadParam[targets[p]!.vreg] === 0) useStart[vreg + 1]!++;
       }
     }
   }
   for (let v = 0; v < vregCount; v++) useStart[v + 1]! += useStart[v]!;
+  const total = useStart[vregCount]!;
   const fill = useStart.slice(0, vregCount);
   const usePoint = new Int32Array(total);
   const useIndex = new Int32Array(total);
   const useKind = new Uint8Array(total);
   const useOperand: RegOperand[] = new Array(total);
   const defIndex = new Int32Array(vregCount).fill(-1);
+  const buffer: RegOperand[] = [];
 
   const add = (operand: RegOperand, kind: UseKind, index: number, point: number): void => {
     const v = operand.vreg;
@@ -304,14 +329,17 @@ function collectOccurrences(fn: MFunction, numbering: Numbering, deadParam: Uint
     defIndex[vreg] = index;
   };
 
-  for (let b = 0; b < fn.blocks.length; b++) {
-    const block = fn.blocks[b]!;
+  for (let b = 0; b < blocks.length; b++) {
+    const block = blocks[b]!;
     let index = numbering.head[b]!;
-    for (const param of block.params) {
+    for (let p = 0; p < block.params.length; p++) {
+      const param = block.params[p]!;
       define(param.vreg, index);
       if (deadParam[param.vreg] === 0) add(param, UseKind.Param, index, 4 * index);
     }
-    for (const inst of block.insts) {
+    const insts = block.insts;
+    for (let i = 0; i < insts.length; i++) {
+      const inst = insts[i]!;
       index++;
       if (isVirtualCopy(fn, inst)) {
         add(inst.uses[0]!, UseKind.Copied, index, 4 * index - 1);
@@ -319,17 +347,18 @@ function collectOccurrences(fn: MFunction, numbering: Numbering, deadParam: Uint
         add(inst.defs[0]!, UseKind.CopyDef, index, 4 * index);
         continue;
       }
-      const count = collectUses(inst, buffer);
+      const uses = collectUses(inst, buffer);
       const ties = hasTies(inst);
-      for (let k = 0; k < count; k++) {
+      for (let k = 0; k < uses; k++) {
         const operand = buffer[k]!;
         if (operand.vreg < 0) continue;
         const kind = useKindOf(operand, ties ? tieOf(inst, operand, k) : null);
         const consumed = kind === UseKind.Tied || kind === UseKind.Fixed;
         add(operand, kind, index, consumed ? 4 * index - 1 : 4 * index);
       }
-      for (let k = 0; k < inst.defs.length; k++) {
-        const def = inst.defs[k]!;
+      const defs = inst.defs;
+      for (let k = 0; k < defs.length; k++) {
+        const def = defs[k]!;
         if (def.vreg < 0) continue;
         define(def.vreg, index);
         add(def, defKindOf(def), index, defPoint(def, index));
@@ -347,6 +376,19 @@ function collectOccurrences(fn: MFunction, numbering: Numbering, deadParam: Uint
   return { useStart, usePoint, useIndex, useKind, useOperand, defIndex };
 }
 
+/** Predecessors of each block by layout position: [start[b], start[b + 1]) of `list`. */
+function predecessorTable(fn: MFunction, position: Int32Array): { start: Int32Array; list: Int32Array } {
+  const blocks = fn.blocks;
+  const start = new Int32Array(blocks.length + 1);
+  for (let b = 0; b < blocks.length; b++) start[b + 1] = start[b]! + blocks[b]!.preds.length;
+  const list = new Int32Array(start[blocks.length]!);
+  for (let b = 0; b < blocks.length; b++) {
+    const preds: readonly MBlock[] = blocks[b]!.preds;
+    for (let p = 0; p < preds.length; p++) list[start[b]! + p] = position[preds[p]!.id]!;
+  }
+  return { start, list };
+}
+
 function buildIntervals(
   fn: MFunction,
   numbering: Numbering,
@@ -358,29 +400,13 @@ function buildIntervals(
   const blockCount = fn.blocks.length;
   const liveIn = new Int32Array(blockCount).fill(-1);
   const liveOut = new Int32Array(blockCount).fill(-1);
-  const preds: Int32Array[] = fn.blocks.map((block) =>
-    Int32Array.from(block.preds, (pred: MBlock) => position[pred.id]!),
-  );
+  const { start: predStart, list: preds } = predecessorTable(fn, position);
   const rangeStart = new Int32Array(count + 1);
   let from = new Int32Array(count + 64);
   let to = new Int32Array(count + 64);
   let ranges = 0;
-  const emit = (start: number, end: number, first: number): void => {
-    if (ranges > first && to[ranges - 1] === start) {
-      to[ranges - 1] = end;
-      return;
-    }
-    if (ranges === from.length) {
-      from = grow(from);
-      to = grow(to);
-    }
-    from[ranges] = start;
-    to[ranges] = end;
-    ranges++;
-  };
-
-  const blocksIn: number[] = [];
-  const stack: number[] = [];
+  // Blocks that the register is live into; the front doubles as the work list.
+  let blocksIn = new Int32Array(16);
   for (let v = 0; v < count; v++) {
     rangeStart[v] = ranges;
     const lo = useStart[v]!;
@@ -388,36 +414,39 @@ function buildIntervals(
     if (lo === hi) continue;
     if (defIndex[v]! < 0) throw new Error(`virtual register ${v} is used but never defined`);
     const defBlock = blockAt[defIndex[v]!]!;
-    blocksIn.length = 0;
+    let found = 0;
     for (let u = lo; u < hi; u++) {
       const block = blockAt[useIndex[u]!]!;
       if (block === defBlock || liveIn[block] === v) continue;
       liveIn[block] = v;
-      stack.push(block);
-      while (stack.length > 0) {
-        const b = stack.pop()!;
-        blocksIn.push(b);
-        const predecessors = preds[b]!;
-        if (predecessors.length === 0) throw new Error(`virtual register ${v} is live into the entry`);
-        for (let p = 0; p < predecessors.length; p++) {
-          const pred = predecessors[p]!;
-          liveOut[pred] = v;
-          if (pred !== defBlock && liveIn[pred] !== v) {
-            liveIn[pred] = v;
-            stack.push(pred);
-          }
-        }
+      if (found === blocksIn.length) blocksIn = grow(blocksIn);
+      blocksIn[found++] = block;
+    }
+    for (let k = 0; k < found; k++) {
+      const b = blocksIn[k]!;
+      const end = predStart[b + 1]!;
+      if (predStart[b] === end) throw new Error(`virtual register ${v} is live into the entry`);
+      for (let p = predStart[b]!; p < end; p++) {
+        const pred = preds[p]!;
+        liveOut[pred] = v;
+        if (pred === defBlock || liveIn[pred] === v) continue;
+        liveIn[pred] = v;
+        if (found === blocksIn.length) blocksIn = grow(blocksIn);
+        blocksIn[found++] = pred;
       }
     }
-    if (blocksIn.length > 1) blocksIn.sort((a, b) => a - b);
+    if (found > 1) sortPrefix(blocksIn, found);
     // Walk the blocks in layout order with a cursor over the uses; the definition's block fits in between.
     const first = ranges;
     let cursor = lo;
     let k = 0;
     let defDone = false;
-    while (k < blocksIn.length || !defDone) {
-      const isDef: boolean = !defDone && (k === blocksIn.length || defBlock < blocksIn[k]!);
+    // Unread values of fixed definitions never leave their registers, and those of copies are never made.
+    const idle = hi - lo === 1 && (useKind[lo] === UseKind.FixedDef || useKind[lo] === UseKind.CopyDef);
+    while (!idle && (k < found || !defDone)) {
+      const isDef: boolean = !defDone && (k === found || defBlock < blocksIn[k]!);
       const b = isDef ? defBlock : blocksIn[k++]!;
+      if (isDef) defDone = true;
       const blockEnd = 4 * head[b + 1]!;
       let start = 4 * head[b]!;
       let end = 0;
@@ -427,24 +456,91 @@ function buildIntervals(
           start = point;
           // A dead definition occupies its place until the instruction is over.
           end = (point & ~3) + (useKind[cursor] === UseKind.FixedDef ? 4 : After);
-        } else end = Math.max(end, point + 1);
+        } else if (point >= end) end = point + 1;
         cursor++;
       }
       if (liveOut[b] === v) end = blockEnd;
-      // Unread values of fixed definitions never leave their registers, and those of copies are never made.
-      const idle = hi - lo === 1 && (useKind[lo] === UseKind.FixedDef || useKind[lo] === UseKind.CopyDef);
-      if (!idle) emit(start, end, first);
-      if (isDef) defDone = true;
+      if (ranges > first && to[ranges - 1] === start) {
+        to[ranges - 1] = end;
+        continue;
+      }
+      if (ranges === from.length) {
+        from = grow(from);
+        to = grow(to);
+      }
+      from[ranges] = start;
+      to[ranges] = end;
+      ranges++;
     }
   }
   rangeStart[count] = ranges;
   return { rangeStart, rangeFrom: from.subarray(0, ranges), rangeTo: to.subarray(0, ranges) };
 }
 
+/** Sorts the first `count` numbers of `array`. */
+function sortPrefix(array: Int32Array, count: number): void {
+  if (count > 24) {
+    array.subarray(0, count).sort();
+    return;
+  }
+  for (let k = 1; k < count; k++) {
+    const value = array[k]!;
+    let at = k;
+    for (; at > 0 && array[at - 1]! > value; at--) array[at] = array[at - 1]!;
+    array[at] = value;
+  }
+}
+
 function grow(array: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
   const bigger = new Int32Array(array.length * 2);
   bigger.set(array);
   return bigger;
+}
+
+/**
+ * Brings `liveness` up to date after the two uses of instruction `index` changed places: which of them is consumed
+ * by a tied definition, and what may be in a slot. Neither is used by the instruction in another operand.
+ * `livesOn` tells whether the value is needed after the instruction.
+ */
+export function refreshUse(
+  liveness: Liveness,
+  inst: MInst,
+  position: number,
+  index: number,
+  livesOn: boolean,
+): void {
+  const operand = inst.uses[position]!;
+  const v = operand.vreg;
+  const { useStart, usePoint, useIndex, useKind } = liveness;
+  let low = useStart[v]!;
+  let high = useStart[v + 1]!;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (useIndex[middle]! < index) low = middle + 1;
+    else high = middle;
+  }
+  const before = usePoint[low]!;
+  const kind = useKindOf(operand, tieOf(inst, operand, position));
+  const point = kind === UseKind.Tied || kind === UseKind.Fixed ? 4 * index - 1 : 4 * index;
+  useKind[low] = kind;
+  usePoint[low] = point;
+  if (livesOn || point === before) return;
+  const r = rangeAt(liveness, v, before);
+  (liveness.rangeTo as Int32Array)[r] = point + 1;
+}
+
+/** Index of the interval of `vreg` that covers `point`; -1 if it does not live there. */
+export function rangeAt(liveness: Liveness, vreg: number, point: number): number {
+  const { rangeStart, rangeFrom, rangeTo } = liveness;
+  let low = rangeStart[vreg]!;
+  let high = rangeStart[vreg + 1]!;
+  const stop = high;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (rangeTo[middle]! <= point) low = middle + 1;
+    else high = middle;
+  }
+  return low < stop && rangeFrom[low]! <= point ? low : -1;
 }
 
 /**

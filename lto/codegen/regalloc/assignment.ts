@@ -15,11 +15,38 @@ import { Splitter } from "./split.js";
 /** Of a value in many parts only these many are asked for their place. */
 const neighbourLimit = 32;
 
-/** The other end of a move. */
-interface Neighbour {
-  readonly other: number;
-  readonly weight: number;
-  readonly tie: boolean;
+/**
+ * The other ends of the moves of each virtual register v: entries [start[v], start[v + 1]) of the arrays, in the
+ * order of the affinities.
+ */
+interface Neighbours {
+  readonly start: Int32Array;
+  readonly other: Int32Array;
+  readonly weight: Float64Array;
+  readonly tie: Uint8Array;
+}
+
+function neighbourTable(affinities: readonly Affinity[], count: number): Neighbours {
+  const start = new Int32Array(count + 1);
+  for (let k = 0; k < affinities.length; k++) {
+    start[affinities[k]!.a + 1]!++;
+    start[affinities[k]!.b + 1]!++;
+  }
+  for (let v = 0; v < count; v++) start[v + 1]! += start[v]!;
+  const fill = start.slice(0, count);
+  const other = new Int32Array(2 * affinities.length);
+  const weight = new Float64Array(2 * affinities.length);
+  const tie = new Uint8Array(2 * affinities.length);
+  for (let k = 0; k < affinities.length; k++) {
+    const { a, b, rank, weight: w } = affinities[k]!;
+    for (let end = 0; end < 2; end++) {
+      const at = fill[end === 0 ? a : b]!++;
+      other[at] = end === 0 ? b : a;
+      weight[at] = w;
+      tie[at] = rank === 0 ? 1 : 0;
+    }
+  }
+  return { start, other, weight, tie };
 }
 
 export class Assignment {
@@ -32,7 +59,7 @@ export class Assignment {
   private readonly users = new Int32Array(32);
   /** Current bundles of each virtual register. */
   private readonly bundlesOf: (Bundle[] | null)[];
-  private readonly neighbours: (Neighbour[] | null)[];
+  private readonly neighbours: Neighbours;
   private readonly gain = new Float64Array(32);
   /** By virtual register: 1 if it is in memory except for single runs of uses. */
   private readonly spilled: Uint8Array;
@@ -46,6 +73,8 @@ export class Assignment {
   readonly order = new Int32Array(32);
   private readonly mentionCost: Float64Array;
   private readonly saveCost: Float64Array;
+  private maxMentionCost = 0;
+  private maxSaveCost = 0;
   private readonly slotGroup: Int32Array;
 
   /**
@@ -58,25 +87,26 @@ export class Assignment {
   ) {
     const count = problem.fn.vregs.length;
     this.costs = new BundleCosts(problem);
-    this.mentionCost = Float64Array.from({ length: 32 }, (_, r) => problem.target.mentionCost(r));
-    this.saveCost = Float64Array.from({ length: 32 }, (_, r) => problem.target.saveCost(r));
+    this.mentionCost = new Float64Array(32);
+    this.saveCost = new Float64Array(32);
+    for (let r = 0; r < 32; r++) {
+      this.mentionCost[r] = problem.target.mentionCost(r);
+      this.saveCost[r] = problem.target.saveCost(r);
+      this.maxMentionCost = Math.max(this.maxMentionCost, this.mentionCost[r]!);
+      this.maxSaveCost = Math.max(this.maxSaveCost, this.saveCost[r]!);
+    }
     this.splitter = new Splitter(problem, this.costs, count);
     this.bundlesOf = new Array(count).fill(null);
-    this.neighbours = new Array(count).fill(null);
-    this.slotGroup = Int32Array.from({ length: count }, (_, v) => v);
+    this.neighbours = neighbourTable(coalescing.affinities, count);
+    this.slotGroup = new Int32Array(count);
+    for (let v = 0; v < count; v++) this.slotGroup[v] = v;
     this.spilled = new Uint8Array(count);
     for (let r = 0; r < 32; r++) this.occupied.push(new IntervalSet());
-    for (const affinity of coalescing.affinities) this.connect(affinity);
     for (const bundle of coalescing.bundles) {
       for (const range of bundle.ranges) this.slotGroup[range.vreg] = bundle.group;
       // Two names of a value live at the same time: they need homes of their own.
       for (const range of bundle.shadows) this.slotGroup[range.vreg] = range.vreg;
     }
-  }
-
-  private connect({ a, b, rank, weight }: Affinity): void {
-    (this.neighbours[a] ??= []).push({ other: b, weight, tie: rank === 0 });
-    (this.neighbours[b] ??= []).push({ other: a, weight, tie: rank === 0 });
   }
 
   /** Measures a new bundle and queues it. */
@@ -94,13 +124,8 @@ export class Assignment {
   enter(bundle: Bundle): void {
     this.costs.measure(bundle);
     bundle.key = this.keyOf(bundle);
-    let last = -1;
-    for (const range of bundle.all()) {
-      if (range.vreg === last) continue;
-      last = range.vreg;
-      const list = (this.bundlesOf[last] ??= []);
-      if (list[list.length - 1] !== bundle) list.push(bundle);
-    }
+    const { vregs } = bundle;
+    for (let k = 0; k < vregs.length; k++) (this.bundlesOf[vregs[k]!] ??= []).push(bundle);
   }
 
   /** Takes bundles from the queue and hands them to `place` until none is left. */
@@ -115,7 +140,7 @@ export class Assignment {
     this.forget(bundle);
     const parts = this.splitter.split(bundle);
     const toMemory = parts.length === 0 || parts[0]!.level >= SplitLevel.Cluster;
-    if (toMemory) for (const range of bundle.all()) this.spilled[range.vreg] = 1;
+    if (toMemory) for (const vreg of bundle.vregs) this.spilled[vreg] = 1;
     for (const part of parts) this.enqueue(part);
   }
 
@@ -125,7 +150,7 @@ export class Assignment {
   splitByPlan(bundle: Bundle, plan: RegionPlan): void {
     this.forget(bundle);
     const { regions, rest } = this.splitter.regions(bundle, plan.intervals);
-    for (const range of bundle.all()) this.spilled[range.vreg] = 1;
+    for (const vreg of bundle.vregs) this.spilled[vreg] = 1;
     for (const region of regions) {
       this.enter(region);
       if (((region.unblocked >>> plan.register) & 1) === 1 && this.isFree(region, plan.register)) {
@@ -161,7 +186,9 @@ export class Assignment {
     const { calleeSaved } = this.problem.target;
     const { gain, price, order, users } = this;
     gain.fill(0);
-    this.costs.fixedGains(bundle, gain);
+    for (let k = 0; k < bundle.fixedRegisters.length; k++) {
+      gain[bundle.fixedRegisters[k]!]! += bundle.fixedGains[k]!;
+    }
     this.neighbourGains(bundle, gain);
     let count = 0;
     for (let rest = bundle.permitted & bundle.unblocked; rest !== 0; rest &= rest - 1) {
@@ -179,36 +206,35 @@ export class Assignment {
   /** Gains from the places of values that moves connect with this bundle. */
   private neighbourGains(bundle: Bundle, gain: Float64Array): void {
     const { fn, policy } = this.problem;
-    const { spilled, slotGroup } = this;
-    let last = -1;
+    const { spilled, slotGroup, bundlesOf } = this;
+    const { start, other: others, weight: weights, tie } = this.neighbours;
     this.memoryPull = 0;
     this.registerPull = 0;
-    for (const range of bundle.all()) {
-      const vreg = range.vreg;
-      if (vreg === last) continue;
-      last = vreg;
-      const price = policy.move(fn.vregs[vreg]!.size);
-      const siblings = this.bundlesOf[vreg] ?? [];
-      for (let s = 0; s < siblings.length && s < neighbourLimit; s++) {
+    const { vregs } = bundle;
+    for (let k = 0; k < vregs.length; k++) {
+      const vreg = vregs[k]!;
+      const { size } = fn.vregs[vreg]!;
+      const price = policy.move(size);
+      const siblings = bundlesOf[vreg]!;
+      for (let s = 0; siblings !== null && s < siblings.length && s < neighbourLimit; s++) {
         const sibling = siblings[s]!;
         if (sibling !== bundle && sibling.register >= 0) gain[sibling.register]! += price;
       }
-      const list = this.neighbours[vreg];
-      if (list == null) continue;
-      const memory = policy.memory(fn.vregs[vreg]!.size);
-      for (const { other, weight, tie } of list) {
-        const bundles = this.bundlesOf[other];
-        if (!tie && (bundles === null || bundles[0] !== bundle)) {
+      const end = start[vreg + 1]!;
+      for (let n = start[vreg]!; n < end; n++) {
+        const other = others[n]!;
+        const weight = weights[n]!;
+        const bundles = bundlesOf[other]!;
+        const count = bundles === null ? 0 : bundles.length;
+        if (tie[n] === 0 && (count === 0 || bundles![0] !== bundle)) {
           const home = spilled[other] === 1 && slotGroup[other] === slotGroup[vreg];
-          if (home && fn.vregs[other]!.remat === null) this.memoryPull += memory * weight;
-          else if (
-            spilled[other] === 1 ||
-            (bundles !== null && bundles.length > 0 && bundles[0]!.register >= 0)
-          )
-            this.registerPull += memory * weight;
+          if (home && fn.vregs[other]!.remat === null) this.memoryPull += policy.memory(size) * weight;
+          else if (spilled[other] === 1 || (count > 0 && bundles![0]!.register >= 0)) {
+            this.registerPull += policy.memory(size) * weight;
+          }
         }
-        for (let n = 0; bundles !== null && n < bundles.length && n < neighbourLimit; n++) {
-          const neighbour = bundles[n]!;
+        for (let i = 0; i < count && i < neighbourLimit; i++) {
+          const neighbour = bundles![i]!;
           if (neighbour !== bundle && neighbour.register >= 0) gain[neighbour.register]! += price * weight;
         }
       }
@@ -217,7 +243,10 @@ export class Assignment {
 
   isFree(bundle: Bundle, register: number): boolean {
     const set = this.occupied[register]!;
-    for (const range of bundle.ranges) if (!set.isFree(range.start, range.end)) return false;
+    const { ranges } = bundle;
+    for (let r = 0; r < ranges.length; r++) {
+      if (!set.isFree(ranges[r]!.start, ranges[r]!.end)) return false;
+    }
     return true;
   }
 
@@ -288,14 +317,25 @@ export class Assignment {
   }
 
   forget(bundle: Bundle): void {
-    let last = -1;
-    for (const range of bundle.all()) {
-      if (range.vreg === last) continue;
-      last = range.vreg;
-      const list = this.bundlesOf[last]!;
+    for (const vreg of bundle.vregs) {
+      const list = this.bundlesOf[vreg]!;
       const at = list.indexOf(bundle);
       if (at >= 0) list.splice(at, 1);
     }
+  }
+
+  /** All bundles, each once, by their first virtual register. */
+  private allBundles(): Bundle[] {
+    const result: Bundle[] = [];
+    for (let v = 0; v < this.bundlesOf.length; v++) {
+      const list = this.bundlesOf[v]!;
+      if (list === null) continue;
+      for (let k = 0; k < list.length; k++) {
+        const { vregs } = list[k]!;
+        if (vregs.length === 1 || leastOf(vregs) === v) result.push(list[k]!);
+      }
+    }
+    return result;
   }
 
   /**
@@ -304,21 +344,35 @@ export class Assignment {
    */
   reconsider(): boolean {
     let changed = false;
-    for (const list of this.bundlesOf) {
-      if (list === null) continue;
-      for (const bundle of [...list]) {
-        const { register } = bundle;
-        if (register < 0 || bundle.level >= SplitLevel.Cluster) continue;
-        this.users[register]!--;
-        this.rank(bundle);
-        this.users[register]!++;
-        if (!this.prefersMemory(bundle, register)) continue;
-        this.unassign(bundle);
-        this.split(bundle);
-        changed = true;
-      }
+    for (const bundle of this.allBundles()) {
+      const { register } = bundle;
+      if (register < 0 || bundle.level >= SplitLevel.Cluster || !this.mayPreferMemory(bundle)) continue;
+      this.users[register]!--;
+      this.rank(bundle);
+      this.users[register]!++;
+      if (!this.prefersMemory(bundle, register)) continue;
+      this.unassign(bundle);
+      this.split(bundle);
+      changed = true;
     }
     return changed;
+  }
+
+  /** False only if `prefersMemory` cannot hold, whatever places the neighbours have. */
+  private mayPreferMemory(bundle: Bundle): boolean {
+    const { fn, policy } = this.problem;
+    const { start, weight } = this.neighbours;
+    let most = bundle.mentions * this.maxMentionCost + this.maxSaveCost;
+    if (most > bundle.spillCost) return true;
+    for (let k = 0; k < bundle.vregs.length; k++) {
+      const vreg = bundle.vregs[k]!;
+      const memory = policy.memory(fn.vregs[vreg]!.size);
+      for (let n = start[vreg]!; n < start[vreg + 1]!; n++) {
+        most += memory * weight[n]!;
+        if (most > bundle.spillCost) return true;
+      }
+    }
+    return false;
   }
 
   /**
@@ -326,16 +380,11 @@ export class Assignment {
    * the sum of prices as seen by the bundle; a fixed number of rounds bounds the time.
    */
   improve(): void {
+    const bundles = this.allBundles();
     for (let round = 0; round < 2; round++) {
       let changed = false;
-      const seen = new Set<Bundle>();
-      for (const list of this.bundlesOf) {
-        if (list === null) continue;
-        for (const bundle of list) {
-          if (bundle.register < 0 || seen.has(bundle)) continue;
-          seen.add(bundle);
-          if (this.moveCheaper(bundle)) changed = true;
-        }
+      for (let k = 0; k < bundles.length; k++) {
+        if (bundles[k]!.register >= 0 && this.moveCheaper(bundles[k]!)) changed = true;
       }
       if (!changed) break;
     }
@@ -365,8 +414,7 @@ export class Assignment {
   renameCalleeSaved(): void {
     const { target, allocatable } = this.problem;
     const mentions = new Float64Array(32);
-    const bundles = new Set<Bundle>();
-    for (const list of this.bundlesOf) for (const bundle of list ?? []) bundles.add(bundle);
+    const bundles = this.allBundles();
     let pinned = 0;
     for (const bundle of bundles) {
       const { register } = bundle;
@@ -393,14 +441,13 @@ export class Assignment {
   /** The answer: the last question, for registers may be renamed by now. */
   placement(): Placement {
     const pieces: (Piece[] | null)[] = new Array(this.bundlesOf.length).fill(null);
-    const seen = new Set<Bundle>();
-    for (const list of this.bundlesOf) {
-      for (const bundle of list ?? []) {
-        if (bundle.register < 0 || seen.has(bundle)) continue;
-        seen.add(bundle);
-        for (const { vreg, start, end } of bundle.all()) {
-          (pieces[vreg] ??= []).push({ start, end, register: bundle.register });
-        }
+    for (const bundle of this.allBundles()) {
+      const { register } = bundle;
+      if (register < 0) continue;
+      const ranges = bundle.all();
+      for (let r = 0; r < ranges.length; r++) {
+        const { vreg, start, end } = ranges[r]!;
+        (pieces[vreg] ??= []).push({ start, end, register });
       }
     }
     return {
@@ -414,6 +461,12 @@ export class Assignment {
 }
 
 const nowhere: readonly Piece[] = [];
+
+function leastOf(numbers: readonly number[]): number {
+  let least = numbers[0]!;
+  for (let k = 1; k < numbers.length; k++) if (numbers[k]! < least) least = numbers[k]!;
+  return least;
+}
 
 function joinAdjacent(pieces: Piece[]): Piece[] {
   const result: Piece[] = [];

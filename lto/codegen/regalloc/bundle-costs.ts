@@ -6,7 +6,7 @@
 import { isDefKind, isSingle, UseKind } from "../liveness.js";
 import type { MInst } from "../mir.js";
 import { type Bundle, SplitLevel } from "./bundle.js";
-import { type AllocationProblem, popCount, registersIn } from "./problem.js";
+import { type AllocationProblem, popCount } from "./problem.js";
 import { occurrenceCost } from "./spill-cost.js";
 
 export class BundleCosts {
@@ -14,7 +14,9 @@ export class BundleCosts {
   readonly blockWeight: Float64Array;
   constructor(private readonly problem: AllocationProblem) {
     const { fn, policy } = problem;
-    this.blockWeight = Float64Array.from(fn.blocks, (block) => policy.weight(block));
+    this.blockWeight = new Float64Array(fn.blocks.length);
+    for (let b = 0; b < fn.blocks.length; b++) this.blockWeight[b] = policy.weight(fn.blocks[b]!);
+    this.seenBy = new Int32Array(fn.vregs.length);
   }
 
   /** The instruction at `index`; null for the head of a block. */
@@ -25,41 +27,76 @@ export class BundleCosts {
     return offset < 0 ? null : fn.blocks[block]!.insts[offset]!;
   }
 
-  /** Fills in size, permitted and unblocked registers, spill cost, weight and mentions of `bundle`. */
+  /** Sums by register, all zero between calls, and the registers summed up, in order of appearance. */
+  private readonly gain = new Float64Array(32);
+  private readonly gained: number[] = [];
+  /** Number of the last call of `measure` that each virtual register was seen by. */
+  private readonly seenBy: Int32Array;
+  private calls = 0;
+
+  /**
+   * Fills in what is computed from the ranges of `bundle` and the occurrences in them: size, registers permitted
+   * and unblocked, spill cost, weight, mentions, distinct virtual registers, and for each register that fixed
+   * operands name the moves saved by being in it.
+   */
   measure(bundle: Bundle): void {
     const { fn, liveness, reservations, allocatable, policy, target } = this.problem;
     const { useIndex, useKind, useOperand, numbering } = liveness;
+    const { blockAt, head } = numbering;
     const all = allocatable[bundle.cls]!;
     let permitted = all;
     let points = 0;
     let cost = 0;
     let mentions = 0;
     let blocked = 0;
-    for (const range of bundle.ranges) {
+    const ranges = bundle.ranges;
+    for (let r = 0; r < ranges.length; r++) {
+      const range = ranges[r]!;
       points += range.end - range.start;
       if (blocked !== all) blocked |= reservations.blocked(range.vreg, range.start, range.end, all);
     }
-    for (const range of bundle.all()) {
-      const info = fn.vregs[range.vreg]!;
+    const call = ++this.calls;
+    const vregs: number[] = [];
+    const everything = bundle.all();
+    for (let r = 0; r < everything.length; r++) {
+      const { vreg, useLow, useHigh } = everything[r]!;
+      if (this.seenBy[vreg] !== call) {
+        this.seenBy[vreg] = call;
+        vregs.push(vreg);
+      }
+      const info = fn.vregs[vreg]!;
       const remat = info.remat !== null;
       let reloadedIn = -1;
-      for (let u = range.useLow; u < range.useHigh; u++) {
+      for (let u = useLow; u < useHigh; u++) {
         const kind = useKind[u]! as UseKind;
-        const block = numbering.blockAt[useIndex[u]!]!;
+        const index = useIndex[u]!;
+        const block = blockAt[index]!;
         const weight = this.blockWeight[block]!;
         let price = occurrenceCost(policy, kind, info.size, remat);
-        const operand = useOperand[u]!;
-        if (kind === UseKind.Reg || kind === UseKind.Def || kind === UseKind.Any || kind === UseKind.AnyDef) {
-          if (operand.allowed !== 0) permitted &= operand.allowed;
-          if (bundle.cls === 0) {
-            const inst = this.instAt(useIndex[u]!)!;
-            mentions += (target.mentionWeight?.(inst) ?? 1) * weight;
-          } else mentions += weight;
-          // Later uses in the block will often find the reloaded value.
-          if (kind === UseKind.Reg) {
-            if (reloadedIn === block) price *= 0.4;
-            reloadedIn = block;
+        switch (kind) {
+          case UseKind.Reg:
+          case UseKind.Def:
+          case UseKind.Any:
+          case UseKind.AnyDef: {
+            const { allowed } = useOperand[u]!;
+            if (allowed !== 0) permitted &= allowed;
+            if (bundle.cls === 0 && target.mentionWeight !== undefined) {
+              mentions += target.mentionWeight(fn.blocks[block]!.insts[index - head[block]! - 1]!) * weight;
+            } else mentions += weight;
+            // Later uses in the block will often find the reloaded value.
+            if (kind === UseKind.Reg) {
+              if (reloadedIn === block) price *= 0.4;
+              reloadedIn = block;
+            }
+            break;
           }
+          case UseKind.Fixed:
+          case UseKind.FixedDef:
+            this.gainFrom(useOperand[u]!.allowed, policy.move(info.size) * weight);
+            break;
+          case UseKind.Tied:
+            this.gainFrom(this.tiedMask(u), policy.move(info.size) * weight);
+            break;
         }
         cost += price * weight;
       }
@@ -69,38 +106,35 @@ export class BundleCosts {
     bundle.unblocked = all & ~blocked;
     bundle.spillCost = cost;
     bundle.mentions = mentions;
+    bundle.vregs = vregs;
     bundle.weight =
       bundle.level === SplitLevel.Minimal
         ? 1e12 * (33 - popCount(permitted))
         : Math.max(0, cost) / (bundle.size + policy.inertia);
+    const { gained, gain } = this;
+    if (gained.length > 0) {
+      bundle.fixedRegisters = gained.slice();
+      bundle.fixedGains = gained.map((register) => gain[register]!);
+      for (const register of gained) gain[register] = 0;
+      gained.length = 0;
+    }
   }
 
-  /**
-   * Adds to `gain[register]` what moves a bundle saves by being in that register, as far as its own fixed
-   * operands tell.
-   */
-  fixedGains(bundle: Bundle, gain: Float64Array): void {
-    const { fn, liveness, policy } = this.problem;
-    const { useIndex, useKind, useOperand, numbering } = liveness;
-    for (const range of bundle.all()) {
-      const price = policy.move(fn.vregs[range.vreg]!.size);
-      for (let u = range.useLow; u < range.useHigh; u++) {
-        const kind = useKind[u]! as UseKind;
-        let mask = 0;
-        if (kind === UseKind.Fixed || kind === UseKind.FixedDef) mask = useOperand[u]!.allowed;
-        else if (kind === UseKind.Tied) mask = this.tiedMask(u);
-        if (mask === 0 || !isSingle(mask)) continue;
-        gain[registersIn(mask)[0]!]! += price * this.blockWeight[numbering.blockAt[useIndex[u]!]!]!;
-      }
-    }
+  private gainFrom(mask: number, price: number): void {
+    if (!isSingle(mask)) return;
+    const register = 31 - Math.clz32(mask);
+    if (this.gain[register] === 0) this.gained.push(register);
+    this.gain[register]! += price;
   }
 
   /** Register set of the definition that a consumed use is tied to. */
   private tiedMask(use: number): number {
     const { useIndex, useOperand } = this.problem.liveness;
-    const inst = this.instAt(useIndex[use]!)!;
-    const position = inst.uses.indexOf(useOperand[use]!);
-    for (const def of inst.defs) if (def.tiedTo >= 0 && def.tiedTo === position) return def.allowed;
+    const { defs, uses } = this.instAt(useIndex[use]!)!;
+    for (let d = 0; d < defs.length; d++) {
+      const { allowed, tiedTo } = defs[d]!;
+      if (allowed !== 0 && tiedTo >= 0 && uses[tiedTo] === useOperand[use]) return allowed;
+    }
     return 0;
   }
 

@@ -33,6 +33,8 @@ export enum SplitLevel {
   Minimal,
 }
 
+const none: readonly number[] = [];
+
 export class Bundle {
   ranges: LiveRange[] = [];
   /** Ranges within the others during which a register holds a second name of the same value. */
@@ -54,6 +56,11 @@ export class Bundle {
   permitted: RegMask = 0;
   /** Registers that no fixed operand or clobber takes within it. */
   unblocked: RegMask = 0;
+  /** What it gains from being in the registers that its fixed operands name; see `BundleCosts.measure`. */
+  fixedRegisters: readonly number[] = none;
+  fixedGains: readonly number[] = none;
+  /** The registers whose ranges it has, each once; see `BundleCosts.measure`. */
+  vregs: readonly number[] = none;
   /** No longer exists: split or merged. */
   dead = false;
   constructor(

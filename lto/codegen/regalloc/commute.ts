@@ -4,33 +4,33 @@
  * `d = a * b` with `d` in the place of `a` takes a copy if `a` is needed afterwards. If `b` is not, the sources
  * change places. If neither or both are needed, the one that a block parameter connects with `d` is preferred:
  * `acc' = x + acc` in a loop needs no copy if `d` is in the place of `acc`.
- * Needs liveness; invalidates it if anything changed. Linear.
+ * Needs liveness and keeps it right: only the last point of the two values' lives can move, by one gap. Linear.
  */
 
-import type { Liveness } from "../liveness.js";
+import { type Liveness, rangeAt, refreshUse } from "../liveness.js";
 import { CopyOp, type MFunction, type MInst } from "../mir.js";
 import type { TargetRegisters } from "../target.js";
 import { keepOneSlot } from "./normalize.js";
 
-/** Exchanges sources of commutative instructions where that saves a copy. True if it changed any. */
-export function commuteOperands(fn: MFunction, target: TargetRegisters, liveness: Liveness): boolean {
-  if (target.commutes === undefined) return false;
+/** Exchanges sources of commutative instructions where that saves a copy, and updates `liveness`. */
+export function commuteOperands(fn: MFunction, target: TargetRegisters, liveness: Liveness): void {
+  if (target.commutes === undefined) return;
   const { numbering, defIndex } = liveness;
-  let changed = false;
   let paramsOf: Map<number, number[]> | null = null;
   for (let b = 0; b < fn.blocks.length; b++) {
     let index = numbering.head[b]!;
     for (const inst of fn.blocks[b]!.insts) {
       index++;
       if (inst.op === CopyOp || inst.uses.length !== 2 || inst.defs.length !== 1) continue;
+      if (inst.mem !== null || inst.extra !== null) continue;
       if (inst.defs[0]!.tiedTo !== 0 || !target.commutes(inst)) continue;
       const first = inst.uses[0]!;
       const second = inst.uses[1]!;
       if (first.vreg < 0 || second.vreg < 0 || first.vreg === second.vreg) continue;
       if (first.allowed !== 0 || second.allowed !== 0) continue;
       if (fn.vregs[first.vreg]!.size !== fn.vregs[second.vreg]!.size) continue;
-      const firstLives = livesPast(liveness, first.vreg, 4 * index + 2);
-      const secondLives = livesPast(liveness, second.vreg, 4 * index + 2);
+      const firstLives = rangeAt(liveness, first.vreg, 4 * index + 2) >= 0;
+      const secondLives = rangeAt(liveness, second.vreg, 4 * index + 2) >= 0;
       let exchange = firstLives && !secondLives;
       if (firstLives === secondLives) {
         paramsOf ??= parametersFed(fn);
@@ -39,10 +39,10 @@ export function commuteOperands(fn: MFunction, target: TargetRegisters, liveness
       }
       if (!exchange) continue;
       exchangeSources(fn, target, inst, (vreg) => numbering.blockAt[defIndex[vreg]!] === b);
-      changed = true;
+      refreshUse(liveness, inst, 0, index, secondLives);
+      refreshUse(liveness, inst, 1, index, firstLives);
     }
   }
-  return changed;
 }
 
 function exchangeSources(
@@ -55,20 +55,6 @@ function exchangeSources(
   for (const operand of [...inst.uses, ...inst.defs]) operand.mayBeSlot = false;
   target.permitSlots?.(fn, inst);
   keepOneSlot(inst, inst.uses, isLocal);
-}
-
-/** True if `vreg` lives at `point`. */
-function livesPast(liveness: Liveness, vreg: number, point: number): boolean {
-  const { rangeStart, rangeFrom, rangeTo } = liveness;
-  let low = rangeStart[vreg]!;
-  let high = rangeStart[vreg + 1]!;
-  const stop = high;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (rangeTo[middle]! <= point) low = middle + 1;
-    else high = middle;
-  }
-  return low < stop && rangeFrom[low]! <= point;
 }
 
 /** Which block parameters each register is passed to. */

@@ -9,16 +9,21 @@ import type { Assignment } from "./assignment.js";
 import type { Bundle } from "./bundle.js";
 import { type AllocationProblem, registersIn } from "./problem.js";
 
+/** First index of the trailing branches of each block, by layout position. */
+export function branchIndices({ fn, liveness, target }: AllocationProblem): Int32Array {
+  const result = new Int32Array(fn.blocks.length);
+  for (let b = 0; b < fn.blocks.length; b++) {
+    result[b] = liveness.numbering.head[b]! + 1 + target.terminatorStart(fn.blocks[b]!.insts);
+  }
+  return result;
+}
+
 export class CutPoints {
   /** First index of the trailing branches of each block, by layout position. */
   private readonly branches: Int32Array;
 
   constructor(private readonly problem: AllocationProblem) {
-    const { fn, liveness, target } = problem;
-    this.branches = Int32Array.from(
-      fn.blocks,
-      (block, b) => liveness.numbering.head[b]! + 1 + target.terminatorStart(block.insts),
-    );
+    this.branches = branchIndices(problem);
   }
 
   /** The furthest point up to which some permitted register is free for `bundle`. */

@@ -7,18 +7,19 @@
  */
 const chunkLimit = 128;
 
-interface Chunk<T> {
-  starts: number[];
-  ends: number[];
-  owners: T[];
+class Chunk<T> {
+  /** Start and end of each interval, one after the other. */
+  bounds: number[] = [];
+  owners: T[] = [];
 }
 
 export class IntervalSet<T> {
-  private chunks: Chunk<T>[] = [{ starts: [], ends: [], owners: [] }];
+  private readonly chunks: Chunk<T>[] = [new Chunk()];
 
   /** True if no interval of the set overlaps [from, to). */
   isFree(from: number, to: number): boolean {
-    return this.firstOverlap(from, to) === null;
+    this.seek(from);
+    return this.current(to) === null;
   }
 
   /** The owner of the first interval that overlaps [from, to); null if there is none. */
@@ -34,12 +35,12 @@ export class IntervalSet<T> {
   /** Puts the cursor on the first interval that ends after `from`. */
   seek(from: number): void {
     const chunks = this.chunks;
-    let c = this.findChunk(from);
-    const chunk = chunks[c]!;
-    let e = lastAtOrBefore(chunk.starts, from);
+    let c = chunks.length === 1 ? 0 : this.findChunk(from);
+    const { bounds } = chunks[c]!;
+    let e = lastAtOrBefore(bounds, from);
     if (e < 0) e = 0;
-    else if (chunk.ends[e]! <= from) e++;
-    if (e >= chunk.starts.length && c + 1 < chunks.length) {
+    else if (bounds[2 * e + 1]! <= from) e++;
+    if (2 * e >= bounds.length && c + 1 < chunks.length) {
       c++;
       e = 0;
     }
@@ -49,23 +50,23 @@ export class IntervalSet<T> {
 
   /** Owner under the cursor if its interval starts before `to`, else null. */
   current(to: number): T | null {
-    const chunk = this.chunks[this.chunkAt]!;
+    const { bounds, owners } = this.chunks[this.chunkAt]!;
     const e = this.entryAt;
-    return e < chunk.starts.length && chunk.starts[e]! < to ? chunk.owners[e]! : null;
+    return e < owners.length && bounds[2 * e]! < to ? owners[e]! : null;
   }
 
   /** Start of the interval under the cursor; only after `current` gave an owner. */
   currentStart(): number {
-    return this.chunks[this.chunkAt]!.starts[this.entryAt]!;
+    return this.chunks[this.chunkAt]!.bounds[2 * this.entryAt]!;
   }
   currentEnd(): number {
-    return this.chunks[this.chunkAt]!.ends[this.entryAt]!;
+    return this.chunks[this.chunkAt]!.bounds[2 * this.entryAt + 1]!;
   }
 
   /** Moves the cursor to the next interval. */
   advance(): void {
     this.entryAt++;
-    if (this.entryAt >= this.chunks[this.chunkAt]!.starts.length && this.chunkAt + 1 < this.chunks.length) {
+    if (this.entryAt >= this.chunks[this.chunkAt]!.owners.length && this.chunkAt + 1 < this.chunks.length) {
       this.chunkAt++;
       this.entryAt = 0;
     }
@@ -74,31 +75,44 @@ export class IntervalSet<T> {
   /** Adds [from, to), which must not overlap the set. */
   insert(from: number, to: number, owner: T): void {
     const c = this.findChunk(from);
-    const chunk = this.chunks[c]!;
-    const at = lastAtOrBefore(chunk.starts, from) + 1;
-    chunk.starts.splice(at, 0, from);
-    chunk.ends.splice(at, 0, to);
-    chunk.owners.splice(at, 0, owner);
-    if (chunk.starts.length > chunkLimit) {
+    const { bounds, owners } = this.chunks[c]!;
+    const at = lastAtOrBefore(bounds, from) + 1;
+    const last = owners.length;
+    owners.push(owner);
+    bounds.push(from, to);
+    for (let e = last; e > at; e--) {
+      owners[e] = owners[e - 1]!;
+      bounds[2 * e] = bounds[2 * e - 2]!;
+      bounds[2 * e + 1] = bounds[2 * e - 1]!;
+    }
+    owners[at] = owner;
+    bounds[2 * at] = from;
+    bounds[2 * at + 1] = to;
+    if (last >= chunkLimit) {
       const half = chunkLimit >> 1;
-      this.chunks.splice(c + 1, 0, {
-        starts: chunk.starts.splice(half),
-        ends: chunk.ends.splice(half),
-        owners: chunk.owners.splice(half),
-      });
+      const rest = new Chunk<T>();
+      rest.bounds = bounds.splice(2 * half);
+      rest.owners = owners.splice(half);
+      this.chunks.splice(c + 1, 0, rest);
     }
   }
 
   /** Removes the interval that starts at `from`. */
   remove(from: number): void {
     const c = this.findChunk(from);
-    const chunk = this.chunks[c]!;
-    const at = lastAtOrBefore(chunk.starts, from);
-    if (at < 0 || chunk.starts[at] !== from) throw new Error(`no interval starts at ${from}`);
-    chunk.starts.splice(at, 1);
-    chunk.ends.splice(at, 1);
-    chunk.owners.splice(at, 1);
-    if (chunk.starts.length === 0 && this.chunks.length > 1) this.chunks.splice(c, 1);
+    const { bounds, owners } = this.chunks[c]!;
+    const at = lastAtOrBefore(bounds, from);
+    if (at < 0 || bounds[2 * at] !== from) throw new Error(`no interval starts at ${from}`);
+    const last = owners.length - 1;
+    for (let e = at; e < last; e++) {
+      owners[e] = owners[e + 1]!;
+      bounds[2 * e] = bounds[2 * e + 2]!;
+      bounds[2 * e + 1] = bounds[2 * e + 3]!;
+    }
+    owners.pop();
+    bounds.pop();
+    bounds.pop();
+    if (last === 0 && this.chunks.length > 1) this.chunks.splice(c, 1);
   }
 
   /** Index of the last chunk whose first start is at most `point`; 0 if there is none. */
@@ -108,20 +122,20 @@ export class IntervalSet<T> {
     let high = chunks.length - 1;
     while (low < high) {
       const middle = (low + high + 1) >> 1;
-      if (chunks[middle]!.starts[0]! <= point) low = middle;
+      if (chunks[middle]!.bounds[0]! <= point) low = middle;
       else high = middle - 1;
     }
     return low;
   }
 }
 
-/** Index of the last entry ≤ `point`; -1 if there is none. */
-function lastAtOrBefore(starts: readonly number[], point: number): number {
+/** Index of the last interval that starts at or before `point`; -1 if there is none. */
+function lastAtOrBefore(bounds: readonly number[], point: number): number {
   let low = -1;
-  let high = starts.length - 1;
+  let high = (bounds.length >> 1) - 1;
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if (starts[middle]! <= point) low = middle;
+    if (bounds[2 * middle]! <= point) low = middle;
     else high = middle - 1;
   }
   return low;

@@ -15,13 +15,7 @@ import { CopyOp, type MBlock, type MFunction, MInst, RegOperand } from "../mir.j
 import type { TargetRegisters } from "../target.js";
 
 export function normalizeConstraints(fn: MFunction, target: TargetRegisters): void {
-  const definedIn = new Int32Array(fn.vregs.length).fill(-1);
-  for (const block of fn.blocks) {
-    for (const param of block.params) definedIn[param.vreg] = block.id;
-    for (const inst of block.insts) {
-      for (const def of inst.defs) if (def.vreg >= 0) definedIn[def.vreg] = block.id;
-    }
-  }
+  let definedIn: Int32Array | null = null;
   const buffer: RegOperand[] = [];
   for (const block of fn.blocks) {
     for (let i = 0; i < block.insts.length; i++) {
@@ -38,15 +32,29 @@ export function normalizeConstraints(fn: MFunction, target: TargetRegisters): vo
       }
       for (let k = 0; k < inst.defs.length; k++) if (inst.defs[k]!.mayBeSlot) slots++;
       if (slots > 1 && (inst.extra === null || inst.extra.kind !== "asm")) {
-        keepOneSlot(inst, buffer.slice(0, count), (vreg) => definedIn[vreg] === block.id);
+        const home = (definedIn ??= definingBlocks(fn));
+        keepOneSlot(inst, buffer.slice(0, count), (vreg) => home[vreg] === block.id);
       }
       if (masks > 1) i += separateMasks(fn, block, i, inst, buffer.slice(0, count));
     }
   }
 }
 
+/** By virtual register: id of the block that defines it. */
+function definingBlocks(fn: MFunction): Int32Array {
+  const definedIn = new Int32Array(fn.vregs.length).fill(-1);
+  for (const block of fn.blocks) {
+    for (const param of block.params) definedIn[param.vreg] = block.id;
+    for (const inst of block.insts) {
+      for (const def of inst.defs) if (def.vreg >= 0) definedIn[def.vreg] = block.id;
+    }
+  }
+  return definedIn;
+}
+
 function narrowTies(inst: MInst): void {
-  for (const def of inst.defs) {
+  for (let d = 0; d < inst.defs.length; d++) {
+    const def = inst.defs[d]!;
     if (def.tiedTo < 0) continue;
     const use = inst.uses[def.tiedTo]!;
     if (def.vreg < 0 || (def.allowed === 0 && use.allowed === 0)) continue;

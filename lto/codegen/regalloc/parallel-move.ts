@@ -65,6 +65,17 @@ export function sequentialize(moves: readonly ParallelMove[], context: MoveConte
   const pending: ParallelMove[] = [];
   for (const move of moves) if (move.remat >= 0 || move.to !== move.from) pending.push(move);
   if (pending.length === 0) return;
+  if (pending.length === 1) {
+    const { cls, size, to, from, vreg, remat } = pending[0]!;
+    if (remat < 0 && (!isSlot(to) || !isSlot(from))) {
+      out.push(new MoveAction(ActionKind.Move, cls, size, to, from, vreg));
+      return;
+    }
+    if (remat >= 0 && !isSlot(to)) {
+      out.push(new MoveAction(ActionKind.Remat, cls, size, to, to, vreg));
+      return;
+    }
+  }
   const first = out.length;
   new Sequencer(pending, context, out).run();
   cancelRestores(out, first);

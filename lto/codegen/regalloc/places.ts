@@ -21,6 +21,10 @@ export class Places {
     const pieces = this.placement.pieces[vreg]!;
     let low = 0;
     let high = pieces.length;
+    if (high === 1) {
+      const { start, end, register } = pieces[0]!;
+      return start <= point && point < end ? register : Memory;
+    }
     while (low < high) {
       const middle = (low + high) >> 1;
       if (pieces[middle]!.end <= point) low = middle + 1;

@@ -28,8 +28,8 @@ export function describeProblem(
   target: TargetRegisters,
   policy: CostPolicy,
 ): AllocationProblem {
-  let liveness = computeLiveness(fn);
-  if (commuteOperands(fn, target, liveness)) liveness = computeLiveness(fn);
+  const liveness = computeLiveness(fn);
+  commuteOperands(fn, target, liveness);
   const allocatable: RegMask[] = [];
   for (let cls = 0; cls < target.classCount; cls++) allocatable.push(target.allocatable(fn, cls));
   return {

@@ -23,29 +23,50 @@ import type { Item } from "./rewrite.js";
 const registerCount = 32;
 const unknown = -1;
 
-/** Values by place. */
+/** So many slots are followed at a time; the one that has been known the longest is forgotten first. */
+const slotLimit = 64;
+
+type Slots = Map<number, number>;
+const noSlots: ReadonlyMap<number, number> = new Map();
+
+/** Values by place, at one point of the walk. */
 class Contents {
   readonly registers = new Int32Array(registerCount).fill(unknown);
-  readonly slots = new Map<number, number>();
+  private slots: Slots | null = null;
 
-  clone(): Contents {
-    const copy = new Contents();
-    copy.registers.set(this.registers);
-    for (const [slot, value] of this.slots) copy.slots.set(slot, value);
-    return copy;
-  }
   get(place: Location): number {
-    return isSlot(place) ? (this.slots.get(slotOf(place)) ?? unknown) : this.registers[place]!;
+    if (!isSlot(place)) return this.registers[place]!;
+    return this.slots?.get(slotOf(place)) ?? unknown;
   }
   set(place: Location, value: number): void {
-    if (isSlot(place)) this.slots.set(slotOf(place), value);
-    else this.registers[place] = value;
-  }
-  meet(other: Contents): void {
-    for (let r = 0; r < registerCount; r++) {
-      if (this.registers[r] !== other.registers[r]) this.registers[r] = unknown;
+    if (!isSlot(place)) {
+      this.registers[place] = value;
+      return;
     }
-    for (const [slot, value] of this.slots) if (other.slots.get(slot) !== value) this.slots.delete(slot);
+    this.slots ??= new Map();
+    this.slots.set(slotOf(place), value);
+    if (this.slots.size > slotLimit) this.slots.delete(this.slots.keys().next().value!);
+  }
+  clear(): void {
+    this.registers.fill(unknown);
+    this.slots = null;
+  }
+  /** Takes the slots' values, to be kept for successors. */
+  takeSlots(): ReadonlyMap<number, number> {
+    const slots = this.slots ?? noSlots;
+    this.slots = null;
+    return slots;
+  }
+  copyFrom(registers: Int32Array, offset: number, slots: ReadonlyMap<number, number>): void {
+    for (let r = 0; r < registerCount; r++) this.registers[r] = registers[offset + r]!;
+    this.slots = slots.size === 0 ? null : new Map(slots);
+  }
+  meet(registers: Int32Array, offset: number, slots: ReadonlyMap<number, number>): void {
+    for (let r = 0; r < registerCount; r++) {
+      if (this.registers[r] !== registers[offset + r]) this.registers[r] = unknown;
+    }
+    if (this.slots === null) return;
+    for (const [slot, value] of this.slots) if (slots.get(slot) !== value) this.slots.delete(slot);
   }
 }
 
@@ -58,35 +79,40 @@ class Cleaner {
   private readonly fn: MFunction;
   private readonly numbering: Numbering;
   private readonly names: Int32Array;
-  private contents = new Contents();
+  private readonly contents = new Contents();
+  /** Contents at the end of each block walked so far. */
+  private readonly leavingRegisters: Int32Array;
+  private readonly leavingSlots: ReadonlyMap<number, number>[] = [];
 
   constructor(private readonly problem: AllocationProblem) {
     this.fn = problem.fn;
     this.numbering = problem.liveness.numbering;
     this.names = valueNames(problem.fn);
+    this.leavingRegisters = new Int32Array(registerCount * problem.fn.blocks.length);
   }
 
   run(blocks: Item[][]): void {
-    const leaving: Contents[] = [];
     for (let b = 0; b < blocks.length; b++) {
-      this.contents = this.entry(b, leaving);
+      this.enter(b);
       blocks[b] = this.clean(blocks[b]!);
-      leaving.push(this.contents);
+      this.leavingRegisters.set(this.contents.registers, registerCount * b);
+      this.leavingSlots.push(this.contents.takeSlots());
     }
   }
 
-  private entry(b: number, leaving: readonly Contents[]): Contents {
+  /** Sets `contents` to what is known at the head of block `b`. */
+  private enter(b: number): void {
+    const { contents, leavingRegisters, leavingSlots } = this;
     const block = this.fn.blocks[b]!;
+    contents.clear();
     // An unwind edge leaves in the middle of a block.
-    if (block.landingPad || block.addressTaken || block.preds.length === 0) return new Contents();
-    let result: Contents | null = null;
-    for (const pred of block.preds) {
-      const p = this.numbering.position[pred.id]!;
-      if (p >= b) return new Contents();
-      if (result === null) result = leaving[p]!.clone();
-      else result.meet(leaving[p]!);
+    if (block.landingPad || block.addressTaken) return;
+    for (const pred of block.preds) if (this.numbering.position[pred.id]! >= b) return;
+    for (let k = 0; k < block.preds.length; k++) {
+      const p = this.numbering.position[block.preds[k]!.id]!;
+      if (k === 0) contents.copyFrom(leavingRegisters, registerCount * p, leavingSlots[p]!);
+      else contents.meet(leavingRegisters, registerCount * p, leavingSlots[p]!);
     }
-    return result!;
   }
 
   private clean(items: readonly Item[]): Item[] {
@@ -109,17 +135,17 @@ class Cleaner {
     for (let k = 0; k < uses.length; k++) {
       const use = uses[k]!;
       if (use.vreg < 0) continue;
-      if (isSlot(use.loc) && use.allowed === 0 && !inst.defs.some((def) => def.loc === use.loc)) {
+      if (isSlot(use.loc) && use.allowed === 0 && !isDefined(inst, use.loc, false)) {
         const register = this.registerWith(names[use.vreg]!);
-        const early = inst.defs.some((def) => def.loc === register && (def.early || def.tiedTo >= 0));
-        if (register >= 0 && !early) use.loc = register;
+        if (register >= 0 && !isDefined(inst, register, true)) use.loc = register;
       }
       contents.set(use.loc, names[use.vreg]!);
     }
     for (let rest = this.clobbersOf(inst); rest !== 0; rest &= rest - 1) {
       contents.registers[31 - Math.clz32(rest & -rest)] = unknown;
     }
-    for (const def of inst.defs) {
+    for (let k = 0; k < inst.defs.length; k++) {
+      const def = inst.defs[k]!;
       if (def.loc === noLocation) continue;
       contents.set(def.loc, def.vreg < 0 ? unknown : names[def.vreg]!);
     }
@@ -173,4 +199,13 @@ class Cleaner {
     const { remat } = this.fn.vregs[vreg]!;
     return remat!.imm !== 0 || remat!.mem !== null || remat!.symbol !== null;
   }
+}
+
+/** True if `inst` has a definition at `place`; with `early`, one that is made before all uses are read. */
+function isDefined(inst: MInst, place: Location, early: boolean): boolean {
+  for (let k = 0; k < inst.defs.length; k++) {
+    const def = inst.defs[k]!;
+    if (def.loc === place && (!early || def.early || def.tiedTo >= 0)) return true;
+  }
+  return false;
 }

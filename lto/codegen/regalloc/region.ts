@@ -11,10 +11,17 @@
  * Time: for each register of the class, the bundle's ranges and what conflicts with them.
  */
 import type { Assignment } from "./assignment.js";
-import type { Bundle } from "./bundle.js";
-import { type AllocationProblem, registersIn } from "./problem.js";
+import type { Bundle, LiveRange } from "./bundle.js";
+import { branchIndices } from "./cut-points.js";
+import type { AllocationProblem } from "./problem.js";
 import type { Takings } from "./reservations.js";
 import type { Run } from "./split.js";
+
+interface Interval {
+  readonly from: number;
+  readonly to: number;
+  readonly gain: number;
+}
 
 export interface RegionPlan {
   readonly register: number;
@@ -26,35 +33,24 @@ const threshold = 2;
 
 export class RegionPlanner {
   /** First index of the trailing branches of each block, by layout position. */
-  private readonly branches: Int32Array;
+  private branches: Int32Array | null = null;
+  private readonly takings: Takings = { points: [], masks: [] };
 
-  constructor(private readonly problem: AllocationProblem) {
-    const { fn, liveness, target } = problem;
-    this.branches = Int32Array.from(
-      fn.blocks,
-      (block, b) => liveness.numbering.head[b]! + 1 + target.terminatorStart(block.insts),
-    );
-  }
+  constructor(private readonly problem: AllocationProblem) {}
 
   /** The best plan for `bundle`, or null if all of it had better be in memory. */
   plan(state: Assignment, bundle: Bundle): RegionPlan | null {
     if (bundle.shadows.length > 0) return null;
-    const runs = state.splitter.runs(bundle).sort((a, b) => a.start - b.start);
+    const runs = state.splitter.runs(bundle);
     if (runs.length < 2) return null;
-    const takings = this.takings(bundle);
+    if (bundle.vregs.length > 1) runs.sort((a, b) => a.start - b.start);
+    this.collectTakings(bundle);
     let best: RegionPlan | null = null;
     let bestGain = threshold;
-    for (const register of registersIn(bundle.permitted)) {
-      const price = state.priceOfUse(bundle, register);
-      let gain = 0;
-      const intervals: { from: number; to: number }[] = [];
-      for (const part of this.freeParts(state, bundle, register, takings)) {
-        const interval = this.evaluate(bundle, runs, part.from, part.to);
-        if (interval === null) continue;
-        gain += interval.gain;
-        intervals.push(interval);
-      }
-      gain -= price;
+    for (let rest = bundle.permitted; rest !== 0; rest &= rest - 1) {
+      const register = 31 - Math.clz32(rest & -rest);
+      const intervals: Interval[] = [];
+      const gain = this.planIn(state, bundle, register, runs, intervals) - state.priceOfUse(bundle, register);
       if (gain > bestGain) {
         bestGain = gain;
         best = { register, intervals };
@@ -64,77 +60,84 @@ export class RegionPlanner {
   }
 
   /** Where instructions take registers from `bundle`: points and masks, in order. */
-  private takings(bundle: Bundle): Takings {
-    const takings: Takings = { points: [], masks: [] };
+  private collectTakings(bundle: Bundle): void {
+    const { takings } = this;
+    takings.points.length = 0;
+    takings.masks.length = 0;
     for (const range of bundle.ranges) {
       this.problem.reservations.collect(range.vreg, range.start, range.end, bundle.permitted, takings);
     }
-    return takings;
   }
 
-  /** Parts of the layout in which `register` is free wherever `bundle` lives. */
-  private freeParts(
+  /**
+   * Adds the worthwhile parts of the layout in which `register` is free wherever `bundle` lives to `out`, and
+   * returns their gain.
+   */
+  private planIn(
     state: Assignment,
     bundle: Bundle,
     register: number,
-    { points, masks }: Takings,
-  ): { from: number; to: number }[] {
-    const parts: { from: number; to: number }[] = [];
-    let from = bundle.ranges[0]!.start;
-    const block = (start: number, end: number): void => {
-      if (start > from) parts.push({ from, to: start });
-      if (end > from) from = end;
-    };
-    let t = 0;
-    const blockUntil = (limit: number): void => {
-      for (; t < points.length && points[t]! < limit; t++) {
-        if (((masks[t]! >>> register) & 1) === 1) block(points[t]!, points[t]! + 1);
-      }
-    };
+    runs: readonly Run[],
+    out: Interval[],
+  ): number {
+    const { points, masks } = this.takings;
+    const { ranges } = bundle;
     const set = state.occupied[register]!;
-    for (const range of bundle.ranges) {
-      set.seek(range.start);
-      for (; set.current(range.end) !== null; set.advance()) {
-        const taken = Math.max(range.start, set.currentStart());
-        blockUntil(taken);
-        block(taken, Math.min(range.end, set.currentEnd()));
+    const first = out.length;
+    let from = ranges[0]!.start;
+    let t = 0;
+    for (let r = 0; r <= ranges.length; r++) {
+      // After the last range only what instructions take before its end is left.
+      const isEnd = r === ranges.length;
+      const range = ranges[isEnd ? r - 1 : r]!;
+      if (!isEnd) set.seek(range.start);
+      for (;;) {
+        const isTaken = !isEnd && set.current(range.end) !== null;
+        if (!isTaken && !isEnd) break;
+        const start = isTaken ? Math.max(range.start, set.currentStart()) : range.end;
+        for (; t < points.length && points[t]! < start; t++) {
+          if (((masks[t]! >>> register) & 1) === 0) continue;
+          const point = points[t]!;
+          if (point > from) this.evaluate(bundle, runs, from, point, out);
+          if (point >= from) from = point + 1;
+        }
+        if (start > from) this.evaluate(bundle, runs, from, start, out);
+        if (isEnd) break;
+        from = Math.max(from, Math.min(range.end, set.currentEnd()));
+        set.advance();
       }
     }
-    const last = bundle.ranges[bundle.ranges.length - 1]!.end;
-    blockUntil(last);
-    if (last > from) parts.push({ from, to: last });
-    return parts;
+    let gain = 0;
+    for (let k = first; k < out.length; k++) gain += out[k]!.gain;
+    return gain;
   }
 
-  /** The worthwhile part of [from, to) and its gain; null if there is none. */
-  private evaluate(
-    bundle: Bundle,
-    runs: readonly Run[],
-    from: number,
-    to: number,
-  ): { from: number; to: number; gain: number } | null {
+  /** Appends the worthwhile part of [from, to) and its gain, if there is one. */
+  private evaluate(bundle: Bundle, runs: readonly Run[], from: number, to: number, out: Interval[]): void {
     let low = firstRun(runs, from);
     let high = low;
     while (high < runs.length && runs[high]!.start < to) high++;
     while (high > low && runs[high - 1]!.end > to) high--;
     // A region starts with a use from a register, not among the branches of a block.
     while (low < high && !this.mayStart(runs[low]!)) low++;
-    if (high - low < 2) return null;
+    if (high - low < 2) return;
     let saved = 0;
     for (let r = low; r < high; r++) {
       const run = runs[r]!;
-      saved += run.needed ? Math.min(run.reload, run.inMemory) : Math.min(run.inMemory, run.reload);
-      if (!run.needed && run.end === run.start) saved += run.inMemory - Math.min(run.inMemory, run.reload);
+      const cheapest = Math.min(run.inMemory, run.reload);
+      saved += !run.needed && run.end === run.start ? run.inMemory : cheapest;
     }
     const start = runs[low]!.start;
     let end = start;
     for (let r = low; r < high; r++) end = Math.max(end, runs[r]!.end, runs[r]!.start + 1);
+    if (saved - runs[low]!.reload <= threshold) return;
     const gain = saved - this.entryCost(bundle, runs[low]!, start, end);
-    return gain > threshold ? { from: start, to: end, gain } : null;
+    if (gain > threshold) out.push({ from: start, to: end, gain });
   }
 
   private mayStart(run: Run): boolean {
     if (run.end === run.start) return false;
+    this.branches ??= branchIndices(this.problem);
     return run.start >> 2 <= this.branches[this.problem.liveness.numbering.blockAt[run.start >> 2]!]!;
   }
 
@@ -146,8 +149,9 @@ export class RegionPlanner {
     const priceOf = (vreg: number): number =>
       fn.vregs[vreg]!.remat !== null ? policy.remat : policy.memory(fn.vregs[vreg]!.size);
     let cost = first.reload;
-    for (const range of bundle.ranges) {
-      if (range.end <= start) continue;
+    const { ranges } = bundle;
+    for (let r = firstEndingAfter(ranges, start); r < ranges.length; r++) {
+      const range = ranges[r]!;
       if (range.start >= end) break;
       let b = blockAt[Math.max(range.start, start) >> 2]!;
       if (4 * head[b]! < Math.max(range.start, start)) b++;
@@ -163,6 +167,18 @@ export class RegionPlanner {
     }
     return cost;
   }
+}
+
+/** Index of the first range that ends after `point`. */
+function firstEndingAfter(ranges: readonly LiveRange[], point: number): number {
+  let low = 0;
+  let high = ranges.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (ranges[middle]!.end <= point) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 /** Index of the first run that starts at or after `point`. */

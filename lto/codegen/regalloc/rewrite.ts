@@ -80,7 +80,9 @@ function findHomes(problem: AllocationProblem, transfers: Transfers): Uint8Array
   for (const list of transfers.head) visit(list);
   for (const list of transfers.tail) visit(list);
   for (const list of transfers.reloads) visit(list);
-  for (const gap of transfers.gaps.values()) {
+  for (let index = 0; index < transfers.gaps.length; index++) {
+    const gap = transfers.gaps[index];
+    if (gap === undefined) continue;
     visit(gap.enter);
     visit(gap.supply);
   }
@@ -140,7 +142,7 @@ class Writer implements MoveContext {
 
   private writeInstruction(inst: MInst, index: number, tail: Transfer[] | null, b: number): void {
     const { fn } = this.problem;
-    const gap = this.transfers.gaps.get(index);
+    const gap = this.transfers.gaps[index];
     if (gap !== undefined) {
       this.setWindow(4 * index - 2, 4 * index + 1);
       this.emit(gap.enter);
@@ -161,9 +163,11 @@ class Writer implements MoveContext {
   private emitTail(tail: readonly Transfer[], b: number, position: number): void {
     const { head } = this.problem.liveness.numbering;
     const block = this.problem.fn.blocks[b]!;
+    let written = 0;
+    for (const { to } of tail) if (to !== Memory) written |= 1 << to;
     for (let k = position; k < block.insts.length; k++) {
       for (const use of block.insts[k]!.uses) {
-        if (tail.some((transfer) => transfer.to !== Memory && transfer.to === use.loc)) {
+        if (use.loc >= 0 && ((written >>> use.loc) & 1) === 1) {
           throw new Error(`the branch of block ${block.id} reads a register that its edge writes`);
         }
       }
@@ -260,6 +264,7 @@ class Writer implements MoveContext {
     if (transfers === undefined || transfers.length === 0) return;
     const { vregs } = this.problem.fn;
     const parallel: ParallelMove[] = [];
+    let targets = 0;
     for (const { to, toVReg, from, fromVReg } of transfers) {
       const info = vregs[toVReg]!;
       if (to === Memory) {
@@ -277,9 +282,13 @@ class Writer implements MoveContext {
         remat,
       };
       // Two names of one value go to one register together; the wider one counts.
-      const twin = to === Memory ? -1 : parallel.findIndex((other) => other.to === to);
-      if (twin < 0) parallel.push(move);
-      else if (parallel[twin]!.size < move.size) parallel[twin] = move;
+      if (to === Memory || ((targets >>> to) & 1) === 0) {
+        parallel.push(move);
+        if (to !== Memory) targets |= 1 << to;
+        continue;
+      }
+      const twin = parallel.findIndex((other) => other.to === to);
+      if (parallel[twin]!.size < move.size) parallel[twin] = move;
     }
     this.moves.length = 0;
     sequentialize(parallel, this, this.moves);

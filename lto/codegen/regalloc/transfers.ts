@@ -30,10 +30,12 @@ export interface Transfer {
 
 /** Transfers around one instruction. */
 export class Gap {
-  readonly enter: Transfer[] = [];
-  readonly supply: Transfer[] = [];
-  readonly leave: Transfer[] = [];
+  enter: Transfer[] = none;
+  supply: Transfer[] = none;
+  leave: Transfer[] = none;
 }
+/** In the place of lists that stay empty; never written. */
+const none: Transfer[] = [];
 
 export interface Transfers {
   /** By layout position: transfers on the edge into the block, and on the edge out of it. */
@@ -41,7 +43,8 @@ export interface Transfers {
   readonly tail: (Transfer[] | undefined)[];
   /** By layout position: reloads at the head, after `head` and after parameters are stored. */
   readonly reloads: (Transfer[] | undefined)[];
-  readonly gaps: Map<number, Gap>;
+  /** By index of the instruction. */
+  readonly gaps: (Gap | undefined)[];
   /** Operands that name a slot, with the value whose home it is. */
   readonly slotOperands: { readonly operand: RegOperand; readonly vreg: number }[];
 }
@@ -52,6 +55,7 @@ export function computeTransfers(problem: AllocationProblem, places: Places): Tr
 
 class TransferBuilder {
   private readonly result: Transfers;
+  private readonly buffer: RegOperand[] = [];
 
   constructor(
     private readonly problem: AllocationProblem,
@@ -62,7 +66,7 @@ class TransferBuilder {
       head: new Array(count).fill(undefined),
       tail: new Array(count).fill(undefined),
       reloads: new Array(count).fill(undefined),
-      gaps: new Map(),
+      gaps: new Array(problem.liveness.numbering.blockAt.length).fill(undefined),
       slotOperands: [],
     };
   }
@@ -79,13 +83,22 @@ class TransferBuilder {
     return this.result;
   }
 
-  private gap(index: number): Gap {
-    let gap = this.result.gaps.get(index);
-    if (gap === undefined) {
-      gap = new Gap();
-      this.result.gaps.set(index, gap);
-    }
-    return gap;
+  private enter(index: number, transfer: Transfer): void {
+    const gap = (this.result.gaps[index] ??= new Gap());
+    if (gap.enter === none) gap.enter = [transfer];
+    else gap.enter.push(transfer);
+  }
+
+  private supply(index: number, transfer: Transfer): void {
+    const gap = (this.result.gaps[index] ??= new Gap());
+    if (gap.supply === none) gap.supply = [transfer];
+    else gap.supply.push(transfer);
+  }
+
+  private leave(index: number, transfer: Transfer): void {
+    const gap = (this.result.gaps[index] ??= new Gap());
+    if (gap.leave === none) gap.leave = [transfer];
+    else gap.leave.push(transfer);
   }
 
   private isRemat(vreg: number): boolean {
@@ -104,7 +117,7 @@ class TransferBuilder {
       if (defIndex[vreg] === index) continue;
       const from = this.places.at(vreg, piece.start - 1);
       if (from !== piece.register) {
-        this.gap(index).enter.push({ toVReg: vreg, to: piece.register, fromVReg: vreg, from });
+        this.enter(index, { toVReg: vreg, to: piece.register, fromVReg: vreg, from });
       }
     }
     for (let r = rangeStart[vreg]!; r < rangeStart[vreg + 1]!; r++) {
@@ -122,14 +135,26 @@ class TransferBuilder {
     const { head, position } = this.problem.liveness.numbering;
     const p = position[pred.id]!;
     if (block.landingPad) {
-      for (let k = pred.insts.length - 1; k >= 0; k--) {
-        const extra = pred.insts[k]!.extra;
-        if (extra !== null && extra.kind === "call" && extra.unwind === block) {
-          return this.places.at(vreg, 4 * (head[p]! + 1 + k) + 2);
-        }
-      }
+      const call = this.unwindingCall(pred, block);
+      if (call >= 0) return this.places.at(vreg, 4 * (head[p]! + 1 + call) + 2);
     }
     return this.places.at(vreg, 4 * head[p + 1]! - 1);
+  }
+
+  private readonly unwindingCalls = new Map<number, number>();
+
+  /** Position in `pred` of the call that unwinds to `block`; -1 if there is none. */
+  private unwindingCall(pred: MBlock, block: MBlock): number {
+    const key = pred.id * this.problem.liveness.numbering.position.length + block.id;
+    const known = this.unwindingCalls.get(key);
+    if (known !== undefined) return known;
+    let k = pred.insts.length - 1;
+    for (; k >= 0; k--) {
+      const extra = pred.insts[k]!.extra;
+      if (extra !== null && extra.kind === "call" && extra.unwind === block) break;
+    }
+    this.unwindingCalls.set(key, k);
+    return k;
   }
 
   /** True if transfers on the edge can go before the branch of `pred`. */
@@ -198,7 +223,7 @@ class TransferBuilder {
     const { fn, liveness } = this.problem;
     const { useStart } = liveness;
     const { places, result } = this;
-    const buffer: RegOperand[] = [];
+    const { buffer } = this;
     let index = liveness.numbering.head[b]!;
     for (const inst of fn.blocks[b]!.insts) {
       index++;
@@ -217,7 +242,7 @@ class TransferBuilder {
         if (use.vreg < 0) {
           if (tie === null || tie.vreg < 0) continue;
           const to = isSingle(tie.allowed) ? registerOf(tie.allowed) : places.at(tie.vreg, early);
-          this.gap(index).enter.push({ toVReg: tie.vreg, to, fromVReg: -1, from: use.loc });
+          this.enter(index, { toVReg: tie.vreg, to, fromVReg: -1, from: use.loc });
           use.loc = to;
           continue;
         }
@@ -245,7 +270,7 @@ class TransferBuilder {
           def.loc = registerOf(def.allowed);
           const to = places.at(def.vreg, early + 3);
           if (to !== Memory && to !== def.loc) {
-            this.gap(index).leave.push({ toVReg: def.vreg, to, fromVReg: def.vreg, from: def.loc });
+            this.leave(index, { toVReg: def.vreg, to, fromVReg: def.vreg, from: def.loc });
           }
           continue;
         }
@@ -262,21 +287,22 @@ class TransferBuilder {
   private consume(index: number, vreg: number, target: number, to: number): void {
     const early = 4 * index;
     // Several operands of one instruction can want the same value in the same register.
-    const gap = this.result.gaps.get(index);
+    const gap = this.result.gaps[index];
     if (gap !== undefined && to !== Memory) {
-      if (gap.supply.some((t) => t.to === to) || gap.enter.some((t) => t.to === to && t.fromVReg === vreg)) {
-        return;
+      for (let k = 0; k < gap.supply.length; k++) if (gap.supply[k]!.to === to) return;
+      for (let k = 0; k < gap.enter.length; k++) {
+        if (gap.enter[k]!.to === to && gap.enter[k]!.fromVReg === vreg) return;
       }
     }
     if (this.places.isLive(vreg, early)) {
       const from = this.places.at(vreg, early);
       if (from === to && to !== Memory) return;
-      this.gap(index).supply.push({ toVReg: target, to, fromVReg: vreg, from });
+      this.supply(index, { toVReg: target, to, fromVReg: vreg, from });
       return;
     }
     const from = this.places.at(vreg, early - 1);
     if (from === to && to !== Memory) return;
-    this.gap(index).enter.push({ toVReg: target, to, fromVReg: vreg, from });
+    this.enter(index, { toVReg: target, to, fromVReg: vreg, from });
   }
 }
 
