@@ -14,7 +14,7 @@
  * same end implies except where control never continues.
  */
 import { type MBlock, type MFunction, MInst } from "../codegen/mir.js";
-import { isPinned, rebuildEdges } from "./cfg.js";
+import { isPinned, simplifyControlFlow } from "./cfg.js";
 import { instructionLength, shortBranch } from "./lengths.js";
 import { writesFlags } from "./op-info.js";
 import { X } from "./ops.js";
@@ -186,10 +186,11 @@ function hoist(mf: MFunction, block: MBlock): boolean {
 /** Shares equal code at the ends and starts of blocks. Edges must be up to date, and are afterwards. */
 export function mergeTails(mf: MFunction): void {
   if (mf.goal !== "minsize" && mf.goal !== "size") return;
-  for (let round = 0; round < 4; round++) {
+  for (let round = 0; round < 6; round++) {
     let changed = false;
     for (const group of groupBlocks(mf)) if (mergeGroup(mf, group)) changed = true;
-    if (changed) rebuildEdges(mf);
+    // Jumps go past what is only a jump now: in the next round the blocks before it end alike.
+    if (changed) simplifyControlFlow(mf);
     for (const block of mf.blocks) if (hoist(mf, block)) changed = true;
     if (!changed) return;
   }
