@@ -50,6 +50,9 @@ class Expander {
       if (next === "(") alternative = 0;
       else if (next === "|" && alternative >= 0) alternative++;
       else if (next === ")" && alternative >= 0) alternative = -1;
+      // Outside a choice they are how clang writes the bare characters.
+      else if (next === "|") out += "|";
+      else if (next === ")") out += "}";
       else {
         const text = this.substitution(next);
         if (alternative <= 0) out += text;

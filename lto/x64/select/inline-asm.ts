@@ -27,6 +27,9 @@ interface Constraint {
 /** General registers that `r` may take: the frame pointer may be in use, so never rbp. */
 const anyGpr = gprMask & ~maskOf(RSP, RBP);
 
+/** General registers that an address may be made of. */
+const anyAddress = gprMask & ~maskOf(RSP);
+
 const letterRegisters: Readonly<Record<string, RegMask>> = {
   a: maskOf(0),
   b: maskOf(3),
@@ -152,7 +155,27 @@ class AsmLowering {
       if (value === undefined) return this.s.unsupported("inline assembly with a gap among x87 operands");
       pushFloat(this.s, value);
     }
+    this.avoidClobbers();
     return this.operands;
+  }
+
+  /** Keeps operands out of the clobbered registers: the text may write those before it reads its last operand. */
+  private avoidClobbers(): void {
+    const { machine } = this;
+    const kept = ~machine.clobbers;
+    if (kept === -1) return;
+    const avoid = (operand: RegOperand | null, every: RegMask) => {
+      if (operand === null || operand.vreg < 0) return;
+      const allowed = (operand.allowed || every) & kept;
+      if (allowed !== 0) operand.allowed = allowed;
+    };
+    for (const use of machine.uses) avoid(use, anyGpr);
+    for (const def of machine.defs) avoid(def, anyGpr);
+    for (const operand of this.operands) {
+      if (operand.kind !== "mem") continue;
+      avoid(operand.mem.base, anyAddress);
+      avoid(operand.mem.index, anyAddress);
+    }
   }
 
   afterwards(): void {
