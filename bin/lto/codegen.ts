@@ -32,6 +32,8 @@ const parallelThreshold = 400_000;
 
 export interface CodegenResult {
   readonly assembly: string;
+  /** Registers that a call of each function may change, by name. */
+  readonly usage: readonly (readonly [string, RegMask])[];
   readonly statistics: CodegenStatistics;
 }
 
@@ -92,8 +94,9 @@ export async function generate(
     ? new WorkerSessions(module, options, jobs, printer)
     : new LocalSession(module, options, printer);
   try {
-    const { texts, statistics } = await run(sessions, programGraph(module, summary), options);
-    return { assembly: [printer.header(), ...texts, printer.data()].join(""), statistics };
+    const { texts, clobbers, statistics } = await run(sessions, programGraph(module, summary), options);
+    const usage = definedFunctions(module).map((fn, i) => [fn.name, clobbers[i]!] as const);
+    return { usage, assembly: [printer.header(), ...texts, printer.data()].join(""), statistics };
   } finally {
     await sessions.close();
   }
@@ -127,7 +130,7 @@ async function run(
   sessions: Sessions,
   graph: WavedGraph,
   options: CodegenOptions,
-): Promise<{ texts: string[]; statistics: CodegenStatistics }> {
+): Promise<{ texts: string[]; clobbers: RegMask[]; statistics: CodegenStatistics }> {
   const count = graph.open.length;
   const facts = new Array<FunctionFacts>(count);
   const changed = new Array<RegMask>(count).fill(callClobbers);
@@ -160,5 +163,5 @@ async function run(
   }));
   const texts = await sessions.finish(orders, placement.changes);
   const ipra = ipraStatistics(facts, placement, changed);
-  return { texts, statistics: { ...sessions.statistics, ...ipra } };
+  return { texts, clobbers: orders.map((o) => o.free), statistics: { ...sessions.statistics, ...ipra } };
 }

@@ -4,13 +4,18 @@
  */
 import type { FunctionClaim, SiteClaim } from "../../formats/code/check.js";
 import { type CallInfo, forEachUse, type MBlock, type MFunction, type MInst } from "../../lto/codegen/mir.js";
+import type { CodegenOptions } from "../../lto/pipeline.js";
 import { X } from "../../lto/x64/ops.js";
 
-/** Inline assembly in which something is called or jumped to. */
-const transfersControl = /\b(call|jmp|j[a-z]{1,3}|loop\w*|ret)[lq]?\b/;
+/** Inline assembly that calls something or leaves; jumps to its own numbered labels stay inside. */
+const transfersControl = /\b(call|jmp|j[a-z]{1,3}|loop\w*|ret)[lq]?\b(?!\s+\d+[bf]\b)/;
 
-/** The claims of a function after its last pass. */
-export function functionClaim(mf: MFunction): FunctionClaim {
+/** Whether an allocated function reads values that the IR leaves undefined. */
+export const readsUndefined = (mf: MFunction): boolean =>
+  mf.blocks.some((block) => block.insts.some((inst) => inst.op === X.ImplicitDef));
+
+/** The claims of a function after its last pass. @param undefinedValues `readsUndefined` of it as allocated */
+export function functionClaim(mf: MFunction, undefinedValues: boolean): FunctionClaim {
   const sites: SiteClaim[] = [];
   let results = 0;
   let opaque = false;
@@ -24,7 +29,13 @@ export function functionClaim(mf: MFunction): FunctionClaim {
       else if (extra?.kind === "call") sites.push(callClaim(inst, extra, inst !== last));
     }
   }
-  return { symbol: mf.name, sites: opaque ? null : sites, results, closed: false };
+  return {
+    symbol: mf.name,
+    sites: opaque ? null : sites,
+    results,
+    readsUndefined: undefinedValues,
+    closed: false,
+  };
 }
 
 /** The call a block ends with when nothing follows: the program does not expect it to return. */
@@ -32,6 +43,18 @@ function lastCallWithoutReturn(block: MBlock): MInst | null {
   if (block.succs.length > 0) return null;
   const inst = block.insts.findLast((i) => i.op !== X.Cfi);
   return inst !== undefined && inst.extra?.kind === "call" ? inst : null;
+}
+
+/** Collects the claims of every function that code generation finishes. */
+export class ClaimCollector {
+  readonly claims: FunctionClaim[] = [];
+  private readonly undefinedValues = new Set<MFunction>();
+
+  /** To be called after each stage, as `CodegenOptions.observe`. */
+  readonly observe: NonNullable<CodegenOptions["observe"]> = (stage, mf) => {
+    if (stage === "allocate" && readsUndefined(mf)) this.undefinedValues.add(mf);
+    else if (stage === "finish") this.claims.push(functionClaim(mf, this.undefinedValues.has(mf)));
+  };
 }
 
 function uses(inst: MInst): number {

@@ -1,0 +1,309 @@
+/**
+ * The checker of interprocedural register allocation. From an assembled object alone it recomputes which
+ * registers each function may leave changed — the least fixpoint over direct calls, with saves and restores
+ * seen through (preserve.ts) — and holds against it:
+ *   1. what each call site was told, if the claims are given: a call may change no more than its mask says;
+ *   2. the code of each caller: nothing is kept in a register that the callee changes (live.ts);
+ *   3. the platform's convention: functions that unknown code can enter preserve the callee-saved registers;
+ *   4. the stack pointer on every way out.
+ * Calls of unknown code change what the convention allows (System V ABI AMD64, section 3.2.1).
+ *
+ * It shares nothing with allocation, frames or the tables of instructions; registers are decoded by iced-x86.
+ * Trusted are the claims about indirect targets, about calls that do not return, and about which registers hold
+ * arguments and results. x87, flags and the direction flag are not followed.
+ */
+import { InstructionDecoder } from "./decode.js";
+import { type CodeFunction, hex, readFunctions, type Site, type SiteKind } from "./functions.js";
+import { findLostRegisters, type SiteRegisters } from "./live.js";
+import { readCodeObject } from "./object.js";
+import { analyseFunction, type FunctionEffect, type SiteEffect } from "./preserve.js";
+
+/** What code generation says about a call or jump. Registers are bits: 0–15 general purpose, 16–31 xmm. */
+export interface SiteClaim {
+  readonly kind: SiteKind;
+  /** Symbol of the callee; null if it is a pointer or a routine outside of the program. */
+  readonly callee: string | null;
+  /** Of an indirect call: symbols of all functions it can reach; null when they are not known. */
+  readonly targets: readonly string[] | null;
+  /** Registers that the caller lets the call change. */
+  readonly clobbers: number;
+  readonly results: number;
+  readonly arguments: number;
+  readonly returns: boolean;
+}
+
+/** What code generation says about a function. */
+export interface FunctionClaim {
+  readonly symbol: string;
+  /** In the order of the code; null when inline assembly calls or jumps, so that they cannot be matched. */
+  readonly sites: readonly SiteClaim[] | null;
+  /** Registers that hold its results. */
+  readonly results: number;
+  /** Values without meaning (undefined in the IR) are read: what calls change may then be read, too. */
+  readonly readsUndefined: boolean;
+  /** Entered only by calls that the claims list, although its address is taken. */
+  readonly closed: boolean;
+}
+
+export interface CheckOptions {
+  /** Visible definitions may be replaced at load time. */
+  readonly interposable: boolean;
+}
+
+export interface CheckReport {
+  /** One message each: function, register, call site. */
+  readonly violations: readonly string[];
+  /** Functions and constructs that could not be checked. */
+  readonly unchecked: readonly string[];
+  /** Registers each function may leave changed, by symbol. */
+  readonly clobbers: ReadonlyMap<string, number>;
+  readonly functions: number;
+  readonly sites: number;
+}
+
+const names = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi"];
+const calleeSaved = [3, 5, 12, 13, 14, 15].reduce((mask, r) => mask | (1 << r), 0);
+/** Everything a call of unknown code may change. */
+const conventionClobbers = ~(calleeSaved | (1 << 4));
+/** rax, rdx, xmm0, xmm1. */
+const conventionResults = (1 << 0) | (1 << 2) | (1 << 16) | (1 << 17);
+
+const registerName = (r: number): string => `%${r >= 16 ? `xmm${r - 16}` : (names[r] ?? `r${r}`)}`;
+
+function registerNames(mask: number): string {
+  const out: string[] = [];
+  for (let r = 0; r < 32; r++) if (((mask >> r) & 1) !== 0) out.push(registerName(r));
+  return out.join(", ");
+}
+
+/**
+ * @param object bytes of a relocatable ELF64 object for x86-64
+ * @param claims of the functions in it, in any order; what is not claimed follows the convention
+ * @throws InputError when the object is malformed
+ */
+export function checkObject(
+  object: Uint8Array,
+  claims: readonly FunctionClaim[],
+  options: CheckOptions,
+): CheckReport {
+  const { functions, problems } = readFunctions(
+    readCodeObject(object),
+    new InstructionDecoder(),
+    options.interposable,
+  );
+  return new Checker(functions, problems, claims).run();
+}
+
+class Checker {
+  private readonly violations: string[] = [];
+  private readonly unchecked: string[];
+  private readonly effects: FunctionEffect[];
+  /** Jumps to the start of their own function that are no calls. */
+  private readonly loops = new Set<Site>();
+  private readonly claimOf = new Map<Site, SiteClaim>();
+  private readonly functionClaims: (FunctionClaim | undefined)[];
+  private readonly numberOf = new Map<string, number>();
+
+  constructor(
+    private readonly functions: readonly CodeFunction[],
+    problems: readonly string[],
+    claims: readonly FunctionClaim[],
+  ) {
+    this.unchecked = [...problems];
+    const nothing = { clobbers: 0, returns: false, reached: new Uint8Array(0), problems: [] };
+    this.effects = functions.map(() => nothing);
+    for (const fn of functions) for (const name of fn.names) this.numberOf.set(name, fn.index);
+    const bySymbol = new Map(claims.map((c) => [c.symbol, c]));
+    this.functionClaims = functions.map((fn) => {
+      const name = fn.names.find((n) => bySymbol.has(n));
+      return name === undefined ? undefined : bySymbol.get(name);
+    });
+  }
+
+  run(): CheckReport {
+    for (const fn of this.functions) this.matchClaims(fn);
+    this.solve();
+    for (const fn of this.functions) this.checkFunction(fn);
+    const clobbers = new Map<string, number>();
+    let sites = 0;
+    for (const fn of this.functions) {
+      sites += fn.sites.length;
+      for (const name of fn.names) clobbers.set(name, this.effects[fn.index]!.clobbers);
+    }
+    const { violations, unchecked, functions } = this;
+    return { violations, unchecked, clobbers, functions: functions.length, sites };
+  }
+
+  /** Pairs the sites of the code with the claims, which come in the same order. */
+  private matchClaims(fn: CodeFunction): void {
+    const claim = this.functionClaims[fn.index];
+    if (claim === undefined) return;
+    if (claim.sites === null) {
+      this.unchecked.push(`@${fn.names[0]}: inline assembly with calls or jumps`);
+      return;
+    }
+    let next = 0;
+    const pairs: [Site, SiteClaim][] = [];
+    for (const site of fn.sites) {
+      const told = claim.sites[next];
+      const loop = site.landings.length === 1 && site.landings[0] === 0;
+      if (told !== undefined && this.agrees(site, told)) {
+        pairs.push([site, told]);
+        next++;
+      } else if (loop) this.loops.add(site);
+      else break;
+    }
+    if (
+      next < claim.sites.length ||
+      pairs.length + fn.sites.filter((s) => this.loops.has(s)).length < fn.sites.length
+    ) {
+      this.violations.push(`@${fn.names[0]}: its calls are not those that code generation lists`);
+      return;
+    }
+    for (const [site, told] of pairs) this.claimOf.set(site, told);
+  }
+
+  /** Its control flow is not known: it is taken for unknown code. */
+  private opaque(number: number): boolean {
+    return this.functionClaims[number]?.sites === null || this.functions[number]!.insts.length === 0;
+  }
+
+  private agrees(site: Site, claim: SiteClaim): boolean {
+    if ((site.kind === "call") !== (claim.kind === "call")) return false;
+    // Of direct jumps only those that leave are sites.
+    if (claim.kind === "jump" && site.target.name !== "") return false;
+    if (site.target.fn < 0 || claim.callee === null) return true;
+    return this.functions[site.target.fn]!.names.includes(claim.callee);
+  }
+
+  private readonly kindOf = (site: Site): SiteKind =>
+    this.loops.has(site) ? "jump" : (this.claimOf.get(site)?.kind ?? site.kind);
+
+  /** What happens to registers at a site, by what is known so far of its callees. */
+  private readonly effectAt = (site: Site): SiteEffect => {
+    const claim = this.claimOf.get(site);
+    const returns = claim?.returns ?? true;
+    const { fn } = site.target;
+    if (fn >= 0 && this.opaque(fn)) return { clobbers: claim?.clobbers ?? conventionClobbers, returns };
+    if (fn >= 0) {
+      const effect = this.effects[fn]!;
+      return { clobbers: effect.clobbers, returns: effect.returns && returns };
+    }
+    const targets = claim?.targets ?? null;
+    if (targets === null) return { clobbers: conventionClobbers, returns };
+    let clobbers = 0;
+    let any = false;
+    for (const name of targets) {
+      const effect = this.effects[this.numberOf.get(name) ?? -1];
+      clobbers |= effect === undefined ? conventionClobbers : effect.clobbers;
+      any ||= effect === undefined || effect.returns;
+    }
+    return { clobbers, returns: any && returns };
+  };
+
+  /** Least fixpoint: functions after their callees where possible, again when a callee's effect grew. */
+  private solve(): void {
+    const callers: number[][] = this.functions.map(() => []);
+    const callees = this.functions.map((fn) => {
+      const list = fn.sites.flatMap((site) => {
+        const targets = this.claimOf.get(site)?.targets ?? [];
+        return [site.target.fn, ...targets.map((name) => this.numberOf.get(name) ?? -1)];
+      });
+      return [...new Set(list.filter((n) => n >= 0))];
+    });
+    callees.forEach((list, caller) => {
+      for (const callee of list) callers[callee]!.push(caller);
+    });
+    let pending = postorder(callees);
+    while (pending.length > 0) {
+      const again = new Set<number>();
+      const order = pending;
+      const position = new Map(order.map((n, i) => [n, i]));
+      order.forEach((number, i) => {
+        again.delete(number);
+        const before = this.effects[number]!;
+        const after = this.opaque(number)
+          ? { ...before, clobbers: conventionClobbers, returns: true }
+          : analyseFunction(this.functions[number]!, this.kindOf, this.effectAt);
+        this.effects[number] = after;
+        if (after.clobbers === before.clobbers && after.returns === before.returns) return;
+        // Callers that come later in this round see the change anyway.
+        for (const caller of callers[number]!) if ((position.get(caller) ?? -1) <= i) again.add(caller);
+      });
+      pending = [...again];
+    }
+  }
+
+  private checkFunction(fn: CodeFunction): void {
+    if (this.opaque(fn.index)) return;
+    const name = `@${fn.names[0]}`;
+    const effect = this.effects[fn.index]!;
+    const claim = this.functionClaims[fn.index];
+    this.violations.push(...effect.problems);
+    const lost = effect.clobbers & calleeSaved;
+    if (fn.open && claim?.closed !== true && lost !== 0)
+      this.violations.push(
+        `${name}: ${registerNames(lost)} not preserved, though unknown code can call the function`,
+      );
+    for (const site of fn.sites) {
+      const told = this.claimOf.get(site);
+      if (told === undefined || told.kind === "jump" || effect.reached[site.at] !== 1) continue;
+      const more = this.effectAt(site).clobbers & ~told.clobbers;
+      if (more !== 0 && told.kind === "call" && this.effectAt(site).returns)
+        this.violations.push(
+          `${this.describe(fn, site)} changes ${registerNames(more)}, which the caller was told it preserves`,
+        );
+    }
+    findLostRegisters(
+      fn,
+      effect.reached,
+      this.kindOf,
+      (site) => this.registersAt(site),
+      claim?.results ?? 0,
+      (site, registers) => {
+        const known = claim?.readsUndefined === true ? (this.claimOf.get(site)?.clobbers ?? 0) : 0;
+        const kept = registers & ~(known & conventionClobbers);
+        if (kept !== 0)
+          this.violations.push(
+            `${this.describe(fn, site)} changes ${registerNames(kept)}, in which the caller keeps a value`,
+          );
+      },
+    );
+  }
+
+  private registersAt(site: Site): SiteRegisters {
+    const claim = this.claimOf.get(site);
+    const { clobbers, returns } = this.effectAt(site);
+    if (claim === undefined) return { clobbers, returns, results: conventionResults, arguments: 0 };
+    return { clobbers, returns, results: claim.results, arguments: claim.arguments };
+  }
+
+  private describe(fn: CodeFunction, site: Site): string {
+    const target = site.target.name === "" ? "a pointer" : `@${site.target.name}`;
+    return `@${fn.names[0]}+${hex(fn.offsets[site.at]!)}: call of ${target}`;
+  }
+}
+
+/** Nodes after the nodes they lead to, except in cycles. */
+function postorder(edges: readonly (readonly number[])[]): number[] {
+  const state = new Uint8Array(edges.length);
+  const next = new Int32Array(edges.length);
+  const order: number[] = [];
+  for (let root = 0; root < edges.length; root++) {
+    if (state[root] !== 0) continue;
+    const path = [root];
+    state[root] = 1;
+    while (path.length > 0) {
+      const node = path[path.length - 1]!;
+      const target = edges[node]![next[node]!++];
+      if (target === undefined) {
+        order.push(node);
+        path.pop();
+      } else if (state[target] === 0) {
+        state[target] = 1;
+        path.push(target);
+      }
+    }
+  }
+  return order;
+}

@@ -1,0 +1,371 @@
+/**
+ * The functions of an object file as control-flow graphs of decoded instructions.
+ *
+ * A function is what a sized symbol of a code section covers. Branches that stay inside are edges; calls, and
+ * jumps that leave, are sites. An indirect jump goes to every address inside of the function that data or other
+ * instructions mention (entries of jump tables, label addresses). Entries of position-independent tables are
+ * relative to the table, whose start is the nearest address before that code mentions.
+ * Linear in code and relocations, but for the searches by address.
+ */
+import type { InstructionDecoder, MachineInst } from "./decode.js";
+import { Flow } from "./decode.js";
+import type { CodeObject, CodeRelocation, CodeSection } from "./object.js";
+
+/** Where a call or jump goes. */
+export interface SiteTarget {
+  /** Index of a function of the object that surely is what runs; -1 if that is not known. */
+  readonly fn: number;
+  /** Symbol or function, for messages; "" for an indirect target. */
+  readonly name: string;
+}
+
+export type SiteKind = "call" | "tail" | "jump";
+
+export interface Site {
+  /** Index of the instruction. */
+  readonly at: number;
+  /** `jump`: a jump inside of the function; whether a jump leaves is a guess until claims tell. */
+  readonly kind: SiteKind;
+  readonly target: SiteTarget;
+  /** Of a jump that may stay inside: the instructions it can go to. */
+  readonly landings: readonly number[];
+}
+
+export interface CodeFunction {
+  readonly index: number;
+  readonly names: readonly string[];
+  readonly section: number;
+  readonly start: number;
+  readonly end: number;
+  /** Unknown code may enter it: its symbol is not local, or its address is taken. */
+  readonly open: boolean;
+  readonly insts: readonly MachineInst[];
+  /** Offset of each instruction in the function. */
+  readonly offsets: Int32Array;
+  /** Edges of branches: instructions that control may go to besides the next one. */
+  readonly branches: ReadonlyMap<number, readonly number[]>;
+  /** Sites in order of address. */
+  readonly sites: readonly Site[];
+  /** Instructions that indirect jumps may reach. */
+  readonly landings: readonly number[];
+}
+
+export interface ObjectFunctions {
+  readonly functions: readonly CodeFunction[];
+  /** What could not be understood, one message each. */
+  readonly problems: readonly string[];
+}
+
+/** Relocation types whose value is relative to the place, System V ABI AMD64 table 4.10. */
+const R_X86_64_PC32 = 2;
+const R_X86_64_PLT32 = 4;
+const viaGot = new Set([9, 41, 42]);
+
+interface Range {
+  readonly index: number;
+  readonly names: string[];
+  readonly section: number;
+  readonly start: number;
+  readonly end: number;
+  open: boolean;
+  /** What runs may be another definition. */
+  replaceable: boolean;
+}
+
+/**
+ * @param interposable visible global definitions may be replaced at load time (shared libraries)
+ */
+export function readFunctions(
+  object: CodeObject,
+  decoder: InstructionDecoder,
+  interposable: boolean,
+): ObjectFunctions {
+  return new Reader(object, decoder, interposable).run();
+}
+
+interface Decoded {
+  readonly insts: readonly MachineInst[];
+  readonly offsets: Int32Array;
+  /** Relocation inside of each instruction that has one. */
+  readonly relocations: ReadonlyMap<number, CodeRelocation>;
+}
+
+class Reader {
+  private readonly ranges: Range[] = [];
+  /** Ranges of each section by address. */
+  private readonly bySection = new Map<number, Range[]>();
+  private readonly decoded: (Decoded | null)[] = [];
+  private readonly problems: string[] = [];
+  /** Addresses inside of functions that something mentions, by function. */
+  private readonly interior: Set<number>[] = [];
+  /** Addresses of data that code mentions, by section. */
+  private readonly mentioned = new Map<number, number[]>();
+
+  constructor(
+    private readonly object: CodeObject,
+    private readonly decoder: InstructionDecoder,
+    private readonly interposable: boolean,
+  ) {}
+
+  run(): ObjectFunctions {
+    this.findRanges();
+    for (const range of this.ranges) this.decoded.push(this.decode(range));
+    this.ranges.forEach((range, i) => {
+      this.noteCodeReferences(range, this.decoded[i]!);
+    });
+    for (const list of this.mentioned.values()) list.sort((a, b) => a - b);
+    for (const section of this.object.sections) this.noteDataReferences(section);
+    const functions: CodeFunction[] = [];
+    this.ranges.forEach((range, i) => {
+      const decoded = this.decoded[i]!;
+      functions.push(decoded === null ? emptyFunction(range) : this.graph(range, decoded));
+    });
+    return { functions, problems: this.problems };
+  }
+
+  private findRanges(): void {
+    const { sections, symbols } = this.object;
+    for (const symbol of symbols) {
+      const section = sections[symbol.section];
+      if (section === undefined || !section.executable || symbol.kind !== "function") continue;
+      const end = symbol.value + symbol.size;
+      if (symbol.size === 0 || end > section.bytes.length) continue;
+      let list = this.bySection.get(section.index);
+      if (list === undefined) this.bySection.set(section.index, (list = []));
+      let range = list.find((r) => r.start === symbol.value && r.end === end);
+      if (range === undefined) {
+        range = {
+          index: this.ranges.length,
+          names: [],
+          section: section.index,
+          start: symbol.value,
+          end,
+          open: false,
+          replaceable: false,
+        };
+        list.push(range);
+        this.ranges.push(range);
+        this.interior.push(new Set());
+      }
+      range.names.push(symbol.name);
+      if (symbol.binding === "local") continue;
+      range.open = true;
+      if (symbol.binding === "weak" || section.grouped) range.replaceable = true;
+      if (this.interposable && symbol.visibility === "default") range.replaceable = true;
+    }
+    for (const list of this.bySection.values()) list.sort((a, b) => a.start - b.start);
+  }
+
+  /** The function that covers an address. */
+  private rangeAt(section: number, address: number): Range | null {
+    const list = this.bySection.get(section);
+    if (list === undefined) return null;
+    let low = 0;
+    let high = list.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (list[middle]!.start <= address) low = middle + 1;
+      else high = middle;
+    }
+    const range = list[low - 1];
+    return range !== undefined && address < range.end ? range : null;
+  }
+
+  private decode(range: Range): Decoded | null {
+    const section = this.object.sections[range.section]!;
+    const insts = this.decoder.decode(section.bytes.subarray(range.start, range.end));
+    if (insts === null) {
+      this.problems.push(`@${range.names[0]}: something in it is no instruction`);
+      return null;
+    }
+    const offsets = new Int32Array(insts.length + 1);
+    const relocations = new Map<number, CodeRelocation>();
+    let next = firstAt(section.relocations, range.start);
+    insts.forEach((inst, i) => {
+      const end = offsets[i]! + inst.length;
+      offsets[i + 1] = end;
+      for (; next < section.relocations.length; next++) {
+        const relocation = section.relocations[next]!;
+        if (relocation.offset >= range.start + end) break;
+        relocations.set(i, relocation);
+      }
+    });
+    return { insts, offsets, relocations };
+  }
+
+  /** The address that an instruction's relocation or displacement means, or null. */
+  private addressOf(range: Range, code: Decoded, i: number): { section: number; address: number } | null {
+    const relocation = code.relocations.get(i);
+    const end = range.start + code.offsets[i + 1]!;
+    const inst = code.insts[i]!;
+    if (relocation === undefined) {
+      const { flow } = inst;
+      if (flow === Flow.Call || flow === Flow.Jump || flow === Flow.Branch)
+        return { section: range.section, address: end + inst.branch };
+      if (inst.ripDisplacement === null) return null;
+      return { section: range.section, address: end + inst.ripDisplacement };
+    }
+    const { symbol, type, addend } = relocation;
+    if (symbol.section < 0) return null;
+    if (viaGot.has(type)) return { section: symbol.section, address: symbol.value };
+    const relative = type === R_X86_64_PC32 || type === R_X86_64_PLT32;
+    const address = symbol.value + addend + (relative ? end - relocation.offset : 0);
+    return { section: symbol.section, address };
+  }
+
+  private noteCodeReferences(range: Range, code: Decoded | null): void {
+    if (code === null) return;
+    code.insts.forEach((inst, i) => {
+      const { flow } = inst;
+      if (flow === Flow.Call || flow === Flow.Jump || flow === Flow.Branch) return;
+      if (inst.ripDisplacement === null && !code.relocations.has(i)) return;
+      const to = this.addressOf(range, code, i);
+      if (to !== null) this.noteAddress(to.section, to.address);
+    });
+  }
+
+  private noteAddress(section: number, address: number): void {
+    const range = this.rangeAt(section, address);
+    if (range === null) {
+      let list = this.mentioned.get(section);
+      if (list === undefined) this.mentioned.set(section, (list = []));
+      list.push(address);
+    } else if (address === range.start) range.open = true;
+    else this.interior[range.index]!.add(address - range.start);
+  }
+
+  private noteDataReferences(section: CodeSection): void {
+    if (!section.allocated || section.executable || section.name.startsWith(".eh_frame")) return;
+    const starts = this.mentioned.get(section.index) ?? [];
+    for (const { offset, type, symbol, addend } of section.relocations) {
+      if (symbol.section < 0) continue;
+      let address = symbol.value + addend;
+      if (type === R_X86_64_PC32) {
+        const table = starts[firstAfter(starts, offset) - 1];
+        if (table !== undefined) address -= offset - table;
+      }
+      const range = this.rangeAt(symbol.section, address);
+      if (range === null) continue;
+      if (address === range.start) range.open = true;
+      else this.interior[range.index]!.add(address - range.start);
+    }
+  }
+
+  private graph(range: Range, code: Decoded): CodeFunction {
+    const { insts, offsets } = code;
+    const branches = new Map<number, readonly number[]>();
+    const sites: Site[] = [];
+    const landings: number[] = [];
+    for (const address of this.interior[range.index]!) {
+      const at = instructionAt(offsets, address);
+      if (at >= 0) landings.push(at);
+      else this.problems.push(`@${range.names[0]}: a table leads into the middle of an instruction`);
+    }
+    landings.sort((a, b) => a - b);
+    const add = (at: number, kind: SiteKind, target: SiteTarget, inside: readonly number[] = []): void =>
+      void sites.push({ at, kind, target, landings: inside });
+    insts.forEach((inst, i) => {
+      if (inst.strange)
+        this.problems.push(`@${range.names[0]}+${hex(offsets[i]!)}: unusual transfer of control`);
+      switch (inst.flow) {
+        case Flow.Call:
+          add(i, "call", this.target(range, code, i));
+          break;
+        case Flow.Jump:
+        case Flow.Branch: {
+          const to = this.addressOf(range, code, i);
+          const inside =
+            to !== null &&
+            to.section === range.section &&
+            to.address >= range.start &&
+            to.address < range.end;
+          const at = inside ? instructionAt(offsets, to.address - range.start) : -1;
+          // A jump to the function's start is a loop or a call of itself: to registers that is the same.
+          if (at === 0) add(i, "tail", this.target(range, code, i), [0]);
+          else if (at > 0) branches.set(i, [at]);
+          else add(i, "tail", this.target(range, code, i));
+          break;
+        }
+        case Flow.CallIndirect:
+          add(i, "call", this.indirectTarget(code, i));
+          break;
+        case Flow.JumpIndirect: {
+          add(i, landings.length > 0 ? "jump" : "tail", this.indirectTarget(code, i), landings);
+          break;
+        }
+      }
+    });
+    const { index, names, section, start, end, open } = range;
+    return { index, names, section, start, end, open, insts, offsets, branches, sites, landings };
+  }
+
+  private target(range: Range, code: Decoded, i: number): SiteTarget {
+    const to = this.addressOf(range, code, i);
+    const callee = to === null ? null : this.rangeAt(to.section, to.address);
+    const name = code.relocations.get(i)?.symbol.name ?? "";
+    if (callee === null || callee.start !== to!.address) return { fn: -1, name };
+    return { fn: callee.replaceable ? -1 : callee.index, name: callee.names[0]! };
+  }
+
+  /** `call *symbol@GOTPCREL(%rip)` names its target, which may still be another definition. */
+  private indirectTarget(code: Decoded, i: number): SiteTarget {
+    const relocation = code.relocations.get(i);
+    return {
+      fn: -1,
+      name: relocation !== undefined && viaGot.has(relocation.type) ? relocation.symbol.name : "",
+    };
+  }
+}
+
+function emptyFunction({ index, names, section, start, end, open }: Range): CodeFunction {
+  return {
+    index,
+    names,
+    section,
+    start,
+    end,
+    open,
+    insts: [],
+    offsets: new Int32Array(1),
+    branches: new Map(),
+    sites: [],
+    landings: [],
+  };
+}
+
+export const hex = (n: number): string => `0x${n.toString(16)}`;
+
+/** Index of the instruction that starts at an offset, or -1. */
+function instructionAt(offsets: Int32Array, offset: number): number {
+  let low = 0;
+  let high = offsets.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (offsets[middle]! < offset) low = middle + 1;
+    else high = middle;
+  }
+  return low < offsets.length - 1 && offsets[low] === offset ? low : -1;
+}
+
+function firstAt(relocations: readonly CodeRelocation[], offset: number): number {
+  let low = 0;
+  let high = relocations.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (relocations[middle]!.offset < offset) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Number of elements of an ascending list that are not greater than a value. */
+function firstAfter(list: readonly number[], value: number): number {
+  let low = 0;
+  let high = list.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (list[middle]! <= value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

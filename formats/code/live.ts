@@ -1,0 +1,140 @@
+/**
+ * What a function still needs after each call: liveness of register parts on its machine code. A register that
+ * is needed after a call, is no result of it, and may be changed by what is called, holds garbage then — no
+ * matter what anybody promised.
+ *
+ * Backward data flow over instructions in blocks; linear in the code for each of the few rounds loops need.
+ * What is needed of a register is followed in three parts (decode.ts), since a comparison's result is a byte and
+ * the rest of its register garbage; of what is stored in the frame only the lowest part counts, for spills store
+ * whole registers. A push of rax is no read: frames use it to move the stack pointer.
+ * Breaks if: code reads a register for a value that does not matter (an undefined IR value).
+ */
+import { Flow, type MachineInst, type RegisterParts, StackOp } from "./decode.js";
+import type { CodeFunction, Site } from "./functions.js";
+
+const RSP = 4;
+const RBP = 5;
+
+/** Registers at a site, one bit each. */
+export interface SiteRegisters {
+  readonly clobbers: number;
+  readonly returns: boolean;
+  readonly results: number;
+  readonly arguments: number;
+}
+
+/** All parts of a set of registers. */
+export function partsOf(registers: number): RegisterParts {
+  const general = registers & 0xffff;
+  return { low: general | (general << 16), high: registers };
+}
+
+const all: RegisterParts = { low: -1, high: -1 };
+const nothing: RegisterParts = { low: 0, high: 0 };
+const lowest: RegisterParts = { low: 0xffff, high: 0 };
+const lowestTwo: RegisterParts = { low: -1, high: 0 };
+
+/** Parts of its operands that an instruction needs whose result depends upward; flags are not needed. */
+function demandedParts(result: number, low: number, high: number): RegisterParts {
+  if (result < 0 || ((high >>> result) & 1) !== 0) return all;
+  if (((low >>> (16 + result)) & 1) !== 0) return lowestTwo;
+  return ((low >>> result) & 1) !== 0 ? lowest : nothing;
+}
+
+function swapBits(word: number, a: number, b: number): number {
+  const differ = ((word >>> a) ^ (word >>> b)) & 1;
+  return word ^ (differ << a) ^ (differ << b);
+}
+
+/** Stores a register at a place in the frame that an address register does not show to be an array. */
+const isSpill = ({ stack, source, base }: MachineInst): boolean =>
+  (stack === StackOp.Store || stack === StackOp.Write) && source >= 0 && (base === RSP || base === RBP);
+
+/** The registers of which some part is in the set. */
+const registersOf = (low: number, high: number): number => ((low | (low >>> 16)) & 0xffff) | high;
+
+/**
+ * Calls `report` for every site that is reached and after which registers are needed that its callee may change.
+ * @param returned registers that a return hands over
+ */
+export function findLostRegisters(
+  fn: CodeFunction,
+  reached: Uint8Array,
+  kindOf: (site: Site) => Site["kind"],
+  at: (site: Site) => SiteRegisters,
+  returned: number,
+  report: (site: Site, registers: number) => void,
+): void {
+  const { insts, branches } = fn;
+  const count = insts.length;
+  const siteAt = new Map(fn.sites.map((s) => [s.at, s]));
+  const low = new Int32Array(count + 1);
+  const high = new Int32Array(count + 1);
+  const flags = new Uint8Array(count + 1);
+  const returnedParts = partsOf(returned);
+  const visit = (i: number, tell: boolean): void => {
+    const inst = insts[i]!;
+    let l = 0;
+    let h = 0;
+    let f = 0;
+    const join = (next: number): void => {
+      l |= low[next]!;
+      h |= high[next]!;
+      f |= flags[next]!;
+    };
+    const site = siteAt.get(i);
+    const kind = site === undefined ? null : kindOf(site);
+    const falls = inst.flow !== Flow.Jump && inst.flow !== Flow.Return && inst.flow !== Flow.Stop;
+    const leaves = kind === "tail" || kind === "jump";
+    if (kind === "jump") for (const landing of site!.landings) join(landing);
+    if (leaves ? inst.flow === Flow.Branch : falls) join(i + 1);
+    for (const target of branches.get(i) ?? []) join(target);
+    if (inst.flow === Flow.Return) {
+      l = returnedParts.low;
+      h = returnedParts.high;
+    }
+    if (site !== undefined && kind !== "jump") {
+      const registers = at(site);
+      f = 0;
+      if (kind === "call") {
+        if (!registers.returns) l = h = 0;
+        const lost = registersOf(l, h) & registers.clobbers & ~registers.results;
+        if (lost !== 0 && tell) report(site, lost);
+        const gone = partsOf(registers.results | registers.clobbers);
+        l &= ~gone.low;
+        h &= ~gone.high;
+      }
+      const passed = partsOf(registers.arguments);
+      l |= passed.low;
+      h |= passed.high;
+    }
+    const demanded = f === 0 ? demandedParts(inst.upward, l, h) : all;
+    if (inst.stack === StackOp.Exchange || inst.stack === StackOp.ExchangeHalf) {
+      l = swapBits(swapBits(l, inst.target, inst.source), 16 + inst.target, 16 + inst.source);
+      h = swapBits(h, inst.target, inst.source);
+    } else {
+      l &= ~inst.writes.low;
+      h &= ~inst.writes.high;
+      if (isSpill(inst)) l |= 1 << inst.source;
+      else if (inst.stack !== StackOp.Push || inst.source !== 0) {
+        l |= inst.reads.low & demanded.low;
+        h |= inst.reads.high & demanded.high;
+      }
+    }
+    if (inst.writesFlags) f = 0;
+    if (inst.readsFlags) f = 1;
+    flags[i] = f;
+    low[i] = l;
+    high[i] = h;
+  };
+  for (let changed = true; changed; ) {
+    changed = false;
+    for (let i = count - 1; i >= 0; i--) {
+      if (reached[i] === 0) continue;
+      const [l, h, f] = [low[i], high[i], flags[i]];
+      visit(i, false);
+      if (low[i] !== l || high[i] !== h || flags[i] !== f) changed = true;
+    }
+  }
+  for (let i = 0; i < count; i++) if (reached[i] === 1 && siteAt.has(i)) visit(i, true);
+}

@@ -1,0 +1,255 @@
+/**
+ * Which registers a function may leave changed: an abstract execution of its machine code.
+ *
+ * Lattice of a register or stack word: one symbolic value — the register r had it on entry, or a stack address
+ * (base + offset) — above "unknown". Base 0 is rsp on entry; an instruction that moves rsp by an unknown amount
+ * makes a base of its own, and so does a join of paths with different rsp. Copies, pushes, pops, loads and
+ * stores of whole words move symbolic values; every other write makes unknown; a call makes what its callee
+ * changes unknown and forgets the stack below rsp. Joins keep what is equal. A general register is preserved
+ * if it holds its entry value at every return and tail call; a vector register if nothing writes it.
+ *
+ * Values only descend, so the iteration ends: instructions × words, rarely more than two visits a block.
+ * Breaks if: a store through a computed pointer hits the words in which this frame saved registers — that is
+ * outside of an object of the program.
+ */
+import { Flow, type MachineInst, StackOp } from "./decode.js";
+import { type CodeFunction, hex, type Site } from "./functions.js";
+
+const RSP = 4;
+const RBP = 5;
+const unknown = 0;
+const entryValue = (register: number): number => register + 1;
+const span = 2 ** 32;
+const addressOf = (base: number, offset: number): number => 32 + base * span + (offset + span / 2);
+const isAddress = (value: number): boolean => value >= 32;
+const entryStack = addressOf(0, 0);
+
+/** What the rest of the program does at a site. */
+export interface SiteEffect {
+  readonly clobbers: number;
+  /** Control comes back from the callee. */
+  readonly returns: boolean;
+}
+
+export interface FunctionEffect extends SiteEffect {
+  /** Instructions that can run. */
+  readonly reached: Uint8Array;
+  /** Errors of the function itself. */
+  readonly problems: readonly string[];
+}
+
+interface State {
+  readonly registers: number[];
+  /** Symbolic values of stack words, by address. */
+  readonly words: Map<number, number>;
+}
+
+/**
+ * @param kindOf what a site really is
+ * @param effectOf what a call or jump at a site does; asked for sites that are reached
+ */
+export function analyseFunction(
+  fn: CodeFunction,
+  kindOf: (site: Site) => Site["kind"],
+  effectOf: (site: Site) => SiteEffect,
+): FunctionEffect {
+  return new Analysis(fn, kindOf, effectOf).run();
+}
+
+class Analysis {
+  private readonly states: (State | undefined)[] = [];
+  private readonly leader: Uint8Array;
+  private readonly siteAt = new Map<number, Site>();
+  private readonly reached: Uint8Array;
+  private readonly work: number[] = [];
+  private readonly problems = new Set<string>();
+  private clobbers = 0;
+  private returns = false;
+
+  constructor(
+    private readonly fn: CodeFunction,
+    private readonly kindOf: (site: Site) => Site["kind"],
+    private readonly effectOf: (site: Site) => SiteEffect,
+  ) {
+    this.leader = new Uint8Array(fn.insts.length);
+    this.reached = new Uint8Array(fn.insts.length);
+    for (const targets of fn.branches.values()) for (const t of targets) this.leader[t] = 1;
+    for (const landing of fn.landings) this.leader[landing] = 1;
+    for (const site of fn.sites) this.siteAt.set(site.at, site);
+  }
+
+  run(): FunctionEffect {
+    if (this.fn.insts.length > 0) {
+      this.leader[0] = 1;
+      const registers = Array.from({ length: 16 }, (_, r) => (r === RSP ? entryStack : entryValue(r)));
+      this.flow(0, { registers, words: new Map() });
+      for (let at = this.work.pop(); at !== undefined; at = this.work.pop()) this.runFrom(at);
+    }
+    const { clobbers, returns, reached } = this;
+    return { clobbers, returns, reached, problems: [...this.problems] };
+  }
+
+  /** Executes from a leader to the end of its block. */
+  private runFrom(leader: number): void {
+    const { insts, branches } = this.fn;
+    const from = this.states[leader]!;
+    const state: State = { registers: [...from.registers], words: new Map(from.words) };
+    for (let i = leader; ; i++) {
+      if (i >= insts.length) return this.complain(i, "control runs off the end");
+      if (i > leader && this.leader[i] === 1) return this.flow(i, state);
+      this.reached[i] = 1;
+      const inst = insts[i]!;
+      const site = this.siteAt.get(i);
+      if (site !== undefined) {
+        const kind = this.kindOf(site);
+        if (kind === "jump") {
+          for (const landing of site.landings) this.flow(landing, state);
+          if (inst.flow !== Flow.Branch) return;
+          continue;
+        }
+        const effect = this.effectOf(site);
+        if (kind === "tail") {
+          this.leave(i, state, effect);
+          if (inst.flow !== Flow.Branch) return;
+        } else {
+          if (!effect.returns) return;
+          this.call(state, effect);
+        }
+        continue;
+      }
+      for (const target of branches.get(i) ?? []) this.flow(target, state);
+      if (inst.flow === Flow.Jump || inst.flow === Flow.Stop) return;
+      if (inst.flow === Flow.Return) return this.leave(i, state, { clobbers: 0, returns: true });
+      this.step(i, inst, state);
+    }
+  }
+
+  /** Control leaves the function. */
+  private leave(at: number, state: State, effect: SiteEffect): void {
+    const { registers } = state;
+    if (registers[RSP] !== entryStack)
+      this.complain(at, "leaves with the stack pointer displaced or unknown");
+    let changed = effect.clobbers;
+    for (let r = 0; r < 16; r++) if (r !== RSP && registers[r] !== entryValue(r)) changed |= 1 << r;
+    if (!effect.returns) return;
+    this.returns = true;
+    this.clobbers |= changed;
+  }
+
+  private complain(at: number, what: string): void {
+    const { names, offsets } = this.fn;
+    this.problems.add(`@${names[0]}+${hex(offsets[at] ?? 0)}: ${what}`);
+  }
+
+  private call({ registers, words }: State, { clobbers }: SiteEffect): void {
+    this.clobbers |= clobbers & ~0xffff;
+    for (let r = 0; r < 16; r++) if (r !== RSP && ((clobbers >> r) & 1) !== 0) registers[r] = unknown;
+    const stack = registers[RSP]!;
+    const base = Math.floor((stack - 32) / span);
+    for (const word of words.keys())
+      if (word < stack && Math.floor((word - 32) / span) === base) words.delete(word);
+  }
+
+  private step(at: number, inst: MachineInst, { registers, words }: State): void {
+    this.clobbers |= inst.changes & ~0xffff;
+    const set = (register: number, value: number): void => {
+      if (register === RSP && !isAddress(value)) this.moveStack(at, registers, words);
+      else registers[register] = value;
+    };
+    const { target, source } = inst;
+    switch (inst.stack) {
+      case StackOp.Push: {
+        const stack = registers[RSP]! - 8;
+        registers[RSP] = stack;
+        store(words, stack, 8);
+        if (source >= 0) words.set(stack, registers[source]!);
+        return;
+      }
+      case StackOp.Pop: {
+        const stack = registers[RSP]!;
+        registers[RSP] = stack + 8;
+        if (target >= 0) set(target, words.get(stack) ?? unknown);
+        return;
+      }
+      case StackOp.Leave: {
+        const frame = registers[RBP]!;
+        if (!isAddress(frame)) {
+          this.complain(at, "restores the stack pointer from a register that does not hold the frame");
+          return this.moveStack(at, registers, words);
+        }
+        registers[RSP] = frame + 8;
+        registers[RBP] = words.get(frame) ?? unknown;
+        return;
+      }
+      case StackOp.Copy:
+        return set(target, registers[source]!);
+      case StackOp.Exchange: {
+        const value = registers[target]!;
+        set(target, registers[source]!);
+        return set(source, value);
+      }
+      case StackOp.Load: {
+        const address = registers[inst.base]! + inst.displacement;
+        return set(target, isAddress(registers[inst.base]!) ? (words.get(address) ?? unknown) : unknown);
+      }
+      case StackOp.Store:
+      case StackOp.Write: {
+        if (!isAddress(registers[inst.base]!)) break;
+        const address = registers[inst.base]! + inst.displacement;
+        store(words, address, inst.size);
+        if (inst.stack === StackOp.Store) words.set(address, registers[source]!);
+        break;
+      }
+      case StackOp.Address: {
+        const value = registers[inst.base]!;
+        return set(target, isAddress(value) ? value + inst.displacement : unknown);
+      }
+      default:
+        if ((inst.writes.low & (1 << RSP)) !== 0) this.moveStack(at, registers, words);
+    }
+    for (let r = 0; r < 16; r++) if (((inst.changes >> r) & 1) !== 0) registers[r] = unknown;
+  }
+
+  /** rsp moved by an amount unknown here: a new base, below everything that was on the stack. */
+  private moveStack(base: number, registers: number[], words: Map<number, number>): void {
+    const id = base + 1;
+    for (const word of words.keys()) if (Math.floor((word - 32) / span) === id) words.delete(word);
+    for (let r = 0; r < 16; r++)
+      if (isAddress(registers[r]!) && Math.floor((registers[r]! - 32) / span) === id) registers[r] = unknown;
+    registers[RSP] = addressOf(id, 0);
+  }
+
+  /** Brings a state to a leader. */
+  private flow(to: number, from: State): void {
+    const there = this.states[to];
+    if (there === undefined) {
+      this.states[to] = { registers: [...from.registers], words: new Map(from.words) };
+      this.work.push(to);
+      return;
+    }
+    let changed = false;
+    for (let r = 0; r < 16; r++) {
+      if (there.registers[r] === from.registers[r] || there.registers[r] === unknown) continue;
+      const joined = r === RSP ? addressOf(this.fn.insts.length + 1 + to, 0) : unknown;
+      if (there.registers[r] === joined) continue;
+      there.registers[r] = joined;
+      changed = true;
+    }
+    for (const [word, value] of there.words)
+      if (from.words.get(word) !== value) {
+        there.words.delete(word);
+        changed = true;
+      }
+    if (changed) this.work.push(to);
+  }
+}
+
+/** Forgets the words that a write of `size` bytes at an address overlaps. */
+function store(words: Map<number, number>, address: number, size: number): void {
+  if (words.size === 0) return;
+  if (size <= 64) {
+    for (let at = address - 7; at < address + size; at++) words.delete(at);
+    return;
+  }
+  for (const word of words.keys()) if (word > address - 8 && word < address + size) words.delete(word);
+}
