@@ -12,8 +12,9 @@ import { BundleQueue } from "./queue.js";
 import type { RegionPlan } from "./region.js";
 import { Splitter } from "./split.js";
 
-/** Of a value in many parts only these many are asked for their place. */
+/** Of a value in many parts only these many are asked for their place, and of many moves of a value only so many. */
 const neighbourLimit = 32;
+const moveLimit = 128;
 
 /**
  * The other ends of the moves of each virtual register v: entries [start[v], start[v + 1]) of the arrays, in the
@@ -220,7 +221,7 @@ export class Assignment {
         const sibling = siblings[s]!;
         if (sibling !== bundle && sibling.register >= 0) gain[sibling.register]! += price;
       }
-      const end = start[vreg + 1]!;
+      const end = Math.min(start[vreg + 1]!, start[vreg]! + moveLimit);
       for (let n = start[vreg]!; n < end; n++) {
         const other = others[n]!;
         const weight = weights[n]!;

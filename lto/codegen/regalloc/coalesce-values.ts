@@ -11,8 +11,9 @@
  * are at hand and sorted, and a merge of two lists answers the same question in linear time.
  */
 import { valueNames } from "../liveness.js";
-import { type Bundle, LiveRange, singletonBundles } from "./bundle.js";
+import { type Bundle, type LiveRange, singletonBundles } from "./bundle.js";
 import { type Coalescer, collectAffinities, distinct } from "./coalesce.js";
+import { divideRange } from "./split.js";
 
 export const coalesceByValues: Coalescer = (problem) => {
   const { fn, liveness } = problem;
@@ -57,7 +58,7 @@ function unite(
       const cover = mine[i]!;
       if (value[cover.vreg] !== value[theirs.vreg]) return null;
       if (rest.start < cover.start) {
-        const [before, after]: [LiveRange, LiveRange] = divide(rest, cover.start, usePoint);
+        const [before, after]: [LiveRange, LiveRange] = divideRange(rest, cover.start, usePoint);
         ranges.push(before);
         rest = after;
       }
@@ -66,7 +67,7 @@ function unite(
         rest = null;
         break;
       }
-      const [shadow, after]: [LiveRange, LiveRange] = divide(rest, cover.end, usePoint);
+      const [shadow, after]: [LiveRange, LiveRange] = divideRange(rest, cover.end, usePoint);
       shadows.push(shadow);
       rest = after;
       ranges.push(cover);
@@ -76,13 +77,4 @@ function unite(
   }
   while (i < mine.length) ranges.push(mine[i++]!);
   return { ranges, shadows };
-}
-
-function divide(range: LiveRange, point: number, usePoint: Int32Array): [LiveRange, LiveRange] {
-  let use = range.useLow;
-  while (use < range.useHigh && usePoint[use]! < point) use++;
-  return [
-    new LiveRange(range.vreg, range.start, point, range.useLow, use),
-    new LiveRange(range.vreg, point, range.end, use, range.useHigh),
-  ];
 }

@@ -9,6 +9,9 @@ import type { Assignment } from "./assignment.js";
 import type { Bundle } from "./bundle.js";
 import { type AllocationProblem, registersIn } from "./problem.js";
 
+/** Bundles of so many ranges are cut with an eye to the work of cutting them again. */
+const manyRanges = 128;
+
 /** First index of the trailing branches of each block, by layout position. */
 export function branchIndices({ fn, liveness, target }: AllocationProblem): Int32Array {
   const result = new Int32Array(fn.blocks.length);
@@ -49,6 +52,19 @@ export class CutPoints {
       if (point >= 0) return point;
     }
     return bundle.ranges[bundle.ranges.length - 1]!.end;
+  }
+
+  /**
+   * A cut of `bundle` such that no bundle of many ranges loses only a few at a time: at `point` if that leaves
+   * enough before it, else in the middle.
+   */
+  balanced(bundle: Bundle, point: number): number {
+    const { ranges } = bundle;
+    if (point < 0 || ranges.length < manyRanges) return point;
+    const eighth = ranges[ranges.length >> 3]!.start;
+    if (point >= eighth) return point;
+    const middle = this.latest(bundle, ranges[ranges.length >> 1]!.start);
+    return Math.max(middle, point);
   }
 
   /** The last permissible cut of `bundle` at or before `point`; -1 if there is none behind its start. */

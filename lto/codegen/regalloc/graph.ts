@@ -7,8 +7,8 @@
  * no colour is taken apart (`split.ts`), and the graph is built again, until all nodes are coloured.
  *
  * K is the number of registers a node may be in, after its operands' constraints, clobbers and fixed operands.
- * Time and memory: the number of interferences, which is quadratic in the worst case, times the rounds (few, at
- * most the levels of splitting). The slowest allocator; the classic to compare with.
+ * Time and memory: the number of interferences, which is bounded by leaving out what lives where far too much does,
+ * times the rounds (few, at most the levels of splitting). The classic to compare with.
  */
 import { Assignment } from "./assignment.js";
 import { type Bundle, mergeRanges, overlap, SplitLevel } from "./bundle.js";
@@ -24,7 +24,14 @@ export function allocateGraph(problem: AllocationProblem, coalescing: Coalescing
 interface Graph {
   readonly nodes: Bundle[];
   readonly neighbours: number[][];
+  /** 1 for nodes that live where too many others do: they get no colour. */
+  readonly excess: Uint8Array;
 }
+
+/** Nodes of one class that may live at the same time; of more the least worth keeping are left out at once. */
+const pressureLimit = 64;
+/** Nodes with more neighbours are not coalesced any further. */
+const degreeLimit = 256;
 
 class GraphColoring {
   private readonly state: Assignment;
@@ -63,7 +70,7 @@ class GraphColoring {
     const { problem, costs } = this.state;
     const of: (Bundle | null)[] = new Array(problem.fn.vregs.length).fill(null);
     for (const bundle of bundles) for (const range of bundle.ranges) of[range.vreg] = bundle;
-    const { nodes, neighbours } = buildGraph(bundles);
+    const { nodes, neighbours, excess } = buildGraph(bundles);
     const position = new Map<Bundle, number>(nodes.map((node, n) => [node, n]));
     const degree = (n: number): number => neighbours[n]!.length;
     const colours = (bundle: Bundle): number => popCount(bundle.permitted & bundle.unblocked);
@@ -80,7 +87,11 @@ class GraphColoring {
       if (x.shadows.length + y.shadows.length > 0 || overlap(x, y)) continue;
       const common = x.permitted & x.unblocked & y.permitted & y.unblocked;
       if (common === 0) continue;
-      const together = new Set([...neighbours[position.get(x)!]!, ...neighbours[position.get(y)!]!]);
+      const nodeX = position.get(x)!;
+      const nodeY = position.get(y)!;
+      if (excess[nodeX] === 1 || excess[nodeY] === 1) continue;
+      if (degree(nodeX) > degreeLimit || degree(nodeY) > degreeLimit) continue;
+      const together = new Set([...neighbours[nodeX]!, ...neighbours[nodeY]!]);
       let significant = 0;
       for (const n of together) if (degree(n) >= colours(current(n))) significant++;
       if (significant >= popCount(common)) continue;
@@ -105,6 +116,10 @@ class GraphColoring {
     for (const n of eliminationOrder(graph)) {
       const bundle = graph.nodes[n]!;
       if (bundle.register >= 0) continue;
+      if (graph.excess[n] === 1 && bundle.level !== SplitLevel.Minimal) {
+        failed.push(bundle);
+        continue;
+      }
       const count = state.rank(bundle);
       const free = state.firstFree(bundle, count);
       if (free >= 0 && !state.prefersMemory(bundle, free)) state.assign(bundle, free);
@@ -151,17 +166,31 @@ function buildGraph(bundles: readonly Bundle[]): Graph {
   }
   events.sort((a, b) => a.start - b.start || a.node - b.node);
   const sets: Set<number>[] = nodes.map(() => new Set());
-  let active: { end: number; node: number }[] = [];
+  const excess = new Uint8Array(nodes.length);
+  const activeOf: { end: number; node: number }[][] = [];
   for (const { start, end, node } of events) {
-    active = active.filter((other) => other.end > start);
+    if (excess[node] === 1) continue;
+    const active = (activeOf[nodes[node]!.cls] ??= []);
+    let kept = 0;
+    for (const other of active) if (other.end > start) active[kept++] = other;
+    active.length = kept;
     for (const other of active) {
-      if (other.node === node || nodes[other.node]!.cls !== nodes[node]!.cls) continue;
+      if (other.node === node) continue;
       sets[node]!.add(other.node);
       sets[other.node]!.add(node);
     }
     active.push({ end, node });
+    if (active.length > pressureLimit) {
+      let lightest = 0;
+      for (let k = 1; k < active.length; k++) {
+        if (nodes[active[k]!.node]!.weight < nodes[active[lightest]!.node]!.weight) lightest = k;
+      }
+      excess[active[lightest]!.node] = 1;
+      active[lightest] = active[active.length - 1]!;
+      active.pop();
+    }
   }
-  return { nodes, neighbours: sets.map((set) => [...set]) };
+  return { nodes, neighbours: sets.map((set) => [...set]), excess };
 }
 
 /** Nodes in the order in which to colour them: the reverse of the order of removal. */

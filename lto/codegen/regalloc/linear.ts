@@ -56,7 +56,7 @@ class LinearScan {
   private takeUntilConflict(bundle: Bundle): boolean {
     if (bundle.level >= SplitLevel.Cluster) return false;
     const { state, cuts } = this;
-    const point = cuts.latest(bundle, cuts.longestFree(state, bundle));
+    const point = cuts.balanced(bundle, cuts.latest(bundle, cuts.longestFree(state, bundle)));
     if (point < 0 || !cuts.isWorthwhile(bundle, point)) return false;
     const parts = state.splitter.cut(bundle, point);
     if (parts === null) return false;

@@ -74,15 +74,34 @@ export class Splitter {
     bundle.dead = true;
     const regions: Bundle[] = [];
     const outside: LiveRange[] = [];
-    let ranges: readonly LiveRange[] = bundle.all();
-    for (const { from, to } of intervals) {
-      const front = divideAt(ranges, from, usePoint);
-      outside.push(...front.before);
-      const back = divideAt(front.after, to, usePoint);
-      if (back.before.length > 0) regions.push(this.create(bundle, SplitLevel.Region, back.before));
-      ranges = back.after;
+    const ranges = bundle.all();
+    let inside: LiveRange[] = [];
+    let k = 0;
+    const close = (): void => {
+      if (inside.length > 0) regions.push(this.create(bundle, SplitLevel.Region, inside));
+      inside = [];
+      k++;
+    };
+    for (let range of ranges) {
+      while (k < intervals.length && intervals[k]!.to <= range.start) close();
+      for (; k < intervals.length && intervals[k]!.from < range.end; close()) {
+        const { from, to } = intervals[k]!;
+        if (range.start < from) {
+          const [before, after] = divideRange(range, from, usePoint);
+          outside.push(before);
+          range = after;
+        }
+        if (range.end <= to) {
+          inside.push(range);
+          break;
+        }
+        const [before, after] = divideRange(range, to, usePoint);
+        inside.push(before);
+        range = after;
+      }
+      if (k === intervals.length || range.start < intervals[k]!.from) outside.push(range);
     }
-    outside.push(...ranges);
+    while (k < intervals.length) close();
     const remainder = this.create(bundle, SplitLevel.Region, outside);
     return { regions, rest: this.clusters(remainder) };
   }
@@ -246,6 +265,25 @@ function joinRanges(ranges: readonly LiveRange[]): LiveRange[] {
   return result;
 }
 
+/** The parts of `range` before and after `point`, which lies within it. */
+export function divideRange(range: LiveRange, point: number, usePoint: Int32Array): [LiveRange, LiveRange] {
+  const use = firstUse(usePoint, range.useLow, range.useHigh, point);
+  return [
+    new LiveRange(range.vreg, range.start, point, range.useLow, use),
+    new LiveRange(range.vreg, point, range.end, use, range.useHigh),
+  ];
+}
+
+/** Index of the first of the occurrences [low, high) at or after `point`. */
+export function firstUse(usePoint: Int32Array, low: number, high: number, point: number): number {
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (usePoint[middle]! < point) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 function divideAt(
   ranges: readonly LiveRange[],
   point: number,
@@ -257,10 +295,9 @@ function divideAt(
     if (range.end <= point) before.push(range);
     else if (range.start >= point) after.push(range);
     else {
-      let use = range.useLow;
-      while (use < range.useHigh && usePoint[use]! < point) use++;
-      before.push(new LiveRange(range.vreg, range.start, point, range.useLow, use));
-      after.push(new LiveRange(range.vreg, point, range.end, use, range.useHigh));
+      const [first, second] = divideRange(range, point, usePoint);
+      before.push(first);
+      after.push(second);
     }
   }
   return { before, after };

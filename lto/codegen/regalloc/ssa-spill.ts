@@ -29,6 +29,7 @@ import type { MInst, RegOperand } from "../mir.js";
 import { Bundle, LiveRange, SplitLevel } from "./bundle.js";
 import { nextUse } from "./next-use.js";
 import { type AllocationProblem, popCount } from "./problem.js";
+import { firstUse } from "./split.js";
 
 /** Bundles of register segments; their groups are those of `groupOf`. */
 export function spillToPressure(problem: AllocationProblem, groupOf: (vreg: number) => number): Bundle[] {
@@ -314,10 +315,8 @@ class Spiller {
         bundle.level = SplitLevel.Region;
         byRoot.set(root, bundle);
       }
-      let low = useStart[vreg]!;
-      while (low < useStart[vreg + 1]! && usePoint[low]! < start) low++;
-      let high = low;
-      while (high < useStart[vreg + 1]! && usePoint[high]! < end) high++;
+      const low = firstUse(usePoint, useStart[vreg]!, useStart[vreg + 1]!, start);
+      const high = firstUse(usePoint, low, useStart[vreg + 1]!, end);
       bundle.ranges.push(new LiveRange(vreg, start, end, low, high));
     }
     for (const bundle of byRoot.values()) {

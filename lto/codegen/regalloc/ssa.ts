@@ -49,7 +49,7 @@ function place(state: Assignment, cuts: CutPoints, bundle: Bundle): void {
     return;
   }
   if (bundle.level < SplitLevel.Cluster) {
-    const point = cuts.latest(bundle, cuts.longestFree(state, bundle));
+    const point = cuts.balanced(bundle, cuts.latest(bundle, cuts.longestFree(state, bundle)));
     const parts = point >= 0 ? state.splitter.cut(bundle, point) : null;
     if (parts !== null) {
       state.forget(bundle);
