@@ -68,7 +68,7 @@ async function askCompiler(file: string, host: Host): Promise<string | undefined
 }
 
 /** The file itself, or for a linker script (as libc.so is one) the shared libraries and archives it names. */
-function realFiles(path: string): string[] {
+export function realFiles(path: string): string[] {
   const bytes = readFileSync(path);
   if (isElf(bytes) || isArchive(bytes)) return [path];
   const text = bytes.toString("latin1");

@@ -44,6 +44,14 @@ export function removeTemporariesAtExit(): void {
     process.on(signal, () => process.exit(128 + number));
 }
 
+/** Whether two paths lead to one regular file that exists. */
+export function isSameFile(a: string, b: string): boolean {
+  const [x, y] = [a, b].map((path) =>
+    path === "-" ? undefined : fs.statSync(path, { throwIfNoEntry: false }),
+  );
+  return x?.isFile() === true && y !== undefined && x.dev === y.dev && x.ino === y.ino;
+}
+
 export class OutputFile {
   /** Absolute path of the file to fill. */
   readonly temporary: string;
@@ -52,11 +60,13 @@ export class OutputFile {
 
   /**
    * @param path as the user wrote it; `-` is standard output, and the caller then takes `temporary` itself.
-   * @throws InputError when nothing can be written there.
+   * @param complaint the message when nothing can be written there; by default in clang's words
+   * @throws InputError with that message
    */
   constructor(
     readonly path: string,
     cwd: string,
+    complaint = (file: string, why: string) => `unable to open output file '${file}': '${why}'`,
   ) {
     this.target = resolve(cwd, path);
     try {
@@ -67,7 +77,7 @@ export class OutputFile {
       const directory = this.replaces ? dirname(this.target) : tmpdir();
       this.temporary = temporaryFile(directory, `-${basename(this.target)}`);
     } catch (e) {
-      throw new InputError(`unable to open output file '${path}': '${reason(e)}'`);
+      throw new InputError(complaint(path, reason(e)));
     }
   }
 

@@ -19,7 +19,10 @@ import {
   lazyDefinitions,
   type ModuleInput,
   type NativeInput,
+  nativeDefinitions,
 } from "../../lto/link/input.js";
+import { realFiles } from "../cc/libraries.js";
+import { findLibrary, type Operand } from "./operands.js";
 
 /** @throws InputError with the system's reason when the file cannot be read */
 export function readInputFile(path: string): Uint8Array {
@@ -38,12 +41,21 @@ export function readInputFile(path: string): Uint8Array {
   }
 }
 
-/** Reads one file as the link inputs it stands for. @throws InputError that names the file */
-export function readInput(path: string, wholeArchive: boolean): LinkInput[] {
+/**
+ * Reads an input, or the files behind `-l`, as the link inputs it stands for.
+ * @throws InputError that names the file
+ */
+export function readOperand(operand: Operand, directories: readonly string[]): LinkInput[] {
+  if (!operand.isLibrary) return readInput(operand.name, operand);
+  return realFiles(findLibrary(operand, directories)).flatMap((path) => readInput(path, operand));
+}
+
+function readInput(path: string, { wholeArchive, lazy }: Operand): LinkInput[] {
   const bytes = readInputFile(path);
   try {
     if (isArchive(bytes)) return readArchiveInput(bytes, path, wholeArchive);
-    return readMember(bytes, path);
+    const inputs = readMember(bytes, path);
+    return lazy ? [{ kind: "archive", members: inputs.map((input) => lazyMember(input, path)) }] : inputs;
   } catch (e) {
     if (e instanceof InputError) throw e.inFile(path);
     throw e;
@@ -88,17 +100,19 @@ function readArchiveInput(bytes: Uint8Array, path: string, wholeArchive: boolean
     return { file, inputs: readMember(contents, file) };
   };
   if (wholeArchive) return members.flatMap((m) => read(m).inputs);
-  const lazy = members.flatMap((member): LazyMember[] => {
+  const lazy = members.flatMap((member) => {
     const { file, inputs } = read(member);
-    return inputs.map((input) => ({
-      file,
-      defines:
-        input.kind === "module"
-          ? lazyDefinitions(input.summary?.symbols ?? input.module.globals)
-          : input.symbols.filter((s) => s.defined).map((s) => ({ name: s.name, common: s.common })),
-      isNative: input.kind === "native",
-      load: () => input,
-    }));
+    return inputs.map((input) => lazyMember(input, file));
   });
   return [{ kind: "archive", members: lazy }];
 }
+
+const lazyMember = (input: ModuleInput | NativeInput, file: string): LazyMember => ({
+  file,
+  defines:
+    input.kind === "module"
+      ? lazyDefinitions(input.summary?.symbols ?? input.module.globals)
+      : nativeDefinitions(input.symbols),
+  isNative: input.kind === "native",
+  load: () => input,
+});

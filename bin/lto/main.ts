@@ -12,17 +12,25 @@ import { dumpFunction } from "../../lto/codegen/dump.js";
 import { InputError } from "../../lto/ir/errors.js";
 import type { Module } from "../../lto/ir/module.js";
 import { verifyModule } from "../../lto/ir/verifier.js";
-import { linkModules, type ModuleSummary } from "../../lto/link/index.js";
+import {
+  linkModules,
+  type ModuleSummary,
+  parseExportList,
+  parseVersionScript,
+} from "../../lto/link/index.js";
 import type { LinkInput, LinkOptions } from "../../lto/link/input.js";
 import type { CodegenOptions } from "../../lto/pipeline.js";
 import { X } from "../../lto/x64/ops.js";
 import { registerNames } from "../../lto/x64/registers.js";
 import { type Host, processHost } from "../cc/host.js";
-import { OutputFile, removeTemporariesAtExit } from "../cc/output-file.js";
+import { isSameFile, OutputFile, removeTemporariesAtExit } from "../cc/output-file.js";
 import { ownPackage } from "../package.js";
 import { generate } from "./codegen.js";
-import { readInput, readInputFile } from "./inputs.js";
-import { type DriverOptions, driverOptions, expandResponseFiles, makeCommand } from "./options.js";
+import { readInputFile, readOperand } from "./inputs.js";
+import { checkAssembly } from "./ipra-check.js";
+import { ClaimCollector } from "./ipra-claims.js";
+import { type DriverOptions, makeCommand, parseOptions } from "./options.js";
+import { formatRegisterUsage } from "./register-usage.js";
 import { formatStatistics } from "./statistics.js";
 import { Timer } from "./timer.js";
 
@@ -34,7 +42,9 @@ export async function main(args: readonly string[], host: Host = processHost()):
     options = parse(args, host);
   } catch (e) {
     if (e instanceof CommanderError) return e.exitCode === 0 ? 0 : 2;
-    throw e;
+    if (!(e instanceof InputError)) throw e;
+    log(`tsc-lto: error: ${e.message}\n`);
+    return 2;
   }
   if (options.inputs.length === 0) {
     log("tsc-lto: error: no input files\n");
@@ -42,8 +52,14 @@ export async function main(args: readonly string[], host: Host = processHost()):
   }
   let output: OutputFile | null = null;
   try {
-    output = new OutputFile(options.output, host.cwd);
-    const result = await run(options, log);
+    const same = options.inputs.find((input) => isSameFile(input.name, options.output));
+    if (same !== undefined) throw new InputError(`output file ${options.output} is also an input`);
+    output = new OutputFile(
+      options.output,
+      host.cwd,
+      (path, reason) => `cannot open output file ${path}: ${reason}`,
+    );
+    const result = await run(options, log, host);
     if (result === null) {
       output.discard();
       return 1;
@@ -67,17 +83,23 @@ function parse(args: readonly string[], host: Host): DriverOptions {
       writeOut: (text) => host.stdout(Buffer.from(text)),
       writeErr: (text) => host.stderr(Buffer.from(text.replace(/^error:/, "tsc-lto: error:"))),
     });
-  command.parse(expandResponseFiles(args), { from: "user" });
-  return driverOptions(command);
+  return parseOptions(command, args);
 }
 
 /** The output's bytes, or null after errors were reported. */
-async function run(options: DriverOptions, log: (text: string) => void): Promise<Uint8Array | null> {
+async function run(
+  options: DriverOptions,
+  log: (text: string) => void,
+  host: Host,
+): Promise<Uint8Array | null> {
   const timer = new Timer();
   const inputs = readInputs(options, log);
   timer.lap("read");
   if (inputs === null) return null;
-  const { module, diagnostics, summary } = linkModules(inputs, linkOptions(options));
+  const given = linkOptions(options);
+  const { module, diagnostics, summary, symbols } = linkModules(inputs, given);
+  if (options.entryGiven && given.output === "executable" && !symbols.get(given.entry)?.isDefined)
+    log(`tsc-lto: warning: cannot find entry symbol ${given.entry}; all visible definitions stay\n`);
   for (const { severity, message } of diagnostics) log(`tsc-lto: ${severity}: ${message}\n`);
   if (module === null) return null;
   timer.lap("link");
@@ -87,7 +109,7 @@ async function run(options: DriverOptions, log: (text: string) => void): Promise
     if (complaints.length > 0) return null;
     timer.lap("verify");
   }
-  const bytes = await produce(module, summary, options, timer, log);
+  const bytes = await produce(module, summary, options, timer, log, host);
   if (options.timePasses) log(timer.format());
   return bytes;
 }
@@ -96,9 +118,9 @@ async function run(options: DriverOptions, log: (text: string) => void): Promise
 function readInputs(options: DriverOptions, log: (text: string) => void): LinkInput[] | null {
   const inputs: LinkInput[] = [];
   let failed = false;
-  for (const path of options.inputs) {
+  for (const operand of options.inputs) {
     try {
-      inputs.push(...readInput(path, options.wholeArchive));
+      inputs.push(...readOperand(operand, options.directories));
     } catch (e) {
       if (!(e instanceof InputError)) throw e;
       log(`tsc-lto: error: ${e.file === undefined ? "" : `${e.file}: `}${e.message}\n`);
@@ -109,23 +131,27 @@ function readInputs(options: DriverOptions, log: (text: string) => void): LinkIn
 }
 
 function linkOptions(options: DriverOptions): LinkOptions {
-  const listed = options.exportLists.flatMap((file) =>
-    new TextDecoder()
-      .decode(readInputFile(file))
-      .split("\n")
-      .map((line) => line.replace(/#.*/, "").trim())
-      .filter((line) => line !== ""),
-  );
+  const textOf = (file: string): string => new TextDecoder().decode(readInputFile(file));
+  const listed = options.exportLists.flatMap((file) => parseExportList(textOf(file), file));
+  const scripts = options.versionScripts.map((file) => parseVersionScript(textOf(file), file));
   return {
     output: options.relocatable ? "relocatable" : options.shared ? "shared" : "executable",
     entry: options.shared || options.relocatable ? "" : options.entry,
-    requireMain: false,
-    noUndefined: false,
+    requireMain: options.noUndefined && !options.shared && !options.relocatable,
+    noUndefined: options.noUndefined && !options.relocatable,
     exports: [...options.exports, ...listed],
     undefined: options.undefinedSymbols,
     exportDynamic: options.exportDynamic,
     wrap: options.wrap,
     errorLimit: options.errorLimit,
+    ...(scripts.length === 0
+      ? {}
+      : {
+          versions: {
+            global: scripts.flatMap((script) => script.global),
+            local: scripts.flatMap((script) => script.local),
+          },
+        }),
   };
 }
 
@@ -135,23 +161,38 @@ async function produce(
   options: DriverOptions,
   timer: Timer,
   log: (text: string) => void,
-): Promise<Uint8Array> {
+  host: Host,
+): Promise<Uint8Array | null> {
   const encoder = new TextEncoder();
   if (options.emit === "ir") return encoder.encode(printModule(module));
   if (options.emit === "object") return writeObject(module);
   const codegen = codegenOptions(module, options, log);
   let machine = "";
+  const collector = new ClaimCollector();
   const observed: CodegenOptions =
-    options.emit === "machine"
-      ? {
+    options.emit !== "machine" && !options.checkIpra
+      ? codegen
+      : {
           ...codegen,
-          observe: (stage, mf) => void (stage === "finish" && (machine += dumpFunction(mf, dumpNames))),
-        }
-      : codegen;
-  const { assembly, statistics } = await generate(module, summary, observed, options.jobs);
+          observe: (stage, mf) => {
+            codegen.observe?.(stage, mf);
+            if (options.emit === "machine" && stage === "finish") machine += dumpFunction(mf, dumpNames);
+            if (options.checkIpra) collector.observe(stage, mf);
+          },
+        };
+  const { assembly, usage, statistics } = await generate(module, summary, observed, options.jobs);
   timer.lap("codegen");
   if (options.stats) log(formatStatistics(statistics));
-  return encoder.encode(options.emit === "machine" ? machine : assembly);
+  if (options.printRegisterUsage && options.ipra) log(formatRegisterUsage(usage));
+  const text = encoder.encode(assembly);
+  if (options.checkIpra) {
+    const report = await checkAssembly(text, collector.claims, codegen.relocation === "pic", host);
+    for (const what of report.unchecked) log(`tsc-lto: warning: not checked: ${what}\n`);
+    for (const what of report.violations) log(`tsc-lto: error: ${what}\n`);
+    if (report.violations.length > 0) return null;
+    timer.lap("check");
+  }
+  return options.emit === "machine" ? encoder.encode(machine) : text;
 }
 
 const dumpNames = {

@@ -2,37 +2,47 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { Command, InvalidArgumentError, Option } from "commander";
+import { expandResponseFiles } from "../../frontend/clang/response-file.js";
 import type { CodegenOptions, OptimizationLevel } from "../../lto/pipeline.js";
+import { addLlvmOption, type LlvmOptions, noLlvmOptions, spellLlvmOption } from "./llvm-options.js";
+import { type Operand, splitOperands } from "./operands.js";
 
 export type EmitKind = "asm" | "ir" | "object" | "machine";
 
 export interface DriverOptions {
-  readonly inputs: readonly string[];
+  readonly inputs: readonly Operand[];
+  /** Where `-l` looks. */
+  readonly directories: readonly string[];
   readonly output: string;
   readonly emit: EmitKind;
   readonly level: OptimizationLevel | null;
   readonly relocation: "static" | "pie" | "pic" | null;
   readonly jobs: number;
   readonly entry: string;
+  /** The entry was asked for, so that its absence is worth a word. */
+  readonly entryGiven: boolean;
   readonly exports: readonly string[];
   readonly exportLists: readonly string[];
   readonly undefinedSymbols: readonly string[];
   readonly shared: boolean;
   readonly relocatable: boolean;
   readonly exportDynamic: boolean;
-  readonly wholeArchive: boolean;
+  readonly versionScripts: readonly string[];
+  readonly noUndefined: boolean;
   readonly wrap: readonly string[];
   readonly errorLimit: number;
   readonly allocator: CodegenOptions["allocator"];
   readonly coalesce: CodegenOptions["coalesce"];
   readonly spillCost: CodegenOptions["spillCost"];
   readonly checkRegalloc: boolean;
+  readonly checkIpra: boolean;
   readonly ipra: boolean;
   readonly verify: boolean;
   readonly stats: boolean;
   readonly timePasses: boolean;
   readonly printMachine: "select" | "allocate" | "finish" | null;
   readonly filterFunction: string | null;
+  readonly printRegisterUsage: boolean;
 }
 
 const levels: readonly string[] = ["0", "1", "2", "3", "s", "z"];
@@ -91,11 +101,13 @@ export function makeCommand(version: string): Command {
     .option("-e, --entry <symbol>", "where the program starts", "main")
     .option("--export <symbol>", "keep this definition visible; may be a glob; repeatable", collect, [])
     .option("--export-list <file>", "as --export, for each line of the file; repeatable", collect, [])
+    .option("--dynamic-list <file>", "the same", collect, [])
     .option("-u, --undefined <symbol>", "take this symbol as referenced; repeatable", collect, [])
     .option("--shared", "the result goes into a shared library: visible definitions stay replaceable", false)
     .option("-r, --relocatable", "the result is linked further: everything global stays", false)
     .option("-E, --export-dynamic", "keep every visible definition of an executable", false)
-    .option("--whole-archive", "take every member of the archives", false)
+    .option("--version-script <file>", "make local what its local: names; repeatable", collect, [])
+    .option("-z <keyword>", "defs, or --no-undefined: report what nothing defines", collect, [])
     .option("--wrap <symbol>", "references to the symbol go to __wrap_SYMBOL; repeatable", collect, [])
     .option("--error-limit <n>", "stop after this many errors; 0: no limit", parseCount, 20)
     .addOption(
@@ -116,6 +128,11 @@ export function makeCommand(version: string): Command {
     )
     .option("--no-ipra", "no interprocedural register allocation: every call obeys the platform's convention")
     .option("--check-regalloc", "verify every register allocation with the symbolic checker", false)
+    .option(
+      "--check-ipra",
+      "recompute what calls change from the assembled code (needs as) and compare",
+      false,
+    )
     .option("--verify", "verify the IR after linking and before code generation", false)
     .option("--stats", "print statistics on standard error", false)
     .option("--time-passes", "print the time each phase took on standard error", false)
@@ -127,56 +144,83 @@ export function makeCommand(version: string): Command {
       ]),
     )
     .option("--filter-function <name>", "restrict --print-machine to one function")
-    .addHelpText("after", "\n@FILE on the command line stands for the arguments in FILE.")
+    .option("--print-regusage", "print the registers each function may change on standard error", false)
+    .option(
+      "--mllvm <option>",
+      "also -mllvm: LLVM's -enable-ipra[=<bool>] or -print-regusage; repeatable",
+      addLlvmOption,
+      noLlvmOptions,
+    )
+    .addHelpText("after", positionalHelp)
     .allowExcessArguments(true);
 }
 
-/** Replaces `@file` by the whitespace-separated, possibly quoted, arguments in the file. */
-export function expandResponseFiles(args: readonly string[], depth = 0): string[] {
-  return args.flatMap((arg) => {
-    if (!arg.startsWith("@") || depth > 10) return [arg];
-    let text: string;
+const positionalHelp = `
+Where they stand among the inputs matters for these:
+  -l <name>                              a library, looked for in the folders of -L <dir>
+  --whole-archive, --no-whole-archive    take every member of the archives that follow
+  --start-lib, --end-lib                 take the objects between them only when needed
+  -Bstatic, -Bdynamic                    -l finds archives only, or shared libraries too
+  --push-state, --pop-state              save and restore these states
+
+@FILE on the command line stands for the arguments in FILE.`;
+
+/** Reads the words after the program's name. @throws InputError, CommanderError for what is no command line */
+export function parseOptions(command: Command, args: readonly string[]): DriverOptions {
+  const read = (path: string): string | undefined => {
     try {
-      text = readFileSync(arg.slice(1), "utf8");
+      return readFileSync(path, "utf8");
     } catch {
-      return [arg];
+      return undefined;
     }
-    const words = text.match(/"(?:[^"\\]|\\.)*"|'[^']*'|(?:[^\s"'\\]|\\.)+/g) ?? [];
-    const plain = words.map((w) =>
-      w.startsWith("'") ? w.slice(1, -1) : (w.startsWith('"') ? w.slice(1, -1) : w).replace(/\\(.)/g, "$1"),
-    );
-    return expandResponseFiles(plain, depth + 1);
-  });
+  };
+  const words = expandResponseFiles(args, read).map((word) =>
+    word === "--no-undefined" ? "-zdefs" : spellLlvmOption(word),
+  );
+  const valued = new Set(command.options.flatMap((o) => (o.required ? [o.short, o.long] : [])));
+  const { operands, directories, options } = splitOperands(words, (word) => valued.has(word));
+  command.parse(options, { from: "user" });
+  return driverOptions(command, operands, directories);
 }
 
-export function driverOptions(command: Command): DriverOptions {
+function driverOptions(
+  command: Command,
+  inputs: readonly Operand[],
+  directories: readonly string[],
+): DriverOptions {
   const o = command.opts();
+  const llvm = o["mllvm"] as LlvmOptions;
   return {
-    inputs: command.args,
+    inputs,
+    directories,
     output: o["o"],
     emit: o["emit"],
     level: o["O"] ?? null,
     relocation: o["relocationModel"] ?? null,
     jobs: o["jobs"] ?? availableParallelism(),
     entry: o["entry"],
+    entryGiven: command.getOptionValueSource("entry") === "cli",
     exports: o["export"],
-    exportLists: o["exportList"],
+    exportLists: [...o["exportList"], ...o["dynamicList"]],
     undefinedSymbols: o["undefined"],
     shared: o["shared"],
     relocatable: o["relocatable"],
     exportDynamic: o["exportDynamic"],
-    wholeArchive: o["wholeArchive"],
+    versionScripts: o["versionScript"],
+    noUndefined: o["z"].includes("defs"),
     wrap: o["wrap"],
     errorLimit: o["errorLimit"],
     allocator: o["regalloc"],
     coalesce: o["coalesce"],
     spillCost: o["spillCost"] ?? null,
     checkRegalloc: o["checkRegalloc"],
-    ipra: o["ipra"],
+    checkIpra: o["checkIpra"],
+    ipra: llvm.ipra ?? o["ipra"],
     verify: o["verify"],
     stats: o["stats"],
     timePasses: o["timePasses"],
     printMachine: o["printMachine"] ?? null,
     filterFunction: o["filterFunction"] ?? null,
+    printRegisterUsage: o["printRegusage"] || llvm.printRegisterUsage,
   };
 }

@@ -3,6 +3,7 @@ import { AttributeList, type AttributeSet } from "./attributes.js";
 import { type CallData, type CallInst, type Inst, Op } from "./instructions.js";
 import type { Func } from "./module.js";
 import { Type } from "./types.js";
+import { asmProblem } from "./verifier-asm.js";
 import { describeType } from "./verifier-describe.js";
 import { isFirstClass, type Problem } from "./verifier-rules.js";
 
@@ -19,6 +20,8 @@ export function callProblem(inst: CallInst): Problem {
   if (callee === undefined) return "no callee";
   if (callee.valueKind === "asm") {
     if (callee.functionType !== functionType) return "assembly of another function type";
+    const problem = asmProblem(callee, functionType, inst.op === Op.CallBr ? inst.blocks.length - 1 : 0);
+    if (problem !== null) return problem;
   } else if (!callee.type.isPointer) return `callee of type ${describeType(callee.type)}`;
   if (inst.type !== functionType.result) return `the result has type ${describeType(inst.type)}`;
   let inputs = 0;

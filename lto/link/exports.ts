@@ -1,5 +1,6 @@
 /** Sets of symbol names given by globs, as on the command line and in export lists. */
 import { InputError } from "../ir/errors.js";
+import type { VersionScript } from "./input.js";
 
 /**
  * The patterns of an export list file: one name or glob a line, `#` starts a comment; a trailing `;` and
@@ -17,6 +18,54 @@ export function parseExportList(text: string, file: string): string[] {
     }
   });
   return patterns;
+}
+
+/**
+ * The globs of a version script (GNU ld's manual, "VERSION Command"); names of versions do not matter here.
+ * @throws InputError on text that is none
+ */
+export function parseVersionScript(text: string, file: string): VersionScript {
+  const global: string[] = [];
+  const local: string[] = [];
+  const tokens = text.replace(/\/\*[\s\S]*?\*\/|#.*/g, " ").match(/"[^"]*"|[{};]|[^\s{};":]+|::?/g) ?? [];
+  let list = global;
+  let depth = 0;
+  for (let i = 0; i < tokens.length; i++) {
+    const token = tokens[i]!;
+    const next = tokens[i + 1];
+    if (token === "{") {
+      if (depth === 0) list = global;
+      depth++;
+    } else if (token === "}") {
+      if (--depth < 0) throw new InputError("version script: '}' without '{'", file);
+    } else if (depth > 0 && next === ":" && (token === "global" || token === "local")) {
+      list = token === "global" ? global : local;
+      i++;
+    } else if (depth > 0 && token === "extern" && /^"/.test(next ?? "")) i++;
+    else if (depth > 0 && token !== ";") {
+      // Names with `::` in them are C++, which is matched by mangled names here.
+      list.push(token.replace(/^"(.*)"$/, "$1"));
+    }
+  }
+  if (depth !== 0) throw new InputError("version script: '}' is missing", file);
+  return { global, local };
+}
+
+/** Whether a version script makes a name local: an exact name goes before a glob, and a glob before `*`. */
+export function compileVersions({ global, local }: VersionScript): (name: string) => boolean {
+  const isGlob = (pattern: string): boolean => /[*?[]/.test(pattern);
+  const ranks = [
+    (pattern: string): boolean => !isGlob(pattern),
+    (pattern: string): boolean => isGlob(pattern) && pattern !== "*",
+    (pattern: string): boolean => pattern === "*",
+  ].map((rank) => [compilePatterns(global.filter(rank)), compilePatterns(local.filter(rank))] as const);
+  return (name) => {
+    for (const [isGlobal, isLocal] of ranks) {
+      if (isGlobal(name)) return false;
+      if (isLocal(name)) return true;
+    }
+    return false;
+  };
 }
 
 /** Compiles globs with `*`, `?` and `[…]` to one test; plain names are looked up, not matched. */

@@ -1,7 +1,7 @@
 /** Linking of whole programs. */
 export { buildCallGraph, type CallGraph, type Components, findComponents } from "./call-graph.js";
 export type { Diagnostic } from "./diagnostics.js";
-export { compilePatterns, parseExportList } from "./exports.js";
+export { compilePatterns, parseExportList, parseVersionScript } from "./exports.js";
 export * from "./input.js";
 export { type LinkResult, linkModules } from "./link.js";
 export { RUNTIME_SYMBOLS } from "./runtime-symbols.js";

@@ -55,6 +55,12 @@ export interface ArchiveInput {
 
 export type LinkInput = ModuleInput | NativeInput | ArchiveInput;
 
+/** Globs of the names that a linker's version script exports, and of those that it hides. */
+export interface VersionScript {
+  readonly global: readonly string[];
+  readonly local: readonly string[];
+}
+
 export interface LinkOptions {
   /**
    * `executable`: nothing outside can replace a definition. `shared`: visible definitions can be replaced.
@@ -69,6 +75,8 @@ export interface LinkOptions {
   readonly noUndefined: boolean;
   /** Globs of definitions that stay visible (--export, --export-list). */
   readonly exports: readonly string[];
+  /** Of a shared library, or with `exportDynamic`: what a version script makes local is not visible outside. */
+  readonly versions?: VersionScript;
   /** Symbols to take as referenced (-u). */
   readonly undefined: readonly string[];
   /** Keep every visible definition of an executable (--export-dynamic). */

@@ -9,7 +9,7 @@
  * Requires: merged module, complete symbol table. After it, a non-local definition is a root.
  */
 import type { Comdat, GlobalValue, Module } from "../ir/module.js";
-import { compilePatterns } from "./exports.js";
+import { compilePatterns, compileVersions } from "./exports.js";
 import type { LinkOptions } from "./input.js";
 import { comdatOf } from "./resolve.js";
 import { RUNTIME_SYMBOLS } from "./runtime-symbols.js";
@@ -37,7 +37,9 @@ export function internalize(
     (symbols.get(global.name)?.usedOutside ?? false) ||
     RUNTIME_SYMBOLS.has(global.name) ||
     isExported(global.name);
+  const isHidden = options.versions === undefined ? () => false : compileVersions(options.versions);
   const isVisible = (global: GlobalValue): boolean =>
+    !isHidden(global.name) &&
     // A shared library need not export what every user that takes its address has a copy of.
     global.visibility !== "hidden" &&
     !(options.output === "shared" && global.linkage === "linkonce_odr" && global.unnamedAddr === "global");

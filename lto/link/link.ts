@@ -9,7 +9,7 @@
  * No step needs a body of an IR object decoded; bodies of other inputs are decoded when step 4 reaches them.
  * Errors of all steps are collected; with any, there is no module.
  */
-import type { GlobalValue, Module } from "../ir/module.js";
+import type { Module } from "../ir/module.js";
 import { type Diagnostic, Diagnostics } from "./diagnostics.js";
 import { dropDead } from "./drop-dead.js";
 import { defaultLinkOptions, type LazyMember, type LinkInput, type LinkOptions } from "./input.js";
@@ -47,8 +47,6 @@ export function linkModules(inputs: readonly LinkInput[], given: Partial<LinkOpt
   const diagnostics = new Diagnostics(options.errorLimit);
   const resolution = resolve(inputs, options, diagnostics);
   const { symbols, extracted } = resolution;
-  if (options.requireMain && options.entry !== "" && !symbols.get(options.entry)?.isDefined)
-    diagnostics.error(`undefined symbol: ${options.entry}`, "referenced by the program's start-up code");
   const merged = merge(resolution, options, diagnostics);
   const { module } = merged;
   const closedWorld = isClosedWorld(symbols, options);
@@ -67,6 +65,8 @@ export function linkModules(inputs: readonly LinkInput[], given: Partial<LinkOpt
   internalize(module, symbols, merged.pinned, options);
   const facts = new LinkedFacts(merged);
   const dropped = dropDead(module, merged.pinned, facts);
+  if (options.requireMain && options.entry !== "" && !symbols.get(options.entry)?.isDefined)
+    diagnostics.error(`undefined symbol: ${options.entry}`, "referenced by the program's start-up code");
   if (options.noUndefined) reportUndefined(merged, resolution, facts, diagnostics);
   if (diagnostics.hasErrors) return failed();
   const summary = facts.summarize(module.globals);
@@ -78,35 +78,41 @@ export function linkModules(inputs: readonly LinkInput[], given: Partial<LinkOpt
 /** How many places that mention an undefined symbol are shown, as in lld. */
 const shownReferences = 3;
 
-/** Reports references that nothing satisfies, with the functions and variables they come from. */
+/** Reports references that nothing satisfies, with the functions, variables and native files they come from. */
 function reportUndefined(
   { module, origins }: Merged,
   { symbols, files }: Resolution,
   facts: LinkedFacts,
   diagnostics: Diagnostics,
 ): void {
-  const users = new Map<GlobalValue, GlobalValue[]>();
-  for (const global of module.globals) {
-    const { calls, references } = facts.of(global);
+  const places = new Map<string, string[]>();
+  const add = (name: string, place: string): void => {
+    const symbol = symbols.get(name);
+    if (symbol === undefined || symbol.isDefined || symbol.state === "shared" || bounds.test(name)) return;
+    const list = places.get(name);
+    if (list === undefined) places.set(name, [place]);
+    else list.push(place);
+  };
+  for (const user of module.globals) {
+    const { calls, references } = facts.of(user);
     for (const mentioned of new Set([...calls, ...references])) {
       if (!mentioned.isDeclaration || mentioned.name.startsWith("llvm.")) continue;
-      const symbol = symbols.get(mentioned.name);
-      if (symbol === undefined || symbol.isDefined || symbol.state === "shared") continue;
-      if (mentioned.linkage === "extern_weak" || bounds.test(mentioned.name)) continue;
-      const list = users.get(mentioned);
-      if (list === undefined) users.set(mentioned, [global]);
-      else list.push(global);
+      if (mentioned.linkage === "extern_weak") continue;
+      const file = origins.get(user)?.file.file ?? files[0]!.file;
+      add(mentioned.name, `${file}:(${user.kind === "function" ? "function " : ""}${user.name})`);
     }
   }
-  for (const [global, list] of users) {
-    const lines = list.slice(0, shownReferences).map((user) => {
-      const file = origins.get(user)?.file.file ?? files[0]!.file;
-      return user.kind === "function"
-        ? `referenced by ${file}:(function ${user.name})`
-        : `referenced by ${file}:(${user.name})`;
-    });
+  for (const file of files) {
+    if (file.kind === "module")
+      for (const name of file.asm.references) add(name, `${file.file}:(module asm)`);
+    // What a shared library lacks may come from another one when the program starts.
+    else if (!file.input.shared)
+      for (const { name, defined, weak } of file.input.symbols) if (!defined && !weak) add(name, file.file);
+  }
+  for (const [name, list] of places) {
+    const lines = list.slice(0, shownReferences).map((place) => `referenced by ${place}`);
     if (list.length > shownReferences) lines.push(`referenced ${list.length - shownReferences} more times`);
-    diagnostics.error(`undefined symbol: ${global.name}`, ...lines);
+    diagnostics.error(`undefined symbol: ${name}`, ...lines);
   }
 }
 

@@ -1,10 +1,12 @@
 /**
  * What each global of the linked module mentions, in terms of linked globals: from the stored summaries of
  * its objects where there are any, else by scanning the body, which is decoded for that and stays decoded.
+ * Inline assembly mentions globals by their names, which no summary has: such bodies are always decoded.
  */
 import type { Func, GlobalValue } from "../ir/module.js";
 import type { Merged } from "./merge.js";
-import { ownReferences, scanBody } from "./references.js";
+import { scanModuleAsm } from "./module-asm.js";
+import { ownReferences, scanBody, Trait } from "./references.js";
 import type { ModuleSummary, SymbolSummary } from "./summary.js";
 
 export interface GlobalFacts {
@@ -17,6 +19,7 @@ export interface GlobalFacts {
 
 export class LinkedFacts {
   private readonly cache = new Map<GlobalValue, GlobalFacts>();
+  private named: Map<string, GlobalValue> | null = null;
   constructor(private readonly merged: Merged) {}
 
   of(global: GlobalValue): GlobalFacts {
@@ -36,7 +39,8 @@ export class LinkedFacts {
   }
 
   private fromBody(fn: Func): GlobalFacts {
-    const { calls, references, instructions, traits } = scanBody(fn, fn.materialize());
+    const { calls, references, instructions, traits, assembly } = scanBody(fn, fn.materialize());
+    this.addNamed(assembly, references);
     return { calls: [...calls], references: [...references], instructions, traits, hash: "" };
   }
 
@@ -51,10 +55,22 @@ export class LinkedFacts {
       ...new Set(indices.map((index) => replacements.get(globals[index]!) ?? globals[index]!)),
     ];
     const { calls, references, instructions, traits, hash } = summary.symbols[origin.index]!;
+    if ((traits & Trait.InlineAsm) !== 0) return { ...this.fromBody(fn), hash };
     // Personality, prefix and prologue come from the linked function itself.
     const own = ownReferences(fn);
     for (const global of mapped(references)) own.add(global);
     return { calls: mapped(calls), references: [...own], instructions, traits, hash };
+  }
+
+  /** Adds the globals whose names occur in assembly, as far as a scan can tell; rather too many than too few. */
+  private addNamed(assembly: string, references: Set<GlobalValue>): void {
+    const { globals, references: mentioned, weakReferences } = scanModuleAsm(assembly);
+    for (const names of [globals, mentioned, weakReferences])
+      for (const name of names) {
+        this.named ??= new Map(this.merged.module.globals.map((global) => [global.name, global]));
+        const global = this.named.get(name);
+        if (global !== undefined) references.add(global);
+      }
   }
 
   /** The summary of the linked module, whose globals must be all that these mention. */

@@ -122,6 +122,8 @@ export interface BodyFacts {
   readonly references: Set<GlobalValue>;
   readonly instructions: number;
   readonly traits: number;
+  /** Templates of its inline assembly, a line each; they may mention globals by name. */
+  readonly assembly: string;
 }
 
 const returnsTwice = (callee: Value): boolean =>
@@ -137,6 +139,7 @@ export function scanBody(fn: Func, body: Body): BodyFacts {
   };
   let instructions = 0;
   let traits = 0;
+  let assembly = "";
   if (fn.valueType.isVarArg) traits |= Trait.VarArg;
   if (fn.attributes.fn.has("naked")) traits |= Trait.InlineAsm;
   for (const block of body.blocks) {
@@ -149,8 +152,10 @@ export function scanBody(fn: Func, body: Body): BodyFacts {
         first = 1;
         const callee = operands[0]!;
         if (callee.valueKind === "global") calls.add(callee);
-        else if (callee.valueKind === "asm") traits |= Trait.InlineAsm;
-        else {
+        else if (callee.valueKind === "asm") {
+          traits |= Trait.InlineAsm;
+          assembly += `${callee.template}\n`;
+        } else {
           first = 0;
           traits |= Trait.IndirectCalls;
         }
@@ -175,5 +180,5 @@ export function scanBody(fn: Func, body: Body): BodyFacts {
       }
     }
   }
-  return { calls, references, instructions, traits };
+  return { calls, references, instructions, traits, assembly };
 }

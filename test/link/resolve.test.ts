@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { buildCallGraph } from "../../lto/link/call-graph.js";
 import { archive, checkClosed, ir, link, native, symbol, text } from "./harness.js";
 
 const main = (body: string, declarations = ""): string =>
@@ -220,6 +221,44 @@ describe.each([
     expect(linked.messages).toEqual([
       "error: undefined symbol: f\n>>> referenced by a.o:(p)\n>>> referenced by a.o:(function main)",
     ]);
+  });
+
+  it("lists what native objects and module asm lack, with a missing entry, all at once", () => {
+    const linked = link(
+      [
+        read("a.o", `module asm "call from_asm"\ndefine void @f() {\n  ret void\n}`),
+        native("n.o", [symbol("g", { defined: false }), symbol("h", { defined: false, weak: true })]),
+        native("m.o", [symbol("g", { defined: false }), symbol("f", { defined: false })]),
+        native("lib.so", [symbol("elsewhere", { defined: false })], true),
+      ],
+      { noUndefined: true, requireMain: true },
+    );
+    expect(linked.messages).toEqual([
+      "error: undefined symbol: main\n>>> referenced by the program's start-up code",
+      "error: undefined symbol: from_asm\n>>> referenced by a.o:(module asm)",
+      "error: undefined symbol: g\n>>> referenced by n.o\n>>> referenced by m.o",
+    ]);
+  });
+
+  it("keeps what inline assembly mentions, under its name and open to any caller", () => {
+    const source = main(
+      '  call void asm sideeffect "call used\\0A\\09movl table+4(%rip), %eax # gone", ""()',
+      [
+        "@table = global [2 x i32] [i32 1, i32 2]",
+        "@gone = global i32 3",
+        "define void @used() {\n  call void @inner()\n  ret void\n}",
+        "define void @inner() {\n  ret void\n}",
+        "define void @unused() {\n  ret void\n}",
+      ].join("\n"),
+    );
+    const linked = link([read("a.o", source)]);
+    expect(linked.names.sort()).toEqual(["inner", "main", "table", "used"]);
+    const graph = buildCallGraph(linked.result.summary);
+    const open = (name: string): number => {
+      const index = linked.result.summary.symbols.findIndex((s) => s.name === name);
+      return graph.openToCallers[graph.nodeOf[index]!]!;
+    };
+    expect([open("used"), open("inner")]).toEqual([1, 0]);
   });
 });
 

@@ -365,6 +365,19 @@ const bodies: readonly (readonly [rule: string, text: string, message: string])[
     "declare i8 @llvm.umax.i8(i8, i8)\ndefine void @f() {\n %x = call i8 (i8) @llvm.umax.i8(i8 1)\n ret void\n}",
     "i8 (i8) is not a type of @llvm.umax.i8",
   ],
+  ...[
+    ['i32 asm "x", "=r,r"()', "assembly with 1 inputs and 0 parameters"],
+    ['i32 asm "x", "r"(i32 1)', "assembly with 0 outputs that returns 1 values"],
+    ['void asm "x", "=r"()', "assembly with 1 outputs that returns 0 values"],
+    ['i32 asm "x", "=r,=r"()', "assembly with 2 outputs that returns 1 values"],
+    ['void asm "x", "=*m"()', "assembly with 1 inputs and 0 parameters"],
+    ['i32 asm "x", "=r,1"(i32 1)', "assembly constraint '1' names no output"],
+    ['i32 asm "x", "=&"()', "assembly constraint '=&'"],
+    ['void asm "x", "!i"()', "assembly with 1 labels and 0 targets"],
+  ].map(
+    ([call, message]) =>
+      [`${call}`, `define void @f() {\n call ${call}\n ret void\n}`, message!] as [string, string, string],
+  ),
 ];
 
 const globals: readonly (readonly [rule: string, text: string, message: string])[] = [
