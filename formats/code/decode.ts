@@ -79,9 +79,13 @@ export interface MachineInst {
    * with moves, bitwise operations and addition; -1 otherwise.
    */
   readonly upward: number;
+  /** What is read for that result; `reads` has what is needed whole, as addresses. */
+  readonly upwardReads: RegisterParts;
   readonly readsFlags: boolean;
   /** All flags get new values. */
   readonly writesFlags: boolean;
+  /** Some flag may get a new value. */
+  readonly changesFlags: boolean;
   /** Registers that may be written, one bit each. */
   readonly changes: number;
   /** Of a relative branch: from the end of the instruction. */
@@ -243,9 +247,6 @@ const dependUpward = new Set<Mnemonic>([
 function upwardResult(inst: Instruction): number {
   if (!dependUpward.has(inst.mnemonic) || inst.opKind(0) !== OpKind.Register) return -1;
   if (inst.mnemonic === Mnemonic.Imul && inst.opCount < 2) return -1;
-  // Loads read all of their address.
-  const memory = [1, 2].some((i) => i < inst.opCount && inst.opKind(i) === OpKind.Memory);
-  if (memory && inst.mnemonic !== Mnemonic.Lea) return -1;
   return RegisterExt.size(inst.opRegister(0)) >= 4 ? numberOf(inst.opRegister(0)) : -1;
 }
 
@@ -276,6 +277,11 @@ const register64 = (inst: Instruction, operand: number): number =>
 const storesRegister = (inst: Instruction): boolean =>
   inst.mnemonic === Mnemonic.Mov && inst.opKind(1) === OpKind.Register;
 
+function hasMemory(inst: Instruction): boolean {
+  for (let i = 0; i < inst.opCount; i++) if (inst.opKind(i) === OpKind.Memory) return true;
+  return false;
+}
+
 function stackEffect(inst: Instruction, info: InstructionInfo): StackEffect {
   const effect: StackEffect = {
     stack: StackOp.Other,
@@ -293,7 +299,7 @@ function stackEffect(inst: Instruction, info: InstructionInfo): StackEffect {
   if (mnemonic === Mnemonic.Leave) return { ...effect, stack: StackOp.Leave };
   const first = inst.opCount > 0 ? register64(inst, 0) : -1;
   const second = inst.opCount > 1 ? register64(inst, 1) : -1;
-  const memory = [0, 1].some((i) => i < inst.opCount && inst.opKind(i) === OpKind.Memory);
+  const memory = hasMemory(inst);
   const address = memory ? plainAddress(inst) : { base: -1, displacement: 0 };
   if (mnemonic === Mnemonic.Mov && first >= 0 && second >= 0)
     return { ...effect, stack: StackOp.Copy, target: first, source: second };
@@ -356,6 +362,12 @@ function describe(inst: Instruction, info: InstructionInfo): MachineInst {
     if (isWrite) changes |= 1 << n;
   }
   restrictToMask(inst, reads);
+  const upward = upwardResult(inst);
+  const whole = new Parts();
+  if (upward >= 0 && inst.mnemonic !== Mnemonic.Lea && hasMemory(inst)) {
+    whole.add(inst.memoryBase);
+    whole.add(inst.memoryIndex);
+  }
   // The operating system leaves its answer in rax.
   if (inst.code === Code.Syscall) changes |= 1;
   const near = inst.opCount > 0 && inst.opKind(0) === OpKind.NearBranch64;
@@ -363,10 +375,12 @@ function describe(inst: Instruction, info: InstructionInfo): MachineInst {
   return {
     length: inst.length,
     flow,
-    reads: { low: reads.low, high: reads.high },
+    reads: upward >= 0 ? { low: whole.low, high: whole.high } : { low: reads.low, high: reads.high },
     writes: { low: writes.low, high: writes.high },
-    upward: upwardResult(inst),
+    upward,
+    upwardReads: upward >= 0 ? { low: reads.low, high: reads.high } : { low: 0, high: 0 },
     readsFlags: inst.rflagsRead !== 0,
+    changesFlags: inst.rflagsModified !== 0,
     writesFlags: (inst.rflagsModified & statusFlags) === statusFlags,
     changes: changes & ~(1 << RSP),
     branch: near ? Number(BigInt.asIntN(64, inst.nearBranchTarget - inst.nextIP)) : 0,

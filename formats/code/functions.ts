@@ -3,7 +3,8 @@
  *
  * A function is what a sized symbol of a code section covers. Branches that stay inside are edges; calls, and
  * jumps that leave, are sites. An indirect jump goes to every address inside of the function that data or other
- * instructions mention (entries of jump tables, label addresses). Entries of position-independent tables are
+ * instructions mention (entries of jump tables, label addresses), or to the entries of one table when code in the
+ * same block mentions it. Entries of position-independent tables are
  * relative to the table, whose start is the nearest address before that code mentions.
  * Linear in code and relocations, but for the searches by address.
  */
@@ -98,6 +99,8 @@ class Reader {
   private readonly problems: string[] = [];
   /** Addresses inside of functions that something mentions, by function. */
   private readonly interior: Set<number>[] = [];
+  /** Entries of tables by section and start of the table: offsets in each function. */
+  private readonly tables = new Map<string, { readonly range: Range; readonly offset: number }[]>();
   /** Addresses of data that code mentions, by section. */
   private readonly mentioned = new Map<number, number[]>();
 
@@ -239,16 +242,33 @@ class Reader {
     const starts = this.mentioned.get(section.index) ?? [];
     for (const { offset, type, symbol, addend } of section.relocations) {
       if (symbol.section < 0) continue;
+      const table = starts[firstAfter(starts, offset) - 1];
       let address = symbol.value + addend;
-      if (type === R_X86_64_PC32) {
-        const table = starts[firstAfter(starts, offset) - 1];
-        if (table !== undefined) address -= offset - table;
-      }
+      if (type === R_X86_64_PC32 && table !== undefined) address -= offset - table;
       const range = this.rangeAt(symbol.section, address);
       if (range === null) continue;
       if (address === range.start) range.open = true;
       else this.interior[range.index]!.add(address - range.start);
+      if (table === undefined) continue;
+      const key = tableKey(section.index, table);
+      const entries = this.tables.get(key);
+      if (entries === undefined) this.tables.set(key, [{ range, offset: address - range.start }]);
+      else entries.push({ range, offset: address - range.start });
     }
+  }
+
+  /** Where an indirect jump goes by the table that it, or code just before it, mentions; null if none does. */
+  private tableLandings(range: Range, code: Decoded, jump: number): number[] | null {
+    for (let i = jump; i >= 0 && (i === jump || code.insts[i]!.flow === Flow.Next); i--) {
+      const to = this.addressOf(range, code, i);
+      const entries = to === null ? undefined : this.tables.get(tableKey(to.section, to.address));
+      if (entries === undefined) continue;
+      const inside = entries
+        .filter((e) => e.range === range)
+        .map((e) => instructionAt(code.offsets, e.offset));
+      return [...new Set(inside)].filter((at) => at >= 0).sort((a, b) => a - b);
+    }
+    return null;
   }
 
   private graph(range: Range, code: Decoded): CodeFunction {
@@ -290,7 +310,12 @@ class Reader {
           add(i, "call", this.indirectTarget(code, i));
           break;
         case Flow.JumpIndirect: {
-          add(i, landings.length > 0 ? "jump" : "tail", this.indirectTarget(code, i), landings);
+          add(
+            i,
+            landings.length > 0 ? "jump" : "tail",
+            this.indirectTarget(code, i),
+            this.tableLandings(range, code, i) ?? landings,
+          );
           break;
         }
       }
@@ -332,6 +357,8 @@ function emptyFunction({ index, names, section, start, end, open }: Range): Code
     landings: [],
   };
 }
+
+const tableKey = (section: number, start: number): string => `${section}:${start}`;
 
 export const hex = (n: number): string => `0x${n.toString(16)}`;
 

@@ -108,7 +108,7 @@ export function findLostRegisters(
       l |= passed.low;
       h |= passed.high;
     }
-    const demanded = f === 0 ? demandedParts(inst.upward, l, h) : all;
+    const demanded = f === 1 && inst.changesFlags ? all : demandedParts(inst.upward, l, h);
     if (inst.stack === StackOp.Exchange || inst.stack === StackOp.ExchangeHalf) {
       l = swapBits(swapBits(l, inst.target, inst.source), 16 + inst.target, 16 + inst.source);
       h = swapBits(h, inst.target, inst.source);
@@ -117,8 +117,8 @@ export function findLostRegisters(
       h &= ~inst.writes.high;
       if (isSpill(inst)) l |= 1 << inst.source;
       else if (inst.stack !== StackOp.Push || inst.source !== 0) {
-        l |= inst.reads.low & demanded.low;
-        h |= inst.reads.high & demanded.high;
+        l |= inst.reads.low | (inst.upwardReads.low & demanded.low);
+        h |= inst.reads.high | (inst.upwardReads.high & demanded.high);
       }
     }
     if (inst.writesFlags) f = 0;
