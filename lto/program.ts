@@ -16,6 +16,7 @@ import { ClobberStore } from "./codegen/ipra/clobber-store.js";
 import { collectUsage } from "./codegen/ipra/collect.js";
 import { type Placement, type PlacementFunction, placeSaves } from "./codegen/ipra/save-placement.js";
 import type { RegMask } from "./codegen/mir.js";
+import { type PackedBody, packBody, unpackBody } from "./codegen/mir-pack.js";
 import type { Func, GlobalValue, Module } from "./ir/module.js";
 import { allocateFunction, type CodegenOptions, type CompiledFunction, finishCompiled } from "./pipeline.js";
 import { X } from "./x64/ops.js";
@@ -57,7 +58,8 @@ export class CodegenSession {
   readonly functions: readonly Func[];
   private readonly numbers = new Map<GlobalValue, number>();
   private readonly store = new ClobberStore(callClobbers);
-  private readonly allocated = new Map<number, CompiledFunction>();
+  /** Functions that wait for `finish`, packed. */
+  private readonly allocated = new Map<number, { compiled: CompiledFunction; body: PackedBody }>();
 
   constructor(
     private readonly module: Module,
@@ -80,7 +82,6 @@ export class CodegenSession {
     const compiled = allocateFunction(fn, this.module.dataLayout, this.options, (callee) =>
       this.store.clobbersOf(callee),
     );
-    this.allocated.set(number, compiled);
     const usage = collectUsage(compiled.machine, calleeSavedMask, exits);
     let written = usage.written | usage.unknownClobbers;
     const calls: FunctionFacts["calls"][number][] = [];
@@ -95,6 +96,7 @@ export class CodegenSession {
     }
     // An exception leaves a function too: only `nounwind` makes "never returns" final.
     const returns = usage.returns || !fn.attributes.fn.has("nounwind");
+    this.allocated.set(number, { compiled, body: packBody(compiled.machine) });
     return { written, returns, calls };
   }
 
@@ -105,8 +107,9 @@ export class CodegenSession {
     free: RegMask,
     changesOf: (callee: number) => RegMask,
   ): CompiledFunction {
-    const compiled = this.allocated.get(number)!;
+    const { compiled, body } = this.allocated.get(number)!;
     this.allocated.delete(number);
+    unpackBody(compiled.machine, body);
     // Later passes must see what calls really change, no less and no more: what they may use themselves is
     // judged by what the body changes, and calls within a recursive component were allocated with more.
     let written = 0;

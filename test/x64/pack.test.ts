@@ -1,0 +1,59 @@
+/** Allocated functions survive being packed: every form of every instruction comes back as it was. */
+import { expect, test } from "vitest";
+import { MemOperand, MFunction, MInst, RegOperand } from "../../lto/codegen/mir.js";
+import { packBody, unpackBody } from "../../lto/codegen/mir-pack.js";
+import { Func } from "../../lto/ir/module.js";
+import { functionType, voidType } from "../../lto/ir/types.js";
+import { X } from "../../lto/x64/ops.js";
+import { allForms } from "./forms.js";
+
+function emptyFunction(): MFunction {
+  return new MFunction(new Func("f", functionType(voidType, [])), "f", "speed");
+}
+
+function packed(insts: readonly MInst[]): MInst[] {
+  const mf = emptyFunction();
+  const [first, second] = [mf.newBlock(), mf.newBlock()];
+  first.insts.push(insts[0]!);
+  second.insts.push(...insts.slice(1));
+  const body = packBody(mf);
+  expect([first.insts, second.insts]).toEqual([[], []]);
+  unpackBody(mf, body);
+  return [...first.insts, ...second.insts];
+}
+
+test("every instruction form comes back", () => {
+  const forms = allForms();
+  expect(forms.length).toBeGreaterThan(500);
+  expect(packed(forms)).toEqual(allForms());
+});
+
+test("immediates of every kind, slots, targets and ties come back", () => {
+  const make = (): MInst[] => {
+    const mf = emptyFunction();
+    const target = mf.newBlock();
+    const insts = [0, -1, 2 ** 31 - 1, -(2 ** 31), 2 ** 32 - 1, 2n ** 63n - 1n, -5n].map((imm) => {
+      const inst = new MInst(X.Mov, 8);
+      inst.imm = imm;
+      const def = RegOperand.physical(31);
+      def.tiedTo = 2;
+      inst.defs = [def];
+      const slot = RegOperand.physical(3);
+      slot.loc = ~100_000;
+      inst.uses = [slot];
+      return inst;
+    });
+    const memory = new MInst(X.MovM, 4);
+    memory.mem = new MemOperand(null, RegOperand.physical(9), 8, -(2 ** 31), null, true, 70_000, "gs");
+    memory.clobbers = -1;
+    const jump = new MInst(X.Jcc, 8);
+    jump.cc = 15;
+    jump.targets = [target];
+    return [...insts, memory, jump];
+  };
+  const got = packed(make());
+  const want = make();
+  expect(got.map((i) => i.targets.map((t) => t.id))).toEqual(want.map((i) => i.targets.map((t) => t.id)));
+  for (const inst of [...got, ...want]) inst.targets = [];
+  expect(got).toEqual(want);
+});
