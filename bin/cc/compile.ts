@@ -175,7 +175,7 @@ function optionsFor(options: readonly string[], wanted: RegExp): string[] {
 }
 
 /** Clang takes a path that begins with a dash for an option, in its inner stages even after `--`. */
-function inputWord(path: string): string {
+export function inputWord(path: string): string {
   return path !== "-" && path.startsWith("-") ? `./${path}` : path;
 }
 

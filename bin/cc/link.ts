@@ -16,7 +16,7 @@ import type { Input, LinkItem } from "../../frontend/clang/command-line.js";
 import { isBitcode } from "../../frontend/llvm/bitcode.js";
 import { InputError } from "../../lto/ir/errors.js";
 import { ownPackage } from "../package.js";
-import { type Compilation, compileAll, type Session } from "./compile.js";
+import { type Compilation, compileAll, inputWord, type Session } from "./compile.js";
 import { type Host, report } from "./host.js";
 import { findLibraries } from "./libraries.js";
 import { runTool } from "./tools.js";
@@ -75,11 +75,28 @@ class Linking {
     const assembly = join(this.directory, "program.s");
     const kinds = [...contents.values()];
     if (kinds.includes("ir") || kinds.includes("both")) {
-      const inputs = [...contents].filter(([, kind]) => kind !== "other").map(([item]) => pathOf(item)!);
-      const exitCode = await this.optimise(inputs, assembly);
+      const exitCode = await this.optimise(this.ltoInputs(items, contents, pathOf), assembly);
       if (exitCode !== 0) return exitCode;
     }
     return this.link(items, contents, pathOf, assembly);
+  }
+
+  /** The inputs of tsc-lto, with the flags that hold from where they stand. */
+  private ltoInputs(
+    items: readonly LinkItem[],
+    contents: ReadonlyMap<LinkItem, Contents>,
+    pathOf: (item: LinkItem) => string | undefined,
+  ): string[] {
+    const words: string[] = [];
+    for (const item of items) {
+      const isDefault = "words" in item && item.words.length === 0;
+      if (isDefault && words.at(-2) !== "--no-whole-archive") words.push("--no-whole-archive");
+      if ("words" in item)
+        for (const word of linkerWords(item.words)) if (positional.test(word)) words.push(word);
+      const kind = contents.get(item);
+      if (kind !== undefined && kind !== "other") words.push(inputWord(pathOf(item)!));
+    }
+    return words;
   }
 
   private async optimise(inputs: readonly string[], assembly: string): Promise<number> {
@@ -129,6 +146,9 @@ class Linking {
     return result.exitCode;
   }
 }
+
+/** Options of the linker that hold for the inputs behind them, and mean the same to tsc-lto. */
+const positional = /^--?(?:(?:no-)?whole-archive|start-lib|end-lib|push-state|pop-state)$/;
 
 /** Clang's name for the object of an input in the working directory. */
 function defaultName(input: Input): string {
@@ -189,14 +209,20 @@ export function ltoOptions(items: readonly LinkItem[]): string[] {
     const [, name, joined] = /^--?([^=]+)(?:=(.*))?$/.exec(linker[i]) ?? [];
     const value = () => joined ?? linker[++i] ?? "";
     if (name === "export-dynamic" || name === "E") result.push("--export-dynamic");
-    else if (name === "whole-archive") result.push("--whole-archive");
     else if (name === "wrap") result.push("--wrap", value());
     else if (name === "undefined" || name === "u" || name === "require-defined")
       result.push("--undefined", value());
     else if (name === "entry" || name === "e") result.push("--entry", value());
     else if (name === "export-dynamic-symbol") result.push("--export", value());
+    else if (name === "dynamic-list" || name === "export-dynamic-symbol-list")
+      result.push("--export-list", value());
+    else if (name === "version-script") result.push("--version-script", value());
     else if (name === "init" || name === "fini") result.push("--undefined", value());
-    else if (name === "defsym") result.push("--undefined", value().replace(/^[^=]*=/, ""));
+    else if (name === "defsym")
+      for (const symbol of value()
+        .replace(/^[^=]*=/, "")
+        .match(/[A-Za-z_.$][\w.$]*/g) ?? [])
+        result.push("--undefined", symbol);
   }
   return result;
 }

@@ -10,7 +10,7 @@ import { compileAll, missingInputs, planObjects, type Session } from "./compile.
 import { Compiler } from "./compiler.js";
 import { type CompilerChoice, chooseCompiler } from "./compilers.js";
 import { type Host, processHost, report } from "./host.js";
-import { removeTemporariesAtExit } from "./output-file.js";
+import { isSameFile, removeTemporariesAtExit } from "./output-file.js";
 
 const usage = `Usage: tsc-cc [options] file...
 
@@ -72,9 +72,18 @@ async function run(session: Session): Promise<number> {
   const missing = missingInputs(command.inputs, host.cwd);
   for (const path of missing) report(host, "error", `no such file or directory: '${path}'`);
   if (missing.length > 0) return 1;
+  refuseOverwriting(command, host);
   if (command.mode === "compile") return compileObjects(session, command);
   const { linkProgram } = await import("./link.js");
   return linkProgram(session);
+}
+
+/** A failure removes the output, and success replaces it: neither may happen to a source. */
+function refuseOverwriting({ inputs, output }: CommandLine, host: Host): void {
+  if (output === undefined || output === "-") return;
+  for (const { path } of inputs)
+    if (path !== "-" && isSameFile(resolve(host.cwd, path), resolve(host.cwd, output)))
+      throw new InputError(`input file '${path}' is the same as the output file`);
 }
 
 async function compileObjects(session: Session, command: CommandLine): Promise<number> {

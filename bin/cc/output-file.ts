@@ -46,10 +46,13 @@ export function removeTemporariesAtExit(): void {
 
 /** Whether two paths lead to one regular file that exists. */
 export function isSameFile(a: string, b: string): boolean {
-  const [x, y] = [a, b].map((path) =>
-    path === "-" ? undefined : fs.statSync(path, { throwIfNoEntry: false }),
-  );
-  return x?.isFile() === true && y !== undefined && x.dev === y.dev && x.ino === y.ino;
+  if (a === "-" || b === "-") return false;
+  try {
+    const [x, y] = [fs.statSync(a), fs.statSync(b)];
+    return x.isFile() && x.dev === y.dev && x.ino === y.ino;
+  } catch {
+    return false; // What cannot be looked at is reported by whoever opens it.
+  }
 }
 
 export class OutputFile {

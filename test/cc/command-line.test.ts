@@ -144,6 +144,12 @@ describe("link step", () => {
     );
     expect(options("a.o -Wl,--wrap -Wl,free -Xlinker --undefined=z")).toBe("--wrap free --undefined z");
     expect(options("a.o -Wl,--defsym=a=b -Wl,-E -Wl,-z,now")).toBe("--undefined b --export-dynamic");
+    expect(options("a.o -Wl,--defsym=a=b+c*4")).toBe("--undefined b --undefined c");
+    expect(options("-shared a.o -Wl,--version-script=v.map -Wl,-dynamic-list,d.txt")).toBe(
+      "--shared --version-script v.map --export-list d.txt",
+    );
+    // These go where they stand among the inputs.
+    expect(options("-Wl,--whole-archive a.a -Wl,--no-whole-archive")).toBe("");
   });
 });
 

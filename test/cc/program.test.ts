@@ -113,6 +113,36 @@ describe("link mode", () => {
     );
   });
 
+  it("takes whole archives from where it is told to, and only those", () => {
+    const w = new Workspace({
+      "main.c": "int f(void) { return 1; }\nint main(void) { return f(); }\n",
+      "kept.c": "int kept(void) { return 7; }\n",
+      "clash.c": "int f(void) { return 2; }\nint g(void) { return 3; }\n",
+    });
+    expect(run(w, "-c", "-O1", "kept.c", "clash.c").status).toBe(0);
+    for (const name of ["kept", "clash"])
+      execFileSync("ar", ["rcs", `lib${name}.a`, `${name}.o`], { cwd: w.directory });
+    const line = "-Wl,--export-dynamic -Wl,--whole-archive libkept.a -Wl,--no-whole-archive libclash.a -o p";
+    expect(run(w, "main.c", ...line.split(" "))).toEqual({ status: 0, stdout: "", stderr: "" });
+    expect(start(w, "p")).toEqual([1, ""]);
+    expect(execFileSync("nm", ["-D", w.path("p")], { encoding: "utf8" })).toMatch(/ T kept$/m);
+  });
+
+  it("refuses to write over a source", () => {
+    const w = new Workspace({ "main.c": "int x = y;\n" });
+    for (const args of [
+      ["-c", "main.c", "-o", "main.c"],
+      ["main.c", "-o", "./main.c"],
+    ]) {
+      const { status, stderr } = run(w, ...args);
+      expect([status, stderr]).toEqual([
+        1,
+        "tsc-cc: error: input file 'main.c' is the same as the output file\n",
+      ]);
+      expect(w.text("main.c")).toBe("int x = y;\n");
+    }
+  });
+
   it("fails with the diagnostics of the step that fails", () => {
     const w = new Workspace({ ...files, "bad.c": "int x = y;\n" });
     const compiling = run(w, "main.c", "bad.c", '-DGREETING=""');

@@ -37,7 +37,7 @@ beforeAll(() => {
   const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin/tsc");
   const { status, stdout } = spawnSync(process.execPath, [tsc, "-p", folder], { encoding: "utf8" });
   expect(status, stdout).toBe(0);
-});
+}, 300_000);
 
 /** Runs the child, which is stopped when it prints nothing for too long. */
 function run(first: number, count: number): Promise<{ code: number | null; last: string; stderr: string }> {
@@ -69,7 +69,7 @@ function run(first: number, count: number): Promise<{ code: number | null; last:
 }
 
 test("damaged files end in an error or in a result", { timeout: 1_200_000 }, async () => {
-  const count = Number(process.env["FUZZ_CASES"] ?? 3000);
+  const count = Number(process.env["FUZZ_CASES"] ?? 2000);
   const { code, last, stderr } = await run(Number(process.env["FUZZ_FIRST"] ?? 1), count);
   expect(code, `ended at case ${last}\n${stderr}`).toBe(0);
   const { cases, compiled, failures, peakMiB } = JSON.parse(last) as FuzzOutcome;
