@@ -1,0 +1,202 @@
+/** The IPRA checker on assembly written for it: what is right passes, each kind of wrong is found. */
+import { describe, expect, it } from "vitest";
+import {
+  type CheckReport,
+  checkObject,
+  type FunctionClaim,
+  type SiteClaim,
+} from "../../formats/code/check.js";
+import { assemble } from "./compile.js";
+
+const [RAX, RCX, RDX, RBX, RBP, RSI, RDI, R12] = [0, 1, 2, 3, 5, 6, 7, 12].map((r) => 1 << r) as [
+  number,
+  number,
+  number,
+  number,
+  number,
+  number,
+  number,
+  number,
+];
+const convention = ~[3, 4, 5, 12, 13, 14, 15].reduce((m, r) => m | (1 << r), 0);
+
+/** A function's code between its symbol and its size. */
+const fn = (name: string, code: string, binding = "local"): string =>
+  `\t.${binding === "local" ? "local" : binding}\t${name}\n\t.type\t${name},@function\n${name}:\n${code}\n\t.size\t${name}, .-${name}\n`;
+const global = (name: string, code: string): string => fn(name, code, "globl");
+
+function run(text: string, claims: readonly FunctionClaim[] = [], interposable = false): CheckReport {
+  return checkObject(assemble(`\t.text\n${text}`), claims, { interposable });
+}
+const call = (callee: string | null, clobbers: number, fields: Partial<SiteClaim> = {}): SiteClaim => ({
+  kind: "call",
+  callee,
+  targets: null,
+  clobbers,
+  results: 0,
+  arguments: 0,
+  returns: true,
+  ...fields,
+});
+const claim = (symbol: string, sites: SiteClaim[], results = 0): FunctionClaim => ({
+  symbol,
+  sites,
+  results,
+  readsUndefined: false,
+  closed: false,
+});
+
+describe("what a function changes", () => {
+  const changes = (code: string, more = ""): number | undefined =>
+    run(`${fn("f", code)}${more}`).clobbers.get("f");
+
+  it("a register it writes", () => expect(changes("movl $1, %ecx\nret")).toBe(RCX));
+  it("parts of a register", () => expect(changes("sete %bl\nmovb $1, %dh\nret")).toBe(RBX | RDX));
+  it("not one that it pushes and pops", () =>
+    expect(changes("pushq %rbx\nmovl $1, %ebx\npopq %rbx\nret")).toBe(0));
+  it("nor one that it keeps in its frame", () =>
+    expect(
+      changes(
+        "subq $24, %rsp\nmovq %r12, 8(%rsp)\nxorl %r12d, %r12d\nmovq 8(%rsp), %r12\naddq $24, %rsp\nret",
+      ),
+    ).toBe(0));
+  it("nor one that it keeps in another register", () =>
+    expect(changes("movq %rbx, %rcx\nxorl %ebx, %ebx\nmovq %rcx, %rbx\nret")).toBe(RCX));
+  it("pops in the wrong order", () =>
+    expect(changes("pushq %rbx\npushq %r12\npopq %rbx\npopq %r12\nret")).toBe(RBX | R12));
+  it("a saved register whose place was overwritten", () =>
+    expect(changes("pushq %rbx\nxorl %ebx, %ebx\nmovl $0, 4(%rsp)\npopq %rbx\nret")).toBe(RBX));
+  it("a register restored on one way out only", () =>
+    expect(
+      changes("pushq %rbx\nxorl %ebx, %ebx\ntestl %edi, %edi\nje 1f\npopq %rbx\nret\n1: addq $8, %rsp\nret"),
+    ).toBe(RBX));
+  it("nothing where a save is wrapped around one path", () =>
+    expect(
+      changes("testl %edi, %edi\nje 1f\npushq %rbx\nxorl %ebx, %ebx\nmovl %ebx, (%rsi)\npopq %rbx\n1: ret"),
+    ).toBe(0));
+  it("a frame of unknown size is left through the frame pointer", () =>
+    expect(
+      changes(
+        "pushq %rbp\nmovq %rsp, %rbp\npushq %rbx\nsubq %rdi, %rsp\nandq $-32, %rsp\nxorl %ebx, %ebx\nleaq -8(%rbp), %rsp\npopq %rbx\npopq %rbp\nret",
+      ),
+    ).toBe(0));
+  it("vector registers", () => expect(changes("pxor %xmm3, %xmm3\nret")).toBe(1 << 19));
+  it("what string instructions and system calls leave behind", () =>
+    expect(changes("rep stosb\nsyscall\nret")).toBe(RAX | RCX | RDI | (1 << 11)));
+  it("what its callees change, in cycles too", () =>
+    expect(
+      changes(
+        "pushq %rax\nmovl $1, %edx\ncall g\npopq %rax\nret",
+        fn("g", "testl %esi, %esi\nje 1f\ncall f\n1: xorl %ecx, %ecx\nret"),
+      ),
+    ).toBe(RCX | RDX));
+  it("not what a callee that never returns changes", () =>
+    expect(changes("testl %edi, %edi\nje 1f\nret\n1: call g", fn("g", "xorl %ebx, %ebx\n1: jmp 1b"))).toBe(
+      0,
+    ));
+  it("what a tail call changes", () =>
+    expect(changes("xorl %ecx, %ecx\njmp g", fn("g", "xorl %edx, %edx\nret"))).toBe(RCX | RDX));
+  it("the convention's registers at unknown calls", () => {
+    for (const code of ["call *%rax\nret", "jmp *%rax", "call elsewhere@PLT\nret"])
+      expect(changes(code)).toBe(convention);
+  });
+  it("the ways of a jump table, absolute or relative", () => {
+    const table = (entry: string, section: string): string =>
+      `\t.section ${section}\n\t.p2align 3\n.Ltable:\n${["1b", "2b"].map((l) => `\t${entry.replace("X", l)}\n`).join("")}`;
+    const code = (jump: string): string => `${jump}\n1: xorl %ecx, %ecx\nret\n2: xorl %ebx, %ebx\nret`;
+    expect(changes(code("jmp *.Ltable(,%rax,8)"), table(".quad X", ".rodata"))).toBe(RCX | RBX);
+    const relative = "leaq .Ltable(%rip), %rdx\nmovslq (%rdx,%rax,4), %rax\naddq %rdx, %rax\njmp *%rax";
+    expect(changes(code(relative), table(".long X-.Ltable", ".rodata"))).toBe(RAX | RCX | RDX | RBX);
+  });
+});
+
+describe("violations", () => {
+  const messages = (text: string, claims: FunctionClaim[] = [], interposable = false): string[] => [
+    ...run(text, claims, interposable).violations,
+  ];
+
+  it("an exported function that does not preserve a register", () => {
+    expect(messages(global("f", "xorl %ebx, %ebx\nret"))).toEqual([
+      "@f: %rbx not preserved, though unknown code can call the function",
+    ]);
+    expect(messages(fn("f", "xorl %ebx, %ebx\nret"))).toEqual([]);
+  });
+  it("a function whose address is taken, in data or code", () => {
+    const wrong = fn("f", "xorl %r12d, %r12d\nret");
+    for (const use of [
+      "\t.data\n\t.quad f\n",
+      fn("g", "leaq f(%rip), %rax\nret"),
+      fn("g", "movl $f, %eax\nret"),
+    ])
+      expect(messages(wrong + use)).toEqual([
+        "@f: %r12 not preserved, though unknown code can call the function",
+      ]);
+  });
+  it("unless the claims list all of its callers", () => {
+    const text = `${fn("f", "xorl %r12d, %r12d\nret")}${fn("g", "leaq f(%rip), %rax\npushq %rbx\ncall *%rax\npopq %rbx\nret")}`;
+    const closed = { ...claim("f", []), closed: true };
+    expect(messages(text, [closed, claim("g", [call(null, convention | R12, { targets: ["f"] })])])).toEqual(
+      [],
+    );
+    expect(messages(text, [closed, claim("g", [call(null, convention, { targets: ["f"] })])])).toEqual([
+      "@g+0x8: call of a pointer changes %r12, which the caller was told it preserves",
+    ]);
+  });
+  it("a call that changes more than its mask says", () => {
+    const text = `${fn("f", "xorl %ecx, %ecx\nret")}${fn("g", "call f\nret")}`;
+    expect(messages(text, [claim("g", [call("f", RDX)])])).toEqual([
+      "@g+0x0: call of @f changes %rcx, which the caller was told it preserves",
+    ]);
+    expect(messages(text, [claim("g", [call("f", RCX)])])).toEqual([]);
+  });
+  it("a value kept in a register that the callee changes, whatever was told", () => {
+    const text = `${fn("f", "xorl %ecx, %ecx\nret")}${fn("g", "movl %edi, %ecx\ncall f\nmovl %ecx, %eax\nret")}`;
+    expect(messages(text, [claim("g", [call("f", RCX)], RAX)])).toEqual([
+      "@g+0x2: call of @f changes %rcx, in which the caller keeps a value",
+    ]);
+  });
+  it("a frame pointer that does not survive a call", () => {
+    const text = `${fn("f", "xorl %ebp, %ebp\nret")}${fn("g", "pushq %rbp\nmovq %rsp, %rbp\nsubq $16, %rsp\ncall f\nleave\nret")}`;
+    const found = messages(text, [claim("g", [call("f", RBP)])]);
+    expect(found).toContain("@g+0x8: call of @f changes %rbp, in which the caller keeps a value");
+    expect(found.some((m) => m.includes("does not hold the frame"))).toBe(true);
+  });
+  it("a stack pointer that is not where it was", () => {
+    expect(messages(fn("f", "pushq %rax\nret"))).toEqual([
+      "@f+0x1: leaves with the stack pointer displaced or unknown",
+    ]);
+    expect(messages(fn("f", "testl %edi, %edi\nje 1f\npushq %rax\n1: ret"))).toHaveLength(1);
+  });
+  it("narrow masks at calls that another definition may answer", () => {
+    const caller = fn("g", "call f@PLT\nret");
+    const told = [claim("g", [call("f", RCX)])];
+    const weak = fn("f", "xorl %ecx, %ecx\nret", "weak") + caller;
+    const visible = global("f", "xorl %ecx, %ecx\nret") + caller;
+    expect(messages(weak, told)).toHaveLength(1);
+    expect(messages(visible, told)).toEqual([]);
+    expect(messages(visible, told, true)).toHaveLength(1);
+    expect(messages(`\t.hidden f\n${visible}`, told, true)).toEqual([]);
+  });
+  it("a callee's results and a byte of a register are no kept values", () => {
+    const text = `${fn("f", "movl $1, %eax\nxorl %ecx, %ecx\nret")}${fn("g", "call f\nsete %cl\nandl %ecx, %eax\nmovzbl %al, %eax\nret")}`;
+    expect(messages(text, [claim("g", [call("f", RAX | RCX, { results: RAX })], RAX)])).toEqual([]);
+  });
+  it("code that falls off its end, and calls that nobody listed", () => {
+    expect(messages(fn("f", "nop"))).toEqual(["@f+0x1: control runs off the end"]);
+    expect(messages(`${fn("g", "call elsewhere\nret")}`, [claim("g", [])])).toEqual([
+      "@g: its calls are not those that code generation lists",
+    ]);
+  });
+  it("malformed objects are refused", () => {
+    const good = assemble(fn("f", "ret"));
+    expect(() => checkObject(good.subarray(0, 100), [], { interposable: false })).toThrow(/malformed/);
+    expect(() => checkObject(new Uint8Array(200), [], { interposable: false })).toThrow(/not a relocatable/);
+  });
+  it("an argument register is no kept value of an earlier call", () => {
+    const text = `${fn("f", "xorl %esi, %esi\nret")}${fn("g", "call f\ncall f\nret")}`;
+    expect(messages(text, [claim("g", [call("f", RSI), call("f", RSI)])])).toEqual([]);
+    expect(messages(text, [claim("g", [call("f", RSI), call("f", RSI, { arguments: RSI })])])).toHaveLength(
+      1,
+    );
+  });
+});

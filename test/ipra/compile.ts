@@ -1,0 +1,136 @@
+/**
+ * Programs of the IPRA tests: from text IR through the code generator, with a hand in each decision, to assembly
+ * with its claims; and from assembly to the checker's report.
+ */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ClaimCollector } from "../../bin/lto/ipra-claims.js";
+import { AsmPrinter } from "../../formats/asm/index.js";
+import { type CheckReport, checkObject, type FunctionClaim } from "../../formats/code/check.js";
+import { parseModule } from "../../formats/text/index.js";
+import type { Placement } from "../../lto/codegen/ipra/save-placement.js";
+import type { RegMask } from "../../lto/codegen/mir.js";
+import type { Module } from "../../lto/ir/module.js";
+import { buildCallGraph, defaultLinkOptions, linkModules, type ModuleSummary } from "../../lto/link/index.js";
+import type { CodegenOptions } from "../../lto/pipeline.js";
+import {
+  CodegenSession,
+  decideSaves,
+  definedFunctions,
+  type FunctionFacts,
+  localSaves,
+  publishComponent,
+} from "../../lto/program.js";
+import { callClobbers } from "../../lto/x64/registers.js";
+
+export interface Compiled {
+  readonly assembly: string;
+  readonly claims: FunctionClaim[];
+}
+
+/** Places where a test may tell code generation something wrong. Functions are named. */
+export interface Lies {
+  readonly facts?: (name: string, facts: FunctionFacts) => FunctionFacts;
+  /** Whether unknown code may enter a function. */
+  readonly open?: (name: string, open: boolean) => boolean;
+  /** What is published of a function: the registers a call may change. */
+  readonly published?: (name: string, changed: RegMask) => RegMask;
+  readonly saves?: (name: string, saves: RegMask) => RegMask;
+}
+
+export const codegenOptions: CodegenOptions = {
+  relocation: "pie",
+  level: null,
+  allocator: "greedy",
+  coalesce: "pereira",
+  spillCost: null,
+  checkAllocation: true,
+  ipra: true,
+  verify: true,
+};
+
+export function link(
+  text: string,
+  output: "executable" | "shared" = "executable",
+): {
+  module: Module;
+  summary: ModuleSummary;
+} {
+  const input = { kind: "module", module: parseModule(text, "test.ll") } as const;
+  const { module, summary, diagnostics } = linkModules([input], {
+    ...defaultLinkOptions,
+    output,
+    entry: "main",
+  });
+  if (module === null) throw new Error(diagnostics.map((d) => d.message).join("\n"));
+  return { module, summary };
+}
+
+/** Compiles a linked module as bin/lto does, one component after the other. */
+export function compile(
+  { module, summary }: { module: Module; summary: ModuleSummary },
+  options: Partial<CodegenOptions> = {},
+  lies: Lies = {},
+): Compiled {
+  const collector = new ClaimCollector();
+  const all: CodegenOptions = { ...codegenOptions, ...options, observe: collector.observe };
+  const session = new CodegenSession(module, all);
+  const functions = definedFunctions(module);
+  const nameOf = (n: number): string => functions[n]!.name;
+  const graph = buildCallGraph(summary);
+  const numbers = new Map(functions.map((fn, i) => [fn as unknown, i]));
+  const numberOf = (node: number): number => numbers.get(module.globals[graph.symbolOf[node]!]) ?? -1;
+  const facts: FunctionFacts[] = [];
+  const changed = functions.map(() => callClobbers);
+  const { count, members } = graph.components;
+  for (let c = 0; c < count; c++) {
+    const component = [...members.items.subarray(members.start[c], members.start[c + 1])]
+      .map(numberOf)
+      .filter((n) => n >= 0);
+    for (const n of component) {
+      const found = session.allocate(n);
+      facts[n] = lies.facts?.(nameOf(n), found) ?? found;
+    }
+    if (!all.ipra) continue;
+    const mask = publishComponent(
+      component,
+      (n) => facts[n]!,
+      (n) => changed[n]!,
+    );
+    for (const n of component) changed[n] = lies.published?.(nameOf(n), mask) ?? mask;
+    session.publish(component.map((n) => [n, ~changed[n]!] as const));
+  }
+  const open = new Uint8Array(functions.length);
+  for (let node = 0; node < graph.symbolOf.length; node++) {
+    const n = numberOf(node);
+    if (n < 0) continue;
+    const really = graph.openToCallers[node] === 1;
+    open[n] = Number(lies.open?.(nameOf(n), really) ?? really);
+  }
+  const placement: Placement = all.ipra ? decideSaves(facts, open) : localSaves(facts);
+  const printer = new AsmPrinter(module, { relocation: all.relocation });
+  const texts = functions.map((_, n) => {
+    const saves = lies.saves?.(nameOf(n), placement.saves[n]!) ?? placement.saves[n]!;
+    const free = changed[n]! | placement.changes[n]!;
+    const { machine } = session.finish(n, saves, free, (callee) => placement.changes[callee]!);
+    return printer.functionText(machine);
+  });
+  return { assembly: [printer.header(), ...texts, printer.data()].join(""), claims: collector.claims };
+}
+
+/** Bytes of the object that GNU as makes of assembly text. */
+export function assemble(text: string): Uint8Array {
+  const dir = mkdtempSync(join(tmpdir(), "ipra-"));
+  try {
+    const object = join(dir, "a.o");
+    execFileSync("as", ["--64", "-o", object, "-"], { input: text });
+    return readFileSync(object);
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+}
+
+export const check = ({ assembly, claims }: Compiled, interposable = false): CheckReport =>
+  checkObject(assemble(assembly), claims, { interposable });
