@@ -86,7 +86,7 @@ export const byacc: Recipe = {
     {
       name: "upstream tests",
       script: `
-mkdir -p p; cp -r $SRC/test p/test; cp $SRC/config.h p; cp $YACC_ p/yacc; cd p/test; sh ./run_test.sh 2>&1 | sed "s,$PWD,,g" | grep -v "^[-*][-*][-*] |..date"`,
+mkdir -p p; cp -r $SRC/test p/test; cp $SRC/config.h p; cp $YACC_ p/yacc; cd p/test; sh ./run_test.sh 2>&1 | sed "s,$PWD,,g" | grep -v "UTC 2"`,
     },
     {
       name: "grammars",

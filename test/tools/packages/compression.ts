@@ -209,8 +209,9 @@ export const xz: Recipe = {
   main: "xz",
   async prepare(dir) {
     const wrappers = makeWrappers(`${dir}.wrappers`, systemCompiler());
+    // Its carry-less multiplication needs vector extensions past SSE2.
     const configure =
-      "./configure --disable-dependency-tracking --disable-nls --disable-shared --disable-scripts --disable-doc";
+      "./configure --disable-dependency-tracking --disable-nls --disable-shared --disable-scripts --disable-doc --disable-clmul-crc";
     await runBuild(dir, `${configure}; make -C src/liblzma; make -C src/xz`, wrappers);
     return readCapture(wrappers, ["xz"]);
   },

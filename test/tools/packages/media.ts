@@ -1,5 +1,5 @@
 /** Programs that compute: libpng's own test and libjpeg-turbo on pixels, libtommath's test on long integers. */
-import { copyFileSync, readdirSync, writeFileSync } from "node:fs";
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Recipe } from "./recipe.js";
 import { program, unitsOf } from "./recipe.js";
@@ -69,6 +69,8 @@ export const libjpeg: Recipe = {
       join(dir, "jconfigint.h"),
       [...internal, ...more].map((l) => `#define ${l}\n`).join("") + rest,
     );
+    const version = readFileSync(join(dir, "jversion.h.in"), "latin1");
+    writeFileSync(join(dir, "jversion.h"), version.replaceAll(/@\w+@/g, "0"), "latin1");
     const parts =
       /^(jcolext|jccolext|jdcolext|jdcol565|jdmrgext|jdmrg565|jcstest|jpegtran|jstdhuff|jdatadst-tj|jdatasrc-tj)\.c$/;
     const library = readdirSync(dir)
