@@ -73,7 +73,11 @@ export class CodegenSession {
 
   /** Records the masks of functions allocated elsewhere (or here). */
   publish(masks: readonly (readonly [number, RegMask])[]): void {
-    for (const [number, preserved] of masks) this.store.publish(this.functions[number]!, preserved);
+    for (const [number, preserved] of masks) {
+      const fn = this.functions[number]!;
+      // A call of a definition that may be replaced can reach code that changes more.
+      if (this.numbers.has(fn)) this.store.publish(fn, preserved);
+    }
   }
 
   /** Selects and allocates a function and keeps it. */

@@ -38,6 +38,8 @@ export interface Lies {
   /** What is published of a function: the registers a call may change. */
   readonly published?: (name: string, changed: RegMask) => RegMask;
   readonly saves?: (name: string, saves: RegMask) => RegMask;
+  /** Functions taken for definitions that nothing can replace. */
+  readonly exact?: readonly string[];
 }
 
 export const codegenOptions: CodegenOptions = {
@@ -76,7 +78,13 @@ export function compile(
 ): Compiled {
   const collector = new ClaimCollector();
   const all: CodegenOptions = { ...codegenOptions, ...options, observe: collector.observe };
+  const replaceable = module.functions.filter((f) => lies.exact?.includes(f.name));
+  const linkages = replaceable.map((f) => f.linkage);
+  for (const f of replaceable) f.linkage = "external";
   const session = new CodegenSession(module, all);
+  replaceable.forEach((f, i) => {
+    f.linkage = linkages[i]!;
+  });
   const functions = definedFunctions(module);
   const nameOf = (n: number): string => functions[n]!.name;
   const graph = buildCallGraph(summary);
