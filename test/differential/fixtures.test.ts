@@ -51,7 +51,8 @@ async function execute(command: readonly string[]): Promise<RunResult> {
 /** Constructs that are refused; the message must name them. */
 const refused: ReadonlyMap<string, string> = new Map([["asm-goto", "unsupported: asm goto (callbr)"]]);
 
-const tool = ours(["-j1"], ["--clang=embedded"], execute);
+const checks = ["--check-regalloc", "--check-ipra", "--verify"];
+const tool = ours(["-j1", ...checks], ["--clang=embedded"], execute);
 const fixtures = listFixtures(join(import.meta.dirname, "..", "..", "fixtures", "c"));
 
 describe("there are programs to run", () => {

@@ -1,0 +1,132 @@
+/** The options of tsc-lto that show and check interprocedural register allocation. */
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import type { Host } from "../../bin/cc/host.js";
+import { addLlvmOption, noLlvmOptions, spellLlvmOption } from "../../bin/lto/llvm-options.js";
+import { main } from "../../bin/lto/main.js";
+import { formatRegisterUsage } from "../../bin/lto/register-usage.js";
+
+const dir = mkdtempSync(join(tmpdir(), "ipra-options-"));
+afterAll(() => rmSync(dir, { recursive: true }));
+writeFileSync(
+  join(dir, "a.ll"),
+  `define internal i64 @leaf(i64 %x) {
+  %r = mul i64 %x, %x
+  ret i64 %r
+}
+define i64 @main(i64 %n) {
+  %a = call i64 @leaf(i64 %n)
+  %r = add i64 %a, %n
+  ret i64 %r
+}
+`,
+);
+
+async function run(
+  args: string[],
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<{ status: number; stderr: string }> {
+  let stderr = "";
+  const host: Host = {
+    cwd: dir,
+    env,
+    colour: false,
+    workers: false,
+    stdin: () => new Uint8Array(),
+    stdout: () => {},
+    stderr: (bytes) => void (stderr += Buffer.from(bytes).toString()),
+  };
+  const status = await main(["-j1", join(dir, "a.ll"), "-o", join(dir, "a.s"), ...args], host);
+  return { status, stderr };
+}
+
+/** What `llc-19 -enable-ipra -print-regusage` prints of a function that writes rdi and rax. */
+const leafOfLlvm =
+  "leaf Clobbered Registers: $ah $al $ax $di $dih $dil $eax $edi $eflags $hax $hdi $rax $rdi \n";
+
+describe("--print-regusage", () => {
+  it("prints LLVM's form", () => {
+    expect(formatRegisterUsage([["leaf", 0x81]])).toBe(leafOfLlvm);
+  });
+  it("orders numbered registers by kind, as LLVM numbers them, and functions by name", () => {
+    const mask = (1 << 8) | (1 << 9) | (1 << 16) | (1 << 27);
+    expect(
+      formatRegisterUsage([
+        ["b", mask],
+        ["a", 1 << 5],
+      ]),
+    ).toBe(
+      "a Clobbered Registers: $bp $bph $bpl $ebp $eflags $hbp $rbp \n" +
+        "b Clobbered Registers: $eflags $r8 $r9 $xmm0 $xmm11 $r8b $r9b $r8bh $r9bh $r8d $r9d $r8w $r9w $r8wh $r9wh " +
+        "$ymm0 $ymm11 $zmm0 $zmm11 \n",
+    );
+  });
+  for (const option of [["--print-regusage"], ["-mllvm", "-print-regusage"], ["--mllvm=--print-regusage=1"]])
+    it(option.join(" "), async () => {
+      const { status, stderr } = await run(option);
+      expect(status).toBe(0);
+      expect(stderr).toMatch(/^leaf Clobbered Registers: \$ah \$al \$ax .*\nmain Clobbered Registers: /);
+    });
+  it("prints nothing when there is nothing to know, as LLVM does", async () => {
+    expect((await run(["--print-regusage", "--no-ipra"])).stderr).toBe("");
+  });
+});
+
+describe("-mllvm", () => {
+  it("-enable-ipra turns interprocedural allocation on and off", async () => {
+    const assembly = async (...args: string[]): Promise<string> => {
+      expect((await run(args)).status).toBe(0);
+      return readFileSync(join(dir, "a.s"), "utf8");
+    };
+    const on = await assembly();
+    const off = await assembly("--no-ipra");
+    expect(on).not.toBe(off);
+    expect(await assembly("-mllvm", "-enable-ipra=false")).toBe(off);
+    expect(await assembly("-mllvm=-enable-ipra=0")).toBe(off);
+    expect(await assembly("--no-ipra", "-mllvm", "-enable-ipra")).toBe(on);
+    expect(await assembly("-mllvm", "-enable-ipra=0", "-mllvm", "--enable-ipra=true")).toBe(on);
+  });
+  it("anything else is an error that names it", async () => {
+    for (const [option, message] of [
+      ["-enable-ipra=maybe", "'maybe' is no boolean value"],
+      ["-inline-threshold=3", "unknown option of LLVM"],
+      ["enable-ipra", "unknown option of LLVM"],
+    ] as const) {
+      const { status, stderr } = await run(["-mllvm", option]);
+      expect(status).toBe(2);
+      expect(stderr).toContain("tsc-lto: error: option '--mllvm <option>' argument");
+      expect(stderr).toContain(option);
+      expect(stderr).toContain(message);
+    }
+  });
+  it("takes LLVM's spellings of truth", () => {
+    for (const value of ["", "=", "=1", "=true", "=TRUE", "=True"])
+      expect(addLlvmOption(`-enable-ipra${value}`, noLlvmOptions).ipra).toBe(true);
+    for (const value of ["=0", "=false", "=FALSE", "=False"])
+      expect(addLlvmOption(`--enable-ipra${value}`, noLlvmOptions).ipra).toBe(false);
+    expect(spellLlvmOption("-mllvm")).toBe("--mllvm");
+    expect(spellLlvmOption("-mllvmx")).toBe("-mllvmx");
+  });
+});
+
+describe("--check-ipra", () => {
+  it("says nothing of correct code", async () => {
+    for (const args of [[], ["--no-ipra"], ["-O0"], ["--shared"]])
+      expect(await run(["--check-ipra", ...args])).toEqual({ status: 0, stderr: "" });
+  });
+  it("needs an assembler", async () => {
+    rmSync(join(dir, "a.s"), { force: true });
+    const { status, stderr } = await run(["--check-ipra"], { PATH: dir });
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^tsc-lto: error: --check-ipra needs the assembler: cannot run 'as'/);
+    expect(existsSync(join(dir, "a.s"))).toBe(false);
+  });
+  it("reports what the assembler does not take", async () => {
+    writeFileSync(join(dir, "b.ll"), `module asm "nonsense %foo"\n`);
+    const { status, stderr } = await run([join(dir, "b.ll"), "--check-ipra"]);
+    expect(status).toBe(1);
+    expect(stderr).toContain("--check-ipra: the assembler failed");
+  });
+});
