@@ -82,18 +82,20 @@ function labelledBlocks(mf: MFunction): Uint8Array {
 
 function blocksText(mf: MFunction, names: FunctionNames): string {
   const labelled = labelledBlocks(mf);
-  let out = "";
+  // Joined, not appended to one string: that would stay a tree of all its pieces until the file is written.
+  const lines: string[] = [];
   for (const block of mf.blocks) {
-    if (labelled[block.id] === 1) out += `${names.block(block)}:\n`;
-    if (block.irBlock >= 0 && block.addressTaken) out += `${addressTakenLabel(mf.fn.name, block.irBlock)}:\n`;
+    if (labelled[block.id] === 1) lines.push(names.block(block), ":\n");
+    if (block.irBlock >= 0 && block.addressTaken)
+      lines.push(addressTakenLabel(mf.fn.name, block.irBlock), ":\n");
     for (const inst of block.insts) {
       if (inst.op === X.Jmp && inst.targets.length === 0)
         throw new Error(`jump without target in @${mf.name}`);
       const text = instructionText(inst, names);
-      if (text !== "") out += `${text}\n`;
+      if (text !== "") lines.push(text, "\n");
     }
   }
-  return out;
+  return lines.join("");
 }
 
 function jumpTablesText(
