@@ -9,7 +9,7 @@
  * Blocks are grouped by their last two instructions; in each group the pair with the longest common end is
  * taken, with every other block that shares it, until nothing is gained. The mirror image: what both
  * successors of a branch start with moves in front of the branch, if it leaves the flags alone.
- * O(blocks of a group squared × common instructions); groups are cut at 64 blocks.
+ * O(blocks of a group squared × common instructions); groups are cut into parts of 64 blocks.
  * Proof obligations: equal instructions, equal successors, and the same stack depth, which equal code to the
  * same end implies except where control never continues.
  */
@@ -64,7 +64,8 @@ function depthAgrees(a: MBlock, b: MBlock, n: number): boolean {
 
 /** Blocks whose ends may be equal: same last instruction and, before a jump, same one before it. */
 function groupBlocks(mf: MFunction): MBlock[][] {
-  const groups = new Map<number, MBlock[]>();
+  const groups: MBlock[][] = [];
+  const open = new Map<number, MBlock[]>();
   for (const block of mf.blocks) {
     const { insts } = block;
     const last = insts[insts.length - 1];
@@ -74,11 +75,16 @@ function groupBlocks(mf: MFunction): MBlock[][] {
       if (insts.length < 2) continue;
       key = (Math.imul(key, 31) + hashInst(insts[insts.length - 2]!)) | 0;
     }
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [block]);
-    else if (group.length < groupLimit) group.push(block);
+    // A full group is left; what its blocks share and others too is found in the next round.
+    const group = open.get(key);
+    if (group !== undefined && group.length < groupLimit) group.push(block);
+    else {
+      const next = [block];
+      open.set(key, next);
+      groups.push(next);
+    }
   }
-  return [...groups.values()].filter((g) => g.length > 1);
+  return groups.filter((g) => g.length > 1);
 }
 
 interface Match {
