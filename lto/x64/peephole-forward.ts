@@ -9,11 +9,11 @@
  * Proof obligations: a fact holds for the full 64-bit register; any definition or clobber of it ends the
  * facts; definitions narrower than 32 bits leave the upper bits unknown.
  */
-import type { MBlock, MFunction, MInst } from "../codegen/mir.js";
-import { copy } from "./build.js";
+import { type MBlock, type MFunction, MInst, type RegMask } from "../codegen/mir.js";
+import { copy, physical } from "./build.js";
 import { instructionLength, signedImmediate } from "./lengths.js";
 import { flagsBit, isZeroIdiom, type PostLiveness, writtenRegisters } from "./liveness-post.js";
-import { X } from "./ops.js";
+import { plainStore, X } from "./ops.js";
 import { type CcSet, readersAfter, unsignedConditions, zeroConditions } from "./peephole-flags.js";
 import { RSP } from "./registers.js";
 
@@ -29,11 +29,14 @@ class Facts {
   readonly width = new Uint8Array(registers).fill(unknownWidth);
   /** A register with the same contents, or -1. Symmetric only through a common original. */
   readonly same = new Int8Array(registers).fill(-1);
+  /** Vector registers that hold zero. */
+  zeroVectors: RegMask = 0;
 
   reset(): void {
     this.constant.fill(Number.NaN);
     this.width.fill(unknownWidth);
     this.same.fill(-1);
+    this.zeroVectors = 0;
   }
 
   forget(register: number): void {
@@ -122,7 +125,10 @@ function andWidth(inst: MInst, facts: Facts, full: number): number {
 
 /** Notes what is known after `inst`. */
 function learn(inst: MInst, facts: Facts): void {
-  const written = writtenRegisters(inst) & 0xffff;
+  const all = writtenRegisters(inst);
+  const written = all & 0xffff;
+  facts.zeroVectors &= ~all;
+  if (inst.op === X.XorpsZero) facts.zeroVectors |= all;
   if (inst.op === X.Xchg || inst.defs.length !== 1 || inst.defs[0]!.loc >= registers || inst.clobbers !== 0) {
     if (written !== 0) facts.forgetMask(written);
     return;
@@ -199,6 +205,27 @@ function shortenConstant(inst: MInst, facts: Facts, minsize: boolean, flagsFree:
   return inst;
 }
 
+/** Stores a constant from a register that holds it, if that is shorter. */
+function shortenStore(inst: MInst, facts: Facts): MInst {
+  const { imm, size } = inst;
+  if (imm === null || inst.symbol !== null) return inst;
+  const value = signedImmediate(imm, size === 8 ? 4 : size);
+  // Stores of 0 and -1 have a shorter form of their own: see peephole-shrink.ts.
+  const short = inst.cc === plainStore && size > 1 && (value === 0 || value === -1);
+  const cost = instructionLength(inst) - (short ? Math.min(size, 4) - 1 : 0);
+  for (let r = 0; r < registers; r++) {
+    const known = facts.constant[r]!;
+    if (Number.isNaN(known)) continue;
+    const equal = size === 8 ? known === value : signedImmediate(known, size) === value;
+    if (!equal) continue;
+    const candidate = new MInst(X.MovM, size);
+    candidate.uses.push(physical(r));
+    candidate.mem = inst.mem;
+    if (instructionLength(candidate) < cost) return candidate;
+  }
+  return inst;
+}
+
 /** 64-bit operations whose result a 32-bit one gives as well. */
 function narrow(inst: MInst, facts: Facts, readers: () => CcSet): void {
   if (inst.size !== 8 || inst.mem !== null || inst.symbol !== null) return;
@@ -245,6 +272,10 @@ function rewrite(inst: MInst, facts: Facts, block: Block): MInst | null {
       if (inst.imm !== null && inst.symbol === null)
         return shortenConstant(inst, facts, block.minsize, block.flagsFree());
       return inst;
+    case X.MovM:
+      return block.minsize ? shortenStore(inst, facts) : inst;
+    case X.XorpsZero:
+      return (writtenRegisters(inst) & ~facts.zeroVectors) === 0 ? null : inst;
     case X.And:
     case X.Or:
     case X.Xor:

@@ -12,7 +12,7 @@ import { type MFunction, MInst, type RegMask } from "../codegen/mir.js";
 import { physical, pop, push } from "./build.js";
 import { type PostLiveness, stepBack } from "./liveness-post.js";
 import { X } from "./ops.js";
-import { RAX, RSP } from "./registers.js";
+import { RAX, RBP, RSP } from "./registers.js";
 
 function exchange(size: number, a: number, b: number): MInst {
   const inst = new MInst(X.Xchg, size);
@@ -25,7 +25,9 @@ function exchange(size: number, a: number, b: number): MInst {
 function shorten(inst: MInst, live: RegMask, redZone: boolean): MInst[] | null {
   const to = inst.defs[0]!.loc;
   const from = inst.uses[0]!.loc;
-  if (to >= 16 || from >= 16 || to === RSP || from === RSP || to === from) return null;
+  if (to >= 16 || from >= 16 || to === RSP || to === from) return null;
+  // push of rsp pushes its old value; rbp = rsp is the frame's.
+  if (from === RSP) return inst.size === 8 && !redZone && to < 8 && to !== RBP ? [push(from), pop(to)] : null;
   if ((live & (1 << from)) === 0 && (to === RAX || from === RAX))
     return [exchange(inst.size < 8 ? 4 : 8, to, from)];
   if (inst.size === 8 && !redZone && to < 8 && from < 8) return [push(from), pop(to)];

@@ -13,7 +13,7 @@ import { aluReg, copy, physical, pop, pushImm } from "./build.js";
 import { signedImmediate } from "./lengths.js";
 import { Cc, plainStore, X } from "./ops.js";
 import { type CcSet, carryConditions, renameConditions, zeroConditions } from "./peephole-flags.js";
-import { RAX, RSP } from "./registers.js";
+import { RAX, RBP, RSP } from "./registers.js";
 
 /** What the driver knows at an instruction. */
 export interface Situation {
@@ -139,7 +139,12 @@ function shrinkLea(inst: MInst, s: Situation): Replacement {
   if (mem.symbol !== null || mem.segment !== "" || mem.slot >= 0 || mem.base === null) return inst;
   const base = mem.base.loc;
   const size = inst.size === 2 ? 4 : inst.size;
-  if (base === RSP || to === RSP) return inst;
+  // rbp = rsp is left to the frame.
+  if (base === RSP) {
+    const plain = mem.index === null && mem.disp === 0 && size === 8 && to !== RSP && to !== RBP;
+    return plain ? copy(8, to, RSP) : inst;
+  }
+  if (to === RSP) return inst;
   if (mem.index === null) {
     if (mem.disp === 0) return base === to && size === 8 ? [] : copy(size, to, base);
     if (base !== to || !s.flagsDead) return inst;

@@ -1,7 +1,7 @@
 /**
  * Driver of the peepholes after allocation and frame.
  *
- * One forward pass with facts about register contents, one backward pass with liveness, then register moves
+ * Constant stores are merged; one forward pass with facts about register contents, one backward pass with liveness, then register moves
  * at minimum size. A pass marks what it drops and rebuilds each block once.
  * Linear in the function up to bounded look-back.
  * Breaks if: run before the frame pass (operands must be registers and addressed memory).
@@ -29,6 +29,7 @@ import {
   zeroing,
 } from "./peephole-pairs.js";
 import { isPure, type Replacement, type Situation, shrink } from "./peephole-shrink.js";
+import { mergeConstantStores } from "./peephole-stores.js";
 
 /** Backward pass over one block. */
 class BackwardPass {
@@ -168,6 +169,7 @@ function backward(mf: MFunction, liveness: PostLiveness, redZone: boolean): void
  */
 export function runPeepholes(mf: MFunction, redZone: boolean, preserved: RegMask): void {
   if (mf.goal === "none") return;
+  mergeConstantStores(mf);
   const liveness = postLiveness(mf, preserved);
   forwardPeepholes(mf, liveness);
   backward(mf, liveness, redZone);

@@ -7,7 +7,7 @@ import { functionType, voidType } from "../../lto/ir/types.js";
 import { aluImm, aluReg, baseDisp, copy, lea, movImm, physical } from "../../lto/x64/build.js";
 import { Cc, plainStore, X } from "../../lto/x64/ops.js";
 import { runPeepholes } from "../../lto/x64/peephole.js";
-import { RAX, RBX, RCX, RDI, RDX, RSI } from "../../lto/x64/registers.js";
+import { RAX, RBX, RCX, RDI, RDX, RSI, XMM0 } from "../../lto/x64/registers.js";
 
 const fail = (): never => {
   throw new Error("no such operand here");
@@ -144,5 +144,45 @@ describe("moves and arithmetic", () => {
     };
     expect(optimised([store(plainStore)], [])).toEqual(["andl $0, (%rdi)"]);
     expect(optimised([store(-1)], [])).toEqual(["movl $0, (%rdi)"]);
+  });
+});
+
+describe("stores of constants", () => {
+  const store = (size: number, disp: number, imm: number, cc: number = plainStore): MInst => {
+    const inst = new MInst(X.MovM, size);
+    inst.mem = baseDisp(RDI, disp);
+    inst.imm = imm;
+    inst.cc = cc;
+    return inst;
+  };
+  test("neighbours become wider ones", () => {
+    const fields = [store(1, 8, 1), store(1, 9, -2), store(2, 10, 3), store(4, 16, -1), store(4, 20, -1)];
+    expect(optimised(fields, [], { goal: "size" })).toEqual(["movl $261633, 8(%rdi)", "movq $-1, 16(%rdi)"]);
+  });
+  test("but not where an 8-byte immediate cannot say it, nor across a gap or an overlap", () => {
+    const wide = [store(4, 0, 1), store(4, 4, 1)];
+    expect(optimised(wide, [], { goal: "size" })).toHaveLength(2);
+    const gap = [store(2, 0, 1), store(2, 4, 1)];
+    expect(optimised(gap, [], { goal: "size" })).toHaveLength(2);
+    const overlap = [store(4, 0, 1), store(4, 2, 1)];
+    expect(optimised(overlap, [], { goal: "size" })).toEqual(["movl $1, (%rdi)", "movl $1, 2(%rdi)"]);
+  });
+  test("volatile ones stay as they are", () => {
+    const two = [store(4, 0, 0, -1), store(4, 4, 0, -1)];
+    expect(optimised(two, [])).toEqual(["movl $0, (%rdi)", "movl $0, 4(%rdi)"]);
+  });
+  test("take the constant from a register that holds it", () => {
+    const insts = [movImm(4, RAX, 1000), store(4, 0, 1000), store(1, 8, 1000), store(8, 16, 1000)];
+    const lines = ["movl $1000, %eax", "movl %eax, (%rdi)", "movb %al, 8(%rdi)", "movq %rax, 16(%rdi)"];
+    expect(optimised(insts, [RAX])).toEqual(lines);
+    // movl -1 leaves zeros above: not the 64-bit -1.
+    const minus = [movImm(4, RAX, -1), store(8, 0, -1)];
+    expect(optimised(minus, [RAX]).at(-1)).toBe("orq $-1, (%rdi)");
+  });
+  test("a vector register is zeroed once", () => {
+    const zero = (r: number): MInst => withRegisters(X.XorpsZero, 16, [r], []);
+    expect(optimised([zero(XMM0), zero(XMM0)], [XMM0])).toEqual(["xorps %xmm0, %xmm0"]);
+    const other = withRegisters(X.Movaps, 16, [XMM0], [XMM0 + 1]);
+    expect(optimised([zero(XMM0), other, zero(XMM0)], [XMM0])).toContain("xorps %xmm0, %xmm0");
   });
 });

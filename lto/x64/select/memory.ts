@@ -3,7 +3,7 @@ import { MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { type CallInst, Flag, type Inst, type InstWith, Op } from "../../ir/instructions.js";
 import type { Type } from "../../ir/types.js";
 import { isConstant, type Value } from "../../ir/values.js";
-import { X } from "../ops.js";
+import { plainStore, X } from "../ops.js";
 import { maskOf, RAX, RCX, RDI, RSI } from "../registers.js";
 import { address } from "./address.js";
 import { callRuntime } from "./call.js";
@@ -69,7 +69,7 @@ export function lowerStore(s: Selector, inst: InstWith<Op.Store>): void {
       const bits = new DataView(bytes.buffer, bytes.byteOffset).getInt32(0, true);
       const high = bytes.length === 8 ? new DataView(bytes.buffer, bytes.byteOffset).getInt32(4, true) : 0;
       if (bytes.length === 4 || high === bits >> 31) {
-        storeImmediate(s, bytes.length, pointer, bits);
+        storeImmediate(s, bytes.length, pointer, bits, isPlain(inst));
         return;
       }
     }
@@ -79,9 +79,14 @@ export function lowerStore(s: Selector, inst: InstWith<Op.Store>): void {
   s.store(access.store, access.size, address(s, pointer), from);
 }
 
-function storeImmediate(s: Selector, size: number, pointer: Value, imm: number): void {
+/** Neither volatile nor atomic: may become another access to the same bytes. */
+const isPlain = (inst: InstWith<Op.Store>): boolean =>
+  (inst.flags & Flag.Volatile) === 0 && inst.data.ordering === "not_atomic";
+
+function storeImmediate(s: Selector, size: number, pointer: Value, imm: number, plain: boolean): void {
   const store = new MInst(X.MovM, size);
   store.imm = imm;
+  if (plain) store.cc = plainStore;
   store.mem = address(s, pointer);
   s.emit(store);
 }
@@ -89,7 +94,10 @@ function storeImmediate(s: Selector, size: number, pointer: Value, imm: number):
 function storeInteger(s: Selector, inst: InstWith<Op.Store>, value: Value, pointer: Value): void {
   const size = operationSize(s.layout, value.type);
   const imm = immediate(s, value, size);
-  if (imm !== null) return storeImmediate(s, size, pointer, value.type.bits === 1 ? imm & 1 : imm);
+  if (imm !== null) {
+    storeImmediate(s, size, pointer, value.type.bits === 1 ? imm & 1 : imm, isPlain(inst));
+    return;
+  }
   if (isConstant(value) && storeSymbol(s, size, value, pointer)) return;
   if (foldReadModifyWrite(s, inst, value, pointer, size)) return;
   if (storeCondition(s, value, pointer)) return;
@@ -304,7 +312,7 @@ export function lowerMemSet(s: Selector, call: CallInst, forceInline: boolean): 
     const vector = value === 0 && n >= 16;
     const parts = pieces(n, vector ? 16 : 8);
     if (parts.length <= inlineLimit(s, true)) {
-      storePattern(s, to, value & 0xff, parts);
+      storePattern(s, to, value & 0xff, parts, constantNumber(call.operands[3]!) === 0);
       return;
     }
   }
@@ -325,7 +333,13 @@ export function lowerMemSet(s: Selector, call: CallInst, forceInline: boolean): 
   callRuntime(s, "memset", [to, byte, length]);
 }
 
-function storePattern(s: Selector, to: Value, byte: number, parts: { offset: number; size: number }[]): void {
+function storePattern(
+  s: Selector,
+  to: Value,
+  byte: number,
+  parts: { offset: number; size: number }[],
+  plain: boolean,
+): void {
   let zero: VReg = -1;
   let wide: VReg = -1;
   const signed = byte > 127 ? byte - 256 : byte;
@@ -345,6 +359,7 @@ function storePattern(s: Selector, to: Value, byte: number, parts: { offset: num
     if (size < 8 || pattern === BigInt(signed)) {
       const store = new MInst(X.MovM, size);
       store.imm = Number(pattern);
+      if (plain) store.cc = plainStore;
       store.mem = addressAt(s, to, offset);
       s.emit(store);
       continue;
