@@ -27,6 +27,7 @@ import { lowerLoad, lowerStore } from "./memory.js";
 import { prepare } from "./prepare.js";
 import { lowerSelect } from "./select.js";
 import { type SelectOptions, Selector } from "./selector.js";
+import { splitGeps } from "./split-geps.js";
 import { lowerSwitch } from "./switch.js";
 import { lowerVectorBinary } from "./vector.js";
 import { fp80Slot } from "./x87.js";
@@ -42,6 +43,7 @@ export function selectFunction(
 ): MFunction {
   const { fn, body } = legal;
   const mf = new MFunction(fn, fn.name, goal);
+  if (goal !== "none") splitGeps(body, layout);
   const { order } = prepare(body, goal !== "none");
   const count = body.renumber();
   const nest = loopNest(
