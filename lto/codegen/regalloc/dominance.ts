@@ -1,13 +1,11 @@
 /** Dominance preorder of machine blocks (Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm"). */
 import type { MFunction } from "../mir.js";
 
-/** By layout position: the block's number in a preorder walk of the dominator tree. */
-export function dominancePreorder(fn: MFunction, position: Int32Array): Int32Array {
-  const count = fn.blocks.length;
-  const postorder = new Int32Array(count).fill(-1);
+/** Layout positions in reverse postorder; what cannot be reached is missing. */
+export function reversePostorder(fn: MFunction, position: Int32Array): number[] {
   const order: number[] = [];
   const stack: { block: number; next: number }[] = [{ block: 0, next: 0 }];
-  const seen = new Uint8Array(count);
+  const seen = new Uint8Array(fn.blocks.length);
   seen[0] = 1;
   while (stack.length > 0) {
     const top = stack[stack.length - 1]!;
@@ -20,10 +18,18 @@ export function dominancePreorder(fn: MFunction, position: Int32Array): Int32Arr
       }
       continue;
     }
-    postorder[top.block] = order.length;
     order.push(top.block);
     stack.pop();
   }
+  return order.reverse();
+}
+
+/** By layout position: the block's number in a preorder walk of the dominator tree. */
+export function dominancePreorder(fn: MFunction, position: Int32Array): Int32Array {
+  const count = fn.blocks.length;
+  const postorder = new Int32Array(count).fill(-1);
+  const order = reversePostorder(fn, position).reverse();
+  for (let k = 0; k < order.length; k++) postorder[order[k]!] = k;
   const idom = new Int32Array(count).fill(-1);
   idom[0] = 0;
   for (let changed = true; changed; ) {

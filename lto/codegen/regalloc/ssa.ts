@@ -29,26 +29,51 @@ export function allocateSsa(problem: AllocationProblem, coalescing: Coalescing):
     return preorder[numbering.blockAt[start >> 2]!]! * 2 ** 32 + start;
   };
   const state = new Assignment(problem, coalescing, keyOf);
-  const group = Int32Array.from({ length: fn.vregs.length }, (_, v) => v);
-  for (const bundle of coalescing.bundles)
-    for (const range of bundle.ranges) group[range.vreg] = bundle.group;
-  const bundles = spillToPressure(problem, (vreg) => group[vreg]!);
-  state.splitter.reserveIds(fn.vregs.length + bundles.length);
-  for (const bundle of bundles) state.enqueue(bundle);
+  const group = new Int32Array(fn.vregs.length);
+  for (let v = 0; v < group.length; v++) group[v] = v;
+  const web = new Int32Array(fn.vregs.length).fill(-1);
+  const worth = new Float64Array(fn.vregs.length);
+  for (const bundle of coalescing.bundles) {
+    state.costs.measure(bundle);
+    for (const vreg of bundle.vregs) worth[vreg] = bundle.weight;
+    for (const { vreg } of bundle.ranges) {
+      group[vreg] = bundle.group;
+      if (bundle.shadows.length === 0) web[vreg] = bundle.group;
+    }
+  }
+  const segments = spillToPressure(problem, group, web, worth);
+  state.splitter.reserveIds(fn.vregs.length + segments.length);
+  for (const { bundle, entryCost } of segments) {
+    state.enqueue(bundle);
+    if (entryCost > 0 && saving(state, bundle) <= entryCost) state.split(bundle);
+  }
   const cuts = new CutPoints(problem);
-  state.drain((bundle) => place(state, cuts, bundle));
+  const run = (): void => state.drain((bundle) => place(state, cuts, bundle));
+  run();
+  for (let round = 0; round < 4 && state.reconsider(); round++) run();
   state.improve();
+  state.renameCalleeSaved();
   return state.placement();
+}
+
+/** What the uses of `bundle` would cost with its values in memory. */
+function saving(state: Assignment, bundle: Bundle): number {
+  let sum = 0;
+  for (const { needed, start, end, inMemory, reload } of state.splitter.runs(bundle)) {
+    sum += !needed && end === start ? inMemory : Math.min(inMemory, reload);
+  }
+  return sum;
 }
 
 function place(state: Assignment, cuts: CutPoints, bundle: Bundle): void {
   const count = state.rank(bundle);
   const free = state.firstFree(bundle, count);
   if (free >= 0) {
-    state.assign(bundle, free);
-    return;
-  }
-  if (bundle.level < SplitLevel.Cluster) {
+    if (!state.prefersMemory(bundle, free)) {
+      state.assign(bundle, free);
+      return;
+    }
+  } else if (bundle.level < SplitLevel.Cluster) {
     const point = cuts.balanced(bundle, cuts.latest(bundle, cuts.longestFree(state, bundle)));
     const parts = point >= 0 ? state.splitter.cut(bundle, point) : null;
     if (parts !== null) {
