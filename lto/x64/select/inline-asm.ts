@@ -8,6 +8,7 @@ import type { Type } from "../../ir/types.js";
 import { type InlineAsm, isConstant, type Value } from "../../ir/values.js";
 import { type Cc, ccNames, X } from "../ops.js";
 import { GPR, gprMask, maskOf, RBP, RSP, registerNames, XMM, xmmMask } from "../registers.js";
+import { needsBasePointer, needsFramePointer } from "../target.js";
 import { address } from "./address.js";
 import { foldedInteger, symbolOffset } from "./constants.js";
 import { operationSize, type Selector } from "./selector.js";
@@ -55,12 +56,23 @@ for (const [i, letter] of [..."abcd"].entries()) {
 }
 for (const short of ["si", "di", "bp", "sp"]) registersByName.set(short, registersByName.get(`r${short}`)!);
 
+/** Whether inline assembly with these constraints changes rbp, or is given a value in it. */
+export const writesFramePointer = (constraints: string): boolean => /\{[re]?bp\}/.test(constraints);
+/** Whether it changes or is given rbx. */
+const writesBasePointer = (constraints: string): boolean =>
+  /\{[re]?b[xlh]\}|(?:^|,)=?&?b(?:,|$)/.test(constraints);
+
 export function lowerInlineAsm(s: Selector, call: CallInst, asm: InlineAsm): void {
   if (asm.intelDialect) s.unsupported("inline assembly in Intel syntax");
   if (asm.canUnwind) s.unsupported("inline assembly that unwinds");
   const { constraints, clobbers } = parseConstraints(s, asm.constraints);
   const machine = new MInst(X.Asm, 8);
   machine.clobbers = clobbers;
+  if (
+    (needsFramePointer(s.mf) && writesFramePointer(asm.constraints)) ||
+    (needsBasePointer(s.mf) && writesBasePointer(asm.constraints))
+  )
+    s.unsupported("inline assembly that changes the register the frame is addressed by");
   const lowering = new AsmLowering(s, call, machine, constraints, poppedByAsm(asm.constraints));
   const operands = lowering.run();
   machine.extra = { kind: "asm", template: asm.template, operands };

@@ -1,0 +1,75 @@
+/** Inline assembly and the registers a frame is addressed by: what gives way, and what is refused. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import type { Host } from "../../bin/cc/host.js";
+import { main } from "../../bin/lto/main.js";
+
+const head =
+  'target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"\n' +
+  'target triple = "x86_64-unknown-linux-gnu"\n';
+
+const folder = mkdtempSync(join(tmpdir(), "inline-asm-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** Runs the command on IR text: its output, or what it says. */
+async function compile(ir: string): Promise<{ out: string; err: string }> {
+  let out = "";
+  let err = "";
+  const host: Host = {
+    cwd: folder,
+    env: {},
+    colour: false,
+    workers: false,
+    stdin: () => new Uint8Array(),
+    stdout: (bytes) => (out += Buffer.from(bytes).toString("utf8")),
+    stderr: (bytes) => (err += Buffer.from(bytes).toString("utf8")),
+  };
+  writeFileSync(join(folder, "a.ll"), head + ir);
+  await main(["-j1", "--verify", "--check-regalloc", "-r", join(folder, "a.ll"), "-o", "-"], host);
+  return { out, err };
+}
+
+const clobber = (register: string) => `call void asm sideeffect "nop", "~{${register}}"()`;
+
+describe("inline assembly that changes", () => {
+  test("rbp: a frame pointer that is merely asked for is left out", async () => {
+    const { out, err } = await compile(
+      `define i32 @f(i32 %x) "frame-pointer"="all" {\n  ${clobber("rbp")}\n  ret i32 %x\n}\n`,
+    );
+    expect(err).toBe("");
+    expect(out).toContain("pushq\t%rbp");
+    expect(out).not.toContain("movq\t%rsp, %rbp");
+  });
+
+  test("rbp where the frame cannot do without it: refused", async () => {
+    const { err } = await compile(
+      `declare void @use(ptr)\ndefine void @f(i64 %n) {\n  %p = alloca i8, i64 %n\n` +
+        `  ${clobber("ebp")}\n  call void @use(ptr %p)\n  ret void\n}\n`,
+    );
+    expect(err).toMatch(/unsupported: .*frame.*function 'f'/);
+  });
+
+  test("rbx next to a variable-size object and an over-aligned one: refused", async () => {
+    const body = (aligned: number) =>
+      `declare void @use(ptr, ptr)\ndefine void @f(i64 %n) {\n  %a = alloca i32, align ${aligned}\n` +
+      `  %p = alloca i8, i64 %n\n  ${clobber("ebx")}\n  call void @use(ptr %p, ptr %a)\n  ret void\n}\n`;
+    expect((await compile(body(64))).err).toMatch(/unsupported: .*frame.*function 'f'/);
+    expect((await compile(body(16))).err).toBe("");
+  });
+});
+
+test("operands stay out of clobbered registers", async () => {
+  const clobbers = ["rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11"]
+    .map((r) => `~{${r}}`)
+    .join(",");
+  const { out, err } = await compile(
+    `define i64 @f(i64 %x, i64 %y, ptr %p) {\n` +
+      `  %r = call i64 asm "# $0 $1 $2 $3", "=r,r,r,*m,${clobbers}"(i64 %x, i64 %y, ptr elementtype(i64) %p)\n` +
+      `  ret i64 %r\n}\n`,
+  );
+  expect(err).toBe("");
+  const line = out.split("\n").find((l) => l.includes("# %"))!;
+  expect(line).not.toMatch(/%(rax|rcx|rdx|rsi|rdi|r8|r9|r10|r11)\b/);
+});
