@@ -6,13 +6,14 @@
  * objects to assembly, beside ld.lld with LTO from bitcode to executable. All numbers come from one run on one
  * machine, one measured step at a time; tables show ratios, and their geometric means at the foot.
  */
-import { writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { compareFunctions } from "./bench/functions.js";
 import { countInstructions } from "./bench/instructions.js";
 import type { Measurement } from "./bench/measure.js";
-import { available, build, measure } from "./bench/measure.js";
+import { available, build, inThreads, measure } from "./bench/measure.js";
 import type { RatioColumn } from "./bench/tables.js";
 import { printRatios } from "./bench/tables.js";
+import { threadPool } from "./in-process.js";
 import { parseCommandLine } from "./options.js";
 import { selectRecipes } from "./packages/registry.js";
 import { prepare } from "./prepared.js";
@@ -35,7 +36,8 @@ const usage = `usage: npm run bench -- [package… | all] [options]
   --variants=S    more columns: option sets of tsc-lto, separated by commas, as --variants=--no-ipra,--regalloc=ssa
   --pie           position-independent executables (default: -no-pie)
   -j, --jobs N    compilations at a time; links are measured one at a time
-  --out FILE      all numbers as JSON`;
+  --out FILE      all numbers as JSON, written after each package
+  --resume        take what FILE has already from there`;
 
 const { values, words } = parseCommandLine(
   {
@@ -55,6 +57,7 @@ const counting = Boolean(values["instructions"]);
 const level = String(values["level"] ?? (counting ? "O2" : "Oz")).replace(/^-/, "");
 const options = { level, pie: Boolean(values["pie"]), jobs: Number(values["jobs"]) };
 const recipes = selectRecipes(words);
+const pool = threadPool(options.jobs);
 
 /** The columns that this machine has the compilers for. */
 function columns(): Toolchain[] {
@@ -65,7 +68,7 @@ function columns(): Toolchain[] {
       .map(available)
       .filter((t) => t !== undefined),
     ...variants.map((v) => ours(v.split(" "), clangOption())),
-  ];
+  ].map((t) => inThreads(t, pool));
 }
 
 /** What is divided by what to see the effect of interprocedural register allocation. */
@@ -106,18 +109,32 @@ function againstBase(
   );
 }
 
+/** The numbers of an interrupted run, by package and column. */
+function earlierNumbers<T>(): Map<string, T> {
+  const file = values["out"];
+  if (!values["resume"] || file === undefined || !existsSync(String(file))) return new Map();
+  const entries = JSON.parse(readFileSync(String(file), "utf8")) as [string, T & { failed?: string }][];
+  return new Map(entries.filter(([, value]) => value !== null && value.failed === undefined));
+}
+
+function saveNumbers(cells: ReadonlyMap<string, unknown>): void {
+  if (values["out"] !== undefined) writeFileSync(String(values["out"]), JSON.stringify([...cells], null, 1));
+}
+
 async function compareAll(): Promise<void> {
   const tools = columns();
   const repeat = Number(values["repeat"]);
-  const cells = new Map<string, Measurement>();
+  const cells = earlierNumbers<Measurement>();
   for (const recipe of recipes) {
     const p = await prepare(recipe);
     for (const tool of tools) {
+      if (cells.has(`${recipe.name} ${tool.name}`)) continue;
       const timed = tool.name === "ours" || tool.name === "clang-lto" || tool.name.startsWith("ours -");
       const m = await measure(p, tool, options, timed ? repeat : 0);
       if (m.failed !== undefined) console.error(`${recipe.name}: ${tool.name} failed: ${m.failed}`);
       cells.set(`${recipe.name} ${tool.name}`, m);
     }
+    saveNumbers(cells);
   }
   const names = recipes.map((r) => r.name);
   const titles = tools.map((t) => t.name);
@@ -125,7 +142,7 @@ async function compareAll(): Promise<void> {
   const peer = titles.includes("clang-lto") ? "clang-lto" : "ours";
   const value = (of: (m: Measurement) => number) => (n: string, column: string) => {
     const m = cells.get(`${n} ${column}`);
-    return m === undefined ? Number.NaN : of(m);
+    return m === undefined ? Number.NaN : (of(m) ?? Number.NaN); // JSON has null for NaN
   };
   const text = value((m) => m.text);
   console.log(`-${level}, ${options.pie ? "PIE" : "-no-pie"}, ${systemCompiler()}; gcc -Os for -Oz`);
@@ -138,21 +155,22 @@ async function compareAll(): Promise<void> {
   againstBase("whole-program step, CPU seconds", names, timed, peer, seconds, (x) => x.toFixed(2));
   const memory = value((m) => m.peakKiB / 1024);
   againstBase("whole-program step, peak MiB", names, timed, peer, memory, (x) => x.toFixed(0));
-  if (values["out"] !== undefined) writeFileSync(String(values["out"]), JSON.stringify([...cells], null, 1));
 }
 
 async function compareInstructions(): Promise<void> {
   if (findProgram("valgrind") === undefined) throw new Error("--instructions needs valgrind");
   const tools = columns().filter((t) => !/^(clang|gcc|ours-per-file)$/.test(t.name));
-  const cells = new Map<string, number>();
+  const cells = earlierNumbers<number | null>();
   for (const recipe of recipes) {
     const p = await prepare(recipe);
     for (const tool of tools) {
+      if (cells.has(`${recipe.name} ${tool.name}`)) continue;
       const { exe, result } = await build(p, tool, options);
       const failed = result.failed !== undefined;
       if (failed) console.error(`${recipe.name}: ${tool.name} failed: ${result.failed}: ${result.message}`);
-      cells.set(`${recipe.name} ${tool.name}`, failed ? Number.NaN : await countInstructions(p, exe));
+      cells.set(`${recipe.name} ${tool.name}`, failed ? null : await countInstructions(p, exe));
     }
+    saveNumbers(cells);
   }
   const names = recipes.map((r) => r.name);
   const titles = tools.map((t) => t.name);
@@ -161,7 +179,6 @@ async function compareInstructions(): Promise<void> {
   console.log(`instructions executed in the program's own code, -${level}`);
   againstBase("instructions", names, titles, base, cell, (x) => `${(x / 1e6).toFixed(1)}M`);
   printRatios("with interprocedural register allocation, ratio to without", names, ipraColumns(cell));
-  if (values["out"] !== undefined) writeFileSync(String(values["out"]), JSON.stringify([...cells], null, 1));
 }
 
 if (counting) await compareInstructions();
@@ -170,4 +187,5 @@ else if (values["functions"]) {
   const other = toolchain(String(values["against"]));
   await compareFunctions(recipes, mine, other, Number(values["top"]), options);
 } else await compareAll();
+await pool.close();
 if (words.length === 0) console.log("\nAll packages: npm run bench -- all");

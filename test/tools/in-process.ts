@@ -10,7 +10,7 @@ import { basename } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { RunOptions, RunResult } from "./process.js";
 import { projectRoot } from "./root.js";
-import type { Toolchain } from "./toolchain.js";
+import type { Execute, Toolchain } from "./toolchain.js";
 import { clangOption, ours, toolchain } from "./toolchain.js";
 
 export interface ClosableToolchain extends Toolchain {
@@ -31,6 +31,34 @@ export interface CommandAnswer {
   readonly stderr: string;
 }
 
+/** Threads that run the commands, and the way to them. */
+export interface ThreadPool {
+  readonly execute: Execute;
+  close(): Promise<void>;
+}
+
+/** `jobs` threads; started at the first command each gets. */
+export function threadPool(jobs: number): ThreadPool {
+  const threads = Array.from({ length: jobs }, () => new Lane());
+  const idle = [...threads];
+  const waiting: ((lane: Lane) => void)[] = [];
+  return {
+    async execute(command: readonly string[], options: RunOptions): Promise<RunResult> {
+      const lane = idle.pop() ?? (await new Promise<Lane>((resolve) => waiting.push(resolve)));
+      try {
+        return await lane.run(command, options);
+      } finally {
+        const next = waiting.shift();
+        if (next === undefined) idle.push(lane);
+        else next(lane);
+      }
+    },
+    async close() {
+      await Promise.all(threads.map((t) => t.close()));
+    },
+  };
+}
+
 /** The named toolchain in its fastest form for many small builds: ours in threads, the others as they are. */
 export async function fastToolchain(
   name: string,
@@ -38,27 +66,9 @@ export async function fastToolchain(
   ltoFlags: readonly string[] = [],
 ): Promise<ClosableToolchain> {
   if (name !== "ours" && name !== "ours-embedded") return { ...toolchain(name), close: async () => {} };
-  const threads = Array.from({ length: jobs }, () => new Lane());
-  const idle = [...threads];
-  const waiting: ((lane: Lane) => void)[] = [];
-  const execute = async (command: readonly string[], options: RunOptions): Promise<RunResult> => {
-    const lane = idle.pop() ?? (await new Promise<Lane>((resolve) => waiting.push(resolve)));
-    try {
-      return await lane.run(command, options);
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) idle.push(lane);
-      else next(lane);
-    }
-  };
+  const pool = threadPool(jobs);
   const clang = name === "ours" ? clangOption() : ["--clang=embedded"];
-  return {
-    ...ours(["-j1", ...ltoFlags], clang, execute),
-    name,
-    async close() {
-      await Promise.all(threads.map((t) => t.close()));
-    },
-  };
+  return { ...ours(["-j1", ...ltoFlags], clang, pool.execute), name, close: () => pool.close() };
 }
 
 type Finish = (status: number, stdout: string, stderr: string, timedOut?: boolean) => void;

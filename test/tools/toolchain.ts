@@ -240,8 +240,8 @@ export function ours(
  * Ours without anything that looks across files or functions: tsc-lto on each object by itself, with every global
  * definition kept and every call by the platform's convention; then as and a native link, as after `clang -c`.
  */
-function oursPerFile(ccFlags: readonly string[]): Toolchain {
-  const whole = ours([], ccFlags);
+export function oursPerFile(ccFlags: readonly string[], execute: Execute = run): Toolchain {
+  const whole = ours([], ccFlags, execute);
   const lto = join(projectRoot(), "bin", "tsc-lto");
   return fromSteps("ours-per-file", whole.objectKind, {
     compile: (job) => whole.compile(job),
@@ -251,7 +251,7 @@ function oursPerFile(ccFlags: readonly string[]): Toolchain {
         const asm = join(job.dir, `${i}.s`);
         const to = join(job.dir, `${i}.native.o`);
         const flags = ["-r", "--no-ipra", "-j1", `-${job.level}`, ...(job.ltoFlags ?? [])];
-        const made = await run([lto, object, ...flags, "-o", asm], { timeoutMs });
+        const made = await execute([lto, object, ...flags, "-o", asm], { timeoutMs });
         if (made.status !== 0) return failure("lto", made);
         const assembled = await run(["as", "-o", to, asm], { timeoutMs });
         return assembled.status === 0 ? to : failure("assemble", assembled);

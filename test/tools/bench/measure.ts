@@ -7,10 +7,11 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { programSizes } from "../elf-size.js";
+import type { ThreadPool } from "../in-process.js";
 import type { Prepared } from "../prepared.js";
 import { cacheDir, findProgram } from "../root.js";
 import type { BuildJob, BuildResult, Toolchain } from "../toolchain.js";
-import { findClang, toolchain } from "../toolchain.js";
+import { clangOption, findClang, ours, oursPerFile, toolchain } from "../toolchain.js";
 
 export interface BenchOptions {
   readonly level: string;
@@ -34,6 +35,14 @@ export function available(name: string): Toolchain | undefined {
   if (name.startsWith("clang") && findClang() === undefined) return undefined;
   if (name.startsWith("clang-lto") && findProgram("ld.lld", "ld.lld-19") === undefined) return undefined;
   return toolchain(name);
+}
+
+/** The toolchain with unmeasured steps of ours in threads; measured ones stay processes. */
+export function inThreads(tool: Toolchain, pool: ThreadPool): Toolchain {
+  if (!tool.name.startsWith("ours")) return tool;
+  if (tool.name === "ours-per-file") return oursPerFile(clangOption(), pool.execute);
+  const { compile } = ours([], clangOption(), pool.execute);
+  return { ...tool, compile };
 }
 
 /** gcc has no level of its own for -Oz; -Os is its level for size. */

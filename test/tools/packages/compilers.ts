@@ -86,7 +86,7 @@ export const byacc: Recipe = {
     {
       name: "upstream tests",
       script: `
-mkdir -p p; cp -r $SRC/test p/test; cp $SRC/config.h p; cp $YACC_ p/yacc; cd p/test; sh ./run_test.sh 2>&1 | sed "s,$PWD,,g" | grep -v "UTC 2"`,
+mkdir -p p; cp -r $SRC/test p/test; cp $SRC/config.h p; cp $YACC_ p/yacc; cd p/test; sh ./run_test.sh 2>&1 | sed "s,$PWD,,g" | grep -v -e "UTC 2" -e "^[*-][*-][*-] "`,
     },
     {
       name: "grammars",
