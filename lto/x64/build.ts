@@ -12,8 +12,8 @@ export const baseDisp = (base: number, disp: number): MemOperand =>
 /** Copy of a whole register of `size` bytes. */
 export function copy(size: number, to: number, from: number): MInst {
   const inst = new MInst(X.Copy, size);
-  inst.defs.push(physical(to));
-  inst.uses.push(physical(from));
+  inst.defs = [physical(to)];
+  inst.uses = [physical(from)];
   return inst;
 }
 
@@ -22,8 +22,8 @@ export function aluImm(op: X, size: number, register: number, imm: number): MIns
   const inst = new MInst(op, size);
   const def = physical(register);
   def.tiedTo = 0;
-  inst.defs.push(def);
-  inst.uses.push(physical(register));
+  inst.defs = [def];
+  inst.uses = [physical(register)];
   inst.imm = imm;
   return inst;
 }
@@ -33,14 +33,14 @@ export function aluReg(op: X, size: number, to: number, from: number): MInst {
   const inst = new MInst(op, size);
   const def = physical(to);
   def.tiedTo = 0;
-  inst.defs.push(def);
-  inst.uses.push(physical(to), physical(from));
+  inst.defs = [def];
+  inst.uses = [physical(to), physical(from)];
   return inst;
 }
 
 export function lea(size: number, to: number, mem: MemOperand): MInst {
   const inst = new MInst(X.Lea, size);
-  inst.defs.push(physical(to));
+  inst.defs = [physical(to)];
   inst.mem = mem;
   return inst;
 }
@@ -48,14 +48,14 @@ export function lea(size: number, to: number, mem: MemOperand): MInst {
 /** Push or PushSaved. */
 export function push(register: number, op: X = X.Push): MInst {
   const inst = new MInst(op, 8);
-  inst.uses.push(physical(register));
+  inst.uses = [physical(register)];
   return inst;
 }
 
 /** Pop or PopSaved. */
 export function pop(register: number, op: X = X.Pop): MInst {
   const inst = new MInst(op, 8);
-  inst.defs.push(physical(register));
+  inst.defs = [physical(register)];
   return inst;
 }
 
@@ -69,7 +69,7 @@ export function pushImm(imm: number, symbol: SymbolRef | null = null): MInst {
 /** register = constant (signed 32 bits). */
 export function movImm(size: number, register: number, imm: number): MInst {
   const inst = new MInst(X.Mov, size);
-  inst.defs.push(physical(register));
+  inst.defs = [physical(register)];
   inst.imm = imm;
   return inst;
 }

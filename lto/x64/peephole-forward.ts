@@ -219,7 +219,7 @@ function shortenStore(inst: MInst, facts: Facts): MInst {
     const equal = size === 8 ? known === value : signedImmediate(known, size) === value;
     if (!equal) continue;
     const candidate = new MInst(X.MovM, size);
-    candidate.uses.push(physical(r));
+    candidate.uses = [physical(r)];
     candidate.mem = inst.mem;
     if (instructionLength(candidate) < cost) return candidate;
   }

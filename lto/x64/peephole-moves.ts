@@ -16,8 +16,8 @@ import { RAX, RBP, RSP } from "./registers.js";
 
 function exchange(size: number, a: number, b: number): MInst {
   const inst = new MInst(X.Xchg, size);
-  inst.defs.push(physical(a), physical(b));
-  inst.uses.push(physical(b), physical(a));
+  inst.defs = [physical(a), physical(b)];
+  inst.uses = [physical(b), physical(a)];
   return inst;
 }
 

@@ -146,8 +146,8 @@ export function shiftsAsExtension(insts: MInst[], index: number): number {
   for (let i = at + 1; i < index; i++) if (readsFlags(insts[i]!.op)) return -1;
   const zero = op === X.Movzx8 || op === X.Movzx16;
   const extend = new MInst(op, zero ? 4 : right.size);
-  extend.defs.push(physical(to));
-  extend.uses.push(physical(to));
+  extend.defs = [physical(to)];
+  extend.uses = [physical(to)];
   insts[index] = extend;
   return at;
 }

@@ -146,8 +146,8 @@ export const x64Target: TargetRegisters = {
   swap(cls, a, b) {
     if (cls !== GPR) return null;
     const inst = new MInst(X.Xchg, 8);
-    inst.defs.push(RegOperand.physical(a), RegOperand.physical(b));
-    inst.uses.push(RegOperand.physical(b), RegOperand.physical(a));
+    inst.defs = [RegOperand.physical(a), RegOperand.physical(b)];
+    inst.uses = [RegOperand.physical(b), RegOperand.physical(a)];
     return inst;
   },
   rematerialize(definition, to) {

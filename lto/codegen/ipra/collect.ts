@@ -42,8 +42,9 @@ export function collectUsage(mf: MFunction, calleeSaved: RegMask, exits: ExitOps
   let unknownClobbers = 0;
   let returns = false;
   const calls: CallSite[] = [];
-  for (const block of mf.blocks) {
-    let live = liveOut.get(block)!;
+  for (let b = 0; b < mf.blocks.length; b++) {
+    const block = mf.blocks[b]!;
+    let live = liveOut[b]!;
     for (let i = block.insts.length - 1; i >= 0; i--) {
       const inst = block.insts[i]!;
       const defs = definitions(inst);
@@ -61,37 +62,48 @@ export function collectUsage(mf: MFunction, calleeSaved: RegMask, exits: ExitOps
   return { written, calls, unknownClobbers, returns };
 }
 
-function solveLiveness(mf: MFunction): Map<MBlock, RegMask> {
-  const gen = new Map<MBlock, RegMask>();
-  const kill = new Map<MBlock, RegMask>();
-  for (const block of mf.blocks) {
+/** Registers live at the end of each block, by position. */
+function solveLiveness(mf: MFunction): Int32Array {
+  const { blocks } = mf;
+  const count = blocks.length;
+  const position = positionsById(blocks);
+  const kill = new Int32Array(count);
+  const liveIn = new Int32Array(count);
+  const liveOut = new Int32Array(count);
+  for (let b = 0; b < count; b++) {
     let use = 0;
     let def = 0;
-    for (const inst of block.insts) {
+    for (const inst of blocks[b]!.insts) {
       use |= reads(inst) & ~def;
       def |= definitions(inst) | inst.clobbers;
     }
-    gen.set(block, use);
-    kill.set(block, def);
+    liveIn[b] = use;
+    kill[b] = def;
   }
-  const liveIn = new Map<MBlock, RegMask>(mf.blocks.map((b) => [b, gen.get(b)!]));
-  const liveOut = new Map<MBlock, RegMask>(mf.blocks.map((b) => [b, 0]));
   for (let changed = true; changed; ) {
     changed = false;
-    for (let i = mf.blocks.length - 1; i >= 0; i--) {
-      const block = mf.blocks[i]!;
+    for (let b = count - 1; b >= 0; b--) {
       let out = 0;
-      for (const succ of block.succs) out |= liveIn.get(succ) ?? 0;
-      if (out === liveOut.get(block)) continue;
-      liveOut.set(block, out);
-      const into = gen.get(block)! | (out & ~kill.get(block)!);
-      if (into !== liveIn.get(block)) {
-        liveIn.set(block, into);
+      for (const succ of blocks[b]!.succs) out |= liveIn[position[succ.id]!]!;
+      if (out === liveOut[b]) continue;
+      liveOut[b] = out;
+      // What the block itself reads is in liveIn from the start.
+      const into = liveIn[b]! | (out & ~kill[b]!);
+      if (into !== liveIn[b]) {
+        liveIn[b] = into;
         changed = true;
       }
     }
   }
   return liveOut;
+}
+
+function positionsById(blocks: readonly MBlock[]): Int32Array {
+  const position = new Int32Array(blocks.reduce((last, b) => Math.max(last, b.id), 0) + 1);
+  blocks.forEach((block, i) => {
+    position[block.id] = i;
+  });
+  return position;
 }
 
 function definitions(inst: MInst): RegMask {

@@ -108,8 +108,8 @@ function separateMasks(
     const info = fn.vregs[use.vreg]!;
     const copy = fn.newVReg(info.cls, info.size);
     const move = new MInst(CopyOp, info.size);
-    move.defs.push(new RegOperand(copy));
-    move.uses.push(new RegOperand(use.vreg));
+    move.defs = [new RegOperand(copy)];
+    move.uses = [new RegOperand(use.vreg)];
     block.insts.splice(position + inserted, 0, move);
     use.vreg = copy;
     inserted++;

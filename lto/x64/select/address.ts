@@ -304,7 +304,7 @@ export function addressInto(s: Selector, result: VReg, mem: MemOperand, baseValu
 
 export function leaInto(s: Selector, result: VReg, mem: MemOperand): void {
   const lea = new MInst(X.Lea, 8);
-  lea.defs.push(new RegOperand(result));
+  lea.defs = [new RegOperand(result)];
   lea.mem = mem;
   if (mem.base === null && mem.index === null) s.mf.vregs[result]!.remat = lea;
   s.emit(lea);
@@ -330,8 +330,8 @@ function addScaled(s: Selector, sum: VReg, index: VReg, stride: number): VReg {
   if (fitsImm32(stride)) {
     product = s.newGpr();
     const mul = new MInst(X.ImulImm, 8);
-    mul.defs.push(new RegOperand(product));
-    mul.uses.push(new RegOperand(index));
+    mul.defs = [new RegOperand(product)];
+    mul.uses = [new RegOperand(index)];
     mul.imm = stride;
     s.emit(mul);
   } else {

@@ -22,8 +22,8 @@ export function lowerAtomicStore(s: Selector, inst: InstWith<Op.Store>): void {
   const size = operationSize(s.layout, value.type);
   const from = s.reg(value);
   const exchange = new MInst(X.XchgM, size);
-  exchange.defs.push(new RegOperand(s.newGpr(size), 0, false, 0));
-  exchange.uses.push(new RegOperand(from));
+  exchange.defs = [new RegOperand(s.newGpr(size), 0, false, 0)];
+  exchange.uses = [new RegOperand(from)];
   exchange.mem = address(s, pointer);
   s.emit(exchange);
 }
@@ -74,8 +74,8 @@ export function lowerAtomicRMW(s: Selector, inst: InstWith<Op.AtomicRMW>): void 
 
 function exchange(s: Selector, op: X, size: number, result: VReg, value: VReg, mem: MemOperand): void {
   const machine = new MInst(op, size);
-  machine.defs.push(new RegOperand(result, 0, false, 0));
-  machine.uses.push(new RegOperand(value));
+  machine.defs = [new RegOperand(result, 0, false, 0)];
+  machine.uses = [new RegOperand(value)];
   machine.mem = mem;
   s.emit(machine);
 }
@@ -87,8 +87,8 @@ export function lowerCmpXchg(s: Selector, inst: Inst): void {
   const old = s.partOf(inst, 0);
   const success = s.partOf(inst, 1);
   const machine = new MInst(X.LockCmpxchg, size);
-  machine.uses.push(new RegOperand(s.reg(expected), maskOf(RAX)), new RegOperand(s.reg(replacement)));
-  machine.defs.push(new RegOperand(old >= 0 ? old : s.newReg(expected.type), maskOf(RAX), false, 0));
+  machine.uses = [new RegOperand(s.reg(expected), maskOf(RAX)), new RegOperand(s.reg(replacement))];
+  machine.defs = [new RegOperand(old >= 0 ? old : s.newReg(expected.type), maskOf(RAX), false, 0)];
   machine.mem = address(s, pointer);
   s.emit(machine);
   if (success >= 0) setCondition(s, success, { first: Cc.E, second: -1, and: false });

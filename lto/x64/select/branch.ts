@@ -165,7 +165,7 @@ function branchOn(s: Selector, condition: Condition, block: MBlock, yes: MBlock,
 export function lowerIndirectBr(s: Selector, inst: InstWith<Op.IndirectBr>, block: MBlock): void {
   const machine = new MInst(X.JmpIndirect, 8);
   const target = inst.operands[0]!;
-  machine.uses.push(registerSource(s, target, 8));
+  machine.uses = [registerSource(s, target, 8)];
   machine.targets = [...new Set(inst.blocks)].map((b) => s.heads[b.id]!);
   for (const head of machine.targets) connect(block, head);
   s.emit(machine);

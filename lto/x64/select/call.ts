@@ -42,7 +42,7 @@ export function lowerEntry(s: Selector, legal: LegalFunction, layout: ArgumentLa
       if (vreg >= 0)
         after.push(() => {
           const lea = new MInst(X.Lea, 8);
-          lea.defs.push(new RegOperand(vreg));
+          lea.defs = [new RegOperand(vreg)];
           lea.mem = s.slotMem(slot);
           s.mf.vregs[vreg]!.remat = lea;
           s.emit(lea);
@@ -97,7 +97,7 @@ export function lowerVaStart(s: Selector, list: Value): void {
   field(4, 4, 48 + s.vaXmm * 16);
   const overflow = s.newGpr();
   const incoming = new MInst(X.IncomingAddress, 8);
-  incoming.defs.push(new RegOperand(overflow));
+  incoming.defs = [new RegOperand(overflow)];
   incoming.imm = s.mf.incomingBytes;
   s.emit(incoming);
   s.store(X.MovM, 8, address(s, list, 8), overflow);

@@ -85,7 +85,7 @@ export function lowerCondition(s: Selector, value: Value): Condition {
   }
   const test = new MInst(X.Test, 1);
   test.imm = 1;
-  test.uses.push(new RegOperand(s.reg(value)));
+  test.uses = [new RegOperand(s.reg(value))];
   s.emit(test);
   return single(Cc.NE);
 }
@@ -118,11 +118,11 @@ export function lowerIntCompare(s: Selector, cmp: InstWith<Op.ICmp>): Condition 
     const mem = foldLoad(s, a, size)!;
     const inst = new MInst(X.CmpM, size);
     inst.mem = mem;
-    inst.uses.push(s.use(b));
+    inst.uses = [s.use(b)];
     s.emit(inst);
     return single(intConditions[predicate]);
   }
-  cmpInst.uses.push(s.use(a));
+  cmpInst.uses = [s.use(a)];
   if (folds) setSource(s, cmpInst, b, size, false);
   else cmpInst.uses.push(registerSource(s, b, size));
   s.emit(cmpInst);
@@ -140,7 +140,7 @@ function compareBits(s: Selector, a: Value, b: Value, predicate: IntPredicate): 
   const right = s.newGpr(4);
   s.binaryImm(X.And, 4, right, s.reg(b), 1);
   const cmp = new MInst(X.Cmp, 4);
-  cmp.uses.push(new RegOperand(left), new RegOperand(right));
+  cmp.uses = [new RegOperand(left), new RegOperand(right)];
   s.emit(cmp);
   // As signed numbers the bit 1 is -1: the order is reversed.
   const cc = intConditions[predicate];
@@ -175,7 +175,7 @@ function compareImmediate(
     }
     const test = new MInst(X.Test, size);
     const value = s.reg(a);
-    test.uses.push(new RegOperand(value), new RegOperand(value));
+    test.uses = [new RegOperand(value), new RegOperand(value)];
     s.emit(test);
     return single(cc);
   }
@@ -184,7 +184,7 @@ function compareImmediate(
     return single(cc);
   }
   const cmp = new MInst(X.Cmp, size);
-  cmp.uses.push(registerSource(s, a, size));
+  cmp.uses = [registerSource(s, a, size)];
   cmp.imm = imm;
   s.emit(cmp);
   return single(cc);
@@ -221,7 +221,7 @@ function emitTestOfAnd(s: Selector, value: Value, size: number, equality: boolea
   const imm = immediate(s, b, size);
   if (imm === null) {
     const test = new MInst(X.Test, size);
-    test.uses.push(new RegOperand(s.reg(a)), new RegOperand(s.reg(b)));
+    test.uses = [new RegOperand(s.reg(a)), new RegOperand(s.reg(b))];
     s.emit(test);
     return true;
   }
@@ -238,7 +238,7 @@ function emitTestOfAnd(s: Selector, value: Value, size: number, equality: boolea
   let width = size;
   if (equality && mask >= 0) width = mask <= 0xff ? 1 : mask <= 0x7fffffff ? Math.min(size, 4) : size;
   const test = new MInst(X.Test, width);
-  test.uses.push(new RegOperand(s.reg(a)));
+  test.uses = [new RegOperand(s.reg(a))];
   test.imm = width === 1 ? signedByte(mask) : imm;
   s.emit(test);
   return true;
@@ -291,7 +291,7 @@ export function lowerFloatCompare(s: Selector, cmp: InstWith<Op.FCmp>): Conditio
     const zero = s.newGpr(4);
     s.moveImm(zero, 4, 0);
     const inst = new MInst(X.Test, 4);
-    inst.uses.push(new RegOperand(zero), new RegOperand(zero));
+    inst.uses = [new RegOperand(zero), new RegOperand(zero)];
     s.emit(inst);
     return single(cmp.data === "true" ? Cc.E : Cc.NE);
   }
@@ -305,7 +305,7 @@ export function lowerFloatCompare(s: Selector, cmp: InstWith<Op.FCmp>): Conditio
   const size = a.type.kind === "float" ? 4 : 8;
   const folds = s.uses[cmp.id] === 1 && cmp.parent === s.at.parent;
   const inst = new MInst(size === 4 ? X.Ucomiss : X.Ucomisd, size);
-  inst.uses.push(s.use(a));
+  inst.uses = [s.use(a)];
   if (folds) setVectorSource(s, inst, b, size);
   else inst.uses.push(s.use(b));
   s.emit(inst);
@@ -319,7 +319,7 @@ export function setCondition(s: Selector, result: number, condition: Condition):
   const set = (cc: Cc, vreg: number): void => {
     const inst = new MInst(X.Setcc, 1);
     inst.cc = cc;
-    inst.defs.push(new RegOperand(vreg));
+    inst.defs = [new RegOperand(vreg)];
     s.emit(inst);
   };
   if (condition.second < 0) return set(condition.first, result);

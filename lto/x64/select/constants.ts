@@ -202,7 +202,7 @@ export function moveConstant(s: Selector, vreg: VReg, bits: number, value: bigin
 function blockAddress(s: Selector, global: GlobalValue, block: number): VReg {
   const vreg = s.newGpr();
   const lea = new MInst(X.Lea, 8);
-  lea.defs.push(new RegOperand(vreg));
+  lea.defs = [new RegOperand(vreg)];
   const own = global === s.mf.fn;
   lea.mem = new MemOperand(
     null,
@@ -242,7 +242,7 @@ export function symbolAddress(s: Selector, target: SymbolOffset): VReg {
   const fitsAddend = offset >= -0x1000000 && offset <= 0x1000000;
   const addend = fitsAddend ? offset : 0;
   const inst = new MInst(s.pic ? X.Lea : X.Mov, s.pic ? 8 : 4);
-  inst.defs.push(new RegOperand(vreg));
+  inst.defs = [new RegOperand(vreg)];
   if (s.pic) inst.mem = new MemOperand(null, null, 1, addend, s.globalSymbol(global), true);
   else {
     // In the static small code model addresses fit 31 bits; the 32-bit move zero-extends.
@@ -261,7 +261,7 @@ export function symbolAddress(s: Selector, target: SymbolOffset): VReg {
 export function addConstant(s: Selector, to: VReg, from: VReg, n: number): void {
   if (n >= -2147483648 && n <= 2147483647) {
     const lea = new MInst(X.Lea, 8);
-    lea.defs.push(new RegOperand(to));
+    lea.defs = [new RegOperand(to)];
     lea.mem = new MemOperand(new RegOperand(from), null, 1, n);
     s.emit(lea);
     return;
@@ -344,8 +344,8 @@ function gepExpression(s: Selector, value: Extract<Constant, { valueKind: "expr"
     else {
       const product = s.newGpr();
       const mul = new MInst(X.ImulImm, 8);
-      mul.defs.push(new RegOperand(product));
-      mul.uses.push(new RegOperand(s.reg(index)));
+      mul.defs = [new RegOperand(product)];
+      mul.uses = [new RegOperand(s.reg(index))];
       mul.imm = scale;
       s.emit(mul);
       s.binary(X.Add, 8, next, sum, product);
@@ -362,7 +362,7 @@ function materializeVector(s: Selector, value: Constant): VReg {
   if (bytes === null) return s.unsupported(`constant operand of type ${value.type}`);
   if (bytes.every((b) => b === 0)) {
     const zero = new MInst(X.XorpsZero, 16);
-    zero.defs.push(new RegOperand(vreg));
+    zero.defs = [new RegOperand(vreg)];
     s.mf.vregs[vreg]!.remat = zero;
     s.emit(zero);
     return vreg;

@@ -34,8 +34,8 @@ export function lowerFloatBinary(s: Selector, inst: Inst): void {
   const commutes = inst.op === Op.FAdd || inst.op === Op.FMul;
   if (commutes && (isConstant(a) || (!s.diesHere(a) && s.diesHere(b) && !isConstant(b)))) [a, b] = [b, a];
   const machine = new MInst(ops[wide], size);
-  machine.defs.push(new RegOperand(s.resultOf(inst), 0, false, 0));
-  machine.uses.push(s.use(a));
+  machine.defs = [new RegOperand(s.resultOf(inst), 0, false, 0)];
+  machine.uses = [s.use(a)];
   setVectorSource(s, machine, b, size);
   s.emit(machine);
 }
@@ -57,8 +57,8 @@ export const magnitudeMask = (s: Selector, double: boolean): MemOperand =>
 
 function bitwise(s: Selector, op: X, result: VReg, a: VReg, mask: MemOperand): void {
   const inst = new MInst(op, 16);
-  inst.defs.push(new RegOperand(result, 0, false, 0));
-  inst.uses.push(new RegOperand(a));
+  inst.defs = [new RegOperand(result, 0, false, 0)];
+  inst.uses = [new RegOperand(a)];
   inst.mem = mask;
   s.emit(inst);
 }
@@ -80,7 +80,7 @@ export function lowerSqrt(s: Selector, inst: Inst, source: Value): void {
   const op = inst.type.isVector ? (double ? X.Sqrtpd : X.Sqrtps) : double ? X.Sqrtsd : X.Sqrtss;
   const size = inst.type.isVector ? 16 : double ? 8 : 4;
   const machine = new MInst(op, size);
-  machine.defs.push(new RegOperand(s.resultOf(inst)));
+  machine.defs = [new RegOperand(s.resultOf(inst))];
   setVectorSource(s, machine, source, size);
   s.emit(machine);
 }
@@ -109,7 +109,7 @@ export function lowerFPTrunc(s: Selector, inst: InstWith<Op.FPTrunc>): void {
 
 function convert(s: Selector, op: X, sourceSize: number, result: VReg, source: Value): void {
   const machine = new MInst(op, sourceSize);
-  machine.defs.push(new RegOperand(result));
+  machine.defs = [new RegOperand(result)];
   const mem = foldLoad(s, source, sourceSize);
   if (mem !== null) machine.mem = mem;
   else machine.uses.push(registerSource(s, source, sourceSize));
@@ -126,7 +126,7 @@ export function lowerIntToFloat(s: Selector, inst: InstWith<Op.SIToFP | Op.UIToF
   const bits = source.type.bits;
   if (inst.op === Op.UIToFP && bits === 64) return unsignedLongToFloat(s, source, result, op, double);
   const machine = new MInst(op, bits === 64 ? 8 : 4);
-  machine.defs.push(new RegOperand(result));
+  machine.defs = [new RegOperand(result)];
   if (inst.op === Op.UIToFP) {
     const wide = s.newGpr();
     s.unary(X.Mov, 4, wide, s.reg(source));
@@ -156,8 +156,8 @@ function unsignedLongToFloat(s: Selector, source: Value, result: VReg, op: X, do
     s.unary(X.Cvtsi2sd, 8, highFloat, high);
     const scaled = s.newXmm(8);
     const mul = new MInst(X.Mulsd, 8);
-    mul.defs.push(new RegOperand(scaled, 0, false, 0));
-    mul.uses.push(new RegOperand(highFloat));
+    mul.defs = [new RegOperand(scaled, 0, false, 0)];
+    mul.uses = [new RegOperand(highFloat)];
     mul.mem = poolMem(s, new Uint8Array([0, 0, 0, 0, 0, 0, 0xf0, 0x41])); // 2^32
     s.emit(mul);
     const lowFloat = s.newXmm(8);
@@ -175,24 +175,24 @@ function unsignedLongToFloat(s: Selector, source: Value, result: VReg, op: X, do
   const sticky = s.newGpr();
   s.binary(X.Or, 8, sticky, shifted, lowBit);
   const test = new MInst(X.Test, 8);
-  test.uses.push(new RegOperand(value), new RegOperand(value));
+  test.uses = [new RegOperand(value), new RegOperand(value)];
   s.emit(test);
   const chosen = s.newGpr();
   const cmov = new MInst(X.Cmov, 8);
   cmov.cc = Cc.NS;
-  cmov.defs.push(new RegOperand(chosen, 0, false, 0));
-  cmov.uses.push(new RegOperand(sticky), new RegOperand(value));
+  cmov.defs = [new RegOperand(chosen, 0, false, 0)];
+  cmov.uses = [new RegOperand(sticky), new RegOperand(value)];
   s.emit(cmov);
   const converted = s.newXmm(4);
   s.unary(op, 8, converted, chosen);
   const base = s.newGpr();
   const lea = new MInst(X.Lea, 8);
-  lea.defs.push(new RegOperand(base));
+  lea.defs = [new RegOperand(base)];
   lea.mem = poolMem(s, new Uint8Array([0, 0, 0x80, 0x3f, 0, 0, 0, 0x40])); // 1.0f, 2.0f
   s.emit(lea);
   const mul = new MInst(X.Mulss, 4);
-  mul.defs.push(new RegOperand(result, 0, false, 0));
-  mul.uses.push(new RegOperand(converted));
+  mul.defs = [new RegOperand(result, 0, false, 0)];
+  mul.uses = [new RegOperand(converted)];
   mul.mem = new MemOperand(new RegOperand(base), new RegOperand(sign), 4);
   s.emit(mul);
 }
@@ -207,7 +207,7 @@ export function lowerFloatToInt(s: Selector, inst: InstWith<Op.FPToSI | Op.FPToU
   const result = s.resultOf(inst);
   if (inst.op === Op.FPToUI && bits === 64) return floatToUnsignedLong(s, source, result, op, double);
   const machine = new MInst(op, bits === 64 || inst.op === Op.FPToUI ? 8 : 4);
-  machine.defs.push(new RegOperand(result));
+  machine.defs = [new RegOperand(result)];
   const mem = foldLoad(s, source, double ? 8 : 4);
   if (mem !== null) machine.mem = mem;
   else machine.uses.push(registerSource(s, source, double ? 8 : 4));
@@ -224,8 +224,8 @@ function floatToUnsignedLong(s: Selector, source: Value, result: VReg, op: X, do
   s.binaryImm(X.Sar, 8, sign, direct, 63);
   const reduced = s.newXmm(size);
   const sub = new MInst(double ? X.Subsd : X.Subss, size);
-  sub.defs.push(new RegOperand(reduced, 0, false, 0));
-  sub.uses.push(new RegOperand(value));
+  sub.defs = [new RegOperand(reduced, 0, false, 0)];
+  sub.uses = [new RegOperand(value)];
   sub.mem = poolMem(
     s,
     double ? new Uint8Array([0, 0, 0, 0, 0, 0, 0xe0, 0x43]) : new Uint8Array([0, 0, 0, 0x5f]),

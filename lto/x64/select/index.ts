@@ -449,15 +449,15 @@ function lowerDynamicAlloca(s: Selector, inst: Extract<Inst, { op: Op.Alloca }>)
     else {
       bytes = s.newGpr();
       const mul = new MInst(X.ImulImm, 8);
-      mul.defs.push(new RegOperand(bytes));
-      mul.uses.push(new RegOperand(wide));
+      mul.defs = [new RegOperand(bytes)];
+      mul.uses = [new RegOperand(wide)];
       mul.imm = elementSize;
       s.emit(mul);
     }
   }
   const alloca = new MInst(X.DynamicAlloca, 8);
-  alloca.defs.push(new RegOperand(s.resultOf(inst)));
-  alloca.uses.push(new RegOperand(bytes));
+  alloca.defs = [new RegOperand(s.resultOf(inst))];
+  alloca.uses = [new RegOperand(bytes)];
   alloca.imm = Math.max(16, inst.data.align);
   s.emit(alloca);
 }

@@ -286,7 +286,7 @@ class AsmLowering {
       const bit = s.newGpr(4);
       const set = new MInst(X.Setcc, 1);
       set.cc = cc as Cc;
-      set.defs.push(new RegOperand(bit));
+      set.defs = [new RegOperand(bit)];
       s.emit(set);
       s.unary(X.Movzx8, 4, wanted, bit);
     });

@@ -106,7 +106,7 @@ function scaledOperand(s: Selector, value: Value): { value: Value; scale: 2 | 4 
 /** An address computation used as 32- or 64-bit arithmetic. Upper halves of the inputs do not matter at 32. */
 function lea32(s: Selector, result: VReg, size: number, mem: MemOperand): void {
   const lea = new MInst(X.Lea, size);
-  lea.defs.push(new RegOperand(result));
+  lea.defs = [new RegOperand(result)];
   lea.mem = mem;
   s.emit(lea);
 }
@@ -135,7 +135,7 @@ function lowerMul(s: Selector, inst: Inst, result: VReg, size: number): void {
       return lea32(s, result, wide, new MemOperand(new RegOperand(base), new RegOperand(base), scale));
     }
     const mul = new MInst(X.ImulImm, wide);
-    mul.defs.push(new RegOperand(result));
+    mul.defs = [new RegOperand(result)];
     mul.imm = imm;
     const mem = foldLoad(s, a, wide);
     if (mem !== null) mul.mem = mem;
@@ -192,8 +192,8 @@ function emitAlu(
 ): void {
   void inst;
   const alu = new MInst(op, wide);
-  alu.defs.push(new RegOperand(result, 0, false, 0));
-  alu.uses.push(new RegOperand(s.reg(a)));
+  alu.defs = [new RegOperand(result, 0, false, 0)];
+  alu.uses = [new RegOperand(s.reg(a))];
   const imm = immediate(s, b, size);
   if (imm !== null) alu.imm = imm;
   else setSource(s, alu, b, wide);
@@ -216,8 +216,8 @@ function lowerShift(s: Selector, inst: Inst, result: VReg, size: number): void {
     return;
   }
   const shift = new MInst(op, width);
-  shift.defs.push(new RegOperand(result, 0, false, 0));
-  shift.uses.push(new RegOperand(s.reg(a)), new RegOperand(s.reg(amountOf(s, amount, size)), maskOf(RCX)));
+  shift.defs = [new RegOperand(result, 0, false, 0)];
+  shift.uses = [new RegOperand(s.reg(a)), new RegOperand(s.reg(amountOf(s, amount, size)), maskOf(RCX))];
   s.emit(shift);
 }
 
@@ -245,8 +245,8 @@ function lowerDivision(s: Selector, inst: Inst, result: VReg, size: number): voi
   if (signed) {
     high = s.newGpr(width);
     const sign = new MInst(X.SignRax, width);
-    sign.defs.push(new RegOperand(high, maskOf(RDX)));
-    sign.uses.push(new RegOperand(dividend, maskOf(RAX)));
+    sign.defs = [new RegOperand(high, maskOf(RDX))];
+    sign.uses = [new RegOperand(dividend, maskOf(RAX))];
     // The divisor must be ready before rax and rdx are occupied.
     const divisor = size < 4 ? extended(s, b, size, signed) : -1;
     s.emit(sign);
@@ -315,7 +315,7 @@ export function lowerExtension(s: Selector, inst: InstWith<Op.ZExt | Op.SExt>): 
   const op =
     from === 32 ? X.Movsxd : from === 16 ? (signed ? X.Movsx16 : X.Movzx16) : signed ? X.Movsx8 : X.Movzx8;
   const extend = new MInst(op, size);
-  extend.defs.push(new RegOperand(result));
+  extend.defs = [new RegOperand(result)];
   const mem = foldLoad(s, source, from / 8);
   if (mem !== null) extend.mem = mem;
   else extend.uses.push(registerSource(s, source, from / 8));
@@ -337,8 +337,8 @@ function extendBool(s: Selector, source: Value, result: VReg, to: number, signed
 /** Multiplication with both halves of the product: `tsc.umul.wide`. */
 export function lowerWideMul(s: Selector, a: Value, b: Value, low: VReg, high: VReg): void {
   const mul = new MInst(X.Mul, 8);
-  mul.uses.push(new RegOperand(s.reg(a), maskOf(RAX)), registerSource(s, b, 8));
-  mul.defs.push(new RegOperand(low, maskOf(RAX)), new RegOperand(high, maskOf(RDX)));
+  mul.uses = [new RegOperand(s.reg(a), maskOf(RAX)), registerSource(s, b, 8)];
+  mul.defs = [new RegOperand(low, maskOf(RAX)), new RegOperand(high, maskOf(RDX))];
   s.emit(mul);
 }
 
@@ -348,9 +348,9 @@ export function lowerWideAdd(s: Selector, subtract: boolean, args: Value[], low:
   // Every register operand first: what makes them may not come between the two instructions (flags).
   const first = new MInst(subtract ? X.Sub : X.Add, 8);
   const second = new MInst(subtract ? X.Sbb : X.Adc, 8);
-  first.uses.push(new RegOperand(s.reg(aLow)));
+  first.uses = [new RegOperand(s.reg(aLow))];
   setSource(s, first, bLow, 8);
-  second.uses.push(new RegOperand(s.reg(aHigh)));
+  second.uses = [new RegOperand(s.reg(aHigh))];
   setSource(s, second, bHigh, 8);
   first.defs.push(new RegOperand(low, 0, false, 0));
   second.defs.push(new RegOperand(high, 0, false, 0));
@@ -366,8 +366,8 @@ export function lowerFunnel(s: Selector, left: boolean, args: Value[], result: V
   if (s.resolve(a) === s.resolve(b)) {
     if (n !== null) return void s.binaryImm(left ? X.Rol : X.Ror, size, result, s.reg(a), n & (bits - 1));
     const rotate = new MInst(left ? X.Rol : X.Ror, size);
-    rotate.defs.push(new RegOperand(result, 0, false, 0));
-    rotate.uses.push(new RegOperand(s.reg(a)), new RegOperand(s.reg(amountOf(s, amount, size)), maskOf(RCX)));
+    rotate.defs = [new RegOperand(result, 0, false, 0)];
+    rotate.uses = [new RegOperand(s.reg(a)), new RegOperand(s.reg(amountOf(s, amount, size)), maskOf(RCX))];
     s.emit(rotate);
     return;
   }
@@ -376,8 +376,8 @@ export function lowerFunnel(s: Selector, left: boolean, args: Value[], result: V
   const count = n === null ? null : n & (bits - 1);
   if (count === 0) return s.copy(result, s.reg(left ? a : b), s.mf.vregs[result]!.size);
   const shift = new MInst(left ? X.Shld : X.Shrd, size);
-  shift.defs.push(new RegOperand(result, 0, false, 0));
-  shift.uses.push(new RegOperand(s.reg(left ? a : b)), new RegOperand(s.reg(left ? b : a)));
+  shift.defs = [new RegOperand(result, 0, false, 0)];
+  shift.uses = [new RegOperand(s.reg(left ? a : b)), new RegOperand(s.reg(left ? b : a))];
   if (count !== null) shift.imm = count;
   else shift.uses.push(new RegOperand(maskedAmount(s, amount, size), maskOf(RCX)));
   s.emit(shift);
@@ -405,8 +405,8 @@ function lowerByteFunnel(s: Selector, left: boolean, a: Value, b: Value, amount:
     const masked = s.newGpr(4);
     s.binaryImm(X.And, 4, masked, s.reg(amount), 7);
     const shift = new MInst(left ? X.Shl : X.Shr, 4);
-    shift.defs.push(new RegOperand(shifted, 0, false, 0));
-    shift.uses.push(new RegOperand(both), new RegOperand(masked, maskOf(RCX)));
+    shift.defs = [new RegOperand(shifted, 0, false, 0)];
+    shift.uses = [new RegOperand(both), new RegOperand(masked, maskOf(RCX))];
     s.emit(shift);
   }
   if (left) s.binaryImm(X.Shr, 4, result, shifted, 8);

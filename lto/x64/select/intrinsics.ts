@@ -74,12 +74,12 @@ const lowerings: Readonly<Record<string, Lowering>> = {
   "llvm.va_copy": (s, _call, args) => lowerVaCopy(s, args[0]!, args[1]!),
   "llvm.stacksave": (s, call) => {
     const save = new MInst(X.StackSave, 8);
-    save.defs.push(new RegOperand(s.resultOf(call)));
+    save.defs = [new RegOperand(s.resultOf(call))];
     s.emit(save);
   },
   "llvm.stackrestore": (s, _call, args) => {
     const restore = new MInst(X.StackRestore, 8);
-    restore.uses.push(s.use(args[0]!));
+    restore.uses = [s.use(args[0]!)];
     s.emit(restore);
   },
   "llvm.frameaddress": (s, call, args) => lowerFrameAddress(s, call, args),
@@ -138,7 +138,7 @@ export function lowerIntrinsic(s: Selector, call: CallInst, name: string): void 
 
 function incomingAddress(s: Selector, result: number, offset: number): void {
   const inst = new MInst(X.IncomingAddress, 8);
-  inst.defs.push(new RegOperand(result));
+  inst.defs = [new RegOperand(result)];
   inst.imm = offset;
   s.emit(inst);
 }
@@ -148,7 +148,7 @@ function framePointer(s: Selector, depth: number): number {
   s.mf.needsFramePointer = true;
   let frame = s.newGpr();
   const inst = new MInst(X.FrameAddress, 8);
-  inst.defs.push(new RegOperand(frame));
+  inst.defs = [new RegOperand(frame)];
   s.emit(inst);
   for (let i = 0; i < depth; i++) {
     const outer = s.newGpr();
@@ -187,7 +187,7 @@ function lowerReadRegister(s: Selector, call: CallInst, args: Value[]): void {
   const name = operand.valueKind === "metadata" ? operand.text : null;
   if (name === "rsp" || name === "esp") {
     const inst = new MInst(X.StackSave, 8);
-    inst.defs.push(new RegOperand(s.resultOf(call)));
+    inst.defs = [new RegOperand(s.resultOf(call))];
     s.emit(inst);
     return;
   }
@@ -200,7 +200,7 @@ function lowerCycleCounter(s: Selector, call: CallInst): void {
   const low = s.newGpr();
   const high = s.newGpr();
   const read = new MInst(X.Rdtsc, 8);
-  read.defs.push(new RegOperand(low, 1 << 0), new RegOperand(high, 1 << 2));
+  read.defs = [new RegOperand(low, 1 << 0), new RegOperand(high, 1 << 2)];
   s.emit(read);
   const shifted = s.newGpr();
   s.binaryImm(X.Shl, 8, shifted, high, 32);
@@ -254,8 +254,8 @@ function lowerTrailingZeros(s: Selector, call: CallInst, args: Value[]): void {
 
 function bitScan(s: Selector, op: X, size: number, result: number, source: Value): void {
   const inst = new MInst(op, size);
-  inst.defs.push(new RegOperand(result));
-  inst.uses.push(registerSource(s, source, size));
+  inst.defs = [new RegOperand(result)];
+  inst.uses = [registerSource(s, source, size)];
   s.emit(inst);
 }
 
@@ -280,7 +280,7 @@ function lowerMinMax(s: Selector, call: CallInst, args: Value[], otherWins: Cc):
   const first = s.reg(a);
   const second = s.reg(b);
   const cmp = new MInst(X.Cmp, size);
-  cmp.uses.push(new RegOperand(first));
+  cmp.uses = [new RegOperand(first)];
   const n = constantNumber(b);
   if (n !== null && n >= -2147483648 && n <= 2147483647) cmp.imm = n;
   else cmp.uses.push(new RegOperand(second));

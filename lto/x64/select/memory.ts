@@ -348,7 +348,7 @@ function storePattern(
       if (zero < 0) {
         zero = s.newXmm();
         const inst = new MInst(X.XorpsZero, 16);
-        inst.defs.push(new RegOperand(zero));
+        inst.defs = [new RegOperand(zero)];
         s.mf.vregs[zero]!.remat = inst;
         s.emit(inst);
       }

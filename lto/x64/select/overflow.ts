@@ -72,14 +72,14 @@ function emitArithmetic(s: Selector, call: CallInst): Cc {
   const cc = sign === "s" ? Cc.O : Cc.B;
   if (operation === "sub" && wanted < 0) {
     const cmp = new MInst(X.Cmp, size);
-    cmp.uses.push(s.use(a));
+    cmp.uses = [s.use(a)];
     setSource(s, cmp, b, size);
     s.emit(cmp);
     return cc;
   }
   const inst = new MInst(operation === "add" ? X.Add : X.Sub, size);
-  inst.defs.push(new RegOperand(wanted >= 0 ? wanted : s.newReg(a.type), 0, false, 0));
-  inst.uses.push(s.use(a));
+  inst.defs = [new RegOperand(wanted >= 0 ? wanted : s.newReg(a.type), 0, false, 0)];
+  inst.uses = [s.use(a)];
   setSource(s, inst, b, size);
   s.emit(inst);
   return cc;
@@ -91,22 +91,22 @@ function emitMultiply(s: Selector, signed: boolean, a: Value, b: Value, size: nu
     const imm = immediate(s, b, size);
     if (imm !== null) {
       const mul = new MInst(X.ImulImm, size);
-      mul.defs.push(new RegOperand(result));
-      mul.uses.push(s.use(a));
+      mul.defs = [new RegOperand(result)];
+      mul.uses = [s.use(a)];
       mul.imm = imm;
       s.emit(mul);
     } else {
       const mul = new MInst(X.Imul, size);
-      mul.defs.push(new RegOperand(result, 0, false, 0));
-      mul.uses.push(s.use(a));
+      mul.defs = [new RegOperand(result, 0, false, 0)];
+      mul.uses = [s.use(a)];
       setSource(s, mul, b, size);
       s.emit(mul);
     }
     return Cc.O;
   }
   const mul = new MInst(signed ? X.IMulWide : X.Mul, size);
-  mul.uses.push(new RegOperand(s.reg(a), maskOf(RAX)), registerSource(s, b, size));
-  mul.defs.push(new RegOperand(result, maskOf(RAX)));
+  mul.uses = [new RegOperand(s.reg(a), maskOf(RAX)), registerSource(s, b, size)];
+  mul.defs = [new RegOperand(result, maskOf(RAX))];
   if (size > 1) mul.defs.push(new RegOperand(s.newGpr(size), maskOf(RDX)));
   s.emit(mul);
   return Cc.O;

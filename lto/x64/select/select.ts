@@ -65,7 +65,7 @@ function selectConstants(
     return true;
   }
   const lea = new MInst(X.Lea, width);
-  lea.defs.push(new RegOperand(result));
+  lea.defs = [new RegOperand(result)];
   lea.mem =
     difference === 1
       ? new MemOperand(new RegOperand(wide), null, 1, base)
@@ -89,8 +89,8 @@ function conditionalMove(s: Selector, value: Value, a: Value, b: Value, result: 
   const move = (to: VReg, keep: VReg, other: VReg, mem: MemOperand | null, cc: Cc): void => {
     const inst = new MInst(X.Cmov, width);
     inst.cc = cc;
-    inst.defs.push(new RegOperand(to, 0, false, 0));
-    inst.uses.push(new RegOperand(keep));
+    inst.defs = [new RegOperand(to, 0, false, 0)];
+    inst.uses = [new RegOperand(keep)];
     if (mem !== null) inst.mem = mem;
     else inst.uses.push(new RegOperand(other));
     s.emit(inst);

@@ -492,7 +492,7 @@ export class Selector {
   slotAddress(slot: number): VReg {
     const vreg = this.newGpr();
     const lea = new MInst(X.Lea, 8);
-    lea.defs.push(new RegOperand(vreg));
+    lea.defs = [new RegOperand(vreg)];
     lea.mem = new MemOperand(null, null, 1, 0, null, false, slot);
     this.mf.vregs[vreg]!.remat = lea;
     this.emit(lea);
@@ -503,39 +503,39 @@ export class Selector {
 
   /** defs[0] ← fresh or given register; returns the register. */
   def(inst: MInst, vreg: VReg): VReg {
-    inst.defs.push(new RegOperand(vreg));
+    inst.defs = [new RegOperand(vreg)];
     return vreg;
   }
 
   copy(to: VReg, from: VReg, size: number): void {
     if (to === from) return;
     const inst = new MInst(CopyOp, size);
-    inst.defs.push(new RegOperand(to));
-    inst.uses.push(new RegOperand(from));
+    inst.defs = [new RegOperand(to)];
+    inst.uses = [new RegOperand(from)];
     this.emit(inst);
   }
 
   /** to = op from (Mov-format instruction). */
   unary(op: X, size: number, to: VReg, from: VReg): MInst {
     const inst = new MInst(op, size);
-    inst.defs.push(new RegOperand(to));
-    inst.uses.push(new RegOperand(from));
+    inst.defs = [new RegOperand(to)];
+    inst.uses = [new RegOperand(from)];
     return this.emit(inst);
   }
 
   /** to = a op b, tied to a (Alu-format instruction with a register source). */
   binary(op: X, size: number, to: VReg, a: VReg, b: VReg): MInst {
     const inst = new MInst(op, size);
-    inst.defs.push(new RegOperand(to, 0, false, 0));
-    inst.uses.push(new RegOperand(a), new RegOperand(b));
+    inst.defs = [new RegOperand(to, 0, false, 0)];
+    inst.uses = [new RegOperand(a), new RegOperand(b)];
     return this.emit(inst);
   }
 
   /** to = a op imm, tied to a. */
   binaryImm(op: X, size: number, to: VReg, a: VReg, imm: number | bigint): MInst {
     const inst = new MInst(op, size);
-    inst.defs.push(new RegOperand(to, 0, false, 0));
-    inst.uses.push(new RegOperand(a));
+    inst.defs = [new RegOperand(to, 0, false, 0)];
+    inst.uses = [new RegOperand(a)];
     inst.imm = imm;
     return this.emit(inst);
   }
@@ -543,14 +543,14 @@ export class Selector {
   /** to = op a, tied. */
   tiedUnary(op: X, size: number, to: VReg, a: VReg): MInst {
     const inst = new MInst(op, size);
-    inst.defs.push(new RegOperand(to, 0, false, 0));
-    inst.uses.push(new RegOperand(a));
+    inst.defs = [new RegOperand(to, 0, false, 0)];
+    inst.uses = [new RegOperand(a)];
     return this.emit(inst);
   }
 
   moveImm(to: VReg, size: number, imm: number | bigint): void {
     const inst = new MInst(X.Mov, size);
-    inst.defs.push(new RegOperand(to));
+    inst.defs = [new RegOperand(to)];
     inst.imm = imm;
     if (this.mf.vregs[to]!.remat === null) this.mf.vregs[to]!.remat = inst;
     this.emit(inst);
@@ -558,14 +558,14 @@ export class Selector {
 
   load(op: X, size: number, to: VReg, mem: MemOperand): MInst {
     const inst = new MInst(op, size);
-    inst.defs.push(new RegOperand(to));
+    inst.defs = [new RegOperand(to)];
     inst.mem = mem;
     return this.emit(inst);
   }
 
   store(op: X, size: number, mem: MemOperand, from: VReg): MInst {
     const inst = new MInst(op, size);
-    inst.uses.push(new RegOperand(from));
+    inst.uses = [new RegOperand(from)];
     inst.mem = mem;
     return this.emit(inst);
   }
@@ -574,7 +574,7 @@ export class Selector {
   undefined(cls: number, size: number): VReg {
     const vreg = this.mf.newVReg(cls, size);
     const inst = new MInst(X.ImplicitDef, size);
-    inst.defs.push(new RegOperand(vreg));
+    inst.defs = [new RegOperand(vreg)];
     this.mf.vregs[vreg]!.remat = inst;
     this.emit(inst);
     return vreg;

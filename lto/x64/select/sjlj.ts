@@ -15,8 +15,8 @@ export function lowerSjljSetjmp(s: Selector, call: CallInst, buffer: Value): voi
   s.mf.returnsTwice = true;
   const inst = new MInst(X.Asm, 8);
   const wanted = s.resultOf(call);
-  inst.defs.push(new RegOperand(wanted >= 0 ? wanted : s.newGpr(4), maskOf(RAX)));
-  inst.uses.push(new RegOperand(s.reg(buffer), maskOf(RCX)));
+  inst.defs = [new RegOperand(wanted >= 0 ? wanted : s.newGpr(4), maskOf(RAX))];
+  inst.uses = [new RegOperand(s.reg(buffer), maskOf(RCX))];
   inst.clobbers = (gprMask | xmmMask) & ~maskOf(RSP, RBP);
   inst.extra = {
     kind: "asm",
@@ -30,7 +30,7 @@ export function lowerSjljSetjmp(s: Selector, call: CallInst, buffer: Value): voi
 /** Does not return. */
 export function lowerSjljLongjmp(s: Selector, buffer: Value): void {
   const inst = new MInst(X.Asm, 8);
-  inst.uses.push(new RegOperand(s.reg(buffer), maskOf(RCX)));
+  inst.uses = [new RegOperand(s.reg(buffer), maskOf(RCX))];
   inst.extra = {
     kind: "asm",
     template: "movq (%rcx), %rbp\n\tmovq 8(%rcx), %rax\n\tmovq 16(%rcx), %rsp\n\tjmp *%rax",

@@ -235,7 +235,7 @@ class SwitchTree {
     const result = s.newGpr();
     if (low >= -2147483647n && low <= 2147483648n) {
       const lea = new MInst(X.Lea, width);
-      lea.defs.push(new RegOperand(result));
+      lea.defs = [new RegOperand(result)];
       lea.mem = new MemOperand(new RegOperand(value), null, 1, Number(-low));
       s.emit(lea);
     } else {
@@ -249,7 +249,7 @@ class SwitchTree {
   private compare(bound: bigint): void {
     const { s } = this;
     const cmp = new MInst(X.Cmp, this.size);
-    cmp.uses.push(new RegOperand(this.value));
+    cmp.uses = [new RegOperand(this.value)];
     if (bound >= -2147483648n && bound <= 2147483647n) cmp.imm = Number(bound);
     else {
       const wide = s.newGpr();
@@ -264,7 +264,7 @@ class SwitchTree {
     const { s } = this;
     const width = this.size === 8 ? 8 : 4;
     const cmp = new MInst(X.Cmp, width);
-    cmp.uses.push(new RegOperand(offset));
+    cmp.uses = [new RegOperand(offset)];
     if (bound <= 2147483647n) cmp.imm = Number(bound);
     else if (width === 4) cmp.imm = Number(BigInt.asIntN(32, bound));
     else {

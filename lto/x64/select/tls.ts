@@ -42,7 +42,7 @@ export function tlsAddress(s: Selector, global: GlobalValue): VReg {
       const base = threadPointer(s);
       const result = s.newGpr();
       const lea = new MInst(X.Lea, 8);
-      lea.defs.push(new RegOperand(result));
+      lea.defs = [new RegOperand(result)];
       lea.mem = new MemOperand(new RegOperand(base), null, 1, 0, s.globalSymbol(global, "tpoff"));
       s.emit(lea);
       return result;
@@ -51,8 +51,8 @@ export function tlsAddress(s: Selector, global: GlobalValue): VReg {
       const base = threadPointer(s);
       const result = s.newGpr();
       const add = new MInst(X.Add, 8);
-      add.defs.push(new RegOperand(result, 0, false, 0));
-      add.uses.push(new RegOperand(base));
+      add.defs = [new RegOperand(result, 0, false, 0)];
+      add.uses = [new RegOperand(base)];
       add.mem = new MemOperand(null, null, 1, 0, s.globalSymbol(global, "gottpoff"), true);
       s.emit(add);
       return result;
@@ -76,7 +76,7 @@ export function threadPointer(s: Selector): VReg {
 function generalDynamic(s: Selector, global: GlobalValue): VReg {
   const result = s.newGpr();
   const call = new MInst(X.TlsGetAddr, 8);
-  call.defs.push(new RegOperand(result, maskOf(RAX)));
+  call.defs = [new RegOperand(result, maskOf(RAX))];
   call.symbol = s.globalSymbol(global, "tlsgd");
   call.clobbers = callClobbers | maskOf(RDI);
   call.extra = { kind: "call", callee: null, noReturn: false, returnsTwice: false, unwind: null };

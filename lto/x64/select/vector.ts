@@ -42,8 +42,8 @@ export function lowerVectorBinary(s: Selector, inst: Inst): void {
 
 function emitAlu(s: Selector, op: X, result: number, a: Value, b: Value): MInst {
   const machine = new MInst(op, 16);
-  machine.defs.push(new RegOperand(result, 0, false, 0));
-  machine.uses.push(s.use(a));
+  machine.defs = [new RegOperand(result, 0, false, 0)];
+  machine.uses = [s.use(a)];
   setVectorSource(s, machine, b, 16);
   return s.emit(machine);
 }
@@ -197,7 +197,7 @@ export function lowerVectorIntrinsic(s: Selector, call: CallInst, name: string):
   if (entry === undefined) return false;
   const machine = new MInst(entry.op, 16);
   const tied = entry.format !== Format.Mov && entry.format !== Format.MovImm;
-  machine.defs.push(new RegOperand(result, 0, false, tied ? 0 : -1));
+  machine.defs = [new RegOperand(result, 0, false, tied ? 0 : -1)];
   switch (entry.format) {
     case Format.Alu:
     case Format.AluImm:

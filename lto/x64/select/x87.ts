@@ -147,7 +147,7 @@ export function lowerIntToX87(s: Selector, inst: InstWith<Op.SIToFP | Op.UIToFP>
       s.binaryImm(X.Shr, 8, sign, value, 63);
       const base = s.newGpr();
       const lea = new MInst(X.Lea, 8);
-      lea.defs.push(new RegOperand(base));
+      lea.defs = [new RegOperand(base)];
       lea.mem = poolMem(s, table);
       s.emit(lea);
       emitMem(s, X.Fld, 4, new MemOperand(new RegOperand(base), new RegOperand(sign), 4));
@@ -186,7 +186,7 @@ export function lowerX87ToInt(s: Selector, inst: InstWith<Op.FPToSI | Op.FPToUI>
   const flag = s.newGpr(4);
   const set = new MInst(X.Setcc, 1);
   set.cc = Cc.BE; // 2^63 ≤ x (or unordered: the result is poison)
-  set.defs.push(new RegOperand(flag));
+  set.defs = [new RegOperand(flag)];
   s.emit(set);
   const big = s.newGpr(4);
   s.unary(X.Movzx8, 4, big, flag);
@@ -194,7 +194,7 @@ export function lowerX87ToInt(s: Selector, inst: InstWith<Op.FPToSI | Op.FPToUI>
   table.set(threshold, 4);
   const base = s.newGpr();
   const lea = new MInst(X.Lea, 8);
-  lea.defs.push(new RegOperand(base));
+  lea.defs = [new RegOperand(base)];
   lea.mem = poolMem(s, table);
   s.emit(lea);
   emitMem(s, X.Fld, 4, new MemOperand(new RegOperand(base), new RegOperand(big), 4));
