@@ -13,6 +13,7 @@ import type { Compiler } from "./compiler.js";
 import type { CompilerChoice } from "./compilers.js";
 import type { JobResult } from "./embedded-job.js";
 import { type Host, report } from "./host.js";
+import { inputWord } from "./linker-options.js";
 import { OutputFile } from "./output-file.js";
 import { runTool } from "./tools.js";
 
@@ -98,7 +99,7 @@ async function compileOne(session: Session, compilation: Compilation): Promise<J
         "-o",
         output.temporary,
         ...(input.language === undefined ? [] : ["-x", input.language]),
-        inputWord(input.path),
+        inputWord(input.path), // In its inner stages clang takes a dash for an option even after `--`.
       ],
       cwd: host.cwd,
       env: host.env,
@@ -172,11 +173,6 @@ function optionsFor(options: readonly string[], wanted: RegExp): string[] {
     i += count - 1;
   }
   return result;
-}
-
-/** Clang takes a path that begins with a dash for an option, in its inner stages even after `--`. */
-export function inputWord(path: string): string {
-  return path !== "-" && path.startsWith("-") ? `./${path}` : path;
 }
 
 function colourOption({ host, command }: Session): string[] {

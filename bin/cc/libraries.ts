@@ -74,3 +74,12 @@ export function realFiles(path: string): string[] {
   const text = bytes.toString("latin1");
   return (text.match(/\/[^\s()]+\.(?:so[.\d]*|a)(?=[\s)])/g) ?? []).filter((file) => existsSync(file));
 }
+
+/** Text of a file, or undefined when it cannot be read. */
+export function readTextFile(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return undefined;
+  }
+}

@@ -9,16 +9,13 @@
 import * as fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { isArchive, readArchive } from "../../formats/archive.js";
-import { isElf, readElf } from "../../formats/elf.js";
-import { isObject } from "../../formats/object/index.js";
 import type { Input, LinkItem } from "../../frontend/clang/command-line.js";
-import { isBitcode } from "../../frontend/llvm/bitcode.js";
-import { InputError } from "../../lto/ir/errors.js";
 import { ownPackage } from "../package.js";
-import { type Compilation, compileAll, inputWord, type Session } from "./compile.js";
+import { type Compilation, compileAll, type Session } from "./compile.js";
+import { type Contents, contentsOf } from "./contents.js";
 import { type Host, report } from "./host.js";
 import { findLibraries } from "./libraries.js";
+import { inputWord, linkerOptions, positional } from "./linker-options.js";
 import { runTool } from "./tools.js";
 
 const ltoProgram = (): string => join(ownPackage().directory, "bin/tsc-lto");
@@ -35,12 +32,6 @@ export async function linkProgram(session: Session): Promise<number> {
     remove();
   }
 }
-
-/**
- * What an input of the link step holds: `both` is an archive of IR and native members, `other` what only the linker
- * understands (its scripts) or complains of.
- */
-type Contents = "ir" | "native" | "both" | "other";
 
 class Linking {
   private readonly host: Host;
@@ -104,7 +95,6 @@ class Linking {
     const args = [
       ...ltoOptions(command.link),
       ...(command.jobs === undefined ? [] : ["-j", String(command.jobs)]),
-      ...(command.verbose ? ["-v"] : []),
       "-o",
       assembly,
       ...inputs,
@@ -141,14 +131,13 @@ class Linking {
   }
 
   private async tool(path: string, args: readonly string[]): Promise<number> {
+    if (this.session.command.verbose)
+      this.host.stderr(Buffer.from(` ${[path, ...args].map((word) => JSON.stringify(word)).join(" ")}\n`));
     const result = await runTool(path, args, this.host, { live: true });
     if (result.error !== undefined) report(this.host, "error", result.error);
     return result.exitCode;
   }
 }
-
-/** Options of the linker that hold for the inputs behind them, and mean the same to tsc-lto. */
-const positional = /^--?(?:(?:no-)?whole-archive|start-lib|end-lib|push-state|pop-state)$/;
 
 /** Clang's name for the object of an input in the working directory. */
 function defaultName(input: Input): string {
@@ -156,43 +145,12 @@ function defaultName(input: Input): string {
   return `${base.replace(/\.[^.]*$/, "")}.o`;
 }
 
-function contentsOf(path: string): Contents {
-  const bytes = readIfThere(path);
-  if (bytes === undefined) return "other";
-  if (!isArchive(bytes)) return isIr(bytes) ? "ir" : isElf(bytes) ? "native" : "other";
-  let ir = false;
-  let native = false;
-  for (const member of readArchive(bytes, path).members) {
-    const data = member.bytes ?? readIfThere(resolve(path, "..", member.path!));
-    if (data !== undefined && isIr(data)) ir = true;
-    else native = true;
-  }
-  return ir ? (native ? "both" : "ir") : "native";
-}
-
-function readIfThere(path: string): Uint8Array | undefined {
-  try {
-    return fs.readFileSync(path);
-  } catch {
-    return undefined;
-  }
-}
-
-function isIr(bytes: Uint8Array): boolean {
-  if (isObject(bytes) || isBitcode(bytes)) return true;
-  try {
-    return isElf(bytes) && readElf(bytes, "").fatBitcode !== null;
-  } catch (e) {
-    // Malformed, or for another machine: tsc-lto and the linker will say so.
-    if (e instanceof InputError) return false;
-    throw e;
-  }
-}
-
 /** What the link step's words mean to tsc-lto. */
 export function ltoOptions(items: readonly LinkItem[]): string[] {
   const result: string[] = [];
   const words = items.flatMap((item) => ("words" in item ? item.words : []));
+  // Without the C library's start-up code the program brings its own.
+  if (words.some((word) => /^-(nostartfiles|nostdlib)$/.test(word))) result.push("--undefined", "_start");
   for (let i = 0; i < words.length; i++) {
     const word = words[i];
     if (word === "-shared") result.push("--shared");
@@ -203,28 +161,7 @@ export function ltoOptions(items: readonly LinkItem[]): string[] {
     else if (word === "-u") result.push("--undefined", words[++i]);
     else if (word === "-e") result.push("--entry", words[++i]);
   }
-  const linker = linkerWords(words);
-  for (let i = 0; i < linker.length; i++) {
-    // The linker takes its long options with one dash or two, and a value as `=value` or as the next word.
-    const [, name, joined] = /^--?([^=]+)(?:=(.*))?$/.exec(linker[i]) ?? [];
-    const value = () => joined ?? linker[++i] ?? "";
-    if (name === "export-dynamic" || name === "E") result.push("--export-dynamic");
-    else if (name === "wrap") result.push("--wrap", value());
-    else if (name === "undefined" || name === "u" || name === "require-defined")
-      result.push("--undefined", value());
-    else if (name === "entry" || name === "e") result.push("--entry", value());
-    else if (name === "export-dynamic-symbol") result.push("--export", value());
-    else if (name === "dynamic-list" || name === "export-dynamic-symbol-list")
-      result.push("--export-list", value());
-    else if (name === "version-script") result.push("--version-script", value());
-    else if (name === "init" || name === "fini") result.push("--undefined", value());
-    else if (name === "defsym")
-      for (const symbol of value()
-        .replace(/^[^=]*=/, "")
-        .match(/[A-Za-z_.$][\w.$]*/g) ?? [])
-        result.push("--undefined", symbol);
-  }
-  return result;
+  return [...result, ...linkerOptions(linkerWords(words))];
 }
 
 /** The words that go to the linker itself, through `-Wl,` and `-Xlinker`. */

@@ -1,5 +1,4 @@
 /** tsc-cc: a C compiler driver whose objects hold IR, for tsc-lto to link. */
-import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { type CommandLine, parseCommandLine } from "../../frontend/clang/command-line.js";
@@ -10,6 +9,7 @@ import { compileAll, missingInputs, planObjects, type Session } from "./compile.
 import { Compiler } from "./compiler.js";
 import { type CompilerChoice, chooseCompiler } from "./compilers.js";
 import { type Host, processHost, report } from "./host.js";
+import { readTextFile } from "./libraries.js";
 import { isSameFile, removeTemporariesAtExit } from "./output-file.js";
 
 const usage = `Usage: tsc-cc [options] file...
@@ -35,7 +35,9 @@ export async function main(args: readonly string[]): Promise<number> {
 /** Runs the driver; its exit code. @throws nothing for bad input */
 export async function runDriver(args: readonly string[], host: Host): Promise<number> {
   try {
-    const command = parseCommandLine(expandResponseFiles(args, (path) => readText(resolve(host.cwd, path))));
+    const command = parseCommandLine(
+      expandResponseFiles(args, (path) => readTextFile(resolve(host.cwd, path))),
+    );
     if (command.help) {
       host.stdout(Buffer.from(usage));
       return 0;
@@ -94,12 +96,4 @@ async function compileObjects(session: Session, command: CommandLine): Promise<n
 
 function describe(choice: CompilerChoice): string {
   return choice.kind === "embedded" ? "embedded (@yowasp/clang)" : `${choice.path} (clang ${choice.version})`;
-}
-
-function readText(path: string): string | undefined {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return undefined;
-  }
 }

@@ -1,9 +1,9 @@
 /** The command line of `tsc-lto`. */
-import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { expandResponseFiles } from "../../frontend/clang/response-file.js";
 import type { CodegenOptions, OptimizationLevel } from "../../lto/pipeline.js";
+import { readTextFile } from "../cc/libraries.js";
 import { addLlvmOption, type LlvmOptions, noLlvmOptions, spellLlvmOption } from "./llvm-options.js";
 import { type Operand, splitOperands } from "./operands.js";
 
@@ -167,14 +167,7 @@ Where they stand among the inputs matters for these:
 
 /** Reads the words after the program's name. @throws InputError, CommanderError for what is no command line */
 export function parseOptions(command: Command, args: readonly string[]): DriverOptions {
-  const read = (path: string): string | undefined => {
-    try {
-      return readFileSync(path, "utf8");
-    } catch {
-      return undefined;
-    }
-  };
-  const words = expandResponseFiles(args, read).map((word) =>
+  const words = expandResponseFiles(args, readTextFile).map((word) =>
     word === "--no-undefined" ? "-zdefs" : spellLlvmOption(word),
   );
   const valued = new Set(command.options.flatMap((o) => (o.required ? [o.short, o.long] : [])));

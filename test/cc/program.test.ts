@@ -1,6 +1,6 @@
 /** The driver as a program of its own: worker threads, and link mode. The program is built for the test. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { isObject } from "../../formats/object/index.js";
@@ -15,7 +15,7 @@ beforeAll(() => {
   mkdirSync(cache, { recursive: true });
   built = mkdtempSync(join(cache, "tsc-cc-test-"));
   mkdirSync(join(built, "bin"));
-  for (const file of ["bin/tsc-cc", "bin/tsc-lto", "package.json"])
+  for (const file of ["bin/tsc-cc", "bin/tsc-lto", "bin/tsc-ld", "package.json"])
     copyFileSync(join(root, file), join(built, file));
   const tsc = join(root, "node_modules/typescript/bin/tsc");
   // Type errors are another test's business.
@@ -128,6 +128,22 @@ describe("link mode", () => {
     expect(execFileSync("nm", ["-D", w.path("p")], { encoding: "utf8" })).toMatch(/ T kept$/m);
   });
 
+  it("shows the commands it runs, and keeps the start of a program without the C library", () => {
+    const w = new Workspace({
+      "start.c": `int main(void) { return 7; }
+        __attribute__((force_align_arg_pointer)) void _start(void) {
+          int r = main();
+          __asm__ volatile("syscall" : : "a"(60), "D"(r));
+        }`,
+    });
+    const { status, stderr } = run(w, "-v", "-O1", "-nostdlib", "start.c", "-o", "p");
+    expect(status).toBe(0);
+    expect(stderr).toMatch(/^tsc-cc: compiler: embedded/m);
+    expect(stderr).toMatch(/^ ".*" ".*tsc-lto" .*"--undefined" "_start"/m);
+    expect(stderr).toMatch(/^ "cc" "-v" "-o" "p"/m);
+    expect(start(w, "p")).toEqual([7, ""]);
+  });
+
   it("refuses to write over a source", () => {
     const w = new Workspace({ "main.c": "int x = y;\n" });
     for (const args of [
@@ -151,5 +167,59 @@ describe("link mode", () => {
     expect(linking.status).not.toBe(0);
     expect(linking.stderr).toContain("from_assembly");
     expect(w.list()).toEqual([...Object.keys(files), "bad.c"].sort());
+  });
+});
+
+describe("in the place of a compiler's linker", () => {
+  const files = {
+    "main.c": `#include <stdio.h>
+      int helper(int), native(int);
+      int called_back(int x) { return x + 100; }
+      int main(int argc, char **argv) { return printf("%d %d\\n", helper(argc), native(argc)) < 0; }`,
+    "helper.c": "int helper(int x) { return x * 3; }\nint unused(void) { return 5; }\n",
+    "native.c": "int called_back(int);\nint native(int x) { return called_back(x) + 1; }\n",
+  };
+  /** A workspace with objects of all, and `ld` in a folder for `cc -B`. */
+  const prepare = (): Workspace => {
+    const w = new Workspace(files);
+    expect(run(w, "-c", "-O2", "main.c", "helper.c").status).toBe(0);
+    execFileSync("cc", ["-c", "native.c"], { cwd: w.directory });
+    execFileSync("ar", ["rcs", "libhelper.a", "helper.o"], { cwd: w.directory });
+    mkdirSync(w.path("tools"));
+    symlinkSync(join(built, "bin/tsc-ld"), w.path("tools/ld"));
+    return w;
+  };
+  const cc = (w: Workspace, ...args: string[]) =>
+    spawnSync("cc", ["-Btools", ...args], { cwd: w.directory, encoding: "utf8" });
+
+  it("links IR with native code, and drops what nothing needs", () => {
+    const w = prepare();
+    const { status, stderr } = cc(w, "main.o", "native.o", "-L.", "-lhelper", "-o", "p");
+    expect([status, stderr]).toEqual([0, ""]);
+    const { stdout } = spawnSync(w.path("p"), { encoding: "utf8" });
+    expect(stdout).toBe("3 102\n");
+    const names = execFileSync("nm", [w.path("p")], { encoding: "utf8" });
+    expect(names).toMatch(/ T called_back$/m);
+    expect(names).not.toMatch(/ unused$/m);
+  });
+
+  it("passes on what has no IR, and errors of either linker", () => {
+    const w = prepare();
+    expect(cc(w, "-shared", "-fPIC", "native.c", "-o", "lib.so").status).toBe(0);
+    const missing = cc(w, "main.o", "native.o", "-o", "p");
+    expect([missing.status, missing.stderr.includes("helper")]).toEqual([1, true]);
+    const twice = cc(w, "main.o", "main.o", "native.o", "-o", "p");
+    expect(twice.stderr).toContain("error: duplicate symbol: main");
+    expect(w.list()).not.toContain("p");
+  });
+
+  it("says what it is", () => {
+    const { stdout, status } = spawnSync(process.execPath, [join(built, "bin/tsc-ld"), "--version"], {
+      encoding: "utf8",
+    });
+    expect([status, stdout]).toEqual([
+      0,
+      expect.stringMatching(/^tsc-lto \S+ \(compatible with LLD \/ GNU linkers\)$/m),
+    ]);
   });
 });

@@ -1,0 +1,45 @@
+/** What the files of a link step hold: who has to read them, tsc-lto, the system's linker or both. */
+import * as fs from "node:fs";
+import { resolve } from "node:path";
+import { isArchive, readArchive } from "../../formats/archive.js";
+import { isElf, readElf } from "../../formats/elf.js";
+import { isObject } from "../../formats/object/index.js";
+import { isBitcode } from "../../frontend/llvm/bitcode.js";
+import { InputError } from "../../lto/ir/errors.js";
+
+/** `both` is an archive of IR and native members, `other` what only the linker understands or complains of. */
+export type Contents = "ir" | "native" | "both" | "other";
+
+/** @throws InputError when the file is a malformed archive */
+export function contentsOf(path: string): Contents {
+  const bytes = readIfThere(path);
+  if (bytes === undefined) return "other";
+  if (!isArchive(bytes)) return isIr(bytes) ? "ir" : isElf(bytes) ? "native" : "other";
+  let ir = false;
+  let native = false;
+  for (const member of readArchive(bytes, path).members) {
+    const data = member.bytes ?? readIfThere(resolve(path, "..", member.path!));
+    if (data !== undefined && isIr(data)) ir = true;
+    else native = true;
+  }
+  return ir ? (native ? "both" : "ir") : "native";
+}
+
+function readIfThere(path: string): Uint8Array | undefined {
+  try {
+    return fs.readFileSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+function isIr(bytes: Uint8Array): boolean {
+  if (isObject(bytes) || isBitcode(bytes)) return true;
+  try {
+    return isElf(bytes) && readElf(bytes, "").fatBitcode !== null;
+  } catch (e) {
+    // Malformed, or for another machine: tsc-lto and the linker will say so.
+    if (e instanceof InputError) return false;
+    throw e;
+  }
+}

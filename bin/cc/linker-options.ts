@@ -1,0 +1,70 @@
+/** What options of the system's linker mean to tsc-lto. */
+
+/** Options that hold for the inputs behind them, and mean the same to tsc-lto. */
+export const positional = /^--?(?:(?:no-)?whole-archive|start-lib|end-lib|push-state|pop-state)$/;
+
+/** A path that cannot be taken for an option. */
+export const inputWord = (path: string): string =>
+  path !== "-" && path.startsWith("-") ? `./${path}` : path;
+
+/** @param words for the linker itself: GNU's spelling, long options with one dash or two */
+export function linkerOptions(words: readonly string[]): string[] {
+  const result: string[] = [];
+  for (let i = 0; i < words.length; i++) {
+    // A value comes as `=value` or as the next word.
+    const [, name, joined] = /^--?([^=]+)(?:=(.*))?$/.exec(words[i]) ?? [];
+    const value = () => joined ?? words[++i] ?? "";
+    switch (name) {
+      case "shared":
+      case "Bshareable":
+        result.push("--shared");
+        break;
+      case "r":
+      case "relocatable":
+        result.push("--relocatable");
+        break;
+      case "pie":
+      case "pic-executable":
+        result.push("--relocation-model", "pie");
+        break;
+      case "no-pie":
+        result.push("--relocation-model", "static");
+        break;
+      case "export-dynamic":
+      case "E":
+        result.push("--export-dynamic");
+        break;
+      case "wrap":
+        result.push("--wrap", value());
+        break;
+      case "undefined":
+      case "u":
+      case "require-defined":
+      case "init":
+      case "fini":
+        result.push("--undefined", value());
+        break;
+      case "entry":
+      case "e":
+        result.push("--entry", value());
+        break;
+      case "export-dynamic-symbol":
+        result.push("--export", value());
+        break;
+      case "dynamic-list":
+      case "export-dynamic-symbol-list":
+        result.push("--export-list", value());
+        break;
+      case "version-script":
+        result.push("--version-script", value());
+        break;
+      case "defsym":
+        for (const symbol of value()
+          .replace(/^[^=]*=/, "")
+          .match(/[A-Za-z_.$][\w.$]*/g) ?? [])
+          result.push("--undefined", symbol);
+        break;
+    }
+  }
+  return result;
+}

@@ -1,0 +1,171 @@
+/**
+ * `ld.tsc-lto`: stands where a compiler driver expects its linker (`clang -fuse-ld=`, `gcc -B`). What is IR among the
+ * inputs becomes one native object, in the place of the first of them; then the system's linker runs with all the
+ * options it was given. Without IR, only that.
+ */
+import { accessSync, constants, existsSync, realpathSync } from "node:fs";
+import { delimiter, join, resolve } from "node:path";
+import { expandResponseFiles } from "../../frontend/clang/response-file.js";
+import { InputError } from "../../lto/ir/errors.js";
+import { type Contents, contentsOf } from "../cc/contents.js";
+import { type Host, processHost } from "../cc/host.js";
+import { readTextFile, realFiles } from "../cc/libraries.js";
+import { inputWord, linkerOptions, positional } from "../cc/linker-options.js";
+import { removeTemporariesAtExit, removeTemporary, temporaryFile } from "../cc/output-file.js";
+import { runTool } from "../cc/tools.js";
+import { main as optimise } from "../lto/main.js";
+import { findLibrary } from "../lto/operands.js";
+import { ownPackage } from "../package.js";
+import { type LinkerItem, parseLinkerArguments } from "./arguments.js";
+
+/** Where GNU ld looks when no `-L` helps. */
+const systemDirectories = [
+  "/usr/local/lib",
+  "/usr/lib/x86_64-linux-gnu",
+  "/lib/x86_64-linux-gnu",
+  "/usr/lib",
+  "/lib",
+];
+
+/** The exit code: 0, or 1 for any error, as linkers have it. */
+export async function main(args: readonly string[], host: Host = processHost()): Promise<number> {
+  removeTemporariesAtExit();
+  const temporaries: string[] = [];
+  try {
+    return await link(args, host, (suffix) => {
+      const path = temporaryFile(temporaryDirectory(host), suffix);
+      temporaries.push(path);
+      return path;
+    });
+  } catch (e) {
+    if (!(e instanceof InputError)) throw e;
+    const file = e.file === undefined ? "" : `${e.file}: `;
+    host.stderr(Buffer.from(`ld.tsc-lto: error: ${file}${e.message}\n`));
+    return 1;
+  } finally {
+    for (const path of temporaries) removeTemporary(path);
+  }
+}
+
+const temporaryDirectory = (host: Host): string => host.env["TMPDIR"] || "/tmp";
+
+async function link(
+  args: readonly string[],
+  host: Host,
+  temporary: (suffix: string) => string,
+): Promise<number> {
+  const words = expandResponseFiles(args, (path) => readTextFile(resolve(host.cwd, path)));
+  const items = parseLinkerArguments(words);
+  if (items.some(({ name }) => name === "version" || name === "v" || name === "V")) {
+    // Build systems look for these two names.
+    host.stdout(Buffer.from(`tsc-lto ${ownPackage().version} (compatible with LLD / GNU linkers)\n`));
+    if (!items.some(({ kind }) => kind === "input")) return 0;
+  }
+  const files = filesOf(items, host);
+  const contents = new Map<string, Contents>();
+  for (const path of [...files.values()].flat()) contents.set(path, contentsOf(resolve(host.cwd, path)));
+  const hasIr = [...contents.values()].some((kind) => kind === "ir" || kind === "both");
+  let object = "";
+  if (hasIr) {
+    const assembly = temporary(".s");
+    object = temporary(".o");
+    const code = await optimise(["-o", assembly, ...ltoArguments(items, files, contents)], host);
+    if (code !== 0) return 1;
+    const assembled = await runTool("as", ["--64", "-o", object, assembly], host, { live: true });
+    if (assembled.exitCode !== 0) return 1;
+  }
+  const real = realLinker(host);
+  const { exitCode, error } = await runTool(real, realArguments(items, files, contents, object), host, {
+    live: true,
+  });
+  if (error !== undefined) throw new InputError(error);
+  return exitCode === 0 ? 0 : 1;
+}
+
+/** The files behind inputs and libraries, as far as they are found; the real linker complains of the rest. */
+function filesOf(items: readonly LinkerItem[], host: Host): Map<LinkerItem, string[]> {
+  const named = items.filter(({ name }) => name === "L" || name === "library-path").map(({ value }) => value);
+  const directories = [...named, ...systemDirectories].map((directory) => resolve(host.cwd, directory));
+  const files = new Map<LinkerItem, string[]>();
+  let isStatic = false;
+  for (const item of items) {
+    const { kind, name, value } = item;
+    if (/^(static|Bstatic|dn|non_shared|static-pie)$/.test(name)) isStatic = true;
+    else if (/^(Bdynamic|dy|call_shared)$/.test(name)) isStatic = false;
+    else if (kind === "input") files.set(item, existsSync(resolve(host.cwd, value)) ? [value] : []);
+    else if (kind === "library") {
+      const operand = { name: value, isLibrary: true, wholeArchive: false, lazy: false, static: isStatic };
+      try {
+        files.set(item, realFiles(findLibrary(operand, directories)));
+      } catch (e) {
+        if (!(e instanceof InputError)) throw e;
+        files.set(item, []);
+      }
+    }
+  }
+  return files;
+}
+
+function ltoArguments(
+  items: readonly LinkerItem[],
+  files: ReadonlyMap<LinkerItem, readonly string[]>,
+  contents: ReadonlyMap<string, Contents>,
+): string[] {
+  // A program without the C library's start-up code has its own.
+  const result: string[] = ["--undefined", "_start"];
+  for (const item of items) {
+    const { kind, name, value, words } = item;
+    if (kind !== "option") {
+      for (const path of files.get(item)!) if (contents.get(path) !== "other") result.push(inputWord(path));
+    } else if (positional.test(words[0])) result.push(words[0]);
+    else if (name === "mllvm" || name === "plugin-opt") {
+      // Other options of LLVM's have no meaning here; which of them a driver passes, no user chooses.
+      if (/^-?-?(enable-ipra|print-regusage)(=|$)/.test(value)) result.push("--mllvm", value);
+    } else result.push(...linkerOptions(words));
+  }
+  return result;
+}
+
+/** The words for the real linker: the object in the place of the first IR input, the other IR left out. */
+function realArguments(
+  items: readonly LinkerItem[],
+  files: ReadonlyMap<LinkerItem, readonly string[]>,
+  contents: ReadonlyMap<string, Contents>,
+  object: string,
+): string[] {
+  const plugin = items.find(({ name }) => name === "plugin");
+  // GCC's plug-in may have objects of its own to read; LLVM's has nothing left to do.
+  const keepsPlugin = plugin !== undefined && !/LLVMgold/.test(plugin.value);
+  const result: string[] = [];
+  let placed = false;
+  for (const item of items) {
+    const { name, words } = item;
+    if ((name === "plugin" || name === "plugin-opt") && !keepsPlugin) continue;
+    if (name === "mllvm" || name === "lto-O") continue;
+    const kinds = (files.get(item) ?? []).map((path) => contents.get(path));
+    if (!placed && (kinds.includes("ir") || kinds.includes("both"))) {
+      result.push(object);
+      placed = true;
+    }
+    if (kinds.length > 0 && kinds.every((kind) => kind === "ir")) continue;
+    result.push(...words);
+  }
+  return result;
+}
+
+/** TSC_LTO_LD, else the first `ld` on PATH that is not this program under another name. */
+function realLinker(host: Host): string {
+  const named = host.env["TSC_LTO_LD"] ?? "";
+  if (named !== "") return named;
+  const own = realpathSync(join(ownPackage().directory, "bin/tsc-ld"));
+  for (const directory of [...(host.env["PATH"] ?? "").split(delimiter), "/usr/bin"]) {
+    const path = join(directory, "ld");
+    try {
+      accessSync(path, constants.X_OK);
+      if (realpathSync(path) !== own) return path;
+    } catch {
+      // Not here.
+    }
+  }
+  throw new InputError("no linker 'ld' on PATH");
+}
