@@ -246,6 +246,26 @@ describe("inputs", () => {
   });
 });
 
+it("places in thread-local variables may be constants, as LLVM 15 has them", async () => {
+  write(
+    "tls.ll",
+    `@buffer = thread_local global [40 x i8] zeroinitializer
+define ptr @place(i1 %c) {
+  store i8 1, ptr getelementptr inbounds ([40 x i8], ptr @buffer, i64 0, i64 33)
+  %p = select i1 %c, ptr getelementptr inbounds ([40 x i8], ptr @buffer, i64 0, i64 16), ptr @buffer
+  ret ptr %p
+}
+`,
+  );
+  const models = { static: /buffer@tpoff/, pie: /buffer@tpoff/, pic: /buffer@tlsgd/ };
+  for (const [model, expected] of Object.entries(models)) {
+    const { code, err, out } = await run(`--verify --relocation-model ${model} %tls.ll -o -`);
+    expect([code, err]).toEqual([0, ""]);
+    expect(out.toLowerCase()).toMatch(expected);
+    expect(out).toMatch(/16\(|\$16|\+16/);
+  }
+});
+
 it("the package is found", () => {
   expect(existsSync(join(ownPackage().directory, "bin/tsc-lto"))).toBe(true);
   expect(ownPackage().version).toMatch(/^\d+\.\d+\.\d+/);

@@ -13,6 +13,7 @@ import type { Constant } from "../../ir/values.js";
 import { X } from "../ops.js";
 import { GPR, XMM } from "../registers.js";
 import type { Selector } from "./selector.js";
+import { tlsAddress } from "./tls.js";
 
 /** A symbol plus offset that a constant reduces to. */
 export interface SymbolOffset {
@@ -222,7 +223,14 @@ function blockAddress(s: Selector, global: GlobalValue, block: number): VReg {
 /** Address of symbol + offset in a fresh register, by the relocation model and the symbol's binding. */
 export function symbolAddress(s: Selector, target: SymbolOffset): VReg {
   const { global, offset } = target;
-  if (global.threadLocal !== "none") return s.unsupported("address of a thread-local variable as a constant");
+  if (global.threadLocal !== "none") {
+    // Modules older than llvm.threadlocal.address (LLVM 15) have places in such variables as constants.
+    const base = tlsAddress(s, global);
+    if (offset === 0) return base;
+    const place = s.newGpr();
+    addConstant(s, place, base, offset);
+    return place;
+  }
   const vreg = s.newGpr();
   if (!isLocalSymbol(s, global)) {
     const load = s.load(
