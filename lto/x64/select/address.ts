@@ -172,8 +172,13 @@ function mayDuplicate(s: Selector, gep: Inst): boolean {
 function finish(s: Selector, mode: AddressMode): MemOperand {
   if (mode.index !== null) {
     const index = s.resolve(mode.index);
-    // index + constant: the constant belongs in the displacement.
-    if (index.valueKind === "inst" && index.op === Op.Add && s.uses[index.id] === 1) {
+    // index + constant: the constant belongs in the displacement. Not under an extension, where the sum may wrap.
+    if (
+      index.valueKind === "inst" &&
+      index.op === Op.Add &&
+      index.type.bits === 64 &&
+      s.uses[index.id] === 1
+    ) {
       const n = constantNumber(index.operands[1]!);
       if (n !== null && fitsImm32(mode.disp + n * mode.scale)) {
         mode.disp += n * mode.scale;
