@@ -12,7 +12,7 @@ import type { DataLayout } from "../../ir/data-layout.js";
 import { UnsupportedError } from "../../ir/errors.js";
 import { type Block, Flag, type Inst, Op } from "../../ir/instructions.js";
 import { i64 } from "../../ir/types.js";
-import { constInt, type Value } from "../../ir/values.js";
+import { type ConstInt, constInt, type Value } from "../../ir/values.js";
 import { X } from "../ops.js";
 import { type ArgumentLayout, layoutArguments } from "./abi.js";
 import { lowerGep } from "./address.js";
@@ -20,6 +20,7 @@ import * as atomics from "./atomics.js";
 import { incomingSlot, lowerBr, lowerCondBr, lowerFp80Phi, lowerIndirectBr } from "./branch.js";
 import { findTailCall, lowerCall, lowerEntry, lowerRet } from "./call.js";
 import { lowerCompareResult } from "./condition.js";
+import { sharedConstantKey } from "./constants.js";
 import * as float from "./float.js";
 import { writesFramePointer } from "./inline-asm.js";
 import { lowerBinary, lowerExtension, lowerTrunc } from "./integer.js";
@@ -160,14 +161,22 @@ function usesVarArgs(legal: LegalFunction): boolean {
 /** Use counts, memory epochs, static allocas. */
 function countUses(s: Selector, order: readonly Block[]): void {
   let epoch = 0;
+  let wide: Set<string> | null = null;
   for (const block of order) {
     epoch++;
+    wide = null;
     for (const inst of block.insts) {
       s.epochs[inst.id] = epoch;
       if (writesMemory(inst)) epoch++;
       const { op, operands } = inst;
       for (let i = 0; i < operands.length; i++) {
         const operand = operands[i]!;
+        if (operand.valueKind === "int" && s.optimize && isWide(operand)) {
+          const key = sharedConstantKey(operand)!;
+          if (wide === null) wide = new Set();
+          if (!wide.has(key)) s.wideUses.set(key, (s.wideUses.get(key) ?? 0) + 1);
+          wide.add(key);
+        }
         if (operand.valueKind !== "inst") continue;
         s.uses[operand.id]!++;
         const isAddress = (op === Op.Load && i === 0) || (op === Op.Store && i === 1);
@@ -180,6 +189,10 @@ function countUses(s: Selector, order: readonly Block[]): void {
     }
   }
 }
+
+/** Takes a move of 10 bytes. */
+const isWide = ({ num, type }: ConstInt): boolean =>
+  !(num >= -0x80000000 && num <= 0xffffffff) && type.bits <= 64;
 
 function writesMemory(inst: Inst): boolean {
   switch (inst.op) {

@@ -96,6 +96,10 @@ export class Selector {
   /** Instructions of the current machine block, last first. */
   reversed: MInst[] = [];
   private pending = new Map<string, PendingConstant>();
+  /** Constants of 10-byte moves that several blocks use: made once, in the entry block. */
+  private readonly wide = new Map<string, PendingConstant>();
+  /** How many blocks use the constant of the key, of those that are worth sharing so. */
+  readonly wideUses = new Map<string, number>();
   /** The IR instruction being lowered: folding is judged at its place. */
   at!: Inst;
   readonly minsize: boolean;
@@ -147,6 +151,13 @@ export class Selector {
   finishBlock(block: MBlock): void {
     this.flush();
     const reversed = this.reversed;
+    if (this.wide.size > 0 && block === this.heads[this.irBlocks[0]!.id]) {
+      // Right after the arguments, which come last in the reversed list.
+      for (const [key, constant] of this.wide) {
+        constant.position = reversed.length - 1;
+        this.pending.set(key, constant);
+      }
+    }
     if (this.pending.size > 0) {
       // Insert from the highest position down so that earlier positions stay valid.
       const pending = [...this.pending.values()].sort((a, b) => b.position - a.position);
@@ -457,7 +468,7 @@ export class Selector {
   private constant(value: Constant): VReg {
     const key = this.optimize ? sharedConstantKey(value) : null;
     if (key !== null) {
-      const known = this.pending.get(key);
+      const known = this.pending.get(key) ?? this.wide.get(key);
       if (known !== undefined) {
         this.touched.push(known);
         return known.vreg;
@@ -474,7 +485,8 @@ export class Selector {
       return vreg;
     }
     const pending = { definition: made[0]!, vreg, position: 0 };
-    this.pending.set(key, pending);
+    if (this.wideUses.has(key) && this.wideUses.get(key)! > 1) this.wide.set(key, pending);
+    else this.pending.set(key, pending);
     this.touched.push(pending);
     return vreg;
   }
