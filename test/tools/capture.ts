@@ -92,7 +92,7 @@ const optionsWithValue = new Set([
 ]);
 /** Options that belong to one output file, to levels of optimization, debugging or diagnostics, or to linking. */
 const dropped =
-  /^-(c|O.*|g.*|W.*|M.*|pipe|pedantic.*|s|fPIC|fpic|fPIE|fpie|fno-pie|flto.*|L.*|l.*|pie|no-pie|rdynamic|fstack-.*|fcf-.*)$/;
+  /^-(c|O.*|g.*|W.*|M.*|pipe|pedantic.*|s|fPIC|fpic|fPIE|fpie|fno-pie|flto.*|L.*|l.*|pie|no-pie|rdynamic|fstack-.*|fcf-.*|Q.*)$/;
 
 function recordCompilation(c: Command, compiled: Map<string, Unit>): void {
   const flags: string[] = [];

@@ -13,6 +13,7 @@ export const tcc: Recipe = {
     await runBuild(dir, './configure --cc="$CC" --ar="$AR"; make ONE_SOURCE=no tcc libtcc1.a', wrappers);
     return readCapture(wrappers, ["tcc"]);
   },
+  workload: "cd $SRC; $TCC_ -B$SRC -DONE_SOURCE=1 -c tcc.c -o $OLDPWD/a.o",
   checks: () => [
     {
       name: "upstream tests2",
@@ -53,6 +54,8 @@ export const nasm: Recipe = {
     await runBuild(dir, "./configure; make nasm ndisasm", wrappers);
     return readCapture(wrappers, ["nasm", "ndisasm"]);
   },
+  workload:
+    "cd $SRC/travis/test; for f in a*.asm; do $NASM_ -f elf64 $f -o $OLDPWD/out > /dev/null 2>&1 || true; done",
   checks: () => [
     {
       name: "upstream sources",
@@ -82,6 +85,7 @@ export const byacc: Recipe = {
     await runBuild(dir, "./configure --enable-btyacc; make yacc", wrappers);
     return readCapture(wrappers, ["yacc"]);
   },
+  workload: "for f in $SRC/test/*.y; do $YACC_ -v -b out $f > /dev/null 2>&1 || true; done",
   checks: () => [
     {
       name: "upstream tests",

@@ -100,6 +100,8 @@ export const zlib: Recipe = {
       ["infcover", one("infcover")],
     ]);
   },
+  workload: `${makeInputs}
+for f in text noise; do $MINIGZIP_ -6 < $f > p; $MINIGZIP_ -d < p | cmp - $f; done`,
   checks(): Check[] {
     return [
       { name: "upstream example", script: "$EXAMPLE_" },
@@ -125,6 +127,8 @@ export const gzip: Recipe = {
     await runBuild(dir, "./configure --disable-dependency-tracking; make gzip || make", wrappers);
     return readCapture(wrappers, ["gzip"]);
   },
+  workload: `${makeInputs}
+for f in text noise; do $GZIP_ -6 -c < $f > p; $GZIP_ -dc < p | cmp - $f; done`,
   checks(): Check[] {
     return [
       {
@@ -153,6 +157,8 @@ export const lz4: Recipe = {
     const flags = ["-Ilib", "-DXXH_NAMESPACE=LZ4_"];
     return new Map([["lz4", program(unitsOf(dir, [...list("lib"), ...list("programs")], flags))]]);
   },
+  workload: `${makeInputs}
+for f in text noise; do $LZ4_ -q -9 -c < $f > p; $LZ4_ -q -dc < p | cmp - $f; done`,
   checks(): Check[] {
     return [
       {
@@ -188,6 +194,8 @@ export const zstd: Recipe = {
     const files = ["common", "compress", "decompress", "dictBuilder"].flatMap((d) => list(`lib/${d}`));
     return new Map([["zstd", program(unitsOf(dir, [...files, ...list("programs")], flags), ["-lpthread"])]]);
   },
+  workload: `${makeInputs}
+for f in text noise; do $ZSTD_ -q -6 -c < $f > p; $ZSTD_ -q -dc < p | cmp - $f; done`,
   checks(): Check[] {
     return [
       {
@@ -215,6 +223,8 @@ export const xz: Recipe = {
     await runBuild(dir, `${configure}; make -C src/liblzma; make -C src/xz`, wrappers);
     return readCapture(wrappers, ["xz"]);
   },
+  workload: `${makeInputs}
+for f in text; do $XZ_ -T1 -3 -c < $f > p; $XZ_ -dc < p | cmp - $f; done`,
   checks(): Check[] {
     return [
       {

@@ -127,6 +127,7 @@ export const gawk: Recipe = {
     await runBuild(dir, `${configure}; make -C support; make gawk`, wrappers);
     return readCapture(wrappers, ["gawk"]);
   },
+  workload: `seq 1 300 | sed "s/.*/& word&/" > data; for f in $TESTS/awk/*.awk; do $GAWK_ -f $f data > /dev/null 2>&1 || true; done`,
   checks: () => [{ name: "upstream tests", script: gawkTests }],
 };
 
@@ -141,6 +142,7 @@ export const dash: Recipe = {
     await runBuild(dir, `${add}; ./configure --disable-dependency-tracking; make`, wrappers);
     return readCapture(wrappers, ["dash"]);
   },
+  workload: "for f in $TESTS/sh/*.sh; do $DASH_ $f > /dev/null 2>&1 || true; done",
   checks: () => scripts("sh", ".sh", (f) => `$DASH_ ${f} 2>&1`),
 };
 
@@ -158,6 +160,7 @@ export const bc: Recipe = {
     );
     return readCapture(wrappers, ["bc", "dc"]);
   },
+  workload: "$BC_ -l -q $TESTS/bc/numbers.bc > /dev/null 2>&1",
   checks: () => [
     {
       name: "upstream tests",
@@ -181,6 +184,7 @@ export const mujs: Recipe = {
       .sort();
     return new Map([["mujs", program(unitsOf(dir, files, ["-std=c99", "-I."]), ["-lm"])]]);
   },
+  workload: "for f in $TESTS/js/*.js; do $MUJS_ $f > /dev/null; done",
   checks: () => scripts("js", ".js", (f) => `$MUJS_ ${f} 2>&1`),
 };
 
@@ -198,5 +202,6 @@ export const duktape: Recipe = {
     const all = unitsOf(dir, [...files, ...extras], [...flags, "-DDUK_CMDLINE_PRINTALERT_SUPPORT"]);
     return new Map([["duk", program(all, ["-lm"])]]);
   },
+  workload: "for f in $TESTS/js/*.js; do $DUK_ $f > /dev/null; done",
   checks: () => scripts("js", ".js", (f) => `$DUK_ ${f} 2>&1`),
 };

@@ -86,6 +86,8 @@ export const libjpeg: Recipe = {
       ["jpegtran", make(["jpegtran.c", "cdjpeg.c", "rdswitch.c", "transupp.c"])],
     ]);
   },
+  workload:
+    "for o in -bmp '-gif -colors 16' '-dct float' '-scale 3/8'; do $DJPEG_ $o $SRC/testimages/testorig.jpg > /dev/null; done",
   checks: () => [
     {
       name: "compression",

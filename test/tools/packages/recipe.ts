@@ -27,7 +27,10 @@ export interface Recipe {
   prepare(dir: string): Promise<Map<string, CapturedProgram>>;
   /** The checks; `dir` is the prepared folder. */
   checks(dir: string): readonly Check[];
-  /** A script as in checks that runs the main program for about a second, to count instructions; default: the first check. */
+  /**
+   * A script as in checks that runs the main program alone, for about a second, to count instructions; by default the
+   * first check.
+   */
   readonly workload?: string;
   /** True for another way to build a package that is there already: not among all. */
   readonly variant?: boolean;

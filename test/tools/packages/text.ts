@@ -33,6 +33,7 @@ export const expat: Recipe = {
       ["runtests", program(unitsOf(root, [...library, ...tests], flags), ["-lm"])],
     ]);
   },
+  workload: `awk 'BEGIN { print "<r>"; for (i = 0; i < 3000; i++) printf "<i a=\\"%d\\">text %d &amp; more</i>\\n", i, i; print "</r>" }' > good.xml; mkdir out; $XMLWF_ -d out -n good.xml`,
   checks: () => [
     { name: "upstream runtests", script: "$RUNTESTS_ -q 2>&1 | tail -3", seconds: 300 },
     {
@@ -83,6 +84,8 @@ export const m4: Recipe = {
     await runBuild(dir, `${configure}; make -C lib; make -C src`, wrappers);
     return readCapture(wrappers, ["m4"]);
   },
+  workload:
+    "cp -r $SRC/examples .; cd examples; for f in foreach reverse forloop wrapfifo capitalize join quote; do $M4_ $f.m4 > /dev/null 2>&1 || true; done",
   checks: () => [
     {
       name: "upstream checks",
@@ -114,6 +117,7 @@ export const cmark: Recipe = {
       .sort();
     return new Map([["cmark", program(unitsOf(src, files, ["-std=c99", "-I.", "-DCMARK_STATIC_DEFINE"]))]]);
   },
+  workload: "$CMARK_ $SRC/test/spec.txt > /dev/null; $CMARK_ -t latex $SRC/changelog.txt > /dev/null",
   checks: () => [
     {
       name: "documents",
