@@ -44,9 +44,13 @@ export class RegionPlanner {
     const runs = state.splitter.runs(bundle);
     if (runs.length < 2) return null;
     if (bundle.vregs.length > 1) runs.sort((a, b) => a.start - b.start);
-    this.collectTakings(bundle);
+    // No plan gains more than all uses could.
+    let most = 0;
+    for (let r = 0; r < runs.length; r++) most += savedBy(runs[r]!);
     let best: RegionPlan | null = null;
     let bestGain = threshold;
+    if (most <= bestGain) return null;
+    this.collectTakings(bundle);
     for (let rest = bundle.permitted; rest !== 0; rest &= rest - 1) {
       const register = 31 - Math.clz32(rest & -rest);
       const intervals: Interval[] = [];
@@ -122,11 +126,7 @@ export class RegionPlanner {
     while (low < high && !this.mayStart(runs[low]!)) low++;
     if (high - low < 2) return;
     let saved = 0;
-    for (let r = low; r < high; r++) {
-      const run = runs[r]!;
-      const cheapest = Math.min(run.inMemory, run.reload);
-      saved += !run.needed && run.end === run.start ? run.inMemory : cheapest;
-    }
+    for (let r = low; r < high; r++) saved += savedBy(runs[r]!);
     const start = runs[low]!.start;
     let end = start;
     for (let r = low; r < high; r++) end = Math.max(end, runs[r]!.end, runs[r]!.start + 1);
@@ -167,6 +167,11 @@ export class RegionPlanner {
     }
     return cost;
   }
+}
+
+/** What the uses of `run` cost with the value in memory; never negative. */
+function savedBy({ needed, start, end, inMemory, reload }: Run): number {
+  return !needed && end === start ? inMemory : Math.min(inMemory, reload);
 }
 
 /** Index of the first range that ends after `point`. */
