@@ -10,15 +10,15 @@
  * go through steps 1 to 3 before their callers, and step 4 waits until it is decided who saves what.
  */
 
-import type { MFunction, RegMask } from "./codegen/mir.js";
+import type { MFunction } from "./codegen/mir.js";
 import { type AllocatorOptions, allocateRegisters } from "./codegen/regalloc/index.js";
 import type { AllocationResult } from "./codegen/target.js";
 import type { DataLayout } from "./ir/data-layout.js";
-import type { Func, GlobalValue } from "./ir/module.js";
+import type { Func } from "./ir/module.js";
 import { verifyFunction } from "./ir/verifier.js";
 import { type FinishOptions, finishFunction } from "./x64/finish.js";
 import { legalizeFunction } from "./x64/legalize.js";
-import { type RelocationModel, selectFunction } from "./x64/select/index.js";
+import { type RelocationModel, type SelectOptions, selectFunction } from "./x64/select/index.js";
 import { x64Target } from "./x64/target.js";
 
 export type OptimizationLevel = "O0" | "O1" | "O2" | "O3" | "Os" | "Oz";
@@ -65,14 +65,14 @@ export function goalOf(fn: Func, level: OptimizationLevel | null): MFunction["go
 
 /**
  * Steps 1 to 3 for one function; its decoded body is consumed.
- * @param clobbersOf registers that a call of the function may change; null for an unknown callee
+ * @param callees what is known of the functions it calls
  * @throws UnsupportedError naming the construct and the function.
  */
 export function allocateFunction(
   fn: Func,
   layout: DataLayout,
   options: CodegenOptions,
-  clobbersOf: (callee: GlobalValue | null) => RegMask,
+  callees: Pick<SelectOptions, "clobbersOf" | "conventionOf">,
 ): CompiledFunction {
   const goal = goalOf(fn, options.level);
   if (options.verify) {
@@ -80,7 +80,7 @@ export function allocateFunction(
     if (complaints.length > 0) throw new Error(complaints.join("\n"));
   }
   const legal = legalizeFunction(fn, layout);
-  const machine = selectFunction(legal, layout, goal, { relocation: options.relocation, clobbersOf });
+  const machine = selectFunction(legal, layout, goal, { relocation: options.relocation, ...callees });
   fn.release();
   options.observe?.("select", machine);
   const allocation = allocateRegisters(machine, x64Target, {

@@ -12,15 +12,25 @@
  * and what crosses threads are the facts and masks below, plain numbers. The outcome is the same for any
  * number of sessions, since every step's inputs are fixed by the call graph.
  */
+import { argumentFlow } from "./codegen/ipra/argument-flow.js";
+import { chooseConventions } from "./codegen/ipra/choose-conventions.js";
 import { ClobberStore } from "./codegen/ipra/clobber-store.js";
 import { collectUsage } from "./codegen/ipra/collect.js";
 import { type Placement, type PlacementFunction, placeSaves } from "./codegen/ipra/save-placement.js";
-import type { RegMask } from "./codegen/mir.js";
+import { type MBlock, MInst, type RegMask, RegOperand } from "./codegen/mir.js";
 import { type PackedBody, packBody, unpackBody } from "./codegen/mir-pack.js";
 import type { Func, GlobalValue, Module } from "./ir/module.js";
-import { allocateFunction, type CodegenOptions, type CompiledFunction, finishCompiled } from "./pipeline.js";
+import type { Type } from "./ir/types.js";
+import {
+  allocateFunction,
+  type CodegenOptions,
+  type CompiledFunction,
+  finishCompiled,
+  goalOf,
+} from "./pipeline.js";
+import { Convention } from "./x64/convention.js";
 import { X } from "./x64/ops.js";
-import { callClobbers, calleeSavedMask, maskOf, RBP, RBX } from "./x64/registers.js";
+import { callClobbers, calleeSavedMask, maskOf, R15, RAX, RBP, XMM0 } from "./x64/registers.js";
 import { needsBasePointer, needsFramePointer, x64Target } from "./x64/target.js";
 
 /** What the rest of the program needs to know of an allocated function. Plain data. */
@@ -49,6 +59,7 @@ function isExact(fn: Func, options: CodegenOptions): boolean {
 }
 
 const exits = {
+  isEntry: (op: number): boolean => op === X.Entry,
   isReturn: (op: number): boolean => op === X.Ret,
   isTailCall: (op: number): boolean => op === X.TailCall || op === X.TailCallIndirect,
 };
@@ -64,6 +75,8 @@ export class CodegenSession {
   constructor(
     private readonly module: Module,
     private readonly options: CodegenOptions,
+    /** The `Convention` of each function, by number; none: the platform's. */
+    private readonly conventions: Uint8Array = new Uint8Array(0),
   ) {
     this.functions = definedFunctions(module);
     this.functions.forEach((fn, i) => {
@@ -80,19 +93,25 @@ export class CodegenSession {
     }
   }
 
+  private conventionOf(callee: GlobalValue | null): Convention {
+    const number = callee === null ? undefined : this.numbers.get(callee);
+    return (number === undefined ? undefined : this.conventions[number]) ?? Convention.Default;
+  }
+
   /** Selects and allocates a function and keeps it. */
   allocate(number: number): FunctionFacts {
     const fn = this.functions[number]!;
-    const compiled = allocateFunction(fn, this.module.dataLayout, this.options, (callee) =>
-      this.store.clobbersOf(callee),
-    );
+    const compiled = allocateFunction(fn, this.module.dataLayout, this.options, {
+      clobbersOf: (callee) => this.store.clobbersOf(callee),
+      conventionOf: (callee) => this.conventionOf(callee),
+    });
     const usage = collectUsage(compiled.machine, calleeSavedMask, exits);
     let written = usage.written | usage.unknownClobbers;
     const calls: FunctionFacts["calls"][number][] = [];
     // The registers that address the frame hold a value across every call, though no operand shows it.
     const frame =
       (needsFramePointer(compiled.machine) ? maskOf(RBP) : 0) |
-      (needsBasePointer(compiled.machine) ? maskOf(RBX) : 0);
+      (needsBasePointer(compiled.machine) ? maskOf(R15) : 0);
     for (const { callee, liveAcross, tail } of usage.calls) {
       const target = this.numbers.get(callee);
       if (target === undefined) written |= callClobbers;
@@ -119,7 +138,7 @@ export class CodegenSession {
     let written = 0;
     for (const block of compiled.machine.blocks)
       for (const inst of block.insts) {
-        for (const def of inst.defs) if (def.loc >= 0) written |= 1 << def.loc;
+        if (inst.op !== X.Entry) for (const def of inst.defs) if (def.loc >= 0) written |= 1 << def.loc;
         if (inst.extra?.kind === "call" && inst.extra.callee !== null) {
           const { callee } = inst.extra;
           const target = this.numbers.get(callee);
@@ -127,6 +146,8 @@ export class CodegenSession {
         }
         written |= inst.clobbers;
       }
+    for (const block of compiled.machine.blocks)
+      untieTailCalls(block, saves, this.functions[number]!.valueType.result);
     const allocation = { ...compiled.allocation, written };
     const finished = { machine: compiled.machine, allocation };
     finishCompiled(finished, this.options, { saved: saves, scratch: free });
@@ -140,6 +161,24 @@ export interface ProgramGraph {
   readonly components: readonly (readonly number[])[];
   /** 1 for functions that unknown code may enter. */
   readonly open: Uint8Array;
+}
+
+/** The convention of each function of a program, by function number. */
+export function decideConventions(module: Module, open: Uint8Array, options: CodegenOptions): Uint8Array {
+  const functions = definedFunctions(module);
+  const numbers = new Map<GlobalValue, number>(functions.map((fn, i) => [fn, i]));
+  const eligible = Uint8Array.from(functions, (fn, i) =>
+    open[i] === 0 && goalOf(fn, options.level) !== "none" ? 1 : 0,
+  );
+  const flows = functions.map((fn) => {
+    const flow = argumentFlow(fn, (callee) => {
+      const number = numbers.get(callee);
+      return number === undefined || eligible[number] === 0 ? -1 : number;
+    });
+    fn.release();
+    return flow;
+  });
+  return chooseConventions(flows, eligible);
 }
 
 /** The masks that a component's allocation lets its callers rely on. */
@@ -209,4 +248,25 @@ function bitCount(mask: RegMask): number {
   let n = 0;
   for (let rest = mask >>> 0; rest !== 0; rest &= rest - 1) n++;
   return n;
+}
+
+/**
+ * A tail call that passes an argument in a register which the function has to restore first becomes a call.
+ * The results are in the same places: the function returns what its callee returns.
+ */
+function untieTailCalls(block: MBlock, saves: RegMask, result: Type): void {
+  const last = block.insts.length - 1;
+  const inst = block.insts[last];
+  if (inst === undefined || inst.op !== X.TailCall) return;
+  if (!inst.uses.some((use) => use.loc >= 0 && ((saves >>> use.loc) & 1) === 1)) return;
+  inst.op = X.Call;
+  if (inst.extra?.kind === "call") inst.extra = { ...inst.extra, noReturn: false };
+  const ret = new MInst(X.Ret, 8);
+  // Functions with a convention of their own return nothing but plain integers, pointers and floats.
+  if (result.kind !== "void") {
+    const register = result.kind === "float" || result.kind === "double" ? XMM0 : RAX;
+    inst.defs.push(RegOperand.physical(register));
+    ret.uses.push(RegOperand.physical(register));
+  }
+  block.insts.push(ret);
 }

@@ -15,6 +15,7 @@ import { buildCallGraph, type ModuleSummary } from "../../lto/link/index.js";
 import type { CodegenOptions } from "../../lto/pipeline.js";
 import {
   CodegenSession,
+  decideConventions,
   decideSaves,
   definedFunctions,
   type FunctionFacts,
@@ -61,9 +62,10 @@ class LocalSession implements Sessions {
   constructor(
     module: Module,
     options: CodegenOptions,
+    conventions: Uint8Array,
     private readonly printer: AsmPrinter,
   ) {
-    this.session = new CodegenSession(module, options);
+    this.session = new CodegenSession(module, options, conventions);
   }
   allocate(component: readonly number[]): FunctionFacts[] {
     return component.map((number) => this.session.allocate(number));
@@ -90,11 +92,15 @@ export async function generate(
   const size = summary.symbols.reduce((sum, s) => sum + s.instructions, 0);
   const printer = new AsmPrinter(module, { relocation: options.relocation });
   const parallel = jobs > 1 && size >= parallelThreshold && options.observe === undefined;
+  const graph = programGraph(module, summary);
+  const conventions = options.ipra
+    ? decideConventions(module, graph.open, options)
+    : new Uint8Array(graph.open.length);
   const sessions = parallel
-    ? new WorkerSessions(module, options, jobs, printer)
-    : new LocalSession(module, options, printer);
+    ? new WorkerSessions(module, options, conventions, jobs, printer)
+    : new LocalSession(module, options, conventions, printer);
   try {
-    const { texts, clobbers, statistics } = await run(sessions, programGraph(module, summary), options);
+    const { texts, clobbers, statistics } = await run(sessions, graph, options);
     const usage = definedFunctions(module).map((fn, i) => [fn.name, clobbers[i]!] as const);
     return { usage, assembly: [printer.header(), ...texts, printer.data()].join(""), statistics };
   } finally {

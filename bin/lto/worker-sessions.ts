@@ -18,6 +18,8 @@ export interface WorkerSetup {
   readonly object: SharedArrayBuffer;
   readonly file: string;
   readonly options: CodegenOptions;
+  /** By function number, as the main thread decided. */
+  readonly conventions: Uint8Array;
 }
 
 /** Tasks of a worker; masks published since its last task come along. */
@@ -53,13 +55,14 @@ export class WorkerSessions implements Sessions {
   constructor(
     module: Module,
     options: CodegenOptions,
+    conventions: Uint8Array,
     jobs: number,
     private readonly printer: AsmPrinter,
   ) {
     const bytes = writeObject(module);
     const object = new SharedArrayBuffer(bytes.length);
     new Uint8Array(object).set(bytes);
-    const setup: WorkerSetup = { object, file: module.file, options };
+    const setup: WorkerSetup = { object, file: module.file, options, conventions };
     this.workers = Array.from(
       { length: jobs },
       () =>

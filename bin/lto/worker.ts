@@ -6,9 +6,9 @@ import { CodegenSession, type FunctionFacts } from "../../lto/program.js";
 import { addStatistics, noStatistics } from "./statistics.js";
 import type { FinishedBatch, WorkerSetup, WorkerTask } from "./worker-sessions.js";
 
-const { object, file, options } = workerData as WorkerSetup;
+const { object, file, options, conventions } = workerData as WorkerSetup;
 const module = readObject(new Uint8Array(object), file);
-const session = new CodegenSession(module, options);
+const session = new CodegenSession(module, options, conventions);
 const printer = new AsmPrinter(module, { relocation: options.relocation });
 
 export default function run(task: WorkerTask): FunctionFacts[][] | FinishedBatch {

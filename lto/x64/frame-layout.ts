@@ -20,7 +20,7 @@
 import type { MFunction, RegMask } from "../codegen/mir.js";
 import { UnsupportedError } from "../ir/errors.js";
 import { X } from "./ops.js";
-import { RBP, RBX, RSP } from "./registers.js";
+import { R15, RBP, RSP } from "./registers.js";
 import { needsBasePointer, needsFramePointer, needsRealignment, stackAlign } from "./target.js";
 
 export interface FrameLayout {
@@ -192,7 +192,7 @@ function realigned(mf: MFunction, facts: Facts, mask: RegMask): FrameLayout {
     realign,
     saved,
     savesBelow: false,
-    base: needsBasePointer(mf) ? RBX : RSP,
+    base: needsBasePointer(mf) ? R15 : RSP,
     localBytes: roundUp(bytes, realign),
     offsets,
     redZone: false,
@@ -244,7 +244,7 @@ export function planFrame(
   const redZoneAllowed = !calls && !noRedZone && !mf.hasDynamicAlloca;
   const facts: Facts = { uses, order, maxAlign, aligned, redZoneAllowed };
   if (needsRealignment(mf)) {
-    const base = needsBasePointer(mf) ? 1 << RBX : 0;
+    const base = needsBasePointer(mf) ? 1 << R15 : 0;
     return realigned(mf, facts, saved | base);
   }
   if (needsFramePointer(mf)) return withFramePointer(mf, facts, saved);

@@ -17,7 +17,7 @@ import { adjustStack, aluImm, aluReg, baseDisp, copy, lea, physical, pop, push }
 import { adjustCost, type FrameLayout, planFrame } from "./frame-layout.js";
 import { readsFlags, writesFlags } from "./op-info.js";
 import { X } from "./ops.js";
-import { callClobbers, gprMask, RAX, RBP, RBX, RSP } from "./registers.js";
+import { callClobbers, gprMask, R15, RAX, RBP, RSP } from "./registers.js";
 import { rewriteSlotOperands } from "./slot-operands.js";
 import { needsRealignment, stackAlign } from "./target.js";
 
@@ -431,7 +431,7 @@ export function insertFrame(mf: MFunction, options: FrameOptions): FrameLayout {
         depth: 8,
       }
     : plan;
-  if (layout.framePointer) requirePreserved(mf, (1 << RBP) | (layout.base === RBX ? 1 << RBX : 0));
+  if (layout.framePointer) requirePreserved(mf, (1 << RBP) | (layout.base === R15 ? 1 << R15 : 0));
   new FramePass(mf, layout, options, aligned).run();
   return layout;
 }

@@ -57,10 +57,11 @@ export function writtenRegisters(inst: MInst): RegMask {
   return mask & registersOnly;
 }
 
-/** Every register that the body's instructions or calls change. */
+/** Every register that the body's instructions or calls change; parameters arrive and change nothing. */
 export function changedRegisters(mf: MFunction): RegMask {
   let mask = 0;
-  for (const block of mf.blocks) for (const inst of block.insts) mask |= writtenRegisters(inst);
+  for (const block of mf.blocks)
+    for (const inst of block.insts) if (inst.op !== X.Entry) mask |= writtenRegisters(inst);
   return mask;
 }
 

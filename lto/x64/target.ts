@@ -1,7 +1,7 @@
 /**
  * What register allocation asks about x86-64: register sets, moves, spill code, costs.
  *
- * rsp is never allocatable. rbp is, unless the function needs it as frame pointer; rbx drops out as well
+ * rsp is never allocatable. rbp is, unless the function needs it as frame pointer; r15 drops out as well
  * where a realigned frame changes size at run time and needs a third register to find its locals.
  */
 import {
@@ -16,7 +16,7 @@ import {
 import type { TargetRegisters } from "../codegen/target.js";
 import { opWide, Wide } from "./op-info.js";
 import { X } from "./ops.js";
-import { calleeSavedMask, GPR, gprMask, maskOf, RBP, RBX, RSP, registerNames, xmmMask } from "./registers.js";
+import { calleeSavedMask, GPR, gprMask, maskOf, R15, RBP, RSP, registerNames, xmmMask } from "./registers.js";
 import { commutes, permitSlots, storeConstant } from "./slot-marks.js";
 
 /** The ABI aligns the stack to this many bytes at calls; larger slots need realignment. */
@@ -31,7 +31,7 @@ export const needsRealignment = (mf: MFunction): boolean => mf.slots.some(overAl
 export const needsFramePointer = (mf: MFunction): boolean =>
   mf.needsFramePointer || mf.hasDynamicAlloca || needsRealignment(mf);
 
-/** rbx addresses the locals (not allocatable): rbp and rsp are both at unknown distances from them. */
+/** r15 addresses the locals (not allocatable): rbp and rsp are both at unknown distances from them. */
 export const needsBasePointer = (mf: MFunction): boolean => mf.hasDynamicAlloca && needsRealignment(mf);
 
 function instruction(op: X, size: number, to: number, from: number): MInst {
@@ -123,7 +123,7 @@ export const x64Target: TargetRegisters = {
     if (cls !== GPR) return xmmMask;
     let mask = gprMask & ~(1 << RSP);
     if (needsFramePointer(fn)) mask &= ~(1 << RBP);
-    if (needsBasePointer(fn)) mask &= ~(1 << RBX);
+    if (needsBasePointer(fn)) mask &= ~(1 << R15);
     return mask;
   },
 

@@ -30,8 +30,9 @@ export interface RegisterUsage {
   readonly returns: boolean;
 }
 
-/** Which opcodes of the target end a function. */
+/** Which opcodes of the target begin and end a function. */
 export interface ExitOps {
+  readonly isEntry: (op: number) => boolean;
   readonly isReturn: (op: number) => boolean;
   readonly isTailCall: (op: number) => boolean;
 }
@@ -48,7 +49,8 @@ export function collectUsage(mf: MFunction, calleeSaved: RegMask, exits: ExitOps
     for (let i = block.insts.length - 1; i >= 0; i--) {
       const inst = block.insts[i]!;
       const defs = definitions(inst);
-      written |= defs;
+      // Parameters arrive in registers: that changes none.
+      if (!exits.isEntry(inst.op)) written |= defs;
       const isTail = exits.isTailCall(inst.op);
       if (isTail || exits.isReturn(inst.op)) returns = true;
       if (inst.extra?.kind === "call") {

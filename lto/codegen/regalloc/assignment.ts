@@ -125,7 +125,14 @@ export class Assignment {
   enter(bundle: Bundle): void {
     this.costs.measure(bundle);
     bundle.key = this.keyOf(bundle);
-    const { vregs } = bundle;
+    const { vregs, fixedRegisters } = bundle;
+    // A value that an instruction wants in a callee-saved register is brought there: that makes its save necessary.
+    for (let k = 0; k < fixedRegisters.length; k++) {
+      const register = fixedRegisters[k]!;
+      if (this.saveCost[register] !== 0 && this.users[register] === 0 && bundle.arrives !== register) {
+        this.users[register] = 1;
+      }
+    }
     for (let k = 0; k < vregs.length; k++) (this.bundlesOf[vregs[k]!] ??= []).push(bundle);
   }
 
@@ -163,8 +170,18 @@ export class Assignment {
 
   /** What naming `register` costs `bundle`, and saving it if nothing else has made that necessary. */
   priceOfUse(bundle: Bundle, register: number): number {
-    const isNew = this.users[register] === 0 && ((this.problem.target.calleeSaved >>> register) & 1) === 1;
-    return bundle.mentions * this.mentionCost[register]! + (isNew ? this.saveCost[register]! : 0);
+    return bundle.mentions * this.mentionCost[register]! + this.priceOfSave(bundle, register);
+  }
+
+  /** Saving `register` for `bundle`, if nothing else has made that necessary and it does not arrive there. */
+  private priceOfSave(bundle: Bundle, register: number): number {
+    if (this.users[register] !== 0 || bundle.arrives === register) return 0;
+    return this.saveCost[register]!;
+  }
+
+  /** Counts `bundle` in or out as a reason to save `register`. */
+  private count(bundle: Bundle, register: number, by: 1 | -1): void {
+    if (bundle.arrives !== register) this.users[register]! += by;
   }
 
   /** After `rank`: true if `bundle` had better be in memory than in `register`. */
@@ -184,8 +201,7 @@ export class Assignment {
    * Returns their number.
    */
   rank(bundle: Bundle): number {
-    const { calleeSaved } = this.problem.target;
-    const { gain, price, order, users } = this;
+    const { gain, price, order } = this;
     gain.fill(0);
     for (let k = 0; k < bundle.fixedRegisters.length; k++) {
       gain[bundle.fixedRegisters[k]!]! += bundle.fixedGains[k]!;
@@ -194,8 +210,8 @@ export class Assignment {
     let count = 0;
     for (let rest = bundle.permitted & bundle.unblocked; rest !== 0; rest &= rest - 1) {
       const register = 31 - Math.clz32(rest & -rest);
-      let cost = bundle.mentions * this.mentionCost[register]! - gain[register]!;
-      if (users[register] === 0 && ((calleeSaved >>> register) & 1) === 1) cost += this.saveCost[register]!;
+      const cost =
+        bundle.mentions * this.mentionCost[register]! - gain[register]! + this.priceOfSave(bundle, register);
       price[register] = cost;
       let at = count++;
       for (; at > 0 && price[order[at - 1]!]! > cost; at--) order[at] = order[at - 1]!;
@@ -304,7 +320,7 @@ export class Assignment {
 
   assign(bundle: Bundle, register: number): void {
     bundle.register = register;
-    this.users[register]!++;
+    this.count(bundle, register, 1);
     const set = this.occupied[register]!;
     for (const range of bundle.ranges) set.insert(range.start, range.end, bundle);
   }
@@ -312,7 +328,7 @@ export class Assignment {
   unassign(bundle: Bundle): void {
     const register = bundle.register;
     bundle.register = -1;
-    this.users[register]!--;
+    this.count(bundle, register, -1);
     const set = this.occupied[register]!;
     for (const range of bundle.ranges) set.remove(range.start);
   }
@@ -348,9 +364,9 @@ export class Assignment {
     for (const bundle of this.allBundles()) {
       const { register } = bundle;
       if (register < 0 || bundle.level >= SplitLevel.Cluster || !this.mayPreferMemory(bundle)) continue;
-      this.users[register]!--;
+      this.count(bundle, register, -1);
       this.rank(bundle);
-      this.users[register]!++;
+      this.count(bundle, register, 1);
       if (!this.prefersMemory(bundle, register)) continue;
       this.unassign(bundle);
       this.split(bundle);
@@ -394,9 +410,9 @@ export class Assignment {
   private moveCheaper(bundle: Bundle): boolean {
     const current = bundle.register;
     // Price the current register as if it were vacated.
-    this.users[current]!--;
+    this.count(bundle, current, -1);
     const count = this.rank(bundle);
-    this.users[current]!++;
+    this.count(bundle, current, 1);
     for (let k = 0; k < count; k++) {
       const register = this.order[k]!;
       if (register === current || this.price[register]! >= this.price[current]! - 1e-9) return false;
@@ -409,8 +425,8 @@ export class Assignment {
   }
 
   /**
-   * Exchanges the roles of whole callee-saved registers: no fixed operand distinguishes them, so the one that is
-   * named most gets the name that is cheapest.
+   * Exchanges the roles of whole callee-saved registers that no fixed operand distinguishes, so that the one that
+   * is named most gets the name that is cheapest.
    */
   renameCalleeSaved(): void {
     const { target, allocatable } = this.problem;
@@ -423,6 +439,7 @@ export class Assignment {
       mentions[register]! += bundle.mentions;
       const candidates = target.calleeSaved & allocatable[bundle.cls]!;
       if ((candidates & ~(bundle.permitted & bundle.unblocked)) !== 0) pinned |= 1 << register;
+      if (bundle.fixedRegisters.includes(register)) pinned |= 1 << register;
     }
     for (const all of allocatable) {
       const names = registersIn(target.calleeSaved & all & ~pinned);

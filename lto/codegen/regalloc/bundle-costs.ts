@@ -90,8 +90,13 @@ export class BundleCosts {
             }
             break;
           }
+          case UseKind.FixedDef: {
+            const { allowed } = useOperand[u]!;
+            if ((allowed & target.calleeSaved) !== 0) bundle.arrives = 31 - Math.clz32(allowed);
+            this.gainFrom(allowed, policy.move(info.size) * weight);
+            break;
+          }
           case UseKind.Fixed:
-          case UseKind.FixedDef:
             this.gainFrom(useOperand[u]!.allowed, policy.move(info.size) * weight);
             break;
           case UseKind.Tied:

@@ -5,6 +5,7 @@
 import type { AttributeSet } from "../../ir/attributes.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import type { Type } from "../../ir/types.js";
+import { argumentPlace, Convention } from "../convention.js";
 import { integerArguments, R10, vectorArgumentCount, XMM0 } from "../registers.js";
 
 export type ArgumentPlace =
@@ -83,4 +84,14 @@ export function layoutArguments(layout: DataLayout, args: readonly AbiArgument[]
     }
   }
   return { places, stackBytes: Math.ceil(stack / 8) * 8, gprCount: gpr, xmmCount: xmm, align: maxAlign };
+}
+
+/** The layout with its integer registers where a convention wants them. */
+export function placeArguments(layout: ArgumentLayout, convention: Convention): ArgumentLayout {
+  if (convention === Convention.Default) return layout;
+  const places = layout.places.map((place): ArgumentPlace => {
+    if (place.kind !== "register") return place;
+    return { kind: "register", register: argumentPlace(convention, place.register) };
+  });
+  return { ...layout, places };
 }

@@ -14,7 +14,7 @@ import {
   vectorArgumentCount,
   XMM0,
 } from "../registers.js";
-import { type AbiArgument, type ArgumentLayout, layoutArguments } from "./abi.js";
+import { type AbiArgument, type ArgumentLayout, layoutArguments, placeArguments } from "./abi.js";
 import { address } from "./address.js";
 import { connect, jump } from "./branch.js";
 import { isLocalSymbol } from "./constants.js";
@@ -137,7 +137,8 @@ export function lowerCall(s: Selector, call: CallInst, block: MBlock): void {
         s.unsupported(`operand bundle '${bundle.tag}'`);
   const values = callArguments(call);
   const args = values.map((v, i) => ({ type: v.type, attributes: data.attributes.parameter(i) }));
-  const layout = layoutArguments(s.layout, args);
+  const convention = s.options.conventionOf(callee.valueKind === "global" ? callee : null);
+  const layout = placeArguments(layoutArguments(s.layout, args), convention);
   if (call === s.tailCall) return lowerTailCall(s, call, values, args, layout);
 
   s.mf.hasCalls = true;

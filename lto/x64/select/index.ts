@@ -14,7 +14,7 @@ import { type Block, Flag, type Inst, Op } from "../../ir/instructions.js";
 import { i64 } from "../../ir/types.js";
 import { type ConstInt, constInt, type Value } from "../../ir/values.js";
 import { X } from "../ops.js";
-import { type ArgumentLayout, layoutArguments } from "./abi.js";
+import { type ArgumentLayout, layoutArguments, placeArguments } from "./abi.js";
 import { lowerGep } from "./address.js";
 import * as atomics from "./atomics.js";
 import { incomingSlot, lowerBr, lowerCondBr, lowerFp80Phi, lowerIndirectBr } from "./branch.js";
@@ -59,9 +59,12 @@ export function selectFunction(
       .map((f) => f.slice(1)),
   );
   const s = new Selector(mf, layout, options, body.blocks, count, argumentCount(legal), nest, features);
-  const args = layoutArguments(
-    layout,
-    legal.args.map(({ argument: arg, attributes }) => ({ type: arg.type, attributes })),
+  const args = placeArguments(
+    layoutArguments(
+      layout,
+      legal.args.map(({ argument: arg, attributes }) => ({ type: arg.type, attributes })),
+    ),
+    options.conventionOf(fn),
   );
   makeBlocks(s, order, nest.depth);
   setUpFunction(s, legal, args);

@@ -29,6 +29,7 @@ import { type Block, Flag, type Inst, Op } from "../../ir/instructions.js";
 import type { GlobalValue } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
 import type { Argument, Constant, Value } from "../../ir/values.js";
+import type { Convention } from "../convention.js";
 import { X } from "../ops.js";
 import { GPR, XMM } from "../registers.js";
 import { materialize, sharedConstantKey } from "./constants.js";
@@ -42,6 +43,8 @@ export interface SelectOptions {
   readonly relocation: RelocationModel;
   /** Registers that a call of this function may change; null for an unknown callee. */
   readonly clobbersOf: (callee: GlobalValue | null) => RegMask;
+  /** Where the function takes what the platform passes in integer argument registers (see `convention.ts`). */
+  readonly conventionOf: (callee: GlobalValue | null) => Convention;
 }
 
 /** A value that is materialised once in the current block, before its first use. */
