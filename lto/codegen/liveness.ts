@@ -135,7 +135,8 @@ export const isSingle = (mask: number): boolean => mask !== 0 && (mask & (mask -
 
 /**
  * The definition whose place `operand` is read from: the one tied to it, or one tied to another use of the same
- * register when the constraints allow that place (`add %eax, %eax`). Null if there is none.
+ * register when the constraints allow that place (`add %eax, %eax`) and it is not written early. Null if there is
+ * none.
  * `position` is the operand's index among the collected uses.
  */
 export function tieOf(inst: MInst, operand: RegOperand, position: number): RegOperand | null {
@@ -145,7 +146,7 @@ export function tieOf(inst: MInst, operand: RegOperand, position: number): RegOp
   }
   for (let d = 0; d < defs.length; d++) {
     const def = defs[d]!;
-    if (def.tiedTo < 0 || inst.uses[def.tiedTo]!.vreg !== operand.vreg) continue;
+    if (def.tiedTo < 0 || def.early || inst.uses[def.tiedTo]!.vreg !== operand.vreg) continue;
     if (operand.allowed === 0) return def;
     if (def.allowed !== 0 && (def.allowed & ~operand.allowed) === 0) return def;
   }

@@ -54,7 +54,7 @@ export class RegOperand {
      * value may be needed afterwards: then the allocator copies it first.
      */
     public tiedTo = -1,
-    /** Definitions: written before all uses are read, so it must not share a register with any use. */
+    /** Definitions: written before all uses are read; shares a register with no use but the one it is tied to. */
     public early = false,
   ) {}
   static physical(register: number): RegOperand {

@@ -355,7 +355,6 @@ class AsmLowering {
     // A narrower input shares the register of a wider output.
     uses.push(new RegOperand(s.reg(value), defs[def]!.allowed));
     defs[def]!.tiedTo = uses.length - 1;
-    defs[def]!.early = false;
     this.operands[index] = { kind: "use", index: uses.length - 1, size };
   }
 
