@@ -61,6 +61,7 @@ export const nasm: Recipe = {
       name: "upstream sources",
       script: `
 cp -r $SRC/travis/test/* . 2>/dev/null || true
+rm -f $(grep -il "__?*\\(utc_\\)*\\(time\\|date\\|posix\\)" *.asm)
 for f in *.asm; do for kind in bin elf32 elf64 macho64 win64 obj; do
   rm -f out; $NASM_ -f $kind -O0 $f -o out > messages 2>&1 || echo "status $?"
   case $kind in obj|win64) : ;; *) test -f out && cksum < out ;; esac; grep -v -i "date|time" messages | cksum
