@@ -34,11 +34,12 @@ export enum SplitLevel {
 }
 
 const none: readonly number[] = [];
+const noRanges: readonly LiveRange[] = [];
 
 export class Bundle {
   ranges: LiveRange[] = [];
   /** Ranges within the others during which a register holds a second name of the same value. */
-  shadows: LiveRange[] = [];
+  shadows: readonly LiveRange[] = noRanges;
   /** Place in the queue; the allocator's choice. */
   key = 0;
   /** Assigned register, or -1. */

@@ -71,7 +71,7 @@ class Contents {
 }
 
 /** Cleans the items of each block, in place. */
-export function removeRedundantMoves(problem: AllocationProblem, blocks: Item[][]): void {
+export function removeRedundantMoves(problem: AllocationProblem, blocks: readonly Item[][]): void {
   new Cleaner(problem).run(blocks);
 }
 
@@ -91,10 +91,10 @@ class Cleaner {
     this.leavingRegisters = new Int32Array(registerCount * problem.fn.blocks.length);
   }
 
-  run(blocks: Item[][]): void {
+  run(blocks: readonly Item[][]): void {
     for (let b = 0; b < blocks.length; b++) {
       this.enter(b);
-      blocks[b] = this.clean(blocks[b]!);
+      this.clean(blocks[b]!);
       this.leavingRegisters.set(this.contents.registers, registerCount * b);
       this.leavingSlots.push(this.contents.takeSlots());
     }
@@ -115,18 +115,20 @@ class Cleaner {
     }
   }
 
-  private clean(items: readonly Item[]): Item[] {
-    const result: Item[] = [];
-    for (const item of items) {
+  /** Cleans the items of one block, in place. */
+  private clean(items: Item[]): void {
+    let kept = 0;
+    for (let k = 0; k < items.length; k++) {
+      const item = items[k]!;
       if (item instanceof MInst) {
         this.pass(item);
-        result.push(item);
+        items[kept++] = item;
       } else {
-        const kept = this.simplify(item);
-        if (kept !== null) result.push(kept);
+        const simpler = this.simplify(item);
+        if (simpler !== null) items[kept++] = simpler;
       }
     }
-    return result;
+    items.length = kept;
   }
 
   private pass(inst: MInst): void {

@@ -46,7 +46,8 @@ export function rewrite(problem: AllocationProblem, placement: Placement): Alloc
   for (const { operand, vreg } of transfers.slotOperands) operand.loc = home[vreg]!;
   const writer = new Writer(problem, places, transfers, needed, home);
   const blocks = writer.run();
-  removeRedundantMoves(problem, blocks);
+  // Nothing to remove where nothing was inserted.
+  if (writer.inserted > 0 || transfers.slotOperands.length > 0) removeRedundantMoves(problem, blocks);
   return materialize(problem, blocks, count + writer.temporaries);
 }
 
@@ -92,6 +93,8 @@ function findHomes(problem: AllocationProblem, transfers: Transfers): Uint8Array
 
 class Writer implements MoveContext {
   temporaries = 0;
+  /** Operations inserted so far. */
+  inserted = 0;
   private items: Item[] = [];
   private readonly moves: MoveAction[] = [];
   /** Where in the code moves are being made: registers free within may serve as scratch. */
@@ -208,6 +211,7 @@ class Writer implements MoveContext {
 
   private store(vreg: number, register: number): void {
     const { cls, size } = this.problem.fn.vregs[vreg]!;
+    this.inserted++;
     this.items.push(new MoveAction(ActionKind.Move, cls, size, this.home[vreg]!, register, vreg));
   }
 
@@ -292,7 +296,8 @@ class Writer implements MoveContext {
     }
     this.moves.length = 0;
     sequentialize(parallel, this, this.moves);
-    for (const move of this.moves) this.items.push(move);
+    this.inserted += this.moves.length;
+    for (let k = 0; k < this.moves.length; k++) this.items.push(this.moves[k]!);
   }
 
   private readonly rematNumbers = new Map<string, number>();
