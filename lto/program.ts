@@ -29,6 +29,7 @@ import {
   goalOf,
 } from "./pipeline.js";
 import { Convention } from "./x64/convention.js";
+import { reliesOnAlignment } from "./x64/finish.js";
 import { X } from "./x64/ops.js";
 import { callClobbers, calleeSavedMask, maskOf, R15, RAX, RBP, XMM0 } from "./x64/registers.js";
 import { needsBasePointer, needsFramePointer, x64Target } from "./x64/target.js";
@@ -44,6 +45,8 @@ export interface FunctionFacts {
     readonly liveAcross: RegMask;
     readonly tail: boolean;
   }[];
+  /** It relies by itself on the stack being aligned as the ABI says, on entry. */
+  readonly aligned: boolean;
 }
 
 /** Functions that get code, in the order of the module; their positions are the function numbers. */
@@ -108,27 +111,38 @@ export class CodegenSession {
     const usage = collectUsage(compiled.machine, calleeSavedMask, exits);
     let written = usage.written | usage.unknownClobbers;
     const calls: FunctionFacts["calls"][number][] = [];
+    // Arguments on the stack may be accessed as aligned ones.
+    const { slots, incomingBytes } = compiled.machine;
+    let aligned =
+      reliesOnAlignment(compiled.machine) || incomingBytes > 0 || slots.some((s) => s.kind === "incoming");
     // The registers that address the frame hold a value across every call, though no operand shows it.
     const frame =
       (needsFramePointer(compiled.machine) ? maskOf(RBP) : 0) |
       (needsBasePointer(compiled.machine) ? maskOf(R15) : 0);
     for (const { callee, liveAcross, tail } of usage.calls) {
       const target = this.numbers.get(callee);
-      if (target === undefined) written |= callClobbers;
-      else calls.push({ callee: target, liveAcross: tail ? liveAcross : liveAcross | frame, tail });
+      if (target === undefined) {
+        written |= callClobbers;
+        aligned = true;
+      } else calls.push({ callee: target, liveAcross: tail ? liveAcross : liveAcross | frame, tail });
     }
     // An exception leaves a function too: only `nounwind` makes "never returns" final.
     const returns = usage.returns || !fn.attributes.fn.has("nounwind");
     this.allocated.set(number, { compiled, body: packBody(compiled.machine) });
-    return { written, returns, calls };
+    return { written, returns, calls, aligned };
   }
 
-  /** Finishes a function allocated here. @param free caller-saved registers it may change */
+  /**
+   * Finishes a function allocated here.
+   * @param free caller-saved registers it may change
+   * @param alignedOf whether a function, or what it calls, relies on an aligned stack
+   */
   finish(
     number: number,
     saves: RegMask,
     free: RegMask,
     changesOf: (callee: number) => RegMask,
+    alignedOf: (callee: number) => boolean = () => true,
   ): CompiledFunction {
     const { compiled, body } = this.allocated.get(number)!;
     this.allocated.delete(number);
@@ -150,7 +164,11 @@ export class CodegenSession {
       untieTailCalls(block, saves, this.functions[number]!.valueType.result);
     const allocation = { ...compiled.allocation, written };
     const finished = { machine: compiled.machine, allocation };
-    finishCompiled(finished, this.options, { saved: saves, scratch: free });
+    const alignedCall = (callee: GlobalValue | null): boolean => {
+      const target = callee === null ? undefined : this.numbers.get(callee);
+      return target === undefined || alignedOf(target);
+    };
+    finishCompiled(finished, this.options, { saved: saves, scratch: free, alignedCall });
     return finished;
   }
 }
@@ -206,6 +224,24 @@ export function decideSaves(facts: readonly FunctionFacts[], open: Uint8Array): 
     calls: f.calls,
   }));
   return placeSaves(functions, calleeSavedMask, (register) => x64Target.saveCost(register));
+}
+
+/** Which functions need an aligned stack on entry: by themselves, or for what they call. 1 a function that does. */
+export function alignmentNeeds(facts: readonly FunctionFacts[]): Uint8Array {
+  const callers: number[][] = facts.map(() => []);
+  facts.forEach((f, caller) => {
+    for (const { callee } of f.calls) callers[callee]!.push(caller);
+  });
+  const needs = Uint8Array.from(facts, (f) => Number(f.aligned));
+  const work: number[] = [];
+  for (let f = 0; f < facts.length; f++) if (needs[f] === 1) work.push(f);
+  for (let f = work.pop(); f !== undefined; f = work.pop())
+    for (const caller of callers[f]!)
+      if (needs[caller] === 0) {
+        needs[caller] = 1;
+        work.push(caller);
+      }
+  return needs;
 }
 
 /** Without interprocedural allocation: each function saves what it writes. */

@@ -14,6 +14,7 @@ import type { Module } from "../../lto/ir/module.js";
 import { buildCallGraph, type ModuleSummary } from "../../lto/link/index.js";
 import type { CodegenOptions } from "../../lto/pipeline.js";
 import {
+  alignmentNeeds,
   CodegenSession,
   decideConventions,
   decideSaves,
@@ -49,7 +50,12 @@ export interface FinishOrder {
 export interface Sessions {
   allocate(component: readonly number[]): Promise<FunctionFacts[]> | FunctionFacts[];
   publish(masks: readonly (readonly [number, RegMask])[]): void;
-  finish(orders: readonly FinishOrder[], changes: readonly RegMask[]): Promise<string[]> | string[];
+  /** @param changes callee-saved registers each function may change  @param aligned 1: it needs an aligned stack */
+  finish(
+    orders: readonly FinishOrder[],
+    changes: readonly RegMask[],
+    aligned: Uint8Array,
+  ): Promise<string[]> | string[];
   /** Statistics and pool constants are complete after the last `finish`. */
   readonly statistics: CodegenStatistics;
   close(): Promise<void>;
@@ -73,9 +79,11 @@ class LocalSession implements Sessions {
   publish(masks: readonly (readonly [number, RegMask])[]): void {
     this.session.publish(masks);
   }
-  finish(orders: readonly FinishOrder[], changes: readonly RegMask[]): string[] {
+  finish(orders: readonly FinishOrder[], changes: readonly RegMask[], aligned: Uint8Array): string[] {
     return orders.map(({ number, saves, free }) => {
-      const compiled = this.session.finish(number, saves, free, (callee) => changes[callee]!);
+      const changesOf = (callee: number): RegMask => changes[callee]!;
+      const alignedOf = (callee: number): boolean => aligned[callee] === 1;
+      const compiled = this.session.finish(number, saves, free, changesOf, alignedOf);
       this.statistics = addStatistics(this.statistics, compiled);
       return this.printer.functionText(compiled.machine);
     });
@@ -167,7 +175,8 @@ async function run(
     saves: placement.saves[number]!,
     free: changed[number]! | placement.changes[number]!,
   }));
-  const texts = await sessions.finish(orders, placement.changes);
+  const aligned = options.ipra ? alignmentNeeds(facts) : new Uint8Array(count).fill(1);
+  const texts = await sessions.finish(orders, placement.changes, aligned);
   const ipra = ipraStatistics(facts, placement, changed);
   return { texts, clobbers: orders.map((o) => o.free), statistics: { ...sessions.statistics, ...ipra } };
 }

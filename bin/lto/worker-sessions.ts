@@ -29,6 +29,7 @@ export type WorkerTask =
       readonly kind: "finish";
       readonly orders: readonly FinishOrder[];
       readonly changes: readonly RegMask[];
+      readonly aligned: Uint8Array;
     };
 export type Masks = readonly (readonly [number, RegMask])[];
 export interface FinishedBatch {
@@ -117,11 +118,15 @@ export class WorkerSessions implements Sessions {
     for (const list of this.unseen) list.push(...masks);
   }
 
-  async finish(orders: readonly FinishOrder[], changes: readonly RegMask[]): Promise<string[]> {
+  async finish(
+    orders: readonly FinishOrder[],
+    changes: readonly RegMask[],
+    aligned: Uint8Array,
+  ): Promise<string[]> {
     const texts = new Array<string>(orders.length);
     const batches = this.workers.map((_, w) => orders.filter((o) => this.owners.get(o.number) === w));
     const results = (await Promise.all(
-      batches.map((batch, w) => this.workers[w]!.run({ kind: "finish", orders: batch, changes })),
+      batches.map((batch, w) => this.workers[w]!.run({ kind: "finish", orders: batch, changes, aligned })),
     )) as FinishedBatch[];
     results.forEach((result, w) => {
       batches[w]!.forEach((order, i) => {

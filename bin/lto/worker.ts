@@ -2,6 +2,7 @@
 import { workerData } from "node:worker_threads";
 import { AsmPrinter } from "../../formats/asm/index.js";
 import { readObject } from "../../formats/object/index.js";
+import type { RegMask } from "../../lto/codegen/mir.js";
 import { CodegenSession, type FunctionFacts } from "../../lto/program.js";
 import { addStatistics, noStatistics } from "./statistics.js";
 import type { FinishedBatch, WorkerSetup, WorkerTask } from "./worker-sessions.js";
@@ -18,7 +19,9 @@ export default function run(task: WorkerTask): FunctionFacts[][] | FinishedBatch
   }
   let statistics = noStatistics;
   const texts = task.orders.map(({ number, saves, free }) => {
-    const compiled = session.finish(number, saves, free, (callee) => task.changes[callee]!);
+    const changesOf = (callee: number): RegMask => task.changes[callee]!;
+    const alignedOf = (callee: number): boolean => task.aligned[callee] === 1;
+    const compiled = session.finish(number, saves, free, changesOf, alignedOf);
     statistics = addStatistics(statistics, compiled);
     return printer.functionText(compiled.machine);
   });

@@ -5,7 +5,8 @@
  *   1. what each call site was told, if the claims are given: a call may change no more than its mask says;
  *   2. the code of each caller: nothing is kept in a register that the callee changes (live.ts);
  *   3. the platform's convention: functions that unknown code can enter preserve the callee-saved registers;
- *   4. the stack pointer on every way out.
+ *   4. the stack pointer on every way out, and its alignment where it is relied on: at calls of unknown code and
+ *      at aligned accesses, through any chain of calls.
  * Calls of unknown code change what the convention allows (System V ABI AMD64, section 3.2.1).
  *
  * It shares nothing with allocation, frames or the tables of instructions; registers are decoded by iced-x86.
@@ -110,7 +111,14 @@ class Checker {
     claims: readonly FunctionClaim[],
   ) {
     this.unchecked = [...problems];
-    const nothing = { clobbers: 0, returns: false, reached: new Uint8Array(0), problems: [] };
+    const nothing: FunctionEffect = {
+      clobbers: 0,
+      returns: false,
+      stackAt: new Map(),
+      alignedAt: new Map(),
+      reached: new Uint8Array(0),
+      problems: [],
+    };
     this.effects = functions.map(() => nothing);
     for (const fn of functions) for (const name of fn.names) this.numberOf.set(name, fn.index);
     const bySymbol = new Map(claims.map((c) => [c.symbol, c]));
@@ -124,6 +132,7 @@ class Checker {
     for (const fn of this.functions) this.matchClaims(fn);
     this.solve();
     for (const fn of this.functions) this.checkFunction(fn);
+    this.checkAlignment();
     const clobbers = new Map<string, number>();
     let sites = 0;
     for (const fn of this.functions) {
@@ -269,6 +278,42 @@ class Checker {
           );
       },
     );
+  }
+
+  /**
+   * On entry rsp is 8 more than a multiple of 16, if the caller keeps to the convention. A function relies on
+   * that when it calls unknown code, or accesses its stack in aligned units, or calls a function that relies.
+   */
+  private checkAlignment(): void {
+    const relies = new Uint8Array(this.functions.length);
+    const reliesAt = (site: Site): boolean =>
+      this.kindOf(site) !== "jump" && (site.target.fn < 0 || relies[site.target.fn] === 1);
+    for (let changed = true; changed; ) {
+      changed = false;
+      for (const fn of this.functions) {
+        const { stackAt, alignedAt } = this.effects[fn.index]!;
+        if (relies[fn.index] === 1) continue;
+        const needed = fn.sites.some((site) => stackAt.has(site.at) && reliesAt(site));
+        if (!needed && alignedAt.size === 0 && !this.opaque(fn.index)) continue;
+        relies[fn.index] = 1;
+        changed = true;
+      }
+    }
+    for (const fn of this.functions) {
+      const { stackAt, alignedAt } = this.effects[fn.index]!;
+      for (const [at, distance] of alignedAt)
+        if (distance !== 8)
+          this.violations.push(
+            `@${fn.names[0]}+${hex(fn.offsets[at]!)}: aligned access to an unaligned place`,
+          );
+      for (const site of fn.sites) {
+        // A call leaves from a multiple of 16, a jump from where the function was entered.
+        const right = this.kindOf(site) === "tail" ? 0 : 8;
+        const found = stackAt.get(site.at);
+        if (found !== undefined && found !== right && reliesAt(site))
+          this.violations.push(`${this.describe(fn, site)} with the stack not aligned to 16 bytes`);
+      }
+    }
   }
 
   private registersAt(site: Site): SiteRegisters {

@@ -98,6 +98,8 @@ export interface MachineInst {
   readonly base: number;
   readonly displacement: number;
   readonly size: number;
+  /** Faults unless its memory operand is a multiple of 16. */
+  readonly aligned: boolean;
   /** Returns that pop arguments, far transfers and the like: not made by us. */
   readonly strange: boolean;
 }
@@ -151,6 +153,14 @@ const mergesUpperPart = new Set<Mnemonic>([
   Mnemonic.Roundss,
   Mnemonic.Rcpss,
   Mnemonic.Rsqrtss,
+]);
+
+const needsAlignment = new Set<Mnemonic>([
+  Mnemonic.Movaps,
+  Mnemonic.Movapd,
+  Mnemonic.Movdqa,
+  Mnemonic.Movntps,
+  Mnemonic.Movntdq,
 ]);
 
 /** Instructions whose result does not depend on the register when both operands are the same one. */
@@ -334,7 +344,7 @@ function stackEffect(inst: Instruction, info: InstructionInfo): StackEffect {
       source: storesRegister(inst) ? numberOf(inst.opRegister(1)) : -1,
       size: MemorySizeExt.size(inst.memorySize),
     };
-  return effect;
+  return address.base >= 0 ? { ...effect, ...address } : effect;
 }
 
 function describe(inst: Instruction, info: InstructionInfo): MachineInst {
@@ -388,6 +398,7 @@ function describe(inst: Instruction, info: InstructionInfo): MachineInst {
       ? Number(BigInt.asIntN(64, inst.ipRelMemoryAddress - inst.nextIP))
       : null,
     ...stackEffect(inst, info),
+    aligned: needsAlignment.has(inst.mnemonic) && hasMemory(inst),
     strange:
       ((flow === Flow.Jump || flow === Flow.Branch || flow === Flow.Call) && !near) ||
       (flow === Flow.Return && inst.code !== Code.Retnq),

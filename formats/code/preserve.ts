@@ -32,6 +32,13 @@ export interface SiteEffect {
 }
 
 export interface FunctionEffect extends SiteEffect {
+  /**
+   * rsp modulo 16 at calls and tail calls, by instruction, counted from rsp on entry; those where the function
+   * has aligned rsp itself are left out.
+   */
+  readonly stackAt: ReadonlyMap<number, number>;
+  /** Distances from rsp on entry, modulo 16, of accesses to the stack that have to be aligned, by instruction. */
+  readonly alignedAt: ReadonlyMap<number, number>;
   /** Instructions that can run. */
   readonly reached: Uint8Array;
   /** Errors of the function itself. */
@@ -61,6 +68,8 @@ class Analysis {
   private readonly leader: Uint8Array;
   private readonly siteAt = new Map<number, Site>();
   private readonly reached: Uint8Array;
+  private readonly stackAt = new Map<number, number>();
+  private readonly alignedAt = new Map<number, number>();
   private readonly work: number[] = [];
   private readonly problems = new Set<string>();
   private clobbers = 0;
@@ -85,8 +94,8 @@ class Analysis {
       this.flow(0, { registers, words: new Map() });
       for (let at = this.work.pop(); at !== undefined; at = this.work.pop()) this.runFrom(at);
     }
-    const { clobbers, returns, reached } = this;
-    return { clobbers, returns, reached, problems: [...this.problems] };
+    const { clobbers, returns, reached, stackAt, alignedAt } = this;
+    return { clobbers, returns, reached, stackAt, alignedAt, problems: [...this.problems] };
   }
 
   /** Executes from a leader to the end of its block. */
@@ -108,6 +117,7 @@ class Analysis {
           continue;
         }
         const effect = this.effectOf(site);
+        note(this.stackAt, i, state.registers[RSP]!);
         if (kind === "tail") {
           this.leave(i, state, effect);
           if (inst.flow !== Flow.Branch) return;
@@ -152,6 +162,8 @@ class Analysis {
 
   private step(at: number, inst: MachineInst, { registers, words }: State): void {
     this.clobbers |= inst.changes & ~0xffff;
+    if (inst.aligned && inst.base >= 0 && isAddress(registers[inst.base]!))
+      note(this.alignedAt, at, registers[inst.base]! + inst.displacement);
     const set = (register: number, value: number): void => {
       if (register === RSP && !isAddress(value)) this.moveStack(at, registers, words);
       else registers[register] = value;
@@ -242,6 +254,12 @@ class Analysis {
       }
     if (changed) this.work.push(to);
   }
+}
+
+/** Notes the distance of an address from rsp on entry, modulo 16, if it is known. */
+function note(at: Map<number, number>, inst: number, address: number): void {
+  const distance = address - entryStack;
+  if (Math.abs(distance) < span / 2) at.set(inst, ((distance % 16) + 16) % 16);
 }
 
 /** Forgets the words that a write of `size` bytes at an address overlaps. */

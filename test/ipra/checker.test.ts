@@ -168,7 +168,7 @@ describe("violations", () => {
     expect(messages(fn("f", "testl %edi, %edi\nje 1f\npushq %rax\n1: ret"))).toHaveLength(1);
   });
   it("narrow masks at calls that another definition may answer", () => {
-    const caller = fn("g", "call f@PLT\nret");
+    const caller = fn("g", "pushq %rbx\ncall f@PLT\npopq %rbx\nret");
     const told = [claim("g", [call("f", RCX)])];
     const weak = fn("f", "xorl %ecx, %ecx\nret", "weak") + caller;
     const visible = global("f", "xorl %ecx, %ecx\nret") + caller;
@@ -183,9 +183,26 @@ describe("violations", () => {
   });
   it("code that falls off its end, and calls that nobody listed", () => {
     expect(messages(fn("f", "nop"))).toEqual(["@f+0x1: control runs off the end"]);
-    expect(messages(`${fn("g", "call elsewhere\nret")}`, [claim("g", [])])).toEqual([
+    expect(messages(`${fn("g", "pushq %rbx\ncall elsewhere\npopq %rbx\nret")}`, [claim("g", [])])).toEqual([
       "@g: its calls are not those that code generation lists",
     ]);
+  });
+  it("an unaligned stack where something relies on it, through calls and jumps", () => {
+    const message = "with the stack not aligned to 16 bytes";
+    expect(messages(fn("f", "call elsewhere\nret"))).toEqual([`@f+0x0: call of @elsewhere ${message}`]);
+    const unknown = fn("f", "pushq %rbx\ncall elsewhere\npopq %rbx\nret");
+    expect(messages(unknown)).toEqual([]);
+    expect(messages(`${unknown}${fn("g", "call f\nret")}`)).toEqual([`@g+0x0: call of @f ${message}`]);
+    const between = `${unknown}${fn("g", "jmp f")}${fn("h", "call g\nret")}`;
+    expect(messages(between)).toEqual([`@h+0x0: call of @g ${message}`]);
+    expect(messages(`${fn("f", "ret")}${fn("g", "call f\nret")}`)).toEqual([]);
+  });
+  it("aligned accesses of an unaligned place", () => {
+    const store = (at: number): string =>
+      fn("f", `subq $24, %rsp\nmovaps %xmm0, ${at}(%rsp)\naddq $24, %rsp\nret`);
+    expect(messages(store(0))).toEqual([]);
+    expect(messages(store(8))).toEqual(["@f+0x4: aligned access to an unaligned place"]);
+    expect(messages(`${store(0)}${fn("g", "call f\nret")}`)).toHaveLength(1);
   });
   it("malformed objects are refused", () => {
     const good = assemble(fn("f", "ret"));

@@ -1,0 +1,73 @@
+/**
+ * What interprocedural allocation does to a caller, across files: `quantize` in one object calls `magnitude` in
+ * another, and keeps its two parameters across the call. By the convention that takes callee-saved registers, which
+ * it has to push and pop; knowing what the callee changes, it takes others and touches the stack no more.
+ * The golden files hold the caller's assembly; `npx vitest run test/ipra -u` writes them anew.
+ */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import type { Host } from "../../bin/cc/host.js";
+import { main } from "../../bin/lto/main.js";
+import { writeObject } from "../../formats/object/index.js";
+import { parseModule } from "../../formats/text/index.js";
+
+const dir = mkdtempSync(join(tmpdir(), "ipra-golden-"));
+afterAll(() => rmSync(dir, { recursive: true }));
+const golden = join(import.meta.dirname, "golden");
+
+const objects = ["caller", "callee"].map((name) => {
+  const text = readFileSync(join(golden, `${name}.ll`), "utf8");
+  const object = join(dir, `${name}.o`);
+  writeFileSync(object, writeObject(parseModule(text, `${name}.ll`)));
+  return object;
+});
+
+/** The lines of a function in the assembly of both objects linked with some options. */
+async function assemblyOf(fn: string, ...options: string[]): Promise<string> {
+  let said = "";
+  const host: Host = {
+    cwd: dir,
+    env: process.env,
+    colour: false,
+    workers: false,
+    stdin: () => new Uint8Array(),
+    stdout: () => {},
+    stderr: (bytes) => void (said += Buffer.from(bytes).toString()),
+  };
+  const out = join(dir, "out.s");
+  const status = await main(
+    ["-j1", ...objects, "-o", out, "--check-ipra", "--check-regalloc", ...options],
+    host,
+  );
+  expect({ status, said }).toEqual({ status: 0, said: "" });
+  const text = readFileSync(out, "utf8");
+  const start = text.indexOf(`\n${fn}:\n`) + 1;
+  return text.slice(start, text.indexOf(`\t.size\t${fn},`, start));
+}
+const stackInstructions = (text: string): string[] => text.match(/\t(push|pop|leave)\w*\b.*|.*%rsp.*/g) ?? [];
+
+describe("a caller and its callee in two objects", () => {
+  it("without IPRA the caller saves registers", async () => {
+    const text = await assemblyOf("quantize", "--no-ipra");
+    expect(stackInstructions(text)).toEqual([
+      "\tpushq\t%rbp",
+      "\tpushq\t%rbx",
+      ...stackInstructions(text).slice(2, -2),
+      "\tpopq\t%rbx",
+      "\tpopq\t%rbp",
+    ]);
+    await expect(text).toMatchFileSnapshot(join(golden, "quantize.no-ipra.s"));
+  });
+  it("with IPRA no push and no pop is left in it", async () => {
+    const text = await assemblyOf("quantize");
+    expect(text).toContain("\tcall\tmagnitude");
+    expect(stackInstructions(text)).toEqual([]);
+    await expect(text).toMatchFileSnapshot(join(golden, "quantize.ipra.s"));
+  });
+  it("the callee needs no stack either way", async () => {
+    expect(stackInstructions(await assemblyOf("magnitude"))).toEqual([]);
+    expect(stackInstructions(await assemblyOf("magnitude", "--no-ipra"))).toEqual([]);
+  });
+});
