@@ -77,3 +77,14 @@ for (const level of ["O0", "O2", "Oz"]) {
     }
   });
 }
+
+describe("programs about interprocedural register allocation, without it", () => {
+  const plain = ours(["-j1", ...checks, "--no-ipra"], ["--clang=embedded"], execute);
+  for (const fixture of fixtures.filter((f) => f.name.startsWith("ipra-"))) {
+    it(fixture.name, async () => {
+      const dir = join(scratch, `${fixture.name}-plain`);
+      mkdirSync(dir);
+      expect(await runFixture(fixture, plain, "O2", dir)).toBe(readFileSync(fixture.expected, "latin1"));
+    });
+  }
+});
