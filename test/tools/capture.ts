@@ -131,7 +131,8 @@ function resolveLink(
     const file = resolve(c.cwd, a);
     if (a === "-o") i++;
     else if (/^-l/.test(a)) libs.push(a);
-    else if (a === "-pthread") libs.push("-lpthread"); // ld knows no other
+    else if (a === "-pthread")
+      libs.push("-lpthread"); // ld knows no other
     else if (/^-L/.test(a)) libs.push(`-L${resolve(c.cwd, a.slice(2))}`);
     else if (/\.(o|lo)$/.test(a)) link.addObject(file);
     else if (archives.has(file)) link.addArchive(archives.get(file)!);
