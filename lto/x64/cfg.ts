@@ -131,6 +131,13 @@ function dropUnreachable(mf: MFunction): boolean {
   return true;
 }
 
+/** Redirects branches past blocks that only jump and drops those; edges are up to date afterwards. */
+export function skipJumps(mf: MFunction): void {
+  threadJumps(mf);
+  rebuildEdges(mf);
+  if (dropUnreachable(mf)) rebuildEdges(mf);
+}
+
 /** Appends sole successors to their sole predecessors. */
 function mergeChains(mf: MFunction): boolean {
   const gone = new Set<MBlock>();

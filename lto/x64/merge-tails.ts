@@ -14,7 +14,7 @@
  * same end implies except where control never continues.
  */
 import { type MBlock, type MFunction, MInst } from "../codegen/mir.js";
-import { isPinned, simplifyControlFlow } from "./cfg.js";
+import { isPinned, skipJumps } from "./cfg.js";
 import { instructionLength, shortBranch } from "./lengths.js";
 import { writesFlags } from "./op-info.js";
 import { X } from "./ops.js";
@@ -196,7 +196,7 @@ export function mergeTails(mf: MFunction): void {
     let changed = false;
     for (const group of groupBlocks(mf)) if (mergeGroup(mf, group)) changed = true;
     // Jumps go past what is only a jump now: in the next round the blocks before it end alike.
-    if (changed) simplifyControlFlow(mf);
+    if (changed) skipJumps(mf);
     for (const block of mf.blocks) if (hoist(mf, block)) changed = true;
     if (!changed) return;
   }
