@@ -7,7 +7,7 @@
  *             locals, spills                 locals, spills                  saved registers
  *     rsp →   most used slot                 saved registers                 alignment gap
  *             pushed arguments       rsp →   pushed arguments                locals, spills
- *                                                                    rsp →   (rbx when both)
+ *                                                                    rsp →   (r15 when both)
  *
  * Leaf functions whose locals fit use the 128 bytes below rsp instead of moving it (System V ABI AMD64,
  * section 3.2.2). With a frame pointer the locals come before the saved registers, so that `leave` frees
@@ -34,7 +34,7 @@ export interface FrameLayout {
   readonly savesBelow: boolean;
   /** Bytes subtracted from rsp for locals. */
   readonly localBytes: number;
-  /** Register that locals are addressed from: rsp, rbp or rbx. */
+  /** Register that locals are addressed from: rsp, rbp or r15. */
   readonly base: number;
   /** Of each local and spill slot, relative to `base` (for rsp: as it is after the prologue). */
   readonly offsets: Int32Array;
