@@ -6,7 +6,7 @@ import { functionType, voidType } from "../../lto/ir/types.js";
 import { aluImm, movImm, physical } from "../../lto/x64/build.js";
 import { finishFunction } from "../../lto/x64/finish.js";
 import { X } from "../../lto/x64/ops.js";
-import { callClobbers, calleeSavedMask, RAX, RBP, RBX, RCX } from "../../lto/x64/registers.js";
+import { callClobbers, calleeSavedMask, R15, RAX, RBP, RCX } from "../../lto/x64/registers.js";
 import { needsBasePointer, needsFramePointer, slotOperand } from "../../lto/x64/target.js";
 import { Machine } from "./machine.js";
 
@@ -48,7 +48,7 @@ function makeFunction(random: Random): Made {
   if (random.chance(30)) mf.newSlot(8, 8, "incoming", 8 * random.below(3));
   let usable = calleeSavedMask;
   if (needsFramePointer(mf)) usable &= ~(1 << RBP);
-  if (needsBasePointer(mf)) usable &= ~(1 << RBX);
+  if (needsBasePointer(mf)) usable &= ~(1 << R15);
   let written = 0;
   for (let r = 0; r < 16; r++) if ((usable & (1 << r)) !== 0 && random.chance(30)) written |= 1 << r;
   const count = 1 + random.below(5);
