@@ -58,9 +58,8 @@ for (const short of ["si", "di", "bp", "sp"]) registersByName.set(short, registe
 
 /** Whether inline assembly with these constraints changes rbp, or is given a value in it. */
 export const writesFramePointer = (constraints: string): boolean => /\{[re]?bp\}/.test(constraints);
-/** Whether it changes or is given rbx. */
-const writesBasePointer = (constraints: string): boolean =>
-  /\{[re]?b[xlh]\}|(?:^|,)=?&?b(?:,|$)/.test(constraints);
+/** Whether it changes or is given r15. */
+const writesBasePointer = (constraints: string): boolean => /\{r15[dwb]?\}/.test(constraints);
 
 export function lowerInlineAsm(s: Selector, call: CallInst, asm: InlineAsm): void {
   if (asm.intelDialect) s.unsupported("inline assembly in Intel syntax");
