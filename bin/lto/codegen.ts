@@ -26,7 +26,8 @@ import {
   publishComponent,
 } from "../../lto/program.js";
 import { callClobbers } from "../../lto/x64/registers.js";
-import { addStatistics, type CodegenStatistics, noStatistics } from "./statistics.js";
+import { type FinishOrder, finishOrders } from "./finish-orders.js";
+import { type CodegenStatistics, noStatistics } from "./statistics.js";
 import { WorkerSessions } from "./worker-sessions.js";
 
 /** IR instructions from which on worker threads pay for their start-up and the second JIT warm-up. */
@@ -37,13 +38,6 @@ export interface CodegenResult {
   /** Registers that a call of each function may change, by name. */
   readonly usage: readonly (readonly [string, RegMask])[];
   readonly statistics: CodegenStatistics;
-}
-
-/** What `finish` gives for one function. */
-export interface FinishOrder {
-  readonly number: number;
-  readonly saves: RegMask;
-  readonly free: RegMask;
 }
 
 /** Sessions in one thread or several, seen alike. */
@@ -80,13 +74,9 @@ class LocalSession implements Sessions {
     this.session.publish(masks);
   }
   finish(orders: readonly FinishOrder[], changes: readonly RegMask[], aligned: Uint8Array): string[] {
-    return orders.map(({ number, saves, free }) => {
-      const changesOf = (callee: number): RegMask => changes[callee]!;
-      const alignedOf = (callee: number): boolean => aligned[callee] === 1;
-      const compiled = this.session.finish(number, saves, free, changesOf, alignedOf);
-      this.statistics = addStatistics(this.statistics, compiled);
-      return this.printer.functionText(compiled.machine);
-    });
+    const { texts, statistics } = finishOrders(this.session, this.printer, orders, changes, aligned);
+    this.statistics = statistics;
+    return texts;
   }
   async close(): Promise<void> {}
 }

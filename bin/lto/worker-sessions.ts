@@ -10,7 +10,8 @@ import type { PoolConstant, RegMask } from "../../lto/codegen/mir.js";
 import type { Module } from "../../lto/ir/module.js";
 import type { CodegenOptions } from "../../lto/pipeline.js";
 import type { FunctionFacts } from "../../lto/program.js";
-import type { FinishOrder, Sessions } from "./codegen.js";
+import type { Sessions } from "./codegen.js";
+import type { FinishOrder } from "./finish-orders.js";
 import { addStatistics, type CodegenStatistics, noStatistics } from "./statistics.js";
 
 /** What a worker is started with. */

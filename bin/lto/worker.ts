@@ -2,9 +2,8 @@
 import { workerData } from "node:worker_threads";
 import { AsmPrinter } from "../../formats/asm/index.js";
 import { readObject } from "../../formats/object/index.js";
-import type { RegMask } from "../../lto/codegen/mir.js";
 import { CodegenSession, type FunctionFacts } from "../../lto/program.js";
-import { addStatistics, noStatistics } from "./statistics.js";
+import { finishOrders } from "./finish-orders.js";
 import type { FinishedBatch, WorkerSetup, WorkerTask } from "./worker-sessions.js";
 
 const { object, file, options, conventions } = workerData as WorkerSetup;
@@ -17,13 +16,6 @@ export default function run(task: WorkerTask): FunctionFacts[][] | FinishedBatch
     session.publish(task.masks);
     return task.components.map((component) => component.map((number) => session.allocate(number)));
   }
-  let statistics = noStatistics;
-  const texts = task.orders.map(({ number, saves, free }) => {
-    const changesOf = (callee: number): RegMask => task.changes[callee]!;
-    const alignedOf = (callee: number): boolean => task.aligned[callee] === 1;
-    const compiled = session.finish(number, saves, free, changesOf, alignedOf);
-    statistics = addStatistics(statistics, compiled);
-    return printer.functionText(compiled.machine);
-  });
+  const { texts, statistics } = finishOrders(session, printer, task.orders, task.changes, task.aligned);
   return { texts, constants: printer.poolConstants(), statistics };
 }

@@ -1,6 +1,7 @@
 /**
  * Questions about a placement: where a value is at a point, whether it lives there, which registers are free.
  */
+import { rangeAt } from "../liveness.js";
 import type { RegClass, RegMask } from "../mir.js";
 import { IntervalSet } from "./interval-set.js";
 import type { AllocationProblem, Piece, Placement } from "./problem.js";
@@ -50,16 +51,7 @@ export class Places {
 
   /** True if `vreg` lives at `point`. */
   isLive(vreg: number, point: number): boolean {
-    const { rangeStart, rangeFrom, rangeTo } = this.problem.liveness;
-    let low = rangeStart[vreg]!;
-    let high = rangeStart[vreg + 1]!;
-    const stop = high;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (rangeTo[middle]! <= point) low = middle + 1;
-      else high = middle;
-    }
-    return low < stop && rangeFrom[low]! <= point;
+    return rangeAt(this.problem.liveness, vreg, point) >= 0;
   }
 
   /** Registers of `cls` that hold nothing and that no instruction takes within [start, end). */

@@ -516,12 +516,6 @@ export class Selector {
 
   // ── Small instruction builders ──
 
-  /** defs[0] ← fresh or given register; returns the register. */
-  def(inst: MInst, vreg: VReg): VReg {
-    inst.defs = [new RegOperand(vreg)];
-    return vreg;
-  }
-
   copy(to: VReg, from: VReg, size: number): void {
     if (to === from) return;
     const inst = new MInst(CopyOp, size);
