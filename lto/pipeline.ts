@@ -79,7 +79,7 @@ export function allocateFunction(
     const complaints = verifyFunction(fn);
     if (complaints.length > 0) throw new Error(complaints.join("\n"));
   }
-  const legal = legalizeFunction(fn, layout);
+  const legal = legalizeFunction(fn, layout, callees.conventionOf);
   const machine = selectFunction(legal, layout, goal, { relocation: options.relocation, ...callees });
   fn.release();
   options.observe?.("select", machine);

@@ -12,15 +12,15 @@
  * and what crosses threads are the facts and masks below, plain numbers. The outcome is the same for any
  * number of sessions, since every step's inputs are fixed by the call graph.
  */
-import { argumentFlow } from "./codegen/ipra/argument-flow.js";
+import { type ArgumentFlow, argumentFlow } from "./codegen/ipra/argument-flow.js";
 import { chooseConventions } from "./codegen/ipra/choose-conventions.js";
 import { ClobberStore } from "./codegen/ipra/clobber-store.js";
 import { collectUsage } from "./codegen/ipra/collect.js";
 import { type Placement, type PlacementFunction, placeSaves } from "./codegen/ipra/save-placement.js";
 import { type MBlock, MInst, type RegMask, RegOperand } from "./codegen/mir.js";
 import { type PackedBody, packBody, unpackBody } from "./codegen/mir-pack.js";
+import { registersIn } from "./codegen/regalloc/problem.js";
 import type { Func, GlobalValue, Module } from "./ir/module.js";
-import type { Type } from "./ir/types.js";
 import {
   allocateFunction,
   type CodegenOptions,
@@ -28,10 +28,11 @@ import {
   finishCompiled,
   goalOf,
 } from "./pipeline.js";
-import { Convention } from "./x64/convention.js";
+import { type Convention, defaultConvention, substitutes, withArgument } from "./x64/convention.js";
+import { wantedExtras } from "./x64/extra-registers.js";
 import { reliesOnAlignment } from "./x64/finish.js";
 import { X } from "./x64/ops.js";
-import { callClobbers, calleeSavedMask, maskOf, R15, RAX, RBP, XMM0 } from "./x64/registers.js";
+import { callClobbers, calleeSavedMask, maskOf, R15, RBP } from "./x64/registers.js";
 import { needsBasePointer, needsFramePointer, x64Target } from "./x64/target.js";
 
 /** What the rest of the program needs to know of an allocated function. Plain data. */
@@ -79,7 +80,7 @@ export class CodegenSession {
     private readonly module: Module,
     private readonly options: CodegenOptions,
     /** The `Convention` of each function, by number; none: the platform's. */
-    private readonly conventions: Uint8Array = new Uint8Array(0),
+    private readonly conventions: Uint32Array = new Uint32Array(0),
   ) {
     this.functions = definedFunctions(module);
     this.functions.forEach((fn, i) => {
@@ -98,7 +99,7 @@ export class CodegenSession {
 
   private conventionOf(callee: GlobalValue | null): Convention {
     const number = callee === null ? undefined : this.numbers.get(callee);
-    return (number === undefined ? undefined : this.conventions[number]) ?? Convention.Default;
+    return (number === undefined ? undefined : this.conventions[number]) ?? defaultConvention;
   }
 
   /** Selects and allocates a function and keeps it. */
@@ -161,7 +162,7 @@ export class CodegenSession {
         written |= inst.clobbers;
       }
     for (const block of compiled.machine.blocks)
-      untieTailCalls(block, saves, this.functions[number]!.valueType.result);
+      untieTailCalls(block, saves, compiled.machine.resultRegisters);
     const allocation = { ...compiled.allocation, written };
     const finished = { machine: compiled.machine, allocation };
     const alignedCall = (callee: GlobalValue | null): boolean => {
@@ -182,7 +183,7 @@ export interface ProgramGraph {
 }
 
 /** The convention of each function of a program, by function number. */
-export function decideConventions(module: Module, open: Uint8Array, options: CodegenOptions): Uint8Array {
+export function decideConventions(module: Module, open: Uint8Array, options: CodegenOptions): Uint32Array {
   const functions = definedFunctions(module);
   const numbers = new Map<GlobalValue, number>(functions.map((fn, i) => [fn, i]));
   const eligible = Uint8Array.from(functions, (fn, i) =>
@@ -196,7 +197,36 @@ export function decideConventions(module: Module, open: Uint8Array, options: Cod
     fn.release();
     return flow;
   });
-  return chooseConventions(flows, eligible);
+  const extras = agreedExtras(functions, flows, eligible);
+  const chosen = chooseConventions(flows, eligible, substitutes.length);
+  return Uint32Array.from(functions, (_, f) => {
+    let convention = extras[f]!;
+    for (let which = 0; which < substitutes.length; which++)
+      convention = withArgument(convention, which, chosen[f * substitutes.length + which]!);
+    return convention;
+  });
+}
+
+/**
+ * The extra argument and result registers of each function. Unlike a register's substitute, they only work where
+ * each call agrees with the definition on what is passed and returned, and where jumps that have to stay jumps do
+ * not lead from one layout of the stack to another.
+ */
+function agreedExtras(
+  functions: readonly Func[],
+  flows: readonly ArgumentFlow[],
+  eligible: Uint8Array,
+): Uint32Array {
+  const extras = Uint32Array.from(functions, (fn, f) => {
+    const { rigid, leavesByMustTail } = flows[f]!;
+    const bound = eligible[f] === 0 || rigid || leavesByMustTail;
+    return bound || fn.valueType.isVarArg ? 0 : wantedExtras(fn);
+  });
+  for (const { mustTail, mismatched } of flows) {
+    for (const callee of mustTail) extras[callee] = 0;
+    for (const callee of mismatched) extras[callee] = 0;
+  }
+  return extras;
 }
 
 /** The masks that a component's allocation lets its callers rely on. */
@@ -290,7 +320,7 @@ function bitCount(mask: RegMask): number {
  * A tail call that passes an argument in a register which the function has to restore first becomes a call.
  * The results are in the same places: the function returns what its callee returns.
  */
-function untieTailCalls(block: MBlock, saves: RegMask, result: Type): void {
+function untieTailCalls(block: MBlock, saves: RegMask, results: RegMask): void {
   const last = block.insts.length - 1;
   const inst = block.insts[last];
   if (inst === undefined || inst.op !== X.TailCall) return;
@@ -298,9 +328,7 @@ function untieTailCalls(block: MBlock, saves: RegMask, result: Type): void {
   inst.op = X.Call;
   if (inst.extra?.kind === "call") inst.extra = { ...inst.extra, noReturn: false };
   const ret = new MInst(X.Ret, 8);
-  // Functions with a convention of their own return nothing but plain integers, pointers and floats.
-  if (result.kind !== "void") {
-    const register = result.kind === "float" || result.kind === "double" ? XMM0 : RAX;
+  for (const register of registersIn(results)) {
     inst.defs.push(RegOperand.physical(register));
     ret.uses.push(RegOperand.physical(register));
   }

@@ -62,7 +62,7 @@ class LocalSession implements Sessions {
   constructor(
     module: Module,
     options: CodegenOptions,
-    conventions: Uint8Array,
+    conventions: Uint32Array,
     private readonly printer: AsmPrinter,
   ) {
     this.session = new CodegenSession(module, options, conventions);
@@ -93,7 +93,7 @@ export async function generate(
   const graph = programGraph(module, summary);
   const conventions = options.ipra
     ? decideConventions(module, graph.open, options)
-    : new Uint8Array(graph.open.length);
+    : new Uint32Array(graph.open.length);
   const sessions = parallel
     ? new WorkerSessions(module, options, conventions, jobs, printer)
     : new LocalSession(module, options, conventions, printer);

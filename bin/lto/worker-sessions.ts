@@ -20,7 +20,7 @@ export interface WorkerSetup {
   readonly file: string;
   readonly options: CodegenOptions;
   /** By function number, as the main thread decided. */
-  readonly conventions: Uint8Array;
+  readonly conventions: Uint32Array;
 }
 
 /** Tasks of a worker; masks published since its last task come along. */
@@ -57,7 +57,7 @@ export class WorkerSessions implements Sessions {
   constructor(
     module: Module,
     options: CodegenOptions,
-    conventions: Uint8Array,
+    conventions: Uint32Array,
     jobs: number,
     private readonly printer: AsmPrinter,
   ) {

@@ -145,6 +145,7 @@ export function functionText(
   out += alignText(functionAlign(mf, fn));
   out += `\t.type\t${symbol},@function\n`;
   if (fn.prefix !== null) out += imageText(dataImage(fn.prefix, layoutOf), names);
+  if (mf.remark !== "") out += `# ${mf.remark}\n`;
   out += `${symbol}:\n`;
   if (cfi) {
     out += "\t.cfi_startproc\n";

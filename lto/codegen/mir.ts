@@ -240,6 +240,10 @@ export class MFunction {
   needsFramePointer = false;
   /** Contains a call that returns twice: nothing may live in a callee-saved register across it. */
   returnsTwice = false;
+  /** Registers that hold the results on return. */
+  resultRegisters: RegMask = 0;
+  /** What the reader of the assembly should know; "" for nothing. */
+  remark = "";
   /** Bytes of named arguments on the stack, for va_start. */
   incomingBytes = 0;
   /** No unwinding tables are wanted. */

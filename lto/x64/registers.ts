@@ -37,10 +37,7 @@ export const calleeSavedMask: RegMask = maskOf(RBX, RBP, R12, R13, R14, R15);
 export const callClobbers: RegMask = ~(calleeSavedMask | (1 << RSP));
 
 export const integerArguments: readonly number[] = [RDI, RSI, RDX, RCX, R8, R9];
-export const integerResults: readonly number[] = [RAX, RDX, RCX];
 export const vectorArgumentCount = 8;
-/** As LLVM returns structs of floats: xmm0–xmm3; C needs the first two. */
-export const vectorResultCount = 4;
 
 const names64 = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi"];
 const names8 = ["al", "cl", "dl", "bl", "spl", "bpl", "sil", "dil"];

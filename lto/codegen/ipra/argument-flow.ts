@@ -1,62 +1,98 @@
 /**
- * What the choice of conventions asks about a function: where the value that each of its direct calls passes in
- * the first integer argument register comes from, and what lives across calls.
+ * What the choice of conventions asks about a function: where the values come from that its direct calls pass in
+ * the integer argument registers, and what lives across calls.
  *
- * Read off the IR body: one backward walk, and liveness of the one parameter over the blocks. Linear in the body.
+ * Read off the IR body: one backward walk, and liveness of the parameters over the blocks. Linear in the body.
  * Estimates only: what selection and allocation make of the body may differ, which costs bytes, not correctness.
  */
-import { type Body, isCall, Op } from "../../ir/instructions.js";
+
+import type { AttributeList } from "../../ir/attributes.js";
+import { type Body, type CallInst, isCall, Op } from "../../ir/instructions.js";
 import type { Func, GlobalValue } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
 
-/** Sources of a first argument: the function's own first parameter, a value that is gone after the call; others > 0. */
-export const ownParameter = 0;
+/** Source of an argument that is gone after the call, or costs nothing to make again. */
 export const dyingValue = -1;
 
 export interface ArgumentSite {
-  /** Function number of the callee; -1 if it takes its argument as the platform says. */
+  /** Function number of the callee; -1 if it takes its arguments as the platform says. */
   readonly callee: number;
-  readonly source: number;
+  /**
+   * By position among the integer arguments: the function's own parameter in position s for s < `positions`, another
+   * value that lives on for s ≥ `positions`, or `dyingValue`.
+   */
+  readonly sources: readonly number[];
   /** The call can be a jump. */
   readonly tail: boolean;
 }
 
 export interface ArgumentFlow {
-  /** Has a first integer parameter, and a signature of which we are sure which one that is. */
-  readonly hasFirst: boolean;
-  /** That parameter lives across a call. */
-  readonly firstLives: boolean;
+  /** Number of leading parameters of which we are sure that they travel in the integer registers, in order. */
+  readonly positions: number;
+  /** Those that live across a call, as bits. */
+  readonly lives: number;
   /** Number of values that live across a call, roughly. */
   readonly living: number;
+  /** Number of different sources. */
+  readonly sources: number;
   /** May not deviate from the platform's convention. */
   readonly rigid: boolean;
+  /** Direct calls and calls of pointers. */
   readonly sites: readonly ArgumentSite[];
   /** Callees of tail calls that have to stay tail calls. */
   readonly mustTail: readonly number[];
+  /** It makes such a call, of anything. */
+  readonly leavesByMustTail: boolean;
+  /** Callees whose definition has another signature than the call. */
+  readonly mismatched: readonly number[];
 }
 
 const isInteger = ({ kind, bits }: Type): boolean => kind === "ptr" || (kind === "int" && bits <= 64);
 const isPlain = (type: Type): boolean => isInteger(type) || type.kind === "float" || type.kind === "double";
 
-/** Index of the operand that travels in the first integer register; -1 if there is none or it is doubtful. */
-function firstInteger(types: readonly Type[]): number {
-  for (let i = 0; i < types.length; i++) {
-    if (isInteger(types[i]!)) return i;
-    if (!isPlain(types[i]!)) return -1;
+/** How many integer registers the platform has for arguments. */
+export const positionLimit = 6;
+
+/** Indices of the parameters that travel in the integer registers, in order, up to the first doubtful one. */
+function integerParameters(types: readonly Type[], attributes: AttributeList): number[] {
+  const found: number[] = [];
+  for (let i = 0; i < types.length && found.length < positionLimit; i++) {
+    if (!isPlain(types[i]!)) break;
+    if (attributes.parameters.length > i) {
+      const own = attributes.parameters[i]!;
+      if (own.kinds.has("byval") || own.kinds.has("nest")) break;
+    }
+    if (isInteger(types[i]!)) found.push(i);
   }
-  return -1;
+  return found;
+}
+
+/** Whether a call passes and expects just what the definition takes and gives. */
+function agrees(call: CallInst, fn: Func): boolean {
+  const { functionType, attributes } = call.data;
+  if (functionType !== fn.valueType) return false;
+  const passed = attributes.parameters;
+  const taken = fn.attributes.parameters;
+  const count = Math.max(passed.length, taken.length);
+  for (let i = 0; i < count; i++) {
+    const type = passed[i]?.kinds.get("byval");
+    if (type !== taken[i]?.kinds.get("byval")) return false;
+    if (type !== undefined && passed[i]!.kinds.get("align") !== taken[i]!.kinds.get("align")) return false;
+    if ((passed[i]?.kinds.has("nest") ?? false) !== (taken[i]?.kinds.has("nest") ?? false)) return false;
+  }
+  return true;
 }
 
 /** @param numberOf function number of a callee whose convention may be chosen, -1 for others */
 export function argumentFlow(fn: Func, numberOf: (callee: GlobalValue) => number): ArgumentFlow {
   const { result, isVarArg, parameters } = fn.valueType;
-  const first = firstInteger(parameters);
   const attributes = fn.attributes.fn;
-  const plainFirst = first >= 0 && fn.attributes.parameter(first).type("byval") === undefined;
-  const plain = (result.kind === "void" || isPlain(result)) && plainFirst && !isVarArg;
-  const rigid = !plain || attributes.has("naked") || attributes.has("optnone");
-  return { hasFirst: plain, ...new FlowScan(fn.materialize(), plain ? first : -1, numberOf).run(rigid) };
+  // Other results may go through a hidden pointer, which is the first argument then.
+  const plain = result.kind === "void" || isPlain(result);
+  const positions = plain ? integerParameters(parameters, fn.attributes) : [];
+  const rigid = isVarArg || attributes.has("naked") || attributes.has("optnone");
+  return new FlowScan(fn, fn.materialize(), positions, numberOf).run(rigid);
 }
 
 class FlowScan {
@@ -64,10 +100,15 @@ class FlowScan {
   private readonly home: Int32Array;
   private readonly crosses: Uint8Array;
   private readonly useCount: Int32Array;
+  /** Position of each parameter, by its index; -1: none. */
+  private readonly positionOf: Int8Array;
+  /** Dense numbers of sources that are instructions, by `Inst.id`. */
+  private readonly numbers = new Map<number, number>();
 
   constructor(
+    fn: Func,
     private readonly body: Body,
-    private readonly first: number,
+    private readonly positions: readonly number[],
     private readonly numberOf: (callee: GlobalValue) => number,
   ) {
     const count = body.renumber();
@@ -75,20 +116,26 @@ class FlowScan {
     this.home = new Int32Array(count).fill(-1);
     this.crosses = new Uint8Array(count);
     this.useCount = new Int32Array(count);
+    this.positionOf = new Int8Array(fn.args.length).fill(-1);
+    positions.forEach((index, p) => {
+      this.positionOf[index] = p;
+    });
   }
 
-  run(rigid: boolean): Omit<ArgumentFlow, "hasFirst"> {
+  run(rigid: boolean): ArgumentFlow {
     const { blocks } = this.body;
-    const found: { callee: number; value: Value; tail: boolean }[] = [];
+    const found: { callee: number; call: CallInst; tail: boolean }[] = [];
     const used = new Uint8Array(blocks.length);
     const calling = new Uint8Array(blocks.length);
     const mustTail: number[] = [];
-    let firstLives = false;
+    const mismatched: number[] = [];
+    let leavesByMustTail = false;
+    let lives = 0;
     let isRigid = rigid;
     for (let b = 0; b < blocks.length; b++) {
       const { insts } = blocks[b]!;
       let seen = 0;
-      let live = false;
+      let live = 0;
       for (let i = insts.length - 1; i >= 0; i--) {
         const inst = insts[i]!;
         if (this.home[inst.id] === -1) this.home[inst.id] = b;
@@ -103,33 +150,45 @@ class FlowScan {
             isRigid = true;
           if (callee.valueKind !== "asm" && !(known?.name.startsWith("llvm.") ?? false)) {
             seen++;
-            if (live) firstLives = true;
-            const argument = firstInteger(inst.data.functionType.parameters);
+            lives |= live;
             const number = known === null ? -1 : this.numberOf(known);
-            if (inst.data.tail === "musttail" && number >= 0) mustTail.push(number);
-            if (argument >= 0 && inst.data.attributes.parameter(argument).type("byval") === undefined)
-              found.push({
-                callee: number,
-                value: operands[argument + 1]!,
-                tail: inst.data.tail !== "" && inst.data.tail !== "notail" && insts[i + 1]!.op === Op.Ret,
-              });
+            if (inst.data.tail === "musttail") {
+              leavesByMustTail = true;
+              if (number >= 0) mustTail.push(number);
+            }
+            if (number >= 0 && !agrees(inst, known as Func)) mismatched.push(number);
+            const tail = inst.data.tail !== "" && inst.data.tail !== "notail" && insts[i + 1]!.op === Op.Ret;
+            found.push({ callee: number, call: inst, tail });
           }
         }
         for (let k = 0; k < operands.length; k++) {
           const operand = operands[k]!;
           if (operand.valueKind === "argument") {
-            if (operand.index === this.first) live = true;
+            const position = this.positionOf[operand.index]!;
+            if (position >= 0) live |= 1 << position;
           } else if (operand.valueKind === "inst") this.use(operand.id, b, seen, inst.op === Op.Phi);
         }
       }
-      if (live) used[b] = 1;
+      used[b] = live;
       if (seen > 0) calling[b] = 1;
     }
-    if (!firstLives) firstLives = this.livesThrough(used, calling);
-    let living = firstLives ? 1 : 0;
+    lives |= this.livesThrough(used, calling);
+    // Parameters that live are counted once: they seldom live as long as what the function computes.
+    let living = lives === 0 ? 0 : 1;
     for (let id = 0; id < this.crosses.length; id++) living += this.crosses[id]!;
-    const sites = found.map(({ callee, value, tail }) => ({ callee, source: this.source(value), tail }));
-    return { firstLives, living, rigid: isRigid, sites, mustTail };
+    const sites = found.map(({ callee, call, tail }) => ({ callee, sources: this.sources(call), tail }));
+    const positions = this.positions.length;
+    return {
+      positions,
+      lives,
+      living,
+      sources: positions + this.numbers.size,
+      rigid: isRigid,
+      sites,
+      mustTail,
+      leavesByMustTail,
+      mismatched,
+    };
   }
 
   /** Notes a use met on the way backwards; definitions come later in the same block, or in another one. */
@@ -142,31 +201,43 @@ class FlowScan {
     if (isPhi) this.crosses[id] = 1;
   }
 
-  private source(value: Value): number {
-    if (value.valueKind === "argument") return value.index === this.first ? ownParameter : dyingValue;
-    if (value.valueKind !== "inst" || value.op === Op.Alloca) return dyingValue;
-    return this.crosses[value.id] === 1 && this.useCount[value.id]! > 1 ? value.id + 1 : dyingValue;
+  private sources(call: CallInst): number[] {
+    const { functionType, attributes } = call.data;
+    return integerParameters(functionType.parameters, attributes).map((i) =>
+      this.source(call.operands[i + 1]!),
+    );
   }
 
-  /** The parameter is live out of a block that calls. */
-  private livesThrough(used: Uint8Array, calling: Uint8Array): boolean {
+  private source(value: Value): number {
+    if (value.valueKind === "argument") return this.positionOf[value.index]!;
+    if (value.valueKind !== "inst" || value.op === Op.Alloca) return dyingValue;
+    if (this.crosses[value.id] !== 1 || this.useCount[value.id]! <= 1) return dyingValue;
+    const known = this.numbers.get(value.id);
+    if (known !== undefined) return known;
+    const number = this.positions.length + this.numbers.size;
+    this.numbers.set(value.id, number);
+    return number;
+  }
+
+  /** Parameters that are live out of a block that calls, as bits. */
+  private livesThrough(used: Uint8Array, calling: Uint8Array): number {
+    if (this.positions.length === 0) return 0;
     const { blocks } = this.body;
     const numbers = new Map(blocks.map((block, i) => [block, i]));
+    const next = blocks.map((block) => block.successors.map((successor) => numbers.get(successor)!));
     const liveOut = new Uint8Array(blocks.length);
+    let through = 0;
     for (let changed = true; changed; ) {
       changed = false;
       for (let b = blocks.length - 1; b >= 0; b--) {
-        if (liveOut[b] === 1) continue;
-        for (const next of blocks[b]!.successors) {
-          const n = numbers.get(next)!;
-          if (used[n] === 0 && liveOut[n] === 0) continue;
-          if (calling[b] === 1) return true;
-          liveOut[b] = 1;
-          changed = true;
-          break;
-        }
+        let out = liveOut[b]!;
+        for (const n of next[b]!) out |= used[n]! | liveOut[n]!;
+        if (out === liveOut[b]) continue;
+        liveOut[b] = out;
+        if (calling[b] === 1) through |= out;
+        changed = true;
       }
     }
-    return false;
+    return through;
   }
 }

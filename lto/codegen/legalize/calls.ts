@@ -1,9 +1,9 @@
 /**
  * Signatures, calls and returns in terms of parts, as LLVM lowers them before it assigns registers.
  *
- * A result that does not fit the return registers (System V AMD64 ABI 3.2.3 and what LLVM adds to it:
- * rax, rdx, rcx; xmm0 and xmm1 for scalars, to xmm3 for vectors; st0, st1) is returned through a hidden
- * first pointer argument marked `sret`.
+ * A result that does not fit the return registers of the function's convention (the platform's: System V AMD64
+ * ABI 3.2.3 and what LLVM adds to it: rax, rdx, rcx; xmm0 and xmm1 for scalars, to xmm3 for vectors; st0, st1) is
+ * returned through a hidden first pointer argument marked `sret`.
  */
 import { AttributeList, AttributeSet, type AttributeValue, noAttributes } from "../../ir/attributes.js";
 import {
@@ -23,19 +23,19 @@ import { pairAttribute } from "./internal.js";
 import { classOf, isLegalType, TypeClass } from "./legality.js";
 import type { Lowering, Parts } from "./lowering.js";
 import { loadParts, storeParts } from "./memory.js";
-import type { VectorTarget } from "./target.js";
+import type { ResultRoom, VectorTarget } from "./target.js";
 
-/** Whether LLVM's x86-64 return convention has registers for all parts. */
-export function fitsReturnRegisters(parts: readonly Type[]): boolean {
+/** Whether a convention has return registers for all parts. */
+export function resultsFit(parts: readonly Type[], room: ResultRoom): boolean {
   let integers = 0;
   let vectors = 0;
   let x87 = 0;
   for (const part of parts) {
     if (part.kind === "int" || part.kind === "ptr") integers++;
     else if (part.kind === "x86_fp80") x87++;
-    else if (++vectors > (part.kind === "vector" ? 4 : 2)) return false;
+    else if (++vectors > (part.kind === "vector" ? room.vectors : room.floats)) return false;
   }
-  return integers <= 3 && x87 <= 2;
+  return integers <= room.integers && x87 <= room.x87;
 }
 
 /** Attributes of what is passed for one parameter. */
@@ -65,10 +65,15 @@ export interface Signature {
 }
 
 /** The legal arguments and results of a function. */
-export function legalSignature(fn: Func, vectors: VectorTarget, alignOf: (type: Type) => number): Signature {
+export function legalSignature(
+  fn: Func,
+  vectors: VectorTarget,
+  room: ResultRoom,
+  alignOf: (type: Type) => number,
+): Signature {
   const result = fn.valueType.result;
   const resultTypes = abiTypes(result, vectors);
-  const demoted = !fitsReturnRegisters(resultTypes);
+  const demoted = !resultsFit(resultTypes, room);
   const attributes = fn.attributes;
   if (!demoted && fn.args.every((a) => isLegalType(a.type)))
     return {
@@ -122,7 +127,7 @@ function legalCall(l: Lowering, call: CallInst): LoweredCall {
   const types: Type[] = [];
   let resultTypes = abiTypes(type, l.vectors);
   let slot: Value | null = null;
-  if (!isAsm && !fitsReturnRegisters(resultTypes)) {
+  if (!isAsm && !resultsFit(resultTypes, l.roomOf(callee.valueKind === "global" ? callee : null))) {
     const align = l.layout.abiAlign(type);
     slot = data.tail === "musttail" && l.resultPointer !== null ? l.resultPointer : l.stackSlot(type, align);
     args.push(slot);

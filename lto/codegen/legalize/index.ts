@@ -13,11 +13,14 @@ import type { Argument } from "../../ir/values.js";
 import { legalSignature } from "./calls.js";
 import { needsRewriting, rewriteBody } from "./driver.js";
 import { Lowering } from "./lowering.js";
-import type { VectorTarget } from "./target.js";
+import type { RoomOf, VectorTarget } from "./target.js";
 import { removeUnused } from "./unused.js";
 
+export { abiTypes } from "./abi-parts.js";
+export { resultsFit } from "./calls.js";
 export { checkLegal } from "./check.js";
 export { internalIntrinsic, libraryFunction, pairAttribute } from "./internal.js";
+export type { ResultRoom, RoomOf } from "./target.js";
 
 export interface LegalArgument {
   /** Of legal type; `index` is its place in the legal signature. */
@@ -39,13 +42,19 @@ export interface LegalFunction {
 /**
  * Legalises a function. Consumes the body: `fn.body` afterwards is the legal one.
  * @param vectors how the target does vectors
+ * @param roomOf how many results the function and those it calls return in registers
  * @throws UnsupportedError naming the construct and the function
  */
-export function legalizeFunction(fn: Func, layout: DataLayout, vectors: VectorTarget): LegalFunction {
+export function legalizeFunction(
+  fn: Func,
+  layout: DataLayout,
+  vectors: VectorTarget,
+  roomOf: RoomOf,
+): LegalFunction {
   const body = fn.materialize();
-  const signature = legalSignature(fn, vectors, (type) => layout.abiAlign(type));
+  const signature = legalSignature(fn, vectors, roomOf(fn), (type) => layout.abiAlign(type));
   if (signature.passed !== null || needsRewriting(fn, { vectors })) {
-    const l = new Lowering(fn, layout, vectors, body.renumber());
+    const l = new Lowering(fn, layout, vectors, roomOf, body.renumber());
     l.resultPointer = signature.resultPointer;
     rewriteBody(l, signature.passed);
     removeUnused(body);

@@ -17,7 +17,7 @@ import { constantParts } from "./constants.js";
 import { Emitter, promotedInt } from "./emitter.js";
 import { internalIntrinsic, libraryFunction } from "./internal.js";
 import { isLegalConstant, isLegalType } from "./legality.js";
-import type { Parts, VectorTarget } from "./target.js";
+import type { Parts, RoomOf, VectorTarget } from "./target.js";
 
 export type { Parts } from "./target.js";
 
@@ -46,6 +46,8 @@ export class Lowering extends Emitter {
     readonly fn: Func,
     readonly layout: DataLayout,
     readonly vectors: VectorTarget,
+    /** How many results calls of a function (null: of unknown code) return in registers. */
+    readonly roomOf: RoomOf,
     instructionCount: number,
   ) {
     super(fn.body!);

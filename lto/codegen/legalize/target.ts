@@ -1,8 +1,20 @@
 /** What the target-neutral legaliser asks of a target's vector lowering. */
 import type { Inst } from "../../ir/instructions.js";
+import type { GlobalValue } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
 import type { Constant, Value } from "../../ir/values.js";
 import type { Lowering } from "./lowering.js";
+
+/** How many results of each kind a calling convention returns in registers; more of any kind go to memory. */
+export interface ResultRoom {
+  readonly integers: number;
+  /** Of floats and doubles; where a result is a vector, of `vectors`. */
+  readonly floats: number;
+  readonly vectors: number;
+  readonly x87: number;
+}
+/** The room of a function's results; null: of unknown code. */
+export type RoomOf = (callee: GlobalValue | null) => ResultRoom;
 
 /** A value as the legal values that stand for it, in order. */
 export type Parts = readonly Value[];

@@ -5,8 +5,8 @@
 import type { AttributeSet } from "../../ir/attributes.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import type { Type } from "../../ir/types.js";
-import { argumentPlace, Convention } from "../convention.js";
-import { integerArguments, R10, vectorArgumentCount, XMM0 } from "../registers.js";
+import { argumentPlace, argumentRegisters, type Convention, integerResults } from "../convention.js";
+import { R10, registerNames, XMM0 } from "../registers.js";
 
 export type ArgumentPlace =
   | { readonly kind: "register"; readonly register: number }
@@ -30,7 +30,16 @@ export interface AbiArgument {
   readonly attributes: AttributeSet;
 }
 
-export function layoutArguments(layout: DataLayout, args: readonly AbiArgument[]): ArgumentLayout {
+/** @param convention the platform's, or one that a closed function was given */
+export function layoutArguments(
+  layout: DataLayout,
+  args: readonly AbiArgument[],
+  convention: Convention,
+): ArgumentLayout {
+  const { integers, vectors } = argumentRegisters(convention);
+  const inRegister = (register: number): void => {
+    places.push({ kind: "register", register: argumentPlace(convention, register) });
+  };
   const places: ArgumentPlace[] = [];
   let gpr = 0;
   let xmm = 0;
@@ -60,15 +69,13 @@ export function layoutArguments(layout: DataLayout, args: readonly AbiArgument[]
       case "int":
       case "ptr": {
         const parts = attributes.int("tsc.pair") ?? 1;
-        if (gpr + parts > integerArguments.length && parts > 1) {
+        if (gpr + parts > integers.length && parts > 1) {
           // A value of several words goes wholly to memory, 16-byte aligned; later ones may still use registers.
           const offset = onStack(parts * 8, 16);
           for (let p = 0; p < parts; p++) places.push({ kind: "stack", offset: offset + p * 8, size: 8 });
           i += parts - 1;
-        } else if (gpr < integerArguments.length) {
-          places.push({ kind: "register", register: integerArguments[gpr++]! });
-          for (let p = 1; p < parts; p++)
-            places.push({ kind: "register", register: integerArguments[gpr++]! });
+        } else if (gpr < integers.length) {
+          for (let p = 0; p < parts; p++) inRegister(integers[gpr++]!);
           i += parts - 1;
         } else places.push({ kind: "stack", offset: onStack(8, 8), size: 8 });
         break;
@@ -78,7 +85,7 @@ export function layoutArguments(layout: DataLayout, args: readonly AbiArgument[]
         break;
       default: {
         const size = layout.allocSize(type);
-        if (xmm < vectorArgumentCount) places.push({ kind: "register", register: XMM0 + xmm++ });
+        if (xmm < vectors) places.push({ kind: "register", register: XMM0 + xmm++ });
         else places.push({ kind: "stack", offset: onStack(size, size), size: Math.max(8, size) });
       }
     }
@@ -86,12 +93,23 @@ export function layoutArguments(layout: DataLayout, args: readonly AbiArgument[]
   return { places, stackBytes: Math.ceil(stack / 8) * 8, gprCount: gpr, xmmCount: xmm, align: maxAlign };
 }
 
-/** The layout with its integer registers where a convention wants them. */
-export function placeArguments(layout: ArgumentLayout, convention: Convention): ArgumentLayout {
-  if (convention === Convention.Default) return layout;
-  const places = layout.places.map((place): ArgumentPlace => {
-    if (place.kind !== "register") return place;
-    return { kind: "register", register: argumentPlace(convention, place.register) };
+/** Where the function takes its arguments and leaves its results, in words: "(rbx, rsi, stack) -> (rax)". */
+export function describePlaces(layout: ArgumentLayout, results: readonly number[]): string {
+  const name = (register: number): string => (register < 0 ? "st" : registerNames[8]![register]!);
+  const taken = layout.places.map((place) => (place.kind === "register" ? name(place.register) : "stack"));
+  return `(${taken.join(", ")}) -> (${results.map(name).join(", ")})`;
+}
+
+/**
+ * The register of each result, in order; -1 for x86_fp80 values, which are on the x87 stack. The registers of a
+ * short list of results are the first ones of any longer list, so that a caller of another convention can return
+ * what it was returned.
+ */
+export function resultPlaces(types: readonly Type[]): number[] {
+  let integers = 0;
+  let vectors = 0;
+  return types.map((type) => {
+    if (type.kind === "x86_fp80") return -1;
+    return type.kind === "int" || type.kind === "ptr" ? integerResults[integers++]! : XMM0 + vectors++;
   });
-  return { ...layout, places };
 }

@@ -5,16 +5,8 @@ import { type MBlock, MemOperand, MInst, RegOperand, type SymbolRef, type VReg }
 import { type CallInst, callArguments, type Inst, Op } from "../../ir/instructions.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { X } from "../ops.js";
-import {
-  integerArguments,
-  integerResults,
-  maskOf,
-  RAX,
-  RSP,
-  vectorArgumentCount,
-  XMM0,
-} from "../registers.js";
-import { type AbiArgument, type ArgumentLayout, layoutArguments, placeArguments } from "./abi.js";
+import { integerArguments, maskOf, RAX, RSP, vectorArgumentCount, XMM0 } from "../registers.js";
+import { type AbiArgument, type ArgumentLayout, layoutArguments, resultPlaces } from "./abi.js";
 import { address } from "./address.js";
 import { connect, jump } from "./branch.js";
 import { isLocalSymbol } from "./constants.js";
@@ -120,6 +112,16 @@ function callSymbol(s: Selector, callee: Extract<Value, { valueKind: "global" }>
   return s.globalSymbol(callee, isLocalSymbol(s, callee) || !s.pic ? "direct" : "plt");
 }
 
+const abiArguments = (call: CallInst, values: readonly Value[]): AbiArgument[] =>
+  values.map((v, i) => ({ type: v.type, attributes: call.data.attributes.parameter(i) }));
+
+/** Where a call passes its arguments. */
+function callLayout(s: Selector, call: CallInst, args: readonly AbiArgument[]): ArgumentLayout {
+  const callee = call.operands[0]!;
+  const convention = s.options.conventionOf(callee.valueKind === "global" ? callee : null);
+  return layoutArguments(s.layout, args, convention);
+}
+
 export function lowerCall(s: Selector, call: CallInst, block: MBlock): void {
   const callee = call.operands[0]!;
   if (callee.valueKind === "asm") return lowerInlineAsm(s, call, callee);
@@ -136,9 +138,8 @@ export function lowerCall(s: Selector, call: CallInst, block: MBlock): void {
       )
         s.unsupported(`operand bundle '${bundle.tag}'`);
   const values = callArguments(call);
-  const args = values.map((v, i) => ({ type: v.type, attributes: data.attributes.parameter(i) }));
-  const convention = s.options.conventionOf(callee.valueKind === "global" ? callee : null);
-  const layout = placeArguments(layoutArguments(s.layout, args), convention);
+  const args = abiArguments(call, values);
+  const layout = callLayout(s, call, args);
   if (call === s.tailCall) return lowerTailCall(s, call, values, args, layout);
 
   s.mf.hasCalls = true;
@@ -374,17 +375,15 @@ function defineResults(s: Selector, call: CallInst, machine: MInst): number[] {
   if (type.kind === "void") return [];
   const isStruct = type.kind === "struct";
   const types = isStruct ? type.elements : [type];
-  let gpr = 0;
-  let xmm = 0;
+  const places = resultPlaces(types);
   const slots: number[] = [];
   types.forEach((t, i) => {
     if (t.kind === "x86_fp80") {
       slots.push(isStruct ? fp80PartSlot(s, call, i) : fp80Slot(s, call));
       return;
     }
-    const register = s.isGpr(t) ? integerResults[gpr++]! : XMM0 + xmm++;
     const vreg = isStruct ? s.partOf(call, i) : s.resultOf(call);
-    if (vreg >= 0) machine.defs.push(new RegOperand(vreg, maskOf(register)));
+    if (vreg >= 0) machine.defs.push(new RegOperand(vreg, maskOf(places[i]!)));
   });
   return slots;
 }
@@ -407,9 +406,7 @@ export function findTailCall(s: Selector, ret: Inst): CallInst | null {
   const must = call.data.tail === "musttail";
   if (!must && (!s.optimize || s.noTailCalls || s.usesSret)) return null;
   if (!must && !returnsExactly(s, call, ret)) return null;
-  const values = callArguments(call);
-  const args = values.map((v, k) => ({ type: v.type, attributes: call.data.attributes.parameter(k) }));
-  const layout = layoutArguments(s.layout, args);
+  const layout = callLayout(s, call, abiArguments(call, callArguments(call)));
   if (layout.places.some((p) => p.kind === "byval")) {
     if (must) s.unsupported("musttail call with a byval argument");
     return null;
@@ -492,18 +489,13 @@ const tailTargetMask = maskOf(RAX, 10, 11);
 
 export function lowerRet(s: Selector, inst: Inst): void {
   const ret = new MInst(X.Ret, 8);
-  let gpr = 0;
-  let xmm = 0;
   const x87: Value[] = [];
-  for (const value of inst.operands) {
-    if (value.type.kind === "x86_fp80") {
-      x87.push(value);
-      continue;
-    }
-    const register = s.isGpr(value.type) ? integerResults[gpr++]! : XMM0 + xmm++;
-    if (value.valueKind === "undef") continue;
-    ret.uses.push(new RegOperand(returnRegister(s, value), maskOf(register)));
-  }
+  const places = resultPlaces(inst.operands.map((value) => value.type));
+  inst.operands.forEach((value, i) => {
+    if (value.type.kind === "x86_fp80") x87.push(value);
+    else if (value.valueKind !== "undef")
+      ret.uses.push(new RegOperand(returnRegister(s, value), maskOf(places[i]!)));
+  });
   if (s.usesSret && inst.operands.length === 0) {
     ret.uses.push(new RegOperand(s.reg(s.sretArgument!), maskOf(RAX)));
   }

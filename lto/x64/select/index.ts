@@ -13,8 +13,9 @@ import { UnsupportedError } from "../../ir/errors.js";
 import { type Block, Flag, type Inst, Op } from "../../ir/instructions.js";
 import { i64 } from "../../ir/types.js";
 import { type ConstInt, constInt, type Value } from "../../ir/values.js";
+import { defaultConvention } from "../convention.js";
 import { X } from "../ops.js";
-import { type ArgumentLayout, layoutArguments, placeArguments } from "./abi.js";
+import { type ArgumentLayout, describePlaces, layoutArguments, resultPlaces } from "./abi.js";
 import { lowerGep } from "./address.js";
 import * as atomics from "./atomics.js";
 import { incomingSlot, lowerBr, lowerCondBr, lowerFp80Phi, lowerIndirectBr } from "./branch.js";
@@ -59,11 +60,9 @@ export function selectFunction(
       .map((f) => f.slice(1)),
   );
   const s = new Selector(mf, layout, options, body.blocks, count, argumentCount(legal), nest, features);
-  const args = placeArguments(
-    layoutArguments(
-      layout,
-      legal.args.map(({ argument: arg, attributes }) => ({ type: arg.type, attributes })),
-    ),
+  const args = layoutArguments(
+    layout,
+    legal.args.map(({ argument: arg, attributes }) => ({ type: arg.type, attributes })),
     options.conventionOf(fn),
   );
   makeBlocks(s, order, nest.depth);
@@ -124,6 +123,10 @@ function setUpFunction(s: Selector, legal: LegalFunction, args: ArgumentLayout):
   const { fn } = legal;
   const attributes = fn.attributes.fn;
   s.mf.incomingBytes = args.stackBytes;
+  const results = resultPlaces(legal.resultTypes);
+  for (const register of results) if (register >= 0) s.mf.resultRegisters |= 1 << register;
+  if (s.options.conventionOf(fn) !== defaultConvention)
+    s.mf.remark = `convention: ${describePlaces(args, results)}`;
   s.mf.omitCfi = attributes.has("nounwind") && !attributes.has("uwtable");
   s.mf.noRedZone = attributes.has("noredzone");
   const framePointer = attributes.string("frame-pointer");
