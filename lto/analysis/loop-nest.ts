@@ -9,6 +9,8 @@
 export interface LoopNest {
   /** Header of the innermost loop that contains each block (a header contains itself); -1 outside loops. */
   readonly header: Int32Array;
+  /** Header of the innermost loop around each block other than the one it is the header of; -1 if there is none. */
+  readonly outer: Int32Array;
   /** Number of loops around each block. */
   readonly depth: Int32Array;
   /** Blocks in reverse postorder from the entry; unreachable blocks are missing. */
@@ -94,5 +96,5 @@ export function loopNest(successors: readonly (readonly number[])[], entries: re
     for (let h = header[b]!; h >= 0; h = outer[h]!) d++;
     depth[b] = d;
   }
-  return { header, depth, reversePostOrder };
+  return { header, outer, depth, reversePostOrder };
 }

@@ -18,6 +18,7 @@
  * A bundle that saves less than it takes to bring its values into registers is taken apart at once.
  * Time: instructions times the registers of the class, plus sorting at block boundaries.
  */
+import { type LoopNest, loopNest } from "../../analysis/loop-nest.js";
 import {
   collectUses,
   defPoint,
@@ -28,12 +29,10 @@ import {
   UseKind,
   useKindOf,
 } from "../liveness.js";
-import type { MBlock, MInst, RegOperand } from "../mir.js";
+import type { MBlock, MFunction, MInst, RegOperand } from "../mir.js";
 import { Bundle, LiveRange, SplitLevel } from "./bundle.js";
-import { reversePostorder } from "./dominance.js";
 import { nextUse } from "./next-use.js";
 import { type AllocationProblem, popCount } from "./problem.js";
-import { clobbersByBlock, RangeUnion } from "./range-union.js";
 import { firstUse } from "./split.js";
 
 /** A bundle of register segments and what it costs to bring values into the registers where they begin. */
@@ -84,6 +83,9 @@ class Spiller {
   /** Blocks in the order of the walk, and the number of each in it. */
   private readonly order: readonly number[];
   private readonly rank: Int32Array;
+  private readonly loops: LoopNest;
+  /** By loop header: registers that some instruction of the loop clobbers. */
+  private readonly loopClobbers: Int32Array;
 
   constructor(
     private readonly problem: AllocationProblem,
@@ -97,7 +99,13 @@ class Spiller {
     this.atEnd = fn.blocks.map(() => new Map());
     this.atStart = fn.blocks.map(() => new Map());
     this.liveIn = this.collectLiveIn();
-    this.order = reversePostorder(fn, problem.liveness.numbering.position);
+    const { position } = problem.liveness.numbering;
+    this.loops = loopNest(
+      fn.blocks.map((block) => block.succs.map((next) => position[next.id]!)),
+      [0],
+    );
+    this.order = this.loops.reversePostOrder;
+    this.loopClobbers = clobbersOfLoops(fn, this.loops);
     this.rank = new Int32Array(fn.blocks.length).fill(-1);
     for (let k = 0; k < this.order.length; k++) this.rank[this.order[k]!] = k;
   }
@@ -165,11 +173,9 @@ class Spiller {
     const block = fn.blocks[b]!;
     const start = 4 * head[b]!;
     const done: number[] = [];
-    let last = this.rank[b]!;
     for (const pred of block.preds) {
       const p = position[pred.id]!;
       if (this.rank[p]! < this.rank[b]!) done.push(p);
-      else last = Math.max(last, this.rank[p]!);
     }
     const isHeader = done.length < block.preds.length;
     const params = new Map(block.params.map((param, p) => [param.vreg, p]));
@@ -186,11 +192,8 @@ class Spiller {
     const { worthOf } = this;
     const all = this.problem.allocatable[cls]!;
     let taken = this.problem.reservations.blocked(-2, start, start + 1, all);
-    if (isHeader) {
-      // What lives around the loop has to survive its calls.
-      this.clobbers ??= new RangeUnion(clobbersByBlock(fn, this.order));
-      taken |= this.clobbers.over(this.rank[b]!, last) & all;
-    }
+    // What lives around the loop has to survive its calls.
+    if (isHeader) taken |= this.loopClobbers[b]! & all;
     candidates.sort(
       (x, y) =>
         x.rank - y.rank ||
@@ -200,8 +203,6 @@ class Spiller {
     );
     return candidates.slice(0, popCount(all & ~taken)).map(({ vreg }) => vreg);
   }
-
-  private clobbers: RangeUnion | null = null;
 
   /**
    * The segment that becomes that of `vreg` (parameter number `param` of `block`, or -1) on the edge from the block
@@ -445,4 +446,19 @@ class Spiller {
       return { bundle, entryCost: entryCost[root]! };
     });
   }
+}
+
+/** By loop header: registers that some instruction of the loop, or of a loop in it, clobbers. */
+function clobbersOfLoops(fn: MFunction, { header, outer }: LoopNest): Int32Array {
+  const masks = new Int32Array(fn.blocks.length);
+  for (let b = 0; b < masks.length; b++) {
+    if (header[b]! < 0) continue;
+    let clobbers = 0;
+    for (const inst of fn.blocks[b]!.insts) {
+      const { extra } = inst;
+      clobbers |= extra?.kind === "call" && extra.returnsTwice ? -1 : inst.clobbers;
+    }
+    if (clobbers !== 0) for (let h = header[b]!; h >= 0; h = outer[h]!) masks[h]! |= clobbers;
+  }
+  return masks;
 }
