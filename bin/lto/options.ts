@@ -112,8 +112,8 @@ export function makeCommand(version: string): Command {
     .option("--error-limit <n>", "stop after this many errors; 0: no limit", parseCount, 20)
     .addOption(
       new Option("--regalloc <name>", "register allocator")
-        .choices(["greedy", "ssa", "linear", "graph"])
-        .default("greedy"),
+        .choices(["ssa", "greedy", "linear", "graph"])
+        .default("ssa"),
     )
     .addOption(
       new Option("--coalesce <name>", "copy coalescing")

@@ -63,7 +63,7 @@ const fixtures = new Map<string, Fixture>(
 /** Flags of each combination. */
 function combinations(ipra: boolean): string[][] {
   const result: string[][] = [];
-  for (const allocator of ["greedy", "ssa", "linear", "graph"]) {
+  for (const allocator of ["ssa", "greedy", "linear", "graph"]) {
     for (const coalescer of ["pereira", "dominance", "none"]) {
       for (const policy of ["size", "speed"]) {
         const flags = [`--regalloc=${allocator}`, `--coalesce=${coalescer}`, `--spill-cost=${policy}`];

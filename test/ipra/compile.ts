@@ -45,7 +45,7 @@ export interface Lies {
 export const codegenOptions: CodegenOptions = {
   relocation: "pie",
   level: null,
-  allocator: "greedy",
+  allocator: "ssa",
   coalesce: "pereira",
   spillCost: null,
   checkAllocation: true,

@@ -15,7 +15,7 @@ const shapes: Record<string, Shape> = {
 };
 
 const configurations: AllocatorOptions[] = [];
-for (const allocator of ["greedy", "ssa", "linear", "graph"] as const) {
+for (const allocator of ["ssa", "greedy", "linear", "graph"] as const) {
   for (const coalesce of ["pereira", "dominance", "none"] as const) {
     for (const spillCost of ["size", "speed"] as const) {
       configurations.push({ allocator, coalesce, spillCost, check: false });

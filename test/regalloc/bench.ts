@@ -13,7 +13,7 @@ import { shapes } from "./shapes.js";
 const { values } = parseArgs({
   options: {
     sizes: { type: "string", default: "100,1000,10000,100000" },
-    allocators: { type: "string", default: "greedy,ssa,linear,graph" },
+    allocators: { type: "string", default: "ssa,greedy,linear,graph" },
     coalescers: { type: "string", default: "pereira,dominance,none" },
     shapes: { type: "string", default: Object.keys(shapes).join(",") },
     /** Work on each size until so many instructions are allocated, so that small functions are measured at all. */

@@ -14,7 +14,7 @@ function allocated(seed: number): { fn: MFunction; complaints: () => string[] } 
   normalizeConstraints(fn, target);
   const snapshot = snapshotForCheck(fn);
   allocateRegisters(fn, target, {
-    allocator: "greedy",
+    allocator: "ssa",
     coalesce: "pereira",
     spillCost: "size",
     check: false,

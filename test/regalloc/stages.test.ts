@@ -17,7 +17,7 @@ import { mockTarget, Op, show } from "./mock-target.js";
 
 const target = mockTarget(8, 4);
 const options: AllocatorOptions = {
-  allocator: "greedy",
+  allocator: "ssa",
   coalesce: "pereira",
   spillCost: "size",
   check: true,
@@ -213,7 +213,7 @@ describe("coalescing", () => {
   });
 });
 
-describe("greedy allocation", () => {
+describe("choice of places", () => {
   it("prefers a callee-saved register to memory for a value across a call", () => {
     const b = new Builder();
     const block = b.block();
@@ -300,7 +300,7 @@ describe("large functions", () => {
     expect(trace(fn, 1, true, 20_000)).toEqual(before);
   });
 
-  for (const allocator of ["greedy", "ssa", "linear", "graph"] as const) {
+  for (const allocator of ["ssa", "greedy", "linear", "graph"] as const) {
     it(`are sound with ${allocator}`, () => {
       const fn = generateLong(2, 8_000);
       const result = allocateRegisters(fn, mockTarget(14, 4), { ...options, allocator });

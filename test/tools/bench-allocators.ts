@@ -28,7 +28,7 @@ interface Way {
   readonly policy: string;
 }
 const ways: Way[] = [];
-for (const allocator of ["greedy", "ssa", "linear", "graph"]) {
+for (const allocator of ["ssa", "greedy", "linear", "graph"]) {
   for (const coalescer of ["pereira", "dominance", "none"]) ways.push({ allocator, coalescer, policy: "" });
   for (const policy of ["size", "speed"]) ways.push({ allocator, coalescer: "pereira", policy });
 }

@@ -112,7 +112,13 @@ export class Assignment {
 
   /** Measures a new bundle and queues it. */
   enqueue(bundle: Bundle): void {
-    this.enter(bundle);
+    this.costs.measure(bundle);
+    this.enqueueMeasured(bundle);
+  }
+
+  /** Queues a new bundle whose costs are known. */
+  enqueueMeasured(bundle: Bundle): void {
+    this.enterMeasured(bundle);
     this.queue.push(bundle);
   }
 
@@ -124,6 +130,10 @@ export class Assignment {
   /** Makes a new bundle known. */
   enter(bundle: Bundle): void {
     this.costs.measure(bundle);
+    this.enterMeasured(bundle);
+  }
+
+  private enterMeasured(bundle: Bundle): void {
     bundle.key = this.keyOf(bundle);
     const { vregs, fixedRegisters } = bundle;
     // A value that an instruction wants in a callee-saved register is brought there: that makes its save necessary.

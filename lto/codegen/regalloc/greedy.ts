@@ -1,113 +1,19 @@
 /**
  * Greedy allocation with eviction and splitting: `greedy`.
  *
- * Bundles are placed from the largest to the smallest. A bundle takes the cheapest register that is free over all
- * its ranges; cheap means: short to name, where its fixed operands and moves want it, and no callee-saved
- * register that would have to be saved first. If none is free, it evicts bundles that are less worth keeping
- * (spill cost per covered instruction), which are queued again. If that fails too, or spilling is cheaper than
- * saving a new callee-saved register, it is taken apart (`split.ts`).
- *
- * In the family of LLVM's greedy allocator and regalloc2. Ends because evicting needs a strictly greater weight
- * and splitting raises a level. Time: n log n for n ranges, times the registers of a class.
+ * Bundles are placed from the largest to the smallest, without a look at register pressure; who finds no register
+ * free evicts others or is taken apart (`evict.ts`). In the family of LLVM's greedy allocator and regalloc2.
+ * Time: n log n for n ranges, times the registers of a class.
  */
 import { Assignment } from "./assignment.js";
-import { type Bundle, SplitLevel } from "./bundle.js";
 import type { Coalescing } from "./coalesce.js";
+import { EvictingPlacer } from "./evict.js";
 import type { AllocationProblem, Placement } from "./problem.js";
-import { RegionPlanner } from "./region.js";
 
 /** Places the bundles of `coalescing`. */
 export function allocateGreedy(problem: AllocationProblem, coalescing: Coalescing): Placement {
-  return new Greedy(problem, coalescing).run();
-}
-
-class Greedy {
-  private readonly state: Assignment;
-  private readonly regions: RegionPlanner;
-
-  constructor(problem: AllocationProblem, coalescing: Coalescing) {
-    this.regions = new RegionPlanner(problem);
-    this.state = new Assignment(problem, coalescing, (bundle) => -bundle.size);
-    for (const bundle of coalescing.bundles) this.state.enqueue(bundle);
-  }
-
-  run(): Placement {
-    this.state.drain((bundle) => this.place(bundle));
-    for (let round = 0; round < 4 && this.state.reconsider(); round++) {
-      this.state.drain((bundle) => this.place(bundle));
-    }
-    this.state.improve();
-    this.state.renameCalleeSaved();
-    return this.state.placement();
-  }
-
-  /** Finds a register for `bundle`, or splits it. */
-  private place(bundle: Bundle): void {
-    const { state } = this;
-    const count = state.rank(bundle);
-    const free = state.firstFree(bundle, count);
-    if (free >= 0) {
-      if (!state.prefersMemory(bundle, free)) {
-        state.assign(bundle, free);
-        return;
-      }
-    } else {
-      const victim = this.chooseEviction(bundle, count);
-      if (victim >= 0) {
-        this.evictAll(bundle, victim);
-        state.assign(bundle, victim);
-        return;
-      }
-    }
-    if (bundle.level === SplitLevel.Minimal && state.rearrange(bundle, new Set())) return;
-    const plan = bundle.level < SplitLevel.Region ? this.regions.plan(state, bundle) : null;
-    if (plan !== null) state.splitByPlan(bundle, plan);
-    else state.split(bundle);
-  }
-
-  /** The register whose occupants are together the cheapest to move out of the way; -1 if none. */
-  private chooseEviction(bundle: Bundle, count: number): number {
-    let best = -1;
-    let bestCost = bundle.weight;
-    for (let k = 0; k < count; k++) {
-      const register = this.state.order[k]!;
-      const cost = this.evictionCost(bundle, register, bestCost) + 1e-6 * this.state.price[register]!;
-      if (cost < bestCost) {
-        best = register;
-        bestCost = cost;
-      }
-    }
-    return best;
-  }
-
-  /** Sum of the weights of the occupants; infinite if one of them is worth at least as much as `bundle`. */
-  private evictionCost(bundle: Bundle, register: number, limit: number): number {
-    const set = this.state.occupied[register]!;
-    let sum = 0;
-    let last: Bundle | null = null;
-    for (const range of bundle.ranges) {
-      set.seek(range.start);
-      for (let owner = set.current(range.end); owner !== null; owner = set.current(range.end)) {
-        if (owner.weight >= bundle.weight) return Number.POSITIVE_INFINITY;
-        if (owner !== last) {
-          sum += owner.weight;
-          if (sum >= limit) return Number.POSITIVE_INFINITY;
-          last = owner;
-        }
-        set.advance();
-      }
-    }
-    return sum;
-  }
-
-  private evictAll(bundle: Bundle, register: number): void {
-    const set = this.state.occupied[register]!;
-    for (const range of bundle.ranges) {
-      for (let owner = set.firstOverlap(range.start, range.end); owner !== null; ) {
-        this.state.unassign(owner);
-        this.state.requeue(owner);
-        owner = set.firstOverlap(range.start, range.end);
-      }
-    }
-  }
+  const state = new Assignment(problem, coalescing, (bundle) => -bundle.size);
+  for (const bundle of coalescing.bundles) state.enqueue(bundle);
+  new EvictingPlacer(state).run();
+  return state.placement();
 }

@@ -35,7 +35,7 @@ import { sizePolicy, speedPolicy } from "./spill-cost.js";
 import { allocateSsa } from "./ssa.js";
 
 export interface AllocatorOptions {
-  readonly allocator: "greedy" | "ssa" | "linear" | "graph";
+  readonly allocator: "ssa" | "greedy" | "linear" | "graph";
   readonly coalesce: "pereira" | "dominance" | "none";
   readonly spillCost: "size" | "speed";
   /** Verify the result with the symbolic checker; an unsound allocation is an internal error. */
