@@ -8,9 +8,8 @@
  * Code bytes of Lua, zlib and bzip2 at -Oz, relative to the default (the first of each list);
  * `npm run bench:allocators` prints the table, `npm run bench:regalloc` how time grows:
  *
- *   greedy      1.000  eviction, regions and runs of uses in registers.
- *   ssa         1.004  spill to the register pressure, then colour in dominance order; 1.009 for SQLite, and a
- *                      fifth more time in allocation.
+ *   ssa         1.000  spill to the register pressure, then colour; who finds no register may evict others.
+ *   greedy      1.000  eviction, regions and runs of uses in registers, without a look at the pressure first.
  *   linear      1.030  linear scan with holes and second chances.
  *   graph       1.073  Chaitin–Briggs colouring.
  *
