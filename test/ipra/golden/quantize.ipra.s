@@ -2,24 +2,23 @@ quantize:
 	.cfi_startproc
 	movl	%edi, %ebx
 	call	magnitude
-	movl	%eax, %ecx
-	xorl	%eax, %eax
+	movl	%eax, %edx
+	xorl	%ecx, %ecx
 	jmp	.LBB1_1
 .LBB1_3:
-	movq	%rdx, %rax
+	movq	%rax, %rcx
 .LBB1_1:
-	movl	%esi, %edx
-	imull	steps(,%rax,4), %edx
-	cmpl	%edx, %ecx
+	movl	%esi, %eax
+	imull	steps(,%rcx,4), %eax
+	cmpl	%eax, %edx
 	jle	.LBB1_4
-	leaq	1(%rax), %rdx
-	cmpq	$8, %rdx
+	leaq	1(%rcx), %rax
+	cmpq	$8, %rax
 	jne	.LBB1_3
 .LBB1_4:
-	movq	%rax, %rcx
-	negl	%ecx
+	movq	%rcx, %rax
+	negl	%eax
 	testl	%ebx, %ebx
-	cmovnsl	%eax, %ecx
-	movl	%ecx, %eax
+	cmovnsl	%ecx, %eax
 	ret
 	.cfi_endproc
