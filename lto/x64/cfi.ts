@@ -5,8 +5,8 @@
  * rsp, so the directives need no upkeep in the passes that move code: this pass runs last, propagates the
  * state (CFA register and offset, stored registers) along control flow to every block, and writes a directive
  * wherever the state changes or a block starts in another state than the code above it ends in. The result is
- * exact at every instruction. A restored register is reported only when other code follows: its stack copy
- * stays valid until the return.
+ * exact at every instruction. A restored register is reported only when other code follows than the rest of
+ * the epilogue: its stack copy stays valid until the return.
  * Linear in the function.
  * Breaks if: two predecessors enter a block in different states, which would be a wrong frame anyway.
  * Source: DWARF 5 section 6.4; System V ABI AMD64 section 3.6 (register numbers).
@@ -192,6 +192,23 @@ function movesStack(mf: MFunction): boolean {
   return false;
 }
 
+/** Whether the block does more from `index` on than to restore registers and leave. */
+function goesOn(insts: readonly MInst[], index: number): boolean {
+  for (let i = index; i < insts.length; i++) {
+    switch (insts[i]!.op) {
+      case X.PopSaved:
+      case X.Ret:
+      case X.TailCall:
+      case X.TailCallIndirect:
+      case X.Jmp:
+        break;
+      default:
+        return true;
+    }
+  }
+  return false;
+}
+
 /**
  * Inserts `X.Cfi` instructions into the blocks, which must be in their final order.
  * @param framePointer the frame plan uses rbp as frame pointer
@@ -204,9 +221,13 @@ export function insertCfi(mf: MFunction, framePointer: boolean): void {
     const state = states[block.id] === undefined ? clone(believed) : clone(states[block.id]!);
     const out: MInst[] = [];
     emitDifference(out, believed, state, true);
-    for (const inst of block.insts) {
-      out.push(inst);
-      if (step(state, inst, framePointer)) emitDifference(out, believed, state, false);
+    const { insts } = block;
+    for (let i = 0; i < insts.length; i++) {
+      // Behind an epilogue in the middle of a function the stack copies are no longer valid.
+      if (believed.saved.length > state.saved.length && goesOn(insts, i))
+        emitDifference(out, believed, state, true);
+      out.push(insts[i]!);
+      if (step(state, insts[i]!, framePointer)) emitDifference(out, believed, state, false);
     }
     block.insts = out;
   }

@@ -4,14 +4,16 @@
 import type { MFunction, RegMask } from "../codegen/mir.js";
 import type { AllocationResult } from "../codegen/target.js";
 import type { GlobalValue } from "../ir/module.js";
+import { estimateFrequencies } from "./block-frequency.js";
 import { simplifyControlFlow } from "./cfg.js";
 import { insertCfi } from "./cfi.js";
-import { insertFrame } from "./frame.js";
+import { decideFrame, type FrameOptions, insertFrame } from "./frame.js";
 import { layOut, relaxedSize } from "./layout.js";
 import { changedRegisters } from "./liveness-post.js";
 import { mergeTails } from "./merge-tails.js";
 import { runPeepholes } from "./peephole.js";
 import { callClobbers } from "./registers.js";
+import { chooseWrapping } from "./shrink-wrap.js";
 
 export interface FinishOptions {
   /** Callee-saved registers to preserve; by default all that the body writes. */
@@ -26,27 +28,39 @@ export interface FinishOptions {
    * In a closed program those do that, or whose callees, rely on it: see `reliesOnAlignment`.
    */
   readonly alignedCall?: (callee: GlobalValue | null) => boolean;
+  /** Paths that need no frame run without it where that pays; by default they do. */
+  readonly shrinkWrap?: boolean;
+  /** Executions of each block, by position, for one of the function; by default estimated when needed. */
+  readonly frequencies?: Float64Array;
 }
 
 /**
  * Makes an allocated function ready to be printed. It changes no registers but those that its body and its
  * calls change already, what the frame saves, and `scratch`.
+ * @returns whether some paths run without the frame that others have
  */
-export function finishFunction(mf: MFunction, allocation: AllocationResult, options: FinishOptions): void {
+export function finishFunction(mf: MFunction, allocation: AllocationResult, options: FinishOptions): boolean {
   const written = allocation.written | changedRegisters(mf);
   const scratch = options.scratch ?? callClobbers;
-  const frame = insertFrame(mf, {
+  const frame: FrameOptions = {
     saved: options.saved ?? allocation.usedCalleeSaved,
     written,
     scratch,
     alignedCall: options.alignedCall ?? (() => true),
-  });
+  };
+  const plan = decideFrame(mf, frame);
+  const wrapping =
+    options.shrinkWrap === false
+      ? null
+      : chooseWrapping(mf, plan, () => options.frequencies ?? estimateFrequencies(mf));
+  insertFrame(mf, frame, plan, wrapping);
   simplifyControlFlow(mf);
-  runPeepholes(mf, frame.redZone, ~(written | scratch));
+  runPeepholes(mf, plan.layout.redZone, ~(written | scratch));
   mergeTails(mf);
   simplifyControlFlow(mf);
   layOut(mf);
-  insertCfi(mf, frame.framePointer);
+  insertCfi(mf, plan.layout.framePointer);
+  return wrapping !== null;
 }
 
 /** Bytes of the function's code as it will be assembled. */

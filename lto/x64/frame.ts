@@ -3,7 +3,8 @@
  *
  * Method: plan the frame (`frame-layout.ts`), walk the blocks in control-flow order with the number of bytes
  * pushed since the prologue, turn slots into rsp/rbp-based memory and pseudo instructions into code, then put
- * the prologue at the entry and an epilogue before every instruction that leaves the function. Unwind
+ * the prologue at the entry and an epilogue before every instruction that leaves the function, or both where
+ * control enters and leaves the blocks that `shrink-wrap.ts` gives the frame to. Unwind
  * directives are made after layout (`cfi.ts`) from the instructions themselves.
  * Linear in the function.
  * Breaks if: a block is entered with different numbers of bytes pushed (selection keeps a call sequence in
@@ -18,8 +19,10 @@ import { adjustCost, type FrameLayout, planFrame } from "./frame-layout.js";
 import { readsFlags, writesFlags } from "./op-info.js";
 import { X } from "./ops.js";
 import { callClobbers, gprMask, R15, RAX, RBP, RSP } from "./registers.js";
+import type { Wrapping } from "./shrink-wrap.js";
 import { rewriteSlotOperands } from "./slot-operands.js";
 import { needsRealignment, stackAlign } from "./target.js";
+import { placeTransitions, renameUnframed } from "./wrap-transitions.js";
 
 export interface FrameOptions {
   /** Callee-saved registers that the function must preserve although it writes them. */
@@ -83,6 +86,8 @@ class FramePass {
   /** Bytes pushed at the entry of each block, by id; -1 while unknown. */
   private readonly entryAdjust: Int32Array;
   private readonly small: boolean;
+  /** The current block has the frame. */
+  private framed = true;
 
   constructor(
     private readonly mf: MFunction,
@@ -90,6 +95,8 @@ class FramePass {
     private readonly options: FrameOptions,
     /** Some call of the body needs an aligned stack. */
     private readonly aligned: boolean,
+    /** Blocks that have the frame; null: all. */
+    private readonly wrapping: Wrapping | null,
   ) {
     let maxId = 0;
     for (const block of mf.blocks) maxId = Math.max(maxId, block.id);
@@ -116,7 +123,18 @@ class FramePass {
       this.entryAdjust[block.id] = 0;
       this.rewriteBlock(block);
     }
-    const prologue = this.prologue();
+    if (this.wrapping !== null) {
+      placeTransitions(this.mf, this.wrapping, {
+        enter: (flagsFree) => this.prologue(flagsFree),
+        leave: (dead, flagsFree) => {
+          const out: MInst[] = [];
+          this.tearDown(out, dead, flagsFree);
+          return out;
+        },
+      });
+      return;
+    }
+    const prologue = this.prologue(true);
     if (prologue.length === 0) return;
     if (entry.preds.length === 0) entry.insts.unshift(...prologue);
     else this.newEntry(entry, prologue);
@@ -152,6 +170,7 @@ class FramePass {
 
   private rewriteBlock(block: MBlock): void {
     this.adjust = this.entryAdjust[block.id]!;
+    this.framed = this.wrapping === null || this.wrapping.framed[block.id] === 1;
     if (this.adjust === 0) this.padding.length = 0;
     const out: MInst[] = [];
     const { insts } = block;
@@ -230,14 +249,15 @@ class FramePass {
     let base = layout.base;
     let offset: number;
     if (slot.kind === "incoming") {
-      base = layout.framePointer ? RBP : RSP;
-      offset = slot.offset + (layout.framePointer ? 16 : layout.depth + this.adjust);
+      base = layout.framePointer && this.framed ? RBP : RSP;
+      offset = slot.offset + (base === RBP ? 16 : this.depth() + this.adjust);
     } else {
+      if (!this.framed) throw new Error(`a slot where there is no frame in @${this.mf.name}`);
       offset = layout.offsets[mem.slot]! + (base === RSP ? this.adjust : 0);
     }
     if (tornDown) {
       if (base === RBP) offset -= 8;
-      else offset -= layout.depth - 8;
+      else offset -= this.depth() - 8;
       base = RSP;
       if (layout.realign > 0 || offset < -128)
         throw new Error(`tail call through a slot of the frame in @${this.mf.name}`);
@@ -250,9 +270,14 @@ class FramePass {
 
   /** `bytes` above the return address' end, that is above the CFA. */
   private aboveReturn(bytes: number): MemOperand {
-    return this.layout.framePointer
+    return this.layout.framePointer && this.framed
       ? baseDisp(RBP, 16 + bytes)
-      : baseDisp(RSP, this.layout.depth + this.adjust + bytes);
+      : baseDisp(RSP, this.depth() + this.adjust + bytes);
+  }
+
+  /** Distance from rsp, but for what is pushed, to the CFA. */
+  private depth(): number {
+    return this.framed ? this.layout.depth : 8;
   }
 
   // ── Moving the stack pointer ──
@@ -351,29 +376,35 @@ class FramePass {
 
   // ── Entry and exits ──
 
-  private prologue(): MInst[] {
+  /** @param flagsFree the flags hold nothing here */
+  private prologue(flagsFree: boolean): MInst[] {
     const { layout } = this;
     const out: MInst[] = [];
     if (layout.framePointer) out.push(push(RBP, X.PushSaved), copy(8, RBP, RSP));
-    if (layout.savesBelow) this.lower(out, layout.localBytes, true);
+    if (layout.savesBelow) this.lower(out, layout.localBytes, flagsFree);
     for (const register of layout.saved) out.push(push(register, X.PushSaved));
     if (!layout.savesBelow) {
       if (layout.realign > 0) {
         if (layout.localBytes > 0) out.push(adjustStack(-layout.localBytes));
         out.push(aluImm(X.And, 8, RSP, -layout.realign));
         if (layout.base !== RSP) out.push(copy(8, layout.base, RSP));
-      } else this.lower(out, layout.localBytes, true);
+      } else this.lower(out, layout.localBytes, flagsFree);
     }
     return out;
   }
 
   private epilogue(out: MInst[], exit: MInst): void {
+    let live = 0;
+    for (const use of exit.uses) live |= 1 << use.loc;
+    if (this.framed) this.tearDown(out, callClobbers & gprMask & ~live, true);
+  }
+
+  /** Takes the frame away. `dead` registers hold nothing here. */
+  private tearDown(out: MInst[], dead: RegMask, flagsFree: boolean): void {
     const { layout } = this;
     const saves = layout.saved.length;
     if (!layout.framePointer) {
-      let live = 0;
-      for (const use of exit.uses) live |= 1 << use.loc;
-      this.raise(out, layout.localBytes, callClobbers & gprMask & ~live, true);
+      this.raise(out, layout.localBytes, dead, flagsFree);
       this.restore(out);
       return;
     }
@@ -388,7 +419,10 @@ class FramePass {
       return;
     }
     if (!fixedDistance) out.push(lea(8, RSP, baseDisp(RBP, -8 * saves)));
-    else if (layout.localBytes > 0) out.push(adjustStack(layout.localBytes));
+    else if (layout.localBytes > 0)
+      out.push(
+        flagsFree ? adjustStack(layout.localBytes) : lea(8, RSP, baseDisp(RSP, layout.localBytes)),
+      );
     this.restore(out);
     out.push(pop(RBP, X.PopSaved));
   }
@@ -409,11 +443,18 @@ function requirePreserved(mf: MFunction, registers: RegMask): void {
 /** Whether the body's code is all there is: no prologue or epilogue (attribute `naked`). */
 const isNaked = (mf: MFunction): boolean => mf.fn.kind === "function" && mf.fn.attributes.fn.has("naked");
 
-/**
- * Gives the function its frame: afterwards no slot, call-sequence or frame pseudo is left.
- * @returns the plan, for passes that want to know about red zone and frame pointer
- */
-export function insertFrame(mf: MFunction, options: FrameOptions): FrameLayout {
+/** A frame that is decided and not yet made. */
+export interface FramePlan {
+  readonly layout: FrameLayout;
+  /** Some call needs an aligned stack. */
+  readonly aligned: boolean;
+  /** Instructions of the prologue and of an epilogue. */
+  readonly prologue: number;
+  readonly epilogue: number;
+}
+
+/** Decides the function's frame. Afterwards slot operands are memory operands. */
+export function decideFrame(mf: MFunction, options: FrameOptions): FramePlan {
   rewriteSlotOperands(mf);
   const naked = isNaked(mf);
   const calls = !naked && hasCalls(mf);
@@ -432,8 +473,23 @@ export function insertFrame(mf: MFunction, options: FrameOptions): FrameLayout {
       }
     : plan;
   if (layout.framePointer) requirePreserved(mf, (1 << RBP) | (layout.base === R15 ? 1 << R15 : 0));
-  new FramePass(mf, layout, options, aligned).run();
-  return layout;
+  const moves = layout.localBytes > 0 ? 1 : 0;
+  const saves = layout.saved.length + (layout.framePointer ? 1 : 0);
+  return { layout, aligned, prologue: saves + moves + (layout.framePointer ? 1 : 0), epilogue: saves + moves };
+}
+
+/**
+ * Gives the function its frame: afterwards no slot, call-sequence or frame pseudo is left.
+ * @param wrapping blocks that have it; null: all
+ */
+export function insertFrame(
+  mf: MFunction,
+  options: FrameOptions,
+  plan: FramePlan,
+  wrapping: Wrapping | null,
+): void {
+  if (wrapping !== null) renameUnframed(mf, wrapping);
+  new FramePass(mf, plan.layout, options, plan.aligned, wrapping).run();
 }
 
 export { adjustCost };

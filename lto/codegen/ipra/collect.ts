@@ -38,7 +38,7 @@ export interface ExitOps {
 }
 
 export function collectUsage(mf: MFunction, calleeSaved: RegMask, exits: ExitOps): RegisterUsage {
-  const liveOut = solveLiveness(mf);
+  const { liveOut } = registerLiveness(mf);
   let written = 0;
   let unknownClobbers = 0;
   let returns = false;
@@ -64,8 +64,14 @@ export function collectUsage(mf: MFunction, calleeSaved: RegMask, exits: ExitOps
   return { written, calls, unknownClobbers, returns };
 }
 
-/** Registers live at the end of each block, by position. */
-function solveLiveness(mf: MFunction): Int32Array {
+/** Physical registers that hold a value needed at the start and end of each block, by position. */
+export interface RegisterLiveness {
+  readonly liveIn: Int32Array;
+  readonly liveOut: Int32Array;
+}
+
+/** Liveness of an allocated function without its frame: nothing is kept for the caller. */
+export function registerLiveness(mf: MFunction): RegisterLiveness {
   const { blocks } = mf;
   const count = blocks.length;
   const position = positionsById(blocks);
@@ -97,7 +103,7 @@ function solveLiveness(mf: MFunction): Int32Array {
       }
     }
   }
-  return liveOut;
+  return { liveIn, liveOut };
 }
 
 function positionsById(blocks: readonly MBlock[]): Int32Array {

@@ -1,0 +1,216 @@
+/**
+ * Estimated block frequencies of a machine function: executions for each entry of the function.
+ *
+ * Branch probabilities come from the shape of the code alone (after Ball & Larus, "Branch prediction for free",
+ * PLDI 1993): loops go on seven times of eight, what ends in a call that never returns or calls a cold function
+ * is rare, comparisons with zero find something else, or something positive. Frequencies follow from them loop by
+ * loop, innermost first: inside of a loop relative to its header, and the header of an inner loop counts for
+ * 1 / (1 − probability of coming back) (Wu & Larus, "Static branch frequency and program profile analysis",
+ * MICRO 1994). Irreducible entries of a loop count as forward edges.
+ * Linear in edges times loop depth.
+ */
+import { type LoopNest, loopNest } from "../analysis/loop-nest.js";
+import type { MBlock, MFunction, MInst } from "../codegen/mir.js";
+import { Cc, X } from "./ops.js";
+
+/** Probability of staying in a loop where a branch can leave it. */
+const stay = 7 / 8;
+const coldWeight = 1 / 64;
+const neverReturnsWeight = 1 / 1024;
+/** Probability of finding zero, or less than zero. */
+const zeroLikely = 3 / 8;
+/** No block counts less: frequencies are compared and divided by. */
+const least = 2 ** -30;
+/** A loop is left at some time, whatever its branches say. */
+const mostReturns = 63 / 64;
+
+/** The index of each block in `mf.blocks`, by block id. */
+export function blockPositions(blocks: readonly MBlock[]): Int32Array {
+  let maxId = 0;
+  for (const block of blocks) maxId = Math.max(maxId, block.id);
+  const positions = new Int32Array(maxId + 1).fill(-1);
+  blocks.forEach((block, i) => {
+    positions[block.id] = i;
+  });
+  return positions;
+}
+
+const isColdCall = (inst: MInst): boolean => {
+  const { extra } = inst;
+  if (extra === null || extra.kind !== "call" || extra.callee === null) return false;
+  const { callee } = extra;
+  return callee.kind === "function" && callee.attributes.fn.has("cold");
+};
+
+/** How rarely a block runs by what it does itself: 1 if nothing tells. */
+function ownWeight(block: MBlock): number {
+  const last = block.insts[block.insts.length - 1];
+  if (block.succs.length === 0) {
+    const op = last === undefined ? X.Ud2 : last.op;
+    if (op !== X.Ret && op !== X.TailCall && op !== X.TailCallIndirect) return neverReturnsWeight;
+  }
+  for (const inst of block.insts) if (inst.extra !== null && isColdCall(inst)) return coldWeight;
+  return 1;
+}
+
+/** Probability that a conditional jump after `compare` is taken, by the comparison; 1/2 if it says nothing. */
+function takenByComparison(compare: MInst | undefined, cc: number): number {
+  if (compare === undefined) return 1 / 2;
+  const withZero =
+    compare.op === X.Test
+      ? compare.uses.length === 2 && compare.uses[0]!.loc === compare.uses[1]!.loc
+      : (compare.op === X.Cmp || compare.op === X.CmpM) && compare.imm === 0 && compare.symbol === null;
+  if (!withZero) return 1 / 2;
+  switch (cc) {
+    case Cc.E:
+    case Cc.S:
+    case Cc.L:
+    case Cc.LE:
+      return zeroLikely;
+    case Cc.NE:
+    case Cc.NS:
+    case Cc.GE:
+    case Cc.G:
+      return 1 - zeroLikely;
+    default:
+      return 1 / 2;
+  }
+}
+
+/** Edges by block position, with the probability of taking each. */
+interface Flow {
+  readonly successors: readonly (readonly number[])[];
+  readonly probabilities: readonly (readonly number[])[];
+}
+
+/** Weight of each block by what it does and leads to. */
+function blockWeights(blocks: readonly MBlock[], nest: LoopNest, successors: Flow["successors"]): Float64Array {
+  const weights = new Float64Array(blocks.length).fill(1);
+  const order = nest.reversePostOrder;
+  for (let i = order.length - 1; i >= 0; i--) {
+    const b = order[i]!;
+    let best = 0;
+    for (const s of successors[b]!) best = Math.max(best, weights[s]!);
+    weights[b] = Math.min(ownWeight(blocks[b]!), successors[b]!.length === 0 ? 1 : best);
+  }
+  return weights;
+}
+
+function branchProbabilities(
+  blocks: readonly MBlock[],
+  nest: LoopNest,
+  successors: Flow["successors"],
+): number[][] {
+  const weights = blockWeights(blocks, nest, successors);
+  const inLoop = (b: number, h: number): boolean => {
+    for (let k = nest.header[b]!; k >= 0; k = nest.outer[k]!) if (k === h) return true;
+    return false;
+  };
+  return blocks.map((block, b) => {
+    const next = successors[b]!;
+    if (next.length === 0) return [];
+    if (next.length === 1) return [1];
+    const list = next.map((s) => weights[s]!);
+    if (next.length === 2) {
+      const first = takenByBranch(block);
+      list[0]! *= first;
+      list[1]! *= 1 - first;
+    }
+    const h = nest.header[b]!;
+    if (h >= 0) {
+      const stays = next.map((s) => inLoop(s, h));
+      const among = (inside: boolean): number =>
+        list.reduce((sum, w, i) => (stays[i] === inside ? sum + w : sum), 0);
+      const inside = among(true);
+      const outside = among(false);
+      if (inside > 0 && outside > 0)
+        for (let i = 0; i < list.length; i++)
+          // What leaves by a rare way leaves even more rarely.
+          list[i]! *= stays[i] ? stay / inside : ((1 - stay) / outside) * Math.min(1, outside * next.length);
+    }
+    const sum = list.reduce((a, w) => a + w, 0);
+    return list.map((w) => w / sum);
+  });
+}
+
+/** Probability of going to the first successor of a block with two. */
+function takenByBranch(block: MBlock): number {
+  const { insts, succs } = block;
+  let at = insts.length - 1;
+  while (at >= 0 && insts[at]!.op === X.Jmp) at--;
+  const branch = insts[at];
+  if (branch === undefined || branch.op !== X.Jcc) return 1 / 2;
+  const taken = takenByComparison(insts[at - 1], branch.cc);
+  return branch.targets[0] === succs[0] ? taken : 1 - taken;
+}
+
+/**
+ * Frequencies of the blocks of a region, listed in reverse postorder, relative to its first block.
+ * @param header of the loop that the region is, or -1
+ * @returns the probability of coming back to the header
+ */
+function propagate(
+  region: readonly number[],
+  header: number,
+  flow: Flow,
+  order: Int32Array,
+  returning: Float64Array,
+  frequencies: Float64Array,
+): number {
+  let again = 0;
+  for (const b of region) frequencies[b] = 0;
+  frequencies[region[0]!] = 1;
+  for (const b of region) {
+    if (b !== header) frequencies[b]! /= 1 - returning[b]!;
+    const here = frequencies[b]!;
+    const next = flow.successors[b]!;
+    const probability = flow.probabilities[b]!;
+    for (let i = 0; i < next.length; i++) {
+      const s = next[i]!;
+      if (s === header) again += here * probability[i]!;
+      // Edges back to other headers are in `returning`; blocks outside of the region are set later.
+      else if (order[s]! > order[b]!) frequencies[s]! += here * probability[i]!;
+    }
+  }
+  return again;
+}
+
+/**
+ * Executions of each block, by its position, for one of the function. Edges must be up to date.
+ * Apart from `MBlock.frequency`, which allocation and layout weigh against bytes and which knows loops only.
+ */
+export function estimateFrequencies(mf: MFunction): Float64Array {
+  const { blocks } = mf;
+  const positions = blockPositions(blocks);
+  const successors = blocks.map((block) => block.succs.map((s) => positions[s.id]!));
+  const starts = [0];
+  for (let b = 1; b < blocks.length; b++) if (isEntered(blocks[b]!)) starts.push(b);
+  const nest = loopNest(successors, starts);
+  const order = new Int32Array(blocks.length).fill(-1);
+  nest.reversePostOrder.forEach((b, i) => {
+    order[b] = i;
+  });
+  const members = new Map<number, number[]>();
+  for (const b of nest.reversePostOrder)
+    for (let h = nest.header[b]!; h >= 0; h = nest.outer[h]!) {
+      const list = members.get(h);
+      if (list === undefined) members.set(h, [b]);
+      else list.push(b);
+    }
+  const flow = { successors, probabilities: branchProbabilities(blocks, nest, successors) };
+  const returning = new Float64Array(blocks.length);
+  const frequencies = new Float64Array(blocks.length);
+  const headers = [...members.keys()].sort((a, b) => nest.depth[b]! - nest.depth[a]! || a - b);
+  for (const h of headers) {
+    const region = members.get(h)!;
+    // An irreducible loop may list another block first; it then counts as entered there.
+    const again = propagate(region, h, flow, order, returning, frequencies);
+    returning[h] = Math.min(again, mostReturns);
+  }
+  propagate(nest.reversePostOrder, -1, flow, order, returning, frequencies);
+  for (let b = 0; b < frequencies.length; b++) frequencies[b] = Math.max(frequencies[b]!, least);
+  return frequencies;
+}
+
+/** Entered by other ways than the branches of the function. */
+const isEntered = (block: MBlock): boolean => block.landingPad || block.addressTaken;

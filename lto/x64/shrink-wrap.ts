@@ -1,0 +1,257 @@
+/**
+ * Shrink-wrapping: which blocks of a function have its frame.
+ *
+ * Every block either has the whole frame or none of it, so the stack depth, and with it each slot's address and
+ * the unwind information, follows from the block. Blocks that need the frame have it: calls, slots, saved
+ * registers written or holding a value (unless it is also elsewhere: available-copies.ts). For the others it is
+ * a choice, and the best one is a minimum cut: an edge from a block without to a block with frame costs its
+ * frequency times the prologue, an edge back or an exit with frame the same times the epilogue. Costs of the form
+ * "u and v differ" make the sum submodular, so the minimum is exact. (Chow, "Minimizing register usage penalty at
+ * procedure calls", PLDI 1988, solves data-flow equations for a placement that is never worse than the entry;
+ * Lupo & Wilken, "Post register allocation spill code optimization", CGO 2006, weigh regions by frequency.)
+ * A loop is one node of the cut: no prologue runs more often than the function is entered.
+ *
+ * Proof obligations:
+ *   - a saved register holds a value of the function only in blocks with frame, or in copies known to be equal;
+ *   - between two accesses of slots no block is without frame, and behind any instruction that makes the
+ *     address of a slot, or grows the stack, none is;
+ *   - edges of indirect jumps are never split: their ends agree unless the target has no other way in.
+ * Cost: linear but for the cut, which only functions pay whose first block can do without a frame.
+ */
+import { loopNest } from "../analysis/loop-nest.js";
+import { FlowNetwork, infinite } from "../codegen/ipra/max-flow.js";
+import { type RegisterLiveness, registerLiveness } from "../codegen/ipra/collect.js";
+import type { MBlock, MFunction, MInst, RegMask } from "../codegen/mir.js";
+import { AvailableCopies } from "./available-copies.js";
+import { blockPositions } from "./block-frequency.js";
+import type { FramePlan } from "./frame.js";
+import type { FrameLayout } from "./frame-layout.js";
+import { X } from "./ops.js";
+import { RBP } from "./registers.js";
+
+/** The choice for one function; a function without one has its frame from entry to exit. */
+export interface Wrapping {
+  /** 1: the block has the frame; by block id. */
+  readonly framed: Uint8Array;
+  /** By block id. */
+  readonly positions: Int32Array;
+  readonly copies: AvailableCopies;
+  readonly liveness: RegisterLiveness;
+}
+
+/** Frequencies are flow capacities in units of 2^-20 executions. */
+const unit = 2 ** 20;
+/** Functions with more blocks keep their frame at the entry: the cut would cost too much. */
+const blockLimit = 2000;
+/** What a jump to a block in an edge costs, in instructions. */
+const splitCost = 0.5;
+
+const leaves = (op: number): boolean => op === X.Ret || op === X.TailCall || op === X.TailCallIndirect;
+
+/** A slot of the frame, not of the caller's. */
+function namesSlot(mf: MFunction, inst: MInst): boolean {
+  const { mem, extra } = inst;
+  if (mem !== null && mem.slot >= 0) return mf.slots[mem.slot]!.kind !== "incoming";
+  if (extra === null || extra.kind !== "asm") return false;
+  return extra.operands.some((o) => o.kind === "mem" && o.mem.slot >= 0);
+}
+
+/** After the instruction something in the frame, or the size of the frame, is known to more than slot operands. */
+function exposesFrame(mf: MFunction, inst: MInst): boolean {
+  switch (inst.op) {
+    case X.DynamicAlloca:
+    case X.StackSave:
+    case X.StackRestore:
+    case X.FrameAddress:
+      return true;
+    case X.Lea:
+    case X.Asm:
+      return namesSlot(mf, inst);
+    default:
+      return false;
+  }
+}
+
+/** The instruction can only run where the frame is, whatever its registers. */
+function needsFrame(mf: MFunction, inst: MInst): boolean {
+  switch (inst.op) {
+    case X.Call:
+    case X.CallIndirect:
+    case X.TlsGetAddr:
+    case X.CallSetup:
+    case X.CallCleanup:
+    case X.StackAlloc:
+    case X.Push:
+    case X.Pop:
+    case X.DynamicAlloca:
+    case X.StackSave:
+    case X.StackRestore:
+    case X.FrameAddress:
+      return true;
+    case X.Asm:
+      return true;
+    default:
+      return namesSlot(mf, inst);
+  }
+}
+
+/** Whether wrapping is possible at all. */
+function isEligible(mf: MFunction, layout: FrameLayout): boolean {
+  if (mf.goal === "none" || mf.blocks.length < 2 || mf.blocks.length > blockLimit) return false;
+  if (layout.saved.length === 0 && layout.localBytes === 0 && !layout.framePointer) return false;
+  // A frame pointer asked for by attribute is asked for everywhere.
+  if (mf.returnsTwice || mf.needsFramePointer || layout.realign > 0) return false;
+  return !mf.blocks.some((b) => b.landingPad);
+}
+
+/** Blocks between two that `marked` names, or behind one of `sticky`, get 1 in `forced`. */
+function closeBetween(
+  blocks: readonly MBlock[],
+  positions: Int32Array,
+  marked: readonly number[],
+  sticky: readonly number[],
+  forced: Uint8Array,
+): void {
+  const reach = (from: readonly number[], next: (block: MBlock) => readonly MBlock[]): Uint8Array => {
+    const seen = new Uint8Array(blocks.length);
+    const work = [...from];
+    for (const b of from) seen[b] = 1;
+    for (let b = work.pop(); b !== undefined; b = work.pop())
+      for (const n of next(blocks[b]!)) {
+        const k = positions[n.id]!;
+        if (seen[k] === 1) continue;
+        seen[k] = 1;
+        work.push(k);
+      }
+    return seen;
+  };
+  if (marked.length > 0) {
+    const after = reach(marked, (block) => block.succs);
+    const before = reach(marked, (block) => block.preds);
+    for (let b = 0; b < blocks.length; b++) if (after[b] === 1 && before[b] === 1) forced[b] = 1;
+  }
+  if (sticky.length > 0) {
+    const after = reach(sticky, (block) => block.succs);
+    for (let b = 0; b < blocks.length; b++) if (after[b] === 1) forced[b] = 1;
+  }
+}
+
+/** Nodes of the cut: a loop is one, other blocks are one each. By block position. */
+function cutNodes(blocks: readonly MBlock[], positions: Int32Array): { node: Int32Array; order: readonly number[] } {
+  const successors = blocks.map((block) => block.succs.map((s) => positions[s.id]!));
+  const starts = [0];
+  for (let b = 1; b < blocks.length; b++) if (blocks[b]!.addressTaken) starts.push(b);
+  const { header, outer, reversePostOrder } = loopNest(successors, starts);
+  const node = new Int32Array(blocks.length);
+  for (let b = 0; b < blocks.length; b++) {
+    let top = b;
+    for (let h = header[b]!; h >= 0; h = outer[h]!) top = h;
+    node[b] = top;
+  }
+  return { node, order: reversePostOrder };
+}
+
+/** An edge whose ends must agree, because nothing can be put between them. */
+function isRigid(from: MBlock, to: MBlock): boolean {
+  if (to.preds.length === 1 && !to.addressTaken) return false;
+  if (to.addressTaken) return true;
+  return from.insts.some((inst) => inst.op === X.JmpIndirect || (inst.op === X.Asm && inst.targets.length > 0));
+}
+
+/**
+ * Chooses where the frame is. Edges must be up to date, slot operands memory operands.
+ * @param frequencies executions of each block, by position; asked for only where there is a choice
+ * @returns null if the frame had best be there from the entry on
+ */
+export function chooseWrapping(
+  mf: MFunction,
+  { layout, prologue, epilogue }: FramePlan,
+  frequencies: () => Float64Array,
+): Wrapping | null {
+  if (!isEligible(mf, layout)) return null;
+  const { blocks } = mf;
+  let saved: RegMask = layout.framePointer ? 1 << RBP : 0;
+  for (const register of layout.saved) saved |= 1 << register;
+  const positions = blockPositions(blocks);
+  const copies = new AvailableCopies(mf, saved, positions, (inst) => needsFrame(mf, inst));
+  if (!copies.entryIsFree()) return null;
+  const forced = new Uint8Array(blocks.length);
+  const marked: number[] = [];
+  const sticky: number[] = [];
+  blocks.forEach((block, b) => {
+    if (block.insts.some((inst) => namesSlot(mf, inst))) marked.push(b);
+    if (block.insts.some((inst) => exposesFrame(mf, inst))) sticky.push(b);
+  });
+  closeBetween(blocks, positions, marked, sticky, forced);
+  const { node, order } = cutNodes(blocks, positions);
+  const liveness = registerLiveness(mf);
+  copies.solve(order);
+  for (let b = 0; b < blocks.length; b++) if (forced[b] === 0 && !copies.isFree(b, liveness)) forced[b] = 1;
+  if (forced[0] === 1) return null;
+  const framed = cut(blocks, positions, node, forced, frequencies(), prologue, epilogue);
+  return framed === null ? null : { framed, positions, copies, liveness };
+}
+
+/** The cheapest set of blocks with frame, by block id; null if that is no cheaper than all of them. */
+function cut(
+  blocks: readonly MBlock[],
+  positions: Int32Array,
+  node: Int32Array,
+  forced: Uint8Array,
+  frequencies: Float64Array,
+  prologue: number,
+  epilogue: number,
+): Uint8Array | null {
+  const network = new FlowNetwork();
+  // Source: without frame; sink: with frame.
+  const source = network.addNode();
+  const sink = network.addNode();
+  for (let b = 0; b < blocks.length; b++) network.addNode();
+  const capacity = (executions: number): number => Math.round(Math.min(executions * unit, infinite / 2));
+  let plain = capacity(prologue);
+  network.addEdge(source, 2 + node[0]!, capacity(prologue));
+  blocks.forEach((block, b) => {
+    const here = 2 + node[b]!;
+    const last = block.insts[block.insts.length - 1];
+    if (forced[b] === 1) network.addEdge(here, sink, infinite);
+    if (last !== undefined && leaves(last.op)) {
+      const cost = capacity(frequencies[b]! * epilogue);
+      network.addEdge(source, here, cost);
+      plain += cost;
+    }
+    for (const succ of block.succs) {
+      const s = positions[succ.id]!;
+      const there = 2 + node[s]!;
+      if (here === there) continue;
+      if (isRigid(block, succ)) {
+        network.addEdge(here, there, infinite);
+        network.addEdge(there, here, infinite);
+        continue;
+      }
+      // Without profile the lesser of both ends bounds the edge.
+      const executions = edgeFrequency(block, b, succ, s, frequencies);
+      const split = block.succs.length > 1 && succ.preds.length > 1 ? splitCost : 0;
+      network.addEdge(here, there, capacity(executions * (prologue + split)));
+      network.addEdge(there, here, capacity(executions * (epilogue + split)));
+    }
+  });
+  const total = network.maximize(source, sink);
+  if (total >= plain) return null;
+  const withFrame = network.reaches(sink);
+  const framed = new Uint8Array(positions.length);
+  for (let b = 0; b < blocks.length; b++) framed[blocks[b]!.id] = withFrame[2 + node[b]!]!;
+  return framed[blocks[0]!.id] === 1 ? null : framed;
+}
+
+/** Executions of an edge: what its ends allow. */
+function edgeFrequency(
+  from: MBlock,
+  f: number,
+  to: MBlock,
+  t: number,
+  frequencies: Float64Array,
+): number {
+  if (from.succs.length === 1) return frequencies[f]!;
+  if (to.preds.length === 1) return frequencies[t]!;
+  return Math.min(frequencies[f]! / 2, frequencies[t]!);
+}

@@ -1,0 +1,124 @@
+/**
+ * Puts prologues and epilogues between blocks with and without frame (see `shrink-wrap.ts`).
+ *
+ * On each edge where the frame comes or goes, the code stands at the start of the target if control always comes
+ * in that way, at the end of the source if control always goes out that way, and otherwise in a new block on the
+ * edge. With a prologue come the copies into saved registers that blocks without frame did not make.
+ * Linear in the edges.
+ * Proof obligations: the code between changes no flags that are read behind it, and no register that is live.
+ */
+import type { MBlock, MFunction, MInst as Inst, RegMask } from "../codegen/mir.js";
+import { MInst } from "../codegen/mir.js";
+import { readsFlags, writesFlags } from "./op-info.js";
+import { X } from "./ops.js";
+import { callClobbers, gprMask } from "./registers.js";
+import type { Wrapping } from "./shrink-wrap.js";
+
+export interface FrameCode {
+  /** The prologue. */
+  readonly enter: (flagsFree: boolean) => Inst[];
+  /** The epilogue without what leaves the function. `dead`: registers that hold nothing. */
+  readonly leave: (dead: RegMask, flagsFree: boolean) => Inst[];
+}
+
+/** Lets the blocks without frame do without the saved registers. */
+export function renameUnframed(mf: MFunction, { framed, copies }: Wrapping): void {
+  mf.blocks.forEach((block, b) => {
+    if (framed[block.id] === 0) copies.rename(b);
+  });
+}
+
+/** Whether flags may be read at the start of the block before anything writes them. */
+function flagsLiveAt(block: MBlock, seen: Set<MBlock>): boolean {
+  if (seen.has(block)) return false;
+  seen.add(block);
+  for (const { op } of block.insts) {
+    if (readsFlags(op)) return true;
+    if (writesFlags(op)) return false;
+  }
+  return block.succs.some((s) => flagsLiveAt(s, seen));
+}
+
+class Transitions {
+  /** New blocks by the block they stand in front of. */
+  private readonly inserted = new Map<MBlock, MBlock[]>();
+
+  constructor(
+    private readonly mf: MFunction,
+    private readonly wrapping: Wrapping,
+    private readonly code: FrameCode,
+  ) {}
+
+  run(): void {
+    const { framed } = this.wrapping;
+    const blocks = [...this.mf.blocks];
+    for (const block of blocks) {
+      const into = framed[block.id]!;
+      const changing = block.preds.filter((p) => framed[p.id] !== into);
+      if (changing.length === 0) continue;
+      const everywhere = changing.length === block.preds.length && block !== blocks[0];
+      if (everywhere) {
+        const code = this.transition(this.startFacts(block), block);
+        if (code !== null) {
+          block.insts.unshift(...code);
+          continue;
+        }
+      }
+      for (const pred of changing) this.onEdge(pred, block);
+    }
+    if (this.inserted.size === 0) return;
+    this.mf.blocks = this.mf.blocks.flatMap((b) => [...(this.inserted.get(b) ?? []), b]);
+  }
+
+  private startFacts(block: MBlock): Uint8Array {
+    return this.wrapping.copies.startOf(this.wrapping.positions[block.id]!);
+  }
+
+  /** The code between a block whose facts about copies are given and `to`; null if the facts do not suffice. */
+  private transition(facts: Uint8Array, to: MBlock): Inst[] | null {
+    const { framed, copies, liveness, positions } = this.wrapping;
+    const live = liveness.liveIn[positions[to.id]!]!;
+    const flagsFree = !flagsLiveAt(to, new Set());
+    if (framed[to.id] === 1) {
+      const moves = copies.copies(facts, live);
+      return moves === null ? null : [...this.code.enter(flagsFree), ...moves];
+    }
+    const dead = callClobbers & gprMask & ~(live | copies.sources(facts, -1));
+    return this.code.leave(dead, flagsFree);
+  }
+
+  private onEdge(from: MBlock, to: MBlock): void {
+    const facts = this.wrapping.copies.endOf(this.wrapping.positions[from.id]!);
+    const code = this.transition(facts, to);
+    if (code === null) throw new Error(`@${this.mf.name}: a frame is entered without its registers`);
+    const last = from.insts[from.insts.length - 1];
+    if (from.succs.length === 1 && last !== undefined && last.op === X.Jmp) {
+      from.insts.splice(from.insts.length - 1, 0, ...code);
+      return;
+    }
+    this.split(from, to, code);
+  }
+
+  private split(from: MBlock, to: MBlock, code: Inst[]): void {
+    const between = this.mf.newBlock();
+    this.mf.blocks.pop();
+    between.frequency = Math.min(from.frequency, to.frequency);
+    const jump = new MInst(X.Jmp, 8);
+    jump.targets = [to];
+    between.insts = [...code, jump];
+    between.preds = [from];
+    between.succs = [to];
+    for (const inst of from.insts)
+      for (let i = 0; i < inst.targets.length; i++) if (inst.targets[i] === to) inst.targets[i] = between;
+    from.succs = from.succs.map((s) => (s === to ? between : s));
+    to.preds = to.preds.map((p) => (p === from ? between : p));
+    const list = this.inserted.get(to);
+    if (list === undefined) this.inserted.set(to, [between]);
+    else list.push(between);
+  }
+}
+
+/** Makes the transitions of a function whose blocks are rewritten for their frames. Edges stay up to date. */
+export function placeTransitions(mf: MFunction, wrapping: Wrapping, code: FrameCode): void {
+  new Transitions(mf, wrapping, code).run();
+}
