@@ -11,6 +11,7 @@
  */
 import { type LoopNest, loopNest } from "../analysis/loop-nest.js";
 import type { MBlock, MFunction, MInst } from "../codegen/mir.js";
+import type { GlobalValue } from "../ir/module.js";
 import { Cc, X } from "./ops.js";
 
 /** Probability of staying in a loop where a branch can leave it. */
@@ -35,12 +36,20 @@ export function blockPositions(blocks: readonly MBlock[]): Int32Array {
   return positions;
 }
 
-const isColdCall = (inst: MInst): boolean => {
+/** Looking at attributes is slow, and calls are many. */
+const coldFunctions = new WeakMap<GlobalValue, boolean>();
+
+function isColdCall(inst: MInst): boolean {
   const { extra } = inst;
   if (extra === null || extra.kind !== "call" || extra.callee === null) return false;
   const { callee } = extra;
-  return callee.kind === "function" && callee.attributes.fn.has("cold");
-};
+  let cold = coldFunctions.get(callee);
+  if (cold === undefined) {
+    cold = callee.kind === "function" && callee.attributes.fn.has("cold");
+    coldFunctions.set(callee, cold);
+  }
+  return cold;
+}
 
 /** How rarely a block runs by what it does itself: 1 if nothing tells. */
 function ownWeight(block: MBlock): number {
@@ -84,7 +93,11 @@ interface Flow {
 }
 
 /** Weight of each block by what it does and leads to. */
-function blockWeights(blocks: readonly MBlock[], nest: LoopNest, successors: Flow["successors"]): Float64Array {
+function blockWeights(
+  blocks: readonly MBlock[],
+  nest: LoopNest,
+  successors: Flow["successors"],
+): Float64Array {
   const weights = new Float64Array(blocks.length).fill(1);
   const order = nest.reversePostOrder;
   for (let i = order.length - 1; i >= 0; i--) {

@@ -7,13 +7,14 @@ import type { GlobalValue } from "../ir/module.js";
 import { estimateFrequencies } from "./block-frequency.js";
 import { simplifyControlFlow } from "./cfg.js";
 import { insertCfi } from "./cfi.js";
+import { checkpoint, isRepeatable } from "./finish-trial.js";
 import { decideFrame, type FrameOptions, insertFrame } from "./frame.js";
 import { layOut, relaxedSize } from "./layout.js";
 import { changedRegisters } from "./liveness-post.js";
 import { mergeTails } from "./merge-tails.js";
 import { runPeepholes } from "./peephole.js";
 import { callClobbers } from "./registers.js";
-import { chooseWrapping } from "./shrink-wrap.js";
+import { chooseWrapping, type Wrapping } from "./shrink-wrap.js";
 
 export interface FinishOptions {
   /** Callee-saved registers to preserve; by default all that the body writes. */
@@ -49,18 +50,45 @@ export function finishFunction(mf: MFunction, allocation: AllocationResult, opti
     alignedCall: options.alignedCall ?? (() => true),
   };
   const plan = decideFrame(mf, frame);
-  const wrapping =
+  const choose = (): Wrapping | null =>
     options.shrinkWrap === false
       ? null
       : chooseWrapping(mf, plan, () => options.frequencies ?? estimateFrequencies(mf));
-  insertFrame(mf, frame, plan, wrapping);
-  simplifyControlFlow(mf);
-  runPeepholes(mf, plan.layout.redZone, ~(written | scratch));
-  mergeTails(mf);
-  simplifyControlFlow(mf);
-  layOut(mf);
+  const complete = (wrapping: Wrapping | null): void => {
+    insertFrame(mf, frame, plan, wrapping);
+    simplifyControlFlow(mf);
+    runPeepholes(mf, plan.layout.redZone, ~(written | scratch));
+    mergeTails(mf, wrapping !== null);
+    simplifyControlFlow(mf);
+    layOut(mf);
+  };
+  let wrapping = choose();
+  if (wrapping === null || mf.goal === "speed") complete(wrapping);
+  else wrapping = completeSmaller(mf, choose, complete);
   insertCfi(mf, plan.layout.framePointer);
   return wrapping !== null;
+}
+
+/** Completes the function with its frame wrapped, unless that makes it larger. @returns what was done */
+function completeSmaller(
+  mf: MFunction,
+  choose: () => Wrapping | null,
+  complete: (wrapping: Wrapping | null) => void,
+): Wrapping | null {
+  if (!isRepeatable(mf)) {
+    complete(null);
+    return null;
+  }
+  const restore = checkpoint(mf);
+  complete(null);
+  const plain = relaxedSize(mf);
+  restore();
+  const wrapping = choose();
+  complete(wrapping);
+  if (relaxedSize(mf) <= plain) return wrapping;
+  restore();
+  complete(null);
+  return null;
 }
 
 /** Bytes of the function's code as it will be assembled. */

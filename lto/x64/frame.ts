@@ -125,7 +125,12 @@ class FramePass {
     }
     if (this.wrapping !== null) {
       placeTransitions(this.mf, this.wrapping, {
-        enter: (flagsFree) => this.prologue(flagsFree),
+        enter: (flagsFree, copies) => {
+          this.framed = true;
+          this.adjust = 0;
+          for (const inst of copies) this.rewriteMemory(inst);
+          return [...this.prologue(flagsFree), ...copies];
+        },
         leave: (dead, flagsFree) => {
           const out: MInst[] = [];
           this.tearDown(out, dead, flagsFree);
@@ -420,9 +425,7 @@ class FramePass {
     }
     if (!fixedDistance) out.push(lea(8, RSP, baseDisp(RBP, -8 * saves)));
     else if (layout.localBytes > 0)
-      out.push(
-        flagsFree ? adjustStack(layout.localBytes) : lea(8, RSP, baseDisp(RSP, layout.localBytes)),
-      );
+      out.push(flagsFree ? adjustStack(layout.localBytes) : lea(8, RSP, baseDisp(RSP, layout.localBytes)));
     this.restore(out);
     out.push(pop(RBP, X.PopSaved));
   }
@@ -475,7 +478,12 @@ export function decideFrame(mf: MFunction, options: FrameOptions): FramePlan {
   if (layout.framePointer) requirePreserved(mf, (1 << RBP) | (layout.base === R15 ? 1 << R15 : 0));
   const moves = layout.localBytes > 0 ? 1 : 0;
   const saves = layout.saved.length + (layout.framePointer ? 1 : 0);
-  return { layout, aligned, prologue: saves + moves + (layout.framePointer ? 1 : 0), epilogue: saves + moves };
+  return {
+    layout,
+    aligned,
+    prologue: saves + moves + (layout.framePointer ? 1 : 0),
+    epilogue: saves + moves,
+  };
 }
 
 /**

@@ -55,9 +55,13 @@ function movesStackBefore(insts: readonly MInst[], n: number): boolean {
   return false;
 }
 
-/** The common end must not leave out how deep the stack is: a return or jump shows that it is the same. */
-function depthAgrees(a: MBlock, b: MBlock, n: number): boolean {
+/**
+ * The common end must not leave out how deep the stack is: a return or jump shows that it is the same, and a call
+ * where only blocks with frame make calls.
+ */
+function depthAgrees(a: MBlock, b: MBlock, n: number, wrapped: boolean): boolean {
   const last = a.insts[a.insts.length - 1]!.op;
+  if (wrapped && last === X.Ud2) return false;
   if (last === X.Ret || last === X.Jmp || last === X.TailCall || last === X.TailCallIndirect) return true;
   return !movesStackBefore(a.insts, n) && !movesStackBefore(b.insts, n);
 }
@@ -93,7 +97,7 @@ interface Match {
 }
 
 /** The longest common end in the group, by gain; null if none is worth it. */
-function bestMatch(mf: MFunction, group: readonly MBlock[]): Match | null {
+function bestMatch(mf: MFunction, group: readonly MBlock[], wrapped: boolean): Match | null {
   let best: Match | null = null;
   let bestGain = 0;
   for (let i = 0; i < group.length; i++)
@@ -101,7 +105,7 @@ function bestMatch(mf: MFunction, group: readonly MBlock[]): Match | null {
       const a = group[i]!;
       const b = group[j]!;
       const length = commonEnd(a.insts, b.insts);
-      if (length === 0 || !depthAgrees(a, b, length)) continue;
+      if (length === 0 || !depthAgrees(a, b, length, wrapped)) continue;
       const value = gain(a.insts, length);
       if (value <= bestGain) continue;
       bestGain = value;
@@ -130,14 +134,15 @@ function splitEnd(mf: MFunction, block: MBlock, length: number): MBlock {
   return tail;
 }
 
-function mergeGroup(mf: MFunction, group: MBlock[]): boolean {
+function mergeGroup(mf: MFunction, group: MBlock[], wrapped: boolean): boolean {
   let changed = false;
   for (;;) {
-    const match = bestMatch(mf, group);
+    const match = bestMatch(mf, group, wrapped);
     if (match === null) return changed;
     const { block, length } = match;
     const sharers = group.filter(
-      (b) => b !== block && commonEnd(b.insts, block.insts) >= length && depthAgrees(b, block, length),
+      (b) =>
+        b !== block && commonEnd(b.insts, block.insts) >= length && depthAgrees(b, block, length, wrapped),
     );
     const shared = splitEnd(mf, block, length);
     for (const other of sharers) {
@@ -189,12 +194,15 @@ function hoist(mf: MFunction, block: MBlock): boolean {
   return true;
 }
 
-/** Shares equal code at the ends and starts of blocks. Edges must be up to date, and are afterwards. */
-export function mergeTails(mf: MFunction): void {
+/**
+ * Shares equal code at the ends and starts of blocks. Edges must be up to date, and are afterwards.
+ * @param wrapped some blocks have no frame
+ */
+export function mergeTails(mf: MFunction, wrapped = false): void {
   if (mf.goal !== "minsize" && mf.goal !== "size") return;
   for (let round = 0; round < 6; round++) {
     let changed = false;
-    for (const group of groupBlocks(mf)) if (mergeGroup(mf, group)) changed = true;
+    for (const group of groupBlocks(mf)) if (mergeGroup(mf, group, wrapped)) changed = true;
     // Jumps go past what is only a jump now: in the next round the blocks before it end alike.
     if (changed) skipJumps(mf);
     for (const block of mf.blocks) if (hoist(mf, block)) changed = true;

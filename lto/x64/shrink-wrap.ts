@@ -12,20 +12,22 @@
  * A loop is one node of the cut: no prologue runs more often than the function is entered.
  *
  * Proof obligations:
- *   - a saved register holds a value of the function only in blocks with frame, or in copies known to be equal;
- *   - between two accesses of slots no block is without frame, and behind any instruction that makes the
+ *   - a saved register or a spill slot holds a value of the function only in blocks with frame, or a copy of what
+ *     another register is known to hold;
+ *   - between two accesses of other slots no block is without frame, and behind any instruction that makes the
  *     address of a slot, or grows the stack, none is;
  *   - edges of indirect jumps are never split: their ends agree unless the target has no other way in.
  * Cost: linear but for the cut, which only functions pay whose first block can do without a frame.
  */
 import { loopNest } from "../analysis/loop-nest.js";
-import { FlowNetwork, infinite } from "../codegen/ipra/max-flow.js";
 import { type RegisterLiveness, registerLiveness } from "../codegen/ipra/collect.js";
+import { FlowNetwork, infinite } from "../codegen/ipra/max-flow.js";
 import type { MBlock, MFunction, MInst, RegMask } from "../codegen/mir.js";
 import { AvailableCopies } from "./available-copies.js";
 import { blockPositions } from "./block-frequency.js";
 import type { FramePlan } from "./frame.js";
-import type { FrameLayout } from "./frame-layout.js";
+import { adjustCost, type FrameLayout } from "./frame-layout.js";
+import { shortBranch } from "./lengths.js";
 import { X } from "./ops.js";
 import { RBP } from "./registers.js";
 
@@ -56,6 +58,12 @@ function namesSlot(mf: MFunction, inst: MInst): boolean {
   return extra.operands.some((o) => o.kind === "mem" && o.mem.slot >= 0);
 }
 
+/** A slot of the frame whose value is not followed. */
+function namesObject(mf: MFunction, inst: MInst, copies: AvailableCopies): boolean {
+  if (!namesSlot(mf, inst)) return false;
+  return inst.mem === null || inst.mem.slot < 0 || !copies.follows(inst.mem.slot);
+}
+
 /** After the instruction something in the frame, or the size of the frame, is known to more than slot operands. */
 function exposesFrame(mf: MFunction, inst: MInst): boolean {
   switch (inst.op) {
@@ -72,8 +80,8 @@ function exposesFrame(mf: MFunction, inst: MInst): boolean {
   }
 }
 
-/** The instruction can only run where the frame is, whatever its registers. */
-function needsFrame(mf: MFunction, inst: MInst): boolean {
+/** The instruction can only run where the frame is, whatever its registers and the slots that are followed. */
+function needsFrame(mf: MFunction, inst: MInst, copies: AvailableCopies): boolean {
   switch (inst.op) {
     case X.Call:
     case X.CallIndirect:
@@ -87,11 +95,10 @@ function needsFrame(mf: MFunction, inst: MInst): boolean {
     case X.StackSave:
     case X.StackRestore:
     case X.FrameAddress:
-      return true;
     case X.Asm:
       return true;
     default:
-      return namesSlot(mf, inst);
+      return namesObject(mf, inst, copies);
   }
 }
 
@@ -102,6 +109,22 @@ function isEligible(mf: MFunction, layout: FrameLayout): boolean {
   // A frame pointer asked for by attribute is asked for everywhere.
   if (mf.returnsTwice || mf.needsFramePointer || layout.realign > 0) return false;
   return !mf.blocks.some((b) => b.landingPad);
+}
+
+/**
+ * A way out that may need no frame, by what its last block does. Where there is none, every execution makes and
+ * takes away the frame wherever that happens.
+ */
+function leavesFreely(block: MBlock, saved: RegMask): boolean {
+  const { insts } = block;
+  if (insts.length === 0 || !leaves(insts[insts.length - 1]!.op)) return false;
+  for (const inst of insts) {
+    if (inst.extra !== null && !leaves(inst.op)) return false;
+    if ((inst.clobbers & saved) !== 0) return false;
+    if (inst.op === X.Copy) continue;
+    for (const def of inst.defs) if (def.loc >= 0 && ((saved >>> def.loc) & 1) === 1) return false;
+  }
+  return true;
 }
 
 /** Blocks between two that `marked` names, or behind one of `sticky`, get 1 in `forced`. */
@@ -137,7 +160,10 @@ function closeBetween(
 }
 
 /** Nodes of the cut: a loop is one, other blocks are one each. By block position. */
-function cutNodes(blocks: readonly MBlock[], positions: Int32Array): { node: Int32Array; order: readonly number[] } {
+function cutNodes(
+  blocks: readonly MBlock[],
+  positions: Int32Array,
+): { node: Int32Array; order: readonly number[] } {
   const successors = blocks.map((block) => block.succs.map((s) => positions[s.id]!));
   const starts = [0];
   for (let b = 1; b < blocks.length; b++) if (blocks[b]!.addressTaken) starts.push(b);
@@ -151,11 +177,17 @@ function cutNodes(blocks: readonly MBlock[], positions: Int32Array): { node: Int
   return { node, order: reversePostOrder };
 }
 
+/** For size every place counts, however often it runs; cold ones count for less than what they cost others. */
+const placesCounted = (blocks: readonly MBlock[]): Float64Array =>
+  Float64Array.from(blocks, (block) => 1 / 4 + Math.min(block.frequency, 64) / 64);
+
 /** An edge whose ends must agree, because nothing can be put between them. */
 function isRigid(from: MBlock, to: MBlock): boolean {
   if (to.preds.length === 1 && !to.addressTaken) return false;
   if (to.addressTaken) return true;
-  return from.insts.some((inst) => inst.op === X.JmpIndirect || (inst.op === X.Asm && inst.targets.length > 0));
+  return from.insts.some(
+    (inst) => inst.op === X.JmpIndirect || (inst.op === X.Asm && inst.targets.length > 0),
+  );
 }
 
 /**
@@ -173,23 +205,66 @@ export function chooseWrapping(
   let saved: RegMask = layout.framePointer ? 1 << RBP : 0;
   for (const register of layout.saved) saved |= 1 << register;
   const positions = blockPositions(blocks);
-  const copies = new AvailableCopies(mf, saved, positions, (inst) => needsFrame(mf, inst));
-  if (!copies.entryIsFree()) return null;
+  const copies = new AvailableCopies(mf, saved, positions, (inst) => needsFrame(mf, inst, copies));
+  if (!copies.entryIsFree() || !blocks.some((block) => leavesFreely(block, saved))) return null;
   const forced = new Uint8Array(blocks.length);
   const marked: number[] = [];
   const sticky: number[] = [];
-  blocks.forEach((block, b) => {
-    if (block.insts.some((inst) => namesSlot(mf, inst))) marked.push(b);
-    if (block.insts.some((inst) => exposesFrame(mf, inst))) sticky.push(b);
-  });
-  closeBetween(blocks, positions, marked, sticky, forced);
   const { node, order } = cutNodes(blocks, positions);
   const liveness = registerLiveness(mf);
   copies.solve(order);
+  if (mf.slots.length > 0 || mf.hasDynamicAlloca) {
+    for (let b = 0; b < blocks.length; b++) {
+      let object = false;
+      let exposed = false;
+      for (const inst of blocks[b]!.insts) {
+        object ||= namesObject(mf, inst, copies);
+        exposed ||= exposesFrame(mf, inst);
+      }
+      if (object) marked.push(b);
+      if (exposed) sticky.push(b);
+    }
+    closeBetween(blocks, positions, marked, sticky, forced);
+  }
   for (let b = 0; b < blocks.length; b++) if (forced[b] === 0 && !copies.isFree(b, liveness)) forced[b] = 1;
   if (forced[0] === 1) return null;
-  const framed = cut(blocks, positions, node, forced, frequencies(), prologue, epilogue);
-  return framed === null ? null : { framed, positions, copies, liveness };
+  const executions = mf.goal === "speed" ? frequencies() : placesCounted(blocks);
+  const framed = cut(blocks, positions, node, forced, executions, prologue, epilogue);
+  if (framed === null || (mf.goal !== "speed" && extraBytes(blocks, framed, layout) > 0)) return null;
+  return { framed, positions, copies, liveness };
+}
+
+/** Estimated bytes that the choice adds: code where frames come and go, and ways out. */
+function extraBytes(blocks: readonly MBlock[], framed: Uint8Array, layout: FrameLayout): number {
+  let enter = adjustCost(layout.localBytes) + (layout.framePointer ? 4 : 0);
+  let leave = layout.framePointer ? 1 : adjustCost(layout.localBytes);
+  for (const register of layout.saved) {
+    enter += register < 8 ? 1 : 2;
+    leave += register < 8 ? 1 : 2;
+  }
+  // Ways out with the same epilogue share it, by a jump of 2 bytes or because it is no longer.
+  const shared = Math.min(leave + 1, 2);
+  const waysOut = (n: number): number => (n === 0 ? 0 : leave + 1 + (n - 1) * shared);
+  let bytes = -enter;
+  let withFrame = 0;
+  let without = 0;
+  blocks.forEach((block, b) => {
+    const last = block.insts[block.insts.length - 1];
+    const here = framed[block.id]!;
+    if (last !== undefined && leaves(last.op)) {
+      if (here === 1) withFrame++;
+      else without++;
+    }
+    let changing = 0;
+    for (const pred of block.preds) if (framed[pred.id] !== here) changing++;
+    if (changing === 0) return;
+    const code = here === 1 ? enter : leave;
+    if (changing === block.preds.length && b > 0) bytes += code;
+    else
+      for (const pred of block.preds)
+        if (framed[pred.id] !== here) bytes += code + (pred.succs.length > 1 ? shortBranch : 0);
+  });
+  return bytes + waysOut(withFrame) + without - waysOut(withFrame + without);
 }
 
 /** The cheapest set of blocks with frame, by block id; null if that is no cheaper than all of them. */
@@ -244,13 +319,7 @@ function cut(
 }
 
 /** Executions of an edge: what its ends allow. */
-function edgeFrequency(
-  from: MBlock,
-  f: number,
-  to: MBlock,
-  t: number,
-  frequencies: Float64Array,
-): number {
+function edgeFrequency(from: MBlock, f: number, to: MBlock, t: number, frequencies: Float64Array): number {
   if (from.succs.length === 1) return frequencies[f]!;
   if (to.preds.length === 1) return frequencies[t]!;
   return Math.min(frequencies[f]! / 2, frequencies[t]!);

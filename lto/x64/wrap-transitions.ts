@@ -7,16 +7,17 @@
  * Linear in the edges.
  * Proof obligations: the code between changes no flags that are read behind it, and no register that is live.
  */
-import type { MBlock, MFunction, MInst as Inst, RegMask } from "../codegen/mir.js";
+import type { MInst as Inst, MBlock, MFunction, RegMask } from "../codegen/mir.js";
 import { MInst } from "../codegen/mir.js";
+import type { Facts } from "./available-copies.js";
 import { readsFlags, writesFlags } from "./op-info.js";
 import { X } from "./ops.js";
 import { callClobbers, gprMask } from "./registers.js";
 import type { Wrapping } from "./shrink-wrap.js";
 
 export interface FrameCode {
-  /** The prologue. */
-  readonly enter: (flagsFree: boolean) => Inst[];
+  /** The prologue, and then `copies`, which name slots. */
+  readonly enter: (flagsFree: boolean, copies: readonly Inst[]) => Inst[];
   /** The epilogue without what leaves the function. `dead`: registers that hold nothing. */
   readonly leave: (dead: RegMask, flagsFree: boolean) => Inst[];
 }
@@ -70,20 +71,20 @@ class Transitions {
     this.mf.blocks = this.mf.blocks.flatMap((b) => [...(this.inserted.get(b) ?? []), b]);
   }
 
-  private startFacts(block: MBlock): Uint8Array {
+  private startFacts(block: MBlock): Facts {
     return this.wrapping.copies.startOf(this.wrapping.positions[block.id]!);
   }
 
   /** The code between a block whose facts about copies are given and `to`; null if the facts do not suffice. */
-  private transition(facts: Uint8Array, to: MBlock): Inst[] | null {
+  private transition(facts: Facts, to: MBlock): Inst[] | null {
     const { framed, copies, liveness, positions } = this.wrapping;
     const live = liveness.liveIn[positions[to.id]!]!;
     const flagsFree = !flagsLiveAt(to, new Set());
     if (framed[to.id] === 1) {
-      const moves = copies.copies(facts, live);
-      return moves === null ? null : [...this.code.enter(flagsFree), ...moves];
+      const moves = copies.copiesInto(positions[to.id]!, facts, live);
+      return moves === null ? null : this.code.enter(flagsFree, moves);
     }
-    const dead = callClobbers & gprMask & ~(live | copies.sources(facts, -1));
+    const dead = callClobbers & gprMask & ~(live | copies.sources(facts));
     return this.code.leave(dead, flagsFree);
   }
 
