@@ -34,6 +34,8 @@ export interface CodegenOptions {
   readonly checkAllocation: boolean;
   /** Interprocedural register allocation: narrowed clobber masks and save placement. */
   readonly ipra: boolean;
+  /** Prologues and epilogues move to where the frame is needed. */
+  readonly shrinkWrap: boolean;
   /** Run the IR verifier on each body before using it. */
   readonly verify: boolean;
   /** Called with the machine function after each stage. */
@@ -43,6 +45,8 @@ export interface CodegenOptions {
 export interface CompiledFunction {
   readonly machine: MFunction;
   readonly allocation: AllocationResult;
+  /** After step 4: some paths run without its frame. */
+  readonly wrapped?: boolean;
 }
 
 /** What the function is compiled for: its own attributes unless a level is forced. */
@@ -93,12 +97,17 @@ export function allocateFunction(
   return { machine, allocation };
 }
 
-/** Step 4. @param finish registers to save, and registers that may be used freely */
+/**
+ * Step 4.
+ * @param finish registers to save, and registers that may be used freely
+ * @returns whether some paths run without the frame
+ */
 export function finishCompiled(
   compiled: CompiledFunction,
   options: CodegenOptions,
   finish: FinishOptions,
-): void {
-  finishFunction(compiled.machine, compiled.allocation, finish);
+): boolean {
+  const wrapped = finishFunction(compiled.machine, compiled.allocation, finish);
   options.observe?.("finish", compiled.machine);
+  return wrapped;
 }

@@ -13,6 +13,7 @@
  * number of sessions, since every step's inputs are fixed by the call graph.
  */
 import { type ArgumentFlow, argumentFlow } from "./codegen/ipra/argument-flow.js";
+import { callFrequencies } from "./codegen/ipra/call-frequency.js";
 import { chooseConventions } from "./codegen/ipra/choose-conventions.js";
 import { ClobberStore } from "./codegen/ipra/clobber-store.js";
 import { collectUsage } from "./codegen/ipra/collect.js";
@@ -28,11 +29,13 @@ import {
   finishCompiled,
   goalOf,
 } from "./pipeline.js";
+import { estimateFrequencies } from "./x64/block-frequency.js";
 import { type Convention, defaultConvention, substitutes, withArgument } from "./x64/convention.js";
 import { wantedExtras } from "./x64/extra-registers.js";
 import { reliesOnAlignment } from "./x64/finish.js";
 import { X } from "./x64/ops.js";
 import { callClobbers, calleeSavedMask, maskOf, R15, RBP } from "./x64/registers.js";
+import { framedExecutions } from "./x64/shrink-wrap.js";
 import { needsBasePointer, needsFramePointer, x64Target } from "./x64/target.js";
 
 /** What the rest of the program needs to know of an allocated function. Plain data. */
@@ -45,7 +48,13 @@ export interface FunctionFacts {
     readonly callee: number;
     readonly liveAcross: RegMask;
     readonly tail: boolean;
+    /** Estimated executions for one of the function. */
+    readonly frequency: number;
   }[];
+  /** Bytes count before executions. */
+  readonly forSize: boolean;
+  /** Estimated executions of its frame for one of the function. */
+  readonly frameFrequency: number;
   /** It relies by itself on the stack being aligned as the ABI says, on entry. */
   readonly aligned: boolean;
 }
@@ -68,13 +77,21 @@ const exits = {
   isTailCall: (op: number): boolean => op === X.TailCall || op === X.TailCallIndirect,
 };
 
+/** A function that waits for `finish`. */
+interface Allocated {
+  readonly compiled: CompiledFunction;
+  readonly body: PackedBody;
+  /** Estimated executions of its blocks, where that was asked. */
+  readonly frequencies: Float64Array | undefined;
+}
+
 /** One thread's share of code generation. */
 export class CodegenSession {
   readonly functions: readonly Func[];
   private readonly numbers = new Map<GlobalValue, number>();
   private readonly store = new ClobberStore(callClobbers);
   /** Functions that wait for `finish`, packed. */
-  private readonly allocated = new Map<number, { compiled: CompiledFunction; body: PackedBody }>();
+  private readonly allocated = new Map<number, Allocated>();
 
   constructor(
     private readonly module: Module,
@@ -109,7 +126,9 @@ export class CodegenSession {
       clobbersOf: (callee) => this.store.clobbersOf(callee),
       conventionOf: (callee) => this.conventionOf(callee),
     });
-    const usage = collectUsage(compiled.machine, calleeSavedMask, exits);
+    const forSize = compiled.machine.goal !== "speed";
+    const frequencies = forSize ? undefined : estimateFrequencies(compiled.machine);
+    const usage = collectUsage(compiled.machine, calleeSavedMask, exits, frequencies);
     let written = usage.written | usage.unknownClobbers;
     const calls: FunctionFacts["calls"][number][] = [];
     // Arguments on the stack may be accessed as aligned ones.
@@ -120,17 +139,21 @@ export class CodegenSession {
     const frame =
       (needsFramePointer(compiled.machine) ? maskOf(RBP) : 0) |
       (needsBasePointer(compiled.machine) ? maskOf(R15) : 0);
-    for (const { callee, liveAcross, tail } of usage.calls) {
+    for (const { callee, liveAcross, tail, frequency } of usage.calls) {
       const target = this.numbers.get(callee);
       if (target === undefined) {
         written |= callClobbers;
         aligned = true;
-      } else calls.push({ callee: target, liveAcross: tail ? liveAcross : liveAcross | frame, tail });
+      } else calls.push({ callee: target, liveAcross: tail ? liveAcross : liveAcross | frame, tail, frequency });
     }
     // An exception leaves a function too: only `nounwind` makes "never returns" final.
     const returns = usage.returns || !fn.attributes.fn.has("nounwind");
-    this.allocated.set(number, { compiled, body: packBody(compiled.machine) });
-    return { written, returns, calls, aligned };
+    const frameFrequency =
+      frequencies === undefined || !this.options.shrinkWrap
+        ? 1
+        : framedExecutions(compiled.machine, written & calleeSavedMask, frequencies);
+    this.allocated.set(number, { compiled, body: packBody(compiled.machine), frequencies });
+    return { written, returns, calls, aligned, forSize, frameFrequency };
   }
 
   /**
@@ -145,7 +168,7 @@ export class CodegenSession {
     changesOf: (callee: number) => RegMask,
     alignedOf: (callee: number) => boolean = () => true,
   ): CompiledFunction {
-    const { compiled, body } = this.allocated.get(number)!;
+    const { compiled, body, frequencies } = this.allocated.get(number)!;
     this.allocated.delete(number);
     unpackBody(compiled.machine, body);
     // Later passes must see what calls really change, no less and no more: what they may use themselves is
@@ -169,8 +192,15 @@ export class CodegenSession {
       const target = callee === null ? undefined : this.numbers.get(callee);
       return target === undefined || alignedOf(target);
     };
-    finishCompiled(finished, this.options, { saved: saves, scratch: free, alignedCall });
-    return finished;
+    const { shrinkWrap } = this.options;
+    const wrapped = finishCompiled(finished, this.options, {
+      saved: saves,
+      scratch: free,
+      alignedCall,
+      shrinkWrap,
+      ...(frequencies === undefined ? {} : { frequencies }),
+    });
+    return { ...finished, wrapped };
   }
 }
 
@@ -247,8 +277,11 @@ export function publishComponent(
 
 /** Decides the saves of the whole program. */
 export function decideSaves(facts: readonly FunctionFacts[], open: Uint8Array): Placement {
+  const runs = callFrequencies(facts.map((f, i) => ({ open: open[i] === 1, calls: f.calls })));
   const functions: PlacementFunction[] = facts.map((f, i) => ({
     open: open[i] === 1,
+    forSize: f.forSize,
+    executions: runs[i]! * f.frameFrequency,
     writes: f.written & calleeSavedMask,
     returns: f.returns,
     calls: f.calls,

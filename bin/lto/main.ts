@@ -210,6 +210,7 @@ function codegenOptions(module: Module, options: DriverOptions, log: (text: stri
     spillCost: options.spillCost,
     checkAllocation: options.checkRegalloc,
     ipra: options.ipra,
+    shrinkWrap: options.shrinkWrap,
     verify: options.verify,
     ...(printMachine === null
       ? {}

@@ -37,6 +37,7 @@ export interface DriverOptions {
   readonly checkRegalloc: boolean;
   readonly checkIpra: boolean;
   readonly ipra: boolean;
+  readonly shrinkWrap: boolean;
   readonly verify: boolean;
   readonly stats: boolean;
   readonly timePasses: boolean;
@@ -127,6 +128,7 @@ export function makeCommand(version: string): Command {
       ]),
     )
     .option("--no-ipra", "no interprocedural register allocation: every call obeys the platform's convention")
+    .option("--no-shrink-wrap", "prologues at the entries of functions, not where their frames are needed")
     .option("--check-regalloc", "verify every register allocation with the symbolic checker", false)
     .option(
       "--check-ipra",
@@ -209,6 +211,7 @@ function driverOptions(
     checkRegalloc: o["checkRegalloc"],
     checkIpra: o["checkIpra"],
     ipra: llvm.ipra ?? o["ipra"],
+    shrinkWrap: o["shrinkWrap"],
     verify: o["verify"],
     stats: o["stats"],
     timePasses: o["timePasses"],

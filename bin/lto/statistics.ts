@@ -10,6 +10,7 @@ export interface CodegenStatistics extends IpraStatistics {
   readonly reloads: number;
   readonly rematerializations: number;
   readonly spillSlots: number;
+  readonly wrappedFunctions: number;
 }
 
 export const noStatistics: CodegenStatistics = {
@@ -20,6 +21,7 @@ export const noStatistics: CodegenStatistics = {
   reloads: 0,
   rematerializations: 0,
   spillSlots: 0,
+  wrappedFunctions: 0,
   functionsWithoutSaves: 0,
   savesRemoved: 0,
   narrowedCalls: 0,
@@ -40,13 +42,14 @@ export function addStatistics(
     reloads: sum.reloads + other.reloads,
     rematerializations: sum.rematerializations + other.rematerializations,
     spillSlots: sum.spillSlots + other.spillSlots,
+    wrappedFunctions: sum.wrappedFunctions + other.wrappedFunctions,
     functionsWithoutSaves: sum.functionsWithoutSaves + other.functionsWithoutSaves,
     savesRemoved: sum.savesRemoved + other.savesRemoved,
     narrowedCalls: sum.narrowedCalls + other.narrowedCalls,
   };
 }
 
-function statisticsOf({ machine, allocation }: CompiledFunction): CodegenStatistics {
+function statisticsOf({ machine, allocation, wrapped }: CompiledFunction): CodegenStatistics {
   return {
     ...noStatistics,
     functions: 1,
@@ -56,6 +59,7 @@ function statisticsOf({ machine, allocation }: CompiledFunction): CodegenStatist
     reloads: allocation.reloads,
     rematerializations: allocation.rematerializations,
     spillSlots: allocation.spillSlots,
+    wrappedFunctions: wrapped === true ? 1 : 0,
   };
 }
 
@@ -69,6 +73,7 @@ export function formatStatistics(statistics: CodegenStatistics): string {
     reloads: "loads from spill slots",
     rematerializations: "values recomputed instead of reloaded",
     spillSlots: "spill slots",
+    wrappedFunctions: "functions with paths that run without their frame",
     functionsWithoutSaves: "functions that save no callee-saved register they change",
     savesRemoved: "saves of callee-saved registers removed",
     narrowedCalls: "calls with a narrowed clobber mask",

@@ -25,11 +25,11 @@ import { FlowNetwork, infinite } from "../codegen/ipra/max-flow.js";
 import type { MBlock, MFunction, MInst, RegMask } from "../codegen/mir.js";
 import { AvailableCopies } from "./available-copies.js";
 import { blockPositions } from "./block-frequency.js";
-import type { FramePlan } from "./frame.js";
 import { adjustCost, type FrameLayout } from "./frame-layout.js";
 import { shortBranch } from "./lengths.js";
 import { X } from "./ops.js";
 import { RBP } from "./registers.js";
+import { rewriteSlotOperands } from "./slot-operands.js";
 
 /** The choice for one function; a function without one has its frame from entry to exit. */
 export interface Wrapping {
@@ -39,6 +39,14 @@ export interface Wrapping {
   readonly positions: Int32Array;
   readonly copies: AvailableCopies;
   readonly liveness: RegisterLiveness;
+}
+
+/** What the choice depends on. */
+export interface PlannedFrame {
+  readonly layout: Pick<FrameLayout, "saved" | "localBytes" | "framePointer" | "realign">;
+  /** Instructions of the prologue and of an epilogue. */
+  readonly prologue: number;
+  readonly epilogue: number;
 }
 
 /** Frequencies are flow capacities in units of 2^-20 executions. */
@@ -103,7 +111,7 @@ function needsFrame(mf: MFunction, inst: MInst, copies: AvailableCopies): boolea
 }
 
 /** Whether wrapping is possible at all. */
-function isEligible(mf: MFunction, layout: FrameLayout): boolean {
+function isEligible(mf: MFunction, layout: PlannedFrame["layout"]): boolean {
   if (mf.goal === "none" || mf.blocks.length < 2 || mf.blocks.length > blockLimit) return false;
   if (layout.saved.length === 0 && layout.localBytes === 0 && !layout.framePointer) return false;
   // A frame pointer asked for by attribute is asked for everywhere.
@@ -197,7 +205,7 @@ function isRigid(from: MBlock, to: MBlock): boolean {
  */
 export function chooseWrapping(
   mf: MFunction,
-  { layout, prologue, epilogue }: FramePlan,
+  { layout, prologue, epilogue }: PlannedFrame,
   frequencies: () => Float64Array,
 ): Wrapping | null {
   if (!isEligible(mf, layout)) return null;
@@ -235,7 +243,7 @@ export function chooseWrapping(
 }
 
 /** Estimated bytes that the choice adds: code where frames come and go, and ways out. */
-function extraBytes(blocks: readonly MBlock[], framed: Uint8Array, layout: FrameLayout): number {
+function extraBytes(blocks: readonly MBlock[], framed: Uint8Array, layout: PlannedFrame["layout"]): number {
   let enter = adjustCost(layout.localBytes) + (layout.framePointer ? 4 : 0);
   let leave = layout.framePointer ? 1 : adjustCost(layout.localBytes);
   for (const register of layout.saved) {
@@ -323,4 +331,31 @@ function edgeFrequency(from: MBlock, f: number, to: MBlock, t: number, frequenci
   if (from.succs.length === 1) return frequencies[f]!;
   if (to.preds.length === 1) return frequencies[t]!;
   return Math.min(frequencies[f]! / 2, frequencies[t]!);
+}
+
+/**
+ * Estimated executions of the frame for one of the function, if it saves the registers of `saved`. For decisions
+ * before the frame is: slots and stack arguments are taken as they are.
+ */
+export function framedExecutions(mf: MFunction, saved: RegMask, frequencies: Float64Array): number {
+  const registers: number[] = [];
+  for (let r = 0; r < 16; r++) if (((saved >>> r) & 1) === 1) registers.push(r);
+  if (registers.length === 0) return 1;
+  rewriteSlotOperands(mf);
+  const layout = { saved: registers, localBytes: 0, framePointer: false, realign: 0 };
+  const wrapping = chooseWrapping(
+    mf,
+    { layout, prologue: registers.length, epilogue: registers.length },
+    () => frequencies,
+  );
+  if (wrapping === null) return 1;
+  const { framed, positions } = wrapping;
+  let executions = 0;
+  mf.blocks.forEach((block, b) => {
+    if (framed[block.id] === 0) return;
+    for (const pred of block.preds)
+      if (framed[pred.id] === 0)
+        executions += edgeFrequency(pred, positions[pred.id]!, block, b, frequencies);
+  });
+  return Math.min(executions, 1);
 }

@@ -50,6 +50,7 @@ export const codegenOptions: CodegenOptions = {
   spillCost: null,
   checkAllocation: true,
   ipra: true,
+  shrinkWrap: true,
   verify: true,
 };
 

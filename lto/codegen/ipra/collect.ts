@@ -18,6 +18,8 @@ export interface CallSite {
   readonly liveAcross: RegMask;
   /** The frame is gone when control reaches the callee: this function cannot save on its behalf. */
   readonly tail: boolean;
+  /** Estimated executions for one of the function. */
+  readonly frequency: number;
 }
 
 export interface RegisterUsage {
@@ -37,7 +39,13 @@ export interface ExitOps {
   readonly isTailCall: (op: number) => boolean;
 }
 
-export function collectUsage(mf: MFunction, calleeSaved: RegMask, exits: ExitOps): RegisterUsage {
+/** @param frequencies executions of each block, by position; absent: by loop depth */
+export function collectUsage(
+  mf: MFunction,
+  calleeSaved: RegMask,
+  exits: ExitOps,
+  frequencies?: Float64Array,
+): RegisterUsage {
   const { liveOut } = registerLiveness(mf);
   let written = 0;
   let unknownClobbers = 0;
@@ -56,7 +64,10 @@ export function collectUsage(mf: MFunction, calleeSaved: RegMask, exits: ExitOps
       if (inst.extra?.kind === "call") {
         const { callee } = inst.extra;
         if (callee === null) unknownClobbers |= inst.clobbers;
-        else calls.push({ callee, liveAcross: live & ~defs & calleeSaved, tail: isTail });
+        else {
+          const frequency = frequencies?.[b] ?? block.frequency;
+          calls.push({ callee, liveAcross: live & ~defs & calleeSaved, tail: isTail, frequency });
+        }
       } else written |= inst.clobbers;
       live = (live & ~(defs | inst.clobbers)) | reads(inst);
     }

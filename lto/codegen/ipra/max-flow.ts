@@ -3,7 +3,8 @@
  * blocking flow by depth-first search with an explicit path. O(E·√V) on the networks of save placement, whose
  * capacities are on nodes and bounded.
  */
-export const infinite = 1 << 29;
+/** More than all other capacities together; sums stay exact in a double. */
+export const infinite = 2 ** 50;
 
 export class FlowNetwork {
   private readonly head: number[] = [];

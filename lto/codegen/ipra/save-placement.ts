@@ -6,7 +6,9 @@
  * Problem, for one register r. Each function that writes r, or calls one that may return with r changed,
  * either saves r in its frame (cost: a push and a pop) or lets its own callers see r changed. Letting callers
  * see it is allowed for a closed function — every caller known — none of whose call sites keeps a value in r
- * across the call. Minimise the sum of the costs.
+ * across the call. Minimise the sum of the costs. For size the cost is bytes, and executions decide among equals;
+ * for speed it is executions — of the function, from the call graph, times those of its frame (shrink-wrapping
+ * keeps the frame off some paths) — and bytes decide.
  *
  * Formulation: a minimum vertex cut. Flow runs from every writer of r up the call graph; each function is a
  * node of capacity cost(r); functions that must preserve r lead to the sink. A cut function saves r; the
@@ -36,6 +38,10 @@ export interface PlacementFunction {
   readonly writes: RegMask;
   /** Control comes back out of it; if not, it has nothing to preserve. */
   readonly returns: boolean;
+  /** Bytes count first; if not, executions do. */
+  readonly forSize: boolean;
+  /** Estimated executions of a save in its frame, in the whole program. */
+  readonly executions: number;
   readonly calls: readonly {
     readonly callee: number;
     readonly liveAcross: RegMask;
@@ -48,6 +54,17 @@ export interface Placement {
   readonly saves: readonly RegMask[];
   /** Callee-saved registers each function may leave changed. */
   readonly changes: readonly RegMask[];
+}
+
+/** Capacities: what counts less fills the bits below this unit. */
+const byteUnit = 2 ** 24;
+const executionUnit = 2 ** 6;
+
+/** Cost of a save of `bytes` in the function, as a whole number. */
+function capacityOf(fn: PlacementFunction, bytes: number): number {
+  const executions = Math.max(fn.executions, 0);
+  if (fn.forSize) return bytes * byteUnit + Math.min(Math.round(executions), byteUnit - 1);
+  return Math.round(executions * executionUnit) * executionUnit + bytes;
 }
 
 /** @param saveCost bytes of saving and restoring a register, by its number */
@@ -85,7 +102,7 @@ function placeRegister(
     const after = inside + 1;
     if ((fn.writes & bit) !== 0) network.addEdge(source, inside, infinite);
     // A function that never returns has no "after".
-    if (fn.returns) network.addEdge(inside, after, cost);
+    if (fn.returns) network.addEdge(inside, after, capacityOf(fn, cost));
     if (fn.open) network.addEdge(after, sink, infinite);
     for (const { callee, liveAcross, tail } of fn.calls) {
       const calleeAfter = 3 + 2 * callee;
