@@ -4,8 +4,8 @@
  */
 import type { MBlock, MemOperand, MFunction, MInst } from "../../lto/codegen/mir.js";
 import { CfiKind } from "../../lto/x64/cfi.js";
-import { X } from "../../lto/x64/ops.js";
-import { calleeSavedMask, RBP, RSP } from "../../lto/x64/registers.js";
+import { Cc, X } from "../../lto/x64/ops.js";
+import { calleeSavedMask, RAX, RBP, RSP } from "../../lto/x64/registers.js";
 
 const entryRsp = 0x10000008;
 
@@ -21,12 +21,19 @@ export interface RunOptions {
   readonly choose: (n: number) => number;
   /** Called at each access of memory with its address and size. */
   readonly access?: (address: number, size: number, inst: MInst, rsp: number) => void;
+  /**
+   * Values count: loads give what was stored, `je` and `jne` follow the last comparison, and this is called at calls
+   * and exits, where it may set registers.
+   */
+  readonly values?: (inst: MInst, registers: Float64Array) => void;
 }
 
 export class Machine {
   readonly registers = new Float64Array(32);
   private readonly memory = new Map<number, number>();
   private readonly entryValues: Float64Array;
+  /** Result of the last comparison: zero is "equal". */
+  private compared = 1;
   /** Row of the unwind table by block: directives are positional, so they are collected in layout order. */
   private readonly rows = new Map<MInst, UnwindRow>();
 
@@ -92,7 +99,11 @@ export class Machine {
     return base + index * mem.scale + mem.disp;
   }
 
+  /** Pushes so far. */
+  pushes = 0;
+
   private push(value: number): void {
+    this.pushes++;
     this.registers[RSP]! -= 8;
     this.memory.set(this.registers[RSP]!, value);
   }
@@ -106,7 +117,7 @@ export class Machine {
   /** Runs from the entry to an exit. @throws Error when a rule is broken */
   run(): void {
     let block: MBlock = this.mf.blocks[0]!;
-    for (let steps = 0; steps < 2000; steps++) {
+    for (let steps = 0; steps < 4000; steps++) {
       const next = this.runBlock(block);
       if (next === null) return;
       block = next;
@@ -122,17 +133,27 @@ export class Machine {
         case X.Jmp:
           return inst.targets[0]!;
         case X.Jcc:
-          if (this.options.choose(2) === 0) return inst.targets[0]!;
+          if (this.takes(inst)) return inst.targets[0]!;
           break;
         case X.Ret:
         case X.TailCall:
           this.checkExit();
+          this.options.values?.(inst, this.registers);
+          return null;
+        case X.Ud2:
+          this.options.values?.(inst, this.registers);
           return null;
         default:
           this.step(inst);
       }
     }
     return this.mf.blocks[this.mf.blocks.indexOf(block) + 1] ?? null;
+  }
+
+  private takes(branch: MInst): boolean {
+    if (this.options.values === undefined) return this.options.choose(2) === 0;
+    if (branch.cc !== Cc.E && branch.cc !== Cc.NE) throw new Error("the interpreter lacks the condition");
+    return (this.compared === 0) === (branch.cc === Cc.E);
   }
 
   private checkExit(): void {
@@ -164,34 +185,55 @@ export class Machine {
         reg[RBP] = this.pop();
         return;
       case X.Add:
-        reg[to] = reg[to]! + source();
+        this.compared = reg[to] = reg[to]! + source();
         return;
       case X.Sub:
-        reg[to] = reg[to]! - source();
+        this.compared = reg[to] = reg[to]! - source();
         return;
       case X.And:
         reg[to] = Number(BigInt(reg[to]!) & BigInt(source()));
         return;
       case X.Xor:
         // Only ever made to zero a register.
-        reg[to] = 0;
+        this.compared = reg[to] = 0;
         return;
       case X.Copy:
         reg[to] = reg[inst.uses[0]!.loc]!;
+        return;
+      case X.Xchg: {
+        const [a, b] = [inst.defs[0]!.loc, inst.defs[1]!.loc];
+        [reg[a], reg[b]] = [reg[b]!, reg[a]!];
+        return;
+      }
+      case X.Test:
+        this.compared = reg[inst.uses[0]!.loc]!;
+        return;
+      case X.Dec:
+        this.compared = reg[to] = reg[to]! - 1;
+        return;
+      case X.Inc:
+        this.compared = reg[to] = reg[to]! + 1;
         return;
       case X.Lea:
         reg[to] = this.address(inst.mem!);
         return;
       case X.Mov:
-        if (inst.mem !== null) this.touch(inst);
-        reg[to] = inst.imm === null ? 7 : Number(inst.imm);
+        if (inst.mem !== null) reg[to] = this.load(inst);
+        else reg[to] = Number(inst.imm);
         return;
       case X.MovM:
         this.touch(inst);
+        if (this.options.values !== undefined) {
+          const value = inst.uses.length > 0 ? reg[inst.uses[0]!.loc]! : Number(inst.imm);
+          this.memory.set(this.address(inst.mem!), value);
+        }
         return;
       case X.Call:
         if (this.needsAlignment(inst) && reg[RSP]! % 16 !== 0) throw new Error("misaligned call");
-        for (let r = 0; r < 32; r++) if ((inst.clobbers & (1 << r)) !== 0) reg[r] = Number.NaN;
+        this.options.values?.(inst, reg);
+        for (let r = 0; r < 32; r++)
+          if ((inst.clobbers & (1 << r)) !== 0 && !(r === RAX && this.options.values !== undefined))
+            reg[r] = Number.NaN;
         return;
       default:
         throw new Error(`the interpreter lacks ${X[inst.op]}`);
@@ -201,6 +243,12 @@ export class Machine {
   /** Calls of unknown code expect the ABI's alignment; the tests' known callee does not. */
   private needsAlignment(inst: MInst): boolean {
     return inst.extra?.kind === "call" && inst.extra.callee === null;
+  }
+
+  private load(inst: MInst): number {
+    const address = this.address(inst.mem!);
+    this.options.access?.(address, inst.size, inst, this.registers[RSP]!);
+    return this.options.values === undefined ? 7 : (this.memory.get(address) ?? Number.NaN);
   }
 
   /** An access of a local: writes garbage there, so that a saved value in the same place is lost. */

@@ -1,0 +1,94 @@
+/** Estimated executions: of functions from the call graph, of saves, and who saves because of them. */
+import { describe, expect, it } from "vitest";
+import { callFrequencies } from "../../lto/codegen/ipra/call-frequency.js";
+import { type PlacementFunction, placeSaves } from "../../lto/codegen/ipra/save-placement.js";
+import { maskOf, RBX } from "../../lto/x64/registers.js";
+
+const rbx = maskOf(RBX);
+
+describe("executions of functions", () => {
+  it("multiply along calls and add up over callers", () => {
+    const call = (callee: number, frequency: number) => ({ callee, frequency });
+    const frequencies = callFrequencies([
+      { open: true, calls: [call(1, 2), call(2, 0.5)] },
+      { open: false, calls: [call(2, 8)] },
+      { open: false, calls: [] },
+      { open: false, calls: [call(2, 1)] },
+    ]);
+    expect([...frequencies]).toEqual([1, 2, 16.5, 0]);
+  });
+
+  it("count recursion once", () => {
+    const call = (callee: number) => ({ callee, frequency: 1 });
+    const frequencies = callFrequencies([
+      { open: true, calls: [call(1)] },
+      { open: false, calls: [call(1), call(2)] },
+      { open: false, calls: [call(1)] },
+    ]);
+    expect(frequencies[1]).toBe(8);
+    expect(frequencies[2]).toBe(8);
+  });
+
+  it("stay finite in deep call chains", () => {
+    const functions = Array.from({ length: 200 }, (_, f) => ({
+      open: f === 0,
+      calls: f < 199 ? [{ callee: f + 1, frequency: 100 }] : [],
+    }));
+    for (const frequency of callFrequencies(functions)) expect(frequency).toBeLessThanOrEqual(2 ** 24);
+  });
+});
+
+/**
+ * main keeps rbx across f and g, which call the leaf; both could save for it. f calls it in a loop.
+ */
+function program(forSize: boolean, frequent: boolean): PlacementFunction[] {
+  const fn = (
+    executions: number,
+    calls: [callee: number, live: number][],
+    rest: Partial<PlacementFunction> = {},
+  ): PlacementFunction => ({
+    open: false,
+    writes: 0,
+    returns: true,
+    forSize,
+    executions,
+    calls: calls.map(([callee, liveAcross]) => ({ callee, liveAcross, tail: false })),
+    ...rest,
+  });
+  const [f, g, leaf] = [1, 2, 3];
+  return [
+    fn(
+      1,
+      [
+        [f!, rbx],
+        [g!, rbx],
+      ],
+      { open: true, writes: rbx },
+    ),
+    fn(1, [[leaf!, 0]]),
+    fn(1, [[leaf!, 0]]),
+    fn(frequent ? 100 : 1, [], { writes: rbx }),
+  ];
+}
+
+describe("who saves a register", () => {
+  it("for size: the one function that all paths go through", () => {
+    for (const frequent of [false, true])
+      expect(placeSaves(program(true, frequent), rbx, () => 2).saves).toEqual([rbx, 0, 0, rbx]);
+  });
+
+  it("for speed: the callers, where the leaf runs often", () => {
+    expect(placeSaves(program(false, true), rbx, () => 2).saves).toEqual([rbx, rbx, rbx, 0]);
+    expect(placeSaves(program(false, false), rbx, () => 2).saves).toEqual([rbx, 0, 0, rbx]);
+  });
+
+  it("for size, executions decide among equals", () => {
+    const chain = (outer: number, inner: number): PlacementFunction[] => [
+      { ...program(true, false)[0]!, calls: [{ callee: 1, liveAcross: rbx, tail: false }] },
+      { ...program(true, false)[1]!, executions: outer, calls: [{ callee: 2, liveAcross: 0, tail: false }] },
+      { ...program(true, false)[3]!, executions: inner },
+    ];
+    expect(placeSaves(chain(1, 50), rbx, () => 2).saves).toEqual([rbx, rbx, 0]);
+    expect(placeSaves(chain(50, 1), rbx, () => 2).saves).toEqual([rbx, 0, rbx]);
+  });
+});

@@ -1,0 +1,34 @@
+total:
+	.cfi_startproc
+	testq	%rdi, %rdi
+	jne	.LBB1_2
+	xorl	%eax, %eax
+	ret
+.LBB1_2:
+	pushq	%r12
+	.cfi_def_cfa_offset 16
+	.cfi_offset %r12, -16
+	pushq	%rbp
+	.cfi_def_cfa_offset 24
+	.cfi_offset %rbp, -24
+	pushq	%rbx
+	.cfi_def_cfa_offset 32
+	.cfi_offset %rbx, -32
+	movq	%rsi, %rbx
+	movq	%rdi, %rbp
+	movq	(%rbp), %rdi
+	call	outside
+	movq	%rax, %r12
+	movq	8(%rbp), %rdi
+	call	outside
+	addq	%rax, %r12
+	imulq	%rbx, %r12
+	movq	%r12, %rax
+	popq	%rbx
+	.cfi_def_cfa_offset 24
+	popq	%rbp
+	.cfi_def_cfa_offset 16
+	popq	%r12
+	.cfi_def_cfa_offset 8
+	ret
+	.cfi_endproc
