@@ -144,7 +144,8 @@ export class CodegenSession {
       if (target === undefined) {
         written |= callClobbers;
         aligned = true;
-      } else calls.push({ callee: target, liveAcross: tail ? liveAcross : liveAcross | frame, tail, frequency });
+      } else
+        calls.push({ callee: target, liveAcross: tail ? liveAcross : liveAcross | frame, tail, frequency });
     }
     // An exception leaves a function too: only `nounwind` makes "never returns" final.
     const returns = usage.returns || !fn.attributes.fn.has("nounwind");

@@ -28,7 +28,8 @@ export function callFrequencies(functions: readonly CallingFunction[]): Float64A
   const frequencies = Float64Array.from(functions, (fn) => (fn.open ? 1 : 0));
   const recursive = new Uint8Array(functions.length);
   for (const f of order)
-    for (const { callee } of functions[f]!.calls) if (position[callee]! <= position[f]!) recursive[callee] = 1;
+    for (const { callee } of functions[f]!.calls)
+      if (position[callee]! <= position[f]!) recursive[callee] = 1;
   for (const f of order) {
     const here = Math.min(frequencies[f]! * (recursive[f] === 1 ? recursion : 1), most);
     frequencies[f] = here;
