@@ -14,16 +14,16 @@ total:
 	pushq	%rbx
 	.cfi_def_cfa_offset 32
 	.cfi_offset %rbx, -32
-	movq	%rsi, %rbx
 	movq	%rdi, %rbp
+	movq	%rsi, %r12
 	movq	(%rbp), %rdi
 	call	outside
-	movq	%rax, %r12
+	movq	%rax, %rbx
 	movq	8(%rbp), %rdi
 	call	outside
-	addq	%rax, %r12
-	imulq	%rbx, %r12
-	movq	%r12, %rax
+	addq	%rax, %rbx
+	imulq	%r12, %rbx
+	movq	%rbx, %rax
 	popq	%rbx
 	.cfi_def_cfa_offset 24
 	popq	%rbp
