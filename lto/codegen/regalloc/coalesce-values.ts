@@ -8,58 +8,64 @@
  *
  * Where two names of a value live at the same time in one bundle, one of them is the bundle's range and the other
  * its shadow. The paper finds intersections by walking a dominance forest of the class; here the live intervals
- * are at hand and sorted, and a merge of two lists answers the same question in linear time.
+ * are at hand and sorted, and a search for each range of the smaller bundle answers the same question.
  */
 import { valueNames } from "../liveness.js";
 import { type Bundle, type LiveRange, singletonBundles } from "./bundle.js";
 import { type Coalescer, collectAffinities, distinct } from "./coalesce.js";
 import { divideRange } from "./split.js";
+import { WebRanges } from "./web-ranges.js";
 
 export const coalesceByValues: Coalescer = (problem) => {
   const { fn, liveness } = problem;
   const value = valueNames(fn);
   const bundleOf = singletonBundles(fn, liveness);
   const affinities = collectAffinities(problem);
+  const webs = new WebRanges();
   for (const affinity of affinities) {
     const a = bundleOf[affinity.a];
     const b = bundleOf[affinity.b];
-    if (a == null || b == null || a === b) continue;
-    const [into, from] = a.ranges.length >= b.ranges.length ? [a, b] : [b, a];
-    const merged = a.cls === b.cls ? unite(into, from, value, liveness.usePoint) : null;
-    if (merged === null) continue;
-    for (const range of from.all()) bundleOf[range.vreg] = into;
-    into.ranges = merged.ranges;
-    into.shadows = into.shadows.concat(from.shadows, merged.shadows);
+    if (a == null || b == null || a === b || a.cls !== b.cls) continue;
+    const [into, from] = webs.count(a) >= webs.count(b) ? [a, b] : [b, a];
+    const ranges = webs.all(from);
+    const parts = divide(webs, into, ranges, value, liveness.usePoint);
+    if (parts === null) continue;
+    for (const range of ranges) bundleOf[range.vreg] = into;
+    for (const range of from.shadows) bundleOf[range.vreg] = into;
+    webs.add(into, parts.added);
+    if (from.shadows.length + parts.shadows.length > 0) {
+      into.shadows = into.shadows.concat(from.shadows, parts.shadows);
+    }
     from.dead = true;
-    from.ranges = [];
     from.shadows = [];
+    webs.clear(from);
   }
-  return { bundles: distinct(bundleOf), affinities };
+  const bundles = distinct(bundleOf);
+  webs.finish(bundles);
+  return { bundles, affinities };
 };
 
 /**
- * The ranges of both bundles as one list, with parts of `from` that are covered already as shadows; null if
- * different values live at the same time.
+ * The parts of `ranges` that `into` does not cover, which it would get, and the others, which become shadows; null
+ * if different values live at the same time.
  */
-function unite(
+function divide(
+  webs: WebRanges,
   into: Bundle,
-  from: Bundle,
+  ranges: readonly LiveRange[],
   value: Int32Array,
   usePoint: Int32Array,
-): { ranges: LiveRange[]; shadows: LiveRange[] } | null {
-  const ranges: LiveRange[] = [];
+): { added: LiveRange[]; shadows: LiveRange[] } | null {
+  const added: LiveRange[] = [];
   const shadows: LiveRange[] = [];
-  const mine = into.ranges;
-  let i = 0;
-  for (const theirs of from.ranges) {
-    while (i < mine.length && mine[i]!.end <= theirs.start) ranges.push(mine[i++]!);
-    let rest: LiveRange | null = theirs;
-    for (; i < mine.length && mine[i]!.start < theirs.end; ) {
-      const cover = mine[i]!;
-      if (value[cover.vreg] !== value[theirs.vreg]) return null;
+  for (const range of ranges) {
+    let rest: LiveRange | null = range;
+    let cover = webs.firstEndingAfter(into, range.start);
+    for (; cover !== null && cover.start < range.end; cover = webs.next()) {
+      if (value[cover.vreg] !== value[range.vreg]) return null;
       if (rest.start < cover.start) {
         const [before, after]: [LiveRange, LiveRange] = divideRange(rest, cover.start, usePoint);
-        ranges.push(before);
+        added.push(before);
         rest = after;
       }
       if (rest.end <= cover.end) {
@@ -70,11 +76,8 @@ function unite(
       const [shadow, after]: [LiveRange, LiveRange] = divideRange(rest, cover.end, usePoint);
       shadows.push(shadow);
       rest = after;
-      ranges.push(cover);
-      i++;
     }
-    if (rest !== null) ranges.push(rest);
+    if (rest !== null) added.push(rest);
   }
-  while (i < mine.length) ranges.push(mine[i++]!);
-  return { ranges, shadows };
+  return { added, shadows };
 }

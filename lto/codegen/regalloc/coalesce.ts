@@ -7,11 +7,13 @@
  *
  * The result is a list of final bundles: no map from registers to representatives outlives this function.
  * Merging also puts registers into one slot group: they never live at the same time.
- * Time: one intersection test per candidate, linear in the smaller bundle times log of the larger.
+ * Time: one intersection test per candidate, linear in the smaller bundle times log of the larger; merging, n log n
+ * (`web-ranges.ts`).
  */
 import { isVirtualCopy } from "../liveness.js";
-import { type Bundle, mergeRanges, overlap, singletonBundles } from "./bundle.js";
+import { type Bundle, type LiveRange, singletonBundles } from "./bundle.js";
 import type { AllocationProblem } from "./problem.js";
+import { WebRanges } from "./web-ranges.js";
 
 /** A pair of registers that a move would connect if they were in different places. */
 export interface Affinity {
@@ -66,20 +68,35 @@ export const coalesceByIntervals: Coalescer = (problem) => {
   const { fn, liveness } = problem;
   const bundleOf = singletonBundles(fn, liveness);
   const affinities = collectAffinities(problem);
+  const webs = new WebRanges();
   for (const affinity of affinities) {
     const a = bundleOf[affinity.a];
     const b = bundleOf[affinity.b];
-    if (a == null || b == null || a === b) continue;
-    if (a.cls !== b.cls || overlap(a, b)) continue;
-    const into = a.ranges.length >= b.ranges.length ? a : b;
+    if (a == null || b == null || a === b || a.cls !== b.cls) continue;
+    const into = webs.count(a) >= webs.count(b) ? a : b;
+    const ranges = webs.all(into === a ? b : a);
+    if (overlaps(webs, into, ranges)) continue;
+    for (const range of ranges) bundleOf[range.vreg] = into;
+    webs.add(into, ranges);
     const from = into === a ? b : a;
-    for (const range of from.ranges) bundleOf[range.vreg] = into;
-    into.ranges = mergeRanges(into.ranges, from.ranges);
+    webs.clear(from);
     from.dead = true;
-    from.ranges = [];
   }
-  return { bundles: distinct(bundleOf), affinities };
+  const bundles = distinct(bundleOf);
+  webs.finish(bundles);
+  return { bundles, affinities };
 };
+
+/** True if `bundle` lives somewhere in one of the ranges. */
+function overlaps(webs: WebRanges, bundle: Bundle, ranges: readonly LiveRange[]): boolean {
+  for (let k = 0; k < ranges.length; k++) {
+    const { start, end } = ranges[k]!;
+    const other = webs.firstEndingAfter(bundle, start);
+    if (other === null) return false;
+    if (other.start < end) return true;
+  }
+  return false;
+}
 
 /** No merging at all: `none`. */
 export const coalesceNothing: Coalescer = (problem) => {
