@@ -113,37 +113,49 @@ function branchProbabilities(
   blocks: readonly MBlock[],
   nest: LoopNest,
   successors: Flow["successors"],
-): number[][] {
+): (readonly number[])[] {
   const weights = blockWeights(blocks, nest, successors);
   const inLoop = (b: number, h: number): boolean => {
     for (let k = nest.header[b]!; k >= 0; k = nest.outer[k]!) if (k === h) return true;
     return false;
   };
-  return blocks.map((block, b) => {
+  const probabilities: (readonly number[])[] = [];
+  for (let b = 0; b < blocks.length; b++) {
     const next = successors[b]!;
-    if (next.length === 0) return [];
-    if (next.length === 1) return [1];
+    if (next.length < 2) {
+      probabilities.push(next.length === 0 ? none : sure);
+      continue;
+    }
     const list = next.map((s) => weights[s]!);
     if (next.length === 2) {
-      const first = takenByBranch(block);
+      const first = takenByBranch(blocks[b]!);
       list[0]! *= first;
       list[1]! *= 1 - first;
     }
     const h = nest.header[b]!;
-    if (h >= 0) {
-      const stays = next.map((s) => inLoop(s, h));
-      const among = (inside: boolean): number =>
-        list.reduce((sum, w, i) => (stays[i] === inside ? sum + w : sum), 0);
-      const inside = among(true);
-      const outside = among(false);
-      if (inside > 0 && outside > 0)
-        for (let i = 0; i < list.length; i++)
-          // What leaves by a rare way leaves even more rarely.
-          list[i]! *= stays[i] ? stay / inside : ((1 - stay) / outside) * Math.min(1, outside * next.length);
-    }
-    const sum = list.reduce((a, w) => a + w, 0);
-    return list.map((w) => w / sum);
-  });
+    if (h >= 0) stayInLoop(list, (i) => inLoop(next[i]!, h));
+    let sum = 0;
+    for (const w of list) sum += w;
+    for (let i = 0; i < list.length; i++) list[i]! /= sum;
+    probabilities.push(list);
+  }
+  return probabilities;
+}
+
+const none: readonly number[] = [];
+const sure: readonly number[] = [1];
+
+/** Shares the weights of a block's successors between those inside and outside of its loop. */
+function stayInLoop(list: number[], isInside: (i: number) => boolean): void {
+  let inside = 0;
+  let outside = 0;
+  for (let i = 0; i < list.length; i++)
+    if (isInside(i)) inside += list[i]!;
+    else outside += list[i]!;
+  if (inside === 0 || outside === 0) return;
+  // What leaves by a rare way leaves even more rarely.
+  const leave = ((1 - stay) / outside) * Math.min(1, outside * list.length);
+  for (let i = 0; i < list.length; i++) list[i]! *= isInside(i) ? stay / inside : leave;
 }
 
 /** Probability of going to the first successor of a block with two. */

@@ -30,6 +30,7 @@ import { shortBranch } from "./lengths.js";
 import { X } from "./ops.js";
 import { RBP } from "./registers.js";
 import { rewriteSlotOperands } from "./slot-operands.js";
+import { needsFramePointer } from "./target.js";
 
 /** The choice for one function; a function without one has its frame from entry to exit. */
 export interface Wrapping {
@@ -51,8 +52,10 @@ export interface PlannedFrame {
 
 /** Frequencies are flow capacities in units of 2^-20 executions. */
 const unit = 2 ** 20;
-/** Functions with more blocks keep their frame at the entry: the cut would cost too much. */
-const blockLimit = 2000;
+/** Functions with more blocks keep their frame at the entry: the cut, or finishing twice, would cost too much. */
+const blockLimit = { speed: 600, size: 100, minsize: 100, none: 0 } as const;
+/** A frame that is there counts for something. */
+const leastFramed = 1 / 64;
 /** What a jump to a block in an edge costs, in instructions. */
 const splitCost = 0.5;
 
@@ -112,7 +115,7 @@ function needsFrame(mf: MFunction, inst: MInst, copies: AvailableCopies): boolea
 
 /** Whether wrapping is possible at all. */
 function isEligible(mf: MFunction, layout: PlannedFrame["layout"]): boolean {
-  if (mf.goal === "none" || mf.blocks.length < 2 || mf.blocks.length > blockLimit) return false;
+  if (mf.blocks.length < 2 || mf.blocks.length > blockLimit[mf.goal]) return false;
   if (layout.saved.length === 0 && layout.localBytes === 0 && !layout.framePointer) return false;
   // A frame pointer asked for by attribute is asked for everywhere.
   if (mf.returnsTwice || mf.needsFramePointer || layout.realign > 0) return false;
@@ -334,28 +337,18 @@ function edgeFrequency(from: MBlock, f: number, to: MBlock, t: number, frequenci
 }
 
 /**
- * Estimated executions of the frame for one of the function, if it saves the registers of `saved`. For decisions
- * before the frame is: slots and stack arguments are taken as they are.
+ * Estimated executions of the frame for one of the function, if it saves the registers of `saved`: what does not
+ * leave by ways out that need no frame. For decisions before the frame is, and without the cut.
  */
 export function framedExecutions(mf: MFunction, saved: RegMask, frequencies: Float64Array): number {
-  const registers: number[] = [];
-  for (let r = 0; r < 16; r++) if (((saved >>> r) & 1) === 1) registers.push(r);
-  if (registers.length === 0) return 1;
+  const { blocks } = mf;
+  if (saved === 0 || mf.returnsTwice || needsFramePointer(mf)) return 1;
+  let without = 0;
+  for (let b = 1; b < blocks.length; b++) if (leavesFreely(blocks[b]!, saved)) without += frequencies[b]!;
+  if (without === 0) return 1;
   rewriteSlotOperands(mf);
-  const layout = { saved: registers, localBytes: 0, framePointer: false, realign: 0 };
-  const wrapping = chooseWrapping(
-    mf,
-    { layout, prologue: registers.length, epilogue: registers.length },
-    () => frequencies,
+  const copies = new AvailableCopies(mf, saved, blockPositions(blocks), (inst) =>
+    needsFrame(mf, inst, copies),
   );
-  if (wrapping === null) return 1;
-  const { framed, positions } = wrapping;
-  let executions = 0;
-  mf.blocks.forEach((block, b) => {
-    if (framed[block.id] === 0) return;
-    for (const pred of block.preds)
-      if (framed[pred.id] === 0)
-        executions += edgeFrequency(pred, positions[pred.id]!, block, b, frequencies);
-  });
-  return Math.min(executions, 1);
+  return copies.entryIsFree() ? Math.max(1 - without, leastFramed) : 1;
 }
