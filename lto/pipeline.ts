@@ -36,6 +36,8 @@ export interface CodegenOptions {
   readonly ipra: boolean;
   /** Prologues and epilogues move to where the frame is needed. */
   readonly shrinkWrap: boolean;
+  /** Calls through pointers check at run time that they reach what the pointer analysis says. */
+  readonly guardCallees?: boolean;
   /** Run the IR verifier on each body before using it. */
   readonly verify: boolean;
   /** Called with the machine function after each stage. */

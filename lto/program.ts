@@ -12,6 +12,8 @@
  * and what crosses threads are the facts and masks below, plain numbers. The outcome is the same for any
  * number of sessions, since every step's inputs are fixed by the call graph.
  */
+import { guardIndirectCalls } from "./analysis/function-pointers/guard.js";
+import { type IndirectCalls, unknownIndirectCalls } from "./analysis/function-pointers/index.js";
 import { type ArgumentFlow, argumentFlow } from "./codegen/ipra/argument-flow.js";
 import { callFrequencies } from "./codegen/ipra/call-frequency.js";
 import { chooseConventions } from "./codegen/ipra/choose-conventions.js";
@@ -21,6 +23,7 @@ import { type Placement, type PlacementFunction, placeSaves } from "./codegen/ip
 import { type MBlock, MInst, type RegMask, RegOperand } from "./codegen/mir.js";
 import { type PackedBody, packBody, unpackBody } from "./codegen/mir-pack.js";
 import { registersIn } from "./codegen/regalloc/problem.js";
+import { type Body, isIndirectCall, setCallData } from "./ir/instructions.js";
 import type { Func, GlobalValue, Module } from "./ir/module.js";
 import {
   allocateFunction,
@@ -43,8 +46,9 @@ export interface FunctionFacts {
   /** Registers changed by its own instructions and by calls of unknown code. */
   readonly written: RegMask;
   readonly returns: boolean;
-  /** Calls of functions of the program, by function number. */
+  /** Calls of functions of the program. */
   readonly calls: readonly {
+    /** Function number; beyond the last one, the set of functions that a call through a pointer can reach. */
     readonly callee: number;
     readonly liveAcross: RegMask;
     readonly tail: boolean;
@@ -65,7 +69,7 @@ export function definedFunctions(module: Module): Func[] {
 }
 
 /** The definition is what a call will reach: nothing can replace it at link or load time. */
-function isExact(fn: Func, options: CodegenOptions): boolean {
+export function isExact(fn: Func, options: Pick<CodegenOptions, "relocation">): boolean {
   if (fn.isLocal) return true;
   if (fn.linkage !== "external") return false;
   return options.relocation !== "pic" || fn.dsoLocal || fn.visibility !== "default";
@@ -83,6 +87,8 @@ interface Allocated {
   readonly body: PackedBody;
   /** Estimated executions of its blocks, where that was asked. */
   readonly frequencies: Float64Array | undefined;
+  /** Sets that its unknown calls through pointers may reach. */
+  readonly lost: readonly number[];
 }
 
 /** One thread's share of code generation. */
@@ -98,6 +104,7 @@ export class CodegenSession {
     private readonly options: CodegenOptions,
     /** The `Convention` of each function, by number; none: the platform's. */
     private readonly conventions: Uint32Array = new Uint32Array(0),
+    private readonly indirect: IndirectCalls = unknownIndirectCalls(0),
   ) {
     this.functions = definedFunctions(module);
     this.functions.forEach((fn, i) => {
@@ -114,6 +121,21 @@ export class CodegenSession {
     }
   }
 
+  /** Registers that a call may change, as far as its callees are known by now. */
+  private clobbersOf(callee: GlobalValue | null, calleeSet: number): RegMask {
+    if (callee !== null || calleeSet < 0) return this.store.clobbersOf(callee);
+    const { members, unknown } = this.indirect.sets[calleeSet]!;
+    let clobbers = unknown ? callClobbers : 0;
+    for (const member of members) clobbers |= this.store.clobbersOf(this.functions[member]!);
+    return clobbers;
+  }
+
+  /** The number of what a call reaches, as in `FunctionFacts.calls`; undefined if it is unknown code. */
+  private targetOf(callee: GlobalValue | null, calleeSet: number): number | undefined {
+    if (callee !== null) return this.numbers.get(callee);
+    return calleeSet < 0 ? undefined : this.functions.length + calleeSet;
+  }
+
   private conventionOf(callee: GlobalValue | null): Convention {
     const number = callee === null ? undefined : this.numbers.get(callee);
     return (number === undefined ? undefined : this.conventions[number]) ?? defaultConvention;
@@ -122,8 +144,12 @@ export class CodegenSession {
   /** Selects and allocates a function and keeps it. */
   allocate(number: number): FunctionFacts {
     const fn = this.functions[number]!;
+    const sets = this.indirect.sites[number] ?? [];
+    markIndirectCalls(fn, sets);
+    if (this.options.guardCallees === true)
+      guardIndirectCalls(number, fn.materialize(), this.functions, this.indirect);
     const compiled = allocateFunction(fn, this.module.dataLayout, this.options, {
-      clobbersOf: (callee) => this.store.clobbersOf(callee),
+      clobbersOf: (callee, calleeSet) => this.clobbersOf(callee, calleeSet),
       conventionOf: (callee) => this.conventionOf(callee),
     });
     const forSize = compiled.machine.goal !== "speed";
@@ -139,21 +165,29 @@ export class CodegenSession {
     const frame =
       (needsFramePointer(compiled.machine) ? maskOf(RBP) : 0) |
       (needsBasePointer(compiled.machine) ? maskOf(R15) : 0);
-    for (const { callee, liveAcross, tail, frequency } of usage.calls) {
-      const target = this.numbers.get(callee);
+    for (const { callee, calleeSet, liveAcross, tail, frequency } of usage.calls) {
+      const target = this.targetOf(callee, calleeSet);
       if (target === undefined) {
         written |= callClobbers;
         aligned = true;
       } else
         calls.push({ callee: target, liveAcross: tail ? liveAcross : liveAcross | frame, tail, frequency });
     }
+    // A call that was made anew on the way, and lost its set by that, may be any of those that are missing.
+    const kept = calls.filter((call) => call.callee >= this.functions.length).length;
+    const known = sets.filter((set) => set >= 0);
+    const lost = kept < known.length ? [...new Set(known)].map((set) => this.functions.length + set) : [];
+    for (const { callee, calleeSet, liveAcross, tail, frequency } of usage.calls)
+      if (callee === null && calleeSet < 0)
+        for (const set of lost)
+          calls.push({ callee: set, liveAcross: tail ? liveAcross : liveAcross | frame, tail, frequency });
     // An exception leaves a function too: only `nounwind` makes "never returns" final.
     const returns = usage.returns || !fn.attributes.fn.has("nounwind");
     const frameFrequency =
       frequencies === undefined || !this.options.shrinkWrap
         ? 1
         : framedExecutions(compiled.machine, written & calleeSavedMask, frequencies);
-    this.allocated.set(number, { compiled, body: packBody(compiled.machine), frequencies });
+    this.allocated.set(number, { compiled, body: packBody(compiled.machine), frequencies, lost });
     return { written, returns, calls, aligned, forSize, frameFrequency };
   }
 
@@ -169,7 +203,7 @@ export class CodegenSession {
     changesOf: (callee: number) => RegMask,
     alignedOf: (callee: number) => boolean = () => true,
   ): CompiledFunction {
-    const { compiled, body, frequencies } = this.allocated.get(number)!;
+    const { compiled, body, frequencies, lost } = this.allocated.get(number)!;
     this.allocated.delete(number);
     unpackBody(compiled.machine, body);
     // Later passes must see what calls really change, no less and no more: what they may use themselves is
@@ -178,10 +212,11 @@ export class CodegenSession {
     for (const block of compiled.machine.blocks)
       for (const inst of block.insts) {
         if (inst.op !== X.Entry) for (const def of inst.defs) if (def.loc >= 0) written |= 1 << def.loc;
-        if (inst.extra?.kind === "call" && inst.extra.callee !== null) {
-          const { callee } = inst.extra;
-          const target = this.numbers.get(callee);
-          if (target !== undefined) inst.clobbers = this.store.clobbersOf(callee) | changesOf(target);
+        if (inst.extra?.kind === "call") {
+          const { callee, calleeSet } = inst.extra;
+          const target = this.targetOf(callee, calleeSet);
+          if (target !== undefined) inst.clobbers = this.clobbersOf(callee, calleeSet) | changesOf(target);
+          else if (callee === null) for (const set of lost) inst.clobbers |= changesOf(set);
         }
         written |= inst.clobbers;
       }
@@ -189,8 +224,8 @@ export class CodegenSession {
       untieTailCalls(block, saves, compiled.machine.resultRegisters);
     const allocation = { ...compiled.allocation, written };
     const finished = { machine: compiled.machine, allocation };
-    const alignedCall = (callee: GlobalValue | null): boolean => {
-      const target = callee === null ? undefined : this.numbers.get(callee);
+    const alignedCall = (callee: GlobalValue | null, calleeSet: number): boolean => {
+      const target = this.targetOf(callee, calleeSet);
       return target === undefined || alignedOf(target);
     };
     const { shrinkWrap } = this.options;
@@ -205,26 +240,27 @@ export class CodegenSession {
   }
 }
 
-/** The call graph as code generation needs it. */
-export interface ProgramGraph {
-  /** Functions of each component, callees' components first. */
-  readonly components: readonly (readonly number[])[];
-  /** 1 for functions that unknown code may enter. */
-  readonly open: Uint8Array;
-}
-
-/** The convention of each function of a program, by function number. */
-export function decideConventions(module: Module, open: Uint8Array, options: CodegenOptions): Uint32Array {
+/**
+ * The convention of each function of a program, by function number.
+ * @param look is shown each body, which is decoded for the decision and forgotten again
+ */
+export function decideConventions(
+  module: Module,
+  open: Uint8Array,
+  options: CodegenOptions,
+  look: (fn: number, body: Body) => void = () => {},
+): Uint32Array {
   const functions = definedFunctions(module);
   const numbers = new Map<GlobalValue, number>(functions.map((fn, i) => [fn, i]));
   const eligible = Uint8Array.from(functions, (fn, i) =>
     open[i] === 0 && goalOf(fn, options.level) !== "none" ? 1 : 0,
   );
-  const flows = functions.map((fn) => {
+  const flows = functions.map((fn, i) => {
     const flow = argumentFlow(fn, (callee) => {
       const number = numbers.get(callee);
       return number === undefined || eligible[number] === 0 ? -1 : number;
     });
+    look(i, fn.materialize());
     fn.release();
     return flow;
   });
@@ -258,6 +294,35 @@ function agreedExtras(
     for (const callee of mismatched) extras[callee] = 0;
   }
   return extras;
+}
+
+/** The sets of `indirect` as functions that jump to one of their members. */
+export function setFacts({ sets }: IndirectCalls): FunctionFacts[] {
+  return sets.map(({ members, unknown }) => ({
+    written: unknown ? callClobbers : 0,
+    returns: true,
+    calls: members.map((callee) => ({
+      callee,
+      liveAcross: 0,
+      tail: true,
+      frequency: 1 / members.length,
+    })),
+    aligned: unknown,
+    forSize: true,
+    frameFrequency: 1,
+  }));
+}
+
+/** What a call changes, by the number of its callee in `FunctionFacts.calls`. @param changed by each function */
+export function changesByCallee(
+  { sets }: IndirectCalls,
+  changed: readonly RegMask[],
+): (callee: number) => RegMask {
+  return (callee) => {
+    if (callee < changed.length) return changed[callee]!;
+    const { members, unknown } = sets[callee - changed.length]!;
+    return members.reduce((mask, member) => mask | changed[member]!, unknown ? callClobbers : 0);
+  };
 }
 
 /** The masks that a component's allocation lets its callers rely on. */
@@ -324,30 +389,49 @@ export interface IpraStatistics {
   readonly savesRemoved: number;
   /** Calls whose mask is narrower than the convention's. */
   readonly narrowedCalls: number;
+  /** Calls through a pointer whose callees are all known. */
+  readonly knownIndirectCalls: number;
 }
 
 export function ipraStatistics(
   facts: readonly FunctionFacts[],
   placement: Placement,
-  changed: readonly RegMask[],
+  changedBy: (callee: number) => RegMask,
+  { sets }: IndirectCalls,
 ): IpraStatistics {
   let functionsWithoutSaves = 0;
   let savesRemoved = 0;
   let narrowedCalls = 0;
+  let knownIndirectCalls = 0;
   facts.forEach((f, i) => {
     const writes = f.written & calleeSavedMask;
     const removed = writes & ~placement.saves[i]!;
     if (writes !== 0 && placement.saves[i] === 0) functionsWithoutSaves++;
     savesRemoved += bitCount(removed);
-    for (const { callee } of f.calls) if ((callClobbers & ~changed[callee]!) !== 0) narrowedCalls++;
+    for (const { callee } of f.calls) {
+      if ((callClobbers & ~changedBy(callee)) !== 0) narrowedCalls++;
+      if (callee >= facts.length && !sets[callee - facts.length]!.unknown) knownIndirectCalls++;
+    }
   });
-  return { functionsWithoutSaves, savesRemoved, narrowedCalls };
+  return { functionsWithoutSaves, savesRemoved, narrowedCalls, knownIndirectCalls };
 }
 
 function bitCount(mask: RegMask): number {
   let n = 0;
   for (let rest = mask >>> 0; rest !== 0; rest &= rest - 1) n++;
   return n;
+}
+
+/** Tells the calls through pointers of a body which sets of functions they can reach. */
+function markIndirectCalls(fn: Func, sets: readonly number[]): void {
+  if (!sets.some((set) => set >= 0)) return;
+  let site = 0;
+  for (const { insts } of fn.materialize().blocks)
+    for (const inst of insts) {
+      if (!isIndirectCall(inst)) continue;
+      const calleeSet = sets[site++]!;
+      if (calleeSet >= 0) setCallData(inst, { ...inst.data, calleeSet });
+    }
 }
 
 /**

@@ -11,22 +11,24 @@ import { AsmPrinter } from "../../formats/asm/index.js";
 import type { Placement } from "../../lto/codegen/ipra/save-placement.js";
 import type { RegMask } from "../../lto/codegen/mir.js";
 import type { Module } from "../../lto/ir/module.js";
-import { buildCallGraph, type ModuleSummary } from "../../lto/link/index.js";
+import type { ModuleSummary } from "../../lto/link/index.js";
 import type { CodegenOptions } from "../../lto/pipeline.js";
 import {
   alignmentNeeds,
   CodegenSession,
-  decideConventions,
+  changesByCallee,
   decideSaves,
   definedFunctions,
   type FunctionFacts,
   ipraStatistics,
   localSaves,
-  type ProgramGraph,
   publishComponent,
+  setFacts,
 } from "../../lto/program.js";
+import { type ProgramPlan, planProgram } from "../../lto/program-plan.js";
 import { callClobbers } from "../../lto/x64/registers.js";
 import { type FinishOrder, finishOrders } from "./finish-orders.js";
+import { type IndirectNames, indirectNames } from "./ipra-claims.js";
 import { type CodegenStatistics, noStatistics } from "./statistics.js";
 import { WorkerSessions } from "./worker-sessions.js";
 
@@ -38,6 +40,7 @@ export interface CodegenResult {
   /** Registers that a call of each function may change, by name. */
   readonly usage: readonly (readonly [string, RegMask])[];
   readonly statistics: CodegenStatistics;
+  readonly indirect: IndirectNames;
 }
 
 /** Sessions in one thread or several, seen alike. */
@@ -62,10 +65,10 @@ class LocalSession implements Sessions {
   constructor(
     module: Module,
     options: CodegenOptions,
-    conventions: Uint32Array,
+    { conventions, indirect }: ProgramPlan,
     private readonly printer: AsmPrinter,
   ) {
-    this.session = new CodegenSession(module, options, conventions);
+    this.session = new CodegenSession(module, options, conventions, indirect);
   }
   allocate(component: readonly number[]): FunctionFacts[] {
     return component.map((number) => this.session.allocate(number));
@@ -90,68 +93,40 @@ export async function generate(
   const size = summary.symbols.reduce((sum, s) => sum + s.instructions, 0);
   const printer = new AsmPrinter(module, { relocation: options.relocation });
   const parallel = jobs > 1 && size >= parallelThreshold && options.observe === undefined;
-  const graph = programGraph(module, summary);
-  const conventions = options.ipra
-    ? decideConventions(module, graph.open, options)
-    : new Uint32Array(graph.open.length);
+  const plan = planProgram(module, summary, options);
   const sessions = parallel
-    ? new WorkerSessions(module, options, conventions, jobs, printer)
-    : new LocalSession(module, options, conventions, printer);
+    ? new WorkerSessions(module, options, plan, jobs, printer)
+    : new LocalSession(module, options, plan, printer);
   try {
-    const { texts, clobbers, statistics } = await run(sessions, graph, options);
-    const usage = definedFunctions(module).map((fn, i) => [fn.name, clobbers[i]!] as const);
-    return { usage, assembly: [printer.header(), ...texts, printer.data()].join(""), statistics };
+    const { texts, clobbers, statistics } = await run(sessions, plan, options);
+    const names = definedFunctions(module).map((fn) => fn.name);
+    const usage = names.map((name, i) => [name, clobbers[i]!] as const);
+    const assembly = [printer.header(), ...texts, printer.data()].join("");
+    return { usage, assembly, statistics, indirect: indirectNames(plan.indirect, names) };
   } finally {
     await sessions.close();
   }
 }
 
-interface WavedGraph extends ProgramGraph {
-  /** Components that can be worked on at the same time, by wave. */
-  readonly waves: readonly (readonly number[])[];
-}
-
-/** The call graph by function number. */
-function programGraph(module: Module, summary: ModuleSummary): WavedGraph {
-  const graph = buildCallGraph(summary);
-  const numbers = new Map(definedFunctions(module).map((fn, i) => [fn as unknown, i]));
-  const numberOf = (node: number): number => numbers.get(module.globals[graph.symbolOf[node]!]) ?? -1;
-  const open = new Uint8Array(numbers.size);
-  for (let node = 0; node < graph.symbolOf.length; node++) {
-    const number = numberOf(node);
-    if (number >= 0) open[number] = graph.openToCallers[node]!;
-  }
-  const { members, count, waves } = graph.components;
-  const components = Array.from({ length: count }, (_, c) =>
-    Array.from(members.items.subarray(members.start[c], members.start[c + 1]), numberOf).filter(
-      (n) => n >= 0,
-    ),
-  );
-  return { components, open, waves };
-}
-
 async function run(
   sessions: Sessions,
-  graph: WavedGraph,
+  plan: ProgramPlan,
   options: CodegenOptions,
 ): Promise<{ texts: string[]; clobbers: RegMask[]; statistics: CodegenStatistics }> {
-  const count = graph.open.length;
+  const count = plan.open.length;
   const facts = new Array<FunctionFacts>(count);
   const changed = new Array<RegMask>(count).fill(callClobbers);
-  for (const wave of graph.waves) {
+  const changedBy = changesByCallee(plan.indirect, changed);
+  for (const wave of plan.waves) {
     const masks: [number, RegMask][] = [];
-    const results = await Promise.all(wave.map(async (c) => sessions.allocate(graph.components[c]!)));
+    const results = await Promise.all(wave.map(async (c) => sessions.allocate(plan.components[c]!)));
     wave.forEach((c, i) => {
-      const members = graph.components[c]!;
+      const members = plan.components[c]!;
       members.forEach((member, k) => {
         facts[member] = results[i]![k]!;
       });
       if (!options.ipra) return;
-      const mask = publishComponent(
-        members,
-        (n) => facts[n]!,
-        (n) => changed[n]!,
-      );
+      const mask = publishComponent(members, (n) => facts[n]!, changedBy);
       for (const member of members) {
         changed[member] = mask;
         masks.push([member, ~mask]);
@@ -159,14 +134,18 @@ async function run(
     });
     if (masks.length > 0) sessions.publish(masks);
   }
-  const placement: Placement = options.ipra ? decideSaves(facts, graph.open) : localSaves(facts);
+  // Sets of callees take part in what concerns the whole program as functions do.
+  const all = [...facts, ...setFacts(plan.indirect)];
+  const open = new Uint8Array(all.length);
+  open.set(plan.open);
+  const placement: Placement = options.ipra ? decideSaves(all, open) : localSaves(facts);
   const orders = facts.map((_, number) => ({
     number,
     saves: placement.saves[number]!,
     free: changed[number]! | placement.changes[number]!,
   }));
-  const aligned = options.ipra ? alignmentNeeds(facts) : new Uint8Array(count).fill(1);
+  const aligned = options.ipra ? alignmentNeeds(all) : new Uint8Array(count).fill(1);
   const texts = await sessions.finish(orders, placement.changes, aligned);
-  const ipra = ipraStatistics(facts, placement, changed);
+  const ipra = ipraStatistics(facts, placement, changedBy, plan.indirect);
   return { texts, clobbers: orders.map((o) => o.free), statistics: { ...sessions.statistics, ...ipra } };
 }

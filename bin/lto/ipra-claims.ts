@@ -2,7 +2,8 @@
  * What code generation promises of a finished function, in the terms of the checker (formats/code/check.ts):
  * for each call and jump in the order of the code, the registers it may change, its results and arguments.
  */
-import type { FunctionClaim, SiteClaim } from "../../formats/code/check.js";
+import { type FunctionClaim, type SiteClaim, unknownTarget } from "../../formats/code/check.js";
+import type { IndirectCalls } from "../../lto/analysis/function-pointers/index.js";
 import { type CallInfo, forEachUse, type MBlock, type MFunction, type MInst } from "../../lto/codegen/mir.js";
 import type { CodegenOptions } from "../../lto/pipeline.js";
 import { X } from "../../lto/x64/ops.js";
@@ -14,8 +15,30 @@ const transfersControl = /\b(call|jmp|j[a-z]{1,3}|loop\w*|ret)[lq]?\b(?!\s+\d+[b
 export const readsUndefined = (mf: MFunction): boolean =>
   mf.blocks.some((block) => block.insts.some((inst) => inst.op === X.ImplicitDef));
 
-/** The claims of a function after its last pass. @param undefinedValues `readsUndefined` of it as allocated */
-export function functionClaim(mf: MFunction, undefinedValues: boolean): FunctionClaim {
+/** What is known of calls through pointers, by names. */
+export interface IndirectNames {
+  /** Functions of each set (`CallInfo.calleeSet`). */
+  readonly targets: readonly (readonly string[])[];
+  /** Functions whose address is taken, but which only calls listed with them can enter. */
+  readonly closed: ReadonlySet<string>;
+}
+
+/** @param names of the functions, by number */
+export function indirectNames({ sets, closed }: IndirectCalls, names: readonly string[]): IndirectNames {
+  return {
+    targets: sets.map(({ members, unknown }) => [
+      ...members.map((fn) => names[fn]!),
+      ...(unknown ? [unknownTarget] : []),
+    ]),
+    closed: new Set(names.filter((_, fn) => closed[fn] === 1)),
+  };
+}
+
+/**
+ * The claims of a function after its last pass; of sites that call through a pointer, `targets` is filled in later.
+ * @param undefinedValues `readsUndefined` of it as allocated
+ */
+function functionClaim(mf: MFunction, undefinedValues: boolean, sets: Map<SiteClaim, number>): FunctionClaim {
   const sites: SiteClaim[] = [];
   let results = 0;
   let opaque = false;
@@ -26,7 +49,11 @@ export function functionClaim(mf: MFunction, undefinedValues: boolean): Function
       if (op === X.Ret) results |= uses(inst);
       else if (extra?.kind === "asm") opaque ||= transfersControl.test(extra.template);
       else if (op === X.JmpIndirect) sites.push(jumpClaim(inst));
-      else if (extra?.kind === "call") sites.push(callClaim(inst, extra, inst !== last));
+      else if (extra?.kind === "call") {
+        const site = callClaim(inst, extra, inst !== last);
+        sites.push(site);
+        if (extra.calleeSet >= 0) sets.set(site, extra.calleeSet);
+      }
     }
   }
   return {
@@ -47,14 +74,30 @@ function lastCallWithoutReturn(block: MBlock): MInst | null {
 
 /** Collects the claims of every function that code generation finishes. */
 export class ClaimCollector {
-  readonly claims: FunctionClaim[] = [];
+  private readonly finished: FunctionClaim[] = [];
+  /** Set of callees of calls through pointers. */
+  private readonly sets = new Map<SiteClaim, number>();
   private readonly undefinedValues = new Set<MFunction>();
 
   /** To be called after each stage, as `CodegenOptions.observe`. */
   readonly observe: NonNullable<CodegenOptions["observe"]> = (stage, mf) => {
     if (stage === "allocate" && readsUndefined(mf)) this.undefinedValues.add(mf);
-    else if (stage === "finish") this.claims.push(functionClaim(mf, this.undefinedValues.has(mf)));
+    else if (stage === "finish")
+      this.finished.push(functionClaim(mf, this.undefinedValues.has(mf), this.sets));
   };
+
+  /** The claims, after code generation. */
+  claims({ targets, closed }: IndirectNames): FunctionClaim[] {
+    const named = (site: SiteClaim): SiteClaim => {
+      const set = this.sets.get(site);
+      return set === undefined ? site : { ...site, targets: targets[set]! };
+    };
+    return this.finished.map((claim) => ({
+      ...claim,
+      sites: claim.sites?.map(named) ?? null,
+      closed: closed.has(claim.symbol),
+    }));
+  }
 }
 
 function uses(inst: MInst): number {

@@ -180,13 +180,13 @@ async function produce(
             if (options.checkIpra) collector.observe(stage, mf);
           },
         };
-  const { assembly, usage, statistics } = await generate(module, summary, observed, options.jobs);
+  const { assembly, usage, statistics, indirect } = await generate(module, summary, observed, options.jobs);
   timer.lap("codegen");
   if (options.stats) log(formatStatistics(statistics));
   if (options.printRegisterUsage && options.ipra) log(formatRegisterUsage(usage));
   const text = encoder.encode(assembly);
   if (options.checkIpra) {
-    const report = await checkAssembly(text, collector.claims, codegen.relocation === "pic", host);
+    const report = await checkAssembly(text, collector.claims(indirect), codegen.relocation === "pic", host);
     for (const what of report.unchecked) log(`tsc-lto: warning: not checked: ${what}\n`);
     for (const what of report.violations) log(`tsc-lto: error: ${what}\n`);
     if (report.violations.length > 0) return null;
@@ -211,6 +211,7 @@ function codegenOptions(module: Module, options: DriverOptions, log: (text: stri
     checkAllocation: options.checkRegalloc,
     ipra: options.ipra,
     shrinkWrap: options.shrinkWrap,
+    guardCallees: options.guardCallees,
     verify: options.verify,
     ...(printMachine === null
       ? {}

@@ -36,6 +36,7 @@ export interface DriverOptions {
   readonly spillCost: CodegenOptions["spillCost"];
   readonly checkRegalloc: boolean;
   readonly checkIpra: boolean;
+  readonly guardCallees: boolean;
   readonly ipra: boolean;
   readonly shrinkWrap: boolean;
   readonly verify: boolean;
@@ -135,6 +136,11 @@ export function makeCommand(version: string): Command {
       "recompute what calls change from the assembled code (needs as) and compare",
       false,
     )
+    .option(
+      "--guard-callees",
+      "make calls through pointers check at run time that they reach what analysis says",
+      false,
+    )
     .option("--verify", "verify the IR after linking and before code generation", false)
     .option("--stats", "print statistics on standard error", false)
     .option("--time-passes", "print the time each phase took on standard error", false)
@@ -210,6 +216,7 @@ function driverOptions(
     spillCost: o["spillCost"] ?? null,
     checkRegalloc: o["checkRegalloc"],
     checkIpra: o["checkIpra"],
+    guardCallees: o["guardCallees"],
     ipra: llvm.ipra ?? o["ipra"],
     shrinkWrap: o["shrinkWrap"],
     verify: o["verify"],

@@ -25,6 +25,7 @@ export const noStatistics: CodegenStatistics = {
   functionsWithoutSaves: 0,
   savesRemoved: 0,
   narrowedCalls: 0,
+  knownIndirectCalls: 0,
 };
 
 const isCompiled = (x: CompiledFunction | CodegenStatistics): x is CompiledFunction => "machine" in x;
@@ -46,6 +47,7 @@ export function addStatistics(
     functionsWithoutSaves: sum.functionsWithoutSaves + other.functionsWithoutSaves,
     savesRemoved: sum.savesRemoved + other.savesRemoved,
     narrowedCalls: sum.narrowedCalls + other.narrowedCalls,
+    knownIndirectCalls: sum.knownIndirectCalls + other.knownIndirectCalls,
   };
 }
 
@@ -77,6 +79,7 @@ export function formatStatistics(statistics: CodegenStatistics): string {
     functionsWithoutSaves: "functions that save no callee-saved register they change",
     savesRemoved: "saves of callee-saved registers removed",
     narrowedCalls: "calls with a narrowed clobber mask",
+    knownIndirectCalls: "calls through pointers with known callees",
   };
   return Object.entries(labels)
     .map(([key, label]) => `${String(statistics[key as keyof CodegenStatistics]).padStart(10)}  ${label}\n`)

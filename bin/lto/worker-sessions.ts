@@ -10,6 +10,7 @@ import type { PoolConstant, RegMask } from "../../lto/codegen/mir.js";
 import type { Module } from "../../lto/ir/module.js";
 import type { CodegenOptions } from "../../lto/pipeline.js";
 import type { FunctionFacts } from "../../lto/program.js";
+import type { ProgramPlan } from "../../lto/program-plan.js";
 import type { Sessions } from "./codegen.js";
 import type { FinishOrder } from "./finish-orders.js";
 import { addStatistics, type CodegenStatistics, noStatistics } from "./statistics.js";
@@ -19,8 +20,9 @@ export interface WorkerSetup {
   readonly object: SharedArrayBuffer;
   readonly file: string;
   readonly options: CodegenOptions;
-  /** By function number, as the main thread decided. */
-  readonly conventions: Uint32Array;
+  /** As the main thread decided. */
+  readonly conventions: ProgramPlan["conventions"];
+  readonly indirect: ProgramPlan["indirect"];
 }
 
 /** Tasks of a worker; masks published since its last task come along. */
@@ -57,14 +59,14 @@ export class WorkerSessions implements Sessions {
   constructor(
     module: Module,
     options: CodegenOptions,
-    conventions: Uint32Array,
+    { conventions, indirect }: ProgramPlan,
     jobs: number,
     private readonly printer: AsmPrinter,
   ) {
     const bytes = writeObject(module);
     const object = new SharedArrayBuffer(bytes.length);
     new Uint8Array(object).set(bytes);
-    const setup: WorkerSetup = { object, file: module.file, options, conventions };
+    const setup: WorkerSetup = { object, file: module.file, options, conventions, indirect };
     this.workers = Array.from(
       { length: jobs },
       () =>

@@ -6,9 +6,9 @@ import { CodegenSession, type FunctionFacts } from "../../lto/program.js";
 import { finishOrders } from "./finish-orders.js";
 import type { FinishedBatch, WorkerSetup, WorkerTask } from "./worker-sessions.js";
 
-const { object, file, options, conventions } = workerData as WorkerSetup;
+const { object, file, options, conventions, indirect } = workerData as WorkerSetup;
 const module = readObject(new Uint8Array(object), file);
-const session = new CodegenSession(module, options, conventions);
+const session = new CodegenSession(module, options, conventions, indirect);
 const printer = new AsmPrinter(module, { relocation: options.relocation });
 
 export default function run(task: WorkerTask): FunctionFacts[][] | FinishedBatch {

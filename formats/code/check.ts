@@ -24,7 +24,10 @@ export interface SiteClaim {
   readonly kind: SiteKind;
   /** Symbol of the callee; null if it is a pointer or a routine outside of the program. */
   readonly callee: string | null;
-  /** Of an indirect call: symbols of all functions it can reach; null when they are not known. */
+  /**
+   * Of an indirect call: symbols of the functions it can reach, `unknownTarget` among them if it can reach others
+   * that follow the convention; null when nothing is known.
+   */
   readonly targets: readonly string[] | null;
   /** Registers that the caller lets the call change. */
   readonly clobbers: number;
@@ -61,6 +64,9 @@ export interface CheckReport {
   readonly functions: number;
   readonly sites: number;
 }
+
+/** The name of code that is not known. */
+export const unknownTarget = "";
 
 const names = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi"];
 const calleeSaved = [3, 5, 12, 13, 14, 15].reduce((mask, r) => mask | (1 << r), 0);
@@ -286,8 +292,14 @@ class Checker {
    */
   private checkAlignment(): void {
     const relies = new Uint8Array(this.functions.length);
-    const reliesAt = (site: Site): boolean =>
-      this.kindOf(site) !== "jump" && (site.target.fn < 0 || relies[site.target.fn] === 1);
+    const reliesAt = (site: Site): boolean => {
+      if (this.kindOf(site) === "jump") return false;
+      if (site.target.fn >= 0) return relies[site.target.fn] === 1;
+      // Unknown code relies on it, too.
+      return (
+        this.claimOf.get(site)?.targets?.every((name) => relies[this.numberOf.get(name) ?? -1] === 0) !== true
+      );
+    };
     for (let changed = true; changed; ) {
       changed = false;
       for (const fn of this.functions) {

@@ -138,6 +138,8 @@ export interface CallInfo {
   readonly kind: "call";
   /** The callee when it is known. */
   readonly callee: GlobalValue | null;
+  /** Of a call through a pointer: number of the set of functions that it can reach; -1 if it is not known. */
+  readonly calleeSet: number;
   /** Control leaves for good: nothing is needed after it. */
   readonly noReturn: boolean;
   /** May return twice (setjmp). */

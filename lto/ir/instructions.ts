@@ -268,6 +268,8 @@ export interface CallData {
   /** Number of arguments proper; they are operands 1 … argumentCount. */
   readonly argumentCount: number;
   readonly bundles: readonly OperandBundle[];
+  /** Of a call through a pointer, once it is analysed: number of the set of functions it can reach. Not stored. */
+  readonly calleeSet?: number;
 }
 export interface LandingPadData {
   readonly cleanup: boolean;
@@ -449,3 +451,13 @@ export const isCall = (inst: Inst): inst is CallInst =>
 export const calleeOf = (call: CallInst): Value => call.operands[0]!;
 /** Arguments of a call, without callee and bundle inputs. */
 export const callArguments = (call: CallInst): Value[] => call.operands.slice(1, 1 + call.data.argumentCount);
+/** A call through a pointer. */
+export function isIndirectCall(inst: Inst): inst is CallInst {
+  if (!isCall(inst)) return false;
+  const { valueKind } = inst.operands[0]!;
+  return valueKind !== "global" && valueKind !== "asm";
+}
+/** Gives a call other data. */
+export function setCallData(call: CallInst, data: CallData): void {
+  (call as { data: CallData }).data = data;
+}

@@ -95,6 +95,24 @@ export function buildCallGraph(summary: ModuleSummary): CallGraph {
   };
 }
 
+/** The components with more callees, by node: calls through pointers, as far as somebody knows their callees. */
+export function componentsWith(
+  { callees: { start, items } }: CallGraph,
+  more: ReadonlyMap<number, readonly number[]>,
+): Components {
+  const count = start.length - 1;
+  const first = new Int32Array(count + 1);
+  for (let node = 0; node < count; node++)
+    first[node + 1] = first[node]! + start[node + 1]! - start[node]! + (more.get(node)?.length ?? 0);
+  const all = new Int32Array(first[count]!);
+  for (let node = 0; node < count; node++) {
+    const own = items.subarray(start[node], start[node + 1]);
+    all.set(own, first[node]!);
+    all.set(more.get(node) ?? [], first[node]! + own.length);
+  }
+  return findComponents({ start: first, items: all }, count);
+}
+
 /** The symbol that a chain of aliases ends at. */
 function throughAliases({ symbols }: ModuleSummary, index: number): number {
   let current = index;

@@ -28,7 +28,7 @@ export interface FinishOptions {
    * Whether a call of a function (null: unknown code) needs the stack aligned to 16 bytes; by default all do.
    * In a closed program those do that, or whose callees, rely on it: see `reliesOnAlignment`.
    */
-  readonly alignedCall?: (callee: GlobalValue | null) => boolean;
+  readonly alignedCall?: (callee: GlobalValue | null, calleeSet: number) => boolean;
   /** Paths that need no frame run without it where that pays; by default they do. */
   readonly shrinkWrap?: boolean;
   /** Executions of each block, by position, for one of the function; by default estimated when needed. */

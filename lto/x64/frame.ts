@@ -11,7 +11,14 @@
  * one block; landing pads are handled).
  * Source: System V ABI AMD64, sections 3.2.2 (stack frame) and 3.4.
  */
-import { type MBlock, type MemOperand, type MFunction, MInst, type RegMask } from "../codegen/mir.js";
+import {
+  type CallInfo,
+  type MBlock,
+  type MemOperand,
+  type MFunction,
+  MInst,
+  type RegMask,
+} from "../codegen/mir.js";
 import { UnsupportedError } from "../ir/errors.js";
 import type { GlobalValue } from "../ir/module.js";
 import { adjustStack, aluImm, aluReg, baseDisp, copy, lea, physical, pop, push } from "./build.js";
@@ -31,17 +38,20 @@ export interface FrameOptions {
   readonly written: RegMask;
   /** Further registers that may be clobbered: not promised to any caller. */
   readonly scratch: RegMask;
-  /** Whether a call (null: of unknown code) needs the stack aligned to 16 bytes, as the ABI says. */
-  readonly alignedCall: (callee: GlobalValue | null) => boolean;
+  /**
+   * Whether a call needs the stack aligned to 16 bytes, as the ABI says: one of a function, or (null) one through
+   * a pointer with the number of its set of callees, -1 for unknown code.
+   */
+  readonly alignedCall: (callee: GlobalValue | null, calleeSet: number) => boolean;
 }
 
 const isExit = (op: number): boolean => op === X.Ret || op === X.TailCall || op === X.TailCallIndirect;
 
 const isCall = (op: number): boolean => op === X.Call || op === X.CallIndirect || op === X.TlsGetAddr;
 
-/** The function a call instruction calls, if it is known. */
-function calleeOf(inst: MInst): GlobalValue | null {
-  return inst.extra !== null && inst.extra.kind === "call" ? inst.extra.callee : null;
+/** The function a call instruction calls, if it is known, and the set of functions it can reach. */
+function calleeOf({ extra }: MInst): Pick<CallInfo, "callee" | "calleeSet"> {
+  return extra !== null && extra.kind === "call" ? extra : { callee: null, calleeSet: -1 };
 }
 
 /** Whether anything in the body pushes below rsp; tail calls leave as the function was entered. */
@@ -55,14 +65,17 @@ function hasCalls(mf: MFunction): boolean {
 /** Whether any call of the body needs an aligned stack. */
 function hasAlignedCalls(mf: MFunction, alignedCall: FrameOptions["alignedCall"]): boolean {
   for (const block of mf.blocks)
-    for (const inst of block.insts) if (isCall(inst.op) && alignedCall(calleeOf(inst))) return true;
+    for (const inst of block.insts) {
+      if (!isCall(inst.op)) continue;
+      const { callee, calleeSet } = calleeOf(inst);
+      if (alignedCall(callee, calleeSet)) return true;
+    }
   return false;
 }
 
 /**
  * Whether an allocated function relies by itself (not through the functions it calls directly) on its caller
- * aligning the stack: it has aligned slots, calls unknown code, or contains assembly. Tail calls of known
- * functions count as calls.
+ * aligning the stack: it has aligned slots, calls unknown code, or contains assembly. Tail calls count as calls.
  */
 export function reliesOnAlignment(mf: MFunction): boolean {
   if (mf.hasDynamicAlloca) return true;
@@ -72,7 +85,9 @@ export function reliesOnAlignment(mf: MFunction): boolean {
     for (const inst of block.insts) {
       if (inst.op === X.Asm && inst.extra?.kind === "asm" && inst.extra.template.trim() !== "") return true;
       const leaves = isCall(inst.op) || inst.op === X.TailCall || inst.op === X.TailCallIndirect;
-      if (leaves && calleeOf(inst) === null) return true;
+      if (!leaves) continue;
+      const { callee, calleeSet } = calleeOf(inst);
+      if (callee === null && calleeSet < 0) return true;
     }
   return false;
 }

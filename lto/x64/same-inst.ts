@@ -46,6 +46,7 @@ function sameExtra(a: MExtra | null, b: MExtra | null): boolean {
   if (a.kind === "call" && b.kind === "call")
     return (
       a.callee === b.callee &&
+      a.calleeSet === b.calleeSet &&
       a.noReturn === b.noReturn &&
       a.returnsTwice === b.returnsTwice &&
       a.unwind === b.unwind

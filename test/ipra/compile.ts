@@ -6,23 +6,27 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ClaimCollector } from "../../bin/lto/ipra-claims.js";
+import { ClaimCollector, indirectNames } from "../../bin/lto/ipra-claims.js";
 import { AsmPrinter } from "../../formats/asm/index.js";
 import { type CheckReport, checkObject, type FunctionClaim } from "../../formats/code/check.js";
 import { parseModule } from "../../formats/text/index.js";
+import type { IndirectCalls } from "../../lto/analysis/function-pointers/index.js";
 import type { Placement } from "../../lto/codegen/ipra/save-placement.js";
 import type { RegMask } from "../../lto/codegen/mir.js";
 import type { Module } from "../../lto/ir/module.js";
-import { buildCallGraph, defaultLinkOptions, linkModules, type ModuleSummary } from "../../lto/link/index.js";
+import { defaultLinkOptions, linkModules, type ModuleSummary } from "../../lto/link/index.js";
 import type { CodegenOptions } from "../../lto/pipeline.js";
 import {
   CodegenSession,
+  changesByCallee,
   decideSaves,
   definedFunctions,
   type FunctionFacts,
   localSaves,
   publishComponent,
+  setFacts,
 } from "../../lto/program.js";
+import { planProgram } from "../../lto/program-plan.js";
 import { callClobbers } from "../../lto/x64/registers.js";
 
 export interface Compiled {
@@ -38,6 +42,7 @@ export interface Lies {
   /** What is published of a function: the registers a call may change. */
   readonly published?: (name: string, changed: RegMask) => RegMask;
   readonly saves?: (name: string, saves: RegMask) => RegMask;
+  readonly indirect?: (known: IndirectCalls, module: Module) => IndirectCalls;
   /** Functions taken for definitions that nothing can replace. */
   readonly exact?: readonly string[];
 }
@@ -82,43 +87,39 @@ export function compile(
   const replaceable = module.functions.filter((f) => lies.exact?.includes(f.name));
   const linkages = replaceable.map((f) => f.linkage);
   for (const f of replaceable) f.linkage = "external";
-  const session = new CodegenSession(module, all);
+  const plan = planProgram(module, summary, all);
+  const { indirect } = plan;
+  const session = new CodegenSession(
+    module,
+    all,
+    plan.conventions,
+    lies.indirect?.(indirect, module) ?? indirect,
+  );
   replaceable.forEach((f, i) => {
     f.linkage = linkages[i]!;
   });
   const functions = definedFunctions(module);
   const nameOf = (n: number): string => functions[n]!.name;
-  const graph = buildCallGraph(summary);
-  const numbers = new Map(functions.map((fn, i) => [fn as unknown, i]));
-  const numberOf = (node: number): number => numbers.get(module.globals[graph.symbolOf[node]!]) ?? -1;
   const facts: FunctionFacts[] = [];
   const changed = functions.map(() => callClobbers);
-  const { count, members } = graph.components;
-  for (let c = 0; c < count; c++) {
-    const component = [...members.items.subarray(members.start[c], members.start[c + 1])]
-      .map(numberOf)
-      .filter((n) => n >= 0);
+  const changedBy = changesByCallee(indirect, changed);
+  for (const component of plan.components) {
     for (const n of component) {
       const found = session.allocate(n);
       facts[n] = lies.facts?.(nameOf(n), found) ?? found;
     }
     if (!all.ipra) continue;
-    const mask = publishComponent(
-      component,
-      (n) => facts[n]!,
-      (n) => changed[n]!,
-    );
+    const mask = publishComponent(component, (n) => facts[n]!, changedBy);
     for (const n of component) changed[n] = lies.published?.(nameOf(n), mask) ?? mask;
     session.publish(component.map((n) => [n, ~changed[n]!] as const));
   }
-  const open = new Uint8Array(functions.length);
-  for (let node = 0; node < graph.symbolOf.length; node++) {
-    const n = numberOf(node);
-    if (n < 0) continue;
-    const really = graph.openToCallers[node] === 1;
+  const sets = setFacts(indirect);
+  const open = new Uint8Array(functions.length + sets.length);
+  for (let n = 0; n < functions.length; n++) {
+    const really = plan.open[n] === 1;
     open[n] = Number(lies.open?.(nameOf(n), really) ?? really);
   }
-  const placement: Placement = all.ipra ? decideSaves(facts, open) : localSaves(facts);
+  const placement: Placement = all.ipra ? decideSaves([...facts, ...sets], open) : localSaves(facts);
   const printer = new AsmPrinter(module, { relocation: all.relocation });
   const texts = functions.map((_, n) => {
     const saves = lies.saves?.(nameOf(n), placement.saves[n]!) ?? placement.saves[n]!;
@@ -126,7 +127,15 @@ export function compile(
     const { machine } = session.finish(n, saves, free, (callee) => placement.changes[callee]!);
     return printer.functionText(machine);
   });
-  return { assembly: [printer.header(), ...texts, printer.data()].join(""), claims: collector.claims };
+  return {
+    assembly: [printer.header(), ...texts, printer.data()].join(""),
+    claims: collector.claims(
+      indirectNames(
+        indirect,
+        functions.map((fn) => fn.name),
+      ),
+    ),
+  };
 }
 
 /** Bytes of the object that GNU as makes of assembly text. */

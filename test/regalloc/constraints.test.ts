@@ -59,7 +59,14 @@ class Code {
   call(args: RegOperand[] = [], results: RegOperand[] = [], clobbers = ~saved): MInst {
     const inst = this.inst(results, args, Op.Call);
     inst.clobbers = clobbers;
-    inst.extra = { kind: "call", callee: null, noReturn: false, returnsTwice: false, unwind: null };
+    inst.extra = {
+      kind: "call",
+      callee: null,
+      calleeSet: -1,
+      noReturn: false,
+      returnsTwice: false,
+      unwind: null,
+    };
     return inst;
   }
   link(to: MBlock, ...args: number[]): void {
@@ -407,7 +414,14 @@ describe("boundaries of functions", () => {
     const [normal, pad] = [code.fn.newBlock(), code.fn.newBlock()];
     pad.landingPad = true;
     const call = code.call([fixed(kept, 1)]);
-    call.extra = { kind: "call", callee: null, noReturn: false, returnsTwice: false, unwind: pad };
+    call.extra = {
+      kind: "call",
+      callee: null,
+      calleeSet: -1,
+      noReturn: false,
+      returnsTwice: false,
+      unwind: pad,
+    };
     code.link(normal);
     code.link(pad);
     code.end();
@@ -455,6 +469,7 @@ describe("partial preservation", () => {
     code.call([], [], 0).extra = {
       kind: "call",
       callee: null,
+      calleeSet: -1,
       noReturn: false,
       returnsTwice: true,
       unwind: null,

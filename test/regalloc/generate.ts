@@ -377,7 +377,14 @@ class Generator {
     const inst = this.create(Op.Call);
     const saved = (1 << 3) | (1 << 5) | 0xf000;
     inst.clobbers = ~saved;
-    inst.extra = { kind: "call", callee: null, noReturn: false, returnsTwice: random.chance(0.03), unwind };
+    inst.extra = {
+      kind: "call",
+      callee: null,
+      calleeSet: -1,
+      noReturn: false,
+      returnsTwice: random.chance(0.03),
+      unwind,
+    };
     const args = random.below(Math.min(4, shape.general) + 1);
     for (let r = 0; r < args; r++) {
       const value = this.pick(values, 0);

@@ -56,7 +56,14 @@ class Builder {
   call(block: MBlock, clobbers = ~((1 << 3) | (1 << 5) | 0xf000)): MInst {
     const inst = this.inst(block, Op.Call, [], []);
     inst.clobbers = clobbers;
-    inst.extra = { kind: "call", callee: null, noReturn: false, returnsTwice: false, unwind: null };
+    inst.extra = {
+      kind: "call",
+      callee: null,
+      calleeSet: -1,
+      noReturn: false,
+      returnsTwice: false,
+      unwind: null,
+    };
     return inst;
   }
   jump(from: MBlock, to: MBlock, ...args: number[]): void {
@@ -257,7 +264,14 @@ describe("choice of places", () => {
     const first = b.define(block);
     const second = b.define(block);
     b.fn.returnsTwice = true;
-    b.call(block).extra = { kind: "call", callee: null, noReturn: false, returnsTwice: true, unwind: null };
+    b.call(block).extra = {
+      kind: "call",
+      callee: null,
+      calleeSet: -1,
+      noReturn: false,
+      returnsTwice: true,
+      unwind: null,
+    };
     b.use(block, first);
     const third = b.define(block);
     b.use(block, second);

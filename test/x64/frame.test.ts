@@ -102,7 +102,7 @@ function call(mf: MFunction, block: MBlock, random: Random): void {
   // Half of the callees need no alignment: the checks below know them by their names.
   const callee = random.chance(50) ? relaxed : null;
   if (callee !== null) inst.symbol = { kind: "plt", target: { kind: "global", global: callee } };
-  inst.extra = { kind: "call", callee, noReturn: false, returnsTwice: false, unwind: null };
+  inst.extra = { kind: "call", callee, calleeSet: -1, noReturn: false, returnsTwice: false, unwind: null };
   block.insts.push(inst);
   if (args > 0) pseudo(X.CallCleanup);
 }

@@ -80,7 +80,7 @@ function call(mf: MFunction, block: MBlock, noReturn = false): void {
   inst.uses = [physical(RDI)];
   inst.defs = [physical(RAX)];
   inst.clobbers = callClobbers;
-  inst.extra = { kind: "call", callee: null, noReturn, returnsTwice: false, unwind: null };
+  inst.extra = { kind: "call", callee: null, calleeSet: -1, noReturn, returnsTwice: false, unwind: null };
   block.insts.push(inst);
 }
 

@@ -11,9 +11,12 @@
 import type { GlobalValue } from "../../ir/module.js";
 import { forEachUse, type MBlock, type MFunction, type MInst, type RegMask } from "../mir.js";
 
-/** One direct call of a function. */
+/** One call. */
 export interface CallSite {
-  readonly callee: GlobalValue;
+  /** Null for calls through a pointer, and of routines that no IR names. */
+  readonly callee: GlobalValue | null;
+  /** Number of the set of functions that a call through a pointer can reach; -1 if it is not known. */
+  readonly calleeSet: number;
   /** Callee-saved registers that hold a value needed after the call. */
   readonly liveAcross: RegMask;
   /** The frame is gone when control reaches the callee: this function cannot save on its behalf. */
@@ -62,12 +65,10 @@ export function collectUsage(
       const isTail = exits.isTailCall(inst.op);
       if (isTail || exits.isReturn(inst.op)) returns = true;
       if (inst.extra?.kind === "call") {
-        const { callee } = inst.extra;
-        if (callee === null) unknownClobbers |= inst.clobbers;
-        else {
-          const frequency = frequencies?.[b] ?? block.frequency;
-          calls.push({ callee, liveAcross: live & ~defs & calleeSaved, tail: isTail, frequency });
-        }
+        const { callee, calleeSet } = inst.extra;
+        if (callee === null && calleeSet < 0) unknownClobbers |= inst.clobbers;
+        const frequency = frequencies?.[b] ?? block.frequency;
+        calls.push({ callee, calleeSet, liveAcross: live & ~defs & calleeSaved, tail: isTail, frequency });
       } else written |= inst.clobbers;
       live = (live & ~(defs | inst.clobbers)) | reads(inst);
     }

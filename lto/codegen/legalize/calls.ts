@@ -178,6 +178,7 @@ function legalCall(l: Lowering, call: CallInst): LoweredCall {
     tail: slot !== null && data.tail === "tail" ? "" : data.tail,
     argumentCount: count,
     bundles: data.bundles,
+    ...(data.calleeSet === undefined ? {} : { calleeSet: data.calleeSet }),
   };
   return { inst: makeInst(call.op, result, args, newData, call.blocks, call.flags), slot };
 }

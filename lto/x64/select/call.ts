@@ -341,10 +341,12 @@ function finishCall(s: Selector, call: CallInst, machine: MInst, block: MBlock, 
   const calleeAttributes = known?.kind === "function" ? known.attributes.fn : null;
   const noReturn = attributes.has("noreturn") || (calleeAttributes?.has("noreturn") ?? false);
   const returnsTwice = attributes.has("returns_twice") || (calleeAttributes?.has("returns_twice") ?? false);
-  machine.clobbers = s.options.clobbersOf(known);
+  const calleeSet = call.data.calleeSet ?? -1;
+  machine.clobbers = s.options.clobbersOf(known, calleeSet);
   machine.extra = {
     kind: "call",
     callee: known,
+    calleeSet,
     noReturn,
     returnsTwice,
     unwind: call.op === Op.Invoke ? s.heads[call.blocks[1]!.id]! : null,
@@ -471,10 +473,13 @@ function lowerTailCall(
   for (const store of stores) store();
   addVarArgCount(s, call, layout, uses);
   machine.uses.push(...uses);
-  machine.clobbers = s.options.clobbersOf(callee.valueKind === "global" ? callee : null);
+  const known = callee.valueKind === "global" ? callee : null;
+  const calleeSet = call.data.calleeSet ?? -1;
+  machine.clobbers = s.options.clobbersOf(known, calleeSet);
   machine.extra = {
     kind: "call",
-    callee: callee.valueKind === "global" ? callee : null,
+    callee: known,
+    calleeSet,
     noReturn: true,
     returnsTwice: false,
     unwind: null,
@@ -519,7 +524,14 @@ export function callRuntime(s: Selector, name: string, values: readonly Value[])
     call.uses.push(new RegOperand(s.reg(value), maskOf(integerArguments[i]!)));
   });
   call.symbol = { kind: s.pic ? "plt" : "direct", target: { kind: "external", name } };
-  call.clobbers = s.options.clobbersOf(null);
-  call.extra = { kind: "call", callee: null, noReturn: false, returnsTwice: false, unwind: null };
+  call.clobbers = s.options.clobbersOf(null, -1);
+  call.extra = {
+    kind: "call",
+    callee: null,
+    calleeSet: -1,
+    noReturn: false,
+    returnsTwice: false,
+    unwind: null,
+  };
   s.emit(call);
 }

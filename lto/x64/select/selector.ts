@@ -41,8 +41,8 @@ export type RelocationModel = "static" | "pie" | "pic";
 
 export interface SelectOptions {
   readonly relocation: RelocationModel;
-  /** Registers that a call of this function may change; null for an unknown callee. */
-  readonly clobbersOf: (callee: GlobalValue | null) => RegMask;
+  /** Registers that a call of this function may change; null for a call through a pointer, with its `calleeSet`. */
+  readonly clobbersOf: (callee: GlobalValue | null, calleeSet: number) => RegMask;
   /** Where the function takes what the platform passes in integer argument registers (see `convention.ts`). */
   readonly conventionOf: (callee: GlobalValue | null) => Convention;
 }

@@ -79,7 +79,14 @@ function generalDynamic(s: Selector, global: GlobalValue): VReg {
   call.defs = [new RegOperand(result, maskOf(RAX))];
   call.symbol = s.globalSymbol(global, "tlsgd");
   call.clobbers = callClobbers | maskOf(RDI);
-  call.extra = { kind: "call", callee: null, noReturn: false, returnsTwice: false, unwind: null };
+  call.extra = {
+    kind: "call",
+    callee: null,
+    calleeSet: -1,
+    noReturn: false,
+    returnsTwice: false,
+    unwind: null,
+  };
   s.mf.hasCalls = true;
   s.emit(call);
   return result;

@@ -1,0 +1,325 @@
+/**
+ * The pointer constraints of one function body. One walk, linear in the operands; nothing of the body is kept.
+ *
+ * What an instruction does to addresses is said for the instructions below; for all others the default holds:
+ * every address among the operands leaks, and a result that may contain addresses is unknown. Integers are not
+ * followed: an address that becomes one leaks, and one that is made of an integer is unknown.
+ */
+import type { AttributeList } from "../../ir/attributes.js";
+import type { DataLayout } from "../../ir/data-layout.js";
+import {
+  type Body,
+  type CallInst,
+  Flag,
+  type Inst,
+  type InstWith,
+  isCall,
+  Op,
+} from "../../ir/instructions.js";
+import type { Func, GlobalValue } from "../../ir/module.js";
+import type { Type } from "../../ir/types.js";
+import type { Value } from "../../ir/values.js";
+import { type FlowGraph, leakNode, noNode, unknownNode } from "./flow-graph.js";
+import type { ProgramNodes } from "./program-nodes.js";
+import { arrayStride, isPointer, mayHoldPointer, TypeSizes } from "./types.js";
+
+/** Integer stores of this value make no address: a call of it is undefined. */
+const isNull = (value: Value): boolean =>
+  value.valueKind === "zero" ||
+  value.valueKind === "undef" ||
+  (value.valueKind === "int" && value.num === 0) ||
+  (value.valueKind === "float" && value.bits === 0n) ||
+  (value.valueKind === "data" && value.bytes.every((byte) => byte === 0));
+
+/** Intrinsics that read or write no memory that could hold an address, and give none. */
+const inertIntrinsic =
+  /^llvm\.(lifetime|dbg|assume|prefetch|invariant\.(start|end)|objectsize|is\.constant|experimental\.noalias|donothing|sideeffect|va_end)\b/;
+/** Intrinsics whose result is their first argument. */
+const copyingIntrinsic = /^llvm\.((launder|strip)\.invariant\.group|ssa\.copy|expect)\b/;
+
+/** What a call of a global does; numbers from 0 on are those of functions. */
+enum Effect {
+  Function = 0,
+  /** Code outside of the program, or which may be replaced. */
+  External = -1,
+  None = -2,
+  CopyArgument = -3,
+  CopyMemory = -4,
+  FillMemory = -5,
+  /** An intrinsic of which nothing is known. */
+  Unknown = -6,
+}
+
+function intrinsicEffect(intrinsic: string): Effect {
+  if (inertIntrinsic.test(intrinsic)) return Effect.None;
+  if (copyingIntrinsic.test(intrinsic)) return Effect.CopyArgument;
+  if (/^llvm\.mem(cpy|move)\b/.test(intrinsic)) return Effect.CopyMemory;
+  if (/^llvm\.memset\b/.test(intrinsic)) return Effect.FillMemory;
+  return Effect.Unknown;
+}
+
+export class BodyScan {
+  private readonly sizes: TypeSizes;
+  private base = 0;
+  private indirect = 0;
+  private readonly effects = new Map<GlobalValue, number>();
+  private readonly byval = new Map<AttributeList, boolean>();
+
+  constructor(
+    private readonly graph: FlowGraph,
+    private readonly nodes: ProgramNodes,
+    layout: DataLayout,
+  ) {
+    this.sizes = new TypeSizes(layout);
+  }
+
+  /** @param fn its number  @param body numbered */
+  scan(fn: number, { valueType }: Func, body: Body): void {
+    const last = body.blocks[body.blocks.length - 1]!.terminator;
+    this.base = this.graph.addNodes(last.id + 1);
+    this.indirect = 0;
+    const result = mayHoldPointer(valueType.result) ? this.nodes.result(fn) : noNode;
+    for (const { insts } of body.blocks)
+      for (let i = 0; i < insts.length; i++) {
+        const inst = insts[i]!;
+        if (isCall(inst)) this.call(fn, inst);
+        else if (inst.op !== Op.Ret) this.instruction(fn, inst);
+        else if (result === noNode) this.leakOperands(fn, inst, 0);
+        else for (const value of inst.operands) this.graph.copy(this.node(fn, value), result);
+      }
+  }
+
+  /** The node of an operand; `noNode` if it holds no address. */
+  private node(fn: number, value: Value): number {
+    switch (value.valueKind) {
+      case "inst":
+        return mayHoldPointer(value.type) ? this.base + value.id : noNode;
+      case "argument":
+        return mayHoldPointer(value.type) ? this.nodes.parameter(fn, value.index) : noNode;
+      case "asm":
+      case "metadata":
+        return noNode;
+      default:
+        return this.nodes.constant(value);
+    }
+  }
+
+  private instruction(fn: number, inst: Inst): void {
+    const { graph } = this;
+    const { operands } = inst;
+    const self = this.base + inst.id;
+    switch (inst.op) {
+      case Op.Alloca:
+        this.alloca(inst, self);
+        break;
+      case Op.Load:
+        this.loadInst(fn, inst, self);
+        break;
+      case Op.Store:
+        this.storeInst(fn, inst);
+        break;
+      case Op.GetElementPtr:
+        this.offset(fn, inst, self);
+        break;
+      case Op.Phi:
+      case Op.Freeze:
+      case Op.BitCast:
+      case Op.ExtractElement:
+      case Op.InsertElement:
+      case Op.ShuffleVector:
+      case Op.ExtractValue:
+      case Op.InsertValue:
+        if (mayHoldPointer(inst.type)) for (const value of operands) graph.copy(this.node(fn, value), self);
+        // Integers beside pointers in an aggregate do not hold them.
+        else if (inst.op !== Op.ExtractValue) this.leakOperands(fn, inst, 0);
+        break;
+      case Op.Select:
+        if (!mayHoldPointer(inst.type)) this.leakOperands(fn, inst, 0);
+        else {
+          graph.leak(this.node(fn, operands[0]!));
+          for (let i = 1; i < 3; i++) graph.copy(this.node(fn, operands[i]!), self);
+        }
+        break;
+      case Op.ICmp:
+        // The outcome is no address. Addresses among the operands that are integers by now have leaked.
+        for (const value of operands) if (!isPointer(value.type)) graph.leak(this.node(fn, value));
+        break;
+      default:
+        this.leakOperands(fn, inst, 0);
+        if (mayHoldPointer(inst.type)) graph.copy(unknownNode, self);
+    }
+  }
+
+  private leakOperands(fn: number, { operands }: Inst, from: number): void {
+    for (let i = from; i < operands.length; i++) {
+      const operand = operands[i]!;
+      const { valueKind } = operand;
+      if (valueKind === "int" || (valueKind === "inst" && !mayHoldPointer(operand.type))) continue;
+      const node = this.node(fn, operand);
+      if (node !== noNode) this.graph.leak(node);
+    }
+  }
+
+  private alloca(inst: InstWith<Op.Alloca>, self: number): void {
+    const { allocatedType, inalloca, swifterror } = inst.data;
+    const count = inst.operands[0]!;
+    const one = count.valueKind === "int" && count.num === 1;
+    if (!one || inalloca || swifterror || !mayHoldPointer(allocatedType)) {
+      this.graph.copy(this.graph.worldNode, self);
+      return;
+    }
+    const object = this.graph.objects.create(
+      this.sizes.allocSize(allocatedType),
+      arrayStride(this.sizes.layout, allocatedType),
+    );
+    this.graph.addLocation(self, this.graph.objects.at(object, 0));
+  }
+
+  private loadInst(fn: number, inst: InstWith<Op.Load>, self: number): void {
+    const pointer = this.node(fn, inst.operands[0]!);
+    const { type } = inst;
+    if (isPointer(type)) {
+      this.graph.load(pointer, self);
+      // Somebody unknown may write what is volatile.
+      if ((inst.flags & Flag.Volatile) !== 0) this.graph.copy(unknownNode, self);
+    } else if (mayHoldPointer(type)) {
+      this.graph.loadAll(pointer, self);
+      this.graph.readBytes(pointer, 0);
+    } else this.graph.readBytes(pointer, this.sizes.storeSize(type));
+  }
+
+  private storeInst(fn: number, inst: InstWith<Op.Store>): void {
+    const [value, address] = inst.operands as [Value, Value];
+    const pointer = this.node(fn, address);
+    const stored = this.node(fn, value);
+    if ((inst.flags & Flag.Volatile) !== 0) this.graph.leak(stored);
+    if (isPointer(value.type)) this.graph.store(stored, pointer);
+    else {
+      if (mayHoldPointer(value.type)) this.graph.storeAny(stored, pointer);
+      else this.graph.leak(stored);
+      if (!isNull(value)) this.graph.writeBytes(pointer, this.sizes.storeSize(value.type));
+    }
+  }
+
+  private offset(fn: number, inst: InstWith<Op.GetElementPtr>, self: number): void {
+    const { operands } = inst;
+    const base = this.node(fn, operands[0]!);
+    if (!isPointer(inst.type)) {
+      this.leakOperands(fn, inst, 0);
+      this.graph.copy(unknownNode, self);
+      return;
+    }
+    let bytes = 0;
+    let scale = 0;
+    let type: Type = inst.data.elementType;
+    for (let i = 1; i < operands.length; i++) {
+      const index = operands[i]!;
+      if (index.valueKind !== "int" && index.valueKind !== "zero" && index.valueKind !== "inst")
+        this.graph.leak(this.node(fn, index));
+      if (i > 1 && type.kind === "struct") {
+        const member = index.valueKind === "int" ? index.num : Number.NaN;
+        bytes += this.sizes.layout.structLayout(type).offsets[member] ?? Number.NaN;
+        type = type.elements[member] ?? type;
+        continue;
+      }
+      if (i > 1) type = type.element;
+      const size = this.sizes.allocSize(type);
+      if (index.valueKind === "int") bytes += index.num * size;
+      else if (index.valueKind !== "zero") scale = gcd(scale, size);
+    }
+    this.graph.offset(base, self, bytes, scale);
+  }
+
+  // ── Calls ──
+
+  private call(fn: number, inst: CallInst): void {
+    const { graph, nodes } = this;
+    const { operands, data } = inst;
+    const callee = operands[0]!;
+    const result = mayHoldPointer(inst.type) ? this.base + inst.id : noNode;
+    const effect = callee.valueKind === "global" ? this.effectOf(callee) : Effect.External;
+    if (effect < Effect.External) {
+      this.intrinsic(fn, inst, effect, result);
+      return;
+    }
+    for (let i = 1 + data.argumentCount; i < operands.length; i++) graph.leak(this.node(fn, operands[i]!));
+    const args = this.callArguments(fn, inst);
+    const isIndirect = callee.valueKind !== "global" && callee.valueKind !== "asm";
+    const pointer = isIndirect ? this.node(fn, callee) : noNode;
+    const site = isIndirect ? this.indirect++ : -1;
+    if (isIndirect && inst.op === Op.Call) {
+      nodes.addIndirectCall(fn, site, pointer, data.functionType, args, result);
+      return;
+    }
+    if (effect >= 0 && inst.op === Op.Call) {
+      nodes.bind(data.functionType, args, result, effect);
+      return;
+    }
+    graph.leak(pointer);
+    for (const arg of args) graph.leak(arg);
+    if (result === noNode) return;
+    // Fresh memory is no code.
+    const declared = callee.valueKind === "global" && callee.kind === "function" ? callee.attributes : null;
+    const fresh = data.attributes.result.has("noalias") || (declared?.result.has("noalias") ?? false);
+    graph.copy(fresh ? graph.worldNode : unknownNode, result);
+  }
+
+  private effectOf(callee: GlobalValue): number {
+    let effect = this.effects.get(callee);
+    if (effect === undefined) {
+      effect = callee.name.startsWith("llvm.") ? intrinsicEffect(callee.name) : this.nodes.numberOf(callee);
+      this.effects.set(callee, effect);
+    }
+    return effect;
+  }
+
+  private callArguments(fn: number, { operands, data }: CallInst): number[] {
+    const { graph } = this;
+    const { attributes, argumentCount } = data;
+    let hasByval = this.byval.get(attributes);
+    if (hasByval === undefined) {
+      hasByval = attributes.parameters.some((set) => set.type("byval") !== undefined);
+      this.byval.set(attributes, hasByval);
+    }
+    const args: number[] = [];
+    for (let i = 1; i <= argumentCount; i++) {
+      let arg = this.node(fn, operands[i]!);
+      if (hasByval && arg !== noNode && attributes.parameter(i - 1).type("byval") !== undefined) {
+        // The callee gets a copy of the memory.
+        graph.loadAll(arg, leakNode);
+        graph.readBytes(arg, 0);
+        arg = graph.worldNode;
+      }
+      args.push(arg);
+    }
+    return args;
+  }
+
+  private intrinsic(fn: number, inst: CallInst, effect: Effect, result: number): void {
+    const { graph } = this;
+    const { operands } = inst;
+    if (effect === Effect.None) {
+      for (const operand of operands) if (!isPointer(operand.type)) graph.leak(this.node(fn, operand));
+    } else if (effect === Effect.CopyMemory) {
+      const bytes = graph.addNodes(1);
+      const [to, from] = [this.node(fn, operands[1]!), this.node(fn, operands[2]!)];
+      graph.loadAll(from, bytes);
+      graph.storeAny(bytes, to);
+      this.leakOperands(fn, inst, 3);
+    } else if (effect === Effect.FillMemory) {
+      if (!isNull(operands[2]!)) graph.writeBytes(this.node(fn, operands[1]!), 0);
+      this.leakOperands(fn, inst, 2);
+    } else if (effect === Effect.CopyArgument && result !== noNode) {
+      graph.copy(this.node(fn, operands[1]!), result);
+    } else {
+      this.leakOperands(fn, inst, 1);
+      if (result !== noNode) graph.copy(unknownNode, result);
+    }
+  }
+}
+
+function gcd(a: number, b: number): number {
+  let [x, y] = [a, b];
+  while (y !== 0) [x, y] = [y, x % y];
+  return x;
+}

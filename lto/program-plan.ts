@@ -1,0 +1,100 @@
+/**
+ * What is decided about a program before code generation, from one look at each body: the call graph with the calls
+ * through pointers whose callees are known, in which order functions are compiled, who may enter each function, and
+ * the conventions of closed functions.
+ *
+ * Masks come from callees that are done, so an edge that closes a cycle is worth nothing: calls through pointers
+ * order functions only where that makes no component larger.
+ */
+import {
+  FunctionPointerAnalysis,
+  type IndirectCalls,
+  unknownIndirectCalls,
+} from "./analysis/function-pointers/index.js";
+import type { GlobalValue, Module } from "./ir/module.js";
+import { buildCallGraph, type CallGraph, type Components, componentsWith } from "./link/call-graph.js";
+import { type ModuleSummary, Trait } from "./link/summary.js";
+import type { CodegenOptions } from "./pipeline.js";
+import { decideConventions, definedFunctions, isExact } from "./program.js";
+
+/** The program as code generation needs it; functions by number. Plain data. */
+export interface ProgramPlan {
+  /** Functions of each component, callees' components first. */
+  readonly components: readonly (readonly number[])[];
+  /** Components that can be worked on at the same time, by wave. */
+  readonly waves: readonly (readonly number[])[];
+  /** 1 for functions that unknown code may enter. */
+  readonly open: Uint8Array;
+  /** The `Convention` of each function. */
+  readonly conventions: Uint32Array;
+  readonly indirect: IndirectCalls;
+}
+
+/** Plans a linked module. @param summary of it */
+export function planProgram(module: Module, summary: ModuleSummary, options: CodegenOptions): ProgramPlan {
+  const functions = definedFunctions(module);
+  const graph = buildCallGraph(summary);
+  const byFunction = new Map<GlobalValue, number>(functions.map((fn, i) => [fn, i]));
+  const numberOf = Int32Array.from(graph.symbolOf, (symbol) => byFunction.get(module.globals[symbol]!) ?? -1);
+  const perFunction = (of: Uint8Array): Uint8Array => {
+    const result = new Uint8Array(functions.length);
+    numberOf.forEach((number, node) => {
+      if (number >= 0) result[number] = of[node]!;
+    });
+    return result;
+  };
+  const open = perFunction(graph.openToCallers);
+  const addressTaken = perFunction(graph.addressTaken);
+  const conventions = new Uint32Array(functions.length);
+  let indirect = unknownIndirectCalls(functions.length);
+  let ordered = graph.components;
+  if (options.ipra) {
+    const callsPointers = summary.symbols.some((s) => (s.traits & Trait.IndirectCalls) !== 0);
+    const takesAddress = functions.some((fn, i) => fn.isLocal && addressTaken[i] === 1);
+    const analysis =
+      callsPointers && takesAddress
+        ? new FunctionPointerAnalysis(module, summary, functions, (fn) => isExact(fn, options))
+        : null;
+    // A call through a pointer has the platform's convention: functions whose addresses are taken keep it.
+    conventions.set(decideConventions(module, open, options, (fn, body) => analysis?.scan(fn, body)));
+    if (analysis !== null) {
+      indirect = analysis.solve(addressTaken);
+      ordered = orderedBy(graph, indirect, numberOf);
+    }
+    indirect.closed.forEach((closed, number) => {
+      if (closed === 1) open[number] = 0;
+    });
+  }
+  const { members, count, waves } = ordered;
+  const components = Array.from({ length: count }, (_, c) =>
+    Array.from(
+      members.items.subarray(members.start[c], members.start[c + 1]),
+      (node) => numberOf[node]!,
+    ).filter((n) => n >= 0),
+  );
+  return { components, waves, open, conventions, indirect };
+}
+
+/** The components with edges of calls through pointers, where those join none. */
+function orderedBy(graph: CallGraph, { sets, sites }: IndirectCalls, numberOf: Int32Array): Components {
+  const nodeOf = new Int32Array(sites.length).fill(-1);
+  numberOf.forEach((number, node) => {
+    if (number >= 0) nodeOf[number] = node;
+  });
+  const edges = new Map<number, number[]>();
+  sites.forEach((list, caller) => {
+    const reached = new Set(list.filter((set) => set >= 0 && !sets[set]!.unknown));
+    if (reached.size === 0) return;
+    const nodes = [...reached].flatMap((set) => sets[set]!.members.map((member) => nodeOf[member]!));
+    edges.set(nodeOf[caller]!, nodes);
+  });
+  if (edges.size === 0) return graph.components;
+  const { componentOf } = componentsWith(graph, edges);
+  const between = new Map<number, number[]>();
+  for (const [caller, callees] of edges)
+    between.set(
+      caller,
+      callees.filter((callee) => componentOf[callee] !== componentOf[caller]),
+    );
+  return componentsWith(graph, between);
+}
