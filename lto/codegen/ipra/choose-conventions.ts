@@ -29,6 +29,9 @@ const crowding = 20;
 /** The same for further substitutes: they also cost at every call that something else has to make room at. */
 const contest = 3;
 const contention = 2;
+/** In a function as large as an interpreter's loop no register is free anywhere: one call costs that much. */
+const giant = 100;
+const eviction = 8;
 /** A tail call that has to become a call, with the save and restore around it. */
 const lostTailCall = 6;
 
@@ -176,6 +179,7 @@ class Search {
       }
       const isOwn = resident >= 0 && resident < flow.positions;
       const lives = !isOwn || ((flow.lives >> resident) & 1) === 1;
+      if (which > 0 && flow.living > giant) cost += eviction * wanted;
       if (!pure) {
         cost += extraRegister + (own >= 0 && !lives ? move : 0);
         if (which > 0 && flow.living > contest) cost += contention * wanted;
