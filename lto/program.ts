@@ -265,7 +265,11 @@ export function decideConventions(
     return flow;
   });
   const extras = agreedExtras(functions, flows, eligible);
-  const chosen = chooseConventions(flows, eligible, substitutes.length);
+  const chosen = chooseConventions(
+    flows,
+    eligible,
+    substitutes.map((register) => register >= 8),
+  );
   return Uint32Array.from(functions, (_, f) => {
     let convention = extras[f]!;
     for (let which = 0; which < substitutes.length; which++)

@@ -26,8 +26,12 @@ export const defaultConvention: Convention = 0;
 export const extraArguments: Convention = 1 << 24;
 export const extraResults: Convention = 1 << 25;
 
-/** Callee-saved registers that may hold an argument. rbp addresses frames, r15 realigned ones of variable size. */
-export const substitutes: readonly number[] = [RBX, R14];
+/**
+ * Callee-saved registers that may hold an argument, the first choice first. A context is mostly the base of wide
+ * accesses, which r14 names in no more bytes; so rbx is left for values that its short names serve better. rbp
+ * addresses frames, r15 realigned ones of variable size, and r12 and r13 take a byte more as a base.
+ */
+export const substitutes: readonly number[] = [R14, RBX];
 
 /** The convention that passes the argument in `position` in the substitute numbered `which`; -1: none. */
 export const withArgument = (convention: Convention, which: number, position: number): Convention =>

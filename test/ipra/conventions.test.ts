@@ -22,6 +22,7 @@ import { codegenOptions, link } from "./compile.js";
 /** A function of two parameters; the first lives across a call. */
 const plain: ArgumentFlow = {
   positions: 2,
+  narrow: 0,
   lives: 1,
   living: 1,
   sources: 10,
@@ -42,7 +43,7 @@ const jump = (callee: number, ...sources: number[]): ArgumentFlow["sites"][numbe
 });
 /** By function, the position of the argument in each of so many substitutes. */
 const choose = (flows: readonly ArgumentFlow[], closed = flows.map(() => 1), count = 1): number[] => [
-  ...chooseConventions(flows, Uint8Array.from(closed), count),
+  ...chooseConventions(flows, Uint8Array.from(closed), new Array<boolean>(count).fill(false)),
 ];
 
 /** The flow of the function `f` of a module. */
@@ -68,6 +69,14 @@ describe("chooseConventions", () => {
     const both = { ...plain, lives: 3 };
     const top = { ...both, sites: [site(1, 0, 1), site(2, 1, 0)] };
     expect(choose([top, both, both], [0, 1, 1], 2)).toEqual([-1, -1, 1, 0, 0, 1]);
+  });
+  it("passes no narrow argument in a register with a long name", () => {
+    const narrow = { ...plain, lives: 3, narrow: 1 };
+    const top = { ...plain, lives: 3, sites: [site(1, 0, 1), site(1, 0, 1)] };
+    const closed = Uint8Array.of(0, 1);
+    expect([...chooseConventions([top, narrow], closed, [false])]).toEqual([-1, 0]);
+    expect([...chooseConventions([top, narrow], closed, [true])]).toEqual([-1, 1]);
+    expect([...chooseConventions([top, narrow], closed, [true, false])]).toEqual([-1, -1, 1, 0]);
   });
   it("leaves open and rigid functions alone", () => {
     expect(choose([{ ...plain, sites: [site(1, 0)] }, plain], [0, 0])).toEqual([-1, -1]);
@@ -307,10 +316,10 @@ describe("extra argument and result registers", () => {
 });
 
 it("a convention renames registers", () => {
-  expect(substitutes).toEqual([RBX, R14]);
+  expect(substitutes).toEqual([R14, RBX]);
   expect(argumentPlace(defaultConvention, RDI)).toBe(RDI);
   const both = withArgument(withArgument(defaultConvention, 0, 1), 1, 0);
-  expect([RDI, RSI, RDX].map((r) => argumentPlace(both, r))).toEqual([R14, RBX, RDX]);
+  expect([RDI, RSI, RDX].map((r) => argumentPlace(both, r))).toEqual([RBX, R14, RDX]);
   expect(argumentPlace(withArgument(both, 0, -1), RSI)).toBe(RSI);
 });
 it("substitutes are preserved by the platform's convention, other registers of a convention are not", () => {

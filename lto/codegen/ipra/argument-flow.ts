@@ -30,6 +30,8 @@ export interface ArgumentSite {
 export interface ArgumentFlow {
   /** Number of leading parameters of which we are sure that they travel in the integer registers, in order. */
   readonly positions: number;
+  /** Those of up to 32 bits, as bits. */
+  readonly narrow: number;
   /** Those that live across a call, as bits. */
   readonly lives: number;
   /** Number of values that live across a call, roughly. */
@@ -92,7 +94,12 @@ export function argumentFlow(fn: Func, numberOf: (callee: GlobalValue) => number
   const plain = result.kind === "void" || isPlain(result);
   const positions = plain ? integerParameters(parameters, fn.attributes) : [];
   const rigid = isVarArg || attributes.has("naked") || attributes.has("optnone");
-  return new FlowScan(fn, fn.materialize(), positions, numberOf).run(rigid);
+  let narrow = 0;
+  positions.forEach((index, p) => {
+    const { kind, bits } = parameters[index]!;
+    if (kind === "int" && bits <= 32) narrow |= 1 << p;
+  });
+  return { narrow, ...new FlowScan(fn, fn.materialize(), positions, numberOf).run(rigid) };
 }
 
 class FlowScan {
@@ -122,7 +129,7 @@ class FlowScan {
     });
   }
 
-  run(rigid: boolean): ArgumentFlow {
+  run(rigid: boolean): Omit<ArgumentFlow, "narrow"> {
     const { blocks } = this.body;
     const found: { callee: number; call: CallInst; tail: boolean }[] = [];
     const used = new Uint8Array(blocks.length);

@@ -37,21 +37,23 @@ const lostTailCall = 6;
 
 /**
  * @param eligible 1 for functions that may be chosen
- * @param count of substitutes
- * @returns for each function and substitute (function · count + substitute) the position of the argument, or -1
+ * @param long for each substitute, whether its name costs a byte in 32-bit instructions: not for narrow arguments
+ * @returns for each function and substitute (function · substitutes + substitute) the position of the argument, or -1
  */
 export function chooseConventions(
   flows: readonly ArgumentFlow[],
   eligible: Uint8Array,
-  count: number,
+  long: readonly boolean[],
 ): Int8Array {
-  const search = new Search(flows, eligible, count);
-  for (let which = 0; which < count; which++) search.decide(which);
+  const search = new Search(flows, eligible, long);
+  for (let which = 0; which < long.length; which++) search.decide(which);
   return search.chosen;
 }
 
 class Search {
   readonly chosen: Int8Array;
+  /** Number of substitutes. */
+  private readonly count: number;
   private readonly candidates: number[] = [];
   /** Calls of each function: caller and number of the site, alternating. */
   private readonly sitesOf: number[][];
@@ -65,8 +67,11 @@ class Search {
   constructor(
     private readonly flows: readonly ArgumentFlow[],
     eligible: Uint8Array,
-    private readonly count: number,
+    /** By substitute, whether its name costs a byte in 32-bit instructions. */
+    private readonly long: readonly boolean[],
   ) {
+    this.count = long.length;
+    const { count } = this;
     const allowed = Uint8Array.from(flows, (flow, f) =>
       eligible[f] === 1 && flow.positions > 0 && !flow.rigid ? 1 : 0,
     );
@@ -95,7 +100,7 @@ class Search {
   decide(which: number): void {
     for (const f of this.candidates)
       for (let position = 0; position < this.flows[f]!.positions; position++)
-        if (this.isFree(f, position)) {
+        if (this.isFree(f, which, position)) {
           this.place(f, which, position);
           break;
         }
@@ -106,10 +111,11 @@ class Search {
     }
   }
 
-  /** The argument travels in no substitute yet. */
-  private isFree(f: number, position: number): boolean {
-    for (let which = 0; which < this.count; which++)
-      if (this.chosen[f * this.count + which] === position) return false;
+  /** The argument may travel in a substitute, and does in none yet. */
+  private isFree(f: number, which: number, position: number): boolean {
+    if (this.long[which] === true && ((this.flows[f]!.narrow >> position) & 1) === 1) return false;
+    for (let other = 0; other < this.count; other++)
+      if (this.chosen[f * this.count + other] === position) return false;
     return true;
   }
 
@@ -119,7 +125,7 @@ class Search {
     let best = before;
     let least = 0;
     for (let position = -1; position < this.flows[f]!.positions; position++) {
-      if (position === before || (position >= 0 && !this.isFree(f, position))) continue;
+      if (position === before || (position >= 0 && !this.isFree(f, which, position))) continue;
       this.place(f, which, position);
       const change = this.change(f);
       if (change < least) {
