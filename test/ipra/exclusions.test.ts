@@ -131,7 +131,12 @@ ${keeper("top", "even")}${mainCalling("top")}`,
   },
   {
     title: "condition 4: a tail call takes the frame away, so its caller cannot save for it",
-    text: `${declarations}${writer("f")}
+    text: `${declarations}
+define internal i64 @f(i64 %x) {
+  call void asm sideeffect "xorl %ebx, %ebx; xorl %r14d, %r14d", "~{rbx},~{r14},~{flags}"()
+  %r = call i64 @ext(i64 %x)
+  ret i64 %r
+}
 define internal i64 @jumps(i64 %x) {
   %r = musttail call i64 @f(i64 %x)
   ret i64 %r
