@@ -41,6 +41,21 @@ define i64 @main(i64 %n) {
 }
 `;
 
+/** Calls its first parameter and keeps the second one across the call. */
+const pointerSite = `
+define internal i64 @site(ptr %p, i64 %x) noinline {
+  %a = call i64 %p(i64 %x)
+  %r = add i64 %a, %x
+  ret i64 %r
+}
+`;
+const mainPassing = `
+define i64 @main(i64 %n) {
+  %a = call i64 @site(ptr @f, i64 %n)
+  %b = call i64 @site(ptr @g, i64 %a)
+  ret i64 %b
+}`;
+
 interface Case {
   readonly title: string;
   readonly text: string;
@@ -231,6 +246,40 @@ ${mainCalling("a")}`,
     options: { relocation: "pie" },
     lies: { exact: ["f"] },
     says: /@g\+\w+: call of @f changes .*told it preserves/,
+  },
+  {
+    title: "pointers: a closed function lets go only of what no call that may reach it keeps",
+    text: `${declarations}${writer("f")}${writer("g")}${pointerSite}${mainPassing}`,
+    lies: {
+      facts: (_, facts) => ({ ...facts, calls: facts.calls.map((c) => ({ ...c, liveAcross: 0 })) }),
+    },
+    says: /call of a pointer changes %rbx.*keeps a value/,
+  },
+  {
+    title: "pointers: what the callees change is changed by a call of one of them",
+    text: `${declarations}${leaf("f")}${leaf("g").replace("%r =", 'call void asm sideeffect "xorl %r8d, %r8d", "~{r8}"()\n  %r =')}${pointerSite}${mainPassing}`,
+    lies: { published: (name, mask) => (name === "g" ? mask & ~maskOf(R8) : mask) },
+    says: /call of a pointer changes %r8, which the caller was told it preserves/,
+  },
+  {
+    title: "pointers: a call that may reach more than is known changes all that the convention allows",
+    text: `${declarations}declare ptr @give()\n${leaf("f")}${pointerSite}
+define i64 @main(i64 %n) {
+  %p = call ptr @give()
+  %a = call i64 @site(ptr @f, i64 %n)
+  %b = call i64 @site(ptr %p, i64 %a)
+  ret i64 %b
+}`,
+    lies: {
+      indirect: (known) => ({ ...known, sets: known.sets.map((set) => ({ ...set, unknown: false })) }),
+    },
+    says: /call of a pointer changes .*%r8.*, which the caller was told it preserves/,
+  },
+  {
+    title: "pointers: a function whose address gets out preserves",
+    text: `${declarations}${writer("f")}${writer("g")}${pointerSite.replace("%a, %x", "%a, 1")}${mainPassing.replace("%a =", "call void @sink(ptr @f)\n  %a =")}`,
+    lies: { open: (name, open) => open && name !== "f" },
+    says: /@f: %rbx not preserved, though unknown code/,
   },
   {
     title: "a call of unknown code changes all that the convention allows",

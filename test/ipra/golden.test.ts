@@ -17,15 +17,18 @@ const dir = mkdtempSync(join(tmpdir(), "ipra-golden-"));
 afterAll(() => rmSync(dir, { recursive: true }));
 const golden = join(import.meta.dirname, "golden");
 
-const objects = ["caller", "callee"].map((name) => {
-  const text = readFileSync(join(golden, `${name}.ll`), "utf8");
-  const object = join(dir, `${name}.o`);
-  writeFileSync(object, writeObject(parseModule(text, `${name}.ll`)));
-  return object;
-});
+const objectsOf = (...names: string[]): string[] =>
+  names.map((name) => {
+    const text = readFileSync(join(golden, `${name}.ll`), "utf8");
+    const object = join(dir, `${name}.o`);
+    writeFileSync(object, writeObject(parseModule(text, `${name}.ll`)));
+    return object;
+  });
+const direct = objectsOf("caller", "callee");
+const indirect = objectsOf("sort", "callbacks");
 
-/** The lines of a function in the assembly of both objects linked with some options. */
-async function assemblyOf(fn: string, ...options: string[]): Promise<string> {
+/** The lines of a function in the assembly of objects linked with some options. */
+async function assemblyFrom(objects: string[], fn: string, ...options: string[]): Promise<string> {
   let said = "";
   const host: Host = {
     cwd: dir,
@@ -46,6 +49,8 @@ async function assemblyOf(fn: string, ...options: string[]): Promise<string> {
   const start = text.indexOf(`\n${fn}:\n`) + 1;
   return text.slice(start, text.indexOf(`\t.size\t${fn},`, start));
 }
+const assemblyOf = (fn: string, ...options: string[]): Promise<string> =>
+  assemblyFrom(direct, fn, ...options);
 const stackInstructions = (text: string): string[] => text.match(/\t(push|pop|leave)\w*\b.*|.*%rsp.*/g) ?? [];
 
 describe("a caller and its callee in two objects", () => {
@@ -69,5 +74,25 @@ describe("a caller and its callee in two objects", () => {
   it("the callee needs no stack either way", async () => {
     expect(stackInstructions(await assemblyOf("magnitude"))).toEqual([]);
     expect(stackInstructions(await assemblyOf("magnitude", "--no-ipra"))).toEqual([]);
+  });
+});
+
+describe("calls through pointers", () => {
+  const saves = async (fn: string, ...options: string[]): Promise<number> => {
+    const text = await assemblyFrom(indirect, fn, ...options);
+    expect(text).toMatch(/\tcall\t\*/);
+    return stackInstructions(text).length;
+  };
+  it("a table of operations: with IPRA the stack is not touched", async () => {
+    expect(await saves("evaluate", "--no-ipra")).toBeGreaterThan(4);
+    expect(await saves("evaluate")).toBe(0);
+    await expect(await assemblyFrom(indirect, "evaluate")).toMatchFileSnapshot(
+      join(golden, "evaluate.ipra.s"),
+    );
+  });
+  it("a comparison that is passed to a sort: at most two saves are left", async () => {
+    expect(await saves("sort", "--no-ipra")).toBeGreaterThan(10);
+    expect(await saves("sort")).toBeLessThanOrEqual(4);
+    await expect(await assemblyFrom(indirect, "sort")).toMatchFileSnapshot(join(golden, "sort.ipra.s"));
   });
 });
