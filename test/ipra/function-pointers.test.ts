@@ -284,6 +284,10 @@ const escapes: Escape[] = [
     body: "%m = alloca { ptr, i64 }\nstore ptr @f, ptr %m\n%b = load { ptr, i64 }, ptr %m\nstore { ptr, i64 } %b, ptr %argv",
   },
   {
+    title: "the number beside a pointer in a structure read as a whole",
+    body: "%m = alloca { i64, ptr }\nstore ptr @f, ptr %m\n%b = load { i64, ptr }, ptr %m\n%i = extractvalue { i64, ptr } %b, 0\nstore i64 %i, ptr %argv",
+  },
+  {
     title: "a copy of a structure read as integers",
     globals: "@one = internal constant { ptr, ptr } { ptr @f, ptr null }",
     body: "%m = alloca { ptr, ptr }\ncall void @llvm.memcpy.p0.p0.i64(ptr %m, ptr @one, i64 16, i1 false)\n%b = load i64, ptr %m\nstore i64 %b, ptr %argv",
@@ -434,6 +438,15 @@ describe("callees that are not known", () => {
       title: "a number in a table",
       globals: "@t = internal constant { ptr, i64 } { ptr null, i64 4096 }",
       pointer: "%q = getelementptr i8, ptr @t, i64 8\n%p = load ptr, ptr %q",
+    },
+    {
+      title: "a number in a variable that holds a function later",
+      globals: "@t = internal global { ptr, i64 } { ptr null, i64 4096 }",
+      pointer: "%q = getelementptr i8, ptr @t, i64 8\n%p = load ptr, ptr %q\nstore ptr @f, ptr %q",
+    },
+    {
+      title: "an integer, or a function",
+      pointer: "%i = inttoptr i64 %n to ptr\n%c = icmp eq i64 %n, 0\n%p = select i1 %c, ptr %i, ptr @f",
     },
     {
       title: "a volatile variable",

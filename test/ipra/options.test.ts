@@ -24,9 +24,27 @@ define i64 @main(i64 %n) {
 `,
 );
 
+/** `@apply` can call `@leaf` and nothing else. */
+const callback = `define internal i64 @leaf(i64 %x) {
+  %r = mul i64 %x, %x
+  ret i64 %r
+}
+define internal i64 @apply(ptr %p, i64 %x) noinline {
+  %r = call i64 %p(i64 %x)
+  %s = add i64 %r, %x
+  ret i64 %s
+}
+define i64 @main(i64 %n) {
+  %a = call i64 @apply(ptr @leaf, i64 %n)
+  ret i64 %a
+}
+`;
+writeFileSync(join(dir, "callback.ll"), callback);
+
 async function run(
   args: string[],
   env: NodeJS.ProcessEnv = process.env,
+  input = "a.ll",
 ): Promise<{ status: number; stderr: string }> {
   let stderr = "";
   const host: Host = {
@@ -38,7 +56,7 @@ async function run(
     stdout: () => {},
     stderr: (bytes) => void (stderr += Buffer.from(bytes).toString()),
   };
-  const status = await main(["-j1", join(dir, "a.ll"), "-o", join(dir, "a.s"), ...args], host);
+  const status = await main(["-j1", join(dir, input), "-o", join(dir, "a.s"), ...args], host);
   return { status, stderr };
 }
 
@@ -128,5 +146,24 @@ describe("--check-ipra", () => {
     const { status, stderr } = await run([join(dir, "b.ll"), "--check-ipra"]);
     expect(status).toBe(1);
     expect(stderr).toContain("--check-ipra: the assembler failed");
+  });
+});
+
+describe("calls through pointers", () => {
+  const assembly = async (...options: string[]): Promise<string> => {
+    const { status, stderr } = await run([...options, "--check-ipra"], process.env, "callback.ll");
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    return readFileSync(join(dir, "a.s"), "utf8");
+  };
+  it("--stats counts those whose callees are known", async () => {
+    const { stderr } = await run(["--stats"], process.env, "callback.ll");
+    expect(stderr).toMatch(/^ +1 {2}calls through pointers with known callees$/m);
+    expect((await run(["--stats", "--no-ipra"], process.env, "callback.ll")).stderr).toMatch(
+      /^ +0 {2}calls through pointers with known callees$/m,
+    );
+  });
+  it("--guard-callees compares a pointer with what it can be", async () => {
+    expect((await assembly()).match(/cmov\w+/g)).toBeNull();
+    expect(await assembly("--guard-callees")).toMatch(/leaq\tleaf\(%rip\)[\s\S]*cmpq[\s\S]*call\t\*/);
   });
 });

@@ -195,8 +195,7 @@ export class BodyScan {
     if ((inst.flags & Flag.Volatile) !== 0) this.graph.leak(stored);
     if (isPointer(value.type)) this.graph.store(stored, pointer);
     else {
-      if (mayHoldPointer(value.type)) this.graph.storeAny(stored, pointer);
-      else this.graph.leak(stored);
+      this.graph.storeAny(stored, pointer);
       if (!isNull(value)) this.graph.writeBytes(pointer, this.sizes.storeSize(value.type));
     }
   }
