@@ -1,13 +1,14 @@
 evaluate:
 	.cfi_startproc
 	movq	%rdx, %rdi
+	movq	%r14, %rdx
 	xorl	%ecx, %ecx
 .LBB2_1:
-	movzbl	(%rbx,%rcx), %eax
+	movzbl	(%rdx,%rcx), %eax
 	call	*operations(,%rax,8)
 	movq	%rax, %rdi
 	incq	%rcx
-	cmpq	%r14, %rcx
+	cmpq	%rbx, %rcx
 	jl	.LBB2_1
 	ret
 	.cfi_endproc

@@ -1,12 +1,10 @@
 sort:
 	.cfi_startproc
-	pushq	%rbp
-	.cfi_def_cfa_offset 16
-	.cfi_offset %rbp, -16
 	pushq	%rbx
-	.cfi_def_cfa_offset 24
-	.cfi_offset %rbx, -24
+	.cfi_def_cfa_offset 16
+	.cfi_offset %rbx, -16
 	movq	%rdx, %rbp
+	movq	%rbx, %r9
 	movq	%rdi, %rcx
 	movl	$1, %r8d
 	jmp	.LBB1_1
@@ -26,15 +24,13 @@ sort:
 .LBB1_6:
 	incq	%r8
 .LBB1_1:
-	cmpq	%r14, %r8
+	cmpq	%r9, %r8
 	jge	.LBB1_7
 	movq	%r8, %rdx
 	jmp	.LBB1_3
 .LBB1_7:
 	xorl	%eax, %eax
 	popq	%rbx
-	.cfi_def_cfa_offset 16
-	popq	%rbp
 	.cfi_def_cfa_offset 8
 	ret
 	.cfi_endproc
