@@ -38,7 +38,6 @@ import { wantedExtras } from "./x64/extra-registers.js";
 import { reliesOnAlignment } from "./x64/finish.js";
 import { X } from "./x64/ops.js";
 import { callClobbers, calleeSavedMask, maskOf, R15, RBP } from "./x64/registers.js";
-import { framedExecutions } from "./x64/shrink-wrap.js";
 import { needsBasePointer, needsFramePointer, x64Target } from "./x64/target.js";
 
 /** What the rest of the program needs to know of an allocated function. Plain data. */
@@ -57,8 +56,6 @@ export interface FunctionFacts {
   }[];
   /** Bytes count before executions. */
   readonly forSize: boolean;
-  /** Estimated executions of its frame for one of the function. */
-  readonly frameFrequency: number;
   /** It relies by itself on the stack being aligned as the ABI says, on entry. */
   readonly aligned: boolean;
 }
@@ -183,12 +180,8 @@ export class CodegenSession {
           calls.push({ callee: set, liveAcross: tail ? liveAcross : liveAcross | frame, tail, frequency });
     // An exception leaves a function too: only `nounwind` makes "never returns" final.
     const returns = usage.returns || !fn.attributes.fn.has("nounwind");
-    const frameFrequency =
-      frequencies === undefined || !this.options.shrinkWrap
-        ? 1
-        : framedExecutions(compiled.machine, written & calleeSavedMask, frequencies);
     this.allocated.set(number, { compiled, body: packBody(compiled.machine), frequencies, lost });
-    return { written, returns, calls, aligned, forSize, frameFrequency };
+    return { written, returns, calls, aligned, forSize };
   }
 
   /**
@@ -313,7 +306,6 @@ export function setFacts({ sets }: IndirectCalls): FunctionFacts[] {
     })),
     aligned: unknown,
     forSize: true,
-    frameFrequency: 1,
   }));
 }
 
@@ -351,7 +343,7 @@ export function decideSaves(facts: readonly FunctionFacts[], open: Uint8Array): 
   const functions: PlacementFunction[] = facts.map((f, i) => ({
     open: open[i] === 1,
     forSize: f.forSize,
-    executions: runs[i]! * f.frameFrequency,
+    executions: runs[i]!,
     writes: f.written & calleeSavedMask,
     returns: f.returns,
     calls: f.calls,

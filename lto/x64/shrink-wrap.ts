@@ -29,8 +29,6 @@ import { adjustCost, type FrameLayout } from "./frame-layout.js";
 import { shortBranch } from "./lengths.js";
 import { X } from "./ops.js";
 import { RBP } from "./registers.js";
-import { rewriteSlotOperands } from "./slot-operands.js";
-import { needsFramePointer } from "./target.js";
 
 /** The choice for one function; a function without one has its frame from entry to exit. */
 export interface Wrapping {
@@ -54,8 +52,6 @@ export interface PlannedFrame {
 const unit = 2 ** 20;
 /** Functions with more blocks keep their frame at the entry: the cut, or finishing twice, would cost too much. */
 const blockLimit = { speed: 600, size: 100, minsize: 100, none: 0 } as const;
-/** A frame that is there counts for something. */
-const leastFramed = 1 / 64;
 /** What a jump to a block in an edge costs, in instructions. */
 const splitCost = 0.5;
 
@@ -334,21 +330,4 @@ function edgeFrequency(from: MBlock, f: number, to: MBlock, t: number, frequenci
   if (from.succs.length === 1) return frequencies[f]!;
   if (to.preds.length === 1) return frequencies[t]!;
   return Math.min(frequencies[f]! / 2, frequencies[t]!);
-}
-
-/**
- * Estimated executions of the frame for one of the function, if it saves the registers of `saved`: what does not
- * leave by ways out that need no frame. For decisions before the frame is, and without the cut.
- */
-export function framedExecutions(mf: MFunction, saved: RegMask, frequencies: Float64Array): number {
-  const { blocks } = mf;
-  if (saved === 0 || mf.returnsTwice || needsFramePointer(mf)) return 1;
-  let without = 0;
-  for (let b = 1; b < blocks.length; b++) if (leavesFreely(blocks[b]!, saved)) without += frequencies[b]!;
-  if (without === 0) return 1;
-  rewriteSlotOperands(mf);
-  const copies = new AvailableCopies(mf, saved, blockPositions(blocks), (inst) =>
-    needsFrame(mf, inst, copies),
-  );
-  return copies.entryIsFree() ? Math.max(1 - without, leastFramed) : 1;
 }

@@ -6,9 +6,9 @@
  * Problem, for one register r. Each function that writes r, or calls one that may return with r changed,
  * either saves r in its frame (cost: a push and a pop) or lets its own callers see r changed. Letting callers
  * see it is allowed for a closed function — every caller known — none of whose call sites keeps a value in r
- * across the call. Minimise the sum of the costs. For size the cost is bytes, and executions decide among equals;
- * for speed it is executions — of the function, from the call graph, times those of its frame (shrink-wrapping
- * keeps the frame off some paths) — and bytes decide.
+ * across the call. Minimise the sum of the costs. For size the cost is bytes, and executions of the function,
+ * estimated from the call graph, decide among equals; for speed it is the other way round. (That a function may
+ * keep its frame off some paths is left out: counting it made Lua and SQLite execute more, not fewer instructions.)
  *
  * Formulation: a minimum vertex cut. Flow runs from every writer of r up the call graph; each function is a
  * node of capacity cost(r); functions that must preserve r lead to the sink. A cut function saves r; the
@@ -40,7 +40,7 @@ export interface PlacementFunction {
   readonly returns: boolean;
   /** Bytes count first; if not, executions do. */
   readonly forSize: boolean;
-  /** Estimated executions of a save in its frame, in the whole program. */
+  /** Estimated executions of the function in the whole program. */
   readonly executions: number;
   readonly calls: readonly {
     readonly callee: number;
