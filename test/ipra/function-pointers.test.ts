@@ -231,12 +231,12 @@ const escapes: Escape[] = [
   {
     title: "a thread-local variable",
     globals: "@v = internal thread_local global ptr @f",
-    body: "call void @ext(ptr @v)",
+    body: "%v = load ptr, ptr @v\nstore ptr null, ptr @v",
   },
   {
     title: "a variable in a section of its own",
-    globals:
-      '@v = internal global ptr @f, section "list"\n@llvm.used = appending global [1 x ptr] [ptr @v], section "llvm.metadata"',
+    globals: '@v = internal global ptr @f, section "list"',
+    body: "%v = load ptr, ptr @v\nstore ptr null, ptr @v",
   },
   {
     title: "memory whose address gets out",
@@ -447,6 +447,16 @@ describe("callees that are not known", () => {
     {
       title: "an integer, or a function",
       pointer: "%i = inttoptr i64 %n to ptr\n%c = icmp eq i64 %n, 0\n%p = select i1 %c, ptr %i, ptr @f",
+    },
+    {
+      title: "a word that is a number or a function",
+      pointer:
+        "%m = alloca { ptr, ptr }\n%q = getelementptr i8, ptr %m, i64 8\nstore i64 %n, ptr %q\nstore ptr @f, ptr %q\n%p = load ptr, ptr %q",
+    },
+    {
+      title: "a copy of memory that holds numbers and a function",
+      pointer:
+        "%m = alloca { ptr, ptr }\n%k = alloca { ptr, ptr }\n%q = getelementptr i8, ptr %m, i64 8\nstore i64 %n, ptr %m\nstore ptr @f, ptr %q\ncall void @llvm.memcpy.p0.p0.i64(ptr %k, ptr %m, i64 16, i1 false)\n%p = load ptr, ptr %k",
     },
     {
       title: "a volatile variable",
