@@ -1,5 +1,5 @@
 /** What register allocation needs to know about a machine. `lto/x64/target.ts` is the only implementation. */
-import type { Location, MFunction, MInst, RegClass, RegMask } from "./mir.js";
+import type { Location, MFunction, MInst, RegClass, RegMask, RegOperand } from "./mir.js";
 
 export interface TargetRegisters {
   /** Register names by number, for messages. */
@@ -19,6 +19,10 @@ export interface TargetRegisters {
    * 1 if absent.
    */
   mentionWeight?(inst: MInst): number;
+  /** How `inst` names the register of `operand`: an index into `formCosts`, or -1 for the plain way. */
+  namingForm?(inst: MInst, operand: RegOperand): number;
+  /** By form and register: bytes more than `mentionCost` that naming it in that form takes. */
+  readonly formCosts?: readonly (readonly number[])[];
   /** Cost in bytes of using callee-saved register `reg` at all: its push and pop. */
   saveCost(reg: number): number;
 

@@ -14,6 +14,7 @@ import {
   RegOperand,
 } from "../codegen/mir.js";
 import type { TargetRegisters } from "../codegen/target.js";
+import { formCosts, namingForm } from "./naming.js";
 import { opWide, Wide } from "./op-info.js";
 import { X } from "./ops.js";
 import { calleeSavedMask, GPR, gprMask, maskOf, R15, RBP, RSP, registerNames, xmmMask } from "./registers.js";
@@ -130,6 +131,8 @@ export const x64Target: TargetRegisters = {
   mentionCost: (reg) => ((reg & 8) !== 0 ? 1 : 0),
   mentionWeight: (inst) =>
     opWide[inst.op] === Wide.Always || (opWide[inst.op] === Wide.Size8 && inst.size === 8) ? 0 : 1,
+  namingForm,
+  formCosts,
   saveCost: (reg) => ((maskOf(reg) & calleeSavedMask) === 0 ? 0 : reg >= 8 ? 4 : 2),
 
   move: (_cls, size, to, from) => instruction(X.Copy, size, to, from),

@@ -73,6 +73,7 @@ export class Assignment {
   readonly price = new Float64Array(32);
   readonly order = new Int32Array(32);
   private readonly mentionCost: Float64Array;
+  private readonly formCosts: readonly (readonly number[])[];
   private readonly saveCost: Float64Array;
   private maxMentionCost = 0;
   private maxSaveCost = 0;
@@ -89,6 +90,7 @@ export class Assignment {
     const count = problem.fn.vregs.length;
     this.costs = new BundleCosts(problem);
     this.mentionCost = new Float64Array(32);
+    this.formCosts = problem.target.formCosts ?? [];
     this.saveCost = new Float64Array(32);
     for (let r = 0; r < 32; r++) {
       this.mentionCost[r] = problem.target.mentionCost(r);
@@ -180,7 +182,15 @@ export class Assignment {
 
   /** What naming `register` costs `bundle`, and saving it if nothing else has made that necessary. */
   priceOfUse(bundle: Bundle, register: number): number {
-    return bundle.mentions * this.mentionCost[register]! + this.priceOfSave(bundle, register);
+    return this.priceOfName(bundle, register) + this.priceOfSave(bundle, register);
+  }
+
+  /** What it costs that instructions name `register` for `bundle`. */
+  private priceOfName(bundle: Bundle, register: number): number {
+    const { forms } = bundle;
+    let price = bundle.mentions * this.mentionCost[register]!;
+    for (let f = 0; f < forms.length; f++) price += forms[f]! * this.formCosts[f]![register]!;
+    return price;
   }
 
   /** Saving `register` for `bundle`, if nothing else has made that necessary and it does not arrive there. */
@@ -220,8 +230,7 @@ export class Assignment {
     let count = 0;
     for (let rest = bundle.permitted & bundle.unblocked; rest !== 0; rest &= rest - 1) {
       const register = 31 - Math.clz32(rest & -rest);
-      const cost =
-        bundle.mentions * this.mentionCost[register]! - gain[register]! + this.priceOfSave(bundle, register);
+      const cost = this.priceOfName(bundle, register) - gain[register]! + this.priceOfSave(bundle, register);
       price[register] = cost;
       let at = count++;
       for (; at > 0 && price[order[at - 1]!]! > cost; at--) order[at] = order[at - 1]!;
@@ -390,6 +399,7 @@ export class Assignment {
     const { fn, policy } = this.problem;
     const { start, weight } = this.neighbours;
     let most = bundle.mentions * this.maxMentionCost + this.maxSaveCost;
+    for (let f = 0; f < bundle.forms.length; f++) most += bundle.forms[f]! * this.maxMentionCost;
     if (most > bundle.spillCost) return true;
     for (let k = 0; k < bundle.vregs.length; k++) {
       const vreg = bundle.vregs[k]!;
@@ -435,33 +445,36 @@ export class Assignment {
   }
 
   /**
-   * Exchanges the roles of whole callee-saved registers that no fixed operand distinguishes, so that the one that
-   * is named most gets the name that is cheapest.
+   * Exchanges the roles of whole callee-saved registers that no fixed operand distinguishes, as long as that makes
+   * their names cheaper.
    */
   renameCalleeSaved(): void {
     const { target, allocatable } = this.problem;
-    const mentions = new Float64Array(32);
-    const bundles = this.allBundles();
+    const inside: Bundle[][] = [];
+    for (let register = 0; register < 32; register++) inside.push([]);
     let pinned = 0;
-    for (const bundle of bundles) {
+    for (const bundle of this.allBundles()) {
       const { register } = bundle;
       if (register < 0 || ((target.calleeSaved >>> register) & 1) === 0) continue;
-      mentions[register]! += bundle.mentions;
+      inside[register]!.push(bundle);
       const candidates = target.calleeSaved & allocatable[bundle.cls]!;
       if ((candidates & ~(bundle.permitted & bundle.unblocked)) !== 0) pinned |= 1 << register;
       if (bundle.fixedRegisters.includes(register)) pinned |= 1 << register;
     }
     for (const all of allocatable) {
       const names = registersIn(target.calleeSaved & all & ~pinned);
-      const cost = (r: number): number => this.mentionCost[r]! * 1000 + this.saveCost[r]!;
-      const byUse = names
-        .filter((r) => this.users[r]! > 0)
-        .sort((a, b) => mentions[b]! - mentions[a]! || a - b);
-      const byCost = names.sort((a, b) => cost(a) - cost(b) || a - b);
-      const renamed = new Map(byUse.map((register, k) => [register, byCost[k]!]));
-      for (const bundle of bundles) {
-        const name = renamed.get(bundle.register);
-        if (name !== undefined && ((all >>> name) & 1) === 1) bundle.register = name;
+      // What each register's occupants would cost under each name.
+      const costs = names.map((register) =>
+        names.map((name) => {
+          if (this.users[register]! <= 0) return 0;
+          let cost = this.saveCost[name]!;
+          for (const bundle of inside[register]!) cost += this.priceOfName(bundle, name);
+          return cost;
+        }),
+      );
+      const chosen = cheapestNames(costs);
+      for (let k = 0; k < names.length; k++) {
+        for (const bundle of inside[names[k]!]!) bundle.register = names[chosen[k]!]!;
       }
     }
   }
@@ -486,6 +499,28 @@ export class Assignment {
       slotGroup: this.slotGroup,
     };
   }
+}
+
+/**
+ * A permutation: for each row of `costs` a column. No exchange of two makes it cheaper; columns of equal cost stay in
+ * their order.
+ */
+function cheapestNames(costs: readonly (readonly number[])[]): number[] {
+  const chosen = costs.map((_, k) => k);
+  for (let changed = true; changed; ) {
+    changed = false;
+    for (let a = 0; a < chosen.length; a++) {
+      for (let b = a + 1; b < chosen.length; b++) {
+        const [x, y] = [chosen[a]!, chosen[b]!];
+        const now = costs[a]![x]! + costs[b]![y]!;
+        if (costs[a]![y]! + costs[b]![x]! >= now - 1e-6) continue;
+        chosen[a] = y;
+        chosen[b] = x;
+        changed = true;
+      }
+    }
+  }
+  return chosen;
 }
 
 const nowhere: readonly Piece[] = [];

@@ -48,6 +48,7 @@ export class BundleCosts {
     let points = 0;
     let cost = 0;
     let mentions = 0;
+    let forms: number[] | null = null;
     let blocked = 0;
     const ranges = bundle.ranges;
     for (let r = 0; r < ranges.length; r++) {
@@ -80,8 +81,11 @@ export class BundleCosts {
           case UseKind.AnyDef: {
             const { allowed } = useOperand[u]!;
             if (allowed !== 0) permitted &= allowed;
-            if (bundle.cls === 0 && target.mentionWeight !== undefined) {
-              mentions += target.mentionWeight(fn.blocks[block]!.insts[index - head[block]! - 1]!) * weight;
+            if (bundle.cls === 0) {
+              const inst = fn.blocks[block]!.insts[index - head[block]! - 1]!;
+              mentions += (target.mentionWeight?.(inst) ?? 1) * weight;
+              const form = target.namingForm?.(inst, useOperand[u]!) ?? -1;
+              if (form >= 0) forms = addForm(forms, form, weight);
             } else mentions += weight;
             // Later uses in the block will often find the reloaded value.
             if (kind === UseKind.Reg) {
@@ -111,6 +115,7 @@ export class BundleCosts {
     bundle.unblocked = all & ~blocked;
     bundle.spillCost = cost;
     bundle.mentions = mentions;
+    if (forms !== null) bundle.forms = forms;
     bundle.vregs = vregs;
     bundle.weight =
       bundle.level === SplitLevel.Minimal
@@ -154,4 +159,11 @@ export class BundleCosts {
   isDefinition(use: number): boolean {
     return isDefKind(this.problem.liveness.useKind[use]! as UseKind);
   }
+}
+
+function addForm(forms: number[] | null, form: number, weight: number): number[] {
+  const result = forms ?? [];
+  while (result.length <= form) result.push(0);
+  result[form]! += weight;
+  return result;
 }

@@ -51,6 +51,8 @@ export class Bundle {
   spillCost = 0;
   /** Weighted count of operands that name it. */
   mentions = 0;
+  /** The same by form, see `TargetRegisters.formCosts`; empty if all are plain. */
+  forms: readonly number[] = none;
   /** Instructions covered: the bigger, the earlier it is placed. */
   size = 0;
   /** Registers that all its operands permit. */
