@@ -8,8 +8,8 @@ quantize:
 	.cfi_offset %rbx, -24
 	pushq	%rax
 	.cfi_def_cfa_offset 32
-	movl	%esi, %ebp
-	movl	%edi, %ebx
+	movl	%esi, %ebx
+	movl	%edi, %ebp
 	call	magnitude
 	movl	%eax, %edx
 	xorl	%ecx, %ecx
@@ -17,7 +17,7 @@ quantize:
 .LBB1_3:
 	movq	%rax, %rcx
 .LBB1_1:
-	movl	%ebp, %eax
+	movl	%ebx, %eax
 	imull	steps(,%rcx,4), %eax
 	cmpl	%eax, %edx
 	jle	.LBB1_4
@@ -27,7 +27,7 @@ quantize:
 .LBB1_4:
 	movq	%rcx, %rax
 	negl	%eax
-	testl	%ebx, %ebx
+	testl	%ebp, %ebp
 	cmovnsl	%ecx, %eax
 	popq	%rcx
 	.cfi_def_cfa_offset 24

@@ -14,16 +14,16 @@ total:
 	pushq	%rbx
 	.cfi_def_cfa_offset 32
 	.cfi_offset %rbx, -32
-	movq	%rdi, %rbp
+	movq	%rdi, %rbx
 	movq	%rsi, %r12
-	movq	(%rbp), %rdi
+	movq	(%rbx), %rdi
 	call	outside
-	movq	%rax, %rbx
-	movq	8(%rbp), %rdi
+	movq	%rax, %rbp
+	movq	8(%rbx), %rdi
 	call	outside
-	addq	%rax, %rbx
-	imulq	%r12, %rbx
-	movq	%rbx, %rax
+	addq	%rax, %rbp
+	imulq	%r12, %rbp
+	movq	%rbp, %rax
 	popq	%rbx
 	.cfi_def_cfa_offset 24
 	popq	%rbp
