@@ -4,16 +4,28 @@
  */
 import { type FunctionClaim, type SiteClaim, unknownTarget } from "../../formats/code/check.js";
 import type { IndirectCalls } from "../../lto/analysis/function-pointers/index.js";
-import { type CallInfo, forEachUse, type MBlock, type MFunction, type MInst } from "../../lto/codegen/mir.js";
+import {
+  type CallInfo,
+  forEachUse,
+  type MBlock,
+  type MFunction,
+  type MInst,
+  type RegMask,
+} from "../../lto/codegen/mir.js";
 import type { CodegenOptions } from "../../lto/pipeline.js";
 import { X } from "../../lto/x64/ops.js";
 
 /** Inline assembly that calls something or leaves; jumps to its own numbered labels stay inside. */
 const transfersControl = /\b(call|jmp|j[a-z]{1,3}|loop\w*|ret)[lq]?\b(?!\s+\d+[bf]\b)/;
 
-/** Whether an allocated function reads values that the IR leaves undefined. */
-export const readsUndefined = (mf: MFunction): boolean =>
-  mf.blocks.some((block) => block.insts.some((inst) => inst.op === X.ImplicitDef));
+/** Registers of an allocated function that somewhere hold values which the IR leaves undefined. */
+function undefinedRegisters(mf: MFunction): RegMask {
+  let mask = 0;
+  for (const { insts } of mf.blocks)
+    for (const { op, defs } of insts)
+      if (op === X.ImplicitDef && defs[0]!.loc >= 0) mask |= 1 << defs[0]!.loc;
+  return mask;
+}
 
 /** What is known of calls through pointers, by names. */
 export interface IndirectNames {
@@ -36,9 +48,13 @@ export function indirectNames({ sets, closed }: IndirectCalls, names: readonly s
 
 /**
  * The claims of a function after its last pass; of sites that call through a pointer, `targets` is filled in later.
- * @param undefinedValues `readsUndefined` of it as allocated
+ * @param undefinedRegisters of it as allocated
  */
-function functionClaim(mf: MFunction, undefinedValues: boolean, sets: Map<SiteClaim, number>): FunctionClaim {
+function functionClaim(
+  mf: MFunction,
+  undefinedRegisters: RegMask,
+  sets: Map<SiteClaim, number>,
+): FunctionClaim {
   const sites: SiteClaim[] = [];
   let results = 0;
   let opaque = false;
@@ -60,7 +76,7 @@ function functionClaim(mf: MFunction, undefinedValues: boolean, sets: Map<SiteCl
     symbol: mf.name,
     sites: opaque ? null : sites,
     results,
-    readsUndefined: undefinedValues,
+    undefinedRegisters,
     closed: false,
   };
 }
@@ -77,13 +93,14 @@ export class ClaimCollector {
   private readonly finished: FunctionClaim[] = [];
   /** Set of callees of calls through pointers. */
   private readonly sets = new Map<SiteClaim, number>();
-  private readonly undefinedValues = new Set<MFunction>();
+  /** `undefinedRegisters` of functions that wait to be finished. */
+  private readonly undefinedValues = new Map<MFunction, RegMask>();
 
   /** To be called after each stage, as `CodegenOptions.observe`. */
   readonly observe: NonNullable<CodegenOptions["observe"]> = (stage, mf) => {
-    if (stage === "allocate" && readsUndefined(mf)) this.undefinedValues.add(mf);
+    if (stage === "allocate") this.undefinedValues.set(mf, undefinedRegisters(mf));
     else if (stage === "finish")
-      this.finished.push(functionClaim(mf, this.undefinedValues.has(mf), this.sets));
+      this.finished.push(functionClaim(mf, this.undefinedValues.get(mf) ?? 0, this.sets));
   };
 
   /** The claims, after code generation. */

@@ -43,8 +43,8 @@ export interface FunctionClaim {
   readonly sites: readonly SiteClaim[] | null;
   /** Registers that hold its results. */
   readonly results: number;
-  /** Values without meaning (undefined in the IR) are read: what calls change may then be read, too. */
-  readonly readsUndefined: boolean;
+  /** Registers that hold values without meaning (undefined in the IR): what calls change in them may be read. */
+  readonly undefinedRegisters: number;
   /** Entered only by calls that the claims list, although its address is taken. */
   readonly closed: boolean;
 }
@@ -276,8 +276,8 @@ class Checker {
       (site) => this.registersAt(site),
       claim?.results ?? 0,
       (site, registers) => {
-        const known = claim?.readsUndefined === true ? (this.claimOf.get(site)?.clobbers ?? 0) : 0;
-        const kept = registers & ~(known & conventionClobbers);
+        const known = this.claimOf.get(site)?.clobbers ?? 0;
+        const kept = registers & ~(known & (claim?.undefinedRegisters ?? 0));
         if (kept !== 0)
           this.violations.push(
             `${this.describe(fn, site)} changes ${registerNames(kept)}, in which the caller keeps a value`,

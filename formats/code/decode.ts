@@ -155,6 +155,9 @@ const mergesUpperPart = new Set<Mnemonic>([
   Mnemonic.Rsqrtss,
 ]);
 
+/** Leave their target alone if the source is zero, says AMD; undefined, says Intel. Compilers do not rely on it. */
+const bitScans = new Set<Mnemonic>([Mnemonic.Bsf, Mnemonic.Bsr]);
+
 const needsAlignment = new Set<Mnemonic>([
   Mnemonic.Movaps,
   Mnemonic.Movapd,
@@ -177,6 +180,8 @@ function ignoresTarget(inst: Instruction): boolean {
   if (mergesUpperPart.has(mnemonic)) return true;
   const register = inst.opCount > 0 && inst.opKind(0) === OpKind.Register;
   if (!register || inst.opCount < 2) return false;
+  if (bitScans.has(mnemonic))
+    return inst.opKind(1) !== OpKind.Register || inst.opRegister(0) !== inst.opRegister(1);
   if (constantOfEqual.has(mnemonic))
     return inst.opKind(1) === OpKind.Register && inst.opRegister(0) === inst.opRegister(1);
   const immediate = inst.opKind(1) >= OpKind.Immediate8 && inst.opKind(1) <= OpKind.Immediate32to64;
@@ -363,7 +368,12 @@ function describe(inst: Instruction, info: InstructionInfo): MachineInst {
       access === OpAccess.ReadCondWrite;
     if (isRead && !(n === ignored && (access === OpAccess.ReadWrite || !mergesUpperPart.has(inst.mnemonic))))
       reads.add(register);
-    if (access === OpAccess.Write || access === OpAccess.ReadWrite) writes.add(register);
+    if (
+      access === OpAccess.Write ||
+      access === OpAccess.ReadWrite ||
+      (n === ignored && bitScans.has(inst.mnemonic))
+    )
+      writes.add(register);
     const isWrite =
       access === OpAccess.Write ||
       access === OpAccess.ReadWrite ||

@@ -5,8 +5,8 @@
  *
  * Backward data flow over instructions in blocks; linear in the code for each of the few rounds loops need.
  * What is needed of a register is followed in three parts (decode.ts), since a comparison's result is a byte and
- * the rest of its register garbage; of what is stored in the frame only the lowest part counts, for spills store
- * whole registers. A push of rax is no read: frames use it to move the stack pointer.
+ * the rest of its register garbage; of arguments, results and what is stored in the frame only the lowest part
+ * counts, for nothing says here how wide they are. A push of rax is no read: frames use it to move the stack pointer.
  * Breaks if: code reads a register for a value that does not matter (an undefined IR value).
  */
 import { Flow, type MachineInst, type RegisterParts, StackOp } from "./decode.js";
@@ -22,6 +22,12 @@ export interface SiteRegisters {
   readonly results: number;
   readonly arguments: number;
 }
+
+/** What is surely needed of registers that hold arguments or results of unknown widths. */
+const leastOf = (registers: number): RegisterParts => ({
+  low: registers & 0xffff,
+  high: registers & ~0xffff,
+});
 
 /** All parts of a set of registers. */
 export function partsOf(registers: number): RegisterParts {
@@ -71,7 +77,7 @@ export function findLostRegisters(
   const low = new Int32Array(count + 1);
   const high = new Int32Array(count + 1);
   const flags = new Uint8Array(count + 1);
-  const returnedParts = partsOf(returned);
+  const returnedParts = leastOf(returned);
   const visit = (i: number, tell: boolean): void => {
     const inst = insts[i]!;
     let l = 0;
@@ -104,7 +110,7 @@ export function findLostRegisters(
         l &= ~gone.low;
         h &= ~gone.high;
       }
-      const passed = partsOf(registers.arguments);
+      const passed = leastOf(registers.arguments);
       l |= passed.low;
       h |= passed.high;
     }

@@ -42,7 +42,7 @@ const claim = (symbol: string, sites: SiteClaim[], results = 0): FunctionClaim =
   symbol,
   sites,
   results,
-  readsUndefined: false,
+  undefinedRegisters: 0,
   closed: false,
 });
 
@@ -215,5 +215,25 @@ describe("violations", () => {
     expect(messages(text, [claim("g", [call("f", RSI), call("f", RSI, { arguments: RSI })])])).toHaveLength(
       1,
     );
+  });
+  it("the rest of an argument's register may be left over, its lowest part may not", () => {
+    const text = `${fn("f", "xorl %esi, %esi\nret")}${fn("g", "call f\nmovb $1, %sil\ncall f\nret")}`;
+    const sites = [call("f", RSI), call("f", RSI, { arguments: RSI })];
+    expect(messages(text, [claim("g", sites)])).toEqual([]);
+    expect(messages(text.replace("movb $1, %sil", "nop"), [claim("g", sites)])).toHaveLength(1);
+  });
+  it("a bit scan needs its source, not its target", () => {
+    const scan = (from: string): string =>
+      `${fn("f", "xorl %ecx, %ecx\nret")}${fn("g", `call f\nbsfl ${from}, %ecx\nmovl %ecx, %eax\nret`)}`;
+    expect(messages(scan("%edi"), [claim("g", [call("f", RCX)], RAX)])).toEqual([]);
+    expect(messages(scan("%ecx"), [claim("g", [call("f", RCX)], RAX)])).toHaveLength(1);
+  });
+  it("only registers that hold undefined values are excused, and only where the caller was told", () => {
+    const text = `${fn("f", "xorl %ecx, %ecx\nret")}${fn("g", "call f\nmovl %ecx, %eax\nret")}`;
+    const excused = (undefinedRegisters: number, told: number): number =>
+      messages(text, [{ ...claim("g", [call("f", told)], RAX), undefinedRegisters }]).length;
+    expect(excused(RCX, RCX)).toBe(0);
+    expect(excused(RDX, RCX)).toBe(1);
+    expect(excused(RCX, RDX)).toBe(2);
   });
 });
