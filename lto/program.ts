@@ -152,7 +152,9 @@ export class CodegenSession {
     const forSize = compiled.machine.goal !== "speed";
     const frequencies = forSize ? undefined : estimateFrequencies(compiled.machine);
     const usage = collectUsage(compiled.machine, calleeSavedMask, exits, frequencies);
-    let written = usage.written | usage.unknownClobbers;
+    const isNaked = fn.attributes.fn.has("naked");
+    // The body of a naked function is assembly that says nothing of what it changes: it keeps to the convention.
+    let written = usage.written | usage.unknownClobbers | (isNaked ? callClobbers : 0);
     const calls: FunctionFacts["calls"][number][] = [];
     // Arguments on the stack may be accessed as aligned ones.
     const { slots, incomingBytes } = compiled.machine;
@@ -178,8 +180,9 @@ export class CodegenSession {
       if (callee === null && calleeSet < 0)
         for (const set of lost)
           calls.push({ callee: set, liveAcross: tail ? liveAcross : liveAcross | frame, tail, frequency });
+    if (isNaked) aligned = true;
     // An exception leaves a function too: only `nounwind` makes "never returns" final.
-    const returns = usage.returns || !fn.attributes.fn.has("nounwind");
+    const returns = usage.returns || isNaked || !fn.attributes.fn.has("nounwind");
     this.allocated.set(number, { compiled, body: packBody(compiled.machine), frequencies, lost });
     return { written, returns, calls, aligned, forSize };
   }

@@ -172,9 +172,10 @@ class Analysis {
     switch (inst.stack) {
       case StackOp.Push: {
         const stack = registers[RSP]! - 8;
-        registers[RSP] = stack;
         store(words, stack, 8);
+        // A push of rsp stores what it was before.
         if (source >= 0) words.set(stack, registers[source]!);
+        registers[RSP] = stack;
         return;
       }
       case StackOp.Pop: {

@@ -28,6 +28,8 @@ export function wantedExtras(fn: Func): Convention {
 }
 
 function takesStack(fn: Func, parameters: Func["valueType"]["parameters"]): boolean {
+  // The static chain travels in r10.
+  if (parameters.some((_, i) => fn.attributes.parameter(i).has("nest"))) return false;
   let integers = 0;
   let vectors = 0;
   parameters.forEach((type, i) => {

@@ -236,4 +236,12 @@ describe("violations", () => {
     expect(excused(RDX, RCX)).toBe(1);
     expect(excused(RCX, RDX)).toBe(2);
   });
+  it("a stack pointer pushed before it moved and restored later is where it was", () => {
+    const restored = "pushq %rsp\npopq %rcx\nsubq %rdi, %rsp\nmovq %rcx, %rsp\n";
+    const text = (rest: string): string => fn("g", `pushq %rbx\n${restored}${rest}popq %rbx\nret`);
+    expect(messages(text("call elsewhere\n"))).toEqual([]);
+    expect(messages(text("pushq %rax\ncall elsewhere\npopq %rax\n"))).toEqual([
+      "@g+0xa: call of @elsewhere with the stack not aligned to 16 bytes",
+    ]);
+  });
 });

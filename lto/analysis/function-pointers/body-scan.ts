@@ -23,13 +23,18 @@ import { type FlowGraph, leakNode, noNode, unknownNode } from "./flow-graph.js";
 import type { ProgramNodes } from "./program-nodes.js";
 import { arrayStride, isPointer, mayHoldPointer, TypeSizes } from "./types.js";
 
-/** Integer stores of this value make no address: a call of it is undefined. */
+/** Stores of this value over whole pointers make no address: a call of it is undefined. */
 const isNull = (value: Value): boolean =>
   value.valueKind === "zero" ||
   value.valueKind === "undef" ||
   (value.valueKind === "int" && value.num === 0) ||
   (value.valueKind === "float" && value.bits === 0n) ||
   (value.valueKind === "data" && value.bytes.every((byte) => byte === 0));
+
+const isConstantValue = ({ valueKind }: Value): boolean => valueKind !== "inst" && valueKind !== "argument";
+
+/** Whether a store of so many bytes at such an alignment changes no pointer in part. */
+const coversPointers = (bytes: number, align: number): boolean => bytes % 8 === 0 && align % 8 === 0;
 
 /** Intrinsics that read or write no memory that could hold an address, and give none. */
 const inertIntrinsic =
@@ -130,8 +135,8 @@ export class BodyScan {
       case Op.ExtractValue:
       case Op.InsertValue:
         if (mayHoldPointer(inst.type)) for (const value of operands) graph.copy(this.node(fn, value), self);
-        // Integers beside pointers in an aggregate do not hold them.
-        else if (inst.op !== Op.ExtractValue) this.leakOperands(fn, inst, 0);
+        // Integers beside pointers in an aggregate do not hold them, unless a constant expression makes them.
+        else if (inst.op !== Op.ExtractValue || isConstantValue(operands[0]!)) this.leakOperands(fn, inst, 0);
         break;
       case Op.Select:
         if (!mayHoldPointer(inst.type)) this.leakOperands(fn, inst, 0);
@@ -196,8 +201,16 @@ export class BodyScan {
     if (isPointer(value.type)) this.graph.store(stored, pointer);
     else {
       this.graph.storeAny(stored, pointer);
-      if (!isNull(value)) this.graph.writeBytes(pointer, this.sizes.storeSize(value.type));
+      const bytes = this.sizes.storeSize(value.type);
+      this.writeBytes(pointer, bytes, isNull(value), coversPointers(bytes, inst.data.align));
     }
+  }
+
+  /** A pointer of which some bytes are replaced still points into its object, who knows where. */
+  private writeBytes(pointer: number, bytes: number, zeros: boolean, covers: boolean): void {
+    if (zeros && covers) return;
+    if (!covers) this.graph.readBytes(pointer, bytes);
+    this.graph.writeBytes(pointer, bytes);
   }
 
   private offset(fn: number, inst: InstWith<Op.GetElementPtr>, self: number): void {
@@ -257,7 +270,7 @@ export class BodyScan {
     graph.leak(pointer);
     for (const arg of args) graph.leak(arg);
     if (result === noNode) return;
-    // Fresh memory is no code.
+    // Fresh memory holds no address of the program's.
     const declared = callee.valueKind === "global" && callee.kind === "function" ? callee.attributes : null;
     const fresh = data.attributes.result.has("noalias") || (declared?.result.has("noalias") ?? false);
     graph.copy(fresh ? graph.worldNode : unknownNode, result);
@@ -306,7 +319,11 @@ export class BodyScan {
       graph.storeAny(bytes, to);
       this.leakOperands(fn, inst, 3);
     } else if (effect === Effect.FillMemory) {
-      if (!isNull(operands[2]!)) graph.writeBytes(this.node(fn, operands[1]!), 0);
+      const length = operands[3]!;
+      const bytes = length.valueKind === "int" ? length.num : Number.NaN;
+      const align = inst.data.attributes.parameter(0).int("align") ?? 1;
+      const covers = coversPointers(bytes, align);
+      this.writeBytes(this.node(fn, operands[1]!), 0, isNull(operands[2]!), covers);
       this.leakOperands(fn, inst, 2);
     } else if (effect === Effect.CopyArgument && result !== noNode) {
       graph.copy(this.node(fn, operands[1]!), result);

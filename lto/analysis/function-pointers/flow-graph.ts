@@ -17,7 +17,8 @@
  *
  * Obligations of whoever adds constraints: each way in which an address can get from one node to another, by
  * instructions, constants, memory or calls, is an edge, or leads to `leakNode`, and a value of doubtful origin is
- * `unknownNode`'s. Undefined behaviour (access outside of an object, data executed) is assumed absent.
+ * `unknownNode`'s. Undefined behaviour (access outside of an object) is assumed absent; data that is called is
+ * unknown code.
  *
  * Cost: linear in edges for the unknown; tokens visit a node once each, and no node has more than a few locations
  * of one object.
@@ -195,8 +196,9 @@ export class FlowGraph {
     }
   }
 
-  isUnknown(node: number): boolean {
-    return this.flags[node] === 2;
+  /** Whether a call of what the node holds may reach code that is not among `functionsOf`. */
+  callsUnknown(node: number): boolean {
+    return this.flags[node] !== 0 || this.tokensOf(node).some((token) => token >= this.functions);
   }
   /** Functions whose addresses a node may hold, in no particular order. */
   functionsOf(node: number): number[] {
@@ -288,8 +290,9 @@ export class FlowGraph {
     const to = this.edges[e + 2]!;
     if (kind === Edge.Copy) this.add(to, token);
     else if (kind === Edge.Call) {
-      if (token === unknownToken) this.handler?.reachesUnknown(to);
-      else if (token >= 0 && token < this.functions) this.handler?.reaches(to, token);
+      // What is called is code, whatever it is declared as: defined in assembly, or made at run time.
+      if (token < 0 || token >= this.functions) this.handler?.reachesUnknown(to);
+      else this.handler?.reaches(to, token);
     } else if (token < 0) this.followUnknown(kind, to, token);
     else if (token >= this.functions) this.followLocation(e, kind, to, token - this.functions);
     // Code is not data: what is read from it is anything.

@@ -107,7 +107,7 @@ export class FunctionPointerAnalysis {
         list.push(-1);
         continue;
       }
-      const unknown = graph.isUnknown(pointer);
+      const unknown = graph.callsUnknown(pointer);
       const spelling = `${unknown} ${members.join()}`;
       let set = bySpelling.get(spelling);
       if (set === undefined) {

@@ -203,9 +203,10 @@ class Checker {
       }
     }
     this.reporting = true;
+    const unentered = labelledOnly(fn, (block) => this.entry.has(block));
     for (const block of fn.blocks) {
       if (this.entry.has(block)) this.flow(block);
-      else this.complaints.push(`block ${block.id} is unreachable`);
+      else if (!unentered.has(block)) this.complaints.push(`block ${block.id} is unreachable`);
     }
     return this.complaints;
   }
@@ -473,4 +474,11 @@ function identityOf(object: object): number {
     identities.set(object, identity);
   }
   return identity;
+}
+
+/** Blocks that are there only because an address is taken of a label that nothing in the function jumps to. */
+function labelledOnly(fn: MFunction, reached: (block: MBlock) => boolean): Set<MBlock> {
+  const found = new Set(fn.blocks.filter((block) => block.addressTaken && !reached(block)));
+  for (const block of found) for (const next of block.succs) if (!reached(next)) found.add(next);
+  return found;
 }

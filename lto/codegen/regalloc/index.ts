@@ -9,13 +9,13 @@
  * `npm run bench:allocators` prints the table, `npm run bench:regalloc` how time grows:
  *
  *   ssa         1.000  spill to the register pressure, then colour; who finds no register may evict others.
- *   greedy      1.000  eviction, regions and runs of uses in registers, without a look at the pressure first.
- *   linear      1.030  linear scan with holes and second chances.
- *   graph       1.073  Chaitin–Briggs colouring.
+ *   greedy      1.007  eviction, regions and runs of uses in registers, without a look at the pressure first.
+ *   linear      1.034  linear scan with holes and second chances.
+ *   graph       1.083  Chaitin–Briggs colouring.
  *
  *   pereira     1.000  merge what copies, ties and block arguments connect and what never lives at the same time.
  *   dominance   1.000  the same, but two names of one value may live at the same time (Boissinot et al.).
- *   none        1.288  no merging; moves vanish only if the allocator happens to choose the same register.
+ *   none        1.244  no merging; moves vanish only if the allocator happens to choose the same register.
  *
  * All take n log n time.
  */
