@@ -269,6 +269,9 @@ class Checker {
           `${this.describe(fn, site)} changes ${registerNames(more)}, which the caller was told it preserves`,
         );
     }
+    // What is computed from a value without meaning has none either, in whatever register it is.
+    const undefinedRegisters = claim?.undefinedRegisters ?? 0;
+    const excused = undefinedRegisters === 0 ? 0 : undefinedRegisters | conventionClobbers;
     findLostRegisters(
       fn,
       effect.reached,
@@ -277,7 +280,7 @@ class Checker {
       claim?.results ?? 0,
       (site, registers) => {
         const known = this.claimOf.get(site)?.clobbers ?? 0;
-        const kept = registers & ~(known & (claim?.undefinedRegisters ?? 0));
+        const kept = registers & ~(known & excused);
         if (kept !== 0)
           this.violations.push(
             `${this.describe(fn, site)} changes ${registerNames(kept)}, in which the caller keeps a value`,
