@@ -145,7 +145,12 @@ export class Assignment {
         this.users[register] = 1;
       }
     }
-    for (let k = 0; k < vregs.length; k++) (this.bundlesOf[vregs[k]!] ??= []).push(bundle);
+    let first = vregs[0]!;
+    for (let k = 0; k < vregs.length; k++) {
+      (this.bundlesOf[vregs[k]!] ??= []).push(bundle);
+      if (vregs[k]! < first) first = vregs[k]!;
+    }
+    bundle.firstVreg = first;
   }
 
   /** Takes bundles from the queue and hands them to `place` until none is left. */
@@ -367,8 +372,7 @@ export class Assignment {
       const list = this.bundlesOf[v]!;
       if (list === null) continue;
       for (let k = 0; k < list.length; k++) {
-        const { vregs } = list[k]!;
-        if (vregs.length === 1 || leastOf(vregs) === v) result.push(list[k]!);
+        if (list[k]!.firstVreg === v) result.push(list[k]!);
       }
     }
     return result;
@@ -524,12 +528,6 @@ function cheapestNames(costs: readonly (readonly number[])[]): number[] {
 }
 
 const nowhere: readonly Piece[] = [];
-
-function leastOf(numbers: readonly number[]): number {
-  let least = numbers[0]!;
-  for (let k = 1; k < numbers.length; k++) if (numbers[k]! < least) least = numbers[k]!;
-  return least;
-}
 
 function joinAdjacent(pieces: Piece[]): Piece[] {
   const result: Piece[] = [];

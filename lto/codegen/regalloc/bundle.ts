@@ -64,6 +64,8 @@ export class Bundle {
   fixedGains: readonly number[] = none;
   /** The registers whose ranges it has, each once; see `BundleCosts.measure`. */
   vregs: readonly number[] = none;
+  /** The least of them. */
+  firstVreg = -1;
   /** The callee-saved register that a parameter in it arrives in, or -1: keeping it there needs no save. */
   arrives = -1;
   /** No longer exists: split or merged. */

@@ -13,10 +13,10 @@
  * each point. So who finds none may evict others anyway (`evict.ts`), and then the order is free.
  * Time: n log n for n ranges, times the registers of a class.
  */
+import { reversePostOrderOf } from "../../analysis/cfg.js";
 import { Assignment } from "./assignment.js";
 import type { Bundle } from "./bundle.js";
 import type { Coalescing } from "./coalesce.js";
-import { dominancePreorder } from "./dominance.js";
 import { EvictingPlacer } from "./evict.js";
 import type { AllocationProblem, Placement } from "./problem.js";
 import { spillToPressure } from "./ssa-spill.js";
@@ -42,12 +42,16 @@ export function allocateSsa(problem: AllocationProblem, coalescing: Coalescing):
 
 /** The rank of a bundle, least first: by the magnitude of its worth (a power of two), then in dominance order. */
 function orderByWorth({ fn, liveness: { numbering } }: AllocationProblem): (bundle: Bundle) => number {
-  const preorder = dominancePreorder(fn, numbering.position);
+  // Reverse postorder puts every block behind those that dominate it, in linear time.
+  const { position } = numbering;
+  const rank = new Int32Array(fn.blocks.length);
+  const order = reversePostOrderOf(fn.blocks.map((block) => block.succs.map((next) => position[next.id]!)));
+  for (let k = 0; k < order.length; k++) rank[order[k]!] = k;
   const pointAt = (bundle: Bundle): number => {
     const { start } = bundle.ranges[0]!;
     const block = numbering.blockAt[start >> 2]!;
-    // Blocks in preorder, points within: the number of points bounds both.
-    return preorder[block]! * 4 * numbering.blockAt.length + (start - 4 * numbering.head[block]!);
+    // Blocks in order, points within: the number of points bounds both.
+    return rank[block]! * 4 * numbering.blockAt.length + (start - 4 * numbering.head[block]!);
   };
   const scale = 4 * numbering.blockAt.length * fn.blocks.length;
   return (bundle) => pointAt(bundle) - scale * Math.floor(Math.log2(bundle.weight + 1e-9));
