@@ -7,7 +7,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chooseCompiler } from "./cc/compilers.js";
-import { processHost } from "./cc/host.js";
+import { processHost } from "./host/host.js";
 import { ownPackage } from "./package.js";
 
 const root = ownPackage().directory;

@@ -15,9 +15,9 @@ import { type AllocatorOptions, allocateRegisters } from "./codegen/regalloc/ind
 import type { AllocationResult } from "./codegen/target.js";
 import type { DataLayout } from "./ir/data-layout.js";
 import type { Func } from "./ir/module.js";
-import { verifyFunction } from "./ir/verifier.js";
+import { verifyFunction } from "./verify/verifier.js";
 import { type FinishOptions, finishFunction } from "./x64/finish.js";
-import { legalizeFunction } from "./x64/legalize.js";
+import { legalizeFunction } from "./x64/legalize/index.js";
 import { type RelocationModel, type SelectOptions, selectFunction } from "./x64/select/index.js";
 import { x64Target } from "./x64/target.js";
 

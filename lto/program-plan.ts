@@ -6,14 +6,15 @@
  * Masks come from callees that are done, so an edge that closes a cycle is worth nothing: calls through pointers
  * order functions only where that makes no component larger.
  */
+
+import { buildCallGraph, type CallGraph, type Components, componentsWith } from "./analysis/call-graph.js";
 import {
   FunctionPointerAnalysis,
   type IndirectCalls,
   unknownIndirectCalls,
 } from "./analysis/function-pointers/index.js";
+import { type ModuleSummary, Trait } from "./analysis/summary.js";
 import type { GlobalValue, Module } from "./ir/module.js";
-import { buildCallGraph, type CallGraph, type Components, componentsWith } from "./link/call-graph.js";
-import { type ModuleSummary, Trait } from "./link/summary.js";
 import type { CodegenOptions } from "./pipeline.js";
 import { decideConventions, definedFunctions, isExact } from "./program.js";
 

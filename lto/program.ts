@@ -33,11 +33,11 @@ import {
   goalOf,
 } from "./pipeline.js";
 import { estimateFrequencies } from "./x64/block-frequency.js";
-import { type Convention, defaultConvention, substitutes, withArgument } from "./x64/convention.js";
-import { wantedExtras } from "./x64/extra-registers.js";
 import { reliesOnAlignment } from "./x64/finish.js";
-import { X } from "./x64/ops.js";
-import { callClobbers, calleeSavedMask, maskOf, R15, RBP } from "./x64/registers.js";
+import { type Convention, defaultConvention, substitutes, withArgument } from "./x64/frame/convention.js";
+import { wantedExtras } from "./x64/frame/extra-registers.js";
+import { X } from "./x64/isa/ops.js";
+import { callClobbers, calleeSavedMask, maskOf, R15, RBP } from "./x64/isa/registers.js";
 import { needsBasePointer, needsFramePointer, x64Target } from "./x64/target.js";
 
 /** What the rest of the program needs to know of an allocated function. Plain data. */

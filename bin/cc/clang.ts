@@ -1,7 +1,7 @@
 /** Runs in which clang does all: preprocessing, `--version`, precompiled headers and the like. */
 import type { Input } from "../../frontend/clang/command-line.js";
+import { report } from "../host/host.js";
 import type { Session } from "./compile.js";
-import { report } from "./host.js";
 
 /** Clang's exit code. */
 export async function runClang(session: Session): Promise<number> {

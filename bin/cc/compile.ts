@@ -9,13 +9,13 @@ import {
   takesNextWord,
 } from "../../frontend/clang/command-line.js";
 import { InputError } from "../../lto/ir/errors.js";
+import { type Host, report } from "../host/host.js";
+import { inputWord } from "../host/linker-options.js";
+import { OutputFile } from "../host/output-file.js";
+import { runTool } from "../host/tools.js";
 import type { Compiler } from "./compiler.js";
 import type { CompilerChoice } from "./compilers.js";
 import type { JobResult } from "./embedded-job.js";
-import { type Host, report } from "./host.js";
-import { inputWord } from "./linker-options.js";
-import { OutputFile } from "./output-file.js";
-import { runTool } from "./tools.js";
 
 /** An input and the object to make of it. */
 export interface Compilation {

@@ -6,10 +6,10 @@
  */
 import type { Piscina } from "piscina";
 import type { EmbeddedCompiler } from "../../frontend/clang/embedded.js";
+import type { Host } from "../host/host.js";
+import { runTool } from "../host/tools.js";
 import type { CompilerChoice } from "./compilers.js";
 import type { EmbeddedJob, JobResult } from "./embedded-job.js";
-import type { Host } from "./host.js";
-import { runTool } from "./tools.js";
 import type { WorkerTask } from "./worker.js";
 
 // Imports that only some runs need are made when they do: a configure script runs its compiler hundreds of times,

@@ -6,7 +6,7 @@ import { execFile } from "node:child_process";
 import { readdirSync, realpathSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { InputError } from "../../lto/ir/errors.js";
-import type { Host } from "./host.js";
+import type { Host } from "../host/host.js";
 
 /** The oldest LLVM whose bitcode has opaque pointers throughout. */
 export const oldestVersion = 15;

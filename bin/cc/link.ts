@@ -10,13 +10,13 @@ import * as fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Input, LinkItem } from "../../frontend/clang/command-line.js";
+import { type Contents, contentsOf } from "../host/contents.js";
+import { type Host, report } from "../host/host.js";
+import { findLibraries } from "../host/libraries.js";
+import { inputWord, linkerOptions, positional } from "../host/linker-options.js";
+import { runTool } from "../host/tools.js";
 import { ownPackage } from "../package.js";
 import { type Compilation, compileAll, type Session } from "./compile.js";
-import { type Contents, contentsOf } from "./contents.js";
-import { type Host, report } from "./host.js";
-import { findLibraries } from "./libraries.js";
-import { inputWord, linkerOptions, positional } from "./linker-options.js";
-import { runTool } from "./tools.js";
 
 const ltoProgram = (): string => join(ownPackage().directory, "bin/tsc-lto");
 

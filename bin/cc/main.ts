@@ -4,13 +4,13 @@ import { resolve } from "node:path";
 import { type CommandLine, parseCommandLine } from "../../frontend/clang/command-line.js";
 import { expandResponseFiles } from "../../frontend/clang/response-file.js";
 import { InputError } from "../../lto/ir/errors.js";
+import { type Host, processHost, report } from "../host/host.js";
+import { readTextFile } from "../host/libraries.js";
+import { isSameFile, removeTemporariesAtExit } from "../host/output-file.js";
 import { runClang } from "./clang.js";
 import { compileAll, missingInputs, planObjects, type Session } from "./compile.js";
 import { Compiler } from "./compiler.js";
 import { type CompilerChoice, chooseCompiler } from "./compilers.js";
-import { type Host, processHost, report } from "./host.js";
-import { readTextFile } from "./libraries.js";
-import { isSameFile, removeTemporariesAtExit } from "./output-file.js";
 
 const usage = `Usage: tsc-cc [options] file...
 

@@ -26,7 +26,7 @@ import {
   setFacts,
 } from "../../lto/program.js";
 import { type ProgramPlan, planProgram } from "../../lto/program-plan.js";
-import { callClobbers } from "../../lto/x64/registers.js";
+import { callClobbers } from "../../lto/x64/isa/registers.js";
 import { type FinishOrder, finishOrders } from "./finish-orders.js";
 import { type IndirectNames, indirectNames } from "./ipra-claims.js";
 import { type CodegenStatistics, noStatistics } from "./statistics.js";

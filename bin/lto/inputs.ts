@@ -21,7 +21,7 @@ import {
   type NativeInput,
   nativeDefinitions,
 } from "../../lto/link/input.js";
-import { realFiles } from "../cc/libraries.js";
+import { realFiles } from "../host/libraries.js";
 import { findLibrary, type Operand } from "./operands.js";
 
 /** @throws InputError with the system's reason when the file cannot be read */

@@ -6,9 +6,9 @@ import { readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { type CheckReport, checkObject, type FunctionClaim } from "../../formats/code/check.js";
 import { InputError } from "../../lto/ir/errors.js";
-import type { Host } from "../cc/host.js";
-import { removeTemporary, temporaryFile } from "../cc/output-file.js";
-import { runTool } from "../cc/tools.js";
+import type { Host } from "../host/host.js";
+import { removeTemporary, temporaryFile } from "../host/output-file.js";
+import { runTool } from "../host/tools.js";
 
 /**
  * @param interposable visible definitions may be replaced at load time

@@ -13,7 +13,7 @@ import {
   type RegMask,
 } from "../../lto/codegen/mir.js";
 import type { CodegenOptions } from "../../lto/pipeline.js";
-import { X } from "../../lto/x64/ops.js";
+import { X } from "../../lto/x64/isa/ops.js";
 
 /** Inline assembly that calls something or leaves; jumps to its own numbered labels stay inside. */
 const transfersControl = /\b(call|jmp|j[a-z]{1,3}|loop\w*|ret)[lq]?\b(?!\s+\d+[bf]\b)/;

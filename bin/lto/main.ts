@@ -11,7 +11,6 @@ import { printModule } from "../../formats/text/index.js";
 import { dumpFunction } from "../../lto/codegen/dump.js";
 import { InputError } from "../../lto/ir/errors.js";
 import type { Module } from "../../lto/ir/module.js";
-import { verifyModule } from "../../lto/ir/verifier.js";
 import {
   linkModules,
   type ModuleSummary,
@@ -20,10 +19,11 @@ import {
 } from "../../lto/link/index.js";
 import type { LinkInput, LinkOptions } from "../../lto/link/input.js";
 import type { CodegenOptions } from "../../lto/pipeline.js";
-import { X } from "../../lto/x64/ops.js";
-import { registerNames } from "../../lto/x64/registers.js";
-import { type Host, processHost } from "../cc/host.js";
-import { isSameFile, OutputFile, removeTemporariesAtExit } from "../cc/output-file.js";
+import { verifyModule } from "../../lto/verify/verifier.js";
+import { X } from "../../lto/x64/isa/ops.js";
+import { registerNames } from "../../lto/x64/isa/registers.js";
+import { type Host, processHost } from "../host/host.js";
+import { isSameFile, OutputFile, removeTemporariesAtExit } from "../host/output-file.js";
 import { ownPackage } from "../package.js";
 import { generate } from "./codegen.js";
 import { readInputFile, readOperand } from "./inputs.js";

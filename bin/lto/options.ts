@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { expandResponseFiles } from "../../frontend/clang/response-file.js";
 import type { CodegenOptions, OptimizationLevel } from "../../lto/pipeline.js";
-import { readTextFile } from "../cc/libraries.js";
+import { readTextFile } from "../host/libraries.js";
 import { addLlvmOption, type LlvmOptions, noLlvmOptions, spellLlvmOption } from "./llvm-options.js";
 import { type Operand, splitOperands } from "./operands.js";
 

@@ -7,7 +7,7 @@
  */
 import type { MBlock, MFunction } from "../../lto/codegen/mir.js";
 import type { Func, GlobalValue } from "../../lto/ir/module.js";
-import { X } from "../../lto/x64/ops.js";
+import { X } from "../../lto/x64/isa/ops.js";
 import { dataImage } from "./data-image.js";
 import { imageText } from "./data-text.js";
 import { instructionText } from "./instructions.js";

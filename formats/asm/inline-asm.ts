@@ -9,7 +9,7 @@
  */
 import type { AsmData, AsmOperand, MemOperand, MInst } from "../../lto/codegen/mir.js";
 import { InputError } from "../../lto/ir/errors.js";
-import { registerNames } from "../../lto/x64/registers.js";
+import { registerNames } from "../../lto/x64/isa/registers.js";
 import { memoryText, type OperandNames, registerText, symbolText } from "./operands.js";
 
 const highBytes = ["%ah", "%ch", "%dh", "%bh"];

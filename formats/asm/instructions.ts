@@ -1,15 +1,15 @@
 /**
  * One machine instruction as a line of AT&T assembly.
  *
- * `lto/x64/lengths.ts` counts on this text: suffixes are always written, constants are normalised to signed
+ * `lto/x64/isa/lengths.ts` counts on this text: suffixes are always written, constants are normalised to signed
  * numbers of the operand's width, and 64-bit constants below 2^32 are moved by the 32-bit instruction.
  * Constant time per instruction.
  */
 import { type MInst, noLocation, type RegOperand } from "../../lto/codegen/mir.js";
 import { CfiKind } from "../../lto/x64/cfi.js";
-import { MoveForm, moveImmediateForm, signedImmediate } from "../../lto/x64/lengths.js";
-import { integerSuffix, opFormat, opName, opSuffix, Suffix, x87Suffix } from "../../lto/x64/op-info.js";
-import { ccNames, Format, X } from "../../lto/x64/ops.js";
+import { MoveForm, moveImmediateForm, signedImmediate } from "../../lto/x64/isa/lengths.js";
+import { integerSuffix, opFormat, opName, opSuffix, Suffix, x87Suffix } from "../../lto/x64/isa/op-info.js";
+import { ccNames, Format, X } from "../../lto/x64/isa/ops.js";
 import { inlineAsmText } from "./inline-asm.js";
 import { memoryText, type OperandNames, registerText, symbolText } from "./operands.js";
 

@@ -5,6 +5,9 @@
  * field is checked by hand; the summary is checked against the bodies' symbol tables, so that code which
  * relies on the summary cannot be led to drop a global that a body mentions.
  */
+
+import { baseObject } from "../../lto/analysis/references.js";
+import type { ModuleSummary, SymbolSummary } from "../../lto/analysis/summary.js";
 import { DataLayout } from "../../lto/ir/data-layout.js";
 import { InputError } from "../../lto/ir/errors.js";
 import {
@@ -19,8 +22,6 @@ import {
 } from "../../lto/ir/module.js";
 import type { Type } from "../../lto/ir/types.js";
 import type { Constant } from "../../lto/ir/values.js";
-import { baseObject } from "../../lto/link/references.js";
-import type { ModuleSummary, SymbolSummary } from "../../lto/link/summary.js";
 import { bodySymbols, EncodedBody } from "./body-codec.js";
 import { ByteReader } from "./bytes.js";
 import type { Leaf } from "./constant-codec.js";

@@ -1,12 +1,13 @@
 /** Writes a module as an IR object; OBJECT.md describes the bytes. */
-import type { Comdat, Func, GlobalValue, Module } from "../../lto/ir/module.js";
-import type { Constant } from "../../lto/ir/values.js";
+
 import {
   globalIndices,
   type ModuleSummary,
   type SymbolSummary,
   summarizeGlobal,
-} from "../../lto/link/summary.js";
+} from "../../lto/analysis/summary.js";
+import type { Comdat, Func, GlobalValue, Module } from "../../lto/ir/module.js";
+import type { Constant } from "../../lto/ir/values.js";
 import { EncodedBody, encodeBody, hashBody } from "./body-codec.js";
 import { ByteWriter } from "./bytes.js";
 import { joinParts } from "./container.js";

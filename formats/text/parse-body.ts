@@ -8,7 +8,7 @@ import { Block, Body, type Inst, isTerminator } from "../../lto/ir/instructions.
 import type { Func } from "../../lto/ir/module.js";
 import type { Type } from "../../lto/ir/types.js";
 import { type Argument, MetadataOperand, type Value } from "../../lto/ir/values.js";
-import { describeType } from "../../lto/ir/verifier-describe.js";
+import { describeType } from "../../lto/verify/describe.js";
 import { Tok } from "./lexer.js";
 import { parseConstant } from "./parse-constants.js";
 import type { ParseContext } from "./parse-context.js";

@@ -15,7 +15,7 @@ import {
   GlobalRef,
   zeroOf,
 } from "../../lto/ir/values.js";
-import { describeType } from "../../lto/ir/verifier-describe.js";
+import { describeType } from "../../lto/verify/describe.js";
 import { unescapeBytes } from "./escape.js";
 import { parseFloatText } from "./float-text.js";
 import { binaryOps, castOps, flagWords } from "./keywords.js";

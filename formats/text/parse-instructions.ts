@@ -9,7 +9,7 @@ import {
 } from "../../lto/ir/instructions.js";
 import { i1, type Type, vectorType, voidType } from "../../lto/ir/types.js";
 import type { Constant, ConstInt, Value } from "../../lto/ir/values.js";
-import { legalFlags } from "../../lto/ir/verifier-flags.js";
+import { legalFlags } from "../../lto/verify/flags.js";
 import { binaryOps, castOps } from "./keywords.js";
 import { Tok } from "./lexer.js";
 import type { BodyParser } from "./parse-body.js";

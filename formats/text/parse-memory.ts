@@ -10,7 +10,7 @@ import {
 } from "../../lto/ir/instructions.js";
 import { i1, pointerType, structType, type Type, voidType } from "../../lto/ir/types.js";
 import { constI32, type Value } from "../../lto/ir/values.js";
-import { legalFlags } from "../../lto/ir/verifier-flags.js";
+import { legalFlags } from "../../lto/verify/flags.js";
 import { Tok } from "./lexer.js";
 import type { BodyParser } from "./parse-body.js";
 import { gepType, parseFlags, skipInRange } from "./parse-constants.js";

@@ -8,7 +8,7 @@
  *
  * Roles instead of positions: an instruction has definitions, register uses, at most one memory operand, and
  * an immediate. Which of them plays which part of the assembly instruction is the target's business
- * (`lto/x64/ops.ts`).
+ * (`lto/x64/isa/ops.ts`).
  */
 import type { GlobalValue } from "../ir/module.js";
 

@@ -2,10 +2,11 @@
  * Appending globals: arrays that linking concatenates (LLVM Language Reference, "The llvm.used Global
  * Variable", "The llvm.global_ctors Global Variable").
  */
+
+import { baseObject } from "../analysis/references.js";
 import type { GlobalVariable } from "../ir/module.js";
 import { ptr, structType } from "../ir/types.js";
 import { ConstAggregate, type Constant, ConstZero, zeroOf } from "../ir/values.js";
-import { baseObject } from "./references.js";
 import { isDropped } from "./resolve.js";
 import { isDefinition, isLinkable, type LinkSymbol, type LoadedModule } from "./symbol-table.js";
 

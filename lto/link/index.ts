@@ -1,8 +1,8 @@
 /** Linking of whole programs. */
-export { buildCallGraph, type CallGraph, type Components, findComponents } from "./call-graph.js";
+export { buildCallGraph, type CallGraph, type Components, findComponents } from "../analysis/call-graph.js";
+export { type ModuleSummary, type SymbolSummary, summarizeModule, Trait } from "../analysis/summary.js";
 export type { Diagnostic } from "./diagnostics.js";
 export { compilePatterns, parseExportList, parseVersionScript } from "./exports.js";
 export * from "./input.js";
 export { type LinkResult, linkModules } from "./link.js";
 export { RUNTIME_SYMBOLS } from "./runtime-symbols.js";
-export { type ModuleSummary, type SymbolSummary, summarizeModule, Trait } from "./summary.js";

@@ -1,6 +1,7 @@
 /** What goes into a link, and its options. */
+
+import type { ModuleSummary } from "../analysis/summary.js";
 import type { Module, Visibility } from "../ir/module.js";
-import type { ModuleSummary } from "./summary.js";
 
 /** A global or weak symbol of a native object or shared library. */
 export interface NativeSymbol {

@@ -9,6 +9,8 @@
  * No step needs a body of an IR object decoded; bodies of other inputs are decoded when step 4 reaches them.
  * Errors of all steps are collected; with any, there is no module.
  */
+
+import type { ModuleSummary } from "../analysis/summary.js";
 import type { Module } from "../ir/module.js";
 import { type Diagnostic, Diagnostics } from "./diagnostics.js";
 import { dropDead } from "./drop-dead.js";
@@ -17,7 +19,6 @@ import { internalize, isClosedWorld } from "./internalize.js";
 import { LinkedFacts } from "./linked-facts.js";
 import { type Merged, merge } from "./merge.js";
 import { type Resolution, resolve } from "./resolve.js";
-import type { ModuleSummary } from "./summary.js";
 import type { LinkSymbol } from "./symbol-table.js";
 
 export interface LinkResult {

@@ -3,11 +3,12 @@
  * its objects where there are any, else by scanning the body, which is decoded for that and stays decoded.
  * Inline assembly mentions globals by their names, which no summary has: such bodies are always decoded.
  */
+
+import { ownReferences, scanBody, Trait } from "../analysis/references.js";
+import type { ModuleSummary, SymbolSummary } from "../analysis/summary.js";
 import type { Func, GlobalValue } from "../ir/module.js";
 import type { Merged } from "./merge.js";
 import { scanModuleAsm } from "./module-asm.js";
-import { ownReferences, scanBody, Trait } from "./references.js";
-import type { ModuleSummary, SymbolSummary } from "./summary.js";
 
 export interface GlobalFacts {
   readonly calls: readonly GlobalValue[];

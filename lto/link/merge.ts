@@ -6,6 +6,8 @@
  * Afterwards every global that is mentioned is in the module, and every name occurs once. Bodies stay
  * encoded. Linear in globals and initialisers.
  */
+
+import { baseObject } from "../analysis/references.js";
 import { DataLayout } from "../ir/data-layout.js";
 import { Func, type GlobalValue, GlobalVariable, Module } from "../ir/module.js";
 import { arrayType, type Type } from "../ir/types.js";
@@ -15,7 +17,6 @@ import type { Diagnostics } from "./diagnostics.js";
 import type { LinkOptions } from "./input.js";
 import { nameLocals } from "./local-names.js";
 import { mergeModuleFlags } from "./module-flags.js";
-import { baseObject } from "./references.js";
 import { ConstantRemapper, type Replacements, remapFunction } from "./remap.js";
 import { isDropped, linkName, type Resolution } from "./resolve.js";
 import {

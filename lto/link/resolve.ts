@@ -6,11 +6,12 @@
  * at once, before the next reference, as lld does, so that interconnected symbols come from one file. Linear
  * in the symbols; loading uses an explicit stack, since members may pull in members without bound.
  */
+
+import { baseObject } from "../analysis/references.js";
 import type { Comdat, GlobalValue } from "../ir/module.js";
 import type { Diagnostics } from "./diagnostics.js";
 import type { LazyMember, LinkInput, LinkOptions, ModuleInput, NativeInput } from "./input.js";
 import { scanModuleAsm } from "./module-asm.js";
-import { baseObject } from "./references.js";
 import { RUNTIME_SYMBOLS } from "./runtime-symbols.js";
 import {
   definitionState,

@@ -12,7 +12,7 @@
 import { type LoopNest, loopNest } from "../analysis/loop-nest.js";
 import type { MBlock, MFunction, MInst } from "../codegen/mir.js";
 import type { GlobalValue } from "../ir/module.js";
-import { Cc, X } from "./ops.js";
+import { Cc, X } from "./isa/ops.js";
 
 /** Probability of staying in a loop where a branch can leave it. */
 const stay = 7 / 8;

@@ -10,7 +10,7 @@
  * Breaks if: a block can be entered in a way that no instruction, table or `addressTaken` shows.
  */
 import type { MBlock, MFunction, MInst } from "../codegen/mir.js";
-import { X } from "./ops.js";
+import { X } from "./isa/ops.js";
 
 /** Whether control never continues after the instruction in this block. */
 export function endsBlock(op: number): boolean {

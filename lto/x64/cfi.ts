@@ -12,8 +12,8 @@
  * Source: DWARF 5 section 6.4; System V ABI AMD64 section 3.6 (register numbers).
  */
 import { type MBlock, type MFunction, MInst } from "../codegen/mir.js";
-import { X } from "./ops.js";
-import { RBP, RSP } from "./registers.js";
+import { X } from "./isa/ops.js";
+import { RBP, RSP } from "./isa/registers.js";
 
 /** In `MInst.size` of an `X.Cfi`. */
 export enum CfiKind {

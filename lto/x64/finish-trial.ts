@@ -8,7 +8,7 @@
 
 import type { MBlock, MFunction } from "../codegen/mir.js";
 import { packBody, unpackBody } from "../codegen/mir-pack.js";
-import { X } from "./ops.js";
+import { X } from "./isa/ops.js";
 
 /** Inline assembly is not copied when it is packed: it cannot be finished twice. */
 export const isRepeatable = (mf: MFunction): boolean =>

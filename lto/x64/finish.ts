@@ -8,12 +8,12 @@ import { estimateFrequencies } from "./block-frequency.js";
 import { simplifyControlFlow } from "./cfg.js";
 import { insertCfi } from "./cfi.js";
 import { checkpoint, isRepeatable } from "./finish-trial.js";
-import { decideFrame, type FrameOptions, insertFrame } from "./frame.js";
+import { decideFrame, type FrameOptions, insertFrame } from "./frame/frame.js";
+import { callClobbers } from "./isa/registers.js";
 import { layOut, relaxedSize } from "./layout.js";
 import { changedRegisters } from "./liveness-post.js";
 import { mergeTails } from "./merge-tails.js";
-import { runPeepholes } from "./peephole.js";
-import { callClobbers } from "./registers.js";
+import { runPeepholes } from "./peephole/index.js";
 import { chooseWrapping, type Wrapping } from "./shrink-wrap.js";
 
 export interface FinishOptions {
@@ -96,4 +96,4 @@ export function functionSize(mf: MFunction): number {
   return relaxedSize(mf);
 }
 
-export { reliesOnAlignment } from "./frame.js";
+export { reliesOnAlignment } from "./frame/frame.js";

@@ -14,8 +14,8 @@
  * Breaks if: inline assembly is longer than estimated (only the computed size is then wrong).
  */
 import type { MBlock, MFunction } from "../codegen/mir.js";
-import { instructionLength, nearJcc, nearJmp, shortBranch } from "./lengths.js";
-import { invert, X } from "./ops.js";
+import { instructionLength, nearJcc, nearJmp, shortBranch } from "./isa/lengths.js";
+import { invert, X } from "./isa/ops.js";
 import { cloneInst } from "./target.js";
 
 interface Edge {

@@ -8,9 +8,9 @@
  * Breaks if: edges are stale.
  */
 import type { MBlock, MemOperand, MFunction, MInst, RegMask } from "../codegen/mir.js";
-import { FlagEffect, opFlags, opFormat, readsFlags } from "./op-info.js";
-import { Format, X } from "./ops.js";
-import { calleeSavedMask, RBP, RSP } from "./registers.js";
+import { FlagEffect, opFlags, opFormat, readsFlags } from "./isa/op-info.js";
+import { Format, X } from "./isa/ops.js";
+import { calleeSavedMask, RBP, RSP } from "./isa/registers.js";
 
 /** Bit of the arithmetic flags in a liveness mask. */
 export const flagsBit: RegMask = 1 << RSP;

@@ -15,11 +15,11 @@
  */
 import { type MBlock, type MFunction, MInst } from "../codegen/mir.js";
 import { isPinned, skipJumps } from "./cfg.js";
-import { instructionLength, shortBranch } from "./lengths.js";
-import { writesFlags } from "./op-info.js";
-import { X } from "./ops.js";
-import { RSP } from "./registers.js";
-import { hashInst, sameInst } from "./same-inst.js";
+import { instructionLength, shortBranch } from "./isa/lengths.js";
+import { writesFlags } from "./isa/op-info.js";
+import { X } from "./isa/ops.js";
+import { RSP } from "./isa/registers.js";
+import { hashInst, sameInst } from "./isa/same-inst.js";
 
 const groupLimit = 64;
 

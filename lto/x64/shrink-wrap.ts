@@ -23,12 +23,12 @@ import { loopNest } from "../analysis/loop-nest.js";
 import { type RegisterLiveness, registerLiveness } from "../codegen/ipra/collect.js";
 import { FlowNetwork, infinite } from "../codegen/ipra/max-flow.js";
 import type { MBlock, MFunction, MInst, RegMask } from "../codegen/mir.js";
-import { AvailableCopies } from "./available-copies.js";
 import { blockPositions } from "./block-frequency.js";
-import { adjustCost, type FrameLayout } from "./frame-layout.js";
-import { shortBranch } from "./lengths.js";
-import { X } from "./ops.js";
-import { RBP } from "./registers.js";
+import { adjustCost, type FrameLayout } from "./frame/frame-layout.js";
+import { shortBranch } from "./isa/lengths.js";
+import { X } from "./isa/ops.js";
+import { RBP } from "./isa/registers.js";
+import { AvailableCopies } from "./peephole/available-copies.js";
 
 /** The choice for one function; a function without one has its frame from entry to exit. */
 export interface Wrapping {

@@ -14,11 +14,21 @@ import {
   RegOperand,
 } from "../codegen/mir.js";
 import type { TargetRegisters } from "../codegen/target.js";
-import { formCosts, namingForm } from "./naming.js";
-import { opWide, Wide } from "./op-info.js";
-import { X } from "./ops.js";
-import { calleeSavedMask, GPR, gprMask, maskOf, R15, RBP, RSP, registerNames, xmmMask } from "./registers.js";
-import { commutes, permitSlots, storeConstant } from "./slot-marks.js";
+import { commutes, permitSlots, storeConstant } from "./frame/slot-marks.js";
+import { formCosts, namingForm } from "./isa/encoding-cost.js";
+import { opWide, Wide } from "./isa/op-info.js";
+import { X } from "./isa/ops.js";
+import {
+  calleeSavedMask,
+  GPR,
+  gprMask,
+  maskOf,
+  R15,
+  RBP,
+  RSP,
+  registerNames,
+  xmmMask,
+} from "./isa/registers.js";
 
 /** The ABI aligns the stack to this many bytes at calls; larger slots need realignment. */
 export const stackAlign = 16;

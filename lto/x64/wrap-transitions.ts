@@ -9,10 +9,10 @@
  */
 import type { MInst as Inst, MBlock, MFunction, RegMask } from "../codegen/mir.js";
 import { MInst } from "../codegen/mir.js";
-import type { Facts } from "./available-copies.js";
-import { readsFlags, writesFlags } from "./op-info.js";
-import { X } from "./ops.js";
-import { callClobbers, gprMask } from "./registers.js";
+import { readsFlags, writesFlags } from "./isa/op-info.js";
+import { X } from "./isa/ops.js";
+import { callClobbers, gprMask } from "./isa/registers.js";
+import type { Facts } from "./peephole/available-copies.js";
 import type { Wrapping } from "./shrink-wrap.js";
 
 export interface FrameCode {

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { readBitcode } from "../../frontend/llvm/bitcode.js";
 import { Flag, Op } from "../../lto/ir/instructions.js";
 import { i8, i32, intType } from "../../lto/ir/types.js";
-import { verifyModule } from "../../lto/ir/verifier.js";
+import { verifyModule } from "../../lto/verify/verifier.js";
 import { fixtureBytes, func, insts, instsOf, readFixture, text, variable } from "./fixture.js";
 
 const fixtures = readdirSync(new URL("../../fixtures/bitcode", import.meta.url)).filter((f) =>

@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll } from "vitest";
-import type { Host } from "../../bin/cc/host.js";
 import { runDriver } from "../../bin/cc/main.js";
+import type { Host } from "../../bin/host/host.js";
 
 const directories: string[] = [];
 

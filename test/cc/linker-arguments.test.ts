@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { linkerOptions } from "../../bin/cc/linker-options.js";
+import { linkerOptions } from "../../bin/host/linker-options.js";
 import { parseLinkerArguments } from "../../bin/ld/arguments.js";
 import { InputError } from "../../lto/ir/errors.js";
 

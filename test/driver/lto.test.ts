@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Host } from "../../bin/cc/host.js";
+import type { Host } from "../../bin/host/host.js";
 import { main } from "../../bin/lto/main.js";
 import { ownPackage } from "../../bin/package.js";
 import { writeObject } from "../../formats/object/index.js";

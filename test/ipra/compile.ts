@@ -27,7 +27,7 @@ import {
   setFacts,
 } from "../../lto/program.js";
 import { planProgram } from "../../lto/program-plan.js";
-import { callClobbers } from "../../lto/x64/registers.js";
+import { callClobbers } from "../../lto/x64/isa/registers.js";
 
 export interface Compiled {
   readonly assembly: string;

@@ -7,7 +7,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import type { Host } from "../../bin/cc/host.js";
+import type { Host } from "../../bin/host/host.js";
 import { main } from "../../bin/lto/main.js";
 
 const dir = mkdtempSync(join(tmpdir(), "ipra-run-"));

@@ -15,8 +15,8 @@ import {
   integerResults,
   substitutes,
   withArgument,
-} from "../../lto/x64/convention.js";
-import { calleeSavedMask, integerArguments, R14, RBX, RDI, RDX, RSI } from "../../lto/x64/registers.js";
+} from "../../lto/x64/frame/convention.js";
+import { calleeSavedMask, integerArguments, R14, RBX, RDI, RDX, RSI } from "../../lto/x64/isa/registers.js";
 import { codegenOptions, link } from "./compile.js";
 
 /** A function of two parameters; the first lives across a call. */

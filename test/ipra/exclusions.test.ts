@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import type { FunctionFacts } from "../../lto/program.js";
-import { callClobbers, calleeSavedMask, maskOf, R8, R14, RBX, RCX } from "../../lto/x64/registers.js";
+import { callClobbers, calleeSavedMask, maskOf, R8, R14, RBX, RCX } from "../../lto/x64/isa/registers.js";
 import { type Compiled, check, compile, type Lies, link } from "./compile.js";
 
 const declarations = `

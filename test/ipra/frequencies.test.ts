@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { callFrequencies } from "../../lto/codegen/ipra/call-frequency.js";
 import { type PlacementFunction, placeSaves } from "../../lto/codegen/ipra/save-placement.js";
-import { maskOf, RBX } from "../../lto/x64/registers.js";
+import { maskOf, RBX } from "../../lto/x64/isa/registers.js";
 
 const rbx = maskOf(RBX);
 

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import type { Host } from "../../bin/cc/host.js";
+import type { Host } from "../../bin/host/host.js";
 import { addLlvmOption, noLlvmOptions, spellLlvmOption } from "../../bin/lto/llvm-options.js";
 import { main } from "../../bin/lto/main.js";
 import { formatRegisterUsage } from "../../bin/lto/register-usage.js";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { parseModule } from "../../formats/text/index.js";
 import { checkLegal } from "../../lto/codegen/legalize/index.js";
 import type { Func } from "../../lto/ir/module.js";
-import { legalizeFunction } from "../../lto/x64/legalize.js";
+import { legalizeFunction } from "../../lto/x64/legalize/index.js";
 import { Interpreter } from "./interpreter.js";
 import { generators, Random, randomModule } from "./random-ir.js";
 import { Undefined } from "./scalar-ops.js";

@@ -11,7 +11,7 @@ import { UnsupportedError } from "../../lto/ir/errors.js";
 import { makeInst, Op } from "../../lto/ir/instructions.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, structType, voidType } from "../../lto/ir/types.js";
-import { legalizeFunction } from "../../lto/x64/legalize.js";
+import { legalizeFunction } from "../../lto/x64/legalize/index.js";
 
 const folder = fileURLToPath(new URL("./golden/", import.meta.url));
 const cases = readdirSync(folder).filter((name) => name.endsWith(".ll"));

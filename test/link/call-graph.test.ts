@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parseModule } from "../../formats/text/index.js";
-import { findComponents } from "../../lto/link/call-graph.js";
+import { findComponents } from "../../lto/analysis/call-graph.js";
 import { buildCallGraph, type CallGraph, summarizeModule } from "../../lto/link/index.js";
 import { Random } from "../object/random-module.js";
 

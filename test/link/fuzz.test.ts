@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { readObjectContents, writeObject } from "../../formats/object/index.js";
 import { parseModule } from "../../formats/text/index.js";
+import { buildCallGraph } from "../../lto/analysis/call-graph.js";
 import { InputError } from "../../lto/ir/errors.js";
-import { buildCallGraph } from "../../lto/link/call-graph.js";
 import { type LinkOptions, linkModules, type ModuleInput } from "../../lto/link/index.js";
 import { Generator, Random } from "../object/random-module.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { buildCallGraph } from "../../lto/link/call-graph.js";
+import { buildCallGraph } from "../../lto/analysis/call-graph.js";
 import { archive, checkClosed, ir, link, native, symbol, text } from "./harness.js";
 
 const main = (body: string, declarations = ""): string =>

@@ -7,8 +7,8 @@ import {
   readSummary,
   writeObject,
 } from "../../formats/object/index.js";
+import { summarizeModule } from "../../lto/analysis/summary.js";
 import { InputError } from "../../lto/ir/errors.js";
-import { summarizeModule } from "../../lto/link/summary.js";
 import { dumpModule, Generator, Random } from "./random-module.js";
 
 const seeds = Array.from({ length: 60 }, (_, i) => i + 1);

@@ -7,7 +7,7 @@ import { parseModule } from "../../formats/text/parser.js";
 import { printModule } from "../../formats/text/printer.js";
 import { InputError } from "../../lto/ir/errors.js";
 import type { Module } from "../../lto/ir/module.js";
-import { verifyModule } from "../../lto/ir/verifier.js";
+import { verifyModule } from "../../lto/verify/verifier.js";
 import { fixtureNames, readFixture } from "./fixtures.js";
 
 /** Numbers from a seed (Marsaglia's xorshift32). */

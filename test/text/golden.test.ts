@@ -6,7 +6,7 @@ import { parseModule } from "../../formats/text/parser.js";
 import { printModule } from "../../formats/text/printer.js";
 import { Op, opNames } from "../../lto/ir/instructions.js";
 import type { Module } from "../../lto/ir/module.js";
-import { verifyModule } from "../../lto/ir/verifier.js";
+import { verifyModule } from "../../lto/verify/verifier.js";
 import { fixtureFolder, fixtureNames, readFixture } from "./fixtures.js";
 
 const update = process.env["UPDATE_FIXTURES"] === "1";

@@ -15,7 +15,7 @@ import {
   voidType,
 } from "../../lto/ir/types.js";
 import { ConstUndef, constI32, InlineAsm, MetadataOperand, type Value } from "../../lto/ir/values.js";
-import { verifyModule } from "../../lto/ir/verifier.js";
+import { verifyModule } from "../../lto/verify/verifier.js";
 import { fixtureNames, readFixture } from "../text/fixtures.js";
 
 function generator(seed: number): (below: number) => number {

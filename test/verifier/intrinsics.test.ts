@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parseModule } from "../../formats/text/parser.js";
-import { verifyModule } from "../../lto/ir/verifier.js";
+import { verifyModule } from "../../lto/verify/verifier.js";
 
 describe("signatures of intrinsics", () => {
   it.each([

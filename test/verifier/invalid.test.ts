@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { parseModule } from "../../formats/text/parser.js";
 import type { Func, Module } from "../../lto/ir/module.js";
-import { verifyFunction, verifyModule } from "../../lto/ir/verifier.js";
+import { verifyFunction, verifyModule } from "../../lto/verify/verifier.js";
 
 const functionOf = (module: Module): Func => module.functions.find((fn) => fn.name === "f")!;
 

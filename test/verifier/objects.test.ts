@@ -28,7 +28,7 @@ import {
   constI64,
   type Value,
 } from "../../lto/ir/values.js";
-import { verifyFunction, verifyModule } from "../../lto/ir/verifier.js";
+import { verifyFunction, verifyModule } from "../../lto/verify/verifier.js";
 
 const functionOf = (module: Module, name = "f"): Func => module.functions.find((fn) => fn.name === name)!;
 

@@ -4,7 +4,7 @@ import { MFunction, MInst } from "../../lto/codegen/mir.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
 import { estimateFrequencies } from "../../lto/x64/block-frequency.js";
-import { X } from "../../lto/x64/ops.js";
+import { X } from "../../lto/x64/isa/ops.js";
 
 /** Blocks with the given successors; those without return, or stop when they are `dead`. */
 function frequencies(successors: readonly (readonly number[])[], dead: readonly number[] = []): number[] {

@@ -1,7 +1,7 @@
 /** Every opcode in every operand form, as machine instructions with physical operands. */
 import { MemOperand, MInst, RegOperand, type SymbolRef } from "../../lto/codegen/mir.js";
-import { opFormat } from "../../lto/x64/op-info.js";
-import { Format, X } from "../../lto/x64/ops.js";
+import { opFormat } from "../../lto/x64/isa/op-info.js";
+import { Format, X } from "../../lto/x64/isa/ops.js";
 
 const reg = (r: number): RegOperand => RegOperand.physical(r);
 const external: SymbolRef = { kind: "direct", target: { kind: "external", name: "sym" } };

@@ -3,10 +3,10 @@ import { describe, expect, test } from "vitest";
 import { type MBlock, MFunction, MInst } from "../../lto/codegen/mir.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
-import { aluImm, movImm, physical } from "../../lto/x64/build.js";
 import { finishFunction } from "../../lto/x64/finish.js";
-import { X } from "../../lto/x64/ops.js";
-import { callClobbers, calleeSavedMask, R15, RAX, RBP, RCX } from "../../lto/x64/registers.js";
+import { aluImm, movImm, physical } from "../../lto/x64/isa/build.js";
+import { X } from "../../lto/x64/isa/ops.js";
+import { callClobbers, calleeSavedMask, R15, RAX, RBP, RCX } from "../../lto/x64/isa/registers.js";
 import { needsBasePointer, needsFramePointer, slotOperand } from "../../lto/x64/target.js";
 import { Machine } from "./machine.js";
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import type { Host } from "../../bin/cc/host.js";
+import type { Host } from "../../bin/host/host.js";
 import { main } from "../../bin/lto/main.js";
 
 const head =

@@ -9,10 +9,10 @@ import { type MBlock, MFunction, MInst } from "../../lto/codegen/mir.js";
 import { DataLayout } from "../../lto/ir/data-layout.js";
 import { Func, Module } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
-import { aluImm, physical } from "../../lto/x64/build.js";
 import { finishFunction, functionSize } from "../../lto/x64/finish.js";
-import { X } from "../../lto/x64/ops.js";
-import { RCX } from "../../lto/x64/registers.js";
+import { aluImm, physical } from "../../lto/x64/isa/build.js";
+import { X } from "../../lto/x64/isa/ops.js";
+import { RCX } from "../../lto/x64/isa/registers.js";
 
 /** Deterministic random numbers (Park & Miller). */
 function random(seed: number): (n: number) => number {

@@ -7,8 +7,8 @@ import { describe, expect, test } from "vitest";
 import { instructionText } from "../../formats/asm/instructions.js";
 import type { OperandNames } from "../../formats/asm/operands.js";
 import type { MInst } from "../../lto/codegen/mir.js";
-import { instructionLength } from "../../lto/x64/lengths.js";
-import { X } from "../../lto/x64/ops.js";
+import { instructionLength } from "../../lto/x64/isa/lengths.js";
+import { X } from "../../lto/x64/isa/ops.js";
 import { allForms } from "./forms.js";
 
 const fail = (): never => {

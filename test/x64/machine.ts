@@ -4,8 +4,8 @@
  */
 import type { MBlock, MemOperand, MFunction, MInst } from "../../lto/codegen/mir.js";
 import { CfiKind } from "../../lto/x64/cfi.js";
-import { Cc, X } from "../../lto/x64/ops.js";
-import { calleeSavedMask, RAX, RBP, RSP } from "../../lto/x64/registers.js";
+import { Cc, X } from "../../lto/x64/isa/ops.js";
+import { calleeSavedMask, RAX, RBP, RSP } from "../../lto/x64/isa/registers.js";
 
 const entryRsp = 0x10000008;
 

@@ -4,7 +4,7 @@ import { MemOperand, MFunction, MInst, RegOperand } from "../../lto/codegen/mir.
 import { packBody, unpackBody } from "../../lto/codegen/mir-pack.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
-import { X } from "../../lto/x64/ops.js";
+import { X } from "../../lto/x64/isa/ops.js";
 import { allForms } from "./forms.js";
 
 function emptyFunction(): MFunction {

@@ -4,10 +4,10 @@ import { instructionText } from "../../formats/asm/instructions.js";
 import { MFunction, MInst } from "../../lto/codegen/mir.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
-import { aluImm, aluReg, baseDisp, copy, lea, movImm, physical } from "../../lto/x64/build.js";
-import { Cc, plainStore, X } from "../../lto/x64/ops.js";
-import { runPeepholes } from "../../lto/x64/peephole.js";
-import { RAX, RBX, RCX, RDI, RDX, RSI, XMM0 } from "../../lto/x64/registers.js";
+import { aluImm, aluReg, baseDisp, copy, lea, movImm, physical } from "../../lto/x64/isa/build.js";
+import { Cc, plainStore, X } from "../../lto/x64/isa/ops.js";
+import { RAX, RBX, RCX, RDI, RDX, RSI, XMM0 } from "../../lto/x64/isa/registers.js";
+import { runPeepholes } from "../../lto/x64/peephole/index.js";
 
 const fail = (): never => {
   throw new Error("no such operand here");

@@ -6,9 +6,9 @@ import { describe, expect, test } from "vitest";
 import { type MBlock, MFunction, MInst } from "../../lto/codegen/mir.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
-import { aluImm, aluReg, copy, lea, movImm, physical } from "../../lto/x64/build.js";
 import { finishFunction, functionSize } from "../../lto/x64/finish.js";
-import { Cc, X } from "../../lto/x64/ops.js";
+import { aluImm, aluReg, copy, lea, movImm, physical } from "../../lto/x64/isa/build.js";
+import { Cc, X } from "../../lto/x64/isa/ops.js";
 import {
   callClobbers,
   calleeSavedMask,
@@ -21,7 +21,7 @@ import {
   RDX,
   RSI,
   RSP,
-} from "../../lto/x64/registers.js";
+} from "../../lto/x64/isa/registers.js";
 import { slotOperand } from "../../lto/x64/target.js";
 import { Machine } from "./machine.js";
 

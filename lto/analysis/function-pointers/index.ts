@@ -15,8 +15,8 @@
  */
 import type { Body } from "../../ir/instructions.js";
 import type { Func, GlobalVariable, Module } from "../../ir/module.js";
-import { ownReferences, Trait } from "../../link/references.js";
-import type { ModuleSummary } from "../../link/summary.js";
+import { ownReferences, Trait } from "../references.js";
+import type { ModuleSummary } from "../summary.js";
 import { BodyScan } from "./body-scan.js";
 import { FlowGraph, noNode } from "./flow-graph.js";
 import { ProgramNodes } from "./program-nodes.js";

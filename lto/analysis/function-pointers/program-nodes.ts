@@ -6,7 +6,7 @@ import { Op } from "../../ir/instructions.js";
 import type { Func, GlobalValue, GlobalVariable } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
 import type { Constant } from "../../ir/values.js";
-import { visitGlobals } from "../../link/references.js";
+import { visitGlobals } from "../references.js";
 import { type CallHandler, type FlowGraph, leakNode, noNode, unknownNode } from "./flow-graph.js";
 import { arrayStride, isPointer, mayHoldPointer } from "./types.js";
 

@@ -5,8 +5,8 @@
 import type { AttributeSet } from "../../ir/attributes.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import type { Type } from "../../ir/types.js";
-import { argumentPlace, argumentRegisters, type Convention, integerResults } from "../convention.js";
-import { R10, registerNames, XMM0 } from "../registers.js";
+import { argumentPlace, argumentRegisters, type Convention, integerResults } from "../frame/convention.js";
+import { R10, registerNames, XMM0 } from "../isa/registers.js";
 
 export type ArgumentPlace =
   | { readonly kind: "register"; readonly register: number }

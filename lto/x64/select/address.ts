@@ -9,7 +9,7 @@ import { MemOperand, MInst, RegOperand, type SymbolRef, type VReg } from "../../
 import { type Inst, Op } from "../../ir/instructions.js";
 import type { Constant, Value } from "../../ir/values.js";
 import { isConstant } from "../../ir/values.js";
-import { X } from "../ops.js";
+import { X } from "../isa/ops.js";
 import { foldedInteger, isLocalSymbol, symbolOffset } from "./constants.js";
 import { constantNumber, fitsImm32, type Selector } from "./selector.js";
 import { isThreadLocalAddress, tlsModel } from "./tls.js";

@@ -5,8 +5,8 @@
 import { type MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { type Inst, type InstWith, Op, type RMWOp } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
-import { Cc, X } from "../ops.js";
-import { maskOf, RAX } from "../registers.js";
+import { Cc, X } from "../isa/ops.js";
+import { maskOf, RAX } from "../isa/registers.js";
 import { address } from "./address.js";
 import { setCondition } from "./condition.js";
 import { operationSize, type Selector } from "./selector.js";

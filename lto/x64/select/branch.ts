@@ -2,7 +2,7 @@
 import { type MBlock, MInst, RegOperand } from "../../codegen/mir.js";
 import { type Block, type Inst, type InstWith, Op } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
-import { type Cc, invert, X } from "../ops.js";
+import { type Cc, invert, X } from "../isa/ops.js";
 import { type Condition, invertCondition, lowerCondition } from "./condition.js";
 import type { Selector } from "./selector.js";
 import { registerSource } from "./source.js";

@@ -14,7 +14,7 @@ import {
   Op,
 } from "../../ir/instructions.js";
 import { isConstant, type Value } from "../../ir/values.js";
-import { Cc, invert, X } from "../ops.js";
+import { Cc, invert, X } from "../isa/ops.js";
 import { address } from "./address.js";
 import { emitOverflow, overflowOf } from "./overflow.js";
 import { fitsImm8, operationSize, type Selector } from "./selector.js";

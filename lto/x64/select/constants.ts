@@ -10,8 +10,8 @@ import { Op } from "../../ir/instructions.js";
 import type { GlobalValue } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
 import type { Constant } from "../../ir/values.js";
-import { X } from "../ops.js";
-import { GPR, XMM } from "../registers.js";
+import { X } from "../isa/ops.js";
+import { GPR, XMM } from "../isa/registers.js";
 import type { Selector } from "./selector.js";
 import { tlsAddress } from "./tls.js";
 

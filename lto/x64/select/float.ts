@@ -2,7 +2,7 @@
 import { MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { type Inst, type InstWith, Op } from "../../ir/instructions.js";
 import { isConstant, type Value } from "../../ir/values.js";
-import { Cc, X } from "../ops.js";
+import { Cc, X } from "../isa/ops.js";
 import { poolMem } from "./constants.js";
 import { operationSize, type Selector } from "./selector.js";
 import { foldLoad, registerSource, setVectorSource } from "./source.js";

@@ -2,8 +2,8 @@
 import { MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { type Inst, type InstWith, Op } from "../../ir/instructions.js";
 import { isConstant, type Value } from "../../ir/values.js";
-import { X } from "../ops.js";
-import { maskOf, RAX, RCX, RDX } from "../registers.js";
+import { X } from "../isa/ops.js";
+import { maskOf, RAX, RCX, RDX } from "../isa/registers.js";
 import { foldedInteger } from "./constants.js";
 import { constantNumber, fitsImm32, operationSize, type Selector } from "./selector.js";
 import { foldLoad, immediate, loadFolds, registerSource, setSource } from "./source.js";

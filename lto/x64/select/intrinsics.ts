@@ -2,8 +2,8 @@
 import { MemOperand, MInst, RegOperand } from "../../codegen/mir.js";
 import { type CallInst, callArguments } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
-import { Cc, X } from "../ops.js";
-import { registerNames } from "../registers.js";
+import { Cc, X } from "../isa/ops.js";
+import { registerNames } from "../isa/registers.js";
 import { address } from "./address.js";
 import { lowerVaCopy, lowerVaStart } from "./call.js";
 import { lowerCopySign, lowerFAbs, lowerSqrt } from "./float.js";

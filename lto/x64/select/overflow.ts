@@ -7,8 +7,8 @@
 import { MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { type CallInst, type InstWith, Op } from "../../ir/instructions.js";
 import { isConstant, type Value } from "../../ir/values.js";
-import { Cc, X } from "../ops.js";
-import { maskOf, RAX, RDX } from "../registers.js";
+import { Cc, X } from "../isa/ops.js";
+import { maskOf, RAX, RDX } from "../isa/registers.js";
 import { setCondition } from "./condition.js";
 import { operationSize, type Selector } from "./selector.js";
 import { immediate, registerSource, setSource } from "./source.js";

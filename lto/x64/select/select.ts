@@ -2,7 +2,7 @@
 import { MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { type InstWith, Op } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
-import { type Cc, invert, X } from "../ops.js";
+import { type Cc, invert, X } from "../isa/ops.js";
 import { type Condition, invertCondition, lowerCondition, setCondition } from "./condition.js";
 import { constantNumber, fitsImm32, operationSize, type Selector } from "./selector.js";
 import { foldLoad } from "./source.js";

@@ -6,8 +6,8 @@
 import { MInst, RegOperand } from "../../codegen/mir.js";
 import type { CallInst } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
-import { X } from "../ops.js";
-import { gprMask, maskOf, RAX, RBP, RCX, RSP, xmmMask } from "../registers.js";
+import { X } from "../isa/ops.js";
+import { gprMask, maskOf, RAX, RBP, RCX, RSP, xmmMask } from "../isa/registers.js";
 import type { Selector } from "./selector.js";
 
 export function lowerSjljSetjmp(s: Selector, call: CallInst, buffer: Value): void {

@@ -8,7 +8,7 @@
  */
 import { type MBlock, MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import type { InstWith, Op } from "../../ir/instructions.js";
-import { Cc, X } from "../ops.js";
+import { Cc, X } from "../isa/ops.js";
 import { connect, jump, jumpIf } from "./branch.js";
 import { operationSize, type Selector } from "./selector.js";
 

@@ -5,8 +5,8 @@
 import { MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import type { CallInst } from "../../ir/instructions.js";
 import type { GlobalValue, ThreadLocalMode } from "../../ir/module.js";
-import { X } from "../ops.js";
-import { callClobbers, maskOf, RAX, RDI } from "../registers.js";
+import { X } from "../isa/ops.js";
+import { callClobbers, maskOf, RAX, RDI } from "../isa/registers.js";
 import { isLocalSymbol } from "./constants.js";
 import type { Selector } from "./selector.js";
 

@@ -5,7 +5,7 @@
 import { MInst, RegOperand } from "../../codegen/mir.js";
 import { type CallInst, callArguments, type Inst, Op } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
-import { Format, X } from "../ops.js";
+import { Format, X } from "../isa/ops.js";
 import { constantNumber, type Selector } from "./selector.js";
 import { setVectorSource } from "./source.js";
 

@@ -7,7 +7,7 @@
 import { MemOperand, MInst, RegOperand } from "../../codegen/mir.js";
 import { type Inst, type InstWith, Op } from "../../ir/instructions.js";
 import { isConstant, type Value } from "../../ir/values.js";
-import { Cc, X } from "../ops.js";
+import { Cc, X } from "../isa/ops.js";
 import { address } from "./address.js";
 import { constantBytes, poolMem } from "./constants.js";
 import type { Selector } from "./selector.js";

@@ -1,0 +1,256 @@
+/**
+ * Decides the shape of a stack frame and the place of every slot in it.
+ *
+ *     without frame pointer          with frame pointer              realigned or of unknown size
+ *     CFA-8   return address         CFA-8   return address          CFA-8   return address
+ *             saved registers        CFA-16  rbp  ← rbp              CFA-16  rbp  ← rbp
+ *             locals, spills                 locals, spills                  saved registers
+ *     rsp →   most used slot                 saved registers                 alignment gap
+ *             pushed arguments       rsp →   pushed arguments                locals, spills
+ *                                                                    rsp →   (r15 when both)
+ *
+ * Leaf functions whose locals fit use the 128 bytes below rsp instead of moving it (System V ABI AMD64,
+ * section 3.2.2). With a frame pointer the locals come before the saved registers, so that `leave` frees
+ * both. Slots are placed by uses a byte, so that displacements of one byte (or none) reach the most used.
+ * When optimising for size and rbp is free, the cheaper of the first two shapes is taken: an rbp-based
+ * operand is one byte shorter.
+ * O(slots log slots + instructions).
+ * Breaks if: the allocator handed out rbp although `needsFramePointer` holds.
+ */
+import type { MFunction, RegMask } from "../../codegen/mir.js";
+import { UnsupportedError } from "../../ir/errors.js";
+import { X } from "../isa/ops.js";
+import { R15, RBP, RSP } from "../isa/registers.js";
+import { needsBasePointer, needsFramePointer, needsRealignment, stackAlign } from "../target.js";
+
+export interface FrameLayout {
+  /** rbp points at its own saved value, 16 bytes below the CFA. */
+  readonly framePointer: boolean;
+  /** Alignment in bytes that the prologue gives rsp; 0 if it relies on the ABI. */
+  readonly realign: number;
+  /** Callee-saved registers pushed, in push order, without a frame pointer's rbp. */
+  readonly saved: readonly number[];
+  /** Saved registers are pushed after the locals are made (shape 2). */
+  readonly savesBelow: boolean;
+  /** Bytes subtracted from rsp for locals. */
+  readonly localBytes: number;
+  /** Register that locals are addressed from: rsp, rbp or r15. */
+  readonly base: number;
+  /** Of each local and spill slot, relative to `base` (for rsp: as it is after the prologue). */
+  readonly offsets: Int32Array;
+  readonly redZone: boolean;
+  /** Distance from rsp after the prologue to the CFA; meaningless when realigned. */
+  readonly depth: number;
+}
+
+const redZoneBytes = 128;
+/** Alignment gaps remembered at one time: each slot looks at all of them. */
+const maxGaps = 16;
+const roundUp = (n: number, align: number): number => Math.ceil(n / align) * align;
+
+/** Number of memory operands that name each slot. */
+function countUses(mf: MFunction): Int32Array {
+  const uses = new Int32Array(mf.slots.length);
+  for (const block of mf.blocks) {
+    for (const inst of block.insts) {
+      if (inst.mem !== null && inst.mem.slot >= 0) uses[inst.mem.slot]!++;
+      const extra = inst.extra;
+      if (extra !== null && extra.kind === "asm") {
+        for (const operand of extra.operands)
+          if (operand.kind === "mem" && operand.mem.slot >= 0 && operand.mem !== inst.mem)
+            uses[operand.mem.slot]!++;
+      }
+    }
+  }
+  return uses;
+}
+
+/** Used local and spill slots, those with the most uses a byte first. */
+function placementOrder(mf: MFunction, uses: Int32Array): number[] {
+  const order: number[] = [];
+  for (let i = 0; i < mf.slots.length; i++)
+    if (uses[i]! > 0 && mf.slots[i]!.kind !== "incoming") order.push(i);
+  const density = (i: number): number => uses[i]! / Math.max(mf.slots[i]!.size, 1);
+  return order.sort((a, b) => density(b) - density(a) || a - b);
+}
+
+interface Placement {
+  /** Start of each slot, counted in the direction of growth. */
+  readonly offsets: Int32Array;
+  readonly bytes: number;
+}
+
+/**
+ * Packs slots upwards from distance `start` of an origin; `phase` is the origin's address modulo the largest
+ * alignment. Alignment gaps are filled by later slots where they fit.
+ */
+function pack(
+  mf: MFunction,
+  order: readonly number[],
+  start: number,
+  phase: number,
+  down: boolean,
+): Placement {
+  const offsets = new Int32Array(mf.slots.length);
+  let end = start;
+  const gaps: { at: number; size: number }[] = [];
+  for (const i of order) {
+    const slot = mf.slots[i]!;
+    const size = Math.max(slot.size, 1);
+    // Growing down, the start of the slot is at distance `at + size`.
+    const place = (at: number): number => {
+      const edge = down ? at + size : at;
+      const misfit = (((down ? phase - edge : phase + edge) % slot.align) + slot.align) % slot.align;
+      return at + (down ? misfit : (slot.align - misfit) % slot.align);
+    };
+    const gap = gaps.find((g) => place(g.at) + size <= g.at + g.size);
+    let at: number;
+    if (gap !== undefined) {
+      at = place(gap.at);
+      gap.size -= at + size - gap.at;
+      gap.at = at + size;
+      if (gap.size === 0) gaps.splice(gaps.indexOf(gap), 1);
+    } else {
+      at = place(end);
+      if (at > end && gaps.length < maxGaps) gaps.push({ at: end, size: at - end });
+      end = at + size;
+    }
+    if (end > 0x7fffff00) throw new UnsupportedError("stack frame of 2 GB or more", mf.name);
+    offsets[i] = down ? -(at + size) : at;
+  }
+  return { offsets, bytes: end - start };
+}
+
+/** Callee-saved registers of a mask in push order: those with short encodings outermost. */
+function savedRegisters(mask: RegMask): number[] {
+  const out: number[] = [];
+  for (let r = 15; r >= 0; r--) if (r !== RSP && (mask & (1 << r)) !== 0) out.push(r);
+  return out;
+}
+
+/** Bytes of a displacement with base rsp (SIB included) or rbp. */
+const reachCost = (base: number, offset: number): number =>
+  (base === RSP ? 1 : 0) + (offset === 0 && base !== RBP ? 0 : offset >= -128 && offset <= 127 ? 1 : 4);
+
+/** Bytes of moving rsp by `n` where flags are free. */
+export function adjustCost(n: number): number {
+  if (n === 0) return 0;
+  if (n <= 24 && n % 8 === 0) return n / 8;
+  return n <= 128 ? 4 : 7;
+}
+
+interface Facts {
+  readonly uses: Int32Array;
+  readonly order: readonly number[];
+  readonly maxAlign: number;
+  /** rsp must be a multiple of 16 in the body, for calls or for slots. */
+  readonly aligned: boolean;
+  readonly redZoneAllowed: boolean;
+}
+
+function withoutFramePointer(mf: MFunction, facts: Facts, mask: RegMask): FrameLayout {
+  const saved = savedRegisters(mask);
+  const above = 8 + 8 * saved.length;
+  const common = { framePointer: false, realign: 0, saved, savesBelow: false, base: RSP };
+  if (facts.redZoneAllowed) {
+    const { offsets, bytes } = pack(mf, facts.order, 0, -above, true);
+    if (bytes <= redZoneBytes) return { ...common, localBytes: 0, offsets, redZone: bytes > 0, depth: above };
+  }
+  const align = facts.aligned ? stackAlign : Math.max(8, Math.min(facts.maxAlign, stackAlign));
+  const { offsets, bytes } = pack(mf, facts.order, 0, 0, false);
+  const localBytes = roundUp(above + bytes, align) - above;
+  return { ...common, localBytes, offsets, redZone: false, depth: above + localBytes };
+}
+
+function withFramePointer(mf: MFunction, facts: Facts, mask: RegMask): FrameLayout {
+  const saved = savedRegisters(mask & ~(1 << RBP));
+  const saves = 8 * saved.length;
+  const common = { framePointer: true, realign: 0, saved, base: RBP };
+  const savesFirst = mf.hasDynamicAlloca;
+  if (facts.redZoneAllowed || savesFirst) {
+    const { offsets, bytes } = pack(mf, facts.order, saves, 0, true);
+    if (savesFirst) {
+      const localBytes = roundUp(16 + saves + bytes, stackAlign) - 16 - saves;
+      const depth = 16 + saves + localBytes;
+      return { ...common, savesBelow: false, localBytes, offsets, redZone: false, depth };
+    }
+    if (bytes <= redZoneBytes)
+      return { ...common, savesBelow: false, localBytes: 0, offsets, redZone: bytes > 0, depth: 16 + saves };
+  }
+  const { offsets, bytes } = pack(mf, facts.order, 0, 0, true);
+  const align = facts.aligned ? stackAlign : 8;
+  const localBytes = roundUp(16 + saves + bytes, align) - 16 - saves;
+  return { ...common, savesBelow: true, localBytes, offsets, redZone: false, depth: 16 + saves + localBytes };
+}
+
+function realigned(mf: MFunction, facts: Facts, mask: RegMask): FrameLayout {
+  const saved = savedRegisters(mask & ~(1 << RBP));
+  const realign = Math.max(facts.maxAlign, stackAlign);
+  const { offsets, bytes } = pack(mf, facts.order, 0, 0, false);
+  return {
+    framePointer: true,
+    realign,
+    saved,
+    savesBelow: false,
+    base: needsBasePointer(mf) ? R15 : RSP,
+    localBytes: roundUp(bytes, realign),
+    offsets,
+    redZone: false,
+    depth: 16 + 8 * saved.length,
+  };
+}
+
+/** Estimated bytes of prologue, epilogues and slot operands. */
+function layoutCost(mf: MFunction, layout: FrameLayout, uses: Int32Array): number {
+  let exits = 0;
+  for (const block of mf.blocks) {
+    const last = block.insts[block.insts.length - 1];
+    if (last !== undefined && (last.op === X.Ret || last.op === X.TailCall || last.op === X.TailCallIndirect))
+      exits++;
+  }
+  let cost = adjustCost(layout.localBytes);
+  if (layout.framePointer) cost += 4 + exits;
+  else cost += exits * adjustCost(layout.localBytes);
+  // Incoming slots lie above the CFA: 16 above rbp, `depth` above rsp.
+  const cfa = layout.framePointer ? 16 : layout.depth;
+  for (let i = 0; i < uses.length; i++) {
+    if (uses[i] === 0) continue;
+    const slot = mf.slots[i]!;
+    const offset = slot.kind === "incoming" ? cfa + slot.offset : layout.offsets[i]!;
+    cost += uses[i]! * reachCost(layout.framePointer ? RBP : RSP, offset);
+  }
+  return cost;
+}
+
+/**
+ * Plans the frame of an allocated function whose slot operands are memory operands.
+ * @param saved callee-saved registers to preserve (the frame and base pointers are added)
+ * @param written every register that the body writes
+ * @param calls memory below rsp may be overwritten
+ * @param aligned some call needs rsp to be a multiple of 16
+ */
+export function planFrame(
+  mf: MFunction,
+  saved: RegMask,
+  written: RegMask,
+  calls: boolean,
+  aligned: boolean,
+): FrameLayout {
+  const uses = countUses(mf);
+  const order = placementOrder(mf, uses);
+  let maxAlign = 1;
+  for (const i of order) maxAlign = Math.max(maxAlign, mf.slots[i]!.align);
+  const noRedZone = mf.noRedZone || (mf.fn.kind === "function" && mf.fn.attributes.fn.has("noredzone"));
+  const redZoneAllowed = !calls && !noRedZone && !mf.hasDynamicAlloca;
+  const facts: Facts = { uses, order, maxAlign, aligned, redZoneAllowed };
+  if (needsRealignment(mf)) {
+    const base = needsBasePointer(mf) ? 1 << R15 : 0;
+    return realigned(mf, facts, saved | base);
+  }
+  if (needsFramePointer(mf)) return withFramePointer(mf, facts, saved);
+  const plain = withoutFramePointer(mf, facts, saved);
+  const forSize = mf.goal === "size" || mf.goal === "minsize";
+  if (!forSize || ((written | saved) & (1 << RBP)) !== 0 || order.length === 0) return plain;
+  const framed = withFramePointer(mf, facts, saved);
+  return layoutCost(mf, framed, uses) < layoutCost(mf, plain, uses) ? framed : plain;
+}

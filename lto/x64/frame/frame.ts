@@ -1,0 +1,518 @@
+/**
+ * Prologues, epilogues and stack addressing of an allocated function.
+ *
+ * Method: plan the frame (`frame-layout.ts`), walk the blocks in control-flow order with the number of bytes
+ * pushed since the prologue, turn slots into rsp/rbp-based memory and pseudo instructions into code, then put
+ * the prologue at the entry and an epilogue before every instruction that leaves the function, or both where
+ * control enters and leaves the blocks that `shrink-wrap.ts` gives the frame to. Unwind
+ * directives are made after layout (`cfi.ts`) from the instructions themselves.
+ * Linear in the function.
+ * Breaks if: a block is entered with different numbers of bytes pushed (selection keeps a call sequence in
+ * one block; landing pads are handled).
+ * Source: System V ABI AMD64, sections 3.2.2 (stack frame) and 3.4.
+ */
+import {
+  type CallInfo,
+  type MBlock,
+  type MemOperand,
+  type MFunction,
+  MInst,
+  type RegMask,
+} from "../../codegen/mir.js";
+import { UnsupportedError } from "../../ir/errors.js";
+import type { GlobalValue } from "../../ir/module.js";
+import { adjustStack, aluImm, aluReg, baseDisp, copy, lea, physical, pop, push } from "../isa/build.js";
+import { readsFlags, writesFlags } from "../isa/op-info.js";
+import { X } from "../isa/ops.js";
+import { callClobbers, gprMask, R15, RAX, RBP, RSP } from "../isa/registers.js";
+import type { Wrapping } from "../shrink-wrap.js";
+import { needsRealignment, stackAlign } from "../target.js";
+import { placeTransitions, renameUnframed } from "../wrap-transitions.js";
+import { adjustCost, type FrameLayout, planFrame } from "./frame-layout.js";
+import { rewriteSlotOperands } from "./slot-operands.js";
+
+export interface FrameOptions {
+  /** Callee-saved registers that the function must preserve although it writes them. */
+  readonly saved: RegMask;
+  /** Every register that the body writes. */
+  readonly written: RegMask;
+  /** Further registers that may be clobbered: not promised to any caller. */
+  readonly scratch: RegMask;
+  /**
+   * Whether a call needs the stack aligned to 16 bytes, as the ABI says: one of a function, or (null) one through
+   * a pointer with the number of its set of callees, -1 for unknown code.
+   */
+  readonly alignedCall: (callee: GlobalValue | null, calleeSet: number) => boolean;
+}
+
+const isExit = (op: number): boolean => op === X.Ret || op === X.TailCall || op === X.TailCallIndirect;
+
+const isCall = (op: number): boolean => op === X.Call || op === X.CallIndirect || op === X.TlsGetAddr;
+
+/** The function a call instruction calls, if it is known, and the set of functions it can reach. */
+function calleeOf({ extra }: MInst): Pick<CallInfo, "callee" | "calleeSet"> {
+  return extra !== null && extra.kind === "call" ? extra : { callee: null, calleeSet: -1 };
+}
+
+/** Whether anything in the body pushes below rsp; tail calls leave as the function was entered. */
+function hasCalls(mf: MFunction): boolean {
+  if (mf.hasCalls) return true;
+  for (const block of mf.blocks)
+    for (const { op } of block.insts) if (isCall(op) || op === X.CallSetup) return true;
+  return false;
+}
+
+/** Whether any call of the body needs an aligned stack. */
+function hasAlignedCalls(mf: MFunction, alignedCall: FrameOptions["alignedCall"]): boolean {
+  for (const block of mf.blocks)
+    for (const inst of block.insts) {
+      if (!isCall(inst.op)) continue;
+      const { callee, calleeSet } = calleeOf(inst);
+      if (alignedCall(callee, calleeSet)) return true;
+    }
+  return false;
+}
+
+/**
+ * Whether an allocated function relies by itself (not through the functions it calls directly) on its caller
+ * aligning the stack: it has aligned slots, calls unknown code, or contains assembly. Tail calls count as calls.
+ */
+export function reliesOnAlignment(mf: MFunction): boolean {
+  if (mf.hasDynamicAlloca) return true;
+  if (!needsRealignment(mf) && mf.slots.some((s) => s.kind !== "incoming" && s.align >= stackAlign))
+    return true;
+  for (const block of mf.blocks)
+    for (const inst of block.insts) {
+      if (inst.op === X.Asm && inst.extra?.kind === "asm" && inst.extra.template.trim() !== "") return true;
+      const leaves = isCall(inst.op) || inst.op === X.TailCall || inst.op === X.TailCallIndirect;
+      if (!leaves) continue;
+      const { callee, calleeSet } = calleeOf(inst);
+      if (callee === null && calleeSet < 0) return true;
+    }
+  return false;
+}
+
+/** The frame pass of one function. */
+class FramePass {
+  /** Bytes pushed since the prologue at the current instruction. */
+  private adjust = 0;
+  /** Padding made by each open CallSetup, innermost last. */
+  private readonly padding: number[] = [];
+  /** Bytes pushed at the entry of each block, by id; -1 while unknown. */
+  private readonly entryAdjust: Int32Array;
+  private readonly small: boolean;
+  /** The current block has the frame. */
+  private framed = true;
+
+  constructor(
+    private readonly mf: MFunction,
+    private readonly layout: FrameLayout,
+    private readonly options: FrameOptions,
+    /** Some call of the body needs an aligned stack. */
+    private readonly aligned: boolean,
+    /** Blocks that have the frame; null: all. */
+    private readonly wrapping: Wrapping | null,
+  ) {
+    let maxId = 0;
+    for (const block of mf.blocks) maxId = Math.max(maxId, block.id);
+    this.entryAdjust = new Int32Array(maxId + 1).fill(-1);
+    this.small = mf.goal === "size" || mf.goal === "minsize";
+  }
+
+  run(): void {
+    const { blocks } = this.mf;
+    const entry = blocks[0]!;
+    this.entryAdjust[entry.id] = 0;
+    const work = [entry];
+    for (let block = work.pop(); block !== undefined; block = work.pop()) {
+      this.rewriteBlock(block);
+      for (const succ of block.succs) {
+        if (this.entryAdjust[succ.id] !== -1) continue;
+        this.entryAdjust[succ.id] = succ.landingPad ? this.unwindAdjust(succ) : this.adjust;
+        work.push(succ);
+      }
+    }
+    // Blocks that nothing reaches still get printed.
+    for (const block of blocks) {
+      if (this.entryAdjust[block.id] !== -1) continue;
+      this.entryAdjust[block.id] = 0;
+      this.rewriteBlock(block);
+    }
+    if (this.wrapping !== null) {
+      placeTransitions(this.mf, this.wrapping, {
+        enter: (flagsFree, copies) => {
+          this.framed = true;
+          this.adjust = 0;
+          for (const inst of copies) this.rewriteMemory(inst);
+          return [...this.prologue(flagsFree), ...copies];
+        },
+        leave: (dead, flagsFree) => {
+          const out: MInst[] = [];
+          this.tearDown(out, dead, flagsFree);
+          return out;
+        },
+      });
+      return;
+    }
+    const prologue = this.prologue(true);
+    if (prologue.length === 0) return;
+    if (entry.preds.length === 0) entry.insts.unshift(...prologue);
+    else this.newEntry(entry, prologue);
+  }
+
+  /** The entry is a branch target: the prologue must not be repeated. */
+  private newEntry(old: MBlock, prologue: MInst[]): void {
+    const entry = this.mf.newBlock();
+    this.mf.blocks.pop();
+    this.mf.blocks.unshift(entry);
+    entry.insts = prologue;
+    entry.succs.push(old);
+    old.preds.push(entry);
+  }
+
+  /** Bytes pushed when a call continues in `pad`: what lay on the stack at the call stays there. */
+  private unwindAdjust(pad: MBlock): number {
+    let bytes = -1;
+    for (const pred of pad.preds) {
+      let setup = 0;
+      for (const inst of pred.insts) {
+        if (inst.op === X.CallSetup) setup = inst.imm as number;
+        const extra = inst.extra;
+        if (extra === null || extra.kind !== "call" || extra.unwind !== pad) continue;
+        const pushed = setup + (this.aligned ? this.paddingFor(setup) : 0);
+        if (bytes >= 0 && bytes !== pushed && !this.layout.framePointer)
+          throw new UnsupportedError("landing pad of calls with different stack arguments", this.mf.name);
+        bytes = Math.max(bytes, pushed);
+      }
+    }
+    return Math.max(bytes, 0);
+  }
+
+  private rewriteBlock(block: MBlock): void {
+    this.adjust = this.entryAdjust[block.id]!;
+    this.framed = this.wrapping === null || this.wrapping.framed[block.id] === 1;
+    if (this.adjust === 0) this.padding.length = 0;
+    const out: MInst[] = [];
+    const { insts } = block;
+    for (let i = 0; i < insts.length; i++) {
+      const inst = insts[i]!;
+      this.rewriteMemory(inst);
+      switch (inst.op) {
+        case X.Entry:
+        case X.Keep:
+        case X.ImplicitDef:
+          break;
+        case X.LandingPad:
+          this.landingPad(out);
+          break;
+        case X.Push:
+          out.push(inst);
+          this.adjust += 8;
+          break;
+        case X.Pop:
+          out.push(inst);
+          this.adjust -= 8;
+          break;
+        case X.CallSetup:
+          this.callSetup(out, insts, i);
+          break;
+        case X.StackAlloc:
+          this.grow(out, inst.imm as number, !this.flagsLiveAt(insts, i));
+          break;
+        case X.CallCleanup:
+          this.callCleanup(out, inst);
+          break;
+        case X.DynamicAlloca:
+          this.dynamicAlloca(out, inst);
+          break;
+        case X.StackSave:
+          out.push(copy(8, inst.defs[0]!.loc, RSP));
+          break;
+        case X.StackRestore:
+          out.push(copy(8, RSP, inst.uses[0]!.loc));
+          break;
+        case X.FrameAddress:
+          out.push(copy(8, inst.defs[0]!.loc, RBP));
+          break;
+        case X.IncomingAddress:
+          out.push(lea(8, inst.defs[0]!.loc, this.aboveReturn(Number(inst.imm ?? 0))));
+          break;
+        case X.Ret:
+        case X.TailCall:
+        case X.TailCallIndirect:
+          this.epilogue(out, inst);
+          out.push(inst);
+          break;
+        default:
+          out.push(inst);
+      }
+    }
+    block.insts = out;
+  }
+
+  // ── Addresses ──
+
+  private rewriteMemory(inst: MInst): void {
+    if (inst.mem !== null && inst.mem.slot >= 0) this.placeSlot(inst.mem, isExit(inst.op));
+    const extra = inst.extra;
+    if (extra !== null && extra.kind === "asm") {
+      for (const operand of extra.operands)
+        if (operand.kind === "mem" && operand.mem.slot >= 0) this.placeSlot(operand.mem, false);
+    }
+  }
+
+  /** `tornDown`: the operand is evaluated after the epilogue. */
+  private placeSlot(mem: MemOperand, tornDown: boolean): void {
+    const slot = this.mf.slots[mem.slot]!;
+    const { layout } = this;
+    if (mem.base !== null) throw new Error(`slot operand with a base register in @${this.mf.name}`);
+    let base = layout.base;
+    let offset: number;
+    if (slot.kind === "incoming") {
+      base = layout.framePointer && this.framed ? RBP : RSP;
+      offset = slot.offset + (base === RBP ? 16 : this.depth() + this.adjust);
+    } else {
+      if (!this.framed) throw new Error(`a slot where there is no frame in @${this.mf.name}`);
+      offset = layout.offsets[mem.slot]! + (base === RSP ? this.adjust : 0);
+    }
+    if (tornDown) {
+      if (base === RBP) offset -= 8;
+      else offset -= this.depth() - 8;
+      base = RSP;
+      if (layout.realign > 0 || offset < -128)
+        throw new Error(`tail call through a slot of the frame in @${this.mf.name}`);
+    }
+    mem.slot = -1;
+    mem.base = physical(base);
+    mem.disp += offset;
+    if (mem.disp !== (mem.disp | 0)) throw new UnsupportedError("stack frame of 2 GB or more", this.mf.name);
+  }
+
+  /** `bytes` above the return address' end, that is above the CFA. */
+  private aboveReturn(bytes: number): MemOperand {
+    return this.layout.framePointer && this.framed
+      ? baseDisp(RBP, 16 + bytes)
+      : baseDisp(RSP, this.depth() + this.adjust + bytes);
+  }
+
+  /** Distance from rsp, but for what is pushed, to the CFA. */
+  private depth(): number {
+    return this.framed ? this.layout.depth : 8;
+  }
+
+  // ── Moving the stack pointer ──
+
+  /** Lowers rsp by `bytes` > 0 and counts them as pushed. */
+  private grow(out: MInst[], bytes: number, flagsFree: boolean): void {
+    this.lower(out, bytes, flagsFree);
+    this.adjust += bytes;
+  }
+
+  private lower(out: MInst[], bytes: number, flagsFree: boolean): void {
+    if (bytes === 0) return;
+    if (bytes === 8 || (this.small && bytes <= 24 && bytes % 8 === 0)) {
+      for (let i = 0; i < bytes; i += 8) out.push(new MInst(X.PushPad, 8));
+    } else if (flagsFree) out.push(adjustStack(-bytes));
+    else out.push(lea(8, RSP, baseDisp(RSP, -bytes)));
+  }
+
+  /** Raises rsp by `bytes`; `dead` are registers that hold nothing here. */
+  private raise(out: MInst[], bytes: number, dead: RegMask, flagsFree: boolean): void {
+    if (bytes === 0) return;
+    const target = this.popTarget(dead);
+    const pops = bytes % 8 === 0 && (bytes === 8 || (this.small && bytes <= 24));
+    if (pops && target >= 0) for (let i = 0; i < bytes; i += 8) out.push(pop(target));
+    else if (flagsFree) out.push(adjustStack(bytes));
+    else out.push(lea(8, RSP, baseDisp(RSP, bytes)));
+  }
+
+  /** A dead register without REX prefix, best one that is written anyway; -1 if none. */
+  private popTarget(dead: RegMask): number {
+    const low = dead & 0xff & ~(1 << RSP);
+    const candidates = low & this.options.written || low & this.options.scratch;
+    for (let r = 1; r < 8; r++) if ((candidates & (1 << r)) !== 0) return r;
+    return (candidates & 1) !== 0 ? RAX : -1;
+  }
+
+  // ── Calls ──
+
+  private paddingFor(bytes: number): number {
+    return (stackAlign - (bytes % stackAlign)) % stackAlign;
+  }
+
+  /** Whether an instruction after `index` reads flags before any writes them. */
+  private flagsLiveAt(insts: readonly MInst[], index: number): boolean {
+    for (let i = index + 1; i < insts.length; i++) {
+      const { op } = insts[i]!;
+      if (readsFlags(op)) return true;
+      if (writesFlags(op) && op !== X.CallSetup && op !== X.CallCleanup) return false;
+    }
+    return false;
+  }
+
+  private callSetup(out: MInst[], insts: readonly MInst[], index: number): void {
+    const padding = !this.aligned ? 0 : this.paddingFor(this.adjust + (insts[index]!.imm as number));
+    this.padding.push(padding);
+    this.grow(out, padding, !this.flagsLiveAt(insts, index));
+  }
+
+  private callCleanup(out: MInst[], inst: MInst): void {
+    const bytes = (inst.imm as number) + (this.padding.pop() ?? 0);
+    // What the call clobbers and nothing defined since is free.
+    let dead = 0;
+    let flagsFree = false;
+    let busy = 0;
+    for (let i = out.length - 1; i >= 0; i--) {
+      const previous = out[i]!;
+      for (const def of previous.defs) busy |= 1 << def.loc;
+      if (previous.op === X.Call || previous.op === X.CallIndirect || previous.op === X.TlsGetAddr) {
+        dead = previous.clobbers & gprMask & ~busy;
+        flagsFree = true;
+        break;
+      }
+      if (writesFlags(previous.op)) break;
+    }
+    this.raise(out, bytes, dead, flagsFree);
+    this.adjust -= bytes;
+  }
+
+  private landingPad(out: MInst[]): void {
+    const bytes = this.adjust;
+    if (bytes > 0) {
+      if (this.layout.framePointer && this.layout.realign === 0 && !this.mf.hasDynamicAlloca)
+        out.push(lea(8, RSP, baseDisp(RBP, 16 - this.layout.depth)));
+      else out.push(adjustStack(bytes));
+    }
+    this.adjust = 0;
+  }
+
+  /** rsp = (rsp - size) & -align, and the result is the new rsp. */
+  private dynamicAlloca(out: MInst[], inst: MInst): void {
+    const align = Math.max(Number(inst.imm ?? 0), stackAlign);
+    out.push(aluReg(X.Sub, 8, RSP, inst.uses[0]!.loc));
+    out.push(aluImm(X.And, 8, RSP, -align));
+    out.push(copy(8, inst.defs[0]!.loc, RSP));
+  }
+
+  // ── Entry and exits ──
+
+  /** @param flagsFree the flags hold nothing here */
+  private prologue(flagsFree: boolean): MInst[] {
+    const { layout } = this;
+    const out: MInst[] = [];
+    if (layout.framePointer) out.push(push(RBP, X.PushSaved), copy(8, RBP, RSP));
+    if (layout.savesBelow) this.lower(out, layout.localBytes, flagsFree);
+    for (const register of layout.saved) out.push(push(register, X.PushSaved));
+    if (!layout.savesBelow) {
+      if (layout.realign > 0) {
+        if (layout.localBytes > 0) out.push(adjustStack(-layout.localBytes));
+        out.push(aluImm(X.And, 8, RSP, -layout.realign));
+        if (layout.base !== RSP) out.push(copy(8, layout.base, RSP));
+      } else this.lower(out, layout.localBytes, flagsFree);
+    }
+    return out;
+  }
+
+  private epilogue(out: MInst[], exit: MInst): void {
+    let live = 0;
+    for (const use of exit.uses) live |= 1 << use.loc;
+    if (this.framed) this.tearDown(out, callClobbers & gprMask & ~live, true);
+  }
+
+  /** Takes the frame away. `dead` registers hold nothing here. */
+  private tearDown(out: MInst[], dead: RegMask, flagsFree: boolean): void {
+    const { layout } = this;
+    const saves = layout.saved.length;
+    if (!layout.framePointer) {
+      this.raise(out, layout.localBytes, dead, flagsFree);
+      this.restore(out);
+      return;
+    }
+    const fixedDistance = layout.realign === 0 && !this.mf.hasDynamicAlloca;
+    if (layout.savesBelow) {
+      this.restore(out);
+      out.push(layout.localBytes > 0 ? new MInst(X.Leave, 8) : pop(RBP, X.PopSaved));
+      return;
+    }
+    if (saves === 0) {
+      out.push(fixedDistance && layout.localBytes === 0 ? pop(RBP, X.PopSaved) : new MInst(X.Leave, 8));
+      return;
+    }
+    if (!fixedDistance) out.push(lea(8, RSP, baseDisp(RBP, -8 * saves)));
+    else if (layout.localBytes > 0)
+      out.push(flagsFree ? adjustStack(layout.localBytes) : lea(8, RSP, baseDisp(RSP, layout.localBytes)));
+    this.restore(out);
+    out.push(pop(RBP, X.PopSaved));
+  }
+
+  private restore(out: MInst[]): void {
+    for (let i = this.layout.saved.length - 1; i >= 0; i--) out.push(pop(this.layout.saved[i]!, X.PopSaved));
+  }
+}
+
+/** The frame's own registers survive calls: who decides the callees' saves must know that. */
+function requirePreserved(mf: MFunction, registers: RegMask): void {
+  for (const block of mf.blocks)
+    for (const inst of block.insts)
+      if (inst.op !== X.Asm && (inst.clobbers & registers) !== 0)
+        throw new Error(`@${mf.name}: a call changes the frame pointer`);
+}
+
+/** Whether the body's code is all there is: no prologue or epilogue (attribute `naked`). */
+const isNaked = (mf: MFunction): boolean => mf.fn.kind === "function" && mf.fn.attributes.fn.has("naked");
+
+/** A frame that is decided and not yet made. */
+export interface FramePlan {
+  readonly layout: FrameLayout;
+  /** Some call needs an aligned stack. */
+  readonly aligned: boolean;
+  /** Instructions of the prologue and of an epilogue. */
+  readonly prologue: number;
+  readonly epilogue: number;
+}
+
+/** Decides the function's frame. Afterwards slot operands are memory operands. */
+export function decideFrame(mf: MFunction, options: FrameOptions): FramePlan {
+  rewriteSlotOperands(mf);
+  const naked = isNaked(mf);
+  const calls = !naked && hasCalls(mf);
+  const aligned = calls && (mf.hasDynamicAlloca || hasAlignedCalls(mf, options.alignedCall));
+  const plan = planFrame(mf, naked ? 0 : options.saved, options.written, calls, aligned);
+  const layout: FrameLayout = naked
+    ? {
+        ...plan,
+        framePointer: false,
+        realign: 0,
+        saved: [],
+        savesBelow: false,
+        localBytes: 0,
+        base: RSP,
+        depth: 8,
+      }
+    : plan;
+  if (layout.framePointer) requirePreserved(mf, (1 << RBP) | (layout.base === R15 ? 1 << R15 : 0));
+  const moves = layout.localBytes > 0 ? 1 : 0;
+  const saves = layout.saved.length + (layout.framePointer ? 1 : 0);
+  return {
+    layout,
+    aligned,
+    prologue: saves + moves + (layout.framePointer ? 1 : 0),
+    epilogue: saves + moves,
+  };
+}
+
+/**
+ * Gives the function its frame: afterwards no slot, call-sequence or frame pseudo is left.
+ * @param wrapping blocks that have it; null: all
+ */
+export function insertFrame(
+  mf: MFunction,
+  options: FrameOptions,
+  plan: FramePlan,
+  wrapping: Wrapping | null,
+): void {
+  if (wrapping !== null) renameUnframed(mf, wrapping);
+  new FramePass(mf, plan.layout, options, plan.aligned, wrapping).run();
+}
+
+export { adjustCost };

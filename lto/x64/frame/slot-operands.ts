@@ -1,0 +1,142 @@
+/**
+ * Turns register operands that allocation left in stack slots into memory operands.
+ *
+ * Example: `add v3, v4` with v4 in slot 2 becomes `add v3, [slot 2]`; with v3 (and its tied use) in slot 2 it
+ * becomes `addM [slot 2], v4`. Selection marks such operands `mayBeSlot` only where one memory form exists,
+ * and allocation puts at most one distinct slot into an instruction that has no memory operand already.
+ * Constant time per instruction.
+ */
+import {
+  type AsmData,
+  type AsmOperand,
+  isSlot,
+  type MFunction,
+  type MInst,
+  slotOf,
+} from "../../codegen/mir.js";
+import { opFormat } from "../isa/op-info.js";
+import { Format, X } from "../isa/ops.js";
+import { slotOperand } from "../target.js";
+
+/** The opcode that does to memory what `op` does to its tied register; -1 if there is none. */
+function memoryForm(op: number): number {
+  if (op >= X.Add && op <= X.Xor) return op - X.Add + X.AddM;
+  if (op >= X.Shl && op <= X.Ror) return op - X.Shl + X.ShlM;
+  switch (op) {
+    case X.Copy:
+    case X.Mov:
+      return X.MovM;
+    case X.Neg:
+      return X.NegM;
+    case X.Not:
+      return X.NotM;
+    case X.Inc:
+      return X.IncM;
+    case X.Dec:
+      return X.DecM;
+    case X.Setcc:
+      return X.SetccM;
+    case X.Cmp:
+      return X.CmpM;
+    case X.Test:
+      return X.TestM;
+    case X.Movss:
+      return X.MovssM;
+    case X.Movsd:
+      return X.MovsdM;
+    case X.Movaps:
+      return X.MovapsM;
+    case X.Movups:
+      return X.MovupsM;
+    default:
+      return -1;
+  }
+}
+
+function fail(inst: MInst): never {
+  throw new Error(`slot operand without memory form: ${X[inst.op]}`);
+}
+
+/** The operand reads or writes only part of a wider slot at its low end: the slot needs no adjustment. */
+function useMemory(inst: MInst, slot: number): void {
+  if (inst.mem !== null && inst.mem.slot !== slot) fail(inst);
+  inst.mem = slotOperand(slot);
+}
+
+function rewriteDefinition(inst: MInst): void {
+  const slot = slotOf(inst.defs[0]!.loc);
+  if (inst.defs.length !== 1) fail(inst);
+  switch (inst.op) {
+    case X.MovdFrom:
+    case X.MovqFrom:
+      // The store form is the same opcode with memory in place of the definition.
+      useMemory(inst, slot);
+      inst.defs = [];
+      return;
+    case X.Copy: {
+      const vector = inst.uses[0]!.loc >= 16;
+      const size = inst.size;
+      inst.op = vector ? (size === 4 ? X.MovssM : size === 8 ? X.MovsdM : X.MovapsM) : X.MovM;
+      break;
+    }
+    default: {
+      const op = memoryForm(inst.op);
+      if (op < 0) fail(inst);
+      const tied = inst.defs[0]!.tiedTo;
+      inst.op = op;
+      if (tied >= 0) inst.uses.splice(tied, 1);
+    }
+  }
+  inst.defs = [];
+  useMemory(inst, slot);
+}
+
+function rewriteCopyFromSlot(inst: MInst): void {
+  const vector = inst.defs[0]!.loc >= 16;
+  const size = inst.size;
+  inst.op = vector ? (size === 4 ? X.Movss : size === 8 ? X.Movsd : X.Movaps) : X.Mov;
+}
+
+function rewriteUse(inst: MInst, index: number): void {
+  const slot = slotOf(inst.uses[index]!.loc);
+  const format = opFormat[inst.op]!;
+  if (format === Format.Compare && index === 0) {
+    const op = memoryForm(inst.op);
+    if (op < 0) fail(inst);
+    inst.op = op;
+  } else if (inst.op === X.Copy) {
+    rewriteCopyFromSlot(inst);
+  }
+  inst.uses.splice(index, 1);
+  useMemory(inst, slot);
+}
+
+function rewriteAsm(inst: MInst): void {
+  const extra = inst.extra as AsmData;
+  let operands: AsmOperand[] | null = null;
+  for (let i = 0; i < extra.operands.length; i++) {
+    const operand = extra.operands[i]!;
+    if (operand.kind !== "def" && operand.kind !== "use") continue;
+    const register = operand.kind === "def" ? inst.defs[operand.index]! : inst.uses[operand.index]!;
+    if (!isSlot(register.loc)) continue;
+    operands ??= [...extra.operands];
+    operands[i] = { kind: "mem", mem: slotOperand(slotOf(register.loc)) };
+  }
+  if (operands !== null) inst.extra = { ...extra, operands };
+}
+
+function rewriteInstruction(inst: MInst): void {
+  if (inst.op === X.Asm) {
+    rewriteAsm(inst);
+    return;
+  }
+  // Pseudos that print nothing keep their operands wherever they are.
+  if (inst.op === X.Keep || inst.op === X.Entry || inst.op === X.ImplicitDef) return;
+  if (inst.defs.length > 0 && isSlot(inst.defs[0]!.loc)) rewriteDefinition(inst);
+  for (let i = inst.uses.length - 1; i >= 0; i--) if (isSlot(inst.uses[i]!.loc)) rewriteUse(inst, i);
+}
+
+/** Rewrites every instruction of an allocated function. */
+export function rewriteSlotOperands(mf: MFunction): void {
+  for (const block of mf.blocks) for (const inst of block.insts) rewriteInstruction(inst);
+}

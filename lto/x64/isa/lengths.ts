@@ -1,0 +1,482 @@
+/**
+ * Exact encoded length of a machine instruction, as GNU as assembles the text that `formats/asm` prints.
+ *
+ * An instruction is prefixes + opcode + ModRM/SIB/displacement + immediate. The opcode bytes come from
+ * `op-info.ts`; the assembler's choices (sign-extended imm8, accumulator short forms, shift by one, no
+ * displacement) are modelled here. Branches to blocks are counted in the form that is passed in: which one
+ * they take is decided by `layout.ts`.
+ * Constant time per instruction.
+ * Breaks if: the text leaves a choice open that another assembler takes differently, or operands are not
+ * yet registers or rsp/rbp-based memory (run it after the frame pass).
+ * Source: Intel SDM volume 2, chapter 2 (instruction format).
+ */
+import type { MBlock, MemOperand, MFunction, MInst, RegOperand } from "../../codegen/mir.js";
+import { opBytes, opWide, Wide } from "./op-info.js";
+import { X } from "./ops.js";
+import { RAX } from "./registers.js";
+
+/** Bytes of a branch to a block: short and near forms. */
+export const shortBranch = 2;
+export const nearJmp = 5;
+export const nearJcc = 6;
+
+/** Upper bound of one line of inline assembly, whose length is unknown. */
+const asmLineEstimate = 8;
+
+const isImm8 = (value: number): boolean => value >= -128 && value <= 127;
+
+/** An immediate as the signed number that an operand of `size` bytes (1, 2, 4) holds. */
+export function signedImmediate(imm: number | bigint, size: number): number {
+  if (size === 8) return Number(imm);
+  const n = typeof imm === "bigint" ? Number(BigInt.asIntN(32, imm)) : imm | 0;
+  return size === 1 ? (n << 24) >> 24 : size === 2 ? (n << 16) >> 16 : n;
+}
+
+/** ModRM, SIB and displacement bytes, plus a segment prefix. */
+export function memoryLength(mem: MemOperand): number {
+  const prefix = mem.segment === "" ? 0 : 1;
+  if (mem.ripRelative) return prefix + 5;
+  if (mem.base === null) return prefix + 6;
+  const base = mem.base.loc & 7;
+  const sib = mem.index !== null || base === 4 ? 1 : 0;
+  if (mem.symbol !== null) return prefix + 1 + sib + 4;
+  if (mem.disp === 0 && base !== 5) return prefix + 1 + sib;
+  return prefix + 1 + sib + (isImm8(mem.disp) ? 1 : 4);
+}
+
+const isExtended = (operand: RegOperand | null): boolean => operand !== null && (operand.loc & 8) !== 0;
+/** spl, bpl, sil, dil need a REX prefix. */
+const isNewByte = (operand: RegOperand): boolean => operand.loc >= 4 && operand.loc < 8;
+
+/** REX prefix (0 or 1) of an instruction that names all its definitions and uses. */
+function rex(inst: MInst, wide: boolean, byteUses: boolean, byteDefs: boolean): number {
+  if (wide) return 1;
+  const { defs, uses, mem } = inst;
+  for (let i = 0; i < defs.length; i++)
+    if (isExtended(defs[i]!) || (byteDefs && isNewByte(defs[i]!))) return 1;
+  for (let i = 0; i < uses.length; i++)
+    if (isExtended(uses[i]!) || (byteUses && isNewByte(uses[i]!))) return 1;
+  if (mem !== null && (isExtended(mem.base) || isExtended(mem.index))) return 1;
+  return 0;
+}
+
+/** REX of an instruction with one register operand besides memory. */
+function rexOne(inst: MInst, register: RegOperand | null, wide: boolean, byte: boolean): number {
+  if (wide || isExtended(register) || (byte && register !== null && isNewByte(register))) return 1;
+  const mem = inst.mem;
+  return mem !== null && (isExtended(mem.base) || isExtended(mem.index)) ? 1 : 0;
+}
+
+/** ModRM of a register form, or the memory operand. */
+const operandLength = (inst: MInst): number => (inst.mem === null ? 1 : memoryLength(inst.mem));
+
+/** Bytes of an immediate that has no sign-extended short form. */
+const fullImmediate = (size: number): number => Math.min(size, 4);
+
+/** add … cmp with an immediate: the destination is register `register`, or memory when it is null. */
+function aluImmediate(inst: MInst, register: RegOperand | null): number {
+  const size = inst.size;
+  const common = (size === 2 ? 1 : 0) + rexOne(inst, register, size === 8, size === 1) + 1;
+  if (size > 1 && inst.symbol === null && isImm8(signedImmediate(inst.imm!, size)))
+    return common + operandLength(inst) + 1;
+  const accumulator = register !== null && register.loc === RAX;
+  return common + (accumulator ? 0 : operandLength(inst)) + fullImmediate(size);
+}
+
+function aluLength(inst: MInst): number {
+  if (inst.mem === null && inst.uses.length < 2) return aluImmediate(inst, inst.uses[0]!);
+  const size = inst.size;
+  const byte = size === 1;
+  return (size === 2 ? 1 : 0) + rex(inst, size === 8, byte, byte) + opBytes[inst.op]! + operandLength(inst);
+}
+
+/** Memory destination: source is uses[0], imm or symbol. */
+function aluMemoryLength(inst: MInst): number {
+  if (inst.uses.length === 0) return aluImmediate(inst, null);
+  const size = inst.size;
+  return (size === 2 ? 1 : 0) + rex(inst, size === 8, size === 1, false) + 1 + memoryLength(inst.mem!);
+}
+
+function testLength(inst: MInst): number {
+  const size = inst.size;
+  const register = inst.uses.length > 0 ? inst.uses[0]! : null;
+  const hasImmediate = inst.imm !== null || inst.symbol !== null;
+  const byte = size === 1;
+  const common = (size === 2 ? 1 : 0) + rex(inst, size === 8, byte, false) + 1;
+  if (!hasImmediate) return common + operandLength(inst);
+  const accumulator = inst.mem === null && register !== null && register.loc === RAX;
+  return common + (accumulator ? 0 : operandLength(inst)) + fullImmediate(size);
+}
+
+/** How a constant move is encoded: see `moveImmediateForm`. */
+export enum MoveForm {
+  /** movl $imm32, %r32 (also for 64-bit values below 2^32), movb, movw. */
+  Short,
+  /** movq $simm32, %r64. */
+  SignExtended,
+  /** movabsq $imm64, %r64. */
+  Full,
+}
+
+/** Form of `Mov` with an immediate or symbol. Direct symbols lie below 2^31 in the small code model. */
+export function moveImmediateForm(inst: MInst): MoveForm {
+  if (inst.size !== 8) return MoveForm.Short;
+  if (inst.symbol !== null)
+    return inst.symbol.kind === "direct" || inst.symbol.kind === "plt"
+      ? MoveForm.Short
+      : MoveForm.SignExtended;
+  const imm = inst.imm!;
+  if (imm >= 0 && imm <= 0xffffffff) return MoveForm.Short;
+  return imm >= -0x80000000 && imm < 0 ? MoveForm.SignExtended : MoveForm.Full;
+}
+
+function movLength(inst: MInst): number {
+  const size = inst.size;
+  const to = inst.defs[0]!;
+  if (inst.imm === null && inst.symbol === null) {
+    const byte = size === 1;
+    return (size === 2 ? 1 : 0) + rex(inst, size === 8, byte, byte) + 1 + operandLength(inst);
+  }
+  switch (moveImmediateForm(inst)) {
+    case MoveForm.Short:
+      return (size === 2 ? 1 : 0) + rexOne(inst, to, false, size === 1) + 1 + fullImmediate(size);
+    case MoveForm.SignExtended:
+      return 7;
+    case MoveForm.Full:
+      return 10;
+  }
+}
+
+function movStoreLength(inst: MInst): number {
+  const size = inst.size;
+  const register = inst.uses.length > 0 ? inst.uses[0]! : null;
+  const common = (size === 2 ? 1 : 0) + rexOne(inst, register, size === 8, size === 1) + 1;
+  return common + memoryLength(inst.mem!) + (register === null ? fullImmediate(size) : 0);
+}
+
+function copyLength(inst: MInst): number {
+  const vector = inst.defs[0]!.loc >= 16;
+  return rex(inst, !vector && inst.size === 8, false, false) + (vector ? 2 : 1) + 1;
+}
+
+function shiftLength(inst: MInst, memory: boolean): number {
+  const size = inst.size;
+  const register = memory ? null : inst.defs[0]!;
+  const immediate = inst.imm !== null && signedImmediate(inst.imm, 4) !== 1 ? 1 : 0;
+  return (
+    (size === 2 ? 1 : 0) +
+    rexOne(inst, register, size === 8, size === 1) +
+    1 +
+    operandLength(inst) +
+    immediate
+  );
+}
+
+function doubleShiftLength(inst: MInst): number {
+  const size = inst.size;
+  return (size === 2 ? 1 : 0) + rex(inst, size === 8, false, false) + 3 + (inst.imm !== null ? 1 : 0);
+}
+
+function imulImmediateLength(inst: MInst): number {
+  const size = inst.size;
+  const immediate = isImm8(signedImmediate(inst.imm!, size)) ? 1 : fullImmediate(size);
+  return (size === 2 ? 1 : 0) + rex(inst, size === 8, false, false) + 1 + operandLength(inst) + immediate;
+}
+
+/** Unary and one-operand multiply/divide: the explicit register is `register`, or memory. */
+function unaryLength(inst: MInst, register: RegOperand | null): number {
+  const size = inst.size;
+  return (size === 2 ? 1 : 0) + rexOne(inst, register, size === 8, size === 1) + 1 + operandLength(inst);
+}
+
+/** Registers only or register and memory, no immediate: the general case. */
+function plainLength(inst: MInst): number {
+  const op = inst.op;
+  const wide = opWide[op] === Wide.Always || (opWide[op] === Wide.Size8 && inst.size === 8);
+  return rex(inst, wide, false, false) + opBytes[op]! + operandLength(inst);
+}
+
+/** The same for integer instructions of 2, 4 or 8 bytes: with operand-size prefix. */
+const plainIntegerLength = (inst: MInst): number => (inst.size === 2 ? 1 : 0) + plainLength(inst);
+
+function xchgLength(inst: MInst): number {
+  const [a, b] = inst.defs;
+  const byte = inst.size === 1;
+  // With the accumulator the other register is part of the opcode.
+  const modrm = !byte && (a!.loc === RAX || b!.loc === RAX) ? 0 : 1;
+  return (inst.size === 2 ? 1 : 0) + rex(inst, inst.size === 8, byte, byte) + 1 + modrm;
+}
+
+function extendLength(inst: MInst): number {
+  const op = inst.op;
+  const byteSource = op === X.Movzx8 || op === X.Movsx8;
+  // Zero extension to 64 bits is printed as the 32-bit instruction.
+  const wide = op === X.Movsxd || (inst.size === 8 && op !== X.Movzx8 && op !== X.Movzx16);
+  return (inst.size === 2 ? 1 : 0) + rex(inst, wide, byteSource, false) + opBytes[op]! + operandLength(inst);
+}
+
+function pushLength(inst: MInst): number {
+  if (inst.mem !== null) return rexOne(inst, null, false, false) + 1 + memoryLength(inst.mem);
+  if (inst.uses.length > 0) return isExtended(inst.uses[0]!) ? 2 : 1;
+  return inst.symbol === null && isImm8(Number(inst.imm)) ? 2 : 5;
+}
+
+function popLength(inst: MInst): number {
+  if (inst.mem !== null) return rexOne(inst, null, false, false) + 1 + memoryLength(inst.mem);
+  return isExtended(inst.defs[0]!) ? 2 : 1;
+}
+
+function indirectLength(inst: MInst): number {
+  if (inst.mem !== null) return rexOne(inst, null, false, false) + 1 + memoryLength(inst.mem);
+  return (isExtended(inst.uses[0]!) ? 1 : 0) + 2;
+}
+
+/** movd and movq between register files. */
+function crossMoveLength(inst: MInst): number {
+  const general = inst.op === X.MovdTo || inst.op === X.MovqTo ? inst.uses[0] : inst.defs[0];
+  const quad = inst.op === X.MovqTo || inst.op === X.MovqFrom;
+  const wide = quad && inst.mem === null && general !== undefined && general.loc < 16;
+  return rex(inst, wide, false, false) + 3 + operandLength(inst);
+}
+
+/** Lock-prefixed add, or, and, sub, xor: mem op= uses[0] | imm. */
+function atomicAluLength(inst: MInst): number {
+  return 1 + aluMemoryLength(inst);
+}
+
+function atomicExchangeLength(inst: MInst): number {
+  const size = inst.size;
+  // The register that is named: the replacement for cmpxchg, the exchanged one else.
+  const register = inst.op === X.LockCmpxchg ? inst.uses[1]! : inst.uses[0]!;
+  return (
+    (size === 2 ? 1 : 0) +
+    rexOne(inst, register, size === 8, size === 1) +
+    opBytes[inst.op]! +
+    memoryLength(inst.mem!)
+  );
+}
+
+function implicitLength(inst: MInst): number {
+  const wide = opWide[inst.op] === Wide.Size8;
+  return opBytes[inst.op]! + (wide && (inst.size === 2 || inst.size === 8) ? 1 : 0);
+}
+
+function asmLength(inst: MInst): number {
+  const extra = inst.extra;
+  if (extra === null || extra.kind !== "asm" || extra.template.trim() === "") return 0;
+  return extra.template.split(/[\n;]/).length * asmLineEstimate;
+}
+
+/**
+ * Bytes of `inst`. Branches to blocks count as near; pseudo instructions that print nothing count 0; inline
+ * assembly is estimated.
+ */
+export function instructionLength(inst: MInst): number {
+  const op = inst.op;
+  switch (op) {
+    case X.Copy:
+      return copyLength(inst);
+    case X.Mov:
+      return movLength(inst);
+    case X.MovM:
+      return movStoreLength(inst);
+    case X.Movzx8:
+    case X.Movzx16:
+    case X.Movsx8:
+    case X.Movsx16:
+    case X.Movsxd:
+      return extendLength(inst);
+    case X.Add:
+    case X.Or:
+    case X.Adc:
+    case X.Sbb:
+    case X.And:
+    case X.Sub:
+    case X.Xor:
+    case X.Cmp:
+      return aluLength(inst);
+    case X.AddM:
+    case X.OrM:
+    case X.AdcM:
+    case X.SbbM:
+    case X.AndM:
+    case X.SubM:
+    case X.XorM:
+    case X.CmpM:
+      return aluMemoryLength(inst);
+    case X.Test:
+    case X.TestM:
+      return testLength(inst);
+    case X.Lea:
+    case X.Imul:
+    case X.Bsf:
+    case X.Bsr:
+    case X.Tzcnt:
+    case X.Lzcnt:
+    case X.Popcnt:
+    case X.Cmov:
+      return plainIntegerLength(inst);
+    case X.Bt:
+    case X.Bts:
+    case X.Btr:
+    case X.Btc:
+      return plainIntegerLength(inst) + (inst.imm !== null ? 1 : 0);
+    case X.ImulImm:
+      return imulImmediateLength(inst);
+    case X.Neg:
+    case X.Not:
+    case X.Inc:
+    case X.Dec:
+      return unaryLength(inst, inst.defs[0]!);
+    case X.NegM:
+    case X.NotM:
+    case X.IncM:
+    case X.DecM:
+      return unaryLength(inst, null);
+    case X.Bswap:
+      return rexOne(inst, inst.defs[0]!, inst.size === 8, false) + 2;
+    case X.Shl:
+    case X.Shr:
+    case X.Sar:
+    case X.Rol:
+    case X.Ror:
+      return shiftLength(inst, false);
+    case X.ShlM:
+    case X.ShrM:
+    case X.SarM:
+    case X.RolM:
+    case X.RorM:
+      return shiftLength(inst, true);
+    case X.Shld:
+    case X.Shrd:
+      return doubleShiftLength(inst);
+    case X.Mul:
+    case X.IMulWide:
+    case X.Div:
+    case X.IDiv:
+      return unaryLength(inst, inst.mem === null ? inst.uses[inst.uses.length - 1]! : null);
+    case X.SignRax:
+    case X.ExtendRax:
+    case X.RepMovs:
+    case X.RepStos:
+      return implicitLength(inst);
+    case X.Setcc:
+      return rexOne(inst, inst.defs[0]!, false, true) + 3;
+    case X.SetccM:
+      return rexOne(inst, null, false, false) + 2 + memoryLength(inst.mem!);
+    case X.Xchg:
+      return xchgLength(inst);
+    case X.Jmp:
+      return nearJmp;
+    case X.Jcc:
+      return nearJcc;
+    case X.Call:
+    case X.TailCall:
+      return 5;
+    case X.JmpIndirect:
+    case X.CallIndirect:
+    case X.TailCallIndirect:
+      return indirectLength(inst);
+    case X.Push:
+    case X.PushSaved:
+      return pushLength(inst);
+    case X.Pop:
+    case X.PopSaved:
+      return popLength(inst);
+    case X.Ret:
+    case X.Int3:
+    case X.Leave:
+    case X.PushPad:
+    case X.TlsGetAddr:
+    case X.Ud2:
+    case X.Mfence:
+    case X.Lfence:
+    case X.Sfence:
+    case X.Pause:
+    case X.Cpuid:
+    case X.Rdtsc:
+    case X.Emms:
+      return opBytes[op]!;
+    case X.Asm:
+      return asmLength(inst);
+    case X.Prefetcht0:
+    case X.Prefetcht1:
+    case X.Prefetcht2:
+    case X.Prefetchnta:
+    case X.Ldmxcsr:
+    case X.StmxcsrM:
+      return rexOne(inst, null, false, false) + opBytes[op]! + memoryLength(inst.mem!);
+    case X.LockAdd:
+    case X.LockSub:
+    case X.LockAnd:
+    case X.LockOr:
+    case X.LockXor:
+      return atomicAluLength(inst);
+    case X.LockInc:
+    case X.LockDec:
+    case X.LockNeg:
+    case X.LockNot:
+      return 1 + unaryLength(inst, null);
+    case X.XchgM:
+    case X.LockXadd:
+    case X.LockCmpxchg:
+      return atomicExchangeLength(inst);
+    case X.LockCmpxchg16b:
+      return 4 + memoryLength(inst.mem!);
+    case X.MovdTo:
+    case X.MovqTo:
+    case X.MovdFrom:
+    case X.MovqFrom:
+      return crossMoveLength(inst);
+    case X.XorpsZero:
+      return (isExtended(inst.defs[0]!) ? 1 : 0) + 3;
+    case X.Cmpss:
+    case X.Cmpsd:
+    case X.Cmpps:
+    case X.Cmppd:
+    case X.Shufps:
+    case X.Shufpd:
+    case X.Pinsrw:
+    case X.Pshufd:
+    case X.Pshuflw:
+    case X.Pshufhw:
+    case X.Pextrw:
+    case X.Psllw:
+    case X.Pslld:
+    case X.Psllq:
+    case X.Psrlw:
+    case X.Psrld:
+    case X.Psrlq:
+    case X.Psraw:
+    case X.Psrad:
+    case X.Pslldq:
+    case X.Psrldq:
+      return plainLength(inst) + (inst.imm !== null ? 1 : 0);
+    default:
+      return defaultLength(inst);
+  }
+}
+
+function defaultLength(inst: MInst): number {
+  const op = inst.op;
+  if (op >= X.Fld && op <= X.Emms) {
+    const mem = inst.mem;
+    return mem === null ? opBytes[op]! : rexOne(inst, null, false, false) + opBytes[op]! + memoryLength(mem);
+  }
+  // The remaining SSE operations are plain; the remaining pseudos print nothing.
+  return opBytes[op] === 0 ? 0 : plainLength(inst);
+}
+
+/** Bytes of a block with all branches to blocks in their near forms. */
+export function blockLength(block: MBlock): number {
+  let total = 0;
+  for (const inst of block.insts) total += instructionLength(inst);
+  return total;
+}
+
+/** Bytes of a function with near branches: an upper bound; `layout.ts` knows the exact number. */
+export function nearSize(mf: MFunction): number {
+  let total = 0;
+  for (const block of mf.blocks) total += blockLength(block);
+  return total;
+}

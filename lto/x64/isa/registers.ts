@@ -1,0 +1,57 @@
+/**
+ * x86-64 registers as the allocator numbers them: 0–15 general purpose in encoding order, 16–31 xmm0–xmm15.
+ * Flags and the x87 stack are not allocated: selection keeps flag producers next to their consumers, and
+ * x87 values live in memory between instructions.
+ * Source: System V ABI for AMD64, section 3.2.1 (register roles).
+ */
+import type { RegMask } from "../../codegen/mir.js";
+
+export const GPR = 0;
+export const XMM = 1;
+
+export const RAX = 0;
+export const RCX = 1;
+export const RDX = 2;
+export const RBX = 3;
+export const RSP = 4;
+export const RBP = 5;
+export const RSI = 6;
+export const RDI = 7;
+export const R8 = 8;
+export const R9 = 9;
+export const R10 = 10;
+export const R11 = 11;
+export const R12 = 12;
+export const R13 = 13;
+export const R14 = 14;
+export const R15 = 15;
+export const XMM0 = 16;
+
+export const maskOf = (...registers: number[]): RegMask => registers.reduce((m, r) => m | (1 << r), 0);
+
+export const gprMask: RegMask = 0xffff;
+export const xmmMask: RegMask = 0xffff << 16;
+/** Preserved across calls; rsp too, but it is never allocated. */
+export const calleeSavedMask: RegMask = maskOf(RBX, RBP, R12, R13, R14, R15);
+/** What a call of the default convention may change: everything allocatable but the callee-saved. */
+export const callClobbers: RegMask = ~(calleeSavedMask | (1 << RSP));
+
+export const integerArguments: readonly number[] = [RDI, RSI, RDX, RCX, R8, R9];
+export const vectorArgumentCount = 8;
+
+const names64 = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi"];
+const names8 = ["al", "cl", "dl", "bl", "spl", "bpl", "sil", "dil"];
+const word = ["ax", "cx", "dx", "bx", "sp", "bp", "si", "di"];
+
+/** Assembly name without `%` of register `reg` seen as `size` bytes (1, 2, 4, 8; xmm ignores it). */
+export const registerNames: Readonly<Record<number, readonly string[]>> = {
+  1: build((r) => (r < 8 ? names8[r]! : `r${r}b`)),
+  2: build((r) => (r < 8 ? word[r]! : `r${r}w`)),
+  4: build((r) => (r < 8 ? `e${word[r]!}` : `r${r}d`)),
+  8: build((r) => (r < 8 ? names64[r]! : `r${r}`)),
+  16: build((r) => (r < 8 ? names64[r]! : `r${r}`)),
+};
+
+function build(gpr: (r: number) => string): string[] {
+  return Array.from({ length: 32 }, (_, r) => (r < 16 ? gpr(r) : `xmm${r - 16}`));
+}

@@ -1,0 +1,93 @@
+/** Equality and hash of machine instructions with physical operands: same text, same effect. */
+import type { MExtra, MemOperand, MInst, RegOperand, SymbolRef } from "../../codegen/mir.js";
+
+function sameRegister(a: RegOperand | null, b: RegOperand | null): boolean {
+  return a === null || b === null ? a === b : a.loc === b.loc;
+}
+
+export function sameSymbol(a: SymbolRef | null, b: SymbolRef | null): boolean {
+  if (a === null || b === null) return a === b;
+  if (a === b) return true;
+  const x = a.target;
+  const y = b.target;
+  if (a.kind !== b.kind || x.kind !== y.kind) return false;
+  switch (x.kind) {
+    case "global":
+      return y.kind === "global" && x.global === y.global;
+    case "block":
+      return y.kind === "block" && x.block === y.block;
+    case "foreign-block":
+      return y.kind === "foreign-block" && x.global === y.global && x.block === y.block;
+    case "constant":
+    case "jump-table":
+      return y.kind === x.kind && x.index === y.index;
+    case "external":
+      return y.kind === "external" && x.name === y.name;
+  }
+}
+
+export function sameMem(a: MemOperand | null, b: MemOperand | null): boolean {
+  if (a === null || b === null) return a === b;
+  return (
+    a.disp === b.disp &&
+    a.scale === b.scale &&
+    a.ripRelative === b.ripRelative &&
+    a.slot === b.slot &&
+    a.segment === b.segment &&
+    sameRegister(a.base, b.base) &&
+    sameRegister(a.index, b.index) &&
+    sameSymbol(a.symbol, b.symbol)
+  );
+}
+
+function sameExtra(a: MExtra | null, b: MExtra | null): boolean {
+  if (a === b) return true;
+  if (a === null || b === null || a.kind !== b.kind) return false;
+  if (a.kind === "call" && b.kind === "call")
+    return (
+      a.callee === b.callee &&
+      a.calleeSet === b.calleeSet &&
+      a.noReturn === b.noReturn &&
+      a.returnsTwice === b.returnsTwice &&
+      a.unwind === b.unwind
+    );
+  // Two pieces of inline assembly stay two: their text may define symbols.
+  return a.kind === "jump-table" && b.kind === "jump-table" && a.index === b.index;
+}
+
+function sameLocations(a: readonly RegOperand[], b: readonly RegOperand[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i]!.loc !== b[i]!.loc) return false;
+  return true;
+}
+
+/** The two do the same and are printed the same. */
+export function sameInst(a: MInst, b: MInst): boolean {
+  if (a.op !== b.op || a.size !== b.size || a.cc !== b.cc || a.imm !== b.imm) return false;
+  if (!sameLocations(a.defs, b.defs) || !sameLocations(a.uses, b.uses) || !sameMem(a.mem, b.mem))
+    return false;
+  if (!sameSymbol(a.symbol, b.symbol) || !sameExtra(a.extra, b.extra)) return false;
+  if (a.targets.length !== b.targets.length) return false;
+  for (let i = 0; i < a.targets.length; i++) if (a.targets[i] !== b.targets[i]) return false;
+  return true;
+}
+
+/** A number that is equal for equal instructions. */
+export function hashInst(inst: MInst): number {
+  let hash = inst.op * 31 + inst.size;
+  const mix = (value: number): void => {
+    hash = (Math.imul(hash, 0x01000193) ^ value) | 0;
+  };
+  mix(inst.cc);
+  if (inst.imm !== null) mix(Number(inst.imm) | 0);
+  for (const def of inst.defs) mix(def.loc);
+  for (const use of inst.uses) mix(use.loc + 64);
+  const { mem } = inst;
+  if (mem !== null) {
+    mix(mem.disp);
+    if (mem.base !== null) mix(mem.base.loc + 128);
+    if (mem.index !== null) mix(mem.index.loc + 192);
+  }
+  for (const target of inst.targets) mix(target.id + 1024);
+  return hash;
+}

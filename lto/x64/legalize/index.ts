@@ -1,0 +1,19 @@
+/** Legalisation for x86-64: the target-neutral legaliser with SSE2 vectors. */
+import { type LegalFunction, legalizeFunction as legalizeFor } from "../../codegen/legalize/index.js";
+import type { DataLayout } from "../../ir/data-layout.js";
+import type { Func, GlobalValue } from "../../ir/module.js";
+import { type Convention, defaultConvention, resultRoom } from "../frame/convention.js";
+import { sse2Vectors } from "./vectors.js";
+
+/**
+ * Makes a function legal for instruction selection. Consumes the body: `fn.body` afterwards is the legal one.
+ * @param conventionOf of the function and those it calls
+ * @throws UnsupportedError naming the construct and the function
+ */
+export function legalizeFunction(
+  fn: Func,
+  layout: DataLayout,
+  conventionOf: (callee: GlobalValue | null) => Convention = () => defaultConvention,
+): LegalFunction {
+  return legalizeFor(fn, layout, sse2Vectors, (callee) => resultRoom(conventionOf(callee)));
+}

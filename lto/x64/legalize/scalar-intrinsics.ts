@@ -1,0 +1,93 @@
+/** Scalar `llvm.x86.*` intrinsics of the baseline: as inline assembly, fences, or plain arithmetic. */
+
+import type { IntrinsicHandler } from "../../codegen/legalize/intrinsics.js";
+import type { Lowering, Parts } from "../../codegen/legalize/lowering.js";
+import { noAttributeList } from "../../ir/attributes.js";
+import { makeInst, Op } from "../../ir/instructions.js";
+import { functionType, i8, i32, i64, structType, type Type, voidType } from "../../ir/types.js";
+import { InlineAsm, type Value, zeroOf } from "../../ir/values.js";
+
+/** A call of inline assembly with legal operands. */
+function assembly(
+  l: Lowering,
+  template: string,
+  constraints: string,
+  result: Type,
+  args: readonly Value[],
+): Value {
+  const type = functionType(
+    result,
+    args.map((a) => a.type),
+  );
+  const code = new InlineAsm(type, template, constraints, true, false, false, false);
+  return l.push(
+    makeInst(Op.Call, result, [code, ...args], {
+      functionType: type,
+      callingConvention: 0,
+      attributes: noAttributeList,
+      tail: "",
+      argumentCount: args.length,
+      bundles: [],
+    }),
+  );
+}
+
+const statement =
+  (template: string): IntrinsicHandler =>
+  (l) => {
+    assembly(l, template, "~{memory}", voidType, []);
+    return [];
+  };
+
+/** An instruction whose only operand is the memory a pointer names. */
+const onMemory =
+  (mnemonic: string): IntrinsicHandler =>
+  (l, _call, args) => {
+    assembly(l, `${mnemonic} ($0)`, "r,~{memory}", voidType, [l.value(args[0]!)]);
+    return [];
+  };
+
+/** The time-stamp counter comes in edx:eax. */
+const timeStamp = (l: Lowering, low: Value, high: Value): Value =>
+  l.or(l.shl(l.cast(Op.ZExt, high, i64), 32), l.cast(Op.ZExt, low, i64));
+
+const rdtsc: IntrinsicHandler = (l) => {
+  const both = assembly(l, "rdtsc", "={ax},={dx}", structType([i32, i32]), []);
+  return [timeStamp(l, l.extract(both, 0), l.extract(both, 1))];
+};
+const rdtscp: IntrinsicHandler = (l) => {
+  const all = assembly(l, "rdtscp", "={ax},={dx},={cx}", structType([i32, i32, i32]), []);
+  return [timeStamp(l, l.extract(all, 0), l.extract(all, 1)), l.extract(all, 2)];
+};
+
+/** (carry in, a, b) → {carry out, sum or difference} */
+const withCarry =
+  (op: Op.Add | Op.Sub): IntrinsicHandler =>
+  (l, _call, args): Parts => {
+    const [carry, a, b] = args.map((v) => l.value(v)) as [Value, Value, Value];
+    const bit = l.cast(Op.ZExt, l.icmp("ne", carry, zeroOf(i8)), a.type);
+    const first = l.bin(op, a, b);
+    const second = l.bin(op, first, bit);
+    const out =
+      op === Op.Add
+        ? l.or(l.icmp("ult", first, a), l.icmp("ult", second, first))
+        : l.or(l.icmp("ult", a, b), l.icmp("ult", first, bit));
+    return [l.cast(Op.ZExt, out, i8), second];
+  };
+
+/** By name without `llvm.`. */
+export const scalarIntrinsics: ReadonlyMap<string, IntrinsicHandler> = new Map<string, IntrinsicHandler>([
+  ["x86.sse2.pause", statement("pause")],
+  ["x86.sse2.mfence", statement("mfence")],
+  ["x86.sse2.lfence", statement("lfence")],
+  ["x86.sse.sfence", statement("sfence")],
+  ["x86.sse2.clflush", onMemory("clflush")],
+  ["x86.sse.ldmxcsr", onMemory("ldmxcsr")],
+  ["x86.sse.stmxcsr", onMemory("stmxcsr")],
+  ["x86.rdtsc", rdtsc],
+  ["x86.rdtscp", rdtscp],
+  ["x86.addcarry.32", withCarry(Op.Add)],
+  ["x86.addcarry.64", withCarry(Op.Add)],
+  ["x86.subborrow.32", withCarry(Op.Sub)],
+  ["x86.subborrow.64", withCarry(Op.Sub)],
+]);

@@ -1,0 +1,62 @@
+/**
+ * Who reads the flags, and what may then be done about the instruction that sets them.
+ *
+ * The readers of one setting of the flags are collected as a set of condition codes (bit n for code n), which
+ * is what a rewriting needs: an instruction may be exchanged for one that agrees with it on those conditions.
+ */
+import type { MInst } from "../../codegen/mir.js";
+import { readsFlags } from "../isa/op-info.js";
+import { Cc, X } from "../isa/ops.js";
+import { killsFlags } from "../liveness-post.js";
+
+/** A set of condition codes. */
+export type CcSet = number;
+export const allConditions: CcSet = 0xffff;
+
+const setOf = (...ccs: Cc[]): CcSet => ccs.reduce((set, cc) => set | (1 << cc), 0);
+/** Conditions on ZF, SF and PF alone. */
+export const resultConditions = setOf(Cc.E, Cc.NE, Cc.S, Cc.NS, Cc.P, Cc.NP);
+export const zeroConditions = setOf(Cc.E, Cc.NE);
+/** Conditions that look at CF. */
+export const carryConditions = setOf(Cc.B, Cc.AE, Cc.BE, Cc.A);
+/** Comparisons of unsigned numbers, and equality. */
+export const unsignedConditions = carryConditions | zeroConditions;
+
+/** Conditions that an instruction reads. */
+export function conditionsRead(inst: MInst): CcSet {
+  if (!readsFlags(inst.op)) return 0;
+  switch (inst.op) {
+    case X.Setcc:
+    case X.SetccM:
+    case X.Cmov:
+    case X.Jcc:
+      return 1 << inst.cc;
+    default:
+      // adc and sbb.
+      return 1 << Cc.B;
+  }
+}
+
+/** Conditions read of the flags as they are after instruction `index`; `liveOut`: flags leave the block. */
+export function readersAfter(insts: readonly MInst[], index: number, liveOut: boolean): CcSet {
+  let set = 0;
+  for (let i = index + 1; i < insts.length; i++) {
+    const inst = insts[i]!;
+    set |= conditionsRead(inst);
+    if (killsFlags(inst)) return set;
+  }
+  return liveOut ? allConditions : set;
+}
+
+/** Replaces condition `from` by `to` in all readers after `index` up to the next setting of the flags. */
+export function renameConditions(
+  insts: readonly MInst[],
+  index: number,
+  renaming: ReadonlyMap<Cc, Cc>,
+): void {
+  for (let i = index + 1; i < insts.length; i++) {
+    const inst = insts[i]!;
+    if (readsFlags(inst.op) && inst.cc >= 0) inst.cc = renaming.get(inst.cc) ?? inst.cc;
+    if (killsFlags(inst)) return;
+  }
+}

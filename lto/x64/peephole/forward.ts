@@ -1,0 +1,325 @@
+/**
+ * What is known about register contents inside a block, used to shorten or drop instructions.
+ *
+ * Facts about each general register, from the block's start on: its value if it is a constant, an upper bound
+ * of its width (bits above are zero), and another register that holds the same 64 bits. They drop copies and
+ * extensions that change nothing, take constants from registers that have them, and turn 64-bit operations
+ * into 32-bit ones (no REX prefix) where the upper halves are zero.
+ * Linear in the block, times 16 registers at a definition of a copied one.
+ * Proof obligations: a fact holds for the full 64-bit register; any definition or clobber of it ends the
+ * facts; definitions narrower than 32 bits leave the upper bits unknown.
+ */
+import { type MBlock, type MFunction, MInst, type RegMask } from "../../codegen/mir.js";
+import { copy, physical } from "../isa/build.js";
+import { instructionLength, signedImmediate } from "../isa/lengths.js";
+import { plainStore, X } from "../isa/ops.js";
+import { RSP } from "../isa/registers.js";
+import { flagsBit, isZeroIdiom, type PostLiveness, writtenRegisters } from "../liveness-post.js";
+import { type CcSet, readersAfter, unsignedConditions, zeroConditions } from "./flags.js";
+
+const registers = 16;
+const unknownWidth = 64;
+
+/** Number of significant bits of an unsigned 32-bit value. */
+const widthOf = (value: number): number => 32 - Math.clz32(value);
+
+class Facts {
+  /** Constant value as a signed number of up to 53 bits; NaN if unknown. */
+  readonly constant = new Float64Array(registers).fill(Number.NaN);
+  readonly width = new Uint8Array(registers).fill(unknownWidth);
+  /** A register with the same contents, or -1. Symmetric only through a common original. */
+  readonly same = new Int8Array(registers).fill(-1);
+  /** Vector registers that hold zero. */
+  zeroVectors: RegMask = 0;
+
+  reset(): void {
+    this.constant.fill(Number.NaN);
+    this.width.fill(unknownWidth);
+    this.same.fill(-1);
+    this.zeroVectors = 0;
+  }
+
+  forget(register: number): void {
+    this.constant[register] = Number.NaN;
+    this.width[register] = unknownWidth;
+    this.same[register] = -1;
+    for (let r = 0; r < registers; r++) if (this.same[r] === register) this.same[r] = -1;
+  }
+
+  forgetMask(mask: number): void {
+    for (let r = 0; r < registers; r++) if ((mask & (1 << r)) !== 0) this.forget(r);
+  }
+
+  setConstant(register: number, value: number): void {
+    this.constant[register] = value;
+    this.width[register] = value >= 0 && value <= 0xffffffff ? widthOf(value) : unknownWidth;
+  }
+
+  /** Both registers are known to hold the same 64 bits. */
+  equal(a: number, b: number): boolean {
+    return (
+      a === b ||
+      this.same[a] === b ||
+      this.same[b] === a ||
+      (this.same[a] !== -1 && this.same[a] === this.same[b])
+    );
+  }
+}
+
+/** Value that a constant move leaves in the register, seen as 64 bits; NaN if it is none or too wide. */
+function constantOf(inst: MInst): number {
+  if (isZeroIdiom(inst) && inst.op === X.Xor && inst.size >= 4) return 0;
+  if (inst.op !== X.Mov || inst.imm === null || inst.symbol !== null || inst.size < 4) return Number.NaN;
+  if (inst.size === 4) return signedImmediate(inst.imm, 4) >>> 0;
+  const value = Number(inst.imm);
+  return Number.isSafeInteger(value) ? value : Number.NaN;
+}
+
+/** Upper bound of the width of the result after `inst`, by its operation and what is known of its sources. */
+function resultWidth(inst: MInst, facts: Facts): number {
+  const source = (i: number): number => {
+    const operand = inst.uses[i];
+    return operand === undefined || operand.loc >= registers ? unknownWidth : facts.width[operand.loc]!;
+  };
+  const full = inst.size === 4 ? 32 : unknownWidth;
+  switch (inst.op) {
+    case X.Movzx8:
+      return 8;
+    case X.Movzx16:
+      return 16;
+    case X.Copy:
+      return Math.min(full, source(0));
+    case X.And:
+      return andWidth(inst, facts, full);
+    case X.Or:
+    case X.Xor:
+      if (inst.uses.length < 2) return full;
+      return inst.size < 4 ? unknownWidth : Math.min(full, Math.max(source(0), source(1)));
+    case X.Shr:
+      if (inst.imm === null || inst.size < 4) return full;
+      return Math.max(0, Math.min(full, source(0)) - Number(inst.imm));
+    case X.Bsf:
+    case X.Bsr:
+    case X.LockCmpxchg:
+      // May leave the register as it was.
+      return unknownWidth;
+    case X.MovdFrom:
+    case X.Movmskps:
+    case X.Movmskpd:
+    case X.Pmovmskb:
+    case X.Pextrw:
+      return 32;
+    default:
+      return full;
+  }
+}
+
+function andWidth(inst: MInst, facts: Facts, full: number): number {
+  if (inst.size < 4) return unknownWidth;
+  const own = facts.width[inst.uses[0]!.loc]!;
+  if (inst.uses.length > 1) return Math.min(full, own, facts.width[inst.uses[1]!.loc]!);
+  if (inst.imm === null || inst.symbol !== null || inst.mem !== null) return Math.min(full, own);
+  const imm = Number(inst.imm);
+  return Math.min(full, own, imm >= 0 ? widthOf(imm) : unknownWidth);
+}
+
+/** Notes what is known after `inst`. */
+function learn(inst: MInst, facts: Facts): void {
+  const all = writtenRegisters(inst);
+  const written = all & 0xffff;
+  facts.zeroVectors &= ~all;
+  if (inst.op === X.XorpsZero) facts.zeroVectors |= all;
+  if (inst.op === X.Xchg || inst.defs.length !== 1 || inst.defs[0]!.loc >= registers || inst.clobbers !== 0) {
+    if (written !== 0) facts.forgetMask(written);
+    return;
+  }
+  const register = inst.defs[0]!.loc;
+  const value = constantOf(inst);
+  const width = inst.size >= 4 ? resultWidth(inst, facts) : unknownWidth;
+  const from = inst.op === X.Copy ? inst.uses[0]!.loc : -1;
+  // Nothing says when rsp changes: no fact may involve it.
+  const copied =
+    from >= 0 && from < registers && from !== RSP && (inst.size === 8 || facts.width[from]! <= 32);
+  const copiedConstant = copied ? facts.constant[from]! : Number.NaN;
+  const original = copied ? (facts.same[from] === -1 ? from : facts.same[from]!) : -1;
+  facts.forget(register);
+  if (!Number.isNaN(value)) facts.setConstant(register, value);
+  else {
+    facts.width[register] = width;
+    facts.constant[register] = copiedConstant;
+    if (original !== register) facts.same[register] = original;
+  }
+}
+
+/** A copy or extension that leaves its register as it is, or one that a shorter copy replaces. */
+function shortenCopy(inst: MInst, facts: Facts): MInst | null {
+  const to = inst.defs[0]!.loc;
+  const from = inst.uses[0]!.loc;
+  if (to >= registers || from >= registers) return to === from ? null : inst;
+  if (to === RSP || from === RSP) return inst;
+  const full = inst.size === 8 || facts.width[from]! <= 32;
+  if (full && facts.equal(to, from)) return null;
+  if (inst.size === 8 && facts.width[from]! <= 32) inst.size = 4;
+  return inst;
+}
+
+function shortenExtension(inst: MInst, facts: Facts, bits: number): MInst | null {
+  if (inst.uses.length === 0) return inst;
+  const to = inst.defs[0]!.loc;
+  const from = inst.uses[0]!.loc;
+  if (facts.width[from]! > bits) return inst;
+  if (facts.equal(to, from)) return null;
+  return copy(4, to, from);
+}
+
+/** movslq of a number below 2^31 is a 32-bit copy. */
+function shortenSignExtension(inst: MInst, facts: Facts): MInst | null {
+  if (inst.uses.length === 0) return inst;
+  const from = inst.uses[0]!.loc;
+  if (facts.width[from]! > 31) return inst;
+  return facts.equal(inst.defs[0]!.loc, from) ? null : copy(4, inst.defs[0]!.loc, from);
+}
+
+/** Takes a constant from a register that holds it, if that is shorter. */
+function shortenConstant(inst: MInst, facts: Facts, minsize: boolean, flagsFree: boolean): MInst | null {
+  const value = constantOf(inst);
+  if (Number.isNaN(value)) return inst;
+  const to = inst.defs[0]!.loc;
+  if (facts.constant[to] === value) return null;
+  if (!minsize) return inst;
+  // What the constant costs otherwise: see peephole-shrink.ts.
+  const small = (value >= -128 && value <= 127) || (value >= 0xffffff80 && value <= 0xffffffff);
+  const extended = to >= 8 ? 1 : 0;
+  const cost =
+    value === 0 && flagsFree
+      ? 2 + extended
+      : small
+        ? Math.min(3 + extended, instructionLength(inst))
+        : instructionLength(inst);
+  const wide = value < 0 || value > 0xffffffff;
+  for (let r = 0; r < registers; r++) {
+    if (facts.constant[r] !== value || r === to) continue;
+    const candidate = copy(wide ? 8 : 4, to, r);
+    if (instructionLength(candidate) < cost) return candidate;
+  }
+  return inst;
+}
+
+/** Stores a constant from a register that holds it, if that is shorter. */
+function shortenStore(inst: MInst, facts: Facts): MInst {
+  const { imm, size } = inst;
+  if (imm === null || inst.symbol !== null) return inst;
+  const value = signedImmediate(imm, size === 8 ? 4 : size);
+  // Stores of 0 and -1 have a shorter form of their own: see peephole-shrink.ts.
+  const short = inst.cc === plainStore && size > 1 && (value === 0 || value === -1);
+  const cost = instructionLength(inst) - (short ? Math.min(size, 4) - 1 : 0);
+  for (let r = 0; r < registers; r++) {
+    const known = facts.constant[r]!;
+    if (Number.isNaN(known)) continue;
+    const equal = size === 8 ? known === value : signedImmediate(known, size) === value;
+    if (!equal) continue;
+    const candidate = new MInst(X.MovM, size);
+    candidate.uses = [physical(r)];
+    candidate.mem = inst.mem;
+    if (instructionLength(candidate) < cost) return candidate;
+  }
+  return inst;
+}
+
+/** 64-bit operations whose result a 32-bit one gives as well. */
+function narrow(inst: MInst, facts: Facts, readers: () => CcSet): void {
+  if (inst.size !== 8 || inst.mem !== null || inst.symbol !== null) return;
+  const width = (i: number): number => {
+    const operand = inst.uses[i];
+    if (operand !== undefined) return operand.loc < registers ? facts.width[operand.loc]! : unknownWidth;
+    return inst.imm !== null && inst.imm >= 0 ? widthOf(Number(inst.imm)) : unknownWidth;
+  };
+  switch (inst.op) {
+    case X.And:
+      // One short operand bounds the result; the flags differ in the sign unless bit 31 is clear.
+      if (Math.min(width(0), width(1)) <= 31) inst.size = 4;
+      return;
+    case X.Or:
+    case X.Xor:
+      if (Math.max(width(0), width(1)) <= 31) inst.size = 4;
+      return;
+    case X.Test: {
+      const least = Math.min(width(0), width(1));
+      if (least <= 31 || (least <= 32 && (readers() & ~zeroConditions) === 0)) inst.size = 4;
+      return;
+    }
+    case X.Cmp: {
+      const most = Math.max(width(0), width(1));
+      // An immediate must not change its meaning: 32-bit ones are sign-extended.
+      if (most <= 31 || (most <= 32 && inst.uses.length > 1 && (readers() & ~unsignedConditions) === 0))
+        inst.size = 4;
+      return;
+    }
+  }
+}
+
+function rewrite(inst: MInst, facts: Facts, block: Block): MInst | null {
+  switch (inst.op) {
+    case X.Copy:
+      return shortenCopy(inst, facts);
+    case X.Movzx8:
+      return shortenExtension(inst, facts, 8);
+    case X.Movzx16:
+      return shortenExtension(inst, facts, 16);
+    case X.Movsxd:
+      return shortenSignExtension(inst, facts);
+    case X.Mov:
+      if (inst.imm !== null && inst.symbol === null)
+        return shortenConstant(inst, facts, block.minsize, block.flagsFree());
+      return inst;
+    case X.MovM:
+      return block.minsize ? shortenStore(inst, facts) : inst;
+    case X.XorpsZero:
+      return (writtenRegisters(inst) & ~facts.zeroVectors) === 0 ? null : inst;
+    case X.And:
+    case X.Or:
+    case X.Xor:
+    case X.Test:
+    case X.Cmp:
+      narrow(inst, facts, block.readers);
+      return inst;
+    default:
+      return inst;
+  }
+}
+
+interface Block {
+  readonly minsize: boolean;
+  /** Of the current instruction. */
+  readonly flagsFree: () => boolean;
+  readonly readers: () => CcSet;
+}
+
+/** Rewrites the instructions of every block with what is known inside it. Liveness stays a safe bound. */
+export function forwardPeepholes(mf: MFunction, liveness: PostLiveness): void {
+  const facts = new Facts();
+  const minsize = mf.goal === "minsize";
+  for (const block of mf.blocks) {
+    facts.reset();
+    rewriteBlock(block, facts, minsize, (liveness.liveOut[block.id]! & flagsBit) !== 0);
+  }
+}
+
+function rewriteBlock(block: MBlock, facts: Facts, minsize: boolean, flagsOut: boolean): void {
+  const { insts } = block;
+  let at = 0;
+  const context: Block = {
+    minsize,
+    readers: () => readersAfter(insts, at, flagsOut),
+    flagsFree: () => readersAfter(insts, at, flagsOut) === 0,
+  };
+  let kept = 0;
+  for (at = 0; at < insts.length; at++) {
+    const inst = rewrite(insts[at]!, facts, context);
+    if (inst === null) continue;
+    learn(inst, facts);
+    // Readers look at what lies after `at` only, so the front may be overwritten.
+    insts[kept++] = inst;
+  }
+  insts.length = kept;
+}

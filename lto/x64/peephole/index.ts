@@ -1,0 +1,177 @@
+/**
+ * Driver of the peepholes after allocation and frame.
+ *
+ * Constant stores are merged; one forward pass with facts about register contents, one backward pass with liveness, then register moves
+ * at minimum size. A pass marks what it drops and rebuilds each block once.
+ * Linear in the function up to bounded look-back.
+ * Breaks if: run before the frame pass (operands must be registers and addressed memory).
+ */
+import type { MBlock, MFunction, MInst, RegMask } from "../../codegen/mir.js";
+import { writesFlags } from "../isa/op-info.js";
+import { X } from "../isa/ops.js";
+import {
+  flagsBit,
+  killsFlags,
+  type PostLiveness,
+  postLiveness,
+  stepBack,
+  writtenRegisters,
+} from "../liveness-post.js";
+import { allConditions, conditionsRead } from "./flags.js";
+import { forwardPeepholes } from "./forward.js";
+import { shortenMoves } from "./moves.js";
+import {
+  combineCopy,
+  extendOriginal,
+  redundantTest,
+  shiftsAsExtension,
+  zeroBeforeSet,
+  zeroing,
+} from "./pairs.js";
+import { isPure, type Replacement, type Situation, shrink } from "./shrink.js";
+import { mergeConstantStores } from "./stores.js";
+
+/** Backward pass over one block. */
+class BackwardPass {
+  private readonly situation: Situation;
+  /** What takes the place of instruction i, where that is not one instruction. */
+  private readonly replaced: (readonly MInst[] | undefined)[] = [];
+  private changed = false;
+
+  constructor(
+    private readonly block: MBlock,
+    private readonly liveOut: RegMask,
+    private readonly liveness: PostLiveness,
+    minsize: boolean,
+    redZone: boolean,
+  ) {
+    this.situation = { block, minsize, redZone, index: 0, flagsDead: false, readers: 0 };
+  }
+
+  run(): void {
+    const { insts } = this.block;
+    const { situation } = this;
+    let live = this.liveOut;
+    const flagsOut = (live & flagsBit) !== 0;
+    let readers = flagsOut ? allConditions : 0;
+    for (let i = insts.length - 1; i >= 0; i--) {
+      if (this.replaced[i] !== undefined) continue;
+      situation.index = i;
+      situation.flagsDead = (live & flagsBit) === 0;
+      situation.readers = readers;
+      let inst = insts[i]!;
+      if (
+        this.isDead(inst, live) ||
+        (this.before[i] === undefined && redundantTest(insts, i, readers, readers === allConditions))
+      ) {
+        this.replace(i, []);
+        continue;
+      }
+      if (situation.flagsDead) this.combine(i);
+      if (inst.op === X.Movzx8) this.extend(i, live);
+      inst = insts[i]!;
+      if (inst.op >= X.Movzx8 && inst.op <= X.Movsxd && this.replaced[i] === undefined) {
+        const copy = extendOriginal(insts, i);
+        if (copy >= 0) this.replace(copy, []);
+      }
+      if (this.replaced[i] === undefined) this.put(i, shrink(inst, situation));
+      const parts = this.replaced[i];
+      if (parts === undefined) {
+        inst = insts[i]!;
+        live = stepBack(inst, live, this.liveness);
+        if (killsFlags(inst)) readers = 0;
+        readers |= conditionsRead(inst);
+      } else {
+        for (let k = parts.length - 1; k >= 0; k--) live = stepBack(parts[k]!, live, this.liveness);
+      }
+      const zero = this.before[i];
+      if (zero !== undefined) {
+        live = stepBack(zero, live, this.liveness);
+        readers = 0;
+      }
+    }
+    if (this.changed) this.rebuild();
+  }
+
+  private put(index: number, replacement: Replacement): void {
+    if (Array.isArray(replacement)) this.replace(index, replacement as readonly MInst[]);
+    else this.block.insts[index] = replacement as MInst;
+  }
+
+  private replace(index: number, parts: readonly MInst[]): void {
+    this.replaced[index] = parts;
+    this.changed = true;
+  }
+
+  private isDead(inst: MInst, live: RegMask): boolean {
+    if (!isPure(inst) || (writtenRegisters(inst) & live) !== 0) return false;
+    return !writesFlags(inst.op) || (live & flagsBit) === 0;
+  }
+
+  private combine(index: number): void {
+    switch (this.block.insts[index]!.op) {
+      case X.Add:
+      case X.Sub:
+      case X.Inc:
+      case X.Dec:
+      case X.Shl: {
+        const copy = combineCopy(this.block.insts, index);
+        if (copy >= 0) this.replace(copy, []);
+        return;
+      }
+      case X.Sar:
+      case X.Shr: {
+        const shift = shiftsAsExtension(this.block.insts, index);
+        if (shift >= 0) this.replace(shift, []);
+      }
+    }
+  }
+
+  private extend(index: number, live: RegMask): void {
+    const { insts } = this.block;
+    const register = insts[index]!.defs[0]!.loc;
+    const producer = zeroBeforeSet(insts, index, live);
+    if (producer < 0) return;
+    this.replace(index, []);
+    this.insertBefore(producer, zeroing(register));
+  }
+
+  /** The instruction at `index` is looked at later: it must stay in place, so the new one is kept apart. */
+  private readonly before: (MInst | undefined)[] = [];
+  private insertBefore(index: number, inst: MInst): void {
+    this.before[index] = inst;
+    this.changed = true;
+  }
+
+  private rebuild(): void {
+    const { insts } = this.block;
+    const out: MInst[] = [];
+    for (let i = 0; i < insts.length; i++) {
+      if (this.before[i] !== undefined) out.push(this.before[i]!);
+      const parts = this.replaced[i];
+      if (parts === undefined) out.push(insts[i]!);
+      else for (const part of parts) out.push(part);
+    }
+    this.block.insts = out;
+  }
+}
+
+function backward(mf: MFunction, liveness: PostLiveness, redZone: boolean): void {
+  const minsize = mf.goal === "minsize";
+  for (const block of mf.blocks)
+    new BackwardPass(block, liveness.liveOut[block.id]!, liveness, minsize, redZone).run();
+}
+
+/**
+ * Runs all peepholes; edges must be up to date.
+ * @param redZone memory below rsp is in use
+ * @param preserved registers that callers rely on although the convention does not preserve them
+ */
+export function runPeepholes(mf: MFunction, redZone: boolean, preserved: RegMask): void {
+  if (mf.goal === "none") return;
+  mergeConstantStores(mf);
+  const liveness = postLiveness(mf, preserved);
+  forwardPeepholes(mf, liveness);
+  backward(mf, liveness, redZone);
+  if (mf.goal === "minsize") shortenMoves(mf, liveness, redZone);
+}

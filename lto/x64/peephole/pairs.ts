@@ -1,0 +1,246 @@
+/**
+ * Rewritings of two instructions of a block that belong together though others may lie between.
+ *
+ *   mov a, d … add x, d        → lea (a, x), d                      flags dead afterwards
+ *   mov a, d … movsbl d, d     → movsbl a, d                        and the other extensions
+ *   shl $56, d; sar $56, d     → movsbq d, d                        flags dead afterwards; shr: movzbl
+ *   op d … test d, d           → op d                               op's flags describe d
+ *   cmp … setcc d; movzbl d, e → xor e, e; cmp … setcc e            e untouched in between
+ *
+ * Each looks back a bounded number of instructions.
+ * Proof obligations: nothing in between reads or writes the moved register, nothing writes the copied one, and
+ * nothing in between sets the flags that are kept.
+ */
+import { MInst, type RegMask } from "../../codegen/mir.js";
+import { aluReg, baseDisp, lea, physical } from "../isa/build.js";
+import { instructionLength, signedImmediate } from "../isa/lengths.js";
+import { FlagEffect, opFlags, opFormat, readsFlags, writesFlags } from "../isa/op-info.js";
+import { Cc, Format, X } from "../isa/ops.js";
+import { RSP } from "../isa/registers.js";
+import { killsFlags, usedRegisters, writtenRegisters } from "../liveness-post.js";
+import { type CcSet, renameConditions, resultConditions } from "./flags.js";
+
+/** How far back a partner is looked for. */
+const window = 8;
+
+/** Index of the instruction before `index` that wrote `register`, if nothing in between touches it; else −1. */
+function soleWriter(insts: readonly MInst[], index: number, register: number): number {
+  const bit = 1 << register;
+  for (let i = index - 1; i >= 0 && i >= index - window; i--) {
+    const inst = insts[i]!;
+    if ((writtenRegisters(inst) & bit) !== 0) return i;
+    if ((usedRegisters(inst) & bit) !== 0) return -1;
+  }
+  return -1;
+}
+
+/** Whether an instruction strictly between the two writes any of `mask`. */
+function writtenBetween(insts: readonly MInst[], from: number, to: number, mask: RegMask): boolean {
+  for (let i = from + 1; i < to; i++) if ((writtenRegisters(insts[i]!) & mask) !== 0) return true;
+  return false;
+}
+
+/** The lea that adds to `a` what the instruction adds to its register; null if there is none. */
+function addressForm(inst: MInst, a: number): MInst | null {
+  const to = inst.defs[0]!.loc;
+  const size = Math.max(inst.size, 4);
+  switch (inst.op) {
+    case X.Inc:
+      return lea(size, to, baseDisp(a, 1));
+    case X.Dec:
+      return lea(size, to, baseDisp(a, -1));
+    case X.Shl: {
+      if (inst.imm !== 1) return null;
+      const twice = lea(size, to, baseDisp(a, 0));
+      twice.mem!.index = physical(a);
+      return twice;
+    }
+    case X.Add:
+    case X.Sub: {
+      if (inst.mem !== null || inst.symbol !== null) return null;
+      if (inst.uses.length > 1) {
+        if (inst.op === X.Sub) return null;
+        const other = inst.uses[1]!.loc;
+        const sum = lea(size, to, baseDisp(a, 0));
+        sum.mem!.index = physical(other === to ? a : other);
+        // rbp and r13 as base would need a displacement.
+        if ((a & 7) === 5 && (sum.mem!.index.loc & 7) !== 5) {
+          sum.mem!.base = sum.mem!.index;
+          sum.mem!.index = physical(a);
+        }
+        return sum;
+      }
+      const value = signedImmediate(inst.imm!, inst.size);
+      const disp = inst.op === X.Add ? value : -value;
+      return disp === (disp | 0) ? lea(size, to, baseDisp(a, disp)) : null;
+    }
+    default:
+      return null;
+  }
+}
+
+/**
+ * mov and two-address arithmetic as one lea. Replaces the instruction at `index` and empties the copy's place.
+ * @returns the index of the copy, which the caller must drop; −1 if nothing was done
+ */
+export function combineCopy(insts: MInst[], index: number): number {
+  const inst = insts[index]!;
+  const to = inst.defs[0]!.loc;
+  if (to >= 16 || to === RSP) return -1;
+  const at = soleWriter(insts, index, to);
+  if (at < 0) return -1;
+  const copy = insts[at]!;
+  if (copy.op !== X.Copy || copy.defs[0]!.loc !== to) return -1;
+  const a = copy.uses[0]!.loc;
+  if (a >= 16 || a === RSP || copy.size < Math.min(inst.size, 8) || a === to) return -1;
+  if (inst.size === 8 && copy.size !== 8) return -1;
+  if (writtenBetween(insts, at, index, 1 << a)) return -1;
+  const address = addressForm(inst, a);
+  if (address === null || instructionLength(address) > instructionLength(copy) + instructionLength(inst))
+    return -1;
+  insts[index] = address;
+  return at;
+}
+
+/** An extension of a copy extends the original. @returns the index of the copy to drop; −1 if none */
+export function extendOriginal(insts: readonly MInst[], index: number): number {
+  const inst = insts[index]!;
+  if (inst.mem !== null) return -1;
+  const to = inst.defs[0]!.loc;
+  if (inst.uses[0]!.loc !== to) return -1;
+  const at = soleWriter(insts, index, to);
+  if (at < 0) return -1;
+  const copy = insts[at]!;
+  if (copy.op !== X.Copy || copy.uses[0]!.loc >= 16 || copy.uses[0]!.loc === RSP) return -1;
+  if (writtenBetween(insts, at, index, 1 << copy.uses[0]!.loc)) return -1;
+  inst.uses[0]!.loc = copy.uses[0]!.loc;
+  inst.defs[0]!.tiedTo = -1;
+  return at;
+}
+
+/** The extension that a shift up and back down by `count` is; −1 if it is none. */
+function extensionOf(size: number, count: number, signed: boolean): X | -1 {
+  const bits = size * 8 - count;
+  if (bits === 8) return signed ? X.Movsx8 : X.Movzx8;
+  if (bits === 16) return signed ? X.Movsx16 : X.Movzx16;
+  return bits === 32 && signed ? X.Movsxd : -1;
+}
+
+/** A shift left and back right at `index` as an extension. @returns the index of the left shift to drop; −1 */
+export function shiftsAsExtension(insts: MInst[], index: number): number {
+  const right = insts[index]!;
+  if (right.size < 4 || right.imm === null) return -1;
+  const to = right.defs[0]!.loc;
+  const at = soleWriter(insts, index, to);
+  if (at < 0) return -1;
+  const left = insts[at]!;
+  if (
+    left.op !== X.Shl ||
+    left.size !== right.size ||
+    left.imm === null ||
+    Number(left.imm) !== Number(right.imm)
+  )
+    return -1;
+  const op = extensionOf(right.size, Number(right.imm), right.op === X.Sar);
+  if (op < 0) return -1;
+  for (let i = at + 1; i < index; i++) if (readsFlags(insts[i]!.op)) return -1;
+  const zero = op === X.Movzx8 || op === X.Movzx16;
+  const extend = new MInst(op, zero ? 4 : right.size);
+  extend.defs = [physical(to)];
+  extend.uses = [physical(to)];
+  insts[index] = extend;
+  return at;
+}
+
+/** What the readers of `test r, r` must read instead after an instruction that leaves CF and OF otherwise. */
+const withoutCarry: ReadonlyMap<Cc, Cc> = new Map([
+  [Cc.L, Cc.S],
+  [Cc.GE, Cc.NS],
+  [Cc.A, Cc.NE],
+  [Cc.BE, Cc.E],
+]);
+
+/** Whether the flags after `inst` describe its result: not so for a shift whose count may be zero. */
+function describesResult(inst: MInst): boolean {
+  const format = opFormat[inst.op]!;
+  const shift = format === Format.Shift || format === Format.DoubleShift;
+  return !shift || (inst.imm !== null && (Number(inst.imm) & (inst.size === 8 ? 63 : 31)) !== 0);
+}
+
+/**
+ * Whether `test r, r` at `index` may go because the flags are already set so; readers are adapted.
+ * @param readers conditions read after it; `liveOut`: also in other blocks
+ */
+export function redundantTest(
+  insts: readonly MInst[],
+  index: number,
+  readers: CcSet,
+  liveOut: boolean,
+): boolean {
+  const test = insts[index]!;
+  if (test.op !== X.Test || test.uses.length !== 2 || test.uses[0]!.loc !== test.uses[1]!.loc) return false;
+  let register = test.uses[0]!.loc;
+  for (let i = index - 1; i >= 0; i--) {
+    const inst = insts[i]!;
+    const writes = (writtenRegisters(inst) & (1 << register)) !== 0;
+    if (!writes && !writesFlags(inst.op)) continue;
+    // The flags of the value that the tested register is a copy of.
+    if (writes && inst.op === X.Copy && inst.size >= test.size) {
+      register = inst.uses[0]!.loc;
+      continue;
+    }
+    if (!writes || inst.size !== test.size || inst.defs.length !== 1 || inst.clobbers !== 0) return false;
+    const effect = opFlags[inst.op] as FlagEffect;
+    if (effect === FlagEffect.None || effect === FlagEffect.Other || !describesResult(inst)) return false;
+    if (effect === FlagEffect.Logic) return true;
+    if ((readers & ~resultConditions) === 0) return true;
+    if (liveOut) return false;
+    for (let cc = 0; cc < 16; cc++)
+      if ((readers & ~resultConditions & (1 << cc)) !== 0 && !withoutCarry.has(cc)) return false;
+    if (readsCarryLater(insts, index)) return false;
+    renameConditions(insts, index, withoutCarry);
+    return true;
+  }
+  return false;
+}
+
+/** adc or sbb reads the flags of `index`: their condition cannot be renamed. */
+function readsCarryLater(insts: readonly MInst[], index: number): boolean {
+  for (let i = index + 1; i < insts.length; i++) {
+    const inst = insts[i]!;
+    if (readsFlags(inst.op) && inst.cc < 0) return true;
+    if (killsFlags(inst)) return false;
+  }
+  return false;
+}
+
+/**
+ * For the movzbl at `index`: zeroes its destination before the flags are made, so that setcc leaves the
+ * extended value. @returns where to insert the zeroing; −1 if nothing was done
+ */
+export function zeroBeforeSet(insts: MInst[], index: number, live: RegMask): number {
+  const extend = insts[index]!;
+  if (extend.op !== X.Movzx8 || extend.mem !== null) return -1;
+  const from = extend.uses[0]!.loc;
+  const to = extend.defs[0]!.loc;
+  if (from !== to && (live & (1 << from)) !== 0) return -1;
+  const at = soleWriter(insts, index, from);
+  if (at < 0 || insts[at]!.op !== X.Setcc) return -1;
+  const bit = 1 << to;
+  for (let i = at + 1; i < index; i++)
+    if (((usedRegisters(insts[i]!) | writtenRegisters(insts[i]!)) & bit) !== 0) return -1;
+  for (let i = at - 1; i >= 0 && i >= at - window; i--) {
+    const inst = insts[i]!;
+    if (((usedRegisters(inst) | writtenRegisters(inst)) & bit) !== 0) return -1;
+    if (!killsFlags(inst)) continue;
+    if (readsFlags(inst.op)) return -1;
+    const set = insts[at]!;
+    set.defs[0]!.loc = to;
+    set.defs[0]!.tiedTo = 0;
+    set.uses = [physical(to)];
+    return i;
+  }
+  return -1;
+}
+
+export const zeroing = (register: number): MInst => aluReg(X.Xor, 4, register, register);
