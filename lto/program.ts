@@ -20,6 +20,7 @@ import { chooseConventions } from "./codegen/ipra/choose-conventions.js";
 import { ClobberStore } from "./codegen/ipra/clobber-store.js";
 import { collectUsage } from "./codegen/ipra/collect.js";
 import { type Placement, type PlacementFunction, placeSaves } from "./codegen/ipra/save-placement.js";
+import { estimateFrequencies } from "./codegen/late/block-frequency.js";
 import { type MBlock, MInst, type RegMask, RegOperand } from "./codegen/mir.js";
 import { type PackedBody, packBody, unpackBody } from "./codegen/mir-pack.js";
 import { registersIn } from "./codegen/regalloc/problem.js";
@@ -32,7 +33,6 @@ import {
   finishCompiled,
   goalOf,
 } from "./pipeline.js";
-import { estimateFrequencies } from "./x64/block-frequency.js";
 import { reliesOnAlignment } from "./x64/finish.js";
 import { type Convention, defaultConvention, substitutes, withArgument } from "./x64/frame/convention.js";
 import { wantedExtras } from "./x64/frame/extra-registers.js";

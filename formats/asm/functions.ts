@@ -10,13 +10,13 @@ import type { Func, GlobalValue } from "../../lto/ir/module.js";
 import { X } from "../../lto/x64/isa/ops.js";
 import { dataImage } from "./data-image.js";
 import { imageText } from "./data-text.js";
-import { instructionText } from "./instructions.js";
 import { addressTakenLabel, type SymbolNames } from "./names.js";
-import type { OperandNames } from "./operands.js";
 import type { AsmOptions } from "./options.js";
 import type { PoolSet } from "./pool.js";
 import { functionSection, type NamedSections, tableSection } from "./sections.js";
 import { bindingText } from "./symbols.js";
+import { instructionText } from "./x64/instructions.js";
+import type { OperandNames } from "./x64/operands.js";
 
 /** Exception-handling tables of a function, made by whoever knows the language's format. */
 export interface UnwindTables {

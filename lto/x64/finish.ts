@@ -1,20 +1,21 @@
 /**
  * Everything after allocation: frame, peepholes, layout, unwind directives.
  */
+
+import { estimateFrequencies } from "../codegen/late/block-frequency.js";
+import { simplifyControlFlow } from "../codegen/late/cfg.js";
+import { insertCfi } from "../codegen/late/cfi.js";
+import { checkpoint, isRepeatable } from "../codegen/late/finish-trial.js";
+import { layOut, relaxedSize } from "../codegen/late/layout.js";
+import { changedRegisters } from "../codegen/late/liveness.js";
+import { mergeTails } from "../codegen/late/merge-tails.js";
+import { chooseWrapping, type Wrapping } from "../codegen/late/shrink-wrap.js";
 import type { MFunction, RegMask } from "../codegen/mir.js";
 import type { AllocationResult } from "../codegen/target.js";
 import type { GlobalValue } from "../ir/module.js";
-import { estimateFrequencies } from "./block-frequency.js";
-import { simplifyControlFlow } from "./cfg.js";
-import { insertCfi } from "./cfi.js";
-import { checkpoint, isRepeatable } from "./finish-trial.js";
 import { decideFrame, type FrameOptions, insertFrame } from "./frame/frame.js";
 import { callClobbers } from "./isa/registers.js";
-import { layOut, relaxedSize } from "./layout.js";
-import { changedRegisters } from "./liveness-post.js";
-import { mergeTails } from "./merge-tails.js";
 import { runPeepholes } from "./peephole/index.js";
-import { chooseWrapping, type Wrapping } from "./shrink-wrap.js";
 
 export interface FinishOptions {
   /** Callee-saved registers to preserve; by default all that the body writes. */

@@ -1,9 +1,9 @@
 /** Estimated block frequencies of small control-flow graphs. */
 import { describe, expect, it } from "vitest";
+import { estimateFrequencies } from "../../lto/codegen/late/block-frequency.js";
 import { MFunction, MInst } from "../../lto/codegen/mir.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
-import { estimateFrequencies } from "../../lto/x64/block-frequency.js";
 import { X } from "../../lto/x64/isa/ops.js";
 
 /** Blocks with the given successors; those without return, or stop when they are `dead`. */

@@ -2,8 +2,9 @@
  * A small interpreter of frame code: enough of the machine to see where rsp goes, what callee-saved registers
  * hold, which memory slots are touched, and whether unwind directives tell the truth at every instruction.
  */
+
+import { CfiKind } from "../../lto/codegen/late/cfi.js";
 import type { MBlock, MemOperand, MFunction, MInst } from "../../lto/codegen/mir.js";
-import { CfiKind } from "../../lto/x64/cfi.js";
 import { Cc, X } from "../../lto/x64/isa/ops.js";
 import { calleeSavedMask, RAX, RBP, RSP } from "../../lto/x64/isa/registers.js";
 

@@ -1,13 +1,13 @@
 /** Tail merging: equal ends are shared, however many blocks have them and through however many jumps. */
 import { expect, test } from "vitest";
+import { rebuildEdges, simplifyControlFlow } from "../../lto/codegen/late/cfg.js";
+import { mergeTails } from "../../lto/codegen/late/merge-tails.js";
 import { type MBlock, MFunction, MInst } from "../../lto/codegen/mir.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
-import { rebuildEdges, simplifyControlFlow } from "../../lto/x64/cfg.js";
 import { aluImm, movImm, physical } from "../../lto/x64/isa/build.js";
 import { Cc, X } from "../../lto/x64/isa/ops.js";
 import { RAX, RBX, RCX } from "../../lto/x64/isa/registers.js";
-import { mergeTails } from "../../lto/x64/merge-tails.js";
 
 function jump(op: X.Jmp | X.Jcc, target: MBlock): MInst {
   const inst = new MInst(op, 8);

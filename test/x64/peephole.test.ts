@@ -1,6 +1,6 @@
 /** What the peepholes make of short instruction sequences, and what they must leave alone. */
 import { describe, expect, test } from "vitest";
-import { instructionText } from "../../formats/asm/instructions.js";
+import { instructionText } from "../../formats/asm/x64/instructions.js";
 import { MFunction, MInst } from "../../lto/codegen/mir.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";

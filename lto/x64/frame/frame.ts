@@ -11,6 +11,9 @@
  * one block; landing pads are handled).
  * Source: System V ABI AMD64, sections 3.2.2 (stack frame) and 3.4.
  */
+
+import type { Wrapping } from "../../codegen/late/shrink-wrap.js";
+import { placeTransitions, renameUnframed } from "../../codegen/late/wrap-transitions.js";
 import {
   type CallInfo,
   type MBlock,
@@ -25,9 +28,7 @@ import { adjustStack, aluImm, aluReg, baseDisp, copy, lea, physical, pop, push }
 import { readsFlags, writesFlags } from "../isa/op-info.js";
 import { X } from "../isa/ops.js";
 import { callClobbers, gprMask, R15, RAX, RBP, RSP } from "../isa/registers.js";
-import type { Wrapping } from "../shrink-wrap.js";
 import { needsRealignment, stackAlign } from "../target.js";
-import { placeTransitions, renameUnframed } from "../wrap-transitions.js";
 import { adjustCost, type FrameLayout, planFrame } from "./frame-layout.js";
 import { rewriteSlotOperands } from "./slot-operands.js";
 

@@ -4,10 +4,11 @@
  * The readers of one setting of the flags are collected as a set of condition codes (bit n for code n), which
  * is what a rewriting needs: an instruction may be exchanged for one that agrees with it on those conditions.
  */
+
+import { killsFlags } from "../../codegen/late/liveness.js";
 import type { MInst } from "../../codegen/mir.js";
 import { readsFlags } from "../isa/op-info.js";
 import { Cc, X } from "../isa/ops.js";
-import { killsFlags } from "../liveness-post.js";
 
 /** A set of condition codes. */
 export type CcSet = number;

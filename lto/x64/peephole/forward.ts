@@ -9,12 +9,13 @@
  * Proof obligations: a fact holds for the full 64-bit register; any definition or clobber of it ends the
  * facts; definitions narrower than 32 bits leave the upper bits unknown.
  */
+
+import { flagsBit, isZeroIdiom, type PostLiveness, writtenRegisters } from "../../codegen/late/liveness.js";
 import { type MBlock, type MFunction, MInst, type RegMask } from "../../codegen/mir.js";
 import { copy, physical } from "../isa/build.js";
 import { instructionLength, signedImmediate } from "../isa/lengths.js";
 import { plainStore, X } from "../isa/ops.js";
 import { RSP } from "../isa/registers.js";
-import { flagsBit, isZeroIdiom, type PostLiveness, writtenRegisters } from "../liveness-post.js";
 import { type CcSet, readersAfter, unsignedConditions, zeroConditions } from "./flags.js";
 
 const registers = 16;

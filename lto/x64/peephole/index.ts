@@ -6,9 +6,7 @@
  * Linear in the function up to bounded look-back.
  * Breaks if: run before the frame pass (operands must be registers and addressed memory).
  */
-import type { MBlock, MFunction, MInst, RegMask } from "../../codegen/mir.js";
-import { writesFlags } from "../isa/op-info.js";
-import { X } from "../isa/ops.js";
+
 import {
   flagsBit,
   killsFlags,
@@ -16,7 +14,10 @@ import {
   postLiveness,
   stepBack,
   writtenRegisters,
-} from "../liveness-post.js";
+} from "../../codegen/late/liveness.js";
+import type { MBlock, MFunction, MInst, RegMask } from "../../codegen/mir.js";
+import { writesFlags } from "../isa/op-info.js";
+import { X } from "../isa/ops.js";
 import { allConditions, conditionsRead } from "./flags.js";
 import { forwardPeepholes } from "./forward.js";
 import { shortenMoves } from "./moves.js";

@@ -8,11 +8,12 @@
  * Linear in the function.
  * Proof obligations: the register that receives garbage is dead; xchg and push/pop change no flags.
  */
+
+import { type PostLiveness, stepBack } from "../../codegen/late/liveness.js";
 import { type MFunction, MInst, type RegMask } from "../../codegen/mir.js";
 import { physical, pop, push } from "../isa/build.js";
 import { X } from "../isa/ops.js";
 import { RAX, RBP, RSP } from "../isa/registers.js";
-import { type PostLiveness, stepBack } from "../liveness-post.js";
 
 function exchange(size: number, a: number, b: number): MInst {
   const inst = new MInst(X.Xchg, size);

@@ -11,13 +11,14 @@
  * Proof obligations: nothing in between reads or writes the moved register, nothing writes the copied one, and
  * nothing in between sets the flags that are kept.
  */
+
+import { killsFlags, usedRegisters, writtenRegisters } from "../../codegen/late/liveness.js";
 import { MInst, type RegMask } from "../../codegen/mir.js";
 import { aluReg, baseDisp, lea, physical } from "../isa/build.js";
 import { instructionLength, signedImmediate } from "../isa/lengths.js";
 import { FlagEffect, opFlags, opFormat, readsFlags, writesFlags } from "../isa/op-info.js";
 import { Cc, Format, X } from "../isa/ops.js";
 import { RSP } from "../isa/registers.js";
-import { killsFlags, usedRegisters, writtenRegisters } from "../liveness-post.js";
 import { type CcSet, renameConditions, resultConditions } from "./flags.js";
 
 /** How far back a partner is looked for. */

@@ -9,9 +9,9 @@
  * no two of them overlap.
  */
 import { MemOperand, type MFunction, MInst } from "../../codegen/mir.js";
+import { sameSymbol } from "../../codegen/same-inst.js";
 import { physical } from "../isa/build.js";
 import { plainStore, X } from "../isa/ops.js";
-import { sameSymbol } from "../isa/same-inst.js";
 
 /** Bytes of a run; longer rows are cut. */
 const runLimit = 32;

@@ -7,9 +7,9 @@
  * Source: LLVM Language Reference, "Inline Assembler Expressions" and "Asm template argument modifiers"; GCC
  * manual, "x86 Operand Modifiers".
  */
-import type { AsmData, AsmOperand, MemOperand, MInst } from "../../lto/codegen/mir.js";
-import { InputError } from "../../lto/ir/errors.js";
-import { registerNames } from "../../lto/x64/isa/registers.js";
+import type { AsmData, AsmOperand, MemOperand, MInst } from "../../../lto/codegen/mir.js";
+import { InputError } from "../../../lto/ir/errors.js";
+import { registerNames } from "../../../lto/x64/isa/registers.js";
 import { memoryText, type OperandNames, registerText, symbolText } from "./operands.js";
 
 const highBytes = ["%ah", "%ch", "%dh", "%bh"];

@@ -5,11 +5,19 @@
  * numbers of the operand's width, and 64-bit constants below 2^32 are moved by the 32-bit instruction.
  * Constant time per instruction.
  */
-import { type MInst, noLocation, type RegOperand } from "../../lto/codegen/mir.js";
-import { CfiKind } from "../../lto/x64/cfi.js";
-import { MoveForm, moveImmediateForm, signedImmediate } from "../../lto/x64/isa/lengths.js";
-import { integerSuffix, opFormat, opName, opSuffix, Suffix, x87Suffix } from "../../lto/x64/isa/op-info.js";
-import { ccNames, Format, X } from "../../lto/x64/isa/ops.js";
+
+import { CfiKind } from "../../../lto/codegen/late/cfi.js";
+import { type MInst, noLocation, type RegOperand } from "../../../lto/codegen/mir.js";
+import { MoveForm, moveImmediateForm, signedImmediate } from "../../../lto/x64/isa/lengths.js";
+import {
+  integerSuffix,
+  opFormat,
+  opName,
+  opSuffix,
+  Suffix,
+  x87Suffix,
+} from "../../../lto/x64/isa/op-info.js";
+import { ccNames, Format, X } from "../../../lto/x64/isa/ops.js";
 import { inlineAsmText } from "./inline-asm.js";
 import { memoryText, type OperandNames, registerText, symbolText } from "./operands.js";
 

@@ -19,16 +19,16 @@
  *   - edges of indirect jumps are never split: their ends agree unless the target has no other way in.
  * Cost: linear but for the cut, which only functions pay whose first block can do without a frame.
  */
-import { loopNest } from "../analysis/loop-nest.js";
-import { type RegisterLiveness, registerLiveness } from "../codegen/ipra/collect.js";
-import { FlowNetwork, infinite } from "../codegen/ipra/max-flow.js";
-import type { MBlock, MFunction, MInst, RegMask } from "../codegen/mir.js";
+import { loopNest } from "../../analysis/loop-nest.js";
+import { adjustCost, type FrameLayout } from "../../x64/frame/frame-layout.js";
+import { shortBranch } from "../../x64/isa/lengths.js";
+import { X } from "../../x64/isa/ops.js";
+import { RBP } from "../../x64/isa/registers.js";
+import { type RegisterLiveness, registerLiveness } from "../ipra/collect.js";
+import { FlowNetwork, infinite } from "../ipra/max-flow.js";
+import type { MBlock, MFunction, MInst, RegMask } from "../mir.js";
+import { AvailableCopies } from "./available-copies.js";
 import { blockPositions } from "./block-frequency.js";
-import { adjustCost, type FrameLayout } from "./frame/frame-layout.js";
-import { shortBranch } from "./isa/lengths.js";
-import { X } from "./isa/ops.js";
-import { RBP } from "./isa/registers.js";
-import { AvailableCopies } from "./peephole/available-copies.js";
 
 /** The choice for one function; a function without one has its frame from entry to exit. */
 export interface Wrapping {

@@ -9,10 +9,10 @@
  * MICRO 1994). Irreducible entries of a loop count as forward edges.
  * Linear in edges times loop depth.
  */
-import { type LoopNest, loopNest } from "../analysis/loop-nest.js";
-import type { MBlock, MFunction, MInst } from "../codegen/mir.js";
-import type { GlobalValue } from "../ir/module.js";
-import { Cc, X } from "./isa/ops.js";
+import { type LoopNest, loopNest } from "../../analysis/loop-nest.js";
+import type { GlobalValue } from "../../ir/module.js";
+import { Cc, X } from "../../x64/isa/ops.js";
+import type { MBlock, MFunction, MInst } from "../mir.js";
 
 /** Probability of staying in a loop where a branch can leave it. */
 const stay = 7 / 8;

@@ -7,12 +7,13 @@
  * Linear in the edges.
  * Proof obligations: the code between changes no flags that are read behind it, and no register that is live.
  */
-import type { MInst as Inst, MBlock, MFunction, RegMask } from "../codegen/mir.js";
-import { MInst } from "../codegen/mir.js";
-import { readsFlags, writesFlags } from "./isa/op-info.js";
-import { X } from "./isa/ops.js";
-import { callClobbers, gprMask } from "./isa/registers.js";
-import type { Facts } from "./peephole/available-copies.js";
+
+import { readsFlags, writesFlags } from "../../x64/isa/op-info.js";
+import { X } from "../../x64/isa/ops.js";
+import { callClobbers, gprMask } from "../../x64/isa/registers.js";
+import type { MInst as Inst, MBlock, MFunction, RegMask } from "../mir.js";
+import { MInst } from "../mir.js";
+import type { Facts } from "./available-copies.js";
 import type { Wrapping } from "./shrink-wrap.js";
 
 export interface FrameCode {

@@ -1,5 +1,5 @@
 /** Equality and hash of machine instructions with physical operands: same text, same effect. */
-import type { MExtra, MemOperand, MInst, RegOperand, SymbolRef } from "../../codegen/mir.js";
+import type { MExtra, MemOperand, MInst, RegOperand, SymbolRef } from "./mir.js";
 
 function sameRegister(a: RegOperand | null, b: RegOperand | null): boolean {
   return a === null || b === null ? a === b : a.loc === b.loc;

@@ -18,7 +18,13 @@
  * only; only operands of formats without fixed registers are renamed, and none that is tied to a definition.
  * Breaks if: a spill slot is accessed other than by operands that name it.
  */
-import type { RegisterLiveness } from "../../codegen/ipra/collect.js";
+
+import { copy, physical } from "../../x64/isa/build.js";
+import { opFormat } from "../../x64/isa/op-info.js";
+import { Format, X } from "../../x64/isa/ops.js";
+import { RSP } from "../../x64/isa/registers.js";
+import { slotOperand } from "../../x64/target.js";
+import type { RegisterLiveness } from "../ipra/collect.js";
 import {
   type MBlock,
   type MemOperand,
@@ -26,12 +32,7 @@ import {
   MInst,
   type RegMask,
   type RegOperand,
-} from "../../codegen/mir.js";
-import { copy, physical } from "../isa/build.js";
-import { opFormat } from "../isa/op-info.js";
-import { Format, X } from "../isa/ops.js";
-import { RSP } from "../isa/registers.js";
-import { slotOperand } from "../target.js";
+} from "../mir.js";
 
 /** For each place: 0 if nothing is known, else source + 1, plus `half` if only the low 4 bytes are equal. */
 export type Facts = Uint8Array;

@@ -6,9 +6,9 @@
  * Breaks if: a pass changes something of a function or block that is not listed here.
  */
 
-import type { MBlock, MFunction } from "../codegen/mir.js";
-import { packBody, unpackBody } from "../codegen/mir-pack.js";
-import { X } from "./isa/ops.js";
+import { X } from "../../x64/isa/ops.js";
+import type { MBlock, MFunction } from "../mir.js";
+import { packBody, unpackBody } from "../mir-pack.js";
 
 /** Inline assembly is not copied when it is packed: it cannot be finished twice. */
 export const isRepeatable = (mf: MFunction): boolean =>

@@ -11,9 +11,10 @@
  * Breaks if: two predecessors enter a block in different states, which would be a wrong frame anyway.
  * Source: DWARF 5 section 6.4; System V ABI AMD64 section 3.6 (register numbers).
  */
-import { type MBlock, type MFunction, MInst } from "../codegen/mir.js";
-import { X } from "./isa/ops.js";
-import { RBP, RSP } from "./isa/registers.js";
+
+import { X } from "../../x64/isa/ops.js";
+import { RBP, RSP } from "../../x64/isa/registers.js";
+import { type MBlock, type MFunction, MInst } from "../mir.js";
 
 /** In `MInst.size` of an `X.Cfi`. */
 export enum CfiKind {

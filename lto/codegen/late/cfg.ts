@@ -9,8 +9,9 @@
  * Linear per round; rounds are few.
  * Breaks if: a block can be entered in a way that no instruction, table or `addressTaken` shows.
  */
-import type { MBlock, MFunction, MInst } from "../codegen/mir.js";
-import { X } from "./isa/ops.js";
+
+import { X } from "../../x64/isa/ops.js";
+import type { MBlock, MFunction, MInst } from "../mir.js";
 
 /** Whether control never continues after the instruction in this block. */
 export function endsBlock(op: number): boolean {

@@ -13,10 +13,11 @@
  * O(edges log edges) for the order; relaxation is linear a round, and rounds are few.
  * Breaks if: inline assembly is longer than estimated (only the computed size is then wrong).
  */
-import type { MBlock, MFunction } from "../codegen/mir.js";
-import { instructionLength, nearJcc, nearJmp, shortBranch } from "./isa/lengths.js";
-import { invert, X } from "./isa/ops.js";
-import { cloneInst } from "./target.js";
+
+import { instructionLength, nearJcc, nearJmp, shortBranch } from "../../x64/isa/lengths.js";
+import { invert, X } from "../../x64/isa/ops.js";
+import { cloneInst } from "../../x64/target.js";
+import type { MBlock, MFunction } from "../mir.js";
 
 interface Edge {
   readonly from: number;

@@ -13,13 +13,14 @@
  * Proof obligations: equal instructions, equal successors, and the same stack depth, which equal code to the
  * same end implies except where control never continues.
  */
-import { type MBlock, type MFunction, MInst } from "../codegen/mir.js";
+
+import { instructionLength, shortBranch } from "../../x64/isa/lengths.js";
+import { writesFlags } from "../../x64/isa/op-info.js";
+import { X } from "../../x64/isa/ops.js";
+import { RSP } from "../../x64/isa/registers.js";
+import { type MBlock, type MFunction, MInst } from "../mir.js";
+import { hashInst, sameInst } from "../same-inst.js";
 import { isPinned, skipJumps } from "./cfg.js";
-import { instructionLength, shortBranch } from "./isa/lengths.js";
-import { writesFlags } from "./isa/op-info.js";
-import { X } from "./isa/ops.js";
-import { RSP } from "./isa/registers.js";
-import { hashInst, sameInst } from "./isa/same-inst.js";
 
 const groupLimit = 64;
 

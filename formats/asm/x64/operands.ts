@@ -1,7 +1,7 @@
 /** Operands in AT&T syntax (GNU as manual, section "AT&T Syntax versus Intel Syntax"). */
-import type { MBlock, MemOperand, SymbolRef } from "../../lto/codegen/mir.js";
-import type { GlobalValue } from "../../lto/ir/module.js";
-import { registerNames } from "../../lto/x64/isa/registers.js";
+import type { MBlock, MemOperand, SymbolRef } from "../../../lto/codegen/mir.js";
+import type { GlobalValue } from "../../../lto/ir/module.js";
+import { registerNames } from "../../../lto/x64/isa/registers.js";
 
 /** What the operands of one function are printed with. */
 export interface OperandNames {

@@ -7,10 +7,11 @@
  * O(instructions + edges × rounds).
  * Breaks if: edges are stale.
  */
-import type { MBlock, MemOperand, MFunction, MInst, RegMask } from "../codegen/mir.js";
-import { FlagEffect, opFlags, opFormat, readsFlags } from "./isa/op-info.js";
-import { Format, X } from "./isa/ops.js";
-import { calleeSavedMask, RBP, RSP } from "./isa/registers.js";
+
+import { FlagEffect, opFlags, opFormat, readsFlags } from "../../x64/isa/op-info.js";
+import { Format, X } from "../../x64/isa/ops.js";
+import { calleeSavedMask, RBP, RSP } from "../../x64/isa/registers.js";
+import type { MBlock, MemOperand, MFunction, MInst, RegMask } from "../mir.js";
 
 /** Bit of the arithmetic flags in a liveness mask. */
 export const flagsBit: RegMask = 1 << RSP;
