@@ -4,9 +4,9 @@ import { parseModule } from "../../formats/text/index.js";
 import { checkLegal } from "../../lto/codegen/legalize/index.js";
 import type { Func } from "../../lto/ir/module.js";
 import { legalizeFunction } from "../../lto/x64/legalize/index.js";
-import { Interpreter } from "./interpreter.js";
+import { Interpreter } from "../support/interpreter/interpreter.js";
+import { Undefined } from "../support/interpreter/scalar-ops.js";
 import { generators, Random, randomModule } from "./random-ir.js";
-import { Undefined } from "./scalar-ops.js";
 
 const programs = Number(process.env["LEGALIZE_PROGRAMS"] ?? 40);
 const firstSeed = Number(process.env["LEGALIZE_SEED"] ?? 1);

@@ -1,6 +1,6 @@
 /** LangRef's semantics of scalar instructions and lane-wise intrinsics, on bits; null is poison. */
-import { type CastOp, Op } from "../../lto/ir/instructions.js";
-import type { Type } from "../../lto/ir/types.js";
+import { type CastOp, Op } from "../../../lto/ir/instructions.js";
+import type { Type } from "../../../lto/ir/types.js";
 import { bitWidth, fromNumber, mask, type Scalar, signed, toNumber, wrap } from "./bits.js";
 
 /** Thrown when the program does something undefined: the run says nothing. */

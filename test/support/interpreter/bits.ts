@@ -4,7 +4,7 @@
  * Exact for integers of any width, half, bfloat, float and double (double arithmetic rounded once to float is
  * correctly rounded; half and bfloat go through float as the legaliser's do). x86_fp80 and fp128 are not here.
  */
-import type { Type } from "../../lto/ir/types.js";
+import type { Type } from "../../../lto/ir/types.js";
 
 export type Scalar = bigint | null;
 

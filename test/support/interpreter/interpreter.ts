@@ -7,9 +7,9 @@
  * Memory is one flat array; pointers are offsets into it.
  */
 
-import { elementOf } from "../../lto/codegen/legalize/constants.js";
-import type { DataLayout } from "../../lto/ir/data-layout.js";
-import type { Body } from "../../lto/ir/instructions.js";
+import { elementOf } from "../../../lto/codegen/legalize/constants.js";
+import type { DataLayout } from "../../../lto/ir/data-layout.js";
+import type { Body } from "../../../lto/ir/instructions.js";
 import {
   type Block,
   type CallInst,
@@ -18,10 +18,10 @@ import {
   type Inst,
   isTerminator,
   Op,
-} from "../../lto/ir/instructions.js";
-import type { Func } from "../../lto/ir/module.js";
-import { floatType, halfType, i128, type Type } from "../../lto/ir/types.js";
-import { type Argument, type Constant, isConstant, type Value } from "../../lto/ir/values.js";
+} from "../../../lto/ir/instructions.js";
+import type { Func } from "../../../lto/ir/module.js";
+import { floatType, halfType, i128, type Type } from "../../../lto/ir/types.js";
+import { type Argument, type Constant, isConstant, type Value } from "../../../lto/ir/values.js";
 import { bitWidth, fromNumber, mask, type Scalar, signed, toNumber, wrap } from "./bits.js";
 import {
   binary,

@@ -3,7 +3,7 @@
  *
  * Written from the manual, not from the lowering, so that the two can be compared.
  */
-import { doubleType, floatType, type Type } from "../../lto/ir/types.js";
+import { doubleType, floatType, type Type } from "../../../lto/ir/types.js";
 import { bitWidth, fromNumber, signed, toNumber, wrap } from "./bits.js";
 import { floatCompare } from "./scalar-ops.js";
 
