@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { isArchive, readArchive } from "../../formats/archive.js";
 import { isElf, readElf } from "../../formats/elf.js";
 import { InputError } from "../../lto/ir/errors.js";
-import { Random } from "../object/random-module.js";
+import { Random } from "../support/random.js";
 import { ascii, elf } from "./elf-writer.js";
 
 const folder = mkdtempSync(join(tmpdir(), "archive-test-"));
@@ -141,9 +141,9 @@ describe("archives", () => {
     ];
     let refused = 0;
     for (let round = 0; round < 4000; round++) {
-      const bytes = random.pick(originals).slice(0, random.chance(4) ? random.below(300) : undefined);
+      const bytes = random.pick(originals).slice(0, random.oneIn(4) ? random.below(300) : undefined);
       for (let i = 1 + random.below(3); i > 0 && bytes.length > 8; i--)
-        bytes[8 + random.below(bytes.length - 8)] = random.chance(2)
+        bytes[8 + random.below(bytes.length - 8)] = random.oneIn(2)
           ? 48 + random.below(10)
           : random.below(256);
       try {
@@ -227,7 +227,7 @@ describe("ELF files", () => {
     expect(isElf(original)).toBe(true);
     let refused = 0;
     for (let round = 0; round < 6000; round++) {
-      const bytes = original.slice(0, random.chance(5) ? random.below(original.length) : undefined);
+      const bytes = original.slice(0, random.oneIn(5) ? random.below(original.length) : undefined);
       for (let i = 1 + random.below(3); i > 0 && bytes.length > 16; i--)
         bytes[random.below(bytes.length)] = random.below(256);
       try {

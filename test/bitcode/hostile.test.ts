@@ -1,7 +1,9 @@
 /** Malformed input: nothing but InputError comes out, quickly and without much memory. */
+
 import { describe, expect, test } from "vitest";
 import { readBitcode } from "../../frontend/llvm/bitcode.js";
 import { InputError, UnsupportedError } from "../../lto/ir/errors.js";
+import { Random } from "../support/random.js";
 import { BitWriter, basicTypes, moduleFile } from "./bit-writer.js";
 import { fixtureBytes } from "./fixture.js";
 
@@ -297,27 +299,20 @@ describe("crafted containers", () => {
 });
 
 /** Deterministic numbers (Numerical Recipes' linear congruential generator). */
-function generator(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
-}
-
-function mutate(base: Uint8Array, other: Uint8Array, random: (below: number) => number): Uint8Array {
+function mutate(base: Uint8Array, other: Uint8Array, random: Random): Uint8Array {
   const bytes = base.slice();
-  switch (random(4)) {
+  switch (random.below(4)) {
     case 0:
     case 1:
-      for (let n = 1 + random(4); n > 0; n--) bytes[random(bytes.length)]! ^= 1 << random(8);
+      for (let n = 1 + random.below(4); n > 0; n--)
+        bytes[random.below(bytes.length)]! ^= 1 << random.below(8);
       return bytes;
     case 2:
-      return bytes.subarray(0, random(bytes.length));
+      return bytes.subarray(0, random.below(bytes.length));
     default: {
-      const at = random(bytes.length);
-      const from = random(other.length);
-      const length = Math.min(1 + random(64), bytes.length - at, other.length - from);
+      const at = random.below(bytes.length);
+      const from = random.below(other.length);
+      const length = Math.min(1 + random.below(64), bytes.length - at, other.length - from);
       bytes.set(other.subarray(from, from + length), at);
       return bytes;
     }
@@ -329,10 +324,10 @@ test("mutated files are rejected properly or read completely", () => {
     ...["constructs-15.bc", "constructs-19.bc", "constructs-22.bc", "debug-15.bc", "debug-22.bc"],
     ...["older-15.bc", "newer-22.bc", "split-19.bc", "typed-pointers-14.bc"],
   ].map((name) => new Uint8Array(fixtureBytes(name)));
-  const random = generator(20241);
+  const random = new Random(20241);
   let rejected = 0;
   for (let i = 0; i < 1500; i++) {
-    const bytes = mutate(inputs[random(inputs.length)]!, inputs[random(inputs.length)]!, random);
+    const bytes = mutate(inputs[random.below(inputs.length)]!, inputs[random.below(inputs.length)]!, random);
     try {
       readAll(bytes);
     } catch (error) {

@@ -5,40 +5,20 @@
  * Each program sees all allocators, coalescers and policies; interprocedural allocation alternates with the program,
  * so that every combination meets half of them. Combinations that give the same assembly are run once.
  */
+
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { runDriver } from "../../bin/cc/main.js";
-import type { Host } from "../../bin/host/host.js";
-import { main as runLto } from "../../bin/lto/main.js";
+import { inThisProcess } from "../support/command.js";
 import { type Fixture, listFixtures } from "../tools/fixtures.js";
-import { type RunResult, run } from "../tools/process.js";
+import { run } from "../tools/process.js";
 import { ours } from "../tools/toolchain.js";
 
 const scratch = mkdtempSync(join(tmpdir(), "allocators-"));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-/** Runs tsc-cc or tsc-lto in this process; their code then comes from the sources, not from a build. */
-async function execute(command: readonly string[]): Promise<RunResult> {
-  const err: Uint8Array[] = [];
-  const host: Host = {
-    cwd: scratch,
-    env: process.env,
-    colour: false,
-    workers: false,
-    stdin: () => new Uint8Array(),
-    stdout: () => undefined,
-    stderr: (bytes) => void err.push(bytes),
-  };
-  const main = command[0]!.endsWith("tsc-cc") ? runDriver : runLto;
-  const status = await main(command.slice(1), host);
-  const stderr = Buffer.concat(err).toString("utf8");
-  const nothing = { timedOut: false, cpuSeconds: Number.NaN, peakKiB: Number.NaN };
-  return { status, stdout: Buffer.alloc(0), stderr, ...nothing };
-}
-
-const tool = ours([], ["--clang=embedded"], execute);
+const tool = ours([], ["--clang=embedded"], inThisProcess(scratch));
 
 /** Name and level of the programs. */
 const programs: readonly (readonly [string, string])[] = [
@@ -89,7 +69,7 @@ describe("every way of allocating registers", () => {
         const label = flags.join(" ");
         const [asm, exe] = [join(dir, "program.s"), join(dir, "program")];
         const checks = ["--check-regalloc", "--verify", "-j1"];
-        const made = await execute(["tsc-lto", ...objects, "-o", asm, `-${level}`, ...checks, ...flags]);
+        const made = await inThisProcess(scratch)(["tsc-lto", ...objects, "-o", asm, `-${level}`, ...checks, ...flags]);
         expect(made.stderr, label).toBe("");
         const text = readFileSync(asm, "latin1");
         if (seen.has(text)) continue;

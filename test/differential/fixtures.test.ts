@@ -3,15 +3,13 @@
  * the project, assembled and linked by the system's cc, and run. Their output has to be what clang -O0 and gcc
  * gave when the fixture was written.
  */
+
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it, vi } from "vitest";
-import { runDriver } from "../../bin/cc/main.js";
-import type { Host } from "../../bin/host/host.js";
-import { main as runLto } from "../../bin/lto/main.js";
+import { inThisProcess } from "../support/command.js";
 import { listFixtures, runFixture } from "../tools/fixtures.js";
-import type { RunResult } from "../tools/process.js";
 import { ours } from "../tools/toolchain.js";
 
 // tsc-lto finds package.json from where it is built to (dist/bin/lto), which is a folder deeper than its source.
@@ -28,31 +26,11 @@ vi.mock("node:fs", async (original) => {
 const scratch = mkdtempSync(join(tmpdir(), "fixtures-"));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-/** Runs tsc-cc or tsc-lto in this process; their code then comes from the sources, not from a build. */
-async function execute(command: readonly string[]): Promise<RunResult> {
-  const err: Uint8Array[] = [];
-  const out: Uint8Array[] = [];
-  const host: Host = {
-    cwd: scratch,
-    env: process.env,
-    colour: false,
-    workers: false,
-    stdin: () => new Uint8Array(),
-    stdout: (bytes) => void out.push(bytes),
-    stderr: (bytes) => void err.push(bytes),
-  };
-  const main = command[0]!.endsWith("tsc-cc") ? runDriver : runLto;
-  const status = await main(command.slice(1), host);
-  const stderr = Buffer.concat(err).toString("utf8");
-  const nothing = { timedOut: false, cpuSeconds: Number.NaN, peakKiB: Number.NaN };
-  return { status, stdout: Buffer.concat(out), stderr, ...nothing };
-}
-
 /** Constructs that are refused; the message must name them. */
 const refused: ReadonlyMap<string, string> = new Map([["asm-goto", "unsupported: asm goto (callbr)"]]);
 
 const checks = ["--check-regalloc", "--check-ipra", "--verify"];
-const tool = ours(["-j1", ...checks], ["--clang=embedded"], execute);
+const tool = ours(["-j1", ...checks], ["--clang=embedded"], inThisProcess(scratch));
 const fixtures = listFixtures(join(import.meta.dirname, "..", "..", "fixtures", "c"));
 
 describe("there are programs to run", () => {
@@ -79,7 +57,7 @@ for (const level of ["O0", "O2", "Oz"]) {
 }
 
 describe("programs about interprocedural register allocation, without it", () => {
-  const plain = ours(["-j1", ...checks, "--no-ipra"], ["--clang=embedded"], execute);
+  const plain = ours(["-j1", ...checks, "--no-ipra"], ["--clang=embedded"], inThisProcess(scratch));
   for (const fixture of fixtures.filter((f) => f.name.startsWith("ipra-"))) {
     it(fixture.name, async () => {
       const dir = join(scratch, `${fixture.name}-plain`);

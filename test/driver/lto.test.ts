@@ -1,4 +1,5 @@
 /** The command `tsc-lto` as a whole: what it says of bad input, and what its options keep. */
+
 import {
   existsSync,
   mkdirSync,
@@ -12,12 +13,11 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Host } from "../../bin/host/host.js";
-import { main } from "../../bin/lto/main.js";
 import { ownPackage } from "../../bin/package.js";
 import { writeObject } from "../../formats/object/index.js";
 import { parseModule } from "../../formats/text/index.js";
 import { elf } from "../archive/elf-writer.js";
+import { tscLto } from "../support/command.js";
 
 const folder = mkdtempSync(join(tmpdir(), "tsc-lto-test-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -39,22 +39,11 @@ beforeAll(() => {
 
 /** Runs the command with words in which names of files stand for those in the test's folder. */
 async function run(line: string): Promise<{ code: number; err: string; out: string }> {
-  let err = "";
-  let out = "";
-  const host: Host = {
-    cwd: folder,
-    env: {},
-    colour: false,
-    workers: false,
-    stdin: () => new Uint8Array(),
-    stdout: (bytes) => (out += Buffer.from(bytes).toString("utf8")),
-    stderr: (bytes) => (err += Buffer.from(bytes).toString("utf8")),
-  };
   const words = line
     .split(" ")
     .filter((word) => word !== "")
     .map((word) => word.replaceAll("%", `${folder}/`));
-  const code = await main(["-j1", ...words], host);
+  const { code, out, err } = await tscLto(words, { cwd: folder, env: {} });
   return { code, err: err.replaceAll(`${folder}/`, ""), out };
 }
 

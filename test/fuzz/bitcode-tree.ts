@@ -2,8 +2,9 @@
  * Bitcode as a tree of blocks and records, to be damaged where a flipped bit would only derail the reader:
  * written back, every record is whole and unabbreviated, and every length is right.
  */
+
 import { BitReader, Entry } from "../../frontend/llvm/bitcode/bitstream.js";
-import type { Random } from "../object/random-module.js";
+import type { Random } from "../support/random.js";
 
 export interface BitRecord {
   code: number;
@@ -180,21 +181,21 @@ export function damageTree(blocks: BitBlock[], donor: readonly BitBlock[], rando
     }
     default:
       if (isBlock(item)) {
-        if (random.chance(4)) item.id = random.below(27);
+        if (random.oneIn(4)) item.id = random.below(27);
       } else damageRecord(item, items, random);
   }
 }
 
 function damageRecord(record: BitRecord, siblings: readonly (BitRecord | BitBlock)[], random: Random): void {
   const { operands } = record;
-  if (record.blob !== null && record.blob.length > 0 && random.chance(2)) {
+  if (record.blob !== null && record.blob.length > 0 && random.oneIn(2)) {
     record.blob[random.below(record.blob.length)] = random.below(256);
     return;
   }
   const at = random.below(operands.length + 1);
   const old = operands[at];
-  if (old === undefined || random.chance(12)) {
-    record.code = random.chance(2) ? random.below(70) : record.code + 1;
+  if (old === undefined || random.oneIn(12)) {
+    record.code = random.oneIn(2) ? random.below(70) : record.code + 1;
     return;
   }
   switch (random.below(8)) {
@@ -213,7 +214,7 @@ function damageRecord(record: BitRecord, siblings: readonly (BitRecord | BitBloc
       return;
     }
     case 4:
-      operands[at] = BigInt.asUintN(64, old ^ (1n << BigInt(random.below(random.chance(8) ? 64 : 8))));
+      operands[at] = BigInt.asUintN(64, old ^ (1n << BigInt(random.below(random.oneIn(8) ? 64 : 8))));
       return;
     default:
       operands[at] = BigInt.asUintN(64, old + BigInt(random.below(9) - 4));

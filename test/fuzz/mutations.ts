@@ -1,6 +1,7 @@
 /** Damage to files of each kind: anywhere in the bytes, and where the format has its counts, lengths and tokens. */
+
 import { Packr, Unpackr } from "msgpackr";
-import type { Random } from "../object/random-module.js";
+import type { Random } from "../support/random.js";
 import { type BitBlock, damageTree, readTree, writeTree } from "./bitcode-tree.js";
 
 export type Format = "bitcode" | "text" | "object" | "archive" | "elf" | "list" | "response";
@@ -21,7 +22,7 @@ const treeOf = (seed: Seed): BitBlock[] => {
 /** A damaged copy of `seed`, with pieces of `donor`, a seed of the same format. */
 export function mutate(seed: Seed, donor: Seed, random: Random): Uint8Array {
   // One time in three, damage that knows nothing of the format.
-  if (random.chance(3)) return damageBytes(seed.bytes, donor.bytes, random);
+  if (random.oneIn(3)) return damageBytes(seed.bytes, donor.bytes, random);
   switch (seed.format) {
     case "bitcode": {
       const tree = structuredClone(treeOf(seed));
@@ -45,7 +46,7 @@ export function mutate(seed: Seed, donor: Seed, random: Random): Uint8Array {
 export function damageBytes(base: Uint8Array, donor: Uint8Array, random: Random): Uint8Array {
   if (base.length === 0) return donor;
   const at = random.below(base.length);
-  const length = 1 + random.below(Math.min(random.chance(4) ? 4096 : 32, base.length - at));
+  const length = 1 + random.below(Math.min(random.oneIn(4) ? 4096 : 32, base.length - at));
   const before = base.subarray(0, at);
   switch (random.below(7)) {
     case 0:
@@ -67,7 +68,7 @@ export function damageBytes(base: Uint8Array, donor: Uint8Array, random: Random)
       const copy = base.slice();
       for (let n = 1 + random.below(4); n > 0; n--) {
         const place = random.below(copy.length);
-        copy[place] = random.chance(2) ? copy[place]! ^ (1 << random.below(8)) : random.below(256);
+        copy[place] = random.oneIn(2) ? copy[place]! ^ (1 << random.below(8)) : random.below(256);
       }
       return copy;
     }
@@ -128,7 +129,7 @@ const packing = { useRecords: false, mapsAsObjects: true, variableMapSize: true,
 function damageObject(base: Uint8Array, donor: Uint8Array, random: Random): Uint8Array {
   const parts = partsOf(base);
   const which = random.below(3);
-  if (which === 0 && random.chance(2)) {
+  if (which === 0 && random.oneIn(2)) {
     const tables = new Unpackr(packing).unpack(parts[0]!) as unknown[];
     damageValue(tables, random);
     parts[0] = new Packr(packing).pack(tables);
@@ -152,7 +153,7 @@ function damageValue(list: unknown[], random: Random): void {
   if (list.length === 0) return;
   const at = random.below(list.length);
   const value = list[at];
-  if (Array.isArray(value) && !random.chance(10)) {
+  if (Array.isArray(value) && !random.oneIn(10)) {
     damageValue(value, random);
     return;
   }
@@ -172,7 +173,7 @@ function damageDigits(base: Uint8Array, random: Random): Uint8Array {
   const copy = base.slice();
   const digits = [...copy.keys()].filter((i) => copy[i]! >= 0x30 && copy[i]! <= 0x39);
   for (let n = 1 + random.below(3); n > 0; n--)
-    copy[random.pick(digits)] = random.chance(5) ? random.below(128) : 0x30 + random.below(10);
+    copy[random.pick(digits)] = random.oneIn(5) ? random.below(128) : 0x30 + random.below(10);
   return copy;
 }
 
@@ -183,7 +184,7 @@ function damageFields(base: Uint8Array, random: Random): Uint8Array {
   for (let n = 1 + random.below(2); n > 0; n--) {
     const size = random.pick([2, 4, 8]);
     const span = Math.min(copy.length, 1024) - 8;
-    const at = (random.chance(4) ? random.below(64) : copy.length - 8 - random.below(span)) & -size;
+    const at = (random.oneIn(4) ? random.below(64) : copy.length - 8 - random.below(span)) & -size;
     const old = size === 2 ? view.getUint16(at, true) : view.getUint32(at, true);
     const value = random.pick([
       old + 1,
@@ -198,7 +199,7 @@ function damageFields(base: Uint8Array, random: Random): Uint8Array {
     ]);
     if (size === 2) view.setUint16(at, value, true);
     else view.setUint32(at, value, true);
-    if (size === 8 && random.chance(4)) view.setUint32(at + 4, random.pick([1, 0xffffffff]), true);
+    if (size === 8 && random.oneIn(4)) view.setUint32(at + 4, random.pick([1, 0xffffffff]), true);
   }
   return copy;
 }

@@ -6,10 +6,11 @@
  * before it begins, so that a hang has a name; the last line is the outcome as JSON. The working directory is used
  * for files. Everything follows from the number of a case.
  */
+
 import { spawnSync } from "node:child_process";
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { main } from "../../bin/lto/main.js";
-import { Random } from "../object/random-module.js";
+import { Random } from "../support/random.js";
 import { companion, companionText, makeCorpus } from "./corpus.js";
 import { type Format, mutate, type Seed } from "./mutations.js";
 
@@ -77,13 +78,13 @@ for (let number = Number(first); number < Number(first) + Number(count); number+
       ? [companion, "--export-list", file]
       : format === "response"
         ? [`@${file}`]
-        : format === "archive" && random.chance(2)
+        : format === "archive" && random.oneIn(2)
           ? ["--whole-archive", file]
           : [file];
   const options = [
     ...random.pick([[], [], ["--shared"], ["--relocatable"], ["-O0"], ["-O2"], ["-Oz"]]),
     ...random.pick([[], ["--relocation-model", "pic"], ["--relocation-model", "static"], ["--no-ipra"]]),
-    ...(random.chance(4) ? [companion] : []),
+    ...(random.oneIn(4) ? [companion] : []),
   ];
   const problem = await check(
     ["-j1", "--verify", "--check-regalloc", "--emit", emit, "-o", "out", ...options, ...inputs],

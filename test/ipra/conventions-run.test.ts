@@ -2,33 +2,22 @@
  * Programs whose closed functions pass arguments and return results in registers of their own: compiled from text
  * IR, checked, assembled, run, and compared with what they do under the platform's convention.
  */
+
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import type { Host } from "../../bin/host/host.js";
-import { main } from "../../bin/lto/main.js";
+import { tscLto } from "../support/command.js";
 
 const dir = mkdtempSync(join(tmpdir(), "ipra-run-"));
 afterAll(() => rmSync(dir, { recursive: true }));
 
 /** The assembly of a program, checked in every way there is. */
 async function compile(text: string, ...options: string[]): Promise<string> {
-  let said = "";
-  const host: Host = {
-    cwd: dir,
-    env: process.env,
-    colour: false,
-    workers: false,
-    stdin: () => new Uint8Array(),
-    stdout: () => {},
-    stderr: (bytes) => void (said += Buffer.from(bytes).toString()),
-  };
   writeFileSync(join(dir, "a.ll"), text);
-  const status = await main(
+  const { code: status, err: said } = await tscLto(
     [
-      "-j1",
       join(dir, "a.ll"),
       "-o",
       join(dir, "a.s"),
@@ -39,7 +28,7 @@ async function compile(text: string, ...options: string[]): Promise<string> {
       "--verify",
       ...options,
     ],
-    host,
+    { cwd: dir },
   );
   expect({ status, said }).toEqual({ status: 0, said: "" });
   return readFileSync(join(dir, "a.s"), "utf8");

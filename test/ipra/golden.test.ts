@@ -2,16 +2,17 @@
  * What interprocedural allocation does to a caller, across files: `quantize` in one object calls `magnitude` in
  * another, and keeps its two parameters across the call. By the convention that takes callee-saved registers, which
  * it has to push and pop; knowing what the callee changes, it takes others and touches the stack no more.
- * The golden files hold the caller's assembly; `npx vitest run test/ipra -u` writes them anew.
+ * The golden files hold the caller's assembly; `npm run bless` writes them anew.
  */
+
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import type { Host } from "../../bin/host/host.js";
-import { main } from "../../bin/lto/main.js";
 import { writeObject } from "../../formats/object/index.js";
 import { parseModule } from "../../formats/text/index.js";
+import { tscLto } from "../support/command.js";
+import { expectFile } from "../support/expected.js";
 
 const dir = mkdtempSync(join(tmpdir(), "ipra-golden-"));
 afterAll(() => rmSync(dir, { recursive: true }));
@@ -29,21 +30,9 @@ const indirect = objectsOf("sort", "callbacks");
 
 /** The lines of a function in the assembly of objects linked with some options. */
 async function assemblyFrom(objects: string[], fn: string, ...options: string[]): Promise<string> {
-  let said = "";
-  const host: Host = {
-    cwd: dir,
-    env: process.env,
-    colour: false,
-    workers: false,
-    stdin: () => new Uint8Array(),
-    stdout: () => {},
-    stderr: (bytes) => void (said += Buffer.from(bytes).toString()),
-  };
   const out = join(dir, "out.s");
-  const status = await main(
-    ["-j1", ...objects, "-o", out, "--check-ipra", "--check-regalloc", ...options],
-    host,
-  );
+  const args = [...objects, "-o", out, "--check-ipra", "--check-regalloc", ...options];
+  const { code: status, err: said } = await tscLto(args, { cwd: dir });
   expect({ status, said }).toEqual({ status: 0, said: "" });
   const text = readFileSync(out, "utf8");
   const start = text.indexOf(`\n${fn}:\n`) + 1;
@@ -63,13 +52,13 @@ describe("a caller and its callee in two objects", () => {
       "\tpopq\t%rbx",
       "\tpopq\t%rbp",
     ]);
-    await expect(text).toMatchFileSnapshot(join(golden, "quantize.no-ipra.s"));
+    expectFile(text, join(golden, "quantize.no-ipra.s"));
   });
   it("with IPRA no push and no pop is left in it", async () => {
     const text = await assemblyOf("quantize");
     expect(text).toContain("\tcall\tmagnitude");
     expect(stackInstructions(text)).toEqual([]);
-    await expect(text).toMatchFileSnapshot(join(golden, "quantize.ipra.s"));
+    expectFile(text, join(golden, "quantize.ipra.s"));
   });
   it("the callee needs no stack either way", async () => {
     expect(stackInstructions(await assemblyOf("magnitude"))).toEqual([]);
@@ -86,13 +75,11 @@ describe("calls through pointers", () => {
   it("a table of operations: with IPRA the stack is not touched", async () => {
     expect(await saves("evaluate", "--no-ipra")).toBeGreaterThan(4);
     expect(await saves("evaluate")).toBe(0);
-    await expect(await assemblyFrom(indirect, "evaluate")).toMatchFileSnapshot(
-      join(golden, "evaluate.ipra.s"),
-    );
+    expectFile(await assemblyFrom(indirect, "evaluate"), join(golden, "evaluate.ipra.s"));
   });
   it("a comparison that is passed to a sort: at most two saves are left", async () => {
     expect(await saves("sort", "--no-ipra")).toBeGreaterThan(10);
     expect(await saves("sort")).toBeLessThanOrEqual(4);
-    await expect(await assemblyFrom(indirect, "sort")).toMatchFileSnapshot(join(golden, "sort.ipra.s"));
+    expectFile(await assemblyFrom(indirect, "sort"), join(golden, "sort.ipra.s"));
   });
 });

@@ -2,13 +2,13 @@
  * A shared library whose functions another library replaces at load time: its callers must not rely on what its own
  * definition leaves unchanged. The replacement changes every register the convention allows.
  */
+
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import type { Host } from "../../bin/host/host.js";
-import { main } from "../../bin/lto/main.js";
+import { tscLto } from "../support/command.js";
 
 const dir = mkdtempSync(join(tmpdir(), "ipra-interpose-"));
 afterAll(() => rmSync(dir, { recursive: true }));
@@ -44,21 +44,9 @@ ${["rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11"].map((r) => `\tmovq\t$-1
 `;
 
 async function compile(text: string, ...options: string[]): Promise<string> {
-  const host: Host = {
-    cwd: dir,
-    env: process.env,
-    colour: false,
-    workers: false,
-    stdin: () => new Uint8Array(),
-    stdout: () => {},
-    stderr: (bytes) => {
-      throw new Error(Buffer.from(bytes).toString());
-    },
-  };
   const out = file("library.s");
-  expect(
-    await main(["-j1", "--shared", "--check-ipra", file("library.ll", text), "-o", out, ...options], host),
-  ).toBe(0);
+  const args = ["--shared", "--check-ipra", file("library.ll", text), "-o", out, ...options];
+  expect(await tscLto(args, { cwd: dir })).toEqual({ code: 0, out: "", err: "" });
   return out;
 }
 

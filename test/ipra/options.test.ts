@@ -1,12 +1,12 @@
 /** The options of tsc-lto that show and check interprocedural register allocation. */
+
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import type { Host } from "../../bin/host/host.js";
 import { addLlvmOption, noLlvmOptions, spellLlvmOption } from "../../bin/lto/llvm-options.js";
-import { main } from "../../bin/lto/main.js";
 import { formatRegisterUsage } from "../../bin/lto/register-usage.js";
+import { tscLto } from "../support/command.js";
 
 const dir = mkdtempSync(join(tmpdir(), "ipra-options-"));
 afterAll(() => rmSync(dir, { recursive: true }));
@@ -46,17 +46,8 @@ async function run(
   env: NodeJS.ProcessEnv = process.env,
   input = "a.ll",
 ): Promise<{ status: number; stderr: string }> {
-  let stderr = "";
-  const host: Host = {
-    cwd: dir,
-    env,
-    colour: false,
-    workers: false,
-    stdin: () => new Uint8Array(),
-    stdout: () => {},
-    stderr: (bytes) => void (stderr += Buffer.from(bytes).toString()),
-  };
-  const status = await main(["-j1", join(dir, input), "-o", join(dir, "a.s"), ...args], host);
+  const all = [join(dir, input), "-o", join(dir, "a.s"), ...args];
+  const { code: status, err: stderr } = await tscLto(all, { cwd: dir, env });
   return { status, stderr };
 }
 

@@ -1,4 +1,5 @@
 /** Random operations on random types give the same results before and after legalisation. */
+
 import { describe, expect, it } from "vitest";
 import { parseModule } from "../../formats/text/index.js";
 import { checkLegal } from "../../lto/codegen/legalize/index.js";
@@ -6,7 +7,8 @@ import type { Func } from "../../lto/ir/module.js";
 import { legalizeFunction } from "../../lto/x64/legalize/index.js";
 import { Interpreter } from "../support/interpreter/interpreter.js";
 import { Undefined } from "../support/interpreter/scalar-ops.js";
-import { generators, Random, randomModule } from "./random-ir.js";
+import { Random } from "../support/random.js";
+import { generators, randomModule } from "./random-ir.js";
 
 const programs = Number(process.env["LEGALIZE_PROGRAMS"] ?? 40);
 const firstSeed = Number(process.env["LEGALIZE_SEED"] ?? 1);
@@ -43,7 +45,7 @@ function randomInput(random: Random, round: number): Uint8Array {
       BigInt(random.below(0x7fffffff));
     if (round % 3 === 1) word = random.pick(special);
     if (round % 3 === 2) {
-      if (random.chance(50)) view.setFloat64(at, (random.below(20000) - 10000) / 8, true);
+      if (random.chance(0.5)) view.setFloat64(at, (random.below(20000) - 10000) / 8, true);
       else {
         view.setFloat32(at, (random.below(2000) - 1000) / 4, true);
         view.setFloat32(at + 4, (random.below(2000) - 1000) / 4, true);

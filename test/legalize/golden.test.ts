@@ -1,7 +1,8 @@
 /**
- * Legalised forms of small functions, as text. `BLESS=1` rewrites the expectations; review them as a diff.
+ * Legalised forms of small functions, as text. `npm run bless` rewrites the expectations; review them as a diff.
  */
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+
+import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { parseModule, printFunction } from "../../formats/text/index.js";
@@ -12,6 +13,7 @@ import { makeInst, Op } from "../../lto/ir/instructions.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, structType, voidType } from "../../lto/ir/types.js";
 import { legalizeFunction } from "../../lto/x64/legalize/index.js";
+import { expectFile } from "../support/expected.js";
 
 const folder = fileURLToPath(new URL("./golden/", import.meta.url));
 const cases = readdirSync(folder).filter((name) => name.endsWith(".ll"));
@@ -75,8 +77,7 @@ describe("legalised functions", () => {
     it(name, () => {
       const actual = legalText(name);
       const path = folder + name.replace(/\.ll$/, ".expected");
-      if (process.env["BLESS"] === "1" || !existsSync(path)) writeFileSync(path, actual);
-      expect(actual).toBe(readFileSync(path, "utf8"));
+      expectFile(actual, path);
     });
 });
 

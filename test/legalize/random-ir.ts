@@ -5,26 +5,7 @@
  * come in by truncation and leave by extension, so every byte of memory is defined.
  */
 
-export class Random {
-  private state: number;
-  constructor(seed: number) {
-    this.state = (seed * 2654435761) >>> 0 || 1;
-  }
-  /** An integer below `n`. */
-  below(n: number): number {
-    this.state ^= this.state << 13;
-    this.state ^= this.state >>> 17;
-    this.state ^= this.state << 5;
-    this.state >>>= 0;
-    return this.state % n;
-  }
-  pick<T>(items: readonly T[]): T {
-    return items[this.below(items.length)]!;
-  }
-  chance(percent: number): boolean {
-    return this.below(100) < percent;
-  }
-}
+import type { Random } from "../support/random.js";
 
 interface Shape {
   /** 0: a scalar. */
@@ -137,7 +118,7 @@ export class FunctionWriter {
       return width === 1 ? String(wrapped !== 0n) : String(wrapped);
     };
     if (s.count === 0) return one();
-    const same = this.random.chance(50) ? one() : null;
+    const same = this.random.chance(0.5) ? one() : null;
     return `<${Array.from({ length: s.count }, () => `${s.element} ${same ?? one()}`).join(", ")}>`;
   }
   /** A shift amount below the width, from any value. */
@@ -156,13 +137,13 @@ export class FunctionWriter {
   }
 
   ints(): Shape {
-    return this.random.chance(50)
+    return this.random.chance(0.5)
       ? { count: 0, element: this.random.pick(scalarInts) }
       : { count: this.random.pick(counts), element: this.random.pick(laneInts) };
   }
   floats(): Shape {
     const element = this.random.pick(["float", "double", "float", "double", "half"]);
-    return { count: this.random.chance(40) ? 0 : this.random.pick([1, 2, 3, 4, 5, 8]), element };
+    return { count: this.random.chance(0.4) ? 0 : this.random.pick([1, 2, 3, 4, 5, 8]), element };
   }
 }
 
@@ -174,15 +155,15 @@ export const generators: Readonly<Record<string, (w: FunctionWriter) => boolean>
     const s = w.ints();
     const b = w.load(s);
     const op = w.random.pick("add sub mul and or xor".split(" "));
-    w.store(s, w.emit(`${op} ${text(s)} ${w.load(s)}, ${w.random.chance(25) ? w.constant(s) : b}`));
+    w.store(s, w.emit(`${op} ${text(s)} ${w.load(s)}, ${w.random.chance(0.25) ? w.constant(s) : b}`));
     return true;
   },
   shift(w) {
     const s = w.ints();
     const a = w.load(s);
     let by = w.amount(s, w.load(s));
-    if (w.random.chance(25)) by = w.constant(s, BigInt(w.random.below(width(s))));
-    else if (s.count > 0 && w.random.chance(40))
+    if (w.random.chance(0.25)) by = w.constant(s, BigInt(w.random.below(width(s))));
+    else if (s.count > 0 && w.random.chance(0.4))
       by = w.emit(`shufflevector ${text(s)} ${by}, ${text(s)} poison, <${s.count} x i32> zeroinitializer`);
     w.store(s, w.emit(`${w.random.pick(["shl", "lshr", "ashr"])} ${text(s)} ${a}, ${by}`));
     return true;
@@ -200,7 +181,7 @@ export const generators: Readonly<Record<string, (w: FunctionWriter) => boolean>
   comparison(w) {
     const s = w.ints();
     const a = w.load(s);
-    const b = w.random.chance(20) ? w.constant(s) : w.load(s);
+    const b = w.random.chance(0.2) ? w.constant(s) : w.load(s);
     const predicate = w.random.pick("eq ne ugt uge ult ule sgt sge slt sle".split(" "));
     const c = w.emit(`icmp ${predicate} ${text(s)} ${a}, ${b}`);
     const bits = of(s, "i1");
@@ -258,7 +239,7 @@ export const generators: Readonly<Record<string, (w: FunctionWriter) => boolean>
     const result = `{ ${text(s)}, ${text(of(s, "i1"))} }`;
     const both = w.call(`llvm.${name}.with.overflow.${suffix(s)}`, result, [
       [text(s), w.load(s)],
-      [text(s), w.random.chance(25) ? w.constant(s) : w.load(s)],
+      [text(s), w.random.chance(0.25) ? w.constant(s) : w.load(s)],
     ]);
     w.store(s, w.emit(`extractvalue ${result} ${both}, 0`));
     w.store(of(s, "i1"), w.emit(`extractvalue ${result} ${both}, 1`));
@@ -289,7 +270,7 @@ export const generators: Readonly<Record<string, (w: FunctionWriter) => boolean>
   shuffle(w) {
     const count = w.random.pick([2, 3, 4, 5, 7, 8, 12, 16]);
     const s = { count, element: w.random.pick("i1 i8 i16 i32 i64 float double half i24 i128".split(" ")) };
-    const length = w.random.chance(50) ? count : w.random.pick([2, 3, 4, 8, 16]);
+    const length = w.random.chance(0.5) ? count : w.random.pick([2, 3, 4, 8, 16]);
     const start = w.random.below(2 * count);
     const kind = w.random.below(6);
     const mask = Array.from({ length }, (_, i) => {
@@ -321,10 +302,10 @@ export const generators: Readonly<Record<string, (w: FunctionWriter) => boolean>
     const s = { count, element: w.random.pick("i1 i8 i16 i32 i64 float double half i24 i128".split(" ")) };
     const one = { count: 0, element: s.element };
     const vector = w.load(s);
-    const index = w.random.chance(50)
+    const index = w.random.chance(0.5)
       ? String(w.random.below(count))
       : w.emit(`urem i32 ${w.load({ count: 0, element: "i32" })}, ${count}`);
-    if (w.random.chance(50)) w.store(one, w.emit(`extractelement ${text(s)} ${vector}, i32 ${index}`));
+    if (w.random.chance(0.5)) w.store(one, w.emit(`extractelement ${text(s)} ${vector}, i32 ${index}`));
     else w.store(s, w.emit(`insertelement ${text(s)} ${vector}, ${s.element} ${w.load(one)}, i32 ${index}`));
     return true;
   },
@@ -414,7 +395,7 @@ export const generators: Readonly<Record<string, (w: FunctionWriter) => boolean>
     const predicate = w.random.pick("oeq ogt oge olt ole one ord uno ueq ugt uge ult ule une".split(" "));
     const c = w.emit(`fcmp ${predicate} ${text(s)} ${a}, ${b}`);
     const bits = of(s, "i1");
-    if (w.random.chance(50)) w.store(bits, c);
+    if (w.random.chance(0.5)) w.store(bits, c);
     else w.store(s, w.emit(`select ${text(bits)} ${c}, ${text(s)} ${a}, ${text(s)} ${b}`));
     return true;
   },
@@ -438,7 +419,7 @@ export const generators: Readonly<Record<string, (w: FunctionWriter) => boolean>
     const to = of(s, w.random.pick(s.count === 0 ? scalarInts : laneInts));
     if (width(to) > 128) return false;
     const kind = w.random.pick(["si", "ui"]);
-    if (w.random.chance(50)) w.store(to, w.emit(`fpto${kind} ${text(s)} ${w.load(s)} to ${text(to)}`));
+    if (w.random.chance(0.5)) w.store(to, w.emit(`fpto${kind} ${text(s)} ${w.load(s)} to ${text(to)}`));
     else
       w.store(
         to,
@@ -487,7 +468,7 @@ export const generators: Readonly<Record<string, (w: FunctionWriter) => boolean>
     return true;
   },
   control(w) {
-    const s = w.random.chance(70) ? w.ints() : w.floats();
+    const s = w.random.chance(0.7) ? w.ints() : w.floats();
     const bit = w.load({ count: 0, element: "i1" });
     const a = w.load(s);
     const b = w.load(s);

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { parseModule } from "../../formats/text/index.js";
 import { findComponents } from "../../lto/analysis/call-graph.js";
 import { buildCallGraph, type CallGraph, summarizeModule } from "../../lto/link/index.js";
-import { Random } from "../object/random-module.js";
+import { Random } from "../support/random.js";
 
 const graphOf = (text: string): { graph: CallGraph; node: (name: string) => number } => {
   const module = parseModule(text, "a.ll");

@@ -4,7 +4,8 @@ import { parseModule } from "../../formats/text/index.js";
 import { buildCallGraph } from "../../lto/analysis/call-graph.js";
 import { InputError } from "../../lto/ir/errors.js";
 import { type LinkOptions, linkModules, type ModuleInput } from "../../lto/link/index.js";
-import { Generator, Random } from "../object/random-module.js";
+import { Generator } from "../object/random-module.js";
+import { Random } from "../support/random.js";
 
 /** Modules rich in what linking works on. */
 const sources = [
@@ -74,14 +75,14 @@ it("links damaged objects, or refuses them, but never breaks", () => {
         // Damage few bytes, and often none, so that most objects can be read.
         for (let n = random.below(3); n > 0; n--) {
           const at = 24 + random.below(bytes.length - 24);
-          bytes[at] = random.chance(2) ? bytes[at]! ^ (1 << random.below(8)) : random.below(8);
+          bytes[at] = random.oneIn(2) ? bytes[at]! ^ (1 << random.below(8)) : random.below(8);
         }
         const { module, summary } = readObjectContents(bytes, `${i}.o`);
-        inputs.push({ kind: "module", module, ...(random.chance(3) ? {} : { summary }) });
+        inputs.push({ kind: "module", module, ...(random.oneIn(3) ? {} : { summary }) });
       }
       const options: Partial<LinkOptions> = {
         output: random.pick(["executable", "shared", "relocatable"]),
-        noUndefined: random.chance(2),
+        noUndefined: random.oneIn(2),
       };
       const { module, summary } = linkModules(inputs, options);
       if (module === null) {

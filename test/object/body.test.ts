@@ -23,7 +23,8 @@ import {
   voidType,
 } from "../../lto/ir/types.js";
 import { ConstAggregate, type Constant, ConstExpr, ConstZero, constInt } from "../../lto/ir/values.js";
-import { dumpBody, Generator, Random } from "./random-module.js";
+import { Random } from "../support/random.js";
+import { dumpBody, Generator } from "./random-module.js";
 
 function encoded(module: Module, fn: Func): { bytes: Uint8Array; symbols: (index: number) => GlobalValue } {
   const bytes = encodeBody(fn, (g) => module.globals.indexOf(g));
@@ -101,10 +102,10 @@ describe("body codec", () => {
         if (fn.isDeclaration) continue;
         const { bytes, symbols } = encoded(module, fn);
         for (let round = 0; round < 80; round++) {
-          const damaged = bytes.slice(0, random.chance(8) ? random.below(bytes.length) : undefined);
+          const damaged = bytes.slice(0, random.oneIn(8) ? random.below(bytes.length) : undefined);
           for (let i = 1 + random.below(3); i > 0 && damaged.length > 0; i--) {
             const at = random.below(damaged.length);
-            damaged[at] = random.chance(3)
+            damaged[at] = random.oneIn(3)
               ? random.pick([0, 0x7f, 0x80, 0xff])
               : damaged[at]! ^ (1 << random.below(8));
           }

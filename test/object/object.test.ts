@@ -9,7 +9,8 @@ import {
 } from "../../formats/object/index.js";
 import { summarizeModule } from "../../lto/analysis/summary.js";
 import { InputError } from "../../lto/ir/errors.js";
-import { dumpModule, Generator, Random } from "./random-module.js";
+import { Random } from "../support/random.js";
+import { dumpModule, Generator } from "./random-module.js";
 
 const seeds = Array.from({ length: 60 }, (_, i) => i + 1);
 
@@ -93,7 +94,7 @@ describe("IR objects", () => {
       const bytes = random.pick(originals).slice();
       for (let i = 1 + random.below(3); i > 0; i--) {
         const at = 24 + random.below(bytes.length - 24);
-        bytes[at] = random.chance(3) ? random.below(256) : bytes[at]! ^ (1 << random.below(8));
+        bytes[at] = random.oneIn(3) ? random.below(256) : bytes[at]! ^ (1 << random.below(8));
       }
       try {
         const { module } = readObjectContents(bytes, "bad.o");

@@ -1,4 +1,5 @@
 /** Seeded random modules that use every construct of the object format, and a dump to compare them by. */
+
 import { AttributeList, AttributeSet, type AttributeValue, noAttributes } from "../../lto/ir/attributes.js";
 import { DataLayout } from "../../lto/ir/data-layout.js";
 import { Block, Body, type Inst, isTerminator, makeInst, Op } from "../../lto/ir/instructions.js";
@@ -36,26 +37,7 @@ import {
   MetadataOperand,
   type Value,
 } from "../../lto/ir/values.js";
-
-/** Mulberry32: small, seeded, good enough for tests. */
-export class Random {
-  constructor(private state: number) {}
-  next(): number {
-    this.state = (this.state + 0x6d2b79f5) | 0;
-    let t = Math.imul(this.state ^ (this.state >>> 15), 1 | this.state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return (t ^ (t >>> 14)) >>> 0;
-  }
-  below(limit: number): number {
-    return this.next() % limit;
-  }
-  pick<T>(list: readonly T[]): T {
-    return list[this.below(list.length)]!;
-  }
-  chance(one: number): boolean {
-    return this.below(one) === 0;
-  }
-}
+import { Random } from "../support/random.js";
 
 const scalars = [i1, i8, i32, i64, intType(17), intType(200), doubleType, fp80Type, ptr];
 const types: Type[] = [
@@ -96,16 +78,16 @@ export class Generator {
           64,
           r.pick(types),
         );
-      if (pick === 2) return new GlobalRef(ptr, r.chance(2) ? "no_cfi" : "dso_local_equivalent", global);
+      if (pick === 2) return new GlobalRef(ptr, r.oneIn(2) ? "no_cfi" : "dso_local_equivalent", global);
       if (pick === 3 && global.kind === "function") return new BlockAddress(ptr, global, r.below(3));
       return global;
     }
-    if (r.chance(8)) return new ConstUndef(type, r.chance(2));
+    if (r.oneIn(8)) return new ConstUndef(type, r.oneIn(2));
     switch (type.kind) {
       case "int": {
-        if (type.bits === 64 && depth > 0 && r.chance(6))
+        if (type.bits === 64 && depth > 0 && r.oneIn(6))
           return new ConstExpr(type, Op.PtrToInt, [this.constant(ptr, depth - 1)]);
-        if (type.bits === 1 && depth > 0 && r.chance(6))
+        if (type.bits === 1 && depth > 0 && r.oneIn(6))
           return new ConstExpr(
             type,
             Op.ICmp,
@@ -114,17 +96,17 @@ export class Generator {
             null,
             "ult",
           );
-        let value = BigInt(r.next() - 2 ** 31);
-        for (let i = r.below(7); i > 0; i--) value = (value << 32n) + BigInt(r.next());
+        let value = BigInt(r.bits() - 2 ** 31);
+        for (let i = r.below(7); i > 0; i--) value = (value << 32n) + BigInt(r.bits());
         return constInt(type, value >> BigInt(r.below(32)));
       }
       case "double":
-        return new ConstFloat(type, (BigInt(r.next()) << 32n) + BigInt(r.next()));
+        return new ConstFloat(type, (BigInt(r.bits()) << 32n) + BigInt(r.bits()));
       case "x86_fp80":
-        return new ConstFloat(type, (BigInt(r.next()) << 48n) + BigInt(r.next()));
+        return new ConstFloat(type, (BigInt(r.bits()) << 48n) + BigInt(r.bits()));
       default: {
-        if (r.chance(4)) return new ConstZero(type);
-        if (type.kind !== "struct" && r.chance(2)) {
+        if (r.oneIn(4)) return new ConstZero(type);
+        if (type.kind !== "struct" && r.oneIn(2)) {
           const size = type.count * ((type.element.bits || 64) / 8);
           return new ConstData(
             type,
@@ -143,15 +125,15 @@ export class Generator {
   attributes(): AttributeList {
     const r = this.random;
     const set = (): AttributeSet => {
-      if (r.chance(2)) return noAttributes;
+      if (r.oneIn(2)) return noAttributes;
       const kinds = new Map<string, AttributeValue>();
-      if (r.chance(2)) kinds.set("noundef", true);
-      if (r.chance(3)) kinds.set("align", 16);
-      if (r.chance(3)) kinds.set("dereferenceable", 1n << 60n);
-      if (r.chance(3)) kinds.set("byval", r.pick(types));
-      if (r.chance(4)) kinds.set("some-new-kind", 7);
+      if (r.oneIn(2)) kinds.set("noundef", true);
+      if (r.oneIn(3)) kinds.set("align", 16);
+      if (r.oneIn(3)) kinds.set("dereferenceable", 1n << 60n);
+      if (r.oneIn(3)) kinds.set("byval", r.pick(types));
+      if (r.oneIn(4)) kinds.set("some-new-kind", 7);
       const strings = new Map<string, string>();
-      if (r.chance(3)) strings.set("frame-pointer", r.chance(2) ? "all" : "");
+      if (r.oneIn(3)) strings.set("frame-pointer", r.oneIn(2) ? "all" : "");
       return new AttributeSet(kinds, strings);
     };
     return new AttributeList(
@@ -163,16 +145,16 @@ export class Generator {
 
   private inst(values: Value[]): Inst {
     const r = this.random;
-    const value = (): Value => (r.chance(3) ? this.constant(r.pick(types)) : r.pick(values));
+    const value = (): Value => (r.oneIn(3) ? this.constant(r.pick(types)) : r.pick(values));
     const type = r.pick(types);
     const align = 2 ** r.below(8);
     const ordering = r.pick(["monotonic", "acquire", "seq_cst"] as const);
-    const scope = r.chance(2) ? "" : "singlethread";
+    const scope = r.oneIn(2) ? "" : "singlethread";
     switch (r.below(16)) {
       case 0:
         return makeInst(Op.Load, type, [value()], {
           align,
-          ordering: r.chance(3) ? ordering : "not_atomic",
+          ordering: r.oneIn(3) ? ordering : "not_atomic",
           scope: "",
         });
       case 1:
@@ -188,8 +170,8 @@ export class Generator {
         return makeInst(Op.Alloca, ptr, [constInt(i32, 1)], {
           allocatedType: type,
           align,
-          inalloca: r.chance(2),
-          swifterror: r.chance(2),
+          inalloca: r.oneIn(2),
+          swifterror: r.oneIn(2),
         });
       case 3:
         return makeInst(Op.GetElementPtr, ptr, [value(), ...Array.from({ length: r.below(3) }, value)], {
@@ -207,7 +189,7 @@ export class Generator {
           ordering,
           scope,
           failureOrdering: "monotonic",
-          weak: r.chance(2),
+          weak: r.oneIn(2),
         });
       case 8:
         return makeInst(Op.AtomicRMW, i32, [value(), value()], {
@@ -232,21 +214,21 @@ export class Generator {
         );
       case 11:
         return makeInst(Op.LandingPad, structType([ptr, i32]), [value(), value()], {
-          cleanup: r.chance(2),
+          cleanup: r.oneIn(2),
           clauses: ["catch", "filter"],
         });
       case 12:
       case 13: {
-        const functionT = functionType(r.chance(2) ? voidType : type, [i32], r.chance(2));
+        const functionT = functionType(r.oneIn(2) ? voidType : type, [i32], r.oneIn(2));
         const extra = functionT.isVarArg ? r.below(3) : 0;
-        const bundled = r.chance(4) ? 2 : 0;
-        const callee = r.chance(5)
-          ? new InlineAsm(functionT, "nop # é", "~{memory}", true, r.chance(2), false, r.chance(2))
+        const bundled = r.oneIn(4) ? 2 : 0;
+        const callee = r.oneIn(5)
+          ? new InlineAsm(functionT, "nop # é", "~{memory}", true, r.oneIn(2), false, r.oneIn(2))
           : value();
         const args = Array.from({ length: 1 + extra + bundled }, () =>
-          r.chance(9)
-            ? new MetadataOperand(r.chance(2) ? "rsp" : null)
-            : r.chance(20)
+          r.oneIn(9)
+            ? new MetadataOperand(r.oneIn(2) ? "rsp" : null)
+            : r.oneIn(20)
               ? new ConstToken()
               : value(),
         );
@@ -284,7 +266,7 @@ export class Generator {
     const target = (): Block => r.pick(blocks);
     switch (r.below(8)) {
       case 0:
-        return makeInst(Op.Ret, voidType, r.chance(2) ? [] : [r.pick(values)], null);
+        return makeInst(Op.Ret, voidType, r.oneIn(2) ? [] : [r.pick(values)], null);
       case 1:
         return makeInst(Op.Br, voidType, [], null, [target()]);
       case 2:
@@ -336,7 +318,7 @@ export class Generator {
     const values: Value[] = [...fn.args, constInt(i32, 1)];
     const phis: Inst[] = [];
     for (const block of body.blocks) {
-      block.addressTaken = r.chance(5);
+      block.addressTaken = r.oneIn(5);
       for (let i = r.below(3); i > 0; i--) {
         const phi = makeInst(Op.Phi, r.pick(types), [], null);
         phis.push(block.append(phi));
@@ -384,19 +366,19 @@ export class Generator {
     module.globals.push(alias, ifunc, new Func("declared", functionType(voidType, [])));
     for (const variable of variables) {
       variable.align = r.pick([0, 1, 16]);
-      variable.section = r.chance(2) ? "" : ".data.x";
-      variable.isConstant = r.chance(2);
-      variable.dsoLocal = r.chance(2);
-      variable.comdat = r.chance(2) ? comdat : null;
+      variable.section = r.oneIn(2) ? "" : ".data.x";
+      variable.isConstant = r.oneIn(2);
+      variable.dsoLocal = r.oneIn(2);
+      variable.comdat = r.oneIn(2) ? comdat : null;
       variable.threadLocal = r.pick(["none", "initialexec"] as const);
       variable.initializer = this.constant(variable.valueType);
       variable.linkage = r.pick(["external", "internal", "weak_odr"] as const);
     }
     for (const fn of fns) {
-      if (r.chance(2)) fn.personality = fns[2]!;
-      if (r.chance(3)) fn.prefix = this.constant(i32);
+      if (r.oneIn(2)) fn.personality = fns[2]!;
+      if (r.oneIn(3)) fn.prefix = this.constant(i32);
       fn.align = r.pick([0, 32]);
-      fn.comdat = r.chance(2) ? comdat : null;
+      fn.comdat = r.oneIn(2) ? comdat : null;
       fn.body = this.body(fn);
     }
     // A block whose address a body of its own function takes is marked so.

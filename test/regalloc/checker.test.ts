@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { type MFunction, MInst, RegOperand } from "../../lto/codegen/mir.js";
 import { allocateRegisters, checkAllocation, snapshotForCheck } from "../../lto/codegen/regalloc/index.js";
 import { normalizeConstraints } from "../../lto/codegen/regalloc/normalize.js";
-import { generateFunction, Random } from "./generate.js";
+import { Random } from "../support/random.js";
+import { generateFunction } from "./generate.js";
 import { trace } from "./interpret.js";
 import { mockTarget, Op } from "./mock-target.js";
 

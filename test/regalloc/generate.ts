@@ -5,6 +5,7 @@
 
 import { type MBlock, MemOperand, MFunction, MInst, RegOperand } from "../../lto/codegen/mir.js";
 import type { GlobalValue } from "../../lto/ir/module.js";
+import { Random } from "../support/random.js";
 import { Op } from "./mock-target.js";
 
 export interface Shape {
@@ -16,29 +17,6 @@ export interface Shape {
   readonly calls: number;
   /** How far back operands reach: larger values live longer. */
   readonly reach: number;
-}
-
-/** A small deterministic random generator (xorshift). */
-export class Random {
-  private state: number;
-  constructor(seed: number) {
-    this.state = (Math.imul(seed + 1, 0x9e3779b1) ^ 0x5bd1e995) | 1;
-    for (let k = 0; k < 4; k++) this.next();
-  }
-  next(): number {
-    let x = this.state;
-    x ^= x << 13;
-    x ^= x >>> 17;
-    x ^= x << 5;
-    this.state = x;
-    return x >>> 0;
-  }
-  below(limit: number): number {
-    return this.next() % limit;
-  }
-  chance(probability: number): boolean {
-    return this.next() / 2 ** 32 < probability;
-  }
 }
 
 export function generateFunction(seed: number, shape: Shape): MFunction {

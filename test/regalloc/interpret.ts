@@ -5,10 +5,11 @@
  * are hashes of operands. Branches are taken by a random sequence that is the same for both runs. Two runs agree
  * if the allocation kept the meaning, at least on this path.
  */
+
 import { collectUses } from "../../lto/codegen/liveness.js";
 import type { MBlock, MFunction, MInst, RegOperand } from "../../lto/codegen/mir.js";
 import { slotLocation } from "../../lto/codegen/mir.js";
-import { Random } from "./generate.js";
+import { Random } from "../support/random.js";
 import { Op } from "./mock-target.js";
 
 const mix = (a: number, b: number): number => {
@@ -60,7 +61,7 @@ export function trace(fn: MFunction, seed: number, allocated: boolean, limit = 4
       const results = inst.defs.map((_, d) => mix(hash, d));
       for (let d = 0; d < results.length; d++) values.set(keyOf(inst.defs[d]!), results[d]!);
       if (inst.op === Op.Jump) next = inst.targets[0]!;
-      else if (inst.op === Op.Branch) next = inst.targets[random.below(inst.targets.length)]!;
+      else if (inst.op === Op.Branch) next = random.pick(inst.targets.filter((t) => !t.landingPad));
     }
     if (next === null) throw new Error(`block ${block.id} does not end (${unwound})`);
     if (!allocated) {

@@ -2,9 +2,11 @@
  * Machine functions of any size, each extreme in one respect, for measuring how allocation time grows. The same
  * shape and size give the same function. All are linear in size, in time and in result.
  */
+
 import { type MBlock, MFunction, MInst, RegOperand } from "../../lto/codegen/mir.js";
 import type { GlobalValue } from "../../lto/ir/module.js";
-import { generateLong, Random } from "./generate.js";
+import { Random } from "../support/random.js";
+import { generateLong } from "./generate.js";
 import { Op } from "./mock-target.js";
 
 /** Builds one function; keeps the values that later instructions may use. */

@@ -1,4 +1,5 @@
 /** The stages of register allocation, each alone on functions small enough to reason about. */
+
 import { describe, expect, it } from "vitest";
 import { computeLiveness, UseKind } from "../../lto/codegen/liveness.js";
 import { type MBlock, MFunction, MInst, RegOperand } from "../../lto/codegen/mir.js";
@@ -11,7 +12,8 @@ import { normalizeConstraints } from "../../lto/codegen/regalloc/normalize.js";
 import { describeProblem } from "../../lto/codegen/regalloc/problem.js";
 import { sizePolicy } from "../../lto/codegen/regalloc/spill-cost.js";
 import type { GlobalValue } from "../../lto/ir/module.js";
-import { generateFunction, generateLong, Random } from "./generate.js";
+import { Random } from "../support/random.js";
+import { generateFunction, generateLong } from "./generate.js";
 import { trace } from "./interpret.js";
 import { mockTarget, Op, show } from "./mock-target.js";
 

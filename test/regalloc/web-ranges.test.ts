@@ -1,8 +1,9 @@
 /** Ranges of bundles that grow by merging, against a plain sorted list. */
+
 import { describe, expect, it } from "vitest";
 import { Bundle, LiveRange } from "../../lto/codegen/regalloc/bundle.js";
 import { WebRanges } from "../../lto/codegen/regalloc/web-ranges.js";
-import { Random } from "./generate.js";
+import { Random } from "../support/random.js";
 
 const range = (start: number, end: number): LiveRange => new LiveRange(0, start, end, 0, 0);
 const spans = (ranges: readonly LiveRange[]): string => ranges.map((r) => `${r.start}-${r.end}`).join(" ");

@@ -2,24 +2,15 @@
  * Mutated text: whatever the damage, the parser answers with a module or an InputError, the verifier with a
  * list, and what verifies prints as text that reads back the same.
  */
+
 import { describe, expect, it } from "vitest";
 import { parseModule } from "../../formats/text/parser.js";
 import { printModule } from "../../formats/text/printer.js";
 import { InputError } from "../../lto/ir/errors.js";
 import type { Module } from "../../lto/ir/module.js";
 import { verifyModule } from "../../lto/verify/verifier.js";
+import { Random } from "../support/random.js";
 import { fixtureNames, readFixture } from "./fixtures.js";
-
-/** Numbers from a seed (Marsaglia's xorshift32). */
-function generator(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    return (state >>> 0) % below;
-  };
-}
 
 /** A piece of text that a token may be: enough to keep every other token whole. */
 const pieces = /[%@$!#]?"[^"\n]*"|[%@$!#]?[-\w.$]+|[^\s\w]|\s+/g;
@@ -36,46 +27,42 @@ const numbers = [
 ];
 
 /** Damages a few tokens: drops, doubles, swaps, or replaces them by tokens of another text. */
-function mutate(
-  tokens: readonly string[],
-  donor: readonly string[],
-  random: (below: number) => number,
-): string {
+function mutate(tokens: readonly string[], donor: readonly string[], random: Random): string {
   const out = [...tokens];
-  for (let left = 1 + random(4); left > 0; left--) {
-    const at = random(out.length);
-    switch (random(8)) {
+  for (let left = 1 + random.below(4); left > 0; left--) {
+    const at = random.below(out.length);
+    switch (random.below(8)) {
       case 0:
-        out.splice(at, 1 + random(3));
+        out.splice(at, 1 + random.below(3));
         break;
       case 1:
         out.splice(at, 0, out[at]!);
         break;
       case 2: {
-        const other = random(out.length);
+        const other = random.below(out.length);
         [out[at], out[other]] = [out[other]!, out[at]!];
         break;
       }
       case 3:
-        out[at] = donor[random(donor.length)]!;
+        out[at] = donor[random.below(donor.length)]!;
         break;
       case 4: {
-        const length = 1 + random(30);
-        const from = random(donor.length);
+        const length = 1 + random.below(30);
+        const from = random.below(donor.length);
         out.splice(at, 0, ...donor.slice(from, from + length));
         break;
       }
       case 5:
-        out[at] = numbers[random(numbers.length)]!;
+        out[at] = numbers[random.below(numbers.length)]!;
         break;
       case 6: {
         const text = out[at]!;
-        const cut = random(text.length);
-        out[at] = text.slice(0, cut) + String.fromCharCode(32 + random(96)) + text.slice(cut + 1);
+        const cut = random.below(text.length);
+        out[at] = text.slice(0, cut) + String.fromCharCode(32 + random.below(96)) + text.slice(cut + 1);
         break;
       }
       default:
-        out.splice(at, random(out.length - at));
+        out.splice(at, random.below(out.length - at));
     }
   }
   return out.join("");
@@ -88,9 +75,9 @@ describe("mutated text", () => {
   let valid = 0;
 
   it.each(fixtureNames.map((name, i) => [name, i] as const))("%s", (name, index) => {
-    const random = generator(index + Number(process.env["FUZZ_SEED"] ?? 1));
+    const random = new Random(index + Number(process.env["FUZZ_SEED"] ?? 1));
     for (let round = 0; round < rounds; round++) {
-      const text = mutate(sources[index]!, sources[random(sources.length)]!, random);
+      const text = mutate(sources[index]!, sources[random.below(sources.length)]!, random);
       let module: Module;
       try {
         module = parseModule(text, name);

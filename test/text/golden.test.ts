@@ -1,5 +1,5 @@
-/** Golden files of the textual form. `UPDATE_FIXTURES=1` rewrites the expectations, to be reviewed as a diff. */
-import { writeFileSync } from "node:fs";
+/** Golden files of the textual form. `npm run bless` rewrites the expectations, to be reviewed as a diff. */
+
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseModule } from "../../formats/text/parser.js";
@@ -7,16 +7,15 @@ import { printModule } from "../../formats/text/printer.js";
 import { Op, opNames } from "../../lto/ir/instructions.js";
 import type { Module } from "../../lto/ir/module.js";
 import { verifyModule } from "../../lto/verify/verifier.js";
+import { expectFile } from "../support/expected.js";
 import { fixtureFolder, fixtureNames, readFixture } from "./fixtures.js";
 
-const update = process.env["UPDATE_FIXTURES"] === "1";
 const parseFixture = (name: string): Module => parseModule(readFixture(`${name}.ll`), `${name}.ll`);
 
 describe("golden text", () => {
   it.each(fixtureNames)("%s prints as expected", (name) => {
     const text = printModule(parseFixture(name));
-    if (update) writeFileSync(join(fixtureFolder, `${name}.tir`), text);
-    expect(text).toBe(readFixture(`${name}.tir`));
+    expectFile(text, join(fixtureFolder, `${name}.tir`));
   });
 
   it.each(fixtureNames)("%s round-trips", (name) => {

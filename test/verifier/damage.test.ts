@@ -1,4 +1,5 @@
 /** Random damage to objects: the verifier answers with messages, whatever a reader or pass has built. */
+
 import { describe, expect, it } from "vitest";
 import { parseModule } from "../../formats/text/parser.js";
 import { Block, type Inst, makeInst, type Op } from "../../lto/ir/instructions.js";
@@ -16,17 +17,8 @@ import {
 } from "../../lto/ir/types.js";
 import { ConstUndef, constI32, InlineAsm, MetadataOperand, type Value } from "../../lto/ir/values.js";
 import { verifyModule } from "../../lto/verify/verifier.js";
+import { Random } from "../support/random.js";
 import { fixtureNames, readFixture } from "../text/fixtures.js";
-
-function generator(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    return (state >>> 0) % below;
-  };
-}
 
 /** Bodies of all fixtures, to take parts from. */
 const insts: Inst[] = [];
@@ -48,18 +40,18 @@ const types: readonly Type[] = [
   vectorType(4, i32),
 ];
 
-function damage(module: Module, random: (below: number) => number): void {
+function damage(module: Module, random: Random): void {
   const bodies = module.functions.filter((fn) => fn.body !== null);
   if (bodies.length === 0) return;
-  const fn = bodies[random(bodies.length)]!;
+  const fn = bodies[random.below(bodies.length)]!;
   const { blocks } = fn.body!;
-  const block = blocks[random(blocks.length)]!;
+  const block = blocks[random.below(blocks.length)]!;
   if (block === undefined || block.insts.length === 0) return;
-  const at = random(block.insts.length);
+  const at = random.below(block.insts.length);
   const inst = block.insts[at]!;
-  const other = insts[random(insts.length)]!;
-  const local = blocks[random(blocks.length)]!.insts;
-  switch (random(14)) {
+  const other = insts[random.below(insts.length)]!;
+  const local = blocks[random.below(blocks.length)]!.insts;
+  switch (random.below(14)) {
     case 0:
       block.insts.splice(at, 1);
       break;
@@ -70,32 +62,33 @@ function damage(module: Module, random: (below: number) => number): void {
       (inst as { op: Op }).op = other.op;
       break;
     case 3:
-      (inst as { type: Type }).type = types[random(types.length)]!;
+      (inst as { type: Type }).type = types[random.below(types.length)]!;
       break;
     case 4:
-      inst.operands[random(inst.operands.length + 1)] = local[random(local.length)] ?? constI32(1);
+      inst.operands[random.below(inst.operands.length + 1)] =
+        local[random.below(local.length)] ?? constI32(1);
       break;
     case 5:
       inst.operands = [...other.operands];
       break;
     case 6:
-      inst.blocks = inst.blocks.length > 0 ? [blocks[random(blocks.length)]!] : [new Block()];
+      inst.blocks = inst.blocks.length > 0 ? [blocks[random.below(blocks.length)]!] : [new Block()];
       break;
     case 7:
-      inst.flags ^= 1 << random(16);
+      inst.flags ^= 1 << random.below(16);
       break;
     case 8:
-      inst.operands.splice(random(inst.operands.length + 1), 1);
+      inst.operands.splice(random.below(inst.operands.length + 1), 1);
       break;
     case 9: {
       const odd: Value[] = [
         new InlineAsm(fn.valueType, "", "", false, false, false, false),
         new MetadataOperand(null),
-        new ConstUndef(types[random(types.length)]!, true),
-        functions[random(functions.length)]!,
+        new ConstUndef(types[random.below(types.length)]!, true),
+        functions[random.below(functions.length)]!,
         ...fn.args,
       ];
-      inst.operands[random(inst.operands.length + 1)] = odd[random(odd.length)]!;
+      inst.operands[random.below(inst.operands.length + 1)] = odd[random.below(odd.length)]!;
       break;
     }
     case 10:
@@ -106,13 +99,13 @@ function damage(module: Module, random: (below: number) => number): void {
       );
       break;
     case 11:
-      blocks.splice(random(blocks.length), 1);
+      blocks.splice(random.below(blocks.length), 1);
       break;
     case 12:
-      (inst as { data: unknown }).data = [null, undefined, {}, [], -1, "x", { align: 4 }][random(7)];
+      (inst as { data: unknown }).data = [null, undefined, {}, [], -1, "x", { align: 4 }][random.below(7)];
       break;
     default: {
-      const swap = local[random(local.length)];
+      const swap = local[random.below(local.length)];
       if (swap !== undefined) [block.insts[at], local[local.indexOf(swap)]] = [swap, inst];
     }
   }
@@ -121,12 +114,12 @@ function damage(module: Module, random: (below: number) => number): void {
 describe("damaged modules", () => {
   const texts = fixtureNames.map((name) => readFixture(`${name}.tir`));
   it.each(fixtureNames.map((name, i) => [name, i] as const))("%s", (_, index) => {
-    const random = generator(index + 100);
+    const random = new Random(index + 100);
     let found = 0;
     const rounds = 150;
     for (let round = 0; round < rounds; round++) {
       const module = parseModule(texts[index]!, "x");
-      for (let left = 1 + random(3); left > 0; left--) damage(module, random);
+      for (let left = 1 + random.below(3); left > 0; left--) damage(module, random);
       const messages = verifyModule(module);
       if (messages.length > 0) found++;
       for (const message of messages) expect(message.length).toBeLessThan(2000);

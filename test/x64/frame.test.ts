@@ -1,4 +1,5 @@
 /** Frames of random functions: run on a small machine that checks the ABI and the unwind table at every step. */
+
 import { describe, expect, test } from "vitest";
 import { type MBlock, MFunction, MInst } from "../../lto/codegen/mir.js";
 import { Func } from "../../lto/ir/module.js";
@@ -8,19 +9,8 @@ import { aluImm, movImm, physical } from "../../lto/x64/isa/build.js";
 import { X } from "../../lto/x64/isa/ops.js";
 import { callClobbers, calleeSavedMask, R15, RAX, RBP, RCX } from "../../lto/x64/isa/registers.js";
 import { needsBasePointer, needsFramePointer, slotOperand } from "../../lto/x64/target.js";
+import { Random } from "../support/random.js";
 import { Machine } from "./machine.js";
-
-/** Deterministic random numbers (Park & Miller). */
-class Random {
-  constructor(private state: number) {}
-  below(n: number): number {
-    this.state = (this.state * 48271) % 2147483647;
-    return this.state % n;
-  }
-  chance(percent: number): boolean {
-    return this.below(100) < percent;
-  }
-}
 
 const goals = ["none", "speed", "size", "minsize"] as const;
 
@@ -35,22 +25,26 @@ interface Made {
 function makeFunction(random: Random): Made {
   const fn = new Func("f", functionType(voidType, []));
   const mf = new MFunction(fn, "f", goals[random.below(4)]!);
-  const calls = random.chance(60);
-  if (random.chance(15)) mf.hasDynamicAlloca = true;
-  if (random.chance(10)) mf.needsFramePointer = true;
-  if (random.chance(20)) mf.noRedZone = true;
-  const aligns = random.chance(15) ? [8, 32, 64] : [1, 4, 8, 16];
+  const calls = random.chance(0.6);
+  if (random.chance(0.15)) mf.hasDynamicAlloca = true;
+  if (random.chance(0.1)) mf.needsFramePointer = true;
+  if (random.chance(0.2)) mf.noRedZone = true;
+  const aligns = random.chance(0.15) ? [8, 32, 64] : [1, 4, 8, 16];
   const slots = random.below(6);
   for (let i = 0; i < slots; i++) {
     const align = aligns[random.below(aligns.length)]!;
-    mf.newSlot(1 + random.below(random.chance(20) ? 300 : 24), align, random.chance(50) ? "local" : "spill");
+    mf.newSlot(
+      1 + random.below(random.chance(0.2) ? 300 : 24),
+      align,
+      random.chance(0.5) ? "local" : "spill",
+    );
   }
-  if (random.chance(30)) mf.newSlot(8, 8, "incoming", 8 * random.below(3));
+  if (random.chance(0.3)) mf.newSlot(8, 8, "incoming", 8 * random.below(3));
   let usable = calleeSavedMask;
   if (needsFramePointer(mf)) usable &= ~(1 << RBP);
   if (needsBasePointer(mf)) usable &= ~(1 << R15);
   let written = 0;
-  for (let r = 0; r < 16; r++) if ((usable & (1 << r)) !== 0 && random.chance(30)) written |= 1 << r;
+  for (let r = 0; r < 16; r++) if ((usable & (1 << r)) !== 0 && random.chance(0.3)) written |= 1 << r;
   const count = 1 + random.below(5);
   for (let i = 0; i < count; i++) mf.newBlock();
   mf.blocks.forEach((block, i) => {
@@ -64,11 +58,11 @@ function makeFunction(random: Random): Made {
 function fillBlock(mf: MFunction, block: MBlock, random: Random, calls: boolean, written: number): void {
   for (let r = 0; r < 16; r++) if ((written & (1 << r)) !== 0) block.insts.push(movImm(8, r, 77));
   for (let n = random.below(5); n > 0; n--) {
-    if (mf.slots.length > 0 && random.chance(60)) block.insts.push(access(mf, random));
+    if (mf.slots.length > 0 && random.chance(0.6)) block.insts.push(access(mf, random));
     else if (calls) call(mf, block, random);
     else if (mf.hasDynamicAlloca) allocate(block, random);
   }
-  if (calls && random.chance(50)) call(mf, block, random);
+  if (calls && random.chance(0.5)) call(mf, block, random);
 }
 
 /** A store of one byte somewhere in a slot. */
@@ -83,7 +77,7 @@ function access(mf: MFunction, random: Random): MInst {
 
 function call(mf: MFunction, block: MBlock, random: Random): void {
   mf.hasCalls = true;
-  const args = random.chance(40) ? 1 + random.below(3) : 0;
+  const args = random.chance(0.4) ? 1 + random.below(3) : 0;
   const pseudo = (op: X): void => {
     const inst = new MInst(op, 8);
     inst.imm = 8 * args;
@@ -94,13 +88,13 @@ function call(mf: MFunction, block: MBlock, random: Random): void {
     const push = new MInst(X.Push, 8);
     push.imm = i;
     block.insts.push(push);
-    if (mf.slots.length > 0 && random.chance(30)) block.insts.push(access(mf, random));
+    if (mf.slots.length > 0 && random.chance(0.3)) block.insts.push(access(mf, random));
   }
   const inst = new MInst(X.Call, 8);
   inst.symbol = { kind: "plt", target: { kind: "external", name: "g" } };
   inst.clobbers = callClobbers;
   // Half of the callees need no alignment: the checks below know them by their names.
-  const callee = random.chance(50) ? relaxed : null;
+  const callee = random.chance(0.5) ? relaxed : null;
   if (callee !== null) inst.symbol = { kind: "plt", target: { kind: "global", global: callee } };
   inst.extra = { kind: "call", callee, calleeSet: -1, noReturn: false, returnsTwice: false, unwind: null };
   block.insts.push(inst);
@@ -126,14 +120,14 @@ function endBlock(mf: MFunction, block: MBlock, index: number, random: Random): 
     }
     return to;
   };
-  if (later.length === 0 || random.chance(25)) {
-    const op = random.chance(20) ? X.TailCall : X.Ret;
+  if (later.length === 0 || random.chance(0.25)) {
+    const op = random.chance(0.2) ? X.TailCall : X.Ret;
     const exit = new MInst(op, 8);
     if (op === X.TailCall) exit.symbol = { kind: "direct", target: { kind: "external", name: "h" } };
     block.insts.push(exit);
     return;
   }
-  if (random.chance(60)) {
+  if (random.chance(0.6)) {
     block.insts.push(aluImm(X.Add, 4, RAX, 3));
     const branch = new MInst(X.Jcc, 8);
     branch.cc = 4;

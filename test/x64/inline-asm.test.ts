@@ -1,10 +1,10 @@
 /** Inline assembly and the registers a frame is addressed by: what gives way, and what is refused. */
+
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import type { Host } from "../../bin/host/host.js";
-import { main } from "../../bin/lto/main.js";
+import { tscLto } from "../support/command.js";
 
 const head =
   'target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"\n' +
@@ -15,20 +15,11 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Runs the command on IR text: its output, or what it says. */
 async function compile(ir: string): Promise<{ out: string; err: string }> {
-  let out = "";
-  let err = "";
-  const host: Host = {
+  writeFileSync(join(folder, "a.ll"), head + ir);
+  return tscLto(["--verify", "--check-regalloc", "-r", join(folder, "a.ll"), "-o", "-"], {
     cwd: folder,
     env: {},
-    colour: false,
-    workers: false,
-    stdin: () => new Uint8Array(),
-    stdout: (bytes) => (out += Buffer.from(bytes).toString("utf8")),
-    stderr: (bytes) => (err += Buffer.from(bytes).toString("utf8")),
-  };
-  writeFileSync(join(folder, "a.ll"), head + ir);
-  await main(["-j1", "--verify", "--check-regalloc", "-r", join(folder, "a.ll"), "-o", "-"], host);
-  return { out, err };
+  });
 }
 
 const clobber = (register: string) => `call void asm sideeffect "nop", "~{${register}}"()`;

@@ -1,13 +1,14 @@
 /**
  * The assembly of a function with an early exit, with its unwind directives: no stack instruction on the way out.
- * `npx vitest run test/x64 -u` writes the golden file anew.
+ * `npm run bless` writes the golden file anew.
  */
+
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import type { Host } from "../../bin/host/host.js";
-import { main } from "../../bin/lto/main.js";
+import { tscLto } from "../support/command.js";
+import { expectFile } from "../support/expected.js";
 
 const golden = join(import.meta.dirname, "golden");
 const dir = mkdtempSync(join(tmpdir(), "wrap-golden-"));
@@ -15,20 +16,11 @@ afterAll(() => rmSync(dir, { recursive: true }));
 
 /** The function's lines and what tsc-lto said. */
 async function compile(...options: string[]): Promise<{ text: string; said: string }> {
-  let said = "";
-  const host: Host = {
-    cwd: dir,
-    env: process.env,
-    colour: false,
-    workers: false,
-    stdin: () => new Uint8Array(),
-    stdout: () => {},
-    stderr: (bytes) => void (said += Buffer.from(bytes).toString()),
-  };
   const source = join(dir, "early-exit.ll");
   writeFileSync(source, readFileSync(join(golden, "early-exit.ll")));
   const out = join(dir, "out.s");
-  const status = await main([source, "-r", "-o", out, "--check-ipra", "--check-regalloc", ...options], host);
+  const args = [source, "-r", "-o", out, "--check-ipra", "--check-regalloc", ...options];
+  const { code: status, err: said } = await tscLto(args, { cwd: dir });
   expect(status, said).toBe(0);
   const text = readFileSync(out, "utf8");
   const start = text.indexOf("\ntotal:\n") + 1;
@@ -40,7 +32,7 @@ const firstStackInstruction = (text: string): number => text.search(/\t(push|sub
 describe("a function with an early exit", () => {
   it("has its frame behind the test", async () => {
     const { text, said } = await compile("-O2", "--stats");
-    await expect(text).toMatchFileSnapshot(join(golden, "early-exit.s"));
+    expectFile(text, join(golden, "early-exit.s"));
     expect(firstStackInstruction(text)).toBeGreaterThan(text.search(/\tj(n?e|mp)\t/));
     expect(said).toMatch(/^ +1 {2}functions with paths that run without their frame$/m);
   });

@@ -2,6 +2,7 @@
  * Shrink-wrapping: random functions compute the same with their frames wrapped, keep the ABI and unwind from every
  * instruction; and the shapes that matter, one by one.
  */
+
 import { describe, expect, test } from "vitest";
 import { type MBlock, MFunction, MInst } from "../../lto/codegen/mir.js";
 import { Func } from "../../lto/ir/module.js";
@@ -23,6 +24,7 @@ import {
   RSP,
 } from "../../lto/x64/isa/registers.js";
 import { slotOperand } from "../../lto/x64/target.js";
+import { Random } from "../support/random.js";
 import { Machine } from "./machine.js";
 
 // ── Building machine functions ──
@@ -173,18 +175,6 @@ function execute(mf: MFunction, args: readonly number[]): { events: string[]; pu
   return { events: trace.events, pushes: machine.pushes };
 }
 
-/** Deterministic random numbers (Park & Miller). */
-class Random {
-  constructor(private state: number) {}
-  below(n: number): number {
-    this.state = (this.state * 48271) % 2147483647;
-    return this.state % n;
-  }
-  chance(percent: number): boolean {
-    return this.below(100) < percent;
-  }
-}
-
 const kept = [RBX, R12, R13];
 
 /**
@@ -196,17 +186,17 @@ function randomFunction(seed: number): { mf: MFunction; written: number } {
   const mf = newFunction((["speed", "speed", "size", "minsize"] as const)[random.below(4)]!);
   const start = mf.newBlock();
   entry(start, ...argumentRegisters);
-  const copies = kept.filter(() => random.chance(60));
+  const copies = kept.filter(() => random.chance(0.6));
   copies.forEach((r, i) => {
-    start.insts.push(copy(random.chance(85) ? 8 : 4, r, argumentRegisters[(i + random.below(3)) % 3]!));
+    start.insts.push(copy(random.chance(0.85) ? 8 : 4, r, argumentRegisters[(i + random.below(3)) % 3]!));
   });
   const slots: number[] = [];
   for (const r of argumentRegisters)
-    if (random.chance(30)) {
-      slots.push(mf.newSlot(8, 8, random.chance(80) ? "spill" : "local"));
+    if (random.chance(0.3)) {
+      slots.push(mf.newSlot(8, 8, random.chance(0.8) ? "spill" : "local"));
       start.insts.push(store(slots[slots.length - 1]!, r));
     }
-  for (const r of kept) if (!copies.includes(r) && random.chance(30)) start.insts.push(movImm(8, r, 5));
+  for (const r of kept) if (!copies.includes(r) && random.chance(0.3)) start.insts.push(movImm(8, r, 5));
   const defined = [
     ...new Set([
       ...copies,
@@ -240,11 +230,11 @@ function randomFunction(seed: number): { mf: MFunction; written: number } {
       else if (what === 4 && slots.length > 0) {
         block.insts.push(load(RCX, slots[random.below(slots.length)]!));
         block.insts.push(aluReg(X.Add, 8, RAX, RCX));
-      } else if (what === 5 && slots.length > 0 && random.chance(40))
+      } else if (what === 5 && slots.length > 0 && random.chance(0.4))
         block.insts.push(store(slots[random.below(slots.length)]!, RAX));
       else if (what === 6 && fresh && b > 0) {
         const address = lea(8, RCX, slotOperand(mf.newSlot(16, 8)));
-        if (random.chance(30)) block.insts.push(address);
+        if (random.chance(0.3)) block.insts.push(address);
       }
     }
     const later = blocks.length - b - 1;
@@ -253,7 +243,7 @@ function randomFunction(seed: number): { mf: MFunction; written: number } {
       if (!fresh) early[t] = false;
       return blocks[t]!;
     };
-    if (later === 0 || (b > 0 && random.chance(30))) {
+    if (later === 0 || (b > 0 && random.chance(0.3))) {
       const way = random.below(8);
       if (way === 0) {
         block.insts.push(copy(8, RDI, value(fresh)));
@@ -264,11 +254,11 @@ function randomFunction(seed: number): { mf: MFunction; written: number } {
         call(mf, block, true);
         block.insts.push(new MInst(X.Ud2, 8));
       } else ret(block);
-    } else if (random.chance(75)) {
+    } else if (random.chance(0.75)) {
       const zero = target();
       const other = target();
       if (zero === other) jump(block, zero);
-      else branch(block, random.chance(70) ? value(fresh) : RAX, zero, other);
+      else branch(block, random.chance(0.7) ? value(fresh) : RAX, zero, other);
     } else jump(block, target());
   });
   const written = kept.reduce(
