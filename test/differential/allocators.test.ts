@@ -18,7 +18,8 @@ import { ours } from "../tools/toolchain.js";
 const scratch = mkdtempSync(join(tmpdir(), "allocators-"));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-const tool = ours([], ["--clang=embedded"], inThisProcess(scratch));
+const execute = inThisProcess(scratch);
+const tool = ours([], ["--clang=embedded"], execute);
 
 /** Name and level of the programs. */
 const programs: readonly (readonly [string, string])[] = [
@@ -69,7 +70,7 @@ describe("every way of allocating registers", () => {
         const label = flags.join(" ");
         const [asm, exe] = [join(dir, "program.s"), join(dir, "program")];
         const checks = ["--check-regalloc", "--verify", "-j1"];
-        const made = await inThisProcess(scratch)(["tsc-lto", ...objects, "-o", asm, `-${level}`, ...checks, ...flags]);
+        const made = await execute(["tsc-lto", ...objects, "-o", asm, `-${level}`, ...checks, ...flags]);
         expect(made.stderr, label).toBe("");
         const text = readFileSync(asm, "latin1");
         if (seen.has(text)) continue;
