@@ -30,7 +30,6 @@ import { callClobbers } from "../../lto/x64/isa/registers.js";
 import { type FinishOrder, finishOrders } from "./finish-orders.js";
 import { type IndirectNames, indirectNames } from "./ipra-claims.js";
 import { type CodegenStatistics, noStatistics } from "./statistics.js";
-import { WorkerSessions } from "./worker-sessions.js";
 
 /** IR instructions from which on worker threads pay for their start-up and the second JIT warm-up. */
 const parallelThreshold = 400_000;
@@ -95,7 +94,7 @@ export async function generate(
   const parallel = jobs > 1 && size >= parallelThreshold && options.observe === undefined;
   const plan = planProgram(module, summary, options);
   const sessions = parallel
-    ? new WorkerSessions(module, options, plan, jobs, printer)
+    ? new (await import("./worker-sessions.js")).WorkerSessions(module, options, plan, jobs, printer)
     : new LocalSession(module, options, plan, printer);
   try {
     const { texts, clobbers, statistics } = await run(sessions, plan, options);

@@ -4,7 +4,8 @@
  */
 import { readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { type CheckReport, checkObject, type FunctionClaim } from "../../formats/code/check.js";
+import { type CheckReport, checkObject } from "../../formats/code/check.js";
+import type { FunctionClaim } from "../../formats/code/claims.js";
 import { InputError } from "../../lto/ir/errors.js";
 import type { Host } from "../host/host.js";
 import { removeTemporary, temporaryFile } from "../host/output-file.js";

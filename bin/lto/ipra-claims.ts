@@ -1,8 +1,8 @@
 /**
- * What code generation promises of a finished function, in the terms of the checker (formats/code/check.ts):
+ * What code generation promises of a finished function, in the terms of the checker (formats/code/claims.ts):
  * for each call and jump in the order of the code, the registers it may change, its results and arguments.
  */
-import { type FunctionClaim, type SiteClaim, unknownTarget } from "../../formats/code/check.js";
+import { type FunctionClaim, type SiteClaim, unknownTarget } from "../../formats/code/claims.js";
 import type { IndirectCalls } from "../../lto/analysis/function-pointers/index.js";
 import {
   type CallInfo,

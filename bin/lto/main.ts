@@ -27,7 +27,6 @@ import { isSameFile, OutputFile, removeTemporariesAtExit } from "../host/output-
 import { ownPackage } from "../package.js";
 import { generate } from "./codegen.js";
 import { readInputFile, readOperand } from "./inputs.js";
-import { checkAssembly } from "./ipra-check.js";
 import { ClaimCollector } from "./ipra-claims.js";
 import { type DriverOptions, makeCommand, parseOptions } from "./options.js";
 import { formatRegisterUsage } from "./register-usage.js";
@@ -186,6 +185,7 @@ async function produce(
   if (options.printRegisterUsage && options.ipra) log(formatRegisterUsage(usage));
   const text = encoder.encode(assembly);
   if (options.checkIpra) {
+    const { checkAssembly } = await import("./ipra-check.js");
     const report = await checkAssembly(text, collector.claims(indirect), codegen.relocation === "pic", host);
     for (const what of report.unchecked) log(`tsc-lto: warning: not checked: ${what}\n`);
     for (const what of report.violations) log(`tsc-lto: error: ${what}\n`);

@@ -13,41 +13,12 @@
  * Trusted are the claims about indirect targets, about calls that do not return, and about which registers hold
  * arguments and results. x87, flags and the direction flag are not followed.
  */
+import { type FunctionClaim, type SiteClaim, unknownTarget } from "./claims.js";
 import { InstructionDecoder } from "./decode.js";
 import { type CodeFunction, hex, readFunctions, type Site, type SiteKind } from "./functions.js";
 import { findLostRegisters, type SiteRegisters } from "./live.js";
 import { readCodeObject } from "./object.js";
 import { analyseFunction, type FunctionEffect, type SiteEffect } from "./preserve.js";
-
-/** What code generation says about a call or jump. Registers are bits: 0–15 general purpose, 16–31 xmm. */
-export interface SiteClaim {
-  readonly kind: SiteKind;
-  /** Symbol of the callee; null if it is a pointer or a routine outside of the program. */
-  readonly callee: string | null;
-  /**
-   * Of an indirect call: symbols of the functions it can reach, `unknownTarget` among them if it can reach others
-   * that follow the convention; null when nothing is known.
-   */
-  readonly targets: readonly string[] | null;
-  /** Registers that the caller lets the call change. */
-  readonly clobbers: number;
-  readonly results: number;
-  readonly arguments: number;
-  readonly returns: boolean;
-}
-
-/** What code generation says about a function. */
-export interface FunctionClaim {
-  readonly symbol: string;
-  /** In the order of the code; null when inline assembly calls or jumps, so that they cannot be matched. */
-  readonly sites: readonly SiteClaim[] | null;
-  /** Registers that hold its results. */
-  readonly results: number;
-  /** Registers that hold values without meaning (undefined in the IR): what calls change in them may be read. */
-  readonly undefinedRegisters: number;
-  /** Entered only by calls that the claims list, although its address is taken. */
-  readonly closed: boolean;
-}
 
 export interface CheckOptions {
   /** Visible definitions may be replaced at load time. */
@@ -64,9 +35,6 @@ export interface CheckReport {
   readonly functions: number;
   readonly sites: number;
 }
-
-/** The name of code that is not known. */
-export const unknownTarget = "";
 
 const names = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi"];
 const calleeSaved = [3, 5, 12, 13, 14, 15].reduce((mask, r) => mask | (1 << r), 0);

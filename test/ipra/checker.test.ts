@@ -1,11 +1,7 @@
 /** The IPRA checker on assembly written for it: what is right passes, each kind of wrong is found. */
 import { describe, expect, it } from "vitest";
-import {
-  type CheckReport,
-  checkObject,
-  type FunctionClaim,
-  type SiteClaim,
-} from "../../formats/code/check.js";
+import { type CheckReport, checkObject } from "../../formats/code/check.js";
+import type { FunctionClaim, SiteClaim } from "../../formats/code/claims.js";
 import { assemble } from "./compile.js";
 
 const [RAX, RCX, RDX, RBX, RBP, RSI, RDI, R12] = [0, 1, 2, 3, 5, 6, 7, 12].map((r) => 1 << r) as [
