@@ -2,7 +2,6 @@
  * Which clang compiles: the one the user names (`--clang=`, TSC_LTO_CLANG), else the newest on PATH, else the
  * embedded one.
  */
-import { execFile } from "node:child_process";
 import { readdirSync, realpathSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { InputError } from "../../lto/ir/errors.js";
@@ -71,7 +70,8 @@ function candidates(path: string): string[] {
 }
 
 /** `19.1.7`, or undefined when `path` does not run or is another program. */
-function clangVersion(path: string, host: Host): Promise<string | undefined> {
+async function clangVersion(path: string, host: Host): Promise<string | undefined> {
+  const { execFile } = await import("node:child_process");
   return new Promise((resolve) => {
     execFile(path, ["--version"], { cwd: host.cwd, env: host.env, timeout: 20_000 }, (error, stdout) => {
       resolve(error === null ? /clang version (\d+(?:\.\d+)*)/.exec(stdout)?.[1] : undefined);

@@ -3,8 +3,8 @@ import * as fs from "node:fs";
 import { resolve } from "node:path";
 import { isArchive, readArchive } from "../../formats/archive.js";
 import { isElf, readElf } from "../../formats/elf.js";
-import { isObject } from "../../formats/object/index.js";
-import { isBitcode } from "../../frontend/llvm/bitcode.js";
+import { isObject } from "../../formats/object/container.js";
+import { isBitcode } from "../../frontend/llvm/magic.js";
 import { InputError } from "../../lto/ir/errors.js";
 
 /** `both` is an archive of IR and native members, `other` what only the linker understands or complains of. */

@@ -1,5 +1,5 @@
 /** What the driver sees of the process it runs in; tests put something else in its place. */
-import { readFileSync, writeSync } from "node:fs";
+import { fstatSync, readFileSync, writeSync } from "node:fs";
 
 export interface Host {
   /** Absolute path that relative paths start from. */
@@ -19,12 +19,23 @@ export function processHost(): Host {
   return {
     cwd: process.cwd(),
     env: process.env,
-    colour: process.stderr.isTTY === true && (process.env["NO_COLOR"] ?? "") === "",
+    get colour() {
+      return (process.env["NO_COLOR"] ?? "") === "" && isTerminal();
+    },
     workers: true,
     stdin: () => readFileSync(0),
     stdout: (bytes) => writeAll(1, bytes),
     stderr: (bytes) => writeAll(2, bytes),
   };
+}
+
+/** Standard error is one. Node's own test loads sockets and streams, so it is asked only about what may be one. */
+function isTerminal(): boolean {
+  try {
+    return fstatSync(2).isCharacterDevice() && process.stderr.isTTY === true;
+  } catch {
+    return false; // closed
+  }
 }
 
 /** Synchronous, so that nothing is lost when the process ends; a full pipe is tried again. */

@@ -1,5 +1,4 @@
 /** Other programs: run with a list of arguments, never through a shell. */
-import { spawn } from "node:child_process";
 import type { Host } from "./host.js";
 
 export interface ToolResult {
@@ -14,12 +13,14 @@ export interface ToolResult {
  * Runs `path` in the host's working directory.
  * @param live pass its output on as it comes; otherwise it is only in the result
  */
-export function runTool(
+export async function runTool(
   path: string,
   args: readonly string[],
   host: Host,
   { live, stdin }: { live: boolean; stdin?: Uint8Array },
 ): Promise<ToolResult> {
+  // Most links run no other program.
+  const { spawn } = await import("node:child_process");
   return new Promise((resolve) => {
     const stdout: Buffer[] = [];
     const stderr: Buffer[] = [];

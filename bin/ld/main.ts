@@ -13,7 +13,6 @@ import { readTextFile, realFiles } from "../host/libraries.js";
 import { inputWord, linkerOptions, positional } from "../host/linker-options.js";
 import { removeTemporariesAtExit, removeTemporary, temporaryFile } from "../host/output-file.js";
 import { runTool } from "../host/tools.js";
-import { main as optimise } from "../lto/main.js";
 import { findLibrary } from "../lto/operands.js";
 import { ownPackage } from "../package.js";
 import { type LinkerItem, parseLinkerArguments } from "./arguments.js";
@@ -69,6 +68,7 @@ async function link(
   if (hasIr) {
     const assembly = temporary(".s");
     object = temporary(".o");
+    const { main: optimise } = await import("../lto/main.js");
     const code = await optimise(["-o", assembly, ...ltoArguments(items, files, contents)], host);
     if (code !== 0) return 1;
     const assembled = await runTool("as", ["--64", "-o", object, assembly], host, { live: true });

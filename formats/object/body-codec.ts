@@ -7,7 +7,6 @@
  * size of the body. The encoding is canonical: equal bodies (structurally equal types, constants and
  * attributes) of functions in the same symbol numbering have equal bytes.
  */
-import { createHash } from "node:crypto";
 import type { Body } from "../../lto/ir/instructions.js";
 import type { BodySource, Func, GlobalValue } from "../../lto/ir/module.js";
 import { decodeBody } from "./body-decode.js";
@@ -60,17 +59,4 @@ const isPlainDeclaration = (fn: Func): boolean =>
 /** Numbers of the symbols that a body mentions, in order of first use, without decoding the body. */
 export function bodySymbols(bytes: Uint8Array): number[] {
   return readSymbolIndices(new ByteReader(bytes));
-}
-
-/**
- * A 128-bit hash of a body, in hexadecimal, that does not depend on how its module numbers symbols: the
- * symbol table is replaced by the symbols' names.
- * Two functions with one hash have the same code on globals of the same names.
- */
-export function hashBody(bytes: Uint8Array, nameOf: (index: number) => string): string {
-  const reader = new ByteReader(bytes);
-  const hash = createHash("sha256");
-  hash.update(JSON.stringify(readSymbolIndices(reader).map(nameOf)));
-  hash.update(bytes.subarray(reader.pos));
-  return hash.digest("hex").slice(0, 32);
 }

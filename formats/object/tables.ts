@@ -6,7 +6,9 @@
  * record definitions, which it would compile into code) as well as counts that the bytes left cannot hold
  * and deep nesting. `Row` then checks the type and range of each field as it is taken.
  */
-import { Packr, Unpackr } from "msgpackr";
+// Not the package's main entry: that looks for a native addon, which takes longer than small tables gain by it.
+import { Packr } from "msgpackr/pack";
+import { Unpackr } from "msgpackr/unpack";
 import { InputError } from "../../lto/ir/errors.js";
 import type { Vocabulary } from "./enums.js";
 

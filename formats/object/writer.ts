@@ -8,7 +8,8 @@ import {
 } from "../../lto/analysis/summary.js";
 import type { Comdat, Func, GlobalValue, Module } from "../../lto/ir/module.js";
 import type { Constant } from "../../lto/ir/values.js";
-import { EncodedBody, encodeBody, hashBody } from "./body-codec.js";
+import { EncodedBody, encodeBody } from "./body-codec.js";
+import { hashBody } from "./body-hash.js";
 import { ByteWriter } from "./bytes.js";
 import { joinParts } from "./container.js";
 import { globalKinds, linkages, selections, threadLocalModes, unnamedAddrs, visibilities } from "./enums.js";

@@ -11,22 +11,12 @@ import type { Module } from "../../lto/ir/module.js";
 import { BitReader, Entry } from "./bitcode/bitstream.js";
 import { BlockId } from "./bitcode/codes.js";
 import { ModuleReader } from "./bitcode/module.js";
+import { isBitcode, word, wrapperMagic } from "./magic.js";
 
-const rawMagic = 0xdec04342;
-const wrapperMagic = 0x0b17c0de;
+export { isBitcode };
+
 const wrapperSize = 20;
 const currentEpoch = 0;
-
-const word = (bytes: Uint8Array, at: number): number =>
-  at + 4 <= bytes.length
-    ? (bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)) >>> 0
-    : 0;
-
-/** Whether `bytes` begin like bitcode, with or without the wrapper. */
-export function isBitcode(bytes: Uint8Array): boolean {
-  const magic = word(bytes, 0);
-  return magic === rawMagic || magic === wrapperMagic;
-}
 
 /**
  * The modules of a bitcode file, usually one. Bodies of functions are not decoded yet; they keep `bytes`

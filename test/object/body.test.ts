@@ -1,12 +1,6 @@
 import { describe, expect, it } from "vitest";
-import {
-  bodySymbols,
-  decodeBody,
-  encodeBody,
-  hashBody,
-  readObject,
-  writeObject,
-} from "../../formats/object/index.js";
+import { hashBody } from "../../formats/object/body-hash.js";
+import { bodySymbols, decodeBody, encodeBody, readObject, writeObject } from "../../formats/object/index.js";
 import { parseModule, printModule } from "../../formats/text/index.js";
 import { DataLayout } from "../../lto/ir/data-layout.js";
 import { InputError } from "../../lto/ir/errors.js";
