@@ -11,7 +11,7 @@ import type { Module } from "../../lto/ir/module.js";
 import { BitReader, Entry } from "./bitcode/bitstream.js";
 import { BlockId } from "./bitcode/codes.js";
 import { ModuleReader } from "./bitcode/module.js";
-import { isBitcode, word, wrapperMagic } from "./magic.js";
+import { isBitcode, rawMagic, word, wrapperMagic } from "./magic.js";
 
 export { isBitcode };
 

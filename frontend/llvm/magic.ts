@@ -1,7 +1,7 @@
 /** How bitcode begins. Apart from its reader, which is not loaded for links without bitcode. */
 
 /** The bytes "BC", 0xC0, 0xDE. */
-const rawMagic = 0xdec04342;
+export const rawMagic = 0xdec04342;
 /** Of the wrapper that some systems put around bitcode. */
 export const wrapperMagic = 0x0b17c0de;
 
