@@ -2,8 +2,10 @@
  * Global variables, constructor lists, aliases and declarations as directives.
  * Linear in the module's data.
  */
+
 import type { DataLayout } from "../../lto/ir/data-layout.js";
 import { InputError } from "../../lto/ir/errors.js";
+import { isReservedName } from "../../lto/ir/intrinsics.js";
 import type { Alias, GlobalValue, GlobalVariable, IFunc, Module } from "../../lto/ir/module.js";
 import type { Constant } from "../../lto/ir/values.js";
 import { evaluate, integerOf } from "./const-eval.js";
@@ -40,7 +42,7 @@ export class DataPrinter {
     for (const global of this.module.globals) {
       if (global.kind !== "variable" || global.isDeclaration || global.linkage === "available_externally")
         continue;
-      if (global.name.startsWith("llvm.") || global.section === "llvm.metadata") {
+      if (isReservedName(global.name) || global.section === "llvm.metadata") {
         const special = this.special(global);
         if (special === "") continue;
         parts.push(special);
@@ -149,7 +151,7 @@ export class DataPrinter {
   private declarations(): string {
     let out = "";
     for (const global of this.module.globals) {
-      if (!isReference(global) || global.name.startsWith("llvm.")) continue;
+      if (!isReference(global) || isReservedName(global.name)) continue;
       const symbol = this.names.symbol(global);
       if (global.linkage === "extern_weak") out += `\t.weak\t${symbol}\n`;
       out += visibilityText(global, symbol);

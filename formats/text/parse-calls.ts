@@ -4,6 +4,7 @@
  * Nothing marks the end of a call's attributes. A word that is no known attribute counts as one only on the
  * line of the call, so that an unknown instruction on the next line is not mistaken for it.
  */
+
 import { AttributeList, type AttributeSet, noAttributeList, noAttributes } from "../../lto/ir/attributes.js";
 import {
   type Block,
@@ -14,6 +15,7 @@ import {
   type OperandBundle,
   type TailKind,
 } from "../../lto/ir/instructions.js";
+import { isDebugIntrinsic, isReservedName } from "../../lto/ir/intrinsics.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, ptr, type Type } from "../../lto/ir/types.js";
 import { ConstZero, InlineAsm, type Value } from "../../lto/ir/values.js";
@@ -47,7 +49,7 @@ export function parseCall(b: BodyParser, tail: TailKind): Inst | null {
   const flags = parseLegalFlags(b, Op.Call);
   const { operands, data } = parseCallSite(b, tail);
   const callee = operands[0]!;
-  if (callee.valueKind === "global" && callee.name.startsWith("llvm.dbg.")) return null;
+  if (callee.valueKind === "global" && isDebugIntrinsic(callee.name)) return null;
   return makeInst(Op.Call, data.functionType.result, operands, data, [], flags);
 }
 
@@ -135,7 +137,7 @@ function parseCallee(b: BodyParser): Value | ((type: Type) => Value) {
   if (p.kind() !== Tok.Global && p.kind() !== Tok.GlobalNumber) return b.operand(ptr);
   const key = p.globalKey();
   const known = p.globals.get(key);
-  if (known === undefined ? !key.startsWith("llvm.") : !p.implicit.includes(known)) return p.global();
+  if (known === undefined ? !isReservedName(key) : !p.implicit.includes(known)) return p.global();
   // Newer text does not declare the intrinsics it calls. The names of overloads may leave out the types then,
   // which this parser could not add.
   const at = p.pos;
@@ -147,7 +149,7 @@ function parseCallee(b: BodyParser): Value | ((type: Type) => Value) {
     }
     const fn = new Func(key, type);
     p.globals.set(key, fn);
-    if (!key.startsWith("llvm.dbg.")) p.implicit.push(fn);
+    if (!isDebugIntrinsic(key)) p.implicit.push(fn);
     return fn;
   };
 }

@@ -8,6 +8,7 @@
  */
 
 import { InputError } from "../../lto/ir/errors.js";
+import { isDebugIntrinsic } from "../../lto/ir/intrinsics.js";
 import { Func, type GlobalValue, Module } from "../../lto/ir/module.js";
 import { Tok, tokenize } from "./lexer.js";
 import { BodyParser, skipUseListOrder } from "./parse-body.js";
@@ -184,7 +185,7 @@ class ModuleParser {
   private add(key: string, global: GlobalValue): void {
     this.p.globals.set(key, global);
     // Calls to debug intrinsics are dropped, so nothing refers to them.
-    if (!(global instanceof Func && key.startsWith("llvm.dbg."))) this.module.globals.push(global);
+    if (!(global instanceof Func && isDebugIntrinsic(key))) this.module.globals.push(global);
   }
 
   private resolveBlockAddresses(): void {

@@ -1,4 +1,5 @@
 /** Instructions as text (LLVM Language Reference, "Instruction Reference"), one or more lines each. */
+
 import type { AttributeSet } from "../../lto/ir/attributes.js";
 import {
   type CallInst,
@@ -9,6 +10,7 @@ import {
   Op,
   opNames,
 } from "../../lto/ir/instructions.js";
+import { type Intrinsic, intrinsicOf, intrinsics } from "../../lto/ir/intrinsics.js";
 import type { Value } from "../../lto/ir/values.js";
 import { escapeText } from "./escape.js";
 import { callingConventionWords } from "./keywords.js";
@@ -165,13 +167,18 @@ function callText(inst: CallInst, names: InstNames): string {
 }
 
 /** Intrinsics whose metadata operand is a node around the string rather than the string. */
-const takesNode = /^llvm\.(read_register|read_volatile_register|write_register)\./;
+const takesNode: ReadonlySet<Intrinsic | null> = new Set([
+  intrinsics.read_register,
+  intrinsics.read_volatile_register,
+  intrinsics.write_register,
+]);
 
 function argumentText(arg: Value, callee: Value, names: InstNames): string {
   if (arg.valueKind === "metadata" && callee.valueKind === "global") {
-    if (arg.text !== null && takesNode.test(callee.name)) return `!{!"${escapeText(arg.text)}"}`;
+    const intrinsic = intrinsicOf(callee);
+    if (arg.text !== null && takesNode.has(intrinsic)) return `!{!"${escapeText(arg.text)}"}`;
     // LLVM insists on the shape of a scope list even where nothing refers to the scope.
-    if (arg.text === null && callee.name === "llvm.experimental.noalias.scope.decl")
+    if (arg.text === null && intrinsic === intrinsics["experimental.noalias.scope.decl"])
       return '!{!{!"", !{!""}}}';
   }
   return valueText(arg, names);

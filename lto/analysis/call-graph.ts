@@ -7,6 +7,7 @@
  * A component's wave is one more than the largest of its callees', so components of one wave can be worked
  * on in parallel. Time and memory are linear in functions and calls.
  */
+import { isReservedName } from "../ir/intrinsics.js";
 import type { ModuleSummary } from "./summary.js";
 import { Trait } from "./summary.js";
 
@@ -69,7 +70,7 @@ export function buildCallGraph(summary: ModuleSummary): CallGraph {
       // A definition that another may replace at load time is as unknown as a declaration; callers that
       // care look at its linkage. Intrinsics become calls of runtime routines at most.
       if (callee >= 0) callees.add(callee);
-      else if (!symbols[target]!.name.startsWith("llvm.")) callsUnknown[node] = 1;
+      else if (!isReservedName(symbols[target]!.name)) callsUnknown[node] = 1;
     }
     return [...callees].sort((a, b) => a - b);
   });

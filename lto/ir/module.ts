@@ -2,6 +2,7 @@
 import { type AttributeList, noAttributeList } from "./attributes.js";
 import type { DataLayout } from "./data-layout.js";
 import type { Body } from "./instructions.js";
+import { type Intrinsic, intrinsicNamed } from "./intrinsics.js";
 import { ptr, type Type } from "./types.js";
 import { Argument, type Constant } from "./values.js";
 
@@ -79,6 +80,7 @@ export class Func extends GlobalBase {
   source: BodySource | null = null;
   /** The decoded body, if it is decoded. */
   body: Body | null = null;
+  private known: Intrinsic | null | undefined = undefined;
 
   constructor(name: string, valueType: Type, type: Type = ptr) {
     super(name, valueType, type);
@@ -86,6 +88,14 @@ export class Func extends GlobalBase {
   }
   get isDeclaration(): boolean {
     return this.body === null && this.source === null;
+  }
+  /** The intrinsic it is, if it is one; by the name it has when this is first asked. */
+  get intrinsic(): Intrinsic | null {
+    if (this.known === undefined) this.known = intrinsicNamed(this.name);
+    return this.known;
+  }
+  set intrinsic(intrinsic: Intrinsic | null) {
+    this.known = intrinsic;
   }
   /** The body, decoded now if need be. Must not be called on a declaration. */
   materialize(): Body {

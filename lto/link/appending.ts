@@ -4,6 +4,7 @@
  */
 
 import { baseObject } from "../analysis/references.js";
+import { isReservedName } from "../ir/intrinsics.js";
 import type { GlobalVariable } from "../ir/module.js";
 import { ptr, structType } from "../ir/types.js";
 import { ConstAggregate, type Constant, ConstZero, zeroOf } from "../ir/values.js";
@@ -47,7 +48,7 @@ export function listElements(global: GlobalVariable): Constant[] {
   if (initializer === null || valueType.kind !== "array") return [];
   if (initializer.valueKind === "aggregate") return [...initializer.elements];
   // Nulls have no effect on any of the known lists; an unknown list keeps them, within reason.
-  if (initializer.valueKind === "zero" && !global.name.startsWith("llvm.") && valueType.count < 1 << 20)
+  if (initializer.valueKind === "zero" && !isReservedName(global.name) && valueType.count < 1 << 20)
     return Array.from({ length: valueType.count }, () => zeroOf(valueType.element));
   return [];
 }

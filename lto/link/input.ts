@@ -1,6 +1,7 @@
 /** What goes into a link, and its options. */
 
 import type { ModuleSummary } from "../analysis/summary.js";
+import { isReservedName } from "../ir/intrinsics.js";
 import type { Module, Visibility } from "../ir/module.js";
 
 /** A global or weak symbol of a native object or shared library. */
@@ -119,7 +120,7 @@ export function lazyDefinitions(
         s.linkage !== "available_externally" &&
         s.linkage !== "appending" &&
         s.name !== "" &&
-        !s.name.startsWith("llvm."),
+        !isReservedName(s.name),
     )
     .map((s) => ({ name: s.name, common: s.linkage !== "external" }));
 }

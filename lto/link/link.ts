@@ -11,6 +11,7 @@
  */
 
 import type { ModuleSummary } from "../analysis/summary.js";
+import { isReservedName } from "../ir/intrinsics.js";
 import type { Module } from "../ir/module.js";
 import { type Diagnostic, Diagnostics } from "./diagnostics.js";
 import { dropDead } from "./drop-dead.js";
@@ -97,7 +98,7 @@ function reportUndefined(
   for (const user of module.globals) {
     const { calls, references } = facts.of(user);
     for (const mentioned of new Set([...calls, ...references])) {
-      if (!mentioned.isDeclaration || mentioned.name.startsWith("llvm.")) continue;
+      if (!mentioned.isDeclaration || isReservedName(mentioned.name)) continue;
       if (mentioned.linkage === "extern_weak") continue;
       const file = origins.get(user)?.file.file ?? files[0]!.file;
       add(mentioned.name, `${file}:(${user.kind === "function" ? "function " : ""}${user.name})`);

@@ -9,6 +9,7 @@
 
 import { baseObject } from "../analysis/references.js";
 import { DataLayout } from "../ir/data-layout.js";
+import { isReservedName } from "../ir/intrinsics.js";
 import { Func, type GlobalValue, GlobalVariable, Module } from "../ir/module.js";
 import { arrayType, type Type } from "../ir/types.js";
 import { ConstAggregate, type Constant } from "../ir/values.js";
@@ -163,7 +164,7 @@ class Merger {
   /** What stands for a global's name: the prevailing definition, or the first declaration there is. */
   private representative(global: GlobalValue, file: LoadedModule, index: number): GlobalValue {
     const { name } = global;
-    if (name.startsWith("llvm.")) {
+    if (isReservedName(name)) {
       const known = this.representatives.get(name);
       if (known !== undefined) return known;
       this.representatives.set(name, global);

@@ -5,6 +5,7 @@
  * The rules are those of lld's ELF port: strong beats common beats weak beats shared; among weak definitions,
  * and among common ones of equal size, the first wins; a lazy member is taken for a non-weak reference.
  */
+import { isReservedName } from "../ir/intrinsics.js";
 import type { Comdat, GlobalBase, GlobalValue, GlobalVariable, Module, Visibility } from "../ir/module.js";
 import type { LazyMember, ModuleInput, NativeInput, NativeSymbol } from "./input.js";
 import type { AsmSymbols } from "./module-asm.js";
@@ -106,7 +107,7 @@ export const asAppending = (global: GlobalValue): GlobalVariable | null =>
 
 /** Whether an IR global takes part in resolution by name. */
 export function isLinkable(global: GlobalValue): boolean {
-  return !global.isLocal && !isAppending(global) && global.name !== "" && !global.name.startsWith("llvm.");
+  return !global.isLocal && !isAppending(global) && global.name !== "" && !isReservedName(global.name);
 }
 
 /** Whether an IR global counts as a definition for other files. */

@@ -101,7 +101,7 @@ export class GlobalVerifier {
       return "its arguments do not match its type";
     if (result.kind !== "void" && !isFirstClass(result) && result.kind !== "token")
       return `it returns ${describeType(result)}`;
-    const intrinsic = fn.isDeclaration && fn.name.startsWith("llvm.");
+    const intrinsic = fn.isDeclaration && fn.intrinsic !== null;
     if (!intrinsic) {
       if (result.kind === "token") return "it returns a token";
       for (const type of parameters)

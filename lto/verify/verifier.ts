@@ -259,7 +259,7 @@ class FunctionVerifier {
 
   /** Intrinsics are nothing but callees, and what they are called with has the types they take. */
   private intrinsicUse(inst: Inst, operand: Value, index: number): string | null {
-    if (operand.valueKind !== "global" || operand.kind !== "function" || !operand.name.startsWith("llvm."))
+    if (operand.valueKind !== "global" || operand.kind !== "function" || operand.intrinsic === null)
       return null;
     if (!isCall(inst) || index !== 0) return `@${operand.name.slice(0, 60)} is used other than by a call`;
     return inst.data.functionType === operand.valueType

@@ -6,9 +6,11 @@
  * initialisers, aliasees and the like are looked up, since they refer to constants that come later, and
  * modules of the older format get their names from the symbol table. O(size without function bodies).
  */
+
 import { DataLayout } from "../../../lto/ir/data-layout.js";
 import { InputError, UnsupportedError } from "../../../lto/ir/errors.js";
 import type { Body } from "../../../lto/ir/instructions.js";
+import { isDebugIntrinsic } from "../../../lto/ir/intrinsics.js";
 import {
   Alias,
   type BodySource,
@@ -443,7 +445,7 @@ export class ModuleReader {
     for (const global of this.implicitComdats) global.comdat = this.comdatNamed(global.name);
     this.placeBodies();
     for (const global of this.globals)
-      if (global.kind === "function" && global.name.startsWith("llvm.dbg.")) this.debugIntrinsics.add(global);
+      if (global.kind === "function" && isDebugIntrinsic(global.name)) this.debugIntrinsics.add(global);
   }
 
   private readonly comdatsByName = new Map<string, Comdat>();

@@ -5,6 +5,7 @@
  * every address among the operands leaks, and a result that may contain addresses is unknown. Integers are not
  * followed: an address that becomes one leaks, and one that is made of an integer is unknown.
  */
+
 import type { AttributeList } from "../../ir/attributes.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import {
@@ -16,6 +17,7 @@ import {
   isCall,
   Op,
 } from "../../ir/instructions.js";
+import { type Intrinsic, type IntrinsicName, intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import type { Func, GlobalValue } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
@@ -36,12 +38,6 @@ const isConstantValue = ({ valueKind }: Value): boolean => valueKind !== "inst" 
 /** Whether a store of so many bytes at such an alignment changes no pointer in part. */
 const coversPointers = (bytes: number, align: number): boolean => bytes % 8 === 0 && align % 8 === 0;
 
-/** Intrinsics that read or write no memory that could hold an address, and give none. */
-const inertIntrinsic =
-  /^llvm\.(lifetime|dbg|assume|prefetch|invariant\.(start|end)|objectsize|is\.constant|experimental\.noalias|donothing|sideeffect|va_end)\b/;
-/** Intrinsics whose result is their first argument. */
-const copyingIntrinsic = /^llvm\.((launder|strip)\.invariant\.group|ssa\.copy|expect)\b/;
-
 /** What a call of a global does; numbers from 0 on are those of functions. */
 enum Effect {
   Function = 0,
@@ -55,13 +51,44 @@ enum Effect {
   Unknown = -6,
 }
 
-function intrinsicEffect(intrinsic: string): Effect {
-  if (inertIntrinsic.test(intrinsic)) return Effect.None;
-  if (copyingIntrinsic.test(intrinsic)) return Effect.CopyArgument;
-  if (/^llvm\.mem(cpy|move)\b/.test(intrinsic)) return Effect.CopyMemory;
-  if (/^llvm\.memset\b/.test(intrinsic)) return Effect.FillMemory;
-  return Effect.Unknown;
+const intrinsicEffects = new Map<Intrinsic, Effect>();
+function describe(effect: Effect, names: readonly IntrinsicName[]): void {
+  for (const name of names) intrinsicEffects.set(intrinsics[name], effect);
 }
+// They read or write no memory that could hold an address, and give none.
+describe(Effect.None, [
+  "lifetime.start",
+  "lifetime.end",
+  "dbg.declare",
+  "dbg.value",
+  "dbg.assign",
+  "dbg.label",
+  "assume",
+  "prefetch",
+  "invariant.start",
+  "invariant.end",
+  "objectsize",
+  "is.constant",
+  "experimental.noalias.scope.decl",
+  "donothing",
+  "sideeffect",
+  "va_end",
+]);
+describe(Effect.CopyArgument, [
+  "launder.invariant.group",
+  "strip.invariant.group",
+  "ssa.copy",
+  "expect",
+  "expect.with.probability",
+]);
+describe(Effect.CopyMemory, [
+  "memcpy",
+  "memcpy.inline",
+  "memcpy.element.unordered.atomic",
+  "memmove",
+  "memmove.element.unordered.atomic",
+]);
+describe(Effect.FillMemory, ["memset", "memset.inline", "memset.element.unordered.atomic"]);
 
 export class BodyScan {
   private readonly sizes: TypeSizes;
@@ -279,7 +306,11 @@ export class BodyScan {
   private effectOf(callee: GlobalValue): number {
     let effect = this.effects.get(callee);
     if (effect === undefined) {
-      effect = callee.name.startsWith("llvm.") ? intrinsicEffect(callee.name) : this.nodes.numberOf(callee);
+      const intrinsic = intrinsicOf(callee);
+      effect =
+        intrinsic === null
+          ? this.nodes.numberOf(callee)
+          : (intrinsicEffects.get(intrinsic) ?? Effect.Unknown);
       this.effects.set(callee, effect);
     }
     return effect;

@@ -8,6 +8,7 @@
 
 import type { AttributeList } from "../../ir/attributes.js";
 import { type Body, type CallInst, isCall, Op } from "../../ir/instructions.js";
+import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Func, GlobalValue } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
@@ -155,7 +156,7 @@ class FlowScan {
           const attributes = known?.kind === "function" ? known.attributes.fn : null;
           if (attributes?.has("returns_twice") || inst.data.attributes.fn.has("returns_twice"))
             isRigid = true;
-          if (callee.valueKind !== "asm" && !(known?.name.startsWith("llvm.") ?? false)) {
+          if (callee.valueKind !== "asm" && intrinsicOf(callee) === null) {
             seen++;
             lives |= live;
             const number = known === null ? -1 : this.numberOf(known);

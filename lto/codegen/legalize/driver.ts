@@ -7,6 +7,7 @@
  * identity of `blockaddress`. Linear, plus what the expansions emit.
  */
 import { type Block, type CastOp, type Inst, makeInst, Op } from "../../ir/instructions.js";
+import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Func } from "../../ir/module.js";
 import { i8, i64, voidType } from "../../ir/types.js";
 import { type ConstInt, constI64, constInt, type Value, zeroOf } from "../../ir/values.js";
@@ -270,17 +271,15 @@ function lowerInst(l: Lowering, inst: Inst): Parts {
           p.type.kind !== "x86_fp80" ? l.freeze(p) : p.valueKind === "undef" ? zeroOf(p.type) : p,
         );
     case Op.Call: {
-      const callee = operands[0]!;
-      if (callee.valueKind === "global" && callee.kind === "function" && callee.name.startsWith("llvm."))
-        return lowerIntrinsic(l, inst, callee);
+      const intrinsic = intrinsicOf(operands[0]!);
+      if (intrinsic !== null) return lowerIntrinsic(l, inst, intrinsic);
       return lowerCall(l, inst);
     }
     case Op.Invoke: {
-      const callee = operands[0]!;
-      if (callee.valueKind !== "global" || callee.kind !== "function" || !callee.name.startsWith("llvm."))
-        return lowerInvoke(l, inst);
+      const intrinsic = intrinsicOf(operands[0]!);
+      if (intrinsic === null) return lowerInvoke(l, inst);
       // No intrinsic that is lowered here unwinds: the edge to the landing pad goes.
-      const parts = lowerIntrinsic(l, inst, callee);
+      const parts = lowerIntrinsic(l, inst, intrinsic);
       l.jump(inst.blocks[0]!);
       l.removedEdges.push({ from: inst.parent!, to: inst.blocks[1]! });
       return parts;

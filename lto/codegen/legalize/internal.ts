@@ -6,6 +6,7 @@
  * One `Func` per name and type for the life of the process, so selection may compare by identity or name.
  */
 import { AttributeList, AttributeSet, noAttributes } from "../../ir/attributes.js";
+import { internalOperation, isReservedName } from "../../ir/intrinsics.js";
 import { Func } from "../../ir/module.js";
 import { functionType, i64, structType, type Type } from "../../ir/types.js";
 
@@ -26,6 +27,7 @@ export function internalIntrinsic(name: string, type: Type): Func {
   if (fn === undefined) {
     fn = new Func(name, type);
     fn.attributes = nounwind;
+    if (!isReservedName(name)) fn.intrinsic = internalOperation(name);
     table.set(key, fn);
   }
   return fn;

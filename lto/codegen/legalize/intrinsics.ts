@@ -4,6 +4,7 @@
  */
 import { noAttributeList } from "../../ir/attributes.js";
 import { type CallInst, makeInst, Op } from "../../ir/instructions.js";
+import type { Intrinsic } from "../../ir/intrinsics.js";
 import type { Func } from "../../ir/module.js";
 import { functionType, i16, i32, i64, ptr, structType, type Type, voidType } from "../../ir/types.js";
 import { constBool, constI32, InlineAsm, type Value, zeroOf } from "../../ir/values.js";
@@ -13,7 +14,7 @@ import { floatIntrinsics } from "./float-intrinsics.js";
 import { integerIntrinsics } from "./integer-intrinsics.js";
 import { intConstant, intResize } from "./integers.js";
 import { internalIntrinsic } from "./internal.js";
-import { intrinsicBase, isKept, knowIntrinsics } from "./intrinsic-names.js";
+import { isKept } from "./intrinsic-legality.js";
 import type { Lowering, Parts } from "./lowering.js";
 import { maskedIntrinsics } from "./masked.js";
 
@@ -107,12 +108,10 @@ handlers.set("get.rounding", rounding);
 handlers.set("flt.rounds", rounding);
 
 for (const [name, handler] of maskedIntrinsics) handlers.set(name, handler);
-knowIntrinsics(handlers.keys());
-knowIntrinsics(laneHandlers.keys());
 
-/** Lowers a call of an `llvm.` function whose form is not legal. */
-export function lowerIntrinsic(l: Lowering, call: CallInst, callee: Func): Parts {
-  const base = intrinsicBase(callee.name);
+/** Lowers a call of an intrinsic whose form is not legal. */
+export function lowerIntrinsic(l: Lowering, call: CallInst, intrinsic: Intrinsic): Parts {
+  const base = intrinsic.name;
   const args = call.operands.slice(1, 1 + call.data.argumentCount);
   const handler = handlers.get(base);
   if (handler !== undefined) return handler(l, call, args);
@@ -135,8 +134,8 @@ export function lowerIntrinsic(l: Lowering, call: CallInst, callee: Func): Parts
   }
   const only = l.vectors.intrinsic(l, base, call);
   if (only !== null) return only;
-  if (isKept(base)) return keep(l, call, args);
-  throw l.unsupported(`intrinsic ${callee.name}`);
+  if (isKept(intrinsic)) return keep(l, call, args);
+  throw l.unsupported(`intrinsic ${(call.operands[0] as Func).name}`);
 }
 
 const hasVector = (type: Type): boolean =>

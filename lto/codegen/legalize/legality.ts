@@ -5,9 +5,10 @@
  * function that is legal as it stands costs one scan and nothing else.
  */
 import { type Inst, Op } from "../../ir/instructions.js";
+import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
-import { intrinsicIsLegal } from "./intrinsic-names.js";
+import { intrinsicIsLegal } from "./intrinsic-legality.js";
 import type { VectorTarget } from "./target.js";
 
 /** Classes of types, as small integers. */
@@ -249,9 +250,8 @@ export function isLegalInst(inst: Inst, vectors: VectorTarget): boolean {
     case Op.Invoke:
     case Op.CallBr: {
       if (!isLegalOrNone(inst.type)) return false;
-      const callee = operands[0]!;
-      if (callee.valueKind === "global" && callee.kind === "function" && callee.name.startsWith("llvm."))
-        return intrinsicIsLegal(inst);
+      const intrinsic = intrinsicOf(operands[0]!);
+      if (intrinsic !== null) return intrinsicIsLegal(inst, intrinsic);
       for (let i = 1; i <= inst.data.argumentCount; i++) if (!isLegalOrNone(operands[i]!.type)) return false;
       return true;
     }

@@ -4,21 +4,7 @@
  * One count of uses, then a worklist; linear in instructions plus operands. Cycles of dead phis stay.
  */
 import { type Body, Flag, type Inst, Op } from "../../ir/instructions.js";
-
-/** Internal operations without side effects. */
-const purePrefixes = ["tsc."];
-const pureIntrinsics =
-  /^llvm\.(fsh[lr]|[su](min|max)|abs|bswap|ct[lt]z|ctpop|fabs|copysign|sqrt|[su](add|sub|mul)\.with)/;
-const purity = new Map<string, boolean>();
-
-function isPureCallee(name: string): boolean {
-  let pure = purity.get(name);
-  if (pure === undefined) {
-    pure = purePrefixes.some((p) => name.startsWith(p)) || pureIntrinsics.test(name);
-    purity.set(name, pure);
-  }
-  return pure;
-}
+import { intrinsicOf } from "../../ir/intrinsics.js";
 
 function isRemovable(inst: Inst): boolean {
   if (inst.op >= Op.FNeg && inst.op <= Op.Xor) return true;
@@ -30,10 +16,8 @@ function isRemovable(inst: Inst): boolean {
       return true;
     case Op.Load:
       return (inst.flags & Flag.Volatile) === 0 && inst.data.ordering === "not_atomic";
-    case Op.Call: {
-      const callee = inst.operands[0]!;
-      return callee.valueKind === "global" && isPureCallee(callee.name);
-    }
+    case Op.Call:
+      return intrinsicOf(inst.operands[0]!)?.removable ?? false;
     default:
       return false;
   }

@@ -3,6 +3,7 @@
 import type { LegalFunction } from "../../codegen/legalize/index.js";
 import { type MBlock, MemOperand, MInst, RegOperand, type SymbolRef, type VReg } from "../../codegen/mir.js";
 import { type CallInst, callArguments, type Inst, Op } from "../../ir/instructions.js";
+import { intrinsicOf } from "../../ir/intrinsics.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { X } from "../isa/ops.js";
 import { integerArguments, maskOf, RAX, RSP, vectorArgumentCount, XMM0 } from "../isa/registers.js";
@@ -404,7 +405,7 @@ export function findTailCall(s: Selector, ret: Inst): CallInst | null {
   if (call === undefined || call.op !== Op.Call || call.data.tail === "" || call.data.tail === "notail")
     return null;
   const callee = call.operands[0]!;
-  if (callee.valueKind === "asm" || (callee.valueKind === "global" && isIntrinsic(callee.name))) return null;
+  if (callee.valueKind === "asm" || intrinsicOf(callee) !== null) return null;
   const must = call.data.tail === "musttail";
   if (!must && (!s.optimize || s.noTailCalls || s.usesSret)) return null;
   if (!must && !returnsExactly(s, call, ret)) return null;
@@ -420,8 +421,6 @@ export function findTailCall(s: Selector, ret: Inst): CallInst | null {
   }
   return call;
 }
-
-const isIntrinsic = (name: string): boolean => name.startsWith("llvm.") || name.startsWith("tsc.");
 
 /** The instruction after the call returns just its result. */
 function returnsExactly(s: Selector, call: CallInst, next: Inst): boolean {

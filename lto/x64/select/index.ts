@@ -11,6 +11,7 @@ import { type MBlock, MFunction, MInst, RegOperand } from "../../codegen/mir.js"
 import type { DataLayout } from "../../ir/data-layout.js";
 import { UnsupportedError } from "../../ir/errors.js";
 import { type Block, Flag, type Inst, Op } from "../../ir/instructions.js";
+import { intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import { i64 } from "../../ir/types.js";
 import { type ConstInt, constInt, type Value } from "../../ir/values.js";
 import { defaultConvention } from "../frame/convention.js";
@@ -158,8 +159,7 @@ function usesVarArgs(legal: LegalFunction): boolean {
   for (const block of legal.body.blocks)
     for (const inst of block.insts) {
       if (inst.op !== Op.Call) continue;
-      const callee = inst.operands[0]!;
-      if (callee.valueKind === "global" && callee.name.startsWith("llvm.va_start")) return true;
+      if (intrinsicOf(inst.operands[0]!) === intrinsics.va_start) return true;
     }
   return false;
 }
@@ -214,17 +214,13 @@ function writesMemory(inst: Inst): boolean {
       // Nothing may move across a volatile or ordered load either.
       return (inst.flags & Flag.Volatile) !== 0 || inst.data.ordering !== "not_atomic";
     case Op.Call: {
-      const callee = inst.operands[0]!;
-      if (callee.valueKind === "global" && isIntrinsic(callee.name))
-        return intrinsicWritesMemory(callee.name);
-      return true;
+      const intrinsic = intrinsicOf(inst.operands[0]!);
+      return intrinsic === null || intrinsicWritesMemory(intrinsic);
     }
     default:
       return false;
   }
 }
-
-const isIntrinsic = (name: string): boolean => name.startsWith("llvm.") || name.startsWith("tsc.");
 
 function allocateSlot(s: Selector, inst: Extract<Inst, { op: Op.Alloca }>, inEntry: boolean): void {
   const count = inst.operands[0]!;
@@ -363,15 +359,14 @@ function isWanted(s: Selector, inst: Inst): boolean {
 }
 
 function lowerAnyCall(s: Selector, inst: Extract<Inst, { op: Op.Call }>, head: MBlock): void {
-  const callee = inst.operands[0]!;
-  if (callee.valueKind === "global" && isIntrinsic(callee.name)) {
-    const { name } = callee;
-    if (inst.type.kind === "void" || intrinsicHasEffect(name)) {
+  const intrinsic = intrinsicOf(inst.operands[0]!);
+  if (intrinsic !== null) {
+    if (inst.type.kind === "void" || intrinsicHasEffect(intrinsic)) {
       if (inst.type.kind !== "void" && !isWanted(s, inst) && !inst.type.isAggregate)
         s.vregs[inst.id] = s.newReg(inst.type);
-      return lowerIntrinsic(s, inst, name);
+      return lowerIntrinsic(s, inst, intrinsic);
     }
-    if (isWanted(s, inst) || s.parts.has(inst.id)) lowerIntrinsic(s, inst, name);
+    if (isWanted(s, inst) || s.parts.has(inst.id)) lowerIntrinsic(s, inst, intrinsic);
     return;
   }
   lowerCall(s, inst, head);

@@ -1,6 +1,9 @@
 /** Calls of LLVM's and our own intrinsics. */
+import { add128, sub128, umulWide } from "../../codegen/legalize/internal.js";
 import { MemOperand, MInst, RegOperand } from "../../codegen/mir.js";
 import { type CallInst, callArguments } from "../../ir/instructions.js";
+import { type Intrinsic, type IntrinsicName, intrinsics } from "../../ir/intrinsics.js";
+import type { Func } from "../../ir/module.js";
 import type { Value } from "../../ir/values.js";
 import { Cc, X } from "../isa/ops.js";
 import { registerNames } from "../isa/registers.js";
@@ -18,105 +21,86 @@ import { lowerVectorIntrinsic } from "./vector.js";
 
 type Lowering = (s: Selector, call: CallInst, args: Value[]) => void;
 
-/** Whether the intrinsic must be emitted even when its result is not wanted. */
-export function intrinsicHasEffect(name: string): boolean {
-  return !pure.has(familyOf(name)) && !name.startsWith("tsc.") && !isOverflowIntrinsic(name);
-}
+/** Whether a call must be emitted even when its result is not wanted. */
+export const intrinsicHasEffect = (intrinsic: Intrinsic): boolean => !intrinsic.removable;
 
-/** Whether the intrinsic may write memory that a load could be moved across. */
-export function intrinsicWritesMemory(name: string): boolean {
-  return intrinsicHasEffect(name) && !harmless.has(familyOf(name));
-}
+/** Whether a call may write memory that a load could be moved across. */
+export const intrinsicWritesMemory = (intrinsic: Intrinsic): boolean =>
+  !intrinsic.removable && !harmless.has(intrinsic);
 
-/** Name without the type suffixes: `llvm.umax.i32` → `llvm.umax`. */
-function familyOf(name: string): string {
-  const parts = name.split(".");
-  let end = parts.length;
-  while (end > 2 && /^(p\d+|[if]\d+|v\d+\w+|bf16)$/.test(parts[end - 1]!)) end--;
-  return parts.slice(0, end).join(".");
-}
-
-const pure = new Set([
-  "llvm.bswap",
-  "llvm.ctlz",
-  "llvm.cttz",
-  "llvm.ctpop",
-  "llvm.fshl",
-  "llvm.fshr",
-  "llvm.smax",
-  "llvm.smin",
-  "llvm.umax",
-  "llvm.umin",
-  "llvm.abs",
-  "llvm.sqrt",
-  "llvm.fabs",
-  "llvm.copysign",
-  "llvm.frameaddress",
-  "llvm.returnaddress",
-  "llvm.addressofreturnaddress",
-  "llvm.sponentry",
-  "llvm.threadlocal.address",
-  "llvm.thread.pointer",
-  "llvm.stacksave",
-  "llvm.rint",
-  "llvm.nearbyint",
+/** They leave alone what loads read, if not for everybody then for the code that they become. */
+const harmless: ReadonlySet<Intrinsic> = new Set([
+  intrinsics.prefetch,
+  intrinsics.trap,
+  intrinsics.debugtrap,
+  intrinsics.ubsantrap,
+  intrinsics.va_end,
 ]);
-const harmless = new Set(["llvm.prefetch", "llvm.trap", "llvm.debugtrap", "llvm.ubsantrap", "llvm.va_end"]);
 
-const lowerings: Readonly<Record<string, Lowering>> = {
-  "llvm.memcpy": (s, call) => lowerMemCopy(s, call, false, false),
-  "llvm.memcpy.inline": (s, call) => lowerMemCopy(s, call, false, true),
-  "llvm.memmove": (s, call) => lowerMemCopy(s, call, true, false),
-  "llvm.memset": (s, call) => lowerMemSet(s, call, false),
-  "llvm.memset.inline": (s, call) => lowerMemSet(s, call, true),
-  "llvm.va_start": (s, _call, args) => lowerVaStart(s, args[0]!),
-  "llvm.va_end": () => {},
-  "llvm.va_copy": (s, _call, args) => lowerVaCopy(s, args[0]!, args[1]!),
-  "llvm.stacksave": (s, call) => {
+const lowerings: Partial<Readonly<Record<IntrinsicName, Lowering>>> = {
+  memcpy: (s, call) => lowerMemCopy(s, call, false, false),
+  "memcpy.inline": (s, call) => lowerMemCopy(s, call, false, true),
+  memmove: (s, call) => lowerMemCopy(s, call, true, false),
+  memset: (s, call) => lowerMemSet(s, call, false),
+  "memset.inline": (s, call) => lowerMemSet(s, call, true),
+  va_start: (s, _call, args) => lowerVaStart(s, args[0]!),
+  va_end: () => {},
+  va_copy: (s, _call, args) => lowerVaCopy(s, args[0]!, args[1]!),
+  stacksave: (s, call) => {
     const save = new MInst(X.StackSave, 8);
     save.defs = [new RegOperand(s.resultOf(call))];
     s.emit(save);
   },
-  "llvm.stackrestore": (s, _call, args) => {
+  stackrestore: (s, _call, args) => {
     const restore = new MInst(X.StackRestore, 8);
     restore.uses = [s.use(args[0]!)];
     s.emit(restore);
   },
-  "llvm.frameaddress": (s, call, args) => lowerFrameAddress(s, call, args),
-  "llvm.returnaddress": (s, call, args) => lowerReturnAddress(s, call, args),
-  "llvm.addressofreturnaddress": (s, call) => incomingAddress(s, s.resultOf(call), -8),
-  "llvm.sponentry": (s, call) => incomingAddress(s, s.resultOf(call), 0),
-  "llvm.eh.sjlj.setjmp": (s, call, args) => lowerSjljSetjmp(s, call, args[0]!),
-  "llvm.eh.sjlj.longjmp": (s, _call, args) => lowerSjljLongjmp(s, args[0]!),
-  "llvm.trap": (s) => void s.emit(new MInst(X.Ud2, 8)),
-  "llvm.ubsantrap": (s) => void s.emit(new MInst(X.Ud2, 8)),
-  "llvm.debugtrap": (s) => void s.emit(new MInst(X.Int3, 8)),
-  "llvm.prefetch": (s, _call, args) => lowerPrefetch(s, args),
-  "llvm.read_register": (s, call, args) => lowerReadRegister(s, call, args),
-  "llvm.read_volatile_register": (s, call, args) => lowerReadRegister(s, call, args),
-  "llvm.readcyclecounter": (s, call) => lowerCycleCounter(s, call),
-  "llvm.thread.pointer": (s, call) => s.copy(s.resultOf(call), threadPointer(s), 8),
-  "llvm.threadlocal.address": (s, call, args) => s.copy(s.resultOf(call), s.reg(args[0]!), 8),
-  "llvm.bswap": (s, call, args) => lowerByteSwap(s, call, args),
-  "llvm.ctlz": (s, call, args) => lowerLeadingZeros(s, call, args),
-  "llvm.cttz": (s, call, args) => lowerTrailingZeros(s, call, args),
-  "llvm.ctpop": (s, call, args) => lowerPopulationCount(s, call, args),
-  "llvm.fshl": (s, call, args) =>
-    lowerFunnel(s, true, args, s.resultOf(call), operationSize(s.layout, call.type)),
-  "llvm.fshr": (s, call, args) =>
-    lowerFunnel(s, false, args, s.resultOf(call), operationSize(s.layout, call.type)),
-  "llvm.smax": (s, call, args) => lowerMinMax(s, call, args, Cc.L),
-  "llvm.smin": (s, call, args) => lowerMinMax(s, call, args, Cc.G),
-  "llvm.umax": (s, call, args) => lowerMinMax(s, call, args, Cc.B),
-  "llvm.umin": (s, call, args) => lowerMinMax(s, call, args, Cc.A),
-  "llvm.abs": (s, call, args) => lowerAbs(s, call, args),
-  "llvm.sqrt": (s, call, args) => lowerSqrt(s, call, args[0]!),
-  "llvm.fabs": (s, call, args) => lowerFAbs(s, call, args[0]!),
-  "llvm.copysign": (s, call, args) => lowerCopySign(s, call, args[0]!, args[1]!),
-  "tsc.umul.wide": (s, call, args) => lowerWideMul(s, args[0]!, args[1]!, part(s, call, 0), part(s, call, 1)),
-  "tsc.add128": (s, call, args) => lowerWideAdd(s, false, args, part(s, call, 0), part(s, call, 1)),
-  "tsc.sub128": (s, call, args) => lowerWideAdd(s, true, args, part(s, call, 0), part(s, call, 1)),
+  frameaddress: (s, call, args) => lowerFrameAddress(s, call, args),
+  returnaddress: (s, call, args) => lowerReturnAddress(s, call, args),
+  addressofreturnaddress: (s, call) => incomingAddress(s, s.resultOf(call), -8),
+  sponentry: (s, call) => incomingAddress(s, s.resultOf(call), 0),
+  "eh.sjlj.setjmp": (s, call, args) => lowerSjljSetjmp(s, call, args[0]!),
+  "eh.sjlj.longjmp": (s, _call, args) => lowerSjljLongjmp(s, args[0]!),
+  trap: (s) => void s.emit(new MInst(X.Ud2, 8)),
+  ubsantrap: (s) => void s.emit(new MInst(X.Ud2, 8)),
+  debugtrap: (s) => void s.emit(new MInst(X.Int3, 8)),
+  prefetch: (s, _call, args) => lowerPrefetch(s, args),
+  read_register: (s, call, args) => lowerReadRegister(s, call, args),
+  read_volatile_register: (s, call, args) => lowerReadRegister(s, call, args),
+  readcyclecounter: (s, call) => lowerCycleCounter(s, call),
+  "thread.pointer": (s, call) => s.copy(s.resultOf(call), threadPointer(s), 8),
+  "threadlocal.address": (s, call, args) => s.copy(s.resultOf(call), s.reg(args[0]!), 8),
+  bswap: (s, call, args) => lowerByteSwap(s, call, args),
+  ctlz: (s, call, args) => lowerLeadingZeros(s, call, args),
+  cttz: (s, call, args) => lowerTrailingZeros(s, call, args),
+  ctpop: (s, call, args) => lowerPopulationCount(s, call, args),
+  fshl: (s, call, args) => lowerFunnel(s, true, args, s.resultOf(call), operationSize(s.layout, call.type)),
+  fshr: (s, call, args) => lowerFunnel(s, false, args, s.resultOf(call), operationSize(s.layout, call.type)),
+  smax: (s, call, args) => lowerMinMax(s, call, args, Cc.L),
+  smin: (s, call, args) => lowerMinMax(s, call, args, Cc.G),
+  umax: (s, call, args) => lowerMinMax(s, call, args, Cc.B),
+  umin: (s, call, args) => lowerMinMax(s, call, args, Cc.A),
+  abs: (s, call, args) => lowerAbs(s, call, args),
+  sqrt: (s, call, args) => lowerSqrt(s, call, args[0]!),
+  fabs: (s, call, args) => lowerFAbs(s, call, args[0]!),
+  copysign: (s, call, args) => lowerCopySign(s, call, args[0]!, args[1]!),
 };
+
+/** Operations that only legalisation makes. */
+const internalLowerings: readonly (readonly [Func, Lowering])[] = [
+  [umulWide, (s, call, args) => lowerWideMul(s, args[0]!, args[1]!, part(s, call, 0), part(s, call, 1))],
+  [add128, (s, call, args) => lowerWideAdd(s, false, args, part(s, call, 0), part(s, call, 1))],
+  [sub128, (s, call, args) => lowerWideAdd(s, true, args, part(s, call, 0), part(s, call, 1))],
+];
+
+/** By the intrinsic. */
+const table = new Map<Intrinsic, Lowering>([
+  ...Object.entries(lowerings).map(
+    ([name, lowering]) => [intrinsics[name as IntrinsicName], lowering] as const,
+  ),
+  ...internalLowerings.map(([fn, lowering]) => [fn.intrinsic!, lowering] as const),
+]);
 
 /** A result register even for a member nobody reads. */
 function part(s: Selector, call: CallInst, index: number): number {
@@ -125,15 +109,14 @@ function part(s: Selector, call: CallInst, index: number): number {
 }
 
 /** Lowers an intrinsic call. @throws UnsupportedError naming it when it is unknown. */
-export function lowerIntrinsic(s: Selector, call: CallInst, name: string): void {
-  if (isOverflowIntrinsic(name)) return lowerOverflow(s, call);
-  if (name.startsWith("tsc.x64.")) {
-    if (!lowerVectorIntrinsic(s, call, name.slice(8))) s.unsupported(`internal intrinsic ${name}`);
-    return;
-  }
-  const lowering = lowerings[familyOf(name)];
-  if (lowering === undefined) return s.unsupported(`intrinsic '${name}'`);
-  lowering(s, call, callArguments(call));
+export function lowerIntrinsic(s: Selector, call: CallInst, intrinsic: Intrinsic): void {
+  const lowering = table.get(intrinsic);
+  if (lowering !== undefined) return lowering(s, call, callArguments(call));
+  if (isOverflowIntrinsic(intrinsic)) return lowerOverflow(s, call);
+  const { name, origin } = intrinsic;
+  if (origin !== "internal") return s.unsupported(`intrinsic '${(call.operands[0] as Func).name}'`);
+  if (!name.startsWith("tsc.x64.") || !lowerVectorIntrinsic(s, call, name.slice(8)))
+    s.unsupported(`internal intrinsic ${name}`);
 }
 
 function incomingAddress(s: Selector, result: number, offset: number): void {

@@ -6,6 +6,7 @@
  */
 import { MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { type CallInst, type InstWith, Op } from "../../ir/instructions.js";
+import { type Intrinsic, intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { Cc, X } from "../isa/ops.js";
 import { maskOf, RAX, RDX } from "../isa/registers.js";
@@ -13,18 +14,27 @@ import { setCondition } from "./condition.js";
 import { operationSize, type Selector } from "./selector.js";
 import { immediate, registerSource, setSource } from "./source.js";
 
-const pattern = /^llvm\.([su])(add|sub|mul)\.with\.overflow\./;
-
-export function isOverflowIntrinsic(name: string): boolean {
-  return pattern.test(name);
+interface Arithmetic {
+  readonly signed: boolean;
+  readonly operation: "add" | "sub" | "mul";
 }
+const checked = new Map<Intrinsic, Arithmetic>([
+  [intrinsics["sadd.with.overflow"], { signed: true, operation: "add" }],
+  [intrinsics["uadd.with.overflow"], { signed: false, operation: "add" }],
+  [intrinsics["ssub.with.overflow"], { signed: true, operation: "sub" }],
+  [intrinsics["usub.with.overflow"], { signed: false, operation: "sub" }],
+  [intrinsics["smul.with.overflow"], { signed: true, operation: "mul" }],
+  [intrinsics["umul.with.overflow"], { signed: false, operation: "mul" }],
+]);
+
+export const isOverflowIntrinsic = (intrinsic: Intrinsic): boolean => checked.has(intrinsic);
 
 /** The call whose overflow bit `extract` is, if it may be emitted at the current instruction. */
 export function overflowOf(s: Selector, extract: InstWith<Op.ExtractValue>): CallInst | null {
   const call = extract.operands[0]!;
   if (extract.data[0] !== 1 || call.valueKind !== "inst" || call.op !== Op.Call) return null;
-  const callee = call.operands[0]!;
-  if (callee.valueKind !== "global" || !isOverflowIntrinsic(callee.name)) return null;
+  const intrinsic = intrinsicOf(call.operands[0]!);
+  if (intrinsic === null || !isOverflowIntrinsic(intrinsic)) return null;
   if (!s.optimize || s.uses[extract.id] !== 1 || call.parent !== s.at.parent) return null;
   if (s.sunk.has(call.id) || s.partOf(call, 1) >= 0) return null;
   const insts = call.parent!.insts;
@@ -63,13 +73,13 @@ export function lowerOverflow(s: Selector, call: CallInst): void {
 }
 
 function emitArithmetic(s: Selector, call: CallInst): Cc {
-  const [, sign, operation] = pattern.exec((call.operands[0] as { name: string }).name)!;
+  const { signed, operation } = checked.get(intrinsicOf(call.operands[0]!)!)!;
   let [, a, b] = call.operands as [Value, Value, Value];
   if (operation !== "sub" && isConstant(a)) [a, b] = [b, a];
   const size = operationSize(s.layout, a.type);
   const wanted = s.partOf(call, 0);
-  if (operation === "mul") return emitMultiply(s, sign === "s", a, b, size, wanted);
-  const cc = sign === "s" ? Cc.O : Cc.B;
+  if (operation === "mul") return emitMultiply(s, signed, a, b, size, wanted);
+  const cc = signed ? Cc.O : Cc.B;
   if (operation === "sub" && wanted < 0) {
     const cmp = new MInst(X.Cmp, size);
     cmp.uses = [s.use(a)];

@@ -26,6 +26,7 @@ import { type AttributeSet, noAttributes } from "../../ir/attributes.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { UnsupportedError } from "../../ir/errors.js";
 import { type Block, Flag, type Inst, Op } from "../../ir/instructions.js";
+import { type Intrinsic, intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import type { GlobalValue } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
 import type { Argument, Constant, Value } from "../../ir/values.js";
@@ -46,6 +47,15 @@ export interface SelectOptions {
   /** Where the function takes what the platform passes in integer argument registers (see `convention.ts`). */
   readonly conventionOf: (callee: GlobalValue | null) => Convention;
 }
+
+/** Those that end in a conditional move. */
+const conditionalMoves: ReadonlySet<Intrinsic> = new Set([
+  intrinsics.smin,
+  intrinsics.smax,
+  intrinsics.umin,
+  intrinsics.umax,
+  intrinsics.abs,
+]);
 
 /** A value that is materialised once in the current block, before its first use. */
 interface PendingConstant {
@@ -438,13 +448,9 @@ export class Selector {
         if (source.op !== Op.And) return false;
         return source.operands[1]!.valueKind === "int" && source.operands[1]!.num >= 0;
       case Op.Call: {
-        // Minimum, maximum and absolute value end in a 32-bit conditional move.
-        const callee = source.operands[0]!;
-        return (
-          source.type.bits === 32 &&
-          callee.valueKind === "global" &&
-          /^llvm\.([su](min|max)|abs)\./.test(callee.name)
-        );
+        // The conditional move has 32 bits, too.
+        const intrinsic = source.type.bits === 32 ? intrinsicOf(source.operands[0]!) : null;
+        return intrinsic !== null && conditionalMoves.has(intrinsic);
       }
       default:
         return false;

@@ -4,6 +4,7 @@
  */
 import { MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import type { CallInst } from "../../ir/instructions.js";
+import { intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import type { GlobalValue, ThreadLocalMode } from "../../ir/module.js";
 import { X } from "../isa/ops.js";
 import { callClobbers, maskOf, RAX, RDI } from "../isa/registers.js";
@@ -12,10 +13,8 @@ import type { Selector } from "./selector.js";
 
 /** `llvm.threadlocal.address` on a global. */
 export function isThreadLocalAddress(call: CallInst): boolean {
-  const callee = call.operands[0]!;
   return (
-    callee.valueKind === "global" &&
-    callee.name.startsWith("llvm.threadlocal.address") &&
+    intrinsicOf(call.operands[0]!) === intrinsics["threadlocal.address"] &&
     call.operands[1]!.valueKind === "global"
   );
 }
