@@ -7,6 +7,7 @@ import type { AttributeSet } from "../../lto/ir/attributes.js";
 import type { DataLayout } from "../../lto/ir/data-layout.js";
 import type { Block } from "../../lto/ir/instructions.js";
 import { currentDataLayout } from "../../lto/ir/layout-upgrade.js";
+import { withoutEscape } from "../../lto/ir/mangling.js";
 import { Comdat, type GlobalValue } from "../../lto/ir/module.js";
 import type { Type } from "../../lto/ir/types.js";
 import type { BlockAddress } from "../../lto/ir/values.js";
@@ -28,9 +29,6 @@ export interface PendingBlockAddress {
   readonly block: string;
   readonly pos: number;
 }
-
-/** A leading \x01 asks for a name to be taken as it is, which is what happens to every name here. */
-const withoutEscape = (key: string): string => (key.startsWith("\x01") ? key.slice(1) : key);
 
 const selections = ["any", "exactmatch", "largest", "nodeduplicate", "samesize"] as const;
 
@@ -113,11 +111,11 @@ export class ParseContext extends Cursor {
     this.next();
     return global;
   }
-  /** As `nameKey`, without the mangling escape. */
+  /** `nameKey` of a global. With and without the mangling escape a name stands for two globals, though one symbol. */
   globalKey(): string {
     if (this.kind() !== Tok.Global && this.kind() !== Tok.GlobalNumber)
       this.fail(`expected a global name, found ${this.found()}`);
-    return withoutEscape(this.nameKey());
+    return this.nameKey();
   }
 
   /** The comdat of key `key`, as used at the current token. */

@@ -9,6 +9,7 @@
 
 import { InputError } from "../../lto/ir/errors.js";
 import { isDebugIntrinsic } from "../../lto/ir/intrinsics.js";
+import { takeSymbolName, withoutEscape } from "../../lto/ir/mangling.js";
 import { Func, type GlobalValue, Module } from "../../lto/ir/module.js";
 import { Tok, tokenize } from "./lexer.js";
 import { BodyParser, skipUseListOrder } from "./parse-body.js";
@@ -165,7 +166,7 @@ class ModuleParser {
   private newName(): { key: string; name: string } {
     const p: ParseContext = this.p;
     const key = p.globalKey();
-    if (key === "") {
+    if (withoutEscape(key) === "") {
       // LLVM takes an empty name as none.
       p.next();
       return { key: String(this.nextNumber++), name: "" };
@@ -184,6 +185,7 @@ class ModuleParser {
 
   private add(key: string, global: GlobalValue): void {
     this.p.globals.set(key, global);
+    takeSymbolName(global);
     // Calls to debug intrinsics are dropped, so nothing refers to them.
     if (!(global instanceof Func && isDebugIntrinsic(key))) this.module.globals.push(global);
   }

@@ -26,7 +26,7 @@ export interface CallGraph {
   readonly callers: Adjacency;
   /** 1: may be entered from unknown code: not local, or its address is taken. */
   readonly openToCallers: Uint8Array;
-  /** 1: its address is taken, in a body, an initialiser, an alias or a used list. */
+  /** 1: its address is taken, in a body, an initialiser, an alias, a used list or assembly. */
   readonly addressTaken: Uint8Array;
   /** 1: calls unknown code: a declaration that is no intrinsic, an ifunc, a pointer or inline assembly. */
   readonly callsUnknown: Uint8Array;
@@ -74,14 +74,14 @@ export function buildCallGraph(summary: ModuleSummary): CallGraph {
     }
     return [...callees].sort((a, b) => a - b);
   });
-  for (const symbol of symbols)
-    for (const reference of symbol.references) {
-      const node = nodeOf[throughAliases(summary, reference)]!;
-      if (node >= 0) {
-        addressTaken[node] = 1;
-        openToCallers[node] = 1;
-      }
-    }
+  const take = (reference: number): void => {
+    const node = nodeOf[throughAliases(summary, reference)]!;
+    if (node < 0) return;
+    addressTaken[node] = 1;
+    openToCallers[node] = 1;
+  };
+  for (const symbol of symbols) symbol.references.forEach(take);
+  summary.pinned?.forEach(take);
   const callees = toAdjacency(lists);
   const callers = reverse(callees, nodes.length);
   return {

@@ -29,6 +29,11 @@ export interface SymbolSummary {
 
 export interface ModuleSummary {
   readonly symbols: readonly SymbolSummary[];
+  /**
+   * Of a linked module: globals that something outside of the IR may use by name, local ones too: module asm, what
+   * `llvm.used` lists. Indices.
+   */
+  readonly pinned?: readonly number[];
 }
 
 const ascending = (globals: Iterable<GlobalValue>, indices: ReadonlyMap<GlobalValue, number>): number[] => {

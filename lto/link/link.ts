@@ -88,6 +88,8 @@ function reportUndefined(
   diagnostics: Diagnostics,
 ): void {
   const places = new Map<string, string[]>();
+  // Macros may define any name: the system linker will know.
+  if (files.some((file) => file.kind === "module" && file.asm.opaque)) return;
   const add = (name: string, place: string): void => {
     const symbol = symbols.get(name);
     if (symbol === undefined || symbol.isDefined || symbol.state === "shared" || bounds.test(name)) return;

@@ -6,7 +6,9 @@
 
 import { ownReferences, scanBody, Trait } from "../analysis/references.js";
 import type { ModuleSummary, SymbolSummary } from "../analysis/summary.js";
+import { InputError } from "../ir/errors.js";
 import type { Func, GlobalValue } from "../ir/module.js";
+import { templateText } from "./asm-template.js";
 import type { Merged } from "./merge.js";
 import { scanModuleAsm } from "./module-asm.js";
 
@@ -17,6 +19,9 @@ export interface GlobalFacts {
   readonly traits: number;
   readonly hash: string;
 }
+
+/** The name by which assembly can mention a global: private ones get the prefix of local labels. */
+const printedName = ({ linkage, name }: GlobalValue): string => (linkage === "private" ? `.L${name}` : name);
 
 export class LinkedFacts {
   private readonly cache = new Map<GlobalValue, GlobalFacts>();
@@ -41,7 +46,7 @@ export class LinkedFacts {
 
   private fromBody(fn: Func): GlobalFacts {
     const { calls, references, instructions, traits, assembly } = scanBody(fn, fn.materialize());
-    this.addNamed(assembly, references);
+    if (assembly !== "") this.addNamed(fn, assembly, references);
     return { calls: [...calls], references: [...references], instructions, traits, hash: "" };
   }
 
@@ -63,15 +68,33 @@ export class LinkedFacts {
     return { calls: mapped(calls), references: [...own], instructions, traits, hash };
   }
 
-  /** Adds the globals whose names occur in assembly, as far as a scan can tell; rather too many than too few. */
-  private addNamed(assembly: string, references: Set<GlobalValue>): void {
-    const { globals, references: mentioned, weakReferences } = scanModuleAsm(assembly);
-    for (const names of [globals, mentioned, weakReferences])
-      for (const name of names) {
-        this.named ??= new Map(this.merged.module.globals.map((global) => [global.name, global]));
-        const global = this.named.get(name);
-        if (global !== undefined) references.add(global);
-      }
+  /**
+   * Adds the globals whose names occur in assembly, as far as a scan can tell; rather too many than too few.
+   * @throws InputError when a name means a local global that had to be renamed
+   */
+  private addNamed(fn: Func, assembly: string, references: Set<GlobalValue>): void {
+    const { module, origins, replacements, renamed } = this.merged;
+    const { text, pastes } = templateText(assembly);
+    const symbols = scanModuleAsm(text);
+    this.named ??= new Map(module.globals.map((global) => [printedName(global), global]));
+    const names = new Set([...symbols.globals, ...symbols.references, ...symbols.weakReferences]);
+    for (const name of names) {
+      const global = this.named.get(name);
+      if (global !== undefined) references.add(global);
+    }
+    const own = origins.get(fn)?.file.module.globals ?? module.globals;
+    if (symbols.opaque || pastes)
+      for (const global of own)
+        if (!global.name.startsWith("llvm.")) references.add(replacements.get(global) ?? global);
+    if (renamed.size === 0 || text.includes(".intel_syntax")) return;
+    for (const global of own) {
+      const before = renamed.get(global);
+      if (before !== undefined && names.has(before))
+        throw new InputError(
+          `local symbol '${before}' is mentioned by inline assembly in @${fn.name}, but its name is not unique`,
+          origins.get(fn)?.file.file,
+        );
+    }
   }
 
   /** The summary of the linked module, whose globals must be all that these mention. */
@@ -100,6 +123,7 @@ export class LinkedFacts {
         hash,
       };
     });
-    return { symbols };
+    const pinned = list([...this.merged.pinned]);
+    return { symbols, pinned };
   }
 }

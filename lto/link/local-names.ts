@@ -8,14 +8,17 @@ import type { GlobalValue } from "../ir/module.js";
 import type { Diagnostics } from "./diagnostics.js";
 import type { LinkSymbol, LoadedModule } from "./symbol-table.js";
 
-/** Renames locals so that each name occurs once; adds to `pinned` those that module asm mentions. */
+/**
+ * Renames locals so that each name occurs once; adds to `pinned` those that module asm mentions, or may mention.
+ * @returns those that got another name, with the one they had
+ */
 export function nameLocals(
   globals: readonly GlobalValue[],
   modules: readonly LoadedModule[],
   symbols: ReadonlyMap<string, LinkSymbol>,
   pinned: Set<GlobalValue>,
   diagnostics: Diagnostics,
-): void {
+): Map<GlobalValue, string> {
   const taken = new Set(symbols.keys());
   for (const global of globals) if (!global.isLocal && global.name !== "") taken.add(global.name);
   for (const { asm } of modules) for (const name of [...asm.globals, ...asm.locals]) taken.add(name);
@@ -24,7 +27,10 @@ export function nameLocals(
   for (const { asm, module, file } of modules) {
     if (module.moduleAsm === "") continue;
     for (const global of module.globals) {
-      if (!global.isLocal || !asm.references.has(global.name)) continue;
+      if (!global.isLocal || global.name === "") continue;
+      if (asm.opaque) pinned.add(global);
+      if (global.linkage === "private" && asm.references.has(`.L${global.name}`)) pinned.add(global);
+      if (!asm.references.has(global.name)) continue;
       const other = fixed.get(global.name);
       if (other !== undefined || taken.has(global.name))
         diagnostics.error(
@@ -47,6 +53,7 @@ export function nameLocals(
           taken.add(global.name);
           named.add(global);
         }
+  const renamed = new Map<GlobalValue, string>();
   const next = new Map<string, number>();
   for (const global of globals) {
     if (named.has(global) || !(global.isLocal || global.name === "")) continue;
@@ -56,7 +63,9 @@ export function nameLocals(
       name = `${base}.${n}`;
       next.set(base, n + 1);
     }
+    if (global.name !== "") renamed.set(global, global.name);
     global.name = name;
     taken.add(name);
   }
+  return renamed;
 }

@@ -37,6 +37,8 @@ export interface Merged {
   readonly origins: ReadonlyMap<GlobalValue, Origin>;
   /** Globals that something outside of the IR needs under their names: module asm, `llvm.used`. */
   readonly pinned: ReadonlySet<GlobalValue>;
+  /** Local globals that could not keep their names, with the names they had. */
+  readonly renamed: ReadonlyMap<GlobalValue, string>;
 }
 
 export interface Origin {
@@ -104,9 +106,10 @@ class Merger {
     for (const global of this.globals) this.remap(global);
     for (const [name, global] of this.representatives) this.finish(name, global);
     const { symbols } = this.resolution;
-    nameLocals(this.globals, this.modules, symbols, this.pinned, this.diagnostics);
+    const renamed = nameLocals(this.globals, this.modules, symbols, this.pinned, this.diagnostics);
     module.globals.push(...this.globals);
-    return { module, replacements: this.replacements, origins: this.origins, pinned: this.pinned };
+    const { replacements, origins, pinned } = this;
+    return { module, replacements, origins, pinned, renamed };
   }
 
   /**
@@ -136,7 +139,9 @@ class Merger {
   private place(file: LoadedModule): void {
     file.module.globals.forEach((global, index) => {
       if (isAppending(global)) return;
-      if (global.isLocal || global.name === "" || this.kept.has(global)) {
+      const same = file.sameSymbols.get(global);
+      if (same !== undefined) this.replace(global, same);
+      else if (global.isLocal || global.name === "" || this.kept.has(global)) {
         if (!global.isLocal) makeLocal(global);
         // The group of a local member may be gone; the member itself can still be mentioned.
         if (isDropped(file, global)) global.comdat = null;

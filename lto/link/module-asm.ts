@@ -1,10 +1,14 @@
 /**
- * The symbols in `module asm` text, found by scanning.
+ * The symbols in assembly text — `module asm`, and templates of inline assembly — found by scanning.
  *
  * An assembler would know exactly; this needs only to err on the safe side: a symbol that the text defines or
- * mentions keeps its name and its definition. Mnemonics (the first word of a statement) and registers do not
- * count as mentions; any other identifier does. Directives: GNU as manual, "Assembler Directives".
+ * mentions keeps its name and its definition, and unknown code may enter it. Mnemonics (the first word of a
+ * statement) and registers do not count as mentions; any other name does, quoted or not. Macros are not expanded:
+ * text that has any is opaque, and mentions whatever its module knows of. Directives: GNU as manual, "Assembler
+ * Directives".
  */
+import { type AsmToken, readAsm } from "./asm-lexer.js";
+
 export interface AsmSymbols {
   /** Defined by a label, an assignment or .comm, and visible outside. */
   readonly globals: ReadonlySet<string>;
@@ -16,6 +20,8 @@ export interface AsmSymbols {
   readonly references: ReadonlySet<string>;
   /** Referenced with .weak only: need not be defined anywhere. */
   readonly weakReferences: ReadonlySet<string>;
+  /** It has macros, repetitions or includes: it may define or mention any name besides. */
+  readonly opaque: boolean;
 }
 
 const none: ReadonlySet<string> = new Set();
@@ -25,6 +31,7 @@ const noSymbols: AsmSymbols = {
   locals: none,
   references: none,
   weakReferences: none,
+  opaque: false,
 };
 
 /** Directives whose operands are not symbols. */
@@ -52,44 +59,66 @@ const plainDirectives = new Set([
   ".align",
   ".p2align",
   ".balign",
-  ".macro",
   ".endm",
+  ".endr",
   ".option",
+  ".code16",
+  ".code32",
   ".code64",
+  ".print",
+  ".error",
+  ".warning",
+  ".version",
+]);
+
+/** Directives after which a name need not be spelled out where it is mentioned or defined. */
+const opaqueDirectives = new Set([
+  ".macro",
+  ".irp",
+  ".irpc",
+  ".rept",
+  ".rep",
+  ".include",
+  ".altmacro",
+  ".purgem",
 ]);
 
 interface Scan {
   readonly defined: Set<string>;
   readonly global: Set<string>;
   readonly weak: Set<string>;
+  readonly local: Set<string>;
   readonly mentioned: Set<string>;
+  opaque: boolean;
 }
 
-const identifier = /(?<![\w.%@])[A-Za-z_.][\w.$]*/g;
-const labelled = /^([\w.$]+)\s*:/;
-const instructionPrefixes = new Set(["lock", "rep", "repe", "repne", "repz", "repnz", "notrack", "data16"]);
+const instructionPrefixes = new Set(
+  "lock rep repe repne repz repnz notrack data16 addr32 bnd xacquire xrelease cs ds es fs gs ss rex64".split(
+    " ",
+  ),
+);
 
-/** Removes comments and the contents of strings, which hold no symbols. */
-function strip(text: string): string {
-  return text
-    .replace(/"(?:[^"\\\n]|\\.)*"/g, '""')
-    .replace(/\/\*[\s\S]*?\*\//g, " ")
-    .replace(/(?:#|\/\/).*/g, "");
-}
-
-/** Lists the symbols of `module asm` text. Never fails; the assembler reports what is wrong in it. */
+/** Lists the symbols of assembly text. Never fails; the assembler reports what is wrong in it. */
 export function scanModuleAsm(text: string): AsmSymbols {
   if (text === "") return noSymbols;
-  const scan: Scan = { defined: new Set(), global: new Set(), weak: new Set(), mentioned: new Set() };
-  for (const line of quotedNames(text, scan).split(/[\n;]/)) statement(line.trim(), scan);
+  const { statements, backslashes } = readAsm(text);
+  const scan: Scan = {
+    defined: new Set(),
+    global: new Set(),
+    weak: new Set(),
+    local: new Set(),
+    mentioned: new Set(),
+    opaque: backslashes,
+  };
+  for (const tokens of statements) statement(tokens, scan);
   const globals = new Set<string>();
   const locals = new Set<string>();
   for (const name of scan.defined)
-    if (scan.global.has(name) || scan.weak.has(name)) globals.add(name);
+    if (scan.weak.has(name) || (scan.global.has(name) && !scan.local.has(name))) globals.add(name);
     else if (!name.startsWith(".L")) locals.add(name);
   const references = new Set<string>();
   for (const name of [...scan.mentioned, ...scan.global])
-    if (!scan.defined.has(name) && !scan.weak.has(name) && !name.startsWith(".")) references.add(name);
+    if (!scan.defined.has(name) && !scan.weak.has(name)) references.add(name);
   const weakReferences = new Set([...scan.weak].filter((name) => !scan.defined.has(name)));
   return {
     globals,
@@ -97,60 +126,83 @@ export function scanModuleAsm(text: string): AsmSymbols {
     locals,
     references,
     weakReferences,
+    opaque: scan.opaque,
   };
 }
 
-/** Symbols may be written in quotes; those that look like names count as mentioned. @returns stripped text */
-function quotedNames(text: string, scan: Scan): string {
-  for (const match of text.matchAll(/(?:^|[\n;])\s*\.(?:globl|global|weak|type|size|hidden)\s+"([^"\n]+)"/g))
-    scan.mentioned.add(match[1]!);
-  return strip(text);
-}
+const isMark = (token: AsmToken | undefined, text: string): boolean =>
+  token?.kind === "mark" && token.text === text;
 
-function statement(text: string, scan: Scan): void {
-  let rest = text;
-  for (let label = labelled.exec(rest); label !== null; label = labelled.exec(rest)) {
+/** Not a number, not the location counter. */
+const isName = ({ kind, text }: AsmToken): boolean =>
+  kind === "string" || (kind === "word" && text !== "." && !/^\d/.test(text));
+
+function statement(tokens: readonly AsmToken[], scan: Scan): void {
+  let first = 0;
+  while (tokens[first] !== undefined && tokens[first]!.kind !== "mark" && isMark(tokens[first + 1], ":")) {
     // Numeric labels are local to their surroundings.
-    if (!/^\d/.test(label[1]!)) scan.defined.add(label[1]!);
-    rest = rest.slice(label[0].length).trim();
+    if (isName(tokens[first]!)) scan.defined.add(tokens[first]!.text);
+    first += 2;
   }
-  const assignment = /^([A-Za-z_.$][\w.$]*)\s*==?\s*(.*)$/.exec(rest);
-  if (assignment !== null) {
-    scan.defined.add(assignment[1]!);
-    mention(assignment[2]!, scan);
-    return;
-  }
-  const [, word = "", operands = ""] = /^(\S+)\s*(.*)$/.exec(rest) ?? [];
-  if (word === "") return;
-  if (word.startsWith(".")) directive(word, operands, scan);
-  else if (instructionPrefixes.has(word)) statement(operands, scan);
-  else mention(operands, scan);
+  const start = tokens[first];
+  if (start === undefined) return;
+  if (isName(start) && isMark(tokens[first + 1], "=")) {
+    scan.defined.add(start.text);
+    mention(tokens.slice(first + 2), scan);
+  } else if (start.kind !== "word") mention(tokens.slice(first), scan);
+  else if (start.text.startsWith(".")) directive(start.text.toLowerCase(), tokens.slice(first + 1), scan);
+  else if (instructionPrefixes.has(start.text.toLowerCase())) statement(tokens.slice(first + 1), scan);
+  else mention(tokens.slice(first + 1), scan);
 }
 
-function mention(operands: string, scan: Scan): void {
-  for (const match of operands.matchAll(identifier)) scan.mentioned.add(match[0]);
+function mention(tokens: readonly AsmToken[], scan: Scan): void {
+  tokens.forEach((token, i) => {
+    if (!isName(token)) return;
+    const before = token.spaced ? undefined : tokens[i - 1];
+    // `%reg`, `name@PLT`.
+    if (token.kind === "word" && (isMark(before, "%") || isMark(before, "@"))) return;
+    scan.mentioned.add(token.text);
+  });
 }
 
-function directive(name: string, operands: string, scan: Scan): void {
-  const list = operands.split(",").map((operand) => operand.trim());
+/** The tokens between commas. */
+function operandsOf(tokens: readonly AsmToken[]): AsmToken[][] {
+  const operands: AsmToken[][] = [[]];
+  for (const token of tokens)
+    if (isMark(token, ",")) operands.push([]);
+    else operands[operands.length - 1]!.push(token);
+  return operands;
+}
+
+function directive(name: string, tokens: readonly AsmToken[], scan: Scan): void {
+  if (opaqueDirectives.has(name)) scan.opaque = true;
+  const operands = operandsOf(tokens);
+  const names = operands.flatMap(([token]) => (token !== undefined && isName(token) ? [token.text] : []));
+  const enter = (set: Set<string>, list: readonly string[]): void => {
+    for (const symbol of list) set.add(symbol);
+  };
   switch (name) {
     case ".globl":
     case ".global":
-      for (const symbol of list) scan.global.add(symbol);
+      enter(scan.global, names);
       return;
     case ".weak":
-      for (const symbol of list) scan.weak.add(symbol);
+      enter(scan.weak, names);
+      return;
+    case ".local":
+      enter(scan.local, names);
+      enter(scan.mentioned, names);
       return;
     case ".set":
     case ".equ":
     case ".equiv":
-      if (list[0] !== undefined && list[0] !== "") scan.defined.add(list[0]);
-      mention(list.slice(1).join(","), scan);
+      enter(scan.defined, names.slice(0, 1));
+      mention(operands.slice(1).flat(), scan);
       return;
     case ".comm":
     case ".lcomm":
-      if (list[0] !== undefined && list[0] !== "") scan.defined.add(list[0]);
-      if (name === ".comm" && list[0] !== undefined) scan.global.add(list[0]);
+      enter(scan.defined, names.slice(0, 1));
+      if (name === ".comm") enter(scan.global, names.slice(0, 1));
       return;
     case ".symver": // The second operand is a versioned name of the first.
     case ".type":
@@ -158,10 +210,10 @@ function directive(name: string, operands: string, scan: Scan): void {
     case ".hidden":
     case ".protected":
     case ".internal":
-      mention(list[0] ?? "", scan);
+      mention(operands[0]!, scan);
       return;
     default:
-      if (!plainDirectives.has(name) && !name.startsWith(".cfi_")) mention(operands, scan);
-      else if (name === ".cfi_personality" || name === ".cfi_lsda") mention(operands, scan);
+      if (!plainDirectives.has(name) && !name.startsWith(".cfi_")) mention(tokens, scan);
+      else if (name === ".cfi_personality" || name === ".cfi_lsda") mention(tokens, scan);
   }
 }

@@ -8,7 +8,7 @@
  */
 
 import { baseObject } from "../analysis/references.js";
-import type { Comdat, GlobalValue } from "../ir/module.js";
+import type { Comdat, GlobalValue, Module } from "../ir/module.js";
 import type { Diagnostics } from "./diagnostics.js";
 import type { LazyMember, LinkInput, LinkOptions, ModuleInput, NativeInput } from "./input.js";
 import { scanModuleAsm } from "./module-asm.js";
@@ -184,13 +184,14 @@ class Resolver {
       module,
       input,
       asm: scanModuleAsm(module.moduleAsm),
+      sameSymbols: sameSymbols(module),
       droppedComdats: new Set(),
     };
     this.files.push(file);
     this.settleComdats(file);
     const references: { name: string; weak: boolean }[] = [];
     for (const global of module.globals) {
-      if (!isLinkable(global)) continue;
+      if (!isLinkable(global) || file.sameSymbols.has(global)) continue;
       const name = linkName(global, this.wrapped);
       const symbol = this.symbol(name);
       symbol.constrainVisibility(global.visibility);
@@ -210,6 +211,9 @@ class Resolver {
   private enterAsm(file: LoadedModule, references: { name: string; weak: boolean }[]): void {
     const { asm, module } = file;
     if (module.moduleAsm === "") return;
+    if (asm.opaque)
+      for (const global of module.globals)
+        if (isLinkable(global)) this.symbol(linkName(global, this.wrapped)).usedOutside = true;
     // A name that the module's own IR defines locally is not a global symbol.
     const local = new Set(module.globals.filter((g) => g.isLocal).map((g) => g.name));
     for (const name of [...asm.globals, ...asm.locals]) {
@@ -334,6 +338,19 @@ class Resolver {
           symbol.forget();
     }
   }
+}
+
+/** Only names with a mangling escape can occur twice in one module. */
+function sameSymbols(module: Module): Map<GlobalValue, GlobalValue> {
+  const same = new Map<GlobalValue, GlobalValue>();
+  const locals = new Map<string, GlobalValue>();
+  for (const global of module.globals) if (global.linkage === "internal") locals.set(global.name, global);
+  if (locals.size === 0) return same;
+  for (const global of module.globals) {
+    const local = global.isDeclaration && isLinkable(global) ? locals.get(global.name) : undefined;
+    if (local !== undefined) same.set(global, local);
+  }
+  return same;
 }
 
 /** Size in bytes of the variable that a group is named after, 0 when there is none. */

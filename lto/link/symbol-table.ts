@@ -16,6 +16,8 @@ export interface LoadedModule {
   readonly module: Module;
   readonly input: ModuleInput;
   readonly asm: AsmSymbols;
+  /** Declarations that the assembler takes for a local definition of the module, since they print alike. */
+  readonly sameSymbols: ReadonlyMap<GlobalValue, GlobalValue>;
   /** Comdat groups of the module that lost to a group of the same name. */
   readonly droppedComdats: Set<Comdat>;
 }

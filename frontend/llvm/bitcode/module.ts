@@ -11,6 +11,7 @@ import { DataLayout } from "../../../lto/ir/data-layout.js";
 import { InputError, UnsupportedError } from "../../../lto/ir/errors.js";
 import type { Body } from "../../../lto/ir/instructions.js";
 import { isDebugIntrinsic } from "../../../lto/ir/intrinsics.js";
+import { takeSymbolName, withoutEscape } from "../../../lto/ir/mangling.js";
 import {
   Alias,
   type BodySource,
@@ -194,7 +195,8 @@ export class ModuleReader {
       else if ((reader.code === 1 && reader.count >= 1) || (reader.code === 3 && reader.count >= 2)) {
         const value = this.values.get(reader.number(0));
         if (value?.valueKind !== "global") throw malformed("name of something that is not a global");
-        value.name = withoutEscape(reader.text(reader.code === 1 ? 1 : 2));
+        value.name = reader.text(reader.code === 1 ? 1 : 2);
+        takeSymbolName(value);
       }
     }
   }
@@ -300,6 +302,7 @@ export class ModuleReader {
   }
 
   private addGlobal(global: GlobalValue): void {
+    takeSymbolName(global);
     this.globals.push(global);
     this.values.push(global);
   }
@@ -326,7 +329,7 @@ export class ModuleReader {
     if ((bits & 2) === 0) throw new UnsupportedError("global variable without its type");
     const type = this.types.get(this.field(at));
     if (!isSized(type)) throw malformed(`global variable of type ${type}`);
-    const variable = new GlobalVariable(withoutEscape(this.name()), type, this.pointer(Math.floor(bits / 4)));
+    const variable = new GlobalVariable(this.name(), type, this.pointer(Math.floor(bits / 4)));
     const linkage = this.field(at + 3);
     variable.isConstant = (bits & 1) !== 0;
     this.setLinkage(variable, linkage, this.field(at + 6));
@@ -361,7 +364,7 @@ export class ModuleReader {
     if (type.kind !== "function") throw malformed(`function of type ${type}`);
     this.parameters += type.elements.length;
     if (this.parameters > maxParameters) throw new InputError("too many parameters");
-    const fn = new Func(withoutEscape(this.name()), type, this.pointer(this.field(at + 16)));
+    const fn = new Func(this.name(), type, this.pointer(this.field(at + 16)));
     const linkage = this.field(at + 3);
     const convention = this.field(at + 1);
     if (convention > 1023) throw malformed("calling convention");
@@ -403,7 +406,7 @@ export class ModuleReader {
     const at = this.firstField;
     const type = this.types.get(this.field(at));
     const pointer = this.pointer(this.field(at + 1));
-    const name = withoutEscape(this.name());
+    const name = this.name();
     let symbol: Alias | IFunc;
     if (code === ModuleCode.Alias) {
       symbol = new Alias(name, type, pointer);
@@ -543,9 +546,6 @@ const unplacedBody: BodySource = {
     throw new Error("body asked for while its module is being read");
   },
 };
-
-/** A leading \x01 asks for the name to be taken as it is, which is what happens to every name here. */
-const withoutEscape = (name: string): string => (name.startsWith("\x01") ? name.slice(1) : name);
 
 /** Linkage numbers that, in records without a comdat field, put a global in a comdat of its own name. */
 const impliesComdat = (linkage: number): boolean =>

@@ -6,7 +6,7 @@
  * is in the set, or the set is marked as unknown and anybody may enter the function. For a function said to be closed: whatever enters it is a direct call of the program, or a call
  * listed with a set that contains it. Both hold if no address escapes unseen. The world gets the address of
  *   - a function that is not local, that other code defines or may replace, or that a used list, an alias, an
- *     ifunc, a table of constructors, a personality, prefix or prologue, or inline assembly mentions;
+ *     ifunc, a table of constructors, a personality, prefix or prologue, or assembly mentions;
  *   - all that is passed to code outside of the program, inline assembly, variable arguments, calls whose idea of
  *     the signature differs from the definition's, or stored in memory that is not tracked: heap, variables that
  *     are not local, thread-local, in a section of their own, or without a pointer in their type;
@@ -81,6 +81,7 @@ export class FunctionPointerAnalysis {
       for (const mentioned of summary.symbols[index]!.references)
         this.nodes.leakGlobal(module.globals[mentioned]!);
     });
+    for (const pinned of summary.pinned ?? []) this.nodes.leakGlobal(module.globals[pinned]!);
   }
 
   /** Adds what a body does; it is not needed any more afterwards. */

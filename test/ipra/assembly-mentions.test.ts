@@ -1,0 +1,193 @@
+/**
+ * Functions that assembly mentions can be entered by unknown code: they are open, and their addresses are known to
+ * everybody. `@f` is only called directly, `@target` only through the pointer that `@site` gets.
+ */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { parseModule } from "../../formats/text/index.js";
+import { defaultLinkOptions, linkModules } from "../../lto/link/index.js";
+import { definedFunctions } from "../../lto/program.js";
+import { planProgram } from "../../lto/program-plan.js";
+import { check, codegenOptions, compile, link } from "./compile.js";
+
+interface Mention {
+  readonly title: string;
+  /** Lines of `module asm`. */
+  readonly asm?: readonly string[];
+  /** Template of inline assembly in `@uses`. */
+  readonly template?: string;
+  /** What stands for `@f` and `@target`. */
+  readonly f?: string;
+  readonly target?: string;
+  readonly linkage?: string;
+}
+
+const quote = (text: string): string => `"${text.replace(/[\\"]/g, (c) => (c === '"' ? "\\22" : "\\5C"))}"`;
+
+function program({
+  asm = [],
+  template = "nop",
+  f = "@f",
+  target = "@target",
+  linkage = "internal",
+}: Mention): string {
+  return `
+${asm.map((line) => `module asm ${quote(line)}`).join("\n")}
+define ${linkage} i64 ${f}(i64 %x) noinline {
+  %r = add i64 %x, 1
+  ret i64 %r
+}
+define ${linkage} i64 ${target}(i64 %x) noinline {
+  %r = add i64 %x, 2
+  ret i64 %r
+}
+define internal i64 @site(ptr %p, i64 %x) noinline {
+  %r = call i64 %p(i64 %x)
+  ret i64 %r
+}
+define void @uses() {
+  call void asm sideeffect ${quote(template)}, ""()
+  ret void
+}
+define i64 @main(i64 %n) {
+  call void @uses()
+  %a = call i64 ${f}(i64 %n)
+  %b = call i64 @site(ptr ${target}, i64 %a)
+  ret i64 %b
+}`;
+}
+
+/** Names of the functions that only listed calls enter. */
+function closed(text: string): string[] {
+  const { module, summary } = link(text);
+  const { open } = planProgram(module, summary, codegenOptions);
+  return definedFunctions(module)
+    .map((fn) => fn.name)
+    .filter((_, i) => open[i] === 0);
+}
+
+const mentions: Mention[] = [
+  { title: "module asm", asm: ["jmp f", ".quad target"] },
+  { title: "module asm, of functions that are not local", asm: ["jmp f", ".quad target"], linkage: "" },
+  { title: "quoted names", asm: ['jmp "f"', '.quad "target"'] },
+  { title: "quoted names of functions that are not local", asm: ['jmp "f"', '.quad "target"'], linkage: "" },
+  { title: "names that need quotes", asm: ['jmp "f g"', '.quad "a-b"'], f: '@"f g"', target: '@"a-b"' },
+  { title: "macros", asm: [".macro m n", "jmp \\n", ".endm"] },
+  { title: "macros, of functions that are not local", asm: [".irp n, 1", "jmp f\\n", ".endr"], linkage: "" },
+  { title: "what is included", asm: ['.include "x.s"'] },
+  { title: "after a character constant", asm: ["movb $'#, %al; jmp f; .quad target"] },
+  { title: "names that begin with a dot", asm: ["jmp .f", ".quad .target"], f: "@.f", target: "@.target" },
+  { title: "private names", asm: ["jmp .Lf", ".quad .Ltarget"], linkage: "private" },
+  { title: "printed names", asm: ["jmp f", ".quad target"], f: '@"\\01f"', target: '@"\\01target"' },
+  {
+    title: "printed names of private functions",
+    asm: ["jmp f", ".quad target"],
+    f: '@"\\01f"',
+    target: '@"\\01target"',
+    linkage: "private",
+  },
+  { title: "inline assembly", template: "call f; leaq target(%rip), %rax" },
+  { title: "alternatives of dialects", template: "$(call f$|call no$); $(leaq target(%rip)$|no$), %rax" },
+  { title: "quoted names in inline assembly", template: 'call "f"; lea "target"(%rip), %rax' },
+  { title: "macros in inline assembly", template: ".macro m n; call \\n; .endm; m f" },
+  { title: "private names in inline assembly", template: "call .Lf; jmp .Ltarget", linkage: "private" },
+];
+
+describe("functions that assembly mentions are open", () => {
+  it("but no others", () => {
+    const f = { asm: ["nop", '.ascii "call f, target"', "# call f, target"], template: "nop # f, target" };
+    expect(closed(program({ title: "", ...f }))).toEqual(["f", "target", "site", "uses"]);
+  });
+  for (const mention of mentions)
+    it(mention.title, () => {
+      const found = closed(program(mention));
+      // Macros may mean `@site`, too.
+      expect(found.filter((name) => name !== "site" && name !== "uses")).toEqual([]);
+    });
+});
+
+describe("names in assembly that stand for a local of several files", () => {
+  const linked = (...texts: string[]): string => {
+    const inputs = texts.map(
+      (text, i) => ({ kind: "module", module: parseModule(text, `${i}.ll`) }) as const,
+    );
+    const { diagnostics } = linkModules(inputs, { ...defaultLinkOptions, entry: "main" });
+    return diagnostics.map((d) => d.message).join("\n");
+  };
+  const file = (main: string, asm: string): string => `
+define internal i64 @f(i64 %x) noinline {
+  ret i64 %x
+}
+define i64 @${main}(i64 %n) {
+  ${asm}
+  %a = call i64 @f(i64 %n)
+  ret i64 %a
+}`;
+  const user = file("main", "%x = call i64 @other(i64 1)\ndeclare i64 @other(i64)".split("\n")[0]!).concat(
+    "\ndeclare i64 @other(i64)",
+  );
+  it("inline assembly", () => {
+    expect(linked(user, file("other", ""))).toBe("");
+    expect(() => linked(user, file("other", 'call void asm sideeffect "call f", ""()'))).toThrow(
+      "local symbol 'f' is mentioned by inline assembly in @other, but its name is not unique",
+    );
+  });
+  it("macros mean either", () => {
+    expect(linked(user, `module asm ".macro m"\nmodule asm ".endm"\n${file("other", "")}`)).toBe("");
+  });
+});
+
+it("a declaration that prints as a local definition is that definition", () => {
+  const text = `
+define internal i64 @f(i64 %x) noinline {
+  ret i64 %x
+}
+declare i64 @"\\01f"(i64)
+define i64 @main(i64 %n) {
+  %a = call i64 @f(i64 %n)
+  %b = call i64 @"\\01f"(i64 %a)
+  ret i64 %b
+}`;
+  const { assembly } = compile(link(text));
+  expect(assembly.match(/(call|jmp)\tf\b/g)).toHaveLength(2);
+});
+
+it("a trampoline in assembly keeps its callers' registers", () => {
+  // What `@plain` may change is known to its direct callers, not to those that come through `tramp`.
+  const text = `
+module asm ".globl tramp"
+module asm "tramp: jmp plain"
+declare i64 @tramp(i64)
+@seen = global i64 0
+define internal i64 @plain(i64 %x) noinline {
+  call void asm sideeffect "xorl %ebx, %ebx; xorl %r14d, %r14d", "~{rbx},~{r14},~{flags}"()
+  store volatile i64 %x, ptr @seen
+  %r = add i64 %x, 1
+  ret i64 %r
+}
+define i32 @main(i32 %n, ptr %v) {
+  %x = sext i32 %n to i64
+  %k = mul i64 %x, 7
+  %l = mul i64 %x, 9
+  %a = call i64 @plain(i64 %x)
+  %b = call i64 @tramp(i64 %x)
+  %s = add i64 %k, %l
+  %t = add i64 %s, %b
+  %c = icmp eq i64 %t, 18
+  %r = select i1 %c, i32 0, i32 1
+  ret i32 %r
+}`;
+  const compiled = compile(link(text));
+  expect(check(compiled).violations).toEqual([]);
+  const dir = mkdtempSync(join(tmpdir(), "tramp-"));
+  try {
+    writeFileSync(join(dir, "a.s"), compiled.assembly);
+    execFileSync("cc", [join(dir, "a.s"), "-o", join(dir, "a")]);
+    execFileSync(join(dir, "a"));
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+});
