@@ -86,10 +86,13 @@ export function allocateFunction(
     if (complaints.length > 0) throw new Error(complaints.join("\n"));
   }
   const legal = legalizeFunction(fn, layout, callees.conventionOf);
-  const machine = selectFunction(legal, layout, goal, { relocation: options.relocation, ...callees });
+  const machine = selectFunction(x64Target, legal, layout, goal, {
+    relocation: options.relocation,
+    ...callees,
+  });
   fn.release();
   options.observe?.("select", machine);
-  const allocation = allocateRegisters(machine, x64Target, {
+  const allocation = allocateRegisters(machine, x64Target.registers, {
     allocator: options.allocator,
     coalesce: options.coalesce,
     spillCost: options.spillCost ?? (goal === "speed" ? "speed" : "size"),

@@ -33,12 +33,11 @@ import {
   finishCompiled,
   goalOf,
 } from "./pipeline.js";
-import { reliesOnAlignment } from "./x64/finish.js";
 import { type Convention, defaultConvention, substitutes, withArgument } from "./x64/frame/convention.js";
 import { wantedExtras } from "./x64/frame/extra-registers.js";
 import { X } from "./x64/isa/ops.js";
-import { callClobbers, calleeSavedMask, maskOf, R15, RBP } from "./x64/isa/registers.js";
-import { needsBasePointer, needsFramePointer, x64Target } from "./x64/target.js";
+import { callClobbers, calleeSavedMask } from "./x64/isa/registers.js";
+import { x64Target } from "./x64/target.js";
 
 /** What the rest of the program needs to know of an allocated function. Plain data. */
 export interface FunctionFacts {
@@ -159,11 +158,11 @@ export class CodegenSession {
     // Arguments on the stack may be accessed as aligned ones.
     const { slots, incomingBytes } = compiled.machine;
     let aligned =
-      reliesOnAlignment(compiled.machine) || incomingBytes > 0 || slots.some((s) => s.kind === "incoming");
+      x64Target.frame.reliesOnAlignment(compiled.machine) ||
+      incomingBytes > 0 ||
+      slots.some((s) => s.kind === "incoming");
     // The registers that address the frame hold a value across every call, though no operand shows it.
-    const frame =
-      (needsFramePointer(compiled.machine) ? maskOf(RBP) : 0) |
-      (needsBasePointer(compiled.machine) ? maskOf(R15) : 0);
+    const frame = x64Target.frame.reserved(compiled.machine);
     for (const { callee, calleeSet, liveAcross, tail, frequency } of usage.calls) {
       const target = this.targetOf(callee, calleeSet);
       if (target === undefined) {
@@ -351,7 +350,7 @@ export function decideSaves(facts: readonly FunctionFacts[], open: Uint8Array): 
     returns: f.returns,
     calls: f.calls,
   }));
-  return placeSaves(functions, calleeSavedMask, (register) => x64Target.saveCost(register));
+  return placeSaves(functions, calleeSavedMask, (register) => x64Target.registers.saveCost(register));
 }
 
 /** Which functions need an aligned stack on entry: by themselves, or for what they call. 1 a function that does. */

@@ -11,6 +11,7 @@
  * (`lto/x64/isa/ops.ts`).
  */
 import type { GlobalValue } from "../ir/module.js";
+import type { Target } from "./target.js";
 
 /** Index into `MFunction.vregs`; -1 for an operand that names a physical register from the start. */
 export type VReg = number;
@@ -255,6 +256,8 @@ export class MFunction {
     readonly name: string,
     /** Optimisation goal: "none" (-O0), "speed", "size" (-Os), "minsize" (-Oz). */
     readonly goal: "none" | "speed" | "size" | "minsize",
+    /** The machine it is for. */
+    readonly target: Target,
   ) {}
 
   newVReg(cls: RegClass, size: number): VReg {

@@ -1,14 +1,121 @@
-/** What register allocation needs to know about a machine. `lto/x64/target.ts` is the only implementation. */
-import type { Location, MFunction, MInst, RegClass, RegMask, RegOperand } from "./mir.js";
+/**
+ * The one interface to a machine: everything code generation asks about the target. Nothing else outside of the
+ * target's own folders (`lto/x64`, `formats/asm/x64`) names its registers, opcodes or encodings.
+ *
+ * Questions about opcodes that hot loops ask are bits in a table (`InstructionFacts.facts`); whatever needs the
+ * operands is a function.
+ */
+import type { GlobalValue } from "../ir/module.js";
+import type { Wrapping } from "./late/shrink-wrap.js";
+import type { Location, MBlock, MFunction, MInst, RegClass, RegMask, RegOperand } from "./mir.js";
 
+/** A machine. */
+export interface Target {
+  readonly registers: TargetRegisters;
+  readonly instructions: InstructionFacts;
+  readonly frame: TargetFrame;
+}
+
+/** What an opcode is and does, whatever its operands: bits of `InstructionFacts.facts`. */
+export enum OpFact {
+  /** Goes to `targets[0]`. */
+  Jump = 1 << 0,
+  /** Goes to `targets[0]`, or on, by condition `cc`. With a symbol it leaves the function instead. */
+  Branch = 1 << 1,
+  /** Goes to one of `targets`, by an address. */
+  IndirectJump = 1 << 2,
+  Return = 1 << 3,
+  /** Leaves the function for another, which returns to the caller. */
+  TailCall = 1 << 4,
+  Call = 1 << 5,
+  /** Control does not get past it. */
+  Trap = 1 << 6,
+  /** Inline assembly. */
+  Asm = 1 << 7,
+  /** Start of the function: its definitions are the arguments, which arrive and are not written. */
+  Entry = 1 << 8,
+  ReadsFlags = 1 << 9,
+  WritesFlags = 1 << 10,
+  /** Moves the stack pointer, or counts on its place: has to run where the frame is. */
+  NeedsFrame = 1 << 11,
+  /** Tells the address or size of the frame to more than slot operands. */
+  ExposesFrame = 1 << 12,
+  /** A slot that it names escapes: its address is computed. */
+  TakesAddress = 1 << 13,
+  /** `defs[0] = mem`, a general register of `size` bytes. */
+  Load = 1 << 14,
+  /** `mem = uses[0]`, or a constant: a general register of `size` bytes. */
+  Store = 1 << 15,
+  /** Part of an epilogue: brings a callee-saved register back. */
+  Restores = 1 << 16,
+  /** Push or pop of the body: changes how much lies on the stack. */
+  MovesStack = 1 << 17,
+}
+
+/** Control leaves the function for good. */
+export const leavesFunction = OpFact.Return | OpFact.TailCall;
+/** Control never goes on after the instruction in this block. */
+export const endsBlock = leavesFunction | OpFact.Jump | OpFact.IndirectJump | OpFact.Trap;
+
+/** How a branch to a block grows with distance. Distances count from the end of the branch. */
+export interface BranchForms {
+  /** Bytes of the short form, and how far back and ahead it reaches. */
+  readonly short: number;
+  readonly back: number;
+  readonly ahead: number;
+  /** Bytes of the form that reaches everywhere in a function. */
+  readonly near: number;
+}
+
+/** What the target says about instructions. */
+export interface InstructionFacts {
+  /** Opcode names, for dumps. */
+  readonly names: readonly string[];
+  /** `OpFact` bits by opcode. */
+  readonly facts: Uint32Array;
+  /** The condition that holds when `cc` does not. */
+  invert(cc: number): number;
+  jump(to: MBlock): MInst;
+  /** Exact bytes; a branch to a block in its longest form. Operands must be registers and addressed memory. */
+  length(inst: MInst): number;
+  /** Of a jump or branch to a block. */
+  branchForms(inst: MInst): BranchForms;
+  /** Bytes of a jump or branch that stays short: what layout mostly achieves. */
+  readonly shortBranch: number;
+  /** Bytes of a return. */
+  readonly returnBytes: number;
+  /** Registers that it reads, without those that an exit hands back; after allocation. */
+  reads(inst: MInst): RegMask;
+  /** Registers whose old value is gone afterwards, clobbers included; after allocation. */
+  writes(inst: MInst): RegMask;
+  /** It leaves none of the old flags. */
+  killsFlags(inst: MInst): boolean;
+  /** Probability (0 to 1) that the branch at `index` is taken, by what it compares; 1/2 if that says nothing. */
+  takenProbability(insts: readonly MInst[], index: number): number;
+  /**
+   * Whether the use at `index` can name any other general register instead.
+   * @param low only the low 4 bytes of that register are the same
+   */
+  canRename(inst: MInst, index: number, low: boolean): boolean;
+}
+
+/** What the target says about its registers. */
 export interface TargetRegisters {
   /** Register names by number, for messages. */
   readonly names: readonly string[];
   readonly classCount: number;
   /** Allocatable registers of a class in this function (the frame pointer drops out where it is needed). */
   allocatable(fn: MFunction, cls: RegClass): RegMask;
+  /** General registers are those of class 0; their numbers are below this. */
+  readonly generalCount: number;
+  /** Never allocated. */
+  readonly stackPointer: number;
+  /** The number by which sets of registers name the arithmetic flags: a register that is never allocated. */
+  readonly flags: number;
   /** Registers that a call of the default convention leaves unchanged. */
   readonly calleeSaved: RegMask;
+  /** What a call of the default convention may change. */
+  readonly callClobbers: RegMask;
   /**
    * Extra cost in bytes of mentioning `reg` once in an instruction (REX prefix), for choosing among free
    * registers when optimising for size. May be fractional: an estimate.
@@ -46,6 +153,82 @@ export interface TargetRegisters {
   commutes?(inst: MInst): boolean;
   /** Index of the first instruction of the trailing branch group: moves for out-edges go before it. */
   terminatorStart(insts: readonly MInst[]): number;
+}
+
+/** What a frame is made for. */
+export interface FrameRequest {
+  /** Callee-saved registers that the function must preserve although it writes them. */
+  readonly saved: RegMask;
+  /** Every register that the body writes. */
+  readonly written: RegMask;
+  /** Further registers that may be clobbered: not promised to any caller. */
+  readonly scratch: RegMask;
+  /**
+   * Whether a call needs the stack aligned as the ABI says: one of a function, or (null) one through a pointer with
+   * the number of its set of callees, -1 for unknown code.
+   */
+  readonly alignedCall: (callee: GlobalValue | null, calleeSet: number) => boolean;
+}
+
+/** A frame that is decided and not yet made. */
+export interface FramePlan {
+  /** Callee-saved registers that the frame saves, the frame pointer included. */
+  readonly saved: RegMask;
+  /** There is nothing to make and to take away. */
+  readonly isEmpty: boolean;
+  /** It may be made and taken away in the middle of the function. */
+  readonly isMovable: boolean;
+  readonly framePointer: boolean;
+  /** Memory below the stack pointer is in use. */
+  readonly redZone: boolean;
+  /** Instructions of the prologue and of an epilogue. */
+  readonly prologue: number;
+  readonly epilogue: number;
+  /** Estimated bytes of the prologue, and of an epilogue without the return. */
+  readonly enterBytes: number;
+  readonly leaveBytes: number;
+}
+
+/** Where the frame is, as the unwinder has to know it. */
+export interface CfaState {
+  /** The CFA is `offset` above this register. */
+  register: number;
+  offset: number;
+  /** CFA minus stack pointer; -1 once it is unknown. */
+  depth: number;
+  /** Stored registers, and where: negative offsets from the CFA. */
+  saved: { register: number; offset: number }[];
+}
+
+/** Frames: made between allocation and layout. */
+export interface TargetFrame<Plan extends FramePlan = FramePlan> {
+  /** Registers that address the frame and hold a value across every call, though no operand shows it. */
+  reserved(mf: MFunction): RegMask;
+  /**
+   * Whether an allocated function relies by itself (not through the functions it calls directly) on its caller
+   * aligning the stack.
+   */
+  reliesOnAlignment(mf: MFunction): boolean;
+  /** Decides the function's frame. Afterwards slot operands are memory operands. */
+  decide(mf: MFunction, request: FrameRequest): Plan;
+  /**
+   * Gives the function its frame: afterwards no slot, call-sequence or frame pseudo is left.
+   * @param wrapping blocks that have it; null: all
+   */
+  insert(mf: MFunction, request: FrameRequest, plan: Plan, wrapping: Wrapping | null): void;
+
+  /** Unwind state on entry. */
+  entryState(): CfaState;
+  /**
+   * Carries the unwind state over an instruction.
+   * @param framePointer the function has one
+   * @returns whether the state may have changed
+   */
+  step(state: CfaState, inst: MInst, framePointer: boolean): boolean;
+  /** The instruction changes what the unwinder must know. */
+  movesStack(inst: MInst): boolean;
+  /** Opcode of an unwind directive: `size` is its `CfiKind`, `cc` its register, `imm` its offset. */
+  readonly directive: number;
 }
 
 /** The result of an allocation, for the frame pass, IPRA and reports. The function itself is rewritten. */

@@ -11,9 +11,9 @@ import { changedRegisters } from "../codegen/late/liveness.js";
 import { mergeTails } from "../codegen/late/merge-tails.js";
 import { chooseWrapping, type Wrapping } from "../codegen/late/shrink-wrap.js";
 import type { MFunction, RegMask } from "../codegen/mir.js";
-import type { AllocationResult } from "../codegen/target.js";
+import type { AllocationResult, FrameRequest } from "../codegen/target.js";
 import type { GlobalValue } from "../ir/module.js";
-import { decideFrame, type FrameOptions, insertFrame } from "./frame/frame.js";
+import { decideFrame, insertFrame } from "./frame/frame.js";
 import { callClobbers } from "./isa/registers.js";
 import { runPeepholes } from "./peephole/index.js";
 
@@ -44,7 +44,7 @@ export interface FinishOptions {
 export function finishFunction(mf: MFunction, allocation: AllocationResult, options: FinishOptions): boolean {
   const written = allocation.written | changedRegisters(mf);
   const scratch = options.scratch ?? callClobbers;
-  const frame: FrameOptions = {
+  const frame: FrameRequest = {
     saved: options.saved ?? allocation.usedCalleeSaved,
     written,
     scratch,
@@ -58,7 +58,7 @@ export function finishFunction(mf: MFunction, allocation: AllocationResult, opti
   const complete = (wrapping: Wrapping | null): void => {
     insertFrame(mf, frame, plan, wrapping);
     simplifyControlFlow(mf);
-    runPeepholes(mf, plan.layout.redZone, ~(written | scratch));
+    runPeepholes(mf, plan.redZone, ~(written | scratch));
     mergeTails(mf, wrapping !== null);
     simplifyControlFlow(mf);
     layOut(mf);
@@ -66,7 +66,7 @@ export function finishFunction(mf: MFunction, allocation: AllocationResult, opti
   let wrapping = choose();
   if (wrapping === null || mf.goal === "speed") complete(wrapping);
   else wrapping = completeSmaller(mf, choose, complete);
-  insertCfi(mf, plan.layout.framePointer);
+  insertCfi(mf, plan.framePointer);
   return wrapping !== null;
 }
 
@@ -96,5 +96,3 @@ function completeSmaller(
 export function functionSize(mf: MFunction): number {
   return relaxedSize(mf);
 }
-
-export { reliesOnAlignment } from "./frame/frame.js";

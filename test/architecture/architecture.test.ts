@@ -17,8 +17,6 @@ const allowed: Readonly<Record<Layer, readonly Layer[]>> = {
 /** Modules of Node that touch the disk, processes or threads: none of lto's business. */
 const impure = /^node:(fs|child_process|worker_threads|process|os|net|http)/;
 const maximumLines = 700;
-/** Steps after allocation that still ask x86-64 by name instead of through the target. To become empty. */
-const notYetNeutral = /^lto\/codegen\/late\//;
 
 function sources(folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
@@ -58,8 +56,7 @@ describe("architecture", () => {
   it("target-neutral code generation does not know x86", () => {
     const wrong = sources("lto/codegen")
       .filter((f) => importsOf(f).some((s) => s.includes("/x64/")))
-      .map((f) => relative(root, f))
-      .filter((f) => !notYetNeutral.test(f));
+      .map((f) => relative(root, f));
     expect(wrong).toEqual([]);
   });
 

@@ -9,7 +9,7 @@ import { type AllocatorOptions, allocateRegisters } from "../../lto/codegen/rega
 import type { AllocationResult, TargetRegisters } from "../../lto/codegen/target.js";
 import type { GlobalValue } from "../../lto/ir/module.js";
 import { trace } from "./interpret.js";
-import { mockTarget, Op } from "./mock-target.js";
+import { mockMachine, mockTarget, Op } from "./mock-target.js";
 
 const configurations: AllocatorOptions[] = [];
 for (const allocator of ["ssa", "greedy", "linear", "graph"] as const) {
@@ -25,7 +25,7 @@ const saved = (1 << 3) | (1 << 5) | 0xf000;
 
 /** One function under construction, with one current block. */
 class Code {
-  readonly fn = new MFunction({} as GlobalValue, "test", "minsize");
+  readonly fn = new MFunction({} as GlobalValue, "test", "minsize", mockMachine);
   block: MBlock = this.fn.newBlock();
   private identity = 0;
 

@@ -6,7 +6,7 @@
 import { type MBlock, MemOperand, MFunction, MInst, RegOperand } from "../../lto/codegen/mir.js";
 import type { GlobalValue } from "../../lto/ir/module.js";
 import { Random } from "../support/random.js";
-import { Op } from "./mock-target.js";
+import { mockMachine, Op } from "./mock-target.js";
 
 export interface Shape {
   readonly blocks: number;
@@ -29,7 +29,7 @@ export function generateFunction(seed: number, shape: Shape): MFunction {
  */
 export function generateLong(seed: number, size: number): MFunction {
   const random = new Random(seed);
-  const fn = new MFunction({} as GlobalValue, "long", "minsize");
+  const fn = new MFunction({} as GlobalValue, "long", "minsize", mockMachine);
   let identity = 0;
   const recent: number[] = [];
   const forever: number[] = [];
@@ -139,7 +139,7 @@ export function generateLong(seed: number, size: number): MFunction {
 }
 
 class Generator {
-  private readonly fn = new MFunction({} as GlobalValue, "generated", "minsize");
+  private readonly fn = new MFunction({} as GlobalValue, "generated", "minsize", mockMachine);
   private dominators: Set<MBlock>[] = [];
   private readonly defined = new Map<MBlock, number[]>();
   private identity = 0;

@@ -5,7 +5,7 @@
  * and from 12 on are callee-saved.
  */
 import { MemOperand, type MFunction, MInst, RegOperand } from "../../lto/codegen/mir.js";
-import type { TargetRegisters } from "../../lto/codegen/target.js";
+import type { Target, TargetRegisters } from "../../lto/codegen/target.js";
 
 export enum Op {
   Copy = 0,
@@ -31,9 +31,13 @@ export function mockTarget(general: number, vector: number): TargetRegisters {
   const physical = RegOperand.physical;
   return {
     names: Array.from({ length: 32 }, (_, r) => (r < 16 ? `r${r}` : `x${r - 16}`)),
+    generalCount: 16,
+    stackPointer: -1,
+    flags: -1,
     classCount: 2,
     allocatable: (_fn, cls) => masks[cls]!,
     calleeSaved,
+    callClobbers: ~calleeSaved,
     mentionCost: (reg) => (reg >= 8 && reg < 16 ? 1 : 0),
     saveCost: (reg) => (reg < 8 ? 2 : 4),
     move(_cls, size, to, from) {
@@ -109,3 +113,6 @@ export function show(fn: MFunction): string {
   }
   return lines.join("\n");
 }
+
+/** What functions for the mock target are made for: allocation asks for no more of a target than registers. */
+export const mockMachine = { registers: mockTarget(16, 16) } as Target;

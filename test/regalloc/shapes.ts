@@ -7,11 +7,11 @@ import { type MBlock, MFunction, MInst, RegOperand } from "../../lto/codegen/mir
 import type { GlobalValue } from "../../lto/ir/module.js";
 import { Random } from "../support/random.js";
 import { generateLong } from "./generate.js";
-import { Op } from "./mock-target.js";
+import { mockMachine, Op } from "./mock-target.js";
 
 /** Builds one function; keeps the values that later instructions may use. */
 class Builder {
-  readonly fn = new MFunction({} as GlobalValue, "shape", "minsize");
+  readonly fn = new MFunction({} as GlobalValue, "shape", "minsize", mockMachine);
   readonly random: Random;
   block: MBlock;
   /** Values defined so far, the latest last. */

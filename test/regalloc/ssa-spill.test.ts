@@ -10,7 +10,7 @@ import { sizePolicy } from "../../lto/codegen/regalloc/spill-cost.js";
 import { spillToPressure } from "../../lto/codegen/regalloc/ssa-spill.js";
 import type { GlobalValue } from "../../lto/ir/module.js";
 import { generateFunction, generateLong } from "./generate.js";
-import { mockTarget, Op } from "./mock-target.js";
+import { mockMachine, mockTarget, Op } from "./mock-target.js";
 
 const target = mockTarget(8, 4);
 
@@ -30,7 +30,7 @@ function spill(fn: MFunction): { problem: AllocationProblem; kept: Bundle[]; gon
 
 /** Straight-line code: values 0 … n-1 defined in order, then used in the order of `uses`. */
 function straightLine(count: number, uses: readonly number[]): MFunction {
-  const fn = new MFunction({} as GlobalValue, "straight", "minsize");
+  const fn = new MFunction({} as GlobalValue, "straight", "minsize", mockMachine);
   const block = fn.newBlock();
   const values: number[] = [];
   const emit = (op: Op, defs: number[], used: number[]): void => {

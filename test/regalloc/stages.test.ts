@@ -15,7 +15,7 @@ import type { GlobalValue } from "../../lto/ir/module.js";
 import { Random } from "../support/random.js";
 import { generateFunction, generateLong } from "./generate.js";
 import { trace } from "./interpret.js";
-import { mockTarget, Op, show } from "./mock-target.js";
+import { mockMachine, mockTarget, Op, show } from "./mock-target.js";
 
 const target = mockTarget(8, 4);
 const options: AllocatorOptions = {
@@ -26,7 +26,7 @@ const options: AllocatorOptions = {
 };
 
 class Builder {
-  readonly fn = new MFunction({} as GlobalValue, "test", "minsize");
+  readonly fn = new MFunction({} as GlobalValue, "test", "minsize", mockMachine);
   private identity = 0;
   block(): MBlock {
     return this.fn.newBlock();

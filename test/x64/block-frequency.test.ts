@@ -5,10 +5,11 @@ import { MFunction, MInst } from "../../lto/codegen/mir.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
 import { X } from "../../lto/x64/isa/ops.js";
+import { x64Target } from "../../lto/x64/target.js";
 
 /** Blocks with the given successors; those without return, or stop when they are `dead`. */
 function frequencies(successors: readonly (readonly number[])[], dead: readonly number[] = []): number[] {
-  const mf = new MFunction(new Func("f", functionType(voidType, [])), "f", "speed");
+  const mf = new MFunction(new Func("f", functionType(voidType, [])), "f", "speed", x64Target);
   for (const _ of successors) mf.newBlock();
   successors.forEach((list, b) => {
     const block = mf.blocks[b]!;

@@ -5,10 +5,11 @@ import { type MBlock, MFunction, MInst } from "../../lto/codegen/mir.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
 import { finishFunction } from "../../lto/x64/finish.js";
-import { aluImm, movImm, physical } from "../../lto/x64/isa/build.js";
+import { needsBasePointer, needsFramePointer } from "../../lto/x64/frame/frame-registers.js";
+import { aluImm, movImm, physical, slotOperand } from "../../lto/x64/isa/build.js";
 import { X } from "../../lto/x64/isa/ops.js";
 import { callClobbers, calleeSavedMask, R15, RAX, RBP, RCX } from "../../lto/x64/isa/registers.js";
-import { needsBasePointer, needsFramePointer, slotOperand } from "../../lto/x64/target.js";
+import { x64Target } from "../../lto/x64/target.js";
 import { Random } from "../support/random.js";
 import { Machine } from "./machine.js";
 
@@ -24,7 +25,7 @@ interface Made {
 /** A function of some blocks with slot accesses, calls, pushed arguments and dynamic allocas. */
 function makeFunction(random: Random): Made {
   const fn = new Func("f", functionType(voidType, []));
-  const mf = new MFunction(fn, "f", goals[random.below(4)]!);
+  const mf = new MFunction(fn, "f", goals[random.below(4)]!, x64Target);
   const calls = random.chance(0.6);
   if (random.chance(0.15)) mf.hasDynamicAlloca = true;
   if (random.chance(0.1)) mf.needsFramePointer = true;

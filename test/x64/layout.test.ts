@@ -13,6 +13,7 @@ import { finishFunction, functionSize } from "../../lto/x64/finish.js";
 import { aluImm, physical } from "../../lto/x64/isa/build.js";
 import { X } from "../../lto/x64/isa/ops.js";
 import { RCX } from "../../lto/x64/isa/registers.js";
+import { x64Target } from "../../lto/x64/target.js";
 
 /** Deterministic random numbers (Park & Miller). */
 function random(seed: number): (n: number) => number {
@@ -28,7 +29,7 @@ function branchy(module: Module, name: string, seed: number): MFunction {
   const below = random(seed * 131 + 7);
   const fn = new Func(name, functionType(voidType, []));
   module.globals.push(fn);
-  const mf = new MFunction(fn, name, (["speed", "size", "minsize"] as const)[seed % 3]!);
+  const mf = new MFunction(fn, name, (["speed", "size", "minsize"] as const)[seed % 3]!, x64Target);
   const count = 2 + below(40);
   for (let i = 0; i < count; i++) mf.newBlock();
   for (const block of mf.blocks) fill(mf, block, below);

@@ -8,6 +8,7 @@ import { functionType, voidType } from "../../lto/ir/types.js";
 import { aluImm, movImm, physical } from "../../lto/x64/isa/build.js";
 import { Cc, X } from "../../lto/x64/isa/ops.js";
 import { RAX, RBX, RCX } from "../../lto/x64/isa/registers.js";
+import { x64Target } from "../../lto/x64/target.js";
 
 function jump(op: X.Jmp | X.Jcc, target: MBlock): MInst {
   const inst = new MInst(op, 8);
@@ -22,7 +23,7 @@ function cases(
   fill: (block: MBlock, i: number, mf: MFunction, end: MBlock) => void,
 ): MFunction {
   const fn = new Func("f", functionType(voidType, []));
-  const mf = new MFunction(fn, "f", "minsize");
+  const mf = new MFunction(fn, "f", "minsize", x64Target);
   const heads = Array.from({ length: count }, () => mf.newBlock());
   const end = mf.newBlock();
   const ret = new MInst(X.Ret, 8);

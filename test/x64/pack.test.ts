@@ -5,10 +5,11 @@ import { packBody, unpackBody } from "../../lto/codegen/mir-pack.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
 import { X } from "../../lto/x64/isa/ops.js";
+import { x64Target } from "../../lto/x64/target.js";
 import { allForms } from "./forms.js";
 
 function emptyFunction(): MFunction {
-  return new MFunction(new Func("f", functionType(voidType, [])), "f", "speed");
+  return new MFunction(new Func("f", functionType(voidType, [])), "f", "speed", x64Target);
 }
 
 function packed(insts: readonly MInst[]): MInst[] {

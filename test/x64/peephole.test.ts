@@ -8,6 +8,7 @@ import { aluImm, aluReg, baseDisp, copy, lea, movImm, physical } from "../../lto
 import { Cc, plainStore, X } from "../../lto/x64/isa/ops.js";
 import { RAX, RBX, RCX, RDI, RDX, RSI, XMM0 } from "../../lto/x64/isa/registers.js";
 import { runPeepholes } from "../../lto/x64/peephole/index.js";
+import { x64Target } from "../../lto/x64/target.js";
 
 const fail = (): never => {
   throw new Error("no such operand here");
@@ -30,7 +31,7 @@ interface Options {
 /** Runs the peepholes over one block that returns `results`; the lines without the return. */
 function optimised(insts: MInst[], results: number[], options: Options = {}): string[] {
   const fn = new Func("f", functionType(voidType, []));
-  const mf = new MFunction(fn, "f", options.goal ?? "minsize");
+  const mf = new MFunction(fn, "f", options.goal ?? "minsize", x64Target);
   const block = mf.newBlock();
   const ret = new MInst(X.Ret, 8);
   ret.uses = results.map(physical);

@@ -8,7 +8,7 @@ import { type MBlock, MFunction, MInst } from "../../lto/codegen/mir.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
 import { finishFunction, functionSize } from "../../lto/x64/finish.js";
-import { aluImm, aluReg, copy, lea, movImm, physical } from "../../lto/x64/isa/build.js";
+import { aluImm, aluReg, copy, lea, movImm, physical, slotOperand } from "../../lto/x64/isa/build.js";
 import { Cc, X } from "../../lto/x64/isa/ops.js";
 import {
   callClobbers,
@@ -23,14 +23,14 @@ import {
   RSI,
   RSP,
 } from "../../lto/x64/isa/registers.js";
-import { slotOperand } from "../../lto/x64/target.js";
+import { x64Target } from "../../lto/x64/target.js";
 import { Random } from "../support/random.js";
 import { Machine } from "./machine.js";
 
 // ── Building machine functions ──
 
 function newFunction(goal: MFunction["goal"] = "speed"): MFunction {
-  return new MFunction(new Func("f", functionType(voidType, [])), "f", goal);
+  return new MFunction(new Func("f", functionType(voidType, [])), "f", goal, x64Target);
 }
 
 const newBlocks = (mf: MFunction, count: number): MBlock[] =>

@@ -15,79 +15,38 @@
  * Linear in the instructions for each round of the data flow; rounds are loop depth and two.
  *
  * Proof obligations: any definition or clobber of P or S ends the fact; a copy of 4 bytes stands for its low half
- * only; only operands of formats without fixed registers are renamed, and none that is tied to a definition.
+ * only; only operands that can be any register are renamed, and none that is tied to a definition.
  * Breaks if: a spill slot is accessed other than by operands that name it.
  */
 
-import { copy, physical } from "../../x64/isa/build.js";
-import { opFormat } from "../../x64/isa/op-info.js";
-import { Format, X } from "../../x64/isa/ops.js";
-import { RSP } from "../../x64/isa/registers.js";
-import { slotOperand } from "../../x64/target.js";
 import type { RegisterLiveness } from "../ipra/collect.js";
 import {
+  CopyOp,
   type MBlock,
   type MemOperand,
   type MFunction,
-  MInst,
+  type MInst,
   type RegMask,
-  type RegOperand,
+  RegOperand,
 } from "../mir.js";
+import { OpFact, type Target } from "../target.js";
 
 /** For each place: 0 if nothing is known, else source + 1, plus `half` if only the low 4 bytes are equal. */
 export type Facts = Uint8Array;
-const half = 32;
-const registers = 16;
-/** Places from `registers` on are spill slots. */
+const half = 64;
+/** Places beyond the general registers are spill slots. */
 const slotLimit = 16;
-const places = registers + slotLimit;
 
 const sourceOf = (fact: number): number => (fact & (half - 1)) - 1;
 const isHalf = (fact: number): boolean => (fact & half) !== 0;
-
-const renamable = new Set<Format>([
-  Format.Mov,
-  Format.MovM,
-  Format.Alu,
-  Format.AluM,
-  Format.AluImm,
-  Format.Compare,
-  Format.CompareM,
-  Format.Extend,
-  Format.Lea,
-  Format.Mem,
-  Format.MovImm,
-  Format.MulImm,
-  Format.UnaryM,
-]);
-
-const isGeneral = (register: number): boolean => register >= 0 && register < registers;
-
-/** Whether the use at `index` can name the source of the fact instead. */
-function mayRename(inst: MInst, index: number, fact: number): boolean {
-  if (fact === 0) return false;
-  if (inst.op === X.Keep) return true;
-  if (inst.op === X.JmpIndirect) return !isHalf(fact);
-  const format = opFormat[inst.op] as Format;
-  if (!renamable.has(format)) return false;
-  for (const def of inst.defs) if (def.tiedTo === index) return false;
-  // An extension reads 4 bytes at most, whatever it writes.
-  return !isHalf(fact) || inst.size <= 4 || format === Format.Extend;
-}
 
 /** The operand is a whole slot. */
 const isWholeSlot = (mem: MemOperand): boolean =>
   mem.slot >= 0 && mem.disp === 0 && mem.index === null && mem.base === null && mem.symbol === null;
 
 function sameFacts(a: Facts, b: Facts): boolean {
-  for (let p = 0; p < places; p++) if (a[p] !== b[p]) return false;
+  for (let p = 0; p < a.length; p++) if (a[p] !== b[p]) return false;
   return true;
-}
-
-/** A store of a general register, or a load into one, of 4 or 8 bytes at the start of a slot. */
-function isPlainAccess(inst: MInst, op: X): boolean {
-  const { mem } = inst;
-  return inst.op === op && (inst.size === 4 || inst.size === 8) && mem !== null && isWholeSlot(mem);
 }
 
 export class AvailableCopies {
@@ -104,6 +63,10 @@ export class AvailableCopies {
   /** Bit p − 16: the slot of place p may be read later; at the start and end of each block. */
   private readonly slotsIn: Int32Array;
   private readonly slotsOut: Int32Array;
+  private readonly target: Target;
+  /** Number of general registers: the first places. */
+  private readonly registers: number;
+  private readonly places: number;
 
   /**
    * @param saved registers that the frame saves
@@ -117,6 +80,9 @@ export class AvailableCopies {
     private readonly needsFrame: (inst: MInst) => boolean,
   ) {
     const { blocks } = mf;
+    this.target = mf.target;
+    this.registers = mf.target.registers.generalCount;
+    this.places = this.registers + slotLimit;
     this.atStart = blocks.map(() => null);
     this.atEnd = blocks.map(() => null);
     this.able = new Uint8Array(blocks.length);
@@ -125,13 +91,29 @@ export class AvailableCopies {
     this.slotsOut = new Int32Array(blocks.length);
     this.placeOfSlot = new Int8Array(mf.slots.length).fill(-1);
     for (const inst of blocks[0]!.insts)
-      if (isPlainAccess(inst, X.MovM) && inst.uses.length === 1) this.addSlot(inst.mem!.slot);
+      if (this.isPlainAccess(inst, OpFact.Store) && inst.uses.length === 1) this.addSlot(inst.mem!.slot);
+  }
+
+  /** A store of a general register, or a load into one, of 4 or 8 bytes at the start of a slot. */
+  private isPlainAccess(inst: MInst, fact: OpFact): boolean {
+    const { mem } = inst;
+    if ((this.target.instructions.facts[inst.op]! & fact) === 0 || mem === null) return false;
+    return (inst.size === 4 || inst.size === 8) && isWholeSlot(mem);
+  }
+
+  private isGeneral(register: number): boolean {
+    return register >= 0 && register < this.registers;
+  }
+
+  /** Whether the use at `index` can name the source of the fact instead. */
+  private mayRename(inst: MInst, index: number, fact: number): boolean {
+    return fact !== 0 && this.target.instructions.canRename(inst, index, isHalf(fact));
   }
 
   private addSlot(slot: number): void {
     if (this.mf.slots[slot]!.kind !== "spill" || this.placeOfSlot[slot]! >= 0) return;
     if (this.slots.length === slotLimit) return;
-    this.placeOfSlot[slot] = registers + this.slots.length;
+    this.placeOfSlot[slot] = this.registers + this.slots.length;
     this.slots.push(slot);
   }
 
@@ -157,8 +139,8 @@ export class AvailableCopies {
   }
 
   private atEntry(): Facts {
-    const facts = new Uint8Array(places);
-    for (let r = 0; r < registers; r++) if (this.isSaved(r)) facts[r] = r + 1;
+    const facts = new Uint8Array(this.places);
+    for (let r = 0; r < this.registers; r++) if (this.isSaved(r)) facts[r] = r + 1;
     return facts;
   }
 
@@ -193,9 +175,9 @@ export class AvailableCopies {
       const end = this.atEnd[this.positions[pred.id]!]!;
       if (end === null) continue;
       if (facts === null) facts = end.slice();
-      else for (let p = 0; p < places; p++) if (facts[p] !== end[p]) facts[p] = 0;
+      else for (let p = 0; p < this.places; p++) if (facts[p] !== end[p]) facts[p] = 0;
     }
-    return facts ?? new Uint8Array(places);
+    return facts ?? new Uint8Array(this.places);
   }
 
   /** Liveness of the slots. */
@@ -207,9 +189,9 @@ export class AvailableCopies {
       for (const inst of blocks[b]!.insts) {
         const { mem } = inst;
         if (mem === null || mem.slot < 0 || this.placeOfSlot[mem.slot]! < 0) continue;
-        const bit = 1 << (this.placeOfSlot[mem.slot]! - registers);
+        const bit = 1 << (this.placeOfSlot[mem.slot]! - this.registers);
         // A store of all its bytes reads nothing of it.
-        const whole = isPlainAccess(inst, X.MovM) && inst.size === this.mf.slots[mem.slot]!.size;
+        const whole = this.isPlainAccess(inst, OpFact.Store) && inst.size === this.mf.slots[mem.slot]!.size;
         if (whole) written[b]! |= bit;
         else if ((written[b]! & bit) === 0) read[b]! |= bit;
       }
@@ -242,13 +224,13 @@ export class AvailableCopies {
 
   /** Whether the place holds a value of the function, by what is live. */
   private isLive(place: number, live: RegMask, slots: number): boolean {
-    if (place >= registers) return ((slots >>> (place - registers)) & 1) === 1;
+    if (place >= this.registers) return ((slots >>> (place - this.registers)) & 1) === 1;
     return (((this.saved & live) >>> place) & 1) === 1;
   }
 
   /** Every place that is live has a source. */
   private covers(facts: Facts, live: RegMask, slots: number): boolean {
-    for (let p = 0; p < places; p++) if (facts[p] === 0 && this.isLive(p, live, slots)) return false;
+    for (let p = 0; p < this.places; p++) if (facts[p] === 0 && this.isLive(p, live, slots)) return false;
     return true;
   }
 
@@ -259,10 +241,10 @@ export class AvailableCopies {
 
   /** Facts at the start or end of a block. */
   startOf(b: number): Facts {
-    return this.atStart[b] ?? new Uint8Array(places);
+    return this.atStart[b] ?? new Uint8Array(this.places);
   }
   endOf(b: number): Facts {
-    return this.atEnd[b] ?? new Uint8Array(places);
+    return this.atEnd[b] ?? new Uint8Array(this.places);
   }
 
   /**
@@ -271,19 +253,17 @@ export class AvailableCopies {
    */
   copiesInto(b: number, facts: Facts, live: RegMask): MInst[] | null {
     if (!this.covers(facts, live, this.slotsIn[b]!)) return null;
+    const { move, store } = this.target.registers;
     const out: MInst[] = [];
-    for (let p = 0; p < places; p++) {
+    for (let p = 0; p < this.places; p++) {
       const fact = facts[p]!;
       if (!this.isLive(p, live, this.slotsIn[b]!) || sourceOf(fact) === p) continue;
       const size = isHalf(fact) ? 4 : 8;
-      if (p < registers) {
-        out.push(copy(size, p, sourceOf(fact)));
+      if (p < this.registers) {
+        out.push(move(0, size, p, sourceOf(fact)));
         continue;
       }
-      const store = new MInst(X.MovM, size);
-      store.uses = [physical(sourceOf(fact))];
-      store.mem = slotOperand(this.slots[p - registers]!);
-      out.push(store);
+      out.push(store(0, size, this.slots[p - this.registers]!, sourceOf(fact)));
     }
     return out;
   }
@@ -291,7 +271,7 @@ export class AvailableCopies {
   /** Registers that facts read. */
   sources(facts: Facts): RegMask {
     let mask = 0;
-    for (let p = 0; p < places; p++) if (facts[p] !== 0) mask |= 1 << sourceOf(facts[p]!);
+    for (let p = 0; p < this.places; p++) if (facts[p] !== 0) mask |= 1 << sourceOf(facts[p]!);
     return mask;
   }
 
@@ -312,12 +292,12 @@ export class AvailableCopies {
         const from = inst.uses[0]!.loc;
         const fact = this.isSaved(from) ? facts[from]! : from + 1;
         this.watched |= 1 << sourceOf(fact);
-        this.forget(facts, place < registers ? 1 << place : 0);
+        this.forget(facts, place < this.registers ? 1 << place : 0);
         facts[place] = inst.size === 8 ? fact : fact | half;
         continue;
       }
       if (!this.rewrite(inst, facts, apply)) free = false;
-      if (inst.op === X.Copy && this.isSelfCopy(inst, facts, apply)) continue;
+      if (inst.op === CopyOp && this.isSelfCopy(inst, facts, apply)) continue;
       let written = inst.clobbers;
       const { defs } = inst;
       for (let d = 0; d < defs.length; d++) if (defs[d]!.loc >= 0) written |= 1 << defs[d]!.loc;
@@ -335,18 +315,21 @@ export class AvailableCopies {
 
   /** The place that the instruction makes a copy of a register in, if that register has a source; else -1. */
   private copiedTo(inst: MInst, facts: Facts): number {
-    if (inst.op !== X.Copy && inst.op !== X.MovM) return -1;
+    if (inst.op !== CopyOp && (this.target.instructions.facts[inst.op]! & OpFact.Store) === 0) return -1;
     const from = inst.uses.length === 1 ? inst.uses[0]!.loc : -1;
-    if (!isGeneral(from) || from === RSP) return -1;
+    if (!this.isGeneral(from) || from === this.target.registers.stackPointer) return -1;
     if (this.isSaved(from) && facts[from] === 0) return -1;
-    if (inst.op === X.Copy) {
+    if (inst.op === CopyOp) {
       if (inst.mem !== null || inst.size < 4) return -1;
       const to = inst.defs[0]!.loc;
-      if (!isGeneral(to) || !this.isSaved(to) || from === to) return -1;
+      if (!this.isGeneral(to) || !this.isSaved(to) || from === to) return -1;
       return sourceOf(facts[from]!) === to ? -1 : to;
     }
     // The upper half of a register with half a source is zero; a slot would have to be told.
-    if (!isPlainAccess(inst, X.MovM) || (inst.size === 8 && this.isSaved(from) && isHalf(facts[from]!)))
+    if (
+      !this.isPlainAccess(inst, OpFact.Store) ||
+      (inst.size === 8 && this.isSaved(from) && isHalf(facts[from]!))
+    )
       return -1;
     return this.placeOfSlot[inst.mem!.slot]!;
   }
@@ -356,7 +339,7 @@ export class AvailableCopies {
     if (inst.size !== 8 || inst.mem !== null || inst.uses.length !== 1) return false;
     const from = inst.uses[0]!.loc;
     const to = inst.defs[0]!.loc;
-    return isGeneral(from) && (renamed ? from === to : this.isSaved(from) && facts[from] === to + 1);
+    return this.isGeneral(from) && (renamed ? from === to : this.isSaved(from) && facts[from] === to + 1);
   }
 
   /** Renames what the instruction reads, if `apply`. @returns whether that is possible */
@@ -364,8 +347,8 @@ export class AvailableCopies {
     const { uses, mem } = inst;
     for (let i = 0; i < uses.length; i++) {
       const register = uses[i]!.loc;
-      if (!isGeneral(register) || !this.isSaved(register)) continue;
-      if (!mayRename(inst, i, facts[register]!)) return false;
+      if (!this.isGeneral(register) || !this.isSaved(register)) continue;
+      if (!this.mayRename(inst, i, facts[register]!)) return false;
       if (apply) uses[i]!.loc = sourceOf(facts[register]!);
     }
     if (inst.extra !== null && inst.extra.kind === "asm") return inst.extra.operands.length === 0;
@@ -375,7 +358,7 @@ export class AvailableCopies {
   }
 
   private rewriteAddress(part: RegOperand | null, facts: Facts, apply: boolean): boolean {
-    if (part === null || !isGeneral(part.loc) || !this.isSaved(part.loc)) return true;
+    if (part === null || !this.isGeneral(part.loc) || !this.isSaved(part.loc)) return true;
     const fact = facts[part.loc]!;
     if (fact === 0 || isHalf(fact)) return false;
     if (apply) part.loc = sourceOf(fact);
@@ -386,25 +369,25 @@ export class AvailableCopies {
   private rewriteLoad(inst: MInst, facts: Facts, apply: boolean): boolean {
     const place = this.placeOfSlot[inst.mem!.slot]!;
     const fact = facts[place]!;
-    if (!isPlainAccess(inst, X.Mov)) {
+    if (!this.isPlainAccess(inst, OpFact.Load)) {
       facts[place] = 0;
       return false;
     }
     if (fact === 0 || (isHalf(fact) && inst.size > 4)) return false;
     if (!apply) return true;
-    inst.op = X.Copy;
+    inst.op = CopyOp;
     inst.mem = null;
-    inst.uses = [physical(sourceOf(fact))];
+    inst.uses = [RegOperand.physical(sourceOf(fact))];
     return true;
   }
 
   /** Ends the facts that rest on registers that are written. */
   private forget(facts: Facts, written: RegMask): void {
-    for (let p = 0; p < places; p++) {
+    for (let p = 0; p < this.places; p++) {
       const fact = facts[p]!;
       if (fact === 0) continue;
       if (((written >>> sourceOf(fact)) & 1) === 1) facts[p] = 0;
-      else if (p < registers && ((written >>> p) & 1) === 1) facts[p] = 0;
+      else if (p < this.registers && ((written >>> p) & 1) === 1) facts[p] = 0;
     }
   }
 }

@@ -3,7 +3,7 @@
  *
  * Branch probabilities come from the shape of the code alone (after Ball & Larus, "Branch prediction for free",
  * PLDI 1993): loops go on seven times of eight, what ends in a call that never returns or calls a cold function
- * is rare, comparisons with zero find something else, or something positive. Frequencies follow from them loop by
+ * is rare, and what a comparison says by itself is the target's to tell. Frequencies follow from them loop by
  * loop, innermost first: inside of a loop relative to its header, and the header of an inner loop counts for
  * 1 / (1 − probability of coming back) (Wu & Larus, "Static branch frequency and program profile analysis",
  * MICRO 1994). Irreducible entries of a loop count as forward edges.
@@ -11,15 +11,13 @@
  */
 import { type LoopNest, loopNest } from "../../analysis/loop-nest.js";
 import type { GlobalValue } from "../../ir/module.js";
-import { Cc, X } from "../../x64/isa/ops.js";
 import type { MBlock, MFunction, MInst } from "../mir.js";
+import { type InstructionFacts, leavesFunction, OpFact } from "../target.js";
 
 /** Probability of staying in a loop where a branch can leave it. */
 const stay = 7 / 8;
 const coldWeight = 1 / 64;
 const neverReturnsWeight = 1 / 1024;
-/** Probability of finding zero, or less than zero. */
-const zeroLikely = 3 / 8;
 /** No block counts less: frequencies are compared and divided by. */
 const least = 2 ** -30;
 /** A loop is left at some time, whatever its branches say. */
@@ -52,38 +50,13 @@ function isColdCall(inst: MInst): boolean {
 }
 
 /** How rarely a block runs by what it does itself: 1 if nothing tells. */
-function ownWeight(block: MBlock): number {
+function ownWeight(block: MBlock, facts: Uint32Array): number {
   const last = block.insts[block.insts.length - 1];
   if (block.succs.length === 0) {
-    const op = last === undefined ? X.Ud2 : last.op;
-    if (op !== X.Ret && op !== X.TailCall && op !== X.TailCallIndirect) return neverReturnsWeight;
+    if (last === undefined || (facts[last.op]! & leavesFunction) === 0) return neverReturnsWeight;
   }
   for (const inst of block.insts) if (inst.extra !== null && isColdCall(inst)) return coldWeight;
   return 1;
-}
-
-/** Probability that a conditional jump after `compare` is taken, by the comparison; 1/2 if it says nothing. */
-function takenByComparison(compare: MInst | undefined, cc: number): number {
-  if (compare === undefined) return 1 / 2;
-  const withZero =
-    compare.op === X.Test
-      ? compare.uses.length === 2 && compare.uses[0]!.loc === compare.uses[1]!.loc
-      : (compare.op === X.Cmp || compare.op === X.CmpM) && compare.imm === 0 && compare.symbol === null;
-  if (!withZero) return 1 / 2;
-  switch (cc) {
-    case Cc.E:
-    case Cc.S:
-    case Cc.L:
-    case Cc.LE:
-      return zeroLikely;
-    case Cc.NE:
-    case Cc.NS:
-    case Cc.GE:
-    case Cc.G:
-      return 1 - zeroLikely;
-    default:
-      return 1 / 2;
-  }
 }
 
 /** Edges by block position, with the probability of taking each. */
@@ -97,6 +70,7 @@ function blockWeights(
   blocks: readonly MBlock[],
   nest: LoopNest,
   successors: Flow["successors"],
+  instructions: InstructionFacts,
 ): Float64Array {
   const weights = new Float64Array(blocks.length).fill(1);
   const order = nest.reversePostOrder;
@@ -104,7 +78,7 @@ function blockWeights(
     const b = order[i]!;
     let best = 0;
     for (const s of successors[b]!) best = Math.max(best, weights[s]!);
-    weights[b] = Math.min(ownWeight(blocks[b]!), successors[b]!.length === 0 ? 1 : best);
+    weights[b] = Math.min(ownWeight(blocks[b]!, instructions.facts), successors[b]!.length === 0 ? 1 : best);
   }
   return weights;
 }
@@ -113,8 +87,9 @@ function branchProbabilities(
   blocks: readonly MBlock[],
   nest: LoopNest,
   successors: Flow["successors"],
+  instructions: InstructionFacts,
 ): (readonly number[])[] {
-  const weights = blockWeights(blocks, nest, successors);
+  const weights = blockWeights(blocks, nest, successors, instructions);
   const inLoop = (b: number, h: number): boolean => {
     for (let k = nest.header[b]!; k >= 0; k = nest.outer[k]!) if (k === h) return true;
     return false;
@@ -128,7 +103,7 @@ function branchProbabilities(
     }
     const list = next.map((s) => weights[s]!);
     if (next.length === 2) {
-      const first = takenByBranch(blocks[b]!);
+      const first = takenByBranch(blocks[b]!, instructions);
       list[0]! *= first;
       list[1]! *= 1 - first;
     }
@@ -159,13 +134,13 @@ function stayInLoop(list: number[], isInside: (i: number) => boolean): void {
 }
 
 /** Probability of going to the first successor of a block with two. */
-function takenByBranch(block: MBlock): number {
+function takenByBranch(block: MBlock, { facts, takenProbability }: InstructionFacts): number {
   const { insts, succs } = block;
   let at = insts.length - 1;
-  while (at >= 0 && insts[at]!.op === X.Jmp) at--;
+  while (at >= 0 && (facts[insts[at]!.op]! & OpFact.Jump) !== 0) at--;
   const branch = insts[at];
-  if (branch === undefined || branch.op !== X.Jcc) return 1 / 2;
-  const taken = takenByComparison(insts[at - 1], branch.cc);
+  if (branch === undefined || (facts[branch.op]! & OpFact.Branch) === 0) return 1 / 2;
+  const taken = takenProbability(insts, at);
   return branch.targets[0] === succs[0] ? taken : 1 - taken;
 }
 
@@ -222,7 +197,10 @@ export function estimateFrequencies(mf: MFunction): Float64Array {
       if (list === undefined) members.set(h, [b]);
       else list.push(b);
     }
-  const flow = { successors, probabilities: branchProbabilities(blocks, nest, successors) };
+  const flow = {
+    successors,
+    probabilities: branchProbabilities(blocks, nest, successors, mf.target.instructions),
+  };
   const returning = new Float64Array(blocks.length);
   const frequencies = new Float64Array(blocks.length);
   const headers = [...members.keys()].sort((a, b) => nest.depth[b]! - nest.depth[a]! || a - b);

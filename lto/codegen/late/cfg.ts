@@ -10,23 +10,8 @@
  * Breaks if: a block can be entered in a way that no instruction, table or `addressTaken` shows.
  */
 
-import { X } from "../../x64/isa/ops.js";
 import type { MBlock, MFunction, MInst } from "../mir.js";
-
-/** Whether control never continues after the instruction in this block. */
-export function endsBlock(op: number): boolean {
-  switch (op) {
-    case X.Jmp:
-    case X.JmpIndirect:
-    case X.TailCall:
-    case X.TailCallIndirect:
-    case X.Ret:
-    case X.Ud2:
-      return true;
-    default:
-      return false;
-  }
-}
+import { OpFact } from "../target.js";
 
 /** Calls `visit` on every block that control may go to from `inst`, besides the next instruction. */
 function forEachTarget(inst: MInst, visit: (target: MBlock) => void): void {
@@ -60,12 +45,12 @@ export const isPinned = (mf: MFunction, block: MBlock): boolean =>
   block === mf.blocks[0] || block.addressTaken || block.landingPad;
 
 /** Where a jump to `block` ends up, following blocks that hold a lone jump. */
-function finalTarget(block: MBlock): MBlock {
+function finalTarget(block: MBlock, facts: Uint32Array): MBlock {
   let target = block;
   // The bound ends cycles of empty blocks: an infinite loop of the program.
   for (let hops = 0; hops < 64; hops++) {
     const { insts } = target;
-    if (insts.length !== 1 || insts[0]!.op !== X.Jmp || target.landingPad) return target;
+    if (insts.length !== 1 || (facts[insts[0]!.op]! & OpFact.Jump) === 0 || target.landingPad) return target;
     target = insts[0]!.targets[0]!;
   }
   return target;
@@ -73,10 +58,11 @@ function finalTarget(block: MBlock): MBlock {
 
 /** Redirects all branches and tables past blocks that only jump. @returns whether anything changed */
 function threadJumps(mf: MFunction): boolean {
+  const { facts } = mf.target.instructions;
   let changed = false;
   const redirect = (targets: MBlock[]): void => {
     for (let i = 0; i < targets.length; i++) {
-      const target = finalTarget(targets[i]!);
+      const target = finalTarget(targets[i]!, facts);
       if (target === targets[i]) continue;
       targets[i] = target;
       changed = true;
@@ -85,7 +71,7 @@ function threadJumps(mf: MFunction): boolean {
   for (const block of mf.blocks) {
     for (const inst of block.insts) {
       // Inline assembly names its targets by label: leave them.
-      if (inst.targets.length > 0 && inst.op !== X.Asm) redirect(inst.targets);
+      if (inst.targets.length > 0 && (facts[inst.op]! & OpFact.Asm) === 0) redirect(inst.targets);
     }
   }
   for (const table of mf.jumpTables) redirect(table);
@@ -96,13 +82,14 @@ function threadJumps(mf: MFunction): boolean {
 const isUnreachable = (block: MBlock): boolean => block.insts.length === 0 && !block.addressTaken;
 
 /** Drops conditional jumps that go where the following jump goes, or that are never taken (or not taken). */
-function dropUselessConditions(block: MBlock): boolean {
+function dropUselessConditions(block: MBlock, facts: Uint32Array): boolean {
   const { insts } = block;
   let changed = false;
   while (insts.length >= 2) {
     const last = insts[insts.length - 1]!;
     const previous = insts[insts.length - 2]!;
-    if (last.op !== X.Jmp || previous.op !== X.Jcc || previous.symbol !== null) break;
+    if ((facts[last.op]! & OpFact.Jump) === 0) break;
+    if ((facts[previous.op]! & OpFact.Branch) === 0 || previous.symbol !== null) break;
     const taken = previous.targets[0]!;
     if (isUnreachable(last.targets[0]!)) last.targets = [taken];
     else if (taken !== last.targets[0] && !isUnreachable(taken)) break;
@@ -141,12 +128,13 @@ export function skipJumps(mf: MFunction): void {
 
 /** Appends sole successors to their sole predecessors. */
 function mergeChains(mf: MFunction): boolean {
+  const { facts } = mf.target.instructions;
   const gone = new Set<MBlock>();
   for (const block of mf.blocks) {
     if (gone.has(block)) continue;
     for (;;) {
       const last = block.insts[block.insts.length - 1];
-      if (last === undefined || last.op !== X.Jmp) break;
+      if (last === undefined || (facts[last.op]! & OpFact.Jump) === 0) break;
       const next = last.targets[0]!;
       if (next === block || next.preds.length !== 1 || isPinned(mf, next) || gone.has(next)) break;
       // Blocks keep their exits at the end: passes rely on it. (Calls that unwind are the exception.)
@@ -171,7 +159,8 @@ function mergeChains(mf: MFunction): boolean {
 export function simplifyControlFlow(mf: MFunction): void {
   for (let round = 0; round < 8; round++) {
     let changed = threadJumps(mf);
-    for (const block of mf.blocks) if (dropUselessConditions(block)) changed = true;
+    for (const block of mf.blocks)
+      if (dropUselessConditions(block, mf.target.instructions.facts)) changed = true;
     rebuildEdges(mf);
     if (dropUnreachable(mf)) {
       rebuildEdges(mf);

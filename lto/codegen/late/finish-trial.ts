@@ -6,13 +6,15 @@
  * Breaks if: a pass changes something of a function or block that is not listed here.
  */
 
-import { X } from "../../x64/isa/ops.js";
 import type { MBlock, MFunction } from "../mir.js";
 import { packBody, unpackBody } from "../mir-pack.js";
+import { OpFact } from "../target.js";
 
 /** Inline assembly is not copied when it is packed: it cannot be finished twice. */
 export const isRepeatable = (mf: MFunction): boolean =>
-  mf.blocks.every((block) => block.insts.every((inst) => inst.op !== X.Asm));
+  mf.blocks.every((block) =>
+    block.insts.every((inst) => (mf.target.instructions.facts[inst.op]! & OpFact.Asm) === 0),
+  );
 
 /** Notes the state of the function. @returns what brings it back, any number of times */
 export function checkpoint(mf: MFunction): () => void {

@@ -8,16 +8,15 @@
  * order of their first blocks, rare ones last when optimising for speed.
  * Jumps to the next block disappear, and a conditional jump over a jump is inverted.
  *
- * Sizes: all branches start short (2 bytes) and grow where the distance asks for it until nothing changes,
+ * Sizes: all branches start short and grow where the distance asks for it until nothing changes,
  * which is the smallest solution and what GNU as computes.
  * O(edges log edges) for the order; relaxation is linear a round, and rounds are few.
  * Breaks if: inline assembly is longer than estimated (only the computed size is then wrong).
  */
 
-import { instructionLength, nearJcc, nearJmp, shortBranch } from "../../x64/isa/lengths.js";
-import { invert, X } from "../../x64/isa/ops.js";
-import { cloneInst } from "../../x64/target.js";
+import { cloneInst } from "../clone.js";
 import type { MBlock, MFunction } from "../mir.js";
+import { type BranchForms, type InstructionFacts, OpFact } from "../target.js";
 
 interface Edge {
   readonly from: number;
@@ -27,12 +26,12 @@ interface Edge {
 }
 
 /** Targets that a block could fall into: of its final jump, and of its last conditional one. */
-function fallThroughCandidates(block: MBlock): MBlock[] {
+function fallThroughCandidates(block: MBlock, facts: Uint32Array): MBlock[] {
   const { insts } = block;
   const last = insts[insts.length - 1];
-  if (last === undefined || last.op !== X.Jmp) return [];
+  if (last === undefined || (facts[last.op]! & OpFact.Jump) === 0) return [];
   const previous = insts.length > 1 ? insts[insts.length - 2]! : null;
-  if (previous !== null && previous.op === X.Jcc && previous.symbol === null)
+  if (previous !== null && (facts[previous.op]! & OpFact.Branch) !== 0 && previous.symbol === null)
     return [last.targets[0]!, previous.targets[0]!];
   return [last.targets[0]!];
 }
@@ -45,7 +44,7 @@ function orderBlocks(mf: MFunction): MBlock[] {
   const edges: Edge[] = [];
   for (let i = 0; i < blocks.length; i++) {
     const block = blocks[i]!;
-    const candidates = fallThroughCandidates(block);
+    const candidates = fallThroughCandidates(block, mf.target.instructions.facts);
     for (const target of candidates) {
       const to = index.get(target);
       if (to === undefined || to === 0 || to === i) continue;
@@ -106,18 +105,19 @@ function sortColdLast(heads: number[], next: Int32Array, blocks: readonly MBlock
 }
 
 /** Removes the jumps that the order makes superfluous. */
-function dropJumps(blocks: readonly MBlock[]): void {
+function dropJumps(blocks: readonly MBlock[], { facts, invert }: InstructionFacts): void {
   for (let i = 0; i + 1 < blocks.length; i++) {
     const { insts } = blocks[i]!;
     const following = blocks[i + 1]!;
     const last = insts[insts.length - 1];
-    if (last === undefined || last.op !== X.Jmp) continue;
+    if (last === undefined || (facts[last.op]! & OpFact.Jump) === 0) continue;
     if (last.targets[0] === following) {
       insts.pop();
       continue;
     }
     const previous = insts.length > 1 ? insts[insts.length - 2]! : null;
-    if (previous === null || previous.op !== X.Jcc || previous.symbol !== null) continue;
+    if (previous === null || (facts[previous.op]! & OpFact.Branch) === 0 || previous.symbol !== null)
+      continue;
     if (previous.targets[0] !== following) continue;
     previous.cc = invert(previous.cc);
     previous.targets = [last.targets[0]!];
@@ -131,14 +131,17 @@ const exitLimit = { none: 0, speed: 6, size: 2, minsize: 2 } as const;
 /** Copies short exits into the places that jump to them. */
 function copyExits(mf: MFunction): void {
   const limit = exitLimit[mf.goal];
+  const { facts, length } = mf.target.instructions;
   for (const block of mf.blocks) {
     const last = block.insts[block.insts.length - 1];
-    if (last === undefined || last.op !== X.Jmp) continue;
+    if (last === undefined || (facts[last.op]! & OpFact.Jump) === 0) continue;
     const target = last.targets[0]!;
     const { insts } = target;
-    if (target === block || insts.length === 0 || insts[insts.length - 1]!.op !== X.Ret) continue;
-    if (insts.length > 4 || insts.some((i) => i.targets.length > 0 || i.op === X.Asm)) continue;
-    if (insts.reduce((bytes, inst) => bytes + instructionLength(inst), 0) > limit) continue;
+    if (target === block || insts.length === 0) continue;
+    if ((facts[insts[insts.length - 1]!.op]! & OpFact.Return) === 0) continue;
+    if (insts.length > 4 || insts.some((i) => i.targets.length > 0 || (facts[i.op]! & OpFact.Asm) !== 0))
+      continue;
+    if (insts.reduce((bytes, inst) => bytes + length(inst), 0) > limit) continue;
     block.insts.pop();
     for (const inst of insts) block.insts.push(cloneInst(inst));
     if (!block.insts.some((inst) => inst.targets.includes(target))) {
@@ -154,7 +157,7 @@ function copyExits(mf: MFunction): void {
  */
 export function layOut(mf: MFunction): void {
   if (mf.goal !== "none") mf.blocks = orderBlocks(mf);
-  dropJumps(mf.blocks);
+  dropJumps(mf.blocks, mf.target.instructions);
   copyExits(mf);
 }
 
@@ -163,27 +166,28 @@ export function layOut(mf: MFunction): void {
  */
 export function relaxedSize(mf: MFunction): number {
   const { blocks } = mf;
+  const { facts, length: lengthOf, branchForms } = mf.target.instructions;
   const position = new Map<MBlock, number>();
   for (let i = 0; i < blocks.length; i++) position.set(blocks[i]!, i);
   // Each branch with its block and the bytes of other instructions before it in the block.
   const branchBlock: number[] = [];
   const branchTarget: number[] = [];
   const branchBefore: number[] = [];
-  const branchNear: number[] = [];
+  const forms: BranchForms[] = [];
   const bytes = new Int32Array(blocks.length);
   for (let i = 0; i < blocks.length; i++) {
     let length = 0;
     for (const inst of blocks[i]!.insts) {
-      if ((inst.op === X.Jmp || inst.op === X.Jcc) && inst.symbol === null) {
+      if ((facts[inst.op]! & (OpFact.Jump | OpFact.Branch)) !== 0 && inst.symbol === null) {
         branchBlock.push(i);
         branchTarget.push(position.get(inst.targets[0]!) ?? -1);
         branchBefore.push(length);
-        branchNear.push(inst.op === X.Jmp ? nearJmp : nearJcc);
-      } else length += instructionLength(inst);
+        forms.push(branchForms(inst));
+      } else length += lengthOf(inst);
     }
     bytes[i] = length;
   }
-  const size = new Uint8Array(branchBlock.length).fill(shortBranch);
+  const size = Uint8Array.from(forms, (form) => form.short);
   const start = new Int32Array(blocks.length + 1);
   const end = new Int32Array(branchBlock.length);
   for (let changed = true; changed; ) {
@@ -201,10 +205,11 @@ export function relaxedSize(mf: MFunction): number {
     }
     start[blocks.length] = at;
     for (let j = 0; j < size.length; j++) {
-      if (size[j] !== shortBranch) continue;
-      const distance = branchTarget[j]! < 0 ? 1 << 20 : start[branchTarget[j]!]! - end[j]!;
-      if (distance >= -128 && distance <= 127) continue;
-      size[j] = branchNear[j]!;
+      const { short, back, ahead, near } = forms[j]!;
+      if (size[j] !== short) continue;
+      const distance = branchTarget[j]! < 0 ? Number.MAX_SAFE_INTEGER : start[branchTarget[j]!]! - end[j]!;
+      if (distance >= -back && distance <= ahead) continue;
+      size[j] = near;
       changed = true;
     }
   }

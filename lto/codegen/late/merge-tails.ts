@@ -14,12 +14,9 @@
  * same end implies except where control never continues.
  */
 
-import { instructionLength, shortBranch } from "../../x64/isa/lengths.js";
-import { writesFlags } from "../../x64/isa/op-info.js";
-import { X } from "../../x64/isa/ops.js";
-import { RSP } from "../../x64/isa/registers.js";
-import { type MBlock, type MFunction, MInst } from "../mir.js";
+import type { MBlock, MFunction, MInst } from "../mir.js";
 import { hashInst, sameInst } from "../same-inst.js";
+import { endsBlock, leavesFunction, OpFact, type Target } from "../target.js";
 import { isPinned, skipJumps } from "./cfg.js";
 
 const groupLimit = 64;
@@ -33,25 +30,31 @@ function commonEnd(a: readonly MInst[], b: readonly MInst[]): number {
 }
 
 /** Bytes of the last `n` instructions; a final jump stays a jump, so it counts nothing. */
-function endBytes(insts: readonly MInst[], n: number): number {
+function endBytes(
+  insts: readonly MInst[],
+  n: number,
+  { facts, length, shortBranch }: Target["instructions"],
+): number {
   let bytes = 0;
-  for (let i = insts.length - n; i < insts.length; i++)
-    bytes += insts[i]!.op === X.Jmp ? 0 : insts[i]!.op === X.Jcc ? shortBranch : instructionLength(insts[i]!);
+  for (let i = insts.length - n; i < insts.length; i++) {
+    const fact = facts[insts[i]!.op]!;
+    if ((fact & OpFact.Jump) === 0) bytes += (fact & OpFact.Branch) !== 0 ? shortBranch : length(insts[i]!);
+  }
   return bytes;
 }
 
 /** Bytes saved for each block after the first that shares its end. */
-function gain(insts: readonly MInst[], n: number): number {
-  const jumps = insts[insts.length - 1]!.op === X.Jmp;
-  return endBytes(insts, n) - (jumps ? 0 : shortBranch);
+function gain(insts: readonly MInst[], n: number, instructions: Target["instructions"]): number {
+  const jumps = (instructions.facts[insts[insts.length - 1]!.op]! & OpFact.Jump) !== 0;
+  return endBytes(insts, n, instructions) - (jumps ? 0 : instructions.shortBranch);
 }
 
-/** Whether the block moves rsp in front of its last `n` instructions, apart from saving registers. */
-function movesStackBefore(insts: readonly MInst[], n: number): boolean {
+/** Whether the block moves the stack pointer in front of its last `n` instructions, apart from saving registers. */
+function movesStackBefore(insts: readonly MInst[], n: number, { instructions, registers }: Target): boolean {
   for (let i = 0; i < insts.length - n; i++) {
     const inst = insts[i]!;
-    if (inst.op === X.Push || inst.op === X.PushPad || inst.op === X.Pop) return true;
-    if (inst.defs.length > 0 && inst.defs[0]!.loc === RSP) return true;
+    if ((instructions.facts[inst.op]! & OpFact.MovesStack) !== 0) return true;
+    if (inst.defs.length > 0 && inst.defs[0]!.loc === registers.stackPointer) return true;
   }
   return false;
 }
@@ -60,15 +63,16 @@ function movesStackBefore(insts: readonly MInst[], n: number): boolean {
  * The common end must not leave out how deep the stack is: a return or jump shows that it is the same, and a call
  * where only blocks with frame make calls.
  */
-function depthAgrees(a: MBlock, b: MBlock, n: number, wrapped: boolean): boolean {
-  const last = a.insts[a.insts.length - 1]!.op;
-  if (wrapped && last === X.Ud2) return false;
-  if (last === X.Ret || last === X.Jmp || last === X.TailCall || last === X.TailCallIndirect) return true;
-  return !movesStackBefore(a.insts, n) && !movesStackBefore(b.insts, n);
+function depthAgrees(a: MBlock, b: MBlock, n: number, wrapped: boolean, target: Target): boolean {
+  const last = target.instructions.facts[a.insts[a.insts.length - 1]!.op]!;
+  if (wrapped && (last & OpFact.Trap) !== 0) return false;
+  if ((last & (leavesFunction | OpFact.Jump)) !== 0) return true;
+  return !movesStackBefore(a.insts, n, target) && !movesStackBefore(b.insts, n, target);
 }
 
 /** Blocks whose ends may be equal: same last instruction and, before a jump, same one before it. */
 function groupBlocks(mf: MFunction): MBlock[][] {
+  const { facts } = mf.target.instructions;
   const groups: MBlock[][] = [];
   const open = new Map<number, MBlock[]>();
   for (const block of mf.blocks) {
@@ -76,7 +80,7 @@ function groupBlocks(mf: MFunction): MBlock[][] {
     const last = insts[insts.length - 1];
     if (last === undefined || block.landingPad) continue;
     let key = hashInst(last);
-    if (last.op === X.Jmp) {
+    if ((facts[last.op]! & OpFact.Jump) !== 0) {
       if (insts.length < 2) continue;
       key = (Math.imul(key, 31) + hashInst(insts[insts.length - 2]!)) | 0;
     }
@@ -106,8 +110,8 @@ function bestMatch(mf: MFunction, group: readonly MBlock[], wrapped: boolean): M
       const a = group[i]!;
       const b = group[j]!;
       const length = commonEnd(a.insts, b.insts);
-      if (length === 0 || !depthAgrees(a, b, length, wrapped)) continue;
-      const value = gain(a.insts, length);
+      if (length === 0 || !depthAgrees(a, b, length, wrapped, mf.target)) continue;
+      const value = gain(a.insts, length, mf.target.instructions);
       if (value <= bestGain) continue;
       bestGain = value;
       // A block that is nothing but the common end becomes the shared one.
@@ -115,12 +119,6 @@ function bestMatch(mf: MFunction, group: readonly MBlock[], wrapped: boolean): M
       best = { block: whole, length };
     }
   return best;
-}
-
-function jumpTo(target: MBlock): MInst {
-  const inst = new MInst(X.Jmp, 8);
-  inst.targets = [target];
-  return inst;
 }
 
 /** The block that holds exactly the last `length` instructions of `block`: itself, or split off. */
@@ -131,7 +129,7 @@ function splitEnd(mf: MFunction, block: MBlock, length: number): MBlock {
   mf.blocks.splice(mf.blocks.indexOf(block) + 1, 0, tail);
   tail.insts = block.insts.splice(block.insts.length - length, length);
   tail.frequency = block.frequency;
-  block.insts.push(jumpTo(tail));
+  block.insts.push(mf.target.instructions.jump(tail));
   return tail;
 }
 
@@ -143,12 +141,14 @@ function mergeGroup(mf: MFunction, group: MBlock[], wrapped: boolean): boolean {
     const { block, length } = match;
     const sharers = group.filter(
       (b) =>
-        b !== block && commonEnd(b.insts, block.insts) >= length && depthAgrees(b, block, length, wrapped),
+        b !== block &&
+        commonEnd(b.insts, block.insts) >= length &&
+        depthAgrees(b, block, length, wrapped, mf.target),
     );
     const shared = splitEnd(mf, block, length);
     for (const other of sharers) {
       other.insts.length -= length;
-      other.insts.push(jumpTo(shared));
+      other.insts.push(mf.target.instructions.jump(shared));
       shared.frequency += other.frequency;
     }
     changed = true;
@@ -161,33 +161,27 @@ function mergeGroup(mf: MFunction, group: MBlock[], wrapped: boolean): boolean {
 // ── Hoisting ──
 
 /** Index of the first of the trailing branches. */
-function branchStart(insts: readonly MInst[]): number {
+function branchStart(insts: readonly MInst[], facts: Uint32Array): number {
   let i = insts.length;
-  while (i > 0 && (insts[i - 1]!.op === X.Jmp || insts[i - 1]!.op === X.Jcc)) i--;
+  while (i > 0 && (facts[insts[i - 1]!.op]! & (OpFact.Jump | OpFact.Branch)) !== 0) i--;
   return i;
 }
 
-const isMovable = (inst: MInst): boolean =>
-  !writesFlags(inst.op) &&
-  inst.targets.length === 0 &&
-  inst.op !== X.Ret &&
-  inst.op !== X.JmpIndirect &&
-  inst.op !== X.TailCall &&
-  inst.op !== X.TailCallIndirect &&
-  inst.op !== X.Ud2 &&
-  inst.op !== X.Asm;
+const isMovable = (inst: MInst, facts: Uint32Array): boolean =>
+  inst.targets.length === 0 && (facts[inst.op]! & (endsBlock | OpFact.WritesFlags | OpFact.Asm)) === 0;
 
 /** Moves what all successors of a conditional branch start with in front of it. */
 function hoist(mf: MFunction, block: MBlock): boolean {
   const { insts } = block;
-  const start = branchStart(insts);
+  const { facts } = mf.target.instructions;
+  const start = branchStart(insts, facts);
   if (insts.length - start < 2 || block.succs.length !== 2) return false;
   const [a, b] = block.succs as [MBlock, MBlock];
   if (a === b || a.preds.length !== 1 || b.preds.length !== 1 || isPinned(mf, a) || isPinned(mf, b))
     return false;
   let n = 0;
   const limit = Math.min(a.insts.length, b.insts.length);
-  while (n < limit && isMovable(a.insts[n]!) && sameInst(a.insts[n]!, b.insts[n]!)) n++;
+  while (n < limit && isMovable(a.insts[n]!, facts) && sameInst(a.insts[n]!, b.insts[n]!)) n++;
   if (n === 0) return false;
   insts.splice(start, 0, ...a.insts.slice(0, n));
   a.insts.splice(0, n);

@@ -20,13 +20,10 @@
  * Cost: linear but for the cut, which only functions pay whose first block can do without a frame.
  */
 import { loopNest } from "../../analysis/loop-nest.js";
-import { adjustCost, type FrameLayout } from "../../x64/frame/frame-layout.js";
-import { shortBranch } from "../../x64/isa/lengths.js";
-import { X } from "../../x64/isa/ops.js";
-import { RBP } from "../../x64/isa/registers.js";
 import { type RegisterLiveness, registerLiveness } from "../ipra/collect.js";
 import { FlowNetwork, infinite } from "../ipra/max-flow.js";
-import type { MBlock, MFunction, MInst, RegMask } from "../mir.js";
+import { CopyOp, type MBlock, type MFunction, type MInst, type RegMask } from "../mir.js";
+import { type FramePlan, leavesFunction, OpFact } from "../target.js";
 import { AvailableCopies } from "./available-copies.js";
 import { blockPositions } from "./block-frequency.js";
 
@@ -40,22 +37,12 @@ export interface Wrapping {
   readonly liveness: RegisterLiveness;
 }
 
-/** What the choice depends on. */
-export interface PlannedFrame {
-  readonly layout: Pick<FrameLayout, "saved" | "localBytes" | "framePointer" | "realign">;
-  /** Instructions of the prologue and of an epilogue. */
-  readonly prologue: number;
-  readonly epilogue: number;
-}
-
 /** Frequencies are flow capacities in units of 2^-20 executions. */
 const unit = 2 ** 20;
 /** Functions with more blocks keep their frame at the entry: the cut, or finishing twice, would cost too much. */
 const blockLimit = { speed: 600, size: 100, minsize: 100, none: 0 } as const;
 /** What a jump to a block in an edge costs, in instructions. */
 const splitCost = 0.5;
-
-const leaves = (op: number): boolean => op === X.Ret || op === X.TailCall || op === X.TailCallIndirect;
 
 /** A slot of the frame, not of the caller's. */
 function namesSlot(mf: MFunction, inst: MInst): boolean {
@@ -73,48 +60,20 @@ function namesObject(mf: MFunction, inst: MInst, copies: AvailableCopies): boole
 
 /** After the instruction something in the frame, or the size of the frame, is known to more than slot operands. */
 function exposesFrame(mf: MFunction, inst: MInst): boolean {
-  switch (inst.op) {
-    case X.DynamicAlloca:
-    case X.StackSave:
-    case X.StackRestore:
-    case X.FrameAddress:
-      return true;
-    case X.Lea:
-    case X.Asm:
-      return namesSlot(mf, inst);
-    default:
-      return false;
-  }
+  const fact = mf.target.instructions.facts[inst.op]!;
+  return (fact & OpFact.ExposesFrame) !== 0 || ((fact & OpFact.TakesAddress) !== 0 && namesSlot(mf, inst));
 }
 
 /** The instruction can only run where the frame is, whatever its registers and the slots that are followed. */
 function needsFrame(mf: MFunction, inst: MInst, copies: AvailableCopies): boolean {
-  switch (inst.op) {
-    case X.Call:
-    case X.CallIndirect:
-    case X.TlsGetAddr:
-    case X.CallSetup:
-    case X.CallCleanup:
-    case X.StackAlloc:
-    case X.Push:
-    case X.Pop:
-    case X.DynamicAlloca:
-    case X.StackSave:
-    case X.StackRestore:
-    case X.FrameAddress:
-    case X.Asm:
-      return true;
-    default:
-      return namesObject(mf, inst, copies);
-  }
+  return (mf.target.instructions.facts[inst.op]! & OpFact.NeedsFrame) !== 0 || namesObject(mf, inst, copies);
 }
 
 /** Whether wrapping is possible at all. */
-function isEligible(mf: MFunction, layout: PlannedFrame["layout"]): boolean {
+function isEligible(mf: MFunction, plan: FramePlan): boolean {
   if (mf.blocks.length < 2 || mf.blocks.length > blockLimit[mf.goal]) return false;
-  if (layout.saved.length === 0 && layout.localBytes === 0 && !layout.framePointer) return false;
   // A frame pointer asked for by attribute is asked for everywhere.
-  if (mf.returnsTwice || mf.needsFramePointer || layout.realign > 0) return false;
+  if (plan.isEmpty || mf.returnsTwice || mf.needsFramePointer || !plan.isMovable) return false;
   return !mf.blocks.some((b) => b.landingPad);
 }
 
@@ -122,13 +81,13 @@ function isEligible(mf: MFunction, layout: PlannedFrame["layout"]): boolean {
  * A way out that may need no frame, by what its last block does. Where there is none, every execution makes and
  * takes away the frame wherever that happens.
  */
-function leavesFreely(block: MBlock, saved: RegMask): boolean {
+function leavesFreely(block: MBlock, saved: RegMask, facts: Uint32Array): boolean {
   const { insts } = block;
-  if (insts.length === 0 || !leaves(insts[insts.length - 1]!.op)) return false;
+  if (insts.length === 0 || (facts[insts[insts.length - 1]!.op]! & leavesFunction) === 0) return false;
   for (const inst of insts) {
-    if (inst.extra !== null && !leaves(inst.op)) return false;
+    if (inst.extra !== null && (facts[inst.op]! & leavesFunction) === 0) return false;
     if ((inst.clobbers & saved) !== 0) return false;
-    if (inst.op === X.Copy) continue;
+    if (inst.op === CopyOp) continue;
     for (const def of inst.defs) if (def.loc >= 0 && ((saved >>> def.loc) & 1) === 1) return false;
   }
   return true;
@@ -189,11 +148,12 @@ const placesCounted = (blocks: readonly MBlock[]): Float64Array =>
   Float64Array.from(blocks, (block) => 1 / 4 + Math.min(block.frequency, 64) / 64);
 
 /** An edge whose ends must agree, because nothing can be put between them. */
-function isRigid(from: MBlock, to: MBlock): boolean {
+function isRigid(from: MBlock, to: MBlock, facts: Uint32Array): boolean {
   if (to.preds.length === 1 && !to.addressTaken) return false;
   if (to.addressTaken) return true;
   return from.insts.some(
-    (inst) => inst.op === X.JmpIndirect || (inst.op === X.Asm && inst.targets.length > 0),
+    ({ op, targets }) =>
+      (facts[op]! & OpFact.IndirectJump) !== 0 || ((facts[op]! & OpFact.Asm) !== 0 && targets.length > 0),
   );
 }
 
@@ -204,16 +164,16 @@ function isRigid(from: MBlock, to: MBlock): boolean {
  */
 export function chooseWrapping(
   mf: MFunction,
-  { layout, prologue, epilogue }: PlannedFrame,
+  plan: FramePlan,
   frequencies: () => Float64Array,
 ): Wrapping | null {
-  if (!isEligible(mf, layout)) return null;
+  if (!isEligible(mf, plan)) return null;
   const { blocks } = mf;
-  let saved: RegMask = layout.framePointer ? 1 << RBP : 0;
-  for (const register of layout.saved) saved |= 1 << register;
+  const { saved } = plan;
+  const { facts } = mf.target.instructions;
   const positions = blockPositions(blocks);
   const copies = new AvailableCopies(mf, saved, positions, (inst) => needsFrame(mf, inst, copies));
-  if (!copies.entryIsFree() || !blocks.some((block) => leavesFreely(block, saved))) return null;
+  if (!copies.entryIsFree() || !blocks.some((block) => leavesFreely(block, saved, facts))) return null;
   const forced = new Uint8Array(blocks.length);
   const marked: number[] = [];
   const sticky: number[] = [];
@@ -236,29 +196,25 @@ export function chooseWrapping(
   for (let b = 0; b < blocks.length; b++) if (forced[b] === 0 && !copies.isFree(b, liveness)) forced[b] = 1;
   if (forced[0] === 1) return null;
   const executions = mf.goal === "speed" ? frequencies() : placesCounted(blocks);
-  const framed = cut(blocks, positions, node, forced, executions, prologue, epilogue);
-  if (framed === null || (mf.goal !== "speed" && extraBytes(blocks, framed, layout) > 0)) return null;
+  const framed = cut(mf, positions, node, forced, executions, plan);
+  if (framed === null || (mf.goal !== "speed" && extraBytes(mf, framed, plan) > 0)) return null;
   return { framed, positions, copies, liveness };
 }
 
 /** Estimated bytes that the choice adds: code where frames come and go, and ways out. */
-function extraBytes(blocks: readonly MBlock[], framed: Uint8Array, layout: PlannedFrame["layout"]): number {
-  let enter = adjustCost(layout.localBytes) + (layout.framePointer ? 4 : 0);
-  let leave = layout.framePointer ? 1 : adjustCost(layout.localBytes);
-  for (const register of layout.saved) {
-    enter += register < 8 ? 1 : 2;
-    leave += register < 8 ? 1 : 2;
-  }
-  // Ways out with the same epilogue share it, by a jump of 2 bytes or because it is no longer.
-  const shared = Math.min(leave + 1, 2);
-  const waysOut = (n: number): number => (n === 0 ? 0 : leave + 1 + (n - 1) * shared);
+function extraBytes(mf: MFunction, framed: Uint8Array, plan: FramePlan): number {
+  const { facts, shortBranch, returnBytes } = mf.target.instructions;
+  const { enterBytes: enter, leaveBytes: leave } = plan;
+  // Ways out with the same epilogue share it, by a jump or because it is no longer.
+  const shared = Math.min(leave + returnBytes, shortBranch);
+  const waysOut = (n: number): number => (n === 0 ? 0 : leave + returnBytes + (n - 1) * shared);
   let bytes = -enter;
   let withFrame = 0;
   let without = 0;
-  blocks.forEach((block, b) => {
+  mf.blocks.forEach((block, b) => {
     const last = block.insts[block.insts.length - 1];
     const here = framed[block.id]!;
-    if (last !== undefined && leaves(last.op)) {
+    if (last !== undefined && (facts[last.op]! & leavesFunction) !== 0) {
       if (here === 1) withFrame++;
       else without++;
     }
@@ -271,19 +227,20 @@ function extraBytes(blocks: readonly MBlock[], framed: Uint8Array, layout: Plann
       for (const pred of block.preds)
         if (framed[pred.id] !== here) bytes += code + (pred.succs.length > 1 ? shortBranch : 0);
   });
-  return bytes + waysOut(withFrame) + without - waysOut(withFrame + without);
+  return bytes + waysOut(withFrame) + without * returnBytes - waysOut(withFrame + without);
 }
 
 /** The cheapest set of blocks with frame, by block id; null if that is no cheaper than all of them. */
 function cut(
-  blocks: readonly MBlock[],
+  mf: MFunction,
   positions: Int32Array,
   node: Int32Array,
   forced: Uint8Array,
   frequencies: Float64Array,
-  prologue: number,
-  epilogue: number,
+  { prologue, epilogue }: FramePlan,
 ): Uint8Array | null {
+  const { blocks } = mf;
+  const { facts } = mf.target.instructions;
   const network = new FlowNetwork();
   // Source: without frame; sink: with frame.
   const source = network.addNode();
@@ -296,7 +253,7 @@ function cut(
     const here = 2 + node[b]!;
     const last = block.insts[block.insts.length - 1];
     if (forced[b] === 1) network.addEdge(here, sink, infinite);
-    if (last !== undefined && leaves(last.op)) {
+    if (last !== undefined && (facts[last.op]! & leavesFunction) !== 0) {
       const cost = capacity(frequencies[b]! * epilogue);
       network.addEdge(source, here, cost);
       plain += cost;
@@ -305,7 +262,7 @@ function cut(
       const s = positions[succ.id]!;
       const there = 2 + node[s]!;
       if (here === there) continue;
-      if (isRigid(block, succ)) {
+      if (isRigid(block, succ, facts)) {
         network.addEdge(here, there, infinite);
         network.addEdge(there, here, infinite);
         continue;

@@ -8,19 +8,16 @@
  * Proof obligations: the code between changes no flags that are read behind it, and no register that is live.
  */
 
-import { readsFlags, writesFlags } from "../../x64/isa/op-info.js";
-import { X } from "../../x64/isa/ops.js";
-import { callClobbers, gprMask } from "../../x64/isa/registers.js";
-import type { MInst as Inst, MBlock, MFunction, RegMask } from "../mir.js";
-import { MInst } from "../mir.js";
+import type { MBlock, MFunction, MInst, RegMask } from "../mir.js";
+import { OpFact } from "../target.js";
 import type { Facts } from "./available-copies.js";
 import type { Wrapping } from "./shrink-wrap.js";
 
 export interface FrameCode {
   /** The prologue, and then `copies`, which name slots. */
-  readonly enter: (flagsFree: boolean, copies: readonly Inst[]) => Inst[];
+  readonly enter: (flagsFree: boolean, copies: readonly MInst[]) => MInst[];
   /** The epilogue without what leaves the function. `dead`: registers that hold nothing. */
-  readonly leave: (dead: RegMask, flagsFree: boolean) => Inst[];
+  readonly leave: (dead: RegMask, flagsFree: boolean) => MInst[];
 }
 
 /** Lets the blocks without frame do without the saved registers. */
@@ -31,14 +28,14 @@ export function renameUnframed(mf: MFunction, { framed, copies }: Wrapping): voi
 }
 
 /** Whether flags may be read at the start of the block before anything writes them. */
-function flagsLiveAt(block: MBlock, seen: Set<MBlock>): boolean {
+function flagsLiveAt(block: MBlock, facts: Uint32Array, seen: Set<MBlock>): boolean {
   if (seen.has(block)) return false;
   seen.add(block);
   for (const { op } of block.insts) {
-    if (readsFlags(op)) return true;
-    if (writesFlags(op)) return false;
+    if ((facts[op]! & OpFact.ReadsFlags) !== 0) return true;
+    if ((facts[op]! & OpFact.WritesFlags) !== 0) return false;
   }
-  return block.succs.some((s) => flagsLiveAt(s, seen));
+  return block.succs.some((s) => flagsLiveAt(s, facts, seen));
 }
 
 class Transitions {
@@ -77,15 +74,15 @@ class Transitions {
   }
 
   /** The code between a block whose facts about copies are given and `to`; null if the facts do not suffice. */
-  private transition(facts: Facts, to: MBlock): Inst[] | null {
+  private transition(facts: Facts, to: MBlock): MInst[] | null {
     const { framed, copies, liveness, positions } = this.wrapping;
     const live = liveness.liveIn[positions[to.id]!]!;
-    const flagsFree = !flagsLiveAt(to, new Set());
+    const flagsFree = !flagsLiveAt(to, this.mf.target.instructions.facts, new Set());
     if (framed[to.id] === 1) {
       const moves = copies.copiesInto(positions[to.id]!, facts, live);
       return moves === null ? null : this.code.enter(flagsFree, moves);
     }
-    const dead = callClobbers & gprMask & ~(live | copies.sources(facts));
+    const dead = this.mf.target.registers.callClobbers & ~(live | copies.sources(facts));
     return this.code.leave(dead, flagsFree);
   }
 
@@ -94,20 +91,19 @@ class Transitions {
     const code = this.transition(facts, to);
     if (code === null) throw new Error(`@${this.mf.name}: a frame is entered without its registers`);
     const last = from.insts[from.insts.length - 1];
-    if (from.succs.length === 1 && last !== undefined && last.op === X.Jmp) {
+    const { instructions } = this.mf.target;
+    if (from.succs.length === 1 && last !== undefined && (instructions.facts[last.op]! & OpFact.Jump) !== 0) {
       from.insts.splice(from.insts.length - 1, 0, ...code);
       return;
     }
     this.split(from, to, code);
   }
 
-  private split(from: MBlock, to: MBlock, code: Inst[]): void {
+  private split(from: MBlock, to: MBlock, code: MInst[]): void {
     const between = this.mf.newBlock();
     this.mf.blocks.pop();
     between.frequency = Math.min(from.frequency, to.frequency);
-    const jump = new MInst(X.Jmp, 8);
-    jump.targets = [to];
-    between.insts = [...code, jump];
+    between.insts = [...code, this.mf.target.instructions.jump(to)];
     between.preds = [from];
     between.succs = [to];
     for (const inst of from.insts)

@@ -21,7 +21,7 @@ import type { MFunction, RegMask } from "../../codegen/mir.js";
 import { UnsupportedError } from "../../ir/errors.js";
 import { X } from "../isa/ops.js";
 import { R15, RBP, RSP } from "../isa/registers.js";
-import { needsBasePointer, needsFramePointer, needsRealignment, stackAlign } from "../target.js";
+import { needsBasePointer, needsFramePointer, needsRealignment, stackAlign } from "./frame-registers.js";
 
 export interface FrameLayout {
   /** rbp points at its own saved value, 16 bytes below the CFA. */

@@ -22,29 +22,15 @@ import {
   MInst,
   type RegMask,
 } from "../../codegen/mir.js";
+import type { FramePlan, FrameRequest } from "../../codegen/target.js";
 import { UnsupportedError } from "../../ir/errors.js";
-import type { GlobalValue } from "../../ir/module.js";
 import { adjustStack, aluImm, aluReg, baseDisp, copy, lea, physical, pop, push } from "../isa/build.js";
 import { readsFlags, writesFlags } from "../isa/op-info.js";
 import { X } from "../isa/ops.js";
 import { callClobbers, gprMask, R15, RAX, RBP, RSP } from "../isa/registers.js";
-import { needsRealignment, stackAlign } from "../target.js";
 import { adjustCost, type FrameLayout, planFrame } from "./frame-layout.js";
+import { needsRealignment, stackAlign } from "./frame-registers.js";
 import { rewriteSlotOperands } from "./slot-operands.js";
-
-export interface FrameOptions {
-  /** Callee-saved registers that the function must preserve although it writes them. */
-  readonly saved: RegMask;
-  /** Every register that the body writes. */
-  readonly written: RegMask;
-  /** Further registers that may be clobbered: not promised to any caller. */
-  readonly scratch: RegMask;
-  /**
-   * Whether a call needs the stack aligned to 16 bytes, as the ABI says: one of a function, or (null) one through
-   * a pointer with the number of its set of callees, -1 for unknown code.
-   */
-  readonly alignedCall: (callee: GlobalValue | null, calleeSet: number) => boolean;
-}
 
 const isExit = (op: number): boolean => op === X.Ret || op === X.TailCall || op === X.TailCallIndirect;
 
@@ -64,7 +50,7 @@ function hasCalls(mf: MFunction): boolean {
 }
 
 /** Whether any call of the body needs an aligned stack. */
-function hasAlignedCalls(mf: MFunction, alignedCall: FrameOptions["alignedCall"]): boolean {
+function hasAlignedCalls(mf: MFunction, alignedCall: FrameRequest["alignedCall"]): boolean {
   for (const block of mf.blocks)
     for (const inst of block.insts) {
       if (!isCall(inst.op)) continue;
@@ -108,7 +94,7 @@ class FramePass {
   constructor(
     private readonly mf: MFunction,
     private readonly layout: FrameLayout,
-    private readonly options: FrameOptions,
+    private readonly options: FrameRequest,
     /** Some call of the body needs an aligned stack. */
     private readonly aligned: boolean,
     /** Blocks that have the frame; null: all. */
@@ -462,18 +448,15 @@ function requirePreserved(mf: MFunction, registers: RegMask): void {
 /** Whether the body's code is all there is: no prologue or epilogue (attribute `naked`). */
 const isNaked = (mf: MFunction): boolean => mf.fn.kind === "function" && mf.fn.attributes.fn.has("naked");
 
-/** A frame that is decided and not yet made. */
-export interface FramePlan {
+/** A frame of x86-64 that is decided and not yet made. */
+export interface X64FramePlan extends FramePlan {
   readonly layout: FrameLayout;
   /** Some call needs an aligned stack. */
   readonly aligned: boolean;
-  /** Instructions of the prologue and of an epilogue. */
-  readonly prologue: number;
-  readonly epilogue: number;
 }
 
 /** Decides the function's frame. Afterwards slot operands are memory operands. */
-export function decideFrame(mf: MFunction, options: FrameOptions): FramePlan {
+export function decideFrame(mf: MFunction, options: FrameRequest): X64FramePlan {
   rewriteSlotOperands(mf);
   const naked = isNaked(mf);
   const calls = !naked && hasCalls(mf);
@@ -493,10 +476,24 @@ export function decideFrame(mf: MFunction, options: FrameOptions): FramePlan {
     : plan;
   if (layout.framePointer) requirePreserved(mf, (1 << RBP) | (layout.base === R15 ? 1 << R15 : 0));
   const moves = layout.localBytes > 0 ? 1 : 0;
-  const saves = layout.saved.length + (layout.framePointer ? 1 : 0);
+  const { framePointer, localBytes, redZone } = layout;
+  const saves = layout.saved.length + (framePointer ? 1 : 0);
+  let saved = framePointer ? 1 << RBP : 0;
+  let pushes = 0;
+  for (const register of layout.saved) {
+    saved |= 1 << register;
+    pushes += register < 8 ? 1 : 2;
+  }
   return {
     layout,
     aligned,
+    saved,
+    isEmpty: layout.saved.length === 0 && localBytes === 0 && !framePointer,
+    isMovable: layout.realign <= 0,
+    framePointer,
+    redZone,
+    enterBytes: adjustCost(localBytes) + (framePointer ? 4 : 0) + pushes,
+    leaveBytes: (framePointer ? 1 : adjustCost(localBytes)) + pushes,
     prologue: saves + moves + (layout.framePointer ? 1 : 0),
     epilogue: saves + moves,
   };
@@ -508,12 +505,10 @@ export function decideFrame(mf: MFunction, options: FrameOptions): FramePlan {
  */
 export function insertFrame(
   mf: MFunction,
-  options: FrameOptions,
-  plan: FramePlan,
+  options: FrameRequest,
+  plan: X64FramePlan,
   wrapping: Wrapping | null,
 ): void {
   if (wrapping !== null) renameUnframed(mf, wrapping);
   new FramePass(mf, plan.layout, options, plan.aligned, wrapping).run();
 }
-
-export { adjustCost };

@@ -14,9 +14,9 @@ import {
   type MInst,
   slotOf,
 } from "../../codegen/mir.js";
+import { slotOperand } from "../isa/build.js";
 import { opFormat } from "../isa/op-info.js";
 import { Format, X } from "../isa/ops.js";
-import { slotOperand } from "../target.js";
 
 /** The opcode that does to memory what `op` does to its tied register; -1 if there is none. */
 function memoryForm(op: number): number {

@@ -9,6 +9,9 @@ export const physical = (register: number): RegOperand => RegOperand.physical(re
 export const baseDisp = (base: number, disp: number): MemOperand =>
   new MemOperand(physical(base), null, 1, disp);
 
+/** Memory operand of a whole slot. */
+export const slotOperand = (slot: number): MemOperand => new MemOperand(null, null, 1, 0, null, false, slot);
+
 /** Copy of a whole register of `size` bytes. */
 export function copy(size: number, to: number, from: number): MInst {
   const inst = new MInst(X.Copy, size);

@@ -5,8 +5,8 @@
  * is what a rewriting needs: an instruction may be exchanged for one that agrees with it on those conditions.
  */
 
-import { killsFlags } from "../../codegen/late/liveness.js";
 import type { MInst } from "../../codegen/mir.js";
+import { killsFlags } from "../isa/effects.js";
 import { readsFlags } from "../isa/op-info.js";
 import { Cc, X } from "../isa/ops.js";
 

@@ -10,9 +10,10 @@
  * facts; definitions narrower than 32 bits leave the upper bits unknown.
  */
 
-import { flagsBit, isZeroIdiom, type PostLiveness, writtenRegisters } from "../../codegen/late/liveness.js";
+import type { PostLiveness } from "../../codegen/late/liveness.js";
 import { type MBlock, type MFunction, MInst, type RegMask } from "../../codegen/mir.js";
 import { copy, physical } from "../isa/build.js";
+import { flagsBit, isZeroIdiom, writtenRegisters } from "../isa/effects.js";
 import { instructionLength, signedImmediate } from "../isa/lengths.js";
 import { plainStore, X } from "../isa/ops.js";
 import { RSP } from "../isa/registers.js";

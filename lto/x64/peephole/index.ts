@@ -7,15 +7,9 @@
  * Breaks if: run before the frame pass (operands must be registers and addressed memory).
  */
 
-import {
-  flagsBit,
-  killsFlags,
-  type PostLiveness,
-  postLiveness,
-  stepBack,
-  writtenRegisters,
-} from "../../codegen/late/liveness.js";
+import { type PostLiveness, postLiveness, stepBack } from "../../codegen/late/liveness.js";
 import type { MBlock, MFunction, MInst, RegMask } from "../../codegen/mir.js";
+import { flagsBit, killsFlags, writtenRegisters } from "../isa/effects.js";
 import { writesFlags } from "../isa/op-info.js";
 import { X } from "../isa/ops.js";
 import { allConditions, conditionsRead } from "./flags.js";

@@ -12,9 +12,9 @@
  * nothing in between sets the flags that are kept.
  */
 
-import { killsFlags, usedRegisters, writtenRegisters } from "../../codegen/late/liveness.js";
 import { MInst, type RegMask } from "../../codegen/mir.js";
 import { aluReg, baseDisp, lea, physical } from "../isa/build.js";
+import { killsFlags, usedRegisters, writtenRegisters } from "../isa/effects.js";
 import { instructionLength, signedImmediate } from "../isa/lengths.js";
 import { FlagEffect, opFlags, opFormat, readsFlags, writesFlags } from "../isa/op-info.js";
 import { Cc, Format, X } from "../isa/ops.js";

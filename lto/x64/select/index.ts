@@ -8,6 +8,7 @@
 import { loopNest } from "../../analysis/loop-nest.js";
 import type { LegalFunction } from "../../codegen/legalize/index.js";
 import { type MBlock, MFunction, MInst, RegOperand } from "../../codegen/mir.js";
+import type { Target } from "../../codegen/target.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { UnsupportedError } from "../../ir/errors.js";
 import { type Block, Flag, type Inst, Op } from "../../ir/instructions.js";
@@ -40,13 +41,14 @@ export type { RelocationModel, SelectOptions } from "./selector.js";
 
 /** @throws UnsupportedError naming the construct and the function. */
 export function selectFunction(
+  target: Target,
   legal: LegalFunction,
   layout: DataLayout,
   goal: MFunction["goal"],
   options: SelectOptions,
 ): MFunction {
   const { fn, body } = legal;
-  const mf = new MFunction(fn, fn.name, goal);
+  const mf = new MFunction(fn, fn.name, goal, target);
   if (goal !== "none") splitGeps(body, layout);
   const { order } = prepare(body, goal !== "none");
   const count = body.renumber();

@@ -6,9 +6,9 @@ import { type AsmOperand, MInst, type RegMask, RegOperand, type VReg } from "../
 import { type CallInst, callArguments } from "../../ir/instructions.js";
 import type { Type } from "../../ir/types.js";
 import { type InlineAsm, isConstant, type Value } from "../../ir/values.js";
+import { needsBasePointer, needsFramePointer } from "../frame/frame-registers.js";
 import { type Cc, ccNames, X } from "../isa/ops.js";
 import { GPR, gprMask, maskOf, RBP, RSP, registerNames, XMM, xmmMask } from "../isa/registers.js";
-import { needsBasePointer, needsFramePointer } from "../target.js";
 import { address } from "./address.js";
 import { foldedInteger, symbolOffset } from "./constants.js";
 import { operationSize, type Selector } from "./selector.js";

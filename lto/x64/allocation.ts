@@ -1,0 +1,119 @@
+/**
+ * What register allocation asks about x86-64: register sets, moves, spill code, costs.
+ *
+ * rsp is never allocatable. rbp is, unless the function needs it as frame pointer; r15 drops out as well
+ * where a realigned frame changes size at run time and needs a third register to find its locals.
+ */
+import { cloneInst } from "../codegen/clone.js";
+import { type MFunction, MInst, type RegClass, type RegMask, RegOperand } from "../codegen/mir.js";
+import type { TargetRegisters } from "../codegen/target.js";
+import { needsBasePointer, needsFramePointer } from "./frame/frame-registers.js";
+import { commutes, permitSlots, storeConstant } from "./frame/slot-marks.js";
+import { slotOperand } from "./isa/build.js";
+import { formCosts, namingForm } from "./isa/encoding-cost.js";
+import { opWide, Wide } from "./isa/op-info.js";
+import { X } from "./isa/ops.js";
+import {
+  callClobbers,
+  calleeSavedMask,
+  GPR,
+  gprMask,
+  maskOf,
+  R15,
+  RBP,
+  RSP,
+  registerNames,
+  xmmMask,
+} from "./isa/registers.js";
+
+function instruction(op: X, size: number, to: number, from: number): MInst {
+  const inst = new MInst(op, size);
+  if (to >= 0) inst.defs.push(RegOperand.physical(to));
+  if (from >= 0) inst.uses.push(RegOperand.physical(from));
+  return inst;
+}
+
+function loadOp(cls: RegClass, size: number): X {
+  if (cls === GPR) return X.Mov;
+  return size === 4 ? X.Movss : size === 8 ? X.Movsd : X.Movaps;
+}
+
+function storeOp(cls: RegClass, size: number): X {
+  if (cls === GPR) return X.MovM;
+  return size === 4 ? X.MovssM : size === 8 ? X.MovsdM : X.MovapsM;
+}
+
+/** Whether the instruction leaves the block, so that moves for outgoing edges belong before it. */
+function isTerminator(inst: MInst): boolean {
+  switch (inst.op) {
+    case X.Jmp:
+    case X.Jcc:
+    case X.JmpIndirect:
+    case X.TailCall:
+    case X.TailCallIndirect:
+    case X.Ret:
+    case X.Ud2:
+      return true;
+    case X.Asm:
+      return inst.targets.length > 0;
+    default:
+      return false;
+  }
+}
+
+export const x64Registers: TargetRegisters = {
+  names: registerNames[8]!,
+  classCount: 2,
+  generalCount: 16,
+  stackPointer: RSP,
+  flags: RSP,
+  callClobbers,
+  calleeSaved: calleeSavedMask,
+
+  allocatable(fn: MFunction, cls: RegClass): RegMask {
+    if (cls !== GPR) return xmmMask;
+    let mask = gprMask & ~(1 << RSP);
+    if (needsFramePointer(fn)) mask &= ~(1 << RBP);
+    if (needsBasePointer(fn)) mask &= ~(1 << R15);
+    return mask;
+  },
+
+  mentionCost: (reg) => ((reg & 8) !== 0 ? 1 : 0),
+  mentionWeight: (inst) =>
+    opWide[inst.op] === Wide.Always || (opWide[inst.op] === Wide.Size8 && inst.size === 8) ? 0 : 1,
+  namingForm,
+  formCosts,
+  saveCost: (reg) => ((maskOf(reg) & calleeSavedMask) === 0 ? 0 : reg >= 8 ? 4 : 2),
+
+  move: (_cls, size, to, from) => instruction(X.Copy, size, to, from),
+  store(cls, size, slot, from) {
+    const inst = instruction(storeOp(cls, size), size, -1, from);
+    inst.mem = slotOperand(slot);
+    return inst;
+  },
+  load(cls, size, to, slot) {
+    const inst = instruction(loadOp(cls, size), size, to, -1);
+    inst.mem = slotOperand(slot);
+    return inst;
+  },
+  swap(cls, a, b) {
+    if (cls !== GPR) return null;
+    const inst = new MInst(X.Xchg, 8);
+    inst.defs = [RegOperand.physical(a), RegOperand.physical(b)];
+    inst.uses = [RegOperand.physical(b), RegOperand.physical(a)];
+    return inst;
+  },
+  rematerialize(definition, to) {
+    const inst = cloneInst(definition);
+    inst.defs[0]!.loc = to;
+    return inst;
+  },
+  permitSlots,
+  commutes,
+  storeConstant,
+  terminatorStart(insts) {
+    let start = insts.length;
+    while (start > 0 && isTerminator(insts[start - 1]!)) start--;
+    return start;
+  },
+};

@@ -1,0 +1,105 @@
+/**
+ * Where the CFA is and which registers are stored, instruction by instruction: the x86-64 half of unwind directives
+ * (`codegen/late/cfi.ts` carries the state along control flow).
+ * Source: System V ABI AMD64, section 3.4.
+ */
+import type { MInst } from "../../codegen/mir.js";
+import type { CfaState } from "../../codegen/target.js";
+import { X } from "../isa/ops.js";
+import { RBP, RSP } from "../isa/registers.js";
+
+/** On entry the return address has been pushed. */
+export const entryState = (): CfaState => ({ register: RSP, offset: 8, depth: 8, saved: [] });
+
+/** Moves rsp down by `bytes` (up when negative). */
+function moveStack(state: CfaState, bytes: number): void {
+  if (state.depth >= 0) state.depth += bytes;
+  if (state.register === RSP) state.offset = state.depth;
+}
+
+/** The register that an instruction writes as its first definition, or -1. */
+const target = (inst: MInst): number => (inst.defs.length > 0 ? inst.defs[0]!.loc : -1);
+
+/**
+ * Effect of one instruction; `framePointer`: a copy of rsp to rbp establishes the frame.
+ * @returns whether the state may have changed
+ */
+export function step(state: CfaState, inst: MInst, framePointer: boolean): boolean {
+  switch (inst.op) {
+    case X.Push:
+    case X.PushPad:
+      moveStack(state, 8);
+      return true;
+    case X.Pop:
+      moveStack(state, -8);
+      return true;
+    case X.PushSaved:
+      moveStack(state, 8);
+      state.saved.push({ register: inst.uses[0]!.loc, offset: -state.depth });
+      return true;
+    case X.PopSaved:
+      restore(state, target(inst));
+      return true;
+    case X.Leave:
+      restore(state, RBP);
+      return true;
+    case X.Copy:
+      if (framePointer && target(inst) === RBP && inst.uses[0]!.loc === RSP) state.register = RBP;
+      else if (target(inst) === RSP) state.depth = -1;
+      return true;
+    case X.Sub:
+      return target(inst) === RSP && adjustBy(state, inst, 1);
+    case X.Add:
+      return target(inst) === RSP && adjustBy(state, inst, -1);
+    case X.And:
+      if (target(inst) !== RSP) return false;
+      state.depth = -1;
+      return true;
+    case X.Lea:
+      return target(inst) === RSP && leaStack(state, inst);
+    default:
+      return false;
+  }
+}
+
+function adjustBy(state: CfaState, inst: MInst, sign: number): boolean {
+  if (inst.imm === null) state.depth = -1;
+  else moveStack(state, sign * Number(inst.imm));
+  return true;
+}
+
+/** lea disp(%rsp) or disp(%rbp), %rsp. */
+function leaStack(state: CfaState, inst: MInst): boolean {
+  const mem = inst.mem!;
+  if (mem.base!.loc === RSP) moveStack(state, -mem.disp);
+  else if (state.register === RBP) state.depth = state.offset - mem.disp;
+  return true;
+}
+
+function restore(state: CfaState, register: number): void {
+  state.saved = state.saved.filter((s) => s.register !== register);
+  if (register === RBP && state.register === RBP) {
+    // pop %rbp and leave end 8 above the saved rbp, which is where rbp pointed.
+    state.register = RSP;
+    state.depth = state.offset - 8;
+    state.offset = state.depth;
+  } else moveStack(state, -8);
+}
+
+/** Whether the instruction changes what the unwinder must know. */
+export function movesStack(inst: MInst): boolean {
+  switch (inst.op) {
+    case X.Push:
+    case X.PushPad:
+    case X.PushSaved:
+    case X.Leave:
+      return true;
+    case X.Add:
+    case X.Sub:
+    case X.And:
+    case X.Lea:
+      return target(inst) === RSP;
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,69 @@
+/**
+ * What an instruction with physical operands does to registers and flags, besides its value.
+ *
+ * A set is a `RegMask`; the bit of rsp, which is always live, stands for the arithmetic flags. Definitions count as
+ * writing the whole register: before allocation they were whole values, so nothing can depend on the rest.
+ * Source: Intel SDM volume 2.
+ */
+import type { MemOperand, MInst, RegMask } from "../../codegen/mir.js";
+import { FlagEffect, opFlags, opFormat } from "./op-info.js";
+import { Format, X } from "./ops.js";
+import { RBP, RSP } from "./registers.js";
+
+/** Bit of the arithmetic flags in a liveness mask. */
+export const flagsBit: RegMask = 1 << RSP;
+const registersOnly = ~flagsBit;
+
+function memUses(mem: MemOperand | null): RegMask {
+  if (mem === null) return 0;
+  let mask = 0;
+  if (mem.base !== null) mask |= 1 << mem.base.loc;
+  if (mem.index !== null) mask |= 1 << mem.index.loc;
+  return mask & registersOnly;
+}
+
+/** The value of the only source register does not matter: `xor r, r` and the like. */
+export function isZeroIdiom(inst: MInst): boolean {
+  if (inst.uses.length !== 2 || inst.uses[0]!.loc !== inst.uses[1]!.loc) return false;
+  return inst.op === X.Xor || inst.op === X.Xorps || inst.op === X.Pxor;
+}
+
+/** `sbb r, r` depends on the carry alone. */
+const isCarryMask = (inst: MInst): boolean =>
+  inst.op === X.Sbb && inst.uses.length === 2 && inst.uses[0]!.loc === inst.uses[1]!.loc;
+
+/** Registers that the instruction reads, without those that an exit hands back to the caller. */
+export function usedRegisters(inst: MInst): RegMask {
+  let mask = memUses(inst.mem);
+  if (!isZeroIdiom(inst) && !isCarryMask(inst)) {
+    const { uses } = inst;
+    for (let i = 0; i < uses.length; i++) if (uses[i]!.loc >= 0) mask |= 1 << uses[i]!.loc;
+  }
+  const extra = inst.extra;
+  if (extra !== null && extra.kind === "asm")
+    for (const operand of extra.operands) if (operand.kind === "mem") mask |= memUses(operand.mem);
+  if (inst.op === X.Leave) mask |= 1 << RBP;
+  return mask & registersOnly;
+}
+
+/** Registers whose old value is gone after the instruction. */
+export function writtenRegisters(inst: MInst): RegMask {
+  let mask = inst.clobbers;
+  const { defs } = inst;
+  for (let i = 0; i < defs.length; i++) if (defs[i]!.loc >= 0) mask |= 1 << defs[i]!.loc;
+  if (inst.op === X.Leave) mask |= 1 << RBP;
+  return mask & registersOnly;
+}
+
+/** The instruction leaves none of the old flags. */
+export function killsFlags(inst: MInst): boolean {
+  const effect = opFlags[inst.op] as FlagEffect;
+  if (effect === FlagEffect.None || effect === FlagEffect.KeepsCarry) return false;
+  const format = opFormat[inst.op]!;
+  // Shifting by a count in cl that may be zero keeps the flags; rotates keep most of them.
+  if (format === Format.Shift || format === Format.ShiftM || format === Format.DoubleShift) {
+    if (inst.imm === null) return false;
+    return inst.op !== X.Rol && inst.op !== X.Ror && inst.op !== X.RolM && inst.op !== X.RorM;
+  }
+  return true;
+}
