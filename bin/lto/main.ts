@@ -6,8 +6,6 @@
  */
 import { writeFileSync } from "node:fs";
 import { CommanderError } from "commander";
-import { writeObject } from "../../formats/object/index.js";
-import { printModule } from "../../formats/text/index.js";
 import { dumpFunction } from "../../lto/codegen/dump.js";
 import { InputError } from "../../lto/ir/errors.js";
 import type { Module } from "../../lto/ir/module.js";
@@ -163,8 +161,14 @@ async function produce(
   host: Host,
 ): Promise<Uint8Array | null> {
   const encoder = new TextEncoder();
-  if (options.emit === "ir") return encoder.encode(printModule(module));
-  if (options.emit === "object") return writeObject(module);
+  if (options.emit === "ir") {
+    const { printModule } = await import("../../formats/text/index.js");
+    return encoder.encode(printModule(module));
+  }
+  if (options.emit === "object") {
+    const { writeObject } = await import("../../formats/object/writer.js");
+    return writeObject(module);
+  }
   const codegen = codegenOptions(module, options, log);
   let machine = "";
   const collector = new ClaimCollector();

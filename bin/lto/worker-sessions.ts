@@ -5,7 +5,7 @@
  */
 import { Piscina } from "piscina";
 import type { AsmPrinter } from "../../formats/asm/index.js";
-import { writeObject } from "../../formats/object/index.js";
+import { writeObject } from "../../formats/object/writer.js";
 import type { PoolConstant, RegMask } from "../../lto/codegen/mir.js";
 import type { Module } from "../../lto/ir/module.js";
 import type { CodegenOptions } from "../../lto/pipeline.js";

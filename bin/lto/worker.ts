@@ -1,7 +1,7 @@
 /** Worker thread of `tsc-lto`: holds the module and a session that compiles a share of its functions. */
 import { workerData } from "node:worker_threads";
 import { AsmPrinter } from "../../formats/asm/index.js";
-import { readObject } from "../../formats/object/index.js";
+import { readObject } from "../../formats/object/reader.js";
 import { CodegenSession, type FunctionFacts } from "../../lto/program.js";
 import { finishOrders } from "./finish-orders.js";
 import type { FinishedBatch, WorkerSetup, WorkerTask } from "./worker-sessions.js";

@@ -215,3 +215,6 @@ export const attributeNames = new Vocabulary<string>([
   "nosanitize_bounds",
   "nosanitize_coverage",
 ]);
+
+/** Bits of a global's row. */
+export const Bit = { DsoLocal: 1, Constant: 2, ExternallyInitialized: 4 } as const;

@@ -26,10 +26,17 @@ import { bodySymbols, EncodedBody } from "./body-codec.js";
 import { ByteReader } from "./bytes.js";
 import type { Leaf } from "./constant-codec.js";
 import { splitParts } from "./container.js";
-import { globalKinds, linkages, selections, threadLocalModes, unnamedAddrs, visibilities } from "./enums.js";
+import {
+  Bit,
+  globalKinds,
+  linkages,
+  selections,
+  threadLocalModes,
+  unnamedAddrs,
+  visibilities,
+} from "./enums.js";
 import { type PoolHead, readPoolHead, readPoolTail } from "./pool.js";
 import { Row, unpackTables } from "./tables.js";
-import { Bit } from "./writer.js";
 
 export interface ObjectContents {
   readonly module: Module;

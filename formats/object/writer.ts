@@ -12,15 +12,20 @@ import { EncodedBody, encodeBody } from "./body-codec.js";
 import { hashBody } from "./body-hash.js";
 import { ByteWriter } from "./bytes.js";
 import { joinParts } from "./container.js";
-import { globalKinds, linkages, selections, threadLocalModes, unnamedAddrs, visibilities } from "./enums.js";
+import {
+  Bit,
+  globalKinds,
+  linkages,
+  selections,
+  threadLocalModes,
+  unnamedAddrs,
+  visibilities,
+} from "./enums.js";
 import { PoolWriter } from "./pool.js";
 import { packTables, type Table } from "./tables.js";
 
 /** Recorded in each object; readers do not depend on it. */
 export const producer = "tsc-lto 0.1.0";
-
-/** Bits of a global's row. */
-export const Bit = { DsoLocal: 1, Constant: 2, ExternallyInitialized: 4 } as const;
 
 /**
  * Encodes a module. Bodies are decoded one at a time and released again if they were not decoded before; with
