@@ -14,8 +14,9 @@ import type { MFunction } from "./codegen/mir.js";
 import { type AllocatorOptions, allocateRegisters } from "./codegen/regalloc/index.js";
 import type { AllocationResult } from "./codegen/target.js";
 import type { DataLayout } from "./ir/data-layout.js";
+import type { Body } from "./ir/instructions.js";
 import type { Func } from "./ir/module.js";
-import { verifyFunction } from "./verify/verifier.js";
+import { verifyBody } from "./verify/verifier.js";
 import { type FinishOptions, finishFunction } from "./x64/finish.js";
 import { legalizeFunction } from "./x64/legalize/index.js";
 import { type RelocationModel, type SelectOptions, selectFunction } from "./x64/select/index.js";
@@ -70,27 +71,28 @@ export function goalOf(fn: Func, level: OptimizationLevel | null): MFunction["go
 }
 
 /**
- * Steps 1 to 3 for one function; its decoded body is consumed.
+ * Steps 1 to 3 for one function.
+ * @param body taken from the function; it is consumed
  * @param callees what is known of the functions it calls
  * @throws UnsupportedError naming the construct and the function.
  */
 export function allocateFunction(
   fn: Func,
+  body: Body,
   layout: DataLayout,
   options: CodegenOptions,
   callees: Pick<SelectOptions, "clobbersOf" | "conventionOf">,
 ): CompiledFunction {
   const goal = goalOf(fn, options.level);
   if (options.verify) {
-    const complaints = verifyFunction(fn);
+    const complaints = verifyBody(fn, body);
     if (complaints.length > 0) throw new Error(complaints.join("\n"));
   }
-  const legal = legalizeFunction(fn, layout, callees.conventionOf);
+  const legal = legalizeFunction(fn, layout, callees.conventionOf, body);
   const machine = selectFunction(x64Target, legal, layout, goal, {
     relocation: options.relocation,
     ...callees,
   });
-  fn.release();
   options.observe?.("select", machine);
   const allocation = allocateRegisters(machine, x64Target.registers, {
     allocator: options.allocator,

@@ -24,7 +24,7 @@ import { estimateFrequencies } from "./codegen/late/block-frequency.js";
 import { type MBlock, MInst, type RegMask, RegOperand } from "./codegen/mir.js";
 import { type PackedBody, packBody, unpackBody } from "./codegen/mir-pack.js";
 import { registersIn } from "./codegen/regalloc/problem.js";
-import { type Body, isIndirectCall, setCallData } from "./ir/instructions.js";
+import { type Body, type BodyView, isIndirectCall, setCallData } from "./ir/instructions.js";
 import type { Func, GlobalValue, Module } from "./ir/module.js";
 import {
   allocateFunction,
@@ -141,10 +141,10 @@ export class CodegenSession {
   allocate(number: number): FunctionFacts {
     const fn = this.functions[number]!;
     const sets = this.indirect.sites[number] ?? [];
-    markIndirectCalls(fn, sets);
-    if (this.options.guardCallees === true)
-      guardIndirectCalls(number, fn.materialize(), this.functions, this.indirect);
-    const compiled = allocateFunction(fn, this.module.dataLayout, this.options, {
+    const body = fn.take();
+    markIndirectCalls(body, sets);
+    if (this.options.guardCallees === true) guardIndirectCalls(number, body, this.functions, this.indirect);
+    const compiled = allocateFunction(fn, body, this.module.dataLayout, this.options, {
       clobbersOf: (callee, calleeSet) => this.clobbersOf(callee, calleeSet),
       conventionOf: (callee) => this.conventionOf(callee),
     });
@@ -243,7 +243,7 @@ export function decideConventions(
   module: Module,
   open: Uint8Array,
   options: CodegenOptions,
-  look: (fn: number, body: Body) => void = () => {},
+  look: (fn: number, body: BodyView) => void = () => {},
 ): Uint32Array {
   const functions = definedFunctions(module);
   const numbers = new Map<GlobalValue, number>(functions.map((fn, i) => [fn, i]));
@@ -255,7 +255,7 @@ export function decideConventions(
       const number = numbers.get(callee);
       return number === undefined || eligible[number] === 0 ? -1 : number;
     });
-    look(i, fn.materialize());
+    look(i, fn.view());
     fn.release();
     return flow;
   });
@@ -421,10 +421,10 @@ function bitCount(mask: RegMask): number {
 }
 
 /** Tells the calls through pointers of a body which sets of functions they can reach. */
-function markIndirectCalls(fn: Func, sets: readonly number[]): void {
+function markIndirectCalls(body: Body, sets: readonly number[]): void {
   if (!sets.some((set) => set >= 0)) return;
   let site = 0;
-  for (const { insts } of fn.materialize().blocks)
+  for (const { insts } of body.blocks)
     for (const inst of insts) {
       if (!isIndirectCall(inst)) continue;
       const calleeSet = sets[site++]!;

@@ -8,8 +8,9 @@
  * attributes) of functions in the same symbol numbering have equal bytes.
  */
 import type { Body } from "../../lto/ir/instructions.js";
-import type { BodySource, Func, GlobalValue } from "../../lto/ir/module.js";
+import type { BodyCodec, BodySource, Func, GlobalValue } from "../../lto/ir/module.js";
 import { decodeBody } from "./body-decode.js";
+import { encodeBody } from "./body-encode.js";
 import { ByteReader, ByteWriter } from "./bytes.js";
 import { readSymbolIndices } from "./pool.js";
 
@@ -50,6 +51,27 @@ export class EncodedBody implements BodySource {
     out.raw(this.bytes.subarray(reader.pos));
     return out.finish();
   }
+}
+
+/**
+ * The codec for bodies that were edited: the form of object files, with a numbering of globals of its own, which
+ * grows by what the bodies mention. One instance serves a program.
+ */
+export function bodyCodec(): BodyCodec {
+  const globals: GlobalValue[] = [];
+  const numbers = new Map<GlobalValue, number>();
+  const numberOf = (global: GlobalValue): number => {
+    let number = numbers.get(global);
+    if (number === undefined) {
+      number = globals.length;
+      numbers.set(global, number);
+      globals.push(global);
+    }
+    return number;
+  };
+  return {
+    encode: (fn, body) => new EncodedBody(encodeBody(fn, numberOf, body), (index) => globals[index]!),
+  };
 }
 
 /** Surely never had a body: a definition that lost keeps its linkage and comdat. */

@@ -1,4 +1,5 @@
 /** The decoding half of the body codec; see `body-codec.ts`. */
+
 import { InputError } from "../../lto/ir/errors.js";
 import {
   type AllocaData,
@@ -21,6 +22,7 @@ import {
   type Ordering,
 } from "../../lto/ir/instructions.js";
 import type { Func, GlobalValue } from "../../lto/ir/module.js";
+import { raw } from "../../lto/ir/raw.js";
 import { type Type, voidType } from "../../lto/ir/types.js";
 import type { ConstInt, Value } from "../../lto/ir/values.js";
 import { ByteReader } from "./bytes.js";
@@ -128,7 +130,7 @@ class BodyDecoder {
     for (let i = 0; i < ahead.length; i += 3) {
       const target = insts[ahead[i + 2]!]!;
       if (target.type === voidType) throw new InputError("an operand without a value");
-      insts[ahead[i]!]!.operands[ahead[i + 1]!] = target;
+      raw(insts[ahead[i]!]!).operands[ahead[i + 1]!] = target;
     }
   }
 

@@ -3,7 +3,7 @@ import {
   type AllocaData,
   type AtomicRMWData,
   type Block,
-  type Body,
+  type BodyView,
   type CallInst,
   type CmpXchgData,
   type GepData,
@@ -41,12 +41,15 @@ function log2(align: number, what: string): number {
 }
 
 /**
- * Encodes the body of `fn`, which is decoded first if need be, in the packed form of OBJECT.md. Renumbers
+ * Encodes a body of `fn`, its present one unless another is given, in the packed form of OBJECT.md. Renumbers
  * the body. The same body gives the same bytes.
  * @param symbolIndex the number by which the decoder will ask for a global
  */
-export function encodeBody(fn: Func, symbolIndex: (symbol: GlobalValue) => number): Uint8Array {
-  const body = fn.materialize();
+export function encodeBody(
+  fn: Func,
+  symbolIndex: (symbol: GlobalValue) => number,
+  body: BodyView = fn.view(),
+): Uint8Array {
   const encoder = new BodyEncoder(body, fn, new PoolWriter(symbolIndex));
   return encoder.run();
 }
@@ -58,7 +61,7 @@ class BodyEncoder {
   private current = 0;
 
   constructor(
-    private readonly body: Body,
+    private readonly body: BodyView,
     private readonly fn: Func,
     private readonly pool: PoolWriter,
   ) {

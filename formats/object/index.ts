@@ -1,5 +1,5 @@
 /** The IR object format. */
-export { bodySymbols, decodeBody, EncodedBody, encodeBody } from "./body-codec.js";
+export { bodyCodec, bodySymbols, decodeBody, EncodedBody, encodeBody } from "./body-codec.js";
 export { formatVersion, isObject } from "./container.js";
 export { type ObjectContents, readObject, readObjectContents, readSummary } from "./reader.js";
 export { producer, writeObject } from "./writer.js";

@@ -290,7 +290,7 @@ class ObjectReader {
       if (end > this.bodies.length) throw new InputError(`the body of '${fn.name}' is cut short`);
       const bytes = this.bodies.subarray(this.bodyOffset, end);
       this.bodyOffset = end;
-      fn.source = new ObjectBody(bytes, (index) => this.symbol(index), this.file);
+      fn.defineEncoded(new ObjectBody(bytes, (index) => this.symbol(index), this.file));
     }
     return fn;
   }
@@ -331,6 +331,8 @@ class ObjectReader {
         instructions,
         traits,
         hash,
+        // A body as it was read: nothing has changed it.
+        revision: 0,
       };
     });
     return { symbols };

@@ -30,7 +30,7 @@ export const producer = "tsc-lto 0.1.0";
 /**
  * Encodes a module. Bodies are decoded one at a time and released again if they were not decoded before; with
  * a summary, those of objects are copied without being decoded. The same module gives the same bytes.
- * @param summary of this very module, when it is known
+ * @param summary of this very module, when it is known; what was edited since is looked at again
  */
 export function writeObject(module: Module, summary?: ModuleSummary): Uint8Array {
   return new ObjectWriter(module, summary).run();
@@ -149,15 +149,19 @@ class ObjectWriter {
       row.push(0);
       return summarizeGlobal(fn, this.indices);
     }
-    const decoded = fn.body !== null;
+    const decoded = fn.isDecoded;
     const symbolIndex = (symbol: GlobalValue): number => this.indexOf(symbol);
-    const encoded = fn.source instanceof EncodedBody && !decoded ? fn.source.renumber(symbolIndex) : null;
+    // An owned body has no source: what is copied is always what the body is now.
+    const encoded = fn.source instanceof EncodedBody ? fn.source.renumber(symbolIndex) : null;
     const bytes = encoded ?? encodeBody(fn, symbolIndex);
     row.push(bytes.length);
     this.bodies.raw(bytes);
     const hash = hashBody(bytes, (index) => this.module.globals[index]!.name);
-    const known = decoded ? undefined : this.known?.symbols[this.indexOf(fn)];
-    const summary = known === undefined ? summarizeGlobal(fn, this.indices, hash) : { ...known, hash };
+    const known = this.known?.symbols[this.indexOf(fn)];
+    const summary =
+      known === undefined || known.revision !== fn.revision
+        ? summarizeGlobal(fn, this.indices, hash)
+        : { ...known, hash };
     if (!decoded) fn.release();
     return summary;
   }

@@ -4,8 +4,10 @@
  * A use may come before its definition. Its operand then is a `ForwardReference`, which knows the type that
  * the use expects, and which `finish` replaces.
  */
+
 import { Block, Body, type Inst, isTerminator } from "../../lto/ir/instructions.js";
 import type { Func } from "../../lto/ir/module.js";
+import { raw } from "../../lto/ir/raw.js";
 import type { Type } from "../../lto/ir/types.js";
 import { type Argument, MetadataOperand, type Value } from "../../lto/ir/values.js";
 import { describeType } from "../../lto/verify/describe.js";
@@ -129,7 +131,7 @@ export class BodyParser {
     if (inst.type.kind !== "void") this.defineValue(key ?? String(this.nextNumber), inst, start);
     else if (key !== null) p.fail(`an instruction without a result is named '%${key}'`, start);
     inst.parent = block;
-    block.insts.push(inst);
+    raw(block).insts.push(inst);
     if (isTerminator(inst.op)) return true;
     if (p.kind() === Tok.CloseBrace || p.kind() === Tok.Label || p.kind() === Tok.Eof)
       p.fail("block without a terminator", opcodeAt);
@@ -167,7 +169,7 @@ export class BodyParser {
       const value = this.values.get(ref.key);
       if (value === undefined) p.fail(`use of undefined value '%${ref.key}'`, ref.pos);
       this.checkType(value, ref.type, ref.key, ref.pos);
-      inst.operands[index] = value;
+      raw(inst).operands[index] = value;
     }
     for (const [key, block] of this.labels)
       if (block.id < 0) p.fail(`use of undefined label '%${key}'`, this.labelUses.get(block));

@@ -50,7 +50,7 @@ class ModuleParser {
     for (const read of this.later) read();
     for (const pending of this.bodies) {
       const body = new BodyParser(p, pending);
-      pending.fn.body = body.parse();
+      pending.fn.define(body.parse());
       if (p.addressed.has(pending.key)) p.labels.set(pending.fn, body.blocksByName);
     }
     this.resolveBlockAddresses();

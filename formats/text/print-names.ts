@@ -1,5 +1,5 @@
 /** Names that the printer gives to what has none in the IR: types, unnamed globals, locals. */
-import type { Block, Body, Inst } from "../../lto/ir/instructions.js";
+import type { Block, BodyView, Inst } from "../../lto/ir/instructions.js";
 import type { GlobalValue } from "../../lto/ir/module.js";
 import { type Type, voidType } from "../../lto/ir/types.js";
 import type { Argument } from "../../lto/ir/values.js";
@@ -76,7 +76,7 @@ export interface LocalNames {
  */
 export class LocalNumbers implements LocalNames {
   private readonly numbers = new Map<Inst | Block, number | string>();
-  constructor(args: number, body: Body) {
+  constructor(args: number, body: BodyView) {
     let next = args;
     body.blocks.forEach((block, index) => {
       this.numbers.set(block, block.addressTaken ? takenName(index) : next++);

@@ -6,7 +6,7 @@
  * llvm-as accepts the output for every valid module whose attributes and instructions it knows.
  */
 import { type AttributeSet, noAttributes } from "../../lto/ir/attributes.js";
-import type { Inst } from "../../lto/ir/instructions.js";
+import type { BodyView, Inst } from "../../lto/ir/instructions.js";
 import type { Alias, Comdat, Func, GlobalValue, GlobalVariable, IFunc, Module } from "../../lto/ir/module.js";
 import type { Constant } from "../../lto/ir/values.js";
 import { escapeText, quoteName } from "./escape.js";
@@ -124,8 +124,10 @@ class ModulePrinter implements InstNames {
   }
 
   private fn(fn: Func): string {
-    const release = fn.body === null;
-    const body = fn.isDeclaration ? null : fn.materialize();
+    return fn.isDeclaration ? this.fnWith(fn, null) : fn.peek((body) => this.fnWith(fn, body));
+  }
+
+  private fnWith(fn: Func, body: BodyView | null): string {
     const outer = this.locals;
     if (body !== null) this.locals = new LocalNumbers(fn.args.length, body);
     const words = (set: AttributeSet): string[] => attributeWords(set, this.types.name);
@@ -160,7 +162,6 @@ class ModulePrinter implements InstNames {
       });
       lines.push("}");
       text = lines.join("\n");
-      if (release) fn.release();
     }
     this.locals = outer;
     return text;

@@ -4,12 +4,12 @@
  * A graph is `successors[b]` = numbers of the blocks that b may go to, with one entry per edge, so a block
  * may occur more than once. The walks here are iterative: no depth of a graph exhausts the stack.
  */
-import type { Body } from "../ir/instructions.js";
+import type { BodyView } from "../ir/instructions.js";
 
 export type Successors = readonly (readonly number[])[];
 
 /** Successor lists of a body whose blocks are numbered (`Body.renumber`). */
-export function bodySuccessors(body: Body): number[][] {
+export function bodySuccessors(body: BodyView): number[][] {
   return body.blocks.map((block) => block.successors.map((next) => next.id));
 }
 
@@ -48,4 +48,4 @@ export function reversePostOrderOf(successors: Successors, entry = 0): number[] 
 }
 
 /** Reverse postorder of a body with numbered blocks; unreachable blocks are missing. */
-export const reversePostOrder = (body: Body): number[] => reversePostOrderOf(bodySuccessors(body));
+export const reversePostOrder = (body: BodyView): number[] => reversePostOrderOf(bodySuccessors(body));

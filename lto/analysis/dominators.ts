@@ -6,7 +6,7 @@
  * worst case, linear on the graphs that programs have. Ancestor queries take constant time, by depth-first
  * intervals of the tree.
  */
-import type { Body } from "../ir/instructions.js";
+import type { BodyView } from "../ir/instructions.js";
 import { bodySuccessors, predecessorLists, reversePostOrderOf, type Successors } from "./cfg.js";
 
 /**
@@ -97,4 +97,4 @@ export class DominatorTree {
 }
 
 /** Dominator tree of a body with numbered blocks. */
-export const dominatorTree = (body: Body): DominatorTree => DominatorTree.of(bodySuccessors(body));
+export const dominatorTree = (body: BodyView): DominatorTree => DominatorTree.of(bodySuccessors(body));

@@ -4,7 +4,7 @@
  * A body's mentions are split into direct calls and everything else, because only the latter let an address
  * escape. Linear in the operands; constants shared between operands are walked once per body.
  */
-import type { Body } from "../ir/instructions.js";
+import type { BodyView } from "../ir/instructions.js";
 import { isCall, Op } from "../ir/instructions.js";
 import type { Func, GlobalValue } from "../ir/module.js";
 import type { Constant, Value } from "../ir/values.js";
@@ -130,7 +130,7 @@ const returnsTwice = (callee: Value): boolean =>
   callee.valueKind === "global" && callee.kind === "function" && callee.attributes.fn.has("returns_twice");
 
 /** Scans a decoded body. */
-export function scanBody(fn: Func, body: Body): BodyFacts {
+export function scanBody(fn: Func, body: BodyView): BodyFacts {
   const calls = new Set<GlobalValue>();
   const references = ownReferences(fn);
   const seen = new Set<Constant>();

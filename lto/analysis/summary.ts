@@ -25,6 +25,8 @@ export interface SymbolSummary {
   readonly traits: number;
   /** Hash of the encoded body, "" when it is not known. */
   readonly hash: string;
+  /** Of the body it describes (`Func.revision`); 0 for globals without one. */
+  readonly revision: number;
 }
 
 export interface ModuleSummary {
@@ -50,6 +52,8 @@ const ascending = (globals: Iterable<GlobalValue>, indices: ReadonlyMap<GlobalVa
 export const globalIndices = (module: Module): Map<GlobalValue, number> =>
   new Map(module.globals.map((global, index) => [global, index]));
 
+export const revisionOf = (global: GlobalValue): number => (global.kind === "function" ? global.revision : 0);
+
 /** Describes one global; a function's body is decoded if need be and left decoded. */
 export function summarizeGlobal(
   global: GlobalValue,
@@ -64,7 +68,7 @@ export function summarizeGlobal(
     isDeclaration: global.isDeclaration,
   };
   if (global.kind === "function" && !global.isDeclaration) {
-    const facts = scanBody(global, global.materialize());
+    const facts = scanBody(global, global.view());
     return {
       ...common,
       calls: ascending(facts.calls, indices),
@@ -72,10 +76,11 @@ export function summarizeGlobal(
       instructions: facts.instructions,
       traits: facts.traits,
       hash,
+      revision: global.revision,
     };
   }
   const references = ascending(ownReferences(global), indices);
-  return { ...common, calls: [], references, instructions: 0, traits: 0, hash };
+  return { ...common, calls: [], references, instructions: 0, traits: 0, hash, revision: revisionOf(global) };
 }
 
 /**
@@ -85,10 +90,9 @@ export function summarizeGlobal(
 export function summarizeModule(module: Module, keepBodies = false): ModuleSummary {
   const indices = globalIndices(module);
   const symbols = module.globals.map((global) => {
-    const decoded = global.kind === "function" && global.body !== null;
-    const symbol = summarizeGlobal(global, indices);
-    if (global.kind === "function" && !decoded && !keepBodies) global.release();
-    return symbol;
+    if (keepBodies || global.kind !== "function" || global.isDeclaration)
+      return summarizeGlobal(global, indices);
+    return global.peek(() => summarizeGlobal(global, indices));
   });
   return { symbols };
 }

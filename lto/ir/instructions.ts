@@ -369,8 +369,10 @@ export type InstWith<O extends Op> = Inst extends infer I
 interface InstBase {
   readonly valueKind: "inst";
   readonly type: Type;
-  operands: Value[];
-  blocks: Block[];
+  /** Change them through the editor of the body (`Func.edit`), or, in bodies without use lists, `raw`. */
+  readonly operands: readonly Value[];
+  /** Likewise. */
+  readonly blocks: readonly Block[];
   flags: number;
   /** The block that holds it; null while detached. */
   parent: Block | null;
@@ -408,13 +410,15 @@ export function makeInst<O extends Op>(
 export class Block {
   /** Position in the body, valid after `Body.renumber()`. */
   id = -1;
-  insts: Inst[] = [];
+  /** Change them through the editor of the body (`Func.edit`), or, in bodies without use lists, `raw`. */
+  readonly insts: readonly Inst[] = [];
   /** Its address is taken by a `blockaddress`. */
   addressTaken = false;
 
+  /** Appends an instruction; only for bodies without use lists. */
   append<I extends Inst>(inst: I): I {
     inst.parent = this;
-    this.insts.push(inst);
+    (this.insts as Inst[]).push(inst);
     return inst;
   }
   /** Last instruction; only an unfinished block lacks it. */
@@ -424,6 +428,12 @@ export class Block {
   get successors(): readonly Block[] {
     return this.terminator.blocks;
   }
+}
+
+/** A body to look at. Numbering it anew is allowed: ids are scratch space of whoever works on it. */
+export interface BodyView {
+  readonly blocks: readonly Block[];
+  renumber(): number;
 }
 
 /** A function's blocks, the entry first. */

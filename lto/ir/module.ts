@@ -1,7 +1,7 @@
 /** Modules and what lives at their top level. */
 import { type AttributeList, noAttributeList } from "./attributes.js";
 import type { DataLayout } from "./data-layout.js";
-import type { Body } from "./instructions.js";
+import type { Body, BodyView } from "./instructions.js";
 import { type Intrinsic, intrinsicNamed } from "./intrinsics.js";
 import { ptr, type Type } from "./types.js";
 import { Argument, type Constant } from "./values.js";
@@ -52,7 +52,7 @@ export abstract class GlobalBase {
   }
 }
 
-/** Gives a function its body on first use. */
+/** An encoded body: gives a function its body whenever it is asked for. */
 export interface BodySource {
   /** Decodes a fresh body. @throws InputError when the encoded form is malformed. */
   decode(fn: Func): Body;
@@ -64,6 +64,25 @@ export interface BodySource {
   remap?(map: (symbol: GlobalValue) => GlobalValue): BodySource;
 }
 
+/** Encodes bodies, so that memory follows the bodies at work; implemented by a format. */
+export interface BodyCodec {
+  /** A source that decodes to what `body` is now; it keeps nothing of `body`. */
+  encode(fn: Func, body: BodyView): BodySource;
+}
+
+/**
+ * A function. Its body is in one of these states, and only the methods below change it:
+ *
+ * | state    | source | decoded | what it is                                                    |
+ * | -------- | ------ | ------- | ------------------------------------------------------------- |
+ * | declared | –      | –       | no body                                                       |
+ * | encoded  | yes    | –       | to be decoded on demand                                       |
+ * | viewed   | yes    | yes     | decoded and unchanged: can be released and decoded again      |
+ * | owned    | –      | yes     | changed, or never encoded; the only copy, so nothing drops it |
+ * | taken    | –      | –       | was owned and has been consumed; looking at it is an error    |
+ *
+ * Whoever changes a body owns it: there is no source left that could be decoded in its place.
+ */
 export class Func extends GlobalBase {
   readonly kind = "function";
   callingConvention = 0;
@@ -76,10 +95,10 @@ export class Func extends GlobalBase {
   prologue: Constant | null = null;
   personality: Constant | null = null;
   readonly args: readonly Argument[];
-  /** Where the body comes from while it is not decoded; null when `body` is set or for a declaration. */
-  source: BodySource | null = null;
-  /** The decoded body, if it is decoded. */
-  body: Body | null = null;
+  private encoded: BodySource | null = null;
+  private decoded: Body | null = null;
+  private consumed = false;
+  private changes = 0;
   private known: Intrinsic | null | undefined = undefined;
 
   constructor(name: string, valueType: Type, type: Type = ptr) {
@@ -87,7 +106,7 @@ export class Func extends GlobalBase {
     this.args = valueType.parameters.map((t, i) => new Argument(t, i));
   }
   get isDeclaration(): boolean {
-    return this.body === null && this.source === null;
+    return this.decoded === null && this.encoded === null && !this.consumed;
   }
   /** The intrinsic it is, if it is one; by the name it has when this is first asked. */
   get intrinsic(): Intrinsic | null {
@@ -97,17 +116,86 @@ export class Func extends GlobalBase {
   set intrinsic(intrinsic: Intrinsic | null) {
     this.known = intrinsic;
   }
-  /** The body, decoded now if need be. Must not be called on a declaration. */
-  materialize(): Body {
-    if (this.body === null) {
-      if (this.source === null) throw new Error(`materialize: @${this.name} is a declaration`);
-      this.body = this.source.decode(this);
-    }
-    return this.body;
+  /** What the body can be decoded from; null where it is owned, taken or missing. */
+  get source(): BodySource | null {
+    return this.encoded;
   }
-  /** Forgets a decoded body that can be decoded again. */
+  /** The body is in memory. */
+  get isDecoded(): boolean {
+    return this.decoded !== null;
+  }
+  /** 0 for the first body; grows whenever the body is given out for a change: what was computed before is stale. */
+  get revision(): number {
+    return this.changes;
+  }
+
+  /** The body to look at, decoded now if need be. @throws Error for a declaration or a body that was taken */
+  view(): BodyView {
+    return this.current();
+  }
+  /** Shows the body, and forgets it again if it was not in memory before. */
+  peek<T>(look: (body: BodyView) => T): T {
+    const before = this.decoded;
+    const result = look(this.current());
+    if (before === null) this.release();
+    return result;
+  }
+  /** The body to be changed at will, without use lists. It becomes the function's own: its source is dropped. */
+  rewrite(): Body {
+    const body = this.current();
+    this.encoded = null;
+    this.changes++;
+    return body;
+  }
+  /** Encodes an owned body, which is forgotten; otherwise the same as `release`. */
+  commit(codec: BodyCodec): void {
+    if (this.encoded === null && this.decoded !== null) this.encoded = codec.encode(this, this.decoded);
+    this.release();
+  }
+  /** Forgets a decoded body that can be decoded again; an owned one stays. */
   release(): void {
-    if (this.source !== null) this.body = null;
+    if (this.encoded !== null) this.decoded = null;
+  }
+  /**
+   * The body to be consumed, for instance by code generation. The function keeps its source, so that an unchanged
+   * body can be decoded once more; an owned one is gone.
+   */
+  take(): Body {
+    const body = this.current();
+    this.decoded = null;
+    if (this.encoded === null) this.consumed = true;
+    return body;
+  }
+  /** Gives the function another body, or its first one. */
+  define(body: Body): void {
+    this.dropBody();
+    this.decoded = body;
+  }
+  /** Gives the function an encoded body. */
+  defineEncoded(source: BodySource): void {
+    this.dropBody();
+    this.encoded = source;
+  }
+  /** Makes it a declaration. */
+  dropBody(): void {
+    if (!this.isDeclaration) this.changes++;
+    this.encoded = null;
+    this.decoded = null;
+    this.consumed = false;
+  }
+  /** Changes the encoded and the decoded form alike, each if there is one; they must stay the same body. */
+  transform(source: (source: BodySource) => BodySource, body: (body: Body) => void): void {
+    if (this.decoded !== null) body(this.decoded);
+    if (this.encoded !== null) this.encoded = source(this.encoded);
+  }
+
+  private current(): Body {
+    if (this.decoded === null) {
+      if (this.encoded === null)
+        throw new Error(`@${this.name} ${this.consumed ? "has no body any more" : "is a declaration"}`);
+      this.decoded = this.encoded.decode(this);
+    }
+    return this.decoded;
   }
 }
 

@@ -5,7 +5,7 @@
  */
 
 import { ownReferences, scanBody, Trait } from "../analysis/references.js";
-import type { ModuleSummary, SymbolSummary } from "../analysis/summary.js";
+import { type ModuleSummary, revisionOf, type SymbolSummary } from "../analysis/summary.js";
 import { InputError } from "../ir/errors.js";
 import type { Func, GlobalValue } from "../ir/module.js";
 import { templateText } from "./asm-template.js";
@@ -45,7 +45,7 @@ export class LinkedFacts {
   }
 
   private fromBody(fn: Func): GlobalFacts {
-    const { calls, references, instructions, traits, assembly } = scanBody(fn, fn.materialize());
+    const { calls, references, instructions, traits, assembly } = scanBody(fn, fn.view());
     if (assembly !== "") this.addNamed(fn, assembly, references);
     return { calls: [...calls], references: [...references], instructions, traits, hash: "" };
   }
@@ -53,8 +53,9 @@ export class LinkedFacts {
   private fromSummary(fn: Func): GlobalFacts | null {
     const origin = this.merged.origins.get(fn);
     const summary = origin?.file.input.summary;
-    // A body in memory may have changed since the summary was made.
-    if (origin === undefined || summary === undefined || fn.source === null) return null;
+    if (origin === undefined || summary === undefined) return null;
+    // The body may have changed since the summary was made.
+    if (summary.symbols[origin.index]!.revision !== revisionOf(fn)) return null;
     const { replacements } = this.merged;
     const { globals } = origin.file.module;
     const mapped = (indices: readonly number[]): GlobalValue[] => [
@@ -121,6 +122,7 @@ export class LinkedFacts {
         instructions,
         traits,
         hash,
+        revision: revisionOf(global),
       };
     });
     const pinned = list([...this.merged.pinned]);

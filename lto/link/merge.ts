@@ -161,8 +161,7 @@ class Merger {
     this.replacements.set(global, by);
     if (this.kept.has(global)) return;
     if (global.kind === "function") {
-      global.source = null;
-      global.body = null;
+      global.dropBody();
     }
   }
 
@@ -356,8 +355,7 @@ function makeLocal(global: GlobalValue): void {
 function asDeclaration(global: GlobalValue, isKept: boolean): GlobalValue {
   if (global.isDeclaration) return global;
   if (global.kind === "function" && !isKept) {
-    global.source = null;
-    global.body = null;
+    global.dropBody();
     global.prefix = null;
     global.prologue = null;
     global.personality = null;

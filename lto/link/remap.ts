@@ -5,8 +5,10 @@
  * A constant that mentions nothing replaced stays the same object; a rebuilt one is cached. Bodies are
  * changed while they are decoded (`BodySource.remap`) where the source can do so, else right after.
  */
+
 import { type Body, Op } from "../ir/instructions.js";
 import type { BodySource, Func, GlobalValue } from "../ir/module.js";
+import { raw } from "../ir/raw.js";
 import { i64 } from "../ir/types.js";
 import {
   type BlockAddress,
@@ -90,7 +92,8 @@ export class ConstantRemapper {
 export function remapBody(body: Body, replacements: Replacements): void {
   const remapper = new ConstantRemapper(replacements);
   for (const block of body.blocks)
-    for (const { operands } of block.insts)
+    for (const inst of block.insts) {
+      const { operands } = raw(inst);
       for (let i = 0; i < operands.length; i++) {
         const operand = operands[i]!;
         switch (operand.valueKind) {
@@ -103,6 +106,7 @@ export function remapBody(body: Body, replacements: Replacements): void {
             break;
         }
       }
+    }
 }
 
 class RemappedBody implements BodySource {
@@ -119,9 +123,10 @@ class RemappedBody implements BodySource {
 
 /** Makes a function's body, decoded or not, mention the replacements. */
 export function remapFunction(fn: Func, replacements: Replacements): void {
-  if (fn.body !== null) remapBody(fn.body, replacements);
-  if (fn.source === null) return;
-  fn.source =
-    fn.source.remap?.((global) => replacements.get(global) ?? global) ??
-    new RemappedBody(fn.source, replacements);
+  fn.transform(
+    (source) =>
+      source.remap?.((global) => replacements.get(global) ?? global) ??
+      new RemappedBody(source, replacements),
+    (body) => remapBody(body, replacements),
+  );
 }

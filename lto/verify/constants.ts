@@ -101,7 +101,7 @@ export class ConstantVerifier {
         if (type !== fn.type) return `blockaddress of type ${describeType(type)}`;
         if (fn.isDeclaration) return `blockaddress in @${fn.name.slice(0, 60)}, which has no body`;
         // LLVM forbids the entry block, which nothing can jump to.
-        const count = fn.body === null ? Number.MAX_SAFE_INTEGER : fn.body.blocks.length;
+        const count = fn.isDecoded ? fn.view().blocks.length : Number.MAX_SAFE_INTEGER;
         return Number.isInteger(block) && block > 0 && block < count
           ? null
           : `blockaddress of block ${block}, which cannot be jumped to`;

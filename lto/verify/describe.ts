@@ -4,7 +4,7 @@
  * Locals are numbered as LLVM numbers unnamed ones, which is how the textual form shows them. Descriptions
  * are bounded in length whatever the IR contains, and assume nothing about its validity.
  */
-import { type Block, type Body, type Inst, isCall, opNames } from "../ir/instructions.js";
+import { type Block, type BodyView, type Inst, isCall, opNames } from "../ir/instructions.js";
 import type { Func } from "../ir/module.js";
 import type { Type } from "../ir/types.js";
 import type { Value } from "../ir/values.js";
@@ -53,7 +53,7 @@ export class Describer {
   private numbers: Map<Inst | Block, number | string> | null = null;
   constructor(
     private readonly fn: Func,
-    private readonly body: Body,
+    private readonly body: BodyView,
   ) {}
 
   private number(key: Inst | Block): string {

@@ -10,7 +10,7 @@
  */
 import { predecessorLists } from "../analysis/cfg.js";
 import { DominatorTree } from "../analysis/dominators.js";
-import { type Block, type Body, type Inst, isCall, isTerminator, Op } from "../ir/instructions.js";
+import { type Block, type BodyView, type Inst, isCall, isTerminator, Op } from "../ir/instructions.js";
 import type { Func, GlobalValue, Module } from "../ir/module.js";
 import { type ConstAggregate, type ConstExpr, isConstant, sameConstant, type Value } from "../ir/values.js";
 import { mustTailProblem } from "./calls.js";
@@ -44,9 +44,7 @@ export function verifyModule(module: Module, show?: ShowInst): string[] {
   }
   for (const global of module.globals) {
     if (global.kind !== "function" || global.isDeclaration || broken.has(global)) continue;
-    const decoded = global.body !== null;
-    messages.push(...new FunctionVerifier(global, constants, show).run());
-    if (!decoded) global.release();
+    messages.push(...global.peek((body) => new FunctionVerifier(global, body, constants, show).run()));
   }
   return messages;
 }
@@ -58,12 +56,16 @@ export function verifyModule(module: Module, show?: ShowInst): string[] {
  */
 export function verifyFunction(fn: Func, show?: ShowInst): string[] {
   if (fn.isDeclaration) return [];
-  return new FunctionVerifier(fn, new ConstantVerifier(null), show).run();
+  return verifyBody(fn, fn.view(), show);
+}
+
+/** The same for a body that was taken from its function. */
+export function verifyBody(fn: Func, body: BodyView, show?: ShowInst): string[] {
+  return new FunctionVerifier(fn, body, new ConstantVerifier(null), show).run();
 }
 
 class FunctionVerifier {
   private readonly messages: string[] = [];
-  private readonly body: Body;
   private readonly describer: Describer;
   private readonly show: ShowInst;
   /** Instructions by id. */
@@ -73,10 +75,10 @@ class FunctionVerifier {
 
   constructor(
     private readonly fn: Func,
+    private readonly body: BodyView,
     private readonly constants: ConstantVerifier,
     show: ShowInst | undefined,
   ) {
-    this.body = fn.materialize();
     this.describer = new Describer(fn, this.body);
     this.show = show ?? ((inst) => this.describer.inst(inst));
   }

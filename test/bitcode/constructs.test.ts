@@ -132,7 +132,7 @@ describe.each(["constructs-15.bc", "constructs-19.bc", "constructs-22.bc"])("%s"
     const [add, sub] = all;
     expect(add!.operands).toEqual([...func(module, "arithmetic").args]);
     expect(sub!.operands[0]).toBe(add);
-    expect(all.every((i) => i.parent === func(module, "arithmetic").body!.blocks[0])).toBe(true);
+    expect(all.every((i) => i.parent === func(module, "arithmetic").view().blocks[0])).toBe(true);
   });
 
   test("floating point and fast-math flags", () => {
@@ -210,7 +210,7 @@ describe.each(["constructs-15.bc", "constructs-19.bc", "constructs-22.bc"])("%s"
   });
 
   test("control flow", () => {
-    const { blocks } = func(module, "loop").materialize();
+    const { blocks } = func(module, "loop").view();
     const [entry, body, exit] = blocks;
     expect(entry!.terminator.blocks).toEqual([body, exit]);
     expect(body!.terminator.blocks).toEqual([body, exit]);
@@ -226,13 +226,13 @@ describe.each(["constructs-15.bc", "constructs-19.bc", "constructs-22.bc"])("%s"
     expect(choice.blocks).toHaveLength(4);
     expect(choice.blocks[2]).toBe(choice.blocks[3]);
 
-    const jump = func(module, "computed_goto").materialize();
+    const jump = func(module, "computed_goto").view();
     expect(jump.blocks[0]!.terminator.op).toBe(Op.IndirectBr);
     expect(jump.blocks.map((b) => b.addressTaken)).toEqual([false, true, true]);
   });
 
   test("values that are used before they are defined", () => {
-    const { blocks } = func(module, "later_values").materialize();
+    const { blocks } = func(module, "later_values").view();
     const made = blocks[2]!.insts[0]!;
     expect(made.op).toBe(Op.Add);
     const [used, both] = blocks[1]!.insts;
@@ -281,9 +281,9 @@ describe.each(["constructs-15.bc", "constructs-19.bc", "constructs-22.bc"])("%s"
 
   test("exceptions", () => {
     const invoke = instsOf(module, "exceptions", Op.Invoke)[0]!;
-    const { blocks } = func(module, "exceptions").materialize();
+    const { blocks } = func(module, "exceptions").view();
     expect(invoke.data.functionType.result).toBe(i32);
-    expect(func(module, "exceptions").body!.blocks[0]!.terminator.blocks).toEqual([blocks[1], blocks[2]]);
+    expect(func(module, "exceptions").view().blocks[0]!.terminator.blocks).toEqual([blocks[1], blocks[2]]);
     const pad = instsOf(module, "exceptions", Op.LandingPad)[0]!;
     expect(pad.data).toEqual({ cleanup: true, clauses: ["catch", "filter"] });
     expect(pad.operands[0]).toBe(variable(module, "plain"));
@@ -299,11 +299,11 @@ describe.each(["constructs-15.bc", "constructs-19.bc", "constructs-22.bc"])("%s"
 
   test("a body is decoded again after its release", () => {
     const fn = func(module, "loop");
-    const first = fn.materialize();
-    expect(fn.materialize()).toBe(first);
+    const first = fn.view();
+    expect(fn.view()).toBe(first);
     fn.release();
-    expect(fn.body).toBeNull();
-    const second = fn.materialize();
+    expect(fn.isDecoded).toBe(false);
+    const second = fn.view();
     expect(second).not.toBe(first);
     expect(second.blocks.map((b) => b.insts.map((i) => i.op))).toEqual(
       first.blocks.map((b) => b.insts.map((i) => i.op)),

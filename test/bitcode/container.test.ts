@@ -33,7 +33,7 @@ test("a wrapper is taken off", () => {
   expect(module!.globals.map((g) => g.name)).toEqual(
     readFixture("constructs-19.bc").globals.map((g) => g.name),
   );
-  expect(func(module!, "loop").materialize().blocks).toHaveLength(3);
+  expect(func(module!, "loop").view().blocks).toHaveLength(3);
   expect(() => readBitcode(wrapped(bytes).subarray(0, 3000), "w.bc")).toThrow("wrapper header");
 });
 
@@ -42,7 +42,7 @@ test("bytes at any offset of a buffer", () => {
   const buffer = new Uint8Array(bytes.length + 1);
   buffer.set(bytes, 1);
   const [module] = readBitcode(buffer.subarray(1), "odd.bc");
-  expect(func(module!, "loop").materialize().blocks).toHaveLength(3);
+  expect(func(module!, "loop").view().blocks).toHaveLength(3);
 });
 
 test("a file of two modules", () => {
@@ -51,7 +51,7 @@ test("a file of two modules", () => {
   const [code, vtables] = modules;
   expect(code!.functions.some((f) => f.name === "_ZNK5Shape4areaEv" && !f.isDeclaration)).toBe(true);
   expect(vtables!.variables.map((v) => v.name)).toContain("_ZTV5Shape");
-  for (const fn of modules.flatMap((m) => m.functions)) if (!fn.isDeclaration) fn.materialize();
+  for (const fn of modules.flatMap((m) => m.functions)) if (!fn.isDeclaration) fn.view();
 });
 
 test("files that follow each other", () => {
@@ -59,7 +59,7 @@ test("files that follow each other", () => {
   const second = fixtureBytes("newer-22.bc");
   const modules = readBitcode(Buffer.concat([first, second]), "joined.bc");
   expect(modules.map((m) => m.sourceName)).toEqual(["constructs.c", "newer.c"]);
-  expect(func(modules[1]!, "flags_of").materialize().blocks).toHaveLength(1);
+  expect(func(modules[1]!, "flags_of").view().blocks).toHaveLength(1);
 });
 
 test("padding behind the last block", () => {
@@ -81,7 +81,7 @@ test("names from a symbol table, as LLVM 4 wrote them", () => {
   );
   const [module] = readBitcode(bytes, "old.bc");
   expect(module!.globals.map((g) => g.name)).toEqual(["counter", "run"]);
-  expect(func(module!, "run").materialize().blocks).toHaveLength(1);
+  expect(func(module!, "run").view().blocks).toHaveLength(1);
 });
 
 test("errors name the file and their class", () => {

@@ -53,10 +53,10 @@ describe("corners", () => {
     // Only @bb4 is decoded here.
     expect(
       func(module, "bb4")
-        .materialize()
+        .view()
         .blocks.map((b) => b.addressTaken),
     ).toEqual([false, true]);
-    expect(func(module, "bb3").body).toBeNull();
+    expect(func(module, "bb3").isDecoded).toBe(false);
     const address = insts(module, "bb3")[0]!.operands[0]!;
     if (address.valueKind !== "blockaddress") throw new Error(address.valueKind);
     expect(address.fn).toBe(func(module, "bb4"));

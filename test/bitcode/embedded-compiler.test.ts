@@ -47,7 +47,7 @@ describe.each([[["-O0"]], [["-O0", "-g"]], [["-O2"]], [["-O2", "-g"]], [["-Oz"]]
     if (options.includes("-O0"))
       expect(
         func(module, "walk")
-          .materialize()
+          .view()
           .blocks.filter((b) => b.addressTaken),
       ).toHaveLength(2);
   });

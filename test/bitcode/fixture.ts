@@ -25,7 +25,7 @@ export const alias = (module: Module, name: string): Alias => named(module, name
 
 export function insts(module: Module, name: string): Inst[] {
   return func(module, name)
-    .materialize()
+    .view()
     .blocks.flatMap((block) => block.insts);
 }
 

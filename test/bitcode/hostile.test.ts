@@ -12,9 +12,9 @@ function readAll(bytes: Uint8Array): void {
   for (const module of readBitcode(bytes, "hostile.bc"))
     for (const fn of module.functions)
       if (!fn.isDeclaration) {
-        fn.materialize();
+        fn.view();
         fn.release();
-        fn.materialize();
+        fn.view();
       }
 }
 

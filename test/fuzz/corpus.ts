@@ -111,13 +111,13 @@ function singleFunctions(read: () => Module): [name: string, text: string][] {
     const whole = module.functions.find((fn) => fn.name === name)!;
     const needed = new Set<GlobalValue>([whole]);
     const takesBlocks = (fn: Func): boolean =>
-      !fn.isDeclaration && fn.materialize().blocks.some((block) => block.addressTaken);
+      !fn.isDeclaration && fn.view().blocks.some((block) => block.addressTaken);
     const bodies = new Set<GlobalValue>([whole, ...module.functions.filter(takesBlocks)]);
     // Sets are walked in the order of insertion, members that come in on the way too.
     for (const global of needed) {
       const mentioned =
         global.kind === "function" && bodies.has(global) && !global.isDeclaration
-          ? scanBody(global, global.materialize())
+          ? scanBody(global, global.view())
           : { calls: [], references: global.kind === "function" ? [] : ownReferences(global) };
       for (const other of [...mentioned.calls, ...mentioned.references]) {
         if (global.kind === "alias" || global.kind === "ifunc") bodies.add(other);
@@ -132,8 +132,7 @@ function singleFunctions(read: () => Module): [name: string, text: string][] {
 }
 
 function makeDeclaration(fn: Func): void {
-  fn.source = null;
-  fn.body = null;
+  fn.dropBody();
   fn.linkage = fn.linkage === "extern_weak" ? "extern_weak" : "external";
   fn.prefix = null;
   fn.prologue = null;

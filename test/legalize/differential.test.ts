@@ -83,7 +83,7 @@ function compareProgram(generator: string, seed: number): number {
   const fn = module.functions.find((f) => f.name === "f")!;
   const layout = module.dataLayout;
   const inputs = Array.from({ length: inputsPerProgram }, (_, i) => randomInput(random, i));
-  const body = fn.materialize();
+  const body = fn.rewrite();
   const expected = inputs.map((input) =>
     execute(
       (m) =>

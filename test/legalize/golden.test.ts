@@ -11,6 +11,7 @@ import { noAttributeList } from "../../lto/ir/attributes.js";
 import { UnsupportedError } from "../../lto/ir/errors.js";
 import { makeInst, Op } from "../../lto/ir/instructions.js";
 import { Func } from "../../lto/ir/module.js";
+import { raw } from "../../lto/ir/raw.js";
 import { functionType, structType, voidType } from "../../lto/ir/types.js";
 import { legalizeFunction } from "../../lto/x64/legalize/index.js";
 import { expectFile } from "../support/expected.js";
@@ -24,7 +25,7 @@ function spellOutResults(legal: LegalFunction): void {
     const ret = block.terminator;
     if (ret.op !== Op.Ret || ret.operands.length < 2) continue;
     const type = functionType(voidType, legal.resultTypes);
-    block.insts.pop();
+    raw(block).insts.pop();
     block.append(
       makeInst(Op.Call, voidType, [new Func("results", type), ...ret.operands], {
         functionType: type,
@@ -50,8 +51,8 @@ function show(legal: LegalFunction): string {
   );
   const shown = Object.assign(new Func(legal.fn.name, type), {
     args: legal.args.map((a) => a.argument),
-    body: legal.body,
   });
+  shown.define(legal.body);
   return printFunction(shown);
 }
 
@@ -108,7 +109,7 @@ describe("a function that is legal already", () => {
       "legal.ll",
     );
     const fn = module.functions[0]!;
-    const body = fn.materialize();
+    const body = fn.view();
     const insts = body.blocks[0]!.insts;
     const before = [...insts];
     const legal = legalizeFunction(fn, module.dataLayout);

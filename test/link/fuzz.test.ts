@@ -94,7 +94,7 @@ it("links damaged objects, or refuses them, but never breaks", () => {
       expect(new Set(module.globals.map((g) => g.name)).size).toBe(module.globals.length);
       // Everything that is mentioned must be there, or writing fails.
       readObjectContents(writeObject(module, summary), "again.o");
-      for (const fn of module.functions) if (!fn.isDeclaration) fn.materialize();
+      for (const fn of module.functions) if (!fn.isDeclaration) fn.view();
       readObjectContents(writeObject(module), "again.o");
       outcomes.linked++;
     } catch (error) {

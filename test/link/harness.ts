@@ -95,7 +95,7 @@ export class Linked {
   /** Names of the functions that a function calls directly, in order. */
   calls(name: string): string[] {
     const names: string[] = [];
-    for (const block of this.fn(name).materialize().blocks)
+    for (const block of this.fn(name).view().blocks)
       for (const inst of block.insts)
         if (isCall(inst) && inst.operands[0]!.valueKind === "global") names.push(inst.operands[0]!.name);
     return names;

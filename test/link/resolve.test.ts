@@ -21,7 +21,7 @@ describe.each([
     expect(linked.names.sort()).toEqual(["f", "main", "v"]);
     expect(linked.calls("main")).toEqual(["f"]);
     expect(linked.get("f").linkage).toBe("internal");
-    const body = linked.fn("main").materialize();
+    const body = linked.fn("main").view();
     expect(body.blocks[0]!.insts[0]!.operands[0]).toBe(linked.get("f"));
   });
 

@@ -46,8 +46,8 @@ describe("body codec", () => {
         const numbers = body.blocks.flatMap((block) => block.insts.map((inst) => inst.id));
         expect(numbers).toEqual(numbers.map((_, i) => i));
         const nameOf = (g: GlobalValue): string => `@${module.globals.indexOf(g)}`;
-        expect(dumpBody(body, nameOf)).toBe(dumpBody(fn.body!, nameOf));
-        fn.body = body;
+        expect(dumpBody(body, nameOf)).toBe(dumpBody(fn.view(), nameOf));
+        fn.define(body);
         expect(encoded(module, fn).bytes).toEqual(bytes);
       }
     }
@@ -210,10 +210,11 @@ attributes #0 = { noinline "frame-pointer"="all" }
 describe("encoding", () => {
   it("refuses bodies that are not well-formed, as a bug and not an input error", () => {
     const fn = new Func("f", functionType(voidType, []));
-    fn.body = new Body();
-    fn.body.blocks.push(new Block());
+    const body = new Body();
+    fn.define(body);
+    body.blocks.push(new Block());
     expect(() => encodeBody(fn, () => 0)).toThrow(/is empty/);
-    fn.body.blocks[0]!.append(makeInst(Op.Br, voidType, [], null, [new Block()]));
+    body.blocks[0]!.append(makeInst(Op.Br, voidType, [], null, [new Block()]));
     expect(() => encodeBody(fn, () => 0)).toThrow(/another body/);
   });
 });

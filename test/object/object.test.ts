@@ -58,11 +58,11 @@ describe("IR objects", () => {
   it("decode bodies only on demand", () => {
     const { module } = readObjectContents(writeObject(new Generator(3).run()), "a.o");
     const fn = module.functions[0]!;
-    expect(fn.body).toBeNull();
+    expect(fn.isDecoded).toBe(false);
     expect(fn.isDeclaration).toBe(false);
-    fn.materialize();
+    fn.view();
     fn.release();
-    expect(fn.body).toBeNull();
+    expect(fn.isDecoded).toBe(false);
   });
 
   it("are refused when foreign, newer, truncated or padded", () => {
@@ -98,7 +98,7 @@ describe("IR objects", () => {
       }
       try {
         const { module } = readObjectContents(bytes, "bad.o");
-        for (const fn of module.functions) if (!fn.isDeclaration) fn.materialize();
+        for (const fn of module.functions) if (!fn.isDeclaration) fn.view();
         dumpModule(module);
         outcomes.read++;
       } catch (error) {

@@ -2,8 +2,17 @@
 
 import { AttributeList, AttributeSet, type AttributeValue, noAttributes } from "../../lto/ir/attributes.js";
 import { DataLayout } from "../../lto/ir/data-layout.js";
-import { Block, Body, type Inst, isTerminator, makeInst, Op } from "../../lto/ir/instructions.js";
+import {
+  Block,
+  Body,
+  type BodyView,
+  type Inst,
+  isTerminator,
+  makeInst,
+  Op,
+} from "../../lto/ir/instructions.js";
 import { Alias, Comdat, Func, type GlobalValue, GlobalVariable, IFunc, Module } from "../../lto/ir/module.js";
+import { raw } from "../../lto/ir/raw.js";
 import {
   arrayType,
   doubleType,
@@ -333,8 +342,8 @@ export class Generator {
     // Phis take values from anywhere, so from ahead too.
     for (const phi of phis)
       for (let i = r.below(4); i > 0; i--) {
-        phi.operands.push(r.pick(values));
-        phi.blocks.push(r.pick(body.blocks));
+        raw(phi).operands.push(r.pick(values));
+        raw(phi).blocks.push(r.pick(body.blocks));
       }
     return body;
   }
@@ -379,18 +388,18 @@ export class Generator {
       if (r.oneIn(3)) fn.prefix = this.constant(i32);
       fn.align = r.pick([0, 32]);
       fn.comdat = r.oneIn(2) ? comdat : null;
-      fn.body = this.body(fn);
+      fn.define(this.body(fn));
     }
     // A block whose address a body of its own function takes is marked so.
     for (const fn of fns)
-      for (const block of fn.body!.blocks)
+      for (const block of fn.view().blocks)
         for (const inst of block.insts) for (const operand of inst.operands) this.markTaken(fn, operand);
     return module;
   }
 
   private markTaken(fn: Func, value: Value): void {
     if (value.valueKind === "blockaddress" && value.fn === fn)
-      fn.body!.blocks[value.block]!.addressTaken = true;
+      fn.view().blocks[value.block]!.addressTaken = true;
     if (value.valueKind === "aggregate") for (const e of value.elements) this.markTaken(fn, e);
     if (value.valueKind === "expr") for (const e of value.operands) this.markTaken(fn, e);
   }
@@ -420,13 +429,13 @@ export function dumpModule(module: Module): string {
         dumpAttributes(g.attributes),
       );
       for (const c of [g.prefix, g.prologue, g.personality]) if (c !== null) lines.push(dumpValue(c, nameOf));
-      if (!g.isDeclaration) lines.push(dumpBody(g.materialize(), nameOf));
+      if (!g.isDeclaration) lines.push(dumpBody(g.view(), nameOf));
     }
   }
   return lines.join("\n");
 }
 
-export function dumpBody(body: Body, nameOf: (g: GlobalValue) => string): string {
+export function dumpBody(body: BodyView, nameOf: (g: GlobalValue) => string): string {
   const lines: string[] = [];
   body.renumber();
   for (const block of body.blocks) {

@@ -43,18 +43,18 @@ describe("printing parts", () => {
   });
 
   it("prints an instruction by ids, or by the numbers of its function", () => {
-    const [add, br] = fn.body!.blocks[0]!.insts;
-    fn.body!.renumber();
+    const [add, br] = fn.view().blocks[0]!.insts;
+    fn.view().renumber();
     expect(printInst(add!)).toBe("%i0 = add nsw i32 %arg0, 1");
     expect(printInst(br!)).toBe("br label %bb1");
-    const names = new LocalNumbers(1, fn.body!);
+    const names = new LocalNumbers(1, fn.view());
     expect(printInst(add!, names)).toBe("%2 = add nsw i32 %0, 1");
   });
 
   it("shows what is broken instead of failing", () => {
     const detached = makeInst(Op.Add, i32, [constI32(1), constI32(2)], null);
     const use = makeInst(Op.Mul, i32, [detached, detached], null, [], Flag.Nuw);
-    expect(printInst(use, new LocalNumbers(0, fn.body!))).toBe(
+    expect(printInst(use, new LocalNumbers(0, fn.view()))).toBe(
       "%<detached> = mul nuw i32 %<detached>, %<detached>",
     );
     expect(printInst(makeInst(Op.Br, use.type, [], null, [new Block()]))).toBe("%i-1 = br label %bb-1");
@@ -115,7 +115,7 @@ describe("printing parts", () => {
   it("sees calls that pass metadata", () => {
     const text =
       'declare i64 @llvm.read_register.i64(metadata)\n\ndefine i64 @f() {\n  %1 = call i64 @llvm.read_register.i64(metadata !{!"rsp"})\n  ret i64 %1\n}\n';
-    const call = parseModule(text, "x").functions[1]!.body!.blocks[0]!.insts[0]!;
+    const call = parseModule(text, "x").functions[1]!.view().blocks[0]!.insts[0]!;
     const operand = call.operands[1] as Extract<Value, { valueKind: "metadata" }>;
     expect(operand.text).toBe("rsp");
     expect(printModule(parseModule(text, "x"))).toContain(text);

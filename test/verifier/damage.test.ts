@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { parseModule } from "../../formats/text/parser.js";
 import { Block, type Inst, makeInst, type Op } from "../../lto/ir/instructions.js";
 import type { Func, Module } from "../../lto/ir/module.js";
+import { raw } from "../../lto/ir/raw.js";
 import {
   floatType,
   i1,
@@ -26,7 +27,7 @@ const functions: Func[] = [];
 for (const name of fixtureNames)
   for (const fn of parseModule(readFixture(`${name}.tir`), name).functions) {
     functions.push(fn);
-    for (const block of fn.body?.blocks ?? []) insts.push(...block.insts);
+    for (const block of fn.isDeclaration ? [] : fn.view().blocks) insts.push(...block.insts);
   }
 
 const types: readonly Type[] = [
@@ -41,19 +42,19 @@ const types: readonly Type[] = [
 ];
 
 function damage(module: Module, random: Random): void {
-  const bodies = module.functions.filter((fn) => fn.body !== null);
+  const bodies = module.functions.filter((fn) => !fn.isDeclaration);
   if (bodies.length === 0) return;
   const fn = bodies[random.below(bodies.length)]!;
-  const { blocks } = fn.body!;
+  const { blocks } = fn.rewrite();
   const block = blocks[random.below(blocks.length)]!;
   if (block === undefined || block.insts.length === 0) return;
   const at = random.below(block.insts.length);
   const inst = block.insts[at]!;
   const other = insts[random.below(insts.length)]!;
-  const local = blocks[random.below(blocks.length)]!.insts;
+  const local = raw(blocks[random.below(blocks.length)]!).insts;
   switch (random.below(14)) {
     case 0:
-      block.insts.splice(at, 1);
+      raw(block).insts.splice(at, 1);
       break;
     case 1:
       (inst as { data: unknown }).data = other.data;
@@ -65,20 +66,20 @@ function damage(module: Module, random: Random): void {
       (inst as { type: Type }).type = types[random.below(types.length)]!;
       break;
     case 4:
-      inst.operands[random.below(inst.operands.length + 1)] =
+      raw(inst).operands[random.below(inst.operands.length + 1)] =
         local[random.below(local.length)] ?? constI32(1);
       break;
     case 5:
-      inst.operands = [...other.operands];
+      raw(inst).operands = [...other.operands];
       break;
     case 6:
-      inst.blocks = inst.blocks.length > 0 ? [blocks[random.below(blocks.length)]!] : [new Block()];
+      raw(inst).blocks = inst.blocks.length > 0 ? [blocks[random.below(blocks.length)]!] : [new Block()];
       break;
     case 7:
       inst.flags ^= 1 << random.below(16);
       break;
     case 8:
-      inst.operands.splice(random.below(inst.operands.length + 1), 1);
+      raw(inst).operands.splice(random.below(inst.operands.length + 1), 1);
       break;
     case 9: {
       const odd: Value[] = [
@@ -88,11 +89,11 @@ function damage(module: Module, random: Random): void {
         functions[random.below(functions.length)]!,
         ...fn.args,
       ];
-      inst.operands[random.below(inst.operands.length + 1)] = odd[random.below(odd.length)]!;
+      raw(inst).operands[random.below(inst.operands.length + 1)] = odd[random.below(odd.length)]!;
       break;
     }
     case 10:
-      block.insts.splice(
+      raw(block).insts.splice(
         at,
         0,
         makeInst(other.op, other.type, [...other.operands], other.data as null, [], other.flags) as Inst,
@@ -106,7 +107,7 @@ function damage(module: Module, random: Random): void {
       break;
     default: {
       const swap = local[random.below(local.length)];
-      if (swap !== undefined) [block.insts[at], local[local.indexOf(swap)]] = [swap, inst];
+      if (swap !== undefined) [raw(block).insts[at], local[local.indexOf(swap)]] = [swap, inst];
     }
   }
 }

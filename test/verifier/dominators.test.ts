@@ -94,7 +94,7 @@ describe("graphs", () => {
        }`,
       "x",
     );
-    const body = module.functions[0]!.body!;
+    const body = module.functions[0]!.view();
     body.renumber();
     expect(reversePostOrder(body)).toEqual([0, 1, 2, 3, 5]);
     expect([...dominatorTree(body).idom]).toEqual([0, 0, 1, 2, -1, 3]);

@@ -1,8 +1,10 @@
 /** Invalid objects that no text can express, and what the verifier says about them. */
+
 import { describe, expect, it } from "vitest";
 import { parseModule } from "../../formats/text/parser.js";
 import { type Body, type Inst, makeInst, Op } from "../../lto/ir/instructions.js";
 import type { Func, Module } from "../../lto/ir/module.js";
+import { raw } from "../../lto/ir/raw.js";
 import {
   arrayType,
   doubleType,
@@ -52,7 +54,7 @@ join:
   const damage = (change: (body: Body, fn: Func) => void): string[] => {
     const fn = functionOf(parseModule(text, "x.ll"));
     expect(verifyFunction(fn)).toEqual([]);
-    change(fn.body!, fn);
+    change(fn.rewrite(), fn);
     return verifyFunction(fn);
   };
   const first = (body: Body, op: Op): Inst => {
@@ -65,12 +67,13 @@ join:
 
   it.each<readonly [string, (body: Body, fn: Func) => void, string]>([
     ["no blocks", (body) => body.blocks.splice(0), "it has no blocks"],
-    ["an empty block", (body) => body.blocks[1]!.insts.splice(0), "block %5: it is empty"],
+    ["an empty block", (body) => raw(body.blocks[1]!).insts.splice(0), "block %5: it is empty"],
     ["a block twice", (body) => body.blocks.push(body.blocks[1]!), "block number 1 occurs twice"],
-    ["no terminator", (body) => body.blocks[1]!.insts.pop(), "the block does not end in a terminator"],
+    ["no terminator", (body) => raw(body.blocks[1]!).insts.pop(), "the block does not end in a terminator"],
     [
       "a terminator inside",
-      (body) => body.blocks[1]!.insts.unshift(adopt(body, 1, makeInst(Op.Unreachable, voidType, [], null))),
+      (body) =>
+        raw(body.blocks[1]!).insts.unshift(adopt(body, 1, makeInst(Op.Unreachable, voidType, [], null))),
       "'unreachable': a terminator inside a block",
     ],
     [
@@ -81,23 +84,27 @@ join:
     ["a detached parent", (body) => (first(body, Op.Call).parent = null), "its parent is another block"],
     [
       "an instruction twice",
-      (body) => body.blocks[1]!.insts.unshift(first(body, Op.Load)),
+      (body) => raw(body.blocks[1]!).insts.unshift(first(body, Op.Load)),
       "it occurs twice",
     ],
-    ["a removed operand", (body) => body.blocks[0]!.insts.shift(), "operand 0 is not in the function"],
-    ["a missing operand", (body) => first(body, Op.Add).operands.pop(), "1 operands instead of 2"],
+    ["a removed operand", (body) => raw(body.blocks[0]!).insts.shift(), "operand 0 is not in the function"],
+    ["a missing operand", (body) => raw(first(body, Op.Add)).operands.pop(), "1 operands instead of 2"],
     [
       "an undefined operand",
-      (body) => (first(body, Op.Add).operands[1] = undefined as unknown as Value),
+      (body) => (raw(first(body, Op.Add)).operands[1] = undefined as unknown as Value),
       "missing operand",
     ],
-    ["a missing target", (body) => first(body, Op.Br).blocks.pop(), "0 blocks instead of 1"],
-    ["an undefined target", (body) => (first(body, Op.Br).blocks[0] = undefined as never), "missing block"],
+    ["a missing target", (body) => raw(first(body, Op.Br)).blocks.pop(), "0 blocks instead of 1"],
+    [
+      "an undefined target",
+      (body) => (raw(first(body, Op.Br)).blocks[0] = undefined as never),
+      "missing block",
+    ],
     ["a removed target", (body) => body.blocks.pop(), "it goes to a block outside the function"],
-    ["phi arity", (body) => first(body, Op.Phi).blocks.pop(), "values and blocks differ in number"],
+    ["phi arity", (body) => raw(first(body, Op.Phi)).blocks.pop(), "values and blocks differ in number"],
     [
       "a void operand",
-      (body) => (first(body, Op.Add).operands[0] = first(body, Op.Br)),
+      (body) => (raw(first(body, Op.Add)).operands[0] = first(body, Op.Br)),
       "operands have different types",
     ],
     ["an unknown flag", (body) => (first(body, Op.Load).flags = 1), "flags that the operation cannot have"],
@@ -122,7 +129,7 @@ join:
     ],
     [
       "a foreign argument",
-      (body) => (first(body, Op.Add).operands[0] = functionOf(parseModule(text, "y")).args[0]!),
+      (body) => (raw(first(body, Op.Add)).operands[0] = functionOf(parseModule(text, "y")).args[0]!),
       "operand 0 is an argument of another function",
     ],
     [
@@ -152,7 +159,7 @@ join:
 
   it("shows instructions through a callback", () => {
     const fn = functionOf(parseModule(text, "x.ll"));
-    fn.body!.blocks[1]!.insts.pop();
+    raw(fn.view().blocks[1]!).insts.pop();
     expect(verifyFunction(fn, (inst) => `<${inst.op}>`)[0]).toBe(
       `@f: '<${Op.Load}>': the block does not end in a terminator`,
     );
@@ -160,11 +167,11 @@ join:
 
   it("limits the number of messages", () => {
     const fn = functionOf(parseModule(text, "x.ll"));
-    const block = fn.body!.blocks[0]!;
+    const block = fn.view().blocks[0]!;
     for (let i = 0; i < 100; i++) {
       const inst = makeInst(Op.Add, i32, [constI32(1), constI64(1)], null);
       inst.parent = block;
-      block.insts.unshift(inst);
+      raw(block).insts.unshift(inst);
     }
     const messages = verifyFunction(fn);
     expect(messages).toHaveLength(21);
@@ -175,7 +182,7 @@ join:
     let type = structType([i8, i8]);
     for (let i = 0; i < 60; i++) type = structType([type, type]);
     const fn = functionOf(parseModule(text, "x.ll"));
-    first(fn.body!, Op.Add).operands[1] = new ConstUndef(type, false);
+    raw(first(fn.rewrite(), Op.Add)).operands[1] = new ConstUndef(type, false);
     const [message] = verifyFunction(fn);
     expect(message).toMatch(/operands have different types/);
     expect(message!.length).toBeLessThan(500);
@@ -227,14 +234,14 @@ join:
   ])("checks constants: %s", (_, make, message) => {
     const fn = functionOf(parseModule(text, "x.ll"));
     const value = make(fn);
-    const block = fn.body!.blocks[0]!;
+    const block = fn.view().blocks[0]!;
     const inst = makeInst(Op.Store, voidType, [value, fn.args[1]!], {
       align: 1,
       ordering: "not_atomic",
       scope: "",
     });
     inst.parent = block;
-    block.insts.unshift(inst);
+    raw(block).insts.unshift(inst);
     expect(verifyFunction(fn).join("\n")).toMatch(/@f: '/);
     // A value of no storable type is refused as such before it is looked at.
     const shown = verifyFunction(fn).join("\n");
@@ -245,8 +252,8 @@ join:
   it("checks that globals belong to the module", () => {
     const module = parseModule(text, "x.ll");
     const other = parseModule(text, "y.ll");
-    const call = first(functionOf(module).body!, Op.Call);
-    call.operands[0] = functionOf(other, "callee");
+    const call = first(functionOf(module).rewrite(), Op.Call);
+    raw(call).operands[0] = functionOf(other, "callee");
     expect(verifyModule(module).join("\n")).toContain("@callee is not in the module");
   });
 

@@ -9,9 +9,11 @@
  * What is checked: ids, types of operands, block structure, phis against predecessors. What is not: that
  * definitions dominate their uses.
  */
+
 import { InputError, UnsupportedError } from "../../../lto/ir/errors.js";
 import { Block, Body, type Inst, isTerminator, type MemoryData } from "../../../lto/ir/instructions.js";
 import { Func } from "../../../lto/ir/module.js";
+import { raw } from "../../../lto/ir/raw.js";
 import type { Type } from "../../../lto/ir/types.js";
 import { type Constant, isConstant, MetadataOperand, type Value } from "../../../lto/ir/values.js";
 import { type BitReader, Entry } from "./bitstream.js";
@@ -270,7 +272,7 @@ export class FunctionReader {
       const value = forward.id < this.next ? (this.values.get(forward.id) as Value) : undefined;
       if (value === undefined || value.type !== forward.type)
         throw this.malformed(`reference to a later value ${forward.id}`);
-      inst.operands[operand] = value;
+      raw(inst).operands[operand] = value;
     }
     const body = new Body();
     body.blocks = this.blocks;

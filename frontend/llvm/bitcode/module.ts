@@ -391,7 +391,7 @@ export class ModuleReader {
     if (this.field(at + 2) === 0) {
       this.defined.push(fn);
       // Constants are made before bodies are found, and want to know which functions have one.
-      fn.source = unplacedBody;
+      fn.defineEncoded(unplacedBody);
     }
     this.addGlobal(fn);
   }
@@ -467,7 +467,7 @@ export class ModuleReader {
     for (let i = 0; i < this.bodies.length; i++) {
       const fn = this.defined[i]!;
       this.bodyPositions.set(fn, this.bodies[i]!);
-      fn.source = new LazyBody(this, this.bodies[i]!);
+      fn.defineEncoded(new LazyBody(this, this.bodies[i]!));
     }
   }
 
@@ -477,8 +477,8 @@ export class ModuleReader {
     if (blocks === undefined) this.addressTaken.set(fn, (blocks = new Set()));
     blocks.add(block);
     // When the function is decoded already, what is noted above comes too late.
-    if (fn.body !== null) {
-      const target = fn.body.blocks[block];
+    if (fn.isDecoded) {
+      const target = fn.view().blocks[block];
       if (target === undefined) throw malformed("blockaddress of a missing block");
       target.addressTaken = true;
     }

@@ -9,7 +9,7 @@
 import type { AttributeList } from "../../ir/attributes.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import {
-  type Body,
+  type BodyView,
   type CallInst,
   Flag,
   type Inst,
@@ -106,7 +106,7 @@ export class BodyScan {
   }
 
   /** @param fn its number  @param body numbered */
-  scan(fn: number, { valueType }: Func, body: Body): void {
+  scan(fn: number, { valueType }: Func, body: BodyView): void {
     const last = body.blocks[body.blocks.length - 1]!.terminator;
     this.base = this.graph.addNodes(last.id + 1);
     this.indirect = 0;

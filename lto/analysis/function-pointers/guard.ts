@@ -3,8 +3,10 @@
  * outside of its set, or, where the set is not complete, a closed function outside of it, calls address 0 instead.
  * For tests: what the analysis claims of memory cannot be seen in machine code, only in a run.
  */
+
 import { type Body, type Inst, isIndirectCall, makeInst, Op } from "../../ir/instructions.js";
 import type { Func } from "../../ir/module.js";
+import { raw } from "../../ir/raw.js";
 import { i1, ptr } from "../../ir/types.js";
 import { ConstZero, type Value } from "../../ir/values.js";
 import type { IndirectCalls } from "./index.js";
@@ -40,13 +42,13 @@ export function guardIndirectCalls(
         }
         if (found !== null) {
           const zero = new ConstZero(ptr);
-          inst.operands[0] = add(
+          raw(inst).operands[0] = add(
             makeInst(Op.Select, ptr, complete ? [found, pointer, zero] : [found, zero, pointer], null),
           );
         }
       }
       insts.push(inst);
     }
-    block.insts = insts;
+    raw(block).insts = insts;
   }
 }

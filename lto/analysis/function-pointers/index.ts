@@ -13,7 +13,7 @@
  *   - all that becomes an integer, in a register (`ptrtoint`) or by being read as one from memory.
  * The world can be anything that calls anything it knows of, so a pointer from it is unknown.
  */
-import type { Body } from "../../ir/instructions.js";
+import type { BodyView } from "../../ir/instructions.js";
 import type { Func, GlobalVariable, Module } from "../../ir/module.js";
 import { ownReferences, Trait } from "../references.js";
 import type { ModuleSummary } from "../summary.js";
@@ -85,7 +85,7 @@ export class FunctionPointerAnalysis {
   }
 
   /** Adds what a body does; it is not needed any more afterwards. */
-  scan(number: number, body: Body): void {
+  scan(number: number, body: BodyView): void {
     this.bodies.scan(number, this.functions[number]!, body);
   }
 

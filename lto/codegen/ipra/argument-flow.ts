@@ -7,7 +7,7 @@
  */
 
 import type { AttributeList } from "../../ir/attributes.js";
-import { type Body, type CallInst, isCall, Op } from "../../ir/instructions.js";
+import { type BodyView, type CallInst, isCall, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Func, GlobalValue } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
@@ -100,7 +100,7 @@ export function argumentFlow(fn: Func, numberOf: (callee: GlobalValue) => number
     const { kind, bits } = parameters[index]!;
     if (kind === "int" && bits <= 32) narrow |= 1 << p;
   });
-  return { narrow, ...new FlowScan(fn, fn.materialize(), positions, numberOf).run(rigid) };
+  return { narrow, ...new FlowScan(fn, fn.view(), positions, numberOf).run(rigid) };
 }
 
 class FlowScan {
@@ -115,7 +115,7 @@ class FlowScan {
 
   constructor(
     fn: Func,
-    private readonly body: Body,
+    private readonly body: BodyView,
     private readonly positions: readonly number[],
     private readonly numberOf: (callee: GlobalValue) => number,
   ) {

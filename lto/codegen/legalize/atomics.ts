@@ -16,6 +16,7 @@ import {
   Op,
   type Ordering,
 } from "../../ir/instructions.js";
+import { raw } from "../../ir/raw.js";
 import { functionType, i1, i8, i64, i128, intType, structType, type Type, voidType } from "../../ir/types.js";
 import { constI32, type Value } from "../../ir/values.js";
 import { bitCast } from "./bits.js";
@@ -218,8 +219,8 @@ function exchangeLoop(
     flags,
   );
   old.forEach((phi, i) => {
-    phi.operands.push(seen[i]!);
-    phi.blocks.push(l.block);
+    raw(phi).operands.push(seen[i]!);
+    raw(phi).blocks.push(l.block);
   });
   l.branch(success, after, loop);
   l.continueIn(after);

@@ -5,6 +5,7 @@
  * ABI 3.2.3 and what LLVM adds to it: rax, rdx, rcx; xmm0 and xmm1 for scalars, to xmm3 for vectors; st0, st1) is
  * returned through a hidden first pointer argument marked `sret`.
  */
+
 import { AttributeList, AttributeSet, type AttributeValue, noAttributes } from "../../ir/attributes.js";
 import {
   type CallData,
@@ -15,6 +16,7 @@ import {
   Op,
 } from "../../ir/instructions.js";
 import type { Func } from "../../ir/module.js";
+import { raw } from "../../ir/raw.js";
 import { functionType, ptr, structType, type Type, voidType } from "../../ir/types.js";
 import { Argument, type Value } from "../../ir/values.js";
 import { abiTypes, fromAbi, startsOfPairs, toAbi } from "./abi-parts.js";
@@ -180,7 +182,7 @@ function legalCall(l: Lowering, call: CallInst): LoweredCall {
     bundles: data.bundles,
     ...(data.calleeSet === undefined ? {} : { calleeSet: data.calleeSet }),
   };
-  return { inst: makeInst(call.op, result, args, newData, call.blocks, call.flags), slot };
+  return { inst: makeInst(call.op, result, args, newData, [...call.blocks], call.flags), slot };
 }
 
 /** Types an inline assembly operand may have: one legal part of the same size. */
@@ -215,13 +217,13 @@ export function lowerInvoke(l: Lowering, call: InstWith<Op.Invoke>): Parts {
   }
   const normal = call.blocks[0]!;
   const via = l.newBlock();
-  made.inst.blocks = [via, call.blocks[1]!];
+  raw(made.inst).blocks = [via, call.blocks[1]!];
   l.push(made.inst);
   l.edges.push({ from: call.parent!, to: normal, via });
   const block = l.block;
   const out = l.out;
   l.block = via;
-  l.out = via.insts;
+  l.out = raw(via).insts;
   const parts = resultParts(l, call, made);
   l.jump(normal);
   l.block = block;
@@ -257,7 +259,7 @@ export function lowerRet(l: Lowering, inst: Inst): Parts {
 
 /** The landing pad's {pointer, selector} taken apart. */
 export function lowerLandingPad(l: Lowering, inst: InstWith<Op.LandingPad>): Parts {
-  const clauses = inst.operands;
+  const clauses = [...inst.operands];
   const pad = l.push(makeInst(Op.LandingPad, inst.type, clauses, inst.data, [], inst.flags));
   if (!inst.type.isAggregate) return [pad];
   return inst.type.elements.map((_, i) => l.extract(pad, i));

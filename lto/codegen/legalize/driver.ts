@@ -6,9 +6,10 @@
  * at the end, when all values exist. Unreachable blocks are emptied, never removed: block numbers are the
  * identity of `blockaddress`. Linear, plus what the expansions emit.
  */
-import { type Block, type CastOp, type Inst, makeInst, Op } from "../../ir/instructions.js";
+
+import { type Block, type Body, type CastOp, type Inst, makeInst, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
-import type { Func } from "../../ir/module.js";
+import { raw } from "../../ir/raw.js";
 import { i8, i64, voidType } from "../../ir/types.js";
 import { type ConstInt, constI64, constInt, type Value, zeroOf } from "../../ir/values.js";
 import { fromAbi } from "./abi-parts.js";
@@ -40,7 +41,7 @@ export function rewriteBody(l: Lowering, passed: readonly Parts[] | null): void 
   if (l.allocas.length > 0 || onEntry.length > 0) {
     const entry = originals[0]!;
     for (const slot of l.allocas) slot.parent = entry;
-    entry.insts = [...l.allocas, ...onEntry, ...entry.insts];
+    raw(entry).insts = [...l.allocas, ...onEntry, ...entry.insts];
   }
 }
 
@@ -81,7 +82,7 @@ function reversePostorder(blocks: readonly Block[]): { order: Block[]; reached: 
 }
 
 function emptyBlock(block: Block): void {
-  block.insts = [];
+  raw(block).insts = [];
   block.append(makeInst(Op.Unreachable, voidType, [], null));
 }
 
@@ -103,13 +104,13 @@ function rewriteBlock(l: Lowering, block: Block, phis: Inst[], reached: Uint8Arr
     const parts = lowerInst(l, inst);
     if (inst.type.kind !== "void") l.lowered[inst.id] = parts;
   }
-  l.block.insts = l.out;
+  raw(l.block).insts = l.out;
   if (l.block !== block) l.tails.set(block, l.block);
 }
 
 /** Replaces operands that were rewritten. All are of legal type, so each has one part. */
 function remap(l: Lowering, inst: Inst): void {
-  const operands = inst.operands;
+  const { operands } = raw(inst);
   for (let i = 0; i < operands.length; i++) {
     const operand = operands[i]!;
     if (operand.valueKind === "inst") {
@@ -123,8 +124,8 @@ function remap(l: Lowering, inst: Inst): void {
 function beginPhi(l: Lowering, phi: Inst, phis: Inst[], reached: Uint8Array): void {
   if (phi.blocks.some((b) => reached[b.id] === 0)) {
     const live = phi.blocks.map((b) => reached[b.id] === 1);
-    phi.operands = phi.operands.filter((_, i) => live[i]);
-    phi.blocks = phi.blocks.filter((_, i) => live[i]);
+    raw(phi).operands = phi.operands.filter((_, i) => live[i]);
+    raw(phi).blocks = phi.blocks.filter((_, i) => live[i]);
   }
   if (phi.type.kind === "token") {
     l.push(phi);
@@ -143,12 +144,12 @@ function fillPhis(l: Lowering, phis: readonly Inst[]): void {
   for (const phi of phis) {
     const incoming = phi.operands.map((v, i) => incomingParts(l, v, phi.blocks[i]!));
     const own = l.lowered[phi.id];
-    if (own === undefined) phi.operands = incoming.map((parts) => parts[0]!);
+    if (own === undefined) raw(phi).operands = incoming.map((parts) => parts[0]!);
     else
       own.forEach((part, p) => {
         const inst = part as Inst;
-        inst.operands = incoming.map((parts) => parts[p]!);
-        inst.blocks = phi.blocks.slice();
+        raw(inst).operands = incoming.map((parts) => parts[p]!);
+        raw(inst).blocks = phi.blocks.slice();
       });
   }
 }
@@ -160,9 +161,9 @@ function incomingParts(l: Lowering, value: Value, from: Block): Parts {
   l.out = [];
   const parts = l.parts(value);
   if (l.out.length > 0) {
-    const terminator = block.insts.pop()!;
-    for (const inst of l.out) block.insts.push(inst);
-    block.insts.push(terminator);
+    const terminator = raw(block).insts.pop()!;
+    for (const inst of l.out) raw(block).insts.push(inst);
+    raw(block).insts.push(terminator);
   }
   return parts;
 }
@@ -183,15 +184,15 @@ function removePredecessor(block: Block, from: Block): void {
   for (const inst of block.insts) {
     if (inst.op !== Op.Phi) break;
     const at = inst.blocks.indexOf(from);
-    inst.operands.splice(at, 1);
-    inst.blocks.splice(at, 1);
+    raw(inst).operands.splice(at, 1);
+    raw(inst).blocks.splice(at, 1);
   }
 }
 
 function renamePredecessor(block: Block, from: Block, to: Block): void {
   for (const inst of block.insts) {
     if (inst.op !== Op.Phi) break;
-    const blocks = inst.blocks;
+    const { blocks } = raw(inst);
     for (let i = 0; i < blocks.length; i++) if (blocks[i] === from) blocks[i] = to;
   }
 }
@@ -302,7 +303,7 @@ function lowerInst(l: Lowering, inst: Inst): Parts {
       return lowerLandingPad(l, inst);
     case Op.CondBr:
     case Op.IndirectBr: {
-      l.push(makeInst(inst.op, voidType, [l.value(operands[0]!)], null, inst.blocks));
+      l.push(makeInst(inst.op, voidType, [l.value(operands[0]!)], null, [...inst.blocks]));
       return [];
     }
     default:
@@ -385,8 +386,8 @@ function lowerSwitch(l: Lowering, value: Value, cases: readonly ConstInt[], bloc
 }
 
 /** Whether anything in the function needs rewriting. */
-export function needsRewriting(fn: Func, l: { vectors: Lowering["vectors"] }): boolean {
-  for (const block of fn.body!.blocks)
+export function needsRewriting(body: Body, l: { vectors: Lowering["vectors"] }): boolean {
+  for (const block of body.blocks)
     for (const inst of block.insts) if (!isLegalInst(inst, l.vectors)) return true;
   return false;
 }

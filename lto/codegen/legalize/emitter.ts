@@ -4,6 +4,7 @@
  * Operands are legal values only. Integer folding covers what expansions produce from constant operands
  * (masks, shift amounts, carries); it is not an optimiser.
  */
+
 import { type AttributeList, noAttributeList } from "../../ir/attributes.js";
 import {
   type BinaryOp,
@@ -19,6 +20,7 @@ import {
   Op,
 } from "../../ir/instructions.js";
 import type { Func } from "../../ir/module.js";
+import { raw } from "../../ir/raw.js";
 import { i1, i8, i64, intType, type Type, voidType } from "../../ir/types.js";
 import {
   ConstFloat,
@@ -71,9 +73,9 @@ export class Emitter {
   }
   /** Finishes the current block (its terminator is in place) and goes on in `block`. */
   continueIn(block: Block): void {
-    this.block.insts = this.out;
+    raw(this.block).insts = this.out;
     this.block = block;
-    this.out = block.insts;
+    this.out = raw(block).insts;
   }
   jump(target: Block): void {
     this.push(makeInst(Op.Br, voidType, [], null, [target]));

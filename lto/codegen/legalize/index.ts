@@ -40,9 +40,10 @@ export interface LegalFunction {
 }
 
 /**
- * Legalises a function. Consumes the body: `fn.body` afterwards is the legal one.
+ * Legalises a function, consuming its body.
  * @param vectors how the target does vectors
  * @param roomOf how many results the function and those it calls return in registers
+ * @param body taken from the function
  * @throws UnsupportedError naming the construct and the function
  */
 export function legalizeFunction(
@@ -50,11 +51,11 @@ export function legalizeFunction(
   layout: DataLayout,
   vectors: VectorTarget,
   roomOf: RoomOf,
+  body: Body = fn.take(),
 ): LegalFunction {
-  const body = fn.materialize();
   const signature = legalSignature(fn, vectors, roomOf(fn), (type) => layout.abiAlign(type));
-  if (signature.passed !== null || needsRewriting(fn, { vectors })) {
-    const l = new Lowering(fn, layout, vectors, roomOf, body.renumber());
+  if (signature.passed !== null || needsRewriting(body, { vectors })) {
+    const l = new Lowering(fn, body, layout, vectors, roomOf, body.renumber());
     l.resultPointer = signature.resultPointer;
     rewriteBody(l, signature.passed);
     removeUnused(body);

@@ -9,7 +9,7 @@
  */
 import type { DataLayout } from "../../ir/data-layout.js";
 import { UnsupportedError } from "../../ir/errors.js";
-import { type Block, type Inst, makeInst, Op } from "../../ir/instructions.js";
+import { type Block, type Body, type Inst, makeInst, Op } from "../../ir/instructions.js";
 import type { Func } from "../../ir/module.js";
 import { functionType, i64, ptr, type Type } from "../../ir/types.js";
 import { type Argument, type Constant, constI64, isConstant, type Value } from "../../ir/values.js";
@@ -44,13 +44,14 @@ export class Lowering extends Emitter {
 
   constructor(
     readonly fn: Func,
+    body: Body,
     readonly layout: DataLayout,
     readonly vectors: VectorTarget,
     /** How many results calls of a function (null: of unknown code) return in registers. */
     readonly roomOf: RoomOf,
     instructionCount: number,
   ) {
-    super(fn.body!);
+    super(body);
     this.lowered = new Array(instructionCount);
   }
 

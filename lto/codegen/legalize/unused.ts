@@ -3,8 +3,10 @@
  *
  * One count of uses, then a worklist; linear in instructions plus operands. Cycles of dead phis stay.
  */
+
 import { type Body, Flag, type Inst, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
+import { raw } from "../../ir/raw.js";
 
 function isRemovable(inst: Inst): boolean {
   if (inst.op >= Op.FNeg && inst.op <= Op.Xor) return true;
@@ -40,5 +42,5 @@ export function removeUnused(body: Body): void {
       if (operand.valueKind === "inst" && --uses[operand.id]! === 0 && isRemovable(operand))
         dead.push(operand);
   }
-  for (const block of body.blocks) block.insts = block.insts.filter((inst) => isDead[inst.id] === 0);
+  for (const block of body.blocks) raw(block).insts = block.insts.filter((inst) => isDead[inst.id] === 0);
 }

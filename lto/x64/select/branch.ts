@@ -130,7 +130,7 @@ function flatten(s: Selector, value: Value, negate: boolean, yes: Block, no: Blo
 }
 
 /** Operands of an i1 and/or, or of the select that means the same without evaluating poison. */
-function logicalParts(inst: Inst): { values: Value[]; or: boolean } | null {
+function logicalParts(inst: Inst): { values: readonly Value[]; or: boolean } | null {
   if (inst.type.bits !== 1) return null;
   if (inst.op === Op.And || inst.op === Op.Or) return { values: inst.operands, or: inst.op === Op.Or };
   if (inst.op !== Op.Select) return null;

@@ -11,6 +11,7 @@
  *
  * Blocks are only appended: a block address names its block by position.
  */
+
 import {
   type AtomicRMWData,
   Block,
@@ -21,6 +22,7 @@ import {
   makeInst,
   Op,
 } from "../../ir/instructions.js";
+import { raw } from "../../ir/raw.js";
 import { i1, i64, ptr, structType, type Type } from "../../ir/types.js";
 import { constInt, type Value } from "../../ir/values.js";
 import { needsLoop } from "./atomics.js";
@@ -90,13 +92,13 @@ function mergeEqualTargets(block: Block): void {
   const terminator = block.terminator;
   if (terminator.op !== Op.CondBr || terminator.blocks[0] !== terminator.blocks[1]) return;
   const target = terminator.blocks[0]!;
-  block.insts.pop();
+  raw(block).insts.pop();
   block.append(makeInst(Op.Br, terminator.type, [], null, [target]));
   for (const phi of target.insts) {
     if (phi.op !== Op.Phi) break;
     const index = phi.blocks.indexOf(block);
-    phi.blocks.splice(index, 1);
-    phi.operands.splice(index, 1);
+    raw(phi).blocks.splice(index, 1);
+    raw(phi).operands.splice(index, 1);
   }
 }
 
@@ -105,8 +107,8 @@ function dropDeadEdges(block: Block, reachable: Set<Block>): void {
     if (phi.op !== Op.Phi) break;
     for (let i = phi.blocks.length - 1; i >= 0; i--)
       if (!reachable.has(phi.blocks[i]!)) {
-        phi.blocks.splice(i, 1);
-        phi.operands.splice(i, 1);
+        raw(phi).blocks.splice(i, 1);
+        raw(phi).operands.splice(i, 1);
       }
   }
 }
@@ -116,7 +118,7 @@ function retargetPhis(block: Block, from: Block, to: Block): void {
     for (const phi of successor.insts) {
       if (phi.op !== Op.Phi) break;
       phi.blocks.forEach((incoming, i) => {
-        if (incoming === from) phi.blocks[i] = to;
+        if (incoming === from) raw(phi).blocks[i] = to;
       });
     }
 }
@@ -132,7 +134,7 @@ function newBlock(body: Body): Block {
 /** Moves everything from instruction `index` on into a new block. */
 function splitBefore(body: Body, block: Block, index: number): Block {
   const rest = newBlock(body);
-  for (const inst of block.insts.splice(index)) rest.append(inst);
+  for (const inst of raw(block).insts.splice(index)) rest.append(inst);
   retargetPhis(rest, block, rest);
   return rest;
 }
@@ -182,7 +184,7 @@ function selectToBranch(body: Body, block: Block, index: number, after: After, o
     end++;
   const selects = block.insts.slice(index, end);
   const join = splitBefore(body, block, end);
-  block.insts.length = index;
+  raw(block).insts.length = index;
   const side = newBlock(body);
   after(block, side);
   after(block, join);
@@ -200,7 +202,7 @@ function selectToBranch(body: Body, block: Block, index: number, after: After, o
     phis.push(phi);
     phiOf.set(select, phi);
   }
-  join.insts.unshift(...phis);
+  raw(join).insts.unshift(...phis);
   replaceUses(body, phiOf);
   return join;
 }
@@ -213,7 +215,7 @@ function replaceUses(body: Body, map: ReadonlyMap<Value, Value>): void {
     for (const inst of block.insts)
       for (let i = 0; i < inst.operands.length; i++) {
         const to = map.get(inst.operands[i]!);
-        if (to !== undefined) inst.operands[i] = to;
+        if (to !== undefined) raw(inst).operands[i] = to;
       }
 }
 
@@ -223,7 +225,7 @@ function atomicLoop(body: Body, block: Block, index: number, after: After): Bloc
   const { type, data } = rmw;
   const [pointer, operand] = rmw.operands as [Value, Value];
   const rest = splitBefore(body, block, index + 1);
-  block.insts.length = index;
+  raw(block).insts.length = index;
   const loop = newBlock(body);
   after(block, loop);
   after(block, rest);
@@ -251,8 +253,8 @@ function atomicLoop(body: Body, block: Block, index: number, after: After): Bloc
   const seen = loop.append(makeInst(Op.ExtractValue, type, [exchange], [0]));
   const done = loop.append(makeInst(Op.ExtractValue, i1, [exchange], [1]));
   loop.append(makeInst(Op.CondBr, voidOf(rest), [done], null, [rest, loop]));
-  old.operands.push(seen);
-  old.blocks.push(loop);
+  raw(old).operands.push(seen);
+  raw(old).blocks.push(loop);
   replaceUses(body, new Map<Value, Value>([[rmw, seen]]));
   return rest;
 }
@@ -300,7 +302,7 @@ function demoteIndirectPhis(body: Body): void {
     const loads = new Map<Value, Value>();
     // All loads read before any successor could store again: one slot per phi is enough, as stores happen
     // at the ends of predecessors, after everything the phi's old value is needed for is in registers.
-    target.insts.splice(0, phis.length);
+    raw(target).insts.splice(0, phis.length);
     phis.forEach((phi, n) => {
       const slot = entryAlloca(body, phi.type);
       const align = slot.data.align;
@@ -313,11 +315,11 @@ function demoteIndirectPhis(body: Body): void {
         const at = from.insts.length - 1;
         const store = makeInst(Op.Store, voidOf(from), [value, slot], memory);
         store.parent = from;
-        from.insts.splice(at, 0, store);
+        raw(from).insts.splice(at, 0, store);
       });
       const load = makeInst(Op.Load, phi.type, [slot], memory);
       load.parent = target;
-      target.insts.splice(n, 0, load);
+      raw(target).insts.splice(n, 0, load);
       loads.set(phi, load);
     });
     replaceUses(body, loads);
@@ -334,7 +336,7 @@ function entryAlloca(body: Body, type: Type): InstWith<Op.Alloca> {
     swifterror: false,
   });
   alloca.parent = entry;
-  entry.insts.unshift(alloca);
+  raw(entry).insts.unshift(alloca);
   return alloca;
 }
 
@@ -350,16 +352,16 @@ function splitEdges(body: Body, block: Block, after: After): void {
     const middle = newBlock(body);
     after(block, middle);
     middle.append(makeInst(Op.Br, terminator.type, [], null, [target]));
-    terminator.blocks = terminator.blocks.map((b) => (b === target ? middle : b));
+    raw(terminator).blocks = terminator.blocks.map((b) => (b === target ? middle : b));
     for (const p of target.insts) {
       if (p.op !== Op.Phi) break;
       const keep = p.blocks.indexOf(block);
       for (let i = p.blocks.length - 1; i > keep; i--)
         if (p.blocks[i] === block) {
-          p.blocks.splice(i, 1);
-          p.operands.splice(i, 1);
+          raw(p).blocks.splice(i, 1);
+          raw(p).operands.splice(i, 1);
         }
-      p.blocks[keep] = middle;
+      raw(p).blocks[keep] = middle;
     }
   }
 }

@@ -7,8 +7,10 @@
  * element. Values do not change: getelementptr multiplies and adds modulo 2^64 too.
  * Linear in the instructions.
  */
+
 import type { DataLayout } from "../../ir/data-layout.js";
 import { type Body, type Inst, type InstWith, makeInst, Op } from "../../ir/instructions.js";
+import { raw } from "../../ir/raw.js";
 import { arrayType, i8, i64, type Type } from "../../ir/types.js";
 import { constI64, isConstant, type Value } from "../../ir/values.js";
 
@@ -97,7 +99,7 @@ class Rewriter {
       const elementType = step && term.stride > 1 ? arrayType(term.stride, i8) : i8;
       base = this.emit(makeInst(Op.GetElementPtr, gep.type, operands, { elementType }));
     }
-    gep.operands = [base, constI64(offset), this.product(last)];
+    raw(gep).operands = [base, constI64(offset), this.product(last)];
     // Read-only for the IR's users; here the instruction becomes another one in place.
     (gep as { data: Gep["data"] }).data = { elementType: bytes };
     this.emit(gep);
@@ -118,6 +120,6 @@ export function splitGeps(body: Body, layout: DataLayout): void {
       if (parts !== null) rewriter!.split(inst as Gep, parts.offset, parts.terms);
       else rewriter?.out.push(inst);
     }
-    if (rewriter !== null) block.insts = rewriter.out;
+    if (rewriter !== null) raw(block).insts = rewriter.out;
   }
 }
