@@ -13,7 +13,7 @@
  * Trusted are the claims about indirect targets, about calls that do not return, and about which registers hold
  * arguments and results. x87, flags and the direction flag are not followed.
  */
-import { type FunctionClaim, type SiteClaim, unknownTarget } from "./claims.js";
+import type { FunctionClaim, SiteClaim } from "./claims.js";
 import { InstructionDecoder } from "./decode.js";
 import { type CodeFunction, hex, readFunctions, type Site, type SiteKind } from "./functions.js";
 import { findLostRegisters, type SiteRegisters } from "./live.js";

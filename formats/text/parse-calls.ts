@@ -19,6 +19,7 @@ import { isDebugIntrinsic, isReservedName } from "../../lto/ir/intrinsics.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, ptr, type Type } from "../../lto/ir/types.js";
 import { ConstZero, InlineAsm, type Value } from "../../lto/ir/values.js";
+import { isInstructionWord, parseLegalFlags } from "./instruction-words.js";
 import { attributeForms } from "./keywords.js";
 import { Tok } from "./lexer.js";
 import {
@@ -31,7 +32,6 @@ import type { BodyParser } from "./parse-body.js";
 import { startsConstantWord } from "./parse-constants.js";
 import type { ParseContext } from "./parse-context.js";
 import { parseConvention } from "./parse-function-header.js";
-import { isInstructionWord, parseLegalFlags } from "./parse-instructions.js";
 import { parseType, startsType } from "./parse-types.js";
 
 interface CallSite {

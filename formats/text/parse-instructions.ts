@@ -9,12 +9,12 @@ import {
 } from "../../lto/ir/instructions.js";
 import { i1, type Type, vectorType, voidType } from "../../lto/ir/types.js";
 import type { Constant, ConstInt, Value } from "../../lto/ir/values.js";
-import { legalFlags } from "../../lto/verify/flags.js";
+import { type InstructionWord, parseLegalFlags } from "./instruction-words.js";
 import { binaryOps, castOps } from "./keywords.js";
 import { Tok } from "./lexer.js";
 import type { BodyParser } from "./parse-body.js";
 import { parseCall, parseCallBr, parseInvoke, parseTailCall } from "./parse-calls.js";
-import { parseConstant, parseFlags, parsePredicate } from "./parse-constants.js";
+import { parseConstant, parsePredicate } from "./parse-constants.js";
 import type { ParseContext } from "./parse-context.js";
 import {
   parseAlloca,
@@ -27,50 +27,41 @@ import {
 } from "./parse-memory.js";
 import { parseType, parseValueType } from "./parse-types.js";
 
-/** Windows exception handling, which has no counterpart in the IR. */
-const unsupported = new Set(["catchswitch", "catchpad", "catchret", "cleanuppad", "cleanupret"]);
-
-const parsers: ReadonlyMap<string, (b: BodyParser) => Inst | null> = new Map<
-  string,
-  (b: BodyParser) => Inst | null
->([
-  ["ret", parseRet],
-  ["br", parseBr],
-  ["switch", parseSwitch],
-  ["indirectbr", parseIndirectBr],
-  ["invoke", parseInvoke],
-  ["callbr", parseCallBr],
-  ["resume", (b: BodyParser) => makeInst(Op.Resume, voidType, [b.typedOperand()], null)],
-  ["unreachable", () => makeInst(Op.Unreachable, voidType, [], null)],
-  ["fneg", parseFNeg],
-  ["alloca", parseAlloca],
-  ["load", parseLoad],
-  ["store", parseStore],
-  ["fence", parseFence],
-  ["cmpxchg", parseCmpXchg],
-  ["atomicrmw", parseAtomicRMW],
-  ["getelementptr", parseGetElementPtr],
-  ["icmp", (b: BodyParser) => parseCompare(b, Op.ICmp)],
-  ["fcmp", (b: BodyParser) => parseCompare(b, Op.FCmp)],
-  ["phi", parsePhi],
-  ["select", parseSelect],
-  ["call", (b: BodyParser) => parseCall(b, "")],
-  ["tail", (b: BodyParser) => parseTailCall(b, "tail")],
-  ["musttail", (b: BodyParser) => parseTailCall(b, "musttail")],
-  ["notail", (b: BodyParser) => parseTailCall(b, "notail")],
-  ["va_arg", parseVAArg],
-  ["extractelement", parseExtractElement],
-  ["insertelement", parseInsertElement],
-  ["shufflevector", parseShuffleVector],
-  ["extractvalue", parseExtractValue],
-  ["insertvalue", parseInsertValue],
-  ["landingpad", parseLandingPad],
-  ["freeze", parseFreeze],
-]);
-
-/** Whether a word starts an instruction, rather than being an attribute of the call before. */
-export const isInstructionWord = (word: string): boolean =>
-  parsers.has(word) || binaryOps.has(word) || castOps.has(word) || unsupported.has(word);
+const parsers: Readonly<Record<InstructionWord, (b: BodyParser) => Inst | null>> = {
+  ret: parseRet,
+  br: parseBr,
+  switch: parseSwitch,
+  indirectbr: parseIndirectBr,
+  invoke: parseInvoke,
+  callbr: parseCallBr,
+  resume: (b: BodyParser) => makeInst(Op.Resume, voidType, [b.typedOperand()], null),
+  unreachable: () => makeInst(Op.Unreachable, voidType, [], null),
+  fneg: parseFNeg,
+  alloca: parseAlloca,
+  load: parseLoad,
+  store: parseStore,
+  fence: parseFence,
+  cmpxchg: parseCmpXchg,
+  atomicrmw: parseAtomicRMW,
+  getelementptr: parseGetElementPtr,
+  icmp: (b: BodyParser) => parseCompare(b, Op.ICmp),
+  fcmp: (b: BodyParser) => parseCompare(b, Op.FCmp),
+  phi: parsePhi,
+  select: parseSelect,
+  call: (b: BodyParser) => parseCall(b, ""),
+  tail: (b: BodyParser) => parseTailCall(b, "tail"),
+  musttail: (b: BodyParser) => parseTailCall(b, "musttail"),
+  notail: (b: BodyParser) => parseTailCall(b, "notail"),
+  va_arg: parseVAArg,
+  extractelement: parseExtractElement,
+  insertelement: parseInsertElement,
+  shufflevector: parseShuffleVector,
+  extractvalue: parseExtractValue,
+  insertvalue: parseInsertValue,
+  landingpad: parseLandingPad,
+  freeze: parseFreeze,
+};
+const parserOf: ReadonlyMap<string, (b: BodyParser) => Inst | null> = new Map(Object.entries(parsers));
 
 /**
  * Reads one instruction, after its `%name =`.
@@ -90,19 +81,10 @@ export function parseInstruction(b: BodyParser): Inst | null {
     p.next();
     return parseCast(b, cast);
   }
-  const parse = parsers.get(word);
+  const parse = parserOf.get(word);
   if (parse === undefined) p.unsupported(`instruction '${word.slice(0, 40)}'`);
   p.next();
   return parse(b);
-}
-
-/** Flags that the operation may have. */
-export function parseLegalFlags(b: BodyParser, op: Op): number {
-  const p: ParseContext = b.p;
-  const at = p.pos;
-  const flags = parseFlags(p);
-  if ((flags & ~legalFlags(op)) !== 0) p.fail("a flag that the instruction cannot have", at);
-  return flags;
 }
 
 function parseBinary(b: BodyParser, op: Op): Inst {

@@ -1,9 +1,9 @@
-/** Holds ARCHITECTURE.md's rules: which folder may import which, and how long a file may get. */
-import { readdirSync, readFileSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
+/** Holds ARCHITECTURE.md's rules: which folder may import which, no circles, and how long a file may get. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { circles, type Import, importsOf, root, sources } from "./import-graph.js";
 
-const root = resolve(import.meta.dirname, "../..");
 const layers = ["lto", "frontend", "formats", "bin"] as const;
 type Layer = (typeof layers)[number];
 
@@ -14,57 +14,87 @@ const allowed: Readonly<Record<Layer, readonly Layer[]>> = {
   formats: ["lto"],
   bin: ["lto", "frontend", "formats"],
 };
+/**
+ * What each folder of `lto/` may import from, besides itself. Files that lie in `lto/` itself put the folders
+ * together and may import all; no folder imports them.
+ */
+const allowedInside: Readonly<Record<string, readonly string[]>> = {
+  ir: [],
+  verify: ["ir", "analysis"],
+  analysis: ["ir"],
+  link: ["ir", "verify", "analysis"],
+  pass: ["ir", "verify", "analysis"],
+  opt: ["ir", "analysis", "pass"],
+  ipo: ["ir", "analysis", "pass", "opt"],
+  codegen: ["ir", "verify", "analysis"],
+  x64: ["ir", "analysis", "codegen"],
+};
 /** Modules of Node that touch the disk, processes or threads: none of lto's business. */
 const impure = /^node:(fs|child_process|worker_threads|process|os|net|http)/;
 const maximumLines = 700;
 
-function sources(folder: string): string[] {
-  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-    .filter((e) => e.isFile() && e.name.endsWith(".ts"))
-    .map((e) => join(e.parentPath, e.name))
-    .sort();
-}
-
-function importsOf(file: string): string[] {
-  const text = readFileSync(file, "utf8");
-  return [...text.matchAll(/^(?:import\b[^"\n]*|export\b[^"\n]*\bfrom\s*|\} from\s*)"([^"\n]+)"/gm)].map(
-    (m) => m[1]!,
-  );
-}
+const files = layers.flatMap(sources);
+const imports: ReadonlyMap<string, readonly Import[]> = new Map(files.map((file) => [file, importsOf(file)]));
+const layerOf = (file: string): string => file.split("/")[0]!;
+/** `ir` of `lto/ir/types.ts`; "" of a file in `lto/` itself. */
+const folderOf = (file: string): string => (file.split("/").length > 2 ? file.split("/")[1]! : "");
 
 describe("architecture", () => {
-  for (const layer of layers) {
-    it(`${layer} imports only what it may`, () => {
-      const files = sources(layer);
-      expect(files.length).toBeGreaterThan(0);
-      const wrong: string[] = [];
-      for (const file of files) {
-        for (const specifier of importsOf(file)) {
-          if (specifier.startsWith(".")) {
-            const target = relative(root, resolve(dirname(file), specifier)).split("/")[0] as Layer;
-            if (target !== layer && layers.includes(target) && !allowed[layer].includes(target))
-              wrong.push(`${relative(root, file)} → ${specifier}`);
-          } else if (layer === "lto") wrong.push(`${relative(root, file)} → ${specifier}`);
-          else if (layer === "formats" && impure.test(specifier))
-            wrong.push(`${relative(root, file)} → ${specifier}`);
-        }
+  it.each(layers)("%s imports only what it may", (layer) => {
+    const wrong: string[] = [];
+    const own = files.filter((file) => layerOf(file) === layer);
+    expect(own.length).toBeGreaterThan(0);
+    for (const file of own)
+      for (const { target, isOwn } of imports.get(file)!) {
+        if (isOwn) {
+          const other = layerOf(target) as Layer;
+          if (other !== layer && layers.includes(other) && !allowed[layer].includes(other))
+            wrong.push(`${file} → ${target}`);
+        } else if (layer === "lto" || (layer === "formats" && impure.test(target)))
+          wrong.push(`${file} → ${target}`);
       }
-      expect(wrong).toEqual([]);
-    });
-  }
-
-  it("target-neutral code generation does not know x86", () => {
-    const wrong = sources("lto/codegen")
-      .filter((f) => importsOf(f).some((s) => s.includes("/x64/")))
-      .map((f) => relative(root, f));
     expect(wrong).toEqual([]);
   });
 
+  it.each(Object.keys(allowedInside))("lto/%s imports only what it may", (folder) => {
+    const wrong: string[] = [];
+    const own = files.filter((file) => layerOf(file) === "lto" && folderOf(file) === folder);
+    for (const file of own)
+      for (const { target, isOwn } of imports.get(file)!) {
+        if (!isOwn || layerOf(target) !== "lto" || folderOf(target) === folder) continue;
+        if (!allowedInside[folder]!.includes(folderOf(target))) wrong.push(`${file} → ${target}`);
+      }
+    expect(wrong).toEqual([]);
+  });
+
+  it("every folder of lto has its rule", () => {
+    const folders = new Set(files.filter((file) => layerOf(file) === "lto").map(folderOf));
+    folders.delete("");
+    expect([...folders].filter((folder) => allowedInside[folder] === undefined)).toEqual([]);
+  });
+
+  it("no file imports itself at run time, by whatever way", () => {
+    const graph = new Map(
+      [...imports].map(([file, list]) => [
+        file,
+        list.filter((i) => i.isOwn && i.kind === "run").map((i) => i.target),
+      ]),
+    );
+    expect(circles(graph)).toEqual([]);
+  });
+
+  it("what is found as import is a file", () => {
+    const known = new Set(files);
+    const unknown = [...imports].flatMap(([file, list]) =>
+      list.filter((i) => i.isOwn && !known.has(i.target)).map((i) => `${file} → ${i.target}`),
+    );
+    expect(unknown).toEqual([]);
+  });
+
   it(`no source file is longer than ${maximumLines} lines`, () => {
-    const long = [...layers, "test"]
-      .flatMap(sources)
-      .map((f) => ({ file: relative(root, f), lines: readFileSync(f, "utf8").split("\n").length }))
-      .filter((f) => f.lines > maximumLines);
+    const long = [...files, ...sources("test")]
+      .map((file) => ({ file, lines: readFileSync(join(root, file), "utf8").split("\n").length }))
+      .filter(({ lines }) => lines > maximumLines);
     expect(long).toEqual([]);
   });
 });

@@ -1,8 +1,9 @@
 /**
  * The imports between the project's own files, read from their text.
  *
- * An import counts as one at run time unless it is `import type`, `export type`, or names nothing but inline types:
- * the compiler drops those. Statements are recognised as the formatter leaves them, from the start of a line.
+ * An import is one of types if it is `import type`, `export type`, or names nothing but inline types: the compiler
+ * drops those. `import("…")` in an expression is deferred. Statements are recognised as the formatter leaves them,
+ * from the start of a line.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
@@ -13,7 +14,8 @@ export interface Import {
   /** As written; of the project's own files, their path from the root. */
   readonly target: string;
   readonly isOwn: boolean;
-  readonly typeOnly: boolean;
+  /** `run`: the file is there before the importing one runs. */
+  readonly kind: "run" | "type" | "deferred";
 }
 
 /** Source files of a folder, by path from the root. */
@@ -27,24 +29,27 @@ export function sources(folder: string): string[] {
 const statement =
   /^(?:import|export)\s+(?:(type)\s+)?(?:([\w$]+)\s*,?\s*)?(?:\*(?:\s+as\s+\w+)?|\{([^}]*)\})?\s*(?:from\s*)?"([^"\n]+)"/gm;
 
+const expression = /\bimport\(\s*"([^"\n]+)"\s*\)/g;
+
 /** What a file imports, re-exports included. */
 export function importsOf(file: string): Import[] {
   const text = readFileSync(join(root, file), "utf8");
   const found: Import[] = [];
+  const add = (specifier: string, kind: Import["kind"]): void => {
+    const isOwn = specifier.startsWith(".");
+    const target = isOwn
+      ? relative(root, resolve(root, dirname(file), specifier)).replace(/\.js$/, ".ts")
+      : specifier;
+    found.push({ target, isOwn, kind });
+  };
   for (const [, type, whole, names, specifier] of text.matchAll(statement)) {
     const onlyTypes =
       whole === undefined &&
       names !== undefined &&
       names.split(",").every((name) => name.trim() === "" || name.trim().startsWith("type "));
-    const isOwn = specifier!.startsWith(".");
-    found.push({
-      target: isOwn
-        ? relative(root, resolve(root, dirname(file), specifier!)).replace(/\.js$/, ".ts")
-        : specifier!,
-      isOwn,
-      typeOnly: type !== undefined || onlyTypes,
-    });
+    add(specifier!, type !== undefined || onlyTypes ? "type" : "run");
   }
+  for (const [, specifier] of text.matchAll(expression)) add(specifier!, "deferred");
   return found;
 }
 

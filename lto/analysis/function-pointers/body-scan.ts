@@ -21,7 +21,8 @@ import { type Intrinsic, type IntrinsicName, intrinsicOf, intrinsics } from "../
 import type { Func, GlobalValue } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
-import { type FlowGraph, leakNode, noNode, unknownNode } from "./flow-graph.js";
+import type { FlowGraph } from "./flow-graph.js";
+import { leakNode, noNode, unknownNode } from "./nodes.js";
 import type { ProgramNodes } from "./program-nodes.js";
 import { arrayStride, isPointer, mayHoldPointer, TypeSizes } from "./types.js";
 

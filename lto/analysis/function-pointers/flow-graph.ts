@@ -23,12 +23,8 @@
  * Cost: linear in edges for the unknown; tokens visit a node once each, and no node has more than a few locations
  * of one object.
  */
+import { leakNode, noNode, unknownNode } from "./nodes.js";
 import { anyScale, ObjectTable, type Range } from "./objects.js";
-
-export const unknownNode = 0;
-export const leakNode = 1;
-/** In place of a node: a value that is no address (null, undefined). */
-export const noNode = -1;
 
 enum Edge {
   /** `to` holds what the node holds. */

@@ -18,7 +18,8 @@ import type { Func, GlobalVariable, Module } from "../../ir/module.js";
 import { ownReferences, Trait } from "../references.js";
 import type { ModuleSummary } from "../summary.js";
 import { BodyScan } from "./body-scan.js";
-import { FlowGraph, noNode } from "./flow-graph.js";
+import { FlowGraph } from "./flow-graph.js";
+import { noNode } from "./nodes.js";
 import { ProgramNodes } from "./program-nodes.js";
 import { mayHoldPointer } from "./types.js";
 

@@ -5,7 +5,8 @@
  * more: `anything`, what was stored at unknown offsets, flows into every word; `everything` is what any word holds.
  * Byte accesses by something other than pointers are remembered as ranges, since words may come later.
  */
-import { type FlowGraph, leakNode, noNode, unknownNode } from "./flow-graph.js";
+import type { FlowGraph } from "./flow-graph.js";
+import { leakNode, noNode, unknownNode } from "./nodes.js";
 
 /** Words that a byte access touches now. */
 export interface Range {

@@ -7,7 +7,8 @@ import type { Func, GlobalValue, GlobalVariable } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
 import type { Constant } from "../../ir/values.js";
 import { visitGlobals } from "../references.js";
-import { type CallHandler, type FlowGraph, leakNode, noNode, unknownNode } from "./flow-graph.js";
+import type { CallHandler, FlowGraph } from "./flow-graph.js";
+import { leakNode, noNode, unknownNode } from "./nodes.js";
 import { arrayStride, isPointer, mayHoldPointer } from "./types.js";
 
 /** A call through a pointer. */

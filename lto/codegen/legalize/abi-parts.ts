@@ -7,7 +7,8 @@
  */
 import type { Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
-import { type Lowering, memberTypes, type Parts, partTypesOf } from "./lowering.js";
+import type { Lowering, Parts } from "./lowering.js";
+import { memberTypes, partTypesOf } from "./part-types.js";
 import type { VectorTarget } from "./target.js";
 
 const differs: (boolean | undefined)[] = [];

@@ -23,9 +23,10 @@ import { bitCast } from "./bits.js";
 import { floatBinary, floatMinMax } from "./floats.js";
 import { intBinary, intCompare, intConstant, isZero, selectParts } from "./integers.js";
 import { libraryFunction } from "./internal.js";
-import { isDirectRMW, isLegalType } from "./legality.js";
+import { isLegalType } from "./legal-types.js";
+import { isDirectRMW } from "./legality.js";
 import type { Lowering, Parts } from "./lowering.js";
-import { loadParts, storeParts } from "./memory.js";
+import { loadParts, storeParts } from "./memory-parts.js";
 import { pairAttributes } from "./wide.js";
 
 const pairType = structType([i64, i64]);

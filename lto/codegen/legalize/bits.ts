@@ -9,7 +9,7 @@ import type { Value } from "../../ir/values.js";
 import { promotedInt } from "./emitter.js";
 import { isLegalBitCast } from "./legality.js";
 import type { Lowering, Parts } from "./lowering.js";
-import { loadParts, storeParts } from "./memory.js";
+import { loadParts, storeParts } from "./memory-parts.js";
 
 const twoWords = vectorType(2, i64);
 

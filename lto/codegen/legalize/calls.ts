@@ -20,11 +20,11 @@ import { raw } from "../../ir/raw.js";
 import { functionType, ptr, structType, type Type, voidType } from "../../ir/types.js";
 import { Argument, type Value } from "../../ir/values.js";
 import { abiTypes, fromAbi, startsOfPairs, toAbi } from "./abi-parts.js";
-import { extended } from "./integers.js";
+import { extended } from "./extension.js";
 import { pairAttribute } from "./internal.js";
-import { classOf, isLegalType, TypeClass } from "./legality.js";
+import { classOf, isLegalType, TypeClass } from "./legal-types.js";
 import type { Lowering, Parts } from "./lowering.js";
-import { loadParts, storeParts } from "./memory.js";
+import { loadParts, storeParts } from "./memory-parts.js";
 import type { ResultRoom, VectorTarget } from "./target.js";
 
 /** Whether a convention has return registers for all parts. */

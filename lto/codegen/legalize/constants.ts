@@ -12,7 +12,8 @@ import {
   zeroOf,
 } from "../../ir/values.js";
 import { promotedInt } from "./emitter.js";
-import { type Lowering, memberTypes, type Parts } from "./lowering.js";
+import type { Lowering, Parts } from "./lowering.js";
+import { memberTypes } from "./part-types.js";
 
 /**
  * Parts of a constant. Constants stay constants, except expressions that need computing: those become

@@ -4,8 +4,9 @@ import { floatType, functionType, i32, i64, structType, type Type } from "../../
 import type { Value } from "../../ir/values.js";
 import { zeroOf } from "../../ir/values.js";
 import { promotedInt } from "./emitter.js";
+import { extended, extendedParts } from "./extension.js";
 import { floatCompare, floatConvert, isSmallFloat, modeSuffix, powerOfTwo } from "./floats.js";
-import { asWord, extended, extendedParts, intConstant, intResize, selectParts } from "./integers.js";
+import { asWord, intConstant, intResize, selectParts } from "./integers.js";
 import { libraryFunction } from "./internal.js";
 import type { Lowering, Parts } from "./lowering.js";
 import { pairAttributes } from "./wide.js";

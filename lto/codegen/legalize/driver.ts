@@ -15,10 +15,12 @@ import { type ConstInt, constI64, constInt, type Value, zeroOf } from "../../ir/
 import { fromAbi } from "./abi-parts.js";
 import { lowerAtomicRMW, lowerCmpXchg } from "./atomics.js";
 import { lowerCall, lowerCallBr, lowerInvoke, lowerLandingPad, lowerRet } from "./calls.js";
+import { zeroExtended } from "./extension.js";
 import { floatNeg } from "./floats.js";
-import { intCompare, intConstant, selectParts, zeroExtended } from "./integers.js";
+import { intCompare, intConstant, selectParts } from "./integers.js";
 import { lowerIntrinsic } from "./intrinsics.js";
-import { isLegalInst, isLegalType } from "./legality.js";
+import { isLegalType } from "./legal-types.js";
+import { isLegalInst } from "./legality.js";
 import { type Lowering, type Parts, pinned } from "./lowering.js";
 import { lowerAlloca, lowerGep, lowerLoad, lowerStore, lowerVAArg } from "./memory.js";
 import { scalarBinary, scalarCast, scalarCompare } from "./scalars.js";

@@ -4,15 +4,8 @@ import { i32, i64 } from "../../ir/types.js";
 import { constBool, constI64, constInt, type Value } from "../../ir/values.js";
 import type { LaneCall, LaneHandler } from "./elementwise.js";
 import { promotedInt } from "./emitter.js";
-import {
-  extendedParts,
-  intBinary,
-  intCompare,
-  intConstant,
-  intResize,
-  isNegative,
-  selectParts,
-} from "./integers.js";
+import { extendedParts } from "./extension.js";
+import { intBinary, intCompare, intConstant, intResize, isNegative, selectParts } from "./integers.js";
 import type { Lowering, Parts } from "./lowering.js";
 import { overflowing } from "./overflow.js";
 import { wideNeg } from "./wide.js";

@@ -6,34 +6,12 @@
  * 64 bits see wide.ts.
  */
 import { type BinaryOp, Flag, type IntPredicate, Op } from "../../ir/instructions.js";
-import { i1, i64, type Type } from "../../ir/types.js";
+import { i64 } from "../../ir/types.js";
 import { constBool, constI64, constInt, type Value } from "../../ir/values.js";
 import { promotedInt } from "./emitter.js";
+import { extended, extendedParts, signExtended, zeroExtended } from "./extension.js";
 import type { Lowering, Parts } from "./lowering.js";
 import { wideBinary, wideCompare } from "./wide.js";
-
-/** Clears the bits of a promoted integer above `width`. */
-export function zeroExtended(l: Lowering, v: Value, width: number): Value {
-  const bits = v.type.bits;
-  if (bits === width || l.knownBits.get(v)! <= width) return v;
-  return l.and(v, constInt(v.type, (1n << BigInt(width)) - 1n));
-}
-/** Copies bit `width`-1 of a promoted integer into the bits above. */
-export function signExtended(l: Lowering, v: Value, width: number): Value {
-  const spare = v.type.bits - width;
-  if (spare === 0) return v;
-  return l.ashr(l.shl(v, spare), spare);
-}
-export function extended(l: Lowering, v: Value, width: number, signed: boolean): Value {
-  return signed ? signExtended(l, v, width) : zeroExtended(l, v, width);
-}
-/** The parts of a `width`-bit integer with defined upper bits. */
-export function extendedParts(l: Lowering, parts: Parts, width: number, signed: boolean): Parts {
-  if (width <= 64) return [extended(l, parts[0]!, width, signed)];
-  if (width % 64 === 0) return parts;
-  const top = parts.length - 1;
-  return [...parts.slice(0, top), extended(l, parts[top]!, width % 64, signed)];
-}
 
 /** add … xor on integers of `width` bits. `flags` are those of the instruction. */
 export function intBinary(l: Lowering, op: BinaryOp, width: number, a: Parts, b: Parts, flags = 0): Parts {
@@ -162,9 +140,4 @@ export function isNegative(l: Lowering, width: number, parts: Parts): Value {
 
 export function isZero(l: Lowering, width: number, parts: Parts): Value {
   return intCompare(l, "eq", width, parts, intConstant(width, 0n));
-}
-
-/** 0 or 1 as an integer of a legal type. */
-export function fromBool(l: Lowering, bit: Value, type: Type): Value {
-  return type === i1 ? bit : l.cast(Op.ZExt, bit, type);
 }

@@ -1,7 +1,7 @@
 /** Which intrinsics selection takes as they are, by kind of operand. */
 import type { CallInst } from "../../ir/instructions.js";
 import { type Intrinsic, type IntrinsicName, intrinsics } from "../../ir/intrinsics.js";
-import { classOf, isLegalType, TypeClass } from "./legality.js";
+import { classOf, isLegalType, TypeClass } from "./legal-types.js";
 
 enum Rule {
   /** Never legal: dropped, expanded or called. */

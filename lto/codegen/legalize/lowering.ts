@@ -11,17 +11,17 @@ import type { DataLayout } from "../../ir/data-layout.js";
 import { UnsupportedError } from "../../ir/errors.js";
 import { type Block, type Body, type Inst, makeInst, Op } from "../../ir/instructions.js";
 import type { Func } from "../../ir/module.js";
-import { functionType, i64, ptr, type Type } from "../../ir/types.js";
+import { functionType, ptr, type Type } from "../../ir/types.js";
 import { type Argument, type Constant, constI64, isConstant, type Value } from "../../ir/values.js";
 import { constantParts } from "./constants.js";
-import { Emitter, promotedInt } from "./emitter.js";
+import { Emitter } from "./emitter.js";
 import { internalIntrinsic, libraryFunction } from "./internal.js";
-import { isLegalConstant, isLegalType } from "./legality.js";
+import { isLegalType } from "./legal-types.js";
+import { isLegalConstant } from "./legality.js";
+import { partTypesOf } from "./part-types.js";
 import type { Parts, RoomOf, VectorTarget } from "./target.js";
 
 export type { Parts } from "./target.js";
-
-const partTypeCache: (readonly Type[] | undefined)[] = [];
 
 export class Lowering extends Emitter {
   /** Parts of rewritten instructions by their number; undefined for kept ones. */
@@ -159,38 +159,6 @@ export class Lowering extends Emitter {
     let start = 0;
     for (let i = 0; i < index; i++) start += this.partTypes(types[i]!).length;
     return parts.slice(start, start + this.partTypes(types[index]!).length);
-  }
-}
-
-/** Member types of an aggregate, spelled out for arrays. */
-export function memberTypes(type: Type): readonly Type[] {
-  return type.kind === "array" ? new Array<Type>(type.count).fill(type.element) : type.elements;
-}
-
-/** Uncurried `Lowering.partTypes`, for use before a function's state exists. */
-export function partTypesOf(type: Type, vectors: VectorTarget): readonly Type[] {
-  return (partTypeCache[type.id] ??= computePartTypes(type, vectors));
-}
-
-function computePartTypes(type: Type, vectors: VectorTarget): readonly Type[] {
-  switch (type.kind) {
-    case "int":
-      if (type.bits <= 64) return [promotedInt(type.bits)];
-      return new Array<Type>(Math.ceil(type.bits / 64)).fill(i64);
-    case "vector":
-      return isLegalType(type) ? [type] : vectors.partTypes(type, (t) => partTypesOf(t, vectors));
-    case "array": {
-      const element = partTypesOf(type.element, vectors);
-      const parts: Type[] = [];
-      for (let i = 0; i < type.count; i++) for (const part of element) parts.push(part);
-      return parts;
-    }
-    case "struct":
-      return type.elements.flatMap((e) => partTypesOf(e, vectors));
-    case "void":
-      return [];
-    default:
-      return [type];
   }
 }
 

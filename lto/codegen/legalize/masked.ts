@@ -7,7 +7,7 @@ import type { Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
 import type { IntrinsicHandler } from "./intrinsics.js";
 import type { Lowering, Parts } from "./lowering.js";
-import { alignAt, loadParts, storeParts } from "./memory.js";
+import { alignAt, loadParts, storeParts } from "./memory-parts.js";
 
 /** Runs `inside` only if the bit is set; parts it gives are merged with `otherwise`. */
 function whenSet(l: Lowering, bit: Value, otherwise: Parts, inside: () => Parts): Parts {

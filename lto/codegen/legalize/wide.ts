@@ -9,7 +9,7 @@ import { AttributeList, AttributeSet, noAttributes } from "../../ir/attributes.j
 import { type BinaryOp, type IntPredicate, Op } from "../../ir/instructions.js";
 import { functionType, i64, structType } from "../../ir/types.js";
 import { constI64, type Value } from "../../ir/values.js";
-import { extendedParts, fromBool } from "./integers.js";
+import { extendedParts, fromBool } from "./extension.js";
 import { add128, libraryFunction, pairAttribute, sub128, umulWide } from "./internal.js";
 import type { Lowering, Parts } from "./lowering.js";
 

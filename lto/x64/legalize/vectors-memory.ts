@@ -1,7 +1,7 @@
 /** Loads and stores of vectors that are not one full register: exactly the bytes of the type. */
 
 import type { Lowering, Parts } from "../../codegen/legalize/lowering.js";
-import { alignAt, loadParts, storeParts } from "../../codegen/legalize/memory.js";
+import { alignAt, loadParts, storeParts } from "../../codegen/legalize/memory-parts.js";
 import { Op } from "../../ir/instructions.js";
 import { doubleType, floatType, i64, intType, type Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";

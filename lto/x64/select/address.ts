@@ -10,8 +10,10 @@ import { type Inst, Op } from "../../ir/instructions.js";
 import type { Constant, Value } from "../../ir/values.js";
 import { isConstant } from "../../ir/values.js";
 import { X } from "../isa/ops.js";
-import { foldedInteger, isLocalSymbol, symbolOffset } from "./constants.js";
-import { constantNumber, fitsImm32, type Selector } from "./selector.js";
+import { foldedInteger, symbolOffset } from "./constants.js";
+import { constantNumber, fitsImm32 } from "./operand-facts.js";
+import type { Selector } from "./selector.js";
+import { isLocalSymbol } from "./symbols.js";
 import { isThreadLocalAddress, tlsModel } from "./tls.js";
 
 type Scale = 1 | 2 | 4 | 8;

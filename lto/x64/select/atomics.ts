@@ -8,8 +8,9 @@ import type { Value } from "../../ir/values.js";
 import { Cc, X } from "../isa/ops.js";
 import { maskOf, RAX } from "../isa/registers.js";
 import { address } from "./address.js";
-import { setCondition } from "./condition.js";
-import { operationSize, type Selector } from "./selector.js";
+import { operationSize } from "./operand-facts.js";
+import type { Selector } from "./selector.js";
+import { setCondition } from "./set-condition.js";
 import { immediate } from "./source.js";
 
 export function lowerFence(s: Selector, inst: InstWith<Op.Fence>): void {

@@ -3,8 +3,9 @@ import { type MBlock, MInst, RegOperand } from "../../codegen/mir.js";
 import { type Block, type Inst, type InstWith, Op } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
 import { type Cc, invert, X } from "../isa/ops.js";
-import { type Condition, invertCondition, lowerCondition } from "./condition.js";
+import { invertCondition, lowerCondition } from "./condition.js";
 import type { Selector } from "./selector.js";
+import type { Condition } from "./set-condition.js";
 import { registerSource } from "./source.js";
 import { fp80Slot, popToSlot, push80 } from "./x87.js";
 

@@ -10,11 +10,12 @@ import { integerArguments, maskOf, RAX, RSP, vectorArgumentCount, XMM0 } from ".
 import { type AbiArgument, type ArgumentLayout, layoutArguments, resultPlaces } from "./abi.js";
 import { address } from "./address.js";
 import { connect, jump } from "./branch.js";
-import { isLocalSymbol } from "./constants.js";
 import { lowerInlineAsm } from "./inline-asm.js";
 import { extended } from "./integer.js";
-import { operationSize, type Selector } from "./selector.js";
+import { operationSize } from "./operand-facts.js";
+import type { Selector } from "./selector.js";
 import { immediate, registerSource } from "./source.js";
+import { isLocalSymbol } from "./symbols.js";
 import { fp80PartSlot, fp80Slot, popToSlot, push80 } from "./x87.js";
 
 // ── Function entry ──

@@ -16,17 +16,12 @@ import {
 import { isConstant, type Value } from "../../ir/values.js";
 import { Cc, invert, X } from "../isa/ops.js";
 import { address } from "./address.js";
+import { fitsImm8, operationSize } from "./operand-facts.js";
 import { emitOverflow, overflowOf } from "./overflow.js";
-import { fitsImm8, operationSize, type Selector } from "./selector.js";
+import type { Selector } from "./selector.js";
+import { type Condition, setCondition } from "./set-condition.js";
 import { foldLoad, immediate, loadFolds, registerSource, setSource, setVectorSource } from "./source.js";
 import { emitX87Compare } from "./x87.js";
-
-/** True when `first` holds, combined with `second` (if ≥ 0) by `and` or by `or`. */
-export interface Condition {
-  readonly first: Cc;
-  readonly second: Cc | -1;
-  readonly and: boolean;
-}
 
 const single = (first: Cc): Condition => ({ first, second: -1, and: false });
 
@@ -313,22 +308,6 @@ export function lowerFloatCompare(s: Selector, cmp: InstWith<Op.FCmp>): Conditio
 }
 
 // ── Materialised results ──
-
-/** result (0 or 1 in the low byte) = condition. */
-export function setCondition(s: Selector, result: number, condition: Condition): void {
-  const set = (cc: Cc, vreg: number): void => {
-    const inst = new MInst(X.Setcc, 1);
-    inst.cc = cc;
-    inst.defs = [new RegOperand(vreg)];
-    s.emit(inst);
-  };
-  if (condition.second < 0) return set(condition.first, result);
-  const a = s.newGpr(4);
-  const b = s.newGpr(4);
-  set(condition.first, a);
-  set(condition.second as Cc, b);
-  s.binary(condition.and ? X.And : X.Or, 4, result, a, b);
-}
 
 export function lowerCompareResult(s: Selector, cmp: InstWith<Op.ICmp | Op.FCmp>): void {
   const condition = cmp.op === Op.ICmp ? lowerIntCompare(s, cmp) : lowerFloatCompare(s, cmp);

@@ -13,6 +13,7 @@ import type { Constant } from "../../ir/values.js";
 import { X } from "../isa/ops.js";
 import { GPR, XMM } from "../isa/registers.js";
 import type { Selector } from "./selector.js";
+import { isLocalSymbol } from "./symbols.js";
 import { tlsAddress } from "./tls.js";
 
 /** A symbol plus offset that a constant reduces to. */
@@ -138,14 +139,6 @@ export function foldedInteger(layout: DataLayout, value: Constant): bigint | nul
     default:
       return null;
   }
-}
-
-/** Whether the symbol's address is known at link time relative to the code (no GOT needed). */
-export function isLocalSymbol(s: Selector, global: GlobalValue): boolean {
-  if (s.options.relocation === "static") return global.linkage !== "extern_weak" || global.dsoLocal;
-  if (global.isLocal || global.dsoLocal) return true;
-  if (global.visibility !== "default") return !global.isDeclaration || global.visibility === "hidden";
-  return false;
 }
 
 /** Key under which a constant may be shared within a block; null when remaking it is as cheap. */

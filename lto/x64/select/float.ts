@@ -4,7 +4,8 @@ import { type Inst, type InstWith, Op } from "../../ir/instructions.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { Cc, X } from "../isa/ops.js";
 import { poolMem } from "./constants.js";
-import { operationSize, type Selector } from "./selector.js";
+import { operationSize } from "./operand-facts.js";
+import type { Selector } from "./selector.js";
 import { foldLoad, registerSource, setVectorSource } from "./source.js";
 import * as x87 from "./x87.js";
 

@@ -11,7 +11,8 @@ import { type Cc, ccNames, X } from "../isa/ops.js";
 import { GPR, gprMask, maskOf, RBP, RSP, registerNames, XMM, xmmMask } from "../isa/registers.js";
 import { address } from "./address.js";
 import { foldedInteger, symbolOffset } from "./constants.js";
-import { operationSize, type Selector } from "./selector.js";
+import { operationSize } from "./operand-facts.js";
+import type { Selector } from "./selector.js";
 import { fp80PartSlot, fp80Slot, popToSlot, push80 } from "./x87.js";
 
 interface Constraint {

@@ -5,7 +5,8 @@ import { isConstant, type Value } from "../../ir/values.js";
 import { X } from "../isa/ops.js";
 import { maskOf, RAX, RCX, RDX } from "../isa/registers.js";
 import { foldedInteger } from "./constants.js";
-import { constantNumber, fitsImm32, operationSize, type Selector } from "./selector.js";
+import { constantNumber, fitsImm32, operationSize } from "./operand-facts.js";
+import type { Selector } from "./selector.js";
 import { foldLoad, immediate, loadFolds, registerSource, setSource } from "./source.js";
 
 const aluOps: Partial<Record<Op, X>> = {

@@ -7,10 +7,13 @@ import { plainStore, X } from "../isa/ops.js";
 import { maskOf, RAX, RCX, RDI, RSI } from "../isa/registers.js";
 import { address } from "./address.js";
 import { callRuntime } from "./call.js";
-import { lowerFloatCompare, lowerIntCompare, setCondition } from "./condition.js";
-import { constantBytes, isLocalSymbol, symbolOffset } from "./constants.js";
-import { constantNumber, fitsImm32, operationSize, type Selector } from "./selector.js";
+import { lowerFloatCompare, lowerIntCompare } from "./condition.js";
+import { constantBytes, symbolOffset } from "./constants.js";
+import { constantNumber, fitsImm32, operationSize } from "./operand-facts.js";
+import type { Selector } from "./selector.js";
+import { setCondition } from "./set-condition.js";
 import { foldableLoad, immediate } from "./source.js";
+import { isLocalSymbol } from "./symbols.js";
 import * as x87 from "./x87.js";
 
 /** Load opcode and operation size for a legal type held in an xmm register. */

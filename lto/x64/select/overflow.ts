@@ -10,8 +10,9 @@ import { type Intrinsic, intrinsicOf, intrinsics } from "../../ir/intrinsics.js"
 import { isConstant, type Value } from "../../ir/values.js";
 import { Cc, X } from "../isa/ops.js";
 import { maskOf, RAX, RDX } from "../isa/registers.js";
-import { setCondition } from "./condition.js";
-import { operationSize, type Selector } from "./selector.js";
+import { operationSize } from "./operand-facts.js";
+import type { Selector } from "./selector.js";
+import { setCondition } from "./set-condition.js";
 import { immediate, registerSource, setSource } from "./source.js";
 
 interface Arithmetic {

@@ -3,8 +3,10 @@ import { MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { type InstWith, Op } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
 import { type Cc, invert, X } from "../isa/ops.js";
-import { type Condition, invertCondition, lowerCondition, setCondition } from "./condition.js";
-import { constantNumber, fitsImm32, operationSize, type Selector } from "./selector.js";
+import { invertCondition, lowerCondition } from "./condition.js";
+import { constantNumber, fitsImm32, operationSize } from "./operand-facts.js";
+import type { Selector } from "./selector.js";
+import { type Condition, setCondition } from "./set-condition.js";
 import { foldLoad } from "./source.js";
 
 export function lowerSelect(s: Selector, inst: InstWith<Op.Select>): void {

@@ -6,7 +6,8 @@ import { Flag, type InstWith, Op } from "../../ir/instructions.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { address } from "./address.js";
 import { constantBytes, foldedInteger, poolMem } from "./constants.js";
-import { fitsImm32, operationSize, type Selector } from "./selector.js";
+import { fitsImm32, operationSize } from "./operand-facts.js";
+import type { Selector } from "./selector.js";
 
 type Load = InstWith<Op.Load>;
 

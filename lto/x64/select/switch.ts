@@ -10,7 +10,8 @@ import { type MBlock, MemOperand, MInst, RegOperand, type VReg } from "../../cod
 import type { InstWith, Op } from "../../ir/instructions.js";
 import { Cc, X } from "../isa/ops.js";
 import { connect, jump, jumpIf } from "./branch.js";
-import { operationSize, type Selector } from "./selector.js";
+import { operationSize } from "./operand-facts.js";
+import type { Selector } from "./selector.js";
 
 interface Cluster {
   /** Inclusive, as signed numbers. */

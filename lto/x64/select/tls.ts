@@ -8,8 +8,8 @@ import { intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import type { GlobalValue, ThreadLocalMode } from "../../ir/module.js";
 import { X } from "../isa/ops.js";
 import { callClobbers, maskOf, RAX, RDI } from "../isa/registers.js";
-import { isLocalSymbol } from "./constants.js";
 import type { Selector } from "./selector.js";
+import { isLocalSymbol } from "./symbols.js";
 
 /** `llvm.threadlocal.address` on a global. */
 export function isThreadLocalAddress(call: CallInst): boolean {

@@ -6,7 +6,8 @@ import { MInst, RegOperand } from "../../codegen/mir.js";
 import { type CallInst, callArguments, type Inst, Op } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
 import { Format, X } from "../isa/ops.js";
-import { constantNumber, type Selector } from "./selector.js";
+import { constantNumber } from "./operand-facts.js";
+import type { Selector } from "./selector.js";
 import { setVectorSource } from "./source.js";
 
 const addOps: Readonly<Record<number, X>> = { 8: X.Paddb, 16: X.Paddw, 32: X.Paddd, 64: X.Paddq };

@@ -1,0 +1,84 @@
+/** Which types are legal, and classes of the others. */
+import type { Type } from "../../ir/types.js";
+
+/** Classes of types, as small integers. */
+export const TypeClass = {
+  /** void, label, metadata, token, function: never a value to lower. */
+  None: 0,
+  Bool: 1,
+  /** i8, i16, i32, i64. */
+  Int: 2,
+  Pointer: 3,
+  /** float, double, x86_fp80. */
+  Float: 4,
+  /** half, bfloat, fp128: values that only move. */
+  SoftFloat: 5,
+  /** A full 128-bit vector of machine lanes. */
+  Vector: 6,
+  /** Integers of other widths. */
+  OddInt: 7,
+  Aggregate: 8,
+  /** Vectors of other shapes. */
+  OddVector: 9,
+} as const;
+
+const classes: (number | undefined)[] = [];
+
+function classify(type: Type): number {
+  switch (type.kind) {
+    case "int":
+      switch (type.bits) {
+        case 1:
+          return TypeClass.Bool;
+        case 8:
+        case 16:
+        case 32:
+        case 64:
+          return TypeClass.Int;
+        default:
+          return TypeClass.OddInt;
+      }
+    case "ptr":
+      return TypeClass.Pointer;
+    case "float":
+    case "double":
+    case "x86_fp80":
+      return TypeClass.Float;
+    case "half":
+    case "bfloat":
+    case "fp128":
+      return TypeClass.SoftFloat;
+    case "vector":
+      return isMachineVector(type) ? TypeClass.Vector : TypeClass.OddVector;
+    case "array":
+    case "struct":
+      return TypeClass.Aggregate;
+    default:
+      return TypeClass.None;
+  }
+}
+
+/** 16 bytes of i8, i16, i32, i64, float or double. */
+function isMachineVector(type: Type): boolean {
+  const element = type.element;
+  switch (element.kind) {
+    case "int":
+      return classOf(element) === TypeClass.Int && element.bits * type.count === 128;
+    case "float":
+      return type.count === 4;
+    case "double":
+      return type.count === 2;
+    default:
+      return false;
+  }
+}
+
+export function classOf(type: Type): number {
+  return classes[type.id] ?? (classes[type.id] = classify(type));
+}
+
+/** A type whose values are one legal value of the same type. */
+export function isLegalType(type: Type): boolean {
+  const c = classOf(type);
+  return c >= TypeClass.Bool && c <= TypeClass.Vector;
+}
