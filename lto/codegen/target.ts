@@ -127,8 +127,8 @@ export interface TargetRegisters {
    */
   mentionWeight?(inst: MInst): number;
   /** How `inst` names the register of `operand`: an index into `formCosts`, or -1 for the plain way. */
-  namingForm?(inst: MInst, operand: RegOperand): number;
-  /** By form and register: bytes more than `mentionCost` that naming it in that form takes. */
+  encodingForm?(inst: MInst, operand: RegOperand): number;
+  /** By form and register: bytes more than `mentionCost` that encoding it in that form takes. */
   readonly formCosts?: readonly (readonly number[])[];
   /** Cost in bytes of using callee-saved register `reg` at all: its push and pop. */
   saveCost(reg: number): number;

@@ -10,7 +10,7 @@ import type { TargetRegisters } from "../codegen/target.js";
 import { needsBasePointer, needsFramePointer } from "./frame/frame-registers.js";
 import { commutes, permitSlots, storeConstant } from "./frame/slot-marks.js";
 import { slotOperand } from "./isa/build.js";
-import { formCosts, namingForm } from "./isa/encoding-cost.js";
+import { encodingForm, formCosts } from "./isa/encoding-cost.js";
 import { opWide, Wide } from "./isa/op-info.js";
 import { X } from "./isa/ops.js";
 import {
@@ -81,7 +81,7 @@ export const x64Registers: TargetRegisters = {
   mentionCost: (reg) => ((reg & 8) !== 0 ? 1 : 0),
   mentionWeight: (inst) =>
     opWide[inst.op] === Wide.Always || (opWide[inst.op] === Wide.Size8 && inst.size === 8) ? 0 : 1,
-  namingForm,
+  encodingForm,
   formCosts,
   saveCost: (reg) => ((maskOf(reg) & calleeSavedMask) === 0 ? 0 : reg >= 8 ? 4 : 2),
 

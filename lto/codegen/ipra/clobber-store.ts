@@ -1,5 +1,5 @@
 /**
- * What is known of the registers that calls change: seed 000's store of masks. A mask has bit 1 for a register
+ * What is known of the registers that calls change, as LLVM's PhysicalRegisterUsageInfo keeps it. A mask has bit 1 for a register
  * that the function preserves, as LLVM's; callers ask for the complement, the clobbers.
  */
 import type { GlobalValue } from "../../ir/module.js";

@@ -1,6 +1,6 @@
 /**
  * Register usage of an allocated function: what its body writes, and what it keeps in registers across each
- * call. This is seed 000's collector, run before the frame is made, so that the decision who saves a
+ * call: the work of LLVM's RegUsageInfoCollector, but run before the frame is made, so that the decision who saves a
  * callee-saved register can still be taken for the whole program (save-placement.ts).
  *
  * Liveness is over physical registers: one 32-bit set a block, solved backwards; linear in the instructions

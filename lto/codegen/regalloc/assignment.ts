@@ -185,13 +185,13 @@ export class Assignment {
     for (const part of rest) this.enqueue(part);
   }
 
-  /** What naming `register` costs `bundle`, and saving it if nothing else has made that necessary. */
+  /** What encoding `register` costs `bundle`, and saving it if nothing else has made that necessary. */
   priceOfUse(bundle: Bundle, register: number): number {
-    return this.priceOfName(bundle, register) + this.priceOfSave(bundle, register);
+    return this.priceOfEncoding(bundle, register) + this.priceOfSave(bundle, register);
   }
 
-  /** What it costs that instructions name `register` for `bundle`. */
-  private priceOfName(bundle: Bundle, register: number): number {
+  /** What it costs that instructions encode `register` for `bundle`. */
+  private priceOfEncoding(bundle: Bundle, register: number): number {
     const { forms } = bundle;
     let price = bundle.mentions * this.mentionCost[register]!;
     for (let f = 0; f < forms.length; f++) price += forms[f]! * this.formCosts[f]![register]!;
@@ -235,7 +235,8 @@ export class Assignment {
     let count = 0;
     for (let rest = bundle.permitted & bundle.unblocked; rest !== 0; rest &= rest - 1) {
       const register = 31 - Math.clz32(rest & -rest);
-      const cost = this.priceOfName(bundle, register) - gain[register]! + this.priceOfSave(bundle, register);
+      const cost =
+        this.priceOfEncoding(bundle, register) - gain[register]! + this.priceOfSave(bundle, register);
       price[register] = cost;
       let at = count++;
       for (; at > 0 && price[order[at - 1]!]! > cost; at--) order[at] = order[at - 1]!;
@@ -472,7 +473,7 @@ export class Assignment {
         names.map((name) => {
           if (this.users[register]! <= 0) return 0;
           let cost = this.saveCost[name]!;
-          for (const bundle of inside[register]!) cost += this.priceOfName(bundle, name);
+          for (const bundle of inside[register]!) cost += this.priceOfEncoding(bundle, name);
           return cost;
         }),
       );

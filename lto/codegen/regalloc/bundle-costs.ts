@@ -1,5 +1,5 @@
 /**
- * Costs of a bundle: spilling it, naming it, and each register's suitability for it.
+ * Costs of a bundle: spilling it, encoding its register, and each register's suitability for it.
  *
  * Kept apart from the allocators that compare these numbers and from the policy that supplies the unit prices.
  */
@@ -84,7 +84,7 @@ export class BundleCosts {
             if (bundle.cls === 0) {
               const inst = fn.blocks[block]!.insts[index - head[block]! - 1]!;
               mentions += (target.mentionWeight?.(inst) ?? 1) * weight;
-              const form = target.namingForm?.(inst, useOperand[u]!) ?? -1;
+              const form = target.encodingForm?.(inst, useOperand[u]!) ?? -1;
               if (form >= 0) forms = addForm(forms, form, weight);
             } else mentions += weight;
             // Later uses in the block will often find the reloaded value.

@@ -32,7 +32,7 @@ export const formCosts: readonly (readonly number[])[] = [
 ];
 
 /** The form in which `inst` names the register of `operand`; -1 if none of these. */
-export function namingForm(inst: MInst, operand: RegOperand): number {
+export function encodingForm(inst: MInst, operand: RegOperand): number {
   const { mem } = inst;
   if (mem !== null) {
     if (operand === mem.base) {

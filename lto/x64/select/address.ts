@@ -204,11 +204,11 @@ function finish(s: Selector, mode: AddressMode): MemOperand {
 }
 
 /** Lowers a getelementptr that some user needs in a register. */
-export function lowerGep(s: Selector, gep: Extract<Inst, { op: Op.GetElementPtr }>): void {
+export function selectGep(s: Selector, gep: Extract<Inst, { op: Op.GetElementPtr }>): void {
   const result = s.resultOf(gep);
   const decomposed = decomposeGep(s, gep);
   if (decomposed !== null) {
-    lowerSimpleGep(s, gep, result, decomposed);
+    selectSimpleGep(s, gep, result, decomposed);
     return;
   }
   // General form: add the contribution of each index in turn.
@@ -241,7 +241,7 @@ export function lowerGep(s: Selector, gep: Extract<Inst, { op: Op.GetElementPtr 
   else s.copy(result, sum, 8);
 }
 
-function lowerSimpleGep(
+function selectSimpleGep(
   s: Selector,
   gep: Extract<Inst, { op: Op.GetElementPtr }>,
   result: VReg,

@@ -13,12 +13,12 @@ import type { Selector } from "./selector.js";
 import { setCondition } from "./set-condition.js";
 import { immediate } from "./source.js";
 
-export function lowerFence(s: Selector, inst: InstWith<Op.Fence>): void {
+export function selectFence(s: Selector, inst: InstWith<Op.Fence>): void {
   if (inst.data.ordering === "seq_cst" && inst.data.scope === "") s.emit(new MInst(X.Mfence, 4));
 }
 
 /** A sequentially consistent store: exchange with memory. */
-export function lowerAtomicStore(s: Selector, inst: InstWith<Op.Store>): void {
+export function selectAtomicStore(s: Selector, inst: InstWith<Op.Store>): void {
   const [value, pointer] = inst.operands as [Value, Value];
   const size = operationSize(s.layout, value.type);
   const from = s.reg(value);
@@ -47,7 +47,7 @@ export function needsLoop(rmw: RMWOp, resultUsed: boolean): boolean {
   return resultUsed || plainLocked[rmw] === undefined;
 }
 
-export function lowerAtomicRMW(s: Selector, inst: InstWith<Op.AtomicRMW>): void {
+export function selectAtomicRMW(s: Selector, inst: InstWith<Op.AtomicRMW>): void {
   const [pointer, value] = inst.operands as [Value, Value];
   const { rmw } = inst.data;
   const size = operationSize(s.layout, inst.type);
@@ -82,7 +82,7 @@ function exchange(s: Selector, op: X, size: number, result: VReg, value: VReg, m
 }
 
 /** cmpxchg: the old value in rax, success in ZF. */
-export function lowerCmpXchg(s: Selector, inst: Inst): void {
+export function selectCmpXchg(s: Selector, inst: Inst): void {
   const [pointer, expected, replacement] = inst.operands as [Value, Value, Value];
   const size = operationSize(s.layout, expected.type);
   const old = s.partOf(inst, 0);

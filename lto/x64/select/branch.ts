@@ -3,7 +3,7 @@ import { type MBlock, MInst, RegOperand } from "../../codegen/mir.js";
 import { type Block, type Inst, type InstWith, Op } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
 import { type Cc, invert, X } from "../isa/ops.js";
-import { invertCondition, lowerCondition } from "./condition.js";
+import { invertCondition, selectCondition } from "./condition.js";
 import type { Selector } from "./selector.js";
 import type { Condition } from "./set-condition.js";
 import { registerSource } from "./source.js";
@@ -30,7 +30,7 @@ export function jumpIf(s: Selector, cc: Cc, target: MBlock): void {
 }
 
 /** An unconditional branch, passing the successor's phi values. */
-export function lowerBr(s: Selector, inst: Inst, block: MBlock): void {
+export function selectBr(s: Selector, inst: Inst, block: MBlock): void {
   const target = inst.blocks[0]!;
   const head = s.heads[target.id]!;
   const args = phiArguments(s, inst.parent!, target);
@@ -47,7 +47,7 @@ function phiArguments(s: Selector, from: Block, to: Block): RegOperand[] {
     if (phi.operands.length === 1 || s.uses[phi.id] === 0) continue;
     const value = phi.operands[phi.blocks.indexOf(from)]!;
     if (phi.type.kind === "x86_fp80") {
-      // The incoming slot is read at the head of the block: see lowerFp80Phi.
+      // The incoming slot is read at the head of the block: see selectFp80Phi.
       push80(s, value);
       popToSlot(s, incomingSlot(s, phi));
     } else args.push(new RegOperand(s.reg(value)));
@@ -66,7 +66,7 @@ export function incomingSlot(s: Selector, phi: Inst): number {
   return slot;
 }
 
-export function lowerFp80Phi(s: Selector, phi: Inst): void {
+export function selectFp80Phi(s: Selector, phi: Inst): void {
   const load = new MInst(X.Fld, 10);
   load.mem = s.slotMem(incomingSlot(s, phi));
   s.emit(load);
@@ -84,7 +84,7 @@ interface Test {
  * A conditional branch. Conjunctions and disjunctions of single-use comparisons become a chain of tests,
  * which is shorter than combining bits; each further test gets a machine block of its own.
  */
-export function lowerCondBr(s: Selector, inst: Inst, head: MBlock): MBlock[] {
+export function selectCondBr(s: Selector, inst: Inst, head: MBlock): MBlock[] {
   const [ifTrue, ifFalse] = inst.blocks as [Block, Block];
   const tests: Test[] = [];
   const last = flatten(s, inst.operands[0]!, false, ifTrue, ifFalse, tests);
@@ -93,7 +93,7 @@ export function lowerCondBr(s: Selector, inst: Inst, head: MBlock): MBlock[] {
     const block = i === 0 ? head : extra[i - 1]!;
     const next = i + 1 < tests.length ? extra[i]! : s.heads[last.id]!;
     const test = tests[i]!;
-    let condition = lowerCondition(s, test.value);
+    let condition = selectCondition(s, test.value);
     if (test.negate) condition = invertCondition(condition);
     branchOn(s, condition, block, s.heads[test.target.id]!, next);
     if (i > 0) {
@@ -163,7 +163,7 @@ function branchOn(s: Selector, condition: Condition, block: MBlock, yes: MBlock,
   jump(s, no);
 }
 
-export function lowerIndirectBr(s: Selector, inst: InstWith<Op.IndirectBr>, block: MBlock): void {
+export function selectIndirectBr(s: Selector, inst: InstWith<Op.IndirectBr>, block: MBlock): void {
   const machine = new MInst(X.JmpIndirect, 8);
   const target = inst.operands[0]!;
   machine.uses = [registerSource(s, target, 8)];

@@ -10,7 +10,7 @@ import { integerArguments, maskOf, RAX, RSP, vectorArgumentCount, XMM0 } from ".
 import { type AbiArgument, type ArgumentLayout, layoutArguments, resultPlaces } from "./abi.js";
 import { address } from "./address.js";
 import { connect, jump } from "./branch.js";
-import { lowerInlineAsm } from "./inline-asm.js";
+import { selectInlineAsm } from "./inline-asm.js";
 import { extended } from "./integer.js";
 import { operationSize } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
@@ -21,7 +21,7 @@ import { fp80PartSlot, fp80Slot, popToSlot, push80 } from "./x87.js";
 // ── Function entry ──
 
 /** Defines the registers and slots of the arguments; called last, at the head of the entry block. */
-export function lowerEntry(s: Selector, legal: LegalFunction, layout: ArgumentLayout): void {
+export function selectEntry(s: Selector, legal: LegalFunction, layout: ArgumentLayout): void {
   const entry = new MInst(X.Entry, 8);
   const after: (() => void)[] = [];
   legal.args.forEach(({ argument: arg }, i) => {
@@ -80,7 +80,7 @@ function saveVarArgs(s: Selector, entry: MInst, after: (() => void)[]): void {
 }
 
 /** va_start: fills the four fields of the va_list (ABI section 3.5.7). */
-export function lowerVaStart(s: Selector, list: Value): void {
+export function selectVaStart(s: Selector, list: Value): void {
   const field = (offset: number, size: number, imm: number): void => {
     const store = new MInst(X.MovM, size);
     store.imm = imm;
@@ -98,7 +98,7 @@ export function lowerVaStart(s: Selector, list: Value): void {
   s.store(X.MovM, 8, address(s, list, 16), s.slotAddress(s.saveAreaSlot));
 }
 
-export function lowerVaCopy(s: Selector, to: Value, from: Value): void {
+export function selectVaCopy(s: Selector, to: Value, from: Value): void {
   const low = s.newXmm();
   s.load(X.Movups, 16, low, address(s, from));
   const high = s.newGpr();
@@ -124,9 +124,9 @@ function callLayout(s: Selector, call: CallInst, args: readonly AbiArgument[]): 
   return layoutArguments(s.layout, args, convention);
 }
 
-export function lowerCall(s: Selector, call: CallInst, block: MBlock): void {
+export function selectCall(s: Selector, call: CallInst, block: MBlock): void {
   const callee = call.operands[0]!;
-  if (callee.valueKind === "asm") return lowerInlineAsm(s, call, callee);
+  if (callee.valueKind === "asm") return selectInlineAsm(s, call, callee);
   const { data } = call;
   if (![0, 8, 9, 65, 67, 68, 78].includes(data.callingConvention))
     return s.unsupported(`calling convention ${data.callingConvention}`);
@@ -142,7 +142,7 @@ export function lowerCall(s: Selector, call: CallInst, block: MBlock): void {
   const values = callArguments(call);
   const args = abiArguments(call, values);
   const layout = callLayout(s, call, args);
-  if (call === s.tailCall) return lowerTailCall(s, call, values, args, layout);
+  if (call === s.tailCall) return selectTailCall(s, call, values, args, layout);
 
   s.mf.hasCalls = true;
   const uses = registerArguments(s, values, args, layout);
@@ -447,7 +447,7 @@ const resultExtension = (call: CallInst): string => {
   return result.has("zeroext") ? "z" : result.has("signext") ? "s" : "";
 };
 
-function lowerTailCall(
+function selectTailCall(
   s: Selector,
   call: CallInst,
   values: readonly Value[],
@@ -492,7 +492,7 @@ const tailTargetMask = maskOf(RAX, 10, 11);
 
 // ── Returns ──
 
-export function lowerRet(s: Selector, inst: Inst): void {
+export function selectRet(s: Selector, inst: Inst): void {
   const ret = new MInst(X.Ret, 8);
   const x87: Value[] = [];
   const places = resultPlaces(inst.operands.map((value) => value.type));

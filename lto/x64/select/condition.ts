@@ -1,7 +1,7 @@
 /**
  * Conditions: i1 values as condition codes right before their consumer.
  *
- * `lowerCondition` emits the instructions that set the flags and says which condition codes mean "true".
+ * `selectCondition` emits the instructions that set the flags and says which condition codes mean "true".
  * Floating-point equality needs two of them because an unordered result sets ZF, PF and CF together
  * (Intel SDM, UCOMISS).
  */
@@ -57,13 +57,13 @@ export const swappedPredicate: Readonly<Record<IntPredicate, IntPredicate>> = {
 };
 
 /** Emits flag-setting code for an i1 value, to be consumed by the very next instruction(s). */
-export function lowerCondition(s: Selector, value: Value): Condition {
+export function selectCondition(s: Selector, value: Value): Condition {
   const inst = s.resolve(value);
   if (inst.valueKind === "inst") {
-    if (inst.op === Op.ICmp && fuses(s, inst)) return lowerIntCompare(s, inst);
-    if (inst.op === Op.FCmp && fuses(s, inst)) return lowerFloatCompare(s, inst);
+    if (inst.op === Op.ICmp && fuses(s, inst)) return selectIntCompare(s, inst);
+    if (inst.op === Op.FCmp && fuses(s, inst)) return selectFloatCompare(s, inst);
     if (inst.op === Op.Xor && s.vregs[inst.id]! < 0 && isTrue(inst.operands[1]!))
-      return invertCondition(lowerCondition(s, inst.operands[0]!));
+      return invertCondition(selectCondition(s, inst.operands[0]!));
     if (inst.op === Op.ExtractValue) {
       const overflow = overflowOf(s, inst);
       if (overflow !== null) return single(emitOverflow(s, overflow));
@@ -94,7 +94,7 @@ function fuses(s: Selector, inst: Inst): boolean {
 
 // ── Integers ──
 
-export function lowerIntCompare(s: Selector, cmp: InstWith<Op.ICmp>): Condition {
+export function selectIntCompare(s: Selector, cmp: InstWith<Op.ICmp>): Condition {
   let [a, b] = cmp.operands as [Value, Value];
   let predicate = cmp.data;
   const type = a.type;
@@ -279,7 +279,7 @@ const floatTests: Readonly<Record<FloatPredicate, FloatTest | null>> = {
   ule: { swap: false, condition: single(Cc.BE) },
 };
 
-export function lowerFloatCompare(s: Selector, cmp: InstWith<Op.FCmp>): Condition {
+export function selectFloatCompare(s: Selector, cmp: InstWith<Op.FCmp>): Condition {
   const test = floatTests[cmp.data];
   if (test === null) {
     // Constant predicates: compare a register with itself.
@@ -309,7 +309,7 @@ export function lowerFloatCompare(s: Selector, cmp: InstWith<Op.FCmp>): Conditio
 
 // ── Materialised results ──
 
-export function lowerCompareResult(s: Selector, cmp: InstWith<Op.ICmp | Op.FCmp>): void {
-  const condition = cmp.op === Op.ICmp ? lowerIntCompare(s, cmp) : lowerFloatCompare(s, cmp);
+export function selectCompareResult(s: Selector, cmp: InstWith<Op.ICmp | Op.FCmp>): void {
+  const condition = cmp.op === Op.ICmp ? selectIntCompare(s, cmp) : selectFloatCompare(s, cmp);
   setCondition(s, s.resultOf(cmp), condition);
 }

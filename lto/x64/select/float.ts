@@ -23,9 +23,9 @@ const packedOps: Partial<Record<Op, readonly [X, X]>> = {
 };
 
 /** fadd, fsub, fmul, fdiv on scalars and 128-bit vectors. */
-export function lowerFloatBinary(s: Selector, inst: Inst): void {
+export function selectFloatBinary(s: Selector, inst: Inst): void {
   const { type } = inst;
-  if (type.kind === "x86_fp80") return x87.lowerX87Binary(s, inst);
+  if (type.kind === "x86_fp80") return x87.selectX87Binary(s, inst);
   const wide = type.scalar.kind === "double" ? 1 : 0;
   const size = type.isVector ? 16 : wide ? 8 : 4;
   const ops = (type.isVector ? packedOps : scalarOps)[inst.op];
@@ -64,19 +64,19 @@ function bitwise(s: Selector, op: X, result: VReg, a: VReg, mask: MemOperand): v
   s.emit(inst);
 }
 
-export function lowerFNeg(s: Selector, inst: Inst): void {
+export function selectFNeg(s: Selector, inst: Inst): void {
   const source = inst.operands[0]!;
-  if (inst.type.kind === "x86_fp80") return x87.lowerX87Unary(s, X.Fchs, source, inst);
+  if (inst.type.kind === "x86_fp80") return x87.selectX87Unary(s, X.Fchs, source, inst);
   bitwise(s, X.Xorps, s.resultOf(inst), s.reg(source), signMask(s, inst.type.scalar.kind === "double"));
 }
 
-export function lowerFAbs(s: Selector, inst: Inst, source: Value): void {
-  if (inst.type.kind === "x86_fp80") return x87.lowerX87Unary(s, X.Fabs, source, inst);
+export function selectFAbs(s: Selector, inst: Inst, source: Value): void {
+  if (inst.type.kind === "x86_fp80") return x87.selectX87Unary(s, X.Fabs, source, inst);
   bitwise(s, X.Andps, s.resultOf(inst), s.reg(source), magnitudeMask(s, inst.type.scalar.kind === "double"));
 }
 
-export function lowerSqrt(s: Selector, inst: Inst, source: Value): void {
-  if (inst.type.kind === "x86_fp80") return x87.lowerX87Unary(s, X.Fsqrt, source, inst);
+export function selectSqrt(s: Selector, inst: Inst, source: Value): void {
+  if (inst.type.kind === "x86_fp80") return x87.selectX87Unary(s, X.Fsqrt, source, inst);
   const double = inst.type.scalar.kind === "double";
   const op = inst.type.isVector ? (double ? X.Sqrtpd : X.Sqrtps) : double ? X.Sqrtsd : X.Sqrtss;
   const size = inst.type.isVector ? 16 : double ? 8 : 4;
@@ -86,8 +86,8 @@ export function lowerSqrt(s: Selector, inst: Inst, source: Value): void {
   s.emit(machine);
 }
 
-export function lowerCopySign(s: Selector, inst: Inst, magnitude: Value, sign: Value): void {
-  if (inst.type.kind === "x86_fp80") return x87.lowerX87CopySign(s, magnitude, sign, inst);
+export function selectCopySign(s: Selector, inst: Inst, magnitude: Value, sign: Value): void {
+  if (inst.type.kind === "x86_fp80") return x87.selectX87CopySign(s, magnitude, sign, inst);
   const double = inst.type.scalar.kind === "double";
   const a = s.newXmm();
   const b = s.newXmm();
@@ -98,13 +98,13 @@ export function lowerCopySign(s: Selector, inst: Inst, magnitude: Value, sign: V
 
 // ── Conversions ──
 
-export function lowerFPExt(s: Selector, inst: InstWith<Op.FPExt>): void {
-  if (inst.type.kind === "x86_fp80") return x87.lowerX87Extend(s, inst);
+export function selectFPExt(s: Selector, inst: InstWith<Op.FPExt>): void {
+  if (inst.type.kind === "x86_fp80") return x87.selectX87Extend(s, inst);
   convert(s, X.Cvtss2sd, 4, s.resultOf(inst), inst.operands[0]!);
 }
 
-export function lowerFPTrunc(s: Selector, inst: InstWith<Op.FPTrunc>): void {
-  if (inst.operands[0]!.type.kind === "x86_fp80") return x87.lowerX87Truncate(s, inst);
+export function selectFPTrunc(s: Selector, inst: InstWith<Op.FPTrunc>): void {
+  if (inst.operands[0]!.type.kind === "x86_fp80") return x87.selectX87Truncate(s, inst);
   convert(s, X.Cvtsd2ss, 8, s.resultOf(inst), inst.operands[0]!);
 }
 
@@ -118,8 +118,8 @@ function convert(s: Selector, op: X, sourceSize: number, result: VReg, source: V
 }
 
 /** i32/i64 → float/double/fp80. */
-export function lowerIntToFloat(s: Selector, inst: InstWith<Op.SIToFP | Op.UIToFP>): void {
-  if (inst.type.kind === "x86_fp80") return x87.lowerIntToX87(s, inst);
+export function selectIntToFloat(s: Selector, inst: InstWith<Op.SIToFP | Op.UIToFP>): void {
+  if (inst.type.kind === "x86_fp80") return x87.selectIntToX87(s, inst);
   const source = inst.operands[0]!;
   const double = inst.type.kind === "double";
   const op = double ? X.Cvtsi2sd : X.Cvtsi2ss;
@@ -199,9 +199,9 @@ function unsignedLongToFloat(s: Selector, source: Value, result: VReg, op: X, do
 }
 
 /** float/double/fp80 → i32/i64, truncating. */
-export function lowerFloatToInt(s: Selector, inst: InstWith<Op.FPToSI | Op.FPToUI>): void {
+export function selectFloatToInt(s: Selector, inst: InstWith<Op.FPToSI | Op.FPToUI>): void {
   const source = inst.operands[0]!;
-  if (source.type.kind === "x86_fp80") return x87.lowerX87ToInt(s, inst);
+  if (source.type.kind === "x86_fp80") return x87.selectX87ToInt(s, inst);
   const double = source.type.kind === "double";
   const op = double ? X.Cvttsd2si : X.Cvttss2si;
   const bits = inst.type.bits;
@@ -240,7 +240,7 @@ function floatToUnsignedLong(s: Selector, source: Value, result: VReg, op: X, do
 }
 
 /** Bit casts that cross register files; others are views. */
-export function lowerBitCast(s: Selector, inst: InstWith<Op.BitCast>): void {
+export function selectBitCast(s: Selector, inst: InstWith<Op.BitCast>): void {
   const source = inst.operands[0]!;
   const result = s.resultOf(inst);
   const toGpr = s.isGpr(inst.type);

@@ -18,23 +18,23 @@ import { type ConstInt, constInt, type Value } from "../../ir/values.js";
 import { defaultConvention } from "../frame/convention.js";
 import { X } from "../isa/ops.js";
 import { type ArgumentLayout, describePlaces, layoutArguments, resultPlaces } from "./abi.js";
-import { lowerGep } from "./address.js";
+import { selectGep } from "./address.js";
 import * as atomics from "./atomics.js";
-import { incomingSlot, lowerBr, lowerCondBr, lowerFp80Phi, lowerIndirectBr } from "./branch.js";
-import { findTailCall, lowerCall, lowerEntry, lowerRet } from "./call.js";
-import { lowerCompareResult } from "./condition.js";
+import { incomingSlot, selectBr, selectCondBr, selectFp80Phi, selectIndirectBr } from "./branch.js";
+import { findTailCall, selectCall, selectEntry, selectRet } from "./call.js";
+import { selectCompareResult } from "./condition.js";
 import { sharedConstantKey } from "./constants.js";
 import * as float from "./float.js";
 import { writesFramePointer } from "./inline-asm.js";
-import { lowerBinary, lowerExtension, lowerTrunc } from "./integer.js";
-import { intrinsicHasEffect, intrinsicWritesMemory, lowerIntrinsic } from "./intrinsics.js";
-import { lowerLoad, lowerStore } from "./memory.js";
+import { selectBinary, selectExtension, selectTrunc } from "./integer.js";
+import { intrinsicHasEffect, intrinsicWritesMemory, selectIntrinsic } from "./intrinsics.js";
+import { selectLoad, selectStore } from "./memory.js";
 import { prepare } from "./prepare.js";
-import { lowerSelect } from "./select.js";
+import { selectSelect } from "./select.js";
 import { type SelectOptions, Selector } from "./selector.js";
 import { splitGeps } from "./split-geps.js";
-import { lowerSwitch } from "./switch.js";
-import { lowerVectorBinary } from "./vector.js";
+import { selectSwitch } from "./switch.js";
+import { selectVectorBinary } from "./vector.js";
 import { fp80Slot } from "./x87.js";
 
 export type { RelocationModel, SelectOptions } from "./selector.js";
@@ -82,7 +82,7 @@ export function selectFunction(
     const head = s.heads[block.id]!;
     extra.set(
       head,
-      lowerBlock(s, block, head, block === body.blocks[0] ? () => lowerEntry(s, legal, args) : null),
+      selectBlock(s, block, head, block === body.blocks[0] ? () => selectEntry(s, legal, args) : null),
     );
   }
   mf.blocks = order.flatMap((block) => [s.heads[block.id]!, ...(extra.get(s.heads[block.id]!) ?? [])]);
@@ -254,17 +254,17 @@ function makeParameters(s: Selector, order: readonly Block[]): void {
 }
 
 /** Lowers a block from its end. @returns machine blocks that follow its head */
-function lowerBlock(s: Selector, block: Block, head: MBlock, entry: (() => void) | null): MBlock[] {
+function selectBlock(s: Selector, block: Block, head: MBlock, entry: (() => void) | null): MBlock[] {
   const { insts } = block;
   s.at = block.terminator;
   s.tailCall = s.at.op === Op.Ret ? findTailCall(s, s.at) : null;
-  const extra = s.tailCall === null ? lowerTerminator(s, s.at, head) : [];
+  const extra = s.tailCall === null ? selectTerminator(s, s.at, head) : [];
   s.flush();
   s.settle();
   for (let i = insts.length - 2; i >= 0; i--) {
     const inst = insts[i]!;
     s.at = inst;
-    lowerInst(s, inst, head);
+    selectInst(s, inst, head);
     s.flush();
     s.settle();
   }
@@ -276,25 +276,25 @@ function lowerBlock(s: Selector, block: Block, head: MBlock, entry: (() => void)
   return extra;
 }
 
-function lowerTerminator(s: Selector, inst: Inst, head: MBlock): MBlock[] {
+function selectTerminator(s: Selector, inst: Inst, head: MBlock): MBlock[] {
   switch (inst.op) {
     case Op.Ret:
-      lowerRet(s, inst);
+      selectRet(s, inst);
       return [];
     case Op.Br:
-      lowerBr(s, inst, head);
+      selectBr(s, inst, head);
       return [];
     case Op.CondBr: {
       const condition = inst.operands[0]!;
-      if (inst.blocks[0] === inst.blocks[1] || condition.valueKind === "undef") lowerBrTo(s, inst, 1, head);
-      else if (condition.valueKind === "int") lowerBrTo(s, inst, condition.num !== 0 ? 0 : 1, head);
-      else return lowerCondBr(s, inst, head);
+      if (inst.blocks[0] === inst.blocks[1] || condition.valueKind === "undef") selectBrTo(s, inst, 1, head);
+      else if (condition.valueKind === "int") selectBrTo(s, inst, condition.num !== 0 ? 0 : 1, head);
+      else return selectCondBr(s, inst, head);
       return [];
     }
     case Op.Switch:
-      return lowerSwitch(s, inst, head);
+      return selectSwitch(s, inst, head);
     case Op.IndirectBr:
-      lowerIndirectBr(s, inst as Extract<Inst, { op: Op.IndirectBr }>, head);
+      selectIndirectBr(s, inst as Extract<Inst, { op: Op.IndirectBr }>, head);
       return [];
     case Op.Unreachable:
       return [];
@@ -310,7 +310,7 @@ function lowerTerminator(s: Selector, inst: Inst, head: MBlock): MBlock[] {
 }
 
 /** A conditional branch whose way is known. */
-function lowerBrTo(s: Selector, inst: Inst, way: number, head: MBlock): void {
+function selectBrTo(s: Selector, inst: Inst, way: number, head: MBlock): void {
   const target = inst.blocks[way]!;
   const machine = new MInst(X.Jmp, 8);
   const to = s.heads[target.id]!;
@@ -322,22 +322,22 @@ function lowerBrTo(s: Selector, inst: Inst, way: number, head: MBlock): void {
 }
 
 /** Lowers one instruction that is not a terminator, if something wants it. */
-function lowerInst(s: Selector, inst: Inst, head: MBlock): void {
+function selectInst(s: Selector, inst: Inst, head: MBlock): void {
   switch (inst.op) {
     case Op.Store:
-      return atomics.isAtomicStore(inst) ? atomics.lowerAtomicStore(s, inst) : lowerStore(s, inst);
+      return atomics.isAtomicStore(inst) ? atomics.selectAtomicStore(s, inst) : selectStore(s, inst);
     case Op.Fence:
-      return atomics.lowerFence(s, inst);
+      return atomics.selectFence(s, inst);
     case Op.CmpXchg:
-      return atomics.lowerCmpXchg(s, inst);
+      return atomics.selectCmpXchg(s, inst);
     case Op.AtomicRMW:
-      return atomics.lowerAtomicRMW(s, inst);
+      return atomics.selectAtomicRMW(s, inst);
     case Op.Call:
-      return lowerAnyCall(s, inst, head);
+      return selectAnyCall(s, inst, head);
     case Op.Load:
       if ((inst.flags & Flag.Volatile) !== 0 || inst.data.ordering !== "not_atomic") {
         if (!isWanted(s, inst)) s.vregs[inst.id] = inst.type.kind === "x86_fp80" ? -1 : s.newReg(inst.type);
-        return lowerLoad(s, inst);
+        return selectLoad(s, inst);
       }
       break;
     case Op.Alloca:
@@ -345,14 +345,14 @@ function lowerInst(s: Selector, inst: Inst, head: MBlock): void {
       break;
     case Op.Phi:
       if (inst.type.kind === "x86_fp80" && inst.operands.length > 1 && s.uses[inst.id]! > 0)
-        lowerFp80Phi(s, inst);
+        selectFp80Phi(s, inst);
       return;
     case Op.LandingPad:
       throw new UnsupportedError("landingpad (exception handling)", `function '${s.mf.name}'`);
     default:
       break;
   }
-  if (isWanted(s, inst)) lowerValue(s, inst);
+  if (isWanted(s, inst)) selectValue(s, inst);
 }
 
 /** Whether some user demanded the result. */
@@ -360,21 +360,21 @@ function isWanted(s: Selector, inst: Inst): boolean {
   return s.vregs[inst.id]! >= 0 || (inst.type.kind === "x86_fp80" && s.slots[inst.id]! >= 0);
 }
 
-function lowerAnyCall(s: Selector, inst: Extract<Inst, { op: Op.Call }>, head: MBlock): void {
+function selectAnyCall(s: Selector, inst: Extract<Inst, { op: Op.Call }>, head: MBlock): void {
   const intrinsic = intrinsicOf(inst.operands[0]!);
   if (intrinsic !== null) {
     if (inst.type.kind === "void" || intrinsicHasEffect(intrinsic)) {
       if (inst.type.kind !== "void" && !isWanted(s, inst) && !inst.type.isAggregate)
         s.vregs[inst.id] = s.newReg(inst.type);
-      return lowerIntrinsic(s, inst, intrinsic);
+      return selectIntrinsic(s, inst, intrinsic);
     }
-    if (isWanted(s, inst) || s.parts.has(inst.id)) lowerIntrinsic(s, inst, intrinsic);
+    if (isWanted(s, inst) || s.parts.has(inst.id)) selectIntrinsic(s, inst, intrinsic);
     return;
   }
-  lowerCall(s, inst, head);
+  selectCall(s, inst, head);
 }
 
-function lowerValue(s: Selector, inst: Inst): void {
+function selectValue(s: Selector, inst: Inst): void {
   switch (inst.op) {
     case Op.Add:
     case Op.Sub:
@@ -382,7 +382,7 @@ function lowerValue(s: Selector, inst: Inst): void {
     case Op.And:
     case Op.Or:
     case Op.Xor:
-      return inst.type.isVector ? lowerVectorBinary(s, inst) : lowerBinary(s, inst);
+      return inst.type.isVector ? selectVectorBinary(s, inst) : selectBinary(s, inst);
     case Op.UDiv:
     case Op.SDiv:
     case Op.URem:
@@ -390,51 +390,51 @@ function lowerValue(s: Selector, inst: Inst): void {
     case Op.Shl:
     case Op.LShr:
     case Op.AShr:
-      return lowerBinary(s, inst);
+      return selectBinary(s, inst);
     case Op.FAdd:
     case Op.FSub:
     case Op.FMul:
     case Op.FDiv:
-      return float.lowerFloatBinary(s, inst);
+      return float.selectFloatBinary(s, inst);
     case Op.FNeg:
-      return float.lowerFNeg(s, inst);
+      return float.selectFNeg(s, inst);
     case Op.Load:
-      return lowerLoad(s, inst);
+      return selectLoad(s, inst);
     case Op.GetElementPtr:
-      return lowerGep(s, inst);
+      return selectGep(s, inst);
     case Op.ICmp:
     case Op.FCmp:
-      return lowerCompareResult(s, inst);
+      return selectCompareResult(s, inst);
     case Op.Select:
-      return lowerSelect(s, inst as Extract<Inst, { op: Op.Select }>);
+      return selectSelect(s, inst as Extract<Inst, { op: Op.Select }>);
     case Op.Alloca:
-      return lowerDynamicAlloca(s, inst);
+      return selectDynamicAlloca(s, inst);
     default:
-      return lowerConversion(s, inst);
+      return selectConversion(s, inst);
   }
 }
 
-function lowerConversion(s: Selector, inst: Inst): void {
+function selectConversion(s: Selector, inst: Inst): void {
   // The casts share one variant of the union; each lowering looks at the op it is for.
   const cast = inst as never;
   switch (inst.op) {
     case Op.Trunc:
-      return lowerTrunc(s, cast);
+      return selectTrunc(s, cast);
     case Op.ZExt:
     case Op.SExt:
-      return lowerExtension(s, cast);
+      return selectExtension(s, cast);
     case Op.FPExt:
-      return float.lowerFPExt(s, cast);
+      return float.selectFPExt(s, cast);
     case Op.FPTrunc:
-      return float.lowerFPTrunc(s, cast);
+      return float.selectFPTrunc(s, cast);
     case Op.SIToFP:
     case Op.UIToFP:
-      return float.lowerIntToFloat(s, cast);
+      return float.selectIntToFloat(s, cast);
     case Op.FPToSI:
     case Op.FPToUI:
-      return float.lowerFloatToInt(s, cast);
+      return float.selectFloatToInt(s, cast);
     case Op.BitCast:
-      return float.lowerBitCast(s, cast);
+      return float.selectBitCast(s, cast);
     case Op.IntToPtr:
     case Op.PtrToInt:
     case Op.AddrSpaceCast:
@@ -449,7 +449,7 @@ function lowerConversion(s: Selector, inst: Inst): void {
 }
 
 /** alloca outside the entry block, or of a variable number of elements. */
-function lowerDynamicAlloca(s: Selector, inst: Extract<Inst, { op: Op.Alloca }>): void {
+function selectDynamicAlloca(s: Selector, inst: Extract<Inst, { op: Op.Alloca }>): void {
   const elementSize = s.layout.allocSize(inst.data.allocatedType);
   const count: Value = inst.operands[0]!;
   let bytes: number;

@@ -62,7 +62,7 @@ export const writesFramePointer = (constraints: string): boolean => /\{[re]?bp\}
 /** Whether it changes or is given r15. */
 const writesBasePointer = (constraints: string): boolean => /\{r15[dwb]?\}/.test(constraints);
 
-export function lowerInlineAsm(s: Selector, call: CallInst, asm: InlineAsm): void {
+export function selectInlineAsm(s: Selector, call: CallInst, asm: InlineAsm): void {
   if (asm.intelDialect) s.unsupported("inline assembly in Intel syntax");
   if (asm.canUnwind) s.unsupported("inline assembly that unwinds");
   const { constraints, clobbers } = parseConstraints(s, asm.constraints);

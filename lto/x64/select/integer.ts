@@ -25,26 +25,26 @@ const shiftOps: Partial<Record<Op, X>> = { [Op.Shl]: X.Shl, [Op.LShr]: X.Shr, [O
  */
 const wideSize = (size: number): number => Math.max(size, 4);
 
-export function lowerBinary(s: Selector, inst: Inst): void {
+export function selectBinary(s: Selector, inst: Inst): void {
   const result = s.resultOf(inst);
   const size = operationSize(s.layout, inst.type);
   switch (inst.op) {
     case Op.Add:
-      return lowerAdd(s, inst, result, size);
+      return selectAdd(s, inst, result, size);
     case Op.Sub:
-      return lowerSub(s, inst, result, size);
+      return selectSub(s, inst, result, size);
     case Op.Mul:
-      return lowerMul(s, inst, result, size);
+      return selectMul(s, inst, result, size);
     case Op.And:
     case Op.Or:
     case Op.Xor:
-      return lowerLogic(s, inst, result, size);
+      return selectLogic(s, inst, result, size);
     case Op.Shl:
     case Op.LShr:
     case Op.AShr:
-      return lowerShift(s, inst, result, size);
+      return selectShift(s, inst, result, size);
     default:
-      return lowerDivision(s, inst, result, size);
+      return selectDivision(s, inst, result, size);
   }
 }
 
@@ -65,7 +65,7 @@ function canFold(s: Selector, value: Value, size: number): boolean {
   return inst.valueKind === "inst" && inst.op === Op.Load && loadFolds(s, inst, size);
 }
 
-function lowerAdd(s: Selector, inst: Inst, result: VReg, size: number): void {
+function selectAdd(s: Selector, inst: Inst, result: VReg, size: number): void {
   const [a, b] = ordered(s, inst, size);
   const wide = wideSize(size);
   const imm = immediate(s, b, size);
@@ -112,7 +112,7 @@ function lea32(s: Selector, result: VReg, size: number, mem: MemOperand): void {
   s.emit(lea);
 }
 
-function lowerSub(s: Selector, inst: Inst, result: VReg, size: number): void {
+function selectSub(s: Selector, inst: Inst, result: VReg, size: number): void {
   const [a, b] = inst.operands as [Value, Value];
   const wide = wideSize(size);
   if (constantNumber(a) === 0) {
@@ -125,7 +125,7 @@ function lowerSub(s: Selector, inst: Inst, result: VReg, size: number): void {
   emitAlu(s, X.Sub, inst, result, wide, size, a, b);
 }
 
-function lowerMul(s: Selector, inst: Inst, result: VReg, size: number): void {
+function selectMul(s: Selector, inst: Inst, result: VReg, size: number): void {
   const [a, b] = ordered(s, inst, size);
   const wide = wideSize(size);
   const imm = immediate(s, b, size);
@@ -147,7 +147,7 @@ function lowerMul(s: Selector, inst: Inst, result: VReg, size: number): void {
   emitAlu(s, X.Imul, inst, result, wide, size, a, b);
 }
 
-function lowerLogic(s: Selector, inst: Inst, result: VReg, size: number): void {
+function selectLogic(s: Selector, inst: Inst, result: VReg, size: number): void {
   const wide = wideSize(size);
   const [a, b] = ordered(s, inst, size);
   if (inst.op === Op.Xor && constantNumber(b) === -1 && size > 1) {
@@ -201,7 +201,7 @@ function emitAlu(
   s.emit(alu);
 }
 
-function lowerShift(s: Selector, inst: Inst, result: VReg, size: number): void {
+function selectShift(s: Selector, inst: Inst, result: VReg, size: number): void {
   const [a, amount] = inst.operands as [Value, Value];
   const op = shiftOps[inst.op]!;
   const n = constantNumber(amount);
@@ -235,7 +235,7 @@ function amountOf(s: Selector, amount: Value, size: number): Value {
   return amount;
 }
 
-function lowerDivision(s: Selector, inst: Inst, result: VReg, size: number): void {
+function selectDivision(s: Selector, inst: Inst, result: VReg, size: number): void {
   const signed = inst.op === Op.SDiv || inst.op === Op.SRem;
   const remainder = inst.op === Op.URem || inst.op === Op.SRem;
   const [a, b] = inst.operands as [Value, Value];
@@ -293,13 +293,13 @@ export function extended(s: Selector, value: Value, size: number, signed: boolea
 
 // ── Casts ──
 
-export function lowerTrunc(s: Selector, inst: InstWith<Op.Trunc>): void {
+export function selectTrunc(s: Selector, inst: InstWith<Op.Trunc>): void {
   // Reached only for constants: everything else is a view (see Selector.resolve).
   const size = s.spillSize(inst.type);
   s.copy(s.resultOf(inst), s.reg(inst.operands[0]!), size);
 }
 
-export function lowerExtension(s: Selector, inst: InstWith<Op.ZExt | Op.SExt>): void {
+export function selectExtension(s: Selector, inst: InstWith<Op.ZExt | Op.SExt>): void {
   const source = inst.operands[0]!;
   const result = s.resultOf(inst);
   const from = source.type.bits;
@@ -336,7 +336,7 @@ function extendBool(s: Selector, source: Value, result: VReg, to: number, signed
 }
 
 /** Multiplication with both halves of the product: `tsc.umul.wide`. */
-export function lowerWideMul(s: Selector, a: Value, b: Value, low: VReg, high: VReg): void {
+export function selectWideMul(s: Selector, a: Value, b: Value, low: VReg, high: VReg): void {
   const mul = new MInst(X.Mul, 8);
   mul.uses = [new RegOperand(s.reg(a), maskOf(RAX)), registerSource(s, b, 8)];
   mul.defs = [new RegOperand(low, maskOf(RAX)), new RegOperand(high, maskOf(RDX))];
@@ -344,7 +344,7 @@ export function lowerWideMul(s: Selector, a: Value, b: Value, low: VReg, high: V
 }
 
 /** Two-word addition or subtraction: `tsc.add128` and `tsc.sub128`. */
-export function lowerWideAdd(s: Selector, subtract: boolean, args: Value[], low: VReg, high: VReg): void {
+export function selectWideAdd(s: Selector, subtract: boolean, args: Value[], low: VReg, high: VReg): void {
   const [aLow, aHigh, bLow, bHigh] = args as [Value, Value, Value, Value];
   // Every register operand first: what makes them may not come between the two instructions (flags).
   const first = new MInst(subtract ? X.Sub : X.Add, 8);
@@ -360,7 +360,7 @@ export function lowerWideAdd(s: Selector, subtract: boolean, args: Value[], low:
 }
 
 /** fshl/fshr: rotates when both words are the same, else double shifts. */
-export function lowerFunnel(s: Selector, left: boolean, args: Value[], result: VReg, size: number): void {
+export function selectFunnel(s: Selector, left: boolean, args: Value[], result: VReg, size: number): void {
   const [a, b, amount] = args as [Value, Value, Value];
   const n = constantNumber(amount);
   const bits = size * 8;
@@ -372,7 +372,7 @@ export function lowerFunnel(s: Selector, left: boolean, args: Value[], result: V
     s.emit(rotate);
     return;
   }
-  if (size === 1) return lowerByteFunnel(s, left, a, b, amount, result);
+  if (size === 1) return selectByteFunnel(s, left, a, b, amount, result);
   // shld fills from the top of its second operand; fshr keeps b and fills from the bottom of a.
   const count = n === null ? null : n & (bits - 1);
   if (count === 0) return s.copy(result, s.reg(left ? a : b), s.mf.vregs[result]!.size);
@@ -393,7 +393,7 @@ function maskedAmount(s: Selector, amount: Value, size: number): VReg {
 }
 
 /** 8-bit funnel shift through a 16-bit value (a:b), shifted as 32 bits. */
-function lowerByteFunnel(s: Selector, left: boolean, a: Value, b: Value, amount: Value, result: VReg): void {
+function selectByteFunnel(s: Selector, left: boolean, a: Value, b: Value, amount: Value, result: VReg): void {
   const high = s.newGpr(4);
   s.binaryImm(X.Shl, 4, high, s.reg(a), 8);
   const low = extended(s, b, 1, false);

@@ -8,17 +8,17 @@ import type { Value } from "../../ir/values.js";
 import { Cc, X } from "../isa/ops.js";
 import { registerNames } from "../isa/registers.js";
 import { address } from "./address.js";
-import { lowerVaCopy, lowerVaStart } from "./call.js";
-import { lowerCopySign, lowerFAbs, lowerSqrt } from "./float.js";
-import { lowerFunnel, lowerWideAdd, lowerWideMul } from "./integer.js";
-import { lowerMemCopy, lowerMemSet } from "./memory.js";
+import { selectVaCopy, selectVaStart } from "./call.js";
+import { selectCopySign, selectFAbs, selectSqrt } from "./float.js";
+import { selectFunnel, selectWideAdd, selectWideMul } from "./integer.js";
+import { selectMemCopy, selectMemSet } from "./memory.js";
 import { constantNumber, operationSize } from "./operand-facts.js";
-import { isOverflowIntrinsic, lowerOverflow } from "./overflow.js";
+import { isOverflowIntrinsic, selectOverflow } from "./overflow.js";
 import type { Selector } from "./selector.js";
-import { lowerSjljLongjmp, lowerSjljSetjmp } from "./sjlj.js";
+import { selectSjljLongjmp, selectSjljSetjmp } from "./sjlj.js";
 import { registerSource } from "./source.js";
 import { threadPointer } from "./tls.js";
-import { lowerVectorIntrinsic } from "./vector.js";
+import { selectVectorIntrinsic } from "./vector.js";
 
 type Lowering = (s: Selector, call: CallInst, args: Value[]) => void;
 
@@ -39,14 +39,14 @@ const harmless: ReadonlySet<Intrinsic> = new Set([
 ]);
 
 const lowerings: Partial<Readonly<Record<IntrinsicName, Lowering>>> = {
-  memcpy: (s, call) => lowerMemCopy(s, call, false, false),
-  "memcpy.inline": (s, call) => lowerMemCopy(s, call, false, true),
-  memmove: (s, call) => lowerMemCopy(s, call, true, false),
-  memset: (s, call) => lowerMemSet(s, call, false),
-  "memset.inline": (s, call) => lowerMemSet(s, call, true),
-  va_start: (s, _call, args) => lowerVaStart(s, args[0]!),
+  memcpy: (s, call) => selectMemCopy(s, call, false, false),
+  "memcpy.inline": (s, call) => selectMemCopy(s, call, false, true),
+  memmove: (s, call) => selectMemCopy(s, call, true, false),
+  memset: (s, call) => selectMemSet(s, call, false),
+  "memset.inline": (s, call) => selectMemSet(s, call, true),
+  va_start: (s, _call, args) => selectVaStart(s, args[0]!),
   va_end: () => {},
-  va_copy: (s, _call, args) => lowerVaCopy(s, args[0]!, args[1]!),
+  va_copy: (s, _call, args) => selectVaCopy(s, args[0]!, args[1]!),
   stacksave: (s, call) => {
     const save = new MInst(X.StackSave, 8);
     save.defs = [new RegOperand(s.resultOf(call))];
@@ -57,42 +57,42 @@ const lowerings: Partial<Readonly<Record<IntrinsicName, Lowering>>> = {
     restore.uses = [s.use(args[0]!)];
     s.emit(restore);
   },
-  frameaddress: (s, call, args) => lowerFrameAddress(s, call, args),
-  returnaddress: (s, call, args) => lowerReturnAddress(s, call, args),
+  frameaddress: (s, call, args) => selectFrameAddress(s, call, args),
+  returnaddress: (s, call, args) => selectReturnAddress(s, call, args),
   addressofreturnaddress: (s, call) => incomingAddress(s, s.resultOf(call), -8),
   sponentry: (s, call) => incomingAddress(s, s.resultOf(call), 0),
-  "eh.sjlj.setjmp": (s, call, args) => lowerSjljSetjmp(s, call, args[0]!),
-  "eh.sjlj.longjmp": (s, _call, args) => lowerSjljLongjmp(s, args[0]!),
+  "eh.sjlj.setjmp": (s, call, args) => selectSjljSetjmp(s, call, args[0]!),
+  "eh.sjlj.longjmp": (s, _call, args) => selectSjljLongjmp(s, args[0]!),
   trap: (s) => void s.emit(new MInst(X.Ud2, 8)),
   ubsantrap: (s) => void s.emit(new MInst(X.Ud2, 8)),
   debugtrap: (s) => void s.emit(new MInst(X.Int3, 8)),
-  prefetch: (s, _call, args) => lowerPrefetch(s, args),
-  read_register: (s, call, args) => lowerReadRegister(s, call, args),
-  read_volatile_register: (s, call, args) => lowerReadRegister(s, call, args),
-  readcyclecounter: (s, call) => lowerCycleCounter(s, call),
+  prefetch: (s, _call, args) => selectPrefetch(s, args),
+  read_register: (s, call, args) => selectReadRegister(s, call, args),
+  read_volatile_register: (s, call, args) => selectReadRegister(s, call, args),
+  readcyclecounter: (s, call) => selectCycleCounter(s, call),
   "thread.pointer": (s, call) => s.copy(s.resultOf(call), threadPointer(s), 8),
   "threadlocal.address": (s, call, args) => s.copy(s.resultOf(call), s.reg(args[0]!), 8),
-  bswap: (s, call, args) => lowerByteSwap(s, call, args),
-  ctlz: (s, call, args) => lowerLeadingZeros(s, call, args),
-  cttz: (s, call, args) => lowerTrailingZeros(s, call, args),
-  ctpop: (s, call, args) => lowerPopulationCount(s, call, args),
-  fshl: (s, call, args) => lowerFunnel(s, true, args, s.resultOf(call), operationSize(s.layout, call.type)),
-  fshr: (s, call, args) => lowerFunnel(s, false, args, s.resultOf(call), operationSize(s.layout, call.type)),
-  smax: (s, call, args) => lowerMinMax(s, call, args, Cc.L),
-  smin: (s, call, args) => lowerMinMax(s, call, args, Cc.G),
-  umax: (s, call, args) => lowerMinMax(s, call, args, Cc.B),
-  umin: (s, call, args) => lowerMinMax(s, call, args, Cc.A),
-  abs: (s, call, args) => lowerAbs(s, call, args),
-  sqrt: (s, call, args) => lowerSqrt(s, call, args[0]!),
-  fabs: (s, call, args) => lowerFAbs(s, call, args[0]!),
-  copysign: (s, call, args) => lowerCopySign(s, call, args[0]!, args[1]!),
+  bswap: (s, call, args) => selectByteSwap(s, call, args),
+  ctlz: (s, call, args) => selectLeadingZeros(s, call, args),
+  cttz: (s, call, args) => selectTrailingZeros(s, call, args),
+  ctpop: (s, call, args) => selectPopulationCount(s, call, args),
+  fshl: (s, call, args) => selectFunnel(s, true, args, s.resultOf(call), operationSize(s.layout, call.type)),
+  fshr: (s, call, args) => selectFunnel(s, false, args, s.resultOf(call), operationSize(s.layout, call.type)),
+  smax: (s, call, args) => selectMinMax(s, call, args, Cc.L),
+  smin: (s, call, args) => selectMinMax(s, call, args, Cc.G),
+  umax: (s, call, args) => selectMinMax(s, call, args, Cc.B),
+  umin: (s, call, args) => selectMinMax(s, call, args, Cc.A),
+  abs: (s, call, args) => selectAbs(s, call, args),
+  sqrt: (s, call, args) => selectSqrt(s, call, args[0]!),
+  fabs: (s, call, args) => selectFAbs(s, call, args[0]!),
+  copysign: (s, call, args) => selectCopySign(s, call, args[0]!, args[1]!),
 };
 
 /** Operations that only legalisation makes. */
 const internalLowerings: readonly (readonly [Func, Lowering])[] = [
-  [umulWide, (s, call, args) => lowerWideMul(s, args[0]!, args[1]!, part(s, call, 0), part(s, call, 1))],
-  [add128, (s, call, args) => lowerWideAdd(s, false, args, part(s, call, 0), part(s, call, 1))],
-  [sub128, (s, call, args) => lowerWideAdd(s, true, args, part(s, call, 0), part(s, call, 1))],
+  [umulWide, (s, call, args) => selectWideMul(s, args[0]!, args[1]!, part(s, call, 0), part(s, call, 1))],
+  [add128, (s, call, args) => selectWideAdd(s, false, args, part(s, call, 0), part(s, call, 1))],
+  [sub128, (s, call, args) => selectWideAdd(s, true, args, part(s, call, 0), part(s, call, 1))],
 ];
 
 /** By the intrinsic. */
@@ -110,13 +110,13 @@ function part(s: Selector, call: CallInst, index: number): number {
 }
 
 /** Lowers an intrinsic call. @throws UnsupportedError naming it when it is unknown. */
-export function lowerIntrinsic(s: Selector, call: CallInst, intrinsic: Intrinsic): void {
+export function selectIntrinsic(s: Selector, call: CallInst, intrinsic: Intrinsic): void {
   const lowering = table.get(intrinsic);
   if (lowering !== undefined) return lowering(s, call, callArguments(call));
-  if (isOverflowIntrinsic(intrinsic)) return lowerOverflow(s, call);
+  if (isOverflowIntrinsic(intrinsic)) return selectOverflow(s, call);
   const { name, origin } = intrinsic;
   if (origin !== "internal") return s.unsupported(`intrinsic '${(call.operands[0] as Func).name}'`);
-  if (!name.startsWith("tsc.x64.") || !lowerVectorIntrinsic(s, call, name.slice(8)))
+  if (!name.startsWith("tsc.x64.") || !selectVectorIntrinsic(s, call, name.slice(8)))
     s.unsupported(`internal intrinsic ${name}`);
 }
 
@@ -142,11 +142,11 @@ function framePointer(s: Selector, depth: number): number {
   return frame;
 }
 
-function lowerFrameAddress(s: Selector, call: CallInst, args: Value[]): void {
+function selectFrameAddress(s: Selector, call: CallInst, args: Value[]): void {
   s.copy(s.resultOf(call), framePointer(s, constantNumber(args[0]!) ?? 0), 8);
 }
 
-function lowerReturnAddress(s: Selector, call: CallInst, args: Value[]): void {
+function selectReturnAddress(s: Selector, call: CallInst, args: Value[]): void {
   const depth = constantNumber(args[0]!) ?? 0;
   if (depth === 0) {
     const slot = s.newGpr();
@@ -158,7 +158,7 @@ function lowerReturnAddress(s: Selector, call: CallInst, args: Value[]): void {
   s.load(X.Mov, 8, s.resultOf(call), new MemOperand(new RegOperand(frame), null, 1, 8));
 }
 
-function lowerPrefetch(s: Selector, args: Value[]): void {
+function selectPrefetch(s: Selector, args: Value[]): void {
   const locality = constantNumber(args[2]!) ?? 3;
   const op = [X.Prefetchnta, X.Prefetcht2, X.Prefetcht1, X.Prefetcht0][locality]!;
   const inst = new MInst(op, 8);
@@ -166,7 +166,7 @@ function lowerPrefetch(s: Selector, args: Value[]): void {
   s.emit(inst);
 }
 
-function lowerReadRegister(s: Selector, call: CallInst, args: Value[]): void {
+function selectReadRegister(s: Selector, call: CallInst, args: Value[]): void {
   const operand = args[0]!;
   const name = operand.valueKind === "metadata" ? operand.text : null;
   if (name === "rsp" || name === "esp") {
@@ -180,7 +180,7 @@ function lowerReadRegister(s: Selector, call: CallInst, args: Value[]): void {
   s.unsupported(known ? `reading register ${name}` : "llvm.read_register of an unknown register");
 }
 
-function lowerCycleCounter(s: Selector, call: CallInst): void {
+function selectCycleCounter(s: Selector, call: CallInst): void {
   const low = s.newGpr();
   const high = s.newGpr();
   const read = new MInst(X.Rdtsc, 8);
@@ -193,7 +193,7 @@ function lowerCycleCounter(s: Selector, call: CallInst): void {
 
 // ── Bits ──
 
-function lowerByteSwap(s: Selector, call: CallInst, args: Value[]): void {
+function selectByteSwap(s: Selector, call: CallInst, args: Value[]): void {
   const size = operationSize(s.layout, call.type);
   const result = s.resultOf(call);
   if (size === 2) return void s.binaryImm(X.Rol, 2, result, s.reg(args[0]!), 8);
@@ -201,7 +201,7 @@ function lowerByteSwap(s: Selector, call: CallInst, args: Value[]): void {
 }
 
 /** bsr gives the index of the top bit: the count is (bits − 1) xor it. Zero yields `bits` by a conditional move. */
-function lowerLeadingZeros(s: Selector, call: CallInst, args: Value[]): void {
+function selectLeadingZeros(s: Selector, call: CallInst, args: Value[]): void {
   const size = operationSize(s.layout, call.type);
   const bits = size * 8;
   const result = s.resultOf(call);
@@ -220,7 +220,7 @@ function lowerLeadingZeros(s: Selector, call: CallInst, args: Value[]): void {
   s.binaryImm(X.Xor, 4, result, chosen, bits - 1);
 }
 
-function lowerTrailingZeros(s: Selector, call: CallInst, args: Value[]): void {
+function selectTrailingZeros(s: Selector, call: CallInst, args: Value[]): void {
   const size = operationSize(s.layout, call.type);
   const result = s.resultOf(call);
   if (s.features.has("bmi")) return void bitScan(s, X.Tzcnt, size, result, args[0]!);
@@ -251,14 +251,14 @@ function cmovZero(s: Selector, size: number, value: number, fallback: number): n
   return result;
 }
 
-function lowerPopulationCount(s: Selector, call: CallInst, args: Value[]): void {
+function selectPopulationCount(s: Selector, call: CallInst, args: Value[]): void {
   const size = operationSize(s.layout, call.type);
   if (!s.features.has("popcnt") || size < 4) return s.unsupported(`intrinsic llvm.ctpop.i${size * 8}`);
   bitScan(s, X.Popcnt, size, s.resultOf(call), args[0]!);
 }
 
 /** max and min: compare, then take the other one on the given condition of a against b. */
-function lowerMinMax(s: Selector, call: CallInst, args: Value[], otherWins: Cc): void {
+function selectMinMax(s: Selector, call: CallInst, args: Value[], otherWins: Cc): void {
   const size = operationSize(s.layout, call.type);
   const [a, b] = args as [Value, Value];
   const first = s.reg(a);
@@ -274,7 +274,7 @@ function lowerMinMax(s: Selector, call: CallInst, args: Value[], otherWins: Cc):
 }
 
 /** |x|: negate; if that came out negative, x was positive. */
-function lowerAbs(s: Selector, call: CallInst, args: Value[]): void {
+function selectAbs(s: Selector, call: CallInst, args: Value[]): void {
   const size = operationSize(s.layout, call.type);
   const value = s.reg(args[0]!);
   const negated = s.newGpr(size);

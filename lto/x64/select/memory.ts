@@ -7,7 +7,7 @@ import { plainStore, X } from "../isa/ops.js";
 import { maskOf, RAX, RCX, RDI, RSI } from "../isa/registers.js";
 import { address } from "./address.js";
 import { callRuntime } from "./call.js";
-import { lowerFloatCompare, lowerIntCompare } from "./condition.js";
+import { selectFloatCompare, selectIntCompare } from "./condition.js";
 import { constantBytes, symbolOffset } from "./constants.js";
 import { constantNumber, fitsImm32, operationSize } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
@@ -30,9 +30,9 @@ function vectorAccess(type: Type, align: number): { load: X; store: X; size: num
   }
 }
 
-export function lowerLoad(s: Selector, inst: InstWith<Op.Load>): void {
+export function selectLoad(s: Selector, inst: InstWith<Op.Load>): void {
   const { type } = inst;
-  if (type.kind === "x86_fp80") return x87.lowerX87Load(s, inst);
+  if (type.kind === "x86_fp80") return x87.selectX87Load(s, inst);
   const result = s.resultOf(inst);
   const mem = address(s, inst.operands[0]!);
   if (s.isGpr(type)) {
@@ -53,11 +53,11 @@ export function lowerLoad(s: Selector, inst: InstWith<Op.Load>): void {
   s.load(access.load, access.size, result, mem);
 }
 
-export function lowerStore(s: Selector, inst: InstWith<Op.Store>): void {
+export function selectStore(s: Selector, inst: InstWith<Op.Store>): void {
   const [value, pointer] = inst.operands as [Value, Value];
   const { type } = value;
   if (value.valueKind === "undef" && (inst.flags & Flag.Volatile) === 0) return;
-  if (type.kind === "x86_fp80") return x87.lowerX87Store(s, inst);
+  if (type.kind === "x86_fp80") return x87.selectX87Store(s, inst);
   if (s.isGpr(type)) return storeInteger(s, inst, value, pointer);
   if (type.kind === "half" || type.kind === "bfloat") {
     const word = s.newGpr(4);
@@ -132,7 +132,7 @@ function storeCondition(s: Selector, value: Value, pointer: Value): boolean {
   if (s.uses[value.id] !== 1 || s.uses[cmp.id] !== 1 || s.vregs[cmp.id]! >= 0) return false;
   // The address must be ready before the flags are set.
   const mem = address(s, pointer);
-  const condition = cmp.op === Op.ICmp ? lowerIntCompare(s, cmp) : lowerFloatCompare(s, cmp);
+  const condition = cmp.op === Op.ICmp ? selectIntCompare(s, cmp) : selectFloatCompare(s, cmp);
   if (condition.second < 0) {
     const set = new MInst(X.SetccM, 1);
     set.cc = condition.first;
@@ -256,7 +256,7 @@ function addressAt(s: Selector, pointer: Value, offset: number) {
 }
 
 /** memcpy, memmove: inline when short and constant, else the library routine. */
-export function lowerMemCopy(s: Selector, call: CallInst, move: boolean, forceInline: boolean): void {
+export function selectMemCopy(s: Selector, call: CallInst, move: boolean, forceInline: boolean): void {
   const [, to, from, length] = call.operands as [Value, Value, Value, Value];
   const n = constantNumber(length);
   if (n === 0) return;
@@ -306,7 +306,7 @@ function repeatMove(s: Selector, to: Value, from: Value, length: Value): void {
   s.emit(inst);
 }
 
-export function lowerMemSet(s: Selector, call: CallInst, forceInline: boolean): void {
+export function selectMemSet(s: Selector, call: CallInst, forceInline: boolean): void {
   const [, to, byte, length] = call.operands as [Value, Value, Value, Value];
   const n = constantNumber(length);
   if (n === 0) return;

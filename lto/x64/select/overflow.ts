@@ -65,7 +65,7 @@ export function emitOverflow(s: Selector, call: CallInst): Cc {
 }
 
 /** Lowers the call at its own place. */
-export function lowerOverflow(s: Selector, call: CallInst): void {
+export function selectOverflow(s: Selector, call: CallInst): void {
   if (s.sunk.has(call.id)) return;
   const bit = s.partOf(call, 1);
   if (bit < 0 && s.partOf(call, 0) < 0) return;

@@ -3,13 +3,13 @@ import { MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { type InstWith, Op } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
 import { type Cc, invert, X } from "../isa/ops.js";
-import { invertCondition, lowerCondition } from "./condition.js";
+import { invertCondition, selectCondition } from "./condition.js";
 import { constantNumber, fitsImm32, operationSize } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
 import { type Condition, setCondition } from "./set-condition.js";
 import { foldLoad } from "./source.js";
 
-export function lowerSelect(s: Selector, inst: InstWith<Op.Select>): void {
+export function selectSelect(s: Selector, inst: InstWith<Op.Select>): void {
   const [condition, a, b] = inst.operands as [Value, Value, Value];
   const result = s.resultOf(inst);
   const size = operationSize(s.layout, inst.type);
@@ -53,7 +53,7 @@ function selectConstants(
   const base = negated ? x : y;
   if (negated) difference = -difference;
   if (!fitsImm32(base) || ![1, 2, 4, 8].includes(difference)) return false;
-  let condition: Condition = lowerCondition(s, value);
+  let condition: Condition = selectCondition(s, value);
   if (negated) condition = invertCondition(condition);
   const bit = s.newGpr(4);
   setCondition(s, bit, condition);
@@ -87,7 +87,7 @@ function conditionalMove(s: Selector, value: Value, a: Value, b: Value, result: 
   const loadB = s.optimize && once ? foldLoad(s, b, width) : null;
   const first = s.reg(a);
   const second = loadB === null ? s.reg(b) : -1;
-  const condition = lowerCondition(s, value);
+  const condition = selectCondition(s, value);
   const move = (to: VReg, keep: VReg, other: VReg, mem: MemOperand | null, cc: Cc): void => {
     const inst = new MInst(X.Cmov, width);
     inst.cc = cc;

@@ -10,7 +10,7 @@ import { X } from "../isa/ops.js";
 import { gprMask, maskOf, RAX, RBP, RCX, RSP, xmmMask } from "../isa/registers.js";
 import type { Selector } from "./selector.js";
 
-export function lowerSjljSetjmp(s: Selector, call: CallInst, buffer: Value): void {
+export function selectSjljSetjmp(s: Selector, call: CallInst, buffer: Value): void {
   s.mf.needsFramePointer = true;
   s.mf.returnsTwice = true;
   const inst = new MInst(X.Asm, 8);
@@ -28,7 +28,7 @@ export function lowerSjljSetjmp(s: Selector, call: CallInst, buffer: Value): voi
 }
 
 /** Does not return. */
-export function lowerSjljLongjmp(s: Selector, buffer: Value): void {
+export function selectSjljLongjmp(s: Selector, buffer: Value): void {
   const inst = new MInst(X.Asm, 8);
   inst.uses = [new RegOperand(s.reg(buffer), maskOf(RCX))];
   inst.extra = {

@@ -23,7 +23,7 @@ interface Cluster {
 }
 
 /** Blocks of the tree in creation order; they go right after the head. */
-export function lowerSwitch(s: Selector, inst: InstWith<Op.Switch>, head: MBlock): MBlock[] {
+export function selectSwitch(s: Selector, inst: InstWith<Op.Switch>, head: MBlock): MBlock[] {
   const value = inst.operands[0]!;
   const fallback = s.heads[inst.blocks[0]!.id]!;
   const ranges = mergeRanges(s, inst, fallback);

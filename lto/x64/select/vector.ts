@@ -14,7 +14,7 @@ const addOps: Readonly<Record<number, X>> = { 8: X.Paddb, 16: X.Paddw, 32: X.Pad
 const subOps: Readonly<Record<number, X>> = { 8: X.Psubb, 16: X.Psubw, 32: X.Psubd, 64: X.Psubq };
 
 /** Integer arithmetic on vectors. Bitwise operations use the single-precision forms: a byte shorter. */
-export function lowerVectorBinary(s: Selector, inst: Inst): void {
+export function selectVectorBinary(s: Selector, inst: Inst): void {
   const bits = inst.type.element.bits;
   let op: X | undefined;
   switch (inst.op) {
@@ -185,7 +185,7 @@ const transfers: Readonly<Record<string, readonly [X, number]>> = {
 };
 
 /** Lowers a call of `tsc.x64.<name>`; false when there is no such instruction. */
-export function lowerVectorIntrinsic(s: Selector, call: CallInst, name: string): boolean {
+export function selectVectorIntrinsic(s: Selector, call: CallInst, name: string): boolean {
   const args = callArguments(call);
   const result = s.resultOf(call);
   const transfer = transfers[name];
@@ -193,7 +193,7 @@ export function lowerVectorIntrinsic(s: Selector, call: CallInst, name: string):
     s.unary(transfer[0], transfer[1], result, s.reg(args[0]!));
     return true;
   }
-  if (lowerSpecial(s, name, args, result)) return true;
+  if (selectSpecial(s, name, args, result)) return true;
   const entry = table[name];
   if (entry === undefined) return false;
   const machine = new MInst(entry.op, 16);
@@ -231,7 +231,7 @@ export function lowerVectorIntrinsic(s: Selector, call: CallInst, name: string):
   return true;
 }
 
-function lowerSpecial(s: Selector, name: string, args: Value[], result: number): boolean {
+function selectSpecial(s: Selector, name: string, args: Value[], result: number): boolean {
   switch (name) {
     case "ss.to":
     case "sd.to":

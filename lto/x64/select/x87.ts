@@ -86,7 +86,7 @@ const arithmetic: Partial<Record<Op, X>> = {
   [Op.FDiv]: X.Fdivp,
 };
 
-export function lowerX87Binary(s: Selector, inst: Inst): void {
+export function selectX87Binary(s: Selector, inst: Inst): void {
   push80(s, inst.operands[0]!);
   push80(s, inst.operands[1]!);
   emitPlain(s, arithmetic[inst.op]!);
@@ -94,25 +94,25 @@ export function lowerX87Binary(s: Selector, inst: Inst): void {
 }
 
 /** fneg, fabs, sqrt, rint. */
-export function lowerX87Unary(s: Selector, op: X, source: Value, inst: Inst): void {
+export function selectX87Unary(s: Selector, op: X, source: Value, inst: Inst): void {
   push80(s, source);
   emitPlain(s, op);
   pop80(s, inst);
 }
 
-export function lowerX87Load(s: Selector, inst: InstWith<Op.Load>): void {
+export function selectX87Load(s: Selector, inst: InstWith<Op.Load>): void {
   emitMem(s, X.Fld, 10, address(s, inst.operands[0]!));
   pop80(s, inst);
 }
 
 /** Stores exactly 10 bytes: the padding of the in-memory type is not ours to touch. */
-export function lowerX87Store(s: Selector, inst: InstWith<Op.Store>): void {
+export function selectX87Store(s: Selector, inst: InstWith<Op.Store>): void {
   push80(s, inst.operands[0]!);
   emitMem(s, X.FstpM, 10, address(s, inst.operands[1]!));
 }
 
 /** float or double → fp80. */
-export function lowerX87Extend(s: Selector, inst: InstWith<Op.FPExt>): void {
+export function selectX87Extend(s: Selector, inst: InstWith<Op.FPExt>): void {
   const source = inst.operands[0]!;
   const size = source.type.kind === "float" ? 4 : 8;
   const slot = s.mf.newSlot(size, size);
@@ -122,7 +122,7 @@ export function lowerX87Extend(s: Selector, inst: InstWith<Op.FPExt>): void {
 }
 
 /** fp80 → float or double. */
-export function lowerX87Truncate(s: Selector, inst: InstWith<Op.FPTrunc>): void {
+export function selectX87Truncate(s: Selector, inst: InstWith<Op.FPTrunc>): void {
   const size = inst.type.kind === "float" ? 4 : 8;
   const slot = s.mf.newSlot(size, size);
   push80(s, inst.operands[0]!);
@@ -131,7 +131,7 @@ export function lowerX87Truncate(s: Selector, inst: InstWith<Op.FPTrunc>): void 
 }
 
 /** Integer (i32 or i64, signed or not) → fp80. */
-export function lowerIntToX87(s: Selector, inst: InstWith<Op.SIToFP | Op.UIToFP>): void {
+export function selectIntToX87(s: Selector, inst: InstWith<Op.SIToFP | Op.UIToFP>): void {
   const source = inst.operands[0]!;
   const unsigned = inst.op === Op.UIToFP;
   const slot = s.mf.newSlot(8, 8);
@@ -167,7 +167,7 @@ export function lowerIntToX87(s: Selector, inst: InstWith<Op.SIToFP | Op.UIToFP>
 }
 
 /** fp80 → i32 or i64, truncating: the rounding mode is switched for the store. */
-export function lowerX87ToInt(s: Selector, inst: InstWith<Op.FPToSI | Op.FPToUI>): void {
+export function selectX87ToInt(s: Selector, inst: InstWith<Op.FPToSI | Op.FPToUI>): void {
   const bits = inst.type.bits;
   const unsigned = inst.op === Op.FPToUI;
   const slot = s.mf.newSlot(8, 8);
@@ -223,7 +223,7 @@ function truncatingStore(s: Selector, slot: number): void {
 }
 
 /** copysign on fp80: the sign is the top bit of the tenth byte. */
-export function lowerX87CopySign(s: Selector, magnitude: Value, sign: Value, inst: Inst): void {
+export function selectX87CopySign(s: Selector, magnitude: Value, sign: Value, inst: Inst): void {
   const scratch = s.mf.newSlot(16, 16);
   push80(s, sign);
   emitMem(s, X.FstpM, 10, s.slotMem(scratch));
