@@ -66,6 +66,20 @@ define internal i64 @site(ptr %p, i64 %x) noinline {
 }
 `;
 
+it("calls that may unwind pass their arguments", () => {
+  const text = `${site}
+define i64 @main(i64 %n) personality ptr @personality {
+  %a = invoke i64 @site(ptr @f, i64 1) to label %next unwind label %pad
+next:
+  %b = call i64 @site(ptr @g, i64 %a)
+  ret i64 %b
+pad:
+  %l = landingpad { ptr, i32 } cleanup
+  ret i64 0
+}`;
+  expect(analyse(text)).toEqual({ closed: ["f", "g"], sites: { site: ["f g"] } });
+});
+
 describe("callees that are known", () => {
   const known = (title: string, text: string, sites: Record<string, string[]>, closed = ["f", "g"]): void =>
     it(title, () => expect(analyse(text)).toEqual({ closed, sites }));
@@ -296,6 +310,27 @@ const escapes: Escape[] = [
     title: "arithmetic on its address",
     body: "%p = getelementptr i8, ptr @f, i64 %n\ncall void @ext(ptr %p)",
   },
+  { title: "memory of another address space", body: "store ptr @f, ptr addrspace(257) null" },
+  {
+    title: "a copy to another address space",
+    globals:
+      "declare void @llvm.memcpy.p256.p0.i64(ptr addrspace(256), ptr, i64, i1)\n@v = internal global ptr @f",
+    body: "call void @llvm.memcpy.p256.p0.i64(ptr addrspace(256) null, ptr @v, i64 8, i1 false)",
+  },
+  {
+    title: "a store to address 0, where that is memory",
+    globals:
+      "define internal void @k(ptr %p, ptr %x) noinline null_pointer_is_valid {\nstore ptr %x, ptr %p\nret void\n}",
+    body: "call void @k(ptr null, ptr @f)",
+  },
+  {
+    title: "memory at a number",
+    body: "%p = getelementptr i8, ptr null, i64 %n\nstore ptr @f, ptr %p",
+  },
+  {
+    title: "memory at a constant number",
+    body: "store ptr @f, ptr getelementptr (i8, ptr null, i64 4096)",
+  },
   {
     title: "a volatile store",
     globals: "@v = internal global ptr null",
@@ -405,6 +440,23 @@ describe("callees that are not known", () => {
     { title: "the result of a function outside", pointer: "%p = call ptr @give()" },
     { title: "memory from outside", pointer: "%p = load ptr, ptr %argv" },
     { title: "an integer", pointer: "%p = inttoptr i64 %n to ptr" },
+    { title: "memory of another address space", pointer: "%p = load ptr, ptr addrspace(256) null" },
+    {
+      title: "a copy from another address space",
+      globals: "declare void @llvm.memcpy.p0.p256.i64(ptr, ptr addrspace(256), i64, i1)",
+      pointer:
+        "%m = alloca ptr\ncall void @llvm.memcpy.p0.p256.i64(ptr %m, ptr addrspace(256) null, i64 8, i1 false)\n%p = load ptr, ptr %m",
+    },
+    {
+      title: "memory at address 0, where that is some",
+      globals:
+        "define internal ptr @k(ptr %p) noinline null_pointer_is_valid {\n%x = load ptr, ptr %p\nret ptr %x\n}",
+      pointer: "%p = call ptr @k(ptr null)",
+    },
+    {
+      title: "memory at a number",
+      pointer: "%q = getelementptr i8, ptr null, i64 %n\n%p = load ptr, ptr %q",
+    },
     {
       title: "an exported variable",
       globals: "@v = global ptr @f",
@@ -492,6 +544,13 @@ describe("callees that are not known", () => {
   it("a parameter of a function whose address gets out", () => {
     const text = `${site}${main("call void @ext(ptr @site)\n%r = call i64 @site(ptr @f, i64 1)\nret i64 %r")}`;
     expect(analyse(text)).toEqual({ closed: ["f"], sites: { site: ["f ?"] } });
+  });
+  it("null, where code may be there", () => {
+    const text = main(`  %c = icmp eq i64 %n, 1
+  %p = select i1 %c, ptr @f, ptr null
+  %r = call i64 %p(i64 1)
+  ret i64 %r`).replace("%argv)", "%argv) null_pointer_is_valid");
+    expect(analyse(text).sites).toEqual({ main: ["f ?"] });
   });
   it("a pointer that holds nothing", () => {
     const text = `${main("call void @ext(ptr @f)\n%r = call i64 null(i64 1)\nret i64 %r")}`;

@@ -95,6 +95,8 @@ export class BodyScan {
   private readonly sizes: TypeSizes;
   private base = 0;
   private indirect = 0;
+  /** Null is the address of something in the current function. */
+  private nullIsValid = false;
   private readonly effects = new Map<GlobalValue, number>();
   private readonly byval = new Map<AttributeList, boolean>();
 
@@ -107,10 +109,11 @@ export class BodyScan {
   }
 
   /** @param fn its number  @param body numbered */
-  scan(fn: number, { valueType }: Func, body: BodyView): void {
+  scan(fn: number, { valueType, attributes }: Func, body: BodyView): void {
     const last = body.blocks[body.blocks.length - 1]!.terminator;
     this.base = this.graph.addNodes(last.id + 1);
     this.indirect = 0;
+    this.nullIsValid = attributes.fn.has("null_pointer_is_valid");
     const result = mayHoldPointer(valueType.result) ? this.nodes.result(fn) : noNode;
     for (const { insts } of body.blocks)
       for (let i = 0; i < insts.length; i++) {
@@ -193,6 +196,18 @@ export class BodyScan {
     }
   }
 
+  /**
+   * Whether an address may mean something besides what flows into it, since null, which nothing stands for, is one:
+   * in other address spaces, and where the function says so.
+   */
+  private mayBeElsewhere(address: Value): boolean {
+    if (address.type.addressSpace !== 0) return true;
+    if (!this.nullIsValid) return false;
+    let base = address;
+    while (base.valueKind === "inst" && base.op === Op.GetElementPtr) base = base.operands[0]!;
+    return !(base.valueKind === "global" || (base.valueKind === "inst" && base.op === Op.Alloca));
+  }
+
   private alloca(inst: InstWith<Op.Alloca>, self: number): void {
     const { allocatedType, inalloca, swifterror } = inst.data;
     const count = inst.operands[0]!;
@@ -211,6 +226,7 @@ export class BodyScan {
   private loadInst(fn: number, inst: InstWith<Op.Load>, self: number): void {
     const pointer = this.node(fn, inst.operands[0]!);
     const { type } = inst;
+    if (mayHoldPointer(type) && this.mayBeElsewhere(inst.operands[0]!)) this.graph.copy(unknownNode, self);
     if (isPointer(type)) {
       this.graph.load(pointer, self);
       // Somebody unknown may write what is volatile.
@@ -225,7 +241,7 @@ export class BodyScan {
     const [value, address] = inst.operands as [Value, Value];
     const pointer = this.node(fn, address);
     const stored = this.node(fn, value);
-    if ((inst.flags & Flag.Volatile) !== 0) this.graph.leak(stored);
+    if ((inst.flags & Flag.Volatile) !== 0 || this.mayBeElsewhere(address)) this.graph.leak(stored);
     if (isPointer(value.type)) this.graph.store(stored, pointer);
     else {
       this.graph.storeAny(stored, pointer);
@@ -244,6 +260,8 @@ export class BodyScan {
   private offset(fn: number, inst: InstWith<Op.GetElementPtr>, self: number): void {
     const { operands } = inst;
     const base = this.node(fn, operands[0]!);
+    // What is so far from null is an integer made an address.
+    if (base === noNode) this.graph.copy(unknownNode, self);
     if (!isPointer(inst.type)) {
       this.leakOperands(fn, inst, 0);
       this.graph.copy(unknownNode, self);
@@ -285,13 +303,13 @@ export class BodyScan {
     for (let i = 1 + data.argumentCount; i < operands.length; i++) graph.leak(this.node(fn, operands[i]!));
     const args = this.callArguments(fn, inst);
     const isIndirect = callee.valueKind !== "global" && callee.valueKind !== "asm";
-    const pointer = isIndirect ? this.node(fn, callee) : noNode;
+    const pointer = isIndirect ? this.calledPointer(fn, callee) : noNode;
     const site = isIndirect ? this.indirect++ : -1;
     if (isIndirect && inst.op === Op.Call) {
       nodes.addIndirectCall(fn, site, pointer, data.functionType, args, result);
       return;
     }
-    if (effect >= 0 && inst.op === Op.Call) {
+    if (effect >= 0) {
       nodes.bind(data.functionType, args, result, effect);
       return;
     }
@@ -302,6 +320,16 @@ export class BodyScan {
     const declared = callee.valueKind === "global" && callee.kind === "function" ? callee.attributes : null;
     const fresh = data.attributes.result.has("noalias") || (declared?.result.has("noalias") ?? false);
     graph.copy(fresh ? graph.worldNode : unknownNode, result);
+  }
+
+  private calledPointer(fn: number, callee: Value): number {
+    const { graph } = this;
+    const pointer = this.node(fn, callee);
+    if (!this.mayBeElsewhere(callee)) return pointer;
+    const either = graph.addNodes(1);
+    graph.copy(pointer, either);
+    graph.copy(graph.worldNode, either);
+    return either;
   }
 
   private effectOf(callee: GlobalValue): number {
@@ -349,6 +377,8 @@ export class BodyScan {
       const [to, from] = [this.node(fn, operands[1]!), this.node(fn, operands[2]!)];
       graph.loadAll(from, bytes);
       graph.storeAny(bytes, to);
+      if (this.mayBeElsewhere(operands[2]!)) graph.copy(unknownNode, bytes);
+      if (this.mayBeElsewhere(operands[1]!)) graph.leak(bytes);
       this.leakOperands(fn, inst, 3);
     } else if (effect === Effect.FillMemory) {
       const length = operands[3]!;

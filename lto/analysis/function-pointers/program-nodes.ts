@@ -155,7 +155,10 @@ export class ProgramNodes implements CallHandler {
     const base = constant.operands[0]!;
     if (isPointer(constant.type) && constant.op === Op.GetElementPtr) {
       const node = this.graph.addNodes(1);
-      this.graph.offset(this.constant(base), node, this.constantOffset(constant), 0);
+      const from = this.constant(base);
+      // What is so far from null is an integer made an address.
+      if (from === noNode) this.graph.copy(unknownNode, node);
+      else this.graph.offset(from, node, this.constantOffset(constant), 0);
       return node;
     }
     if (isPointer(constant.type) && constant.op === Op.BitCast) return this.constant(base);
