@@ -162,12 +162,26 @@ describe("argumentFlow", () => {
     ["variable arguments", "define void @f(ptr %p, ...) {\n  ret void\n}"],
     ["naked", "define void @f(ptr %p) naked {\n  ret void\n}"],
     ["optnone", "define void @f(ptr %p) noinline optnone {\n  ret void\n}"],
+    ...[
+      '"fentry-call"="true"',
+      '"instrument-function-entry-inlined"="mcount"',
+      '"patchable-function-entry"="5"',
+      '"split-stack"',
+      '"probe-stack"="__probe"',
+    ].map((attribute): [string, string] => [
+      `${attribute}: code that runs before the entry`,
+      `define void @f(ptr %p) ${attribute} {\n  ret void\n}`,
+    ]),
     [
       "setjmp",
       "declare i32 @s(ptr) returns_twice\ndefine void @f(ptr %p) {\n  %a = call i32 @s(ptr %p) returns_twice\n  ret void\n}",
     ],
   ])("is rigid: %s", (_, text) => {
     expect(flowOf(text).rigid).toBe(true);
+  });
+  it("is not rigid when the stack is probed by the function itself", () => {
+    const text = 'define void @f(ptr %p) "probe-stack"="inline-asm" {\n  ret void\n}';
+    expect(flowOf(text).rigid).toBe(false);
   });
   it("lists callees whose definition disagrees with the call", () => {
     const text = (call: string): string =>

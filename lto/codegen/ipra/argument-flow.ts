@@ -94,7 +94,7 @@ export function argumentFlow(fn: Func, numberOf: (callee: GlobalValue) => number
   // Other results may go through a hidden pointer, which is the first argument then.
   const plain = result.kind === "void" || isPlain(result);
   const positions = plain ? integerParameters(parameters, fn.attributes) : [];
-  const rigid = isVarArg || attributes.has("naked") || attributes.has("optnone");
+  const rigid = isVarArg || attributes.has("naked") || attributes.has("optnone") || runsBeforeEntry(fn);
   let narrow = 0;
   positions.forEach((index, p) => {
     const { kind, bits } = parameters[index]!;
@@ -102,6 +102,22 @@ export function argumentFlow(fn: Func, numberOf: (callee: GlobalValue) => number
   });
   return { narrow, ...new FlowScan(fn, fn.view(), positions, numberOf).run(rigid) };
 }
+
+/** Code that runs between the call and the entry, which knows of the platform's argument registers only. */
+const entryAttributes = [
+  "fentry-call",
+  "instrument-function-entry",
+  "instrument-function-entry-inlined",
+  "patchable-function",
+  "patchable-function-entry",
+  "patchable-function-prefix",
+  "function-instrument",
+  "xray-instruction-threshold",
+  "split-stack",
+  "probe-stack",
+];
+const runsBeforeEntry = ({ attributes: { fn } }: Func): boolean =>
+  entryAttributes.some((name) => (fn.string(name) ?? "inline-asm") !== "inline-asm");
 
 class FlowScan {
   private readonly calls: Int32Array;

@@ -13,6 +13,7 @@ import { connect, jump } from "./branch.js";
 import { selectInlineAsm } from "./inline-asm.js";
 import { extended } from "./integer.js";
 import { operationSize } from "./operand-facts.js";
+import { unsupportedConvention } from "./refusals.js";
 import type { Selector } from "./selector.js";
 import { immediate, registerSource } from "./source.js";
 import { isLocalSymbol } from "./symbols.js";
@@ -128,8 +129,8 @@ export function selectCall(s: Selector, call: CallInst, block: MBlock): void {
   const callee = call.operands[0]!;
   if (callee.valueKind === "asm") return selectInlineAsm(s, call, callee);
   const { data } = call;
-  if (![0, 8, 9, 65, 67, 68, 78].includes(data.callingConvention))
-    return s.unsupported(`calling convention ${data.callingConvention}`);
+  const refused = unsupportedConvention(data.callingConvention, data.attributes) ?? calleeRefusal(call);
+  if (refused !== null) return s.unsupported(refused);
   for (const bundle of data.bundles)
     if (bundle.tag !== "clang.arc.attachedcall" && bundle.tag !== "kcfi" && bundle.tag !== "align")
       if (
@@ -152,6 +153,15 @@ export function selectCall(s: Selector, call: CallInst, block: MBlock): void {
   addVarArgCount(s, call, layout, uses);
   machine.uses.push(...uses);
   finishCall(s, call, machine, block, layout.stackBytes);
+}
+
+/** A call may always save more than it has to, but not less. */
+function calleeRefusal({ operands, data }: CallInst): string | null {
+  const callee = operands[0]!;
+  const declared = callee.valueKind === "global" && callee.kind === "function" ? callee.attributes : null;
+  for (const attributes of [data.attributes, declared])
+    if (attributes?.fn.string("no_callee_saved_registers") !== undefined) return "no_callee_saved_registers";
+  return null;
 }
 
 function setTarget(s: Selector, machine: MInst, callee: Value, foldLoads: boolean): void {

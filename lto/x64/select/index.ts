@@ -30,6 +30,7 @@ import { selectBinary, selectExtension, selectTrunc } from "./integer.js";
 import { intrinsicHasEffect, intrinsicWritesMemory, selectIntrinsic } from "./intrinsics.js";
 import { selectLoad, selectStore } from "./memory.js";
 import { prepare } from "./prepare.js";
+import { unsupportedConvention, unsupportedSaves } from "./refusals.js";
 import { selectSelect } from "./select.js";
 import { type SelectOptions, Selector } from "./selector.js";
 import { splitGeps } from "./split-geps.js";
@@ -125,6 +126,9 @@ function makeBlocks(s: Selector, order: readonly Block[], depth: Int32Array): vo
 function setUpFunction(s: Selector, legal: LegalFunction, args: ArgumentLayout): void {
   const { fn } = legal;
   const attributes = fn.attributes.fn;
+  const refused =
+    unsupportedConvention(fn.callingConvention, fn.attributes) ?? unsupportedSaves(fn.attributes);
+  if (refused !== null) s.unsupported(refused);
   s.mf.incomingBytes = args.stackBytes;
   const results = resultPlaces(legal.resultTypes);
   for (const register of results) if (register >= 0) s.mf.resultRegisters |= 1 << register;

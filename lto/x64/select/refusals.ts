@@ -1,0 +1,43 @@
+/**
+ * Conventions that selection does not have: refused of definitions as of calls, since a caller and a callee that
+ * disagree are a miscompile nobody sees. Numbers: llvm/IR/CallingConv.h; on x86-64 those of other machines and the
+ * 32-bit ones mean the platform's.
+ */
+import type { AttributeList } from "../../ir/attributes.js";
+
+const platformConventions = new Set([0, 8, 9, 64, 65, 67, 68, 70, 78]);
+const names: Readonly<Record<number, string>> = {
+  10: "ghccc",
+  13: "anyregcc",
+  14: "preserve_mostcc",
+  15: "preserve_allcc",
+  16: "swiftcc",
+  17: "cxx_fast_tlscc",
+  18: "tailcc",
+  20: "swifttailcc",
+  21: "preserve_nonecc",
+  79: "win64cc (ms_abi)",
+  80: "x86_vectorcallcc",
+  83: "x86_intrcc (interrupt)",
+  92: "x86_regcallcc",
+};
+
+/** Attributes of parameters that travel in registers, or memory, of their own. */
+const parameterAttributes = ["swiftself", "swiftasync", "swifterror", "inalloca", "preallocated"];
+/** Attributes of functions that change which registers a call preserves. */
+const registerAttributes = ["no_caller_saved_registers", "no_callee_saved_registers"];
+
+/** What about a definition's or call's convention cannot be done, in words; null when there is nothing. */
+export function unsupportedConvention(convention: number, attributes: AttributeList): string | null {
+  if (!platformConventions.has(convention)) {
+    const name = names[convention];
+    return `calling convention ${convention}${name === undefined ? "" : `, ${name}`}`;
+  }
+  for (const set of attributes.parameters)
+    for (const name of parameterAttributes) if (set.has(name)) return `parameter attribute ${name}`;
+  return null;
+}
+
+/** The attribute of a definition, or of a function that is called, that asks for other registers to be saved. */
+export const unsupportedSaves = ({ fn }: AttributeList): string | null =>
+  registerAttributes.find((name) => fn.string(name) !== undefined) ?? null;
