@@ -8,6 +8,7 @@
  * with its operands. Operand order is given at each op.
  */
 import type { AttributeList } from "./attributes.js";
+import type { Editor } from "./editor.js";
 import type { Type } from "./types.js";
 import type { ConstInt, Value } from "./values.js";
 
@@ -384,6 +385,9 @@ class InstNode {
   readonly valueKind = "inst";
   parent: Block | null = null;
   id = -1;
+  /** Of the use lists (`uses.ts`): the number of the first use, and of the use in its own first slot. */
+  protected firstUse = -1;
+  protected firstSlot = -1;
   constructor(
     readonly op: Op,
     readonly type: Type,
@@ -407,9 +411,16 @@ export function makeInst<O extends Op>(
   return new InstNode(op, type, operands, blocks, flags, data) as unknown as InstWith<O>;
 }
 
+/** A detached instruction with the same operation, data and flags as `inst`, and the given lists. */
+export function copyInst(inst: Inst, operands: Value[], blocks: Block[]): Inst {
+  return new InstNode(inst.op, inst.type, operands, blocks, inst.flags, inst.data) as unknown as Inst;
+}
+
 export class Block {
   /** Position in the body, valid after `Body.renumber()`. */
   id = -1;
+  /** Number of its first use (`uses.ts`). */
+  protected firstUse = -1;
   /** Change them through the editor of the body (`Func.edit`), or, in bodies without use lists, `raw`. */
   readonly insts: readonly Inst[] = [];
   /** Its address is taken by a `blockaddress`. */
@@ -439,9 +450,12 @@ export interface BodyView {
 /** A function's blocks, the entry first. */
 export class Body {
   blocks: Block[] = [];
+  /** Keeps use lists, once the body has been edited (`Func.edit`). */
+  editor: Editor | null = null;
 
   /** Gives blocks and instructions dense numbers in layout order. @returns the number of instructions */
   renumber(): number {
+    this.editor?.sweep();
     let next = 0;
     for (let b = 0; b < this.blocks.length; b++) {
       const block = this.blocks[b]!;

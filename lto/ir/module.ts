@@ -1,6 +1,7 @@
 /** Modules and what lives at their top level. */
 import { type AttributeList, noAttributeList } from "./attributes.js";
 import type { DataLayout } from "./data-layout.js";
+import { Editor } from "./editor.js";
 import type { Body, BodyView } from "./instructions.js";
 import { type Intrinsic, intrinsicNamed } from "./intrinsics.js";
 import { ptr, type Type } from "./types.js";
@@ -140,8 +141,22 @@ export class Func extends GlobalBase {
     if (before === null) this.release();
     return result;
   }
-  /** The body to be changed at will, without use lists. It becomes the function's own: its source is dropped. */
+  /**
+   * The body to be edited; use lists are built unless it has them from an earlier edit. It becomes the function's
+   * own: its source is dropped.
+   */
+  edit(): Editor {
+    const body = this.own();
+    body.editor ??= new Editor(this, body);
+    return body.editor;
+  }
+  /** The same for one who changes the lists of blocks and instructions himself (`raw`): use lists are dropped. */
   rewrite(): Body {
+    const body = this.own();
+    loseEditor(body);
+    return body;
+  }
+  private own(): Body {
     const body = this.current();
     this.encoded = null;
     this.changes++;
@@ -162,6 +177,7 @@ export class Func extends GlobalBase {
    */
   take(): Body {
     const body = this.current();
+    loseEditor(body);
     this.decoded = null;
     if (this.encoded === null) this.consumed = true;
     return body;
@@ -194,9 +210,14 @@ export class Func extends GlobalBase {
       if (this.encoded === null)
         throw new Error(`@${this.name} ${this.consumed ? "has no body any more" : "is a declaration"}`);
       this.decoded = this.encoded.decode(this);
-    }
+    } else this.decoded.editor?.sweep();
     return this.decoded;
   }
+}
+
+function loseEditor(body: Body): void {
+  body.editor?.sweep();
+  body.editor = null;
 }
 
 export class GlobalVariable extends GlobalBase {

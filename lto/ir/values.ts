@@ -27,6 +27,8 @@ export type Constant =
 
 export class Argument {
   readonly valueKind = "argument";
+  /** Number of its first use (`uses.ts`). */
+  protected firstUse = -1;
   constructor(
     readonly type: Type,
     readonly index: number,

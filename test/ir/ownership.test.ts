@@ -92,6 +92,17 @@ describe("an edited body", () => {
     expect(written.symbols[index]!.calls).toEqual([read.globals.findIndex((g) => g.name === "g")]);
   });
 
+  it("with an editor is swept before anybody else sees it", () => {
+    const { module, fn } = encoded();
+    const editor = fn.edit();
+    editor.replace(first(fn), fn.args[0]!);
+    fn.release();
+    expect(printModule(readObjectContents(writeObject(module), "b.o").module)).not.toContain("add i32");
+    fn.commit(bodyCodec());
+    expect(fn.view().blocks[0]!.insts).toHaveLength(1);
+    expect(fn.edit()).not.toBe(editor);
+  });
+
   it("that is committed can be forgotten and comes back as it was edited", () => {
     const { module, fn } = encoded();
     const codec = bodyCodec();
