@@ -4,9 +4,9 @@
  * finished.
  */
 import { Piscina } from "piscina";
-import type { AsmPrinter } from "../../formats/asm/index.js";
+import type { AsmPrinter, PoolContents } from "../../formats/asm/index.js";
 import { writeObject } from "../../formats/object/writer.js";
-import type { PoolConstant, RegMask } from "../../lto/codegen/mir.js";
+import type { RegMask } from "../../lto/codegen/mir.js";
 import type { Module } from "../../lto/ir/module.js";
 import type { CodegenOptions } from "../../lto/pipeline.js";
 import type { FunctionFacts } from "../../lto/program.js";
@@ -37,7 +37,7 @@ export type WorkerTask =
 export type Masks = readonly (readonly [number, RegMask])[];
 export interface FinishedBatch {
   readonly texts: readonly string[];
-  readonly constants: readonly PoolConstant[];
+  readonly constants: PoolContents;
   readonly statistics: CodegenStatistics;
 }
 

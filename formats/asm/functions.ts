@@ -6,27 +6,19 @@
  * writes each of them once for the whole output.
  */
 import type { MBlock, MFunction } from "../../lto/codegen/mir.js";
+import { UnsupportedError } from "../../lto/ir/errors.js";
 import type { Func, GlobalValue } from "../../lto/ir/module.js";
 import { X } from "../../lto/x64/isa/ops.js";
 import { dataImage } from "./data-image.js";
 import { imageText } from "./data-text.js";
+import { ExceptionTable } from "./exception-table.js";
 import { addressTakenLabel, type SymbolNames } from "./names.js";
 import type { AsmOptions } from "./options.js";
 import type { PoolSet } from "./pool.js";
-import { functionSection, type NamedSections, tableSection } from "./sections.js";
+import { exceptionSection, functionSection, type NamedSections, tableSection } from "./sections.js";
 import { bindingText } from "./symbols.js";
 import { instructionText } from "./x64/instructions.js";
 import type { OperandNames } from "./x64/operands.js";
-
-/** Exception-handling tables of a function, made by whoever knows the language's format. */
-export interface UnwindTables {
-  /** Symbol of the personality routine, as `.cfi_personality` takes it (encoding included). */
-  readonly personality: string;
-  /** Label of the language-specific data, as `.cfi_lsda` takes it; "" if there is none. */
-  readonly lsda: string;
-  /** Directives that define the label. */
-  readonly text: string;
-}
 
 /** `p2align` for an alignment in bytes; "" for none. */
 export const alignText = (align: number): string =>
@@ -80,7 +72,7 @@ function labelledBlocks(mf: MFunction): Uint8Array {
   return labelled;
 }
 
-function blocksText(mf: MFunction, names: FunctionNames): string {
+function blocksText(mf: MFunction, names: FunctionNames, exceptions: ExceptionTable | null): string {
   const labelled = labelledBlocks(mf);
   // Joined, not appended to one string: that would stay a tree of all its pieces until the file is written.
   const lines: string[] = [];
@@ -92,7 +84,9 @@ function blocksText(mf: MFunction, names: FunctionNames): string {
       if (inst.op === X.Jmp && inst.targets.length === 0)
         throw new Error(`jump without target in @${mf.name}`);
       const text = instructionText(inst, names);
-      if (text !== "") lines.push(text, "\n");
+      const labels = exceptions?.labelsOf(inst);
+      if (labels !== undefined) lines.push(labels.start, ":\n", text, "\n", labels.end, ":\n");
+      else if (text !== "") lines.push(text, "\n");
     }
   }
   return lines.join("");
@@ -119,6 +113,8 @@ function jumpTablesText(
   return out;
 }
 
+const isTailCall = (op: number): boolean => op === X.TailCall || op === X.TailCallIndirect;
+
 /** Alignment of a function in bytes: its own, else 16 except for small code. */
 function functionAlign(mf: MFunction, fn: Func): number {
   const small = mf.goal === "size" || mf.goal === "minsize";
@@ -133,7 +129,6 @@ export function functionText(
   pool: PoolSet,
   options: AsmOptions,
   layoutOf: Parameters<typeof dataImage>[1],
-  unwind: UnwindTables | null,
 ): string {
   const fn = mf.fn as Func;
   const symbol = names.symbol(fn);
@@ -147,18 +142,18 @@ export function functionText(
   if (fn.prefix !== null) out += imageText(dataImage(fn.prefix, layoutOf), names);
   if (mf.remark !== "") out += `# ${mf.remark}\n`;
   out += `${symbol}:\n`;
-  if (cfi) {
-    out += "\t.cfi_startproc\n";
-    if (unwind !== null) {
-      out += `\t.cfi_personality ${unwind.personality}\n`;
-      if (unwind.lsda !== "") out += `\t.cfi_lsda ${unwind.lsda}\n`;
-    }
-  }
+  const exceptions = ExceptionTable.of(mf, number, names, pool, options, isTailCall);
+  if (exceptions !== null && !cfi)
+    throw new UnsupportedError("exceptions without unwind tables", `function '${mf.name}'`);
+  if (cfi) out += "\t.cfi_startproc\n";
+  if (exceptions !== null) out += exceptions.header();
   if (fn.prologue !== null) out += imageText(dataImage(fn.prologue, layoutOf), names);
-  out += blocksText(mf, operandNames);
+  out += blocksText(mf, operandNames, exceptions);
+  if (exceptions !== null) out += exceptions.footer();
   if (cfi) out += "\t.cfi_endproc\n";
   out += `\t.size\t${symbol}, .-${symbol}\n`;
   out += jumpTablesText(mf, fn, symbol, operandNames, options);
-  if (unwind !== null) out += unwind.text;
+  if (exceptions !== null)
+    out += `${exceptionSection(fn, symbol, options).directive}\n${exceptions.text((b) => operandNames.block(b))}`;
   return out;
 }

@@ -1,4 +1,4 @@
 /** Assembly text of a linked program. */
-export type { UnwindTables } from "./functions.js";
 export type { AsmOptions } from "./options.js";
+export type { PoolContents } from "./pool.js";
 export { AsmPrinter, printModule } from "./printer.js";

@@ -5,13 +5,13 @@
  * made one at a time, possibly by printers of the same module in other threads: those return their texts and
  * `poolConstants()`, which the printer that writes the file takes with `addPoolConstants`.
  */
-import type { MFunction, PoolConstant } from "../../lto/codegen/mir.js";
+import type { MFunction } from "../../lto/codegen/mir.js";
 import type { Module } from "../../lto/ir/module.js";
 import { dataImage } from "./data-image.js";
-import { functionText, type UnwindTables } from "./functions.js";
+import { functionText } from "./functions.js";
 import { quoteText, SymbolNames } from "./names.js";
 import type { AsmOptions } from "./options.js";
-import { PoolSet } from "./pool.js";
+import { type PoolContents, PoolSet } from "./pool.js";
 import { type NamedSections, namedSections } from "./sections.js";
 import { DataPrinter } from "./variables.js";
 
@@ -44,18 +44,18 @@ export class AsmPrinter {
     return out;
   }
 
-  /** One finished function. @param unwind its exception tables, if it has landing pads */
-  functionText(mf: MFunction, unwind: UnwindTables | null = null): string {
+  /** One finished function. */
+  functionText(mf: MFunction): string {
     const { names, named, pool, options, module } = this;
-    return functionText(mf, names, named, pool, options, module.dataLayout, unwind);
+    return functionText(mf, names, named, pool, options, module.dataLayout);
   }
 
-  /** Literal-pool constants that the functions printed so far use. */
-  poolConstants(): PoolConstant[] {
-    return this.pool.constants();
+  /** Literal-pool constants and words that the functions printed so far use. */
+  poolConstants(): PoolContents {
+    return this.pool.contents();
   }
-  addPoolConstants(constants: readonly PoolConstant[]): void {
-    this.pool.add(constants);
+  addPoolConstants(contents: PoolContents): void {
+    this.pool.add(contents);
   }
 
   /** Literal pool, variables, aliases, declarations, and the closing notes: the end of the file. */

@@ -89,6 +89,12 @@ export function tableSection(fn: Func, symbol: string, options: AsmOptions): Sec
   return section(own ? `.rodata.${unquoted(symbol)}` : ".rodata", "a", false, fn.comdat);
 }
 
+/** Where a function's exception table goes: into its group if it has one. */
+export function exceptionSection(fn: Func, symbol: string, options: AsmOptions): Section {
+  const own = fn.comdat !== null || options.functionSections;
+  return section(own ? `.gcc_except_table.${unquoted(symbol)}` : ".gcc_except_table", "a", false, fn.comdat);
+}
+
 const unquoted = (symbol: string): string => (symbol.startsWith('"') ? symbol.slice(1, -1) : symbol);
 
 /** The mergeable section for constants of 4, 8, 16 or 32 bytes. */

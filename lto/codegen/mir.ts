@@ -122,6 +122,8 @@ export interface AsmData {
   readonly template: string;
   /** What `$n` stands for, in order. */
   readonly operands: readonly AsmOperand[];
+  /** As in `CallInfo`. */
+  readonly unwind: MBlock | null;
 }
 export type AsmOperand =
   | { readonly kind: "def"; readonly index: number; readonly size: number }
@@ -145,11 +147,46 @@ export interface CallInfo {
   readonly noReturn: boolean;
   /** May return twice (setjmp). */
   readonly returnsTwice: boolean;
-  /** The block that an exception thrown by the call continues in, for the call-site table. */
+  /**
+   * The landing pad in which an exception that leaves the callee continues. Such a call ends its block: behind it
+   * there is only the jump to where it returns. Null: the exception leaves this function too.
+   */
   readonly unwind: MBlock | null;
+  /** No exception leaves the callee: should one try, the program ends. */
+  readonly noUnwind: boolean;
+  /**
+   * Bytes of arguments and padding on the stack, which the unwinder takes off before it enters the landing pad.
+   * Set by the frame pass.
+   */
+  readonly pushed: number;
 }
 
-export type MExtra = AsmData | CallInfo | { readonly kind: "jump-table"; readonly index: number };
+/** What a landing pad catches: one clause of a `landingpad`. Types as they stand in the type table. */
+export type PadClause =
+  /** Index in `MFunction.typeInfos`. */
+  | { readonly kind: "catch"; readonly type: number }
+  /** Everything but these types. */
+  | { readonly kind: "filter"; readonly types: readonly number[] };
+
+/** The first instruction of a landing pad: it defines the exception pointer and the selector. */
+export interface LandingPadInfo {
+  readonly kind: "landing-pad";
+  /** The block runs also when nothing is caught. */
+  readonly cleanup: boolean;
+  readonly clauses: readonly PadClause[];
+}
+
+export type MExtra =
+  | AsmData
+  | CallInfo
+  | LandingPadInfo
+  | { readonly kind: "jump-table"; readonly index: number };
+
+/** The landing pad of an instruction that can unwind within its function, and so ends its block; else null. */
+export function unwindTarget(inst: MInst): MBlock | null {
+  const { extra } = inst;
+  return extra !== null && (extra.kind === "call" || extra.kind === "asm") ? extra.unwind : null;
+}
 
 /** One machine instruction. All instances share one shape. */
 export class MInst {
@@ -195,7 +232,10 @@ export class MBlock {
   addressTaken = false;
   /** Index of the IR block that `blockaddress` constants mean by this block; -1 if none can. */
   irBlock = -1;
-  /** Entered by the unwinder. */
+  /**
+   * Entered by the unwinder alone: from the calls that name it, with what was on the stack at the call but its
+   * arguments, and of the registers only those that every frame in between has put back.
+   */
   landingPad = false;
   constructor(
     /** Index in `MFunction.blocks` when selection made it; unique, kept through layout. */
@@ -251,6 +291,8 @@ export class MFunction {
   incomingBytes = 0;
   /** No unwinding tables are wanted. */
   omitCfi = false;
+  /** Objects that stand for types in landing pads and selectors, each once; null catches everything. */
+  readonly typeInfos: (GlobalValue | null)[] = [];
   constructor(
     readonly fn: GlobalValue,
     readonly name: string,

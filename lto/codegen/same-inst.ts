@@ -49,7 +49,9 @@ function sameExtra(a: MExtra | null, b: MExtra | null): boolean {
       a.calleeSet === b.calleeSet &&
       a.noReturn === b.noReturn &&
       a.returnsTwice === b.returnsTwice &&
-      a.unwind === b.unwind
+      a.unwind === b.unwind &&
+      a.noUnwind === b.noUnwind &&
+      a.pushed === b.pushed
     );
   // Two pieces of inline assembly stay two: their text may define symbols.
   return a.kind === "jump-table" && b.kind === "jump-table" && a.index === b.index;

@@ -225,6 +225,8 @@ export interface TargetFrame<Plan extends FramePlan = FramePlan> {
    * @returns whether the state may have changed
    */
   step(state: CfaState, inst: MInst, framePointer: boolean): boolean;
+  /** Takes `bytes` off the stack: what the unwinder does with arguments before it enters a landing pad. */
+  release(state: CfaState, bytes: number): void;
   /** The instruction changes what the unwinder must know. */
   movesStack(inst: MInst): boolean;
   /** Opcode of an unwind directive: `size` is its `CfiKind`, `cc` its register, `imm` its offset. */

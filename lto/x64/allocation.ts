@@ -5,7 +5,14 @@
  * where a realigned frame changes size at run time and needs a third register to find its locals.
  */
 import { cloneInst } from "../codegen/clone.js";
-import { type MFunction, MInst, type RegClass, type RegMask, RegOperand } from "../codegen/mir.js";
+import {
+  type MFunction,
+  MInst,
+  type RegClass,
+  type RegMask,
+  RegOperand,
+  unwindTarget,
+} from "../codegen/mir.js";
 import type { TargetRegisters } from "../codegen/target.js";
 import { needsBasePointer, needsFramePointer } from "./frame/frame-registers.js";
 import { commutes, permitSlots, storeConstant } from "./frame/slot-marks.js";
@@ -45,6 +52,7 @@ function storeOp(cls: RegClass, size: number): X {
 
 /** Whether the instruction leaves the block, so that moves for outgoing edges belong before it. */
 function isTerminator(inst: MInst): boolean {
+  if (unwindTarget(inst) !== null) return true;
   switch (inst.op) {
     case X.Jmp:
     case X.Jcc:

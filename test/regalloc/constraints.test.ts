@@ -66,6 +66,8 @@ class Code {
       noReturn: false,
       returnsTwice: false,
       unwind: null,
+      noUnwind: false,
+      pushed: 0,
     };
     return inst;
   }
@@ -421,6 +423,8 @@ describe("boundaries of functions", () => {
       noReturn: false,
       returnsTwice: false,
       unwind: pad,
+      noUnwind: false,
+      pushed: 0,
     };
     code.link(normal);
     code.link(pad);
@@ -473,6 +477,8 @@ describe("partial preservation", () => {
       noReturn: false,
       returnsTwice: true,
       unwind: null,
+      noUnwind: false,
+      pushed: 0,
     };
     code.read(v);
     return { code, verify: (result) => expect(result.spillSlots).toBe(1) };

@@ -362,6 +362,8 @@ class Generator {
       noReturn: false,
       returnsTwice: random.chance(0.03),
       unwind,
+      noUnwind: false,
+      pushed: 0,
     };
     const args = random.below(Math.min(4, shape.general) + 1);
     for (let r = 0; r < args; r++) {

@@ -65,6 +65,8 @@ class Builder {
       noReturn: false,
       returnsTwice: false,
       unwind: null,
+      noUnwind: false,
+      pushed: 0,
     };
     return inst;
   }
@@ -273,6 +275,8 @@ describe("choice of places", () => {
       noReturn: false,
       returnsTwice: true,
       unwind: null,
+      noUnwind: false,
+      pushed: 0,
     };
     b.use(block, first);
     const third = b.define(block);

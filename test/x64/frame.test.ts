@@ -97,7 +97,16 @@ function call(mf: MFunction, block: MBlock, random: Random): void {
   // Half of the callees need no alignment: the checks below know them by their names.
   const callee = random.chance(0.5) ? relaxed : null;
   if (callee !== null) inst.symbol = { kind: "plt", target: { kind: "global", global: callee } };
-  inst.extra = { kind: "call", callee, calleeSet: -1, noReturn: false, returnsTwice: false, unwind: null };
+  inst.extra = {
+    kind: "call",
+    callee,
+    calleeSet: -1,
+    noReturn: false,
+    returnsTwice: false,
+    unwind: null,
+    noUnwind: false,
+    pushed: 0,
+  };
   block.insts.push(inst);
   if (args > 0) pseudo(X.CallCleanup);
 }

@@ -82,7 +82,16 @@ function call(mf: MFunction, block: MBlock, noReturn = false): void {
   inst.uses = [physical(RDI)];
   inst.defs = [physical(RAX)];
   inst.clobbers = callClobbers;
-  inst.extra = { kind: "call", callee: null, calleeSet: -1, noReturn, returnsTwice: false, unwind: null };
+  inst.extra = {
+    kind: "call",
+    callee: null,
+    calleeSet: -1,
+    noReturn,
+    returnsTwice: false,
+    unwind: null,
+    noUnwind: false,
+    pushed: 0,
+  };
   block.insts.push(inst);
 }
 

@@ -183,6 +183,13 @@ function tlsText(inst: MInst, names: OperandNames): string {
   );
 }
 
+/** ULEB128 as operands of `.cfi_escape`, each after a comma. */
+function unsignedBytes(value: number): string {
+  let out = "";
+  for (; value >= 128; value >>>= 7) out += `, ${128 | (value & 127)}`;
+  return `${out}, ${value}`;
+}
+
 function cfiText(inst: MInst): string {
   // DWARF numbers differ from encoding numbers; the assembler knows the names.
   const name = inst.cc >= 0 ? registerText(inst.cc, 8) : "";
@@ -197,6 +204,8 @@ function cfiText(inst: MInst): string {
       return `\t.cfi_offset ${name}, ${inst.imm}`;
     case CfiKind.Restore:
       return `\t.cfi_restore ${name}`;
+    case CfiKind.Arguments:
+      return `\t.cfi_escape 0x2e${unsignedBytes(inst.imm as number)}`;
   }
 }
 

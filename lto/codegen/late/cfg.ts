@@ -10,14 +10,15 @@
  * Breaks if: a block can be entered in a way that no instruction, table or `addressTaken` shows.
  */
 
-import type { MBlock, MFunction, MInst } from "../mir.js";
+import { type MBlock, type MFunction, type MInst, unwindTarget } from "../mir.js";
 import { OpFact } from "../target.js";
 
 /** Calls `visit` on every block that control may go to from `inst`, besides the next instruction. */
 function forEachTarget(inst: MInst, visit: (target: MBlock) => void): void {
-  const { targets, extra } = inst;
+  const { targets } = inst;
   for (let i = 0; i < targets.length; i++) visit(targets[i]!);
-  if (extra !== null && extra.kind === "call" && extra.unwind !== null) visit(extra.unwind);
+  const pad = unwindTarget(inst);
+  if (pad !== null) visit(pad);
 }
 
 /** Recomputes `succs` and `preds` of all blocks from their instructions. */
@@ -89,6 +90,11 @@ function dropUselessConditions(block: MBlock, facts: Uint32Array): boolean {
     const last = insts[insts.length - 1]!;
     const previous = insts[insts.length - 2]!;
     if ((facts[last.op]! & OpFact.Jump) === 0) break;
+    if (unwindTarget(previous) !== null && isUnreachable(last.targets[0]!)) {
+      // The call never returns.
+      insts.pop();
+      return true;
+    }
     if ((facts[previous.op]! & OpFact.Branch) === 0 || previous.symbol !== null) break;
     const taken = previous.targets[0]!;
     if (isUnreachable(last.targets[0]!)) last.targets = [taken];
@@ -137,8 +143,11 @@ function mergeChains(mf: MFunction): boolean {
       if (last === undefined || (facts[last.op]! & OpFact.Jump) === 0) break;
       const next = last.targets[0]!;
       if (next === block || next.preds.length !== 1 || isPinned(mf, next) || gone.has(next)) break;
-      // Blocks keep their exits at the end: passes rely on it. (Calls that unwind are the exception.)
-      if (block.insts.some((inst) => inst !== last && inst.targets.length > 0)) break;
+      // Blocks keep their exits at the end: passes rely on it.
+      if (
+        block.insts.some((inst) => inst !== last && (inst.targets.length > 0 || unwindTarget(inst) !== null))
+      )
+        break;
       block.insts.pop();
       for (const inst of next.insts) block.insts.push(inst);
       gone.add(next);

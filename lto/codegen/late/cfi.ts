@@ -9,10 +9,12 @@
  * the epilogue: its stack copy stays valid until the return.
  * Linear in the function.
  * Breaks if: two predecessors enter a block in different states, which would be a wrong frame anyway.
- * Source: DWARF 5 section 6.4.
+ * A landing pad is entered without the arguments of the call: `DW_CFA_GNU_args_size` tells the unwinder how many
+ * bytes those are. It needs to be right only at calls that unwind to a landing pad of the same function.
+ * Source: DWARF 5 section 6.4; Linux Standard Base, Core, "DWARF Extensions" (DW_CFA_GNU_args_size).
  */
 
-import { type MBlock, type MFunction, MInst } from "../mir.js";
+import { type MBlock, type MFunction, MInst, unwindTarget } from "../mir.js";
 import { type CfaState, leavesFunction, OpFact } from "../target.js";
 
 /** In `MInst.size` of an unwind directive. */
@@ -27,6 +29,8 @@ export enum CfiKind {
   Offset,
   /** Register `cc` has its value from the function's entry again. */
   Restore,
+  /** Of what is on the stack, the lowest `imm` bytes are arguments: gone when a landing pad is entered. */
+  Arguments,
 }
 
 const clone = (s: CfaState): CfaState => ({ ...s, saved: [...s.saved] });
@@ -66,6 +70,10 @@ function emitDifference(
   believed.saved = [...state.saved];
 }
 
+/** Bytes that the unwinder takes off the stack when it leaves the call for a landing pad. */
+const argumentBytes = ({ extra }: MInst): number =>
+  extra !== null && extra.kind === "call" ? extra.pushed : 0;
+
 /** State at the entry of every block, by id. */
 function blockStates(mf: MFunction, framePointer: boolean): (CfaState | undefined)[] {
   const { frame } = mf.target;
@@ -77,13 +85,13 @@ function blockStates(mf: MFunction, framePointer: boolean): (CfaState | undefine
     const state = clone(states[block.id]!);
     for (const inst of block.insts) {
       frame.step(state, inst, framePointer);
-      const extra = inst.extra;
-      if (extra === null || extra.kind !== "call" || extra.unwind === null) continue;
-      // The unwinder enters a landing pad with the stack as it was at the call.
-      if (states[extra.unwind.id] === undefined) {
-        states[extra.unwind.id] = clone(state);
-        work.push(extra.unwind);
-      }
+      const pad = unwindTarget(inst);
+      if (pad === null || states[pad.id] !== undefined) continue;
+      // The unwinder enters a landing pad with the stack as it was at the call, but for the arguments.
+      const entered = clone(state);
+      frame.release(entered, argumentBytes(inst));
+      states[pad.id] = entered;
+      work.push(pad);
     }
     for (const succ of block.succs) {
       if (states[succ.id] !== undefined || succ.landingPad) continue;
@@ -111,6 +119,7 @@ export function insertCfi(mf: MFunction, framePointer: boolean): void {
   if (!mf.blocks.some((block) => block.insts.some(frame.movesStack))) return;
   const states = blockStates(mf, framePointer);
   const believed = mf.target.frame.entryState();
+  let believedArguments = 0;
   for (const block of mf.blocks) {
     const state = states[block.id] === undefined ? clone(believed) : clone(states[block.id]!);
     const out: MInst[] = [];
@@ -120,6 +129,10 @@ export function insertCfi(mf: MFunction, framePointer: boolean): void {
       // Behind an epilogue in the middle of a function the stack copies are no longer valid.
       if (believed.saved.length > state.saved.length && goesOn(insts, i, instructions.facts))
         emitDifference(out, believed, state, true, frame.directive);
+      if (unwindTarget(insts[i]!) !== null && argumentBytes(insts[i]!) !== believedArguments) {
+        believedArguments = argumentBytes(insts[i]!);
+        out.push(directive(frame.directive, CfiKind.Arguments, -1, believedArguments));
+      }
       out.push(insts[i]!);
       if (frame.step(state, insts[i]!, framePointer))
         emitDifference(out, believed, state, false, frame.directive);

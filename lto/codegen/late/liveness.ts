@@ -8,7 +8,7 @@
  * Breaks if: edges are stale.
  */
 
-import type { MBlock, MFunction, MInst, RegMask } from "../mir.js";
+import { type MBlock, type MFunction, type MInst, type RegMask, unwindTarget } from "../mir.js";
 import { leavesFunction, OpFact, type Target } from "../target.js";
 
 /** Every register that the body's instructions or calls change; parameters arrive and change nothing. */
@@ -29,10 +29,10 @@ export function stepBack(inst: MInst, live: RegMask, liveness: PostLiveness): Re
   const { facts, reads, writes, killsFlags } = liveness.target.instructions;
   const fact = facts[inst.op]!;
   let before = live & ~writes(inst);
-  const { extra, targets } = inst;
+  const { targets } = inst;
   for (let i = 0; i < targets.length; i++) before |= liveIn[targets[i]!.id]!;
-  if (extra !== null && extra.kind === "call" && extra.unwind !== null)
-    before |= liveIn[extra.unwind.id]! & ~flagsBit;
+  const pad = unwindTarget(inst);
+  if (pad !== null) before |= liveIn[pad.id]! & ~flagsBit;
   if (killsFlags(inst)) before &= ~flagsBit;
   if ((fact & OpFact.ReadsFlags) !== 0) before |= flagsBit;
   // A conditional jump out of the function is a tail call.

@@ -282,7 +282,8 @@ function lowerInst(l: Lowering, inst: Inst): Parts {
       const intrinsic = intrinsicOf(operands[0]!);
       if (intrinsic === null) return lowerInvoke(l, inst);
       // No intrinsic that is lowered here unwinds: the edge to the landing pad goes.
-      const parts = lowerIntrinsic(l, inst, intrinsic);
+      const call = makeInst(Op.Call, inst.type, [...operands], inst.data, [], inst.flags);
+      const parts = lowerIntrinsic(l, call, intrinsic);
       l.jump(inst.blocks[0]!);
       l.removedEdges.push({ from: inst.parent!, to: inst.blocks[1]! });
       return parts;

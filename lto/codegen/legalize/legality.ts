@@ -170,7 +170,7 @@ export function isLegalInst(inst: Inst, vectors: VectorTarget): boolean {
     case Op.CallBr: {
       if (!isLegalOrNone(inst.type)) return false;
       const intrinsic = intrinsicOf(operands[0]!);
-      if (intrinsic !== null) return intrinsicIsLegal(inst, intrinsic);
+      if (intrinsic !== null) return inst.op === Op.Call && intrinsicIsLegal(inst, intrinsic);
       for (let i = 1; i <= inst.data.argumentCount; i++) if (!isLegalOrNone(operands[i]!.type)) return false;
       return true;
     }

@@ -16,11 +16,13 @@
  * - an exchange: the two locations change places;
  * - a recomputation, into a register or a slot: the target holds every value that this operation defines;
  * - an edge: parameters are bound all at once: a location holds the parameter if and only if it held the argument.
- *   An edge to a landing pad leaves after the call's clobbers and before its results.
+ *   An edge to a landing pad leaves after the call's clobbers and before its results, and keeps only memory and the
+ *   callee-saved registers: frames put back those, and the unwinder runs in between.
  *
  * Also checked: fixed sets, permission of slots, tied places, early definitions apart from uses, no two
- * definitions in one place, one slot operand an instruction (except inline assembly), every instruction of the
- * program still there in its order unless it is a copy or a recomputable definition.
+ * definitions in one place, one slot operand an instruction (except inline assembly), nothing inserted between a call that unwinds and
+ * the end of its block, nothing written in front of a landing pad's first instruction that it defines or changes,
+ * every instruction of the program still there in its order unless it is a copy or a recomputable definition.
  *
  * The checker need be exact only for what the allocators emit: it knows inserted operations by their shape (copies,
  * exchanges with two definitions, accesses of spill slots, repeated recomputable definitions).
@@ -38,6 +40,7 @@ import {
   type RegOperand,
   type SymbolRef,
   slotLocation,
+  unwindTarget,
 } from "../mir.js";
 import type { TargetRegisters } from "../target.js";
 
@@ -248,10 +251,21 @@ class Checker {
   private flow(block: MBlock): MBlock[] {
     const state = this.entry.get(block)!.clone();
     this.landing.clear();
+    let taken = block.landingPad ? entryRegisters(block) : 0;
+    let ended = false;
     for (let k = 0; k < block.insts.length; k++) {
       const inst = block.insts[k]!;
-      if (this.original.has(inst)) this.execute(inst, state, block, k);
-      else this.executeInserted(inst, state, block, k);
+      if (this.original.has(inst)) {
+        this.execute(inst, state, block, k);
+        if (inst.extra?.kind === "landing-pad") taken = 0;
+        if (unwindTarget(inst) !== null) ended = true;
+        continue;
+      }
+      this.executeInserted(inst, state, block, k);
+      if (ended) this.complain(block, k, "inserted behind a call that unwinds");
+      for (const { loc } of inst.defs)
+        if (!isSlot(loc) && ((taken >>> loc) & 1) === 1)
+          this.complain(block, k, `${this.show(loc)} is written before the landing pad has been entered`);
     }
     const changed: MBlock[] = [];
     for (let s = 0; s < block.succs.length; s++) {
@@ -317,8 +331,11 @@ class Checker {
     const all = extra !== null && extra.kind === "call" && extra.returnsTwice;
     const clobbers = all ? -1 : inst.clobbers;
     for (let rest = clobbers; rest !== 0; rest &= rest - 1) state.set(31 - Math.clz32(rest & -rest), none);
-    if (extra !== null && extra.kind === "call" && extra.unwind !== null) {
-      this.landing.set(extra.unwind, state.clone());
+    const pad = unwindTarget(inst);
+    if (pad !== null) {
+      const unwound = state.clone();
+      for (let r = 0; r < 32; r++) if (((this.target.calleeSaved >>> r) & 1) === 0) unwound.set(r, none);
+      this.landing.set(pad, unwound);
     }
     for (const def of inst.defs) {
       if (def.loc !== noLocation) state.set(def.loc, none);
@@ -481,4 +498,15 @@ function labelledOnly(fn: MFunction, reached: (block: MBlock) => boolean): Set<M
   const found = new Set(fn.blocks.filter((block) => block.addressTaken && !reached(block)));
   for (const block of found) for (const next of block.succs) if (!reached(next)) found.add(next);
   return found;
+}
+
+/** Registers that the unwinder has written when it enters a landing pad. */
+function entryRegisters(block: MBlock): number {
+  for (const { extra, defs, clobbers } of block.insts) {
+    if (extra === null || extra.kind !== "landing-pad") continue;
+    let mask = clobbers;
+    for (const { loc } of defs) if (!isSlot(loc)) mask |= 1 << loc;
+    return mask;
+  }
+  return 0;
 }

@@ -105,7 +105,7 @@ class Cleaner {
     const { contents, leavingRegisters, leavingSlots } = this;
     const block = this.fn.blocks[b]!;
     contents.clear();
-    // An unwind edge leaves in the middle of a block.
+    // A landing pad is entered with less than its predecessors leave behind.
     if (block.landingPad || block.addressTaken) return;
     for (const pred of block.preds) if (this.numbering.position[pred.id]! >= b) return;
     for (let k = 0; k < block.preds.length; k++) {

@@ -4,8 +4,8 @@
  * A fixed use takes its register at 4i, a fixed definition at 4i+2 (from 4i if it is early or tied), a clobber at
  * 4i+1. The value used there may itself live on in that register, so a fixed use blocks every value but its own.
  * A call that returns twice takes all registers: what lives across it has to be in memory.
- * In a landing pad the fixed definitions of the first instruction hold from the head of the block on, since the
- * unwinder wrote them before any move there.
+ * In a landing pad the fixed definitions and the clobbers of the first instruction hold from the head of the block
+ * on, since the unwinder wrote them before any move there.
  *
  * Method: events sorted by point, with the union of masks over each run of 32 events, so that a long range over
  * thousands of calls is answered quickly.
@@ -46,12 +46,13 @@ export class Reservations {
         let clobbers = inst.clobbers;
         const extra = inst.extra;
         if (extra !== null && extra.kind === "call" && extra.returnsTwice) clobbers = -1;
-        if (clobbers !== 0) this.add(4 * index + Clobber, 4 * index + Late, clobbers, -1);
+        const entered = block.landingPad && index === numbering.head[b]! + 1;
+        if (clobbers !== 0)
+          this.add(entered ? 4 * (index - 1) : 4 * index + Clobber, 4 * index + Late, clobbers, -1);
         for (let k = 0; k < inst.defs.length; k++) {
           const def = inst.defs[k]!;
           if (def.vreg < 0 || !isSingle(def.allowed)) continue;
           const first = def.early || def.tiedTo >= 0;
-          const entered = block.landingPad && index === numbering.head[b]! + 1;
           const start = entered ? 4 * (index - 1) : 4 * index + (first ? Early : Late);
           this.add(start, 4 * index + 3, def.allowed, -1);
         }

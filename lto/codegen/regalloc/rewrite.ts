@@ -19,6 +19,7 @@ import {
   type RegMask,
   slotLocation,
   slotOf,
+  unwindTarget,
 } from "../mir.js";
 import type { AllocationResult, TargetRegisters } from "../target.js";
 import {
@@ -32,7 +33,7 @@ import { Memory, Places } from "./places.js";
 import { type AllocationProblem, type Placement, popCount } from "./problem.js";
 import { removeRedundantMoves } from "./redundant-moves.js";
 import { assignSlots } from "./slot-sharing.js";
-import { computeTransfers, type Transfer, type Transfers } from "./transfers.js";
+import { computeTransfers, type Transfer, type Transfers, unwindingIndex } from "./transfers.js";
 
 /** An instruction of the program or an inserted operation. */
 export type Item = MInst | MoveAction;
@@ -123,6 +124,7 @@ class Writer implements MoveContext {
       const block = fn.blocks[b]!;
       this.items = [];
       this.setWindow(4 * head[b]!, 4 * head[b]! + 5);
+      this.storeResults(block);
       this.emit(this.transfers.head[b]);
       this.storeParams(block);
       this.emit(this.transfers.reloads[b]);
@@ -155,6 +157,7 @@ class Writer implements MoveContext {
     if (isVirtualCopy(fn, inst)) this.finishCopy(inst, index);
     else if (!this.isAbandoned(inst, index)) {
       this.items.push(inst);
+      if (unwindTarget(inst) !== null) return;
       this.storeDefinitions(inst, index);
       if (gap !== undefined && gap.leave.length > 0) {
         this.setWindow(4 * index + 2, 4 * index + 5);
@@ -213,6 +216,16 @@ class Writer implements MoveContext {
     const { cls, size } = this.problem.fn.vregs[vreg]!;
     this.inserted++;
     this.items.push(new MoveAction(ActionKind.Move, cls, size, this.home[vreg]!, register, vreg));
+  }
+
+  /** Results of the call that returns to `block` and otherwise unwinds: nothing could be stored behind it. */
+  private storeResults(block: MBlock): void {
+    if (block.landingPad || block.preds.length !== 1) return;
+    const pred = block.preds[0]!;
+    const call = unwindingIndex(pred);
+    if (call < 0) return;
+    const { head, position } = this.problem.liveness.numbering;
+    this.storeDefinitions(pred.insts[call]!, head[position[pred.id]!]! + 1 + call);
   }
 
   private storeDefinitions(inst: MInst, index: number): void {

@@ -13,10 +13,18 @@
  * - then copies of values that live on into fixed or tied operands (`supply`);
  * - after an instruction: out of fixed definition registers (`leave`).
  *
+ * A call that can unwind ends its block (mir.ts). Its results are there on the edge to where it returns, so what
+ * would be done after it is done at the head of that block, which nothing else leads to. On the edge to a landing
+ * pad nothing can be moved: behind the call control is in the unwinder, before it the value may be needed where it
+ * is, and in the landing pad the caller-saved registers hold garbage. A value that is in the same callee-saved
+ * register at all calls that lead to the pad stays there (program.ts sees to it that whatever frames are unwound
+ * put it back); one that is not comes from its home, which has been valid since its definition. Reservations keep
+ * caller-saved registers from being the place of anything at the head of a landing pad.
+ *
  * Nothing is ever stored when a value moves to memory: homes are written at the definition.
  */
 import { collectUses, hasTies, isSingle, isVirtualCopy, tieOf, UseKind, useKindOf } from "../liveness.js";
-import type { MBlock, RegOperand } from "../mir.js";
+import { type MBlock, type MInst, type RegOperand, unwindTarget } from "../mir.js";
 import { Memory, type Places } from "./places.js";
 import type { AllocationProblem } from "./problem.js";
 
@@ -76,6 +84,7 @@ class TransferBuilder {
     for (let v = 0; v < fn.vregs.length; v++) {
       if (!this.places.isWhole(v)) this.moveBetweenPieces(v);
     }
+    for (const block of fn.blocks) this.takeResults(block);
     for (let b = 0; b < fn.blocks.length; b++) {
       this.passArguments(fn.blocks[b]!);
       this.serveOperands(b);
@@ -132,29 +141,36 @@ class TransferBuilder {
 
   /** Where `vreg` is when control leaves `pred` for `block`. */
   private atEdge(vreg: number, pred: MBlock, block: MBlock): number {
-    const { head, position } = this.problem.liveness.numbering;
+    const { numbering, defIndex } = this.problem.liveness;
+    const { head, position } = numbering;
     const p = position[pred.id]!;
-    if (block.landingPad) {
-      const call = this.unwindingCall(pred, block);
-      if (call >= 0) return this.places.at(vreg, 4 * (head[p]! + 1 + call) + 2);
+    const call = unwindingIndex(pred);
+    if (call >= 0) {
+      const index = head[p]! + 1 + call;
+      if (block.landingPad) return this.places.at(vreg, 4 * index + 2);
+      const def = defIndex[vreg] === index ? definitionOf(pred.insts[call]!, vreg) : null;
+      if (def !== null && isSingle(def.allowed)) return registerOf(def.allowed);
     }
     return this.places.at(vreg, 4 * head[p + 1]! - 1);
   }
 
-  private readonly unwindingCalls = new Map<number, number>();
-
-  /** Position in `pred` of the call that unwinds to `block`; -1 if there is none. */
-  private unwindingCall(pred: MBlock, block: MBlock): number {
-    const key = pred.id * this.problem.liveness.numbering.position.length + block.id;
-    const known = this.unwindingCalls.get(key);
-    if (known !== undefined) return known;
-    let k = pred.insts.length - 1;
-    for (; k >= 0; k--) {
-      const extra = pred.insts[k]!.extra;
-      if (extra !== null && extra.kind === "call" && extra.unwind === block) break;
+  /** Results that stay in one place all their life have yet to get there from the registers of the call. */
+  private takeResults(block: MBlock): void {
+    const call = unwindingIndex(block);
+    if (call < 0) return;
+    const { head, position } = this.problem.liveness.numbering;
+    for (const next of block.succs) {
+      if (next.landingPad) continue;
+      const b = position[next.id]!;
+      for (const { vreg, allowed } of block.insts[call]!.defs)
+        if (
+          vreg >= 0 &&
+          isSingle(allowed) &&
+          this.places.isWhole(vreg) &&
+          this.places.isLive(vreg, 4 * head[b]!)
+        )
+          this.enterBlock(vreg, b);
     }
-    this.unwindingCalls.set(key, k);
-    return k;
   }
 
   /** True if transfers on the edge can go before the branch of `pred`. */
@@ -183,7 +199,7 @@ class TransferBuilder {
     }
     if (different === 0) return;
     const cheaper = policy.name === "size" && fromMemory > 0 && cost > reload;
-    if (block.preds.length > 1 && (critical || cheaper)) {
+    if (block.landingPad || (block.preds.length > 1 && (critical || cheaper))) {
       (this.result.reloads[b] ??= []).push({ toVReg: vreg, to, fromVReg: vreg, from: Memory });
       return;
     }
@@ -236,6 +252,7 @@ class TransferBuilder {
       }
       const count = collectUses(inst, buffer);
       const ties = hasTies(inst);
+      const ends = unwindTarget(inst) !== null;
       for (let k = 0; k < count; k++) {
         const use = buffer[k]!;
         const tie = ties ? tieOf(inst, use, k) : null;
@@ -268,6 +285,7 @@ class TransferBuilder {
         if (def.vreg < 0) continue;
         if (isSingle(def.allowed)) {
           def.loc = registerOf(def.allowed);
+          if (ends) continue;
           const to = places.at(def.vreg, early + 3);
           if (to !== Memory && to !== def.loc) {
             this.leave(index, { toVReg: def.vreg, to, fromVReg: def.vreg, from: def.loc });
@@ -307,3 +325,15 @@ class TransferBuilder {
 }
 
 const registerOf = (mask: number): number => 31 - Math.clz32(mask);
+
+/** Position in its block of the call that ends it by unwinding; -1 if there is none. */
+export function unwindingIndex({ insts }: MBlock): number {
+  for (let k = insts.length - 1; k >= 0 && k >= insts.length - 2; k--)
+    if (unwindTarget(insts[k]!) !== null) return k;
+  return -1;
+}
+
+function definitionOf(inst: MInst, vreg: number): RegOperand | null {
+  for (const def of inst.defs) if (def.vreg === vreg) return def;
+  return null;
+}

@@ -17,6 +17,9 @@ function moveStack(state: CfaState, bytes: number): void {
   if (state.register === RSP) state.offset = state.depth;
 }
 
+/** The unwinder takes `bytes` of arguments off the stack. */
+export const release = (state: CfaState, bytes: number): void => moveStack(state, -bytes);
+
 /** The register that an instruction writes as its first definition, or -1. */
 const target = (inst: MInst): number => (inst.defs.length > 0 ? inst.defs[0]!.loc : -1);
 

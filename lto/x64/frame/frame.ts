@@ -8,7 +8,7 @@
  * directives are made after layout (`cfi.ts`) from the instructions themselves.
  * Linear in the function.
  * Breaks if: a block is entered with different numbers of bytes pushed (selection keeps a call sequence in
- * one block; landing pads are handled).
+ * one block, but for what follows a call that can unwind: that is at the start of a block of its own).
  * Source: System V ABI AMD64, sections 3.2.2 (stack frame) and 3.4.
  */
 
@@ -21,6 +21,7 @@ import {
   type MFunction,
   MInst,
   type RegMask,
+  unwindTarget,
 } from "../../codegen/mir.js";
 import type { FramePlan, FrameRequest } from "../../codegen/target.js";
 import { UnsupportedError } from "../../ir/errors.js";
@@ -53,6 +54,7 @@ function hasCalls(mf: MFunction): boolean {
 function hasAlignedCalls(mf: MFunction, alignedCall: FrameRequest["alignedCall"]): boolean {
   for (const block of mf.blocks)
     for (const inst of block.insts) {
+      if (inst.op === X.Asm && unwindTarget(inst) !== null) return true;
       if (!isCall(inst.op)) continue;
       const { callee, calleeSet } = calleeOf(inst);
       if (alignedCall(callee, calleeSet)) return true;
@@ -115,7 +117,8 @@ class FramePass {
       this.rewriteBlock(block);
       for (const succ of block.succs) {
         if (this.entryAdjust[succ.id] !== -1) continue;
-        this.entryAdjust[succ.id] = succ.landingPad ? this.unwindAdjust(succ) : this.adjust;
+        // The unwinder takes the arguments of the call off before it enters a landing pad.
+        this.entryAdjust[succ.id] = succ.landingPad ? 0 : this.adjust;
         work.push(succ);
       }
     }
@@ -157,28 +160,12 @@ class FramePass {
     old.preds.push(entry);
   }
 
-  /** Bytes pushed when a call continues in `pad`: what lay on the stack at the call stays there. */
-  private unwindAdjust(pad: MBlock): number {
-    let bytes = -1;
-    for (const pred of pad.preds) {
-      let setup = 0;
-      for (const inst of pred.insts) {
-        if (inst.op === X.CallSetup) setup = inst.imm as number;
-        const extra = inst.extra;
-        if (extra === null || extra.kind !== "call" || extra.unwind !== pad) continue;
-        const pushed = setup + (this.aligned ? this.paddingFor(setup) : 0);
-        if (bytes >= 0 && bytes !== pushed && !this.layout.framePointer)
-          throw new UnsupportedError("landing pad of calls with different stack arguments", this.mf.name);
-        bytes = Math.max(bytes, pushed);
-      }
-    }
-    return Math.max(bytes, 0);
-  }
-
   private rewriteBlock(block: MBlock): void {
     this.adjust = this.entryAdjust[block.id]!;
     this.framed = this.wrapping === null || this.wrapping.framed[block.id] === 1;
-    if (this.adjust === 0) this.padding.length = 0;
+    // What is pushed where the block starts belongs to the call that returns there.
+    this.padding.length = 0;
+    if (this.adjust > 0) this.padding.push(this.adjust - cleanupBytes(block));
     const out: MInst[] = [];
     const { insts } = block;
     for (let i = 0; i < insts.length; i++) {
@@ -188,9 +175,6 @@ class FramePass {
         case X.Entry:
         case X.Keep:
         case X.ImplicitDef:
-          break;
-        case X.LandingPad:
-          this.landingPad(out);
           break;
         case X.Push:
           out.push(inst);
@@ -207,7 +191,7 @@ class FramePass {
           this.grow(out, inst.imm as number, !this.flagsLiveAt(insts, i));
           break;
         case X.CallCleanup:
-          this.callCleanup(out, inst);
+          this.callCleanup(out, inst, block);
           break;
         case X.DynamicAlloca:
           this.dynamicAlloca(out, inst);
@@ -231,6 +215,8 @@ class FramePass {
           out.push(inst);
           break;
         default:
+          if (inst.extra !== null && inst.extra.kind === "call" && inst.extra.unwind !== null)
+            inst.extra = { ...inst.extra, pushed: this.adjust };
           out.push(inst);
       }
     }
@@ -343,14 +329,16 @@ class FramePass {
     this.grow(out, padding, !this.flagsLiveAt(insts, index));
   }
 
-  private callCleanup(out: MInst[], inst: MInst): void {
+  private callCleanup(out: MInst[], inst: MInst, block: MBlock): void {
     const bytes = (inst.imm as number) + (this.padding.pop() ?? 0);
     // What the call clobbers and nothing defined since is free.
     let dead = 0;
     let flagsFree = false;
     let busy = 0;
-    for (let i = out.length - 1; i >= 0; i--) {
-      const previous = out[i]!;
+    const before = this.callBefore(block);
+    for (let i = out.length - 1; i >= -1; i--) {
+      const previous = i >= 0 ? out[i]! : before;
+      if (previous === null) break;
       for (const def of previous.defs) busy |= 1 << def.loc;
       if (previous.op === X.Call || previous.op === X.CallIndirect || previous.op === X.TlsGetAddr) {
         dead = previous.clobbers & gprMask & ~busy;
@@ -363,14 +351,10 @@ class FramePass {
     this.adjust -= bytes;
   }
 
-  private landingPad(out: MInst[]): void {
-    const bytes = this.adjust;
-    if (bytes > 0) {
-      if (this.layout.framePointer && this.layout.realign === 0 && !this.mf.hasDynamicAlloca)
-        out.push(lea(8, RSP, baseDisp(RBP, 16 - this.layout.depth)));
-      else out.push(adjustStack(bytes));
-    }
-    this.adjust = 0;
+  /** The call that returns to the start of the block, and has no other end; null if there is none. */
+  private callBefore(block: MBlock): MInst | null {
+    if (block.landingPad || block.preds.length !== 1) return null;
+    return block.preds[0]!.insts.findLast((inst) => unwindTarget(inst) !== null) ?? null;
   }
 
   /** rsp = (rsp - size) & -align, and the result is the new rsp. */
@@ -435,6 +419,12 @@ class FramePass {
   private restore(out: MInst[]): void {
     for (let i = this.layout.saved.length - 1; i >= 0; i--) out.push(pop(this.layout.saved[i]!, X.PopSaved));
   }
+}
+
+/** Bytes of arguments that the first clean-up of a block takes off. */
+function cleanupBytes({ insts }: MBlock): number {
+  for (const inst of insts) if (inst.op === X.CallCleanup) return inst.imm as number;
+  return 0;
 }
 
 /** The frame's own registers survive calls: who decides the callees' saves must know that. */

@@ -9,7 +9,7 @@ import { X } from "../isa/ops.js";
 import { integerArguments, maskOf, RAX, RSP, vectorArgumentCount, XMM0 } from "../isa/registers.js";
 import { type AbiArgument, type ArgumentLayout, layoutArguments, resultPlaces } from "./abi.js";
 import { address } from "./address.js";
-import { connect, jump } from "./branch.js";
+import { endInvoke } from "./exceptions.js";
 import { selectInlineAsm } from "./inline-asm.js";
 import { extended } from "./integer.js";
 import { operationSize } from "./operand-facts.js";
@@ -127,7 +127,7 @@ function callLayout(s: Selector, call: CallInst, args: readonly AbiArgument[]): 
 
 export function selectCall(s: Selector, call: CallInst, block: MBlock): void {
   const callee = call.operands[0]!;
-  if (callee.valueKind === "asm") return selectInlineAsm(s, call, callee);
+  if (callee.valueKind === "asm") return selectInlineAsm(s, call, callee, block);
   const { data } = call;
   const refused = unsupportedConvention(data.callingConvention, data.attributes) ?? calleeRefusal(call);
   if (refused !== null) return s.unsupported(refused);
@@ -362,25 +362,23 @@ function finishCall(s: Selector, call: CallInst, machine: MInst, block: MBlock, 
     noReturn,
     returnsTwice,
     unwind: call.op === Op.Invoke ? s.heads[call.blocks[1]!.id]! : null,
+    noUnwind: attributes.has("nounwind") || (calleeAttributes?.has("nounwind") ?? false),
+    pushed: 0,
   };
   if (returnsTwice) s.mf.returnsTwice = true;
   const x87Results = defineResults(s, call, machine);
   s.emit(machine);
-  if (stackBytes > 0 && !noReturn) {
-    const cleanup = new MInst(X.CallCleanup, 8);
-    const wide = s.buffer.findLast((m) => m.op === X.CallSetup)!.imm;
-    cleanup.imm = wide;
-    s.emit(cleanup);
-  }
-  for (const slot of x87Results) popToSlot(s, slot);
-  if (call.op === Op.Invoke) {
-    const normal = s.heads[call.blocks[0]!.id]!;
-    const unwind = s.heads[call.blocks[1]!.id]!;
-    connect(block, normal);
-    connect(block, unwind);
-    unwind.landingPad = true;
-    jump(s, normal);
-  }
+  const wide = stackBytes > 0 ? s.buffer.findLast((m) => m.op === X.CallSetup)!.imm : null;
+  const afterwards = (): void => {
+    if (wide !== null && !noReturn) {
+      const cleanup = new MInst(X.CallCleanup, 8);
+      cleanup.imm = wide;
+      s.emit(cleanup);
+    }
+    for (const slot of x87Results) popToSlot(s, slot);
+  };
+  if (call.op === Op.Invoke) endInvoke(s, call, block, afterwards);
+  else afterwards();
 }
 
 /** Adds the result definitions; returns the slots of fp80 results, which the caller must pop after the call. */
@@ -493,6 +491,8 @@ function selectTailCall(
     noReturn: true,
     returnsTwice: false,
     unwind: null,
+    noUnwind: false,
+    pushed: 0,
   };
   s.emit(machine);
 }
@@ -522,26 +522,4 @@ export function selectRet(s: Selector, inst: Inst): void {
 function returnRegister(s: Selector, value: Value): VReg {
   if (value.type.kind !== "int" || value.type.bits >= 32 || s.resultExtension === "") return s.reg(value);
   return argumentRegister(s, value, { type: value.type, attributes: s.resultAttributes });
-}
-
-// ── Runtime routines ──
-
-/** Calls a library routine that no IR names (memcpy and the like) with the default convention. */
-export function callRuntime(s: Selector, name: string, values: readonly Value[]): void {
-  s.mf.hasCalls = true;
-  const call = new MInst(X.Call, 8);
-  values.forEach((value, i) => {
-    call.uses.push(new RegOperand(s.reg(value), maskOf(integerArguments[i]!)));
-  });
-  call.symbol = { kind: s.pic ? "plt" : "direct", target: { kind: "external", name } };
-  call.clobbers = s.options.clobbersOf(null, -1);
-  call.extra = {
-    kind: "call",
-    callee: null,
-    calleeSet: -1,
-    noReturn: false,
-    returnsTwice: false,
-    unwind: null,
-  };
-  s.emit(call);
 }

@@ -11,7 +11,7 @@ import { type MBlock, MFunction, MInst, RegOperand } from "../../codegen/mir.js"
 import type { Target } from "../../codegen/target.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { UnsupportedError } from "../../ir/errors.js";
-import { type Block, Flag, type Inst, Op } from "../../ir/instructions.js";
+import { type Block, Flag, type Inst, isCall, Op } from "../../ir/instructions.js";
 import { intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import { i64 } from "../../ir/types.js";
 import { type ConstInt, constInt, type Value } from "../../ir/values.js";
@@ -24,6 +24,7 @@ import { incomingSlot, selectBr, selectCondBr, selectFp80Phi, selectIndirectBr }
 import { findTailCall, selectCall, selectEntry, selectRet } from "./call.js";
 import { selectCompareResult } from "./condition.js";
 import { sharedConstantKey } from "./constants.js";
+import { numberTypes, placeReturns, selectLandingPad, selectResume } from "./exceptions.js";
 import * as float from "./float.js";
 import { writesFramePointer } from "./inline-asm.js";
 import { selectBinary, selectExtension, selectTrunc } from "./integer.js";
@@ -50,6 +51,7 @@ export function selectFunction(
 ): MFunction {
   const { fn, body } = legal;
   const mf = new MFunction(fn, fn.name, goal, target);
+  if (fn.kind === "function" && fn.personality !== null) numberTypes(mf, body);
   if (goal !== "none") splitGeps(body, layout);
   const { order } = prepare(body, goal !== "none");
   const count = body.renumber();
@@ -86,6 +88,7 @@ export function selectFunction(
       selectBlock(s, block, head, block === body.blocks[0] ? () => selectEntry(s, legal, args) : null),
     );
   }
+  placeReturns(s);
   mf.blocks = order.flatMap((block) => [s.heads[block.id]!, ...(extra.get(s.heads[block.id]!) ?? [])]);
   dropUnreachable(mf);
   return mf;
@@ -113,14 +116,29 @@ function argumentCount(legal: LegalFunction): number {
 }
 
 function makeBlocks(s: Selector, order: readonly Block[], depth: Int32Array): void {
+  const exceptional = exceptionalBlocks(order);
   for (const block of order) {
     const head = s.mf.newBlock();
-    const cold = block.terminator.op === Op.Unreachable;
+    const cold = block.terminator.op === Op.Unreachable || exceptional?.has(block) === true;
     head.frequency = 8 ** Math.min(depth[block.id]!, 6) * (cold ? 1 / 64 : 1);
     head.addressTaken = block.addressTaken;
     head.irBlock = block.id;
     s.heads[block.id] = head;
   }
+}
+
+/** Blocks that only exceptions lead to; null if there are none. */
+function exceptionalBlocks(order: readonly Block[]): Set<Block> | null {
+  if (!order.some((block) => block.terminator.op === Op.Invoke)) return null;
+  const rest = new Set(order);
+  const work = order.filter((block, i) => i === 0 || block.addressTaken);
+  for (const block of work) rest.delete(block);
+  for (let block = work.pop(); block !== undefined; block = work.pop()) {
+    const { terminator } = block;
+    for (const next of terminator.op === Op.Invoke ? [terminator.blocks[0]!] : block.successors)
+      if (rest.delete(next)) work.push(next);
+  }
+  return rest;
 }
 
 function setUpFunction(s: Selector, legal: LegalFunction, args: ArgumentLayout): void {
@@ -134,7 +152,7 @@ function setUpFunction(s: Selector, legal: LegalFunction, args: ArgumentLayout):
   for (const register of results) if (register >= 0) s.mf.resultRegisters |= 1 << register;
   if (s.options.conventionOf(fn) !== defaultConvention)
     s.mf.remark = `convention: ${describePlaces(args, results)}`;
-  s.mf.omitCfi = attributes.has("nounwind") && !attributes.has("uwtable");
+  s.mf.omitCfi = attributes.has("nounwind") && !attributes.has("uwtable") && fn.personality === null;
   s.mf.noRedZone = attributes.has("noredzone");
   const framePointer = attributes.string("frame-pointer");
   if (framePointer === "all") s.mf.needsFramePointer = true;
@@ -196,7 +214,7 @@ function countUses(s: Selector, order: readonly Block[]): void {
       }
       if (op === Op.Alloca) allocateSlot(s, inst, block === order[0]);
       if (op === Op.Call && inst.data.tail === "musttail") s.hasMustTail = true;
-      if (op === Op.Call && operands[0]!.valueKind === "asm" && writesFramePointer(operands[0]!.constraints))
+      if (isCall(inst) && operands[0]!.valueKind === "asm" && writesFramePointer(operands[0]!.constraints))
         s.mf.needsFramePointer = false; // A frame pointer that is merely asked for gives way.
     }
   }
@@ -303,11 +321,13 @@ function selectTerminator(s: Selector, inst: Inst, head: MBlock): MBlock[] {
     case Op.Unreachable:
       return [];
     case Op.Invoke:
-      throw new UnsupportedError("invoke (exception handling)", `function '${s.mf.name}'`);
+      selectCall(s, inst, head);
+      return [];
     case Op.CallBr:
       throw new UnsupportedError("asm goto (callbr)", `function '${s.mf.name}'`);
     case Op.Resume:
-      throw new UnsupportedError("resume (exception handling)", `function '${s.mf.name}'`);
+      selectResume(s, inst);
+      return [];
     default:
       throw new Error(`selection: block of '${s.mf.name}' ends in ${Op[inst.op]}`);
   }
@@ -352,7 +372,7 @@ function selectInst(s: Selector, inst: Inst, head: MBlock): void {
         selectFp80Phi(s, inst);
       return;
     case Op.LandingPad:
-      throw new UnsupportedError("landingpad (exception handling)", `function '${s.mf.name}'`);
+      return selectLandingPad(s, inst);
     default:
       break;
   }

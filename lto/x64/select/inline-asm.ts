@@ -2,8 +2,15 @@
  * Inline assembly: LLVM's constraint strings as operand constraints
  * (LLVM Language Reference, "Inline Asm Constraint String"; GCC's x86 machine constraints).
  */
-import { type AsmOperand, MInst, type RegMask, RegOperand, type VReg } from "../../codegen/mir.js";
-import { type CallInst, callArguments } from "../../ir/instructions.js";
+import {
+  type AsmOperand,
+  type MBlock,
+  MInst,
+  type RegMask,
+  RegOperand,
+  type VReg,
+} from "../../codegen/mir.js";
+import { type CallInst, callArguments, Op } from "../../ir/instructions.js";
 import type { Type } from "../../ir/types.js";
 import { type InlineAsm, isConstant, type Value } from "../../ir/values.js";
 import { needsBasePointer, needsFramePointer } from "../frame/frame-registers.js";
@@ -11,6 +18,7 @@ import { type Cc, ccNames, X } from "../isa/ops.js";
 import { GPR, gprMask, maskOf, RBP, RSP, registerNames, XMM, xmmMask } from "../isa/registers.js";
 import { address } from "./address.js";
 import { foldedInteger, symbolOffset } from "./constants.js";
+import { endInvoke } from "./exceptions.js";
 import { operationSize } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
 import { fp80PartSlot, fp80Slot, popToSlot, push80 } from "./x87.js";
@@ -62,9 +70,8 @@ export const writesFramePointer = (constraints: string): boolean => /\{[re]?bp\}
 /** Whether it changes or is given r15. */
 const writesBasePointer = (constraints: string): boolean => /\{r15[dwb]?\}/.test(constraints);
 
-export function selectInlineAsm(s: Selector, call: CallInst, asm: InlineAsm): void {
+export function selectInlineAsm(s: Selector, call: CallInst, asm: InlineAsm, block: MBlock): void {
   if (asm.intelDialect) s.unsupported("inline assembly in Intel syntax");
-  if (asm.canUnwind) s.unsupported("inline assembly that unwinds");
   const { constraints, clobbers } = parseConstraints(s, asm.constraints);
   const machine = new MInst(X.Asm, 8);
   machine.clobbers = clobbers;
@@ -75,10 +82,14 @@ export function selectInlineAsm(s: Selector, call: CallInst, asm: InlineAsm): vo
     s.unsupported("inline assembly that changes the register the frame is addressed by");
   const lowering = new AsmLowering(s, call, machine, constraints, poppedByAsm(asm.constraints));
   const operands = lowering.run();
-  machine.extra = { kind: "asm", template: asm.template, operands };
+  const unwind = call.op === Op.Invoke ? s.heads[call.blocks[1]!.id]! : null;
+  machine.extra = { kind: "asm", template: asm.template, operands, unwind };
   if (asm.template.trim() !== "") s.mf.noRedZone = true;
+  // What it calls needs an aligned stack, and a frame that the unwinder finds its way through.
+  if (asm.canUnwind) s.mf.hasCalls = true;
   s.emit(machine);
-  lowering.afterwards();
+  if (call.op === Op.Invoke) endInvoke(s, call, block, () => lowering.afterwards());
+  else lowering.afterwards();
 }
 
 function parseConstraints(s: Selector, text: string): { constraints: Constraint[]; clobbers: RegMask } {

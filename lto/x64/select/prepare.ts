@@ -7,7 +7,8 @@
  *  4. atomic operations without an instruction of their own become compare-exchange loops;
  *  5. phis of blocks entered by indirect branches move to memory (their edges cannot be split);
  *  6. every other edge from a block with several successors to a block with phis is split, so phi values
- *     are passed only on edges out of a block with a single successor.
+ *     are passed only on edges out of a block with a single successor; so is every edge on which an invoke returns,
+ *     unless nothing else leads to its target: what completes the call stands there.
  *
  * Blocks are only appended: a block address names its block by position.
  */
@@ -47,7 +48,8 @@ export function prepare(body: Body, optimize: boolean): Prepared {
     if (reachable.has(block)) splitComplexOperations(body, block, after, optimize);
   demoteIndirectPhis(body);
   const live = reachableBlocks(body);
-  for (const block of [...body.blocks]) if (live.has(block)) splitEdges(body, block, after);
+  const shared = sharedReturns(live);
+  for (const block of [...body.blocks]) if (live.has(block)) splitEdges(body, block, after, shared);
   return { order: layoutOrder(original, placed, reachableBlocks(body)) };
 }
 
@@ -303,6 +305,8 @@ function demoteIndirectPhis(body: Body): void {
     // All loads read before any successor could store again: one slot per phi is enough, as stores happen
     // at the ends of predecessors, after everything the phi's old value is needed for is in registers.
     raw(target).insts.splice(0, phis.length);
+    // A landing pad stays in front: it takes what the unwinder has left in registers.
+    const first = target.insts[0]!.op === Op.LandingPad ? 1 : 0;
     phis.forEach((phi, n) => {
       const slot = entryAlloca(body, phi.type);
       const align = slot.data.align;
@@ -319,7 +323,7 @@ function demoteIndirectPhis(body: Body): void {
       });
       const load = makeInst(Op.Load, phi.type, [slot], memory);
       load.parent = target;
-      raw(target).insts.splice(n, 0, load);
+      raw(target).insts.splice(first + n, 0, load);
       loads.set(phi, load);
     });
     replaceUses(body, loads);
@@ -340,15 +344,34 @@ function entryAlloca(body: Body, type: Type): InstWith<Op.Alloca> {
   return alloca;
 }
 
+/** Blocks that an invoke returns to and that something else leads to as well. */
+function sharedReturns(live: ReadonlySet<Block>): Set<Block> {
+  const shared = new Set<Block>();
+  let any = false;
+  for (const { terminator } of live) any ||= terminator.op === Op.Invoke;
+  if (!any) return shared;
+  const entered = new Set<Block>();
+  for (const block of live) {
+    if (block.addressTaken) shared.add(block);
+    for (const next of new Set(block.successors)) {
+      if (entered.has(next)) shared.add(next);
+      entered.add(next);
+    }
+  }
+  return shared;
+}
+
 /** Gives each edge from a branching block to a block with phis a block of its own. */
-function splitEdges(body: Body, block: Block, after: After): void {
+function splitEdges(body: Body, block: Block, after: After, shared: ReadonlySet<Block>): void {
   const terminator = block.terminator;
   const distinct = new Set(terminator.blocks);
   if (terminator.op === Op.Br || terminator.op === Op.IndirectBr || terminator.op === Op.CallBr) return;
   if (distinct.size === 1 && terminator.op !== Op.Switch && terminator.op !== Op.Invoke) return;
   for (const target of distinct) {
     const phi = target.insts[0]!;
-    if (phi.op !== Op.Phi || (phi.operands.length === 1 && terminator.op !== Op.Invoke)) continue;
+    const returns = terminator.op === Op.Invoke && target === terminator.blocks[0];
+    const joins = phi.op === Op.Phi && (phi.operands.length > 1 || terminator.op === Op.Invoke);
+    if (!joins && !(returns && shared.has(target))) continue;
     const middle = newBlock(body);
     after(block, middle);
     middle.append(makeInst(Op.Br, terminator.type, [], null, [target]));

@@ -104,6 +104,8 @@ export class Selector {
   tailCall: Inst | null = null;
   /** Arguments that callers zero-extend to 32 bits, by index. */
   readonly extendedArgs: Uint8Array;
+  /** What stands at the start of blocks that invokes return to: it completes their calls. */
+  readonly onReturn = new Map<MBlock, MInst[]>();
   /** Forward buffer of the instruction being lowered. */
   buffer: MInst[] = [];
   /** Instructions of the current machine block, last first. */

@@ -85,6 +85,8 @@ function generalDynamic(s: Selector, global: GlobalValue): VReg {
     noReturn: false,
     returnsTwice: false,
     unwind: null,
+    noUnwind: true,
+    pushed: 0,
   };
   s.mf.hasCalls = true;
   s.emit(call);

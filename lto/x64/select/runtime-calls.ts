@@ -1,0 +1,34 @@
+/** Calls of library routines that no IR names. */
+import { MInst, RegOperand } from "../../codegen/mir.js";
+import type { Value } from "../../ir/values.js";
+import { X } from "../isa/ops.js";
+import { integerArguments, maskOf } from "../isa/registers.js";
+import type { Selector } from "./selector.js";
+
+/** Calls a library routine that no IR names (memcpy and the like) with the default convention. */
+export function callRuntime(
+  s: Selector,
+  name: string,
+  values: readonly Value[],
+  /** It may throw, and does nothing else to come back. */
+  throws = false,
+): void {
+  s.mf.hasCalls = true;
+  const call = new MInst(X.Call, 8);
+  values.forEach((value, i) => {
+    call.uses.push(new RegOperand(s.reg(value), maskOf(integerArguments[i]!)));
+  });
+  call.symbol = { kind: s.pic ? "plt" : "direct", target: { kind: "external", name } };
+  call.clobbers = s.options.clobbersOf(null, -1);
+  call.extra = {
+    kind: "call",
+    callee: null,
+    calleeSet: -1,
+    noReturn: throws,
+    returnsTwice: false,
+    unwind: null,
+    noUnwind: !throws,
+    pushed: 0,
+  };
+  s.emit(call);
+}
