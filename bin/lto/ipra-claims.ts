@@ -12,14 +12,13 @@ import {
   type MInst,
   type RegMask,
 } from "../../lto/codegen/mir.js";
-import type { CodegenOptions } from "../../lto/pipeline.js";
 import { X } from "../../lto/x64/isa/ops.js";
 
 /** Inline assembly that calls something or leaves; jumps to its own numbered labels stay inside. */
 const transfersControl = /\b(call|jmp|j[a-z]{1,3}|loop\w*|ret)[lq]?\b(?!\s+\d+[bf]\b)/;
 
 /** Registers of an allocated function that somewhere hold values which the IR leaves undefined. */
-function undefinedRegisters(mf: MFunction): RegMask {
+export function undefinedRegisters(mf: MFunction): RegMask {
   let mask = 0;
   for (const { insts } of mf.blocks)
     for (const { op, defs } of insts)
@@ -47,15 +46,13 @@ export function indirectNames({ sets, closed }: IndirectCalls, names: readonly s
 }
 
 /**
- * The claims of a function after its last pass; of sites that call through a pointer, `targets` is filled in later.
- * @param undefinedRegisters of it as allocated
+ * The claims of a function after its last pass, without what only the program knows: `undefinedRegisters`, `closed`,
+ * and the targets of calls through pointers.
+ * @returns also the set of callees of each site, -1 where it has none
  */
-function functionClaim(
-  mf: MFunction,
-  undefinedRegisters: RegMask,
-  sets: Map<SiteClaim, number>,
-): FunctionClaim {
+export function functionClaim(mf: MFunction): { claim: FunctionClaim; sets: number[] } {
   const sites: SiteClaim[] = [];
+  const sets: number[] = [];
   let results = 0;
   let opaque = false;
   for (const block of mf.blocks) {
@@ -64,21 +61,23 @@ function functionClaim(
       const { op, extra } = inst;
       if (op === X.Ret) results |= uses(inst);
       else if (extra?.kind === "asm") opaque ||= transfersControl.test(extra.template);
-      else if (op === X.JmpIndirect) sites.push(jumpClaim(inst));
-      else if (extra?.kind === "call") {
-        const site = callClaim(inst, extra, inst !== last);
-        sites.push(site);
-        if (extra.calleeSet >= 0) sets.set(site, extra.calleeSet);
+      else if (op === X.JmpIndirect) {
+        sites.push(jumpClaim(inst));
+        sets.push(-1);
+      } else if (extra?.kind === "call") {
+        sites.push(callClaim(inst, extra, inst !== last));
+        sets.push(extra.calleeSet);
       }
     }
   }
-  return {
+  const claim: FunctionClaim = {
     symbol: mf.name,
     sites: opaque ? null : sites,
     results,
-    undefinedRegisters,
+    undefinedRegisters: 0,
     closed: false,
   };
+  return { claim, sets };
 }
 
 /** The call a block ends with when nothing follows: the program does not expect it to return. */
@@ -88,30 +87,29 @@ function lastCallWithoutReturn(block: MBlock): MInst | null {
   return inst !== undefined && inst.extra?.kind === "call" ? inst : null;
 }
 
-/** Collects the claims of every function that code generation finishes. */
-export class ClaimCollector {
-  private readonly finished: FunctionClaim[] = [];
-  /** Set of callees of calls through pointers. */
-  private readonly sets = new Map<SiteClaim, number>();
-  /** `undefinedRegisters` of functions that wait to be finished. */
-  private readonly undefinedValues = new Map<MFunction, RegMask>();
+/** What a thread reports of a function, once allocated and once finished. Plain data. */
+export type ClaimReport =
+  | { readonly kind: "undefined"; readonly symbol: string; readonly registers: RegMask }
+  | { readonly kind: "claim"; readonly claim: FunctionClaim; readonly sets: readonly number[] };
 
-  /** To be called after each stage, as `CodegenOptions.observe`. */
-  readonly observe: NonNullable<CodegenOptions["observe"]> = (stage, mf) => {
-    if (stage === "allocate") this.undefinedValues.set(mf, undefinedRegisters(mf));
-    else if (stage === "finish")
-      this.finished.push(functionClaim(mf, this.undefinedValues.get(mf) ?? 0, this.sets));
-  };
+/** Collects the claims of every function that code generation finishes, from whatever thread they come. */
+export class ClaimCollector {
+  private readonly finished: Extract<ClaimReport, { kind: "claim" }>[] = [];
+  private readonly undefinedRegisters = new Map<string, RegMask>();
+
+  accept(report: ClaimReport): void {
+    if (report.kind === "claim") this.finished.push(report);
+    else this.undefinedRegisters.set(report.symbol, report.registers);
+  }
 
   /** The claims, after code generation. */
   claims({ targets, closed }: IndirectNames): FunctionClaim[] {
-    const named = (site: SiteClaim): SiteClaim => {
-      const set = this.sets.get(site);
-      return set === undefined ? site : { ...site, targets: targets[set]! };
-    };
-    return this.finished.map((claim) => ({
+    return this.finished.map(({ claim, sets }) => ({
       ...claim,
-      sites: claim.sites?.map(named) ?? null,
+      sites:
+        claim.sites?.map((site, i) => (sets[i]! < 0 ? site : { ...site, targets: targets[sets[i]!]! })) ??
+        null,
+      undefinedRegisters: this.undefinedRegisters.get(claim.symbol) ?? 0,
       closed: closed.has(claim.symbol),
     }));
   }

@@ -6,7 +6,7 @@
  */
 import { writeFileSync } from "node:fs";
 import { CommanderError } from "commander";
-import { dumpFunction } from "../../lto/codegen/dump.js";
+import type { CodegenOptions } from "../../lto/codegen/program/options.js";
 import { InputError } from "../../lto/ir/errors.js";
 import type { Module } from "../../lto/ir/module.js";
 import {
@@ -16,18 +16,16 @@ import {
   parseVersionScript,
 } from "../../lto/link/index.js";
 import type { LinkInput, LinkOptions } from "../../lto/link/input.js";
-import type { CodegenOptions } from "../../lto/pipeline.js";
 import { verifyModule } from "../../lto/verify/verifier.js";
-import { X } from "../../lto/x64/isa/ops.js";
-import { registerNames } from "../../lto/x64/isa/registers.js";
 import { type Host, processHost } from "../host/host.js";
 import { isSameFile, OutputFile, removeTemporariesAtExit } from "../host/output-file.js";
 import { ownPackage } from "../package.js";
-import { generate } from "./codegen.js";
+import { type CodegenSink, generate } from "./codegen.js";
 import { readInputFile, readOperand } from "./inputs.js";
 import { ClaimCollector } from "./ipra-claims.js";
 import { type DriverOptions, makeCommand, parseOptions } from "./options.js";
 import { formatRegisterUsage } from "./register-usage.js";
+import type { ReportRequests } from "./reports.js";
 import { formatStatistics } from "./statistics.js";
 import { Timer } from "./timer.js";
 
@@ -169,25 +167,31 @@ async function produce(
     const { writeObject } = await import("../../formats/object/writer.js");
     return writeObject(module);
   }
-  const codegen = codegenOptions(module, options, log);
-  let machine = "";
+  const codegen = codegenOptions(module, options);
+  const machine: string[] = [];
+  const assembly: string[] = [];
   const collector = new ClaimCollector();
-  const observed: CodegenOptions =
-    options.emit !== "machine" && !options.checkIpra
-      ? codegen
-      : {
-          ...codegen,
-          observe: (stage, mf) => {
-            codegen.observe?.(stage, mf);
-            if (options.emit === "machine" && stage === "finish") machine += dumpFunction(mf, dumpNames);
-            if (options.checkIpra) collector.observe(stage, mf);
-          },
-        };
-  const { assembly, usage, statistics, indirect } = await generate(module, summary, observed, options.jobs);
+  const sink: CodegenSink = {
+    write: (text) => assembly.push(text),
+    report(report) {
+      switch (report.kind) {
+        case "print":
+          return log(report.text);
+        case "machine":
+          machine.push(report.text);
+          return;
+        default:
+          collector.accept(report);
+      }
+    },
+  };
+  const threads = { jobs: host.workers ? options.jobs : 1, threshold: options.parallelThreshold };
+  const requests = reportRequests(options);
+  const { usage, statistics, indirect } = await generate(module, summary, codegen, threads, requests, sink);
   timer.lap("codegen");
   if (options.stats) log(formatStatistics(statistics));
   if (options.printRegisterUsage && options.ipra) log(formatRegisterUsage(usage));
-  const text = encoder.encode(assembly);
+  const text = encoder.encode(assembly.join(""));
   if (options.checkIpra) {
     const { checkAssembly } = await import("./ipra-check.js");
     const report = await checkAssembly(text, collector.claims(indirect), codegen.relocation === "pic", host);
@@ -196,16 +200,18 @@ async function produce(
     if (report.violations.length > 0) return null;
     timer.lap("check");
   }
-  return options.emit === "machine" ? encoder.encode(machine) : text;
+  return options.emit === "machine" ? encoder.encode(machine.join("")) : text;
 }
 
-const dumpNames = {
-  op: (op: number): string => X[op]!,
-  register: (register: number): string => registerNames[8]![register]!,
-};
+function reportRequests({ printMachine, filterFunction, emit, checkIpra }: DriverOptions): ReportRequests {
+  return {
+    print: printMachine === null ? null : { stage: printMachine, fn: filterFunction },
+    machine: emit === "machine",
+    claims: checkIpra,
+  };
+}
 
-function codegenOptions(module: Module, options: DriverOptions, log: (text: string) => void): CodegenOptions {
-  const { printMachine, filterFunction } = options;
+function codegenOptions(module: Module, options: DriverOptions): CodegenOptions {
   return {
     relocation: options.relocation ?? defaultRelocation(module, options),
     level: options.level,
@@ -217,14 +223,6 @@ function codegenOptions(module: Module, options: DriverOptions, log: (text: stri
     shrinkWrap: options.shrinkWrap,
     guardCallees: options.guardCallees,
     verify: options.verify,
-    ...(printMachine === null
-      ? {}
-      : {
-          observe: (stage, mf) => {
-            if (stage === printMachine && (filterFunction === null || mf.name === filterFunction))
-              log(dumpFunction(mf, dumpNames));
-          },
-        }),
   };
 }
 

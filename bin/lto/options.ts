@@ -2,7 +2,7 @@
 import { availableParallelism } from "node:os";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { expandResponseFiles } from "../../frontend/clang/response-file.js";
-import type { CodegenOptions, OptimizationLevel } from "../../lto/pipeline.js";
+import type { CodegenOptions, OptimizationLevel } from "../../lto/codegen/program/options.js";
 import { readTextFile } from "../host/libraries.js";
 import { addLlvmOption, type LlvmOptions, noLlvmOptions, spellLlvmOption } from "./llvm-options.js";
 import { type Operand, splitOperands } from "./operands.js";
@@ -18,6 +18,8 @@ export interface DriverOptions {
   readonly level: OptimizationLevel | null;
   readonly relocation: "static" | "pie" | "pic" | null;
   readonly jobs: number;
+  /** IR instructions from which on worker threads are used. */
+  readonly parallelThreshold: number;
   readonly entry: string;
   /** The entry was asked for, so that its absence is worth a word. */
   readonly entryGiven: boolean;
@@ -100,6 +102,12 @@ export function makeCommand(version: string): Command {
       ]),
     )
     .option("-j, --jobs <n>", "worker threads; default: the number of cores", parseJobs)
+    .option(
+      "--parallel-threshold <n>",
+      "IR instructions from which on worker threads pay for their start",
+      parseCount,
+      400_000,
+    )
     .option("-e, --entry <symbol>", "where the program starts", "main")
     .option("--export <symbol>", "keep this definition visible; may be a glob; repeatable", collect, [])
     .option("--export-list <file>", "as --export, for each line of the file; repeatable", collect, [])
@@ -199,6 +207,7 @@ function driverOptions(
     level: o["O"] ?? null,
     relocation: o["relocationModel"] ?? null,
     jobs: o["jobs"] ?? availableParallelism(),
+    parallelThreshold: o["parallelThreshold"],
     entry: o["entry"],
     entryGiven: command.getOptionValueSource("entry") === "cli",
     exports: o["export"],

@@ -1,147 +1,131 @@
 /**
- * Code generation sessions in worker threads. A component of the call graph always goes to the same worker,
- * chosen by its smallest function number, since the worker keeps the allocated functions until they are
- * finished.
+ * Code generation sessions in worker threads.
+ *
+ * The module is written once in the object format and shared; each worker decodes only the bodies it compiles. A
+ * component of the call graph always goes to the same worker, chosen by its smallest function number, since the worker
+ * keeps the allocated functions until they are finished. Answers are put back into the order of the questions, and
+ * of several failures the first in that order counts, so that neither the number of workers nor their timing shows.
  */
 import { Piscina } from "piscina";
 import type { AsmPrinter, PoolContents } from "../../formats/asm/index.js";
 import { writeObject } from "../../formats/object/writer.js";
-import type { RegMask } from "../../lto/codegen/mir.js";
+import type { FunctionFacts } from "../../lto/codegen/program/facts.js";
+import type { FunctionNumber } from "../../lto/codegen/program/numbering.js";
+import type { CodegenOptions } from "../../lto/codegen/program/options.js";
+import type { ProgramPlan } from "../../lto/codegen/program/plan.js";
+import type { Component, Decisions, PublishedMask, Sessions } from "../../lto/codegen/program/sessions.js";
+import { addStatistics, noFunctions } from "../../lto/codegen/program/statistics.js";
 import type { Module } from "../../lto/ir/module.js";
-import type { CodegenOptions } from "../../lto/pipeline.js";
-import type { FunctionFacts } from "../../lto/program.js";
-import type { ProgramPlan } from "../../lto/program-plan.js";
-import type { Sessions } from "./codegen.js";
-import type { FinishOrder } from "./finish-orders.js";
-import { addStatistics, type CodegenStatistics, noStatistics } from "./statistics.js";
+import type { Report, ReportRequests } from "./reports.js";
+import {
+  type Attempt,
+  errorOf,
+  type Printed,
+  type WorkerAnswer,
+  type WorkerSetup,
+  type WorkerTask,
+} from "./worker-protocol.js";
 
-/** What a worker is started with. */
-export interface WorkerSetup {
-  readonly object: SharedArrayBuffer;
-  readonly file: string;
-  readonly options: CodegenOptions;
-  /** As the main thread decided. */
-  readonly conventions: ProgramPlan["conventions"];
-  readonly indirect: ProgramPlan["indirect"];
-}
-
-/** Tasks of a worker; masks published since its last task come along. */
-export type WorkerTask =
-  | { readonly kind: "allocate"; readonly masks: Masks; readonly components: readonly (readonly number[])[] }
-  | {
-      readonly kind: "finish";
-      readonly orders: readonly FinishOrder[];
-      readonly changes: readonly RegMask[];
-      readonly aligned: Uint8Array;
-    };
-export type Masks = readonly (readonly [number, RegMask])[];
-export interface FinishedBatch {
-  readonly texts: readonly string[];
-  readonly constants: PoolContents;
-  readonly statistics: CodegenStatistics;
-}
-
-type Worker = Piscina<WorkerTask, FunctionFacts[][] | FinishedBatch>;
+/** Functions that are printed before their texts are written: what bounds the text in memory. */
+const printedAtATime = 1024;
 
 export class WorkerSessions implements Sessions {
-  statistics = noStatistics;
-  private readonly workers: Worker[];
+  statistics = noFunctions;
+  private readonly workers: Piscina<WorkerTask, WorkerAnswer>[];
   /** The worker that holds each allocated function. */
-  private readonly owners = new Map<number, number>();
-  private readonly unseen: (readonly [number, RegMask])[][];
-  /** Components waiting to be sent in one message, by worker. */
-  private waiting: {
-    readonly component: readonly number[];
-    readonly resolve: (f: FunctionFacts[]) => void;
-    readonly reject: (e: unknown) => void;
-  }[][];
+  private readonly owners: number[] = [];
+  /** Masks that a worker has not been told. */
+  private readonly unseen: PublishedMask[][];
 
+  /** @param deliver takes what was reported, in the order of the functions */
   constructor(
     module: Module,
     options: CodegenOptions,
     { conventions, indirect }: ProgramPlan,
     jobs: number,
     private readonly printer: AsmPrinter,
+    reports: ReportRequests,
+    private readonly deliver: (report: Report) => void,
   ) {
     const bytes = writeObject(module);
     const object = new SharedArrayBuffer(bytes.length);
     new Uint8Array(object).set(bytes);
-    const setup: WorkerSetup = { object, file: module.file, options, conventions, indirect };
+    const workerData: WorkerSetup = {
+      object,
+      file: module.file,
+      options,
+      plan: { conventions, indirect },
+      reports,
+    };
+    const filename = new URL("./worker.js", import.meta.url).href;
     this.workers = Array.from(
       { length: jobs },
-      () =>
-        new Piscina({
-          filename: new URL("./worker.js", import.meta.url).href,
-          minThreads: 1,
-          maxThreads: 1,
-          workerData: setup,
-        }),
+      () => new Piscina({ filename, minThreads: 1, maxThreads: 1, workerData }),
     );
     this.unseen = this.workers.map(() => []);
-    this.waiting = this.workers.map(() => []);
   }
 
-  private workerOf(number: number): number {
-    // Neighbours in the module go together: cheap locality, and an even share.
+  /** Neighbours in the module go together: cheap locality, and an even share. */
+  private workerOf(number: FunctionNumber): number {
     return (number >> 4) % this.workers.length;
   }
 
-  allocate(component: readonly number[]): Promise<FunctionFacts[]> {
-    if (component.length === 0) return Promise.resolve([]);
-    const w = this.workerOf(component[0]!);
-    for (const number of component) this.owners.set(number, w);
-    return new Promise((resolve, reject) => {
-      const queue = this.waiting[w]!;
-      queue.push({ component, resolve, reject });
-      if (queue.length === 1) queueMicrotask(() => void this.send(w));
-    });
+  async allocate(components: readonly Component[]): Promise<FunctionFacts[][]> {
+    return this.share(
+      components,
+      (component) => (component.length === 0 ? 0 : this.workerOf(component[0]!)),
+      (w, share) => {
+        for (const component of share) for (const number of component) this.owners[number] = w;
+        const masks = this.unseen[w]!;
+        this.unseen[w] = [];
+        return { kind: "allocate", masks, components: share };
+      },
+    );
   }
 
-  private async send(w: number): Promise<void> {
-    const queue = this.waiting[w]!;
-    this.waiting[w] = [];
-    const masks = this.unseen[w]!;
-    this.unseen[w] = [];
-    try {
-      const components = queue.map((q) => q.component);
-      const facts = (await this.workers[w]!.run({
-        kind: "allocate",
-        masks,
-        components,
-      })) as FunctionFacts[][];
-      queue.forEach((q, i) => {
-        q.resolve(facts[i]!);
-      });
-    } catch (e) {
-      for (const q of queue) q.reject(e);
-    }
-  }
-
-  publish(masks: Masks): void {
+  publish(masks: readonly PublishedMask[]): void {
     for (const list of this.unseen) list.push(...masks);
   }
 
-  async finish(
-    orders: readonly FinishOrder[],
-    changes: readonly RegMask[],
-    aligned: Uint8Array,
-  ): Promise<string[]> {
-    const texts = new Array<string>(orders.length);
-    const batches = this.workers.map((_, w) => orders.filter((o) => this.owners.get(o.number) === w));
-    const results = (await Promise.all(
-      batches.map((batch, w) => this.workers[w]!.run({ kind: "finish", orders: batch, changes, aligned })),
-    )) as FinishedBatch[];
-    results.forEach((result, w) => {
-      batches[w]!.forEach((order, i) => {
-        texts[order.number] = result.texts[i]!;
-      });
-      this.printer.addPoolConstants(result.constants);
-      this.statistics = addStatistics(this.statistics, result.statistics);
+  async finish(decisions: Decisions, write: (text: string) => void): Promise<void> {
+    const count = decisions.saved.length;
+    for (let from = 0; from < count; from += printedAtATime) {
+      const length = Math.min(printedAtATime, count - from);
+      const numbers = Array.from({ length }, (_, i) => (from + i) as FunctionNumber);
+      const printed = await this.share<FunctionNumber, Printed>(
+        numbers,
+        (number) => this.owners[number]!,
+        (_, share) => ({ kind: "finish", decisions, numbers: share }),
+      );
+      for (const { text, statistics } of printed) {
+        write(text);
+        this.statistics = addStatistics(this.statistics, statistics);
+      }
+    }
+    for (const worker of this.workers)
+      this.printer.addPoolConstants((await worker.run({ kind: "constants" })) as PoolContents);
+  }
+
+  /** Has each worker do its share of the items. @returns the results in the order of the items */
+  private async share<I, T>(
+    items: readonly I[],
+    workerOf: (item: I) => number,
+    task: (worker: number, share: readonly I[]) => WorkerTask,
+  ): Promise<T[]> {
+    const shares: I[][] = this.workers.map(() => []);
+    const where = items.map((item) => shares[workerOf(item)]!.push(item) - 1);
+    const answers = (await Promise.all(
+      shares.map((share, w) => (share.length === 0 ? [] : this.workers[w]!.run(task(w, share)))),
+    )) as Attempt<T>[][];
+    return items.map((item, i) => {
+      const answer = answers[workerOf(item)]![where[i]!]!;
+      for (const report of answer.reports) this.deliver(report);
+      if ("failure" in answer) throw errorOf(answer.failure);
+      return answer.result;
     });
-    return texts;
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.workers.map((w) => w.destroy()));
+    await Promise.all(this.workers.map((worker) => worker.destroy()));
   }
 }

@@ -10,31 +10,12 @@ import { layOut, relaxedSize } from "../codegen/late/layout.js";
 import { changedRegisters } from "../codegen/late/liveness.js";
 import { mergeTails } from "../codegen/late/merge-tails.js";
 import { chooseWrapping, type Wrapping } from "../codegen/late/shrink-wrap.js";
-import type { MFunction, RegMask } from "../codegen/mir.js";
+import type { MFunction } from "../codegen/mir.js";
+import type { FinishOptions } from "../codegen/program/target.js";
 import type { AllocationResult, FrameRequest } from "../codegen/target.js";
-import type { GlobalValue } from "../ir/module.js";
 import { decideFrame, insertFrame } from "./frame/frame.js";
 import { callClobbers } from "./isa/registers.js";
 import { runPeepholes } from "./peephole/index.js";
-
-export interface FinishOptions {
-  /** Callee-saved registers to preserve; by default all that the body writes. */
-  readonly saved?: RegMask;
-  /**
-   * Registers that may be clobbered although the body does not write them; by default all that a call of the
-   * default convention may change.
-   */
-  readonly scratch?: RegMask;
-  /**
-   * Whether a call of a function (null: unknown code) needs the stack aligned to 16 bytes; by default all do.
-   * In a closed program those do that, or whose callees, rely on it: see `reliesOnAlignment`.
-   */
-  readonly alignedCall?: (callee: GlobalValue | null, calleeSet: number) => boolean;
-  /** Paths that need no frame run without it where that pays; by default they do. */
-  readonly shrinkWrap?: boolean;
-  /** Executions of each block, by position, for one of the function; by default estimated when needed. */
-  readonly frequencies?: Float64Array;
-}
 
 /**
  * Makes an allocated function ready to be printed. It changes no registers but those that its body and its

@@ -8,9 +8,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseModule } from "../../formats/text/index.js";
+import { definedFunctions } from "../../lto/codegen/program/numbering.js";
+import { planProgram } from "../../lto/codegen/program/plan.js";
 import { defaultLinkOptions, linkModules } from "../../lto/link/index.js";
-import { definedFunctions } from "../../lto/program.js";
-import { planProgram } from "../../lto/program-plan.js";
+import { x64ProgramTarget } from "../../lto/x64/program.js";
 import { check, codegenOptions, compile, link } from "./compile.js";
 
 interface Mention {
@@ -63,7 +64,7 @@ define i64 @main(i64 %n) {
 /** Names of the functions that only listed calls enter. */
 function closed(text: string): string[] {
   const { module, summary } = link(text);
-  const { open } = planProgram(module, summary, codegenOptions);
+  const { open } = planProgram(module, summary, codegenOptions, x64ProgramTarget);
   return definedFunctions(module)
     .map((fn) => fn.name)
     .filter((_, i) => open[i] === 0);

@@ -7,28 +7,26 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ClaimCollector, indirectNames } from "../../bin/lto/ipra-claims.js";
+import { noReports, type Report, reporter } from "../../bin/lto/reports.js";
 import { AsmPrinter } from "../../formats/asm/index.js";
 import { type CheckReport, checkObject } from "../../formats/code/check.js";
 import type { FunctionClaim } from "../../formats/code/claims.js";
 import { parseModule } from "../../formats/text/index.js";
 import type { IndirectCalls } from "../../lto/analysis/function-pointers/index.js";
-import type { Placement } from "../../lto/codegen/ipra/save-placement.js";
 import type { RegMask } from "../../lto/codegen/mir.js";
+import { type FunctionFacts, setFacts } from "../../lto/codegen/program/facts.js";
+import { definedFunctions, type FunctionNumber } from "../../lto/codegen/program/numbering.js";
+import type { CodegenOptions } from "../../lto/codegen/program/options.js";
+import { planProgram } from "../../lto/codegen/program/plan.js";
+import { changedByComponent, changesByCallee } from "../../lto/codegen/program/publication.js";
+import { decideSaves, localSaves } from "../../lto/codegen/program/saves.js";
+import { CodegenSession } from "../../lto/codegen/program/session.js";
+import type { Decisions } from "../../lto/codegen/program/sessions.js";
 import type { Module } from "../../lto/ir/module.js";
 import { defaultLinkOptions, linkModules, type ModuleSummary } from "../../lto/link/index.js";
-import type { CodegenOptions } from "../../lto/pipeline.js";
-import {
-  CodegenSession,
-  changesByCallee,
-  decideSaves,
-  definedFunctions,
-  type FunctionFacts,
-  localSaves,
-  publishComponent,
-  setFacts,
-} from "../../lto/program.js";
-import { planProgram } from "../../lto/program-plan.js";
 import { callClobbers } from "../../lto/x64/isa/registers.js";
+import { x64ProgramTarget } from "../../lto/x64/program.js";
+import { x64Target } from "../../lto/x64/target.js";
 
 export interface Compiled {
   readonly assembly: string;
@@ -42,7 +40,7 @@ export interface Lies {
   readonly open?: (name: string, open: boolean) => boolean;
   /** What is published of a function: the registers a call may change. */
   readonly published?: (name: string, changed: RegMask) => RegMask;
-  readonly saves?: (name: string, saves: RegMask) => RegMask;
+  readonly saved?: (name: string, saved: RegMask) => RegMask;
   readonly indirect?: (known: IndirectCalls, module: Module) => IndirectCalls;
   /** Functions taken for definitions that nothing can replace. */
   readonly exact?: readonly string[];
@@ -84,18 +82,17 @@ export function compile(
   lies: Lies = {},
 ): Compiled {
   const collector = new ClaimCollector();
-  const all: CodegenOptions = { ...codegenOptions, ...options, observe: collector.observe };
+  const observe = reporter({ ...noReports, claims: true }, (report: Report) => {
+    if (report.kind === "claim" || report.kind === "undefined") collector.accept(report);
+  });
+  const all: CodegenOptions = { ...codegenOptions, ...options };
   const replaceable = module.functions.filter((f) => lies.exact?.includes(f.name));
   const linkages = replaceable.map((f) => f.linkage);
   for (const f of replaceable) f.linkage = "external";
-  const plan = planProgram(module, summary, all);
-  const { indirect } = plan;
-  const session = new CodegenSession(
-    module,
-    all,
-    plan.conventions,
-    lies.indirect?.(indirect, module) ?? indirect,
-  );
+  const plan = planProgram(module, summary, all, x64ProgramTarget);
+  const { conventions, indirect } = plan;
+  const told = { conventions, indirect: lies.indirect?.(indirect, module) ?? indirect };
+  const session = new CodegenSession(module, all, told, x64ProgramTarget, observe);
   replaceable.forEach((f, i) => {
     f.linkage = linkages[i]!;
   });
@@ -103,31 +100,37 @@ export function compile(
   const nameOf = (n: number): string => functions[n]!.name;
   const facts: FunctionFacts[] = [];
   const changed = functions.map(() => callClobbers);
-  const changedBy = changesByCallee(indirect, changed);
+  const changedBy = changesByCallee(indirect, changed, callClobbers);
   for (const component of plan.components) {
     for (const n of component) {
       const found = session.allocate(n);
       facts[n] = lies.facts?.(nameOf(n), found) ?? found;
     }
     if (!all.ipra) continue;
-    const mask = publishComponent(component, (n) => facts[n]!, changedBy);
+    const mask = changedByComponent(component, (n) => facts[n]!, changedBy, callClobbers);
     for (const n of component) changed[n] = lies.published?.(nameOf(n), mask) ?? mask;
     session.publish(component.map((n) => [n, ~changed[n]!] as const));
   }
-  const sets = setFacts(indirect);
-  const open = new Uint8Array(functions.length + sets.length);
+  const sets = setFacts(indirect, callClobbers);
+  const everything = [...facts, ...sets];
+  const open = new Uint8Array(everything.length);
   for (let n = 0; n < functions.length; n++) {
     const really = plan.open[n] === 1;
     open[n] = Number(lies.open?.(nameOf(n), really) ?? really);
   }
-  const placement: Placement = all.ipra ? decideSaves([...facts, ...sets], open) : localSaves(facts);
+  const saves = all.ipra
+    ? decideSaves(everything, open, x64Target.registers)
+    : localSaves(everything, x64Target.registers);
+  const decisions: Decisions = {
+    saved: functions.map((_, n) => lies.saved?.(nameOf(n), saves.saved[n]!) ?? saves.saved[n]!),
+    scratch: functions.map((_, n) => changed[n]! | saves.changed[n]!),
+    changed: saves.changed,
+    aligned: new Uint8Array(everything.length).fill(1),
+  };
   const printer = new AsmPrinter(module, { relocation: all.relocation });
-  const texts = functions.map((_, n) => {
-    const saves = lies.saves?.(nameOf(n), placement.saves[n]!) ?? placement.saves[n]!;
-    const free = changed[n]! | placement.changes[n]!;
-    const { machine } = session.finish(n, saves, free, (callee) => placement.changes[callee]!);
-    return printer.functionText(machine);
-  });
+  const texts = functions.map((_, n) =>
+    printer.functionText(session.finish(n as FunctionNumber, decisions).machine),
+  );
   return {
     assembly: [printer.header(), ...texts, printer.data()].join(""),
     claims: collector.claims(

@@ -4,11 +4,12 @@ import { parseModule } from "../../formats/text/index.js";
 import { type ArgumentFlow, argumentFlow, dyingValue } from "../../lto/codegen/ipra/argument-flow.js";
 import { chooseConventions } from "../../lto/codegen/ipra/choose-conventions.js";
 import { PassedValues } from "../../lto/codegen/ipra/passed-values.js";
+import { decideConventions } from "../../lto/codegen/program/conventions.js";
+import { definedFunctions } from "../../lto/codegen/program/numbering.js";
+import type { Convention } from "../../lto/codegen/program/target.js";
 import { buildCallGraph } from "../../lto/link/index.js";
-import { decideConventions, definedFunctions } from "../../lto/program.js";
 import {
   argumentPlace,
-  type Convention,
   defaultConvention,
   extraArguments,
   extraResults,
@@ -17,6 +18,7 @@ import {
   withArgument,
 } from "../../lto/x64/frame/convention.js";
 import { calleeSavedMask, integerArguments, R14, RBX, RDI, RDX, RSI } from "../../lto/x64/isa/registers.js";
+import { x64ProgramTarget } from "../../lto/x64/program.js";
 import { codegenOptions, link } from "./compile.js";
 
 /** A function of two parameters; the first lives across a call. */
@@ -204,7 +206,12 @@ function conventionsOf(text: string, options = {}): Record<string, Convention> {
   const functions = definedFunctions(module);
   const graph = buildCallGraph(summary);
   const open = Uint8Array.from(graph.symbolOf, (_, node) => graph.openToCallers[node]!);
-  const conventions = decideConventions(module, open, { ...codegenOptions, ...options });
+  const conventions = decideConventions(
+    module,
+    open,
+    { ...codegenOptions, ...options },
+    x64ProgramTarget.conventions,
+  );
   return Object.fromEntries(functions.map((fn, i) => [fn.name, conventions[i]!]));
 }
 
@@ -227,7 +234,9 @@ describe("decideConventions", () => {
     expect(conventionsOf(text)).toEqual({ context: first, main: defaultConvention });
     expect(conventionsOf(text, { level: "O0" })).toEqual({ context: 0, main: 0 });
     const module = parseModule(text, "test.ll");
-    expect([...decideConventions(module, Uint8Array.of(1, 1), codegenOptions)]).toEqual([0, 0]);
+    expect([
+      ...decideConventions(module, Uint8Array.of(1, 1), codegenOptions, x64ProgramTarget.conventions),
+    ]).toEqual([0, 0]);
   });
 });
 
@@ -321,7 +330,9 @@ describe("extra argument and result registers", () => {
   it("not: visible definitions", () => {
     const text = `${taking(seven, "", "")}\ndefine i32 @main() {\n  call i64 @f(${ones})\n  ret i32 0\n}`;
     const module = parseModule(text, "test.ll");
-    expect([...decideConventions(module, Uint8Array.of(1, 1), codegenOptions)]).toEqual([0, 0]);
+    expect([
+      ...decideConventions(module, Uint8Array.of(1, 1), codegenOptions, x64ProgramTarget.conventions),
+    ]).toEqual([0, 0]);
   });
   it("not: functions that are not optimised", () => {
     const text = `${taking(seven)}\ndefine i32 @main() {\n  call i64 @f(${ones})\n  ret i32 0\n}`;

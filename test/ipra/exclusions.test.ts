@@ -3,7 +3,7 @@
  * checker or an assertion has to notice. Beside each, the same program compiled in earnest passes.
  */
 import { describe, expect, it } from "vitest";
-import type { FunctionFacts } from "../../lto/program.js";
+import type { FunctionFacts } from "../../lto/codegen/program/facts.js";
 import { callClobbers, calleeSavedMask, maskOf, R8, R14, RBX, RCX } from "../../lto/x64/isa/registers.js";
 import { type Compiled, check, compile, type Lies, link } from "./compile.js";
 
@@ -164,7 +164,7 @@ define i64 @main(i64 %n) {
 }`,
     lies: {
       facts: (_, facts) => ({ ...facts, calls: facts.calls.map((c) => ({ ...c, tail: false })) }),
-      saves: (name, saves) => (name === "f" ? 0 : name === "jumps" ? maskOf(RBX, R14) : saves),
+      saved: (name, saves) => (name === "f" ? 0 : name === "jumps" ? maskOf(RBX, R14) : saves),
     },
     says: /changes %(rbx|r14)/,
   },
@@ -328,10 +328,10 @@ describe("dropped saves", () => {
       if (saves !== 0) names.push(name);
       return saves;
     };
-    compile(link(text), {}, { saves: note });
+    compile(link(text), {}, { saved: note });
     expect(names.length).toBeGreaterThan(0);
     for (const dropped of names) {
-      const compiled = compile(link(text), {}, { saves: (name, saves) => (name === dropped ? 0 : saves) });
+      const compiled = compile(link(text), {}, { saved: (name, saves) => (name === dropped ? 0 : saves) });
       expect(check(compiled).violations).not.toEqual([]);
     }
   });

@@ -1,7 +1,7 @@
 /** Estimated executions: of functions from the call graph, of saves, and who saves because of them. */
 import { describe, expect, it } from "vitest";
 import { callFrequencies } from "../../lto/codegen/ipra/call-frequency.js";
-import { type PlacementFunction, placeSaves } from "../../lto/codegen/ipra/save-placement.js";
+import { placeSaves, type SavingFunction } from "../../lto/codegen/ipra/save-placement.js";
 import { maskOf, RBX } from "../../lto/x64/isa/registers.js";
 
 const rbx = maskOf(RBX);
@@ -41,12 +41,12 @@ describe("executions of functions", () => {
 /**
  * main keeps rbx across f and g, which call the leaf; both could save for it. f calls it in a loop.
  */
-function program(forSize: boolean, frequent: boolean): PlacementFunction[] {
+function program(forSize: boolean, frequent: boolean): SavingFunction[] {
   const fn = (
     executions: number,
     calls: [callee: number, live: number][],
-    rest: Partial<PlacementFunction> = {},
-  ): PlacementFunction => ({
+    rest: Partial<SavingFunction> = {},
+  ): SavingFunction => ({
     open: false,
     writes: 0,
     returns: true,
@@ -74,21 +74,21 @@ function program(forSize: boolean, frequent: boolean): PlacementFunction[] {
 describe("who saves a register", () => {
   it("for size: the one function that all paths go through", () => {
     for (const frequent of [false, true])
-      expect(placeSaves(program(true, frequent), rbx, () => 2).saves).toEqual([rbx, 0, 0, rbx]);
+      expect(placeSaves(program(true, frequent), rbx, () => 2).saved).toEqual([rbx, 0, 0, rbx]);
   });
 
   it("for speed: the callers, where the leaf runs often", () => {
-    expect(placeSaves(program(false, true), rbx, () => 2).saves).toEqual([rbx, rbx, rbx, 0]);
-    expect(placeSaves(program(false, false), rbx, () => 2).saves).toEqual([rbx, 0, 0, rbx]);
+    expect(placeSaves(program(false, true), rbx, () => 2).saved).toEqual([rbx, rbx, rbx, 0]);
+    expect(placeSaves(program(false, false), rbx, () => 2).saved).toEqual([rbx, 0, 0, rbx]);
   });
 
   it("for size, executions decide among equals", () => {
-    const chain = (outer: number, inner: number): PlacementFunction[] => [
+    const chain = (outer: number, inner: number): SavingFunction[] => [
       { ...program(true, false)[0]!, calls: [{ callee: 1, liveAcross: rbx, tail: false }] },
       { ...program(true, false)[1]!, executions: outer, calls: [{ callee: 2, liveAcross: 0, tail: false }] },
       { ...program(true, false)[3]!, executions: inner },
     ];
-    expect(placeSaves(chain(1, 50), rbx, () => 2).saves).toEqual([rbx, rbx, 0]);
-    expect(placeSaves(chain(50, 1), rbx, () => 2).saves).toEqual([rbx, 0, rbx]);
+    expect(placeSaves(chain(1, 50), rbx, () => 2).saved).toEqual([rbx, rbx, 0]);
+    expect(placeSaves(chain(50, 1), rbx, () => 2).saved).toEqual([rbx, 0, rbx]);
   });
 });

@@ -3,9 +3,10 @@
  * gets out of its sight. `@f` is the function whose address is taken, `@site` calls through a pointer.
  */
 import { describe, expect, it } from "vitest";
-import type { CodegenOptions } from "../../lto/pipeline.js";
-import { definedFunctions } from "../../lto/program.js";
-import { planProgram } from "../../lto/program-plan.js";
+import { definedFunctions } from "../../lto/codegen/program/numbering.js";
+import type { CodegenOptions } from "../../lto/codegen/program/options.js";
+import { planProgram } from "../../lto/codegen/program/plan.js";
+import { x64ProgramTarget } from "../../lto/x64/program.js";
 import { codegenOptions, link } from "./compile.js";
 
 const header = `
@@ -40,7 +41,7 @@ interface Outcome {
 function analyse(text: string, output: "executable" | "shared" = "executable"): Outcome {
   const { module, summary } = link(header + text, output);
   const options: CodegenOptions = { ...codegenOptions, relocation: output === "shared" ? "pic" : "pie" };
-  const { indirect, open } = planProgram(module, summary, options);
+  const { indirect, open } = planProgram(module, summary, options, x64ProgramTarget);
   const names = definedFunctions(module).map((fn) => fn.name);
   const spell = (set: number): string => {
     const found = indirect.sets[set];

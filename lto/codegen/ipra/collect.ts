@@ -10,6 +10,7 @@
  */
 import type { GlobalValue } from "../../ir/module.js";
 import { forEachUse, type MBlock, type MFunction, type MInst, type RegMask } from "../mir.js";
+import { leavesFunction, OpFact } from "../target.js";
 
 /** One call. */
 export interface CallSite {
@@ -35,20 +36,10 @@ export interface RegisterUsage {
   readonly returns: boolean;
 }
 
-/** Which opcodes of the target begin and end a function. */
-export interface ExitOps {
-  readonly isEntry: (op: number) => boolean;
-  readonly isReturn: (op: number) => boolean;
-  readonly isTailCall: (op: number) => boolean;
-}
-
 /** @param frequencies executions of each block, by position; absent: by loop depth */
-export function collectUsage(
-  mf: MFunction,
-  calleeSaved: RegMask,
-  exits: ExitOps,
-  frequencies?: Float64Array,
-): RegisterUsage {
+export function collectUsage(mf: MFunction, frequencies?: Float64Array): RegisterUsage {
+  const { calleeSaved } = mf.target.registers;
+  const { facts } = mf.target.instructions;
   const { liveOut } = registerLiveness(mf);
   let written = 0;
   let unknownClobbers = 0;
@@ -60,10 +51,11 @@ export function collectUsage(
     for (let i = block.insts.length - 1; i >= 0; i--) {
       const inst = block.insts[i]!;
       const defs = definitions(inst);
+      const fact = facts[inst.op]!;
       // Parameters arrive in registers: that changes none.
-      if (!exits.isEntry(inst.op)) written |= defs;
-      const isTail = exits.isTailCall(inst.op);
-      if (isTail || exits.isReturn(inst.op)) returns = true;
+      if ((fact & OpFact.Entry) === 0) written |= defs;
+      const isTail = (fact & OpFact.TailCall) !== 0;
+      if ((fact & leavesFunction) !== 0) returns = true;
       if (inst.extra?.kind === "call") {
         const { callee, calleeSet } = inst.extra;
         if (callee === null && calleeSet < 0) unknownClobbers |= inst.clobbers;

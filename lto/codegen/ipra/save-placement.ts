@@ -31,7 +31,7 @@ import type { RegMask } from "../mir.js";
 import { FlowNetwork, infinite } from "./max-flow.js";
 
 /** A function as save placement sees it; functions are numbered densely. */
-export interface PlacementFunction {
+export interface SavingFunction {
   /** Unknown code may enter it: it must preserve every callee-saved register. */
   readonly open: boolean;
   /** Callee-saved registers its own instructions write. */
@@ -49,11 +49,11 @@ export interface PlacementFunction {
   }[];
 }
 
-export interface Placement {
+export interface SavePlan {
   /** Callee-saved registers each function saves and restores. */
-  readonly saves: readonly RegMask[];
+  readonly saved: readonly RegMask[];
   /** Callee-saved registers each function may leave changed. */
-  readonly changes: readonly RegMask[];
+  readonly changed: readonly RegMask[];
 }
 
 /** Capacities: what counts less fills the bits below this unit. */
@@ -61,7 +61,7 @@ const byteUnit = 2 ** 24;
 const executionUnit = 2 ** 6;
 
 /** Cost of a save of `bytes` in the function, as a whole number. */
-function capacityOf(fn: PlacementFunction, bytes: number): number {
+function capacityOf(fn: SavingFunction, bytes: number): number {
   const executions = Math.max(fn.executions, 0);
   if (fn.forSize) return bytes * byteUnit + Math.min(Math.round(executions), byteUnit - 1);
   return Math.round(executions * executionUnit) * executionUnit + bytes;
@@ -69,24 +69,24 @@ function capacityOf(fn: PlacementFunction, bytes: number): number {
 
 /** @param saveCost bytes of saving and restoring a register, by its number */
 export function placeSaves(
-  functions: readonly PlacementFunction[],
+  functions: readonly SavingFunction[],
   calleeSaved: RegMask,
   saveCost: (register: number) => number,
-): Placement {
-  const saves = new Array<RegMask>(functions.length).fill(0);
-  const changes = new Array<RegMask>(functions.length).fill(0);
+): SavePlan {
+  const saved = new Array<RegMask>(functions.length).fill(0);
+  const changed = new Array<RegMask>(functions.length).fill(0);
   for (let register = 0; register < 32; register++)
     if ((calleeSaved & (1 << register)) !== 0)
-      placeRegister(functions, register, saveCost(register), saves, changes);
-  return { saves, changes };
+      placeRegister(functions, register, saveCost(register), saved, changed);
+  return { saved, changed };
 }
 
 function placeRegister(
-  functions: readonly PlacementFunction[],
+  functions: readonly SavingFunction[],
   register: number,
   cost: number,
-  saves: RegMask[],
-  changes: RegMask[],
+  saved: RegMask[],
+  changed: RegMask[],
 ): void {
   const bit = 1 << register;
   const network = new FlowNetwork();
@@ -115,14 +115,14 @@ function placeRegister(
   const changedInside = reachableChanges(functions, bit, (f) => mustPreserve[3 + 2 * f] === 1);
   functions.forEach((fn, f) => {
     if (changedInside[f] === 0 || !fn.returns) return;
-    if (mustPreserve[3 + 2 * f] === 1) saves[f]! |= bit;
-    else changes[f]! |= bit;
+    if (mustPreserve[3 + 2 * f] === 1) saved[f]! |= bit;
+    else changed[f]! |= bit;
   });
 }
 
 /** Functions inside which the register really changes, given which functions preserve it. */
 function reachableChanges(
-  functions: readonly PlacementFunction[],
+  functions: readonly SavingFunction[],
   bit: RegMask,
   preserves: (f: number) => boolean,
 ): Uint8Array {

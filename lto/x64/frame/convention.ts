@@ -16,13 +16,13 @@
  * As a number: four bits for each substitute, the position of its argument among the integer registers plus one;
  * above them the two flags.
  */
+
 import type { ResultRoom } from "../../codegen/legalize/index.js";
+import { type Convention, platformConvention } from "../../codegen/program/target.js";
 import { integerArguments, R8, R9, R10, R11, R14, RAX, RBX, RCX, RDI, RDX, RSI } from "../isa/registers.js";
 
-/** A convention as plain data, for tables and threads. */
-export type Convention = number;
 /** System V ABI AMD64, section 3.2.3, with the results that LLVM adds. */
-export const defaultConvention: Convention = 0;
+export const defaultConvention: Convention = platformConvention;
 export const extraArguments: Convention = 1 << 24;
 export const extraResults: Convention = 1 << 25;
 

@@ -2,10 +2,12 @@
  * Where arguments and results live: System V ABI for AMD64, section 3.2.3, applied to values that are legal
  * already (aggregates were split or made `byval` by the front end, see the legaliser).
  */
+
+import type { Convention } from "../../codegen/program/target.js";
 import type { AttributeSet } from "../../ir/attributes.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import type { Type } from "../../ir/types.js";
-import { argumentPlace, argumentRegisters, type Convention, integerResults } from "../frame/convention.js";
+import { argumentPlace, argumentRegisters, integerResults } from "../frame/convention.js";
 import { R10, registerNames, XMM0 } from "../isa/registers.js";
 
 export type ArgumentPlace =

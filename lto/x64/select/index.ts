@@ -8,6 +8,7 @@
 import { loopNest } from "../../analysis/loop-nest.js";
 import type { LegalFunction } from "../../codegen/legalize/index.js";
 import { type MBlock, MFunction, MInst, RegOperand } from "../../codegen/mir.js";
+import type { SelectOptions } from "../../codegen/program/target.js";
 import type { Target } from "../../codegen/target.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { UnsupportedError } from "../../ir/errors.js";
@@ -33,13 +34,11 @@ import { selectLoad, selectStore } from "./memory.js";
 import { prepare } from "./prepare.js";
 import { unsupportedConvention, unsupportedSaves } from "./refusals.js";
 import { selectSelect } from "./select.js";
-import { type SelectOptions, Selector } from "./selector.js";
+import { Selector } from "./selector.js";
 import { splitGeps } from "./split-geps.js";
 import { selectSwitch } from "./switch.js";
 import { selectVectorBinary } from "./vector.js";
 import { fp80Slot } from "./x87.js";
-
-export type { RelocationModel, SelectOptions } from "./selector.js";
 
 /** @throws UnsupportedError naming the construct and the function. */
 export function selectFunction(

@@ -22,6 +22,7 @@ import {
   type SymbolRef,
   type VReg,
 } from "../../codegen/mir.js";
+import type { SelectOptions } from "../../codegen/program/target.js";
 import { type AttributeSet, noAttributes } from "../../ir/attributes.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { UnsupportedError } from "../../ir/errors.js";
@@ -30,23 +31,11 @@ import { type Intrinsic, intrinsicOf, intrinsics } from "../../ir/intrinsics.js"
 import type { GlobalValue } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
 import type { Argument, Constant, Value } from "../../ir/values.js";
-import type { Convention } from "../frame/convention.js";
 import { X } from "../isa/ops.js";
 import { GPR, XMM } from "../isa/registers.js";
 import { materialize, sharedConstantKey } from "./constants.js";
 import { loadFolds } from "./source.js";
 import { tlsAddress } from "./tls.js";
-
-/** Where code may be placed and what may be assumed of addresses. */
-export type RelocationModel = "static" | "pie" | "pic";
-
-export interface SelectOptions {
-  readonly relocation: RelocationModel;
-  /** Registers that a call of this function may change; null for a call through a pointer, with its `calleeSet`. */
-  readonly clobbersOf: (callee: GlobalValue | null, calleeSet: number) => RegMask;
-  /** Where the function takes what the platform passes in integer argument registers (see `convention.ts`). */
-  readonly conventionOf: (callee: GlobalValue | null) => Convention;
-}
 
 /** Those that end in a conditional move. */
 const conditionalMoves: ReadonlySet<Intrinsic> = new Set([

@@ -7,21 +7,29 @@
  * order functions only where that makes no component larger.
  */
 
-import { buildCallGraph, type CallGraph, type Components, componentsWith } from "./analysis/call-graph.js";
+import {
+  buildCallGraph,
+  type CallGraph,
+  type Components,
+  componentsWith,
+} from "../../analysis/call-graph.js";
 import {
   FunctionPointerAnalysis,
   type IndirectCalls,
   unknownIndirectCalls,
-} from "./analysis/function-pointers/index.js";
-import { type ModuleSummary, Trait } from "./analysis/summary.js";
-import type { GlobalValue, Module } from "./ir/module.js";
-import type { CodegenOptions } from "./pipeline.js";
-import { decideConventions, definedFunctions, isExact } from "./program.js";
+} from "../../analysis/function-pointers/index.js";
+import { type ModuleSummary, Trait } from "../../analysis/summary.js";
+import type { GlobalValue, Module } from "../../ir/module.js";
+import { decideConventions } from "./conventions.js";
+import { definedFunctions, type FunctionNumber, isExact } from "./numbering.js";
+import type { CodegenOptions } from "./options.js";
+import type { Component } from "./sessions.js";
+import type { ProgramTarget } from "./target.js";
 
 /** The program as code generation needs it; functions by number. Plain data. */
 export interface ProgramPlan {
   /** Functions of each component, callees' components first. */
-  readonly components: readonly (readonly number[])[];
+  readonly components: readonly Component[];
   /** Components that can be worked on at the same time, by wave. */
   readonly waves: readonly (readonly number[])[];
   /** 1 for functions that unknown code may enter. */
@@ -32,7 +40,12 @@ export interface ProgramPlan {
 }
 
 /** Plans a linked module. @param summary of it */
-export function planProgram(module: Module, summary: ModuleSummary, options: CodegenOptions): ProgramPlan {
+export function planProgram(
+  module: Module,
+  summary: ModuleSummary,
+  options: CodegenOptions,
+  target: ProgramTarget,
+): ProgramPlan {
   const functions = definedFunctions(module);
   const graph = buildCallGraph(summary);
   const byFunction = new Map<GlobalValue, number>(functions.map((fn, i) => [fn, i]));
@@ -54,10 +67,12 @@ export function planProgram(module: Module, summary: ModuleSummary, options: Cod
     const takesAddress = functions.some((fn, i) => fn.isLocal && addressTaken[i] === 1);
     const analysis =
       callsPointers && takesAddress
-        ? new FunctionPointerAnalysis(module, summary, functions, (fn) => isExact(fn, options))
+        ? new FunctionPointerAnalysis(module, summary, functions, (fn) => isExact(fn, options.relocation))
         : null;
     // A call through a pointer has the platform's convention: functions whose addresses are taken keep it.
-    conventions.set(decideConventions(module, open, options, (fn, body) => analysis?.scan(fn, body)));
+    conventions.set(
+      decideConventions(module, open, options, target.conventions, (fn, body) => analysis?.scan(fn, body)),
+    );
     if (analysis !== null) {
       indirect = analysis.solve(addressTaken);
       ordered = orderedBy(graph, indirect, numberOf);
@@ -70,7 +85,7 @@ export function planProgram(module: Module, summary: ModuleSummary, options: Cod
   const components = Array.from({ length: count }, (_, c) =>
     Array.from(
       members.items.subarray(members.start[c], members.start[c + 1]),
-      (node) => numberOf[node]!,
+      (node) => numberOf[node]! as FunctionNumber,
     ).filter((n) => n >= 0),
   );
   return { components, waves, open, conventions, indirect };

@@ -1,0 +1,51 @@
+/**
+ * What code generation tells about functions besides their text: dumps of machine IR, and claims for the checker of
+ * interprocedural register allocation.
+ *
+ * What is wanted is plain data, so that every thread can be asked; each thread has a `Reporter`, and the findings
+ * come back with its results, in the order of the functions. So the output is the same for any number of threads.
+ */
+import { dumpFunction } from "../../lto/codegen/dump.js";
+import type { MFunction } from "../../lto/codegen/mir.js";
+import type { Observer, Stage } from "../../lto/codegen/program/function.js";
+import { X } from "../../lto/x64/isa/ops.js";
+import { registerNames } from "../../lto/x64/isa/registers.js";
+import { type ClaimReport, functionClaim, undefinedRegisters } from "./ipra-claims.js";
+
+export interface ReportRequests {
+  /** Machine IR after a stage goes to the log; of one function, or (null) of all. */
+  readonly print: { readonly stage: Stage; readonly fn: string | null } | null;
+  /** Finished machine IR is wanted as output. */
+  readonly machine: boolean;
+  /** Claims for the checker are wanted. */
+  readonly claims: boolean;
+}
+
+export const noReports: ReportRequests = { print: null, machine: false, claims: false };
+
+/** One finding. Plain data. */
+export type Report =
+  | { readonly kind: "print"; readonly text: string }
+  | { readonly kind: "machine"; readonly text: string }
+  | ClaimReport;
+
+const dumpNames = {
+  op: (op: number): string => X[op]!,
+  register: (register: number): string => registerNames[8]![register]!,
+};
+
+/** What looks at the functions of one thread; undefined if nothing is wanted. */
+export function reporter(
+  { print, machine, claims }: ReportRequests,
+  deliver: (report: Report) => void,
+): Observer | undefined {
+  if (print === null && !machine && !claims) return undefined;
+  return (stage: Stage, mf: MFunction): void => {
+    if (stage === print?.stage && (print.fn === null || print.fn === mf.name))
+      deliver({ kind: "print", text: dumpFunction(mf, dumpNames) });
+    if (machine && stage === "finish") deliver({ kind: "machine", text: dumpFunction(mf, dumpNames) });
+    if (claims && stage === "allocate")
+      deliver({ kind: "undefined", symbol: mf.name, registers: undefinedRegisters(mf) });
+    if (claims && stage === "finish") deliver({ kind: "claim", ...functionClaim(mf) });
+  };
+}

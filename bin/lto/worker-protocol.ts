@@ -1,0 +1,68 @@
+/** What the main thread and its workers say to each other. Everything is plain data. */
+import type { PoolContents } from "../../formats/asm/index.js";
+import type { FunctionFacts } from "../../lto/codegen/program/facts.js";
+import type { FunctionNumber } from "../../lto/codegen/program/numbering.js";
+import type { CodegenOptions } from "../../lto/codegen/program/options.js";
+import type { ProgramPlan } from "../../lto/codegen/program/plan.js";
+import type { Component, Decisions, PublishedMask } from "../../lto/codegen/program/sessions.js";
+import type { FunctionStatistics } from "../../lto/codegen/program/statistics.js";
+import { InputError } from "../../lto/ir/errors.js";
+import type { Report, ReportRequests } from "./reports.js";
+
+/** What a worker is started with. */
+export interface WorkerSetup {
+  /** The linked module in the object format. */
+  readonly object: SharedArrayBuffer;
+  readonly file: string;
+  readonly options: CodegenOptions;
+  readonly plan: Pick<ProgramPlan, "conventions" | "indirect">;
+  readonly reports: ReportRequests;
+}
+
+export type WorkerTask =
+  | {
+      readonly kind: "allocate";
+      /** Published since the worker's last task. */
+      readonly masks: readonly PublishedMask[];
+      readonly components: readonly Component[];
+    }
+  | { readonly kind: "finish"; readonly decisions: Decisions; readonly numbers: readonly FunctionNumber[] }
+  /** The literal pool of all that the worker printed. */
+  | { readonly kind: "constants" };
+
+/** The result for one component or function, or why there is none; the worker stops at the first failure. */
+export type Attempt<T> = ({ readonly result: T } | { readonly failure: Failure }) & {
+  readonly reports: readonly Report[];
+};
+export interface Printed {
+  readonly text: string;
+  readonly statistics: FunctionStatistics;
+}
+export type WorkerAnswer = Attempt<FunctionFacts[]>[] | Attempt<Printed>[] | PoolContents;
+
+/** An error as plain data: classes do not survive the way between threads. */
+export interface Failure {
+  /** Input that is bad, not a fault of this program. */
+  readonly ofInput: boolean;
+  readonly message: string;
+  readonly file: string | undefined;
+  readonly stack: string | undefined;
+}
+
+export function attempt<T>(work: () => T): { readonly result: T } | { readonly failure: Failure } {
+  try {
+    return { result: work() };
+  } catch (e) {
+    const { message, stack } = e as Error;
+    const file = e instanceof InputError ? e.file : undefined;
+    return { failure: { ofInput: e instanceof InputError, message, file, stack } };
+  }
+}
+
+/** The error that the worker met. */
+export function errorOf({ ofInput, message, file, stack }: Failure): Error {
+  if (ofInput) return new InputError(message, file);
+  const error = new Error(message);
+  if (stack !== undefined) error.stack = stack;
+  return error;
+}

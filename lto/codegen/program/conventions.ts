@@ -1,0 +1,71 @@
+/**
+ * The conventions of closed functions: what is known of each body and signature put to `ipra/choose-conventions.ts`.
+ * Decided before code generation, from one look at each body, which is decoded for that and forgotten again.
+ */
+import type { BodyView } from "../../ir/instructions.js";
+import type { Func, GlobalValue, Module } from "../../ir/module.js";
+import { type ArgumentFlow, argumentFlow } from "../ipra/argument-flow.js";
+import { chooseConventions } from "../ipra/choose-conventions.js";
+import { definedFunctions, type FunctionNumber } from "./numbering.js";
+import { type CodegenOptions, goalOf } from "./options.js";
+import type { ConventionTarget } from "./target.js";
+
+/**
+ * The convention of each function of a program, by function number.
+ * @param open 1: unknown code may enter the function
+ * @param look is shown each body
+ */
+export function decideConventions(
+  module: Module,
+  open: Uint8Array,
+  options: Pick<CodegenOptions, "level">,
+  target: ConventionTarget,
+  look: (fn: FunctionNumber, body: BodyView) => void = () => {},
+): Uint32Array {
+  const functions = definedFunctions(module);
+  const numbers = new Map<GlobalValue, number>(functions.map((fn, i) => [fn, i]));
+  const eligible = Uint8Array.from(functions, (fn, i) =>
+    open[i] === 0 && goalOf(fn, options.level) !== "none" ? 1 : 0,
+  );
+  const flows = functions.map((fn, i) => {
+    const flow = argumentFlow(fn, (callee) => {
+      const number = numbers.get(callee);
+      return number === undefined || eligible[number] === 0 ? -1 : number;
+    });
+    look(i as FunctionNumber, fn.view());
+    fn.release();
+    return flow;
+  });
+  const extras = agreedExtras(functions, flows, eligible, target);
+  const { substituteIsLong } = target;
+  const chosen = chooseConventions(flows, eligible, substituteIsLong);
+  return Uint32Array.from(functions, (_, f) => {
+    let convention = extras[f]!;
+    for (let which = 0; which < substituteIsLong.length; which++)
+      convention = target.withArgument(convention, which, chosen[f * substituteIsLong.length + which]!);
+    return convention;
+  });
+}
+
+/**
+ * The extra argument and result registers of each function. Unlike a register's substitute, they only work where
+ * each call agrees with the definition on what is passed and returned, and where jumps that have to stay jumps do
+ * not lead from one layout of the stack to another.
+ */
+function agreedExtras(
+  functions: readonly Func[],
+  flows: readonly ArgumentFlow[],
+  eligible: Uint8Array,
+  target: ConventionTarget,
+): Uint32Array {
+  const extras = Uint32Array.from(functions, (fn, f) => {
+    const { rigid, leavesByMustTail } = flows[f]!;
+    const bound = eligible[f] === 0 || rigid || leavesByMustTail;
+    return bound || fn.valueType.isVarArg ? 0 : target.wantedExtras(fn);
+  });
+  for (const { mustTail, mismatched } of flows) {
+    for (const callee of mustTail) extras[callee] = 0;
+    for (const callee of mismatched) extras[callee] = 0;
+  }
+  return extras;
+}

@@ -1,0 +1,107 @@
+/**
+ * Code generation of a whole program, from its plan to the text of its functions.
+ *
+ * The order, and why:
+ *   1. allocate — components of the call graph, callees first, so that a function is compiled with the clobber masks
+ *      of its callees. Within a recursive component calls obey the platform's convention; what the component changes
+ *      as a whole is published when all of it is allocated, and the next wave starts from there.
+ *      Beyond this point no function changes what it writes or whom it calls.
+ *   2. decide   — who saves the callee-saved registers, once it is known of every function which it writes and which
+ *      its callers keep values in; and which calls need an aligned stack. Nothing has to be allocated again: a
+ *      register is let go only where no value relies on it.
+ *      Beyond this point every function's contract with its callers is fixed.
+ *   3. finish   — frames with those saves, peepholes, layout, text: function by function.
+ *
+ * Which thread does what is the business of `Sessions`; what is done follows from the plan alone.
+ */
+import type { RegMask } from "../mir.js";
+import type { TargetRegisters } from "../target.js";
+import { alignmentNeeds } from "./alignment.js";
+import { type FunctionFacts, setFacts } from "./facts.js";
+import type { CalleeNumber, FunctionNumber } from "./numbering.js";
+import type { CodegenOptions } from "./options.js";
+import type { ProgramPlan } from "./plan.js";
+import { changedByComponent, changesByCallee } from "./publication.js";
+import { decideSaves, localSaves } from "./saves.js";
+import type { Decisions, PublishedMask, Sessions } from "./sessions.js";
+import { type CodegenStatistics, type IpraStatistics, ipraStatistics } from "./statistics.js";
+
+export interface GeneratedCode {
+  /** Registers that a call of each function may change, by number. */
+  readonly clobbers: readonly RegMask[];
+  readonly statistics: CodegenStatistics;
+}
+
+/** @param write takes the texts of the functions, in the order of their numbers. @throws UnsupportedError */
+export async function generateCode(
+  plan: ProgramPlan,
+  options: Pick<CodegenOptions, "ipra">,
+  registers: TargetRegisters,
+  sessions: Sessions,
+  write: (text: string) => void,
+): Promise<GeneratedCode> {
+  const allocated = await allocateInWaves(plan, options, registers.callClobbers, sessions);
+  const { decisions, statistics } = decide(plan, options, registers, allocated);
+  await sessions.finish(decisions, write);
+  return { clobbers: decisions.scratch, statistics: { ...sessions.statistics, ...statistics } };
+}
+
+interface AllocatedProgram {
+  readonly facts: readonly FunctionFacts[];
+  /** Registers that each function changes, of those that calls of unknown code may change. */
+  readonly changed: readonly RegMask[];
+  readonly changedBy: (callee: CalleeNumber) => RegMask;
+}
+
+/** Step 1. */
+async function allocateInWaves(
+  plan: ProgramPlan,
+  { ipra }: Pick<CodegenOptions, "ipra">,
+  callClobbers: RegMask,
+  sessions: Sessions,
+): Promise<AllocatedProgram> {
+  const count = plan.open.length;
+  const facts = new Array<FunctionFacts>(count);
+  const changed = new Array<RegMask>(count).fill(callClobbers);
+  const changedBy = changesByCallee(plan.indirect, changed, callClobbers);
+  for (const wave of plan.waves) {
+    const components = wave.map((c) => plan.components[c]!);
+    const results = await sessions.allocate(components);
+    const masks: PublishedMask[] = [];
+    components.forEach((members, c) => {
+      members.forEach((member, k) => {
+        facts[member] = results[c]![k]!;
+      });
+      if (!ipra) return;
+      const mask = changedByComponent(members, (n) => facts[n]!, changedBy, callClobbers);
+      for (const member of members) {
+        changed[member] = mask;
+        masks.push([member, ~mask]);
+      }
+    });
+    if (masks.length > 0) sessions.publish(masks);
+  }
+  return { facts, changed, changedBy };
+}
+
+/** Step 2. */
+function decide(
+  plan: ProgramPlan,
+  { ipra }: Pick<CodegenOptions, "ipra">,
+  registers: TargetRegisters,
+  { facts, changed, changedBy }: AllocatedProgram,
+): { readonly decisions: Decisions; readonly statistics: IpraStatistics } {
+  // Sets of callees take part in what concerns the whole program as functions do.
+  const all = [...facts, ...setFacts(plan.indirect, registers.callClobbers)];
+  const open = new Uint8Array(all.length);
+  open.set(plan.open);
+  const saves = ipra ? decideSaves(all, open, registers) : localSaves(all, registers);
+  const decisions: Decisions = {
+    saved: saves.saved.slice(0, facts.length),
+    scratch: facts.map((_, n) => changed[n as FunctionNumber]! | saves.changed[n]!),
+    changed: saves.changed,
+    aligned: ipra ? alignmentNeeds(all) : new Uint8Array(all.length).fill(1),
+  };
+  const statistics = ipraStatistics(facts, saves, changedBy, plan.indirect, registers);
+  return { decisions, statistics };
+}

@@ -1,0 +1,46 @@
+/** What code generation can be told. Plain data: it is copied to every thread as it is. */
+import type { Func } from "../../ir/module.js";
+import type { MFunction } from "../mir.js";
+import type { AllocatorOptions } from "../regalloc/index.js";
+
+export type OptimizationLevel = "O0" | "O1" | "O2" | "O3" | "Os" | "Oz";
+
+/** Where code may be placed and what may be assumed of addresses. */
+export type RelocationModel = "static" | "pie" | "pic";
+
+export interface CodegenOptions {
+  readonly relocation: RelocationModel;
+  /** Overrides what the functions' attributes say; null leaves it to them. */
+  readonly level: OptimizationLevel | null;
+  readonly allocator: AllocatorOptions["allocator"];
+  readonly coalesce: AllocatorOptions["coalesce"];
+  /** null: by the goal of each function. */
+  readonly spillCost: AllocatorOptions["spillCost"] | null;
+  readonly checkAllocation: boolean;
+  /** Interprocedural register allocation: narrowed clobber masks and save placement. */
+  readonly ipra: boolean;
+  /** Prologues and epilogues move to where the frame is needed. */
+  readonly shrinkWrap: boolean;
+  /** Calls through pointers check at run time that they reach what the pointer analysis says. */
+  readonly guardCallees?: boolean;
+  /** Run the IR verifier on each body before using it. */
+  readonly verify: boolean;
+}
+
+/** What the function is compiled for: its own attributes unless a level is forced. */
+export function goalOf(fn: Func, level: OptimizationLevel | null): MFunction["goal"] {
+  const attributes = fn.attributes.fn;
+  if (attributes.has("optnone")) return "none";
+  switch (level) {
+    case "O0":
+      return "none";
+    case "Os":
+      return "size";
+    case "Oz":
+      return "minsize";
+    case null:
+      return attributes.has("minsize") ? "minsize" : attributes.has("optsize") ? "size" : "speed";
+    default:
+      return "speed";
+  }
+}

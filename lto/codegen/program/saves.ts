@@ -1,0 +1,34 @@
+/** Who saves which callee-saved registers: the facts of the program put to `ipra/save-placement.ts`. */
+import { callFrequencies } from "../ipra/call-frequency.js";
+import { placeSaves, type SavePlan, type SavingFunction } from "../ipra/save-placement.js";
+import type { TargetRegisters } from "../target.js";
+import type { FunctionFacts } from "./facts.js";
+
+/** Decides for the whole program. @param facts of functions and sets of callees @param open 1: unknown code may enter it */
+export function decideSaves(
+  facts: readonly FunctionFacts[],
+  open: Uint8Array,
+  registers: Pick<TargetRegisters, "calleeSaved" | "saveCost">,
+): SavePlan {
+  const runs = callFrequencies(facts.map((f, i) => ({ open: open[i] === 1, calls: f.calls })));
+  const functions: SavingFunction[] = facts.map((f, i) => ({
+    open: open[i] === 1,
+    forSize: f.forSize,
+    executions: runs[i]!,
+    writes: f.written & registers.calleeSaved,
+    returns: f.returns,
+    calls: f.calls,
+  }));
+  return placeSaves(functions, registers.calleeSaved, (register) => registers.saveCost(register));
+}
+
+/** Without interprocedural allocation: each function saves what it writes. */
+export function localSaves(
+  facts: readonly FunctionFacts[],
+  { calleeSaved }: Pick<TargetRegisters, "calleeSaved">,
+): SavePlan {
+  return {
+    saved: facts.map((f) => f.written & calleeSaved),
+    changed: facts.map(() => 0),
+  };
+}

@@ -1,0 +1,170 @@
+/**
+ * One thread's share of code generation: it compiles functions when told to, keeps them until the program's
+ * decisions are made, and finishes them.
+ *
+ * Every thread has a session of the same module; what they hear of each other's functions are masks. What a
+ * session answers depends on the module, the options and the masks published, not on what else it compiled.
+ */
+import { guardIndirectCalls } from "../../analysis/function-pointers/guard.js";
+import type { IndirectCalls } from "../../analysis/function-pointers/index.js";
+import { type Body, isIndirectCall, setCallData } from "../../ir/instructions.js";
+import type { GlobalValue, Module } from "../../ir/module.js";
+import { ClobberStore } from "../ipra/clobber-store.js";
+import type { MFunction, RegMask } from "../mir.js";
+import { type PackedBody, packBody, unpackBody } from "../mir-pack.js";
+import { OpFact } from "../target.js";
+import { type FunctionFacts, gatherFacts } from "./facts.js";
+import { allocateFunction, type CompiledFunction, type Observer } from "./function.js";
+import { type CalleeNumber, type FunctionNumber, Numbering } from "./numbering.js";
+import type { CodegenOptions } from "./options.js";
+import type { ProgramPlan } from "./plan.js";
+import type { Decisions, PublishedMask } from "./sessions.js";
+import { type FunctionStatistics, functionStatistics } from "./statistics.js";
+import { type Convention, type ProgramTarget, platformConvention } from "./target.js";
+
+/** A function that waits for `finish`. */
+interface Allocated {
+  readonly compiled: CompiledFunction;
+  readonly body: PackedBody;
+  readonly frequencies: Float64Array | undefined;
+  readonly lost: readonly CalleeNumber[];
+}
+
+export interface FinishedFunction {
+  readonly machine: MFunction;
+  readonly statistics: FunctionStatistics;
+}
+
+export class CodegenSession {
+  readonly numbering: Numbering;
+  private readonly conventions: Uint32Array;
+  private readonly indirect: IndirectCalls;
+  private readonly store: ClobberStore;
+  private readonly allocated = new Map<FunctionNumber, Allocated>();
+
+  /** @param observe is shown the functions that this session works on */
+  constructor(
+    private readonly module: Module,
+    private readonly options: CodegenOptions,
+    plan: Pick<ProgramPlan, "conventions" | "indirect">,
+    private readonly target: ProgramTarget,
+    private readonly observe?: Observer,
+  ) {
+    this.conventions = plan.conventions;
+    this.indirect = plan.indirect;
+    this.store = new ClobberStore(target.machine.registers.callClobbers);
+    this.numbering = new Numbering(module, options.relocation);
+  }
+
+  /** Records the masks of functions allocated elsewhere (or here). */
+  publish(masks: readonly PublishedMask[]): void {
+    for (const [number, preserved] of masks) {
+      const fn = this.numbering.functions[number]!;
+      // A call of a definition that may be replaced can reach code that changes more.
+      if (this.numbering.numberOf(fn) !== undefined) this.store.publish(fn, preserved);
+    }
+  }
+
+  /** Registers that a call may change, as far as its callees are known by now. */
+  private clobbersOf(callee: GlobalValue | null, calleeSet: number): RegMask {
+    if (callee !== null || calleeSet < 0) return this.store.clobbersOf(callee);
+    const { members, unknown } = this.indirect.sets[calleeSet]!;
+    let clobbers = unknown ? this.target.machine.registers.callClobbers : 0;
+    for (const member of members) clobbers |= this.store.clobbersOf(this.numbering.functions[member]!);
+    return clobbers;
+  }
+
+  private conventionOf(callee: GlobalValue | null): Convention {
+    const number = callee === null ? undefined : this.numbering.numberOf(callee);
+    return (number === undefined ? undefined : this.conventions[number]) ?? platformConvention;
+  }
+
+  /** Selects and allocates a function and keeps it. @throws UnsupportedError */
+  allocate(number: FunctionNumber): FunctionFacts {
+    const fn = this.numbering.functions[number]!;
+    const sets = this.indirect.sites[number] ?? [];
+    const body = fn.take();
+    if (sets.some((set) => set >= 0)) markIndirectCalls(body, sets);
+    if (this.options.guardCallees === true)
+      guardIndirectCalls(number, body, this.numbering.functions, this.indirect);
+    const callees = {
+      clobbersOf: (callee: GlobalValue | null, calleeSet: number) => this.clobbersOf(callee, calleeSet),
+      conventionOf: (callee: GlobalValue | null) => this.conventionOf(callee),
+    };
+    const compiled = allocateFunction(
+      fn,
+      body,
+      this.module.dataLayout,
+      this.options,
+      this.target,
+      callees,
+      this.observe,
+    );
+    const { machine } = compiled;
+    const { facts, frequencies, lost } = gatherFacts(fn, machine, this.numbering, sets);
+    this.allocated.set(number, { compiled, body: packBody(machine), frequencies, lost });
+    return facts;
+  }
+
+  /** Finishes a function allocated here, which is forgotten. @throws UnsupportedError */
+  finish(number: FunctionNumber, { saved, scratch, changed, aligned }: Decisions): FinishedFunction {
+    const { compiled, body, frequencies, lost } = this.allocated.get(number)!;
+    this.allocated.delete(number);
+    const { machine } = compiled;
+    unpackBody(machine, body);
+    const written = this.decideClobbers(machine, lost, changed);
+    this.target.untieTailCalls(machine, saved[number]!);
+    const alignedCall = (callee: GlobalValue | null, calleeSet: number): boolean => {
+      const reached = this.numbering.calleeOf(callee, calleeSet);
+      return reached === undefined || aligned[reached] === 1;
+    };
+    const allocation = { ...compiled.allocation, written };
+    const wrapped = this.target.finish(machine, allocation, {
+      saved: saved[number]!,
+      scratch: scratch[number]!,
+      alignedCall,
+      shrinkWrap: this.options.shrinkWrap,
+      ...(frequencies === undefined ? {} : { frequencies }),
+    });
+    this.observe?.("finish", machine);
+    return { machine, statistics: functionStatistics(machine, allocation, wrapped) };
+  }
+
+  /**
+   * Gives each call the registers it really changes, no less and no more: what later passes may use themselves is
+   * judged by what the body changes, and calls within a recursive component were allocated with more.
+   * @returns every register that the body changes
+   */
+  private decideClobbers(
+    machine: MFunction,
+    lost: readonly CalleeNumber[],
+    changed: readonly RegMask[],
+  ): RegMask {
+    const { facts } = machine.target.instructions;
+    let written = 0;
+    for (const block of machine.blocks)
+      for (const inst of block.insts) {
+        if ((facts[inst.op]! & OpFact.Entry) === 0)
+          for (const def of inst.defs) if (def.loc >= 0) written |= 1 << def.loc;
+        if (inst.extra?.kind === "call") {
+          const { callee, calleeSet } = inst.extra;
+          const reached = this.numbering.calleeOf(callee, calleeSet);
+          if (reached !== undefined) inst.clobbers = this.clobbersOf(callee, calleeSet) | changed[reached]!;
+          else if (callee === null) for (const set of lost) inst.clobbers |= changed[set]!;
+        }
+        written |= inst.clobbers;
+      }
+    return written;
+  }
+}
+
+/** Tells the calls through pointers of a body which sets of functions they can reach. */
+function markIndirectCalls(body: Body, sets: readonly number[]): void {
+  let site = 0;
+  for (const { insts } of body.blocks)
+    for (const inst of insts) {
+      if (!isIndirectCall(inst)) continue;
+      const calleeSet = sets[site++]!;
+      if (calleeSet >= 0) setCallData(inst, { ...inst.data, calleeSet });
+    }
+}

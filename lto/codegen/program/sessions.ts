@@ -1,0 +1,42 @@
+/**
+ * Sessions in one thread or several, seen alike: what the driver needs of those who compile.
+ *
+ * The outcome is the same for any number of sessions, since every step's inputs are fixed by the call graph. Errors
+ * too: of several functions that cannot be compiled, the one that comes first in the order asked for is reported.
+ */
+import type { RegMask } from "../mir.js";
+import type { FunctionFacts } from "./facts.js";
+import type { FunctionNumber } from "./numbering.js";
+import type { FunctionStatistics } from "./statistics.js";
+
+/** Functions that call each other; they are compiled by one session, one after the other. */
+export type Component = readonly FunctionNumber[];
+
+/** A function and the registers that it leaves unchanged. */
+export type PublishedMask = readonly [number: FunctionNumber, preserved: RegMask];
+
+/** What the program as a whole decides about its functions, by number. Plain data. */
+export interface Decisions {
+  /** Callee-saved registers that the function saves and restores. */
+  readonly saved: readonly RegMask[];
+  /** Registers that it may change although it does not write them: no caller relies on them. */
+  readonly scratch: readonly RegMask[];
+  /** Callee-saved registers that a call may leave changed; of functions and, behind them, sets of callees. */
+  readonly changed: readonly RegMask[];
+  /** 1: a call needs an aligned stack; of functions and, behind them, sets of callees. */
+  readonly aligned: Uint8Array;
+}
+
+export interface Sessions {
+  /**
+   * Allocates components, none of which waits for another of them.
+   * @returns for each component the facts of its functions
+   */
+  allocate(components: readonly Component[]): Promise<FunctionFacts[][]> | FunctionFacts[][];
+  /** Makes masks known to what is allocated from now on. */
+  publish(masks: readonly PublishedMask[]): void;
+  /** Finishes all functions. @param write takes their texts, in the order of their numbers */
+  finish(decisions: Decisions, write: (text: string) => void): Promise<void> | void;
+  /** Complete after `finish`. */
+  readonly statistics: FunctionStatistics;
+}
