@@ -136,12 +136,18 @@ export type AsmOperand =
   /** A register outside allocation, as it is written: `%st(1)`. */
   | { readonly kind: "text"; readonly text: string };
 
+/** In place of a callee set: the call is none of those that the analysis of the program saw, so may be any of them. */
+export const unlistedCall = -2;
+
 /** What a call instruction promises; the IPRA propagation replaces `clobbers` of the instruction. */
 export interface CallInfo {
   readonly kind: "call";
   /** The callee when it is known. */
   readonly callee: GlobalValue | null;
-  /** Of a call through a pointer: number of the set of functions that it can reach; -1 if it is not known. */
+  /**
+   * Of a call through a pointer: number of the set of functions that it can reach; -1 if it is not known, or
+   * `unlistedCall`.
+   */
   readonly calleeSet: number;
   /** Control leaves for good: nothing is needed after it. */
   readonly noReturn: boolean;

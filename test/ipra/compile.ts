@@ -13,7 +13,7 @@ import { type CheckReport, checkObject } from "../../formats/code/check.js";
 import type { FunctionClaim } from "../../formats/code/claims.js";
 import { parseModule } from "../../formats/text/index.js";
 import type { IndirectCalls } from "../../lto/analysis/function-pointers/index.js";
-import type { RegMask } from "../../lto/codegen/mir.js";
+import type { MFunction, RegMask } from "../../lto/codegen/mir.js";
 import { type FunctionFacts, setFacts } from "../../lto/codegen/program/facts.js";
 import { definedFunctions, type FunctionNumber } from "../../lto/codegen/program/numbering.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
@@ -42,6 +42,8 @@ export interface Lies {
   readonly published?: (name: string, changed: RegMask) => RegMask;
   readonly saved?: (name: string, saved: RegMask) => RegMask;
   readonly indirect?: (known: IndirectCalls, module: Module) => IndirectCalls;
+  /** Called with each function after selection. */
+  readonly selected?: (mf: MFunction) => void;
   /** Functions taken for definitions that nothing can replace. */
   readonly exact?: readonly string[];
 }
@@ -92,7 +94,10 @@ export function compile(
   const plan = planProgram(module, summary, all, x64ProgramTarget);
   const { conventions, indirect } = plan;
   const told = { conventions, indirect: lies.indirect?.(indirect, module) ?? indirect };
-  const session = new CodegenSession(module, all, told, x64ProgramTarget, observe);
+  const session = new CodegenSession(module, all, told, x64ProgramTarget, (stage, mf) => {
+    if (stage === "select") lies.selected?.(mf);
+    observe?.(stage, mf);
+  });
   replaceable.forEach((f, i) => {
     f.linkage = linkages[i]!;
   });

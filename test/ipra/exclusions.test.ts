@@ -3,6 +3,7 @@
  * checker or an assertion has to notice. Beside each, the same program compiled in earnest passes.
  */
 import { describe, expect, it } from "vitest";
+import { type MFunction, unlistedCall } from "../../lto/codegen/mir.js";
 import type { FunctionFacts } from "../../lto/codegen/program/facts.js";
 import { callClobbers, calleeSavedMask, maskOf, R8, R14, RBX, RCX } from "../../lto/x64/isa/registers.js";
 import { type Compiled, check, compile, type Lies, link } from "./compile.js";
@@ -307,6 +308,48 @@ describe("exclusions", () => {
       expect(reportOf(c, c.lies)).toMatch(c.says);
     });
   }
+});
+
+it("a call through a pointer that was made anew may be any of those that are listed", () => {
+  const text = `${declarations}declare ptr @give()\n${writer("f")}
+define internal i64 @site(ptr %p, i64 %x) noinline {
+  %q = call ptr @give()
+  %a = call i64 %p(i64 %x)
+  %b = call i64 %q(i64 %x)
+  %s = add i64 %a, %b
+  %r = add i64 %s, %x
+  ret i64 %r
+}
+define i64 @main(i64 %n) {
+  %a = call i64 @site(ptr @f, i64 %n)
+  %r = add i64 %a, %n
+  ret i64 %r
+}`;
+  /** Makes the calls of `@site` as if the pass that made them knew no sets. */
+  const forgetting =
+    (set: number) =>
+    (mf: MFunction): void => {
+      let calls = 0;
+      for (const { insts } of mf.blocks)
+        for (const inst of insts)
+          if (inst.extra?.kind === "call" && inst.extra.callee === null && mf.name === "site") {
+            calls++;
+            if (inst.extra.calleeSet >= 0) inst.extra = { ...inst.extra, calleeSet: set };
+          }
+      if (mf.name === "site") expect(calls).toBe(2);
+    };
+  const violations = (set: number): string => {
+    const { assembly, claims } = compile(link(text), {}, { selected: forgetting(set) });
+    const told = claims.map((claim) => ({
+      ...claim,
+      sites: claim.sites!.map((site, i) =>
+        claim.symbol === "site" && i === 1 ? { ...site, targets: ["f"] } : site,
+      ),
+    }));
+    return check({ assembly, claims: told }).violations.join();
+  };
+  expect(violations(unlistedCall)).toBe("");
+  expect(violations(-1)).toMatch(/@site.*: call of a pointer changes %rbx, which the caller was told/);
 });
 
 describe("dropped saves", () => {

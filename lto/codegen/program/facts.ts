@@ -7,7 +7,7 @@ import type { IndirectCalls } from "../../analysis/function-pointers/index.js";
 import type { Func } from "../../ir/module.js";
 import { collectUsage } from "../ipra/collect.js";
 import { estimateFrequencies } from "../late/block-frequency.js";
-import type { MFunction, RegMask } from "../mir.js";
+import { type MFunction, type RegMask, unlistedCall } from "../mir.js";
 import type { CalleeNumber, FunctionNumber, Numbering } from "./numbering.js";
 
 /** A call of something in the program. */
@@ -72,12 +72,11 @@ export function gatherFacts(
     } else
       calls.push({ callee: reached, liveAcross: tail ? liveAcross : liveAcross | reserved, tail, frequency });
   }
-  // A call that was made anew on the way, and lost its set by that, may be any of those that are missing.
-  const kept = calls.filter((call) => numbering.isSet(call.callee)).length;
+  // A call that was made anew on the way, and lost its set by that, may be any of those that were listed.
   const known = sets.filter((set) => set >= 0);
-  const lost = kept < known.length ? [...new Set(known)].map((set) => numbering.ofSet(set)) : [];
-  for (const { callee, calleeSet, liveAcross, tail, frequency } of usage.calls)
-    if (callee === null && calleeSet < 0)
+  const lost = [...new Set(known)].map((set) => numbering.ofSet(set));
+  for (const { calleeSet, liveAcross, tail, frequency } of usage.calls)
+    if (calleeSet === unlistedCall)
       for (const set of lost)
         calls.push({ callee: set, liveAcross: tail ? liveAcross : liveAcross | reserved, tail, frequency });
   // An exception leaves a function too: only `nounwind` makes "never returns" final.

@@ -52,7 +52,4 @@ export class Numbering {
     return (this.functions.length + calleeSet) as CalleeNumber;
   }
 
-  isSet(callee: CalleeNumber): boolean {
-    return callee >= this.functions.length;
-  }
 }

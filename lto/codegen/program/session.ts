@@ -10,7 +10,7 @@ import type { IndirectCalls } from "../../analysis/function-pointers/index.js";
 import { type Body, isIndirectCall, setCallData } from "../../ir/instructions.js";
 import type { GlobalValue, Module } from "../../ir/module.js";
 import { ClobberStore } from "../ipra/clobber-store.js";
-import type { MFunction, RegMask } from "../mir.js";
+import { type MFunction, type RegMask, unlistedCall } from "../mir.js";
 import { type PackedBody, packBody, unpackBody } from "../mir-pack.js";
 import { OpFact } from "../target.js";
 import { type FunctionFacts, gatherFacts } from "./facts.js";
@@ -150,7 +150,7 @@ export class CodegenSession {
           const { callee, calleeSet } = inst.extra;
           const reached = this.numbering.calleeOf(callee, calleeSet);
           if (reached !== undefined) inst.clobbers = this.clobbersOf(callee, calleeSet) | changed[reached]!;
-          else if (callee === null) for (const set of lost) inst.clobbers |= changed[set]!;
+          else if (calleeSet === unlistedCall) for (const set of lost) inst.clobbers |= changed[set]!;
         }
         written |= inst.clobbers;
       }
@@ -164,7 +164,6 @@ function markIndirectCalls(body: Body, sets: readonly number[]): void {
   for (const { insts } of body.blocks)
     for (const inst of insts) {
       if (!isIndirectCall(inst)) continue;
-      const calleeSet = sets[site++]!;
-      if (calleeSet >= 0) setCallData(inst, { ...inst.data, calleeSet });
+      setCallData(inst, { ...inst.data, calleeSet: sets[site++] ?? -1 });
     }
 }

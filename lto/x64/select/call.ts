@@ -1,7 +1,15 @@
 /** Calls, returns, function entry and variable arguments. */
 
 import type { LegalFunction } from "../../codegen/legalize/index.js";
-import { type MBlock, MemOperand, MInst, RegOperand, type SymbolRef, type VReg } from "../../codegen/mir.js";
+import {
+  type MBlock,
+  MemOperand,
+  MInst,
+  RegOperand,
+  type SymbolRef,
+  unlistedCall,
+  type VReg,
+} from "../../codegen/mir.js";
 import { type CallInst, callArguments, type Inst, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import { isConstant, type Value } from "../../ir/values.js";
@@ -353,7 +361,7 @@ function finishCall(s: Selector, call: CallInst, machine: MInst, block: MBlock, 
   const calleeAttributes = known?.kind === "function" ? known.attributes.fn : null;
   const noReturn = attributes.has("noreturn") || (calleeAttributes?.has("noreturn") ?? false);
   const returnsTwice = attributes.has("returns_twice") || (calleeAttributes?.has("returns_twice") ?? false);
-  const calleeSet = call.data.calleeSet ?? -1;
+  const calleeSet = call.data.calleeSet ?? (known === null ? unlistedCall : -1);
   machine.clobbers = s.options.clobbersOf(known, calleeSet);
   machine.extra = {
     kind: "call",
@@ -482,7 +490,7 @@ function selectTailCall(
   addVarArgCount(s, call, layout, uses);
   machine.uses.push(...uses);
   const known = callee.valueKind === "global" ? callee : null;
-  const calleeSet = call.data.calleeSet ?? -1;
+  const calleeSet = call.data.calleeSet ?? (known === null ? unlistedCall : -1);
   machine.clobbers = s.options.clobbersOf(known, calleeSet);
   machine.extra = {
     kind: "call",
