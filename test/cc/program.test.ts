@@ -1,33 +1,15 @@
 /** The driver as a program of its own: worker threads, and link mode. The program is built for the test. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
-import { join, resolve } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { mkdirSync, symlinkSync } from "node:fs";
+import { describe, expect, it } from "vitest";
 import { isObject } from "../../formats/object/index.js";
+import { builtCommands } from "../support/built.js";
 import { Workspace } from "./driver.js";
 
-const root = resolve(import.meta.dirname, "../..");
-let built: string;
-
-beforeAll(() => {
-  // Below node_modules, so that the program finds its dependencies.
-  const cache = join(root, "node_modules/.cache");
-  mkdirSync(cache, { recursive: true });
-  built = mkdtempSync(join(cache, "tsc-cc-test-"));
-  mkdirSync(join(built, "bin"));
-  for (const file of ["bin/tsc-cc", "bin/tsc-lto", "bin/tsc-ld", "package.json"])
-    copyFileSync(join(root, file), join(built, file));
-  const tsc = join(root, "node_modules/typescript/bin/tsc");
-  // Type errors are another test's business.
-  spawnSync(process.execPath, [tsc, "-p", "tsconfig.build.json", "--outDir", join(built, "dist")], {
-    cwd: root,
-  });
-}, 120_000);
-
-afterAll(() => rmSync(built, { recursive: true, force: true }));
+const command = builtCommands();
 
 function run(w: Workspace, ...args: string[]): { status: number | null; stdout: string; stderr: string } {
-  const program = [join(built, "bin/tsc-cc"), "--clang=embedded", ...args];
+  const program = [command("tsc-cc"), "--clang=embedded", ...args];
   const { status, stdout, stderr } = spawnSync(process.execPath, program, {
     cwd: w.directory,
     encoding: "utf8",
@@ -186,7 +168,7 @@ describe("in the place of a compiler's linker", () => {
     execFileSync("cc", ["-c", "native.c"], { cwd: w.directory });
     execFileSync("ar", ["rcs", "libhelper.a", "helper.o"], { cwd: w.directory });
     mkdirSync(w.path("tools"));
-    symlinkSync(join(built, "bin/tsc-ld"), w.path("tools/ld"));
+    symlinkSync(command("tsc-ld"), w.path("tools/ld"));
     return w;
   };
   const cc = (w: Workspace, ...args: string[]) =>
@@ -214,7 +196,7 @@ describe("in the place of a compiler's linker", () => {
   });
 
   it("says what it is", () => {
-    const { stdout, status } = spawnSync(process.execPath, [join(built, "bin/tsc-ld"), "--version"], {
+    const { stdout, status } = spawnSync(process.execPath, [command("tsc-ld"), "--version"], {
       encoding: "utf8",
     });
     expect([status, stdout]).toEqual([
