@@ -15,7 +15,7 @@ import type { Sessions } from "../../lto/codegen/program/sessions.js";
 import type { CodegenStatistics } from "../../lto/codegen/program/statistics.js";
 import type { Module } from "../../lto/ir/module.js";
 import type { ModuleSummary } from "../../lto/link/index.js";
-import { x64ProgramTarget } from "../../lto/x64/program.js";
+import { targetOf } from "../../lto/targets.js";
 import { type IndirectNames, indirectNames } from "./ipra-claims.js";
 import { type Report, type ReportRequests, reporter } from "./reports.js";
 
@@ -49,9 +49,9 @@ export async function generate(
 ): Promise<CodegenResult> {
   const size = summary.symbols.reduce((sum, s) => sum + s.instructions, 0);
   const printer = new AsmPrinter(module, { relocation: options.relocation });
-  const plan = planProgram(module, summary, options, x64ProgramTarget);
+  const plan = planProgram(module, summary, options, targetOf(module));
   const compile = (sessions: Sessions): ReturnType<typeof generateCode> =>
-    generateCode(plan, options, x64ProgramTarget.machine.registers, sessions, (text) => sink.write(text));
+    generateCode(plan, options, targetOf(module).registers, sessions, (text) => sink.write(text));
   sink.write(printer.header());
   let generated: Awaited<ReturnType<typeof generateCode>>;
   if (threads.jobs > 1 && size >= threads.threshold) {
@@ -85,6 +85,6 @@ function localSessions(
   sink: CodegenSink,
 ): LocalSessions {
   const observe = reporter(requests, (report) => sink.report(report));
-  const session = new CodegenSession(module, options, plan, x64ProgramTarget, observe);
+  const session = new CodegenSession(module, options, plan, targetOf(module), observe);
   return new LocalSessions(session, (mf) => printer.functionText(mf));
 }

@@ -12,17 +12,18 @@ import {
   type MInst,
   type RegMask,
 } from "../../lto/codegen/mir.js";
-import { X } from "../../lto/x64/isa/ops.js";
+import { OpFact } from "../../lto/codegen/target.js";
 
 /** Inline assembly that calls something or leaves; jumps to its own numbered labels stay inside. */
 const transfersControl = /\b(call|jmp|j[a-z]{1,3}|loop\w*|ret)[lq]?\b(?!\s+\d+[bf]\b)/;
 
 /** Registers of an allocated function that somewhere hold values which the IR leaves undefined. */
 export function undefinedRegisters(mf: MFunction): RegMask {
+  const { facts } = mf.target.instructions;
   let mask = 0;
   for (const { insts } of mf.blocks)
     for (const { op, defs } of insts)
-      if (op === X.ImplicitDef && defs[0]!.loc >= 0) mask |= 1 << defs[0]!.loc;
+      if ((facts[op]! & OpFact.Undefined) !== 0 && defs[0]!.loc >= 0) mask |= 1 << defs[0]!.loc;
   return mask;
 }
 
@@ -51,21 +52,22 @@ export function indirectNames({ sets, closed }: IndirectCalls, names: readonly s
  * @returns also the set of callees of each site, -1 where it has none
  */
 export function functionClaim(mf: MFunction): { claim: FunctionClaim; sets: number[] } {
+  const { facts } = mf.target.instructions;
   const sites: SiteClaim[] = [];
   const sets: number[] = [];
   let results = 0;
   let opaque = false;
   for (const block of mf.blocks) {
-    const last = lastCallWithoutReturn(block);
+    const last = lastCallWithoutReturn(block, mf.target.frame.directive);
     for (const inst of block.insts) {
       const { op, extra } = inst;
-      if (op === X.Ret) results |= uses(inst);
+      if ((facts[op]! & OpFact.Return) !== 0) results |= uses(inst);
       else if (extra?.kind === "asm") opaque ||= transfersControl.test(extra.template);
-      else if (op === X.JmpIndirect) {
+      else if ((facts[op]! & OpFact.IndirectJump) !== 0) {
         sites.push(jumpClaim(inst));
         sets.push(-1);
       } else if (extra?.kind === "call") {
-        sites.push(callClaim(inst, extra, inst !== last));
+        sites.push(callClaim(inst, extra, inst !== last, facts));
         sets.push(extra.calleeSet);
       }
     }
@@ -81,9 +83,9 @@ export function functionClaim(mf: MFunction): { claim: FunctionClaim; sets: numb
 }
 
 /** The call a block ends with when nothing follows: the program does not expect it to return. */
-function lastCallWithoutReturn(block: MBlock): MInst | null {
+function lastCallWithoutReturn(block: MBlock, directive: number): MInst | null {
   if (block.succs.length > 0) return null;
-  const inst = block.insts.findLast((i) => i.op !== X.Cfi);
+  const inst = block.insts.findLast((i) => i.op !== directive);
   return inst !== undefined && inst.extra?.kind === "call" ? inst : null;
 }
 
@@ -135,8 +137,13 @@ function jumpClaim(inst: MInst): SiteClaim {
   };
 }
 
-function callClaim(inst: MInst, { callee, noReturn }: CallInfo, comesBack: boolean): SiteClaim {
-  const tail = inst.op === X.TailCall || inst.op === X.TailCallIndirect;
+function callClaim(
+  inst: MInst,
+  { callee, noReturn }: CallInfo,
+  comesBack: boolean,
+  facts: Uint32Array,
+): SiteClaim {
+  const tail = (facts[inst.op]! & OpFact.TailCall) !== 0;
   let results = 0;
   for (const def of inst.defs) if (def.loc >= 0) results |= 1 << def.loc;
   return {

@@ -8,8 +8,6 @@
 import { dumpFunction } from "../../lto/codegen/dump.js";
 import type { MFunction } from "../../lto/codegen/mir.js";
 import type { Observer, Stage } from "../../lto/codegen/program/function.js";
-import { X } from "../../lto/x64/isa/ops.js";
-import { registerNames } from "../../lto/x64/isa/registers.js";
 import { type ClaimReport, functionClaim, undefinedRegisters } from "./ipra-claims.js";
 
 export interface ReportRequests {
@@ -29,9 +27,9 @@ export type Report =
   | { readonly kind: "machine"; readonly text: string }
   | ClaimReport;
 
-const dumpNames = {
-  op: (op: number): string => X[op]!,
-  register: (register: number): string => registerNames[8]![register]!,
+const dump = (mf: MFunction): string => {
+  const { instructions, registers } = mf.target;
+  return dumpFunction(mf, { op: (op) => instructions.names[op]!, register: (r) => registers.names[r]! });
 };
 
 /** What looks at the functions of one thread; undefined if nothing is wanted. */
@@ -42,8 +40,8 @@ export function reporter(
   if (print === null && !machine && !claims) return undefined;
   return (stage: Stage, mf: MFunction): void => {
     if (stage === print?.stage && (print.fn === null || print.fn === mf.name))
-      deliver({ kind: "print", text: dumpFunction(mf, dumpNames) });
-    if (machine && stage === "finish") deliver({ kind: "machine", text: dumpFunction(mf, dumpNames) });
+      deliver({ kind: "print", text: dump(mf) });
+    if (machine && stage === "finish") deliver({ kind: "machine", text: dump(mf) });
     if (claims && stage === "allocate")
       deliver({ kind: "undefined", symbol: mf.name, registers: undefinedRegisters(mf) });
     if (claims && stage === "finish") deliver({ kind: "claim", ...functionClaim(mf) });

@@ -3,7 +3,7 @@ import { workerData } from "node:worker_threads";
 import { AsmPrinter } from "../../formats/asm/index.js";
 import { readObject } from "../../formats/object/reader.js";
 import { CodegenSession } from "../../lto/codegen/program/session.js";
-import { x64ProgramTarget } from "../../lto/x64/program.js";
+import { targetOf } from "../../lto/targets.js";
 import { type Report, reporter } from "./reports.js";
 import {
   type Attempt,
@@ -17,7 +17,7 @@ const { object, file, options, plan, reports: requests } = workerData as WorkerS
 const module = readObject(new Uint8Array(object), file);
 let reports: Report[] = [];
 const observe = reporter(requests, (report) => reports.push(report));
-const session = new CodegenSession(module, options, plan, x64ProgramTarget, observe);
+const session = new CodegenSession(module, options, plan, targetOf(module), observe);
 const printer = new AsmPrinter(module, { relocation: options.relocation });
 
 /** Does something for each item in turn, up to the first that fails. */

@@ -24,6 +24,7 @@ import {
   type MInst,
   unwindTarget,
 } from "../../lto/codegen/mir.js";
+import { OpFact } from "../../lto/codegen/target.js";
 import { UnsupportedError } from "../../lto/ir/errors.js";
 import type { Func, GlobalValue } from "../../lto/ir/module.js";
 import type { SymbolNames } from "./names.js";
@@ -116,10 +117,10 @@ class Filters {
 }
 
 /** Calls and assembly from which an exception may come. */
-function mayThrow({ extra, op }: MInst, isTailCall: (op: number) => boolean): boolean {
+function mayThrow({ extra, op }: MInst, facts: Uint32Array): boolean {
   if (extra === null) return false;
   if (extra.kind === "asm") return extra.template.trim() !== "";
-  return extra.kind === "call" && !extra.noUnwind && !isTailCall(op);
+  return extra.kind === "call" && !extra.noUnwind && (facts[op]! & OpFact.TailCall) === 0;
 }
 
 export class ExceptionTable {
@@ -135,7 +136,6 @@ export class ExceptionTable {
     names: SymbolNames,
     pool: PoolSet,
     options: AsmOptions,
-    isTailCall: (op: number) => boolean,
   ): ExceptionTable | null {
     const { personality } = mf.fn as Func;
     if (personality === null) return null;
@@ -143,7 +143,7 @@ export class ExceptionTable {
       throw new UnsupportedError("personality that is no symbol", `function '${mf.name}'`);
     const hasPads = mf.blocks.some((block) => block.insts.some((inst) => unwindTarget(inst) !== null));
     if (!hasPads && idlePersonality.test(personality.name)) return null;
-    return new ExceptionTable(mf, number, personality, names, pool, options, isTailCall);
+    return new ExceptionTable(mf, number, personality, names, pool, options);
   }
 
   private constructor(
@@ -153,16 +153,16 @@ export class ExceptionTable {
     private readonly names: SymbolNames,
     private readonly pool: PoolSet,
     private readonly options: AsmOptions,
-    isTailCall: (op: number) => boolean,
   ) {
     let site: CallSite | null = null;
     let last: string | null = null;
     let throwing = false;
+    const { facts } = mf.target.instructions;
     for (const block of mf.blocks)
       for (const inst of block.insts) {
         const pad = unwindTarget(inst);
         if (pad === null) {
-          throwing ||= mayThrow(inst, isTailCall);
+          throwing ||= mayThrow(inst, facts);
           continue;
         }
         const count = this.labels.size;

@@ -6,19 +6,19 @@
  * writes each of them once for the whole output.
  */
 import type { MBlock, MFunction } from "../../lto/codegen/mir.js";
+import { OpFact } from "../../lto/codegen/target.js";
 import { UnsupportedError } from "../../lto/ir/errors.js";
 import type { Func, GlobalValue } from "../../lto/ir/module.js";
-import { X } from "../../lto/x64/isa/ops.js";
 import { dataImage } from "./data-image.js";
 import { imageText } from "./data-text.js";
 import { ExceptionTable } from "./exception-table.js";
+import type { OperandNames } from "./instruction-printer.js";
 import { addressTakenLabel, type SymbolNames } from "./names.js";
 import type { AsmOptions } from "./options.js";
 import type { PoolSet } from "./pool.js";
 import { exceptionSection, functionSection, type NamedSections, tableSection } from "./sections.js";
 import { bindingText } from "./symbols.js";
-import { instructionText } from "./x64/instructions.js";
-import type { OperandNames } from "./x64/operands.js";
+import { instructionPrinter } from "./targets.js";
 
 /** `p2align` for an alignment in bytes; "" for none. */
 export const alignText = (align: number): string =>
@@ -74,6 +74,8 @@ function labelledBlocks(mf: MFunction): Uint8Array {
 
 function blocksText(mf: MFunction, names: FunctionNames, exceptions: ExceptionTable | null): string {
   const labelled = labelledBlocks(mf);
+  const { facts } = mf.target.instructions;
+  const printer = instructionPrinter(mf.target);
   // Joined, not appended to one string: that would stay a tree of all its pieces until the file is written.
   const lines: string[] = [];
   for (const block of mf.blocks) {
@@ -81,9 +83,9 @@ function blocksText(mf: MFunction, names: FunctionNames, exceptions: ExceptionTa
     if (block.irBlock >= 0 && block.addressTaken)
       lines.push(addressTakenLabel(mf.fn.name, block.irBlock), ":\n");
     for (const inst of block.insts) {
-      if (inst.op === X.Jmp && inst.targets.length === 0)
+      if ((facts[inst.op]! & OpFact.Jump) !== 0 && inst.targets.length === 0)
         throw new Error(`jump without target in @${mf.name}`);
-      const text = instructionText(inst, names);
+      const text = printer.text(inst, names);
       const labels = exceptions?.labelsOf(inst);
       if (labels !== undefined) lines.push(labels.start, ":\n", text, "\n", labels.end, ":\n");
       else if (text !== "") lines.push(text, "\n");
@@ -113,8 +115,6 @@ function jumpTablesText(
   return out;
 }
 
-const isTailCall = (op: number): boolean => op === X.TailCall || op === X.TailCallIndirect;
-
 /** Alignment of a function in bytes: its own, else 16 except for small code. */
 function functionAlign(mf: MFunction, fn: Func): number {
   const small = mf.goal === "size" || mf.goal === "minsize";
@@ -142,7 +142,7 @@ export function functionText(
   if (fn.prefix !== null) out += imageText(dataImage(fn.prefix, layoutOf), names);
   if (mf.remark !== "") out += `# ${mf.remark}\n`;
   out += `${symbol}:\n`;
-  const exceptions = ExceptionTable.of(mf, number, names, pool, options, isTailCall);
+  const exceptions = ExceptionTable.of(mf, number, names, pool, options);
   if (exceptions !== null && !cfi)
     throw new UnsupportedError("exceptions without unwind tables", `function '${mf.name}'`);
   if (cfi) out += "\t.cfi_startproc\n";

@@ -5,15 +5,68 @@
  * Questions about opcodes that hot loops ask are bits in a table (`InstructionFacts.facts`); whatever needs the
  * operands is a function.
  */
-import type { GlobalValue } from "../ir/module.js";
+import type { DataLayout } from "../ir/data-layout.js";
+import type { Body } from "../ir/instructions.js";
+import type { Func, GlobalValue } from "../ir/module.js";
 import type { Wrapping } from "./late/shrink-wrap.js";
+import type { LegalFunction } from "./legalize/index.js";
 import type { Location, MBlock, MFunction, MInst, RegClass, RegMask, RegOperand } from "./mir.js";
 
 /** A machine. */
 export interface Target {
+  /** For tables by target, such as that of printers. */
+  readonly name: string;
   readonly registers: TargetRegisters;
   readonly instructions: InstructionFacts;
   readonly frame: TargetFrame;
+  readonly conventions: TargetConventions;
+  /** Makes a function legal for selection. @param body taken from it; it is consumed @throws UnsupportedError */
+  legalize(
+    fn: Func,
+    layout: DataLayout,
+    conventionOf: SelectOptions["conventionOf"],
+    body: Body,
+  ): LegalFunction;
+  /** @throws UnsupportedError naming the construct and the function */
+  select(
+    legal: LegalFunction,
+    layout: DataLayout,
+    goal: MFunction["goal"],
+    options: SelectOptions,
+  ): MFunction;
+  /** Makes calls of tail calls that pass an argument in a register which the function restores before it leaves. */
+  untieTailCalls(mf: MFunction, saved: RegMask): void;
+  /**
+   * Improves the instructions of a function that has its frame; edges must be up to date.
+   * @param redZone memory below the stack pointer is in use
+   * @param preserved registers that callers rely on although the convention does not preserve them
+   */
+  peepholes(mf: MFunction, redZone: boolean, preserved: RegMask): void;
+}
+
+/** Where code may be placed and what may be assumed of addresses. */
+export type RelocationModel = "static" | "pie" | "pic";
+
+/** Where a function takes its arguments and leaves its results: a number that the target defines, 0 for the platform's way. */
+export type Convention = number;
+export const platformConvention: Convention = 0;
+
+/** What selection has to know beyond the function. */
+export interface SelectOptions {
+  readonly relocation: RelocationModel;
+  /** Registers that a call of this function may change; null for a call through a pointer, with its `calleeSet`. */
+  readonly clobbersOf: (callee: GlobalValue | null, calleeSet: number) => RegMask;
+  readonly conventionOf: (callee: GlobalValue | null) => Convention;
+}
+
+/** Conventions that closed functions may have instead of the platform's. */
+export interface TargetConventions {
+  /** For each register that may take the place of an argument register: its name costs a byte in narrow instructions. */
+  readonly substituteIsLong: readonly boolean[];
+  /** The convention that besides passes the argument in `position` in the substitute numbered `which`; -1: none. */
+  withArgument(convention: Convention, which: number, position: number): Convention;
+  /** The convention that passes all arguments and results of the function in registers, where that differs. */
+  wantedExtras(fn: Func): Convention;
 }
 
 /** What an opcode is and does, whatever its operands: bits of `InstructionFacts.facts`. */
@@ -50,6 +103,8 @@ export enum OpFact {
   Restores = 1 << 16,
   /** Push or pop of the body: changes how much lies on the stack. */
   MovesStack = 1 << 17,
+  /** No code: its definitions have undefined values. */
+  Undefined = 1 << 18,
 }
 
 /** Control leaves the function for good. */

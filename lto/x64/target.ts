@@ -2,12 +2,19 @@
 import type { Target } from "../codegen/target.js";
 import { x64Registers } from "./allocation.js";
 import { entryState, movesStack, release, step } from "./frame/cfa.js";
+import { substitutes, withArgument } from "./frame/convention.js";
+import { wantedExtras } from "./frame/extra-registers.js";
 import { decideFrame, insertFrame, reliesOnAlignment } from "./frame/frame.js";
 import { reservedRegisters } from "./frame/frame-registers.js";
+import { untieTailCalls } from "./frame/tail-calls.js";
 import { x64Instructions } from "./isa/facts.js";
 import { X } from "./isa/ops.js";
+import { legalizeFunction } from "./legalize/index.js";
+import { runPeepholes } from "./peephole/index.js";
+import { selectFunction } from "./select/index.js";
 
 export const x64Target: Target = {
+  name: "x64",
   registers: x64Registers,
   instructions: x64Instructions,
   frame: {
@@ -21,4 +28,13 @@ export const x64Target: Target = {
     movesStack,
     directive: X.Cfi,
   },
+  conventions: {
+    substituteIsLong: substitutes.map((register) => register >= 8),
+    withArgument,
+    wantedExtras,
+  },
+  legalize: legalizeFunction,
+  select: (legal, layout, goal, options) => selectFunction(x64Target, legal, layout, goal, options),
+  untieTailCalls,
+  peepholes: runPeepholes,
 };

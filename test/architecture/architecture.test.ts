@@ -73,6 +73,17 @@ describe("architecture", () => {
     expect([...folders].filter((folder) => allowedInside[folder] === undefined)).toEqual([]);
   });
 
+  it("only what belongs to a target imports its files", () => {
+    const own = /^(lto\/x64|formats\/asm\/x64|formats\/code)\//;
+    const tables = ["lto/targets.ts", "formats/asm/targets.ts"];
+    const wrong = files
+      .filter((file) => !own.test(file) && !tables.includes(file))
+      .flatMap((file) => imports.get(file)!.map(({ target }) => ({ file, target })))
+      .filter(({ target }) => /\/x64\//.test(target))
+      .map(({ file, target }) => `${file} → ${target}`);
+    expect(wrong).toEqual([]);
+  });
+
   it("no file imports itself at run time, by whatever way", () => {
     const graph = new Map(
       [...imports].map(([file, list]) => [

@@ -11,7 +11,7 @@ import { parseModule } from "../../formats/text/index.js";
 import { definedFunctions } from "../../lto/codegen/program/numbering.js";
 import { planProgram } from "../../lto/codegen/program/plan.js";
 import { defaultLinkOptions, linkModules } from "../../lto/link/index.js";
-import { x64ProgramTarget } from "../../lto/x64/program.js";
+import { x64Target } from "../../lto/x64/target.js";
 import { check, codegenOptions, compile, link } from "./compile.js";
 
 interface Mention {
@@ -64,7 +64,7 @@ define i64 @main(i64 %n) {
 /** Names of the functions that only listed calls enter. */
 function closed(text: string): string[] {
   const { module, summary } = link(text);
-  const { open } = planProgram(module, summary, codegenOptions, x64ProgramTarget);
+  const { open } = planProgram(module, summary, codegenOptions, x64Target);
   return definedFunctions(module)
     .map((fn) => fn.name)
     .filter((_, i) => open[i] === 0);

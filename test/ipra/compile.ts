@@ -25,7 +25,6 @@ import type { Decisions } from "../../lto/codegen/program/sessions.js";
 import type { Module } from "../../lto/ir/module.js";
 import { defaultLinkOptions, linkModules, type ModuleSummary } from "../../lto/link/index.js";
 import { callClobbers } from "../../lto/x64/isa/registers.js";
-import { x64ProgramTarget } from "../../lto/x64/program.js";
 import { x64Target } from "../../lto/x64/target.js";
 
 export interface Compiled {
@@ -91,10 +90,10 @@ export function compile(
   const replaceable = module.functions.filter((f) => lies.exact?.includes(f.name));
   const linkages = replaceable.map((f) => f.linkage);
   for (const f of replaceable) f.linkage = "external";
-  const plan = planProgram(module, summary, all, x64ProgramTarget);
+  const plan = planProgram(module, summary, all, x64Target);
   const { conventions, indirect } = plan;
   const told = { conventions, indirect: lies.indirect?.(indirect, module) ?? indirect };
-  const session = new CodegenSession(module, all, told, x64ProgramTarget, (stage, mf) => {
+  const session = new CodegenSession(module, all, told, x64Target, (stage, mf) => {
     if (stage === "select") lies.selected?.(mf);
     observe?.(stage, mf);
   });

@@ -6,7 +6,7 @@ import { chooseConventions } from "../../lto/codegen/ipra/choose-conventions.js"
 import { PassedValues } from "../../lto/codegen/ipra/passed-values.js";
 import { decideConventions } from "../../lto/codegen/program/conventions.js";
 import { definedFunctions } from "../../lto/codegen/program/numbering.js";
-import type { Convention } from "../../lto/codegen/program/target.js";
+import type { Convention } from "../../lto/codegen/target.js";
 import { buildCallGraph } from "../../lto/link/index.js";
 import {
   argumentPlace,
@@ -18,7 +18,7 @@ import {
   withArgument,
 } from "../../lto/x64/frame/convention.js";
 import { calleeSavedMask, integerArguments, R14, RBX, RDI, RDX, RSI } from "../../lto/x64/isa/registers.js";
-import { x64ProgramTarget } from "../../lto/x64/program.js";
+import { x64Target } from "../../lto/x64/target.js";
 import { codegenOptions, link } from "./compile.js";
 
 /** A function of two parameters; the first lives across a call. */
@@ -210,7 +210,7 @@ function conventionsOf(text: string, options = {}): Record<string, Convention> {
     module,
     open,
     { ...codegenOptions, ...options },
-    x64ProgramTarget.conventions,
+    x64Target.conventions,
   );
   return Object.fromEntries(functions.map((fn, i) => [fn.name, conventions[i]!]));
 }
@@ -235,7 +235,7 @@ describe("decideConventions", () => {
     expect(conventionsOf(text, { level: "O0" })).toEqual({ context: 0, main: 0 });
     const module = parseModule(text, "test.ll");
     expect([
-      ...decideConventions(module, Uint8Array.of(1, 1), codegenOptions, x64ProgramTarget.conventions),
+      ...decideConventions(module, Uint8Array.of(1, 1), codegenOptions, x64Target.conventions),
     ]).toEqual([0, 0]);
   });
 });
@@ -331,7 +331,7 @@ describe("extra argument and result registers", () => {
     const text = `${taking(seven, "", "")}\ndefine i32 @main() {\n  call i64 @f(${ones})\n  ret i32 0\n}`;
     const module = parseModule(text, "test.ll");
     expect([
-      ...decideConventions(module, Uint8Array.of(1, 1), codegenOptions, x64ProgramTarget.conventions),
+      ...decideConventions(module, Uint8Array.of(1, 1), codegenOptions, x64Target.conventions),
     ]).toEqual([0, 0]);
   });
   it("not: functions that are not optimised", () => {

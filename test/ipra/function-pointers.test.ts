@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { definedFunctions } from "../../lto/codegen/program/numbering.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
 import { planProgram } from "../../lto/codegen/program/plan.js";
-import { x64ProgramTarget } from "../../lto/x64/program.js";
+import { x64Target } from "../../lto/x64/target.js";
 import { codegenOptions, link } from "./compile.js";
 
 const header = `
@@ -41,7 +41,7 @@ interface Outcome {
 function analyse(text: string, output: "executable" | "shared" = "executable"): Outcome {
   const { module, summary } = link(header + text, output);
   const options: CodegenOptions = { ...codegenOptions, relocation: output === "shared" ? "pic" : "pie" };
-  const { indirect, open } = planProgram(module, summary, options, x64ProgramTarget);
+  const { indirect, open } = planProgram(module, summary, options, x64Target);
   const names = definedFunctions(module).map((fn) => fn.name);
   const spell = (set: number): string => {
     const found = indirect.sets[set];

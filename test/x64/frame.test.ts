@@ -1,10 +1,10 @@
 /** Frames of random functions: run on a small machine that checks the ABI and the unwind table at every step. */
 
 import { describe, expect, test } from "vitest";
+import { finishFunction } from "../../lto/codegen/late/finish.js";
 import { type MBlock, MFunction, MInst } from "../../lto/codegen/mir.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
-import { finishFunction } from "../../lto/x64/finish.js";
 import { needsBasePointer, needsFramePointer } from "../../lto/x64/frame/frame-registers.js";
 import { aluImm, movImm, physical, slotOperand } from "../../lto/x64/isa/build.js";
 import { X } from "../../lto/x64/isa/ops.js";

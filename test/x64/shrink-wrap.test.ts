@@ -4,10 +4,10 @@
  */
 
 import { describe, expect, test } from "vitest";
+import { finishFunction, functionSize } from "../../lto/codegen/late/finish.js";
 import { type MBlock, MFunction, MInst } from "../../lto/codegen/mir.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
-import { finishFunction, functionSize } from "../../lto/x64/finish.js";
 import { aluImm, aluReg, copy, lea, movImm, physical, slotOperand } from "../../lto/x64/isa/build.js";
 import { Cc, X } from "../../lto/x64/isa/ops.js";
 import {

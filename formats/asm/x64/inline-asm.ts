@@ -10,7 +10,8 @@
 import type { AsmData, AsmOperand, MemOperand, MInst } from "../../../lto/codegen/mir.js";
 import { InputError } from "../../../lto/ir/errors.js";
 import { registerNames } from "../../../lto/x64/isa/registers.js";
-import { memoryText, type OperandNames, registerText, symbolText } from "./operands.js";
+import type { OperandNames } from "../instruction-printer.js";
+import { memoryText, registerText, symbolText } from "./operands.js";
 
 const highBytes = ["%ah", "%ch", "%dh", "%bh"];
 const suffixBySize: Readonly<Record<number, string>> = { 1: "b", 2: "w", 4: "l", 8: "q" };

@@ -18,8 +18,9 @@ import {
   x87Suffix,
 } from "../../../lto/x64/isa/op-info.js";
 import { ccNames, Format, X } from "../../../lto/x64/isa/ops.js";
+import type { InstructionPrinter, OperandNames } from "../instruction-printer.js";
 import { inlineAsmText } from "./inline-asm.js";
-import { memoryText, type OperandNames, registerText, symbolText } from "./operands.js";
+import { memoryText, registerText, symbolText } from "./operands.js";
 
 /** Size at which a general-purpose operand of an SSE instruction is named. */
 function generalSize(inst: MInst): number {
@@ -296,3 +297,5 @@ export function instructionText(inst: MInst, names: OperandNames): string {
       return pseudoText(inst, names);
   }
 }
+
+export const x64Printer: InstructionPrinter = { text: instructionText };

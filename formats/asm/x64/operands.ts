@@ -1,18 +1,7 @@
 /** Operands in AT&T syntax (GNU as manual, section "AT&T Syntax versus Intel Syntax"). */
-import type { MBlock, MemOperand, SymbolRef } from "../../../lto/codegen/mir.js";
-import type { GlobalValue } from "../../../lto/ir/module.js";
+import type { MemOperand, SymbolRef } from "../../../lto/codegen/mir.js";
 import { registerNames } from "../../../lto/x64/isa/registers.js";
-
-/** What the operands of one function are printed with. */
-export interface OperandNames {
-  symbol(global: GlobalValue): string;
-  block(block: MBlock): string;
-  foreignBlock(fn: GlobalValue, block: number): string;
-  constant(index: number): string;
-  jumpTable(index: number): string;
-  /** A number that no other inline assembly statement of the output gets. */
-  asmId(): string;
-}
+import { type OperandNames, targetText } from "../instruction-printer.js";
 
 const withPercent = (names: readonly string[]): string[] => names.map((n) => `%${n}`);
 const registers: Readonly<Record<number, readonly string[]>> = {
@@ -47,24 +36,6 @@ const relocationSuffix: Readonly<Record<SymbolRef["kind"], string>> = {
 export function symbolText(symbol: SymbolRef, addend: number | bigint, names: OperandNames): string {
   const text = targetText(symbol, names) + relocationSuffix[symbol.kind];
   return addend === 0 || addend === 0n ? text : addend > 0 ? `${text}+${addend}` : `${text}${addend}`;
-}
-
-function targetText(symbol: SymbolRef, names: OperandNames): string {
-  const { target } = symbol;
-  switch (target.kind) {
-    case "global":
-      return names.symbol(target.global);
-    case "block":
-      return names.block(target.block);
-    case "foreign-block":
-      return names.foreignBlock(target.global, target.block);
-    case "constant":
-      return names.constant(target.index);
-    case "jump-table":
-      return names.jumpTable(target.index);
-    case "external":
-      return target.name;
-  }
 }
 
 /** `seg:symbol+disp(base,index,scale)`. */

@@ -6,9 +6,9 @@ import type { BodyView } from "../../ir/instructions.js";
 import type { Func, GlobalValue, Module } from "../../ir/module.js";
 import { type ArgumentFlow, argumentFlow } from "../ipra/argument-flow.js";
 import { chooseConventions } from "../ipra/choose-conventions.js";
+import type { TargetConventions } from "../target.js";
 import { definedFunctions, type FunctionNumber } from "./numbering.js";
 import { type CodegenOptions, goalOf } from "./options.js";
-import type { ConventionTarget } from "./target.js";
 
 /**
  * The convention of each function of a program, by function number.
@@ -19,7 +19,7 @@ export function decideConventions(
   module: Module,
   open: Uint8Array,
   options: Pick<CodegenOptions, "level">,
-  target: ConventionTarget,
+  target: TargetConventions,
   look: (fn: FunctionNumber, body: BodyView) => void = () => {},
 ): Uint32Array {
   const functions = definedFunctions(module);
@@ -56,7 +56,7 @@ function agreedExtras(
   functions: readonly Func[],
   flows: readonly ArgumentFlow[],
   eligible: Uint8Array,
-  target: ConventionTarget,
+  target: TargetConventions,
 ): Uint32Array {
   const extras = Uint32Array.from(functions, (fn, f) => {
     const { rigid, leavesByMustTail } = flows[f]!;

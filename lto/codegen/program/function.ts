@@ -12,9 +12,8 @@ import type { Func } from "../../ir/module.js";
 import { verifyBody } from "../../verify/verifier.js";
 import type { MFunction } from "../mir.js";
 import { allocateRegisters } from "../regalloc/index.js";
-import type { AllocationResult } from "../target.js";
+import type { AllocationResult, SelectOptions, Target } from "../target.js";
 import { type CodegenOptions, goalOf } from "./options.js";
-import type { ProgramTarget, SelectOptions } from "./target.js";
 
 /** Stages after which a machine function can be looked at. */
 export type Stage = "select" | "allocate" | "finish";
@@ -37,7 +36,7 @@ export function allocateFunction(
   body: Body,
   layout: DataLayout,
   options: CodegenOptions,
-  target: ProgramTarget,
+  target: Target,
   callees: Pick<SelectOptions, "clobbersOf" | "conventionOf">,
   observe?: Observer,
 ): CompiledFunction {
@@ -49,7 +48,7 @@ export function allocateFunction(
   const legal = target.legalize(fn, layout, callees.conventionOf, body);
   const machine = target.select(legal, layout, goal, { relocation: options.relocation, ...callees });
   observe?.("select", machine);
-  const allocation = allocateRegisters(machine, target.machine.registers, {
+  const allocation = allocateRegisters(machine, target.registers, {
     allocator: options.allocator,
     coalesce: options.coalesce,
     spillCost: options.spillCost ?? (goal === "speed" ? "speed" : "size"),

@@ -5,7 +5,7 @@
  * definition's place at link or load time.
  */
 import type { Func, GlobalValue, Module } from "../../ir/module.js";
-import type { RelocationModel } from "./options.js";
+import type { RelocationModel } from "../target.js";
 
 declare const brand: unique symbol;
 /** Position among the functions that get code, in the order of the module. */
@@ -51,5 +51,4 @@ export class Numbering {
   ofSet(calleeSet: number): CalleeNumber {
     return (this.functions.length + calleeSet) as CalleeNumber;
   }
-
 }

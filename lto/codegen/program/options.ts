@@ -2,11 +2,9 @@
 import type { Func } from "../../ir/module.js";
 import type { MFunction } from "../mir.js";
 import type { AllocatorOptions } from "../regalloc/index.js";
+import type { RelocationModel } from "../target.js";
 
 export type OptimizationLevel = "O0" | "O1" | "O2" | "O3" | "Os" | "Oz";
-
-/** Where code may be placed and what may be assumed of addresses. */
-export type RelocationModel = "static" | "pie" | "pic";
 
 export interface CodegenOptions {
   readonly relocation: RelocationModel;

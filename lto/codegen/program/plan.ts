@@ -20,11 +20,11 @@ import {
 } from "../../analysis/function-pointers/index.js";
 import { type ModuleSummary, Trait } from "../../analysis/summary.js";
 import type { GlobalValue, Module } from "../../ir/module.js";
+import type { Target } from "../target.js";
 import { decideConventions } from "./conventions.js";
 import { definedFunctions, type FunctionNumber, isExact } from "./numbering.js";
 import type { CodegenOptions } from "./options.js";
 import type { Component } from "./sessions.js";
-import type { ProgramTarget } from "./target.js";
 
 /** The program as code generation needs it; functions by number. Plain data. */
 export interface ProgramPlan {
@@ -44,7 +44,7 @@ export function planProgram(
   module: Module,
   summary: ModuleSummary,
   options: CodegenOptions,
-  target: ProgramTarget,
+  target: Target,
 ): ProgramPlan {
   const functions = definedFunctions(module);
   const graph = buildCallGraph(summary);

@@ -10,9 +10,10 @@ import type { IndirectCalls } from "../../analysis/function-pointers/index.js";
 import { type Body, isIndirectCall, setCallData } from "../../ir/instructions.js";
 import type { GlobalValue, Module } from "../../ir/module.js";
 import { ClobberStore } from "../ipra/clobber-store.js";
+import { finishFunction } from "../late/finish.js";
 import { type MFunction, type RegMask, unlistedCall } from "../mir.js";
 import { type PackedBody, packBody, unpackBody } from "../mir-pack.js";
-import { OpFact } from "../target.js";
+import { type Convention, OpFact, platformConvention, type Target } from "../target.js";
 import { type FunctionFacts, gatherFacts } from "./facts.js";
 import { allocateFunction, type CompiledFunction, type Observer } from "./function.js";
 import { type CalleeNumber, type FunctionNumber, Numbering } from "./numbering.js";
@@ -20,7 +21,6 @@ import type { CodegenOptions } from "./options.js";
 import type { ProgramPlan } from "./plan.js";
 import type { Decisions, PublishedMask } from "./sessions.js";
 import { type FunctionStatistics, functionStatistics } from "./statistics.js";
-import { type Convention, type ProgramTarget, platformConvention } from "./target.js";
 
 /** A function that waits for `finish`. */
 interface Allocated {
@@ -47,12 +47,12 @@ export class CodegenSession {
     private readonly module: Module,
     private readonly options: CodegenOptions,
     plan: Pick<ProgramPlan, "conventions" | "indirect">,
-    private readonly target: ProgramTarget,
+    private readonly target: Target,
     private readonly observe?: Observer,
   ) {
     this.conventions = plan.conventions;
     this.indirect = plan.indirect;
-    this.store = new ClobberStore(target.machine.registers.callClobbers);
+    this.store = new ClobberStore(target.registers.callClobbers);
     this.numbering = new Numbering(module, options.relocation);
   }
 
@@ -69,7 +69,7 @@ export class CodegenSession {
   private clobbersOf(callee: GlobalValue | null, calleeSet: number): RegMask {
     if (callee !== null || calleeSet < 0) return this.store.clobbersOf(callee);
     const { members, unknown } = this.indirect.sets[calleeSet]!;
-    let clobbers = unknown ? this.target.machine.registers.callClobbers : 0;
+    let clobbers = unknown ? this.target.registers.callClobbers : 0;
     for (const member of members) clobbers |= this.store.clobbersOf(this.numbering.functions[member]!);
     return clobbers;
   }
@@ -119,7 +119,7 @@ export class CodegenSession {
       return reached === undefined || aligned[reached] === 1;
     };
     const allocation = { ...compiled.allocation, written };
-    const wrapped = this.target.finish(machine, allocation, {
+    const wrapped = finishFunction(machine, allocation, {
       saved: saved[number]!,
       scratch: scratch[number]!,
       alignedCall,

@@ -18,7 +18,7 @@
  */
 
 import type { ResultRoom } from "../../codegen/legalize/index.js";
-import { type Convention, platformConvention } from "../../codegen/program/target.js";
+import { type Convention, platformConvention } from "../../codegen/target.js";
 import { integerArguments, R8, R9, R10, R11, R14, RAX, RBX, RCX, RDI, RDX, RSI } from "../isa/registers.js";
 
 /** System V ABI AMD64, section 3.2.3, with the results that LLVM adds. */

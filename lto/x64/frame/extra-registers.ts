@@ -3,7 +3,7 @@
  * their own could help. Looks at signatures only.
  */
 import { abiTypes, resultsFit } from "../../codegen/legalize/index.js";
-import type { Convention } from "../../codegen/program/target.js";
+import type { Convention } from "../../codegen/target.js";
 import type { Func } from "../../ir/module.js";
 import { sse2Vectors } from "../legalize/vectors.js";
 import {

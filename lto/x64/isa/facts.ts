@@ -38,6 +38,7 @@ mark(OpFact.Load, X.Mov);
 mark(OpFact.Store, X.MovM);
 mark(OpFact.Restores, X.PopSaved);
 mark(OpFact.MovesStack, X.Push, X.PushPad, X.Pop);
+mark(OpFact.Undefined, X.ImplicitDef);
 
 /** Formats whose uses may be any general register. */
 const renamable = new Set<Format>([

@@ -1,6 +1,6 @@
 /** Legalisation for x86-64: the target-neutral legaliser with SSE2 vectors. */
 import { type LegalFunction, legalizeFunction as legalizeFor } from "../../codegen/legalize/index.js";
-import type { Convention } from "../../codegen/program/target.js";
+import type { Convention } from "../../codegen/target.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import type { Body } from "../../ir/instructions.js";
 import type { Func, GlobalValue } from "../../ir/module.js";

@@ -3,7 +3,7 @@
  * already (aggregates were split or made `byval` by the front end, see the legaliser).
  */
 
-import type { Convention } from "../../codegen/program/target.js";
+import type { Convention } from "../../codegen/target.js";
 import type { AttributeSet } from "../../ir/attributes.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import type { Type } from "../../ir/types.js";

@@ -8,8 +8,7 @@
 import { loopNest } from "../../analysis/loop-nest.js";
 import type { LegalFunction } from "../../codegen/legalize/index.js";
 import { type MBlock, MFunction, MInst, RegOperand } from "../../codegen/mir.js";
-import type { SelectOptions } from "../../codegen/program/target.js";
-import type { Target } from "../../codegen/target.js";
+import type { SelectOptions, Target } from "../../codegen/target.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { UnsupportedError } from "../../ir/errors.js";
 import { type Block, Flag, type Inst, isCall, Op } from "../../ir/instructions.js";

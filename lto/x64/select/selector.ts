@@ -22,7 +22,7 @@ import {
   type SymbolRef,
   type VReg,
 } from "../../codegen/mir.js";
-import type { SelectOptions } from "../../codegen/program/target.js";
+import type { SelectOptions } from "../../codegen/target.js";
 import { type AttributeSet, noAttributes } from "../../ir/attributes.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { UnsupportedError } from "../../ir/errors.js";

@@ -2,20 +2,36 @@
  * Everything after allocation: frame, peepholes, layout, unwind directives.
  */
 
-import { estimateFrequencies } from "../codegen/late/block-frequency.js";
-import { simplifyControlFlow } from "../codegen/late/cfg.js";
-import { insertCfi } from "../codegen/late/cfi.js";
-import { checkpoint, isRepeatable } from "../codegen/late/finish-trial.js";
-import { layOut, relaxedSize } from "../codegen/late/layout.js";
-import { changedRegisters } from "../codegen/late/liveness.js";
-import { mergeTails } from "../codegen/late/merge-tails.js";
-import { chooseWrapping, type Wrapping } from "../codegen/late/shrink-wrap.js";
-import type { MFunction } from "../codegen/mir.js";
-import type { FinishOptions } from "../codegen/program/target.js";
-import type { AllocationResult, FrameRequest } from "../codegen/target.js";
-import { decideFrame, insertFrame } from "./frame/frame.js";
-import { callClobbers } from "./isa/registers.js";
-import { runPeepholes } from "./peephole/index.js";
+import type { GlobalValue } from "../../ir/module.js";
+import type { MFunction, RegMask } from "../mir.js";
+import type { AllocationResult, FrameRequest } from "../target.js";
+import { estimateFrequencies } from "./block-frequency.js";
+import { simplifyControlFlow } from "./cfg.js";
+import { insertCfi } from "./cfi.js";
+import { checkpoint, isRepeatable } from "./finish-trial.js";
+import { layOut, relaxedSize } from "./layout.js";
+import { changedRegisters } from "./liveness.js";
+import { mergeTails } from "./merge-tails.js";
+import { chooseWrapping, type Wrapping } from "./shrink-wrap.js";
+
+export interface FinishOptions {
+  /** Callee-saved registers to preserve; by default all that the body writes. */
+  readonly saved?: RegMask;
+  /**
+   * Registers that may be clobbered although the body does not write them; by default all that a call of the
+   * default convention may change.
+   */
+  readonly scratch?: RegMask;
+  /**
+   * Whether a call of a function (null: unknown code) needs the stack aligned as the ABI says; by default all do.
+   * In a closed program those do that, or whose callees, rely on it: see `TargetFrame.reliesOnAlignment`.
+   */
+  readonly alignedCall?: (callee: GlobalValue | null, calleeSet: number) => boolean;
+  /** Paths that need no frame run without it where that pays; by default they do. */
+  readonly shrinkWrap?: boolean;
+  /** Executions of each block, by position, for one of the function; by default estimated when needed. */
+  readonly frequencies?: Float64Array;
+}
 
 /**
  * Makes an allocated function ready to be printed. It changes no registers but those that its body and its
@@ -23,23 +39,24 @@ import { runPeepholes } from "./peephole/index.js";
  * @returns whether some paths run without the frame that others have
  */
 export function finishFunction(mf: MFunction, allocation: AllocationResult, options: FinishOptions): boolean {
+  const { registers, frame, peepholes } = mf.target;
   const written = allocation.written | changedRegisters(mf);
-  const scratch = options.scratch ?? callClobbers;
-  const frame: FrameRequest = {
+  const scratch = options.scratch ?? registers.callClobbers;
+  const request: FrameRequest = {
     saved: options.saved ?? allocation.usedCalleeSaved,
     written,
     scratch,
     alignedCall: options.alignedCall ?? (() => true),
   };
-  const plan = decideFrame(mf, frame);
+  const plan = frame.decide(mf, request);
   const choose = (): Wrapping | null =>
     options.shrinkWrap === false
       ? null
       : chooseWrapping(mf, plan, () => options.frequencies ?? estimateFrequencies(mf));
   const complete = (wrapping: Wrapping | null): void => {
-    insertFrame(mf, frame, plan, wrapping);
+    frame.insert(mf, request, plan, wrapping);
     simplifyControlFlow(mf);
-    runPeepholes(mf, plan.redZone, ~(written | scratch));
+    peepholes(mf, plan.redZone, ~(written | scratch));
     mergeTails(mf, wrapping !== null);
     simplifyControlFlow(mf);
     layOut(mf);

@@ -1,0 +1,39 @@
+/** What printing machine code asks of a target, and what it tells it. */
+import type { MBlock, MInst, SymbolRef } from "../../lto/codegen/mir.js";
+import type { GlobalValue } from "../../lto/ir/module.js";
+
+/** How a target's instructions are written. */
+export interface InstructionPrinter {
+  /** One instruction, without a line break at its end; "" for what is no code. */
+  text(inst: MInst, names: OperandNames): string;
+}
+
+/** What the operands of one function are printed with. */
+export interface OperandNames {
+  symbol(global: GlobalValue): string;
+  block(block: MBlock): string;
+  foreignBlock(fn: GlobalValue, block: number): string;
+  constant(index: number): string;
+  jumpTable(index: number): string;
+  /** A number that no other inline assembly statement of the output gets. */
+  asmId(): string;
+}
+
+/** The symbol that a reference names, without what the target adds for a relocation. */
+export function targetText(symbol: SymbolRef, names: OperandNames): string {
+  const { target } = symbol;
+  switch (target.kind) {
+    case "global":
+      return names.symbol(target.global);
+    case "block":
+      return names.block(target.block);
+    case "foreign-block":
+      return names.foreignBlock(target.global, target.block);
+    case "constant":
+      return names.constant(target.index);
+    case "jump-table":
+      return names.jumpTable(target.index);
+    case "external":
+      return target.name;
+  }
+}
