@@ -45,7 +45,9 @@ export function evaluate(constant: Constant, layout: DataLayout): Address {
         offset: 0n,
       };
     case "blockaddress":
-      return { plus: { kind: "block", fn: constant.fn, block: constant.block }, minus: null, offset: 0n };
+      return constant.fn.hasDropped(constant.label)
+        ? number(1n)
+        : { plus: { kind: "block", fn: constant.fn, block: constant.label }, minus: null, offset: 0n };
     case "expr":
       return evaluateExpr(constant, layout);
     default:

@@ -5,9 +5,11 @@
  * workers in any order. Literal-pool entries are named by their bytes and only collected here: the printer
  * writes each of them once for the whole output.
  */
+
 import type { MBlock, MFunction } from "../../lto/codegen/mir.js";
 import { OpFact } from "../../lto/codegen/target.js";
 import { UnsupportedError } from "../../lto/ir/errors.js";
+import { noLabel } from "../../lto/ir/instructions.js";
 import type { Func, GlobalValue } from "../../lto/ir/module.js";
 import { dataImage } from "./data-image.js";
 import { imageText } from "./data-text.js";
@@ -80,8 +82,8 @@ function blocksText(mf: MFunction, names: FunctionNames, exceptions: ExceptionTa
   const lines: string[] = [];
   for (const block of mf.blocks) {
     if (labelled[block.id] === 1) lines.push(names.block(block), ":\n");
-    if (block.irBlock >= 0 && block.addressTaken)
-      lines.push(addressTakenLabel(mf.fn.name, block.irBlock), ":\n");
+    if (block.label !== noLabel && block.addressTaken)
+      lines.push(addressTakenLabel(mf.fn.name, block.label), ":\n");
     for (const inst of block.insts) {
       if ((facts[inst.op]! & OpFact.Jump) !== 0 && inst.targets.length === 0)
         throw new Error(`jump without target in @${mf.name}`);

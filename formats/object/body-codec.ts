@@ -35,7 +35,8 @@ export class EncodedBody implements BodySource {
   }
   /**
    * The body with its symbols numbered anew, without decoding it: only the symbol table in front changes.
-   * Null when that is not possible, because a replaced function may have blocks whose address is taken.
+   * Null when that is not possible, because a replaced function may have blocks whose address is taken, or a block
+   * whose address is taken may be gone.
    */
   renumber(symbolIndex: (symbol: GlobalValue) => number): Uint8Array | null {
     const reader = new ByteReader(this.bytes);
@@ -45,6 +46,7 @@ export class EncodedBody implements BodySource {
     for (const index of indices) {
       const symbol = this.symbols(index);
       const original = this.originals(index);
+      if (original.kind === "function" && original.hasDroppedLabels) return null;
       if (symbol !== original && original.kind === "function" && !isPlainDeclaration(original)) return null;
       out.uint(symbolIndex(symbol));
     }

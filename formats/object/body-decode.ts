@@ -103,7 +103,7 @@ class BodyDecoder {
       block.id = i;
       body.blocks.push(block);
     }
-    for (let left = reader.count("blocks"); left > 0; left--) this.block().addressTaken = true;
+    const labels = this.labels();
 
     let block = body.blocks[0]!;
     for (let id = 0; id < this.instCount; id++) {
@@ -121,7 +121,7 @@ class BodyDecoder {
       throw new InputError("the last block is not finished");
     if (reader.remaining !== 0) throw new InputError("trailing bytes after a body");
     this.linkAhead();
-    this.checkBlockAddresses();
+    this.checkBlockAddresses(labels);
     return body;
   }
 
@@ -135,13 +135,21 @@ class BodyDecoder {
   }
 
   /** Addresses of blocks of this function can be checked here; others when that function is decoded. */
-  private checkBlockAddresses(): void {
+  private checkBlockAddresses(labels: ReadonlySet<number>): void {
     for (const leaf of this.pool.leaves)
-      if (leaf.valueKind === "blockaddress" && leaf.fn === this.fn) {
-        const block = this.body.blocks[leaf.block];
-        if (block === undefined) throw new InputError("the address of a block that does not exist");
-        block.addressTaken = true;
-      }
+      if (leaf.valueKind === "blockaddress" && leaf.fn === this.fn && !labels.has(leaf.label))
+        throw new InputError("the address of a block that does not exist");
+  }
+
+  private labels(): Set<number> {
+    const labels = new Set<number>();
+    for (let left = this.reader.count("blocks", 2); left > 0; left--) {
+      const block = this.block();
+      block.label = this.reader.uint();
+      if (labels.has(block.label)) throw new InputError("a label of two blocks");
+      labels.add(block.label);
+    }
+    return labels;
   }
 
   private type(): Type {

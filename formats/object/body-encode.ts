@@ -89,7 +89,10 @@ class BodyEncoder {
     whole.uint(body.blocks.length);
     whole.uint(count);
     whole.uint(taken.length);
-    for (const block of taken) whole.uint(block.id);
+    for (const block of taken) {
+      whole.uint(block.id);
+      whole.uint(block.label);
+    }
     whole.append(out);
     return whole.finish();
   }

@@ -22,6 +22,7 @@ import {
   ConstToken,
   ConstUndef,
   ConstZero,
+  droppedAddress,
   GlobalRef,
   MetadataOperand,
 } from "../../lto/ir/values.js";
@@ -105,6 +106,12 @@ export class LeafTableWriter {
   }
 
   private add(leaf: Leaf): number {
+    const dropped = leaf.valueKind === "blockaddress" ? droppedAddress(leaf) : null;
+    if (dropped !== null) {
+      const index = this.index(dropped);
+      this.byObject.set(leaf, index);
+      return index;
+    }
     if (this.nesting > maxConstantDepth) throw new InputError("constants are nested too deep");
     this.nesting++;
     const depth = this.addParts(leaf);
@@ -183,7 +190,7 @@ export class LeafTableWriter {
       case "blockaddress":
         tagged(Tag.BlockAddress);
         out.uint(this.symbolIndex(leaf.fn));
-        out.uint(leaf.block);
+        out.uint(leaf.label);
         break;
       case "globalref":
         tagged(leaf.kind === "no_cfi" ? Tag.NoCfi : Tag.DsoLocalEquivalent);
@@ -359,13 +366,13 @@ class LeafTableReader {
   private blockAddress(): Constant {
     const type = this.pointer();
     const index = this.reader.below(this.symbols.length, "symbol");
-    const block = this.reader.uint();
+    const label = this.reader.uint();
     const fn = this.owners[index]!;
     if (fn.kind !== "function") throw new InputError(`a block address in '${fn.name}', not a function`);
     // See `BodySource.remap`.
     if (this.symbols[index] !== fn && fn.isDeclaration)
       return new ConstExpr(type, Op.IntToPtr, [new ConstInt(i64, 1n)]);
-    return new BlockAddress(type, fn, block);
+    return new BlockAddress(type, fn, label);
   }
 
   private int(): ConstInt {

@@ -4,7 +4,7 @@ import { InputError } from "../../lto/ir/errors.js";
 /** 0x89 "TSCLTO" newline: not text, not valid UTF-8, and damaged by newline conversion. */
 const magic = [0x89, 0x54, 0x53, 0x43, 0x4c, 0x54, 0x4f, 0x0a];
 /** Raised whenever a reader of the version before would misread an object. */
-export const formatVersion = 1;
+export const formatVersion = 2;
 const headerSize = 24;
 
 export interface Parts {
@@ -41,10 +41,10 @@ export function splitParts(bytes: Uint8Array): Parts {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const version = view.getUint32(8, true);
   if (version > formatVersion)
-    throw new InputError(
-      `object format ${version} is newer than this program, which reads up to ${formatVersion}`,
-    );
+    throw new InputError(`object format ${version} is newer than this program, which reads ${formatVersion}`);
   if (version < 1) throw new InputError("malformed object header");
+  if (version < formatVersion)
+    throw new InputError(`object format ${version} is older than this program, which reads ${formatVersion}`);
   const tablesEnd = headerSize + view.getUint32(12, true);
   const poolEnd = tablesEnd + view.getUint32(16, true);
   const bodiesEnd = poolEnd + view.getUint32(20, true);

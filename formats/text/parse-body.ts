@@ -104,8 +104,8 @@ export class BodyParser {
     }
     if (block.id >= 0 || this.values.has(key)) p.fail(`redefinition of '%${key}'`, at);
     block.id = this.body.blocks.length;
-    // The printer's mark; other text gets the flag from its blockaddress constants.
-    if (/^taken\.[0-9]+$/.test(key)) block.addressTaken = true;
+    // The printer's mark; other text gets labels from its blockaddress constants.
+    if (/^taken\.(0|[1-9][0-9]{0,8})$/.test(key)) block.label = Number(key.slice(6));
     this.body.blocks.push(block);
     return block;
   }

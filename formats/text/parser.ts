@@ -195,9 +195,14 @@ class ModuleParser {
     for (const { constant, block, pos } of p.pendingBlocks) {
       const target = p.labels.get(constant.fn)?.get(block);
       if (target === undefined) p.fail(`blockaddress of undefined block '%${block}'`, pos);
-      target.addressTaken = true;
-      // The index was not known when the constant was made; nobody has read it yet.
-      (constant as { block: number }).block = target.id;
+      if (!target.addressTaken) {
+        // Its position, as in bitcode, unless another block is called that.
+        const used = new Set([...p.labels.get(constant.fn)!.values()].map((other) => other.label));
+        target.label = target.id;
+        while (used.has(target.label)) target.label++;
+      }
+      // The label was not known when the constant was made; nobody has read it yet.
+      (constant as { label: number }).label = target.label;
     }
   }
 }

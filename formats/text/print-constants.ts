@@ -1,13 +1,14 @@
 /** Constants and operands as text (LLVM Language Reference, "Constants"). */
 import { Flag, Op, opNames } from "../../lto/ir/instructions.js";
 import type { Type } from "../../lto/ir/types.js";
-import type {
-  ConstAggregate,
-  Constant,
-  ConstData,
-  ConstExpr,
-  InlineAsm,
-  Value,
+import {
+  type ConstAggregate,
+  type Constant,
+  type ConstData,
+  type ConstExpr,
+  droppedAddress,
+  type InlineAsm,
+  type Value,
 } from "../../lto/ir/values.js";
 import { escapeBytes, escapeText } from "./escape.js";
 import { formatFloat } from "./float-text.js";
@@ -79,8 +80,11 @@ function constantText(value: Constant, names: Names): string {
       return names.globals.name(value);
     case "globalref":
       return `${value.kind} ${names.globals.name(value.global)}`;
-    case "blockaddress":
-      return `blockaddress(${names.globals.name(value.fn)}, ${takenName(value.block)})`;
+    case "blockaddress": {
+      const dropped = droppedAddress(value);
+      if (dropped !== null) return expressionText(dropped, names);
+      return `blockaddress(${names.globals.name(value.fn)}, ${takenName(value.label)})`;
+    }
     case "data":
       return dataText(value, names);
     case "aggregate":

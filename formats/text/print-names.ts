@@ -78,10 +78,10 @@ export class LocalNumbers implements LocalNames {
   private readonly numbers = new Map<Inst | Block, number | string>();
   constructor(args: number, body: BodyView) {
     let next = args;
-    body.blocks.forEach((block, index) => {
-      this.numbers.set(block, block.addressTaken ? takenName(index) : next++);
+    for (const block of body.blocks) {
+      this.numbers.set(block, block.addressTaken ? takenName(block.label) : next++);
       for (const inst of block.insts) if (inst.type !== voidType) this.numbers.set(inst, next++);
-    });
+    }
   }
   value(value: Inst | Argument): string {
     return value.valueKind === "argument" ? `%${value.index}` : this.spell(value);
@@ -119,5 +119,5 @@ export class GlobalNames {
   }
 }
 
-/** Name of a block whose address is taken, by its position. Parsing it sets `Block.addressTaken` again. */
-export const takenName = (index: number): string => `%taken.${index}`;
+/** Name of a block whose address is taken, by its label. Parsing it sets `Block.label` again. */
+export const takenName = (label: number): string => `%taken.${label}`;

@@ -34,7 +34,7 @@ export function visitGlobals(
         break;
       }
       case "blockaddress":
-        visit(item.fn);
+        if (!item.fn.hasDropped(item.label)) visit(item.fn);
         break;
       case "globalref":
         visit(item.global);

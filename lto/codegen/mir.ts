@@ -10,6 +10,7 @@
  * an immediate. Which of them plays which part of the assembly instruction is the target's business
  * (`lto/x64/isa/ops.ts`).
  */
+import { noLabel } from "../ir/instructions.js";
 import type { GlobalValue } from "../ir/module.js";
 import type { Target } from "./target.js";
 
@@ -236,8 +237,8 @@ export class MBlock {
   frequency = 1;
   /** A label that something other than a branch refers to: landing pad, block address, jump table. */
   addressTaken = false;
-  /** Index of the IR block that `blockaddress` constants mean by this block; -1 if none can. */
-  irBlock = -1;
+  /** What `blockaddress` constants call the block (`Block.label`); `noLabel` if none can mean it. */
+  label = noLabel;
   /**
    * Entered by the unwinder alone: from the calls that name it, with what was on the stack at the call but its
    * arguments, and of the registers only those that every frame in between has put back.

@@ -19,7 +19,7 @@ import { type Block, type Body, type Inst, isTerminator, Op } from "./instructio
 import type { Func } from "./module.js";
 import { raw } from "./raw.js";
 import { hasUses, type Used, UseLists } from "./uses.js";
-import { type Argument, ConstUndef, type Value } from "./values.js";
+import { type Argument, BlockAddress, ConstUndef, type Value } from "./values.js";
 
 export class Editor {
   readonly uses: UseLists;
@@ -209,6 +209,17 @@ export class Editor {
     else this.body.blocks.splice(this.indexOfBlock(after) + 1, 0, ...blocks);
     for (const block of blocks) for (const inst of block.insts) this.uses.add(inst);
   }
+  /** The address of a block, which gets a label if it has none. The entry block cannot have one. */
+  addressOf(block: Block): BlockAddress {
+    if (block === this.body.blocks[0]) throw new Error(`@${this.fn.name}: the address of the entry block`);
+    if (!block.addressTaken) {
+      let label = 0;
+      for (const other of this.body.blocks) label = Math.max(label, other.label + 1);
+      while (this.fn.hasDropped(label)) label++;
+      block.label = label;
+    }
+    return new BlockAddress(this.fn.type, this.fn, block.label);
+  }
   private indexOfBlock(block: Block): number {
     const { blocks } = this.body;
     // Numbers are too low by the blocks that were put in front since.
@@ -221,7 +232,10 @@ export class Editor {
     const { body } = this;
     const dropped = body.blocks.filter(which);
     if (dropped.length === 0) return;
-    for (const block of dropped) this.sweepBlock(block);
+    for (const block of dropped) {
+      this.sweepBlock(block);
+      if (block.addressTaken) this.fn.dropLabel(block.label);
+    }
     // What is left behind uses poison, and the dropped blocks use nothing that is left.
     for (const block of dropped) for (const inst of block.insts) this.uses.remove(inst);
     for (const block of dropped)

@@ -419,6 +419,8 @@ export function copyInst(inst: Inst, operands: Value[], blocks: Block[]): Inst {
   return new InstNode(inst.op, inst.type, operands, blocks, inst.flags, inst.data) as unknown as Inst;
 }
 
+export const noLabel = -1;
+
 export class Block {
   /** Position in the body, valid after `Body.renumber()`. */
   id = -1;
@@ -426,14 +428,21 @@ export class Block {
   protected firstUse = -1;
   /** Change them through the editor of the body (`Func.edit`), or, in bodies without use lists, `raw`. */
   readonly insts: readonly Inst[] = [];
-  /** Its address is taken by a `blockaddress`. */
-  addressTaken = false;
+  /**
+   * What `BlockAddress` constants call it: a number of its own in the function, for as long as it exists, wherever it
+   * stands; `noLabel` where none can.
+   */
+  label = noLabel;
 
   /** Appends an instruction; only for bodies without use lists. */
   append<I extends Inst>(inst: I): I {
     inst.parent = this;
     (this.insts as Inst[]).push(inst);
     return inst;
+  }
+  /** Its address may be taken by a `blockaddress`: it can be entered in ways that no edge shows. */
+  get addressTaken(): boolean {
+    return this.label !== noLabel;
   }
   /** Last instruction; only an unfinished block lacks it. */
   get terminator(): Inst {

@@ -100,6 +100,8 @@ export class Func extends GlobalBase {
   private decoded: Body | null = null;
   private consumed = false;
   private changes = 0;
+  /** Labels of blocks that are gone. */
+  private dropped: Set<number> | null = null;
   private known: Intrinsic | null | undefined = undefined;
 
   constructor(name: string, valueType: Type, type: Type = ptr) {
@@ -182,10 +184,26 @@ export class Func extends GlobalBase {
     if (this.encoded === null) this.consumed = true;
     return body;
   }
-  /** Gives the function another body, or its first one. */
+  /** Gives the function another body, or its first one. Labels that an earlier body had and it lacks are dropped. */
   define(body: Body): void {
+    const earlier = this.isDeclaration || this.consumed ? [] : this.current().blocks;
+    const kept = new Set(body.blocks.map((block) => block.label));
     this.dropBody();
     this.decoded = body;
+    for (const { label } of earlier) if (!kept.has(label)) this.dropLabel(label);
+  }
+  /** No block has this label any more: `BlockAddress` constants of it lose their meaning (`droppedAddress`). */
+  dropLabel(label: number): void {
+    if (this.dropped === null) this.dropped = new Set();
+    this.dropped.add(label);
+  }
+  /** Whether a label that was given is no longer one of a block. */
+  hasDropped(label: number): boolean {
+    return this.isDeclaration || this.dropped?.has(label) === true;
+  }
+  /** What is encoded elsewhere may still mention blocks that are gone. */
+  get hasDroppedLabels(): boolean {
+    return this.dropped !== null;
   }
   /** Gives the function an encoded body. */
   defineEncoded(source: BodySource): void {

@@ -5,7 +5,7 @@
  * their value sign-extended from their width, as a bigint and, when it is exactly representable, as a
  * number.
  */
-import type { Inst, Op } from "./instructions.js";
+import { type Inst, Op } from "./instructions.js";
 import type { Func, GlobalValue } from "./module.js";
 import { i1, i32, i64, metadataType, type Type, tokenType } from "./types.js";
 
@@ -107,13 +107,16 @@ export class ConstExpr {
   ) {}
 }
 
-/** `blockaddress(@fn, %block)`; the block by its index in the body, which need not be decoded. */
+/**
+ * `blockaddress(@fn, %block)`; the block by its label (`Block.label`), so that the body need not be decoded. Where the
+ * function has dropped the block it is `inttoptr (i64 1 to ptr)`, as in LLVM: see `droppedAddress`.
+ */
 export class BlockAddress {
   readonly valueKind = "blockaddress";
   constructor(
     readonly type: Type,
     readonly fn: Func,
-    readonly block: number,
+    readonly label: number,
   ) {}
 }
 
@@ -192,6 +195,11 @@ const constantKinds = new Set([
 ]);
 export const isConstant = (value: Value): value is Constant => constantKinds.has(value.valueKind);
 
+/** What the address of a block that was dropped, and so is never jumped to, has become; null while the block exists. */
+export const droppedAddress = (address: BlockAddress): ConstExpr | null =>
+  address.fn.hasDropped(address.label)
+    ? new ConstExpr(address.type, Op.IntToPtr, [new ConstInt(i64, 1n)])
+    : null;
 /** Structural equality of constants; globals compare by identity. */
 export function sameConstant(a: Constant, b: Constant): boolean {
   if (a === b) return true;
@@ -226,7 +234,7 @@ export function sameConstant(a: Constant, b: Constant): boolean {
       );
     }
     case "blockaddress":
-      return a.fn === (b as BlockAddress).fn && a.block === (b as BlockAddress).block;
+      return a.fn === (b as BlockAddress).fn && a.label === (b as BlockAddress).label;
     case "globalref":
       return a.kind === (b as GlobalRef).kind && a.global === (b as GlobalRef).global;
     default:

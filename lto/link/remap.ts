@@ -6,16 +6,15 @@
  * changed while they are decoded (`BodySource.remap`) where the source can do so, else right after.
  */
 
-import { type Body, Op } from "../ir/instructions.js";
+import type { Body } from "../ir/instructions.js";
 import type { BodySource, Func, GlobalValue } from "../ir/module.js";
 import { raw } from "../ir/raw.js";
-import { i64 } from "../ir/types.js";
 import {
   type BlockAddress,
   ConstAggregate,
   type Constant,
   ConstExpr,
-  constInt,
+  droppedAddress,
   GlobalRef,
 } from "../ir/values.js";
 
@@ -77,9 +76,7 @@ export class ConstantRemapper {
       case "blockaddress":
         // Blocks of a definition that lost do not exist, and only that definition could have jumped to
         // them: any non-null address will do. A replaced function that kept its body still owns its blocks.
-        return this.replacements.has(constant.fn) && constant.fn.isDeclaration
-          ? new ConstExpr(constant.type, Op.IntToPtr, [constInt(i64, 1)])
-          : constant;
+        return droppedAddress(constant) ?? constant;
       case "globalref": {
         const global = this.global(constant.global);
         return global === constant.global ? constant : new GlobalRef(constant.type, constant.kind, global);

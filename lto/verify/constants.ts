@@ -95,16 +95,16 @@ export class ConstantVerifier {
       case "aggregate":
         return this.aggregate(constant, depth);
       case "blockaddress": {
-        const { fn, block } = constant;
+        const { fn, label } = constant;
         const problem = this.global(fn);
         if (problem !== null) return problem;
         if (type !== fn.type) return `blockaddress of type ${describeType(type)}`;
         if (fn.isDeclaration) return `blockaddress in @${fn.name.slice(0, 60)}, which has no body`;
+        if (fn.hasDropped(label) || !fn.isDecoded) return null;
         // LLVM forbids the entry block, which nothing can jump to.
-        const count = fn.isDecoded ? fn.view().blocks.length : Number.MAX_SAFE_INTEGER;
-        return Number.isInteger(block) && block > 0 && block < count
+        return fn.view().blocks.findIndex((block) => block.label === label) > 0
           ? null
-          : `blockaddress of block ${block}, which cannot be jumped to`;
+          : `blockaddress of block ${label}, which cannot be jumped to`;
       }
       case "globalref": {
         if (type !== constant.global.type) return `${constant.kind} of type ${describeType(type)}`;

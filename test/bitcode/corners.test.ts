@@ -60,7 +60,7 @@ describe("corners", () => {
     const address = insts(module, "bb3")[0]!.operands[0]!;
     if (address.valueKind !== "blockaddress") throw new Error(address.valueKind);
     expect(address.fn).toBe(func(module, "bb4"));
-    expect(address.block).toBe(1);
+    expect(address.label).toBe(1);
   });
 
   test("predicates and orderings", () => {

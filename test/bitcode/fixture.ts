@@ -52,7 +52,7 @@ export function text(constant: Constant | null): string {
     case "expr":
       return `${constant.type} expr ${constant.op}${constant.predicate === null ? "" : ` ${constant.predicate}`}(${constant.operands.map(text).join(", ")})`;
     case "blockaddress":
-      return `block ${constant.block} of @${constant.fn.name}`;
+      return `block ${constant.label} of @${constant.fn.name}`;
     case "globalref":
       return `${constant.kind} @${constant.global.name}`;
     case "global":

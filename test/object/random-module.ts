@@ -88,7 +88,8 @@ export class Generator {
           r.pick(types),
         );
       if (pick === 2) return new GlobalRef(ptr, r.oneIn(2) ? "no_cfi" : "dso_local_equivalent", global);
-      if (pick === 3 && global.kind === "function") return new BlockAddress(ptr, global, r.below(3));
+      if (pick === 3 && global.kind === "function" && global.name !== "declared")
+        return new BlockAddress(ptr, global, r.below(3));
       return global;
     }
     if (r.oneIn(8)) return new ConstUndef(type, r.oneIn(2));
@@ -327,7 +328,7 @@ export class Generator {
     const values: Value[] = [...fn.args, constInt(i32, 1)];
     const phis: Inst[] = [];
     for (const block of body.blocks) {
-      block.addressTaken = r.oneIn(5);
+      if (r.oneIn(5)) block.label = body.blocks.indexOf(block);
       for (let i = r.below(3); i > 0; i--) {
         const phi = makeInst(Op.Phi, r.pick(types), [], null);
         phis.push(block.append(phi));
@@ -399,7 +400,7 @@ export class Generator {
 
   private markTaken(fn: Func, value: Value): void {
     if (value.valueKind === "blockaddress" && value.fn === fn)
-      fn.view().blocks[value.block]!.addressTaken = true;
+      fn.view().blocks[value.label]!.label = value.label;
     if (value.valueKind === "aggregate") for (const e of value.elements) this.markTaken(fn, e);
     if (value.valueKind === "expr") for (const e of value.operands) this.markTaken(fn, e);
   }
@@ -439,7 +440,7 @@ export function dumpBody(body: BodyView, nameOf: (g: GlobalValue) => string): st
   const lines: string[] = [];
   body.renumber();
   for (const block of body.blocks) {
-    lines.push(`block ${block.id} ${block.addressTaken}`);
+    lines.push(`block ${block.id} ${block.label}`);
     for (const inst of block.insts) {
       if (inst.parent !== block || isTerminator(inst.op) !== (inst === block.terminator))
         lines.push("BROKEN");
@@ -490,7 +491,7 @@ function dumpValue(value: Value, nameOf: (g: GlobalValue) => string): string {
     case "expr":
       return `${value.type} ${Op[value.op]}(${value.operands.map(sub)}) ${value.flags} ${value.elementType} ${value.predicate}`;
     case "blockaddress":
-      return `${value.type} ${nameOf(value.fn)}:${value.block}`;
+      return `${value.type} ${nameOf(value.fn)}:${value.label}`;
     case "globalref":
       return `${value.kind} ${nameOf(value.global)}`;
     case "global":

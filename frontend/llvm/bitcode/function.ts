@@ -290,7 +290,7 @@ export class FunctionReader {
     for (const index of this.module.addressTaken.get(this.fn) ?? []) {
       const block = body.blocks[index];
       if (block === undefined) throw this.malformed("address of a missing block");
-      block.addressTaken = true;
+      block.label = index;
     }
   }
 

@@ -472,15 +472,17 @@ export class ModuleReader {
   }
 
   private take(address: BlockAddress): void {
-    const { fn, block } = address;
+    const { fn, label } = address;
     let blocks = this.addressTaken.get(fn);
     if (blocks === undefined) this.addressTaken.set(fn, (blocks = new Set()));
-    blocks.add(block);
+    blocks.add(label);
     // When the function is decoded already, what is noted above comes too late.
     if (fn.isDecoded) {
-      const target = fn.view().blocks[block];
+      const { blocks } = fn.view();
+      // Labels are positions in the bitcode, which only a body that nobody has edited still has.
+      const target = fn.source === null ? blocks.find((block) => block.label === label) : blocks[label];
       if (target === undefined) throw malformed("blockaddress of a missing block");
-      target.addressTaken = true;
+      target.label = label;
     }
   }
 

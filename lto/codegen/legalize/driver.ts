@@ -3,8 +3,8 @@
  *
  * Blocks are visited in reverse postorder, so that every definition outside phis is rewritten before its
  * uses; kept instructions only get their operands replaced. Phis get their parts at once and their operands
- * at the end, when all values exist. Unreachable blocks are emptied, never removed: block numbers are the
- * identity of `blockaddress`. Linear, plus what the expansions emit.
+ * at the end, when all values exist. Unreachable blocks are removed, but for those that a block address may
+ * name from elsewhere, which are emptied. Linear, plus what the expansions emit.
  */
 
 import { type Block, type Body, type CastOp, type Inst, makeInst, Op } from "../../ir/instructions.js";
@@ -37,6 +37,7 @@ export function rewriteBody(l: Lowering, passed: readonly Parts[] | null): void 
   const phis: Inst[] = [];
   const onEntry = receiveArguments(l, originals[0]!, passed);
   for (const block of order) rewriteBlock(l, block, phis, reached);
+  body.blocks = body.blocks.filter((block) => block.addressTaken || reached[block.id] !== 0);
   for (const block of originals) if (reached[block.id] === 0) emptyBlock(block);
   fillPhis(l, phis);
   repairEdges(l, originals);

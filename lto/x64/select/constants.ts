@@ -94,6 +94,8 @@ export function foldedInteger(layout: DataLayout, value: Constant): bigint | nul
       return value.value;
     case "zero":
       return value.type.kind === "ptr" || value.type.kind === "int" ? 0n : null;
+    case "blockaddress":
+      return value.fn.hasDropped(value.label) ? 1n : null;
     case "expr":
       break;
     default:
@@ -174,7 +176,7 @@ function materializeInteger(s: Selector, value: Constant): VReg {
     moveConstant(s, vreg, s.layout.bitWidth(type), folded);
     return vreg;
   }
-  if (value.valueKind === "blockaddress") return blockAddress(s, value.fn, value.block);
+  if (value.valueKind === "blockaddress") return blockAddress(s, value.fn, value.label);
   const target = symbolOffset(s.layout, value);
   if (target !== null && s.layout.bitWidth(type) === 64) return symbolAddress(s, target);
   if (value.valueKind === "expr") return materializeExpression(s, value);
@@ -193,7 +195,7 @@ export function moveConstant(s: Selector, vreg: VReg, bits: number, value: bigin
   s.moveImm(vreg, 8, fits ? Number(wide) : wide);
 }
 
-function blockAddress(s: Selector, global: GlobalValue, block: number): VReg {
+function blockAddress(s: Selector, global: GlobalValue, label: number): VReg {
   const vreg = s.newGpr();
   const lea = new MInst(X.Lea, 8);
   lea.defs = [new RegOperand(vreg)];
@@ -204,11 +206,11 @@ function blockAddress(s: Selector, global: GlobalValue, block: number): VReg {
     1,
     0,
     own
-      ? { kind: "direct", target: { kind: "block", block: s.heads[block]! } }
-      : { kind: "direct", target: { kind: "foreign-block", global, block } },
+      ? { kind: "direct", target: { kind: "block", block: s.labelled(label) } }
+      : { kind: "direct", target: { kind: "foreign-block", global, block: label } },
     true,
   );
-  if (own) s.heads[block]!.addressTaken = true;
+  if (own) s.labelled(label).addressTaken = true;
   s.emit(lea);
   return vreg;
 }

@@ -120,7 +120,7 @@ function makeBlocks(s: Selector, order: readonly Block[], depth: Int32Array): vo
     const cold = block.terminator.op === Op.Unreachable || exceptional?.has(block) === true;
     head.frequency = 8 ** Math.min(depth[block.id]!, 6) * (cold ? 1 / 64 : 1);
     head.addressTaken = block.addressTaken;
-    head.irBlock = block.id;
+    head.label = block.label;
     s.heads[block.id] = head;
   }
 }

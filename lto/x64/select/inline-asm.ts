@@ -341,7 +341,7 @@ class AsmLowering {
       return true;
     }
     if (value.valueKind === "blockaddress" && value.fn === s.mf.fn) {
-      const block = s.heads[value.block]!;
+      const block = s.labelled(value.label);
       block.addressTaken = true;
       this.operands[index] = { kind: "block", block };
       return true;

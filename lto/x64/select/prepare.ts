@@ -10,7 +10,7 @@
  *     are passed only on edges out of a block with a single successor; so is every edge on which an invoke returns,
  *     unless nothing else leads to its target: what completes the call stands there.
  *
- * Blocks are only appended: a block address names its block by position.
+ * Blocks are only appended, and laid out in the order that is returned.
  */
 
 import {

@@ -151,6 +151,11 @@ export class Selector {
     this.buffer = [];
   }
 
+  /** The head of the block that block addresses call by this label. */
+  labelled(label: number): MBlock {
+    return this.heads[this.irBlocks.find((block) => block.label === label)!.id]!;
+  }
+
   /** Ends a machine block: places pending constants and stores the instructions in order. */
   finishBlock(block: MBlock): void {
     this.flush();
