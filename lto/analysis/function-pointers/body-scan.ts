@@ -204,7 +204,9 @@ export class BodyScan {
     if (address.type.addressSpace !== 0) return true;
     if (!this.nullIsValid) return false;
     let base = address;
-    while (base.valueKind === "inst" && base.op === Op.GetElementPtr) base = base.operands[0]!;
+    // Where control never gets, an address may be computed from itself.
+    for (let steps = 0; steps < 16 && base.valueKind === "inst" && base.op === Op.GetElementPtr; steps++)
+      base = base.operands[0]!;
     return !(base.valueKind === "global" || (base.valueKind === "inst" && base.op === Op.Alloca));
   }
 

@@ -36,6 +36,7 @@ import { selectSelect } from "./select.js";
 import { Selector } from "./selector.js";
 import { splitGeps } from "./split-geps.js";
 import { selectSwitch } from "./switch.js";
+import { dropUnreachableBlocks, emptyUnreachableBlocks } from "./unreachable.js";
 import { selectVectorBinary } from "./vector.js";
 import { fp80Slot } from "./x87.js";
 
@@ -50,6 +51,7 @@ export function selectFunction(
   const { fn, body } = legal;
   const mf = new MFunction(fn, fn.name, goal, target);
   if (fn.kind === "function" && fn.personality !== null) numberTypes(mf, body);
+  emptyUnreachableBlocks(body);
   if (goal !== "none") splitGeps(body, layout);
   const { order } = prepare(body, goal !== "none");
   const count = body.renumber();
@@ -88,24 +90,8 @@ export function selectFunction(
   }
   placeReturns(s);
   mf.blocks = order.flatMap((block) => [s.heads[block.id]!, ...(extra.get(s.heads[block.id]!) ?? [])]);
-  dropUnreachable(mf);
+  dropUnreachableBlocks(mf);
   return mf;
-}
-
-/** Branches on constants leave machine blocks that nothing enters; allocation wants none. */
-function dropUnreachable(mf: MFunction): void {
-  const seen = new Set<MBlock>();
-  const stack = mf.blocks.filter((b, i) => i === 0 || b.addressTaken);
-  for (const block of stack) seen.add(block);
-  while (stack.length > 0)
-    for (const next of stack.pop()!.succs)
-      if (!seen.has(next)) {
-        seen.add(next);
-        stack.push(next);
-      }
-  if (seen.size === mf.blocks.length) return;
-  mf.blocks = mf.blocks.filter((b) => seen.has(b));
-  for (const block of mf.blocks) block.preds = block.preds.filter((p) => seen.has(p));
 }
 
 /** Arguments keep the index of the `Argument` object, which after legalisation may exceed their position. */
