@@ -27,11 +27,6 @@ export type Report =
   | { readonly kind: "machine"; readonly text: string }
   | ClaimReport;
 
-const dump = (mf: MFunction): string => {
-  const { instructions, registers } = mf.target;
-  return dumpFunction(mf, { op: (op) => instructions.names[op]!, register: (r) => registers.names[r]! });
-};
-
 /** What looks at the functions of one thread; undefined if nothing is wanted. */
 export function reporter(
   { print, machine, claims }: ReportRequests,
@@ -40,8 +35,8 @@ export function reporter(
   if (print === null && !machine && !claims) return undefined;
   return (stage: Stage, mf: MFunction): void => {
     if (stage === print?.stage && (print.fn === null || print.fn === mf.name))
-      deliver({ kind: "print", text: dump(mf) });
-    if (machine && stage === "finish") deliver({ kind: "machine", text: dump(mf) });
+      deliver({ kind: "print", text: dumpFunction(mf) });
+    if (machine && stage === "finish") deliver({ kind: "machine", text: dumpFunction(mf) });
     if (claims && stage === "allocate")
       deliver({ kind: "undefined", symbol: mf.name, registers: undefinedRegisters(mf) });
     if (claims && stage === "finish") deliver({ kind: "claim", ...functionClaim(mf) });

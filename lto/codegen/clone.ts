@@ -19,12 +19,10 @@ export function cloneMem(mem: MemOperand): MemOperand {
   return new MemOperand(
     cloneOperand(mem.base),
     cloneOperand(mem.index),
-    mem.scale,
     mem.disp,
     mem.symbol,
-    mem.ripRelative,
     mem.slot,
-    mem.segment,
+    mem.mode,
   );
 }
 

@@ -11,13 +11,20 @@ import {
   slotOf,
 } from "./mir.js";
 
-/** What the dump needs from the target: names of opcodes and registers. */
-export interface DumpNames {
+/** Names of opcodes and registers. */
+interface DumpNames {
   readonly op: (op: number) => string;
   readonly register: (register: number) => string;
+  readonly mode: (mode: number) => string;
 }
 
-export function dumpFunction(mf: MFunction, names: DumpNames): string {
+export function dumpFunction(mf: MFunction): string {
+  const { instructions, registers } = mf.target;
+  const names: DumpNames = {
+    op: (op) => instructions.names[op]!,
+    register: (register) => registers.names[register]!,
+    mode: instructions.modeText,
+  };
   const lines = [`machine function ${mf.name} (${mf.goal})`];
   mf.slots.forEach((slot, i) => {
     lines.push(`  slot ${i}: ${slot.kind} size ${slot.size} align ${slot.align} offset ${slot.offset}`);
@@ -39,7 +46,7 @@ function dumpBlock(block: MBlock, names: DumpNames): string[] {
   return lines;
 }
 
-export function dumpInst(inst: MInst, names: DumpNames): string {
+function dumpInst(inst: MInst, names: DumpNames): string {
   const defs = inst.defs.map(
     (d) => dumpRegister(d, names) + (d.tiedTo >= 0 ? `=u${d.tiedTo}` : "") + (d.early ? "!" : ""),
   );
@@ -68,13 +75,13 @@ function dumpRegister(operand: RegOperand, names: DumpNames): string {
 
 function dumpMemory(mem: MemOperand, names: DumpNames): string {
   const parts: string[] = [];
-  if (mem.segment !== "") parts.push(`${mem.segment}:`);
-  if (mem.symbol !== null) parts.push(dumpSymbol(mem.symbol) + (mem.ripRelative ? "(rip)" : ""));
+  if (mem.symbol !== null) parts.push(dumpSymbol(mem.symbol));
   if (mem.slot >= 0) parts.push(`slot ${mem.slot}`);
   if (mem.base !== null) parts.push(dumpRegister(mem.base, names));
-  if (mem.index !== null) parts.push(`${dumpRegister(mem.index, names)}*${mem.scale}`);
+  if (mem.index !== null) parts.push(dumpRegister(mem.index, names));
   if (mem.disp !== 0 || parts.length === 0) parts.push(`${mem.disp}`);
-  return `[${parts.join(" + ")}]`;
+  const mode = names.mode(mem.mode);
+  return `[${parts.join(" + ")}${mode === "" ? "" : `, ${mode}`}]`;
 }
 
 function dumpSymbol(symbol: SymbolRef): string {

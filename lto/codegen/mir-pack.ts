@@ -37,8 +37,6 @@ const maxDefs = 7;
 const usesShift = 27;
 const maxUses = 31;
 
-const segments = ["", "fs", "gs"] as const;
-
 /** Moves the instructions of all blocks out of the function. */
 export function packBody(mf: MFunction): PackedBody {
   const packer = new Packer();
@@ -144,12 +142,7 @@ class Packer {
   private memory(mem: MemOperand): void {
     const { base, index, symbol } = mem;
     this.word(
-      (base !== null ? 1 : 0) |
-        (index !== null ? 2 : 0) |
-        (symbol !== null ? 4 : 0) |
-        (mem.ripRelative ? 8 : 0) |
-        (segments.indexOf(mem.segment) << 4) |
-        (mem.scale << 6),
+      (base !== null ? 1 : 0) | (index !== null ? 2 : 0) | (symbol !== null ? 4 : 0) | (mem.mode << 3),
     );
     this.word(mem.disp);
     this.word(mem.slot);
@@ -227,16 +220,6 @@ class Unpacker {
     const base = (head & 1) !== 0 ? this.operand() : null;
     const index = (head & 2) !== 0 ? this.operand() : null;
     const symbol = (head & 4) !== 0 ? (this.object() as SymbolRef) : null;
-    const scale = (head >> 6) as MemOperand["scale"];
-    return new MemOperand(
-      base,
-      index,
-      scale,
-      disp,
-      symbol,
-      (head & 8) !== 0,
-      slot,
-      segments[(head >> 4) & 3],
-    );
+    return new MemOperand(base, index, disp, symbol, slot, head >> 3);
   }
 }

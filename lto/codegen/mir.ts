@@ -66,22 +66,19 @@ export class RegOperand {
   }
 }
 
-/** How a symbol is referred to. Which relocation that becomes is the printer's business. */
+/** How a symbol is referred to, in the terms of ELF. Which relocation that becomes is the printer's business. */
 export type SymbolKind =
-  /** The symbol's address: absolute in an immediate, rip-relative or absolute in a memory operand. */
+  /** The symbol's address. */
   | "direct"
-  /** `sym@GOTPCREL(%rip)`: the address of the GOT entry that holds the symbol's address. */
+  /** The entry of the global offset table that holds it. */
   | "got"
-  /** `sym@PLT`, for calls. */
+  /** The procedure linkage table's stub, for calls. */
   | "plt"
-  /** `sym@TPOFF`: offset from the thread pointer, local-exec. */
-  | "tpoff"
-  /** `sym@GOTTPOFF(%rip)`: GOT entry that holds that offset, initial-exec. */
-  | "gottpoff"
-  /** `sym@TLSGD(%rip)`, `sym@TLSLD(%rip)`, `sym@DTPOFF`: the dynamic models. */
-  | "tlsgd"
-  | "tlsld"
-  | "dtpoff";
+  /** Offset from the thread pointer (the local-exec model), and the table entry that holds it (initial-exec). */
+  | "tls-offset"
+  | "tls-offset-entry"
+  /** What the run-time routine takes that finds a variable of whatever module (general-dynamic). */
+  | "tls-dynamic";
 
 export interface SymbolRef {
   readonly kind: SymbolKind;
@@ -98,21 +95,20 @@ export interface SymbolRef {
 }
 
 /**
- * base + index·scale + displacement, or slot + index·scale + displacement, or symbol + …
- * A rip-relative reference is a symbol without base and index with `ripRelative` set.
+ * Memory at the sum of what is there of base, index, slot, symbol and displacement. In which way they are added (a
+ * scaled index, relative to the program counter, …) is in `mode`, which only the target understands.
  */
 export class MemOperand {
   constructor(
     public base: RegOperand | null,
     public index: RegOperand | null = null,
-    public scale: 1 | 2 | 4 | 8 = 1,
     /** A signed 32-bit number. */
     public disp = 0,
     public symbol: SymbolRef | null = null,
-    public ripRelative = false,
     /** Index into `MFunction.slots`, or -1. The frame pass turns it into base and displacement. */
     public slot = -1,
-    public segment: "" | "fs" | "gs" = "",
+    /** Less than 2^16; 0: the plain sum. */
+    public mode = 0,
   ) {}
 }
 

@@ -30,10 +30,8 @@ export function sameMem(a: MemOperand | null, b: MemOperand | null): boolean {
   if (a === null || b === null) return a === b;
   return (
     a.disp === b.disp &&
-    a.scale === b.scale &&
-    a.ripRelative === b.ripRelative &&
+    a.mode === b.mode &&
     a.slot === b.slot &&
-    a.segment === b.segment &&
     sameRegister(a.base, b.base) &&
     sameRegister(a.index, b.index) &&
     sameSymbol(a.symbol, b.symbol)

@@ -126,6 +126,8 @@ export interface BranchForms {
 export interface InstructionFacts {
   /** Opcode names, for dumps. */
   readonly names: readonly string[];
+  /** What a `MemOperand.mode` means, for dumps; "" for the plain sum. */
+  modeText(mode: number): string;
   /** `OpFact` bits by opcode. */
   readonly facts: Uint32Array;
   /** The condition that holds when `cc` does not. */

@@ -332,7 +332,7 @@ describe("early clobbers", () => {
     const [value, base, index] = [code.define(), code.define(), code.define()];
     const [a, b] = [code.value(), code.value()];
     const inst = code.inst([early(a), tied(b)], [new RegOperand(value)]);
-    inst.mem = new MemOperand(new RegOperand(base), new RegOperand(index), 4);
+    inst.mem = new MemOperand(new RegOperand(base), new RegOperand(index), 0, null, -1, 4);
     code.read(a, b, value);
     return {
       code,

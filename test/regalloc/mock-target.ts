@@ -49,13 +49,13 @@ export function mockTarget(general: number, vector: number): TargetRegisters {
     store(_cls, size, slot, from) {
       const inst = new MInst(Op.Store, size);
       inst.uses.push(physical(from));
-      inst.mem = new MemOperand(null, null, 1, 0, null, false, slot);
+      inst.mem = new MemOperand(null, null, 0, null, slot);
       return inst;
     },
     load(_cls, size, to, slot) {
       const inst = new MInst(Op.Load, size);
       inst.defs.push(physical(to));
-      inst.mem = new MemOperand(null, null, 1, 0, null, false, slot);
+      inst.mem = new MemOperand(null, null, 0, null, slot);
       return inst;
     },
     swap(cls, a, b) {
@@ -75,7 +75,7 @@ export function mockTarget(general: number, vector: number): TargetRegisters {
       if (((definition.imm as number) & 1) === 0) return null;
       const inst = new MInst(Op.Store, size);
       inst.imm = definition.imm;
-      inst.mem = new MemOperand(null, null, 1, 0, null, false, slot);
+      inst.mem = new MemOperand(null, null, 0, null, slot);
       return inst;
     },
     terminatorStart(insts) {

@@ -1,11 +1,13 @@
 /** Every opcode in every operand form, as machine instructions with physical operands. */
-import { MemOperand, MInst, RegOperand, type SymbolRef } from "../../lto/codegen/mir.js";
+
+import { type MemOperand, MInst, RegOperand, type SymbolRef } from "../../lto/codegen/mir.js";
+import { hasSegment, memory } from "../../lto/x64/isa/memory-operand.js";
 import { opFormat } from "../../lto/x64/isa/op-info.js";
 import { Format, X } from "../../lto/x64/isa/ops.js";
 
 const reg = (r: number): RegOperand => RegOperand.physical(r);
 const external: SymbolRef = { kind: "direct", target: { kind: "external", name: "sym" } };
-const tpoff: SymbolRef = { kind: "tpoff", target: { kind: "external", name: "tls_sym" } };
+const tpoff: SymbolRef = { kind: "tls-offset", target: { kind: "external", name: "tls_sym" } };
 const got: SymbolRef = { kind: "got", target: { kind: "external", name: "sym" } };
 
 const gprs = [0, 1, 3, 5, 6, 7, 8, 12, 13, 15];
@@ -17,25 +19,25 @@ export function memories(): MemOperand[] {
   const disps = [0, 8, -128, 127, 128, -129, 100000];
   for (const base of [0, 3, 4, 5, 8, 12, 13])
     for (const disp of disps) {
-      out.push(new MemOperand(reg(base), null, 1, disp));
-      if (disp < 9) out.push(new MemOperand(reg(base), reg(disp === 0 ? 1 : 9), disp === 8 ? 4 : 1, disp));
+      out.push(memory(reg(base), null, 1, disp));
+      if (disp < 9) out.push(memory(reg(base), reg(disp === 0 ? 1 : 9), disp === 8 ? 4 : 1, disp));
     }
   for (const index of [1, 5, 12, 13])
     for (const scale of [2, 8] as const) {
-      out.push(new MemOperand(null, reg(index), scale, 16));
-      out.push(new MemOperand(reg(13), reg(index), scale, 0));
-      out.push(new MemOperand(null, reg(index), scale, 4, external));
+      out.push(memory(null, reg(index), scale, 16));
+      out.push(memory(reg(13), reg(index), scale, 0));
+      out.push(memory(null, reg(index), scale, 4, external));
     }
-  out.push(new MemOperand(null, null, 1, 0, external, true));
-  out.push(new MemOperand(null, null, 1, 4, external, true));
-  out.push(new MemOperand(null, null, 1, 0, got, true));
-  out.push(new MemOperand(null, null, 1, 0, external));
-  out.push(new MemOperand(reg(0), null, 1, 4, external));
-  out.push(new MemOperand(reg(12), reg(9), 2, 4, external));
-  out.push(new MemOperand(null, null, 1, 40, null, false, -1, "fs"));
-  out.push(new MemOperand(null, null, 1, 0, tpoff, false, -1, "fs"));
-  out.push(new MemOperand(reg(0), null, 1, 8, null, false, -1, "gs"));
-  out.push(new MemOperand(null, null, 1, 4096));
+  out.push(memory(null, null, 1, 0, external, true));
+  out.push(memory(null, null, 1, 4, external, true));
+  out.push(memory(null, null, 1, 0, got, true));
+  out.push(memory(null, null, 1, 0, external));
+  out.push(memory(reg(0), null, 1, 4, external));
+  out.push(memory(reg(12), reg(9), 2, 4, external));
+  out.push(memory(null, null, 1, 40, null, false, -1, "fs"));
+  out.push(memory(null, null, 1, 0, tpoff, false, -1, "fs"));
+  out.push(memory(reg(0), null, 1, 8, null, false, -1, "gs"));
+  out.push(memory(null, null, 1, 4096));
   return out;
 }
 
@@ -240,7 +242,7 @@ function formsOf(op: X, size: number, mems: readonly MemOperand[]): MInst[] {
       break;
     case Format.Lea:
       each((r, mem) => {
-        if (mem.segment === "") add({ defs: [r], mem });
+        if (!hasSegment(mem)) add({ defs: [r], mem });
       });
       break;
     case Format.MulImm:
@@ -325,7 +327,7 @@ function formsOf(op: X, size: number, mems: readonly MemOperand[]): MInst[] {
       if (op === X.Xchg) pairs(gprs, (a, b) => add({ defs: [a, b], uses: [b, a] }));
       if (op === X.XorpsZero) for (const r of xmms) add({ defs: [r] });
       if (op === X.TlsGetAddr)
-        add({ symbol: { kind: "tlsgd", target: { kind: "external", name: "tls_sym" } } });
+        add({ symbol: { kind: "tls-dynamic", target: { kind: "external", name: "tls_sym" } } });
       break;
   }
   return out;

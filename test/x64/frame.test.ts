@@ -7,6 +7,7 @@ import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
 import { needsBasePointer, needsFramePointer } from "../../lto/x64/frame/frame-registers.js";
 import { aluImm, movImm, physical, slotOperand } from "../../lto/x64/isa/build.js";
+import { hasSegment } from "../../lto/x64/isa/memory-operand.js";
 import { X } from "../../lto/x64/isa/ops.js";
 import { callClobbers, calleeSavedMask, R15, RAX, RBP, RCX } from "../../lto/x64/isa/registers.js";
 import { x64Target } from "../../lto/x64/target.js";
@@ -166,7 +167,7 @@ function check(seed: number): string | null {
       const machine = new Machine(mf, {
         choose: (n) => random.below(n),
         access: (address, _size, inst, rsp) => {
-          if (inst.mem!.segment !== "") return;
+          if (hasSegment(inst.mem!)) return;
           const leaf = !mf.hasCalls;
           if (address < rsp - (leaf && !mf.noRedZone ? 128 : 0)) throw new Error("access below the stack");
         },

@@ -5,6 +5,7 @@
 
 import { CfiKind } from "../../lto/codegen/late/cfi.js";
 import type { MBlock, MemOperand, MFunction, MInst } from "../../lto/codegen/mir.js";
+import { scaleOf } from "../../lto/x64/isa/memory-operand.js";
 import { Cc, X } from "../../lto/x64/isa/ops.js";
 import { calleeSavedMask, RAX, RBP, RSP } from "../../lto/x64/isa/registers.js";
 
@@ -97,7 +98,7 @@ export class Machine {
   private address(mem: MemOperand): number {
     const base = mem.base === null ? 0 : this.registers[mem.base.loc]!;
     const index = mem.index === null ? 0 : this.registers[mem.index.loc]!;
-    return base + index * mem.scale + mem.disp;
+    return base + index * scaleOf(mem) + mem.disp;
   }
 
   /** Pushes so far. */

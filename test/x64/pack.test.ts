@@ -1,9 +1,9 @@
-/** Allocated functions survive being packed: every form of every instruction comes back as it was. */
 import { expect, test } from "vitest";
-import { MemOperand, MFunction, MInst, RegOperand } from "../../lto/codegen/mir.js";
+import { MFunction, MInst, RegOperand } from "../../lto/codegen/mir.js";
 import { packBody, unpackBody } from "../../lto/codegen/mir-pack.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
+import { memory } from "../../lto/x64/isa/memory-operand.js";
 import { X } from "../../lto/x64/isa/ops.js";
 import { x64Target } from "../../lto/x64/target.js";
 import { allForms } from "./forms.js";
@@ -44,13 +44,13 @@ test("immediates of every kind, slots, targets and ties come back", () => {
       inst.uses = [slot];
       return inst;
     });
-    const memory = new MInst(X.MovM, 4);
-    memory.mem = new MemOperand(null, RegOperand.physical(9), 8, -(2 ** 31), null, true, 70_000, "gs");
-    memory.clobbers = -1;
+    const store = new MInst(X.MovM, 4);
+    store.mem = memory(null, RegOperand.physical(9), 8, -(2 ** 31), null, true, 70_000, "gs");
+    store.clobbers = -1;
     const jump = new MInst(X.Jcc, 8);
     jump.cc = 15;
     jump.targets = [target];
-    return [...insts, memory, jump];
+    return [...insts, store, jump];
   };
   const got = packed(make());
   const want = make();

@@ -1,5 +1,7 @@
 /** Operands in AT&T syntax (GNU as manual, section "AT&T Syntax versus Intel Syntax"). */
+
 import type { MemOperand, SymbolRef } from "../../../lto/codegen/mir.js";
+import { hasSegment, isRipRelative, scaleOf, segmentOf } from "../../../lto/x64/isa/memory-operand.js";
 import { registerNames } from "../../../lto/x64/isa/registers.js";
 import { type OperandNames, targetText } from "../instruction-printer.js";
 
@@ -25,11 +27,9 @@ const relocationSuffix: Readonly<Record<SymbolRef["kind"], string>> = {
   direct: "",
   got: "@GOTPCREL",
   plt: "@PLT",
-  tpoff: "@TPOFF",
-  gottpoff: "@GOTTPOFF",
-  tlsgd: "@TLSGD",
-  tlsld: "@TLSLD",
-  dtpoff: "@DTPOFF",
+  "tls-offset": "@TPOFF",
+  "tls-offset-entry": "@GOTTPOFF",
+  "tls-dynamic": "@TLSGD",
 };
 
 /** The symbol with its relocation operator and addend. */
@@ -40,17 +40,17 @@ export function symbolText(symbol: SymbolRef, addend: number | bigint, names: Op
 
 /** `seg:symbol+disp(base,index,scale)`. */
 export function memoryText(mem: MemOperand, names: OperandNames): string {
-  let text = mem.segment === "" ? "" : `%${mem.segment}:`;
+  let text = !hasSegment(mem) ? "" : `%${segmentOf(mem)}:`;
   if (mem.symbol !== null) text += symbolText(mem.symbol, mem.disp, names);
   else if (mem.disp !== 0 || mem.base === null) text += mem.disp;
-  if (mem.ripRelative) return `${text}(%rip)`;
+  if (isRipRelative(mem)) return `${text}(%rip)`;
   const { base, index } = mem;
   if (index !== null) {
     const first = base === null ? "" : wide[base.loc]!;
     // A base and an unscaled index are written without the scale.
-    return mem.scale === 1 && base !== null
+    return scaleOf(mem) === 1 && base !== null
       ? `${text}(${first},${wide[index.loc]!})`
-      : `${text}(${first},${wide[index.loc]!},${mem.scale})`;
+      : `${text}(${first},${wide[index.loc]!},${scaleOf(mem)})`;
   }
   return base === null ? text : `${text}(${wide[base.loc]!})`;
 }

@@ -460,7 +460,7 @@ function keyOf(inst: MInst): string {
   const address =
     mem === null
       ? ""
-      : `${mem.scale},${mem.disp},${mem.slot},${mem.ripRelative},${mem.segment},${symbolKey(mem.symbol)},${mem.base?.loc},${mem.index?.loc}`;
+      : `${mem.mode},${mem.disp},${mem.slot},${symbolKey(mem.symbol)},${mem.base?.loc},${mem.index?.loc}`;
   return `${inst.op},${inst.size},${inst.imm},${symbolKey(inst.symbol)},${inst.cc},${address}`;
 }
 

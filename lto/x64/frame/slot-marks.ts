@@ -6,7 +6,9 @@
  * An operand qualifies if the operation reads no more bytes than the value's slot has. Constant time.
  * Source: Intel SDM volume 2 (operand forms).
  */
-import { MemOperand, type MFunction, MInst } from "../../codegen/mir.js";
+
+import { type MFunction, MInst } from "../../codegen/mir.js";
+import { memory } from "../isa/memory-operand.js";
 import { opFormat } from "../isa/op-info.js";
 import { Format, X } from "../isa/ops.js";
 
@@ -141,7 +143,7 @@ export function storeConstant(definition: MInst, size: number, slot: number): MI
   const store = new MInst(X.MovM, size);
   // Four bytes moved to a register clear the upper half; a store of eight would extend the sign.
   if (size === 8 && definition.size !== 8 && imm < 0) return null;
-  store.mem = new MemOperand(null, null, 1, 0, null, false, slot);
+  store.mem = memory(null, null, 1, 0, null, false, slot);
   store.imm = imm;
   return store;
 }

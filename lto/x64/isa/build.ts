@@ -1,16 +1,17 @@
 /** Constructors of machine instructions with physical operands, for the passes after allocation. */
-import { MemOperand, MInst, RegOperand, type SymbolRef } from "../../codegen/mir.js";
+
+import { type MemOperand, MInst, RegOperand, type SymbolRef } from "../../codegen/mir.js";
+import { memory } from "./memory-operand.js";
 import { X } from "./ops.js";
 import { RSP } from "./registers.js";
 
 export const physical = (register: number): RegOperand => RegOperand.physical(register);
 
 /** `base + disp`. */
-export const baseDisp = (base: number, disp: number): MemOperand =>
-  new MemOperand(physical(base), null, 1, disp);
+export const baseDisp = (base: number, disp: number): MemOperand => memory(physical(base), null, 1, disp);
 
 /** Memory operand of a whole slot. */
-export const slotOperand = (slot: number): MemOperand => new MemOperand(null, null, 1, 0, null, false, slot);
+export const slotOperand = (slot: number): MemOperand => memory(null, null, 1, 0, null, false, slot);
 
 /** Copy of a whole register of `size` bytes. */
 export function copy(size: number, to: number, from: number): MInst {

@@ -9,6 +9,7 @@ import { type MBlock, MInst } from "../../codegen/mir.js";
 import { type BranchForms, type InstructionFacts, OpFact } from "../../codegen/target.js";
 import { killsFlags, usedRegisters, writtenRegisters } from "./effects.js";
 import { instructionLength, nearJcc, nearJmp, shortBranch } from "./lengths.js";
+import { modeText } from "./memory-operand.js";
 import { opFormat, readsFlags, writesFlags } from "./op-info.js";
 import { Cc, Format, invert, X } from "./ops.js";
 
@@ -106,6 +107,7 @@ export function jump(to: MBlock): MInst {
 
 export const x64Instructions: InstructionFacts = {
   names: Array.from({ length: count }, (_, op) => X[op]!),
+  modeText,
   facts,
   invert,
   jump,

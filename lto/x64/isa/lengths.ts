@@ -10,7 +10,9 @@
  * yet registers or rsp/rbp-based memory (run it after the frame pass).
  * Source: Intel SDM volume 2, chapter 2 (instruction format).
  */
+
 import type { MBlock, MemOperand, MFunction, MInst, RegOperand } from "../../codegen/mir.js";
+import { hasSegment, isRipRelative } from "./memory-operand.js";
 import { opBytes, opWide, Wide } from "./op-info.js";
 import { X } from "./ops.js";
 import { RAX } from "./registers.js";
@@ -34,8 +36,8 @@ export function signedImmediate(imm: number | bigint, size: number): number {
 
 /** ModRM, SIB and displacement bytes, plus a segment prefix. */
 export function memoryLength(mem: MemOperand): number {
-  const prefix = mem.segment === "" ? 0 : 1;
-  if (mem.ripRelative) return prefix + 5;
+  const prefix = !hasSegment(mem) ? 0 : 1;
+  if (isRipRelative(mem)) return prefix + 5;
   if (mem.base === null) return prefix + 6;
   const base = mem.base.loc & 7;
   const sib = mem.index !== null || base === 4 ? 1 : 0;

@@ -8,9 +8,11 @@
  * Proof obligations: the same registers (all 64 bits of each definition that may be used), the same memory,
  * and the same value of every condition that is read.
  */
+
 import type { MBlock, MemOperand, MInst } from "../../codegen/mir.js";
 import { aluReg, copy, physical, pop, pushImm } from "../isa/build.js";
 import { signedImmediate } from "../isa/lengths.js";
+import { hasSegment, isRipRelative, scaleOf, setScale } from "../isa/memory-operand.js";
 import { Cc, plainStore, X } from "../isa/ops.js";
 import { RAX, RBP, RSP } from "../isa/registers.js";
 import { type CcSet, carryConditions, renameConditions, zeroConditions } from "./flags.js";
@@ -136,7 +138,7 @@ function shrinkMask(inst: MInst, s: Situation): Replacement {
 function shrinkLea(inst: MInst, s: Situation): Replacement {
   const mem = inst.mem!;
   const to = inst.defs[0]!.loc;
-  if (mem.symbol !== null || mem.segment !== "" || mem.slot >= 0 || mem.base === null) return inst;
+  if (mem.symbol !== null || hasSegment(mem) || mem.slot >= 0 || mem.base === null) return inst;
   const base = mem.base.loc;
   const size = inst.size === 2 ? 4 : inst.size;
   // rbp = rsp is left to the frame.
@@ -154,7 +156,7 @@ function shrinkLea(inst: MInst, s: Situation): Replacement {
     return shrinkAddition(add, { ...s, readers: 0 }, false);
   }
   const index = mem.index.loc;
-  if (!s.flagsDead || mem.disp !== 0 || mem.scale !== 1) return inst;
+  if (!s.flagsDead || mem.disp !== 0 || scaleOf(mem) !== 1) return inst;
   if (base === to) return aluReg(X.Add, size, to, index);
   if (index === to) return aluReg(X.Add, size, to, base);
   return inst;
@@ -166,14 +168,14 @@ function shrinkLea(inst: MInst, s: Situation): Replacement {
  */
 function shortenAddress(mem: MemOperand): void {
   const { index } = mem;
-  if (index === null || mem.ripRelative) return;
+  if (index === null || isRipRelative(mem)) return;
   if (mem.base === null) {
-    if (mem.scale > 2) return;
+    if (scaleOf(mem) > 2) return;
     mem.base = physical(index.loc);
-    if (mem.scale === 1) mem.index = null;
-    mem.scale = 1;
+    if (scaleOf(mem) === 1) mem.index = null;
+    setScale(mem, 1);
   }
-  if (mem.index === null || mem.scale !== 1 || mem.disp !== 0 || mem.symbol !== null) return;
+  if (mem.index === null || scaleOf(mem) !== 1 || mem.disp !== 0 || mem.symbol !== null) return;
   if ((mem.base.loc & 7) !== 5 || (mem.index.loc & 7) === 5) return;
   const base = mem.base.loc;
   mem.base.loc = mem.index.loc;

@@ -8,9 +8,11 @@
  * Proof obligations: the stores are neither volatile nor atomic (`plainStore`), nothing lies between them, and
  * no two of them overlap.
  */
-import { MemOperand, type MFunction, MInst } from "../../codegen/mir.js";
+
+import { type MemOperand, type MFunction, MInst } from "../../codegen/mir.js";
 import { sameSymbol } from "../../codegen/same-inst.js";
 import { physical } from "../isa/build.js";
+import { isRipRelative, memory, scaleOf, segmentOf } from "../isa/memory-operand.js";
 import { plainStore, X } from "../isa/ops.js";
 
 /** Bytes of a run; longer rows are cut. */
@@ -25,10 +27,10 @@ function sameButDisplacement(a: MemOperand, b: MemOperand): boolean {
   return (
     (a.base === null ? -1 : a.base.loc) === (b.base === null ? -1 : b.base.loc) &&
     (a.index === null ? -1 : a.index.loc) === (b.index === null ? -1 : b.index.loc) &&
-    a.scale === b.scale &&
+    scaleOf(a) === scaleOf(b) &&
     sameSymbol(a.symbol, b.symbol) &&
-    a.ripRelative === b.ripRelative &&
-    a.segment === b.segment &&
+    isRipRelative(a) === isRipRelative(b) &&
+    segmentOf(a) === segmentOf(b) &&
     a.slot < 0 &&
     b.slot < 0
   );
@@ -68,7 +70,7 @@ function storeOf(like: MemOperand, disp: number, size: number, imm: number): MIn
   inst.cc = plainStore;
   const base = like.base === null ? null : physical(like.base.loc);
   const index = like.index === null ? null : physical(like.index.loc);
-  inst.mem = new MemOperand(base, index, like.scale, disp, like.symbol, like.ripRelative, -1, like.segment);
+  inst.mem = memory(base, index, scaleOf(like), disp, like.symbol, isRipRelative(like), -1, segmentOf(like));
   return inst;
 }
 

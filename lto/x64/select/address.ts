@@ -5,10 +5,12 @@
  * getelementptr has a single use, or all its uses are memory accesses: then recomputing the address in each
  * is at most as long as keeping it in a register. Constant addresses become rip-relative operands.
  */
-import { MemOperand, MInst, RegOperand, type SymbolRef, type VReg } from "../../codegen/mir.js";
+
+import { type MemOperand, MInst, RegOperand, type SymbolRef, type VReg } from "../../codegen/mir.js";
 import { type Inst, Op } from "../../ir/instructions.js";
 import type { Constant, Value } from "../../ir/values.js";
 import { isConstant } from "../../ir/values.js";
+import { hasSegment, memory, scaleOf } from "../isa/memory-operand.js";
 import { X } from "../isa/ops.js";
 import { foldedInteger, symbolOffset } from "./constants.js";
 import { constantNumber, fitsImm32 } from "./operand-facts.js";
@@ -88,7 +90,7 @@ function foldConstantBase(s: Selector, mode: AddressMode, base: Constant): boole
     const { global, offset } = target;
     if (global.threadLocal !== "none") {
       if (!mode.access || tlsModel(s, global) !== "localexec" || !fitsImm32(mode.disp + offset)) return false;
-      mode.symbol = s.globalSymbol(global, "tpoff");
+      mode.symbol = s.globalSymbol(global, "tls-offset");
       mode.segment = "fs";
       mode.disp += offset;
       mode.base = null;
@@ -200,7 +202,7 @@ function finish(s: Selector, mode: AddressMode): MemOperand {
     mode.symbol !== null && mode.symbol.kind === "direct" && mode.base === null && mode.index === null;
   const base = mode.base === null ? null : new RegOperand(s.reg(mode.base));
   const index = mode.index === null ? null : new RegOperand(s.reg(mode.index));
-  return new MemOperand(base, index, mode.scale, mode.disp, mode.symbol, rip, mode.slot, mode.segment);
+  return memory(base, index, mode.scale, mode.disp, mode.symbol, rip, mode.slot, mode.segment);
 }
 
 /** Lowers a getelementptr that some user needs in a register. */
@@ -236,8 +238,7 @@ export function selectGep(s: Selector, gep: Extract<Inst, { op: Op.GetElementPtr
     const wide = s.newGpr();
     s.moveImm(wide, 8, BigInt(pendingOffset));
     s.binary(X.Add, 8, result, sum, wide);
-  } else if (pendingOffset !== 0)
-    leaInto(s, result, new MemOperand(new RegOperand(sum), null, 1, pendingOffset));
+  } else if (pendingOffset !== 0) leaInto(s, result, memory(new RegOperand(sum), null, 1, pendingOffset));
   else s.copy(result, sum, 8);
 }
 
@@ -254,11 +255,7 @@ function selectSimpleGep(
     const sum = variable === null ? result : s.newGpr();
     s.binary(X.Add, 8, sum, s.reg(base), wide);
     if (variable !== null)
-      leaInto(
-        s,
-        result,
-        new MemOperand(new RegOperand(sum), new RegOperand(signExtended(s, variable)), scale),
-      );
+      leaInto(s, result, memory(new RegOperand(sum), new RegOperand(signExtended(s, variable)), scale));
     return;
   }
   if (variable === null) {
@@ -280,7 +277,7 @@ function selectSimpleGep(
     leaInto(
       s,
       result,
-      new MemOperand(new RegOperand(s.reg(base)), new RegOperand(signExtended(s, variable)), scale, offset),
+      memory(new RegOperand(s.reg(base)), new RegOperand(signExtended(s, variable)), scale, offset),
     );
     return;
   }
@@ -291,7 +288,7 @@ function selectSimpleGep(
 
 /** result = address of mem; as an addition in place when the base dies here. */
 export function addressInto(s: Selector, result: VReg, mem: MemOperand, baseValue: Value): void {
-  const plain = mem.symbol === null && mem.slot < 0 && mem.segment === "" && mem.base !== null;
+  const plain = mem.symbol === null && mem.slot < 0 && !hasSegment(mem) && mem.base !== null;
   if (plain && mem.index === null && mem.disp === 0) {
     s.copy(result, mem.base!.vreg, 8);
     return;
@@ -301,7 +298,7 @@ export function addressInto(s: Selector, result: VReg, mem: MemOperand, baseValu
       s.binaryImm(X.Add, 8, result, mem.base!.vreg, mem.disp);
       return;
     }
-    if (mem.scale === 1 && mem.disp === 0) {
+    if (scaleOf(mem) === 1 && mem.disp === 0) {
       s.binary(X.Add, 8, result, mem.base!.vreg, mem.index.vreg);
       return;
     }
@@ -330,7 +327,7 @@ function signExtended(s: Selector, index: Value): VReg {
 function addScaled(s: Selector, sum: VReg, index: VReg, stride: number): VReg {
   const result = s.newGpr();
   if (stride === 1 || stride === 2 || stride === 4 || stride === 8) {
-    leaInto(s, result, new MemOperand(new RegOperand(sum), new RegOperand(index), stride));
+    leaInto(s, result, memory(new RegOperand(sum), new RegOperand(index), stride));
     return result;
   }
   let product: VReg;

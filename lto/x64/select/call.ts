@@ -3,7 +3,7 @@
 import type { LegalFunction } from "../../codegen/legalize/index.js";
 import {
   type MBlock,
-  MemOperand,
+  type MemOperand,
   MInst,
   RegOperand,
   type SymbolRef,
@@ -13,6 +13,7 @@ import {
 import { type CallInst, callArguments, type Inst, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import { isConstant, type Value } from "../../ir/values.js";
+import { memory } from "../isa/memory-operand.js";
 import { X } from "../isa/ops.js";
 import { integerArguments, maskOf, RAX, RSP, vectorArgumentCount, XMM0 } from "../isa/registers.js";
 import { type AbiArgument, type ArgumentLayout, layoutArguments, resultPlaces } from "./abi.js";
@@ -287,7 +288,7 @@ function passStackArguments(
   for (const store of stores) store();
 }
 
-const outgoing = (offset: number): MemOperand => new MemOperand(RegOperand.physical(RSP), null, 1, offset);
+const outgoing = (offset: number): MemOperand => memory(RegOperand.physical(RSP), null, 1, offset);
 
 /** Copies a byval argument: through registers when short, else by rep movs. */
 function byvalCopy(s: Selector, pointer: Value, offset: number, size: number): () => void {
@@ -297,7 +298,7 @@ function byvalCopy(s: Selector, pointer: Value, offset: number, size: number): (
       let at = 0;
       for (const width of [16, 8, 4, 2, 1])
         while (size - at >= width) {
-          const source = new MemOperand(new RegOperand(from), null, 1, at);
+          const source = memory(new RegOperand(from), null, 1, at);
           if (width === 16) {
             const vreg = s.newXmm();
             s.load(X.Movups, 16, vreg, source);

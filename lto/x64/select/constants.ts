@@ -4,12 +4,14 @@
  * Integers become immediates; addresses become immediates (static), rip-relative `lea` or GOT loads;
  * floating-point and vector constants are loaded from the pool, zero is `xorps`-able.
  */
-import { MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
+
+import { type MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { Op } from "../../ir/instructions.js";
 import type { GlobalValue } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
 import type { Constant } from "../../ir/values.js";
+import { memory } from "../isa/memory-operand.js";
 import { X } from "../isa/ops.js";
 import { GPR, XMM } from "../isa/registers.js";
 import type { Selector } from "./selector.js";
@@ -200,7 +202,7 @@ function blockAddress(s: Selector, global: GlobalValue, label: number): VReg {
   const lea = new MInst(X.Lea, 8);
   lea.defs = [new RegOperand(vreg)];
   const own = global === s.mf.fn;
-  lea.mem = new MemOperand(
+  lea.mem = memory(
     null,
     null,
     1,
@@ -228,12 +230,7 @@ export function symbolAddress(s: Selector, target: SymbolOffset): VReg {
   }
   const vreg = s.newGpr();
   if (!isLocalSymbol(s, global)) {
-    const load = s.load(
-      X.Mov,
-      8,
-      vreg,
-      new MemOperand(null, null, 1, 0, s.globalSymbol(global, "got"), true),
-    );
+    const load = s.load(X.Mov, 8, vreg, memory(null, null, 1, 0, s.globalSymbol(global, "got"), true));
     if (offset === 0) {
       s.mf.vregs[vreg]!.remat = load;
       return vreg;
@@ -246,7 +243,7 @@ export function symbolAddress(s: Selector, target: SymbolOffset): VReg {
   const addend = fitsAddend ? offset : 0;
   const inst = new MInst(s.pic ? X.Lea : X.Mov, s.pic ? 8 : 4);
   inst.defs = [new RegOperand(vreg)];
-  if (s.pic) inst.mem = new MemOperand(null, null, 1, addend, s.globalSymbol(global), true);
+  if (s.pic) inst.mem = memory(null, null, 1, addend, s.globalSymbol(global), true);
   else {
     // In the static small code model addresses fit 31 bits; the 32-bit move zero-extends.
     inst.symbol = s.globalSymbol(global);
@@ -265,7 +262,7 @@ export function addConstant(s: Selector, to: VReg, from: VReg, n: number): void 
   if (n >= -2147483648 && n <= 2147483647) {
     const lea = new MInst(X.Lea, 8);
     lea.defs = [new RegOperand(to)];
-    lea.mem = new MemOperand(new RegOperand(from), null, 1, n);
+    lea.mem = memory(new RegOperand(from), null, 1, n);
     s.emit(lea);
     return;
   }
@@ -387,7 +384,7 @@ export function poolMem(s: Selector, bytes: Uint8Array): MemOperand {
     index = pool.length;
     pool.push({ bytes, align: bytes.length });
   }
-  return new MemOperand(null, null, 1, 0, { kind: "direct", target: { kind: "constant", index } }, true);
+  return memory(null, null, 1, 0, { kind: "direct", target: { kind: "constant", index } }, true);
 }
 
 /** Little-endian bytes of a scalar or vector constant without symbols; null if it has some. Undef is zero. */

@@ -1,7 +1,9 @@
 /** Scalar float and double: arithmetic, conversions, bit casts; half and fp128 only move. */
-import { MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
+
+import { type MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { type Inst, type InstWith, Op } from "../../ir/instructions.js";
 import { isConstant, type Value } from "../../ir/values.js";
+import { memory } from "../isa/memory-operand.js";
 import { Cc, X } from "../isa/ops.js";
 import { poolMem } from "./constants.js";
 import { operationSize } from "./operand-facts.js";
@@ -194,7 +196,7 @@ function unsignedLongToFloat(s: Selector, source: Value, result: VReg, op: X, do
   const mul = new MInst(X.Mulss, 4);
   mul.defs = [new RegOperand(result, 0, false, 0)];
   mul.uses = [new RegOperand(converted)];
-  mul.mem = new MemOperand(new RegOperand(base), new RegOperand(sign), 4);
+  mul.mem = memory(new RegOperand(base), new RegOperand(sign), 4);
   s.emit(mul);
 }
 

@@ -1,7 +1,9 @@
 /** Integer arithmetic, shifts, casts between integers. */
-import { MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
+
+import { type MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { type Inst, type InstWith, Op } from "../../ir/instructions.js";
 import { isConstant, type Value } from "../../ir/values.js";
+import { memory } from "../isa/memory-operand.js";
 import { X } from "../isa/ops.js";
 import { maskOf, RAX, RCX, RDX } from "../isa/registers.js";
 import { foldedInteger } from "./constants.js";
@@ -71,10 +73,10 @@ function selectAdd(s: Selector, inst: Inst, result: VReg, size: number): void {
   const imm = immediate(s, b, size);
   if (s.optimize && !s.diesHere(a) && size >= 4) {
     // Three-operand form: the first operand lives on.
-    if (imm !== null) return lea32(s, result, wide, new MemOperand(new RegOperand(s.reg(a)), null, 1, imm));
+    if (imm !== null) return lea32(s, result, wide, memory(new RegOperand(s.reg(a)), null, 1, imm));
     if (!isConstant(b) && !s.diesHere(b) && !canFold(s, b, size)) {
       const base = s.reg(a);
-      return lea32(s, result, wide, new MemOperand(new RegOperand(base), new RegOperand(s.reg(b)), 1, 0));
+      return lea32(s, result, wide, memory(new RegOperand(base), new RegOperand(s.reg(b)), 1, 0));
     }
   }
   if (s.optimize && size >= 4 && imm === null) {
@@ -86,7 +88,7 @@ function selectAdd(s: Selector, inst: Inst, result: VReg, size: number): void {
         s,
         result,
         wide,
-        new MemOperand(new RegOperand(base), new RegOperand(s.reg(scaled.value)), scaled.scale),
+        memory(new RegOperand(base), new RegOperand(s.reg(scaled.value)), scaled.scale),
       );
     }
   }
@@ -121,7 +123,7 @@ function selectSub(s: Selector, inst: Inst, result: VReg, size: number): void {
   }
   const imm = immediate(s, b, size);
   if (imm !== null && s.optimize && size >= 4 && fitsImm32(-imm) && !s.diesHere(a))
-    return lea32(s, result, wide, new MemOperand(new RegOperand(s.reg(a)), null, 1, -imm));
+    return lea32(s, result, wide, memory(new RegOperand(s.reg(a)), null, 1, -imm));
   emitAlu(s, X.Sub, inst, result, wide, size, a, b);
 }
 
@@ -133,7 +135,7 @@ function selectMul(s: Selector, inst: Inst, result: VReg, size: number): void {
     if (s.optimize && (imm === 3 || imm === 5 || imm === 9) && size >= 4) {
       const base = s.reg(a);
       const scale = (imm - 1) as 2 | 4 | 8;
-      return lea32(s, result, wide, new MemOperand(new RegOperand(base), new RegOperand(base), scale));
+      return lea32(s, result, wide, memory(new RegOperand(base), new RegOperand(base), scale));
     }
     const mul = new MInst(X.ImulImm, wide);
     mul.defs = [new RegOperand(result)];
@@ -211,7 +213,7 @@ function selectShift(s: Selector, inst: Inst, result: VReg, size: number): void 
     const count = n & (size * 8 - 1);
     if (s.optimize && inst.op === Op.Shl && count === 1 && size >= 4 && !s.diesHere(a)) {
       const base = s.reg(a);
-      return lea32(s, result, width, new MemOperand(new RegOperand(base), new RegOperand(base), 1));
+      return lea32(s, result, width, memory(new RegOperand(base), new RegOperand(base), 1));
     }
     s.binaryImm(op, width, result, s.reg(a), count);
     return;

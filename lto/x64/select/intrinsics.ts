@@ -1,10 +1,12 @@
 /** Calls of LLVM's and our own intrinsics. */
+
 import { add128, sub128, umulWide } from "../../codegen/legalize/internal.js";
-import { MemOperand, MInst, RegOperand } from "../../codegen/mir.js";
+import { MInst, RegOperand } from "../../codegen/mir.js";
 import { type CallInst, callArguments } from "../../ir/instructions.js";
 import { type Intrinsic, type IntrinsicName, intrinsics } from "../../ir/intrinsics.js";
 import type { Func } from "../../ir/module.js";
 import type { Value } from "../../ir/values.js";
+import { memory } from "../isa/memory-operand.js";
 import { Cc, X } from "../isa/ops.js";
 import { registerNames } from "../isa/registers.js";
 import { address } from "./address.js";
@@ -136,7 +138,7 @@ function framePointer(s: Selector, depth: number): number {
   s.emit(inst);
   for (let i = 0; i < depth; i++) {
     const outer = s.newGpr();
-    s.load(X.Mov, 8, outer, new MemOperand(new RegOperand(frame)));
+    s.load(X.Mov, 8, outer, memory(new RegOperand(frame)));
     frame = outer;
   }
   return frame;
@@ -151,11 +153,11 @@ function selectReturnAddress(s: Selector, call: CallInst, args: Value[]): void {
   if (depth === 0) {
     const slot = s.newGpr();
     incomingAddress(s, slot, -8);
-    s.load(X.Mov, 8, s.resultOf(call), new MemOperand(new RegOperand(slot)));
+    s.load(X.Mov, 8, s.resultOf(call), memory(new RegOperand(slot)));
     return;
   }
   const frame = framePointer(s, depth);
-  s.load(X.Mov, 8, s.resultOf(call), new MemOperand(new RegOperand(frame), null, 1, 8));
+  s.load(X.Mov, 8, s.resultOf(call), memory(new RegOperand(frame), null, 1, 8));
 }
 
 function selectPrefetch(s: Selector, args: Value[]): void {

@@ -1,7 +1,9 @@
 /** select on general registers: arithmetic on the condition bit where that is short, else a conditional move. */
-import { MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
+
+import { type MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { type InstWith, Op } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
+import { memory } from "../isa/memory-operand.js";
 import { type Cc, invert, X } from "../isa/ops.js";
 import { invertCondition, selectCondition } from "./condition.js";
 import { constantNumber, fitsImm32, operationSize } from "./operand-facts.js";
@@ -70,10 +72,10 @@ function selectConstants(
   lea.defs = [new RegOperand(result)];
   lea.mem =
     difference === 1
-      ? new MemOperand(new RegOperand(wide), null, 1, base)
+      ? memory(new RegOperand(wide), null, 1, base)
       : difference === 2
-        ? new MemOperand(new RegOperand(wide), new RegOperand(wide), 1, base)
-        : new MemOperand(null, new RegOperand(wide), difference as 4 | 8, base);
+        ? memory(new RegOperand(wide), new RegOperand(wide), 1, base)
+        : memory(null, new RegOperand(wide), difference as 4 | 8, base);
   s.emit(lea);
   return true;
 }

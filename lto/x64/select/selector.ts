@@ -10,11 +10,12 @@
  * Folding a load into its user is allowed when the load has one use, sits in the same block, and no
  * instruction between them may write memory: both have the same `epoch`.
  */
+
 import type { LoopNest } from "../../analysis/loop-nest.js";
 import {
   CopyOp,
   type MBlock,
-  MemOperand,
+  type MemOperand,
   type MFunction,
   MInst,
   type RegMask,
@@ -31,6 +32,7 @@ import { type Intrinsic, intrinsicOf, intrinsics } from "../../ir/intrinsics.js"
 import type { GlobalValue } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
 import type { Argument, Constant, Value } from "../../ir/values.js";
+import { memory } from "../isa/memory-operand.js";
 import { X } from "../isa/ops.js";
 import { GPR, XMM } from "../isa/registers.js";
 import { materialize, sharedConstantKey } from "./constants.js";
@@ -510,7 +512,7 @@ export class Selector {
     const vreg = this.newGpr();
     const lea = new MInst(X.Lea, 8);
     lea.defs = [new RegOperand(vreg)];
-    lea.mem = new MemOperand(null, null, 1, 0, null, false, slot);
+    lea.mem = memory(null, null, 1, 0, null, false, slot);
     this.mf.vregs[vreg]!.remat = lea;
     this.emit(lea);
     return vreg;
@@ -596,7 +598,7 @@ export class Selector {
   }
 
   slotMem(slot: number, disp = 0): MemOperand {
-    return new MemOperand(null, null, 1, disp, null, false, slot);
+    return memory(null, null, 1, disp, null, false, slot);
   }
 
   unsupported(construct: string): never {

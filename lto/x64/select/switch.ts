@@ -6,8 +6,10 @@
  * statement'"). For size, a test chain is used up to more cases than for speed: a compare and a short jump
  * take 5 bytes, a table costs 4 bytes an entry besides about 18 bytes of code.
  */
-import { type MBlock, MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
+
+import { type MBlock, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import type { InstWith, Op } from "../../ir/instructions.js";
+import { memory } from "../isa/memory-operand.js";
 import { Cc, X } from "../isa/ops.js";
 import { connect, jump, jumpIf } from "./branch.js";
 import { operationSize } from "./operand-facts.js";
@@ -200,12 +202,12 @@ class SwitchTree {
     const symbol = { kind: "direct", target: { kind: "jump-table", index: table } } as const;
     if (!s.pic) {
       s.mf.jumpTableEntries = "absolute8";
-      machine.mem = new MemOperand(null, new RegOperand(index), 8, 0, symbol);
+      machine.mem = memory(null, new RegOperand(index), 8, 0, symbol);
     } else {
       const base = s.newGpr();
-      s.load(X.Lea, 8, base, new MemOperand(null, null, 1, 0, symbol, true));
+      s.load(X.Lea, 8, base, memory(null, null, 1, 0, symbol, true));
       const offset = s.newGpr();
-      s.load(X.Movsxd, 8, offset, new MemOperand(new RegOperand(base), new RegOperand(index), 4));
+      s.load(X.Movsxd, 8, offset, memory(new RegOperand(base), new RegOperand(index), 4));
       const target = s.newGpr();
       s.binary(X.Add, 8, target, offset, base);
       machine.uses.push(new RegOperand(target));
@@ -237,7 +239,7 @@ class SwitchTree {
     if (low >= -2147483647n && low <= 2147483648n) {
       const lea = new MInst(X.Lea, width);
       lea.defs = [new RegOperand(result)];
-      lea.mem = new MemOperand(new RegOperand(value), null, 1, Number(-low));
+      lea.mem = memory(new RegOperand(value), null, 1, Number(-low));
       s.emit(lea);
     } else {
       const bound = s.newGpr();

@@ -2,10 +2,12 @@
  * Addresses of thread-local variables, in the four models of the ELF TLS ABI
  * (Drepper, "ELF Handling For Thread-Local Storage"; System V ABI AMD64 section 3.4.6).
  */
-import { MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
+
+import { MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import type { CallInst } from "../../ir/instructions.js";
 import { intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import type { GlobalValue, ThreadLocalMode } from "../../ir/module.js";
+import { memory } from "../isa/memory-operand.js";
 import { X } from "../isa/ops.js";
 import { callClobbers, maskOf, RAX, RDI } from "../isa/registers.js";
 import type { Selector } from "./selector.js";
@@ -42,7 +44,7 @@ export function tlsAddress(s: Selector, global: GlobalValue): VReg {
       const result = s.newGpr();
       const lea = new MInst(X.Lea, 8);
       lea.defs = [new RegOperand(result)];
-      lea.mem = new MemOperand(new RegOperand(base), null, 1, 0, s.globalSymbol(global, "tpoff"));
+      lea.mem = memory(new RegOperand(base), null, 1, 0, s.globalSymbol(global, "tls-offset"));
       s.emit(lea);
       return result;
     }
@@ -52,7 +54,7 @@ export function tlsAddress(s: Selector, global: GlobalValue): VReg {
       const add = new MInst(X.Add, 8);
       add.defs = [new RegOperand(result, 0, false, 0)];
       add.uses = [new RegOperand(base)];
-      add.mem = new MemOperand(null, null, 1, 0, s.globalSymbol(global, "gottpoff"), true);
+      add.mem = memory(null, null, 1, 0, s.globalSymbol(global, "tls-offset-entry"), true);
       s.emit(add);
       return result;
     }
@@ -64,7 +66,7 @@ export function tlsAddress(s: Selector, global: GlobalValue): VReg {
 /** The thread control block's address: the word at %fs:0. */
 export function threadPointer(s: Selector): VReg {
   const result = s.newGpr();
-  s.load(X.Mov, 8, result, new MemOperand(null, null, 1, 0, null, false, -1, "fs"));
+  s.load(X.Mov, 8, result, memory(null, null, 1, 0, null, false, -1, "fs"));
   return result;
 }
 
@@ -76,7 +78,7 @@ function generalDynamic(s: Selector, global: GlobalValue): VReg {
   const result = s.newGpr();
   const call = new MInst(X.TlsGetAddr, 8);
   call.defs = [new RegOperand(result, maskOf(RAX))];
-  call.symbol = s.globalSymbol(global, "tlsgd");
+  call.symbol = s.globalSymbol(global, "tls-dynamic");
   call.clobbers = callClobbers | maskOf(RDI);
   call.extra = {
     kind: "call",

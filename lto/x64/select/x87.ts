@@ -4,9 +4,11 @@
  * stack is empty between IR instructions, which is all that makes calls and branches safe (System V ABI
  * section 3.2.1 wants it empty at calls anyway). Rare code: simple beats fast here.
  */
-import { MemOperand, MInst, RegOperand } from "../../codegen/mir.js";
+
+import { type MemOperand, MInst, RegOperand } from "../../codegen/mir.js";
 import { type Inst, type InstWith, Op } from "../../ir/instructions.js";
 import { isConstant, type Value } from "../../ir/values.js";
+import { memory } from "../isa/memory-operand.js";
 import { Cc, X } from "../isa/ops.js";
 import { address } from "./address.js";
 import { constantBytes, poolMem } from "./constants.js";
@@ -150,7 +152,7 @@ export function selectIntToX87(s: Selector, inst: InstWith<Op.SIToFP | Op.UIToFP
       lea.defs = [new RegOperand(base)];
       lea.mem = poolMem(s, table);
       s.emit(lea);
-      emitMem(s, X.Fld, 4, new MemOperand(new RegOperand(base), new RegOperand(sign), 4));
+      emitMem(s, X.Fld, 4, memory(new RegOperand(base), new RegOperand(sign), 4));
       emitPlain(s, X.Faddp);
     }
   } else if (unsigned) {
@@ -197,7 +199,7 @@ export function selectX87ToInt(s: Selector, inst: InstWith<Op.FPToSI | Op.FPToUI
   lea.defs = [new RegOperand(base)];
   lea.mem = poolMem(s, table);
   s.emit(lea);
-  emitMem(s, X.Fld, 4, new MemOperand(new RegOperand(base), new RegOperand(big), 4));
+  emitMem(s, X.Fld, 4, memory(new RegOperand(base), new RegOperand(big), 4));
   emitPlain(s, X.Fsubp);
   truncatingStore(s, slot);
   const low = s.newGpr();
