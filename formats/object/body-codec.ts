@@ -12,48 +12,65 @@ import type { BodyCodec, BodySource, Func, GlobalValue } from "../../lto/ir/modu
 import { decodeBody } from "./body-decode.js";
 import { encodeBody } from "./body-encode.js";
 import { ByteReader, ByteWriter } from "./bytes.js";
-import { readSymbolIndices } from "./pool.js";
+import {
+  type ModuleNumbers,
+  type ModuleTables,
+  moduleNumbers,
+  moduleTables,
+  readOutside,
+  writeOutside,
+} from "./pool.js";
 
 export { decodeBody } from "./body-decode.js";
 export { encodeBody } from "./body-encode.js";
 
 /** A body that stays encoded until it is used. */
 export class EncodedBody implements BodySource {
-  /** @param originals the globals before any replacement, which own the blocks whose address is taken */
   constructor(
     readonly bytes: Uint8Array,
-    readonly symbols: (index: number) => GlobalValue,
-    readonly originals: (index: number) => GlobalValue = symbols,
+    readonly module: ModuleTables,
   ) {}
   decode(fn: Func): Body {
-    return decodeBody(this.bytes, fn, this.symbols, this.originals);
+    return decodeBody(this.bytes, fn, this.module);
   }
   /** See `BodySource.remap`. */
   remap(map: (symbol: GlobalValue) => GlobalValue): EncodedBody {
-    const { symbols } = this;
-    return new EncodedBody(this.bytes, (index) => map(symbols(index)), this.originals);
+    return new EncodedBody(this.bytes, remapped(this.module, map));
   }
   /**
-   * The body with its symbols numbered anew, without decoding it: only the symbol table in front changes.
+   * The body with what it mentions numbered anew, without decoding it: only the tables in front change.
    * Null when that is not possible, because a replaced function may have blocks whose address is taken, or a block
    * whose address is taken may be gone.
    */
-  renumber(symbolIndex: (symbol: GlobalValue) => number): Uint8Array | null {
-    const reader = new ByteReader(this.bytes);
-    const indices = readSymbolIndices(reader);
-    const out = new ByteWriter(this.bytes.length + indices.length + 8);
-    out.uint(indices.length);
-    for (const index of indices) {
-      const symbol = this.symbols(index);
-      const original = this.originals(index);
+  renumber(numbers: ModuleNumbers): Uint8Array | null {
+    const { bytes, module } = this;
+    const reader = new ByteReader(bytes);
+    const outside = readOutside(reader);
+    const symbols: number[] = [];
+    for (const index of outside.symbols) {
+      const symbol = module.symbols(index);
+      const original = module.originals(index);
       if (original.kind === "function" && original.hasDroppedLabels) return null;
       if (symbol !== original && original.kind === "function" && !isPlainDeclaration(original)) return null;
-      out.uint(symbolIndex(symbol));
+      symbols.push(numbers.symbol(symbol));
     }
-    out.raw(this.bytes.subarray(reader.pos));
+    const callees = outside.callees.map((index) => {
+      const callee = index === 0 ? null : module.symbols(index - 1);
+      return callee?.kind === "function" ? 1 + numbers.callee(callee) : 0;
+    });
+    const tags = outside.tags.map((index) => numbers.tag(module.tags(index)));
+    const out = new ByteWriter(bytes.length + 2 * (symbols.length + callees.length + tags.length) + 8);
+    writeOutside(out, { symbols, callees, tags });
+    out.raw(bytes.subarray(reader.pos));
     return out.finish();
   }
 }
+
+/** The tables of a module in which each global has been replaced. */
+export const remapped = (
+  { symbols, originals, tags }: ModuleTables,
+  map: (symbol: GlobalValue) => GlobalValue,
+): ModuleTables => ({ symbols: (index) => map(symbols(index)), originals, tags });
 
 /**
  * The codec for bodies that were edited: the form of object files, with a numbering of globals of its own, which
@@ -71,8 +88,10 @@ export function bodyCodec(): BodyCodec {
     }
     return number;
   };
+  const numbering = moduleNumbers(numberOf);
+  const tables = moduleTables((index) => globals[index]!);
   return {
-    encode: (fn, body) => new EncodedBody(encodeBody(fn, numberOf, body), (index) => globals[index]!),
+    encode: (fn, body) => new EncodedBody(encodeBody(fn, numbering, body), tables),
   };
 }
 
@@ -81,6 +100,6 @@ const isPlainDeclaration = (fn: Func): boolean =>
   fn.isDeclaration && fn.comdat === null && (fn.linkage === "external" || fn.linkage === "extern_weak");
 
 /** Numbers of the symbols that a body mentions, in order of first use, without decoding the body. */
-export function bodySymbols(bytes: Uint8Array): number[] {
-  return readSymbolIndices(new ByteReader(bytes));
+export function bodySymbols(bytes: Uint8Array): readonly number[] {
+  return readOutside(new ByteReader(bytes)).symbols;
 }

@@ -1,6 +1,7 @@
 /** The decoding half of the body codec; see `body-codec.ts`. */
 
 import { InputError } from "../../lto/ir/errors.js";
+import type { Hints } from "../../lto/ir/hints.js";
 import {
   type AllocaData,
   type AtomicRMWData,
@@ -21,7 +22,7 @@ import {
   type OperandBundle,
   type Ordering,
 } from "../../lto/ir/instructions.js";
-import type { Func, GlobalValue } from "../../lto/ir/module.js";
+import type { Func } from "../../lto/ir/module.js";
 import { raw } from "../../lto/ir/raw.js";
 import { type Type, voidType } from "../../lto/ir/types.js";
 import type { ConstInt, Value } from "../../lto/ir/values.js";
@@ -36,11 +37,12 @@ import {
   CallBundles,
   CallConvention,
   HasFlags,
+  HasHints,
   hasType,
-  lastOp,
   MemoryOrdered,
 } from "./instruction-layout.js";
-import { type Pool, readPool } from "./pool.js";
+import { opOfNumber } from "./opcodes.js";
+import { type ModuleTables, type Pool, readPool } from "./pool.js";
 
 /** Plain accesses share one immutable description per alignment. */
 const plainMemory: readonly MemoryData[] = Array.from({ length: 64 }, (_, shift) => ({
@@ -55,19 +57,12 @@ const noBundles: readonly OperandBundle[] = [];
  * Decodes a body for `fn`. What comes back is well-formed in its structure (operand counts, block lists,
  * terminators, table indices, the shape of `data`); that types and dominance are right is for the verifier.
  * Instructions and blocks are numbered. Time and memory are linear in the bytes.
- * @param symbols gives the global of a number that the encoder's `symbolIndex` gave; must throw InputError
- *   for a number it does not know
- * @param originals where a linker replaced globals, those before; they own blocks whose address is taken
+ * @param module what the numbers of the encoder's module stand for
  * @throws InputError on malformed data
  */
-export function decodeBody(
-  bytes: Uint8Array,
-  fn: Func,
-  symbols: (index: number) => GlobalValue,
-  originals = symbols,
-): Body {
+export function decodeBody(bytes: Uint8Array, fn: Func, module: ModuleTables): Body {
   const reader = new ByteReader(bytes);
-  const decoder = new BodyDecoder(reader, readPool(reader, symbols, originals), fn);
+  const decoder = new BodyDecoder(reader, readPool(reader, module), fn);
   return decoder.run();
 }
 
@@ -208,9 +203,9 @@ class BodyDecoder {
   private instruction(id: number): Inst {
     const { reader } = this;
     const code = reader.byte();
-    const op = code & ~HasFlags;
-    if (op < 1 || op > lastOp) throw new InputError(`unknown opcode ${op}`);
+    const op = opOfNumber(code & ~(HasFlags | HasHints));
     const flags = (code & HasFlags) !== 0 ? reader.below(1 << 16, "flags") : 0;
+    const hints = (code & HasHints) !== 0 ? this.hints() : null;
     let operands: Value[];
     let data: InstData = null;
     let type = voidType;
@@ -228,7 +223,15 @@ class BodyDecoder {
     const blocks = this.blocks(op, operands.length);
     if (data === null) data = this.data(op, type, operands.length, blocks.length);
     // `op` and `data` were read by the same table row, so they fit each other.
-    return makeInst(op as Op.Load, type, operands, data as MemoryData, blocks, flags);
+    const inst = makeInst(op as Op.Load, type, operands, data as MemoryData, blocks, flags);
+    inst.hints = hints;
+    return inst;
+  }
+
+  private hints(): Hints | null {
+    const hints = this.pool.hints[this.reader.uint()];
+    if (hints === undefined) throw new InputError("hints are out of range");
+    return hints;
   }
 
   private operandCount(op: Op): number {

@@ -13,7 +13,7 @@ import {
   type MemoryData,
   Op,
 } from "../../lto/ir/instructions.js";
-import type { Func, GlobalValue } from "../../lto/ir/module.js";
+import type { Func } from "../../lto/ir/module.js";
 import type { ConstInt, Value } from "../../lto/ir/values.js";
 import { ByteWriter } from "./bytes.js";
 import { floatPredicates, intPredicates, orderings, rmwOps, tailKinds } from "./enums.js";
@@ -26,12 +26,14 @@ import {
   CallBundles,
   CallConvention,
   HasFlags,
+  HasHints,
   hasType,
   MemoryOrdered,
   OperandAhead,
   OperandLeaf,
 } from "./instruction-layout.js";
-import { PoolWriter } from "./pool.js";
+import { opNumber } from "./opcodes.js";
+import { type ModuleNumbers, PoolWriter } from "./pool.js";
 
 /** log2 of a power of two up to 2^63. */
 function log2(align: number, what: string): number {
@@ -43,14 +45,10 @@ function log2(align: number, what: string): number {
 /**
  * Encodes a body of `fn`, its present one unless another is given, in the packed form of OBJECT.md. Renumbers
  * the body. The same body gives the same bytes.
- * @param symbolIndex the number by which the decoder will ask for a global
+ * @param numbers those by which the decoder will ask for what the body mentions
  */
-export function encodeBody(
-  fn: Func,
-  symbolIndex: (symbol: GlobalValue) => number,
-  body: BodyView = fn.view(),
-): Uint8Array {
-  const encoder = new BodyEncoder(body, fn, new PoolWriter(symbolIndex));
+export function encodeBody(fn: Func, numbers: ModuleNumbers, body: BodyView = fn.view()): Uint8Array {
+  const encoder = new BodyEncoder(body, fn, new PoolWriter(numbers));
   return encoder.run();
 }
 
@@ -99,11 +97,10 @@ class BodyEncoder {
 
   private instruction(inst: Inst): void {
     const { out } = this;
-    const { op } = inst;
-    if (inst.flags !== 0) {
-      out.byte(op | HasFlags);
-      out.uint(inst.flags);
-    } else out.byte(op);
+    const { op, flags, hints } = inst;
+    out.byte(opNumber(op) | (flags !== 0 ? HasFlags : 0) | (hints !== null ? HasHints : 0));
+    if (flags !== 0) out.uint(flags);
+    if (hints !== null) out.uint(this.pool.hints.index(hints));
     if (hasType[op] === 1) out.uint(this.pool.types.index(inst.type));
     const operands = inst.operands;
     if (arity[op]! === -2) this.call(inst as CallInst);

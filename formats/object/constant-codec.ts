@@ -29,6 +29,7 @@ import {
 import { type ByteReader, ByteWriter } from "./bytes.js";
 import { checkExpression } from "./constant-check.js";
 import { floatPredicates, intPredicates } from "./enums.js";
+import { opNumber, opOfNumber } from "./opcodes.js";
 import type { TypeTableWriter } from "./type-codec.js";
 
 export type Leaf = Constant | MetadataOperand;
@@ -211,7 +212,7 @@ export class LeafTableWriter {
   }
 
   private encodeExpression(expr: ConstExpr, out: ByteWriter): void {
-    out.byte(expr.op);
+    out.byte(opNumber(expr.op));
     out.uint(expr.flags);
     if (expr.op === Op.GetElementPtr) {
       out.uint(this.types.index(expr.elementType!));
@@ -412,7 +413,7 @@ class LeafTableReader {
   private expression(): ConstExpr {
     const { reader } = this;
     const type = this.type();
-    const op: Op = reader.byte();
+    const op = opOfNumber(reader.byte());
     const flags = reader.below(1 << 16, "flags");
     let elementType: Type | null = null;
     let predicate: string | null = null;

@@ -4,7 +4,7 @@ import { InputError } from "../../lto/ir/errors.js";
 /** 0x89 "TSCLTO" newline: not text, not valid UTF-8, and damaged by newline conversion. */
 const magic = [0x89, 0x54, 0x53, 0x43, 0x4c, 0x54, 0x4f, 0x0a];
 /** Raised whenever a reader of the version before would misread an object. */
-export const formatVersion = 2;
+export const formatVersion = 3;
 const headerSize = 24;
 
 export interface Parts {

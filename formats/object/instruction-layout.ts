@@ -2,15 +2,15 @@
  * Which fields an instruction has in the packed stream, by opcode. Encoder and decoder are driven by the
  * same table, so they cannot disagree on the order.
  *
- *     opcode byte (bit 7: flags follow)  [flags]  [type]  [operand count]  operands  [blocks]  data
+ *     opcode byte (bit 7: flags follow; bit 6: hints follow)  [flags]  [hints]  [type]  [operand count]  operands
+ *     [blocks]  data
  */
 import { Op } from "../../lto/ir/instructions.js";
+import { lastOp } from "./opcodes.js";
 
-/** Bit of the opcode byte: a flags field follows. */
+/** Bits of the opcode byte: a flags field follows; the number of hints follows. */
 export const HasFlags = 0x80;
-
-/** Opcodes run from 1 to this one. */
-export const lastOp = Op.Freeze;
+export const HasHints = 0x40;
 
 /** Operand counts by opcode; -1: written in the stream; -2: described by the call header. */
 export const arity = new Int8Array(lastOp + 1);

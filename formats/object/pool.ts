@@ -3,51 +3,85 @@
  * and inline assembly. A body has its own pool, so it decodes without the rest of its module; a module has
  * one for its globals.
  *
- * Symbols come first: they are the only part that depends on the module around a body, and so the part that
- * `hashBody` replaces by names.
+ * What depends on the module around a body comes first, as numbers: symbols, functions that hints name, type tags. It is
+ * the part that `hashBody` replaces by names, and that changes when a body goes into another module.
  */
 import type { AttributeList } from "../../lto/ir/attributes.js";
 import { InputError } from "../../lto/ir/errors.js";
-import type { GlobalValue } from "../../lto/ir/module.js";
+import { type TbaaTag, tagOfId } from "../../lto/ir/hints/tbaa.js";
+import type { Hints } from "../../lto/ir/hints.js";
+import type { Func, GlobalValue } from "../../lto/ir/module.js";
 import type { Type } from "../../lto/ir/types.js";
 import { InlineAsm } from "../../lto/ir/values.js";
 import { AttributeTableWriter, readAttributeTable } from "./attribute-codec.js";
 import { type ByteReader, ByteWriter } from "./bytes.js";
 import { type Leaf, LeafTableWriter, readLeafTable } from "./constant-codec.js";
+import { HintTableWriter, readHintTable } from "./hint-codec.js";
 import { readTypeTable, TypeTableWriter } from "./type-codec.js";
 
 /** Flag bits of an inline-assembly entry. */
 const Asm = { SideEffects: 1, AlignStack: 2, IntelDialect: 4, CanUnwind: 8 } as const;
 
+/** The numbers by which a module knows what a pool mentions. */
+export interface ModuleNumbers {
+  symbol(symbol: GlobalValue): number;
+  /** The number of a function that a hint names; -1 if the module has it no more. */
+  callee(fn: Func): number;
+  tag(tag: TbaaTag): number;
+}
+
+/** The inverse. */
+export interface ModuleTables {
+  /** Must throw InputError for a number it does not know, as must the others. */
+  symbols(index: number): GlobalValue;
+  /** Where a linker replaced globals, those before; they own blocks whose address is taken. */
+  originals(index: number): GlobalValue;
+  tags(index: number): TbaaTag;
+}
+
+/** Numbering of what is in memory, for bodies that do not leave the process. */
+export const moduleNumbers = (symbol: (symbol: GlobalValue) => number): ModuleNumbers => ({
+  symbol,
+  callee: symbol,
+  tag: (tag) => tag.id,
+});
+export const moduleTables = (
+  symbols: (index: number) => GlobalValue,
+  originals = symbols,
+  tags: (index: number) => TbaaTag = tagInMemory,
+): ModuleTables => ({ symbols, originals, tags });
+
+function tagInMemory(id: number): TbaaTag {
+  const tag = tagOfId(id);
+  if (tag === undefined) throw new InputError(`type tag ${id} is out of range`);
+  return tag;
+}
+
 export class PoolWriter {
   readonly types = new TypeTableWriter();
   readonly attributes = new AttributeTableWriter(this.types);
   readonly leaves = new LeafTableWriter(this.types, (symbol) => this.symbol(symbol));
+  readonly hints = new HintTableWriter(
+    (text) => this.string(text),
+    (tag) => numberIn(this.tags, tag),
+    (fn) => numberIn(this.callees, fn),
+  );
+  private readonly callees = new Map<Func, number>();
+  private readonly tags = new Map<TbaaTag, number>();
   private readonly symbols = new Map<GlobalValue, number>();
   private readonly strings = new Map<string, number>();
   private readonly asmByObject = new Map<InlineAsm, number>();
   private readonly asmByKey = new Map<string, number>();
   private readonly asms = new ByteWriter();
 
-  /** @param symbolIndex the index of a symbol in the module */
-  constructor(private readonly symbolIndex: (symbol: GlobalValue) => number) {}
+  constructor(private readonly numbers: ModuleNumbers) {}
 
   private symbol(symbol: GlobalValue): number {
-    let index = this.symbols.get(symbol);
-    if (index === undefined) {
-      index = this.symbols.size;
-      this.symbols.set(symbol, index);
-    }
-    return index;
+    return numberIn(this.symbols, symbol);
   }
 
   string(text: string): number {
-    let index = this.strings.get(text);
-    if (index === undefined) {
-      index = this.strings.size;
-      this.strings.set(text, index);
-    }
-    return index;
+    return numberIn(this.strings, text);
   }
 
   asm(asm: InlineAsm): number {
@@ -74,8 +108,14 @@ export class PoolWriter {
   }
 
   write(out: ByteWriter): void {
+    const { numbers } = this;
+    this.hints.enterStrings();
     out.uint(this.symbols.size);
-    for (const symbol of this.symbols.keys()) out.uint(this.symbolIndex(symbol));
+    for (const symbol of this.symbols.keys()) out.uint(numbers.symbol(symbol));
+    out.uint(this.callees.size);
+    for (const callee of this.callees.keys()) out.uint(1 + numbers.callee(callee));
+    out.uint(this.tags.size);
+    for (const tag of this.tags.keys()) out.uint(numbers.tag(tag));
     out.uint(this.strings.size);
     for (const text of this.strings.keys()) out.string(text);
     this.types.write(out);
@@ -83,13 +123,20 @@ export class PoolWriter {
     this.leaves.write(out);
     out.uint(this.asmByKey.size);
     out.append(this.asms);
+    this.hints.write(out);
   }
+}
+
+/** The number of a key, which gets the next one on first use. */
+function numberIn<K>(table: Map<K, number>, key: K): number {
+  let number = table.get(key);
+  if (number === undefined) table.set(key, (number = table.size));
+  return number;
 }
 
 /** The part of a pool that mentions no symbol. */
 export interface PoolHead {
-  /** Module indices of the pool's symbols. */
-  readonly symbols: readonly number[];
+  readonly outside: OutsideNumbers;
   readonly strings: readonly string[];
   readonly types: readonly Type[];
   readonly attributes: readonly AttributeList[];
@@ -98,50 +145,76 @@ export interface PoolHead {
 export interface Pool extends PoolHead {
   readonly leaves: readonly Leaf[];
   readonly asms: readonly InlineAsm[];
+  readonly hints: readonly (Hints | null)[];
 }
 
-/** Module indices of a pool's symbols; the reader is left after them. */
-export function readSymbolIndices(reader: ByteReader): number[] {
-  const count = reader.count("symbols");
-  const indices: number[] = [];
-  for (let i = 0; i < count; i++) indices.push(reader.uint());
-  return indices;
+/** What a pool mentions of its module, by the module's numbers. */
+export interface OutsideNumbers {
+  readonly symbols: readonly number[];
+  /** Symbols that hints name, plus 1; 0 for one that is gone. */
+  readonly callees: readonly number[];
+  readonly tags: readonly number[];
+}
+
+/** Reads the module's numbers that a pool begins with; the reader is left after them. */
+export function readOutside(reader: ByteReader): OutsideNumbers {
+  return {
+    symbols: readNumbers(reader, "symbols"),
+    callees: readNumbers(reader, "callees"),
+    tags: readNumbers(reader, "type tags"),
+  };
+}
+
+export function writeOutside(out: ByteWriter, { symbols, callees, tags }: OutsideNumbers): void {
+  for (const list of [symbols, callees, tags]) {
+    out.uint(list.length);
+    for (const number of list) out.uint(number);
+  }
+}
+
+function readNumbers(reader: ByteReader, what: string): number[] {
+  const numbers: number[] = [];
+  for (let left = reader.count(what); left > 0; left--) numbers.push(reader.uint());
+  return numbers;
 }
 
 /** Reads a pool up to its leaves. @throws InputError on malformed data */
 export function readPoolHead(reader: ByteReader): PoolHead {
-  const symbols = readSymbolIndices(reader);
+  const outside = readOutside(reader);
   const strings: string[] = [];
   for (let left = reader.count("strings"); left > 0; left--) strings.push(reader.string());
   const types = readTypeTable(reader);
-  return { symbols, strings, types, attributes: readAttributeTable(reader, types) };
+  return { outside, strings, types, attributes: readAttributeTable(reader, types) };
 }
 
 /** Reads what `PoolWriter.write` wrote. @throws InputError on malformed data */
-export function readPool(
-  reader: ByteReader,
-  symbols: (index: number) => GlobalValue,
-  originals = symbols,
-): Pool {
-  return readPoolTail(reader, readPoolHead(reader), symbols, originals);
+export function readPool(reader: ByteReader, module: ModuleTables): Pool {
+  return readPoolTail(reader, readPoolHead(reader), module);
 }
 
 /** Reads the rest of a pool. @throws InputError on malformed data */
 export function readPoolTail(
   reader: ByteReader,
   head: PoolHead,
-  symbols: (index: number) => GlobalValue,
-  originals = symbols,
+  { symbols, originals, tags }: ModuleTables,
 ): Pool {
+  const { outside } = head;
   const globals: GlobalValue[] = [];
-  for (const index of head.symbols) globals.push(symbols(index));
-  const owners = originals === symbols ? globals : head.symbols.map((index) => originals(index));
+  for (const index of outside.symbols) globals.push(symbols(index));
+  const owners = originals === symbols ? globals : outside.symbols.map((index) => originals(index));
   const leaves = readLeafTable(reader, head.types, globals, owners);
   const asms: InlineAsm[] = [];
   for (let left = reader.count("inline assembly strings", 4); left > 0; left--)
     asms.push(readAsm(reader, head.types));
-  const { symbols: indices, strings, types, attributes } = head;
-  return { symbols: indices, strings, types, attributes, leaves, asms };
+  const { strings, types, attributes } = head;
+  const hints = readHintTable(reader, strings, {
+    tags: outside.tags.map((index) => tags(index)),
+    callees: outside.callees.map((index) => {
+      const callee = index === 0 ? null : symbols(index - 1);
+      return callee?.kind === "function" ? callee : null;
+    }),
+  });
+  return { outside, strings, types, attributes, leaves, asms, hints };
 }
 
 function readAsm(reader: ByteReader, types: readonly Type[]): InlineAsm {

@@ -10,6 +10,7 @@ import { baseObject } from "../../lto/analysis/references.js";
 import type { ModuleSummary, SymbolSummary } from "../../lto/analysis/summary.js";
 import { DataLayout } from "../../lto/ir/data-layout.js";
 import { InputError } from "../../lto/ir/errors.js";
+import type { TbaaTag } from "../../lto/ir/hints/tbaa.js";
 import {
   Alias,
   Comdat,
@@ -19,10 +20,11 @@ import {
   IFunc,
   Module,
   type ModuleFlag,
+  type TypeId,
 } from "../../lto/ir/module.js";
 import type { Type } from "../../lto/ir/types.js";
 import type { Constant } from "../../lto/ir/values.js";
-import { bodySymbols, EncodedBody } from "./body-codec.js";
+import { bodySymbols, EncodedBody, remapped } from "./body-codec.js";
 import { ByteReader } from "./bytes.js";
 import type { Leaf } from "./constant-codec.js";
 import { splitParts } from "./container.js";
@@ -35,8 +37,9 @@ import {
   unnamedAddrs,
   visibilities,
 } from "./enums.js";
-import { type PoolHead, readPoolHead, readPoolTail } from "./pool.js";
+import { type ModuleTables, moduleTables, type PoolHead, readPoolHead, readPoolTail } from "./pool.js";
 import { Row, unpackTables } from "./tables.js";
+import { readTagTable } from "./tag-codec.js";
 
 export interface ObjectContents {
   readonly module: Module;
@@ -131,6 +134,12 @@ class ObjectReader {
   /** Sets the constants of each global, once those are read. */
   private readonly later: (() => void)[] = [];
   private leaves: readonly Leaf[] = [];
+  private tags: readonly TbaaTag[] = [];
+  private readonly tables = moduleTables(
+    (index) => this.symbol(index),
+    undefined,
+    (index) => this.tag(index),
+  );
 
   constructor(
     bytes: Uint8Array,
@@ -164,7 +173,8 @@ class ObjectReader {
       this.globals.push(global);
     }
     if (this.bodyOffset !== this.bodies.length) throw new InputError("trailing bytes after the last body");
-    this.leaves = readPoolTail(pool, head, (index) => this.symbol(index)).leaves;
+    this.leaves = readPoolTail(pool, head, this.tables).leaves;
+    this.tags = readTagTable(pool);
     if (pool.remaining !== 0) throw new InputError("trailing bytes after the constants");
     for (const set of this.later) set();
     for (const global of this.globals) checkGlobal(global);
@@ -189,6 +199,12 @@ class ObjectReader {
     return this.summary(
       this.header.globals.map((table, i) => ({ ...startRow(table), isDeclaration: isDeclaration[i]! })),
     );
+  }
+
+  private tag(index: number): TbaaTag {
+    const tag = this.tags[index];
+    if (tag === undefined) throw new InputError(`type tag ${index} is out of range`);
+    return tag;
   }
 
   private symbol(index: number): GlobalValue {
@@ -248,6 +264,8 @@ class ObjectReader {
         mustBeSized();
         const variable = new GlobalVariable(name, valueType, type);
         const index = row.int(2 ** 32);
+        variable.typeIds = readTypeIds(row);
+        variable.vcallVisibility = row.int(3);
         this.later.push(() => {
           variable.initializer = this.constant(index);
         });
@@ -280,6 +298,9 @@ class ObjectReader {
     const prologue = row.int(2 ** 32);
     const personality = row.int(2 ** 32);
     const length = row.int(2 ** 32);
+    const entries = row.int(Number.MAX_SAFE_INTEGER);
+    if (entries > 0) fn.entryCount = entries - 1;
+    fn.typeIds = readTypeIds(row);
     this.later.push(() => {
       fn.prefix = this.constant(prefix);
       fn.prologue = this.constant(prologue);
@@ -290,7 +311,7 @@ class ObjectReader {
       if (end > this.bodies.length) throw new InputError(`the body of '${fn.name}' is cut short`);
       const bytes = this.bodies.subarray(this.bodyOffset, end);
       this.bodyOffset = end;
-      fn.defineEncoded(new ObjectBody(bytes, (index) => this.symbol(index), this.file));
+      fn.defineEncoded(new ObjectBody(bytes, this.tables, this.file));
     }
     return fn;
   }
@@ -354,11 +375,10 @@ class ObjectReader {
 class ObjectBody extends EncodedBody {
   constructor(
     bytes: Uint8Array,
-    symbols: (index: number) => GlobalValue,
+    module: ModuleTables,
     private readonly file: string,
-    originals = symbols,
   ) {
-    super(bytes, symbols, originals);
+    super(bytes, module);
   }
   override decode(fn: Func): ReturnType<EncodedBody["decode"]> {
     try {
@@ -369,8 +389,7 @@ class ObjectBody extends EncodedBody {
     }
   }
   override remap(map: (symbol: GlobalValue) => GlobalValue): ObjectBody {
-    const { symbols } = this;
-    return new ObjectBody(this.bytes, (index) => map(symbols(index)), this.file, this.originals);
+    return new ObjectBody(this.bytes, remapped(this.module, map), this.file);
   }
 }
 
@@ -383,6 +402,16 @@ function readAscending(reader: ByteReader, limit: number): number[] {
     list.push(value);
   }
   return list;
+}
+
+function readTypeIds(row: Row): TypeId[] {
+  return row.list().map((table) => {
+    const id = new Row(table, "type of a global");
+    const offset = id.int(Number.MAX_SAFE_INTEGER);
+    const name = id.string();
+    id.end();
+    return { offset, name };
+  });
 }
 
 function readFlag(table: unknown): ModuleFlag {

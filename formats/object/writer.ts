@@ -6,10 +6,11 @@ import {
   type SymbolSummary,
   summarizeGlobal,
 } from "../../lto/analysis/summary.js";
-import type { Comdat, Func, GlobalValue, Module } from "../../lto/ir/module.js";
+import type { TbaaTag } from "../../lto/ir/hints/tbaa.js";
+import type { Comdat, Func, GlobalValue, Module, TypeId } from "../../lto/ir/module.js";
 import type { Constant } from "../../lto/ir/values.js";
 import { EncodedBody, encodeBody } from "./body-codec.js";
-import { hashBody } from "./body-hash.js";
+import { hashBody, type ModuleNames } from "./body-hash.js";
 import { ByteWriter } from "./bytes.js";
 import { joinParts } from "./container.js";
 import {
@@ -21,8 +22,9 @@ import {
   unnamedAddrs,
   visibilities,
 } from "./enums.js";
-import { PoolWriter } from "./pool.js";
+import { type ModuleNumbers, PoolWriter } from "./pool.js";
 import { packTables, type Table } from "./tables.js";
+import { TagTableWriter } from "./tag-codec.js";
 
 /** Recorded in each object; readers do not depend on it. */
 export const producer = "tsc-lto 0.1.0";
@@ -41,13 +43,30 @@ class ObjectWriter {
   private readonly pool: PoolWriter;
   private readonly bodies = new ByteWriter(1 << 14);
   private readonly comdats = new Map<Comdat, number>();
+  private readonly tags = new TagTableWriter();
+  /** Tags by number. */
+  private readonly tagList: TbaaTag[] = [];
+  private readonly numbers: ModuleNumbers = {
+    symbol: (symbol) => this.indexOf(symbol),
+    callee: (fn) => this.indices.get(fn) ?? -1,
+    tag: (tag) => {
+      const number = this.tags.index(tag);
+      this.tagList[number] = tag;
+      return number;
+    },
+  };
+
+  private readonly names: ModuleNames = {
+    symbol: (index) => this.module.globals[index]!.name,
+    tag: (index) => this.tagList[index]!,
+  };
 
   constructor(
     private readonly module: Module,
     private readonly known: ModuleSummary | undefined,
   ) {
     this.indices = globalIndices(module);
-    this.pool = new PoolWriter((symbol) => this.indexOf(symbol));
+    this.pool = new PoolWriter(this.numbers);
   }
 
   private indexOf(symbol: GlobalValue): number {
@@ -80,6 +99,7 @@ class ObjectWriter {
     ]);
     const pool = new ByteWriter(1 << 12);
     this.pool.write(pool);
+    this.tags.write(pool);
     return joinParts({ tables, pool: pool.view(), bodies: this.bodies.view() });
   }
 
@@ -124,7 +144,7 @@ class ObjectWriter {
       case "function":
         return { row, summary: this.function(global, row) };
       case "variable":
-        row.push(this.constant(global.initializer));
+        row.push(this.constant(global.initializer), packTypeIds(global.typeIds), global.vcallVisibility);
         break;
       case "alias":
         row.push(this.constant(global.aliasee));
@@ -146,17 +166,17 @@ class ObjectWriter {
       this.constant(fn.personality),
     );
     if (fn.isDeclaration) {
-      row.push(0);
+      row.push(0, 0, packTypeIds(fn.typeIds));
       return summarizeGlobal(fn, this.indices);
     }
     const decoded = fn.isDecoded;
-    const symbolIndex = (symbol: GlobalValue): number => this.indexOf(symbol);
     // An owned body has no source: what is copied is always what the body is now.
-    const encoded = fn.source instanceof EncodedBody ? fn.source.renumber(symbolIndex) : null;
-    const bytes = encoded ?? encodeBody(fn, symbolIndex);
-    row.push(bytes.length);
+    const encoded = fn.source instanceof EncodedBody ? fn.source.renumber(this.numbers) : null;
+    const bytes = encoded ?? encodeBody(fn, this.numbers);
+    // What is attached to the function may have come with the body.
+    row.push(bytes.length, fn.entryCount === null ? 0 : fn.entryCount + 1, packTypeIds(fn.typeIds));
     this.bodies.raw(bytes);
-    const hash = hashBody(bytes, (index) => this.module.globals[index]!.name);
+    const hash = hashBody(bytes, this.names);
     const known = this.known?.symbols[this.indexOf(fn)];
     const summary =
       known === undefined || known.revision !== fn.revision
@@ -166,6 +186,8 @@ class ObjectWriter {
     return summary;
   }
 }
+
+const packTypeIds = (ids: readonly TypeId[]): Table => ids.map(({ offset, name }) => [offset, name]);
 
 /** [instructions, traits, mentions, hash]; the mentions are two ascending lists as counts and differences. */
 function packSummary(summary: SymbolSummary): Table {

@@ -16,7 +16,7 @@ import { parseConstant } from "./parse-constants.js";
 import type { ParseContext } from "./parse-context.js";
 import type { PendingBody } from "./parse-function-header.js";
 import { parseInstruction } from "./parse-instructions.js";
-import { parseMetadataText, skipAttachments } from "./parse-metadata.js";
+import { parseAttachments, parseMetadataText } from "./parse-metadata.js";
 import { parseType } from "./parse-types.js";
 
 class ForwardReference {
@@ -122,7 +122,8 @@ export class BodyParser {
     }
     const opcodeAt = p.pos;
     const inst = parseInstruction(this);
-    skipAttachments(p);
+    const attachments = parseAttachments(p);
+    if (inst !== null && attachments.length > 0) inst.hints = p.hints.hints(inst, attachments);
     if (inst === null) {
       if (key !== null) p.fail("a value from an instruction that has none", start);
       return false;

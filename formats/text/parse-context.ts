@@ -5,6 +5,7 @@
  */
 import type { AttributeSet } from "../../lto/ir/attributes.js";
 import type { DataLayout } from "../../lto/ir/data-layout.js";
+import type { HintReader } from "../../lto/ir/hints/from-metadata.js";
 import type { Block } from "../../lto/ir/instructions.js";
 import { currentDataLayout } from "../../lto/ir/layout-upgrade.js";
 import { withoutEscape } from "../../lto/ir/mangling.js";
@@ -39,6 +40,8 @@ export class ParseContext extends Cursor {
   readonly groups = new Map<string, AttributeSet>();
   /** Token after `=` of each metadata node. */
   readonly metadata = new Map<string, number>();
+  /** What metadata says of instructions and globals. Set by the module's parser. */
+  hints!: HintReader;
   readonly globals = new Map<string, GlobalValue>();
   /** Functions whose blocks a blockaddress names. */
   readonly addressed = new Set<string>();

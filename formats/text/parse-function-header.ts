@@ -14,7 +14,7 @@ import { parseTypedConstant, skipConstant } from "./parse-constants.js";
 import type { ParseContext } from "./parse-context.js";
 import { type Deferred, parseComdat } from "./parse-globals.js";
 import { applyLinkage, parseLinkage } from "./parse-linkage.js";
-import { skipMetadata } from "./parse-metadata.js";
+import { parseAttachment } from "./parse-metadata.js";
 import { parseType, startsType } from "./parse-types.js";
 
 /** A function body that is still to be read. */
@@ -57,7 +57,11 @@ export function parseFunctionHeader(
   declareName: () => { key: string; name: string },
   later: Deferred[],
 ): { fn: Func; key: string; body: PendingBody | null } {
-  skipFunctionMetadata(p);
+  const attachments: (readonly [string, number])[] = [];
+  while (p.kind() === Tok.Metadata) {
+    const attachment = parseAttachment(p);
+    if (attachment !== null) attachments.push(attachment);
+  }
   const words = parseLinkage(p);
   const convention = parseConvention(p);
   const resultAttributes = parseValueAttributes(p, startsType);
@@ -71,6 +75,8 @@ export function parseFunctionHeader(
   const type = functionType(result, parameters.types, parameters.varArg);
   const fn = new Func(name, type, pointerType(clauses.addressSpace));
   clauses.read(fn, isDefinition, later);
+  for (const [kind, entry] of [...attachments, ...clauses.attachments])
+    p.hints.attachToGlobal(fn, kind, entry);
   applyLinkage(fn, words);
   fn.callingConvention = convention;
   const attributes = clauses.attributes.set();
@@ -85,13 +91,6 @@ export function parseFunctionHeader(
   const body = { fn, key, argumentNames: parameters.names, pos: p.pos };
   skipBody(p);
   return { fn, key, body };
-}
-
-function skipFunctionMetadata(p: ParseContext): void {
-  while (p.kind() === Tok.Metadata) {
-    p.next();
-    skipMetadata(p);
-  }
 }
 
 function parseParameters(p: ParseContext): Parameters {
@@ -135,6 +134,7 @@ export const entityWords: ReadonlySet<string> = new Set([
 /** What stands between the parameters and the body. */
 class HeaderClauses {
   readonly attributes = new AttributeBuilder();
+  readonly attachments: (readonly [string, number])[] = [];
   readonly addressSpace: number;
   private readonly unnamedAddr: "none" | "local" | "global";
 
@@ -158,8 +158,7 @@ class HeaderClauses {
         case Tok.Metadata:
           // After a declaration it is the next entity.
           if (!isDefinition) return;
-          p.next();
-          skipMetadata(p);
+          this.attachment();
           continue;
         case Tok.Text:
           parseAttribute(p, this.attributes, true);
@@ -173,6 +172,11 @@ class HeaderClauses {
           return;
       }
     }
+  }
+
+  private attachment(): void {
+    const attachment = parseAttachment(this.p);
+    if (attachment !== null) this.attachments.push(attachment);
   }
 
   private word(fn: Func, later: Deferred[]): void {

@@ -12,7 +12,7 @@ import { AttributeBuilder, parseAttribute } from "./parse-attributes.js";
 import { parseConstant, parseTypedConstant, skipConstant, startsExpression } from "./parse-constants.js";
 import type { ParseContext } from "./parse-context.js";
 import { applyLinkage, parseLinkage } from "./parse-linkage.js";
-import { skipAttachments } from "./parse-metadata.js";
+import { parseAttachments, skipAttachments } from "./parse-metadata.js";
 import { parseType, parseValueType } from "./parse-types.js";
 
 /** Reading that has to wait until all globals are known. */
@@ -62,7 +62,7 @@ function parseVariableClauses(p: ParseContext, global: GlobalVariable): void {
       p.next(); // no_sanitize_address and the like.
     else p.fail(`expected a property of a variable, found ${p.found()}`);
   }
-  skipAttachments(p);
+  for (const [kind, entry] of parseAttachments(p)) p.hints.attachToGlobal(global, kind, entry);
   // Attributes of variables have no place in the IR.
   for (;;) {
     if (p.kind() === Tok.Text) parseAttribute(p, new AttributeBuilder(), true);

@@ -1,11 +1,12 @@
 /**
- * Metadata (LLVM Language Reference, "Metadata"): module flags, dependent libraries, and the strings that
- * some intrinsics take as operands. Everything else is skipped.
+ * Metadata (LLVM Language Reference, "Metadata"): module flags, dependent libraries, the strings that some intrinsics
+ * take as operands, and attachments that become hints. Everything else is skipped.
  */
+import { hintKinds, type MetadataEntry, type MetadataGraph } from "../../lto/ir/hints/from-metadata.js";
 import type { Module } from "../../lto/ir/module.js";
 import { unescapeText } from "./escape.js";
 import { Tok } from "./lexer.js";
-import { skipConstant } from "./parse-constants.js";
+import { parseConstant, skipConstant } from "./parse-constants.js";
 import type { ParseContext } from "./parse-context.js";
 import { parseType } from "./parse-types.js";
 
@@ -37,6 +38,68 @@ export function skipAttachments(p: ParseContext): void {
     p.next();
     p.next();
     skipMetadata(p);
+  }
+}
+
+/** What stands at a token as a number of the graph: where its definition starts, if it is a reference. */
+function entryAt(p: ParseContext): number {
+  if (p.kind() !== Tok.Metadata || !/^[0-9]/.test(p.text())) return p.pos;
+  const target = p.metadata.get(p.text());
+  if (target === undefined) p.fail(`use of undefined metadata ${p.found()}`);
+  return target;
+}
+
+type Attachments = readonly (readonly [string, number])[];
+const noAttachments: Attachments = [];
+
+/** Reads `, !kind value` after an instruction; null for kinds that say nothing here. */
+export function parseAttachments(p: ParseContext): Attachments {
+  let list: (readonly [string, number])[] | null = null;
+  while (p.kind() === Tok.Comma && p.peek(1) === Tok.Metadata) {
+    p.next();
+    const attachment = parseAttachment(p);
+    if (attachment !== null) (list ??= []).push(attachment);
+  }
+  return list ?? noAttachments;
+}
+
+/** Reads `!kind value`; null for a kind that says nothing here. */
+export function parseAttachment(p: ParseContext): readonly [string, number] | null {
+  const kind = p.text();
+  p.next();
+  const isHint = hintKinds.has(kind);
+  const entry = isHint ? entryAt(p) : 0;
+  skipMetadata(p);
+  return isHint ? [kind, entry] : null;
+}
+
+/** The metadata of a text, each entry numbered by the token that it starts at. */
+export class TextMetadata implements MetadataGraph {
+  constructor(private readonly p: ParseContext) {}
+
+  entry(pos: number): MetadataEntry {
+    return this.p.at(pos, () => this.read());
+  }
+
+  private read(): MetadataEntry {
+    const p: ParseContext = this.p;
+    const distinct = p.takeWord("distinct");
+    if (p.kind() === Tok.Metadata) return { kind: "other" };
+    if (p.take(Tok.Bang)) {
+      if (p.kind() === Tok.Text) return { kind: "string", text: unescapeText(p.text()) };
+      p.expect(Tok.OpenBrace, "'{'");
+      const operands: (number | null)[] = [];
+      if (p.kind() !== Tok.CloseBrace)
+        do {
+          operands.push(p.isWord("null") ? null : entryAt(p));
+          skipMetadata(p);
+        } while (p.take(Tok.Comma));
+      p.expect(Tok.CloseBrace, "'}'");
+      return { kind: "node", distinct, operands };
+    }
+    const type = parseType(p);
+    const isConstant = p.kind() !== Tok.Local && p.kind() !== Tok.LocalNumber && type.kind !== "metadata";
+    return { kind: "value", value: isConstant ? parseConstant(p, type) : null };
   }
 }
 

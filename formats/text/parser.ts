@@ -4,10 +4,11 @@
  *
  * Method: the text is cut into tokens once; a walk over the top level makes all globals and notes where
  * initializers and bodies start; then these are read, with every global known. Linear in the text.
- * Metadata, debug information, use-list orders and module summaries are skipped, except module flags.
+ * Debug information, use-list orders, module summaries and all metadata but module flags and hints are skipped.
  */
 
 import { InputError } from "../../lto/ir/errors.js";
+import { HintReader } from "../../lto/ir/hints/from-metadata.js";
 import { isDebugIntrinsic } from "../../lto/ir/intrinsics.js";
 import { takeSymbolName, withoutEscape } from "../../lto/ir/mangling.js";
 import { Func, type GlobalValue, Module } from "../../lto/ir/module.js";
@@ -16,7 +17,7 @@ import { BodyParser, skipUseListOrder } from "./parse-body.js";
 import { ParseContext } from "./parse-context.js";
 import { type PendingBody, parseFunctionHeader } from "./parse-function-header.js";
 import { type Deferred, parseGlobal } from "./parse-globals.js";
-import { parseNamedMetadata, skipMetadata } from "./parse-metadata.js";
+import { parseNamedMetadata, skipMetadata, TextMetadata } from "./parse-metadata.js";
 
 /**
  * Reads a module from LLVM assembly.
@@ -41,6 +42,7 @@ class ModuleParser {
 
   constructor(text: string, file: string) {
     this.p = new ParseContext(tokenize(text));
+    this.p.hints = new HintReader(new TextMetadata(this.p));
     this.module = new Module(file, file, this.p.triple, this.p.dataLayout);
   }
 

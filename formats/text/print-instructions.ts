@@ -1,6 +1,7 @@
 /** Instructions as text (LLVM Language Reference, "Instruction Reference"), one or more lines each. */
 
 import type { AttributeSet } from "../../lto/ir/attributes.js";
+import type { Hints } from "../../lto/ir/hints.js";
 import {
   type CallInst,
   Flag,
@@ -20,11 +21,14 @@ import { flagText, type Names, typedText, valueText } from "./print-constants.js
 /** Names, and how function attributes of calls are written: inline or as a group `#N`. */
 export interface InstNames extends Names {
   functionAttributes(set: AttributeSet): string;
+  /** `, !kind !N` for what metadata says of an instruction. */
+  attachments(inst: Inst, hints: Hints): string;
 }
 
 /** The instruction, with `%N = ` in front if it has a result. */
 export function instructionText(inst: Inst, names: InstNames): string {
-  const text = rightHandSide(inst, names);
+  let text = rightHandSide(inst, names);
+  if (inst.hints !== null) text += names.attachments(inst, inst.hints);
   return inst.type.kind === "void" ? text : `${names.locals.value(inst)} = ${text}`;
 }
 

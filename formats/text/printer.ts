@@ -1,11 +1,12 @@
 /**
  * Modules as text: LLVM assembly with opaque pointers, without local names and without metadata other than
- * module flags. The output is canonical, a function of the IR alone: globals in module order, attributes
+ * module flags and hints. The output is canonical, a function of the IR alone: globals in module order, attributes
  * sorted, large struct types and attribute groups numbered in order of first use.
  *
  * llvm-as accepts the output for every valid module whose attributes and instructions it knows.
  */
 import { type AttributeSet, noAttributes } from "../../lto/ir/attributes.js";
+import type { Hints } from "../../lto/ir/hints.js";
 import type { BodyView, Inst } from "../../lto/ir/instructions.js";
 import type { Alias, Comdat, Func, GlobalValue, GlobalVariable, IFunc, Module } from "../../lto/ir/module.js";
 import type { Constant } from "../../lto/ir/values.js";
@@ -13,6 +14,7 @@ import { escapeText, quoteName } from "./escape.js";
 import { attributeWords } from "./print-attributes.js";
 import { typedText, valueText } from "./print-constants.js";
 import { conventionText, type InstNames, instructionText } from "./print-instructions.js";
+import { MetadataNodes } from "./print-metadata.js";
 import { GlobalNames, idNames, type LocalNames, LocalNumbers, TypeNames } from "./print-names.js";
 
 export type { LocalNames } from "./print-names.js";
@@ -38,7 +40,7 @@ export function printModule(module: Module): string {
     comdatLines(module.globals),
     body,
     printer.attributeLines(),
-    metadataLines(module),
+    moduleMetadata(module, printer.metadata),
   ];
   return sections
     .filter((lines) => lines.length > 0)
@@ -46,17 +48,22 @@ export function printModule(module: Module): string {
     .join("\n");
 }
 
-/** One function; the types it names come first, attributes are written in place. */
+/** One function; the types it names come first, the metadata last, attributes are written in place. */
 export function printFunction(fn: Func): string {
   const printer = new ModulePrinter(new GlobalNames([]), false);
   const text = printer.global(fn);
-  const types = printer.types.definitions;
-  return types.length === 0 ? `${text}\n` : `${types.join("\n")}\n\n${text}\n`;
+  const sections = [printer.types.definitions, [text], printer.metadata.lines()];
+  return sections
+    .filter((lines) => lines.length > 0)
+    .map((lines) => `${lines.join("\n")}\n`)
+    .join("\n");
 }
 
-/** One instruction. Without `locals`, values are shown by their dense ids. */
+/** One instruction, without metadata. Without `locals`, values are shown by their dense ids. */
 export function printInst(inst: Inst, locals: LocalNames = idNames): string {
-  return instructionText(inst, new ModulePrinter(new GlobalNames([]), false, locals));
+  const printer = new ModulePrinter(new GlobalNames([]), false, locals);
+  printer.showsHints = false;
+  return instructionText(inst, printer);
 }
 
 /** A constant with its type. */
@@ -66,6 +73,8 @@ export function printConstant(value: Constant): string {
 
 class ModulePrinter implements InstNames {
   readonly types = new TypeNames();
+  readonly metadata = new MetadataNodes();
+  showsHints = true;
   private readonly groups = new Map<string, string>();
 
   constructor(
@@ -84,6 +93,10 @@ class ModulePrinter implements InstNames {
       this.groups.set(text, name);
     }
     return name;
+  }
+
+  attachments(inst: Inst, hints: Hints): string {
+    return this.showsHints ? this.metadata.ofInstruction(inst, hints, this) : "";
   }
 
   attributeLines(): string[] {
@@ -120,6 +133,7 @@ class ModulePrinter implements InstNames {
     if (global.section !== "") text += `, section "${escapeText(global.section)}"`;
     if (global.comdat !== null) text += `, ${comdatText(global, global.comdat)}`;
     if (global.align !== 0) text += `, align ${global.align}`;
+    for (const attachment of this.metadata.ofGlobal(global)) text += `, ${attachment}`;
     return text;
   }
 
@@ -140,7 +154,10 @@ class ModulePrinter implements InstNames {
     );
     if (fn.valueType.isVarArg) params.push("...");
     const result = [...words(fn.attributes.result), this.types.name(fn.valueType.result)].join(" ");
-    let text = `${body === null ? "declare" : "define"} ${linkageText(fn, body !== null)}`;
+    const attachments = this.metadata.ofGlobal(fn);
+    let text = body === null ? "declare " : "define ";
+    if (body === null) for (const attachment of attachments) text += `${attachment} `;
+    text += linkageText(fn, body !== null);
     text += `${conventionText(fn.callingConvention)}${result} ${this.globals.name(fn)}(${params.join(", ")})`;
     if (fn.unnamedAddr !== "none") text += ` ${unnamedText[fn.unnamedAddr]}`;
     if (fn.type.addressSpace !== 0) text += ` addrspace(${fn.type.addressSpace})`;
@@ -155,6 +172,7 @@ class ModulePrinter implements InstNames {
       if (value !== null) text += ` ${word} ${typedText(value, this)}`;
     }
     if (body !== null) {
+      for (const attachment of attachments) text += ` ${attachment}`;
       const lines = [`${text} {`];
       body.blocks.forEach((block, index) => {
         if (index > 0 || block.addressTaken) lines.push("", `${this.locals.block(block).slice(1)}:`);
@@ -203,8 +221,7 @@ function moduleAsmLines(text: string): string[] {
   return lines.map((line) => `module asm "${escapeText(line)}"`);
 }
 
-function metadataLines(module: Module): string[] {
-  const nodes: string[] = [];
+function moduleMetadata(module: Module, metadata: MetadataNodes): string[] {
   const lines: string[] = [];
   if (module.flags.length > 0) {
     const refs = module.flags.map(({ behavior, key, value }) => {
@@ -212,17 +229,13 @@ function metadataLines(module: Module): string[] {
         typeof value === "string"
           ? `!"${escapeText(value)}"`
           : `${value >= -0x80000000 && value <= 0xffffffff ? "i32" : "i64"} ${value}`;
-      nodes.push(`!{i32 ${behavior}, !"${escapeText(key)}", ${text}}`);
-      return `!${nodes.length - 1}`;
+      return metadata.node([`i32 ${behavior}`, `!"${escapeText(key)}"`, text]);
     });
     lines.push(`!llvm.module.flags = !{${refs.join(", ")}}`);
   }
   if (module.dependentLibraries.length > 0) {
-    const refs = module.dependentLibraries.map((library) => {
-      nodes.push(`!{!"${escapeText(library)}"}`);
-      return `!${nodes.length - 1}`;
-    });
+    const refs = module.dependentLibraries.map((library) => metadata.node([`!"${escapeText(library)}"`]));
     lines.push(`!llvm.dependent-libraries = !{${refs.join(", ")}}`);
   }
-  return [...lines, ...nodes.map((node, i) => `!${i} = ${node}`)];
+  return [...lines, ...metadata.lines()];
 }

@@ -1,12 +1,15 @@
 /**
  * Copies of blocks and bodies, with a map from what was copied to its copy.
  *
- * Copies keep flags and data of the instructions, calls all of theirs. What the map does not know stays: arguments and
+ * Copies keep flags, data and hints of the instructions, calls all of theirs. What the map does not know stays: arguments and
  * values from outside of the copied blocks, and their addresses. Linear in what is copied.
  *
  * Copies of blocks have no addresses: what jumps to an address reaches the original. So code that can jump to an
  * address must not be copied (`jumpsToAddresses`).
  */
+
+import { AliasScope, type ScopeList } from "./hints/scopes.js";
+import { type Hints, withHints } from "./hints.js";
 import { Block, Body, type BodyView, copyInst, type Inst, Op } from "./instructions.js";
 import { raw } from "./raw.js";
 import type { Value } from "./values.js";
@@ -15,6 +18,7 @@ import type { Value } from "./values.js";
 export class CloneMap {
   private readonly insts: Inst[] = [];
   private readonly blocks: Block[] = [];
+  private readonly scopes = new Map<AliasScope, AliasScope>();
 
   /** @param args what stands for each argument; those left out stand for themselves */
   constructor(readonly args: readonly (Value | undefined)[] = []) {}
@@ -34,6 +38,22 @@ export class CloneMap {
   block(of: Block): Block {
     return this.blocks[of.id] ?? of;
   }
+  /**
+   * Hints for a copy: alias scopes are others, the same ones for all copies by this map. What two executions of
+   * one access touch may well overlap.
+   */
+  hints(of: Hints): Hints | null {
+    if (of.scopes === null && of.noalias === null) return of;
+    return withHints(of, { scopes: this.scopeList(of.scopes), noalias: this.scopeList(of.noalias) });
+  }
+  private scopeList(list: ScopeList | null): ScopeList | null {
+    if (list === null) return null;
+    return list.map((scope) => {
+      let copy = this.scopes.get(scope);
+      if (copy === undefined) this.scopes.set(scope, (copy = new AliasScope(scope.domain, scope.name)));
+      return copy;
+    });
+  }
 }
 
 /**
@@ -50,6 +70,7 @@ export function cloneBlocks(blocks: readonly Block[], map: CloneMap): Block[] {
   for (let b = 0; b < blocks.length; b++)
     for (const inst of blocks[b]!.insts) {
       const copy = copyInst(inst, [], []);
+      if (copy.hints !== null) copy.hints = map.hints(copy.hints);
       map.addInst(inst, copy);
       made.push([inst, copy]);
       copies[b]!.append(copy);
@@ -65,12 +86,15 @@ function setLists(copy: Inst, inst: Inst, map: CloneMap): void {
 }
 
 /** Copies one instruction; it is in no block. */
-export const cloneInst = (inst: Inst, map: CloneMap): Inst =>
-  copyInst(
+export function cloneInst(inst: Inst, map: CloneMap): Inst {
+  const copy = copyInst(
     inst,
     inst.operands.map((operand) => map.value(operand)),
     inst.blocks.map((block) => map.block(block)),
   );
+  if (copy.hints !== null) copy.hints = map.hints(copy.hints);
+  return copy;
+}
 
 /**
  * Copies a body, for another function of the same signature or for one whose arguments the map replaces. Numbers the

@@ -9,10 +9,11 @@
  */
 import type { AttributeList } from "./attributes.js";
 import type { Editor } from "./editor.js";
+import type { Hints } from "./hints.js";
 import type { Type } from "./types.js";
 import type { ConstInt, Value } from "./values.js";
 
-/** Opcodes. The numbers are part of the object format: append, never reorder. */
+/** Opcodes, in LLVM's groups; ranges of them are meaningful. */
 export enum Op {
   // Terminators.
   Ret = 1, // [value?]
@@ -378,6 +379,8 @@ interface InstBase {
   /** Likewise. */
   readonly blocks: readonly Block[];
   flags: number;
+  /** What metadata says of it; null for most. See `hints.ts` on what an edit must do about them. */
+  hints: Hints | null;
   /** The block that holds it; null while detached. */
   parent: Block | null;
   /** Dense number, valid after `Body.renumber()`; passes may use it as an index into side tables. */
@@ -386,6 +389,7 @@ interface InstBase {
 
 class InstNode {
   readonly valueKind = "inst";
+  hints: Hints | null = null;
   parent: Block | null = null;
   id = -1;
   /** Of the use lists (`uses.ts`): the number of the first use, and of the use in its own first slot. */
@@ -414,9 +418,14 @@ export function makeInst<O extends Op>(
   return new InstNode(op, type, operands, blocks, flags, data) as unknown as InstWith<O>;
 }
 
-/** A detached instruction with the same operation, data and flags as `inst`, and the given lists. */
+/**
+ * A detached instruction with the same operation, data, flags and hints as `inst`, and the given lists. Alias scopes among
+ * the hints are the caller's to replace (`CloneMap.hints`).
+ */
 export function copyInst(inst: Inst, operands: Value[], blocks: Block[]): Inst {
-  return new InstNode(inst.op, inst.type, operands, blocks, inst.flags, inst.data) as unknown as Inst;
+  const copy = new InstNode(inst.op, inst.type, operands, blocks, inst.flags, inst.data);
+  copy.hints = inst.hints;
+  return copy as unknown as Inst;
 }
 
 export const noLabel = -1;

@@ -65,6 +65,13 @@ export interface BodySource {
   remap?(map: (symbol: GlobalValue) => GlobalValue): BodySource;
 }
 
+/** A type of C++ (`!type`): its address point is `offset` bytes into the global. Functions have it for their own type. */
+export interface TypeId {
+  readonly offset: number;
+  readonly name: string;
+}
+const noTypeIds: readonly TypeId[] = [];
+
 /** Encodes bodies, so that memory follows the bodies at work; implemented by a format. */
 export interface BodyCodec {
   /** A source that decodes to what `body` is now; it keeps nothing of `body`. */
@@ -95,6 +102,9 @@ export class Func extends GlobalBase {
   prefix: Constant | null = null;
   prologue: Constant | null = null;
   personality: Constant | null = null;
+  /** How often it was entered when the program was profiled; null when that is not known (or not read yet). */
+  entryCount: number | null = null;
+  typeIds: readonly TypeId[] = noTypeIds;
   readonly args: readonly Argument[];
   private encoded: BodySource | null = null;
   private decoded: Body | null = null;
@@ -245,6 +255,10 @@ export class GlobalVariable extends GlobalBase {
   section = "";
   isConstant = false;
   externallyInitialized = false;
+  /** Of a table of virtual functions: the types whose tables lie in it. */
+  typeIds: readonly TypeId[] = noTypeIds;
+  /** Who may call through a table of virtual functions: 0 anybody, 1 the linked program, 2 its own module. */
+  vcallVisibility = 0;
   initializer: Constant | null = null;
   get isDeclaration(): boolean {
     return this.initializer === null;

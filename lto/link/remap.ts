@@ -6,6 +6,7 @@
  * changed while they are decoded (`BodySource.remap`) where the source can do so, else right after.
  */
 
+import { mapCallees } from "../ir/hints.js";
 import type { Body } from "../ir/instructions.js";
 import type { BodySource, Func, GlobalValue } from "../ir/module.js";
 import { raw } from "../ir/raw.js";
@@ -90,6 +91,8 @@ export function remapBody(body: Body, replacements: Replacements): void {
   const remapper = new ConstantRemapper(replacements);
   for (const block of body.blocks)
     for (const inst of block.insts) {
+      if (inst.hints?.callees != null)
+        inst.hints = mapCallees(inst.hints, (fn) => replacements.get(fn) ?? fn);
       const { operands } = raw(inst);
       for (let i = 0; i < operands.length; i++) {
         const operand = operands[i]!;

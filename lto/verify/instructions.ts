@@ -8,6 +8,7 @@ import { i1, structType, Type } from "../ir/types.js";
 import { callProblem } from "./calls.js";
 import { describeType } from "./describe.js";
 import { fastMathMask, legalFlags } from "./flags.js";
+import { hintsProblem } from "./hints.js";
 import {
   binaryProblem,
   castProblem,
@@ -85,6 +86,8 @@ export function shapeProblem(inst: Inst): Problem {
 export function instructionProblem(inst: Inst, fn: Func): Problem {
   const legal = legalFlags(inst.op);
   if ((inst.flags & ~legal) !== 0) return "flags that the operation cannot have";
+  const ofHints = inst.hints === null ? null : hintsProblem(inst, inst.hints);
+  if (ofHints !== null) return ofHints;
   if ((inst.flags & fastMathMask) !== 0 && !takesFastMath(inst))
     return "fast-math flags without a floating point value";
   const { op } = inst;

@@ -1,9 +1,18 @@
 import { describe, expect, it } from "vitest";
 import { hashBody } from "../../formats/object/body-hash.js";
-import { bodySymbols, decodeBody, encodeBody, readObject, writeObject } from "../../formats/object/index.js";
+import {
+  bodySymbols,
+  decodeBody,
+  encodeBody,
+  moduleNumbers,
+  moduleTables,
+  readObject,
+  writeObject,
+} from "../../formats/object/index.js";
 import { parseModule, printModule } from "../../formats/text/index.js";
 import { DataLayout } from "../../lto/ir/data-layout.js";
 import { InputError } from "../../lto/ir/errors.js";
+import { tagOfId } from "../../lto/ir/hints/tbaa.js";
 import { Block, Body, makeInst, Op } from "../../lto/ir/instructions.js";
 import { Func, type GlobalValue, GlobalVariable, Module } from "../../lto/ir/module.js";
 import {
@@ -21,7 +30,10 @@ import { Random } from "../support/random.js";
 import { dumpBody, Generator } from "./random-module.js";
 
 function encoded(module: Module, fn: Func): { bytes: Uint8Array; symbols: (index: number) => GlobalValue } {
-  const bytes = encodeBody(fn, (g) => module.globals.indexOf(g));
+  const bytes = encodeBody(
+    fn,
+    moduleNumbers((g) => module.globals.indexOf(g)),
+  );
   const symbols = (index: number): GlobalValue => {
     const global = module.globals[index];
     if (global === undefined) throw new InputError(`no symbol ${index}`);
@@ -42,7 +54,7 @@ describe("body codec", () => {
       for (const fn of module.functions) {
         if (fn.isDeclaration) continue;
         const { bytes, symbols } = encoded(module, fn);
-        const body = decodeBody(bytes, fn, symbols);
+        const body = decodeBody(bytes, fn, moduleTables(symbols));
         const numbers = body.blocks.flatMap((block) => block.insts.map((inst) => inst.id));
         expect(numbers).toEqual(numbers.map((_, i) => i));
         const nameOf = (g: GlobalValue): string => `@${module.globals.indexOf(g)}`;
@@ -73,7 +85,8 @@ describe("body codec", () => {
     const one = bodyOf(`${body}\ndeclare void @g()\n@v = external global i32`, "f");
     const two = bodyOf(`@v = external global i32\n@unused = global i32 0\ndeclare void @g()\n${body}`, "f");
     const other = bodyOf(`${body.replace("@g", "@h")}\ndeclare void @h()\n@v = external global i32`, "f");
-    const hash = ({ bytes, module }: typeof one): string => hashBody(bytes, (i) => module.globals[i]!.name);
+    const hash = ({ bytes, module }: typeof one): string =>
+      hashBody(bytes, { symbol: (i) => module.globals[i]!.name, tag: (i) => tagOfId(i)! });
     expect(bodySymbols(one.bytes).map((i) => one.module.globals[i]!.name)).toEqual(["g", "v"]);
     expect(one.bytes).not.toEqual(two.bytes);
     expect(hash(one)).toBe(hash(two));
@@ -83,7 +96,13 @@ describe("body codec", () => {
   it("refuses a body for a function with other parameters", () => {
     const { bytes, module } = bodyOf("define void @f(i32 %x) {\n  ret void\n}\ndeclare void @g()", "f");
     const g = module.functions.find((f) => f.name === "g")!;
-    expect(() => decodeBody(bytes, g, () => g)).toThrow(InputError);
+    expect(() =>
+      decodeBody(
+        bytes,
+        g,
+        moduleTables(() => g),
+      ),
+    ).toThrow(InputError);
   });
 
   it("gives a body or an InputError for any damaged bytes", () => {
@@ -104,7 +123,7 @@ describe("body codec", () => {
               : damaged[at]! ^ (1 << random.below(8));
           }
           try {
-            const body = decodeBody(damaged, fn, symbols);
+            const body = decodeBody(damaged, fn, moduleTables(symbols));
             expect(dumpBody(body, (g) => g.name)).not.toContain("BROKEN");
             for (const block of body.blocks)
               for (const inst of block.insts)
@@ -125,9 +144,13 @@ describe("body codec", () => {
     const fn = new Func("f", functionType(voidType, []));
     const huge = [0xff, 0xff, 0xff, 0xff, 0x0f];
     // A huge count in the place of each table in turn, of the blocks and of the instructions.
-    for (let empty = 0; empty < 11; empty++)
+    for (let empty = 0; empty < 16; empty++)
       expect(() =>
-        decodeBody(Uint8Array.from([...Array(empty).fill(0), ...huge, 0, 0]), fn, () => fn),
+        decodeBody(
+          Uint8Array.from([...Array(empty).fill(0), ...huge, 0, 0]),
+          fn,
+          moduleTables(() => fn),
+        ),
       ).toThrow(InputError);
   });
 });
@@ -213,8 +236,18 @@ describe("encoding", () => {
     const body = new Body();
     fn.define(body);
     body.blocks.push(new Block());
-    expect(() => encodeBody(fn, () => 0)).toThrow(/is empty/);
+    expect(() =>
+      encodeBody(
+        fn,
+        moduleNumbers(() => 0),
+      ),
+    ).toThrow(/is empty/);
     body.blocks[0]!.append(makeInst(Op.Br, voidType, [], null, [new Block()]));
-    expect(() => encodeBody(fn, () => 0)).toThrow(/another body/);
+    expect(() =>
+      encodeBody(
+        fn,
+        moduleNumbers(() => 0),
+      ),
+    ).toThrow(/another body/);
   });
 });

@@ -47,6 +47,7 @@ import {
   type Value,
 } from "../../lto/ir/values.js";
 import { Random } from "../support/random.js";
+import { dumpHints, randomHints } from "./random-hints.js";
 
 const scalars = [i1, i8, i32, i64, intType(17), intType(200), doubleType, fp80Type, ptr];
 const types: Type[] = [
@@ -336,9 +337,11 @@ export class Generator {
       }
       for (let i = r.below(12); i > 0; i--) {
         const inst = block.append(this.inst(values));
+        if (r.oneIn(3)) inst.hints = randomHints(r, this.module.functions);
         if (inst.type !== voidType) values.push(inst);
       }
-      block.append(this.terminator(body.blocks, values));
+      const terminator = block.append(this.terminator(body.blocks, values));
+      if (r.oneIn(3)) terminator.hints = randomHints(r, this.module.functions);
     }
     // Phis take values from anywhere, so from ahead too.
     for (const phi of phis)
@@ -426,7 +429,7 @@ export function dumpModule(module: Module): string {
     else if (g.kind === "ifunc") lines.push(dumpValue(g.resolver, nameOf));
     else {
       lines.push(
-        JSON.stringify([g.callingConvention, g.align, g.section, g.gc]),
+        JSON.stringify([g.callingConvention, g.align, g.section, g.gc, g.entryCount, g.typeIds]),
         dumpAttributes(g.attributes),
       );
       for (const c of [g.prefix, g.prologue, g.personality]) if (c !== null) lines.push(dumpValue(c, nameOf));
@@ -447,7 +450,7 @@ export function dumpBody(body: BodyView, nameOf: (g: GlobalValue) => string): st
       const operands = inst.operands.map((o) => dumpValue(o, nameOf));
       const blocks = inst.blocks.map((b) => b.id);
       lines.push(
-        `  %${inst.id} = ${Op[inst.op]} ${inst.type} [${operands}] [${blocks}] ${inst.flags} ${dumpData(inst)}`,
+        `  %${inst.id} = ${Op[inst.op]} ${inst.type} [${operands}] [${blocks}] ${inst.flags} ${dumpData(inst)} ${dumpHints(inst.hints, nameOf)}`,
       );
     }
   }

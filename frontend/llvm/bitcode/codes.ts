@@ -26,6 +26,7 @@ export enum BlockId {
   Type = 17,
   UseList = 18,
   OperandBundleTags = 21,
+  MetadataKind = 22,
   Strtab = 23,
   SyncScopeNames = 26,
 }
@@ -177,6 +178,7 @@ export enum MetadataCode {
   DistinctNode = 5,
   Kind = 6,
   NamedNode = 10,
+  Attachment = 11,
   Strings = 35,
   GlobalDeclAttachment = 36,
   IndexOffset = 38,

@@ -4,7 +4,8 @@
  * Method: one pass over the records. Operands are value ids relative to the next id; an operand that is
  * defined later becomes a `Forward` and is patched at the end, when all values exist. Each kind of
  * instruction is decoded by a function of one of the `*-instructions` files, which pulls operands from here
- * in order. Debug information, use-list orders, names and metadata attachments are skipped. O(records).
+ * in order. Metadata attachments become hints at the end; debug information, use-list orders and names are skipped.
+ * O(records).
  *
  * What is checked: ids, types of operands, block structure, phis against predecessors. What is not: that
  * definitions dominate their uses.
@@ -67,6 +68,9 @@ export class FunctionReader {
   private blockIndex = 0;
   private metadataBlocks: number[] = [];
   private metadataMark = -1;
+  private attachmentBlock = -1;
+  /** By LLVM's numbering; null for those that were dropped. */
+  private insts: (Inst | null)[] = [];
   private addressUsers: number[] = [];
 
   constructor(readonly module: ModuleReader) {
@@ -84,6 +88,8 @@ export class FunctionReader {
     this.blockIndex = 0;
     this.metadataBlocks = [];
     this.metadataMark = -1;
+    this.attachmentBlock = -1;
+    this.insts = [];
     this.addressUsers = [];
     try {
       return this.values.withLocals(() => this.decodeBlock(pos));
@@ -91,6 +97,7 @@ export class FunctionReader {
       if (this.metadataMark >= 0) this.module.metadata.leaveFunction(this.metadataMark);
       this.fixups = [];
       this.blocks = [];
+      this.insts = [];
     }
   }
 
@@ -122,6 +129,10 @@ export class FunctionReader {
         this.metadataBlocks.push(reader.pos);
         reader.skip();
         break;
+      case BlockId.MetadataAttachment:
+        this.attachmentBlock = reader.pos;
+        reader.skip();
+        break;
       default:
         reader.skip();
     }
@@ -150,6 +161,7 @@ export class FunctionReader {
       return;
     }
     const inst = this.instruction(code);
+    this.insts.push(inst);
     if (inst !== null) this.append(inst);
   }
 
@@ -277,8 +289,31 @@ export class FunctionReader {
     const body = new Body();
     body.blocks = this.blocks;
     checkBlocks(body, this.fn);
+    if (this.attachmentBlock >= 0) this.readAttachments();
     this.markAddressTaken(body);
     return body;
+  }
+
+  private readAttachments(): void {
+    const { metadata } = this.module;
+    this.enterMetadata();
+    const { fn } = this;
+    fn.typeIds = [];
+    for (const record of metadata.attachmentRecords(this.attachmentBlock, BlockId.MetadataAttachment)) {
+      const ofFunction = record.length % 2 === 0;
+      const attachments = metadata.attachments(record, ofFunction ? 0 : 1);
+      if (ofFunction) for (const [kind, entry] of attachments) metadata.hints.attachToGlobal(fn, kind, entry);
+      else {
+        const inst = this.insts[record[0]!];
+        if (inst === undefined) throw this.malformed("metadata of a missing instruction");
+        if (inst !== null && attachments.length > 0) inst.hints = metadata.hints.hints(inst, attachments);
+      }
+    }
+  }
+
+  private enterMetadata(): void {
+    if (this.metadataMark < 0)
+      this.metadataMark = this.module.metadata.enterFunction(this.metadataBlocks, BlockId.Metadata);
   }
 
   private markAddressTaken(body: Body): void {
@@ -386,10 +421,8 @@ export class FunctionReader {
   }
 
   metadata(id: number): MetadataOperand {
-    const { metadata } = this.module;
-    if (this.metadataMark < 0)
-      this.metadataMark = metadata.enterFunction(this.metadataBlocks, BlockId.Metadata);
-    return new MetadataOperand(metadata.text(id));
+    this.enterMetadata();
+    return new MetadataOperand(this.module.metadata.text(id));
   }
 
   constantPair(): Constant {

@@ -1,6 +1,6 @@
 /**
- * The little metadata that matters for generating code: named nodes (module flags, dependent libraries) and
- * the strings that some intrinsics take as operands.
+ * Metadata: named nodes (module flags, dependent libraries), the strings that some intrinsics take as operands, and
+ * what is attached to instructions and globals as hints.
  *
  * Method: a METADATA block is only indexed, that is, the bit position of each entry is noted, and entries
  * are decoded when asked for. LLVM writes such an index itself into large blocks, so that the debug
@@ -9,6 +9,12 @@
  * A function's own block numbers its entries after the module's.
  */
 import { InputError } from "../../../lto/ir/errors.js";
+import {
+  HintReader,
+  hintKinds,
+  type MetadataEntry,
+  type MetadataGraph,
+} from "../../../lto/ir/hints/from-metadata.js";
 import type { Constant } from "../../../lto/ir/values.js";
 import { type AbbreviationScope, type BitReader, decodeText, Entry } from "./bitstream.js";
 import { MetadataCode } from "./codes.js";
@@ -37,21 +43,19 @@ interface RecordRun extends Run {
   readonly end: number;
 }
 
-/** A decoded entry: a string, the entries of a node (null for none), a constant, or something else. */
-export type MetadataEntry =
-  | { readonly kind: "string"; readonly text: string }
-  | { readonly kind: "node"; readonly operands: readonly (number | null)[] }
-  | { readonly kind: "value"; readonly value: Constant | null }
-  | { readonly kind: "other" };
-
 const other: MetadataEntry = { kind: "other" };
 const malformed = (what: string): InputError => new InputError(`malformed bitcode: ${what}`);
 
-export class MetadataReader {
+export class MetadataReader implements MetadataGraph {
   private runs: (StringRun | RecordRun)[] = [];
   private count = 0;
   /** Answers of `text`, since one node may be an operand of many calls. */
   private readonly texts = new Map<number, string | null>();
+  /** Names of the kinds of attachments that become hints, by number. */
+  private readonly kinds = new Map<number, string>();
+  /** [global, kind, entry, kind, entry, …] of each global that is no function with a body. */
+  readonly globalAttachments: number[][] = [];
+  readonly hints = new HintReader(this);
   /** Entries of each named node. */
   readonly named = new Map<string, readonly number[]>();
 
@@ -98,7 +102,11 @@ export class MetadataReader {
           this.useIndex(scope, end);
           continue;
         case MetadataCode.Kind:
+          this.addKind(reader);
+          continue;
         case MetadataCode.GlobalDeclAttachment:
+          this.globalAttachments.push(operandNumbers(reader, 0));
+          continue;
         case MetadataCode.Index:
           continue;
         default:
@@ -106,6 +114,46 @@ export class MetadataReader {
       }
     }
     flush();
+  }
+
+  /** Reads the METADATA_KIND block whose header is at `pos`. */
+  readKinds(pos: number, blockId: number): void {
+    const { reader } = this;
+    reader.enterAt(pos, blockId);
+    for (;;) {
+      const entry = reader.advance();
+      if (entry === Entry.End) return;
+      if (entry === Entry.SubBlock) reader.skip();
+      else if (reader.code === MetadataCode.Kind) this.addKind(reader);
+    }
+  }
+
+  private addKind(reader: BitReader): void {
+    const name = reader.count > 1 ? reader.text(1) : "";
+    if (hintKinds.has(name)) this.kinds.set(reader.number(0), name);
+  }
+
+  /** The attachments [kind, entry] of a record from one of its operands on that become hints. */
+  attachments(record: readonly number[], from: number): (readonly [string, number])[] {
+    const list: (readonly [string, number])[] = [];
+    for (let i = from; i + 1 < record.length; i += 2) {
+      const kind = this.kinds.get(record[i]!);
+      if (kind !== undefined) list.push([kind, record[i + 1]!]);
+    }
+    return list;
+  }
+
+  /** The records of the METADATA_ATTACHMENT block whose header is at `pos`. */
+  attachmentRecords(pos: number, blockId: number): number[][] {
+    const { reader } = this;
+    const records: number[][] = [];
+    reader.enterAt(pos, blockId);
+    for (;;) {
+      const entry = reader.advance();
+      if (entry === Entry.End) return records;
+      if (entry === Entry.SubBlock) reader.skip();
+      else if (reader.code === MetadataCode.Attachment) records.push(operandNumbers(reader, 0));
+    }
   }
 
   private add(positions: readonly number[], scope: AbbreviationScope, end: number): void {
@@ -159,6 +207,7 @@ export class MetadataReader {
   /** Adds the blocks of a function, whose headers are at `blocks`. @returns what `leaveFunction` needs */
   enterFunction(blocks: readonly number[], blockId: number): number {
     const mark = this.runs.length;
+    this.hints.enterFunction(this.count);
     for (const pos of blocks) this.index(pos, blockId);
     return mark;
   }
@@ -197,7 +246,11 @@ export class MetadataReader {
         return { kind: "string", text: reader.text(0) };
       case MetadataCode.Node:
       case MetadataCode.DistinctNode:
-        return { kind: "node", operands: operandNumbers(reader, 1).map((n) => (n < 0 ? null : n)) };
+        return {
+          kind: "node",
+          distinct: reader.code === MetadataCode.DistinctNode,
+          operands: operandNumbers(reader, 1).map((n) => (n < 0 ? null : n)),
+        };
       case MetadataCode.Value:
         return { kind: "value", value: this.constant(reader.count > 1 ? reader.number(1) : -1) };
       default:
@@ -207,7 +260,8 @@ export class MetadataReader {
 
   private constant(id: number): Constant | null {
     const slot = this.values.get(id);
-    return slot?.valueKind === "int" ? slot : null;
+    const kind = slot?.valueKind;
+    return kind === "int" || kind === "float" || kind === "global" ? (slot as Constant) : null;
   }
 
   private string(run: StringRun, index: number): string {

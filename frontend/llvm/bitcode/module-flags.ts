@@ -1,6 +1,8 @@
 /** Module flags and dependent libraries, from named metadata. */
+
+import type { MetadataEntry } from "../../../lto/ir/hints/from-metadata.js";
 import type { ModuleFlag } from "../../../lto/ir/module.js";
-import type { MetadataEntry, MetadataReader } from "./metadata.js";
+import type { MetadataReader } from "./metadata.js";
 
 /** Flags are nodes [behaviour, key, value]; only integer and string values are kept. */
 export function readModuleFlags(metadata: MetadataReader): ModuleFlag[] {

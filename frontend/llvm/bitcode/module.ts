@@ -109,6 +109,7 @@ export class ModuleReader {
   read(pos: number): Module {
     const { reader } = this;
     const metadataBlocks: number[] = [];
+    let kinds = -1;
     reader.enterAt(pos, BlockId.Module);
     for (;;) {
       const entry = reader.advance();
@@ -117,14 +118,30 @@ export class ModuleReader {
       else if (reader.blockId === BlockId.Metadata) {
         metadataBlocks.push(reader.pos);
         reader.skip();
+      } else if (reader.blockId === BlockId.MetadataKind) {
+        kinds = reader.pos;
+        reader.skip();
       } else this.block();
     }
     this.dataLayout = new DataLayout(currentLayout(this.layout, this.triple));
     checkLayout(this.dataLayout);
     this.constants.resolve(0);
     this.link();
+    if (kinds >= 0) this.metadata.readKinds(kinds, BlockId.MetadataKind);
     for (const block of metadataBlocks) this.metadata.index(block, BlockId.Metadata);
+    this.attachToGlobals();
     return this.finish();
+  }
+
+  private attachToGlobals(): void {
+    const { metadata } = this;
+    for (const record of metadata.globalAttachments) {
+      const global = this.values.get(record[0] ?? -1);
+      if (global?.valueKind !== "global" || global.kind === "alias" || global.kind === "ifunc")
+        throw malformed("metadata of something that is no global");
+      for (const [kind, entry] of metadata.attachments(record, 1))
+        metadata.hints.attachToGlobal(global, kind, entry);
+    }
   }
 
   private finish(): Module {

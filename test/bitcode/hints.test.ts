@@ -1,0 +1,22 @@
+/** Metadata that becomes hints is read alike from text, bitcode of several versions, and objects. */
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { readObject, writeObject } from "../../formats/object/index.js";
+import { printModule } from "../../formats/text/printer.js";
+import { readFixture } from "./fixture.js";
+
+const expected = readFileSync(new URL("../../fixtures/text/hints.tir", import.meta.url), "utf8");
+/** Without what differs between the containers. */
+const contents = (text: string): string =>
+  text.replace(/^(?:source_filename|target datalayout) = .*\n/gm, "");
+
+describe.each(["hints-14.bc", "hints-19.bc", "hints-22.bc"])("%s", (name) => {
+  it("says the same as the text", () => {
+    expect(contents(printModule(readFixture(name)))).toBe(contents(expected));
+  });
+
+  it("goes through an object", () => {
+    const module = readObject(writeObject(readFixture(name)), name);
+    expect(contents(printModule(module))).toBe(contents(expected));
+  });
+});
