@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parseModule } from "../../formats/text/parser.js";
+import { CloneMap, cloneBody } from "../../lto/ir/clone.js";
 import {
   AliasDomain,
   AliasScope,
@@ -193,5 +194,19 @@ describe("the verifier refuses", () => {
   it("and takes those that fit", () => {
     expect(problems({ range: [0n, 5n], flags: HintFlag.NoUndef }, load)).toBe("");
     expect(problems({ weights: [1, 2], flags: HintFlag.Unpredictable }, branch)).toBe("");
+  });
+});
+
+describe("copies of code", () => {
+  it("have hints, and alias scopes of their own", () => {
+    const scopes = "!1 = !{!2}\n!2 = distinct !{!2, !3}\n!3 = distinct !{!3}\n!4 = !{i32 0, i32 5}";
+    const text = `define i32 @f(ptr %p) {\n %x = load i32, ptr %p, !alias.scope !1, !range !4\n store i32 1, ptr %p, !noalias !1\n ret i32 %x\n}\n${scopes}`;
+    const body = parseModule(text, "x").functions[0]!.view();
+    const copy = cloneBody(body, new CloneMap());
+    const [load, store] = copy.blocks[0]!.insts;
+    const original = body.blocks[0]!.insts[0]!.hints!;
+    expect(load!.hints!.range).toEqual([0n, 5n]);
+    expect(scopesMayAlias(load!.hints!.scopes, store!.hints!.noalias)).toBe(false);
+    expect(scopesMayAlias(original.scopes, store!.hints!.noalias)).toBe(true);
   });
 });
