@@ -5,8 +5,7 @@
  * workers in any order. Literal-pool entries are named by their bytes and only collected here: the printer
  * writes each of them once for the whole output.
  */
-
-import type { MBlock, MFunction } from "../../lto/codegen/mir.js";
+import type { JumpTable, MBlock, MFunction, PoolConstant } from "../../lto/codegen/mir.js";
 import { OpFact } from "../../lto/codegen/target.js";
 import { UnsupportedError } from "../../lto/ir/errors.js";
 import { noLabel } from "../../lto/ir/instructions.js";
@@ -43,11 +42,11 @@ class FunctionNames implements OperandNames {
   foreignBlock(fn: GlobalValue, block: number): string {
     return addressTakenLabel(fn.name, block);
   }
-  constant(index: number): string {
-    return this.pool.label(this.mf.constants[index]!);
+  constant(constant: PoolConstant): string {
+    return this.pool.label(constant);
   }
-  jumpTable(index: number): string {
-    return `.LJTI${this.number}_${index}`;
+  jumpTable(table: JumpTable): string {
+    return `.LJTI${this.number}_${this.mf.jumpTables.indexOf(table)}`;
   }
   asmId(): string {
     return `${this.number}${String(this.asmCount++).padStart(4, "0")}`;
@@ -70,7 +69,7 @@ function labelledBlocks(mf: MFunction): Uint8Array {
           if (operand.kind === "block") labelled[operand.block.id] = 1;
     }
   }
-  for (const table of mf.jumpTables) for (const block of table) labelled[block.id] = 1;
+  for (const { targets } of mf.jumpTables) for (const block of targets) labelled[block.id] = 1;
   return labelled;
 }
 
@@ -106,12 +105,12 @@ function jumpTablesText(
   if (mf.jumpTables.length === 0) return "";
   const relative = mf.jumpTableEntries === "relative4";
   let out = `${tableSection(fn, symbol, options).directive}\n${alignText(relative ? 4 : 8)}`;
-  mf.jumpTables.forEach((table, i) => {
+  mf.jumpTables.forEach((table) => {
     // Tables that a pass emptied have no users left.
-    if (table.length === 0) return;
-    const label = names.jumpTable(i);
+    if (table.targets.length === 0) return;
+    const label = names.jumpTable(table);
     out += `${label}:\n`;
-    for (const block of table)
+    for (const block of table.targets)
       out += relative ? `\t.long\t${names.block(block)}-${label}\n` : `\t.quad\t${names.block(block)}\n`;
   });
   return out;

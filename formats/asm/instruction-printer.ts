@@ -1,5 +1,5 @@
 /** What printing machine code asks of a target, and what it tells it. */
-import type { MBlock, MInst, SymbolRef } from "../../lto/codegen/mir.js";
+import type { JumpTable, MBlock, MInst, PoolConstant, SymbolRef } from "../../lto/codegen/mir.js";
 import type { GlobalValue } from "../../lto/ir/module.js";
 
 /** How a target's instructions are written. */
@@ -13,8 +13,8 @@ export interface OperandNames {
   symbol(global: GlobalValue): string;
   block(block: MBlock): string;
   foreignBlock(fn: GlobalValue, block: number): string;
-  constant(index: number): string;
-  jumpTable(index: number): string;
+  constant(constant: PoolConstant): string;
+  jumpTable(table: JumpTable): string;
   /** A number that no other inline assembly statement of the output gets. */
   asmId(): string;
 }
@@ -30,9 +30,9 @@ export function targetText(symbol: SymbolRef, names: OperandNames): string {
     case "foreign-block":
       return names.foreignBlock(target.global, target.block);
     case "constant":
-      return names.constant(target.index);
+      return names.constant(target.constant);
     case "jump-table":
-      return names.jumpTable(target.index);
+      return names.jumpTable(target.table);
     case "external":
       return target.name;
   }

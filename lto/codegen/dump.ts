@@ -94,9 +94,9 @@ function dumpSymbol(symbol: SymbolRef): string {
     case "foreign-block":
       return `&${target.global.name}.b${target.block}`;
     case "constant":
-      return `.const${target.index}`;
+      return `.const(${[...target.constant.bytes].map((b) => b.toString(16).padStart(2, "0")).join("")})`;
     case "jump-table":
-      return `.table${target.index}`;
+      return `.table(${target.table.targets.map((b) => `b${b.id}`).join(" ")})`;
     default:
       return target.name;
   }

@@ -82,14 +82,15 @@ export type SymbolKind =
 
 export interface SymbolRef {
   readonly kind: SymbolKind;
-  /** A global, a block of this function (its address), or an entry of the function's tables. */
+  /** A global, a block of this function (its address), a constant, or one of the function's tables. */
   readonly target:
     | { readonly kind: "global"; readonly global: GlobalValue }
     | { readonly kind: "block"; readonly block: MBlock }
     /** A block of another function: the body's block index. */
     | { readonly kind: "foreign-block"; readonly global: GlobalValue; readonly block: number }
-    | { readonly kind: "constant"; readonly index: number }
-    | { readonly kind: "jump-table"; readonly index: number }
+    /** An entry of the literal pool; equal entries are one object (`poolConstant`). */
+    | { readonly kind: "constant"; readonly constant: PoolConstant }
+    | { readonly kind: "jump-table"; readonly table: JumpTable }
     /** A runtime routine that no IR names, e.g. `__tls_get_addr`. */
     | { readonly kind: "external"; readonly name: string };
 }
@@ -183,7 +184,7 @@ export type MExtra =
   | AsmData
   | CallInfo
   | LandingPadInfo
-  | { readonly kind: "jump-table"; readonly index: number };
+  | { readonly kind: "jump-table"; readonly table: JumpTable };
 
 /** The landing pad of an instruction that can unwind within its function, and so ends its block; else null. */
 export function unwindTarget(inst: MInst): MBlock | null {
@@ -259,10 +260,29 @@ export interface FrameSlot {
   offset: number;
 }
 
-/** An entry of the function's literal pool. */
+/** An entry of the literal pool of the program. */
 export interface PoolConstant {
   readonly bytes: Uint8Array;
   readonly align: number;
+}
+
+const pool = new Map<string, PoolConstant>();
+
+/** The pool entry with this content: one object for it in this thread, whatever function asks. */
+export function poolConstant(bytes: Uint8Array, align: number): PoolConstant {
+  const key = `${align} ${String.fromCharCode(...bytes)}`;
+  let constant = pool.get(key);
+  if (constant === undefined) {
+    constant = { bytes, align };
+    pool.set(key, constant);
+  }
+  return constant;
+}
+
+/** Where a switch goes, by value. */
+export interface JumpTable {
+  /** No targets are left of a table whose last jump is gone. */
+  readonly targets: MBlock[];
 }
 
 /** A machine function: one IR function between selection and emission. */
@@ -271,9 +291,7 @@ export class MFunction {
   blocks: MBlock[] = [];
   readonly vregs: VRegInfo[] = [];
   readonly slots: FrameSlot[] = [];
-  readonly constants: PoolConstant[] = [];
-  /** Targets of each jump table, by value. */
-  readonly jumpTables: MBlock[][] = [];
+  readonly jumpTables: JumpTable[] = [];
   /** Table entries: 8-byte absolute addresses, or 4-byte offsets from the start of the table. */
   jumpTableEntries: "absolute8" | "relative4" = "relative4";
   /** The stack pointer moves by amounts unknown before run time: the frame needs a frame pointer. */
@@ -319,6 +337,15 @@ export class MFunction {
     return block;
   }
   private nextBlockId = 0;
+
+  /** Ids of blocks are below this. */
+  get blockIds(): number {
+    return this.nextBlockId;
+  }
+  /** Leaves ids below `count` to blocks that exist. */
+  reserveBlockIds(count: number): void {
+    this.nextBlockId = Math.max(this.nextBlockId, count);
+  }
 }
 
 /** Calls `visit` on every register operand the instruction reads, address registers included. */

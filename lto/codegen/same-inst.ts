@@ -1,8 +1,14 @@
 /** Equality and hash of machine instructions with physical operands: same text, same effect. */
-import type { MExtra, MemOperand, MInst, RegOperand, SymbolRef } from "./mir.js";
+import type { JumpTable, MExtra, MemOperand, MInst, RegOperand, SymbolRef } from "./mir.js";
 
 function sameRegister(a: RegOperand | null, b: RegOperand | null): boolean {
   return a === null || b === null ? a === b : a.loc === b.loc;
+}
+
+/** The two tables lead to the same blocks. */
+function sameTable({ targets: a }: JumpTable, { targets: b }: JumpTable): boolean {
+  if (a === b) return true;
+  return a.length === b.length && a.every((target, i) => target === b[i]);
 }
 
 export function sameSymbol(a: SymbolRef | null, b: SymbolRef | null): boolean {
@@ -19,8 +25,9 @@ export function sameSymbol(a: SymbolRef | null, b: SymbolRef | null): boolean {
     case "foreign-block":
       return y.kind === "foreign-block" && x.global === y.global && x.block === y.block;
     case "constant":
+      return y.kind === "constant" && x.constant === y.constant;
     case "jump-table":
-      return y.kind === x.kind && x.index === y.index;
+      return y.kind === "jump-table" && sameTable(x.table, y.table);
     case "external":
       return y.kind === "external" && x.name === y.name;
   }
@@ -52,7 +59,7 @@ function sameExtra(a: MExtra | null, b: MExtra | null): boolean {
       a.pushed === b.pushed
     );
   // Two pieces of inline assembly stay two: their text may define symbols.
-  return a.kind === "jump-table" && b.kind === "jump-table" && a.index === b.index;
+  return a.kind === "jump-table" && b.kind === "jump-table" && sameTable(a.table, b.table);
 }
 
 function sameLocations(a: readonly RegOperand[], b: readonly RegOperand[]): boolean {

@@ -75,7 +75,7 @@ function threadJumps(mf: MFunction): boolean {
       if (inst.targets.length > 0 && (facts[inst.op]! & OpFact.Asm) === 0) redirect(inst.targets);
     }
   }
-  for (const table of mf.jumpTables) redirect(table);
+  for (const { targets } of mf.jumpTables) redirect(targets);
   return changed;
 }
 
@@ -117,10 +117,10 @@ function dropUnreachable(mf: MFunction): boolean {
   for (let block = work.pop(); block !== undefined; block = work.pop()) for (const s of block.succs) reach(s);
   if (reached.size === mf.blocks.length) return false;
   mf.blocks = mf.blocks.filter((b) => reached.has(b));
-  const live = mf.jumpTables.map((table) => table.every((b) => reached.has(b)));
-  mf.jumpTables.forEach((table, i) => {
+  const live = mf.jumpTables.map(({ targets }) => targets.every((b) => reached.has(b)));
+  mf.jumpTables.forEach(({ targets }, i) => {
     // The jump through the table is gone with its block.
-    if (!live[i]) table.length = 0;
+    if (!live[i]) targets.length = 0;
   });
   return true;
 }

@@ -4,17 +4,20 @@
 
 import type { GlobalValue } from "../../ir/module.js";
 import type { MFunction, RegMask } from "../mir.js";
+import { SymbolNumbers } from "../pack/symbol-numbers.js";
 import type { AllocationResult, FrameRequest } from "../target.js";
 import { estimateFrequencies } from "./block-frequency.js";
 import { simplifyControlFlow } from "./cfg.js";
 import { insertCfi } from "./cfi.js";
-import { checkpoint, isRepeatable } from "./finish-trial.js";
+import { checkpoint, isMeasurable } from "./finish-trial.js";
 import { layOut, relaxedSize } from "./layout.js";
 import { changedRegisters } from "./liveness.js";
 import { mergeTails } from "./merge-tails.js";
 import { chooseWrapping, type Wrapping } from "./shrink-wrap.js";
 
 export interface FinishOptions {
+  /** Of the module that the function is of; by default it refers to no module's globals. */
+  readonly symbols?: SymbolNumbers;
   /** Callee-saved registers to preserve; by default all that the body writes. */
   readonly saved?: RegMask;
   /**
@@ -63,7 +66,8 @@ export function finishFunction(mf: MFunction, allocation: AllocationResult, opti
   };
   let wrapping = choose();
   if (wrapping === null || mf.goal === "speed") complete(wrapping);
-  else wrapping = completeSmaller(mf, choose, complete);
+  else
+    wrapping = completeSmaller(mf, options.symbols ?? new SymbolNumbers({ globals: [] }), choose, complete);
   insertCfi(mf, plan.framePointer);
   return wrapping !== null;
 }
@@ -71,14 +75,15 @@ export function finishFunction(mf: MFunction, allocation: AllocationResult, opti
 /** Completes the function with its frame wrapped, unless that makes it larger. @returns what was done */
 function completeSmaller(
   mf: MFunction,
+  symbols: SymbolNumbers,
   choose: () => Wrapping | null,
   complete: (wrapping: Wrapping | null) => void,
 ): Wrapping | null {
-  if (!isRepeatable(mf)) {
+  if (!isMeasurable(mf)) {
     complete(null);
     return null;
   }
-  const restore = checkpoint(mf);
+  const restore = checkpoint(mf, symbols);
   complete(null);
   const plain = relaxedSize(mf);
   restore();

@@ -12,10 +12,19 @@ import type { GlobalValue, Module } from "../../ir/module.js";
 import { ClobberStore } from "../ipra/clobber-store.js";
 import { finishFunction } from "../late/finish.js";
 import { type MFunction, type RegMask, unlistedCall } from "../mir.js";
-import { type PackedBody, packBody, unpackBody } from "../mir-pack.js";
-import { type Convention, OpFact, platformConvention, type Target } from "../target.js";
+import type { PackedFunction } from "../pack/format.js";
+import { packFunction } from "../pack/pack.js";
+import { SymbolNumbers } from "../pack/symbol-numbers.js";
+import { unpackFunction } from "../pack/unpack.js";
+import {
+  type AllocationResult,
+  type Convention,
+  OpFact,
+  platformConvention,
+  type Target,
+} from "../target.js";
 import { type FunctionFacts, gatherFacts } from "./facts.js";
-import { allocateFunction, type CompiledFunction, type Observer } from "./function.js";
+import { allocateFunction, type Observer } from "./function.js";
 import { type CalleeNumber, type FunctionNumber, Numbering } from "./numbering.js";
 import type { CodegenOptions } from "./options.js";
 import type { ProgramPlan } from "./plan.js";
@@ -24,8 +33,8 @@ import { type FunctionStatistics, functionStatistics } from "./statistics.js";
 
 /** A function that waits for `finish`. */
 interface Allocated {
-  readonly compiled: CompiledFunction;
-  readonly body: PackedBody;
+  readonly packed: PackedFunction;
+  readonly allocation: AllocationResult;
   readonly frequencies: Float64Array | undefined;
   readonly lost: readonly CalleeNumber[];
 }
@@ -37,6 +46,7 @@ export interface FinishedFunction {
 
 export class CodegenSession {
   readonly numbering: Numbering;
+  private readonly symbols: SymbolNumbers;
   private readonly conventions: Uint32Array;
   private readonly indirect: IndirectCalls;
   private readonly store: ClobberStore;
@@ -54,6 +64,7 @@ export class CodegenSession {
     this.indirect = plan.indirect;
     this.store = new ClobberStore(target.registers.callClobbers);
     this.numbering = new Numbering(module, options.relocation);
+    this.symbols = new SymbolNumbers(module);
   }
 
   /** Records the masks of functions allocated elsewhere (or here). */
@@ -100,32 +111,36 @@ export class CodegenSession {
       callees,
       this.observe,
     );
-    const { machine } = compiled;
+    const { machine, allocation } = compiled;
     const { facts, frequencies, lost } = gatherFacts(fn, machine, this.numbering, sets);
-    this.allocated.set(number, { compiled, body: packBody(machine), frequencies, lost });
+    const packed = packFunction(machine, this.symbols);
+    this.allocated.set(number, { packed, allocation, frequencies, lost });
     return facts;
   }
 
   /** Finishes a function allocated here, which is forgotten. @throws UnsupportedError */
   finish(number: FunctionNumber, { saved, scratch, changed, aligned }: Decisions): FinishedFunction {
-    const { compiled, body, frequencies, lost } = this.allocated.get(number)!;
+    const { packed, allocation, frequencies, lost } = this.allocated.get(number)!;
     this.allocated.delete(number);
-    const { machine } = compiled;
-    unpackBody(machine, body);
+    const machine = unpackFunction(packed, this.symbols, this.target);
     const written = this.decideClobbers(machine, lost, changed);
     this.target.untieTailCalls(machine, saved[number]!);
     const alignedCall = (callee: GlobalValue | null, calleeSet: number): boolean => {
       const reached = this.numbering.calleeOf(callee, calleeSet);
       return reached === undefined || aligned[reached] === 1;
     };
-    const allocation = { ...compiled.allocation, written };
-    const wrapped = finishFunction(machine, allocation, {
-      saved: saved[number]!,
-      scratch: scratch[number]!,
-      alignedCall,
-      shrinkWrap: this.options.shrinkWrap,
-      ...(frequencies === undefined ? {} : { frequencies }),
-    });
+    const wrapped = finishFunction(
+      machine,
+      { ...allocation, written },
+      {
+        symbols: this.symbols,
+        saved: saved[number]!,
+        scratch: scratch[number]!,
+        alignedCall,
+        shrinkWrap: this.options.shrinkWrap,
+        ...(frequencies === undefined ? {} : { frequencies }),
+      },
+    );
     this.observe?.("finish", machine);
     return { machine, statistics: functionStatistics(machine, allocation, wrapped) };
   }

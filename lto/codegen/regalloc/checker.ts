@@ -479,8 +479,10 @@ function symbolKey(symbol: SymbolRef | null): string {
       return `${symbol.kind}:f${identityOf(target.global)}.${target.block}`;
     case "external":
       return `${symbol.kind}:e${target.name}`;
-    default:
-      return `${symbol.kind}:${target.kind}${target.index}`;
+    case "constant":
+      return `${symbol.kind}:c${identityOf(target.constant)}`;
+    case "jump-table":
+      return `${symbol.kind}:t${identityOf(target.table)}`;
   }
 }
 

@@ -4,8 +4,7 @@
  * Integers become immediates; addresses become immediates (static), rip-relative `lea` or GOT loads;
  * floating-point and vector constants are loaded from the pool, zero is `xorps`-able.
  */
-
-import { type MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
+import { type MemOperand, MInst, poolConstant, RegOperand, type VReg } from "../../codegen/mir.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { Op } from "../../ir/instructions.js";
 import type { GlobalValue } from "../../ir/module.js";
@@ -369,22 +368,15 @@ function materializeVector(s: Selector, value: Constant): VReg {
   }
   const op = bytes.length === 16 ? X.Movaps : bytes.length === 8 ? X.Movsd : X.Movss;
   const padded = bytes.length === 2 ? Uint8Array.of(bytes[0]!, bytes[1]!, 0, 0) : bytes;
-  const load = s.load(op, padded.length, vreg, poolMem(s, padded));
+  const load = s.load(op, padded.length, vreg, poolMem(padded));
   s.mf.vregs[vreg]!.remat = load;
   return vreg;
 }
 
 /** Memory operand of a literal pool entry with these bytes (4, 8 or 16; aligned to their length). */
-export function poolMem(s: Selector, bytes: Uint8Array): MemOperand {
-  const pool = s.mf.constants;
-  let index = pool.findIndex(
-    (c) => c.bytes.length === bytes.length && c.bytes.every((b, i) => b === bytes[i]),
-  );
-  if (index < 0) {
-    index = pool.length;
-    pool.push({ bytes, align: bytes.length });
-  }
-  return memory(null, null, 1, 0, { kind: "direct", target: { kind: "constant", index } }, true);
+export function poolMem(bytes: Uint8Array): MemOperand {
+  const constant = poolConstant(bytes, bytes.length);
+  return memory(null, null, 1, 0, { kind: "direct", target: { kind: "constant", constant } }, true);
 }
 
 /** Little-endian bytes of a scalar or vector constant without symbols; null if it has some. Undef is zero. */

@@ -44,19 +44,19 @@ export function selectFloatBinary(s: Selector, inst: Inst): void {
 }
 
 /** A 16-byte literal whose lanes of `lane` bytes all hold `bits`. */
-function splat(s: Selector, lane: 4 | 8, low: number, high: number): MemOperand {
+function splat(lane: 4 | 8, low: number, high: number): MemOperand {
   const bytes = new Uint8Array(16);
   const view = new DataView(bytes.buffer);
   for (let i = 0; i < 16; i += lane) {
     view.setUint32(i, low, true);
     if (lane === 8) view.setUint32(i + 4, high, true);
   }
-  return poolMem(s, bytes);
+  return poolMem(bytes);
 }
-export const signMask = (s: Selector, double: boolean): MemOperand =>
-  double ? splat(s, 8, 0, 0x80000000) : splat(s, 4, 0x80000000, 0);
-export const magnitudeMask = (s: Selector, double: boolean): MemOperand =>
-  double ? splat(s, 8, 0xffffffff, 0x7fffffff) : splat(s, 4, 0x7fffffff, 0);
+export const signMask = (double: boolean): MemOperand =>
+  double ? splat(8, 0, 0x80000000) : splat(4, 0x80000000, 0);
+export const magnitudeMask = (double: boolean): MemOperand =>
+  double ? splat(8, 0xffffffff, 0x7fffffff) : splat(4, 0x7fffffff, 0);
 
 function bitwise(s: Selector, op: X, result: VReg, a: VReg, mask: MemOperand): void {
   const inst = new MInst(op, 16);
@@ -69,12 +69,12 @@ function bitwise(s: Selector, op: X, result: VReg, a: VReg, mask: MemOperand): v
 export function selectFNeg(s: Selector, inst: Inst): void {
   const source = inst.operands[0]!;
   if (inst.type.kind === "x86_fp80") return x87.selectX87Unary(s, X.Fchs, source, inst);
-  bitwise(s, X.Xorps, s.resultOf(inst), s.reg(source), signMask(s, inst.type.scalar.kind === "double"));
+  bitwise(s, X.Xorps, s.resultOf(inst), s.reg(source), signMask(inst.type.scalar.kind === "double"));
 }
 
 export function selectFAbs(s: Selector, inst: Inst, source: Value): void {
   if (inst.type.kind === "x86_fp80") return x87.selectX87Unary(s, X.Fabs, source, inst);
-  bitwise(s, X.Andps, s.resultOf(inst), s.reg(source), magnitudeMask(s, inst.type.scalar.kind === "double"));
+  bitwise(s, X.Andps, s.resultOf(inst), s.reg(source), magnitudeMask(inst.type.scalar.kind === "double"));
 }
 
 export function selectSqrt(s: Selector, inst: Inst, source: Value): void {
@@ -93,8 +93,8 @@ export function selectCopySign(s: Selector, inst: Inst, magnitude: Value, sign: 
   const double = inst.type.scalar.kind === "double";
   const a = s.newXmm();
   const b = s.newXmm();
-  bitwise(s, X.Andps, a, s.reg(magnitude), magnitudeMask(s, double));
-  bitwise(s, X.Andps, b, s.reg(sign), signMask(s, double));
+  bitwise(s, X.Andps, a, s.reg(magnitude), magnitudeMask(double));
+  bitwise(s, X.Andps, b, s.reg(sign), signMask(double));
   s.binary(X.Orps, 16, s.resultOf(inst), a, b);
 }
 
@@ -161,7 +161,7 @@ function unsignedLongToFloat(s: Selector, source: Value, result: VReg, op: X, do
     const mul = new MInst(X.Mulsd, 8);
     mul.defs = [new RegOperand(scaled, 0, false, 0)];
     mul.uses = [new RegOperand(highFloat)];
-    mul.mem = poolMem(s, new Uint8Array([0, 0, 0, 0, 0, 0, 0xf0, 0x41])); // 2^32
+    mul.mem = poolMem(new Uint8Array([0, 0, 0, 0, 0, 0, 0xf0, 0x41])); // 2^32
     s.emit(mul);
     const lowFloat = s.newXmm(8);
     s.unary(X.Cvtsi2sd, 8, lowFloat, low);
@@ -191,7 +191,7 @@ function unsignedLongToFloat(s: Selector, source: Value, result: VReg, op: X, do
   const base = s.newGpr();
   const lea = new MInst(X.Lea, 8);
   lea.defs = [new RegOperand(base)];
-  lea.mem = poolMem(s, new Uint8Array([0, 0, 0x80, 0x3f, 0, 0, 0, 0x40])); // 1.0f, 2.0f
+  lea.mem = poolMem(new Uint8Array([0, 0, 0x80, 0x3f, 0, 0, 0, 0x40])); // 1.0f, 2.0f
   s.emit(lea);
   const mul = new MInst(X.Mulss, 4);
   mul.defs = [new RegOperand(result, 0, false, 0)];
@@ -230,7 +230,6 @@ function floatToUnsignedLong(s: Selector, source: Value, result: VReg, op: X, do
   sub.defs = [new RegOperand(reduced, 0, false, 0)];
   sub.uses = [new RegOperand(value)];
   sub.mem = poolMem(
-    s,
     double ? new Uint8Array([0, 0, 0, 0, 0, 0, 0xe0, 0x43]) : new Uint8Array([0, 0, 0, 0x5f]),
   );
   s.emit(sub);

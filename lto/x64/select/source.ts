@@ -81,7 +81,7 @@ export function setVectorSource(s: Selector, inst: MInst, value: Value, size: nu
   if (isConstant(value) && value.valueKind !== "undef") {
     const bytes = constantBytes(s.layout, value);
     if (bytes !== null && bytes.length === size && bytes.some((b) => b !== 0)) {
-      inst.mem = poolMem(s, bytes);
+      inst.mem = poolMem(bytes);
       return;
     }
   }

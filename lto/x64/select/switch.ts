@@ -191,15 +191,15 @@ class SwitchTree {
     jump(s, dispatch);
     connect(block, next);
     connect(block, dispatch);
-    const table = s.mf.jumpTables.length;
-    s.mf.jumpTables.push(targets);
+    const table = { targets };
+    s.mf.jumpTables.push(table);
     // The dispatch block comes later in program order: its code is made aside.
     const saved = s.buffer;
     s.buffer = [];
     const machine = new MInst(X.JmpIndirect, 8);
-    machine.extra = { kind: "jump-table", index: table };
+    machine.extra = { kind: "jump-table", table };
     machine.targets = [...new Set(targets)];
-    const symbol = { kind: "direct", target: { kind: "jump-table", index: table } } as const;
+    const symbol = { kind: "direct", target: { kind: "jump-table", table } } as const;
     if (!s.pic) {
       s.mf.jumpTableEntries = "absolute8";
       machine.mem = memory(null, new RegOperand(index), 8, 0, symbol);

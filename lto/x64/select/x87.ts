@@ -55,7 +55,7 @@ export function push80(s: Selector, value: Value): void {
       if (bits === 0x3fff8000000000000000n) return emitPlain(s, X.Fld1);
       const bytes = new Uint8Array(16);
       bytes.set(constantBytes(s.layout, inst)!);
-      return emitMem(s, X.Fld, 10, poolMem(s, bytes));
+      return emitMem(s, X.Fld, 10, poolMem(bytes));
     }
     return s.unsupported("constant expression of type x86_fp80");
   }
@@ -150,7 +150,7 @@ export function selectIntToX87(s: Selector, inst: InstWith<Op.SIToFP | Op.UIToFP
       const base = s.newGpr();
       const lea = new MInst(X.Lea, 8);
       lea.defs = [new RegOperand(base)];
-      lea.mem = poolMem(s, table);
+      lea.mem = poolMem(table);
       s.emit(lea);
       emitMem(s, X.Fld, 4, memory(new RegOperand(base), new RegOperand(sign), 4));
       emitPlain(s, X.Faddp);
@@ -183,7 +183,7 @@ export function selectX87ToInt(s: Selector, inst: InstWith<Op.FPToSI | Op.FPToUI
   // Values of 2^63 and above are reduced by 2^63 first; the top bit is put back after.
   const threshold = new Uint8Array([0, 0, 0, 0x5f]); // float 2^63
   push80(s, inst.operands[0]!);
-  emitMem(s, X.Fld, 4, poolMem(s, threshold));
+  emitMem(s, X.Fld, 4, poolMem(threshold));
   emitPlain(s, X.Fucomip); // flags of 2^63 against x; pops the threshold
   const flag = s.newGpr(4);
   const set = new MInst(X.Setcc, 1);
@@ -197,7 +197,7 @@ export function selectX87ToInt(s: Selector, inst: InstWith<Op.FPToSI | Op.FPToUI
   const base = s.newGpr();
   const lea = new MInst(X.Lea, 8);
   lea.defs = [new RegOperand(base)];
-  lea.mem = poolMem(s, table);
+  lea.mem = poolMem(table);
   s.emit(lea);
   emitMem(s, X.Fld, 4, memory(new RegOperand(base), new RegOperand(big), 4));
   emitPlain(s, X.Fsubp);

@@ -1,0 +1,301 @@
+/** Words to functions: see format.ts. */
+import type { GlobalValue } from "../../ir/module.js";
+import {
+  type AsmData,
+  type AsmOperand,
+  type CallInfo,
+  type LandingPadInfo,
+  MBlock,
+  type MExtra,
+  MemOperand,
+  MFunction,
+  MInst,
+  type PadClause,
+  poolConstant,
+  RegOperand,
+  type SymbolRef,
+} from "../mir.js";
+import type { Target } from "../target.js";
+import {
+  asmOperands,
+  defsShift,
+  extras,
+  goals,
+  HasClobbers,
+  HasCondition,
+  HasExtra,
+  HasImm,
+  HasMem,
+  HasSymbol,
+  HasTargets,
+  HasWideImm,
+  IsLarge,
+  maxDefs,
+  maxUses,
+  type PackedFunction,
+  Property,
+  slotKinds,
+  symbolKinds,
+  symbolTargets,
+  usesShift,
+} from "./format.js";
+import type { SymbolNumbers } from "./symbol-numbers.js";
+import { WordReader } from "./words.js";
+
+/** A new function object as `packFunction` found it. */
+export function unpackFunction(packed: PackedFunction, symbols: SymbolNumbers, target: Target): MFunction {
+  const fn = symbols.global(packed.symbol);
+  const mf = new MFunction(fn, fn.name, goals[packed.words[0]!]!, target);
+  new Unpacker(mf, packed.words, symbols).run();
+  return mf;
+}
+
+/**
+ * Brings a function back to where `packFunction` found it. Blocks are new objects; numbers of blocks that were made
+ * since are not used again.
+ */
+export function restoreFunction(mf: MFunction, packed: PackedFunction, symbols: SymbolNumbers): void {
+  mf.slots.length = 0;
+  mf.jumpTables.length = 0;
+  mf.typeInfos.length = 0;
+  new Unpacker(mf, packed.words, symbols).run();
+}
+
+class Unpacker {
+  private readonly in: WordReader;
+  constructor(
+    private readonly mf: MFunction,
+    words: Int32Array,
+    private readonly symbols: SymbolNumbers,
+  ) {
+    this.in = new WordReader(words);
+  }
+
+  run(): void {
+    const { mf } = this;
+    this.header();
+    for (let n = this.in.word(); n > 0; n--) mf.typeInfos.push(this.in.word() === 0 ? null : this.global());
+    for (let n = this.in.word(); n > 0; n--) mf.jumpTables.push({ targets: this.blocks() });
+    for (const block of mf.blocks) {
+      const insts = new Array<MInst>(this.in.word());
+      for (let i = 0; i < insts.length; i++) insts[i] = this.instruction();
+      block.insts = insts;
+    }
+  }
+
+  private header(): void {
+    const { mf, in: words } = this;
+    words.word();
+    const properties = words.word();
+    mf.jumpTableEntries = (properties & Property.AbsoluteTables) !== 0 ? "absolute8" : "relative4";
+    mf.hasDynamicAlloca = (properties & Property.DynamicAlloca) !== 0;
+    mf.hasCalls = (properties & Property.Calls) !== 0;
+    mf.noRedZone = (properties & Property.NoRedZone) !== 0;
+    mf.needsFramePointer = (properties & Property.FramePointer) !== 0;
+    mf.returnsTwice = (properties & Property.ReturnsTwice) !== 0;
+    mf.omitCfi = (properties & Property.OmitCfi) !== 0;
+    mf.resultRegisters = words.word();
+    mf.incomingBytes = words.float();
+    mf.reserveBlockIds(words.word());
+    mf.remark = words.text();
+    for (let n = words.word(); n > 0; n--) {
+      const size = words.float();
+      const offset = words.float();
+      const align = words.word();
+      mf.newSlot(size, align, slotKinds[words.word()]!, offset);
+    }
+    const count = words.word();
+    mf.blocks = [];
+    // Edges lead to blocks that come later.
+    const edges: number[][] = [];
+    const list = (): number[] => Array.from({ length: words.word() }, () => words.word());
+    for (let i = 0; i < count; i++) {
+      const block = new MBlock(words.word());
+      const flags = words.word();
+      block.addressTaken = (flags & 1) !== 0;
+      block.landingPad = (flags & 2) !== 0;
+      block.label = words.word();
+      block.frequency = words.float();
+      mf.blocks.push(block);
+      edges.push(list(), list());
+    }
+    mf.blocks.forEach((block, i) => {
+      block.succs = edges[2 * i]!.map((b) => this.blockAt(b));
+      block.preds = edges[2 * i + 1]!.map((b) => this.blockAt(b));
+    });
+  }
+
+  private blockAt(position: number): MBlock {
+    return position >= 0 ? this.mf.blocks[position]! : new MBlock(~position);
+  }
+  private block(): MBlock {
+    return this.blockAt(this.in.word());
+  }
+  private blocks(): MBlock[] {
+    const blocks = new Array<MBlock>(this.in.word());
+    for (let i = 0; i < blocks.length; i++) blocks[i] = this.block();
+    return blocks;
+  }
+
+  private global(): GlobalValue {
+    const number = this.in.word();
+    return number >= 0 ? this.symbols.global(number) : this.symbols.routine(this.in.text());
+  }
+
+  private instruction(): MInst {
+    const { in: words } = this;
+    const head = words.word();
+    const isLarge = (head & IsLarge) !== 0;
+    const inst = new MInst(head & 1023, isLarge ? words.word() : (head >> 10) & 31);
+    const defs = isLarge ? words.word() : (head >> defsShift) & maxDefs;
+    const uses = isLarge ? words.word() : (head >> usesShift) & maxUses;
+    inst.defs = this.operands(defs);
+    inst.uses = this.operands(uses);
+    if ((head & HasMem) !== 0) inst.mem = this.memory();
+    if ((head & HasImm) !== 0) inst.imm = words.word();
+    if ((head & HasWideImm) !== 0) inst.imm = words.wide();
+    if ((head & HasSymbol) !== 0) inst.symbol = this.symbol();
+    if ((head & HasClobbers) !== 0) inst.clobbers = words.word();
+    if ((head & HasCondition) !== 0) inst.cc = words.word();
+    if ((head & HasTargets) !== 0) inst.targets = this.blocks();
+    if ((head & HasExtra) !== 0) inst.extra = this.extra(inst.mem);
+    return inst;
+  }
+
+  private operands(count: number): RegOperand[] {
+    switch (count) {
+      case 0:
+        return [];
+      case 1:
+        return [this.operand()];
+      case 2:
+        return [this.operand(), this.operand()];
+      default:
+        return Array.from({ length: count }, () => this.operand());
+    }
+  }
+
+  private operand(): RegOperand {
+    const word = this.in.word();
+    const operand = new RegOperand(-1, 0, false, (word & 15) - 1);
+    operand.loc = word >> 4;
+    return operand;
+  }
+
+  private memory(): MemOperand {
+    const head = this.in.word();
+    const disp = this.in.word();
+    const slot = this.in.word();
+    const base = (head & 1) !== 0 ? this.operand() : null;
+    const index = (head & 2) !== 0 ? this.operand() : null;
+    const symbol = (head & 4) !== 0 ? this.symbol() : null;
+    return new MemOperand(base, index, disp, symbol, slot, head >> 3);
+  }
+
+  private symbol(): SymbolRef {
+    const head = this.in.word();
+    return { kind: symbolKinds[head & 7]!, target: this.symbolTarget(symbolTargets[head >> 3]!) };
+  }
+
+  private symbolTarget(kind: (typeof symbolTargets)[number]): SymbolRef["target"] {
+    const { in: words } = this;
+    switch (kind) {
+      case "global":
+        return { kind, global: this.global() };
+      case "block":
+        return { kind, block: this.block() };
+      case "foreign-block": {
+        const global = this.global();
+        return { kind, global, block: words.word() };
+      }
+      case "constant": {
+        const align = words.word();
+        return { kind, constant: poolConstant(words.bytes(), align) };
+      }
+      case "jump-table":
+        return { kind, table: this.mf.jumpTables[words.word()]! };
+      case "external":
+        return { kind, name: words.text() };
+    }
+  }
+
+  private extra(mem: MemOperand | null): MExtra {
+    const kind = extras[this.in.word()]!;
+    switch (kind) {
+      case "call":
+        return this.call();
+      case "asm":
+        return this.assembly(mem);
+      case "landing-pad":
+        return this.landingPad();
+      case "jump-table":
+        return { kind, table: this.mf.jumpTables[this.in.word()]! };
+    }
+  }
+
+  private call(): CallInfo {
+    const flags = this.in.word();
+    const calleeSet = this.in.word();
+    const pushed = this.in.word();
+    const callee = (flags & 8) !== 0 ? this.global() : null;
+    return {
+      kind: "call",
+      callee,
+      calleeSet,
+      noReturn: (flags & 1) !== 0,
+      returnsTwice: (flags & 2) !== 0,
+      unwind: (flags & 16) !== 0 ? this.block() : null,
+      noUnwind: (flags & 4) !== 0,
+      pushed,
+    };
+  }
+
+  private landingPad(): LandingPadInfo {
+    const { in: words } = this;
+    const cleanup = words.word() !== 0;
+    const clauses = Array.from({ length: words.word() }, (): PadClause => {
+      const length = words.word();
+      if (length < 0) return { kind: "catch", type: words.word() };
+      return { kind: "filter", types: Array.from({ length }, () => words.word()) };
+    });
+    return { kind: "landing-pad", cleanup, clauses };
+  }
+
+  private assembly(own: MemOperand | null): AsmData {
+    const { in: words } = this;
+    const template = words.text();
+    const unwind = words.word() === 0 ? null : this.block();
+    const shared: MemOperand[] = own === null ? [] : [own];
+    const operands = Array.from({ length: words.word() }, () => this.asmOperand(shared));
+    return { kind: "asm", template, operands, unwind };
+  }
+
+  private asmOperand(shared: MemOperand[]): AsmOperand {
+    const { in: words } = this;
+    const kind = asmOperands[words.word()]!;
+    switch (kind) {
+      case "def":
+      case "use": {
+        const index = words.word();
+        return { kind, index, size: words.word() };
+      }
+      case "mem": {
+        const known = words.word();
+        if (known >= 0) return { kind, mem: shared[known]! };
+        const mem = this.memory();
+        shared.push(mem);
+        return { kind, mem };
+      }
+      case "imm":
+        return { kind, value: words.wide() as bigint };
+      case "symbol": {
+        const symbol = this.symbol();
+        return { kind, symbol, offset: words.float() };
+      }
+      case "block":
+        return { kind, block: this.block() };
+      case "text":
+        return { kind, text: words.text() };
+    }
+  }
+}
