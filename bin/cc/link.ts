@@ -18,7 +18,9 @@ import { runTool } from "../host/tools.js";
 import { ownPackage } from "../package.js";
 import { type Compilation, compileAll, type Session } from "./compile.js";
 
+/** As a user would call it; and as this Node does, whatever Node is on PATH. */
 const ltoProgram = (): string => join(ownPackage().directory, "bin/tsc-lto");
+const ltoStart = (): string[] => [join(ownPackage().directory, "dist/bin/start.cjs"), "lto"];
 
 /** The exit code of the first step that fails, else 0. */
 export async function linkProgram(session: Session): Promise<number> {
@@ -99,7 +101,8 @@ class Linking {
       assembly,
       ...inputs,
     ];
-    return this.tool(process.execPath, [ltoProgram(), ...args]);
+    this.show(ltoProgram(), args);
+    return this.tool(process.execPath, [...process.execArgv, ...ltoStart(), ...args]);
   }
 
   private async link(
@@ -123,16 +126,21 @@ class Linking {
         words.push(...item.words.map((w) => (w === "-nopie" || w === "-no_pie" ? "-no-pie" : w)));
       else words.push(pathOf(item)!);
     }
-    return this.tool("cc", [
+    const args = [
       ...(command.verbose ? ["-v"] : []),
       ...(command.output === undefined ? [] : ["-o", command.output]),
       ...words,
-    ]);
+    ];
+    this.show("cc", args);
+    return this.tool("cc", args);
+  }
+
+  private show(path: string, args: readonly string[]): void {
+    if (this.session.command.verbose)
+      this.host.stderr(Buffer.from(` ${[path, ...args].map((word) => JSON.stringify(word)).join(" ")}\n`));
   }
 
   private async tool(path: string, args: readonly string[]): Promise<number> {
-    if (this.session.command.verbose)
-      this.host.stderr(Buffer.from(` ${[path, ...args].map((word) => JSON.stringify(word)).join(" ")}\n`));
     const result = await runTool(path, args, this.host, { live: true });
     if (result.error !== undefined) report(this.host, "error", result.error);
     return result.exitCode;

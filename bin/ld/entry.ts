@@ -1,0 +1,2 @@
+/** Where `ld.tsc-lto` starts. */
+export { main } from "./main.js";

@@ -1,0 +1,224 @@
+/**
+ * Starts a command: from its bundle, with code that V8 compiled in an earlier run.
+ *
+ * A link of a small program takes less time than reading and compiling this program would. So the build joins the
+ * modules of each command in one file (rolldown.config.ts), and V8's compiled code of it is kept in a cache, taken
+ * at the end of a run: that has all functions which the run needed, also those that V8 compiles only when they are
+ * first called. Against loading the modules one by one that saves four fifths of what a run costs beyond an empty
+ * Node.
+ *
+ * A cache is named after the contents of its bundle, Node's version and the engine's settings; V8 itself refuses
+ * what another V8, other settings or another processor made, but not what was damaged: for that there is a
+ * checksum. It lies beside the bundles, or where that cannot be written in the user's cache directory; it holds
+ * code, so it is taken only from the user, the owner of the bundle and root. Several processes may write it, each
+ * under a name of its own that is then changed. Whatever is wrong with caches, the run goes on without; whatever is
+ * wrong with the bundles (not built, or older than the modules), it goes on with the modules.
+ */
+import fs = require("node:fs");
+import path = require("node:path");
+import vm = require("node:vm");
+import zlib = require("node:zlib");
+import engine = require("./engine.cjs");
+
+type Command = "lto" | "cc" | "ld";
+type Exports = Record<string, unknown>;
+
+/** A file of a bundle in this process. */
+interface Unit {
+  readonly file: string;
+  readonly script: vm.Script;
+  readonly module: { exports: Exports };
+  /** Names of its cache: usual, and for a processor or settings that the usual name does not tell apart; or none. */
+  readonly names: readonly string[];
+  /** Processor time, in milliseconds, of the run that made the cache in use; 0 without one. */
+  readonly effort: number;
+}
+
+const bundles = path.join(__dirname, "../bundle");
+/** "tscc", then checksum of the code, length of the code, effort: 32 bits each, little-endian. */
+const magic = 0x63637374;
+const headerSize = 16;
+/** A cache is made again when a run did so many times more than the one that made it: more functions are in use. */
+const muchMore = 4;
+/** Beyond this, in milliseconds, runs hardly use more functions. */
+const enoughEffort = 4000;
+/** Bytes of source that are compiled faster than a cache of them is looked for. */
+const smallFile = 4096;
+/** In the user's directory, where also other versions of this program leave theirs. */
+const keptFiles = 24;
+
+const units = new Map<string, Unit>();
+
+function key(hash: string, more = ""): string {
+  const settings = [process.arch, ...process.execArgv, process.env["NODE_OPTIONS"] ?? "", more].join(" ");
+  return `${hash}-${process.version}-${zlib.crc32(settings).toString(36)}`;
+}
+
+/** Directories for caches, first choice first. */
+function directories(): string[] {
+  const { XDG_CACHE_HOME: cache, HOME: home } = process.env;
+  const own = path.join(bundles, "cache");
+  if (cache !== undefined && path.isAbsolute(cache)) return [own, path.join(cache, "tsc-lto")];
+  return home !== undefined && path.isAbsolute(home) ? [own, path.join(home, ".cache/tsc-lto")] : [own];
+}
+
+/** The code in the first file of that name that is whole and whose owner is trusted. */
+function readCache(name: string, bundleOwner: number): { code: Buffer; effort: number } | undefined {
+  for (const directory of directories()) {
+    let fd: number | undefined;
+    try {
+      fd = fs.openSync(path.join(directory, name), fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW);
+      const { uid, mode } = fs.fstatSync(fd);
+      if ((uid !== 0 && uid !== bundleOwner && uid !== process.getuid?.()) || (mode & 0o022) !== 0) continue;
+      const bytes = fs.readFileSync(fd);
+      const code = bytes.subarray(headerSize);
+      if (bytes.length < headerSize || bytes.readUInt32LE(0) !== magic) continue;
+      if (bytes.readUInt32LE(8) !== code.length || bytes.readUInt32LE(4) !== zlib.crc32(code)) continue;
+      return { code, effort: bytes.readUInt32LE(12) };
+    } catch {
+      // Not here.
+    } finally {
+      if (fd !== undefined) fs.closeSync(fd);
+    }
+  }
+  return undefined;
+}
+
+function writeCache(name: string, code: Buffer, effort: number): void {
+  const header = Buffer.alloc(headerSize);
+  [magic, zlib.crc32(code), code.length, effort].forEach((word, i) => {
+    header.writeUInt32LE(word, 4 * i);
+  });
+  for (const directory of directories()) {
+    const temporary = path.join(directory, `${name}.${process.pid}.new`);
+    try {
+      fs.mkdirSync(directory, { recursive: true, mode: directory.startsWith(bundles) ? 0o755 : 0o700 });
+      const fd = fs.openSync(temporary, "wx", 0o644);
+      try {
+        fs.writeSync(fd, header);
+        fs.writeSync(fd, code);
+        fs.fsyncSync(fd);
+      } finally {
+        fs.closeSync(fd);
+      }
+      fs.renameSync(temporary, path.join(directory, name));
+      prune(directory);
+      return;
+    } catch {
+      remove(temporary);
+    }
+  }
+}
+
+function remove(file: string): void {
+  try {
+    fs.unlinkSync(file); // (`rmSync` loads a module of its own.)
+  } catch {
+    // Not there, or not ours.
+  }
+}
+
+/** Removes the oldest files of a directory of caches, those of old versions of this program among them. */
+function prune(directory: string): void {
+  const names = fs.readdirSync(directory);
+  if (names.length <= keptFiles) return;
+  const files = names.map((name) => path.join(directory, name));
+  const age = new Map(
+    files.map((file) => [file, fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0]),
+  );
+  files.sort((a, b) => age.get(b)! - age.get(a)!);
+  for (const file of files.slice(keptFiles)) remove(file);
+}
+
+/** The exports of a file of a bundle. @throws what the file throws; ENOENT when it is not built */
+function evaluate(file: string): Exports {
+  const known = units.get(file);
+  if (known !== undefined) return known.module.exports;
+  const fd = fs.openSync(file, "r");
+  let source: string;
+  let owner: number;
+  try {
+    owner = fs.fstatSync(fd).uid;
+    source = fs.readFileSync(fd, "latin1"); // The build leaves ASCII only.
+  } finally {
+    fs.closeSync(fd);
+  }
+  const hash = /^\/\*(\w+)\*\//.exec(source)?.[1] ?? "";
+  const names = source.length < smallFile ? [] : [key(hash)];
+  let cache = names.length === 0 ? undefined : readCache(names[0]!, owner);
+  let script = compile(source, file, cache?.code);
+  if (script.cachedDataRejected === true) {
+    // Another processor on the same disk, say: both keep theirs.
+    names.push(key(hash, String((require("node:v8") as typeof import("node:v8")).cachedDataVersionTag())));
+    cache = readCache(names[1]!, owner);
+    // Under its own name V8 would give back the script that it has just compiled.
+    if (cache !== undefined) script = compile(source, `${file}#`, cache.code);
+    if (script.cachedDataRejected === true) cache = undefined;
+  }
+  const unit = { file, script, names, module: { exports: {} }, effort: cache?.effort ?? 0 };
+  units.set(file, unit);
+  const from = (id: string): unknown =>
+    id.startsWith(".") ? evaluate(path.join(path.dirname(file), id)) : require(id);
+  const body = script.runInThisContext() as (...args: unknown[]) => void;
+  body.call(unit.module.exports, unit.module.exports, from, unit.module, file, path.dirname(file));
+  return unit.module.exports;
+}
+
+const compile = (source: string, filename: string, cachedData: Buffer | undefined): vm.Script =>
+  new vm.Script(source, cachedData === undefined ? { filename } : { filename, cachedData });
+
+/** Keeps the compiled code of what this process has loaded, where none was there or much has been added since. */
+function storeCaches(): void {
+  const { user, system } = process.cpuUsage();
+  const effort = Math.round((user + system) / 1000);
+  for (const { script, names, effort: before } of units.values())
+    if (names.length > 0 && (before === 0 || (before < enoughEffort && effort > before * muchMore)))
+      writeCache(names.at(-1)!, script.createCachedData(), effort);
+}
+
+/** Whether the bundle is there and as new as the modules that a build without bundling would replace. */
+function isCurrent(bundle: string, command: Command): boolean {
+  if (process.env["TSC_LTO_BUNDLE"] === "no") return false;
+  const of = (file: string): number => fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? -1;
+  const made = of(bundle);
+  return made >= 0 && made >= of(path.join(__dirname, command, "main.js"));
+}
+
+/** The exports of a command's bundle (`main`, `worker`), or without one of its modules. */
+async function load(command: Command): Promise<Exports> {
+  const bundle = path.join(bundles, command, "bundle.cjs");
+  if (isCurrent(bundle, command)) return evaluate(bundle);
+  switch (command) {
+    case "lto":
+      return import("./lto/entry.js");
+    case "cc":
+      return import("./cc/entry.js");
+    case "ld":
+      return import("./ld/entry.js");
+  }
+}
+
+/** What a worker thread of a command does with its tasks. */
+async function worker(command: Command): Promise<(task: unknown) => unknown> {
+  const { worker: find } = await load(command);
+  const work = await (find as () => Promise<(task: unknown) => unknown>)();
+  let stored = false;
+  return async (task) => {
+    const result = await work(task);
+    if (!stored) storeCaches();
+    stored = true;
+    return result;
+  };
+}
+
+/** Runs a command with this process's arguments, and sets its exit code. */
+async function run(command: Command, args: readonly string[]): Promise<void> {
+  engine.apply();
+  const { main } = await load(command);
+  process.exitCode = await (main as (args: readonly string[]) => Promise<number>)(args);
+  if (process.exitCode === 0) storeCaches();
+}
+
+if (require.main === module) void run(process.argv[2] as Command, process.argv.slice(3));
+
+export = { run, worker };
