@@ -15,8 +15,10 @@ import type { Sessions } from "../../lto/codegen/program/sessions.js";
 import type { CodegenStatistics } from "../../lto/codegen/program/statistics.js";
 import type { Module } from "../../lto/ir/module.js";
 import type { ModuleSummary } from "../../lto/link/index.js";
+import type { PassReport } from "../../lto/pass/report.js";
 import { targetOf } from "../../lto/targets.js";
 import { type IndirectNames, indirectNames } from "./ipra-claims.js";
+import { type CodegenPasses, sessionPasses } from "./passes.js";
 import { type Report, type ReportRequests, reporter } from "./reports.js";
 
 /** How many threads may compile, and from which size of program on they pay. */
@@ -37,6 +39,8 @@ export interface CodegenResult {
   readonly usage: readonly (readonly [string, RegMask])[];
   readonly statistics: CodegenStatistics;
   readonly indirect: IndirectNames;
+  /** Of the passes on single functions, in all threads. */
+  readonly passes: PassReport;
 }
 
 export async function generate(
@@ -46,6 +50,7 @@ export async function generate(
   threads: Threads,
   requests: ReportRequests,
   sink: CodegenSink,
+  passes: CodegenPasses,
 ): Promise<CodegenResult> {
   const size = summary.symbols.reduce((sum, s) => sum + s.instructions, 0);
   const printer = new AsmPrinter(module, { relocation: options.relocation });
@@ -58,33 +63,36 @@ export async function generate(
     const { jobs } = threads;
     // Most programs never need it.
     const { WorkerSessions } = await import("./worker-sessions.js");
-    const sessions = new WorkerSessions(module, options, plan, jobs, printer, requests, (r) =>
-      sink.report(r),
-    );
+    const deliver = (report: Report): void => sink.report(report);
+    const sessions = new WorkerSessions(module, options, plan, jobs, printer, requests, passes, deliver);
     try {
       generated = await compile(sessions);
     } finally {
       await sessions.close();
     }
-  } else generated = await compile(localSessions(module, options, plan, printer, requests, sink));
+  } else {
+    const session = await localSession(module, options, plan, requests, sink, passes);
+    generated = await compile(new LocalSessions(session, (mf) => printer.functionText(mf)));
+  }
   sink.write(printer.data());
   const names = definedFunctions(module).map((fn) => fn.name);
   return {
     usage: names.map((name, i) => [name, generated.clobbers[i]!] as const),
     statistics: generated.statistics,
     indirect: indirectNames(plan.indirect, names),
+    passes: generated.passes,
   };
 }
 
-function localSessions(
+async function localSession(
   module: Module,
   options: CodegenOptions,
   plan: ProgramPlan,
-  printer: AsmPrinter,
   requests: ReportRequests,
   sink: CodegenSink,
-): LocalSessions {
+  passes: CodegenPasses,
+): Promise<CodegenSession> {
   const observe = reporter(requests, (report) => sink.report(report));
-  const session = new CodegenSession(module, options, plan, targetOf(module), observe);
-  return new LocalSessions(session, (mf) => printer.functionText(mf));
+  const own = await sessionPasses(options.passes, passes, 0, (text) => sink.report({ kind: "print", text }));
+  return new CodegenSession(module, options, plan, targetOf(module), own, observe);
 }

@@ -5,6 +5,7 @@
  * lld's form; the output appears whole or not at all.
  */
 import { writeFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { CommanderError } from "commander";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
 import { InputError } from "../../lto/ir/errors.js";
@@ -16,6 +17,15 @@ import {
   parseVersionScript,
 } from "../../lto/link/index.js";
 import type { LinkInput, LinkOptions } from "../../lto/link/input.js";
+import { type PassSet, productPasses } from "../../lto/pass/registry.js";
+import {
+  emptyReport,
+  formatCounts,
+  formatTimes,
+  mergeReports,
+  type PassReport,
+} from "../../lto/pass/report.js";
+import { formatTrace } from "../../lto/pass/trace.js";
 import { verifyModule } from "../../lto/verify/verifier.js";
 import { type Host, processHost } from "../host/host.js";
 import { isSameFile, OutputFile, removeTemporariesAtExit } from "../host/output-file.js";
@@ -24,17 +34,23 @@ import { type CodegenSink, generate } from "./codegen.js";
 import { readInputFile, readOperand } from "./inputs.js";
 import { ClaimCollector } from "./ipra-claims.js";
 import { type DriverOptions, makeCommand, parseOptions } from "./options.js";
+import { type CodegenPasses, optimise } from "./passes.js";
 import { formatRegisterUsage } from "./register-usage.js";
 import type { ReportRequests } from "./reports.js";
 import { formatStatistics } from "./statistics.js";
 import { Timer } from "./timer.js";
 
-export async function main(args: readonly string[], host: Host = processHost()): Promise<number> {
+/** @param set the passes there are, and where they run */
+export async function main(
+  args: readonly string[],
+  host: Host = processHost(),
+  set: PassSet = productPasses,
+): Promise<number> {
   removeTemporariesAtExit();
   const log = (text: string): void => host.stderr(Buffer.from(text));
   let options: DriverOptions;
   try {
-    options = parse(args, host);
+    options = parse(args, host, set);
   } catch (e) {
     if (e instanceof CommanderError) return e.exitCode === 0 ? 0 : 2;
     if (!(e instanceof InputError)) throw e;
@@ -54,7 +70,7 @@ export async function main(args: readonly string[], host: Host = processHost()):
       host.cwd,
       (path, reason) => `cannot open output file ${path}: ${reason}`,
     );
-    const result = await run(options, log, host);
+    const result = await run(options, log, host, set);
     if (result === null) {
       output.discard();
       return 1;
@@ -71,14 +87,14 @@ export async function main(args: readonly string[], host: Host = processHost()):
   }
 }
 
-function parse(args: readonly string[], host: Host): DriverOptions {
-  const command = makeCommand(ownPackage().version)
+function parse(args: readonly string[], host: Host, set: PassSet): DriverOptions {
+  const command = makeCommand(ownPackage().version, set)
     .exitOverride()
     .configureOutput({
       writeOut: (text) => host.stdout(Buffer.from(text)),
       writeErr: (text) => host.stderr(Buffer.from(text.replace(/^error:/, "tsc-lto: error:"))),
     });
-  return parseOptions(command, args);
+  return parseOptions(command, args, set);
 }
 
 /** The output's bytes, or null after errors were reported. */
@@ -86,6 +102,7 @@ async function run(
   options: DriverOptions,
   log: (text: string) => void,
   host: Host,
+  set: PassSet,
 ): Promise<Uint8Array | null> {
   const timer = new Timer();
   const inputs = readInputs(options, log);
@@ -104,9 +121,29 @@ async function run(
     if (complaints.length > 0) return null;
     timer.lap("verify");
   }
-  const bytes = await produce(module, summary, options, timer, log, host);
-  if (options.timePasses) log(timer.format());
-  return bytes;
+  const optimised = await optimise(module, summary, options, set, timer.origin, log);
+  timer.lap("passes");
+  const produced = await produce(module, optimised.summary, options, timer, log, host, {
+    pipelines: set.pipelines,
+    origin: timer.origin,
+    earlierRuns: optimised.runs,
+  });
+  if (produced === null) return null;
+  const { times, counts, events } = mergeReports([optimised.report, produced.passes]);
+  if (options.passes.stats) log(formatCounts(counts, set.passes));
+  if (options.passes.timePasses) log(timer.format() + formatTimes(times));
+  const { timeTrace } = options.passes;
+  if (timeTrace !== null)
+    writeTrace(resolve(host.cwd, timeTrace), formatTrace([...timer.events(), ...events], timer.epoch));
+  return produced.bytes;
+}
+
+function writeTrace(path: string, text: string): void {
+  try {
+    writeFileSync(path, text);
+  } catch (e) {
+    throw new InputError(`cannot write the trace: ${(e as Error).message}`, path);
+  }
 }
 
 /** Reads all inputs, reporting every one that fails. */
@@ -157,15 +194,16 @@ async function produce(
   timer: Timer,
   log: (text: string) => void,
   host: Host,
-): Promise<Uint8Array | null> {
+  passes: CodegenPasses,
+): Promise<{ readonly bytes: Uint8Array; readonly passes: PassReport } | null> {
   const encoder = new TextEncoder();
   if (options.emit === "ir") {
     const { printModule } = await import("../../formats/text/index.js");
-    return encoder.encode(printModule(module));
+    return { bytes: encoder.encode(printModule(module)), passes: emptyReport };
   }
   if (options.emit === "object") {
     const { writeObject } = await import("../../formats/object/writer.js");
-    return writeObject(module);
+    return { bytes: writeObject(module), passes: emptyReport };
   }
   const codegen = codegenOptions(module, options);
   const machine: string[] = [];
@@ -187,9 +225,10 @@ async function produce(
   };
   const threads = { jobs: host.workers ? options.jobs : 1, threshold: options.parallelThreshold };
   const requests = reportRequests(options);
-  const { usage, statistics, indirect } = await generate(module, summary, codegen, threads, requests, sink);
+  const generated = await generate(module, summary, codegen, threads, requests, sink, passes);
+  const { usage, statistics, indirect } = generated;
   timer.lap("codegen");
-  if (options.stats) log(formatStatistics(statistics));
+  if (options.passes.stats) log(formatStatistics(statistics));
   if (options.printRegisterUsage && options.ipra) log(formatRegisterUsage(usage));
   const text = encoder.encode(assembly.join(""));
   if (options.checkIpra) {
@@ -200,12 +239,13 @@ async function produce(
     if (report.violations.length > 0) return null;
     timer.lap("check");
   }
-  return options.emit === "machine" ? encoder.encode(machine.join("")) : text;
+  const bytes = options.emit === "machine" ? encoder.encode(machine.join("")) : text;
+  return { bytes, passes: generated.passes };
 }
 
-function reportRequests({ printMachine, filterFunction, emit, checkIpra }: DriverOptions): ReportRequests {
+function reportRequests({ printMachine, passes, emit, checkIpra }: DriverOptions): ReportRequests {
   return {
-    print: printMachine === null ? null : { stage: printMachine, fn: filterFunction },
+    print: printMachine === null ? null : { stage: printMachine, fn: passes.filterFunction },
     machine: emit === "machine",
     claims: checkIpra,
   };
@@ -221,7 +261,7 @@ function codegenOptions(module: Module, options: DriverOptions): CodegenOptions 
     checkAllocation: options.checkRegalloc,
     ipra: options.ipra,
     shrinkWrap: options.shrinkWrap,
-    guardCallees: options.guardCallees,
+    passes: options.passes,
     verify: options.verify,
   };
 }

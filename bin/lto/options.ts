@@ -3,9 +3,12 @@ import { availableParallelism } from "node:os";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { expandResponseFiles } from "../../frontend/clang/response-file.js";
 import type { CodegenOptions, OptimizationLevel } from "../../lto/codegen/program/options.js";
+import type { PassOptions } from "../../lto/pass/options.js";
+import { type PassSet, productPasses } from "../../lto/pass/registry.js";
 import { readTextFile } from "../host/libraries.js";
-import { addLlvmOption, type LlvmOptions, noLlvmOptions, spellLlvmOption } from "./llvm-options.js";
+import { addLlvmOption, type LlvmOptions, noLlvmOptions, translateLlvmOptions } from "./llvm-options.js";
 import { type Operand, splitOperands } from "./operands.js";
+import { addPassOptions, readPassOptions } from "./pass-options.js";
 
 export type EmitKind = "asm" | "ir" | "object" | "machine";
 
@@ -38,14 +41,11 @@ export interface DriverOptions {
   readonly spillCost: CodegenOptions["spillCost"];
   readonly checkRegalloc: boolean;
   readonly checkIpra: boolean;
-  readonly guardCallees: boolean;
   readonly ipra: boolean;
   readonly shrinkWrap: boolean;
   readonly verify: boolean;
-  readonly stats: boolean;
-  readonly timePasses: boolean;
+  readonly passes: PassOptions;
   readonly printMachine: "select" | "allocate" | "finish" | null;
-  readonly filterFunction: string | null;
   readonly printRegisterUsage: boolean;
 }
 
@@ -70,8 +70,8 @@ function parseJobs(value: string): number {
 const collect = (value: string, previous: readonly string[]): string[] => [...previous, value];
 
 /** Builds the parser; exported so that the manual and the tests see the same list of options. */
-export function makeCommand(version: string): Command {
-  return new Command("tsc-lto")
+export function makeCommand(version: string, set: PassSet = productPasses): Command {
+  const command = new Command("tsc-lto")
     .description(
       "Link IR objects, bitcode and text IR into one program, optimise it as a whole, and write assembly.",
     )
@@ -144,14 +144,7 @@ export function makeCommand(version: string): Command {
       "recompute what calls change from the assembled code (needs as) and compare",
       false,
     )
-    .option(
-      "--guard-callees",
-      "make calls through pointers check at run time that they reach what analysis says",
-      false,
-    )
     .option("--verify", "verify the IR after linking and before code generation", false)
-    .option("--stats", "print statistics on standard error", false)
-    .option("--time-passes", "print the time each phase took on standard error", false)
     .addOption(
       new Option("--print-machine <stage>", "print machine IR after a stage on standard error").choices([
         "select",
@@ -159,16 +152,16 @@ export function makeCommand(version: string): Command {
         "finish",
       ]),
     )
-    .option("--filter-function <name>", "restrict --print-machine to one function")
     .option("--print-regusage", "print the registers each function may change on standard error", false)
     .option(
       "--mllvm <option>",
-      "also -mllvm: LLVM's -enable-ipra[=<bool>] or -print-regusage; repeatable",
+      "also -mllvm: an option of LLVM, such as -enable-ipra[=<bool>] or -opt-bisect-limit=<n>; repeatable",
       addLlvmOption,
       noLlvmOptions,
     )
     .addHelpText("after", positionalHelp)
     .allowExcessArguments(true);
+  return addPassOptions(command, set);
 }
 
 const positionalHelp = `
@@ -182,20 +175,25 @@ Where they stand among the inputs matters for these:
 @FILE on the command line stands for the arguments in FILE.`;
 
 /** Reads the words after the program's name. @throws InputError, CommanderError for what is no command line */
-export function parseOptions(command: Command, args: readonly string[]): DriverOptions {
-  const words = expandResponseFiles(args, readTextFile).map((word) =>
-    word === "--no-undefined" ? "-zdefs" : spellLlvmOption(word),
+export function parseOptions(
+  command: Command,
+  args: readonly string[],
+  set: PassSet = productPasses,
+): DriverOptions {
+  const words = translateLlvmOptions(expandResponseFiles(args, readTextFile)).map((word) =>
+    word === "--no-undefined" ? "-zdefs" : word,
   );
   const valued = new Set(command.options.flatMap((o) => (o.required ? [o.short, o.long] : [])));
   const { operands, directories, options } = splitOperands(words, (word) => valued.has(word));
   command.parse(options, { from: "user" });
-  return driverOptions(command, operands, directories);
+  return driverOptions(command, operands, directories, set);
 }
 
 function driverOptions(
   command: Command,
   inputs: readonly Operand[],
   directories: readonly string[],
+  set: PassSet,
 ): DriverOptions {
   const o = command.opts();
   const llvm = o["mllvm"] as LlvmOptions;
@@ -225,14 +223,11 @@ function driverOptions(
     spillCost: o["spillCost"] ?? null,
     checkRegalloc: o["checkRegalloc"],
     checkIpra: o["checkIpra"],
-    guardCallees: o["guardCallees"],
     ipra: llvm.ipra ?? o["ipra"],
     shrinkWrap: o["shrinkWrap"],
     verify: o["verify"],
-    stats: o["stats"],
-    timePasses: o["timePasses"],
+    passes: readPassOptions(o, set),
     printMachine: o["printMachine"] ?? null,
-    filterFunction: o["filterFunction"] ?? null,
     printRegisterUsage: o["printRegusage"] || llvm.printRegisterUsage,
   };
 }

@@ -7,6 +7,7 @@ import type { ProgramPlan } from "../../lto/codegen/program/plan.js";
 import type { Component, Decisions, PublishedMask } from "../../lto/codegen/program/sessions.js";
 import type { FunctionStatistics } from "../../lto/codegen/program/statistics.js";
 import { InputError } from "../../lto/ir/errors.js";
+import type { PassReport } from "../../lto/pass/report.js";
 import type { Report, ReportRequests } from "./reports.js";
 
 /** What a worker is started with. */
@@ -17,6 +18,11 @@ export interface WorkerSetup {
   readonly options: CodegenOptions;
   readonly plan: Pick<ProgramPlan, "conventions" | "indirect">;
   readonly reports: ReportRequests;
+  /** From 1 on. */
+  readonly thread: number;
+  /** See `CodegenPasses`. */
+  readonly origin: number;
+  readonly earlierRuns: number;
 }
 
 export type WorkerTask =
@@ -27,8 +33,8 @@ export type WorkerTask =
       readonly components: readonly Component[];
     }
   | { readonly kind: "finish"; readonly decisions: Decisions; readonly numbers: readonly FunctionNumber[] }
-  /** The literal pool of all that the worker printed. */
-  | { readonly kind: "constants" };
+  /** What there is besides texts, when all are printed. */
+  | { readonly kind: "rest" };
 
 /** The result for one component or function, or why there is none; the worker stops at the first failure. */
 export type Attempt<T> = ({ readonly result: T } | { readonly failure: Failure }) & {
@@ -38,7 +44,12 @@ export interface Printed {
   readonly text: string;
   readonly statistics: FunctionStatistics;
 }
-export type WorkerAnswer = Attempt<FunctionFacts[]>[] | Attempt<Printed>[] | PoolContents;
+export interface Rest {
+  /** The literal pool of all that the worker printed. */
+  readonly constants: PoolContents;
+  readonly passes: PassReport;
+}
+export type WorkerAnswer = Attempt<FunctionFacts[]>[] | Attempt<Printed>[] | Rest;
 
 /** An error as plain data: classes do not survive the way between threads. */
 export interface Failure {

@@ -7,7 +7,7 @@
  * of several failures the first in that order counts, so that neither the number of workers nor their timing shows.
  */
 import { Piscina } from "piscina";
-import type { AsmPrinter, PoolContents } from "../../formats/asm/index.js";
+import type { AsmPrinter } from "../../formats/asm/index.js";
 import { writeObject } from "../../formats/object/writer.js";
 import type { FunctionFacts } from "../../lto/codegen/program/facts.js";
 import type { FunctionNumber } from "../../lto/codegen/program/numbering.js";
@@ -16,11 +16,14 @@ import type { ProgramPlan } from "../../lto/codegen/program/plan.js";
 import type { Component, Decisions, PublishedMask, Sessions } from "../../lto/codegen/program/sessions.js";
 import { addStatistics, noFunctions } from "../../lto/codegen/program/statistics.js";
 import type { Module } from "../../lto/ir/module.js";
+import { emptyReport, mergeReports } from "../../lto/pass/report.js";
+import type { CodegenPasses } from "./passes.js";
 import type { Report, ReportRequests } from "./reports.js";
 import {
   type Attempt,
   errorOf,
   type Printed,
+  type Rest,
   type WorkerAnswer,
   type WorkerSetup,
   type WorkerTask,
@@ -31,6 +34,7 @@ const printedAtATime = 1024;
 
 export class WorkerSessions implements Sessions {
   statistics = noFunctions;
+  passes = emptyReport;
   private readonly workers: Piscina<WorkerTask, WorkerAnswer>[];
   /** The worker that holds each allocated function. */
   private readonly owners: number[] = [];
@@ -45,23 +49,26 @@ export class WorkerSessions implements Sessions {
     jobs: number,
     private readonly printer: AsmPrinter,
     reports: ReportRequests,
+    { origin, earlierRuns }: CodegenPasses,
     private readonly deliver: (report: Report) => void,
   ) {
     const bytes = writeObject(module);
     const object = new SharedArrayBuffer(bytes.length);
     new Uint8Array(object).set(bytes);
-    const workerData: WorkerSetup = {
+    const setup = {
       object,
       file: module.file,
       options,
       plan: { conventions, indirect },
       reports,
+      origin,
+      earlierRuns,
     };
     const filename = new URL("./worker.js", import.meta.url).href;
-    this.workers = Array.from(
-      { length: jobs },
-      () => new Piscina({ filename, minThreads: 1, maxThreads: 1, workerData }),
-    );
+    this.workers = Array.from({ length: jobs }, (_, w) => {
+      const workerData: WorkerSetup = { ...setup, thread: w + 1 };
+      return new Piscina({ filename, minThreads: 1, maxThreads: 1, workerData });
+    });
     this.unseen = this.workers.map(() => []);
   }
 
@@ -102,8 +109,11 @@ export class WorkerSessions implements Sessions {
         this.statistics = addStatistics(this.statistics, statistics);
       }
     }
-    for (const worker of this.workers)
-      this.printer.addPoolConstants((await worker.run({ kind: "constants" })) as PoolContents);
+    for (const worker of this.workers) {
+      const { constants, passes } = (await worker.run({ kind: "rest" })) as Rest;
+      this.printer.addPoolConstants(constants);
+      this.passes = mergeReports([this.passes, passes]);
+    }
   }
 
   /** Has each worker do its share of the items. @returns the results in the order of the items */

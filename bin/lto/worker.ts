@@ -3,7 +3,9 @@ import { workerData } from "node:worker_threads";
 import { AsmPrinter } from "../../formats/asm/index.js";
 import { readObject } from "../../formats/object/reader.js";
 import { CodegenSession } from "../../lto/codegen/program/session.js";
+import { pipelines } from "../../lto/pass/pipelines.js";
 import { targetOf } from "../../lto/targets.js";
+import { sessionPasses } from "./passes.js";
 import { type Report, reporter } from "./reports.js";
 import {
   type Attempt,
@@ -13,11 +15,14 @@ import {
   type WorkerTask,
 } from "./worker-protocol.js";
 
-const { object, file, options, plan, reports: requests } = workerData as WorkerSetup;
+const { object, file, options, plan, reports: requests, thread, ...start } = workerData as WorkerSetup;
 const module = readObject(new Uint8Array(object), file);
 let reports: Report[] = [];
 const observe = reporter(requests, (report) => reports.push(report));
-const session = new CodegenSession(module, options, plan, targetOf(module), observe);
+const passes = await sessionPasses(options.passes, { ...start, pipelines }, thread, (text) =>
+  reports.push({ kind: "print", text }),
+);
+const session = new CodegenSession(module, options, plan, targetOf(module), passes, observe);
 const printer = new AsmPrinter(module, { relocation: options.relocation });
 
 /** Does something for each item in turn, up to the first that fails. */
@@ -40,9 +45,10 @@ export default function run(task: WorkerTask): WorkerAnswer {
     case "finish":
       return each(task.numbers, (number) => {
         const { machine, statistics } = session.finish(number, task.decisions);
-        return { text: printer.functionText(machine), statistics };
+        const text = passes.runner.phase("print", machine.name, () => printer.functionText(machine));
+        return { text, statistics };
       });
-    case "constants":
-      return printer.poolConstants();
+    case "rest":
+      return { constants: printer.poolConstants(), passes: passes.runner.takeReport() };
   }
 }

@@ -40,7 +40,8 @@ function rightHandSide(inst: Inst, names: InstNames): string {
   const head = `${opNames[inst.op]} ${flagText(inst.flags)}`;
   switch (inst.op) {
     case Op.Ret:
-      return operands.length === 0 ? "ret void" : `ret ${typed(0)}`;
+      // Legalised functions return several values, one a register.
+      return operands.length === 0 ? "ret void" : `ret ${operands.map((_, i) => typed(i)).join(", ")}`;
     case Op.Br:
       return `br ${label(0)}`;
     case Op.CondBr:

@@ -6,10 +6,11 @@
  * operands is a function.
  */
 import type { DataLayout } from "../ir/data-layout.js";
-import type { Body } from "../ir/instructions.js";
+import type { Block } from "../ir/instructions.js";
 import type { Func, GlobalValue } from "../ir/module.js";
 import type { Wrapping } from "./late/shrink-wrap.js";
 import type { LegalFunction } from "./legalize/index.js";
+import type { LoweringTarget } from "./lowering/context.js";
 import type { Location, MBlock, MFunction, MInst, RegClass, RegMask, RegOperand } from "./mir.js";
 
 /** A machine. */
@@ -20,16 +21,14 @@ export interface Target {
   readonly instructions: InstructionFacts;
   readonly frame: TargetFrame;
   readonly conventions: TargetConventions;
-  /** Makes a function legal for selection. @param body taken from it; it is consumed @throws UnsupportedError */
-  legalize(
-    fn: Func,
-    layout: DataLayout,
-    conventionOf: SelectOptions["conventionOf"],
-    body: Body,
-  ): LegalFunction;
-  /** @throws UnsupportedError naming the construct and the function */
+  readonly lowering: LoweringTarget;
+  /**
+   * @param order the blocks that may be entered, in the order they should be laid out
+   * @throws UnsupportedError naming the construct and the function
+   */
   select(
     legal: LegalFunction,
+    order: readonly Block[],
     layout: DataLayout,
     goal: MFunction["goal"],
     options: SelectOptions,

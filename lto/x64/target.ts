@@ -9,7 +9,7 @@ import { reservedRegisters } from "./frame/frame-registers.js";
 import { untieTailCalls } from "./frame/tail-calls.js";
 import { x64Instructions } from "./isa/facts.js";
 import { X } from "./isa/ops.js";
-import { legalizeFunction } from "./legalize/index.js";
+import { x64Lowering } from "./lowering.js";
 import { runPeepholes } from "./peephole/index.js";
 import { selectFunction } from "./select/index.js";
 
@@ -33,8 +33,9 @@ export const x64Target: Target = {
     withArgument,
     wantedExtras,
   },
-  legalize: legalizeFunction,
-  select: (legal, layout, goal, options) => selectFunction(x64Target, legal, layout, goal, options),
+  lowering: x64Lowering,
+  select: (legal, order, layout, goal, options) =>
+    selectFunction(x64Target, legal, order, layout, goal, options),
   untieTailCalls,
   peepholes: runPeepholes,
 };

@@ -24,8 +24,10 @@ import { CodegenSession } from "../../lto/codegen/program/session.js";
 import type { Decisions } from "../../lto/codegen/program/sessions.js";
 import type { Module } from "../../lto/ir/module.js";
 import { defaultLinkOptions, linkModules, type ModuleSummary } from "../../lto/link/index.js";
+import { noPassOptions } from "../../lto/pass/options.js";
 import { callClobbers } from "../../lto/x64/isa/registers.js";
 import { x64Target } from "../../lto/x64/target.js";
+import { sessionPasses } from "../support/lowering.js";
 
 export interface Compiled {
   readonly assembly: string;
@@ -56,6 +58,7 @@ export const codegenOptions: CodegenOptions = {
   checkAllocation: true,
   ipra: true,
   shrinkWrap: true,
+  passes: noPassOptions,
   verify: true,
 };
 
@@ -93,7 +96,7 @@ export function compile(
   const plan = planProgram(module, summary, all, x64Target);
   const { conventions, indirect } = plan;
   const told = { conventions, indirect: lies.indirect?.(indirect, module) ?? indirect };
-  const session = new CodegenSession(module, all, told, x64Target, (stage, mf) => {
+  const session = new CodegenSession(module, all, told, x64Target, sessionPasses(), (stage, mf) => {
     if (stage === "select") lies.selected?.(mf);
     observe?.(stage, mf);
   });

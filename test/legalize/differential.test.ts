@@ -4,9 +4,9 @@ import { describe, expect, it } from "vitest";
 import { parseModule } from "../../formats/text/index.js";
 import { checkLegal } from "../../lto/codegen/legalize/index.js";
 import type { Func } from "../../lto/ir/module.js";
-import { legalizeFunction } from "../../lto/x64/legalize/index.js";
 import { Interpreter } from "../support/interpreter/interpreter.js";
 import { Undefined } from "../support/interpreter/scalar-ops.js";
+import { legalized } from "../support/lowering.js";
 import { Random } from "../support/random.js";
 import { generators, randomModule } from "./random-ir.js";
 
@@ -63,7 +63,7 @@ function execute(
   fn: Func,
   input: Uint8Array,
   mode: "exact" | "machine",
-  layout: Parameters<typeof legalizeFunction>[1],
+  layout: Parameters<typeof legalized>[1],
 ): string | null {
   const interpreter = new Interpreter(layout, mode);
   interpreter.memory.set(input, inputAt);
@@ -97,7 +97,7 @@ function compareProgram(generator: string, seed: number): number {
       layout,
     ),
   );
-  const legal = legalizeFunction(fn, layout);
+  const legal = legalized(fn, layout);
   expect(checkLegal(legal), source).toEqual([]);
   let compared = 0;
   inputs.forEach((input, i) => {

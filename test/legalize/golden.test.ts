@@ -13,8 +13,8 @@ import { makeInst, Op } from "../../lto/ir/instructions.js";
 import { Func } from "../../lto/ir/module.js";
 import { raw } from "../../lto/ir/raw.js";
 import { functionType, structType, voidType } from "../../lto/ir/types.js";
-import { legalizeFunction } from "../../lto/x64/legalize/index.js";
 import { expectFile } from "../support/expected.js";
+import { legalized } from "../support/lowering.js";
 
 const folder = fileURLToPath(new URL("./golden/", import.meta.url));
 const cases = readdirSync(folder).filter((name) => name.endsWith(".ll"));
@@ -61,7 +61,7 @@ function legalText(name: string): string {
   const texts: string[] = [];
   for (const fn of module.functions) {
     if (fn.isDeclaration) continue;
-    const legal = legalizeFunction(fn, module.dataLayout);
+    const legal = legalized(fn, module.dataLayout);
     expect(checkLegal(legal)).toEqual([]);
     const pairs = legal.args.filter((a) => a.attributes.has("tsc.pair")).map((a) => a.argument.index);
     const notes = [
@@ -95,10 +95,10 @@ describe("what cannot be lowered", () => {
     it(construct, () => {
       const module = parseModule(layout + text, "rejected.ll");
       const fn = module.functions.find((f) => !f.isDeclaration)!;
-      expect(() => legalizeFunction(fn, module.dataLayout)).toThrow(UnsupportedError);
+      expect(() => legalized(fn, module.dataLayout)).toThrow(UnsupportedError);
       const again = parseModule(layout + text, "rejected.ll");
       const other = again.functions.find((f) => !f.isDeclaration)!;
-      expect(() => legalizeFunction(other, again.dataLayout)).toThrow(`${construct} (in @f)`);
+      expect(() => legalized(other, again.dataLayout)).toThrow(`${construct} (in @f)`);
     });
 });
 
@@ -112,7 +112,7 @@ describe("a function that is legal already", () => {
     const body = fn.view();
     const insts = body.blocks[0]!.insts;
     const before = [...insts];
-    const legal = legalizeFunction(fn, module.dataLayout);
+    const legal = legalized(fn, module.dataLayout);
     expect(legal.body).toBe(body);
     expect(legal.body.blocks[0]!.insts).toBe(insts);
     expect(insts).toEqual(before);

@@ -3,8 +3,8 @@
  *
  * Blocks are visited in reverse postorder, so that every definition outside phis is rewritten before its
  * uses; kept instructions only get their operands replaced. Phis get their parts at once and their operands
- * at the end, when all values exist. Unreachable blocks are removed, but for those that a block address may
- * name from elsewhere, which are emptied. Linear, plus what the expansions emit.
+ * at the end, when all values exist. Linear, plus what the expansions emit.
+ * Breaks if: blocks that nothing reaches have more than a terminator without operands, or phis name them.
  */
 
 import { type Block, type Body, type CastOp, type Inst, makeInst, Op } from "../../ir/instructions.js";
@@ -33,12 +33,10 @@ export function rewriteBody(l: Lowering, passed: readonly Parts[] | null): void 
   l.lowerInst = (inst) => lowerInst(l, inst);
   const body = l.body;
   const originals = body.blocks.slice();
-  const { order, reached } = reversePostorder(originals);
+  const order = reversePostorder(originals);
   const phis: Inst[] = [];
   const onEntry = receiveArguments(l, originals[0]!, passed);
-  for (const block of order) rewriteBlock(l, block, phis, reached);
-  body.blocks = body.blocks.filter((block) => block.addressTaken || reached[block.id] !== 0);
-  for (const block of originals) if (reached[block.id] === 0) emptyBlock(block);
+  for (const block of order) rewriteBlock(l, block, phis);
   fillPhis(l, phis);
   repairEdges(l, originals);
   if (l.allocas.length > 0 || onEntry.length > 0) {
@@ -57,7 +55,7 @@ function receiveArguments(l: Lowering, entry: Block, passed: readonly Parts[] | 
   return l.out;
 }
 
-function reversePostorder(blocks: readonly Block[]): { order: Block[]; reached: Uint8Array } {
+function reversePostorder(blocks: readonly Block[]): Block[] {
   const reached = new Uint8Array(blocks.length);
   const postorder: Block[] = [];
   const stack: Block[] = [blocks[0]!];
@@ -81,22 +79,17 @@ function reversePostorder(blocks: readonly Block[]): { order: Block[]; reached: 
       next.push(0);
     }
   }
-  return { order: postorder.reverse(), reached };
+  return postorder.reverse();
 }
 
-function emptyBlock(block: Block): void {
-  raw(block).insts = [];
-  block.append(makeInst(Op.Unreachable, voidType, [], null));
-}
-
-function rewriteBlock(l: Lowering, block: Block, phis: Inst[], reached: Uint8Array): void {
+function rewriteBlock(l: Lowering, block: Block, phis: Inst[]): void {
   const insts = block.insts;
   l.block = block;
   l.out = [];
   for (let i = 0; i < insts.length; i++) {
     const inst = insts[i]!;
     if (inst.op === Op.Phi) {
-      beginPhi(l, inst, phis, reached);
+      beginPhi(l, inst, phis);
       continue;
     }
     if (isLegalInst(inst, l.vectors)) {
@@ -124,12 +117,7 @@ function remap(l: Lowering, inst: Inst): void {
   }
 }
 
-function beginPhi(l: Lowering, phi: Inst, phis: Inst[], reached: Uint8Array): void {
-  if (phi.blocks.some((b) => reached[b.id] === 0)) {
-    const live = phi.blocks.map((b) => reached[b.id] === 1);
-    raw(phi).operands = phi.operands.filter((_, i) => live[i]);
-    raw(phi).blocks = phi.blocks.filter((_, i) => live[i]);
-  }
+function beginPhi(l: Lowering, phi: Inst, phis: Inst[]): void {
   if (phi.type.kind === "token") {
     l.push(phi);
     return;

@@ -1,8 +1,8 @@
 /**
  * Legalisation: one function's IR to the types and operations that instruction selection takes.
  *
- * Runs right before selection. A function that is legal as it stands costs one scan. Otherwise the body is
- * rewritten in place (see driver.ts), then instructions that became unused are removed.
+ * A function that is legal as it stands costs one scan. Otherwise the body is rewritten in place (see driver.ts). What
+ * expansions leave unused stays.
  */
 import type { AttributeSet } from "../../ir/attributes.js";
 import type { DataLayout } from "../../ir/data-layout.js";
@@ -14,7 +14,6 @@ import { legalSignature } from "./calls.js";
 import { needsRewriting, rewriteBody } from "./driver.js";
 import { Lowering } from "./lowering.js";
 import type { RoomOf, VectorTarget } from "./target.js";
-import { removeUnused } from "./unused.js";
 
 export { abiTypes } from "./abi-parts.js";
 export { resultsFit } from "./calls.js";
@@ -37,10 +36,12 @@ export interface LegalFunction {
   readonly body: Body;
   /** The result goes through a hidden first argument that the source does not have. */
   readonly sretDemoted: boolean;
+  /** The body is not as it was. */
+  readonly isRewritten: boolean;
 }
 
 /**
- * Legalises a function, consuming its body.
+ * Legalises a function without unreachable code, consuming its body.
  * @param vectors how the target does vectors
  * @param roomOf how many results the function and those it calls return in registers
  * @param body taken from the function
@@ -54,11 +55,11 @@ export function legalizeFunction(
   body: Body = fn.take(),
 ): LegalFunction {
   const signature = legalSignature(fn, vectors, roomOf(fn), (type) => layout.abiAlign(type));
-  if (signature.passed !== null || needsRewriting(body, { vectors })) {
+  const isRewritten = signature.passed !== null || needsRewriting(body, { vectors });
+  if (isRewritten) {
     const l = new Lowering(fn, body, layout, vectors, roomOf, body.renumber());
     l.resultPointer = signature.resultPointer;
     rewriteBody(l, signature.passed);
-    removeUnused(body);
   }
   return {
     fn,
@@ -66,5 +67,6 @@ export function legalizeFunction(
     resultTypes: signature.resultTypes,
     body,
     sretDemoted: signature.resultPointer !== null,
+    isRewritten,
   };
 }

@@ -14,6 +14,7 @@
  *
  * Which thread does what is the business of `Sessions`; what is done follows from the plan alone.
  */
+import type { PassReport } from "../../pass/report.js";
 import type { RegMask } from "../mir.js";
 import type { TargetRegisters } from "../target.js";
 import { alignmentNeeds } from "./alignment.js";
@@ -30,6 +31,7 @@ export interface GeneratedCode {
   /** Registers that a call of each function may change, by number. */
   readonly clobbers: readonly RegMask[];
   readonly statistics: CodegenStatistics;
+  readonly passes: PassReport;
 }
 
 /** @param write takes the texts of the functions, in the order of their numbers. @throws UnsupportedError */
@@ -43,7 +45,11 @@ export async function generateCode(
   const allocated = await allocateInWaves(plan, options, registers.callClobbers, sessions);
   const { decisions, statistics } = decide(plan, options, registers, allocated);
   await sessions.finish(decisions, write);
-  return { clobbers: decisions.scratch, statistics: { ...sessions.statistics, ...statistics } };
+  return {
+    clobbers: decisions.scratch,
+    statistics: { ...sessions.statistics, ...statistics },
+    passes: sessions.passes,
+  };
 }
 
 interface AllocatedProgram {

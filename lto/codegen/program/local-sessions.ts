@@ -1,4 +1,5 @@
 /** All of code generation in the thread that asks for it. */
+import { emptyReport } from "../../pass/report.js";
 import type { MFunction } from "../mir.js";
 import type { FunctionFacts } from "./facts.js";
 import type { FunctionNumber } from "./numbering.js";
@@ -8,6 +9,7 @@ import { addStatistics, noFunctions } from "./statistics.js";
 
 export class LocalSessions implements Sessions {
   statistics = noFunctions;
+  passes = emptyReport;
 
   /** @param print gives a finished function its text */
   constructor(
@@ -24,10 +26,12 @@ export class LocalSessions implements Sessions {
   }
 
   finish(decisions: Decisions, write: (text: string) => void): void {
+    const { runner } = this.session.passes;
     for (let number = 0; number < decisions.saved.length; number++) {
       const { machine, statistics } = this.session.finish(number as FunctionNumber, decisions);
       this.statistics = addStatistics(this.statistics, statistics);
-      write(this.print(machine));
+      write(runner.phase("print", machine.name, () => this.print(machine)));
     }
+    this.passes = runner.takeReport();
   }
 }

@@ -1,10 +1,12 @@
 /** What code generation can be told. Plain data: it is copied to every thread as it is. */
 import type { Func } from "../../ir/module.js";
+import type { PassOptions } from "../../pass/options.js";
+import type { OptimizationLevel } from "../lowering/context.js";
 import type { MFunction } from "../mir.js";
 import type { AllocatorOptions } from "../regalloc/index.js";
 import type { RelocationModel } from "../target.js";
 
-export type OptimizationLevel = "O0" | "O1" | "O2" | "O3" | "Os" | "Oz";
+export type { OptimizationLevel } from "../lowering/context.js";
 
 export interface CodegenOptions {
   readonly relocation: RelocationModel;
@@ -19,8 +21,8 @@ export interface CodegenOptions {
   readonly ipra: boolean;
   /** Prologues and epilogues move to where the frame is needed. */
   readonly shrinkWrap: boolean;
-  /** Calls through pointers check at run time that they reach what the pointer analysis says. */
-  readonly guardCallees?: boolean;
+  /** What runners of passes do besides. */
+  readonly passes: PassOptions;
   /** Run the IR verifier on each body before using it. */
   readonly verify: boolean;
 }
@@ -41,4 +43,11 @@ export function goalOf(fn: Func, level: OptimizationLevel | null): MFunction["go
     default:
       return "speed";
   }
+}
+
+/** The level at which a function with this goal is compiled. @param forced null: what the function was compiled for */
+export function levelOf(goal: MFunction["goal"], forced: OptimizationLevel | null): OptimizationLevel {
+  if (goal === "none") return "O0";
+  if (forced !== null) return forced;
+  return goal === "minsize" ? "Oz" : goal === "size" ? "Os" : "O2";
 }

@@ -5,7 +5,6 @@
  * Every thread has a session of the same module; what they hear of each other's functions are masks. What a
  * session answers depends on the module, the options and the masks published, not on what else it compiled.
  */
-import { guardIndirectCalls } from "../../analysis/function-pointers/guard.js";
 import type { IndirectCalls } from "../../analysis/function-pointers/index.js";
 import { type Body, isIndirectCall, setCallData } from "../../ir/instructions.js";
 import type { GlobalValue, Module } from "../../ir/module.js";
@@ -24,12 +23,14 @@ import {
   type Target,
 } from "../target.js";
 import { type FunctionFacts, gatherFacts } from "./facts.js";
-import { allocateFunction, type Observer } from "./function.js";
+import { allocateFunction, type Observer, type SessionPasses } from "./function.js";
 import { type CalleeNumber, type FunctionNumber, Numbering } from "./numbering.js";
 import type { CodegenOptions } from "./options.js";
 import type { ProgramPlan } from "./plan.js";
 import type { Decisions, PublishedMask } from "./sessions.js";
 import { type FunctionStatistics, functionStatistics } from "./statistics.js";
+
+export type { SessionPasses } from "./function.js";
 
 /** A function that waits for `finish`. */
 interface Allocated {
@@ -52,12 +53,16 @@ export class CodegenSession {
   private readonly store: ClobberStore;
   private readonly allocated = new Map<FunctionNumber, Allocated>();
 
-  /** @param observe is shown the functions that this session works on */
+  /**
+   * @param passes how functions are lowered
+   * @param observe is shown the functions that this session works on
+   */
   constructor(
     private readonly module: Module,
     private readonly options: CodegenOptions,
     plan: Pick<ProgramPlan, "conventions" | "indirect">,
     private readonly target: Target,
+    readonly passes: SessionPasses,
     private readonly observe?: Observer,
   ) {
     this.conventions = plan.conventions;
@@ -96,19 +101,21 @@ export class CodegenSession {
     const sets = this.indirect.sites[number] ?? [];
     const body = fn.take();
     if (sets.some((set) => set >= 0)) markIndirectCalls(body, sets);
-    if (this.options.guardCallees === true)
-      guardIndirectCalls(number, body, this.numbering.functions, this.indirect);
     const callees = {
       clobbersOf: (callee: GlobalValue | null, calleeSet: number) => this.clobbersOf(callee, calleeSet),
       conventionOf: (callee: GlobalValue | null) => this.conventionOf(callee),
     };
+    const { functions } = this.numbering;
+    const lowering = { ...this.passes, knownCallees: { functions, indirect: this.indirect } };
     const compiled = allocateFunction(
       fn,
+      number,
       body,
       this.module.dataLayout,
       this.options,
       this.target,
       callees,
+      lowering,
       this.observe,
     );
     const { machine, allocation } = compiled;
@@ -129,17 +136,19 @@ export class CodegenSession {
       const reached = this.numbering.calleeOf(callee, calleeSet);
       return reached === undefined || aligned[reached] === 1;
     };
-    const wrapped = finishFunction(
-      machine,
-      { ...allocation, written },
-      {
-        symbols: this.symbols,
-        saved: saved[number]!,
-        scratch: scratch[number]!,
-        alignedCall,
-        shrinkWrap: this.options.shrinkWrap,
-        ...(frequencies === undefined ? {} : { frequencies }),
-      },
+    const wrapped = this.passes.runner.phase("finish", machine.name, () =>
+      finishFunction(
+        machine,
+        { ...allocation, written },
+        {
+          symbols: this.symbols,
+          saved: saved[number]!,
+          scratch: scratch[number]!,
+          alignedCall,
+          shrinkWrap: this.options.shrinkWrap,
+          ...(frequencies === undefined ? {} : { frequencies }),
+        },
+      ),
     );
     this.observe?.("finish", machine);
     return { machine, statistics: functionStatistics(machine, allocation, wrapped) };

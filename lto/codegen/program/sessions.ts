@@ -4,6 +4,7 @@
  * The outcome is the same for any number of sessions, since every step's inputs are fixed by the call graph. Errors
  * too: of several functions that cannot be compiled, the one that comes first in the order asked for is reported.
  */
+import type { PassReport } from "../../pass/report.js";
 import type { RegMask } from "../mir.js";
 import type { FunctionFacts } from "./facts.js";
 import type { FunctionNumber } from "./numbering.js";
@@ -39,4 +40,6 @@ export interface Sessions {
   finish(decisions: Decisions, write: (text: string) => void): Promise<void> | void;
   /** Complete after `finish`. */
   readonly statistics: FunctionStatistics;
+  /** Of the passes on single functions; likewise. */
+  readonly passes: PassReport;
 }

@@ -3,7 +3,7 @@
  *
  * An invoke is a call that ends its machine block. What belongs behind the call on the way on, taking off stack
  * arguments and x87 results, stands at the start of the block it returns to, which nothing else leads to
- * (prepare.ts). A landing pad starts with a pseudo instruction that defines the exception pointer and the selector
+ * (codegen/lowering/split-edges.ts). A landing pad starts with a pseudo instruction that defines the exception pointer and the selector
  * where the personality leaves them, and changes everything that the unwinder does not restore: the caller-saved
  * registers, however little the callee itself changes.
  * Source: Itanium C++ ABI, Exception Handling, level I, section 1.6.3; System V ABI AMD64, section 6.2 (rax and rdx

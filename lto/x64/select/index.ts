@@ -1,7 +1,7 @@
 /**
  * Instruction selection: a legal IR function to machine SSA.
  *
- * Order of work: control flow is prepared (prepare.ts); uses are counted and memory epochs numbered; blocks
+ * The lowering passes have prepared control flow and addresses. Order of work: uses are counted and memory epochs numbered; blocks
  * are lowered in reverse of reverse postorder, each from its terminator upwards; the entry's arguments come
  * last, when it is known which of them are wanted.
  */
@@ -30,20 +30,22 @@ import { writesFramePointer } from "./inline-asm.js";
 import { selectBinary, selectExtension, selectTrunc } from "./integer.js";
 import { intrinsicHasEffect, intrinsicWritesMemory, selectIntrinsic } from "./intrinsics.js";
 import { selectLoad, selectStore } from "./memory.js";
-import { prepare } from "./prepare.js";
 import { unsupportedConvention, unsupportedSaves } from "./refusals.js";
 import { selectSelect } from "./select.js";
 import { Selector } from "./selector.js";
-import { splitGeps } from "./split-geps.js";
 import { selectSwitch } from "./switch.js";
-import { dropUnreachableBlocks, emptyUnreachableBlocks } from "./unreachable.js";
+import { dropUnreachableBlocks } from "./unreachable.js";
 import { selectVectorBinary } from "./vector.js";
 import { fp80Slot } from "./x87.js";
 
-/** @throws UnsupportedError naming the construct and the function. */
+/**
+ * @param order the blocks that may be entered, in the order they should be laid out
+ * @throws UnsupportedError naming the construct and the function.
+ */
 export function selectFunction(
   target: Target,
   legal: LegalFunction,
+  order: readonly Block[],
   layout: DataLayout,
   goal: MFunction["goal"],
   options: SelectOptions,
@@ -51,9 +53,6 @@ export function selectFunction(
   const { fn, body } = legal;
   const mf = new MFunction(fn, fn.name, goal, target);
   if (fn.kind === "function" && fn.personality !== null) numberTypes(mf, body);
-  emptyUnreachableBlocks(body);
-  if (goal !== "none") splitGeps(body, layout);
-  const { order } = prepare(body, goal !== "none");
   const count = body.renumber();
   const nest = loopNest(
     body.blocks.map((b) => b.successors.map((next) => next.id)),

@@ -1,7 +1,7 @@
 /**
- * Address arithmetic that no addressing mode holds, taken apart so that what remains of it folds.
+ * split-addresses: address arithmetic that no addressing mode holds, taken apart so that what remains of it folds.
  *
- * A getelementptr with a variable index whose stride is not 1, 2, 4 or 8 becomes a multiplication and a
+ * A getelementptr with a variable index whose stride addressing does not multiply by becomes a multiplication and a
  * byte-wise getelementptr `base + product + offset`; with several variable indices, a chain of them. The
  * multiplication is shared by all addresses of a block with the same index and stride: fields of one array
  * element. Values do not change: getelementptr multiplies and adds modulo 2^64 too.
@@ -13,6 +13,9 @@ import { type Body, type Inst, type InstWith, makeInst, Op } from "../../ir/inst
 import { raw } from "../../ir/raw.js";
 import { arrayType, i8, i64, type Type } from "../../ir/types.js";
 import { constI64, isConstant, type Value } from "../../ir/values.js";
+import { cfg, dominators, loops } from "../../pass/analyses.js";
+import type { FunctionPass } from "../../pass/pass.js";
+import type { LoweringContext } from "./context.js";
 
 type Gep = InstWith<Op.GetElementPtr>;
 
@@ -21,12 +24,12 @@ interface Term {
   readonly stride: number;
 }
 
-const isScale = (stride: number): boolean => stride === 1 || stride === 2 || stride === 4 || stride === 8;
+type IsScale = (stride: number) => boolean;
 /** Steps by bytes twice: the first index counts as offset, the second may be a variable. */
 const bytes = arrayType(1, i8);
 
 /** Offset and variable terms; null for what selection handles, or has to handle, as it is. */
-function termsOf(layout: DataLayout, gep: Gep): { offset: number; terms: Term[] } | null {
+function termsOf(layout: DataLayout, gep: Gep, isScale: IsScale): { offset: number; terms: Term[] } | null {
   if (gep.type.kind !== "ptr" || gep.operands[0]!.type.kind !== "ptr") return null;
   const terms: Term[] = [];
   let offset = 0;
@@ -59,7 +62,10 @@ class Rewriter {
   readonly out: Inst[] = [];
   private readonly products = new Map<Value, Map<number, Value>>();
 
-  constructor(private readonly block: Body["blocks"][number]) {}
+  constructor(
+    private readonly block: Body["blocks"][number],
+    private readonly isScale: IsScale,
+  ) {}
 
   emit<I extends Inst>(inst: I): I {
     inst.parent = this.block;
@@ -91,10 +97,10 @@ class Rewriter {
   split(gep: Gep, offset: number, terms: readonly Term[]): void {
     let base = gep.operands[0]!;
     // A term that scales by itself goes first: it folds into an addition of its own.
-    const sorted = [...terms].sort((a, b) => Number(isScale(b.stride)) - Number(isScale(a.stride)));
+    const sorted = [...terms].sort((a, b) => Number(this.isScale(b.stride)) - Number(this.isScale(a.stride)));
     const last = sorted.pop()!;
     for (const term of sorted) {
-      const step = isScale(term.stride) && term.index.type.bits === 64;
+      const step = this.isScale(term.stride) && term.index.type.bits === 64;
       const operands = step ? [base, term.index] : [base, this.product(term)];
       const elementType = step && term.stride > 1 ? arrayType(term.stride, i8) : i8;
       base = this.emit(makeInst(Op.GetElementPtr, gep.type, operands, { elementType }));
@@ -106,20 +112,39 @@ class Rewriter {
   }
 }
 
-/** Splits the address arithmetic of every block. */
-export function splitGeps(body: Body, layout: DataLayout): void {
+/** Splits the address arithmetic of every block. @returns the number of instructions that were split */
+function splitAddressesOf(body: Body, layout: DataLayout, isScale: IsScale): number {
+  let split = 0;
   for (const block of body.blocks) {
     let rewriter: Rewriter | null = null;
     for (let i = 0; i < block.insts.length; i++) {
       const inst = block.insts[i]!;
-      const parts = inst.op === Op.GetElementPtr ? termsOf(layout, inst) : null;
+      const parts = inst.op === Op.GetElementPtr ? termsOf(layout, inst, isScale) : null;
       if (parts !== null && rewriter === null) {
-        rewriter = new Rewriter(block);
+        rewriter = new Rewriter(block, isScale);
         for (let k = 0; k < i; k++) rewriter.out.push(block.insts[k]!);
       }
-      if (parts !== null) rewriter!.split(inst as Gep, parts.offset, parts.terms);
-      else rewriter?.out.push(inst);
+      if (parts !== null) {
+        rewriter!.split(inst as Gep, parts.offset, parts.terms);
+        split++;
+      } else rewriter?.out.push(inst);
     }
     if (rewriter !== null) raw(block).insts = rewriter.out;
   }
+  return split;
 }
+
+export const splitAddresses: FunctionPass<LoweringContext> = {
+  name: "split-addresses",
+  level: "function",
+  description: "takes address arithmetic apart that no addressing mode holds",
+  counters: { split: "address computations split" },
+  requires: [],
+  preserves: [cfg, dominators, loops],
+  run(_, context) {
+    const { target } = context;
+    const split = splitAddressesOf(context.rewrite(), context.layout, (stride) => target.isScale(stride));
+    if (split > 0) context.count("split", split);
+    return split > 0;
+  },
+};

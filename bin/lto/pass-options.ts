@@ -1,0 +1,63 @@
+/** The options of passes and of their runner, from the registry to the command line and back. */
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { InputError } from "../../lto/ir/errors.js";
+import { noPassOptions, type PassOption, type PassOptions, passOptions } from "../../lto/pass/options.js";
+import { isSkippable, type PassSet } from "../../lto/pass/registry.js";
+
+/** Adds every option to the parser. */
+export function addPassOptions(command: Command, set: PassSet): Command {
+  for (const pass of set.passes)
+    if (pass.option !== undefined) command.option(`--${pass.name}`, pass.option, false);
+  for (const option of passOptions) command.addOption(parserOption(option, set));
+  return command;
+}
+
+function parserOption({ name, value, kind, choices, description }: PassOption, set: PassSet): Option {
+  const option = new Option(value === "" ? `--${name}` : `--${name} ${value}`, description);
+  switch (kind) {
+    case "switch":
+      return option.default(false);
+    case "number":
+      return option.argParser((text: string) => count(text, /^\d{1,9}$/));
+    case "signed":
+      return option.argParser((text: string) => count(text, /^-?\d{1,9}$/));
+    case "passes":
+      return option.argParser((text: string, previous: readonly string[] = []) => [
+        ...previous,
+        ...names(text, name.startsWith("print-"), set),
+      ]);
+    case "choice":
+      return option.choices(choices!).preset(choices![0]!);
+    case "text":
+      return option;
+  }
+}
+
+function count(text: string, form: RegExp): number {
+  if (!form.test(text)) throw new InvalidArgumentError("expected a number.");
+  return Number(text);
+}
+
+function names(text: string, allowsAll: boolean, { passes }: PassSet): string[] {
+  const list = text.split(",").filter((name) => name !== "");
+  for (const name of list)
+    if (!(allowsAll && name === "all") && !passes.some((pass) => pass.name === name))
+      throw new InvalidArgumentError(
+        `there is no pass '${name}'; passes are ${passes.map((p) => p.name).join(", ")}.`,
+      );
+  return list;
+}
+
+/** @param parsed as commander returns it @throws InputError for passes that cannot be skipped */
+export function readPassOptions(parsed: Readonly<Record<string, unknown>>, set: PassSet): PassOptions {
+  const result: Record<string, unknown> = { ...noPassOptions };
+  for (const { key } of passOptions) if (parsed[key] !== undefined) result[key] = parsed[key];
+  const enabled = set.passes.filter((p) => p.option !== undefined && parsed[camelCase(p.name)] === true);
+  const options = { ...result, enabled: enabled.map((p) => p.name) } as unknown as PassOptions;
+  for (const name of options.skipPass)
+    if (!isSkippable(name, set)) throw new InputError(`code generation needs pass '${name}'`);
+  return options;
+}
+
+const camelCase = (name: string): string =>
+  name.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());

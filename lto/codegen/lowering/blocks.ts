@@ -1,0 +1,47 @@
+/** Steps that passes share which change control flow. New blocks go to the end of the body, and into the order. */
+import { Block, type Body, type Inst, Op } from "../../ir/instructions.js";
+import { raw } from "../../ir/raw.js";
+import type { Value } from "../../ir/values.js";
+
+export function newBlock(body: Body): Block {
+  const block = new Block();
+  body.blocks.push(block);
+  return block;
+}
+
+/** Moves everything from instruction `index` on into a new block. */
+export function splitBefore(body: Body, block: Block, index: number): Block {
+  const rest = newBlock(body);
+  for (const inst of raw(block).insts.splice(index)) rest.append(inst);
+  retargetPhis(rest, block, rest);
+  return rest;
+}
+
+/** Phis of the successors of `block` name `to` where they named `from`. */
+function retargetPhis(block: Block, from: Block, to: Block): void {
+  for (const successor of new Set(block.successors))
+    for (const phi of successor.insts) {
+      if (phi.op !== Op.Phi) break;
+      phi.blocks.forEach((incoming, i) => {
+        if (incoming === from) raw(phi).blocks[i] = to;
+      });
+    }
+}
+
+export function replaceUses(body: Body, map: ReadonlyMap<Value, Value>): void {
+  for (const block of body.blocks)
+    for (const inst of block.insts)
+      for (let i = 0; i < inst.operands.length; i++) {
+        const to = map.get(inst.operands[i]!);
+        if (to !== undefined) raw(inst).operands[i] = to;
+      }
+}
+
+export function countUses(body: Body): Map<Inst, number> {
+  const uses = new Map<Inst, number>();
+  for (const block of body.blocks)
+    for (const inst of block.insts)
+      for (const operand of inst.operands)
+        if (operand.valueKind === "inst") uses.set(operand, (uses.get(operand) ?? 0) + 1);
+  return uses;
+}

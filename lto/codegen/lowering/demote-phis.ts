@@ -1,0 +1,83 @@
+/**
+ * demote-phis: phis of blocks that an indirect branch, an `asm goto` or unwinding enters live in memory.
+ *
+ * Why: their edges cannot be split, so there is no place for the moves that a phi stands for.
+ * One slot a phi is enough: stores happen at the ends of predecessors, when everything that still needs the old value
+ * has been read at the start of the block. A scan of the body for each block with such phis.
+ */
+import { type Block, type Body, type InstWith, makeInst, Op } from "../../ir/instructions.js";
+import { raw } from "../../ir/raw.js";
+import { i64, ptr, type Type, voidType } from "../../ir/types.js";
+import { constInt, type Value } from "../../ir/values.js";
+import { cfg, dominators, loops } from "../../pass/analyses.js";
+import type { FunctionPass } from "../../pass/pass.js";
+import { replaceUses } from "./blocks.js";
+
+function demotePhis(body: Body): number {
+  const entered = new Set<Block>();
+  for (const block of body.blocks) {
+    const { terminator } = block;
+    if (terminator.op === Op.IndirectBr || terminator.op === Op.CallBr)
+      for (const target of terminator.blocks) entered.add(target);
+    if (terminator.op === Op.Invoke) entered.add(terminator.blocks[1]!);
+  }
+  let demoted = 0;
+  for (const target of entered) demoted += demoteBlock(body, target);
+  return demoted;
+}
+
+function demoteBlock(body: Body, target: Block): number {
+  const phis = target.insts.filter((inst) => inst.op === Op.Phi);
+  if (phis.length === 0) return 0;
+  const loads = new Map<Value, Value>();
+  raw(target).insts.splice(0, phis.length);
+  // A landing pad stays in front: it takes what the unwinder has left in registers.
+  const first = target.insts[0]!.op === Op.LandingPad ? 1 : 0;
+  phis.forEach((phi, n) => {
+    const slot = entryAlloca(body, phi.type);
+    const memory = { align: slot.data.align, ordering: "not_atomic" as const, scope: "" };
+    const stored = new Set<Block>();
+    phi.operands.forEach((value, i) => {
+      const from = phi.blocks[i]!;
+      if (stored.has(from)) return;
+      stored.add(from);
+      const store = makeInst(Op.Store, voidType, [value, slot], memory);
+      store.parent = from;
+      raw(from).insts.splice(from.insts.length - 1, 0, store);
+    });
+    const load = makeInst(Op.Load, phi.type, [slot], memory);
+    load.parent = target;
+    raw(target).insts.splice(first + n, 0, load);
+    loads.set(phi, load);
+  });
+  replaceUses(body, loads);
+  return phis.length;
+}
+
+function entryAlloca(body: Body, type: Type): InstWith<Op.Alloca> {
+  const entry = body.blocks[0]!;
+  const align = type.kind === "vector" || type.kind === "x86_fp80" || type.kind === "fp128" ? 16 : 8;
+  const alloca = makeInst(Op.Alloca, ptr, [constInt(i64, 1)], {
+    allocatedType: type,
+    align,
+    inalloca: false,
+    swifterror: false,
+  });
+  alloca.parent = entry;
+  raw(entry).insts.unshift(alloca);
+  return alloca;
+}
+
+export const demotePhisPass: FunctionPass = {
+  name: "demote-phis",
+  level: "function",
+  description: "moves phis to memory in blocks entered by edges that cannot be split",
+  counters: { demoted: "phis moved to memory" },
+  requires: [],
+  preserves: [cfg, dominators, loops],
+  run(_, context) {
+    const demoted = demotePhis(context.rewrite());
+    if (demoted > 0) context.count("demoted", demoted);
+    return demoted > 0;
+  },
+};

@@ -1,0 +1,153 @@
+/**
+ * Runs the whole-program part of a pipeline.
+ *
+ * Function passes that follow each other go through one function after another: a body is decoded once, all passes of
+ * the stretch see it, and it is encoded again if one of them changed it. So at any time one body is decoded, or
+ * those of one component, however many passes there are.
+ */
+
+import type { BodyCodec, Func, Module } from "../ir/module.js";
+import { verifyFunction, verifyModule } from "../verify/verifier.js";
+import { callGraph } from "./analyses.js";
+import type { ComponentPass, FunctionPass, Goal, ModulePass, Step } from "./pass.js";
+import { FunctionRunContext, type PassRunner, RunContext, type Unit } from "./runner.js";
+
+/** A part of a whole-program pipeline. */
+export type Stage =
+  | { readonly over: "module"; readonly steps: readonly Step<ModulePass>[] }
+  /** Components of the call graph, callees first; function passes run on each function of the component. */
+  | { readonly over: "components"; readonly steps: readonly Step<ComponentPass | FunctionPass>[] }
+  | { readonly over: "functions"; readonly steps: readonly Step<FunctionPass>[] };
+
+export const onModule = (...steps: readonly Step<ModulePass>[]): Stage => ({ over: "module", steps });
+export const bottomUp = (...steps: readonly Step<ComponentPass | FunctionPass>[]): Stage => ({
+  over: "components",
+  steps,
+});
+export const onFunctions = (...steps: readonly Step<FunctionPass>[]): Stage => ({ over: "functions", steps });
+
+/**
+ * @param codec encodes bodies that were changed
+ * @param goalOf what each function is compiled for; passes that can be skipped leave functions without goal alone
+ * @returns the number of the next run that can be skipped, for bisection
+ */
+export function runModulePipeline(
+  runner: PassRunner,
+  stages: readonly Stage[],
+  module: Module,
+  codec: BodyCodec,
+  goalOf: (fn: Func) => Goal,
+): number {
+  const run = new ModuleRun(runner, module, codec, goalOf);
+  for (const stage of stages) {
+    if (stage.over === "module") run.onModule(stage.steps);
+    else if (stage.over === "components") run.bottomUp(stage.steps);
+    else run.onFunctions(stage.steps);
+  }
+  return run.next;
+}
+
+const hasBody = (fn: Func): boolean => !fn.isDeclaration;
+
+class ModuleRun {
+  /** Number of the next run that can be skipped. */
+  next = 1;
+  private readonly context: RunContext;
+
+  constructor(
+    private readonly runner: PassRunner,
+    private readonly module: Module,
+    private readonly codec: BodyCodec,
+    private readonly goalOf: (fn: Func) => Goal,
+  ) {
+    this.context = new RunContext(runner, module.dataLayout);
+  }
+
+  private step(step: Step, unit: Unit, run: () => boolean): boolean {
+    const number = this.next;
+    if (!step.isRequired) this.next++;
+    return this.runner.step(step, unit, number, run);
+  }
+
+  onModule(steps: readonly Step<ModulePass>[]): void {
+    const { module } = this;
+    const unit: Unit = {
+      kind: "module",
+      name: module.file,
+      shown: () => module.functions.filter(hasBody),
+      problems: () => verifyModule(module),
+      bodies: () => [],
+    };
+    for (const step of steps) {
+      this.step(step, unit, () => step.pass.run(module, this.context));
+      this.runner.cache.forgetBodies();
+    }
+  }
+
+  onFunctions(steps: readonly Step<FunctionPass>[]): void {
+    for (const fn of this.module.functions.filter(hasBody)) {
+      const before = fn.revision;
+      this.onFunction(steps, fn);
+      this.leave(fn, before);
+    }
+  }
+
+  bottomUp(steps: readonly Step<ComponentPass | FunctionPass>[]): void {
+    for (const functions of this.components()) {
+      const before = functions.map((fn) => fn.revision);
+      const unit: Unit = {
+        kind: "component",
+        name: functions.map((fn) => fn.name).join(", "),
+        shown: () => functions,
+        problems: () => functions.flatMap((fn) => verifyFunction(fn)),
+        bodies: () => functions.map((fn) => fn.view()),
+      };
+      for (const step of steps) {
+        const { pass } = step;
+        if (pass.level === "component") this.step(step, unit, () => pass.run(functions, this.context));
+        else for (const fn of functions) this.onFunction([{ ...step, pass }], fn);
+      }
+      functions.forEach((fn, i) => {
+        this.leave(fn, before[i]!);
+      });
+    }
+  }
+
+  private onFunction(steps: readonly Step<FunctionPass>[], fn: Func): void {
+    const goal = this.goalOf(fn);
+    const context = new FunctionRunContext(this.runner, this.module.dataLayout, goal, fn);
+    const unit: Unit = {
+      kind: "function",
+      name: fn.name,
+      shown: () => [fn],
+      problems: () => verifyFunction(fn),
+      bodies: () => [fn.view()],
+    };
+    for (const step of steps)
+      if (step.isRequired || goal !== "none") this.step(step, unit, () => step.pass.run(fn, context));
+  }
+
+  /** @param before the revision of the body before the stage */
+  private leave(fn: Func, before: number): void {
+    if (fn.isDecoded) this.runner.cache.forget(fn.view());
+    if (fn.revision === before) fn.release();
+    else fn.commit(this.codec);
+  }
+
+  /** Functions of each component, callees first, as the call graph is before the stage. */
+  private components(): Func[][] {
+    const graph = this.runner.cache.ofModule(callGraph);
+    const { members, count } = graph.components;
+    const { globals } = this.module;
+    const all: Func[][] = [];
+    for (let c = 0; c < count; c++) {
+      const functions: Func[] = [];
+      for (let i = members.start[c]!; i < members.start[c + 1]!; i++) {
+        const global = globals[graph.symbolOf[members.items[i]!]!]!;
+        if (global.kind === "function" && hasBody(global)) functions.push(global);
+      }
+      if (functions.length > 0) all.push(functions);
+    }
+    return all;
+  }
+}

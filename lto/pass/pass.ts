@@ -1,0 +1,107 @@
+/**
+ * What a pass is: data that the runner, the command line and the documentation read.
+ *
+ * A pass changes the IR of its unit (the module, a component of the call graph, a function) and says whether it did.
+ * It asks for facts by naming analyses; those that it `requires` and no others. What stays true of the unit
+ * although the pass changed it is in `preserves`; the runner forgets the rest, and with `--verify-each` it computes
+ * what is left anew and compares. Verifying, timing, dumping, skipping, counting and bisecting are the
+ * runner's: no pass has code for any of them.
+ *
+ * To add a pass: one file that exports it, its name in registry.ts (and where it runs, in pipelines.ts), and a
+ * folder `fixtures/passes/NAME` with examples.
+ */
+import type { DataLayout } from "../ir/data-layout.js";
+import type { Body, BodyView } from "../ir/instructions.js";
+import type { Func, Module } from "../ir/module.js";
+
+export type PassLevel = "module" | "component" | "function";
+
+/** What a function is compiled for. */
+export type Goal = "none" | "minsize" | "size" | "speed";
+
+/** A fact about a function's body, computed when a pass asks, kept until an edit. Blocks and instructions are numbered. */
+export interface FunctionAnalysis<Result> {
+  readonly unit: "function";
+  readonly name: string;
+  readonly description: string;
+  compute(body: BodyView, get: GetFunctionFact): Result;
+  /** Whether two results say the same: with it, `--verify-each` checks those who claim to preserve this. */
+  same?(a: Result, b: Result): boolean;
+}
+export type GetFunctionFact = <Result>(analysis: FunctionAnalysis<Result>) => Result;
+
+/** A fact about the whole module. */
+export interface ModuleAnalysis<Result> {
+  readonly unit: "module";
+  readonly name: string;
+  readonly description: string;
+  compute(module: Module, get: GetModuleFact): Result;
+  same?(a: Result, b: Result): boolean;
+}
+export type GetModuleFact = <Result>(analysis: ModuleAnalysis<Result>) => Result;
+
+// biome-ignore lint/suspicious/noExplicitAny: stands for analyses of every result; no value of the type is used.
+export type Analysis = FunctionAnalysis<any> | ModuleAnalysis<any>;
+
+/** What every pass gets beside its unit. */
+export interface PassContext {
+  readonly layout: DataLayout;
+  /** A fact about the whole module, among those that the pass requires. */
+  ofModule<Result>(analysis: ModuleAnalysis<Result>): Result;
+  /** A fact about a body, among those that the pass requires; in function passes, the function's own body. */
+  ofBody<Result>(analysis: FunctionAnalysis<Result>, body: BodyView): Result;
+  /** Adds to one of the pass's counters, for `--stats`. */
+  count(counter: string, by?: number): void;
+}
+/** What a function pass gets; the function's body comes from here, and from nowhere else. */
+export interface FunctionContext extends PassContext {
+  readonly goal: Goal;
+  /** The body to look at. */
+  view(): BodyView;
+  /** The body to be changed, without use lists. To be called before the first change, and only if there is one. */
+  rewrite(): Body;
+}
+
+interface PassBase {
+  /** As options spell it: words with dashes. */
+  readonly name: string;
+  /** One line for the manual, without a period. */
+  readonly description: string;
+  /** The counters, and what each counts. */
+  readonly counters?: Readonly<Record<string, string>>;
+  readonly requires: readonly Analysis[];
+  /** Facts that hold as before although the pass changed something. */
+  readonly preserves: readonly Analysis[];
+  /** The pass runs only where the option of its name is given, which this line describes. */
+  readonly option?: string;
+}
+/** `run` returns whether it changed anything. */
+export interface ModulePass extends PassBase {
+  readonly level: "module";
+  run(module: Module, context: PassContext): boolean;
+}
+/** Its unit are the functions of a strongly connected component of the call graph, callees' components first. */
+export interface ComponentPass extends PassBase {
+  readonly level: "component";
+  run(functions: readonly Func[], context: PassContext): boolean;
+}
+/** @typeParam Context what it has to be told; passes of the lowering pipeline ask for more */
+export interface FunctionPass<Context extends FunctionContext = FunctionContext> extends PassBase {
+  readonly level: "function";
+  run(fn: Func, context: Context): boolean;
+}
+export type Pass = ModulePass | ComponentPass | FunctionPass;
+/** A pass whatever it asks for: what the registry holds and the manual lists. */
+// biome-ignore lint/suspicious/noExplicitAny: see above.
+export type AnyPass = ModulePass | ComponentPass | FunctionPass<any>;
+
+/** A place in a pipeline. */
+export interface Step<P extends AnyPass = AnyPass> {
+  readonly pass: P;
+  /** What follows relies on it: it cannot be skipped, and bisection does not count it. */
+  readonly isRequired: boolean;
+}
+/** A step that the following ones rely on. */
+export const must = <P extends AnyPass>(pass: P): Step<P> => ({ pass, isRequired: true });
+/** A step that only makes the program better. */
+export const may = <P extends AnyPass>(pass: P): Step<P> => ({ pass, isRequired: false });

@@ -1,0 +1,106 @@
+/**
+ * Which passes run, in which order, and why. One list a level; `must` marks what the following steps rely on, `may` what
+ * only makes the program better.
+ *
+ * A pipeline has two parts. `program` runs on the linked module, before anything is decided about registers.
+ * `lowering` runs on each function right before instruction selection, callees first, in the thread that compiles
+ * it; its passes may ask for the target, for conventions and for what is known of callees.
+ */
+import type { LoweringPipelines, LoweringStep, OptimizationLevel } from "../codegen/lowering/context.js";
+import { demotePhisPass } from "../codegen/lowering/demote-phis.js";
+import { expandAtomicsPass } from "../codegen/lowering/expand-atomics.js";
+import { expandSelectsPass } from "../codegen/lowering/expand-selects.js";
+import { guardCallees } from "../codegen/lowering/guard-callees.js";
+import { legalize } from "../codegen/lowering/legalize-pass.js";
+import { splitAddresses } from "../codegen/lowering/split-addresses.js";
+import { splitEdges } from "../codegen/lowering/split-edges.js";
+import { levelOf } from "../codegen/program/options.js";
+import { dce } from "../opt/dce.js";
+import { foldBranches } from "../opt/fold-branches.js";
+import { unreachableBlocks } from "../opt/unreachable-blocks.js";
+import type { Stage } from "./module-pipeline.js";
+import { type Goal, may, must, type Step } from "./pass.js";
+
+export interface Pipeline {
+  readonly program: readonly Stage[];
+  readonly lowering: readonly LoweringStep[];
+}
+export type Pipelines = Readonly<Record<OptimizationLevel, Pipeline>>;
+
+// The linked module. Beyond this point no symbol appears, and none becomes visible.
+//
+// Inputs were optimised file by file by the compilers that made them: what one function shows by itself is done.
+const program: readonly Stage[] = [];
+
+// Right before selection. Beyond this point the call graph, conventions and callee sets are fixed: no pass may add,
+// remove or retarget a call of a function of the program.
+const lowering: readonly LoweringStep[] = [
+  // First, while calls are as the pointer analysis saw them. Only when asked for.
+  must(guardCallees),
+  // Legalisation walks definitions before uses, which unreachable code need not have.
+  must(unreachableBlocks),
+  // Beyond this point only types and operations that the target has.
+  must(legalize),
+  // Expansions compute more than is wanted: half a product, flags nobody reads.
+  may(dce),
+  // After legalisation, which turns constant expressions into instructions; before selection folds addresses.
+  may(splitAddresses),
+  // Two edges to one place become one, so that what follows can tell an edge by its ends.
+  must(foldBranches),
+  // Calls that legalisation expands do not unwind: what only they led to is unreachable now.
+  must(unreachableBlocks),
+  // Beyond this point blocks are only added, behind those that they were split from.
+  must(expandSelectsPass),
+  must(expandAtomicsPass),
+  // Phis whose edges cannot be split are gone before edges are split for the others.
+  must(demotePhisPass),
+  // Last, since all above make edges. Beyond this point phis are only behind blocks with one successor.
+  must(splitEdges),
+];
+
+// Without optimisation: what selection needs, and dead code, which costs more to compile than to remove.
+const plainLowering: readonly LoweringStep[] = [
+  must(guardCallees),
+  must(unreachableBlocks),
+  must(legalize),
+  may(dce),
+  must(foldBranches),
+  must(unreachableBlocks),
+  must(expandSelectsPass),
+  must(expandAtomicsPass),
+  must(demotePhisPass),
+  must(splitEdges),
+];
+
+export const pipelines: Pipelines = {
+  O0: { program: [], lowering: plainLowering },
+  O1: { program, lowering },
+  O2: { program, lowering },
+  O3: { program, lowering },
+  Os: { program, lowering },
+  Oz: { program, lowering },
+};
+
+/** All steps of a pipeline in order. */
+export const stepsOf = ({ program, lowering }: Pipeline): readonly Step[] => [
+  ...program.flatMap((stage): readonly Step[] => stage.steps),
+  ...lowering,
+];
+
+/** The level whose pipeline the linked module goes through: the forced one, or one that suits all functions. */
+export function programLevel(goals: Iterable<Goal>, forced: OptimizationLevel | null): OptimizationLevel {
+  if (forced !== null) return forced;
+  const levels = new Set([...goals].map((goal) => levelOf(goal, null)));
+  levels.delete("O0");
+  return levels.size === 0 ? "O0" : levels.size === 1 ? [...levels][0]! : "O2";
+}
+
+/** The lowering part of each pipeline. */
+export const loweringOf = (all: Pipelines): LoweringPipelines => ({
+  O0: all.O0.lowering,
+  O1: all.O1.lowering,
+  O2: all.O2.lowering,
+  O3: all.O3.lowering,
+  Os: all.Os.lowering,
+  Oz: all.Oz.lowering,
+});

@@ -1,0 +1,42 @@
+/**
+ * Every pass there is, in the order of the manual: what options name, what `--help` and PASSES.md list. Where and in
+ * which order they run is in pipelines.ts.
+ */
+import { demotePhisPass } from "../codegen/lowering/demote-phis.js";
+import { expandAtomicsPass } from "../codegen/lowering/expand-atomics.js";
+import { expandSelectsPass } from "../codegen/lowering/expand-selects.js";
+import { guardCallees } from "../codegen/lowering/guard-callees.js";
+import { legalize } from "../codegen/lowering/legalize-pass.js";
+import { splitAddresses } from "../codegen/lowering/split-addresses.js";
+import { splitEdges } from "../codegen/lowering/split-edges.js";
+import { dce } from "../opt/dce.js";
+import { foldBranches } from "../opt/fold-branches.js";
+import { unreachableBlocks } from "../opt/unreachable-blocks.js";
+import type { AnyPass } from "./pass.js";
+import { type Pipelines, pipelines, stepsOf } from "./pipelines.js";
+
+export const passes: readonly AnyPass[] = [
+  unreachableBlocks,
+  dce,
+  foldBranches,
+  guardCallees,
+  legalize,
+  splitAddresses,
+  expandSelectsPass,
+  expandAtomicsPass,
+  demotePhisPass,
+  splitEdges,
+];
+
+/** Passes, and where they run: what a command works with. Tests make others. */
+export interface PassSet {
+  readonly passes: readonly AnyPass[];
+  readonly pipelines: Pipelines;
+}
+export const productPasses: PassSet = { passes, pipelines };
+
+/** Whether some pipeline can do without the pass. */
+export function isSkippable(name: string, set: PassSet): boolean {
+  const steps = Object.values(set.pipelines).flatMap(stepsOf);
+  return steps.some(({ pass, isRequired }) => pass.name === name && !isRequired);
+}

@@ -1,0 +1,79 @@
+/** What the runs of passes in one thread add up to: counters, times, trace events. Plain data that threads exchange. */
+import type { AnyPass } from "./pass.js";
+import type { TraceEvent } from "./trace.js";
+
+export interface PassTime {
+  /** Pass or phase. */
+  readonly name: string;
+  readonly runs: number;
+  readonly milliseconds: number;
+  /** IR instructions of the units it ran on; 0 for phases that are not about the IR. */
+  readonly instructions: number;
+}
+export interface PassCount {
+  readonly pass: string;
+  readonly counter: string;
+  readonly count: number;
+}
+export interface PassReport {
+  readonly times: readonly PassTime[];
+  readonly counts: readonly PassCount[];
+  readonly events: readonly TraceEvent[];
+}
+
+export const emptyReport: PassReport = { times: [], counts: [], events: [] };
+
+/** The sum of reports; names in the order in which they first occur. */
+export function mergeReports(reports: readonly PassReport[]): PassReport {
+  const times = new Map<string, PassTime>();
+  const counts = new Map<string, PassCount>();
+  for (const report of reports) {
+    for (const time of report.times) {
+      const sum = times.get(time.name);
+      times.set(
+        time.name,
+        sum === undefined
+          ? time
+          : {
+              name: time.name,
+              runs: sum.runs + time.runs,
+              milliseconds: sum.milliseconds + time.milliseconds,
+              instructions: sum.instructions + time.instructions,
+            },
+      );
+    }
+    for (const count of report.counts) {
+      const key = `${count.pass}.${count.counter}`;
+      const sum = counts.get(key);
+      counts.set(key, sum === undefined ? count : { ...count, count: sum.count + count.count });
+    }
+  }
+  return {
+    times: [...times.values()],
+    counts: [...counts.values()],
+    events: reports.flatMap((r) => r.events),
+  };
+}
+
+/** One aligned line a counter that is not 0, in the order of `passes`. */
+export function formatCounts(counts: readonly PassCount[], passes: readonly AnyPass[]): string {
+  return passes
+    .flatMap((pass) =>
+      Object.entries(pass.counters ?? {}).map(([counter, meaning]) => {
+        const found = counts.find((c) => c.pass === pass.name && c.counter === counter);
+        return found === undefined ? "" : `${String(found.count).padStart(10)}  ${pass.name}: ${meaning}\n`;
+      }),
+    )
+    .join("");
+}
+
+/** One line a pass or phase: time, time by instruction, runs. The times of threads are added up. */
+export function formatTimes(times: readonly PassTime[]): string {
+  return times
+    .map(({ name, runs, milliseconds, instructions }) => {
+      const each =
+        instructions === 0 ? "" : `${((milliseconds * 1000) / instructions).toFixed(3)} µs/instruction`;
+      return `${milliseconds.toFixed(1).padStart(10)} ms  ${each.padStart(20)} ${String(runs).padStart(7)} runs  ${name}\n`;
+    })
+    .join("");
+}

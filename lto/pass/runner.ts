@@ -1,0 +1,287 @@
+/**
+ * Runs passes, and does for each of them what passes have no code for: skipping, bisecting, verifying, dumping, timing
+ * and counting.
+ *
+ * A runner belongs to one thread. What it counts is in its report, plain data; several threads' reports add up to the
+ * same, since runs are numbered by function and step and not in the order in which they happen.
+ */
+import type { DataLayout } from "../ir/data-layout.js";
+import { InputError } from "../ir/errors.js";
+import type { Body, BodyView } from "../ir/instructions.js";
+import type { Func, Module } from "../ir/module.js";
+import { AnalysisCache } from "./analyses.js";
+import { diffLines } from "./diff.js";
+import type { PassOptions } from "./options.js";
+import type {
+  Analysis,
+  AnyPass,
+  FunctionAnalysis,
+  FunctionContext,
+  FunctionPass,
+  Goal,
+  ModuleAnalysis,
+  PassContext,
+  Step,
+} from "./pass.js";
+import type { PassReport } from "./report.js";
+import { type Clock, Trace } from "./trace.js";
+
+/** What a runner cannot do itself. */
+export interface RunnerServices {
+  /** The function as text. */
+  readonly print: (fn: Func) => string;
+  readonly log: (text: string) => void;
+  readonly now: Clock;
+  /** Number of the thread in the trace. */
+  readonly thread: number;
+}
+
+/** What a pass is run on. */
+export interface Unit {
+  readonly kind: "module" | "component" | "function";
+  /** For messages: a function's name, a component's, a module's file. */
+  readonly name: string;
+  /** Functions as they can be printed. */
+  shown(): readonly Func[];
+  /** What the verifier says; empty: nothing. */
+  problems(): readonly string[];
+  /** Bodies whose facts a change makes invalid. */
+  bodies(): readonly BodyView[];
+}
+
+interface Sum {
+  runs: number;
+  milliseconds: number;
+  instructions: number;
+}
+
+/** Whether a runner needs the text of what passes work on. */
+export const showsText = (options: PassOptions): boolean =>
+  options.verifyEach ||
+  options.printChanged !== null ||
+  options.printBefore.length > 0 ||
+  options.printAfter.length > 0;
+
+/** What passes get; the runner behind it knows which pass asks. */
+export class RunContext implements PassContext {
+  constructor(
+    protected readonly runner: PassRunner,
+    readonly layout: DataLayout,
+  ) {}
+  ofModule<Result>(analysis: ModuleAnalysis<Result>): Result {
+    this.runner.checkRequired(analysis);
+    return this.runner.cache.ofModule(analysis);
+  }
+  ofBody<Result>(analysis: FunctionAnalysis<Result>, body: BodyView): Result {
+    this.runner.checkRequired(analysis);
+    return this.runner.cache.ofBody(analysis, body);
+  }
+  count(counter: string, by = 1): void {
+    this.runner.count(counter, by);
+  }
+}
+/** For a function of the linked module. */
+export class FunctionRunContext extends RunContext implements FunctionContext {
+  constructor(
+    runner: PassRunner,
+    layout: DataLayout,
+    readonly goal: Goal,
+    private readonly fn: Func,
+  ) {
+    super(runner, layout);
+  }
+  view(): BodyView {
+    return this.fn.view();
+  }
+  rewrite(): Body {
+    return this.fn.rewrite();
+  }
+}
+
+export class PassRunner {
+  readonly cache: AnalysisCache;
+  readonly trace: Trace | null;
+  private current: AnyPass | null = null;
+  private readonly counts = new Map<AnyPass, Map<string, number>>();
+  private readonly times = new Map<string, Sum>();
+  private readonly observes: boolean;
+
+  /** @param module null where functions come one at a time */
+  constructor(
+    readonly options: PassOptions,
+    private readonly services: RunnerServices,
+    module: Module | null,
+  ) {
+    this.cache = new AnalysisCache(module);
+    this.trace =
+      options.timeTrace === null
+        ? null
+        : new Trace(services.now, services.thread, options.timeTraceGranularity);
+    this.observes = showsText(options);
+  }
+
+  /** Fails when the pass at work asks for what it did not say. */
+  checkRequired(analysis: Analysis): void {
+    const pass = this.current;
+    if (pass !== null && !pass.requires.includes(analysis))
+      throw new Error(`pass ${pass.name} uses ${analysis.name} without requiring it`);
+  }
+  count(counter: string, by: number): void {
+    const pass = this.current!;
+    if (pass.counters?.[counter] === undefined)
+      throw new Error(`pass ${pass.name} has no counter '${counter}'`);
+    let counts = this.counts.get(pass);
+    if (counts === undefined) this.counts.set(pass, (counts = new Map()));
+    counts.set(counter, (counts.get(counter) ?? 0) + by);
+  }
+
+  /** Times a phase that is no pass; nested calls nest in the trace. */
+  phase<Result>(name: string, detail: string, run: () => Result): Result {
+    if (this.trace === null && !this.options.timePasses) return run();
+    const start = this.services.now();
+    try {
+      return run();
+    } finally {
+      this.trace?.end(name, detail, start);
+      this.addTime(name, this.services.now() - start, 0);
+    }
+  }
+  private addTime(name: string, microseconds: number, instructions: number): void {
+    let sum = this.times.get(name);
+    if (sum === undefined) this.times.set(name, (sum = { runs: 0, milliseconds: 0, instructions: 0 }));
+    sum.runs++;
+    sum.milliseconds += microseconds / 1000;
+    sum.instructions += instructions;
+  }
+
+  /** Everything so far, and forgets it. */
+  takeReport(): PassReport {
+    const report: PassReport = {
+      times: [...this.times].map(([name, sum]) => ({ name, ...sum })),
+      counts: [...this.counts].flatMap(([pass, counts]) =>
+        [...counts].map(([counter, count]) => ({ pass: pass.name, counter, count })),
+      ),
+      events: this.trace?.events.splice(0) ?? [],
+    };
+    this.times.clear();
+    this.counts.clear();
+    return report;
+  }
+
+  /** Whether a step runs at all. @param number of the run, for bisection; ignored for required steps */
+  private isWanted({ pass, isRequired }: Step, unit: Unit, number: number): boolean {
+    const { enabled, skipPass, onlyPasses, optBisectLimit } = this.options;
+    if (pass.option !== undefined && !enabled.includes(pass.name)) return false;
+    if (isRequired) return true;
+    if (skipPass.includes(pass.name)) return false;
+    if (onlyPasses !== null && !onlyPasses.includes(pass.name)) return false;
+    if (optBisectLimit === null) return true;
+    const runs = optBisectLimit < 0 || number <= optBisectLimit;
+    this.services.log(
+      `BISECT: ${runs ? "" : "NOT "}running pass (${number}) ${pass.name} on ${unit.kind} ${unit.name}\n`,
+    );
+    return runs;
+  }
+
+  /**
+   * Runs one step on one unit.
+   * @param number of the run among those that may be skipped, from 1
+   * @returns whether the pass changed anything
+   * @throws InputError when the IR is broken afterwards and `--verify-each` is on
+   */
+  step(step: Step, unit: Unit, number: number, run: () => boolean): boolean {
+    if (!this.isWanted(step, unit, number)) return false;
+    const { pass } = step;
+    const before = this.observes ? this.observeBefore(pass, unit) : null;
+    this.current = pass;
+    const changed = this.trace !== null || this.options.timePasses ? this.timed(pass, unit, run) : run();
+    this.current = null;
+    if (changed) {
+      for (const body of unit.bodies()) this.cache.changed(body, pass.preserves);
+      this.cache.moduleChanged(pass.preserves);
+    }
+    if (before !== null) this.observeAfter(pass, unit, before, changed);
+    return changed;
+  }
+
+  private timed(pass: AnyPass, unit: Unit, run: () => boolean): boolean {
+    let instructions = 0;
+    for (const body of unit.bodies()) for (const block of body.blocks) instructions += block.insts.length;
+    const start = this.services.now();
+    const changed = run();
+    this.trace?.end(pass.name, unit.name, start);
+    this.addTime(pass.name, this.services.now() - start, instructions);
+    return changed;
+  }
+
+  private text(unit: Unit): string {
+    const { filterFunction } = this.options;
+    return unit
+      .shown()
+      .filter((fn) => filterFunction === null || fn.name === filterFunction)
+      .map((fn) => this.services.print(fn))
+      .join("\n");
+  }
+
+  private observeBefore(pass: AnyPass, unit: Unit): string {
+    const { printBefore, printChanged, verifyEach } = this.options;
+    const prints = printBefore.includes(pass.name) || printBefore.includes("all");
+    const text = prints || printChanged !== null || verifyEach ? this.text(unit) : "";
+    if (prints && text !== "") this.services.log(`${title("before", pass, unit)}${text}`);
+    return text;
+  }
+
+  private observeAfter(pass: AnyPass, unit: Unit, before: string, changed: boolean): void {
+    const { printAfter, printChanged, verifyEach } = this.options;
+    const prints = printAfter.includes(pass.name) || printAfter.includes("all");
+    const text = prints || printChanged !== null || verifyEach ? this.text(unit) : "";
+    if (prints && text !== "") this.services.log(`${title("after", pass, unit)}${text}`);
+    if (printChanged !== null && text + before !== "") {
+      if (text === before) {
+        if (printChanged === "full") this.services.log(title("after", pass, unit, "; nothing changed\n"));
+      } else
+        this.services.log(
+          `${title("after", pass, unit)}${printChanged === "diff" ? diffLines(before, text) : text}`,
+        );
+    }
+    if (!verifyEach) return;
+    const problems = [...unit.problems()];
+    if (!changed && text !== before) problems.push("the pass changed the IR and said that it did not");
+    for (const body of unit.bodies())
+      for (const name of this.cache.stale(body)) problems.push(`the pass does not preserve '${name}'`);
+    if (problems.length > 0)
+      throw new InputError(
+        `pass '${pass.name}' left ${unit.kind} '${unit.name}' broken: ${problems.slice(0, 20).join("; ")}`,
+      );
+  }
+}
+
+function title(when: "before" | "after", pass: AnyPass, unit: Unit, rest = ""): string {
+  return `; *** IR ${when} ${pass.name} on ${unit.kind} ${unit.name} ***\n${rest}`;
+}
+
+/** How many runs of a list can be skipped: the numbers that bisection has to give each function. */
+export const optionalSteps = (steps: readonly Step[]): number =>
+  steps.filter((step) => !step.isRequired).length;
+
+/**
+ * Runs a list of function passes on one function.
+ * @param first number of the first run that may be skipped
+ * @returns whether any changed the function
+ */
+export function runFunctionSteps<Context extends FunctionContext>(
+  runner: PassRunner,
+  steps: readonly Step<FunctionPass<Context>>[],
+  fn: Func,
+  context: Context,
+  unit: Unit,
+  first: number,
+): boolean {
+  let number = first;
+  let changed = false;
+  for (const step of steps) {
+    changed = runner.step(step, unit, number, () => step.pass.run(fn, context)) || changed;
+    if (!step.isRequired) number++;
+  }
+  return changed;
+}

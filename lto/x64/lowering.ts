@@ -1,0 +1,14 @@
+/** What the passes before instruction selection have to know of x86-64. */
+import type { LoweringTarget } from "../codegen/lowering/context.js";
+import { resultRoom } from "./frame/convention.js";
+import { sse2Vectors } from "./legalize/vectors.js";
+import { needsLoop } from "./select/atomics.js";
+
+export const x64Lowering: LoweringTarget = {
+  vectors: sse2Vectors,
+  resultRoom,
+  isScale: (stride) => stride === 1 || stride === 2 || stride === 4 || stride === 8,
+  // cmov has general registers only.
+  selectsWithoutBranch: (type) => type.kind === "int" || type.kind === "ptr",
+  needsLoop,
+};
