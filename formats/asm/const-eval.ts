@@ -5,9 +5,11 @@
  * unfolded. Linear in the expression.
  * Source: LLVM Language Reference, "Constant Expressions".
  */
+
 import type { DataLayout } from "../../lto/ir/data-layout.js";
 import { InputError, UnsupportedError } from "../../lto/ir/errors.js";
-import { Op, opNames } from "../../lto/ir/instructions.js";
+import { integerBinary, integerCompare } from "../../lto/ir/fold/integers.js";
+import { type BinaryOp, type IntPredicate, Op, opNames } from "../../lto/ir/instructions.js";
 import type { GlobalValue } from "../../lto/ir/module.js";
 import type { Constant, ConstExpr } from "../../lto/ir/values.js";
 
@@ -147,68 +149,21 @@ function compare(expr: ConstExpr, layout: DataLayout): Address {
     : sameTerm(a.plus, b.plus) && a.minus === null && b.minus === null;
   if (!comparable) unsupported(expr);
   const bits = layout.bitWidth(expr.operands[0]!.type);
-  const signed = expr.predicate!.startsWith("s");
-  const view = (v: bigint): bigint => (signed ? BigInt.asIntN(bits, v) : BigInt.asUintN(bits, v));
-  const [x, y] = [view(a.offset), view(b.offset)];
-  return number(holds(expr.predicate!.replace(/^[su]/, ""), x, y) ? -1n : 0n);
+  const holds = integerCompare(expr.predicate as IntPredicate, bits, wrap(bits, a), wrap(bits, b));
+  return number(holds ? -1n : 0n);
 }
+const wrap = (bits: number, { offset }: Address): bigint => BigInt.asIntN(bits, offset);
 
-function holds(predicate: string, x: bigint, y: bigint): boolean {
-  switch (predicate) {
-    case "eq":
-      return x === y;
-    case "ne":
-      return x !== y;
-    case "gt":
-      return x > y;
-    case "ge":
-      return x >= y;
-    case "lt":
-      return x < y;
-    default:
-      return x <= y;
-  }
-}
+const isBinary = (op: Op): op is BinaryOp => op >= Op.Add && op <= Op.Xor;
 
 /** Integer arithmetic on plain numbers. */
 function arithmetic(expr: ConstExpr, layout: DataLayout): Address {
   const bits = layout.bitWidth(expr.type);
   const values = expr.operands.map((o) => evaluate(o, layout));
   if (values.length !== 2 || !values.every(isNumber)) unsupported(expr);
-  const [a, b] = [values[0]!.offset, values[1]!.offset];
-  const [ua, ub] = [BigInt.asUintN(bits, a), BigInt.asUintN(bits, b)];
-  const divides = expr.op === Op.SDiv || expr.op === Op.UDiv || expr.op === Op.SRem || expr.op === Op.URem;
-  const shifts = expr.op === Op.Shl || expr.op === Op.LShr || expr.op === Op.AShr;
+  const [a, b] = values.map((value) => wrap(bits, value)) as [bigint, bigint];
+  if (!isBinary(expr.op) || expr.type.isFloat) unsupported(expr);
+  const result = integerBinary(expr.op, bits, a, b, 0);
   // Undefined cases: any value will do.
-  if ((divides && ub === 0n) || (shifts && ub >= BigInt(bits))) return number(0n);
-  return number(BigInt.asIntN(bits, binary(expr, a, b, ua, ub)));
-}
-
-function binary(expr: ConstExpr, a: bigint, b: bigint, ua: bigint, ub: bigint): bigint {
-  switch (expr.op) {
-    case Op.Mul:
-      return a * b;
-    case Op.And:
-      return a & b;
-    case Op.Or:
-      return a | b;
-    case Op.Xor:
-      return a ^ b;
-    case Op.Shl:
-      return a << ub;
-    case Op.LShr:
-      return ua >> ub;
-    case Op.AShr:
-      return a >> ub;
-    case Op.SDiv:
-      return a / b;
-    case Op.UDiv:
-      return ua / ub;
-    case Op.SRem:
-      return a % b;
-    case Op.URem:
-      return ua % ub;
-    default:
-      return unsupported(expr);
-  }
+  return number(typeof result === "bigint" ? result : 0n);
 }

@@ -1,10 +1,10 @@
 /** Constants of types that are not legal, as constants of their parts. */
+import { elementOf as elementOrNull } from "../../ir/fold/aggregates.js";
 import { Op } from "../../ir/instructions.js";
-import { i64, type Type } from "../../ir/types.js";
+import { i64 } from "../../ir/types.js";
 import {
   type Constant,
   ConstExpr,
-  ConstFloat,
   type ConstInt,
   ConstUndef,
   constI64,
@@ -67,27 +67,7 @@ function exprParts(l: Lowering, c: ConstExpr): Parts {
 
 /** Element `index` of a constant array, vector or struct. */
 export function elementOf(c: Constant, index: number): Constant {
-  const type = c.type;
-  const element: Type = type.kind === "struct" ? type.elements[index]! : type.element;
-  switch (c.valueKind) {
-    case "aggregate":
-      return c.elements[index]!;
-    case "zero":
-      return zeroOf(element);
-    case "undef":
-      return new ConstUndef(element, c.poison);
-    case "data": {
-      const size = c.bytes.length / type.count;
-      let bits = 0n;
-      for (let b = size - 1; b >= 0; b--) bits = (bits << 8n) | BigInt(c.bytes[index * size + b]!);
-      return element.kind === "int" ? constInt(element, bits) : new ConstFloat(element, bits);
-    }
-    case "int":
-      // A splat of one integer.
-      return constInt(element, c.value);
-    case "float":
-      return new ConstFloat(element, c.bits);
-    default:
-      throw new Error(`legalize: element of a constant ${c.valueKind}`);
-  }
+  const element = elementOrNull(c, index);
+  if (element === null) throw new Error(`legalize: element of a constant ${c.valueKind}`);
+  return element;
 }

@@ -6,6 +6,7 @@
  */
 
 import { type AttributeList, noAttributeList } from "../../ir/attributes.js";
+import { integerBinary, integerCompare } from "../../ir/fold/integers.js";
 import {
   type BinaryOp,
   Block,
@@ -99,8 +100,8 @@ export class Emitter {
   bin(op: BinaryOp, a: Value, b: Value, flags = 0): Value {
     if (b.valueKind === "int" && a.type.kind === "int") {
       if (a.valueKind === "int") {
-        const folded = foldBinary(op, a, b);
-        if (folded !== null) return folded;
+        const folded = integerBinary(op, a.type.bits, a.value, b.value, 0);
+        if (typeof folded === "bigint") return constInt(a.type, folded);
       }
       const same = identity(op, a, b);
       if (same !== null) return same;
@@ -147,7 +148,8 @@ export class Emitter {
   }
 
   icmp(predicate: IntPredicate, a: Value, b: Value): Value {
-    if (a.valueKind === "int" && b.valueKind === "int") return constBool(foldCompare(predicate, a, b));
+    if (a.valueKind === "int" && b.valueKind === "int")
+      return constBool(integerCompare(predicate, a.type.bits, a.value, b.value));
     return this.push(makeInst(Op.ICmp, i1, [a, b], predicate));
   }
   fcmp(predicate: FloatPredicate, a: Value, b: Value): Value {
@@ -208,36 +210,6 @@ export class Emitter {
   }
 }
 
-const unsigned = (c: ConstInt): bigint => BigInt.asUintN(c.type.bits, c.value);
-
-/** The folded operation, or null when it is not folded (division, out-of-range shifts). */
-function foldBinary(op: BinaryOp, a: ConstInt, b: ConstInt): ConstInt | null {
-  const x = a.value;
-  const y = b.value;
-  switch (op) {
-    case Op.Add:
-      return constInt(a.type, x + y);
-    case Op.Sub:
-      return constInt(a.type, x - y);
-    case Op.Mul:
-      return constInt(a.type, x * y);
-    case Op.And:
-      return constInt(a.type, x & y);
-    case Op.Or:
-      return constInt(a.type, x | y);
-    case Op.Xor:
-      return constInt(a.type, x ^ y);
-    default: {
-      const amount = unsigned(b);
-      if (amount >= BigInt(a.type.bits)) return null;
-      if (op === Op.Shl) return constInt(a.type, x << amount);
-      if (op === Op.LShr) return constInt(a.type, unsigned(a) >> amount);
-      if (op === Op.AShr) return constInt(a.type, x >> amount);
-      return null;
-    }
-  }
-}
-
 /** The result when the constant right operand makes the operation trivial, else null. */
 function identity(op: BinaryOp, a: Value, b: ConstInt): Value | null {
   if (b.value === 0n) {
@@ -262,29 +234,6 @@ function identity(op: BinaryOp, a: Value, b: ConstInt): Value | null {
     if (op === Op.Or) return b;
   }
   return null;
-}
-
-function foldCompare(predicate: IntPredicate, a: ConstInt, b: ConstInt): boolean {
-  const signed = predicate[0] === "s";
-  const x = signed ? a.value : unsigned(a);
-  const y = signed ? b.value : unsigned(b);
-  switch (predicate) {
-    case "eq":
-      return x === y;
-    case "ne":
-      return x !== y;
-    case "ugt":
-    case "sgt":
-      return x > y;
-    case "uge":
-    case "sge":
-      return x >= y;
-    case "ult":
-    case "slt":
-      return x < y;
-    default:
-      return x <= y;
-  }
 }
 
 /** The smallest legal integer type of at least `bits` bits, 1 ≤ bits ≤ 64; i1 stays i1. */

@@ -4,11 +4,12 @@
  * Integers become immediates; addresses become immediates (static), rip-relative `lea` or GOT loads;
  * floating-point and vector constants are loaded from the pool, zero is `xorps`-able.
  */
+
 import { type MemOperand, MInst, poolConstant, RegOperand, type VReg } from "../../codegen/mir.js";
 import type { DataLayout } from "../../ir/data-layout.js";
+import { constantGepOffset } from "../../ir/fold/addresses.js";
 import { Op } from "../../ir/instructions.js";
 import type { GlobalValue } from "../../ir/module.js";
-import type { Type } from "../../ir/types.js";
 import type { Constant } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
 import { X } from "../isa/ops.js";
@@ -59,30 +60,6 @@ export function symbolOffset(layout: DataLayout, value: Constant): SymbolOffset 
     default:
       return null;
   }
-}
-
-/** Byte offset of a getelementptr all of whose indices are integer constants; null otherwise. */
-export function constantGepOffset(
-  layout: DataLayout,
-  elementType: Type,
-  indices: readonly { readonly valueKind: string }[],
-): number | null {
-  let type = elementType;
-  let offset = 0;
-  for (let i = 0; i < indices.length; i++) {
-    const index = indices[i]! as Constant;
-    const n = index.valueKind === "int" ? index.num : index.valueKind === "zero" ? 0 : Number.NaN;
-    if (Number.isNaN(n)) return null;
-    if (i === 0) offset += n * layout.allocSize(type);
-    else if (type.kind === "struct") {
-      offset += layout.structLayout(type).offsets[n]!;
-      type = type.elements[n]!;
-    } else {
-      type = type.element;
-      offset += n * layout.allocSize(type);
-    }
-  }
-  return offset;
 }
 
 /**
