@@ -15,15 +15,24 @@ import {
   type WorkerTask,
 } from "./worker-protocol.js";
 
-const { object, file, options, plan, reports: requests, thread, ...start } = workerData as WorkerSetup;
-const module = readObject(new Uint8Array(object), file);
 let reports: Report[] = [];
-const observe = reporter(requests, (report) => reports.push(report));
-const passes = await sessionPasses(options.passes, { ...start, pipelines }, thread, (text) =>
-  reports.push({ kind: "print", text }),
-);
-const session = new CodegenSession(module, options, plan, targetOf(module), passes, observe);
-const printer = new AsmPrinter(module, { relocation: options.relocation });
+const deliver = (report: Report): number => reports.push(report);
+
+async function start() {
+  const { object, file, options, plan, reports: requests, thread, ...run } = workerData as WorkerSetup;
+  const module = readObject(new Uint8Array(object), file);
+  const passes = await sessionPasses(options.passes, { ...run, pipelines }, thread, (text) =>
+    deliver({ kind: "print", text }),
+  );
+  const observe = reporter(requests, deliver);
+  const session = new CodegenSession(module, options, plan, targetOf(module), passes, observe);
+  return {
+    session,
+    runner: passes.runner,
+    printer: new AsmPrinter(module, { relocation: options.relocation }),
+  };
+}
+const started = start();
 
 /** Does something for each item in turn, up to the first that fails. */
 function each<I, T>(items: readonly I[], work: (item: I) => T): Attempt<T>[] {
@@ -37,7 +46,8 @@ function each<I, T>(items: readonly I[], work: (item: I) => T): Attempt<T>[] {
   return done;
 }
 
-export default function run(task: WorkerTask): WorkerAnswer {
+export default async function run(task: WorkerTask): Promise<WorkerAnswer> {
+  const { session, runner, printer } = await started;
   switch (task.kind) {
     case "allocate":
       session.publish(task.masks);
@@ -45,10 +55,10 @@ export default function run(task: WorkerTask): WorkerAnswer {
     case "finish":
       return each(task.numbers, (number) => {
         const { machine, statistics } = session.finish(number, task.decisions);
-        const text = passes.runner.phase("print", machine.name, () => printer.functionText(machine));
+        const text = runner.phase("print", machine.name, () => printer.functionText(machine));
         return { text, statistics };
       });
     case "rest":
-      return { constants: printer.poolConstants(), passes: passes.runner.takeReport() };
+      return { constants: printer.poolConstants(), passes: runner.takeReport() };
   }
 }
