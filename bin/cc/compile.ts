@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import {
   type CommandLine,
+  cxxMode,
   defaultOutput,
   type Input,
   replaceExtension,
@@ -89,6 +90,7 @@ async function compileOne(session: Session, compilation: Compilation): Promise<J
     const dependencies = dependencyFile(command, compilation);
     const result = await session.compiler.run({
       args: [
+        ...(command.cxx ? [cxxMode] : []),
         ...colourOption(session),
         ...command.compile,
         // In link mode options may be for the linker alone, as far as clang can tell.

@@ -1,6 +1,6 @@
 /**
- * Link mode, so that the driver can stand where a Makefile expects a C compiler: sources are compiled to IR
- * objects, tsc-lto makes one assembly file of all IR, and `cc` links that with what is native.
+ * Link mode, so that the driver can stand where a Makefile expects a compiler: sources are compiled to IR objects,
+ * tsc-lto makes one assembly file of all IR, and `cc`, or `c++` for C++, links that with what is native.
  *
  * tsc-lto must see the native inputs too, libraries included: a function that only native code calls (a `malloc` of
  * the program's own, called by the C library) must keep its name. What clang leaves to the linker goes to `cc`
@@ -57,7 +57,7 @@ class Linking {
       });
     const compiled = compilations.length === 0 ? 0 : await compileAll(this.session, compilations);
     if (compiled !== 0) return compiled;
-    const items = await findLibraries(command.link, this.host);
+    const items = await findLibraries(command.link, this.host, command.cxx);
     const pathOf = (item: LinkItem): string | undefined =>
       "input" in item ? (objects.get(item.input) ?? item.input.path) : item.library;
     const contents = new Map<LinkItem, Contents>();
@@ -126,13 +126,14 @@ class Linking {
         words.push(...item.words.map((w) => (w === "-nopie" || w === "-no_pie" ? "-no-pie" : w)));
       else words.push(pathOf(item)!);
     }
+    const linker = command.cxx ? "c++" : "cc";
     const args = [
       ...(command.verbose ? ["-v"] : []),
       ...(command.output === undefined ? [] : ["-o", command.output]),
       ...words,
     ];
-    this.show("cc", args);
-    return this.tool("cc", args);
+    this.show(linker, args);
+    return this.tool(linker, args);
   }
 
   private show(path: string, args: readonly string[]): void {

@@ -1,4 +1,4 @@
-/** tsc-cc: a C compiler driver whose objects hold IR, for tsc-lto to link. */
+/** tsc-cc and tsc-c++: C and C++ compiler drivers whose objects hold IR, for tsc-lto to link. */
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { type CommandLine, parseCommandLine } from "../../frontend/clang/command-line.js";
@@ -12,14 +12,15 @@ import { compileAll, missingInputs, planObjects, type Session } from "./compile.
 import { Compiler } from "./compiler.js";
 import { type CompilerChoice, chooseCompiler } from "./compilers.js";
 
-const usage = `Usage: tsc-cc [options] file...
+const usage = (name: string): string => `Usage: ${name} [options] file...
 
-Compiles C with clang to IR objects for tsc-lto; without -c, also links them to a program.
-The options are clang's (-c, -o, -O2, -D, -I, -MD, ...; -help lists them), and these:
+Compiles C and C++ with clang to IR objects for tsc-lto; without -c, also links them to a program,
+as tsc-c++ with the C++ library. The options are clang's (-c, -o, -O2, -D, -I, -MD, ...; -help lists them), and these:
 
   --clang=PATH       the clang to use; default: $TSC_LTO_CLANG, else the newest on PATH, else embedded
   --clang=embedded   the clang that comes with this program
   -j N               sources to compile at one time (default: the number of cores)
+  --driver-mode=g++  be tsc-c++; --driver-mode=gcc: be tsc-cc
   -v                 show which clang runs, and how
   --help             show this text
 
@@ -39,7 +40,7 @@ export async function runDriver(args: readonly string[], host: Host): Promise<nu
       expandResponseFiles(args, (path) => readTextFile(resolve(host.cwd, path))),
     );
     if (command.help) {
-      host.stdout(Buffer.from(usage));
+      host.stdout(Buffer.from(usage(command.cxx ? "tsc-c++" : "tsc-cc")));
       return 0;
     }
     const session = await openSession(command, host);

@@ -13,9 +13,13 @@ import { runTool } from "./tools.js";
 
 /**
  * The link step's items with `library` set where an option names one; at the end, items without words for the
- * libraries that are linked by default.
+ * libraries that are linked by default, with `cxx` those of C++ too.
  */
-export async function findLibraries(items: readonly LinkItem[], host: Host): Promise<LinkItem[]> {
+export async function findLibraries(
+  items: readonly LinkItem[],
+  host: Host,
+  cxx = false,
+): Promise<LinkItem[]> {
   const words = items.flatMap((item) => ("words" in item ? item.words : []));
   const isStatic = words.includes("-static") || words.includes("-static-pie");
   const suffixes = isStatic ? [".a"] : [".so", ".a"];
@@ -41,8 +45,13 @@ export async function findLibraries(items: readonly LinkItem[], host: Host): Pro
       for (const library of files.slice(1)) result.push({ words: [], library });
     } else result.push(item);
   }
-  const noDefaults = words.some((w) => ["-nostdlib", "-nodefaultlibs", "-nolibc", "-r"].includes(w));
-  if (!noDefaults) for (const library of await find("c")) result.push({ words: [], library });
+  const has = (...options: string[]): boolean => words.some((word) => options.includes(word));
+  const defaults: string[] = [];
+  if (!has("-nostdlib", "-nodefaultlibs", "-r")) {
+    if (cxx && !has("-nostdlib++")) defaults.push("stdc++", "m");
+    if (!has("-nolibc")) defaults.push("c");
+  }
+  for (const name of defaults) for (const library of await find(name)) result.push({ words: [], library });
   return result;
 }
 

@@ -35,7 +35,7 @@ const separate = new Set([
 const linkerOnly = [
   "-l*", "-L*", "-Wl,*", "-Xlinker", "--for-linker", "-T", "-T*", "-u", "-e", "-z", "-rpath", "-r", "-s",
   "-t", "-n", "-N", "-rdynamic", "-shared", "-nostartfiles", "-nodefaultlibs", "-nolibc", "-static-libgcc",
-  "-shared-libgcc", "-static-libstdc++", "-fuse-ld=*", "--ld-path=*", "--library-directory*",
+  "-shared-libgcc", "-static-libstdc++", "-nostdlib++", "-fuse-ld=*", "--ld-path=*", "--library-directory*",
   "--force-link*",
 ];
 
@@ -108,6 +108,8 @@ export interface CommandLine {
   readonly dependencies: { readonly file: string | undefined; readonly hasTarget: boolean } | undefined;
   /** `--clang=`: a path, or `embedded`. */
   readonly clang: string | undefined;
+  /** Sources of unknown language are C++, and programs are linked with the C++ library. */
+  readonly cxx: boolean;
   /** `-j`: jobs at one time. */
   readonly jobs: number | undefined;
   readonly verbose: boolean;
@@ -139,6 +141,9 @@ export function parseCommandLine(words: readonly string[]): CommandLine {
   return new Parser(words).run();
 }
 
+/** Clang's option for being a C++ compiler driver. */
+export const cxxMode = "--driver-mode=g++";
+
 class Parser {
   private readonly inputs: Input[] = [];
   private readonly compile: string[] = [];
@@ -154,6 +159,7 @@ class Parser {
   private dependencyTarget = false;
   private clang: string | undefined;
   private jobs: number | undefined;
+  private cxx = false;
   private verbose = false;
   private help = false;
   private onlyInputs = false;
@@ -182,11 +188,12 @@ class Parser {
       compile: this.compile,
       assemble: this.assemble,
       link: this.link,
-      all: this.all,
+      all: this.cxx ? [cxxMode, ...this.all] : this.all,
       dependencies: this.writesDependencies
         ? { file: this.dependencyFile, hasTarget: this.dependencyTarget }
         : undefined,
       clang: this.clang,
+      cxx: this.cxx,
       jobs: this.jobs,
       verbose: this.verbose,
       help: this.help,
@@ -194,7 +201,7 @@ class Parser {
   }
 
   /**
-   * `--clang=`, `-j`, `--help`: options of this driver, which clang does not have or answers differently.
+   * `--clang=`, `--driver-mode=`, `-j`, `--help`: options of this driver, which clang does not have or answers differently.
    * How many words the option has; 0 when `word` is none of them.
    */
   private ownOption(word: string, next: string | undefined): number {
@@ -202,6 +209,12 @@ class Parser {
     if (word.startsWith("--clang=")) {
       this.clang = word.substring("--clang=".length);
       if (this.clang === "") throw new InputError("--clang= needs a path, or the word embedded");
+      return 1;
+    }
+    if (word.startsWith("--driver-mode=")) {
+      if (word !== cxxMode && word !== "--driver-mode=gcc")
+        throw new InputError(`unsupported option '${word}': only gcc and g++ are`);
+      this.cxx = word === cxxMode;
       return 1;
     }
     if (word === "--help") {
