@@ -84,7 +84,7 @@ export function functionClaim(mf: MFunction): { claim: FunctionClaim; sets: numb
 
 /** The call a block ends with when nothing follows: the program does not expect it to return. */
 function lastCallWithoutReturn(block: MBlock, directive: number): MInst | null {
-  if (block.succs.length > 0) return null;
+  if (block.succs.some((next) => !next.landingPad)) return null;
   const inst = block.insts.findLast((i) => i.op !== directive);
   return inst !== undefined && inst.extra?.kind === "call" ? inst : null;
 }

@@ -226,7 +226,8 @@ export class MBlock {
   /**
    * Block parameters (SSA phis), in registers or slots as the allocator likes. `succArgs[s][p]` is what this
    * block passes for parameter p of successor s. Selection guarantees that an edge with arguments is not
-   * critical: either this block has one successor, or the successor has one predecessor.
+   * critical: either this block has one successor, or the successor has one predecessor; and that landing pads have no
+   * parameters, since nothing can be moved on the way there.
    */
   params: RegOperand[] = [];
   succArgs: RegOperand[][] = [];

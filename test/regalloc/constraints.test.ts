@@ -409,35 +409,6 @@ describe("boundaries of functions", () => {
     code.readEach([...values].reverse());
     return { code, verify: (result) => expect(result.spillSlots).toBeLessThanOrEqual(6) };
   });
-
-  everywhere("what the unwinder brings is there from the head of the landing pad", () => {
-    const code = new Code();
-    const kept = code.define();
-    const [normal, pad] = [code.fn.newBlock(), code.fn.newBlock()];
-    pad.landingPad = true;
-    const call = code.call([fixed(kept, 1)]);
-    call.extra = {
-      kind: "call",
-      callee: null,
-      calleeSet: -1,
-      noReturn: false,
-      returnsTwice: false,
-      unwind: pad,
-      noUnwind: false,
-      pushed: 0,
-    };
-    code.link(normal);
-    code.link(pad);
-    code.end();
-    code.block = normal;
-    code.read(kept);
-    code.end();
-    code.block = pad;
-    const [pointer, selector] = [code.value(), code.value(4)];
-    code.inst([fixed(pointer, 0), fixed(selector, 1)], [], Op.LandingPad);
-    code.read(kept, pointer, selector);
-    return { code };
-  });
 });
 
 describe("partial preservation", () => {

@@ -6,7 +6,7 @@
 import { type MBlock, MemOperand, MFunction, MInst, RegOperand } from "../../lto/codegen/mir.js";
 import type { GlobalValue } from "../../lto/ir/module.js";
 import { Random } from "../support/random.js";
-import { mockMachine, Op } from "./mock-target.js";
+import { calleeSaved, mockMachine, Op } from "./mock-target.js";
 
 export interface Shape {
   readonly blocks: number;
@@ -268,7 +268,7 @@ class Generator {
   private addParams(block: MBlock): void {
     if (block.preds.length === 0) return;
     const critical = block.preds.some((p) => block.preds.length > 1 && p.succs.length > 1);
-    if (critical || this.random.chance(0.3)) return;
+    if (critical || block.landingPad || this.random.chance(0.3)) return;
     const count = this.random.below(5);
     for (let p = 0; p < count; p++) block.params.push(new RegOperand(this.newValue(block)));
   }
@@ -296,6 +296,8 @@ class Generator {
     if (block === this.fn.blocks[0]) this.addEntry(block);
     if (block.landingPad) {
       const pad = this.create(Op.LandingPad);
+      pad.clobbers = ~calleeSaved;
+      pad.extra = { kind: "landing-pad", cleanup: true, clauses: [] };
       pad.defs.push(new RegOperand(this.newValue(block, 0), 1), new RegOperand(this.newValue(block, 0), 2));
       block.insts.push(pad);
     }
@@ -353,8 +355,9 @@ class Generator {
   private addCall(block: MBlock, values: readonly number[], unwind: MBlock | null = null): void {
     const { random, shape } = this;
     const inst = this.create(Op.Call);
-    const saved = (1 << 3) | (1 << 5) | 0xf000;
-    inst.clobbers = ~saved;
+    inst.clobbers = ~calleeSaved;
+    // Some callees change less than they may.
+    if (random.chance(0.3)) inst.clobbers &= random.below(2 ** 31);
     inst.extra = {
       kind: "call",
       callee: null,

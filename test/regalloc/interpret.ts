@@ -10,7 +10,7 @@ import { collectUses } from "../../lto/codegen/liveness.js";
 import type { MBlock, MFunction, MInst, RegOperand } from "../../lto/codegen/mir.js";
 import { slotLocation } from "../../lto/codegen/mir.js";
 import { Random } from "../support/random.js";
-import { Op } from "./mock-target.js";
+import { calleeSaved, Op } from "./mock-target.js";
 
 const mix = (a: number, b: number): number => {
   let h = Math.imul(a ^ (b + 0x9e3779b9), 0x85ebca6b);
@@ -55,6 +55,10 @@ export function trace(fn: MFunction, seed: number, allocated: boolean, limit = 4
       ) {
         next = inst.extra.unwind;
         unwound = true;
+        // Frames in between put back the callee-saved registers, and nothing else.
+        if (allocated)
+          for (let r = 0; r < 32; r++)
+            if (((calleeSaved >>> r) & 1) === 0) values.set(r, mix(0xdead, out.length + r));
         for (let d = 0; d < 2; d++) values.set(allocated ? d : -1 - d, mix(hash, 77 + d));
         break;
       }

@@ -4,7 +4,7 @@
  * Class 0 are registers 0–15, class 1 registers 16–31; how many are allocatable is a parameter. Registers 3, 5
  * and from 12 on are callee-saved.
  */
-import { MemOperand, type MFunction, MInst, RegOperand } from "../../lto/codegen/mir.js";
+import { MemOperand, type MFunction, MInst, RegOperand, unwindTarget } from "../../lto/codegen/mir.js";
 import type { Target, TargetRegisters } from "../../lto/codegen/target.js";
 
 export enum Op {
@@ -23,7 +23,7 @@ export enum Op {
   Return,
 }
 
-const calleeSaved = (1 << 3) | (1 << 5) | 0xf000;
+export const calleeSaved = (1 << 3) | (1 << 5) | 0xf000;
 
 /** A target with `general` allocatable registers of class 0 and `vector` of class 1. */
 export function mockTarget(general: number, vector: number): TargetRegisters {
@@ -80,7 +80,8 @@ export function mockTarget(general: number, vector: number): TargetRegisters {
     },
     terminatorStart(insts) {
       let start = insts.length;
-      while (start > 0 && insts[start - 1]!.op >= Op.Jump) start--;
+      while (start > 0 && (insts[start - 1]!.op >= Op.Jump || unwindTarget(insts[start - 1]!) !== null))
+        start--;
       return start;
     },
   };

@@ -1,8 +1,8 @@
 /**
- * `npm run fixtures -- [-O0 -O2 -Oz]`: the programs of fixtures/c, built by the tool under test and compared with
+ * `npm run fixtures -- [-O0 -O2 -Oz]`: the programs of fixtures/c and fixtures/cpp, built by the tool under test and compared with
  * the outputs beside them.
  *
- * A program is NAME.c, or a folder NAME of several files; NAME.expected is its output. Its first comment may say
+ * A program is NAME.c or NAME.cpp, or a folder NAME of several files; NAME.expected is its output. Its first comment may say
  * `cflags: …`, `libs: …`, and `cc: clang` where gcc lacks a construct. With --bless the expected files are written
  * anew by clang -O0, which is then compared with gcc where gcc can build the program.
  */
@@ -13,8 +13,8 @@ import { pathToFileURL } from "node:url";
 import { fastToolchain } from "./in-process.js";
 import { parseCommandLine } from "./options.js";
 import { mapLimit, run } from "./process.js";
-import { projectRoot } from "./root.js";
-import type { Toolchain } from "./toolchain.js";
+import { findProgram, projectRoot } from "./root.js";
+import type { BuildJob, BuildResult, Toolchain } from "./toolchain.js";
 import { toolchain } from "./toolchain.js";
 
 export interface Fixture {
@@ -27,21 +27,22 @@ export interface Fixture {
   readonly expected: string;
 }
 
+const isSource = (file: string): boolean => /\.c(pp)?$/.test(file);
+
 /** All fixtures below `dir`, by name. */
 export function listFixtures(dir: string): Fixture[] {
   const fixtures: Fixture[] = [];
   for (const entry of readdirSync(dir).sort()) {
     const path = join(dir, entry);
     const folder = statSync(path).isDirectory();
-    if (!folder && !entry.endsWith(".c")) continue;
-    const name = entry.replace(/\.c$/, "");
+    if (!folder && !isSource(entry)) continue;
+    const name = entry.replace(/\.c(pp)?$/, "");
     // In a folder main.c comes first: the order of the files is that of the link line.
-    const files = folder
-      ? readdirSync(path)
-          .filter((f) => f.endsWith(".c") && f !== "main.c")
-          .sort()
-      : [];
-    const sources = folder ? ["main.c", ...files].map((f) => join(path, f)) : [path];
+    const files = folder ? readdirSync(path).filter(isSource).sort() : [];
+    const isMain = (file: string): boolean => /^main\.c(pp)?$/.test(file);
+    const ordered = [...files.filter(isMain), ...files.filter((file) => !isMain(file))];
+    const sources = folder ? ordered.map((f) => join(path, f)) : [path];
+    const isCxx = sources[0]!.endsWith(".cpp");
     const comment = readFileSync(sources[0]!, "utf8").split("*/")[0]!;
     const words = (key: string) =>
       new RegExp(`\\b${key}: (.*)`).exec(comment)?.[1]?.trim().split(/\s+/) ?? [];
@@ -49,12 +50,28 @@ export function listFixtures(dir: string): Fixture[] {
       name,
       sources,
       flags: ["-w", ...words("cflags")],
-      libs: words("libs"),
+      libs: [...words("libs"), ...(isCxx ? ["-lstdc++", "-lm"] : [])],
       clangOnly: words("cc").includes("clang"),
       expected: join(dir, `${name}.expected`),
     });
   }
   return fixtures;
+}
+
+/** Whether the machine has a C++ library to compile and link with: it comes with g++. */
+export const hasCxxLibrary = (): boolean => findProgram("c++", "g++") !== undefined;
+
+/** How a fixture becomes the program `dir/program`. */
+export function fixtureJob(f: Fixture, level: string, dir: string, pie: boolean): BuildJob {
+  return {
+    units: f.sources.map((source) => ({ source, flags: f.flags })),
+    level,
+    libs: f.libs,
+    exe: join(dir, "program"),
+    dir: join(dir, "build"),
+    pie,
+    timeoutMs: 60_000,
+  };
 }
 
 /** Builds a fixture in `dir` and runs it: its output, or what failed. */
@@ -65,17 +82,12 @@ export async function runFixture(
   dir: string,
   pie = true,
 ): Promise<string> {
-  const exe = join(dir, "program");
-  const units = f.sources.map((source) => ({ source, flags: f.flags }));
-  const build = await tool.build({
-    units,
-    level,
-    libs: f.libs,
-    exe,
-    dir: join(dir, "build"),
-    pie,
-    timeoutMs: 60_000,
-  });
+  const job = fixtureJob(f, level, dir, pie);
+  return runBuilt(await tool.build(job), job.exe, dir);
+}
+
+/** Runs what a build made: its output, or what failed. */
+export async function runBuilt(build: BuildResult, exe: string, dir: string): Promise<string> {
   if (build.failed !== undefined) return `${build.failed} failed: ${build.message}`;
   const r = await run([exe], { cwd: dir, timeoutMs: 10_000, sandbox: true });
   const status = r.timedOut ? "timed out\n" : r.status >= 128 ? `died with status ${r.status}\n` : "";
@@ -96,7 +108,10 @@ async function main(): Promise<void> {
   const usage = "usage: npm run fixtures -- [-O0 -O2 -Oz] [--filter RE] [--tool NAME] [--no-pie] [--bless]";
   const { values, levels } = parseCommandLine({ bless: { type: "boolean", default: false } }, usage);
   const pattern = new RegExp(String(values["filter"] ?? ""));
-  const fixtures = listFixtures(join(projectRoot(), "fixtures", "c")).filter((f) => pattern.test(f.name));
+  const folder = (name: string): Fixture[] => listFixtures(join(projectRoot(), "fixtures", name));
+  const fixtures = [...folder("c"), ...(hasCxxLibrary() ? folder("cpp") : [])].filter((f) =>
+    pattern.test(f.name),
+  );
   const scratch = mkdtempSync(join(tmpdir(), "fixtures-"));
   if (values["bless"]) {
     await bless(fixtures, scratch);

@@ -20,9 +20,10 @@
  *   callee-saved registers: frames put back those, and the unwinder runs in between.
  *
  * Also checked: fixed sets, permission of slots, tied places, early definitions apart from uses, no two
- * definitions in one place, one slot operand an instruction (except inline assembly), nothing inserted between a call that unwinds and
- * the end of its block, nothing written in front of a landing pad's first instruction that it defines or changes,
- * every instruction of the program still there in its order unless it is a copy or a recomputable definition.
+ * definitions in one place, one slot operand an instruction (except inline assembly), nothing inserted between a
+ * call that unwinds and the end of its block, what the unwinder leaves in registers still there when a landing pad's
+ * first instruction reads it, every instruction of the program still there in its order unless it is a copy or a
+ * recomputable definition.
  *
  * The checker need be exact only for what the allocators emit: it knows inserted operations by their shape (copies,
  * exchanges with two definitions, accesses of spill slots, repeated recomputable definitions).
@@ -251,33 +252,39 @@ class Checker {
   private flow(block: MBlock): MBlock[] {
     const state = this.entry.get(block)!.clone();
     this.landing.clear();
-    let taken = block.landingPad ? entryRegisters(block) : 0;
     let ended = false;
     for (let k = 0; k < block.insts.length; k++) {
       const inst = block.insts[k]!;
-      if (this.original.has(inst)) {
-        this.execute(inst, state, block, k);
-        if (inst.extra?.kind === "landing-pad") taken = 0;
-        if (unwindTarget(inst) !== null) ended = true;
-        continue;
+      if (this.original.has(inst)) this.execute(inst, state, block, k);
+      else {
+        this.executeInserted(inst, state, block, k);
+        if (ended) this.complain(block, k, "inserted behind a call that unwinds");
       }
-      this.executeInserted(inst, state, block, k);
-      if (ended) this.complain(block, k, "inserted behind a call that unwinds");
-      for (const { loc } of inst.defs)
-        if (!isSlot(loc) && ((taken >>> loc) & 1) === 1)
-          this.complain(block, k, `${this.show(loc)} is written before the landing pad has been entered`);
+      if (unwindTarget(inst) !== null) ended = true;
     }
     const changed: MBlock[] = [];
     for (let s = 0; s < block.succs.length; s++) {
       const successor = block.succs[s]!;
-      const leaving = (successor.landingPad && this.landing.get(successor)) || state;
+      const landing = successor.landingPad ? this.landing.get(successor) : undefined;
+      const leaving = landing ?? state;
       const arriving = this.bind(leaving, successor, block.succArgs[s] ?? []);
+      if (landing !== undefined) this.enterPad(arriving, successor);
       const known = this.entry.get(successor);
       if (known === undefined) this.entry.set(successor, arriving);
       else if (!known.meet(arriving)) continue;
       changed.push(successor);
     }
     return changed;
+  }
+
+  /** The unwinder has put what the first instruction defines into its registers. */
+  private enterPad(state: State, block: MBlock): void {
+    for (const { vreg, loc } of entryDefinitions(block)) {
+      if (vreg < 0) continue;
+      const value = this.snapshot.value[vreg]!;
+      state.forget(value);
+      state.set(loc, [(value << 5) | this.fn.vregs[vreg]!.size]);
+    }
   }
 
   /** The state behind an edge. */
@@ -326,6 +333,10 @@ class Checker {
         }
       }
     }
+    if (inst.extra?.kind === "landing-pad")
+      for (const { vreg, loc } of inst.defs)
+        if (vreg >= 0 && state.bytes(loc, this.snapshot.value[vreg]!) === 0)
+          this.complain(block, index, `${this.show(loc)} is written before the landing pad has been entered`);
     const carried = isPlainCopy(this.fn, inst) ? state.get(inst.uses[0]!.loc) : null;
     const extra = inst.extra;
     const all = extra !== null && extra.kind === "call" && extra.returnsTwice;
@@ -502,13 +513,8 @@ function labelledOnly(fn: MFunction, reached: (block: MBlock) => boolean): Set<M
   return found;
 }
 
-/** Registers that the unwinder has written when it enters a landing pad. */
-function entryRegisters(block: MBlock): number {
-  for (const { extra, defs, clobbers } of block.insts) {
-    if (extra === null || extra.kind !== "landing-pad") continue;
-    let mask = clobbers;
-    for (const { loc } of defs) if (!isSlot(loc)) mask |= 1 << loc;
-    return mask;
-  }
-  return 0;
+/** The definitions of the first instruction of a landing pad. */
+function entryDefinitions(block: MBlock): readonly RegOperand[] {
+  for (const inst of block.insts) if (inst.extra?.kind === "landing-pad") return inst.defs;
+  return [];
 }

@@ -211,6 +211,7 @@ class TransferBuilder {
 
   private onEdge(pred: MBlock, block: MBlock, transfer: Transfer): void {
     const { position } = this.problem.liveness.numbering;
+    if (block.landingPad) throw new Error(`arguments on the unwind edge to block ${block.id}`);
     if (this.hasTail(pred, block)) (this.result.tail[position[pred.id]!] ??= []).push(transfer);
     else if (block.preds.length === 1) (this.result.head[position[block.id]!] ??= []).push(transfer);
     else throw new Error(`arguments on a critical edge from block ${pred.id} to block ${block.id}`);
