@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { type CommandLine, parseCommandLine } from "../../frontend/clang/command-line.js";
 import { expandResponseFiles } from "../../frontend/clang/response-file.js";
 import { InputError } from "../../lto/ir/errors.js";
+import { reportFault } from "../host/fault.js";
 import { type Host, processHost, report } from "../host/host.js";
 import { readTextFile } from "../host/libraries.js";
 import { isSameFile, removeTemporariesAtExit } from "../host/output-file.js";
@@ -50,8 +51,8 @@ export async function runDriver(args: readonly string[], host: Host): Promise<nu
       await session.compiler.close();
     }
   } catch (e) {
-    if (!(e instanceof InputError)) throw e;
-    report(host, "error", e.file === undefined ? e.message : `${e.file}: ${e.message}`);
+    if (!(e instanceof InputError)) reportFault("tsc-cc", e, host);
+    else report(host, "error", e.file === undefined ? e.message : `${e.file}: ${e.message}`);
     return 1;
   }
 }

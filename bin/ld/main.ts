@@ -8,6 +8,7 @@ import { delimiter, join, resolve } from "node:path";
 import { expandResponseFiles } from "../../frontend/clang/response-file.js";
 import { InputError } from "../../lto/ir/errors.js";
 import { type Contents, contentsOf } from "../host/contents.js";
+import { reportFault } from "../host/fault.js";
 import { type Host, processHost } from "../host/host.js";
 import { readTextFile, realFiles } from "../host/libraries.js";
 import { inputWord, linkerOptions, positional } from "../host/linker-options.js";
@@ -37,9 +38,10 @@ export async function main(args: readonly string[], host: Host = processHost()):
       return path;
     });
   } catch (e) {
-    if (!(e instanceof InputError)) throw e;
-    const file = e.file === undefined ? "" : `${e.file}: `;
-    host.stderr(Buffer.from(`ld.tsc-lto: error: ${file}${e.message}\n`));
+    if (e instanceof InputError) {
+      const file = e.file === undefined ? "" : `${e.file}: `;
+      host.stderr(Buffer.from(`ld.tsc-lto: error: ${file}${e.message}\n`));
+    } else reportFault("ld.tsc-lto", e, host);
     return 1;
   } finally {
     for (const path of temporaries) removeTemporary(path);

@@ -13,7 +13,8 @@ import { isObject } from "../../formats/object/container.js";
 import { readObjectContents } from "../../formats/object/reader.js";
 import { parseModule } from "../../formats/text/index.js";
 import { isBitcode, readBitcode } from "../../frontend/llvm/bitcode.js";
-import { InputError } from "../../lto/ir/errors.js";
+import { InputError, InternalError } from "../../lto/ir/errors.js";
+import type { Module } from "../../lto/ir/module.js";
 import {
   type LazyMember,
   type LinkInput,
@@ -22,6 +23,7 @@ import {
   type NativeInput,
   nativeDefinitions,
 } from "../../lto/link/input.js";
+import { verifyModule } from "../../lto/verify/verifier.js";
 import { realFiles } from "../host/libraries.js";
 import { findLibrary, type Operand } from "./operands.js";
 
@@ -59,7 +61,8 @@ function readInput(path: string, { wholeArchive, lazy }: Operand): LinkInput[] {
     return lazy ? [{ kind: "archive", members: inputs.map((input) => lazyMember(input, path)) }] : inputs;
   } catch (e) {
     if (e instanceof InputError) throw e.inFile(path);
-    throw e;
+    const { message, stack } = e as Error;
+    throw new InternalError(message, `while reading ${path}`, stack);
   }
 }
 
@@ -72,7 +75,7 @@ function readMember(bytes: Uint8Array, file: string): (ModuleInput | NativeInput
   if (isBitcode(bytes)) return readBitcode(bytes, file).map((module) => ({ kind: "module", module }));
   if (isElf(bytes)) return readElfInput(readElf(bytes, file), file);
   if (/\.(ll|tir)$/.test(file) || file === "-")
-    return [{ kind: "module", module: parseModule(new TextDecoder().decode(bytes), file) }];
+    return [{ kind: "module", module: verified(parseModule(new TextDecoder().decode(bytes), file)) }];
   throw new InputError("unknown file type", file);
 }
 
@@ -117,3 +120,10 @@ const lazyMember = (input: ModuleInput | NativeInput, file: string): LazyMember 
   isNative: input.kind === "native",
   load: () => input,
 });
+
+/** People write text, so it may say anything that the grammar allows. @throws InputError with the first complaint */
+function verified(module: Module): Module {
+  const [first, ...more] = verifyModule(module);
+  if (first === undefined) return module;
+  throw new InputError(more.length === 0 ? first : `${first} (and ${more.length} more)`, module.file);
+}

@@ -11,6 +11,7 @@ import type { CodegenOptions } from "../../lto/codegen/program/options.js";
 import { InputError } from "../../lto/ir/errors.js";
 import type { Module } from "../../lto/ir/module.js";
 import {
+  type LinkResult,
   linkModules,
   type ModuleSummary,
   parseExportList,
@@ -27,6 +28,7 @@ import {
 } from "../../lto/pass/report.js";
 import { formatTrace } from "../../lto/pass/trace.js";
 import { verifyModule } from "../../lto/verify/verifier.js";
+import { reportFault } from "../host/fault.js";
 import { type Host, processHost } from "../host/host.js";
 import { isSameFile, OutputFile, removeTemporariesAtExit } from "../host/output-file.js";
 import { ownPackage } from "../package.js";
@@ -53,9 +55,9 @@ export async function main(
     options = parse(args, host, set);
   } catch (e) {
     if (e instanceof CommanderError) return e.exitCode === 0 ? 0 : 2;
-    if (!(e instanceof InputError)) throw e;
-    log(`tsc-lto: error: ${e.message}\n`);
-    return 2;
+    if (e instanceof InputError) log(`tsc-lto: error: ${e.message}\n`);
+    else reportFault("tsc-lto", e, host);
+    return e instanceof InputError ? 2 : 1;
   }
   if (options.inputs.length === 0) {
     log("tsc-lto: error: no input files\n");
@@ -81,8 +83,8 @@ export async function main(
     return 0;
   } catch (e) {
     output?.discard();
-    if (!(e instanceof InputError)) throw e;
-    log(`tsc-lto: error: ${e.file === undefined ? "" : `${e.file}: `}${e.message}\n`);
+    if (!(e instanceof InputError)) reportFault("tsc-lto", e, host, options.stackTrace);
+    else log(`tsc-lto: error: ${e.file === undefined ? "" : `${e.file}: `}${e.message}\n`);
     return 1;
   }
 }
@@ -109,7 +111,14 @@ async function run(
   timer.lap("read");
   if (inputs === null) return null;
   const given = linkOptions(options);
-  const { module, diagnostics, summary, symbols } = linkModules(inputs, given);
+  let linked: LinkResult;
+  try {
+    linked = linkModules(inputs, given);
+  } catch (e) {
+    const modules = inputs.flatMap((input) => (input.kind === "module" ? [input.module] : []));
+    throw blame(e, modules);
+  }
+  const { module, diagnostics, summary, symbols } = linked;
   if (options.entryGiven && given.output === "executable" && !symbols.get(given.entry)?.isDefined)
     log(`tsc-lto: warning: cannot find entry symbol ${given.entry}; all visible definitions stay\n`);
   for (const { severity, message } of diagnostics) log(`tsc-lto: ${severity}: ${message}\n`);
@@ -121,21 +130,25 @@ async function run(
     if (complaints.length > 0) return null;
     timer.lap("verify");
   }
-  const optimised = await optimise(module, summary, options, set, timer.origin, log);
-  timer.lap("passes");
-  const produced = await produce(module, optimised.summary, options, timer, log, host, {
-    pipelines: set.pipelines,
-    origin: timer.origin,
-    earlierRuns: optimised.runs,
-  });
-  if (produced === null) return null;
-  const { times, counts, events } = mergeReports([optimised.report, produced.passes]);
-  if (options.passes.stats) log(formatCounts(counts, set.passes));
-  if (options.passes.timePasses) log(timer.format() + formatTimes(times));
-  const { timeTrace } = options.passes;
-  if (timeTrace !== null)
-    writeTrace(resolve(host.cwd, timeTrace), formatTrace([...timer.events(), ...events], timer.epoch));
-  return produced.bytes;
+  try {
+    const optimised = await optimise(module, summary, options, set, timer.origin, log);
+    timer.lap("passes");
+    const produced = await produce(module, optimised.summary, options, timer, log, host, {
+      pipelines: set.pipelines,
+      origin: timer.origin,
+      earlierRuns: optimised.runs,
+    });
+    if (produced === null) return null;
+    const { times, counts, events } = mergeReports([optimised.report, produced.passes]);
+    if (options.passes.stats) log(formatCounts(counts, set.passes));
+    if (options.passes.timePasses) log(timer.format() + formatTimes(times));
+    const { timeTrace } = options.passes;
+    if (timeTrace !== null)
+      writeTrace(resolve(host.cwd, timeTrace), formatTrace([...timer.events(), ...events], timer.epoch));
+    return produced.bytes;
+  } catch (e) {
+    throw blame(e, [module]);
+  }
 }
 
 function writeTrace(path: string, text: string): void {
@@ -144,6 +157,20 @@ function writeTrace(path: string, text: string): void {
   } catch (e) {
     throw new InputError(`cannot write the trace: ${(e as Error).message}`, path);
   }
+}
+
+/** The error to report: a fault that the verifier can explain by the input is one of the input. */
+function blame(e: unknown, modules: readonly Module[]): unknown {
+  if (e instanceof InputError) return e;
+  try {
+    for (const module of modules) {
+      const [complaint] = verifyModule(module);
+      if (complaint !== undefined) return new InputError(`invalid IR: ${complaint}`, module.file);
+    }
+  } catch {
+    // What cannot even be verified explains nothing.
+  }
+  return e;
 }
 
 /** Reads all inputs, reporting every one that fails. */

@@ -44,6 +44,7 @@ export interface DriverOptions {
   readonly ipra: boolean;
   readonly shrinkWrap: boolean;
   readonly verify: boolean;
+  readonly stackTrace: boolean;
   readonly passes: PassOptions;
   readonly printMachine: "select" | "allocate" | "finish" | null;
   readonly printRegisterUsage: boolean;
@@ -145,6 +146,7 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
       false,
     )
     .option("--verify", "verify the IR after linking and before code generation", false)
+    .option("--stack-trace", "show where an internal error was met", false)
     .addOption(
       new Option("--print-machine <stage>", "print machine IR after a stage on standard error").choices([
         "select",
@@ -226,6 +228,7 @@ function driverOptions(
     ipra: llvm.ipra ?? o["ipra"],
     shrinkWrap: o["shrinkWrap"],
     verify: o["verify"],
+    stackTrace: o["stackTrace"],
     passes: readPassOptions(o, set),
     printMachine: o["printMachine"] ?? null,
     printRegisterUsage: o["printRegusage"] || llvm.printRegisterUsage,

@@ -6,7 +6,7 @@ import type { CodegenOptions } from "../../lto/codegen/program/options.js";
 import type { ProgramPlan } from "../../lto/codegen/program/plan.js";
 import type { Component, Decisions, PublishedMask } from "../../lto/codegen/program/sessions.js";
 import type { FunctionStatistics } from "../../lto/codegen/program/statistics.js";
-import { InputError } from "../../lto/ir/errors.js";
+import { InputError, InternalError } from "../../lto/ir/errors.js";
 import type { PassReport } from "../../lto/pass/report.js";
 import type { Report, ReportRequests } from "./reports.js";
 
@@ -58,6 +58,8 @@ export interface Failure {
   readonly message: string;
   readonly file: string | undefined;
   readonly stack: string | undefined;
+  /** Of an internal error. */
+  readonly where: string | undefined;
 }
 
 export function attempt<T>(work: () => T): { readonly result: T } | { readonly failure: Failure } {
@@ -66,14 +68,14 @@ export function attempt<T>(work: () => T): { readonly result: T } | { readonly f
   } catch (e) {
     const { message, stack } = e as Error;
     const file = e instanceof InputError ? e.file : undefined;
-    return { failure: { ofInput: e instanceof InputError, message, file, stack } };
+    const where = e instanceof InternalError ? e.where : undefined;
+    return { failure: { ofInput: e instanceof InputError, message, file, stack, where } };
   }
 }
 
 /** The error that the worker met. */
-export function errorOf({ ofInput, message, file, stack }: Failure): Error {
-  if (ofInput) return new InputError(message, file);
-  const error = new Error(message);
-  if (stack !== undefined) error.stack = stack;
-  return error;
+export function errorOf({ ofInput, message, file, stack, where }: Failure): Error {
+  return ofInput
+    ? new InputError(message, file)
+    : new InternalError(message, where ?? "in a worker thread", stack);
 }

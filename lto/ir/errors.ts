@@ -1,5 +1,6 @@
 /**
- * The one kind of error that bad input may cause. Anything else that is thrown is a bug in this program.
+ * The one kind of error that bad input may cause. Anything else that is thrown is a bug in this program, or the
+ * system's refusal of a file.
  * `message` is a complete sentence part without a trailing period, ready for `tsc-lto: error: FILE: MESSAGE`.
  */
 export class InputError extends Error {
@@ -32,5 +33,34 @@ export class UnsupportedError extends InputError {
   override inFile(file: string): InputError {
     if (this.file !== undefined) return this;
     return Object.assign(new UnsupportedError(this.construct, undefined, file), { message: this.message });
+  }
+}
+
+/** A bug in this program, met while working on a function of the input. Its stack is that of its cause. */
+export class InternalError extends Error {
+  override readonly name = "InternalError";
+  constructor(
+    message: string,
+    /** What was done to which function, as messages should name it. */
+    readonly where: string,
+    stack: string | undefined,
+  ) {
+    super(message);
+    if (stack !== undefined) this.stack = stack;
+  }
+
+  /**
+   * Does some work so that a fault on the way says where it was met: `compiling function`, `f`.
+   * @param hint an option that helps to find it
+   * @throws InputError, InternalError
+   */
+  static in<T>(doing: string, name: string, work: () => T, hint = ""): T {
+    try {
+      return work();
+    } catch (e) {
+      if (e instanceof InputError || e instanceof InternalError) throw e;
+      const { message, stack } = e as Error;
+      throw new InternalError(message, `while ${doing} '${name.slice(0, 200)}'${hint}`, stack);
+    }
   }
 }

@@ -6,7 +6,7 @@
  * same, since runs are numbered by function and step and not in the order in which they happen.
  */
 import type { DataLayout } from "../ir/data-layout.js";
-import { InputError } from "../ir/errors.js";
+import { InputError, InternalError } from "../ir/errors.js";
 import type { Body, BodyView } from "../ir/instructions.js";
 import type { Func, Module } from "../ir/module.js";
 import { AnalysisCache } from "./analyses.js";
@@ -194,7 +194,9 @@ export class PassRunner {
     const { pass } = step;
     const before = this.observes ? this.observeBefore(pass, unit) : null;
     this.current = pass;
-    const changed = this.trace !== null || this.options.timePasses ? this.timed(pass, unit, run) : run();
+    const observed = this.trace !== null || this.options.timePasses ? () => this.timed(pass, unit, run) : run;
+    const hint = step.isRequired ? "" : ` (--skip-pass=${pass.name} goes without it)`;
+    const changed = InternalError.in(`running pass ${pass.name} on ${unit.kind}`, unit.name, observed, hint);
     this.current = null;
     if (changed) {
       for (const body of unit.bodies()) this.cache.changed(body, pass.preserves);

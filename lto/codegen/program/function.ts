@@ -7,10 +7,11 @@
  * What follows (frame, peepholes, layout) waits until it is decided for the program who saves what: driver.ts.
  */
 import type { DataLayout } from "../../ir/data-layout.js";
+import { InputError } from "../../ir/errors.js";
 import type { Body } from "../../ir/instructions.js";
 import type { Func, GlobalValue } from "../../ir/module.js";
 import type { PassRunner } from "../../pass/runner.js";
-import { verifyBody } from "../../verify/verifier.js";
+import { verifyBody, verifyOrder } from "../../verify/verifier.js";
 import {
   type KnownCallees,
   type LoweringPipelines,
@@ -47,7 +48,7 @@ export interface CompiledFunction {
  * @param number of the function
  * @param body taken from it; it is consumed
  * @param callees what is known of the functions it calls
- * @throws UnsupportedError naming the construct and the function.
+ * @throws UnsupportedError naming the construct and the function; InputError for IR that means nothing.
  */
 export function allocateFunction(
   fn: Func,
@@ -61,10 +62,9 @@ export function allocateFunction(
   observe?: Observer,
 ): CompiledFunction {
   const goal = goalOf(fn, options.level);
-  if (options.verify) {
-    const complaints = verifyBody(fn, body);
-    if (complaints.length > 0) throw new Error(complaints.join("\n"));
-  }
+  // A use that its definition does not dominate is what readers let through, and what selection may not end on.
+  const complaints = options.verify ? verifyBody(fn, body) : verifyOrder(fn, body);
+  if (complaints.length > 0) throw new InputError(`invalid IR: ${complaints[0]}`);
   const roomOf = (callee: GlobalValue | null) => target.lowering.resultRoom(callees.conventionOf(callee));
   const context = new LoweringRunContext(runner, layout, goal, body, target.lowering, roomOf, knownCallees);
   const steps = pipelines[levelOf(goal, options.level)];

@@ -6,6 +6,7 @@
  * session answers depends on the module, the options and the masks published, not on what else it compiled.
  */
 import type { IndirectCalls } from "../../analysis/function-pointers/index.js";
+import { InternalError } from "../../ir/errors.js";
 import { type Body, isIndirectCall, setCallData } from "../../ir/instructions.js";
 import type { GlobalValue, Module } from "../../ir/module.js";
 import { ClobberStore } from "../ipra/clobber-store.js";
@@ -95,8 +96,14 @@ export class CodegenSession {
     return (number === undefined ? undefined : this.conventions[number]) ?? platformConvention;
   }
 
-  /** Selects and allocates a function and keeps it. @throws UnsupportedError */
+  /** Selects and allocates a function and keeps it. @throws InputError, InternalError */
   allocate(number: FunctionNumber): FunctionFacts {
+    return InternalError.in("compiling function", this.numbering.functions[number]!.name, () =>
+      this.compile(number),
+    );
+  }
+
+  private compile(number: FunctionNumber): FunctionFacts {
     const fn = this.numbering.functions[number]!;
     const sets = this.indirect.sites[number] ?? [];
     const body = fn.take();
@@ -125,8 +132,16 @@ export class CodegenSession {
     return facts;
   }
 
-  /** Finishes a function allocated here, which is forgotten. @throws UnsupportedError */
-  finish(number: FunctionNumber, { saved, scratch, changed, aligned }: Decisions): FinishedFunction {
+  /** Finishes a function allocated here, which is forgotten. @throws UnsupportedError, InternalError */
+  finish(number: FunctionNumber, decisions: Decisions): FinishedFunction {
+    const { name } = this.numbering.functions[number]!;
+    return InternalError.in("finishing function", name, () => this.complete(number, decisions));
+  }
+
+  private complete(
+    number: FunctionNumber,
+    { saved, scratch, changed, aligned }: Decisions,
+  ): FinishedFunction {
     const { packed, allocation, frequencies, lost } = this.allocated.get(number)!;
     this.allocated.delete(number);
     const machine = unpackFunction(packed, this.symbols, this.target);
