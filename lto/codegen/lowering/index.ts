@@ -36,8 +36,17 @@ export function lowerFunction(
   context: LoweringContext,
   first: number,
 ): LegalFunction {
+  const unit = loweringUnit(fn, context);
+  runFunctionSteps(runner, steps, fn, context, unit, first);
+  runner.cache.forget(context.view());
+  if (context.legal === null) throw new Error(`lowering of @${fn.name} does not legalise`);
+  return context.legal;
+}
+
+/** A function that is being lowered, as the runner sees it. */
+export function loweringUnit(fn: Func, context: LoweringContext): Unit {
   const body = context.view();
-  const unit: Unit = {
+  return {
     kind: "function",
     name: fn.name,
     shown: () => [
@@ -46,10 +55,6 @@ export function lowerFunction(
     problems: () => (context.legal === null ? verifyBody(fn, body) : checkLegal(context.legal)),
     bodies: () => [body],
   };
-  runFunctionSteps(runner, steps, fn, context, unit, first);
-  runner.cache.forget(body);
-  if (context.legal === null) throw new Error(`lowering of @${fn.name} does not legalise`);
-  return context.legal;
 }
 
 /** A legal function as one that prints with the signature it has now. Returns may have several operands. */

@@ -4,12 +4,13 @@
  * Two modes. `exact` follows LangRef: undefined and poison values are tracked, and a program that does
  * something undefined throws `Undefined`. `machine` runs legalised code: values are concrete bits, and what is
  * undefined in the IR is an arbitrary but fixed pattern, so that code that depends on it gives itself away.
- * Memory is one flat array; pointers are offsets into it.
+ * Memory is one flat array; pointers are offsets into it. With a `World` around it, a body may also mention globals and
+ * call functions.
  */
 
 import { elementOf } from "../../../lto/codegen/legalize/constants.js";
 import type { DataLayout } from "../../../lto/ir/data-layout.js";
-import type { Body } from "../../../lto/ir/instructions.js";
+import type { BodyView } from "../../../lto/ir/instructions.js";
 import {
   type Block,
   type CallInst,
@@ -17,9 +18,10 @@ import {
   Flag,
   type Inst,
   isTerminator,
+  makeInst,
   Op,
 } from "../../../lto/ir/instructions.js";
-import type { Func } from "../../../lto/ir/module.js";
+import type { Func, GlobalValue } from "../../../lto/ir/module.js";
 import { floatType, halfType, i128, type Type } from "../../../lto/ir/types.js";
 import { type Argument, type Constant, isConstant, type Value } from "../../../lto/ir/values.js";
 import { bitWidth, fromNumber, mask, type Scalar, signed, toNumber, wrap } from "./bits.js";
@@ -39,20 +41,43 @@ export type Val = Scalar | Val[];
 
 const pattern = BigInt(`0x${"a5c396f05a3c690fb4d2871e4b2d78e1".repeat(32)}`);
 const stepLimit = 20000;
+/** Where the stack ends and global variables begin. */
+export const globalsAt = 8192;
+const memorySize = 16384;
+
+/** A body, and what in it stands for the arguments. */
+export interface Code {
+  readonly body: BodyView;
+  readonly args: readonly Argument[];
+}
+
+/** What is around a body: addresses of globals, and what calls do. */
+export interface World {
+  addressOf(global: GlobalValue): bigint;
+  /** The body that a call of a function runs; undefined: it has none. */
+  code(fn: Func): Code | undefined;
+  /** The function with an address. */
+  functionAt(address: bigint): Func | undefined;
+  /** A call of a function without a body. */
+  callUnknown(fn: Func, args: readonly Val[], result: Type): Val;
+  /** Labels are those of one function. */
+  addressOfLabel(label: number): bigint;
+}
 
 export class Interpreter {
-  readonly memory = new Uint8Array(8192);
+  readonly memory = new Uint8Array(memorySize);
   private stackTop = 4096;
   private steps = 0;
-  private readonly values = new Map<Inst | Argument, Val>();
+  private values = new Map<Inst | Argument, Val>();
 
   constructor(
     private readonly layout: DataLayout,
     private readonly mode: "exact" | "machine",
+    private readonly world: World | null = null,
   ) {}
 
   /** Runs a body; the operands of its `ret`. */
-  run(body: Body, args: readonly (readonly [Argument, Val])[]): Val[] {
+  run(body: BodyView, args: readonly (readonly [Argument, Val])[]): Val[] {
     for (const [argument, value] of args) this.values.set(argument, value);
     let block: Block = body.blocks[0]!;
     let previous: Block | null = null;
@@ -93,6 +118,15 @@ export class Interpreter {
         const at = inst.data.findIndex((c) => wrap(c.value, width) === value);
         return inst.blocks[at + 1]!;
       }
+      case Op.IndirectBr: {
+        const address = this.decided(inst.operands[0]!);
+        const target = inst.blocks.find((block) => this.world?.addressOfLabel(block.label) === address);
+        if (target === undefined) throw new Undefined("indirect branch to no destination");
+        return target;
+      }
+      case Op.Invoke:
+        this.values.set(inst, this.call(inst));
+        return inst.blocks[0]!;
       default:
         throw new Undefined("unreachable");
     }
@@ -141,9 +175,20 @@ export class Interpreter {
         return c.bits;
       case "zero":
         return 0n;
+      case "global":
+        if (this.world !== null) return this.world.addressOf(c);
+        break;
+      case "blockaddress":
+        if (this.world !== null) return this.world.addressOfLabel(c.label);
+        break;
+      case "expr": {
+        const data = c.op === Op.GetElementPtr ? { elementType: c.elementType! } : c.predicate;
+        return this.evaluate(makeInst(c.op as Op.Add, type, [...c.operands], data as null, [], c.flags));
+      }
       default:
-        throw new Error(`interpreter: constant ${c.valueKind}`);
+        break;
     }
+    throw new Error(`interpreter: constant ${c.valueKind}`);
   }
 
   /** Applies a scalar function lane by lane. */
@@ -225,7 +270,7 @@ export class Interpreter {
         this.stackTop = Math.ceil(this.stackTop / align) * align;
         const address = this.stackTop;
         this.stackTop += this.layout.allocSize(inst.data.allocatedType) * count;
-        if (this.stackTop > this.memory.length) throw new Error("interpreter: out of stack");
+        if (this.stackTop > globalsAt) throw new Error("interpreter: out of stack");
         return BigInt(address);
       }
       case Op.Load:
@@ -270,6 +315,8 @@ export class Interpreter {
       }
       case Op.Call:
         return this.call(inst);
+      case Op.Fence:
+        return null;
       default:
         throw new Error(`interpreter: opcode ${inst.op}`);
     }
@@ -415,13 +462,36 @@ export class Interpreter {
   // ── Calls ──
 
   private call(inst: CallInst): Val {
-    const callee = inst.operands[0]! as Func;
     const operands = inst.operands.slice(1, 1 + inst.data.argumentCount);
     const args = operands.map((v) => this.value(v));
+    const callee = this.callee(inst);
     const name = callee.name;
     if (name.startsWith("tsc.")) return this.internal(name.slice(4), inst, operands, args as bigint[]);
     if (name.startsWith("llvm.")) return this.intrinsic(name.slice(5), inst, operands, args);
-    return this.library(name, inst, args as bigint[]);
+    if (this.world === null) return this.library(name, inst, args as bigint[]);
+    const code = this.world.code(callee);
+    return code === undefined ? this.world.callUnknown(callee, args, inst.type) : this.enter(code, args);
+  }
+
+  private callee(inst: CallInst): Func {
+    const operand = inst.operands[0]!;
+    if (operand.valueKind === "global" && operand.kind === "function") return operand;
+    const fn = this.world?.functionAt(this.decided(operand));
+    if (fn === undefined) throw new Undefined("call of no function");
+    return fn;
+  }
+
+  /** Runs a function of the world as a call does. */
+  private enter({ body, args: parameters }: Code, args: readonly Val[]): Val {
+    const { values, stackTop } = this;
+    this.values = new Map();
+    const results = this.run(
+      body,
+      parameters.map((argument, i) => [argument, args[i]!]),
+    );
+    this.values = values;
+    this.stackTop = stackTop;
+    return results[0] ?? null;
   }
 
   private internal(name: string, inst: CallInst, operands: readonly Value[], args: bigint[]): Val {

@@ -1,0 +1,184 @@
+/**
+ * Functions as observers see them: run on generated arguments and memory, with calls of unknown functions recorded.
+ * Two forms of a function are the same if on every input they do the same to memory, call the same functions with the
+ * same arguments, and return the same. Where the first does something undefined, the second may do anything.
+ */
+import type { Func, GlobalValue, Module } from "../../../lto/ir/module.js";
+import type { Type } from "../../../lto/ir/types.js";
+import type { Random } from "../random.js";
+import { bitWidth, wrap } from "./bits.js";
+import { type Code, globalsAt, Interpreter, type Val, type World } from "./interpreter.js";
+import { Undefined } from "./scalar-ops.js";
+
+/** Memory that pointer arguments point into, at the start of the interpreter's. */
+const argumentBytes = 2048;
+const functionsAt = 0x100000n;
+const blocksAt = 0x200000n;
+
+/** Whether what was seen of a second form is allowed by what was seen of the first: poison may become anything. */
+export function refines(first: Behaviour, second: Behaviour, withResults: boolean): boolean {
+  const same = (a: Val, b: Val): boolean =>
+    a === null ||
+    (Array.isArray(a) ? Array.isArray(b) && a.every((element, i) => same(element, b[i]!)) : a === b);
+  return (
+    first.memory === second.memory &&
+    first.events.join("\n") === second.events.join("\n") &&
+    (!withResults || first.results.every((result, i) => same(result, second.results[i]!)))
+  );
+}
+
+/** What a run showed. */
+export interface Behaviour {
+  readonly results: readonly Val[];
+  /** Argument memory and global variables. */
+  readonly memory: string;
+  readonly events: readonly string[];
+}
+
+export interface Input {
+  readonly args: readonly Val[];
+  readonly memory: Uint8Array;
+}
+
+/** Arguments and memory; small and special numbers among others. */
+export function randomInput(fn: Func, random: Random): Input {
+  const memory = Uint8Array.from({ length: argumentBytes }, () => random.below(256));
+  return { args: fn.args.map((argument) => randomValue(argument.type, random)), memory };
+}
+
+function randomValue(type: Type, random: Random): Val {
+  switch (type.kind) {
+    case "int":
+    case "float":
+    case "double": {
+      const kind = random.below(4);
+      if (kind === 0) return wrap(BigInt(random.below(5)), bitWidth(type));
+      if (kind === 1) return wrap(-BigInt(random.below(5)), bitWidth(type));
+      let bits = 0n;
+      for (let i = 0; i < 4; i++) bits = (bits << 32n) | BigInt(random.bits());
+      return wrap(bits, bitWidth(type));
+    }
+    case "ptr":
+      return BigInt(64 * random.below(argumentBytes / 64 / 2));
+    case "vector":
+      return Array.from({ length: type.count }, () => randomValue(type.element, random));
+    case "array":
+      return Array.from({ length: type.count }, () => randomValue(type.element, random));
+    case "struct":
+      return type.elements.map((element) => randomValue(element, random));
+    default:
+      throw new Error(`no random value of type ${type}`);
+  }
+}
+
+class RecordingWorld implements World {
+  readonly events: string[] = [];
+  private readonly addresses = new Map<GlobalValue, bigint>();
+  private readonly functions = new Map<bigint, Func>();
+  readonly end: number;
+
+  constructor(
+    private readonly module: Module,
+    private readonly bodies: ReadonlyMap<string, Code>,
+  ) {
+    let next = globalsAt;
+    for (const global of module.globals) {
+      if (global.kind === "function") {
+        const address = functionsAt + 16n * BigInt(this.functions.size);
+        this.addresses.set(global, address);
+        this.functions.set(address, global);
+      } else if (global.kind === "variable") {
+        this.addresses.set(global, BigInt(next));
+        next += Math.ceil(module.dataLayout.allocSize(global.valueType) / 16) * 16;
+      }
+    }
+    this.end = next;
+  }
+
+  /** Writes initialisers. */
+  fill(interpreter: Interpreter): void {
+    for (const global of this.module.variables)
+      if (global.initializer !== null)
+        interpreter.storeType(
+          global.valueType,
+          interpreter.value(global.initializer),
+          Number(this.addressOf(global)),
+        );
+  }
+  addressOf(global: GlobalValue): bigint {
+    const address = this.addresses.get(global);
+    if (address === undefined) throw new Error(`interpreter: address of ${global.kind} @${global.name}`);
+    return address;
+  }
+  code(fn: Func): Code | undefined {
+    return this.bodies.get(fn.name);
+  }
+  functionAt(address: bigint): Func | undefined {
+    return this.functions.get(address);
+  }
+  addressOfLabel(label: number): bigint {
+    return blocksAt + BigInt(label);
+  }
+  callUnknown(fn: Func, args: readonly Val[], result: Type): Val {
+    this.events.push(`${fn.name}(${args.map(shown).join(", ")})`);
+    return result.kind === "void" ? null : this.answer(result);
+  }
+  /** A result that depends on how many calls there were. */
+  private answer(type: Type): Val {
+    if (type.kind === "struct") return type.elements.map((element) => this.answer(element));
+    if (type.kind === "array" || type.kind === "vector")
+      return Array.from({ length: type.count }, () => this.answer(type.element));
+    if (type.kind === "ptr") return 64n;
+    return wrap(0x9e3779b97f4a7c15n * BigInt(this.events.length), bitWidth(type));
+  }
+}
+
+function shown(value: Val): string {
+  return Array.isArray(value) ? `[${value.map(shown).join(", ")}]` : String(value);
+}
+
+/** The bodies of a module's functions, by name. */
+export const codeOf = (module: Module): Map<string, Code> =>
+  new Map(
+    module.functions
+      .filter((fn) => !fn.isDeclaration)
+      .map((fn) => [fn.name, { body: fn.view(), args: fn.args }]),
+  );
+
+/**
+ * Runs a function.
+ * @param bodies of all functions
+ * @param input arguments in the order of those of the body
+ * @returns null if it does something undefined
+ */
+export function behaviourOf(
+  module: Module,
+  bodies: ReadonlyMap<string, Code>,
+  name: string,
+  input: Input,
+  mode: "exact" | "machine",
+): Behaviour | null {
+  const world = new RecordingWorld(module, bodies);
+  const interpreter = new Interpreter(module.dataLayout, mode, world);
+  const { body, args } = bodies.get(name)!;
+  interpreter.memory.set(input.memory);
+  try {
+    world.fill(interpreter);
+    const results = interpreter.run(
+      body,
+      args.map((argument, i) => [argument, input.args[i]!]),
+    );
+    const memory = [
+      interpreter.memory.subarray(0, argumentBytes),
+      interpreter.memory.subarray(globalsAt, world.end),
+    ];
+    return {
+      results,
+      memory: memory.map((m) => Buffer.from(m).toString("hex")).join("|"),
+      events: world.events,
+    };
+  } catch (error) {
+    if (error instanceof Undefined) return null;
+    throw error;
+  }
+}
