@@ -15,10 +15,11 @@ import { legalize } from "../codegen/lowering/legalize-pass.js";
 import { splitAddresses } from "../codegen/lowering/split-addresses.js";
 import { splitEdges } from "../codegen/lowering/split-edges.js";
 import { levelOf } from "../codegen/program/options.js";
+import { ipsccp } from "../ipo/ipsccp.js";
 import { dce } from "../opt/dce.js";
 import { foldBranches } from "../opt/fold-branches.js";
 import { unreachableBlocks } from "../opt/unreachable-blocks.js";
-import type { Stage } from "./module-pipeline.js";
+import { onFunctions, onModule, type Stage } from "./module-pipeline.js";
 import { type Goal, may, must, type Step } from "./pass.js";
 
 export interface Pipeline {
@@ -30,7 +31,12 @@ export type Pipelines = Readonly<Record<OptimizationLevel, Pipeline>>;
 // The linked module. Beyond this point no symbol appears, and none becomes visible.
 //
 // Inputs were optimised file by file by the compilers that made them: what one function shows by itself is done.
-const program: readonly Stage[] = [];
+const program: readonly Stage[] = [
+  // First: what it deletes nobody else has to look at.
+  onModule(may(ipsccp)),
+  // What only computed values that are constants now.
+  onFunctions(may(dce)),
+];
 
 // Right before selection. Beyond this point the call graph, conventions and callee sets are fixed: no pass may add,
 // remove or retarget a call of a function of the program.

@@ -9,6 +9,7 @@ import { guardCallees } from "../codegen/lowering/guard-callees.js";
 import { legalize } from "../codegen/lowering/legalize-pass.js";
 import { splitAddresses } from "../codegen/lowering/split-addresses.js";
 import { splitEdges } from "../codegen/lowering/split-edges.js";
+import { ipsccp } from "../ipo/ipsccp.js";
 import { dce } from "../opt/dce.js";
 import { foldBranches } from "../opt/fold-branches.js";
 import { unreachableBlocks } from "../opt/unreachable-blocks.js";
@@ -16,6 +17,7 @@ import type { AnyPass } from "./pass.js";
 import { type Pipelines, pipelines, stepsOf } from "./pipelines.js";
 
 export const passes: readonly AnyPass[] = [
+  ipsccp,
   unreachableBlocks,
   dce,
   foldBranches,

@@ -1,0 +1,314 @@
+/**
+ * ipsccp: interprocedural sparse conditional constant propagation.
+ *
+ * Problem: a parameter that every caller passes the same constant for, a function that always returns the same value, a
+ * variable that nobody sets to anything but its first value; and code that only runs otherwise.
+ *
+ *     static int level = 0;  static void log(int to) { if (level > 2 && to == 1) … }      every caller passes 1
+ *
+ * Method: one optimistic fixpoint over the program. No function is reached and nothing is known, but that unknown code
+ * may call what it can see. Each function has a `ConstantSolver`; reached calls join their arguments into the callee's
+ * parameters, reached returns into the function's result, reached stores into the variable. Whoever read a fact that
+ * gets lower is swept again. A fact gets lower at most four times; functions are swept in the order in which they were
+ * first reached, callers before callees, so most are swept once or twice.
+ *
+ * Why first: what it deletes no other pass has to look at.
+ *
+ * Proof obligations:
+ *  - a parameter is tracked only where every call is seen: the function is local, no address of it is known to anybody,
+ *    no assembly mentions it; other functions' parameters may be anything;
+ *  - a parameter whose pointer is not what the caller passes (byval, inalloca, preallocated) or whose value belongs to
+ *    the convention (swifterror) may be anything;
+ *  - a result is tracked only where the definition is the one that runs (not weak, not replaceable at load time);
+ *  - a variable is tracked only where it is local, defined, and all that is done with it are plain loads and stores of
+ *    its own type; a load of another type, an address that is kept, a volatile or atomic access end that;
+ *  - naked and unoptimised functions are left as they are, and what they touch may be anything;
+ *  - a call of a function through another type, or with too few arguments, passes anything.
+ *
+ * Breaks if: a call graph misses a way into a local function.
+ */
+import { visitGlobals, visitOwnConstants } from "../analysis/references.js";
+import { Folder, floatModeOf } from "../ir/fold/index.js";
+import { type BodyView, type CallInst, Flag, type Inst, type InstWith, Op } from "../ir/instructions.js";
+import { intrinsicOf } from "../ir/intrinsics.js";
+import type { Func, GlobalValue, GlobalVariable, Module } from "../ir/module.js";
+import type { Argument, Constant, Value } from "../ir/values.js";
+import { isConstantFact, join, type Known, lower, unknown, varying } from "../opt/constants/lattice.js";
+import { rewriteConstants } from "../opt/constants/rewrite.js";
+import { ConstantSolver, type Surroundings } from "../opt/constants/solver.js";
+import { callGraph } from "../pass/analyses.js";
+import type { ModulePass, PassContext } from "../pass/pass.js";
+
+type KnownOf = (value: Value) => Known;
+
+/** A function of the program and what is known of it. */
+class Subject implements Surroundings {
+  solver: ConstantSolver | null = null;
+  readonly parameters: Known[];
+  result: Known;
+  isWaiting = false;
+  readonly folder: Folder;
+  private readonly callers = new Set<Subject>();
+
+  constructor(
+    readonly fn: Func,
+    private readonly program: Program,
+    /** All calls are seen. */
+    readonly isClosed: boolean,
+    /** What it returns is what calls of it get. */
+    tracksResult: boolean,
+    /** It may be rewritten. */
+    readonly isOptimised: boolean,
+  ) {
+    this.parameters = fn.args.map((_, i) => (isClosed && passesValue(fn, i) ? unknown : varying));
+    this.result = tracksResult ? unknown : varying;
+    this.folder = new Folder(program.layout, floatModeOf(fn));
+  }
+
+  /** A call of this function in reached code. @returns its result */
+  enter(caller: Subject, call: CallInst, known: KnownOf): Known {
+    this.callers.add(caller);
+    let isNew = this.solver === null;
+    if (this.isClosed)
+      for (let i = 0; i < this.parameters.length; i++) {
+        const before = this.parameters[i]!;
+        if (before === varying) continue;
+        const passed = i < call.data.argumentCount ? call.operands[i + 1]! : null;
+        const fits = passed !== null && passed.type === this.fn.args[i]!.type;
+        const now = lower(before, join(before, fits ? known(passed) : varying));
+        if (now === before) continue;
+        this.parameters[i] = now;
+        isNew = true;
+      }
+    if (isNew) this.program.enqueue(this);
+    return call.type === this.fn.valueType.result ? this.result : varying;
+  }
+
+  argument({ index }: Argument): Known {
+    return this.parameters[index]!;
+  }
+  call(call: CallInst, known: KnownOf): Known {
+    return this.program.call(this, call, known);
+  }
+  load(load: InstWith<Op.Load>, pointer: Known): Known {
+    return this.program.load(this, load, pointer);
+  }
+  store(store: InstWith<Op.Store>, value: Known): void {
+    this.program.store(store, value);
+  }
+  ret(value: Known): void {
+    const now = lower(this.result, join(this.result, value));
+    if (now === this.result) return;
+    this.result = now;
+    for (const caller of this.callers) this.program.enqueue(caller);
+  }
+  fold(inst: Inst, operands: readonly Constant[]): Constant | null {
+    return this.folder.operation(inst.op, inst.type, operands, inst.data, inst.flags);
+  }
+}
+
+/** Attributes with which the callee gets something else than the operand, or more. */
+const special = ["byval", "inalloca", "preallocated", "swifterror"];
+const passesValue = (fn: Func, index: number): boolean => {
+  const attributes = fn.attributes.parameter(index);
+  return !special.some((name) => attributes.has(name));
+};
+
+/** A local variable that is only loaded and stored, as what it is. */
+interface Variable {
+  readonly type: GlobalVariable["valueType"];
+  value: Known;
+  readonly readers: Set<Subject>;
+}
+
+class Program {
+  readonly layout;
+  readonly subjects = new Map<GlobalValue, Subject>();
+  readonly variables = new Map<GlobalValue, Variable>();
+  private work: Subject[] = [];
+
+  constructor(module: Module, context: PassContext) {
+    this.layout = module.dataLayout;
+    const graph = context.ofModule(callGraph);
+    const open = new Set<GlobalValue>();
+    graph.symbolOf.forEach((symbol, node) => {
+      if (graph.openToCallers[node] === 1) open.add(module.globals[symbol]!);
+    });
+    for (const fn of module.functions) {
+      if (fn.isDeclaration || fn.linkage === "available_externally") continue;
+      const isOptimised = !fn.attributes.fn.has("naked") && !fn.attributes.fn.has("optnone");
+      const isClosed = isOptimised && fn.isLocal && !open.has(fn);
+      const isExact = fn.isLocal || (fn.linkage === "external" && fn.dsoLocal && fn.comdat === null);
+      this.subjects.set(fn, new Subject(fn, this, isClosed, isOptimised && isExact, isOptimised));
+    }
+    this.findVariables(module);
+    for (const subject of this.subjects.values()) if (!subject.isClosed) this.enqueue(subject);
+  }
+
+  private findVariables(module: Module): void {
+    const { variables } = this;
+    for (const variable of module.variables) {
+      const { initializer: value, valueType: type } = variable;
+      if (value === null || !variable.isLocal || variable.externallyInitialized) continue;
+      if (type.kind !== "int" && type.kind !== "ptr" && !type.isFloat) continue;
+      variables.set(variable, { type, value, readers: new Set() });
+    }
+    const leak = (global: GlobalValue): void => void variables.delete(global);
+    const seen = new Set<Constant>();
+    for (const global of module.globals)
+      visitOwnConstants(global, (constant) => visitGlobals(constant, leak, seen));
+    if (variables.size === 0) return;
+    for (const { fn, isOptimised } of this.subjects.values()) scan(fn.view(), isOptimised, leak, seen);
+  }
+
+  enqueue(subject: Subject): void {
+    if (subject.isWaiting) return;
+    subject.isWaiting = true;
+    this.work.push(subject);
+  }
+
+  solve(): void {
+    while (this.work.length > 0) {
+      const now = this.work;
+      this.work = [];
+      for (const subject of now) {
+        subject.isWaiting = false;
+        if (subject.solver === null) {
+          const body = subject.fn.view();
+          subject.solver = new ConstantSolver(body, body.renumber(), subject);
+        }
+        subject.solver.solve();
+      }
+    }
+  }
+
+  call(caller: Subject, call: CallInst, known: KnownOf): Known {
+    const callee = known(call.operands[0]!);
+    if (callee === unknown) return unknown;
+    if (callee === varying || callee.valueKind !== "global") return varying;
+    const subject = this.subjects.get(callee);
+    if (subject !== undefined) return subject.enter(caller, call, known);
+    const intrinsic = intrinsicOf(callee);
+    if (intrinsic === null || !intrinsic.pure) return varying;
+    const passed: Constant[] = [];
+    let isConstant = true;
+    for (let i = 1; i <= call.data.argumentCount; i++) {
+      const fact = known(call.operands[i]!);
+      if (fact === unknown) return unknown;
+      if (fact === varying) isConstant = false;
+      else passed.push(fact);
+    }
+    return isConstant ? (caller.folder.intrinsic(intrinsic.name, call.type, passed) ?? varying) : varying;
+  }
+
+  load(reader: Subject, load: InstWith<Op.Load>, pointer: Known): Known {
+    if (pointer === unknown) return unknown;
+    if (pointer === varying || !isPlain(load)) return varying;
+    const variable = pointer.valueKind === "global" ? this.variables.get(pointer) : undefined;
+    if (variable === undefined) return reader.folder.load(load.type, pointer) ?? varying;
+    if (variable.type !== load.type) return varying;
+    variable.readers.add(reader);
+    return variable.value;
+  }
+  store(store: InstWith<Op.Store>, value: Known): void {
+    const place = store.operands[1]!;
+    const variable = place.valueKind === "global" ? this.variables.get(place) : undefined;
+    if (variable === undefined) return;
+    const now = lower(variable.value, join(variable.value, value));
+    if (now === variable.value) return;
+    variable.value = now;
+    for (const reader of variable.readers) this.enqueue(reader);
+  }
+}
+
+/** Finds variables that a body uses otherwise than by plain loads and stores of their own type. */
+function scan(
+  { blocks }: BodyView,
+  isOptimised: boolean,
+  leak: (global: GlobalValue) => void,
+  seen: Set<Constant>,
+): void {
+  for (const block of blocks)
+    for (const inst of block.insts) {
+      const { operands } = inst;
+      for (let i = 0; i < operands.length; i++) {
+        const operand = operands[i]!;
+        switch (operand.valueKind) {
+          case "global":
+            if (operand.kind === "variable" && !(isOptimised && isOwnAccess(inst, i, operand))) leak(operand);
+            break;
+          case "expr":
+          case "aggregate":
+          case "globalref":
+            visitGlobals(operand, leak, seen);
+        }
+      }
+    }
+}
+
+const isPlain = (access: InstWith<Op.Load> | InstWith<Op.Store>): boolean =>
+  (access.flags & Flag.Volatile) === 0 && access.data.ordering === "not_atomic";
+
+/** Operand `slot` is where a plain access of the variable's type goes to. */
+function isOwnAccess(inst: Inst, slot: number, { valueType }: GlobalVariable): boolean {
+  if (inst.op === Op.Load) return inst.type === valueType && isPlain(inst);
+  return inst.op === Op.Store && slot === 1 && inst.operands[0]!.type === valueType && isPlain(inst);
+}
+
+export const ipsccp: ModulePass = {
+  name: "ipsccp",
+  level: "module",
+  description:
+    "propagates constants through parameters, results and local variables, and removes what never runs",
+  counters: {
+    parameters: "parameters that are constant",
+    values: "values replaced by constants",
+    branches: "branches decided",
+    blocks: "blocks removed that nothing reaches",
+    variables: "variables that keep one value",
+    stores: "stores to such variables removed",
+  },
+  requires: [callGraph],
+  preserves: [],
+  run(module, context) {
+    const program = new Program(module, context);
+    program.solve();
+    const constant = new Set<GlobalValue>();
+    for (const [variable, { value }] of program.variables) if (isConstantFact(value)) constant.add(variable);
+    context.count("variables", constant.size);
+    let changed = false;
+    for (const subject of program.subjects.values())
+      if (subject.solver !== null && subject.isOptimised)
+        changed = rewrite(subject, constant, context) || changed;
+    return changed;
+  },
+};
+
+function rewrite(subject: Subject, constant: ReadonlySet<GlobalValue>, context: PassContext): boolean {
+  const { fn, parameters } = subject;
+  const solver = subject.solver!;
+  const fixed = fn.args.filter((_, i) => isConstantFact(parameters[i]!));
+  const isDead = (inst: Inst): boolean =>
+    inst.op === Op.Store && inst.operands[1]!.valueKind === "global" && constant.has(inst.operands[1]!);
+  if (fixed.length === 0 && !solver.findsAnything(isDead)) return false;
+  const editor = fn.edit();
+  const before = fn.revision;
+  for (const argument of fixed) {
+    if (!editor.hasUses(argument)) continue;
+    editor.replaceAllUses(argument, parameters[argument.index] as Constant);
+    context.count("parameters");
+  }
+  const { values, branches, blocks } = rewriteConstants(editor, solver);
+  let stores = 0;
+  for (const { insts } of editor.body.blocks)
+    for (const inst of [...insts])
+      if (inst.parent !== null && isDead(inst)) {
+        editor.erase(inst);
+        stores++;
+      }
+  context.count("values", values);
+  context.count("branches", branches);
+  context.count("blocks", blocks);
+  context.count("stores", stores);
+  return fn.revision !== before || values + branches + blocks + stores + fixed.length > 0;
+}
