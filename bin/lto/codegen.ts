@@ -4,6 +4,7 @@
  * The algorithm is lto/codegen/program/driver.ts; here it gets its sessions and the printer.
  */
 import { AsmPrinter } from "../../formats/asm/index.js";
+import { bodyCodec } from "../../formats/object/body-codec.js";
 import type { RegMask } from "../../lto/codegen/mir.js";
 import { generateCode } from "../../lto/codegen/program/driver.js";
 import { LocalSessions } from "../../lto/codegen/program/local-sessions.js";
@@ -54,7 +55,7 @@ export async function generate(
 ): Promise<CodegenResult> {
   const size = summary.symbols.reduce((sum, s) => sum + s.instructions, 0);
   const printer = new AsmPrinter(module, { relocation: options.relocation });
-  const plan = planProgram(module, summary, options, targetOf(module));
+  const plan = planProgram(module, summary, options, targetOf(module), bodyCodec());
   const compile = (sessions: Sessions): ReturnType<typeof generateCode> =>
     generateCode(plan, options, targetOf(module).registers, sessions, (text) => sink.write(text));
   sink.write(printer.header());

@@ -270,10 +270,7 @@ export interface CallData {
   /** Number of arguments proper; they are operands 1 … argumentCount. */
   readonly argumentCount: number;
   readonly bundles: readonly OperandBundle[];
-  /**
-   * Of a call through a pointer, once it is analysed: number of the set of functions it can reach; -1 if that is not
-   * known. Not stored.
-   */
+  /** Of a call through a pointer, in code generation: number of its `Hints.callees` in the program. Not stored. */
   readonly calleeSet?: number;
 }
 export interface LandingPadData {

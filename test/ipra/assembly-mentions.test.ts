@@ -2,11 +2,13 @@
  * Functions that assembly mentions can be entered by unknown code: they are open, and their addresses are known to
  * everybody. `@f` is only called directly, `@target` only through the pointer that `@site` gets.
  */
+
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { bodyCodec } from "../../formats/object/body-codec.js";
 import { parseModule } from "../../formats/text/index.js";
 import { definedFunctions } from "../../lto/codegen/program/numbering.js";
 import { planProgram } from "../../lto/codegen/program/plan.js";
@@ -64,7 +66,7 @@ define i64 @main(i64 %n) {
 /** Names of the functions that only listed calls enter. */
 function closed(text: string): string[] {
   const { module, summary } = link(text);
-  const { open } = planProgram(module, summary, codegenOptions, x64Target);
+  const { open } = planProgram(module, summary, codegenOptions, x64Target, bodyCodec());
   return definedFunctions(module)
     .map((fn) => fn.name)
     .filter((_, i) => open[i] === 0);

@@ -2,6 +2,7 @@
  * Programs of the IPRA tests: from text IR through the code generator, with a hand in each decision, to assembly
  * with its claims; and from assembly to the checker's report.
  */
+
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,6 +12,7 @@ import { noReports, type Report, reporter } from "../../bin/lto/reports.js";
 import { AsmPrinter } from "../../formats/asm/index.js";
 import { type CheckReport, checkObject } from "../../formats/code/check.js";
 import type { FunctionClaim } from "../../formats/code/claims.js";
+import { bodyCodec } from "../../formats/object/body-codec.js";
 import { parseModule } from "../../formats/text/index.js";
 import type { IndirectCalls } from "../../lto/analysis/function-pointers/index.js";
 import type { MFunction, RegMask } from "../../lto/codegen/mir.js";
@@ -22,7 +24,8 @@ import { changedByComponent, changesByCallee } from "../../lto/codegen/program/p
 import { decideSaves, localSaves } from "../../lto/codegen/program/saves.js";
 import { CodegenSession } from "../../lto/codegen/program/session.js";
 import type { Decisions } from "../../lto/codegen/program/sessions.js";
-import type { Module } from "../../lto/ir/module.js";
+import { withHints } from "../../lto/ir/hints.js";
+import type { Func, Module } from "../../lto/ir/module.js";
 import { defaultLinkOptions, linkModules, type ModuleSummary } from "../../lto/link/index.js";
 import { noPassOptions } from "../../lto/pass/options.js";
 import { callClobbers } from "../../lto/x64/isa/registers.js";
@@ -93,9 +96,11 @@ export function compile(
   const replaceable = module.functions.filter((f) => lies.exact?.includes(f.name));
   const linkages = replaceable.map((f) => f.linkage);
   for (const f of replaceable) f.linkage = "external";
-  const plan = planProgram(module, summary, all, x64Target);
+  const functions = definedFunctions(module);
+  const plan = planProgram(module, summary, all, x64Target, bodyCodec());
   const { conventions, indirect } = plan;
   const told = { conventions, indirect: lies.indirect?.(indirect, module) ?? indirect };
+  if (lies.indirect !== undefined) tellCalls(functions, told.indirect);
   const session = new CodegenSession(module, all, told, x64Target, sessionPasses(), (stage, mf) => {
     if (stage === "select") lies.selected?.(mf);
     observe?.(stage, mf);
@@ -103,7 +108,6 @@ export function compile(
   replaceable.forEach((f, i) => {
     f.linkage = linkages[i]!;
   });
-  const functions = definedFunctions(module);
   const nameOf = (n: number): string => functions[n]!.name;
   const facts: FunctionFacts[] = [];
   const changed = functions.map(() => callClobbers);
@@ -147,6 +151,19 @@ export function compile(
       ),
     ),
   };
+}
+
+/** Lets calls through pointers say of their members what the sets say. */
+function tellCalls(functions: readonly Func[], { sets }: IndirectCalls): void {
+  for (const fn of functions)
+    for (const { insts } of fn.rewrite().blocks)
+      for (const inst of insts) {
+        const callees = inst.hints?.callees;
+        if (callees == null) continue;
+        const members = callees.members.map((member) => functions.indexOf(member)).join();
+        const set = sets.find((s) => s.members.join() === members);
+        inst.hints = withHints(inst.hints, { callees: { ...callees, open: set!.unknown } });
+      }
 }
 
 /** Bytes of the object that GNU as makes of assembly text. */

@@ -2,7 +2,9 @@
  * The pointer analysis behind IPRA of calls through pointers: what it finds out, and every way in which an address
  * gets out of its sight. `@f` is the function whose address is taken, `@site` calls through a pointer.
  */
+
 import { describe, expect, it } from "vitest";
+import { bodyCodec } from "../../formats/object/body-codec.js";
 import { definedFunctions } from "../../lto/codegen/program/numbering.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
 import { planProgram } from "../../lto/codegen/program/plan.js";
@@ -41,7 +43,7 @@ interface Outcome {
 function analyse(text: string, output: "executable" | "shared" = "executable"): Outcome {
   const { module, summary } = link(header + text, output);
   const options: CodegenOptions = { ...codegenOptions, relocation: output === "shared" ? "pic" : "pie" };
-  const { indirect, open } = planProgram(module, summary, options, x64Target);
+  const { indirect, open } = planProgram(module, summary, options, x64Target, bodyCodec());
   const names = definedFunctions(module).map((fn) => fn.name);
   const spell = (set: number): string => {
     const found = indirect.sets[set];

@@ -35,8 +35,8 @@ export interface CalleeSet {
 export interface IndirectCalls {
   readonly sets: readonly CalleeSet[];
   /**
-   * By function: for each call through a pointer (`isIndirectCall`), in the order of its body, its set; -1 if it is not
-   * known at all.
+   * By function: for each call through a pointer (`isIndirectCall`), in the order of the body that was scanned, its set; -1
+   * if it is not known at all. Calls themselves have it as a hint from `attachCallees` on.
    */
   readonly sites: readonly (readonly number[])[];
   /** 1: its address is taken, but known to reach no call except those that are listed with it. */

@@ -19,8 +19,9 @@ import {
   unknownIndirectCalls,
 } from "../../analysis/function-pointers/index.js";
 import { type ModuleSummary, Trait } from "../../analysis/summary.js";
-import type { GlobalValue, Module } from "../../ir/module.js";
+import type { BodyCodec, GlobalValue, Module } from "../../ir/module.js";
 import type { Target } from "../target.js";
+import { attachCallees } from "./callee-sets.js";
 import { decideConventions } from "./conventions.js";
 import { definedFunctions, type FunctionNumber, isExact } from "./numbering.js";
 import type { CodegenOptions } from "./options.js";
@@ -39,12 +40,16 @@ export interface ProgramPlan {
   readonly indirect: IndirectCalls;
 }
 
-/** Plans a linked module. @param summary of it */
+/**
+ * Plans a linked module. Calls through pointers learn what they can reach.
+ * @param summary of it @param codec for the bodies with such calls
+ */
 export function planProgram(
   module: Module,
   summary: ModuleSummary,
   options: CodegenOptions,
   target: Target,
+  codec: BodyCodec,
 ): ProgramPlan {
   const functions = definedFunctions(module);
   const graph = buildCallGraph(summary);
@@ -75,6 +80,7 @@ export function planProgram(
     );
     if (analysis !== null) {
       indirect = analysis.solve(addressTaken);
+      attachCallees(functions, indirect, codec);
       ordered = orderedBy(graph, indirect, numberOf);
     }
     indirect.closed.forEach((closed, number) => {

@@ -7,7 +7,6 @@
  */
 import type { IndirectCalls } from "../../analysis/function-pointers/index.js";
 import { InternalError } from "../../ir/errors.js";
-import { type Body, isIndirectCall, setCallData } from "../../ir/instructions.js";
 import type { GlobalValue, Module } from "../../ir/module.js";
 import { ClobberStore } from "../ipra/clobber-store.js";
 import { finishFunction } from "../late/finish.js";
@@ -23,6 +22,7 @@ import {
   platformConvention,
   type Target,
 } from "../target.js";
+import { CalleeSetNumbers, isListed } from "./callee-sets.js";
 import { type FunctionFacts, gatherFacts } from "./facts.js";
 import { allocateFunction, type Observer, type SessionPasses } from "./function.js";
 import { type CalleeNumber, type FunctionNumber, Numbering } from "./numbering.js";
@@ -51,6 +51,7 @@ export class CodegenSession {
   private readonly symbols: SymbolNumbers;
   private readonly conventions: Uint32Array;
   private readonly indirect: IndirectCalls;
+  private readonly calleeSets: CalleeSetNumbers;
   private readonly store: ClobberStore;
   private readonly allocated = new Map<FunctionNumber, Allocated>();
 
@@ -71,6 +72,7 @@ export class CodegenSession {
     this.store = new ClobberStore(target.registers.callClobbers);
     this.numbering = new Numbering(module, options.relocation);
     this.symbols = new SymbolNumbers(module);
+    this.calleeSets = new CalleeSetNumbers(this.numbering.functions, plan.indirect.sets);
   }
 
   /** Records the masks of functions allocated elsewhere (or here). */
@@ -107,7 +109,7 @@ export class CodegenSession {
     const fn = this.numbering.functions[number]!;
     const sets = this.indirect.sites[number] ?? [];
     const body = fn.take();
-    if (sets.some((set) => set >= 0)) markIndirectCalls(body, sets);
+    if (isListed(sets)) this.calleeSets.resolve(body);
     const callees = {
       clobbersOf: (callee: GlobalValue | null, calleeSet: number) => this.clobbersOf(callee, calleeSet),
       conventionOf: (callee: GlobalValue | null) => this.conventionOf(callee),
@@ -195,14 +197,4 @@ export class CodegenSession {
       }
     return written;
   }
-}
-
-/** Tells the calls through pointers of a body which sets of functions they can reach. */
-function markIndirectCalls(body: Body, sets: readonly number[]): void {
-  let site = 0;
-  for (const { insts } of body.blocks)
-    for (const inst of insts) {
-      if (!isIndirectCall(inst)) continue;
-      setCallData(inst, { ...inst.data, calleeSet: sets[site++] ?? -1 });
-    }
 }
