@@ -101,7 +101,13 @@ function runOnModule(module: Module, { passes: named, goal }: Directions): Outco
 
 function runLowering(source: string, { passes: named, goal }: Directions): Outcome {
   const { module, summary } = link(source, "shared");
-  const { indirect } = planProgram(module, summary, { ...codegenOptions, relocation: "pie" }, x64Target);
+  const { indirect } = planProgram(
+    module,
+    summary,
+    { ...codegenOptions, relocation: "pie" },
+    x64Target,
+    bodyCodec(),
+  );
   const functions = definedFunctions(module);
   const runner = newRunner(null);
   const texts: string[] = [];
