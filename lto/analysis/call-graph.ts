@@ -6,6 +6,8 @@
  * (SIAM J. Comput. 1, 1972) without recursion; it yields callees before callers, which is the bottom-up order.
  * A component's wave is one more than the largest of its callees', so components of one wave can be worked
  * on in parallel. Time and memory are linear in functions and calls.
+ *
+ * It is as true as the summary: after edits, build it again from `updatedSummary`.
  */
 import { isReservedName } from "../ir/intrinsics.js";
 import type { ModuleSummary } from "./summary.js";

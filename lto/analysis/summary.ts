@@ -3,6 +3,9 @@
  *
  * A summary is parallel to `Module.globals`: entry i describes global i, and globals are named by that
  * index. Objects store it, so that a link decodes no body to resolve, internalise or drop.
+ *
+ * A summary is of one moment. What makes it stale: another list of globals, another initialiser, linkage or personality,
+ * and every edit of a body, which `Func.revision` shows. `updatedSummary` looks again at what has changed.
  */
 import type { GlobalValue, Linkage, Module, Visibility } from "../ir/module.js";
 import { ownReferences, scanBody } from "./references.js";
@@ -95,4 +98,34 @@ export function summarizeModule(module: Module, keepBodies = false): ModuleSumma
     return global.peek(() => summarizeGlobal(global, indices));
   });
   return { symbols };
+}
+
+/**
+ * The summary of a module as it is now, from one made before: only bodies that were edited since are looked at again.
+ * @param before the module's globals when `known` was made, if they are others now
+ */
+export function updatedSummary(
+  module: Module,
+  known: ModuleSummary,
+  before: readonly GlobalValue[] = module.globals,
+): ModuleSummary {
+  const indices = globalIndices(module);
+  const places = new Map(before.map((global, index) => [global, index]));
+  const moved = (list: readonly number[]): number[] =>
+    ascending(
+      list.map((index) => before[index]!),
+      indices,
+    );
+  const symbols = module.globals.map((global): SymbolSummary => {
+    if (global.kind !== "function" || global.isDeclaration) return summarizeGlobal(global, indices);
+    const place = places.get(global);
+    const old = place === undefined ? undefined : known.symbols[place];
+    if (old === undefined || old.isDeclaration || old.revision !== global.revision)
+      return global.peek(() => summarizeGlobal(global, indices));
+    const { name, linkage, visibility } = global;
+    return { ...old, name, linkage, visibility, calls: moved(old.calls), references: moved(old.references) };
+  });
+  if (known.pinned === undefined) return { symbols };
+  const pinned = known.pinned.filter((index) => indices.has(before[index]!));
+  return { symbols, pinned: moved(pinned) };
 }

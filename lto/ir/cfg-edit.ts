@@ -49,10 +49,11 @@ export function removePhiEntry(editor: Editor, block: Block, from: Block): void 
     if (at >= 0) editor.removeIncoming(phi, at);
   }
 }
-/** Lets all entries of `block`'s phis that come from `from` come from `to`. */
+/** Lets all entries of `block`'s phis that come from `from` come from `to`. Good without use lists as well. */
 export function renamePhiEntries(block: Block, from: Block, to: Block): void {
-  for (const phi of phisOf(block)) {
-    const { blocks } = raw(phi);
+  for (const inst of block.insts) {
+    if (inst.op !== Op.Phi) break;
+    const { blocks } = raw(inst);
     for (let i = 0; i < blocks.length; i++) if (blocks[i] === from) blocks[i] = to;
   }
 }

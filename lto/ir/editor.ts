@@ -32,7 +32,7 @@ export class Editor {
     readonly fn: Func,
     readonly body: Body,
   ) {
-    this.uses = new UseLists(body, fn.args);
+    this.uses = new UseLists(body, fn);
   }
 
   // Operands.

@@ -118,6 +118,15 @@ export class Func extends GlobalBase {
     super(name, valueType, type);
     this.args = valueType.parameters.map((t, i) => new Argument(t, i));
   }
+  /**
+   * Gives the function another type and new arguments. Its body and every call are the caller's to change with it:
+   * see `changeSignature`.
+   */
+  retype(valueType: Type): void {
+    const changed = this as { valueType: Type; args: readonly Argument[] };
+    changed.valueType = valueType;
+    changed.args = valueType.parameters.map((t, i) => new Argument(t, i));
+  }
   get isDeclaration(): boolean {
     return this.decoded === null && this.encoded === null && !this.consumed;
   }

@@ -50,7 +50,7 @@ export class UseLists {
 
   constructor(
     private readonly body: Body,
-    private readonly args: readonly Argument[],
+    private readonly fn: { readonly args: readonly Argument[] },
   ) {
     this.next = new Int32Array(0);
     this.previous = this.next;
@@ -60,7 +60,7 @@ export class UseLists {
   /** Makes all lists anew. */
   build(): void {
     let count = 0;
-    for (const arg of this.args) head(arg).firstUse = none;
+    for (const arg of this.fn.args) head(arg).firstUse = none;
     for (const block of this.body.blocks) {
       head(block).firstUse = none;
       for (const inst of block.insts) {
@@ -211,7 +211,11 @@ export class UseLists {
             note(to, inst, inst.operands.length + i);
           });
       }
-    const values: Used[] = [...this.args, ...this.body.blocks, ...this.body.blocks.flatMap((b) => b.insts)];
+    const values: Used[] = [
+      ...this.fn.args,
+      ...this.body.blocks,
+      ...this.body.blocks.flatMap((b) => b.insts),
+    ];
     for (const value of values) {
       const found: string[] = [];
       this.forEach(value, (user, slot) => found.push(`${user.id}.${slot}`));

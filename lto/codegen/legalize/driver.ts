@@ -7,6 +7,7 @@
  * Breaks if: blocks that nothing reaches have more than a terminator without operands, or phis name them.
  */
 
+import { renamePhiEntries } from "../../ir/cfg-edit.js";
 import { type Block, type Body, type CastOp, type Inst, makeInst, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import { raw } from "../../ir/raw.js";
@@ -163,11 +164,11 @@ function incomingParts(l: Lowering, value: Value, from: Block): Parts {
 function repairEdges(l: Lowering, originals: readonly Block[]): void {
   for (const { from, to } of l.removedEdges) removePredecessor(to, from);
   if (l.tails.size === 0 && l.edges.length === 0) return;
-  for (const { from, to, via } of l.edges) renamePredecessor(to, from, via);
+  for (const { from, to, via } of l.edges) renamePhiEntries(to, from, via);
   for (const block of originals) {
     const tail = l.tails.get(block);
     if (tail === undefined) continue;
-    for (const successor of tail.successors) renamePredecessor(successor, block, tail);
+    for (const successor of tail.successors) renamePhiEntries(successor, block, tail);
   }
 }
 
@@ -177,14 +178,6 @@ function removePredecessor(block: Block, from: Block): void {
     const at = inst.blocks.indexOf(from);
     raw(inst).operands.splice(at, 1);
     raw(inst).blocks.splice(at, 1);
-  }
-}
-
-function renamePredecessor(block: Block, from: Block, to: Block): void {
-  for (const inst of block.insts) {
-    if (inst.op !== Op.Phi) break;
-    const { blocks } = raw(inst);
-    for (let i = 0; i < blocks.length; i++) if (blocks[i] === from) blocks[i] = to;
   }
 }
 

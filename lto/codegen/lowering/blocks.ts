@@ -1,5 +1,6 @@
 /** Steps that passes share which change control flow. New blocks go to the end of the body, and into the order. */
-import { Block, type Body, type Inst, Op } from "../../ir/instructions.js";
+import { renamePhiEntries } from "../../ir/cfg-edit.js";
+import { Block, type Body, type Inst } from "../../ir/instructions.js";
 import { raw } from "../../ir/raw.js";
 import type { Value } from "../../ir/values.js";
 
@@ -13,19 +14,8 @@ export function newBlock(body: Body): Block {
 export function splitBefore(body: Body, block: Block, index: number): Block {
   const rest = newBlock(body);
   for (const inst of raw(block).insts.splice(index)) rest.append(inst);
-  retargetPhis(rest, block, rest);
+  for (const successor of new Set(rest.successors)) renamePhiEntries(successor, block, rest);
   return rest;
-}
-
-/** Phis of the successors of `block` name `to` where they named `from`. */
-function retargetPhis(block: Block, from: Block, to: Block): void {
-  for (const successor of new Set(block.successors))
-    for (const phi of successor.insts) {
-      if (phi.op !== Op.Phi) break;
-      phi.blocks.forEach((incoming, i) => {
-        if (incoming === from) raw(phi).blocks[i] = to;
-      });
-    }
 }
 
 export function replaceUses(body: Body, map: ReadonlyMap<Value, Value>): void {
