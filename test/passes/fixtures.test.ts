@@ -15,9 +15,9 @@ import { describe, expect, it } from "vitest";
 import { bodyCodec } from "../../formats/object/body-codec.js";
 import { parseModule, printFunction, printModule } from "../../formats/text/index.js";
 import { LoweringRunContext, type LoweringStep, loweringUnit } from "../../lto/codegen/lowering/index.js";
+import { CalleeSetNumbers } from "../../lto/codegen/program/callee-sets.js";
 import { definedFunctions } from "../../lto/codegen/program/numbering.js";
 import { planProgram } from "../../lto/codegen/program/plan.js";
-import { isIndirectCall, setCallData } from "../../lto/ir/instructions.js";
 import type { Func, Module } from "../../lto/ir/module.js";
 import {
   bottomUp,
@@ -109,18 +109,15 @@ function runLowering(source: string, { passes: named, goal }: Directions): Outco
     bodyCodec(),
   );
   const functions = definedFunctions(module);
+  const sets = new CalleeSetNumbers(functions, indirect.sets);
   const runner = newRunner(null);
   const texts: string[] = [];
   const bodies = new Map<string, Code>();
   const sameResults = new Set<string>();
   const roomOf = () => resultRoom(defaultConvention);
-  functions.forEach((fn, number) => {
+  functions.forEach((fn) => {
     const body = fn.take();
-    let site = 0;
-    for (const { insts } of body.blocks)
-      for (const inst of insts)
-        if (isIndirectCall(inst))
-          setCallData(inst, { ...inst.data, calleeSet: indirect.sites[number]?.[site++] ?? -1 });
+    sets.resolve(body);
     const { dataLayout } = module;
     const known = { functions, indirect };
     const context = new LoweringRunContext(runner, dataLayout, goal, body, x64Target.lowering, roomOf, known);
