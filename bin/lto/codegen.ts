@@ -3,9 +3,9 @@
  *
  * The algorithm is lto/codegen/program/driver.ts; here it gets its sessions and the printer.
  */
+
 import { AsmPrinter } from "../../formats/asm/index.js";
 import { bodyCodec } from "../../formats/object/body-codec.js";
-import type { RegMask } from "../../lto/codegen/mir.js";
 import { generateCode } from "../../lto/codegen/program/driver.js";
 import { LocalSessions } from "../../lto/codegen/program/local-sessions.js";
 import { definedFunctions } from "../../lto/codegen/program/numbering.js";
@@ -14,6 +14,7 @@ import { type ProgramPlan, planProgram } from "../../lto/codegen/program/plan.js
 import { CodegenSession } from "../../lto/codegen/program/session.js";
 import type { Sessions } from "../../lto/codegen/program/sessions.js";
 import type { CodegenStatistics } from "../../lto/codegen/program/statistics.js";
+import type { RegisterSet } from "../../lto/codegen/register-set.js";
 import type { Module } from "../../lto/ir/module.js";
 import type { ModuleSummary } from "../../lto/link/index.js";
 import type { PassReport } from "../../lto/pass/report.js";
@@ -37,7 +38,7 @@ export interface CodegenSink {
 
 export interface CodegenResult {
   /** Registers that a call of each function may change, by name. */
-  readonly usage: readonly (readonly [string, RegMask])[];
+  readonly usage: readonly (readonly [string, RegisterSet])[];
   readonly statistics: CodegenStatistics;
   readonly indirect: IndirectNames;
   /** Of the passes on single functions, in all threads. */

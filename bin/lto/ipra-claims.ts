@@ -2,29 +2,24 @@
  * What code generation promises of a finished function, in the terms of the checker (formats/code/claims.ts):
  * for each call and jump in the order of the code, the registers it may change, its results and arguments.
  */
+
 import { type FunctionClaim, type SiteClaim, unknownTarget } from "../../formats/code/claims.js";
 import type { IndirectCalls } from "../../lto/analysis/function-pointers/index.js";
-import {
-  type CallInfo,
-  forEachUse,
-  type MBlock,
-  type MFunction,
-  type MInst,
-  type RegMask,
-} from "../../lto/codegen/mir.js";
+import { type CallInfo, forEachUse, type MBlock, type MFunction, type MInst } from "../../lto/codegen/mir.js";
+import { lowWord, noRegisters, type RegisterSet, withRegister } from "../../lto/codegen/register-set.js";
 import { OpFact } from "../../lto/codegen/target.js";
 
 /** Inline assembly that calls something or leaves; jumps to its own numbered labels stay inside. */
 const transfersControl = /\b(call|jmp|j[a-z]{1,3}|loop\w*|ret)[lq]?\b(?!\s+\d+[bf]\b)/;
 
 /** Registers of an allocated function that somewhere hold values which the IR leaves undefined. */
-export function undefinedRegisters(mf: MFunction): RegMask {
+export function undefinedRegisters(mf: MFunction): RegisterSet {
   const { facts } = mf.target.instructions;
-  let mask = 0;
+  let set = noRegisters;
   for (const { insts } of mf.blocks)
     for (const { op, defs } of insts)
-      if ((facts[op]! & OpFact.Undefined) !== 0 && defs[0]!.loc >= 0) mask |= 1 << defs[0]!.loc;
-  return mask;
+      if ((facts[op]! & OpFact.Undefined) !== 0 && defs[0]!.loc >= 0) set = withRegister(set, defs[0]!.loc);
+  return set;
 }
 
 /** What is known of calls through pointers, by names. */
@@ -91,13 +86,13 @@ function lastCallWithoutReturn(block: MBlock, directive: number): MInst | null {
 
 /** What a thread reports of a function, once allocated and once finished. Plain data. */
 export type ClaimReport =
-  | { readonly kind: "undefined"; readonly symbol: string; readonly registers: RegMask }
+  | { readonly kind: "undefined"; readonly symbol: string; readonly registers: RegisterSet }
   | { readonly kind: "claim"; readonly claim: FunctionClaim; readonly sets: readonly number[] };
 
 /** Collects the claims of every function that code generation finishes, from whatever thread they come. */
 export class ClaimCollector {
   private readonly finished: Extract<ClaimReport, { kind: "claim" }>[] = [];
-  private readonly undefinedRegisters = new Map<string, RegMask>();
+  private readonly undefinedRegisters = new Map<string, RegisterSet>();
 
   accept(report: ClaimReport): void {
     if (report.kind === "claim") this.finished.push(report);
@@ -111,7 +106,7 @@ export class ClaimCollector {
       sites:
         claim.sites?.map((site, i) => (sets[i]! < 0 ? site : { ...site, targets: targets[sets[i]!]! })) ??
         null,
-      undefinedRegisters: this.undefinedRegisters.get(claim.symbol) ?? 0,
+      undefinedRegisters: lowWord(this.undefinedRegisters.get(claim.symbol) ?? noRegisters),
       closed: closed.has(claim.symbol),
     }));
   }
@@ -150,7 +145,7 @@ function callClaim(
     kind: tail ? "tail" : "call",
     callee: callee === null ? null : callee.name,
     targets: null,
-    clobbers: inst.clobbers,
+    clobbers: lowWord(inst.clobbers),
     results,
     arguments: uses(inst),
     returns: tail || (comesBack && !noReturn),

@@ -8,7 +8,7 @@
  * Of the registers that LLVM lists, those are left out that programs here never use or never rely on (x87, mmx,
  * masks, segments). The flags are always there: no call preserves them.
  */
-import type { RegMask } from "../../lto/codegen/mir.js";
+import { hasRegister, type RegisterSet } from "../../lto/codegen/register-set.js";
 
 /** The general registers with names of their own, by number: the letters between `r` or `e` and the rest. */
 const named = ["ax", "cx", "dx", "bx", "sp", "bp", "si", "di"];
@@ -33,8 +33,8 @@ const numbered: readonly { readonly first: number; readonly name: (n: number) =>
 ];
 
 /** The registers of a mask, as LLVM names and orders them. */
-function clobberedRegisters(mask: RegMask): string[] {
-  const has = (register: number): boolean => ((mask >> register) & 1) !== 0;
+function clobberedRegisters(mask: RegisterSet): string[] {
+  const has = (register: number): boolean => hasRegister(mask, register);
   const names = ["eflags", ...named.flatMap((word, r) => (has(r) ? namedParts(word) : []))].sort();
   for (const { first, name } of numbered)
     for (let n = first === 0 ? 8 : 0; n < 16; n++) if (has(first + n)) names.push(name(n));
@@ -42,7 +42,7 @@ function clobberedRegisters(mask: RegMask): string[] {
 }
 
 /** One line a function. @param usage name and the mask of the registers it may change */
-export function formatRegisterUsage(usage: readonly (readonly [string, RegMask])[]): string {
+export function formatRegisterUsage(usage: readonly (readonly [string, RegisterSet])[]): string {
   return [...usage]
     .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
     .map(

@@ -1,4 +1,5 @@
 /** Machine IR as text, for people: `--print-machine` and the messages of checkers. Not parsed back. */
+
 import {
   isSlot,
   type MBlock,
@@ -10,6 +11,7 @@ import {
   type SymbolRef,
   slotOf,
 } from "./mir.js";
+import { isEmptySet, type RegisterSet, registersIn } from "./register-set.js";
 
 /** Names of opcodes and registers. */
 interface DumpNames {
@@ -57,9 +59,12 @@ function dumpInst(inst: MInst, names: DumpNames): string {
   if (inst.targets.length > 0) parts.push(inst.targets.map((t) => `b${t.id}`).join("/"));
   if (inst.extra?.kind === "asm") parts.push(JSON.stringify(inst.extra.template));
   const head = `${names.op(inst.op)}.${inst.size}${inst.cc >= 0 ? `.cc${inst.cc}` : ""}`;
-  const clobbers = inst.clobbers !== 0 ? `  clobbers ${(inst.clobbers >>> 0).toString(16)}` : "";
+  const clobbers = isEmptySet(inst.clobbers) ? "" : `  clobbers ${dumpSet(inst.clobbers, names)}`;
   return `${defs.length > 0 ? `${defs.join(", ")} = ` : ""}${head} ${parts.join(", ")}${clobbers}`;
 }
+
+const dumpSet = (set: RegisterSet, names: DumpNames): string =>
+  registersIn(set).map(names.register).join(" ");
 
 function dumpRegister(operand: RegOperand, names: DumpNames): string {
   const value = operand.vreg >= 0 ? `v${operand.vreg}` : "";
@@ -69,7 +74,7 @@ function dumpRegister(operand: RegOperand, names: DumpNames): string {
       : isSlot(operand.loc)
         ? `[slot ${slotOf(operand.loc)}]`
         : names.register(operand.loc);
-  const allowed = operand.allowed !== 0 ? `{${(operand.allowed >>> 0).toString(16)}}` : "";
+  const allowed = isEmptySet(operand.allowed) ? "" : `{${dumpSet(operand.allowed, names)}}`;
   return value === "" ? place : place === "" ? value + allowed : `${value}:${place}`;
 }
 

@@ -19,7 +19,9 @@
  * disjoint, and merged over blocks that follow each other in the layout.
  * Breaks if: a register has two definitions, or a definition does not dominate a use.
  */
+
 import { CopyOp, type MBlock, type MFunction, type MInst, type RegOperand } from "./mir.js";
+import { includesSet, isEmptySet, isSingle } from "./register-set.js";
 
 /** Phases of an instruction index; a point is `4 * index + phase`. */
 export const Early = 0;
@@ -131,8 +133,6 @@ export function collectUses(inst: MInst, out: RegOperand[]): number {
   return count;
 }
 
-export const isSingle = (mask: number): boolean => mask !== 0 && (mask & (mask - 1)) === 0;
-
 /**
  * The definition whose place `operand` is read from: the one tied to it, or one tied to another use of the same
  * register when the constraints allow that place (`add %eax, %eax`) and it is not written early. Null if there is
@@ -147,8 +147,8 @@ export function tieOf(inst: MInst, operand: RegOperand, position: number): RegOp
   for (let d = 0; d < defs.length; d++) {
     const def = defs[d]!;
     if (def.tiedTo < 0 || def.early || inst.uses[def.tiedTo]!.vreg !== operand.vreg) continue;
-    if (operand.allowed === 0) return def;
-    if (def.allowed !== 0 && (def.allowed & ~operand.allowed) === 0) return def;
+    if (isEmptySet(operand.allowed)) return def;
+    if (!isEmptySet(def.allowed) && includesSet(operand.allowed, def.allowed)) return def;
   }
   return null;
 }
@@ -175,7 +175,7 @@ export function isVirtualCopy(fn: MFunction, inst: MInst): boolean {
   if (inst.op !== CopyOp || inst.defs.length !== 1 || inst.uses.length !== 1) return false;
   const def = inst.defs[0]!;
   const use = inst.uses[0]!;
-  if (def.vreg < 0 || use.vreg < 0 || def.allowed !== 0 || use.allowed !== 0) return false;
+  if (def.vreg < 0 || use.vreg < 0 || !isEmptySet(def.allowed) || !isEmptySet(use.allowed)) return false;
   const to = fn.vregs[def.vreg]!;
   const from = fn.vregs[use.vreg]!;
   return to.size <= from.size && to.cls === from.cls && to.size <= inst.size;

@@ -10,14 +10,14 @@
  * an immediate. Which of them plays which part of the assembly instruction is the target's business
  * (`lto/x64/isa/ops.ts`).
  */
+
 import { noLabel } from "../ir/instructions.js";
 import type { GlobalValue } from "../ir/module.js";
+import { noRegisters, type RegisterSet } from "./register-set.js";
 import type { Target } from "./target.js";
 
 /** Index into `MFunction.vregs`; -1 for an operand that names a physical register from the start. */
 export type VReg = number;
-/** A set of physical registers: bit r stands for register r. All 32 allocatable registers fit. */
-export type RegMask = number;
 
 /** Where an operand lives after allocation: a register number ≥ 0, or a stack slot as `~slot` (< 0). */
 export type Location = number;
@@ -47,8 +47,8 @@ export class RegOperand {
   loc: Location = noLocation;
   constructor(
     public vreg: VReg,
-    /** Registers it may be in; 0 means any allocatable register of its class. */
-    public allowed: RegMask = 0,
+    /** Registers it may be in; none means any allocatable register of its class. */
+    public allowed: RegisterSet = noRegisters,
     /** Uses and definitions: the instruction can also take it from (or leave it in) a stack slot. */
     public mayBeSlot = false,
     /**
@@ -59,6 +59,10 @@ export class RegOperand {
     /** Definitions: written before all uses are read; shares a register with no use but the one it is tied to. */
     public early = false,
   ) {}
+  /** A definition that must be in the same place as `uses[0]`. */
+  static tied(vreg: VReg): RegOperand {
+    return new RegOperand(vreg, noRegisters, false, 0);
+  }
   static physical(register: number): RegOperand {
     const operand = new RegOperand(-1);
     operand.loc = register;
@@ -204,7 +208,7 @@ export class MInst {
   /** Condition code of jcc, setcc, cmovcc; -1 if none. */
   cc = -1;
   /** Registers written besides `defs`: calls, inline assembly, string instructions. */
-  clobbers: RegMask = 0;
+  clobbers: RegisterSet = noRegisters;
   /** Targets of a branch, in the order of `MBlock.succs`. */
   targets: MBlock[] = [];
   extra: MExtra | null = null;
@@ -306,7 +310,7 @@ export class MFunction {
   /** Contains a call that returns twice: nothing may live in a callee-saved register across it. */
   returnsTwice = false;
   /** Registers that hold the results on return. */
-  resultRegisters: RegMask = 0;
+  resultRegisters: RegisterSet = noRegisters;
   /** What the reader of the assembly should know; "" for nothing. */
   remark = "";
   /** Bytes of named arguments on the stack, for va_start. */

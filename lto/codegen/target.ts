@@ -5,13 +5,15 @@
  * Questions about opcodes that hot loops ask are bits in a table (`InstructionFacts.facts`); whatever needs the
  * operands is a function.
  */
+
 import type { DataLayout } from "../ir/data-layout.js";
 import type { Block } from "../ir/instructions.js";
 import type { Func, GlobalValue } from "../ir/module.js";
 import type { Wrapping } from "./late/shrink-wrap.js";
 import type { LegalFunction } from "./legalize/index.js";
 import type { LoweringTarget } from "./lowering/context.js";
-import type { Location, MBlock, MFunction, MInst, RegClass, RegMask, RegOperand } from "./mir.js";
+import type { Location, MBlock, MFunction, MInst, RegClass, RegOperand } from "./mir.js";
+import type { RegisterSet } from "./register-set.js";
 
 /** A machine. */
 export interface Target {
@@ -34,13 +36,13 @@ export interface Target {
     options: SelectOptions,
   ): MFunction;
   /** Makes calls of tail calls that pass an argument in a register which the function restores before it leaves. */
-  untieTailCalls(mf: MFunction, saved: RegMask): void;
+  untieTailCalls(mf: MFunction, saved: RegisterSet): void;
   /**
    * Improves the instructions of a function that has its frame; edges must be up to date.
    * @param redZone memory below the stack pointer is in use
    * @param preserved registers that callers rely on although the convention does not preserve them
    */
-  peepholes(mf: MFunction, redZone: boolean, preserved: RegMask): void;
+  peepholes(mf: MFunction, redZone: boolean, preserved: RegisterSet): void;
 }
 
 /** Where code may be placed and what may be assumed of addresses. */
@@ -54,7 +56,7 @@ export const platformConvention: Convention = 0;
 export interface SelectOptions {
   readonly relocation: RelocationModel;
   /** Registers that a call of this function may change; null for a call through a pointer, with its `calleeSet`. */
-  readonly clobbersOf: (callee: GlobalValue | null, calleeSet: number) => RegMask;
+  readonly clobbersOf: (callee: GlobalValue | null, calleeSet: number) => RegisterSet;
   readonly conventionOf: (callee: GlobalValue | null) => Convention;
 }
 
@@ -141,9 +143,9 @@ export interface InstructionFacts {
   /** Bytes of a return. */
   readonly returnBytes: number;
   /** Registers that it reads, without those that an exit hands back; after allocation. */
-  reads(inst: MInst): RegMask;
+  reads(inst: MInst): RegisterSet;
   /** Registers whose old value is gone afterwards, clobbers included; after allocation. */
-  writes(inst: MInst): RegMask;
+  writes(inst: MInst): RegisterSet;
   /** It leaves none of the old flags. */
   killsFlags(inst: MInst): boolean;
   /** Probability (0 to 1) that the branch at `index` is taken, by what it compares; 1/2 if that says nothing. */
@@ -160,8 +162,12 @@ export interface TargetRegisters {
   /** Register names by number, for messages. */
   readonly names: readonly string[];
   readonly classCount: number;
+  /** Registers are numbered below this: 64 at most. */
+  readonly count: number;
+  /** Every register. */
+  readonly all: RegisterSet;
   /** Allocatable registers of a class in this function (the frame pointer drops out where it is needed). */
-  allocatable(fn: MFunction, cls: RegClass): RegMask;
+  allocatable(fn: MFunction, cls: RegClass): RegisterSet;
   /** General registers are those of class 0; their numbers are below this. */
   readonly generalCount: number;
   /** Never allocated. */
@@ -169,9 +175,9 @@ export interface TargetRegisters {
   /** The number by which sets of registers name the arithmetic flags: a register that is never allocated. */
   readonly flags: number;
   /** Registers that a call of the default convention leaves unchanged. */
-  readonly calleeSaved: RegMask;
+  readonly calleeSaved: RegisterSet;
   /** What a call of the default convention may change. */
-  readonly callClobbers: RegMask;
+  readonly callClobbers: RegisterSet;
   /**
    * Extra cost in bytes of mentioning `reg` once in an instruction (REX prefix), for choosing among free
    * registers when optimising for size. May be fractional: an estimate.
@@ -214,11 +220,11 @@ export interface TargetRegisters {
 /** What a frame is made for. */
 export interface FrameRequest {
   /** Callee-saved registers that the function must preserve although it writes them. */
-  readonly saved: RegMask;
+  readonly saved: RegisterSet;
   /** Every register that the body writes. */
-  readonly written: RegMask;
+  readonly written: RegisterSet;
   /** Further registers that may be clobbered: not promised to any caller. */
-  readonly scratch: RegMask;
+  readonly scratch: RegisterSet;
   /**
    * Whether a call needs the stack aligned as the ABI says: one of a function, or (null) one through a pointer with
    * the number of its set of callees, -1 for unknown code.
@@ -229,7 +235,7 @@ export interface FrameRequest {
 /** A frame that is decided and not yet made. */
 export interface FramePlan {
   /** Callee-saved registers that the frame saves, the frame pointer included. */
-  readonly saved: RegMask;
+  readonly saved: RegisterSet;
   /** There is nothing to make and to take away. */
   readonly isEmpty: boolean;
   /** It may be made and taken away in the middle of the function. */
@@ -259,7 +265,7 @@ export interface CfaState {
 /** Frames: made between allocation and layout. */
 export interface TargetFrame<Plan extends FramePlan = FramePlan> {
   /** Registers that address the frame and hold a value across every call, though no operand shows it. */
-  reserved(mf: MFunction): RegMask;
+  reserved(mf: MFunction): RegisterSet;
   /**
    * Whether an allocated function relies by itself (not through the functions it calls directly) on its caller
    * aligning the stack.
@@ -292,9 +298,9 @@ export interface TargetFrame<Plan extends FramePlan = FramePlan> {
 /** The result of an allocation, for the frame pass, IPRA and reports. The function itself is rewritten. */
 export interface AllocationResult {
   /** Every register written anywhere in the body, by definitions or clobbers. */
-  readonly written: RegMask;
+  readonly written: RegisterSet;
   /** Callee-saved registers (of the default convention) that the body writes: the frame pass saves them. */
-  readonly usedCalleeSaved: RegMask;
+  readonly usedCalleeSaved: RegisterSet;
   readonly spillSlots: number;
   readonly moves: number;
   readonly spills: number;

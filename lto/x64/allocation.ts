@@ -4,15 +4,10 @@
  * rsp is never allocatable. rbp is, unless the function needs it as frame pointer; r15 drops out as well
  * where a realigned frame changes size at run time and needs a third register to find its locals.
  */
+
 import { cloneInst } from "../codegen/clone.js";
-import {
-  type MFunction,
-  MInst,
-  type RegClass,
-  type RegMask,
-  RegOperand,
-  unwindTarget,
-} from "../codegen/mir.js";
+import { type MFunction, MInst, type RegClass, RegOperand, unwindTarget } from "../codegen/mir.js";
+import { hasRegister, type RegisterSet, setOfWords, withoutRegister } from "../codegen/register-set.js";
 import type { TargetRegisters } from "../codegen/target.js";
 import { needsBasePointer, needsFramePointer } from "./frame/frame-registers.js";
 import { commutes, permitSlots, storeConstant } from "./frame/slot-marks.js";
@@ -25,7 +20,6 @@ import {
   calleeSavedMask,
   GPR,
   gprMask,
-  maskOf,
   R15,
   RBP,
   RSP,
@@ -72,18 +66,20 @@ function isTerminator(inst: MInst): boolean {
 export const x64Registers: TargetRegisters = {
   names: registerNames[8]!,
   classCount: 2,
+  count: 32,
+  all: setOfWords(-1),
   generalCount: 16,
   stackPointer: RSP,
   flags: RSP,
   callClobbers,
   calleeSaved: calleeSavedMask,
 
-  allocatable(fn: MFunction, cls: RegClass): RegMask {
+  allocatable(fn: MFunction, cls: RegClass): RegisterSet {
     if (cls !== GPR) return xmmMask;
-    let mask = gprMask & ~(1 << RSP);
-    if (needsFramePointer(fn)) mask &= ~(1 << RBP);
-    if (needsBasePointer(fn)) mask &= ~(1 << R15);
-    return mask;
+    let set = withoutRegister(gprMask, RSP);
+    if (needsFramePointer(fn)) set = withoutRegister(set, RBP);
+    if (needsBasePointer(fn)) set = withoutRegister(set, R15);
+    return set;
   },
 
   mentionCost: (reg) => ((reg & 8) !== 0 ? 1 : 0),
@@ -91,7 +87,7 @@ export const x64Registers: TargetRegisters = {
     opWide[inst.op] === Wide.Always || (opWide[inst.op] === Wide.Size8 && inst.size === 8) ? 0 : 1,
   encodingForm,
   formCosts,
-  saveCost: (reg) => ((maskOf(reg) & calleeSavedMask) === 0 ? 0 : reg >= 8 ? 4 : 2),
+  saveCost: (reg) => (!hasRegister(calleeSavedMask, reg) ? 0 : reg >= 8 ? 4 : 2),
 
   move: (_cls, size, to, from) => instruction(X.Copy, size, to, from),
   store(cls, size, slot, from) {

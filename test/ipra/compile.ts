@@ -15,7 +15,7 @@ import type { FunctionClaim } from "../../formats/code/claims.js";
 import { bodyCodec } from "../../formats/object/body-codec.js";
 import { parseModule } from "../../formats/text/index.js";
 import type { IndirectCalls } from "../../lto/analysis/function-pointers/index.js";
-import type { MFunction, RegMask } from "../../lto/codegen/mir.js";
+import type { MFunction } from "../../lto/codegen/mir.js";
 import { type FunctionFacts, setFacts } from "../../lto/codegen/program/facts.js";
 import { definedFunctions, type FunctionNumber } from "../../lto/codegen/program/numbering.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
@@ -24,6 +24,7 @@ import { changedByComponent, changesByCallee } from "../../lto/codegen/program/p
 import { decideSaves, localSaves } from "../../lto/codegen/program/saves.js";
 import { CodegenSession } from "../../lto/codegen/program/session.js";
 import type { Decisions } from "../../lto/codegen/program/sessions.js";
+import { type RegisterSet, union } from "../../lto/codegen/register-set.js";
 import { withHints } from "../../lto/ir/hints.js";
 import type { Func, Module } from "../../lto/ir/module.js";
 import { defaultLinkOptions, linkModules, type ModuleSummary } from "../../lto/link/index.js";
@@ -43,8 +44,8 @@ export interface Lies {
   /** Whether unknown code may enter a function. */
   readonly open?: (name: string, open: boolean) => boolean;
   /** What is published of a function: the registers a call may change. */
-  readonly published?: (name: string, changed: RegMask) => RegMask;
-  readonly saved?: (name: string, saved: RegMask) => RegMask;
+  readonly published?: (name: string, changed: RegisterSet) => RegisterSet;
+  readonly saved?: (name: string, saved: RegisterSet) => RegisterSet;
   readonly indirect?: (known: IndirectCalls, module: Module) => IndirectCalls;
   /** Called with each function after selection. */
   readonly selected?: (mf: MFunction) => void;
@@ -120,7 +121,7 @@ export function compile(
     if (!all.ipra) continue;
     const mask = changedByComponent(component, (n) => facts[n]!, changedBy, callClobbers);
     for (const n of component) changed[n] = lies.published?.(nameOf(n), mask) ?? mask;
-    session.publish(component.map((n) => [n, ~changed[n]!] as const));
+    session.publish(component.map((n) => [n, changed[n]!] as const));
   }
   const sets = setFacts(indirect, callClobbers);
   const everything = [...facts, ...sets];
@@ -134,7 +135,7 @@ export function compile(
     : localSaves(everything, x64Target.registers);
   const decisions: Decisions = {
     saved: functions.map((_, n) => lies.saved?.(nameOf(n), saves.saved[n]!) ?? saves.saved[n]!),
-    scratch: functions.map((_, n) => changed[n]! | saves.changed[n]!),
+    scratch: functions.map((_, n) => union(changed[n]!, saves.changed[n]!)),
     changed: saves.changed,
     aligned: new Uint8Array(everything.length).fill(1),
   };

@@ -2,9 +2,18 @@
  * Each reason for which a function keeps to the convention, or a mask is wider than its body, taken away: the
  * checker or an assertion has to notice. Beside each, the same program compiled in earnest passes.
  */
+
 import { describe, expect, it } from "vitest";
 import { type MFunction, unlistedCall } from "../../lto/codegen/mir.js";
 import type { FunctionFacts } from "../../lto/codegen/program/facts.js";
+import {
+  hasRegister,
+  isEmptySet,
+  minus,
+  noRegisters,
+  type RegisterSet,
+  withoutRegister,
+} from "../../lto/codegen/register-set.js";
 import { callClobbers, calleeSavedMask, maskOf, R8, R14, RBX, RCX } from "../../lto/x64/isa/registers.js";
 import { type Compiled, check, compile, type Lies, link } from "./compile.js";
 
@@ -70,11 +79,11 @@ interface Case {
 const dropCalls = (of: string, keep: (call: FunctionFacts["calls"][number]) => boolean): Lies => ({
   facts: (name, facts) => (name === of ? { ...facts, calls: facts.calls.filter(keep) } : facts),
 });
-const forget = (of: string, registers: number): Lies => ({
-  facts: (name, facts) => (name === of ? { ...facts, written: facts.written & ~registers } : facts),
+const forget = (of: string, registers: RegisterSet): Lies => ({
+  facts: (name, facts) => (name === of ? { ...facts, written: minus(facts.written, registers) } : facts),
 });
 const nothingLive: Lies = {
-  facts: (_, facts) => ({ ...facts, calls: facts.calls.map((c) => ({ ...c, liveAcross: 0 })) }),
+  facts: (_, facts) => ({ ...facts, calls: facts.calls.map((c) => ({ ...c, liveAcross: noRegisters })) }),
 };
 
 const cases: Case[] = [
@@ -142,7 +151,7 @@ end:
 }
 ${keeper("top", "even")}${mainCalling("top")}`,
     // As if members did not call each other.
-    lies: { published: (name, mask) => (name === "even" ? mask & ~maskOf(R8) : mask) },
+    lies: { published: (name, mask) => (name === "even" ? withoutRegister(mask, R8) : mask) },
     says: /call of @even changes %r8, which the caller was told it preserves/,
   },
   {
@@ -165,7 +174,7 @@ define i64 @main(i64 %n) {
 }`,
     lies: {
       facts: (_, facts) => ({ ...facts, calls: facts.calls.map((c) => ({ ...c, tail: false })) }),
-      saved: (name, saves) => (name === "f" ? 0 : name === "jumps" ? maskOf(RBX, R14) : saves),
+      saved: (name, saves) => (name === "f" ? noRegisters : name === "jumps" ? maskOf(RBX, R14) : saves),
     },
     says: /changes %(rbx|r14)/,
   },
@@ -252,14 +261,14 @@ ${mainCalling("a")}`,
     title: "pointers: a closed function lets go only of what no call that may reach it keeps",
     text: `${declarations}${writer("f")}${writer("g")}${pointerSite}${mainPassing}`,
     lies: {
-      facts: (_, facts) => ({ ...facts, calls: facts.calls.map((c) => ({ ...c, liveAcross: 0 })) }),
+      facts: (_, facts) => ({ ...facts, calls: facts.calls.map((c) => ({ ...c, liveAcross: noRegisters })) }),
     },
     says: /call of a pointer changes %rbx.*keeps a value/,
   },
   {
     title: "pointers: what the callees change is changed by a call of one of them",
     text: `${declarations}${leaf("f")}${leaf("g").replace("%r =", 'call void asm sideeffect "xorl %r8d, %r8d", "~{r8}"()\n  %r =')}${pointerSite}${mainPassing}`,
-    lies: { published: (name, mask) => (name === "g" ? mask & ~maskOf(R8) : mask) },
+    lies: { published: (name, mask) => (name === "g" ? withoutRegister(mask, R8) : mask) },
     says: /call of a pointer changes %r8, which the caller was told it preserves/,
   },
   {
@@ -285,7 +294,7 @@ define i64 @main(i64 %n) {
   {
     title: "a call of unknown code changes all that the convention allows",
     text: `${declarations}${writer("f")}${keeper("top", "f")}${mainCalling("top")}`,
-    lies: { published: (name, mask) => (name === "f" ? mask & ~maskOf(RCX) : mask) },
+    lies: { published: (name, mask) => (name === "f" ? withoutRegister(mask, RCX) : mask) },
     says: /call of @f changes %rcx, which the caller was told it preserves/,
   },
 ];
@@ -367,14 +376,18 @@ describe("dropped saves", () => {
 
   it("any register that any function saves", () => {
     const names: string[] = [];
-    const note = (name: string, saves: number): number => {
-      if (saves !== 0) names.push(name);
+    const note = (name: string, saves: RegisterSet): RegisterSet => {
+      if (!isEmptySet(saves)) names.push(name);
       return saves;
     };
     compile(link(text), {}, { saved: note });
     expect(names.length).toBeGreaterThan(0);
     for (const dropped of names) {
-      const compiled = compile(link(text), {}, { saved: (name, saves) => (name === dropped ? 0 : saves) });
+      const compiled = compile(
+        link(text),
+        {},
+        { saved: (name, saves) => (name === dropped ? noRegisters : saves) },
+      );
       expect(check(compiled).violations).not.toEqual([]);
     }
   });
@@ -382,11 +395,11 @@ describe("dropped saves", () => {
   it("masks: no register of a mask that is relied on may go missing", () => {
     let found = 0;
     for (let r = 0; r < 32; r++) {
-      if (((callClobbers >> r) & 1) === 0 || ((calleeSavedMask >> r) & 1) === 1) continue;
+      if (!hasRegister(callClobbers, r) || hasRegister(calleeSavedMask, r)) continue;
       const compiled = compile(
         link(text),
         {},
-        { published: (name, m) => (name === "f" ? m & ~(1 << r) : m) },
+        { published: (name, m) => (name === "f" ? withoutRegister(m, r) : m) },
       );
       if (check(compiled).violations.length > 0) found++;
     }

@@ -1,7 +1,9 @@
 /** Estimated executions: of functions from the call graph, of saves, and who saves because of them. */
+
 import { describe, expect, it } from "vitest";
 import { callFrequencies } from "../../lto/codegen/ipra/call-frequency.js";
 import { placeSaves, type SavingFunction } from "../../lto/codegen/ipra/save-placement.js";
+import { noRegisters, type RegisterSet } from "../../lto/codegen/register-set.js";
 import { maskOf, RBX } from "../../lto/x64/isa/registers.js";
 
 const rbx = maskOf(RBX);
@@ -44,11 +46,11 @@ describe("executions of functions", () => {
 function program(forSize: boolean, frequent: boolean): SavingFunction[] {
   const fn = (
     executions: number,
-    calls: [callee: number, live: number][],
+    calls: [callee: number, live: RegisterSet][],
     rest: Partial<SavingFunction> = {},
   ): SavingFunction => ({
     open: false,
-    writes: 0,
+    writes: noRegisters,
     returns: true,
     forSize,
     executions,
@@ -65,8 +67,8 @@ function program(forSize: boolean, frequent: boolean): SavingFunction[] {
       ],
       { open: true, writes: rbx },
     ),
-    fn(1, [[leaf!, 0]]),
-    fn(1, [[leaf!, 0]]),
+    fn(1, [[leaf!, noRegisters]]),
+    fn(1, [[leaf!, noRegisters]]),
     fn(frequent ? 100 : 1, [], { writes: rbx }),
   ];
 }
@@ -74,21 +76,35 @@ function program(forSize: boolean, frequent: boolean): SavingFunction[] {
 describe("who saves a register", () => {
   it("for size: the one function that all paths go through", () => {
     for (const frequent of [false, true])
-      expect(placeSaves(program(true, frequent), rbx, () => 2).saved).toEqual([rbx, 0, 0, rbx]);
+      expect(placeSaves(program(true, frequent), rbx, () => 2).saved).toEqual([
+        rbx,
+        noRegisters,
+        noRegisters,
+        rbx,
+      ]);
   });
 
   it("for speed: the callers, where the leaf runs often", () => {
-    expect(placeSaves(program(false, true), rbx, () => 2).saved).toEqual([rbx, rbx, rbx, 0]);
-    expect(placeSaves(program(false, false), rbx, () => 2).saved).toEqual([rbx, 0, 0, rbx]);
+    expect(placeSaves(program(false, true), rbx, () => 2).saved).toEqual([rbx, rbx, rbx, noRegisters]);
+    expect(placeSaves(program(false, false), rbx, () => 2).saved).toEqual([
+      rbx,
+      noRegisters,
+      noRegisters,
+      rbx,
+    ]);
   });
 
   it("for size, executions decide among equals", () => {
     const chain = (outer: number, inner: number): SavingFunction[] => [
       { ...program(true, false)[0]!, calls: [{ callee: 1, liveAcross: rbx, tail: false }] },
-      { ...program(true, false)[1]!, executions: outer, calls: [{ callee: 2, liveAcross: 0, tail: false }] },
+      {
+        ...program(true, false)[1]!,
+        executions: outer,
+        calls: [{ callee: 2, liveAcross: noRegisters, tail: false }],
+      },
       { ...program(true, false)[3]!, executions: inner },
     ];
-    expect(placeSaves(chain(1, 50), rbx, () => 2).saved).toEqual([rbx, rbx, 0]);
-    expect(placeSaves(chain(50, 1), rbx, () => 2).saved).toEqual([rbx, 0, rbx]);
+    expect(placeSaves(chain(1, 50), rbx, () => 2).saved).toEqual([rbx, rbx, noRegisters]);
+    expect(placeSaves(chain(50, 1), rbx, () => 2).saved).toEqual([rbx, noRegisters, rbx]);
   });
 });

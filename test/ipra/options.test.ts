@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { addLlvmOption, noLlvmOptions, translateLlvmOptions } from "../../bin/lto/llvm-options.js";
 import { formatRegisterUsage } from "../../bin/lto/register-usage.js";
+import { registerSet, setOfWords, single } from "../../lto/codegen/register-set.js";
 import { tscLto } from "../support/command.js";
 
 const dir = mkdtempSync(join(tmpdir(), "ipra-options-"));
@@ -57,14 +58,14 @@ const leafOfLlvm =
 
 describe("--print-regusage", () => {
   it("prints LLVM's form", () => {
-    expect(formatRegisterUsage([["leaf", 0x81]])).toBe(leafOfLlvm);
+    expect(formatRegisterUsage([["leaf", setOfWords(0x81)]])).toBe(leafOfLlvm);
   });
   it("orders numbered registers by kind, as LLVM numbers them, and functions by name", () => {
-    const mask = (1 << 8) | (1 << 9) | (1 << 16) | (1 << 27);
+    const mask = registerSet(8, 9, 16, 27);
     expect(
       formatRegisterUsage([
         ["b", mask],
-        ["a", 1 << 5],
+        ["a", single(5)],
       ]),
     ).toBe(
       "a Clobbered Registers: $bp $bph $bpl $ebp $eflags $hbp $rbp \n" +

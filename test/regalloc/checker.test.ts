@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type MFunction, MInst, RegOperand } from "../../lto/codegen/mir.js";
 import { allocateRegisters, checkAllocation, snapshotForCheck } from "../../lto/codegen/regalloc/index.js";
 import { normalizeConstraints } from "../../lto/codegen/regalloc/normalize.js";
+import { setOfWords } from "../../lto/codegen/register-set.js";
 import { Random } from "../support/random.js";
 import { generateFunction } from "./generate.js";
 import { trace } from "./interpret.js";
@@ -51,7 +52,7 @@ const damages: Record<string, Damage> = {
   "clobbers what a call preserved": (fn, random) => {
     const calls = fn.blocks.flatMap((block) => block.insts).filter((inst) => inst.op === Op.Call);
     if (calls.length === 0) return false;
-    calls[random.below(calls.length)]!.clobbers = -1;
+    calls[random.below(calls.length)]!.clobbers = setOfWords(-1);
     return true;
   },
   "moves a register over another": (fn, random) => {

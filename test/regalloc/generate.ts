@@ -4,6 +4,8 @@
  */
 
 import { type MBlock, MemOperand, MFunction, MInst, RegOperand } from "../../lto/codegen/mir.js";
+import { isSingle, lowWord, noRegisters, setOfWords, single } from "../../lto/codegen/register-set.js";
+import type { Target } from "../../lto/codegen/target.js";
 import type { GlobalValue } from "../../lto/ir/module.js";
 import { Random } from "../support/random.js";
 import { calleeSaved, mockMachine, Op } from "./mock-target.js";
@@ -19,8 +21,8 @@ export interface Shape {
   readonly reach: number;
 }
 
-export function generateFunction(seed: number, shape: Shape): MFunction {
-  return new Generator(new Random(seed), shape).build();
+export function generateFunction(seed: number, shape: Shape, machine: Target = mockMachine): MFunction {
+  return new Generator(new Random(seed), shape, machine).build();
 }
 
 /**
@@ -36,11 +38,11 @@ export function generateLong(seed: number, size: number): MFunction {
   const work = (block: MBlock, uses: number[], defs: number): number[] => {
     const inst = new MInst(Op.Work, 8);
     inst.imm = ++identity;
-    for (const use of uses) inst.uses.push(new RegOperand(use, 0, inst.uses.length === 1));
+    for (const use of uses) inst.uses.push(new RegOperand(use, noRegisters, inst.uses.length === 1));
     const results: number[] = [];
     for (let d = 0; d < defs; d++) {
       const vreg = fn.newVReg(0, 8);
-      inst.defs.push(new RegOperand(vreg, 0, false, d === 0 && uses.length > 1 ? 0 : -1));
+      inst.defs.push(new RegOperand(vreg, noRegisters, false, d === 0 && uses.length > 1 ? 0 : -1));
       results.push(vreg);
     }
     block.insts.push(inst);
@@ -49,10 +51,10 @@ export function generateLong(seed: number, size: number): MFunction {
   const call = (block: MBlock): void => {
     const inst = new MInst(Op.Call, 8);
     inst.imm = ++identity;
-    inst.clobbers = ~((1 << 3) | (1 << 5) | 0xf000);
-    for (let r = 0; r < 3; r++) inst.uses.push(new RegOperand(pick(), 1 << (2 - r)));
+    inst.clobbers = setOfWords(~((1 << 3) | (1 << 5) | 0xf000));
+    for (let r = 0; r < 3; r++) inst.uses.push(new RegOperand(pick(), single(2 - r)));
     const result = fn.newVReg(0, 8);
-    inst.defs.push(new RegOperand(result, 1));
+    inst.defs.push(new RegOperand(result, single(0)));
     recent.push(result);
     block.insts.push(inst);
   };
@@ -139,7 +141,7 @@ export function generateLong(seed: number, size: number): MFunction {
 }
 
 class Generator {
-  private readonly fn = new MFunction({} as GlobalValue, "generated", "minsize", mockMachine);
+  private readonly fn: MFunction;
   private dominators: Set<MBlock>[] = [];
   private readonly defined = new Map<MBlock, number[]>();
   private identity = 0;
@@ -148,7 +150,9 @@ class Generator {
   constructor(
     private readonly random: Random,
     private readonly shape: Shape,
+    machine: Target,
   ) {
+    this.fn = new MFunction({} as GlobalValue, "generated", "minsize", machine);
     this.all = [(2 ** shape.general - 1) | 0, ((2 ** shape.vector - 1) << 16) | 0];
   }
 
@@ -296,9 +300,12 @@ class Generator {
     if (block === this.fn.blocks[0]) this.addEntry(block);
     if (block.landingPad) {
       const pad = this.create(Op.LandingPad);
-      pad.clobbers = ~calleeSaved;
+      pad.clobbers = setOfWords(~calleeSaved);
       pad.extra = { kind: "landing-pad", cleanup: true, clauses: [] };
-      pad.defs.push(new RegOperand(this.newValue(block, 0), 1), new RegOperand(this.newValue(block, 0), 2));
+      pad.defs.push(
+        new RegOperand(this.newValue(block, 0), single(0)),
+        new RegOperand(this.newValue(block, 0), single(1)),
+      );
       block.insts.push(pad);
     }
     const count = random.below(shape.instsPerBlock + 1);
@@ -326,7 +333,7 @@ class Generator {
   private addEntry(block: MBlock): void {
     const inst = this.create(Op.Work);
     const count = this.random.below(Math.min(4, this.shape.general) + 1);
-    for (let r = 0; r < count; r++) inst.defs.push(new RegOperand(this.newValue(block, 0), 1 << r));
+    for (let r = 0; r < count; r++) inst.defs.push(new RegOperand(this.newValue(block, 0), single(r)));
     block.insts.push(inst);
   }
 
@@ -355,9 +362,8 @@ class Generator {
   private addCall(block: MBlock, values: readonly number[], unwind: MBlock | null = null): void {
     const { random, shape } = this;
     const inst = this.create(Op.Call);
-    inst.clobbers = ~calleeSaved;
     // Some callees change less than they may.
-    if (random.chance(0.3)) inst.clobbers &= random.below(2 ** 31);
+    inst.clobbers = setOfWords(~calleeSaved & (random.chance(0.3) ? random.below(2 ** 31) : -1));
     inst.extra = {
       kind: "call",
       callee: null,
@@ -371,22 +377,23 @@ class Generator {
     const args = random.below(Math.min(4, shape.general) + 1);
     for (let r = 0; r < args; r++) {
       const value = this.pick(values, 0);
-      if (value >= 0) inst.uses.push(new RegOperand(value, 1 << (args - 1 - r)));
+      if (value >= 0) inst.uses.push(new RegOperand(value, single(args - 1 - r)));
     }
     if (random.chance(0.3)) {
       const value = this.pick(values, 0);
-      if (value >= 0 && shape.general > 4) inst.uses.push(new RegOperand(value, 0, random.chance(0.5)));
+      if (value >= 0 && shape.general > 4)
+        inst.uses.push(new RegOperand(value, noRegisters, random.chance(0.5)));
     }
     if (random.chance(0.3) && shape.vector > 0) {
       const value = this.pick(values, 1);
-      if (value >= 0) inst.uses.push(new RegOperand(value, 1 << 16));
+      if (value >= 0) inst.uses.push(new RegOperand(value, single(16)));
     }
     block.insts.push(inst);
     // The results of a call that unwinds exist on its normal edge only.
     const user = unwind === null ? block : block.succs[0]!;
     if (unwind !== null && user.preds.length > 1) return;
-    if (random.chance(0.7)) inst.defs.push(new RegOperand(this.newValue(user, 0), 1));
-    if (random.chance(0.2)) inst.defs.push(new RegOperand(this.newValue(user, 1), 1 << 16));
+    if (random.chance(0.7)) inst.defs.push(new RegOperand(this.newValue(user, 0), single(0)));
+    if (random.chance(0.2)) inst.defs.push(new RegOperand(this.newValue(user, 1), single(16)));
   }
 
   private addWork(block: MBlock, values: readonly number[]): void {
@@ -398,8 +405,8 @@ class Generator {
       if (value < 0) continue;
       const operand = new RegOperand(value);
       const cls = this.fn.vregs[value]!.cls;
-      if (random.chance(0.15)) operand.allowed = this.single(cls);
-      else if (random.chance(0.1)) operand.allowed = this.several(cls);
+      if (random.chance(0.15)) operand.allowed = setOfWords(this.single(cls));
+      else if (random.chance(0.1)) operand.allowed = setOfWords(this.several(cls));
       else if (random.chance(0.3)) operand.mayBeSlot = true;
       inst.uses.push(operand);
     }
@@ -416,15 +423,20 @@ class Generator {
       const tied = random.chance(0.4) && inst.uses.length > 0 ? random.below(inst.uses.length) : -1;
       if (tied >= 0 && !inst.defs.some((def) => def.tiedTo === tied)) {
         const use = inst.uses[tied]!;
-        const def = new RegOperand(this.newValue(block, this.fn.vregs[use.vreg]!.cls), 0, false, tied);
+        const def = new RegOperand(
+          this.newValue(block, this.fn.vregs[use.vreg]!.cls),
+          noRegisters,
+          false,
+          tied,
+        );
         def.allowed = use.allowed;
         inst.defs.push(def);
         continue;
       }
       const def = new RegOperand(this.newValue(block));
       const cls = this.fn.vregs[def.vreg]!.cls;
-      if (random.chance(0.15)) def.allowed = this.single(cls);
-      else if (random.chance(0.1)) def.allowed = this.several(cls);
+      if (random.chance(0.15)) def.allowed = setOfWords(this.single(cls));
+      else if (random.chance(0.1)) def.allowed = setOfWords(this.several(cls));
       else def.mayBeSlot = random.chance(0.1);
       if (random.chance(0.15)) {
         def.early = true;
@@ -432,12 +444,12 @@ class Generator {
       }
       inst.defs.push(def);
     }
-    if (random.chance(0.1)) inst.clobbers = 1 << random.below(shape.general);
+    if (random.chance(0.1)) inst.clobbers = single(random.below(shape.general));
     if (inst.mem !== null) for (const def of inst.defs) def.mayBeSlot = false;
     if (!this.isSatisfiable(inst)) {
-      inst.clobbers = 0;
+      inst.clobbers = noRegisters;
       for (const operand of [...inst.uses, ...inst.defs]) {
-        operand.allowed = 0;
+        operand.allowed = noRegisters;
       }
     }
     block.insts.push(inst);
@@ -464,15 +476,18 @@ class Generator {
       const use = uses[u]!;
       const { cls } = this.fn.vregs[use.vreg]!;
       if (inst.defs.some((def) => def.tiedTo === u)) continue;
-      const single = use.allowed !== 0 && (use.allowed & (use.allowed - 1)) === 0;
-      if (single && fixed.has(use.allowed) && fixed.get(use.allowed) !== use.vreg) return false;
-      if (single && fixed.has(use.allowed)) continue;
-      if (single) fixed.set(use.allowed, use.vreg);
-      before.push(use.allowed || this.all[cls]!);
+      const allowed = lowWord(use.allowed);
+      const one = isSingle(use.allowed);
+      if (one && fixed.has(allowed) && fixed.get(allowed) !== use.vreg) return false;
+      if (one && fixed.has(allowed)) continue;
+      if (one) fixed.set(allowed, use.vreg);
+      before.push(allowed || this.all[cls]!);
     }
     for (const def of inst.defs) {
       const { cls } = this.fn.vregs[def.vreg]!;
-      const mask = (def.allowed || this.all[cls]!) & ~(def.early || def.tiedTo >= 0 ? inst.clobbers : 0);
+      const mask =
+        (lowWord(def.allowed) || this.all[cls]!) &
+        ~(def.early || def.tiedTo >= 0 ? lowWord(inst.clobbers) : 0);
       if (mask === 0) return false;
       if (def.early || def.tiedTo >= 0) before.push(mask);
       after.push(mask);
@@ -489,11 +504,11 @@ class Generator {
     inst.targets = isInvoke ? [block.succs[0]!] : [...block.succs];
     if (op === Op.Branch && this.random.chance(0.3)) {
       const value = this.pick(values, 0);
-      if (value >= 0) inst.uses.push(new RegOperand(value, 0, this.random.chance(0.3)));
+      if (value >= 0) inst.uses.push(new RegOperand(value, noRegisters, this.random.chance(0.3)));
     }
     if (op === Op.Return) {
       const value = this.pick(values, 0);
-      if (value >= 0) inst.uses.push(new RegOperand(value, 1));
+      if (value >= 0) inst.uses.push(new RegOperand(value, single(0)));
     }
     block.insts.push(inst);
     for (const succ of block.succs) {

@@ -9,8 +9,9 @@
 import { collectUses } from "../../lto/codegen/liveness.js";
 import type { MBlock, MFunction, MInst, RegOperand } from "../../lto/codegen/mir.js";
 import { slotLocation } from "../../lto/codegen/mir.js";
+import { minus, registersIn } from "../../lto/codegen/register-set.js";
 import { Random } from "../support/random.js";
-import { calleeSaved, Op } from "./mock-target.js";
+import { Op } from "./mock-target.js";
 
 const mix = (a: number, b: number): number => {
   let h = Math.imul(a ^ (b + 0x9e3779b9), 0x85ebca6b);
@@ -20,6 +21,7 @@ const mix = (a: number, b: number): number => {
 
 /** What instructions read, in order: identity and hash of the operands. */
 export function trace(fn: MFunction, seed: number, allocated: boolean, limit = 400): number[] {
+  const { all, calleeSaved } = fn.target.registers;
   const random = new Random(seed);
   const values = new Map<number, number>();
   const out: number[] = [];
@@ -44,8 +46,7 @@ export function trace(fn: MFunction, seed: number, allocated: boolean, limit = 4
       if (out.length > limit) return out;
       if (inst.op === Op.Return) return out;
       if (allocated) {
-        for (let r = 0; r < 32; r++)
-          if (((inst.clobbers >>> r) & 1) === 1) values.set(r, mix(0xdead, out.length));
+        for (const r of registersIn(inst.clobbers)) values.set(r, mix(0xdead, out.length));
       }
       if (
         inst.extra !== null &&
@@ -57,8 +58,7 @@ export function trace(fn: MFunction, seed: number, allocated: boolean, limit = 4
         unwound = true;
         // Frames in between put back the callee-saved registers, and nothing else.
         if (allocated)
-          for (let r = 0; r < 32; r++)
-            if (((calleeSaved >>> r) & 1) === 0) values.set(r, mix(0xdead, out.length + r));
+          for (const r of registersIn(minus(all, calleeSaved))) values.set(r, mix(0xdead, out.length + r));
         for (let d = 0; d < 2; d++) values.set(allocated ? d : -1 - d, mix(hash, 77 + d));
         break;
       }

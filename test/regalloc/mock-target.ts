@@ -4,7 +4,9 @@
  * Class 0 are registers 0–15, class 1 registers 16–31; how many are allocatable is a parameter. Registers 3, 5
  * and from 12 on are callee-saved.
  */
+
 import { MemOperand, type MFunction, MInst, RegOperand, unwindTarget } from "../../lto/codegen/mir.js";
+import { isEmptySet, lowWord, setOfWords } from "../../lto/codegen/register-set.js";
 import type { Target, TargetRegisters } from "../../lto/codegen/target.js";
 
 export enum Op {
@@ -35,9 +37,11 @@ export function mockTarget(general: number, vector: number): TargetRegisters {
     stackPointer: -1,
     flags: -1,
     classCount: 2,
-    allocatable: (_fn, cls) => masks[cls]!,
-    calleeSaved,
-    callClobbers: ~calleeSaved,
+    count: 32,
+    all: setOfWords(-1),
+    allocatable: (_fn, cls) => setOfWords(masks[cls]!),
+    calleeSaved: setOfWords(calleeSaved),
+    callClobbers: setOfWords(~calleeSaved),
     mentionCost: (reg) => (reg >= 8 && reg < 16 ? 1 : 0),
     saveCost: (reg) => (reg < 8 ? 2 : 4),
     move(_cls, size, to, from) {
@@ -91,7 +95,7 @@ export function mockTarget(general: number, vector: number): TargetRegisters {
 export function show(fn: MFunction): string {
   const place = (loc: number): string => (loc === -(2 ** 31) ? "" : loc < 0 ? `@s${~loc}` : `@${loc}`);
   const operand = (o: RegOperand): string =>
-    `${o.vreg >= 0 ? `v${o.vreg}` : ""}${o.allowed !== 0 ? `:${(o.allowed >>> 0).toString(16)}` : ""}${
+    `${o.vreg >= 0 ? `v${o.vreg}` : ""}${isEmptySet(o.allowed) ? "" : `:${(lowWord(o.allowed) >>> 0).toString(16)}`}${
       o.mayBeSlot ? "?" : ""
     }${o.early ? "!" : ""}${o.tiedTo >= 0 ? `=${o.tiedTo}` : ""}${place(o.loc)}`;
   const lines: string[] = [];
@@ -103,7 +107,9 @@ export function show(fn: MFunction): string {
         mem === null
           ? ""
           : ` [${mem.base ? operand(mem.base) : ""}+${mem.index ? operand(mem.index) : ""}${mem.slot >= 0 ? `s${mem.slot}` : ""}]`;
-      const clobbers = inst.clobbers !== 0 ? ` clobbers ${(inst.clobbers >>> 0).toString(16)}` : "";
+      const clobbers = isEmptySet(inst.clobbers)
+        ? ""
+        : ` clobbers ${(lowWord(inst.clobbers) >>> 0).toString(16)}`;
       lines.push(
         `  ${inst.defs.map(operand).join(", ")} <- ${Op[inst.op]} ${inst.imm ?? ""} ${inst.uses.map(operand).join(", ")}${address}${clobbers}`,
       );

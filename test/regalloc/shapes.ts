@@ -4,6 +4,7 @@
  */
 
 import { type MBlock, MFunction, MInst, RegOperand } from "../../lto/codegen/mir.js";
+import { noRegisters, setOfWords, single } from "../../lto/codegen/register-set.js";
 import type { GlobalValue } from "../../lto/ir/module.js";
 import { Random } from "../support/random.js";
 import { generateLong } from "./generate.js";
@@ -38,8 +39,8 @@ class Builder {
     const tied = uses.length > 1 ? 0 : -1;
     this.emit(
       Op.Work,
-      [new RegOperand(vreg, 0, false, tied)],
-      uses.map((use, k) => new RegOperand(use, 0, k === 1)),
+      [new RegOperand(vreg, noRegisters, false, tied)],
+      uses.map((use, k) => new RegOperand(use, noRegisters, k === 1)),
     );
     this.recent.push(vreg);
     return vreg;
@@ -55,10 +56,10 @@ class Builder {
     const vreg = this.fn.newVReg(0, 8);
     const inst = this.emit(
       Op.Call,
-      [new RegOperand(vreg, 1)],
-      args.map((arg, k) => new RegOperand(arg, 1 << k)),
+      [new RegOperand(vreg, single(0))],
+      args.map((arg, k) => new RegOperand(arg, single(k))),
     );
-    inst.clobbers = ~((1 << 3) | (1 << 5) | 0xf000);
+    inst.clobbers = setOfWords(~((1 << 3) | (1 << 5) | 0xf000));
     this.recent.push(vreg);
     return vreg;
   }

@@ -11,6 +11,7 @@ import { IntervalSet } from "../../lto/codegen/regalloc/interval-set.js";
 import { normalizeConstraints } from "../../lto/codegen/regalloc/normalize.js";
 import { describeProblem } from "../../lto/codegen/regalloc/problem.js";
 import { sizePolicy } from "../../lto/codegen/regalloc/spill-cost.js";
+import { noRegisters, overlaps, setOfWords, single } from "../../lto/codegen/register-set.js";
 import type { GlobalValue } from "../../lto/ir/module.js";
 import { Random } from "../support/random.js";
 import { generateFunction, generateLong } from "./generate.js";
@@ -57,7 +58,7 @@ class Builder {
   }
   call(block: MBlock, clobbers = ~((1 << 3) | (1 << 5) | 0xf000)): MInst {
     const inst = this.inst(block, Op.Call, [], []);
-    inst.clobbers = clobbers;
+    inst.clobbers = setOfWords(clobbers);
     inst.extra = {
       kind: "call",
       callee: null,
@@ -106,8 +107,8 @@ describe("liveness", () => {
     const block = b.block();
     const v = b.define(block);
     const w = b.value();
-    b.inst(block, Op.Work, [new RegOperand(w, 0, false, 0)], [new RegOperand(v)]);
-    b.inst(block, Op.Work, [], [new RegOperand(w, 1 << 2)]);
+    b.inst(block, Op.Work, [RegOperand.tied(w)], [new RegOperand(v)]);
+    b.inst(block, Op.Work, [], [new RegOperand(w, single(2))]);
     b.end(block);
     const live = computeLiveness(b.fn);
     expect([...live.rangeTo]).toEqual([4 * 2, 4 * 3]);
@@ -191,7 +192,7 @@ describe("coalescing", () => {
     const next = b.value();
     loop.params.push(new RegOperand(i));
     b.jump(entry, loop, start);
-    b.inst(loop, Op.Work, [new RegOperand(next, 0, false, 0)], [new RegOperand(i)]);
+    b.inst(loop, Op.Work, [RegOperand.tied(next)], [new RegOperand(i)]);
     const latch = b.block();
     b.jump(loop, latch);
     b.jump(loop, exit);
@@ -234,7 +235,7 @@ describe("choice of places", () => {
     b.end(block);
     const result = allocateRegisters(b.fn, target, options);
     expect(result.spillSlots).toBe(0);
-    expect(result.usedCalleeSaved & target.calleeSaved).not.toBe(0);
+    expect(overlaps(result.usedCalleeSaved, target.calleeSaved)).toBe(true);
   });
 
   it("leaves callee-saved registers alone where no call is crossed", () => {
@@ -305,7 +306,7 @@ describe("choice of places", () => {
     const block = b.block();
     const v = b.define(block);
     b.call(block, -1);
-    b.inst(block, Op.Work, [], [new RegOperand(v, 0, true)]);
+    b.inst(block, Op.Work, [], [new RegOperand(v, noRegisters, true)]);
     b.end(block);
     expect(allocateRegisters(b.fn, target, options).reloads).toBe(0);
   });

@@ -3,6 +3,7 @@
  * or in memory, whatever the call itself leaves alone; nothing is moved behind the call; the unwinder's own registers
  * are free of other values. The checker and the interpreter both let the unwinder destroy what nobody restores.
  */
+
 import { describe, expect, it } from "vitest";
 import { type MBlock, MFunction, MInst, RegOperand } from "../../lto/codegen/mir.js";
 import {
@@ -11,6 +12,7 @@ import {
   checkAllocation,
   snapshotForCheck,
 } from "../../lto/codegen/regalloc/index.js";
+import { setOfWords, single } from "../../lto/codegen/register-set.js";
 import type { AllocationResult } from "../../lto/codegen/target.js";
 import type { GlobalValue } from "../../lto/ir/module.js";
 import { trace } from "./interpret.js";
@@ -46,8 +48,12 @@ class Code {
   pad(block: MBlock): { pointer: number; selector: number } {
     this.block = block;
     const [pointer, selector] = [this.value(), this.value(4)];
-    const inst = this.inst(Op.LandingPad, [new RegOperand(pointer, 1), new RegOperand(selector, 2)], []);
-    inst.clobbers = ~calleeSaved;
+    const inst = this.inst(
+      Op.LandingPad,
+      [new RegOperand(pointer, single(0)), new RegOperand(selector, single(1))],
+      [],
+    );
+    inst.clobbers = setOfWords(~calleeSaved);
     inst.extra = { kind: "landing-pad", cleanup: true, clauses: [] };
     block.landingPad = true;
     return { pointer, selector };
@@ -57,10 +63,10 @@ class Code {
     const result = this.value();
     const call = this.inst(
       Op.Call,
-      [new RegOperand(result, 1)],
-      args.map((v, r) => new RegOperand(v, 1 << r)),
+      [new RegOperand(result, single(0))],
+      args.map((v, r) => new RegOperand(v, single(r))),
     );
-    call.clobbers = clobbers;
+    call.clobbers = setOfWords(clobbers);
     call.extra = {
       kind: "call",
       callee: null,

@@ -3,6 +3,15 @@
 import { describe, expect, test } from "vitest";
 import { finishFunction } from "../../lto/codegen/late/finish.js";
 import { type MBlock, MFunction, MInst } from "../../lto/codegen/mir.js";
+import {
+  hasRegister,
+  intersect,
+  noRegisters,
+  type RegisterSet,
+  union,
+  withoutRegister,
+  withRegister,
+} from "../../lto/codegen/register-set.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
 import { needsBasePointer, needsFramePointer } from "../../lto/x64/frame/frame-registers.js";
@@ -20,7 +29,7 @@ const relaxed = new Func("relaxed", functionType(voidType, []));
 
 interface Made {
   readonly mf: MFunction;
-  readonly written: number;
+  readonly written: RegisterSet;
 }
 
 /** A function of some blocks with slot accesses, calls, pushed arguments and dynamic allocas. */
@@ -43,22 +52,23 @@ function makeFunction(random: Random): Made {
   }
   if (random.chance(0.3)) mf.newSlot(8, 8, "incoming", 8 * random.below(3));
   let usable = calleeSavedMask;
-  if (needsFramePointer(mf)) usable &= ~(1 << RBP);
-  if (needsBasePointer(mf)) usable &= ~(1 << R15);
-  let written = 0;
-  for (let r = 0; r < 16; r++) if ((usable & (1 << r)) !== 0 && random.chance(0.3)) written |= 1 << r;
+  if (needsFramePointer(mf)) usable = withoutRegister(usable, RBP);
+  if (needsBasePointer(mf)) usable = withoutRegister(usable, R15);
+  let written = noRegisters;
+  for (let r = 0; r < 16; r++)
+    if (hasRegister(usable, r) && random.chance(0.3)) written = withRegister(written, r);
   const count = 1 + random.below(5);
   for (let i = 0; i < count; i++) mf.newBlock();
   mf.blocks.forEach((block, i) => {
     fillBlock(mf, block, random, calls, written);
     endBlock(mf, block, i, random);
   });
-  if (calls) written |= callClobbers;
+  if (calls) written = union(written, callClobbers);
   return { mf, written };
 }
 
-function fillBlock(mf: MFunction, block: MBlock, random: Random, calls: boolean, written: number): void {
-  for (let r = 0; r < 16; r++) if ((written & (1 << r)) !== 0) block.insts.push(movImm(8, r, 77));
+function fillBlock(mf: MFunction, block: MBlock, random: Random, calls: boolean, written: RegisterSet): void {
+  for (let r = 0; r < 16; r++) if (hasRegister(written, r)) block.insts.push(movImm(8, r, 77));
   for (let n = random.below(5); n > 0; n--) {
     if (mf.slots.length > 0 && random.chance(0.6)) block.insts.push(access(mf, random));
     else if (calls) call(mf, block, random);
@@ -158,7 +168,7 @@ function check(seed: number): string | null {
   try {
     finishFunction(
       mf,
-      { written, usedCalleeSaved: written & calleeSavedMask, ...stats },
+      { written, usedCalleeSaved: intersect(written, calleeSavedMask), ...stats },
       {
         alignedCall: (callee) => callee !== relaxed,
       },

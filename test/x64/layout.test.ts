@@ -1,4 +1,5 @@
 /** Laid-out functions: the size we compute is the size that GNU as makes, branches included. */
+
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,6 +8,7 @@ import { describe, expect, test } from "vitest";
 import { printModule } from "../../formats/asm/index.js";
 import { finishFunction, functionSize } from "../../lto/codegen/late/finish.js";
 import { type MBlock, MFunction, MInst } from "../../lto/codegen/mir.js";
+import { noRegisters } from "../../lto/codegen/register-set.js";
 import { DataLayout } from "../../lto/ir/data-layout.js";
 import { Func, Module } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
@@ -76,7 +78,14 @@ describe("layout", () => {
   test("computes the size that GNU as makes", () => {
     const module = new Module("m", "m", "x86_64-unknown-linux-gnu", new DataLayout("e"));
     const functions: MFunction[] = [];
-    const none = { written: 0, usedCalleeSaved: 0, moves: 0, spills: 0, spillSlots: 0, reloads: 0 };
+    const none = {
+      written: noRegisters,
+      usedCalleeSaved: noRegisters,
+      moves: 0,
+      spills: 0,
+      spillSlots: 0,
+      reloads: 0,
+    };
     for (let seed = 1; seed <= 300; seed++) {
       const mf = branchy(module, `f${seed}`, seed);
       finishFunction(mf, { ...none, rematerializations: 0 }, {});

@@ -5,6 +5,7 @@
 
 import { CfiKind } from "../../lto/codegen/late/cfi.js";
 import type { MBlock, MemOperand, MFunction, MInst } from "../../lto/codegen/mir.js";
+import { hasRegister } from "../../lto/codegen/register-set.js";
 import { scaleOf } from "../../lto/x64/isa/memory-operand.js";
 import { Cc, X } from "../../lto/x64/isa/ops.js";
 import { calleeSavedMask, RAX, RBP, RSP } from "../../lto/x64/isa/registers.js";
@@ -87,7 +88,7 @@ export class Machine {
     const cfa = this.registers[row.register]! + row.offset;
     if (cfa !== entryRsp + 8) throw new Error(`CFA is off by ${cfa - entryRsp - 8} before ${X[inst.op]}`);
     for (let r = 0; r < 16; r++) {
-      if (r === RSP || (calleeSavedMask & (1 << r)) === 0) continue;
+      if (r === RSP || !hasRegister(calleeSavedMask, r)) continue;
       const at = row.saved.get(r);
       const value = at === undefined ? this.registers[r] : this.memory.get(cfa + at);
       if (value !== this.entryValues[r])
@@ -162,7 +163,7 @@ export class Machine {
     if (this.registers[RSP] !== entryRsp)
       throw new Error(`rsp is off by ${this.registers[RSP]! - entryRsp} at exit`);
     for (let r = 0; r < 16; r++)
-      if ((calleeSavedMask & (1 << r)) !== 0 && this.registers[r] !== this.entryValues[r])
+      if (hasRegister(calleeSavedMask, r) && this.registers[r] !== this.entryValues[r])
         throw new Error(`callee-saved register ${r} is lost`);
   }
 
@@ -234,7 +235,7 @@ export class Machine {
         if (this.needsAlignment(inst) && reg[RSP]! % 16 !== 0) throw new Error("misaligned call");
         this.options.values?.(inst, reg);
         for (let r = 0; r < 32; r++)
-          if ((inst.clobbers & (1 << r)) !== 0 && !(r === RAX && this.options.values !== undefined))
+          if (hasRegister(inst.clobbers, r) && !(r === RAX && this.options.values !== undefined))
             reg[r] = Number.NaN;
         return;
       default:

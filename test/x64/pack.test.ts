@@ -1,4 +1,5 @@
 /** Allocated functions survive being packed: every form of every instruction, block and property comes back. */
+
 import { expect, test } from "vitest";
 import {
   type CallInfo,
@@ -12,6 +13,7 @@ import {
 import { packFunction } from "../../lto/codegen/pack/pack.js";
 import { SymbolNumbers } from "../../lto/codegen/pack/symbol-numbers.js";
 import { restoreFunction, unpackFunction } from "../../lto/codegen/pack/unpack.js";
+import { setOfWords } from "../../lto/codegen/register-set.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
 import { memory } from "../../lto/x64/isa/memory-operand.js";
@@ -65,14 +67,16 @@ test("immediates of every kind, slots, targets, ties and long lists of operands 
     );
     const store = new MInst(X.MovM, 4);
     store.mem = memory(null, RegOperand.physical(9), 8, -(2 ** 31), null, true, 70_000, "gs");
-    store.clobbers = -1;
+    store.clobbers = setOfWords(-1);
+    const wide = new MInst(X.Jmp, 8);
+    wide.clobbers = setOfWords(0, -5);
     const many = new MInst(X.Entry, 512);
     many.defs = Array.from({ length: 20 }, (_, r) => RegOperand.physical(r));
     many.uses = Array.from({ length: 40 }, (_, r) => RegOperand.physical(r % 32));
     const jump = new MInst(X.Jcc, 8);
     jump.cc = 15;
     jump.targets = [target];
-    first.insts = [...insts, store, many, jump];
+    first.insts = [...insts, store, wide, many, jump];
     return mf;
   };
   expect(travelled(make())).toEqual(make());
@@ -209,7 +213,7 @@ function described(): { mf: MFunction; blocks: MBlock[] } {
   mf.jumpTableEntries = "absolute8";
   mf.hasDynamicAlloca = mf.hasCalls = mf.noRedZone = true;
   mf.needsFramePointer = mf.returnsTwice = mf.omitCfi = true;
-  mf.resultRegisters = -(2 ** 31);
+  mf.resultRegisters = setOfWords(-(2 ** 31), 3);
   mf.remark = "convention";
   mf.incomingBytes = 48;
   return { mf, blocks };

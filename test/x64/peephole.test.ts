@@ -1,7 +1,9 @@
 /** What the peepholes make of short instruction sequences, and what they must leave alone. */
+
 import { describe, expect, test } from "vitest";
 import { instructionText } from "../../formats/asm/x64/instructions.js";
 import { MFunction, MInst } from "../../lto/codegen/mir.js";
+import { noRegisters, type RegisterSet, single } from "../../lto/codegen/register-set.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
 import { aluImm, aluReg, baseDisp, copy, lea, movImm, physical } from "../../lto/x64/isa/build.js";
@@ -25,7 +27,7 @@ const names = {
 interface Options {
   goal?: "speed" | "size" | "minsize";
   redZone?: boolean;
-  preserved?: number;
+  preserved?: RegisterSet;
 }
 
 /** Runs the peepholes over one block that returns `results`; the lines without the return. */
@@ -36,7 +38,7 @@ function optimised(insts: MInst[], results: number[], options: Options = {}): st
   const ret = new MInst(X.Ret, 8);
   ret.uses = results.map(physical);
   block.insts = [...insts, ret];
-  runPeepholes(mf, options.redZone ?? false, options.preserved ?? 0);
+  runPeepholes(mf, options.redZone ?? false, options.preserved ?? noRegisters);
   return block.insts.slice(0, -1).map((inst) => instructionText(inst, names).trim().replace("\t", " "));
 }
 
@@ -121,7 +123,7 @@ describe("moves and arithmetic", () => {
     expect(optimised([copy(4, RAX, RDI)], [RAX])).toEqual(["xchgl %eax, %edi"]);
     expect(optimised([copy(4, RAX, RDI)], [RAX, RDI])).toEqual(["movl %edi, %eax"]);
     // A caller may count on rdi, or on the convention for rbx.
-    expect(optimised([copy(4, RAX, RDI)], [RAX], { preserved: 1 << RDI })).toEqual(["movl %edi, %eax"]);
+    expect(optimised([copy(4, RAX, RDI)], [RAX], { preserved: single(RDI) })).toEqual(["movl %edi, %eax"]);
     expect(optimised([copy(4, RAX, RBX)], [RAX])).toEqual(["movl %ebx, %eax"]);
   });
   test("upper halves known to be zero need no REX prefix and no extension", () => {

@@ -6,6 +6,13 @@
 import { describe, expect, test } from "vitest";
 import { finishFunction, functionSize } from "../../lto/codegen/late/finish.js";
 import { type MBlock, MFunction, MInst } from "../../lto/codegen/mir.js";
+import {
+  hasRegister,
+  intersect,
+  type RegisterSet,
+  single,
+  withRegister,
+} from "../../lto/codegen/register-set.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
 import { aluImm, aluReg, copy, lea, movImm, physical, slotOperand } from "../../lto/x64/isa/build.js";
@@ -115,9 +122,9 @@ function load(register: number, slot: number): MInst {
   return inst;
 }
 
-function finish(mf: MFunction, written: number, shrinkWrap = true): boolean {
+function finish(mf: MFunction, written: RegisterSet, shrinkWrap = true): boolean {
   const counts = { moves: 0, spills: 0, spillSlots: 0, reloads: 0, rematerializations: 0 };
-  const usedCalleeSaved = written & calleeSavedMask;
+  const usedCalleeSaved = intersect(written, calleeSavedMask);
   return finishFunction(mf, { written, usedCalleeSaved, ...counts }, { shrinkWrap });
 }
 
@@ -161,8 +168,7 @@ function reference(mf: MFunction, args: readonly number[]): string[] {
       else if (inst.op === X.Jmp) next ??= inst.targets[0]!;
       else if (inst.op === X.Call) {
         trace.record(inst, registers);
-        for (let r = 0; r < 32; r++)
-          if (((callClobbers >>> r) & 1) === 1 && r !== RAX) registers[r] = Number.NaN;
+        for (let r = 0; r < 32; r++) if (hasRegister(callClobbers, r) && r !== RAX) registers[r] = Number.NaN;
       } else if (inst.op === X.Ret || inst.op === X.TailCall || inst.op === X.Ud2) {
         trace.record(inst, registers);
         return trace.events;
@@ -190,7 +196,7 @@ const kept = [RBX, R12, R13];
  * A function as allocation leaves it: arguments copied to callee-saved registers and spill slots at the start, tests
  * on them, blocks with and without calls, several ways out.
  */
-function randomFunction(seed: number): { mf: MFunction; written: number } {
+function randomFunction(seed: number): { mf: MFunction; written: RegisterSet } {
   const random = new Random(seed * 7919 + 1);
   const mf = newFunction((["speed", "speed", "size", "minsize"] as const)[random.below(4)]!);
   const start = mf.newBlock();
@@ -271,8 +277,8 @@ function randomFunction(seed: number): { mf: MFunction; written: number } {
     } else jump(block, target());
   });
   const written = kept.reduce(
-    (mask, r) => (defined.includes(r) ? mask | (1 << r) : mask),
-    mf.hasCalls ? callClobbers : 1,
+    (mask, r) => (defined.includes(r) ? withRegister(mask, r) : mask),
+    mf.hasCalls ? callClobbers : single(RAX),
   );
   return { mf: removeUnreached(mf), written };
 }
@@ -328,7 +334,7 @@ function callAndReturn(mf: MFunction, block: MBlock): void {
   ret(block);
 }
 
-const writes = callClobbers | (1 << RBX);
+const writes = withRegister(callClobbers, RBX);
 
 describe("a path without frame", () => {
   test("is an early exit; the copy of the argument waits", () => {

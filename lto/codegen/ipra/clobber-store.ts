@@ -1,28 +1,29 @@
 /**
- * What is known of the registers that calls change, as LLVM's PhysicalRegisterUsageInfo keeps it. A mask has bit 1 for a register
- * that the function preserves, as LLVM's; callers ask for the complement, the clobbers.
+ * What is known of the registers that calls change: the work of LLVM's PhysicalRegisterUsageInfo, which keeps the
+ * complement.
  */
+
 import type { GlobalValue } from "../../ir/module.js";
-import type { RegMask } from "../mir.js";
+import type { RegisterSet } from "../register-set.js";
 
 export class ClobberStore {
-  private readonly preserved = new Map<GlobalValue, RegMask>();
+  private readonly clobbers = new Map<GlobalValue, RegisterSet>();
 
   /** @param defaultClobbers what a call of the platform's convention may change */
-  constructor(readonly defaultClobbers: RegMask) {}
+  constructor(readonly defaultClobbers: RegisterSet) {}
 
-  /** Records that `fn` preserves the registers of the mask, and no others for sure. */
-  publish(fn: GlobalValue, preserved: RegMask): void {
-    this.preserved.set(fn, preserved);
+  /** Records that a call of `fn` changes no registers but these. */
+  publish(fn: GlobalValue, clobbers: RegisterSet): void {
+    this.clobbers.set(fn, clobbers);
   }
 
   /** Registers that a call may change; the convention's for an unknown or unpublished callee. */
-  clobbersOf(callee: GlobalValue | null): RegMask {
-    const preserved = callee === null ? undefined : this.preserved.get(callee);
-    return preserved === undefined ? this.defaultClobbers : ~preserved;
+  clobbersOf(callee: GlobalValue | null): RegisterSet {
+    const known = callee === null ? undefined : this.clobbers.get(callee);
+    return known ?? this.defaultClobbers;
   }
 
   isKnown(fn: GlobalValue): boolean {
-    return this.preserved.has(fn);
+    return this.clobbers.has(fn);
   }
 }

@@ -3,13 +3,23 @@
  * call: the work of LLVM's RegUsageInfoCollector, but run before the frame is made, so that the decision who saves a
  * callee-saved register can still be taken for the whole program (save-placement.ts).
  *
- * Liveness is over physical registers: one 32-bit set a block, solved backwards; linear in the instructions
+ * Liveness is over physical registers: one set a block, solved backwards; linear in the instructions
  * for each of the few rounds that nested loops need.
  * Breaks if: an instruction reads a register that is not among its operands (the frame pass adds such reads,
  * so this must run before it).
  */
+
 import type { GlobalValue } from "../../ir/module.js";
-import { forEachUse, type MBlock, type MFunction, type MInst, type RegMask } from "../mir.js";
+import { forEachUse, type MBlock, type MFunction, type MInst } from "../mir.js";
+import {
+  equalSets,
+  intersect,
+  minus,
+  noRegisters,
+  type RegisterSet,
+  union,
+  withRegister,
+} from "../register-set.js";
 import { leavesFunction, OpFact } from "../target.js";
 
 /** One call. */
@@ -19,7 +29,7 @@ export interface CallSite {
   /** Number of the set of functions that a call through a pointer can reach; -1 if it is not known. */
   readonly calleeSet: number;
   /** Callee-saved registers that hold a value needed after the call. */
-  readonly liveAcross: RegMask;
+  readonly liveAcross: RegisterSet;
   /** The frame is gone when control reaches the callee: this function cannot save on its behalf. */
   readonly tail: boolean;
   /** Estimated executions for one of the function. */
@@ -28,10 +38,10 @@ export interface CallSite {
 
 export interface RegisterUsage {
   /** Registers that instructions of the body write, calls' clobbers left out. */
-  readonly written: RegMask;
+  readonly written: RegisterSet;
   readonly calls: readonly CallSite[];
   /** Clobbers of calls whose callee is not known. */
-  readonly unknownClobbers: RegMask;
+  readonly unknownClobbers: RegisterSet;
   /** Control can leave through a return or a tail call. */
   readonly returns: boolean;
 }
@@ -41,8 +51,8 @@ export function collectUsage(mf: MFunction, frequencies?: Float64Array): Registe
   const { calleeSaved } = mf.target.registers;
   const { facts } = mf.target.instructions;
   const { liveOut } = registerLiveness(mf);
-  let written = 0;
-  let unknownClobbers = 0;
+  let written = noRegisters;
+  let unknownClobbers = noRegisters;
   let returns = false;
   const calls: CallSite[] = [];
   for (let b = 0; b < mf.blocks.length; b++) {
@@ -53,16 +63,22 @@ export function collectUsage(mf: MFunction, frequencies?: Float64Array): Registe
       const defs = definitions(inst);
       const fact = facts[inst.op]!;
       // Parameters arrive in registers: that changes none.
-      if ((fact & OpFact.Entry) === 0) written |= defs;
+      if ((fact & OpFact.Entry) === 0) written = union(written, defs);
       const isTail = (fact & OpFact.TailCall) !== 0;
       if ((fact & leavesFunction) !== 0) returns = true;
       if (inst.extra?.kind === "call") {
         const { callee, calleeSet } = inst.extra;
-        if (callee === null && calleeSet < 0) unknownClobbers |= inst.clobbers;
+        if (callee === null && calleeSet < 0) unknownClobbers = union(unknownClobbers, inst.clobbers);
         const frequency = frequencies?.[b] ?? block.frequency;
-        calls.push({ callee, calleeSet, liveAcross: live & ~defs & calleeSaved, tail: isTail, frequency });
-      } else written |= inst.clobbers;
-      live = (live & ~(defs | inst.clobbers)) | reads(inst);
+        calls.push({
+          callee,
+          calleeSet,
+          liveAcross: intersect(minus(live, defs), calleeSaved),
+          tail: isTail,
+          frequency,
+        });
+      } else written = union(written, inst.clobbers);
+      live = union(minus(live, union(defs, inst.clobbers)), reads(inst));
     }
   }
   return { written, calls, unknownClobbers, returns };
@@ -70,8 +86,8 @@ export function collectUsage(mf: MFunction, frequencies?: Float64Array): Registe
 
 /** Physical registers that hold a value needed at the start and end of each block, by position. */
 export interface RegisterLiveness {
-  readonly liveIn: Int32Array;
-  readonly liveOut: Int32Array;
+  readonly liveIn: readonly RegisterSet[];
+  readonly liveOut: readonly RegisterSet[];
 }
 
 /** Liveness of an allocated function without its frame: nothing is kept for the caller. */
@@ -79,15 +95,15 @@ export function registerLiveness(mf: MFunction): RegisterLiveness {
   const { blocks } = mf;
   const count = blocks.length;
   const position = positionsById(blocks);
-  const kill = new Int32Array(count);
-  const liveIn = new Int32Array(count);
-  const liveOut = new Int32Array(count);
+  const kill = new Array<RegisterSet>(count).fill(noRegisters);
+  const liveIn = new Array<RegisterSet>(count).fill(noRegisters);
+  const liveOut = new Array<RegisterSet>(count).fill(noRegisters);
   for (let b = 0; b < count; b++) {
-    let use = 0;
-    let def = 0;
+    let use = noRegisters;
+    let def = noRegisters;
     for (const inst of blocks[b]!.insts) {
-      use |= reads(inst) & ~def;
-      def |= definitions(inst) | inst.clobbers;
+      use = union(use, minus(reads(inst), def));
+      def = union(def, union(definitions(inst), inst.clobbers));
     }
     liveIn[b] = use;
     kill[b] = def;
@@ -95,13 +111,13 @@ export function registerLiveness(mf: MFunction): RegisterLiveness {
   for (let changed = true; changed; ) {
     changed = false;
     for (let b = count - 1; b >= 0; b--) {
-      let out = 0;
-      for (const succ of blocks[b]!.succs) out |= liveIn[position[succ.id]!]!;
-      if (out === liveOut[b]) continue;
+      let out = noRegisters;
+      for (const succ of blocks[b]!.succs) out = union(out, liveIn[position[succ.id]!]!);
+      if (equalSets(out, liveOut[b]!)) continue;
       liveOut[b] = out;
       // What the block itself reads is in liveIn from the start.
-      const into = liveIn[b]! | (out & ~kill[b]!);
-      if (into !== liveIn[b]) {
+      const into = union(liveIn[b]!, minus(out, kill[b]!));
+      if (!equalSets(into, liveIn[b]!)) {
         liveIn[b] = into;
         changed = true;
       }
@@ -118,16 +134,16 @@ function positionsById(blocks: readonly MBlock[]): Int32Array {
   return position;
 }
 
-function definitions(inst: MInst): RegMask {
-  let mask = 0;
-  for (const def of inst.defs) if (def.loc >= 0) mask |= 1 << def.loc;
-  return mask;
+function definitions(inst: MInst): RegisterSet {
+  let set = noRegisters;
+  for (const def of inst.defs) if (def.loc >= 0) set = withRegister(set, def.loc);
+  return set;
 }
 
-function reads(inst: MInst): RegMask {
-  let mask = 0;
+function reads(inst: MInst): RegisterSet {
+  let set = noRegisters;
   forEachUse(inst, (use) => {
-    if (use.loc >= 0) mask |= 1 << use.loc;
+    if (use.loc >= 0) set = withRegister(set, use.loc);
   });
-  return mask;
+  return set;
 }

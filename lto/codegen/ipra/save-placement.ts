@@ -27,7 +27,7 @@
  * but a listed call site can enter, and every function whose definition may be replaced.
  * Cost: one maximum flow for each of the six registers, linear networks.
  */
-import type { RegMask } from "../mir.js";
+import { hasRegister, noRegisters, type RegisterSet, registersIn, withRegister } from "../register-set.js";
 import { FlowNetwork, infinite } from "./max-flow.js";
 
 /** A function as save placement sees it; functions are numbered densely. */
@@ -35,7 +35,7 @@ export interface SavingFunction {
   /** Unknown code may enter it: it must preserve every callee-saved register. */
   readonly open: boolean;
   /** Callee-saved registers its own instructions write. */
-  readonly writes: RegMask;
+  readonly writes: RegisterSet;
   /** Control comes back out of it; if not, it has nothing to preserve. */
   readonly returns: boolean;
   /** Bytes count first; if not, executions do. */
@@ -44,16 +44,16 @@ export interface SavingFunction {
   readonly executions: number;
   readonly calls: readonly {
     readonly callee: number;
-    readonly liveAcross: RegMask;
+    readonly liveAcross: RegisterSet;
     readonly tail: boolean;
   }[];
 }
 
 export interface SavePlan {
   /** Callee-saved registers each function saves and restores. */
-  readonly saved: readonly RegMask[];
+  readonly saved: readonly RegisterSet[];
   /** Callee-saved registers each function may leave changed. */
-  readonly changed: readonly RegMask[];
+  readonly changed: readonly RegisterSet[];
 }
 
 /** Capacities: what counts less fills the bits below this unit. */
@@ -70,14 +70,13 @@ function capacityOf(fn: SavingFunction, bytes: number): number {
 /** @param saveCost bytes of saving and restoring a register, by its number */
 export function placeSaves(
   functions: readonly SavingFunction[],
-  calleeSaved: RegMask,
+  calleeSaved: RegisterSet,
   saveCost: (register: number) => number,
 ): SavePlan {
-  const saved = new Array<RegMask>(functions.length).fill(0);
-  const changed = new Array<RegMask>(functions.length).fill(0);
-  for (let register = 0; register < 32; register++)
-    if ((calleeSaved & (1 << register)) !== 0)
-      placeRegister(functions, register, saveCost(register), saved, changed);
+  const saved = new Array<RegisterSet>(functions.length).fill(noRegisters);
+  const changed = new Array<RegisterSet>(functions.length).fill(noRegisters);
+  for (const register of registersIn(calleeSaved))
+    placeRegister(functions, register, saveCost(register), saved, changed);
   return { saved, changed };
 }
 
@@ -85,10 +84,9 @@ function placeRegister(
   functions: readonly SavingFunction[],
   register: number,
   cost: number,
-  saved: RegMask[],
-  changed: RegMask[],
+  saved: RegisterSet[],
+  changed: RegisterSet[],
 ): void {
-  const bit = 1 << register;
   const network = new FlowNetwork();
   const source = network.addNode();
   const sink = network.addNode();
@@ -100,30 +98,30 @@ function placeRegister(
   functions.forEach((fn, f) => {
     const inside = 2 + 2 * f;
     const after = inside + 1;
-    if ((fn.writes & bit) !== 0) network.addEdge(source, inside, infinite);
+    if (hasRegister(fn.writes, register)) network.addEdge(source, inside, infinite);
     // A function that never returns has no "after".
     if (fn.returns) network.addEdge(inside, after, capacityOf(fn, cost));
     if (fn.open) network.addEdge(after, sink, infinite);
     for (const { callee, liveAcross, tail } of fn.calls) {
       const calleeAfter = 3 + 2 * callee;
-      if ((liveAcross & bit) !== 0) network.addEdge(calleeAfter, sink, infinite);
+      if (hasRegister(liveAcross, register)) network.addEdge(calleeAfter, sink, infinite);
       if (callee !== f || tail) network.addEdge(calleeAfter, tail ? after : inside, infinite);
     }
   });
   network.maximize(source, sink);
   const mustPreserve = network.reaches(sink);
-  const changedInside = reachableChanges(functions, bit, (f) => mustPreserve[3 + 2 * f] === 1);
+  const changedInside = reachableChanges(functions, register, (f) => mustPreserve[3 + 2 * f] === 1);
   functions.forEach((fn, f) => {
     if (changedInside[f] === 0 || !fn.returns) return;
-    if (mustPreserve[3 + 2 * f] === 1) saved[f]! |= bit;
-    else changed[f]! |= bit;
+    if (mustPreserve[3 + 2 * f] === 1) saved[f] = withRegister(saved[f]!, register);
+    else changed[f] = withRegister(changed[f]!, register);
   });
 }
 
 /** Functions inside which the register really changes, given which functions preserve it. */
 function reachableChanges(
   functions: readonly SavingFunction[],
-  bit: RegMask,
+  register: number,
   preserves: (f: number) => boolean,
 ): Uint8Array {
   const callers: number[][] = functions.map(() => []);
@@ -133,7 +131,7 @@ function reachableChanges(
   const changed = new Uint8Array(functions.length);
   const stack: number[] = [];
   functions.forEach((fn, f) => {
-    if ((fn.writes & bit) !== 0) {
+    if (hasRegister(fn.writes, register)) {
       changed[f] = 1;
       stack.push(f);
     }

@@ -20,15 +20,15 @@
  */
 
 import type { RegisterLiveness } from "../ipra/collect.js";
+import { CopyOp, type MBlock, type MemOperand, type MFunction, type MInst, RegOperand } from "../mir.js";
 import {
-  CopyOp,
-  type MBlock,
-  type MemOperand,
-  type MFunction,
-  type MInst,
-  type RegMask,
-  RegOperand,
-} from "../mir.js";
+  hasRegister,
+  noRegisters,
+  overlaps,
+  type RegisterSet,
+  single,
+  withRegister,
+} from "../register-set.js";
 import { OpFact, type Target } from "../target.js";
 
 /** For each place: 0 if nothing is known, else source + 1, plus `half` if only the low 4 bytes are equal. */
@@ -56,7 +56,7 @@ export class AvailableCopies {
   /** 1: by its instructions the block can do without the frame. */
   private readonly able: Uint8Array;
   /** Registers that facts may rest on: saved ones and sources. */
-  private watched: RegMask;
+  private watched: RegisterSet;
   /** Slots that are places, and the place of each slot or -1. */
   private readonly slots: number[] = [];
   private readonly placeOfSlot: Int8Array;
@@ -75,7 +75,7 @@ export class AvailableCopies {
    */
   constructor(
     private readonly mf: MFunction,
-    private readonly saved: RegMask,
+    private readonly saved: RegisterSet,
     private readonly positions: Int32Array,
     private readonly needsFrame: (inst: MInst) => boolean,
   ) {
@@ -223,13 +223,13 @@ export class AvailableCopies {
   }
 
   /** Whether the place holds a value of the function, by what is live. */
-  private isLive(place: number, live: RegMask, slots: number): boolean {
+  private isLive(place: number, live: RegisterSet, slots: number): boolean {
     if (place >= this.registers) return ((slots >>> (place - this.registers)) & 1) === 1;
-    return (((this.saved & live) >>> place) & 1) === 1;
+    return this.isSaved(place) && hasRegister(live, place);
   }
 
   /** Every place that is live has a source. */
-  private covers(facts: Facts, live: RegMask, slots: number): boolean {
+  private covers(facts: Facts, live: RegisterSet, slots: number): boolean {
     for (let p = 0; p < this.places; p++) if (facts[p] === 0 && this.isLive(p, live, slots)) return false;
     return true;
   }
@@ -251,7 +251,7 @@ export class AvailableCopies {
    * The copies that make the places what block `b`, which has a frame, expects at its start; null if facts are
    * missing. They name slots.
    */
-  copiesInto(b: number, facts: Facts, live: RegMask): MInst[] | null {
+  copiesInto(b: number, facts: Facts, live: RegisterSet): MInst[] | null {
     if (!this.covers(facts, live, this.slotsIn[b]!)) return null;
     const { move, store } = this.target.registers;
     const out: MInst[] = [];
@@ -269,10 +269,10 @@ export class AvailableCopies {
   }
 
   /** Registers that facts read. */
-  sources(facts: Facts): RegMask {
-    let mask = 0;
-    for (let p = 0; p < this.places; p++) if (facts[p] !== 0) mask |= 1 << sourceOf(facts[p]!);
-    return mask;
+  sources(facts: Facts): RegisterSet {
+    let set = noRegisters;
+    for (let p = 0; p < this.places; p++) if (facts[p] !== 0) set = withRegister(set, sourceOf(facts[p]!));
+    return set;
   }
 
   /**
@@ -291,8 +291,8 @@ export class AvailableCopies {
       if (place >= 0) {
         const from = inst.uses[0]!.loc;
         const fact = this.isSaved(from) ? facts[from]! : from + 1;
-        this.watched |= 1 << sourceOf(fact);
-        this.forget(facts, place < this.registers ? 1 << place : 0);
+        this.watched = withRegister(this.watched, sourceOf(fact));
+        this.forget(facts, place < this.registers ? single(place) : noRegisters);
         facts[place] = inst.size === 8 ? fact : fact | half;
         continue;
       }
@@ -300,9 +300,10 @@ export class AvailableCopies {
       if (inst.op === CopyOp && this.isSelfCopy(inst, facts, apply)) continue;
       let written = inst.clobbers;
       const { defs } = inst;
-      for (let d = 0; d < defs.length; d++) if (defs[d]!.loc >= 0) written |= 1 << defs[d]!.loc;
-      if ((written & this.saved) !== 0) free = false;
-      if ((written & this.watched) !== 0) this.forget(facts, written);
+      for (let d = 0; d < defs.length; d++)
+        if (defs[d]!.loc >= 0) written = withRegister(written, defs[d]!.loc);
+      if (overlaps(written, this.saved)) free = false;
+      if (overlaps(written, this.watched)) this.forget(facts, written);
       if (apply) kept.push(inst);
     }
     if (apply) block.insts = kept;
@@ -310,7 +311,7 @@ export class AvailableCopies {
   }
 
   private isSaved(register: number): boolean {
-    return ((this.saved >>> register) & 1) === 1;
+    return hasRegister(this.saved, register);
   }
 
   /** The place that the instruction makes a copy of a register in, if that register has a source; else -1. */
@@ -382,12 +383,12 @@ export class AvailableCopies {
   }
 
   /** Ends the facts that rest on registers that are written. */
-  private forget(facts: Facts, written: RegMask): void {
+  private forget(facts: Facts, written: RegisterSet): void {
     for (let p = 0; p < this.places; p++) {
       const fact = facts[p]!;
       if (fact === 0) continue;
-      if (((written >>> sourceOf(fact)) & 1) === 1) facts[p] = 0;
-      else if (p < this.registers && ((written >>> p) & 1) === 1) facts[p] = 0;
+      if (hasRegister(written, sourceOf(fact))) facts[p] = 0;
+      else if (p < this.registers && hasRegister(written, p)) facts[p] = 0;
     }
   }
 }

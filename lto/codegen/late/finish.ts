@@ -3,8 +3,9 @@
  */
 
 import type { GlobalValue } from "../../ir/module.js";
-import type { MFunction, RegMask } from "../mir.js";
+import type { MFunction } from "../mir.js";
 import { SymbolNumbers } from "../pack/symbol-numbers.js";
+import { minus, type RegisterSet, union } from "../register-set.js";
 import type { AllocationResult, FrameRequest } from "../target.js";
 import { estimateFrequencies } from "./block-frequency.js";
 import { simplifyControlFlow } from "./cfg.js";
@@ -19,12 +20,12 @@ export interface FinishOptions {
   /** Of the module that the function is of; by default it refers to no module's globals. */
   readonly symbols?: SymbolNumbers;
   /** Callee-saved registers to preserve; by default all that the body writes. */
-  readonly saved?: RegMask;
+  readonly saved?: RegisterSet;
   /**
    * Registers that may be clobbered although the body does not write them; by default all that a call of the
    * default convention may change.
    */
-  readonly scratch?: RegMask;
+  readonly scratch?: RegisterSet;
   /**
    * Whether a call of a function (null: unknown code) needs the stack aligned as the ABI says; by default all do.
    * In a closed program those do that, or whose callees, rely on it: see `TargetFrame.reliesOnAlignment`.
@@ -43,7 +44,7 @@ export interface FinishOptions {
  */
 export function finishFunction(mf: MFunction, allocation: AllocationResult, options: FinishOptions): boolean {
   const { registers, frame, peepholes } = mf.target;
-  const written = allocation.written | changedRegisters(mf);
+  const written = union(allocation.written, changedRegisters(mf));
   const scratch = options.scratch ?? registers.callClobbers;
   const request: FrameRequest = {
     saved: options.saved ?? allocation.usedCalleeSaved,
@@ -59,7 +60,7 @@ export function finishFunction(mf: MFunction, allocation: AllocationResult, opti
   const complete = (wrapping: Wrapping | null): void => {
     frame.insert(mf, request, plan, wrapping);
     simplifyControlFlow(mf);
-    peepholes(mf, plan.redZone, ~(written | scratch));
+    peepholes(mf, plan.redZone, minus(registers.all, union(written, scratch)));
     mergeTails(mf, wrapping !== null);
     simplifyControlFlow(mf);
     layOut(mf);

@@ -8,79 +8,81 @@
  * Breaks if: edges are stale.
  */
 
-import { type MBlock, type MFunction, type MInst, type RegMask, unwindTarget } from "../mir.js";
+import { type MBlock, type MFunction, type MInst, unwindTarget } from "../mir.js";
+import { equalSets, minus, noRegisters, type RegisterSet, single, union } from "../register-set.js";
 import { leavesFunction, OpFact, type Target } from "../target.js";
 
 /** Every register that the body's instructions or calls change; parameters arrive and change nothing. */
-export function changedRegisters(mf: MFunction): RegMask {
+export function changedRegisters(mf: MFunction): RegisterSet {
   const { facts, writes } = mf.target.instructions;
-  let mask = 0;
+  let set = noRegisters;
   for (const block of mf.blocks)
-    for (const inst of block.insts) if ((facts[inst.op]! & OpFact.Entry) === 0) mask |= writes(inst);
-  return mask;
+    for (const inst of block.insts)
+      if ((facts[inst.op]! & OpFact.Entry) === 0) set = union(set, writes(inst));
+  return set;
 }
 
 /**
  * Live set before `inst`, given the one after it. What a target or landing pad needs is live at the branches
  * and calls to it, and what the caller must find unchanged at every exit.
  */
-export function stepBack(inst: MInst, live: RegMask, liveness: PostLiveness): RegMask {
-  const { liveIn, flagsBit } = liveness;
+export function stepBack(inst: MInst, live: RegisterSet, liveness: PostLiveness): RegisterSet {
+  const { liveIn, flags } = liveness;
   const { facts, reads, writes, killsFlags } = liveness.target.instructions;
   const fact = facts[inst.op]!;
-  let before = live & ~writes(inst);
+  let before = minus(live, writes(inst));
   const { targets } = inst;
-  for (let i = 0; i < targets.length; i++) before |= liveIn[targets[i]!.id]!;
+  for (let i = 0; i < targets.length; i++) before = union(before, liveIn[targets[i]!.id]!);
   const pad = unwindTarget(inst);
-  if (pad !== null) before |= liveIn[pad.id]! & ~flagsBit;
-  if (killsFlags(inst)) before &= ~flagsBit;
-  if ((fact & OpFact.ReadsFlags) !== 0) before |= flagsBit;
+  if (pad !== null) before = union(before, minus(liveIn[pad.id]!, flags));
+  if (killsFlags(inst)) before = minus(before, flags);
+  if ((fact & OpFact.ReadsFlags) !== 0) before = union(before, flags);
   // A conditional jump out of the function is a tail call.
   if ((fact & leavesFunction) !== 0 || ((fact & OpFact.Branch) !== 0 && inst.symbol !== null))
-    before |= liveness.preserved;
-  return before | reads(inst);
+    before = union(before, liveness.preserved);
+  return union(before, reads(inst));
 }
 
 export interface PostLiveness {
   readonly target: Target;
   /** The set that holds the flags alone. */
-  readonly flagsBit: RegMask;
+  readonly flags: RegisterSet;
   /** Live at the start and end of each block, by block id. */
-  readonly liveIn: Int32Array;
-  readonly liveOut: Int32Array;
+  readonly liveIn: readonly RegisterSet[];
+  readonly liveOut: readonly RegisterSet[];
   /** Registers whose value at the exits belongs to the caller. */
-  readonly preserved: RegMask;
+  readonly preserved: RegisterSet;
 }
 
 /**
  * Computes liveness at all block boundaries. Edges must be up to date.
  * @param preserved registers that callers rely on besides the callee-saved ones of the convention
  */
-export function postLiveness(mf: MFunction, preserved: RegMask): PostLiveness {
+export function postLiveness(mf: MFunction, preserved: RegisterSet): PostLiveness {
   const { blocks } = mf;
-  const flagsBit = 1 << mf.target.registers.flags;
+  const flags = single(mf.target.registers.flags);
   let maxId = 0;
   for (const block of blocks) maxId = Math.max(maxId, block.id);
-  const liveIn = new Int32Array(maxId + 1);
-  const liveOut = new Int32Array(maxId + 1);
+  const liveIn = new Array<RegisterSet>(maxId + 1).fill(noRegisters);
+  const liveOut = new Array<RegisterSet>(maxId + 1).fill(noRegisters);
   const liveness: PostLiveness = {
     target: mf.target,
-    flagsBit,
+    flags,
     liveIn,
     liveOut,
-    preserved: (preserved | mf.target.registers.calleeSaved) & ~flagsBit,
+    preserved: minus(union(preserved, mf.target.registers.calleeSaved), flags),
   };
   const queued = new Uint8Array(maxId + 1).fill(1);
   const work: MBlock[] = [...blocks];
   for (let block = work.pop(); block !== undefined; block = work.pop()) {
     queued[block.id] = 0;
     // Without successors: what an unwinder may want to find.
-    let live = block.succs.length === 0 ? liveness.preserved : 0;
-    for (const succ of block.succs) live |= liveIn[succ.id]!;
+    let live = block.succs.length === 0 ? liveness.preserved : noRegisters;
+    for (const succ of block.succs) live = union(live, liveIn[succ.id]!);
     liveOut[block.id] = live;
     const { insts } = block;
     for (let i = insts.length - 1; i >= 0; i--) live = stepBack(insts[i]!, live, liveness);
-    if (live === liveIn[block.id]) continue;
+    if (equalSets(live, liveIn[block.id]!)) continue;
     liveIn[block.id] = live;
     for (const pred of block.preds) {
       if (queued[pred.id] === 1) continue;

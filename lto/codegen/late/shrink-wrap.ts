@@ -19,10 +19,12 @@
  *   - edges of indirect jumps are never split: their ends agree unless the target has no other way in.
  * Cost: linear but for the cut, which only functions pay whose first block can do without a frame.
  */
+
 import { loopNest } from "../../analysis/loop-nest.js";
 import { type RegisterLiveness, registerLiveness } from "../ipra/collect.js";
 import { FlowNetwork, infinite } from "../ipra/max-flow.js";
-import { CopyOp, type MBlock, type MFunction, type MInst, type RegMask } from "../mir.js";
+import { CopyOp, type MBlock, type MFunction, type MInst } from "../mir.js";
+import { hasRegister, overlaps, type RegisterSet } from "../register-set.js";
 import { type FramePlan, leavesFunction, OpFact } from "../target.js";
 import { AvailableCopies } from "./available-copies.js";
 import { blockPositions } from "./block-frequency.js";
@@ -81,14 +83,14 @@ function isEligible(mf: MFunction, plan: FramePlan): boolean {
  * A way out that may need no frame, by what its last block does. Where there is none, every execution makes and
  * takes away the frame wherever that happens.
  */
-function leavesFreely(block: MBlock, saved: RegMask, facts: Uint32Array): boolean {
+function leavesFreely(block: MBlock, saved: RegisterSet, facts: Uint32Array): boolean {
   const { insts } = block;
   if (insts.length === 0 || (facts[insts[insts.length - 1]!.op]! & leavesFunction) === 0) return false;
   for (const inst of insts) {
     if (inst.extra !== null && (facts[inst.op]! & leavesFunction) === 0) return false;
-    if ((inst.clobbers & saved) !== 0) return false;
+    if (overlaps(inst.clobbers, saved)) return false;
     if (inst.op === CopyOp) continue;
-    for (const def of inst.defs) if (def.loc >= 0 && ((saved >>> def.loc) & 1) === 1) return false;
+    for (const def of inst.defs) if (def.loc >= 0 && hasRegister(saved, def.loc)) return false;
   }
   return true;
 }

@@ -8,7 +8,8 @@
  * Proof obligations: the code between changes no flags that are read behind it, and no register that is live.
  */
 
-import type { MBlock, MFunction, MInst, RegMask } from "../mir.js";
+import type { MBlock, MFunction, MInst } from "../mir.js";
+import { minus, type RegisterSet, union } from "../register-set.js";
 import { OpFact } from "../target.js";
 import type { Facts } from "./available-copies.js";
 import type { Wrapping } from "./shrink-wrap.js";
@@ -17,7 +18,7 @@ export interface FrameCode {
   /** The prologue, and then `copies`, which name slots. */
   readonly enter: (flagsFree: boolean, copies: readonly MInst[]) => MInst[];
   /** The epilogue without what leaves the function. `dead`: registers that hold nothing. */
-  readonly leave: (dead: RegMask, flagsFree: boolean) => MInst[];
+  readonly leave: (dead: RegisterSet, flagsFree: boolean) => MInst[];
 }
 
 /** Lets the blocks without frame do without the saved registers. */
@@ -82,7 +83,7 @@ class Transitions {
       const moves = copies.copiesInto(positions[to.id]!, facts, live);
       return moves === null ? null : this.code.enter(flagsFree, moves);
     }
-    const dead = this.mf.target.registers.callClobbers & ~(live | copies.sources(facts));
+    const dead = minus(this.mf.target.registers.callClobbers, union(live, copies.sources(facts)));
     return this.code.leave(dead, flagsFree);
   }
 

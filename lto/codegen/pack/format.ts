@@ -45,7 +45,10 @@ export const HasWideImm = 1 << 17;
 export const HasSymbol = 1 << 18;
 export const HasExtra = 1 << 19;
 export const HasClobbers = 1 << 20;
-/** Size and numbers of operands do not fit their fields: they follow as words (calls, inline assembly). */
+/**
+ * Size and numbers of operands do not fit their fields (calls, inline assembly), or registers beyond 31 are
+ * clobbered: these follow as words.
+ */
 export const IsLarge = 1 << 21;
 export const HasTargets = 1 << 22;
 export const HasCondition = 1 << 23;

@@ -1,4 +1,5 @@
 /** Functions to words: see format.ts. */
+
 import type { GlobalValue } from "../../ir/module.js";
 import {
   type AsmData,
@@ -13,6 +14,7 @@ import {
   type RegOperand,
   type SymbolRef,
 } from "../mir.js";
+import { highWord, lowWord } from "../register-set.js";
 import {
   asmOperands,
   defsShift,
@@ -73,7 +75,8 @@ class Packer {
         (mf.returnsTwice ? Property.ReturnsTwice : 0) |
         (mf.omitCfi ? Property.OmitCfi : 0),
     );
-    out.word(mf.resultRegisters);
+    out.word(lowWord(mf.resultRegisters));
+    out.word(highWord(mf.resultRegisters));
     out.float(mf.incomingBytes);
     out.word(mf.blockIds);
     out.text(mf.remark);
@@ -129,7 +132,9 @@ class Packer {
   private instruction(inst: MInst): void {
     const { out } = this;
     const { defs, uses, mem, imm, symbol, extra, targets } = inst;
-    const isLarge = defs.length > maxDefs || uses.length > maxUses || inst.size > 31;
+    const clobbers = lowWord(inst.clobbers);
+    const highClobbers = highWord(inst.clobbers);
+    const isLarge = defs.length > maxDefs || uses.length > maxUses || inst.size > 31 || highClobbers !== 0;
     const isWide = typeof imm === "bigint" || (imm !== null && imm !== (imm | 0));
     out.word(
       inst.op |
@@ -137,7 +142,7 @@ class Packer {
         (imm !== null ? (isWide ? HasWideImm : HasImm) : 0) |
         (symbol !== null ? HasSymbol : 0) |
         (extra !== null ? HasExtra : 0) |
-        (inst.clobbers !== 0 ? HasClobbers : 0) |
+        (clobbers !== 0 ? HasClobbers : 0) |
         (targets.length > 0 ? HasTargets : 0) |
         (inst.cc >= 0 ? HasCondition : 0) |
         (isLarge ? IsLarge : (inst.size << 10) | (defs.length << defsShift) | (uses.length << usesShift)),
@@ -146,6 +151,7 @@ class Packer {
       out.word(inst.size);
       out.word(defs.length);
       out.word(uses.length);
+      out.word(highClobbers);
     }
     for (let i = 0; i < defs.length; i++) this.operand(defs[i]!);
     for (let i = 0; i < uses.length; i++) this.operand(uses[i]!);
@@ -155,7 +161,7 @@ class Packer {
       else out.word(imm as number);
     }
     if (symbol !== null) this.symbol(symbol);
-    if (inst.clobbers !== 0) out.word(inst.clobbers);
+    if (clobbers !== 0) out.word(clobbers);
     if (inst.cc >= 0) out.word(inst.cc);
     if (targets.length > 0) this.blocks(targets);
     if (extra !== null) this.extra(extra, mem);

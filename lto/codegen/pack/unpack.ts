@@ -1,4 +1,5 @@
 /** Words to functions: see format.ts. */
+
 import type { GlobalValue } from "../../ir/module.js";
 import {
   type AsmData,
@@ -15,6 +16,7 @@ import {
   RegOperand,
   type SymbolRef,
 } from "../mir.js";
+import { noRegisters, setOfWords } from "../register-set.js";
 import type { Target } from "../target.js";
 import {
   asmOperands,
@@ -94,7 +96,8 @@ class Unpacker {
     mf.needsFramePointer = (properties & Property.FramePointer) !== 0;
     mf.returnsTwice = (properties & Property.ReturnsTwice) !== 0;
     mf.omitCfi = (properties & Property.OmitCfi) !== 0;
-    mf.resultRegisters = words.word();
+    const low = words.word();
+    mf.resultRegisters = setOfWords(low, words.word());
     mf.incomingBytes = words.float();
     mf.reserveBlockIds(words.word());
     mf.remark = words.text();
@@ -149,13 +152,15 @@ class Unpacker {
     const inst = new MInst(head & 1023, isLarge ? words.word() : (head >> 10) & 31);
     const defs = isLarge ? words.word() : (head >> defsShift) & maxDefs;
     const uses = isLarge ? words.word() : (head >> usesShift) & maxUses;
+    const highClobbers = isLarge ? words.word() : 0;
     inst.defs = this.operands(defs);
     inst.uses = this.operands(uses);
     if ((head & HasMem) !== 0) inst.mem = this.memory();
     if ((head & HasImm) !== 0) inst.imm = words.word();
     if ((head & HasWideImm) !== 0) inst.imm = words.wide();
     if ((head & HasSymbol) !== 0) inst.symbol = this.symbol();
-    if ((head & HasClobbers) !== 0) inst.clobbers = words.word();
+    if ((head & HasClobbers) !== 0 || highClobbers !== 0)
+      inst.clobbers = setOfWords((head & HasClobbers) !== 0 ? words.word() : 0, highClobbers);
     if ((head & HasCondition) !== 0) inst.cc = words.word();
     if ((head & HasTargets) !== 0) inst.targets = this.blocks();
     if ((head & HasExtra) !== 0) inst.extra = this.extra(inst.mem);
@@ -177,7 +182,7 @@ class Unpacker {
 
   private operand(): RegOperand {
     const word = this.in.word();
-    const operand = new RegOperand(-1, 0, false, (word & 15) - 1);
+    const operand = new RegOperand(-1, noRegisters, false, (word & 15) - 1);
     operand.loc = word >> 4;
     return operand;
   }

@@ -14,8 +14,9 @@
  *
  * Which thread does what is the business of `Sessions`; what is done follows from the plan alone.
  */
+
 import type { PassReport } from "../../pass/report.js";
-import type { RegMask } from "../mir.js";
+import { type RegisterSet, union } from "../register-set.js";
 import type { TargetRegisters } from "../target.js";
 import { alignmentNeeds } from "./alignment.js";
 import { type FunctionFacts, setFacts } from "./facts.js";
@@ -29,7 +30,7 @@ import { type CodegenStatistics, type IpraStatistics, ipraStatistics } from "./s
 
 export interface GeneratedCode {
   /** Registers that a call of each function may change, by number. */
-  readonly clobbers: readonly RegMask[];
+  readonly clobbers: readonly RegisterSet[];
   readonly statistics: CodegenStatistics;
   readonly passes: PassReport;
 }
@@ -55,20 +56,20 @@ export async function generateCode(
 interface AllocatedProgram {
   readonly facts: readonly FunctionFacts[];
   /** Registers that each function changes, of those that calls of unknown code may change. */
-  readonly changed: readonly RegMask[];
-  readonly changedBy: (callee: CalleeNumber) => RegMask;
+  readonly changed: readonly RegisterSet[];
+  readonly changedBy: (callee: CalleeNumber) => RegisterSet;
 }
 
 /** Step 1. */
 async function allocateInWaves(
   plan: ProgramPlan,
   { ipra }: Pick<CodegenOptions, "ipra">,
-  callClobbers: RegMask,
+  callClobbers: RegisterSet,
   sessions: Sessions,
 ): Promise<AllocatedProgram> {
   const count = plan.open.length;
   const facts = new Array<FunctionFacts>(count);
-  const changed = new Array<RegMask>(count).fill(callClobbers);
+  const changed = new Array<RegisterSet>(count).fill(callClobbers);
   const changedBy = changesByCallee(plan.indirect, changed, callClobbers);
   for (const wave of plan.waves) {
     const components = wave.map((c) => plan.components[c]!);
@@ -82,7 +83,7 @@ async function allocateInWaves(
       const mask = changedByComponent(members, (n) => facts[n]!, changedBy, callClobbers);
       for (const member of members) {
         changed[member] = mask;
-        masks.push([member, ~mask]);
+        masks.push([member, mask]);
       }
     });
     if (masks.length > 0) sessions.publish(masks);
@@ -104,7 +105,7 @@ function decide(
   const saves = ipra ? decideSaves(all, open, registers) : localSaves(all, registers);
   const decisions: Decisions = {
     saved: saves.saved.slice(0, facts.length),
-    scratch: facts.map((_, n) => changed[n as FunctionNumber]! | saves.changed[n]!),
+    scratch: facts.map((_, n) => union(changed[n as FunctionNumber]!, saves.changed[n]!)),
     changed: saves.changed,
     aligned: ipra ? alignmentNeeds(all) : new Uint8Array(all.length).fill(1),
   };

@@ -3,18 +3,20 @@
  * compilation and the decisions about the whole program. Plain data, gathered before the frame is made.
  * Linear in the function.
  */
+
 import type { IndirectCalls } from "../../analysis/function-pointers/index.js";
 import type { Func } from "../../ir/module.js";
 import { collectUsage } from "../ipra/collect.js";
 import { estimateFrequencies } from "../late/block-frequency.js";
-import { type MFunction, type RegMask, unlistedCall } from "../mir.js";
+import { type MFunction, unlistedCall } from "../mir.js";
+import { noRegisters, type RegisterSet, union } from "../register-set.js";
 import type { CalleeNumber, FunctionNumber, Numbering } from "./numbering.js";
 
 /** A call of something in the program. */
 export interface CallFacts {
   readonly callee: CalleeNumber;
   /** Callee-saved registers that hold a value needed after the call. */
-  readonly liveAcross: RegMask;
+  readonly liveAcross: RegisterSet;
   /** The frame is gone when control reaches the callee. */
   readonly tail: boolean;
   /** Estimated executions for one of the function. */
@@ -23,7 +25,7 @@ export interface CallFacts {
 
 export interface FunctionFacts {
   /** Registers changed by its own instructions and by calls of unknown code. */
-  readonly written: RegMask;
+  readonly written: RegisterSet;
   readonly returns: boolean;
   /** Calls of functions of the program. */
   readonly calls: readonly CallFacts[];
@@ -55,7 +57,8 @@ export function gatherFacts(
   const { registers, frame } = mf.target;
   const isNaked = fn.attributes.fn.has("naked");
   // The body of a naked function is assembly that says nothing of what it changes: it keeps to the convention.
-  let written = usage.written | usage.unknownClobbers | (isNaked ? registers.callClobbers : 0);
+  let written = union(usage.written, usage.unknownClobbers);
+  if (isNaked) written = union(written, registers.callClobbers);
   // Arguments on the stack may be accessed as aligned ones.
   let aligned =
     isNaked ||
@@ -67,10 +70,15 @@ export function gatherFacts(
   for (const { callee, calleeSet, liveAcross, tail, frequency } of usage.calls) {
     const reached = numbering.calleeOf(callee, calleeSet);
     if (reached === undefined) {
-      written |= registers.callClobbers;
+      written = union(written, registers.callClobbers);
       aligned = true;
     } else
-      calls.push({ callee: reached, liveAcross: tail ? liveAcross : liveAcross | reserved, tail, frequency });
+      calls.push({
+        callee: reached,
+        liveAcross: tail ? liveAcross : union(liveAcross, reserved),
+        tail,
+        frequency,
+      });
   }
   // A call that was made anew on the way, and lost its set by that, may be any of those that were listed.
   const known = sets.filter((set) => set >= 0);
@@ -78,7 +86,12 @@ export function gatherFacts(
   for (const { calleeSet, liveAcross, tail, frequency } of usage.calls)
     if (calleeSet === unlistedCall)
       for (const set of lost)
-        calls.push({ callee: set, liveAcross: tail ? liveAcross : liveAcross | reserved, tail, frequency });
+        calls.push({
+          callee: set,
+          liveAcross: tail ? liveAcross : union(liveAcross, reserved),
+          tail,
+          frequency,
+        });
   // An exception leaves a function too: only `nounwind` makes "never returns" final.
   const returns = usage.returns || isNaked || !fn.attributes.fn.has("nounwind");
   return { facts: { written, returns, calls, aligned, forSize }, frequencies, lost };
@@ -88,13 +101,13 @@ export function gatherFacts(
  * Sets of callees as functions that jump to one of their members, so that what concerns the whole program need not
  * tell them apart. @param callClobbers registers that unknown code may change
  */
-export function setFacts({ sets }: IndirectCalls, callClobbers: RegMask): FunctionFacts[] {
+export function setFacts({ sets }: IndirectCalls, callClobbers: RegisterSet): FunctionFacts[] {
   return sets.map(({ members, unknown }) => ({
-    written: unknown ? callClobbers : 0,
+    written: unknown ? callClobbers : noRegisters,
     returns: true,
     calls: members.map((callee) => ({
       callee: callee as FunctionNumber,
-      liveAcross: 0,
+      liveAcross: noRegisters,
       tail: true,
       frequency: 1 / members.length,
     })),

@@ -1,6 +1,8 @@
 /** Who saves which callee-saved registers: the facts of the program put to `ipra/save-placement.ts`. */
+
 import { callFrequencies } from "../ipra/call-frequency.js";
 import { placeSaves, type SavePlan, type SavingFunction } from "../ipra/save-placement.js";
+import { intersect, noRegisters } from "../register-set.js";
 import type { TargetRegisters } from "../target.js";
 import type { FunctionFacts } from "./facts.js";
 
@@ -15,7 +17,7 @@ export function decideSaves(
     open: open[i] === 1,
     forSize: f.forSize,
     executions: runs[i]!,
-    writes: f.written & registers.calleeSaved,
+    writes: intersect(f.written, registers.calleeSaved),
     returns: f.returns,
     calls: f.calls,
   }));
@@ -28,7 +30,7 @@ export function localSaves(
   { calleeSaved }: Pick<TargetRegisters, "calleeSaved">,
 ): SavePlan {
   return {
-    saved: facts.map((f) => f.written & calleeSaved),
-    changed: facts.map(() => 0),
+    saved: facts.map((f) => intersect(f.written, calleeSaved)),
+    changed: facts.map(() => noRegisters),
   };
 }

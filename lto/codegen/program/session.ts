@@ -5,16 +5,18 @@
  * Every thread has a session of the same module; what they hear of each other's functions are masks. What a
  * session answers depends on the module, the options and the masks published, not on what else it compiled.
  */
+
 import type { IndirectCalls } from "../../analysis/function-pointers/index.js";
 import { InternalError } from "../../ir/errors.js";
 import type { GlobalValue, Module } from "../../ir/module.js";
 import { ClobberStore } from "../ipra/clobber-store.js";
 import { finishFunction } from "../late/finish.js";
-import { type MFunction, type RegMask, unlistedCall } from "../mir.js";
+import { type MFunction, unlistedCall } from "../mir.js";
 import type { PackedFunction } from "../pack/format.js";
 import { packFunction } from "../pack/pack.js";
 import { SymbolNumbers } from "../pack/symbol-numbers.js";
 import { unpackFunction } from "../pack/unpack.js";
+import { noRegisters, type RegisterSet, union, withRegister } from "../register-set.js";
 import {
   type AllocationResult,
   type Convention,
@@ -77,19 +79,20 @@ export class CodegenSession {
 
   /** Records the masks of functions allocated elsewhere (or here). */
   publish(masks: readonly PublishedMask[]): void {
-    for (const [number, preserved] of masks) {
+    for (const [number, clobbers] of masks) {
       const fn = this.numbering.functions[number]!;
       // A call of a definition that may be replaced can reach code that changes more.
-      if (this.numbering.numberOf(fn) !== undefined) this.store.publish(fn, preserved);
+      if (this.numbering.numberOf(fn) !== undefined) this.store.publish(fn, clobbers);
     }
   }
 
   /** Registers that a call may change, as far as its callees are known by now. */
-  private clobbersOf(callee: GlobalValue | null, calleeSet: number): RegMask {
+  private clobbersOf(callee: GlobalValue | null, calleeSet: number): RegisterSet {
     if (callee !== null || calleeSet < 0) return this.store.clobbersOf(callee);
     const { members, unknown } = this.indirect.sets[calleeSet]!;
-    let clobbers = unknown ? this.target.registers.callClobbers : 0;
-    for (const member of members) clobbers |= this.store.clobbersOf(this.numbering.functions[member]!);
+    let clobbers = unknown ? this.target.registers.callClobbers : noRegisters;
+    for (const member of members)
+      clobbers = union(clobbers, this.store.clobbersOf(this.numbering.functions[member]!));
     return clobbers;
   }
 
@@ -179,21 +182,23 @@ export class CodegenSession {
   private decideClobbers(
     machine: MFunction,
     lost: readonly CalleeNumber[],
-    changed: readonly RegMask[],
-  ): RegMask {
+    changed: readonly RegisterSet[],
+  ): RegisterSet {
     const { facts } = machine.target.instructions;
-    let written = 0;
+    let written = noRegisters;
     for (const block of machine.blocks)
       for (const inst of block.insts) {
         if ((facts[inst.op]! & OpFact.Entry) === 0)
-          for (const def of inst.defs) if (def.loc >= 0) written |= 1 << def.loc;
+          for (const def of inst.defs) if (def.loc >= 0) written = withRegister(written, def.loc);
         if (inst.extra?.kind === "call") {
           const { callee, calleeSet } = inst.extra;
           const reached = this.numbering.calleeOf(callee, calleeSet);
-          if (reached !== undefined) inst.clobbers = this.clobbersOf(callee, calleeSet) | changed[reached]!;
-          else if (calleeSet === unlistedCall) for (const set of lost) inst.clobbers |= changed[set]!;
+          if (reached !== undefined)
+            inst.clobbers = union(this.clobbersOf(callee, calleeSet), changed[reached]!);
+          else if (calleeSet === unlistedCall)
+            for (const set of lost) inst.clobbers = union(inst.clobbers, changed[set]!);
         }
-        written |= inst.clobbers;
+        written = union(written, inst.clobbers);
       }
     return written;
   }

@@ -4,8 +4,9 @@
  * The outcome is the same for any number of sessions, since every step's inputs are fixed by the call graph. Errors
  * too: of several functions that cannot be compiled, the one that comes first in the order asked for is reported.
  */
+
 import type { PassReport } from "../../pass/report.js";
-import type { RegMask } from "../mir.js";
+import type { RegisterSet } from "../register-set.js";
 import type { FunctionFacts } from "./facts.js";
 import type { FunctionNumber } from "./numbering.js";
 import type { FunctionStatistics } from "./statistics.js";
@@ -13,17 +14,17 @@ import type { FunctionStatistics } from "./statistics.js";
 /** Functions that call each other; they are compiled by one session, one after the other. */
 export type Component = readonly FunctionNumber[];
 
-/** A function and the registers that it leaves unchanged. */
-export type PublishedMask = readonly [number: FunctionNumber, preserved: RegMask];
+/** A function and the registers that a call of it may change. */
+export type PublishedMask = readonly [number: FunctionNumber, clobbers: RegisterSet];
 
 /** What the program as a whole decides about its functions, by number. Plain data. */
 export interface Decisions {
   /** Callee-saved registers that the function saves and restores. */
-  readonly saved: readonly RegMask[];
+  readonly saved: readonly RegisterSet[];
   /** Registers that it may change although it does not write them: no caller relies on them. */
-  readonly scratch: readonly RegMask[];
+  readonly scratch: readonly RegisterSet[];
   /** Callee-saved registers that a call may leave changed; of functions and, behind them, sets of callees. */
-  readonly changed: readonly RegMask[];
+  readonly changed: readonly RegisterSet[];
   /** 1: a call needs an aligned stack; of functions and, behind them, sets of callees. */
   readonly aligned: Uint8Array;
 }

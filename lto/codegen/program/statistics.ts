@@ -1,8 +1,16 @@
 /** Counts for `--stats`: sums over functions, so the order of compilation does not matter. */
+
 import type { IndirectCalls } from "../../analysis/function-pointers/index.js";
 import type { SavePlan } from "../ipra/save-placement.js";
-import type { MFunction, RegMask } from "../mir.js";
-import { popCount } from "../regalloc/problem.js";
+import type { MFunction } from "../mir.js";
+import {
+  includesSet,
+  intersect,
+  isEmptySet,
+  minus,
+  type RegisterSet,
+  registerCount,
+} from "../register-set.js";
 import type { AllocationResult, TargetRegisters } from "../target.js";
 import type { FunctionFacts } from "./facts.js";
 import type { CalleeNumber } from "./numbering.js";
@@ -79,7 +87,7 @@ export function functionStatistics(
 export function ipraStatistics(
   facts: readonly FunctionFacts[],
   plan: SavePlan,
-  changedBy: (callee: CalleeNumber) => RegMask,
+  changedBy: (callee: CalleeNumber) => RegisterSet,
   { sets }: IndirectCalls,
   { callClobbers, calleeSaved }: Pick<TargetRegisters, "callClobbers" | "calleeSaved">,
 ): IpraStatistics {
@@ -88,12 +96,12 @@ export function ipraStatistics(
   let narrowedCalls = 0;
   let knownIndirectCalls = 0;
   facts.forEach((f, i) => {
-    const writes = f.written & calleeSaved;
-    const removed = writes & ~plan.saved[i]!;
-    if (writes !== 0 && plan.saved[i] === 0) functionsWithoutSaves++;
-    savesRemoved += popCount(removed);
+    const writes = intersect(f.written, calleeSaved);
+    const removed = minus(writes, plan.saved[i]!);
+    if (!isEmptySet(writes) && isEmptySet(plan.saved[i]!)) functionsWithoutSaves++;
+    savesRemoved += registerCount(removed);
     for (const { callee } of f.calls) {
-      if ((callClobbers & ~changedBy(callee)) !== 0) narrowedCalls++;
+      if (!includesSet(changedBy(callee), callClobbers)) narrowedCalls++;
       if (callee >= facts.length && !sets[callee - facts.length]!.unknown) knownIndirectCalls++;
     }
   });

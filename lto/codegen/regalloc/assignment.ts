@@ -3,11 +3,23 @@
  * what a register costs a bundle. The allocators differ in the order in which they place bundles and in what they
  * do when no register is free.
  */
+import {
+  firstRegister,
+  hasRegister,
+  includesSet,
+  intersect,
+  isEmptySet,
+  minus,
+  noRegisters,
+  registersIn,
+  withoutFirst,
+  withRegister,
+} from "../register-set.js";
 import { type Bundle, SplitLevel } from "./bundle.js";
 import { BundleCosts } from "./bundle-costs.js";
 import type { Affinity, Coalescing } from "./coalesce.js";
 import { IntervalSet } from "./interval-set.js";
-import { type AllocationProblem, type Piece, type Placement, registersIn } from "./problem.js";
+import type { AllocationProblem, Piece, Placement } from "./problem.js";
 import { BundleQueue } from "./queue.js";
 import type { RegionPlan } from "./region.js";
 import { Splitter } from "./split.js";
@@ -57,11 +69,11 @@ export class Assignment {
   readonly queue = new BundleQueue();
   readonly occupied: IntervalSet<Bundle>[] = [];
   /** How many bundles are in each register. */
-  private readonly users = new Int32Array(32);
+  private readonly users: Int32Array;
   /** Current bundles of each virtual register. */
   private readonly bundlesOf: (Bundle[] | null)[];
   private readonly neighbours: Neighbours;
-  private readonly gain = new Float64Array(32);
+  private readonly gain: Float64Array;
   /** By virtual register: 1 if it is in memory except for single runs of uses. */
   private readonly spilled: Uint8Array;
   /**
@@ -70,8 +82,8 @@ export class Assignment {
    */
   memoryPull = 0;
   registerPull = 0;
-  readonly price = new Float64Array(32);
-  readonly order = new Int32Array(32);
+  readonly price: Float64Array;
+  readonly order: Int32Array;
   private readonly mentionCost: Float64Array;
   private readonly formCosts: readonly (readonly number[])[];
   private readonly saveCost: Float64Array;
@@ -89,10 +101,15 @@ export class Assignment {
   ) {
     const count = problem.fn.vregs.length;
     this.costs = new BundleCosts(problem);
-    this.mentionCost = new Float64Array(32);
+    const registers = problem.target.count;
+    this.users = new Int32Array(registers);
+    this.gain = new Float64Array(registers);
+    this.price = new Float64Array(registers);
+    this.order = new Int32Array(registers);
+    this.mentionCost = new Float64Array(registers);
     this.formCosts = problem.target.formCosts ?? [];
-    this.saveCost = new Float64Array(32);
-    for (let r = 0; r < 32; r++) {
+    this.saveCost = new Float64Array(registers);
+    for (let r = 0; r < registers; r++) {
       this.mentionCost[r] = problem.target.mentionCost(r);
       this.saveCost[r] = problem.target.saveCost(r);
       this.maxMentionCost = Math.max(this.maxMentionCost, this.mentionCost[r]!);
@@ -104,7 +121,7 @@ export class Assignment {
     this.slotGroup = new Int32Array(count);
     for (let v = 0; v < count; v++) this.slotGroup[v] = v;
     this.spilled = new Uint8Array(count);
-    for (let r = 0; r < 32; r++) this.occupied.push(new IntervalSet());
+    for (let r = 0; r < registers; r++) this.occupied.push(new IntervalSet());
     for (const bundle of coalescing.bundles) {
       for (const range of bundle.ranges) this.slotGroup[range.vreg] = bundle.group;
       // Two names of a value live at the same time: they need homes of their own.
@@ -178,7 +195,7 @@ export class Assignment {
     for (const vreg of bundle.vregs) this.spilled[vreg] = 1;
     for (const region of regions) {
       this.enter(region);
-      if (((region.unblocked >>> plan.register) & 1) === 1 && this.isFree(region, plan.register)) {
+      if (hasRegister(region.unblocked, plan.register) && this.isFree(region, plan.register)) {
         this.assign(region, plan.register);
       } else this.queue.push(region);
     }
@@ -233,8 +250,12 @@ export class Assignment {
     }
     this.neighbourGains(bundle, gain);
     let count = 0;
-    for (let rest = bundle.permitted & bundle.unblocked; rest !== 0; rest &= rest - 1) {
-      const register = 31 - Math.clz32(rest & -rest);
+    for (
+      let rest = intersect(bundle.permitted, bundle.unblocked);
+      !isEmptySet(rest);
+      rest = withoutFirst(rest)
+    ) {
+      const register = firstRegister(rest);
       const cost =
         this.priceOfEncoding(bundle, register) - gain[register]! + this.priceOfSave(bundle, register);
       price[register] = cost;
@@ -298,7 +319,7 @@ export class Assignment {
    */
   rearrange(bundle: Bundle, visited: Set<Bundle>): boolean {
     visited.add(bundle);
-    const candidates = registersIn(bundle.permitted & bundle.unblocked);
+    const candidates = registersIn(intersect(bundle.permitted, bundle.unblocked));
     for (const register of candidates) {
       const owners = this.ownersOf(bundle, register);
       if (owners.some((owner) => visited.has(owner))) continue;
@@ -322,7 +343,7 @@ export class Assignment {
       this.queue.push(owner);
       return true;
     }
-    for (const register of registersIn(owner.permitted & owner.unblocked)) {
+    for (const register of registersIn(intersect(owner.permitted, owner.unblocked))) {
       if (!this.isFree(owner, register)) continue;
       this.assign(owner, register);
       return true;
@@ -456,18 +477,19 @@ export class Assignment {
   renameCalleeSaved(): void {
     const { target, allocatable } = this.problem;
     const inside: Bundle[][] = [];
-    for (let register = 0; register < 32; register++) inside.push([]);
-    let pinned = 0;
+    for (let register = 0; register < target.count; register++) inside.push([]);
+    let pinned = noRegisters;
     for (const bundle of this.allBundles()) {
       const { register } = bundle;
-      if (register < 0 || ((target.calleeSaved >>> register) & 1) === 0) continue;
+      if (register < 0 || !hasRegister(target.calleeSaved, register)) continue;
       inside[register]!.push(bundle);
-      const candidates = target.calleeSaved & allocatable[bundle.cls]!;
-      if ((candidates & ~(bundle.permitted & bundle.unblocked)) !== 0) pinned |= 1 << register;
-      if (bundle.fixedRegisters.includes(register)) pinned |= 1 << register;
+      const candidates = intersect(target.calleeSaved, allocatable[bundle.cls]!);
+      if (!includesSet(intersect(bundle.permitted, bundle.unblocked), candidates))
+        pinned = withRegister(pinned, register);
+      if (bundle.fixedRegisters.includes(register)) pinned = withRegister(pinned, register);
     }
     for (const all of allocatable) {
-      const names = registersIn(target.calleeSaved & all & ~pinned);
+      const names = registersIn(minus(intersect(target.calleeSaved, all), pinned));
       // What each register's occupants would cost under each name.
       const costs = names.map((register) =>
         names.map((name) => {

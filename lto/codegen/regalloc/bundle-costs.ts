@@ -3,10 +3,24 @@
  *
  * Kept apart from the allocators that compare these numbers and from the policy that supplies the unit prices.
  */
-import { isDefKind, isSingle, UseKind } from "../liveness.js";
+
+import { isDefKind, UseKind } from "../liveness.js";
 import type { MInst } from "../mir.js";
+import {
+  equalSets,
+  firstRegister,
+  intersect,
+  isEmptySet,
+  isSingle,
+  minus,
+  noRegisters,
+  overlaps,
+  type RegisterSet,
+  registerCount,
+  union,
+} from "../register-set.js";
 import { type Bundle, SplitLevel } from "./bundle.js";
-import { type AllocationProblem, popCount } from "./problem.js";
+import type { AllocationProblem } from "./problem.js";
 import { occurrenceCost } from "./spill-cost.js";
 
 export class BundleCosts {
@@ -17,6 +31,7 @@ export class BundleCosts {
     this.blockWeight = new Float64Array(fn.blocks.length);
     for (let b = 0; b < fn.blocks.length; b++) this.blockWeight[b] = policy.weight(fn.blocks[b]!);
     this.seenBy = new Int32Array(fn.vregs.length);
+    this.gain = new Float64Array(problem.target.count);
   }
 
   /** The instruction at `index`; null for the head of a block. */
@@ -28,7 +43,7 @@ export class BundleCosts {
   }
 
   /** Sums by register, all zero between calls, and the registers summed up, in order of appearance. */
-  private readonly gain = new Float64Array(32);
+  private readonly gain: Float64Array;
   private readonly gained: number[] = [];
   /** Number of the last call of `measure` that each virtual register was seen by. */
   private readonly seenBy: Int32Array;
@@ -49,12 +64,13 @@ export class BundleCosts {
     let cost = 0;
     let mentions = 0;
     let forms: number[] | null = null;
-    let blocked = 0;
+    let blocked = noRegisters;
     const ranges = bundle.ranges;
     for (let r = 0; r < ranges.length; r++) {
       const range = ranges[r]!;
       points += range.end - range.start;
-      if (blocked !== all) blocked |= reservations.blocked(range.vreg, range.start, range.end, all);
+      if (!equalSets(blocked, all))
+        blocked = union(blocked, reservations.blocked(range.vreg, range.start, range.end, all));
     }
     const call = ++this.calls;
     const vregs: number[] = [];
@@ -80,7 +96,7 @@ export class BundleCosts {
           case UseKind.Any:
           case UseKind.AnyDef: {
             const { allowed } = useOperand[u]!;
-            if (allowed !== 0) permitted &= allowed;
+            if (!isEmptySet(allowed)) permitted = intersect(permitted, allowed);
             if (bundle.cls === 0) {
               const inst = fn.blocks[block]!.insts[index - head[block]! - 1]!;
               mentions += (target.mentionWeight?.(inst) ?? 1) * weight;
@@ -96,7 +112,7 @@ export class BundleCosts {
           }
           case UseKind.FixedDef: {
             const { allowed } = useOperand[u]!;
-            if ((allowed & target.calleeSaved) !== 0) bundle.arrives = 31 - Math.clz32(allowed);
+            if (overlaps(allowed, target.calleeSaved)) bundle.arrives = firstRegister(allowed);
             this.gainFrom(allowed, policy.move(info.size) * weight);
             break;
           }
@@ -104,7 +120,7 @@ export class BundleCosts {
             this.gainFrom(useOperand[u]!.allowed, policy.move(info.size) * weight);
             break;
           case UseKind.Tied:
-            this.gainFrom(this.tiedMask(u), policy.move(info.size) * weight);
+            this.gainFrom(this.tiedSet(u), policy.move(info.size) * weight);
             break;
         }
         cost += price * weight;
@@ -112,14 +128,14 @@ export class BundleCosts {
     }
     bundle.size = points / 4;
     bundle.permitted = permitted;
-    bundle.unblocked = all & ~blocked;
+    bundle.unblocked = minus(all, blocked);
     bundle.spillCost = cost;
     bundle.mentions = mentions;
     if (forms !== null) bundle.forms = forms;
     bundle.vregs = vregs;
     bundle.weight =
       bundle.level === SplitLevel.Minimal
-        ? 1e12 * (33 - popCount(permitted))
+        ? 1e12 * (target.count + 1 - registerCount(permitted))
         : Math.max(0, cost) / (bundle.size + policy.inertia);
     const { gained, gain } = this;
     if (gained.length > 0) {
@@ -130,22 +146,22 @@ export class BundleCosts {
     }
   }
 
-  private gainFrom(mask: number, price: number): void {
-    if (!isSingle(mask)) return;
-    const register = 31 - Math.clz32(mask);
+  private gainFrom(set: RegisterSet, price: number): void {
+    if (!isSingle(set)) return;
+    const register = firstRegister(set);
     if (this.gain[register] === 0) this.gained.push(register);
     this.gain[register]! += price;
   }
 
   /** Register set of the definition that a consumed use is tied to. */
-  private tiedMask(use: number): number {
+  private tiedSet(use: number): RegisterSet {
     const { useIndex, useOperand } = this.problem.liveness;
     const { defs, uses } = this.instAt(useIndex[use]!)!;
     for (let d = 0; d < defs.length; d++) {
       const { allowed, tiedTo } = defs[d]!;
-      if (allowed !== 0 && tiedTo >= 0 && uses[tiedTo] === useOperand[use]) return allowed;
+      if (!isEmptySet(allowed) && tiedTo >= 0 && uses[tiedTo] === useOperand[use]) return allowed;
     }
-    return 0;
+    return noRegisters;
   }
 
   /** True if the occurrence needs a register even when its value is in memory. */

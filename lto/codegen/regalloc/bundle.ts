@@ -5,8 +5,10 @@
  * disjoint ranges, of one or several registers, that get the same physical register. Coalescing builds larger
  * bundles, splitting takes them apart; nothing else refers to a "representative".
  */
+
 import type { Liveness } from "../liveness.js";
-import type { MFunction, RegClass, RegMask } from "../mir.js";
+import type { MFunction, RegClass } from "../mir.js";
+import { noRegisters, type RegisterSet } from "../register-set.js";
 
 export class LiveRange {
   constructor(
@@ -56,9 +58,9 @@ export class Bundle {
   /** Instructions covered: the bigger, the earlier it is placed. */
   size = 0;
   /** Registers that all its operands permit. */
-  permitted: RegMask = 0;
+  permitted: RegisterSet = noRegisters;
   /** Registers that no fixed operand or clobber takes within it. */
-  unblocked: RegMask = 0;
+  unblocked: RegisterSet = noRegisters;
   /** What it gains from being in the registers that its fixed operands name; see `BundleCosts.measure`. */
   fixedRegisters: readonly number[] = none;
   fixedGains: readonly number[] = none;

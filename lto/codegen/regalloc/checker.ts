@@ -29,6 +29,7 @@
  * exchanges with two definitions, accesses of spill slots, repeated recomputable definitions).
  * Not its business: saving callee-saved registers.
  */
+
 import {
   CopyOp,
   isSlot,
@@ -43,6 +44,15 @@ import {
   slotLocation,
   unwindTarget,
 } from "../mir.js";
+import {
+  firstRegister,
+  hasRegister,
+  isEmptySet,
+  lastRegister,
+  minus,
+  registersIn,
+  withoutFirst,
+} from "../register-set.js";
 import type { TargetRegisters } from "../target.js";
 
 /** What the checker remembers of the function before allocation. */
@@ -178,7 +188,7 @@ class Checker {
     for (let v = 0; v < fn.vregs.length; v++) {
       const { remat, cls } = fn.vregs[v]!;
       if (remat === null) continue;
-      const sample = 31 - Math.clz32(target.allocatable(fn, cls));
+      const sample = lastRegister(target.allocatable(fn, cls));
       const key = `${cls}:${keyOf(target.rematerialize(remat, sample))}`;
       const known = this.rematKeys.get(key);
       if (known === undefined) this.rematKeys.set(key, [v]);
@@ -340,12 +350,13 @@ class Checker {
     const carried = isPlainCopy(this.fn, inst) ? state.get(inst.uses[0]!.loc) : null;
     const extra = inst.extra;
     const all = extra !== null && extra.kind === "call" && extra.returnsTwice;
-    const clobbers = all ? -1 : inst.clobbers;
-    for (let rest = clobbers; rest !== 0; rest &= rest - 1) state.set(31 - Math.clz32(rest & -rest), none);
+    const clobbers = all ? this.target.all : inst.clobbers;
+    for (let rest = clobbers; !isEmptySet(rest); rest = withoutFirst(rest))
+      state.set(firstRegister(rest), none);
     const pad = unwindTarget(inst);
     if (pad !== null) {
       const unwound = state.clone();
-      for (let r = 0; r < 32; r++) if (((this.target.calleeSaved >>> r) & 1) === 0) unwound.set(r, none);
+      for (const r of registersIn(minus(this.target.all, this.target.calleeSaved))) unwound.set(r, none);
       this.landing.set(pad, unwound);
     }
     for (const def of inst.defs) {
@@ -383,8 +394,8 @@ class Checker {
       if (!operand.mayBeSlot) this.complain(block, index, `v${vreg} may not be in a slot`);
     } else {
       const cls = this.fn.vregs[vreg]!.cls;
-      const permitted = operand.allowed === 0 ? this.target.allocatable(this.fn, cls) : operand.allowed;
-      if (((permitted >>> loc) & 1) === 0)
+      const permitted = isEmptySet(operand.allowed) ? this.target.allocatable(this.fn, cls) : operand.allowed;
+      if (!hasRegister(permitted, loc))
         this.complain(block, index, `v${vreg} may not be in ${this.show(loc)}`);
     }
   }
@@ -429,7 +440,7 @@ class Checker {
       state.set(to, cut(state.get(inst.uses[0]!.loc), inst.size));
       return;
     }
-    const cls = ((this.target.allocatable(this.fn, 0) >>> to) & 1) === 1 ? 0 : 1;
+    const cls = hasRegister(this.target.allocatable(this.fn, 0), to) ? 0 : 1;
     const values = this.rematKeys.get(`${cls}:${keyOf(inst)}`);
     if (values === undefined) this.complain(block, index, `unknown inserted instruction ${inst.op}`);
     else state.set(to, distinctValues(values, this.snapshot.value, this.fn));

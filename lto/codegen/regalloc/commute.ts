@@ -9,6 +9,7 @@
 
 import { type Liveness, rangeAt, refreshUse } from "../liveness.js";
 import { CopyOp, type MFunction, type MInst } from "../mir.js";
+import { isEmptySet } from "../register-set.js";
 import type { TargetRegisters } from "../target.js";
 import { keepOneSlot } from "./normalize.js";
 
@@ -27,7 +28,7 @@ export function commuteOperands(fn: MFunction, target: TargetRegisters, liveness
       const first = inst.uses[0]!;
       const second = inst.uses[1]!;
       if (first.vreg < 0 || second.vreg < 0 || first.vreg === second.vreg) continue;
-      if (first.allowed !== 0 || second.allowed !== 0) continue;
+      if (!isEmptySet(first.allowed) || !isEmptySet(second.allowed)) continue;
       if (fn.vregs[first.vreg]!.size !== fn.vregs[second.vreg]!.size) continue;
       const firstLives = rangeAt(liveness, first.vreg, 4 * index + 2) >= 0;
       const secondLives = rangeAt(liveness, second.vreg, 4 * index + 2) >= 0;

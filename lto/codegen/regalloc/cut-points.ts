@@ -4,10 +4,12 @@
  * A cut is made in the gap before an instruction, never among the branches at the end of a block: a value that
  * leaves the block has to be in its final place before the first of them.
  */
+
 import { UseKind } from "../liveness.js";
+import { registersIn, single } from "../register-set.js";
 import type { Assignment } from "./assignment.js";
 import type { Bundle } from "./bundle.js";
-import { type AllocationProblem, registersIn } from "./problem.js";
+import type { AllocationProblem } from "./problem.js";
 
 /** Bundles of so many ranges are cut with an eye to the work of cutting them again. */
 const manyRanges = 128;
@@ -43,7 +45,7 @@ export class CutPoints {
     const { reservations } = this.problem;
     const set = state.occupied[register]!;
     for (const range of bundle.ranges) {
-      let point = reservations.firstBlock(range.vreg, range.start, range.end, 1 << register);
+      let point = reservations.firstBlock(range.vreg, range.start, range.end, single(register));
       set.seek(range.start);
       if (set.current(range.end) !== null) {
         const taken = Math.max(range.start, set.currentStart());

@@ -10,10 +10,11 @@
  * Time and memory: the number of interferences, which is bounded by leaving out what lives where far too much does,
  * times the rounds (few, at most the levels of splitting). The classic to compare with.
  */
+import { intersect, isEmptySet, registerCount } from "../register-set.js";
 import { Assignment } from "./assignment.js";
 import { type Bundle, mergeRanges, overlap, SplitLevel } from "./bundle.js";
 import type { Affinity, Coalescing } from "./coalesce.js";
-import { type AllocationProblem, type Placement, popCount } from "./problem.js";
+import type { AllocationProblem, Placement } from "./problem.js";
 
 /** Places the bundles of `coalescing`, after merging more of them. */
 export function allocateGraph(problem: AllocationProblem, coalescing: Coalescing): Placement {
@@ -73,7 +74,7 @@ class GraphColoring {
     const { nodes, neighbours, excess } = buildGraph(bundles);
     const position = new Map<Bundle, number>(nodes.map((node, n) => [node, n]));
     const degree = (n: number): number => neighbours[n]!.length;
-    const colours = (bundle: Bundle): number => popCount(bundle.permitted & bundle.unblocked);
+    const colours = (bundle: Bundle): number => registerCount(intersect(bundle.permitted, bundle.unblocked));
     const current = (n: number): Bundle => {
       let bundle = nodes[n]!;
       while (bundle.dead) bundle = of[bundle.ranges[0]?.vreg ?? mergedInto.get(bundle)!]!;
@@ -85,8 +86,8 @@ class GraphColoring {
       const y = of[b];
       if (x == null || y == null || x === y || x.cls !== y.cls) continue;
       if (x.shadows.length + y.shadows.length > 0 || overlap(x, y)) continue;
-      const common = x.permitted & x.unblocked & y.permitted & y.unblocked;
-      if (common === 0) continue;
+      const common = intersect(intersect(x.permitted, x.unblocked), intersect(y.permitted, y.unblocked));
+      if (isEmptySet(common)) continue;
       const nodeX = position.get(x)!;
       const nodeY = position.get(y)!;
       if (excess[nodeX] === 1 || excess[nodeY] === 1) continue;
@@ -94,7 +95,7 @@ class GraphColoring {
       const together = new Set([...neighbours[nodeX]!, ...neighbours[nodeY]!]);
       let significant = 0;
       for (const n of together) if (degree(n) >= colours(current(n))) significant++;
-      if (significant >= popCount(common)) continue;
+      if (significant >= registerCount(common)) continue;
       const [into, from] = x.ranges.length >= y.ranges.length ? [x, y] : [y, x];
       mergedInto.set(from, from.ranges[0]!.vreg);
       for (const range of from.ranges) of[range.vreg] = into;
@@ -196,7 +197,7 @@ function buildGraph(bundles: readonly Bundle[]): Graph {
 /** Nodes in the order in which to colour them: the reverse of the order of removal. */
 function eliminationOrder({ nodes, neighbours }: Graph): number[] {
   const degree = neighbours.map((list) => list.length);
-  const limit = nodes.map((node) => popCount(node.permitted & node.unblocked));
+  const limit = nodes.map((node) => registerCount(intersect(node.permitted, node.unblocked)));
   const removed = new Uint8Array(nodes.length);
   const easy: number[] = [];
   for (let n = nodes.length - 1; n >= 0; n--) if (degree[n]! < limit[n]!) easy.push(n);

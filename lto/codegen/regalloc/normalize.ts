@@ -10,8 +10,18 @@
  *
  * Linear.
  */
-import { collectUses, isSingle } from "../liveness.js";
+
+import { collectUses } from "../liveness.js";
 import { CopyOp, type MBlock, type MFunction, MInst, RegOperand } from "../mir.js";
+import {
+  includesSet,
+  intersect,
+  isEmptySet,
+  isSingle,
+  noRegisters,
+  type RegisterSet,
+  union,
+} from "../register-set.js";
 import type { TargetRegisters } from "../target.js";
 
 export function normalizeConstraints(fn: MFunction, target: TargetRegisters): void {
@@ -28,7 +38,7 @@ export function normalizeConstraints(fn: MFunction, target: TargetRegisters): vo
       for (let k = 0; k < count; k++) {
         const use = buffer[k]!;
         if (use.mayBeSlot) slots++;
-        if (use.allowed !== 0 && !isSingle(use.allowed)) masks++;
+        if (!isEmptySet(use.allowed) && !isSingle(use.allowed)) masks++;
       }
       for (let k = 0; k < inst.defs.length; k++) if (inst.defs[k]!.mayBeSlot) slots++;
       if (slots > 1 && (inst.extra === null || inst.extra.kind !== "asm")) {
@@ -57,9 +67,13 @@ function narrowTies(inst: MInst): void {
     const def = inst.defs[d]!;
     if (def.tiedTo < 0) continue;
     const use = inst.uses[def.tiedTo]!;
-    if (def.vreg < 0 || (def.allowed === 0 && use.allowed === 0)) continue;
-    const both = (def.allowed === 0 ? -1 : def.allowed) & (use.allowed === 0 ? -1 : use.allowed);
-    if (both === 0) throw new Error("a tied definition and its use have no register in common");
+    if (def.vreg < 0 || (isEmptySet(def.allowed) && isEmptySet(use.allowed))) continue;
+    const both = isEmptySet(def.allowed)
+      ? use.allowed
+      : isEmptySet(use.allowed)
+        ? def.allowed
+        : intersect(def.allowed, use.allowed);
+    if (isEmptySet(both)) throw new Error("a tied definition and its use have no register in common");
     def.allowed = both;
   }
 }
@@ -97,14 +111,15 @@ function separateMasks(
   let inserted = 0;
   for (let a = 0; a < uses.length; a++) {
     const use = uses[a]!;
-    if (use.vreg < 0 || use.allowed === 0 || isSingle(use.allowed)) continue;
-    let common = -1;
+    if (use.vreg < 0 || isEmptySet(use.allowed) || isSingle(use.allowed)) continue;
+    let common: RegisterSet | null = null;
     for (let b = 0; b < a; b++) {
       const other = uses[b]!;
-      if (other.vreg !== use.vreg || other.allowed === 0 || isSingle(other.allowed)) continue;
-      common &= other.allowed;
+      if (other.vreg !== use.vreg || isEmptySet(other.allowed) || isSingle(other.allowed)) continue;
+      common = common === null ? other.allowed : intersect(common, other.allowed);
     }
-    if (common === -1 || (common & use.allowed & ~takenByOthers(inst, uses, use.vreg)) !== 0) continue;
+    if (common === null) continue;
+    if (!includesSet(takenByOthers(inst, uses, use.vreg), intersect(common, use.allowed))) continue;
     const info = fn.vregs[use.vreg]!;
     const copy = fn.newVReg(info.cls, info.size);
     const move = new MInst(CopyOp, info.size);
@@ -118,10 +133,10 @@ function separateMasks(
 }
 
 /** Registers that fixed operands for other values take while `inst` reads its uses. */
-function takenByOthers(inst: MInst, uses: readonly RegOperand[], vreg: number): number {
-  let mask = 0;
-  for (const use of uses) if (use.vreg !== vreg && isSingle(use.allowed)) mask |= use.allowed;
+function takenByOthers(inst: MInst, uses: readonly RegOperand[], vreg: number): RegisterSet {
+  let set = noRegisters;
+  for (const use of uses) if (use.vreg !== vreg && isSingle(use.allowed)) set = union(set, use.allowed);
   for (const def of inst.defs)
-    if ((def.early || def.tiedTo >= 0) && isSingle(def.allowed)) mask |= def.allowed;
-  return mask;
+    if ((def.early || def.tiedTo >= 0) && isSingle(def.allowed)) set = union(set, def.allowed);
+  return set;
 }

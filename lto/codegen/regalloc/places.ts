@@ -1,8 +1,19 @@
 /**
  * Questions about a placement: where a value is at a point, whether it lives there, which registers are free.
  */
+
 import { rangeAt } from "../liveness.js";
-import type { RegClass, RegMask } from "../mir.js";
+import type { RegClass } from "../mir.js";
+import {
+  firstRegister,
+  isEmptySet,
+  minus,
+  noRegisters,
+  type RegisterSet,
+  withoutFirst,
+  withoutRegister,
+  withRegister,
+} from "../register-set.js";
 import { IntervalSet } from "./interval-set.js";
 import type { AllocationProblem, Piece, Placement } from "./problem.js";
 
@@ -55,28 +66,28 @@ export class Places {
   }
 
   /** Registers of `cls` that hold nothing and that no instruction takes within [start, end). */
-  free(cls: RegClass, start: number, end: number): RegMask {
+  free(cls: RegClass, start: number, end: number): RegisterSet {
     this.occupied ??= this.occupancy();
     const { allocatable, reservations } = this.problem;
     const all = allocatable[cls]!;
-    let mask = all & ~reservations.blocked(-2, start, end, all);
-    for (let register = 0; register < 32; register++) {
-      if (((mask >>> register) & 1) === 1 && !this.occupied[register]!.isFree(start, end)) {
-        mask &= ~(1 << register);
-      }
+    let free = minus(all, reservations.blocked(-2, start, end, all));
+    for (let rest = free; !isEmptySet(rest); rest = withoutFirst(rest)) {
+      const register = firstRegister(rest);
+      if (!this.occupied[register]!.isFree(start, end)) free = withoutRegister(free, register);
     }
-    return mask;
+    return free;
   }
 
   /** Registers that hold anything anywhere. */
-  usedRegisters(): RegMask {
-    let mask = 0;
-    for (const pieces of this.placement.pieces) for (const piece of pieces) mask |= 1 << piece.register;
-    return mask;
+  usedRegisters(): RegisterSet {
+    let used = noRegisters;
+    for (const pieces of this.placement.pieces)
+      for (const piece of pieces) used = withRegister(used, piece.register);
+    return used;
   }
 
   private occupancy(): IntervalSet<number>[] {
-    const byRegister: Piece[][] = Array.from({ length: 32 }, () => []);
+    const byRegister: Piece[][] = Array.from({ length: this.problem.target.count }, () => []);
     for (const list of this.placement.pieces)
       for (const piece of list) byRegister[piece.register]!.push(piece);
     return byRegister.map((pieces) => {

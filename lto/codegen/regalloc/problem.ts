@@ -6,8 +6,10 @@
  * in its home slot, which is written once, right after the definition, or nowhere if it can be recomputed.
  * `rewrite.ts` turns a placement into code; it alone inserts moves.
  */
+
 import { computeLiveness, type Liveness } from "../liveness.js";
-import type { MFunction, RegMask } from "../mir.js";
+import type { MFunction } from "../mir.js";
+import type { RegisterSet } from "../register-set.js";
 import type { TargetRegisters } from "../target.js";
 import { commuteOperands } from "./commute.js";
 import { Reservations } from "./reservations.js";
@@ -19,7 +21,7 @@ export interface AllocationProblem {
   readonly liveness: Liveness;
   readonly reservations: Reservations;
   /** Allocatable registers by class. */
-  readonly allocatable: readonly RegMask[];
+  readonly allocatable: readonly RegisterSet[];
   readonly policy: CostPolicy;
 }
 
@@ -30,7 +32,7 @@ export function describeProblem(
 ): AllocationProblem {
   const liveness = computeLiveness(fn);
   commuteOperands(fn, target, liveness);
-  const allocatable: RegMask[] = [];
+  const allocatable: RegisterSet[] = [];
   for (let cls = 0; cls < target.classCount; cls++) allocatable.push(target.allocatable(fn, cls));
   return {
     fn,
@@ -58,20 +60,3 @@ export interface Placement {
    */
   readonly slotGroup: Int32Array;
 }
-
-/** The registers of a mask, in ascending order. */
-export const registersIn = (mask: RegMask): number[] => {
-  const list: number[] = [];
-  for (let rest = mask; rest !== 0; ) {
-    const register = 31 - Math.clz32(rest & -rest);
-    list.push(register);
-    rest &= rest - 1;
-  }
-  return list;
-};
-
-export const popCount = (mask: RegMask): number => {
-  let count = 0;
-  for (let rest = mask; rest !== 0; rest &= rest - 1) count++;
-  return count;
-};

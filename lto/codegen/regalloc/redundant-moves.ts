@@ -14,13 +14,14 @@
  * Breaks if: a place changes by other means than definitions, clobbers and inserted operations. Linear, times the
  * registers at each reload.
  */
+
 import { type Numbering, valueNames } from "../liveness.js";
 import { isSlot, type Location, type MFunction, MInst, noLocation, slotOf } from "../mir.js";
+import { firstRegister, isEmptySet, type RegisterSet, withoutFirst } from "../register-set.js";
 import { ActionKind, MoveAction } from "./parallel-move.js";
 import type { AllocationProblem } from "./problem.js";
 import type { Item } from "./rewrite.js";
 
-const registerCount = 32;
 const unknown = -1;
 
 /** So many slots are followed at a time; the one that has been known the longest is forgotten first. */
@@ -31,8 +32,12 @@ const noSlots: ReadonlyMap<number, number> = new Map();
 
 /** Values by place, at one point of the walk. */
 class Contents {
-  readonly registers = new Int32Array(registerCount).fill(unknown);
+  readonly registers: Int32Array;
   private slots: Slots | null = null;
+
+  constructor(private readonly count: number) {
+    this.registers = new Int32Array(count).fill(unknown);
+  }
 
   get(place: Location): number {
     if (!isSlot(place)) return this.registers[place]!;
@@ -58,11 +63,11 @@ class Contents {
     return slots;
   }
   copyFrom(registers: Int32Array, offset: number, slots: ReadonlyMap<number, number>): void {
-    for (let r = 0; r < registerCount; r++) this.registers[r] = registers[offset + r]!;
+    for (let r = 0; r < this.count; r++) this.registers[r] = registers[offset + r]!;
     this.slots = slots.size === 0 ? null : new Map(slots);
   }
   meet(registers: Int32Array, offset: number, slots: ReadonlyMap<number, number>): void {
-    for (let r = 0; r < registerCount; r++) {
+    for (let r = 0; r < this.count; r++) {
       if (this.registers[r] !== registers[offset + r]) this.registers[r] = unknown;
     }
     if (this.slots === null) return;
@@ -78,8 +83,10 @@ export function removeRedundantMoves(problem: AllocationProblem, blocks: readonl
 class Cleaner {
   private readonly fn: MFunction;
   private readonly numbering: Numbering;
+  /** Registers of the target. */
+  private readonly count: number;
   private readonly names: Int32Array;
-  private readonly contents = new Contents();
+  private readonly contents: Contents;
   /** Contents at the end of each block walked so far. */
   private readonly leavingRegisters: Int32Array;
   private readonly leavingSlots: ReadonlyMap<number, number>[] = [];
@@ -88,14 +95,16 @@ class Cleaner {
     this.fn = problem.fn;
     this.numbering = problem.liveness.numbering;
     this.names = valueNames(problem.fn);
-    this.leavingRegisters = new Int32Array(registerCount * problem.fn.blocks.length);
+    this.count = problem.target.count;
+    this.contents = new Contents(this.count);
+    this.leavingRegisters = new Int32Array(this.count * problem.fn.blocks.length);
   }
 
   run(blocks: readonly Item[][]): void {
     for (let b = 0; b < blocks.length; b++) {
       this.enter(b);
       this.clean(blocks[b]!);
-      this.leavingRegisters.set(this.contents.registers, registerCount * b);
+      this.leavingRegisters.set(this.contents.registers, this.count * b);
       this.leavingSlots.push(this.contents.takeSlots());
     }
   }
@@ -110,8 +119,8 @@ class Cleaner {
     for (const pred of block.preds) if (this.numbering.position[pred.id]! >= b) return;
     for (let k = 0; k < block.preds.length; k++) {
       const p = this.numbering.position[block.preds[k]!.id]!;
-      if (k === 0) contents.copyFrom(leavingRegisters, registerCount * p, leavingSlots[p]!);
-      else contents.meet(leavingRegisters, registerCount * p, leavingSlots[p]!);
+      if (k === 0) contents.copyFrom(leavingRegisters, this.count * p, leavingSlots[p]!);
+      else contents.meet(leavingRegisters, this.count * p, leavingSlots[p]!);
     }
   }
 
@@ -137,14 +146,14 @@ class Cleaner {
     for (let k = 0; k < uses.length; k++) {
       const use = uses[k]!;
       if (use.vreg < 0) continue;
-      if (isSlot(use.loc) && use.allowed === 0 && !isDefined(inst, use.loc, false)) {
+      if (isSlot(use.loc) && isEmptySet(use.allowed) && !isDefined(inst, use.loc, false)) {
         const register = this.registerWith(names[use.vreg]!);
         if (register >= 0 && !isDefined(inst, register, true)) use.loc = register;
       }
       contents.set(use.loc, names[use.vreg]!);
     }
-    for (let rest = this.clobbersOf(inst); rest !== 0; rest &= rest - 1) {
-      contents.registers[31 - Math.clz32(rest & -rest)] = unknown;
+    for (let rest = this.clobbersOf(inst); !isEmptySet(rest); rest = withoutFirst(rest)) {
+      contents.registers[firstRegister(rest)] = unknown;
     }
     for (let k = 0; k < inst.defs.length; k++) {
       const def = inst.defs[k]!;
@@ -153,16 +162,18 @@ class Cleaner {
     }
   }
 
-  private clobbersOf(inst: MInst): number {
+  private clobbersOf(inst: MInst): RegisterSet {
     const extra = inst.extra;
-    return extra !== null && extra.kind === "call" && extra.returnsTwice ? -1 : inst.clobbers;
+    return extra !== null && extra.kind === "call" && extra.returnsTwice
+      ? this.problem.target.all
+      : inst.clobbers;
   }
 
   /** A register that holds `value`; -1 if none is known to. */
   private registerWith(value: number): number {
     const cls = this.fn.vregs[value]!.cls;
-    for (let rest = this.problem.allocatable[cls]!; rest !== 0; rest &= rest - 1) {
-      const register = 31 - Math.clz32(rest & -rest);
+    for (let rest = this.problem.allocatable[cls]!; !isEmptySet(rest); rest = withoutFirst(rest)) {
+      const register = firstRegister(rest);
       if (this.contents.registers[register] === value) return register;
     }
     return -1;

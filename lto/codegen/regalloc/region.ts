@@ -10,6 +10,7 @@
  *
  * Time: for each register of the class, the bundle's ranges and what conflicts with them.
  */
+import { firstRegister, hasRegister, isEmptySet, withoutFirst } from "../register-set.js";
 import type { Assignment } from "./assignment.js";
 import type { Bundle, LiveRange } from "./bundle.js";
 import { branchIndices } from "./cut-points.js";
@@ -51,8 +52,8 @@ export class RegionPlanner {
     let bestGain = threshold;
     if (most <= bestGain) return null;
     this.collectTakings(bundle);
-    for (let rest = bundle.permitted; rest !== 0; rest &= rest - 1) {
-      const register = 31 - Math.clz32(rest & -rest);
+    for (let rest = bundle.permitted; !isEmptySet(rest); rest = withoutFirst(rest)) {
+      const register = firstRegister(rest);
       const intervals: Interval[] = [];
       const gain = this.planIn(state, bundle, register, runs, intervals) - state.priceOfUse(bundle, register);
       if (gain > bestGain) {
@@ -100,7 +101,7 @@ export class RegionPlanner {
         if (!isTaken && !isEnd) break;
         const start = isTaken ? Math.max(range.start, set.currentStart()) : range.end;
         for (; t < points.length && points[t]! < start; t++) {
-          if (((masks[t]! >>> register) & 1) === 0) continue;
+          if (!hasRegister(masks[t]!, register)) continue;
           const point = points[t]!;
           if (point > from) this.evaluate(bundle, runs, from, point, out);
           if (point >= from) from = point + 1;

@@ -10,23 +10,35 @@
  * Method: events sorted by point, with the union of masks over each run of 32 events, so that a long range over
  * thousands of calls is answered quickly.
  */
-import { Clobber, collectUses, Early, hasTies, isSingle, Late, type Numbering, tieOf } from "../liveness.js";
-import type { MFunction, RegMask, RegOperand } from "../mir.js";
+
+import { Clobber, collectUses, Early, hasTies, Late, type Numbering, tieOf } from "../liveness.js";
+import type { MFunction, RegOperand } from "../mir.js";
+import {
+  equalSets,
+  includesSet,
+  intersect,
+  isEmptySet,
+  isSingle,
+  noRegisters,
+  overlaps,
+  type RegisterSet,
+  union,
+} from "../register-set.js";
 
 const runLength = 32;
 
 export interface Takings {
   readonly points: number[];
-  readonly masks: RegMask[];
+  readonly masks: RegisterSet[];
 }
 
 export class Reservations {
   private readonly from: number[] = [];
   private readonly to: number[] = [];
-  private readonly mask: number[] = [];
+  private readonly mask: RegisterSet[] = [];
   /** The value that may be in the register nevertheless, or -1. */
   private readonly vreg: number[] = [];
-  private runMasks = new Int32Array(0);
+  private readonly runMasks: RegisterSet[];
 
   constructor(fn: MFunction, numbering: Numbering) {
     const buffer: RegOperand[] = [];
@@ -45,9 +57,9 @@ export class Reservations {
         }
         let clobbers = inst.clobbers;
         const extra = inst.extra;
-        if (extra !== null && extra.kind === "call" && extra.returnsTwice) clobbers = -1;
+        if (extra !== null && extra.kind === "call" && extra.returnsTwice) clobbers = fn.target.registers.all;
         const entered = block.landingPad && index === numbering.head[b]! + 1;
-        if (clobbers !== 0)
+        if (!isEmptySet(clobbers))
           this.add(entered ? 4 * (index - 1) : 4 * index + Clobber, 4 * index + Late, clobbers, -1);
         for (let k = 0; k < inst.defs.length; k++) {
           const def = inst.defs[k]!;
@@ -61,11 +73,15 @@ export class Reservations {
     // Events of one instruction come nearly in order; overlap tests below need only starts that never decrease
     // by more than one index, which `firstAfter` allows for.
     const runs = Math.ceil(this.mask.length / runLength);
-    this.runMasks = new Int32Array(runs);
-    for (let e = 0; e < this.mask.length; e++) this.runMasks[(e / runLength) | 0]! |= this.mask[e]!;
+    const runMasks = new Array<RegisterSet>(runs).fill(noRegisters);
+    for (let e = 0; e < this.mask.length; e++) {
+      const run = (e / runLength) | 0;
+      runMasks[run] = union(runMasks[run]!, this.mask[e]!);
+    }
+    this.runMasks = runMasks;
   }
 
-  private add(from: number, to: number, mask: RegMask, vreg: number): void {
+  private add(from: number, to: number, mask: RegisterSet, vreg: number): void {
     this.from.push(from);
     this.to.push(to);
     this.mask.push(mask);
@@ -89,20 +105,20 @@ export class Reservations {
   }
 
   /** Registers of `interesting` that instructions take somewhere within [start, end) from register `vreg`. */
-  blocked(vreg: number, start: number, end: number, interesting: RegMask): RegMask {
+  blocked(vreg: number, start: number, end: number, interesting: RegisterSet): RegisterSet {
     const count = this.mask.length;
-    let result = 0;
+    let result = noRegisters;
     let e = this.firstAfter(start);
     // Within an index, events are unordered by at most three points: look one index past the end.
     const limit = end + 4;
     while (e < count && this.from[e]! < limit) {
-      if (e % runLength === 0 && (this.runMasks[e / runLength]! & interesting & ~result) === 0) {
+      if (e % runLength === 0 && includesSet(result, intersect(this.runMasks[e / runLength]!, interesting))) {
         e += runLength;
         continue;
       }
       if (this.from[e]! < end && this.to[e]! > start && this.vreg[e] !== vreg) {
-        result |= this.mask[e]! & interesting;
-        if (result === interesting) return result;
+        result = union(result, intersect(this.mask[e]!, interesting));
+        if (equalSets(result, interesting)) return result;
       }
       e++;
     }
@@ -113,11 +129,11 @@ export class Reservations {
    * Appends the points within [start, end) at which instructions take registers of `interesting` from `vreg`, with
    * the registers taken. Points are in order except among those of one instruction.
    */
-  collect(vreg: number, start: number, end: number, interesting: RegMask, out: Takings): void {
+  collect(vreg: number, start: number, end: number, interesting: RegisterSet, out: Takings): void {
     for (let e = this.firstAfter(start); e < this.mask.length && this.from[e]! < end + 4; e++) {
       if (this.from[e]! >= end || this.to[e]! <= start || this.vreg[e] === vreg) continue;
-      const mask = this.mask[e]! & interesting;
-      if (mask === 0) continue;
+      const mask = intersect(this.mask[e]!, interesting);
+      if (isEmptySet(mask)) continue;
       // A reservation over several points blocks from the first of them that matters.
       out.points.push(Math.max(start, this.from[e]!));
       out.masks.push(mask);
@@ -125,11 +141,11 @@ export class Reservations {
   }
 
   /** First point within [start, end) at which an instruction takes a register of `mask`; -1 if none. */
-  firstBlock(vreg: number, start: number, end: number, mask: RegMask): number {
+  firstBlock(vreg: number, start: number, end: number, mask: RegisterSet): number {
     let first = -1;
     for (let e = this.firstAfter(start); e < this.mask.length && this.from[e]! < end + 4; e++) {
       if (this.from[e]! >= end || this.to[e]! <= start || this.vreg[e] === vreg) continue;
-      if ((this.mask[e]! & mask) === 0) continue;
+      if (!overlaps(this.mask[e]!, mask)) continue;
       const point = Math.max(start, this.from[e]!);
       if (first < 0 || point < first) first = point;
     }

@@ -7,7 +7,8 @@
  * memory; values that can be recomputed have none, and their definitions disappear if no register wants them.
  * Time: linear in the instructions plus the transfers.
  */
-import { isSingle, isVirtualCopy } from "../liveness.js";
+
+import { isVirtualCopy } from "../liveness.js";
 import {
   isSlot,
   type Location,
@@ -16,11 +17,25 @@ import {
   MInst,
   noLocation,
   type RegClass,
-  type RegMask,
   slotLocation,
   slotOf,
   unwindTarget,
 } from "../mir.js";
+import {
+  firstRegister,
+  hasRegister,
+  intersect,
+  isEmptySet,
+  isSingle,
+  lastRegister,
+  minus,
+  noRegisters,
+  type RegisterSet,
+  registerCount,
+  union,
+  withoutFirst,
+  withRegister,
+} from "../register-set.js";
 import type { AllocationResult, TargetRegisters } from "../target.js";
 import {
   ActionKind,
@@ -30,7 +45,7 @@ import {
   sequentialize,
 } from "./parallel-move.js";
 import { Memory, Places } from "./places.js";
-import { type AllocationProblem, type Placement, popCount } from "./problem.js";
+import type { AllocationProblem, Placement } from "./problem.js";
 import { removeRedundantMoves } from "./redundant-moves.js";
 import { assignSlots } from "./slot-sharing.js";
 import { computeTransfers, type Transfer, type Transfers, unwindingIndex } from "./transfers.js";
@@ -101,9 +116,9 @@ class Writer implements MoveContext {
   /** Where in the code moves are being made: registers free within may serve as scratch. */
   private windowStart = 0;
   private windowEnd = 0;
-  private windowFree: (RegMask | null)[] = [];
+  private windowFree: (RegisterSet | null)[] = [];
   private readonly temporary: (Location | undefined)[] = [];
-  private readonly cheapRegisters: RegMask;
+  private readonly cheapRegisters: RegisterSet;
   private readonly swappable: boolean[] = [];
 
   constructor(
@@ -113,7 +128,10 @@ class Writer implements MoveContext {
     private readonly needed: Uint8Array,
     private readonly home: Int32Array,
   ) {
-    this.cheapRegisters = ~problem.target.calleeSaved | places.usedRegisters();
+    this.cheapRegisters = union(
+      minus(problem.target.all, problem.target.calleeSaved),
+      places.usedRegisters(),
+    );
   }
 
   run(): Item[][] {
@@ -169,11 +187,11 @@ class Writer implements MoveContext {
   private emitTail(tail: readonly Transfer[], b: number, position: number): void {
     const { head } = this.problem.liveness.numbering;
     const block = this.problem.fn.blocks[b]!;
-    let written = 0;
-    for (const { to } of tail) if (to !== Memory) written |= 1 << to;
+    let written = noRegisters;
+    for (const { to } of tail) if (to !== Memory) written = withRegister(written, to);
     for (let k = position; k < block.insts.length; k++) {
       for (const use of block.insts[k]!.uses) {
-        if (use.loc >= 0 && ((written >>> use.loc) & 1) === 1) {
+        if (use.loc >= 0 && hasRegister(written, use.loc)) {
           throw new Error(`the branch of block ${block.id} reads a register that its edge writes`);
         }
       }
@@ -281,7 +299,7 @@ class Writer implements MoveContext {
     if (transfers === undefined || transfers.length === 0) return;
     const { vregs } = this.problem.fn;
     const parallel: ParallelMove[] = [];
-    let targets = 0;
+    let targets = noRegisters;
     for (const { to, toVReg, from, fromVReg } of transfers) {
       const info = vregs[toVReg]!;
       if (to === Memory) {
@@ -299,9 +317,9 @@ class Writer implements MoveContext {
         remat,
       };
       // Two names of one value go to one register together; the wider one counts.
-      if (to === Memory || ((targets >>> to) & 1) === 0) {
+      if (to === Memory || !hasRegister(targets, to)) {
         parallel.push(move);
-        if (to !== Memory) targets |= 1 << to;
+        if (to !== Memory) targets = withRegister(targets, to);
         continue;
       }
       const twin = parallel.findIndex((other) => other.to === to);
@@ -332,18 +350,21 @@ class Writer implements MoveContext {
   }
 
   scratch(cls: RegClass, taken: (register: number) => boolean): number {
-    this.windowFree[cls] ??= this.places.free(cls, this.windowStart, this.windowEnd) & this.cheapRegisters;
-    for (let rest = this.windowFree[cls]!; rest !== 0; rest &= rest - 1) {
-      const register = 31 - Math.clz32(rest & -rest);
+    this.windowFree[cls] ??= intersect(
+      this.places.free(cls, this.windowStart, this.windowEnd),
+      this.cheapRegisters,
+    );
+    for (let rest = this.windowFree[cls]!; !isEmptySet(rest); rest = withoutFirst(rest)) {
+      const register = firstRegister(rest);
       if (!taken(register)) return register;
     }
     return -1;
   }
 
   victim(cls: RegClass, taken: (register: number) => boolean): number {
-    const candidates = this.problem.allocatable[cls]! & this.cheapRegisters;
-    for (let rest = candidates; rest !== 0; rest &= rest - 1) {
-      const register = 31 - Math.clz32(rest & -rest);
+    const candidates = intersect(this.problem.allocatable[cls]!, this.cheapRegisters);
+    for (let rest = candidates; !isEmptySet(rest); rest = withoutFirst(rest)) {
+      const register = firstRegister(rest);
       if (!taken(register)) return register;
     }
     throw new Error(`register class ${cls} has no register to work with`);
@@ -367,10 +388,10 @@ class Writer implements MoveContext {
   }
 }
 
-function canSwap(target: TargetRegisters, cls: RegClass, allocatable: RegMask): boolean {
-  if (popCount(allocatable) < 2) return false;
-  const a = 31 - Math.clz32(allocatable & -allocatable);
-  return target.swap(cls, a, 31 - Math.clz32(allocatable & ~(1 << a))) !== null;
+function canSwap(target: TargetRegisters, cls: RegClass, allocatable: RegisterSet): boolean {
+  if (registerCount(allocatable) < 2) return false;
+  const a = firstRegister(allocatable);
+  return target.swap(cls, a, lastRegister(allocatable)) !== null;
 }
 
 /** Puts machine instructions in the place of actions and counts what was inserted. */
@@ -380,14 +401,15 @@ function materialize(
   spillSlots: number,
 ): AllocationResult {
   const { fn, target } = problem;
-  let written = 0;
+  let written = noRegisters;
   let moves = 0;
   let spills = 0;
   let reloads = 0;
   let rematerializations = 0;
   const write = (inst: MInst): void => {
-    written |= inst.clobbers;
-    for (const def of inst.defs) if (!isSlot(def.loc) && def.loc !== noLocation) written |= 1 << def.loc;
+    written = union(written, inst.clobbers);
+    for (const { loc } of inst.defs)
+      if (!isSlot(loc) && loc !== noLocation) written = withRegister(written, loc);
   };
   for (let b = 0; b < blocks.length; b++) {
     const insts: MInst[] = [];
@@ -402,14 +424,14 @@ function materialize(
       else if (isSlot(item.to)) spills++;
       else if (isSlot(item.from)) reloads++;
       else moves++;
-      if (!isSlot(item.to)) written |= 1 << item.to;
-      if (item.kind === ActionKind.Swap) written |= 1 << item.from;
+      if (!isSlot(item.to)) written = withRegister(written, item.to);
+      if (item.kind === ActionKind.Swap) written = withRegister(written, item.from);
     }
     fn.blocks[b]!.insts = insts;
   }
   return {
     written,
-    usedCalleeSaved: written & target.calleeSaved,
+    usedCalleeSaved: intersect(written, target.calleeSaved),
     spillSlots,
     moves,
     spills,

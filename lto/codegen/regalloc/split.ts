@@ -8,7 +8,9 @@
  * A run is worth a register if some occurrence needs one anyway, or if keeping all of them in memory costs more
  * than one reload.
  */
+
 import { UseKind } from "../liveness.js";
+import { intersect, isEmptySet, minus, noRegisters, type RegisterSet } from "../register-set.js";
 import { Bundle, LiveRange, SplitLevel } from "./bundle.js";
 import type { BundleCosts } from "./bundle-costs.js";
 import type { AllocationProblem } from "./problem.js";
@@ -164,7 +166,7 @@ export class Splitter {
       const remat = info.remat !== null;
       const reload = remat ? policy.remat : policy.memory(info.size);
       let open: Run | null = null;
-      let mask = 0;
+      let mask = noRegisters;
       for (let u = range.useLow; u < range.useHigh; u++) {
         const kind = useKind[u]! as UseKind;
         if (kind === UseKind.Arg || kind === UseKind.Param) continue;
@@ -175,13 +177,14 @@ export class Splitter {
         const consumed = kind === UseKind.Fixed || kind === UseKind.Tied || kind === UseKind.Copied;
         let useEnd = point + 1;
         if (isDef) useEnd = Math.min(range.end, kind === UseKind.FixedDef ? 4 * index + 4 : 4 * index + 3);
-        const operandMask = consumed || kind === UseKind.FixedDef ? all : all & this.maskAt(u, range.useHigh);
+        const operandMask =
+          consumed || kind === UseKind.FixedDef ? all : this.permittedAt(u, range.useHigh, all);
         const needed = this.costs.needsRegister(u, remat);
         const inMemory = occurrenceCost(policy, kind, info.size, remat);
         if (open !== null && numbering.blockAt[open.start >> 2] === numbering.blockAt[index]) {
-          let left = mask & operandMask;
-          if (useEnd > open.end) left &= ~reservations.blocked(range.vreg, open.end, useEnd, mask);
-          if (left !== 0) {
+          let left = intersect(mask, operandMask);
+          if (useEnd > open.end) left = minus(left, reservations.blocked(range.vreg, open.end, useEnd, mask));
+          if (!isEmptySet(left)) {
             mask = left;
             open.end = Math.max(open.end, useEnd);
             open.useHigh = u + 1;
@@ -207,8 +210,8 @@ export class Splitter {
           result.push(run);
           continue;
         }
-        mask = operandMask & ~reservations.blocked(range.vreg, point, useEnd, all);
-        if (mask === 0) {
+        mask = minus(operandMask, reservations.blocked(range.vreg, point, useEnd, all));
+        if (isEmptySet(mask)) {
           if (!needed) continue;
           throw new Error(`no register permitted for virtual register ${range.vreg} at index ${index}`);
         }
@@ -219,14 +222,14 @@ export class Splitter {
     return result;
   }
 
-  /** Registers that all operands from occurrence `use` on of the same instruction and value permit. */
-  private maskAt(use: number, limit: number): number {
+  /** Those of `all` that all operands from occurrence `use` on of the same instruction and value permit. */
+  private permittedAt(use: number, limit: number, all: RegisterSet): RegisterSet {
     const { useIndex, useOperand } = this.problem.liveness;
-    let mask = -1;
+    let permitted = all;
     for (let u = use; u < limit && useIndex[u] === useIndex[use]; u++) {
-      if (useOperand[u]!.allowed !== 0) mask &= useOperand[u]!.allowed;
+      if (!isEmptySet(useOperand[u]!.allowed)) permitted = intersect(permitted, useOperand[u]!.allowed);
     }
-    return mask;
+    return permitted;
   }
 
   private minimal(bundle: Bundle): Bundle[] {

@@ -12,22 +12,21 @@
  * Time: n log n to sort live ranges; for each instruction the values alive at it, and where some have to go a
  * binary search for each.
  */
-import {
-  After,
-  Clobber,
-  collectUses,
-  Early,
-  hasTies,
-  isSingle,
-  Late,
-  tieOf,
-  UseKind,
-  useKindOf,
-} from "../liveness.js";
+
+import { After, Clobber, collectUses, Early, hasTies, Late, tieOf, UseKind, useKindOf } from "../liveness.js";
 import type { MInst, RegOperand } from "../mir.js";
+import {
+  intersect,
+  isEmptySet,
+  isSingle,
+  noRegisters,
+  type RegisterSet,
+  registerCount,
+  union,
+} from "../register-set.js";
 import type { Bundle } from "./bundle.js";
 import { nextUse } from "./next-use.js";
-import { type AllocationProblem, popCount } from "./problem.js";
+import type { AllocationProblem } from "./problem.js";
 
 /** Uses farther away than so many points are all equally far. */
 const horizon = 600;
@@ -43,13 +42,13 @@ class ClassState {
   readonly alive: number[] = [];
   readonly size: number;
   /** Registers that fixed operands take before the instruction, and after it. */
-  fixedEarly = 0;
-  fixedLate = 0;
+  fixedEarly = noRegisters;
+  fixedLate = noRegisters;
   /** Registers that values in memory need for the instruction alone, before and after it. */
   early = 0;
   late = 0;
-  constructor(readonly mask: number) {
-    this.size = popCount(mask);
+  constructor(readonly mask: RegisterSet) {
+    this.size = registerCount(mask);
   }
 }
 
@@ -133,26 +132,36 @@ class PressureSweep {
     const point = 4 * index;
     for (let c = 0; c < classes.length; c++) {
       const state = classes[c]!;
-      state.fixedEarly = state.fixedLate = state.early = state.late = 0;
+      state.fixedEarly = state.fixedLate = noRegisters;
+      state.early = state.late = 0;
     }
     this.countOperands(inst);
-    const clobbers = inst.extra?.kind === "call" && inst.extra.returnsTwice ? -1 : inst.clobbers;
+    const clobbers =
+      inst.extra?.kind === "call" && inst.extra.returnsTwice ? this.problem.target.all : inst.clobbers;
     this.advance(point + Early);
     for (let c = 0; c < classes.length; c++) {
       const state = classes[c]!;
-      this.limit(state, state.size - popCount(state.fixedEarly & state.mask) - state.early, point);
+      this.limit(
+        state,
+        state.size - registerCount(intersect(state.fixedEarly, state.mask)) - state.early,
+        point,
+      );
     }
-    if (clobbers !== 0) {
+    if (!isEmptySet(clobbers)) {
       this.advance(point + Clobber);
       for (let c = 0; c < classes.length; c++) {
         const state = classes[c]!;
-        this.limit(state, state.size - popCount(clobbers & state.mask), point + Clobber);
+        this.limit(state, state.size - registerCount(intersect(clobbers, state.mask)), point + Clobber);
       }
     }
     this.advance(point + Late);
     for (let c = 0; c < classes.length; c++) {
       const state = classes[c]!;
-      this.limit(state, state.size - popCount(state.fixedLate & state.mask) - state.late, point + Late);
+      this.limit(
+        state,
+        state.size - registerCount(intersect(state.fixedLate, state.mask)) - state.late,
+        point + Late,
+      );
     }
     this.advance(point + After);
     for (let c = 0; c < classes.length; c++) this.limit(classes[c]!, classes[c]!.size, point + After);
@@ -169,7 +178,7 @@ class PressureSweep {
       if (use.vreg < 0) continue;
       const state = classes[vregs[use.vreg]!.cls]!;
       const kind = useKindOf(use, ties ? tieOf(inst, use, k) : null);
-      if (kind === UseKind.Fixed) state.fixedEarly |= use.allowed;
+      if (kind === UseKind.Fixed) state.fixedEarly = union(state.fixedEarly, use.allowed);
       else if (kind === UseKind.Reg && spilled[bundleOf[use.vreg]!] === 1) state.early++;
     }
     for (let d = 0; d < inst.defs.length; d++) {
@@ -178,8 +187,8 @@ class PressureSweep {
       const state = classes[vregs[def.vreg]!.cls]!;
       const isEarly = def.early || def.tiedTo >= 0;
       if (isSingle(def.allowed)) {
-        state.fixedLate |= def.allowed;
-        if (isEarly) state.fixedEarly |= def.allowed;
+        state.fixedLate = union(state.fixedLate, def.allowed);
+        if (isEarly) state.fixedEarly = union(state.fixedEarly, def.allowed);
       } else if (spilled[bundleOf[def.vreg]!] === 1) {
         state.late++;
         if (isEarly) state.early++;

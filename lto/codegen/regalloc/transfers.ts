@@ -23,8 +23,10 @@
  *
  * Nothing is ever stored when a value moves to memory: homes are written at the definition.
  */
-import { collectUses, hasTies, isSingle, isVirtualCopy, tieOf, UseKind, useKindOf } from "../liveness.js";
+
+import { collectUses, hasTies, isVirtualCopy, tieOf, UseKind, useKindOf } from "../liveness.js";
 import { type MBlock, type MInst, type RegOperand, unwindTarget } from "../mir.js";
+import { firstRegister, isSingle } from "../register-set.js";
 import { Memory, type Places } from "./places.js";
 import type { AllocationProblem } from "./problem.js";
 
@@ -149,7 +151,7 @@ class TransferBuilder {
       const index = head[p]! + 1 + call;
       if (block.landingPad) return this.places.at(vreg, 4 * index + 2);
       const def = defIndex[vreg] === index ? definitionOf(pred.insts[call]!, vreg) : null;
-      if (def !== null && isSingle(def.allowed)) return registerOf(def.allowed);
+      if (def !== null && isSingle(def.allowed)) return firstRegister(def.allowed);
     }
     return this.places.at(vreg, 4 * head[p + 1]! - 1);
   }
@@ -259,18 +261,18 @@ class TransferBuilder {
         const tie = ties ? tieOf(inst, use, k) : null;
         if (use.vreg < 0) {
           if (tie === null || tie.vreg < 0) continue;
-          const to = isSingle(tie.allowed) ? registerOf(tie.allowed) : places.at(tie.vreg, early);
+          const to = isSingle(tie.allowed) ? firstRegister(tie.allowed) : places.at(tie.vreg, early);
           this.enter(index, { toVReg: tie.vreg, to, fromVReg: -1, from: use.loc });
           use.loc = to;
           continue;
         }
         switch (useKindOf(use, tie)) {
           case UseKind.Fixed:
-            use.loc = registerOf(use.allowed);
+            use.loc = firstRegister(use.allowed);
             this.consume(index, use.vreg, use.vreg, use.loc);
             break;
           case UseKind.Tied:
-            use.loc = isSingle(tie!.allowed) ? registerOf(tie!.allowed) : places.at(tie!.vreg, early);
+            use.loc = isSingle(tie!.allowed) ? firstRegister(tie!.allowed) : places.at(tie!.vreg, early);
             this.consume(index, use.vreg, use.vreg, use.loc);
             break;
           default: {
@@ -285,7 +287,7 @@ class TransferBuilder {
       for (const def of inst.defs) {
         if (def.vreg < 0) continue;
         if (isSingle(def.allowed)) {
-          def.loc = registerOf(def.allowed);
+          def.loc = firstRegister(def.allowed);
           if (ends) continue;
           const to = places.at(def.vreg, early + 3);
           if (to !== Memory && to !== def.loc) {
@@ -324,8 +326,6 @@ class TransferBuilder {
     this.enter(index, { toVReg: target, to, fromVReg: vreg, from });
   }
 }
-
-const registerOf = (mask: number): number => 31 - Math.clz32(mask);
 
 /** Position in its block of the call that ends it by unwinding; -1 if there is none. */
 export function unwindingIndex({ insts }: MBlock): number {

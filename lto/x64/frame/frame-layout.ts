@@ -17,7 +17,9 @@
  * O(slots log slots + instructions).
  * Breaks if: the allocator handed out rbp although `needsFramePointer` holds.
  */
-import type { MFunction, RegMask } from "../../codegen/mir.js";
+
+import type { MFunction } from "../../codegen/mir.js";
+import { hasRegister, type RegisterSet, withoutRegister, withRegister } from "../../codegen/register-set.js";
 import { UnsupportedError } from "../../ir/errors.js";
 import { X } from "../isa/ops.js";
 import { R15, RBP, RSP } from "../isa/registers.js";
@@ -122,9 +124,9 @@ function pack(
 }
 
 /** Callee-saved registers of a mask in push order: those with short encodings outermost. */
-function savedRegisters(mask: RegMask): number[] {
+function savedRegisters(mask: RegisterSet): number[] {
   const out: number[] = [];
-  for (let r = 15; r >= 0; r--) if (r !== RSP && (mask & (1 << r)) !== 0) out.push(r);
+  for (let r = 15; r >= 0; r--) if (r !== RSP && hasRegister(mask, r)) out.push(r);
   return out;
 }
 
@@ -148,7 +150,7 @@ interface Facts {
   readonly redZoneAllowed: boolean;
 }
 
-function withoutFramePointer(mf: MFunction, facts: Facts, mask: RegMask): FrameLayout {
+function withoutFramePointer(mf: MFunction, facts: Facts, mask: RegisterSet): FrameLayout {
   const saved = savedRegisters(mask);
   const above = 8 + 8 * saved.length;
   const common = { framePointer: false, realign: 0, saved, savesBelow: false, base: RSP };
@@ -162,8 +164,8 @@ function withoutFramePointer(mf: MFunction, facts: Facts, mask: RegMask): FrameL
   return { ...common, localBytes, offsets, redZone: false, depth: above + localBytes };
 }
 
-function withFramePointer(mf: MFunction, facts: Facts, mask: RegMask): FrameLayout {
-  const saved = savedRegisters(mask & ~(1 << RBP));
+function withFramePointer(mf: MFunction, facts: Facts, mask: RegisterSet): FrameLayout {
+  const saved = savedRegisters(withoutRegister(mask, RBP));
   const saves = 8 * saved.length;
   const common = { framePointer: true, realign: 0, saved, base: RBP };
   const savesFirst = mf.hasDynamicAlloca;
@@ -183,8 +185,8 @@ function withFramePointer(mf: MFunction, facts: Facts, mask: RegMask): FrameLayo
   return { ...common, savesBelow: true, localBytes, offsets, redZone: false, depth: 16 + saves + localBytes };
 }
 
-function realigned(mf: MFunction, facts: Facts, mask: RegMask): FrameLayout {
-  const saved = savedRegisters(mask & ~(1 << RBP));
+function realigned(mf: MFunction, facts: Facts, mask: RegisterSet): FrameLayout {
+  const saved = savedRegisters(withoutRegister(mask, RBP));
   const realign = Math.max(facts.maxAlign, stackAlign);
   const { offsets, bytes } = pack(mf, facts.order, 0, 0, false);
   return {
@@ -231,8 +233,8 @@ function layoutCost(mf: MFunction, layout: FrameLayout, uses: Int32Array): numbe
  */
 export function planFrame(
   mf: MFunction,
-  saved: RegMask,
-  written: RegMask,
+  saved: RegisterSet,
+  written: RegisterSet,
   calls: boolean,
   aligned: boolean,
 ): FrameLayout {
@@ -244,13 +246,12 @@ export function planFrame(
   const redZoneAllowed = !calls && !noRedZone && !mf.hasDynamicAlloca;
   const facts: Facts = { uses, order, maxAlign, aligned, redZoneAllowed };
   if (needsRealignment(mf)) {
-    const base = needsBasePointer(mf) ? 1 << R15 : 0;
-    return realigned(mf, facts, saved | base);
+    return realigned(mf, facts, needsBasePointer(mf) ? withRegister(saved, R15) : saved);
   }
   if (needsFramePointer(mf)) return withFramePointer(mf, facts, saved);
   const plain = withoutFramePointer(mf, facts, saved);
   const forSize = mf.goal === "size" || mf.goal === "minsize";
-  if (!forSize || ((written | saved) & (1 << RBP)) !== 0 || order.length === 0) return plain;
+  if (!forSize || hasRegister(written, RBP) || hasRegister(saved, RBP) || order.length === 0) return plain;
   const framed = withFramePointer(mf, facts, saved);
   return layoutCost(mf, framed, uses) < layoutCost(mf, plain, uses) ? framed : plain;
 }

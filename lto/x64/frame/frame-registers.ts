@@ -2,7 +2,9 @@
  * Which registers address a function's frame, by its slots: the same answer before and after allocation.
  * Source: System V ABI AMD64, section 3.2.2.
  */
-import type { FrameSlot, MFunction, RegMask } from "../../codegen/mir.js";
+
+import type { FrameSlot, MFunction } from "../../codegen/mir.js";
+import { noRegisters, type RegisterSet, single, union } from "../../codegen/register-set.js";
 import { R15, RBP } from "../isa/registers.js";
 
 /** The ABI aligns the stack to this many bytes at calls; larger slots need realignment. */
@@ -21,5 +23,5 @@ export const needsFramePointer = (mf: MFunction): boolean =>
 export const needsBasePointer = (mf: MFunction): boolean => mf.hasDynamicAlloca && needsRealignment(mf);
 
 /** The registers that address the frame and hold a value across every call, though no operand shows it. */
-export const reservedRegisters = (mf: MFunction): RegMask =>
-  (needsFramePointer(mf) ? 1 << RBP : 0) | (needsBasePointer(mf) ? 1 << R15 : 0);
+export const reservedRegisters = (mf: MFunction): RegisterSet =>
+  union(needsFramePointer(mf) ? single(RBP) : noRegisters, needsBasePointer(mf) ? single(R15) : noRegisters);

@@ -20,15 +20,24 @@ import {
   type MemOperand,
   type MFunction,
   MInst,
-  type RegMask,
   unwindTarget,
 } from "../../codegen/mir.js";
+import {
+  intersect,
+  lowWord,
+  minus,
+  noRegisters,
+  overlaps,
+  type RegisterSet,
+  single,
+  withRegister,
+} from "../../codegen/register-set.js";
 import type { FramePlan, FrameRequest } from "../../codegen/target.js";
 import { UnsupportedError } from "../../ir/errors.js";
 import { adjustStack, aluImm, aluReg, baseDisp, copy, lea, physical, pop, push } from "../isa/build.js";
 import { readsFlags, writesFlags } from "../isa/op-info.js";
 import { X } from "../isa/ops.js";
-import { callClobbers, gprMask, R15, RAX, RBP, RSP } from "../isa/registers.js";
+import { callClobbers, gprMask, maskOf, R15, RAX, RBP, RSP } from "../isa/registers.js";
 import { adjustCost, type FrameLayout, planFrame } from "./frame-layout.js";
 import { needsRealignment, stackAlign } from "./frame-registers.js";
 import { rewriteSlotOperands } from "./slot-operands.js";
@@ -290,7 +299,7 @@ class FramePass {
   }
 
   /** Raises rsp by `bytes`; `dead` are registers that hold nothing here. */
-  private raise(out: MInst[], bytes: number, dead: RegMask, flagsFree: boolean): void {
+  private raise(out: MInst[], bytes: number, dead: RegisterSet, flagsFree: boolean): void {
     if (bytes === 0) return;
     const target = this.popTarget(dead);
     const pops = bytes % 8 === 0 && (bytes === 8 || (this.small && bytes <= 24));
@@ -300,9 +309,10 @@ class FramePass {
   }
 
   /** A dead register without REX prefix, best one that is written anyway; -1 if none. */
-  private popTarget(dead: RegMask): number {
-    const low = dead & 0xff & ~(1 << RSP);
-    const candidates = low & this.options.written || low & this.options.scratch;
+  private popTarget(dead: RegisterSet): number {
+    const { written, scratch } = this.options;
+    const low = lowWord(dead) & 0xff & ~(1 << RSP);
+    const candidates = low & lowWord(written) || low & lowWord(scratch);
     for (let r = 1; r < 8; r++) if ((candidates & (1 << r)) !== 0) return r;
     return (candidates & 1) !== 0 ? RAX : -1;
   }
@@ -332,16 +342,16 @@ class FramePass {
   private callCleanup(out: MInst[], inst: MInst, block: MBlock): void {
     const bytes = (inst.imm as number) + (this.padding.pop() ?? 0);
     // What the call clobbers and nothing defined since is free.
-    let dead = 0;
+    let dead = noRegisters;
     let flagsFree = false;
-    let busy = 0;
+    let busy = noRegisters;
     const before = this.callBefore(block);
     for (let i = out.length - 1; i >= -1; i--) {
       const previous = i >= 0 ? out[i]! : before;
       if (previous === null) break;
-      for (const def of previous.defs) busy |= 1 << def.loc;
+      for (const def of previous.defs) busy = withRegister(busy, def.loc);
       if (previous.op === X.Call || previous.op === X.CallIndirect || previous.op === X.TlsGetAddr) {
-        dead = previous.clobbers & gprMask & ~busy;
+        dead = minus(intersect(previous.clobbers, gprMask), busy);
         flagsFree = true;
         break;
       }
@@ -385,13 +395,13 @@ class FramePass {
   }
 
   private epilogue(out: MInst[], exit: MInst): void {
-    let live = 0;
-    for (const use of exit.uses) live |= 1 << use.loc;
-    if (this.framed) this.tearDown(out, callClobbers & gprMask & ~live, true);
+    let live = noRegisters;
+    for (const use of exit.uses) live = withRegister(live, use.loc);
+    if (this.framed) this.tearDown(out, minus(intersect(callClobbers, gprMask), live), true);
   }
 
   /** Takes the frame away. `dead` registers hold nothing here. */
-  private tearDown(out: MInst[], dead: RegMask, flagsFree: boolean): void {
+  private tearDown(out: MInst[], dead: RegisterSet, flagsFree: boolean): void {
     const { layout } = this;
     const saves = layout.saved.length;
     if (!layout.framePointer) {
@@ -428,10 +438,10 @@ function cleanupBytes({ insts }: MBlock): number {
 }
 
 /** The frame's own registers survive calls: who decides the callees' saves must know that. */
-function requirePreserved(mf: MFunction, registers: RegMask): void {
+function requirePreserved(mf: MFunction, registers: RegisterSet): void {
   for (const block of mf.blocks)
     for (const inst of block.insts)
-      if (inst.op !== X.Asm && (inst.clobbers & registers) !== 0)
+      if (inst.op !== X.Asm && overlaps(inst.clobbers, registers))
         throw new Error(`@${mf.name}: a call changes the frame pointer`);
 }
 
@@ -451,7 +461,7 @@ export function decideFrame(mf: MFunction, options: FrameRequest): X64FramePlan 
   const naked = isNaked(mf);
   const calls = !naked && hasCalls(mf);
   const aligned = calls && (mf.hasDynamicAlloca || hasAlignedCalls(mf, options.alignedCall));
-  const plan = planFrame(mf, naked ? 0 : options.saved, options.written, calls, aligned);
+  const plan = planFrame(mf, naked ? noRegisters : options.saved, options.written, calls, aligned);
   const layout: FrameLayout = naked
     ? {
         ...plan,
@@ -464,14 +474,14 @@ export function decideFrame(mf: MFunction, options: FrameRequest): X64FramePlan 
         depth: 8,
       }
     : plan;
-  if (layout.framePointer) requirePreserved(mf, (1 << RBP) | (layout.base === R15 ? 1 << R15 : 0));
+  if (layout.framePointer) requirePreserved(mf, layout.base === R15 ? maskOf(RBP, R15) : maskOf(RBP));
   const moves = layout.localBytes > 0 ? 1 : 0;
   const { framePointer, localBytes, redZone } = layout;
   const saves = layout.saved.length + (framePointer ? 1 : 0);
-  let saved = framePointer ? 1 << RBP : 0;
+  let saved = framePointer ? single(RBP) : noRegisters;
   let pushes = 0;
   for (const register of layout.saved) {
-    saved |= 1 << register;
+    saved = withRegister(saved, register);
     pushes += register < 8 ? 1 : 2;
   }
   return {

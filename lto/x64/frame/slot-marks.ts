@@ -8,6 +8,7 @@
  */
 
 import { type MFunction, MInst } from "../../codegen/mir.js";
+import { isEmptySet } from "../../codegen/register-set.js";
 import { memory } from "../isa/memory-operand.js";
 import { opFormat } from "../isa/op-info.js";
 import { Format, X } from "../isa/ops.js";
@@ -128,7 +129,7 @@ export function permitSlots(mf: MFunction, inst: MInst): void {
   if (inst.mem !== null || inst.op === X.Asm) return;
   const permit = (index: number, bytes: number): void => {
     const use = inst.uses[index];
-    if (use === undefined || use.vreg < 0 || use.allowed !== 0) return;
+    if (use === undefined || use.vreg < 0 || !isEmptySet(use.allowed)) return;
     if (mf.vregs[use.vreg]!.size >= bytes) use.mayBeSlot = true;
   };
   const source = sourceIndex(inst);

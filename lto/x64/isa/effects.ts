@@ -1,20 +1,23 @@
 /**
  * What an instruction with physical operands does to registers and flags, besides its value.
  *
- * A set is a `RegMask`; the bit of rsp, which is always live, stands for the arithmetic flags. Definitions count as
+ * In sets rsp, which is always live, stands for the arithmetic flags. Definitions count as
  * writing the whole register: before allocation they were whole values, so nothing can depend on the rest.
  * Source: Intel SDM volume 2.
  */
-import type { MemOperand, MInst, RegMask } from "../../codegen/mir.js";
+
+import type { MemOperand, MInst } from "../../codegen/mir.js";
+import { lowWord, type RegisterSet, setOfWords } from "../../codegen/register-set.js";
 import { FlagEffect, opFlags, opFormat } from "./op-info.js";
 import { Format, X } from "./ops.js";
 import { RBP, RSP } from "./registers.js";
 
-/** Bit of the arithmetic flags in a liveness mask. */
-export const flagsBit: RegMask = 1 << RSP;
-const registersOnly = ~flagsBit;
+/** The arithmetic flags in a set. */
+export const flagsRegister = RSP;
+const registersOnly = ~(1 << RSP);
 
-function memUses(mem: MemOperand | null): RegMask {
+/** As bits. */
+function memUses(mem: MemOperand | null): number {
   if (mem === null) return 0;
   let mask = 0;
   if (mem.base !== null) mask |= 1 << mem.base.loc;
@@ -33,7 +36,7 @@ const isCarryMask = (inst: MInst): boolean =>
   inst.op === X.Sbb && inst.uses.length === 2 && inst.uses[0]!.loc === inst.uses[1]!.loc;
 
 /** Registers that the instruction reads, without those that an exit hands back to the caller. */
-export function usedRegisters(inst: MInst): RegMask {
+export function usedRegisters(inst: MInst): RegisterSet {
   let mask = memUses(inst.mem);
   if (!isZeroIdiom(inst) && !isCarryMask(inst)) {
     const { uses } = inst;
@@ -43,16 +46,16 @@ export function usedRegisters(inst: MInst): RegMask {
   if (extra !== null && extra.kind === "asm")
     for (const operand of extra.operands) if (operand.kind === "mem") mask |= memUses(operand.mem);
   if (inst.op === X.Leave) mask |= 1 << RBP;
-  return mask & registersOnly;
+  return setOfWords(mask & registersOnly);
 }
 
 /** Registers whose old value is gone after the instruction. */
-export function writtenRegisters(inst: MInst): RegMask {
-  let mask = inst.clobbers;
+export function writtenRegisters(inst: MInst): RegisterSet {
+  let mask = lowWord(inst.clobbers);
   const { defs } = inst;
   for (let i = 0; i < defs.length; i++) if (defs[i]!.loc >= 0) mask |= 1 << defs[i]!.loc;
   if (inst.op === X.Leave) mask |= 1 << RBP;
-  return mask & registersOnly;
+  return setOfWords(mask & registersOnly);
 }
 
 /** The instruction leaves none of the old flags. */

@@ -4,7 +4,14 @@
  * x87 values live in memory between instructions.
  * Source: System V ABI for AMD64, section 3.2.1 (register roles).
  */
-import type { RegMask } from "../../codegen/mir.js";
+import {
+  minus,
+  type RegisterSet,
+  registerRange,
+  registerSet,
+  union,
+  withRegister,
+} from "../../codegen/register-set.js";
 
 export const GPR = 0;
 export const XMM = 1;
@@ -27,14 +34,14 @@ export const R14 = 14;
 export const R15 = 15;
 export const XMM0 = 16;
 
-export const maskOf = (...registers: number[]): RegMask => registers.reduce((m, r) => m | (1 << r), 0);
+export const maskOf = registerSet;
 
-export const gprMask: RegMask = 0xffff;
-export const xmmMask: RegMask = 0xffff << 16;
+export const gprMask: RegisterSet = registerRange(RAX, 16);
+export const xmmMask: RegisterSet = registerRange(XMM0, 16);
 /** Preserved across calls; rsp too, but it is never allocated. */
-export const calleeSavedMask: RegMask = maskOf(RBX, RBP, R12, R13, R14, R15);
+export const calleeSavedMask: RegisterSet = maskOf(RBX, RBP, R12, R13, R14, R15);
 /** What a call of the default convention may change: everything allocatable but the callee-saved. */
-export const callClobbers: RegMask = ~(calleeSavedMask | (1 << RSP));
+export const callClobbers: RegisterSet = minus(union(gprMask, xmmMask), withRegister(calleeSavedMask, RSP));
 
 export const integerArguments: readonly number[] = [RDI, RSI, RDX, RCX, R8, R9];
 export const vectorArgumentCount = 8;

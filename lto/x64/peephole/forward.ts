@@ -11,9 +11,10 @@
  */
 
 import type { PostLiveness } from "../../codegen/late/liveness.js";
-import { type MBlock, type MFunction, MInst, type RegMask } from "../../codegen/mir.js";
+import { type MBlock, type MFunction, MInst } from "../../codegen/mir.js";
+import { hasRegister, isEmptySet, lowWord } from "../../codegen/register-set.js";
 import { copy, physical } from "../isa/build.js";
-import { flagsBit, isZeroIdiom, writtenRegisters } from "../isa/effects.js";
+import { flagsRegister, isZeroIdiom, writtenRegisters } from "../isa/effects.js";
 import { instructionLength, signedImmediate } from "../isa/lengths.js";
 import { plainStore, X } from "../isa/ops.js";
 import { RSP } from "../isa/registers.js";
@@ -32,7 +33,7 @@ class Facts {
   /** A register with the same contents, or -1. Symmetric only through a common original. */
   readonly same = new Int8Array(registers).fill(-1);
   /** Vector registers that hold zero. */
-  zeroVectors: RegMask = 0;
+  zeroVectors = 0;
 
   reset(): void {
     this.constant.fill(Number.NaN);
@@ -127,11 +128,16 @@ function andWidth(inst: MInst, facts: Facts, full: number): number {
 
 /** Notes what is known after `inst`. */
 function learn(inst: MInst, facts: Facts): void {
-  const all = writtenRegisters(inst);
+  const all = lowWord(writtenRegisters(inst));
   const written = all & 0xffff;
   facts.zeroVectors &= ~all;
   if (inst.op === X.XorpsZero) facts.zeroVectors |= all;
-  if (inst.op === X.Xchg || inst.defs.length !== 1 || inst.defs[0]!.loc >= registers || inst.clobbers !== 0) {
+  if (
+    inst.op === X.Xchg ||
+    inst.defs.length !== 1 ||
+    inst.defs[0]!.loc >= registers ||
+    !isEmptySet(inst.clobbers)
+  ) {
     if (written !== 0) facts.forgetMask(written);
     return;
   }
@@ -277,7 +283,7 @@ function rewrite(inst: MInst, facts: Facts, block: Block): MInst | null {
     case X.MovM:
       return block.minsize ? shortenStore(inst, facts) : inst;
     case X.XorpsZero:
-      return (writtenRegisters(inst) & ~facts.zeroVectors) === 0 ? null : inst;
+      return (lowWord(writtenRegisters(inst)) & ~facts.zeroVectors) === 0 ? null : inst;
     case X.And:
     case X.Or:
     case X.Xor:
@@ -303,7 +309,7 @@ export function forwardPeepholes(mf: MFunction, liveness: PostLiveness): void {
   const minsize = mf.goal === "minsize";
   for (const block of mf.blocks) {
     facts.reset();
-    rewriteBlock(block, facts, minsize, (liveness.liveOut[block.id]! & flagsBit) !== 0);
+    rewriteBlock(block, facts, minsize, hasRegister(liveness.liveOut[block.id]!, flagsRegister));
   }
 }
 

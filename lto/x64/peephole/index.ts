@@ -8,8 +8,9 @@
  */
 
 import { type PostLiveness, postLiveness, stepBack } from "../../codegen/late/liveness.js";
-import type { MBlock, MFunction, MInst, RegMask } from "../../codegen/mir.js";
-import { flagsBit, killsFlags, writtenRegisters } from "../isa/effects.js";
+import type { MBlock, MFunction, MInst } from "../../codegen/mir.js";
+import { hasRegister, overlaps, type RegisterSet } from "../../codegen/register-set.js";
+import { flagsRegister, killsFlags, writtenRegisters } from "../isa/effects.js";
 import { writesFlags } from "../isa/op-info.js";
 import { X } from "../isa/ops.js";
 import { allConditions, conditionsRead } from "./flags.js";
@@ -35,7 +36,7 @@ class BackwardPass {
 
   constructor(
     private readonly block: MBlock,
-    private readonly liveOut: RegMask,
+    private readonly liveOut: RegisterSet,
     private readonly liveness: PostLiveness,
     minsize: boolean,
     redZone: boolean,
@@ -47,12 +48,12 @@ class BackwardPass {
     const { insts } = this.block;
     const { situation } = this;
     let live = this.liveOut;
-    const flagsOut = (live & flagsBit) !== 0;
+    const flagsOut = hasRegister(live, flagsRegister);
     let readers = flagsOut ? allConditions : 0;
     for (let i = insts.length - 1; i >= 0; i--) {
       if (this.replaced[i] !== undefined) continue;
       situation.index = i;
-      situation.flagsDead = (live & flagsBit) === 0;
+      situation.flagsDead = !hasRegister(live, flagsRegister);
       situation.readers = readers;
       let inst = insts[i]!;
       if (
@@ -98,9 +99,9 @@ class BackwardPass {
     this.changed = true;
   }
 
-  private isDead(inst: MInst, live: RegMask): boolean {
-    if (!isPure(inst) || (writtenRegisters(inst) & live) !== 0) return false;
-    return !writesFlags(inst.op) || (live & flagsBit) === 0;
+  private isDead(inst: MInst, live: RegisterSet): boolean {
+    if (!isPure(inst) || overlaps(writtenRegisters(inst), live)) return false;
+    return !writesFlags(inst.op) || !hasRegister(live, flagsRegister);
   }
 
   private combine(index: number): void {
@@ -122,7 +123,7 @@ class BackwardPass {
     }
   }
 
-  private extend(index: number, live: RegMask): void {
+  private extend(index: number, live: RegisterSet): void {
     const { insts } = this.block;
     const register = insts[index]!.defs[0]!.loc;
     const producer = zeroBeforeSet(insts, index, live);
@@ -162,7 +163,7 @@ function backward(mf: MFunction, liveness: PostLiveness, redZone: boolean): void
  * @param redZone memory below rsp is in use
  * @param preserved registers that callers rely on although the convention does not preserve them
  */
-export function runPeepholes(mf: MFunction, redZone: boolean, preserved: RegMask): void {
+export function runPeepholes(mf: MFunction, redZone: boolean, preserved: RegisterSet): void {
   if (mf.goal === "none") return;
   mergeConstantStores(mf);
   const liveness = postLiveness(mf, preserved);

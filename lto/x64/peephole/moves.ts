@@ -10,7 +10,8 @@
  */
 
 import { type PostLiveness, stepBack } from "../../codegen/late/liveness.js";
-import { type MFunction, MInst, type RegMask } from "../../codegen/mir.js";
+import { type MFunction, MInst } from "../../codegen/mir.js";
+import { hasRegister, type RegisterSet } from "../../codegen/register-set.js";
 import { physical, pop, push } from "../isa/build.js";
 import { X } from "../isa/ops.js";
 import { RAX, RBP, RSP } from "../isa/registers.js";
@@ -23,13 +24,13 @@ function exchange(size: number, a: number, b: number): MInst {
 }
 
 /** The shorter form of a copy; null if it stays. `live` is what is live after it. */
-function shorten(inst: MInst, live: RegMask, redZone: boolean): MInst[] | null {
+function shorten(inst: MInst, live: RegisterSet, redZone: boolean): MInst[] | null {
   const to = inst.defs[0]!.loc;
   const from = inst.uses[0]!.loc;
   if (to >= 16 || from >= 16 || to === RSP || to === from) return null;
   // push of rsp pushes its old value; rbp = rsp is the frame's.
   if (from === RSP) return inst.size === 8 && !redZone && to < 8 && to !== RBP ? [push(from), pop(to)] : null;
-  if ((live & (1 << from)) === 0 && (to === RAX || from === RAX))
+  if (!hasRegister(live, from) && (to === RAX || from === RAX))
     return [exchange(inst.size < 8 ? 4 : 8, to, from)];
   if (inst.size === 8 && !redZone && to < 8 && from < 8) return [push(from), pop(to)];
   return null;

@@ -12,7 +12,8 @@
  * nothing in between sets the flags that are kept.
  */
 
-import { MInst, type RegMask } from "../../codegen/mir.js";
+import { MInst } from "../../codegen/mir.js";
+import { hasRegister, isEmptySet, type RegisterSet } from "../../codegen/register-set.js";
 import { aluReg, baseDisp, lea, physical } from "../isa/build.js";
 import { killsFlags, usedRegisters, writtenRegisters } from "../isa/effects.js";
 import { instructionLength, signedImmediate } from "../isa/lengths.js";
@@ -24,20 +25,23 @@ import { type CcSet, renameConditions, resultConditions } from "./flags.js";
 /** How far back a partner is looked for. */
 const window = 8;
 
+/** The instruction reads or writes the register. */
+const touches = (inst: MInst, register: number): boolean =>
+  hasRegister(usedRegisters(inst), register) || hasRegister(writtenRegisters(inst), register);
+
 /** Index of the instruction before `index` that wrote `register`, if nothing in between touches it; else −1. */
 function soleWriter(insts: readonly MInst[], index: number, register: number): number {
-  const bit = 1 << register;
   for (let i = index - 1; i >= 0 && i >= index - window; i--) {
     const inst = insts[i]!;
-    if ((writtenRegisters(inst) & bit) !== 0) return i;
-    if ((usedRegisters(inst) & bit) !== 0) return -1;
+    if (hasRegister(writtenRegisters(inst), register)) return i;
+    if (hasRegister(usedRegisters(inst), register)) return -1;
   }
   return -1;
 }
 
-/** Whether an instruction strictly between the two writes any of `mask`. */
-function writtenBetween(insts: readonly MInst[], from: number, to: number, mask: RegMask): boolean {
-  for (let i = from + 1; i < to; i++) if ((writtenRegisters(insts[i]!) & mask) !== 0) return true;
+/** Whether an instruction strictly between the two writes the register. */
+function writtenBetween(insts: readonly MInst[], from: number, to: number, register: number): boolean {
+  for (let i = from + 1; i < to; i++) if (hasRegister(writtenRegisters(insts[i]!), register)) return true;
   return false;
 }
 
@@ -95,7 +99,7 @@ export function combineCopy(insts: MInst[], index: number): number {
   const a = copy.uses[0]!.loc;
   if (a >= 16 || a === RSP || copy.size < Math.min(inst.size, 8) || a === to) return -1;
   if (inst.size === 8 && copy.size !== 8) return -1;
-  if (writtenBetween(insts, at, index, 1 << a)) return -1;
+  if (writtenBetween(insts, at, index, a)) return -1;
   const address = addressForm(inst, a);
   if (address === null || instructionLength(address) > instructionLength(copy) + instructionLength(inst))
     return -1;
@@ -113,7 +117,7 @@ export function extendOriginal(insts: readonly MInst[], index: number): number {
   if (at < 0) return -1;
   const copy = insts[at]!;
   if (copy.op !== X.Copy || copy.uses[0]!.loc >= 16 || copy.uses[0]!.loc === RSP) return -1;
-  if (writtenBetween(insts, at, index, 1 << copy.uses[0]!.loc)) return -1;
+  if (writtenBetween(insts, at, index, copy.uses[0]!.loc)) return -1;
   inst.uses[0]!.loc = copy.uses[0]!.loc;
   inst.defs[0]!.tiedTo = -1;
   return at;
@@ -183,14 +187,15 @@ export function redundantTest(
   let register = test.uses[0]!.loc;
   for (let i = index - 1; i >= 0; i--) {
     const inst = insts[i]!;
-    const writes = (writtenRegisters(inst) & (1 << register)) !== 0;
+    const writes = hasRegister(writtenRegisters(inst), register);
     if (!writes && !writesFlags(inst.op)) continue;
     // The flags of the value that the tested register is a copy of.
     if (writes && inst.op === X.Copy && inst.size >= test.size) {
       register = inst.uses[0]!.loc;
       continue;
     }
-    if (!writes || inst.size !== test.size || inst.defs.length !== 1 || inst.clobbers !== 0) return false;
+    if (!writes || inst.size !== test.size || inst.defs.length !== 1 || !isEmptySet(inst.clobbers))
+      return false;
     const effect = opFlags[inst.op] as FlagEffect;
     if (effect === FlagEffect.None || effect === FlagEffect.Other || !describesResult(inst)) return false;
     if (effect === FlagEffect.Logic) return true;
@@ -219,20 +224,18 @@ function readsCarryLater(insts: readonly MInst[], index: number): boolean {
  * For the movzbl at `index`: zeroes its destination before the flags are made, so that setcc leaves the
  * extended value. @returns where to insert the zeroing; −1 if nothing was done
  */
-export function zeroBeforeSet(insts: MInst[], index: number, live: RegMask): number {
+export function zeroBeforeSet(insts: MInst[], index: number, live: RegisterSet): number {
   const extend = insts[index]!;
   if (extend.op !== X.Movzx8 || extend.mem !== null) return -1;
   const from = extend.uses[0]!.loc;
   const to = extend.defs[0]!.loc;
-  if (from !== to && (live & (1 << from)) !== 0) return -1;
+  if (from !== to && hasRegister(live, from)) return -1;
   const at = soleWriter(insts, index, from);
   if (at < 0 || insts[at]!.op !== X.Setcc) return -1;
-  const bit = 1 << to;
-  for (let i = at + 1; i < index; i++)
-    if (((usedRegisters(insts[i]!) | writtenRegisters(insts[i]!)) & bit) !== 0) return -1;
+  for (let i = at + 1; i < index; i++) if (touches(insts[i]!, to)) return -1;
   for (let i = at - 1; i >= 0 && i >= at - window; i--) {
     const inst = insts[i]!;
-    if (((usedRegisters(inst) | writtenRegisters(inst)) & bit) !== 0) return -1;
+    if (touches(inst, to)) return -1;
     if (!killsFlags(inst)) continue;
     if (readsFlags(inst.op)) return -1;
     const set = insts[at]!;

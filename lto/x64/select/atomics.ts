@@ -23,7 +23,7 @@ export function selectAtomicStore(s: Selector, inst: InstWith<Op.Store>): void {
   const size = operationSize(s.layout, value.type);
   const from = s.reg(value);
   const exchange = new MInst(X.XchgM, size);
-  exchange.defs = [new RegOperand(s.newGpr(size), 0, false, 0)];
+  exchange.defs = [RegOperand.tied(s.newGpr(size))];
   exchange.uses = [new RegOperand(from)];
   exchange.mem = address(s, pointer);
   s.emit(exchange);
@@ -75,7 +75,7 @@ export function selectAtomicRMW(s: Selector, inst: InstWith<Op.AtomicRMW>): void
 
 function exchange(s: Selector, op: X, size: number, result: VReg, value: VReg, mem: MemOperand): void {
   const machine = new MInst(op, size);
-  machine.defs = [new RegOperand(result, 0, false, 0)];
+  machine.defs = [RegOperand.tied(result)];
   machine.uses = [new RegOperand(value)];
   machine.mem = mem;
   s.emit(machine);

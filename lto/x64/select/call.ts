@@ -10,6 +10,7 @@ import {
   unlistedCall,
   type VReg,
 } from "../../codegen/mir.js";
+import { noRegisters } from "../../codegen/register-set.js";
 import { type CallInst, callArguments, type Inst, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import { isConstant, type Value } from "../../ir/values.js";
@@ -334,7 +335,7 @@ function pushOperand(s: Selector, value: Value, arg: AbiArgument): MInst {
     if (imm !== null) push.imm = imm;
     else
       push.uses.push(
-        new RegOperand(argumentRegister(s, value, arg), 0, s.mf.vregs[s.reg(value)]!.size === 8),
+        new RegOperand(argumentRegister(s, value, arg), noRegisters, s.mf.vregs[s.reg(value)]!.size === 8),
       );
     return push;
   }

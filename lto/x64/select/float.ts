@@ -37,7 +37,7 @@ export function selectFloatBinary(s: Selector, inst: Inst): void {
   const commutes = inst.op === Op.FAdd || inst.op === Op.FMul;
   if (commutes && (isConstant(a) || (!s.diesHere(a) && s.diesHere(b) && !isConstant(b)))) [a, b] = [b, a];
   const machine = new MInst(ops[wide], size);
-  machine.defs = [new RegOperand(s.resultOf(inst), 0, false, 0)];
+  machine.defs = [RegOperand.tied(s.resultOf(inst))];
   machine.uses = [s.use(a)];
   setVectorSource(s, machine, b, size);
   s.emit(machine);
@@ -60,7 +60,7 @@ export const magnitudeMask = (double: boolean): MemOperand =>
 
 function bitwise(s: Selector, op: X, result: VReg, a: VReg, mask: MemOperand): void {
   const inst = new MInst(op, 16);
-  inst.defs = [new RegOperand(result, 0, false, 0)];
+  inst.defs = [RegOperand.tied(result)];
   inst.uses = [new RegOperand(a)];
   inst.mem = mask;
   s.emit(inst);
@@ -159,7 +159,7 @@ function unsignedLongToFloat(s: Selector, source: Value, result: VReg, op: X, do
     s.unary(X.Cvtsi2sd, 8, highFloat, high);
     const scaled = s.newXmm(8);
     const mul = new MInst(X.Mulsd, 8);
-    mul.defs = [new RegOperand(scaled, 0, false, 0)];
+    mul.defs = [RegOperand.tied(scaled)];
     mul.uses = [new RegOperand(highFloat)];
     mul.mem = poolMem(new Uint8Array([0, 0, 0, 0, 0, 0, 0xf0, 0x41])); // 2^32
     s.emit(mul);
@@ -183,7 +183,7 @@ function unsignedLongToFloat(s: Selector, source: Value, result: VReg, op: X, do
   const chosen = s.newGpr();
   const cmov = new MInst(X.Cmov, 8);
   cmov.cc = Cc.NS;
-  cmov.defs = [new RegOperand(chosen, 0, false, 0)];
+  cmov.defs = [RegOperand.tied(chosen)];
   cmov.uses = [new RegOperand(sticky), new RegOperand(value)];
   s.emit(cmov);
   const converted = s.newXmm(4);
@@ -194,7 +194,7 @@ function unsignedLongToFloat(s: Selector, source: Value, result: VReg, op: X, do
   lea.mem = poolMem(new Uint8Array([0, 0, 0x80, 0x3f, 0, 0, 0, 0x40])); // 1.0f, 2.0f
   s.emit(lea);
   const mul = new MInst(X.Mulss, 4);
-  mul.defs = [new RegOperand(result, 0, false, 0)];
+  mul.defs = [RegOperand.tied(result)];
   mul.uses = [new RegOperand(converted)];
   mul.mem = memory(new RegOperand(base), new RegOperand(sign), 4);
   s.emit(mul);
@@ -227,7 +227,7 @@ function floatToUnsignedLong(s: Selector, source: Value, result: VReg, op: X, do
   s.binaryImm(X.Sar, 8, sign, direct, 63);
   const reduced = s.newXmm(size);
   const sub = new MInst(double ? X.Subsd : X.Subss, size);
-  sub.defs = [new RegOperand(reduced, 0, false, 0)];
+  sub.defs = [RegOperand.tied(reduced)];
   sub.uses = [new RegOperand(value)];
   sub.mem = poolMem(
     double ? new Uint8Array([0, 0, 0, 0, 0, 0, 0xe0, 0x43]) : new Uint8Array([0, 0, 0, 0x5f]),

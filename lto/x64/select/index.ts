@@ -5,9 +5,11 @@
  * are lowered in reverse of reverse postorder, each from its terminator upwards; the entry's arguments come
  * last, when it is known which of them are wanted.
  */
+
 import { loopNest } from "../../analysis/loop-nest.js";
 import type { LegalFunction } from "../../codegen/legalize/index.js";
 import { type MBlock, MFunction, MInst, RegOperand } from "../../codegen/mir.js";
+import { withRegister } from "../../codegen/register-set.js";
 import type { SelectOptions, Target } from "../../codegen/target.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { UnsupportedError } from "../../ir/errors.js";
@@ -132,7 +134,8 @@ function setUpFunction(s: Selector, legal: LegalFunction, args: ArgumentLayout):
   if (refused !== null) s.unsupported(refused);
   s.mf.incomingBytes = args.stackBytes;
   const results = resultPlaces(legal.resultTypes);
-  for (const register of results) if (register >= 0) s.mf.resultRegisters |= 1 << register;
+  for (const register of results)
+    if (register >= 0) s.mf.resultRegisters = withRegister(s.mf.resultRegisters, register);
   if (s.options.conventionOf(fn) !== defaultConvention)
     s.mf.remark = `convention: ${describePlaces(args, results)}`;
   s.mf.omitCfi = attributes.has("nounwind") && !attributes.has("uwtable") && fn.personality === null;

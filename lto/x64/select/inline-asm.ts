@@ -2,14 +2,20 @@
  * Inline assembly: LLVM's constraint strings as operand constraints
  * (LLVM Language Reference, "Inline Asm Constraint String"; GCC's x86 machine constraints).
  */
+
+import { type AsmOperand, type MBlock, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import {
-  type AsmOperand,
-  type MBlock,
-  MInst,
-  type RegMask,
-  RegOperand,
-  type VReg,
-} from "../../codegen/mir.js";
+  intersect,
+  isEmptySet,
+  minus,
+  noRegisters,
+  overlaps,
+  type RegisterSet,
+  registerRange,
+  single,
+  union,
+  withRegister,
+} from "../../codegen/register-set.js";
 import { type CallInst, callArguments, Op } from "../../ir/instructions.js";
 import type { Type } from "../../ir/types.js";
 import { type InlineAsm, isConstant, type Value } from "../../ir/values.js";
@@ -35,12 +41,12 @@ interface Constraint {
 }
 
 /** General registers that `r` may take: the frame pointer may be in use, so never rbp. */
-const anyGpr = gprMask & ~maskOf(RSP, RBP);
+const anyGpr = minus(gprMask, maskOf(RSP, RBP));
 
 /** General registers that an address may be made of. */
-const anyAddress = gprMask & ~maskOf(RSP);
+const anyAddress = minus(gprMask, maskOf(RSP));
 
-const letterRegisters: Readonly<Record<string, RegMask>> = {
+const letterRegisters: Readonly<Record<string, RegisterSet>> = {
   a: maskOf(0),
   b: maskOf(3),
   c: maskOf(1),
@@ -49,7 +55,7 @@ const letterRegisters: Readonly<Record<string, RegMask>> = {
   D: maskOf(7),
   r: anyGpr,
   q: anyGpr,
-  R: anyGpr & 0xff,
+  R: intersect(anyGpr, registerRange(0, 8)),
   l: anyGpr,
   Q: maskOf(0, 1, 2, 3),
   x: xmmMask,
@@ -92,12 +98,12 @@ export function selectInlineAsm(s: Selector, call: CallInst, asm: InlineAsm, blo
   else lowering.afterwards();
 }
 
-function parseConstraints(s: Selector, text: string): { constraints: Constraint[]; clobbers: RegMask } {
+function parseConstraints(s: Selector, text: string): { constraints: Constraint[]; clobbers: RegisterSet } {
   const constraints: Constraint[] = [];
-  let clobbers = 0;
+  let clobbers = noRegisters;
   for (let part of splitConstraints(text)) {
     if (part.startsWith("~")) {
-      clobbers |= clobberOf(part.slice(2, -1));
+      clobbers = union(clobbers, clobberOf(part.slice(2, -1)));
       continue;
     }
     if (part.startsWith("!")) s.unsupported("asm goto");
@@ -122,9 +128,9 @@ function splitConstraints(text: string): string[] {
   return text === "" ? [] : (text.match(/(?:\{[^}]*\}|[^,{])+/g) ?? []);
 }
 
-function clobberOf(name: string): RegMask {
+function clobberOf(name: string): RegisterSet {
   const register = registersByName.get(name);
-  return register === undefined || register === RSP ? 0 : 1 << register;
+  return register === undefined || register === RSP ? noRegisters : single(register);
 }
 
 /** How many x87 registers the assembly says it pops (by clobbering them). */
@@ -185,12 +191,12 @@ class AsmLowering {
   /** Keeps operands out of the clobbered registers: the text may write those before it reads its last operand. */
   private avoidClobbers(): void {
     const { machine } = this;
-    const kept = ~machine.clobbers;
-    if (kept === -1) return;
-    const avoid = (operand: RegOperand | null, every: RegMask) => {
+    if (isEmptySet(machine.clobbers)) return;
+    const avoid = (operand: RegOperand | null, every: RegisterSet) => {
       if (operand === null || operand.vreg < 0) return;
-      const allowed = (operand.allowed || every) & kept;
-      if (allowed !== 0) operand.allowed = allowed;
+      const wanted = isEmptySet(operand.allowed) ? every : operand.allowed;
+      const allowed = minus(wanted, machine.clobbers);
+      if (!isEmptySet(allowed)) operand.allowed = allowed;
     };
     for (const use of machine.uses) avoid(use, anyGpr);
     for (const def of machine.defs) avoid(def, anyGpr);
@@ -316,7 +322,7 @@ class AsmLowering {
     const immediate = constraint.codes.some((c) => "ingXseZIJKLMNOP".includes(c));
     if (immediate && isConstant(value) && this.immediateInput(value, index)) return;
     const registers = this.registers(constraint, type);
-    if (registers === 0 || type.kind === "x86_fp80") {
+    if (isEmptySet(registers) || type.kind === "x86_fp80") {
       if (constraint.codes.some((c) => "tuf".includes(c)))
         return s.unsupported("inline assembly with x87 operands");
       if (!constraint.codes.some((c) => "moVgX".includes(c)))
@@ -378,37 +384,38 @@ class AsmLowering {
     this.operands[index] = { kind: "mem", mem: s.slotMem(slot) };
   }
 
-  private addDef(vreg: VReg, allowed: RegMask, early: boolean, index: number, size: number): void {
+  private addDef(vreg: VReg, allowed: RegisterSet, early: boolean, index: number, size: number): void {
     this.defOf[index] = this.machine.defs.length;
     this.operands[index] = { kind: "def", index: this.machine.defs.length, size };
     this.machine.defs.push(new RegOperand(vreg, allowed, false, -1, early));
   }
 
-  private addUse(vreg: VReg, allowed: RegMask, index: number, size: number): void {
+  private addUse(vreg: VReg, allowed: RegisterSet, index: number, size: number): void {
     this.operands[index] = { kind: "use", index: this.machine.uses.length, size };
     this.machine.uses.push(new RegOperand(vreg, allowed));
   }
 
-  /** Registers a constraint allows for a value of the type; 0 when none. */
-  private registers(constraint: Constraint, type: Type): RegMask {
+  /** Registers a constraint allows for a value of the type. */
+  private registers(constraint: Constraint, type: Type): RegisterSet {
     const { s } = this;
-    if (type.kind === "x86_fp80") return 0;
+    if (type.kind === "x86_fp80") return noRegisters;
     const cls = s.isGpr(type) ? GPR : XMM;
     const classMask = cls === GPR ? anyGpr : xmmMask;
-    let mask = 0;
+    let mask = noRegisters;
     for (const code of constraint.codes) {
       if (code.startsWith("{")) {
         const name = code.slice(1, -1);
         const register = registersByName.get(name);
         if (register === undefined) s.unsupported(`inline assembly register '${name}'`);
-        else mask |= 1 << register;
-      } else if (code === "g" || code === "X") mask |= cls === GPR || code === "X" ? classMask : 0;
-      else if (code.startsWith("Y")) mask |= xmmMask;
-      else mask |= letterRegisters[code] ?? 0;
+        else mask = withRegister(mask, register);
+      } else if (code === "g" || code === "X") {
+        if (cls === GPR || code === "X") mask = union(mask, classMask);
+      } else if (code.startsWith("Y")) mask = union(mask, xmmMask);
+      else mask = union(mask, letterRegisters[code] ?? noRegisters);
     }
-    if ((mask & classMask) === 0 && mask !== 0)
+    if (!overlaps(mask, classMask) && !isEmptySet(mask))
       s.unsupported(`inline assembly constraint '${constraint.codes.join("")}' for a value of type ${type}`);
-    return cls === GPR ? mask & gprMask : mask & xmmMask;
+    return intersect(mask, cls === GPR ? gprMask : xmmMask);
   }
 }
 

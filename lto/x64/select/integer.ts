@@ -195,7 +195,7 @@ function emitAlu(
 ): void {
   void inst;
   const alu = new MInst(op, wide);
-  alu.defs = [new RegOperand(result, 0, false, 0)];
+  alu.defs = [RegOperand.tied(result)];
   alu.uses = [new RegOperand(s.reg(a))];
   const imm = immediate(s, b, size);
   if (imm !== null) alu.imm = imm;
@@ -219,7 +219,7 @@ function selectShift(s: Selector, inst: Inst, result: VReg, size: number): void 
     return;
   }
   const shift = new MInst(op, width);
-  shift.defs = [new RegOperand(result, 0, false, 0)];
+  shift.defs = [RegOperand.tied(result)];
   shift.uses = [new RegOperand(s.reg(a)), new RegOperand(s.reg(amountOf(s, amount, size)), maskOf(RCX))];
   s.emit(shift);
 }
@@ -355,8 +355,8 @@ export function selectWideAdd(s: Selector, subtract: boolean, args: Value[], low
   setSource(s, first, bLow, 8);
   second.uses = [new RegOperand(s.reg(aHigh))];
   setSource(s, second, bHigh, 8);
-  first.defs.push(new RegOperand(low, 0, false, 0));
-  second.defs.push(new RegOperand(high, 0, false, 0));
+  first.defs.push(RegOperand.tied(low));
+  second.defs.push(RegOperand.tied(high));
   s.emit(first);
   s.emit(second);
 }
@@ -369,7 +369,7 @@ export function selectFunnel(s: Selector, left: boolean, args: Value[], result: 
   if (s.resolve(a) === s.resolve(b)) {
     if (n !== null) return void s.binaryImm(left ? X.Rol : X.Ror, size, result, s.reg(a), n & (bits - 1));
     const rotate = new MInst(left ? X.Rol : X.Ror, size);
-    rotate.defs = [new RegOperand(result, 0, false, 0)];
+    rotate.defs = [RegOperand.tied(result)];
     rotate.uses = [new RegOperand(s.reg(a)), new RegOperand(s.reg(amountOf(s, amount, size)), maskOf(RCX))];
     s.emit(rotate);
     return;
@@ -379,7 +379,7 @@ export function selectFunnel(s: Selector, left: boolean, args: Value[], result: 
   const count = n === null ? null : n & (bits - 1);
   if (count === 0) return s.copy(result, s.reg(left ? a : b), s.mf.vregs[result]!.size);
   const shift = new MInst(left ? X.Shld : X.Shrd, size);
-  shift.defs = [new RegOperand(result, 0, false, 0)];
+  shift.defs = [RegOperand.tied(result)];
   shift.uses = [new RegOperand(s.reg(left ? a : b)), new RegOperand(s.reg(left ? b : a))];
   if (count !== null) shift.imm = count;
   else shift.uses.push(new RegOperand(maskedAmount(s, amount, size), maskOf(RCX)));
@@ -408,7 +408,7 @@ function selectByteFunnel(s: Selector, left: boolean, a: Value, b: Value, amount
     const masked = s.newGpr(4);
     s.binaryImm(X.And, 4, masked, s.reg(amount), 7);
     const shift = new MInst(left ? X.Shl : X.Shr, 4);
-    shift.defs = [new RegOperand(shifted, 0, false, 0)];
+    shift.defs = [RegOperand.tied(shifted)];
     shift.uses = [new RegOperand(both), new RegOperand(masked, maskOf(RCX))];
     s.emit(shift);
   }

@@ -8,7 +8,7 @@ import type { Func } from "../../ir/module.js";
 import type { Value } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
 import { Cc, X } from "../isa/ops.js";
-import { registerNames } from "../isa/registers.js";
+import { maskOf, RAX, RDX, registerNames } from "../isa/registers.js";
 import { address } from "./address.js";
 import { selectVaCopy, selectVaStart } from "./call.js";
 import { selectCopySign, selectFAbs, selectSqrt } from "./float.js";
@@ -186,7 +186,7 @@ function selectCycleCounter(s: Selector, call: CallInst): void {
   const low = s.newGpr();
   const high = s.newGpr();
   const read = new MInst(X.Rdtsc, 8);
-  read.defs = [new RegOperand(low, 1 << 0), new RegOperand(high, 1 << 2)];
+  read.defs = [new RegOperand(low, maskOf(RAX)), new RegOperand(high, maskOf(RDX))];
   s.emit(read);
   const shifted = s.newGpr();
   s.binaryImm(X.Shl, 8, shifted, high, 32);

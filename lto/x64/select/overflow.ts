@@ -89,7 +89,7 @@ function emitArithmetic(s: Selector, call: CallInst): Cc {
     return cc;
   }
   const inst = new MInst(operation === "add" ? X.Add : X.Sub, size);
-  inst.defs = [new RegOperand(wanted >= 0 ? wanted : s.newReg(a.type), 0, false, 0)];
+  inst.defs = [RegOperand.tied(wanted >= 0 ? wanted : s.newReg(a.type))];
   inst.uses = [s.use(a)];
   setSource(s, inst, b, size);
   s.emit(inst);
@@ -108,7 +108,7 @@ function emitMultiply(s: Selector, signed: boolean, a: Value, b: Value, size: nu
       s.emit(mul);
     } else {
       const mul = new MInst(X.Imul, size);
-      mul.defs = [new RegOperand(result, 0, false, 0)];
+      mul.defs = [RegOperand.tied(result)];
       mul.uses = [s.use(a)];
       setSource(s, mul, b, size);
       s.emit(mul);

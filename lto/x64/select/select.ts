@@ -93,7 +93,7 @@ function conditionalMove(s: Selector, value: Value, a: Value, b: Value, result: 
   const move = (to: VReg, keep: VReg, other: VReg, mem: MemOperand | null, cc: Cc): void => {
     const inst = new MInst(X.Cmov, width);
     inst.cc = cc;
-    inst.defs = [new RegOperand(to, 0, false, 0)];
+    inst.defs = [RegOperand.tied(to)];
     inst.uses = [new RegOperand(keep)];
     if (mem !== null) inst.mem = mem;
     else inst.uses.push(new RegOperand(other));

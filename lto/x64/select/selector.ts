@@ -18,11 +18,11 @@ import {
   type MemOperand,
   type MFunction,
   MInst,
-  type RegMask,
   RegOperand,
   type SymbolRef,
   type VReg,
 } from "../../codegen/mir.js";
+import { noRegisters, type RegisterSet } from "../../codegen/register-set.js";
 import type { SelectOptions } from "../../codegen/target.js";
 import { type AttributeSet, noAttributes } from "../../ir/attributes.js";
 import type { DataLayout } from "../../ir/data-layout.js";
@@ -319,10 +319,10 @@ export class Selector {
     return vreg;
   }
 
-  use(value: Value, allowed: RegMask = 0): RegOperand {
+  use(value: Value, allowed: RegisterSet = noRegisters): RegOperand {
     return new RegOperand(this.reg(value), allowed);
   }
-  useReg(vreg: VReg, allowed: RegMask = 0): RegOperand {
+  useReg(vreg: VReg, allowed: RegisterSet = noRegisters): RegOperand {
     return new RegOperand(vreg, allowed);
   }
 
@@ -539,7 +539,7 @@ export class Selector {
   /** to = a op b, tied to a (Alu-format instruction with a register source). */
   binary(op: X, size: number, to: VReg, a: VReg, b: VReg): MInst {
     const inst = new MInst(op, size);
-    inst.defs = [new RegOperand(to, 0, false, 0)];
+    inst.defs = [RegOperand.tied(to)];
     inst.uses = [new RegOperand(a), new RegOperand(b)];
     return this.emit(inst);
   }
@@ -547,7 +547,7 @@ export class Selector {
   /** to = a op imm, tied to a. */
   binaryImm(op: X, size: number, to: VReg, a: VReg, imm: number | bigint): MInst {
     const inst = new MInst(op, size);
-    inst.defs = [new RegOperand(to, 0, false, 0)];
+    inst.defs = [RegOperand.tied(to)];
     inst.uses = [new RegOperand(a)];
     inst.imm = imm;
     return this.emit(inst);
@@ -556,7 +556,7 @@ export class Selector {
   /** to = op a, tied. */
   tiedUnary(op: X, size: number, to: VReg, a: VReg): MInst {
     const inst = new MInst(op, size);
-    inst.defs = [new RegOperand(to, 0, false, 0)];
+    inst.defs = [RegOperand.tied(to)];
     inst.uses = [new RegOperand(a)];
     return this.emit(inst);
   }

@@ -3,7 +3,9 @@
  * pointer, the address to resume at and the stack pointer; the front end has stored the first and the last.
  * Everything else is lost on the second return, so the setjmp clobbers every register.
  */
+
 import { MInst, RegOperand } from "../../codegen/mir.js";
+import { minus, union } from "../../codegen/register-set.js";
 import type { CallInst } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
 import { X } from "../isa/ops.js";
@@ -17,7 +19,7 @@ export function selectSjljSetjmp(s: Selector, call: CallInst, buffer: Value): vo
   const wanted = s.resultOf(call);
   inst.defs = [new RegOperand(wanted >= 0 ? wanted : s.newGpr(4), maskOf(RAX))];
   inst.uses = [new RegOperand(s.reg(buffer), maskOf(RCX))];
-  inst.clobbers = (gprMask | xmmMask) & ~maskOf(RSP, RBP);
+  inst.clobbers = minus(union(gprMask, xmmMask), maskOf(RSP, RBP));
   inst.extra = {
     kind: "asm",
     template:

@@ -1,7 +1,9 @@
 /**
  * The second operand of a machine instruction: immediate, folded load, symbol, or register.
  */
+
 import { type MemOperand, type MInst, RegOperand } from "../../codegen/mir.js";
+import { noRegisters } from "../../codegen/register-set.js";
 import { Flag, type InstWith, Op } from "../../ir/instructions.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { address } from "./address.js";
@@ -73,7 +75,7 @@ export function setSource(s: Selector, inst: MInst, value: Value, size: number, 
 /** A register source that may become a memory operand if it is spilled. */
 export function registerSource(s: Selector, value: Value, size: number): RegOperand {
   const vreg = s.reg(value);
-  return new RegOperand(vreg, 0, s.optimize && size <= s.mf.vregs[vreg]!.size);
+  return new RegOperand(vreg, noRegisters, s.optimize && size <= s.mf.vregs[vreg]!.size);
 }
 
 /** Sets the source of an SSE instruction: literal pool, folded load or register. */

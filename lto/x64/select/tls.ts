@@ -4,6 +4,7 @@
  */
 
 import { MInst, RegOperand, type VReg } from "../../codegen/mir.js";
+import { union } from "../../codegen/register-set.js";
 import type { CallInst } from "../../ir/instructions.js";
 import { intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import type { GlobalValue, ThreadLocalMode } from "../../ir/module.js";
@@ -52,7 +53,7 @@ export function tlsAddress(s: Selector, global: GlobalValue): VReg {
       const base = threadPointer(s);
       const result = s.newGpr();
       const add = new MInst(X.Add, 8);
-      add.defs = [new RegOperand(result, 0, false, 0)];
+      add.defs = [RegOperand.tied(result)];
       add.uses = [new RegOperand(base)];
       add.mem = memory(null, null, 1, 0, s.globalSymbol(global, "tls-offset-entry"), true);
       s.emit(add);
@@ -79,7 +80,7 @@ function generalDynamic(s: Selector, global: GlobalValue): VReg {
   const call = new MInst(X.TlsGetAddr, 8);
   call.defs = [new RegOperand(result, maskOf(RAX))];
   call.symbol = s.globalSymbol(global, "tls-dynamic");
-  call.clobbers = callClobbers | maskOf(RDI);
+  call.clobbers = union(callClobbers, maskOf(RDI));
   call.extra = {
     kind: "call",
     callee: null,

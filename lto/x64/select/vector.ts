@@ -43,7 +43,7 @@ export function selectVectorBinary(s: Selector, inst: Inst): void {
 
 function emitAlu(s: Selector, op: X, result: number, a: Value, b: Value): MInst {
   const machine = new MInst(op, 16);
-  machine.defs = [new RegOperand(result, 0, false, 0)];
+  machine.defs = [RegOperand.tied(result)];
   machine.uses = [s.use(a)];
   setVectorSource(s, machine, b, 16);
   return s.emit(machine);
@@ -198,7 +198,7 @@ export function selectVectorIntrinsic(s: Selector, call: CallInst, name: string)
   if (entry === undefined) return false;
   const machine = new MInst(entry.op, 16);
   const tied = entry.format !== Format.Mov && entry.format !== Format.MovImm;
-  machine.defs = [new RegOperand(result, 0, false, tied ? 0 : -1)];
+  machine.defs = [tied ? RegOperand.tied(result) : new RegOperand(result)];
   switch (entry.format) {
     case Format.Alu:
     case Format.AluImm:
