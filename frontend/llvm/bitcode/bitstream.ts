@@ -64,6 +64,8 @@ export type BlockInfo = Map<number, Abbreviation[]>;
 export class BitReader {
   /** Next bit to read. */
   pos = 0;
+  /** Where the entry that `advance` last met begins; definitions of abbreviations before it are behind. */
+  entryPos = 0;
   /** First bit past the innermost block. */
   end: number;
   /** Abbreviations of the innermost block. */
@@ -189,6 +191,7 @@ export class BitReader {
    */
   advance(): number {
     for (;;) {
+      this.entryPos = this.pos;
       const id = this.fixed(this.scope.width);
       if (id >= 3) {
         if (id === 3) this.readUnabbreviated();

@@ -78,7 +78,6 @@ export class MetadataReader implements MetadataGraph {
     };
     let name: string | null = null;
     for (;;) {
-      const at = reader.pos;
       const entry = reader.advance();
       if (entry === Entry.End) break;
       if (entry === Entry.SubBlock) {
@@ -110,7 +109,7 @@ export class MetadataReader implements MetadataGraph {
         case MetadataCode.Index:
           continue;
         default:
-          positions.push(at);
+          positions.push(reader.entryPos);
       }
     }
     flush();
