@@ -5,7 +5,9 @@
  */
 
 import { AsmPrinter } from "../../formats/asm/index.js";
+import { sealFunctions } from "../../formats/asm/seals.js";
 import { bodyCodec } from "../../formats/object/body-codec.js";
+import { guardCallees } from "../../lto/codegen/lowering/guard-callees.js";
 import { generateCode } from "../../lto/codegen/program/driver.js";
 import { LocalSessions } from "../../lto/codegen/program/local-sessions.js";
 import { definedFunctions } from "../../lto/codegen/program/numbering.js";
@@ -57,6 +59,11 @@ export async function generate(
   const size = summary.symbols.reduce((sum, s) => sum + s.instructions, 0);
   const printer = new AsmPrinter(module, { relocation: options.relocation });
   const plan = planProgram(module, summary, options, targetOf(module), bodyCodec());
+  const sealed = definedFunctions(module).filter((fn, number) => fn.isLocal && plan.open[number] === 0);
+  const traps =
+    options.ipra && options.passes.enabled.includes(guardCallees.name)
+      ? sealFunctions(sealed, module.globals)
+      : "";
   const compile = (sessions: Sessions): ReturnType<typeof generateCode> =>
     generateCode(plan, options, targetOf(module).registers, sessions, (text) => sink.write(text));
   sink.write(printer.header());
@@ -76,12 +83,12 @@ export async function generate(
     const session = await localSession(module, options, plan, requests, sink, passes);
     generated = await compile(new LocalSessions(session, (mf) => printer.functionText(mf)));
   }
-  sink.write(printer.data());
+  sink.write(printer.data() + traps);
   const names = definedFunctions(module).map((fn) => fn.name);
   return {
     usage: names.map((name, i) => [name, generated.clobbers[i]!] as const),
     statistics: generated.statistics,
-    indirect: indirectNames(plan.indirect, names),
+    indirect: indirectNames(plan.indirect, names, plan.open),
     passes: generated.passes,
   };
 }

@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { type CheckReport, checkObject } from "../../formats/code/check.js";
 import type { FunctionClaim } from "../../formats/code/claims.js";
+import { compiledMentions } from "../../formats/code/mentions.js";
 import { InputError } from "../../lto/ir/errors.js";
 import type { Host } from "../host/host.js";
 import { removeTemporary, temporaryFile } from "../host/output-file.js";
@@ -13,12 +14,14 @@ import { runTool } from "../host/tools.js";
 
 /**
  * @param interposable visible definitions may be replaced at load time
+ * @param moduleAsm of the program, as it is in the text
  * @throws InputError when there is no assembler, or it refuses the text
  */
 export async function checkAssembly(
   assembly: Uint8Array,
   claims: readonly FunctionClaim[],
   interposable: boolean,
+  moduleAsm: string,
   host: Host,
 ): Promise<CheckReport> {
   const object = temporaryFile(tmpdir(), ".o");
@@ -30,7 +33,8 @@ export async function checkAssembly(
       throw new InputError(
         `--check-ipra: the assembler failed: ${Buffer.from(stderr).toString("utf8").slice(0, 2000).trim()}`,
       );
-    return checkObject(readFileSync(object), claims, { interposable });
+    const mentions = compiledMentions(new TextDecoder().decode(assembly), moduleAsm);
+    return checkObject(readFileSync(object), claims, { interposable, mentions });
   } finally {
     removeTemporary(object);
   }

@@ -28,16 +28,23 @@ export interface IndirectNames {
   readonly targets: readonly (readonly string[])[];
   /** Functions whose address is taken, but which only calls listed with them can enter. */
   readonly closed: ReadonlySet<string>;
+  /** Functions that unknown code cannot enter. */
+  readonly sealed: ReadonlySet<string>;
 }
 
-/** @param names of the functions, by number */
-export function indirectNames({ sets, closed }: IndirectCalls, names: readonly string[]): IndirectNames {
+/** @param names of the functions, by number  @param open 1: unknown code may enter the function */
+export function indirectNames(
+  { sets, closed }: IndirectCalls,
+  names: readonly string[],
+  open: Uint8Array,
+): IndirectNames {
   return {
     targets: sets.map(({ members, unknown }) => [
       ...members.map((fn) => names[fn]!),
       ...(unknown ? [unknownTarget] : []),
     ]),
     closed: new Set(names.filter((_, fn) => closed[fn] === 1)),
+    sealed: new Set(names.filter((_, fn) => open[fn] === 0)),
   };
 }
 
@@ -73,6 +80,7 @@ export function functionClaim(mf: MFunction): { claim: FunctionClaim; sets: numb
     results,
     undefinedRegisters: 0,
     closed: false,
+    sealed: false,
   };
   return { claim, sets };
 }
@@ -100,7 +108,7 @@ export class ClaimCollector {
   }
 
   /** The claims, after code generation. */
-  claims({ targets, closed }: IndirectNames): FunctionClaim[] {
+  claims({ targets, closed, sealed }: IndirectNames): FunctionClaim[] {
     return this.finished.map(({ claim, sets }) => ({
       ...claim,
       sites:
@@ -108,6 +116,7 @@ export class ClaimCollector {
         null,
       undefinedRegisters: lowWord(this.undefinedRegisters.get(claim.symbol) ?? noRegisters),
       closed: closed.has(claim.symbol),
+      sealed: sealed.has(claim.symbol),
     }));
   }
 }

@@ -260,7 +260,13 @@ async function produce(
   const text = encoder.encode(assembly.join(""));
   if (options.checkIpra) {
     const { checkAssembly } = await import("./ipra-check.js");
-    const report = await checkAssembly(text, collector.claims(indirect), codegen.relocation === "pic", host);
+    const report = await checkAssembly(
+      text,
+      collector.claims(indirect),
+      codegen.relocation === "pic",
+      module.moduleAsm,
+      host,
+    );
     for (const what of report.unchecked) log(`tsc-lto: warning: not checked: ${what}\n`);
     for (const what of report.violations) log(`tsc-lto: error: ${what}\n`);
     if (report.violations.length > 0) return null;

@@ -5,7 +5,8 @@
  *   1. what each call site was told, if the claims are given: a call may change no more than its mask says;
  *   2. the code of each caller: nothing is kept in a register that the callee changes (live.ts);
  *   3. the platform's convention: functions that unknown code can enter preserve the callee-saved registers;
- *   4. the stack pointer on every way out, and its alignment where it is relied on: at calls of unknown code and
+ *   4. functions that unknown code is said not to enter: nothing mentions them but compiled code;
+ *   5. the stack pointer on every way out, and its alignment where it is relied on: at calls of unknown code and
  *      at aligned accesses, through any chain of calls.
  * Calls of unknown code change what the convention allows (System V ABI AMD64, section 3.2.1).
  *
@@ -23,6 +24,8 @@ import { analyseFunction, type FunctionEffect, type SiteEffect } from "./preserv
 export interface CheckOptions {
   /** Visible definitions may be replaced at load time. */
   readonly interposable: boolean;
+  /** How often compiled code mentions each symbol (mentions.ts); absent: sealed functions are not looked at. */
+  readonly mentions?: ReadonlyMap<string, number>;
 }
 
 export interface CheckReport {
@@ -66,7 +69,7 @@ export function checkObject(
     new InstructionDecoder(),
     options.interposable,
   );
-  return new Checker(functions, problems, claims).run();
+  return new Checker(functions, problems, claims, options.mentions).run();
 }
 
 class Checker {
@@ -83,6 +86,7 @@ class Checker {
     private readonly functions: readonly CodeFunction[],
     problems: readonly string[],
     claims: readonly FunctionClaim[],
+    private readonly mentions: ReadonlyMap<string, number> | undefined,
   ) {
     this.unchecked = [...problems];
     const nothing: FunctionEffect = {
@@ -105,7 +109,10 @@ class Checker {
   run(): CheckReport {
     for (const fn of this.functions) this.matchClaims(fn);
     this.solve();
-    for (const fn of this.functions) this.checkFunction(fn);
+    for (const fn of this.functions) {
+      this.checkSeal(fn);
+      this.checkFunction(fn);
+    }
     this.checkAlignment();
     const clobbers = new Map<string, number>();
     let sites = 0;
@@ -215,6 +222,17 @@ class Checker {
       });
       pending = [...again];
     }
+  }
+
+  /** What mentions a function besides compiled code is assembly, which can enter it or give its address away. */
+  private checkSeal(fn: CodeFunction): void {
+    const claim = this.functionClaims[fn.index];
+    if (claim?.sealed !== true || this.mentions === undefined) return;
+    const compiled = fn.names.reduce((sum, name) => sum + (this.mentions!.get(name) ?? 0), 0);
+    if (fn.mentions > compiled)
+      this.violations.push(
+        `@${fn.names[0]}: assembly mentions it, though unknown code is said not to enter the function`,
+      );
   }
 
   private checkFunction(fn: CodeFunction): void {

@@ -35,4 +35,6 @@ export interface FunctionClaim {
   readonly undefinedRegisters: number;
   /** Entered only by calls that the claims list, although its address is taken. */
   readonly closed: boolean;
+  /** Unknown code cannot enter it: nothing but compiled code knows its symbol or its address. */
+  readonly sealed: boolean;
 }

@@ -40,6 +40,8 @@ export interface CodeFunction {
   readonly end: number;
   /** Unknown code may enter it: its symbol is not local, or its address is taken. */
   readonly open: boolean;
+  /** How often something outside of the function mentions its entry. */
+  readonly mentions: number;
   readonly insts: readonly MachineInst[];
   /** Offset of each instruction in the function. */
   readonly offsets: Int32Array;
@@ -69,6 +71,7 @@ interface Range {
   readonly start: number;
   readonly end: number;
   open: boolean;
+  mentions: number;
   /** What runs may be another definition. */
   replaceable: boolean;
 }
@@ -116,6 +119,7 @@ class Reader {
     this.ranges.forEach((range, i) => {
       this.noteCodeReferences(range, this.decoded[i]!);
     });
+    for (const section of this.object.sections) if (section.executable) this.noteOtherCode(section);
     for (const list of this.mentioned.values()) list.sort((a, b) => a - b);
     for (const section of this.object.sections) this.noteDataReferences(section);
     const functions: CodeFunction[] = [];
@@ -144,6 +148,7 @@ class Reader {
           start: symbol.value,
           end,
           open: false,
+          mentions: 0,
           replaceable: false,
         };
         list.push(range);
@@ -220,11 +225,59 @@ class Reader {
     if (code === null) return;
     code.insts.forEach((inst, i) => {
       const { flow } = inst;
-      if (flow === Flow.Call || flow === Flow.Jump || flow === Flow.Branch) return;
-      if (inst.ripDisplacement === null && !code.relocations.has(i)) return;
+      const transfers = flow === Flow.Call || flow === Flow.Jump || flow === Flow.Branch;
+      if (!transfers && inst.ripDisplacement === null && !code.relocations.has(i)) return;
       const to = this.addressOf(range, code, i);
-      if (to !== null) this.noteAddress(to.section, to.address);
+      if (to === null) return;
+      const target = this.rangeAt(to.section, to.address);
+      if (target !== null && target !== range && target.start === to.address) target.mentions++;
+      if (!transfers) this.noteAddress(to.section, to.address);
     });
+  }
+
+  /** Code that no function covers, such as that of module asm: nothing is known of it but where it leads. */
+  private noteOtherCode(section: CodeSection): void {
+    let at = 0;
+    const gap = (end: number): void => {
+      if (at < end && section.bytes.subarray(at, end).some((byte) => byte !== 0x90 && byte !== 0))
+        this.noteGap(section, at, end);
+    };
+    for (const { start, end } of this.bySection.get(section.index) ?? []) {
+      gap(start);
+      at = Math.max(at, end);
+    }
+    gap(section.bytes.length);
+  }
+
+  private noteGap(section: CodeSection, start: number, end: number): void {
+    const range: Range = {
+      index: -1,
+      names: [`code outside of functions in ${section.name}`],
+      section: section.index,
+      start,
+      end,
+      open: true,
+      mentions: 0,
+      replaceable: false,
+    };
+    const code = this.decode(range);
+    const enter = (to: number, address: number): void => {
+      const target = this.rangeAt(to, address);
+      if (target === null) return;
+      target.open = true;
+      target.mentions++;
+    };
+    code?.insts.forEach((inst, i) => {
+      const { flow } = inst;
+      const transfers = flow === Flow.Call || flow === Flow.Jump || flow === Flow.Branch;
+      if (!transfers && inst.ripDisplacement === null && !code.relocations.has(i)) return;
+      const to = this.addressOf(range, code, i);
+      if (to !== null) enter(to.section, to.address);
+    });
+    if (code === null)
+      for (const { offset, symbol, addend } of section.relocations)
+        if (offset >= start && offset < end && symbol.section >= 0)
+          enter(symbol.section, symbol.value + addend);
   }
 
   private noteAddress(section: number, address: number): void {
@@ -240,6 +293,9 @@ class Reader {
   private noteDataReferences(section: CodeSection): void {
     if (!section.allocated || section.executable || section.name.startsWith(".eh_frame")) return;
     const starts = this.mentioned.get(section.index) ?? [];
+    const found: { table: number | undefined; range: Range; section: number; address: number }[] = [];
+    /** Functions that entries of each table lead into. */
+    const owners = new Map<number, Set<Range>>();
     for (const { offset, type, symbol, addend } of section.relocations) {
       if (symbol.section < 0) continue;
       const table = starts[firstAfter(starts, offset) - 1];
@@ -247,8 +303,20 @@ class Reader {
       if (type === R_X86_64_PC32 && table !== undefined) address -= offset - table;
       const range = this.rangeAt(symbol.section, address);
       if (range === null) continue;
-      if (address === range.start) range.open = true;
-      else this.interior[range.index]!.add(address - range.start);
+      found.push({ table, range, section: symbol.section, address });
+      if (table === undefined || address === range.start) continue;
+      const into = owners.get(table);
+      if (into === undefined) owners.set(table, new Set([range]));
+      else into.add(range);
+    }
+    for (const { table, range, section: target, address } of found) {
+      if (address === range.start) {
+        // Where a function ends in an empty block, a table of its jumps seems to lead into the next one.
+        const before = this.rangeAt(target, address - 1);
+        if (before !== null && table !== undefined && owners.get(table)?.has(before) === true) continue;
+        range.open = true;
+        range.mentions++;
+      } else this.interior[range.index]!.add(address - range.start);
       if (table === undefined) continue;
       const key = tableKey(section.index, table);
       const entries = this.tables.get(key);
@@ -320,8 +388,8 @@ class Reader {
         }
       }
     });
-    const { index, names, section, start, end, open } = range;
-    return { index, names, section, start, end, open, insts, offsets, branches, sites, landings };
+    const { index, names, section, start, end, open, mentions } = range;
+    return { index, names, section, start, end, open, mentions, insts, offsets, branches, sites, landings };
   }
 
   private target(range: Range, code: Decoded, i: number): SiteTarget {
@@ -342,7 +410,7 @@ class Reader {
   }
 }
 
-function emptyFunction({ index, names, section, start, end, open }: Range): CodeFunction {
+function emptyFunction({ index, names, section, start, end, open, mentions }: Range): CodeFunction {
   return {
     index,
     names,
@@ -350,6 +418,7 @@ function emptyFunction({ index, names, section, start, end, open }: Range): Code
     start,
     end,
     open,
+    mentions,
     insts: [],
     offsets: new Int32Array(1),
     branches: new Map(),

@@ -112,6 +112,35 @@ describe("functions that assembly mentions are open", () => {
     });
 });
 
+describe("the checker holds what is said to be closed against the assembly", () => {
+  const seals = (mention: Mention): string =>
+    check(compile(link(program(mention)), {}, { open: (name, open) => open && !/^[.]?[ft]|^a-b/.test(name) }))
+      .violations.filter((text) => text.includes("assembly mentions it"))
+      .map((text) => text.replace(/:.*/, ""))
+      .sort()
+      .join(" ");
+
+  it("compiled code may mention it", () => {
+    expect(seals({ title: "" })).toBe("");
+  });
+  it.each([
+    ["module asm", { asm: ["jmp f", ".quad target"] }],
+    ["quoted names", { asm: ['jmp "f"', '.quad "target"'] }],
+    ["macros", { asm: [".macro m n", "jmp \\n", ".quad target", ".endm", "m f"] }],
+    [
+      "a function of its own",
+      { asm: [".type t,@function", "t: call f; lea target(%rip), %rax; ret", ".size t, .-t"] },
+    ],
+    ["data", { asm: [".data", ".quad f, target"] }],
+    ["a distance", { asm: [".data", "d: .long f - ., target - ."] }],
+    ["inline assembly", { template: "call f; leaq target(%rip), %rax" }],
+    ["alternatives of dialects", { template: "$(call f$|call no$); $(leaq target(%rip)$|no$), %rax" }],
+    ["macros in inline assembly", { template: ".irp n,f\n call \\n\n.endr\n lea target(%rip), %rax" }],
+  ])("%s", (title, mention) => {
+    expect(seals({ title, ...mention })).toBe("@f @target");
+  });
+});
+
 describe("names in assembly that stand for a local of several files", () => {
   const linked = (...texts: string[]): string => {
     const inputs = texts.map(

@@ -12,6 +12,7 @@ import { noReports, type Report, reporter } from "../../bin/lto/reports.js";
 import { AsmPrinter } from "../../formats/asm/index.js";
 import { type CheckReport, checkObject } from "../../formats/code/check.js";
 import type { FunctionClaim } from "../../formats/code/claims.js";
+import { compiledMentions } from "../../formats/code/mentions.js";
 import { bodyCodec } from "../../formats/object/body-codec.js";
 import { parseModule } from "../../formats/text/index.js";
 import type { IndirectCalls } from "../../lto/analysis/function-pointers/index.js";
@@ -36,6 +37,7 @@ import { sessionPasses } from "../support/lowering.js";
 export interface Compiled {
   readonly assembly: string;
   readonly claims: FunctionClaim[];
+  readonly moduleAsm?: string;
 }
 
 /** Places where a test may tell code generation something wrong. Functions are named. */
@@ -149,8 +151,10 @@ export function compile(
       indirectNames(
         indirect,
         functions.map((fn) => fn.name),
+        open,
       ),
     ),
+    moduleAsm: module.moduleAsm,
   };
 }
 
@@ -179,5 +183,5 @@ export function assemble(text: string): Uint8Array {
   }
 }
 
-export const check = ({ assembly, claims }: Compiled, interposable = false): CheckReport =>
-  checkObject(assemble(assembly), claims, { interposable });
+export const check = ({ assembly, claims, moduleAsm = "" }: Compiled, interposable = false): CheckReport =>
+  checkObject(assemble(assembly), claims, { interposable, mentions: compiledMentions(assembly, moduleAsm) });

@@ -156,8 +156,18 @@ describe("calls through pointers", () => {
       /^ +0 {2}calls through pointers with known callees$/m,
     );
   });
+  it("--guard-callees leaves traps under the names of functions that unknown code cannot enter", async () => {
+    const guarded = await assembly("--guard-callees");
+    expect(guarded).toMatch(/^leaf:\n\tud2\n/m);
+    expect(guarded).toMatch(/^apply:\n\tud2\n/m);
+    expect(guarded).toContain("\tcall\tapply.sealed\n");
+    expect(guarded).not.toContain("main.sealed");
+    expect(await assembly("--guard-callees", "--no-ipra")).not.toContain("sealed");
+  });
   it("--guard-callees compares a pointer with what it can be", async () => {
     expect((await assembly()).match(/cmov\w+/g)).toBeNull();
-    expect(await assembly("--guard-callees")).toMatch(/\tmovl\t\$leaf, [\s\S]*\tcmpq\t[\s\S]*\tcmovneq\t/);
+    expect(await assembly("--guard-callees")).toMatch(
+      /\tmovl\t\$leaf\.sealed, [\s\S]*\tcmpq\t[\s\S]*\tcmovneq\t/,
+    );
   });
 });

@@ -61,7 +61,7 @@ function guard(body: Body, functions: readonly Func[], { sets, closed }: Indirec
 export const guardCallees: FunctionPass<LoweringContext> = {
   name: "guard-callees",
   level: "function",
-  description: "has calls through pointers check that they reach what analysis says",
+  description: "checks that pointers, and assembly, reach what analysis says",
   option: "make calls through pointers check at run time that they reach what analysis says",
   counters: { guarded: "calls through pointers guarded" },
   requires: [],
