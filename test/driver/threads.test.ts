@@ -94,6 +94,10 @@ describe("any number of threads gives the same", () => {
       ["--no-ipra", "-Oz", "--print-machine=allocate"],
     ],
     [
+      "IR after passes, runs of passes, and what passes count",
+      ["--print-machine=select", "--print-changed=quiet", "--opt-bisect-limit=150", "--verify-each", "--stats"],
+    ],
+    [
       "machine IR as output, and of one finished function",
       ["--emit=machine", "--print-machine=finish", "--filter-function=f42"],
     ],

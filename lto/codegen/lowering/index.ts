@@ -58,7 +58,14 @@ export function loweringUnit(fn: Func, context: LoweringContext): Unit {
 }
 
 /** A legal function as one that prints with the signature it has now. Returns may have several operands. */
-export function underLegalSignature({ fn, args, resultTypes, body }: LegalFunction): Func {
+function underLegalSignature({ fn, args, resultTypes, body }: LegalFunction): Func {
+  const keepsArguments = args.length === fn.args.length && args.every((a, i) => a.argument === fn.args[i]);
+  const { result: original } = fn.valueType;
+  const keepsResult =
+    resultTypes.length === 0
+      ? original.kind === "void"
+      : resultTypes.length === 1 && resultTypes[0] === original;
+  if (keepsArguments && keepsResult) return withBody(fn, body);
   const result =
     resultTypes.length === 0
       ? voidType

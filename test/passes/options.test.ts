@@ -1,0 +1,241 @@
+/** The options of passes and of their runner, as `tsc-lto` takes them. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { main } from "../../bin/lto/main.js";
+import { onFunctions } from "../../lto/pass/module-pipeline.js";
+import { may } from "../../lto/pass/pass.js";
+import { type PassSet, productPasses } from "../../lto/pass/registry.js";
+import { capture, type Outcome, temporaryFolder } from "../support/command.js";
+import { bisect, main as bisectCommand, listedRuns } from "../tools/bisect.js";
+import { loseTerminator, swapSubtraction, withPasses } from "./fixture-passes.js";
+
+const cwd = temporaryFolder();
+const path = (name: string): string => join(cwd, name);
+const lto = (args: readonly string[], set: PassSet = productPasses): Promise<Outcome> =>
+  capture((words, host) => main(words, host, set), [path("a.ll"), "-o", path("a.s"), ...args], {
+    cwd,
+    workers: true,
+  });
+const assembly = (): string => readFileSync(path("a.s"), "utf8");
+
+beforeAll(() => {
+  writeFileSync(
+    path("a.ll"),
+    `define i128 @wide(i128 %a, i128 %b) minsize optsize {
+  %p = mul i128 %a, %b
+  ret i128 %p
+}
+define i32 @minus(i32 %a, i32 %b) minsize optsize {
+  %s = sub i32 %a, %b
+  ret i32 %s
+}
+define i32 @element(ptr %p, i64 %i) minsize optsize {
+  %e = getelementptr { i32, i32, i32 }, ptr %p, i64 %i, i32 1
+  %v = load i32, ptr %e
+  ret i32 %v
+}
+define i32 @main(i32 %a, ptr %p) minsize optsize {
+  %x = call i32 @minus(i32 %a, i32 7)
+  %w = sext i32 %x to i64
+  %y = call i32 @element(ptr %p, i64 %w)
+  %z = sub i32 %x, %y
+  %v = sext i32 %z to i128
+  %q = call i128 @wide(i128 %v, i128 %v)
+  %r = trunc i128 %q to i32
+  ret i32 %r
+}
+`,
+  );
+});
+
+/** Program passes, too, to see both parts of a pipeline. */
+const both = withPasses([onFunctions(may({ ...swapSubtraction, name: "swap-early" }))], [swapSubtraction]);
+
+describe("skipping", () => {
+  it("--skip-pass and --only-passes", async () => {
+    expect((await lto([])).code).toBe(0);
+    const usual = assembly();
+    await lto(["--skip-pass=split-addresses,dce"]);
+    const without = assembly();
+    expect(without).not.toBe(usual);
+    await lto(["--only-passes", "expand-selects"]);
+    expect(assembly()).toBe(without);
+    await lto(["--only-passes=split-addresses,dce"]);
+    expect(assembly()).toBe(usual);
+  });
+  it("names what is no pass, and what cannot be skipped", async () => {
+    expect(await lto(["--skip-pass=dse"])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("there is no pass 'dse'; passes are unreachable-blocks, dce,"),
+    });
+    expect(await lto(["--skip-pass=legalize"])).toEqual({
+      code: 2,
+      out: "",
+      err: "tsc-lto: error: code generation needs pass 'legalize'\n",
+    });
+  });
+});
+
+describe("dumps", () => {
+  it("--print-before, --print-after and --filter-function", async () => {
+    const { err } = await lto([
+      "--print-before=dce",
+      "--print-after=legalize,dce",
+      "--filter-function=minus",
+    ]);
+    expect([...err.matchAll(/^; \*\*\* .*$/gm)].map(([line]) => line)).toEqual([
+      "; *** IR after legalize on function minus ***",
+      "; *** IR before dce on function minus ***",
+      "; *** IR after dce on function minus ***",
+    ]);
+    expect(err).toContain("@minus(i32 %0, i32 %1)");
+    expect(err).not.toContain("@main");
+  });
+  it("returns of several values", async () => {
+    const { err } = await lto(["--print-after=legalize", "--filter-function=wide"]);
+    expect(err).toMatch(/ret i64 %\d+, i64 %\d+\n/);
+  });
+  it("--print-changed", async () => {
+    const titles = (text: string): string[] => [...text.matchAll(/^; \*\*\* .*$/gm)].map(([line]) => line);
+    const quiet = titles((await lto(["--print-changed=quiet", "--filter-function=element"])).err);
+    expect(quiet).toEqual(["; *** IR after split-addresses on function element ***"]);
+    const full = (await lto(["--print-changed", "--filter-function=element"])).err;
+    expect(titles(full).length).toBeGreaterThan(quiet.length);
+    expect(full).toContain("; nothing changed");
+    const { err } = await lto(["--print-changed=diff", "--filter-function=element"]);
+    expect(err).toContain("\n-  %3 = getelementptr { i32, i32, i32 }, ptr %0, i64 %1, i32 1\n");
+    expect(err).toContain("\n+  %3 = mul i64 %1, 12\n");
+  });
+});
+
+describe("--verify-each", () => {
+  it("is content with the product's passes", async () => {
+    for (const level of ["-O0", "-O2", "-Oz"])
+      expect(await lto(["--verify-each", level])).toMatchObject({ code: 0, err: "" });
+  });
+  it("one clear error names pass and function", async () => {
+    const { code, err } = await lto(["--verify-each"], withPasses([], [loseTerminator]));
+    expect(code).toBe(1);
+    expect(err).toMatch(/^tsc-lto: error: pass 'lose-terminator' left function 'wide' broken: .*\n$/);
+  });
+});
+
+describe("--stats", () => {
+  it("has the counters of passes", async () => {
+    const { err } = await lto(["--stats"]);
+    expect(err).toMatch(/^ +1 {2}split-addresses: address computations split$/m);
+    expect(err).toMatch(/^ +\d+ {2}legalize: functions rewritten$/m);
+  });
+});
+
+describe("times", () => {
+  it("--time-passes lists phases and passes", async () => {
+    const { err } = await lto(["--time-passes"]);
+    for (const name of [
+      "read",
+      "link",
+      "codegen",
+      "total",
+      "legalize",
+      "dce",
+      "select",
+      "allocate",
+      "finish",
+      "print",
+    ])
+      expect(err).toMatch(new RegExp(`^ +[\\d.]+ ms .*\\b${name}$`, "m"));
+    expect(err).toMatch(/µs\/instruction +4 runs {2}legalize$/m);
+  });
+  it("--time-trace writes nested events in Chrome's form", async () => {
+    await lto(["--time-trace", path("trace.json"), "--time-trace-granularity=0"]);
+    const { traceEvents } = JSON.parse(readFileSync(path("trace.json"), "utf8")) as {
+      traceEvents: { name: string; ph: string; ts: number; dur: number; args: { detail?: string } }[];
+    };
+    const find = (name: string, detail?: string) =>
+      traceEvents.find((e) => e.ph === "X" && e.name === name && e.args.detail === detail)!;
+    const outer = find("tsc-lto");
+    const codegen = find("codegen");
+    const inner = find("legalize", "main");
+    for (const [around, event] of [
+      [outer, codegen],
+      [codegen, inner],
+    ] as const) {
+      expect(event.ts).toBeGreaterThanOrEqual(around.ts);
+      expect(event.ts + event.dur).toBeLessThanOrEqual(around.ts + around.dur + 1);
+    }
+    for (const phase of ["read", "link", "passes"]) expect(find(phase)).toBeDefined();
+    for (const step of ["select", "allocate", "finish", "print"]) expect(find(step, "main")).toBeDefined();
+  });
+  it("a trace that cannot be written is an error", async () => {
+    const { code, err } = await lto(["--time-trace=/nowhere/trace.json"]);
+    expect(code).toBe(1);
+    expect(err).toContain("tsc-lto: error: /nowhere/trace.json: cannot write the trace");
+  });
+});
+
+describe("LLVM's spellings", () => {
+  it("behind -mllvm and -plugin-opt", async () => {
+    const expected = (await lto(["--opt-bisect-limit=1"])).err;
+    expect(expected).toContain("BISECT: NOT running pass (2)");
+    expect((await lto(["-mllvm", "-opt-bisect-limit=1"])).err).toBe(expected);
+    expect((await lto(["-plugin-opt=-opt-bisect-limit=1"])).err).toBe(expected);
+    const dump = (await lto(["--print-after=dce", "--filter-function=minus"])).err;
+    expect((await lto(["-mllvm=-print-after=dce", "-mllvm", "-filter-print-funcs=minus"])).err).toBe(dump);
+    expect((await lto(["-mllvm", "-print-after-all"])).err).toBe((await lto(["--print-after=all"])).err);
+    expect((await lto(["-mllvm", "-verify-each=0"])).code).toBe(0);
+    expect(await lto(["-plugin-opt=O2"])).toMatchObject({ code: 2 });
+    expect(await lto(["-mllvm", "-verify-each=maybe"])).toMatchObject({ code: 2 });
+  });
+});
+
+describe("bisection", () => {
+  it("finds the pass and the function, in both parts of a pipeline", async () => {
+    for (const name of ["swap-early", "swap-subtraction"]) {
+      const other = name === "swap-early" ? "swap-subtraction" : "swap-early";
+      await lto([`--skip-pass=${name},${other}`], both);
+      const right = assembly();
+      const found = await bisect(async (limit) => {
+        const { err } = await lto([`--skip-pass=${other}`, `--opt-bisect-limit=${limit}`], both);
+        const minus = /^minus:[^]*?ret$/m;
+        return { good: limit === 0 || minus.exec(assembly())![0] === minus.exec(right)![0], messages: err };
+      });
+      expect(found).toMatchObject({ pass: name, unit: "function minus" });
+    }
+  });
+
+  it("the command names the run, and how to look at it", async () => {
+    await lto(["--skip-pass=split-addresses"]);
+    const right = assembly();
+    const lines: string[] = [];
+    const commands: string[] = [];
+    const execute = async (command: readonly string[]) => {
+      commands.push(command.join(" "));
+      if (command[0] === "sh") return { status: assembly() === right ? 0 : 1, stderr: "" };
+      const { code, err } = await lto(command.slice(1));
+      return { status: code, stderr: err };
+    };
+    const print = (line: string) => lines.push(line);
+    expect(await bisectCommand(["--test", "judge", "--", "tsc-lto"], execute, print)).toBe(0);
+    expect(lines.at(-2)).toMatch(/^guilty: pass split-addresses on function element, run \d+$/);
+    expect(lines.at(-1)).toMatch(
+      /^see: tsc-lto --opt-bisect-limit=\d+ --print-before=split-addresses .*=element$/,
+    );
+    expect(commands.slice(0, 2)).toEqual(["tsc-lto --opt-bisect-limit=-1", "sh -c judge"]);
+  });
+  it("the command says why there is nothing to find", async () => {
+    const lines: string[] = [];
+    const print = (line: string) => lines.push(line);
+    const always = (status: number) => async (command: readonly string[]) => ({
+      status: command[0] === "sh" ? status : 0,
+      stderr: "BISECT: running pass (1) dce on function f\n",
+    });
+    const args = ["--test", "judge", "--", "tsc-lto"];
+    expect(await bisectCommand(args, always(0), print)).toBe(1);
+    expect(lines.at(-1)).toContain("there is nothing to find");
+    expect(await bisectCommand(args, always(1), print)).toBe(1);
+    expect(lines.at(-1)).toContain("the fault is elsewhere");
+    expect(await bisectCommand(["--nonsense"], always(0), print)).toBe(2);
+    expect(lines.at(-1)).toContain("usage: npm run bisect");
+  });
+});

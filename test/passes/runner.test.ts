@@ -1,0 +1,195 @@
+/** What the runner does for passes: order, facts, and the faults that `--verify-each` finds. */
+import { describe, expect, it } from "vitest";
+import { bodyCodec } from "../../formats/object/body-codec.js";
+import { parseModule, printFunction, printModule } from "../../formats/text/index.js";
+import { dce } from "../../lto/opt/dce.js";
+import { diffLines } from "../../lto/pass/diff.js";
+import { onFunctions, runModulePipeline, type Stage } from "../../lto/pass/module-pipeline.js";
+import { noPassOptions, type PassOptions } from "../../lto/pass/options.js";
+import { type FunctionPass, may, must } from "../../lto/pass/pass.js";
+import { mergeReports, type PassReport } from "../../lto/pass/report.js";
+import { PassRunner } from "../../lto/pass/runner.js";
+import {
+  askUnsaid,
+  claimBlocks,
+  denyChange,
+  loseTerminator,
+  swapSubtraction,
+  Witness,
+} from "./fixture-passes.js";
+
+const program = `
+define i32 @leaf(i32 %a, i32 %b) {
+  %s = sub i32 %a, %b
+  %dead = mul i32 %s, %s
+  ret i32 %s
+}
+define i32 @main(i32 %a) {
+  %x = call i32 @leaf(i32 %a, i32 3)
+  %y = call i32 @even(i32 %x)
+  ret i32 %y
+}
+define i32 @even(i32 %a) {
+  %x = call i32 @odd(i32 %a)
+  ret i32 %x
+}
+define i32 @odd(i32 %a) {
+  %x = call i32 @even(i32 %a)
+  ret i32 %x
+}
+define i32 @plain(i32 %a) optnone noinline {
+  %dead = mul i32 %a, %a
+  ret i32 %a
+}
+`;
+
+function run(
+  stages: readonly Stage[],
+  options: Partial<PassOptions> = {},
+): { text: string; log: string; report: PassReport } {
+  const module = parseModule(program, "program.ll");
+  let log = "";
+  let time = 0;
+  const services = {
+    print: printFunction,
+    now: () => (time += 10),
+    thread: 0,
+    log: (text: string) => {
+      log += text;
+    },
+  };
+  const runner = new PassRunner({ ...noPassOptions, ...options }, services, module);
+  runModulePipeline(runner, stages, module, bodyCodec(), (fn) =>
+    fn.attributes.fn.has("optnone") ? "none" : "speed",
+  );
+  return { text: printModule(module), log, report: runner.takeReport() };
+}
+
+const only = (pass: FunctionPass, options: Partial<PassOptions> = {}): ReturnType<typeof run> =>
+  run([onFunctions(may(pass))], options);
+
+describe("order", () => {
+  it("whole module, then components callees first with their functions, then functions", () => {
+    const witness = new Witness();
+    run(witness.stages());
+    expect(witness.seen).toEqual([
+      "module 5 functions, 4 components",
+      "component leaf",
+      "function leaf, 3 uses",
+      "component even odd",
+      "function even, 1 uses",
+      "function odd, 1 uses",
+      "component main",
+      "function main, 2 uses",
+      "component plain",
+      "function leaf, 3 uses",
+      "function main, 2 uses",
+      "function even, 1 uses",
+      "function odd, 1 uses",
+    ]);
+  });
+  it("all passes of a stretch see a function before the next function", () => {
+    const seen: string[] = [];
+    const pass = (name: string): FunctionPass => ({
+      name,
+      level: "function",
+      description: "",
+      requires: [],
+      preserves: [],
+      run: (fn) => {
+        seen.push(`${name} ${fn.name}`);
+        return false;
+      },
+    });
+    run([onFunctions(may(pass("a")), may(pass("b")))]);
+    expect(seen.slice(0, 4)).toEqual(["a leaf", "b leaf", "a main", "b main"]);
+  });
+  it("functions without optimisation go through required passes only", () => {
+    expect(run([onFunctions(may(dce))]).text.match(/mul/g)).toHaveLength(1);
+    expect(run([onFunctions(must(dce))]).text.match(/mul/g)).toBeNull();
+  });
+});
+
+describe("changes", () => {
+  it("reach the module's text, whose bodies are encoded again", () => {
+    expect(run([]).text).toContain("mul i32 %3, %3");
+    expect(only(dce).text).not.toContain("mul i32 %3, %3");
+  });
+});
+
+describe("--verify-each", () => {
+  it("says nothing of correct passes", () => {
+    expect(() => only(dce, { verifyEach: true })).not.toThrow();
+  });
+  it.each([
+    [loseTerminator, /pass 'lose-terminator' left function 'leaf' broken: @leaf: .*terminator/],
+    [
+      denyChange,
+      /pass 'deny-change' left function 'leaf' broken: the pass changed the IR and said that it did not/,
+    ],
+    [claimBlocks, /pass 'claim-blocks' left function 'leaf' broken: the pass does not preserve 'cfg'/],
+  ] as const)("$name", (pass, message) => {
+    expect(() => only(pass, { verifyEach: true })).toThrow(message);
+  });
+});
+
+describe("what a pass asks for", () => {
+  it("has to be in `requires`", () => {
+    expect(() => only(askUnsaid)).toThrow("pass ask-unsaid uses use-counts without requiring it");
+  });
+});
+
+describe("bisection", () => {
+  const listed = (optBisectLimit: number): string => only(dce, { optBisectLimit }).log;
+  it("lists runs", () => {
+    expect(listed(-1)).toBe(
+      [
+        "BISECT: running pass (1) dce on function leaf",
+        "BISECT: running pass (2) dce on function main",
+        "BISECT: running pass (3) dce on function even",
+        "BISECT: running pass (4) dce on function odd",
+        "",
+      ].join("\n"),
+    );
+  });
+  it("leaves out what comes after the limit", () => {
+    expect(listed(1)).toContain(
+      "BISECT: running pass (1) dce on function leaf\nBISECT: NOT running pass (2) dce",
+    );
+    expect(only(dce, { optBisectLimit: 0 }).text).toContain("mul i32 %3, %3");
+    expect(only(dce, { optBisectLimit: 1 }).text).not.toContain("mul i32 %3, %3");
+  });
+  it("does not count required passes", () => {
+    const { log, text } = run([onFunctions(must(dce))], { optBisectLimit: 0 });
+    expect(log).toBe("");
+    expect(text).not.toContain("mul");
+  });
+});
+
+describe("counters and times", () => {
+  it("add up", () => {
+    const { report } = only(dce, { timePasses: true });
+    expect(report.counts).toEqual([{ pass: "dce", counter: "removed", count: 1 }]);
+    const { counts, times } = mergeReports([report, report]);
+    expect(counts).toEqual([{ pass: "dce", counter: "removed", count: 2 }]);
+    expect(times).toEqual([{ name: "dce", runs: 8, milliseconds: 0.08, instructions: 20 }]);
+  });
+  it("a counter has to be declared", () => {
+    const pass = { ...swapSubtraction, counters: {} };
+    expect(() => only(pass)).toThrow("pass swap-subtraction has no counter 'swapped'");
+  });
+});
+
+describe("diffLines", () => {
+  it("marks what went and what came, with what is near", () => {
+    const lines = Array.from({ length: 12 }, (_, i) => `line ${i}`);
+    const changed = [...lines];
+    changed.splice(6, 1, "new", "newer");
+    expect(diffLines(lines.join("\n"), changed.join("\n"), 1)).toBe(
+      " line 5\n-line 6\n+new\n+newer\n line 7\n…\n",
+    );
+  });
+  it("says nothing of equal texts", () => {
+    expect(diffLines("a\nb", "a\nb")).toBe("");
+  });
+});
