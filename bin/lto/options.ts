@@ -166,15 +166,36 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
   return addPassOptions(command, set);
 }
 
+/** Options whose place among the inputs matters, and what they do. */
+const positional: readonly (readonly [string, string])[] = [
+  ["-l <name>", "a library, looked for in the folders of -L <dir>"],
+  ["--whole-archive, --no-whole-archive", "take every member of the archives that follow"],
+  ["--start-lib, --end-lib", "take the objects between them only when needed"],
+  ["-Bstatic, -Bdynamic", "-l finds archives only, or shared libraries too"],
+  ["--push-state, --pop-state", "save and restore these states"],
+];
+
 const positionalHelp = `
 Where they stand among the inputs matters for these:
-  -l <name>                              a library, looked for in the folders of -L <dir>
-  --whole-archive, --no-whole-archive    take every member of the archives that follow
-  --start-lib, --end-lib                 take the objects between them only when needed
-  -Bstatic, -Bdynamic                    -l finds archives only, or shared libraries too
-  --push-state, --pop-state              save and restore these states
+${positional.map(([words, meaning]) => `  ${words.padEnd(38)} ${meaning}`).join("\n")}
 
 @FILE on the command line stands for the arguments in FILE.`;
+
+/** Every option and what it does, for the manual. */
+export function describeOptions(command: Command): (readonly [string, string])[] {
+  const described = command.options.map((option): readonly [string, string] => {
+    const choices = option.argChoices === undefined ? "" : `: ${option.argChoices.join(", ")}`;
+    const value: unknown = option.defaultValue;
+    const usual = typeof value === "string" || typeof value === "number" ? ` (default: ${value})` : "";
+    return [option.flags, `${option.description}${choices}${usual}`];
+  });
+  return [
+    ...described,
+    ["--no-undefined", "the same as -z defs"],
+    ...positional,
+    ["@FILE", "stands for the arguments in FILE"],
+  ];
+}
 
 /** Reads the words after the program's name. @throws InputError, CommanderError for what is no command line */
 export function parseOptions(

@@ -95,7 +95,13 @@ describe("any number of threads gives the same", () => {
     ],
     [
       "IR after passes, runs of passes, and what passes count",
-      ["--print-machine=select", "--print-changed=quiet", "--opt-bisect-limit=150", "--verify-each", "--stats"],
+      [
+        "--print-machine=select",
+        "--print-changed=quiet",
+        "--opt-bisect-limit=150",
+        "--verify-each",
+        "--stats",
+      ],
     ],
     [
       "machine IR as output, and of one finished function",

@@ -1,0 +1,56 @@
+/** What is generated in the documentation is up to date; `npm run docs` writes it. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { describeOptions, makeCommand } from "../../bin/lto/options.js";
+import { passManual } from "../../lto/pass/manual.js";
+import { passes, productPasses } from "../../lto/pass/registry.js";
+import { expectFile } from "../support/expected.js";
+
+const root = join(import.meta.dirname, "../..");
+const begin = "<!-- options: written by npm run docs -->\n";
+const end = "<!-- end of options -->\n";
+
+function optionTable(): string {
+  const rows = describeOptions(makeCommand(""));
+  const cells = rows.map(([flags, text]) =>
+    [`\`${flags}\``, text].map((cell) => cell.replaceAll("|", "\\|")),
+  );
+  const width = Math.max(...cells.map(([flags]) => flags!.length));
+  const line = (a: string, b: string): string => `| ${a.padEnd(width)} | ${b} |\n`;
+  return `\n${line("option", "")}${line("-".repeat(width), "---")}${cells.map(([a, b]) => line(a!, b!)).join("")}\n`;
+}
+
+describe("documentation", () => {
+  it("lto/pass/PASSES.md", () => {
+    expectFile(passManual(productPasses), join(root, "lto/pass/PASSES.md"));
+  });
+
+  it("the options in README.md", () => {
+    const path = join(root, "README.md");
+    const text = readFileSync(path, "utf8");
+    const [from, to] = [text.indexOf(begin) + begin.length, text.indexOf(end)];
+    expect(from, "the marker of the table").toBeGreaterThanOrEqual(begin.length);
+    expect(to).toBeGreaterThanOrEqual(from);
+    expectFile(text.slice(0, from) + optionTable() + text.slice(to), path);
+  });
+
+  it("--help has every option of passes and of their runner", () => {
+    const help = makeCommand("").helpInformation();
+    for (const word of [
+      "--opt-bisect-limit",
+      "--verify-each",
+      "--print-changed",
+      "--time-trace",
+      "--guard-callees",
+    ])
+      expect(help).toContain(word);
+  });
+
+  it("names of passes are words with dashes, each once", () => {
+    const names = passes.map((pass) => pass.name);
+    expect(new Set(names).size).toBe(names.length);
+    for (const name of names) expect(name).toMatch(/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/);
+    expect(names).not.toContain("all");
+  });
+});
