@@ -146,7 +146,11 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
       false,
     )
     .option("--verify", "verify the IR after linking and before code generation", false)
-    .option("--stack-trace", "show where an internal error was met", false)
+    .option(
+      "--stack-trace",
+      "show where an internal error was met; for all programs: TSC_LTO_STACK_TRACE=1 in the environment",
+      false,
+    )
     .addOption(
       new Option("--print-machine <stage>", "print machine IR after a stage on standard error").choices([
         "select",
@@ -184,10 +188,11 @@ ${positional.map(([words, meaning]) => `  ${words.padEnd(38)} ${meaning}`).join(
 /** Every option and what it does, for the manual. */
 export function describeOptions(command: Command): (readonly [string, string])[] {
   const described = command.options.map((option): readonly [string, string] => {
-    const choices = option.argChoices === undefined ? "" : `: ${option.argChoices.join(", ")}`;
     const value: unknown = option.defaultValue;
-    const usual = typeof value === "string" || typeof value === "number" ? ` (default: ${value})` : "";
-    return [option.flags, `${option.description}${choices}${usual}`];
+    const usual = typeof value === "string" || typeof value === "number" ? [`default: ${value}`] : [];
+    const choices = option.argChoices === undefined ? [] : [option.argChoices.join(", ")];
+    const notes = [...choices, ...usual].join("; ");
+    return [option.flags, notes === "" ? option.description : `${option.description} (${notes})`];
   });
   return [
     ...described,

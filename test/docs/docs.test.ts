@@ -3,9 +3,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { describeOptions, makeCommand } from "../../bin/lto/options.js";
-import { passManual } from "../../lto/pass/manual.js";
 import { passes, productPasses } from "../../lto/pass/registry.js";
 import { expectFile } from "../support/expected.js";
+import { passManual } from "./manual.js";
 
 const root = join(import.meta.dirname, "../..");
 const begin = "<!-- options: written by npm run docs -->\n";

@@ -1,10 +1,10 @@
 /** The registry as text: what PASSES.md says. `npm run docs` writes it, and a test holds it up to date. */
-import { analyses } from "./analyses.js";
-import type { Stage } from "./module-pipeline.js";
-import { passOptions } from "./options.js";
-import type { Analysis, AnyPass, Step } from "./pass.js";
-import type { Pipeline } from "./pipelines.js";
-import type { PassSet } from "./registry.js";
+import { analyses } from "../../lto/pass/analyses.js";
+import type { Stage } from "../../lto/pass/module-pipeline.js";
+import { passOptions } from "../../lto/pass/options.js";
+import type { Analysis, AnyPass, Step } from "../../lto/pass/pass.js";
+import type { Pipeline } from "../../lto/pass/pipelines.js";
+import type { PassSet } from "../../lto/pass/registry.js";
 
 const row = (...cells: readonly string[]): string =>
   `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |\n`;
