@@ -35,8 +35,9 @@ export interface SymbolSummary {
 export interface ModuleSummary {
   readonly symbols: readonly SymbolSummary[];
   /**
-   * Of a linked module: globals that something outside of the IR may use by name, local ones too: module asm, what
-   * `llvm.used` lists. Indices.
+   * Of a linked module: globals that something outside of the IR may use by name, local ones too: assembly of the
+   * module and in functions, what `llvm.used` lists. They keep their names, definitions and signatures, and unknown
+   * code may enter them. Indices.
    */
   readonly pinned?: readonly number[];
 }

@@ -26,6 +26,8 @@ const printedName = ({ linkage, name }: GlobalValue): string => (linkage === "pr
 export class LinkedFacts {
   private readonly cache = new Map<GlobalValue, GlobalFacts>();
   private named: Map<string, GlobalValue> | null = null;
+  /** Globals that inline assembly mentions by name. */
+  private readonly mentioned = new Set<GlobalValue>();
   constructor(private readonly merged: Merged) {}
 
   of(global: GlobalValue): GlobalFacts {
@@ -75,18 +77,22 @@ export class LinkedFacts {
    */
   private addNamed(fn: Func, assembly: string, references: Set<GlobalValue>): void {
     const { module, origins, replacements, renamed } = this.merged;
+    const mention = (global: GlobalValue): void => {
+      references.add(global);
+      this.mentioned.add(global);
+    };
     const { text, pastes } = templateText(assembly);
     const symbols = scanModuleAsm(text);
     this.named ??= new Map(module.globals.map((global) => [printedName(global), global]));
     const names = new Set([...symbols.globals, ...symbols.references, ...symbols.weakReferences]);
     for (const name of names) {
       const global = this.named.get(name);
-      if (global !== undefined) references.add(global);
+      if (global !== undefined) mention(global);
     }
     const own = origins.get(fn)?.file.module.globals ?? module.globals;
     if (symbols.opaque || pastes)
       for (const global of own)
-        if (!global.name.startsWith("llvm.")) references.add(replacements.get(global) ?? global);
+        if (!global.name.startsWith("llvm.")) mention(replacements.get(global) ?? global);
     if (renamed.size === 0 || text.includes(".intel_syntax")) return;
     for (const global of own) {
       const before = renamed.get(global);
@@ -125,7 +131,8 @@ export class LinkedFacts {
         revision: revisionOf(global),
       };
     });
-    const pinned = list([...this.merged.pinned]);
+    // Bodies are edited and summarised again, which does not read their assembly: what it mentions is kept here.
+    const pinned = list([...new Set([...this.merged.pinned, ...this.mentioned])]);
     return { symbols, pinned };
   }
 }
