@@ -149,15 +149,17 @@ describe("--check-ipra", () => {
 });
 
 describe("calls through pointers", () => {
+  /** Constant propagation sees which function is passed, and makes the call a direct one. */
+  const asWritten = "--skip-pass=ipsccp";
   const assembly = async (...options: string[]): Promise<string> => {
-    const { status, stderr } = await run([...options, "--check-ipra"], process.env, "callback.ll");
+    const { status, stderr } = await run([...options, asWritten, "--check-ipra"], process.env, "callback.ll");
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     return readFileSync(join(dir, "a.s"), "utf8");
   };
   it("--stats counts those whose callees are known", async () => {
-    const { stderr } = await run(["--stats"], process.env, "callback.ll");
+    const { stderr } = await run(["--stats", asWritten], process.env, "callback.ll");
     expect(stderr).toMatch(/^ +1 {2}calls through pointers with known callees$/m);
-    expect((await run(["--stats", "--no-ipra"], process.env, "callback.ll")).stderr).toMatch(
+    expect((await run(["--stats", "--no-ipra", asWritten], process.env, "callback.ll")).stderr).toMatch(
       /^ +0 {2}calls through pointers with known callees$/m,
     );
   });
