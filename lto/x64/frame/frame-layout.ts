@@ -187,7 +187,11 @@ function withFramePointer(mf: MFunction, facts: Facts, mask: RegisterSet): Frame
 
 function realigned(mf: MFunction, facts: Facts, mask: RegisterSet): FrameLayout {
   const saved = savedRegisters(withoutRegister(mask, RBP));
-  const realign = Math.max(facts.maxAlign, stackAlign);
+  // Slots without uses count, too: they stand for outgoing arguments of that alignment.
+  const realign = mf.slots.reduce(
+    (most, { kind, align }) => (kind === "incoming" ? most : Math.max(most, align)),
+    stackAlign,
+  );
   const { offsets, bytes } = pack(mf, facts.order, 0, 0, false);
   return {
     framePointer: true,

@@ -369,7 +369,8 @@ class FramePass {
 
   /** rsp = (rsp - size) & -align, and the result is the new rsp. */
   private dynamicAlloca(out: MInst[], inst: MInst): void {
-    const align = Math.max(Number(inst.imm ?? 0), stackAlign);
+    // Arguments may need the alignment that the frame has.
+    const align = Math.max(Number(inst.imm ?? 0), stackAlign, this.layout.realign);
     out.push(aluReg(X.Sub, 8, RSP, inst.uses[0]!.loc));
     out.push(aluImm(X.And, 8, RSP, -align));
     out.push(copy(8, inst.defs[0]!.loc, RSP));
