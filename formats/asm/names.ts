@@ -2,7 +2,7 @@
  * Symbol names and local labels in assembly text.
  *
  * Names come from input files and may contain anything: whatever is not a plain identifier is quoted, so that
- * no name can become an operator, a directive or another line. Private symbols get the local-label prefix
+ * no name can become an operator, a directive or another line. Private variables get the local-label prefix
  * `.L`, which the assembler keeps out of the symbol table; one that would then look like a label of ours gets
  * a suffix. Unnamed globals are numbered by their position in the module.
  */
@@ -64,7 +64,9 @@ export class SymbolNames {
   private raw(global: GlobalValue): string {
     const { name } = global;
     if (name === "") return `.Lunnamed.${this.number(global)}`;
-    if (global.linkage !== "private") return reserved.test(name) ? `${name}.s` : name;
+    // A function has a symbol, since unwinding shows it in traces and checkers look at what symbols cover.
+    if (global.linkage !== "private" || global.kind === "function")
+      return reserved.test(name) ? `${name}.s` : name;
     const local = `.L${name}`;
     return reserved.test(local) ? `${local}.p` : local;
   }

@@ -7,7 +7,10 @@
  *   3. the platform's convention: functions that unknown code can enter preserve the callee-saved registers;
  *   4. functions that unknown code is said not to enter: nothing mentions them but compiled code;
  *   5. the stack pointer on every way out, and its alignment where it is relied on: at calls of unknown code and
- *      at aligned accesses, through any chain of calls.
+ *      at aligned accesses, through any chain of calls;
+ *   6. exceptions, in all of this: at each call the unwinder finds the frame and the registers that it says it has
+ *      stored; what it does not put back of what is changed inside counts as changed; a landing pad needs nothing of
+ *      what the callee, the frames below it or the unwinder change.
  * Calls of unknown code change what the convention allows (System V ABI AMD64, section 3.2.1).
  *
  * It shares nothing with allocation, frames or the tables of instructions; registers are decoded by iced-x86.
@@ -15,6 +18,7 @@
  * arguments and results. x87, flags and the direction flag are not followed.
  */
 import type { FunctionClaim, SiteClaim } from "./claims.js";
+import { calleeSaved, conventionClobbers, conventionResults } from "./convention.js";
 import { InstructionDecoder } from "./decode.js";
 import { type CodeFunction, hex, readFunctions, type Site, type SiteKind } from "./functions.js";
 import { findLostRegisters, type SiteRegisters } from "./live.js";
@@ -40,12 +44,6 @@ export interface CheckReport {
 }
 
 const names = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi"];
-const calleeSaved = [3, 5, 12, 13, 14, 15].reduce((mask, r) => mask | (1 << r), 0);
-/** Everything a call of unknown code may change. */
-const conventionClobbers = ~(calleeSaved | (1 << 4));
-/** rax, rdx, xmm0, xmm1. */
-const conventionResults = (1 << 0) | (1 << 2) | (1 << 16) | (1 << 17);
-
 const registerName = (r: number): string => `%${r >= 16 ? `xmm${r - 16}` : (names[r] ?? `r${r}`)}`;
 
 function registerNames(mask: number): string {

@@ -8,8 +8,11 @@
  * relative to the table, whose start is the nearest address before that code mentions.
  * Linear in code and relocations, but for the searches by address.
  */
+
+import { readCallSites } from "./call-sites.js";
 import type { InstructionDecoder, MachineInst } from "./decode.js";
 import { Flow } from "./decode.js";
+import { type FrameInfo, type FrameRow, readFrameInfo, rowAt } from "./frame-info.js";
 import type { CodeObject, CodeRelocation, CodeSection } from "./object.js";
 
 /** Where a call or jump goes. */
@@ -22,6 +25,16 @@ export interface SiteTarget {
 
 export type SiteKind = "call" | "tail" | "jump";
 
+/** Where an exception goes that leaves a call. */
+export interface SiteUnwind {
+  /** How the unwinder finds the frame. */
+  readonly row: FrameRow;
+  /** Instruction of the landing pad; -1 if there is none. */
+  readonly pad: number;
+  /** It can leave the function too. */
+  readonly escapes: boolean;
+}
+
 export interface Site {
   /** Index of the instruction. */
   readonly at: number;
@@ -30,6 +43,8 @@ export interface Site {
   readonly target: SiteTarget;
   /** Of a jump that may stay inside: the instructions it can go to. */
   readonly landings: readonly number[];
+  /** Of a call in a function that the unwinder knows. */
+  readonly unwind: SiteUnwind | null;
 }
 
 export interface CodeFunction {
@@ -100,6 +115,7 @@ class Reader {
   private readonly bySection = new Map<number, Range[]>();
   private readonly decoded: (Decoded | null)[] = [];
   private readonly problems: string[] = [];
+  private readonly frames = new Map<Range, FrameInfo>();
   /** Addresses inside of functions that something mentions, by function. */
   private readonly interior: Set<number>[] = [];
   /** Entries of tables by section and start of the table: offsets in each function. */
@@ -115,6 +131,10 @@ class Reader {
 
   run(): ObjectFunctions {
     this.findRanges();
+    for (const info of readFrameInfo(this.object)) {
+      const range = this.rangeAt(info.section, info.start);
+      if (range?.start === info.start) this.frames.set(range, info);
+    }
     for (const range of this.ranges) this.decoded.push(this.decode(range));
     this.ranges.forEach((range, i) => {
       this.noteCodeReferences(range, this.decoded[i]!);
@@ -350,8 +370,9 @@ class Reader {
       else this.problems.push(`@${range.names[0]}: a table leads into the middle of an instruction`);
     }
     landings.sort((a, b) => a - b);
+    const unwindOf = this.unwinding(range, offsets);
     const add = (at: number, kind: SiteKind, target: SiteTarget, inside: readonly number[] = []): void =>
-      void sites.push({ at, kind, target, landings: inside });
+      void sites.push({ at, kind, target, landings: inside, unwind: unwindOf(at, kind) });
     insts.forEach((inst, i) => {
       if (inst.strange)
         this.problems.push(`@${range.names[0]}+${hex(offsets[i]!)}: unusual transfer of control`);
@@ -390,6 +411,29 @@ class Reader {
     });
     const { index, names, section, start, end, open, mentions } = range;
     return { index, names, section, start, end, open, mentions, insts, offsets, branches, sites, landings };
+  }
+
+  /** Tells where exceptions go that leave the calls of a function. */
+  private unwinding(range: Range, offsets: Int32Array): (at: number, kind: SiteKind) => SiteUnwind | null {
+    const info = this.frames.get(range);
+    if (info === undefined) return () => null;
+    const { table, rows } = info;
+    const entries = table === null ? null : readCallSites(this.object, table.section, table.offset);
+    return (at, kind) => {
+      if (kind !== "call") return null;
+      // The unwinder looks at the last byte of the call.
+      const place = offsets[at + 1]! - 1;
+      const row = rowAt(rows, place);
+      if (entries === null) return { row, pad: -1, escapes: true };
+      const entry = entries.find(({ start, end }) => start <= place && place < end);
+      // Without an entry the program ends.
+      if (entry === undefined) return { row, pad: -1, escapes: false };
+      const pad = entry.pad < 0 ? -1 : instructionAt(offsets, entry.pad);
+      if (pad < 0 && entry.pad >= 0)
+        this.problems.push(`@${range.names[0]}: a landing pad in the middle of an instruction`);
+      const stays = entry.actions.some((a) => a.kind === "cleanup" || (a.kind === "catch" && a.type === ""));
+      return { row, pad, escapes: !stays };
+    };
   }
 
   private target(range: Range, code: Decoded, i: number): SiteTarget {

@@ -7,8 +7,10 @@
  * What is needed of a register is followed in three parts (decode.ts), since a comparison's result is a byte and
  * the rest of its register garbage; of arguments, results and what is stored in the frame only the lowest part
  * counts, for nothing says here how wide they are. A push of rax is no read: frames use it to move the stack pointer.
+ * A landing pad needs what the unwinder does not bring; of that nothing may be in a caller-saved register.
  * Breaks if: code reads a register for a value that does not matter (an undefined IR value).
  */
+import { conventionClobbers } from "./convention.js";
 import { Flow, type MachineInst, type RegisterParts, StackOp } from "./decode.js";
 import type { CodeFunction, Site } from "./functions.js";
 
@@ -34,6 +36,9 @@ export function partsOf(registers: number): RegisterParts {
   const general = registers & 0xffff;
   return { low: general | (general << 16), high: registers };
 }
+
+/** What the unwinder hands to a landing pad: rax and rdx. */
+const padRegisters = (1 << 0) | (1 << 2);
 
 const all: RegisterParts = { low: -1, high: -1 };
 const nothing: RegisterParts = { low: 0, high: 0 };
@@ -109,6 +114,15 @@ export function findLostRegisters(
         const gone = partsOf(registers.results | registers.clobbers);
         l &= ~gone.low;
         h &= ~gone.high;
+        const pad = site.unwind?.pad ?? -1;
+        if (pad >= 0) {
+          const changed = registers.clobbers | conventionClobbers;
+          const missed = registersOf(low[pad]!, high[pad]!) & changed & ~padRegisters;
+          if (missed !== 0 && tell) report(site, missed);
+          const kept = partsOf(changed);
+          l |= low[pad]! & ~kept.low;
+          h |= high[pad]! & ~kept.high;
+        }
       }
       const passed = leastOf(registers.arguments);
       l |= passed.low;

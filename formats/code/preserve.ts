@@ -8,12 +8,17 @@
  * changes unknown and forgets the stack below rsp. Joins keep what is equal. A general register is preserved
  * if it holds its entry value at every return and tail call; a vector register if nothing writes it.
  *
+ * An exception leaves a call for a landing pad, as if the call had returned with all caller-saved registers changed
+ * and its arguments taken off; and it leaves the function, which changes the callee-saved registers that neither hold
+ * their entry values nor are stored where the unwinder looks. That it finds the frame and those stores is checked.
+ *
  * Values only descend, so the iteration ends: instructions × words, rarely more than two visits a block.
  * Breaks if: a store through a computed pointer hits the words in which this frame saved registers — that is
  * outside of an object of the program.
  */
+import { calleeSaved, conventionClobbers } from "./convention.js";
 import { Flow, type MachineInst, StackOp } from "./decode.js";
-import { type CodeFunction, hex, type Site } from "./functions.js";
+import { type CodeFunction, hex, type Site, type SiteUnwind } from "./functions.js";
 
 const RSP = 4;
 const RBP = 5;
@@ -84,7 +89,10 @@ class Analysis {
     this.reached = new Uint8Array(fn.insts.length);
     for (const targets of fn.branches.values()) for (const t of targets) this.leader[t] = 1;
     for (const landing of fn.landings) this.leader[landing] = 1;
-    for (const site of fn.sites) this.siteAt.set(site.at, site);
+    for (const site of fn.sites) {
+      this.siteAt.set(site.at, site);
+      if (site.unwind !== null && site.unwind.pad >= 0) this.leader[site.unwind.pad] = 1;
+    }
   }
 
   run(): FunctionEffect {
@@ -118,6 +126,7 @@ class Analysis {
         }
         const effect = this.effectOf(site);
         note(this.stackAt, i, state.registers[RSP]!);
+        if (kind === "call" && site.unwind !== null) this.unwind(i, state, effect, site.unwind);
         if (kind === "tail") {
           this.leave(i, state, effect);
           if (inst.flow !== Flow.Branch) return;
@@ -144,6 +153,38 @@ class Analysis {
     if (!effect.returns) return;
     this.returns = true;
     this.clobbers |= changed;
+  }
+
+  /** An exception leaves the callee: to a landing pad, and to the caller. */
+  private unwind(
+    at: number,
+    state: State,
+    { clobbers }: SiteEffect,
+    { row, pad, escapes }: SiteUnwind,
+  ): void {
+    const { registers, words } = state;
+    const frame = registers[row.register]!;
+    const cfa = entryStack + 8;
+    if (frame + row.offset !== cfa) {
+      this.complain(at, "the unwinder does not find the frame of a call");
+      return;
+    }
+    for (const [register, offset] of row.stored)
+      if (words.get(cfa + offset) !== entryValue(register))
+        this.complain(at, `the unwinder does not find register ${register} of the caller where it looks`);
+    if (escapes)
+      for (let r = 0; r < 16; r++) {
+        if (((calleeSaved >> r) & 1) === 0 || row.stored.has(r)) continue;
+        if (((clobbers >> r) & 1) !== 0 || registers[r] !== entryValue(r)) this.clobbers |= 1 << r;
+      }
+    if (pad < 0) return;
+    const entered: State = { registers: [...registers], words: new Map(words) };
+    this.call(entered, { clobbers: clobbers | conventionClobbers, returns: true });
+    // Arguments are taken off, and may have been changed.
+    const top = entered.registers[RSP]!;
+    for (let word = top; word < top + row.arguments; word += 8) store(entered.words, word, 8);
+    entered.registers[RSP] = top + row.arguments;
+    this.flow(pad, entered);
   }
 
   private complain(at: number, what: string): void {

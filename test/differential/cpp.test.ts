@@ -60,7 +60,7 @@ for (const [level, list] of Object.entries(ways)) {
           const output = await runBuilt(await tool.link(job, objects as string[]), job.exe, dir);
           expect(output, name).toBe(expected);
         }
-      });
+      }, 300_000);
     }
   });
 }
