@@ -77,9 +77,10 @@ export class MetadataNodes {
     flag("invariant.group", HintFlag.InvariantGroup);
     number("align", hints.align);
     if (loop !== null) add("llvm.loop", this.loop(loop));
-    // What else may be reached cannot be said.
-    if (callees !== null && !callees.open)
-      add("callees", this.node(callees.members.map((fn) => `ptr ${names.globals.name(fn)}`)));
+    // What else may be reached cannot be said; members that have left the module cannot be reached.
+    const members = callees === null || callees.open ? [] : callees.members;
+    const listed = members.filter((fn) => names.globals.has(fn));
+    if (listed.length > 0) add("callees", this.node(listed.map((fn) => `ptr ${names.globals.name(fn)}`)));
     flag("noundef", HintFlag.NoUndef);
     return text;
   }
