@@ -47,6 +47,11 @@ function orderNumber(ordering: Ordering): number {
   }
 }
 
+/** The library's routines for this size take aligned objects. */
+function refuseMisaligned(l: Lowering, { align }: MemoryData): void {
+  if (align < 16) throw l.unsupported(`atomic access of 16 bytes aligned to ${align} only`);
+}
+
 /** The integer type that carries a value in atomic accesses. */
 function carrier(l: Lowering, type: Type): Type {
   const bits = l.layout.bitWidth(type);
@@ -58,6 +63,7 @@ function carrier(l: Lowering, type: Type): Type {
 export function lowerAtomicLoad(l: Lowering, inst: InstWith<Op.Load>, pointer: Value): Parts {
   const as = carrier(l, inst.type);
   if (as.bits === 128) {
+    refuseMisaligned(l, inst.data);
     const order = constI32(orderNumber(inst.data.ordering));
     const call = l.library("__atomic_load_16", pairType, [pointer, order]);
     return bitCast(l, i128, inst.type, [l.extract(call, 0), l.extract(call, 1)]);
@@ -71,6 +77,7 @@ export function lowerAtomicStore(l: Lowering, inst: InstWith<Op.Store>, pointer:
   const as = carrier(l, value.type);
   const bits = bitCast(l, value.type, as, l.parts(value));
   if (as.bits === 128) {
+    refuseMisaligned(l, inst.data);
     libAtomic(
       l,
       "__atomic_store_16",
@@ -107,6 +114,7 @@ function exchangeIfEqual(
   flags: number,
 ): [Parts, Value] {
   if (type.bits === 128) {
+    refuseMisaligned(l, data);
     const slot = l.scratchSlot(i128, 16);
     storeParts(l, i128, expected, slot, 16);
     const done = libAtomic(
@@ -173,6 +181,7 @@ export function lowerAtomicRMW(l: Lowering, inst: InstWith<Op.AtomicRMW>): Parts
   const pointer = l.value(inst.operands[0]!);
   const operand = l.parts(inst.operands[1]!);
   const as = carrier(l, type);
+  if (as.bits === 128) refuseMisaligned(l, data);
   if (as.bits === 128 && fetchNames[data.rmw] !== undefined) {
     const bits = bitCast(l, type, as, operand);
     const order = constI32(orderNumber(data.ordering));

@@ -1,4 +1,5 @@
 /** Which types are legal, and classes of the others. */
+import { UnsupportedError } from "../../ir/errors.js";
 import type { Type } from "../../ir/types.js";
 
 /** Classes of types, as small integers. */
@@ -24,6 +25,9 @@ export const TypeClass = {
 
 const classes: (number | undefined)[] = [];
 
+/** `__ptr32` of Microsoft's compilers, with and without a sign. */
+const narrowSpaces = new Set([270, 271]);
+
 function classify(type: Type): number {
   switch (type.kind) {
     case "int":
@@ -39,6 +43,8 @@ function classify(type: Type): number {
           return TypeClass.OddInt;
       }
     case "ptr":
+      if (narrowSpaces.has(type.addressSpace))
+        throw new UnsupportedError(`32-bit pointer (address space ${type.addressSpace})`);
       return TypeClass.Pointer;
     case "float":
     case "double":

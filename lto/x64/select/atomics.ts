@@ -3,7 +3,8 @@
  * stores need a locked exchange and seq_cst fences a full barrier (Intel SDM volume 3, 9.2).
  */
 import { type MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
-import { type Inst, type InstWith, Op, type RMWOp } from "../../ir/instructions.js";
+import { type Inst, type InstWith, type MemoryData, Op, type RMWOp } from "../../ir/instructions.js";
+import type { Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
 import { Cc, X } from "../isa/ops.js";
 import { maskOf, RAX } from "../isa/registers.js";
@@ -15,6 +16,12 @@ import { immediate } from "./source.js";
 
 export function selectFence(s: Selector, inst: InstWith<Op.Fence>): void {
   if (inst.data.ordering === "seq_cst" && inst.data.scope === "") s.emit(new MInst(X.Mfence, 4));
+}
+
+/** Across a boundary of its size, plain loads and stores are not atomic, and locked instructions may be refused. */
+export function refuseMisaligned(s: Selector, type: Type, { align, ordering }: MemoryData): void {
+  if (ordering === "not_atomic" || align >= s.layout.storeSize(type)) return;
+  s.unsupported(`atomic access of ${type} aligned to ${align} only`);
 }
 
 /** A sequentially consistent store: exchange with memory. */

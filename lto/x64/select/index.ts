@@ -335,17 +335,21 @@ function selectBrTo(s: Selector, inst: Inst, way: number, head: MBlock): void {
 function selectInst(s: Selector, inst: Inst, head: MBlock): void {
   switch (inst.op) {
     case Op.Store:
+      atomics.refuseMisaligned(s, inst.operands[0]!.type, inst.data);
       return atomics.isAtomicStore(inst) ? atomics.selectAtomicStore(s, inst) : selectStore(s, inst);
     case Op.Fence:
       return atomics.selectFence(s, inst);
     case Op.CmpXchg:
+      atomics.refuseMisaligned(s, inst.operands[1]!.type, inst.data);
       return atomics.selectCmpXchg(s, inst);
     case Op.AtomicRMW:
+      atomics.refuseMisaligned(s, inst.operands[1]!.type, inst.data);
       return atomics.selectAtomicRMW(s, inst);
     case Op.Call:
       return selectAnyCall(s, inst, head);
     case Op.Load:
       if ((inst.flags & Flag.Volatile) !== 0 || inst.data.ordering !== "not_atomic") {
+        atomics.refuseMisaligned(s, inst.type, inst.data);
         if (!isWanted(s, inst)) s.vregs[inst.id] = inst.type.kind === "x86_fp80" ? -1 : s.newReg(inst.type);
         return selectLoad(s, inst);
       }

@@ -21,7 +21,7 @@ import type { Type } from "../../ir/types.js";
 import { type InlineAsm, isConstant, type Value } from "../../ir/values.js";
 import { needsBasePointer, needsFramePointer } from "../frame/frame-registers.js";
 import { type Cc, ccNames, X } from "../isa/ops.js";
-import { GPR, gprMask, maskOf, RBP, RSP, registerNames, XMM, xmmMask } from "../isa/registers.js";
+import { GPR, gprMask, maskOf, RBP, RSP, registerNames, XMM, XMM0, xmmMask } from "../isa/registers.js";
 import { address } from "./address.js";
 import { foldedInteger, symbolOffset } from "./constants.js";
 import { endInvoke } from "./exceptions.js";
@@ -61,6 +61,9 @@ const letterRegisters: Readonly<Record<string, RegisterSet>> = {
   x: xmmMask,
   v: xmmMask,
 };
+
+/** Registers that code generation does not have: masks, mmx. */
+const otherFiles = /^(?:k|y|\^Y[^2itz])$/;
 
 const registersByName = new Map<string, number>();
 for (const size of [1, 2, 4, 8])
@@ -118,6 +121,8 @@ function parseConstraints(s: Selector, text: string): { constraints: Constraint[
     const tied = /^\d+$/.test(part) ? Number(part) : -1;
     // Alternatives of a multi-alternative constraint: the first one serves.
     const codes = tied >= 0 ? [] : (part.split("|")[0]!.match(/\{[^}]*\}|\^..|@3...|@\d\d?|[A-Za-z]/g) ?? []);
+    if (codes.length > 0 && codes.every((code) => otherFiles.test(code)))
+      s.unsupported(`inline assembly constraint '${codes.join("")}'`);
     constraints.push({ output, early, indirect, codes, tied });
   }
   return { constraints, clobbers };
@@ -410,7 +415,8 @@ class AsmLowering {
         else mask = withRegister(mask, register);
       } else if (code === "g" || code === "X") {
         if (cls === GPR || code === "X") mask = union(mask, classMask);
-      } else if (code.startsWith("Y")) mask = union(mask, xmmMask);
+      } else if (code === "^Yz") mask = withRegister(mask, XMM0);
+      else if (code.startsWith("^Y")) mask = union(mask, xmmMask);
       else mask = union(mask, letterRegisters[code] ?? noRegisters);
     }
     if (!overlaps(mask, classMask) && !isEmptySet(mask))
