@@ -84,6 +84,11 @@ export class OutputFile {
     }
   }
 
+  /** The error to report when the operating system refuses to write the contents. */
+  refusal(e: unknown): InputError {
+    return new InputError(`unable to write output file '${this.path}': '${reason(e)}'`);
+  }
+
   /** Puts the contents of the temporary file in place. @throws InputError when that fails */
   commit(): void {
     try {
@@ -95,7 +100,7 @@ export class OutputFile {
         fs.writeFileSync(this.target, fs.readFileSync(this.temporary));
       }
     } catch (e) {
-      throw new InputError(`unable to write output file '${this.path}': '${reason(e)}'`);
+      throw this.refusal(e);
     } finally {
       removeTemporary(this.temporary);
     }

@@ -8,13 +8,12 @@ import { AsmPrinter } from "../../formats/asm/index.js";
 import { sealFunctions } from "../../formats/asm/seals.js";
 import { bodyCodec } from "../../formats/object/body-codec.js";
 import { guardCallees } from "../../lto/codegen/lowering/guard-callees.js";
-import { generateCode } from "../../lto/codegen/program/driver.js";
+import { type CodegenJob, generateCode } from "../../lto/codegen/program/driver.js";
 import { LocalSessions } from "../../lto/codegen/program/local-sessions.js";
 import { definedFunctions } from "../../lto/codegen/program/numbering.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
-import { type ProgramPlan, planProgram } from "../../lto/codegen/program/plan.js";
+import { planProgram } from "../../lto/codegen/program/plan.js";
 import { CodegenSession } from "../../lto/codegen/program/session.js";
-import type { Sessions } from "../../lto/codegen/program/sessions.js";
 import type { CodegenStatistics } from "../../lto/codegen/program/statistics.js";
 import type { RegisterSet } from "../../lto/codegen/register-set.js";
 import type { Module } from "../../lto/ir/module.js";
@@ -32,10 +31,19 @@ export interface Threads {
   readonly threshold: number;
 }
 
-/** Where the results go, in order. */
+/** A module that is ready for code generation. Nothing in it leads back to the inputs. */
+export interface PlannedModule extends CodegenJob {
+  /** IR instructions. */
+  readonly size: number;
+}
+
+/** What is wanted besides the text, and where everything goes, in order. */
 export interface CodegenSink {
+  readonly requests: ReportRequests;
   write(text: string): void;
   report(report: Report): void;
+  /** A phase is over. */
+  finished(phase: string): void;
 }
 
 export interface CodegenResult {
@@ -47,43 +55,53 @@ export interface CodegenResult {
   readonly passes: PassReport;
 }
 
-export async function generate(
-  module: Module,
-  summary: ModuleSummary,
-  options: CodegenOptions,
-  threads: Threads,
-  requests: ReportRequests,
-  sink: CodegenSink,
-  passes: CodegenPasses,
-): Promise<CodegenResult> {
+/** @param summary of the module, which has served then */
+export function planModule(module: Module, summary: ModuleSummary, options: CodegenOptions): PlannedModule {
+  const target = targetOf(module);
+  const plan = planProgram(module, summary, options, target, bodyCodec());
   const size = summary.symbols.reduce((sum, s) => sum + s.instructions, 0);
+  return { module, plan, options, target, size };
+}
+
+export async function generate(
+  planned: PlannedModule,
+  threads: Threads,
+  passes: CodegenPasses,
+  sink: CodegenSink,
+): Promise<CodegenResult> {
+  const { module, plan, options, target, size } = planned;
+  const deliver = (report: Report): void => sink.report(report);
+  const write = (text: string): void => sink.write(text);
+  const finished = (phase: string): void => sink.finished(phase);
   const printer = new AsmPrinter(module, { relocation: options.relocation });
-  const plan = planProgram(module, summary, options, targetOf(module), bodyCodec());
   const sealed = definedFunctions(module).filter((fn, number) => fn.isLocal && plan.open[number] === 0);
   const traps =
     options.ipra && options.passes.enabled.includes(guardCallees.name)
       ? sealFunctions(sealed, module.globals)
       : "";
-  const compile = (sessions: Sessions): ReturnType<typeof generateCode> =>
-    generateCode(plan, options, targetOf(module).registers, sessions, (text) => sink.write(text));
-  sink.write(printer.header());
+  write(printer.header());
   let generated: Awaited<ReturnType<typeof generateCode>>;
   if (threads.jobs > 1 && size >= threads.threshold) {
     const { jobs } = threads;
     // Most programs never need it.
     const { WorkerSessions } = await import("./worker-sessions.js");
-    const deliver = (report: Report): void => sink.report(report);
+    const { requests } = sink;
     const sessions = new WorkerSessions(module, options, plan, jobs, printer, requests, passes, deliver);
     try {
-      generated = await compile(sessions);
+      generated = await generateCode(planned, sessions, write, finished);
     } finally {
       await sessions.close();
     }
   } else {
-    const session = await localSession(module, options, plan, requests, sink, passes);
-    generated = await compile(new LocalSessions(session, (mf) => printer.functionText(mf)));
+    const print = (text: string): void => deliver({ kind: "print", text });
+    const own = await sessionPasses(options.passes, passes, 0, print);
+    const session = new CodegenSession(module, options, plan, target, own, reporter(sink.requests, deliver));
+    const sessions = new LocalSessions(session, (mf) => printer.functionText(mf));
+    generated = await generateCode(planned, sessions, write, finished);
   }
-  sink.write(printer.data() + traps);
+  write(printer.data());
+  write(traps);
+  finished("data");
   const names = definedFunctions(module).map((fn) => fn.name);
   return {
     usage: names.map((name, i) => [name, generated.clobbers[i]!] as const),
@@ -91,17 +109,4 @@ export async function generate(
     indirect: indirectNames(plan.indirect, names, plan.open),
     passes: generated.passes,
   };
-}
-
-async function localSession(
-  module: Module,
-  options: CodegenOptions,
-  plan: ProgramPlan,
-  requests: ReportRequests,
-  sink: CodegenSink,
-  passes: CodegenPasses,
-): Promise<CodegenSession> {
-  const observe = reporter(requests, (report) => sink.report(report));
-  const own = await sessionPasses(options.passes, passes, 0, (text) => sink.report({ kind: "print", text }));
-  return new CodegenSession(module, options, plan, targetOf(module), own, observe);
 }

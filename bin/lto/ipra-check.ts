@@ -13,12 +13,13 @@ import { removeTemporary, temporaryFile } from "../host/output-file.js";
 import { runTool } from "../host/tools.js";
 
 /**
+ * @param assembly path of the file
  * @param interposable visible definitions may be replaced at load time
  * @param moduleAsm of the program, as it is in the text
  * @throws InputError when there is no assembler, or it refuses the text
  */
 export async function checkAssembly(
-  assembly: Uint8Array,
+  assembly: string,
   claims: readonly FunctionClaim[],
   interposable: boolean,
   moduleAsm: string,
@@ -26,14 +27,14 @@ export async function checkAssembly(
 ): Promise<CheckReport> {
   const object = temporaryFile(tmpdir(), ".o");
   try {
-    const args = ["--64", "-o", object, "-"];
-    const { exitCode, stderr, error } = await runTool("as", args, host, { live: false, stdin: assembly });
+    const args = ["--64", "-o", object, assembly];
+    const { exitCode, stderr, error } = await runTool("as", args, host, { live: false });
     if (error !== undefined) throw new InputError(`--check-ipra needs the assembler: ${error}`);
     if (exitCode !== 0)
       throw new InputError(
         `--check-ipra: the assembler failed: ${Buffer.from(stderr).toString("utf8").slice(0, 2000).trim()}`,
       );
-    const mentions = compiledMentions(new TextDecoder().decode(assembly), moduleAsm);
+    const mentions = compiledMentions(readFileSync(assembly, "utf8"), moduleAsm);
     return checkObject(readFileSync(object), claims, { interposable, mentions });
   } finally {
     removeTemporary(object);

@@ -4,7 +4,8 @@
  * Exit codes: 0 done, 1 error in the input or the output, 2 wrong usage. Diagnostics go to standard error in
  * lld's form; the output appears whole or not at all.
  */
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { resolve } from "node:path";
 import { CommanderError } from "commander";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
@@ -29,10 +30,17 @@ import {
 import { formatTrace } from "../../lto/pass/trace.js";
 import { verifyModule } from "../../lto/verify/verifier.js";
 import { reportFault } from "../host/fault.js";
+import { FileWriter } from "../host/file-writer.js";
 import { type Host, processHost } from "../host/host.js";
-import { isSameFile, OutputFile, removeTemporariesAtExit } from "../host/output-file.js";
+import {
+  isSameFile,
+  OutputFile,
+  removeTemporariesAtExit,
+  removeTemporary,
+  temporaryFile,
+} from "../host/output-file.js";
 import { ownPackage } from "../package.js";
-import { type CodegenSink, generate } from "./codegen.js";
+import { type CodegenSink, generate, type PlannedModule, planModule } from "./codegen.js";
 import { readInputFile, readOperand } from "./inputs.js";
 import { ClaimCollector } from "./ipra-claims.js";
 import { type DriverOptions, makeCommand, parseOptions } from "./options.js";
@@ -72,13 +80,11 @@ export async function main(
       host.cwd,
       (path, reason) => `cannot open output file ${path}: ${reason}`,
     );
-    const result = await run(options, log, host, set);
-    if (result === null) {
+    if (!(await run(options, output, log, host, set))) {
       output.discard();
       return 1;
     }
-    if (options.output === "-") host.stdout(result);
-    else writeFileSync(output.temporary, result);
+    if (options.output === "-") host.stdout(readFileSync(output.temporary));
     output.commit();
     return 0;
   } catch (e) {
@@ -99,14 +105,41 @@ function parse(args: readonly string[], host: Host, set: PassSet): DriverOptions
   return parseOptions(command, args, set);
 }
 
-/** The output's bytes, or null after errors were reported. */
+/** Fills the output file. @returns false after errors were reported */
 async function run(
   options: DriverOptions,
+  output: OutputFile,
   log: (text: string) => void,
   host: Host,
   set: PassSet,
-): Promise<Uint8Array | null> {
+): Promise<boolean> {
   const timer = new Timer();
+  const module = link(options, timer, log);
+  if (module === null) return false;
+  try {
+    const prepared = await prepare(module, options, set, timer, log);
+    const passes = await produce(prepared, options, output, timer, log, host);
+    if (passes === null) return false;
+    const { times, counts, events } = mergeReports([prepared.report, passes]);
+    if (options.passes.stats) log(formatCounts(counts, set.passes));
+    if (options.passes.timePasses) log(timer.format() + formatTimes(times));
+    const { timeTrace } = options.passes;
+    if (timeTrace !== null)
+      writeTrace(resolve(host.cwd, timeTrace), formatTrace([...timer.events(), ...events], timer.epoch));
+    return true;
+  } catch (e) {
+    throw blame(e, [module.module]);
+  }
+}
+
+/** A linked module; what is known of it goes once it has served. */
+interface Linked {
+  readonly module: Module;
+  summary: ModuleSummary | null;
+}
+
+/** Reads and links the inputs, which are forgotten then. @returns null after errors were reported */
+function link(options: DriverOptions, timer: Timer, log: (text: string) => void): Linked | null {
   const inputs = readInputs(options, log);
   timer.lap("read");
   if (inputs === null) return null;
@@ -130,25 +163,36 @@ async function run(
     if (complaints.length > 0) return null;
     timer.lap("verify");
   }
-  try {
-    const optimised = await optimise(module, summary, options, set, timer.origin, log);
-    timer.lap("passes");
-    const produced = await produce(module, optimised.summary, options, timer, log, host, {
-      pipelines: set.pipelines,
-      origin: timer.origin,
-      earlierRuns: optimised.runs,
-    });
-    if (produced === null) return null;
-    const { times, counts, events } = mergeReports([optimised.report, produced.passes]);
-    if (options.passes.stats) log(formatCounts(counts, set.passes));
-    if (options.passes.timePasses) log(timer.format() + formatTimes(times));
-    const { timeTrace } = options.passes;
-    if (timeTrace !== null)
-      writeTrace(resolve(host.cwd, timeTrace), formatTrace([...timer.events(), ...events], timer.epoch));
-    return produced.bytes;
-  } catch (e) {
-    throw blame(e, [module]);
-  }
+  return { module, summary };
+}
+
+/** A module behind the passes on it. */
+interface Prepared {
+  readonly module: Module;
+  /** Null where no code is wanted. */
+  readonly planned: PlannedModule | null;
+  readonly passes: CodegenPasses;
+  readonly report: PassReport;
+}
+
+/** Runs the passes on the linked module and plans code generation, which is the last to need the summary. */
+async function prepare(
+  linked: Linked,
+  options: DriverOptions,
+  set: PassSet,
+  timer: Timer,
+  log: (text: string) => void,
+): Promise<Prepared> {
+  const { module } = linked;
+  const { origin } = timer;
+  const { summary, runs, report } = await optimise(module, linked.summary!, options, set, origin, log);
+  linked.summary = null;
+  timer.lap("passes");
+  const passes = { pipelines: set.pipelines, origin, earlierRuns: runs };
+  if (options.emit === "ir" || options.emit === "object") return { module, planned: null, passes, report };
+  const planned = planModule(module, summary, codegenOptions(module, options));
+  timer.lap("plan");
+  return { module, planned, passes, report };
 }
 
 function writeTrace(path: string, text: string): void {
@@ -214,66 +258,95 @@ function linkOptions(options: DriverOptions): LinkOptions {
   };
 }
 
+/** Writes what is asked for. @returns what passes report; null after errors were reported */
 async function produce(
-  module: Module,
-  summary: ModuleSummary,
+  { module, planned, passes }: Prepared,
   options: DriverOptions,
+  output: OutputFile,
   timer: Timer,
   log: (text: string) => void,
   host: Host,
+): Promise<PassReport | null> {
+  try {
+    const writer = new FileWriter(output.temporary);
+    try {
+      if (planned !== null) return await compile(planned, passes, options, writer, timer, log, host);
+      if (options.emit === "ir") {
+        const { printModule } = await import("../../formats/text/index.js");
+        writer.write(printModule(module));
+      } else {
+        const { writeObject } = await import("../../formats/object/writer.js");
+        writer.bytes(writeObject(module));
+      }
+      return emptyReport;
+    } finally {
+      writer.close();
+    }
+  } catch (e) {
+    throw isSystemError(e) ? output.refusal(e) : e;
+  }
+}
+
+const isSystemError = (e: unknown): boolean => e instanceof Error && "syscall" in e;
+
+/** Writes assembly or machine IR. @returns what passes report; null after errors were reported */
+async function compile(
+  planned: PlannedModule,
   passes: CodegenPasses,
-): Promise<{ readonly bytes: Uint8Array; readonly passes: PassReport } | null> {
-  const encoder = new TextEncoder();
-  if (options.emit === "ir") {
-    const { printModule } = await import("../../formats/text/index.js");
-    return { bytes: encoder.encode(printModule(module)), passes: emptyReport };
-  }
-  if (options.emit === "object") {
-    const { writeObject } = await import("../../formats/object/writer.js");
-    return { bytes: writeObject(module), passes: emptyReport };
-  }
-  const codegen = codegenOptions(module, options);
-  const machine: string[] = [];
-  const assembly: string[] = [];
+  options: DriverOptions,
+  output: FileWriter,
+  timer: Timer,
+  log: (text: string) => void,
+  host: Host,
+): Promise<PassReport | null> {
+  const assembly = assemblyFile(options, output);
   const collector = new ClaimCollector();
   const sink: CodegenSink = {
-    write: (text) => assembly.push(text),
+    requests: reportRequests(options),
+    finished: (phase) => timer.lap(phase),
+    write: (text) => assembly?.write(text),
     report(report) {
       switch (report.kind) {
         case "print":
           return log(report.text);
         case "machine":
-          machine.push(report.text);
-          return;
+          return output.write(report.text);
         default:
           collector.accept(report);
       }
     },
   };
   const threads = { jobs: host.workers ? options.jobs : 1, threshold: options.parallelThreshold };
-  const requests = reportRequests(options);
-  const generated = await generate(module, summary, codegen, threads, requests, sink, passes);
-  const { usage, statistics, indirect } = generated;
-  timer.lap("codegen");
-  if (options.passes.stats) log(formatStatistics(statistics));
-  if (options.printRegisterUsage && options.ipra) log(formatRegisterUsage(usage));
-  const text = encoder.encode(assembly.join(""));
-  if (options.checkIpra) {
+  try {
+    const generated = await generate(planned, threads, passes, sink);
+    if (options.passes.stats) log(formatStatistics(generated.statistics));
+    if (options.printRegisterUsage && options.ipra) log(formatRegisterUsage(generated.usage));
+    if (!options.checkIpra || assembly === null) return generated.passes;
+    assembly.flush();
     const { checkAssembly } = await import("./ipra-check.js");
     const report = await checkAssembly(
-      text,
-      collector.claims(indirect),
-      codegen.relocation === "pic",
-      module.moduleAsm,
+      assembly.path,
+      collector.claims(generated.indirect),
+      planned.options.relocation === "pic",
+      planned.module.moduleAsm,
       host,
     );
     for (const what of report.unchecked) log(`tsc-lto: warning: not checked: ${what}\n`);
     for (const what of report.violations) log(`tsc-lto: error: ${what}\n`);
-    if (report.violations.length > 0) return null;
     timer.lap("check");
+    return report.violations.length === 0 ? generated.passes : null;
+  } finally {
+    if (assembly !== null && assembly !== output) {
+      assembly.close();
+      removeTemporary(assembly.path);
+    }
   }
-  const bytes = options.emit === "machine" ? encoder.encode(machine.join("")) : text;
-  return { bytes, passes: generated.passes };
+}
+
+/** Where assembly goes: to the output, to a file for the checker only, or nowhere. */
+function assemblyFile({ emit, checkIpra }: DriverOptions, output: FileWriter): FileWriter | null {
+  if (emit !== "machine") return output;
+  return checkIpra ? new FileWriter(temporaryFile(tmpdir(), ".s")) : null;
 }
 
 function reportRequests({ printMachine, passes, emit, checkIpra }: DriverOptions): ReportRequests {
@@ -294,6 +367,7 @@ function codegenOptions(module: Module, options: DriverOptions): CodegenOptions 
     checkAllocation: options.checkRegalloc,
     ipra: options.ipra,
     shrinkWrap: options.shrinkWrap,
+    checkPacking: options.checkPacking,
     passes: options.passes,
     verify: options.verify,
   };

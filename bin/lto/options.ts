@@ -41,6 +41,7 @@ export interface DriverOptions {
   readonly spillCost: CodegenOptions["spillCost"];
   readonly checkRegalloc: boolean;
   readonly checkIpra: boolean;
+  readonly checkPacking: boolean;
   readonly ipra: boolean;
   readonly shrinkWrap: boolean;
   readonly verify: boolean;
@@ -145,6 +146,7 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
       "recompute what calls change from the assembled code (needs as) and compare",
       false,
     )
+    .option("--check-packing", "unpack and pack all code before layout, which must change nothing", false)
     .option("--verify", "verify the IR after linking and before code generation", false)
     .option(
       "--stack-trace",
@@ -251,6 +253,7 @@ function driverOptions(
     spillCost: o["spillCost"] ?? null,
     checkRegalloc: o["checkRegalloc"],
     checkIpra: o["checkIpra"],
+    checkPacking: o["checkPacking"],
     ipra: llvm.ipra ?? o["ipra"],
     shrinkWrap: o["shrinkWrap"],
     verify: o["verify"],

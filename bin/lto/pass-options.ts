@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { InputError } from "../../lto/ir/errors.js";
 import { noPassOptions, type PassOption, type PassOptions, passOptions } from "../../lto/pass/options.js";
-import { isSkippable, type PassSet } from "../../lto/pass/registry.js";
+import { isSkippable, machineSteps, type PassSet } from "../../lto/pass/registry.js";
 
 /** Adds every option to the parser. */
 export function addPassOptions(command: Command, set: PassSet): Command {
@@ -38,13 +38,12 @@ function count(text: string, form: RegExp): number {
   return Number(text);
 }
 
-function names(text: string, allowsAll: boolean, { passes }: PassSet): string[] {
+function names(text: string, prints: boolean, { passes }: PassSet): string[] {
   const list = text.split(",").filter((name) => name !== "");
+  const known = [...passes, ...(prints ? [] : machineSteps)].map((pass) => pass.name);
   for (const name of list)
-    if (!(allowsAll && name === "all") && !passes.some((pass) => pass.name === name))
-      throw new InvalidArgumentError(
-        `there is no pass '${name}'; passes are ${passes.map((p) => p.name).join(", ")}.`,
-      );
+    if (!(prints && name === "all") && !known.includes(name))
+      throw new InvalidArgumentError(`there is no pass '${name}'; passes are ${known.join(", ")}.`);
   return list;
 }
 

@@ -1,5 +1,6 @@
 /** What the main thread and its workers say to each other. Everything is plain data. */
 import type { PoolContents } from "../../formats/asm/index.js";
+import type { PackedFunction } from "../../lto/codegen/pack/format.js";
 import type { FunctionFacts } from "../../lto/codegen/program/facts.js";
 import type { FunctionNumber } from "../../lto/codegen/program/numbering.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
@@ -32,7 +33,13 @@ export type WorkerTask =
       readonly masks: readonly PublishedMask[];
       readonly components: readonly Component[];
     }
-  | { readonly kind: "finish"; readonly decisions: Decisions; readonly numbers: readonly FunctionNumber[] }
+  | { readonly kind: "complete"; readonly decisions: Decisions; readonly numbers: readonly FunctionNumber[] }
+  | { readonly kind: "collect"; readonly numbers: readonly FunctionNumber[] }
+  | {
+      readonly kind: "replace";
+      readonly functions: readonly (readonly [FunctionNumber, PackedFunction])[];
+    }
+  | { readonly kind: "emit"; readonly numbers: readonly FunctionNumber[] }
   /** What there is besides texts, when all are printed. */
   | { readonly kind: "rest" };
 
@@ -42,14 +49,20 @@ export type Attempt<T> = ({ readonly result: T } | { readonly failure: Failure }
 };
 export interface Printed {
   readonly text: string;
-  readonly statistics: FunctionStatistics;
+  readonly machineInstructions: number;
 }
 export interface Rest {
   /** The literal pool of all that the worker printed. */
   readonly constants: PoolContents;
   readonly passes: PassReport;
 }
-export type WorkerAnswer = Attempt<FunctionFacts[]>[] | Attempt<Printed>[] | Rest;
+export type WorkerAnswer =
+  | Attempt<FunctionFacts[]>[]
+  | Attempt<FunctionStatistics>[]
+  | Attempt<Printed>[]
+  | PackedFunction[]
+  | undefined
+  | Rest;
 
 /** An error as plain data: classes do not survive the way between threads. */
 export interface Failure {

@@ -9,12 +9,13 @@
 import { Piscina } from "piscina";
 import type { AsmPrinter } from "../../formats/asm/index.js";
 import { writeObject } from "../../formats/object/writer.js";
+import type { PackedFunction } from "../../lto/codegen/pack/format.js";
 import type { FunctionFacts } from "../../lto/codegen/program/facts.js";
 import type { FunctionNumber } from "../../lto/codegen/program/numbering.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
 import type { ProgramPlan } from "../../lto/codegen/program/plan.js";
 import type { Component, Decisions, PublishedMask, Sessions } from "../../lto/codegen/program/sessions.js";
-import { addStatistics, noFunctions } from "../../lto/codegen/program/statistics.js";
+import { addStatistics, type FunctionStatistics, noFunctions } from "../../lto/codegen/program/statistics.js";
 import type { Module } from "../../lto/ir/module.js";
 import { emptyReport, mergeReports } from "../../lto/pass/report.js";
 import type { CodegenPasses } from "./passes.js";
@@ -94,26 +95,68 @@ export class WorkerSessions implements Sessions {
     for (const list of this.unseen) list.push(...masks);
   }
 
-  async finish(decisions: Decisions, write: (text: string) => void): Promise<void> {
-    const count = decisions.saved.length;
-    for (let from = 0; from < count; from += printedAtATime) {
-      const length = Math.min(printedAtATime, count - from);
-      const numbers = Array.from({ length }, (_, i) => (from + i) as FunctionNumber);
+  async complete(decisions: Decisions): Promise<void> {
+    const completed = await this.share<FunctionNumber, FunctionStatistics>(
+      this.numbers(0, this.owners.length),
+      (number) => this.owners[number]!,
+      (_, numbers) => ({ kind: "complete", decisions, numbers }),
+    );
+    for (const statistics of completed) this.statistics = addStatistics(this.statistics, statistics);
+  }
+
+  async collect(): Promise<PackedFunction[]> {
+    const functions = new Array<PackedFunction>(this.owners.length);
+    await this.each(async (worker, numbers) => {
+      const own = (await worker.run({ kind: "collect", numbers })) as PackedFunction[];
+      for (const [i, number] of numbers.entries()) functions[number] = own[i]!;
+    });
+    return functions;
+  }
+
+  async replace(functions: readonly PackedFunction[]): Promise<void> {
+    await this.each(async (worker, numbers) => {
+      await worker.run({ kind: "replace", functions: numbers.map((n) => [n, functions[n]!] as const) });
+    });
+  }
+
+  async emit(write: (text: string) => void): Promise<void> {
+    let machineInstructions = 0;
+    for (let from = 0; from < this.owners.length; from += printedAtATime) {
       const printed = await this.share<FunctionNumber, Printed>(
-        numbers,
+        this.numbers(from, Math.min(from + printedAtATime, this.owners.length)),
         (number) => this.owners[number]!,
-        (_, share) => ({ kind: "finish", decisions, numbers: share }),
+        (_, numbers) => ({ kind: "emit", numbers }),
       );
-      for (const { text, statistics } of printed) {
+      for (const { text, machineInstructions: count } of printed) {
         write(text);
-        this.statistics = addStatistics(this.statistics, statistics);
+        machineInstructions += count;
       }
     }
+    this.statistics = addStatistics(this.statistics, { ...noFunctions, machineInstructions });
     for (const worker of this.workers) {
       const { constants, passes } = (await worker.run({ kind: "rest" })) as Rest;
       this.printer.addPoolConstants(constants);
       this.passes = mergeReports([this.passes, passes]);
     }
+  }
+
+  private numbers(from: number, to: number): FunctionNumber[] {
+    return Array.from({ length: to - from }, (_, i) => (from + i) as FunctionNumber);
+  }
+
+  /** Does something for every worker and the functions it holds, at the same time. */
+  private async each(
+    work: (worker: Piscina<WorkerTask, WorkerAnswer>, numbers: readonly FunctionNumber[]) => Promise<void>,
+  ): Promise<void> {
+    const all = this.numbers(0, this.owners.length);
+    await Promise.all(
+      this.workers.map((worker, w) =>
+        work(
+          worker,
+          all.filter((number) => this.owners[number] === w),
+        ),
+      ),
+    );
   }
 
   /** Has each worker do its share of the items. @returns the results in the order of the items */

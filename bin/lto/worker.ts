@@ -3,6 +3,7 @@ import { workerData } from "node:worker_threads";
 import { AsmPrinter } from "../../formats/asm/index.js";
 import { readObject } from "../../formats/object/reader.js";
 import { CodegenSession } from "../../lto/codegen/program/session.js";
+import { instructionCount } from "../../lto/codegen/program/statistics.js";
 import { pipelines } from "../../lto/pass/pipelines.js";
 import { targetOf } from "../../lto/targets.js";
 import { sessionPasses } from "./passes.js";
@@ -52,11 +53,18 @@ export default async function run(task: WorkerTask): Promise<WorkerAnswer> {
     case "allocate":
       session.publish(task.masks);
       return each(task.components, (component) => component.map((number) => session.allocate(number)));
-    case "finish":
+    case "complete":
+      return each(task.numbers, (number) => session.complete(number, task.decisions));
+    case "collect":
+      return task.numbers.map((number) => session.take(number));
+    case "replace":
+      for (const [number, packed] of task.functions) session.give(number, packed);
+      return;
+    case "emit":
       return each(task.numbers, (number) => {
-        const { machine, statistics } = session.finish(number, task.decisions);
+        const machine = session.layOut(number);
         const text = runner.phase("print", machine.name, () => printer.functionText(machine));
-        return { text, statistics };
+        return { text, machineInstructions: instructionCount(machine) };
       });
     case "rest":
       return { constants: printer.poolConstants(), passes: runner.takeReport() };

@@ -317,6 +317,8 @@ export class MFunction {
   incomingBytes = 0;
   /** No unwinding tables are wanted. */
   omitCfi = false;
+  /** Its frame, once it is decided, is addressed by a frame pointer. */
+  framePointer = false;
   /** Objects that stand for types in landing pads and selectors, each once; null catches everything. */
   readonly typeInfos: (GlobalValue | null)[] = [];
   constructor(

@@ -2,6 +2,7 @@
  * Every pass there is, in the order of the manual: what options name, what `--help` and PASSES.md list. Where and in
  * which order they run is in pipelines.ts.
  */
+import { type LateStepInfo, optionalLateSteps } from "../codegen/late/pipeline.js";
 import { demotePhisPass } from "../codegen/lowering/demote-phis.js";
 import { expandAtomicsPass } from "../codegen/lowering/expand-atomics.js";
 import { expandSelectsPass } from "../codegen/lowering/expand-selects.js";
@@ -30,6 +31,9 @@ export const passes: readonly AnyPass[] = [
   splitEdges,
 ];
 
+/** Steps on machine code that options can leave out as they do passes. */
+export const machineSteps: readonly LateStepInfo[] = optionalLateSteps;
+
 /** Passes, and where they run: what a command works with. Tests make others. */
 export interface PassSet {
   readonly passes: readonly AnyPass[];
@@ -39,6 +43,7 @@ export const productPasses: PassSet = { passes, pipelines };
 
 /** Whether some pipeline can do without the pass. */
 export function isSkippable(name: string, set: PassSet): boolean {
+  if (machineSteps.some((step) => step.name === name)) return true;
   const steps = Object.values(set.pipelines).flatMap(stepsOf);
   return steps.some(({ pass, isRequired }) => pass.name === name && !isRequired);
 }

@@ -170,15 +170,19 @@ export class PassRunner {
 
   /** Whether a step runs at all. @param number of the run, for bisection; ignored for required steps */
   private isWanted({ pass, isRequired }: Step, unit: Unit, number: number): boolean {
-    const { enabled, skipPass, onlyPasses, optBisectLimit } = this.options;
-    if (pass.option !== undefined && !enabled.includes(pass.name)) return false;
-    if (isRequired) return true;
-    if (skipPass.includes(pass.name)) return false;
-    if (onlyPasses !== null && !onlyPasses.includes(pass.name)) return false;
+    if (pass.option !== undefined && !this.options.enabled.includes(pass.name)) return false;
+    return isRequired || this.wants(pass.name, unit, number);
+  }
+
+  /** Whether a step that can be left out runs: a pass, or what steps on machine code ask. */
+  wants(name: string, unit: Pick<Unit, "kind" | "name">, number: number): boolean {
+    const { skipPass, onlyPasses, optBisectLimit } = this.options;
+    if (skipPass.includes(name)) return false;
+    if (onlyPasses !== null && !onlyPasses.includes(name)) return false;
     if (optBisectLimit === null) return true;
     const runs = optBisectLimit < 0 || number <= optBisectLimit;
     this.services.log(
-      `BISECT: ${runs ? "" : "NOT "}running pass (${number}) ${pass.name} on ${unit.kind} ${unit.name}\n`,
+      `BISECT: ${runs ? "" : "NOT "}running pass (${number}) ${name} on ${unit.kind} ${unit.name}\n`,
     );
     return runs;
   }

@@ -1,4 +1,6 @@
 /** The registry as text: what PASSES.md says. `npm run docs` writes it, and a test holds it up to date. */
+
+import { completion, emission, programSteps, shrinkWrap } from "../../lto/codegen/late/pipeline.js";
 import { analyses } from "../../lto/pass/analyses.js";
 import type { Stage } from "../../lto/pass/module-pipeline.js";
 import { passOptions } from "../../lto/pass/options.js";
@@ -45,6 +47,13 @@ function pipelineSections({ pipelines }: PassSet): string {
   return [...byText].map(([text, levels]) => `### ${levels.join(", ")}\n\n${text}`).join("\n");
 }
 
+const programStepNames = (): string =>
+  programSteps.length === 0 ? "none yet" : programSteps.map(({ name }) => name).join(", ");
+const machineRows = (): string =>
+  [shrinkWrap, ...completion, ...emission]
+    .map(({ name, description, isRequired }) => row(isRequired ? `**${name}**` : `\`${name}\``, description))
+    .join("");
+
 /** The text of PASSES.md. */
 export function passManual(set: PassSet): string {
   return `# Passes
@@ -57,6 +66,12 @@ ${head("pass", "level", "what it does", "requires", "preserves")}${set.passes.ma
 Passes in bold cannot be left out.
 
 ${pipelineSections(set)}
+## Steps on machine code
+
+After register allocation: function by function up to its final code, then, with all code of the program at hand, steps
+on the program (${programStepNames()}), then layout. Those in bold cannot be left out.
+
+${head("step", "what it does")}${machineRows()}
 ## Analyses
 
 ${head("analysis", "of", "what it says")}${analyses.map((a) => row(`\`${a.name}\``, a.unit, a.description)).join("")}

@@ -91,7 +91,7 @@ describe("any number of threads gives the same", () => {
     ],
     [
       "assembly without interprocedural allocation, and machine IR after it",
-      ["--no-ipra", "-Oz", "--print-machine=allocate"],
+      ["--no-ipra", "-Oz", "--print-machine=allocate", "--check-packing"],
     ],
     [
       "IR after passes, runs of passes, and what passes count",

@@ -142,9 +142,10 @@ export function compile(
     aligned: new Uint8Array(everything.length).fill(1),
   };
   const printer = new AsmPrinter(module, { relocation: all.relocation });
-  const texts = functions.map((_, n) =>
-    printer.functionText(session.finish(n as FunctionNumber, decisions).machine),
-  );
+  const texts = functions.map((_, n) => {
+    session.complete(n as FunctionNumber, decisions);
+    return printer.functionText(session.layOut(n as FunctionNumber));
+  });
   return {
     assembly: [printer.header(), ...texts, printer.data()].join(""),
     claims: collector.claims(

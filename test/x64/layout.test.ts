@@ -78,17 +78,10 @@ describe("layout", () => {
   test("computes the size that GNU as makes", () => {
     const module = new Module("m", "m", "x86_64-unknown-linux-gnu", new DataLayout("e"));
     const functions: MFunction[] = [];
-    const none = {
-      written: noRegisters,
-      usedCalleeSaved: noRegisters,
-      moves: 0,
-      spills: 0,
-      spillSlots: 0,
-      reloads: 0,
-    };
+    const none = { written: noRegisters, usedCalleeSaved: noRegisters };
     for (let seed = 1; seed <= 300; seed++) {
       const mf = branchy(module, `f${seed}`, seed);
-      finishFunction(mf, { ...none, rematerializations: 0 }, {});
+      finishFunction(mf, none, {});
       functions.push(mf);
     }
     const sizes = assembledSizes(printModule(module, functions, { relocation: "static" }));

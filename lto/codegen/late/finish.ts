@@ -1,19 +1,21 @@
 /**
- * Everything after allocation: frame, peepholes, layout, unwind directives.
+ * One function's way after allocation: completed with its frame, and later laid out. The steps are pipeline.ts's; here
+ * is the choice before them, where the frame is. For size a function is completed with its frame wrapped and without,
+ * and the smaller one stays.
  */
 
 import type { GlobalValue } from "../../ir/module.js";
+import type { PassRunner } from "../../pass/runner.js";
 import type { MFunction } from "../mir.js";
+import { packFunction } from "../pack/pack.js";
 import { SymbolNumbers } from "../pack/symbol-numbers.js";
-import { minus, type RegisterSet, union } from "../register-set.js";
-import type { AllocationResult, FrameRequest } from "../target.js";
+import { restoreFunction } from "../pack/unpack.js";
+import { type RegisterSet, union } from "../register-set.js";
+import { type AllocationResult, type FrameRequest, OpFact } from "../target.js";
 import { estimateFrequencies } from "./block-frequency.js";
-import { simplifyControlFlow } from "./cfg.js";
-import { insertCfi } from "./cfi.js";
-import { checkpoint, isMeasurable } from "./finish-trial.js";
 import { layOut, relaxedSize } from "./layout.js";
 import { changedRegisters } from "./liveness.js";
-import { mergeTails } from "./merge-tails.js";
+import { completion, emission, type LateStepInfo, runLateSteps, shrinkWrap } from "./pipeline.js";
 import { chooseWrapping, type Wrapping } from "./shrink-wrap.js";
 
 export interface FinishOptions {
@@ -35,68 +37,99 @@ export interface FinishOptions {
   readonly shrinkWrap?: boolean;
   /** Executions of each block, by position, for one of the function; by default estimated when needed. */
   readonly frequencies?: Float64Array;
+  /** Times the steps. */
+  readonly runner?: PassRunner | null;
+  /** The optional steps to take; by default all. */
+  readonly wanted?: ReadonlySet<LateStepInfo>;
 }
 
 /**
- * Makes an allocated function ready to be printed. It changes no registers but those that its body and its
- * calls change already, what the frame saves, and `scratch`.
+ * Gives an allocated function its frame and its final instructions. It changes no registers but those that its body
+ * and its calls change already, what the frame saves, and `scratch`.
  * @returns whether some paths run without the frame that others have
  */
-export function finishFunction(mf: MFunction, allocation: AllocationResult, options: FinishOptions): boolean {
-  const { registers, frame, peepholes } = mf.target;
-  const written = union(allocation.written, changedRegisters(mf));
-  const scratch = options.scratch ?? registers.callClobbers;
+export function completeFunction(
+  mf: MFunction,
+  allocation: Pick<AllocationResult, "written" | "usedCalleeSaved">,
+  options: FinishOptions,
+): boolean {
+  const { registers, frame } = mf.target;
+  const { runner = null, wanted } = options;
   const request: FrameRequest = {
     saved: options.saved ?? allocation.usedCalleeSaved,
-    written,
-    scratch,
+    written: union(allocation.written, changedRegisters(mf)),
+    scratch: options.scratch ?? registers.callClobbers,
     alignedCall: options.alignedCall ?? (() => true),
   };
   const plan = frame.decide(mf, request);
-  const choose = (): Wrapping | null =>
-    options.shrinkWrap === false
-      ? null
-      : chooseWrapping(mf, plan, () => options.frequencies ?? estimateFrequencies(mf));
-  const complete = (wrapping: Wrapping | null): void => {
-    frame.insert(mf, request, plan, wrapping);
-    simplifyControlFlow(mf);
-    peepholes(mf, plan.redZone, minus(registers.all, union(written, scratch)));
-    mergeTails(mf, wrapping !== null);
-    simplifyControlFlow(mf);
-    layOut(mf);
+  mf.framePointer = plan.framePointer;
+  const wrapped = (): Wrapping | null =>
+    chooseWrapping(mf, plan, () => options.frequencies ?? estimateFrequencies(mf));
+  const choose = (): Wrapping | null => {
+    if (options.shrinkWrap === false || wanted?.has(shrinkWrap) === false) return null;
+    return runner === null ? wrapped() : runner.phase(shrinkWrap.name, mf.name, wrapped);
   };
-  let wrapping = choose();
-  if (wrapping === null || mf.goal === "speed") complete(wrapping);
-  else
-    wrapping = completeSmaller(mf, options.symbols ?? new SymbolNumbers({ globals: [] }), choose, complete);
-  insertCfi(mf, plan.framePointer);
+  const complete = (wrapping: Wrapping | null): void =>
+    runLateSteps(completion, mf, { request, plan, wrapping }, runner, wanted);
+  const wrapping = choose();
+  if (wrapping !== null && mf.goal !== "speed")
+    return completeSmaller(mf, options.symbols ?? new SymbolNumbers({ globals: [] }), choose, complete);
+  complete(wrapping);
   return wrapping !== null;
 }
 
-/** Completes the function with its frame wrapped, unless that makes it larger. @returns what was done */
+/** Completes the function with its frame wrapped, unless that makes it larger. @returns whether it is wrapped */
 function completeSmaller(
   mf: MFunction,
   symbols: SymbolNumbers,
   choose: () => Wrapping | null,
   complete: (wrapping: Wrapping | null) => void,
-): Wrapping | null {
+): boolean {
   if (!isMeasurable(mf)) {
     complete(null);
-    return null;
+    return false;
   }
-  const restore = checkpoint(mf, symbols);
+  const allocated = packFunction(mf, symbols);
   complete(null);
-  const plain = relaxedSize(mf);
-  restore();
-  const wrapping = choose();
-  complete(wrapping);
-  if (relaxedSize(mf) <= plain) return wrapping;
-  restore();
-  complete(null);
-  return null;
+  const plain = laidOutSize(mf);
+  restoreFunction(mf, allocated, symbols);
+  complete(choose());
+  const completed = packFunction(mf, symbols);
+  const isSmaller = laidOutSize(mf) <= plain;
+  restoreFunction(mf, isSmaller ? completed : allocated, symbols);
+  if (!isSmaller) complete(null);
+  return isSmaller;
 }
 
-/** Bytes of the function's code as it will be assembled. */
+/** Inline assembly may be as long as it likes: there is no use in comparing sizes. */
+const isMeasurable = (mf: MFunction): boolean =>
+  mf.blocks.every((block) =>
+    block.insts.every((inst) => (mf.target.instructions.facts[inst.op]! & OpFact.Asm) === 0),
+  );
+
+/** Bytes of the completed function once it is laid out; that is done, so the function cannot be used after it. */
+function laidOutSize(mf: MFunction): number {
+  layOut(mf);
+  return relaxedSize(mf);
+}
+
+/** Makes a completed function ready to be printed. */
+export function layOutFunction(mf: MFunction, runner: PassRunner | null = null): void {
+  runLateSteps(emission, mf, undefined, runner);
+}
+
+/** Both, for a function that waits for nothing. @returns whether some paths run without the frame that others have */
+export function finishFunction(
+  mf: MFunction,
+  allocation: Pick<AllocationResult, "written" | "usedCalleeSaved">,
+  options: FinishOptions,
+): boolean {
+  const wrapped = completeFunction(mf, allocation, options);
+  layOutFunction(mf, options.runner);
+  return wrapped;
+}
+
+/** Bytes of a laid-out function's code as it will be assembled. */
 export function functionSize(mf: MFunction): number {
   return relaxedSize(mf);
 }

@@ -63,7 +63,8 @@ export enum Property {
   DynamicAlloca = 1 << 1,
   Calls = 1 << 2,
   NoRedZone = 1 << 3,
-  FramePointer = 1 << 4,
+  NeedsFramePointer = 1 << 4,
   ReturnsTwice = 1 << 5,
   OmitCfi = 1 << 6,
+  FramePointer = 1 << 7,
 }

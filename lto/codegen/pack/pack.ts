@@ -71,9 +71,10 @@ class Packer {
         (mf.hasDynamicAlloca ? Property.DynamicAlloca : 0) |
         (mf.hasCalls ? Property.Calls : 0) |
         (mf.noRedZone ? Property.NoRedZone : 0) |
-        (mf.needsFramePointer ? Property.FramePointer : 0) |
+        (mf.needsFramePointer ? Property.NeedsFramePointer : 0) |
         (mf.returnsTwice ? Property.ReturnsTwice : 0) |
-        (mf.omitCfi ? Property.OmitCfi : 0),
+        (mf.omitCfi ? Property.OmitCfi : 0) |
+        (mf.framePointer ? Property.FramePointer : 0),
     );
     out.word(lowWord(mf.resultRegisters));
     out.word(highWord(mf.resultRegisters));

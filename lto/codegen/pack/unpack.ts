@@ -93,9 +93,10 @@ class Unpacker {
     mf.hasDynamicAlloca = (properties & Property.DynamicAlloca) !== 0;
     mf.hasCalls = (properties & Property.Calls) !== 0;
     mf.noRedZone = (properties & Property.NoRedZone) !== 0;
-    mf.needsFramePointer = (properties & Property.FramePointer) !== 0;
+    mf.needsFramePointer = (properties & Property.NeedsFramePointer) !== 0;
     mf.returnsTwice = (properties & Property.ReturnsTwice) !== 0;
     mf.omitCfi = (properties & Property.OmitCfi) !== 0;
+    mf.framePointer = (properties & Property.FramePointer) !== 0;
     const low = words.word();
     mf.resultRegisters = setOfWords(low, words.word());
     mf.incomingBytes = words.float();

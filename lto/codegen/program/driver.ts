@@ -10,14 +10,22 @@
  *      its callers keep values in; and which calls need an aligned stack. Nothing has to be allocated again: a
  *      register is let go only where no value relies on it.
  *      Beyond this point every function's contract with its callers is fixed.
- *   3. finish   — frames with those saves, peepholes, layout, text: function by function.
+ *   3. complete — frames with those saves, peepholes: function by function, which then wait packed.
+ *      Beyond this point no step on one function changes its instructions.
+ *   4. steps on the program — all final code is there to be seen and changed (late/pipeline.ts).
+ *      Beyond this point nothing changes an instruction.
+ *   5. emit     — layout, unwind directives, text: function by function.
  *
  * Which thread does what is the business of `Sessions`; what is done follows from the plan alone.
  */
 
+import type { Module } from "../../ir/module.js";
 import type { PassReport } from "../../pass/report.js";
+import { type ProgramStep, programSteps, repack } from "../late/pipeline.js";
+import { ProgramCode } from "../late/program-code.js";
+import { SymbolNumbers } from "../pack/symbol-numbers.js";
 import { type RegisterSet, union } from "../register-set.js";
-import type { TargetRegisters } from "../target.js";
+import type { Target, TargetRegisters } from "../target.js";
 import { alignmentNeeds } from "./alignment.js";
 import { type FunctionFacts, setFacts } from "./facts.js";
 import type { CalleeNumber, FunctionNumber } from "./numbering.js";
@@ -35,22 +43,67 @@ export interface GeneratedCode {
   readonly passes: PassReport;
 }
 
-/** @param write takes the texts of the functions, in the order of their numbers. @throws UnsupportedError */
+/** What code is generated for. */
+export interface CodegenJob {
+  readonly module: Module;
+  readonly plan: ProgramPlan;
+  readonly options: CodegenOptions;
+  readonly target: Target;
+}
+
+/**
+ * @param write takes the texts of the functions, in the order of their numbers
+ * @param finished is told the name of each phase that is over
+ * @throws InputError, InternalError
+ */
 export async function generateCode(
-  plan: ProgramPlan,
-  options: Pick<CodegenOptions, "ipra">,
-  registers: TargetRegisters,
+  job: CodegenJob,
   sessions: Sessions,
   write: (text: string) => void,
+  finished: (phase: string) => void = () => {},
 ): Promise<GeneratedCode> {
-  const allocated = await allocateInWaves(plan, options, registers.callClobbers, sessions);
-  const { decisions, statistics } = decide(plan, options, registers, allocated);
-  await sessions.finish(decisions, write);
+  const { decisions, statistics } = await allocateAndDecide(job, sessions);
+  finished("allocate");
+  await sessions.complete(decisions);
+  finished("complete");
+  const steps = job.options.checkPacking === true ? [...programSteps, repack] : programSteps;
+  if (steps.length > 0) {
+    await takeProgramSteps(steps, job, sessions);
+    finished("program steps");
+  }
+  await sessions.emit(write);
+  finished("emit");
   return {
     clobbers: decisions.scratch,
     statistics: { ...sessions.statistics, ...statistics },
     passes: sessions.passes,
   };
+}
+
+/** Steps 1 and 2, behind which the facts of all functions are forgotten. */
+async function allocateAndDecide(
+  { plan, options, target: { registers } }: CodegenJob,
+  sessions: Sessions,
+): Promise<Decided> {
+  const allocated = await allocateInWaves(plan, options, registers.callClobbers, sessions);
+  return decide(plan, options, registers, allocated);
+}
+
+/** Step 4. */
+async function takeProgramSteps(
+  steps: readonly ProgramStep[],
+  { module, target }: CodegenJob,
+  sessions: Sessions,
+): Promise<void> {
+  const functions = await sessions.collect();
+  const code = new ProgramCode(functions, new SymbolNumbers(module), target);
+  for (const step of steps) step.run(code);
+  await sessions.replace(functions);
+}
+
+interface Decided {
+  readonly decisions: Decisions;
+  readonly statistics: IpraStatistics;
 }
 
 interface AllocatedProgram {
@@ -97,7 +150,7 @@ function decide(
   { ipra }: Pick<CodegenOptions, "ipra">,
   registers: TargetRegisters,
   { facts, changed, changedBy }: AllocatedProgram,
-): { readonly decisions: Decisions; readonly statistics: IpraStatistics } {
+): Decided {
   // Sets of callees take part in what concerns the whole program as functions do.
   const all = [...facts, ...setFacts(plan.indirect, registers.callClobbers)];
   const open = new Uint8Array(all.length);

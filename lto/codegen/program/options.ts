@@ -21,6 +21,8 @@ export interface CodegenOptions {
   readonly ipra: boolean;
   /** Prologues and epilogues move to where the frame is needed. */
   readonly shrinkWrap: boolean;
+  /** All final code is unpacked and packed again before layout, which must change nothing. */
+  readonly checkPacking?: boolean;
   /** What runners of passes do besides. */
   readonly passes: PassOptions;
   /** Run the IR verifier on each body before using it. */

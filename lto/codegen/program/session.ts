@@ -1,6 +1,6 @@
 /**
  * One thread's share of code generation: it compiles functions when told to, keeps them until the program's
- * decisions are made, and finishes them.
+ * decisions are made, completes them, keeps them until the program's last steps are taken, and lays them out.
  *
  * Every thread has a session of the same module; what they hear of each other's functions are masks. What a
  * session answers depends on the module, the options and the masks published, not on what else it compiled.
@@ -10,7 +10,9 @@ import type { IndirectCalls } from "../../analysis/function-pointers/index.js";
 import { InternalError } from "../../ir/errors.js";
 import type { GlobalValue, Module } from "../../ir/module.js";
 import { ClobberStore } from "../ipra/clobber-store.js";
-import { finishFunction } from "../late/finish.js";
+import { completeFunction, layOutFunction } from "../late/finish.js";
+import { optionalLateSteps, wantedLateSteps } from "../late/pipeline.js";
+import { loweringRuns } from "../lowering/index.js";
 import { type MFunction, unlistedCall } from "../mir.js";
 import type { PackedFunction } from "../pack/format.js";
 import { packFunction } from "../pack/pack.js";
@@ -35,17 +37,12 @@ import { type FunctionStatistics, functionStatistics } from "./statistics.js";
 
 export type { SessionPasses } from "./function.js";
 
-/** A function that waits for `finish`. */
+/** A function that waits for `complete`. */
 interface Allocated {
   readonly packed: PackedFunction;
   readonly allocation: AllocationResult;
   readonly frequencies: Float64Array | undefined;
   readonly lost: readonly CalleeNumber[];
-}
-
-export interface FinishedFunction {
-  readonly machine: MFunction;
-  readonly statistics: FunctionStatistics;
 }
 
 export class CodegenSession {
@@ -56,6 +53,7 @@ export class CodegenSession {
   private readonly calleeSets: CalleeSetNumbers;
   private readonly store: ClobberStore;
   private readonly allocated = new Map<FunctionNumber, Allocated>();
+  private readonly completed = new Map<FunctionNumber, PackedFunction>();
 
   /**
    * @param passes how functions are lowered
@@ -137,41 +135,73 @@ export class CodegenSession {
     return facts;
   }
 
-  /** Finishes a function allocated here, which is forgotten. @throws UnsupportedError, InternalError */
-  finish(number: FunctionNumber, decisions: Decisions): FinishedFunction {
+  /** Gives a function allocated here its frame and final instructions, and keeps it. @throws InputError, InternalError */
+  complete(number: FunctionNumber, decisions: Decisions): FunctionStatistics {
     const { name } = this.numbering.functions[number]!;
-    return InternalError.in("finishing function", name, () => this.complete(number, decisions));
+    return InternalError.in("finishing function", name, () => this.finish(number, decisions));
   }
 
-  private complete(
+  private finish(
     number: FunctionNumber,
     { saved, scratch, changed, aligned }: Decisions,
-  ): FinishedFunction {
+  ): FunctionStatistics {
     const { packed, allocation, frequencies, lost } = this.allocated.get(number)!;
     this.allocated.delete(number);
-    const machine = unpackFunction(packed, this.symbols, this.target);
+    const { symbols } = this;
+    const machine = unpackFunction(packed, symbols, this.target);
     const written = this.decideClobbers(machine, lost, changed);
     this.target.untieTailCalls(machine, saved[number]!);
     const alignedCall = (callee: GlobalValue | null, calleeSet: number): boolean => {
       const reached = this.numbering.calleeOf(callee, calleeSet);
       return reached === undefined || aligned[reached] === 1;
     };
-    const wrapped = this.passes.runner.phase("finish", machine.name, () =>
-      finishFunction(
-        machine,
-        { ...allocation, written },
-        {
-          symbols: this.symbols,
-          saved: saved[number]!,
-          scratch: scratch[number]!,
-          alignedCall,
-          shrinkWrap: this.options.shrinkWrap,
-          ...(frequencies === undefined ? {} : { frequencies }),
-        },
-      ),
+    const { runner } = this.passes;
+    const wrapped = completeFunction(
+      machine,
+      { ...allocation, written },
+      {
+        symbols,
+        saved: saved[number]!,
+        scratch: scratch[number]!,
+        alignedCall,
+        shrinkWrap: this.options.shrinkWrap,
+        runner,
+        wanted: wantedLateSteps(runner, machine.name, this.firstLateRun(number)),
+        ...(frequencies === undefined ? {} : { frequencies }),
+      },
     );
-    this.observe?.("finish", machine);
-    return { machine, statistics: functionStatistics(machine, allocation, wrapped) };
+    this.completed.set(number, packFunction(machine, symbols));
+    return functionStatistics(allocation, wrapped);
+  }
+
+  /** The number of a function's first optional late step, for bisection: they come behind all passes on the IR. */
+  private firstLateRun(number: FunctionNumber): number {
+    const { earlierRuns, pipelines } = this.passes;
+    const lowering = this.numbering.functions.length * loweringRuns(pipelines);
+    return earlierRuns + 1 + lowering + number * optionalLateSteps.length;
+  }
+
+  /** A function completed here, which is forgotten: what gets it gives it back to some session. */
+  take(number: FunctionNumber): PackedFunction {
+    const packed = this.completed.get(number)!;
+    this.completed.delete(number);
+    return packed;
+  }
+
+  /** Has this session lay out the function. */
+  give(number: FunctionNumber, packed: PackedFunction): void {
+    this.completed.set(number, packed);
+  }
+
+  /** Lays out a function, which is forgotten. It can be printed then. @throws InternalError */
+  layOut(number: FunctionNumber): MFunction {
+    const { name } = this.numbering.functions[number]!;
+    return InternalError.in("laying out function", name, () => {
+      const machine = unpackFunction(this.take(number), this.symbols, this.target);
+      layOutFunction(machine, this.passes.runner);
+      this.observe?.("finish", machine);
+      return machine;
+    });
   }
 
   /**

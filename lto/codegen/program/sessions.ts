@@ -6,6 +6,7 @@
  */
 
 import type { PassReport } from "../../pass/report.js";
+import type { PackedFunction } from "../pack/format.js";
 import type { RegisterSet } from "../register-set.js";
 import type { FunctionFacts } from "./facts.js";
 import type { FunctionNumber } from "./numbering.js";
@@ -37,9 +38,15 @@ export interface Sessions {
   allocate(components: readonly Component[]): Promise<FunctionFacts[][]> | FunctionFacts[][];
   /** Makes masks known to what is allocated from now on. */
   publish(masks: readonly PublishedMask[]): void;
-  /** Finishes all functions. @param write takes their texts, in the order of their numbers */
-  finish(decisions: Decisions, write: (text: string) => void): Promise<void> | void;
-  /** Complete after `finish`. */
+  /** Gives all functions their frames and final instructions. */
+  complete(decisions: Decisions): Promise<void> | void;
+  /** Takes all completed functions, by number; each session forgets them. */
+  collect(): Promise<PackedFunction[]> | PackedFunction[];
+  /** Gives them back, changed or not. */
+  replace(functions: readonly PackedFunction[]): Promise<void> | void;
+  /** Lays out and prints all functions. @param write takes their texts, in the order of their numbers */
+  emit(write: (text: string) => void): Promise<void> | void;
+  /** Complete after `emit`. */
   readonly statistics: FunctionStatistics;
   /** Of the passes on single functions; likewise. */
   readonly passes: PassReport;

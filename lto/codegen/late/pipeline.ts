@@ -1,0 +1,151 @@
+/**
+ * The steps after allocation, as lists, and what each order is for.
+ *
+ * A function is completed once it is decided for the program who saves what; then it waits, packed, until all of them
+ * are: here, and only here, all final code can be seen and changed in one place. At last functions are laid out and
+ * printed one by one.
+ */
+import type { PassRunner } from "../../pass/runner.js";
+import type { MFunction } from "../mir.js";
+import { minus, union } from "../register-set.js";
+import type { FramePlan, FrameRequest } from "../target.js";
+import { simplifyControlFlow } from "./cfg.js";
+import { insertCfi } from "./cfi.js";
+import { layOut } from "./layout.js";
+import { mergeTails } from "./merge-tails.js";
+import type { ProgramCode } from "./program-code.js";
+import type { Wrapping } from "./shrink-wrap.js";
+
+/** What options and the manual say of a step. */
+export interface LateStepInfo {
+  /** As options spell it: words with dashes. */
+  readonly name: string;
+  /** One line for the manual, without a period. */
+  readonly description: string;
+  /** What follows relies on it: it cannot be left out. */
+  readonly isRequired: boolean;
+}
+
+/** What is decided about a function's frame. */
+export interface FrameChoice {
+  readonly request: FrameRequest;
+  readonly plan: FramePlan;
+  /** Blocks that have the frame; null: all. */
+  readonly wrapping: Wrapping | null;
+}
+
+/** A step that is taken for each function by itself. */
+export interface LateStep<Situation = void> extends LateStepInfo {
+  run(mf: MFunction, situation: Situation): void;
+}
+
+/** The choice before the steps: paths that need no frame run without it. */
+export const shrinkWrap: LateStepInfo = {
+  name: "shrink-wrap",
+  description: "prologues and epilogues go where the frame is needed",
+  isRequired: false,
+};
+
+/** From registers and slots to final code, whose blocks may still be in any order. Edges stay up to date. */
+export const completion: readonly LateStep<FrameChoice>[] = [
+  // First: behind it there are only registers and addressed memory, and nothing moves the stack pointer any more.
+  {
+    name: "insert-frame",
+    description: "prologues, epilogues, and addresses in place of slots",
+    isRequired: true,
+    run: (mf, { request, plan, wrapping }) => mf.target.frame.insert(mf, request, plan, wrapping),
+  },
+  // Code on edges and blocks that allocation left with a lone jump: peepholes work on blocks, and want them long.
+  {
+    name: "simplify-jumps",
+    description: "jumps past blocks that only jump, and blocks with their only successors",
+    isRequired: true,
+    run: simplifyControlFlow,
+  },
+  // Before tails are compared: what a peephole makes equal can be shared, but shared code has no one context.
+  {
+    name: "peepholes",
+    description: "shorter instructions for the same, one or a few at a time",
+    isRequired: false,
+    run: (mf, { request, plan }) =>
+      mf.target.peepholes(
+        mf,
+        plan.redZone,
+        minus(mf.target.registers.all, union(request.written, request.scratch)),
+      ),
+  },
+  {
+    name: "merge-tails",
+    description: "one copy of what blocks end or start with alike, for size",
+    isRequired: false,
+    run: (mf, { wrapping }) => mergeTails(mf, wrapping !== null),
+  },
+  // What tails were cut off may be a lone jump.
+  {
+    name: "simplify-merged",
+    description: "simplify-jumps once more",
+    isRequired: true,
+    run: simplifyControlFlow,
+  },
+];
+
+/** A step that sees the final code of the whole program. */
+export interface ProgramStep {
+  readonly name: string;
+  run(code: ProgramCode): void;
+}
+
+/** Steps on all final code; none yet. */
+export const programSteps: readonly ProgramStep[] = [];
+
+/** For `--check-packing`: takes every function apart and puts it together. What comes out must be the same. */
+export const repack: ProgramStep = {
+  name: "repack",
+  run(code) {
+    for (let number = 0; number < code.count; number++) code.edit(number, () => {});
+  },
+};
+
+/** From final code to its order in the text. No step may follow that changes an instruction's length. */
+export const emission: readonly LateStep[] = [
+  {
+    name: "lay-out",
+    description: "the order of blocks, and jumps that follow from it",
+    isRequired: true,
+    run: layOut,
+  },
+  // Last: directives depend on which code stands above which.
+  {
+    name: "unwind-directives",
+    description: "where the frame is, for the unwinder",
+    isRequired: true,
+    run: (mf) => insertCfi(mf, mf.framePointer),
+  },
+];
+
+/** The steps that may be left out, in their order. */
+export const optionalLateSteps: readonly LateStepInfo[] = [
+  shrinkWrap,
+  ...completion.filter((step) => !step.isRequired),
+];
+
+/** The steps that are wanted for a function. @param first number of its first optional step, for bisection */
+export function wantedLateSteps(runner: PassRunner, fn: string, first: number): ReadonlySet<LateStepInfo> {
+  const unit = { kind: "function", name: fn } as const;
+  return new Set(optionalLateSteps.filter((step, i) => runner.wants(step.name, unit, first + i)));
+}
+
+/** Takes the steps one after the other. @param wanted those of the optional ones to take; by default all */
+export function runLateSteps<Situation>(
+  steps: readonly LateStep<Situation>[],
+  mf: MFunction,
+  situation: Situation,
+  runner: PassRunner | null,
+  wanted: ReadonlySet<LateStepInfo> | null = null,
+): void {
+  for (const step of steps) {
+    if (!step.isRequired && wanted !== null && !wanted.has(step)) continue;
+    if (runner === null) step.run(mf, situation);
+    else runner.phase(step.name, mf.name, () => step.run(mf, situation));
+  }
+}
