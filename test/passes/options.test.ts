@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { main } from "../../bin/lto/main.js";
 import { onFunctions } from "../../lto/pass/module-pipeline.js";
 import { may } from "../../lto/pass/pass.js";
-import type { PassSet } from "../../lto/pass/registry.js";
+import { machineSteps, type PassSet } from "../../lto/pass/registry.js";
 import { capture, type Outcome, temporaryFolder } from "../support/command.js";
 import { bisect, main as bisectCommand } from "../tools/bisect.js";
 import { loseTerminator, swapSubtraction, withPasses } from "./fixture-passes.js";
@@ -53,6 +53,8 @@ define i32 @main(i32 %a, ptr %p) minsize optsize {
 /** Program passes, too, to see both parts of a pipeline. */
 const both = withPasses([onFunctions(may({ ...swapSubtraction, name: "swap-early" }))], [swapSubtraction]);
 
+const machineNames = machineSteps.map(({ name }) => name).join(",");
+
 describe("skipping", () => {
   it("--skip-pass and --only-passes", async () => {
     expect((await lto([])).code).toBe(0);
@@ -60,10 +62,27 @@ describe("skipping", () => {
     await lto(["--skip-pass=split-addresses,dce"]);
     const without = assembly();
     expect(without).not.toBe(usual);
-    await lto(["--only-passes", "expand-selects"]);
+    await lto(["--only-passes", `expand-selects,${machineNames}`]);
     expect(assembly()).toBe(without);
-    await lto(["--only-passes=split-addresses,dce"]);
+    await lto([`--only-passes=split-addresses,dce,${machineNames}`]);
     expect(assembly()).toBe(usual);
+  });
+  it("steps on machine code go by the same options", async () => {
+    expect((await lto([])).code).toBe(0);
+    const usual = assembly();
+    await lto(["--skip-pass=peepholes"]);
+    const without = assembly();
+    expect(without).not.toBe(usual);
+    await lto(["--only-passes=split-addresses,dce,shrink-wrap,merge-tails"]);
+    expect(assembly()).toBe(without);
+    const { err } = await lto(["--opt-bisect-limit=-1"]);
+    const runs = [...err.matchAll(/running pass \((\d+)\) (\S+) on function main$/gm)];
+    expect(runs.slice(-3).map(([, , name]) => name)).toEqual(["shrink-wrap", "peepholes", "merge-tails"]);
+    const [, number] = runs.find(([, , name]) => name === "peepholes")!;
+    const limited = (await lto([`--opt-bisect-limit=${Number(number) - 1}`])).err;
+    expect(limited).toContain(`BISECT: NOT running pass (${number}) peepholes on function main`);
+    expect(await lto(["--skip-pass=lay-out"])).toMatchObject({ code: 2 });
+    expect(await lto(["--print-after=peepholes"])).toMatchObject({ code: 2 });
   });
   it("names what is no pass, and what cannot be skipped", async () => {
     expect(await lto(["--skip-pass=nonsense"])).toMatchObject({
@@ -136,13 +155,21 @@ describe("times", () => {
     for (const name of [
       "read",
       "link",
-      "codegen",
+      "plan",
+      "compile",
+      "complete",
+      "emit",
       "total",
       "legalize",
       "dce",
       "select",
       "allocate",
-      "finish",
+      "shrink-wrap",
+      "insert-frame",
+      "peepholes",
+      "merge-tails",
+      "lay-out",
+      "unwind-directives",
       "print",
     ])
       expect(err).toMatch(new RegExp(`^ +[\\d.]+ ms .*\\b${name}$`, "m"));
@@ -156,17 +183,17 @@ describe("times", () => {
     const find = (name: string, detail?: string) =>
       traceEvents.find((e) => e.ph === "X" && e.name === name && e.args.detail === detail)!;
     const outer = find("tsc-lto");
-    const codegen = find("codegen");
+    const compile = find("compile");
     const inner = find("legalize", "main");
     for (const [around, event] of [
-      [outer, codegen],
-      [codegen, inner],
+      [outer, compile],
+      [compile, inner],
     ] as const) {
       expect(event.ts).toBeGreaterThanOrEqual(around.ts);
       expect(event.ts + event.dur).toBeLessThanOrEqual(around.ts + around.dur + 1);
     }
     for (const phase of ["read", "link", "passes"]) expect(find(phase)).toBeDefined();
-    for (const step of ["select", "allocate", "finish", "print"]) expect(find(step, "main")).toBeDefined();
+    for (const step of ["select", "allocate", "peepholes", "print"]) expect(find(step, "main")).toBeDefined();
   });
   it("a trace that cannot be written is an error", async () => {
     const { code, err } = await lto(["--time-trace=/nowhere/trace.json"]);
@@ -206,7 +233,9 @@ describe("bisection", () => {
   });
 
   it("the command names the run, and how to look at it", async () => {
-    await lto(["--skip-pass=split-addresses"]);
+    // Judged by the whole output, so steps that change it and are right stay out of the search.
+    const quiet = `--skip-pass=dce,${machineNames}`;
+    await lto([quiet, "--skip-pass=split-addresses"]);
     const right = assembly();
     const lines: string[] = [];
     const commands: string[] = [];
@@ -217,12 +246,12 @@ describe("bisection", () => {
       return { status: code, stderr: err };
     };
     const print = (line: string) => lines.push(line);
-    expect(await bisectCommand(["--test", "judge", "--", "tsc-lto"], execute, print)).toBe(0);
+    expect(await bisectCommand(["--test", "judge", "--", "tsc-lto", quiet], execute, print)).toBe(0);
     expect(lines.at(-2)).toMatch(/^guilty: pass split-addresses on function element, run \d+$/);
     expect(lines.at(-1)).toMatch(
-      /^see: tsc-lto --opt-bisect-limit=\d+ --print-before=split-addresses .*=element$/,
+      /^see: tsc-lto --skip-pass=\S+ --opt-bisect-limit=\d+ --print-before=split-addresses .*=element$/,
     );
-    expect(commands.slice(0, 2)).toEqual(["tsc-lto --opt-bisect-limit=-1", "sh -c judge"]);
+    expect(commands.slice(0, 2)).toEqual([`tsc-lto ${quiet} --opt-bisect-limit=-1`, "sh -c judge"]);
   });
   it("the command says why there is nothing to find", async () => {
     const lines: string[] = [];

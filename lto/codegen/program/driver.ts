@@ -2,7 +2,7 @@
  * Code generation of a whole program, from its plan to the text of its functions.
  *
  * The order, and why:
- *   1. allocate — components of the call graph, callees first, so that a function is compiled with the clobber masks
+ *   1. compile  — components of the call graph, callees first, so that a function is compiled with the clobber masks
  *      of its callees. Within a recursive component calls obey the platform's convention; what the component changes
  *      as a whole is published when all of it is allocated, and the next wave starts from there.
  *      Beyond this point no function changes what it writes or whom it calls.
@@ -63,7 +63,7 @@ export async function generateCode(
   finished: (phase: string) => void = () => {},
 ): Promise<GeneratedCode> {
   const { decisions, statistics } = await allocateAndDecide(job, sessions);
-  finished("allocate");
+  finished("compile");
   await sessions.complete(decisions);
   finished("complete");
   const steps = job.options.checkPacking === true ? [...programSteps, repack] : programSteps;
