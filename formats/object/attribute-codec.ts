@@ -6,6 +6,7 @@ import {
   AttributeList,
   AttributeSet,
   type AttributeValue,
+  IntegerRange,
   noAttributeList,
   noAttributes,
 } from "../../lto/ir/attributes.js";
@@ -16,7 +17,7 @@ import { attributeNames } from "./enums.js";
 import type { TypeTableWriter } from "./type-codec.js";
 
 /** Forms of an attribute's value. */
-const Form = { Flag: 0, Number: 1, BigInt: 2, Type: 3 } as const;
+const Form = { Flag: 0, Number: 1, BigInt: 2, Type: 3, Range: 4 } as const;
 
 export class AttributeTableWriter {
   private readonly setsByObject = new Map<AttributeSet, number>([[noAttributes, 0]]);
@@ -101,6 +102,12 @@ export class AttributeTableWriter {
     } else if (typeof value === "bigint") {
       out.byte(Form.BigInt);
       out.bigint(BigInt.asUintN(64, value), 8);
+    } else if (value instanceof IntegerRange) {
+      const { type, from, to } = value;
+      const bytes = Math.ceil(type.bits / 8);
+      out.byte(Form.Range);
+      out.uint(this.types.index(type));
+      for (const bound of [from, to]) out.bigint(BigInt.asUintN(bytes * 8, bound), bytes);
     } else {
       out.byte(Form.Type);
       out.uint(this.types.index(value));
@@ -160,6 +167,14 @@ function readValue(reader: ByteReader, types: readonly Type[]): AttributeValue {
       return reader.long();
     case Form.BigInt:
       return reader.bigint(8);
+    case Form.Range: {
+      const type = types[reader.below(types.length, "type")]!;
+      if (type.kind !== "int") throw new InputError(`a range of type ${type}`);
+      const bytes = Math.ceil(type.bits / 8);
+      const bound = (): bigint => BigInt.asIntN(type.bits, reader.bigint(bytes));
+      const from = bound();
+      return new IntegerRange(type, from, bound());
+    }
     case Form.Type:
       return types[reader.below(types.length, "type")]!;
     default:

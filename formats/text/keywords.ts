@@ -83,6 +83,7 @@ export const attributeForms: ReadonlyMap<string, AttributeForm> = new Map<string
   ["captures", "special"],
   ["memory", "special"],
   ["nofpclass", "special"],
+  ["range", "special"],
   ["uwtable", "special"],
   ["vscale_range", "special"],
   ["byval", "type"],

@@ -6,7 +6,8 @@
  * by `memory`, and `nocapture`, which LLVM 21 replaced by `captures(none)`. `memory` is kept in the form of
  * LLVM 16 to 20, where "other" includes errno, and left out where it says nothing.
  */
-import { AttributeSet, type AttributeValue, noAttributes } from "../../lto/ir/attributes.js";
+import { AttributeSet, type AttributeValue, IntegerRange, noAttributes } from "../../lto/ir/attributes.js";
+import type { Type } from "../../lto/ir/types.js";
 import { unescapeText } from "./escape.js";
 import {
   allocKinds,
@@ -153,6 +154,14 @@ function parseCount(p: ParseContext): number | bigint {
   return value <= 9007199254740991n ? Number(value) : value;
 }
 
+function parseBound(p: ParseContext, type: Type): bigint {
+  if (p.kind() !== Tok.Integer || p.text().length > type.bits + 1)
+    p.fail(`expected the bound of a range, found ${p.found()}`);
+  const value = BigInt(p.text());
+  p.next();
+  return BigInt.asIntN(type.bits, value);
+}
+
 function parseSpecial(p: ParseContext, name: string, builder: AttributeBuilder): void {
   switch (name) {
     case "align": {
@@ -181,6 +190,17 @@ function parseSpecial(p: ParseContext, name: string, builder: AttributeBuilder):
       }
       p.expect(Tok.CloseParen, "')'");
       builder.add(name, bits);
+      return;
+    }
+    case "range": {
+      p.expect(Tok.OpenParen, "'('");
+      const type = parseType(p);
+      if (type.kind !== "int") p.fail("a range of something else than integers");
+      const from = parseBound(p, type);
+      p.expect(Tok.Comma, "','");
+      const to = parseBound(p, type);
+      p.expect(Tok.CloseParen, "')'");
+      builder.add(name, new IntegerRange(type, from, to));
       return;
     }
     case "allocsize":

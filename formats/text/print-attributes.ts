@@ -4,7 +4,7 @@
  * Attributes come in alphabetical order, those with a word before those with a string, so that equal sets
  * print equally whatever order their reader met them in.
  */
-import type { AttributeSet, AttributeValue } from "../../lto/ir/attributes.js";
+import { type AttributeSet, type AttributeValue, IntegerRange } from "../../lto/ir/attributes.js";
 import type { Type } from "../../lto/ir/types.js";
 import { escapeText } from "./escape.js";
 import {
@@ -36,6 +36,7 @@ function attributeWord(
 ): string {
   // All bits stand for the whole object, which has a spelling without a number.
   if (value === true || (name === "dead_on_return" && value === 0xffffffffffffffffn)) return name;
+  if (value instanceof IntegerRange) return `range(${typeName(value.type)} ${value.from}, ${value.to})`;
   if (typeof value === "object") return `${name}(${typeName(value)})`;
   if (attributeForms.get(name) === "special") {
     switch (name) {

@@ -2,12 +2,21 @@
  * Attributes of functions, results and parameters, by LLVM's names.
  *
  * Enum attributes map to `true`, integer attributes to their value (a bigint only past 2^53), type
- * attributes (`byval`, `sret`, `elementtype`, …) to the type; string attributes keep their text. Kinds the
+ * attributes (`byval`, `sret`, `elementtype`, …) to the type, `range` to an interval; string attributes keep their text. Kinds the
  * reader does not know never get here.
  */
 import type { Type } from "./types.js";
 
-export type AttributeValue = true | number | bigint | Type;
+/** Integers from `from` up to but not including `to`, wrapping; both sign-extended from the width of the type. */
+export class IntegerRange {
+  constructor(
+    readonly type: Type,
+    readonly from: bigint,
+    readonly to: bigint,
+  ) {}
+}
+
+export type AttributeValue = true | number | bigint | Type | IntegerRange;
 
 export class AttributeSet {
   constructor(
@@ -25,7 +34,12 @@ export class AttributeSet {
   /** Type of a type attribute (`byval(T)`), or undefined. */
   type(name: string): Type | undefined {
     const value = this.kinds.get(name);
-    return typeof value === "object" ? value : undefined;
+    return typeof value === "object" && !(value instanceof IntegerRange) ? value : undefined;
+  }
+  /** What the integer is in (`range(…)`), or it is poison; undefined if that is not said. */
+  get range(): IntegerRange | undefined {
+    const value = this.kinds.get("range");
+    return value instanceof IntegerRange ? value : undefined;
   }
   string(name: string): string | undefined {
     return this.strings.get(name);

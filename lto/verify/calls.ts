@@ -60,6 +60,8 @@ const pointerAttributes = ["byval", "sret", "byref", "inalloca", "preallocated",
 
 /** @param types of the parameters or arguments */
 export function attributeProblem(attributes: AttributeList, types: readonly Type[]): Problem {
+  if (attributes.result.has("range") && attributes.result.range === undefined)
+    return "a range without bounds";
   if (attributes.parameters.length > types.length) return "attributes of parameters that do not exist";
   for (let i = 0; i < attributes.parameters.length; i++) {
     const set = attributes.parameters[i]!;
@@ -75,6 +77,10 @@ function valueAttributeProblem(set: AttributeSet, type: Type): Problem {
     for (const name of pointerAttributes) if (set.has(name)) return `'${name}' on ${describeType(type)}`;
   if ((set.has("signext") || set.has("zeroext")) && type.kind !== "int")
     return `an extension attribute on ${describeType(type)}`;
+  if (set.has("range")) {
+    const { range } = set;
+    if (range === undefined || range.type !== type.scalar) return `a range on ${describeType(type)}`;
+  }
   const byval = set.type("byval");
   if (byval !== undefined && !isFirstClass(byval)) return `'byval' of ${describeType(byval)}`;
   return null;

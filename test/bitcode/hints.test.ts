@@ -5,12 +5,21 @@ import { readObject, writeObject } from "../../formats/object/index.js";
 import { printModule } from "../../formats/text/printer.js";
 import { readFixture } from "./fixture.js";
 
-const expected = readFileSync(new URL("../../fixtures/text/hints.tir", import.meta.url), "utf8");
+const textOf = (name: string): string =>
+  readFileSync(new URL(`../../fixtures/text/${name}.tir`, import.meta.url), "utf8");
 /** Without what differs between the containers. */
 const contents = (text: string): string =>
   text.replace(/^(?:source_filename|target datalayout) = .*\n/gm, "");
 
-describe.each(["hints-14.bc", "hints-19.bc", "hints-22.bc"])("%s", (name) => {
+describe.each([
+  ["hints-14.bc", "hints"],
+  ["hints-19.bc", "hints"],
+  ["hints-22.bc", "hints"],
+  ["ranges-19.bc", "ranges"],
+  ["ranges-22.bc", "ranges"],
+])("%s", (name, text) => {
+  const expected = textOf(text);
+
   it("says the same as the text", () => {
     expect(contents(printModule(readFixture(name)))).toBe(contents(expected));
   });

@@ -8,17 +8,19 @@
  * memory, inaccessible memory, other memory. That is LLVM's own encoding up to LLVM 20; later ones, which
  * tell errno and target-specific locations from other memory, are translated by joining them to it.
  *
- * Kinds that this reader does not know are skipped by the shape of their encoding, and so are ranges
- * (`range`, `initializes`), which an AttributeSet does not hold.
+ * Kinds that this reader does not know are skipped by the shape of their encoding, and so are ranges of more than 64
+ * bits and `initializes`, which an AttributeSet does not hold.
  */
 import {
   AttributeList,
   AttributeSet,
   type AttributeValue,
+  IntegerRange,
   noAttributeList,
   noAttributes,
 } from "../../../lto/ir/attributes.js";
 import { InputError } from "../../../lto/ir/errors.js";
+import { intType } from "../../../lto/ir/types.js";
 import { type BitReader, decodeText, Entry } from "./bitstream.js";
 import type { TypeTable } from "./types.js";
 
@@ -176,10 +178,14 @@ class GroupParser {
         if (name !== undefined) this.kinds.set(name, type);
         break;
       }
-      case 7:
-        this.next();
-        this.range(this.next());
+      case 7: {
+        const name = kindNames[this.next()];
+        const width = this.next();
+        const range = width >= 1 && width <= 64 ? this.narrowRange(width) : null;
+        if (range === null) this.range(width);
+        else if (name !== undefined) this.kinds.set(name, range);
         break;
+      }
       case 8: {
         this.next();
         const ranges = this.next();
@@ -216,6 +222,21 @@ class GroupParser {
       if (byte === 0) return decodeText(Uint8Array.from(bytes));
       bytes.push(byte);
     }
+  }
+
+  private narrowRange(width: number): IntegerRange {
+    const from = this.signed();
+    const to = this.signed();
+    return new IntegerRange(intType(width), BigInt.asIntN(width, from), BigInt.asIntN(width, to));
+  }
+
+  /** A number whose sign is in its lowest bit. */
+  private signed(): bigint {
+    const { at } = this;
+    this.next();
+    const bits = this.reader.big(at);
+    if ((bits & 1n) === 0n) return bits >> 1n;
+    return bits === 1n ? -(1n << 63n) : -(bits >> 1n);
   }
 
   /** Skips the bounds of a range: a count of words for each when wide, else one word each. */
