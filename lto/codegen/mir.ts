@@ -7,8 +7,7 @@
  * register operand and inserts moves; the virtual register numbers stay, so a checker can compare both.
  *
  * Roles instead of positions: an instruction has definitions, register uses, at most one memory operand, and
- * an immediate. Which of them plays which part of the assembly instruction is the target's business
- * (`lto/x64/isa/ops.ts`).
+ * an immediate. Which of them plays which part of the assembly instruction is the target's business.
  */
 
 import { noLabel } from "../ir/instructions.js";
@@ -26,7 +25,7 @@ export const slotLocation = (slot: number): Location => ~slot;
 export const slotOf = (location: Location): number => ~location;
 export const isSlot = (location: Location): boolean => location < 0 && location !== noLocation;
 
-/** Register classes are small numbers that the target defines (x64: 0 general purpose, 1 vector). */
+/** Register classes are small numbers that the target defines; 0 are the general registers. */
 export type RegClass = number;
 
 export interface VRegInfo {
@@ -117,7 +116,7 @@ export class MemOperand {
   ) {}
 }
 
-/** Assembly text with operands, for inline assembly. See `lto/x64/select/inline-asm.ts`. */
+/** Assembly text with operands, for inline assembly. */
 export interface AsmData {
   readonly kind: "asm";
   /** LLVM's template: `$0`, `${0:w}`, `$$`, `$(…$|…$)` already resolved to the AT&T alternative. */
@@ -215,7 +214,7 @@ export class MInst {
   constructor(
     /** Target opcode. 0 is always the register copy: one definition, one use. */
     public op: number,
-    /** Operation width in bytes: 1, 2, 4, 8, 16 (10 for x87 extended). */
+    /** Operation width in bytes. */
     public size: number,
   ) {}
 }

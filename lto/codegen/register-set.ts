@@ -2,7 +2,7 @@
  * Sets of physical registers, numbered from 0 to 63.
  *
  * Method: a set of registers below 32 is a number with a bit for each, so that on machines with no more than that
- * (x86-64) every operation is one machine instruction; only a set with others is an object of two words. Sets are
+ * every operation is one machine instruction; only a set with others is an object of two words. Sets are
  * immutable, and a wide operation whose result is one of its operands returns that. As all are plain data, they can
  * go to other threads.
  * Nothing outside of this file relies on the representation, but a target whose registers all fit one word may ask
@@ -38,7 +38,8 @@ function wide(low: number, high: number, a: Raw, b: Raw): RegisterSet {
 export const noRegisters: RegisterSet = narrow(0);
 
 /** From words with a bit for each register: 0 to 31 and 32 to 63. */
-export const setOfWords = (low: number, high = 0): RegisterSet => wide(low | 0, high | 0, 0, 0);
+export const setOfWords = (low: number, high = 0): RegisterSet =>
+  high === 0 ? narrow(low | 0) : wide(low | 0, high | 0, 0, 0);
 /** Registers 0 to 31 as bits of a signed 32-bit number. */
 export const lowWord = (set: RegisterSet): number => lowOf(raw(set));
 /** Registers 32 to 63. */
@@ -116,8 +117,7 @@ export function includesSet(outer: RegisterSet, inner: RegisterSet): boolean {
 export function equalSets(a: RegisterSet, b: RegisterSet): boolean {
   const x = raw(a);
   const y = raw(b);
-  if (x === y) return true;
-  if (typeof x === "number" || typeof y === "number") return false;
+  if (typeof x === "number" || typeof y === "number") return x === y;
   return x.low === y.low && x.high === y.high;
 }
 

@@ -64,6 +64,18 @@ export interface SelectOptions {
 export interface TargetConventions {
   /** For each register that may take the place of an argument register: its name costs a byte in narrow instructions. */
   readonly substituteIsLong: readonly boolean[];
+  /** How many integer registers the platform passes arguments in. */
+  readonly integerArguments: number;
+  /** Estimated bytes. */
+  readonly bytes: {
+    readonly move: number;
+    /** Of a callee-saved register, without the restore. */
+    readonly save: number;
+    /** One more callee-saved register in use: its save, and longer names for others. */
+    readonly extraRegister: number;
+    /** A tail call that has to become a call, with the save and restore around it. */
+    readonly lostTailCall: number;
+  };
   /** The convention that besides passes the argument in `position` in the substitute numbered `which`; -1: none. */
   withArgument(convention: Convention, which: number, position: number): Convention;
   /** The convention that passes all arguments and results of the function in registers, where that differs. */
@@ -192,6 +204,17 @@ export interface TargetRegisters {
   encodingForm?(inst: MInst, operand: RegOperand): number;
   /** By form and register: bytes more than `mentionCost` that encoding it in that form takes. */
   readonly formCosts?: readonly (readonly number[])[];
+  /** Estimated bytes of what spilling adds, by the size of the value in bytes. */
+  readonly bytes: {
+    /** A register-to-register move. */
+    move(size: number): number;
+    /** A load from or a store to a slot. */
+    memory(size: number): number;
+    /** What naming a slot in an instruction takes more than naming a register. */
+    readonly fold: number;
+    /** Recomputing a constant. */
+    readonly remat: number;
+  };
   /** Cost in bytes of using callee-saved register `reg` at all: its push and pop. */
   saveCost(reg: number): number;
 

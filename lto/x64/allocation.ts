@@ -87,6 +87,12 @@ export const x64Registers: TargetRegisters = {
     opWide[inst.op] === Wide.Always || (opWide[inst.op] === Wide.Size8 && inst.size === 8) ? 0 : 1,
   encodingForm,
   formCosts,
+  bytes: {
+    move: (size) => (size === 8 || size === 16 ? 3 : 2),
+    memory: (size) => (size === 4 ? 4 : 5),
+    fold: 2,
+    remat: 5,
+  },
   saveCost: (reg) => (!hasRegister(calleeSavedMask, reg) ? 0 : reg >= 8 ? 4 : 2),
 
   move: (_cls, size, to, from) => instruction(X.Copy, size, to, from),

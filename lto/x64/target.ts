@@ -9,6 +9,7 @@ import { reservedRegisters } from "./frame/frame-registers.js";
 import { untieTailCalls } from "./frame/tail-calls.js";
 import { x64Instructions } from "./isa/facts.js";
 import { X } from "./isa/ops.js";
+import { integerArguments } from "./isa/registers.js";
 import { x64Lowering } from "./lowering.js";
 import { runPeepholes } from "./peephole/index.js";
 import { selectFunction } from "./select/index.js";
@@ -30,6 +31,8 @@ export const x64Target: Target = {
   },
   conventions: {
     substituteIsLong: substitutes.map((register) => register >= 8),
+    integerArguments: integerArguments.length,
+    bytes: { move: 2, save: 2, extraRegister: 5, lostTailCall: 6 },
     withArgument,
     wantedExtras,
   },

@@ -41,6 +41,23 @@ const layerOf = (file: string): string => file.split("/")[0]!;
 const folderOf = (file: string): string =>
   file.split("/").length > 2 && !lists.has(file) ? file.split("/")[1]! : "";
 
+/** Words that only x86 has: architectures, registers, instruction sets. LLVM's type `x86_fp80` is IR. */
+const x86Words =
+  /x64|x86(?!_fp80)|amd64|x87|\b(?:[re][abcd]x|[re][sd]i|[re][sb]p|r(?:8|9|1[0-5])|[xyz]mm\d*|rip\w*|eflags|mxcsr|sse\w*|mmx)\b/gi;
+/** Where the names of targets belong, and why. */
+const mayNameTargets = new Map([
+  ["lto/targets.ts", "the table of targets"],
+  ["formats/asm/targets.ts", "the table of printers"],
+  ["lto/link/target.ts", "reads target triples"],
+  ["lto/ir/layout-upgrade.ts", "reads data layouts of older LLVMs, by triple"],
+  ["lto/link/module-asm.ts", "reads the assembly of modules, with its prefixes of instructions"],
+  ["lto/ir/intrinsics.ts", "reads the mangling of LLVM's types"],
+]);
+
+/** The text of a file without its comments. */
+const codeOf = (file: string): string =>
+  readFileSync(join(root, file), "utf8").replace(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/[^\n]*/g, "");
+
 describe("architecture", () => {
   it.each(layers)("%s imports only what it may", (layer) => {
     const wrong: string[] = [];
@@ -84,6 +101,15 @@ describe("architecture", () => {
       .filter(({ target }) => /\/x64\//.test(target))
       .map(({ file, target }) => `${file} → ${target}`);
     expect(wrong).toEqual([]);
+  });
+
+  it("target-neutral code names nothing that only one machine has", () => {
+    const own = /^(lto\/x64|formats\/asm\/x64)\//;
+    const wrong = files
+      .filter((file) => /^(lto|formats\/asm)\//.test(file) && !own.test(file) && !mayNameTargets.has(file))
+      .flatMap((file) => [...codeOf(file).matchAll(x86Words)].map(([word]) => `${file}: ${word}`));
+    expect(wrong).toEqual([]);
+    for (const file of mayNameTargets.keys()) expect(codeOf(file).search(x86Words), file).toBeGreaterThan(-1);
   });
 
   it("no file imports itself at run time, by whatever way", () => {

@@ -45,17 +45,23 @@ const jump = (callee: number, ...sources: number[]): ArgumentFlow["sites"][numbe
   ...site(callee, ...sources),
   tail: true,
 });
+const { bytes, integerArguments: argumentLimit } = x64Target.conventions;
+/** @param long by substitute, whether its name is long */
+const substitutesOf = (...long: boolean[] | [boolean[]]) => ({ substituteIsLong: long.flat(), bytes });
+
 /** By function, the position of the argument in each of so many substitutes. */
 const choose = (flows: readonly ArgumentFlow[], closed = flows.map(() => 1), count = 1): number[] => [
-  ...chooseConventions(flows, Uint8Array.from(closed), new Array<boolean>(count).fill(false)),
+  ...chooseConventions(flows, Uint8Array.from(closed), substitutesOf(new Array<boolean>(count).fill(false))),
 ];
 
 /** The flow of the function `f` of a module. */
 function flowOf(text: string): ArgumentFlow {
   const module = parseModule(text, "test.ll");
   const functions = definedFunctions(module);
-  return argumentFlow(functions.find((fn) => fn.name === "f")!, (callee) =>
-    functions.indexOf(callee as never),
+  return argumentFlow(
+    functions.find((fn) => fn.name === "f")!,
+    (callee) => functions.indexOf(callee as never),
+    argumentLimit,
   );
 }
 
@@ -78,9 +84,9 @@ describe("chooseConventions", () => {
     const narrow = { ...plain, lives: 3, narrow: 1 };
     const top = { ...plain, lives: 3, sites: [site(1, 0, 1), site(1, 0, 1)] };
     const closed = Uint8Array.of(0, 1);
-    expect([...chooseConventions([top, narrow], closed, [false])]).toEqual([-1, 0]);
-    expect([...chooseConventions([top, narrow], closed, [true])]).toEqual([-1, 1]);
-    expect([...chooseConventions([top, narrow], closed, [true, false])]).toEqual([-1, -1, 1, 0]);
+    expect([...chooseConventions([top, narrow], closed, substitutesOf(false))]).toEqual([-1, 0]);
+    expect([...chooseConventions([top, narrow], closed, substitutesOf(true))]).toEqual([-1, 1]);
+    expect([...chooseConventions([top, narrow], closed, substitutesOf(true, false))]).toEqual([-1, -1, 1, 0]);
   });
   it("leaves open and rigid functions alone", () => {
     expect(choose([{ ...plain, sites: [site(1, 0)] }, plain], [0, 0])).toEqual([-1, -1]);

@@ -43,6 +43,12 @@ export function mockTarget(general: number, vector: number): TargetRegisters {
     calleeSaved: setOfWords(calleeSaved),
     callClobbers: setOfWords(~calleeSaved),
     mentionCost: (reg) => (reg >= 8 && reg < 16 ? 1 : 0),
+    bytes: {
+      move: (size) => (size === 8 || size === 16 ? 3 : 2),
+      memory: (size) => (size === 4 ? 4 : 5),
+      fold: 2,
+      remat: 5,
+    },
     saveCost: (reg) => (reg < 8 ? 2 : 4),
     move(_cls, size, to, from) {
       const inst = new MInst(Op.Copy, size);

@@ -18,7 +18,7 @@ const target = mockTarget(8, 4);
 
 function spill(fn: MFunction): { problem: AllocationProblem; kept: Bundle[]; gone: Bundle[] } {
   normalizeConstraints(fn, target);
-  const problem = describeProblem(fn, target, sizePolicy);
+  const problem = describeProblem(fn, target, sizePolicy(target));
   const { bundles } = coalesceByIntervals(problem);
   const costs = new BundleCosts(problem);
   for (const bundle of bundles) costs.measure(bundle);

@@ -139,7 +139,7 @@ describe("liveness", () => {
       const fn = seed % 2 === 0 ? generateFunction(seed, shape) : generateLong(seed, 300);
       normalizeConstraints(fn, exchanging);
       const before = show(fn);
-      const { liveness } = describeProblem(fn, exchanging, sizePolicy);
+      const { liveness } = describeProblem(fn, exchanging, sizePolicy(exchanging));
       expect(liveness).toEqual(computeLiveness(fn));
       if (show(fn) !== before) exchanged++;
     }
@@ -198,7 +198,7 @@ describe("coalescing", () => {
     b.jump(loop, exit);
     b.jump(latch, loop, next);
     for (const block of [entry, loop, latch, exit]) b.end(block);
-    const { bundles } = coalesceByIntervals(describeProblem(b.fn, target, sizePolicy));
+    const { bundles } = coalesceByIntervals(describeProblem(b.fn, target, sizePolicy(target)));
     expect(bundles).toHaveLength(1);
     allocateRegisters(b.fn, target, options);
     expect(opsOf(b.fn)).not.toContain("Copy");
@@ -215,11 +215,11 @@ describe("coalescing", () => {
       b.end(block);
       return b;
     };
-    const problem = describeProblem(make().fn, target, sizePolicy);
+    const problem = describeProblem(make().fn, target, sizePolicy(target));
     const [v, w] = singletonBundles(problem.fn, problem.liveness);
     expect(overlap(v!, w!)).toBe(true);
     expect(coalesceByIntervals(problem).bundles).toHaveLength(2);
-    const merged = coalesceByValues(describeProblem(make().fn, target, sizePolicy)).bundles;
+    const merged = coalesceByValues(describeProblem(make().fn, target, sizePolicy(target))).bundles;
     expect(merged).toHaveLength(1);
     expect(merged[0]!.shadows).toHaveLength(1);
   });

@@ -54,13 +54,10 @@ export interface ArgumentFlow {
 const isInteger = ({ kind, bits }: Type): boolean => kind === "ptr" || (kind === "int" && bits <= 64);
 const isPlain = (type: Type): boolean => isInteger(type) || type.kind === "float" || type.kind === "double";
 
-/** How many integer registers the platform has for arguments. */
-export const positionLimit = 6;
-
 /** Indices of the parameters that travel in the integer registers, in order, up to the first doubtful one. */
-function integerParameters(types: readonly Type[], attributes: AttributeList): number[] {
+function integerParameters(types: readonly Type[], attributes: AttributeList, limit: number): number[] {
   const found: number[] = [];
-  for (let i = 0; i < types.length && found.length < positionLimit; i++) {
+  for (let i = 0; i < types.length && found.length < limit; i++) {
     if (!isPlain(types[i]!)) break;
     if (attributes.parameters.length > i) {
       const own = attributes.parameters[i]!;
@@ -87,20 +84,27 @@ function agrees(call: CallInst, fn: Func): boolean {
   return true;
 }
 
-/** @param numberOf function number of a callee whose convention may be chosen, -1 for others */
-export function argumentFlow(fn: Func, numberOf: (callee: GlobalValue) => number): ArgumentFlow {
+/**
+ * @param numberOf function number of a callee whose convention may be chosen, -1 for others
+ * @param limit how many integer registers the platform has for arguments: less than 31
+ */
+export function argumentFlow(
+  fn: Func,
+  numberOf: (callee: GlobalValue) => number,
+  limit: number,
+): ArgumentFlow {
   const { result, isVarArg, parameters } = fn.valueType;
   const attributes = fn.attributes.fn;
   // Other results may go through a hidden pointer, which is the first argument then.
   const plain = result.kind === "void" || isPlain(result);
-  const positions = plain ? integerParameters(parameters, fn.attributes) : [];
+  const positions = plain ? integerParameters(parameters, fn.attributes, limit) : [];
   const rigid = isVarArg || attributes.has("naked") || attributes.has("optnone") || runsBeforeEntry(fn);
   let narrow = 0;
   positions.forEach((index, p) => {
     const { kind, bits } = parameters[index]!;
     if (kind === "int" && bits <= 32) narrow |= 1 << p;
   });
-  return { narrow, ...new FlowScan(fn, fn.view(), positions, numberOf).run(rigid) };
+  return { narrow, ...new FlowScan(fn, fn.view(), positions, numberOf, limit).run(rigid) };
 }
 
 /** Code that runs between the call and the entry, which knows of the platform's argument registers only. */
@@ -134,6 +138,7 @@ class FlowScan {
     private readonly body: BodyView,
     private readonly positions: readonly number[],
     private readonly numberOf: (callee: GlobalValue) => number,
+    private readonly limit: number,
   ) {
     const count = body.renumber();
     this.calls = new Int32Array(count);
@@ -227,7 +232,7 @@ class FlowScan {
 
   private sources(call: CallInst): number[] {
     const { functionType, attributes } = call.data;
-    return integerParameters(functionType.parameters, attributes).map((i) =>
+    return integerParameters(functionType.parameters, attributes, this.limit).map((i) =>
       this.source(call.operands[i + 1]!),
     );
   }

@@ -15,14 +15,11 @@
  * all that the outcome depends on.
  * Obligations: `eligible` functions are closed — every call of them is a listed direct call of the program.
  */
-import { type ArgumentFlow, positionLimit } from "./argument-flow.js";
+import type { TargetConventions } from "../target.js";
+import type { ArgumentFlow } from "./argument-flow.js";
 import { PassedValues } from "./passed-values.js";
 
-/** Bytes. */
-const move = 2;
-const save = 2;
-/** One more callee-saved register in use: its save, and longer names for others. */
-const extraRegister = 5;
+/* Bytes, as those of `TargetConventions.bytes`. */
 /** From so many values across calls on, registers are short, and giving one away costs so much. */
 const crowd = 10;
 const crowding = 20;
@@ -32,21 +29,18 @@ const contention = 2;
 /** In a function as large as an interpreter's loop no register is free anywhere: one call costs that much. */
 const giant = 100;
 const eviction = 8;
-/** A tail call that has to become a call, with the save and restore around it. */
-const lostTailCall = 6;
 
 /**
  * @param eligible 1 for functions that may be chosen
- * @param long for each substitute, whether its name costs a byte in 32-bit instructions: not for narrow arguments
  * @returns for each function and substitute (function · substitutes + substitute) the position of the argument, or -1
  */
 export function chooseConventions(
   flows: readonly ArgumentFlow[],
   eligible: Uint8Array,
-  long: readonly boolean[],
+  target: Pick<TargetConventions, "substituteIsLong" | "bytes">,
 ): Int8Array {
-  const search = new Search(flows, eligible, long);
-  for (let which = 0; which < long.length; which++) search.decide(which);
+  const search = new Search(flows, eligible, target);
+  for (let which = 0; which < target.substituteIsLong.length; which++) search.decide(which);
   return search.chosen;
 }
 
@@ -63,14 +57,21 @@ class Search {
   /** How many calls of a function pass on its parameter p in the place it came in (function · limit + p). */
   private readonly forwards: Int32Array;
   private readonly costs: Float64Array;
+  /** By substitute, whether it costs a byte more in narrow instructions: it is not for narrow arguments. */
+  private readonly long: readonly boolean[];
+  private readonly bytes: TargetConventions["bytes"];
+  /** The most arguments of a function that travel in registers. */
+  private limit = 1;
 
   constructor(
     private readonly flows: readonly ArgumentFlow[],
     eligible: Uint8Array,
-    /** By substitute, whether its name costs a byte in 32-bit instructions. */
-    private readonly long: readonly boolean[],
+    { substituteIsLong, bytes }: Pick<TargetConventions, "substituteIsLong" | "bytes">,
   ) {
-    this.count = long.length;
+    this.long = substituteIsLong;
+    this.bytes = bytes;
+    this.count = substituteIsLong.length;
+    for (const { positions } of flows) this.limit = Math.max(this.limit, positions);
     const { count } = this;
     const allowed = Uint8Array.from(flows, (flow, f) =>
       eligible[f] === 1 && flow.positions > 0 && !flow.rigid ? 1 : 0,
@@ -80,12 +81,12 @@ class Search {
     this.chosen = new Int8Array(flows.length * count).fill(-1);
     this.sitesOf = flows.map(() => []);
     this.callersOf = flows.map(() => []);
-    this.forwards = new Int32Array(flows.length * positionLimit);
+    this.forwards = new Int32Array(flows.length * this.limit);
     flows.forEach(({ sites, positions }, f) => {
       if (allowed[f] === 1) this.candidates.push(f);
       sites.forEach(({ callee, sources }, i) => {
         for (let p = 0; p < sources.length && p < positions; p++)
-          if (sources[p] === p) this.forwards[f * positionLimit + p]!++;
+          if (sources[p] === p) this.forwards[f * this.limit + p]!++;
         if (callee < 0) return;
         this.sitesOf[callee]!.push(f, i);
         const callers = this.callersOf[callee]!;
@@ -168,6 +169,7 @@ class Search {
   private costOf(f: number): number {
     const flow = this.flows[f]!;
     const passed = this.passed[f]!;
+    const { move, save, extraRegister, lostTailCall } = this.bytes;
     let cost = 0;
     let residents = 0;
     for (let which = 0; which < this.count; which++) {
@@ -191,7 +193,7 @@ class Search {
         if (which > 0 && flow.living > contest) cost += contention * wanted;
       } else if (own < 0) cost += lives ? -move * wanted : save + move;
       else if (lives) cost -= save + move + move * wanted;
-      else cost += move * (this.forwards[f * positionLimit + own]! - wanted);
+      else cost += move * (this.forwards[f * this.limit + own]! - wanted);
       if (own < 0 || !pure) cost += lostTailCall * passed.tails[which]!;
     }
     return cost;

@@ -1,8 +1,7 @@
 /**
  * Signatures, calls and returns in terms of parts, as LLVM lowers them before it assigns registers.
  *
- * A result that does not fit the return registers of the function's convention (the platform's: System V AMD64
- * ABI 3.2.3 and what LLVM adds to it: rax, rdx, rcx; xmm0 and xmm1 for scalars, to xmm3 for vectors; st0, st1) is
+ * A result that does not fit the return registers of the function's convention (`ResultRoom`) is
  * returned through a hidden first pointer argument marked `sret`.
  */
 
@@ -31,13 +30,13 @@ import type { ResultRoom, VectorTarget } from "./target.js";
 export function resultsFit(parts: readonly Type[], room: ResultRoom): boolean {
   let integers = 0;
   let vectors = 0;
-  let x87 = 0;
+  let extended = 0;
   for (const part of parts) {
     if (part.kind === "int" || part.kind === "ptr") integers++;
-    else if (part.kind === "x86_fp80") x87++;
+    else if (part.kind === "x86_fp80") extended++;
     else if (++vectors > (part.kind === "vector" ? room.vectors : room.floats)) return false;
   }
-  return integers <= room.integers && x87 <= room.x87;
+  return integers <= room.integers && extended <= room.extended;
 }
 
 /** Attributes of what is passed for one parameter. */

@@ -23,7 +23,7 @@ import { lowerIntrinsic } from "./intrinsics.js";
 import { isLegalType } from "./legal-types.js";
 import { isLegalInst } from "./legality.js";
 import { type Lowering, type Parts, pinned } from "./lowering.js";
-import { lowerAlloca, lowerGep, lowerLoad, lowerStore, lowerVAArg } from "./memory.js";
+import { lowerAlloca, lowerGep, lowerLoad, lowerStore } from "./memory.js";
 import { scalarBinary, scalarCast, scalarCompare } from "./scalars.js";
 
 /**
@@ -249,7 +249,7 @@ function lowerInst(l: Lowering, inst: Inst): Parts {
       return selectParts(l, condition, l.parts(operands[1]!), l.parts(operands[2]!));
     }
     case Op.Freeze:
-      // An x87 value has one place in memory, which is as fixed as a frozen value.
+      // An extended value has one place in memory, which is as fixed as a frozen value.
       return l
         .parts(operands[0]!)
         .map((p) =>
@@ -273,7 +273,7 @@ function lowerInst(l: Lowering, inst: Inst): Parts {
     case Op.CallBr:
       return lowerCallBr(l, inst);
     case Op.VAArg:
-      return lowerVAArg(l, inst);
+      return l.target.vaArg(l, inst);
     case Op.ExtractValue: {
       const range = memberRange(l, operands[0]!, inst.data);
       return l.parts(operands[0]!).slice(range[0], range[1]);

@@ -13,7 +13,7 @@ import type { Argument } from "../../ir/values.js";
 import { legalSignature } from "./calls.js";
 import { needsRewriting, rewriteBody } from "./driver.js";
 import { Lowering } from "./lowering.js";
-import type { RoomOf, VectorTarget } from "./target.js";
+import type { LegalizerTarget, RoomOf } from "./target.js";
 
 export { abiTypes } from "./abi-parts.js";
 export { resultsFit } from "./calls.js";
@@ -42,7 +42,6 @@ export interface LegalFunction {
 
 /**
  * Legalises a function without unreachable code, consuming its body.
- * @param vectors how the target does vectors
  * @param roomOf how many results the function and those it calls return in registers
  * @param body taken from the function
  * @throws UnsupportedError naming the construct and the function
@@ -50,14 +49,15 @@ export interface LegalFunction {
 export function legalizeFunction(
   fn: Func,
   layout: DataLayout,
-  vectors: VectorTarget,
+  target: LegalizerTarget,
   roomOf: RoomOf,
   body: Body = fn.take(),
 ): LegalFunction {
+  const { vectors } = target;
   const signature = legalSignature(fn, vectors, roomOf(fn), (type) => layout.abiAlign(type));
   const isRewritten = signature.passed !== null || needsRewriting(body, { vectors });
   if (isRewritten) {
-    const l = new Lowering(fn, body, layout, vectors, roomOf, body.renumber());
+    const l = new Lowering(fn, body, layout, target, roomOf, body.renumber());
     l.resultPointer = signature.resultPointer;
     rewriteBody(l, signature.passed);
   }

@@ -1,13 +1,8 @@
-/**
- * Dispatch of LLVM intrinsics by base name: dropped, replaced by an operand or a constant, expanded, called,
- * or kept in a legal form. Whatever no table knows is an UnsupportedError that names it.
- */
-import { noAttributeList } from "../../ir/attributes.js";
 import { type CallInst, makeInst, Op } from "../../ir/instructions.js";
 import type { Intrinsic } from "../../ir/intrinsics.js";
 import type { Func } from "../../ir/module.js";
-import { functionType, i16, i32, i64, ptr, structType, type Type, voidType } from "../../ir/types.js";
-import { constBool, constI32, InlineAsm, type Value, zeroOf } from "../../ir/values.js";
+import { functionType, i32, i64, ptr, structType, type Type, voidType } from "../../ir/types.js";
+import { constBool, type Value, zeroOf } from "../../ir/values.js";
 import { pointerToInt } from "./conversions.js";
 import type { LaneHandler } from "./elementwise.js";
 import { floatIntrinsics } from "./float-intrinsics.js";
@@ -84,26 +79,7 @@ for (const name of ["memcpy", "memmove", "memset", "memcpy.inline", "memset.inli
     return [];
   });
 
-/** The rounding mode from bits 10 and 11 of the x87 control word, in FLT_ROUNDS encoding. */
-const rounding: IntrinsicHandler = (l) => {
-  const slot = l.scratchSlot(i16, 2);
-  const type = functionType(voidType, [ptr]);
-  const code = new InlineAsm(type, "fnstcw ($0)", "r,~{memory}", true, false, false, false);
-  l.push(
-    makeInst(Op.Call, voidType, [code, slot], {
-      functionType: type,
-      callingConvention: 0,
-      attributes: noAttributeList,
-      tail: "",
-      argumentCount: 1,
-      bundles: [],
-    }),
-  );
-  const control = l.cast(Op.ZExt, l.load(i16, slot, 2), i32);
-  // nearest 1, down 3, up 2, zero 0: two bits each, indexed by twice the field.
-  const shift = l.and(l.lshr(control, 9), constI32(6));
-  return [l.and(l.bin(Op.LShr, constI32(0x2d), shift), constI32(3))];
-};
+const rounding: IntrinsicHandler = (l) => l.target.roundingMode(l);
 handlers.set("get.rounding", rounding);
 handlers.set("flt.rounds", rounding);
 

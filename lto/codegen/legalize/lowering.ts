@@ -19,7 +19,7 @@ import { internalIntrinsic, libraryFunction } from "./internal.js";
 import { isLegalType } from "./legal-types.js";
 import { isLegalConstant } from "./legality.js";
 import { partTypesOf } from "./part-types.js";
-import type { Parts, RoomOf, VectorTarget } from "./target.js";
+import type { LegalizerTarget, Parts, RoomOf, VectorTarget } from "./target.js";
 
 export type { Parts } from "./target.js";
 
@@ -41,17 +41,19 @@ export class Lowering extends Emitter {
   /** Bits that a promoted integer's value is known to fit in, where that spares masking. */
   readonly knownBits = new Map<Value, number>();
   private scratch: Map<string, Value> | null = null;
+  readonly vectors: VectorTarget;
 
   constructor(
     readonly fn: Func,
     body: Body,
     readonly layout: DataLayout,
-    readonly vectors: VectorTarget,
+    readonly target: LegalizerTarget,
     /** How many results calls of a function (null: of unknown code) return in registers. */
     readonly roomOf: RoomOf,
     instructionCount: number,
   ) {
     super(body);
+    this.vectors = target.vectors;
     this.lowered = new Array(instructionCount);
   }
 

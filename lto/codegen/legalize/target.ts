@@ -1,4 +1,4 @@
-/** What the target-neutral legaliser asks of a target's vector lowering. */
+/** What the target-neutral legaliser asks of a target, above all how it does vectors. */
 import type { Inst } from "../../ir/instructions.js";
 import type { GlobalValue } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
@@ -11,13 +11,23 @@ export interface ResultRoom {
   /** Of floats and doubles; where a result is a vector, of `vectors`. */
   readonly floats: number;
   readonly vectors: number;
-  readonly x87: number;
+  /** Of the type that is wider than double and has registers of its own, where there is one. */
+  readonly extended: number;
 }
 /** The room of a function's results; null: of unknown code. */
 export type RoomOf = (callee: GlobalValue | null) => ResultRoom;
 
 /** A value as the legal values that stand for it, in order. */
 export type Parts = readonly Value[];
+
+/** What the legaliser asks of a target. */
+export interface LegalizerTarget {
+  readonly vectors: VectorTarget;
+  /** The next variable argument of a list. */
+  vaArg(l: Lowering, inst: Inst): Parts;
+  /** The rounding mode, in FLT_ROUNDS encoding. */
+  roundingMode(l: Lowering): Parts;
+}
 
 export interface VectorTarget {
   /** Legal types that stand for a value of a vector type. */

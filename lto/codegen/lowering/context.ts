@@ -10,11 +10,10 @@ import type { Type } from "../../ir/types.js";
 import type { FunctionContext, FunctionPass, Goal, Step } from "../../pass/pass.js";
 import { type PassRunner, RunContext } from "../../pass/runner.js";
 import type { LegalFunction } from "../legalize/index.js";
-import type { ResultRoom, RoomOf, VectorTarget } from "../legalize/target.js";
+import type { LegalizerTarget, ResultRoom, RoomOf } from "../legalize/target.js";
 
 /** What lowering asks of a target. */
-export interface LoweringTarget {
-  readonly vectors: VectorTarget;
+export interface LoweringTarget extends LegalizerTarget {
   /** How many results a convention returns in registers. */
   resultRoom(convention: number): ResultRoom;
   /** Addressing multiplies an index by this number of bytes. */

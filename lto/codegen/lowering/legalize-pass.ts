@@ -16,13 +16,7 @@ export const legalize: FunctionPass<LoweringContext> = {
   requires: [],
   preserves: [],
   run(fn, context) {
-    const legal = legalizeFunction(
-      fn,
-      context.layout,
-      context.target.vectors,
-      context.roomOf,
-      context.rewrite(),
-    );
+    const legal = legalizeFunction(fn, context.layout, context.target, context.roomOf, context.rewrite());
     context.legal = legal;
     if (legal.isRewritten) context.count("rewritten");
     return legal.isRewritten;

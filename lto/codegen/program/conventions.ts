@@ -28,17 +28,18 @@ export function decideConventions(
     open[i] === 0 && goalOf(fn, options.level) !== "none" ? 1 : 0,
   );
   const flows = functions.map((fn, i) => {
-    const flow = argumentFlow(fn, (callee) => {
+    const numberOf = (callee: GlobalValue): number => {
       const number = numbers.get(callee);
       return number === undefined || eligible[number] === 0 ? -1 : number;
-    });
+    };
+    const flow = argumentFlow(fn, numberOf, target.integerArguments);
     look(i as FunctionNumber, fn.view());
     fn.release();
     return flow;
   });
   const extras = agreedExtras(functions, flows, eligible, target);
   const { substituteIsLong } = target;
-  const chosen = chooseConventions(flows, eligible, substituteIsLong);
+  const chosen = chooseConventions(flows, eligible, target);
   return Uint32Array.from(functions, (_, f) => {
     let convention = extras[f]!;
     for (let which = 0; which < substituteIsLong.length; which++)

@@ -68,7 +68,11 @@ export function allocateRegisters(
 ): AllocationResult {
   normalizeConstraints(fn, target);
   const snapshot = options.check ? snapshotForCheck(fn) : null;
-  const problem = describeProblem(fn, target, options.spillCost === "size" ? sizePolicy : speedPolicy);
+  const problem = describeProblem(
+    fn,
+    target,
+    options.spillCost === "size" ? sizePolicy(target) : speedPolicy,
+  );
   const coalescing = coalescers[options.coalesce](problem);
   const result = rewrite(problem, allocators[options.allocator](problem, coalescing));
   if (snapshot !== null) {

@@ -3,7 +3,7 @@
  *
  * The target first says which operands may be in slots. Then constraints only get narrower:
  * - A tied definition and its use get the intersection of their register sets.
- * - Outside inline assembly at most one operand of an instruction stays permitted in a slot: an x86 instruction
+ * - Outside inline assembly at most one operand of an instruction stays permitted in a slot: an instruction
  *   has one memory operand. The one whose value comes from farther away keeps the permission.
  * - Two uses of one value in an instruction whose register sets have nothing in common that is left by its fixed
  *   operands, without being single registers: the second reads a copy.

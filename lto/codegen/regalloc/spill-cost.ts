@@ -2,11 +2,11 @@
  * What it costs to keep a value in memory, apart from any allocator (the policy is a parameter).
  *
  * `size` counts bytes: every occurrence once, however often it executes. `speed` weighs the same accesses by
- * block frequency. The byte numbers are estimates for a variable-length two-operand machine; allocators only
- * compare them.
+ * block frequency. The numbers of bytes are the target's; allocators only compare them.
  */
 import { UseKind } from "../liveness.js";
 import type { MBlock } from "../mir.js";
+import type { TargetRegisters } from "../target.js";
 
 export interface CostPolicy {
   readonly name: "size" | "speed";
@@ -27,19 +27,13 @@ export interface CostPolicy {
   readonly inertia: number;
 }
 
-const moveBytes = (size: number): number => (size === 8 ? 3 : size === 16 ? 3 : 2);
-const memoryBytes = (size: number): number => (size === 4 ? 4 : 5);
-
-export const sizePolicy: CostPolicy = {
+export const sizePolicy = ({ bytes }: Pick<TargetRegisters, "bytes">): CostPolicy => ({
   name: "size",
   // A trace of the frequency decides between places of equal size.
   weight: (block) => 1 + 0.01 * Math.log2(1 + Math.min(block.frequency, 1e6)),
-  move: moveBytes,
-  memory: memoryBytes,
-  fold: 2,
-  remat: 5,
+  ...bytes,
   inertia: 300,
-};
+});
 
 export const speedPolicy: CostPolicy = {
   name: "speed",

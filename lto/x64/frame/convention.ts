@@ -65,8 +65,9 @@ export const argumentRegisters = (convention: Convention): ArgumentRegisters =>
 /** Registers of integer results, in order: the first three are LLVM's. Vectors and floats: from xmm0 on. */
 export const integerResults: readonly number[] = [RAX, RDX, RCX, RSI, RDI, R8, R9, R10, R11];
 
-const platformResults: ResultRoom = { integers: 3, floats: 2, vectors: 4, x87: 2 };
-const allResults: ResultRoom = { integers: integerResults.length, floats: 8, vectors: 8, x87: 2 };
+/** rax, rdx, rcx; xmm0 and xmm1 for scalars, to xmm3 for vectors; st0 and st1. */
+const platformResults: ResultRoom = { integers: 3, floats: 2, vectors: 4, extended: 2 };
+const allResults: ResultRoom = { integers: integerResults.length, floats: 8, vectors: 8, extended: 2 };
 
 export const resultRoom = (convention: Convention): ResultRoom =>
   (convention & extraResults) === 0 ? platformResults : allResults;
