@@ -23,6 +23,8 @@ export function compiledMentions(text: string, moduleAsm: string): Map<string, n
     else if (!inline && !line.startsWith("#") && !label.test(line)) {
       const entered = start.exec(line)?.[1];
       if (entered !== undefined) own = entered;
+      // The function is over: what follows, tables of constants too, is no longer its own.
+      else if (line.startsWith("\t.size\t")) own = "";
       else if (!silent.test(line))
         for (const [token, quoted] of line.matchAll(name))
           if (token !== own) {

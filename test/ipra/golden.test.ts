@@ -27,6 +27,8 @@ const objectsOf = (...names: string[]): string[] =>
   });
 const direct = objectsOf("caller", "callee");
 const indirect = objectsOf("sort", "callbacks");
+/** Constant propagation sees which functions are passed, and makes the calls direct ones. */
+const asWritten = "--skip-pass=ipsccp";
 
 /** The lines of a function in the assembly of objects linked with some options. */
 async function assemblyFrom(objects: string[], fn: string, ...options: string[]): Promise<string> {
@@ -75,11 +77,11 @@ describe("calls through pointers", () => {
   it("a table of operations: with IPRA the stack is not touched", async () => {
     expect(await saves("evaluate", "--no-ipra")).toBeGreaterThan(4);
     expect(await saves("evaluate")).toBe(0);
-    expectFile(await assemblyFrom(indirect, "evaluate"), join(golden, "evaluate.ipra.s"));
+    expectFile(await assemblyFrom(indirect, "evaluate", asWritten), join(golden, "evaluate.ipra.s"));
   });
   it("a comparison that is passed to a sort: at most two saves are left", async () => {
     expect(await saves("sort", "--no-ipra")).toBeGreaterThan(10);
     expect(await saves("sort")).toBeLessThanOrEqual(4);
-    expectFile(await assemblyFrom(indirect, "sort"), join(golden, "sort.ipra.s"));
+    expectFile(await assemblyFrom(indirect, "sort", asWritten), join(golden, "sort.ipra.s"));
   });
 });
