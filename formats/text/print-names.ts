@@ -105,15 +105,16 @@ export const idNames: LocalNames = {
 /** Spellings of globals; nameless ones are numbered in module order. */
 export class GlobalNames {
   private readonly spellings = new Map<GlobalValue, string>();
-  private readonly listed: ReadonlySet<GlobalValue>;
-  constructor(globals: readonly GlobalValue[]) {
-    this.listed = new Set(globals);
+  private readonly listed: ReadonlySet<GlobalValue> | null;
+  /** @param globals of the module; null where single functions are shown */
+  constructor(globals: readonly GlobalValue[] | null) {
+    this.listed = globals === null ? null : new Set(globals);
     let next = 0;
-    for (const global of globals) if (global.name === "") this.spellings.set(global, `@${next++}`);
+    for (const global of globals ?? []) if (global.name === "") this.spellings.set(global, `@${next++}`);
   }
   /** Whether the module has it. */
   has(global: GlobalValue): boolean {
-    return this.listed.has(global);
+    return this.listed === null || this.listed.has(global);
   }
   name(global: GlobalValue): string {
     let text = this.spellings.get(global);

@@ -50,7 +50,7 @@ export function printModule(module: Module): string {
 
 /** One function; the types it names come first, the metadata last, attributes are written in place. */
 export function printFunction(fn: Func): string {
-  const printer = new ModulePrinter(new GlobalNames([]), false);
+  const printer = new ModulePrinter(new GlobalNames(null), false);
   const text = printer.global(fn);
   const sections = [printer.types.definitions, [text], printer.metadata.lines()];
   return sections
@@ -61,14 +61,14 @@ export function printFunction(fn: Func): string {
 
 /** One instruction, without metadata. Without `locals`, values are shown by their dense ids. */
 export function printInst(inst: Inst, locals: LocalNames = idNames): string {
-  const printer = new ModulePrinter(new GlobalNames([]), false, locals);
+  const printer = new ModulePrinter(new GlobalNames(null), false, locals);
   printer.showsHints = false;
   return instructionText(inst, printer);
 }
 
 /** A constant with its type. */
 export function printConstant(value: Constant): string {
-  return typedText(value, new ModulePrinter(new GlobalNames([]), false));
+  return typedText(value, new ModulePrinter(new GlobalNames(null), false));
 }
 
 class ModulePrinter implements InstNames {
