@@ -34,11 +34,7 @@ export interface SymbolSummary {
 
 export interface ModuleSummary {
   readonly symbols: readonly SymbolSummary[];
-  /**
-   * Of a linked module: globals that something outside of the IR may use by name, local ones too: assembly of the
-   * module and in functions, what `llvm.used` lists. They keep their names, definitions and signatures, and unknown
-   * code may enter them. Indices.
-   */
+  /** `Module.pinned`, as indices. */
   readonly pinned?: readonly number[];
 }
 
@@ -98,8 +94,14 @@ export function summarizeModule(module: Module, keepBodies = false): ModuleSumma
       return summarizeGlobal(global, indices);
     return global.peek(() => summarizeGlobal(global, indices));
   });
-  return { symbols };
+  return { symbols, pinned: pinnedIn(module, indices) };
 }
+
+const pinnedIn = (module: Module, indices: ReadonlyMap<GlobalValue, number>): number[] =>
+  ascending(
+    [...module.pinned].filter((global) => indices.has(global)),
+    indices,
+  );
 
 /**
  * The summary of a module as it is now, from one made before: only bodies that were edited since are looked at again.
@@ -126,7 +128,5 @@ export function updatedSummary(
     const { name, linkage, visibility } = global;
     return { ...old, name, linkage, visibility, calls: moved(old.calls), references: moved(old.references) };
   });
-  if (known.pinned === undefined) return { symbols };
-  const pinned = known.pinned.filter((index) => indices.has(before[index]!));
-  return { symbols, pinned: moved(pinned) };
+  return { symbols, pinned: pinnedIn(module, indices) };
 }

@@ -299,6 +299,12 @@ export interface ModuleFlag {
 
 export class Module {
   readonly globals: GlobalValue[] = [];
+  /**
+   * Of a linked module: globals that something outside of the IR may use by name, local ones too: assembly of the
+   * module and in functions, what `llvm.used` lists. They keep their names, definitions and signatures, and unknown
+   * code may enter them, whatever becomes of the IR that mentions them.
+   */
+  readonly pinned = new Set<GlobalValue>();
   /** Assembly text of `module asm` lines, each ended by a newline. */
   moduleAsm = "";
   flags: ModuleFlag[] = [];

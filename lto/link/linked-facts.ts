@@ -26,8 +26,6 @@ const printedName = ({ linkage, name }: GlobalValue): string => (linkage === "pr
 export class LinkedFacts {
   private readonly cache = new Map<GlobalValue, GlobalFacts>();
   private named: Map<string, GlobalValue> | null = null;
-  /** Globals that inline assembly mentions by name. */
-  private readonly mentioned = new Set<GlobalValue>();
   constructor(private readonly merged: Merged) {}
 
   of(global: GlobalValue): GlobalFacts {
@@ -79,7 +77,7 @@ export class LinkedFacts {
     const { module, origins, replacements, renamed } = this.merged;
     const mention = (global: GlobalValue): void => {
       references.add(global);
-      this.mentioned.add(global);
+      this.merged.module.pinned.add(global);
     };
     const { text, pastes } = templateText(assembly);
     const symbols = scanModuleAsm(text);
@@ -131,8 +129,7 @@ export class LinkedFacts {
         revision: revisionOf(global),
       };
     });
-    // Bodies are edited and summarised again, which does not read their assembly: what it mentions is kept here.
-    const pinned = list([...new Set([...this.merged.pinned, ...this.mentioned])]);
+    const pinned = list([...this.merged.module.pinned]);
     return { symbols, pinned };
   }
 }

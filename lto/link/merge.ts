@@ -109,6 +109,7 @@ class Merger {
     const renamed = nameLocals(this.globals, this.modules, symbols, this.pinned, this.diagnostics);
     module.globals.push(...this.globals);
     const { replacements, origins, pinned } = this;
+    for (const global of pinned) module.pinned.add(global);
     return { module, replacements, origins, pinned, renamed };
   }
 
