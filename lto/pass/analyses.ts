@@ -8,9 +8,9 @@ import { buildCallGraph, type CallGraph } from "../analysis/call-graph.js";
 import { bodySuccessors, type Successors } from "../analysis/cfg.js";
 import { DominatorTree } from "../analysis/dominators.js";
 import { type LoopNest, loopNest } from "../analysis/loop-nest.js";
-import { type ModuleSummary, summarizeModule } from "../analysis/summary.js";
+import { globalIndices, type ModuleSummary, summarizeGlobal, summarizeModule } from "../analysis/summary.js";
 import type { BodyView } from "../ir/instructions.js";
-import type { Module } from "../ir/module.js";
+import type { GlobalValue, Module } from "../ir/module.js";
 import type { Analysis, FunctionAnalysis, ModuleAnalysis } from "./pass.js";
 
 const sameLists = (a: Successors, b: Successors): boolean =>
@@ -60,11 +60,22 @@ export const useCounts: FunctionAnalysis<Int32Array> = {
   },
   same: sameNumbers,
 };
+/** The module's globals when each summary was made. */
+const summarized = new WeakMap<ModuleSummary, readonly GlobalValue[]>();
+
+function remember(module: Module, result: ModuleSummary): ModuleSummary {
+  summarized.set(result, [...module.globals]);
+  return result;
+}
+
+/** After changes, looks at changed bodies only. */
 export const summary: ModuleAnalysis<ModuleSummary> = {
   unit: "module",
   name: "summary",
   description: "what each symbol calls, references and does",
-  compute: (module) => summarizeModule(module),
+  compute: (module) => remember(module, summarizeModule(module)),
+  update: (module, old) => remember(module, updatedSummary(module, old, summarized.get(old))),
+  adopt: (module, result) => void remember(module, result),
 };
 export const callGraph: ModuleAnalysis<CallGraph> = {
   unit: "module",
@@ -105,6 +116,8 @@ class Facts {
 /** Keeps the facts about a module and about the bodies that are being worked on. */
 export class AnalysisCache {
   private readonly facts = new Facts();
+  /** Results that no longer hold, of analyses that can update them. */
+  private readonly outdated = new Map<Analysis, unknown>();
   private readonly bodies = new Map<BodyView, Facts>();
 
   /** @param module null where passes see one function at a time: then there are no facts about a module */
@@ -112,16 +125,19 @@ export class AnalysisCache {
 
   /** Tells a fact that is known already. */
   know<Result>(analysis: ModuleAnalysis<Result>, result: Result): void {
+    if (this.module !== null) analysis.adopt?.(this.module, result);
     this.facts.set(analysis, result);
   }
 
   ofModule<Result>(analysis: ModuleAnalysis<Result>): Result {
     if (!this.facts.has(analysis)) {
       if (this.module === null) throw new Error(`analysis ${analysis.name}: no module here`);
-      this.facts.set(
-        analysis,
-        analysis.compute(this.module, (other) => this.ofModule(other)),
-      );
+      const result =
+        analysis.update !== undefined && this.outdated.has(analysis)
+          ? analysis.update(this.module, this.outdated.get(analysis) as Result)
+          : analysis.compute(this.module, (other) => this.ofModule(other));
+      this.outdated.delete(analysis);
+      this.facts.set(analysis, result);
     }
     return this.facts.get(analysis) as Result;
   }
@@ -149,6 +165,8 @@ export class AnalysisCache {
   }
   /** A pass changed something in the module. */
   moduleChanged(preserved: readonly Analysis[]): void {
+    for (const [analysis, result] of this.facts.kept())
+      if (analysis.unit === "module" && analysis.update !== undefined) this.outdated.set(analysis, result);
     this.facts.keepOnly(preserved);
   }
   /** The body is encoded, consumed or gone. */

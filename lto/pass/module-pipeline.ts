@@ -40,6 +40,8 @@ export function runModulePipeline(
 ): number {
   const run = new ModuleRun(runner, module, codec, goalOf);
   for (const stage of stages) {
+    // Bodies are not decoded for passes that options leave out.
+    if (!stage.steps.some((step) => runner.mayRun(step))) continue;
     if (stage.over === "module") run.onModule(stage.steps);
     else if (stage.over === "components") run.bottomUp(stage.steps);
     else run.onFunctions(stage.steps);
@@ -79,7 +81,9 @@ class ModuleRun {
       bodies: () => [],
     };
     for (const step of steps) {
+      const before = new Map(module.functions.map((fn) => [fn, fn.revision]));
       this.step(step, unit, () => step.pass.run(module, this.context));
+      for (const fn of module.functions) if (hasBody(fn)) this.leave(fn, before.get(fn) ?? -1);
       this.runner.cache.forgetBodies();
     }
   }

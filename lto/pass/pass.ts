@@ -36,6 +36,10 @@ export interface ModuleAnalysis<Result> {
   readonly name: string;
   readonly description: string;
   compute(module: Module, get: GetModuleFact): Result;
+  /** The result after changes, from the one before them. */
+  update?(module: Module, old: Result): Result;
+  /** Is told a result that was computed elsewhere, so that it can be updated. */
+  adopt?(module: Module, result: Result): void;
   same?(a: Result, b: Result): boolean;
 }
 export type GetModuleFact = <Result>(analysis: ModuleAnalysis<Result>) => Result;

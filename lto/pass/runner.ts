@@ -168,17 +168,25 @@ export class PassRunner {
     return report;
   }
 
-  /** Whether a step runs at all. @param number of the run, for bisection; ignored for required steps */
-  private isWanted({ pass, isRequired }: Step, unit: Unit, number: number): boolean {
+  /** Whether options let a step run; bisection may still leave out some of its runs. */
+  mayRun({ pass, isRequired }: Step): boolean {
     if (pass.option !== undefined && !this.options.enabled.includes(pass.name)) return false;
-    return isRequired || this.wants(pass.name, unit, number);
+    return isRequired || this.isLetRun(pass.name);
+  }
+  private isLetRun(name: string): boolean {
+    const { skipPass, onlyPasses } = this.options;
+    return !skipPass.includes(name) && (onlyPasses === null || onlyPasses.includes(name));
+  }
+
+  /** Whether a step runs at all. @param number of the run, for bisection; ignored for required steps */
+  private isWanted(step: Step, unit: Unit, number: number): boolean {
+    return this.mayRun(step) && (step.isRequired || this.wants(step.pass.name, unit, number));
   }
 
   /** Whether a step that can be left out runs: a pass, or what steps on machine code ask. */
   wants(name: string, unit: Pick<Unit, "kind" | "name">, number: number): boolean {
-    const { skipPass, onlyPasses, optBisectLimit } = this.options;
-    if (skipPass.includes(name)) return false;
-    if (onlyPasses !== null && !onlyPasses.includes(name)) return false;
+    const { optBisectLimit } = this.options;
+    if (!this.isLetRun(name)) return false;
     if (optBisectLimit === null) return true;
     const runs = optBisectLimit < 0 || number <= optBisectLimit;
     this.services.log(

@@ -2,7 +2,9 @@
 import { describe, expect, it } from "vitest";
 import { bodyCodec } from "../../formats/object/body-codec.js";
 import { parseModule, printFunction, printModule } from "../../formats/text/index.js";
+import { summarizeModule } from "../../lto/analysis/summary.js";
 import { dce } from "../../lto/opt/dce.js";
+import { summary } from "../../lto/pass/analyses.js";
 import { diffLines } from "../../lto/pass/diff.js";
 import { onFunctions, runModulePipeline, type Stage } from "../../lto/pass/module-pipeline.js";
 import { noPassOptions, type PassOptions } from "../../lto/pass/options.js";
@@ -111,6 +113,26 @@ describe("order", () => {
 });
 
 describe("changes", () => {
+  it("the summary follows: known bodies are not looked at again, changed ones are", () => {
+    const module = parseModule(program, "program.ll");
+    const services = { print: printFunction, now: () => 0, thread: 0, log: () => {} };
+    const runner = new PassRunner(noPassOptions, services, module);
+    const linked = summarizeModule(module);
+    runner.cache.know(summary, linked);
+    expect(runner.cache.ofModule(summary)).toBe(linked);
+    runModulePipeline(runner, [onFunctions(must(dce))], module, bodyCodec(), () => "speed");
+    const after = runner.cache.ofModule(summary);
+    expect(after).not.toBe(linked);
+    expect(after).toEqual(summarizeModule(module));
+    expect(after.symbols[0]!.instructions).toBe(linked.symbols[0]!.instructions - 1);
+    expect(after.symbols[1]).toEqual(linked.symbols[1]);
+  });
+  it("the summary is made anew when globals come or go", () => {
+    const module = parseModule(program, "program.ll");
+    const before = summary.compute(module, () => undefined as never);
+    module.globals.pop();
+    expect(summary.update!(module, before)).toEqual(summarizeModule(module));
+  });
   it("reach the module's text, whose bodies are encoded again", () => {
     expect(run([]).text).toContain("mul i32 %3, %3");
     expect(only(dce).text).not.toContain("mul i32 %3, %3");

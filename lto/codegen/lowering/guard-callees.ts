@@ -62,7 +62,7 @@ export const guardCallees: FunctionPass<LoweringContext> = {
   name: "guard-callees",
   level: "function",
   description: "checks that pointers, and assembly, reach what analysis says",
-  option: "make calls through pointers check at run time that they reach what analysis says",
+  option: "make the program fail where a pointer or assembly reaches what analysis says it cannot",
   counters: { guarded: "calls through pointers guarded" },
   requires: [],
   preserves: [cfg, dominators, loops],

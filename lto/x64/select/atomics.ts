@@ -47,7 +47,7 @@ const plainLocked: Partial<Record<RMWOp, X>> = {
 /**
  * xchg, add and sub have instructions that give the old value; the others do only when nobody wants it.
  * What remains (and/or/xor/nand/min/max with a result) was turned into a compare-exchange loop before
- * selection, see prepare.ts.
+ * selection, see codegen/lowering/expand-atomics.ts.
  */
 export function needsLoop(rmw: RMWOp, resultUsed: boolean): boolean {
   if (rmw === "xchg" || rmw === "add" || rmw === "sub") return false;
