@@ -8,7 +8,7 @@ import { buildCallGraph, type CallGraph } from "../analysis/call-graph.js";
 import { bodySuccessors, type Successors } from "../analysis/cfg.js";
 import { DominatorTree } from "../analysis/dominators.js";
 import { type LoopNest, loopNest } from "../analysis/loop-nest.js";
-import { globalIndices, type ModuleSummary, summarizeGlobal, summarizeModule } from "../analysis/summary.js";
+import { type ModuleSummary, summarizeModule, updatedSummary } from "../analysis/summary.js";
 import type { BodyView } from "../ir/instructions.js";
 import type { GlobalValue, Module } from "../ir/module.js";
 import type { Analysis, FunctionAnalysis, ModuleAnalysis } from "./pass.js";

@@ -5,20 +5,15 @@ import { describe, expect, it } from "vitest";
 import { describeOptions, makeCommand } from "../../bin/lto/options.js";
 import { passes, productPasses } from "../../lto/pass/registry.js";
 import { expectFile } from "../support/expected.js";
-import { passManual } from "./manual.js";
+import { passManual, table } from "./manual.js";
 
 const root = join(import.meta.dirname, "../..");
 const begin = "<!-- options: written by npm run docs -->\n";
 const end = "<!-- end of options -->\n";
 
 function optionTable(): string {
-  const rows = describeOptions(makeCommand(""));
-  const cells = rows.map(([flags, text]) =>
-    [`\`${flags}\``, text].map((cell) => cell.replaceAll("|", "\\|")),
-  );
-  const width = Math.max(...cells.map(([flags]) => flags!.length));
-  const line = (a: string, b: string): string => `| ${a.padEnd(width)} | ${b} |\n`;
-  return `\n${line("option", "")}${line("-".repeat(width), "---")}${cells.map(([a, b]) => line(a!, b!)).join("")}\n`;
+  const rows = describeOptions(makeCommand("")).map(([flags, text]) => [`\`${flags}\``, text]);
+  return `\n${table(["option", "what it does"], rows)}\n`;
 }
 
 describe("documentation", () => {

@@ -8,19 +8,25 @@ import type { Analysis, AnyPass, Step } from "../../lto/pass/pass.js";
 import type { Pipeline } from "../../lto/pass/pipelines.js";
 import type { PassSet } from "../../lto/pass/registry.js";
 
-const row = (...cells: readonly string[]): string =>
-  `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |\n`;
-const head = (...cells: readonly string[]): string => row(...cells) + row(...cells.map(() => "---"));
+/** A table in Markdown with aligned columns. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const cells = [head, ...rows].map((row) => row.map((cell) => cell.replaceAll("|", "\\|")));
+  const widths = head.map((_, column) => Math.max(3, ...cells.map((row) => row[column]!.length)));
+  const line = (row: readonly string[]): string =>
+    `| ${row.map((cell, column) => cell.padEnd(widths[column]!)).join(" | ")} |\n`;
+  const [first, ...rest] = cells;
+  return [line(first!), line(widths.map((width) => "-".repeat(width))), ...rest.map(line)].join("");
+}
+
 const namesOf = (list: readonly Analysis[]): string => list.map(({ name }) => name).join(", ");
 
-const passRow = ({ name, level, description, requires, preserves, option }: AnyPass): string =>
-  row(
-    `\`${name}\``,
-    level,
-    option === undefined ? description : `${description}; only with \`--${name}\``,
-    namesOf(requires),
-    namesOf(preserves),
-  );
+const passRow = ({ name, level, description, requires, preserves, option }: AnyPass): string[] => [
+  `\`${name}\``,
+  level,
+  option === undefined ? description : `${description}; only with \`--${name}\``,
+  namesOf(requires),
+  namesOf(preserves),
+];
 
 /** Steps that other steps rely on in bold. */
 const steps = (list: readonly Step[]): string =>
@@ -49,46 +55,43 @@ function pipelineSections({ pipelines }: PassSet): string {
 
 const programStepNames = (): string =>
   programSteps.length === 0 ? "none yet" : programSteps.map(({ name }) => name).join(", ");
-const machineRows = (): string =>
-  [shrinkWrap, ...completion, ...emission]
-    .map(({ name, description, isRequired }) => row(isRequired ? `**${name}**` : `\`${name}\``, description))
-    .join("");
+const machineRows = (): string[][] =>
+  [shrinkWrap, ...completion, ...emission].map(({ name, description, isRequired }) => [
+    isRequired ? `**${name}**` : `\`${name}\``,
+    description,
+  ]);
 
 /** The text of PASSES.md. */
 export function passManual(set: PassSet): string {
-  return `# Passes
-
-Generated from the registry by \`npm run docs\`. How to add a pass: \`pass.ts\`. Why they run in this order: \`pipelines.ts\`.
-
-${head("pass", "level", "what it does", "requires", "preserves")}${set.passes.map(passRow).join("")}
-## Pipelines
-
-Passes in bold cannot be left out.
-
-${pipelineSections(set)}
-## Steps on machine code
-
-After register allocation: function by function up to its final code, then, with all code of the program at hand, steps
-on the program (${programStepNames()}), then layout. Those in bold cannot be left out.
-
-${head("step", "what it does")}${machineRows()}
-## Analyses
-
-${head("analysis", "of", "what it says")}${analyses.map((a) => row(`\`${a.name}\``, a.unit, a.description)).join("")}
-## Counters of \`--stats\`
-
-${head("pass", "counter")}${set.passes
-  .flatMap((pass) => Object.values(pass.counters ?? {}).map((meaning) => row(`\`${pass.name}\``, meaning)))
-  .join("")}
-## Options of the runner
-
-${head("option", "what it does", "LLVM's name, behind `-mllvm`")}${passOptions
-  .map(({ name, value, choices, description, llvm }) =>
-    row(
-      `\`--${name}${value === "" ? "" : ` ${value}`}\``,
-      choices === undefined ? description : `${description} (${choices.join(", ")})`,
-      llvm.map((other) => `\`-${other}\``).join(", "),
-    ),
-  )
-  .join("")}`;
+  const counters = set.passes.flatMap((pass) =>
+    Object.values(pass.counters ?? {}).map((meaning) => [`\`${pass.name}\``, meaning]),
+  );
+  const options = passOptions.map(({ name, value, choices, description, llvm }) => [
+    `\`--${name}${value === "" ? "" : ` ${value}`}\``,
+    choices === undefined ? description : `${description} (${choices.join(", ")})`,
+    llvm.map((other) => `\`-${other}\``).join(", "),
+  ]);
+  return [
+    "# Passes",
+    "Generated from the registry by `npm run docs`. How to add a pass: `pass.ts`. Why they run in this order: `pipelines.ts`.",
+    table(["pass", "level", "what it does", "requires", "preserves"], set.passes.map(passRow)).trim(),
+    "## Pipelines",
+    "Passes in bold cannot be left out.",
+    pipelineSections(set).trim(),
+    "## Steps on machine code",
+    `After register allocation: function by function up to its final code, then, with all code of the program at hand, steps
+on the program (${programStepNames()}), then layout. Those in bold cannot be left out.`,
+    table(["step", "what it does"], machineRows()).trim(),
+    "## Analyses",
+    table(
+      ["analysis", "of", "what it says"],
+      analyses.map((a) => [`\`${a.name}\``, a.unit, a.description]),
+    ).trim(),
+    "## Counters of `--stats`",
+    table(["pass", "counter"], counters).trim(),
+    "## Options of the runner",
+    table(["option", "what it does", "LLVM's name, behind `-mllvm`"], options).trim(),
+  ]
+    .join("\n\n")
+    .concat("\n");
 }
