@@ -34,7 +34,7 @@ async function runOnce({ host, command, compiler }: Session, args: readonly stri
     cwd: host.cwd,
     env: host.env,
     stdin: command.inputs.some((input) => input.path === "-") ? host.stdin() : undefined,
-    bitcode: undefined,
+    bitcodeIn: undefined,
     source: command.inputs[0]?.path ?? "clang",
     dependencies: undefined,
     printsDependencies: args.some((a) => a === "-M" || a === "-MM"),

@@ -1,5 +1,6 @@
 /** The compile step: sources to IR objects, several at a time. */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { resolve } from "node:path";
 import {
   type CommandLine,
@@ -13,16 +14,17 @@ import { InputError } from "../../lto/ir/errors.js";
 import { type Host, report } from "../host/host.js";
 import { inputWord } from "../host/linker-options.js";
 import { OutputFile } from "../host/output-file.js";
+import { isSystemError, reasonOf } from "../host/system-errors.js";
 import { runTool } from "../host/tools.js";
 import type { Compiler } from "./compiler.js";
 import type { CompilerChoice } from "./compilers.js";
-import type { JobResult } from "./embedded-job.js";
+import type { JobResult } from "./job.js";
 
 /** An input and the object to make of it. */
 export interface Compilation {
   readonly input: Input;
-  /** As the user wrote it, or would have. */
-  readonly output: string;
+  /** The object: a path as the user wrote it, or would have; or, not for assembly, who takes it. */
+  readonly output: string | ((object: Uint8Array) => void);
   /** The output that a dependency file is named after and names as its target. */
   readonly namedAfter: string;
 }
@@ -86,7 +88,7 @@ async function compileOne(session: Session, compilation: Compilation): Promise<J
   if (input.kind === "assembly") return assemble(session, compilation);
   let output: OutputFile | undefined;
   try {
-    output = new OutputFile(compilation.output, host.cwd);
+    if (typeof compilation.output === "string") output = new OutputFile(compilation.output, host.cwd);
     const dependencies = dependencyFile(command, compilation);
     const result = await session.compiler.run({
       args: [
@@ -98,37 +100,39 @@ async function compileOne(session: Session, compilation: Compilation): Promise<J
         ...dependencyOptions(command, compilation, dependencies),
         "-c",
         "-emit-llvm",
-        "-o",
-        output.temporary,
         ...(input.language === undefined ? [] : ["-x", input.language]),
         inputWord(input.path), // In its inner stages clang takes a dash for an option even after `--`.
       ],
       cwd: host.cwd,
       env: host.env,
       stdin: input.path === "-" ? host.stdin() : undefined,
-      bitcode: output.temporary,
+      bitcodeIn: output?.directory ?? tmpdir(),
       source: input.path,
       dependencies:
         dependencies === undefined || dependencies === "-" ? undefined : resolve(host.cwd, dependencies),
       printsDependencies: dependencies === "-",
     });
     if (result.exitCode !== 0) {
-      output.discard();
+      output?.discard();
       return result;
     }
-    const stdout = compilation.output === "-" ? readFileSync(output.temporary) : result.stdout;
-    output.commit();
-    return { ...result, stdout };
+    const object = result.object!;
+    if (typeof compilation.output === "function") compilation.output(object);
+    else if (compilation.output === "-") return { ...result, stdout: object };
+    else await output!.write(object);
+    return result;
   } catch (e) {
     output?.discard();
     return failure(e);
   }
 }
 
-/** The result for an error of ours. @throws what is no InputError */
+/** The result for an error of ours, or of the disk. @throws what is neither */
 function failure(e: unknown): JobResult {
-  if (!(e instanceof InputError)) throw e;
-  const error = e.file === undefined ? e.message : `${e.file}: ${e.message}`;
+  if (!(e instanceof InputError) && !isSystemError(e)) throw e;
+  const message = e instanceof InputError ? e.message : reasonOf(e);
+  const file = e instanceof InputError ? e.file : undefined;
+  const error = file === undefined ? message : `${file}: ${message}`;
   return { exitCode: 1, stdout: new Uint8Array(), stderr: new Uint8Array(), error };
 }
 
@@ -138,10 +142,11 @@ const assemblyOption = /^-(D|U|I|i|m|g|x|pthread|nostdinc|MD|MMD|MP|MT|MQ|v$)/;
 /** Assembly becomes a native object: by clang, or where only the embedded one is there, by `cc`. */
 async function assemble(session: Session, compilation: Compilation): Promise<JobResult> {
   const { host, command, choice } = session;
-  const { input, output } = compilation;
+  const { input } = compilation;
   let file: OutputFile | undefined;
   try {
-    file = new OutputFile(output, host.cwd);
+    if (typeof compilation.output !== "string") throw new Error("an assembler writes files");
+    file = new OutputFile(compilation.output, host.cwd);
     const options = choice.kind === "system" ? command.compile : optionsFor(command.compile, assemblyOption);
     const args = [
       ...options,
@@ -149,7 +154,7 @@ async function assemble(session: Session, compilation: Compilation): Promise<Job
       ...command.assemble,
       "-c",
       "-o",
-      file.temporary,
+      file.temporary(),
       ...(input.language === undefined ? [] : ["-x", input.language]),
       inputWord(input.path),
     ];
@@ -157,7 +162,7 @@ async function assemble(session: Session, compilation: Compilation): Promise<Job
       live: false,
       stdin: input.path === "-" ? host.stdin() : undefined,
     });
-    if (result.exitCode === 0) file.commit();
+    if (result.exitCode === 0) await file.commit();
     else file.discard();
     return result;
   } catch (e) {

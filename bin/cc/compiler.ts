@@ -4,12 +4,14 @@
  * embedded one (a lone one too: only worker threads may have a large stack). Conversion of bitcode is in worker
  * threads, if there is more than one.
  */
+import { readFileSync } from "node:fs";
 import type { Piscina } from "piscina";
 import type { EmbeddedCompiler } from "../../frontend/clang/embedded.js";
 import type { Host } from "../host/host.js";
+import { removeTemporary, settle, temporaryFile } from "../host/interrupts.js";
 import { runTool } from "../host/tools.js";
 import type { CompilerChoice } from "./compilers.js";
-import type { EmbeddedJob, JobResult } from "./embedded-job.js";
+import type { Job, JobResult } from "./job.js";
 import type { WorkerTask } from "./worker.js";
 
 // Imports that only some runs need are made when they do: a configure script runs its compiler hundreds of times,
@@ -29,41 +31,60 @@ export class Compiler {
     private readonly parallel: number,
   ) {}
 
-  /** Runs one job. @throws InputError when the embedded compiler is not installed */
-  async run(job: EmbeddedJob): Promise<JobResult> {
-    return this.choice.kind === "embedded" ? this.runEmbedded(job) : this.runSystem(this.choice.path, job);
+  /** Runs one job. @throws InputError when the embedded compiler is not installed, or no temporary file can be made */
+  async run(job: Job): Promise<JobResult> {
+    if (job.bitcodeIn === undefined) return this.compile(job, undefined);
+    const bitcode = temporaryFile(job.bitcodeIn, ".bc");
+    try {
+      const result = await this.compile({ ...job, args: [...job.args, "-o", bitcode] }, bitcode);
+      if (result.exitCode !== 0 || result.object !== undefined) return result;
+      const bytes = readFileSync(bitcode);
+      removeTemporary(bitcode);
+      const converted = await this.convert(bytes, job.source);
+      return typeof converted === "string"
+        ? { ...result, exitCode: 1, error: converted }
+        : { ...result, object: converted };
+    } finally {
+      removeTemporary(bitcode);
+    }
   }
 
   async close(): Promise<void> {
     await (await this.pool)?.destroy();
   }
 
-  private async runEmbedded(job: EmbeddedJob): Promise<JobResult> {
+  private compile(job: Job, bitcode: string | undefined): Promise<JobResult> {
+    const { choice, host, parallel } = this;
+    if (choice.kind === "embedded") return this.compileEmbedded(job, bitcode);
+    // The converter is loaded while the compiler runs.
+    if (bitcode !== undefined && this.convertsHere) void import("./convert.js");
+    else if (bitcode !== undefined) void this.workers();
+    // A lone compiler talks as it goes; several would interleave.
+    return runTool(choice.path, job.args, host, { live: parallel < 2, stdin: job.stdin });
+  }
+
+  private get convertsHere(): boolean {
+    return this.parallel < 2 || !this.host.workers;
+  }
+
+  private async compileEmbedded(job: Job, bitcode: string | undefined): Promise<JobResult> {
     this.embedded ??= sharedEmbeddedCompiler();
     if (this.host.workers) {
       const pool = this.workers(); // the threads start while the compiler loads
       const compiler = await this.embedded;
-      return (await pool).run({ kind: "compile", compiler, job } satisfies WorkerTask);
+      const result = (await pool).run({ kind: "compile", compiler, job, bitcode } satisfies WorkerTask);
+      return result;
     }
     const { runEmbeddedJob } = await import("./embedded-job.js");
-    return runEmbeddedJob(await this.embedded, job);
+    return runEmbeddedJob(await this.embedded, job, bitcode);
   }
 
-  private async runSystem(path: string, job: EmbeddedJob): Promise<JobResult> {
-    const { bitcode, source } = job;
-    const inThread = this.parallel < 2 || !this.host.workers;
-    // A lone compiler talks as it goes; several would interleave.
-    const running = runTool(path, job.args, this.host, { live: this.parallel < 2, stdin: job.stdin });
-    if (bitcode === undefined) return running;
-    const converter = inThread ? import("./embedded-job.js") : undefined;
-    const pool = inThread ? undefined : this.workers();
-    const result = await running;
-    if (result.exitCode !== 0) return result;
-    const error: string | undefined =
-      converter === undefined
-        ? await (await pool!).run({ kind: "convert", bitcode, source } satisfies WorkerTask)
-        : (await converter).convert(bitcode, source);
-    return error === undefined ? result : { ...result, exitCode: 1, error };
+  private async convert(bitcode: Uint8Array, source: string): Promise<Uint8Array | string> {
+    if (!this.convertsHere)
+      return (await this.workers()).run({ kind: "convert", bitcode, source } satisfies WorkerTask);
+    const { convert } = await import("./convert.js");
+    await settle();
+    return convert(bitcode, source);
   }
 
   private workers(): Promise<Piscina> {

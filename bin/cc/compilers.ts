@@ -6,6 +6,7 @@ import { readdirSync, realpathSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { InputError } from "../../lto/ir/errors.js";
 import type { Host } from "../host/host.js";
+import { runTool } from "../host/tools.js";
 
 /** The oldest LLVM whose bitcode has opaque pointers throughout. */
 export const oldestVersion = 15;
@@ -71,12 +72,9 @@ function candidates(path: string): string[] {
 
 /** `19.1.7`, or undefined when `path` does not run or is another program. */
 async function clangVersion(path: string, host: Host): Promise<string | undefined> {
-  const { execFile } = await import("node:child_process");
-  return new Promise((resolve) => {
-    execFile(path, ["--version"], { cwd: host.cwd, env: host.env, timeout: 20_000 }, (error, stdout) => {
-      resolve(error === null ? /clang version (\d+(?:\.\d+)*)/.exec(stdout)?.[1] : undefined);
-    });
-  });
+  const { exitCode, stdout } = await runTool(path, ["--version"], host, { live: false, timeout: 20_000 });
+  const text = Buffer.from(stdout).toString("utf8");
+  return exitCode === 0 ? /clang version (\d+(?:\.\d+)*)/.exec(text)?.[1] : undefined;
 }
 
 function majorOf(version: string): number {

@@ -2,39 +2,20 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { withoutCompilerHeaders } from "../../frontend/clang/dependencies.js";
 import { type EmbeddedCompiler, runEmbeddedClang } from "../../frontend/clang/embedded.js";
-import { InputError } from "../../lto/ir/errors.js";
-import { convertFile } from "./convert.js";
+import { isSystemError, reasonOf } from "../host/system-errors.js";
+import { convert } from "./convert.js";
+import type { Job, JobResult } from "./job.js";
 
-/** Plain data: it crosses to worker threads. */
-export interface EmbeddedJob {
-  readonly args: readonly string[];
-  readonly cwd: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly stdin: Uint8Array | undefined;
-  /** Where the arguments make clang put bitcode, which is then converted; undefined: nothing to convert. */
-  readonly bitcode: string | undefined;
-  /** The source, for messages. */
-  readonly source: string;
-  /** Absolute path of the dependency file that the arguments ask for. */
-  readonly dependencies: string | undefined;
-  /** The arguments make clang print dependencies on standard output. */
-  readonly printsDependencies: boolean;
-}
-
-export interface JobResult {
-  readonly exitCode: number;
-  readonly stdout: Uint8Array;
-  readonly stderr: Uint8Array;
-  /** Why the job failed after (or outside) the compiler's own diagnostics. */
-  readonly error?: string;
-}
-
-/** @throws nothing for bad input; that is in the result */
-export function runEmbeddedJob(compiler: EmbeddedCompiler, job: EmbeddedJob): JobResult {
+/**
+ * @param bitcode where the job's arguments make the compiler put bitcode, which is then converted
+ * @throws nothing for bad input; that is in the result
+ */
+export function runEmbeddedJob(compiler: EmbeddedCompiler, job: Job, bitcode: string | undefined): JobResult {
   const stdout: Uint8Array[] = [];
   const stderr: Uint8Array[] = [];
   let exitCode = 1;
   let error: string | undefined;
+  let object: Uint8Array | undefined;
   try {
     exitCode = runEmbeddedClang(compiler, job.args, {
       cwd: job.cwd,
@@ -47,26 +28,27 @@ export function runEmbeddedJob(compiler: EmbeddedCompiler, job: EmbeddedJob): Jo
     error = `${job.source}: the embedded compiler crashed: ${(e as Error).message}`;
   }
   if (exitCode === 0) {
-    const file = job.dependencies;
-    if (file !== undefined && existsSync(file))
-      writeFileSync(file, withoutCompilerHeaders(readFileSync(file, "utf8")));
-    error = convert(job.bitcode, job.source);
+    try {
+      const file = job.dependencies;
+      if (file !== undefined && existsSync(file))
+        writeFileSync(file, withoutCompilerHeaders(readFileSync(file, "utf8")));
+      const converted = bitcode === undefined ? undefined : convert(readFileSync(bitcode), job.source);
+      if (typeof converted === "string") error = converted;
+      else object = converted;
+    } catch (e) {
+      if (!isSystemError(e)) throw e;
+      error = `${job.source}: ${reasonOf(e)}`;
+    }
     if (error !== undefined) exitCode = 1;
   }
   const text = job.printsDependencies
     ? Buffer.from(withoutCompilerHeaders(Buffer.concat(stdout).toString("utf8")))
     : Buffer.concat(stdout);
-  return { exitCode, stdout: text, stderr: Buffer.concat(stderr), error };
-}
-
-/** Converts the file at `bitcode`, if any; the error to report, if any. */
-export function convert(bitcode: string | undefined, source: string): string | undefined {
-  if (bitcode === undefined) return undefined;
-  try {
-    convertFile(bitcode, source);
-    return undefined;
-  } catch (e) {
-    if (!(e instanceof InputError)) throw e;
-    return `${e.file ?? source}: ${e.message}`;
-  }
+  return {
+    exitCode,
+    stdout: text,
+    stderr: Buffer.concat(stderr),
+    ...(error === undefined ? {} : { error }),
+    ...(object === undefined ? {} : { object }),
+  };
 }

@@ -6,12 +6,12 @@
  * the program's own, called by the C library) must keep its name. What clang leaves to the linker goes to `cc`
  * word by word.
  */
-import * as fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Input, LinkItem } from "../../frontend/clang/command-line.js";
 import { type Contents, contentsOf } from "../host/contents.js";
 import { type Host, report } from "../host/host.js";
+import { removeTemporary, temporaryDirectory, writeTemporary } from "../host/interrupts.js";
 import { findLibraries } from "../host/libraries.js";
 import { inputWord, linkerOptions, positional } from "../host/linker-options.js";
 import { runTool } from "../host/tools.js";
@@ -24,39 +24,51 @@ const ltoStart = (): string[] => [join(ownPackage().directory, "dist/bin/start.c
 
 /** The exit code of the first step that fails, else 0. */
 export async function linkProgram(session: Session): Promise<number> {
-  const directory = fs.mkdtempSync(join(tmpdir(), "tsc-cc-"));
-  const remove = () => fs.rmSync(directory, { recursive: true, force: true });
-  process.on("exit", remove);
+  const linking = new Linking(session);
   try {
-    return await new Linking(session, directory).run();
+    return await linking.run();
   } finally {
-    process.off("exit", remove);
-    remove();
+    linking.close();
   }
 }
 
 class Linking {
   private readonly host: Host;
+  private temporary: string | undefined;
 
-  constructor(
-    private readonly session: Session,
-    private readonly directory: string,
-  ) {
+  constructor(private readonly session: Session) {
     this.host = session.host;
+  }
+
+  /** For the files that programs exchange. Not before there is one: see interrupts.ts. */
+  private get directory(): string {
+    this.temporary ??= temporaryDirectory(tmpdir(), "tsc-cc-");
+    return this.temporary;
+  }
+
+  close(): void {
+    if (this.temporary !== undefined) removeTemporary(this.temporary);
   }
 
   async run(): Promise<number> {
     const { command } = this.session;
     const objects = new Map<Input, string>();
+    const contentsOfObjects = new Map<Input, Uint8Array>();
+    const name = (input: Input): string => {
+      const path = join(this.directory, `${objects.size}.o`);
+      objects.set(input, path);
+      return path;
+    };
     const compilations = command.inputs
       .filter((input) => input.kind !== "object")
-      .map((input, i): Compilation => {
-        const output = join(this.directory, `${i}.o`);
-        objects.set(input, output);
+      .map((input): Compilation => {
+        const keep = (object: Uint8Array) => contentsOfObjects.set(input, object);
+        const output = input.kind === "assembly" ? name(input) : keep;
         return { input, output, namedAfter: command.output ?? defaultName(input) };
       });
     const compiled = compilations.length === 0 ? 0 : await compileAll(this.session, compilations);
     if (compiled !== 0) return compiled;
+    for (const [input, object] of contentsOfObjects) writeTemporary(name(input), object);
     const items = await findLibraries(command.link, this.host, command.cxx);
     const pathOf = (item: LinkItem): string | undefined =>
       "input" in item ? (objects.get(item.input) ?? item.input.path) : item.library;
@@ -133,7 +145,7 @@ class Linking {
       ...words,
     ];
     this.show(linker, args);
-    return this.tool(linker, args);
+    return this.tool(linker, args, resolve(this.host.cwd, command.output ?? "a.out"));
   }
 
   private show(path: string, args: readonly string[]): void {
@@ -141,8 +153,11 @@ class Linking {
       this.host.stderr(Buffer.from(` ${[path, ...args].map((word) => JSON.stringify(word)).join(" ")}\n`));
   }
 
-  private async tool(path: string, args: readonly string[]): Promise<number> {
-    const result = await runTool(path, args, this.host, { live: true });
+  private async tool(path: string, args: readonly string[], output?: string): Promise<number> {
+    const result = await runTool(path, args, this.host, {
+      live: true,
+      ...(output === undefined ? {} : { output }),
+    });
     if (result.error !== undefined) report(this.host, "error", result.error);
     return result.exitCode;
   }

@@ -7,7 +7,7 @@ import { InputError } from "../../lto/ir/errors.js";
 import { reportFault } from "../host/fault.js";
 import { type Host, processHost, report } from "../host/host.js";
 import { readTextFile } from "../host/libraries.js";
-import { isSameFile, removeTemporariesAtExit } from "../host/output-file.js";
+import { isSameFile } from "../host/output-file.js";
 import { runClang } from "./clang.js";
 import { compileAll, missingInputs, planObjects, type Session } from "./compile.js";
 import { Compiler } from "./compiler.js";
@@ -30,7 +30,6 @@ Exit status: clang's where clang fails, 1 for other errors.
 
 /** Runs the driver in this process; its exit code. */
 export async function main(args: readonly string[]): Promise<number> {
-  removeTemporariesAtExit();
   return runDriver(args, processHost());
 }
 

@@ -1,14 +1,20 @@
 /** Worker thread of the driver. */
 import type { EmbeddedCompiler } from "../../frontend/clang/embedded.js";
-import { convert, type EmbeddedJob, type JobResult, runEmbeddedJob } from "./embedded-job.js";
+import { convert } from "./convert.js";
+import type { Job, JobResult } from "./job.js";
 
 /** Compile with the embedded compiler (whose code the threads share), or convert what a system compiler made. */
 export type WorkerTask =
-  | { readonly kind: "compile"; readonly compiler: EmbeddedCompiler; readonly job: EmbeddedJob }
-  | { readonly kind: "convert"; readonly bitcode: string; readonly source: string };
+  | {
+      readonly kind: "compile";
+      readonly compiler: EmbeddedCompiler;
+      readonly job: Job;
+      readonly bitcode: string | undefined;
+    }
+  | { readonly kind: "convert"; readonly bitcode: Uint8Array; readonly source: string };
 
-export default function run(task: WorkerTask): JobResult | string | undefined {
-  return task.kind === "compile"
-    ? runEmbeddedJob(task.compiler, task.job)
-    : convert(task.bitcode, task.source);
+export default async function run(task: WorkerTask): Promise<JobResult | Uint8Array | string> {
+  if (task.kind === "convert") return convert(task.bitcode, task.source);
+  const { runEmbeddedJob } = await import("./embedded-job.js");
+  return runEmbeddedJob(task.compiler, task.job, task.bitcode);
 }

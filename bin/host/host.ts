@@ -1,5 +1,6 @@
 /** What the driver sees of the process it runs in; tests put something else in its place. */
 import { fstatSync, readFileSync, writeSync } from "node:fs";
+import { OutputError, reasonOf } from "./system-errors.js";
 
 export interface Host {
   /** Absolute path that relative paths start from. */
@@ -11,6 +12,7 @@ export interface Host {
   readonly workers: boolean;
   /** All of standard input. */
   stdin(): Uint8Array;
+  /** @throws OutputError when that fails, but not when nobody reads any more */
   stdout(bytes: Uint8Array): void;
   stderr(bytes: Uint8Array): void;
 }
@@ -46,7 +48,10 @@ function writeAll(fd: number, bytes: Uint8Array): void {
     } catch (e) {
       const code = (e as NodeJS.ErrnoException).code;
       if (code === "EPIPE") return;
-      if (code !== "EAGAIN") throw e;
+      if (code !== "EAGAIN") {
+        if (fd === 2) return; // There is nowhere left to complain.
+        throw new OutputError(`cannot write to standard output: ${reasonOf(e)}`);
+      }
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
     }
   }

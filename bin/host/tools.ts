@@ -1,5 +1,6 @@
 /** Other programs: run with a list of arguments, never through a shell. */
 import type { Host } from "./host.js";
+import { settle, startProgram } from "./interrupts.js";
 
 export interface ToolResult {
   readonly exitCode: number;
@@ -9,31 +10,60 @@ export interface ToolResult {
   readonly error?: string;
 }
 
-/**
- * Runs `path` in the host's working directory.
- * @param live pass its output on as it comes; otherwise it is only in the result
- */
+export interface ToolOptions {
+  /** Pass its output on as it comes; otherwise it is only in the result. */
+  readonly live: boolean;
+  readonly stdin?: Uint8Array;
+  /** Milliseconds after which it is ended. */
+  readonly timeout?: number;
+  /** Absolute path of the file it writes: removed if the program is interrupted meanwhile. */
+  readonly output?: string;
+}
+
+/** Runs `path` in the host's working directory. */
 export async function runTool(
   path: string,
   args: readonly string[],
   host: Host,
-  { live, stdin }: { live: boolean; stdin?: Uint8Array },
+  { live, stdin, output, timeout }: ToolOptions,
 ): Promise<ToolResult> {
   // Most links run no other program.
   const { spawn } = await import("node:child_process");
-  return new Promise((resolve) => {
+  const result = await new Promise<ToolResult>((resolve, reject) => {
     const stdout: Buffer[] = [];
     const stderr: Buffer[] = [];
-    const child = spawn(path, args, { cwd: host.cwd, env: host.env, stdio: "pipe" });
-    child.stdout.on("data", (b: Buffer) => (live ? host.stdout(b) : stdout.push(b)));
-    child.stderr.on("data", (b: Buffer) => (live ? host.stderr(b) : stderr.push(b)));
-    child.stdin.on("error", () => {}); // a program may end without reading it all
-    child.stdin.end(stdin);
+    const child = spawnGroup();
+    const to = (list: Buffer[], write: (bytes: Uint8Array) => void) => (bytes: Buffer) => {
+      if (!live) list.push(bytes);
+      else
+        try {
+          write(bytes);
+        } catch (e) {
+          child.kill();
+          reject(e);
+        }
+    };
+    child.stdout!.on("data", to(stdout, host.stdout));
+    child.stderr!.on("data", to(stderr, host.stderr));
+    child.stdin!.on("error", () => {}); // a program may end without reading it all
+    child.stdin!.end(stdin);
     const end = (exitCode: number, error?: string) =>
-      resolve({ exitCode, stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr), error });
+      resolve({
+        exitCode,
+        stdout: Buffer.concat(stdout),
+        stderr: Buffer.concat(stderr),
+        ...(error === undefined ? {} : { error }),
+      });
     child.on("error", (e) => end(1, `cannot run '${path}': ${e.message}`));
     child.on("close", (code, signal) =>
       signal === null ? end(code ?? 1) : end(1, `'${path}' was ended by ${signal}`),
     );
   });
+  await settle();
+  return result;
+
+  function spawnGroup() {
+    const options = { cwd: host.cwd, env: host.env, stdio: "pipe", detached: true, timeout } as const;
+    return startProgram(() => spawn(path, args, options), output);
+  }
 }

@@ -10,9 +10,9 @@ import { InputError } from "../../lto/ir/errors.js";
 import { type Contents, contentsOf } from "../host/contents.js";
 import { reportFault } from "../host/fault.js";
 import { type Host, processHost } from "../host/host.js";
+import { removeTemporary, temporaryFile } from "../host/interrupts.js";
 import { readTextFile, realFiles } from "../host/libraries.js";
 import { inputWord, linkerOptions, positional } from "../host/linker-options.js";
-import { removeTemporariesAtExit, removeTemporary, temporaryFile } from "../host/output-file.js";
 import { runTool } from "../host/tools.js";
 import { findLibrary } from "../lto/operands.js";
 import { ownPackage } from "../package.js";
@@ -29,32 +29,18 @@ const systemDirectories = [
 
 /** The exit code: 0, or 1 for any error, as linkers have it. */
 export async function main(args: readonly string[], host: Host = processHost()): Promise<number> {
-  removeTemporariesAtExit();
-  const temporaries: string[] = [];
   try {
-    return await link(args, host, (suffix) => {
-      const path = temporaryFile(temporaryDirectory(host), suffix);
-      temporaries.push(path);
-      return path;
-    });
+    return await link(args, host);
   } catch (e) {
     if (e instanceof InputError) {
       const file = e.file === undefined ? "" : `${e.file}: `;
       host.stderr(Buffer.from(`ld.tsc-lto: error: ${file}${e.message}\n`));
     } else reportFault("ld.tsc-lto", e, host);
     return 1;
-  } finally {
-    for (const path of temporaries) removeTemporary(path);
   }
 }
 
-const temporaryDirectory = (host: Host): string => host.env["TMPDIR"] || "/tmp";
-
-async function link(
-  args: readonly string[],
-  host: Host,
-  temporary: (suffix: string) => string,
-): Promise<number> {
+async function link(args: readonly string[], host: Host): Promise<number> {
   const words = expandResponseFiles(args, (path) => readTextFile(resolve(host.cwd, path)));
   const items = parseLinkerArguments(words);
   if (items.some(({ name }) => name === "version" || name === "v" || name === "V")) {
@@ -65,23 +51,47 @@ async function link(
   const files = filesOf(items, host);
   const contents = new Map<string, Contents>();
   for (const path of [...files.values()].flat()) contents.set(path, contentsOf(resolve(host.cwd, path)));
-  const hasIr = [...contents.values()].some((kind) => kind === "ir" || kind === "both");
-  let object = "";
-  if (hasIr) {
-    const assembly = temporary(".s");
-    object = temporary(".o");
-    const { main: optimise } = await import("../lto/main.js");
-    const code = await optimise(["-o", assembly, ...ltoArguments(items, files, contents)], host);
-    if (code !== 0) return 1;
-    const assembled = await runTool("as", ["--64", "-o", object, assembly], host, { live: true });
-    if (assembled.exitCode !== 0) return 1;
+  const output = items.findLast(({ name }) => name === "o" || name === "output")?.value ?? "a.out";
+  const linkNative = async (object: string): Promise<number> => {
+    const { exitCode, error } = await runTool(
+      realLinker(host),
+      realArguments(items, files, contents, object),
+      host,
+      { live: true, output: resolve(host.cwd, output) },
+    );
+    if (error !== undefined) throw new InputError(error);
+    return exitCode === 0 ? 0 : 1;
+  };
+  if (![...contents.values()].some((kind) => kind === "ir" || kind === "both")) return linkNative("");
+  const assembly = await optimised(ltoArguments(items, files, contents), host);
+  if (assembly === null) return 1;
+  const object = temporaryFile(host.env["TMPDIR"] || "/tmp", ".o");
+  try {
+    const stdin = assembly;
+    const assembled = await runTool("as", ["--64", "-o", object, "-"], host, { live: true, stdin });
+    if (assembled.error !== undefined) throw new InputError(assembled.error);
+    return assembled.exitCode === 0 ? await linkNative(object) : 1;
+  } finally {
+    removeTemporary(object);
   }
-  const real = realLinker(host);
-  const { exitCode, error } = await runTool(real, realArguments(items, files, contents, object), host, {
-    live: true,
+}
+
+/** The assembly of the program, or null after an error that was reported. It needs no file: see interrupts.ts. */
+async function optimised(args: readonly string[], host: Host): Promise<Uint8Array | null> {
+  const { main: optimise } = await import("../lto/main.js");
+  const parts: Uint8Array[] = [];
+  const code = await optimise(["-o", "-", ...args], {
+    cwd: host.cwd,
+    env: host.env,
+    workers: host.workers,
+    get colour() {
+      return host.colour;
+    },
+    stdin: () => host.stdin(),
+    stdout: (bytes) => parts.push(bytes),
+    stderr: (bytes) => host.stderr(bytes),
   });
-  if (error !== undefined) throw new InputError(error);
-  return exitCode === 0 ? 0 : 1;
+  return code === 0 ? Buffer.concat(parts) : null;
 }
 
 /** The files behind inputs and libraries, as far as they are found; the real linker complains of the rest. */

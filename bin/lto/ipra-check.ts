@@ -9,34 +9,43 @@ import type { FunctionClaim } from "../../formats/code/claims.js";
 import { compiledMentions } from "../../formats/code/mentions.js";
 import { InputError } from "../../lto/ir/errors.js";
 import type { Host } from "../host/host.js";
-import { removeTemporary, temporaryFile } from "../host/output-file.js";
+import { removeTemporary, settle, temporaryFile } from "../host/interrupts.js";
+import type { ScratchFile } from "../host/scratch-file.js";
 import { runTool } from "../host/tools.js";
 
 /**
- * @param assembly path of the file
  * @param interposable visible definitions may be replaced at load time
  * @param moduleAsm of the program, as it is in the text
  * @throws InputError when there is no assembler, or it refuses the text
  */
 export async function checkAssembly(
-  assembly: string,
+  assembly: ScratchFile,
   claims: readonly FunctionClaim[],
   interposable: boolean,
   moduleAsm: string,
   host: Host,
 ): Promise<CheckReport> {
+  const object = await assemble(assembly, host);
+  const mentions = compiledMentions(Buffer.from(assembly.contents()).toString("utf8"), moduleAsm);
+  return checkObject(object, claims, { interposable, mentions });
+}
+
+async function assemble(assembly: ScratchFile, host: Host): Promise<Uint8Array> {
   const object = temporaryFile(tmpdir(), ".o");
   try {
-    const args = ["--64", "-o", object, assembly];
-    const { exitCode, stderr, error } = await runTool("as", args, host, { live: false });
+    const { path } = assembly;
+    const { exitCode, stderr, error } = await runTool("as", ["--64", "-o", object, path ?? "-"], host, {
+      live: false,
+      ...(path === null ? { stdin: assembly.contents() } : {}),
+    });
     if (error !== undefined) throw new InputError(`--check-ipra needs the assembler: ${error}`);
     if (exitCode !== 0)
       throw new InputError(
         `--check-ipra: the assembler failed: ${Buffer.from(stderr).toString("utf8").slice(0, 2000).trim()}`,
       );
-    const mentions = compiledMentions(readFileSync(assembly, "utf8"), moduleAsm);
-    return checkObject(readFileSync(object), claims, { interposable, mentions });
+    return readFileSync(object);
   } finally {
     removeTemporary(object);
+    await settle();
   }
 }

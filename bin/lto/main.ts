@@ -4,7 +4,7 @@
  * Exit codes: 0 done, 1 error in the input or the output, 2 wrong usage. Diagnostics go to standard error in
  * lld's form; the output appears whole or not at all.
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { resolve } from "node:path";
 import { CommanderError } from "commander";
@@ -30,15 +30,10 @@ import {
 import { formatTrace } from "../../lto/pass/trace.js";
 import { verifyModule } from "../../lto/verify/verifier.js";
 import { reportFault } from "../host/fault.js";
-import { FileWriter } from "../host/file-writer.js";
 import { type Host, processHost } from "../host/host.js";
-import {
-  isSameFile,
-  OutputFile,
-  removeTemporariesAtExit,
-  removeTemporary,
-  temporaryFile,
-} from "../host/output-file.js";
+import { isSameFile, OutputFile } from "../host/output-file.js";
+import { ScratchFile } from "../host/scratch-file.js";
+import { isSystemError, OutputError } from "../host/system-errors.js";
 import { ownPackage } from "../package.js";
 import { type CodegenSink, generate, type PlannedModule, planModule } from "./codegen.js";
 import { readInputFile, readOperand } from "./inputs.js";
@@ -56,7 +51,6 @@ export async function main(
   host: Host = processHost(),
   set: PassSet = productPasses,
 ): Promise<number> {
-  removeTemporariesAtExit();
   const log = (text: string): void => host.stderr(Buffer.from(text));
   let options: DriverOptions;
   try {
@@ -65,7 +59,7 @@ export async function main(
     if (e instanceof CommanderError) return e.exitCode === 0 ? 0 : 2;
     if (e instanceof InputError) log(`tsc-lto: error: ${e.message}\n`);
     else reportFault("tsc-lto", e, host);
-    return e instanceof InputError ? 2 : 1;
+    return e instanceof InputError && !(e instanceof OutputError) ? 2 : 1;
   }
   if (options.inputs.length === 0) {
     log("tsc-lto: error: no input files\n");
@@ -80,12 +74,17 @@ export async function main(
       host.cwd,
       (path, reason) => `cannot open output file ${path}: ${reason}`,
     );
-    if (!(await run(options, output, log, host, set))) {
-      output.discard();
-      return 1;
+    const scratch = await ScratchFile.create(output.scratch ?? (options.checkIpra ? tmpdir() : null));
+    try {
+      if (!(await run(options, output, scratch, log, host, set))) {
+        output.discard();
+        return 1;
+      }
+      if (options.output === "-") host.stdout(scratch.contents());
+      else await output.take(scratch);
+    } finally {
+      scratch.close();
     }
-    if (options.output === "-") host.stdout(readFileSync(output.temporary));
-    output.commit();
     return 0;
   } catch (e) {
     output?.discard();
@@ -109,6 +108,7 @@ function parse(args: readonly string[], host: Host, set: PassSet): DriverOptions
 async function run(
   options: DriverOptions,
   output: OutputFile,
+  scratch: ScratchFile,
   log: (text: string) => void,
   host: Host,
   set: PassSet,
@@ -118,7 +118,7 @@ async function run(
   if (module === null) return false;
   try {
     const prepared = await prepare(module, options, set, timer, log);
-    const passes = await produce(prepared, options, output, timer, log, host);
+    const passes = await produce(prepared, options, output, scratch, timer, log, host);
     if (passes === null) return false;
     const { times, counts, events } = mergeReports([prepared.report, passes]);
     if (options.passes.stats) log(formatCounts(counts, set.passes));
@@ -263,43 +263,39 @@ async function produce(
   { module, planned, passes }: Prepared,
   options: DriverOptions,
   output: OutputFile,
+  scratch: ScratchFile,
   timer: Timer,
   log: (text: string) => void,
   host: Host,
 ): Promise<PassReport | null> {
   try {
-    const writer = new FileWriter(output.temporary);
-    try {
-      if (planned !== null) return await compile(planned, passes, options, writer, timer, log, host);
-      if (options.emit === "ir") {
-        const { printModule } = await import("../../formats/text/index.js");
-        writer.write(printModule(module));
-      } else {
-        const { writeObject } = await import("../../formats/object/writer.js");
-        writer.bytes(writeObject(module));
-      }
-      return emptyReport;
-    } finally {
-      writer.close();
+    let report: PassReport | null = emptyReport;
+    if (planned !== null) report = await compile(planned, passes, options, scratch, timer, log, host);
+    else if (options.emit === "ir") {
+      const { printModule } = await import("../../formats/text/index.js");
+      scratch.write(printModule(module));
+    } else {
+      const { writeObject } = await import("../../formats/object/writer.js");
+      scratch.bytes(writeObject(module));
     }
+    scratch.flush();
+    return report;
   } catch (e) {
     throw isSystemError(e) ? output.refusal(e) : e;
   }
 }
-
-const isSystemError = (e: unknown): boolean => e instanceof Error && "syscall" in e;
 
 /** Writes assembly or machine IR. @returns what passes report; null after errors were reported */
 async function compile(
   planned: PlannedModule,
   passes: CodegenPasses,
   options: DriverOptions,
-  output: FileWriter,
+  output: ScratchFile,
   timer: Timer,
   log: (text: string) => void,
   host: Host,
 ): Promise<PassReport | null> {
-  const assembly = assemblyFile(options, output);
+  const assembly = await assemblyFile(options, output);
   const collector = new ClaimCollector();
   const sink: CodegenSink = {
     requests: reportRequests(options),
@@ -325,7 +321,7 @@ async function compile(
     assembly.flush();
     const { checkAssembly } = await import("./ipra-check.js");
     const report = await checkAssembly(
-      assembly.path,
+      assembly,
       collector.claims(generated.indirect),
       planned.options.relocation === "pic",
       planned.module.moduleAsm,
@@ -336,17 +332,17 @@ async function compile(
     timer.lap("check");
     return report.violations.length === 0 ? generated.passes : null;
   } finally {
-    if (assembly !== null && assembly !== output) {
-      assembly.close();
-      removeTemporary(assembly.path);
-    }
+    if (assembly !== output) assembly?.close();
   }
 }
 
 /** Where assembly goes: to the output, to a file for the checker only, or nowhere. */
-function assemblyFile({ emit, checkIpra }: DriverOptions, output: FileWriter): FileWriter | null {
+async function assemblyFile(
+  { emit, checkIpra }: DriverOptions,
+  output: ScratchFile,
+): Promise<ScratchFile | null> {
   if (emit !== "machine") return output;
-  return checkIpra ? new FileWriter(temporaryFile(tmpdir(), ".s")) : null;
+  return checkIpra ? ScratchFile.create(tmpdir()) : null;
 }
 
 function reportRequests({ printMachine, passes, emit, checkIpra }: DriverOptions): ReportRequests {

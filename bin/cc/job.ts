@@ -1,0 +1,28 @@
+/** One run of a compiler on one source. All plain data: it crosses to worker threads. */
+export interface Job {
+  readonly args: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly stdin: Uint8Array | undefined;
+  /**
+   * Where a temporary file may lie for the bitcode that the arguments make the compiler write; its path is added to
+   * them. Undefined: the arguments ask for something else.
+   */
+  readonly bitcodeIn: string | undefined;
+  /** The source, for messages. */
+  readonly source: string;
+  /** Absolute path of the dependency file that the arguments ask for. */
+  readonly dependencies: string | undefined;
+  /** The arguments make clang print dependencies on standard output. */
+  readonly printsDependencies: boolean;
+}
+
+export interface JobResult {
+  readonly exitCode: number;
+  readonly stdout: Uint8Array;
+  readonly stderr: Uint8Array;
+  /** Why the job failed after (or outside) the compiler's own diagnostics. */
+  readonly error?: string;
+  /** The IR object made of the bitcode. */
+  readonly object?: Uint8Array;
+}

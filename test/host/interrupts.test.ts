@@ -1,0 +1,207 @@
+/**
+ * Interrupted commands end soon and leave nothing behind, at whatever moment. INTERRUPTS=N tries N moments of each;
+ * by default few, since all are random.
+ */
+import { spawn } from "node:child_process";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { builtCommands } from "../support/built.js";
+
+const command = builtCommands();
+const moments = Number(process.env["INTERRUPTS"] ?? 6);
+/** Milliseconds; a second is promised, on a machine that does nothing else. */
+const bound = 4000;
+
+const folder = mkdtempSync(join(tmpdir(), "tsc-lto-interrupts-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const sources = join(folder, "sources");
+
+beforeAll(() => {
+  mkdirSync(sources);
+  const body = (n: number): string =>
+    Array.from(
+      { length: 12 },
+      (_, i) => `  if (x % ${n + i + 2}) y[${i}] += x * ${i} + y[${(i + 5) % 12}];\n`,
+    ).join("");
+  const functions = Array.from(
+    { length: 150 },
+    (_, n) =>
+      `int f${n}(int x, int *y) {\n${body(n)}  return x + y[0]${n === 0 ? "" : ` + f${n - 1}(x, y)`};\n}\n`,
+  ).join("");
+  writeFileSync(
+    join(sources, "p.c"),
+    `${functions}int main(int n, char **v) { int y[12] = {0}; return f149(n, y); }\n`,
+  );
+  // A compiler that does not care for signals; and one that has started others.
+  writeFileSync(
+    join(sources, "deaf"),
+    '#!/bin/sh\ncase $1 in --version) echo clang version 19.0.0; exit ;; esac\ntrap "" INT TERM HUP\nfor i in 1 2 3 4 5 6 7 8 9; do sleep 1; done\n',
+  );
+  writeFileSync(
+    join(sources, "parent"),
+    "#!/bin/sh\ncase $1 in --version) echo clang version 19.0.0; exit ;; esac\nsleep 9\n",
+  );
+  for (const name of ["deaf", "parent"]) chmodSync(join(sources, name), 0o755);
+});
+
+interface Run {
+  readonly status: number | null;
+  readonly signal: string | null;
+  /** From the signal to the end, in milliseconds. */
+  readonly took: number;
+  /** Of all, in milliseconds. */
+  readonly duration: number;
+  readonly stderr: string;
+  /** Files in the working directory, hidden ones too, and in that for temporary files. */
+  readonly files: string[];
+  readonly temporaries: string[];
+  /** Contents of the files. */
+  readonly contents: Buffer;
+  /** Command lines of processes that are still there. */
+  readonly processes: string[];
+}
+
+let counter = 0;
+
+async function run(
+  name: "tsc-cc" | "tsc-lto" | "tsc-ld",
+  args: readonly string[],
+  after?: number,
+): Promise<Run> {
+  const mark = `TSC_LTO_TEST=${process.pid}-${counter++}`;
+  const cwd = join(folder, `run${counter}`);
+  const temporary = join(folder, `tmp${counter}`);
+  mkdirSync(cwd);
+  mkdirSync(temporary);
+  const [key, value] = mark.split("=") as [string, string];
+  const env = { ...process.env, TMPDIR: temporary, [key]: value };
+  const start = performance.now();
+  const child = spawn(process.execPath, [command(name), ...args], {
+    cwd,
+    env,
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let stderr = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));
+  let sent = 0;
+  const timer = setTimeout(() => {
+    sent = performance.now();
+    child.kill(counter % 2 === 0 ? "SIGINT" : "SIGTERM");
+  }, after ?? 600_000);
+  const [status, signal] = await new Promise<[number | null, string | null]>((done) =>
+    child.on("exit", (code, by) => done([code, by])),
+  );
+  clearTimeout(timer);
+  const now = performance.now();
+  // What has been killed takes a moment to be gone.
+  for (let i = 0; i < 40 && processesWith(mark).length > 0; i++)
+    await new Promise((wake) => setTimeout(wake, 25));
+  const result = {
+    status,
+    signal,
+    took: sent === 0 ? 0 : now - sent,
+    duration: now - start,
+    stderr,
+    files: readdirSync(cwd).sort(),
+    contents: Buffer.concat(readdirSync(cwd).map((file) => readFileSync(join(cwd, file)))),
+    temporaries: readdirSync(temporary),
+    processes: processesWith(mark),
+  };
+  for (const path of [cwd, temporary]) rmSync(path, { recursive: true });
+  return result;
+}
+
+function processesWith(mark: string): string[] {
+  const read = (path: string): string => {
+    try {
+      return readFileSync(path, "latin1");
+    } catch {
+      return "";
+    }
+  };
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && read(`/proc/${name}/environ`).split("\0").includes(mark))
+    .map((name) => read(`/proc/${name}/cmdline`).replaceAll("\0", " "))
+    .filter((line) => line !== ""); // nothing but its entry is left
+}
+
+/** Interrupts the command at random moments of the time it takes, which may end before. */
+async function interruptAnywhere(
+  name: "tsc-cc" | "tsc-lto" | "tsc-ld",
+  args: readonly string[],
+  output: string,
+) {
+  const whole = await run(name, args);
+  expect([whole.status, whole.stderr, whole.files, whole.temporaries]).toEqual([0, "", [output], []]);
+  let interrupted = 0;
+  for (let i = 0; i < moments; i++) {
+    const { status, signal, took, stderr, files, contents, temporaries, processes } = await run(
+      name,
+      args,
+      Math.random() * whole.duration,
+    );
+    expect({ stderr, temporaries, processes }).toEqual({ stderr: "", temporaries: [], processes: [] });
+    expect(took).toBeLessThan(bound);
+    if (status !== 0) expect([status, signal]).toEqual([null, expect.stringMatching(/^SIG(INT|TERM)$/)]);
+    // It may come when all is done, but the process still there.
+    if (status === 0 || files.length > 0) {
+      expect(files).toEqual([output]);
+      expect(contents.equals(whole.contents)).toBe(true);
+    } else interrupted++;
+  }
+  // The time that a run takes is not the same every time, but not so different either.
+  expect(interrupted).toBeGreaterThan(0);
+}
+
+const source = (): string => join(sources, "p.c");
+
+describe("an interrupt", () => {
+  it(
+    "ends a compilation",
+    () => interruptAnywhere("tsc-cc", ["-O2", "-c", source(), "-o", "p.o"], "p.o"),
+    600_000,
+  );
+
+  it("ends a link in one thread", async () => {
+    const object = join(folder, "p.o");
+    const made = await run("tsc-cc", ["-O2", "-c", source(), "-o", object]);
+    expect(made.status).toBe(0);
+    await interruptAnywhere("tsc-lto", ["-j1", object, "-o", "p.s"], "p.s");
+  }, 600_000);
+
+  it(
+    "ends a link in several threads",
+    () =>
+      interruptAnywhere(
+        "tsc-lto",
+        ["-j2", "--parallel-threshold=1", join(folder, "p.o"), "-o", "p.s"],
+        "p.s",
+      ),
+    600_000,
+  );
+
+  it(
+    "ends all steps from source to program",
+    () => interruptAnywhere("tsc-cc", ["-O1", source(), "-o", "p"], "p"),
+    600_000,
+  );
+
+  it(
+    "ends a link in the linker's place",
+    () => interruptAnywhere("tsc-ld", ["-shared", join(folder, "p.o"), "-o", "p.so"], "p.so"),
+    600_000,
+  );
+
+  it.each(["deaf", "parent"])(
+    "ends programs that would go on: %s",
+    async (name) => {
+      const args = [`--clang=${join(sources, name)}`, "-c", source(), "-o", "p.o"];
+      const { took, ...rest } = await run("tsc-cc", args, 1500);
+      expect(rest).toMatchObject({ status: null, files: [], temporaries: [], processes: [], stderr: "" });
+      expect(took).toBeLessThan(bound);
+    },
+    60_000,
+  );
+});
