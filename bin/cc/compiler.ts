@@ -5,10 +5,11 @@
  * threads, if there is more than one.
  */
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Piscina } from "piscina";
 import type { EmbeddedCompiler } from "../../frontend/clang/embedded.js";
 import type { Host } from "../host/host.js";
-import { removeTemporary, settle, temporaryFile } from "../host/interrupts.js";
+import { removeTemporary, settle, temporaryDirectory } from "../host/interrupts.js";
 import { runTool } from "../host/tools.js";
 import type { CompilerChoice } from "./compilers.js";
 import type { Job, JobResult } from "./job.js";
@@ -34,18 +35,20 @@ export class Compiler {
   /** Runs one job. @throws InputError when the embedded compiler is not installed, or no temporary file can be made */
   async run(job: Job): Promise<JobResult> {
     if (job.bitcodeIn === undefined) return this.compile(job, undefined);
-    const bitcode = temporaryFile(job.bitcodeIn, ".bc");
+    // A directory, since compilers make temporary files beside their output, and leave them when they are killed.
+    const directory = temporaryDirectory(job.bitcodeIn, ".tsc-cc-");
+    const bitcode = join(directory, "0.bc");
     try {
       const result = await this.compile({ ...job, args: [...job.args, "-o", bitcode] }, bitcode);
       if (result.exitCode !== 0 || result.object !== undefined) return result;
       const bytes = readFileSync(bitcode);
-      removeTemporary(bitcode);
+      removeTemporary(directory);
       const converted = await this.convert(bytes, job.source);
       return typeof converted === "string"
         ? { ...result, exitCode: 1, error: converted }
         : { ...result, object: converted };
     } finally {
-      removeTemporary(bitcode);
+      removeTemporary(directory);
     }
   }
 
