@@ -138,12 +138,13 @@ function jumpClaim(inst: MInst): SiteClaim {
     results: 0,
     arguments: uses(inst),
     returns: true,
+    throws: false,
   };
 }
 
 function callClaim(
   inst: MInst,
-  { callee, noReturn }: CallInfo,
+  { callee, noReturn, noUnwind }: CallInfo,
   comesBack: boolean,
   facts: Uint32Array,
 ): SiteClaim {
@@ -158,5 +159,6 @@ function callClaim(
     results,
     arguments: uses(inst),
     returns: tail || (comesBack && !noReturn),
+    throws: !noUnwind,
   };
 }

@@ -14,13 +14,13 @@
  * Calls of unknown code change what the convention allows (System V ABI AMD64, section 3.2.1).
  *
  * It shares nothing with allocation, frames or the tables of instructions; registers are decoded by iced-x86.
- * Trusted are the claims about indirect targets, about calls that do not return, and about which registers hold
- * arguments and results. x87, flags and the direction flag are not followed.
+ * Trusted are the claims about indirect targets, about calls that do not return or throw, and about which registers
+ * hold arguments and results. x87, flags and the direction flag are not followed.
  */
 import type { FunctionClaim, SiteClaim } from "./claims.js";
 import { calleeSaved, conventionClobbers, conventionResults } from "./convention.js";
 import { InstructionDecoder } from "./decode.js";
-import { type CodeFunction, hex, readFunctions, type Site, type SiteKind } from "./functions.js";
+import { type CodeFunction, hex, readFunctions, type Site, type SiteKind, type SiteUnwind } from "./functions.js";
 import { findLostRegisters, type SiteRegisters } from "./live.js";
 import { readCodeObject } from "./object.js";
 import { analyseFunction, type FunctionEffect, type SiteEffect } from "./preserve.js";
@@ -167,6 +167,9 @@ class Checker {
   private readonly kindOf = (site: Site): SiteKind =>
     this.loops.has(site) ? "jump" : (this.claimOf.get(site)?.kind ?? site.kind);
 
+  private readonly unwindOf = (site: Site): SiteUnwind | null =>
+    this.claimOf.get(site)?.throws === false ? null : site.unwind;
+
   /** What happens to registers at a site, by what is known so far of its callees. */
   private readonly effectAt = (site: Site): SiteEffect => {
     const claim = this.claimOf.get(site);
@@ -212,7 +215,7 @@ class Checker {
         const before = this.effects[number]!;
         const after = this.opaque(number)
           ? { ...before, clobbers: conventionClobbers, returns: true }
-          : analyseFunction(this.functions[number]!, this.kindOf, this.effectAt);
+          : analyseFunction(this.functions[number]!, this.kindOf, this.effectAt, this.unwindOf);
         this.effects[number] = after;
         if (after.clobbers === before.clobbers && after.returns === before.returns) return;
         // Callers that come later in this round see the change anyway.
@@ -248,7 +251,8 @@ class Checker {
       const told = this.claimOf.get(site);
       if (told === undefined || told.kind === "jump" || effect.reached[site.at] !== 1) continue;
       const more = this.effectAt(site).clobbers & ~told.clobbers;
-      if (more !== 0 && told.kind === "call" && this.effectAt(site).returns)
+      const comesBack = this.effectAt(site).returns || this.unwindOf(site) !== null;
+      if (more !== 0 && told.kind === "call" && comesBack)
         this.violations.push(
           `${this.describe(fn, site)} changes ${registerNames(more)}, which the caller was told it preserves`,
         );
@@ -261,6 +265,7 @@ class Checker {
       effect.reached,
       this.kindOf,
       (site) => this.registersAt(site),
+      this.unwindOf,
       claim?.results ?? 0,
       (site, registers) => {
         const known = this.claimOf.get(site)?.clobbers ?? 0;

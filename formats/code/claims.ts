@@ -22,6 +22,8 @@ export interface SiteClaim {
   readonly results: number;
   readonly arguments: number;
   readonly returns: boolean;
+  /** An exception may leave it. */
+  readonly throws: boolean;
 }
 
 /** What code generation says about a function. */

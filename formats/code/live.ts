@@ -12,7 +12,7 @@
  */
 import { conventionClobbers } from "./convention.js";
 import { Flow, type MachineInst, type RegisterParts, StackOp } from "./decode.js";
-import type { CodeFunction, Site } from "./functions.js";
+import type { CodeFunction, Site, SiteUnwind } from "./functions.js";
 
 const RSP = 4;
 const RBP = 5;
@@ -66,6 +66,7 @@ const registersOf = (low: number, high: number): number => ((low | (low >>> 16))
 
 /**
  * Calls `report` for every site that is reached and after which registers are needed that its callee may change.
+ * @param unwindOf where exceptions go that leave a call; null: there are none
  * @param returned registers that a return hands over
  */
 export function findLostRegisters(
@@ -73,6 +74,7 @@ export function findLostRegisters(
   reached: Uint8Array,
   kindOf: (site: Site) => Site["kind"],
   at: (site: Site) => SiteRegisters,
+  unwindOf: (site: Site) => SiteUnwind | null,
   returned: number,
   report: (site: Site, registers: number) => void,
 ): void {
@@ -114,7 +116,7 @@ export function findLostRegisters(
         const gone = partsOf(registers.results | registers.clobbers);
         l &= ~gone.low;
         h &= ~gone.high;
-        const pad = site.unwind?.pad ?? -1;
+        const pad = unwindOf(site)?.pad ?? -1;
         if (pad >= 0) {
           const changed = registers.clobbers | conventionClobbers;
           const missed = registersOf(low[pad]!, high[pad]!) & changed & ~padRegisters;

@@ -59,13 +59,15 @@ interface State {
 /**
  * @param kindOf what a site really is
  * @param effectOf what a call or jump at a site does; asked for sites that are reached
+ * @param unwindOf where exceptions go that leave a call; null: there are none
  */
 export function analyseFunction(
   fn: CodeFunction,
   kindOf: (site: Site) => Site["kind"],
   effectOf: (site: Site) => SiteEffect,
+  unwindOf: (site: Site) => SiteUnwind | null,
 ): FunctionEffect {
-  return new Analysis(fn, kindOf, effectOf).run();
+  return new Analysis(fn, kindOf, effectOf, unwindOf).run();
 }
 
 class Analysis {
@@ -84,6 +86,7 @@ class Analysis {
     private readonly fn: CodeFunction,
     private readonly kindOf: (site: Site) => Site["kind"],
     private readonly effectOf: (site: Site) => SiteEffect,
+    private readonly unwindOf: (site: Site) => SiteUnwind | null,
   ) {
     this.leader = new Uint8Array(fn.insts.length);
     this.reached = new Uint8Array(fn.insts.length);
@@ -126,7 +129,8 @@ class Analysis {
         }
         const effect = this.effectOf(site);
         note(this.stackAt, i, state.registers[RSP]!);
-        if (kind === "call" && site.unwind !== null) this.unwind(i, state, effect, site.unwind);
+        const unwind = kind === "call" ? this.unwindOf(site) : null;
+        if (unwind !== null) this.unwind(i, state, effect, unwind);
         if (kind === "tail") {
           this.leave(i, state, effect);
           if (inst.flow !== Flow.Branch) return;

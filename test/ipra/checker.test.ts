@@ -32,6 +32,7 @@ const call = (callee: string | null, clobbers: number, fields: Partial<SiteClaim
   results: 0,
   arguments: 0,
   returns: true,
+  throws: true,
   ...fields,
 });
 const claim = (symbol: string, sites: SiteClaim[], results = 0): FunctionClaim => ({
