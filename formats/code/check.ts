@@ -20,7 +20,14 @@
 import type { FunctionClaim, SiteClaim } from "./claims.js";
 import { calleeSaved, conventionClobbers, conventionResults } from "./convention.js";
 import { InstructionDecoder } from "./decode.js";
-import { type CodeFunction, hex, readFunctions, type Site, type SiteKind, type SiteUnwind } from "./functions.js";
+import {
+  type CodeFunction,
+  hex,
+  readFunctions,
+  type Site,
+  type SiteKind,
+  type SiteUnwind,
+} from "./functions.js";
 import { findLostRegisters, type SiteRegisters } from "./live.js";
 import { readCodeObject } from "./object.js";
 import { analyseFunction, type FunctionEffect, type SiteEffect } from "./preserve.js";
