@@ -8,6 +8,7 @@
  */
 import type { LoweringPipelines, LoweringStep, OptimizationLevel } from "../codegen/lowering/context.js";
 import { demotePhisPass } from "../codegen/lowering/demote-phis.js";
+import { duplicateReturnsPass } from "../codegen/lowering/duplicate-returns.js";
 import { expandAtomicsPass } from "../codegen/lowering/expand-atomics.js";
 import { expandSelectsPass } from "../codegen/lowering/expand-selects.js";
 import { guardCallees } from "../codegen/lowering/guard-callees.js";
@@ -51,6 +52,8 @@ const lowering: readonly LoweringStep[] = [
   may(dce),
   // After legalisation, which turns constant expressions into instructions; before selection folds addresses.
   may(splitAddresses),
+  // After legalisation, which decides how results are returned; what it leaves unreachable goes below.
+  may(duplicateReturnsPass),
   // Two edges to one place become one, so that what follows can tell an edge by its ends.
   must(foldBranches),
   // Calls that legalisation expands do not unwind: what only they led to is unreachable now.

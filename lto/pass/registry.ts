@@ -4,6 +4,7 @@
  */
 import { type LateStepInfo, optionalLateSteps } from "../codegen/late/pipeline.js";
 import { demotePhisPass } from "../codegen/lowering/demote-phis.js";
+import { duplicateReturnsPass } from "../codegen/lowering/duplicate-returns.js";
 import { expandAtomicsPass } from "../codegen/lowering/expand-atomics.js";
 import { expandSelectsPass } from "../codegen/lowering/expand-selects.js";
 import { guardCallees } from "../codegen/lowering/guard-callees.js";
@@ -25,6 +26,7 @@ export const passes: readonly AnyPass[] = [
   guardCallees,
   legalize,
   splitAddresses,
+  duplicateReturnsPass,
   expandSelectsPass,
   expandAtomicsPass,
   demotePhisPass,
