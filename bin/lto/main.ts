@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { resolve } from "node:path";
 import { CommanderError } from "commander";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
+import { refusedRequests } from "../../lto/codegen/requests.js";
 import { InputError } from "../../lto/ir/errors.js";
 import type { Module } from "../../lto/ir/module.js";
 import {
@@ -28,6 +29,7 @@ import {
   type PassReport,
 } from "../../lto/pass/report.js";
 import { formatTrace } from "../../lto/pass/trace.js";
+import { targetOf } from "../../lto/targets.js";
 import { verifyModule } from "../../lto/verify/verifier.js";
 import { reportFault } from "../host/fault.js";
 import { type Host, processHost } from "../host/host.js";
@@ -163,7 +165,21 @@ function link(options: DriverOptions, timer: Timer, log: (text: string) => void)
     if (complaints.length > 0) return null;
     timer.lap("verify");
   }
+  const wantsCode = options.emit === "asm" || options.emit === "machine";
+  if (wantsCode && reportRefusals(module, linked, log)) return null;
   return { module, summary };
+}
+
+/** Reports what the inputs ask of code generation in vain. @returns whether there is anything */
+function reportRefusals(module: Module, linked: LinkResult, log: (text: string) => void): boolean {
+  const refusals = refusedRequests(module, targetOf(module).requests);
+  for (const { what, by } of refusals) {
+    const isFunction = "fn" in by;
+    const file = (isFunction ? linked.fileOf(by.fn) : linked.fileOfFlag(by.flag)) ?? module.file;
+    const where = isFunction ? ` (in function '${by.fn.name}')` : "";
+    log(`tsc-lto: error: ${file}: unsupported: ${what}${where}\n`);
+  }
+  return refusals.length > 0;
 }
 
 /** A module behind the passes on it. */

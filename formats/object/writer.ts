@@ -157,6 +157,9 @@ class ObjectWriter {
   }
 
   private function(fn: Func, row: Table[]): SymbolSummary {
+    const decoded = fn.isDecoded;
+    // What is attached to the function may come with the body.
+    if (!fn.isDeclaration && !(fn.source instanceof EncodedBody)) fn.view();
     row.push(
       fn.callingConvention,
       this.pool.attributes.index(fn.attributes),
@@ -169,11 +172,9 @@ class ObjectWriter {
       row.push(0, 0, packTypeIds(fn.typeIds));
       return summarizeGlobal(fn, this.indices);
     }
-    const decoded = fn.isDecoded;
     // An owned body has no source: what is copied is always what the body is now.
     const encoded = fn.source instanceof EncodedBody ? fn.source.renumber(this.numbers) : null;
     const bytes = encoded ?? encodeBody(fn, this.numbers);
-    // What is attached to the function may have come with the body.
     row.push(bytes.length, fn.entryCount === null ? 0 : fn.entryCount + 1, packTypeIds(fn.typeIds));
     this.bodies.raw(bytes);
     const hash = hashBody(bytes, this.names);

@@ -14,6 +14,7 @@ import type { LegalFunction } from "./legalize/index.js";
 import type { LoweringTarget } from "./lowering/context.js";
 import type { Location, MBlock, MFunction, MInst, RegClass, RegOperand } from "./mir.js";
 import type { RegisterSet } from "./register-set.js";
+import type { RequestTable } from "./requests.js";
 
 /** A machine. */
 export interface Target {
@@ -24,6 +25,7 @@ export interface Target {
   readonly frame: TargetFrame;
   readonly conventions: TargetConventions;
   readonly lowering: LoweringTarget;
+  readonly requests: RequestTable;
   /**
    * @param order the blocks that may be entered, in the order they should be laid out
    * @throws UnsupportedError naming the construct and the function

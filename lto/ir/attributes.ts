@@ -64,3 +64,15 @@ export class AttributeList {
 }
 
 export const noAttributeList = new AttributeList(noAttributes, noAttributes, []);
+
+/** Strings that stand for a function's `!kcfi_type` and `!func_sanitize`: the numbers in them, with commas between. */
+export const kcfiAttribute = "kcfi-type";
+export const sanitizeAttribute = "func-sanitize";
+
+/** The list with one more string among the function's attributes. */
+export function withFunctionString(list: AttributeList, name: string, value: string): AttributeList {
+  const { kinds, strings } = list.fn;
+  if (strings.get(name) === value) return list;
+  const fn = new AttributeSet(kinds, new Map([...strings, [name, value]]));
+  return new AttributeList(fn, list.result, list.parameters);
+}

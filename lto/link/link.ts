@@ -12,7 +12,7 @@
 
 import type { ModuleSummary } from "../analysis/summary.js";
 import { isReservedName } from "../ir/intrinsics.js";
-import type { Module } from "../ir/module.js";
+import type { GlobalValue, Module } from "../ir/module.js";
 import { type Diagnostic, Diagnostics } from "./diagnostics.js";
 import { dropDead } from "./drop-dead.js";
 import { defaultLinkOptions, type LazyMember, type LinkInput, type LinkOptions } from "./input.js";
@@ -38,6 +38,10 @@ export interface LinkResult {
   readonly dropped: number;
   /** IR instructions in the linked module. */
   readonly instructions: number;
+  /** The file that a global of the linked module came from, where it came from one. */
+  fileOf(global: GlobalValue): string | undefined;
+  /** The file that a module flag has its value from. */
+  fileOfFlag(key: string): string | undefined;
 }
 
 /**
@@ -52,6 +56,10 @@ export function linkModules(inputs: readonly LinkInput[], given: Partial<LinkOpt
   const merged = merge(resolution, options, diagnostics);
   const { module } = merged;
   const closedWorld = isClosedWorld(symbols, options);
+  const places: Pick<LinkResult, "fileOf" | "fileOfFlag"> = {
+    fileOf: (global) => merged.origins.get(global)?.file.file,
+    fileOfFlag: (key) => merged.flagFiles.get(key),
+  };
   const failed = (): LinkResult => ({
     module: null,
     summary: { symbols: [] },
@@ -61,6 +69,7 @@ export function linkModules(inputs: readonly LinkInput[], given: Partial<LinkOpt
     closedWorld,
     dropped: 0,
     instructions: 0,
+    ...places,
   });
   // With conflicts unresolved, what follows would be about some other program.
   if (diagnostics.hasErrors) return failed();
@@ -74,7 +83,8 @@ export function linkModules(inputs: readonly LinkInput[], given: Partial<LinkOpt
   const summary = facts.summarize(module.globals);
   const instructions = summary.symbols.reduce((sum, symbol) => sum + symbol.instructions, 0);
   const { list } = diagnostics;
-  return { module, summary, diagnostics: list, symbols, extracted, closedWorld, dropped, instructions };
+  const counts = { dropped, instructions };
+  return { module, summary, diagnostics: list, symbols, extracted, closedWorld, ...counts, ...places };
 }
 
 /** How many places that mention an undefined symbol are shown, as in lld. */

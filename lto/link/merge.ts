@@ -39,6 +39,8 @@ export interface Merged {
   readonly pinned: ReadonlySet<GlobalValue>;
   /** Local globals that could not keep their names, with the names they had. */
   readonly renamed: ReadonlyMap<GlobalValue, string>;
+  /** The file that each module flag has its value from. */
+  readonly flagFiles: ReadonlyMap<string, string>;
 }
 
 export interface Origin {
@@ -92,7 +94,9 @@ class Merger {
       (triple ?? first)?.triple ?? "",
       (layout ?? first)?.dataLayout ?? new DataLayout(""),
     );
-    module.flags = mergeModuleFlags(sources, this.diagnostics);
+    const flags = mergeModuleFlags(sources, this.diagnostics);
+    module.flags = flags.map(({ flag }) => flag);
+    const flagFiles = new Map(flags.map(({ flag, file }) => [flag.key, file]));
     module.dependentLibraries = [...new Set(sources.flatMap((source) => source.dependentLibraries))];
     for (const { moduleAsm } of sources)
       if (moduleAsm !== "") module.moduleAsm += moduleAsm.endsWith("\n") ? moduleAsm : `${moduleAsm}\n`;
@@ -110,7 +114,7 @@ class Merger {
     module.globals.push(...this.globals);
     const { replacements, origins, pinned } = this;
     for (const global of pinned) module.pinned.add(global);
-    return { module, replacements, origins, pinned, renamed };
+    return { module, replacements, origins, pinned, renamed, flagFiles };
   }
 
   /**

@@ -16,7 +16,7 @@ const Behavior = {
   Min: 8,
 } as const;
 
-interface Merged {
+export interface MergedFlag {
   flag: ModuleFlag;
   /** The file whose value it is. */
   file: string;
@@ -34,8 +34,8 @@ function upgrade(flag: ModuleFlag): ModuleFlag {
 }
 
 /** Flags of the linked module, in order of first appearance; conflicts are reported. */
-export function mergeModuleFlags(modules: readonly Module[], diagnostics: Diagnostics): ModuleFlag[] {
-  const merged = new Map<string, Merged>();
+export function mergeModuleFlags(modules: readonly Module[], diagnostics: Diagnostics): MergedFlag[] {
+  const merged = new Map<string, MergedFlag>();
   for (const module of modules)
     for (const original of module.flags) {
       const flag = upgrade(original);
@@ -50,10 +50,10 @@ export function mergeModuleFlags(modules: readonly Module[], diagnostics: Diagno
   for (const entry of merged.values())
     if (entry.flag.behavior === Behavior.Min && entry.seen < modules.length)
       entry.flag = { ...entry.flag, value: 0 };
-  return [...merged.values()].map((entry) => entry.flag);
+  return [...merged.values()];
 }
 
-function combine(known: Merged, flag: ModuleFlag, file: string, diagnostics: Diagnostics): void {
+function combine(known: MergedFlag, flag: ModuleFlag, file: string, diagnostics: Diagnostics): void {
   const a = known.flag;
   const take = (): void => {
     known.flag = flag;
@@ -101,7 +101,7 @@ function combine(known: Merged, flag: ModuleFlag, file: string, diagnostics: Dia
   }
 }
 
-function warnDiffers(known: Merged, flag: ModuleFlag, file: string, diagnostics: Diagnostics): void {
+function warnDiffers(known: MergedFlag, flag: ModuleFlag, file: string, diagnostics: Diagnostics): void {
   diagnostics.warn(
     `linking module flags '${flag.key}': IDs have conflicting values: '${known.flag.value}' from ${known.file}, and '${flag.value}' from ${file}`,
   );

@@ -12,6 +12,7 @@ import { X } from "./isa/ops.js";
 import { integerArguments } from "./isa/registers.js";
 import { x64Lowering } from "./lowering.js";
 import { runPeepholes } from "./peephole/index.js";
+import { x64Requests } from "./requests.js";
 import { selectFunction } from "./select/index.js";
 
 export const x64Target: Target = {
@@ -37,6 +38,7 @@ export const x64Target: Target = {
     wantedExtras,
   },
   lowering: x64Lowering,
+  requests: x64Requests,
   select: (legal, order, layout, goal, options) =>
     selectFunction(x64Target, legal, order, layout, goal, options),
   untieTailCalls,

@@ -7,6 +7,7 @@
  *
  * Time: linear in attachments, plus the parts of the types they mention for the first time.
  */
+import { kcfiAttribute, sanitizeAttribute, withFunctionString } from "../attributes.js";
 import {
   type CalleeSet,
   type HintFields,
@@ -40,7 +41,8 @@ export interface MetadataGraph {
 export const hintKinds: ReadonlySet<string> = new Set(
   (
     "tbaa alias.scope noalias prof range nonnull noundef invariant.load invariant.group nontemporal unpredictable " +
-    "align dereferenceable dereferenceable_or_null llvm.loop callees fpmath type vcall_visibility"
+    "align dereferenceable dereferenceable_or_null llvm.loop callees fpmath type vcall_visibility " +
+    "kcfi_type func_sanitize"
   ).split(" "),
 );
 
@@ -406,10 +408,24 @@ export class HintReader {
       // Types without a name are nobody's: what tests for them does not say which it means either.
       if (offset >= 0 && name !== null) global.typeIds = [...global.typeIds, { offset, name }];
     } else if (kind === "prof" && global.kind === "function") global.entryCount = this.entryCount(id);
+    else if ((kind === "kcfi_type" || kind === "func_sanitize") && global.kind === "function")
+      this.attachIdentifier(global, kind, id);
     else if (kind === "vcall_visibility" && global.kind === "variable") {
       const visibility = this.single(id);
       if (visibility === 1 || visibility === 2) global.vcallVisibility = visibility;
     }
+  }
+
+  /** Numbers that lie before a function's code and that callers compare: an attribute, which no pass loses. */
+  private attachIdentifier(fn: Func, kind: "kcfi_type" | "func_sanitize", id: number): void {
+    const numbers = (this.operands(id) ?? []).map((operand) =>
+      operand?.kind === "value" && operand.value?.valueKind === "int" ? String(operand.value.value) : "?",
+    );
+    fn.attributes = withFunctionString(
+      fn.attributes,
+      kind === "kcfi_type" ? kcfiAttribute : sanitizeAttribute,
+      numbers.join(),
+    );
   }
 }
 
