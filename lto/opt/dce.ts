@@ -22,7 +22,7 @@ import { cfg, dominators, loops } from "../pass/analyses.js";
 import type { FunctionPass } from "../pass/pass.js";
 
 /** Whether an instruction does nothing but compute its result. */
-function isRemovable(inst: Inst): boolean {
+export function isRemovable(inst: Inst): boolean {
   const { op } = inst;
   // Arithmetic; addresses, casts, comparisons, phis and selects.
   if (op >= Op.FNeg && op <= Op.Xor) return true;

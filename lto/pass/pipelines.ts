@@ -16,7 +16,9 @@ import { legalize } from "../codegen/lowering/legalize-pass.js";
 import { splitAddresses } from "../codegen/lowering/split-addresses.js";
 import { splitEdges } from "../codegen/lowering/split-edges.js";
 import { levelOf } from "../codegen/program/options.js";
+import { deadargelim } from "../ipo/deadargelim.js";
 import { ipsccp } from "../ipo/ipsccp.js";
+import { matchCalls } from "../ipo/match-calls.js";
 import { dce } from "../opt/dce.js";
 import { foldBranches } from "../opt/fold-branches.js";
 import { unreachableBlocks } from "../opt/unreachable-blocks.js";
@@ -33,8 +35,12 @@ export type Pipelines = Readonly<Record<OptimizationLevel, Pipeline>>;
 //
 // Inputs were optimised file by file by the compilers that made them: what one function shows by itself is done.
 const program: readonly Stage[] = [
-  // First: what it deletes nobody else has to look at.
+  // First: only calls that match their callees are looked through.
+  onModule(may(matchCalls)),
+  // Early: what it deletes nobody else has to look at.
   onModule(may(ipsccp)),
+  // Parameters that propagation found constant have no uses left.
+  onModule(may(deadargelim)),
   // What only computed values that are constants now.
   onFunctions(may(dce)),
 ];

@@ -11,7 +11,9 @@ import { guardCallees } from "../codegen/lowering/guard-callees.js";
 import { legalize } from "../codegen/lowering/legalize-pass.js";
 import { splitAddresses } from "../codegen/lowering/split-addresses.js";
 import { splitEdges } from "../codegen/lowering/split-edges.js";
+import { deadargelim } from "../ipo/deadargelim.js";
 import { ipsccp } from "../ipo/ipsccp.js";
+import { matchCalls } from "../ipo/match-calls.js";
 import { dce } from "../opt/dce.js";
 import { foldBranches } from "../opt/fold-branches.js";
 import { unreachableBlocks } from "../opt/unreachable-blocks.js";
@@ -19,7 +21,9 @@ import type { AnyPass } from "./pass.js";
 import { type Pipelines, pipelines, stepsOf } from "./pipelines.js";
 
 export const passes: readonly AnyPass[] = [
+  matchCalls,
   ipsccp,
+  deadargelim,
   unreachableBlocks,
   dce,
   foldBranches,
