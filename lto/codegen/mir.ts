@@ -251,6 +251,16 @@ export class MBlock {
   ) {}
 }
 
+/** How near to the guard of the stack protector a slot lies: the higher, the nearer; where the function has a guard. */
+export enum SlotRank {
+  /** What is only accessed by name. */
+  Plain,
+  Variable,
+  SmallArray,
+  LargeArray,
+  Guard,
+}
+
 export interface FrameSlot {
   /** Bytes. */
   size: number;
@@ -262,6 +272,7 @@ export interface FrameSlot {
   readonly kind: "local" | "spill" | "incoming";
   /** `incoming`: bytes above the return address' end. Otherwise assigned by the frame pass. */
   offset: number;
+  rank: SlotRank;
 }
 
 /** An entry of the literal pool of the program. */
@@ -334,7 +345,7 @@ export class MFunction {
     return this.vregs.length - 1;
   }
   newSlot(size: number, align: number, kind: FrameSlot["kind"] = "local", offset = 0): number {
-    this.slots.push({ size, align, kind, offset });
+    this.slots.push({ size, align, kind, offset, rank: SlotRank.Plain });
     return this.slots.length - 1;
   }
   newBlock(): MBlock {

@@ -39,10 +39,10 @@ const atomicArithmetic = ["add", "sub", "and", "or", "xor", "nand"].flatMap((nam
   ["_1", "_2", "_4", "_8", "_16"].map((size) => `__atomic_fetch_${name}${size}`),
 );
 
-const system =
-  "__stack_chk_fail __stack_chk_guard __ssp_canary_word __tls_get_addr _Unwind_Resume abort __cxa_guard_acquire".split(
-    " ",
-  );
+const system = (
+  "__stack_chk_fail __stack_chk_guard __ssp_canary_word __tls_get_addr _Unwind_Resume abort __cxa_guard_acquire " +
+  "mcount __fentry__ __cyg_profile_func_enter __cyg_profile_func_exit"
+).split(" ");
 
 export const RUNTIME_SYMBOLS: ReadonlySet<string> = new Set([
   ...memory,

@@ -17,8 +17,10 @@ import { splitAddresses } from "../codegen/lowering/split-addresses.js";
 import { splitEdges } from "../codegen/lowering/split-edges.js";
 import { levelOf } from "../codegen/program/options.js";
 import { deadargelim } from "../ipo/deadargelim.js";
+import { instrumentFunctions } from "../ipo/instrument-functions.js";
 import { ipsccp } from "../ipo/ipsccp.js";
 import { matchCalls } from "../ipo/match-calls.js";
+import { stackProtector } from "../ipo/stack-protector.js";
 import { dce } from "../opt/dce.js";
 import { foldBranches } from "../opt/fold-branches.js";
 import { unreachableBlocks } from "../opt/unreachable-blocks.js";
@@ -31,7 +33,13 @@ export interface Pipeline {
 }
 export type Pipelines = Readonly<Record<OptimizationLevel, Pipeline>>;
 
-// The linked module. Beyond this point no symbol appears, and none becomes visible.
+// What functions' attributes and module flags ask for. Behind all that moves code between functions: it belongs to each.
+const requested: readonly Stage[] = [
+  // Before guards, so that they come first and go last.
+  onModule(must(instrumentFunctions), must(stackProtector)),
+];
+
+// The linked module. Beyond this point no symbol appears but those of the run-time library, and none becomes visible.
 //
 // Inputs were optimised file by file by the compilers that made them: what one function shows by itself is done.
 const program: readonly Stage[] = [
@@ -43,6 +51,7 @@ const program: readonly Stage[] = [
   onModule(may(deadargelim)),
   // What only computed values that are constants now.
   onFunctions(may(dce)),
+  ...requested,
 ];
 
 // Right before selection. Beyond this point the call graph, conventions and callee sets are fixed: no pass may add,
@@ -88,7 +97,7 @@ const plainLowering: readonly LoweringStep[] = [
 ];
 
 export const pipelines: Pipelines = {
-  O0: { program: [], lowering: plainLowering },
+  O0: { program: requested, lowering: plainLowering },
   O1: { program, lowering },
   O2: { program, lowering },
   O3: { program, lowering },

@@ -12,8 +12,10 @@ import { legalize } from "../codegen/lowering/legalize-pass.js";
 import { splitAddresses } from "../codegen/lowering/split-addresses.js";
 import { splitEdges } from "../codegen/lowering/split-edges.js";
 import { deadargelim } from "../ipo/deadargelim.js";
+import { instrumentFunctions } from "../ipo/instrument-functions.js";
 import { ipsccp } from "../ipo/ipsccp.js";
 import { matchCalls } from "../ipo/match-calls.js";
+import { stackProtector } from "../ipo/stack-protector.js";
 import { dce } from "../opt/dce.js";
 import { foldBranches } from "../opt/fold-branches.js";
 import { unreachableBlocks } from "../opt/unreachable-blocks.js";
@@ -24,6 +26,8 @@ export const passes: readonly AnyPass[] = [
   matchCalls,
   ipsccp,
   deadargelim,
+  instrumentFunctions,
+  stackProtector,
   unreachableBlocks,
   dce,
   foldBranches,

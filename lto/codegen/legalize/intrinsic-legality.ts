@@ -37,6 +37,8 @@ register(Rule.Keep, [
   "returnaddress",
   "addressofreturnaddress",
   "sponentry",
+  "stackguard",
+  "stackprotector",
   "eh.typeid.for",
   "eh.return.i32",
   "eh.return.i64",

@@ -82,11 +82,11 @@ class Packer {
     out.word(mf.blockIds);
     out.text(mf.remark);
     out.word(mf.slots.length);
-    for (const { size, align, kind, offset } of mf.slots) {
+    for (const { size, align, kind, offset, rank } of mf.slots) {
       out.float(size);
       out.float(offset);
       out.word(align);
-      out.word(slotKinds.indexOf(kind));
+      out.word(slotKinds.indexOf(kind) | (rank << 4));
     }
     out.word(mf.blocks.length);
     for (const block of mf.blocks) {

@@ -106,7 +106,8 @@ class Unpacker {
       const size = words.float();
       const offset = words.float();
       const align = words.word();
-      mf.newSlot(size, align, slotKinds[words.word()]!, offset);
+      const kind = words.word();
+      mf.slots[mf.newSlot(size, align, slotKinds[kind & 15]!, offset)]!.rank = kind >> 4;
     }
     const count = words.word();
     mf.blocks = [];

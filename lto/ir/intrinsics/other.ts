@@ -104,6 +104,8 @@ const machineRows = {
   returnaddress: row("pw", computed, { immediate: [0] }),
   addressofreturnaddress: row("p", computed),
   sponentry: row("p", computed),
+  stackguard: row("p", opaque),
+  stackprotector: row("vpp", opaque),
   "thread.pointer": row("p", computed),
   readcyclecounter: row("x", onMemory),
   readsteadycounter: row("x", onMemory),

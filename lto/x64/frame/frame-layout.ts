@@ -13,12 +13,13 @@
  * section 3.2.2). With a frame pointer the locals come before the saved registers, so that `leave` frees
  * both. Slots are placed by uses a byte, so that displacements of one byte (or none) reach the most used.
  * When optimising for size and rbp is free, the cheaper of the first two shapes is taken: an rbp-based
- * operand is one byte shorter.
+ * operand is one byte shorter. Where the function has a guard (attribute `ssp`), it lies above all other slots, below
+ * it large arrays, small ones, other variables and spills, in this order: what overflows reaches the guard first.
  * O(slots log slots + instructions).
  * Breaks if: the allocator handed out rbp although `needsFramePointer` holds.
  */
 
-import type { MFunction } from "../../codegen/mir.js";
+import { type MFunction, SlotRank } from "../../codegen/mir.js";
 import { hasRegister, type RegisterSet, withoutRegister, withRegister } from "../../codegen/register-set.js";
 import { UnsupportedError } from "../../ir/errors.js";
 import { X } from "../isa/ops.js";
@@ -67,6 +68,9 @@ function countUses(mf: MFunction): Int32Array {
   return uses;
 }
 
+/** The function has a guard, next to which its arrays have to lie. */
+const isGuarded = (mf: MFunction): boolean => mf.slots.some((slot) => slot.rank === SlotRank.Guard);
+
 /** Used local and spill slots, those with the most uses a byte first. */
 function placementOrder(mf: MFunction, uses: Int32Array): number[] {
   const order: number[] = [];
@@ -96,7 +100,9 @@ function pack(
   const offsets = new Int32Array(mf.slots.length);
   let end = start;
   const gaps: { at: number; size: number }[] = [];
-  for (const i of order) {
+  const guarded = isGuarded(mf);
+  const rank = (i: number): number => (down ? -1 : 1) * mf.slots[i]!.rank;
+  for (const i of guarded ? [...order].sort((a, b) => rank(a) - rank(b)) : order) {
     const slot = mf.slots[i]!;
     const size = Math.max(slot.size, 1);
     // Growing down, the start of the slot is at distance `at + size`.
@@ -114,7 +120,7 @@ function pack(
       if (gap.size === 0) gaps.splice(gaps.indexOf(gap), 1);
     } else {
       at = place(end);
-      if (at > end && gaps.length < maxGaps) gaps.push({ at: end, size: at - end });
+      if (at > end && !guarded && gaps.length < maxGaps) gaps.push({ at: end, size: at - end });
       end = at + size;
     }
     if (end > 0x7fffff00) throw new UnsupportedError("stack frame of 2 GB or more", mf.name);

@@ -35,6 +35,7 @@ import { selectLoad, selectStore } from "./memory.js";
 import { unsupportedConvention, unsupportedSaves } from "./refusals.js";
 import { selectSelect } from "./select.js";
 import { Selector } from "./selector.js";
+import { slotRank } from "./stack-guard.js";
 import { selectSwitch } from "./switch.js";
 import { dropUnreachableBlocks } from "./unreachable.js";
 import { selectVectorBinary } from "./vector.js";
@@ -241,7 +242,9 @@ function allocateSlot(s: Selector, inst: Extract<Inst, { op: Op.Alloca }>, inEnt
   }
   const size = s.layout.allocSize(inst.data.allocatedType) * Number(count.value);
   if (!(size < 0x7fff0000)) s.unsupported("stack object larger than 2 GiB");
-  s.slots[inst.id] = s.mf.newSlot(Math.max(size, 1), Math.max(1, inst.data.align));
+  const slot = s.mf.newSlot(Math.max(size, 1), Math.max(1, inst.data.align));
+  s.slots[inst.id] = slot;
+  s.mf.slots[slot]!.rank = slotRank(s, inst);
 }
 
 /** Block parameters for the phis that registers can hold. */

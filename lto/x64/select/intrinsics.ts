@@ -19,6 +19,7 @@ import { isOverflowIntrinsic, selectOverflow } from "./overflow.js";
 import type { Selector } from "./selector.js";
 import { selectSjljLongjmp, selectSjljSetjmp } from "./sjlj.js";
 import { registerSource } from "./source.js";
+import { selectStackGuard, selectStackProtector } from "./stack-guard.js";
 import { threadPointer } from "./tls.js";
 import { selectVectorIntrinsic } from "./vector.js";
 
@@ -63,6 +64,8 @@ const lowerings: Partial<Readonly<Record<IntrinsicName, Lowering>>> = {
   returnaddress: (s, call, args) => selectReturnAddress(s, call, args),
   addressofreturnaddress: (s, call) => incomingAddress(s, s.resultOf(call), -8),
   sponentry: (s, call) => incomingAddress(s, s.resultOf(call), 0),
+  stackguard: (s, call) => selectStackGuard(s, call),
+  stackprotector: (s, _call, args) => selectStackProtector(s, args),
   "eh.sjlj.setjmp": (s, call, args) => selectSjljSetjmp(s, call, args[0]!),
   "eh.sjlj.longjmp": (s, _call, args) => selectSjljLongjmp(s, args[0]!),
   trap: (s) => void s.emit(new MInst(X.Ud2, 8)),
