@@ -16,6 +16,8 @@ export interface ToolOptions {
   readonly stdin?: Uint8Array;
   /** Milliseconds after which it is ended. */
   readonly timeout?: number;
+  /** Ends it when it is aborted. */
+  readonly signal?: AbortSignal;
   /** Absolute path of the file it writes: removed if the program is interrupted meanwhile. */
   readonly output?: string;
 }
@@ -25,7 +27,7 @@ export async function runTool(
   path: string,
   args: readonly string[],
   host: Host,
-  { live, stdin, output, timeout }: ToolOptions,
+  { live, stdin, output, timeout, signal }: ToolOptions,
 ): Promise<ToolResult> {
   // Most links run no other program.
   const { spawn } = await import("node:child_process");
@@ -63,7 +65,7 @@ export async function runTool(
   return result;
 
   function spawnGroup() {
-    const options = { cwd: host.cwd, env: host.env, stdio: "pipe", detached: true, timeout } as const;
+    const options = { cwd: host.cwd, env: host.env, stdio: "pipe", detached: true, timeout, signal } as const;
     return startProgram(() => spawn(path, args, options), output);
   }
 }

@@ -17,18 +17,21 @@ import { CodegenSession } from "../../lto/codegen/program/session.js";
 import type { CodegenStatistics } from "../../lto/codegen/program/statistics.js";
 import type { RegisterSet } from "../../lto/codegen/register-set.js";
 import type { Module } from "../../lto/ir/module.js";
+import type { Steps } from "../../lto/ir/steps.js";
 import type { ModuleSummary } from "../../lto/link/index.js";
 import type { PassReport } from "../../lto/pass/report.js";
 import { targetOf } from "../../lto/targets.js";
 import { type IndirectNames, indirectNames } from "./ipra-claims.js";
 import { type CodegenPasses, sessionPasses } from "./passes.js";
 import { type Report, type ReportRequests, reporter } from "./reports.js";
+import type { Phase, Turns } from "./turns.js";
 
-/** How many threads may compile, and from which size of program on they pay. */
+/** How many threads may compile, from which size of program on they pay, and how this one is shared. */
 export interface Threads {
   readonly jobs: number;
   /** IR instructions. */
   readonly threshold: number;
+  readonly turns: Turns;
 }
 
 /** A module that is ready for code generation. Nothing in it leads back to the inputs. */
@@ -43,7 +46,7 @@ export interface CodegenSink {
   write(text: string): void;
   report(report: Report): void;
   /** A phase is over. */
-  finished(phase: string): void;
+  finished(phase: Phase): void;
 }
 
 export interface CodegenResult {
@@ -56,9 +59,13 @@ export interface CodegenResult {
 }
 
 /** @param summary of the module, which has served then */
-export function planModule(module: Module, summary: ModuleSummary, options: CodegenOptions): PlannedModule {
+export function* planModule(
+  module: Module,
+  summary: ModuleSummary,
+  options: CodegenOptions,
+): Steps<PlannedModule> {
   const target = targetOf(module);
-  const plan = planProgram(module, summary, options, target, bodyCodec());
+  const plan = yield* planProgram(module, summary, options, target, bodyCodec());
   const size = summary.symbols.reduce((sum, s) => sum + s.instructions, 0);
   return { module, plan, options, target, size };
 }
@@ -72,7 +79,7 @@ export async function generate(
   const { module, plan, options, target, size } = planned;
   const deliver = (report: Report): void => sink.report(report);
   const write = (text: string): void => sink.write(text);
-  const finished = (phase: string): void => sink.finished(phase);
+  const finished = (phase: Phase): void => sink.finished(phase);
   const printer = new AsmPrinter(module, { relocation: options.relocation });
   const sealed = definedFunctions(module).filter((fn, number) => fn.isLocal && plan.open[number] === 0);
   const traps =
@@ -82,11 +89,21 @@ export async function generate(
   write(printer.header());
   let generated: Awaited<ReturnType<typeof generateCode>>;
   if (threads.jobs > 1 && size >= threads.threshold) {
-    const { jobs } = threads;
+    const { jobs, turns } = threads;
     // Most programs never need it.
     const { WorkerSessions } = await import("./worker-sessions.js");
     const { requests } = sink;
-    const sessions = new WorkerSessions(module, options, plan, jobs, printer, requests, passes, deliver);
+    const sessions = new WorkerSessions(
+      module,
+      options,
+      plan,
+      jobs,
+      printer,
+      requests,
+      passes,
+      turns,
+      deliver,
+    );
     try {
       generated = await generateCode(planned, sessions, write, finished);
     } finally {
@@ -96,7 +113,11 @@ export async function generate(
     const print = (text: string): void => deliver({ kind: "print", text });
     const own = await sessionPasses(options.passes, passes, 0, print);
     const session = new CodegenSession(module, options, plan, target, own, reporter(sink.requests, deliver));
-    const sessions = new LocalSessions(session, (mf) => printer.functionText(mf));
+    const sessions = new LocalSessions(
+      session,
+      (mf) => printer.functionText(mf),
+      (phase, steps) => threads.turns.take(phase, steps),
+    );
     generated = await generateCode(planned, sessions, write, finished);
   }
   write(printer.data());

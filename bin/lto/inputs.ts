@@ -49,12 +49,14 @@ export function readInputFile(path: string): Uint8Array {
  * @throws InputError that names the file
  */
 export function readOperand(operand: Operand, directories: readonly string[]): LinkInput[] {
-  if (!operand.isLibrary) return readInput(operand.name, operand);
-  return realFiles(findLibrary(operand, directories)).flatMap((path) => readInput(path, operand));
+  const { name, bytes, isLibrary } = operand;
+  if (!isLibrary) return readInput(name, bytes ?? readInputFile(name), operand);
+  return realFiles(findLibrary(operand, directories)).flatMap((path) =>
+    readInput(path, readInputFile(path), operand),
+  );
 }
 
-function readInput(path: string, { wholeArchive, lazy }: Operand): LinkInput[] {
-  const bytes = readInputFile(path);
+function readInput(path: string, bytes: Uint8Array, { wholeArchive, lazy }: Operand): LinkInput[] {
   try {
     if (isArchive(bytes)) return readArchiveInput(bytes, path, wholeArchive);
     const inputs = readMember(bytes, path);

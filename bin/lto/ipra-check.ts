@@ -16,6 +16,7 @@ import { runTool } from "../host/tools.js";
 /**
  * @param interposable visible definitions may be replaced at load time
  * @param moduleAsm of the program, as it is in the text
+ * @param signal ends the assembler
  * @throws InputError when there is no assembler, or it refuses the text
  */
 export async function checkAssembly(
@@ -24,18 +25,20 @@ export async function checkAssembly(
   interposable: boolean,
   moduleAsm: string,
   host: Host,
+  signal?: AbortSignal,
 ): Promise<CheckReport> {
-  const object = await assemble(assembly, host);
+  const object = await assemble(assembly, host, signal);
   const mentions = compiledMentions(Buffer.from(assembly.contents()).toString("utf8"), moduleAsm);
   return checkObject(object, claims, { interposable, mentions });
 }
 
-async function assemble(assembly: ScratchFile, host: Host): Promise<Uint8Array> {
+async function assemble(assembly: ScratchFile, host: Host, signal?: AbortSignal): Promise<Uint8Array> {
   const object = temporaryFile(tmpdir(), ".o");
   try {
     const { path } = assembly;
     const { exitCode, stderr, error } = await runTool("as", ["--64", "-o", object, path ?? "-"], host, {
       live: false,
+      ...(signal === undefined ? {} : { signal }),
       ...(path === null ? { stdin: assembly.contents() } : {}),
     });
     if (error !== undefined) throw new InputError(`--check-ipra needs the assembler: ${error}`);

@@ -8,8 +8,10 @@ import { join } from "node:path";
 import { InputError } from "../../lto/ir/errors.js";
 
 export interface Operand {
-  /** A path, or for `-l` the name behind it. */
+  /** A path, or for `-l` the name behind it; with `bytes` what messages call them. */
   readonly name: string;
+  /** Contents that are in no file. */
+  readonly bytes?: Uint8Array;
   readonly isLibrary: boolean;
   /** Take every member of an archive. */
   readonly wholeArchive: boolean;

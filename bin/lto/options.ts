@@ -2,54 +2,13 @@
 import { availableParallelism } from "node:os";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { expandResponseFiles } from "../../frontend/clang/response-file.js";
-import type { CodegenOptions, OptimizationLevel } from "../../lto/codegen/program/options.js";
-import type { PassOptions } from "../../lto/pass/options.js";
+import type { OptimizationLevel } from "../../lto/codegen/program/options.js";
 import { type PassSet, productPasses } from "../../lto/pass/registry.js";
 import { readTextFile } from "../host/libraries.js";
+import type { DriverOptions } from "./driver-options.js";
 import { addLlvmOption, type LlvmOptions, noLlvmOptions, translateLlvmOptions } from "./llvm-options.js";
 import { type Operand, splitOperands } from "./operands.js";
 import { addPassOptions, readPassOptions } from "./pass-options.js";
-
-export type EmitKind = "asm" | "ir" | "object" | "machine";
-
-export interface DriverOptions {
-  readonly inputs: readonly Operand[];
-  /** Where `-l` looks. */
-  readonly directories: readonly string[];
-  readonly output: string;
-  readonly emit: EmitKind;
-  readonly level: OptimizationLevel | null;
-  readonly relocation: "static" | "pie" | "pic" | null;
-  readonly jobs: number;
-  /** IR instructions from which on worker threads are used. */
-  readonly parallelThreshold: number;
-  readonly entry: string;
-  /** The entry was asked for, so that its absence is worth a word. */
-  readonly entryGiven: boolean;
-  readonly exports: readonly string[];
-  readonly exportLists: readonly string[];
-  readonly undefinedSymbols: readonly string[];
-  readonly shared: boolean;
-  readonly relocatable: boolean;
-  readonly exportDynamic: boolean;
-  readonly versionScripts: readonly string[];
-  readonly noUndefined: boolean;
-  readonly wrap: readonly string[];
-  readonly errorLimit: number;
-  readonly allocator: CodegenOptions["allocator"];
-  readonly coalesce: CodegenOptions["coalesce"];
-  readonly spillCost: CodegenOptions["spillCost"];
-  readonly checkRegalloc: boolean;
-  readonly checkIpra: boolean;
-  readonly checkPacking: boolean;
-  readonly ipra: boolean;
-  readonly shrinkWrap: boolean;
-  readonly verify: boolean;
-  readonly stackTrace: boolean;
-  readonly passes: PassOptions;
-  readonly printMachine: "select" | "allocate" | "finish" | null;
-  readonly printRegisterUsage: boolean;
-}
 
 const levels: readonly string[] = ["0", "1", "2", "3", "s", "z"];
 
@@ -222,33 +181,33 @@ export function parseOptions(
 function driverOptions(
   command: Command,
   inputs: readonly Operand[],
-  directories: readonly string[],
+  libraryPath: readonly string[],
   set: PassSet,
 ): DriverOptions {
   const o = command.opts();
   const llvm = o["mllvm"] as LlvmOptions;
   return {
     inputs,
-    directories,
+    libraryPath,
     output: o["o"],
     emit: o["emit"],
     level: o["O"] ?? null,
-    relocation: o["relocationModel"] ?? null,
+    relocationModel: o["relocationModel"] ?? null,
     jobs: o["jobs"] ?? availableParallelism(),
     parallelThreshold: o["parallelThreshold"],
     entry: o["entry"],
     entryGiven: command.getOptionValueSource("entry") === "cli",
-    exports: o["export"],
-    exportLists: [...o["exportList"], ...o["dynamicList"]],
-    undefinedSymbols: o["undefined"],
+    export: o["export"],
+    exportList: [...o["exportList"], ...o["dynamicList"]],
+    undefined: o["undefined"],
     shared: o["shared"],
     relocatable: o["relocatable"],
     exportDynamic: o["exportDynamic"],
-    versionScripts: o["versionScript"],
+    versionScript: o["versionScript"],
     noUndefined: o["z"].includes("defs"),
     wrap: o["wrap"],
     errorLimit: o["errorLimit"],
-    allocator: o["regalloc"],
+    regalloc: o["regalloc"],
     coalesce: o["coalesce"],
     spillCost: o["spillCost"] ?? null,
     checkRegalloc: o["checkRegalloc"],
@@ -260,6 +219,6 @@ function driverOptions(
     stackTrace: o["stackTrace"],
     passes: readPassOptions(o, set),
     printMachine: o["printMachine"] ?? null,
-    printRegisterUsage: o["printRegusage"] || llvm.printRegisterUsage,
+    printRegusage: o["printRegusage"] || llvm.printRegisterUsage,
   };
 }

@@ -7,10 +7,10 @@ import { summary as summaryAnalysis } from "../../lto/pass/analyses.js";
 import { runModulePipeline } from "../../lto/pass/module-pipeline.js";
 import type { PassOptions } from "../../lto/pass/options.js";
 import { loweringOf, type Pipelines, programLevel } from "../../lto/pass/pipelines.js";
-import type { PassSet } from "../../lto/pass/registry.js";
 import { emptyReport, type PassReport } from "../../lto/pass/report.js";
 import { PassRunner, type RunnerServices, showsText } from "../../lto/pass/runner.js";
-import type { DriverOptions } from "./options.js";
+import type { DriverOptions } from "./driver-options.js";
+import type { LinkServices } from "./job.js";
 import { clockSince } from "./timer.js";
 
 /** What runners are told besides their options. All but the pipelines is plain data. */
@@ -53,9 +53,8 @@ export async function optimise(
   module: Module,
   linked: ModuleSummary,
   { level: forced, passes: options }: DriverOptions,
-  { pipelines }: PassSet,
   origin: number,
-  log: Log,
+  { set: { pipelines }, turns, print }: LinkServices,
 ): Promise<{ readonly summary: ModuleSummary; readonly runs: number; readonly report: PassReport }> {
   const functions = module.functions.filter((fn) => !fn.isDeclaration);
   const level = programLevel(
@@ -65,9 +64,10 @@ export async function optimise(
   const { program } = pipelines[level];
   if (program.length === 0) return { summary: linked, runs: 0, report: emptyReport };
   const { bodyCodec } = await import("../../formats/object/body-codec.js");
-  const runner = new PassRunner(options, await services(options, origin, 0, log), module);
+  const runner = new PassRunner(options, await services(options, origin, 0, print), module);
   runner.cache.know(summaryAnalysis, linked);
-  const next = runModulePipeline(runner, program, module, bodyCodec(), (fn) => goalOf(fn, forced));
+  const steps = runModulePipeline(runner, program, module, bodyCodec(), (fn) => goalOf(fn, forced));
+  const next = await turns.take("passes", steps);
   return {
     summary: runner.cache.ofModule(summaryAnalysis),
     runs: next - 1,

@@ -11,6 +11,11 @@ export const clockSince = (origin: number): Clock => {
   return () => microseconds() - origin;
 };
 
+export interface Lap {
+  readonly name: string;
+  readonly milliseconds: number;
+}
+
 export class Timer {
   /** When the run began, as `microseconds` has it: the same in all threads. */
   readonly origin = microseconds();
@@ -18,7 +23,7 @@ export class Timer {
   readonly epoch = Date.now() * 1000;
   private readonly now = clockSince(this.origin);
   private readonly trace = new Trace(this.now, 0, 0);
-  private readonly laps: { readonly name: string; readonly milliseconds: number }[] = [];
+  readonly laps: Lap[] = [];
   private last = 0;
 
   /** Ends a phase that began when the previous one ended. */
@@ -33,11 +38,12 @@ export class Timer {
   events(): readonly TraceEvent[] {
     return [{ name: "tsc-lto", detail: "", start: 0, duration: this.last, thread: 0 }, ...this.trace.events];
   }
+}
 
-  format(): string {
-    const total = this.laps.reduce((sum, l) => sum + l.milliseconds, 0);
-    return [...this.laps, { name: "total", milliseconds: total }]
-      .map((l) => `${l.milliseconds.toFixed(1).padStart(10)} ms  ${l.name}\n`)
-      .join("");
-  }
+/** One line a phase, and the sum. */
+export function formatPhases(laps: readonly Lap[]): string {
+  const total = laps.reduce((sum, l) => sum + l.milliseconds, 0);
+  return [...laps, { name: "total", milliseconds: total }]
+    .map((l) => `${l.milliseconds.toFixed(1).padStart(10)} ms  ${l.name}\n`)
+    .join("");
 }

@@ -7,7 +7,7 @@ import type { CodegenOptions } from "../../lto/codegen/program/options.js";
 import type { ProgramPlan } from "../../lto/codegen/program/plan.js";
 import type { Component, Decisions, PublishedMask } from "../../lto/codegen/program/sessions.js";
 import type { FunctionStatistics } from "../../lto/codegen/program/statistics.js";
-import { InputError, InternalError } from "../../lto/ir/errors.js";
+import { InputError, InternalError, UnsupportedError } from "../../lto/ir/errors.js";
 import type { PassReport } from "../../lto/pass/report.js";
 import type { Report, ReportRequests } from "./reports.js";
 
@@ -70,8 +70,10 @@ export interface Failure {
   readonly ofInput: boolean;
   readonly message: string;
   readonly file: string | undefined;
+  /** What is not supported, if that is the error. */
+  readonly construct: string | undefined;
   readonly stack: string | undefined;
-  /** Of an internal error. */
+  /** Of an internal error, or of what is not supported. */
   readonly where: string | undefined;
 }
 
@@ -81,13 +83,16 @@ export function attempt<T>(work: () => T): { readonly result: T } | { readonly f
   } catch (e) {
     const { message, stack } = e as Error;
     const file = e instanceof InputError ? e.file : undefined;
-    const where = e instanceof InternalError ? e.where : undefined;
-    return { failure: { ofInput: e instanceof InputError, message, file, stack, where } };
+    const where = e instanceof InternalError || e instanceof UnsupportedError ? e.where : undefined;
+    const construct = e instanceof UnsupportedError ? e.construct : undefined;
+    return { failure: { ofInput: e instanceof InputError, message, file, construct, stack, where } };
   }
 }
 
 /** The error that the worker met. */
-export function errorOf({ ofInput, message, file, stack, where }: Failure): Error {
+export function errorOf({ ofInput, message, file, construct, stack, where }: Failure): Error {
+  if (construct !== undefined)
+    return Object.assign(new UnsupportedError(construct, where, file), { message });
   return ofInput
     ? new InputError(message, file)
     : new InternalError(message, where ?? "in a worker thread", stack);

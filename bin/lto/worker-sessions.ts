@@ -20,6 +20,7 @@ import type { Module } from "../../lto/ir/module.js";
 import { emptyReport, mergeReports } from "../../lto/pass/report.js";
 import type { CodegenPasses } from "./passes.js";
 import type { Report, ReportRequests } from "./reports.js";
+import type { Turns } from "./turns.js";
 import {
   type Attempt,
   errorOf,
@@ -41,21 +42,26 @@ export class WorkerSessions implements Sessions {
   private readonly owners: number[] = [];
   /** Masks that a worker has not been told. */
   private readonly unseen: PublishedMask[][];
+  /** Functions of the program, and how many of them are allocated. */
+  private readonly total: number;
+  private allocated = 0;
 
   /** @param deliver takes what was reported, in the order of the functions */
   constructor(
     module: Module,
     options: CodegenOptions,
-    { conventions, indirect }: ProgramPlan,
+    { conventions, indirect, open }: ProgramPlan,
     jobs: number,
     private readonly printer: AsmPrinter,
     reports: ReportRequests,
     { origin, earlierRuns }: CodegenPasses,
+    private readonly turns: Turns,
     private readonly deliver: (report: Report) => void,
   ) {
     const bytes = writeObject(module);
     const object = new SharedArrayBuffer(bytes.length);
     new Uint8Array(object).set(bytes);
+    this.total = open.length;
     const setup = {
       object,
       file: module.file,
@@ -71,7 +77,11 @@ export class WorkerSessions implements Sessions {
       return new Piscina({ filename, minThreads: 1, maxThreads: 1, workerData });
     });
     this.unseen = this.workers.map(() => []);
+    turns.signal?.addEventListener("abort", this.stop);
   }
+
+  /** What the threads were asked for is never answered then, but with an error. */
+  private readonly stop = (): void => void this.workers.forEach((worker) => void worker.destroy());
 
   /** Neighbours in the module go together: cheap locality, and an even share. */
   private workerOf(number: FunctionNumber): number {
@@ -79,7 +89,7 @@ export class WorkerSessions implements Sessions {
   }
 
   async allocate(components: readonly Component[]): Promise<FunctionFacts[][]> {
-    return this.share(
+    const facts = await this.share<Component, FunctionFacts[]>(
       components,
       (component) => (component.length === 0 ? 0 : this.workerOf(component[0]!)),
       (w, share) => {
@@ -89,6 +99,9 @@ export class WorkerSessions implements Sessions {
         return { kind: "allocate", masks, components: share };
       },
     );
+    for (const component of components) this.allocated += component.length;
+    this.turns.reached("compile", this.allocated, this.total);
+    return facts;
   }
 
   publish(masks: readonly PublishedMask[]): void {
@@ -131,6 +144,7 @@ export class WorkerSessions implements Sessions {
         write(text);
         machineInstructions += count;
       }
+      this.turns.reached("emit", Math.min(from + printedAtATime, this.total), this.total);
     }
     this.statistics = addStatistics(this.statistics, { ...noFunctions, machineInstructions });
     for (const worker of this.workers) {
@@ -179,6 +193,7 @@ export class WorkerSessions implements Sessions {
   }
 
   async close(): Promise<void> {
+    this.turns.signal?.removeEventListener("abort", this.stop);
     await Promise.all(this.workers.map((worker) => worker.destroy()));
   }
 }

@@ -45,6 +45,7 @@ export class Cursor {
     try {
       return compute();
     } catch (error) {
+      if (error instanceof UnsupportedError) this.unsupported(error.construct, pos);
       if (error instanceof InputError) this.fail(error.message, pos);
       throw error;
     }

@@ -4,7 +4,7 @@
  * `message` is a complete sentence part without a trailing period, ready for `tsc-lto: error: FILE: MESSAGE`.
  */
 export class InputError extends Error {
-  override readonly name = "InputError";
+  override readonly name: string = "InputError";
   constructor(
     message: string,
     /** The input file, when known; readers throw without it and the driver adds it. */
@@ -20,9 +20,11 @@ export class InputError extends Error {
 
 /** A construct that is valid but not supported; `construct` names it, e.g. `callbr` or `scalable vector`. */
 export class UnsupportedError extends InputError {
+  override readonly name: string = "UnsupportedError";
   constructor(
     readonly construct: string,
-    where?: string,
+    /** A function, for example. */
+    readonly where?: string,
     file?: string,
   ) {
     super(
@@ -32,7 +34,8 @@ export class UnsupportedError extends InputError {
   }
   override inFile(file: string): InputError {
     if (this.file !== undefined) return this;
-    return Object.assign(new UnsupportedError(this.construct, undefined, file), { message: this.message });
+    const { message } = this;
+    return Object.assign(new UnsupportedError(this.construct, this.where, file), { message });
   }
 }
 

@@ -8,6 +8,7 @@
  * Requires: names and linkages final. After it, every global of the module is reachable.
  */
 import type { Comdat, GlobalValue, Module } from "../ir/module.js";
+import type { Steps } from "../ir/steps.js";
 import type { LinkedFacts } from "./linked-facts.js";
 import { isAppending } from "./symbol-table.js";
 
@@ -26,7 +27,11 @@ function isRoot(global: GlobalValue): boolean {
 const bounds = /^__(?:start|stop)_([A-Za-z_]\w*)$/;
 
 /** Removes unreachable globals from the module. @returns how many were removed */
-export function dropDead(module: Module, pinned: ReadonlySet<GlobalValue>, facts: LinkedFacts): number {
+export function* dropDead(
+  module: Module,
+  pinned: ReadonlySet<GlobalValue>,
+  facts: LinkedFacts,
+): Steps<number> {
   const groups = new Map<Comdat, GlobalValue[]>();
   const sections = new Map<string, GlobalValue[]>();
   const enter = <K>(map: Map<K, GlobalValue[]>, key: K, global: GlobalValue): void => {
@@ -40,6 +45,7 @@ export function dropDead(module: Module, pinned: ReadonlySet<GlobalValue>, facts
       enter(sections, global.section, global);
   }
 
+  const before = module.globals.length;
   const live = new Set<GlobalValue>();
   const work: GlobalValue[] = [];
   const mark = (global: GlobalValue): void => {
@@ -55,8 +61,8 @@ export function dropDead(module: Module, pinned: ReadonlySet<GlobalValue>, facts
     if (global.comdat !== null) for (const member of groups.get(global.comdat)!) mark(member);
     const section = bounds.exec(global.name)?.[1];
     if (section !== undefined) for (const member of sections.get(section) ?? []) mark(member);
+    yield { done: live.size - work.length, total: before };
   }
-  const before = module.globals.length;
   const kept = module.globals.filter((global) => live.has(global));
   module.globals.length = 0;
   for (const global of kept) module.globals.push(global);

@@ -13,6 +13,7 @@
 import type { ModuleSummary } from "../analysis/summary.js";
 import { isReservedName } from "../ir/intrinsics.js";
 import type { GlobalValue, Module } from "../ir/module.js";
+import type { Steps } from "../ir/steps.js";
 import { type Diagnostic, Diagnostics } from "./diagnostics.js";
 import { dropDead } from "./drop-dead.js";
 import { defaultLinkOptions, type LazyMember, type LinkInput, type LinkOptions } from "./input.js";
@@ -45,10 +46,13 @@ export interface LinkResult {
 }
 
 /**
- * Links modules and the symbols of native objects. Takes ownership of the modules.
+ * Links modules and the symbols of native objects. Takes ownership of the modules. The steps are globals.
  * @throws InputError when a lazy member or a body turns out to be malformed
  */
-export function linkModules(inputs: readonly LinkInput[], given: Partial<LinkOptions> = {}): LinkResult {
+export function* linkModules(
+  inputs: readonly LinkInput[],
+  given: Partial<LinkOptions> = {},
+): Steps<LinkResult> {
   const options: LinkOptions = { ...defaultLinkOptions, ...given };
   const diagnostics = new Diagnostics(options.errorLimit);
   const resolution = resolve(inputs, options, diagnostics);
@@ -75,7 +79,7 @@ export function linkModules(inputs: readonly LinkInput[], given: Partial<LinkOpt
   if (diagnostics.hasErrors) return failed();
   internalize(module, symbols, merged.pinned, options);
   const facts = new LinkedFacts(merged);
-  const dropped = dropDead(module, merged.pinned, facts);
+  const dropped = yield* dropDead(module, merged.pinned, facts);
   if (options.requireMain && options.entry !== "" && !symbols.get(options.entry)?.isDefined)
     diagnostics.error(`undefined symbol: ${options.entry}`, "referenced by the program's start-up code");
   if (options.noUndefined) reportUndefined(merged, resolution, facts, diagnostics);

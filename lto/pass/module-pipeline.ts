@@ -7,6 +7,7 @@
  */
 
 import type { BodyCodec, Func, Module } from "../ir/module.js";
+import type { Steps } from "../ir/steps.js";
 import { verifyFunction, verifyModule } from "../verify/verifier.js";
 import { callGraph } from "./analyses.js";
 import type { ComponentPass, FunctionPass, Goal, ModulePass, Step } from "./pass.js";
@@ -27,24 +28,24 @@ export const bottomUp = (...steps: readonly Step<ComponentPass | FunctionPass>[]
 export const onFunctions = (...steps: readonly Step<FunctionPass>[]): Stage => ({ over: "functions", steps });
 
 /**
+ * The steps are functions, or components of them, through one stage.
  * @param codec encodes bodies that were changed
  * @param goalOf what each function is compiled for; passes that can be skipped leave functions without goal alone
  * @returns the number of the next run that can be skipped, for bisection
  */
-export function runModulePipeline(
+export function* runModulePipeline(
   runner: PassRunner,
   stages: readonly Stage[],
   module: Module,
   codec: BodyCodec,
   goalOf: (fn: Func) => Goal,
-): number {
+): Steps<number> {
   const run = new ModuleRun(runner, module, codec, goalOf);
-  for (const stage of stages) {
-    // Bodies are not decoded for passes that options leave out.
-    if (!stage.steps.some((step) => runner.mayRun(step))) continue;
-    if (stage.over === "module") run.onModule(stage.steps);
-    else if (stage.over === "components") run.bottomUp(stage.steps);
-    else run.onFunctions(stage.steps);
+  // Bodies are not decoded for passes that options leave out.
+  const wanted = stages.filter((stage) => stage.steps.some((step) => runner.mayRun(step)));
+  for (const [number, stage] of wanted.entries()) {
+    for (const part of run.stage(stage)) yield { done: number + part, total: wanted.length };
+    yield { done: number + 1, total: wanted.length };
   }
   return run.next;
 }
@@ -71,7 +72,13 @@ class ModuleRun {
     return this.runner.step(step, unit, number, run);
   }
 
-  onModule(steps: readonly Step<ModulePass>[]): void {
+  /** Runs a stage; between its steps the part of it that is done, below 1. */
+  stage(stage: Stage): Generator<number, void, undefined> {
+    if (stage.over === "module") return this.onModule(stage.steps);
+    return stage.over === "components" ? this.bottomUp(stage.steps) : this.onFunctions(stage.steps);
+  }
+
+  private *onModule(steps: readonly Step<ModulePass>[]): Generator<number, void, undefined> {
     const { module } = this;
     const unit: Unit = {
       kind: "module",
@@ -80,7 +87,8 @@ class ModuleRun {
       problems: () => verifyModule(module),
       bodies: () => [],
     };
-    for (const step of steps) {
+    for (const [number, step] of steps.entries()) {
+      yield number / steps.length;
       const before = new Map(module.functions.map((fn) => [fn, fn.revision]));
       this.step(step, unit, () => step.pass.run(module, this.context));
       for (const fn of module.functions) if (hasBody(fn)) this.leave(fn, before.get(fn) ?? -1);
@@ -88,16 +96,22 @@ class ModuleRun {
     }
   }
 
-  onFunctions(steps: readonly Step<FunctionPass>[]): void {
-    for (const fn of this.module.functions.filter(hasBody)) {
+  private *onFunctions(steps: readonly Step<FunctionPass>[]): Generator<number, void, undefined> {
+    const functions = this.module.functions.filter(hasBody);
+    for (const [number, fn] of functions.entries()) {
+      yield number / functions.length;
       const before = fn.revision;
       this.onFunction(steps, fn);
       this.leave(fn, before);
     }
   }
 
-  bottomUp(steps: readonly Step<ComponentPass | FunctionPass>[]): void {
-    for (const functions of this.components()) {
+  private *bottomUp(
+    steps: readonly Step<ComponentPass | FunctionPass>[],
+  ): Generator<number, void, undefined> {
+    const components = this.components();
+    for (const [number, functions] of components.entries()) {
+      yield number / components.length;
       const before = functions.map((fn) => fn.revision);
       const unit: Unit = {
         kind: "component",

@@ -13,6 +13,7 @@ import { parseModule } from "../../formats/text/index.js";
 import { summarizeModule, updatedSummary } from "../../lto/analysis/summary.js";
 import { definedFunctions } from "../../lto/codegen/program/numbering.js";
 import { planProgram } from "../../lto/codegen/program/plan.js";
+import { finish } from "../../lto/ir/steps.js";
 import { buildCallGraph, defaultLinkOptions, linkModules } from "../../lto/link/index.js";
 import { x64Target } from "../../lto/x64/target.js";
 import { check, codegenOptions, compile, link } from "./compile.js";
@@ -67,7 +68,7 @@ define i64 @main(i64 %n) {
 /** Names of the functions that only listed calls enter. */
 function closed(text: string): string[] {
   const { module, summary } = link(text);
-  const { open } = planProgram(module, summary, codegenOptions, x64Target, bodyCodec());
+  const { open } = finish(planProgram(module, summary, codegenOptions, x64Target, bodyCodec()));
   return definedFunctions(module)
     .map((fn) => fn.name)
     .filter((_, i) => open[i] === 0);
@@ -157,7 +158,7 @@ describe("names in assembly that stand for a local of several files", () => {
     const inputs = texts.map(
       (text, i) => ({ kind: "module", module: parseModule(text, `${i}.ll`) }) as const,
     );
-    const { diagnostics } = linkModules(inputs, { ...defaultLinkOptions, entry: "main" });
+    const { diagnostics } = finish(linkModules(inputs, { ...defaultLinkOptions, entry: "main" }));
     return diagnostics.map((d) => d.message).join("\n");
   };
   const file = (main: string, asm: string): string => `

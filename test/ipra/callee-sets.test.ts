@@ -10,6 +10,7 @@ import { CloneMap, cloneBlocks } from "../../lto/ir/clone.js";
 import { type Body, isIndirectCall } from "../../lto/ir/instructions.js";
 import type { Module } from "../../lto/ir/module.js";
 import { raw } from "../../lto/ir/raw.js";
+import { finish } from "../../lto/ir/steps.js";
 import { x64Target } from "../../lto/x64/target.js";
 import { codegenOptions, link } from "./compile.js";
 
@@ -37,7 +38,7 @@ function planned(): {
   spell: (body: Body) => string[];
 } {
   const { module, summary } = link(text);
-  const { indirect } = planProgram(module, summary, codegenOptions, x64Target, bodyCodec());
+  const { indirect } = finish(planProgram(module, summary, codegenOptions, x64Target, bodyCodec()));
   const names = definedFunctions(module).map((fn) => fn.name);
   const spell = (body: Body): string[] =>
     body.blocks.flatMap(({ insts }) =>

@@ -28,6 +28,7 @@ import type { Decisions } from "../../lto/codegen/program/sessions.js";
 import { type RegisterSet, union } from "../../lto/codegen/register-set.js";
 import { withHints } from "../../lto/ir/hints.js";
 import type { Func, Module } from "../../lto/ir/module.js";
+import { finish } from "../../lto/ir/steps.js";
 import { defaultLinkOptions, linkModules, type ModuleSummary } from "../../lto/link/index.js";
 import { noPassOptions } from "../../lto/pass/options.js";
 import { callClobbers } from "../../lto/x64/isa/registers.js";
@@ -76,11 +77,13 @@ export function link(
   summary: ModuleSummary;
 } {
   const input = { kind: "module", module: parseModule(text, "test.ll") } as const;
-  const { module, summary, diagnostics } = linkModules([input], {
-    ...defaultLinkOptions,
-    output,
-    entry: "main",
-  });
+  const { module, summary, diagnostics } = finish(
+    linkModules([input], {
+      ...defaultLinkOptions,
+      output,
+      entry: "main",
+    }),
+  );
   if (module === null) throw new Error(diagnostics.map((d) => d.message).join("\n"));
   return { module, summary };
 }
@@ -100,7 +103,7 @@ export function compile(
   const linkages = replaceable.map((f) => f.linkage);
   for (const f of replaceable) f.linkage = "external";
   const functions = definedFunctions(module);
-  const plan = planProgram(module, summary, all, x64Target, bodyCodec());
+  const plan = finish(planProgram(module, summary, all, x64Target, bodyCodec()));
   const { conventions, indirect } = plan;
   const told = { conventions, indirect: lies.indirect?.(indirect, module) ?? indirect };
   if (lies.indirect !== undefined) tellCalls(functions, told.indirect);

@@ -9,6 +9,7 @@ import { decideConventions } from "../../lto/codegen/program/conventions.js";
 import { definedFunctions } from "../../lto/codegen/program/numbering.js";
 import { hasRegister } from "../../lto/codegen/register-set.js";
 import type { Convention } from "../../lto/codegen/target.js";
+import { finish } from "../../lto/ir/steps.js";
 import { buildCallGraph } from "../../lto/link/index.js";
 import {
   argumentPlace,
@@ -214,11 +215,8 @@ function conventionsOf(text: string, options = {}): Record<string, Convention> {
   const functions = definedFunctions(module);
   const graph = buildCallGraph(summary);
   const open = Uint8Array.from(graph.symbolOf, (_, node) => graph.openToCallers[node]!);
-  const conventions = decideConventions(
-    module,
-    open,
-    { ...codegenOptions, ...options },
-    x64Target.conventions,
+  const conventions = finish(
+    decideConventions(module, open, { ...codegenOptions, ...options }, x64Target.conventions),
   );
   return Object.fromEntries(functions.map((fn, i) => [fn.name, conventions[i]!]));
 }
@@ -243,7 +241,7 @@ describe("decideConventions", () => {
     expect(conventionsOf(text, { level: "O0" })).toEqual({ context: 0, main: 0 });
     const module = parseModule(text, "test.ll");
     expect([
-      ...decideConventions(module, Uint8Array.of(1, 1), codegenOptions, x64Target.conventions),
+      ...finish(decideConventions(module, Uint8Array.of(1, 1), codegenOptions, x64Target.conventions)),
     ]).toEqual([0, 0]);
   });
 });
@@ -339,7 +337,7 @@ describe("extra argument and result registers", () => {
     const text = `${taking(seven, "", "")}\ndefine i32 @main() {\n  call i64 @f(${ones})\n  ret i32 0\n}`;
     const module = parseModule(text, "test.ll");
     expect([
-      ...decideConventions(module, Uint8Array.of(1, 1), codegenOptions, x64Target.conventions),
+      ...finish(decideConventions(module, Uint8Array.of(1, 1), codegenOptions, x64Target.conventions)),
     ]).toEqual([0, 0]);
   });
   it("not: functions that are not optimised", () => {

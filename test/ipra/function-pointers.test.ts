@@ -8,6 +8,7 @@ import { bodyCodec } from "../../formats/object/body-codec.js";
 import { definedFunctions } from "../../lto/codegen/program/numbering.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
 import { planProgram } from "../../lto/codegen/program/plan.js";
+import { finish } from "../../lto/ir/steps.js";
 import { x64Target } from "../../lto/x64/target.js";
 import { codegenOptions, link } from "./compile.js";
 
@@ -43,7 +44,7 @@ interface Outcome {
 function analyse(text: string, output: "executable" | "shared" = "executable"): Outcome {
   const { module, summary } = link(header + text, output);
   const options: CodegenOptions = { ...codegenOptions, relocation: output === "shared" ? "pic" : "pie" };
-  const { indirect, open } = planProgram(module, summary, options, x64Target, bodyCodec());
+  const { indirect, open } = finish(planProgram(module, summary, options, x64Target, bodyCodec()));
   const names = definedFunctions(module).map((fn) => fn.name);
   const spell = (set: number): string => {
     const found = indirect.sets[set];

@@ -3,6 +3,7 @@ import { readObjectContents, writeObject } from "../../formats/object/index.js";
 import { parseModule } from "../../formats/text/index.js";
 import { buildCallGraph } from "../../lto/analysis/call-graph.js";
 import { InputError } from "../../lto/ir/errors.js";
+import { finish } from "../../lto/ir/steps.js";
 import { type LinkOptions, linkModules, type ModuleInput } from "../../lto/link/index.js";
 import { Generator } from "../object/random-module.js";
 import { Random } from "../support/random.js";
@@ -84,7 +85,7 @@ it("links damaged objects, or refuses them, but never breaks", () => {
         output: random.pick(["executable", "shared", "relocatable"]),
         noUndefined: random.oneIn(2),
       };
-      const { module, summary } = linkModules(inputs, options);
+      const { module, summary } = finish(linkModules(inputs, options));
       if (module === null) {
         outcomes.diagnosed++;
         continue;

@@ -3,6 +3,7 @@ import { readObjectContents, writeObject } from "../../formats/object/index.js";
 import { parseModule, printModule } from "../../formats/text/index.js";
 import { isCall } from "../../lto/ir/instructions.js";
 import type { Func, GlobalValue, Module } from "../../lto/ir/module.js";
+import { finish } from "../../lto/ir/steps.js";
 import {
   type LazyMember,
   type LinkInput,
@@ -63,7 +64,7 @@ export function archive(...inputs: (ModuleInput | NativeInput)[]): LinkInput {
 export class Linked {
   readonly result: LinkResult;
   constructor(inputs: readonly LinkInput[], options: Partial<LinkOptions> = {}) {
-    this.result = linkModules(inputs, options);
+    this.result = finish(linkModules(inputs, options));
   }
   get module(): Module {
     if (this.result.module === null) throw new Error(this.messages.join("\n"));

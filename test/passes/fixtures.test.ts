@@ -19,6 +19,7 @@ import { CalleeSetNumbers } from "../../lto/codegen/program/callee-sets.js";
 import { definedFunctions } from "../../lto/codegen/program/numbering.js";
 import { planProgram } from "../../lto/codegen/program/plan.js";
 import type { Func, Module } from "../../lto/ir/module.js";
+import { finish } from "../../lto/ir/steps.js";
 import {
   bottomUp,
   onFunctions,
@@ -89,7 +90,7 @@ function runOnModule(module: Module, { passes: named, goal }: Directions): Outco
     if (pass.level === "module") return onModule(may(pass));
     return pass.level === "component" ? bottomUp(may(pass)) : onFunctions(may(pass));
   });
-  runModulePipeline(newRunner(module), stages, module, bodyCodec(), () => goal);
+  finish(runModulePipeline(newRunner(module), stages, module, bodyCodec(), () => goal));
   const bodies = codeOf(module);
   return {
     text: printModule(module),
@@ -101,12 +102,8 @@ function runOnModule(module: Module, { passes: named, goal }: Directions): Outco
 
 function runLowering(source: string, { passes: named, goal }: Directions): Outcome {
   const { module, summary } = link(source, "shared");
-  const { indirect } = planProgram(
-    module,
-    summary,
-    { ...codegenOptions, relocation: "pie" },
-    x64Target,
-    bodyCodec(),
+  const { indirect } = finish(
+    planProgram(module, summary, { ...codegenOptions, relocation: "pie" }, x64Target, bodyCodec()),
   );
   const functions = definedFunctions(module);
   const sets = new CalleeSetNumbers(functions, indirect.sets);

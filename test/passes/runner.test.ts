@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { bodyCodec } from "../../formats/object/body-codec.js";
 import { parseModule, printFunction, printModule } from "../../formats/text/index.js";
 import { summarizeModule } from "../../lto/analysis/summary.js";
+import { finish } from "../../lto/ir/steps.js";
 import { dce } from "../../lto/opt/dce.js";
 import { summary } from "../../lto/pass/analyses.js";
 import { diffLines } from "../../lto/pass/diff.js";
@@ -61,8 +62,10 @@ function run(
     },
   };
   const runner = new PassRunner({ ...noPassOptions, ...options }, services, module);
-  runModulePipeline(runner, stages, module, bodyCodec(), (fn) =>
-    fn.attributes.fn.has("optnone") ? "none" : "speed",
+  finish(
+    runModulePipeline(runner, stages, module, bodyCodec(), (fn) =>
+      fn.attributes.fn.has("optnone") ? "none" : "speed",
+    ),
   );
   return { text: printModule(module), log, report: runner.takeReport() };
 }
@@ -120,7 +123,7 @@ describe("changes", () => {
     const linked = summarizeModule(module);
     runner.cache.know(summary, linked);
     expect(runner.cache.ofModule(summary)).toBe(linked);
-    runModulePipeline(runner, [onFunctions(must(dce))], module, bodyCodec(), () => "speed");
+    finish(runModulePipeline(runner, [onFunctions(must(dce))], module, bodyCodec(), () => "speed"));
     const after = runner.cache.ofModule(summary);
     expect(after).not.toBe(linked);
     expect(after).toEqual(summarizeModule(module));

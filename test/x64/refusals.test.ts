@@ -1,6 +1,7 @@
 /** Definitions, like calls, of conventions that code generation does not have are refused, not compiled as others. */
 import { describe, expect, it } from "vitest";
 import { parseModule } from "../../formats/text/index.js";
+import { finish } from "../../lto/ir/steps.js";
 import { defaultLinkOptions, linkModules } from "../../lto/link/index.js";
 import { compile, link } from "../ipra/compile.js";
 
@@ -61,9 +62,11 @@ describe("calls", () => {
 
 it("what nobody uses is not refused", () => {
   const unused = parseModule(`${main}define internal tailcc void @f() {\n  ret void\n}`, "a.ll");
-  const { module } = linkModules([{ kind: "module", module: unused }], {
-    ...defaultLinkOptions,
-    entry: "main",
-  });
+  const { module } = finish(
+    linkModules([{ kind: "module", module: unused }], {
+      ...defaultLinkOptions,
+      entry: "main",
+    }),
+  );
   expect(module!.functions.map((f) => f.name)).toEqual(["main"]);
 });

@@ -8,6 +8,7 @@ import type { CalleeSet as FunctionNumbers, IndirectCalls } from "../../analysis
 import { type CalleeSet, withHints } from "../../ir/hints.js";
 import { type Body, isIndirectCall, setCallData } from "../../ir/instructions.js";
 import type { BodyCodec, Func } from "../../ir/module.js";
+import type { Steps } from "../../ir/steps.js";
 
 /** Whether something is known of a call in the function. */
 export const isListed = (sets: readonly number[]): boolean => sets.some((set) => set >= 0);
@@ -17,16 +18,16 @@ export const isListed = (sets: readonly number[]): boolean => sets.some((set) =>
  * order; this is the only place where that matters.
  * @param functions by number
  */
-export function attachCallees(
+export function* attachCallees(
   functions: readonly Func[],
   { sets, sites }: IndirectCalls,
   codec: BodyCodec,
-): void {
+): Steps<void> {
   const shared = sets.map(
     ({ members, unknown }): CalleeSet => ({ members: members.map((m) => functions[m]!), open: unknown }),
   );
-  sites.forEach((list, number) => {
-    if (!isListed(list)) return;
+  for (const [number, list] of sites.entries()) {
+    if (!isListed(list)) continue;
     const fn = functions[number]!;
     let site = 0;
     for (const { insts } of fn.rewrite().blocks)
@@ -36,7 +37,9 @@ export function attachCallees(
         inst.hints = withHints(inst.hints, { callees: set < 0 ? null : shared[set]! });
       }
     fn.commit(codec);
-  });
+    // Behind the look at all functions, which says more of how far planning is.
+    yield { done: functions.length, total: functions.length };
+  }
 }
 
 /** Numbers of sets, by what is in them. */

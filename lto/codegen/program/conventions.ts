@@ -4,6 +4,7 @@
  */
 import type { BodyView } from "../../ir/instructions.js";
 import type { Func, GlobalValue, Module } from "../../ir/module.js";
+import type { Steps } from "../../ir/steps.js";
 import { type ArgumentFlow, argumentFlow } from "../ipra/argument-flow.js";
 import { chooseConventions } from "../ipra/choose-conventions.js";
 import type { TargetConventions } from "../target.js";
@@ -11,32 +12,34 @@ import { definedFunctions, type FunctionNumber } from "./numbering.js";
 import { type CodegenOptions, goalOf } from "./options.js";
 
 /**
- * The convention of each function of a program, by function number.
+ * The convention of each function of a program, by function number. The steps are functions.
  * @param open 1: unknown code may enter the function
  * @param look is shown each body
  */
-export function decideConventions(
+export function* decideConventions(
   module: Module,
   open: Uint8Array,
   options: Pick<CodegenOptions, "level">,
   target: TargetConventions,
   look: (fn: FunctionNumber, body: BodyView) => void = () => {},
-): Uint32Array {
+): Steps<Uint32Array> {
   const functions = definedFunctions(module);
   const numbers = new Map<GlobalValue, number>(functions.map((fn, i) => [fn, i]));
   const eligible = Uint8Array.from(functions, (fn, i) =>
     open[i] === 0 && goalOf(fn, options.level) !== "none" ? 1 : 0,
   );
-  const flows = functions.map((fn, i) => {
-    const numberOf = (callee: GlobalValue): number => {
-      const number = numbers.get(callee);
-      return number === undefined || eligible[number] === 0 ? -1 : number;
-    };
+  const numberOf = (callee: GlobalValue): number => {
+    const number = numbers.get(callee);
+    return number === undefined || eligible[number] === 0 ? -1 : number;
+  };
+  const flows: ArgumentFlow[] = [];
+  for (const fn of functions) {
     const flow = argumentFlow(fn, numberOf, target.integerArguments);
-    look(i as FunctionNumber, fn.view());
+    look(flows.length as FunctionNumber, fn.view());
     fn.release();
-    return flow;
-  });
+    flows.push(flow);
+    yield { done: flows.length, total: functions.length };
+  }
   const extras = agreedExtras(functions, flows, eligible, target);
   const { substituteIsLong } = target;
   const chosen = chooseConventions(flows, eligible, target);

@@ -43,6 +43,8 @@ export interface GeneratedCode {
   readonly passes: PassReport;
 }
 
+export type CodegenPhase = "compile" | "complete" | "program steps" | "emit";
+
 /** What code is generated for. */
 export interface CodegenJob {
   readonly module: Module;
@@ -60,7 +62,7 @@ export async function generateCode(
   job: CodegenJob,
   sessions: Sessions,
   write: (text: string) => void,
-  finished: (phase: string) => void = () => {},
+  finished: (phase: CodegenPhase) => void = () => {},
 ): Promise<GeneratedCode> {
   const { decisions, statistics } = await allocateAndDecide(job, sessions);
   finished("compile");

@@ -1,4 +1,5 @@
-/** All of code generation in the thread that asks for it. */
+/** All of code generation in the thread that asks for it: at once, or in steps of a function. */
+import { finish, type Steps } from "../../ir/steps.js";
 import { emptyReport } from "../../pass/report.js";
 import type { MFunction } from "../mir.js";
 import type { PackedFunction } from "../pack/format.js";
@@ -8,27 +9,60 @@ import type { CodegenSession } from "./session.js";
 import type { Component, Decisions, PublishedMask, Sessions } from "./sessions.js";
 import { addStatistics, instructionCount, noFunctions } from "./statistics.js";
 
+/** Takes all steps of a phase, or of a part of it. */
+export type StepTaker = <Result>(
+  phase: "compile" | "complete" | "emit",
+  steps: Steps<Result>,
+) => Result | Promise<Result>;
+
 export class LocalSessions implements Sessions {
   statistics = noFunctions;
   passes = emptyReport;
 
-  /** @param print gives a function that is laid out its text */
+  private allocated = 0;
+
+  /**
+   * @param print gives a function that is laid out its text
+   * @param take takes the steps of a phase
+   */
   constructor(
     private readonly session: CodegenSession,
     private readonly print: (mf: MFunction) => string,
+    private readonly take: StepTaker = (_, steps) => finish(steps),
   ) {}
 
-  allocate(components: readonly Component[]): FunctionFacts[][] {
-    return components.map((component) => component.map((number) => this.session.allocate(number)));
+  allocate(components: readonly Component[]): FunctionFacts[][] | Promise<FunctionFacts[][]> {
+    return this.take("compile", this.allocateAll(components));
+  }
+
+  private *allocateAll(components: readonly Component[]): Steps<FunctionFacts[][]> {
+    const total = this.session.numbering.functions.length;
+    const facts: FunctionFacts[][] = [];
+    for (const component of components) {
+      const own: FunctionFacts[] = [];
+      for (const number of component) {
+        own.push(this.session.allocate(number));
+        yield { done: ++this.allocated, total };
+      }
+      facts.push(own);
+    }
+    return facts;
   }
 
   publish(masks: readonly PublishedMask[]): void {
     this.session.publish(masks);
   }
 
-  complete(decisions: Decisions): void {
-    for (const number of this.numbers)
+  complete(decisions: Decisions): void | Promise<void> {
+    return this.take("complete", this.completeAll(decisions));
+  }
+
+  private *completeAll(decisions: Decisions): Steps<void> {
+    const { numbers } = this;
+    for (const number of numbers) {
       this.statistics = addStatistics(this.statistics, this.session.complete(number, decisions));
+      yield { done: number + 1, total: numbers.length };
+    }
   }
 
   collect(): PackedFunction[] {
@@ -39,13 +73,19 @@ export class LocalSessions implements Sessions {
     for (const number of this.numbers) this.session.give(number, functions[number]!);
   }
 
-  emit(write: (text: string) => void): void {
+  emit(write: (text: string) => void): void | Promise<void> {
+    return this.take("emit", this.emitAll(write));
+  }
+
+  private *emitAll(write: (text: string) => void): Steps<void> {
+    const { numbers } = this;
     const { runner } = this.session.passes;
     let machineInstructions = 0;
-    for (const number of this.numbers) {
+    for (const number of numbers) {
       const machine = this.session.layOut(number);
       machineInstructions += instructionCount(machine);
       write(runner.phase("print", machine.name, () => this.print(machine)));
+      yield { done: number + 1, total: numbers.length };
     }
     this.statistics = addStatistics(this.statistics, { ...noFunctions, machineInstructions });
     this.passes = runner.takeReport();

@@ -20,6 +20,7 @@ import {
 } from "../../analysis/function-pointers/index.js";
 import { type ModuleSummary, Trait } from "../../analysis/summary.js";
 import type { BodyCodec, GlobalValue, Module } from "../../ir/module.js";
+import type { Steps } from "../../ir/steps.js";
 import type { Target } from "../target.js";
 import { attachCallees } from "./callee-sets.js";
 import { decideConventions } from "./conventions.js";
@@ -41,16 +42,16 @@ export interface ProgramPlan {
 }
 
 /**
- * Plans a linked module. Calls through pointers learn what they can reach.
+ * Plans a linked module. Calls through pointers learn what they can reach. The steps are functions.
  * @param summary of it @param codec for the bodies with such calls
  */
-export function planProgram(
+export function* planProgram(
   module: Module,
   summary: ModuleSummary,
   options: CodegenOptions,
   target: Target,
   codec: BodyCodec,
-): ProgramPlan {
+): Steps<ProgramPlan> {
   const functions = definedFunctions(module);
   const graph = buildCallGraph(summary);
   const byFunction = new Map<GlobalValue, number>(functions.map((fn, i) => [fn, i]));
@@ -76,11 +77,13 @@ export function planProgram(
         : null;
     // A call through a pointer has the platform's convention: functions whose addresses are taken keep it.
     conventions.set(
-      decideConventions(module, open, options, target.conventions, (fn, body) => analysis?.scan(fn, body)),
+      yield* decideConventions(module, open, options, target.conventions, (fn, body) =>
+        analysis?.scan(fn, body),
+      ),
     );
     if (analysis !== null) {
       indirect = analysis.solve(addressTaken);
-      attachCallees(functions, indirect, codec);
+      yield* attachCallees(functions, indirect, codec);
       ordered = orderedBy(graph, indirect, numberOf);
     }
     indirect.closed.forEach((closed, number) => {

@@ -1,0 +1,297 @@
+/**
+ * A link from its options to its output, for whoever wants one: the command (main.ts) and programs (bin/api.ts). It
+ * prints nothing and ends no process; what there is to say goes to its services and into its result.
+ */
+import { writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { resolve } from "node:path";
+import type { CodegenOptions } from "../../lto/codegen/program/options.js";
+import type { CodegenStatistics } from "../../lto/codegen/program/statistics.js";
+import type { RegisterSet } from "../../lto/codegen/register-set.js";
+import { InputError } from "../../lto/ir/errors.js";
+import type { Module } from "../../lto/ir/module.js";
+import type { Diagnostic } from "../../lto/link/index.js";
+import type { PassSet } from "../../lto/pass/registry.js";
+import { emptyReport, mergeReports, type PassReport } from "../../lto/pass/report.js";
+import { formatTrace } from "../../lto/pass/trace.js";
+import type { Host } from "../host/host.js";
+import { isSameFile, OutputFile } from "../host/output-file.js";
+import { ScratchFile } from "../host/scratch-file.js";
+import { isSystemError } from "../host/system-errors.js";
+import { type CodegenSink, generate, type PlannedModule, planModule } from "./codegen.js";
+import type { DriverOptions } from "./driver-options.js";
+import { LinkError } from "./errors.js";
+import { ClaimCollector } from "./ipra-claims.js";
+import { blame, type Linked, linkInputs } from "./link-step.js";
+import { type CodegenPasses, optimise } from "./passes.js";
+import type { ReportRequests } from "./reports.js";
+import { type Lap, Timer } from "./timer.js";
+import type { Phase, Turns } from "./turns.js";
+
+/** What a link works with. */
+export interface LinkServices {
+  readonly host: Host;
+  /** The passes there are, and where they run. */
+  readonly set: PassSet;
+  readonly turns: Turns;
+  /** Takes errors and warnings as they are found; errors come also as a `LinkError`. */
+  diagnose(diagnostic: Diagnostic): void;
+  /** Takes what options want to be printed on the way: IR and machine IR after passes, runs of passes. */
+  print(text: string): void;
+}
+
+/** The same inside of one link. */
+export interface JobServices extends LinkServices {
+  /** A phase is over, and the next one begins. */
+  finished(phase: Phase): void;
+}
+
+export interface JobResult {
+  /** Null if they are in the output file. */
+  readonly contents: Uint8Array | null;
+  /** Null where no code was wanted. */
+  readonly code: CodeReport | null;
+  readonly passes: PassReport;
+  readonly phases: readonly Lap[];
+}
+
+/** What is known of the code besides its text. */
+export interface CodeReport {
+  readonly statistics: CodegenStatistics;
+  /** Registers that a call of each function may change, by name. */
+  readonly usage: readonly (readonly [string, RegisterSet])[];
+}
+
+/**
+ * Links. The output file appears whole or not at all; after an error there is none, also none of an earlier link.
+ * @throws InputError, LinkError, InternalError, the system's errors, and the reason of `turns.signal`
+ */
+export async function runJob(options: DriverOptions, services: LinkServices): Promise<JobResult> {
+  const { host, turns } = services;
+  const same = options.inputs.find(
+    ({ name, bytes }) => bytes === undefined && isSameFile(name, options.output),
+  );
+  if (same !== undefined) throw new InputError(`output file ${options.output} is also an input`);
+  const output = new OutputFile(
+    options.output,
+    host.cwd,
+    (path, reason) => `cannot open output file ${path}: ${reason}`,
+  );
+  try {
+    const scratch = await ScratchFile.create(output.scratch ?? (options.checkIpra ? tmpdir() : null));
+    try {
+      const report = await new Job(options, output, scratch, services).run();
+      turns.signal?.throwIfAborted();
+      if (options.output === "-") return { contents: scratch.contents(), ...report };
+      await output.take(scratch);
+      return { contents: null, ...report };
+    } finally {
+      scratch.close();
+    }
+  } catch (e) {
+    output.discard();
+    throw e;
+  }
+}
+
+/** A module behind the passes on it. */
+interface Prepared {
+  readonly module: Module;
+  /** Null where no code is wanted. */
+  readonly planned: PlannedModule | null;
+  readonly passes: CodegenPasses;
+  readonly report: PassReport;
+}
+
+interface Produced {
+  readonly code: CodeReport | null;
+  readonly passes: PassReport;
+}
+
+class Job {
+  private readonly timer = new Timer();
+  private readonly services: JobServices;
+
+  constructor(
+    private readonly options: DriverOptions,
+    private readonly output: OutputFile,
+    private readonly scratch: ScratchFile,
+    services: LinkServices,
+  ) {
+    this.services = {
+      ...services,
+      finished: (phase) => {
+        this.timer.lap(phase);
+        services.turns.finished(phase);
+      },
+    };
+  }
+
+  /** Fills the scratch file. */
+  async run(): Promise<Omit<JobResult, "contents">> {
+    const linked = await linkInputs(this.options, this.services);
+    try {
+      const prepared = await this.prepare(linked);
+      const { code, passes: produced } = await this.produce(prepared);
+      const passes = mergeReports([prepared.report, produced]);
+      this.writeTrace(passes);
+      return { code, passes, phases: this.timer.laps };
+    } catch (e) {
+      const { signal } = this.services.turns;
+      throw signal?.aborted === true ? signal.reason : blame(e, [linked.module]);
+    }
+  }
+
+  /** Runs the passes on the linked module and plans code generation, which is the last to need the summary. */
+  private async prepare(linked: Linked): Promise<Prepared> {
+    const { options, services } = this;
+    const { module } = linked;
+    const { origin } = this.timer;
+    const { summary, runs, report } = await optimise(module, linked.summary!, options, origin, services);
+    linked.summary = null;
+    services.finished("passes");
+    const passes = { pipelines: services.set.pipelines, origin, earlierRuns: runs };
+    if (options.emit === "ir" || options.emit === "object") return { module, planned: null, passes, report };
+    const plan = planModule(module, summary, codegenOptions(module, options));
+    const planned = await services.turns.take("plan", plan);
+    services.finished("plan");
+    return { module, planned, passes, report };
+  }
+
+  /** Writes what is asked for. */
+  private async produce({ module, planned, passes }: Prepared): Promise<Produced> {
+    const { options, scratch } = this;
+    try {
+      let produced: Produced = { code: null, passes: emptyReport };
+      if (planned !== null) produced = await this.compile(planned, passes);
+      else if (options.emit === "ir") {
+        const { printModule } = await import("../../formats/text/index.js");
+        scratch.write(printModule(module));
+      } else {
+        const { writeObject } = await import("../../formats/object/writer.js");
+        scratch.bytes(writeObject(module));
+      }
+      scratch.flush();
+      return produced;
+    } catch (e) {
+      throw isSystemError(e) ? this.output.refusal(e) : e;
+    }
+  }
+
+  /** Writes assembly or machine IR. */
+  private async compile(planned: PlannedModule, passes: CodegenPasses): Promise<Produced> {
+    const { options, services, scratch } = this;
+    const assembly = await assemblyFile(options, scratch);
+    const collector = new ClaimCollector();
+    const sink: CodegenSink = {
+      requests: reportRequests(options),
+      finished: services.finished,
+      write: (text) => assembly?.write(text),
+      report(report) {
+        switch (report.kind) {
+          case "print":
+            return services.print(report.text);
+          case "machine":
+            return scratch.write(report.text);
+          default:
+            collector.accept(report);
+        }
+      },
+    };
+    const threads = {
+      jobs: services.host.workers ? options.jobs : 1,
+      threshold: options.parallelThreshold,
+      turns: services.turns,
+    };
+    try {
+      const generated = await generate(planned, threads, passes, sink);
+      if (options.checkIpra && assembly !== null) {
+        assembly.flush();
+        const claims = collector.claims(generated.indirect);
+        await checkIpra(assembly, claims, planned, services);
+      }
+      const { statistics, usage } = generated;
+      return { code: { statistics, usage }, passes: generated.passes };
+    } finally {
+      if (assembly !== scratch) assembly?.close();
+    }
+  }
+
+  private writeTrace({ events }: PassReport): void {
+    const { timeTrace } = this.options.passes;
+    if (timeTrace === null) return;
+    const { timer } = this;
+    const path = resolve(this.services.host.cwd, timeTrace);
+    try {
+      writeFileSync(path, formatTrace([...timer.events(), ...events], timer.epoch));
+    } catch (e) {
+      throw new InputError(`cannot write the trace: ${(e as Error).message}`, path);
+    }
+  }
+}
+
+/** Where assembly goes: to the output, to a file for the checker only, or nowhere. */
+async function assemblyFile(
+  { emit, checkIpra }: DriverOptions,
+  output: ScratchFile,
+): Promise<ScratchFile | null> {
+  if (emit !== "machine") return output;
+  return checkIpra ? ScratchFile.create(tmpdir()) : null;
+}
+
+/** @throws LinkError with what calls change and were not to change */
+async function checkIpra(
+  assembly: ScratchFile,
+  claims: ReturnType<ClaimCollector["claims"]>,
+  { module, options }: PlannedModule,
+  { host, turns, diagnose, finished }: JobServices,
+): Promise<void> {
+  const { checkAssembly } = await import("./ipra-check.js");
+  const report = await checkAssembly(
+    assembly,
+    claims,
+    options.relocation === "pic",
+    module.moduleAsm,
+    host,
+    turns.signal,
+  );
+  for (const what of report.unchecked) diagnose({ severity: "warning", message: `not checked: ${what}` });
+  finished("check");
+  const errors = report.violations.map((message): Diagnostic => ({ severity: "error", message }));
+  if (errors.length === 0) return;
+  for (const error of errors) diagnose(error);
+  throw new LinkError(errors);
+}
+
+function reportRequests({ printMachine, passes, emit, checkIpra }: DriverOptions): ReportRequests {
+  return {
+    print: printMachine === null ? null : { stage: printMachine, fn: passes.filterFunction },
+    machine: emit === "machine",
+    claims: checkIpra,
+  };
+}
+
+function codegenOptions(module: Module, options: DriverOptions): CodegenOptions {
+  return {
+    relocation: options.relocationModel ?? defaultRelocation(module, options),
+    level: options.level,
+    allocator: options.regalloc,
+    coalesce: options.coalesce,
+    spillCost: options.spillCost,
+    checkAllocation: options.checkRegalloc,
+    ipra: options.ipra,
+    shrinkWrap: options.shrinkWrap,
+    checkPacking: options.checkPacking,
+    passes: options.passes,
+    verify: options.verify,
+  };
+}
+
+/** Position-independent if any module is; a program needs no more than PIE, a library needs PIC. */
+function defaultRelocation(module: Module, options: DriverOptions): CodegenOptions["relocation"] {
+  const pic = Number(module.flag("PIC Level") ?? 0) > 0;
+  if (options.shared) return "pic";
+  if (options.relocatable)
+    return pic ? (Number(module.flag("PIE Level") ?? 0) > 0 ? "pie" : "pic") : "static";
+  return pic ? "pie" : "static";
+}

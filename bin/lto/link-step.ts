@@ -1,0 +1,135 @@
+/** The first half of a link: reads the inputs and makes one module of them. */
+import { refusedRequests } from "../../lto/codegen/requests.js";
+import { InputError, UnsupportedError } from "../../lto/ir/errors.js";
+import type { Module } from "../../lto/ir/module.js";
+import type { Steps } from "../../lto/ir/steps.js";
+import {
+  type LinkResult,
+  linkModules,
+  type ModuleSummary,
+  parseExportList,
+  parseVersionScript,
+} from "../../lto/link/index.js";
+import type { LinkInput, LinkOptions } from "../../lto/link/input.js";
+import { targetOf } from "../../lto/targets.js";
+import { verifyModule } from "../../lto/verify/verifier.js";
+import type { DriverOptions } from "./driver-options.js";
+import { InputErrors, LinkError } from "./errors.js";
+import { readInputFile, readOperand } from "./inputs.js";
+import type { JobServices } from "./job.js";
+
+/** A linked module; what is known of it goes once it has served. */
+export interface Linked {
+  readonly module: Module;
+  summary: ModuleSummary | null;
+}
+
+/** Complaints of the verifier that are reported. */
+const shownComplaints = 20;
+
+/** Reads and links the inputs, which are forgotten then. @throws InputError, LinkError */
+export async function linkInputs(options: DriverOptions, services: JobServices): Promise<Linked> {
+  const { turns, finished, diagnose } = services;
+  const inputs = await turns.take("read", readInputs(options));
+  finished("read");
+  const given = linkOptions(options);
+  let linked: LinkResult;
+  try {
+    linked = await turns.take("link", linkModules(inputs, given));
+  } catch (e) {
+    const modules = inputs.flatMap((input) => (input.kind === "module" ? [input.module] : []));
+    throw turns.signal?.aborted === true ? e : blame(e, modules);
+  }
+  const { module, diagnostics, summary, symbols } = linked;
+  if (options.entryGiven && given.output === "executable" && !symbols.get(given.entry)?.isDefined)
+    diagnose({
+      severity: "warning",
+      message: `cannot find entry symbol ${given.entry}; all visible definitions stay`,
+    });
+  for (const diagnostic of diagnostics) diagnose(diagnostic);
+  if (module === null) throw new LinkError(diagnostics);
+  finished("link");
+  if (options.verify) {
+    throwAny(
+      verifyModule(module)
+        .slice(0, shownComplaints)
+        .map((text) => new InputError(text)),
+    );
+    finished("verify");
+  }
+  if (options.emit === "asm" || options.emit === "machine") refuseRequests(module, linked);
+  return { module, summary };
+}
+
+/** @throws InputError when the inputs ask something of code generation in vain */
+function refuseRequests(module: Module, linked: LinkResult): void {
+  throwAny(
+    refusedRequests(module, targetOf(module).requests).map(({ what, by }) => {
+      const file = ("fn" in by ? linked.fileOf(by.fn) : linked.fileOfFlag(by.flag)) ?? module.file;
+      return new UnsupportedError(what, "fn" in by ? `function '${by.fn.name}'` : undefined, file);
+    }),
+  );
+}
+
+/** @throws InputError for all of these, if there are any */
+function throwAny(errors: readonly InputError[]): void {
+  const [first, ...more] = errors;
+  if (first !== undefined) throw more.length === 0 ? first : new InputErrors(errors);
+}
+
+/** The error to report: a fault that the verifier can explain by the input is one of the input. */
+export function blame(e: unknown, modules: readonly Module[]): unknown {
+  if (e instanceof InputError || e instanceof LinkError) return e;
+  try {
+    for (const module of modules) {
+      const [complaint] = verifyModule(module);
+      if (complaint !== undefined) return new InputError(`invalid IR: ${complaint}`, module.file);
+    }
+  } catch {
+    // What cannot even be verified explains nothing.
+  }
+  return e;
+}
+
+/** Reads all inputs. The steps are operands. @throws InputErrors with every one that fails */
+function* readInputs({ inputs: operands, libraryPath }: DriverOptions): Steps<LinkInput[]> {
+  const inputs: LinkInput[] = [];
+  const errors: InputError[] = [];
+  for (const [number, operand] of operands.entries()) {
+    try {
+      inputs.push(...readOperand(operand, libraryPath));
+    } catch (e) {
+      if (!(e instanceof InputError)) throw e;
+      errors.push(e);
+    }
+    yield { done: number + 1, total: operands.length };
+  }
+  throwAny(errors);
+  return inputs;
+}
+
+function linkOptions(options: DriverOptions): LinkOptions {
+  const { shared, relocatable, noUndefined } = options;
+  const textOf = (file: string): string => new TextDecoder().decode(readInputFile(file));
+  const listed = options.exportList.flatMap((file) => parseExportList(textOf(file), file));
+  const scripts = options.versionScript.map((file) => parseVersionScript(textOf(file), file));
+  return {
+    output: relocatable ? "relocatable" : shared ? "shared" : "executable",
+    entry: shared || relocatable ? "" : options.entry,
+    requireMain: noUndefined && !shared && !relocatable,
+    noUndefined: noUndefined && !relocatable,
+    exports: [...options.export, ...listed],
+    undefined: options.undefined,
+    exportDynamic: options.exportDynamic,
+    wrap: options.wrap,
+    errorLimit: options.errorLimit,
+    ...(scripts.length === 0
+      ? {}
+      : {
+          versions: {
+            global: scripts.flatMap((script) => script.global),
+            local: scripts.flatMap((script) => script.local),
+          },
+        }),
+  };
+}

@@ -1,0 +1,98 @@
+/**
+ * How a link shares its thread with others. The command has its thread for itself; a link in somebody else's process
+ * lets the event loop run every few milliseconds, tells how far it is, and ends when it is aborted.
+ */
+import { finish, type Steps } from "../../lto/ir/steps.js";
+import { microseconds } from "./timer.js";
+
+/** What a link does, in this order; some are left out. The last are optional or too short to have steps. */
+export type Phase =
+  | "read"
+  | "link"
+  | "verify"
+  | "passes"
+  | "plan"
+  | "compile"
+  | "complete"
+  | "program steps"
+  | "emit"
+  | "data"
+  | "check";
+
+export interface Turns {
+  /** Ends the link when it is aborted. */
+  readonly signal: AbortSignal | undefined;
+  /** Takes all steps of a phase, or of a part of it. @throws the signal's reason when that is aborted */
+  take<Result>(phase: Phase, steps: Steps<Result>): Result | Promise<Result>;
+  /** Somebody else has done a part of a phase. */
+  reached(phase: Phase, done: number, total: number): void;
+  /** The phase is over. */
+  finished(phase: Phase): void;
+}
+
+export const atOnce: Turns = {
+  signal: undefined,
+  take: (_, steps) => finish(steps),
+  reached: () => {},
+  finished: () => {},
+};
+
+/** Told how far a phase is. `done` does not fall, and in the end is `total`. */
+export type ProgressListener = (phase: Phase, done: number, total: number) => void;
+
+/** Microseconds that a link keeps the event loop waiting, if its steps are not longer. */
+const patience = 10_000;
+
+export class SharedTurns implements Turns {
+  private last = microseconds();
+  private phase: Phase | null = null;
+  private done = 0;
+  private total = 1;
+
+  constructor(
+    readonly signal: AbortSignal | undefined,
+    private readonly listener: ProgressListener = () => {},
+  ) {}
+
+  async take<Result>(phase: Phase, steps: Steps<Result>): Promise<Result> {
+    try {
+      for (;;) {
+        if (microseconds() - this.last >= patience) await this.pause();
+        const step = steps.next();
+        if (step.done === true) return step.value;
+        this.enter(phase);
+        ({ done: this.done, total: this.total } = step.value);
+      }
+    } finally {
+      // What the steps have to leave in order, they do.
+      steps.return(undefined as Result);
+    }
+  }
+
+  reached(phase: Phase, done: number, total: number): void {
+    this.enter(phase);
+    this.done = done;
+    this.total = total;
+    this.listener(phase, done, total);
+  }
+
+  finished(phase: Phase): void {
+    this.enter(phase);
+    this.done = this.total;
+    this.listener(phase, this.done, this.total);
+  }
+
+  private enter(phase: Phase): void {
+    if (phase === this.phase) return;
+    this.phase = phase;
+    this.done = 0;
+    this.total = 1;
+  }
+
+  private async pause(): Promise<void> {
+    if (this.phase !== null) this.listener(this.phase, this.done, this.total);
+    await new Promise<void>((resume) => setImmediate(resume));
+    this.signal?.throwIfAborted();
+    this.last = microseconds();
+  }
+}
