@@ -91,6 +91,8 @@ export class Selector {
   readonly incomingSlots = new Map<number, number>();
   hasMustTail = false;
   noTailCalls = false;
+  /** No exception leaves the function. */
+  nounwind = false;
   /** The call that replaces the current block's return. */
   tailCall: Inst | null = null;
   /** Arguments that callers zero-extend to 32 bits, by index. */
