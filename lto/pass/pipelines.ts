@@ -23,6 +23,7 @@ import { matchCalls } from "../ipo/match-calls.js";
 import { stackProtector } from "../ipo/stack-protector.js";
 import { dce } from "../opt/dce.js";
 import { foldBranches } from "../opt/fold-branches.js";
+import { simplify } from "../opt/simplify/index.js";
 import { unreachableBlocks } from "../opt/unreachable-blocks.js";
 import { onFunctions, onModule, type Stage } from "./module-pipeline.js";
 import { type Goal, may, must, type Step } from "./pass.js";
@@ -39,6 +40,13 @@ const requested: readonly Stage[] = [
   onModule(must(instrumentFunctions), must(stackProtector)),
 ];
 
+// What constants that came through calls, and code that came with them, make possible inside of functions.
+const simplification: Stage = onFunctions(
+  may(simplify),
+  // What only computed values that are constants now.
+  may(dce),
+);
+
 // The linked module. Beyond this point no symbol appears but those of the run-time library, and none becomes visible.
 //
 // Inputs were optimised file by file by the compilers that made them: what one function shows by itself is done.
@@ -49,8 +57,7 @@ const program: readonly Stage[] = [
   onModule(may(ipsccp)),
   // Parameters that propagation found constant have no uses left.
   onModule(may(deadargelim)),
-  // What only computed values that are constants now.
-  onFunctions(may(dce)),
+  simplification,
   ...requested,
 ];
 

@@ -18,6 +18,7 @@ import { matchCalls } from "../ipo/match-calls.js";
 import { stackProtector } from "../ipo/stack-protector.js";
 import { dce } from "../opt/dce.js";
 import { foldBranches } from "../opt/fold-branches.js";
+import { simplify } from "../opt/simplify/index.js";
 import { unreachableBlocks } from "../opt/unreachable-blocks.js";
 import type { AnyPass } from "./pass.js";
 import { type Pipelines, pipelines, stepsOf } from "./pipelines.js";
@@ -29,6 +30,7 @@ export const passes: readonly AnyPass[] = [
   instrumentFunctions,
   stackProtector,
   unreachableBlocks,
+  simplify,
   dce,
   foldBranches,
   guardCallees,

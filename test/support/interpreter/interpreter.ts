@@ -25,6 +25,7 @@ import type { Func, GlobalValue } from "../../../lto/ir/module.js";
 import { floatType, halfType, i128, type Type } from "../../../lto/ir/types.js";
 import { type Argument, type Constant, isConstant, type Value } from "../../../lto/ir/values.js";
 import { bitWidth, fromNumber, mask, type Scalar, signed, toNumber, wrap } from "./bits.js";
+import { breaksFlags } from "./flags.js";
 import {
   binary,
   cast,
@@ -200,6 +201,21 @@ export class Interpreter {
     return value === null && this.mode === "machine" ? wrap(pattern, width) : value;
   }
 
+  /** A result, or poison where flags say so; where nothing is poison they say nothing. */
+  private flagged(
+    { op, flags }: Inst,
+    type: Type,
+    to: Type,
+    a: Scalar,
+    b: Scalar,
+    compute: () => Scalar,
+  ): Scalar {
+    const result = compute();
+    if (flags === 0 || this.mode !== "exact" || result === null || a === null || b === null) return result;
+    if (type.scalar.kind !== "int") return result;
+    return breaksFlags(op, flags, type.scalar.bits, to.scalar.bits, a, b) ? null : result;
+  }
+
   private evaluate(inst: Inst): Val {
     const type = inst.type;
     const operand = (i: number): Val => this.value(inst.operands[i]!);
@@ -207,7 +223,11 @@ export class Interpreter {
     if (inst.op >= Op.Add && inst.op <= Op.Xor)
       return this.lanes(
         type,
-        (a, b) => this.concrete(binary(inst.op, type.scalar, a!, b!), bitWidth(type.scalar)),
+        (a, b) =>
+          this.concrete(
+            this.flagged(inst, type, type, a!, b!, () => binary(inst.op, type.scalar, a!, b!)),
+            bitWidth(type.scalar),
+          ),
         operand(0),
         operand(1),
       );
@@ -222,7 +242,10 @@ export class Interpreter {
       case Op.FCmp:
         return this.lanes(
           type,
-          (a, b) => compare(inst.data, operandType!.scalar, a!, b!),
+          (a, b) =>
+            this.flagged(inst, operandType!, type, a!, b!, () =>
+              compare(inst.data, operandType!.scalar, a!, b!),
+            ),
           operand(0),
           operand(1),
         );
@@ -259,7 +282,9 @@ export class Interpreter {
           type,
           (a) =>
             this.concrete(
-              cast(inst.op as CastOp, operandType!.scalar, type.scalar, a!),
+              this.flagged(inst, operandType!, type, a!, 0n, () =>
+                cast(inst.op as CastOp, operandType!.scalar, type.scalar, a!),
+              ),
               bitWidth(type.scalar),
             ),
           operand(0),
@@ -524,6 +549,9 @@ export class Interpreter {
       const member = (k: 0 | 1): Val => (type.kind === "vector" ? results.map((r) => r[k]) : results[0]![k]);
       return [member(0), member(1)];
     }
+    if (base.startsWith("mem")) return this.memoryBlock(base, args);
+    if (base.startsWith("lifetime.") || base === "assume") return null;
+    if (base === "expect") return args[0]!;
     if (base.startsWith("vector.reduce.")) return this.reduce(base.slice(14), inst, scalar, args);
     if (base === "fptosi.sat" || base === "fptoui.sat")
       return this.lanes(
@@ -539,6 +567,17 @@ export class Interpreter {
       return [this.concrete(result, width)];
     });
     return inst.type.kind === "vector" ? results.map((r) => r[0]!) : results[0]![0]!;
+  }
+
+  /** memset, memcpy and memmove. */
+  private memoryBlock(name: string, args: readonly Val[]): Val {
+    if (args.includes(null)) throw new Undefined("a block of memory of poison");
+    const [to, from, length] = (args as bigint[]).slice(0, 3).map(Number) as [number, number, number];
+    if (Math.max(to, name === "memset" ? 0 : from) + length > this.memory.length)
+      throw new Undefined("a block outside of memory");
+    if (name === "memset") this.memory.fill(from, to, to + length);
+    else this.memory.copyWithin(to, from, from + length);
+    return null;
   }
 
   private perLane(type: Type, args: readonly Val[], f: (lane: Scalar[]) => Scalar[]): Scalar[][] {

@@ -1,0 +1,93 @@
+/** Translation validation: passes on random functions, which the interpreter runs before and after. */
+import { bodyCodec } from "../../formats/object/body-codec.js";
+import { parseModule, printFunction, printModule } from "../../formats/text/index.js";
+import type { Module } from "../../lto/ir/module.js";
+import { onFunctions, runModulePipeline } from "../../lto/pass/module-pipeline.js";
+import { noPassOptions } from "../../lto/pass/options.js";
+import { type FunctionPass, type Goal, may } from "../../lto/pass/pass.js";
+import { passes } from "../../lto/pass/registry.js";
+import { PassRunner } from "../../lto/pass/runner.js";
+import { verifyModule } from "../../lto/verify/verifier.js";
+import { behaviourOf, codeOf, randomInput, refines } from "../support/interpreter/program.js";
+import { Random } from "../support/random.js";
+import { randomFunction } from "./random-functions.js";
+
+const inputs = 8;
+
+/** Passes on functions of the linked module, by name. @throws Error for other names */
+export function functionPassesNamed(names: readonly string[]): FunctionPass[] {
+  return names.map((name) => {
+    const pass = passes.find((p) => p.name === name);
+    if (pass === undefined || pass.level !== "function")
+      throw new Error(`there is no function pass '${name}'`);
+    return pass as FunctionPass;
+  });
+}
+
+function runPasses(module: Module, list: readonly FunctionPass[], goal: Goal): void {
+  const services = { print: printFunction, now: () => 0, thread: 0, log: () => {} };
+  const runner = new PassRunner({ ...noPassOptions, verifyEach: true }, services, module);
+  const stages = [onFunctions(...list.map((pass) => may(pass)))];
+  runModulePipeline(runner, stages, module, bodyCodec(), () => goal);
+}
+
+/** What a random function came to. */
+export interface Validation {
+  /** Runs that were not undefined before. */
+  readonly compared: number;
+  readonly changed: boolean;
+  /** What is wrong, with both texts; null: nothing. */
+  readonly problem: string | null;
+}
+
+/** Runs passes on the random function of a seed and compares. */
+export function validate(seed: number, list: readonly FunctionPass[], goal: Goal): Validation {
+  const source = randomFunction(new Random(seed));
+  const before = parseModule(source, "random.ll");
+  const problems = verifyModule(before);
+  if (problems.length > 0) throw new Error(`seed ${seed}: ${problems.join("; ")}\n${source}`);
+  const after = parseModule(source, "random.ll");
+  const original = printModule(after);
+  const order = list.map((pass) => pass.name).join(",");
+  const where = `seed ${seed}, goal ${goal}, passes ${order}`;
+  try {
+    runPasses(after, list, goal);
+  } catch (error) {
+    return {
+      compared: 0,
+      changed: true,
+      problem: `${where}: ${error instanceof Error ? error.stack : error}\n${original}`,
+    };
+  }
+  const text = printModule(after);
+  const random = new Random(seed + 1);
+  const fn = before.functions.find((f) => f.name === "f")!;
+  const [first, second] = [codeOf(before), codeOf(after)];
+  let compared = 0;
+  for (let i = 0; i < inputs; i++) {
+    const input = randomInput(fn, random);
+    const expected = behaviourOf(before, first, "f", input, "exact");
+    if (expected === null) continue;
+    compared++;
+    const actual = behaviourOf(after, second, "f", input, "exact");
+    if (actual !== null && refines(expected, actual, true)) continue;
+    const shown = `expected ${JSON.stringify(show(expected))}\nactual   ${JSON.stringify(show(actual))}`;
+    return {
+      compared,
+      changed: true,
+      problem: `${where}, input ${i}:\n${shown}\n${original}\n; after\n${text}`,
+    };
+  }
+  return { compared, changed: text !== original, problem: null };
+}
+
+/** Memory in short: what tells runs apart. */
+const show = (seen: ReturnType<typeof behaviourOf>): unknown =>
+  seen === null
+    ? "undefined"
+    : { results: seen.results.map(String), events: seen.events, memory: hash(seen.memory) };
+const hash = (text: string): number => {
+  let sum = 0;
+  for (let i = 0; i < text.length; i++) sum = (Math.imul(sum, 31) + text.charCodeAt(i)) | 0;
+  return sum;
+};
