@@ -372,11 +372,8 @@ function finishCall(s: Selector, call: CallInst, machine: MInst, block: MBlock, 
     noReturn,
     returnsTwice,
     unwind: call.op === Op.Invoke ? s.heads[call.blocks[1]!.id]! : null,
-    // What leaves a function that says it never unwinds is undefined; only its own landing pads may still catch.
-    noUnwind:
-      (s.nounwind && call.op !== Op.Invoke) ||
-      attributes.has("nounwind") ||
-      (calleeAttributes?.has("nounwind") ?? false),
+    // What leaves a function that says it never unwinds is undefined.
+    noUnwind: s.nounwind || attributes.has("nounwind") || (calleeAttributes?.has("nounwind") ?? false),
     pushed: 0,
   };
   if (returnsTwice) s.mf.returnsTwice = true;

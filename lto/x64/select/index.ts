@@ -143,7 +143,7 @@ function setUpFunction(s: Selector, legal: LegalFunction, args: ArgumentLayout):
   s.mf.noRedZone = attributes.has("noredzone");
   const framePointer = attributes.string("frame-pointer");
   if (framePointer === "all") s.mf.needsFramePointer = true;
-  s.nounwind = attributes.has("nounwind");
+  s.nounwind = attributes.has("nounwind") && fn.personality === null;
   s.noTailCalls = attributes.string("disable-tail-calls") === "true";
   s.usesSret = legal.args.some(({ attributes: a }) => a.type("sret") !== undefined);
   s.sretArgument = legal.args.find(({ attributes: a }) => a.type("sret") !== undefined)?.argument ?? null;

@@ -91,7 +91,7 @@ export class Selector {
   readonly incomingSlots = new Map<number, number>();
   hasMustTail = false;
   noTailCalls = false;
-  /** No exception leaves the function. */
+  /** No exception leaves the function, and it has no table that says where they go. */
   nounwind = false;
   /** The call that replaces the current block's return. */
   tailCall: Inst | null = null;
