@@ -10,8 +10,8 @@ import type { BodyCodec, Func, Module } from "../ir/module.js";
 import type { Steps } from "../ir/steps.js";
 import { verifyFunction, verifyModule } from "../verify/verifier.js";
 import { callGraph } from "./analyses.js";
-import type { ComponentPass, FunctionPass, Goal, ModulePass, Step } from "./pass.js";
-import { FunctionRunContext, type PassRunner, RunContext, type Unit } from "./runner.js";
+import type { ComponentPass, ComponentWalk, FunctionPass, Goal, ModulePass, Step } from "./pass.js";
+import { FunctionRunContext, type PassRunner, ProgramRunContext, type Unit } from "./runner.js";
 
 /** A part of a whole-program pipeline. */
 export type Stage =
@@ -55,7 +55,7 @@ const hasBody = (fn: Func): boolean => !fn.isDeclaration;
 class ModuleRun {
   /** Number of the next run that can be skipped. */
   next = 1;
-  private readonly context: RunContext;
+  private readonly context: ProgramRunContext;
 
   constructor(
     private readonly runner: PassRunner,
@@ -63,7 +63,7 @@ class ModuleRun {
     private readonly codec: BodyCodec,
     private readonly goalOf: (fn: Func) => Goal,
   ) {
-    this.context = new RunContext(runner, module.dataLayout);
+    this.context = new ProgramRunContext(runner, module.dataLayout, goalOf);
   }
 
   private step(step: Step, unit: Unit, run: () => boolean): boolean {
@@ -109,6 +109,13 @@ class ModuleRun {
   private *bottomUp(
     steps: readonly Step<ComponentPass | FunctionPass>[],
   ): Generator<number, void, undefined> {
+    const walks = new Map<ComponentPass, ComponentWalk>();
+    const run = (pass: ComponentPass, functions: readonly Func[]): boolean => {
+      if ("run" in pass) return pass.run(functions, this.context);
+      let walk = walks.get(pass);
+      if (walk === undefined) walks.set(pass, (walk = pass.begin(this.module, this.context)));
+      return walk.run(functions);
+    };
     const components = this.components();
     for (const [number, functions] of components.entries()) {
       yield number / components.length;
@@ -122,13 +129,14 @@ class ModuleRun {
       };
       for (const step of steps) {
         const { pass } = step;
-        if (pass.level === "component") this.step(step, unit, () => pass.run(functions, this.context));
+        if (pass.level === "component") this.step(step, unit, () => run(pass, functions));
         else for (const fn of functions) this.onFunction([{ ...step, pass }], fn);
       }
       functions.forEach((fn, i) => {
         this.leave(fn, before[i]!);
       });
     }
+    for (const walk of walks.values()) if (walk.finish()) this.runner.cache.moduleChanged([]);
   }
 
   private onFunction(steps: readonly Step<FunctionPass>[], fn: Func): void {

@@ -57,6 +57,11 @@ export interface PassContext {
   /** Adds to one of the pass's counters, for `--stats`. */
   count(counter: string, by?: number): void;
 }
+/** What passes on the program get. */
+export interface ProgramContext extends PassContext {
+  /** What a function is compiled for. */
+  goalOf(fn: Func): Goal;
+}
 /** What a function pass gets; the function's body comes from here, and from nowhere else. */
 export interface FunctionContext extends PassContext {
   readonly goal: Goal;
@@ -82,12 +87,25 @@ interface PassBase {
 /** `run` returns whether it changed anything. */
 export interface ModulePass extends PassBase {
   readonly level: "module";
-  run(module: Module, context: PassContext): boolean;
+  run(module: Module, context: ProgramContext): boolean;
 }
 /** Its unit are the functions of a strongly connected component of the call graph, callees' components first. */
-export interface ComponentPass extends PassBase {
+export type ComponentPass = PlainComponentPass | SummingComponentPass;
+interface PlainComponentPass extends PassBase {
   readonly level: "component";
-  run(functions: readonly Func[], context: PassContext): boolean;
+  run(functions: readonly Func[], context: ProgramContext): boolean;
+}
+/** What it learns from one component it uses for the next. */
+interface SummingComponentPass extends PassBase {
+  readonly level: "component";
+  /** Begins a walk over the components of the module. */
+  begin(module: Module, context: ProgramContext): ComponentWalk;
+}
+export interface ComponentWalk {
+  /** @returns whether it changed anything */
+  run(functions: readonly Func[]): boolean;
+  /** Behind the last component. @returns whether it removed or added globals */
+  finish(): boolean;
 }
 /** @typeParam Context what it has to be told; passes of the lowering pipeline ask for more */
 export interface FunctionPass<Context extends FunctionContext = FunctionContext> extends PassBase {

@@ -17,6 +17,8 @@ import { splitAddresses } from "../codegen/lowering/split-addresses.js";
 import { splitEdges } from "../codegen/lowering/split-edges.js";
 import { levelOf } from "../codegen/program/options.js";
 import { deadargelim } from "../ipo/deadargelim.js";
+import { alwaysInline } from "../ipo/inline/always-inline.js";
+import { inline } from "../ipo/inline/inliner.js";
 import { instrumentFunctions } from "../ipo/instrument-functions.js";
 import { ipsccp } from "../ipo/ipsccp.js";
 import { matchCalls } from "../ipo/match-calls.js";
@@ -25,8 +27,8 @@ import { dce } from "../opt/dce.js";
 import { foldBranches } from "../opt/fold-branches.js";
 import { simplify } from "../opt/simplify/index.js";
 import { unreachableBlocks } from "../opt/unreachable-blocks.js";
-import { onFunctions, onModule, type Stage } from "./module-pipeline.js";
-import { type Goal, may, must, type Step } from "./pass.js";
+import { bottomUp, onModule, type Stage } from "./module-pipeline.js";
+import { type FunctionPass, type Goal, may, must, type Step } from "./pass.js";
 
 export interface Pipeline {
   readonly program: readonly Stage[];
@@ -41,11 +43,13 @@ const requested: readonly Stage[] = [
 ];
 
 // What constants that came through calls, and code that came with them, make possible inside of functions.
-const simplification: Stage = onFunctions(
+const simplification: readonly Step<FunctionPass>[] = [
+  may(unreachableBlocks),
   may(simplify),
   // What only computed values that are constants now.
   may(dce),
-);
+  may(foldBranches),
+];
 
 // The linked module. Beyond this point no symbol appears but those of the run-time library, and none becomes visible.
 //
@@ -53,11 +57,14 @@ const simplification: Stage = onFunctions(
 const program: readonly Stage[] = [
   // First: only calls that match their callees are looked through.
   onModule(may(matchCalls)),
+  // What the program demands, whatever it costs; nothing below should see such functions.
+  bottomUp(must(alwaysInline)),
   // Early: what it deletes nobody else has to look at.
   onModule(may(ipsccp)),
   // Parameters that propagation found constant have no uses left.
   onModule(may(deadargelim)),
-  simplification,
+  // What is inlined is simplified at once, so that callers see it as small as it gets.
+  bottomUp(may(inline), ...simplification),
   ...requested,
 ];
 
@@ -104,7 +111,7 @@ const plainLowering: readonly LoweringStep[] = [
 ];
 
 export const pipelines: Pipelines = {
-  O0: { program: requested, lowering: plainLowering },
+  O0: { program: [bottomUp(must(alwaysInline)), ...requested], lowering: plainLowering },
   O1: { program, lowering },
   O2: { program, lowering },
   O3: { program, lowering },

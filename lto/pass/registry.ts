@@ -12,6 +12,8 @@ import { legalize } from "../codegen/lowering/legalize-pass.js";
 import { splitAddresses } from "../codegen/lowering/split-addresses.js";
 import { splitEdges } from "../codegen/lowering/split-edges.js";
 import { deadargelim } from "../ipo/deadargelim.js";
+import { alwaysInline } from "../ipo/inline/always-inline.js";
+import { inline } from "../ipo/inline/inliner.js";
 import { instrumentFunctions } from "../ipo/instrument-functions.js";
 import { ipsccp } from "../ipo/ipsccp.js";
 import { matchCalls } from "../ipo/match-calls.js";
@@ -24,9 +26,11 @@ import type { AnyPass } from "./pass.js";
 import { type Pipelines, pipelines, stepsOf } from "./pipelines.js";
 
 export const passes: readonly AnyPass[] = [
+  alwaysInline,
   matchCalls,
   ipsccp,
   deadargelim,
+  inline,
   instrumentFunctions,
   stackProtector,
   unreachableBlocks,

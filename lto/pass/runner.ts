@@ -21,6 +21,7 @@ import type {
   Goal,
   ModuleAnalysis,
   PassContext,
+  ProgramContext,
   Step,
 } from "./pass.js";
 import type { PassReport } from "./report.js";
@@ -78,6 +79,16 @@ export class RunContext implements PassContext {
   }
   count(counter: string, by = 1): void {
     this.runner.count(counter, by);
+  }
+}
+/** For passes on the linked module. */
+export class ProgramRunContext extends RunContext implements ProgramContext {
+  constructor(
+    runner: PassRunner,
+    layout: DataLayout,
+    readonly goalOf: (fn: Func) => Goal,
+  ) {
+    super(runner, layout);
   }
 }
 /** For a function of the linked module. */

@@ -495,7 +495,24 @@ export class Interpreter {
     if (name.startsWith("llvm.")) return this.intrinsic(name.slice(5), inst, operands, args);
     if (this.world === null) return this.library(name, inst, args as bigint[]);
     const code = this.world.code(callee);
-    return code === undefined ? this.world.callUnknown(callee, args, inst.type) : this.enter(code, args);
+    if (code === undefined) return this.world.callUnknown(callee, args, inst.type);
+    const { stackTop } = this;
+    const result = this.enter(
+      code,
+      args.map((value, i) => this.passed(callee, i, value)),
+    );
+    this.stackTop = stackTop;
+    return result;
+  }
+  /** What the callee gets for an argument: of memory that is passed by value, a copy's address. */
+  private passed(callee: Func, index: number, value: Val): Val {
+    const type = callee.attributes.parameter(index).type("byval");
+    if (type === undefined || typeof value !== "bigint") return value;
+    const to = Math.ceil(this.stackTop / 64) * 64;
+    const size = this.layout.allocSize(type);
+    this.stackTop = to + size;
+    this.memory.copyWithin(to, Number(value), Number(value) + size);
+    return BigInt(to);
   }
 
   private callee(inst: CallInst): Func {
@@ -539,6 +556,11 @@ export class Interpreter {
 
   private intrinsic(name: string, inst: CallInst, operands: readonly Value[], args: Val[]): Val {
     const base = name.replace(/(\.(i\d+|f\d+|bf16|v\d+\w+|p\d+))+$/, "");
+    if (base === "stacksave") return BigInt(this.stackTop);
+    if (base === "stackrestore") {
+      this.stackTop = Number(this.decided(operands[0]!));
+      return null;
+    }
     const type = operands[0]!.type;
     const scalar = type.scalar;
     const width = scalar.isFloat || scalar.kind === "int" ? bitWidth(scalar) : 0;

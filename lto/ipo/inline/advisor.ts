@@ -1,0 +1,35 @@
+/** What decides about calls, apart from those who carry decisions out. */
+import type { BodyView, CallInst } from "../../ir/instructions.js";
+import type { Func } from "../../ir/module.js";
+import type { BodyCost } from "./body-cost.js";
+
+/** A call of a function that can be inlined. */
+export interface CallSite {
+  readonly caller: Func;
+  readonly call: CallInst;
+  readonly callee: Func;
+  /** Of the callee; numbered. */
+  readonly body: BodyView;
+  readonly cost: BodyCost;
+  /** Loops around the call in the caller. */
+  readonly depth: number;
+  /** It runs rarely, for one run of the caller. */
+  readonly isCold: boolean;
+  /** Calls of the callee in the program, this one included. */
+  readonly callSites: number;
+  /** The callee goes when none of its calls is left. */
+  readonly isClosed: boolean;
+  /** Instructions of the caller as it is now. */
+  readonly callerSize: number;
+}
+
+export interface Advice {
+  readonly inline: boolean;
+  /** What it costs, and the most that it may; in units of the advisor's. */
+  readonly cost: number;
+  readonly threshold: number;
+}
+
+export interface InlineAdvisor {
+  advise(site: CallSite): Advice;
+}

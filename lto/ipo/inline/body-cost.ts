@@ -1,0 +1,290 @@
+/**
+ * What a body costs: for the speed of calls, in the field's customary units, 5 an instruction and 25 a call; and where in
+ * it calls are.
+ *
+ * The units measure what a processor has to do for one pass through code that was not specialised, roughly; thresholds
+ * were tuned for them over many years in compilers that count so. With constants for some parameters, only the
+ * blocks count that can be reached then, and values that become constant are free (`ConstantSolver`).
+ * Linear in the body.
+ */
+import { bodySuccessors } from "../../analysis/cfg.js";
+import { loopNest } from "../../analysis/loop-nest.js";
+import type { DataLayout } from "../../ir/data-layout.js";
+import { Folder, floatModeOf } from "../../ir/fold/index.js";
+import { type Block, type BodyView, type CallInst, type Inst, isCall, Op } from "../../ir/instructions.js";
+import { intrinsicOf } from "../../ir/intrinsics.js";
+import type { Func } from "../../ir/module.js";
+import type { Constant, Value } from "../../ir/values.js";
+import { isConstantFact, varying } from "../../opt/constants/lattice.js";
+import { ConstantSolver, type Surroundings } from "../../opt/constants/solver.js";
+import { isStatic } from "./inline-call.js";
+
+export const instructionCost = 5;
+export const callCost = 25;
+
+/** Intrinsics that no code is made for. */
+const free = new Set([
+  "lifetime.start",
+  "lifetime.end",
+  "assume",
+  "donothing",
+  "sideeffect",
+  "invariant.start",
+  "invariant.end",
+  "launder.invariant.group",
+  "strip.invariant.group",
+  "experimental.noalias.scope.decl",
+  "var.annotation",
+  "ptr.annotation",
+  "annotation",
+  "expect",
+  "expect.with.probability",
+  "is.constant",
+  "objectsize",
+  "ssa.copy",
+  "pseudoprobe",
+]);
+/** Intrinsics that become calls of library functions, mostly. */
+const called =
+  /^(?:mem(?:cpy|move|set)|sin|cos|tan|pow|powi|exp|exp2|exp10|log|log2|log10|fmod|ldexp|frexp)$/;
+
+/** The cost of one instruction. */
+export function costOf(inst: Inst): number {
+  switch (inst.op) {
+    case Op.Phi:
+    case Op.Ret:
+    case Op.Br:
+    case Op.Unreachable:
+    case Op.BitCast:
+    case Op.PtrToInt:
+    case Op.IntToPtr:
+    case Op.AddrSpaceCast:
+    case Op.Freeze:
+    case Op.Trunc:
+    case Op.LandingPad:
+    case Op.ExtractValue:
+    case Op.InsertValue:
+      return 0;
+    case Op.Alloca:
+      return inst.operands[0]!.valueKind === "int" ? 0 : instructionCost;
+    case Op.GetElementPtr:
+      // A constant offset is part of the address; so is an index, as far as one fits.
+      for (let i = 1; i < inst.operands.length; i++)
+        if (inst.operands[i]!.valueKind !== "int") return instructionCost;
+      return 0;
+    case Op.ZExt:
+      return inst.operands[0]!.type.bits === 32 ? 0 : instructionCost;
+    case Op.Switch:
+      return switchCost(inst.blocks.length - 1);
+    case Op.Call:
+    case Op.Invoke: {
+      const intrinsic = intrinsicOf(inst.operands[0]!);
+      if (intrinsic !== null && free.has(intrinsic.name)) return 0;
+      if (intrinsic !== null && !called.test(intrinsic.name)) return instructionCost;
+      if (inst.operands[0]!.valueKind === "asm") return instructionCost;
+      return callCost + instructionCost * (1 + inst.data.argumentCount);
+    }
+    default:
+      return instructionCost;
+  }
+}
+
+/** A tree of comparisons, or the bounds check and the table with its jump. */
+const switchCost = (cases: number): number => (cases <= 3 ? 2 * cases : cases + 4) * instructionCost;
+
+/** A call in a body, and how often it runs. */
+export interface PlacedCall {
+  readonly call: CallInst;
+  /** Loops around it. */
+  readonly depth: number;
+  /** What leads to it ends in a call that never returns, or is said to be unlikely. */
+  readonly isCold: boolean;
+}
+
+/** Calls of functions in a body, in order. Numbers the body. */
+export function placedCalls(body: BodyView): PlacedCall[] {
+  body.renumber();
+  let calls: PlacedCall[] | null = null;
+  let depth: Int32Array | null = null;
+  let cold: Uint8Array | null = null;
+  body.blocks.forEach((block, b) => {
+    for (const inst of block.insts) {
+      if (!isCall(inst) || !isFunction(inst.operands[0]!)) continue;
+      if (calls === null) {
+        const successors = bodySuccessors(body);
+        depth = loopNest(successors, [0]).depth;
+        cold = coldBlocks(body.blocks, successors);
+        calls = [];
+      }
+      calls.push({ call: inst, depth: depth![b]!, isCold: cold![b] === 1 });
+    }
+  });
+  return calls ?? [];
+}
+const isFunction = (callee: Value): boolean =>
+  callee.valueKind === "global" && callee.kind === "function" && callee.intrinsic === null;
+
+/** A branch with less than one in so many executions is unlikely. */
+const unlikely = 50;
+
+/** Blocks that run rarely: all they lead to ends the program, or all that leads to them is unlikely. */
+function coldBlocks(blocks: readonly Block[], successors: readonly (readonly number[])[]): Uint8Array {
+  const cold = new Uint8Array(blocks.length);
+  blocks.forEach((block, b) => {
+    if (block.terminator.op === Op.Unreachable || block.terminator.op === Op.Resume) cold[b] = 1;
+    for (const inst of block.insts)
+      if (inst.op === Op.LandingPad || (isCall(inst) && isColdCall(inst))) cold[b] = 1;
+    const weights = block.terminator.hints?.weights;
+    if (weights == null || weights.length !== successors[b]!.length) return;
+    const sum = weights.reduce((total, weight) => total + weight, 0);
+    successors[b]!.forEach((to, i) => {
+      if (weights[i]! * unlikely < sum) cold[to] = 1;
+    });
+  });
+  // Backwards; what a loop leads to is found in the second round.
+  for (let round = 0; round < 2; round++)
+    for (let b = blocks.length - 1; b >= 0; b--)
+      if (cold[b] === 0 && successors[b]!.length > 0 && successors[b]!.every((s) => cold[s] === 1))
+        cold[b] = 1;
+  if (blocks.length > 0 && cold[0] === 1) return new Uint8Array(blocks.length).fill(1);
+  return cold;
+}
+
+function isColdCall({ data, operands }: CallInst): boolean {
+  const callee = operands[0]!;
+  const own = data.attributes.fn;
+  if (own.has("cold") || own.has("noreturn")) return true;
+  if (callee.valueKind !== "global" || callee.kind !== "function") return false;
+  return callee.attributes.fn.has("cold") || callee.attributes.fn.has("noreturn");
+}
+
+/** What copying a body costs, whatever is passed. */
+export interface BodyCost {
+  readonly cost: number;
+  readonly instructions: number;
+  readonly isSingleBlock: boolean;
+  /** By parameter: what is saved if it is the address of a slot that disappears then. */
+  readonly slotSavings: readonly number[];
+  /** By parameter: it decides a branch, or what is called. */
+  readonly decides: Uint8Array;
+  /** Bytes that it adds to a frame. */
+  readonly slotBytes: number;
+}
+
+export function bodyCost(fn: Func, body: BodyView, layout: DataLayout): BodyCost {
+  const numbers = body.renumber();
+  let cost = 0;
+  let slotBytes = 0;
+  const slotSavings = new Array<number>(fn.args.length).fill(0);
+  const decides = new Uint8Array(fn.args.length);
+  /** Parameter that an instruction is the address in, plus one; and which depend on it alone. */
+  const root = new Int32Array(numbers);
+  const depends = new Int32Array(numbers);
+  const rootOf = (value: Value): number =>
+    value.valueKind === "argument" ? value.index + 1 : value.valueKind === "inst" ? root[value.id]! : 0;
+  const dependsOn = (value: Value): number =>
+    value.valueKind === "argument" ? value.index + 1 : value.valueKind === "inst" ? depends[value.id]! : 0;
+  const lose = (value: Value): void => {
+    const parameter = rootOf(value);
+    if (parameter > 0) slotSavings[parameter - 1] = Number.NEGATIVE_INFINITY;
+  };
+  body.blocks.forEach((block, b) => {
+    for (const inst of block.insts) {
+      const { op, operands } = inst;
+      const own = costOf(inst);
+      cost += own;
+      if (op === Op.Alloca && isStatic(inst, b === 0))
+        slotBytes += layout.allocSize(inst.data.allocatedType) * Number((operands[0] as { num: number }).num);
+      switch (op) {
+        case Op.GetElementPtr:
+          if (own === 0) root[inst.id] = rootOf(operands[0]!);
+          else for (const operand of operands) lose(operand);
+          break;
+        case Op.Load:
+          save(rootOf(operands[0]!), own);
+          break;
+        case Op.Store:
+          lose(operands[0]!);
+          save(rootOf(operands[1]!), own);
+          break;
+        case Op.ICmp:
+          break;
+        case Op.Call:
+          if (own === 0) break;
+          for (const operand of operands) lose(operand);
+          break;
+        default:
+          for (const operand of operands) lose(operand);
+      }
+      if (op === Op.CondBr || op === Op.Switch || isCall(inst)) {
+        const parameter = dependsOn(operands[0]!);
+        if (parameter > 0) decides[parameter - 1] = 1;
+      } else if (op !== Op.Load && op !== Op.Phi) {
+        let only = 0;
+        for (const operand of operands) {
+          const parameter = dependsOn(operand);
+          if (parameter > 0) only = parameter;
+        }
+        depends[inst.id] = only;
+      }
+    }
+  });
+  return {
+    cost,
+    instructions: numbers,
+    isSingleBlock: body.blocks.length === 1,
+    slotSavings: slotSavings.map((saved) => Math.max(saved, 0)),
+    decides,
+    slotBytes,
+  };
+
+  function save(parameter: number, own: number): void {
+    if (parameter > 0) slotSavings[parameter - 1]! += own;
+  }
+}
+
+/** With constants for some parameters: what is left to do, and whether that is one block. */
+export function specialisedCost(
+  fn: Func,
+  body: BodyView,
+  layout: DataLayout,
+  constants: readonly (Constant | null)[],
+): { readonly cost: number; readonly isSingleBlock: boolean } {
+  const folder = new Folder(layout, floatModeOf(fn));
+  const around: Surroundings = {
+    argument: ({ index }) => constants[index] ?? varying,
+    call: (call, known) => {
+      const intrinsic = intrinsicOf(call.operands[0]!);
+      if (intrinsic === null || !intrinsic.pure) return varying;
+      const passed: Constant[] = [];
+      for (let i = 1; i <= call.data.argumentCount; i++) {
+        const fact = known(call.operands[i]!);
+        if (!isConstantFact(fact)) return fact;
+        passed.push(fact);
+      }
+      return folder.intrinsic(intrinsic.name, call.type, passed) ?? varying;
+    },
+    load: (load, pointer) =>
+      isConstantFact(pointer) ? (folder.load(load.type, pointer) ?? varying) : pointer,
+    store: () => {},
+    ret: () => {},
+    fold: (inst, operands) => folder.operation(inst.op, inst.type, operands, inst.data, inst.flags),
+  };
+  const solver = new ConstantSolver(body, body.renumber(), around);
+  solver.solve();
+  let cost = 0;
+  let blocks = 0;
+  for (const block of body.blocks) {
+    if (!solver.isReached(block)) continue;
+    if (block.terminator.op !== Op.Br) blocks++;
+    for (const inst of block.insts) {
+      if (isConstantFact(solver.of(inst))) continue;
+      if (inst === block.terminator && !isCall(inst) && solver.onlySuccessor(block) !== null) {
+        if (inst.op !== Op.Ret) blocks--;
+        continue;
+      }
+      cost += costOf(inst);
+    }
+  }
+  return { cost, isSingleBlock: blocks <= 1 };
+}

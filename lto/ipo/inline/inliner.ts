@@ -1,0 +1,159 @@
+/**
+ * inline: replaces calls by the bodies of what they call where that makes the program faster, or smaller.
+ *
+ * Method: components of the call graph, callees first, so that what is copied has been inlined into and simplified
+ * before. In each caller, a list of its calls; an advisor (by what the caller is compiled for) decides on each; calls
+ * that a copy brings along come onto the list, with the functions that they came through, and none of these is inlined
+ * into its own copy again. So what a component of recursive functions can grow by is bounded by its paths without
+ * repetition, and before that by the size of the caller.
+ *
+ * A function whose last call was inlined is removed.
+ *
+ * Why here: after constants were propagated, so that bodies are small; before the passes that look at one function, which
+ * find more in joined bodies. Identical functions are folded before: two copies of a body can no longer be.
+ * Breaks if: see `inline-call.ts` and `obstacles.ts`.
+ */
+import type { CallInst } from "../../ir/instructions.js";
+import type { Func, Module } from "../../ir/module.js";
+import { callGraph } from "../../pass/analyses.js";
+import type { ComponentPass, ComponentWalk, ProgramContext } from "../../pass/pass.js";
+import type { InlineAdvisor } from "./advisor.js";
+import { type BodyCost, bodyCost, placedCalls } from "./body-cost.js";
+import { InlineSession } from "./session.js";
+import { SizeAdvisor } from "./size-advisor.js";
+import { SpeedAdvisor } from "./speed-advisor.js";
+
+/** Functions that a call came through, innermost first. */
+interface Path {
+  readonly through: Func;
+  readonly before: Path | null;
+}
+interface Candidate {
+  readonly call: CallInst;
+  readonly depth: number;
+  readonly isCold: boolean;
+  readonly path: Path | null;
+}
+const comesThrough = (path: Path | null, fn: Func): boolean => {
+  for (let p = path; p !== null; p = p.before) if (p.through === fn) return true;
+  return false;
+};
+/** Calls of calls of calls: what is that deep was not worth it where it was. */
+const deepest = 8;
+/** A caller of so many instructions is left as it is. */
+const largestCaller = 50_000;
+
+class InlinerWalk implements ComponentWalk {
+  private readonly session: InlineSession;
+  private readonly speed: InlineAdvisor;
+  private readonly size: InlineAdvisor;
+  private readonly costs = new Map<Func, { readonly revision: number; readonly cost: BodyCost }>();
+
+  constructor(
+    private readonly module: Module,
+    private readonly context: ProgramContext,
+  ) {
+    this.session = new InlineSession(module, context.ofModule(callGraph));
+    this.session.countCalls();
+    this.speed = new SpeedAdvisor(module.dataLayout);
+    this.size = new SizeAdvisor();
+  }
+
+  run(functions: readonly Func[]): boolean {
+    let changed = false;
+    for (const fn of functions) changed = this.inlineInto(fn) || changed;
+    this.session.releaseBodies(functions);
+    return changed;
+  }
+  finish(): boolean {
+    this.session.releaseBodies([], 0);
+    return this.session.removeUncalled(this.context.ofModule(callGraph)) > 0;
+  }
+
+  private inlineInto(caller: Func): boolean {
+    const goal = this.context.goalOf(caller);
+    if (goal === "none" || caller.linkage === "available_externally") return false;
+    const advisor = goal === "speed" ? this.speed : this.size;
+    const { session } = this;
+    const body = caller.view();
+    let size = 0;
+    for (const { insts } of body.blocks) size += insts.length;
+    const work: Candidate[] = placedCalls(body)
+      .map((placed) => ({ ...placed, path: null }))
+      .reverse();
+    let inlined = 0;
+    for (let item = work.pop(); item !== undefined; item = work.pop()) {
+      const { call, depth, isCold, path } = item;
+      const callee = call.operands[0]!;
+      if (call.parent === null || callee.valueKind !== "global" || callee.kind !== "function") continue;
+      if (callee.isDeclaration || comesThrough(path, callee) || size > largestCaller) continue;
+      if (session.obstacle(caller, call, callee, false) !== null) continue;
+      const cost = this.costOf(callee);
+      const advice = advisor.advise({
+        caller,
+        call,
+        callee,
+        body: session.bodyOf(callee),
+        cost,
+        depth,
+        isCold,
+        callSites: session.callSites(callee),
+        isClosed: session.isClosed(callee),
+        callerSize: size,
+      });
+      if (!advice.inline) continue;
+      const places = new Map(placedCalls(callee.view()).map((placed, i) => [i, placed]));
+      const calls = session.inline(caller.edit(), call, callee);
+      size += cost.instructions;
+      inlined++;
+      const next: Path = { through: callee, before: path };
+      if (length(next) > deepest) continue;
+      this.addCalls(work, calls, places, { call, depth, isCold, path: next });
+    }
+    this.context.count("calls", inlined);
+    return inlined > 0;
+  }
+
+  /** Calls that came with a copy, in the order in which the callee has them. */
+  private addCalls(
+    work: Candidate[],
+    calls: readonly CallInst[],
+    places: ReadonlyMap<number, { readonly depth: number; readonly isCold: boolean }>,
+    site: Candidate,
+  ): void {
+    let n = 0;
+    const added: Candidate[] = [];
+    for (const call of calls) {
+      const callee = call.operands[0]!;
+      if (callee.valueKind !== "global" || callee.kind !== "function" || callee.intrinsic !== null) continue;
+      const place = places.get(n++);
+      added.push({
+        call,
+        depth: site.depth + (place?.depth ?? 0),
+        isCold: site.isCold || place?.isCold === true,
+        path: site.path,
+      });
+    }
+    work.push(...added.reverse());
+  }
+
+  private costOf(callee: Func): BodyCost {
+    const known = this.costs.get(callee);
+    if (known?.revision === callee.revision) return known.cost;
+    const cost = bodyCost(callee, this.session.bodyOf(callee), this.module.dataLayout);
+    this.costs.set(callee, { revision: callee.revision, cost });
+    return cost;
+  }
+}
+
+const length = (path: Path): number => (path.before === null ? 1 : 1 + length(path.before));
+
+export const inline: ComponentPass = {
+  name: "inline",
+  level: "component",
+  description: "replaces calls by what they call, where that is faster, or smaller",
+  counters: { calls: "calls inlined" },
+  requires: [callGraph],
+  preserves: [],
+  begin: (module, context) => new InlinerWalk(module, context),
+};

@@ -1,0 +1,85 @@
+/**
+ * Inlines for speed: what the callee costs, less what inlining saves, against a threshold.
+ *
+ * Cost: that of the body, specialised on constant arguments where they decide something, less the call and the passing of
+ * its arguments, less accesses to the caller's slots that will be registers. The last call of a closed function costs
+ * nothing but what it makes the caller larger by, since the function goes.
+ * Threshold: higher for functions that the source calls inline, for bodies of one block, in loops; low for calls that
+ * run rarely.
+ *
+ * The numbers are those that compilers of this kind have settled on (225 and 325 for functions, half as much again for
+ * one block), but for loops, where a call costs more than its instructions.
+ */
+import type { DataLayout } from "../../ir/data-layout.js";
+import { Op } from "../../ir/instructions.js";
+import { type Constant, isConstant, type Value } from "../../ir/values.js";
+import type { Advice, CallSite, InlineAdvisor } from "./advisor.js";
+import { callCost, instructionCost, specialisedCost } from "./body-cost.js";
+
+const thresholds = { normal: 225, hinted: 325, inLoop: 225, inInnerLoop: 225, cold: 45 };
+/** For one block, half of the threshold more. */
+const singleBlock = 0.5;
+const lastCall = 15_000;
+/** A caller of so many instructions grows no more by last calls: code generation is not linear in everything. */
+const largestCaller = 12_000;
+/** Bytes that inlining may add to a frame, where the caller may be entered many times. */
+const mostSlotBytes = 4096;
+
+export class SpeedAdvisor implements InlineAdvisor {
+  constructor(private readonly layout: DataLayout) {}
+
+  advise(site: CallSite): Advice {
+    const { call, callee, body, cost: known, callerSize } = site;
+    const threshold = thresholdOf(site);
+    if (known.slotBytes > mostSlotBytes && !isLast(site))
+      return { inline: false, cost: known.cost, threshold };
+    const count = call.data.argumentCount;
+    let saved = callCost + instructionCost * (1 + count);
+    for (let i = 0; i < callee.args.length; i++)
+      if (isSlot(call.operands[i + 1]!)) saved += known.slotSavings[i]!;
+    if (isLast(site) && callerSize + known.instructions <= largestCaller) saved += lastCall;
+    let cost = known.cost - saved;
+    let { isSingleBlock } = known;
+    // Constants can save most of it; looking costs as much as a pass.
+    if (cost > threshold && cost < 12 * threshold) {
+      const constants = constantsFor(site);
+      if (constants !== null) {
+        const left = specialisedCost(callee, body, this.layout, constants);
+        cost = left.cost - saved;
+        ({ isSingleBlock } = left);
+      }
+    }
+    const most = isSingleBlock ? threshold * (1 + singleBlock) : threshold;
+    return { inline: cost < most, cost, threshold: most };
+  }
+}
+
+const isLast = ({ callSites, isClosed }: CallSite): boolean => isClosed && callSites === 1;
+
+function thresholdOf({ callee, depth, isCold }: CallSite): number {
+  const { fn } = callee.attributes;
+  if (isCold || fn.has("cold")) return thresholds.cold;
+  let threshold = fn.has("inlinehint") ? thresholds.hinted : thresholds.normal;
+  if (depth === 1) threshold = Math.max(threshold, thresholds.inLoop);
+  if (depth > 1) threshold = Math.max(threshold, thresholds.inInnerLoop);
+  return threshold;
+}
+
+/** An address in the caller's frame. */
+function isSlot(value: Value): boolean {
+  let place = value;
+  while (place.valueKind === "inst" && place.op === Op.GetElementPtr) place = place.operands[0]!;
+  return place.valueKind === "inst" && place.op === Op.Alloca;
+}
+
+/** Constants that are passed for parameters that decide something; null: none. */
+function constantsFor({ call, callee, cost }: CallSite): (Constant | null)[] | null {
+  let decides = false;
+  const constants = callee.args.map((_, i) => {
+    const value = call.operands[i + 1]!;
+    if (!isConstant(value) || value.valueKind === "undef") return null;
+    if (cost.decides[i] === 1) decides = true;
+    return value;
+  });
+  return decides ? constants : null;
+}
