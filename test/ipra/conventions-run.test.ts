@@ -26,6 +26,7 @@ async function compile(text: string, ...options: string[]): Promise<string> {
       "--check-ipra",
       "--check-regalloc",
       "--verify",
+      "--skip-pass=inline",
       ...options,
     ],
     { cwd: dir },
