@@ -26,7 +26,7 @@ async function compile(text: string, ...options: string[]): Promise<string> {
       "--check-ipra",
       "--check-regalloc",
       "--verify",
-      "--skip-pass=inline",
+      "--skip-pass=deadargelim,inline",
       ...options,
     ],
     { cwd: dir },

@@ -28,7 +28,7 @@ const objectsOf = (...names: string[]): string[] =>
 const direct = objectsOf("caller", "callee");
 const indirect = objectsOf("sort", "callbacks");
 /** Constant propagation sees which functions are passed, and makes the calls direct ones. */
-const asWritten = "--skip-pass=ipsccp,inline";
+const asWritten = "--skip-pass=ipsccp,deadargelim,inline,simplify";
 
 /** The lines of a function in the assembly of objects linked with some options. */
 async function assemblyFrom(objects: string[], fn: string, ...options: string[]): Promise<string> {
