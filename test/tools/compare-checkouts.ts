@@ -5,15 +5,14 @@
  *
  * Status 0: no program differs in a way that makes it larger.
  */
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { benchmarkObjects } from "./benchmark-objects.js";
 import { programSizes } from "./elf-size.js";
 import { parseCommandLine, splitWords } from "./options.js";
 import { packageNames, selectRecipes } from "./packages/registry.js";
-import { prepare } from "./prepared.js";
 import { run } from "./process.js";
-import { cacheDir, projectRoot } from "./root.js";
-import { toolchain } from "./toolchain.js";
+import { projectRoot } from "./root.js";
 
 const usage = `usage: npm run compare-checkouts -- OTHER [package… | all] [options]
   OTHER           folder of the other checkout, built
@@ -44,7 +43,6 @@ for (const dir of values["objects"] === true ? [] : checkouts)
     process.exit(2);
   }
 const settings = String(values["settings"]).split(",");
-const clang = toolchain("clang-lto");
 
 interface Linked {
   readonly assembly: Buffer;
@@ -81,17 +79,10 @@ function firstDifference(a: Buffer, b: Buffer): string {
 let larger = 0;
 const ratios: { cpu: number; memory: number }[] = [];
 for (const recipe of selectRecipes(names)) {
-  const prepared = await prepare(recipe);
-  const program = prepared.programs.get(recipe.main)!;
   for (const level of levels) {
-    const dir = cacheDir("compare", recipe.name, level);
-    const job = { ...program, level, exe: join(dir, "exe"), dir: join(dir, "objects"), pie: false, jobs: 2 };
-    mkdirSync(job.dir, { recursive: true });
-    const known = program.units.map((_, i) => join(job.dir, `${i}.o`));
-    const objects = known.every((o) => existsSync(o)) ? known : await clang.compile(job);
-    if (!Array.isArray(objects)) throw new Error(`${recipe.name}: ${objects.message}`);
+    const { objects, dir } = await benchmarkObjects(recipe, level);
     if (values["objects"] === true) {
-      console.log(`${recipe.name} ${level} ${job.dir}`);
+      console.log(`${recipe.name} ${level} ${join(dir, "objects")}`);
       continue;
     }
     for (const setting of settings) {
