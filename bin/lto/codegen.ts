@@ -4,7 +4,7 @@
  * The algorithm is lto/codegen/program/driver.ts; here it gets its sessions and the printer.
  */
 
-import { AsmPrinter } from "../../formats/asm/index.js";
+import { AsmPrinter, UnwindSharing } from "../../formats/asm/index.js";
 import { sealFunctions } from "../../formats/asm/seals.js";
 import { bodyCodec } from "../../formats/object/body-codec.js";
 import { guardCallees } from "../../lto/codegen/lowering/guard-callees.js";
@@ -13,6 +13,7 @@ import { LocalSessions } from "../../lto/codegen/program/local-sessions.js";
 import { definedFunctions } from "../../lto/codegen/program/numbering.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
 import { planProgram } from "../../lto/codegen/program/plan.js";
+import type { PrintedFunction } from "../../lto/codegen/program/sessions.js";
 import { CodegenSession } from "../../lto/codegen/program/session.js";
 import type { CodegenStatistics } from "../../lto/codegen/program/statistics.js";
 import type { RegisterSet } from "../../lto/codegen/register-set.js";
@@ -80,13 +81,15 @@ export async function generate(
   const deliver = (report: Report): void => sink.report(report);
   const write = (text: string): void => sink.write(text);
   const finished = (phase: Phase): void => sink.finished(phase);
-  const printer = new AsmPrinter(module, { relocation: options.relocation });
+  const printer = new AsmPrinter(module, options);
   const sealed = definedFunctions(module).filter((fn, number) => fn.isLocal && plan.open[number] === 0);
   const traps =
     options.ipra && options.passes.enabled.includes(guardCallees.name)
       ? sealFunctions(sealed, module.globals)
       : "";
   write(printer.header());
+  const sharing = new UnwindSharing(write);
+  const print = (printed: PrintedFunction): void => sharing.add(printed);
   let generated: Awaited<ReturnType<typeof generateCode>>;
   if (threads.jobs > 1 && size >= threads.threshold) {
     const { jobs, turns } = threads;
@@ -105,21 +108,22 @@ export async function generate(
       deliver,
     );
     try {
-      generated = await generateCode(planned, sessions, write, finished);
+      generated = await generateCode(planned, sessions, print, finished);
     } finally {
       await sessions.close();
     }
   } else {
-    const print = (text: string): void => deliver({ kind: "print", text });
-    const own = await sessionPasses(options.passes, passes, 0, print);
+    const dump = (text: string): void => deliver({ kind: "print", text });
+    const own = await sessionPasses(options.passes, passes, 0, dump);
     const session = new CodegenSession(module, options, plan, target, own, reporter(sink.requests, deliver));
     const sessions = new LocalSessions(
       session,
       (mf) => printer.functionText(mf),
       (phase, steps) => threads.turns.take(phase, steps),
     );
-    generated = await generateCode(planned, sessions, write, finished);
+    generated = await generateCode(planned, sessions, print, finished);
   }
+  sharing.close();
   write(printer.data());
   write(traps);
   finished("data");

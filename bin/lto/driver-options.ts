@@ -49,6 +49,7 @@ export interface DriverOptions {
   readonly checkPacking: boolean;
   readonly ipra: boolean;
   readonly shrinkWrap: boolean;
+  readonly sharedUnwind: boolean;
   readonly verify: boolean;
   readonly stackTrace: boolean;
   readonly passes: PassOptions;

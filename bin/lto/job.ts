@@ -281,6 +281,7 @@ function codegenOptions(module: Module, options: DriverOptions): CodegenOptions 
     checkAllocation: options.checkRegalloc,
     ipra: options.ipra,
     shrinkWrap: options.shrinkWrap,
+    sharedUnwind: options.sharedUnwind,
     checkPacking: options.checkPacking,
     passes: options.passes,
     verify: options.verify,

@@ -99,6 +99,10 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
     )
     .option("--no-ipra", "no interprocedural register allocation: every call obeys the platform's convention")
     .option("--no-shrink-wrap", "prologues at the entries of functions, not where their frames are needed")
+    .option(
+      "--no-shared-unwind",
+      "an unwind description for each function, for tools that take its start for the function's",
+    )
     .option("--check-regalloc", "verify every register allocation with the symbolic checker", false)
     .option(
       "--check-ipra",
@@ -215,6 +219,7 @@ function driverOptions(
     checkPacking: o["checkPacking"],
     ipra: llvm.ipra ?? o["ipra"],
     shrinkWrap: o["shrinkWrap"],
+    sharedUnwind: o["sharedUnwind"],
     verify: o["verify"],
     stackTrace: o["stackTrace"],
     passes: readPassOptions(o, set),

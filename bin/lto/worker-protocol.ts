@@ -5,7 +5,12 @@ import type { FunctionFacts } from "../../lto/codegen/program/facts.js";
 import type { FunctionNumber } from "../../lto/codegen/program/numbering.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
 import type { ProgramPlan } from "../../lto/codegen/program/plan.js";
-import type { Component, Decisions, PublishedMask } from "../../lto/codegen/program/sessions.js";
+import type {
+  Component,
+  Decisions,
+  PrintedFunction,
+  PublishedMask,
+} from "../../lto/codegen/program/sessions.js";
 import type { FunctionStatistics } from "../../lto/codegen/program/statistics.js";
 import { InputError, InternalError, UnsupportedError } from "../../lto/ir/errors.js";
 import type { PassReport } from "../../lto/pass/report.js";
@@ -48,7 +53,7 @@ export type Attempt<T> = ({ readonly result: T } | { readonly failure: Failure }
   readonly reports: readonly Report[];
 };
 export interface Printed {
-  readonly text: string;
+  readonly printed: PrintedFunction;
   readonly machineInstructions: number;
 }
 export interface Rest {

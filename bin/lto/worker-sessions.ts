@@ -14,7 +14,13 @@ import type { FunctionFacts } from "../../lto/codegen/program/facts.js";
 import type { FunctionNumber } from "../../lto/codegen/program/numbering.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
 import type { ProgramPlan } from "../../lto/codegen/program/plan.js";
-import type { Component, Decisions, PublishedMask, Sessions } from "../../lto/codegen/program/sessions.js";
+import type {
+  Component,
+  Decisions,
+  PrintedFunction,
+  PublishedMask,
+  Sessions,
+} from "../../lto/codegen/program/sessions.js";
 import { addStatistics, type FunctionStatistics, noFunctions } from "../../lto/codegen/program/statistics.js";
 import type { Module } from "../../lto/ir/module.js";
 import { emptyReport, mergeReports } from "../../lto/pass/report.js";
@@ -132,7 +138,7 @@ export class WorkerSessions implements Sessions {
     });
   }
 
-  async emit(write: (text: string) => void): Promise<void> {
+  async emit(write: (printed: PrintedFunction) => void): Promise<void> {
     let machineInstructions = 0;
     for (let from = 0; from < this.owners.length; from += printedAtATime) {
       const printed = await this.share<FunctionNumber, Printed>(
@@ -140,8 +146,8 @@ export class WorkerSessions implements Sessions {
         (number) => this.owners[number]!,
         (_, numbers) => ({ kind: "emit", numbers }),
       );
-      for (const { text, machineInstructions: count } of printed) {
-        write(text);
+      for (const { printed: fn, machineInstructions: count } of printed) {
+        write(fn);
         machineInstructions += count;
       }
       this.turns.reached("emit", Math.min(from + printedAtATime, this.total), this.total);

@@ -30,7 +30,7 @@ async function start() {
   return {
     session,
     runner: passes.runner,
-    printer: new AsmPrinter(module, { relocation: options.relocation }),
+    printer: new AsmPrinter(module, options),
   };
 }
 const started = start();
@@ -63,8 +63,8 @@ export default async function run(task: WorkerTask): Promise<WorkerAnswer> {
     case "emit":
       return each(task.numbers, (number) => {
         const machine = session.layOut(number);
-        const text = runner.phase("print", machine.name, () => printer.functionText(machine));
-        return { text, machineInstructions: instructionCount(machine) };
+        const printed = runner.phase("print", machine.name, () => printer.functionText(machine));
+        return { printed, machineInstructions: instructionCount(machine) };
       });
     case "rest":
       return { constants: printer.poolConstants(), passes: runner.takeReport() };

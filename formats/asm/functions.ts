@@ -5,8 +5,10 @@
  * workers in any order. Literal-pool entries are named by their bytes and only collected here: the printer
  * writes each of them once for the whole output.
  */
-import type { JumpTable, MBlock, MFunction, PoolConstant } from "../../lto/codegen/mir.js";
-import { OpFact } from "../../lto/codegen/target.js";
+import { CfiKind } from "../../lto/codegen/late/cfi.js";
+import type { JumpTable, MBlock, MFunction, MInst, PoolConstant } from "../../lto/codegen/mir.js";
+import type { PrintedFunction, SharedUnwind } from "../../lto/codegen/program/sessions.js";
+import { OpFact, type Target } from "../../lto/codegen/target.js";
 import { UnsupportedError } from "../../lto/ir/errors.js";
 import { noLabel } from "../../lto/ir/instructions.js";
 import type { Func, GlobalValue } from "../../lto/ir/module.js";
@@ -73,7 +75,16 @@ function labelledBlocks(mf: MFunction): Uint8Array {
   return labelled;
 }
 
-function blocksText(mf: MFunction, names: FunctionNames, exceptions: ExceptionTable | null): string {
+/** A state is remembered only for a neighbour of the same description. */
+const servesNeighbours = (inst: MInst, { frame }: Target): boolean =>
+  inst.op === frame.directive && (inst.size as CfiKind) === CfiKind.RememberState && inst.imm === 1;
+
+function blocksText(
+  mf: MFunction,
+  names: FunctionNames,
+  exceptions: ExceptionTable | null,
+  shared: boolean,
+): string {
   const labelled = labelledBlocks(mf);
   const { facts } = mf.target.instructions;
   const printer = instructionPrinter(mf.target);
@@ -86,6 +97,7 @@ function blocksText(mf: MFunction, names: FunctionNames, exceptions: ExceptionTa
     for (const inst of block.insts) {
       if ((facts[inst.op]! & OpFact.Jump) !== 0 && inst.targets.length === 0)
         throw new Error(`jump without target in @${mf.name}`);
+      if (!shared && servesNeighbours(inst, mf.target)) continue;
       const text = printer.text(inst, names);
       const labels = exceptions?.labelsOf(inst);
       if (labels !== undefined) lines.push(labels.start, ":\n", text, "\n", labels.end, ":\n");
@@ -122,7 +134,26 @@ function functionAlign(mf: MFunction, fn: Func): number {
   return Math.max(fn.align, small ? 1 : 16);
 }
 
-/** @returns text that starts with a section directive and ends with a newline */
+/** Nothing in the code tells the unwinder anything, and nothing belongs to the function's description alone. */
+function sharesUnwind(mf: MFunction, fn: Func): boolean {
+  if (fn.prefix !== null || fn.prologue !== null || fn.attributes.fn.has("naked")) return false;
+  return !mf.blocks.some((block) =>
+    block.insts.some(({ extra }) => extra?.kind === "asm" && extra.template.includes(".cfi")),
+  );
+}
+
+/** What neighbours have to know of it, once its directives are made. */
+function sharedUnwind(mf: MFunction, names: FunctionNames, section: string): SharedUnwind {
+  const { directive } = mf.target.frame;
+  const printer = instructionPrinter(mf.target);
+  // Each directive is an operation, and before most of them is a step to its place.
+  let operations = 1;
+  for (const block of mf.blocks) for (const inst of block.insts) if (inst.op === directive) operations += 2;
+  const reset = mf.unwindReset.map((inst) => `${printer.text(inst, names)}\n`).join("");
+  return { section, operations: operations + mf.unwindReset.length, reset };
+}
+
+/** The head starts with a section directive, the text ends with a newline. */
 export function functionText(
   mf: MFunction,
   names: SymbolNames,
@@ -130,31 +161,35 @@ export function functionText(
   pool: PoolSet,
   options: AsmOptions,
   layoutOf: Parameters<typeof dataImage>[1],
-): string {
+): PrintedFunction {
   const fn = mf.fn as Func;
   const symbol = names.symbol(fn);
   const number = names.number(fn);
   const operandNames = new FunctionNames(mf, names, pool, number);
-  const cfi = !(options.omitCfi === true || mf.omitCfi);
-  let out = `${functionSection(fn, symbol, named, options).directive}\n`;
-  out += bindingText(fn, symbol);
-  out += alignText(functionAlign(mf, fn));
-  out += `\t.type\t${symbol},@function\n`;
-  if (fn.prefix !== null) out += imageText(dataImage(fn.prefix, layoutOf), names);
-  if (mf.remark !== "") out += `# ${mf.remark}\n`;
-  out += `${symbol}:\n`;
+  const cfi = !(options.omitCfi === true || mf.unwind === "none");
+  const section = functionSection(fn, symbol, named, options).directive;
+  let head = `${section}\n`;
+  head += bindingText(fn, symbol);
+  head += alignText(functionAlign(mf, fn));
+  head += `\t.type\t${symbol},@function\n`;
+  if (fn.prefix !== null) head += imageText(dataImage(fn.prefix, layoutOf), names);
+  if (mf.remark !== "") head += `# ${mf.remark}\n`;
+  head += `${symbol}:\n`;
+  let out = "";
   const exceptions = ExceptionTable.of(mf, number, names, pool, options);
+  const shared = cfi && options.sharedUnwind === true && exceptions === null && sharesUnwind(mf, fn);
   if (exceptions !== null && !cfi)
     throw new UnsupportedError("exceptions without unwind tables", `function '${mf.name}'`);
-  if (cfi) out += "\t.cfi_startproc\n";
+  const ownUnwind = cfi && !shared;
+  if (ownUnwind) out += "\t.cfi_startproc\n";
   if (exceptions !== null) out += exceptions.header();
   if (fn.prologue !== null) out += imageText(dataImage(fn.prologue, layoutOf), names);
-  out += blocksText(mf, operandNames, exceptions);
+  out += blocksText(mf, operandNames, exceptions, shared);
   if (exceptions !== null) out += exceptions.footer();
-  if (cfi) out += "\t.cfi_endproc\n";
+  if (ownUnwind) out += "\t.cfi_endproc\n";
   out += `\t.size\t${symbol}, .-${symbol}\n`;
   out += jumpTablesText(mf, fn, symbol, operandNames, options);
   if (exceptions !== null)
     out += `${exceptionSection(fn, symbol, options).directive}\n${exceptions.text((b) => operandNames.block(b))}`;
-  return out;
+  return { head, text: out, unwind: shared ? sharedUnwind(mf, operandNames, section) : null };
 }

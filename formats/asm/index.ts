@@ -2,3 +2,4 @@
 export type { AsmOptions } from "./options.js";
 export type { PoolContents } from "./pool.js";
 export { AsmPrinter, printModule } from "./printer.js";
+export { UnwindSharing } from "./unwind-sharing.js";

@@ -11,4 +11,6 @@ export interface AsmOptions {
   readonly ident?: string;
   /** No unwind tables at all. */
   readonly omitCfi?: boolean;
+  /** Neighbouring functions have one unwind description where they can (`unwind-sharing.ts`). */
+  readonly sharedUnwind?: boolean;
 }

@@ -6,6 +6,7 @@
  * `poolConstants()`, which the printer that writes the file takes with `addPoolConstants`.
  */
 import type { MFunction } from "../../lto/codegen/mir.js";
+import type { PrintedFunction } from "../../lto/codegen/program/sessions.js";
 import type { Module } from "../../lto/ir/module.js";
 import { dataImage } from "./data-image.js";
 import { functionText } from "./functions.js";
@@ -13,6 +14,7 @@ import { quoteText, SymbolNames } from "./names.js";
 import type { AsmOptions } from "./options.js";
 import { type PoolContents, PoolSet } from "./pool.js";
 import { type NamedSections, namedSections } from "./sections.js";
+import { UnwindSharing } from "./unwind-sharing.js";
 import { DataPrinter } from "./variables.js";
 
 export class AsmPrinter {
@@ -45,7 +47,7 @@ export class AsmPrinter {
   }
 
   /** One finished function. */
-  functionText(mf: MFunction): string {
+  functionText(mf: MFunction): PrintedFunction {
     const { names, named, pool, options, module } = this;
     return functionText(mf, names, named, pool, options, module.dataLayout);
   }
@@ -71,7 +73,9 @@ export class AsmPrinter {
 export function printModule(module: Module, functions: Iterable<MFunction>, options: AsmOptions): string {
   const printer = new AsmPrinter(module, options);
   const parts = [printer.header()];
-  for (const mf of functions) parts.push(printer.functionText(mf));
+  const texts = new UnwindSharing((text) => parts.push(text));
+  for (const mf of functions) texts.add(printer.functionText(mf));
+  texts.close();
   parts.push(printer.data());
   return parts.join("");
 }

@@ -300,6 +300,12 @@ export interface JumpTable {
   readonly targets: MBlock[];
 }
 
+/**
+ * What the unwinder has to be told of a function: nothing, its frame at calls alone ("sync"), or at every instruction
+ * ("async").
+ */
+export type UnwindTables = "none" | "sync" | "async";
+
 /** A machine function: one IR function between selection and emission. */
 export class MFunction {
   /** In layout order; the first is the entry. */
@@ -325,10 +331,11 @@ export class MFunction {
   remark = "";
   /** Bytes of named arguments on the stack, for va_start. */
   incomingBytes = 0;
-  /** No unwinding tables are wanted. */
-  omitCfi = false;
+  unwind: UnwindTables = "async";
   /** Its frame, once it is decided, is addressed by a frame pointer. */
   framePointer = false;
+  /** Directives that lead from what the unwinder believes at the end of the code to what holds on entry; made last. */
+  unwindReset: readonly MInst[] = [];
   /** Objects that stand for types in landing pads and selectors, each once; null catches everything. */
   readonly typeInfos: (GlobalValue | null)[] = [];
   constructor(

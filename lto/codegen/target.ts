@@ -316,6 +316,8 @@ export interface TargetFrame<Plan extends FramePlan = FramePlan> {
   release(state: CfaState, bytes: number): void;
   /** The instruction changes what the unwinder must know. */
   movesStack(inst: MInst): boolean;
+  /** Estimated bytes that the instruction adds to asynchronous unwind tables. */
+  tableBytes(inst: MInst, framePointer: boolean): number;
   /** Opcode of an unwind directive: `size` is its `CfiKind`, `cc` its register, `imm` its offset. */
   readonly directive: number;
 }

@@ -1,7 +1,7 @@
 /** x86-64 as target-neutral code generation sees it. */
 import type { Target } from "../codegen/target.js";
 import { x64Registers } from "./allocation.js";
-import { entryState, movesStack, release, step } from "./frame/cfa.js";
+import { entryState, movesStack, release, step, tableBytes } from "./frame/cfa.js";
 import { substitutes, withArgument } from "./frame/convention.js";
 import { wantedExtras } from "./frame/extra-registers.js";
 import { decideFrame, insertFrame, reliesOnAlignment } from "./frame/frame.js";
@@ -28,6 +28,7 @@ export const x64Target: Target = {
     step,
     release,
     movesStack,
+    tableBytes,
     directive: X.Cfi,
   },
   conventions: {

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ClaimCollector, indirectNames } from "../../bin/lto/ipra-claims.js";
 import { noReports, type Report, reporter } from "../../bin/lto/reports.js";
-import { AsmPrinter } from "../../formats/asm/index.js";
+import { AsmPrinter, UnwindSharing } from "../../formats/asm/index.js";
 import { type CheckReport, checkObject } from "../../formats/code/check.js";
 import type { FunctionClaim } from "../../formats/code/claims.js";
 import { compiledMentions } from "../../formats/code/mentions.js";
@@ -65,6 +65,7 @@ export const codegenOptions: CodegenOptions = {
   checkAllocation: true,
   ipra: true,
   shrinkWrap: true,
+  sharedUnwind: true,
   passes: noPassOptions,
   verify: true,
 };
@@ -145,10 +146,13 @@ export function compile(
     aligned: new Uint8Array(everything.length).fill(1),
   };
   const printer = new AsmPrinter(module, { relocation: all.relocation });
-  const texts = functions.map((_, n) => {
+  const texts: string[] = [];
+  const sharing = new UnwindSharing((text) => texts.push(text));
+  functions.forEach((_, n) => {
     session.complete(n as FunctionNumber, decisions);
-    return printer.functionText(session.layOut(n as FunctionNumber));
+    sharing.add(printer.functionText(session.layOut(n as FunctionNumber)));
   });
+  sharing.close();
   return {
     assembly: [printer.header(), ...texts, printer.data()].join(""),
     claims: collector.claims(

@@ -48,6 +48,7 @@ export class Machine {
     this.registers[RSP] = entryRsp;
     this.entryValues = this.registers.slice();
     this.collectRows();
+    if (this.remembered.length > 0) throw new Error("an unwind state is remembered in vain");
   }
 
   /** Reads the directives in layout order, as an unwinder reads the table. */
@@ -58,7 +59,13 @@ export class Machine {
         if (inst.op === X.Cfi) this.directive(row, inst);
         else this.rows.set(inst, { ...row, saved: new Map(row.saved) });
       }
+    for (const inst of this.mf.unwindReset) this.directive(row, inst);
+    // A description may go on with the next function.
+    if (row.register !== RSP || row.offset !== 8 || row.saved.size > 0)
+      throw new Error("the unwind directives do not end as they began");
   }
+
+  private readonly remembered: UnwindRow[] = [];
 
   private directive(row: UnwindRow, inst: MInst): void {
     const value = Number(inst.imm);
@@ -79,6 +86,15 @@ export class Machine {
       case CfiKind.Restore:
         row.saved.delete(inst.cc);
         break;
+      case CfiKind.RememberState:
+        this.remembered.push({ ...row, saved: new Map(row.saved) });
+        break;
+      case CfiKind.RestoreState: {
+        const state = this.remembered.pop();
+        if (state === undefined) throw new Error("no unwind state is remembered");
+        Object.assign(row, state);
+        break;
+      }
     }
   }
 

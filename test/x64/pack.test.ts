@@ -212,7 +212,8 @@ function described(): { mf: MFunction; blocks: MBlock[] } {
   mf.newSlot(8, 8, "incoming", 16);
   mf.jumpTableEntries = "absolute8";
   mf.hasDynamicAlloca = mf.hasCalls = mf.noRedZone = true;
-  mf.needsFramePointer = mf.returnsTwice = mf.omitCfi = mf.framePointer = true;
+  mf.needsFramePointer = mf.returnsTwice = mf.framePointer = true;
+  mf.unwind = "sync";
   mf.resultRegisters = setOfWords(-(2 ** 31), 3);
   mf.remark = "convention";
   mf.incomingBytes = 48;

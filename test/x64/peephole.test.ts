@@ -2,13 +2,13 @@
 
 import { describe, expect, test } from "vitest";
 import { instructionText } from "../../formats/asm/x64/instructions.js";
-import { MFunction, MInst } from "../../lto/codegen/mir.js";
+import { MFunction, MInst, type UnwindTables } from "../../lto/codegen/mir.js";
 import { noRegisters, type RegisterSet, single } from "../../lto/codegen/register-set.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
 import { aluImm, aluReg, baseDisp, copy, lea, movImm, physical } from "../../lto/x64/isa/build.js";
 import { Cc, plainStore, X } from "../../lto/x64/isa/ops.js";
-import { RAX, RBX, RCX, RDI, RDX, RSI, XMM0 } from "../../lto/x64/isa/registers.js";
+import { R8, RAX, RBX, RCX, RDI, RDX, RSI, XMM0 } from "../../lto/x64/isa/registers.js";
 import { runPeepholes } from "../../lto/x64/peephole/index.js";
 import { x64Target } from "../../lto/x64/target.js";
 
@@ -28,12 +28,17 @@ interface Options {
   goal?: "speed" | "size" | "minsize";
   redZone?: boolean;
   preserved?: RegisterSet;
+  /** By default "none": only the code counts. */
+  unwind?: UnwindTables;
+  framePointer?: boolean;
 }
 
 /** Runs the peepholes over one block that returns `results`; the lines without the return. */
 function optimised(insts: MInst[], results: number[], options: Options = {}): string[] {
   const fn = new Func("f", functionType(voidType, []));
   const mf = new MFunction(fn, "f", options.goal ?? "minsize", x64Target);
+  mf.unwind = options.unwind ?? "none";
+  mf.framePointer = options.framePointer ?? false;
   const block = mf.newBlock();
   const ret = new MInst(X.Ret, 8);
   ret.uses = results.map(physical);
@@ -65,8 +70,50 @@ describe("constants", () => {
   });
   test("small ones are pushed at minimum size, unless memory below rsp is in use", () => {
     expect(optimised([movImm(4, RAX, -5)], [RAX])).toEqual(["pushq $-5", "popq %rax"]);
-    expect(optimised([movImm(4, RAX, 5)], [RAX], { redZone: true })).toEqual(["movl $5, %eax"]);
+    expect(optimised([movImm(4, RAX, -5)], [RAX], { redZone: true })).toEqual(["movl $-5, %eax"]);
     expect(optimised([movImm(4, RAX, 5)], [RAX], { goal: "size" })).toEqual(["movl $5, %eax"]);
+  });
+  test("are not pushed where unwind tables would tell of it", () => {
+    const pushed = ["pushq $-5", "popq %rax"];
+    const code = (): MInst[] => [movImm(4, RAX, -5)];
+    expect(optimised(code(), [RAX], { unwind: "async" })).toEqual(["movl $-5, %eax"]);
+    expect(optimised(code(), [RAX], { unwind: "sync" })).toEqual(pushed);
+    expect(optimised(code(), [RAX], { unwind: "async", framePointer: true })).toEqual(pushed);
+    const move = (): MInst[] => [copy(8, RDX, RDI)];
+    expect(optimised(move(), [RDX, RDI])).toEqual(["pushq %rdi", "popq %rdx"]);
+    expect(optimised(move(), [RDX, RDI], { unwind: "async" })).toEqual(["movq %rdi, %rdx"]);
+  });
+  test("have forms that change the flags, where nothing is pushed", () => {
+    const form = (register: number, imm: number, size = 4): string[] =>
+      optimised([movImm(size, register, imm)], [register], { unwind: "async" });
+    expect(form(RCX, -1)).toEqual(["orl $-1, %ecx"]);
+    expect(form(RCX, -1, 8)).toEqual(["orq $-1, %rcx"]);
+    expect(form(RSI, 1)).toEqual(["xorl %esi, %esi", "incl %esi"]);
+    expect(form(RCX, 200)).toEqual(["xorl %ecx, %ecx", "movb $-56, %cl"]);
+    expect(form(RSI, 5)).toEqual(["movl $5, %esi"]);
+    expect(form(R8, 1)).toEqual(["movl $1, %r8d"]);
+    const between = [compare(4, RDI, 5), movImm(4, RCX, -1), set(Cc.E, RAX)];
+    expect(optimised(between, [RAX, RCX], { unwind: "async" })[1]).toBe("movl $-1, %ecx");
+  });
+  test("change the low byte of a register without other bits", () => {
+    const extended = withRegisters(X.Movzx8, 4, [RDX], [RDI]);
+    const copied = copy(4, RSI, RDX);
+    const code = [extended, copied, movImm(4, RDX, 7), movImm(4, RCX, 7)];
+    expect(optimised(code, [RSI, RDX, RCX], { unwind: "async" })).toEqual([
+      "movzbl %dil, %edx",
+      "movl %edx, %esi",
+      "movb $7, %dl",
+      "movl %edx, %ecx",
+    ]);
+  });
+  test("are made from near ones", () => {
+    const near = (a: number, b: number, size = 4): string[] =>
+      optimised([movImm(size, RAX, a), movImm(size, RCX, b)], [RAX, RCX], { unwind: "async" });
+    expect(near(1000, 1100)).toEqual(["movl $1000, %eax", "leal 100(%rax), %ecx"]);
+    expect(near(1000, 1128)).toEqual(["movl $1000, %eax", "movl $1128, %ecx"]);
+    expect(near(1000, 872)).toEqual(["movl $1000, %eax", "leal -128(%rax), %ecx"]);
+    expect(near(-2, -7, 8)).toEqual(["movq $-2, %rax", "leaq -5(%rax), %rcx"]);
+    expect(near(-2, 5)).toEqual(["movl $-2, %eax", "leal 7(%rax), %ecx"]);
   });
   test("are taken from a register that has them", () => {
     const two = [movImm(4, RAX, 1000), movImm(4, RCX, 1000)];

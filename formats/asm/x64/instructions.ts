@@ -205,6 +205,10 @@ function cfiText(inst: MInst): string {
       return `\t.cfi_offset ${name}, ${inst.imm}`;
     case CfiKind.Restore:
       return `\t.cfi_restore ${name}`;
+    case CfiKind.RememberState:
+      return "\t.cfi_remember_state";
+    case CfiKind.RestoreState:
+      return "\t.cfi_restore_state";
     case CfiKind.Arguments:
       return `\t.cfi_escape 0x2e${unsignedBytes(inst.imm as number)}`;
   }

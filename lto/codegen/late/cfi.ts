@@ -4,9 +4,16 @@
  * Where the CFA is and which callee-saved registers have been stored follows from the instructions that move
  * the stack pointer, so the directives need no upkeep in the passes that move code: this pass runs last, propagates the
  * state (CFA register and offset, stored registers) along control flow to every block, and writes a directive
- * wherever the state changes or a block starts in another state than the code above it ends in. The result is
- * exact at every instruction. A restored register is reported only when other code follows than the rest of
- * the epilogue: its stack copy stays valid until the return.
+ * wherever the state changes or a block starts in another state than the code above it ends in. For "async" tables the
+ * result is exact at every instruction; for "sync" ones at calls, so that only calls have directives before them.
+ * A restored register is reported only when other code follows than the rest of the epilogue: its stack copy stays
+ * valid until the return. Stores in a row are reported behind the last of them, where the CFA does not move with them:
+ * the registers have their values still.
+ *
+ * Forms: the state at the entry is remembered at the first directive (1 byte) and restored (1 byte) where the function's
+ * last epilogue is done, in place of `def_cfa_offset 8` (2), so that a description may go on with the function that
+ * follows (formats/asm/unwind-sharing.ts). Where code ends in another state, `MFunction.unwindReset` leads back.
+ * Likewise the state before an epilogue amid the code, where that takes a `def_cfa` (3) to come back to.
  * Linear in the function.
  * Breaks if: two predecessors enter a block in different states, which would be a wrong frame anyway.
  * A landing pad is entered without the arguments of the call: `DW_CFA_GNU_args_size` tells the unwinder how many
@@ -31,43 +38,55 @@ export enum CfiKind {
   Restore,
   /** Of what is on the stack, the lowest `imm` bytes are arguments: gone when a landing pad is entered. */
   Arguments,
+  /** Keeps the state for the matching `RestoreState`. `imm` 1: which is in `MFunction.unwindReset`. */
+  RememberState,
+  RestoreState,
 }
 
 const clone = (s: CfaState): CfaState => ({ ...s, saved: [...s.saved] });
 
-function directive(op: number, kind: CfiKind, register: number, offset: number): MInst {
+function directive(op: number, kind: CfiKind, register = -1, offset = 0): MInst {
   const inst = new MInst(op, kind);
   inst.cc = register;
   inst.imm = offset;
   return inst;
 }
 
-/** Writes the directives that lead from what the unwinder believes to `state`. */
-function emitDifference(
-  out: MInst[],
-  believed: CfaState,
-  state: CfaState,
-  restores: boolean,
-  op: number,
-): void {
+const isStored = ({ saved }: CfaState, register: number, offset: number): boolean =>
+  saved.some((s) => s.register === register && s.offset === offset);
+
+/** What the unwinder finds is the same. */
+const sameState = (a: CfaState, b: CfaState): boolean =>
+  a.register === b.register &&
+  a.offset === b.offset &&
+  a.saved.length === b.saved.length &&
+  a.saved.every((s) => isStored(b, s.register, s.offset));
+
+/** Directives that make `believed` be `state`. @param restores registers that are no longer stored are reported too */
+function difference(believed: CfaState, state: CfaState, restores: boolean, op: number): MInst[] {
+  const out: MInst[] = [];
   if (believed.register !== state.register && believed.offset !== state.offset)
     out.push(directive(op, CfiKind.DefCfa, state.register, state.offset));
   else if (believed.register !== state.register)
-    out.push(directive(op, CfiKind.DefCfaRegister, state.register, 0));
-  else if (believed.offset !== state.offset) out.push(directive(op, CfiKind.DefCfaOffset, 0, state.offset));
+    out.push(directive(op, CfiKind.DefCfaRegister, state.register));
+  else if (believed.offset !== state.offset) out.push(directive(op, CfiKind.DefCfaOffset, -1, state.offset));
+  for (const { register, offset } of state.saved)
+    if (!isStored(believed, register, offset)) out.push(directive(op, CfiKind.Offset, register, offset));
+  if (restores)
+    for (const { register } of believed.saved)
+      if (!state.saved.some((s) => s.register === register))
+        out.push(directive(op, CfiKind.Restore, register));
+  return out;
+}
+
+/** What the unwinder believes after these directives. */
+function believe(believed: CfaState, state: CfaState, restores: boolean): void {
   believed.register = state.register;
   believed.offset = state.offset;
-  for (const { register, offset } of state.saved)
-    if (!believed.saved.some((s) => s.register === register && s.offset === offset)) {
-      out.push(directive(op, CfiKind.Offset, register, offset));
-      believed.saved = believed.saved.filter((s) => s.register !== register);
-      believed.saved.push({ register, offset });
-    }
-  if (!restores) return;
-  for (const { register } of believed.saved)
-    if (!state.saved.some((s) => s.register === register))
-      out.push(directive(op, CfiKind.Restore, register, 0));
-  believed.saved = [...state.saved];
+  const kept = restores
+    ? []
+    : believed.saved.filter(({ register }) => !state.saved.some((s) => s.register === register));
+  believed.saved = [...kept, ...state.saved];
 }
 
 /** Bytes that the unwinder takes off the stack when it leaves the call for a landing pad. */
@@ -109,34 +128,188 @@ function goesOn(insts: readonly MInst[], index: number, facts: Uint32Array): boo
   return false;
 }
 
+/** Directives at one place. */
+interface Change {
+  readonly at: MInst[];
+  readonly index: number;
+  readonly count: number;
+  /** What the unwinder believed before. */
+  readonly before: CfaState;
+  /** It leads to the state on entry: no register is stored any more. */
+  readonly leads: boolean;
+}
+
+class Directives {
+  private readonly believed: CfaState;
+  private readonly entry: CfaState;
+  private first: Change | null = null;
+  private last: Change | null = null;
+  private believedArguments = 0;
+  private out: MInst[] = [];
+
+  constructor(
+    private readonly mf: MFunction,
+    private readonly framePointer: boolean,
+  ) {
+    this.believed = mf.target.frame.entryState();
+    this.entry = mf.target.frame.entryState();
+  }
+
+  run(): void {
+    const { mf } = this;
+    const states = blockStates(mf, this.framePointer);
+    let state = this.entry;
+    for (const block of mf.blocks) {
+      const start = states[block.id];
+      state = clone(start ?? this.believed);
+      this.out = [];
+      if (mf.unwind === "sync") this.beforeCalls(block, state);
+      else this.everywhere(block, state);
+      block.insts = this.out;
+    }
+    this.close(state);
+  }
+
+  private everywhere({ insts }: MBlock, state: CfaState): void {
+    const { frame, instructions } = this.mf.target;
+    this.change(state, true);
+    for (let i = 0; i < insts.length; i++) {
+      const inst = insts[i]!;
+      // Behind an epilogue in the middle of a function the stack copies are no longer valid.
+      if (this.believed.saved.length > state.saved.length && goesOn(insts, i, instructions.facts))
+        this.change(state, true);
+      this.arguments(inst);
+      this.out.push(inst);
+      if (frame.step(state, inst, this.framePointer) && !this.storesNext(state, insts[i + 1]))
+        this.change(state, false);
+    }
+  }
+
+  private beforeCalls({ insts }: MBlock, state: CfaState): void {
+    const { frame, instructions } = this.mf.target;
+    const mayCall = OpFact.Call | OpFact.Asm;
+    for (const inst of insts) {
+      if ((instructions.facts[inst.op]! & mayCall) !== 0 || unwindTarget(inst) !== null)
+        this.change(state, true);
+      this.arguments(inst);
+      this.out.push(inst);
+      frame.step(state, inst, this.framePointer);
+    }
+  }
+
+  /** The CFA is where it is believed to be, and the next instruction stores a register, too. */
+  private storesNext(state: CfaState, next: MInst | undefined): boolean {
+    const { believed } = this;
+    if (next === undefined || state.register !== believed.register || state.offset !== believed.offset)
+      return false;
+    const ahead = clone(state);
+    this.mf.target.frame.step(ahead, next, this.framePointer);
+    return ahead.saved.length > state.saved.length && ahead.offset === state.offset;
+  }
+
+  private arguments(inst: MInst): void {
+    if (unwindTarget(inst) === null || argumentBytes(inst) === this.believedArguments) return;
+    this.believedArguments = argumentBytes(inst);
+    this.out.push(directive(this.mf.target.frame.directive, CfiKind.Arguments, -1, this.believedArguments));
+  }
+
+  /** Tells the unwinder what holds from here on. */
+  private change(state: CfaState, restores: boolean): void {
+    const op = this.mf.target.frame.directive;
+    const { believed, last } = this;
+    const list = difference(believed, state, restores, op);
+    if (list.length === 0) return;
+    if (last !== null && list[0]!.size === CfiKind.DefCfa && sameState(last.before, state)) {
+      // Back to what held before an epilogue.
+      last.at.splice(last.index, 0, directive(op, CfiKind.RememberState));
+      this.out.push(directive(op, CfiKind.RestoreState));
+      believe(believed, state, true);
+      this.last = null;
+      return;
+    }
+    const change = {
+      at: this.out,
+      index: this.out.length,
+      count: list.length,
+      before: clone(believed),
+      leads: sameState(state, this.entry),
+    };
+    this.first ??= change;
+    this.last = change;
+    this.out.push(...list);
+    believe(believed, state, restores);
+  }
+
+  /** Back to the state on entry, at the end. @param state that holds there */
+  private close(state: CfaState): void {
+    const { believed, entry, first, last, mf } = this;
+    const op = mf.target.frame.directive;
+    const reset = difference(believed, entry, true, op);
+    const bytes = reset.reduce((sum, inst) => sum + directiveBytes(inst), 0);
+    mf.unwindReset = reset;
+    if (first === null || (bytes === 0 && directiveBytes(last?.at[last.index]) <= 2)) return;
+    if (last !== null && last !== first && last.count === 1 && last.leads && sameState(state, entry)) {
+      last.at[last.index] = directive(op, CfiKind.RestoreState);
+      first.at.splice(first.index, 0, directive(op, CfiKind.RememberState));
+      mf.unwindReset = [];
+      return;
+    }
+    if (bytes <= 2) return;
+    mf.unwindReset = [directive(op, CfiKind.RestoreState)];
+    first.at.splice(first.index, 0, directive(op, CfiKind.RememberState, -1, 1));
+  }
+}
+
 /**
  * Inserts unwind directives into the blocks, which must be in their final order.
  * @param framePointer the frame has a frame pointer
  */
 export function insertCfi(mf: MFunction, framePointer: boolean): void {
-  const { frame, instructions } = mf.target;
-  if (mf.omitCfi || mf.blocks.length === 0) return;
+  const { frame } = mf.target;
+  mf.unwindReset = [];
+  if (mf.unwind === "none" || mf.blocks.length === 0) return;
   if (!mf.blocks.some((block) => block.insts.some(frame.movesStack))) return;
-  const states = blockStates(mf, framePointer);
-  const believed = mf.target.frame.entryState();
-  let believedArguments = 0;
-  for (const block of mf.blocks) {
-    const state = states[block.id] === undefined ? clone(believed) : clone(states[block.id]!);
-    const out: MInst[] = [];
-    emitDifference(out, believed, state, true, frame.directive);
-    const { insts } = block;
-    for (let i = 0; i < insts.length; i++) {
-      // Behind an epilogue in the middle of a function the stack copies are no longer valid.
-      if (believed.saved.length > state.saved.length && goesOn(insts, i, instructions.facts))
-        emitDifference(out, believed, state, true, frame.directive);
-      if (unwindTarget(insts[i]!) !== null && argumentBytes(insts[i]!) !== believedArguments) {
-        believedArguments = argumentBytes(insts[i]!);
-        out.push(directive(frame.directive, CfiKind.Arguments, -1, believedArguments));
-      }
-      out.push(insts[i]!);
-      if (frame.step(state, insts[i]!, framePointer))
-        emitDifference(out, believed, state, false, frame.directive);
-    }
-    block.insts = out;
+  new Directives(mf, framePointer).run();
+}
+
+const unsignedBytes = (value: number): number => (value < 128 ? 1 : value < 16384 ? 2 : 3);
+
+/** Bytes of a directive in the tables; 0 for none. Registers and offsets are those of common machines. */
+function directiveBytes(inst: MInst | undefined): number {
+  if (inst === undefined) return 0;
+  switch (inst.size as CfiKind) {
+    case CfiKind.DefCfaOffset:
+    case CfiKind.Arguments:
+      return 1 + unsignedBytes(Number(inst.imm));
+    case CfiKind.DefCfaRegister:
+    case CfiKind.Offset:
+      return 2;
+    case CfiKind.DefCfa:
+      return 2 + unsignedBytes(Number(inst.imm));
+    case CfiKind.Restore:
+    case CfiKind.RememberState:
+    case CfiKind.RestoreState:
+      return 1;
   }
+}
+
+/** Bytes of a step of `distance` in the code. */
+const advanceBytes = (distance: number): number =>
+  distance === 0 ? 0 : distance < 64 ? 1 : distance < 256 ? 2 : distance < 65536 ? 3 : 5;
+
+/** Estimated bytes of the tables of a function that has its directives, without what every description has. */
+export function unwindBytes(mf: MFunction): number {
+  const { facts, length, shortBranch } = mf.target.instructions;
+  const { directive: op } = mf.target.frame;
+  let bytes = 0;
+  let distance = 0;
+  for (const block of mf.blocks)
+    for (const inst of block.insts)
+      if (inst.op === op) {
+        bytes += directiveBytes(inst) + advanceBytes(distance);
+        distance = 0;
+      } else distance += (facts[inst.op]! & (OpFact.Jump | OpFact.Branch)) !== 0 ? shortBranch : length(inst);
+  if (mf.unwindReset.length > 0) bytes += advanceBytes(distance);
+  for (const inst of mf.unwindReset) bytes += directiveBytes(inst);
+  return bytes;
 }

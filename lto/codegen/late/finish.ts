@@ -13,6 +13,7 @@ import { restoreFunction } from "../pack/unpack.js";
 import { type RegisterSet, union } from "../register-set.js";
 import { type AllocationResult, type FrameRequest, OpFact } from "../target.js";
 import { estimateFrequencies } from "./block-frequency.js";
+import { insertCfi, unwindBytes } from "./cfi.js";
 import { layOut, relaxedSize } from "./layout.js";
 import { changedRegisters } from "./liveness.js";
 import { completion, emission, type LateStepInfo, runLateSteps, shrinkWrap } from "./pipeline.js";
@@ -107,10 +108,16 @@ const isMeasurable = (mf: MFunction): boolean =>
     block.insts.every((inst) => (mf.target.instructions.facts[inst.op]! & OpFact.Asm) === 0),
   );
 
-/** Bytes of the completed function once it is laid out; that is done, so the function cannot be used after it. */
+/**
+ * Bytes of the completed function once it is laid out, with those of asynchronous unwind tables; that is done, so the
+ * function cannot be used after it.
+ */
 function laidOutSize(mf: MFunction): number {
   layOut(mf);
-  return relaxedSize(mf);
+  const size = relaxedSize(mf);
+  if (mf.unwind !== "async") return size;
+  insertCfi(mf, mf.framePointer);
+  return size + unwindBytes(mf);
 }
 
 /** Makes a completed function ready to be printed. */

@@ -15,7 +15,7 @@
  */
 
 import { cloneInst } from "../clone.js";
-import type { MBlock, MFunction } from "../mir.js";
+import type { MBlock, MFunction, MInst } from "../mir.js";
 import { type BranchForms, type InstructionFacts, OpFact } from "../target.js";
 
 interface Edge {
@@ -132,6 +132,9 @@ const exitLimit = { none: 0, speed: 6, size: 2, minsize: 2 } as const;
 function copyExits(mf: MFunction): void {
   const limit = exitLimit[mf.goal];
   const { facts, length } = mf.target.instructions;
+  const bytesOf = (inst: MInst): number =>
+    length(inst) +
+    (limit <= 2 && mf.unwind === "async" ? mf.target.frame.tableBytes(inst, mf.framePointer) : 0);
   for (const block of mf.blocks) {
     const last = block.insts[block.insts.length - 1];
     if (last === undefined || (facts[last.op]! & OpFact.Jump) === 0) continue;
@@ -141,7 +144,7 @@ function copyExits(mf: MFunction): void {
     if ((facts[insts[insts.length - 1]!.op]! & OpFact.Return) === 0) continue;
     if (insts.length > 4 || insts.some((i) => i.targets.length > 0 || (facts[i.op]! & OpFact.Asm) !== 0))
       continue;
-    if (insts.reduce((bytes, inst) => bytes + length(inst), 0) > limit) continue;
+    if (insts.reduce((bytes, inst) => bytes + bytesOf(inst), 0) > limit) continue;
     block.insts.pop();
     for (const inst of insts) block.insts.push(cloneInst(inst));
     if (!block.insts.some((inst) => inst.targets.includes(target))) {

@@ -30,23 +30,23 @@ function commonEnd(a: readonly MInst[], b: readonly MInst[]): number {
 }
 
 /** Bytes of the last `n` instructions; a final jump stays a jump, so it counts nothing. */
-function endBytes(
-  insts: readonly MInst[],
-  n: number,
-  { facts, length, shortBranch }: Target["instructions"],
-): number {
+function endBytes({ target, framePointer, unwind }: MFunction, insts: readonly MInst[], n: number): number {
+  const { facts, length, shortBranch } = target.instructions;
   let bytes = 0;
   for (let i = insts.length - n; i < insts.length; i++) {
-    const fact = facts[insts[i]!.op]!;
-    if ((fact & OpFact.Jump) === 0) bytes += (fact & OpFact.Branch) !== 0 ? shortBranch : length(insts[i]!);
+    const inst = insts[i]!;
+    const fact = facts[inst.op]!;
+    if ((fact & OpFact.Jump) === 0) bytes += (fact & OpFact.Branch) !== 0 ? shortBranch : length(inst);
+    if (unwind === "async") bytes += target.frame.tableBytes(inst, framePointer);
   }
   return bytes;
 }
 
 /** Bytes saved for each block after the first that shares its end. */
-function gain(insts: readonly MInst[], n: number, instructions: Target["instructions"]): number {
+function gain(mf: MFunction, insts: readonly MInst[], n: number): number {
+  const { instructions } = mf.target;
   const jumps = (instructions.facts[insts[insts.length - 1]!.op]! & OpFact.Jump) !== 0;
-  return endBytes(insts, n, instructions) - (jumps ? 0 : instructions.shortBranch);
+  return endBytes(mf, insts, n) - (jumps ? 0 : instructions.shortBranch);
 }
 
 /** Whether the block moves the stack pointer in front of its last `n` instructions, apart from saving registers. */
@@ -111,7 +111,7 @@ function bestMatch(mf: MFunction, group: readonly MBlock[], wrapped: boolean): M
       const b = group[j]!;
       const length = commonEnd(a.insts, b.insts);
       if (length === 0 || !depthAgrees(a, b, length, wrapped, mf.target)) continue;
-      const value = gain(a.insts, length, mf.target.instructions);
+      const value = gain(mf, a.insts, length);
       if (value <= bestGain) continue;
       bestGain = value;
       // A block that is nothing but the common end becomes the shared one.

@@ -22,6 +22,7 @@ export interface PackedFunction {
   readonly code: number;
 }
 
+export const unwindTables = ["none", "sync", "async"] as const satisfies MFunction["unwind"][];
 export const goals = ["none", "speed", "size", "minsize"] as const satisfies MFunction["goal"][];
 export const slotKinds = ["local", "spill", "incoming"] as const satisfies FrameSlot["kind"][];
 export const symbolKinds = ["direct", "got", "plt", "tls-offset", "tls-offset-entry", "tls-dynamic"] as const;
@@ -65,6 +66,7 @@ export enum Property {
   NoRedZone = 1 << 3,
   NeedsFramePointer = 1 << 4,
   ReturnsTwice = 1 << 5,
-  OmitCfi = 1 << 6,
-  FramePointer = 1 << 7,
+  FramePointer = 1 << 6,
+  /** Position of two bits: an index into `unwindTables`. */
+  Unwind = 7,
 }

@@ -36,6 +36,7 @@ import {
   slotKinds,
   symbolKinds,
   symbolTargets,
+  unwindTables,
   usesShift,
 } from "./format.js";
 import type { SymbolNumbers } from "./symbol-numbers.js";
@@ -73,7 +74,7 @@ class Packer {
         (mf.noRedZone ? Property.NoRedZone : 0) |
         (mf.needsFramePointer ? Property.NeedsFramePointer : 0) |
         (mf.returnsTwice ? Property.ReturnsTwice : 0) |
-        (mf.omitCfi ? Property.OmitCfi : 0) |
+        (unwindTables.indexOf(mf.unwind) << Property.Unwind) |
         (mf.framePointer ? Property.FramePointer : 0),
     );
     out.word(lowWord(mf.resultRegisters));

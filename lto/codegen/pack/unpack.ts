@@ -39,6 +39,7 @@ import {
   slotKinds,
   symbolKinds,
   symbolTargets,
+  unwindTables,
   usesShift,
 } from "./format.js";
 import type { SymbolNumbers } from "./symbol-numbers.js";
@@ -95,7 +96,7 @@ class Unpacker {
     mf.noRedZone = (properties & Property.NoRedZone) !== 0;
     mf.needsFramePointer = (properties & Property.NeedsFramePointer) !== 0;
     mf.returnsTwice = (properties & Property.ReturnsTwice) !== 0;
-    mf.omitCfi = (properties & Property.OmitCfi) !== 0;
+    mf.unwind = unwindTables[(properties >> Property.Unwind) & 3]!;
     mf.framePointer = (properties & Property.FramePointer) !== 0;
     const low = words.word();
     mf.resultRegisters = setOfWords(low, words.word());

@@ -33,7 +33,7 @@ import type { CodegenOptions } from "./options.js";
 import type { ProgramPlan } from "./plan.js";
 import { changedByComponent, changesByCallee } from "./publication.js";
 import { decideSaves, localSaves } from "./saves.js";
-import type { Decisions, PublishedMask, Sessions } from "./sessions.js";
+import type { Decisions, PrintedFunction, PublishedMask, Sessions } from "./sessions.js";
 import { type CodegenStatistics, type IpraStatistics, ipraStatistics } from "./statistics.js";
 
 export interface GeneratedCode {
@@ -54,14 +54,14 @@ export interface CodegenJob {
 }
 
 /**
- * @param write takes the texts of the functions, in the order of their numbers
+ * @param write takes the functions, in the order of their numbers
  * @param finished is told the name of each phase that is over
  * @throws InputError, InternalError
  */
 export async function generateCode(
   job: CodegenJob,
   sessions: Sessions,
-  write: (text: string) => void,
+  write: (printed: PrintedFunction) => void,
   finished: (phase: CodegenPhase) => void = () => {},
 ): Promise<GeneratedCode> {
   const { decisions, statistics } = await allocateAndDecide(job, sessions);

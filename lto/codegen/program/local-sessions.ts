@@ -6,7 +6,7 @@ import type { PackedFunction } from "../pack/format.js";
 import type { FunctionFacts } from "./facts.js";
 import type { FunctionNumber } from "./numbering.js";
 import type { CodegenSession } from "./session.js";
-import type { Component, Decisions, PublishedMask, Sessions } from "./sessions.js";
+import type { Component, Decisions, PrintedFunction, PublishedMask, Sessions } from "./sessions.js";
 import { addStatistics, instructionCount, noFunctions } from "./statistics.js";
 
 /** Takes all steps of a phase, or of a part of it. */
@@ -27,7 +27,7 @@ export class LocalSessions implements Sessions {
    */
   constructor(
     private readonly session: CodegenSession,
-    private readonly print: (mf: MFunction) => string,
+    private readonly print: (mf: MFunction) => PrintedFunction,
     private readonly take: StepTaker = (_, steps) => finish(steps),
   ) {}
 
@@ -73,11 +73,11 @@ export class LocalSessions implements Sessions {
     for (const number of this.numbers) this.session.give(number, functions[number]!);
   }
 
-  emit(write: (text: string) => void): void | Promise<void> {
+  emit(write: (printed: PrintedFunction) => void): void | Promise<void> {
     return this.take("emit", this.emitAll(write));
   }
 
-  private *emitAll(write: (text: string) => void): Steps<void> {
+  private *emitAll(write: (printed: PrintedFunction) => void): Steps<void> {
     const { numbers } = this;
     const { runner } = this.session.passes;
     let machineInstructions = 0;

@@ -21,6 +21,8 @@ export interface CodegenOptions {
   readonly ipra: boolean;
   /** Prologues and epilogues move to where the frame is needed. */
   readonly shrinkWrap: boolean;
+  /** Neighbouring functions have one unwind description where they can. */
+  readonly sharedUnwind: boolean;
   /** All final code is unpacked and packed again before layout, which must change nothing. */
   readonly checkPacking?: boolean;
   /** What runners of passes do besides. */

@@ -30,6 +30,24 @@ export interface Decisions {
   readonly aligned: Uint8Array;
 }
 
+/** The text of a function. Plain data. */
+export interface PrintedFunction {
+  /** What stands in front of the code, its label included. */
+  readonly head: string;
+  readonly text: string;
+  /** What its unwind description takes to be part of its neighbours'; null: it has one of its own in its text, or none. */
+  readonly unwind: SharedUnwind | null;
+}
+
+export interface SharedUnwind {
+  /** Functions of another section have other descriptions. */
+  readonly section: string;
+  /** Operations that the unwinder has to go through to get past the function. */
+  readonly operations: number;
+  /** Text of the directives that lead back to the state on entry. */
+  readonly reset: string;
+}
+
 export interface Sessions {
   /**
    * Allocates components, none of which waits for another of them.
@@ -44,8 +62,8 @@ export interface Sessions {
   collect(): Promise<PackedFunction[]> | PackedFunction[];
   /** Gives them back, changed or not. */
   replace(functions: readonly PackedFunction[]): Promise<void> | void;
-  /** Lays out and prints all functions. @param write takes their texts, in the order of their numbers */
-  emit(write: (text: string) => void): Promise<void> | void;
+  /** Lays out and prints all functions. @param write takes them, in the order of their numbers */
+  emit(write: (printed: PrintedFunction) => void): Promise<void> | void;
   /** Complete after `emit`. */
   readonly statistics: FunctionStatistics;
   /** Of the passes on single functions; likewise. */

@@ -89,6 +89,27 @@ function restore(state: CfaState, register: number): void {
   } else moveStack(state, -8);
 }
 
+/**
+ * Bytes of asynchronous tables: a step of the location (1), `def_cfa_offset` (2), `offset` of a saved register (2). With a
+ * frame pointer the CFA stays where it is until that is restored: a step and `def_cfa` (3).
+ */
+export function tableBytes(inst: MInst, framePointer: boolean): number {
+  switch (inst.op) {
+    case X.PushSaved:
+      return framePointer ? 2 : 5;
+    case X.Push:
+    case X.PushPad:
+    case X.Pop:
+      return framePointer ? 0 : 3;
+    case X.PopSaved:
+      return framePointer ? (target(inst) === RBP ? 4 : 0) : 3;
+    case X.Leave:
+      return 4;
+    default:
+      return !framePointer && movesStack(inst) ? 3 : 0;
+  }
+}
+
 /** Whether the instruction changes what the unwinder must know. */
 export function movesStack(inst: MInst): boolean {
   switch (inst.op) {

@@ -140,11 +140,41 @@ function savedRegisters(mask: RegisterSet): number[] {
 const reachCost = (base: number, offset: number): number =>
   (base === RSP ? 1 : 0) + (offset === 0 && base !== RBP ? 0 : offset >= -128 && offset <= 127 ? 1 : 4);
 
+/**
+ * Moves of rsp by no more than this are pushes and pops, at minimum size. Asynchronous unwind tables say at each of
+ * them where the CFA is, if no frame pointer does.
+ */
+export const pushLimit = (
+  { unwind }: MFunction,
+  { framePointer }: Pick<FrameLayout, "framePointer">,
+): number => (unwind === "async" && !framePointer ? 8 : 24);
+
 /** Bytes of moving rsp by `n` where flags are free. */
-export function adjustCost(n: number): number {
+function adjustCost(n: number, limit: number): number {
   if (n === 0) return 0;
-  if (n <= 24 && n % 8 === 0) return n / 8;
+  if (n <= limit && n % 8 === 0) return n / 8;
   return n <= 128 ? 4 : 7;
+}
+
+/** Estimated bytes of making a frame, and of taking it away. */
+export interface FrameCost {
+  readonly enter: number;
+  readonly leave: number;
+}
+
+/** In code and asynchronous tables: see `tableBytes` in cfa.ts. */
+export function frameCost(mf: MFunction, layout: FrameLayout): FrameCost {
+  const { framePointer, localBytes, saved } = layout;
+  let pushes = 0;
+  for (const register of saved) pushes += register < 8 ? 1 : 2;
+  const adjust = adjustCost(localBytes, pushLimit(mf, layout));
+  const enter = adjust + pushes + (framePointer ? 4 : 0);
+  const leave = (framePointer ? 1 : adjust) + pushes;
+  if (mf.unwind !== "async") return { enter, leave };
+  const saves = saved.length;
+  if (framePointer) return { enter: enter + 8 + (saves > 0 ? 1 : 0) + 2 * saves, leave: leave + 4 };
+  const moves = localBytes > 0 ? 3 : 0;
+  return { enter: enter + 5 * saves + moves, leave: leave + 3 * saves + moves };
 }
 
 interface Facts {
@@ -212,17 +242,28 @@ function realigned(mf: MFunction, facts: Facts, mask: RegisterSet): FrameLayout 
   };
 }
 
-/** Estimated bytes of prologue, epilogues and slot operands. */
+const isExit = (op: number): boolean => op === X.Ret || op === X.TailCall || op === X.TailCallIndirect;
+
+/** Bytes of asynchronous tables about the stack pointer's moves in the body, if there is no frame pointer. */
+function bodyTableBytes(mf: MFunction): number {
+  let bytes = 0;
+  for (const { insts } of mf.blocks)
+    for (const { op, imm } of insts)
+      if (op === X.Push || op === X.Pop || (op === X.CallCleanup && Number(imm) > 0)) bytes += 3;
+  return bytes;
+}
+
+/** Estimated bytes of prologue, epilogues, unwind tables and slot operands. */
 function layoutCost(mf: MFunction, layout: FrameLayout, uses: Int32Array): number {
   let exits = 0;
-  for (const block of mf.blocks) {
-    const last = block.insts[block.insts.length - 1];
-    if (last !== undefined && (last.op === X.Ret || last.op === X.TailCall || last.op === X.TailCallIndirect))
-      exits++;
-  }
-  let cost = adjustCost(layout.localBytes);
-  if (layout.framePointer) cost += 4 + exits;
-  else cost += exits * adjustCost(layout.localBytes);
+  for (const { insts } of mf.blocks) if (insts.length > 0 && isExit(insts[insts.length - 1]!.op)) exits++;
+  const { enter, leave } = frameCost(mf, layout);
+  let cost = enter;
+  if (mf.unwind === "async") {
+    // Where it is long, one is shared, by jumps.
+    cost += exits === 0 ? 0 : leave + (exits - 1) * Math.min(leave, 2);
+    if (!layout.framePointer) cost += bodyTableBytes(mf);
+  } else cost += exits * leave;
   // Incoming slots lie above the CFA: 16 above rbp, `depth` above rsp.
   const cfa = layout.framePointer ? 16 : layout.depth;
   for (let i = 0; i < uses.length; i++) {
@@ -261,7 +302,8 @@ export function planFrame(
   if (needsFramePointer(mf)) return withFramePointer(mf, facts, saved);
   const plain = withoutFramePointer(mf, facts, saved);
   const forSize = mf.goal === "size" || mf.goal === "minsize";
-  if (!forSize || hasRegister(written, RBP) || hasRegister(saved, RBP) || order.length === 0) return plain;
+  if (!forSize || hasRegister(written, RBP) || hasRegister(saved, RBP)) return plain;
+  if (order.length === 0 && mf.unwind !== "async") return plain;
   const framed = withFramePointer(mf, facts, saved);
   return layoutCost(mf, framed, uses) < layoutCost(mf, plain, uses) ? framed : plain;
 }

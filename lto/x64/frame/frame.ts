@@ -38,7 +38,7 @@ import { adjustStack, aluImm, aluReg, baseDisp, copy, lea, physical, pop, push }
 import { readsFlags, writesFlags } from "../isa/op-info.js";
 import { X } from "../isa/ops.js";
 import { callClobbers, gprMask, maskOf, R15, RAX, RBP, RSP } from "../isa/registers.js";
-import { adjustCost, type FrameLayout, planFrame } from "./frame-layout.js";
+import { type FrameLayout, frameCost, planFrame, pushLimit } from "./frame-layout.js";
 import { needsRealignment, stackAlign } from "./frame-registers.js";
 import { rewriteSlotOperands } from "./slot-operands.js";
 
@@ -292,18 +292,22 @@ class FramePass {
 
   private lower(out: MInst[], bytes: number, flagsFree: boolean): void {
     if (bytes === 0) return;
-    if (bytes === 8 || (this.small && bytes <= 24 && bytes % 8 === 0)) {
+    if (this.pushes(bytes)) {
       for (let i = 0; i < bytes; i += 8) out.push(new MInst(X.PushPad, 8));
     } else if (flagsFree) out.push(adjustStack(-bytes));
     else out.push(lea(8, RSP, baseDisp(RSP, -bytes)));
+  }
+
+  /** Pushes or pops are the shortest way to move rsp by `bytes`. */
+  private pushes(bytes: number): boolean {
+    return bytes === 8 || (this.small && bytes <= pushLimit(this.mf, this.layout) && bytes % 8 === 0);
   }
 
   /** Raises rsp by `bytes`; `dead` are registers that hold nothing here. */
   private raise(out: MInst[], bytes: number, dead: RegisterSet, flagsFree: boolean): void {
     if (bytes === 0) return;
     const target = this.popTarget(dead);
-    const pops = bytes % 8 === 0 && (bytes === 8 || (this.small && bytes <= 24));
-    if (pops && target >= 0) for (let i = 0; i < bytes; i += 8) out.push(pop(target));
+    if (this.pushes(bytes) && target >= 0) for (let i = 0; i < bytes; i += 8) out.push(pop(target));
     else if (flagsFree) out.push(adjustStack(bytes));
     else out.push(lea(8, RSP, baseDisp(RSP, bytes)));
   }
@@ -479,12 +483,9 @@ export function decideFrame(mf: MFunction, options: FrameRequest): X64FramePlan 
   const moves = layout.localBytes > 0 ? 1 : 0;
   const { framePointer, localBytes, redZone } = layout;
   const saves = layout.saved.length + (framePointer ? 1 : 0);
+  const cost = frameCost(mf, layout);
   let saved = framePointer ? single(RBP) : noRegisters;
-  let pushes = 0;
-  for (const register of layout.saved) {
-    saved = withRegister(saved, register);
-    pushes += register < 8 ? 1 : 2;
-  }
+  for (const register of layout.saved) saved = withRegister(saved, register);
   return {
     layout,
     aligned,
@@ -493,8 +494,8 @@ export function decideFrame(mf: MFunction, options: FrameRequest): X64FramePlan 
     isMovable: layout.realign <= 0,
     framePointer,
     redZone,
-    enterBytes: adjustCost(localBytes) + (framePointer ? 4 : 0) + pushes,
-    leaveBytes: (framePointer ? 1 : adjustCost(localBytes)) + pushes,
+    enterBytes: cost.enter,
+    leaveBytes: cost.leave,
     prologue: saves + moves + (layout.framePointer ? 1 : 0),
     epilogue: saves + moves,
   };

@@ -78,6 +78,11 @@ export function movImm(size: number, register: number, imm: number): MInst {
   return inst;
 }
 
+/** The low byte of a register = constant; the rest stays. */
+export function byteImm(register: number, imm: number): MInst {
+  return aluImm(X.Mov, 1, register, imm);
+}
+
 /** rsp += delta by arithmetic that changes the flags; the shorter of add and sub. */
 export function adjustStack(delta: number): MInst {
   if (delta === 128 || (delta < 0 && delta !== -128)) return aluImm(X.Sub, 8, RSP, -delta);

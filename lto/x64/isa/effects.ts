@@ -31,6 +31,10 @@ export function isZeroIdiom(inst: MInst): boolean {
   return inst.op === X.Xor || inst.op === X.Xorps || inst.op === X.Pxor;
 }
 
+/** `or r, -1`: the old value does not matter. */
+const isOnesIdiom = (inst: MInst): boolean =>
+  inst.op === X.Or && inst.imm === -1 && inst.size >= 4 && inst.mem === null && inst.symbol === null;
+
 /** `sbb r, r` depends on the carry alone. */
 const isCarryMask = (inst: MInst): boolean =>
   inst.op === X.Sbb && inst.uses.length === 2 && inst.uses[0]!.loc === inst.uses[1]!.loc;
@@ -38,7 +42,7 @@ const isCarryMask = (inst: MInst): boolean =>
 /** Registers that the instruction reads, without those that an exit hands back to the caller. */
 export function usedRegisters(inst: MInst): RegisterSet {
   let mask = memUses(inst.mem);
-  if (!isZeroIdiom(inst) && !isCarryMask(inst)) {
+  if (!isZeroIdiom(inst) && !isCarryMask(inst) && !isOnesIdiom(inst)) {
     const { uses } = inst;
     for (let i = 0; i < uses.length; i++) if (uses[i]!.loc >= 0) mask |= 1 << uses[i]!.loc;
   }

@@ -13,11 +13,12 @@
 import type { PostLiveness } from "../../codegen/late/liveness.js";
 import { type MBlock, type MFunction, MInst } from "../../codegen/mir.js";
 import { hasRegister, isEmptySet, lowWord } from "../../codegen/register-set.js";
-import { copy, physical } from "../isa/build.js";
+import { baseDisp, byteImm, copy, lea, physical } from "../isa/build.js";
 import { flagsRegister, isZeroIdiom, writtenRegisters } from "../isa/effects.js";
 import { instructionLength, signedImmediate } from "../isa/lengths.js";
 import { plainStore, X } from "../isa/ops.js";
 import { RSP } from "../isa/registers.js";
+import { flagsConstantForm, formBytes } from "./constant-forms.js";
 import { type CcSet, readersAfter, unsignedConditions, zeroConditions } from "./flags.js";
 
 const registers = 16;
@@ -69,8 +70,14 @@ class Facts {
   }
 }
 
+/** As `byteImm` makes it. */
+const isByteMove = (inst: MInst): boolean =>
+  inst.op === X.Mov && inst.size === 1 && inst.imm !== null && inst.uses.length === 1 && inst.mem === null;
+
 /** Value that a constant move leaves in the register, seen as 64 bits; NaN if it is none or too wide. */
 function constantOf(inst: MInst): number {
+  // A byte is moved only over registers that have no other bits.
+  if (isByteMove(inst)) return Number(inst.imm) & 0xff;
   if (isZeroIdiom(inst) && inst.op === X.Xor && inst.size >= 4) return 0;
   if (inst.op !== X.Mov || inst.imm === null || inst.symbol !== null || inst.size < 4) return Number.NaN;
   if (inst.size === 4) return signedImmediate(inst.imm, 4) >>> 0;
@@ -188,29 +195,45 @@ function shortenSignExtension(inst: MInst, facts: Facts): MInst | null {
   return facts.equal(inst.defs[0]!.loc, from) ? null : copy(4, inst.defs[0]!.loc, from);
 }
 
-/** Takes a constant from a register that holds it, if that is shorter. */
-function shortenConstant(inst: MInst, facts: Facts, minsize: boolean, flagsFree: boolean): MInst | null {
+/** Bytes of a constant move as it will be: see shrink.ts. */
+function constantCost(inst: MInst, value: number, { flagsFree, pushes }: Block): number {
+  const to = inst.defs[0]!.loc;
+  const extended = to >= 8 ? 1 : 0;
+  const signed = inst.size === 4 ? value | 0 : value;
+  const length = instructionLength(inst);
+  if (pushes && signed >= -128 && signed <= 127 && signed !== 0) return Math.min(3 + extended, length);
+  if (!flagsFree()) return length;
+  if (value === 0) return 2 + extended;
+  return Math.min(length, formBytes(flagsConstantForm(signed, to), to, inst.size === 8));
+}
+
+/** Takes a constant from a register that holds it or one near, or changes the low byte, if that is shorter. */
+function shortenConstant(inst: MInst, facts: Facts, block: Block): MInst | null {
   const value = constantOf(inst);
   if (Number.isNaN(value)) return inst;
   const to = inst.defs[0]!.loc;
   if (facts.constant[to] === value) return null;
-  if (!minsize) return inst;
-  // What the constant costs otherwise: see peephole-shrink.ts.
-  const small = (value >= -128 && value <= 127) || (value >= 0xffffff80 && value <= 0xffffffff);
-  const extended = to >= 8 ? 1 : 0;
-  const cost =
-    value === 0 && flagsFree
-      ? 2 + extended
-      : small
-        ? Math.min(3 + extended, instructionLength(inst))
-        : instructionLength(inst);
+  if (!block.minsize) return inst;
+  let best = inst;
+  let cost = constantCost(inst, value, block);
+  const consider = (candidate: MInst): void => {
+    const length = instructionLength(candidate);
+    if (length >= cost) return;
+    best = candidate;
+    cost = length;
+  };
+  if (value >= 0 && value <= 255 && facts.width[to]! <= 8) consider(byteImm(to, value));
   const wide = value < 0 || value > 0xffffffff;
   for (let r = 0; r < registers; r++) {
-    if (facts.constant[r] !== value || r === to) continue;
-    const candidate = copy(wide ? 8 : 4, to, r);
-    if (instructionLength(candidate) < cost) return candidate;
+    const known = facts.constant[r]!;
+    if (Number.isNaN(known)) continue;
+    if (known === value) consider(copy(wide ? 8 : 4, to, r));
+    else {
+      const distance = wide ? value - known : (value - known) | 0;
+      if (distance >= -128 && distance <= 127) consider(lea(wide ? 8 : 4, to, baseDisp(r, distance)));
+    }
   }
-  return inst;
+  return best;
 }
 
 /** Stores a constant from a register that holds it, if that is shorter. */
@@ -277,8 +300,7 @@ function rewrite(inst: MInst, facts: Facts, block: Block): MInst | null {
     case X.Movsxd:
       return shortenSignExtension(inst, facts);
     case X.Mov:
-      if (inst.imm !== null && inst.symbol === null)
-        return shortenConstant(inst, facts, block.minsize, block.flagsFree());
+      if (inst.imm !== null && inst.symbol === null) return shortenConstant(inst, facts, block);
       return inst;
     case X.MovM:
       return block.minsize ? shortenStore(inst, facts) : inst;
@@ -298,26 +320,34 @@ function rewrite(inst: MInst, facts: Facts, block: Block): MInst | null {
 
 interface Block {
   readonly minsize: boolean;
+  /** Something may be pushed and popped again. */
+  readonly pushes: boolean;
   /** Of the current instruction. */
   readonly flagsFree: () => boolean;
   readonly readers: () => CcSet;
 }
 
 /** Rewrites the instructions of every block with what is known inside it. Liveness stays a safe bound. */
-export function forwardPeepholes(mf: MFunction, liveness: PostLiveness): void {
+export function forwardPeepholes(mf: MFunction, liveness: PostLiveness, pushes: boolean): void {
   const facts = new Facts();
   const minsize = mf.goal === "minsize";
   for (const block of mf.blocks) {
     facts.reset();
-    rewriteBlock(block, facts, minsize, hasRegister(liveness.liveOut[block.id]!, flagsRegister));
+    const flagsOut = hasRegister(liveness.liveOut[block.id]!, flagsRegister);
+    rewriteBlock(block, facts, { minsize, pushes }, flagsOut);
   }
 }
 
-function rewriteBlock(block: MBlock, facts: Facts, minsize: boolean, flagsOut: boolean): void {
+function rewriteBlock(
+  block: MBlock,
+  facts: Facts,
+  known: Pick<Block, "minsize" | "pushes">,
+  flagsOut: boolean,
+): void {
   const { insts } = block;
   let at = 0;
   const context: Block = {
-    minsize,
+    ...known,
     readers: () => readersAfter(insts, at, flagsOut),
     flagsFree: () => readersAfter(insts, at, flagsOut) === 0,
   };

@@ -39,9 +39,9 @@ class BackwardPass {
     private readonly liveOut: RegisterSet,
     private readonly liveness: PostLiveness,
     minsize: boolean,
-    redZone: boolean,
+    pushes: boolean,
   ) {
-    this.situation = { block, minsize, redZone, index: 0, flagsDead: false, readers: 0 };
+    this.situation = { block, minsize, pushes, index: 0, flagsDead: false, readers: 0 };
   }
 
   run(): void {
@@ -152,10 +152,10 @@ class BackwardPass {
   }
 }
 
-function backward(mf: MFunction, liveness: PostLiveness, redZone: boolean): void {
+function backward(mf: MFunction, liveness: PostLiveness, pushes: boolean): void {
   const minsize = mf.goal === "minsize";
   for (const block of mf.blocks)
-    new BackwardPass(block, liveness.liveOut[block.id]!, liveness, minsize, redZone).run();
+    new BackwardPass(block, liveness.liveOut[block.id]!, liveness, minsize, pushes).run();
 }
 
 /**
@@ -167,7 +167,9 @@ export function runPeepholes(mf: MFunction, redZone: boolean, preserved: Registe
   if (mf.goal === "none") return;
   mergeConstantStores(mf);
   const liveness = postLiveness(mf, preserved);
-  forwardPeepholes(mf, liveness);
-  backward(mf, liveness, redZone);
-  if (mf.goal === "minsize") shortenMoves(mf, liveness, redZone);
+  // Without a frame pointer, asynchronous tables say of every push and pop where the CFA is: 3 bytes each.
+  const pushes = !redZone && (mf.unwind !== "async" || mf.framePointer);
+  forwardPeepholes(mf, liveness, pushes);
+  backward(mf, liveness, pushes);
+  if (mf.goal === "minsize") shortenMoves(mf, liveness, pushes);
 }

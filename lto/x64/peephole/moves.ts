@@ -2,7 +2,7 @@
  * Register moves at minimum size.
  *
  *   mov %r, %eax  (2, 3 with REX)  → xchg %r, %eax (1, 2)   if the source is dead afterwards
- *   mov %r, %r' of 64 bits (3)     → push %r; pop %r' (2)   between low registers, stack below rsp free
+ *   mov %r, %r' of 64 bits (3)     → push %r; pop %r' (2)   between low registers, where something may be pushed
  *
  * Runs last: an exchange looks like a use of its dead half.
  * Linear in the function.
@@ -24,27 +24,27 @@ function exchange(size: number, a: number, b: number): MInst {
 }
 
 /** The shorter form of a copy; null if it stays. `live` is what is live after it. */
-function shorten(inst: MInst, live: RegisterSet, redZone: boolean): MInst[] | null {
+function shorten(inst: MInst, live: RegisterSet, pushes: boolean): MInst[] | null {
   const to = inst.defs[0]!.loc;
   const from = inst.uses[0]!.loc;
   if (to >= 16 || from >= 16 || to === RSP || to === from) return null;
   // push of rsp pushes its old value; rbp = rsp is the frame's.
-  if (from === RSP) return inst.size === 8 && !redZone && to < 8 && to !== RBP ? [push(from), pop(to)] : null;
+  if (from === RSP) return inst.size === 8 && pushes && to < 8 && to !== RBP ? [push(from), pop(to)] : null;
   if (!hasRegister(live, from) && (to === RAX || from === RAX))
     return [exchange(inst.size < 8 ? 4 : 8, to, from)];
-  if (inst.size === 8 && !redZone && to < 8 && from < 8) return [push(from), pop(to)];
+  if (inst.size === 8 && pushes && to < 8 && from < 8) return [push(from), pop(to)];
   return null;
 }
 
 /** Rewrites the copies of every block; `liveness` must hold at the block boundaries. */
-export function shortenMoves(mf: MFunction, liveness: PostLiveness, redZone: boolean): void {
+export function shortenMoves(mf: MFunction, liveness: PostLiveness, pushes: boolean): void {
   for (const block of mf.blocks) {
     let live = liveness.liveOut[block.id]!;
     const { insts } = block;
     const out: MInst[] = [];
     for (let i = insts.length - 1; i >= 0; i--) {
       const inst = insts[i]!;
-      const shorter = inst.op === X.Copy ? shorten(inst, live, redZone) : null;
+      const shorter = inst.op === X.Copy ? shorten(inst, live, pushes) : null;
       live = stepBack(inst, live, liveness);
       if (shorter === null) out.push(inst);
       else for (let k = shorter.length - 1; k >= 0; k--) out.push(shorter[k]!);

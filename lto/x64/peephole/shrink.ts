@@ -10,19 +10,20 @@
  */
 
 import type { MBlock, MemOperand, MInst } from "../../codegen/mir.js";
-import { aluReg, copy, physical, pop, pushImm } from "../isa/build.js";
+import { aluImm, aluReg, byteImm, copy, physical, pop, pushImm } from "../isa/build.js";
 import { signedImmediate } from "../isa/lengths.js";
 import { hasSegment, isRipRelative, scaleOf, setScale } from "../isa/memory-operand.js";
 import { Cc, plainStore, X } from "../isa/ops.js";
 import { RAX, RBP, RSP } from "../isa/registers.js";
+import { flagsConstantForm } from "./constant-forms.js";
 import { type CcSet, carryConditions, renameConditions, zeroConditions } from "./flags.js";
 
 /** What the driver knows at an instruction. */
 export interface Situation {
   readonly block: MBlock;
   readonly minsize: boolean;
-  /** The 128 bytes below rsp are in use, so nothing may be pushed. */
-  readonly redZone: boolean;
+  /** Something may be pushed and popped again: the bytes below rsp are free, and unwind tables do not grow by it. */
+  readonly pushes: boolean;
   /** Index of the instruction in the block. */
   index: number;
   /** Nothing reads the flags as they are after the instruction. */
@@ -42,10 +43,28 @@ function shrinkConstant(inst: MInst, s: Situation): Replacement {
   const to = inst.defs[0]!.loc;
   const { size } = inst;
   if (s.flagsDead && (inst.imm === 0 || inst.imm === 0n)) return aluReg(X.Xor, 4, to, to);
-  if (!s.minsize || s.redZone || size < 4) return inst;
+  if (!s.minsize || size < 4) return inst;
   // A 64-bit constant of 32 significant bits is moved as such, zero-extended: push would extend its sign.
   const value = size === 8 ? Number(inst.imm) : signedImmediate(inst.imm!, 4);
-  return isImm8(value) ? [pushImm(value), pop(to)] : inst;
+  if (s.pushes) return isImm8(value) ? [pushImm(value), pop(to)] : inst;
+  if (!s.flagsDead) return inst;
+  switch (flagsConstantForm(value, to)) {
+    case "ones":
+      return aluImm(X.Or, size, to, -1);
+    case "increment":
+      return [aluReg(X.Xor, 4, to, to), unary(X.Inc, to)];
+    case "byte":
+      return [aluReg(X.Xor, 4, to, to), byteImm(to, value)];
+    case null:
+      return inst;
+  }
+}
+
+/** op register, of 32 bits: one-operand arithmetic. */
+function unary(op: X, register: number): MInst {
+  const inst = aluImm(op, 4, register, 0);
+  inst.imm = null;
+  return inst;
 }
 
 /** add, sub by 1 or 128. */

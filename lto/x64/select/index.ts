@@ -8,13 +8,14 @@
 
 import { loopNest } from "../../analysis/loop-nest.js";
 import type { LegalFunction } from "../../codegen/legalize/index.js";
-import { type MBlock, MFunction, MInst, RegOperand } from "../../codegen/mir.js";
+import { type MBlock, MFunction, MInst, RegOperand, type UnwindTables } from "../../codegen/mir.js";
 import { withRegister } from "../../codegen/register-set.js";
 import type { SelectOptions, Target } from "../../codegen/target.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { UnsupportedError } from "../../ir/errors.js";
 import { type Block, Flag, type Inst, isCall, Op } from "../../ir/instructions.js";
 import { intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
+import type { Func } from "../../ir/module.js";
 import { i64 } from "../../ir/types.js";
 import { type ConstInt, constInt, type Value } from "../../ir/values.js";
 import { defaultConvention } from "../frame/convention.js";
@@ -127,6 +128,12 @@ function exceptionalBlocks(order: readonly Block[]): Set<Block> | null {
   return rest;
 }
 
+/** Asked for, or needed since exceptions pass. The attribute's value is 1 for tables that are exact at calls alone. */
+function unwindTables({ attributes: { fn: attributes }, personality }: Func): UnwindTables {
+  if (attributes.has("uwtable")) return attributes.int("uwtable") === 1 ? "sync" : "async";
+  return attributes.has("nounwind") && personality === null ? "none" : "sync";
+}
+
 function setUpFunction(s: Selector, legal: LegalFunction, args: ArgumentLayout): void {
   const { fn } = legal;
   const attributes = fn.attributes.fn;
@@ -139,7 +146,7 @@ function setUpFunction(s: Selector, legal: LegalFunction, args: ArgumentLayout):
     if (register >= 0) s.mf.resultRegisters = withRegister(s.mf.resultRegisters, register);
   if (s.options.conventionOf(fn) !== defaultConvention)
     s.mf.remark = `convention: ${describePlaces(args, results)}`;
-  s.mf.omitCfi = attributes.has("nounwind") && !attributes.has("uwtable") && fn.personality === null;
+  s.mf.unwind = unwindTables(fn);
   s.mf.noRedZone = attributes.has("noredzone");
   const framePointer = attributes.string("frame-pointer");
   if (framePointer === "all") s.mf.needsFramePointer = true;

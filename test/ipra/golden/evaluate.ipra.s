@@ -1,5 +1,4 @@
 evaluate:
-	.cfi_startproc
 	movq	%rdx, %rdi
 	movq	%r14, %rdx
 	xorl	%ecx, %ecx
@@ -11,4 +10,3 @@ evaluate:
 	cmpq	%rbx, %rcx
 	jl	.LBB2_1
 	ret
-	.cfi_endproc

@@ -21,4 +21,3 @@ quantize:
 	testl	%ebx, %ebx
 	cmovnsl	%ecx, %eax
 	ret
-	.cfi_endproc

@@ -1,15 +1,14 @@
 quantize:
 	.cfi_startproc
 	pushq	%rbp
-	.cfi_def_cfa_offset 16
-	.cfi_offset %rbp, -16
 	pushq	%rbx
-	.cfi_def_cfa_offset 24
-	.cfi_offset %rbx, -24
 	pushq	%rax
-	.cfi_def_cfa_offset 32
 	movl	%esi, %ebx
 	movl	%edi, %ebp
+	.cfi_remember_state
+	.cfi_def_cfa_offset 32
+	.cfi_offset %rbp, -16
+	.cfi_offset %rbx, -24
 	call	magnitude
 	movl	%eax, %edx
 	xorl	%ecx, %ecx
@@ -30,10 +29,6 @@ quantize:
 	testl	%ebp, %ebp
 	cmovnsl	%ecx, %eax
 	popq	%rcx
-	.cfi_def_cfa_offset 24
 	popq	%rbx
-	.cfi_def_cfa_offset 16
 	popq	%rbp
-	.cfi_def_cfa_offset 8
 	ret
-	.cfi_endproc

@@ -1,8 +1,6 @@
 sort:
 	.cfi_startproc
 	pushq	%rbx
-	.cfi_def_cfa_offset 16
-	.cfi_offset %rbx, -16
 	movq	%rdx, %rbp
 	movq	%rbx, %r9
 	movq	%rdi, %rcx
@@ -14,6 +12,9 @@ sort:
 	leaq	-1(%rdx), %rbx
 	movl	(%rcx,%rbx,4), %edi
 	movl	(%rcx,%rdx,4), %esi
+	.cfi_remember_state
+	.cfi_def_cfa_offset 16
+	.cfi_offset %rbx, -16
 	call	*%rbp
 	testl	%eax, %eax
 	jle	.LBB1_6
@@ -31,6 +32,4 @@ sort:
 .LBB1_7:
 	xorl	%eax, %eax
 	popq	%rbx
-	.cfi_def_cfa_offset 8
 	ret
-	.cfi_endproc

@@ -1,7 +1,7 @@
 ; The argument lives across two calls, but not where there is nothing to do.
 declare i64 @outside(i64)
 
-define i64 @total(ptr %p, i64 %scale) {
+define i64 @total(ptr %p, i64 %scale) uwtable {
 entry:
   %none = icmp eq ptr %p, null
   br i1 %none, label %nothing, label %something

@@ -6,6 +6,7 @@ total:
 	ret
 .LBB1_2:
 	pushq	%r12
+	.cfi_remember_state
 	.cfi_def_cfa_offset 16
 	.cfi_offset %r12, -16
 	pushq	%rbp
@@ -29,6 +30,5 @@ total:
 	popq	%rbp
 	.cfi_def_cfa_offset 16
 	popq	%r12
-	.cfi_def_cfa_offset 8
+	.cfi_restore_state
 	ret
-	.cfi_endproc
