@@ -1,12 +1,14 @@
 /**
- * deadargelim: removes parameters that nothing reads, results that nobody uses, and what only computed them.
+ * deadargelim: removes parameters that nothing reads, results that nobody uses, stores to variables that nothing reads,
+ * and what only computed such.
  *
  *     static int f(int n, int unused) { … f(n - 1, unused + 1) … }     the second argument only feeds itself
  *
  * Method: one optimistic marking over the whole program. Nothing is live but what has an effect: stores, branches, calls
  * as such. From there liveness goes backwards through operands, and across calls: an argument is live if the parameter
- * it is passed for is, a returned value if some call's result is. What is left unmarked goes, also around cycles of
- * functions, together with the arithmetic that led there. Then one walk rewrites signatures, calls, returns and bodies.
+ * it is passed for is, a returned value if some call's result is, a store to a local variable whose address is seen
+ * through if something live reads the variable. What is left unmarked goes, also around cycles (counters that are only
+ * counted), together with the arithmetic that led there. Then one walk rewrites signatures, calls, returns and bodies.
  * Linear in instructions and operands.
  *
  * Variable arguments of functions that never look at them go too; so their callers set no `al`, and they save no registers.
@@ -19,12 +21,14 @@
  *  - calls of other functions whose definition is the one that runs pass undefined values for parameters that nothing
  *    reads; these lose the attributes that claim something of the value;
  *  - parameters that belong to the convention (sret, nest, swift's, inalloca, preallocated) stay;
+ *  - stores to a variable go only where it is local and all that is done with its address is seen (variable-uses.ts);
  *  - naked and unoptimised functions stay as they are, and so do the functions that they call;
  *  - attributes that name other parameters (`returned`, `allocsize`) go where positions or results change.
  *
  * Breaks if: a call graph misses a way into a local function.
  */
 import { isExact } from "../analysis/exact.js";
+import { Use, useOf, variableOf, variableUses } from "../analysis/variable-uses.js";
 import { AttributeList, AttributeSet, noAttributes } from "../ir/attributes.js";
 import { withHints } from "../ir/hints.js";
 import {
@@ -39,7 +43,7 @@ import {
   setCallData,
 } from "../ir/instructions.js";
 import { intrinsicOf } from "../ir/intrinsics.js";
-import type { Func, GlobalValue, Module } from "../ir/module.js";
+import type { Func, GlobalValue, GlobalVariable, Module } from "../ir/module.js";
 import { raw } from "../ir/raw.js";
 import { functionType, type Type, voidType } from "../ir/types.js";
 import { type Argument, ConstUndef, type Value } from "../ir/values.js";
@@ -78,6 +82,13 @@ class Subject {
   }
 }
 
+/** The variable that a store, or an intrinsic that copies or sets memory, writes to; null for others. */
+function writtenBy(inst: Inst): GlobalVariable | null {
+  if (inst.op === Op.Store) return variableOf(inst.operands[1]!);
+  if (inst.op !== Op.Call || intrinsicOf(inst.operands[0]!) === null || inst.operands.length < 2) return null;
+  return useOf(inst, 1) === (Use.Written | Use.Parts) ? variableOf(inst.operands[1]!) : null;
+}
+
 /** What is live from the start, once it is known which calls are seen. */
 function settle(subject: Subject): void {
   const { fn, isClosed, liveParameters } = subject;
@@ -91,13 +102,22 @@ function settle(subject: Subject): void {
   }
 }
 
+interface Write {
+  readonly subject: Subject;
+  readonly inst: Inst;
+}
+
 class Program {
   readonly subjects = new Map<GlobalValue, Subject>();
+  /** What writes each variable that nothing live is known to read. */
+  private readonly unread = new Map<GlobalValue, Write[]>();
   private readonly values: (Inst | Argument)[] = [];
   private readonly owners: Subject[] = [];
 
   constructor(module: Module, context: PassContext) {
     const graph = context.ofModule(callGraph);
+    for (const [variable, { traits }] of variableUses(module))
+      if ((traits & (Use.Escapes | Use.WrittenByCall)) === 0) this.unread.set(variable, []);
     module.globals.forEach((fn, index) => {
       if (fn.kind !== "function" || fn.isDeclaration) return;
       const { fn: attributes } = fn.attributes;
@@ -136,6 +156,11 @@ class Program {
     for (const { insts } of subject.body.blocks)
       for (const inst of insts) {
         if (subject.isOptimised && isRemovable(inst)) continue;
+        const writes = this.unread.get(writtenBy(inst)!);
+        if (writes !== undefined) {
+          writes.push({ subject, inst });
+          continue;
+        }
         subject.isLive[inst.id] = 1;
         if (isCall(inst)) this.markCall(subject, inst);
         else if (inst.op !== Op.Ret || subject.resultIsLive) this.markOperands(subject, inst);
@@ -152,6 +177,7 @@ class Program {
       if (target !== undefined && i > 0 && i <= argumentCount) {
         if (i <= fixed ? target.liveParameters[i - 1] === 0 : !target.readsVariable) continue;
       }
+      this.read(call, i);
       this.mark(caller, operands[i]!);
     }
   }
@@ -164,7 +190,24 @@ class Program {
 
   private markOperands(subject: Subject, inst: Inst): void {
     const { operands } = inst;
-    for (let i = 0; i < operands.length; i++) this.mark(subject, operands[i]!);
+    for (let i = 0; i < operands.length; i++) {
+      this.read(inst, i);
+      this.mark(subject, operands[i]!);
+    }
+  }
+  /** If operand `slot` of a live instruction is where it reads a variable, that is live. */
+  private read(inst: Inst, slot: number): void {
+    const operand = inst.operands[slot]!;
+    if (operand.type.kind !== "ptr" || (operand.valueKind === "inst" && operand.op !== Op.GetElementPtr))
+      return;
+    const variable = variableOf(operand);
+    const writes = variable === null ? undefined : this.unread.get(variable);
+    if (writes === undefined || (useOf(inst, slot) & Use.Read) === 0) return;
+    this.unread.delete(variable!);
+    for (const write of writes) {
+      write.subject.isLive[write.inst.id] = 1;
+      this.markOperands(write.subject, write.inst);
+    }
   }
   private mark(subject: Subject, value: Value): void {
     if (value.valueKind === "argument") {
@@ -373,7 +416,8 @@ function passesUnread({ operands }: CallInst, { isClosed, liveParameters }: Subj
 export const deadargelim: ModulePass = {
   name: "deadargelim",
   level: "module",
-  description: "removes parameters that nothing reads, results that nobody uses, and what only computed them",
+  description:
+    "removes parameters and variables that nothing reads, results that nobody uses, and what only computed them",
   counters: {
     parameters: "parameters removed",
     results: "results removed",

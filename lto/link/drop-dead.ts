@@ -1,30 +1,11 @@
 /**
- * Dead-symbol removal: keeps what is reachable from the roots.
- *
- * Roots are non-local definitions that may not be discarded, appending lists (constructors, destructors, used
- * lists), pinned globals, and what lies in a section whose bounds (`__start_SEC`, `__stop_SEC`) are mentioned.
- * From there liveness goes through bodies (by summaries), initialisers, aliasees, resolvers and personalities,
- * and a comdat group lives as a whole. Linear in globals and mentions.
- * Requires: names and linkages final. After it, every global of the module is reachable.
+ * Dead-symbol removal: keeps what is reachable from the roots (`analysis/reachable.ts`), by the summaries of bodies.
+ * After it, every global of the module is reachable.
  */
-import type { Comdat, GlobalValue, Module } from "../ir/module.js";
+import { keepOnly, reachableGlobals } from "../analysis/reachable.js";
+import type { GlobalValue, Module } from "../ir/module.js";
 import type { Steps } from "../ir/steps.js";
 import type { LinkedFacts } from "./linked-facts.js";
-import { isAppending } from "./symbol-table.js";
-
-/** Whether a definition must be emitted even if nothing in the module mentions it. */
-function isRoot(global: GlobalValue): boolean {
-  // A list that has become empty has no effect.
-  if (isAppending(global)) return global.valueType.count > 0;
-  if (global.isDeclaration || global.isLocal) return false;
-  return (
-    global.linkage !== "linkonce" &&
-    global.linkage !== "linkonce_odr" &&
-    global.linkage !== "available_externally"
-  );
-}
-
-const bounds = /^__(?:start|stop)_([A-Za-z_]\w*)$/;
 
 /** Removes unreachable globals from the module. @returns how many were removed */
 export function* dropDead(
@@ -32,39 +13,10 @@ export function* dropDead(
   pinned: ReadonlySet<GlobalValue>,
   facts: LinkedFacts,
 ): Steps<number> {
-  const groups = new Map<Comdat, GlobalValue[]>();
-  const sections = new Map<string, GlobalValue[]>();
-  const enter = <K>(map: Map<K, GlobalValue[]>, key: K, global: GlobalValue): void => {
-    const list = map.get(key);
-    if (list === undefined) map.set(key, [global]);
-    else list.push(global);
-  };
-  for (const global of module.globals) {
-    if (global.comdat !== null) enter(groups, global.comdat, global);
-    if ((global.kind === "function" || global.kind === "variable") && global.section !== "")
-      enter(sections, global.section, global);
-  }
-
-  const before = module.globals.length;
-  const live = new Set<GlobalValue>();
-  const work: GlobalValue[] = [];
-  const mark = (global: GlobalValue): void => {
-    if (live.has(global)) return;
-    live.add(global);
-    work.push(global);
-  };
-  for (const global of module.globals) if (isRoot(global) || pinned.has(global)) mark(global);
-  for (let global = work.pop(); global !== undefined; global = work.pop()) {
+  const live = yield* reachableGlobals(module, pinned, (global, show) => {
     const { calls, references } = facts.of(global);
-    for (const callee of calls) mark(callee);
-    for (const reference of references) mark(reference);
-    if (global.comdat !== null) for (const member of groups.get(global.comdat)!) mark(member);
-    const section = bounds.exec(global.name)?.[1];
-    if (section !== undefined) for (const member of sections.get(section) ?? []) mark(member);
-    yield { done: live.size - work.length, total: before };
-  }
-  const kept = module.globals.filter((global) => live.has(global));
-  module.globals.length = 0;
-  for (const global of kept) module.globals.push(global);
-  return before - kept.length;
+    for (const callee of calls) show(callee);
+    for (const reference of references) show(reference);
+  });
+  return keepOnly(module, live);
 }

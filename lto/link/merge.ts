@@ -11,6 +11,7 @@ import { baseObject } from "../analysis/references.js";
 import { DataLayout } from "../ir/data-layout.js";
 import { isReservedName } from "../ir/intrinsics.js";
 import { Func, type GlobalValue, GlobalVariable, Module } from "../ir/module.js";
+import { ConstantRemapper, type Replacements, remapFunction } from "../ir/remap.js";
 import { arrayType, type Type } from "../ir/types.js";
 import { ConstAggregate, type Constant } from "../ir/values.js";
 import { appendedElements, isUsedList } from "./appending.js";
@@ -18,7 +19,6 @@ import type { Diagnostics } from "./diagnostics.js";
 import type { LinkOptions } from "./input.js";
 import { nameLocals } from "./local-names.js";
 import { mergeModuleFlags } from "./module-flags.js";
-import { ConstantRemapper, type Replacements, remapFunction } from "./remap.js";
 import { isDropped, linkName, type Resolution } from "./resolve.js";
 import {
   asAppending,

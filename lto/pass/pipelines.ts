@@ -17,6 +17,8 @@ import { splitAddresses } from "../codegen/lowering/split-addresses.js";
 import { splitEdges } from "../codegen/lowering/split-edges.js";
 import { levelOf } from "../codegen/program/options.js";
 import { deadargelim } from "../ipo/deadargelim.js";
+import { globaldce } from "../ipo/globaldce.js";
+import { globalopt } from "../ipo/globalopt.js";
 import { alwaysInline } from "../ipo/inline/always-inline.js";
 import { inline } from "../ipo/inline/inliner.js";
 import { instrumentFunctions } from "../ipo/instrument-functions.js";
@@ -59,12 +61,16 @@ const program: readonly Stage[] = [
   onModule(may(matchCalls)),
   // What the program demands, whatever it costs; nothing below should see such functions.
   bottomUp(must(alwaysInline)),
+  // Before propagation, which folds loads from constants.
+  onModule(may(globalopt)),
   // Early: what it deletes nobody else has to look at.
   onModule(may(ipsccp)),
   // Parameters that propagation found constant have no uses left.
   onModule(may(deadargelim)),
   // What is inlined is simplified at once, so that callers see it as small as it gets.
   bottomUp(may(inline), ...simplification),
+  // What is dead by now is not compiled.
+  onModule(may(globaldce)),
   ...requested,
 ];
 

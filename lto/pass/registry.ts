@@ -12,6 +12,8 @@ import { legalize } from "../codegen/lowering/legalize-pass.js";
 import { splitAddresses } from "../codegen/lowering/split-addresses.js";
 import { splitEdges } from "../codegen/lowering/split-edges.js";
 import { deadargelim } from "../ipo/deadargelim.js";
+import { globaldce } from "../ipo/globaldce.js";
+import { globalopt } from "../ipo/globalopt.js";
 import { alwaysInline } from "../ipo/inline/always-inline.js";
 import { inline } from "../ipo/inline/inliner.js";
 import { instrumentFunctions } from "../ipo/instrument-functions.js";
@@ -28,9 +30,11 @@ import { type Pipelines, pipelines, stepsOf } from "./pipelines.js";
 export const passes: readonly AnyPass[] = [
   alwaysInline,
   matchCalls,
+  globalopt,
   ipsccp,
   deadargelim,
   inline,
+  globaldce,
   instrumentFunctions,
   stackProtector,
   unreachableBlocks,

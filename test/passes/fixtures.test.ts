@@ -132,12 +132,16 @@ function runLowering(source: string, { passes: named, goal }: Directions): Outco
 }
 
 /** Runs each function of both forms on the same inputs. @returns how many runs could be compared */
-/** @param sees functions that may be called from outside: after passes on the program, not those it keeps to itself */
+/**
+ * @param sees functions that may be called from outside: after passes on the program, not those it keeps to itself
+ * @param seesLocal the same of variables
+ */
 function compare(
   before: Module,
   after: Outcome,
   mode: "exact" | "machine",
   sees: (fn: Func) => boolean,
+  seesLocal: boolean,
 ): number {
   let compared = 0;
   const bodies = codeOf(before);
@@ -146,9 +150,9 @@ function compare(
     const random = new Random(1);
     for (let i = 0; i < inputs; i++) {
       const input = randomInput(fn, random);
-      const first = behaviourOf(before, bodies, fn.name, input, "exact");
+      const first = behaviourOf(before, bodies, fn.name, input, "exact", seesLocal);
       if (first === null) continue;
-      const second = behaviourOf(after.module, after.bodies, fn.name, input, mode);
+      const second = behaviourOf(after.module, after.bodies, fn.name, input, mode, seesLocal);
       expect(second, `@${fn.name}: undefined only afterwards`).not.toBeNull();
       if (!refines(first, second!, after.sameResults.has(fn.name))) expect(second).toEqual(first);
       compared++;
@@ -179,7 +183,7 @@ describe.each(folders)("%s", (name) => {
     if (!how.runs) return;
     const ofProgram = how.passes.some((pass) => pass.level !== "function");
     const sees = (fn: Func): boolean => !ofProgram || !fn.isLocal;
-    const compared = compare(before, after, how.lowering ? "machine" : "exact", sees);
+    const compared = compare(before, after, how.lowering ? "machine" : "exact", sees, !ofProgram);
     expect(compared, "runs that could be compared").toBeGreaterThan(0);
   });
 });

@@ -3,7 +3,7 @@
  * Two forms of a function are the same if on every input they do the same to memory, call the same functions with the
  * same arguments, and return the same. Where the first does something undefined, the second may do anything.
  */
-import type { Func, GlobalValue, Module } from "../../../lto/ir/module.js";
+import type { Func, GlobalValue, GlobalVariable, Module } from "../../../lto/ir/module.js";
 import type { Type } from "../../../lto/ir/types.js";
 import type { Random } from "../random.js";
 import { bitWidth, wrap } from "./bits.js";
@@ -72,27 +72,39 @@ function randomValue(type: Type, random: Random): Val {
   }
 }
 
+/** Functions have the same address in all forms of a program, whichever are left. */
+const numbers = new Map<string, number>();
+function numberOf(name: string): number {
+  let number = numbers.get(name);
+  if (number === undefined) numbers.set(name, (number = numbers.size));
+  return number;
+}
+
 class RecordingWorld implements World {
   readonly events: string[] = [];
   private readonly addresses = new Map<GlobalValue, bigint>();
   private readonly functions = new Map<bigint, Func>();
+  /** Behind all variables, and behind those that are not local, which come first. */
   readonly end: number;
+  readonly visibleEnd: number;
 
   constructor(
     private readonly module: Module,
     private readonly bodies: ReadonlyMap<string, Code>,
   ) {
-    let next = globalsAt;
-    for (const global of module.globals) {
-      if (global.kind === "function") {
-        const address = functionsAt + 16n * BigInt(this.functions.size);
-        this.addresses.set(global, address);
-        this.functions.set(address, global);
-      } else if (global.kind === "variable") {
-        this.addresses.set(global, BigInt(next));
-        next += Math.ceil(module.dataLayout.allocSize(global.valueType) / 16) * 16;
-      }
+    for (const fn of module.functions) {
+      const address = functionsAt + 16n * BigInt(numberOf(fn.name));
+      this.addresses.set(fn, address);
+      this.functions.set(address, fn);
     }
+    let next = globalsAt;
+    const place = (variable: GlobalVariable): void => {
+      this.addresses.set(variable, BigInt(next));
+      next += Math.ceil(module.dataLayout.allocSize(variable.valueType) / 16) * 16;
+    };
+    for (const variable of module.variables) if (!variable.isLocal) place(variable);
+    this.visibleEnd = next;
+    for (const variable of module.variables) if (variable.isLocal) place(variable);
     this.end = next;
   }
 
@@ -152,6 +164,7 @@ export const codeOf = (module: Module): Map<string, Code> =>
  * Runs a function.
  * @param bodies of all functions
  * @param input arguments in the order of those of the body
+ * @param seesLocal whether local variables count among what a run leaves behind
  * @returns null if it does something undefined
  */
 export function behaviourOf(
@@ -160,6 +173,7 @@ export function behaviourOf(
   name: string,
   input: Input,
   mode: "exact" | "machine",
+  seesLocal = true,
 ): Behaviour | null {
   const world = new RecordingWorld(module, bodies);
   const interpreter = new Interpreter(module.dataLayout, mode, world);
@@ -173,7 +187,7 @@ export function behaviourOf(
     );
     const memory = [
       interpreter.memory.subarray(0, argumentBytes),
-      interpreter.memory.subarray(globalsAt, world.end),
+      interpreter.memory.subarray(globalsAt, seesLocal ? world.end : world.visibleEnd),
     ];
     return {
       results,

@@ -1,15 +1,15 @@
 /**
  * Replaces globals in constants and bodies: after symbol resolution, what mentioned a module's own
- * declaration or losing definition must mention the prevailing one.
+ * declaration or losing definition must mention the prevailing one; after copies were found, the one that stays.
  *
  * A constant that mentions nothing replaced stays the same object; a rebuilt one is cached. Bodies are
  * changed while they are decoded (`BodySource.remap`) where the source can do so, else right after.
  */
 
-import { mapCallees } from "../ir/hints.js";
-import type { Body } from "../ir/instructions.js";
-import type { BodySource, Func, GlobalValue } from "../ir/module.js";
-import { raw } from "../ir/raw.js";
+import { mapCallees } from "./hints.js";
+import type { Body } from "./instructions.js";
+import type { BodySource, Func, GlobalValue } from "./module.js";
+import { raw } from "./raw.js";
 import {
   type BlockAddress,
   ConstAggregate,
@@ -17,7 +17,7 @@ import {
   ConstExpr,
   droppedAddress,
   GlobalRef,
-} from "../ir/values.js";
+} from "./values.js";
 
 /** What each replaced global is replaced by. */
 export type Replacements = ReadonlyMap<GlobalValue, GlobalValue>;
