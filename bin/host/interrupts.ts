@@ -147,6 +147,8 @@ function rest(): void {
 
 function interrupt(signal: NodeJS.Signals): void {
   if (ending !== undefined) return;
+  // In a program that handles the signal itself, what happens is that program's affair.
+  if (process.listenerCount(signal) > 1) return;
   ending = signal;
   for (const program of programs.keys()) send(program, signal);
   const deadline = Date.now() + patience;

@@ -1,13 +1,16 @@
 /** The command line of `tsc-lto`. */
 import { availableParallelism } from "node:os";
-import { Command, InvalidArgumentError, Option } from "commander";
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { expandResponseFiles } from "../../frontend/clang/response-file.js";
 import type { OptimizationLevel } from "../../lto/codegen/program/options.js";
+import { InputError } from "../../lto/ir/errors.js";
 import { type PassSet, productPasses } from "../../lto/pass/registry.js";
 import { readTextFile } from "../host/libraries.js";
 import type { DriverOptions } from "./driver-options.js";
+import { OptionError } from "./errors.js";
 import { addLlvmOption, type LlvmOptions, noLlvmOptions, translateLlvmOptions } from "./llvm-options.js";
 import { type Operand, splitOperands } from "./operands.js";
+import { optionWords } from "./option-words.js";
 import { addPassOptions, readPassOptions } from "./pass-options.js";
 
 const levels: readonly string[] = ["0", "1", "2", "3", "s", "z"];
@@ -180,6 +183,26 @@ export function parseOptions(
   const { operands, directories, options } = splitOperands(words, (word) => valued.has(word));
   command.parse(options, { from: "user" });
   return driverOptions(command, operands, directories, set);
+}
+
+/**
+ * Reads options that a program gives as values; inputs and output are the defaults.
+ * @throws OptionError for what is no option, or no value of it
+ */
+export function readOptionValues(
+  given: Readonly<Record<string, unknown>>,
+  set: PassSet = productPasses,
+): DriverOptions {
+  const silent = { writeOut: () => {}, writeErr: () => {} };
+  const command = makeCommand("", set).exitOverride().configureOutput(silent);
+  try {
+    command.parse(optionWords(command, given), { from: "user" });
+    return driverOptions(command, [], [], set);
+  } catch (e) {
+    if (e instanceof CommanderError || e instanceof InputError)
+      throw new OptionError(e.message.replace(/^error: /, ""));
+    throw e;
+  }
 }
 
 function driverOptions(

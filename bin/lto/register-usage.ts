@@ -33,7 +33,7 @@ const numbered: readonly { readonly first: number; readonly name: (n: number) =>
 ];
 
 /** The registers of a mask, as LLVM names and orders them. */
-function clobberedRegisters(mask: RegisterSet): string[] {
+export function clobberedRegisters(mask: RegisterSet): string[] {
   const has = (register: number): boolean => hasRegister(mask, register);
   const names = ["eflags", ...named.flatMap((word, r) => (has(r) ? namedParts(word) : []))].sort();
   for (const { first, name } of numbered)

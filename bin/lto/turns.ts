@@ -48,6 +48,11 @@ export class SharedTurns implements Turns {
   private phase: Phase | null = null;
   private done = 0;
   private total = 1;
+  private told: { readonly phase: Phase | null; readonly done: number; readonly total: number } = {
+    phase: null,
+    done: 0,
+    total: 0,
+  };
 
   constructor(
     readonly signal: AbortSignal | undefined,
@@ -73,13 +78,21 @@ export class SharedTurns implements Turns {
     this.enter(phase);
     this.done = done;
     this.total = total;
-    this.listener(phase, done, total);
+    this.tell();
   }
 
   finished(phase: Phase): void {
     this.enter(phase);
     this.done = this.total;
-    this.listener(phase, this.done, this.total);
+    this.tell();
+  }
+
+  /** Nothing is told twice. */
+  private tell(): void {
+    const { phase, done, total, told } = this;
+    if (phase === null || (phase === told.phase && done === told.done && total === told.total)) return;
+    this.told = { phase, done, total };
+    this.listener(phase, done, total);
   }
 
   private enter(phase: Phase): void {
@@ -90,7 +103,7 @@ export class SharedTurns implements Turns {
   }
 
   private async pause(): Promise<void> {
-    if (this.phase !== null) this.listener(this.phase, this.done, this.total);
+    this.tell();
     await new Promise<void>((resume) => setImmediate(resume));
     this.signal?.throwIfAborted();
     this.last = microseconds();

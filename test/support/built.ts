@@ -12,6 +12,12 @@ const commands = ["bin/tsc-cc", "bin/tsc-lto", "bin/tsc-ld"] as const;
 
 /** Arranges for the build and its removal. @returns the path of a command, to be run by node, once tests run */
 export function builtCommands(): (command: "tsc-cc" | "tsc-lto" | "tsc-ld") => string {
+  const built = builtPackage();
+  return (command) => join(built(), "bin", command);
+}
+
+/** Arranges for the build and its removal. @returns the path of a package without bundles, once tests run */
+export function builtPackage(): () => string {
   let built = "";
   beforeAll(() => {
     // Below node_modules, so that the program finds its dependencies.
@@ -27,5 +33,5 @@ export function builtCommands(): (command: "tsc-cc" | "tsc-lto" | "tsc-ld") => s
     });
   }, 240_000);
   afterAll(() => rmSync(built, { recursive: true, force: true }));
-  return (command) => join(built, "bin", command);
+  return () => built;
 }
