@@ -9,6 +9,7 @@ import { CfiKind } from "../../lto/codegen/late/cfi.js";
 import type { JumpTable, MBlock, MFunction, MInst, PoolConstant } from "../../lto/codegen/mir.js";
 import type { PrintedFunction, SharedUnwind } from "../../lto/codegen/program/sessions.js";
 import { OpFact, type Target } from "../../lto/codegen/target.js";
+import { sanitizeAttribute } from "../../lto/ir/attributes.js";
 import { UnsupportedError } from "../../lto/ir/errors.js";
 import { noLabel } from "../../lto/ir/instructions.js";
 import type { Func, GlobalValue } from "../../lto/ir/module.js";
@@ -19,7 +20,13 @@ import type { OperandNames } from "./instruction-printer.js";
 import { addressTakenLabel, type SymbolNames } from "./names.js";
 import type { AsmOptions } from "./options.js";
 import type { PoolSet } from "./pool.js";
-import { exceptionSection, functionSection, type NamedSections, tableSection } from "./sections.js";
+import {
+  exceptionSection,
+  functionSection,
+  type NamedSections,
+  patchSection,
+  tableSection,
+} from "./sections.js";
 import { bindingText } from "./symbols.js";
 import { instructionPrinter } from "./targets.js";
 
@@ -49,6 +56,9 @@ class FunctionNames implements OperandNames {
   }
   jumpTable(table: JumpTable): string {
     return `.LJTI${this.number}_${this.mf.jumpTables.indexOf(table)}`;
+  }
+  patchLabel(): string {
+    return `.Lpatch${this.number}`;
   }
   asmId(): string {
     return `${this.number}${String(this.asmCount++).padStart(4, "0")}`;
@@ -134,9 +144,19 @@ function functionAlign(mf: MFunction, fn: Func): number {
   return Math.max(fn.align, small ? 1 : 16);
 }
 
+/** Bytes of no operation that a tool may replace, before the entry and behind it. */
+function patchesOf({ attributes: { fn } }: Func): { before: number; inside: number } {
+  const bytes = (name: string): number => Number(fn.string(name) ?? 0);
+  return { before: bytes("patchable-function-prefix"), inside: bytes("patchable-function-entry") };
+}
+
+/** Something of the function's lies before its entry. */
+const startsEarly = (fn: Func): boolean =>
+  fn.prefix !== null || patchesOf(fn).before > 0 || fn.attributes.fn.string(sanitizeAttribute) !== undefined;
+
 /** Nothing in the code tells the unwinder anything, and nothing belongs to the function's description alone. */
 function sharesUnwind(mf: MFunction, fn: Func): boolean {
-  if (fn.prefix !== null || fn.prologue !== null || fn.attributes.fn.has("naked")) return false;
+  if (startsEarly(fn) || fn.prologue !== null || fn.attributes.fn.has("naked")) return false;
   return !mf.blocks.some((block) =>
     block.insts.some(({ extra }) => extra?.kind === "asm" && extra.template.includes(".cfi")),
   );
@@ -172,6 +192,10 @@ export function functionText(
   head += bindingText(fn, symbol);
   head += alignText(functionAlign(mf, fn));
   head += `\t.type\t${symbol},@function\n`;
+  const patches = patchesOf(fn);
+  if (patches.before > 0) head += `${operandNames.patchLabel()}:\n\t.nops\t${patches.before}\n`;
+  for (const number of fn.attributes.fn.string(sanitizeAttribute)?.split(",") ?? [])
+    head += `\t.long\t${number}\n`;
   if (fn.prefix !== null) head += imageText(dataImage(fn.prefix, layoutOf), names);
   if (mf.remark !== "") head += `# ${mf.remark}\n`;
   head += `${symbol}:\n`;
@@ -188,6 +212,8 @@ export function functionText(
   if (exceptions !== null) out += exceptions.footer();
   if (ownUnwind) out += "\t.cfi_endproc\n";
   out += `\t.size\t${symbol}, .-${symbol}\n`;
+  if (patches.before + patches.inside > 0)
+    out += `${patchSection(fn, symbol).directive}\n\t.p2align\t3\n\t.quad\t${operandNames.patchLabel()}\n`;
   out += jumpTablesText(mf, fn, symbol, operandNames, options);
   if (exceptions !== null)
     out += `${exceptionSection(fn, symbol, options).directive}\n${exceptions.text((b) => operandNames.block(b))}`;

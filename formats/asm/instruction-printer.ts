@@ -1,11 +1,13 @@
 /** What printing machine code asks of a target, and what it tells it. */
 import type { JumpTable, MBlock, MInst, PoolConstant, SymbolRef } from "../../lto/codegen/mir.js";
-import type { GlobalValue } from "../../lto/ir/module.js";
+import type { GlobalValue, Module } from "../../lto/ir/module.js";
 
 /** How a target's instructions are written. */
 export interface InstructionPrinter {
   /** One instruction, without a line break at its end; "" for what is no code. */
   text(inst: MInst, names: OperandNames): string;
+  /** What the module needs besides its functions and data: routines, notes. */
+  closing(module: Module): string;
 }
 
 /** What the operands of one function are printed with. */
@@ -15,6 +17,8 @@ export interface OperandNames {
   foreignBlock(fn: GlobalValue, block: number): string;
   constant(constant: PoolConstant): string;
   jumpTable(table: JumpTable): string;
+  /** The label of the instructions that a tool may replace. */
+  patchLabel(): string;
   /** A number that no other inline assembly statement of the output gets. */
   asmId(): string;
 }

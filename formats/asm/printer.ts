@@ -8,12 +8,14 @@
 import type { MFunction } from "../../lto/codegen/mir.js";
 import type { PrintedFunction } from "../../lto/codegen/program/sessions.js";
 import type { Module } from "../../lto/ir/module.js";
+import { targetOf } from "../../lto/targets.js";
 import { dataImage } from "./data-image.js";
 import { functionText } from "./functions.js";
 import { quoteText, SymbolNames } from "./names.js";
 import type { AsmOptions } from "./options.js";
 import { type PoolContents, PoolSet } from "./pool.js";
 import { type NamedSections, namedSections } from "./sections.js";
+import { instructionPrinter } from "./targets.js";
 import { UnwindSharing } from "./unwind-sharing.js";
 import { DataPrinter } from "./variables.js";
 
@@ -63,6 +65,7 @@ export class AsmPrinter {
   /** Literal pool, variables, aliases, declarations, and the closing notes: the end of the file. */
   data(): string {
     let out = this.pool.text() + new DataPrinter(this.module, this.names, this.named, this.options).text();
+    out += instructionPrinter(targetOf(this.module)).closing(this.module);
     if (this.options.ident !== undefined) out += `\t.ident\t${quoteText(this.options.ident)}\n`;
     out += '\t.section\t".note.GNU-stack","",@progbits\n';
     return out;

@@ -89,6 +89,16 @@ export function tableSection(fn: Func, symbol: string, options: AsmOptions): Sec
   return section(own ? `.rodata.${unquoted(symbol)}` : ".rodata", "a", false, fn.comdat);
 }
 
+/** The list of the places in a function that a tool may replace; it goes with the function. */
+export function patchSection(fn: Func, symbol: string): Section {
+  const group = fn.comdat === null ? "" : groupSuffix(fn.comdat);
+  const flags = fn.comdat === null ? "awo" : "awoG";
+  return {
+    directive: `\t.section\t__patchable_function_entries,"${flags}",@progbits,${symbol}${group}`,
+    noBits: false,
+  };
+}
+
 /** Where a function's exception table goes: into its group if it has one. */
 export function exceptionSection(fn: Func, symbol: string, options: AsmOptions): Section {
   const own = fn.comdat !== null || options.functionSections;

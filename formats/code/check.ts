@@ -18,7 +18,14 @@
  * hold arguments and results. x87, flags and the direction flag are not followed.
  */
 import type { FunctionClaim, SiteClaim } from "./claims.js";
-import { calleeSaved, conventionClobbers, conventionResults } from "./convention.js";
+import {
+  calleeSaved,
+  conventionClobbers,
+  conventionResults,
+  indirectRoutineClobbers,
+  indirectRoutines,
+  transparentRoutines,
+} from "./convention.js";
 import { InstructionDecoder } from "./decode.js";
 import {
   type CodeFunction,
@@ -177,11 +184,18 @@ class Checker {
   private readonly unwindOf = (site: Site): SiteUnwind | null =>
     this.claimOf.get(site)?.throws === false ? null : site.unwind;
 
+  /** The function that a site calls or jumps to; -1 where a pointer decides, or it is not here. */
+  private calleeOf({ target }: Site): number {
+    return indirectRoutines.has(target.name) ? -1 : target.fn;
+  }
+
   /** What happens to registers at a site, by what is known so far of its callees. */
   private readonly effectAt = (site: Site): SiteEffect => {
     const claim = this.claimOf.get(site);
     const returns = claim?.returns ?? true;
-    const { fn } = site.target;
+    if (transparentRoutines.has(site.target.name)) return { clobbers: 0, returns };
+    const fn = this.calleeOf(site);
+    const own = indirectRoutines.has(site.target.name) ? indirectRoutineClobbers : 0;
     if (fn >= 0 && this.opaque(fn)) return { clobbers: claim?.clobbers ?? conventionClobbers, returns };
     if (fn >= 0) {
       const effect = this.effects[fn]!;
@@ -189,7 +203,7 @@ class Checker {
     }
     const targets = claim?.targets ?? null;
     if (targets === null) return { clobbers: conventionClobbers, returns };
-    let clobbers = 0;
+    let clobbers = own;
     let any = false;
     for (const name of targets) {
       const effect = this.effects[this.numberOf.get(name) ?? -1];
@@ -292,8 +306,9 @@ class Checker {
   private checkAlignment(): void {
     const relies = new Uint8Array(this.functions.length);
     const reliesAt = (site: Site): boolean => {
-      if (this.kindOf(site) === "jump") return false;
-      if (site.target.fn >= 0) return relies[site.target.fn] === 1;
+      if (this.kindOf(site) === "jump" || transparentRoutines.has(site.target.name)) return false;
+      const callee = this.calleeOf(site);
+      if (callee >= 0) return relies[callee] === 1;
       // Unknown code relies on it, too.
       return (
         this.claimOf.get(site)?.targets?.every((name) => relies[this.numberOf.get(name) ?? -1] === 0) !== true
@@ -311,6 +326,8 @@ class Checker {
       }
     }
     for (const fn of this.functions) {
+      // What such a routine calls is itself.
+      if (fn.names.some((name) => indirectRoutines.has(name))) continue;
       const { stackAt, alignedAt } = this.effects[fn.index]!;
       for (const [at, distance] of alignedAt)
         if (distance !== 8)

@@ -45,6 +45,11 @@ export interface Target {
    * @param preserved registers that callers rely on although the convention does not preserve them
    */
   peepholes(mf: MFunction, redZone: boolean, preserved: RegisterSet): void;
+  /**
+   * Puts in what attributes ask for at entries, exits and targets of indirect branches, when all other code is final.
+   * It may change all registers that the convention lets a call change; `ipra/added-code.ts` knows where it does.
+   */
+  harden(mf: MFunction): void;
 }
 
 /** Where code may be placed and what may be assumed of addresses. */

@@ -76,3 +76,9 @@ export function withFunctionString(list: AttributeList, name: string, value: str
   const fn = new AttributeSet(kinds, new Map([...strings, [name, value]]));
   return new AttributeList(fn, list.result, list.parameters);
 }
+
+/**
+ * A string that a definition gets where indirect branches may only lead to marked places: `entry` if its entry can be
+ * such a place, `inside` if only places in it can.
+ */
+export const branchMarks = { attribute: "branch-marks", entry: "entry", inside: "inside" } as const;

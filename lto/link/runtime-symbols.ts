@@ -41,7 +41,7 @@ const atomicArithmetic = ["add", "sub", "and", "or", "xor", "nand"].flatMap((nam
 
 const system = (
   "__stack_chk_fail __stack_chk_guard __ssp_canary_word __tls_get_addr _Unwind_Resume abort __cxa_guard_acquire " +
-  "mcount __fentry__ __cyg_profile_func_enter __cyg_profile_func_exit"
+  "__x86_return_thunk __x86_indirect_thunk_r11 mcount __fentry__ __cyg_profile_func_enter __cyg_profile_func_exit"
 ).split(" ");
 
 export const RUNTIME_SYMBOLS: ReadonlySet<string> = new Set([

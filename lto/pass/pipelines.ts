@@ -16,6 +16,7 @@ import { legalize } from "../codegen/lowering/legalize-pass.js";
 import { splitAddresses } from "../codegen/lowering/split-addresses.js";
 import { splitEdges } from "../codegen/lowering/split-edges.js";
 import { levelOf } from "../codegen/program/options.js";
+import { markBranches } from "../ipo/branch-marks.js";
 import { deadargelim } from "../ipo/deadargelim.js";
 import { globaldce } from "../ipo/globaldce.js";
 import { globalopt } from "../ipo/globalopt.js";
@@ -41,7 +42,7 @@ export type Pipelines = Readonly<Record<OptimizationLevel, Pipeline>>;
 // What functions' attributes and module flags ask for. Behind all that moves code between functions: it belongs to each.
 const requested: readonly Stage[] = [
   // Before guards, so that they come first and go last.
-  onModule(must(instrumentFunctions), must(stackProtector)),
+  onModule(must(instrumentFunctions), must(stackProtector), must(markBranches)),
 ];
 
 // What constants that came through calls, and code that came with them, make possible inside of functions.

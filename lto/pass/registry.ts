@@ -11,6 +11,7 @@ import { guardCallees } from "../codegen/lowering/guard-callees.js";
 import { legalize } from "../codegen/lowering/legalize-pass.js";
 import { splitAddresses } from "../codegen/lowering/split-addresses.js";
 import { splitEdges } from "../codegen/lowering/split-edges.js";
+import { markBranches } from "../ipo/branch-marks.js";
 import { deadargelim } from "../ipo/deadargelim.js";
 import { globaldce } from "../ipo/globaldce.js";
 import { globalopt } from "../ipo/globalopt.js";
@@ -37,6 +38,7 @@ export const passes: readonly AnyPass[] = [
   globaldce,
   instrumentFunctions,
   stackProtector,
+  markBranches,
   unreachableBlocks,
   simplify,
   dce,

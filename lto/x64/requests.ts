@@ -46,13 +46,13 @@ const attributes = table(
   ],
   ["sanitize_memtag", "refused", "memory tagging is not there"],
   ["nonlazybind", "harmless", "asks how a symbol is bound, which the linker decides"],
-  ["nocf_check", "harmless", "says where no marks for indirect branches are needed"],
+  ["nocf_check", "done", "pass branch-marks, step harden"],
   ["denormal_fpenv", "harmless", "says what passes may assume"],
   ["ssp sspstrong sspreq", "done", "pass stack-protector"],
   ["safestack", "refused", "there is no second stack"],
   ["shadowcallstack", "refused", "no register is kept for it"],
   ["speculative_load_hardening", "refused", "loads are not hardened"],
-  ["fn_ret_thunk_extern", "refused", "returns are instructions"],
+  ["fn_ret_thunk_extern", "done", "step harden"],
   ["noimplicitfloat", "refused", "copies use vector registers"],
   ["alignstack", "refused", "the stack is aligned as the ABI says"],
   ["hybrid_patchable", "refused", "of another system"],
@@ -62,28 +62,29 @@ const strings = table(
   [
     "target-cpu tune-cpu min-legal-vector-width prefer-vector-width no-builtins reciprocal-estimates " +
       "unsafe-fp-math no-infs-fp-math no-nans-fp-math no-signed-zeros-fp-math approx-func-fp-math " +
-      "less-precise-fpmad no-trapping-math no-jump-tables stack-protector-buffer-size alloc-family " +
+      "less-precise-fpmad no-trapping-math stack-protector-buffer-size alloc-family " +
       "alloc-variant-zeroed use-sample-profile profile-sample-accurate indirect-tls-seg-refs " +
       "function-inline-cost warn-stack-size implicit-section-name thunk",
     "harmless",
     "tunes or informs",
   ],
   ["denormal-fp-math denormal-fp-math-f32", "harmless", "says what passes may assume: programs set the mode"],
-  ["frame-pointer disable-tail-calls", "done", "selection and frames"],
+  ["frame-pointer disable-tail-calls no-jump-tables", "done", "selection and frames"],
   ["no_caller_saved_registers no_callee_saved_registers", "refused", "no such sets of saved registers"],
   ["probe-stack", "refused", "large frames are not probed"],
   ["stack-probe-size no-stack-arg-probe", "harmless", "says how probe-stack is done"],
   ["stackrealign", "refused", "frames rely on the stack's alignment"],
   ["no-realign-stack", "harmless", "slots have the alignment that they ask for"],
   ["use-soft-float", "refused", "floats are in vector registers", { false: "harmless" }],
-  ["fentry-call mnop-mcount mrecord-mcount", "refused", "nothing is called at the entry"],
+  ["fentry-call", "done", "step harden"],
+  ["mnop-mcount mrecord-mcount", "refused", "calls of profilers are plain"],
   [
     "instrument-function-entry instrument-function-exit instrument-function-entry-inlined instrument-function-exit-inlined",
     "done",
     "pass instrument-functions",
   ],
   ["patchable-function", "refused", "instructions at the entry may be short"],
-  ["patchable-function-entry patchable-function-prefix", "refused", "no room for patches", { 0: "harmless" }],
+  ["patchable-function-entry patchable-function-prefix", "done", "step harden, assembly"],
   ["split-stack", "refused", "stacks do not grow by segments"],
   ["no-split-stack", "harmless", "stacks do not grow by segments"],
   [
@@ -92,9 +93,10 @@ const strings = table(
     "no XRay sleds",
   ],
   ["function-instrument", "refused", "no XRay sleds", { "xray-never": "harmless" }],
-  ["zero-call-used-regs", "refused", "registers keep their values", { skip: "harmless" }],
+  ["zero-call-used-regs", "done", "step harden"],
   ["kcfi-type", "refused", "functions have no type identifiers before them"],
-  ["func-sanitize", "refused", "functions have no type identifiers before them"],
+  ["func-sanitize", "done", "assembly"],
+  ["branch-marks", "done", "step harden"],
   ["hwasan-abi", "harmless", "the checks are in the IR already"],
   [
     "sign-return-address sign-return-address-key branch-target-enforcement guarded-control-stack",
@@ -104,12 +106,8 @@ const strings = table(
 );
 
 const features = table(
-  ["+harden-sls-ret +harden-sls-ijmp", "refused", "nothing stops speculation behind jumps"],
-  [
-    "+retpoline-indirect-branches +retpoline-indirect-calls +retpoline-external-thunk",
-    "refused",
-    "indirect branches are instructions",
-  ],
+  ["+harden-sls-ret +harden-sls-ijmp", "done", "step harden"],
+  ["+retpoline-indirect-branches +retpoline-indirect-calls +retpoline-external-thunk", "done", "selection"],
   ["+lvi-cfi +lvi-load-hardening +seses", "refused", "no fences against load value injection"],
   ["+soft-float -sse -sse2", "refused", "floats are in vector registers"],
   ["+tagged-globals", "refused", "addresses have no tags"],
@@ -134,7 +132,7 @@ const flags = spaced(
     ],
     ["Code~Model", "refused", "code and data lie within 2 GB", { 0: "harmless", 1: "harmless" }],
     ["Large~Data~Threshold", "harmless", "says how Code Model is done"],
-    ["cf-protection-branch cf-protection-return", "refused", "no marks for indirect branches"],
+    ["cf-protection-branch cf-protection-return", "done", "pass branch-marks, step harden, assembly"],
     ["cf_branch_label_scheme", "harmless", "of another machine"],
     [
       "stack-protector-guard stack-protector-guard-reg stack-protector-guard-offset stack-protector-guard-symbol",

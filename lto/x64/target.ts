@@ -7,6 +7,7 @@ import { wantedExtras } from "./frame/extra-registers.js";
 import { decideFrame, insertFrame, reliesOnAlignment } from "./frame/frame.js";
 import { reservedRegisters } from "./frame/frame-registers.js";
 import { untieTailCalls } from "./frame/tail-calls.js";
+import { harden } from "./harden.js";
 import { x64Instructions } from "./isa/facts.js";
 import { X } from "./isa/ops.js";
 import { integerArguments } from "./isa/registers.js";
@@ -44,4 +45,5 @@ export const x64Target: Target = {
     selectFunction(x64Target, legal, order, layout, goal, options),
   untieTailCalls,
   peepholes: runPeepholes,
+  harden,
 };

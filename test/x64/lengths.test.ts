@@ -20,6 +20,7 @@ const names: OperandNames = {
   foreignBlock: fail,
   constant: fail,
   jumpTable: fail,
+  patchLabel: () => "",
   asmId: () => "0",
 };
 

@@ -21,6 +21,7 @@ const names = {
   foreignBlock: fail,
   constant: fail,
   jumpTable: fail,
+  patchLabel: () => "",
   asmId: () => "0",
 };
 

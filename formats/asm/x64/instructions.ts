@@ -17,10 +17,12 @@ import {
   Suffix,
   x87Suffix,
 } from "../../../lto/x64/isa/op-info.js";
-import { ccNames, Format, X } from "../../../lto/x64/isa/ops.js";
+import { ccNames, Format, JumpMark, X } from "../../../lto/x64/isa/ops.js";
 import type { InstructionPrinter, OperandNames } from "../instruction-printer.js";
 import { inlineAsmText } from "./inline-asm.js";
 import { memoryText, registerText, symbolText } from "./operands.js";
+import { propertyNote } from "./property-note.js";
+import { externalThunk, ownThunk, thunkText } from "./thunks.js";
 
 /** Size at which a general-purpose operand of an SSE instruction is named. */
 function generalSize(inst: MInst): number {
@@ -124,6 +126,8 @@ function implicitText(inst: MInst): string {
       return size === 2 ? "\tcwtd" : size === 4 ? "\tcltd" : "\tcqto";
     case X.ExtendRax:
       return size === 2 ? "\tcbtw" : size === 4 ? "\tcwtl" : "\tcltq";
+    case X.Ret:
+      return inst.cc > 0 ? "\tret\n\tint3" : "\tret";
     default:
       return `\t${mnemonic(inst)}`;
   }
@@ -138,8 +142,16 @@ function jumpText(inst: MInst, names: OperandNames): string {
       return `\tj${ccNames[inst.cc]}\t${to}`;
     }
     default:
-      return `\tjmp\t${controlTarget(inst, names)}`;
+      return marked(inst, "jmp", controlTarget(inst, names));
   }
+}
+
+/** A jump or call with its marks. */
+function marked({ cc }: MInst, name: string, target: string): string {
+  const has = (mark: JumpMark): boolean => cc > 0 && (cc & mark) !== 0;
+  const prefix = has(JumpMark.NoTrack) ? "notrack " : "";
+  const thunk = has(JumpMark.ExternalThunk) ? externalThunk : has(JumpMark.Thunk) ? ownThunk : null;
+  return `\t${prefix}${name}\t${thunk ?? target}${has(JumpMark.Stop) ? "\n\tint3" : ""}`;
 }
 
 /** Target of a call or jump: a symbol, or indirect through a register or memory. */
@@ -228,6 +240,8 @@ function pseudoText(inst: MInst, names: OperandNames): string {
     }
     case X.TlsGetAddr:
       return tlsText(inst, names);
+    case X.Nop:
+      return `${inst.cc === 1 ? `${names.patchLabel()}:\n` : ""}\t.nops\t${inst.imm}`;
     case X.Entry:
     case X.LandingPad:
     case X.Keep:
@@ -290,7 +304,7 @@ export function instructionText(inst: MInst, names: OperandNames): string {
     case Format.Jump:
       return jumpText(inst, names);
     case Format.Call:
-      return `\tcall\t${controlTarget(inst, names)}`;
+      return marked(inst, "call", controlTarget(inst, names));
     case Format.X87M:
       return `\t${opName[op]}${x87Suffix(op, size)}\t${memoryText(inst.mem!, names)}`;
     case Format.X87:
@@ -302,4 +316,7 @@ export function instructionText(inst: MInst, names: OperandNames): string {
   }
 }
 
-export const x64Printer: InstructionPrinter = { text: instructionText };
+export const x64Printer: InstructionPrinter = {
+  text: instructionText,
+  closing: (module) => thunkText(module) + propertyNote(module),
+};

@@ -12,6 +12,7 @@ import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Func, GlobalValue } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
+import { changesUnseen } from "./added-code.js";
 
 /** Source of an argument that is gone after the call, or costs nothing to make again. */
 export const dyingValue = -1;
@@ -98,7 +99,7 @@ export function argumentFlow(
   // Other results may go through a hidden pointer, which is the first argument then.
   const plain = result.kind === "void" || isPlain(result);
   const positions = plain ? integerParameters(parameters, fn.attributes, limit) : [];
-  const rigid = isVarArg || attributes.has("naked") || attributes.has("optnone") || runsBeforeEntry(fn);
+  const rigid = isVarArg || attributes.has("naked") || attributes.has("optnone") || changesUnseen(fn);
   let narrow = 0;
   positions.forEach((index, p) => {
     const { kind, bits } = parameters[index]!;
@@ -106,22 +107,6 @@ export function argumentFlow(
   });
   return { narrow, ...new FlowScan(fn, fn.view(), positions, numberOf, limit).run(rigid) };
 }
-
-/** Code that runs between the call and the entry, which knows of the platform's argument registers only. */
-const entryAttributes = [
-  "fentry-call",
-  "instrument-function-entry",
-  "instrument-function-entry-inlined",
-  "patchable-function",
-  "patchable-function-entry",
-  "patchable-function-prefix",
-  "function-instrument",
-  "xray-instruction-threshold",
-  "split-stack",
-  "probe-stack",
-];
-const runsBeforeEntry = ({ attributes: { fn } }: Func): boolean =>
-  entryAttributes.some((name) => (fn.string(name) ?? "inline-asm") !== "inline-asm");
 
 class FlowScan {
   private readonly calls: Int32Array;

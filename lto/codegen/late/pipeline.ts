@@ -108,6 +108,13 @@ export const repack: ProgramStep = {
 
 /** From final code to its order in the text. No step may follow that changes an instruction's length. */
 export const emission: readonly LateStep[] = [
+  // Behind all that moves code: what it puts in has its place. Before layout, which counts its bytes.
+  {
+    name: "harden",
+    description: "what attributes ask for at entries, exits and targets of indirect branches",
+    isRequired: true,
+    run: (mf) => mf.target.harden(mf),
+  },
   {
     name: "lay-out",
     description: "the order of blocks, and jumps that follow from it",

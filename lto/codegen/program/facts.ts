@@ -6,6 +6,7 @@
 
 import type { IndirectCalls } from "../../analysis/function-pointers/index.js";
 import type { Func } from "../../ir/module.js";
+import { changesUnseen } from "../ipra/added-code.js";
 import { collectUsage } from "../ipra/collect.js";
 import { estimateFrequencies } from "../late/block-frequency.js";
 import { type MFunction, unlistedCall } from "../mir.js";
@@ -58,10 +59,11 @@ export function gatherFacts(
   const isNaked = fn.attributes.fn.has("naked");
   // The body of a naked function is assembly that says nothing of what it changes: it keeps to the convention.
   let written = union(usage.written, usage.unknownClobbers);
-  if (isNaked) written = union(written, registers.callClobbers);
+  const unseen = isNaked || changesUnseen(fn);
+  if (unseen) written = union(written, registers.callClobbers);
   // Arguments on the stack may be accessed as aligned ones.
   let aligned =
-    isNaked ||
+    unseen ||
     frame.reliesOnAlignment(mf) ||
     mf.incomingBytes > 0 ||
     mf.slots.some((s) => s.kind === "incoming");

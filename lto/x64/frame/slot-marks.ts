@@ -11,7 +11,7 @@ import { type MFunction, MInst } from "../../codegen/mir.js";
 import { isEmptySet } from "../../codegen/register-set.js";
 import { memory } from "../isa/memory-operand.js";
 import { opFormat } from "../isa/op-info.js";
-import { Format, X } from "../isa/ops.js";
+import { Format, JumpMark, X } from "../isa/ops.js";
 
 /** Bytes that `inst` reads of a source in memory. */
 function sourceBytes(inst: MInst): number {
@@ -116,7 +116,8 @@ function sourceIndex(inst: MInst): number {
       // Behind the fixed operands.
       return inst.uses.length - 1;
     default:
-      return op === X.CallIndirect || op === X.JmpIndirect ? 0 : -1;
+      // What goes through a routine has its target in a register.
+      return (op === X.CallIndirect || op === X.JmpIndirect) && inst.cc < JumpMark.Thunk ? 0 : -1;
   }
 }
 

@@ -11,7 +11,7 @@ import { killsFlags, usedRegisters, writtenRegisters } from "./effects.js";
 import { instructionLength, nearJcc, nearJmp, shortBranch } from "./lengths.js";
 import { modeText } from "./memory-operand.js";
 import { opFormat, readsFlags, writesFlags } from "./op-info.js";
-import { Cc, Format, invert, X } from "./ops.js";
+import { Cc, Format, invert, JumpMark, X } from "./ops.js";
 
 const count = X.Emms + 1;
 const facts = new Uint32Array(count);
@@ -60,7 +60,7 @@ const renamable = new Set<Format>([
 
 function canRename(inst: MInst, index: number, low: boolean): boolean {
   if (inst.op === X.Keep) return true;
-  if (inst.op === X.JmpIndirect) return !low;
+  if (inst.op === X.JmpIndirect) return !low && inst.cc < JumpMark.Thunk;
   const format = opFormat[inst.op] as Format;
   if (!renamable.has(format)) return false;
   for (const def of inst.defs) if (def.tiedTo === index) return false;

@@ -14,7 +14,7 @@
 import type { MBlock, MemOperand, MFunction, MInst, RegOperand } from "../../codegen/mir.js";
 import { hasSegment, isRipRelative } from "./memory-operand.js";
 import { opBytes, opWide, Wide } from "./op-info.js";
-import { X } from "./ops.js";
+import { JumpMark, X } from "./ops.js";
 import { RAX } from "./registers.js";
 
 /** Bytes of a branch to a block: short and near forms. */
@@ -378,7 +378,7 @@ export function instructionLength(inst: MInst): number {
     case X.JmpIndirect:
     case X.CallIndirect:
     case X.TailCallIndirect:
-      return indirectLength(inst);
+      return hasMark(inst, JumpMark.Thunk) ? 5 : indirectLength(inst) + markBytes(inst);
     case X.Push:
     case X.PushSaved:
       return pushLength(inst);
@@ -386,6 +386,10 @@ export function instructionLength(inst: MInst): number {
     case X.PopSaved:
       return popLength(inst);
     case X.Ret:
+      return 1 + markBytes(inst);
+    case X.Nop:
+      return Number(inst.imm);
+    case X.Endbr64:
     case X.Int3:
     case X.Leave:
     case X.PushPad:
@@ -482,3 +486,8 @@ export function nearSize(mf: MFunction): number {
   for (const block of mf.blocks) total += blockLength(block);
   return total;
 }
+
+const hasMark = ({ cc }: MInst, mark: JumpMark): boolean => cc > 0 && (cc & mark) !== 0;
+/** Bytes that marks add: a prefix, a trap. */
+const markBytes = (inst: MInst): number =>
+  (hasMark(inst, JumpMark.Stop) ? 1 : 0) + (hasMark(inst, JumpMark.NoTrack) ? 1 : 0);

@@ -154,6 +154,7 @@ row(X.Ret, Format.Implicit, "ret", 1, Other);
 row(X.TlsGetAddr, Format.Pseudo, "", 16, Other);
 row(X.Ud2, Format.Implicit, "ud2", 2, Other);
 row(X.Int3, Format.Implicit, "int3", 1);
+row(X.Endbr64, Format.Implicit, "endbr64", 4);
 row(X.Push, Format.Push, "pushq", 1);
 row(X.Pop, Format.Pop, "popq", 1);
 row(X.PushSaved, Format.Push, "pushq", 1);

@@ -180,6 +180,10 @@ export enum X {
   TlsGetAddr,
   Ud2,
   Int3,
+  /** What indirect branches may lead to. */
+  Endbr64,
+  /** Pseudo: `imm` bytes of no operation, one instruction. */
+  Nop,
   Push,
   Pop,
   /** Push and pop of a callee-saved register (uses[0] / defs[0]) by the prologue and epilogue. */
@@ -448,6 +452,18 @@ export enum X {
  * `MInst.cc` of a MovM that may become a read-modify-write of the same bytes: neither volatile nor atomic.
  */
 export const plainStore = 0;
+
+/** `MInst.cc` of returns, indirect jumps and calls: bits; -1 for none. */
+export enum JumpMark {
+  /** A trap follows, which only speculation reaches. */
+  Stop = 1,
+  /** May lead where no `endbr64` is. */
+  NoTrack = 2,
+  /** By way of a routine that keeps speculation away; the target is in r11. */
+  Thunk = 4,
+  /** The routine is not ours. */
+  ExternalThunk = 8,
+}
 
 /** Condition codes, in encoding order. */
 export enum Cc {

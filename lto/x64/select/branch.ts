@@ -3,6 +3,7 @@ import { type MBlock, MInst, RegOperand } from "../../codegen/mir.js";
 import { type Block, type Inst, type InstWith, Op } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
 import { type Cc, invert, X } from "../isa/ops.js";
+import { maskOf, R11 } from "../isa/registers.js";
 import { invertCondition, selectCondition } from "./condition.js";
 import type { Selector } from "./selector.js";
 import type { Condition } from "./set-condition.js";
@@ -166,7 +167,9 @@ function branchOn(s: Selector, condition: Condition, block: MBlock, yes: MBlock,
 export function selectIndirectBr(s: Selector, inst: InstWith<Op.IndirectBr>, block: MBlock): void {
   const machine = new MInst(X.JmpIndirect, 8);
   const target = inst.operands[0]!;
-  machine.uses = [registerSource(s, target, 8)];
+  const mark = s.thunkMark("branches");
+  if (mark !== 0) machine.cc = mark;
+  machine.uses = [mark !== 0 ? new RegOperand(s.reg(target), maskOf(R11)) : registerSource(s, target, 8)];
   machine.targets = [...new Set(inst.blocks)].map((b) => s.heads[b.id]!);
   for (const head of machine.targets) connect(block, head);
   s.emit(machine);

@@ -10,13 +10,13 @@ import {
   unlistedCall,
   type VReg,
 } from "../../codegen/mir.js";
-import { noRegisters } from "../../codegen/register-set.js";
+import { noRegisters, union } from "../../codegen/register-set.js";
 import { type CallInst, callArguments, type Inst, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
-import { X } from "../isa/ops.js";
-import { integerArguments, maskOf, RAX, RSP, vectorArgumentCount, XMM0 } from "../isa/registers.js";
+import { JumpMark, X } from "../isa/ops.js";
+import { integerArguments, maskOf, R11, RAX, RSP, vectorArgumentCount, XMM0 } from "../isa/registers.js";
 import { type AbiArgument, type ArgumentLayout, layoutArguments, resultPlaces } from "./abi.js";
 import { address } from "./address.js";
 import { endInvoke } from "./exceptions.js";
@@ -177,6 +177,12 @@ function calleeRefusal({ operands, data }: CallInst): string | null {
 function setTarget(s: Selector, machine: MInst, callee: Value, foldLoads: boolean): void {
   if (callee.valueKind === "global") {
     machine.symbol = callSymbol(s, callee);
+    return;
+  }
+  const mark = s.thunkMark("calls");
+  if (mark !== 0) {
+    machine.cc = mark;
+    machine.uses.push(new RegOperand(s.reg(callee), maskOf(R11)));
     return;
   }
   const inst = s.resolve(callee);
@@ -365,6 +371,8 @@ function finishCall(s: Selector, call: CallInst, machine: MInst, block: MBlock, 
   const returnsTwice = attributes.has("returns_twice") || (calleeAttributes?.has("returns_twice") ?? false);
   const calleeSet = call.data.calleeSet ?? (known === null ? unlistedCall : -1);
   machine.clobbers = s.options.clobbersOf(known, calleeSet);
+  if (machine.cc > 0) machine.clobbers = union(machine.clobbers, maskOf(R11));
+  else if (machine.op === X.CallIndirect && attributes.has("nocf_check")) machine.cc = JumpMark.NoTrack;
   machine.extra = {
     kind: "call",
     callee: known,
@@ -478,7 +486,11 @@ function selectTailCall(
   const machine = new MInst(callee.valueKind === "global" ? X.TailCall : X.TailCallIndirect, 8);
   if (callee.valueKind === "global") machine.symbol = callSymbol(s, callee);
   // The frame is gone when it jumps: the target must be in a register that no restore touches.
-  else machine.uses.push(new RegOperand(s.reg(callee), tailTargetMask));
+  else {
+    const mark = s.thunkMark("calls");
+    machine.uses.push(new RegOperand(s.reg(callee), mark !== 0 ? maskOf(R11) : tailTargetMask));
+    if (mark !== 0) machine.cc = mark;
+  }
   const stores: (() => void)[] = [];
   layout.places.forEach((place, i) => {
     if (place.kind !== "stack" || values[i]!.valueKind === "undef") return;

@@ -33,7 +33,7 @@ import type { GlobalValue } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
 import type { Argument, Constant, Value } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
-import { X } from "../isa/ops.js";
+import { JumpMark, X } from "../isa/ops.js";
 import { GPR, XMM } from "../isa/registers.js";
 import { materialize, sharedConstantKey } from "./constants.js";
 import { loadFolds } from "./source.js";
@@ -134,6 +134,18 @@ export class Selector {
     this.extendedArgs = new Uint8Array(argumentCount);
     this.minsize = mf.goal === "minsize";
     this.optimize = mf.goal !== "none";
+  }
+
+  /** How indirect calls, or branches, of this function are made: marks of theirs; 0 for plainly. */
+  thunkMark(of: "calls" | "branches"): number {
+    if (!this.features.has(`retpoline-indirect-${of}`)) return 0;
+    return JumpMark.Thunk | (this.features.has("retpoline-external-thunk") ? JumpMark.ExternalThunk : 0);
+  }
+  /** Jumps through tables are indirect. */
+  get allowsJumpTables(): boolean {
+    const { fn } = this.mf;
+    const refused = fn.kind === "function" && fn.attributes.fn.string("no-jump-tables") === "true";
+    return !refused && this.thunkMark("branches") === 0;
   }
 
   /** True when addresses must be position independent. */

@@ -41,7 +41,7 @@ export function selectSwitch(s: Selector, inst: InstWith<Op.Switch>, head: MBloc
     return [];
   }
   const tree = new SwitchTree(s, s.reg(value), operationSize(s.layout, value.type), fallback, head);
-  const clusters = s.optimize ? partition(s, ranges) : ranges;
+  const clusters = s.optimize && s.allowsJumpTables ? partition(s, ranges) : ranges;
   const bits = BigInt(value.type.bits);
   tree.emit(clusters, -(1n << (bits - 1n)), (1n << (bits - 1n)) - 1n, head);
   tree.finish();
