@@ -215,9 +215,10 @@ class Program {
       subject.liveParameters[value.index] = 1;
     } else if (value.valueKind === "inst") {
       const isKnown = subject.isLive[value.id]!;
-      // Calls are executed all the same; a second mark says that the result is used.
+      // Calls are executed all the same, but those without effect; a second mark says that the result is used.
       if (isKnown === (isCall(value) ? 2 : 1)) return;
       subject.isLive[value.id] = isCall(value) ? 2 : 1;
+      if (isKnown === 0 && isCall(value)) this.markCall(subject, value);
     } else return;
     this.values.push(value);
     this.owners.push(subject);
@@ -227,7 +228,10 @@ class Program {
     for (let value = this.values.pop(); value !== undefined; value = this.values.pop()) {
       const subject = this.owners.pop()!;
       if (value.valueKind === "argument") {
-        for (const { caller, call } of subject.calls) this.mark(caller, call.operands[1 + value.index]!);
+        for (const { caller, call } of subject.calls) {
+          this.read(call, 1 + value.index);
+          this.mark(caller, call.operands[1 + value.index]!);
+        }
       } else if (isCall(value)) {
         const target = this.targetOf(value);
         if (target === undefined) this.markOperands(subject, value);
