@@ -9,7 +9,7 @@ import type { Host } from "../host/host.js";
 import { runTool } from "../host/tools.js";
 
 /** The oldest LLVM whose bitcode has opaque pointers throughout. */
-export const oldestVersion = 15;
+const oldestVersion = 15;
 
 export type CompilerChoice =
   | { readonly kind: "system"; readonly path: string; readonly version: string }

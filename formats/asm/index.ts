@@ -1,5 +1,4 @@
 /** Assembly text of a linked program. */
-export type { AsmOptions } from "./options.js";
 export type { PoolContents } from "./pool.js";
 export { AsmPrinter, printModule } from "./printer.js";
 export { UnwindSharing } from "./unwind-sharing.js";

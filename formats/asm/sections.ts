@@ -17,7 +17,7 @@ export interface Section {
   readonly noBits: boolean;
 }
 
-export const textSection: Section = { directive: "\t.text", noBits: false };
+const textSection: Section = { directive: "\t.text", noBits: false };
 const dataSection: Section = { directive: "\t.data", noBits: false };
 const bssSection: Section = { directive: "\t.bss", noBits: true };
 

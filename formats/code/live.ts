@@ -32,7 +32,7 @@ const leastOf = (registers: number): RegisterParts => ({
 });
 
 /** All parts of a set of registers. */
-export function partsOf(registers: number): RegisterParts {
+function partsOf(registers: number): RegisterParts {
   const general = registers & 0xffff;
   return { low: general | (general << 16), high: registers };
 }

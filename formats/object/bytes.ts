@@ -11,7 +11,7 @@ const utf8Encoder = new TextEncoder();
 const utf8Decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Decodes UTF-8 strictly. @throws InputError on malformed text */
-export function decodeUtf8(bytes: Uint8Array): string {
+function decodeUtf8(bytes: Uint8Array): string {
   // Most strings are short ASCII, for which building the string here beats the call into the decoder.
   if (bytes.length <= 24) {
     let text = "";

@@ -54,7 +54,7 @@ const Tag = {
   MetadataText: 15,
 } as const;
 
-export const maxConstantDepth = 1000;
+const maxConstantDepth = 1000;
 const maxConstantTree = 2 ** 27;
 /** Entries longer than this are not compared with others. */
 const longestShared = 256;

@@ -27,7 +27,7 @@ import { packTables, type Table } from "./tables.js";
 import { TagTableWriter } from "./tag-codec.js";
 
 /** Recorded in each object; readers do not depend on it. */
-export const producer = "tsc-lto 0.1.0";
+const producer = "tsc-lto 0.1.0";
 
 /**
  * Encodes a module. Bodies are decoded one at a time and released again if they were not decoded before; with

@@ -1,7 +1,6 @@
 /** The textual form of the IR, which is LLVM assembly. */
 export { parseModule } from "./parser.js";
 export {
-  type LocalNames,
   LocalNumbers,
   printConstant,
   printFunction,

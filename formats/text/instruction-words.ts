@@ -7,7 +7,7 @@ import { parseFlags } from "./parse-constants.js";
 import type { ParseContext } from "./parse-context.js";
 
 /** Windows exception handling, which has no counterpart in the IR. */
-export const unsupportedWords = new Set(["catchswitch", "catchpad", "catchret", "cleanuppad", "cleanupret"]);
+const unsupportedWords = new Set(["catchswitch", "catchpad", "catchret", "cleanuppad", "cleanupret"]);
 
 const words = [
   "ret",

@@ -120,7 +120,7 @@ function parseParameters(p: ParseContext): Parameters {
 }
 
 /** Words that start an entity of the top level. */
-export const entityWords: ReadonlySet<string> = new Set([
+const entityWords: ReadonlySet<string> = new Set([
   "define",
   "declare",
   "source_filename",

@@ -63,7 +63,7 @@ export function variableOf(address: Value): GlobalVariable | null {
 }
 
 /** An access that can be removed if nobody sees it. */
-export function isPlainAccess(inst: InstWith<Op.Load> | InstWith<Op.Store>): boolean {
+function isPlainAccess(inst: InstWith<Op.Load> | InstWith<Op.Store>): boolean {
   return (inst.flags & Flag.Volatile) === 0 && inst.data.ordering === "not_atomic";
 }
 

@@ -15,7 +15,7 @@ function cloneOperand(operand: RegOperand | null): RegOperand | null {
 }
 
 /** A memory operand that shares no register operand with `mem`. */
-export function cloneMem(mem: MemOperand): MemOperand {
+function cloneMem(mem: MemOperand): MemOperand {
   return new MemOperand(
     cloneOperand(mem.base),
     cloneOperand(mem.index),

@@ -89,7 +89,7 @@ export interface Liveness {
 }
 
 /** Numbers blocks and instructions of `fn` in layout order. */
-export function numberFunction(fn: MFunction): Numbering {
+function numberFunction(fn: MFunction): Numbering {
   const blocks = fn.blocks;
   const head = new Int32Array(blocks.length + 1);
   let maxId = 0;
@@ -182,13 +182,13 @@ export function isVirtualCopy(fn: MFunction, inst: MInst): boolean {
 }
 
 /** The kind of an instruction's definition. */
-export function defKindOf(def: RegOperand): UseKind {
+function defKindOf(def: RegOperand): UseKind {
   if (isSingle(def.allowed)) return UseKind.FixedDef;
   return def.mayBeSlot && def.tiedTo < 0 ? UseKind.AnyDef : UseKind.Def;
 }
 
 /** Point at which the register that `def` of instruction `index` defines begins to live. */
-export function defPoint(def: RegOperand, index: number): number {
+function defPoint(def: RegOperand, index: number): number {
   if (isSingle(def.allowed)) return 4 * index + After;
   return 4 * index + (def.early || def.tiedTo >= 0 ? Early : Late);
 }

@@ -60,7 +60,7 @@ function refusedAttributes(set: AttributeSet, table: RequestTable): [name: strin
 }
 
 /** Whether a module flag is refused. A flag that is 0 asks for nothing. */
-export const isRefusedFlag = ({ key, value }: ModuleFlag, table: RequestTable): boolean =>
+const isRefusedFlag = ({ key, value }: ModuleFlag, table: RequestTable): boolean =>
   value !== 0 && fateOf(table.flags, key, String(value)) === "refused";
 
 /** What nobody can do, and who asks for it. */

@@ -23,7 +23,7 @@ import { Builder } from "../ir/builder.js";
 import { splitBlock } from "../ir/cfg-edit.js";
 import type { DataLayout } from "../ir/data-layout.js";
 import type { Editor } from "../ir/editor.js";
-import { Block, type BodyView, callArguments, Flag, type Inst, Op } from "../ir/instructions.js";
+import { Block, type BodyView, Flag, type Inst, Op } from "../ir/instructions.js";
 import { intrinsicOf, intrinsics } from "../ir/intrinsics.js";
 import { type Func, type GlobalValue, GlobalVariable, type Module } from "../ir/module.js";
 import { functionType, ptr, voidType } from "../ir/types.js";

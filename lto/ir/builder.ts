@@ -194,7 +194,7 @@ const plainAccess = (align: number): MemoryData => ({ align, ordering: "not_atom
 const booleanFor = (type: Type): Type => (type.kind === "vector" ? vectorType(type.count, i1) : i1);
 
 /** Type of the member of an aggregate that an index path leads to. */
-export function memberType(aggregate: Type, path: readonly number[]): Type {
+function memberType(aggregate: Type, path: readonly number[]): Type {
   let type = aggregate;
   for (const index of path) type = type.kind === "struct" ? type.elements[index]! : type.element;
   return type;

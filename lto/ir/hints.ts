@@ -178,7 +178,7 @@ const loopKeys = Object.keys(noLoopHints) as (keyof LoopHints)[];
 const sameLoop = (a: LoopHints | null, b: LoopHints | null): boolean =>
   a === b || (a !== null && b !== null && loopKeys.every((key) => a[key] === b[key]));
 
-export const sameCallees = (a: CalleeSet | null, b: CalleeSet | null): boolean =>
+const sameCallees = (a: CalleeSet | null, b: CalleeSet | null): boolean =>
   a === b || (a !== null && b !== null && a.open === b.open && sameList(a.members, b.members));
 
 /** Whether two instructions are told the same. */

@@ -22,5 +22,4 @@ export const Memory = {
   Any: 0b111111,
 } as const;
 
-export const mayRead = (effects: MemoryEffects): boolean => (effects & Memory.Read) !== 0;
 export const mayWrite = (effects: MemoryEffects): boolean => (effects & Memory.Write) !== 0;

@@ -23,7 +23,7 @@ import type { Argument, Value } from "./values.js";
 export type Used = Inst | Argument | Block;
 
 /** No use, or not registered. */
-export const none = -1;
+const none = -1;
 
 /** The fields that belong to this file. */
 interface Head {
@@ -36,7 +36,7 @@ const head = (of: Used): Head => of as unknown as Head;
 const slots = (of: Inst): User => of as unknown as User;
 
 /** Whether a value of this kind has a use list. */
-export const isTracked = (value: Value): value is Inst | Argument =>
+const isTracked = (value: Value): value is Inst | Argument =>
   value.valueKind === "inst" || value.valueKind === "argument";
 
 export const hasUses = (of: Used): boolean => head(of).firstUse !== none;

@@ -12,7 +12,7 @@ import { isDropped } from "./resolve.js";
 import { isDefinition, isLinkable, type LinkSymbol, type LoadedModule } from "./symbol-table.js";
 
 export const isUsedList = (name: string): boolean => name === "llvm.used" || name === "llvm.compiler.used";
-export const isStructorList = (name: string): boolean =>
+const isStructorList = (name: string): boolean =>
   name === "llvm.global_ctors" || name === "llvm.global_dtors";
 
 /**

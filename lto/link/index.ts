@@ -1,6 +1,6 @@
 /** Linking of whole programs. */
-export { buildCallGraph, type CallGraph, type Components, findComponents } from "../analysis/call-graph.js";
-export { type ModuleSummary, type SymbolSummary, summarizeModule, Trait } from "../analysis/summary.js";
+export { buildCallGraph, type CallGraph } from "../analysis/call-graph.js";
+export { type ModuleSummary, summarizeModule } from "../analysis/summary.js";
 export type { Diagnostic } from "./diagnostics.js";
 export { compilePatterns, parseExportList, parseVersionScript } from "./exports.js";
 export * from "./input.js";

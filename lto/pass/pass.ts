@@ -14,8 +14,6 @@ import type { DataLayout } from "../ir/data-layout.js";
 import type { Body, BodyView } from "../ir/instructions.js";
 import type { Func, Module } from "../ir/module.js";
 
-export type PassLevel = "module" | "component" | "function";
-
 /** What a function is compiled for. */
 export type Goal = "none" | "minsize" | "size" | "speed";
 
@@ -112,7 +110,6 @@ export interface FunctionPass<Context extends FunctionContext = FunctionContext>
   readonly level: "function";
   run(fn: Func, context: Context): boolean;
 }
-export type Pass = ModulePass | ComponentPass | FunctionPass;
 /** A pass whatever it asks for: what the registry holds and the manual lists. */
 // biome-ignore lint/suspicious/noExplicitAny: see above.
 export type AnyPass = ModulePass | ComponentPass | FunctionPass<any>;

@@ -57,7 +57,7 @@ const sameShape = (a: Type, b: Type): boolean =>
 export const isCast = (op: Op): boolean => op >= Op.Trunc && op <= Op.AddrSpaceCast;
 export const isBinary = (op: Op): boolean => op >= Op.Add && op <= Op.Xor;
 /** Binary operations on floating-point values. */
-export const isFloatBinary = (op: Op): boolean =>
+const isFloatBinary = (op: Op): boolean =>
   op === Op.FAdd || op === Op.FSub || op === Op.FMul || op === Op.FDiv || op === Op.FRem;
 
 export function binaryProblem(op: Op, type: Type, left: Type, right: Type): Problem {
@@ -70,7 +70,7 @@ export function binaryProblem(op: Op, type: Type, left: Type, right: Type): Prob
 }
 
 /** Result type of a comparison of values of `type`. */
-export const comparisonType = (type: Type): Type => (type.isVector ? vectorType(type.count, i1) : i1);
+const comparisonType = (type: Type): Type => (type.isVector ? vectorType(type.count, i1) : i1);
 
 const intPredicates = new Set(["eq", "ne", "ugt", "uge", "ult", "ule", "sgt", "sge", "slt", "sle"]);
 const floatPredicates = new Set(

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { circles, type Import, importsOf, root, sources } from "./import-graph.js";
+import { circles, exportsOf, type Import, importsOf, root, sources } from "./import-graph.js";
 
 const layers = ["lto", "frontend", "formats", "bin"] as const;
 type Layer = (typeof layers)[number];
@@ -121,6 +121,24 @@ describe("architecture", () => {
       ]),
     );
     expect(circles(graph)).toEqual([]);
+  });
+
+  it("what is exported is used by another file", () => {
+    /** What others start: commands, and the package. */
+    const entries = /^bin\/(?:\w+\/entry|\w+\/worker|api|demo|warm-up)\.ts$/;
+    const used = new Map<string, Set<string> | null>();
+    for (const file of [...files, ...sources("test")])
+      for (const { target, isOwn, names } of importsOf(file)) {
+        if (!isOwn || used.get(target) === null) continue;
+        if (names === null) used.set(target, null);
+        else used.set(target, new Set([...(used.get(target) ?? []), ...names]));
+      }
+    const unused = files
+      .filter((file) => !entries.test(file) && used.get(file) !== null)
+      .flatMap((file) => exportsOf(file).map((name) => ({ file, name })))
+      .filter(({ file, name }) => used.get(file)?.has(name) !== true)
+      .map(({ file, name }) => `${file}: ${name}`);
+    expect(unused).toEqual([]);
   });
 
   it("what is found as import is a file", () => {

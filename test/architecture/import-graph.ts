@@ -13,6 +13,8 @@ export const root = resolve(import.meta.dirname, "../..");
 export interface Import {
   /** As written; of the project's own files, their path from the root. */
   readonly target: string;
+  /** What is named of it; null: all of it, or nobody knows what. */
+  readonly names: readonly string[] | null;
   readonly isOwn: boolean;
   /** `run`: the file is there before the importing one runs. */
   readonly kind: "run" | "type" | "deferred";
@@ -35,22 +37,52 @@ const expression = /\bimport\(\s*"([^"\n]+)"\s*\)/g;
 export function importsOf(file: string): Import[] {
   const text = readFileSync(join(root, file), "utf8");
   const found: Import[] = [];
-  const add = (specifier: string, kind: Import["kind"]): void => {
+  const add = (specifier: string, kind: Import["kind"], names: Import["names"]): void => {
     const isOwn = specifier.startsWith(".");
     const target = isOwn
       ? relative(root, resolve(root, dirname(file), specifier)).replace(/\.js$/, ".ts")
       : specifier;
-    found.push({ target, isOwn, kind });
+    found.push({ target, names, isOwn, kind });
   };
   for (const [, type, whole, names, specifier] of text.matchAll(statement)) {
     const onlyTypes =
       whole === undefined &&
       names !== undefined &&
       names.split(",").every((name) => name.trim() === "" || name.trim().startsWith("type "));
-    add(specifier!, type !== undefined || onlyTypes ? "type" : "run");
+    add(
+      specifier!,
+      type !== undefined || onlyTypes ? "type" : "run",
+      names === undefined ? null : wordsOf(names),
+    );
   }
-  for (const [, specifier] of text.matchAll(expression)) add(specifier!, "deferred");
+  for (const [, specifier] of text.matchAll(expression)) add(specifier!, "deferred", null);
   return found;
+}
+
+/** The names before `as` in the braces of an import. */
+const wordsOf = (names: string): string[] =>
+  names
+    .split(",")
+    .map((name) => name.trim().replace(/^type\s+/, ""))
+    .filter((name) => name !== "")
+    .map((name) => name.split(/\s+as\s+/)[0]!);
+
+const declaration =
+  /^export\s+(?:async\s+)?(?:abstract\s+)?(?:function\*?|const|let|class|enum)\s+([\w$]+)/gm;
+const renaming = /^export\s+\{([^}]*)\}/gm;
+
+/** The values that a file exports, re-exports included; not types, which say what those values are made of. */
+export function exportsOf(file: string): string[] {
+  const text = readFileSync(join(root, file), "utf8");
+  const declared = [...text.matchAll(declaration)].map(([, name]) => name!);
+  const named = [...text.matchAll(renaming)].flatMap(([, names]) =>
+    names!
+      .split(",")
+      .map((name) => name.trim())
+      .filter((name) => name !== "" && !name.startsWith("type "))
+      .map((name) => name.split(/\s+as\s+/).at(-1)!),
+  );
+  return [...declared, ...named];
 }
 
 /**

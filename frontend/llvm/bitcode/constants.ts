@@ -399,7 +399,7 @@ const exoticConstants = new Map<number, string>([
 ]);
 
 /** Undoes the sign rotation: the sign is in bit 0, and minus zero stands for -2^63. */
-export function unrotate(value: bigint): bigint {
+function unrotate(value: bigint): bigint {
   if ((value & 1n) === 0n) return value >> 1n;
   return value === 1n ? -(1n << 63n) : -(value >> 1n);
 }

@@ -17,7 +17,7 @@ const entryAttributes = [
   "split-stack",
   "probe-stack",
 ];
-export const runsBeforeEntry = ({ attributes: { fn } }: Func): boolean =>
+const runsBeforeEntry = ({ attributes: { fn } }: Func): boolean =>
   entryAttributes.some((name) => (fn.string(name) ?? "inline-asm") !== "inline-asm");
 
 /** A call of the function may change whatever registers the platform's convention lets it change, and counts on the stack's alignment. */

@@ -5,8 +5,6 @@
  */
 import { Op } from "../../ir/instructions.js";
 import { fp80Type, fp128Type, i16, i32, i64, intType, type Type, vectorType } from "../../ir/types.js";
-import type { Value } from "../../ir/values.js";
-import { promotedInt } from "./emitter.js";
 import { isLegalBitCast } from "./legality.js";
 import type { Lowering, Parts } from "./lowering.js";
 import { loadParts, storeParts } from "./memory-parts.js";
@@ -71,12 +69,4 @@ export function bitCast(l: Lowering, from: Type, to: Type, parts: Parts): Parts 
   if (from === to || (from.kind === "ptr" && to.kind === "ptr")) return parts;
   if (isLegalBitCast(from, to)) return [l.cast(Op.BitCast, parts[0]!, to)];
   return fromBits(l, to, toBits(l, from, parts));
-}
-
-/** Sign bit of a floating-point value as an i1. */
-export function signBit(l: Lowering, type: Type, parts: Parts): Value {
-  const bits = toBits(l, type, parts);
-  const top = bits[bits.length - 1]!;
-  const position = (l.layout.bitWidth(type) - 1) % 64;
-  return l.cast(Op.Trunc, l.lshr(top, position), promotedInt(1));
 }

@@ -35,7 +35,7 @@ import {
 
 const plainMemory = new Map<number, MemoryData>();
 /** Non-atomic access of the given alignment in bytes. */
-export function memoryOf(align: number): MemoryData {
+function memoryOf(align: number): MemoryData {
   let data = plainMemory.get(align);
   if (data === undefined) plainMemory.set(align, (data = { align, ordering: "not_atomic", scope: "" }));
   return data;
@@ -43,7 +43,7 @@ export function memoryOf(align: number): MemoryData {
 const byteElement = { elementType: i8 };
 
 /** Call data of a plain C call to a declaration. */
-export function callDataOf(fn: Func, count: number, attributes: AttributeList = noAttributeList): CallData {
+function callDataOf(fn: Func, count: number, attributes: AttributeList = noAttributeList): CallData {
   return {
     functionType: fn.valueType,
     callingConvention: 0,

@@ -1,6 +1,3 @@
-/** The upper bits of promoted integers, which are undefined until an operation sees them. */
-import { Op } from "../../ir/instructions.js";
-import { i1, type Type } from "../../ir/types.js";
 import { constInt, type Value } from "../../ir/values.js";
 import type { Lowering, Parts } from "./lowering.js";
 
@@ -25,9 +22,4 @@ export function extendedParts(l: Lowering, parts: Parts, width: number, signed: 
   if (width % 64 === 0) return parts;
   const top = parts.length - 1;
   return [...parts.slice(0, top), extended(l, parts[top]!, width % 64, signed)];
-}
-
-/** 0 or 1 as an integer of a legal type. */
-export function fromBool(l: Lowering, bit: Value, type: Type): Value {
-  return type === i1 ? bit : l.cast(Op.ZExt, bit, type);
 }

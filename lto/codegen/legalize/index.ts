@@ -18,7 +18,6 @@ import type { LegalizerTarget, RoomOf } from "./target.js";
 export { abiTypes } from "./abi-parts.js";
 export { resultsFit } from "./calls.js";
 export { checkLegal } from "./check.js";
-export { internalIntrinsic, libraryFunction, pairAttribute } from "./internal.js";
 export type { ResultRoom, RoomOf } from "./target.js";
 
 export interface LegalArgument {

@@ -99,7 +99,7 @@ function popCount(l: Lowering, a: Value): Value {
 }
 
 /** Whether the function's `target-features` turn a feature on. */
-export function hasFeature(l: Lowering, feature: string): boolean {
+function hasFeature(l: Lowering, feature: string): boolean {
   const features = l.fn.attributes.fn.string("target-features");
   return features?.split(",").includes(`+${feature}`) ?? false;
 }

@@ -12,7 +12,7 @@ import { UnsupportedError } from "../../ir/errors.js";
 import { type Block, type Body, type Inst, makeInst, Op } from "../../ir/instructions.js";
 import type { Func } from "../../ir/module.js";
 import { functionType, ptr, type Type } from "../../ir/types.js";
-import { type Argument, type Constant, constI64, isConstant, type Value } from "../../ir/values.js";
+import { type Argument, type Constant, constI64, type Value } from "../../ir/values.js";
 import { constantParts } from "./constants.js";
 import { Emitter } from "./emitter.js";
 import { internalIntrinsic, libraryFunction } from "./internal.js";
@@ -170,5 +170,3 @@ export function pinned(parts: Parts, zero: (type: Type) => Value): Parts {
     ? parts.map((p) => (p.valueKind === "undef" ? zero(p.type) : p))
     : parts;
 }
-
-export { isConstant };

@@ -9,7 +9,7 @@ import { AttributeList, AttributeSet, noAttributes } from "../../ir/attributes.j
 import { type BinaryOp, type IntPredicate, Op } from "../../ir/instructions.js";
 import { functionType, i64, structType } from "../../ir/types.js";
 import { constI64, type Value } from "../../ir/values.js";
-import { extendedParts, fromBool } from "./extension.js";
+import { extendedParts } from "./extension.js";
 import { add128, libraryFunction, pairAttribute, sub128, umulWide } from "./internal.js";
 import type { Lowering, Parts } from "./lowering.js";
 
@@ -152,7 +152,7 @@ function shiftPair(l: Lowering, op: BinaryOp, a: Parts, amount: Value): Parts {
 }
 
 /** Shift of words by a constant number of bits; bits shifted in come from the sign for ashr. */
-export function shiftConstant(l: Lowering, op: BinaryOp, a: Parts, amount: number): Parts {
+function shiftConstant(l: Lowering, op: BinaryOp, a: Parts, amount: number): Parts {
   const n = a.length;
   const words = Math.floor(amount / 64);
   const bits = amount % 64;
@@ -220,14 +220,5 @@ export function wideNeg(l: Lowering, a: Parts): Parts {
     l,
     a.map(() => constI64(0)),
     a,
-  );
-}
-
-/** Carry-in addition of one bit, for increments. */
-export function wideAddBit(l: Lowering, a: Parts, bit: Value): Parts {
-  return wideAdd(
-    l,
-    a,
-    a.map((_, i) => (i === 0 ? fromBool(l, bit, i64) : constI64(0))),
   );
 }

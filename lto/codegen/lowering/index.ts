@@ -10,13 +10,10 @@ import { checkLegal, type LegalFunction } from "../legalize/index.js";
 import type { LoweringContext, LoweringPipelines, LoweringStep } from "./context.js";
 
 export {
-  BlockOrder,
   type KnownCallees,
-  type LoweringContext,
   type LoweringPipelines,
   LoweringRunContext,
   type LoweringStep,
-  type LoweringTarget,
 } from "./context.js";
 
 /** How many numbers bisection keeps for each function. */

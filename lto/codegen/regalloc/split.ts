@@ -278,7 +278,7 @@ export function divideRange(range: LiveRange, point: number, usePoint: Int32Arra
 }
 
 /** Index of the first of the occurrences [low, high) at or after `point`. */
-export function firstUse(usePoint: Int32Array, low: number, high: number, point: number): number {
+function firstUse(usePoint: Int32Array, low: number, high: number, point: number): number {
   while (low < high) {
     const middle = (low + high) >> 1;
     if (usePoint[middle]! < point) low = middle + 1;

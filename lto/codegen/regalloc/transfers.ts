@@ -39,7 +39,7 @@ export interface Transfer {
 }
 
 /** Transfers around one instruction. */
-export class Gap {
+class Gap {
   enter: Transfer[] = none;
   supply: Transfer[] = none;
   leave: Transfer[] = none;

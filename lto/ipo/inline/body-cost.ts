@@ -49,7 +49,7 @@ const called =
   /^(?:mem(?:cpy|move|set)|sin|cos|tan|pow|powi|exp|exp2|exp10|log|log2|log10|fmod|ldexp|frexp)$/;
 
 /** The cost of one instruction. */
-export function costOf(inst: Inst): number {
+function costOf(inst: Inst): number {
   switch (inst.op) {
     case Op.Phi:
     case Op.Ret:

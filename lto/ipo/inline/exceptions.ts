@@ -25,7 +25,7 @@ import type { Value } from "../../ir/values.js";
 export const branchTo = (target: Block): Inst => makeInst(Op.Br, voidType, [], null, [target]);
 
 /** Whether an exception can come out of a call. */
-export function mayThrow(call: CallInst): boolean {
+function mayThrow(call: CallInst): boolean {
   if (call.data.attributes.fn.has("nounwind")) return false;
   const callee = call.operands[0]!;
   if (callee.valueKind === "asm") return callee.canUnwind;

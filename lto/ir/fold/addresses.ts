@@ -89,7 +89,7 @@ function moved(layout: DataLayout, place: Place, by: bigint, flags: number, type
 }
 
 /** The canonical constant of a place. */
-export function addressAt(layout: DataLayout, place: Place, type: Type): Constant {
+function addressAt(layout: DataLayout, place: Place, type: Type): Constant {
   const { base, offset } = place;
   const index = intType(layout.bitWidth(type));
   if (base === null) {

@@ -42,7 +42,7 @@ export const isSignalingBits = (f: FloatFormat, bits: bigint): boolean =>
 export const isSubnormalBits = (f: FloatFormat, bits: bigint): boolean =>
   (bits & exponentMask(f)) === 0n && (bits & fractionMask(f)) !== 0n;
 export const defaultNaN = (f: FloatFormat): bigint => exponentMask(f) | quietBit(f);
-export const quieted = (f: FloatFormat, bits: bigint): bigint => bits | quietBit(f);
+const quieted = (f: FloatFormat, bits: bigint): bigint => bits | quietBit(f);
 
 /** The value of a bit pattern. NaN loses its payload. */
 export function toNumber(f: FloatFormat, bits: bigint): number {

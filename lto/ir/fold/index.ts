@@ -41,9 +41,7 @@ import {
   poisonOf,
 } from "./scalars.js";
 
-export { constantGepOffset, placeOf } from "./addresses.js";
-export { aggregateOf, elementOf } from "./aggregates.js";
-export { hasFixedContents, valueAt } from "./load.js";
+export { constantGepOffset } from "./addresses.js";
 
 const defaultMode: FloatMode = { subnormals: true };
 

@@ -8,7 +8,7 @@ import { elementOf, memberCount, memberTypeAt } from "./aggregates.js";
 import { foldBitCast, fromBytes, memberOffset, readBytes } from "./bits.js";
 
 /** Whether the variable's contents are those of its initialiser, always and for every reader. */
-export const hasFixedContents = (variable: GlobalVariable): boolean =>
+const hasFixedContents = (variable: GlobalVariable): boolean =>
   variable.isConstant &&
   variable.initializer !== null &&
   !variable.externallyInitialized &&
@@ -25,7 +25,7 @@ export function foldLoad(layout: DataLayout, type: Type, address: Constant): Con
 }
 
 /** The value of `type` that lies `offset` bytes into a constant; outside of it undefined. */
-export function valueAt(layout: DataLayout, whole: Constant, offset: number, type: Type): Constant | null {
+function valueAt(layout: DataLayout, whole: Constant, offset: number, type: Type): Constant | null {
   const size = layout.storeSize(type);
   const available = layout.allocSize(whole.type);
   if (offset < 0 || offset + size > available)

@@ -52,7 +52,7 @@ export const undefOf = (type: Type): ConstUndef => new ConstUndef(type, false);
 export const isPoison = (c: Constant): boolean => c.valueKind === "undef" && c.poison;
 export const isUndef = (c: Constant): boolean => c.valueKind === "undef";
 
-export function integerResult(type: Type, result: Folded): Constant | null {
+function integerResult(type: Type, result: Folded): Constant | null {
   if (result === null) return null;
   return result === poison ? poisonOf(type) : constInt(type, result);
 }

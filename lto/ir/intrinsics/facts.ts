@@ -87,7 +87,7 @@ export const facts = (memory: MemoryEffects, bits: number, demands = 0): Intrins
   demands,
 });
 /** The same with more promises. */
-export const also = (base: IntrinsicFacts, bits: number): IntrinsicFacts => ({
+const also = (base: IntrinsicFacts, bits: number): IntrinsicFacts => ({
   ...base,
   bits: base.bits | bits,
 });

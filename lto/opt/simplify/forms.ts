@@ -20,7 +20,7 @@ import {
 } from "../../ir/instructions.js";
 import type { Func } from "../../ir/module.js";
 import { i1, i8, intType, type Type, vectorType } from "../../ir/types.js";
-import { type ConstInt, constInt, isConstant, type Value } from "../../ir/values.js";
+import { type ConstInt, constInt, type Value } from "../../ir/values.js";
 
 /** What a rule may ask beside its instruction. */
 export class Forms {
@@ -132,5 +132,3 @@ export const isCommutative = (op: Op): boolean =>
   op === Op.Xor ||
   op === Op.FAdd ||
   op === Op.FMul;
-
-export const constants = (values: readonly Value[]): boolean => values.every(isConstant);

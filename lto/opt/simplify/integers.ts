@@ -316,7 +316,7 @@ function xor(inst: Inst, a: Value, b: Value, forms: Forms): Value | null {
 }
 
 /** Comparisons that hold where another one does not. */
-export const inversePredicate = {
+const inversePredicate = {
   eq: "ne",
   ne: "eq",
   ugt: "ule",

@@ -38,8 +38,7 @@ export const withArgument = (convention: Convention, which: number, position: nu
   (convention & ~(15 << (4 * which))) | ((position + 1) << (4 * which));
 
 /** The position of the argument that travels in the substitute numbered `which`; -1 if none does. */
-export const argumentIn = (convention: Convention, which: number): number =>
-  ((convention >> (4 * which)) & 15) - 1;
+const argumentIn = (convention: Convention, which: number): number => ((convention >> (4 * which)) & 15) - 1;
 
 /** The register that a call passes the contents of an argument register in. */
 export function argumentPlace(convention: Convention, register: number): number {

@@ -11,7 +11,7 @@
  * Source: Intel SDM volume 2, chapter 2 (instruction format).
  */
 
-import type { MBlock, MemOperand, MFunction, MInst, RegOperand } from "../../codegen/mir.js";
+import type { MemOperand, MInst, RegOperand } from "../../codegen/mir.js";
 import { hasSegment, isRipRelative } from "./memory-operand.js";
 import { opBytes, opWide, Wide } from "./op-info.js";
 import { JumpMark, X } from "./ops.js";
@@ -35,7 +35,7 @@ export function signedImmediate(imm: number | bigint, size: number): number {
 }
 
 /** ModRM, SIB and displacement bytes, plus a segment prefix. */
-export function memoryLength(mem: MemOperand): number {
+function memoryLength(mem: MemOperand): number {
   const prefix = !hasSegment(mem) ? 0 : 1;
   if (isRipRelative(mem)) return prefix + 5;
   if (mem.base === null) return prefix + 6;
@@ -471,20 +471,6 @@ function defaultLength(inst: MInst): number {
   }
   // The remaining SSE operations are plain; the remaining pseudos print nothing.
   return opBytes[op] === 0 ? 0 : plainLength(inst);
-}
-
-/** Bytes of a block with all branches to blocks in their near forms. */
-export function blockLength(block: MBlock): number {
-  let total = 0;
-  for (const inst of block.insts) total += instructionLength(inst);
-  return total;
-}
-
-/** Bytes of a function with near branches: an upper bound; `layout.ts` knows the exact number. */
-export function nearSize(mf: MFunction): number {
-  let total = 0;
-  for (const block of mf.blocks) total += blockLength(block);
-  return total;
 }
 
 const hasMark = ({ cc }: MInst, mark: JumpMark): boolean => cc > 0 && (cc & mark) !== 0;

@@ -40,7 +40,7 @@ export function extendInLane(l: Lowering, shape: Shape, registers: Parts, signed
 }
 
 /** Lanes doubled in width until `to` bits; `count` of them. */
-export function widen(l: Lowering, registers: Parts, count: number, to: number, signed: boolean): Parts {
+function widen(l: Lowering, registers: Parts, count: number, to: number, signed: boolean): Parts {
   let current = registers;
   let bits: number = current[0]!.type.element.bits;
   while (bits < to) {

@@ -130,7 +130,7 @@ export function insertLane(l: Lowering, register: Value, value: Value, lane: num
 }
 
 /** An element's parts as a scalar of the lane type. */
-export function toLane(l: Lowering, shape: Shape, parts: Parts): Value {
+function toLane(l: Lowering, shape: Shape, parts: Parts): Value {
   const v = parts[0]!;
   switch (shape.element.kind) {
     case "ptr":
@@ -156,7 +156,7 @@ export function fromLane(l: Lowering, shape: Shape, lane: Value): Parts {
 }
 
 /** Parts of one element. */
-export function elementAt(l: Lowering, type: Type, parts: Parts, index: number): Parts {
+function elementAt(l: Lowering, type: Type, parts: Parts, index: number): Parts {
   const shape = shapeOf(type);
   if (shape.representation === "each") {
     const size = parts.length / type.count;
@@ -187,7 +187,7 @@ export function build(l: Lowering, type: Type, all: readonly Parts[]): Parts {
 }
 
 /** A register from scalars of its lane type. */
-export function buildRegister(l: Lowering, type: Type, lanes: readonly Value[]): Value {
+function buildRegister(l: Lowering, type: Type, lanes: readonly Value[]): Value {
   const defined = lanes.filter((v) => v.valueKind !== "undef");
   if (defined.length === 0) return new ConstUndef(type, false);
   const isLiteral = (v: Value): boolean => v.valueKind === "int" || v.valueKind === "float";

@@ -81,7 +81,7 @@ export function laneConstants(lane: Type, values: readonly bigint[]): Value {
   return new ConstData(registerOf(lane), bytes);
 }
 export const zeroRegister = (type: Type): Value => new ConstZero(type);
-export const onesRegister = (type: Type): Value => new ConstData(type, new Uint8Array(16).fill(255));
+const onesRegister = (type: Type): Value => new ConstData(type, new Uint8Array(16).fill(255));
 
 const isZero = (v: Value): boolean => v.valueKind === "zero";
 const isOnes = (v: Value): boolean => v.valueKind === "data" && v.bytes.every((b) => b === 255);

@@ -133,7 +133,7 @@ function foldGep(s: Selector, mode: AddressMode, gep: Extract<Inst, { op: Op.Get
 }
 
 /** A getelementptr as base + variable·scale + offset, or null if it needs more than one variable index. */
-export function decomposeGep(
+function decomposeGep(
   s: Selector,
   gep: Extract<Inst, { op: Op.GetElementPtr }>,
 ): { offset: number; variable: Value | null; scale: Scale } | null {
@@ -287,7 +287,7 @@ function selectSimpleGep(
 }
 
 /** result = address of mem; as an addition in place when the base dies here. */
-export function addressInto(s: Selector, result: VReg, mem: MemOperand, baseValue: Value): void {
+function addressInto(s: Selector, result: VReg, mem: MemOperand, baseValue: Value): void {
   const plain = mem.symbol === null && mem.slot < 0 && !hasSegment(mem) && mem.base !== null;
   if (plain && mem.index === null && mem.disp === 0) {
     s.copy(result, mem.base!.vreg, 8);
@@ -306,7 +306,7 @@ export function addressInto(s: Selector, result: VReg, mem: MemOperand, baseValu
   leaInto(s, result, mem);
 }
 
-export function leaInto(s: Selector, result: VReg, mem: MemOperand): void {
+function leaInto(s: Selector, result: VReg, mem: MemOperand): void {
   const lea = new MInst(X.Lea, 8);
   lea.defs = [new RegOperand(result)];
   lea.mem = mem;

@@ -43,7 +43,7 @@ const intConditions: Readonly<Record<IntPredicate, Cc>> = {
   slt: Cc.L,
   sle: Cc.LE,
 };
-export const swappedPredicate: Readonly<Record<IntPredicate, IntPredicate>> = {
+const swappedPredicate: Readonly<Record<IntPredicate, IntPredicate>> = {
   eq: "eq",
   ne: "ne",
   ugt: "ult",

@@ -162,7 +162,7 @@ function materializeInteger(s: Selector, value: Constant): VReg {
 }
 
 /** Sets `vreg` to an integer of `bits` bits by the shortest flag-preserving move. */
-export function moveConstant(s: Selector, vreg: VReg, bits: number, value: bigint): void {
+function moveConstant(s: Selector, vreg: VReg, bits: number, value: bigint): void {
   if (bits <= 32) {
     // Narrow constants keep their sign so that one register serves every width.
     s.moveImm(vreg, 4, bits === 1 ? Number(value & 1n) : Number(BigInt.asIntN(32, value)));
@@ -194,7 +194,7 @@ function blockAddress(s: Selector, global: GlobalValue, label: number): VReg {
 }
 
 /** Address of symbol + offset in a fresh register, by the relocation model and the symbol's binding. */
-export function symbolAddress(s: Selector, target: SymbolOffset): VReg {
+function symbolAddress(s: Selector, target: SymbolOffset): VReg {
   const { global, offset } = target;
   if (global.threadLocal !== "none") {
     // Modules older than llvm.threadlocal.address (LLVM 15) have places in such variables as constants.
@@ -234,7 +234,7 @@ export function symbolAddress(s: Selector, target: SymbolOffset): VReg {
 }
 
 /** to = from + n, for any n that a 64-bit register can hold. */
-export function addConstant(s: Selector, to: VReg, from: VReg, n: number): void {
+function addConstant(s: Selector, to: VReg, from: VReg, n: number): void {
   if (n >= -2147483648 && n <= 2147483647) {
     const lea = new MInst(X.Lea, 8);
     lea.defs = [new RegOperand(to)];
@@ -387,7 +387,7 @@ export function constantBytes(layout: DataLayout, value: Constant): Uint8Array |
   }
 }
 
-export function integerBytes(value: bigint, size: number): Uint8Array {
+function integerBytes(value: bigint, size: number): Uint8Array {
   const out = new Uint8Array(size);
   let rest = BigInt.asUintN(size * 8, value);
   for (let i = 0; i < size; i++) {
