@@ -99,7 +99,7 @@ const jmpForms: BranchForms = { short: shortBranch, back: 128, ahead: 127, near:
 const jccForms: BranchForms = { short: shortBranch, back: 128, ahead: 127, near: nearJcc };
 
 /** An unconditional jump. */
-function jump(to: MBlock): MInst {
+export function jump(to: MBlock): MInst {
   const inst = new MInst(X.Jmp, 8);
   inst.targets = [to];
   return inst;
