@@ -323,6 +323,8 @@ export class MFunction {
   noRedZone = false;
   /** The address of the frame is asked for, or a frame pointer is demanded by attribute. */
   needsFramePointer = false;
+  /** Callers may leave the stack aligned to less than the ABI says. */
+  realignStack = false;
   /** Contains a call that returns twice: nothing may live in a callee-saved register across it. */
   returnsTwice = false;
   /** Registers that hold the results on return. */

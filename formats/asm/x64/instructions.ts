@@ -240,6 +240,13 @@ function pseudoText(inst: MInst, names: OperandNames): string {
     }
     case X.TlsGetAddr:
       return tlsText(inst, names);
+    case X.ProbeLoop:
+      return `1:\n\tsubq\t$${inst.cc}, %rsp\n\tmovq\t$0, (%rsp)\n\tcmpq\t%rbp, %rsp\n\tjne\t1b`;
+    case X.ProbeTo: {
+      const to = register(inst.uses[0], 8, inst);
+      const loop = `1:\n\txorq\t$0, (%rsp)\n\tsubq\t$${inst.imm}, %rsp\n\tcmpq\t%rsp, ${to}\n\tjl\t1b\n`;
+      return `\tcmpq\t%rsp, ${to}\n\tjge\t2f\n${loop}2:\n\tmovq\t${to}, %rsp`;
+    }
     case X.Nop:
       return `${inst.cc === 1 ? `${names.patchLabel()}:\n` : ""}\t.nops\t${inst.imm}`;
     case X.Entry:

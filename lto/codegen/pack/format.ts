@@ -67,6 +67,7 @@ export enum Property {
   NeedsFramePointer = 1 << 4,
   ReturnsTwice = 1 << 5,
   FramePointer = 1 << 6,
+  RealignStack = 1 << 9,
   /** Position of two bits: an index into `unwindTables`. */
   Unwind = 7,
 }

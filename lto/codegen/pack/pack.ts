@@ -75,7 +75,8 @@ class Packer {
         (mf.needsFramePointer ? Property.NeedsFramePointer : 0) |
         (mf.returnsTwice ? Property.ReturnsTwice : 0) |
         (unwindTables.indexOf(mf.unwind) << Property.Unwind) |
-        (mf.framePointer ? Property.FramePointer : 0),
+        (mf.framePointer ? Property.FramePointer : 0) |
+        (mf.realignStack ? Property.RealignStack : 0),
     );
     out.word(lowWord(mf.resultRegisters));
     out.word(highWord(mf.resultRegisters));

@@ -98,6 +98,7 @@ class Unpacker {
     mf.returnsTwice = (properties & Property.ReturnsTwice) !== 0;
     mf.unwind = unwindTables[(properties >> Property.Unwind) & 3]!;
     mf.framePointer = (properties & Property.FramePointer) !== 0;
+    mf.realignStack = (properties & Property.RealignStack) !== 0;
     const low = words.word();
     mf.resultRegisters = setOfWords(low, words.word());
     mf.incomingBytes = words.float();

@@ -51,15 +51,24 @@ export function step(state: CfaState, inst: MInst, framePointer: boolean): boole
       else if (target(inst) === RSP) state.depth = -1;
       return true;
     case X.Sub:
-      return target(inst) === RSP && adjustBy(state, inst, 1);
+      if (target(inst) === RSP) return adjustBy(state, inst, 1);
+      return framePointer && target(inst) === RBP && lend(state, inst, -1);
     case X.Add:
-      return target(inst) === RSP && adjustBy(state, inst, -1);
+      if (target(inst) === RSP) return adjustBy(state, inst, -1);
+      return framePointer && target(inst) === RBP && lend(state, inst, 1);
     case X.And:
       if (target(inst) !== RSP) return false;
       state.depth = -1;
       return true;
     case X.Lea:
-      return target(inst) === RSP && leaStack(state, inst);
+      if (target(inst) === RSP) return leaStack(state, inst);
+      return framePointer && target(inst) === RBP && inst.mem!.base?.loc === RBP && lend(state, inst, 1);
+    case X.ProbeLoop:
+      moveStack(state, Number(inst.imm));
+      return true;
+    case X.ProbeTo:
+      state.depth = -1;
+      return true;
     default:
       return false;
   }
@@ -68,6 +77,13 @@ export function step(state: CfaState, inst: MInst, framePointer: boolean): boole
 function adjustBy(state: CfaState, inst: MInst, sign: number): boolean {
   if (inst.imm === null) state.depth = -1;
   else moveStack(state, sign * Number(inst.imm));
+  return true;
+}
+
+/** The frame pointer, which nothing else changes, is moved by an amount for a loop that borrows it. */
+function lend(state: CfaState, inst: MInst, sign: number): boolean {
+  if (state.register !== RBP) return false;
+  state.offset -= sign * (inst.mem !== null ? inst.mem.disp : Number(inst.imm));
   return true;
 }
 
@@ -117,6 +133,8 @@ export function movesStack(inst: MInst): boolean {
     case X.PushPad:
     case X.PushSaved:
     case X.Leave:
+    case X.ProbeLoop:
+    case X.ProbeTo:
       return true;
     case X.Add:
     case X.Sub:

@@ -40,6 +40,7 @@ import { X } from "../isa/ops.js";
 import { callClobbers, gprMask, maskOf, R15, RAX, RBP, RSP } from "../isa/registers.js";
 import { type FrameLayout, frameCost, planFrame, pushLimit } from "./frame-layout.js";
 import { needsRealignment, stackAlign } from "./frame-registers.js";
+import { allocateByPages, lowerByLoop, lowerByPages, probeSize } from "./probes.js";
 import { rewriteSlotOperands } from "./slot-operands.js";
 
 const isExit = (op: number): boolean => op === X.Ret || op === X.TailCall || op === X.TailCallIndirect;
@@ -99,6 +100,8 @@ class FramePass {
   /** Bytes pushed at the entry of each block, by id; -1 while unknown. */
   private readonly entryAdjust: Int32Array;
   private readonly small: boolean;
+  /** Bytes that the stack may go down without a probe; 0: as many as it likes. */
+  private readonly probe: number;
   /** The current block has the frame. */
   private framed = true;
 
@@ -114,6 +117,7 @@ class FramePass {
     let maxId = 0;
     for (const block of mf.blocks) maxId = Math.max(maxId, block.id);
     this.entryAdjust = new Int32Array(maxId + 1).fill(-1);
+    this.probe = probeSize(mf);
     this.small = mf.goal === "size" || mf.goal === "minsize";
   }
 
@@ -290,7 +294,8 @@ class FramePass {
     this.adjust += bytes;
   }
 
-  private lower(out: MInst[], bytes: number, flagsFree: boolean): void {
+  private lower(out: MInst[], distance: number, flagsFree: boolean): void {
+    const bytes = this.probe > 0 ? lowerByPages(out, distance, this.probe, flagsFree) : distance;
     if (bytes === 0) return;
     if (this.pushes(bytes)) {
       for (let i = 0; i < bytes; i += 8) out.push(new MInst(X.PushPad, 8));
@@ -375,6 +380,7 @@ class FramePass {
   private dynamicAlloca(out: MInst[], inst: MInst): void {
     // Arguments may need the alignment that the frame has.
     const align = Math.max(Number(inst.imm ?? 0), stackAlign, this.layout.realign);
+    if (this.probe > 0) return allocateByPages(out, inst.defs[0]!.loc, inst.uses[0]!.loc, align, this.probe);
     out.push(aluReg(X.Sub, 8, RSP, inst.uses[0]!.loc));
     out.push(aluImm(X.And, 8, RSP, -align));
     out.push(copy(8, inst.defs[0]!.loc, RSP));
@@ -387,16 +393,32 @@ class FramePass {
     const { layout } = this;
     const out: MInst[] = [];
     if (layout.framePointer) out.push(push(RBP, X.PushSaved), copy(8, RBP, RSP));
-    if (layout.savesBelow) this.lower(out, layout.localBytes, flagsFree);
+    if (layout.savesBelow) this.makeRoom(out, 0, flagsFree);
     for (const register of layout.saved) out.push(push(register, X.PushSaved));
     if (!layout.savesBelow) {
       if (layout.realign > 0) {
-        if (layout.localBytes > 0) out.push(adjustStack(-layout.localBytes));
+        if (this.probe > 0 && layout.realign > this.probe)
+          throw new UnsupportedError("stack probes in a frame aligned to more than a page", this.mf.name);
+        const rest = this.makePages(out, layout.saved.length, true);
+        if (rest > 0) out.push(adjustStack(-rest));
         out.push(aluImm(X.And, 8, RSP, -layout.realign));
         if (layout.base !== RSP) out.push(copy(8, layout.base, RSP));
-      } else this.lower(out, layout.localBytes, flagsFree);
+      } else this.makeRoom(out, layout.saved.length, flagsFree);
     }
     return out;
+  }
+
+  /** Lowers rsp for the locals. @param saves registers that lie between them and what rbp points at */
+  private makeRoom(out: MInst[], saves: number, flagsFree: boolean): void {
+    this.lower(out, this.makePages(out, saves, flagsFree), flagsFree);
+  }
+
+  /** The part of it that is probed. @returns the bytes that are left */
+  private makePages(out: MInst[], saves: number, flagsFree: boolean): number {
+    const { framePointer, localBytes } = this.layout;
+    if (this.probe === 0) return localBytes;
+    if (framePointer && flagsFree) return lowerByLoop(out, localBytes, this.probe, 8 * saves);
+    return lowerByPages(out, localBytes, this.probe, flagsFree);
   }
 
   private epilogue(out: MInst[], exit: MInst): void {

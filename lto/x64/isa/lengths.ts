@@ -389,6 +389,9 @@ export function instructionLength(inst: MInst): number {
       return 1 + markBytes(inst);
     case X.Nop:
       return Number(inst.imm);
+    case X.Probe:
+    case X.ProbeLoop:
+    case X.ProbeTo:
     case X.Endbr64:
     case X.Int3:
     case X.Leave:

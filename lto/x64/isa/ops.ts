@@ -199,6 +199,12 @@ export enum X {
   StackAlloc,
   /** Pseudo: after the call; imm = bytes pushed. */
   CallCleanup,
+  /** Touches the word at the stack pointer. */
+  Probe,
+  /** Pseudo: lowers the stack pointer by `imm` bytes down to rbp, `cc` bytes at a time, each probed. */
+  ProbeLoop,
+  /** Pseudo: lowers the stack pointer to uses[0], `imm` bytes at a time, each probed. */
+  ProbeTo,
   /** Pseudo: function entry; defs are the register arguments. */
   Entry,
   /** Pseudo: landing pad entry; defs [rax exception, rdx selector]. */

@@ -19,6 +19,7 @@ import type { Func } from "../../ir/module.js";
 import { i64 } from "../../ir/types.js";
 import { type ConstInt, constInt, type Value } from "../../ir/values.js";
 import { defaultConvention } from "../frame/convention.js";
+import { loopBytes, probeSize } from "../frame/probes.js";
 import { X } from "../isa/ops.js";
 import { type ArgumentLayout, describePlaces, layoutArguments, resultPlaces } from "./abi.js";
 import { selectGep } from "./address.js";
@@ -77,6 +78,9 @@ export function selectFunction(
   makeBlocks(s, order, nest.depth);
   setUpFunction(s, legal, args);
   countUses(s, order);
+  const probe = probeSize(mf);
+  if (probe > 0 && mf.slots.reduce((sum, slot) => sum + slot.size, 0) >= loopBytes(probe))
+    mf.needsFramePointer = true;
   makeParameters(s, order);
   const rank = new Int32Array(body.blocks.length).fill(-1);
   nest.reversePostOrder.forEach((b, i) => {
@@ -151,7 +155,9 @@ function setUpFunction(s: Selector, legal: LegalFunction, args: ArgumentLayout):
   const framePointer = attributes.string("frame-pointer");
   if (framePointer === "all") s.mf.needsFramePointer = true;
   s.nounwind = attributes.has("nounwind") && fn.personality === null;
-  s.noTailCalls = attributes.string("disable-tail-calls") === "true";
+  s.mf.realignStack = attributes.string("stackrealign") !== undefined;
+  // What a tail call would enter has no alignment but that of the caller.
+  s.noTailCalls = attributes.string("disable-tail-calls") === "true" || s.mf.realignStack;
   s.usesSret = legal.args.some(({ attributes: a }) => a.type("sret") !== undefined);
   s.sretArgument = legal.args.find(({ attributes: a }) => a.type("sret") !== undefined)?.argument ?? null;
   const { result } = fn.attributes;
