@@ -43,7 +43,7 @@ export function uniquePredecessor(editor: Editor, block: Block): Block | null {
 }
 
 /** Removes the entry of one edge from `from` from the phis of `block`. The phis stay, even without entries. */
-function removePhiEntry(editor: Editor, block: Block, from: Block): void {
+export function removePhiEntry(editor: Editor, block: Block, from: Block): void {
   for (const phi of phisOf(block)) {
     const at = phi.blocks.indexOf(from);
     if (at >= 0) editor.removeIncoming(phi, at);
@@ -58,7 +58,7 @@ export function renamePhiEntries(block: Block, from: Block, to: Block): void {
   }
 }
 /** Replaces phis that have one entry by its value; one that only passes on itself is poison. */
-function foldSingleEntryPhis(editor: Editor, block: Block): void {
+export function foldSingleEntryPhis(editor: Editor, block: Block): void {
   for (const phi of phisOf(block)) {
     if (phi.operands.length !== 1) continue;
     const value = phi.operands[0]!;

@@ -29,6 +29,7 @@ import { stackProtector } from "../ipo/stack-protector.js";
 import { dce } from "../opt/dce.js";
 import { foldBranches } from "../opt/fold-branches.js";
 import { simplify } from "../opt/simplify/index.js";
+import { simplifyCfg } from "../opt/simplify-cfg/index.js";
 import { unreachableBlocks } from "../opt/unreachable-blocks.js";
 import { bottomUp, onModule, type Stage } from "./module-pipeline.js";
 import { type FunctionPass, type Goal, may, must, type Step } from "./pass.js";
@@ -47,8 +48,10 @@ const requested: readonly Stage[] = [
 
 // What constants that came through calls, and code that came with them, make possible inside of functions.
 const simplification: readonly Step<FunctionPass>[] = [
-  may(unreachableBlocks),
+  // First and last: branches that constants decide, and those that what is between decides.
+  may(simplifyCfg),
   may(simplify),
+  may(simplifyCfg),
   // What only computed values that are constants now.
   may(dce),
   may(foldBranches),

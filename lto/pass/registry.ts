@@ -24,6 +24,7 @@ import { stackProtector } from "../ipo/stack-protector.js";
 import { dce } from "../opt/dce.js";
 import { foldBranches } from "../opt/fold-branches.js";
 import { simplify } from "../opt/simplify/index.js";
+import { simplifyCfg } from "../opt/simplify-cfg/index.js";
 import { unreachableBlocks } from "../opt/unreachable-blocks.js";
 import type { AnyPass } from "./pass.js";
 import { type Pipelines, pipelines, stepsOf } from "./pipelines.js";
@@ -41,6 +42,7 @@ export const passes: readonly AnyPass[] = [
   markBranches,
   unreachableBlocks,
   simplify,
+  simplifyCfg,
   dce,
   foldBranches,
   guardCallees,

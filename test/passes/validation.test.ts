@@ -3,18 +3,23 @@ import { describe, expect, it } from "vitest";
 import { Random } from "../support/random.js";
 import { functionPassesNamed, validate } from "./validation.js";
 
-const names = ["dce", "unreachable-blocks", "fold-branches", "simplify"];
+/** Those that the functions have something for: none is without its end, or branches twice to one place. */
+const names = ["dce", "simplify", "simplify-cfg"];
 const functionsEach = 25;
 
 describe("random functions do after a pass what they did before", () => {
   it.each(names)("%s", (name) => {
     const list = functionPassesNamed([name]);
     let compared = 0;
+    let changed = 0;
     for (let seed = 1; seed <= functionsEach; seed++) {
       const result = validate(seed, list, seed % 2 === 0 ? "minsize" : "speed");
       expect(result.problem).toBeNull();
       compared += result.compared;
+      if (result.changed) changed++;
     }
+    // Neither has every pass something to do everywhere.
+    expect(changed).toBeGreaterThan(0);
     // Undefined behaviour voids some runs, not most.
     expect(compared).toBeGreaterThan(4 * functionsEach);
   });

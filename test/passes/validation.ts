@@ -2,6 +2,7 @@
 import { bodyCodec } from "../../formats/object/body-codec.js";
 import { parseModule, printFunction, printModule } from "../../formats/text/index.js";
 import type { Module } from "../../lto/ir/module.js";
+import { finish } from "../../lto/ir/steps.js";
 import { onFunctions, runModulePipeline } from "../../lto/pass/module-pipeline.js";
 import { noPassOptions } from "../../lto/pass/options.js";
 import { type FunctionPass, type Goal, may } from "../../lto/pass/pass.js";
@@ -28,7 +29,7 @@ function runPasses(module: Module, list: readonly FunctionPass[], goal: Goal): v
   const services = { print: printFunction, now: () => 0, thread: 0, log: () => {} };
   const runner = new PassRunner({ ...noPassOptions, verifyEach: true }, services, module);
   const stages = [onFunctions(...list.map((pass) => may(pass)))];
-  runModulePipeline(runner, stages, module, bodyCodec(), () => goal);
+  finish(runModulePipeline(runner, stages, module, bodyCodec(), () => goal));
 }
 
 /** What a random function came to. */

@@ -80,6 +80,9 @@ function numberOf(name: string): number {
   return number;
 }
 
+/** Unknown code was called that does not return. */
+class Stopped extends Error {}
+
 class RecordingWorld implements World {
   readonly events: string[] = [];
   private readonly addresses = new Map<GlobalValue, bigint>();
@@ -136,6 +139,7 @@ class RecordingWorld implements World {
     // What is poison may be anything afterwards, so there is nothing to compare.
     if (args.includes(null)) throw new Undefined("poison is passed to unknown code");
     this.events.push(`${fn.name}(${args.map(shown).join(", ")})`);
+    if (fn.attributes.fn.has("noreturn")) throw new Stopped();
     return result.kind === "void" ? null : this.answer(result);
   }
   /** A result that depends on how many calls there were. */
@@ -181,10 +185,15 @@ export function behaviourOf(
   interpreter.memory.set(input.memory);
   try {
     world.fill(interpreter);
-    const results = interpreter.run(
-      body,
-      args.map((argument, i) => [argument, input.args[i]!]),
-    );
+    let results: Val[] = [];
+    try {
+      results = interpreter.run(
+        body,
+        args.map((argument, i) => [argument, input.args[i]!]),
+      );
+    } catch (error) {
+      if (!(error instanceof Stopped)) throw error;
+    }
     const memory = [
       interpreter.memory.subarray(0, argumentBytes),
       interpreter.memory.subarray(globalsAt, seesLocal ? world.end : world.visibleEnd),

@@ -1,0 +1,134 @@
+/**
+ * The body as the rules of `simplify-cfg` see it: the same questions while it is only looked at and while it is edited.
+ * A rule returns what is to be done, or null; nothing changes before that is called.
+ */
+import { type KnownBits, knownBits } from "../../analysis/known-bits.js";
+import { incomingEdges } from "../../ir/cfg-edit.js";
+import type { Editor } from "../../ir/editor.js";
+import { type Block, type BodyView, type Inst, Op } from "../../ir/instructions.js";
+import type { Func } from "../../ir/module.js";
+import type { Value } from "../../ir/values.js";
+import type { Goal } from "../../pass/pass.js";
+
+export interface Graph {
+  readonly fn: Func;
+  readonly goal: Goal;
+  readonly entry: Block;
+  /** The start of each edge into a block. */
+  incoming(block: Block): readonly Block[];
+  /** Number of uses of an instruction. */
+  uses(inst: Inst): number;
+}
+
+/** What a rule wants to do. */
+export type Plan = (edit: Edit) => void;
+export type Rule = (block: Block, graph: Graph) => Plan | null;
+
+/** How plans change the body. */
+export interface Edit {
+  readonly editor: Editor;
+  /** Takes a block that nothing branches to out of the control flow; its terminator may be gone already. */
+  kill(block: Block): void;
+}
+
+/** Of a body without use lists. */
+export class ViewedGraph implements Graph {
+  readonly entry: Block;
+  private readonly before: Block[][];
+  private readonly useCounts: Int32Array;
+
+  constructor(
+    readonly fn: Func,
+    readonly goal: Goal,
+    body: BodyView,
+  ) {
+    this.useCounts = new Int32Array(body.renumber());
+    const { blocks } = body;
+    this.entry = blocks[0]!;
+    this.before = blocks.map(() => []);
+    for (let b = 0; b < blocks.length; b++) {
+      const block = blocks[b]!;
+      const { successors, insts } = block;
+      for (let i = 0; i < successors.length; i++) this.before[successors[i]!.id]!.push(block);
+      for (let i = 0; i < insts.length; i++) {
+        const { operands } = insts[i]!;
+        for (let k = 0; k < operands.length; k++) {
+          const operand = operands[k]!;
+          if (operand.valueKind === "inst") this.useCounts[operand.id]!++;
+        }
+      }
+    }
+  }
+  incoming(block: Block): readonly Block[] {
+    return this.before[block.id]!;
+  }
+  uses(inst: Inst): number {
+    return this.useCounts[inst.id]!;
+  }
+}
+
+/** Of a body that is edited. */
+export class EditedGraph implements Graph {
+  readonly entry: Block;
+  constructor(
+    readonly fn: Func,
+    readonly goal: Goal,
+    private readonly editor: Editor,
+  ) {
+    this.entry = editor.body.blocks[0]!;
+  }
+  incoming(block: Block): readonly Block[] {
+    return incomingEdges(this.editor, block);
+  }
+  uses(inst: Inst): number {
+    return this.editor.uses.count(inst);
+  }
+}
+
+/** The only edge into a block comes from here; null: none, or there are several. */
+export function onlyIncoming(block: Block, graph: Graph): Block | null {
+  const edges = graph.incoming(block);
+  return edges.length === 1 ? edges[0]! : null;
+}
+/** Other edges than those that are seen lead here, or edges that cannot be moved. */
+export const isPinned = (block: Block, { entry }: Graph): boolean => block.addressTaken || block === entry;
+/** Edges of this terminator can be moved one by one. */
+export const hasMovableEdges = ({ terminator: { op } }: Block): boolean =>
+  op === Op.Br || op === Op.CondBr || op === Op.Switch;
+
+/** First instruction that is no phi. */
+function firstOf({ insts }: Block): Inst {
+  let i = 0;
+  while (insts[i]!.op === Op.Phi) i++;
+  return insts[i]!;
+}
+/** Control never gets beyond its start. */
+export const isDead = (block: Block): boolean => firstOf(block).op === Op.Unreachable;
+
+/** What an edge from `from` passes for a value of `block`: its phis' operands, and other values as they are. */
+export function passedFrom(value: Value, block: Block, from: Block): Value {
+  if (value.valueKind !== "inst" || value.op !== Op.Phi || value.parent !== block) return value;
+  return value.operands[value.blocks.indexOf(from)]!;
+}
+/** What a phi gets from a block that branches to it. */
+export const enteringFrom = (phi: Inst, from: Block): Value => phi.operands[phi.blocks.indexOf(from)]!;
+
+/**
+ * Whether edges from `from` to `block` can lead to `target` instead, which `block` branches to: where there is such an
+ * edge already, both have to pass the same.
+ */
+export function canRedirect(from: Block, block: Block, target: Block): boolean {
+  if (!from.successors.includes(target)) return true;
+  for (const phi of target.insts) {
+    if (phi.op !== Op.Phi) break;
+    const passed = passedFrom(enteringFrom(phi, block), block, from);
+    const other = enteringFrom(phi, from);
+    const isSame =
+      passed === other ||
+      (passed.valueKind === "int" && other.valueKind === "int" && passed.value === other.value);
+    if (!isSame) return false;
+  }
+  return true;
+}
+
+export const bitsOf = (value: Value, { fn }: Graph): KnownBits => knownBits(value, fn);

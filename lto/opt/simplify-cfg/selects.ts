@@ -1,0 +1,112 @@
+/**
+ * Rule of `simplify-cfg`: a phi of two ways that do next to nothing becomes a select.
+ *
+ *     br i1 %c, label %a, label %m          %s = add i32 %x, 1
+ *     a: %s = add i32 %x, 1          →      %p = select i1 %c, i32 %s, i32 %x
+ *     m: %p = phi [ %s, %a ], [ %x, … ]
+ *
+ * What moves in front of the branch has no effect and no undefined behaviour; where it is poison, nobody picks it.
+ */
+import { jumpTo, phisOf, replaceTerminator } from "../../ir/cfg-edit.js";
+import { type Block, type Inst, makeInst, Op } from "../../ir/instructions.js";
+import type { Type } from "../../ir/types.js";
+import { enteringFrom, type Graph, isPinned, onlyIncoming, type Plan } from "./graph.js";
+
+/** A branch and what it decides between; null for a way that leads to the phis at once. */
+interface Fork {
+  readonly head: Block;
+  readonly arms: readonly Block[];
+}
+
+export function makeSelects(block: Block, graph: Graph): Plan | null {
+  if (block.insts[0]!.op !== Op.Phi || isPinned(block, graph)) return null;
+  const edges = graph.incoming(block);
+  if (edges.length !== 2 || edges[0] === edges[1]) return null;
+  const fork = forkBefore(edges[0]!, edges[1]!, block, graph);
+  if (fork === null) return null;
+  const { head, arms } = fork;
+  const isSmall = graph.goal !== "speed";
+  let moved = 0;
+  for (const arm of arms) {
+    for (let i = 0; i < arm.insts.length - 1; i++) if (!isCheap(arm.insts[i]!)) return null;
+    moved += arm.insts.length - 1;
+  }
+  if (moved > (isSmall ? 1 : 2)) return null;
+  let selects = 0;
+  for (const phi of block.insts) {
+    if (phi.op !== Op.Phi) break;
+    if (phi.operands[0] === phi.operands[1]) continue;
+    selects++;
+    if (!isSelectable(phi.type)) return null;
+  }
+  if (selects > (isSmall ? 1 : 2)) return null;
+  return ({ editor, kill }) => {
+    const branch = head.terminator;
+    for (const arm of arms) {
+      for (const inst of [...arm.insts]) {
+        if (inst.parent !== arm || inst === arm.terminator) continue;
+        editor.move(inst, branch);
+      }
+    }
+    const condition = branch.operands[0]!;
+    const from = [0, 1].map((i) => (branch.blocks[i] === block ? head : branch.blocks[i]!));
+    for (const phi of phisOf(block)) {
+      const a = enteringFrom(phi, from[0]!);
+      const b = enteringFrom(phi, from[1]!);
+      if (a === b) editor.replace(phi, a);
+      else {
+        const select = makeInst(Op.Select, phi.type, [condition, a, b], null, [], phi.flags);
+        editor.insertBefore(select, branch);
+        editor.replace(phi, select);
+      }
+    }
+    replaceTerminator(editor, head, jumpTo(block));
+    for (const arm of arms) kill(arm);
+  };
+}
+
+function forkBefore(a: Block, b: Block, block: Block, graph: Graph): Fork | null {
+  const aboveA = armFrom(a, block, graph);
+  const aboveB = armFrom(b, block, graph);
+  if (aboveA !== null && aboveA === aboveB) return { head: aboveA, arms: [a, b] };
+  if (aboveA === b && leadsTo(b, block)) return { head: b, arms: [a] };
+  if (aboveB === a && leadsTo(a, block)) return { head: a, arms: [b] };
+  return null;
+}
+const leadsTo = (head: Block, block: Block): boolean =>
+  head.terminator.op === Op.CondBr && head.terminator.blocks.includes(block);
+
+/** The branch that decides whether an arm is taken. */
+function armFrom(arm: Block, block: Block, graph: Graph): Block | null {
+  if (arm.terminator.op !== Op.Br || isPinned(arm, graph) || arm === block) return null;
+  const head = onlyIncoming(arm, graph);
+  if (head === null || head.terminator.op !== Op.CondBr || head === block) return null;
+  return head.terminator.blocks[0] === head.terminator.blocks[1] ? null : head;
+}
+
+const isSelectable = (type: Type): boolean =>
+  type.kind === "ptr" || (type.kind === "int" && type.bits <= 64 && (type.bits & (type.bits - 1)) === 0);
+
+/** Takes one short instruction, does nothing else. */
+function isCheap(inst: Inst): boolean {
+  switch (inst.op) {
+    case Op.Add:
+    case Op.Sub:
+    case Op.And:
+    case Op.Or:
+    case Op.Xor:
+    case Op.Shl:
+    case Op.LShr:
+    case Op.AShr:
+    case Op.Trunc:
+    case Op.ZExt:
+    case Op.SExt:
+    case Op.ICmp:
+    case Op.PtrToInt:
+    case Op.IntToPtr:
+    case Op.GetElementPtr:
+      return inst.type.kind !== "vector" && inst.operands[0]!.type.kind !== "vector";
+    default:
+      return false;
+  }
+}
