@@ -11,6 +11,7 @@
  *   6. exceptions, in all of this: at each call the unwinder finds the frame and the registers that it says it has
  *      stored; what it does not put back of what is changed inside counts as changed; a landing pad needs nothing of
  *      what the callee, the frames below it or the unwinder change.
+ *   7. asynchronous unwind tables (rows.ts): at every instruction they lead to the frame and the caller's registers.
  * Calls of unknown code change what the convention allows (System V ABI AMD64, section 3.2.1).
  *
  * It shares nothing with allocation, frames or the tables of instructions; registers are decoded by iced-x86.
@@ -38,6 +39,7 @@ import {
 import { findLostRegisters, type SiteRegisters } from "./live.js";
 import { readCodeObject } from "./object.js";
 import { analyseFunction, type FunctionEffect, type SiteEffect } from "./preserve.js";
+import { RowChecker } from "./rows.js";
 
 export interface CheckOptions {
   /** Visible definitions may be replaced at load time. */
@@ -263,6 +265,7 @@ class Checker {
     const effect = this.effects[fn.index]!;
     const claim = this.functionClaims[fn.index];
     this.violations.push(...effect.problems);
+    if (claim !== undefined) this.checkUnwind(fn, effect, claim);
     const lost = effect.clobbers & calleeSaved;
     if (fn.open && claim?.closed !== true && lost !== 0)
       this.violations.push(
@@ -297,6 +300,18 @@ class Checker {
           );
       },
     );
+  }
+
+  private checkUnwind(fn: CodeFunction, { clobbers, returns }: FunctionEffect, claim: FunctionClaim): void {
+    if (claim.unwind === "none" && fn.rows !== null)
+      this.violations.push(`@${fn.names[0]}: another function's unwind description covers it`);
+    if (claim.unwind !== "async") return;
+    const checker = new RowChecker(
+      fn,
+      fn.open && claim.closed !== true && returns ? calleeSaved & ~clobbers : 0,
+    );
+    analyseFunction(fn, this.kindOf, this.effectAt, this.unwindOf, checker.look);
+    this.violations.push(...checker.violations);
   }
 
   /**

@@ -39,4 +39,6 @@ export interface FunctionClaim {
   readonly closed: boolean;
   /** Unknown code cannot enter it: nothing but compiled code knows its symbol or its address. */
   readonly sealed: boolean;
+  /** Its unwind tables: none, exact at calls, or at every instruction. */
+  readonly unwind: "none" | "sync" | "async";
 }

@@ -10,7 +10,7 @@ import type { CodeObject, CodeRelocation, CodeSection } from "./object.js";
 
 /** How the unwinder finds a frame from one address on. Registers are numbered as in machine code. */
 export interface FrameRow {
-  /** Offset in the function. */
+  /** Offset from the start of the description. */
   readonly start: number;
   /** The CFA is `offset` above this register. */
   readonly register: number;
@@ -21,7 +21,7 @@ export interface FrameRow {
   readonly arguments: number;
 }
 
-/** What the unwinder knows of one function. */
+/** What one description tells the unwinder: of a function, or of several that stand beside each other. */
 export interface FrameInfo {
   readonly section: number;
   readonly start: number;
@@ -290,4 +290,11 @@ export function rowAt(rows: readonly FrameRow[], offset: number): FrameRow {
     else high = middle;
   }
   return rows[low - 1]!;
+}
+
+/** The rows that hold in `size` bytes from an offset on, counted from there. */
+export function rowsFrom(rows: readonly FrameRow[], offset: number, size: number): FrameRow[] {
+  const first = { ...rowAt(rows, offset), start: 0 };
+  const rest = rows.filter(({ start }) => start > offset && start < offset + size);
+  return [first, ...rest.map((row) => ({ ...row, start: row.start - offset }))];
 }

@@ -12,7 +12,7 @@
 import { readCallSites } from "./call-sites.js";
 import type { InstructionDecoder, MachineInst } from "./decode.js";
 import { Flow } from "./decode.js";
-import { type FrameInfo, type FrameRow, readFrameInfo, rowAt } from "./frame-info.js";
+import { type FrameInfo, type FrameRow, readFrameInfo, rowAt, rowsFrom } from "./frame-info.js";
 import type { CodeObject, CodeRelocation, CodeSection } from "./object.js";
 
 /** Where a call or jump goes. */
@@ -66,6 +66,8 @@ export interface CodeFunction {
   readonly sites: readonly Site[];
   /** Instructions that indirect jumps may reach. */
   readonly landings: readonly number[];
+  /** How the unwinder finds its frame; null if it has no description. */
+  readonly rows: readonly FrameRow[] | null;
 }
 
 export interface ObjectFunctions {
@@ -131,10 +133,7 @@ class Reader {
 
   run(): ObjectFunctions {
     this.findRanges();
-    for (const info of readFrameInfo(this.object)) {
-      const range = this.rangeAt(info.section, info.start);
-      if (range?.start === info.start) this.frames.set(range, info);
-    }
+    for (const info of readFrameInfo(this.object)) this.assignFrames(info);
     for (const range of this.ranges) this.decoded.push(this.decode(range));
     this.ranges.forEach((range, i) => {
       this.noteCodeReferences(range, this.decoded[i]!);
@@ -148,6 +147,16 @@ class Reader {
       functions.push(decoded === null ? emptyFunction(range) : this.graph(range, decoded));
     });
     return { functions, problems: this.problems };
+  }
+
+  /** A description without exception table may cover several functions. */
+  private assignFrames(info: FrameInfo): void {
+    const end = info.table === null ? info.start + info.size : info.start + 1;
+    for (const range of this.bySection.get(info.section) ?? []) {
+      if (range.start < info.start || range.start >= end) continue;
+      const rows = rowsFrom(info.rows, range.start - info.start, range.end - range.start);
+      this.frames.set(range, { ...info, rows });
+    }
   }
 
   private findRanges(): void {
@@ -410,7 +419,22 @@ class Reader {
       }
     });
     const { index, names, section, start, end, open, mentions } = range;
-    return { index, names, section, start, end, open, mentions, insts, offsets, branches, sites, landings };
+    const rows = this.frames.get(range)?.rows ?? null;
+    return {
+      index,
+      names,
+      section,
+      start,
+      end,
+      open,
+      mentions,
+      insts,
+      offsets,
+      branches,
+      sites,
+      landings,
+      rows,
+    };
   }
 
   /** Tells where exceptions go that leave the calls of a function. */
@@ -468,6 +492,7 @@ function emptyFunction({ index, names, section, start, end, open, mentions }: Ra
     branches: new Map(),
     sites: [],
     landings: [],
+    rows: null,
   };
 }
 

@@ -56,18 +56,33 @@ interface State {
   readonly words: Map<number, number>;
 }
 
+/** What is known before an instruction runs: the value on entry of each register and stack word, or its address. */
+export interface Snapshot {
+  /** How far the register points above the CFA; NaN if that is not known. */
+  fromCfa(register: number): number;
+  /** The register has its value from the entry. */
+  isKept(register: number): boolean;
+  /** The word at the distance from the CFA is the register's value from the entry. */
+  isStored(register: number, offset: number): boolean;
+}
+
 /**
  * @param kindOf what a site really is
  * @param effectOf what a call or jump at a site does; asked for sites that are reached
  * @param unwindOf where exceptions go that leave a call; null: there are none
+ * @param observe is shown what holds before each instruction that can run, in no order
  */
 export function analyseFunction(
   fn: CodeFunction,
   kindOf: (site: Site) => Site["kind"],
   effectOf: (site: Site) => SiteEffect,
   unwindOf: (site: Site) => SiteUnwind | null,
+  observe: ((at: number, snapshot: Snapshot) => void) | null = null,
 ): FunctionEffect {
-  return new Analysis(fn, kindOf, effectOf, unwindOf).run();
+  const analysis = new Analysis(fn, kindOf, effectOf, unwindOf);
+  const effect = analysis.run();
+  if (observe !== null) analysis.observe(observe);
+  return effect;
 }
 
 class Analysis {
@@ -109,6 +124,27 @@ class Analysis {
     return { clobbers, returns, reached, stackAt, alignedAt, problems: [...this.problems] };
   }
 
+  private observer: ((at: number, snapshot: Snapshot) => void) | null = null;
+
+  /** Goes through all blocks once more, from what is known at their starts in the end. */
+  observe(observer: (at: number, snapshot: Snapshot) => void): void {
+    this.observer = observer;
+    for (const leader of this.states.keys()) if (this.states[leader] !== undefined) this.runFrom(leader);
+    this.observer = null;
+  }
+
+  private snapshot({ registers, words }: State): Snapshot {
+    const cfa = entryStack + 8;
+    return {
+      fromCfa: (r) => {
+        const distance = registers[r]! - cfa;
+        return isAddress(registers[r]!) && Math.abs(distance) < span / 2 ? distance : Number.NaN;
+      },
+      isKept: (r) => registers[r] === entryValue(r),
+      isStored: (r, offset) => words.get(cfa + offset) === entryValue(r),
+    };
+  }
+
   /** Executes from a leader to the end of its block. */
   private runFrom(leader: number): void {
     const { insts, branches } = this.fn;
@@ -118,6 +154,7 @@ class Analysis {
       if (i >= insts.length) return this.complain(i, "control runs off the end");
       if (i > leader && this.leader[i] === 1) return this.flow(i, state);
       this.reached[i] = 1;
+      this.observer?.(i, this.snapshot(state));
       const inst = insts[i]!;
       const site = this.siteAt.get(i);
       if (site !== undefined) {

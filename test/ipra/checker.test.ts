@@ -42,6 +42,7 @@ const claim = (symbol: string, sites: SiteClaim[], results = 0): FunctionClaim =
   undefinedRegisters: 0,
   closed: false,
   sealed: false,
+  unwind: "none",
 });
 
 describe("what a function changes", () => {
