@@ -68,6 +68,58 @@ describe("frames as the unwinder sees them", () => {
     ).toEqual([]));
 });
 
+describe("asynchronous tables", () => {
+  const claim = (unwind: FunctionClaim["unwind"]): FunctionClaim => ({
+    symbol: "f",
+    sites: [],
+    results: 0,
+    undefinedRegisters: 0,
+    closed: false,
+    sealed: false,
+    unwind,
+  });
+  const checked = (code: string, unwind: FunctionClaim["unwind"] = "async"): readonly string[] =>
+    violations(fn("f", code, "globl"), [claim(unwind)]);
+  it("tell of every push", () => {
+    const told = "\tpushq %rax\n\t.cfi_def_cfa_offset 16\n\tpopq %rcx\n\t.cfi_def_cfa_offset 8\n\tret";
+    expect(checked(told)).toEqual([]);
+    expect(checked("\tpushq %rax\n\tpopq %rcx\n\tret")).toEqual([
+      "@f+0x1: the unwinder does not find the frame between calls",
+    ]);
+    expect(checked("\tpushq %rax\n\tpopq %rcx\n\tret", "sync")).toEqual([]);
+  });
+  it("tell of every saved register before it changes", () => {
+    const late =
+      "\tpushq %rbx\n\t.cfi_def_cfa_offset 16\n\txorl %ebx, %ebx\n\t.cfi_offset %rbx, -16\n\tpopq %rbx\n\t.cfi_def_cfa_offset 8\n\tret";
+    expect(checked(late)).toEqual([]);
+    expect(checked(late.replace("\t.cfi_offset %rbx, -16\n", "\tnop\n\t.cfi_offset %rbx, -16\n"))).toEqual([
+      "@f+0x3: the unwinder is not told where register 3 is",
+    ]);
+    expect(
+      checked(late.replace("%rbx, -16", "%rbx, -24")).some((text) => text.includes("find register 3")),
+    ).toBe(true);
+  });
+  it("are there", () =>
+    expect(
+      violations("\t.globl f\n\t.type f,@function\nf:\n\tret\n\t.size f, .-f\n", [claim("async")]),
+    ).toEqual(["@f+0x0: has no unwind description"]));
+  const two = (reset: string): string =>
+    `\t.globl g\n\t.type g,@function\ng:\n\t.cfi_startproc\n${saves}\txorl %ebx, %ebx\n\tcall abort\n\tud2\n${reset}\t.size g, .-g\n\t.globl f\n\t.type f,@function\nf:\n\tmovl %edi, %eax\n\tret\n\t.cfi_endproc\n\t.size f, .-f\n`;
+  it("of two functions in one description start anew", () => {
+    expect(violations(two("\t.cfi_def_cfa_offset 8\n\t.cfi_restore %rbx\n"), [claim("async")])).toEqual([]);
+    expect(violations(two(""), [claim("async")])).toEqual([
+      "@f+0x0: the unwinder does not find the frame between calls",
+    ]);
+    expect(violations(two("\t.cfi_def_cfa_offset 8\n"), [claim("async")])).toEqual([
+      "@f+0x0: the unwinder does not find register 3 where it looks between calls",
+    ]);
+  });
+  it("do not cover functions without any", () =>
+    expect(violations(two("\t.cfi_def_cfa_offset 8\n\t.cfi_restore %rbx\n"), [claim("none")])).toEqual([
+      "@f: another function's unwind description covers it",
+    ]));
+});
+
 describe("what an exception leaves changed", () => {
   // It restores rbx on the way back, from a place that the unwinder does not know.
   const secret =
