@@ -16,8 +16,8 @@ sort:
 	.cfi_def_cfa_offset 16
 	.cfi_offset %rbx, -16
 	call	*%rbp
-	cmpl	$1, %eax
-	jl	.LBB1_6
+	testl	%eax, %eax
+	jle	.LBB1_6
 	movl	%esi, (%rcx,%rbx,4)
 	movl	%edi, (%rcx,%rdx,4)
 	testq	%rbx, %rbx
@@ -30,5 +30,6 @@ sort:
 	movq	%r8, %rdx
 	jmp	.LBB1_3
 .LBB1_7:
+	xorl	%eax, %eax
 	popq	%rbx
 	ret
