@@ -155,10 +155,7 @@ export const matchCalls: ModulePass = {
       const calls: CallInst[] = [];
       for (const { insts } of caller.view().blocks)
         for (const inst of insts) if (isCall(inst) && mismatched(inst) !== null) calls.push(inst);
-      if (calls.length === 0) {
-        caller.release();
-        continue;
-      }
+      if (calls.length === 0) continue;
       const editor = caller.edit();
       const folder = new Folder(module.dataLayout, floatModeOf(caller));
       const fold: FoldOperation = (op, type, operands, data, flags) =>

@@ -87,7 +87,7 @@ export class ConstantRemapper {
 }
 
 /** Replaces the globals in a decoded body, in place. */
-function remapBody(body: Body, replacements: Replacements): void {
+export function remapBody(body: Body, replacements: Replacements): void {
   const remapper = new ConstantRemapper(replacements);
   for (const block of body.blocks)
     for (const inst of block.insts) {

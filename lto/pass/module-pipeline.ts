@@ -3,7 +3,8 @@
  *
  * Function passes that follow each other go through one function after another: a body is decoded once, all passes of
  * the stretch see it, and it is encoded again if one of them changed it. So at any time one body is decoded, or
- * those of one component, however many passes there are.
+ * those of one component, however many passes there are. Passes on the module look at all bodies: those that follow
+ * each other in one stage find them decoded.
  */
 
 import type { BodyCodec, Func, Module } from "../ir/module.js";
@@ -87,13 +88,14 @@ class ModuleRun {
       problems: () => verifyModule(module),
       bodies: () => [],
     };
+    // Passes that follow each other look at the same bodies: those stay decoded until the last one is done.
+    const before = new Map(module.functions.map((fn) => [fn, fn.revision]));
     for (const [number, step] of steps.entries()) {
       yield number / steps.length;
-      const before = new Map(module.functions.map((fn) => [fn, fn.revision]));
       this.step(step, unit, () => step.pass.run(module, this.context));
-      for (const fn of module.functions) if (hasBody(fn)) this.leave(fn, before.get(fn) ?? -1);
       this.runner.cache.forgetBodies();
     }
+    for (const fn of module.functions) if (hasBody(fn)) this.leave(fn, before.get(fn) ?? -1);
   }
 
   private *onFunctions(steps: readonly Step<FunctionPass>[]): Generator<number, void, undefined> {

@@ -17,7 +17,9 @@ import { splitAddresses } from "../codegen/lowering/split-addresses.js";
 import { splitEdges } from "../codegen/lowering/split-edges.js";
 import { levelOf } from "../codegen/program/options.js";
 import { markBranches } from "../ipo/branch-marks.js";
+import { constmerge } from "../ipo/constmerge.js";
 import { deadargelim } from "../ipo/deadargelim.js";
+import { foldFunctions } from "../ipo/fold-functions/index.js";
 import { globaldce } from "../ipo/globaldce.js";
 import { globalopt } from "../ipo/globalopt.js";
 import { alwaysInline } from "../ipo/inline/always-inline.js";
@@ -65,12 +67,17 @@ const program: readonly Stage[] = [
   onModule(may(matchCalls)),
   // What the program demands, whatever it costs; nothing below should see such functions.
   bottomUp(must(alwaysInline)),
-  // Before propagation, which folds loads from constants.
-  onModule(may(globalopt)),
-  // Early: what it deletes nobody else has to look at.
-  onModule(may(ipsccp)),
-  // Parameters that propagation found constant have no uses left.
-  onModule(may(deadargelim)),
+  onModule(
+    // Before propagation, which folds loads from constants.
+    may(globalopt),
+    // Early: what it deletes nobody else has to look at.
+    may(ipsccp),
+    // Parameters that propagation found constant have no uses left.
+    may(deadargelim),
+    // Copies go before inlining makes them differ: constants, then the functions that mention them.
+    may(constmerge),
+    may(foldFunctions),
+  ),
   // What is inlined is simplified at once, so that callers see it as small as it gets.
   bottomUp(may(inline), ...simplification),
   // What is dead by now is not compiled.

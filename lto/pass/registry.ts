@@ -12,7 +12,9 @@ import { legalize } from "../codegen/lowering/legalize-pass.js";
 import { splitAddresses } from "../codegen/lowering/split-addresses.js";
 import { splitEdges } from "../codegen/lowering/split-edges.js";
 import { markBranches } from "../ipo/branch-marks.js";
+import { constmerge } from "../ipo/constmerge.js";
 import { deadargelim } from "../ipo/deadargelim.js";
+import { foldFunctions } from "../ipo/fold-functions/index.js";
 import { globaldce } from "../ipo/globaldce.js";
 import { globalopt } from "../ipo/globalopt.js";
 import { alwaysInline } from "../ipo/inline/always-inline.js";
@@ -35,6 +37,8 @@ export const passes: readonly AnyPass[] = [
   globalopt,
   ipsccp,
   deadargelim,
+  constmerge,
+  foldFunctions,
   inline,
   globaldce,
   instrumentFunctions,
