@@ -3,7 +3,7 @@
  * Calling convention numbers: llvm/IR/CallingConv.h. Bit layouts of integer attributes: llvm/IR/Attributes.h,
  * llvm/Support/ModRef.h, llvm/ADT/FloatingPointMode.h.
  */
-import { Flag, Op } from "../../lto/ir/instructions.js";
+import { Flag, fastMathMask, Op } from "../../lto/ir/instructions.js";
 
 /** Conventions that have a word; every other one is written `cc N`. */
 export const callingConventions: ReadonlyMap<string, number> = new Map([
@@ -231,14 +231,6 @@ export const fastMathFlags: readonly (readonly [string, number])[] = [
   ["contract", Flag.AllowContract],
   ["afn", Flag.ApproxFunc],
 ];
-export const allFastMath =
-  Flag.NoNaNs |
-  Flag.NoInfs |
-  Flag.NoSignedZeros |
-  Flag.AllowReciprocal |
-  Flag.AllowContract |
-  Flag.ApproxFunc |
-  Flag.AllowReassoc;
 
 /** Flag words other than fast-math ones, in the order they are printed. */
 export const plainFlags: readonly (readonly [string, number])[] = [
@@ -255,7 +247,7 @@ export const plainFlags: readonly (readonly [string, number])[] = [
 export const flagWords: ReadonlyMap<string, number> = new Map([
   ...plainFlags,
   ...fastMathFlags,
-  ["fast", allFastMath],
+  ["fast", fastMathMask],
 ]);
 
 /** Instructions with the plain shape `op [flags] type a, b`. */

@@ -12,6 +12,7 @@ import {
   ConstToken,
   ConstUndef,
   ConstZero,
+  dataElementSize,
   GlobalRef,
   zeroOf,
 } from "../../lto/ir/values.js";
@@ -203,22 +204,6 @@ function struct(p: ParseContext, type: Type, elements: readonly Constant[], pack
   return elements.length === 0 ? new ConstZero(type) : new ConstAggregate(type, elements);
 }
 
-/** Bytes of an element of ConstData, or 0 for other types. */
-function dataSize(type: Type): number {
-  switch (type.kind) {
-    case "int":
-      return type.bits === 8 || type.bits === 16 || type.bits === 32 || type.bits === 64 ? type.bits / 8 : 0;
-    case "half":
-      return 2;
-    case "float":
-      return 4;
-    case "double":
-      return 8;
-    default:
-      return 0;
-  }
-}
-
 /** Array or vector constant: packed bytes where its elements allow. */
 function sequence(p: ParseContext, type: Type, elements: readonly Constant[]): Constant {
   const element = type.element;
@@ -227,7 +212,7 @@ function sequence(p: ParseContext, type: Type, elements: readonly Constant[]): C
     if (actual !== element) p.fail("elements of different types in one constant");
     if (valueKind !== "int" && valueKind !== "float") plain = false;
   }
-  const size = dataSize(element);
+  const size = dataElementSize(element);
   if (!plain || size === 0) return new ConstAggregate(type, elements);
   const bytes = new Uint8Array(elements.length * size);
   const view = new DataView(bytes.buffer);

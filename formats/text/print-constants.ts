@@ -1,5 +1,5 @@
 /** Constants and operands as text (LLVM Language Reference, "Constants"). */
-import { Flag, Op, opNames } from "../../lto/ir/instructions.js";
+import { Flag, fastMathMask, Op, opNames } from "../../lto/ir/instructions.js";
 import type { Type } from "../../lto/ir/types.js";
 import {
   type ConstAggregate,
@@ -12,7 +12,7 @@ import {
 } from "../../lto/ir/values.js";
 import { escapeBytes, escapeText } from "./escape.js";
 import { formatFloat } from "./float-text.js";
-import { allFastMath, fastMathFlags, plainFlags } from "./keywords.js";
+import { fastMathFlags, plainFlags } from "./keywords.js";
 import { type GlobalNames, type LocalNames, type TypeNames, takenName } from "./print-names.js";
 
 /** Everything the spelling of a value depends on besides the value. */
@@ -28,7 +28,7 @@ export function flagText(flags: number): string {
   let text = "";
   for (const [word, bit] of plainFlags)
     if ((flags & bit) !== 0 && !(bit === Flag.Nusw && (flags & Flag.InBounds) !== 0)) text += `${word} `;
-  if ((flags & allFastMath) === allFastMath) text += "fast ";
+  if ((flags & fastMathMask) === fastMathMask) text += "fast ";
   else for (const [word, bit] of fastMathFlags) if ((flags & bit) !== 0) text += `${word} `;
   return text;
 }

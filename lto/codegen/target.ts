@@ -217,7 +217,7 @@ export interface TargetRegisters {
     move(size: number): number;
     /** A load from or a store to a slot. */
     memory(size: number): number;
-    /** What naming a slot in an instruction takes more than naming a register. */
+    /** What an instruction takes more with a slot as operand than with a register. */
     readonly fold: number;
     /** Recomputing a constant. */
     readonly remat: number;

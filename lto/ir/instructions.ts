@@ -178,7 +178,30 @@ export const Flag = {
   AllowReassoc: 1 << 15,
 } as const;
 
+/** All fast-math flags. */
+export const fastMathMask =
+  Flag.NoNaNs |
+  Flag.NoInfs |
+  Flag.NoSignedZeros |
+  Flag.AllowReciprocal |
+  Flag.AllowContract |
+  Flag.ApproxFunc |
+  Flag.AllowReassoc;
+
 export type IntPredicate = "eq" | "ne" | "ugt" | "uge" | "ult" | "ule" | "sgt" | "sge" | "slt" | "sle";
+/** What holds of exchanged operands. */
+export const swappedPredicate: Readonly<Record<IntPredicate, IntPredicate>> = {
+  eq: "eq",
+  ne: "ne",
+  ugt: "ult",
+  uge: "ule",
+  ult: "ugt",
+  ule: "uge",
+  sgt: "slt",
+  sge: "sle",
+  slt: "sgt",
+  sle: "sge",
+};
 export type FloatPredicate =
   | "false"
   | "oeq"

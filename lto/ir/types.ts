@@ -23,6 +23,16 @@ export type TypeKind =
   | "struct"
   | "function";
 
+/** Bits of each kind of floating-point number. */
+export const floatBits: Readonly<Record<string, number>> = {
+  half: 16,
+  bfloat: 16,
+  float: 32,
+  double: 64,
+  x86_fp80: 80,
+  fp128: 128,
+};
+
 /**
  * One interned type. A single runtime shape for every kind keeps property loads monomorphic; fields that do
  * not apply to a kind hold their neutral value.

@@ -81,6 +81,22 @@ export class ConstAggregate {
   ) {}
 }
 
+/** Bytes of an element that constant data can hold: i8…i64, half, float or double; 0 for other types. */
+export function dataElementSize({ kind, bits }: Type): number {
+  switch (kind) {
+    case "int":
+      return bits === 8 || bits === 16 || bits === 32 || bits === 64 ? bits / 8 : 0;
+    case "half":
+      return 2;
+    case "float":
+      return 4;
+    case "double":
+      return 8;
+    default:
+      return 0;
+  }
+}
+
 /** Array or vector of i8…i64, half, float or double as little-endian bytes (strings, tables). */
 export class ConstData {
   readonly valueKind = "data";

@@ -6,7 +6,7 @@
  */
 import { Op } from "../ir/instructions.js";
 import type { Func, GlobalValue } from "../ir/module.js";
-import type { Type } from "../ir/types.js";
+import { floatBits, type Type } from "../ir/types.js";
 import type { ConstAggregate, Constant, ConstData, ConstExpr } from "../ir/values.js";
 import { describeType } from "./describe.js";
 import { intrinsicCallProblem } from "./intrinsics.js";
@@ -24,15 +24,6 @@ import {
 
 /** Deeper constants would endanger everything that walks them recursively. */
 const maxDepth = 1000;
-
-const floatBits: Readonly<Record<string, number>> = {
-  half: 16,
-  bfloat: 16,
-  float: 32,
-  double: 64,
-  x86_fp80: 80,
-  fp128: 128,
-};
 
 export class ConstantVerifier {
   private readonly known = new Map<Constant, Problem>();

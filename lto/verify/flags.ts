@@ -1,14 +1,5 @@
 /** Which flags each operation may have (LLVM Language Reference, the sections of the instructions). */
-import { Flag, Op } from "../ir/instructions.js";
-
-export const fastMathMask =
-  Flag.NoNaNs |
-  Flag.NoInfs |
-  Flag.NoSignedZeros |
-  Flag.AllowReciprocal |
-  Flag.AllowContract |
-  Flag.ApproxFunc |
-  Flag.AllowReassoc;
+import { Flag, fastMathMask, Op } from "../ir/instructions.js";
 
 const wrap = Flag.Nuw | Flag.Nsw;
 

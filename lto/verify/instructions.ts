@@ -2,12 +2,12 @@
  * Rules for single instructions other than calls (LLVM Language Reference, "Instruction Reference"):
  * number and types of operands, type of the result, data that fits the operation.
  */
-import { type Inst, type InstWith, type MemoryData, Op } from "../ir/instructions.js";
+import { fastMathMask, type Inst, type InstWith, type MemoryData, Op } from "../ir/instructions.js";
 import type { Func } from "../ir/module.js";
 import { i1, structType, Type } from "../ir/types.js";
 import { callProblem } from "./calls.js";
 import { describeType } from "./describe.js";
-import { fastMathMask, legalFlags } from "./flags.js";
+import { legalFlags } from "./flags.js";
 import { hintsProblem } from "./hints.js";
 import {
   binaryProblem,

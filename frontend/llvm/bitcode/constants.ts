@@ -22,6 +22,7 @@ import {
   ConstInt,
   ConstToken,
   ConstUndef,
+  dataElementSize,
   GlobalRef,
   InlineAsm,
   isConstant,
@@ -254,7 +255,7 @@ export class ConstantReader implements ConstantLookup {
     if ((type.kind !== "array" && type.kind !== "vector") || type.count !== count)
       throw malformed(`data constant of type ${type}`);
     if (type.element.kind === "bfloat") return this.bfloats(count);
-    const size = dataSize(type.element);
+    const size = dataElementSize(type.element);
     if (size === 0) throw malformed(`data constant of type ${type}`);
     const bytes = new Uint8Array(count * size);
     const { lo, hi } = reader;
@@ -402,23 +403,6 @@ const exoticConstants = new Map<number, string>([
 function unrotate(value: bigint): bigint {
   if ((value & 1n) === 0n) return value >> 1n;
   return value === 1n ? -(1n << 63n) : -(value >> 1n);
-}
-
-function dataSize(element: Type): number {
-  switch (element.kind) {
-    case "int":
-      return element.bits === 8 || element.bits === 16 || element.bits === 32 || element.bits === 64
-        ? element.bits / 8
-        : 0;
-    case "half":
-      return 2;
-    case "float":
-      return 4;
-    case "double":
-      return 8;
-    default:
-      return 0;
-  }
 }
 
 /**

@@ -1,18 +1,9 @@
 /** Flag bits of bitcode records to `Flag` bits of instructions. */
-import { Flag, Op } from "../../../lto/ir/instructions.js";
-
-const fast =
-  Flag.NoNaNs |
-  Flag.NoInfs |
-  Flag.NoSignedZeros |
-  Flag.AllowReciprocal |
-  Flag.AllowContract |
-  Flag.ApproxFunc |
-  Flag.AllowReassoc;
+import { Flag, fastMathMask, Op } from "../../../lto/ir/instructions.js";
 
 /** Fast-math flags. Bits 1 to 7 lie in the order of `Flag`; bit 0 is an old word for all of them. */
 export function fastMathFlags(bits: number): number {
-  return (bits & 1) !== 0 ? fast : (bits & 0xfe) << 8;
+  return (bits & 1) !== 0 ? fastMathMask : (bits & 0xfe) << 8;
 }
 
 /** Flags of a binary operator. */

@@ -4,7 +4,7 @@
  */
 import { InputError, UnsupportedError } from "../../../lto/ir/errors.js";
 import { Op } from "../../../lto/ir/instructions.js";
-import { type Type, vectorType } from "../../../lto/ir/types.js";
+import { floatBits, type Type, vectorType } from "../../../lto/ir/types.js";
 import type { Value } from "../../../lto/ir/values.js";
 
 const illTyped = (what: string): InputError => new InputError(`malformed bitcode: ill-typed ${what}`);
@@ -25,15 +25,6 @@ export function checkBinary(op: Op, a: Type, b: Type): void {
       if (scalar.kind !== "int") throw illTyped("integer operator");
   }
 }
-
-const floatBits: Readonly<Record<string, number>> = {
-  half: 16,
-  bfloat: 16,
-  float: 32,
-  double: 64,
-  x86_fp80: 80,
-  fp128: 128,
-};
 
 function sameShape(from: Type, to: Type): boolean {
   return from.isVector === to.isVector && from.count === to.count;

@@ -5,18 +5,19 @@
  * the layout is divided at the points where it is taken. Within a part, the value would have to be brought into
  * the register where control enters the part: at the start, and at each block that has a predecessor outside. On
  * leaving, nothing is to be done, since the home in memory stays valid. Against this stands what the uses in the
- * part would cost with the value in memory (one reload a run of uses, or naming the slot). The register with the
+ * part would cost with the value in memory (one reload a run of uses, or the slot as their operand). The register with the
  * greatest gain wins; the rest of the bundle goes to memory.
  *
  * Time: for each register of the class, the bundle's ranges and what conflicts with them.
  */
 import { firstRegister, hasRegister, isEmptySet, withoutFirst } from "../register-set.js";
 import type { Assignment } from "./assignment.js";
-import type { Bundle, LiveRange } from "./bundle.js";
+import type { Bundle } from "./bundle.js";
 import { branchIndices } from "./cut-points.js";
 import type { AllocationProblem } from "./problem.js";
 import type { Takings } from "./reservations.js";
 import type { Run } from "./split.js";
+import { rangeEndingAfter } from "./web-ranges.js";
 
 interface Interval {
   readonly from: number;
@@ -151,7 +152,7 @@ export class RegionPlanner {
       fn.vregs[vreg]!.remat !== null ? policy.remat : policy.memory(fn.vregs[vreg]!.size);
     let cost = first.reload;
     const { ranges } = bundle;
-    for (let r = firstEndingAfter(ranges, start); r < ranges.length; r++) {
+    for (let r = rangeEndingAfter(ranges, start); r < ranges.length; r++) {
       const range = ranges[r]!;
       if (range.start >= end) break;
       let b = blockAt[Math.max(range.start, start) >> 2]!;
@@ -173,18 +174,6 @@ export class RegionPlanner {
 /** What the uses of `run` cost with the value in memory; never negative. */
 function savedBy({ needed, start, end, inMemory, reload }: Run): number {
   return !needed && end === start ? inMemory : Math.min(inMemory, reload);
-}
-
-/** Index of the first range that ends after `point`. */
-function firstEndingAfter(ranges: readonly LiveRange[], point: number): number {
-  let low = 0;
-  let high = ranges.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (ranges[middle]!.end <= point) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 /** Index of the first run that starts at or after `point`. */

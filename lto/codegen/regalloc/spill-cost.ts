@@ -16,7 +16,7 @@ export interface CostPolicy {
   move(size: number): number;
   /** Cost of a load from or a store to a slot. */
   memory(size: number): number;
-  /** Extra cost of naming a slot in an instruction instead of a register. */
+  /** Extra cost of a slot as operand of an instruction instead of a register. */
   readonly fold: number;
   /** Cost of recomputing a constant. */
   readonly remat: number;

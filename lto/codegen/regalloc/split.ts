@@ -60,11 +60,6 @@ export class Splitter {
     }
   }
 
-  /** Keeps ids below `limit` for bundles that others made. */
-  reserveIds(limit: number): void {
-    this.nextId = Math.max(this.nextId, limit);
-  }
-
   /**
    * Makes a region of each of the intervals, which are disjoint and in order, and clusters of what lies outside.
    */

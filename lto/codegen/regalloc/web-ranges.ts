@@ -119,7 +119,7 @@ class Chunks {
 }
 
 /** Index of the first of the disjoint ranges, in order, that ends after `point`. */
-function rangeEndingAfter(ranges: readonly LiveRange[], point: number): number {
+export function rangeEndingAfter(ranges: readonly LiveRange[], point: number): number {
   let low = 0;
   let high = ranges.length;
   while (low < high) {

@@ -11,6 +11,7 @@ import {
   ConstUndef,
   ConstZero,
   constInt,
+  dataElementSize,
   zeroOf,
 } from "../values.js";
 
@@ -67,22 +68,6 @@ const isZero = (c: Constant): boolean =>
   (c.valueKind === "int" && c.value === 0n) ||
   (c.valueKind === "float" && c.bits === 0n);
 
-/** Bytes of an element that constant data can hold; 0 for others. */
-function dataSize(type: Type): number {
-  switch (type.kind) {
-    case "int":
-      return type.bits === 8 || type.bits === 16 || type.bits === 32 || type.bits === 64 ? type.bits / 8 : 0;
-    case "half":
-      return 2;
-    case "float":
-      return 4;
-    case "double":
-      return 8;
-    default:
-      return 0;
-  }
-}
-
 /** The constant of a struct, array or vector type with these elements. */
 export function aggregateOf(type: Type, elements: readonly Constant[]): Constant {
   const [first] = elements;
@@ -92,7 +77,7 @@ export function aggregateOf(type: Type, elements: readonly Constant[]): Constant
       type,
       elements.every((e) => e.valueKind === "undef" && e.poison),
     );
-  const size = type.kind === "struct" ? 0 : dataSize(type.element);
+  const size = type.kind === "struct" ? 0 : dataElementSize(type.element);
   if (size !== 0 && elements.every((e) => e.valueKind === "int" || e.valueKind === "float"))
     return dataOf(type, elements, size);
   return new ConstAggregate(type, elements);

@@ -10,30 +10,24 @@ import { signedRange, unsignedRange } from "../../analysis/known-bits.js";
 import { isNonNull, isNullValid } from "../../analysis/value-facts.js";
 import { constantGepOffset } from "../../ir/fold/index.js";
 import { integerCompare, trueWhenEqual } from "../../ir/fold/integers.js";
-import { Flag, type Inst, type InstWith, type IntPredicate, Op } from "../../ir/instructions.js";
+import {
+  Flag,
+  type Inst,
+  type InstWith,
+  type IntPredicate,
+  Op,
+  swappedPredicate,
+} from "../../ir/instructions.js";
 import { type ConstInt, constBool, constInt, type Value, zeroOf } from "../../ir/values.js";
 import { asInst, type Forms, intOf, isZero, same, unsignedOf } from "./forms.js";
-
-/** Predicates with the operands exchanged. */
-const swapped: Readonly<Record<IntPredicate, IntPredicate>> = {
-  eq: "eq",
-  ne: "ne",
-  ugt: "ult",
-  uge: "ule",
-  ult: "ugt",
-  ule: "uge",
-  sgt: "slt",
-  sge: "sle",
-  slt: "sgt",
-  sle: "sge",
-};
 
 export function simplifyCompare(inst: InstWith<Op.ICmp>, forms: Forms): Value | null {
   if (inst.type.kind === "vector") return null;
   const [a, b] = inst.operands as readonly [Value, Value];
   const predicate = inst.data;
   if (same(a, b)) return constBool(trueWhenEqual(predicate));
-  if (isConstantSide(a) && !isConstantSide(b)) return forms.icmp(swapped[predicate], b, a, inst.flags);
+  if (isConstantSide(a) && !isConstantSide(b))
+    return forms.icmp(swappedPredicate[predicate], b, a, inst.flags);
   if (a.type.kind === "ptr") return comparePointers(inst, a, b, forms);
   const c = intOf(b);
   if (c === null) return compareValues(predicate, a, b, forms);

@@ -80,7 +80,7 @@ function placementOrder(mf: MFunction, uses: Int32Array): number[] {
   return order.sort((a, b) => density(b) - density(a) || a - b);
 }
 
-interface Placement {
+interface PackedSlots {
   /** Start of each slot, counted in the direction of growth. */
   readonly offsets: Int32Array;
   readonly bytes: number;
@@ -96,7 +96,7 @@ function pack(
   start: number,
   phase: number,
   down: boolean,
-): Placement {
+): PackedSlots {
   const offsets = new Int32Array(mf.slots.length);
   let end = start;
   const gaps: { at: number; size: number }[] = [];

@@ -2,35 +2,10 @@
 
 import type { IntrinsicHandler } from "../../codegen/legalize/intrinsics.js";
 import type { Lowering, Parts } from "../../codegen/legalize/lowering.js";
-import { noAttributeList } from "../../ir/attributes.js";
-import { makeInst, Op } from "../../ir/instructions.js";
-import { functionType, i8, i32, i64, structType, type Type, voidType } from "../../ir/types.js";
-import { InlineAsm, type Value, zeroOf } from "../../ir/values.js";
-
-/** A call of inline assembly with legal operands. */
-function assembly(
-  l: Lowering,
-  template: string,
-  constraints: string,
-  result: Type,
-  args: readonly Value[],
-): Value {
-  const type = functionType(
-    result,
-    args.map((a) => a.type),
-  );
-  const code = new InlineAsm(type, template, constraints, true, false, false, false);
-  return l.push(
-    makeInst(Op.Call, result, [code, ...args], {
-      functionType: type,
-      callingConvention: 0,
-      attributes: noAttributeList,
-      tail: "",
-      argumentCount: args.length,
-      bundles: [],
-    }),
-  );
-}
+import { Op } from "../../ir/instructions.js";
+import { i8, i32, i64, structType, voidType } from "../../ir/types.js";
+import { type Value, zeroOf } from "../../ir/values.js";
+import { assembly } from "./assembly.js";
 
 const statement =
   (template: string): IntrinsicHandler =>

@@ -4,10 +4,10 @@
  */
 
 import type { Lowering, Parts } from "../../codegen/legalize/lowering.js";
-import { noAttributeList } from "../../ir/attributes.js";
-import { type CallInst, type FloatPredicate, makeInst, Op } from "../../ir/instructions.js";
-import { doubleType, floatType, functionType, i32, i64, type Type, voidType } from "../../ir/types.js";
-import { InlineAsm, type Value } from "../../ir/values.js";
+import { type CallInst, type FloatPredicate, Op } from "../../ir/instructions.js";
+import { doubleType, floatType, i32, i64, type Type, voidType } from "../../ir/types.js";
+import type { Value } from "../../ir/values.js";
+import { assembly } from "./assembly.js";
 import { extractLane, toRegister } from "./vectors-lanes.js";
 import { as, imm, sse, v2f64, v2i64, v4f32, v4i32, v8i16, v16i8, zeroRegister } from "./vectors-sse.js";
 
@@ -87,7 +87,7 @@ export function x86VectorIntrinsic(
   }
   if (/^sse2?\.cvtt?s[sd]2si64$/.test(name)) {
     const mnemonic = name.slice(name.indexOf(".") + 1).replace("64", "");
-    return [assembly(l, `${mnemonic} $1, $0`, "=r,x", i64, values())];
+    return [assembly(l, `${mnemonic} $1, $0`, "=r,x", i64, values(), false)];
   }
   switch (name) {
     case "sse.cmp.ps":
@@ -139,22 +139,4 @@ function lowerShift(l: Lowering, name: string, byScalar: boolean, type: Type, va
   }
   const count = toRegister(l, l.cast(Op.ZExt, amount, i64), v2i64);
   return sse(l, name, type, v, as(l, count, type));
-}
-
-function assembly(l: Lowering, template: string, constraints: string, result: Type, args: Value[]): Value {
-  const type = functionType(
-    result,
-    args.map((a) => a.type),
-  );
-  const code = new InlineAsm(type, template, constraints, result === voidType, false, false, false);
-  return l.push(
-    makeInst(Op.Call, result, [code, ...args], {
-      functionType: type,
-      callingConvention: 0,
-      attributes: noAttributeList,
-      tail: "",
-      argumentCount: args.length,
-      bundles: [],
-    }),
-  );
 }

@@ -12,6 +12,7 @@ import {
   type InstWith,
   type IntPredicate,
   Op,
+  swappedPredicate,
 } from "../../ir/instructions.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { Cc, invert, X } from "../isa/ops.js";
@@ -42,18 +43,6 @@ const intConditions: Readonly<Record<IntPredicate, Cc>> = {
   sge: Cc.GE,
   slt: Cc.L,
   sle: Cc.LE,
-};
-const swappedPredicate: Readonly<Record<IntPredicate, IntPredicate>> = {
-  eq: "eq",
-  ne: "ne",
-  ugt: "ult",
-  uge: "ule",
-  ult: "ugt",
-  ule: "uge",
-  sgt: "slt",
-  sge: "sle",
-  slt: "sgt",
-  sle: "sge",
 };
 
 /** Emits flag-setting code for an i1 value, to be consumed by the very next instruction(s). */

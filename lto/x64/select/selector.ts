@@ -336,9 +336,6 @@ export class Selector {
   use(value: Value, allowed: RegisterSet = noRegisters): RegOperand {
     return new RegOperand(this.reg(value), allowed);
   }
-  useReg(vreg: VReg, allowed: RegisterSet = noRegisters): RegOperand {
-    return new RegOperand(vreg, allowed);
-  }
 
   /**
    * The value that `value` is a no-op view of: casts that need no instruction. Upper bits of a narrow
