@@ -32,6 +32,7 @@ import { dce } from "../opt/dce.js";
 import { foldBranches } from "../opt/fold-branches.js";
 import { simplify } from "../opt/simplify/index.js";
 import { simplifyCfg } from "../opt/simplify-cfg/index.js";
+import { sroa } from "../opt/sroa/index.js";
 import { unreachableBlocks } from "../opt/unreachable-blocks.js";
 import { bottomUp, onModule, type Stage } from "./module-pipeline.js";
 import { type FunctionPass, type Goal, may, must, type Step } from "./pass.js";
@@ -50,6 +51,8 @@ const requested: readonly Stage[] = [
 
 // What constants that came through calls, and code that came with them, make possible inside of functions.
 const simplification: readonly Step<FunctionPass>[] = [
+  // Before all that looks at values.
+  may(sroa),
   // First and last: branches that constants decide, and those that what is between decides.
   may(simplifyCfg),
   may(simplify),

@@ -27,6 +27,7 @@ import { dce } from "../opt/dce.js";
 import { foldBranches } from "../opt/fold-branches.js";
 import { simplify } from "../opt/simplify/index.js";
 import { simplifyCfg } from "../opt/simplify-cfg/index.js";
+import { sroa } from "../opt/sroa/index.js";
 import { unreachableBlocks } from "../opt/unreachable-blocks.js";
 import type { AnyPass } from "./pass.js";
 import { type Pipelines, pipelines, stepsOf } from "./pipelines.js";
@@ -45,6 +46,7 @@ export const passes: readonly AnyPass[] = [
   stackProtector,
   markBranches,
   unreachableBlocks,
+  sroa,
   simplify,
   simplifyCfg,
   dce,
