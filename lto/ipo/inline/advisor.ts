@@ -1,6 +1,7 @@
 /** What decides about calls, apart from those who carry decisions out. */
 import type { BodyView, CallInst } from "../../ir/instructions.js";
 import type { Func } from "../../ir/module.js";
+import { type Constant, isConstant } from "../../ir/values.js";
 import type { BodyCost } from "./body-cost.js";
 
 /** A call of a function that can be inlined. */
@@ -32,4 +33,18 @@ export interface Advice {
 
 export interface InlineAdvisor {
   advise(site: CallSite): Advice;
+}
+
+export const isLastCall = ({ callSites, isClosed }: CallSite): boolean => isClosed && callSites === 1;
+
+/** Constants that are passed for parameters that decide something; null: none. */
+export function constantsFor({ call, callee, cost }: CallSite): (Constant | null)[] | null {
+  let decides = false;
+  const constants = callee.args.map((_, i) => {
+    const value = call.operands[i + 1]!;
+    if (!isConstant(value) || value.valueKind === "undef") return null;
+    if (cost.decides[i] === 1) decides = true;
+    return value;
+  });
+  return decides ? constants : null;
 }

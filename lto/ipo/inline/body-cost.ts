@@ -17,6 +17,7 @@ import type { Func } from "../../ir/module.js";
 import type { Constant, Value } from "../../ir/values.js";
 import { isConstantFact, varying } from "../../opt/constants/lattice.js";
 import { ConstantSolver, type Surroundings } from "../../opt/constants/solver.js";
+import { bytesOf } from "./body-size.js";
 import { isStatic } from "./inline-call.js";
 
 export const instructionCost = 5;
@@ -161,6 +162,8 @@ function isColdCall({ data, operands }: CallInst): boolean {
 /** What copying a body costs, whatever is passed. */
 export interface BodyCost {
   readonly cost: number;
+  /** Of code, by estimate. */
+  readonly bytes: number;
   readonly instructions: number;
   readonly isSingleBlock: boolean;
   /** By parameter: what is saved if it is the address of a slot that disappears then. */
@@ -175,6 +178,7 @@ export function bodyCost(fn: Func, body: BodyView, layout: DataLayout): BodyCost
   const numbers = body.renumber();
   let cost = 0;
   let slotBytes = 0;
+  let bytes = 0;
   const slotSavings = new Array<number>(fn.args.length).fill(0);
   const decides = new Uint8Array(fn.args.length);
   /** Parameter that an instruction is the address in, plus one; and which depend on it alone. */
@@ -193,6 +197,7 @@ export function bodyCost(fn: Func, body: BodyView, layout: DataLayout): BodyCost
       const { op, operands } = inst;
       const own = costOf(inst);
       cost += own;
+      bytes += bytesOf(inst);
       if (op === Op.Alloca && isStatic(inst, b === 0))
         slotBytes += layout.allocSize(inst.data.allocatedType) * Number((operands[0] as { num: number }).num);
       switch (op) {
@@ -231,6 +236,7 @@ export function bodyCost(fn: Func, body: BodyView, layout: DataLayout): BodyCost
   });
   return {
     cost,
+    bytes,
     instructions: numbers,
     isSingleBlock: body.blocks.length === 1,
     slotSavings: slotSavings.map((saved) => Math.max(saved, 0)),
@@ -249,6 +255,7 @@ export function specialisedCost(
   body: BodyView,
   layout: DataLayout,
   constants: readonly (Constant | null)[],
+  costOfInstruction: (inst: Inst) => number = costOf,
 ): { readonly cost: number; readonly isSingleBlock: boolean } {
   const folder = new Folder(layout, floatModeOf(fn));
   const around: Surroundings = {
@@ -283,7 +290,7 @@ export function specialisedCost(
         if (inst.op !== Op.Ret) blocks--;
         continue;
       }
-      cost += costOf(inst);
+      cost += costOfInstruction(inst);
     }
   }
   return { cost, isSingleBlock: blocks <= 1 };

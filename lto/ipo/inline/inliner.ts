@@ -38,6 +38,12 @@ const comesThrough = (path: Path | null, fn: Func): boolean => {
   for (let p = path; p !== null; p = p.before) if (p.through === fn) return true;
   return false;
 };
+/** What is known of a callee's body as it is at a revision. */
+interface Known {
+  readonly revision: number;
+  readonly cost: BodyCost;
+  readonly calls: readonly { readonly depth: number; readonly isCold: boolean }[];
+}
 /** Calls of calls of calls: what is that deep was not worth it where it was. */
 const deepest = 8;
 /** A caller of so many instructions is left as it is. */
@@ -47,7 +53,7 @@ class InlinerWalk implements ComponentWalk {
   private readonly session: InlineSession;
   private readonly speed: InlineAdvisor;
   private readonly size: InlineAdvisor;
-  private readonly costs = new Map<Func, { readonly revision: number; readonly cost: BodyCost }>();
+  private readonly known = new Map<Func, Known>();
 
   constructor(
     private readonly module: Module,
@@ -56,7 +62,7 @@ class InlinerWalk implements ComponentWalk {
     this.session = new InlineSession(module, context.ofModule(callGraph));
     this.session.countCalls();
     this.speed = new SpeedAdvisor(module.dataLayout);
-    this.size = new SizeAdvisor();
+    this.size = new SizeAdvisor(module.dataLayout);
   }
 
   run(functions: readonly Func[]): boolean {
@@ -88,7 +94,7 @@ class InlinerWalk implements ComponentWalk {
       if (call.parent === null || callee.valueKind !== "global" || callee.kind !== "function") continue;
       if (callee.isDeclaration || comesThrough(path, callee) || size > largestCaller) continue;
       if (session.obstacle(caller, call, callee, false) !== null) continue;
-      const cost = this.costOf(callee);
+      const { cost, calls: places } = this.knownOf(callee);
       const advice = advisor.advise({
         caller,
         call,
@@ -102,7 +108,6 @@ class InlinerWalk implements ComponentWalk {
         callerSize: size,
       });
       if (!advice.inline) continue;
-      const places = new Map(placedCalls(callee.view()).map((placed, i) => [i, placed]));
       const calls = session.inline(caller.edit(), call, callee);
       size += cost.instructions;
       inlined++;
@@ -118,7 +123,7 @@ class InlinerWalk implements ComponentWalk {
   private addCalls(
     work: Candidate[],
     calls: readonly CallInst[],
-    places: ReadonlyMap<number, { readonly depth: number; readonly isCold: boolean }>,
+    places: Known["calls"],
     site: Candidate,
   ): void {
     let n = 0;
@@ -126,7 +131,7 @@ class InlinerWalk implements ComponentWalk {
     for (const call of calls) {
       const callee = call.operands[0]!;
       if (callee.valueKind !== "global" || callee.kind !== "function" || callee.intrinsic !== null) continue;
-      const place = places.get(n++);
+      const place = places[n++];
       added.push({
         call,
         depth: site.depth + (place?.depth ?? 0),
@@ -137,12 +142,17 @@ class InlinerWalk implements ComponentWalk {
     work.push(...added.reverse());
   }
 
-  private costOf(callee: Func): BodyCost {
-    const known = this.costs.get(callee);
-    if (known?.revision === callee.revision) return known.cost;
-    const cost = bodyCost(callee, this.session.bodyOf(callee), this.module.dataLayout);
-    this.costs.set(callee, { revision: callee.revision, cost });
-    return cost;
+  private knownOf(callee: Func): Known {
+    const known = this.known.get(callee);
+    if (known?.revision === callee.revision) return known;
+    const body = this.session.bodyOf(callee);
+    const made: Known = {
+      revision: callee.revision,
+      cost: bodyCost(callee, body, this.module.dataLayout),
+      calls: placedCalls(body).map(({ depth, isCold }) => ({ depth, isCold })),
+    };
+    this.known.set(callee, made);
+    return made;
   }
 }
 

@@ -1,13 +1,45 @@
 /**
- * Inlines for size.
+ * Inlines for size: the bytes of a copy against those of the call.
+ *
+ * A call takes its own bytes and those that pass its arguments; so much a copy may have. Where the callee is closed,
+ * inlining all its calls saves its body too, with return, saves and unwind tables, of which each call gets a share; the
+ * last call gets all of it, and then the body is not copied but moved.
+ * Moved bodies have a limit nevertheless: a large one takes registers from the code around it, and what would have been
+ * saved once, at its entry, is in the way of all that the caller does (calls are cheap where their callees say which
+ * registers they change).
+ *
+ * Sizes are estimates (`body-size.ts`), so what is close is not decided by knowledge but by the mean.
  */
-import type { Advice, CallSite, InlineAdvisor } from "./advisor.js";
+import type { DataLayout } from "../../ir/data-layout.js";
+import { type Advice, type CallSite, constantsFor, type InlineAdvisor, isLastCall } from "./advisor.js";
+import { specialisedCost } from "./body-cost.js";
+import { bytesOf, bytesOfCall, functionBytes } from "./body-size.js";
+
+/** Bytes of a body that may move to its only call. */
+const largestMoved = 200;
+/** Bodies of so many times the threshold are not looked at again for the constants that are passed. */
+const mostToGain = 8;
+/** Slots beyond the reach of a short offset lengthen what uses them. */
+const mostSlotBytes = 96;
 
 export class SizeAdvisor implements InlineAdvisor {
-  advise({ cost, call, isClosed, callSites }: CallSite): Advice {
-    const saved = 30 + 5 * call.data.argumentCount;
-    if (isClosed && callSites === 1)
-      return { inline: cost.cost - saved < 100, cost: cost.cost, threshold: 100 };
-    return { inline: cost.cost - saved < 0, cost: cost.cost, threshold: saved };
+  constructor(private readonly layout: DataLayout) {}
+
+  advise(site: CallSite): Advice {
+    const { call, callee, body, cost: known, isClosed, callSites } = site;
+    const isLast = isLastCall(site);
+    if (isLast) {
+      const fits = known.bytes <= largestMoved && known.slotBytes <= mostSlotBytes;
+      return { inline: fits, cost: known.bytes, threshold: largestMoved };
+    }
+    const share = isClosed ? functionBytes / callSites : 0;
+    const threshold = bytesOfCall(call, call.data.argumentCount) + share;
+    if (known.slotBytes > mostSlotBytes) return { inline: false, cost: known.bytes, threshold };
+    let cost = known.bytes;
+    if (cost > threshold && cost < mostToGain * threshold) {
+      const constants = constantsFor(site);
+      if (constants !== null) ({ cost } = specialisedCost(callee, body, this.layout, constants, bytesOf));
+    }
+    return { inline: cost <= threshold, cost, threshold };
   }
 }

@@ -12,8 +12,8 @@
  */
 import type { DataLayout } from "../../ir/data-layout.js";
 import { Op } from "../../ir/instructions.js";
-import { type Constant, isConstant, type Value } from "../../ir/values.js";
-import type { Advice, CallSite, InlineAdvisor } from "./advisor.js";
+import type { Value } from "../../ir/values.js";
+import { type Advice, type CallSite, constantsFor, type InlineAdvisor, isLastCall } from "./advisor.js";
 import { callCost, instructionCost, specialisedCost } from "./body-cost.js";
 
 const thresholds = { normal: 225, hinted: 325, inLoop: 225, inInnerLoop: 225, cold: 45 };
@@ -31,13 +31,13 @@ export class SpeedAdvisor implements InlineAdvisor {
   advise(site: CallSite): Advice {
     const { call, callee, body, cost: known, callerSize } = site;
     const threshold = thresholdOf(site);
-    if (known.slotBytes > mostSlotBytes && !isLast(site))
+    if (known.slotBytes > mostSlotBytes && !isLastCall(site))
       return { inline: false, cost: known.cost, threshold };
     const count = call.data.argumentCount;
     let saved = callCost + instructionCost * (1 + count);
     for (let i = 0; i < callee.args.length; i++)
       if (isSlot(call.operands[i + 1]!)) saved += known.slotSavings[i]!;
-    if (isLast(site) && callerSize + known.instructions <= largestCaller) saved += lastCall;
+    if (isLastCall(site) && callerSize + known.instructions <= largestCaller) saved += lastCall;
     let cost = known.cost - saved;
     let { isSingleBlock } = known;
     // Constants can save most of it; looking costs as much as a pass.
@@ -54,8 +54,6 @@ export class SpeedAdvisor implements InlineAdvisor {
   }
 }
 
-const isLast = ({ callSites, isClosed }: CallSite): boolean => isClosed && callSites === 1;
-
 function thresholdOf({ callee, depth, isCold }: CallSite): number {
   const { fn } = callee.attributes;
   if (isCold || fn.has("cold")) return thresholds.cold;
@@ -70,16 +68,4 @@ function isSlot(value: Value): boolean {
   let place = value;
   while (place.valueKind === "inst" && place.op === Op.GetElementPtr) place = place.operands[0]!;
   return place.valueKind === "inst" && place.op === Op.Alloca;
-}
-
-/** Constants that are passed for parameters that decide something; null: none. */
-function constantsFor({ call, callee, cost }: CallSite): (Constant | null)[] | null {
-  let decides = false;
-  const constants = callee.args.map((_, i) => {
-    const value = call.operands[i + 1]!;
-    if (!isConstant(value) || value.valueKind === "undef") return null;
-    if (cost.decides[i] === 1) decides = true;
-    return value;
-  });
-  return decides ? constants : null;
 }
