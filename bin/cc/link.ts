@@ -182,6 +182,7 @@ export function ltoOptions(items: readonly LinkItem[]): string[] {
     else if (word === "-rdynamic") result.push("--export-dynamic");
     else if (/^-(no-pie|nopie|no_pie|static)$/.test(word)) result.push("--relocation-model", "static");
     else if (/^-(pie|static-pie)$/.test(word)) result.push("--relocation-model", "pie");
+    else if (/^-f(function|data)-sections$/.test(word)) result.push(`--${word.substring(2)}`);
     else if (word === "-u") result.push("--undefined", words[++i]);
     else if (word === "-e") result.push("--entry", words[++i]);
   }

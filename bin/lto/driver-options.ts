@@ -50,6 +50,8 @@ export interface DriverOptions {
   readonly ipra: boolean;
   readonly shrinkWrap: boolean;
   readonly sharedUnwind: boolean;
+  readonly functionSections: boolean;
+  readonly dataSections: boolean;
   readonly verify: boolean;
   readonly stackTrace: boolean;
   readonly passes: PassOptions;

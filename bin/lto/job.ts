@@ -282,6 +282,8 @@ function codegenOptions(module: Module, options: DriverOptions): CodegenOptions 
     ipra: options.ipra,
     shrinkWrap: options.shrinkWrap,
     sharedUnwind: options.sharedUnwind,
+    functionSections: options.functionSections,
+    dataSections: options.dataSections,
     checkPacking: options.checkPacking,
     passes: options.passes,
     verify: options.verify,

@@ -3,7 +3,7 @@
  * one dash or two, and what is not known is an error, as in lld. `-plugin-opt=-OPTION` is the same, also as in lld.
  *
  * Those that are options of tsc-lto under another name (lto/pass/options.ts) are replaced among the words of the command
- * line; two have meanings of their own.
+ * line; the others have meanings of their own.
  */
 import { InvalidArgumentError } from "commander";
 import { InputError } from "../../lto/ir/errors.js";
@@ -14,9 +14,27 @@ export interface LlvmOptions {
   readonly ipra: boolean | null;
   /** `-print-regusage`. */
   readonly printRegisterUsage: boolean;
+  /** `-function-sections`, `-data-sections`, which clang passes on: null when they were not given. */
+  readonly functionSections: boolean | null;
+  readonly dataSections: boolean | null;
 }
 
-export const noLlvmOptions: LlvmOptions = { ipra: null, printRegisterUsage: false };
+export const noLlvmOptions: LlvmOptions = {
+  ipra: null,
+  printRegisterUsage: false,
+  functionSections: null,
+  dataSections: null,
+};
+
+/** What each option sets. */
+const own = {
+  "enable-ipra": "ipra",
+  "print-regusage": "printRegisterUsage",
+  "function-sections": "functionSections",
+  "data-sections": "dataSections",
+} as const satisfies Record<string, keyof LlvmOptions>;
+const isOwn = (name: string | undefined): name is keyof typeof own =>
+  name !== undefined && Object.hasOwn(own, name);
 
 /** LLVM's spellings of a boolean value; an option alone means true. */
 const booleans: ReadonlyMap<string | undefined, boolean> = new Map([
@@ -28,16 +46,14 @@ const booleans: ReadonlyMap<string | undefined, boolean> = new Map([
 /** Adds one option to those before it; the last of a kind counts. @throws InvalidArgumentError naming the option */
 export function addLlvmOption(text: string, previous: LlvmOptions): LlvmOptions {
   const [, name, value] = /^--?([^=]+)(?:=(.*))?$/s.exec(text) ?? [];
-  if (name !== "enable-ipra" && name !== "print-regusage")
-    throw new InvalidArgumentError(`unknown option of LLVM; known are ${known.join(", ")}.`);
+  if (!isOwn(name)) throw new InvalidArgumentError(`unknown option of LLVM; known are ${known.join(", ")}.`);
   const on = booleans.get(value);
   if (on === undefined) throw new InvalidArgumentError(`'${value}' is no boolean value; use true or false.`);
-  return name === "enable-ipra" ? { ...previous, ipra: on } : { ...previous, printRegisterUsage: on };
+  return { ...previous, [own[name]]: on };
 }
 
 const known = [
-  "-enable-ipra",
-  "-print-regusage",
+  ...Object.keys(own).map((name) => `-${name}`),
   ...passOptions.flatMap((option) => option.llvm.map((name) => `-${name}`)),
   "-print-before-all",
   "-print-after-all",

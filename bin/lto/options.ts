@@ -106,6 +106,12 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
       "--no-shared-unwind",
       "an unwind description for each function, for tools that take its start for the function's",
     )
+    .option(
+      "--function-sections",
+      "a section for each function, so that the linker can drop or order them",
+      false,
+    )
+    .option("--data-sections", "the same for variables", false)
     .option("--check-regalloc", "verify every register allocation with the symbolic checker", false)
     .option(
       "--check-ipra",
@@ -243,6 +249,8 @@ function driverOptions(
     ipra: llvm.ipra ?? o["ipra"],
     shrinkWrap: o["shrinkWrap"],
     sharedUnwind: o["sharedUnwind"],
+    functionSections: llvm.functionSections ?? o["functionSections"],
+    dataSections: llvm.dataSections ?? o["dataSections"],
     verify: o["verify"],
     stackTrace: o["stackTrace"],
     passes: readPassOptions(o, set),

@@ -1,3 +1,5 @@
+import type { GlobalValue } from "../../lto/ir/module.js";
+
 /** What the printer needs to know about the output. */
 export interface AsmOptions {
   /** `static`: fixed addresses in the low 2 GB; `pie` and `pic`: position independent. */
@@ -6,6 +8,8 @@ export interface AsmOptions {
   readonly minsize?: boolean;
   /** A section for each function (`.text.name`), so that a linker can order or drop them. */
   readonly functionSections?: boolean;
+  /** Symbols that the linker must keep although nothing mentions them (`llvm.used`). */
+  readonly retained?: ReadonlySet<GlobalValue>;
   readonly dataSections?: boolean;
   /** Text of `.ident`, the comment section; none when absent. */
   readonly ident?: string;

@@ -5,9 +5,10 @@
  * made one at a time, possibly by printers of the same module in other threads: those return their texts and
  * `poolConstants()`, which the printer that writes the file takes with `addPoolConstants`.
  */
+import { baseObject } from "../../lto/analysis/references.js";
 import type { MFunction } from "../../lto/codegen/mir.js";
 import type { PrintedFunction } from "../../lto/codegen/program/sessions.js";
-import type { Module } from "../../lto/ir/module.js";
+import type { GlobalValue, Module } from "../../lto/ir/module.js";
 import { targetOf } from "../../lto/targets.js";
 import { dataImage } from "./data-image.js";
 import { functionText } from "./functions.js";
@@ -19,15 +20,25 @@ import { instructionPrinter } from "./targets.js";
 import { UnwindSharing } from "./unwind-sharing.js";
 import { DataPrinter } from "./variables.js";
 
+/** What `llvm.used` lists. */
+function retainedIn(module: Module): ReadonlySet<GlobalValue> {
+  const used = module.globals.find((global) => global.name === "llvm.used");
+  if (used?.kind !== "variable" || used.initializer?.valueKind !== "aggregate") return new Set();
+  return new Set(used.initializer.elements.flatMap((element) => baseObject(element) ?? []));
+}
+
 export class AsmPrinter {
   private readonly names: SymbolNames;
   private readonly named: NamedSections;
   private readonly pool = new PoolSet();
 
+  private readonly options: AsmOptions;
+
   constructor(
     private readonly module: Module,
-    private readonly options: AsmOptions,
+    options: AsmOptions,
   ) {
+    this.options = { ...options, retained: retainedIn(module) };
     this.names = new SymbolNames(module);
     const positionIndependent = options.relocation !== "static";
     this.named = namedSections(

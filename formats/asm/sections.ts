@@ -48,6 +48,19 @@ function section(name: string, flags: string, noBits: boolean, comdat: Comdat | 
   };
 }
 
+/** A section of its own, whatever others have the name, that linkers keep. */
+function retained(
+  global: Func | GlobalVariable,
+  name: string,
+  flags: string,
+  noBits: boolean,
+  { retained: all }: AsmOptions,
+): Section {
+  const plain = section(name, `${flags}R`, noBits, global.comdat);
+  const number = [...(all ?? [])].indexOf(global);
+  return global.section === "" ? plain : { ...plain, directive: `${plain.directive},unique,${number + 1}` };
+}
+
 /** Collects the flags of explicitly named sections: those of every member. */
 export function namedSections(
   module: Module,
@@ -78,6 +91,8 @@ export function functionSection(
   named: NamedSections,
   options: AsmOptions,
 ): Section {
+  if (options.retained?.has(fn) === true)
+    return retained(fn, fn.section === "" ? `.text.${unquoted(symbol)}` : fn.section, "ax", false, options);
   if (fn.section !== "") return section(fn.section, named.get(fn.section) ?? "ax", false, fn.comdat);
   if (fn.comdat === null && !options.functionSections) return textSection;
   return section(`.text.${unquoted(symbol)}`, "ax", false, fn.comdat);
@@ -126,6 +141,12 @@ export function variableSection(
   options: AsmOptions,
 ): Section {
   const zero = image === null;
+  if (options.retained?.has(variable) === true) {
+    const kind = retainedKind(variable, zero, image, options);
+    const name = variable.section === "" ? `${kind.prefix}.${unquoted(symbol)}` : variable.section;
+    const noBits = zero && /^\.(bss|tbss)(\.|$)/.test(name);
+    return retained(variable, name, kind.flags, noBits, options);
+  }
   if (variable.section !== "") {
     const noBits = zero && /^\.(bss|tbss)(\.|$)/.test(variable.section);
     return section(variable.section, named.get(variable.section) ?? "aw", noBits, variable.comdat);
@@ -146,6 +167,19 @@ export function variableSection(
   }
   if (own) return section(name(zero ? ".bss" : ".data"), "aw", zero, variable.comdat);
   return zero ? bssSection : dataSection;
+}
+
+/** Where a variable with a section of its own goes, by its contents. */
+function retainedKind(
+  variable: GlobalVariable,
+  zero: boolean,
+  image: DataImage | null,
+  { relocation }: AsmOptions,
+): { readonly prefix: string; readonly flags: string } {
+  if (variable.threadLocal !== "none") return { prefix: zero ? ".tbss" : ".tdata", flags: "awT" };
+  if (!variable.isConstant) return { prefix: zero ? ".bss" : ".data", flags: "aw" };
+  const relocated = image !== null && image.relocations.length > 0 && relocation !== "static";
+  return relocated ? { prefix: ".data.rel.ro", flags: "aw" } : { prefix: ".rodata", flags: "a" };
 }
 
 /** Section whose equal entries the linker merges, for a constant whose address does not matter. */

@@ -171,6 +171,8 @@ describe("options", () => {
     checkPacking: true,
     ipra: false,
     shrinkWrap: false,
+    functionSections: false,
+    dataSections: true,
     sharedUnwind: false,
     verify: true,
     printMachine: "select",

@@ -23,6 +23,9 @@ export interface CodegenOptions {
   readonly shrinkWrap: boolean;
   /** Neighbouring functions have one unwind description where they can. */
   readonly sharedUnwind: boolean;
+  /** A section for each function, and for each variable, so that a linker can drop or order them. */
+  readonly functionSections?: boolean;
+  readonly dataSections?: boolean;
   /** All final code is unpacked and packed again before layout, which must change nothing. */
   readonly checkPacking?: boolean;
   /** What runners of passes do besides. */
