@@ -14,9 +14,9 @@ import type { PassOptions } from "../lto/pass/options.js";
 import { productPasses } from "../lto/pass/registry.js";
 import type { PassCount, PassTime } from "../lto/pass/report.js";
 import { processHost } from "./host/host.js";
-import { isSystemError, reasonOf } from "./host/system-errors.js";
+import { FileError, isSystemError, reasonOf } from "./host/system-errors.js";
 import type { DriverOptions, EmitKind } from "./lto/driver-options.js";
-import { LinkError, OptionError } from "./lto/errors.js";
+import { InputErrors, LinkError, OptionError } from "./lto/errors.js";
 import { type JobResult, runJob } from "./lto/job.js";
 import type { Operand } from "./lto/operands.js";
 import { list } from "./lto/option-words.js";
@@ -179,7 +179,7 @@ class CallerErrors {
 
 /** `-` is a name like others here. */
 function pathWord(what: string, path: unknown): string {
-  if (typeof path !== "string") throw new OptionError(`${what}: expected a path`);
+  if (typeof path !== "string") throw new OptionError(`${what}: expected a string`);
   return path === "-" ? "./-" : path;
 }
 
@@ -192,8 +192,10 @@ function operandOf(input: Input): Operand {
   if (typeof input !== "object" || input === null) return operandOf({ path: input });
   const { wholeArchive = false, lazy = false } = input;
   const mode = { wholeArchive, lazy, isLibrary: false, static: false };
-  if ("library" in input)
-    return { ...mode, name: input.library, isLibrary: true, static: input.static ?? false };
+  if ("library" in input) {
+    const name = pathWord("library", input.library);
+    return { ...mode, name, isLibrary: true, static: input.static ?? false };
+  }
   if (!("bytes" in input)) return { ...mode, name: pathWord("input", input.path) };
   const { name, bytes } = input;
   if (!(bytes instanceof Uint8Array)) throw new OptionError(`input ${name}: expected bytes as a Uint8Array`);
@@ -211,15 +213,14 @@ function reportOf({ code, passes, phases }: JobResult, options: DriverOptions): 
   };
 }
 
+/** With the file, also where the message names it already. */
+const named = (e: InputError): InputError => (e instanceof FileError ? e.inFile(e.path) : e);
+
 /** Errors of the system are those of an input or output; what is of no type is a fault. */
 function typedError(e: unknown): unknown {
-  if (
-    e instanceof InputError ||
-    e instanceof InternalError ||
-    e instanceof LinkError ||
-    e instanceof OptionError
-  )
-    return e;
+  if (e instanceof InputErrors) return new InputErrors(e.errors.map(named));
+  if (e instanceof InputError) return named(e);
+  if (e instanceof InternalError || e instanceof LinkError || e instanceof OptionError) return e;
   if (isSystemError(e)) return new InputError(reasonOf(e), e.path);
   const { message, stack } = e instanceof Error ? e : new Error(String(e));
   return new InternalError(message, "while linking", stack);

@@ -9,7 +9,7 @@ import { basename, dirname, resolve } from "node:path";
 import { InputError } from "../../lto/ir/errors.js";
 import { forgetTemporary, removeTemporary, settle, temporaryFile } from "./interrupts.js";
 import type { ScratchFile } from "./scratch-file.js";
-import { reasonOf } from "./system-errors.js";
+import { FileError, reasonOf } from "./system-errors.js";
 
 /** Whether two paths lead to one regular file that exists. */
 export function isSameFile(a: string, b: string): boolean {
@@ -100,7 +100,7 @@ export class OutputFile {
 
   /** The error to report when the operating system refuses to write the contents. */
   refusal(e: unknown): InputError {
-    return new InputError(`unable to write output file '${this.path}': '${reasonOf(e)}'`);
+    return new FileError(`unable to write output file '${this.path}': '${reasonOf(e)}'`, this.path);
   }
 
   /** Leaves no output, also none of an earlier run, so that `make` does not take that for the result. */
@@ -115,7 +115,7 @@ export class OutputFile {
       return work();
     } catch (e) {
       if (e instanceof InputError) throw e;
-      throw new InputError(this.complaint(this.path, reasonOf(e)));
+      throw new FileError(this.complaint(this.path, reasonOf(e)), this.path);
     }
   }
 

@@ -5,6 +5,16 @@ import { InputError } from "../../lto/ir/errors.js";
 /** Standard output takes no more: the command's line was right, and so was its input. */
 export class OutputError extends InputError {}
 
+/** A file that cannot be opened or written; the message has its name in it, as other linkers have. */
+export class FileError extends InputError {
+  constructor(
+    message: string,
+    readonly path: string,
+  ) {
+    super(message);
+  }
+}
+
 const wording: Readonly<Record<string, string>> = {
   ENOENT: "No such file or directory",
   EACCES: "Permission denied",

@@ -25,6 +25,7 @@ import {
 } from "../../lto/link/input.js";
 import { verifyModule } from "../../lto/verify/verifier.js";
 import { realFiles } from "../host/libraries.js";
+import { FileError } from "../host/system-errors.js";
 import { findLibrary, type Operand } from "./operands.js";
 
 /** @throws InputError with the system's reason when the file cannot be read */
@@ -40,7 +41,7 @@ export function readInputFile(path: string): Uint8Array {
       ENOTDIR: "Not a directory",
     };
     const reason = reasons[code ?? ""] ?? (e as Error).message;
-    throw new InputError(`cannot open ${path}: ${reason}`);
+    throw new FileError(`cannot open ${path}: ${reason}`, path);
   }
 }
 

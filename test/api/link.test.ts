@@ -239,7 +239,7 @@ describe("options", () => {
     [{ enabled: ["dce"] }, "there is no pass 'dce' that is off without it"],
     [{ enabled: ["stats"] }, "there is no pass 'stats' that is off without it"],
     [{ libraryPath: "lib" }, "option 'libraryPath': expected an array of strings"],
-    [{ output: 5 }, "output: expected a path"],
+    [{ output: 5 }, "output: expected a string"],
   ])("%j is an error", async (options, message) => {
     const error = await failure(program, options as LinkOptions);
     expect(error).toBeInstanceOf(OptionError);
@@ -249,7 +249,8 @@ describe("options", () => {
   it.each([
     [[], "no inputs"],
     ["main.ll", "no inputs"],
-    [[5], "input: expected a path"],
+    [[5], "input: expected a string"],
+    [[{ library: 5 }], "library: expected a string"],
     [[{ name: "a.ll", bytes: "text" }], "input a.ll: expected bytes as a Uint8Array"],
   ])("inputs %j are an error", async (inputs, message) => {
     const error = await failure(inputs as never);
@@ -262,7 +263,10 @@ describe("errors", () => {
   it("of inputs name the file", async () => {
     const missing = await failure([join(folder, "missing.o"), program[0]!]);
     expect(missing).toBeInstanceOf(InputError);
-    expect((missing as Error).message).toContain("No such file or directory");
+    expect(missing).toMatchObject({
+      file: join(folder, "missing.o"),
+      message: expect.stringContaining("No such file or directory"),
+    });
     expect(await failure([ir("garbage.o", "garbage")])).toMatchObject({
       name: "InputError",
       file: "garbage.o",
