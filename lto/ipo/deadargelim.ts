@@ -47,6 +47,7 @@ import type { Func, GlobalValue, GlobalVariable, Module } from "../ir/module.js"
 import { raw } from "../ir/raw.js";
 import { functionType, type Type, voidType } from "../ir/types.js";
 import { type Argument, ConstUndef, type Value } from "../ir/values.js";
+import { isRemovableCall } from "../opt/call-effects.js";
 import { isRemovable } from "../opt/dce.js";
 import { callGraph } from "../pass/analyses.js";
 import type { ModulePass, PassContext } from "../pass/pass.js";
@@ -155,7 +156,7 @@ class Program {
   private start(subject: Subject): void {
     for (const { insts } of subject.body.blocks)
       for (const inst of insts) {
-        if (subject.isOptimised && isRemovable(inst)) continue;
+        if (subject.isOptimised && (isRemovable(inst) || (isCall(inst) && isRemovableCall(inst)))) continue;
         const writes = this.unread.get(writtenBy(inst)!);
         if (writes !== undefined) {
           writes.push({ subject, inst });

@@ -20,6 +20,7 @@ import { markBranches } from "../ipo/branch-marks.js";
 import { constmerge } from "../ipo/constmerge.js";
 import { deadargelim } from "../ipo/deadargelim.js";
 import { foldFunctions } from "../ipo/fold-functions/index.js";
+import { functionAttrs } from "../ipo/function-attrs.js";
 import { globaldce } from "../ipo/globaldce.js";
 import { globalopt } from "../ipo/globalopt.js";
 import { alwaysInline } from "../ipo/inline/always-inline.js";
@@ -75,6 +76,8 @@ const program: readonly Stage[] = [
     may(globalopt),
     // Early: what it deletes nobody else has to look at.
     may(ipsccp),
+    // Calls without effect go with unused results.
+    may(functionAttrs),
     // Parameters that propagation found constant have no uses left.
     may(deadargelim),
     // Copies go before inlining makes them differ: constants, then the functions that mention them.

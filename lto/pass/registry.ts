@@ -15,6 +15,7 @@ import { markBranches } from "../ipo/branch-marks.js";
 import { constmerge } from "../ipo/constmerge.js";
 import { deadargelim } from "../ipo/deadargelim.js";
 import { foldFunctions } from "../ipo/fold-functions/index.js";
+import { functionAttrs } from "../ipo/function-attrs.js";
 import { globaldce } from "../ipo/globaldce.js";
 import { globalopt } from "../ipo/globalopt.js";
 import { alwaysInline } from "../ipo/inline/always-inline.js";
@@ -37,6 +38,7 @@ export const passes: readonly AnyPass[] = [
   matchCalls,
   globalopt,
   ipsccp,
+  functionAttrs,
   deadargelim,
   constmerge,
   foldFunctions,

@@ -8,7 +8,7 @@ import { elementOf, memberCount, memberTypeAt } from "./aggregates.js";
 import { foldBitCast, fromBytes, memberOffset, readBytes } from "./bits.js";
 
 /** Whether the variable's contents are those of its initialiser, always and for every reader. */
-const hasFixedContents = (variable: GlobalVariable): boolean =>
+export const hasFixedContents = (variable: GlobalVariable): boolean =>
   variable.isConstant &&
   variable.initializer !== null &&
   !variable.externallyInitialized &&

@@ -1,0 +1,181 @@
+/**
+ * function-attrs: what memory functions read and write, and that they return.
+ *
+ * Bottom-up over the call graph's components. A function's effects are those of its instructions and of what it calls;
+ * within a component calls of its own functions add nothing, so the first assumption is the best one and one look at
+ * each body is enough. Known are afterwards, as attributes: `memory` (nothing, only reads, only through pointer arguments),
+ * and `willreturn` for functions without loops and recursion. Linear in the instructions.
+ *
+ * Who asks: removal of calls whose results nobody uses, and whatever moves loads across calls.
+ *
+ * Proof obligations:
+ *  - only definitions that nothing replaces are looked into; of others the attributes they have are taken, and no more;
+ *  - memory of the function's own frame and constant variables are no effects; volatile and atomic accesses are all effects;
+ *  - a pointer is an argument's only if it is the argument, or an offset from it; any other pointer may be into anything;
+ *  - `byval` and the like: the callee gets a copy, which is its own frame's;
+ *  - naked and unoptimised functions, and assembly, may do anything.
+ */
+import { isExact } from "../analysis/exact.js";
+import { AttributeList, AttributeSet } from "../ir/attributes.js";
+import { hasFixedContents } from "../ir/fold/load.js";
+import { type CallInst, Flag, type Inst, type InstWith, isCall, Op } from "../ir/instructions.js";
+import { Memory, type MemoryEffects, mayWrite } from "../ir/memory-effects.js";
+import type { Func } from "../ir/module.js";
+import type { Value } from "../ir/values.js";
+import { callEffects, callReturns } from "../opt/call-effects.js";
+import { callGraph } from "../pass/analyses.js";
+import type { ModulePass } from "../pass/pass.js";
+
+/** What an access through a pointer touches. */
+function placeOf(address: Value, fn: Func): MemoryEffects {
+  let value = address;
+  for (;;) {
+    if (value.valueKind === "inst" && value.op === Op.Alloca) return Memory.None;
+    if (value.valueKind === "argument")
+      return fn.attributes.parameter(value.index).has("byval") ? Memory.None : Memory.Argument;
+    if (value.valueKind === "global" && value.kind === "variable" && hasFixedContents(value))
+      return Memory.None;
+    if (value.valueKind !== "inst" && value.valueKind !== "expr") return Memory.Any;
+    if (value.op !== Op.GetElementPtr) return Memory.Any;
+    value = value.operands[0]!;
+  }
+}
+
+/** Facts about the functions of one component while they are assumed. */
+class Component {
+  memory: MemoryEffects = Memory.None;
+  willReturn: boolean;
+
+  constructor(
+    private readonly functions: ReadonlySet<Func>,
+    isRecursive: boolean,
+  ) {
+    this.willReturn = !isRecursive;
+    for (const fn of functions) this.look(fn);
+  }
+
+  private look(fn: Func): void {
+    const { blocks } = fn.view();
+    blocks.forEach((block, index) => {
+      block.id = index;
+    });
+    for (const block of blocks) {
+      for (const to of block.successors) if (to.id <= block.id) this.willReturn = false;
+      for (const inst of block.insts) this.add(inst, fn);
+    }
+  }
+
+  private add(inst: Inst, fn: Func): void {
+    switch (inst.op) {
+      case Op.Load:
+        this.access(inst, inst.operands[0]!, Memory.Read, fn);
+        return;
+      case Op.Store:
+        this.access(inst, inst.operands[1]!, Memory.Write, fn);
+        return;
+      case Op.Fence:
+      case Op.CmpXchg:
+      case Op.AtomicRMW:
+      case Op.VAArg:
+        this.anything();
+        return;
+      case Op.IndirectBr:
+      case Op.CallBr:
+        this.anything();
+        return;
+      default:
+        if (isCall(inst)) this.call(inst, fn);
+    }
+  }
+  private anything(): void {
+    this.memory = Memory.Any;
+    this.willReturn = false;
+  }
+
+  private access(
+    inst: InstWith<Op.Load> | InstWith<Op.Store>,
+    address: Value,
+    how: MemoryEffects,
+    fn: Func,
+  ): void {
+    if ((inst.flags & Flag.Volatile) !== 0 || inst.data.ordering !== "not_atomic") this.anything();
+    else this.memory |= placeOf(address, fn) & how;
+  }
+
+  private call(call: CallInst, fn: Func): void {
+    const callee = call.operands[0]!;
+    // The call itself reads what it passes by value.
+    for (let i = 0; i < call.data.attributes.parameters.length; i++)
+      if (call.data.attributes.parameter(i).has("byval"))
+        this.memory |= placeOf(call.operands[i + 1]!, fn) & Memory.Read;
+    const isOwn = callee.valueKind === "global" && callee.kind === "function" && this.functions.has(callee);
+    if (isOwn && call.data.functionType === callee.valueType) {
+      // What it does through its arguments it does through what is passed here.
+      this.memory |= this.passed(call, fn, Memory.Argument);
+      return;
+    }
+    if (!callReturns(call)) this.willReturn = false;
+    const effects = callEffects(call);
+    this.memory |= effects & ~Memory.Argument;
+    if ((effects & Memory.Argument) !== 0) this.memory |= this.passed(call, fn, effects & Memory.Argument);
+  }
+  /** Effects on argument memory of a call, as effects of the caller. */
+  private passed(call: CallInst, fn: Func, effects: MemoryEffects): MemoryEffects {
+    const how =
+      ((effects & Memory.ArgumentRead) !== 0 ? Memory.Read : 0) |
+      ((effects & Memory.ArgumentWrite) !== 0 ? Memory.Write : 0);
+    let all: MemoryEffects = Memory.None;
+    for (let i = 1; i <= call.data.argumentCount; i++) {
+      const argument = call.operands[i]!;
+      if (argument.type.scalar.kind === "ptr" || argument.type.isAggregate)
+        all |= argument.type.kind === "ptr" ? placeOf(argument, fn) : Memory.Any;
+    }
+    return all & how;
+  }
+}
+
+/** The attributes with what was found, where that is more than they say. */
+function withFacts(attributes: AttributeList, memory: MemoryEffects, willReturn: boolean): AttributeList {
+  const known = attributes.fn.int("memory") ?? Memory.Any;
+  const kinds = new Map(attributes.fn.kinds);
+  if ((known & memory) !== known) kinds.set("memory", known & memory);
+  if (willReturn) kinds.set("willreturn", true);
+  if (kinds.size === attributes.fn.kinds.size && kinds.get("memory") === attributes.fn.kinds.get("memory"))
+    return attributes;
+  return new AttributeList(
+    new AttributeSet(kinds, attributes.fn.strings),
+    attributes.result,
+    attributes.parameters,
+  );
+}
+
+export const functionAttrs: ModulePass = {
+  name: "function-attrs",
+  level: "module",
+  description: "infers what memory functions read and write, and that they return",
+  counters: { functions: "functions of which more is known" },
+  requires: [callGraph],
+  preserves: [],
+  run(module, context) {
+    const { components, symbolOf } = context.ofModule(callGraph);
+    const { members } = components;
+    let changed = false;
+    for (let c = 0; c < components.count; c++) {
+      const functions: Func[] = [];
+      for (let i = members.start[c]!; i < members.start[c + 1]!; i++)
+        functions.push(module.globals[symbolOf[members.items[i]!]!] as Func);
+      const isOpaque = ({ attributes: { fn } }: Func): boolean => fn.has("naked") || fn.has("optnone");
+      if (!functions.every((fn) => isExact(fn) && !isOpaque(fn))) continue;
+      const facts = new Component(new Set(functions), components.recursive[c] === 1);
+      for (const fn of functions) {
+        const mustEnd = fn.attributes.fn.has("mustprogress") && !mayWrite(facts.memory);
+        const attributes = withFacts(fn.attributes, facts.memory, facts.willReturn || mustEnd);
+        if (attributes === fn.attributes) continue;
+        fn.attributes = attributes;
+        context.count("functions");
+        changed = true;
+      }
+    }
+    return changed;
+  },
+};

@@ -1,0 +1,48 @@
+/** What a call does besides giving a result, by what is said of the call and of what it calls. */
+import type { AttributeSet } from "../ir/attributes.js";
+import { type CallInst, Op } from "../ir/instructions.js";
+import { intrinsicOf } from "../ir/intrinsics.js";
+import { Memory, type MemoryEffects, mayWrite } from "../ir/memory-effects.js";
+
+/** The attributes of the function that is called directly; null for others. */
+function calleeAttributes(call: CallInst): AttributeSet | null {
+  const callee = call.operands[0]!;
+  if (callee.valueKind !== "global" || callee.kind !== "function") return null;
+  // By another type it is another function.
+  return call.data.functionType === callee.valueType ? callee.attributes.fn : null;
+}
+
+/** Memory that a call may read and write. */
+export function callEffects(call: CallInst): MemoryEffects {
+  const intrinsic = intrinsicOf(call.operands[0]!);
+  const own = call.data.attributes.fn.int("memory") ?? Memory.Any;
+  const callee = calleeAttributes(call)?.int("memory") ?? Memory.Any;
+  const effects = own & callee & (intrinsic?.memory ?? Memory.Any);
+  // Inputs of bundles may be read, whatever the callee does.
+  return call.data.bundles.length > 0 ? effects | Memory.Read : effects;
+}
+
+/** Whether a call comes back, by return or by unwinding. */
+export const callReturns = (call: CallInst): boolean =>
+  intrinsicOf(call.operands[0]!)?.willReturn === true ||
+  call.data.attributes.fn.has("willreturn") ||
+  calleeAttributes(call)?.has("willreturn") === true;
+
+const neverUnwinds = (call: CallInst): boolean =>
+  intrinsicOf(call.operands[0]!)?.noUnwind === true ||
+  call.data.attributes.fn.has("nounwind") ||
+  calleeAttributes(call)?.has("nounwind") === true;
+
+/** Attributes under which a call does more than its memory effects say. */
+const more = ["strictfp", "returns_twice", "convergent"];
+
+/** Whether a call may go when nothing uses its result. */
+export function isRemovableCall(call: CallInst): boolean {
+  if (call.op !== Op.Call || call.data.tail === "musttail" || call.data.bundles.length > 0) return false;
+  const intrinsic = intrinsicOf(call.operands[0]!);
+  if (intrinsic !== null) return intrinsic.removable;
+  const callee = calleeAttributes(call);
+  if (callee === null || more.some((name) => callee.has(name) || call.data.attributes.fn.has(name)))
+    return false;
+  return !mayWrite(callEffects(call)) && callReturns(call) && neverUnwinds(call);
+}
