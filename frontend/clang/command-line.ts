@@ -45,6 +45,7 @@ const alsoLinker = [
   "-nostdlib", "-static", "-static-pie", "-pie", "-no-pie", "-nopie", "-no_pie", "-pthread", "-pthreads",
   "-m64", "-m32", "-mx32", "--sysroot*", "-B*", "--prefix*", "-pg", "-p", "--coverage", "-coverage",
   "-fprofile-generate*", "-fprofile-instr-generate*", "-fsanitize=*", "-fopenmp*",
+  "-ffunction-sections", "-fdata-sections",
 ];
 
 /** Options that have no meaning here: whole-program optimisation happens later, in every case. */

@@ -148,6 +148,9 @@ describe("link step", () => {
     expect(options("-shared a.o -Wl,--version-script=v.map -Wl,-dynamic-list,d.txt")).toBe(
       "--shared --version-script v.map --export-list d.txt",
     );
+    expect(options("a.o -ffunction-sections -O2 -fdata-sections")).toBe(
+      "--function-sections --data-sections",
+    );
     // These go where they stand among the inputs.
     expect(options("-Wl,--whole-archive a.a -Wl,--no-whole-archive")).toBe("");
   });
