@@ -9,7 +9,7 @@
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { benchmarkObjects } from "./benchmark-objects.js";
-import { programSizes } from "./elf-size.js";
+import { loadedSizes, programSizes } from "./elf-size.js";
 import { parseCommandLine, splitWords } from "./options.js";
 import { packageNames, selectRecipes } from "./packages/registry.js";
 import { mapLimit, mustRun } from "./process.js";
@@ -45,10 +45,8 @@ const { pipelines } = (await import(built.href)) as Pipelines;
 async function linked(objects: readonly string[], out: string, flags: readonly string[]): Promise<Loaded> {
   await mustRun([join(projectRoot(), "bin", "tsc-lto"), "-j1", ...objects, "-o", out, ...flags]);
   await mustRun(["as", "-o", `${out}.o`, out]);
-  const { sections, code } = programSizes(`${out}.o`);
-  let sum = code;
-  for (const [name, size] of sections) if (/^\.(eh_frame|gcc_except_table|rodata)/.test(name)) sum += size;
-  return { text: code, sum };
+  const { text, unwind, rodata } = loadedSizes(programSizes(`${out}.o`));
+  return { text, sum: text + unwind + rodata };
 }
 
 const mean = (of: readonly number[]): number =>

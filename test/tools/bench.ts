@@ -147,8 +147,25 @@ async function compareAll(): Promise<void> {
   const text = value((m) => m.text);
   console.log(`-${level}, ${options.pie ? "PIE" : "-no-pie"}, ${systemCompiler()}; gcc -Os for -Oz`);
   againstBase(".text", names, titles, base, text, String);
-  const withData = value((m) => m.text + m.rodata);
-  againstBase(".text + .rodata", names, titles, base, withData, String);
+  const unwind = value((m) => m.unwind);
+  againstBase(
+    "unwind tables (.eh_frame, .eh_frame_hdr, .gcc_except_table)",
+    names,
+    titles,
+    base,
+    unwind,
+    String,
+  );
+  againstBase(
+    ".rodata",
+    names,
+    titles,
+    base,
+    value((m) => m.rodata),
+    String,
+  );
+  const sum = value((m) => m.text + m.unwind + m.rodata);
+  againstBase(".text + unwind tables + .rodata", names, titles, base, sum, String);
   printRatios(".text with interprocedural register allocation, ratio to without", names, ipraColumns(text));
   const timed = titles.filter((t) => t === "ours" || t === "clang-lto" || t.startsWith("ours -"));
   const seconds = value((m) => m.cpuSeconds);

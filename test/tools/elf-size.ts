@@ -10,6 +10,24 @@ export interface ProgramSizes {
   readonly functions: ReadonlyMap<string, number>;
 }
 
+/** What is loaded of a program besides its writable data. */
+export interface LoadedSizes {
+  readonly text: number;
+  /** .eh_frame, .eh_frame_hdr and .gcc_except_table. */
+  readonly unwind: number;
+  readonly rodata: number;
+}
+
+/** Linked programs and objects alike; in an object the header that the linker makes is still missing. */
+export function loadedSizes({ sections, code }: ProgramSizes): LoadedSizes {
+  let unwind = 0;
+  let rodata = 0;
+  for (const [name, size] of sections)
+    if (/^\.(eh_frame|eh_frame_hdr|gcc_except_table)(\.|$)/.test(name)) unwind += size;
+    else if (/^\.rodata(\.|$)/.test(name)) rodata += size;
+  return { text: code, unwind, rodata };
+}
+
 /** Reads the section table and the symbol table (if it was not stripped). @throws Error for other files */
 export function programSizes(file: string): ProgramSizes {
   const bytes = readFileSync(file);

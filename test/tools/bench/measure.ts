@@ -6,7 +6,7 @@
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { programSizes } from "../elf-size.js";
+import { type LoadedSizes, loadedSizes, programSizes } from "../elf-size.js";
 import type { ThreadPool } from "../in-process.js";
 import type { Prepared } from "../prepared.js";
 import { cacheDir, findProgram } from "../root.js";
@@ -19,10 +19,7 @@ export interface BenchOptions {
   readonly jobs: number;
 }
 
-export interface Measurement {
-  /** Bytes of code and of .rodata. */
-  readonly text: number;
-  readonly rodata: number;
+export interface Measurement extends LoadedSizes {
   /** User and system seconds, and peak KiB, of the whole-program step; NaN where it was not measured. */
   readonly cpuSeconds: number;
   readonly peakKiB: number;
@@ -108,9 +105,8 @@ export async function measure(
   if (result.failed !== undefined) {
     const none = Number.NaN;
     const failed = `${result.failed}: ${result.message.split("\n")[0]}`;
-    return { text: none, rodata: none, cpuSeconds: none, peakKiB: none, failed };
+    return { text: none, unwind: none, rodata: none, cpuSeconds: none, peakKiB: none, failed };
   }
-  const { sections, code } = programSizes(exe);
   const { cpuSeconds, peakKiB } = result;
-  return { text: code, rodata: sections.get(".rodata") ?? 0, cpuSeconds, peakKiB, failed: undefined };
+  return { ...loadedSizes(programSizes(exe)), cpuSeconds, peakKiB, failed: undefined };
 }
