@@ -106,14 +106,18 @@ function compare(block: Block, value: Value, label: ConstInt, equal: Block, othe
 }
 
 /** Code behind what never returns or is undefined behaviour, and code that can only lead there. */
-export function endDeadCode(block: Block, { fn }: Graph): Plan | null {
+export function endDeadCode(block: Block, { fn, goal }: Graph): Plan | null {
   const { insts } = block;
   const last = insts.length - 1;
+  // Where size counts, a block that comes back to others stays among them: ending it saves a jump at most, and costs
+  // long branches to where it is laid out then, and the shares that its values have in the registers of the others.
+  const canEnd = goal === "speed" || insts[last]!.op !== Op.Br;
   for (let i = 0; i < last; i++) {
     const inst = insts[i]!;
     if (inst.op === Op.Call) {
       if (isUndefinedCallee(inst, fn.attributes.fn.has("null_pointer_is_valid"))) return endsBefore(inst);
-      if (neverReturns(inst) && insts[i + 1]!.op !== Op.Unreachable) return endsBefore(insts[i + 1]!);
+      if (canEnd && insts[i + 1]!.op !== Op.Unreachable && neverReturns(inst))
+        return endsBefore(insts[i + 1]!);
     } else if (inst.op === Op.Load || inst.op === Op.Store) {
       if ((inst.flags & Flag.Volatile) !== 0) continue;
       const address = inst.operands[inst.op === Op.Load ? 0 : 1]!;
