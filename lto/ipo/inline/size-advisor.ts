@@ -16,7 +16,7 @@ import { specialisedCost } from "./body-cost.js";
 import { bytesOf, bytesOfCall, functionBytes } from "./body-size.js";
 
 /** Bytes of a body that may move to its only call. */
-const largestMoved = 200;
+const largestMoved = 500;
 /** Bodies of so many times the threshold are not looked at again for the constants that are passed. */
 const mostToGain = 8;
 /** Slots beyond the reach of a short offset lengthen what uses them. */

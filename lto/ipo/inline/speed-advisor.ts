@@ -20,6 +20,8 @@ const thresholds = { normal: 225, hinted: 325, inLoop: 225, inInnerLoop: 225, co
 /** For one block, half of the threshold more. */
 const singleBlock = 0.5;
 const lastCall = 15_000;
+/** Bodies of so many times the threshold are not looked at again for the constants that are passed. */
+const mostToGain = 5;
 /** A caller of so many instructions grows no more by last calls: code generation is not linear in everything. */
 const largestCaller = 12_000;
 /** Bytes that inlining may add to a frame, where the caller may be entered many times. */
@@ -41,7 +43,7 @@ export class SpeedAdvisor implements InlineAdvisor {
     let cost = known.cost - saved;
     let { isSingleBlock } = known;
     // Constants can save most of it; looking costs as much as a pass.
-    if (cost > threshold && cost < 12 * threshold) {
+    if (cost > threshold && cost < mostToGain * threshold) {
       const constants = constantsFor(site);
       if (constants !== null) {
         const left = specialisedCost(callee, body, this.layout, constants);
