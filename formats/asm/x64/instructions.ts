@@ -241,7 +241,7 @@ function pseudoText(inst: MInst, names: OperandNames): string {
     case X.TlsGetAddr:
       return tlsText(inst, names);
     case X.ProbeLoop:
-      return `1:\n\tsubq\t$${inst.cc}, %rsp\n\tmovq\t$0, (%rsp)\n\tcmpq\t%rbp, %rsp\n\tjne\t1b`;
+      return `1:\n\tsubq\t$${inst.cc}, %rsp\n\tmovq\t$0, (%rsp)\n\tcmpq\t%rbp, %rsp\n\tjne\t1b\n\tmovq\t%rbp, %rsp`;
     case X.ProbeTo: {
       const to = register(inst.uses[0], 8, inst);
       const loop = `1:\n\txorq\t$0, (%rsp)\n\tsubq\t$${inst.imm}, %rsp\n\tcmpq\t%rsp, ${to}\n\tjl\t1b\n`;

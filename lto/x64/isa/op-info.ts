@@ -161,7 +161,7 @@ row(X.PushSaved, Format.Push, "pushq", 1);
 row(X.PopSaved, Format.Pop, "popq", 1);
 row(X.PushPad, Format.Implicit, "pushq\t%rax", 1);
 row(X.Probe, Format.Implicit, "movq\t$0, (%rsp)", 8);
-row(X.ProbeLoop, Format.Pseudo, "", 20, Other);
+row(X.ProbeLoop, Format.Pseudo, "", 23, Other);
 row(X.ProbeTo, Format.Pseudo, "", 27, Other);
 // Frame pseudos become code that may move the stack pointer by arithmetic.
 row(X.CallSetup, Format.Pseudo, "", 0, Other);
