@@ -281,7 +281,7 @@ function codegenOptions(module: Module, options: DriverOptions): CodegenOptions 
     checkAllocation: options.checkRegalloc,
     ipra: options.ipra,
     shrinkWrap: options.shrinkWrap,
-    sharedUnwind: options.sharedUnwind,
+    sharedUnwind: options.sharedUnwind && !asksForStarts(module),
     functionSections: options.functionSections,
     dataSections: options.dataSections,
     checkPacking: options.checkPacking,
@@ -289,6 +289,12 @@ function codegenOptions(module: Module, options: DriverOptions): CodegenOptions 
     verify: options.verify,
   };
 }
+
+/** Functions of the unwinder that tell where a function starts, which they take from its description. */
+const startsOfFunctions = new Set(["_Unwind_FindEnclosingFunction", "_Unwind_GetRegionStart"]);
+
+const asksForStarts = ({ globals }: Module): boolean =>
+  globals.some(({ name }) => startsOfFunctions.has(name));
 
 /** Position-independent if any module is; a program needs no more than PIE, a library needs PIC. */
 function defaultRelocation(module: Module, options: DriverOptions): CodegenOptions["relocation"] {

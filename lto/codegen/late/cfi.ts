@@ -104,6 +104,12 @@ function blockStates(mf: MFunction, framePointer: boolean): (CfaState | undefine
     const state = clone(states[block.id]!);
     for (const inst of block.insts) {
       frame.step(state, inst, framePointer);
+      // A way out that was copied follows in the same block as the branch around it.
+      for (const target of inst.targets) {
+        if (states[target.id] !== undefined) continue;
+        states[target.id] = clone(state);
+        work.push(target);
+      }
       const pad = unwindTarget(inst);
       if (pad === null || states[pad.id] !== undefined) continue;
       // The unwinder enters a landing pad with the stack as it was at the call, but for the arguments.
