@@ -2,7 +2,7 @@
 
 import { acceptsTags, armsOf } from "../ir/hints/from-metadata.js";
 import { HintFlag, type Hints } from "../ir/hints.js";
-import { type Inst, isIndirectCall, isTerminator, Op } from "../ir/instructions.js";
+import { type Inst, isCall, isTerminator, Op } from "../ir/instructions.js";
 import { isPowerOfTwo, type Problem } from "./rules.js";
 
 const loadFlags = HintFlag.NonNull | HintFlag.NoUndef | HintFlag.InvariantLoad;
@@ -39,8 +39,8 @@ export function hintsProblem(inst: Inst, hints: Hints): Problem {
     if (!hints.weights.every(isSize)) return "a weight that is no number";
   }
   if (hints.loop !== null && !isTerminator(op)) return "loop hints inside a block";
-  if (hints.callees !== null && !isIndirectCall(inst))
-    return "callees of a call that is not through a pointer";
+  // Of a call whose pointer has become known since they say nothing more.
+  if (hints.callees !== null && !isCall(inst)) return "callees of something else than a call";
   if (hints.accuracy !== 0 && (!(hints.accuracy > 0) || !type.scalar.isFloat))
     return "an accuracy that makes no sense";
   return null;

@@ -187,7 +187,12 @@ describe("the verifier refuses", () => {
     ["a range of a branch", { range: [0n, 1n] }, branch, "a range of something else"],
     ["too few weights", { weights: [1] }, branch, "1 weights for 2 ways"],
     ["weights that are no numbers", { weights: [1, Number.NaN] }, branch, "a weight that is no number"],
-    ["callees of a branch", { callees: { members: [], open: false } }, branch, "callees of a call"],
+    [
+      "callees of a branch",
+      { callees: { members: [], open: false } },
+      branch,
+      "callees of something else than a call",
+    ],
     ["accuracy of an integer", { accuracy: 2 }, add, "accuracy"],
   ] as const)("%s", (_, fields, body, message) => expect(problems(fields, body)).toContain(message));
 

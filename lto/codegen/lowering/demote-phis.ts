@@ -7,7 +7,7 @@
  */
 import { type Block, type Body, type InstWith, makeInst, Op } from "../../ir/instructions.js";
 import { raw } from "../../ir/raw.js";
-import { i64, ptr, type Type, voidType } from "../../ir/types.js";
+import { i1, i8, i64, ptr, type Type, voidType } from "../../ir/types.js";
 import { constInt, type Value } from "../../ir/values.js";
 import { cfg, dominators, loops } from "../../pass/analyses.js";
 import type { FunctionPass } from "../../pass/pass.js";
@@ -32,26 +32,38 @@ function demoteBlock(body: Body, target: Block): number {
   const loads = new Map<Value, Value>();
   raw(target).insts.splice(0, phis.length);
   // A landing pad stays in front: it takes what the unwinder has left in registers.
-  const first = target.insts[0]!.op === Op.LandingPad ? 1 : 0;
-  phis.forEach((phi, n) => {
-    const slot = entryAlloca(body, phi.type);
+  let at = target.insts[0]!.op === Op.LandingPad ? 1 : 0;
+  for (const phi of phis) {
+    // Memory has no single bits.
+    const isBit = phi.type === i1;
+    const type = isBit ? i8 : phi.type;
+    const slot = entryAlloca(body, type);
     const memory = { align: slot.data.align, ordering: "not_atomic" as const, scope: "" };
-    const stored = new Set<Block>();
+    const seen = new Set<Block>();
     phi.operands.forEach((value, i) => {
       const from = phi.blocks[i]!;
-      if (stored.has(from)) return;
-      stored.add(from);
-      const store = makeInst(Op.Store, voidType, [value, slot], memory);
-      store.parent = from;
-      raw(from).insts.splice(from.insts.length - 1, 0, store);
+      if (seen.has(from)) return;
+      seen.add(from);
+      const stored = isBit ? asByte(value) : value;
+      const store = makeInst(Op.Store, voidType, [stored, slot], memory);
+      const added = stored !== value && stored.valueKind === "inst" ? [stored, store] : [store];
+      for (const inst of added) inst.parent = from;
+      raw(from).insts.splice(from.insts.length - 1, 0, ...added);
     });
-    const load = makeInst(Op.Load, phi.type, [slot], memory);
-    load.parent = target;
-    raw(target).insts.splice(first + n, 0, load);
-    loads.set(phi, load);
-  });
+    const load = makeInst(Op.Load, type, [slot], memory);
+    const bit = isBit ? makeInst(Op.Trunc, i1, [load], null) : null;
+    const added = bit === null ? [load] : [load, bit];
+    for (const inst of added) inst.parent = target;
+    raw(target).insts.splice(at, 0, ...added);
+    at += added.length;
+    loads.set(phi, bit ?? load);
+  }
   replaceUses(body, loads);
   return phis.length;
+}
+
+function asByte(bit: Value): Value {
+  return bit.valueKind === "int" ? constInt(i8, bit.value & 1n) : makeInst(Op.ZExt, i8, [bit], null);
 }
 
 function entryAlloca(body: Body, type: Type): InstWith<Op.Alloca> {

@@ -22,6 +22,10 @@ export interface CallSite {
   readonly isClosed: boolean;
   /** Instructions of the caller as it is now. */
   readonly callerSize: number;
+  /** Bytes that inlining has added to the frame of a caller that may be entered again before it is left; else 0. */
+  readonly recursiveSlotBytes: number;
+  /** The caller may be entered again before it is left. */
+  readonly isRecursive: boolean;
 }
 
 export interface Advice {

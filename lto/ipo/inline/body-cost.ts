@@ -179,6 +179,10 @@ export function bodyCost(fn: Func, body: BodyView, layout: DataLayout): BodyCost
   let cost = 0;
   let slotBytes = 0;
   let bytes = 0;
+  for (let i = 0; i < fn.args.length; i++) {
+    const copied = fn.attributes.parameter(i).type("byval");
+    if (copied !== undefined) slotBytes += layout.allocSize(copied);
+  }
   const slotSavings = new Array<number>(fn.args.length).fill(0);
   const decides = new Uint8Array(fn.args.length);
   /** Parameter that an instruction is the address in, plus one; and which depend on it alone. */

@@ -14,7 +14,7 @@
  * Breaks if: see `inline-call.ts` and `obstacles.ts`.
  */
 import type { CallInst } from "../../ir/instructions.js";
-import type { Func, Module } from "../../ir/module.js";
+import type { Func, GlobalValue, Module } from "../../ir/module.js";
 import { callGraph } from "../../pass/analyses.js";
 import type { ComponentPass, ComponentWalk, ProgramContext } from "../../pass/pass.js";
 import type { InlineAdvisor } from "./advisor.js";
@@ -54,12 +54,19 @@ class InlinerWalk implements ComponentWalk {
   private readonly speed: InlineAdvisor;
   private readonly size: InlineAdvisor;
   private readonly known = new Map<Func, Known>();
+  /** Functions that calls lead back to. */
+  private readonly recursive = new Set<GlobalValue>();
 
   constructor(
     private readonly module: Module,
     private readonly context: ProgramContext,
   ) {
-    this.session = new InlineSession(module, context.ofModule(callGraph));
+    const graph = context.ofModule(callGraph);
+    const { componentOf, recursive } = graph.components;
+    graph.symbolOf.forEach((symbol, node) => {
+      if (recursive[componentOf[node]!] === 1) this.recursive.add(module.globals[symbol]!);
+    });
+    this.session = new InlineSession(module, graph);
     this.session.countCalls();
     this.speed = new SpeedAdvisor(module.dataLayout);
     this.size = new SizeAdvisor(module.dataLayout);
@@ -81,8 +88,10 @@ class InlinerWalk implements ComponentWalk {
     if (goal === "none" || caller.linkage === "available_externally") return false;
     const advisor = goal === "speed" ? this.speed : this.size;
     const { session } = this;
+    const isRecursive = this.recursive.has(caller);
     const body = caller.view();
     let size = 0;
+    let recursiveSlotBytes = 0;
     for (const { insts } of body.blocks) size += insts.length;
     const work: Candidate[] = placedCalls(body)
       .map((placed) => ({ ...placed, path: null }))
@@ -106,10 +115,13 @@ class InlinerWalk implements ComponentWalk {
         callSites: session.callSites(callee),
         isClosed: session.isClosed(callee),
         callerSize: size,
+        recursiveSlotBytes,
+        isRecursive,
       });
       if (!advice.inline) continue;
       const calls = session.inline(caller.edit(), call, callee);
       size += cost.instructions;
+      if (isRecursive) recursiveSlotBytes += cost.slotBytes;
       inlined++;
       const next: Path = { through: callee, before: path };
       if (length(next) > deepest) continue;

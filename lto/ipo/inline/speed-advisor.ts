@@ -24,8 +24,10 @@ const lastCall = 15_000;
 const mostToGain = 5;
 /** A caller of so many instructions grows no more by last calls: code generation is not linear in everything. */
 const largestCaller = 12_000;
-/** Bytes that inlining may add to a frame, where the caller may be entered many times. */
+/** Bytes that a copy may add to a frame, unless it is the only one. */
 const mostSlotBytes = 4096;
+/** Bytes that all copies may add to the frame of a recursive function, which the stack holds many times. */
+const mostRecursiveSlotBytes = 1024;
 
 export class SpeedAdvisor implements InlineAdvisor {
   constructor(private readonly layout: DataLayout) {}
@@ -33,8 +35,10 @@ export class SpeedAdvisor implements InlineAdvisor {
   advise(site: CallSite): Advice {
     const { call, callee, body, cost: known, callerSize } = site;
     const threshold = thresholdOf(site);
-    if (known.slotBytes > mostSlotBytes && !isLastCall(site))
-      return { inline: false, cost: known.cost, threshold };
+    const isTooWide = site.isRecursive
+      ? known.slotBytes > 0 && site.recursiveSlotBytes + known.slotBytes > mostRecursiveSlotBytes
+      : known.slotBytes > mostSlotBytes && !isLastCall(site);
+    if (isTooWide) return { inline: false, cost: known.cost, threshold };
     const count = call.data.argumentCount;
     let saved = callCost + instructionCost * (1 + count);
     for (let i = 0; i < callee.args.length; i++)
