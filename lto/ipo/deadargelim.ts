@@ -23,7 +23,8 @@
  *  - parameters that belong to the convention (sret, nest, swift's, inalloca, preallocated) stay;
  *  - stores to a variable go only where it is local and all that is done with its address is seen (variable-uses.ts);
  *  - naked and unoptimised functions stay as they are, and so do the functions that they call;
- *  - attributes that name other parameters (`returned`, `allocsize`) go where positions or results change.
+ *  - attributes that name other parameters (`returned`, `allocsize`) go where positions or results change; where a
+ *    pointer goes, accesses of argument memory may be of any other now.
  *
  * Breaks if: a call graph misses a way into a local function.
  */
@@ -43,6 +44,7 @@ import {
   setCallData,
 } from "../ir/instructions.js";
 import { intrinsicOf } from "../ir/intrinsics.js";
+import { Memory } from "../ir/memory-effects.js";
 import type { Func, GlobalValue, GlobalVariable, Module } from "../ir/module.js";
 import { raw } from "../ir/raw.js";
 import { functionType, type Type, voidType } from "../ir/types.js";
@@ -253,6 +255,8 @@ class Change {
   readonly place: Int32Array;
   readonly losesResult: boolean;
   readonly losesVariable: boolean;
+  /** A parameter goes through which memory may be reached. */
+  readonly losesPointer: boolean;
   /** Parameters there were, without variable ones. */
   readonly fixed: number;
   readonly type: Type;
@@ -266,6 +270,9 @@ class Change {
     this.kept.forEach((old, i) => {
       this.place[old] = i;
     });
+    this.losesPointer = parameters.some(
+      (type, i) => this.place[i]! < 0 && (type.scalar.kind === "ptr" || type.isAggregate),
+    );
     this.losesResult = isClosed && !resultIsLive;
     this.losesVariable = isClosed && isVarArg && !readsVariable;
     this.type = functionType(
@@ -283,7 +290,17 @@ function changedAttributes(list: AttributeList, change: Change, first: number): 
   );
   if (!change.losesVariable && first > 0) parameters.push(...list.parameters.slice(first));
   const result = change.losesResult ? noAttributes : list.result;
-  return new AttributeList(without(list.fn, "allocsize"), result, parameters);
+  const own = without(list.fn, "allocsize");
+  return new AttributeList(change.losesPointer ? withoutArgumentMemory(own) : own, result, parameters);
+}
+/** What was reached through a parameter is reached without one now, if propagation has put a constant in its place. */
+function withoutArgumentMemory(set: AttributeSet): AttributeSet {
+  const memory = set.int("memory");
+  if (memory === undefined || (memory & Memory.Argument) === 0) return set;
+  const read = (memory & Memory.ArgumentRead) !== 0 ? Memory.Read : Memory.None;
+  const write = (memory & Memory.ArgumentWrite) !== 0 ? Memory.Write : Memory.None;
+  const kinds = new Map(set.kinds).set("memory", memory | ((read | write) & ~Memory.Inaccessible));
+  return new AttributeSet(kinds, set.strings);
 }
 function without(set: AttributeSet, name: string): AttributeSet {
   if (!set.has(name)) return set;
