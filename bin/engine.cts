@@ -7,6 +7,9 @@
  * half of the processor time of a link goes into optimising compilations in background threads. Baseline code
  * from the start, optimising later and with less inlining take about a third off the processor time of a link
  * (Lua and SQLite, -Oz).
+ *
+ * The size of the young generation can be set on the command line only (bin/tsc-lto, bin/tsc-ld): with 4 MiB halves instead
+ * of 16 links take 12 to 27% less memory at peak (SQLite, Lua, bzip2, Expat, -Oz), in the same processor time.
  */
 import v8 = require("node:v8");
 
