@@ -20,6 +20,7 @@ import { endUnreachable, removeBlocks, removePhiEntry } from "../../ir/cfg-edit.
 import type { Editor } from "../../ir/editor.js";
 import { type Block, type BodyView, Op } from "../../ir/instructions.js";
 import type { FunctionPass } from "../../pass/pass.js";
+import { reachedBlocks } from "../unreachable-blocks.js";
 import { foldPhis, forwardEmpty, mergeBlocks } from "./blocks.js";
 import { type Edit, EditedGraph, type Graph, type Plan, type Rule, ViewedGraph } from "./graph.js";
 import { makeSelects } from "./selects.js";
@@ -69,19 +70,7 @@ function planFor(block: Block, graph: Graph): Plan | null {
 
 /** Blocks that no path reaches, but for labels that are nothing else. Numbers the blocks. */
 function unreachedBlocks({ blocks }: BodyView): Block[] {
-  for (let b = 0; b < blocks.length; b++) blocks[b]!.id = b;
-  const reached = new Uint8Array(blocks.length);
-  const work: Block[] = [blocks[0]!];
-  reached[0] = 1;
-  for (let block = work.pop(); block !== undefined; block = work.pop()) {
-    const { successors } = block;
-    for (let i = 0; i < successors.length; i++) {
-      const next = successors[i]!;
-      if (reached[next.id] === 1) continue;
-      reached[next.id] = 1;
-      work.push(next);
-    }
-  }
+  const reached = reachedBlocks(blocks);
   return blocks.filter((block) => reached[block.id] === 0 && !isLabel(block));
 }
 const isLabel = ({ addressTaken, insts }: Block): boolean =>
