@@ -23,10 +23,11 @@ const allowedInside: Readonly<Record<string, readonly string[]>> = {
   verify: ["ir", "analysis"],
   analysis: ["ir"],
   link: ["ir", "verify", "analysis"],
+  outline: [],
   pass: ["ir", "verify", "analysis"],
   opt: ["ir", "analysis", "pass"],
-  ipo: ["ir", "analysis", "pass", "opt"],
-  codegen: ["ir", "verify", "analysis", "pass"],
+  ipo: ["ir", "analysis", "outline", "pass", "opt"],
+  codegen: ["ir", "verify", "analysis", "outline", "pass"],
   x64: ["ir", "analysis", "codegen"],
 };
 const lists = new Set(["lto/pass/registry.ts", "lto/pass/pipelines.ts"]);

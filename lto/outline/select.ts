@@ -1,0 +1,120 @@
+/**
+ * Which repeats to outline, where they compete for the same places.
+ *
+ * Greedy: the candidate with the largest benefit is taken first, left to right, an occurrence that overlaps one already
+ * taken is lost to it. What a candidate loses to others is found when its turn comes: its benefit is computed
+ * again, and it waits for its new turn. So every candidate is taken for what it is really worth.
+ * O(c · (o + log c)) for c candidates of o occurrences, times the few turns that a candidate waits.
+ * The result depends on the candidates alone: of equal benefits the longer, then the one that occurs first comes first.
+ */
+
+export interface Candidate {
+  /** In symbols; what its occurrences have in common. */
+  readonly length: number;
+  /** Ascending. */
+  readonly starts: Int32Array;
+}
+
+export interface Selected<C> {
+  readonly candidate: C;
+  readonly benefit: number;
+  /** Those of its starts that are taken: ascending, without overlaps. */
+  readonly starts: Int32Array;
+}
+
+interface Waiting<C> {
+  readonly candidate: C;
+  benefit: number;
+  starts: Int32Array;
+}
+
+/**
+ * @param size of the sequence that starts are places in
+ * @param benefit of outlining a candidate at these places, which do not overlap; nothing is taken that has none
+ * @returns in the order of taking
+ */
+export function selectCandidates<C extends Candidate>(
+  candidates: readonly C[],
+  size: number,
+  benefit: (candidate: C, starts: Int32Array) => number,
+): Selected<C>[] {
+  const taken = new Uint8Array(size);
+  const queue: Waiting<C>[] = [];
+  const enter = (waiting: Waiting<C>): void => {
+    waiting.benefit = waiting.starts.length === 0 ? 0 : benefit(waiting.candidate, waiting.starts);
+    if (waiting.benefit > 0) push(queue, waiting);
+  };
+  for (const candidate of candidates)
+    enter({ candidate, benefit: 0, starts: free(candidate.starts, candidate.length, taken) });
+  const selected: Selected<C>[] = [];
+  for (let waiting = pop(queue); waiting !== undefined; waiting = pop(queue)) {
+    const { candidate } = waiting;
+    // From all its starts: where one is lost, another that overlapped it may be free.
+    const starts = free(candidate.starts, candidate.length, taken);
+    if (!areEqual(starts, waiting.starts)) {
+      waiting.starts = starts;
+      enter(waiting);
+      continue;
+    }
+    for (const start of starts) taken.fill(1, start, start + candidate.length);
+    selected.push({ candidate, benefit: waiting.benefit, starts });
+  }
+  return selected;
+}
+
+/** The places that are not taken, left to right without overlaps. */
+function free(starts: Int32Array, length: number, taken: Uint8Array): Int32Array {
+  const kept = new Int32Array(starts.length);
+  let count = 0;
+  let end = 0;
+  for (const start of starts) {
+    if (start < end || isTaken(taken, start, start + length)) continue;
+    kept[count++] = start;
+    end = start + length;
+  }
+  return count === starts.length ? starts : kept.slice(0, count);
+}
+
+const areEqual = (a: Int32Array, b: Int32Array): boolean =>
+  a.length === b.length && a.every((start, i) => start === b[i]);
+
+function isTaken(taken: Uint8Array, from: number, to: number): boolean {
+  for (let i = from; i < to; i++) if (taken[i] === 1) return true;
+  return false;
+}
+
+function isBefore<C extends Candidate>(a: Waiting<C>, b: Waiting<C>): boolean {
+  if (a.benefit !== b.benefit) return a.benefit > b.benefit;
+  if (a.candidate.length !== b.candidate.length) return a.candidate.length > b.candidate.length;
+  return a.starts[0]! < b.starts[0]!;
+}
+
+/** A binary heap. */
+function push<C extends Candidate>(heap: Waiting<C>[], waiting: Waiting<C>): void {
+  let at = heap.length;
+  heap.push(waiting);
+  while (at > 0) {
+    const up = (at - 1) >> 1;
+    if (!isBefore(waiting, heap[up]!)) break;
+    heap[at] = heap[up]!;
+    at = up;
+  }
+  heap[at] = waiting;
+}
+
+function pop<C extends Candidate>(heap: Waiting<C>[]): Waiting<C> | undefined {
+  const first = heap[0];
+  const last = heap.pop();
+  if (last === undefined || heap.length === 0) return first;
+  let at = 0;
+  for (;;) {
+    let down = 2 * at + 1;
+    if (down >= heap.length) break;
+    if (down + 1 < heap.length && isBefore(heap[down + 1]!, heap[down]!)) down++;
+    if (!isBefore(heap[down]!, last)) break;
+    heap[at] = heap[down]!;
+    at = down;
+  }
+  heap[at] = last;
+  return first;
+}
