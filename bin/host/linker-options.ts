@@ -34,6 +34,10 @@ export function linkerOptions(words: readonly string[]): string[] {
       case "E":
         result.push("--export-dynamic");
         break;
+      case "opt-remarks-filename":
+      case "opt-remarks-passes":
+        result.push(`--${name}=${value()}`);
+        break;
       case "wrap":
         result.push("--wrap", value());
         break;

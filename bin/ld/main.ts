@@ -118,6 +118,9 @@ function filesOf(items: readonly LinkerItem[], host: Host): Map<LinkerItem, stri
   return files;
 }
 
+/** Options of LLVM's linker, and of its plug-in, about optimisation records; drivers also name their only format. */
+const forRemarks = /^opt-remarks-(?:filename|passes)(?:=|$)/;
+
 function ltoArguments(
   items: readonly LinkerItem[],
   files: ReadonlyMap<LinkerItem, readonly string[]>,
@@ -133,6 +136,7 @@ function ltoArguments(
     else if (name === "mllvm" || name === "plugin-opt") {
       // Other options of LLVM's have no meaning here; which of them a driver passes, no user chooses.
       if (/^-?-?(enable-ipra|print-regusage)(=|$)/.test(value)) result.push("--mllvm", value);
+      else if (name === "plugin-opt" && forRemarks.test(value)) result.push(`--${value}`);
     } else result.push(...linkerOptions(words));
   }
   return result;
@@ -153,7 +157,7 @@ function realArguments(
   for (const item of items) {
     const { name, words } = item;
     if ((name === "plugin" || name === "plugin-opt") && !keepsPlugin) continue;
-    if (name === "mllvm" || name === "lto-O") continue;
+    if (name === "mllvm" || name === "lto-O" || forRemarks.test(name)) continue;
     const kinds = (files.get(item) ?? []).map((path) => contents.get(path));
     if (!placed && (kinds.includes("ir") || kinds.includes("both"))) {
       result.push(object);

@@ -12,6 +12,7 @@ import { InputError } from "../../lto/ir/errors.js";
 import type { Module } from "../../lto/ir/module.js";
 import type { Diagnostic } from "../../lto/link/index.js";
 import type { PassSet } from "../../lto/pass/registry.js";
+import { formatRemarks, type Remark } from "../../lto/pass/remarks.js";
 import { emptyReport, mergeReports, type PassReport } from "../../lto/pass/report.js";
 import { formatTrace } from "../../lto/pass/trace.js";
 import type { Host } from "../host/host.js";
@@ -135,6 +136,7 @@ class Job {
       const { code, passes: produced } = await this.produce(prepared);
       const passes = mergeReports([prepared.report, produced]);
       this.writeTrace(passes);
+      this.writeRemarks(prepared.report.remarks, produced.remarks);
       return { code, passes, phases: this.timer.laps };
     } catch (e) {
       const { signal } = this.services.turns;
@@ -218,14 +220,29 @@ class Job {
   }
 
   private writeTrace({ events }: PassReport): void {
-    const { timeTrace } = this.options.passes;
-    if (timeTrace === null) return;
     const { timer } = this;
-    const path = resolve(this.services.host.cwd, timeTrace);
+    this.writeReport("trace", this.options.passes.timeTrace, () =>
+      formatTrace([...timer.events(), ...events], timer.epoch),
+    );
+  }
+
+  /** Those of code generation by function: threads give theirs back in an order of their own. */
+  private writeRemarks(program: readonly Remark[], functions: readonly Remark[]): void {
+    this.writeReport("remarks", this.options.passes.optRemarksFilename, () => {
+      const ordered = [...functions].sort((a, b) =>
+        a.function < b.function ? -1 : Number(a.function > b.function),
+      );
+      return formatRemarks([...program, ...ordered]);
+    });
+  }
+
+  private writeReport(what: string, file: string | null, text: () => string): void {
+    if (file === null) return;
+    const path = resolve(this.services.host.cwd, file);
     try {
-      writeFileSync(path, formatTrace([...timer.events(), ...events], timer.epoch));
+      writeFileSync(path, text());
     } catch (e) {
-      throw new InputError(`cannot write the trace: ${(e as Error).message}`, path);
+      throw new InputError(`cannot write the ${what}: ${(e as Error).message}`, path);
     }
   }
 }

@@ -28,6 +28,8 @@ function parserOption({ name, value, kind, choices, description }: PassOption, s
       ]);
     case "choice":
       return option.choices(choices!).preset(choices![0]!);
+    case "pattern":
+      return option.argParser(pattern);
     case "text":
       return option;
   }
@@ -36,6 +38,15 @@ function parserOption({ name, value, kind, choices, description }: PassOption, s
 function count(text: string, form: RegExp): number {
   if (!form.test(text)) throw new InvalidArgumentError("expected a number.");
   return Number(text);
+}
+
+function pattern(text: string): string {
+  try {
+    new RegExp(text);
+  } catch {
+    throw new InvalidArgumentError("expected a regular expression.");
+  }
+  return text;
 }
 
 function names(text: string, prints: boolean, { passes }: PassSet): string[] {

@@ -24,6 +24,10 @@ export interface PassOptions {
   readonly timeTrace: string | null;
   /** Microseconds from which on an event is in the trace. */
   readonly timeTraceGranularity: number;
+  /** Where remarks go; null: nobody wants them. */
+  readonly optRemarksFilename: string | null;
+  /** Regular expression for the passes whose remarks are kept; null: all. */
+  readonly optRemarksPasses: string | null;
 }
 
 export const noPassOptions: PassOptions = {
@@ -40,6 +44,8 @@ export const noPassOptions: PassOptions = {
   stats: false,
   timeTrace: null,
   timeTraceGranularity: 500,
+  optRemarksFilename: null,
+  optRemarksPasses: null,
 };
 
 export interface PassOption {
@@ -48,7 +54,7 @@ export interface PassOption {
   readonly key: Exclude<keyof PassOptions, "enabled">;
   /** How the value is written in the manual: `<n>`, `[=<how>]`; empty for a switch. */
   readonly value: string;
-  readonly kind: "switch" | "number" | "signed" | "passes" | "text" | "choice";
+  readonly kind: "switch" | "number" | "signed" | "passes" | "text" | "pattern" | "choice";
   /** Of a choice: its words; the first is meant where none is given. */
   readonly choices?: readonly string[];
   readonly description: string;
@@ -89,6 +95,22 @@ export const passOptions: readonly PassOption[] = [
     kind: "number",
     description: "shortest event in the trace (500)",
     llvm: [],
+  },
+  {
+    name: "opt-remarks-filename",
+    key: "optRemarksFilename",
+    value: "<file>",
+    kind: "text",
+    description: "write what passes decided, and why, to a file: LLVM's optimisation records, in YAML",
+    llvm: ["pass-remarks-output", "lto-pass-remarks-output"],
+  },
+  {
+    name: "opt-remarks-passes",
+    key: "optRemarksPasses",
+    value: "<regex>",
+    kind: "pattern",
+    description: "restrict these records to passes with such names",
+    llvm: ["pass-remarks-filter", "lto-pass-remarks-filter"],
   },
   {
     name: "verify-each",

@@ -13,6 +13,7 @@
 import type { DataLayout } from "../ir/data-layout.js";
 import type { Body, BodyView } from "../ir/instructions.js";
 import type { Func, Module } from "../ir/module.js";
+import type { Remarks } from "./remarks.js";
 
 /** What a function is compiled for. */
 export type Goal = "none" | "minsize" | "size" | "speed";
@@ -54,6 +55,8 @@ export interface PassContext {
   ofBody<Result>(analysis: FunctionAnalysis<Result>, body: BodyView): Result;
   /** Adds to one of the pass's counters, for `--stats`. */
   count(counter: string, by?: number): void;
+  /** Takes what the pass decided, and why; null if nobody wants to know. */
+  readonly remarks: Remarks | null;
 }
 /** What passes on the program get. */
 export interface ProgramContext extends PassContext {

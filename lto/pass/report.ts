@@ -1,5 +1,6 @@
 /** What the runs of passes in one thread add up to: counters, times, trace events. Plain data that threads exchange. */
 import type { AnyPass } from "./pass.js";
+import type { Remark } from "./remarks.js";
 import type { TraceEvent } from "./trace.js";
 
 export interface PassTime {
@@ -19,9 +20,10 @@ export interface PassReport {
   readonly times: readonly PassTime[];
   readonly counts: readonly PassCount[];
   readonly events: readonly TraceEvent[];
+  readonly remarks: readonly Remark[];
 }
 
-export const emptyReport: PassReport = { times: [], counts: [], events: [] };
+export const emptyReport: PassReport = { times: [], counts: [], events: [], remarks: [] };
 
 /** The sum of reports; names in the order in which they first occur. */
 export function mergeReports(reports: readonly PassReport[]): PassReport {
@@ -52,6 +54,7 @@ export function mergeReports(reports: readonly PassReport[]): PassReport {
     times: [...times.values()],
     counts: [...counts.values()],
     events: reports.flatMap((r) => r.events),
+    remarks: reports.flatMap((r) => r.remarks),
   };
 }
 

@@ -24,6 +24,7 @@ import type {
   ProgramContext,
   Step,
 } from "./pass.js";
+import { Remarks } from "./remarks.js";
 import type { PassReport } from "./report.js";
 import { type Clock, Trace } from "./trace.js";
 
@@ -63,6 +64,9 @@ export const showsText = (options: PassOptions): boolean =>
   options.printBefore.length > 0 ||
   options.printAfter.length > 0;
 
+const wantedPasses = ({ optRemarksPasses: text }: PassOptions): RegExp | null =>
+  text === null ? null : new RegExp(text);
+
 /** What passes get; the runner behind it knows which pass asks. */
 export class RunContext implements PassContext {
   constructor(
@@ -79,6 +83,9 @@ export class RunContext implements PassContext {
   }
   count(counter: string, by = 1): void {
     this.runner.count(counter, by);
+  }
+  get remarks(): Remarks | null {
+    return this.runner.remarks;
   }
 }
 /** For passes on the linked module. */
@@ -112,6 +119,8 @@ export class FunctionRunContext extends RunContext implements FunctionContext {
 export class PassRunner {
   readonly cache: AnalysisCache;
   readonly trace: Trace | null;
+  /** Null if nobody wants them. */
+  readonly remarks: Remarks | null;
   private current: AnyPass | null = null;
   private readonly counts = new Map<AnyPass, Map<string, number>>();
   private readonly times = new Map<string, Sum>();
@@ -128,6 +137,7 @@ export class PassRunner {
       options.timeTrace === null
         ? null
         : new Trace(services.now, services.thread, options.timeTraceGranularity);
+    this.remarks = options.optRemarksFilename === null ? null : new Remarks(wantedPasses(options));
     this.observes = showsText(options);
   }
 
@@ -173,6 +183,7 @@ export class PassRunner {
         [...counts].map(([counter, count]) => ({ pass: pass.name, counter, count })),
       ),
       events: this.trace?.events.splice(0) ?? [],
+      remarks: this.remarks?.take() ?? [],
     };
     this.times.clear();
     this.counts.clear();

@@ -51,5 +51,6 @@ test("what it means to tsc-lto", () => {
     "--shared --version-script v.map --export-dynamic",
   );
   expect(options("-pie -e start --wrap f")).toBe("--relocation-model pie --entry start --wrap f");
+  expect(options("--opt-remarks-filename r.yaml")).toBe("--opt-remarks-filename=r.yaml");
   expect(options("--build-id --gc-sections -z now")).toBe("");
 });

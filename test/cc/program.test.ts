@@ -195,6 +195,19 @@ describe("in the place of a compiler's linker", () => {
     expect(w.list()).not.toContain("p");
   });
 
+  it.each([
+    ["lld's option", ["-Wl,--opt-remarks-filename=r.yaml,--opt-remarks-passes=^inline$"]],
+    [
+      "the plug-in's",
+      ["-Wl,-plugin-opt=opt-remarks-filename=r.yaml", "-Wl,-plugin-opt=opt-remarks-format=yaml"],
+    ],
+  ])("writes optimisation records: %s", (_, words) => {
+    const w = prepare();
+    const { status, stderr } = cc(w, "main.o", "native.o", "helper.o", "-o", "p", ...words);
+    expect([status, stderr]).toEqual([0, ""]);
+    expect(w.read("r.yaml").toString()).toMatch(/--- !Passed\nPass: +inline\nName: +Inlined\n/);
+  });
+
   it("says what it is", () => {
     const { stdout, status } = spawnSync(process.execPath, [command("tsc-ld"), "--version"], {
       encoding: "utf8",

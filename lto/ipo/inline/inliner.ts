@@ -19,6 +19,7 @@ import { callGraph } from "../../pass/analyses.js";
 import type { ComponentPass, ComponentWalk, ProgramContext } from "../../pass/pass.js";
 import type { InlineAdvisor } from "./advisor.js";
 import { type BodyCost, bodyCost, placedCalls } from "./body-cost.js";
+import { decided, impossible } from "./remarks.js";
 import { InlineSession } from "./session.js";
 import { SizeAdvisor } from "./size-advisor.js";
 import { SpeedAdvisor } from "./speed-advisor.js";
@@ -88,6 +89,7 @@ class InlinerWalk implements ComponentWalk {
     if (goal === "none" || caller.linkage === "available_externally") return false;
     const advisor = goal === "speed" ? this.speed : this.size;
     const { session } = this;
+    const { remarks } = this.context;
     const isRecursive = this.recursive.has(caller);
     const body = caller.view();
     let size = 0;
@@ -102,7 +104,11 @@ class InlinerWalk implements ComponentWalk {
       const callee = call.operands[0]!;
       if (call.parent === null || callee.valueKind !== "global" || callee.kind !== "function") continue;
       if (callee.isDeclaration || comesThrough(path, callee) || size > largestCaller) continue;
-      if (session.obstacle(caller, call, callee, false) !== null) continue;
+      const why = session.obstacle(caller, call, callee, false);
+      if (why !== null) {
+        remarks?.add(impossible(caller, callee, why));
+        continue;
+      }
       const { cost, calls: places } = this.knownOf(callee);
       const advice = advisor.advise({
         caller,
@@ -118,6 +124,7 @@ class InlinerWalk implements ComponentWalk {
         recursiveSlotBytes,
         isRecursive,
       });
+      remarks?.add(decided(caller, callee, advice));
       if (!advice.inline) continue;
       const calls = session.inline(caller.edit(), call, callee);
       size += cost.instructions;

@@ -1,0 +1,86 @@
+/** Records of what passes decided. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { main } from "../../bin/lto/main.js";
+import { formatRemarks } from "../../lto/pass/remarks.js";
+import { capture, type Outcome, temporaryFolder } from "../support/command.js";
+
+const cwd = temporaryFolder();
+const path = (name: string): string => join(cwd, name);
+const lto = (args: readonly string[]): Promise<Outcome> =>
+  capture(main, [path("a.ll"), "-o", path("a.s"), ...args], { cwd, workers: true });
+/** @param attribute of the function that is called twice */
+const program = (attribute: string): string => `define internal i32 @half(i32 %n) ${attribute} {
+  %h = sdiv i32 %n, 2
+  ret i32 %h
+}
+define i32 @main(i32 %a, ptr %p) {
+  %x = call i32 @half(i32 %a)
+  %y = call i32 @half(i32 %x)
+  ret i32 %y
+}
+`;
+
+describe("--opt-remarks-filename", () => {
+  it("writes what the inliner decided, and why", async () => {
+    writeFileSync(path("a.ll"), program(""));
+    const file = path("remarks.yaml");
+    await lto(["-O2", `--opt-remarks-filename=${file}`]);
+    const written = readFileSync(file, "utf8");
+    expect(written).toContain(
+      [
+        "--- !Passed",
+        "Pass:            inline",
+        "Name:            Inlined",
+        "Function:        main",
+        "Args:",
+        "  - Callee:          half",
+        "  - String:          ' inlined into '",
+        "  - Caller:          main",
+      ].join("\n"),
+    );
+    expect(written).toMatch(
+      / {2}- Cost: {12}'?-?\d+'?\n {2}- String: {10}', threshold='\n {2}- Threshold: {7}\d+\n/,
+    );
+    expect(written.endsWith("...\n")).toBe(true);
+    await lto(["-O2", `--opt-remarks-filename=${file}`, "--opt-remarks-passes=^outline"]);
+    expect(readFileSync(file, "utf8")).toBe("");
+    await lto(["-O2", `-mllvm=-pass-remarks-output=${file}`, "-mllvm=-pass-remarks-filter=inl"]);
+    expect(readFileSync(file, "utf8")).toBe(written);
+  });
+  it("says why a call cannot be inlined", async () => {
+    const file = path("remarks.yaml");
+    writeFileSync(path("a.ll"), program("noinline"));
+    await lto(["-O2", `--opt-remarks-filename=${file}`]);
+    expect(readFileSync(file, "utf8")).toMatch(/--- !Missed\nPass: +inline\nName: +NeverInline\n/);
+  });
+  it("reports a bad pattern and a file that cannot be written", async () => {
+    expect(await lto(["--opt-remarks-passes=("])).toMatchObject({ code: 2 });
+    const { code, err } = await lto(["--opt-remarks-filename=/nowhere/remarks.yaml"]);
+    expect(code).toBe(1);
+    expect(err).toContain("/nowhere/remarks.yaml: cannot write the remarks");
+  });
+});
+
+describe("the text of a record", () => {
+  it("quotes what YAML would take for something else", () => {
+    const facts = ["plain", "two words", "it's", "no", "-1", "007", 'tab\t"\\', "ü", "日"].map(
+      (value) => ["Value", value] as const,
+    );
+    const [, ...lines] = formatRemarks([
+      { kind: "Analysis", pass: "size", name: "Sizes", function: "f", facts },
+    ]).split("Value:           ");
+    expect(lines.map((line) => line.split("\n")[0])).toEqual([
+      "plain",
+      "'two words'",
+      "'it''s'",
+      "'no'",
+      "'-1'",
+      "'007'",
+      '"tab\\x09\\"\\\\"',
+      '"\\xfc"',
+      '"\\u65e5"',
+    ]);
+  });
+});
