@@ -28,6 +28,7 @@ import { inline } from "../ipo/inline/inliner.js";
 import { instrumentFunctions } from "../ipo/instrument-functions.js";
 import { ipsccp } from "../ipo/ipsccp.js";
 import { matchCalls } from "../ipo/match-calls.js";
+import { mergeFunctions } from "../ipo/merge-functions/index.js";
 import { stackProtector } from "../ipo/stack-protector.js";
 import { dce } from "../opt/dce.js";
 import { foldBranches } from "../opt/fold-branches.js";
@@ -86,8 +87,12 @@ const program: readonly Stage[] = [
   ),
   // What is inlined is simplified at once, so that callers see it as small as it gets.
   bottomUp(may(inline), ...simplification),
-  // What is dead by now is not compiled.
-  onModule(may(globaldce)),
+  onModule(
+    // What inlining left is what there is to share.
+    may(mergeFunctions),
+    // What is dead by now is not compiled.
+    may(globaldce),
+  ),
   ...requested,
 ];
 

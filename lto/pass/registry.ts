@@ -23,6 +23,7 @@ import { inline } from "../ipo/inline/inliner.js";
 import { instrumentFunctions } from "../ipo/instrument-functions.js";
 import { ipsccp } from "../ipo/ipsccp.js";
 import { matchCalls } from "../ipo/match-calls.js";
+import { mergeFunctions } from "../ipo/merge-functions/index.js";
 import { stackProtector } from "../ipo/stack-protector.js";
 import { dce } from "../opt/dce.js";
 import { foldBranches } from "../opt/fold-branches.js";
@@ -43,6 +44,7 @@ export const passes: readonly AnyPass[] = [
   constmerge,
   foldFunctions,
   inline,
+  mergeFunctions,
   globaldce,
   instrumentFunctions,
   stackProtector,

@@ -21,17 +21,28 @@ import type { Func, GlobalValue } from "../../ir/module.js";
 import { type ConstInt, isConstant, sameConstant, type Value } from "../../ir/values.js";
 import { commonAttributes } from "./attributes.js";
 
-/** @param numberOf a number for each global; of those that may become one, the same */
-export function hashFunction(fn: Func, body: BodyView, numberOf: (global: GlobalValue) => number): number {
+/**
+ * @param numberOf a number for each global; of those that may become one, the same
+ * @param ignores operands that functions with equal hashes may differ in
+ */
+export function hashFunction(
+  fn: Func,
+  body: BodyView,
+  numberOf: (global: GlobalValue) => number,
+  ignores: ((inst: Inst, slot: number) => boolean) | null = null,
+): number {
   let hash = mix(mix(fn.valueType.id, fn.callingConvention), body.blocks.length);
   for (const { insts } of body.blocks)
     for (const inst of insts) {
       hash = mix(mix(hash, inst.op), inst.type.id);
-      for (const operand of inst.operands) {
+      const { operands } = inst;
+      for (let i = 0; i < operands.length; i++) {
+        const operand = operands[i]!;
         const { valueKind } = operand;
         if (valueKind === "argument") hash = mix(hash, operand.index);
         else if (valueKind === "inst") hash = mix(hash, inst.id - operand.id);
         else if (operand === fn) hash = mix(hash, -1);
+        else if (ignores?.(inst, i) === true) hash = mix(hash, -2);
         else if (isConstant(operand)) hash = mix(hash, hashConstant(operand, numberOf));
       }
     }
@@ -51,8 +62,11 @@ function sameHead(a: Func, b: Func): boolean {
   );
 }
 
-/** Whether two functions, whose bodies are numbered, are the same code. */
-export function sameFunction(a: Func, b: Func): boolean {
+/** Whether operand `slot` of two instructions, which are otherwise the same, may be these two values. */
+export type Differ = (inst: Inst, slot: number, a: Value, b: Value) => boolean;
+
+/** Whether two functions, whose bodies are numbered, are the same code. @param differ is asked where operands are not */
+export function sameFunction(a: Func, b: Func, differ: Differ | null = null): boolean {
   if (!sameHead(a, b) || commonAttributes(a.attributes, b.attributes) === null) return false;
   const { blocks } = a.view();
   const { blocks: others } = b.view();
@@ -61,18 +75,23 @@ export function sameFunction(a: Func, b: Func): boolean {
     const { insts } = blocks[i]!;
     const { insts: otherInsts } = others[i]!;
     if (insts.length !== otherInsts.length) return false;
-    for (let k = 0; k < insts.length; k++) if (!sameInst(insts[k]!, otherInsts[k]!, a, b)) return false;
+    for (let k = 0; k < insts.length; k++)
+      if (!sameInst(insts[k]!, otherInsts[k]!, a, b, differ)) return false;
   }
   return true;
 }
 
-function sameInst(a: Inst, b: Inst, inA: Func, inB: Func): boolean {
+function sameInst(a: Inst, b: Inst, inA: Func, inB: Func, differ: Differ | null): boolean {
   if (a.op !== b.op || a.type !== b.type) return false;
   if (((a.flags ^ b.flags) & Flag.Volatile) !== 0) return false;
   if (a.operands.length !== b.operands.length || a.blocks.length !== b.blocks.length) return false;
   for (let i = 0; i < a.blocks.length; i++) if (a.blocks[i]!.id !== b.blocks[i]!.id) return false;
   for (let i = 0; i < a.operands.length; i++)
-    if (!sameOperand(a.operands[i]!, b.operands[i]!, inA, inB)) return false;
+    if (
+      !sameOperand(a.operands[i]!, b.operands[i]!, inA, inB) &&
+      differ?.(a, i, a.operands[i]!, b.operands[i]!) !== true
+    )
+      return false;
   return sameData(a, b);
 }
 
