@@ -22,7 +22,7 @@ export interface WorkerSetup {
   readonly object: SharedArrayBuffer;
   readonly file: string;
   readonly options: CodegenOptions;
-  readonly plan: Pick<ProgramPlan, "conventions" | "indirect">;
+  readonly plan: Pick<ProgramPlan, "conventions" | "passed" | "indirect">;
   readonly reports: ReportRequests;
   /** From 1 on. */
   readonly thread: number;

@@ -56,7 +56,7 @@ export class WorkerSessions implements Sessions {
   constructor(
     module: Module,
     options: CodegenOptions,
-    { conventions, indirect, open }: ProgramPlan,
+    { conventions, passed, indirect, open }: ProgramPlan,
     jobs: number,
     private readonly printer: AsmPrinter,
     reports: ReportRequests,
@@ -72,7 +72,7 @@ export class WorkerSessions implements Sessions {
       object,
       file: module.file,
       options,
-      plan: { conventions, indirect },
+      plan: { conventions, passed, indirect },
       reports,
       origin,
       earlierRuns,

@@ -9,6 +9,7 @@
 import type { DataLayout } from "../ir/data-layout.js";
 import type { Block } from "../ir/instructions.js";
 import type { Func, GlobalValue } from "../ir/module.js";
+import type { PassedRegisters } from "./ipra/variable-arguments.js";
 import type { Wrapping } from "./late/shrink-wrap.js";
 import type { LegalFunction } from "./legalize/index.js";
 import type { LoweringTarget } from "./lowering/context.js";
@@ -65,6 +66,8 @@ export interface SelectOptions {
   /** Registers that a call of this function may change; null for a call through a pointer, with its `calleeSet`. */
   readonly clobbersOf: (callee: GlobalValue | null, calleeSet: number) => RegisterSet;
   readonly conventionOf: (callee: GlobalValue | null) => Convention;
+  /** Bounds of what functions that a call reaches are passed, by all their callers; null as in `clobbersOf`. */
+  readonly passedTo: (callee: GlobalValue | null, calleeSet: number) => PassedRegisters;
 }
 
 /** Conventions that closed functions may have instead of the platform's. */

@@ -57,7 +57,7 @@ export function allocateFunction(
   layout: DataLayout,
   options: CodegenOptions,
   target: Target,
-  callees: Pick<SelectOptions, "clobbersOf" | "conventionOf">,
+  callees: Pick<SelectOptions, "clobbersOf" | "conventionOf" | "passedTo">,
   { runner, pipelines, earlierRuns, knownCallees }: SessionPasses & { readonly knownCallees: KnownCallees },
   observe?: Observer,
 ): CompiledFunction {

@@ -21,6 +21,7 @@ import {
 import { type ModuleSummary, Trait } from "../../analysis/summary.js";
 import type { BodyCodec, GlobalValue, Module } from "../../ir/module.js";
 import type { Steps } from "../../ir/steps.js";
+import { unknownBounds, VariableArguments } from "../ipra/variable-arguments.js";
 import type { Target } from "../target.js";
 import { attachCallees } from "./callee-sets.js";
 import { decideConventions } from "./conventions.js";
@@ -38,6 +39,8 @@ export interface ProgramPlan {
   readonly open: Uint8Array;
   /** The `Convention` of each function. */
   readonly conventions: Uint32Array;
+  /** The `PackedBounds` of each function: what variable arguments it may be passed. */
+  readonly passed: Uint8Array<ArrayBuffer>;
   readonly indirect: IndirectCalls;
 }
 
@@ -68,6 +71,7 @@ export function* planProgram(
   const conventions = new Uint32Array(functions.length);
   let indirect = unknownIndirectCalls(functions.length);
   let ordered = graph.components;
+  let passed = new Uint8Array(functions.length).fill(unknownBounds);
   if (options.ipra) {
     const callsPointers = summary.symbols.some((s) => (s.traits & Trait.IndirectCalls) !== 0);
     const takesAddress = functions.some((fn, i) => fn.isLocal && addressTaken[i] === 1);
@@ -76,10 +80,12 @@ export function* planProgram(
         ? new FunctionPointerAnalysis(module, summary, functions, (fn) => isExact(fn, options.relocation))
         : null;
     // A call through a pointer has the platform's convention: functions whose addresses are taken keep it.
+    const variable = new VariableArguments(functions);
     conventions.set(
-      yield* decideConventions(module, open, options, target.conventions, (fn, body) =>
-        analysis?.scan(fn, body),
-      ),
+      yield* decideConventions(module, open, options, target.conventions, (fn, body) => {
+        analysis?.scan(fn, body);
+        variable.scan(fn, body);
+      }),
     );
     if (analysis !== null) {
       indirect = analysis.solve(addressTaken);
@@ -89,6 +95,7 @@ export function* planProgram(
     indirect.closed.forEach((closed, number) => {
       if (closed === 1) open[number] = 0;
     });
+    passed = variable.solve(indirect, open);
   }
   const { members, count, waves } = ordered;
   const components = Array.from({ length: count }, (_, c) =>
@@ -97,7 +104,7 @@ export function* planProgram(
       (node) => numberOf[node]! as FunctionNumber,
     ).filter((n) => n >= 0),
   );
-  return { components, waves, open, conventions, indirect };
+  return { components, waves, open, conventions, passed, indirect };
 }
 
 /** The components with edges of calls through pointers, where those join none. */

@@ -10,6 +10,7 @@ import type { IndirectCalls } from "../../analysis/function-pointers/index.js";
 import { InternalError } from "../../ir/errors.js";
 import type { GlobalValue, Module } from "../../ir/module.js";
 import { ClobberStore } from "../ipra/clobber-store.js";
+import { boundsOf, type PassedRegisters, unknownBounds } from "../ipra/variable-arguments.js";
 import { completeFunction, layOutFunction } from "../late/finish.js";
 import { optionalLateSteps, wantedLateSteps } from "../late/pipeline.js";
 import { loweringRuns } from "../lowering/index.js";
@@ -49,6 +50,7 @@ export class CodegenSession {
   readonly numbering: Numbering;
   private readonly symbols: SymbolNumbers;
   private readonly conventions: Uint32Array;
+  private readonly passed: Uint8Array;
   private readonly indirect: IndirectCalls;
   private readonly calleeSets: CalleeSetNumbers;
   private readonly store: ClobberStore;
@@ -62,12 +64,13 @@ export class CodegenSession {
   constructor(
     private readonly module: Module,
     private readonly options: CodegenOptions,
-    plan: Pick<ProgramPlan, "conventions" | "indirect">,
+    plan: Pick<ProgramPlan, "conventions" | "passed" | "indirect">,
     private readonly target: Target,
     readonly passes: SessionPasses,
     private readonly observe?: Observer,
   ) {
     this.conventions = plan.conventions;
+    this.passed = plan.passed;
     this.indirect = plan.indirect;
     this.store = new ClobberStore(target.registers.callClobbers);
     this.numbering = new Numbering(module, options.relocation);
@@ -99,6 +102,15 @@ export class CodegenSession {
     return (number === undefined ? undefined : this.conventions[number]) ?? platformConvention;
   }
 
+  /** What a call may pass to whom it reaches, and whether that counts. */
+  private passedTo(callee: GlobalValue | null, calleeSet: number): PassedRegisters {
+    if (callee !== null) return boundsOf(this.passed[this.numbering.numberOf(callee) ?? -1] ?? unknownBounds);
+    if (calleeSet < 0 || this.indirect.sets[calleeSet]!.unknown) return boundsOf(unknownBounds);
+    let bounds = 0;
+    for (const member of this.indirect.sets[calleeSet]!.members) bounds |= this.passed[member]!;
+    return boundsOf(bounds);
+  }
+
   /** Selects and allocates a function and keeps it. @throws InputError, InternalError */
   allocate(number: FunctionNumber): FunctionFacts {
     return InternalError.in("compiling function", this.numbering.functions[number]!.name, () =>
@@ -114,6 +126,7 @@ export class CodegenSession {
     const callees = {
       clobbersOf: (callee: GlobalValue | null, calleeSet: number) => this.clobbersOf(callee, calleeSet),
       conventionOf: (callee: GlobalValue | null) => this.conventionOf(callee),
+      passedTo: (callee: GlobalValue | null, calleeSet: number) => this.passedTo(callee, calleeSet),
     };
     const { functions } = this.numbering;
     const lowering = { ...this.passes, knownCallees: { functions, indirect: this.indirect } };

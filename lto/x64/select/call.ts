@@ -29,6 +29,9 @@ import { immediate, registerSource } from "./source.js";
 import { isLocalSymbol } from "./symbols.js";
 import { fp80PartSlot, fp80Slot, popToSlot, push80 } from "./x87.js";
 
+/** Offset of the vector registers in the register save area (ABI section 3.5.7). */
+export const vectorSaves = integerArguments.length * 8;
+
 // ── Function entry ──
 
 /** Defines the registers and slots of the arguments; called last, at the head of the entry block. */
@@ -58,6 +61,7 @@ export function selectEntry(s: Selector, legal: LegalFunction, layout: ArgumentL
     after.push(() => loadFrom(s, arg.type, vreg, s.slotMem(slot)));
   });
   if (s.saveAreaSlot >= 0) saveVarArgs(s, entry, after);
+  for (const [register, vreg] of s.forwarded) entry.defs.push(new RegOperand(vreg, maskOf(register)));
   s.emit(entry);
   for (const emit of after) emit();
 }
@@ -77,16 +81,18 @@ function loadFrom(s: Selector, type: AbiArgument["type"], vreg: VReg, mem: MemOp
 /** Stores the argument registers that hold variable arguments into the register save area. */
 function saveVarArgs(s: Selector, entry: MInst, after: (() => void)[]): void {
   const slot = s.saveAreaSlot;
-  for (let i = s.vaGpr; i < integerArguments.length; i++) {
-    const vreg = s.newGpr();
-    entry.defs.push(new RegOperand(vreg, maskOf(integerArguments[i]!)));
-    after.push(() => s.store(X.MovM, 8, s.slotMem(slot, i * 8), vreg));
+  const at = (offset: number): MemOperand => s.slotMem(slot, offset - s.saveAreaStart);
+  for (let i = s.vaGpr; i < s.vaGprEnd; i++) {
+    const register = integerArguments[i]!;
+    const vreg = s.forwarded.get(register) ?? s.newGpr();
+    if (!s.forwarded.has(register)) entry.defs.push(new RegOperand(vreg, maskOf(register)));
+    after.push(() => s.store(X.MovM, 8, at(i * 8), vreg));
   }
   // All vector registers, without testing al: the branch costs more bytes than it saves time.
-  for (let i = s.vaXmm; i < vectorArgumentCount; i++) {
-    const vreg = s.newXmm();
-    entry.defs.push(new RegOperand(vreg, maskOf(XMM0 + i)));
-    after.push(() => s.store(X.MovapsM, 16, s.slotMem(slot, 48 + i * 16), vreg));
+  for (let i = s.vaXmm; i < s.vaXmmEnd; i++) {
+    const vreg = s.forwarded.get(XMM0 + i) ?? s.newXmm();
+    if (!s.forwarded.has(XMM0 + i)) entry.defs.push(new RegOperand(vreg, maskOf(XMM0 + i)));
+    after.push(() => s.store(X.MovapsM, 16, at(vectorSaves + i * 16), vreg));
   }
 }
 
@@ -99,14 +105,16 @@ export function selectVaStart(s: Selector, list: Value): void {
     s.emit(store);
   };
   field(0, 4, s.vaGpr * 8);
-  field(4, 4, 48 + s.vaXmm * 16);
+  field(4, 4, vectorSaves + s.vaXmm * 16);
   const overflow = s.newGpr();
   const incoming = new MInst(X.IncomingAddress, 8);
   incoming.defs = [new RegOperand(overflow)];
   incoming.imm = s.mf.incomingBytes;
   s.emit(incoming);
   s.store(X.MovM, 8, address(s, list, 8), overflow);
-  s.store(X.MovM, 8, address(s, list, 16), s.slotAddress(s.saveAreaSlot));
+  // Where nobody passes anything in registers nothing is to be read there, but programs that read too much stay alive.
+  const area = s.saveAreaSlot < 0 ? overflow : s.slotAddress(s.saveAreaSlot, -s.saveAreaStart);
+  s.store(X.MovM, 8, address(s, list, 16), area);
 }
 
 export function selectVaCopy(s: Selector, to: Value, from: Value): void {
@@ -353,9 +361,15 @@ function pushOperand(s: Selector, value: Value, arg: AbiArgument): MInst {
   return push;
 }
 
-/** al holds an upper bound of the vector registers used, for callees that take variable arguments. */
+/**
+ * al holds an upper bound of the vector registers used, for callees that take variable arguments. Our own prologues do
+ * not read it.
+ */
 function addVarArgCount(s: Selector, call: CallInst, layout: ArgumentLayout, uses: RegOperand[]): void {
   if (!call.data.functionType.isVarArg) return;
+  const callee = call.operands[0]!;
+  const known = callee.valueKind === "global" ? callee : null;
+  if (!s.options.passedTo(known, call.data.calleeSet ?? -1).readsCount) return;
   const count = s.newGpr(4);
   s.moveImm(count, 4, layout.xmmCount);
   uses.push(new RegOperand(count, maskOf(RAX)));
@@ -502,7 +516,8 @@ function selectTailCall(
     stores.push(() => s.store(op, place.size, s.slotMem(slot), vreg));
   });
   for (const store of stores) store();
-  addVarArgCount(s, call, layout, uses);
+  if (s.mf.fn.valueType.isVarArg && call.data.tail === "musttail") forwardVarArgs(s, uses);
+  else addVarArgCount(s, call, layout, uses);
   machine.uses.push(...uses);
   const known = callee.valueKind === "global" ? callee : null;
   const calleeSet = call.data.calleeSet ?? (known === null ? unlistedCall : -1);
@@ -518,6 +533,16 @@ function selectTailCall(
     pushed: 0,
   };
   s.emit(machine);
+}
+
+/** Hands the variable arguments on as they came. Those on the stack are where they have to be. */
+function forwardVarArgs(s: Selector, uses: RegOperand[]): void {
+  if (s.forwarded.size === 0) {
+    s.forwarded.set(RAX, s.newGpr(4));
+    for (let i = s.vaGpr; i < integerArguments.length; i++) s.forwarded.set(integerArguments[i]!, s.newGpr());
+    for (let i = s.vaXmm; i < vectorArgumentCount; i++) s.forwarded.set(XMM0 + i, s.newXmm());
+  }
+  for (const [register, vreg] of s.forwarded) uses.push(new RegOperand(vreg, maskOf(register)));
 }
 
 /** Caller-saved registers that carry no argument: rax (unless variadic), r10, r11. */

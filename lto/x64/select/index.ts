@@ -21,11 +21,12 @@ import { type ConstInt, constInt, type Value } from "../../ir/values.js";
 import { defaultConvention } from "../frame/convention.js";
 import { loopBytes, probeSize } from "../frame/probes.js";
 import { X } from "../isa/ops.js";
+import { integerArguments, vectorArgumentCount } from "../isa/registers.js";
 import { type ArgumentLayout, describePlaces, layoutArguments, resultPlaces } from "./abi.js";
 import { selectGep } from "./address.js";
 import * as atomics from "./atomics.js";
 import { incomingSlot, selectBr, selectCondBr, selectFp80Phi, selectIndirectBr } from "./branch.js";
-import { findTailCall, selectCall, selectEntry, selectRet } from "./call.js";
+import { findTailCall, selectCall, selectEntry, selectRet, vectorSaves } from "./call.js";
 import { selectCompareResult } from "./condition.js";
 import { sharedConstantKey } from "./constants.js";
 import { numberTypes, placeReturns, selectLandingPad, selectResume } from "./exceptions.js";
@@ -176,8 +177,21 @@ function setUpFunction(s: Selector, legal: LegalFunction, args: ArgumentLayout):
   if (fn.valueType.isVarArg) {
     s.vaGpr = args.gprCount;
     s.vaXmm = args.xmmCount;
-    s.saveAreaSlot = usesVarArgs(legal) ? s.mf.newSlot(176, 16) : -1;
+    makeSaveArea(s, legal);
   }
+}
+
+/** Room for the argument registers that callers pass variable arguments in: a part of the platform's save area. */
+function makeSaveArea(s: Selector, legal: LegalFunction): void {
+  const { integers, vectors } = s.options.passedTo(legal.fn, -1);
+  s.vaGprEnd = Math.max(s.vaGpr, Math.min(integers, integerArguments.length));
+  s.vaXmmEnd = Math.max(s.vaXmm, Math.min(vectors, vectorArgumentCount));
+  const onlyWords = s.vaXmmEnd === s.vaXmm;
+  s.saveAreaStart = s.vaGpr === s.vaGprEnd ? vectorSaves + s.vaXmm * 16 : s.vaGpr * 8;
+  if (!onlyWords) s.saveAreaStart &= ~15;
+  const end = onlyWords ? s.vaGprEnd * 8 : vectorSaves + s.vaXmmEnd * 16;
+  if (end > s.saveAreaStart && usesVarArgs(legal))
+    s.saveAreaSlot = s.mf.newSlot(end - s.saveAreaStart, onlyWords ? 8 : 16);
 }
 
 function usesVarArgs(legal: LegalFunction): boolean {

@@ -78,9 +78,16 @@ export class Selector {
   readonly argSlots: number[] = [];
   /** The vararg register save area slot, or -1. */
   saveAreaSlot = -1;
+  /** Offset in the platform's register save area at which the slot begins. */
+  saveAreaStart = 0;
   /** Bytes of named integer / vector argument registers, and of stack arguments, for va_start. */
   vaGpr = 0;
   vaXmm = 0;
+  /** The first registers behind those that callers use. */
+  vaGprEnd = 0;
+  vaXmmEnd = 0;
+  /** By register: variable arguments that a jump hands on, and their count; empty: none does. */
+  readonly forwarded = new Map<number, VReg>();
   /** The function returns through a pointer argument, which the ABI wants back in rax. */
   usesSret = false;
   sretArgument: Argument | null = null;
@@ -519,11 +526,11 @@ export class Selector {
   }
 
   /** Address of a frame slot in a fresh register. */
-  slotAddress(slot: number): VReg {
+  slotAddress(slot: number, disp = 0): VReg {
     const vreg = this.newGpr();
     const lea = new MInst(X.Lea, 8);
     lea.defs = [new RegOperand(vreg)];
-    lea.mem = memory(null, null, 1, 0, null, false, slot);
+    lea.mem = memory(null, null, 1, disp, null, false, slot);
     this.mf.vregs[vreg]!.remat = lea;
     this.emit(lea);
     return vreg;
