@@ -18,6 +18,7 @@ import { isSystemError, reasonOf } from "../host/system-errors.js";
 import { runTool } from "../host/tools.js";
 import type { Compiler } from "./compiler.js";
 import type { CompilerChoice } from "./compilers.js";
+import { coverageOptions } from "./instrumentation.js";
 import type { JobResult } from "./job.js";
 
 /** An input and the object to make of it. */
@@ -98,6 +99,7 @@ async function compileOne(session: Session, compilation: Compilation): Promise<J
         // In link mode options may be for the linker alone, as far as clang can tell.
         ...(command.mode === "link" ? ["-Qunused-arguments"] : []),
         ...dependencyOptions(command, compilation, dependencies),
+        ...coverageOptions(command, input, compilation.namedAfter, host.cwd),
         "-c",
         "-emit-llvm",
         ...(input.language === undefined ? [] : ["-x", input.language]),

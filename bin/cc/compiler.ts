@@ -63,7 +63,8 @@ export class Compiler {
     if (bitcode !== undefined && this.convertsHere) void import("./convert.js");
     else if (bitcode !== undefined) void this.workers();
     // A lone compiler talks as it goes; several would interleave.
-    return runTool(choice.path, job.args, host, { live: parallel < 2, stdin: job.stdin });
+    const live = parallel < 2 && job.captured !== true;
+    return runTool(choice.path, job.args, host, { live, stdin: job.stdin });
   }
 
   private get convertsHere(): boolean {

@@ -15,6 +15,8 @@ export interface Job {
   readonly dependencies: string | undefined;
   /** The arguments make clang print dependencies on standard output. */
   readonly printsDependencies: boolean;
+  /** What it says is in the result alone, not passed on as it comes. */
+  readonly captured?: boolean;
 }
 
 export interface JobResult {

@@ -4,7 +4,7 @@
  *
  * tsc-lto must see the native inputs too, libraries included: a function that only native code calls (a `malloc` of
  * the program's own, called by the C library) must keep its name. What clang leaves to the linker goes to `cc`
- * word by word.
+ * word by word; for options that mean other libraries to `cc` than to clang: instrumentation.ts.
  */
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -17,6 +17,7 @@ import { inputWord, linkerOptions, positional } from "../host/linker-options.js"
 import { runTool } from "../host/tools.js";
 import { ownPackage } from "../package.js";
 import { type Compilation, compileAll, type Session } from "./compile.js";
+import { withRuntime } from "./instrumentation.js";
 
 /** As a user would call it; and as this Node does, whatever Node is on PATH. */
 const ltoProgram = (): string => join(ownPackage().directory, "bin/tsc-lto");
@@ -69,7 +70,8 @@ class Linking {
     const compiled = compilations.length === 0 ? 0 : await compileAll(this.session, compilations);
     if (compiled !== 0) return compiled;
     for (const [input, object] of contentsOfObjects) writeTemporary(name(input), object);
-    const items = await findLibraries(command.link, this.host, command.cxx);
+    const given = await withRuntime(this.session);
+    const items = await findLibraries(given, this.host, command.cxx);
     const pathOf = (item: LinkItem): string | undefined =>
       "input" in item ? (objects.get(item.input) ?? item.input.path) : item.library;
     const contents = new Map<LinkItem, Contents>();
@@ -80,7 +82,7 @@ class Linking {
     const assembly = join(this.directory, "program.s");
     const kinds = [...contents.values()];
     if (kinds.includes("ir") || kinds.includes("both")) {
-      const exitCode = await this.optimise(this.ltoInputs(items, contents, pathOf), assembly);
+      const exitCode = await this.optimise(given, this.ltoInputs(items, contents, pathOf), assembly);
       if (exitCode !== 0) return exitCode;
     }
     return this.link(items, contents, pathOf, assembly);
@@ -104,10 +106,14 @@ class Linking {
     return words;
   }
 
-  private async optimise(inputs: readonly string[], assembly: string): Promise<number> {
+  private async optimise(
+    items: readonly LinkItem[],
+    inputs: readonly string[],
+    assembly: string,
+  ): Promise<number> {
     const { command } = this.session;
     const args = [
-      ...ltoOptions(command.link),
+      ...ltoOptions(items),
       ...(command.jobs === undefined ? [] : ["-j", String(command.jobs)]),
       "-o",
       assembly,

@@ -12,6 +12,7 @@ import { runClang } from "./clang.js";
 import { compileAll, missingInputs, planObjects, type Session } from "./compile.js";
 import { Compiler } from "./compiler.js";
 import { type CompilerChoice, chooseCompiler } from "./compilers.js";
+import { needsRuntime } from "./instrumentation.js";
 
 const usage = (name: string): string => `Usage: ${name} [options] file...
 
@@ -60,7 +61,7 @@ async function openSession(command: CommandLine, host: Host): Promise<Session> {
   const sources = command.inputs.filter((input) => input.kind !== "object").length;
   // A mere link step runs no clang; looking for one would take longer than the rest of the preparations.
   const choice: CompilerChoice =
-    command.mode === "link" && sources === 0
+    command.mode === "link" && sources === 0 && !needsRuntime(command)
       ? { kind: "embedded" }
       : await chooseCompiler(command.clang, host);
   if (command.verbose && sources > 0) host.stderr(Buffer.from(`tsc-cc: compiler: ${describe(choice)}\n`));

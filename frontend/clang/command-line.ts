@@ -44,7 +44,10 @@ const linkerOnly = [
 const alsoLinker = [
   "-nostdlib", "-static", "-static-pie", "-pie", "-no-pie", "-nopie", "-no_pie", "-pthread", "-pthreads",
   "-m64", "-m32", "-mx32", "--sysroot*", "-B*", "--prefix*", "-pg", "-p", "--coverage", "-coverage",
-  "-fprofile-generate*", "-fprofile-instr-generate*", "-fsanitize=*", "-fopenmp*",
+  "-fprofile-generate*", "-fcs-profile-generate*", "-fprofile-instr-generate*", "-fprofile-arcs", "-ftest-coverage",
+  "-fmemory-profile*", "-fsanitize*", "-fno-sanitize*", "-shared-libsan", "-shared-libasan",
+  "-static-libsan", "-static-libasan", "-static-libtsan", "-static-liblsan", "-static-libubsan", "-fopenmp*",
+  "-static-openmp",
   "-ffunction-sections", "-fdata-sections",
 ];
 

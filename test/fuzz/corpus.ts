@@ -91,6 +91,13 @@ export function makeCorpus(fixtures: string, more?: string): Seed[] {
 
   add("exports.txt", "list", ascii('# what stays\nhelper\n  main # entry\n{ "quoted"; glob*; [a-c]?x; };\n'));
   add("dynamic.txt", "list", ascii("{\n  helper;\n  m*n;\n};\n"));
+  const version =
+    'V_1 {\n  global: helper; extern "C++" { "f(int)"; ns::*; };\n  local: *;\n};\nV_2 { m[a-z]in; } V_1;\n';
+  add("versions.txt", "list", ascii(version));
+  const library =
+    "/* GNU ld script */\nOUTPUT_FORMAT(elf64-x86-64)\nGROUP ( native.so AS_NEEDED ( /etc/hostname.so ) )\n";
+  add("libc.so", "script", ascii(library));
+  add("words.so", "script", ascii("INPUT(-lm /lib/libm.so.6) -o x -T script --defsym=a=b+1 -u main\n"));
   add("arguments.rsp", "response", ascii(`--export helper -u "main"\n'${companion}' --wrap foo\\ bar\n`));
   add(
     "options.rsp",

@@ -4,7 +4,7 @@ import { Packr, Unpackr } from "msgpackr";
 import type { Random } from "../support/random.js";
 import { type BitBlock, damageTree, readTree, writeTree } from "./bitcode-tree.js";
 
-export type Format = "bitcode" | "text" | "object" | "archive" | "elf" | "list" | "response";
+export type Format = "bitcode" | "text" | "object" | "archive" | "elf" | "list" | "script" | "response";
 
 export interface Seed {
   readonly name: string;
@@ -31,6 +31,7 @@ export function mutate(seed: Seed, donor: Seed, random: Random): Uint8Array {
     }
     case "text":
     case "list":
+    case "script":
     case "response":
       return damageText(seed.bytes, donor.bytes, random);
     case "object":

@@ -3,13 +3,17 @@
  * the end: assembly, linked IR or a linked object. The parent bounds its memory and its time.
  *
  * Arguments: folder of fixtures, first case, number of cases, [folder of more files]. One line a case is printed
- * before it begins, so that a hang has a name; the last line is the outcome as JSON. The working directory is used
+ * before it begins, so that a hang has a name, and one of its own where it fails; the last line is the outcome as
+ * JSON. The working directory is used
  * for files. Everything follows from the number of a case.
  */
 
 import { spawnSync } from "node:child_process";
 import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { realFiles } from "../../bin/host/libraries.js";
+import { parseLinkerArguments } from "../../bin/ld/arguments.js";
 import { main } from "../../bin/lto/main.js";
+import { InputError } from "../../lto/ir/errors.js";
 import { Random } from "../support/random.js";
 import { companion, companionText, makeCorpus } from "./corpus.js";
 import { type Format, mutate, type Seed } from "./mutations.js";
@@ -30,6 +34,8 @@ const only = process.env["FUZZ_FORMAT"];
 const seeds = makeCorpus(fixtures, more);
 const byFormat = new Map<Format, Seed[]>();
 for (const seed of seeds) byFormat.set(seed.format, [...(byFormat.get(seed.format) ?? []), seed]);
+/** Microseconds of CPU time that no case may exceed. */
+const patience = 5_000_000;
 /** How often each format comes: what is large inside is worth more. */
 const weights: readonly (readonly [Format, number])[] = [
   ["bitcode", 8],
@@ -38,6 +44,7 @@ const weights: readonly (readonly [Format, number])[] = [
   ["archive", 2],
   ["elf", 2],
   ["list", 1],
+  ["script", 1],
   ["response", 1],
 ];
 const bag = weights.flatMap(([format, n]) =>
@@ -58,6 +65,7 @@ const extensions: Record<Format, string> = {
   archive: "a",
   elf: "o",
   list: "txt",
+  script: "ld",
   response: "rsp",
 };
 
@@ -75,7 +83,7 @@ for (let number = Number(first); number < Number(first) + Number(count); number+
   const emit = random.pick(["asm", "asm", "asm", "ir", "object"]);
   const inputs =
     format === "list"
-      ? [companion, "--export-list", file]
+      ? [companion, random.pick(["--export-list", "--dynamic-list", "--version-script"]), file]
       : format === "response"
         ? [`@${file}`]
         : format === "archive" && random.oneIn(2)
@@ -84,21 +92,49 @@ for (let number = Number(first); number < Number(first) + Number(count); number+
   const options = [
     ...random.pick([[], [], ["--shared"], ["--relocatable"], ["-O0"], ["-O2"], ["-Oz"]]),
     ...random.pick([[], ["--relocation-model", "pic"], ["--relocation-model", "static"], ["--no-ipra"]]),
+    ...random.pick([[], [], [], ["--regalloc", "greedy"], ["--regalloc", "linear"], ["--regalloc", "graph"]]),
+    ...random.pick([[], [], [], ["--guard-callees"], ["--no-shrink-wrap"], ["--spill-cost", "speed"]]),
     ...(random.oneIn(4) ? [companion] : []),
   ];
-  const problem = await check(
-    ["-j1", "--verify", "--check-regalloc", "--emit", emit, "-o", "out", ...options, ...inputs],
-    emit,
-    format,
-  );
+  const begun = process.cpuUsage();
+  const problem =
+    format === "script"
+      ? checkScript(file, safe)
+      : await check(
+          ["-j1", "--verify", "--check-regalloc", "--emit", emit, "-o", "out", ...options, ...inputs],
+          emit,
+          format,
+        );
+  const { user, system } = process.cpuUsage(begun);
+  if (user + system > patience) fail(number, seed, `${((user + system) / 1e6).toFixed(1)} seconds`, safe);
   outcome.cases[format] = (outcome.cases[format] ?? 0) + 1;
-  if (problem !== null) {
-    outcome.failures.push(`case ${number} (${seed.name}): ${problem}`);
-    if (keep !== undefined) writeFileSync(`${keep}/${number}.${extensions[format]}`, safe);
-  }
+  if (problem !== null) fail(number, seed, problem, safe);
 }
 outcome.peakMiB = Math.round(process.resourceUsage().maxRSS / 1024);
 process.stdout.write(`${JSON.stringify(outcome)}\n`);
+
+function fail(number: number, seed: Seed, problem: string, bytes: Uint8Array): void {
+  const text = `case ${number} (${seed.name}): ${problem}`;
+  outcome.failures.push(text);
+  process.stdout.write(`${JSON.stringify({ failure: text })}\n`);
+  if (keep !== undefined) writeFileSync(`${keep}/${number}.${extensions[seed.format]}`, bytes);
+}
+
+/** Linker scripts in the place of libraries, and a linker's options: read without a run of tsc-lto. */
+function checkScript(file: string, bytes: Uint8Array): string | null {
+  const words = Buffer.from(bytes).toString("latin1").split(/\s+/);
+  try {
+    const found = realFiles(file);
+    const items = parseLinkerArguments(words);
+    if (found.length > 0 || items.length > 0)
+      outcome.compiled["script"] = (outcome.compiled["script"] ?? 0) + 1;
+    return items.flatMap((item) => item.words).length === words.length
+      ? null
+      : "words of a command line are lost";
+  } catch (e) {
+    return e instanceof InputError ? null : ((e as Error).stack ?? String(e));
+  }
+}
 
 /** What is wrong with how tsc-lto took the arguments, or null. */
 async function check(args: readonly string[], emit: string, format: Format): Promise<string | null> {

@@ -2,9 +2,13 @@
 import type { GlobalValue } from "../../ir/module.js";
 import type { Selector } from "./selector.js";
 
-/** Whether the symbol's address is known at link time relative to the code (no GOT needed). */
+/**
+ * Whether the symbol's address is known at link time relative to the code (no GOT needed). What may stay undefined is
+ * at address 0 then, which nothing that moves reaches by a distance, whatever its visibility.
+ */
 export function isLocalSymbol(s: Selector, global: GlobalValue): boolean {
   if (s.options.relocation === "static") return global.linkage !== "extern_weak" || global.dsoLocal;
+  if (global.linkage === "extern_weak") return false;
   if (global.isLocal || global.dsoLocal) return true;
   if (global.visibility !== "default") return !global.isDeclaration || global.visibility === "hidden";
   return false;
