@@ -23,7 +23,7 @@ import { type CodegenSink, generate, type PlannedModule, planModule } from "./co
 import type { DriverOptions } from "./driver-options.js";
 import { LinkError } from "./errors.js";
 import { ClaimCollector } from "./ipra-claims.js";
-import { blame, type Linked, linkInputs } from "./link-step.js";
+import { blame, type Linked, linkInputs, placed } from "./link-step.js";
 import { type CodegenPasses, optimise } from "./passes.js";
 import type { ReportRequests } from "./reports.js";
 import { type Lap, Timer } from "./timer.js";
@@ -140,7 +140,7 @@ class Job {
       return { code, passes, phases: this.timer.laps };
     } catch (e) {
       const { signal } = this.services.turns;
-      throw signal?.aborted === true ? signal.reason : blame(e, [linked.module]);
+      throw signal?.aborted === true ? signal.reason : placed(blame(e, [linked.module]), linked);
     }
   }
 

@@ -22,6 +22,8 @@ import type { JobServices } from "./job.js";
 export interface Linked {
   readonly module: Module;
   summary: ModuleSummary | null;
+  /** The file that each function came from, by the name that it has in the linked module. */
+  readonly files: ReadonlyMap<string, string>;
 }
 
 /** Complaints of the verifier that are reported. */
@@ -58,7 +60,23 @@ export async function linkInputs(options: DriverOptions, services: JobServices):
     finished("verify");
   }
   if (options.emit === "asm" || options.emit === "machine") refuseRequests(module, linked);
-  return { module, summary };
+  return { module, summary, files: filesOf(module, linked) };
+}
+
+/** Names only: the inputs can go. */
+function filesOf({ functions }: Module, { fileOf }: LinkResult): ReadonlyMap<string, string> {
+  const files = new Map<string, string>();
+  for (const fn of functions) {
+    const file = fn.isDeclaration ? undefined : fileOf(fn);
+    if (file !== undefined) files.set(fn.name, file);
+  }
+  return files;
+}
+
+/** An error that was met while code was generated for a function: its file is that of the function. */
+export function placed(e: unknown, { files }: Linked): unknown {
+  const file = e instanceof InputError && e.fn !== undefined ? files.get(e.fn) : undefined;
+  return e instanceof InputError && file !== undefined ? e.inFile(file) : e;
 }
 
 /** @throws InputError when the inputs ask something of code generation in vain */

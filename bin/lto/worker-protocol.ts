@@ -4,7 +4,7 @@ import type { PackedFunction } from "../../lto/codegen/pack/format.js";
 import type { FunctionFacts } from "../../lto/codegen/program/facts.js";
 import type { FunctionNumber } from "../../lto/codegen/program/numbering.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
-import type { ProgramPlan } from "../../lto/codegen/program/plan.js";
+import type { SessionPlan } from "../../lto/codegen/program/plan.js";
 import type {
   Component,
   Decisions,
@@ -22,7 +22,7 @@ export interface WorkerSetup {
   readonly object: SharedArrayBuffer;
   readonly file: string;
   readonly options: CodegenOptions;
-  readonly plan: Pick<ProgramPlan, "conventions" | "passed" | "indirect">;
+  readonly plan: SessionPlan;
   readonly reports: ReportRequests;
   /** From 1 on. */
   readonly thread: number;
@@ -75,6 +75,7 @@ export interface Failure {
   readonly ofInput: boolean;
   readonly message: string;
   readonly file: string | undefined;
+  readonly fn: string | undefined;
   /** What is not supported, if that is the error. */
   readonly construct: string | undefined;
   readonly stack: string | undefined;
@@ -87,18 +88,17 @@ export function attempt<T>(work: () => T): { readonly result: T } | { readonly f
     return { result: work() };
   } catch (e) {
     const { message, stack } = e as Error;
-    const file = e instanceof InputError ? e.file : undefined;
+    const { file, fn } = e instanceof InputError ? e : { file: undefined, fn: undefined };
     const where = e instanceof InternalError || e instanceof UnsupportedError ? e.where : undefined;
     const construct = e instanceof UnsupportedError ? e.construct : undefined;
-    return { failure: { ofInput: e instanceof InputError, message, file, construct, stack, where } };
+    return { failure: { ofInput: e instanceof InputError, message, file, fn, construct, stack, where } };
   }
 }
 
 /** The error that the worker met. */
-export function errorOf({ ofInput, message, file, construct, stack, where }: Failure): Error {
-  if (construct !== undefined)
-    return Object.assign(new UnsupportedError(construct, where, file), { message });
-  return ofInput
-    ? new InputError(message, file)
-    : new InternalError(message, where ?? "in a worker thread", stack);
+export function errorOf({ ofInput, message, file, fn, construct, stack, where }: Failure): Error {
+  if (!ofInput) return new InternalError(message, where ?? "in a worker thread", stack);
+  const error =
+    construct === undefined ? new InputError(message, file) : new UnsupportedError(construct, where, file);
+  return Object.assign(error, { message, ...(fn === undefined ? {} : { fn }) });
 }

@@ -56,7 +56,7 @@ export class WorkerSessions implements Sessions {
   constructor(
     module: Module,
     options: CodegenOptions,
-    { conventions, passed, indirect, open }: ProgramPlan,
+    { conventions, passed, indirect, componentOf, open }: ProgramPlan,
     jobs: number,
     private readonly printer: AsmPrinter,
     reports: ReportRequests,
@@ -72,7 +72,7 @@ export class WorkerSessions implements Sessions {
       object,
       file: module.file,
       options,
-      plan: { conventions, passed, indirect },
+      plan: { conventions, passed, indirect, componentOf },
       reports,
       origin,
       earlierRuns,

@@ -12,7 +12,7 @@
  * Which functions have one, and where it is checked, is as in LLVM: before returns, tail calls that must be, and calls
  * that leave by an exception only. The frame pass puts the slot above all others, and arrays next to it.
  * Where the value comes from is the target's business, unless the module has it in a variable of its own
- * (`stack-protector-guard`); what its flags say of it goes to the functions, as attributes of their names.
+ * (`stack-protector-guard`, `-symbol`); what its flags say of it goes to the functions, as attributes of their names.
  *
  * Has to run behind all that moves code between functions. What breaks it: a pass behind it that forwards volatile
  * loads. Linear in the bodies of functions with the attributes.
@@ -23,10 +23,11 @@ import { Builder } from "../ir/builder.js";
 import { splitBlock } from "../ir/cfg-edit.js";
 import type { DataLayout } from "../ir/data-layout.js";
 import type { Editor } from "../ir/editor.js";
+import { UnsupportedError } from "../ir/errors.js";
 import { Block, type BodyView, Flag, type Inst, Op } from "../ir/instructions.js";
 import { intrinsicOf, intrinsics } from "../ir/intrinsics.js";
 import { type Func, type GlobalValue, GlobalVariable, type Module } from "../ir/module.js";
-import { functionType, ptr, voidType } from "../ir/types.js";
+import { functionType, pointerType, ptr, type Type, voidType } from "../ir/types.js";
 import type { Value } from "../ir/values.js";
 import type { ModulePass } from "../pass/pass.js";
 import { plainCall, runtimeFunction } from "./runtime-function.js";
@@ -45,18 +46,34 @@ const protectorType = functionType(voidType, [ptr, ptr]);
 const failType = functionType(voidType, []);
 
 function makeRuntime(module: Module): Runtime {
-  let variable: GlobalValue | null = null;
-  if (module.flag("stack-protector-guard") === "global") {
-    const name = "__stack_chk_guard";
-    variable = module.globals.find((global) => global.name === name) ?? null;
-    if (variable === null) module.globals.push((variable = new GlobalVariable(name, ptr)));
-  }
   return {
-    variable,
+    variable: guardVariable(module),
     guard: runtimeFunction(module, "llvm.stackguard", guardType, []),
     protector: runtimeFunction(module, "llvm.stackprotector", protectorType, []),
     fail: runtimeFunction(module, "__stack_chk_fail", failType, ["noreturn", "nounwind"]),
   };
+}
+
+/** Address spaces of what lies relative to a segment's base (LLVM's X86 back end). */
+const segmentSpaces: Readonly<Record<string, number>> = { gs: 256, fs: 257 };
+
+/** The variable that holds the value, if the module names one: in memory, or relative to a segment. */
+function guardVariable(module: Module): GlobalValue | null {
+  const named = (name: string, type: Type): GlobalValue => {
+    const known = module.globals.find((global) => global.name === name);
+    if (known !== undefined) return known;
+    const variable = new GlobalVariable(name, ptr, type);
+    module.globals.push(variable);
+    return variable;
+  };
+  if (module.flag("stack-protector-guard") === "global") return named("__stack_chk_guard", ptr);
+  const symbol = module.flag("stack-protector-guard-symbol");
+  if (symbol === undefined) return null;
+  const space = segmentSpaces[String(module.flag("stack-protector-guard-reg") ?? "fs")];
+  const variable = space === undefined ? null : named(String(symbol), pointerType(space));
+  if (variable?.type.addressSpace !== space || variable?.threadLocal !== "none")
+    throw new UnsupportedError(`stack-protector-guard-symbol ${symbol} that is not relative to fs or gs`);
+  return variable;
 }
 
 /** Whether some use of a variable's address, `room` bytes before the variable's end, is more than a plain access. */

@@ -5,6 +5,8 @@
  */
 export class InputError extends Error {
   override readonly name: string = "InputError";
+  /** The function that code was being generated for, from which the file follows. */
+  fn?: string;
   constructor(
     message: string,
     /** The input file, when known; readers throw without it and the driver adds it. */
@@ -61,6 +63,7 @@ export class InternalError extends Error {
     try {
       return work();
     } catch (e) {
+      if (e instanceof InputError) e.fn ??= name;
       if (e instanceof InputError || e instanceof InternalError) throw e;
       const { message, stack } = e as Error;
       throw new InternalError(message, `while ${doing} '${name.slice(0, 200)}'${hint}`, stack);

@@ -105,8 +105,8 @@ export function compile(
   for (const f of replaceable) f.linkage = "external";
   const functions = definedFunctions(module);
   const plan = finish(planProgram(module, summary, all, x64Target, bodyCodec()));
-  const { conventions, passed, indirect } = plan;
-  const told = { conventions, passed, indirect: lies.indirect?.(indirect, module) ?? indirect };
+  const { indirect } = plan;
+  const told = { ...plan, indirect: lies.indirect?.(indirect, module) ?? indirect };
   if (lies.indirect !== undefined) tellCalls(functions, told.indirect);
   const session = new CodegenSession(module, all, told, x64Target, sessionPasses(), (stage, mf) => {
     if (stage === "select") lies.selected?.(mf);

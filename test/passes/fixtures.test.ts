@@ -20,6 +20,7 @@ import { definedFunctions } from "../../lto/codegen/program/numbering.js";
 import { planProgram } from "../../lto/codegen/program/plan.js";
 import type { Func, Module } from "../../lto/ir/module.js";
 import { finish } from "../../lto/ir/steps.js";
+import type { Value } from "../../lto/ir/values.js";
 import {
   bottomUp,
   onFunctions,
@@ -116,7 +117,7 @@ function runLowering(source: string, { passes: named, goal }: Directions): Outco
     const body = fn.take();
     sets.resolve(body);
     const { dataLayout } = module;
-    const known = { functions, indirect };
+    const known = { functions, indirect, isRecursive: (callee: Value) => callee === fn };
     const context = new LoweringRunContext(runner, dataLayout, goal, body, x64Target.lowering, roomOf, known);
     const unit = loweringUnit(fn, context);
     const steps = named.map((pass) => may(pass)) as LoweringStep[];

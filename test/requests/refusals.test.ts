@@ -55,6 +55,21 @@ describe("refused", () => {
     expect(await messages(program('"protect-everything"'))).toContain('attribute "protect-everything"');
     expect(await messages(program("", 'i32 1, !"stack-guards", i32 1'))).toContain("stack-guards");
   });
+  it("constructs that code generation meets, naming the file of the function", async () => {
+    const second = `define i32 @g(i32 %x) noinline {\n  call void @llvm.unheard.of()\n  ret i32 %x\n}\ndeclare void @llvm.unheard.of()\n`;
+    writeFileSync(join(folder, "b.ll"), second);
+    const first =
+      "declare i32 @g(i32)\ndefine i32 @main(i32 %n) {\n  %r = call i32 @g(i32 %n)\n  ret i32 %r\n}\n";
+    writeFileSync(path, first);
+    for (const jobs of ["-j1", "-j2"]) {
+      const options = [path, join(folder, "b.ll"), jobs, "--parallel-threshold", "0", "-o", "-"];
+      const { code, err } = await tscLto(options, { cwd: folder, env: {} });
+      expect(code).toBe(1);
+      expect(err.replaceAll(`${folder}/`, "")).toBe(
+        "tsc-lto: error: b.ll: unsupported: intrinsic llvm.unheard.of (in @g)\n",
+      );
+    }
+  });
   it("once for a request, naming the first function that asks", async () => {
     const two = `define internal void @unused() safestack {\n  ret void\n}\ndefine void @f() safestack {\n  ret void\n}\n`;
     writeFileSync(join(folder, "b.ll"), two);

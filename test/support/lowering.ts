@@ -6,6 +6,7 @@ import { LoweringRunContext, lowerFunction } from "../../lto/codegen/lowering/in
 import type { SessionPasses } from "../../lto/codegen/program/session.js";
 import type { DataLayout } from "../../lto/ir/data-layout.js";
 import type { Func } from "../../lto/ir/module.js";
+import type { Value } from "../../lto/ir/values.js";
 import { noPassOptions } from "../../lto/pass/options.js";
 import { loweringOf, pipelines } from "../../lto/pass/pipelines.js";
 import { PassRunner, type RunnerServices } from "../../lto/pass/runner.js";
@@ -25,7 +26,11 @@ export const sessionPasses = (): SessionPasses => ({
 export function legalized(fn: Func, layout: DataLayout): LegalFunction {
   const runner = new PassRunner(noPassOptions, quiet, null);
   const roomOf = () => resultRoom(defaultConvention);
-  const callees = { functions: [], indirect: unknownIndirectCalls(0) };
+  const callees = {
+    functions: [],
+    indirect: unknownIndirectCalls(0),
+    isRecursive: (callee: Value) => callee === fn,
+  };
   const context = new LoweringRunContext(runner, layout, "minsize", fn.take(), x64Lowering, roomOf, callees);
   const last = pipelines.Oz.lowering.findIndex((step) => step.pass.name === "dce");
   return lowerFunction(runner, pipelines.Oz.lowering.slice(0, last + 1), fn, context, 1);

@@ -7,6 +7,7 @@ import type { DataLayout } from "../../ir/data-layout.js";
 import type { Block, Body, BodyView, RMWOp } from "../../ir/instructions.js";
 import type { Func } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
+import type { Value } from "../../ir/values.js";
 import type { FunctionContext, FunctionPass, Goal, Step } from "../../pass/pass.js";
 import { type PassRunner, RunContext } from "../../pass/runner.js";
 import type { LegalFunction } from "../legalize/index.js";
@@ -29,6 +30,8 @@ export interface KnownCallees {
   /** Functions by number. */
   readonly functions: readonly Func[];
   readonly indirect: IndirectCalls;
+  /** Whether calls lead from the function to itself through this callee. */
+  readonly isRecursive: (callee: Value) => boolean;
 }
 
 export interface LoweringContext extends FunctionContext {

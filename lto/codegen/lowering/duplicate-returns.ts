@@ -8,7 +8,7 @@
  *
  * Front ends make one return of all, and selection finds tail calls only right before one; without this a recursion
  * that source and marks say runs in constant space grows the stack. Where size counts a second end of the function
- * costs more than the jump saves, so only recursive calls get one. Linear in blocks and edges.
+ * costs more than the jump saves, so only recursive calls get one, round a cycle of functions too. Linear in blocks and edges.
  * What breaks it: a `tail` mark on a call that the caller's frame has to outlive.
  */
 import type { AttributeList } from "../../ir/attributes.js";
@@ -59,7 +59,7 @@ function areResults(call: CallInst, values: readonly Value[]): boolean {
 }
 
 /** @returns the number of copies */
-function duplicateReturns(fn: Func, blocks: readonly Block[], forSize: boolean): number {
+function duplicateReturns(fn: Func, blocks: readonly Block[], wanted: (callee: Value) => boolean): number {
   const { attributes } = fn;
   if (attributes.fn.string("disable-tail-calls") === "true") return 0;
   if (attributes.parameters.some((set) => set.type("sret") !== undefined)) return 0;
@@ -70,8 +70,8 @@ function duplicateReturns(fn: Func, blocks: readonly Block[], forSize: boolean):
     const target = terminator.blocks[0]!;
     const ret = onlyReturn(target);
     const call = ret === null || target === block ? null : lastCall(block);
-    if (forSize && call?.operands[0] !== fn) continue;
-    if (ret === null || call === null || extension(call.data.attributes) !== extension(attributes)) continue;
+    if (ret === null || call === null || !wanted(call.operands[0]!)) continue;
+    if (extension(call.data.attributes) !== extension(attributes)) continue;
     const values = ret.operands.map((operand) =>
       operand.valueKind === "inst" && operand.op === Op.Phi && operand.parent === target
         ? operand.operands[operand.blocks.indexOf(block)]!
@@ -99,7 +99,9 @@ export const duplicateReturnsPass: FunctionPass<LoweringContext> = {
   requires: [],
   preserves: [],
   run(fn, context) {
-    const copies = duplicateReturns(fn, context.rewrite().blocks, context.goal !== "speed");
+    const { goal, knownCallees } = context;
+    const wanted = goal === "speed" ? () => true : knownCallees.isRecursive;
+    const copies = duplicateReturns(fn, context.rewrite().blocks, wanted);
     if (copies > 0) context.count("copies", copies);
     return copies > 0;
   },

@@ -42,7 +42,12 @@ export interface ProgramPlan {
   /** The `PackedBounds` of each function: what variable arguments it may be passed. */
   readonly passed: Uint8Array<ArrayBuffer>;
   readonly indirect: IndirectCalls;
+  /** The component of each function. */
+  readonly componentOf: Uint32Array;
 }
+
+/** What sessions have to know of it. */
+export type SessionPlan = Pick<ProgramPlan, "conventions" | "passed" | "indirect" | "componentOf">;
 
 /**
  * Plans a linked module. Calls through pointers learn what they can reach. The steps are functions.
@@ -104,7 +109,11 @@ export function* planProgram(
       (node) => numberOf[node]! as FunctionNumber,
     ).filter((n) => n >= 0),
   );
-  return { components, waves, open, conventions, passed, indirect };
+  const componentOf = new Uint32Array(functions.length);
+  components.forEach((numbers, component) => {
+    for (const number of numbers) componentOf[number] = component;
+  });
+  return { components, waves, open, conventions, passed, indirect, componentOf };
 }
 
 /** The components with edges of calls through pointers, where those join none. */

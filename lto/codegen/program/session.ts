@@ -9,6 +9,7 @@
 import type { IndirectCalls } from "../../analysis/function-pointers/index.js";
 import { InternalError } from "../../ir/errors.js";
 import type { GlobalValue, Module } from "../../ir/module.js";
+import type { Value } from "../../ir/values.js";
 import { ClobberStore } from "../ipra/clobber-store.js";
 import { boundsOf, type PassedRegisters, unknownBounds } from "../ipra/variable-arguments.js";
 import { completeFunction, layOutFunction } from "../late/finish.js";
@@ -32,7 +33,7 @@ import { type FunctionFacts, gatherFacts } from "./facts.js";
 import { allocateFunction, type Observer, type SessionPasses } from "./function.js";
 import { type CalleeNumber, type FunctionNumber, Numbering } from "./numbering.js";
 import type { CodegenOptions } from "./options.js";
-import type { ProgramPlan } from "./plan.js";
+import type { SessionPlan } from "./plan.js";
 import type { Decisions, PublishedMask } from "./sessions.js";
 import { type FunctionStatistics, functionStatistics } from "./statistics.js";
 
@@ -52,6 +53,7 @@ export class CodegenSession {
   private readonly conventions: Uint32Array;
   private readonly passed: Uint8Array;
   private readonly indirect: IndirectCalls;
+  private readonly componentOf: Uint32Array;
   private readonly calleeSets: CalleeSetNumbers;
   private readonly store: ClobberStore;
   private readonly allocated = new Map<FunctionNumber, Allocated>();
@@ -64,7 +66,7 @@ export class CodegenSession {
   constructor(
     private readonly module: Module,
     private readonly options: CodegenOptions,
-    plan: Pick<ProgramPlan, "conventions" | "passed" | "indirect">,
+    plan: SessionPlan,
     private readonly target: Target,
     readonly passes: SessionPasses,
     private readonly observe?: Observer,
@@ -72,6 +74,7 @@ export class CodegenSession {
     this.conventions = plan.conventions;
     this.passed = plan.passed;
     this.indirect = plan.indirect;
+    this.componentOf = plan.componentOf;
     this.store = new ClobberStore(target.registers.callClobbers);
     this.numbering = new Numbering(module, options.relocation);
     this.symbols = new SymbolNumbers(module);
@@ -129,7 +132,11 @@ export class CodegenSession {
       passedTo: (callee: GlobalValue | null, calleeSet: number) => this.passedTo(callee, calleeSet),
     };
     const { functions } = this.numbering;
-    const lowering = { ...this.passes, knownCallees: { functions, indirect: this.indirect } };
+    const isRecursive = (callee: Value): boolean => {
+      const other = callee.valueKind === "global" ? this.numbering.numberOf(callee) : undefined;
+      return other !== undefined && this.componentOf[other] === this.componentOf[number];
+    };
+    const lowering = { ...this.passes, knownCallees: { functions, indirect: this.indirect, isRecursive } };
     const compiled = allocateFunction(
       fn,
       number,

@@ -1,5 +1,6 @@
 /** How symbols can be reached. */
 import type { GlobalValue } from "../../ir/module.js";
+import type { Constant } from "../../ir/values.js";
 import type { Selector } from "./selector.js";
 
 /**
@@ -7,9 +8,18 @@ import type { Selector } from "./selector.js";
  * at address 0 then, which nothing that moves reaches by a distance, whatever its visibility.
  */
 export function isLocalSymbol(s: Selector, global: GlobalValue): boolean {
+  // Data and the GOT get what the resolver chose, where the symbol itself would be that of a stub.
+  if (isChosenAtStart(global)) return false;
   if (s.options.relocation === "static") return global.linkage !== "extern_weak" || global.dsoLocal;
   if (global.linkage === "extern_weak") return false;
   if (global.isLocal || global.dsoLocal) return true;
   if (global.visibility !== "default") return !global.isDeclaration || global.visibility === "hidden";
   return false;
+}
+
+/** An indirect function, whatever its name. */
+function isChosenAtStart(global: GlobalValue): boolean {
+  let named: Constant = global;
+  while (named.valueKind === "global" && named.kind === "alias") named = named.aliasee;
+  return named.valueKind === "global" && named.kind === "ifunc";
 }

@@ -1,0 +1,166 @@
+/** Addresses that are only known when the program starts, or not at all: of undefined weak and of indirect functions. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { temporaryFolder, tscLto } from "../support/command.js";
+import { run } from "../tools/process.js";
+
+const folder = temporaryFolder();
+
+/** Links modules, assembles, and gives the exit status of the program. */
+async function status(model: "static" | "pie", ...modules: string[]): Promise<number> {
+  const files = modules.map((text, i) => {
+    const file = join(folder, `${i}.ll`);
+    writeFileSync(file, text);
+    return file;
+  });
+  const output = join(folder, "a.s");
+  const linked = await tscLto([...files, "--verify", "--relocation-model", model, "-o", output], {
+    cwd: folder,
+  });
+  expect(linked.err).toBe("");
+  const program = join(folder, "a.out");
+  const built = await run(["cc", model === "pie" ? "-pie" : "-no-pie", output, "-o", program]);
+  expect(built.stderr).toBe("");
+  return (await run([program])).status;
+}
+
+describe.each(["static", "pie"] as const)("%s", (model) => {
+  it.each(["hidden", "protected", ""])("undefined weak symbols (%s) are at zero", async (visibility) => {
+    const text = `
+@data = extern_weak ${visibility} global i32
+declare extern_weak ${visibility} i32 @code(i32)
+@table = global [2 x ptr] [ptr @data, ptr @code]
+define i32 @main(i32 %n, ptr %v) {
+  %d = icmp ne ptr @data, null
+  br i1 %d, label %bad, label %next
+next:
+  %c = icmp ne ptr @code, null
+  br i1 %c, label %call, label %end
+call:
+  %r = call i32 @code(i32 %n)
+  br label %bad
+bad:
+  %x = phi i32 [ 1, %0 ], [ %r, %call ]
+  ret i32 %x
+end:
+  %t = getelementptr ptr, ptr @table, i32 %n
+  %p = load volatile ptr, ptr %t
+  %z = icmp eq ptr %p, null
+  %s = select i1 %z, i32 42, i32 2
+  ret i32 %s
+}`;
+    expect(await status(model, text)).toBe(42);
+  });
+
+  it("the address of an indirect function is one in data, code and other files", async () => {
+    const one = `
+@which = global i32 0
+@here = global ptr @f
+@f = ifunc i32 (i32), ptr @resolve
+define internal ptr @resolve() {
+  %w = load volatile i32, ptr @which
+  %c = icmp eq i32 %w, 0
+  %p = select i1 %c, ptr @first, ptr @second
+  ret ptr %p
+}
+define internal i32 @first(i32 %x) noinline {
+  ret i32 %x
+}
+define internal i32 @second(i32 %x) noinline {
+  %r = add i32 %x, 1
+  ret i32 %r
+}
+declare ptr @theirs()
+declare i1 @same(ptr)
+define i32 @main() {
+  %p = load volatile ptr, ptr @here
+  %a = icmp eq ptr %p, @f
+  %q = call ptr @theirs()
+  %b = icmp eq ptr %p, %q
+  %c = call i1 @same(ptr @f)
+  %d = call i1 @same(ptr %q)
+  %ab = and i1 %a, %b
+  %cd = and i1 %c, %d
+  %abcd = and i1 %ab, %cd
+  %n = select i1 %abcd, i32 20, i32 0
+  %m = call i32 @f(i32 10)
+  %o = call i32 %q(i32 12)
+  %mn = add i32 %n, %m
+  %r = add i32 %mn, %o
+  ret i32 %r
+}`;
+    const two = `
+declare i32 @f(i32)
+@there = global ptr @f
+define ptr @theirs() noinline {
+  ret ptr @f
+}
+define i1 @same(ptr %p) noinline {
+  %q = load volatile ptr, ptr @there
+  %a = icmp eq ptr %p, %q
+  %b = icmp eq ptr %p, @f
+  %r = and i1 %a, %b
+  ret i1 %r
+}`;
+    expect(await status(model, one, two)).toBe(42);
+  });
+});
+
+it("constructors of data that the module does not define are left out", async () => {
+  const text = `
+@here = global i32 2
+@there = external global i32
+@order = global i32 0
+@llvm.global_ctors = appending global [2 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 65535, ptr @a, ptr @here }, { i32, ptr, ptr } { i32 65535, ptr @b, ptr @there }]
+define internal void @a() {
+  store i32 42, ptr @here
+  ret void
+}
+define internal void @b() {
+  store i32 1, ptr @here
+  ret void
+}
+define i32 @main() {
+  %r = load i32, ptr @here
+  ret i32 %r
+}`;
+  expect(await status("pie", text)).toBe(42);
+});
+
+describe("sibling calls", () => {
+  it.each(["", "minsize optsize"])("mutual recursion three million deep (%s)", async (attributes) => {
+    const text = `
+define internal i32 @even(i32 %n) noinline nounwind ${attributes} {
+  switch i32 %n, label %more [ i32 0, label %end
+                               i32 7, label %seven ]
+seven:
+  %s = tail call i32 @odd(i32 6)
+  br label %end
+more:
+  %m = add i32 %n, -1
+  %r = tail call i32 @odd(i32 %m)
+  br label %end
+end:
+  %v = phi i32 [ 42, %0 ], [ %s, %seven ], [ %r, %more ]
+  ret i32 %v
+}
+define internal i32 @odd(i32 %n) noinline nounwind ${attributes} {
+  %z = icmp eq i32 %n, 0
+  br i1 %z, label %end, label %more
+more:
+  %m = add i32 %n, -1
+  %r = tail call i32 @even(i32 %m)
+  br label %end
+end:
+  %v = phi i32 [ 1, %0 ], [ %r, %more ]
+  ret i32 %v
+}
+define i32 @main(i32 %n) ${attributes} {
+  %m = add i32 %n, 2999999
+  %r = call i32 @even(i32 %m)
+  ret i32 %r
+}`;
+    expect(await status("pie", text)).toBe(42);
+  });
+});
