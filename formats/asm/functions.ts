@@ -6,6 +6,7 @@
  * writes each of them once for the whole output.
  */
 import { CfiKind } from "../../lto/codegen/late/cfi.js";
+import { liveTables } from "../../lto/codegen/late/jump-tables.js";
 import type { JumpTable, MBlock, MFunction, MInst, PoolConstant } from "../../lto/codegen/mir.js";
 import type { PrintedFunction, SharedUnwind } from "../../lto/codegen/program/sessions.js";
 import { OpFact, type Target } from "../../lto/codegen/target.js";
@@ -125,23 +126,28 @@ function jumpTablesText(
   options: AsmOptions,
 ): string {
   if (mf.jumpTables.length === 0) return "";
-  const relative = mf.jumpTableEntries === "relative4";
-  let out = `${tableSection(fn, symbol, options).directive}\n${alignText(relative ? 4 : 8)}`;
-  mf.jumpTables.forEach((table) => {
-    // Tables that a pass emptied have no users left.
-    if (table.targets.length === 0) return;
+  if (mf.jumpTables.length === 0) return "";
+  const tables = liveTables(mf).sort((a, b) => b.entryBytes - a.entryBytes);
+  if (tables.length === 0) return "";
+  const align = isSmall(mf) ? 1 : tables[0]!.entryBytes;
+  let out = `${tableSection(fn, symbol, options).directive}\n${alignText(align)}`;
+  for (const table of tables) {
     const label = names.jumpTable(table);
+    const { targets, entryBytes, origin } = table;
+    const start = origin === "zero" ? "" : `-${origin === "table" ? label : names.block(origin)}`;
     out += `${label}:\n`;
-    for (const block of table.targets)
-      out += relative ? `\t.long\t${names.block(block)}-${label}\n` : `\t.quad\t${names.block(block)}\n`;
-  });
+    for (const block of targets) out += `\t${entryDirective[entryBytes]}\t${names.block(block)}${start}\n`;
+  }
   return out;
 }
 
+const entryDirective = { 1: ".byte", 2: ".short", 4: ".long", 8: ".quad" } as const;
+
+const isSmall = ({ goal }: MFunction): boolean => goal === "size" || goal === "minsize";
+
 /** Alignment of a function in bytes: its own, else 16 except for small code. */
 function functionAlign(mf: MFunction, fn: Func): number {
-  const small = mf.goal === "size" || mf.goal === "minsize";
-  return Math.max(fn.align, small ? 1 : 16);
+  return Math.max(fn.align, isSmall(mf) ? 1 : 16);
 }
 
 /** Bytes of no operation that a tool may replace, before the entry and behind it. */

@@ -98,6 +98,8 @@ export interface MachineInst {
   readonly base: number;
   readonly displacement: number;
   readonly size: number;
+  /** Bytes that it loads from memory to zero-extend them; 0 if it is no such load. */
+  readonly zeroExtended: number;
   /** Faults unless its memory operand is a multiple of 16. */
   readonly aligned: boolean;
   /** Returns that pop arguments, far transfers and the like: not made by us. */
@@ -408,6 +410,8 @@ function describe(inst: Instruction, info: InstructionInfo): MachineInst {
       ? Number(BigInt.asIntN(64, inst.ipRelMemoryAddress - inst.nextIP))
       : null,
     ...stackEffect(inst, info),
+    zeroExtended:
+      inst.mnemonic === Mnemonic.Movzx && hasMemory(inst) ? MemorySizeExt.size(inst.memorySize) : 0,
     aligned: needsAlignment.has(inst.mnemonic) && hasMemory(inst),
     strange:
       ((flow === Flow.Jump || flow === Flow.Branch || flow === Flow.Call) && !near) ||

@@ -5,7 +5,8 @@
  * jumps that leave, are sites. An indirect jump goes to every address inside of the function that data or other
  * instructions mention (entries of jump tables, label addresses), or to the entries of one table when code in the
  * same block mentions it. Entries of position-independent tables are
- * relative to the table, whose start is the nearest address before that code mentions.
+ * relative to the table, whose start is the nearest address before that code mentions; those of one or two bytes are
+ * distances from an address that the code mentions behind the table.
  * Linear in code and relocations, but for the searches by address.
  */
 
@@ -358,14 +359,55 @@ class Reader {
   private tableLandings(range: Range, code: Decoded, jump: number): number[] | null {
     for (let i = jump; i >= 0 && (i === jump || code.insts[i]!.flow === Flow.Next); i--) {
       const to = this.addressOf(range, code, i);
-      const entries = to === null ? undefined : this.tables.get(tableKey(to.section, to.address));
-      if (entries === undefined) continue;
+      if (to === null) continue;
+      const entries = this.tables.get(tableKey(to.section, to.address));
+      if (entries === undefined) {
+        const narrow = this.narrowLandings(range, code, i, jump, to.section, to.address);
+        if (narrow !== null) return narrow;
+        continue;
+      }
       const inside = entries
         .filter((e) => e.range === range)
         .map((e) => instructionAt(code.offsets, e.offset));
       return [...new Set(inside)].filter((at) => at >= 0).sort((a, b) => a - b);
     }
     return null;
+  }
+
+  /**
+   * Where a jump goes that adds an entry of one or two bytes to an address inside of the function, or null if it is
+   * none: the assembler has computed these entries. A table ends where the next thing is that something mentions, or
+   * where an entry leads to no instruction.
+   * @param mention instruction that mentions the table
+   */
+  private narrowLandings(
+    range: Range,
+    code: Decoded,
+    mention: number,
+    jump: number,
+    section: number,
+    table: number,
+  ): number[] | null {
+    let width = 0;
+    let origin = -1;
+    for (let i = mention; i < jump; i++) {
+      width = code.insts[i]!.zeroExtended || width;
+      const to = this.addressOf(range, code, i);
+      if (to !== null && to.section === range.section && this.rangeAt(to.section, to.address) === range)
+        origin = to.address - range.start;
+    }
+    const { executable, bytes } = this.object.sections[section]!;
+    if (width === 0 || width > 2 || origin < 0 || executable) return null;
+    const starts = this.mentioned.get(section) ?? [];
+    const end = starts[firstAfter(starts, table)] ?? bytes.length;
+    const landings = new Set<number>();
+    for (let at = table; at + width <= end; at += width) {
+      const entry = bytes[at]! + (width === 2 ? bytes[at + 1]! * 256 : 0);
+      const landing = instructionAt(code.offsets, origin + entry);
+      if (landing < 0) break;
+      landings.add(landing);
+    }
+    return [...landings].sort((a, b) => a - b);
   }
 
   private graph(range: Range, code: Decoded): CodeFunction {

@@ -195,6 +195,12 @@ export function unwindTarget(inst: MInst): MBlock | null {
   return extra !== null && (extra.kind === "call" || extra.kind === "asm") ? extra.unwind : null;
 }
 
+/** The table that an instruction of jumping by table is about. */
+export function tableOf({ extra }: MInst): JumpTable {
+  if (extra?.kind !== "jump-table") throw new Error("an instruction without its jump table");
+  return extra.table;
+}
+
 /** One machine instruction. All instances share one shape. */
 export class MInst {
   defs: RegOperand[] = [];
@@ -298,6 +304,10 @@ export function poolConstant(bytes: Uint8Array, align: number): PoolConstant {
 export interface JumpTable {
   /** No targets are left of a table whose last jump is gone. */
   readonly targets: MBlock[];
+  /** Layout narrows those of 4 bytes where functions are small (`late/jump-tables.ts`). */
+  entryBytes: 1 | 2 | 4 | 8;
+  /** What entries count from: they are addresses, offsets from the table, or offsets from the first of the targets. */
+  origin: "zero" | "table" | MBlock;
 }
 
 /**
@@ -313,8 +323,6 @@ export class MFunction {
   readonly vregs: VRegInfo[] = [];
   readonly slots: FrameSlot[] = [];
   readonly jumpTables: JumpTable[] = [];
-  /** Table entries: 8-byte absolute addresses, or 4-byte offsets from the start of the table. */
-  jumpTableEntries: "absolute8" | "relative4" = "relative4";
   /** The stack pointer moves by amounts unknown before run time: the frame needs a frame pointer. */
   hasDynamicAlloca = false;
   /** Calls anything at all (else it may be a leaf with a red zone). */

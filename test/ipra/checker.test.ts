@@ -107,6 +107,23 @@ describe("what a function changes", () => {
     const relative = "leaq .Ltable(%rip), %rdx\nmovslq (%rdx,%rax,4), %rax\naddq %rdx, %rax\njmp *%rax";
     expect(changes(code(relative), table(".long X-.Ltable", ".rodata"))).toBe(RAX | RCX | RDX | RBX);
   });
+  it("the ways of a jump table whose entries the assembler computes, and no further", () => {
+    const table = (entry: string): string =>
+      `\t.section .rodata\n.Ltable:\n\t${entry} 1f-1f, 2f-1f\n.Lother:\n\t${entry} 3f-1f\n`.replace(
+        /(\d)f/g,
+        ".L$1",
+      );
+    const blocks = ".L1: xorl %ecx, %ecx\nret\n.L2: xorl %ebx, %ebx\nret\n.L3: xorl %r12d, %r12d\nret";
+    const other = `\t.text\n${fn("other", "leaq .Lother(%rip), %rdx\nret")}`;
+    const absolute = (load: string): string => `${load}, %eax\naddl $.L1, %eax\njmp *%rax\n${blocks}`;
+    expect(changes(absolute("movzbl .Ltable(%rax)"), table(".byte") + other)).toBe(RAX | RCX | RBX);
+    expect(changes(absolute("movzwl .Ltable(,%rax,2)"), table(".short") + other)).toBe(RAX | RCX | RBX);
+    const relative = (load: string): string =>
+      `leaq .Ltable(%rip), %rdx\n${load}, %eax\nleaq .L1(%rip), %rdx\naddq %rdx, %rax\njmp *%rax\n${blocks}`;
+    const all = RAX | RCX | RDX | RBX;
+    expect(changes(relative("movzbl (%rdx,%rax)"), table(".byte") + other)).toBe(all);
+    expect(changes(relative("movzwl (%rdx,%rax,2)"), table(".short") + other)).toBe(all);
+  });
 });
 
 describe("violations", () => {

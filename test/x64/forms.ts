@@ -1,6 +1,13 @@
 /** Every opcode in every operand form, as machine instructions with physical operands. */
 
-import { type MemOperand, MInst, RegOperand, type SymbolRef } from "../../lto/codegen/mir.js";
+import {
+  type JumpTable,
+  MBlock,
+  type MemOperand,
+  MInst,
+  RegOperand,
+  type SymbolRef,
+} from "../../lto/codegen/mir.js";
 import { hasSegment, memory } from "../../lto/x64/isa/memory-operand.js";
 import { opFormat } from "../../lto/x64/isa/op-info.js";
 import { Format, X } from "../../lto/x64/isa/ops.js";
@@ -328,8 +335,31 @@ function formsOf(op: X, size: number, mems: readonly MemOperand[]): MInst[] {
       if (op === X.XorpsZero) for (const r of xmms) add({ defs: [r] });
       if (op === X.TlsGetAddr)
         add({ symbol: { kind: "tls-dynamic", target: { kind: "external", name: "tls_sym" } } });
+      if (op === X.TableLoad) out.push(...tableLoads());
       break;
   }
+  return out;
+}
+
+function tableLoads(): MInst[] {
+  const block = new MBlock(0);
+  const out: MInst[] = [];
+  const load = (defs: number[], index: number, entryBytes: JumpTable["entryBytes"]): void => {
+    const inst = make(X.TableLoad, 8, { defs, uses: [index] });
+    const wide = defs.length === 1 ? "zero" : "table";
+    inst.extra = {
+      kind: "jump-table",
+      table: { targets: [block], entryBytes, origin: entryBytes < 4 ? block : wide },
+    };
+    out.push(inst);
+  };
+  for (const entryBytes of [1, 2, 4] as const)
+    for (const target of gprs)
+      for (const index of gprs) {
+        load([target], index, entryBytes);
+        for (const base of [2, 5, 10, 12, 13])
+          if (base !== target && base !== index) load([target, base], index, entryBytes);
+      }
   return out;
 }
 

@@ -16,10 +16,10 @@ const fail = (): never => {
 };
 const names: OperandNames = {
   symbol: fail,
-  block: fail,
+  block: () => ".Lat0",
   foreignBlock: fail,
   constant: fail,
-  jumpTable: fail,
+  jumpTable: () => ".Ltable",
   patchLabel: () => "",
   asmId: () => "0",
 };

@@ -7,7 +7,7 @@
  */
 
 import { CfiKind } from "../../../lto/codegen/late/cfi.js";
-import { type MInst, noLocation, type RegOperand } from "../../../lto/codegen/mir.js";
+import { type MInst, noLocation, type RegOperand, tableOf } from "../../../lto/codegen/mir.js";
 import { MoveForm, moveImmediateForm, signedImmediate } from "../../../lto/x64/isa/lengths.js";
 import {
   integerSuffix,
@@ -196,6 +196,28 @@ function tlsText(inst: MInst, names: OperandNames): string {
   );
 }
 
+function tableLoadText(inst: MInst, names: OperandNames): string {
+  const { entryBytes, origin } = tableOf(inst);
+  const table = names.jumpTable(tableOf(inst));
+  const to = inst.defs[0];
+  const index = register(inst.uses[0], 8, inst);
+  const to32 = register(to, 4, inst);
+  const start = typeof origin === "string" ? "" : names.block(origin);
+  const load = entryBytes === 1 ? "movzbl" : "movzwl";
+  if (inst.defs.length === 1) {
+    if (entryBytes === 4) return `\tmovl\t${table}(,${index},4), ${to32}`;
+    const place = entryBytes === 1 ? `(${index})` : `(,${index},2)`;
+    return `\t${load}\t${table}${place}, ${to32}\n\taddl\t$${start}, ${to32}`;
+  }
+  const base = register(inst.defs[1], 8, inst);
+  const to64 = register(to, 8, inst);
+  const address = `\tleaq\t${table}(%rip), ${base}\n`;
+  const add = `\taddq\t${base}, ${to64}`;
+  if (entryBytes === 4) return `${address}\tmovslq\t(${base},${index},4), ${to64}\n${add}`;
+  const place = entryBytes === 1 ? `(${base},${index})` : `(${base},${index},2)`;
+  return `${address}\t${load}\t${place}, ${to32}\n\tleaq\t${start}(%rip), ${base}\n${add}`;
+}
+
 /** ULEB128 as operands of `.cfi_escape`, each after a comma. */
 function unsignedBytes(value: number): string {
   let out = "";
@@ -240,6 +262,8 @@ function pseudoText(inst: MInst, names: OperandNames): string {
     }
     case X.TlsGetAddr:
       return tlsText(inst, names);
+    case X.TableLoad:
+      return tableLoadText(inst, names);
     case X.ProbeLoop:
       return `1:\n\tsubq\t$${inst.cc}, %rsp\n\tmovq\t$0, (%rsp)\n\tcmpq\t%rbp, %rsp\n\tjne\t1b\n\tmovq\t%rbp, %rsp`;
     case X.ProbeTo: {

@@ -164,10 +164,13 @@ export function layOut(mf: MFunction): void {
   copyExits(mf);
 }
 
-/**
- * Exact bytes of a laid-out function, with each branch to a block as short as it can be.
- */
+/** Exact bytes of a laid-out function, with each branch to a block as short as it can be. */
 export function relaxedSize(mf: MFunction): number {
+  return relaxedStarts(mf)[mf.blocks.length]!;
+}
+
+/** Where each block of a laid-out function starts, in bytes from its entry, and at last where it ends. */
+export function relaxedStarts(mf: MFunction): Int32Array {
   const { blocks } = mf;
   const { facts, length: lengthOf, branchForms } = mf.target.instructions;
   const position = new Map<MBlock, number>();
@@ -216,5 +219,5 @@ export function relaxedSize(mf: MFunction): number {
       changed = true;
     }
   }
-  return start[blocks.length]!;
+  return start;
 }

@@ -11,6 +11,7 @@ import { minus, union } from "../register-set.js";
 import type { FramePlan, FrameRequest } from "../target.js";
 import { simplifyControlFlow } from "./cfg.js";
 import { insertCfi } from "./cfi.js";
+import { narrowJumpTables } from "./jump-tables.js";
 import { layOut } from "./layout.js";
 import { mergeTails } from "./merge-tails.js";
 import type { ProgramCode } from "./program-code.js";
@@ -120,6 +121,13 @@ export const emission: readonly LateStep[] = [
     description: "the order of blocks, and jumps that follow from it",
     isRequired: true,
     run: layOut,
+  },
+  // With the order of blocks, distances are known.
+  {
+    name: "narrow-jump-tables",
+    description: "jump tables of one or two bytes an entry, for size",
+    isRequired: true,
+    run: narrowJumpTables,
   },
   // Last: directives depend on which code stands above which.
   {

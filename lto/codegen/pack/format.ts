@@ -37,6 +37,7 @@ export const symbolTargets = [
   "external",
 ] as const;
 export const asmOperands = ["def", "use", "mem", "imm", "symbol", "block", "text"] as const;
+export const tableOrigins = ["zero", "table", "block"] as const;
 export const extras = ["asm", "call", "landing-pad", "jump-table"] as const;
 
 /* Bits of an instruction's first word, above 10 bits of opcode and 5 of size. */
@@ -60,7 +61,6 @@ export const maxUses = 31;
 
 /** Bits of the word of a function's properties. */
 export enum Property {
-  AbsoluteTables = 1 << 0,
   DynamicAlloca = 1 << 1,
   Calls = 1 << 2,
   NoRedZone = 1 << 3,

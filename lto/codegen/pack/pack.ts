@@ -36,6 +36,7 @@ import {
   slotKinds,
   symbolKinds,
   symbolTargets,
+  tableOrigins,
   unwindTables,
   usesShift,
 } from "./format.js";
@@ -68,8 +69,7 @@ class Packer {
     const { mf, out } = this;
     out.word(goals.indexOf(mf.goal));
     out.word(
-      (mf.jumpTableEntries === "absolute8" ? Property.AbsoluteTables : 0) |
-        (mf.hasDynamicAlloca ? Property.DynamicAlloca : 0) |
+      (mf.hasDynamicAlloca ? Property.DynamicAlloca : 0) |
         (mf.hasCalls ? Property.Calls : 0) |
         (mf.noRedZone ? Property.NoRedZone : 0) |
         (mf.needsFramePointer ? Property.NeedsFramePointer : 0) |
@@ -109,7 +109,11 @@ class Packer {
       if (info !== null) this.global(info);
     }
     out.word(mf.jumpTables.length);
-    for (const { targets } of mf.jumpTables) this.blocks(targets);
+    for (const { targets, entryBytes, origin } of mf.jumpTables) {
+      this.blocks(targets);
+      out.word(entryBytes | (tableOrigins.indexOf(typeof origin === "string" ? origin : "block") << 4));
+      if (typeof origin !== "string") this.block(origin);
+    }
     for (const { insts } of mf.blocks) {
       out.word(insts.length);
       for (let i = 0; i < insts.length; i++) this.instruction(insts[i]!);

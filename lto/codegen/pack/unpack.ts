@@ -5,6 +5,7 @@ import {
   type AsmData,
   type AsmOperand,
   type CallInfo,
+  type JumpTable,
   type LandingPadInfo,
   MBlock,
   type MExtra,
@@ -39,6 +40,7 @@ import {
   slotKinds,
   symbolKinds,
   symbolTargets,
+  tableOrigins,
   unwindTables,
   usesShift,
 } from "./format.js";
@@ -78,7 +80,7 @@ class Unpacker {
     const { mf } = this;
     this.header();
     for (let n = this.in.word(); n > 0; n--) mf.typeInfos.push(this.in.word() === 0 ? null : this.global());
-    for (let n = this.in.word(); n > 0; n--) mf.jumpTables.push({ targets: this.blocks() });
+    for (let n = this.in.word(); n > 0; n--) mf.jumpTables.push(this.jumpTable());
     for (const block of mf.blocks) {
       const insts = new Array<MInst>(this.in.word());
       for (let i = 0; i < insts.length; i++) insts[i] = this.instruction();
@@ -86,11 +88,21 @@ class Unpacker {
     }
   }
 
+  private jumpTable(): JumpTable {
+    const targets = this.blocks();
+    const word = this.in.word();
+    const origin = tableOrigins[word >> 4]!;
+    return {
+      targets,
+      entryBytes: (word & 15) as JumpTable["entryBytes"],
+      origin: origin === "block" ? this.block() : origin,
+    };
+  }
+
   private header(): void {
     const { mf, in: words } = this;
     words.word();
     const properties = words.word();
-    mf.jumpTableEntries = (properties & Property.AbsoluteTables) !== 0 ? "absolute8" : "relative4";
     mf.hasDynamicAlloca = (properties & Property.DynamicAlloca) !== 0;
     mf.hasCalls = (properties & Property.Calls) !== 0;
     mf.noRedZone = (properties & Property.NoRedZone) !== 0;

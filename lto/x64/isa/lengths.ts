@@ -11,7 +11,7 @@
  * Source: Intel SDM volume 2, chapter 2 (instruction format).
  */
 
-import type { MemOperand, MInst, RegOperand } from "../../codegen/mir.js";
+import { type MemOperand, type MInst, type RegOperand, tableOf } from "../../codegen/mir.js";
 import { hasSegment, isRipRelative } from "./memory-operand.js";
 import { opBytes, opWide, Wide } from "./op-info.js";
 import { JumpMark, X } from "./ops.js";
@@ -379,6 +379,8 @@ export function instructionLength(inst: MInst): number {
     case X.CallIndirect:
     case X.TailCallIndirect:
       return hasMark(inst, JumpMark.Thunk) ? 5 : indirectLength(inst) + markBytes(inst);
+    case X.TableLoad:
+      return tableLoadLength(inst);
     case X.Push:
     case X.PushSaved:
       return pushLength(inst);
@@ -464,6 +466,24 @@ export function instructionLength(inst: MInst): number {
     default:
       return defaultLength(inst);
   }
+}
+
+/** See the text of it in `formats/asm/x64/instructions.ts`. */
+function tableLoadLength(inst: MInst): number {
+  const table = tableOf(inst);
+  const [target, base] = inst.defs;
+  const index = inst.uses[0]!;
+  const narrow = table.entryBytes < 4;
+  if (base === undefined) {
+    const prefix = isExtended(target!) || isExtended(index) ? 1 : 0;
+    // As a base, r12 needs a SIB byte.
+    const load = table.entryBytes === 4 ? 7 : table.entryBytes === 2 ? 8 : (index.loc & 7) === 4 ? 8 : 7;
+    const add = target!.loc === RAX ? 5 : isExtended(target!) ? 7 : 6;
+    return prefix + load + (narrow ? add : 0);
+  }
+  const sib = (base.loc & 7) === 5 ? 3 : 2;
+  const prefix = isExtended(target!) || isExtended(index) || isExtended(base) ? 1 : 0;
+  return narrow ? 7 + prefix + 2 + sib + 7 + 3 : 7 + 2 + sib + 3;
 }
 
 function defaultLength(inst: MInst): number {

@@ -146,6 +146,7 @@ int(X.Xchg, Format.Pseudo, "xchg", 1);
 row(X.Jmp, Format.Jump, "jmp", 1);
 row(X.Jcc, Format.Jump, "j", 2);
 row(X.JmpIndirect, Format.Jump, "jmp", 1);
+row(X.TableLoad, Format.Pseudo, "", 0, Other);
 row(X.Call, Format.Call, "call", 1, Other);
 row(X.CallIndirect, Format.Call, "call", 1, Other);
 row(X.TailCall, Format.Jump, "jmp", 1, Other);

@@ -164,6 +164,11 @@ export enum X {
   Jcc,
   /** Through uses[0] or mem; targets are the possible ones. */
   JmpIndirect,
+  /**
+   * Pseudo: defs[0] = address of the target that entry uses[0] of `extra`'s table means, changes the flags. In
+   * position-independent code defs[1] is a further register that it needs.
+   */
+  TableLoad,
   /** Direct call of `symbol` (Format Call); defs are results, uses arguments, clobbers the mask. */
   Call,
   /** Through uses[0] or mem; further uses are arguments in fixed registers. */

@@ -4,10 +4,11 @@
  * Partition: dynamic programming for the fewest clusters, a table being allowed over any run that is dense
  * enough (O(n²) with n bounded; Kannan & Proebsting, "Correction to 'Producing good code for the case
  * statement'"). For size, a test chain is used up to more cases than for speed: a compare and a short jump
- * take 5 bytes, a table costs 4 bytes an entry besides about 18 bytes of code.
+ * take 5 bytes, a table costs an entry's 1 to 4 bytes a value besides about 20 bytes of code.
  */
 
-import { type MBlock, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
+import { type JumpTable, type MBlock, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
+import { noRegisters } from "../../codegen/register-set.js";
 import type { InstWith, Op } from "../../ir/instructions.js";
 import { memory } from "../isa/memory-operand.js";
 import { Cc, X } from "../isa/ops.js";
@@ -191,7 +192,8 @@ class SwitchTree {
     jump(s, dispatch);
     connect(block, next);
     connect(block, dispatch);
-    const table = { targets };
+    const direct = !s.pic && s.mf.goal === "speed";
+    const table: JumpTable = { targets, entryBytes: direct ? 8 : 4, origin: s.pic ? "table" : "zero" };
     s.mf.jumpTables.push(table);
     // The dispatch block comes later in program order: its code is made aside.
     const saved = s.buffer;
@@ -199,23 +201,28 @@ class SwitchTree {
     const machine = new MInst(X.JmpIndirect, 8);
     machine.extra = { kind: "jump-table", table };
     machine.targets = [...new Set(targets)];
-    const symbol = { kind: "direct", target: { kind: "jump-table", table } } as const;
-    if (!s.pic) {
-      s.mf.jumpTableEntries = "absolute8";
+    if (direct) {
+      const symbol = { kind: "direct", target: { kind: "jump-table", table } } as const;
       machine.mem = memory(null, new RegOperand(index), 8, 0, symbol);
-    } else {
-      const base = s.newGpr();
-      s.load(X.Lea, 8, base, memory(null, null, 1, 0, symbol, true));
-      const offset = s.newGpr();
-      s.load(X.Movsxd, 8, offset, memory(new RegOperand(base), new RegOperand(index), 4));
-      const target = s.newGpr();
-      s.binary(X.Add, 8, target, offset, base);
-      machine.uses.push(new RegOperand(target));
-    }
+    } else machine.uses.push(new RegOperand(this.loadTarget(index, table)));
     s.emit(machine);
     dispatch.insts = s.buffer;
     s.buffer = saved;
     for (const target of machine.targets) connect(dispatch, target);
+  }
+
+  /** The address of the target by its index. */
+  private loadTarget(index: VReg, table: JumpTable): VReg {
+    const { s } = this;
+    const target = s.newGpr();
+    const load = new MInst(X.TableLoad, 8);
+    load.defs = [new RegOperand(target)];
+    // Position-independent code adds the address of the table, in a register of its own.
+    if (s.pic) load.defs.push(new RegOperand(s.newGpr(), noRegisters, false, -1, true));
+    load.uses = [new RegOperand(index)];
+    load.extra = { kind: "jump-table", table };
+    s.emit(load);
+    return target;
   }
 
   /** value − low in at least 32 bits; zero-extended to a full register when it is to be an index. */
