@@ -28,10 +28,17 @@ export const callReturns = (call: CallInst): boolean =>
   call.data.attributes.fn.has("willreturn") ||
   calleeAttributes(call)?.has("willreturn") === true;
 
-const neverUnwinds = (call: CallInst): boolean =>
+/** Whether control leaves a call by return only, if at all. */
+export const neverUnwinds = (call: CallInst): boolean =>
   intrinsicOf(call.operands[0]!)?.noUnwind === true ||
   call.data.attributes.fn.has("nounwind") ||
   calleeAttributes(call)?.has("nounwind") === true;
+
+/** Whether control does not get behind a call. */
+export const neverReturns = (call: CallInst): boolean =>
+  call.data.tail !== "musttail" &&
+  (call.data.attributes.fn.has("noreturn") ||
+    (intrinsicOf(call.operands[0]!)?.noReturn ?? calleeAttributes(call)?.has("noreturn") === true));
 
 /** Attributes under which a call does more than its memory effects say. */
 const more = ["strictfp", "returns_twice", "convergent"];

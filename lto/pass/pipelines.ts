@@ -17,10 +17,11 @@ import { splitAddresses } from "../codegen/lowering/split-addresses.js";
 import { splitEdges } from "../codegen/lowering/split-edges.js";
 import { levelOf } from "../codegen/program/options.js";
 import { markBranches } from "../ipo/branch-marks.js";
+import { checkAttributes } from "../ipo/check-attributes.js";
 import { constmerge } from "../ipo/constmerge.js";
 import { deadargelim } from "../ipo/deadargelim.js";
 import { foldFunctions } from "../ipo/fold-functions/index.js";
-import { functionAttrs } from "../ipo/function-attrs.js";
+import { functionAttrs } from "../ipo/function-attrs/index.js";
 import { globaldce } from "../ipo/globaldce.js";
 import { globalopt } from "../ipo/globalopt.js";
 import { alwaysInline } from "../ipo/inline/always-inline.js";
@@ -47,6 +48,8 @@ export type Pipelines = Readonly<Record<OptimizationLevel, Pipeline>>;
 
 // What functions' attributes and module flags ask for. Behind all that moves code between functions: it belongs to each.
 const requested: readonly Stage[] = [
+  // Behind all that folds by attributes. Only when asked for.
+  onModule(must(checkAttributes)),
   // Before guards, so that they come first and go last.
   onModule(must(instrumentFunctions), must(stackProtector), must(markBranches)),
 ];

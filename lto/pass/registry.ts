@@ -12,10 +12,11 @@ import { legalize } from "../codegen/lowering/legalize-pass.js";
 import { splitAddresses } from "../codegen/lowering/split-addresses.js";
 import { splitEdges } from "../codegen/lowering/split-edges.js";
 import { markBranches } from "../ipo/branch-marks.js";
+import { checkAttributes } from "../ipo/check-attributes.js";
 import { constmerge } from "../ipo/constmerge.js";
 import { deadargelim } from "../ipo/deadargelim.js";
 import { foldFunctions } from "../ipo/fold-functions/index.js";
-import { functionAttrs } from "../ipo/function-attrs.js";
+import { functionAttrs } from "../ipo/function-attrs/index.js";
 import { globaldce } from "../ipo/globaldce.js";
 import { globalopt } from "../ipo/globalopt.js";
 import { alwaysInline } from "../ipo/inline/always-inline.js";
@@ -46,6 +47,7 @@ export const passes: readonly AnyPass[] = [
   inline,
   mergeFunctions,
   globaldce,
+  checkAttributes,
   instrumentFunctions,
   stackProtector,
   markBranches,

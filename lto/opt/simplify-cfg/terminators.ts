@@ -14,6 +14,7 @@ import {
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import { i1, voidType } from "../../ir/types.js";
 import type { ConstInt, Value } from "../../ir/values.js";
+import { neverReturns, neverUnwinds } from "../call-effects.js";
 import { bitsOf, type Graph, isDead, type Plan } from "./graph.js";
 
 const goTo =
@@ -36,6 +37,8 @@ export function decideTerminator(block: Block, graph: Graph): Plan | null {
       return decideBranch(block, terminator);
     case Op.Switch:
       return decideSwitch(block, terminator, graph);
+    case Op.Invoke:
+      return neverUnwinds(terminator) ? callInstead(block, terminator) : null;
     default:
       return null;
   }
@@ -56,6 +59,17 @@ function decideBranch(block: Block, branch: Inst): Plan | null {
   const inverted = condition.operands[0]!;
   return ({ editor }) =>
     void replaceTerminator(editor, block, makeInst(Op.CondBr, voidType, [inverted], null, [ifFalse, ifTrue]));
+}
+
+/** An invoke of what does not unwind is a call. */
+function callInstead(block: Block, invoke: InstWith<Op.Invoke>): Plan {
+  return ({ editor }) => {
+    const call = makeInst(Op.Call, invoke.type, [...invoke.operands], invoke.data, [], invoke.flags);
+    call.hints = invoke.hints;
+    editor.insertBefore(call, invoke);
+    editor.replaceAllUses(invoke, call);
+    replaceTerminator(editor, block, jumpTo(invoke.blocks[0]!));
+  };
 }
 
 function decideSwitch(block: Block, inst: InstWith<Op.Switch>, graph: Graph): Plan | null {
@@ -135,14 +149,6 @@ function isUndefinedCallee(call: CallInst, isNullValid: boolean): boolean {
   const callee = call.operands[0]!;
   if (callee.valueKind === "undef") return true;
   return callee.valueKind === "zero" && callee.type.addressSpace === 0 && !isNullValid;
-}
-
-function neverReturns(call: InstWith<Op.Call>): boolean {
-  if (call.data.tail === "musttail") return false;
-  if (call.data.attributes.fn.has("noreturn")) return true;
-  const callee = call.operands[0]!;
-  if (callee.valueKind !== "global" || callee.kind !== "function") return false;
-  return callee.intrinsic === null ? callee.attributes.fn.has("noreturn") : callee.intrinsic.noReturn;
 }
 
 /** Whether control gets behind the instruction whenever it gets in front, and nobody can see that it was there. */

@@ -1,30 +1,21 @@
 /**
- * function-attrs: what memory functions read and write, and that they return.
+ * What the functions of a component of the call graph read and write, and whether they are sure to return.
  *
- * Bottom-up over the call graph's components. A function's effects are those of its instructions and of what it calls;
- * within a component calls of its own functions add nothing, so the first assumption is the best one and one look at
- * each body is enough. Known are afterwards, as attributes: `memory` (nothing, only reads, only through pointer arguments),
- * and `willreturn` for functions without loops and recursion. Linear in the instructions.
- *
- * Who asks: removal of calls whose results nobody uses, and whatever moves loads across calls.
+ * Within a component calls of its own functions add nothing, so the first assumption is the best one and one look at
+ * each body is enough. Linear in the instructions.
  *
  * Proof obligations:
- *  - only definitions that nothing replaces are looked into; of others the attributes they have are taken, and no more;
  *  - memory of the function's own frame and constant variables are no effects; volatile and atomic accesses are all effects;
  *  - a pointer is an argument's only if it is the argument, or an offset from it; any other pointer may be into anything;
  *  - `byval` and the like: the callee gets a copy, which is its own frame's;
- *  - naked and unoptimised functions, and assembly, may do anything.
+ *  - assembly may do anything.
  */
-import { isExact } from "../analysis/exact.js";
-import { AttributeList, AttributeSet } from "../ir/attributes.js";
-import { hasFixedContents } from "../ir/fold/load.js";
-import { type CallInst, Flag, type Inst, type InstWith, isCall, Op } from "../ir/instructions.js";
-import { Memory, type MemoryEffects, mayWrite } from "../ir/memory-effects.js";
-import type { Func } from "../ir/module.js";
-import type { Value } from "../ir/values.js";
-import { callEffects, callReturns } from "../opt/call-effects.js";
-import { callGraph } from "../pass/analyses.js";
-import type { ModulePass } from "../pass/pass.js";
+import { hasFixedContents } from "../../ir/fold/load.js";
+import { type CallInst, Flag, type Inst, type InstWith, isCall, Op } from "../../ir/instructions.js";
+import { Memory, type MemoryEffects } from "../../ir/memory-effects.js";
+import type { Func } from "../../ir/module.js";
+import type { Value } from "../../ir/values.js";
+import { callEffects, callReturns } from "../../opt/call-effects.js";
 
 /** What an access through a pointer touches. */
 function placeOf(address: Value, fn: Func): MemoryEffects {
@@ -41,8 +32,8 @@ function placeOf(address: Value, fn: Func): MemoryEffects {
   }
 }
 
-/** Facts about the functions of one component while they are assumed. */
-class Component {
+/** Facts about the functions of one component while they are assumed. Bodies are numbered. */
+export class Effects {
   memory: MemoryEffects = Memory.None;
   willReturn: boolean;
 
@@ -55,11 +46,7 @@ class Component {
   }
 
   private look(fn: Func): void {
-    const { blocks } = fn.view();
-    blocks.forEach((block, index) => {
-      block.id = index;
-    });
-    for (const block of blocks) {
+    for (const block of fn.view().blocks) {
       for (const to of block.successors) if (to.id <= block.id) this.willReturn = false;
       for (const inst of block.insts) this.add(inst, fn);
     }
@@ -133,49 +120,3 @@ class Component {
     return all & how;
   }
 }
-
-/** The attributes with what was found, where that is more than they say. */
-function withFacts(attributes: AttributeList, memory: MemoryEffects, willReturn: boolean): AttributeList {
-  const known = attributes.fn.int("memory") ?? Memory.Any;
-  const kinds = new Map(attributes.fn.kinds);
-  if ((known & memory) !== known) kinds.set("memory", known & memory);
-  if (willReturn) kinds.set("willreturn", true);
-  if (kinds.size === attributes.fn.kinds.size && kinds.get("memory") === attributes.fn.kinds.get("memory"))
-    return attributes;
-  return new AttributeList(
-    new AttributeSet(kinds, attributes.fn.strings),
-    attributes.result,
-    attributes.parameters,
-  );
-}
-
-export const functionAttrs: ModulePass = {
-  name: "function-attrs",
-  level: "module",
-  description: "infers what memory functions read and write, and that they return",
-  counters: { functions: "functions of which more is known" },
-  requires: [callGraph],
-  preserves: [],
-  run(module, context) {
-    const { components, symbolOf } = context.ofModule(callGraph);
-    const { members } = components;
-    let changed = false;
-    for (let c = 0; c < components.count; c++) {
-      const functions: Func[] = [];
-      for (let i = members.start[c]!; i < members.start[c + 1]!; i++)
-        functions.push(module.globals[symbolOf[members.items[i]!]!] as Func);
-      const isOpaque = ({ attributes: { fn } }: Func): boolean => fn.has("naked") || fn.has("optnone");
-      if (!functions.every((fn) => isExact(fn) && !isOpaque(fn))) continue;
-      const facts = new Component(new Set(functions), components.recursive[c] === 1);
-      for (const fn of functions) {
-        const mustEnd = fn.attributes.fn.has("mustprogress") && !mayWrite(facts.memory);
-        const attributes = withFacts(fn.attributes, facts.memory, facts.willReturn || mustEnd);
-        if (attributes === fn.attributes) continue;
-        fn.attributes = attributes;
-        context.count("functions");
-        changed = true;
-      }
-    }
-    return changed;
-  },
-};
