@@ -1,5 +1,6 @@
 /** Modules and what lives at their top level. */
 import { type AttributeList, noAttributeList } from "./attributes.js";
+import { BodyPool } from "./body-pool.js";
 import type { DataLayout } from "./data-layout.js";
 import { Editor } from "./editor.js";
 import type { Body, BodyView } from "./instructions.js";
@@ -183,6 +184,10 @@ export class Func extends GlobalBase {
     this.changes++;
     return body;
   }
+  /** Forgets the use lists of a body that nobody edits for the time being. */
+  settle(): void {
+    if (this.decoded !== null) loseEditor(this.decoded);
+  }
   /** Encodes an owned body, which is forgotten; otherwise the same as `release`. */
   commit(codec: BodyCodec): void {
     if (this.encoded === null && this.decoded !== null) this.encoded = codec.encode(this, this.decoded);
@@ -299,6 +304,8 @@ export interface ModuleFlag {
 
 export class Module {
   readonly globals: GlobalValue[] = [];
+  /** Bodies that stay decoded between those who look at them. */
+  readonly pool = new BodyPool();
   /**
    * Of a linked module: globals that something outside of the IR may use by name, local ones too: assembly of the
    * module and in functions, what `llvm.used` lists. They keep their names, definitions and signatures, and unknown

@@ -1,6 +1,6 @@
 /**
  * What each global of the linked module mentions, in terms of linked globals: from the stored summaries of
- * its objects where there are any, else by scanning the body, which is decoded for that and stays decoded.
+ * its objects where there are any, else by scanning the body, which is decoded for that.
  * Inline assembly mentions globals by their names, which no summary has: such bodies are always decoded.
  */
 
@@ -46,6 +46,7 @@ export class LinkedFacts {
 
   private fromBody(fn: Func): GlobalFacts {
     const { calls, references, instructions, traits, assembly } = scanBody(fn, fn.view());
+    this.merged.module.pool.rest(fn);
     if (assembly !== "") this.addNamed(fn, assembly, references);
     return { calls: [...calls], references: [...references], instructions, traits, hash: "" };
   }

@@ -2,15 +2,15 @@
  * Runs the whole-program part of a pipeline.
  *
  * Function passes that follow each other go through one function after another: a body is decoded once, all passes of
- * the stretch see it, and it is encoded again if one of them changed it. So at any time one body is decoded, or
- * those of one component, however many passes there are. Passes on the module look at all bodies: those that follow
- * each other in one stage find them decoded.
+ * the stretch see it, and it rests in the module's pool; without room there it is encoded again if one of them changed
+ * it. So at any time one body is decoded beside those, or one component's, however many passes there are. Passes on
+ * the module look at all bodies: those that follow each other in one stage find them decoded.
  */
 
 import type { BodyCodec, Func, Module } from "../ir/module.js";
 import type { Steps } from "../ir/steps.js";
 import { verifyFunction, verifyModule } from "../verify/verifier.js";
-import { callGraph } from "./analyses.js";
+import { callGraph, summary } from "./analyses.js";
 import type { ComponentPass, ComponentWalk, FunctionPass, Goal, ModulePass, Step } from "./pass.js";
 import { FunctionRunContext, type PassRunner, ProgramRunContext, type Unit } from "./runner.js";
 
@@ -48,6 +48,7 @@ export function* runModulePipeline(
     for (const part of run.stage(stage)) yield { done: number + part, total: wanted.length };
     yield { done: number + 1, total: wanted.length };
   }
+  run.finish();
   return run.next;
 }
 
@@ -57,6 +58,8 @@ class ModuleRun {
   /** Number of the next run that can be skipped. */
   next = 1;
   private readonly context: ProgramRunContext;
+  /** Revisions of the bodies before all passes. */
+  private readonly before: ReadonlyMap<Func, number>;
 
   constructor(
     private readonly runner: PassRunner,
@@ -65,6 +68,7 @@ class ModuleRun {
     private readonly goalOf: (fn: Func) => Goal,
   ) {
     this.context = new ProgramRunContext(runner, module.dataLayout, goalOf);
+    this.before = new Map(module.functions.map((fn) => [fn, fn.revision]));
   }
 
   private step(step: Step, unit: Unit, run: () => boolean): boolean {
@@ -89,22 +93,20 @@ class ModuleRun {
       bodies: () => [],
     };
     // Passes that follow each other look at the same bodies: those stay decoded until the last one is done.
-    const before = new Map(module.functions.map((fn) => [fn, fn.revision]));
     for (const [number, step] of steps.entries()) {
       yield number / steps.length;
       this.step(step, unit, () => step.pass.run(module, this.context));
       this.runner.cache.forgetBodies();
     }
-    for (const fn of module.functions) if (hasBody(fn)) this.leave(fn, before.get(fn) ?? -1);
+    for (const fn of module.functions) if (hasBody(fn)) this.leave(fn);
   }
 
   private *onFunctions(steps: readonly Step<FunctionPass>[]): Generator<number, void, undefined> {
     const functions = this.module.functions.filter(hasBody);
     for (const [number, fn] of functions.entries()) {
       yield number / functions.length;
-      const before = fn.revision;
       this.onFunction(steps, fn);
-      this.leave(fn, before);
+      this.leave(fn);
     }
   }
 
@@ -121,7 +123,6 @@ class ModuleRun {
     const components = this.components();
     for (const [number, functions] of components.entries()) {
       yield number / components.length;
-      const before = functions.map((fn) => fn.revision);
       const unit: Unit = {
         kind: "component",
         name: functions.map((fn) => fn.name).join(", "),
@@ -134,9 +135,7 @@ class ModuleRun {
         if (pass.level === "component") this.step(step, unit, () => run(pass, functions));
         else for (const fn of functions) this.onFunction([{ ...step, pass }], fn);
       }
-      functions.forEach((fn, i) => {
-        this.leave(fn, before[i]!);
-      });
+      for (const fn of functions) this.leave(fn);
     }
     for (const walk of walks.values()) if (walk.finish()) this.runner.cache.moduleChanged([]);
   }
@@ -155,11 +154,20 @@ class ModuleRun {
       if (step.isRequired || goal !== "none") this.step(step, unit, () => step.pass.run(fn, context));
   }
 
-  /** @param before the revision of the body before the stage */
-  private leave(fn: Func, before: number): void {
+  private isChanged(fn: Func): boolean {
+    return fn.revision !== this.before.get(fn);
+  }
+
+  private leave(fn: Func): void {
     if (fn.isDecoded) this.runner.cache.forget(fn.view());
-    if (fn.revision === before) fn.release();
-    else fn.commit(this.codec);
+    this.module.pool.rest(fn, this.isChanged(fn) ? this.codec : null);
+  }
+
+  /** Encodes all that was changed, so that whatever thread compiles it starts from the same form. */
+  finish(): void {
+    // Looks at those bodies, while they are decoded.
+    this.runner.cache.ofModule(summary);
+    for (const fn of this.module.functions) if (hasBody(fn) && this.isChanged(fn)) fn.commit(this.codec);
   }
 
   /** Functions of each component, callees first, as the call graph is before the stage. */

@@ -1,6 +1,6 @@
 /**
  * The conventions of closed functions: what is known of each body and signature put to `ipra/choose-conventions.ts`.
- * Decided before code generation, from one look at each body, which is decoded for that and forgotten again.
+ * Decided before code generation, from one look at each body.
  */
 import type { BodyView } from "../../ir/instructions.js";
 import type { Func, GlobalValue, Module } from "../../ir/module.js";
@@ -36,7 +36,7 @@ export function* decideConventions(
   for (const fn of functions) {
     const flow = argumentFlow(fn, numberOf, target.integerArguments);
     look(flows.length as FunctionNumber, fn.view());
-    fn.release();
+    module.pool.rest(fn);
     flows.push(flow);
     yield { done: flows.length, total: functions.length };
   }

@@ -116,7 +116,7 @@ export class InlineSession {
     for (const fn of this.decoded)
       if (fn.isDecoded) for (const { insts } of fn.view().blocks) instructions += insts.length;
     if (instructions <= most) return;
-    for (const fn of this.decoded) if (!but.includes(fn)) fn.release();
+    for (const fn of this.decoded) if (!but.includes(fn)) this.module.pool.rest(fn);
     this.decoded.clear();
   }
 
