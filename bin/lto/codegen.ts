@@ -8,6 +8,7 @@ import { AsmPrinter, UnwindSharing } from "../../formats/asm/index.js";
 import { sealFunctions } from "../../formats/asm/seals.js";
 import { bodyCodec } from "../../formats/object/body-codec.js";
 import { guardCallees } from "../../lto/codegen/lowering/guard-callees.js";
+import type { MFunction } from "../../lto/codegen/mir.js";
 import { type CodegenJob, generateCode } from "../../lto/codegen/program/driver.js";
 import { LocalSessions } from "../../lto/codegen/program/local-sessions.js";
 import { definedFunctions } from "../../lto/codegen/program/numbering.js";
@@ -90,6 +91,11 @@ export async function generate(
   write(printer.header());
   const sharing = new UnwindSharing(write);
   const print = (printed: PrintedFunction): void => sharing.add(printed);
+  const report = reporter(sink.requests, deliver);
+  const printAdded = (mf: MFunction): PrintedFunction => {
+    report?.("finish", mf);
+    return printer.functionText(mf);
+  };
   let generated: Awaited<ReturnType<typeof generateCode>>;
   if (threads.jobs > 1 && size >= threads.threshold) {
     const { jobs, turns } = threads;
@@ -108,7 +114,7 @@ export async function generate(
       deliver,
     );
     try {
-      generated = await generateCode(planned, sessions, print, finished);
+      generated = await generateCode(planned, sessions, print, printAdded, finished);
     } finally {
       await sessions.close();
     }
@@ -121,7 +127,7 @@ export async function generate(
       (mf) => printer.functionText(mf),
       (phase, steps) => threads.turns.take(phase, steps),
     );
-    generated = await generateCode(planned, sessions, print, finished);
+    generated = await generateCode(planned, sessions, print, printAdded, finished);
   }
   sharing.close();
   write(printer.data());

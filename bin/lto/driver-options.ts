@@ -50,6 +50,10 @@ export interface DriverOptions {
   readonly ipra: boolean;
   readonly shrinkWrap: boolean;
   readonly sharedUnwind: boolean;
+  readonly outline: boolean;
+  readonly outlineRounds: number;
+  /** Separated by commas; see `OutlineForm`. */
+  readonly outlineForms: string;
   readonly functionSections: boolean;
   readonly dataSections: boolean;
   readonly verify: boolean;

@@ -81,6 +81,7 @@ export function functionClaim(mf: MFunction): { claim: FunctionClaim; sets: numb
     undefinedRegisters: 0,
     closed: false,
     sealed: false,
+    outlined: mf.outlined,
     unwind: mf.unwind,
   };
   return { claim, sets };

@@ -5,6 +5,7 @@
 import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { resolve } from "node:path";
+import type { OutlineForm } from "../../lto/codegen/outline/candidates.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
 import type { CodegenStatistics } from "../../lto/codegen/program/statistics.js";
 import type { RegisterSet } from "../../lto/codegen/register-set.js";
@@ -299,6 +300,9 @@ function codegenOptions(module: Module, options: DriverOptions): CodegenOptions 
     ipra: options.ipra,
     shrinkWrap: options.shrinkWrap,
     sharedUnwind: options.sharedUnwind && !asksForStarts(module),
+    outline: options.outline
+      ? { forms: options.outlineForms.split(",") as OutlineForm[], rounds: options.outlineRounds }
+      : null,
     functionSections: options.functionSections,
     dataSections: options.dataSections,
     checkPacking: options.checkPacking,

@@ -2,6 +2,7 @@
 import { availableParallelism } from "node:os";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { expandResponseFiles } from "../../frontend/clang/response-file.js";
+import { outlineForms } from "../../lto/codegen/outline/candidates.js";
 import type { OptimizationLevel } from "../../lto/codegen/program/options.js";
 import { InputError } from "../../lto/ir/errors.js";
 import { type PassSet, productPasses } from "../../lto/pass/registry.js";
@@ -23,6 +24,14 @@ function parseLevel(value: string): OptimizationLevel {
 function parseCount(value: string): number {
   if (!/^\d{1,9}$/.test(value)) throw new InvalidArgumentError("expected a number.");
   return Number(value);
+}
+
+/** @returns the list as it was given */
+function parseForms(value: string): string {
+  for (const form of value.split(","))
+    if (!(outlineForms as readonly string[]).includes(form))
+      throw new InvalidArgumentError(`expected some of ${outlineForms.join(", ")}.`);
+  return value;
 }
 
 function parseJobs(value: string): number {
@@ -112,6 +121,24 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
       false,
     )
     .option("--data-sections", "the same for variables", false)
+    .option(
+      "--no-outline",
+      "repeated code stays where it is; else it becomes functions, where size is wanted",
+    )
+    .option(
+      "--outline-rounds <n>",
+      "how often outlining is repeated at most, on its own result",
+      parseCount,
+      2,
+    )
+    .addOption(
+      new Option(
+        "--outline-forms <list>",
+        "forms of outlined code, separated by commas: called, called with a last call as jump, jumped to",
+      )
+        .default("call,thunk,jump")
+        .argParser(parseForms),
+    )
     .option("--check-regalloc", "verify every register allocation with the symbolic checker", false)
     .option(
       "--check-ipra",
@@ -249,6 +276,9 @@ function driverOptions(
     ipra: llvm.ipra ?? o["ipra"],
     shrinkWrap: o["shrinkWrap"],
     sharedUnwind: o["sharedUnwind"],
+    outline: o["outline"],
+    outlineRounds: o["outlineRounds"],
+    outlineForms: o["outlineForms"],
     functionSections: llvm.functionSections ?? o["functionSections"],
     dataSections: llvm.dataSections ?? o["dataSections"],
     verify: o["verify"],

@@ -45,10 +45,13 @@ export class SymbolNames {
     });
   }
 
-  /** Position in the module: the number in a function's local labels. */
+  /**
+   * Position in the module: the number in a function's local labels. Functions that code generation made of others
+   * follow, as they come.
+   */
   number(global: GlobalValue): number {
-    const number = this.numbers.get(global);
-    if (number === undefined) throw new Error(`@${global.name} is not in the module`);
+    let number = this.numbers.get(global);
+    if (number === undefined) this.numbers.set(global, (number = this.numbers.size));
     return number;
   }
 

@@ -36,7 +36,7 @@ import {
   type SiteKind,
   type SiteUnwind,
 } from "./functions.js";
-import { findLostRegisters, type SiteRegisters } from "./live.js";
+import { findLostRegisters, type OutlinedCode, type SiteRegisters } from "./live.js";
 import { readCodeObject } from "./object.js";
 import { analyseFunction, type FunctionEffect, type SiteEffect } from "./preserve.js";
 import { RowChecker } from "./rows.js";
@@ -299,6 +299,7 @@ class Checker {
             `${this.describe(fn, site)} changes ${registerNames(kept)}, in which the caller keeps a value`,
           );
       },
+      this.outlinedAt,
     );
   }
 
@@ -365,6 +366,14 @@ class Checker {
     if (claim === undefined) return { clobbers, returns, results: conventionResults, arguments: 0 };
     return { clobbers, returns, results: claim.results, arguments: claim.arguments };
   }
+
+  private readonly outlinedAt = (site: Site): OutlinedCode | null => {
+    const number = this.calleeOf(site);
+    const claim = number < 0 ? undefined : this.functionClaims[number];
+    if (claim?.outlined !== true) return null;
+    const fn = this.functions[number]!;
+    return fn.branches.size > 0 || fn.insts.length === 0 ? null : { fn, returned: claim.results };
+  };
 
   private describe(fn: CodeFunction, site: Site): string {
     const target = site.target.name === "" ? "a pointer" : `@${site.target.name}`;

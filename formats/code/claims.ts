@@ -39,6 +39,8 @@ export interface FunctionClaim {
   readonly closed: boolean;
   /** Unknown code cannot enter it: nothing but compiled code knows its symbol or its address. */
   readonly sealed: boolean;
+  /** Code in one piece that several functions share: it obeys no convention. */
+  readonly outlined: boolean;
   /** Its unwind tables: none, exact at calls, or at every instruction. */
   readonly unwind: "none" | "sync" | "async";
 }

@@ -7,6 +7,7 @@
  * What is needed of a register is followed in three parts (decode.ts), since a comparison's result is a byte and
  * the rest of its register garbage; of arguments, results and what is stored in the frame only the lowest part
  * counts, for nothing says here how wide they are. A push of rax is no read: frames use it to move the stack pointer.
+ * Outlined code is looked through, since its registers are those of the functions that share it.
  * A landing pad needs what the unwinder does not bring; of that nothing may be in a caller-saved register.
  * Breaks if: code reads a register for a value that does not matter (an undefined IR value).
  */
@@ -35,6 +36,15 @@ const leastOf = (registers: number): RegisterParts => ({
 function partsOf(registers: number): RegisterParts {
   const general = registers & 0xffff;
   return { low: general | (general << 16), high: registers };
+}
+
+/**
+ * Code in one piece that several functions share: it has no convention, and what it reads and writes is what they do.
+ */
+export interface OutlinedCode {
+  readonly fn: CodeFunction;
+  /** Registers that its return hands over, where it is jumped to. */
+  readonly returned: number;
 }
 
 /** What the unwinder hands to a landing pad: rax and rdx. */
@@ -68,6 +78,7 @@ const registersOf = (low: number, high: number): number => ((low | (low >>> 16))
  * Calls `report` for every site that is reached and after which registers are needed that its callee may change.
  * @param unwindOf where exceptions go that leave a call; null: there are none
  * @param returned registers that a return hands over
+ * @param outlinedAt the function that a site leads to, if that is outlined code
  */
 export function findLostRegisters(
   fn: CodeFunction,
@@ -77,6 +88,7 @@ export function findLostRegisters(
   unwindOf: (site: Site) => SiteUnwind | null,
   returned: number,
   report: (site: Site, registers: number) => void,
+  outlinedAt: (site: Site) => OutlinedCode | null,
 ): void {
   const { insts, branches } = fn;
   const count = insts.length;
@@ -85,11 +97,77 @@ export function findLostRegisters(
   const high = new Int32Array(count + 1);
   const flags = new Uint8Array(count + 1);
   const returnedParts = leastOf(returned);
+  // What is needed at the place that is looked at: parts of registers, and flags.
+  let l = 0;
+  let h = 0;
+  let f = 0;
+  /** From behind a call, or a jump that leaves, to what it needs itself. @param told that is reported; null: none */
+  const atSite = (site: Site, isCall: boolean, told: Site | null): void => {
+    const registers = at(site);
+    f = 0;
+    if (isCall) {
+      if (!registers.returns) l = h = 0;
+      const lost = registersOf(l, h) & registers.clobbers & ~registers.results;
+      if (lost !== 0 && told !== null) report(told, lost);
+      const gone = partsOf(registers.results | registers.clobbers);
+      l &= ~gone.low;
+      h &= ~gone.high;
+      const pad = unwindOf(site)?.pad ?? -1;
+      if (pad >= 0) {
+        const changed = registers.clobbers | conventionClobbers;
+        const missed = registersOf(low[pad]!, high[pad]!) & changed & ~padRegisters;
+        if (missed !== 0 && told !== null) report(told, missed);
+        const kept = partsOf(changed);
+        l |= low[pad]! & ~kept.low;
+        h |= high[pad]! & ~kept.high;
+      }
+    }
+    const passed = leastOf(registers.arguments);
+    l |= passed.low;
+    h |= passed.high;
+  };
+  /** From behind an instruction to before it. */
+  const across = (inst: MachineInst): void => {
+    const demanded = f === 1 && inst.changesFlags ? all : demandedParts(inst.upward, l, h);
+    if (inst.stack === StackOp.Exchange || inst.stack === StackOp.ExchangeHalf) {
+      l = swapBits(swapBits(l, inst.target, inst.source), 16 + inst.target, 16 + inst.source);
+      h = swapBits(h, inst.target, inst.source);
+    } else {
+      l &= ~inst.writes.low;
+      h &= ~inst.writes.high;
+      if (isSpill(inst)) l |= 1 << inst.source;
+      else if (inst.stack !== StackOp.Push || inst.source !== 0) {
+        l |= inst.reads.low | (inst.upwardReads.low & demanded.low);
+        h |= inst.reads.high | (inst.upwardReads.high & demanded.high);
+      }
+    }
+    if (inst.writesFlags) f = 0;
+    if (inst.readsFlags) f = 1;
+  };
+  /** From behind the code of an outlined function, as if it stood where it is called, to before it. */
+  const through = (code: OutlinedCode, isTail: boolean, told: Site | null): void => {
+    if (isTail) {
+      const parts = leastOf(code.returned);
+      l = parts.low;
+      h = parts.high;
+      f = 0;
+    }
+    for (let i = code.fn.insts.length - 1; i >= 0; i--) {
+      const inst = code.fn.insts[i]!;
+      if (inst.flow === Flow.Return) continue;
+      const site = code.fn.sites.find((each) => each.at === i);
+      const inner = site === undefined ? null : outlinedAt(site);
+      const leaves = site !== undefined && kindOf(site) === "tail";
+      if (inner !== null) through(inner, isTail && leaves, told);
+      else {
+        if (site !== undefined) atSite(site, !(isTail && leaves), told);
+        across(inst);
+      }
+    }
+  };
   const visit = (i: number, tell: boolean): void => {
     const inst = insts[i]!;
-    let l = 0;
-    let h = 0;
-    let f = 0;
+    l = h = f = 0;
     const join = (next: number): void => {
       l |= low[next]!;
       h |= high[next]!;
@@ -106,45 +184,13 @@ export function findLostRegisters(
       l = returnedParts.low;
       h = returnedParts.high;
     }
-    if (site !== undefined && kind !== "jump") {
-      const registers = at(site);
-      f = 0;
-      if (kind === "call") {
-        if (!registers.returns) l = h = 0;
-        const lost = registersOf(l, h) & registers.clobbers & ~registers.results;
-        if (lost !== 0 && tell) report(site, lost);
-        const gone = partsOf(registers.results | registers.clobbers);
-        l &= ~gone.low;
-        h &= ~gone.high;
-        const pad = unwindOf(site)?.pad ?? -1;
-        if (pad >= 0) {
-          const changed = registers.clobbers | conventionClobbers;
-          const missed = registersOf(low[pad]!, high[pad]!) & changed & ~padRegisters;
-          if (missed !== 0 && tell) report(site, missed);
-          const kept = partsOf(changed);
-          l |= low[pad]! & ~kept.low;
-          h |= high[pad]! & ~kept.high;
-        }
-      }
-      const passed = leastOf(registers.arguments);
-      l |= passed.low;
-      h |= passed.high;
+    const outlined = site === undefined || kind === "jump" ? null : outlinedAt(site);
+    if (outlined !== null && inst.flow !== Flow.Branch)
+      through(outlined, kind === "tail", tell ? site! : null);
+    else {
+      if (site !== undefined && kind !== "jump") atSite(site, kind === "call", tell ? site : null);
+      across(inst);
     }
-    const demanded = f === 1 && inst.changesFlags ? all : demandedParts(inst.upward, l, h);
-    if (inst.stack === StackOp.Exchange || inst.stack === StackOp.ExchangeHalf) {
-      l = swapBits(swapBits(l, inst.target, inst.source), 16 + inst.target, 16 + inst.source);
-      h = swapBits(h, inst.target, inst.source);
-    } else {
-      l &= ~inst.writes.low;
-      h &= ~inst.writes.high;
-      if (isSpill(inst)) l |= 1 << inst.source;
-      else if (inst.stack !== StackOp.Push || inst.source !== 0) {
-        l |= inst.reads.low | (inst.upwardReads.low & demanded.low);
-        h |= inst.reads.high | (inst.upwardReads.high & demanded.high);
-      }
-    }
-    if (inst.writesFlags) f = 0;
-    if (inst.readsFlags) f = 1;
     flags[i] = f;
     low[i] = l;
     high[i] = h;

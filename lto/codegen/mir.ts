@@ -341,9 +341,13 @@ export class MFunction {
   remark = "";
   /** Bytes of named arguments on the stack, for va_start. */
   incomingBytes = 0;
+  /** Code that others shared: it obeys no convention, and its name is nobody's. */
+  outlined = false;
   unwind: UnwindTables = "async";
   /** Its frame, once it is decided, is addressed by a frame pointer. */
   framePointer = false;
+  /** Memory below the stack pointer is in use; known once the frame is decided. */
+  redZone = false;
   /** Directives that lead from what the unwinder believes at the end of the code to what holds on entry; made last. */
   unwindReset: readonly MInst[] = [];
   /** Objects that stand for types in landing pads and selectors, each once; null catches everything. */

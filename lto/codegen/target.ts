@@ -25,6 +25,7 @@ export interface Target {
   readonly instructions: InstructionFacts;
   readonly frame: TargetFrame;
   readonly conventions: TargetConventions;
+  readonly outlining: TargetOutlining;
   readonly lowering: LoweringTarget;
   readonly requests: RequestTable;
   /**
@@ -328,6 +329,44 @@ export interface TargetFrame<Plan extends FramePlan = FramePlan> {
   tableBytes(inst: MInst, framePointer: boolean): number;
   /** Opcode of an unwind directive: `size` is its `CfiKind`, `cc` its register, `imm` its offset. */
   readonly directive: number;
+}
+
+/** What may be done with an instruction of final code when it moves to a function of its own. */
+export enum Outlining {
+  /** It must stay. */
+  Never,
+  /** It makes no code, and may be lost. */
+  Invisible,
+  Plain,
+  /** A call that returns here, or not at all. */
+  Call,
+  /** Leaves the function. */
+  Exit,
+  /** Lowers the stack pointer by a word; or raises it. */
+  Push,
+  Pop,
+}
+
+/** What the target says about moving final code to functions of its own (outline/). */
+export interface TargetOutlining {
+  kind(inst: MInst): Outlining;
+  /** The function's code must stay what and where it is. */
+  refuses(fn: Func): boolean;
+  /** Addresses memory by the stack pointer. */
+  usesStack(inst: MInst): boolean;
+  /** What does the same where the stack pointer is `bytes` lower; it may be changed itself. Null if that does not fit. */
+  lowered(inst: MInst, bytes: number): MInst | null;
+  /** Bytes that a call takes on the stack. */
+  readonly returnAddress: number;
+  /** The call of an outlined function. */
+  call(name: string): MInst;
+  jump(name: string): MInst;
+  return(): MInst;
+  /** What leaves for the callee of a call, which returns to whoever called the outlined function. */
+  exitFor(call: MInst): MInst;
+  /** Aligns the stack of an outlined function for calls in it by `padding` bytes: before and behind its code. */
+  readonly padding: number;
+  pad(dead: RegisterSet): readonly [before: MInst, behind: MInst];
 }
 
 /** The result of an allocation, for the frame pass, IPRA and reports. The function itself is rewritten. */

@@ -12,6 +12,7 @@ import { x64Instructions } from "./isa/facts.js";
 import { X } from "./isa/ops.js";
 import { integerArguments } from "./isa/registers.js";
 import { x64Lowering } from "./lowering.js";
+import { x64Outlining } from "./outlining.js";
 import { runPeepholes } from "./peephole/index.js";
 import { x64Requests } from "./requests.js";
 import { selectFunction } from "./select/index.js";
@@ -39,6 +40,7 @@ export const x64Target: Target = {
     withArgument,
     wantedExtras,
   },
+  outlining: x64Outlining,
   lowering: x64Lowering,
   requests: x64Requests,
   select: (legal, order, layout, goal, options) =>

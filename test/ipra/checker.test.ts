@@ -42,6 +42,7 @@ const claim = (symbol: string, sites: SiteClaim[], results = 0): FunctionClaim =
   undefinedRegisters: 0,
   closed: false,
   sealed: false,
+  outlined: false,
   unwind: "none",
 });
 

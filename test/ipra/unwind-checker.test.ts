@@ -76,6 +76,7 @@ describe("asynchronous tables", () => {
     undefinedRegisters: 0,
     closed: false,
     sealed: false,
+    outlined: false,
     unwind,
   });
   const checked = (code: string, unwind: FunctionClaim["unwind"] = "async"): readonly string[] =>

@@ -64,6 +64,7 @@ export function completeFunction(
   };
   const plan = frame.decide(mf, request);
   mf.framePointer = plan.framePointer;
+  mf.redZone = plan.redZone;
   const wrapped = (): Wrapping | null =>
     chooseWrapping(mf, plan, () => options.frequencies ?? estimateFrequencies(mf));
   const choose = (): Wrapping | null => {

@@ -96,8 +96,12 @@ export interface ProgramStep {
   run(code: ProgramCode): void;
 }
 
-/** Steps on all final code; none yet. */
-export const programSteps: readonly ProgramStep[] = [];
+/** The step that makes functions of repeated code (outline/outliner.ts): it gets what it needs from the driver. */
+export const outlineStep: LateStepInfo = {
+  name: "outline",
+  description: "repeated code as functions, for size",
+  isRequired: false,
+};
 
 /** For `--check-packing`: takes every function apart and puts it together. What comes out must be the same. */
 export const repack: ProgramStep = {

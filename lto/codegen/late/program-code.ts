@@ -4,38 +4,96 @@
  * Functions are packed (../pack/format.ts), so that all of them fit in memory and can be compared as words; what is to
  * be changed is unpacked for as long as that takes.
  */
-import type { MFunction } from "../mir.js";
+import type { Func } from "../../ir/module.js";
+import { MFunction, type MInst } from "../mir.js";
 import type { PackedFunction } from "../pack/format.js";
 import { packFunction } from "../pack/pack.js";
 import type { SymbolNumbers } from "../pack/symbol-numbers.js";
-import { unpackFunction } from "../pack/unpack.js";
+import { restoreFunction, unpackFunction, unpackInstruction } from "../pack/unpack.js";
+import { firstBlock } from "../pack/walk.js";
 import type { Target } from "../target.js";
 
+interface AddedFunction {
+  readonly fn: Func;
+  readonly goal: MFunction["goal"];
+  packed: PackedFunction;
+}
+
 export class ProgramCode {
+  private readonly added: AddedFunction[] = [];
+
   /** @param functions by function number */
   constructor(
     private readonly functions: PackedFunction[],
     private readonly symbols: SymbolNumbers,
-    private readonly target: Target,
+    readonly target: Target,
   ) {}
 
+  /** Functions that were added have the last numbers. */
   get count(): number {
-    return this.functions.length;
+    return this.functions.length + this.added.length;
   }
 
   packed(number: number): PackedFunction {
-    return this.functions[number]!;
+    return this.functions[number] ?? this.added[number - this.functions.length]!.packed;
+  }
+
+  functionOf(number: number): Func {
+    const own = this.functions[number];
+    return own === undefined
+      ? this.added[number - this.functions.length]!.fn
+      : (this.symbols.global(own.symbol) as Func);
   }
 
   /** A function to look at: what is changed in it is lost. */
   view(number: number): MFunction {
-    return unpackFunction(this.functions[number]!, this.symbols, this.target);
+    const own = this.functions[number];
+    if (own !== undefined) return unpackFunction(own, this.symbols, this.target);
+    const { fn, goal, packed } = this.added[number - this.functions.length]!;
+    const mf = new MFunction(fn, fn.name, goal, this.target);
+    mf.outlined = true;
+    restoreFunction(mf, packed, this.symbols);
+    return mf;
+  }
+
+  /** One instruction of a function, which must name no block and no table of it. @param at its first word */
+  instruction(number: number, at: number): MInst {
+    return unpackInstruction(this.packed(number), at, this.functionOf(number), this.symbols, this.target);
+  }
+
+  private pack(mf: MFunction): PackedFunction {
+    return packFunction(mf, this.symbols);
+  }
+
+  /** One instruction as words of a function. */
+  packInstruction(inst: MInst): Int32Array {
+    const mf = new MFunction(this.functionOf(0), "", "none", this.target);
+    mf.newBlock().insts = [inst];
+    const packed = this.pack(mf);
+    return packed.words.subarray(firstBlock(packed) + 1);
+  }
+
+  /** Gives a function other words for its code; the head stays. */
+  replace(number: number, words: Int32Array): void {
+    const packed = { ...this.packed(number), words };
+    if (number < this.functions.length) this.functions[number] = packed;
+    else this.added[number - this.functions.length]!.packed = packed;
+  }
+
+  /** A new function, whose frame is done, too. */
+  add(mf: MFunction): void {
+    this.added.push({ fn: mf.fn as Func, goal: mf.goal, packed: this.pack(mf) });
+  }
+
+  /** The functions that were added, one by one. */
+  *takeAdded(): Generator<MFunction> {
+    for (let i = 0; i < this.added.length; i++) yield this.view(this.functions.length + i);
   }
 
   /** Has a function changed. Its edges must be up to date afterwards. */
   edit(number: number, change: (mf: MFunction) => void): void {
     const mf = this.view(number);
     change(mf);
-    this.functions[number] = packFunction(mf, this.symbols);
+    this.replace(number, this.pack(mf).words);
   }
 }

@@ -68,6 +68,7 @@ export enum Property {
   ReturnsTwice = 1 << 5,
   FramePointer = 1 << 6,
   RealignStack = 1 << 9,
+  RedZone = 1 << 10,
   /** Position of two bits: an index into `unwindTables`. */
   Unwind = 7,
 }

@@ -76,7 +76,8 @@ class Packer {
         (mf.returnsTwice ? Property.ReturnsTwice : 0) |
         (unwindTables.indexOf(mf.unwind) << Property.Unwind) |
         (mf.framePointer ? Property.FramePointer : 0) |
-        (mf.realignStack ? Property.RealignStack : 0),
+        (mf.realignStack ? Property.RealignStack : 0) |
+        (mf.redZone ? Property.RedZone : 0),
     );
     out.word(lowWord(mf.resultRegisters));
     out.word(highWord(mf.resultRegisters));

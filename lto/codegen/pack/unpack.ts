@@ -66,14 +66,30 @@ export function restoreFunction(mf: MFunction, packed: PackedFunction, symbols: 
   new Unpacker(mf, packed.words, symbols).run();
 }
 
+/**
+ * An instruction alone; it must name no block and no table of its function.
+ * @param at its first word
+ * @param fn whose it is
+ */
+export function unpackInstruction(
+  { words }: PackedFunction,
+  at: number,
+  fn: GlobalValue,
+  symbols: SymbolNumbers,
+  target: Target,
+): MInst {
+  return new Unpacker(new MFunction(fn, fn.name, "none", target), words, symbols, at).instruction();
+}
+
 class Unpacker {
   private readonly in: WordReader;
   constructor(
     private readonly mf: MFunction,
     words: Int32Array,
     private readonly symbols: SymbolNumbers,
+    from = 0,
   ) {
-    this.in = new WordReader(words);
+    this.in = new WordReader(words, from);
   }
 
   run(): void {
@@ -111,6 +127,7 @@ class Unpacker {
     mf.unwind = unwindTables[(properties >> Property.Unwind) & 3]!;
     mf.framePointer = (properties & Property.FramePointer) !== 0;
     mf.realignStack = (properties & Property.RealignStack) !== 0;
+    mf.redZone = (properties & Property.RedZone) !== 0;
     const low = words.word();
     mf.resultRegisters = setOfWords(low, words.word());
     mf.incomingBytes = words.float();
@@ -161,7 +178,7 @@ class Unpacker {
     return number >= 0 ? this.symbols.global(number) : this.symbols.routine(this.in.text());
   }
 
-  private instruction(): MInst {
+  instruction(): MInst {
     const { in: words } = this;
     const head = words.word();
     const isLarge = (head & IsLarge) !== 0;

@@ -68,8 +68,10 @@ export class WordWriter {
 }
 
 export class WordReader {
-  private at = 0;
-  constructor(private readonly words: Int32Array) {}
+  constructor(
+    private readonly words: Int32Array,
+    private at = 0,
+  ) {}
 
   word(): number {
     return this.words[this.at++]!;

@@ -21,20 +21,28 @@
 
 import type { Module } from "../../ir/module.js";
 import type { PassReport } from "../../pass/report.js";
-import { type ProgramStep, programSteps, repack } from "../late/pipeline.js";
+import { layOutFunction } from "../late/finish.js";
+import { outlineStep, type ProgramStep, repack } from "../late/pipeline.js";
 import { ProgramCode } from "../late/program-code.js";
+import type { MFunction, MInst } from "../mir.js";
+import { outlineCode } from "../outline/outliner.js";
 import { SymbolNumbers } from "../pack/symbol-numbers.js";
 import { type RegisterSet, union } from "../register-set.js";
 import type { Target, TargetRegisters } from "../target.js";
 import { alignmentNeeds } from "./alignment.js";
 import { type FunctionFacts, setFacts } from "./facts.js";
-import type { CalleeNumber, FunctionNumber } from "./numbering.js";
-import type { CodegenOptions } from "./options.js";
+import { type CalleeNumber, type FunctionNumber, Numbering } from "./numbering.js";
+import { type CodegenOptions, goalOf } from "./options.js";
 import type { ProgramPlan } from "./plan.js";
 import { changedByComponent, changesByCallee } from "./publication.js";
 import { decideSaves, localSaves } from "./saves.js";
 import type { Decisions, PrintedFunction, PublishedMask, Sessions } from "./sessions.js";
-import { type CodegenStatistics, type IpraStatistics, ipraStatistics } from "./statistics.js";
+import {
+  type CodegenStatistics,
+  type IpraStatistics,
+  instructionCount,
+  ipraStatistics,
+} from "./statistics.js";
 
 export interface GeneratedCode {
   /** Registers that a call of each function may change, by number. */
@@ -54,7 +62,8 @@ export interface CodegenJob {
 }
 
 /**
- * @param write takes the functions, in the order of their numbers
+ * @param write takes the functions, in the order of their numbers, and those that were made of repeated code
+ * @param print gives a function of the latter, which is laid out, its text
  * @param finished is told the name of each phase that is over
  * @throws InputError, InternalError
  */
@@ -62,22 +71,31 @@ export async function generateCode(
   job: CodegenJob,
   sessions: Sessions,
   write: (printed: PrintedFunction) => void,
+  print: (mf: MFunction) => PrintedFunction,
   finished: (phase: CodegenPhase) => void = () => {},
 ): Promise<GeneratedCode> {
   const { decisions, statistics } = await allocateAndDecide(job, sessions);
   finished("compile");
   await sessions.complete(decisions);
   finished("complete");
-  const steps = job.options.checkPacking === true ? [...programSteps, repack] : programSteps;
-  if (steps.length > 0) {
-    await takeProgramSteps(steps, job, sessions);
-    finished("program steps");
-  }
+  const steps = programSteps(job, decisions);
+  const added = steps.length > 0 ? await takeProgramSteps(steps, job, sessions) : [];
+  if (steps.length > 0) finished("program steps");
   await sessions.emit(write);
+  let addedInstructions = 0;
+  for (const mf of added) {
+    layOutFunction(mf);
+    addedInstructions += instructionCount(mf);
+    write(print(mf));
+  }
   finished("emit");
   return {
     clobbers: decisions.scratch,
-    statistics: { ...sessions.statistics, ...statistics },
+    statistics: {
+      ...sessions.statistics,
+      ...statistics,
+      machineInstructions: sessions.statistics.machineInstructions + addedInstructions,
+    },
     passes: sessions.passes,
   };
 }
@@ -91,16 +109,37 @@ async function allocateAndDecide(
   return decide(plan, options, registers, allocated);
 }
 
-/** Step 4. */
+/** What step 4 consists of. */
+function programSteps({ module, options }: CodegenJob, { aligned }: Decisions): ProgramStep[] {
+  const { outline, level, sharedUnwind, relocation } = options;
+  const steps: ProgramStep[] = [];
+  const numbering = new Numbering(module, relocation);
+  const forSize = numbering.functions.some((fn) => /size$/.test(goalOf(fn, level)));
+  if (outline !== null && forSize) {
+    const alignedCall = ({ extra }: MInst): boolean => {
+      if (extra?.kind !== "call") return true;
+      const reached = numbering.calleeOf(extra.callee, extra.calleeSet);
+      return reached === undefined || aligned[reached] === 1;
+    };
+    const names = new Set(module.globals.map((global) => global.name));
+    const run = (code: ProgramCode): void =>
+      void outlineCode(code, { ...outline, sharedUnwind }, alignedCall, (name) => names.has(name));
+    steps.push({ name: outlineStep.name, run });
+  }
+  return options.checkPacking === true ? [...steps, repack] : steps;
+}
+
+/** Step 4. @returns functions that it made */
 async function takeProgramSteps(
   steps: readonly ProgramStep[],
   { module, target }: CodegenJob,
   sessions: Sessions,
-): Promise<void> {
+): Promise<MFunction[]> {
   const functions = await sessions.collect();
   const code = new ProgramCode(functions, new SymbolNumbers(module), target);
   for (const step of steps) step.run(code);
   await sessions.replace(functions);
+  return [...code.takeAdded()];
 }
 
 interface Decided {

@@ -3,6 +3,7 @@ import type { Func } from "../../ir/module.js";
 import type { PassOptions } from "../../pass/options.js";
 import type { OptimizationLevel } from "../lowering/context.js";
 import type { MFunction } from "../mir.js";
+import type { OutlineOptions } from "../outline/outliner.js";
 import type { AllocatorOptions } from "../regalloc/index.js";
 import type { RelocationModel } from "../target.js";
 
@@ -23,6 +24,8 @@ export interface CodegenOptions {
   readonly shrinkWrap: boolean;
   /** Neighbouring functions have one unwind description where they can. */
   readonly sharedUnwind: boolean;
+  /** Repeated code becomes functions, in those that are for size; null: it stays. */
+  readonly outline: Pick<OutlineOptions, "forms" | "rounds"> | null;
   /** A section for each function, and for each variable, so that a linker can drop or order them. */
   readonly functionSections?: boolean;
   readonly dataSections?: boolean;

@@ -1,0 +1,263 @@
+/**
+ * What can be made of repeated code: the forms that an outlined function may take, and what each is worth in bytes.
+ *
+ *     call      S      →  call F;   F: S; ret
+ *     thunk     S; call X  →  call F;   F: S; jmp X        X returns to the caller of F, whose stack it sees as before
+ *     jump      S; ret  →  jmp F;   F: S; ret              (or another way out of the function)
+ *
+ * In the first two the stack pointer is lower in F by the return address, so addresses on the stack change (and may
+ * become longer), pushes and pops in S must be balanced, and no push may be an argument of the call. A call inside of S
+ * needs its alignment: where the callee counts on it, F lowers the stack pointer once more. A third form of S; call X is
+ * none: the thunk is shorter and asks for nothing.
+ *
+ * Bytes are exact: encoded lengths, rows of unwind tables, and a description where functions share none. A jump or
+ * call that replaces code is counted in its longest form; branches around it can only become shorter.
+ * Proof obligations: the instructions are equal and in one block, so what F does with registers and flags is what S did;
+ * call and ret change neither. Nothing is kept below the stack pointer (functions with a red zone are not looked at).
+ * Frames: at the start of S in the third form nothing is on the stack but the return address, since S leaves the
+ * function and changes the stack pointer only in balance. So each outlined function looks to the unwinder like one
+ * without a frame, and needs no directive for its start.
+ */
+import type { Repeat } from "../../outline/repeats.js";
+import type { Candidate } from "../../outline/select.js";
+import type { MInst } from "../mir.js";
+import {
+  intersect,
+  isEmptySet,
+  minus,
+  noRegisters,
+  type RegisterSet,
+  union,
+  withRegister,
+} from "../register-set.js";
+import { Outlining, type Target } from "../target.js";
+import type { CodeSequence, Dictionary } from "./sequence.js";
+
+export const outlineForms = ["call", "thunk", "jump"] as const;
+export type OutlineForm = (typeof outlineForms)[number];
+
+export interface OutlineCandidate extends Candidate {
+  readonly form: OutlineForm;
+  /** Numbers of its instructions. */
+  readonly symbols: Int32Array;
+  /** Bytes of code that each occurrence has. */
+  readonly bytes: number;
+  /** And of unwind tables, where it needs them. */
+  readonly rows: number;
+  /** Bytes of code of the outlined function, and of unwind tables. */
+  readonly bodyBytes: number;
+  /** The stack is lowered once more, for calls inside. */
+  readonly padded: boolean;
+  readonly bodyRows: number;
+}
+
+/** What the program says about the places of code. */
+export interface OutlineSite {
+  /** Unwind tables tell of every push and pop there. */
+  readonly hasRows: boolean;
+  /** Unwind tables, of whatever kind. */
+  readonly unwinds: boolean;
+  /** Exceptions of calls there have to pass by a table of the function. */
+  readonly catches: boolean;
+}
+
+/** What a call needs. */
+export type AlignedCall = (call: MInst) => boolean;
+
+interface CallFacts {
+  /** It returns, and has no arguments on the stack: it may stand inside of an outlined function. */
+  readonly isPlain: boolean;
+  /** It needs the stack aligned. */
+  readonly isAligned: boolean;
+}
+
+/** Bytes that a description takes where functions share none, with its entry in the index. */
+const descriptionBytes = 28;
+
+export class CandidateFinder {
+  private readonly calls: (CallFacts | undefined)[] = [];
+  private readonly lowered = new Map<number, number>();
+
+  /** @param siteOf by function number */
+  constructor(
+    private readonly sequence: CodeSequence,
+    private readonly dictionary: Dictionary,
+    private readonly target: Target,
+    private readonly siteOf: (fn: number) => OutlineSite,
+    private readonly aligned: AlignedCall,
+    private readonly forms: ReadonlySet<OutlineForm>,
+    private readonly sharedUnwind: boolean,
+  ) {}
+
+  /** Bytes before each place of the sequence, unwind tables included: what is worth looking at. */
+  prefixBytes(): Float64Array {
+    const { symbols } = this.sequence;
+    const sums = new Float64Array(symbols.length + 1);
+    for (let i = 0; i < symbols.length; i++) {
+      const symbol = symbols[i]!;
+      const kind = symbol < 0 ? null : this.dictionary.kinds[symbol]!;
+      sums[i + 1] = sums[i]! + (kind === null ? 0 : kind.bytes + kind.rows);
+    }
+    return sums;
+  }
+
+  /** Adds what can be made of a repeat. */
+  add(repeat: Repeat, out: OutlineCandidate[]): void {
+    const { symbols } = this.sequence;
+    const { kinds } = this.dictionary;
+    const first = repeat.starts[0]!;
+    let depth = 0;
+    let call = 0;
+    let thunk = 0;
+    let hasCall = false;
+    let callHasCall = false;
+    let thunkHasCall = false;
+    for (let length = 1; length <= repeat.length; length++) {
+      const symbol = symbols[first + length - 1]!;
+      const { kind } = kinds[symbol]!;
+      if (kind === Outlining.Exit) {
+        if (depth === 0) this.make(repeat, length, "jump", hasCall, out);
+        return;
+      }
+      if (kind === Outlining.Push) depth++;
+      else if (kind === Outlining.Pop && --depth < 0) break;
+      if (depth > 0) {
+        if (kind !== Outlining.Call) continue;
+        if (!this.callFacts(symbol).isPlain) break;
+        hasCall = true;
+        continue;
+      }
+      if (kind === Outlining.Call) {
+        thunk = length;
+        thunkHasCall = hasCall;
+        if (!this.callFacts(symbol).isPlain) break;
+        hasCall = true;
+      } else {
+        call = length;
+        callHasCall = hasCall;
+      }
+    }
+    // What ends in a call is worth more as a thunk than what ends just before or behind it.
+    if (thunk >= repeat.shortest && thunk > 1) this.make(repeat, thunk, "thunk", thunkHasCall, out);
+    if (call >= repeat.shortest && call > 1) this.make(repeat, call, "call", callHasCall, out);
+  }
+
+  private callFacts(symbol: number): CallFacts {
+    let facts = this.calls[symbol];
+    if (facts === undefined) {
+      const inst = this.dictionary.instruction(symbol);
+      const { extra } = inst;
+      const isPlain = extra?.kind === "call" && extra.pushed === 0 && !extra.noReturn;
+      facts = this.calls[symbol] = { isPlain, isAligned: this.aligned(inst) };
+    }
+    return facts;
+  }
+
+  private make(
+    repeat: Repeat,
+    length: number,
+    form: OutlineForm,
+    hasCall: boolean,
+    out: OutlineCandidate[],
+  ): void {
+    if (length < repeat.shortest || !this.forms.has(form)) return;
+    const { sequence, dictionary, target } = this;
+    const symbols = sequence.symbols.subarray(repeat.starts[0]!, repeat.starts[0]! + length);
+    let starts = repeat.starts;
+    if (hasCall) starts = starts.filter((start) => !this.siteOf(this.functionAt(start)).catches);
+    if (starts.length < 2) return;
+    let bytes = 0;
+    let rows = 0;
+    for (const symbol of symbols) {
+      bytes += dictionary.kinds[symbol]!.bytes;
+      rows += dictionary.kinds[symbol]!.rows;
+    }
+    const { outlining, instructions } = target;
+    const padded = form !== "jump" && hasCall && this.needsPadding(symbols, form);
+    let bodyBytes = form === "call" ? instructions.returnBytes : 0;
+    let bodyRows = rows;
+    if (padded) {
+      // A thunk cannot take the padding away again.
+      if (form === "thunk") return;
+      const pads = outlining.pad(deadAfter(symbols, dictionary, target));
+      for (const inst of pads) {
+        bodyBytes += instructions.length(inst);
+        bodyRows += target.frame.tableBytes(inst, false);
+      }
+    }
+    const lower = form === "jump" ? 0 : outlining.returnAddress + (padded ? outlining.padding : 0);
+    for (const symbol of symbols) {
+      const own = this.loweredBytes(symbol, lower);
+      if (own < 0) return;
+      bodyBytes += own;
+    }
+    out.push({ length, starts, form, symbols, bytes, rows, bodyBytes, padded, bodyRows });
+  }
+
+  /** Whether a call inside is one that counts on the alignment of the stack. */
+  private needsPadding(symbols: Int32Array, form: OutlineForm): boolean {
+    const inside = form === "thunk" ? symbols.subarray(0, -1) : symbols;
+    return inside.some((symbol) => {
+      return this.dictionary.kinds[symbol]!.kind === Outlining.Call && this.callFacts(symbol).isAligned;
+    });
+  }
+
+  functionAt(place: number): number {
+    const { blocks, blockOf } = this.sequence;
+    return blocks[blockOf[place]!]!.fn;
+  }
+
+  /** Bytes of an instruction where the stack pointer is lower; -1: it cannot be there. */
+  private loweredBytes(symbol: number, bytes: number): number {
+    const known = this.dictionary.kinds[symbol]!;
+    if (bytes === 0 || !known.usesStack) return known.bytes;
+    const key = symbol * 64 + bytes;
+    let length = this.lowered.get(key);
+    if (length === undefined) {
+      const inst = this.target.outlining.lowered(this.dictionary.instruction(symbol), bytes);
+      length = inst === null ? -1 : this.target.instructions.length(inst);
+      this.lowered.set(key, length);
+    }
+    return length;
+  }
+
+  /** Bytes that outlining saves at these places, all told. */
+  readonly benefit = (candidate: OutlineCandidate, starts: Int32Array): number => {
+    const { target } = this;
+    const transfer = target.instructions.length(target.outlining.call(""));
+    let saved = 0;
+    let hasRows = false;
+    let unwinds = false;
+    for (const start of starts) {
+      const site = this.siteOf(this.functionAt(start));
+      hasRows ||= site.hasRows;
+      unwinds ||= site.unwinds;
+      saved += candidate.bytes - transfer + (site.hasRows ? candidate.rows : 0);
+    }
+    const tables =
+      (hasRows ? candidate.bodyRows : 0) + (unwinds && !this.sharedUnwind ? descriptionBytes : 0);
+    return saved - candidate.bodyBytes - tables;
+  };
+}
+
+/** Registers that a call changed and nothing set since: nobody can rely on them. */
+export function deadAfter(symbols: Int32Array, dictionary: Dictionary, target: Target): RegisterSet {
+  let dead = noRegisters;
+  for (const symbol of symbols) {
+    const { kind } = dictionary.kinds[symbol]!;
+    if (kind !== Outlining.Call && isEmptySet(dead)) continue;
+    const inst = dictionary.instruction(symbol);
+    if (kind === Outlining.Call) {
+      dead = union(dead, inst.clobbers);
+      dead = minus(dead, resultsOf(inst));
+    } else dead = minus(dead, target.instructions.writes(inst));
+  }
+  return intersect(dead, target.registers.callClobbers);
+}
+
+/** Registers that an instruction defines, without what it merely changes. */
+export function resultsOf(inst: MInst): RegisterSet {
+  let set = noRegisters;
+  for (const def of inst.defs) if (def.loc >= 0) set = withRegister(set, def.loc);
+  return set;
+}

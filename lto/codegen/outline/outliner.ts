@@ -1,0 +1,231 @@
+/**
+ * The machine outliner: code that occurs several times in the final code of a program becomes a function of its own
+ * where that makes the program smaller, all that is loaded counted.
+ *
+ *   1. sequence.ts    the code as one sequence of numbers
+ *   2. outline/       its repeats, and among what candidates.ts makes of them those that save most
+ *   3. body.ts        their functions
+ *   4. here           calls and jumps in place of their code, as words of the packed functions
+ *
+ * Then again, since outlined functions and calls of them are code, while a round saves something and at most as often
+ * as asked for. Functions for size take part, of those for -Os only code that runs once a call or more rarely.
+ * No register is freed or needed anywhere: a call changes none, so what is allocated stays right.
+ * Linear in the code for each round, but for the choice among candidates (outline/select.ts).
+ * Breaks if: code that was measured moves into another section, or a later step changes what instructions do.
+ */
+import { findRepeats } from "../../outline/repeats.js";
+import { type Selected, selectCandidates } from "../../outline/select.js";
+import { estimateFrequencies } from "../late/block-frequency.js";
+import type { ProgramCode } from "../late/program-code.js";
+import type { UnwindTables } from "../mir.js";
+import { goals, Property, unwindTables } from "../pack/format.js";
+import { packedHead, skipInstruction } from "../pack/walk.js";
+import { outlinedFunction } from "./body.js";
+import {
+  type AlignedCall,
+  CandidateFinder,
+  type OutlineCandidate,
+  type OutlineForm,
+  type OutlineSite,
+} from "./candidates.js";
+import { type CodeSequence, codeSequence, Dictionary } from "./sequence.js";
+
+export interface OutlineOptions {
+  readonly forms: readonly OutlineForm[];
+  readonly rounds: number;
+  readonly sharedUnwind: boolean;
+}
+
+/** What was made. */
+export interface OutlineReport {
+  readonly functions: number;
+  /** Calls and jumps that stand for code. */
+  readonly occurrences: number;
+  readonly bytes: number;
+}
+
+/** Longer repeats are cut: what is saved beyond is little of them. */
+const maximumLength = 400;
+
+/** Code at -Os that runs more often than the function is left alone. */
+const coldFrequency = 1;
+
+interface FunctionFacts extends OutlineSite {
+  readonly unwind: UnwindTables;
+}
+
+/**
+ * @param aligned whether a call needs the stack aligned
+ * @param isTaken whether a symbol has the name already
+ */
+export function outlineCode(
+  code: ProgramCode,
+  options: OutlineOptions,
+  aligned: AlignedCall,
+  isTaken: (name: string) => boolean,
+): OutlineReport {
+  const names = new Set<string>();
+  const taken = (name: string): boolean => names.has(name) || isTaken(name);
+  let functions = 0;
+  let occurrences = 0;
+  let bytes = 0;
+  for (let round = 0; round < options.rounds; round++) {
+    const selected = new Round(code, options, aligned, taken, names).run();
+    if (selected.length === 0) break;
+    functions += selected.length;
+    for (const { starts, benefit } of selected) {
+      occurrences += starts.length;
+      bytes += benefit;
+    }
+  }
+  return { functions, occurrences, bytes };
+}
+
+class Round {
+  private readonly facts: (FunctionFacts | undefined)[] = [];
+  private readonly dictionary: Dictionary;
+  private readonly sequence: CodeSequence;
+
+  constructor(
+    private readonly code: ProgramCode,
+    private readonly options: OutlineOptions,
+    private readonly aligned: AlignedCall,
+    private readonly isTaken: (name: string) => boolean,
+    private readonly names: Set<string>,
+  ) {
+    this.dictionary = new Dictionary(code);
+    this.sequence = codeSequence(code, this.dictionary, (fn) => this.choose(fn));
+  }
+
+  /** Which blocks of a function take part. */
+  private choose(fn: number): ((block: number) => boolean) | null {
+    const { code } = this;
+    const { goal, properties } = packedHead(code.packed(fn));
+    const name = goals[goal]!;
+    if (name !== "minsize" && name !== "size") return null;
+    if ((properties & (Property.RedZone | Property.ReturnsTwice)) !== 0) return null;
+    const { attributes } = code.functionOf(fn);
+    if (code.target.outlining.refuses(code.functionOf(fn))) return null;
+    if (name === "minsize") return () => true;
+    if (attributes.fn.has("hot")) return null;
+    const frequencies = estimateFrequencies(code.view(fn));
+    return (block) => frequencies[block]! <= coldFrequency;
+  }
+
+  private readonly siteOf = (fn: number): FunctionFacts => {
+    const known = this.facts[fn];
+    if (known !== undefined) return known;
+    const { properties } = packedHead(this.code.packed(fn));
+    const unwind = unwindTables[(properties >> Property.Unwind) & 3]!;
+    const facts = {
+      unwind,
+      unwinds: unwind !== "none",
+      hasRows: unwind === "async" && (properties & Property.FramePointer) === 0,
+      catches: this.code.functionOf(fn).personality !== null,
+    };
+    this.facts[fn] = facts;
+    return facts;
+  };
+
+  run(): Selected<OutlineCandidate>[] {
+    const { code, sequence, dictionary, options } = this;
+    const { target } = code;
+    const finder = new CandidateFinder(
+      sequence,
+      dictionary,
+      target,
+      this.siteOf,
+      this.aligned,
+      new Set(options.forms),
+      options.sharedUnwind,
+    );
+    const before = finder.prefixBytes();
+    const transfer = target.instructions.length(target.outlining.call(""));
+    const wanted = (length: number, count: number, first: number): boolean => {
+      const bytes = before[first + length]! - before[first]!;
+      return count * (bytes - transfer) - bytes > 0;
+    };
+    const candidates: OutlineCandidate[] = [];
+    for (const repeat of findRepeats(sequence.symbols, { minimumLength: 2, maximumLength, wanted }))
+      finder.add(repeat, candidates);
+    const selected = selectCandidates(candidates, sequence.symbols.length, finder.benefit);
+    this.replace(selected, finder);
+    return selected;
+  }
+
+  /** Makes the functions, and puts calls of them in place of their code. */
+  private replace(selected: readonly Selected<OutlineCandidate>[], finder: CandidateFinder): void {
+    const { code, dictionary } = this;
+    const edits: Edit[] = [];
+    const made = selected.map(({ candidate, starts }) => {
+      let unwind: UnwindTables = "none";
+      for (const start of starts) {
+        const own = this.siteOf(finder.functionAt(start)).unwind;
+        if (unwindTables.indexOf(own) > unwindTables.indexOf(unwind)) unwind = own;
+      }
+      const outlined = outlinedFunction(candidate, dictionary, code.target, unwind, this.isTaken);
+      this.names.add(outlined.mf.name);
+      const words = code.packInstruction(outlined.transfer);
+      for (const start of starts) edits.push({ start, length: candidate.length, words });
+      return outlined.mf;
+    });
+    edits.sort((a, b) => a.start - b.start);
+    for (let i = 0; i < edits.length; ) {
+      const fn = finder.functionAt(edits[i]!.start);
+      let end = i + 1;
+      while (end < edits.length && finder.functionAt(edits[end]!.start) === fn) end++;
+      code.replace(fn, this.editedWords(fn, edits.slice(i, end)));
+      i = end;
+    }
+    for (const mf of made) code.add(mf);
+  }
+
+  /** The words of a function with the edits made, which are in the order of the code. */
+  private editedWords(fn: number, edits: readonly Edit[]): Int32Array {
+    const { sequence, code } = this;
+    const { words } = code.packed(fn);
+    let length = words.length;
+    const ends = edits.map(({ start, length: count, words: other }) => {
+      const from = sequence.words[start]!;
+      const end = skipInstruction(words, sequence.words[start + count - 1]!);
+      length += other.length - (end - from);
+      return end;
+    });
+    const out = new Int32Array(length);
+    let read = 0;
+    let write = 0;
+    const copy = (to: number): void => {
+      out.set(words.subarray(read, to), write);
+      write += to - read;
+      read = to;
+    };
+    let count = -1;
+    let countAt = -1;
+    edits.forEach((edit, i) => {
+      const block = sequence.blocks[sequence.blockOf[edit.start]!]!;
+      if (block.count !== count) {
+        copy(block.count + 1);
+        count = block.count;
+        countAt = write - 1;
+      }
+      const from = sequence.words[edit.start]!;
+      copy(from);
+      out.set(edit.words, write);
+      write += edit.words.length;
+      // Instructions without code between those of the sequence go with them.
+      let gone = 0;
+      for (let at = from; at < ends[i]!; at = skipInstruction(words, at)) gone++;
+      out[countAt]! -= gone - 1;
+      read = ends[i]!;
+    });
+    copy(words.length);
+    return out;
+  }
+}
+
+/** A place of the sequence, and what stands there afterwards. */
+interface Edit {
+  readonly start: number;
+  readonly length: number;
+  readonly words: Int32Array;
+}

@@ -1,0 +1,179 @@
+/**
+ * A packed function looked at in place: where its blocks and instructions lie among the words (format.ts), for what
+ * compares and replaces code without making objects of it. Linear, one step an instruction.
+ *
+ * Breaks if: it differs from pack.ts in what an instruction consists of.
+ */
+import {
+  asmOperands,
+  defsShift,
+  extras,
+  HasClobbers,
+  HasCondition,
+  HasExtra,
+  HasImm,
+  HasMem,
+  HasSymbol,
+  HasTargets,
+  HasWideImm,
+  IsLarge,
+  maxDefs,
+  maxUses,
+  type PackedFunction,
+  symbolTargets,
+  usesShift,
+} from "./format.js";
+
+/** What the head of a packed function says. */
+export interface PackedHead {
+  /** Index into `goals`. */
+  readonly goal: number;
+  /** Bits of `Property`. */
+  readonly properties: number;
+  readonly blocks: number;
+}
+
+/** Words of a text, its length included. */
+const textWords = (words: Int32Array, at: number): number => 1 + ((words[at]! + 1) >> 1);
+
+export function packedHead({ words }: PackedFunction): PackedHead {
+  // Result registers (2), incoming bytes (2), block ids.
+  let at = 7;
+  at += textWords(words, at);
+  at += 1 + 6 * words[at]!;
+  return { goal: words[0]!, properties: words[1]!, blocks: words[at]! };
+}
+
+/** Where the number of instructions of the first block is. */
+export function firstBlock({ words, code }: PackedFunction): number {
+  let at = code;
+  for (let n = words[at++]!; n > 0; n--) at = words[at++] === 0 ? at : skipGlobal(words, at);
+  for (let n = words[at++]!; n > 0; n--) at += 1 + words[at]!;
+  return at;
+}
+
+const skipGlobal = (words: Int32Array, at: number): number =>
+  words[at]! >= 0 ? at + 1 : at + 1 + textWords(words, at + 1);
+
+function skipSymbol(words: Int32Array, at: number): number {
+  const kind = symbolTargets[words[at]! >> 3]!;
+  at++;
+  switch (kind) {
+    case "global":
+      return skipGlobal(words, at);
+    case "foreign-block":
+      return skipGlobal(words, at) + 1;
+    case "constant":
+      return at + 2 + ((words[at + 1]! + 3) >> 2);
+    case "block":
+    case "jump-table":
+      return at + 1;
+    case "external":
+      return at + textWords(words, at);
+  }
+}
+
+/** Registers count one word each. */
+function skipMemory(words: Int32Array, at: number): number {
+  const head = words[at]!;
+  at += 3 + (head & 1) + ((head >> 1) & 1);
+  return (head & 4) !== 0 ? skipSymbol(words, at) : at;
+}
+
+const skipWide = (at: number): number => at + 3;
+
+function skipExtra(words: Int32Array, at: number): number {
+  switch (extras[words[at]!]!) {
+    case "call": {
+      const flags = words[at + 1]!;
+      at += 4;
+      if ((flags & 8) !== 0) at = skipGlobal(words, at);
+      return (flags & 16) !== 0 ? at + 1 : at;
+    }
+    case "asm":
+      return skipAssembly(words, at + 1);
+    case "landing-pad": {
+      let n = words[at + 2]!;
+      for (at += 3; n > 0; n--) at += words[at]! < 0 ? 2 : 1 + words[at]!;
+      return at;
+    }
+    case "jump-table":
+      return at + 2;
+  }
+}
+
+function skipAssembly(words: Int32Array, at: number): number {
+  at += textWords(words, at);
+  at += words[at] === 0 ? 1 : 2;
+  for (let n = words[at++]!; n > 0; n--)
+    switch (asmOperands[words[at++]!]!) {
+      case "def":
+      case "use":
+        at += 2;
+        break;
+      case "mem":
+        at = words[at]! >= 0 ? at + 1 : skipMemory(words, at + 1);
+        break;
+      case "imm":
+        at = skipWide(at);
+        break;
+      case "symbol":
+        at = skipSymbol(words, at) + 2;
+        break;
+      case "block":
+        at++;
+        break;
+      case "text":
+        at += textWords(words, at);
+    }
+  return at;
+}
+
+/** Where the instruction that starts at `at` ends. */
+export function skipInstruction(words: Int32Array, at: number): number {
+  const head = words[at]!;
+  at++;
+  if ((head & IsLarge) !== 0) at += 4 + words[at + 1]! + words[at + 2]!;
+  else at += ((head >> defsShift) & maxDefs) + ((head >> usesShift) & maxUses);
+  if ((head & HasMem) !== 0) at = skipMemory(words, at);
+  if ((head & HasImm) !== 0) at++;
+  if ((head & HasWideImm) !== 0) at = skipWide(at);
+  if ((head & HasSymbol) !== 0) at = skipSymbol(words, at);
+  if ((head & HasClobbers) !== 0) at++;
+  if ((head & HasCondition) !== 0) at++;
+  if ((head & HasTargets) !== 0) at += 1 + words[at]!;
+  return (head & HasExtra) !== 0 ? skipExtra(words, at) : at;
+}
+
+/**
+ * The instruction names a block or table of its function, or is inline assembly: it means something else, or is laid
+ * out otherwise, in another function.
+ */
+export function isBound(words: Int32Array, at: number): boolean {
+  const head = words[at]!;
+  if ((head & HasTargets) !== 0) return true;
+  at++;
+  if ((head & IsLarge) !== 0) at += 4 + words[at + 1]! + words[at + 2]!;
+  else at += ((head >> defsShift) & maxDefs) + ((head >> usesShift) & maxUses);
+  if ((head & HasMem) !== 0) {
+    const memory = words[at]!;
+    if ((memory & 4) !== 0 && namesPlace(words, at + 3 + (memory & 1) + ((memory >> 1) & 1))) return true;
+    at = skipMemory(words, at);
+  }
+  if ((head & HasImm) !== 0) at++;
+  if ((head & HasWideImm) !== 0) at = skipWide(at);
+  if ((head & HasSymbol) !== 0) {
+    if (namesPlace(words, at)) return true;
+    at = skipSymbol(words, at);
+  }
+  if ((head & HasClobbers) !== 0) at++;
+  if ((head & HasCondition) !== 0) at++;
+  if ((head & HasExtra) === 0) return false;
+  // A call may lead to a landing pad.
+  return extras[words[at]!] !== "call" || (words[at + 1]! & 16) !== 0;
+}
+
+const namesPlace = (words: Int32Array, at: number): boolean => {
+  const kind = symbolTargets[words[at]! >> 3];
+  return kind === "block" || kind === "jump-table" || kind === "foreign-block";
+};

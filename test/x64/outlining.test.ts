@@ -1,0 +1,322 @@
+/** What the outliner makes of final code, form by form, and what it leaves alone. */
+import { describe, expect, it } from "vitest";
+import { instructionText } from "../../formats/asm/x64/instructions.js";
+import { ProgramCode } from "../../lto/codegen/late/program-code.js";
+import { type CallInfo, MFunction, MInst, RegOperand } from "../../lto/codegen/mir.js";
+import { type OutlineOptions, outlineCode } from "../../lto/codegen/outline/outliner.js";
+import { packFunction } from "../../lto/codegen/pack/pack.js";
+import { SymbolNumbers } from "../../lto/codegen/pack/symbol-numbers.js";
+import { firstBlock, packedHead, skipInstruction } from "../../lto/codegen/pack/walk.js";
+import { registerSet, setOfWords } from "../../lto/codegen/register-set.js";
+import { AttributeList, AttributeSet, noAttributes } from "../../lto/ir/attributes.js";
+import { Func } from "../../lto/ir/module.js";
+import { functionType, ptr, voidType } from "../../lto/ir/types.js";
+import { aluImm, baseDisp, lea, movImm, pop, push } from "../../lto/x64/isa/build.js";
+import { X } from "../../lto/x64/isa/ops.js";
+import { RAX, RBX, RCX, RDI, RSP } from "../../lto/x64/isa/registers.js";
+import { x64Target } from "../../lto/x64/target.js";
+import { allForms } from "./forms.js";
+
+const type = functionType(voidType, []);
+const callee = new Func("callee", type);
+
+/** What of a function matters beside its code. */
+interface Properties {
+  readonly goal?: MFunction["goal"];
+  readonly unwind?: MFunction["unwind"];
+  readonly redZone?: boolean;
+  readonly returnsTwice?: boolean;
+  readonly section?: string;
+  readonly attributes?: Record<string, true | string>;
+  readonly personality?: boolean;
+  readonly frequency?: number;
+}
+
+function transfer(op: X, info: Partial<CallInfo> = {}): MInst {
+  const inst = new MInst(op, 8);
+  inst.symbol = { kind: "direct", target: { kind: "global", global: callee } };
+  inst.clobbers = registerSet(RAX, RCX, RDI);
+  inst.extra = {
+    kind: "call",
+    callee,
+    calleeSet: -1,
+    noReturn: false,
+    returnsTwice: false,
+    unwind: null,
+    noUnwind: true,
+    pushed: 0,
+    ...info,
+  };
+  return inst;
+}
+const call = (info: Partial<CallInfo> = {}): MInst => transfer(X.Call, info);
+const ret = (): MInst => new MInst(X.Ret, 8);
+const load = (register: number, offset: number): MInst => {
+  const inst = new MInst(X.Mov, 8);
+  inst.defs = [RegOperand.physical(register)];
+  inst.mem = baseDisp(RSP, offset);
+  return inst;
+};
+/** Ten bytes that nothing else has. */
+const body = (): MInst[] => [movImm(4, RBX, 1111), movImm(4, RCX, 2222)];
+
+function program(functions: readonly (() => MInst[])[], properties: Properties = {}) {
+  const funcs = functions.map((_, i) => {
+    const fn = new Func(`f${i}`, type);
+    fn.section = properties.section ?? "";
+    const own = Object.entries(properties.attributes ?? {});
+    fn.attributes = new AttributeList(
+      new AttributeSet(
+        new Map(own.filter(([, value]) => value === true) as [string, true][]),
+        new Map(own.filter(([, value]) => value !== true) as [string, string][]),
+      ),
+      noAttributes,
+      [],
+    );
+    if (properties.personality === true) fn.personality = new Func("personality", functionType(ptr, []));
+    return fn;
+  });
+  const symbols = new SymbolNumbers({ globals: [callee, ...funcs] });
+  const packed = functions.map((code, i) => {
+    const mf = new MFunction(funcs[i]!, `f${i}`, properties.goal ?? "minsize", x64Target);
+    mf.unwind = properties.unwind ?? "none";
+    mf.redZone = properties.redZone ?? false;
+    mf.returnsTwice = properties.returnsTwice ?? false;
+    const block = mf.newBlock();
+    block.insts = code();
+    return packFunction(mf, symbols);
+  });
+  return new ProgramCode(packed, symbols, x64Target);
+}
+
+const names = {
+  symbol: (global: { name: string }) => global.name,
+  block: () => "block",
+  foreignBlock: () => "",
+  constant: () => "",
+  jumpTable: () => "",
+  patchLabel: () => "",
+  asmId: () => "",
+};
+const lines = (mf: MFunction): string[] =>
+  mf.blocks
+    .flatMap((block) => block.insts)
+    .map((inst) => instructionText(inst, names).trim().replace("\t", " "));
+
+/** The code afterwards: of the first function, and of those that were made, whose names become `F`. */
+function outlined(
+  functions: readonly (() => MInst[])[],
+  properties: Properties = {},
+  options: Partial<OutlineOptions> = {},
+  aligned = false,
+): { first: string[]; made: string[][]; code: ProgramCode } {
+  const code = program(functions, properties);
+  outlineCode(
+    code,
+    { forms: ["call", "thunk", "jump"], rounds: 1, sharedUnwind: true, ...options },
+    () => aligned,
+    () => false,
+  );
+  const plain = (list: string[]): string[] => list.map((line) => line.replace(/outlined\.\w+/, "F"));
+  return {
+    first: plain(lines(code.view(0))),
+    made: [...code.takeAdded()].map((mf) => plain(lines(mf))),
+    code,
+  };
+}
+
+/** So many functions of this code with something of their own around it. */
+const times = (count: number, code: () => MInst[], exit: () => MInst[] = () => [ret()]): (() => MInst[])[] =>
+  Array.from({ length: count }, (_, i) => () => [
+    movImm(4, RDI, 100 + i),
+    ...code(),
+    movImm(4, RDI, 200 + i),
+    ...exit(),
+  ]);
+const untouched = (functions: readonly (() => MInst[])[], properties: Properties = {}): void =>
+  expect(outlined(functions, properties).made).toEqual([]);
+
+describe("forms", () => {
+  it("call: the code and a return", () => {
+    const { first, made } = outlined(times(4, body));
+    expect(first).toEqual(["movl $100, %edi", "call F", "movl $200, %edi", "ret"]);
+    expect(made).toEqual([["movl $1111, %ebx", "movl $2222, %ecx", "ret"]]);
+  });
+  it("thunk: a last call becomes a jump", () => {
+    const { first, made } = outlined(times(4, () => [...body(), call()]));
+    expect(first).toEqual(["movl $100, %edi", "call F", "movl $200, %edi", "ret"]);
+    expect(made).toEqual([["movl $1111, %ebx", "movl $2222, %ecx", "jmp callee"]]);
+  });
+  it("jump: code that leaves", () => {
+    const leaving = Array.from({ length: 4 }, (_, i) => () => [movImm(4, RDI, 100 + i), ...body(), ret()]);
+    const { first, made } = outlined(leaving);
+    expect(first).toEqual(["movl $100, %edi", "jmp F"]);
+    expect(made).toEqual([["movl $1111, %ebx", "movl $2222, %ecx", "ret"]]);
+  });
+  it("only those asked for", () => {
+    const functions = times(4, () => [...body(), call()]);
+    expect(outlined(functions, {}, { forms: ["thunk"] }).made[0]!.at(-1)).toBe("jmp callee");
+    expect(outlined(functions, {}, { forms: ["call"] }).made[0]!.at(-1)).toBe("ret");
+    expect(outlined(functions, {}, { forms: ["jump"] }).made).toEqual([]);
+  });
+  it("nothing that makes the program no smaller", () => {
+    untouched(times(2, () => [movImm(4, RBX, 1), pop(RCX)]));
+    untouched(times(2, body).slice(0, 1));
+    // Twice ten bytes against two calls, the code and a return.
+    untouched(times(2, () => [movImm(4, RBX, 1111), movImm(4, RCX, 2222)]));
+  });
+});
+
+describe("the stack pointer is lower in a called function", () => {
+  it("so what it addresses is further up", () => {
+    const { made } = outlined(times(4, () => [load(RBX, 16), load(RCX, 120), ...body()]));
+    expect(made[0]).toEqual([
+      "movq 24(%rsp), %rbx",
+      "movq 128(%rsp), %rcx",
+      "movl $1111, %ebx",
+      "movl $2222, %ecx",
+      "ret",
+    ]);
+  });
+  it("but not where code is jumped to", () => {
+    const { made } = outlined(
+      Array.from({ length: 4 }, (_, i) => () => [movImm(4, RDI, i), load(RBX, 16), ...body(), ret()]),
+    );
+    expect(made[0]![0]).toBe("movq 16(%rsp), %rbx");
+  });
+  it("pushes and pops are balanced in it", () => {
+    const { made } = outlined(times(4, () => [push(RCX), ...body(), pop(RBX), pop(RDI)]));
+    expect(made).toEqual([["pushq %rcx", "movl $1111, %ebx", "movl $2222, %ecx", "popq %rbx", "ret"]]);
+  });
+  it("a push may be an argument of the call: that stays behind", () => {
+    const { made } = outlined(times(4, () => [...body(), push(RCX), call({ pushed: 16 })]));
+    expect(made).toEqual([["movl $1111, %ebx", "movl $2222, %ecx", "ret"]]);
+  });
+  it("arguments that are there already are found by what it jumps to", () => {
+    const { made } = outlined(times(4, () => [...body(), call({ pushed: 16 })]));
+    expect(made).toEqual([["movl $1111, %ebx", "movl $2222, %ecx", "jmp callee"]]);
+  });
+  it("calls inside are aligned where that is needed", () => {
+    const functions = times(6, () => [...body(), call(), ...body()]);
+    expect(outlined(functions, {}, {}, false).made[0]).toEqual([
+      "movl $1111, %ebx",
+      "movl $2222, %ecx",
+      "call callee",
+      "movl $1111, %ebx",
+      "movl $2222, %ecx",
+      "ret",
+    ]);
+    const { made } = outlined(functions, {}, {}, true);
+    expect([made[0]![0], ...made[0]!.slice(-2)]).toEqual(["pushq %rax", "popq %rax", "ret"]);
+  });
+  it("rsp itself is not touched", () => {
+    untouched(times(4, () => [movImm(4, RBX, 1111), aluImm(X.Sub, 8, RSP, 400)]));
+    untouched(times(4, () => [movImm(4, RBX, 1111), lea(8, RSP, baseDisp(RSP, 400))]));
+  });
+});
+
+describe("left alone", () => {
+  const functions = times(6, () => [...body(), ...body()]);
+  it("is taken without what is said below", () => expect(outlined(functions).made).toHaveLength(1));
+  it("what keeps something below the stack pointer", () => untouched(functions, { redZone: true }));
+  it("what calls setjmp", () => untouched(functions, { returnsTwice: true }));
+  it("what has a section of its own", () => untouched(functions, { section: "early" }));
+  it.each([
+    [{ nooutline: true }],
+    [{ naked: true }],
+    [{ optnone: true }],
+    [{ "zero-call-used-regs": "used-gpr" }],
+    [{ "target-features": "+harden-sls-ret" }],
+    [{ "fentry-call": "true" }],
+  ] as [Record<string, true | string>][])("what has %j", (attributes) =>
+    untouched(functions, { attributes }),
+  );
+  it("what is for speed", () => untouched(functions, { goal: "speed" }));
+  it("calls that return twice, go to a landing pad or have to stay in a table's range", () => {
+    const calling = (info: Partial<CallInfo>): (() => MInst[])[] =>
+      times(6, () => [movImm(4, RBX, 1111), call(info), movImm(4, RCX, 2222)]);
+    untouched(calling({ returnsTwice: true }));
+    expect(outlined(calling({ noUnwind: false })).made).toHaveLength(1);
+    // A thunk is left before the call; a call inside would pass by no table.
+    const { made } = outlined(calling({ noUnwind: false }), { personality: true });
+    expect(made).toEqual([["movl $1111, %ebx", "jmp callee"]]);
+  });
+  it("prologues and epilogues", () => {
+    untouched(times(6, () => [push(RBX, X.PushSaved), push(RCX, X.PushSaved), push(RDI, X.PushSaved)]));
+    untouched(times(6, () => [pop(RBX, X.PopSaved), pop(RCX, X.PopSaved), pop(RDI, X.PopSaved)]));
+  });
+});
+
+describe("unwind tables", () => {
+  it("of a push count at each place, and once in the function", () => {
+    const code = (): MInst[] => [push(RCX), movImm(1, RBX, 1), pop(RDI)];
+    untouched(times(4, code));
+    expect(outlined(times(4, code), { unwind: "async" }).made).toHaveLength(1);
+  });
+  it("take a description where functions share none", () => {
+    expect(outlined(times(5, body), { unwind: "sync" }).made).toHaveLength(1);
+    expect(outlined(times(5, body), { unwind: "sync" }, { sharedUnwind: false }).made).toEqual([]);
+    expect(outlined(times(5, body), {}, { sharedUnwind: false }).made).toHaveLength(1);
+  });
+});
+
+describe("names", () => {
+  const nameIn = (functions: readonly (() => MInst[])[]): string[] =>
+    [...outlined(functions).code.takeAdded()].map((mf) => mf.name);
+  it("come from the content", () => {
+    const one = nameIn(times(4, body));
+    expect(one[0]).toMatch(/^outlined\.[0-9a-f]{12}$/);
+    expect(nameIn([() => [movImm(4, RBX, 7), ret()], ...times(7, body)])).toEqual(one);
+    expect(nameIn(times(4, () => [movImm(4, RBX, 1112), movImm(4, RCX, 2222)]))).not.toEqual(one);
+  });
+  it("do not take others'", () => {
+    const code = program(times(4, body));
+    const [taken] = nameIn(times(4, body));
+    const options = { forms: ["call"], rounds: 1, sharedUnwind: true } as const;
+    outlineCode(
+      code,
+      options,
+      () => false,
+      (name) => name === taken,
+    );
+    expect([...code.takeAdded()].map((mf) => mf.name)).toEqual([`${taken}.2`]);
+  });
+});
+
+it("calls say what the code reads, sets and changes", () => {
+  const { code } = outlined(times(4, () => [load(RBX, 8), ...body(), call()]));
+  const inst = code.view(0).blocks[0]!.insts[1]!;
+  expect(inst.defs.map(({ loc }) => loc)).toEqual([RBX]);
+  expect(inst.clobbers).toEqual(setOfWords((1 << RAX) | (1 << RCX) | (1 << RDI) | (1 << RBX)));
+});
+
+it("further rounds share what outlined functions have in common", () => {
+  const one = (): MInst[] => [...body(), movImm(4, RAX, 3333), movImm(4, RBX, 4444)];
+  const functions = [
+    ...times(6, () => [...one(), movImm(4, RCX, 5555)]),
+    ...times(6, () => [...one(), movImm(4, RCX, 6666)]),
+  ];
+  const rounds = (n: number): number => outlined(functions, {}, { rounds: n }).made.length;
+  expect(rounds(2)).toBeGreaterThanOrEqual(rounds(1));
+  expect(rounds(0)).toBe(0);
+});
+
+it("packed instructions are walked over as they were packed", () => {
+  const forms = allForms();
+  const code = program([() => allForms()]);
+  const packed = code.packed(0);
+  expect(packedHead(packed).blocks).toBe(1);
+  let at = firstBlock(packed);
+  expect(packed.words[at]).toBe(forms.length);
+  at++;
+  const wrong: number[] = [];
+  forms.forEach((form, i) => {
+    const next = skipInstruction(packed.words, at);
+    if (form.targets.length === 0 && form.extra === null && (form.symbol ?? form.mem?.symbol) == null) {
+      if (code.instruction(0, at).op !== form.op) wrong.push(i);
+    }
+    at = next;
+  });
+  expect(wrong).toEqual([]);
+  expect(at).toBe(packed.words.length);
+});
