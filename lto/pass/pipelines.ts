@@ -33,6 +33,7 @@ import { mergeFunctions } from "../ipo/merge-functions/index.js";
 import { stackProtector } from "../ipo/stack-protector.js";
 import { dce } from "../opt/dce.js";
 import { foldBranches } from "../opt/fold-branches.js";
+import { gvn } from "../opt/gvn/index.js";
 import { simplify } from "../opt/simplify/index.js";
 import { simplifyCfg } from "../opt/simplify-cfg/index.js";
 import { sroa } from "../opt/sroa/index.js";
@@ -60,6 +61,8 @@ const simplification: readonly Step<FunctionPass>[] = [
   may(sroa),
   // First and last: branches that constants decide, and those that what is between decides.
   may(simplifyCfg),
+  // What it finds constant or equal the next ones fold.
+  may(gvn),
   may(simplify),
   may(simplifyCfg),
   // What only computed values that are constants now.

@@ -28,6 +28,7 @@ import { mergeFunctions } from "../ipo/merge-functions/index.js";
 import { stackProtector } from "../ipo/stack-protector.js";
 import { dce } from "../opt/dce.js";
 import { foldBranches } from "../opt/fold-branches.js";
+import { gvn } from "../opt/gvn/index.js";
 import { simplify } from "../opt/simplify/index.js";
 import { simplifyCfg } from "../opt/simplify-cfg/index.js";
 import { sroa } from "../opt/sroa/index.js";
@@ -53,6 +54,7 @@ export const passes: readonly AnyPass[] = [
   markBranches,
   unreachableBlocks,
   sroa,
+  gvn,
   simplify,
   simplifyCfg,
   dce,

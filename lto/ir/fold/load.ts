@@ -20,9 +20,17 @@ export const hasFixedContents = (variable: GlobalVariable): boolean =>
  */
 export function foldLoad(layout: DataLayout, type: Type, address: Constant): Constant | null {
   const { base, offset } = placeOf(layout, address);
-  if (base?.valueKind !== "global" || base.kind !== "variable" || !hasFixedContents(base)) return null;
-  return valueAt(layout, base.initializer!, Number(offset), type);
+  if (base?.valueKind !== "global" || base.kind !== "variable") return null;
+  return foldLoadAt(layout, type, base, Number(offset));
 }
+/** The same of a load `offset` bytes into a variable. */
+export const foldLoadAt = (
+  layout: DataLayout,
+  type: Type,
+  variable: GlobalVariable,
+  offset: number,
+): Constant | null =>
+  hasFixedContents(variable) ? valueAt(layout, variable.initializer!, offset, type) : null;
 
 /** The value of `type` that lies `offset` bytes into a constant; outside of it undefined. */
 function valueAt(layout: DataLayout, whole: Constant, offset: number, type: Type): Constant | null {

@@ -1,0 +1,209 @@
+/**
+ * Which instructions compute what another one has computed: a hash table of expressions whose entries go with the part
+ * of the dominator tree in which they hold.
+ *
+ * Two instructions are equal when operation, type, data and what stands for their operands are, in either order where
+ * that does not matter. Flags that only promise something (no wrapping, exactness, fast math) may differ: the one that
+ * stays keeps those that both have.
+ */
+import { type CallInst, type Inst, type InstWith, Op, swappedPredicate } from "../../ir/instructions.js";
+import { intrinsicOf } from "../../ir/intrinsics.js";
+import { Memory } from "../../ir/memory-effects.js";
+import { isConstant, sameConstant, type Value } from "../../ir/values.js";
+import { callEffects } from "../call-effects.js";
+import type { Settled } from "../memory/operations.js";
+
+/** Attributes of functions that make a call more than a function of its arguments. */
+const special = ["strictfp", "returns_twice", "convergent", "noduplicate"];
+
+/** A call that gives the same result whenever it is given the same arguments, and does nothing else. */
+function isPureCall(call: CallInst): boolean {
+  if (call.op !== Op.Call || call.type.kind === "void" || call.data.tail === "musttail") return false;
+  const callee = call.operands[0]!;
+  if (call.data.bundles.length > 0 || callee.valueKind !== "global" || callee.kind !== "function")
+    return false;
+  for (let i = 1; i < call.operands.length; i++) {
+    const { kind } = call.operands[i]!.type;
+    if (kind === "metadata" || kind === "token") return false;
+  }
+  const intrinsic = intrinsicOf(callee);
+  if (intrinsic !== null) return intrinsic.pure;
+  if (callEffects(call) !== Memory.None || call.data.functionType !== callee.valueType) return false;
+  const { attributes } = call.data;
+  if (attributes.result.has("noalias") || callee.attributes.result.has("noalias")) return false;
+  return !special.some((name) => attributes.fn.has(name) || callee.attributes.fn.has(name));
+}
+
+/** Whether an instruction's result follows from its operands and nothing else. */
+export function isExpression(inst: Inst): boolean {
+  const { op } = inst;
+  if (op >= Op.FNeg && op <= Op.Xor) return true;
+  if (op >= Op.GetElementPtr && op <= Op.FCmp) return true;
+  switch (op) {
+    case Op.Select:
+    case Op.ExtractElement:
+    case Op.InsertElement:
+    case Op.ShuffleVector:
+    case Op.ExtractValue:
+    case Op.InsertValue:
+    case Op.Freeze:
+      return true;
+    case Op.Call:
+      return isPureCall(inst);
+    default:
+      return false;
+  }
+}
+
+function isCommutative(inst: Inst): boolean {
+  switch (inst.op) {
+    case Op.Add:
+    case Op.FAdd:
+    case Op.Mul:
+    case Op.FMul:
+    case Op.And:
+    case Op.Or:
+    case Op.Xor:
+    case Op.ICmp:
+      return true;
+    case Op.Call:
+      return intrinsicOf(inst.operands[0]!)?.commutative === true;
+    default:
+      return false;
+  }
+}
+
+export class Expressions {
+  private readonly heads: Int32Array;
+  private readonly next: Int32Array;
+  private readonly hashes: Int32Array;
+  private readonly mask: number;
+  /** Entries in the order in which they came. */
+  private readonly log: Inst[] = [];
+
+  /** @param count of numbered instructions */
+  constructor(
+    count: number,
+    private readonly settled: Settled,
+  ) {
+    let size = 64;
+    while (size < count) size *= 2;
+    this.mask = size - 1;
+    this.heads = new Int32Array(size).fill(-1);
+    this.next = new Int32Array(count);
+    this.hashes = new Int32Array(count);
+    this.of = new Array<Inst>(count);
+  }
+  /** By number. */
+  private readonly of: Inst[];
+
+  /** How many entries there are, for `forget`. */
+  get size(): number {
+    return this.log.length;
+  }
+  /** Takes out what came after there were so many entries. */
+  forget(size: number): void {
+    while (this.log.length > size) {
+      const { id } = this.log.pop()!;
+      this.heads[this.hashes[id]! & this.mask] = this.next[id]!;
+    }
+  }
+
+  /** The instruction that computes the same and dominates it; null: none, and it is entered. */
+  find(inst: Inst): Inst | null {
+    const hash = this.hash(inst);
+    for (let id = this.heads[hash & this.mask]!; id >= 0; id = this.next[id]!)
+      if (this.hashes[id] === hash && this.isSame(inst, this.of[id]!)) return this.of[id]!;
+    const { id } = inst;
+    this.hashes[id] = hash;
+    this.of[id] = inst;
+    this.next[id] = this.heads[hash & this.mask]!;
+    this.heads[hash & this.mask] = id;
+    this.log.push(inst);
+    return null;
+  }
+
+  private hash(inst: Inst): number {
+    const { operands } = inst;
+    let hash = Math.imul(inst.op, 0x9e3779b1) ^ Math.imul(inst.type.id, 0x85ebca6b);
+    if (isCommutative(inst)) {
+      // Whatever the order.
+      const first = inst.op === Op.Call ? 1 : 0;
+      hash ^= Math.imul(this.hashOf(operands[first]!) + this.hashOf(operands[first + 1]!), 0xc2b2ae35);
+      if (first === 1) hash ^= this.hashOf(operands[0]!);
+    } else
+      for (let i = 0; i < operands.length; i++)
+        hash = Math.imul(hash ^ this.hashOf(operands[i]!), 0x01000193);
+    return hash | 0;
+  }
+  private hashOf(operand: Value): number {
+    const value = this.settled(operand);
+    switch (value.valueKind) {
+      case "inst":
+        return value.id * 2 + 0x1000;
+      case "argument":
+        return value.index * 2 + 1;
+      case "int":
+        return Number.isNaN(value.num) ? 7 : Math.imul(value.num | 0, 0x27d4eb2f);
+      case "global":
+        return Math.imul(value.name.length, 0x165667b1) ^ value.name.charCodeAt(value.name.length - 1);
+      default:
+        return value.valueKind.length;
+    }
+  }
+
+  private sameValue(a: Value, b: Value): boolean {
+    const x = this.settled(a);
+    const y = this.settled(b);
+    return x === y || (isConstant(x) && isConstant(y) && sameConstant(x, y));
+  }
+
+  private isSame(a: Inst, b: Inst): boolean {
+    if (a.op !== b.op || a.type !== b.type || a.operands.length !== b.operands.length) return false;
+    switch (a.op) {
+      case Op.ICmp: {
+        const other = b as InstWith<Op.ICmp>;
+        if (a.operands[0]!.type !== other.operands[0]!.type) return false;
+        if (a.data === other.data && this.sameOperands(a, b)) return true;
+        return swappedPredicate[a.data] === other.data && this.swappedOperands(a, b, 0);
+      }
+      case Op.FCmp:
+        return a.data === b.data && this.sameOperands(a, b);
+      case Op.GetElementPtr:
+        return (
+          a.data.elementType === (b as InstWith<Op.GetElementPtr>).data.elementType && this.sameOperands(a, b)
+        );
+      case Op.ShuffleVector:
+      case Op.ExtractValue:
+      case Op.InsertValue: {
+        const list = b.data as readonly number[];
+        return (
+          a.data.length === list.length && a.data.every((n, i) => n === list[i]) && this.sameOperands(a, b)
+        );
+      }
+      case Op.Call: {
+        const other = b as InstWith<Op.Call>;
+        if (a.data.functionType !== other.data.functionType) return false;
+        // What is promised of the result and of arguments is promised of both.
+        if (a.data.attributes !== other.data.attributes) return false;
+        if (a.data.callingConvention !== other.data.callingConvention) return false;
+        return this.sameOperands(a, b) || (isCommutative(a) && this.swappedOperands(a, b, 1));
+      }
+      default:
+        return this.sameOperands(a, b) || (isCommutative(a) && this.swappedOperands(a, b, 0));
+    }
+  }
+  private sameOperands(a: Inst, b: Inst): boolean {
+    for (let i = 0; i < a.operands.length; i++)
+      if (!this.sameValue(a.operands[i]!, b.operands[i]!)) return false;
+    return true;
+  }
+  /** The first two operands, from `first` on, the other way round; the others equal. */
+  private swappedOperands(a: Inst, b: Inst, first: number): boolean {
+    for (let i = 0; i < a.operands.length; i++) {
+      const k = i === first ? first + 1 : i === first + 1 ? first : i;
+      if (!this.sameValue(a.operands[i]!, b.operands[k]!)) return false;
+    }
+    return true;
+  }
+}
