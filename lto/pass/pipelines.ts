@@ -32,6 +32,7 @@ import { matchCalls } from "../ipo/match-calls.js";
 import { mergeFunctions } from "../ipo/merge-functions/index.js";
 import { stackProtector } from "../ipo/stack-protector.js";
 import { dce } from "../opt/dce.js";
+import { dse } from "../opt/dse.js";
 import { foldBranches } from "../opt/fold-branches.js";
 import { gvn } from "../opt/gvn/index.js";
 import { simplify } from "../opt/simplify/index.js";
@@ -65,7 +66,9 @@ const simplification: readonly Step<FunctionPass>[] = [
   may(gvn),
   may(simplify),
   may(simplifyCfg),
-  // What only computed values that are constants now.
+  // Behind what makes loads values: fewer read what is stored.
+  may(dse),
+  // What only computed values that are constants now, or that nobody stores.
   may(dce),
   may(foldBranches),
 ];

@@ -27,6 +27,7 @@ import { matchCalls } from "../ipo/match-calls.js";
 import { mergeFunctions } from "../ipo/merge-functions/index.js";
 import { stackProtector } from "../ipo/stack-protector.js";
 import { dce } from "../opt/dce.js";
+import { dse } from "../opt/dse.js";
 import { foldBranches } from "../opt/fold-branches.js";
 import { gvn } from "../opt/gvn/index.js";
 import { simplify } from "../opt/simplify/index.js";
@@ -57,6 +58,7 @@ export const passes: readonly AnyPass[] = [
   gvn,
   simplify,
   simplifyCfg,
+  dse,
   dce,
   foldBranches,
   guardCallees,

@@ -154,7 +154,6 @@ class Walk {
         const operation = this.memory.operations[number]!;
         this.memory.settle(operation, this.settled);
         if (operation.access === Access.Load) this.load(inst, number);
-        continue;
       }
       if (!isExpression(inst)) continue;
       const same = this.expressions.find(inst);

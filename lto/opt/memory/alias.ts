@@ -49,6 +49,12 @@ function isNoAliasCall(call: CallInst): boolean {
   );
 }
 
+/** Memory that is gone when the function ends: its frame's. */
+export const isFrameOwn = ({ base }: Place, { fn }: MemoryOperations): boolean =>
+  base.valueKind === "argument"
+    ? fn.attributes.parameter(base.index).has("byval")
+    : base.valueKind === "inst" && base.op === Op.Alloca;
+
 /** Whether two different bases can be, or point into, one object. */
 function mayShareObject(a: Value, b: Value, memory: MemoryOperations): boolean {
   const { fn } = memory;
@@ -70,7 +76,7 @@ function mayShareObject(a: Value, b: Value, memory: MemoryOperations): boolean {
 }
 
 /** Whether two places can have bytes in common. */
-export function mayOverlap(a: Place, b: Place, memory: MemoryOperations): boolean {
+function mayOverlap(a: Place, b: Place, memory: MemoryOperations): boolean {
   // Comparisons with NaN are false.
   if (a.anchor !== b.anchor) return a.base === b.base || mayShareObject(a.base, b.base, memory);
   return !(a.offset + a.size <= b.offset || b.offset + b.size <= a.offset);

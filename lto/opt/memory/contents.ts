@@ -9,7 +9,7 @@
 
 import { fromBytes, readBytes } from "../../ir/fold/bits.js";
 import { foldLoadAt } from "../../ir/fold/load.js";
-import { type Block, type Inst, Op } from "../../ir/instructions.js";
+import type { Block } from "../../ir/instructions.js";
 import type { Type } from "../../ir/types.js";
 import { type Constant, isConstant, sameConstant, type Value, zeroOf } from "../../ir/values.js";
 import { covers, isSamePlace, mayModify } from "./alias.js";
@@ -34,6 +34,8 @@ export class Contents {
     private readonly before: readonly (readonly Block[])[],
     private readonly entry: Block,
     private readonly settled: Settled,
+    /** Only accesses by the same type tell. */
+    private readonly isStrict = false,
   ) {
     this.seen = new Int32Array(before.length);
   }
@@ -101,6 +103,7 @@ export class Contents {
 
   /** The contents of a place by one operation that wrote or read all of it. */
   private said(operation: MemoryOperation, access: MemoryOperation, type: Type): Value | null {
+    if (this.isStrict && operation.inst.hints?.tbaa !== access.inst.hints?.tbaa) return null;
     switch (operation.access) {
       case Access.Load:
         if (!isSamePlace(operation, access)) return null;
@@ -153,7 +156,3 @@ function isWhole({ scalar }: Type): boolean {
 /** No way to tell, and: what came before the block has to say. */
 const unknown = -1;
 const outside = 0;
-
-/** Whether an instruction is a load that `Contents` can say something about. */
-export const isPlainLoad = (inst: Inst, memory: MemoryOperations): boolean =>
-  inst.op === Op.Load && memory.operations[memory.numbers[inst.id]!]!.access === Access.Load;

@@ -24,7 +24,7 @@ import { intrinsicOf } from "../../ir/intrinsics.js";
 import { Memory, type MemoryEffects } from "../../ir/memory-effects.js";
 import type { Func } from "../../ir/module.js";
 import { isConstant, type Value } from "../../ir/values.js";
-import { callEffects } from "../call-effects.js";
+import { callEffects, neverUnwinds } from "../call-effects.js";
 
 export enum Access {
   Load,
@@ -107,12 +107,6 @@ const constantOffset = (gep: InstWith<Op.GetElementPtr>, layout: DataLayout): nu
     return Number.isNaN(first.num) ? null : first.num * layout.allocSize(data.elementType);
   return constantGepOffset(layout, data.elementType, operands.slice(1));
 };
-
-/** What an address lies in. */
-export function baseOf(address: Value, layout: DataLayout, settled: Settled | null = null): Value {
-  findPlace(address, layout, settled);
-  return foundBase;
-}
 
 /** What stands for a value now. */
 export type Settled = (value: Value) => Value;
@@ -208,7 +202,9 @@ export class MemoryOperations {
       case Op.Invoke:
       case Op.CallBr: {
         const effects = callEffects(inst);
-        if ((effects & ~Memory.Inaccessible) === Memory.None || isMarker(inst)) return;
+        // Who unwinds shows memory to callers.
+        if (((effects & ~Memory.Inaccessible) === Memory.None && neverUnwinds(inst)) || isMarker(inst))
+          return;
         const access = accessOfCall(inst);
         const operation = this.push(inst, access, effects);
         if (access === Access.Fill || access === Access.Copy)
