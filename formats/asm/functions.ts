@@ -10,7 +10,7 @@ import { liveTables } from "../../lto/codegen/late/jump-tables.js";
 import type { JumpTable, MBlock, MFunction, MInst, PoolConstant } from "../../lto/codegen/mir.js";
 import type { PrintedFunction, SharedUnwind } from "../../lto/codegen/program/sessions.js";
 import { OpFact, type Target } from "../../lto/codegen/target.js";
-import { sanitizeAttribute } from "../../lto/ir/attributes.js";
+import { kcfiAttribute, sanitizeAttribute } from "../../lto/ir/attributes.js";
 import { UnsupportedError } from "../../lto/ir/errors.js";
 import { noLabel } from "../../lto/ir/instructions.js";
 import type { Func, GlobalValue } from "../../lto/ir/module.js";
@@ -27,6 +27,7 @@ import {
   type NamedSections,
   patchSection,
   tableSection,
+  trapSection,
 } from "./sections.js";
 import { bindingText } from "./symbols.js";
 import { instructionPrinter } from "./targets.js";
@@ -60,6 +61,10 @@ class FunctionNames implements OperandNames {
   }
   patchLabel(): string {
     return `.Lpatch${this.number}`;
+  }
+  trapSection(): string {
+    const fn = this.mf.fn as Func;
+    return trapSection(fn, this.names.symbol(fn)).directive;
   }
   asmId(): string {
     return `${this.number}${String(this.asmCount++).padStart(4, "0")}`;
@@ -157,8 +162,25 @@ function patchesOf({ attributes: { fn } }: Func): { before: number; inside: numb
 }
 
 /** Something of the function's lies before its entry. */
-const startsEarly = (fn: Func): boolean =>
-  fn.prefix !== null || patchesOf(fn).before > 0 || fn.attributes.fn.string(sanitizeAttribute) !== undefined;
+const startsEarly = ({ prefix, attributes: { fn } }: Func): boolean =>
+  prefix !== null || earlyAttributes.some((name) => fn.string(name) !== undefined);
+const earlyAttributes = ["patchable-function-prefix", sanitizeAttribute, kcfiAttribute];
+
+/**
+ * The number of the function's type, for checks at calls through pointers: with a symbol of its own, and behind bytes
+ * that keep the entry aligned.
+ */
+function typeText(mf: MFunction, fn: Func, symbol: string, patched: number): string {
+  const written = fn.attributes.fn.string(kcfiAttribute);
+  if (written === undefined) return "";
+  const { typeNumber } = instructionPrinter(mf.target);
+  const align = functionAlign(mf, fn);
+  const used = typeNumber.bytes + patched;
+  const pad = Math.ceil(used / align) * align - used;
+  const name = symbol.startsWith('"') ? `"__cfi_${symbol.slice(1)}` : `__cfi_${symbol}`;
+  const code = `${pad > 0 ? `\t.nops\t${pad}, 1\n` : ""}${typeNumber.text(Number(written) | 0)}`;
+  return `${bindingText(fn, name)}\t.type\t${name},@function\n${name}:\n${code}\t.size\t${name}, .-${name}\n`;
+}
 
 /** Nothing in the code tells the unwinder anything, and nothing belongs to the function's description alone. */
 function sharesUnwind(mf: MFunction, fn: Func): boolean {
@@ -197,8 +219,9 @@ export function functionText(
   let head = `${section}\n`;
   head += bindingText(fn, symbol);
   head += alignText(functionAlign(mf, fn));
-  head += `\t.type\t${symbol},@function\n`;
   const patches = patchesOf(fn);
+  head += typeText(mf, fn, symbol, patches.before);
+  head += `\t.type\t${symbol},@function\n`;
   if (patches.before > 0) head += `${operandNames.patchLabel()}:\n\t.nops\t${patches.before}\n`;
   for (const number of fn.attributes.fn.string(sanitizeAttribute)?.split(",") ?? [])
     head += `\t.long\t${number}\n`;

@@ -8,6 +8,8 @@ export interface InstructionPrinter {
   text(inst: MInst, names: OperandNames): string;
   /** What the module needs besides its functions and data: routines, notes. */
   closing(module: Module): string;
+  /** What tells a function's type, right before its entry and what may be patched there. */
+  readonly typeNumber: { readonly bytes: number; text(type: number): string };
 }
 
 /** What the operands of one function are printed with. */
@@ -19,6 +21,8 @@ export interface OperandNames {
   jumpTable(table: JumpTable): string;
   /** The label of the instructions that a tool may replace. */
   patchLabel(): string;
+  /** The directive of the section that lists the function's checks of types. */
+  trapSection(): string;
   /** A number that no other inline assembly statement of the output gets. */
   asmId(): string;
 }

@@ -114,6 +114,13 @@ export function patchSection(fn: Func, symbol: string): Section {
   };
 }
 
+/** The list of the traps behind checks of types; it goes with the function. */
+export function trapSection(fn: Func, symbol: string): Section {
+  const group = fn.comdat === null ? "" : groupSuffix(fn.comdat);
+  const flags = fn.comdat === null ? "ao" : "aoG";
+  return { directive: `\t.section\t.kcfi_traps,"${flags}",@progbits,${symbol}${group}`, noBits: false };
+}
+
 /** Where a function's exception table goes: into its group if it has one. */
 export function exceptionSection(fn: Func, symbol: string, options: AsmOptions): Section {
   const own = fn.comdat !== null || options.functionSections;

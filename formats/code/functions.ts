@@ -167,6 +167,8 @@ class Reader {
       if (section === undefined || !section.executable || symbol.kind !== "function") continue;
       const end = symbol.value + symbol.size;
       if (symbol.size === 0 || end > section.bytes.length) continue;
+      // The number of a type before a function, which looks like code and which nothing runs.
+      if (symbol.name.startsWith("__cfi_")) continue;
       let list = this.bySection.get(section.index);
       if (list === undefined) this.bySection.set(section.index, (list = []));
       let range = list.find((r) => r.start === symbol.value && r.end === end);

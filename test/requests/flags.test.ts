@@ -55,6 +55,11 @@ const canary = {
 const pages = /(?:subq\t\$4096, %rsp[^\n]*\n(?:\t\.cfi[^\n]*\n)?\tmovq\t\$0, \(%rsp\)\n[\s\S]*?){4}/;
 /** A call, however it is written. */
 const call = (what: string): RegExp => new RegExp(`callq?\\t${what}`);
+/** A call or jump through r11 behind a check of the type before it. */
+const checked = (offset: number, jump = "callq?"): RegExp =>
+  new RegExp(
+    `movl\\t\\$(?:-329620|4294637676), %r10d[^\\n]*\\n\\taddl\\t-${offset}\\(%r11\\), %r10d\\n\\tje[\\s\\S]*ud2\n\\t\\.section\\t\\.kcfi_traps,"ao"[\\s\\S]*\\t${jump}\\t\\*%r11`,
+  );
 const entered = (what: string): RegExp =>
   new RegExp(`^[^:]*:[^\\n]*\\n(?:[.#\\s][^\\n]*\\n|\\t\\.cfi[^\\n]*\\n)*?\\t${what}`);
 
@@ -160,6 +165,19 @@ const rows: readonly Row[] = [
       indirect: /cmpl\t\$-1056584962, -8/,
     },
   },
+  {
+    flag: "-fsanitize=kcfi",
+    shows: {
+      "": /__cfi_leaf:\n(?:\tnop\n|\t\.nops[^\n]*\n)+\tmovl\t\$1457894821, %eax[\s\S]*\nleaf:/,
+      indirect: checked(4),
+      tail: checked(4, "jmpq?"),
+    },
+  },
+  { flag: "-fsanitize=kcfi -fpatchable-function-entry=5,3", shows: { indirect: checked(7) } },
+  {
+    flag: "-fsanitize=kcfi -mretpoline",
+    shows: { tail: /-4\(%r11\), %r10d[\s\S]*jmp\t__llvm_retpoline_r11/ },
+  },
   { flag: "-mno-red-zone", shows: { leaf: /(?:subq\t\$\d+, %rsp|push)/ }, lacks: { leaf: /-\d+\(%rsp/ } },
   {
     flag: "-mstackrealign",
@@ -169,7 +187,7 @@ const rows: readonly Row[] = [
   { flag: "-fno-jump-tables", lacks: { many: /jmpq?\t\*/ } },
   { flag: "-fno-optimize-sibling-calls", shows: { tail: /callq?\t\*/ } },
 
-  { flag: "-fsanitize=kcfi", says: 'unsupported: module flag "kcfi" = 1' },
+  { flag: "-fsanitize=kcfi -fsanitize-kcfi-arity", says: 'unsupported: module flag "kcfi-arity" = 1' },
   { flag: "-mcmodel=kernel", says: 'unsupported: module flag "Code Model" = 2' },
   { flag: "-mcmodel=medium", says: 'unsupported: module flag "Code Model" = 3' },
   { flag: "-mcmodel=large", says: 'unsupported: module flag "Code Model" = 4' },

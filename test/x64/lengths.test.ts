@@ -20,6 +20,7 @@ const names: OperandNames = {
   foreignBlock: fail,
   constant: fail,
   jumpTable: () => ".Ltable",
+  trapSection: () => "\t.text",
   patchLabel: () => "",
   asmId: () => "0",
 };

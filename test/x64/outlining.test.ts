@@ -95,6 +95,7 @@ const names = {
   foreignBlock: () => "",
   constant: () => "",
   jumpTable: () => "",
+  trapSection: () => "",
   patchLabel: () => "",
   asmId: () => "",
 };

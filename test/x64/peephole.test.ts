@@ -21,6 +21,7 @@ const names = {
   foreignBlock: fail,
   constant: fail,
   jumpTable: fail,
+  trapSection: () => "\t.text",
   patchLabel: () => "",
   asmId: () => "0",
 };

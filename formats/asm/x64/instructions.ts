@@ -23,6 +23,7 @@ import { inlineAsmText } from "./inline-asm.js";
 import { memoryText, registerText, symbolText } from "./operands.js";
 import { propertyNote } from "./property-note.js";
 import { externalThunk, ownThunk, thunkText } from "./thunks.js";
+import { typeNumber } from "./type-number.js";
 
 /** Size at which a general-purpose operand of an SSE instruction is named. */
 function generalSize(inst: MInst): number {
@@ -271,6 +272,11 @@ function pseudoText(inst: MInst, names: OperandNames): string {
       const loop = `1:\n\txorq\t$0, (%rsp)\n\tsubq\t$${inst.imm}, %rsp\n\tcmpq\t%rsp, ${to}\n\tjl\t1b\n`;
       return `\tcmpq\t%rsp, ${to}\n\tjge\t2f\n${loop}2:\n\tmovq\t${to}, %rsp`;
     }
+    case X.KcfiCheck: {
+      const [target, scratch] = [register(inst.uses[0], 8, inst), register(inst.defs[1], 4, inst)];
+      const check = `\tmovl\t$${inst.imm}, ${scratch}\n\taddl\t-${inst.cc}(${target}), ${scratch}\n\tje\t2f\n`;
+      return `${check}1:\tud2\n${names.trapSection()}\n3:\t.long\t1b-3b\n\t.previous\n2:`;
+    }
     case X.Nop:
       return `${inst.cc === 1 ? `${names.patchLabel()}:\n` : ""}\t.nops\t${inst.imm}`;
     case X.Entry:
@@ -349,5 +355,6 @@ export function instructionText(inst: MInst, names: OperandNames): string {
 
 export const x64Printer: InstructionPrinter = {
   text: instructionText,
+  typeNumber,
   closing: (module) => thunkText(module) + propertyNote(module),
 };

@@ -394,6 +394,7 @@ export function instructionLength(inst: MInst): number {
     case X.Probe:
     case X.ProbeLoop:
     case X.ProbeTo:
+    case X.KcfiCheck:
     case X.Endbr64:
     case X.Int3:
     case X.Leave:

@@ -164,6 +164,7 @@ row(X.PushPad, Format.Implicit, "pushq\t%rax", 1);
 row(X.Probe, Format.Implicit, "movq\t$0, (%rsp)", 8);
 row(X.ProbeLoop, Format.Pseudo, "", 23, Other);
 row(X.ProbeTo, Format.Pseudo, "", 27, Other);
+row(X.KcfiCheck, Format.Pseudo, "", 14, Other);
 // Frame pseudos become code that may move the stack pointer by arithmetic.
 row(X.CallSetup, Format.Pseudo, "", 0, Other);
 row(X.CallCleanup, Format.Pseudo, "", 0, Other);

@@ -210,6 +210,8 @@ export enum X {
   ProbeLoop,
   /** Pseudo: lowers the stack pointer to uses[0], `imm` bytes at a time, each probed. */
   ProbeTo,
+  /** Pseudo: traps unless `imm` and the word `cc` bytes before uses[0] add up to 0; defs [the same, scratch]. */
+  KcfiCheck,
   /** Pseudo: function entry; defs are the register arguments. */
   Entry,
   /** Pseudo: landing pad entry; defs [rax exception, rdx selector]. */
@@ -474,6 +476,8 @@ export enum JumpMark {
   Thunk = 4,
   /** The routine is not ours. */
   ExternalThunk = 8,
+  /** Stays behind the check of its target, which is in r11. */
+  Checked = 16,
 }
 
 /** Condition codes, in encoding order. */

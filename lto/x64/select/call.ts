@@ -22,6 +22,7 @@ import { address } from "./address.js";
 import { endInvoke } from "./exceptions.js";
 import { selectInlineAsm } from "./inline-asm.js";
 import { extended } from "./integer.js";
+import { checkTarget, isChecked } from "./kcfi.js";
 import { operationSize } from "./operand-facts.js";
 import { unsupportedConvention } from "./refusals.js";
 import type { Selector } from "./selector.js";
@@ -166,9 +167,11 @@ export function selectCall(s: Selector, call: CallInst, block: MBlock): void {
   s.mf.hasCalls = true;
   const uses = registerArguments(s, values, args, layout);
   const machine = new MInst(callee.valueKind === "global" ? X.Call : X.CallIndirect, 8);
-  setTarget(s, machine, callee, layout.stackBytes === 0);
+  const checked = isChecked(call);
+  setTarget(s, machine, callee, layout.stackBytes === 0 && !checked);
   passStackArguments(s, values, args, layout);
   addVarArgCount(s, call, layout, uses);
+  if (checked) checkTarget(s, call, machine);
   machine.uses.push(...uses);
   finishCall(s, call, machine, block, layout.stackBytes);
 }
@@ -518,6 +521,7 @@ function selectTailCall(
   for (const store of stores) store();
   if (s.mf.fn.valueType.isVarArg && call.data.tail === "musttail") forwardVarArgs(s, uses);
   else addVarArgCount(s, call, layout, uses);
+  if (isChecked(call)) checkTarget(s, call, machine);
   machine.uses.push(...uses);
   const known = callee.valueKind === "global" ? callee : null;
   const calleeSet = call.data.calleeSet ?? (known === null ? unlistedCall : -1);
