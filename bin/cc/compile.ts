@@ -96,6 +96,7 @@ async function compileOne(session: Session, compilation: Compilation): Promise<J
         ...(command.cxx ? [cxxMode] : []),
         ...colourOption(session),
         ...command.compile,
+        ...inliningOptions(session),
         // In link mode options may be for the linker alone, as far as clang can tell.
         ...(command.mode === "link" ? ["-Qunused-arguments"] : []),
         ...dependencyOptions(command, compilation, dependencies),
@@ -171,6 +172,17 @@ async function assemble(session: Session, compilation: Compilation): Promise<Job
     file?.discard();
     return failure(e);
   }
+}
+
+/**
+ * Lets clang inline only what is always to be inlined, without a word to that on the functions: what is inlined in several
+ * files can no longer be folded when they are linked.
+ */
+function inliningOptions({ command, choice }: Session): string[] {
+  if (!command.defersInlining) return [];
+  // The embedded clang asserts that no threshold is negative; with 0 it still moves functions that have one call.
+  const threshold = choice.kind === "embedded" ? 0 : -1_000_000;
+  return ["-mllvm", `-inline-threshold=${threshold}`, "-mllvm", "-inlinehint-threshold=0"];
 }
 
 /** The options that `wanted` accepts, with their values. */

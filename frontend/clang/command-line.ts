@@ -103,6 +103,8 @@ export interface CommandLine {
   readonly output: string | undefined;
   /** Options of the compile step; no inputs, no output, none of the linker's options. */
   readonly compile: readonly string[];
+  /** `-fdefer-inlining` was given, and the level is one for size. */
+  readonly defersInlining: boolean;
   /** Options for the assembler (`-Wa,`), which only assembly inputs need. */
   readonly assemble: readonly string[];
   readonly link: readonly LinkItem[];
@@ -148,6 +150,10 @@ export function parseCommandLine(words: readonly string[]): CommandLine {
 /** Clang's option for being a C++ compiler driver. */
 export const cxxMode = "--driver-mode=g++";
 
+/** The last `-O` counts. */
+const isForSize = (words: readonly string[]): boolean =>
+  /^-O[sz]$/.test(words.findLast((word) => /^-O/.test(word)) ?? "");
+
 class Parser {
   private readonly inputs: Input[] = [];
   private readonly compile: string[] = [];
@@ -163,6 +169,7 @@ class Parser {
   private dependencyTarget = false;
   private clang: string | undefined;
   private jobs: number | undefined;
+  private defersInlining = false;
   private cxx = false;
   private verbose = false;
   private help = false;
@@ -190,6 +197,7 @@ class Parser {
       inputs: this.inputs,
       output: this.output,
       compile: this.compile,
+      defersInlining: this.defersInlining && isForSize(this.compile),
       assemble: this.assemble,
       link: this.link,
       all: this.cxx ? [cxxMode, ...this.all] : this.all,
@@ -205,7 +213,7 @@ class Parser {
   }
 
   /**
-   * `--clang=`, `--driver-mode=`, `-j`, `--help`: options of this driver, which clang does not have or answers differently.
+   * `--clang=`, `--driver-mode=`, `-fdefer-inlining`, `-j`, `--help`: options of this driver, which clang does not have or answers differently.
    * How many words the option has; 0 when `word` is none of them.
    */
   private ownOption(word: string, next: string | undefined): number {
@@ -223,6 +231,10 @@ class Parser {
     }
     if (word === "--help") {
       this.help = true;
+      return 1;
+    }
+    if (word === "-fdefer-inlining" || word === "-fno-defer-inlining") {
+      this.defersInlining = word === "-fdefer-inlining";
       return 1;
     }
     if (!/^-j\d*$/.test(word)) return 0;

@@ -43,6 +43,24 @@ describe("objects", () => {
     expect(text).not.toContain("alloca");
   });
 
+  it("keep calls for the link to inline with -fdefer-inlining", async () => {
+    const w = new Workspace({
+      "a.c": `static int twice(int x) { return x * x * x * (x + 3) % 7 * (x ^ 5) / (x | 1); }
+        static inline __attribute__((always_inline)) int always(int x) { return x * 3; }
+        int f(int x) { return twice(x) + always(x) + twice(x + 9); }\n`,
+    });
+    const text = async (...options: string[]): Promise<string> => {
+      expect(await w.run(["-c", ...options, "a.c"])).toEqual({ code: 0, stdout: "", stderr: "" });
+      return ir(w, "a.o");
+    };
+    expect(await text("-Oz", "-fdefer-inlining")).toMatch(/call .*@twice\(/);
+    expect(ir(w, "a.o")).not.toContain("@always");
+    expect(ir(w, "a.o")).not.toContain("noinline");
+    expect(await text("-Os", "-fdefer-inlining")).toMatch(/call .*@twice\(/);
+    expect(await text("-Os", "-fdefer-inlining", "-fno-defer-inlining")).not.toContain("@twice");
+    expect(await text("-Oz", "-fdefer-inlining", "-O2")).not.toContain("@twice");
+  });
+
   it("are optimised in full even with -flto", async () => {
     const w = new Workspace({
       "a.c": "static int g(int x) { return x * 2; } int f(int x) { return g(x) + g(x); }\n",
