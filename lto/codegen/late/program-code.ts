@@ -10,7 +10,6 @@ import type { PackedFunction } from "../pack/format.js";
 import { packFunction } from "../pack/pack.js";
 import type { SymbolNumbers } from "../pack/symbol-numbers.js";
 import { restoreFunction, unpackFunction, unpackInstruction } from "../pack/unpack.js";
-import { firstBlock } from "../pack/walk.js";
 import type { Target } from "../target.js";
 
 interface AddedFunction {
@@ -70,7 +69,7 @@ export class ProgramCode {
     const mf = new MFunction(this.functionOf(0), "", "none", this.target);
     mf.newBlock().insts = [inst];
     const packed = this.pack(mf);
-    return packed.words.subarray(firstBlock(packed) + 1);
+    return packed.words.subarray(packed.blocks + 1);
   }
 
   /** Gives a function other words for its code; the head stays. */

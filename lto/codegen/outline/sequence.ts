@@ -8,7 +8,7 @@
 import type { ProgramCode } from "../late/program-code.js";
 import type { MInst } from "../mir.js";
 import type { PackedFunction } from "../pack/format.js";
-import { firstBlock, isBound, packedHead, skipInstruction } from "../pack/walk.js";
+import { isBound, packedHead, skipInstruction } from "../pack/walk.js";
 import { Outlining } from "../target.js";
 
 /** Numbers that become more. */
@@ -165,7 +165,7 @@ export function codeSequence(code: ProgramCode, dictionary: Dictionary, choose: 
     const wanted = choose(fn, packed, count);
     if (wanted === null) continue;
     const own = packed.words;
-    let at = firstBlock(packed);
+    let at = packed.blocks;
     for (let block = 0; block < count; block++) {
       const isWanted = wanted(block);
       blocks.push({ fn, count: at });

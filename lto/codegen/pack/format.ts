@@ -18,8 +18,9 @@ export interface PackedFunction {
   /** The function's number among the globals. */
   readonly symbol: number;
   readonly words: Int32Array;
-  /** Where the code starts in `words`. */
+  /** Where the code starts in `words`, and behind its tables the blocks. */
   readonly code: number;
+  readonly blocks: number;
 }
 
 export const unwindTables = ["none", "sync", "async"] as const satisfies MFunction["unwind"][];

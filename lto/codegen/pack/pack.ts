@@ -48,8 +48,10 @@ export function packFunction(mf: MFunction, symbols: SymbolNumbers): PackedFunct
   const packer = new Packer(mf, symbols);
   packer.header();
   const code = packer.out.length;
-  packer.code();
-  return { symbol: symbols.numberOf(mf.fn), words: packer.out.finish(), code };
+  packer.tables();
+  const blocks = packer.out.length;
+  packer.blockCode();
+  return { symbol: symbols.numberOf(mf.fn), words: packer.out.finish(), code, blocks };
 }
 
 class Packer {
@@ -102,7 +104,7 @@ class Packer {
     }
   }
 
-  code(): void {
+  tables(): void {
     const { mf, out } = this;
     out.word(mf.typeInfos.length);
     for (const info of mf.typeInfos) {
@@ -115,6 +117,10 @@ class Packer {
       out.word(entryBytes | (tableOrigins.indexOf(typeof origin === "string" ? origin : "block") << 4));
       if (typeof origin !== "string") this.block(origin);
     }
+  }
+
+  blockCode(): void {
+    const { mf, out } = this;
     for (const { insts } of mf.blocks) {
       out.word(insts.length);
       for (let i = 0; i < insts.length; i++) this.instruction(insts[i]!);

@@ -44,14 +44,6 @@ export function packedHead({ words }: PackedFunction): PackedHead {
   return { goal: words[0]!, properties: words[1]!, blocks: words[at]! };
 }
 
-/** Where the number of instructions of the first block is. */
-export function firstBlock({ words, code }: PackedFunction): number {
-  let at = code;
-  for (let n = words[at++]!; n > 0; n--) at = words[at++] === 0 ? at : skipGlobal(words, at);
-  for (let n = words[at++]!; n > 0; n--) at += 1 + words[at]!;
-  return at;
-}
-
 const skipGlobal = (words: Int32Array, at: number): number =>
   words[at]! >= 0 ? at + 1 : at + 1 + textWords(words, at + 1);
 
