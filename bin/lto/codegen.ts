@@ -130,7 +130,7 @@ export async function generate(
     generated = await generateCode(planned, sessions, print, printAdded, finished);
   }
   sharing.close();
-  write(printer.data());
+  write(printer.data(generated.cluster));
   write(traps);
   finished("data");
   const names = definedFunctions(module).map((fn) => fn.name);

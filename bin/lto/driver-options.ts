@@ -49,6 +49,7 @@ export interface DriverOptions {
   readonly checkPacking: boolean;
   readonly ipra: boolean;
   readonly shrinkWrap: boolean;
+  readonly baseRegister: boolean;
   readonly sharedUnwind: boolean;
   readonly outline: boolean;
   readonly outlineRounds: number;

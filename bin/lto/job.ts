@@ -299,6 +299,7 @@ function codegenOptions(module: Module, options: DriverOptions): CodegenOptions 
     checkAllocation: options.checkRegalloc,
     ipra: options.ipra,
     shrinkWrap: options.shrinkWrap,
+    baseRegister: options.baseRegister,
     sharedUnwind: options.sharedUnwind && !asksForStarts(module),
     outline: options.outline
       ? { forms: options.outlineForms.split(",") as OutlineForm[], rounds: options.outlineRounds }

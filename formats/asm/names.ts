@@ -12,7 +12,7 @@ import type { GlobalValue, Module } from "../../lto/ir/module.js";
 const plain = /^[A-Za-z_.][A-Za-z0-9_.$]*$/;
 /** Labels that the printer makes: see `labels`. */
 const reserved =
-  /^(\.L(BB|JTI|C|func_|tmp|ba\.|unnamed\.|EH|ref\.|exception|GCC_except|patch|retpoline_)|DW\.ref\.)/;
+  /^(\.L(BB|JTI|C|func_|tmp|ba\.|unnamed\.|EH|ref\.|exception|GCC_except|globals\.|patch|retpoline_)|DW\.ref\.)/;
 
 /** `name` as one symbol token. */
 export function quoteSymbol(name: string): string {

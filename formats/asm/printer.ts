@@ -5,10 +5,11 @@
  * made one at a time, possibly by printers of the same module in other threads: those return their texts and
  * `poolConstants()`, which the printer that writes the file takes with `addPoolConstants`.
  */
-import { baseObject } from "../../lto/analysis/references.js";
+import { retainedIn } from "../../lto/analysis/references.js";
+import type { GlobalCluster } from "../../lto/codegen/late/global-cluster.js";
 import type { MFunction } from "../../lto/codegen/mir.js";
 import type { PrintedFunction } from "../../lto/codegen/program/sessions.js";
-import type { GlobalValue, Module } from "../../lto/ir/module.js";
+import type { Module } from "../../lto/ir/module.js";
 import { targetOf } from "../../lto/targets.js";
 import { dataImage } from "./data-image.js";
 import { functionText } from "./functions.js";
@@ -19,13 +20,6 @@ import { type NamedSections, namedSections } from "./sections.js";
 import { instructionPrinter } from "./targets.js";
 import { UnwindSharing } from "./unwind-sharing.js";
 import { DataPrinter } from "./variables.js";
-
-/** What `llvm.used` lists. */
-function retainedIn(module: Module): ReadonlySet<GlobalValue> {
-  const used = module.globals.find((global) => global.name === "llvm.used");
-  if (used?.kind !== "variable" || used.initializer?.valueKind !== "aggregate") return new Set();
-  return new Set(used.initializer.elements.flatMap((element) => baseObject(element) ?? []));
-}
 
 export class AsmPrinter {
   private readonly names: SymbolNames;
@@ -73,9 +67,13 @@ export class AsmPrinter {
     this.pool.add(contents);
   }
 
-  /** Literal pool, variables, aliases, declarations, and the closing notes: the end of the file. */
-  data(): string {
-    let out = this.pool.text() + new DataPrinter(this.module, this.names, this.named, this.options).text();
+  /**
+   * Literal pool, variables, aliases, declarations, and the closing notes: the end of the file.
+   * @param cluster variables that code expects to find side by side
+   */
+  data(cluster: GlobalCluster | null = null): string {
+    const variables = new DataPrinter(this.module, this.names, this.named, this.options);
+    let out = this.pool.text() + variables.text(cluster);
     out += instructionPrinter(targetOf(this.module)).closing(this.module);
     if (this.options.ident !== undefined) out += `\t.ident\t${quoteText(this.options.ident)}\n`;
     out += '\t.section\t".note.GNU-stack","",@progbits\n';

@@ -3,6 +3,7 @@
  * Linear in the module's data.
  */
 
+import { anchorSymbol, type GlobalCluster } from "../../lto/codegen/late/global-cluster.js";
 import type { DataLayout } from "../../lto/ir/data-layout.js";
 import { InputError } from "../../lto/ir/errors.js";
 import { isReservedName } from "../../lto/ir/intrinsics.js";
@@ -36,12 +37,21 @@ export class DataPrinter {
     return this.module.dataLayout;
   }
 
-  text(): string {
+  /** @param cluster variables that lie side by side */
+  text(cluster: GlobalCluster | null = null): string {
     const parts: string[] = [];
     let section = "";
+    if (cluster !== null) {
+      const { variables, anchor } = cluster;
+      section = variables.every(isZeroVariable) ? "\t.bss" : "\t.data";
+      const first = this.names.symbol(variables[0]!);
+      parts.push(`${section}\n`, ...variables.map((variable) => this.variable(variable)[1]));
+      parts.push(`\t.set\t${anchorSymbol}, ${first}+${anchor}\n`);
+    }
     for (const global of this.module.globals) {
       if (global.kind !== "variable" || global.isDeclaration || global.linkage === "available_externally")
         continue;
+      if (cluster?.offsets.has(global) === true) continue;
       if (isReservedName(global.name) || global.section === "llvm.metadata") {
         const special = this.special(global);
         if (special === "") continue;

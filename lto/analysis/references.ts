@@ -6,7 +6,7 @@
  */
 import type { BodyView } from "../ir/instructions.js";
 import { isCall, Op } from "../ir/instructions.js";
-import type { Func, GlobalValue } from "../ir/module.js";
+import type { Func, GlobalValue, Module } from "../ir/module.js";
 import type { Constant, Value } from "../ir/values.js";
 
 /**
@@ -181,4 +181,11 @@ export function scanBody(fn: Func, body: BodyView): BodyFacts {
     }
   }
   return { calls, references, instructions, traits, assembly };
+}
+
+/** What `llvm.used` lists: the linker must keep it although nothing mentions it. */
+export function retainedIn({ globals }: Pick<Module, "globals">): ReadonlySet<GlobalValue> {
+  const used = globals.find((global) => global.name === "llvm.used");
+  if (used?.kind !== "variable" || used.initializer?.valueKind !== "aggregate") return new Set();
+  return new Set(used.initializer.elements.flatMap((element) => baseObject(element) ?? []));
 }

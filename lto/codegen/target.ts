@@ -18,6 +18,22 @@ import type { RegisterSet } from "./register-set.js";
 import type { RequestTable } from "./requests.js";
 
 /** A machine. */
+/** Mentions of variables by way of a register that holds the anchor of a cluster (`late/base-registers.ts`). */
+export interface BaseRegisters {
+  /** Registers that can hold it, those first that are named in fewer bytes. */
+  registers(mf: MFunction): readonly number[];
+  /** The variable that the instruction mentions so that `rebase` can reach it otherwise; null if there is none. */
+  mentioned(inst: MInst): GlobalValue | null;
+  /**
+   * The instruction with its mention made from a register.
+   * @param offset of a variable from the anchor
+   * @returns null where that is out of reach
+   */
+  rebase(inst: MInst, register: number, offset: (variable: GlobalValue) => number): MInst | null;
+  /** Lets the register hold the anchor; changes no flags. */
+  set(register: number, isPositionIndependent: boolean): MInst;
+}
+
 export interface Target {
   /** For tables by target, such as that of printers. */
   readonly name: string;
@@ -28,6 +44,7 @@ export interface Target {
   readonly outlining: TargetOutlining;
   readonly lowering: LoweringTarget;
   readonly requests: RequestTable;
+  readonly base: BaseRegisters;
   /**
    * @param order the blocks that may be entered, in the order they should be laid out
    * @throws UnsupportedError naming the construct and the function

@@ -1,6 +1,7 @@
 /** x86-64 as target-neutral code generation sees it. */
 import type { Target } from "../codegen/target.js";
 import { x64Registers } from "./allocation.js";
+import { x64BaseRegisters } from "./base-register.js";
 import { entryState, movesStack, release, step, tableBytes } from "./frame/cfa.js";
 import { substitutes, withArgument } from "./frame/convention.js";
 import { wantedExtras } from "./frame/extra-registers.js";
@@ -43,6 +44,7 @@ export const x64Target: Target = {
   outlining: x64Outlining,
   lowering: x64Lowering,
   requests: x64Requests,
+  base: x64BaseRegisters,
   select: (legal, order, layout, goal, options) =>
     selectFunction(x64Target, legal, order, layout, goal, options),
   untieTailCalls,

@@ -176,6 +176,7 @@ describe("options", () => {
     outline: true,
     outlineRounds: 1,
     outlineForms: "call,thunk",
+    baseRegister: false,
     functionSections: false,
     dataSections: true,
     sharedUnwind: false,

@@ -65,6 +65,7 @@ export const codegenOptions: CodegenOptions = {
   checkAllocation: true,
   ipra: true,
   shrinkWrap: true,
+  baseRegister: true,
   sharedUnwind: true,
   outline: null,
   passes: noPassOptions,

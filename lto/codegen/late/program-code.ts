@@ -4,13 +4,24 @@
  * Functions are packed (../pack/format.ts), so that all of them fit in memory and can be compared as words; what is to
  * be changed is unpacked for as long as that takes.
  */
-import type { Func } from "../../ir/module.js";
+import type { DataLayout } from "../../ir/data-layout.js";
+import type { Func, GlobalValue } from "../../ir/module.js";
 import { MFunction, type MInst } from "../mir.js";
 import type { PackedFunction } from "../pack/format.js";
 import { packFunction } from "../pack/pack.js";
 import type { SymbolNumbers } from "../pack/symbol-numbers.js";
 import { restoreFunction, unpackFunction, unpackInstruction } from "../pack/unpack.js";
 import type { Target } from "../target.js";
+import type { GlobalCluster } from "./global-cluster.js";
+
+/** What steps may have to know of the program besides its code. */
+export interface ProgramFacts {
+  readonly globals: readonly GlobalValue[];
+  readonly layout: DataLayout;
+  /** Variables that have sections of their own. */
+  readonly retained: ReadonlySet<GlobalValue>;
+  readonly isPositionIndependent: boolean;
+}
 
 interface AddedFunction {
   readonly fn: Func;
@@ -20,12 +31,15 @@ interface AddedFunction {
 
 export class ProgramCode {
   private readonly added: AddedFunction[] = [];
+  /** Variables that code expects to find side by side. */
+  cluster: GlobalCluster | null = null;
 
   /** @param functions by function number */
   constructor(
     private readonly functions: PackedFunction[],
     private readonly symbols: SymbolNumbers,
     readonly target: Target,
+    readonly facts: ProgramFacts,
   ) {}
 
   /** Functions that were added have the last numbers. */

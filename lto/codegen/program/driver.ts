@@ -19,9 +19,12 @@
  * Which thread does what is the business of `Sessions`; what is done follows from the plan alone.
  */
 
+import { retainedIn } from "../../analysis/references.js";
 import type { Module } from "../../ir/module.js";
 import type { PassReport } from "../../pass/report.js";
+import { baseRegisters } from "../late/base-registers.js";
 import { layOutFunction } from "../late/finish.js";
+import type { GlobalCluster } from "../late/global-cluster.js";
 import { outlineStep, type ProgramStep, repack } from "../late/pipeline.js";
 import { ProgramCode } from "../late/program-code.js";
 import type { MFunction, MInst } from "../mir.js";
@@ -47,6 +50,8 @@ import {
 export interface GeneratedCode {
   /** Registers that a call of each function may change, by number. */
   readonly clobbers: readonly RegisterSet[];
+  /** Variables that the code expects to find side by side. */
+  readonly cluster: GlobalCluster | null;
   readonly statistics: CodegenStatistics;
   readonly passes: PassReport;
 }
@@ -79,7 +84,7 @@ export async function generateCode(
   await sessions.complete(decisions);
   finished("complete");
   const steps = programSteps(job, decisions);
-  const added = steps.length > 0 ? await takeProgramSteps(steps, job, sessions) : [];
+  const { added, cluster } = steps.length > 0 ? await takeProgramSteps(steps, job, sessions) : untouched;
   if (steps.length > 0) finished("program steps");
   await sessions.emit(write);
   let addedInstructions = 0;
@@ -91,6 +96,7 @@ export async function generateCode(
   finished("emit");
   return {
     clobbers: decisions.scratch,
+    cluster,
     statistics: {
       ...sessions.statistics,
       ...statistics,
@@ -115,6 +121,8 @@ function programSteps({ module, options }: CodegenJob, { aligned }: Decisions): 
   const steps: ProgramStep[] = [];
   const numbering = new Numbering(module, relocation);
   const forSize = numbering.functions.some((fn) => /size$/.test(goalOf(fn, level)));
+  // Before code is shared. Where each variable has a section, the linker decides where it lies.
+  if (options.baseRegister && options.dataSections !== true && forSize) steps.push(baseRegisters);
   if (outline !== null && forSize) {
     const alignedCall = ({ extra }: MInst): boolean => {
       if (extra?.kind !== "call") return true;
@@ -129,17 +137,29 @@ function programSteps({ module, options }: CodegenJob, { aligned }: Decisions): 
   return options.checkPacking === true ? [...steps, repack] : steps;
 }
 
-/** Step 4. @returns functions that it made */
+interface ProgramStepsResult {
+  /** Functions that the steps made. */
+  readonly added: readonly MFunction[];
+  readonly cluster: GlobalCluster | null;
+}
+const untouched: ProgramStepsResult = { added: [], cluster: null };
+
+/** Step 4. */
 async function takeProgramSteps(
   steps: readonly ProgramStep[],
-  { module, target }: CodegenJob,
+  { module, target, options }: CodegenJob,
   sessions: Sessions,
-): Promise<MFunction[]> {
+): Promise<ProgramStepsResult> {
   const functions = await sessions.collect();
-  const code = new ProgramCode(functions, new SymbolNumbers(module), target);
+  const code = new ProgramCode(functions, new SymbolNumbers(module), target, {
+    globals: module.globals,
+    layout: module.dataLayout,
+    retained: retainedIn(module),
+    isPositionIndependent: options.relocation !== "static",
+  });
   for (const step of steps) step.run(code);
   await sessions.replace(functions);
-  return [...code.takeAdded()];
+  return { added: [...code.takeAdded()], cluster: code.cluster };
 }
 
 interface Decided {

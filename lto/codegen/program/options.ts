@@ -22,6 +22,8 @@ export interface CodegenOptions {
   readonly ipra: boolean;
   /** Prologues and epilogues move to where the frame is needed. */
   readonly shrinkWrap: boolean;
+  /** Registers that hold nothing point among small variables, for size. */
+  readonly baseRegister: boolean;
   /** Neighbouring functions have one unwind description where they can. */
   readonly sharedUnwind: boolean;
   /** Repeated code becomes functions, in those that are for size; null: it stays. */
