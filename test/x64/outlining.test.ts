@@ -9,6 +9,7 @@ import { SymbolNumbers } from "../../lto/codegen/pack/symbol-numbers.js";
 import { packedHead, skipInstruction } from "../../lto/codegen/pack/walk.js";
 import { registerSet, setOfWords } from "../../lto/codegen/register-set.js";
 import { AttributeList, AttributeSet, noAttributes } from "../../lto/ir/attributes.js";
+import { DataLayout } from "../../lto/ir/data-layout.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, ptr, voidType } from "../../lto/ir/types.js";
 import { aluImm, baseDisp, lea, movImm, pop, push } from "../../lto/x64/isa/build.js";
@@ -86,7 +87,12 @@ function program(functions: readonly (() => MInst[])[], properties: Properties =
     block.insts = code();
     return packFunction(mf, symbols);
   });
-  return new ProgramCode(packed, symbols, x64Target);
+  return new ProgramCode(packed, symbols, x64Target, {
+    globals: funcs,
+    layout: new DataLayout(""),
+    retained: new Set(),
+    isPositionIndependent: false,
+  });
 }
 
 const names = {

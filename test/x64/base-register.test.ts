@@ -1,0 +1,191 @@
+/** Small variables by way of a base register: which ones, where, with which register, and that programs stay the same. */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { parseModule } from "../../formats/text/index.js";
+import { chooseCluster, mayCluster } from "../../lto/codegen/late/global-cluster.js";
+import { DataLayout } from "../../lto/ir/data-layout.js";
+import type { GlobalVariable } from "../../lto/ir/module.js";
+import { tscLto } from "../support/command.js";
+
+const dir = mkdtempSync(join(tmpdir(), "base-register-"));
+afterAll(() => rmSync(dir, { recursive: true }));
+
+const anchor = ".Lglobals.base";
+
+async function compile(text: string, ...options: string[]): Promise<string> {
+  const source = join(dir, "m.ll");
+  const out = join(dir, "m.s");
+  writeFileSync(source, `target triple = "x86_64-unknown-linux-gnu"\n${text}`);
+  const args = [source, "-o", out, "--check-ipra", "--check-regalloc", "--no-outline", ...options];
+  const { code, err } = await tscLto(args, { cwd: dir });
+  expect(code, err).toBe(0);
+  return readFileSync(out, "utf8");
+}
+
+/** What the program prints. */
+function run(text: string, ...flags: string[]): string {
+  writeFileSync(join(dir, "p.s"), text);
+  execFileSync("cc", [...flags, "-o", join(dir, "p"), join(dir, "p.s")]);
+  return execFileSync(join(dir, "p"), { encoding: "utf8" });
+}
+
+/** Counters that calls, a loop and both ways of a branch mention. */
+const counters = `
+@a = internal global i32 0
+@b = internal global i32 5
+@c = internal global [4 x i32] zeroinitializer
+@d = internal global i64 0
+@format = private constant [17 x i8] c"%d %d %d %d %ld\\0A\\00"
+declare i32 @printf(ptr, ...)
+define void @count(i32 %n) minsize optsize noinline {
+  %a0 = load volatile i32, ptr @a
+  %a1 = add i32 %a0, %n
+  store volatile i32 %a1, ptr @a
+  %odd = and i32 %n, 1
+  %is = icmp ne i32 %odd, 0
+  br i1 %is, label %yes, label %no
+yes:
+  %b0 = load volatile i32, ptr @b
+  %b1 = mul i32 %b0, %n
+  store volatile i32 %b1, ptr @b
+  br label %end
+no:
+  %i = zext i32 %n to i64
+  %j = and i64 %i, 3
+  %p = getelementptr [4 x i32], ptr @c, i64 0, i64 %j
+  %c0 = load volatile i32, ptr %p
+  %c1 = add i32 %c0, 7
+  store volatile i32 %c1, ptr %p
+  br label %end
+end:
+  %d0 = load volatile i64, ptr @d
+  %d1 = add i64 %d0, 3
+  store volatile i64 %d1, ptr @d
+  store volatile i32 1, ptr getelementptr ([4 x i32], ptr @c, i64 0, i64 3)
+  ret void
+}
+define i32 @main() minsize optsize {
+  br label %loop
+loop:
+  %n = phi i32 [ 0, %0 ], [ %m, %loop ]
+  call void @count(i32 %n)
+  %m = add i32 %n, 1
+  %more = icmp slt i32 %m, 9
+  br i1 %more, label %loop, label %done
+done:
+  %a = load volatile i32, ptr @a
+  %b = load volatile i32, ptr @b
+  %c = load volatile i32, ptr @c
+  %e = load volatile i32, ptr getelementptr ([4 x i32], ptr @c, i64 0, i64 2)
+  %d = load volatile i64, ptr @d
+  %r = call i32 (ptr, ...) @printf(ptr @format, i32 %a, i32 %b, i32 %c, i32 %e, i64 %d)
+  ret i32 0
+}
+`;
+const body = (text: string, name: string): string => {
+  const start = text.indexOf(`\n${name}:\n`);
+  return text.slice(start, text.indexOf("\t.size", start));
+};
+
+describe("a base register", () => {
+  for (const model of ["static", "pie"]) {
+    const pie = model === "pie" ? "-pie" : "-no-pie";
+    test(`serves a function's mentions, in ${model} code`, async () => {
+      const [with_, without] = [
+        await compile(counters, `--relocation-model=${model}`),
+        await compile(counters, `--relocation-model=${model}`, "--no-base-register"),
+      ];
+      expect(body(with_, "count")).toContain(anchor);
+      expect(body(with_, "count")).not.toMatch(/\b[ad][+(]/);
+      expect(body(without, "count")).toMatch(/\b[ad][+(]/);
+      expect(without).not.toContain(anchor);
+      expect(run(with_, pie)).toBe(run(without, pie));
+    });
+  }
+  test("is not for speed, nor where each variable has a section of its own", async () => {
+    expect(await compile(counters, "-O2")).not.toContain(anchor);
+    expect(await compile(counters, "--data-sections")).not.toContain(anchor);
+  });
+  test("is set again behind a call that changes it, and kept behind one that does not", async () => {
+    const around = (callee: string): string => `
+@a = internal global i32 0
+@b = internal global i32 0
+declare void @unknown()
+define internal void @quiet() noinline minsize optsize {
+  store volatile i8 0, ptr inttoptr (i64 4096 to ptr)
+  ret void
+}
+define void @f() minsize optsize {
+  call void @unknown()
+  store volatile i32 1, ptr @a
+  store volatile i32 1, ptr @b
+  store volatile i32 2, ptr @a
+  call void @${callee}()
+  store volatile i32 3, ptr @a
+  store volatile i32 3, ptr @b
+  store volatile i32 4, ptr @a
+  ret void
+}
+define i32 @main() minsize optsize {
+  call void @f()
+  call void @quiet()
+  ret i32 0
+}`;
+    const sets = async (callee: string): Promise<number> =>
+      body(await compile(around(callee), "-r"), "f").split(anchor).length - 1;
+    expect(await sets("unknown")).toBe(2);
+    expect(await sets("quiet")).toBe(1);
+  });
+});
+
+describe("the cluster", () => {
+  const variables = (text: string): GlobalVariable[] =>
+    parseModule(text, "m.ll").globals.filter((g): g is GlobalVariable => g.kind === "variable");
+  const layout = new DataLayout("");
+
+  test("has small variables of the program's own, wherever the linker may put them", () => {
+    const all = variables(`
+      @yes = internal global i32 0
+      @private = private global [16 x i64] zeroinitializer
+      @exported = global i32 0
+      @constant = internal constant i32 3
+      @own = internal thread_local global i32 0
+      @section = internal global i32 0, section "mine"
+      @large = internal global [129 x i8] zeroinitializer
+      @aligned = internal global i32 0, align 32
+      @retained = internal global i32 0
+      @weak = weak global i32 0
+      @elsewhere = external global i32`);
+    const retained = new Set(all.filter(({ name }) => name === "retained"));
+    expect(all.filter((v) => mayCluster(v, layout, retained)).map((v) => v.name)).toEqual(["yes", "private"]);
+  });
+  test("takes what is mentioned most for its bytes, in reach of a byte, by alignment", () => {
+    const all = variables(`
+      @big = internal global [16 x i64] zeroinitializer, align 8
+      @byte = internal global i8 0, align 1
+      @word = internal global i64 0, align 8
+      @more = internal global [16 x i64] zeroinitializer, align 8`);
+    const times = new Map(all.map((v, i) => [v, [20, 9, 30, 10][i]!]));
+    const cluster = chooseCluster(times, layout)!;
+    expect(cluster.variables.map((v) => v.name)).toEqual(["word", "big", "byte"]);
+    expect(cluster.anchor).toBe(128);
+    expect([...cluster.offsets].map(([v, at]) => [v.name, at])).toEqual([
+      ["word", -128],
+      ["big", -120],
+      ["byte", 8],
+    ]);
+  });
+  test("mixes variables with initial values and without only where that pays for the room in the file", () => {
+    const all = variables(`
+      @z1 = internal global i32 0, align 4
+      @z2 = internal global [25 x i32] zeroinitializer, align 4
+      @v = internal global i32 1, align 4`);
+    const names = (...times: number[]): string[] | undefined =>
+      chooseCluster(new Map(all.map((g, i) => [g, times[i]!])), layout)?.variables.map((g) => g.name);
+    expect(names(5, 5, 2)).toEqual(["z1", "z2"]);
+    expect(names(5, 5, 200)).toEqual(["v", "z1", "z2"]);
+  });
+});
