@@ -3,7 +3,7 @@
  * Linear in the module's data.
  */
 
-import { anchorSymbol, type GlobalCluster } from "../../lto/codegen/late/global-cluster.js";
+import { alignOf, anchorSymbol, type GlobalCluster } from "../../lto/codegen/late/global-cluster.js";
 import type { DataLayout } from "../../lto/ir/data-layout.js";
 import { InputError } from "../../lto/ir/errors.js";
 import { isReservedName } from "../../lto/ir/intrinsics.js";
@@ -17,12 +17,6 @@ import { quoteSymbol, type SymbolNames } from "./names.js";
 import type { AsmOptions } from "./options.js";
 import { isZeroVariable, type NamedSections, variableSection } from "./sections.js";
 import { bindingText, visibilityText } from "./symbols.js";
-
-/** Alignment in bytes of a variable's definition. */
-function variableAlign(variable: GlobalVariable, layout: DataLayout): number {
-  if (variable.align > 0) return variable.align;
-  return layout.preferredAlign(variable.valueType);
-}
 
 /** Prints the data of one module. */
 export class DataPrinter {
@@ -76,7 +70,7 @@ export class DataPrinter {
   private variable(variable: GlobalVariable): [string, string] {
     const symbol = this.names.symbol(variable);
     const size = this.layout.allocSize(variable.valueType);
-    const align = variableAlign(variable, this.layout);
+    const align = alignOf(variable, this.layout);
     const type = `\t.type\t${symbol},@object\n`;
     if (variable.linkage === "common")
       return [

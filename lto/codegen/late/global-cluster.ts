@@ -26,6 +26,7 @@ export interface GlobalCluster {
   readonly anchor: number;
 }
 
+/** Alignment in bytes of a variable's definition. */
 export const alignOf = (variable: GlobalVariable, layout: DataLayout): number =>
   variable.align > 0 ? variable.align : layout.preferredAlign(variable.valueType);
 
