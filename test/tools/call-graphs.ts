@@ -1,0 +1,112 @@
+/**
+ * `npm run call-graphs -- --count N --seed S`: random C programs about calls (call-graph-programs.ts), built by clang
+ * -O0 and by the tool under test with its checkers on, compared by what they print. Options of tsc-lto rotate with the
+ * seed: IPRA, allocators, shrink-wrapping, position independence. Programs that differ are kept.
+ */
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { callGraphProgram } from "./call-graph-programs.js";
+import { threadPool } from "./in-process.js";
+import { parseCommandLine } from "./options.js";
+import { mapLimit, run } from "./process.js";
+import { cacheDir } from "./root.js";
+import { clangOption, ours, toolchain } from "./toolchain.js";
+
+const usage = `usage: npm run call-graphs -- [--count N] [--seed S] [--levels O0,O2,Oz] [options]
+  --count N      number of programs (default 50)
+  --seed S       seed of the first (default 1)
+  --keep DIR     where failing programs go (default: in the cache directory)
+  --jobs N, --no-pie, --flags="…" in place of those that rotate, -v   as for torture`;
+
+/** Ways of linking, by seed. */
+const ways: readonly (readonly string[])[] = [
+  ["--check-ipra"],
+  [],
+  ["--no-ipra"],
+  ["--regalloc", "greedy", "--check-ipra"],
+  ["--guard-callees"],
+  ["--regalloc", "linear"],
+  ["--no-shrink-wrap", "--check-ipra"],
+  ["--regalloc", "graph", "--check-ipra"],
+  ["--relocation-model", "static"],
+];
+
+const { values, levels, ltoFlags } = parseCommandLine(
+  {
+    count: { type: "string", default: "50" },
+    seed: { type: "string", default: "1" },
+    keep: { type: "string" },
+  },
+  usage,
+);
+const first = Number(values["seed"]);
+const jobs = Number(values["jobs"]);
+const keep = String(values["keep"] ?? cacheDir("call-graph-failures"));
+const scratch = mkdtempSync(join(tmpdir(), "call-graphs-"));
+const reference = toolchain("clang");
+const pool = threadPool(jobs);
+const checks = ["-j1", "--check-regalloc", "--verify"];
+let passed = 0;
+let failed = 0;
+let skipped = 0;
+
+const fail = (seed: number, folder: string, what: string): void => {
+  failed++;
+  cpSync(folder, join(keep, String(seed)), { recursive: true });
+  console.log(`FAIL ${what}`);
+};
+
+const seeds = Array.from({ length: Number(values["count"]) }, (_, i) => first + i);
+await mapLimit(seeds, jobs, async (seed) => {
+  const dir = join(scratch, String(seed));
+  const sources = join(dir, "sources");
+  mkdirSync(sources, { recursive: true });
+  const units = callGraphProgram(seed).map((text, i) => {
+    const source = join(sources, `${i}.c`);
+    writeFileSync(source, text);
+    return { source, flags: ["-w", "-std=gnu17"] };
+  });
+  const job = { units, libs: [], timeoutMs: 120_000 };
+  const expected = join(dir, "expected");
+  const built = await reference.build({
+    ...job,
+    level: "O0",
+    exe: expected,
+    dir: join(dir, "reference"),
+    pie: true,
+  });
+  if (built.failed !== undefined)
+    return fail(seed, sources, `seed ${seed}: the reference failed: ${built.message}`);
+  const wanted = await run([expected], { timeoutMs: 20_000, sandbox: true });
+  if (wanted.status !== 0) {
+    // Callbacks may go on for ever at some depth of recursion that has no fuel.
+    skipped++;
+    if (values["verbose"]) console.log(`seed ${seed}: the reference ends with ${wanted.status}`);
+    return;
+  }
+  for (const level of levels) {
+    const way = ltoFlags.length > 0 ? ltoFlags : ways[seed % ways.length]!;
+    const tool = ours([...checks, ...way], clangOption(), pool.execute);
+    const exe = join(dir, level);
+    const pie = !values["no-pie"] && !way.includes("static");
+    const made = await tool.build({ ...job, level, exe, dir: join(dir, `build-${level}`), pie });
+    const label = `seed ${seed} -${level} ${way.join(" ")}`;
+    if (made.failed !== undefined) {
+      fail(seed, sources, `${label}: ${made.failed}: ${made.message}`);
+      continue;
+    }
+    const found = await run([exe], { timeoutMs: 20_000, sandbox: true });
+    if (found.status !== 0 || !found.stdout.equals(wanted.stdout))
+      fail(seed, sources, `${label}: status ${found.status}, wrong output`);
+    else passed++;
+  }
+  rmSync(dir, { recursive: true, force: true });
+  if ((seed - first) % 50 === 49) console.error(`${seed - first + 1} programs, ${failed} failed`);
+});
+await pool.close();
+rmSync(scratch, { recursive: true, force: true });
+if (failed > 0) console.log(`failing programs are in ${keep}`);
+if (skipped > 0) console.log(`${skipped} programs do not end by themselves`);
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed > 0 ? 1 : 0;
