@@ -9,7 +9,7 @@ import type { HintReader } from "../../lto/ir/hints/from-metadata.js";
 import type { Block } from "../../lto/ir/instructions.js";
 import { currentDataLayout } from "../../lto/ir/layout-upgrade.js";
 import { withoutEscape } from "../../lto/ir/mangling.js";
-import { Comdat, type GlobalValue } from "../../lto/ir/module.js";
+import { Comdat, type GlobalValue, type GlobalVariable } from "../../lto/ir/module.js";
 import type { Type } from "../../lto/ir/types.js";
 import type { BlockAddress } from "../../lto/ir/values.js";
 import { Cursor } from "./cursor.js";
@@ -52,6 +52,8 @@ export class ParseContext extends Cursor {
   readonly implicit: GlobalValue[] = [];
   triple = "";
   dataLayout: DataLayout;
+  /** Attributes of variables, until their sections are decided. */
+  readonly variableAttributes = new Map<GlobalVariable, AttributeSet>();
   private readonly comdatPositions = new Map<string, number>();
   private readonly comdats = new Map<string, Comdat>();
 

@@ -8,7 +8,7 @@ import { Alias, type GlobalValue, GlobalVariable, IFunc } from "../../lto/ir/mod
 import { pointerType, type Type } from "../../lto/ir/types.js";
 import type { Constant } from "../../lto/ir/values.js";
 import { Tok } from "./lexer.js";
-import { AttributeBuilder, parseAttribute } from "./parse-attributes.js";
+import { AttributeBuilder, parseAttribute, parseGroupReference } from "./parse-attributes.js";
 import { parseConstant, parseTypedConstant, skipConstant, startsExpression } from "./parse-constants.js";
 import type { ParseContext } from "./parse-context.js";
 import { applyLinkage, parseLinkage } from "./parse-linkage.js";
@@ -57,17 +57,21 @@ function parseVariableClauses(p: ParseContext, global: GlobalVariable): void {
     if (p.takeWord("section")) global.section = p.string("a section name");
     else if (p.takeWord("align")) global.align = p.alignment();
     else if (p.isWord("comdat")) parseComdat(p, global);
+    // A variable that asks for room beyond 2 GB gets room within: the linker says when there is none.
     else if (p.takeWord("partition") || p.takeWord("code_model")) p.string("a string");
     else if (p.kind() === Tok.Word)
       p.next(); // no_sanitize_address and the like.
     else p.fail(`expected a property of a variable, found ${p.found()}`);
   }
   for (const [kind, entry] of parseAttachments(p)) p.hints.attachToGlobal(global, kind, entry);
-  // Attributes of variables have no place in the IR.
+  const attributes = new AttributeBuilder();
   for (;;) {
-    if (p.kind() === Tok.Text) parseAttribute(p, new AttributeBuilder(), true);
-    else if (!p.take(Tok.AttributeGroup)) break;
+    if (p.kind() === Tok.Text) parseAttribute(p, attributes, true);
+    else if (p.kind() === Tok.AttributeGroup) attributes.addAll(parseGroupReference(p));
+    else break;
   }
+  const set = attributes.set();
+  if (!set.isEmpty) p.variableAttributes.set(global, set);
 }
 
 /** `comdat` or `comdat($name)`. */

@@ -2,7 +2,10 @@
  * Metadata (LLVM Language Reference, "Metadata"): module flags, dependent libraries, the strings that some intrinsics
  * take as operands, and attachments that become hints. Everything else is skipped.
  */
-import { hintKinds, type MetadataEntry, type MetadataGraph } from "../../lto/ir/hints/from-metadata.js";
+
+import { UnsupportedError } from "../../lto/ir/errors.js";
+import type { MetadataEntry, MetadataGraph } from "../../lto/ir/hints/from-metadata.js";
+import { attachmentFates, refusedAttachment, refusedNode } from "../../lto/ir/metadata-names.js";
 import type { Module } from "../../lto/ir/module.js";
 import { unescapeText } from "./escape.js";
 import { Tok } from "./lexer.js";
@@ -32,10 +35,16 @@ export function skipMetadata(p: ParseContext): void {
   else skipConstant(p);
 }
 
+/** @throws UnsupportedError for what is refused */
+function refuse(what: string | null): void {
+  if (what !== null) throw new UnsupportedError(what);
+}
+
 /** Skips `, !kind value` after an instruction or global. */
 export function skipAttachments(p: ParseContext): void {
   while (p.kind() === Tok.Comma && p.peek(1) === Tok.Metadata) {
     p.next();
+    refuse(refusedAttachment(p.text()));
     p.next();
     skipMetadata(p);
   }
@@ -67,7 +76,8 @@ export function parseAttachments(p: ParseContext): Attachments {
 export function parseAttachment(p: ParseContext): readonly [string, number] | null {
   const kind = p.text();
   p.next();
-  const isHint = hintKinds.has(kind);
+  refuse(refusedAttachment(kind));
+  const isHint = attachmentFates.get(kind) === "read";
   const entry = isHint ? entryAt(p) : 0;
   skipMetadata(p);
   return isHint ? [kind, entry] : null;
@@ -132,6 +142,7 @@ function stringAt(p: ParseContext, follow: boolean): string | null {
 /** Reads the named metadata that modules keep. The current token is the `!name` of `!name = !{…}`. */
 export function parseNamedMetadata(p: ParseContext, module: Module): void {
   const name = p.text();
+  refuse(refusedNode(name));
   p.next();
   p.expect(Tok.Equals, "'='");
   if (name !== "llvm.module.flags" && name !== "llvm.dependent-libraries") {

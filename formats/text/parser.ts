@@ -9,6 +9,7 @@
 
 import { InputError } from "../../lto/ir/errors.js";
 import { HintReader } from "../../lto/ir/hints/from-metadata.js";
+import { placeImplicitly } from "../../lto/ir/implicit-sections.js";
 import { isDebugIntrinsic } from "../../lto/ir/intrinsics.js";
 import { takeSymbolName, withoutEscape } from "../../lto/ir/mangling.js";
 import { Func, type GlobalValue, Module } from "../../lto/ir/module.js";
@@ -57,6 +58,7 @@ class ModuleParser {
     }
     this.resolveBlockAddresses();
     module.globals.push(...p.implicit);
+    placeImplicitly(module, p.variableAttributes);
     return module;
   }
 

@@ -8,13 +8,9 @@
  *
  * A function's own block numbers its entries after the module's.
  */
-import { InputError } from "../../../lto/ir/errors.js";
-import {
-  HintReader,
-  hintKinds,
-  type MetadataEntry,
-  type MetadataGraph,
-} from "../../../lto/ir/hints/from-metadata.js";
+import { InputError, UnsupportedError } from "../../../lto/ir/errors.js";
+import { HintReader, type MetadataEntry, type MetadataGraph } from "../../../lto/ir/hints/from-metadata.js";
+import { attachmentFates, refusedAttachment } from "../../../lto/ir/metadata-names.js";
 import type { Constant } from "../../../lto/ir/values.js";
 import { type AbbreviationScope, type BitReader, decodeText, Entry } from "./bitstream.js";
 import { MetadataCode } from "./codes.js";
@@ -51,7 +47,7 @@ export class MetadataReader implements MetadataGraph {
   private count = 0;
   /** Answers of `text`, since one node may be an operand of many calls. */
   private readonly texts = new Map<number, string | null>();
-  /** Names of the kinds of attachments that become hints, by number. */
+  /** Names of the kinds of attachments that become hints or are refused, by number. */
   private readonly kinds = new Map<number, string>();
   /** [global, kind, entry, kind, entry, …] of each global that is no function with a body. */
   readonly globalAttachments: number[][] = [];
@@ -129,15 +125,22 @@ export class MetadataReader implements MetadataGraph {
 
   private addKind(reader: BitReader): void {
     const name = reader.count > 1 ? reader.text(1) : "";
-    if (hintKinds.has(name)) this.kinds.set(reader.number(0), name);
+    const fate = attachmentFates.get(name);
+    if (fate === "read" || fate === "refused") this.kinds.set(reader.number(0), name);
   }
 
-  /** The attachments [kind, entry] of a record from one of its operands on that become hints. */
+  /**
+   * The attachments [kind, entry] of a record from one of its operands on that become hints.
+   * @throws UnsupportedError for those that are refused
+   */
   attachments(record: readonly number[], from: number): (readonly [string, number])[] {
     const list: (readonly [string, number])[] = [];
     for (let i = from; i + 1 < record.length; i += 2) {
       const kind = this.kinds.get(record[i]!);
-      if (kind !== undefined) list.push([kind, record[i + 1]!]);
+      if (kind === undefined) continue;
+      const refused = refusedAttachment(kind);
+      if (refused !== null) throw new UnsupportedError(refused);
+      list.push([kind, record[i + 1]!]);
     }
     return list;
   }

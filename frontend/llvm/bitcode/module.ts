@@ -7,11 +7,14 @@
  * modules of the older format get their names from the symbol table. O(size without function bodies).
  */
 
+import type { AttributeSet } from "../../../lto/ir/attributes.js";
 import { DataLayout } from "../../../lto/ir/data-layout.js";
 import { InputError, UnsupportedError } from "../../../lto/ir/errors.js";
+import { placeImplicitly } from "../../../lto/ir/implicit-sections.js";
 import type { Body } from "../../../lto/ir/instructions.js";
 import { isDebugIntrinsic } from "../../../lto/ir/intrinsics.js";
 import { takeSymbolName, withoutEscape } from "../../../lto/ir/mangling.js";
+import { refusedNode } from "../../../lto/ir/metadata-names.js";
 import {
   Alias,
   type BodySource,
@@ -81,6 +84,7 @@ export class ModuleReader {
   private readonly sectionNames: string[] = [];
   private readonly gcNames: string[] = [];
   private readonly comdats: Comdat[] = [];
+  private readonly variableAttributes = new Map<GlobalVariable, AttributeSet>();
   private readonly implicitComdats: (Func | GlobalVariable)[] = [];
   private readonly initializers: { variable: GlobalVariable; id: number }[] = [];
   private readonly indirections: { symbol: Alias | IFunc; id: number }[] = [];
@@ -150,6 +154,11 @@ export class ModuleReader {
     module.moduleAsm = this.asm;
     module.flags = readModuleFlags(this.metadata);
     module.dependentLibraries = readDependentLibraries(this.metadata);
+    for (const name of this.metadata.named.keys()) {
+      const refused = refusedNode(name);
+      if (refused !== null) throw new UnsupportedError(refused);
+    }
+    placeImplicitly(module, this.variableAttributes);
     return module;
   }
 
@@ -359,6 +368,8 @@ export class ModuleReader {
     if (this.reader.count > at + 11) variable.comdat = this.comdatOf(this.field(at + 11));
     else if (impliesComdat(linkage)) this.implicitComdats.push(variable);
     this.setLocality(variable, this.field(at + 13));
+    const attributes = this.attributes.get(this.field(at + 12)).fn;
+    if (!attributes.isEmpty) this.variableAttributes.set(variable, attributes);
     const initializer = this.field(at + 2);
     if (initializer !== 0) this.initializers.push({ variable, id: initializer - 1 });
     this.addGlobal(variable);

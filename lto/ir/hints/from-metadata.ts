@@ -37,15 +37,6 @@ export interface MetadataGraph {
   entry(id: number): MetadataEntry;
 }
 
-/** The kinds of attachments that say something here. */
-export const hintKinds: ReadonlySet<string> = new Set(
-  (
-    "tbaa alias.scope noalias prof range nonnull noundef invariant.load invariant.group nontemporal unpredictable " +
-    "align dereferenceable dereferenceable_or_null llvm.loop callees fpmath type vcall_visibility " +
-    "kcfi_type func_sanitize"
-  ).split(" "),
-);
-
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** Types nested deeper than this say nothing. */

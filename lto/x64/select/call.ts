@@ -11,6 +11,7 @@ import {
   type VReg,
 } from "../../codegen/mir.js";
 import { noRegisters, union } from "../../codegen/register-set.js";
+import { InputError } from "../../ir/errors.js";
 import { type CallInst, callArguments, type Inst, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import { isConstant, type Value } from "../../ir/values.js";
@@ -150,6 +151,7 @@ export function selectCall(s: Selector, call: CallInst, block: MBlock): void {
   const { data } = call;
   const refused = unsupportedConvention(data.callingConvention, data.attributes) ?? calleeRefusal(call);
   if (refused !== null) return s.unsupported(refused);
+  refuseForbidden(s, callee);
   for (const bundle of data.bundles)
     if (bundle.tag !== "clang.arc.attachedcall" && bundle.tag !== "kcfi" && bundle.tag !== "align")
       if (
@@ -174,6 +176,15 @@ export function selectCall(s: Selector, call: CallInst, block: MBlock): void {
   if (checked) checkTarget(s, call, machine);
   machine.uses.push(...uses);
   finishCall(s, call, machine, block, layout.stackBytes);
+}
+
+/** A function whose author wants no call of it to remain (attribute `error` of C). */
+function refuseForbidden({ mf }: Selector, callee: Value): void {
+  if (callee.valueKind !== "global" || callee.kind !== "function") return;
+  const { name, attributes } = callee;
+  const text = attributes.fn.string("dontcall-error");
+  if (text === undefined) return;
+  throw new InputError(`function '${mf.name}' calls '${name}', declared with attribute error: ${text}`);
 }
 
 /** A call may always save more than it has to, but not less. */

@@ -68,9 +68,9 @@ const lowerings: Partial<Readonly<Record<IntrinsicName, Lowering>>> = {
   stackprotector: (s, _call, args) => selectStackProtector(s, args),
   "eh.sjlj.setjmp": (s, call, args) => selectSjljSetjmp(s, call, args[0]!),
   "eh.sjlj.longjmp": (s, _call, args) => selectSjljLongjmp(s, args[0]!),
-  trap: (s) => void s.emit(new MInst(X.Ud2, 8)),
-  ubsantrap: (s) => void s.emit(new MInst(X.Ud2, 8)),
-  debugtrap: (s) => void s.emit(new MInst(X.Int3, 8)),
+  trap: (s, call) => selectTrap(s, call, X.Ud2),
+  ubsantrap: (s, call) => selectTrap(s, call, X.Ud2),
+  debugtrap: (s, call) => selectTrap(s, call, X.Int3),
   prefetch: (s, _call, args) => selectPrefetch(s, args),
   read_register: (s, call, args) => selectReadRegister(s, call, args),
   read_volatile_register: (s, call, args) => selectReadRegister(s, call, args),
@@ -286,4 +286,11 @@ function selectAbs(s: Selector, call: CallInst, args: Value[]): void {
   s.tiedUnary(X.Neg, size, negated, value);
   const move = s.binary(X.Cmov, Math.max(size, 4), s.resultOf(call), negated, value);
   move.cc = Cc.S;
+}
+
+/** A trap is an instruction; where a function is to be called instead, that is refused. */
+function selectTrap(s: Selector, call: CallInst, op: X): void {
+  const name = call.data.attributes.fn.string("trap-func-name") ?? "";
+  if (name !== "") s.unsupported(`trap function "${name}"`);
+  s.emit(new MInst(op, 8));
 }
