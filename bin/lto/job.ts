@@ -5,6 +5,7 @@
 import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { resolve } from "node:path";
+import { nearDataBytes } from "../../lto/codegen/large-data.js";
 import type { OutlineForm } from "../../lto/codegen/outline/candidates.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
 import type { CodegenStatistics } from "../../lto/codegen/program/statistics.js";
@@ -292,6 +293,7 @@ function reportRequests({ printMachine, passes, emit, checkIpra }: DriverOptions
 function codegenOptions(module: Module, options: DriverOptions): CodegenOptions {
   return {
     relocation: options.relocationModel ?? defaultRelocation(module, options),
+    nearData: nearDataBytes(module),
     level: options.level,
     allocator: options.regalloc,
     coalesce: options.coalesce,

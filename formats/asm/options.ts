@@ -4,6 +4,8 @@ import type { GlobalValue } from "../../lto/ir/module.js";
 export interface AsmOptions {
   /** `static`: fixed addresses in the low 2 GB; `pie` and `pic`: position independent. */
   readonly relocation: "static" | "pie" | "pic";
+  /** Bytes up to which variables are near the code; absent: all are. */
+  readonly nearData?: number;
   /** Give data no more than the ABI's alignment (else LLVM's preferred one). */
   readonly minsize?: boolean;
   /** A section for each function (`.text.name`), so that a linker can order or drop them. */

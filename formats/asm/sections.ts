@@ -138,6 +138,7 @@ export const readOnlySection: Section = section(".rodata", "a", false, null);
 /**
  * Section of a defined variable.
  * @param image its contents; null if they are all zero
+ * @param large it need not be near the code
  */
 export function variableSection(
   variable: GlobalVariable,
@@ -146,6 +147,7 @@ export function variableSection(
   image: DataImage | null,
   named: NamedSections,
   options: AsmOptions,
+  large: boolean,
 ): Section {
   const zero = image === null;
   if (options.retained?.has(variable) === true) {
@@ -159,6 +161,18 @@ export function variableSection(
     return section(variable.section, named.get(variable.section) ?? "aw", noBits, variable.comdat);
   }
   const relocated = image !== null && image.relocations.length > 0;
+  if (large) {
+    const moves = relocated && options.relocation !== "static";
+    const kind = !variable.isConstant ? (zero ? ".lbss" : ".ldata") : moves ? ".ldata.rel.ro" : ".lrodata";
+    const ownName = variable.comdat !== null || options.dataSections === true;
+    const flags = variable.isConstant && !moves ? "al" : "awl";
+    return section(
+      ownName ? `${kind}.${unquoted(symbol)}` : kind,
+      flags,
+      zero && !variable.isConstant,
+      variable.comdat,
+    );
+  }
   const own = variable.comdat !== null || options.dataSections === true;
   const name = (prefix: string): string => (own ? `${prefix}.${unquoted(symbol)}` : prefix);
   if (variable.threadLocal !== "none")

@@ -3,6 +3,7 @@
  * Linear in the module's data.
  */
 
+import { isLarge } from "../../lto/codegen/large-data.js";
 import { alignOf, anchorSymbol, type GlobalCluster } from "../../lto/codegen/late/global-cluster.js";
 import type { DataLayout } from "../../lto/ir/data-layout.js";
 import { InputError } from "../../lto/ir/errors.js";
@@ -72,14 +73,15 @@ export class DataPrinter {
     const size = this.layout.allocSize(variable.valueType);
     const align = alignOf(variable, this.layout);
     const type = `\t.type\t${symbol},@object\n`;
+    const large = isLarge(variable, this.layout, this.options.nearData ?? Number.POSITIVE_INFINITY);
     if (variable.linkage === "common")
       return [
         "",
-        `${visibilityText(variable, symbol)}${type}\t.comm\t${symbol},${Math.max(size, 1)},${align}\n`,
+        `${visibilityText(variable, symbol)}${type}\t${large ? ".largecomm" : ".comm"}\t${symbol},${Math.max(size, 1)},${align}\n`,
       ];
     const zero = isZeroVariable(variable);
     const image = zero ? null : dataImage(variable.initializer!, this.layout);
-    const section = variableSection(variable, symbol, align, image, this.named, this.options);
+    const section = variableSection(variable, symbol, align, image, this.named, this.options, large);
     let body = bindingText(variable, symbol) + type;
     body += `${alignText(align)}${symbol}:\n`;
     body += image === null ? (size > 0 ? `\t.zero\t${size}\n` : "") : imageText(image, this.names);

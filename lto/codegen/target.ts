@@ -81,6 +81,8 @@ export const platformConvention: Convention = 0;
 /** What selection has to know beyond the function. */
 export interface SelectOptions {
   readonly relocation: RelocationModel;
+  /** Bytes up to which variables are near the code. */
+  readonly nearData: number;
   /** Registers that a call of this function may change; null for a call through a pointer, with its `calleeSet`. */
   readonly clobbersOf: (callee: GlobalValue | null, calleeSet: number) => RegisterSet;
   readonly conventionOf: (callee: GlobalValue | null) => Convention;

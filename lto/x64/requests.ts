@@ -131,8 +131,8 @@ const flags = spaced(
       "harmless",
       "of functions that passes make: each function says it too",
     ],
-    ["Code~Model", "refused", "code and data lie within 2 GB", { 0: "harmless", 1: "harmless" }],
-    ["Large~Data~Threshold", "harmless", "says how Code Model is done"],
+    ["Code~Model", "refused", "code lies within 2 GB", { 0: "harmless", 1: "harmless", 3: "done" }],
+    ["Large~Data~Threshold", "done", "selection, assembly"],
     ["cf-protection-branch cf-protection-return", "done", "pass branch-marks, step harden, assembly"],
     ["cf_branch_label_scheme", "harmless", "of another machine"],
     [

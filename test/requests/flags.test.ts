@@ -189,7 +189,10 @@ const rows: readonly Row[] = [
 
   { flag: "-fsanitize=kcfi -fsanitize-kcfi-arity", says: 'unsupported: module flag "kcfi-arity" = 1' },
   { flag: "-mcmodel=kernel", says: 'unsupported: module flag "Code Model" = 2' },
-  { flag: "-mcmodel=medium", says: 'unsupported: module flag "Code Model" = 3' },
+  {
+    flag: "-mcmodel=medium -mlarge-data-threshold=7",
+    shows: { "": /\t\.section\t\.ldata,"awl",@progbits[\s\S]*\nlist:/ },
+  },
   { flag: "-mcmodel=large", says: 'unsupported: module flag "Code Model" = 4' },
   { flag: "-fsplit-stack", says: 'unsupported: attribute "split-stack"' },
   { flag: "-fxray-instrument", says: 'unsupported: attribute "xray-instruction-threshold"="200"' },

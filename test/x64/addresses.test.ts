@@ -1,5 +1,5 @@
 /** Addresses that are only known when the program starts, or not at all: of undefined weak and of indirect functions. */
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { temporaryFolder, tscLto } from "../support/command.js";
@@ -106,6 +106,37 @@ define i1 @same(ptr %p) noinline {
     expect(await status(model, one, two)).toBe(42);
   });
 });
+
+it.each(["static", "pie"] as const)(
+  "the medium code model reaches large data anywhere: %s",
+  async (model) => {
+    const text = `
+@big = global [300 x i32] zeroinitializer
+@local = internal global [300 x i32] [i32 2, ${Array.from({ length: 299 }, () => "i32 0").join(", ")}]
+@same = internal alias [300 x i32], ptr @local
+@small = internal global i32 20
+@table = global [2 x ptr] [ptr @big, ptr @same]
+define i32 @main() {
+  store volatile i32 20, ptr getelementptr (i8, ptr @big, i64 400)
+  %a = load volatile i32, ptr getelementptr (i8, ptr @big, i64 400)
+  %b = load volatile i32, ptr @same
+  %c = load volatile i32, ptr @small
+  %ab = add i32 %a, %b
+  %r = add i32 %ab, %c
+  ret i32 %r
+}
+!llvm.module.flags = !{!0, !1}
+!0 = !{i32 1, !"Code Model", i32 3}
+!1 = !{i32 1, !"Large Data Threshold", i64 1000}`;
+    expect(await status(model, text)).toBe(42);
+    const assembly = readFileSync(join(folder, "a.s"), "utf8");
+    expect(assembly).toMatch(
+      /\.lbss,"awl",@nobits[\s\S]*\nbig:[\s\S]*\.ldata,"awl",@progbits[\s\S]*\nlocal:/,
+    );
+    expect(assembly).not.toMatch(/\b(big|local|same)(\+\d+)?\(%rip\)|\$(big|local|same)/);
+    expect(assembly).toMatch(/small\(%rip\)|small,/);
+  },
+);
 
 it("constructors of data that the module does not define are left out", async () => {
   const text = `

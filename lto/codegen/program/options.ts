@@ -11,6 +11,8 @@ export type { OptimizationLevel } from "../lowering/context.js";
 
 export interface CodegenOptions {
   readonly relocation: RelocationModel;
+  /** Bytes up to which variables are near the code; absent: all are. */
+  readonly nearData?: number;
   /** Overrides what the functions' attributes say; null leaves it to them. */
   readonly level: OptimizationLevel | null;
   readonly allocator: AllocatorOptions["allocator"];
