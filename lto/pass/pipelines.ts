@@ -28,6 +28,7 @@ import { alwaysInline } from "../ipo/inline/always-inline.js";
 import { inline } from "../ipo/inline/inliner.js";
 import { instrumentFunctions } from "../ipo/instrument-functions.js";
 import { ipsccp } from "../ipo/ipsccp.js";
+import { irOutline, irOutlineEarly } from "../ipo/ir-outline/index.js";
 import { matchCalls } from "../ipo/match-calls.js";
 import { mergeFunctions } from "../ipo/merge-functions/index.js";
 import { stackProtector } from "../ipo/stack-protector.js";
@@ -93,6 +94,7 @@ const program: readonly Stage[] = [
     // Copies go before inlining makes them differ: constants, then the functions that mention them.
     may(constmerge),
     may(foldFunctions),
+    may(irOutlineEarly),
   ),
   // What is inlined is simplified at once, so that callers see it as small as it gets.
   bottomUp(may(inline), ...simplification),
@@ -101,6 +103,8 @@ const program: readonly Stage[] = [
     may(mergeFunctions),
     // What is dead by now is not compiled.
     may(globaldce),
+    // Last of all that makes code smaller: what is outlined nobody looks into.
+    may(irOutline),
   ),
   ...requested,
 ];

@@ -23,6 +23,7 @@ import { alwaysInline } from "../ipo/inline/always-inline.js";
 import { inline } from "../ipo/inline/inliner.js";
 import { instrumentFunctions } from "../ipo/instrument-functions.js";
 import { ipsccp } from "../ipo/ipsccp.js";
+import { irOutline, irOutlineEarly } from "../ipo/ir-outline/index.js";
 import { matchCalls } from "../ipo/match-calls.js";
 import { mergeFunctions } from "../ipo/merge-functions/index.js";
 import { stackProtector } from "../ipo/stack-protector.js";
@@ -50,6 +51,8 @@ export const passes: readonly AnyPass[] = [
   mergeFunctions,
   globaldce,
   checkAttributes,
+  irOutlineEarly,
+  irOutline,
   instrumentFunctions,
   stackProtector,
   markBranches,

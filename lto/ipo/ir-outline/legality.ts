@@ -1,0 +1,124 @@
+/**
+ * What may move into a function of its own, whatever it would gain.
+ *
+ * Moved are straight pieces of blocks. What speaks of the frame or the function it is in stays: allocas, phis and
+ * terminators (with them invokes and landing pads), variable arguments, tokens, `swifterror`, markers of lifetimes,
+ * calls that return twice, must be tail calls, must not be merged or duplicated, or are convergent, assembly, operand
+ * bundles. Volatile and atomic accesses move as they are.
+ *
+ * Functions agree with each other if their attributes do, but for promises about their bodies.
+ *
+ * Breaks if: an operation, or an attribute, means another thing in another frame and is missing here.
+ */
+import type { AttributeSet } from "../../ir/attributes.js";
+import { type CallInst, type Inst, isCall, isTerminator, Op } from "../../ir/instructions.js";
+import { intrinsicOf } from "../../ir/intrinsics.js";
+import type { Func, Module } from "../../ir/module.js";
+
+/** Attributes of functions whose code stays theirs. */
+const fixedKinds = [
+  "naked",
+  "optnone",
+  "nooutline",
+  "presplitcoroutine",
+  "returns_twice",
+  "strictfp",
+  "hot",
+  "sanitize_address",
+  "sanitize_thread",
+  "sanitize_memory",
+  "sanitize_hwaddress",
+  "sanitize_memtag",
+  "safestack",
+  "shadowcallstack",
+];
+const fixedStrings = ["nooutline", "noipa", "split-stack", "instrument-function-entry", "patchable-function"];
+
+/** What a function says of its own body or of calls of it, and code of it elsewhere need not repeat. */
+const ownKinds = new Set([
+  "alwaysinline",
+  "inlinehint",
+  "noinline",
+  "memory",
+  "mustprogress",
+  "nocallback",
+  "nofree",
+  "norecurse",
+  "noreturn",
+  "nosync",
+  "nounwind",
+  "willreturn",
+  "allocsize",
+  "allockind",
+  "speculatable",
+  "cold",
+  "minsize",
+  "optsize",
+]);
+
+/** Whether code of a function may move out of it. */
+export function isOutlinedFrom(fn: Func, module: Module): boolean {
+  const { attributes, gc, section, prologue } = fn;
+  return (
+    fn.linkage !== "available_externally" &&
+    gc === "" &&
+    section === "" &&
+    prologue === null &&
+    !module.pinned.has(fn) &&
+    !fixedKinds.some((kind) => attributes.fn.has(kind)) &&
+    !fixedStrings.some((key) => attributes.fn.string(key) !== undefined)
+  );
+}
+
+/** Attributes that code brings along: equal texts, compatible code. */
+export function codeAttributes({ kinds, strings }: AttributeSet): string {
+  const words: string[] = [];
+  for (const [kind, value] of kinds) if (!ownKinds.has(kind)) words.push(`${kind}=${String(value)}`);
+  for (const [key, value] of strings) words.push(`"${key}"="${value}"`);
+  return words.sort().join(" ");
+}
+/** The same, as the attributes of a function made of such code. @param isNoUnwind nothing in it unwinds */
+export const isCodeAttribute = (kind: string): boolean => !ownKinds.has(kind);
+
+/** Passing them needs an instruction of the caller. */
+const fixedParameters = ["inalloca", "preallocated", "swifterror", "swiftself", "swiftasync", "nest"];
+
+export function mayMove(inst: Inst): boolean {
+  const { op, type } = inst;
+  if (isTerminator(op) || type.kind === "token") return false;
+  switch (op) {
+    case Op.Phi:
+    case Op.Alloca:
+    case Op.VAArg:
+    case Op.LandingPad:
+    case Op.Fence:
+      return false;
+    default:
+      for (const { valueKind } of inst.operands)
+        if (
+          valueKind === "blockaddress" ||
+          valueKind === "metadata" ||
+          valueKind === "asm" ||
+          valueKind === "none"
+        )
+          return false;
+      return !isCall(inst) || callMayMove(inst);
+  }
+}
+
+function callMayMove(call: CallInst): boolean {
+  const { tail, attributes, bundles, argumentCount } = call.data;
+  if (tail === "musttail" || tail === "notail" || bundles.length > 0) return false;
+  const callee = call.operands[0]!;
+  const own = callee.valueKind === "global" && callee.kind === "function" ? callee.attributes.fn : null;
+  for (const kind of ["returns_twice", "nomerge", "noduplicate", "convergent", "strictfp"])
+    if (attributes.fn.has(kind) || own?.has(kind) === true) return false;
+  for (let i = 0; i < argumentCount; i++)
+    if (fixedParameters.some((kind) => attributes.parameter(i).has(kind))) return false;
+  const intrinsic = intrinsicOf(callee);
+  if (intrinsic === null) return true;
+  if (intrinsic.origin !== "known" || intrinsic.returnsTwice || intrinsic.noDuplicate || intrinsic.convergent)
+    return false;
+  // A function of its operands; what reads or writes the machine's state says so in its memory effects.
+  return intrinsic.pure || /^mem(?:cpy|move|set)$/.test(intrinsic.name);
+}

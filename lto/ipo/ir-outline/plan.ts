@@ -1,0 +1,240 @@
+/**
+ * What a function for several equal pieces of code would be: its parameters, its results, and its bytes.
+ *
+ * Inputs are what pieces use and do not compute; they are condensed as `similar/parameters.ts` says. Outputs are what they
+ * compute and others use; several are returned as a structure, in registers.
+ *
+ * Bytes are estimated with the model of inlining (`inline/body-size.ts`). A piece that goes saves its own bytes, with its
+ * constants; a call costs its five, what it passes, and what it does to the code around it; the function costs its body,
+ * its end, and if it calls anything a frame with its description, unless the call is its end.
+ */
+import type { DataLayout } from "../../ir/data-layout.js";
+import { type Inst, isCall, Op } from "../../ir/instructions.js";
+import { intrinsicOf } from "../../ir/intrinsics.js";
+import type { Value } from "../../ir/values.js";
+import { commonAttributes } from "../fold-functions/attributes.js";
+import { bytesToPass, type Input, isPassable, Parameters } from "../similar/parameters.js";
+import { isInput, type Sequence } from "./sequence.js";
+
+const mostIntegers = 6;
+const mostFloats = 6;
+const mostOutputs = 2;
+
+const costs = {
+  call: 5,
+  /** What the call does to values around it. */
+  around: 1.5,
+  /** An address or a bit that was part of another instruction. */
+  folded: 2,
+  /** The first call of a function: its frame. */
+  firstCall: 7,
+  /** A result that is used, and one more. */
+  result: 0.5,
+  nextResult: 4,
+  /** Return, alignment and part of a shared description. */
+  leaf: 5,
+  /** Frame and description. */
+  frame: 22,
+  /** Instead of a return. */
+  jump: 4,
+  /** A value that has to survive a call. */
+  kept: 4,
+  plus: 3,
+};
+
+export interface OutlinePlan {
+  /** Of operands that are inputs, in order; others are computed inside. */
+  readonly inputs: readonly Input[];
+  readonly parameters: Parameters;
+  /** Places in the piece of what is returned, ascending. */
+  readonly outputs: readonly number[];
+  /** The last instruction is a call that does not return. */
+  readonly endsThere: boolean;
+  /** Estimated bytes: what all pieces take, and what is there instead. */
+  readonly before: number;
+  readonly after: number;
+}
+
+/** Pieces that are the same function of their inputs as the first one, with the same attributes. */
+export function alike(sequence: Sequence, starts: Int32Array, length: number): Int32Array {
+  const first = starts[0]!;
+  return starts.filter((start) => start === first || isAlike(sequence, first, start, length));
+}
+
+function isAlike(sequence: Sequence, first: number, start: number, length: number): boolean {
+  const { insts, places, placeAt } = sequence;
+  if (places[placeAt[first]!]!.attributes !== places[placeAt[start]!]!.attributes) return false;
+  for (let k = 0; k < length; k++) {
+    const a = insts[first + k]!;
+    const b = insts[start + k]!;
+    if (a.operands.length !== b.operands.length) return false;
+    for (let i = 0; i < a.operands.length; i++) {
+      const inside = sequence.definition(first + k, i) - first;
+      const other = sequence.definition(start + k, i) - start;
+      const isInside = inside >= 0 && inside < length;
+      if (isInside !== (other >= 0 && other < length) || (isInside && inside !== other)) return false;
+      if (a.operands[i]!.type !== b.operands[i]!.type) return false;
+    }
+    if (isCall(a) && commonAttributes(a.data.attributes, (b as typeof a).data.attributes) === null)
+      return false;
+  }
+  return true;
+}
+
+/** @param starts of pieces that are alike, and do not overlap */
+export function planFor(
+  sequence: Sequence,
+  starts: Int32Array,
+  length: number,
+  layout: DataLayout,
+): OutlinePlan | null {
+  const { insts } = sequence;
+  const first = starts[0]!;
+  const parameters = new Parameters(layout);
+  const inputs: Input[] = [];
+  const outputs = outputsOf(sequence, starts, length);
+  if (outputs === null) return null;
+  let added = 0;
+  for (let k = 0; k < length; k++) {
+    const inst = insts[first + k]!;
+    for (let i = 0; i < inst.operands.length; i++) {
+      const inside = sequence.definition(first + k, i) - first;
+      // Used before it is computed: nothing executes such code.
+      if (inside >= k && inside < length) return null;
+      if (inside >= 0 && inside < length) continue;
+      if (!isInput(inst, i)) continue;
+      const row: Value[] = [];
+      for (const start of starts) row.push(insts[start + k]!.operands[i]!);
+      const input = parameters.add(row);
+      if (input.kind === "parameter") {
+        if (!isPassable(row[0]!.type) || !fits(parameters)) return null;
+        if (input.plus !== 0n) added += costs.plus;
+      }
+      inputs.push(input);
+    }
+  }
+  const end = insts[first + length - 1]!;
+  const plan = { inputs, parameters, outputs, endsThere: isEnd(end) };
+  return { ...plan, ...bytesOfPlan(sequence, starts, length, plan, added) };
+}
+
+function fits({ list }: Parameters): boolean {
+  let integers = 0;
+  let floats = 0;
+  for (const { type } of list)
+    if (type.isFloat) floats++;
+    else integers++;
+  return integers <= mostIntegers && floats <= mostFloats;
+}
+
+/** What pieces compute that is used behind some of them; null: too much, or what no register holds. */
+function outputsOf(sequence: Sequence, starts: Int32Array, length: number): number[] | null {
+  const outputs: number[] = [];
+  const { firstUser, lastUser, insts } = sequence;
+  for (let k = 0; k < length; k++) {
+    const isUsed = starts.some((start) => {
+      const last = lastUser[start + k]!;
+      return last >= 0 && (last >= start + length || firstUser[start + k]! < start);
+    });
+    if (!isUsed) continue;
+    if (!isPassable(insts[starts[0]! + k]!.type) || outputs.length === mostOutputs) return null;
+    outputs.push(k);
+  }
+  return outputs;
+}
+
+function isEnd(inst: Inst): boolean {
+  if (!isCall(inst)) return false;
+  if (inst.data.attributes.fn.has("noreturn")) return true;
+  const callee = inst.operands[0]!;
+  return callee.valueKind === "global" && callee.kind === "function" && callee.attributes.fn.has("noreturn");
+}
+
+/** It becomes a call of code generation's. */
+const isRealCall = (inst: Inst): boolean => isCall(inst) && intrinsicOf(inst.operands[0]!) === null;
+
+function bytesOfPlan(
+  sequence: Sequence,
+  starts: Int32Array,
+  length: number,
+  plan: Omit<OutlinePlan, "before" | "after">,
+  added: number,
+): { before: number; after: number } {
+  const { insts, places, placeAt, firstUser, lastUser } = sequence;
+  const { parameters, outputs, endsThere } = plan;
+  const first = starts[0]!;
+  let calls = 0;
+  for (let k = 0; k < length; k++) if (isRealCall(insts[first + k]!)) calls++;
+  const last = insts[first + length - 1]!;
+  const jumps = isTailCall(last, outputs, length);
+  // The body: what is longest among the pieces is not more than what there is.
+  let after = sequence.bytes(first, length) + added;
+  if (endsThere) after += calls > 1 ? costs.frame : costs.leaf;
+  else if (calls === 0) after += costs.leaf;
+  else if (calls === 1 && jumps) after += costs.jump;
+  else after += costs.frame + costs.kept * keptAcrossCalls(sequence, first, length, outputs);
+  if (outputs.length > 1) after += costs.nextResult;
+  let before = 0;
+  starts.forEach((start, i) => {
+    before += sequence.bytes(start, length);
+    after += costs.call + (calls === 0 ? costs.around : 0);
+    if (!places[placeAt[start]!]!.hasCalls) after += costs.firstCall;
+    for (const { values } of parameters.list) {
+      const value = values[i]!;
+      after += bytesToPass(value);
+      if (value.type.bits === 1 || isAddress(value)) after += costs.folded;
+      // The input was made for this piece alone, perhaps as a part of its instructions.
+      if (value.valueKind === "inst" && value.op === Op.Load) {
+        const at = places[placeAt[start]!]!.start + value.id;
+        if (firstUser[at]! >= start && lastUser[at]! < start + length) after += costs.folded;
+      }
+    }
+    outputs.forEach((k, number) => {
+      after += number === 0 ? costs.result : costs.nextResult;
+      if (insts[first + k]!.type.bits === 1) after += 2 * costs.folded;
+    });
+  });
+  return { before, after };
+}
+const isAddress = (value: Value): boolean =>
+  value.valueKind === "inst" && (value.op === Op.GetElementPtr || value.op === Op.Alloca);
+
+/** Whether the call that a piece ends with is all that is returned. */
+export function isTailCall(last: Inst, outputs: readonly number[], length: number): boolean {
+  if (last.op !== Op.Call || !isRealCall(last)) return false;
+  for (let i = 0; i < last.data.argumentCount; i++)
+    if (last.data.attributes.parameter(i).has("byval")) return false;
+  if (outputs.length === 0) return last.type.kind === "void";
+  return outputs.length === 1 && outputs[0] === length - 1;
+}
+
+/** Values that are there before a call and used behind one, roughly. */
+function keptAcrossCalls(
+  sequence: Sequence,
+  first: number,
+  length: number,
+  outputs: readonly number[],
+): number {
+  const { insts } = sequence;
+  const kept = new Set<Value>();
+  const callsBefore: number[] = [];
+  let calls = 0;
+  for (let k = 0; k < length; k++) {
+    callsBefore.push(calls);
+    const inst = insts[first + k]!;
+    for (let i = 0; i < inst.operands.length; i++) {
+      const operand = inst.operands[i]!;
+      if (operand.valueKind !== "inst" && operand.valueKind !== "argument") continue;
+      const inside = sequence.definition(first + k, i) - first;
+      const since =
+        inside >= 0 && inside < length
+          ? callsBefore[inside]! + (isRealCall(insts[first + inside]!) ? 1 : 0)
+          : 0;
+      if (calls > since) kept.add(operand);
+    }
+    if (isRealCall(inst)) calls++;
+  }
+  for (const k of outputs)
+    if (calls > callsBefore[k]! + (isRealCall(insts[first + k]!) ? 1 : 0)) kept.add(insts[first + k]!);
+  return kept.size;
+}
