@@ -33,7 +33,7 @@ export function sameSymbol(a: SymbolRef | null, b: SymbolRef | null): boolean {
   }
 }
 
-function sameMem(a: MemOperand | null, b: MemOperand | null): boolean {
+export function sameMem(a: MemOperand | null, b: MemOperand | null): boolean {
   if (a === null || b === null) return a === b;
   return (
     a.disp === b.disp &&

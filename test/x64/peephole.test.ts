@@ -2,12 +2,13 @@
 
 import { describe, expect, test } from "vitest";
 import { instructionText } from "../../formats/asm/x64/instructions.js";
+import { cloneInst } from "../../lto/codegen/clone.js";
 import { MFunction, MInst, type UnwindTables } from "../../lto/codegen/mir.js";
 import { noRegisters, type RegisterSet, single } from "../../lto/codegen/register-set.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
 import { aluImm, aluReg, baseDisp, copy, lea, movImm, physical } from "../../lto/x64/isa/build.js";
-import { Cc, plainStore, X } from "../../lto/x64/isa/ops.js";
+import { Cc, plainAccess, X } from "../../lto/x64/isa/ops.js";
 import { R8, RAX, RBX, RCX, RDI, RDX, RSI, XMM0 } from "../../lto/x64/isa/registers.js";
 import { runPeepholes } from "../../lto/x64/peephole/index.js";
 import { x64Target } from "../../lto/x64/target.js";
@@ -137,6 +138,68 @@ describe("flags", () => {
     const shifted = [withRegisters(X.Shl, 4, [RDI], [RDI, RCX]), testSelf(4, RDI), set(Cc.E, RAX)];
     expect(optimised(shifted, [RAX, RDI]).length).toBe(3);
   });
+  test("a test of the low part of what a mask cleared goes, if its sign cannot differ", () => {
+    const masked = (mask: number, size: number, of: number): string[] => {
+      const and = aluImm(X.And, size, RAX, mask);
+      return optimised([and, testSelf(of, RAX), set(Cc.S, RCX)], [RAX, RCX]);
+    };
+    expect(masked(15, 4, 1)).toEqual(["andl $15, %eax", "sets %cl"]);
+    expect(masked(0x7f, 4, 1)).toHaveLength(2);
+    expect(masked(0x8f, 4, 1)).toHaveLength(3);
+    expect(masked(-2, 4, 1)).toHaveLength(3);
+    expect(masked(15, 1, 4)).toHaveLength(3);
+  });
+  test("the same comparison is made once", () => {
+    const move = (): MInst => withRegisters(X.Cmov, 4, [RCX], [RCX, RDX], Cc.E);
+    const again = (between: MInst, register = RDI): string[] =>
+      optimised(
+        [compare(4, RDI, 5), move(), between, compare(4, register, 5), set(Cc.E, RAX)],
+        [RAX, RCX, RDI, RSI],
+        { unwind: "async" },
+      );
+    const cmov = "cmovel %edx, %ecx";
+    expect(again(copy(8, RSI, RDX))).toEqual(["cmpl $5, %edi", cmov, "movq %rdx, %rsi", "sete %al"]);
+    expect(again(copy(8, RDI, RDX))).toHaveLength(5);
+    expect(again(copy(8, RSI, RDX), R8)).toHaveLength(5);
+    expect(again(aluReg(X.Add, 4, RSI, RDX))).toHaveLength(5);
+  });
+  test("a comparison with memory is made again behind what may have changed it", () => {
+    const inMemory = (): MInst => {
+      const inst = new MInst(X.CmpM, 4);
+      inst.mem = baseDisp(RDI, 8);
+      inst.imm = 5;
+      return inst;
+    };
+    const store = new MInst(X.MovM, 4);
+    store.mem = baseDisp(RSI, 0);
+    store.uses = [physical(RDX)];
+    const code = (between: MInst): MInst[] => [
+      inMemory(),
+      set(Cc.E, RAX),
+      between,
+      inMemory(),
+      set(Cc.L, RCX),
+    ];
+    expect(optimised(code(copy(4, R8, RDX)), [RAX, RCX, R8])).toHaveLength(4);
+    expect(optimised(code(store), [RAX, RCX])).toHaveLength(5);
+  });
+  test("the flags of a change in memory describe what is read back", () => {
+    const change = aluImm(X.AddM, 4, RAX, -1);
+    change.defs = [];
+    change.uses = [];
+    change.mem = baseDisp(RDI, 8);
+    const readBack = (cc: number, disp: number): string[] => {
+      const load = new MInst(X.Mov, 4);
+      load.defs = [physical(RAX)];
+      load.mem = baseDisp(RDI, disp);
+      load.cc = cc;
+      return optimised([cloneInst(change), load, testSelf(4, RAX), set(Cc.E, RCX)], [RAX, RCX]);
+    };
+    expect(readBack(plainAccess, 8)).toEqual(["decl 8(%rdi)", "movl 8(%rdi), %eax", "sete %cl"]);
+    expect(readBack(plainAccess, 4)).toHaveLength(4);
+    // Volatile, perhaps.
+    expect(readBack(-1, 8)).toHaveLength(4);
+  });
   test("bounds move to what fits a byte", () => {
     expect(optimised([compare(4, RDI, 128), set(Cc.L, RAX)], [RAX])).toEqual([
       "cmpl $127, %edi",
@@ -194,13 +257,13 @@ describe("moves and arithmetic", () => {
       inst.cc = cc;
       return inst;
     };
-    expect(optimised([store(plainStore)], [])).toEqual(["andl $0, (%rdi)"]);
+    expect(optimised([store(plainAccess)], [])).toEqual(["andl $0, (%rdi)"]);
     expect(optimised([store(-1)], [])).toEqual(["movl $0, (%rdi)"]);
   });
 });
 
 describe("stores of constants", () => {
-  const store = (size: number, disp: number, imm: number, cc: number = plainStore): MInst => {
+  const store = (size: number, disp: number, imm: number, cc: number = plainAccess): MInst => {
     const inst = new MInst(X.MovM, size);
     inst.mem = baseDisp(RDI, disp);
     inst.imm = imm;

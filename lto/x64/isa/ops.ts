@@ -462,9 +462,10 @@ export enum X {
 }
 
 /**
- * `MInst.cc` of a MovM that may become a read-modify-write of the same bytes: neither volatile nor atomic.
+ * `MInst.cc` of a MovM that may become a read-modify-write of the same bytes: neither volatile nor atomic. And of a
+ * load that is known to find what the instruction before left in memory.
  */
-export const plainStore = 0;
+export const plainAccess = 0;
 
 /** `MInst.cc` of returns, indirect jumps and calls: bits; -1 for none. */
 export enum JumpMark {

@@ -20,6 +20,7 @@ import {
   combineCopy,
   extendOriginal,
   redundantTest,
+  repeatedCompare,
   shiftsAsExtension,
   zeroBeforeSet,
   zeroing,
@@ -58,7 +59,8 @@ class BackwardPass {
       let inst = insts[i]!;
       if (
         this.isDead(inst, live) ||
-        (this.before[i] === undefined && redundantTest(insts, i, readers, readers === allConditions))
+        (this.before[i] === undefined &&
+          (redundantTest(insts, i, readers, readers === allConditions) || repeatedCompare(insts, i)))
       ) {
         this.replace(i, []);
         continue;

@@ -5,6 +5,8 @@
  *   mov a, d … movsbl d, d     → movsbl a, d                        and the other extensions
  *   shl $56, d; sar $56, d     → movsbq d, d                        flags dead afterwards; shr: movzbl
  *   op d … test d, d           → op d                               op's flags describe d
+ *   op m; mov m, d; test d, d  → op m; mov m, d                     and those of what was changed in memory
+ *   cmp a, b … cmp a, b        → cmp a, b                           nothing written in between
  *   cmp … setcc d; movzbl d, e → xor e, e; cmp … setcc e            e untouched in between
  *
  * Each looks back a bounded number of instructions.
@@ -13,12 +15,13 @@
  */
 
 import { MInst } from "../../codegen/mir.js";
-import { hasRegister, isEmptySet, type RegisterSet } from "../../codegen/register-set.js";
+import { hasRegister, isEmptySet, overlaps, type RegisterSet } from "../../codegen/register-set.js";
+import { sameInst, sameMem } from "../../codegen/same-inst.js";
 import { aluReg, baseDisp, lea, physical } from "../isa/build.js";
 import { killsFlags, usedRegisters, writtenRegisters } from "../isa/effects.js";
 import { instructionLength, signedImmediate } from "../isa/lengths.js";
 import { FlagEffect, opFlags, opFormat, readsFlags, writesFlags } from "../isa/op-info.js";
-import { Cc, Format, X } from "../isa/ops.js";
+import { Cc, Format, plainAccess, X } from "../isa/ops.js";
 import { RSP } from "../isa/registers.js";
 import { type CcSet, renameConditions, resultConditions } from "./flags.js";
 
@@ -189,26 +192,78 @@ export function redundantTest(
     const inst = insts[i]!;
     const writes = hasRegister(writtenRegisters(inst), register);
     if (!writes && !writesFlags(inst.op)) continue;
+    if (writes && isReload(inst) && inst.size === test.size && i > 0) {
+      const change = insts[i - 1]!;
+      if (change.mem === null || !sameMem(change.mem, inst.mem) || change.size !== inst.size) return false;
+      if (opFormat[change.op] === Format.CompareM || !describesResult(change)) return false;
+      return agreesWithTest(insts, index, opFlags[change.op] as FlagEffect, readers, liveOut);
+    }
     // The flags of the value that the tested register is a copy of.
     if (writes && inst.op === X.Copy && inst.size >= test.size) {
       register = inst.uses[0]!.loc;
       continue;
     }
-    if (!writes || inst.size !== test.size || inst.defs.length !== 1 || !isEmptySet(inst.clobbers))
-      return false;
-    const effect = opFlags[inst.op] as FlagEffect;
-    if (effect === FlagEffect.None || effect === FlagEffect.Other || !describesResult(inst)) return false;
-    if (effect === FlagEffect.Logic) return true;
-    if ((readers & ~resultConditions) === 0) return true;
-    if (liveOut) return false;
-    for (let cc = 0; cc < 16; cc++)
-      if ((readers & ~resultConditions & (1 << cc)) !== 0 && !withoutCarry.has(cc)) return false;
-    if (readsCarryLater(insts, index)) return false;
-    renameConditions(insts, index, withoutCarry);
-    return true;
+    if (!writes || inst.defs.length !== 1 || !isEmptySet(inst.clobbers)) return false;
+    if (inst.size !== test.size && !fitsBelow(inst, test.size)) return false;
+    if (!describesResult(inst)) return false;
+    return agreesWithTest(insts, index, opFlags[inst.op] as FlagEffect, readers, liveOut);
   }
   return false;
 }
+
+/** Whether flags with this effect serve the readers of the test, which are adapted. */
+function agreesWithTest(
+  insts: readonly MInst[],
+  index: number,
+  effect: FlagEffect,
+  readers: CcSet,
+  liveOut: boolean,
+): boolean {
+  if (effect === FlagEffect.None || effect === FlagEffect.Other) return false;
+  if (effect === FlagEffect.Logic) return true;
+  if ((readers & ~resultConditions) === 0) return true;
+  if (liveOut) return false;
+  for (let cc = 0; cc < 16; cc++)
+    if ((readers & ~resultConditions & (1 << cc)) !== 0 && !withoutCarry.has(cc)) return false;
+  if (readsCarryLater(insts, index)) return false;
+  renameConditions(insts, index, withoutCarry);
+  return true;
+}
+
+const isReload = (inst: MInst): boolean => inst.op === X.Mov && inst.mem !== null && inst.cc === plainAccess;
+
+/** The mask clears the sign bit of an operand of `size` bytes and all above: flags are the same for any wider one. */
+function fitsBelow(inst: MInst, size: number): boolean {
+  if (inst.op !== X.And || inst.imm === null || inst.symbol !== null || inst.mem !== null) return false;
+  if (inst.size < 4 && inst.size < size) return false;
+  const mask = Number(inst.imm);
+  return mask >= 0 && mask < 2 ** (Math.min(size, inst.size, 4) * 8 - 1);
+}
+
+/** How far back the same comparison is looked for. */
+const compareWindow = 6;
+
+/** Whether the comparison at `index` finds the flags as it would set them: made before, from what is still there. */
+export function repeatedCompare(insts: readonly MInst[], index: number): boolean {
+  const compare = insts[index]!;
+  if (!isCompare(compare)) return false;
+  const used = usedRegisters(compare);
+  for (let i = index - 1; i >= 0 && i >= index - compareWindow; i--) {
+    const inst = insts[i]!;
+    if (sameInst(inst, compare)) return true;
+    if (writesFlags(inst.op) || overlaps(writtenRegisters(inst), used) || !isEmptySet(inst.clobbers))
+      return false;
+    if (compare.mem !== null && !leavesMemory(inst)) return false;
+  }
+  return false;
+}
+
+const isCompare = ({ op }: MInst): boolean =>
+  op === X.Cmp || op === X.Test || op === X.CmpM || op === X.TestM || op === X.Ucomiss || op === X.Ucomisd;
+
+/** Copies, and conditional moves and sets of registers: nothing else lies between comparisons that are the same. */
+const leavesMemory = ({ op, mem }: MInst): boolean =>
+  op === X.Copy || ((op === X.Cmov || op === X.Setcc || op === X.Mov || op === X.Lea) && mem === null);
 
 /** adc or sbb reads the flags of `index`: their condition cannot be renamed. */
 function readsCarryLater(insts: readonly MInst[], index: number): boolean {

@@ -13,7 +13,7 @@ import type { MBlock, MemOperand, MInst } from "../../codegen/mir.js";
 import { aluImm, aluReg, byteImm, copy, physical, pop, pushImm } from "../isa/build.js";
 import { signedImmediate } from "../isa/lengths.js";
 import { hasSegment, isRipRelative, scaleOf, setScale } from "../isa/memory-operand.js";
-import { Cc, plainStore, X } from "../isa/ops.js";
+import { Cc, plainAccess, X } from "../isa/ops.js";
 import { RAX, RBP, RSP } from "../isa/registers.js";
 import { flagsConstantForm } from "./constant-forms.js";
 import { type CcSet, carryConditions, renameConditions, zeroConditions } from "./flags.js";
@@ -213,7 +213,7 @@ function shrinkSignExtension(inst: MInst): Replacement {
 
 /** Storing 0 or −1 to memory that nobody else watches, as and/or with a one-byte immediate. */
 function shrinkStore(inst: MInst, s: Situation): Replacement {
-  if (!s.minsize || !s.flagsDead || inst.cc !== plainStore || !plainImmediate(inst) || inst.size === 1)
+  if (!s.minsize || !s.flagsDead || inst.cc !== plainAccess || !plainImmediate(inst) || inst.size === 1)
     return inst;
   const value = signedImmediate(inst.imm!, inst.size);
   if (value !== 0 && value !== -1) return inst;
@@ -228,6 +228,8 @@ export function shrink(inst: MInst, s: Situation): Replacement {
   if (inst.mem !== null) shortenAddress(inst.mem);
   switch (inst.op) {
     case X.Mov:
+      // What tests of it could know is known: from here on it is a load as any other.
+      if (inst.mem !== null) inst.cc = -1;
       return shrinkConstant(inst, s);
     case X.Add:
     case X.Sub:

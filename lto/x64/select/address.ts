@@ -133,7 +133,7 @@ function foldGep(s: Selector, mode: AddressMode, gep: Extract<Inst, { op: Op.Get
 }
 
 /** A getelementptr as base + variable·scale + offset, or null if it needs more than one variable index. */
-function decomposeGep(
+export function decomposeGep(
   s: Selector,
   gep: Extract<Inst, { op: Op.GetElementPtr }>,
 ): { offset: number; variable: Value | null; scale: Scale } | null {

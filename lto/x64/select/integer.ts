@@ -1,7 +1,7 @@
 /** Integer arithmetic, shifts, casts between integers. */
 
 import { type MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
-import { type Inst, type InstWith, Op } from "../../ir/instructions.js";
+import { Flag, type Inst, type InstWith, Op } from "../../ir/instructions.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
 import { X } from "../isa/ops.js";
@@ -315,14 +315,31 @@ export function selectExtension(s: Selector, inst: InstWith<Op.ZExt | Op.SExt>):
     else s.unary(X.Mov, 4, result, s.reg(source));
     return;
   }
+  const mem = foldLoad(s, source, from / 8);
+  if (mem === null && signed && extendAtLoad(s, source, result, size)) return;
   const op =
     from === 32 ? X.Movsxd : from === 16 ? (signed ? X.Movsx16 : X.Movzx16) : signed ? X.Movsx8 : X.Movzx8;
   const extend = new MInst(op, size);
   extend.defs = [new RegOperand(result)];
-  const mem = foldLoad(s, source, from / 8);
   if (mem !== null) extend.mem = mem;
   else extend.uses.push(registerSource(s, source, from / 8));
   s.emit(extend);
+}
+
+/**
+ * Has a load with further users extend what it reads: they see the low part. Not where one of them relies on zeros
+ * above it; those that would like to from now on are told no.
+ */
+function extendAtLoad(s: Selector, source: Value, result: VReg, size: number): boolean {
+  if (!s.optimize || source.valueKind !== "inst" || source.op !== Op.Load) return false;
+  if ((source.flags & Flag.Volatile) !== 0 || source.data.ordering !== "not_atomic") return false;
+  if (s.zeroExtended[source.id] === 1) return false;
+  s.signExtended[source.id] = Math.max(s.signExtended[source.id]!, size);
+  const loaded = s.reg(source);
+  const info = s.mf.vregs[loaded]!;
+  info.size = Math.max(info.size, size);
+  s.copy(result, loaded, size);
+  return true;
 }
 
 function extendBool(s: Selector, source: Value, result: VReg, to: number, signed: boolean): void {

@@ -3,16 +3,16 @@ import { MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { type CallInst, Flag, type Inst, type InstWith, Op } from "../../ir/instructions.js";
 import type { Type } from "../../ir/types.js";
 import { isConstant, type Value } from "../../ir/values.js";
-import { plainStore, X } from "../isa/ops.js";
+import { plainAccess, X } from "../isa/ops.js";
 import { maskOf, RAX, RCX, RDI, RSI } from "../isa/registers.js";
-import { address } from "./address.js";
+import { address, decomposeGep } from "./address.js";
 import { selectFloatCompare, selectIntCompare } from "./condition.js";
 import { constantBytes, symbolOffset } from "./constants.js";
 import { constantNumber, fitsImm32, operationSize } from "./operand-facts.js";
 import { callRuntime } from "./runtime-calls.js";
 import type { Selector } from "./selector.js";
 import { setCondition } from "./set-condition.js";
-import { foldableLoad, immediate } from "./source.js";
+import { immediate, loadFolds, unchangedSince } from "./source.js";
 import { isLocalSymbol } from "./symbols.js";
 import * as x87 from "./x87.js";
 
@@ -37,6 +37,11 @@ export function selectLoad(s: Selector, inst: InstWith<Op.Load>): void {
   const mem = address(s, inst.operands[0]!);
   if (s.isGpr(type)) {
     const size = operationSize(s.layout, type);
+    const extended = s.signExtended[inst.id]!;
+    if (extended > 0) {
+      s.load(size === 4 ? X.Movsxd : size === 2 ? X.Movsx16 : X.Movsx8, extended, result, mem);
+      return;
+    }
     // Narrow loads clear the rest of the register; where nothing relies on it, the plain form is shorter.
     const plain = size >= 4 || (size === 1 && s.minsize && s.zeroExtended[inst.id] === 0);
     const op = plain ? X.Mov : size === 1 ? X.Movzx8 : X.Movzx16;
@@ -89,7 +94,7 @@ const isPlain = (inst: InstWith<Op.Store>): boolean =>
 function storeImmediate(s: Selector, size: number, pointer: Value, imm: number, plain: boolean): void {
   const store = new MInst(X.MovM, size);
   store.imm = imm;
-  if (plain) store.cc = plainStore;
+  if (plain) store.cc = plainAccess;
   store.mem = address(s, pointer);
   s.emit(store);
 }
@@ -166,15 +171,18 @@ function foldReadModifyWrite(
   size: number,
 ): boolean {
   if (!s.optimize || value.valueKind !== "inst" || (store.flags & Flag.Volatile) !== 0) return false;
-  if (store.data.ordering !== "not_atomic" || value.type.bits === 1) return false;
+  if (store.data.ordering !== "not_atomic" || value.type.bits === 1 || value.parent !== store.parent)
+    return false;
+  if (s.uses[value.id] !== 1 && !isUsedBehind(s, value, store, size)) return false;
+  if (value.op === Op.GetElementPtr) return advancePointer(s, value, pointer);
   const op = memoryOps[value.op];
-  if (op === undefined || s.uses[value.id] !== 1 || s.vregs[value.id]! >= 0) return false;
-  if (value.parent !== store.parent) return false;
+  if (op === undefined) return false;
   let [a, b] = value.operands as [Value, Value];
   const commutes = value.op !== Op.Sub && value.op !== Op.Shl && value.op !== Op.LShr && value.op !== Op.AShr;
-  let load = loadOf(s, a, pointer, size);
+  const last = s.uses[value.id] === 1;
+  let load = loadOf(s, a, pointer, size, last);
   if (load === null && commutes) {
-    load = loadOf(s, b, pointer, size);
+    load = loadOf(s, b, pointer, size, last);
     [a, b] = [b, a];
   }
   if (load === null) return false;
@@ -188,16 +196,71 @@ function foldReadModifyWrite(
     else inst.uses.push(new RegOperand(s.reg(b), maskOf(RCX)));
   } else if (imm !== null) inst.imm = imm;
   else inst.uses.push(s.use(b));
-  inst.mem = address(s, pointer);
-  s.emit(inst);
+  changeMemory(s, inst, value, load, pointer);
   return true;
 }
 
-function loadOf(s: Selector, value: Value, pointer: Value, size: number): Inst | null {
-  if (value.valueKind !== "inst" || value.op !== Op.Load) return null;
-  const load = foldableLoad(s, value, size);
-  if (load === null || operationSize(s.layout, load.type) !== size) return null;
-  return samePointer(load.operands[0]!, pointer) ? load : null;
+/** Emits the change; what else uses the new value finds it in memory, so what uses the old one had better be nobody. */
+function changeMemory(s: Selector, inst: MInst, value: Inst, load: Inst, pointer: Value): void {
+  inst.mem = address(s, pointer);
+  s.emit(inst);
+  const wanted = s.vregs[value.id]!;
+  if (wanted >= 0) {
+    const reload = new MInst(X.Mov, inst.size);
+    reload.defs = [new RegOperand(wanted)];
+    reload.mem = address(s, pointer);
+    reload.cc = plainAccess;
+    s.emit(reload);
+    s.vregs[value.id] = -1;
+  }
+  release(s, load);
+}
+
+/** How many instructions are looked through between a value and its store. */
+const storeWindow = 16;
+
+/** All users of the value but the store come after that, and a register is read from memory as short as it is. */
+function isUsedBehind(s: Selector, value: Inst, store: Inst, size: number): boolean {
+  if (!s.minsize || size < 4) return false;
+  const { insts } = store.parent!;
+  const at = insts.lastIndexOf(store);
+  for (let i = at - 1; i >= 0 && i >= at - storeWindow; i--) {
+    if (insts[i] === value) return true;
+    if (insts[i]!.operands.includes(value)) return false;
+  }
+  return false;
+}
+
+/** store(gep(load p, offset), p) as an addition. */
+function advancePointer(s: Selector, gep: InstWith<Op.GetElementPtr>, pointer: Value): boolean {
+  const load = loadOf(s, gep.operands[0]!, pointer, 8, s.uses[gep.id] === 1);
+  if (load === null) return false;
+  const steps = decomposeGep(s, gep);
+  if (steps === null || !fitsImm32(steps.offset)) return false;
+  const inst = new MInst(X.AddM, 8);
+  if (steps.variable === null) inst.imm = steps.offset;
+  else if (steps.scale === 1 && steps.offset === 0 && s.layout.bitWidth(steps.variable.type) === 64)
+    inst.uses.push(s.use(steps.variable));
+  else return false;
+  changeMemory(s, inst, gep, load, pointer);
+  return true;
+}
+
+/** One user of the load less: the last one may perform it. */
+function release(s: Selector, load: Inst): void {
+  if (s.uses[load.id]! > 1) s.uses[load.id]!--;
+}
+
+/**
+ * The load that gave `value`, of memory which nothing has written since. With other users it stays, but for size the
+ * instruction on memory is still shorter than one on a register and a store.
+ * @param mayStay the load may have other users
+ */
+function loadOf(s: Selector, value: Value, pointer: Value, size: number, mayStay: boolean): Inst | null {
+  if (value.valueKind !== "inst" || value.op !== Op.Load || operationSize(s.layout, value.type) !== size)
+    return null;
+  const folds = s.minsize && mayStay ? unchangedSince(s, value) : loadFolds(s, value, size);
+  return folds && samePointer(value.operands[0]!, pointer) ? value : null;
 }
 
 /** The same pointer value; equal constant expressions and equal constant-offset addresses count. */
@@ -362,7 +425,7 @@ function storePattern(
     if (size < 8 || pattern === BigInt(signed)) {
       const store = new MInst(X.MovM, size);
       store.imm = Number(pattern);
-      if (plain) store.cc = plainStore;
+      if (plain) store.cc = plainAccess;
       store.mem = addressAt(s, to, offset);
       s.emit(store);
       continue;

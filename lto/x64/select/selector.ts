@@ -72,6 +72,8 @@ export class Selector {
   readonly addressOnly: Uint8Array;
   /** Narrow loads that a free zero extension relies on, by `Inst.id`. */
   readonly zeroExtended: Uint8Array;
+  /** Bytes to which loads extend the sign of what they read, by `Inst.id`; 0: not at all. */
+  readonly signExtended: Uint8Array;
   /** Memory slot of each fp80 value, by `Inst.id`; and of static allocas. */
   readonly slots: Int32Array;
   /** Slots of fp80 arguments, by argument index. */
@@ -136,6 +138,7 @@ export class Selector {
     this.epochs = new Int32Array(instructionCount);
     this.slots = new Int32Array(instructionCount).fill(-1);
     this.zeroExtended = new Uint8Array(instructionCount);
+    this.signExtended = new Uint8Array(instructionCount);
     this.addressOnly = new Uint8Array(instructionCount).fill(1);
     this.argVRegs = new Array<VReg>(argumentCount).fill(-1);
     this.extendedArgs = new Uint8Array(argumentCount);
@@ -441,7 +444,11 @@ export class Selector {
     switch (source.op) {
       case Op.Load:
         // Narrow integer loads with a zero-extending user are emitted as movz; 32-bit loads zero the rest.
-        return (source.flags & Flag.Volatile) === 0 && source.data.ordering === "not_atomic";
+        return (
+          (source.flags & Flag.Volatile) === 0 &&
+          source.data.ordering === "not_atomic" &&
+          this.signExtended[source.id] === 0
+        );
       case Op.Add:
       case Op.Sub:
       case Op.Mul:

@@ -17,7 +17,7 @@ type Load = InstWith<Op.Load>;
  * The load behind `value` if the instruction being lowered may perform it instead: single use, same block,
  * nothing in between that may write memory, exactly `size` bytes. Volatile and atomic loads stay put.
  */
-export function foldableLoad(s: Selector, value: Value, size: number): Load | null {
+function foldableLoad(s: Selector, value: Value, size: number): Load | null {
   const inst = s.resolve(value);
   if (inst.valueKind !== "inst" || inst.op !== Op.Load) return null;
   // Each no-op view on the way must be this value's only one, else the load has another reader.
@@ -31,14 +31,21 @@ export function foldableLoad(s: Selector, value: Value, size: number): Load | nu
 /** The same for a load that is the direct operand of a conversion. */
 export function loadFolds(s: Selector, load: Load, size: number): boolean {
   return (
-    s.optimize &&
     s.uses[load.id] === 1 &&
     s.vregs[load.id]! < 0 &&
+    operationSize(s.layout, load.type) >= size &&
+    unchangedSince(s, load)
+  );
+}
+
+/** What the load reads is still in memory at the instruction being lowered, in the same block, and may be read again. */
+export function unchangedSince(s: Selector, load: Load): boolean {
+  return (
+    s.optimize &&
     load.parent === s.at.parent &&
     s.epochs[load.id] === s.epochs[s.at.id] &&
     (load.flags & Flag.Volatile) === 0 &&
-    load.data.ordering === "not_atomic" &&
-    operationSize(s.layout, load.type) >= size
+    load.data.ordering === "not_atomic"
   );
 }
 
