@@ -5,6 +5,7 @@ import { constBool, constI64, constInt, type Value } from "../../ir/values.js";
 import type { LaneCall, LaneHandler } from "./elementwise.js";
 import { promotedInt } from "./emitter.js";
 import { extendedParts } from "./extension.js";
+import { fixedPoint } from "./fixed-point.js";
 import { intBinary, intCompare, intConstant, intResize, isNegative, selectParts } from "./integers.js";
 import type { Lowering, Parts } from "./lowering.js";
 import { overflowing } from "./overflow.js";
@@ -269,4 +270,12 @@ export const integerIntrinsics: readonly (readonly [string, LaneHandler])[] = [
   ["umul.with.overflow", withOverflow],
   ["ucmp", threeWay],
   ["scmp", threeWay],
+  ["smul.fix", fixedPoint],
+  ["umul.fix", fixedPoint],
+  ["smul.fix.sat", fixedPoint],
+  ["umul.fix.sat", fixedPoint],
+  ["sdiv.fix", fixedPoint],
+  ["udiv.fix", fixedPoint],
+  ["sdiv.fix.sat", fixedPoint],
+  ["udiv.fix.sat", fixedPoint],
 ];

@@ -55,11 +55,10 @@ handlers.set("load.relative", (l, _call, args) => {
   return [l.offsetBy(base, l.cast(Op.SExt, displacement, i64))];
 });
 
-handlers.set("ptrmask", (l, call, args) => {
-  if (call.type.kind === "vector") throw l.unsupported("llvm.ptrmask on vectors");
-  const mask = intResize(l, args[1]!.type.bits, 64, l.parts(args[1]!), true)[0]!;
-  const bits = l.and(pointerToInt(l, l.value(args[0]!), 64)[0]!, mask);
-  return [l.cast(Op.IntToPtr, bits, call.type)];
+laneHandlers.set("ptrmask", (l, c) => {
+  const mask = intResize(l, c.argTypes[1]!.bits, 64, c.args[1]!, true)[0]!;
+  const bits = l.and(pointerToInt(l, c.args[0]![0]!, 64)[0]!, mask);
+  return [l.cast(Op.IntToPtr, bits, c.result)];
 });
 
 for (const name of ["memcpy", "memmove", "memset", "memcpy.inline", "memset.inline"])
