@@ -140,8 +140,7 @@ class Linking {
         placed = true;
       }
       if (kind === "ir") continue;
-      if ("words" in item)
-        words.push(...item.words.map((w) => (w === "-nopie" || w === "-no_pie" ? "-no-pie" : w)));
+      if ("words" in item) words.push(...item.words.flatMap(forDriver));
       else words.push(pathOf(item)!);
     }
     const linker = command.cxx ? "c++" : "cc";
@@ -173,6 +172,15 @@ class Linking {
 function defaultName(input: Input): string {
   const base = input.path.substring(input.path.lastIndexOf("/") + 1);
   return `${base.replace(/\.[^.]*$/, "")}.o`;
+}
+
+/** What the driver that links is told by a word: what only tsc-lto knows is left out. */
+function forDriver(word: string): string[] {
+  if (word === "-nopie" || word === "-no_pie") return ["-no-pie"];
+  if (!word.startsWith("-Wl,")) return [word];
+  const own = /^--?(?:(?:thinlto-)?cache-(?:dir|size|policy)|opt-remarks-(?:filename|passes))=/;
+  const kept = word.split(",").filter((part) => !own.test(part));
+  return kept.length === 1 ? [] : [kept.join(",")];
 }
 
 /** What the link step's words mean to tsc-lto. */

@@ -38,6 +38,17 @@ export function linkerOptions(words: readonly string[]): string[] {
       case "opt-remarks-passes":
         result.push(`--${name}=${value()}`);
         break;
+      case "cache-dir":
+      case "thinlto-cache-dir":
+        result.push("--cache-dir", value());
+        break;
+      case "cache-size":
+        result.push("--cache-size", value());
+        break;
+      case "cache-policy":
+      case "thinlto-cache-policy":
+        result.push(...cachePolicy(value()));
+        break;
       case "wrap":
         result.push("--wrap", value());
         break;
@@ -71,4 +82,11 @@ export function linkerOptions(words: readonly string[]): string[] {
     }
   }
   return result;
+}
+
+/** LLVM's description of a cache's bounds, of which the size is one here. */
+export function cachePolicy(policy: string): string[] {
+  const [, size] = /(?:^|:)cache_size_bytes=(\d+[kmg]?)(?=:|$)/.exec(policy) ?? [];
+  // 0 is LLVM's "no bound".
+  return size === undefined || size === "0" ? [] : ["--cache-size", size];
 }

@@ -121,6 +121,9 @@ function filesOf(items: readonly LinkerItem[], host: Host): Map<LinkerItem, stri
 /** Options of LLVM's linker, and of its plug-in, about optimisation records; drivers also name their only format. */
 const forRemarks = /^opt-remarks-(?:filename|passes)(?:=|$)/;
 
+/** Options about the cache: ours, lld's, and those of LLVM's plug-in. */
+const forCache = /^(?:thinlto-)?cache-(?:dir|size|policy)(?:=|$)/;
+
 function ltoArguments(
   items: readonly LinkerItem[],
   files: ReadonlyMap<LinkerItem, readonly string[]>,
@@ -137,6 +140,7 @@ function ltoArguments(
       // Other options of LLVM's have no meaning here; which of them a driver passes, no user chooses.
       if (/^-?-?(enable-ipra|print-regusage)(=|$)/.test(value)) result.push("--mllvm", value);
       else if (name === "plugin-opt" && forRemarks.test(value)) result.push(`--${value}`);
+      else if (name === "plugin-opt" && forCache.test(value)) result.push(...linkerOptions([`--${value}`]));
     } else result.push(...linkerOptions(words));
   }
   return result;
@@ -157,7 +161,7 @@ function realArguments(
   for (const item of items) {
     const { name, words } = item;
     if ((name === "plugin" || name === "plugin-opt") && !keepsPlugin) continue;
-    if (name === "mllvm" || name === "lto-O" || forRemarks.test(name)) continue;
+    if (name === "mllvm" || name === "lto-O" || forRemarks.test(name) || forCache.test(name)) continue;
     const kinds = (files.get(item) ?? []).map((path) => contents.get(path));
     if (!placed && (kinds.includes("ir") || kinds.includes("both"))) {
       result.push(object);

@@ -9,6 +9,7 @@ import { sealFunctions } from "../../formats/asm/seals.js";
 import { bodyCodec } from "../../formats/object/body-codec.js";
 import { guardCallees } from "../../lto/codegen/lowering/guard-callees.js";
 import type { MFunction } from "../../lto/codegen/mir.js";
+import type { CodeCache } from "../../lto/codegen/program/code-cache.js";
 import { type CodegenJob, generateCode } from "../../lto/codegen/program/driver.js";
 import { LocalSessions } from "../../lto/codegen/program/local-sessions.js";
 import { definedFunctions } from "../../lto/codegen/program/numbering.js";
@@ -45,6 +46,8 @@ export interface PlannedModule extends CodegenJob {
 /** What is wanted besides the text, and where everything goes, in order. */
 export interface CodegenSink {
   readonly requests: ReportRequests;
+  /** Code of earlier links, which only this thread knows; null: none. */
+  readonly cache: CodeCache | null;
   write(text: string): void;
   report(report: Report): void;
   /** A phase is over. */
@@ -97,7 +100,7 @@ export async function generate(
     return printer.functionText(mf);
   };
   let generated: Awaited<ReturnType<typeof generateCode>>;
-  if (threads.jobs > 1 && size >= threads.threshold) {
+  if (threads.jobs > 1 && size >= threads.threshold && sink.cache === null) {
     const { jobs, turns } = threads;
     // Most programs never need it.
     const { WorkerSessions } = await import("./worker-sessions.js");
@@ -121,7 +124,8 @@ export async function generate(
   } else {
     const dump = (text: string): void => deliver({ kind: "print", text });
     const own = await sessionPasses(options.passes, passes, 0, dump);
-    const session = new CodegenSession(module, options, plan, target, own, reporter(sink.requests, deliver));
+    const observer = reporter(sink.requests, deliver);
+    const session = new CodegenSession(module, options, plan, target, own, observer, sink.cache);
     const sessions = new LocalSessions(
       session,
       (mf) => printer.functionText(mf),

@@ -23,6 +23,10 @@ export interface DriverOptions {
   readonly jobs: number;
   /** IR instructions from which on worker threads are used. */
   readonly parallelThreshold: number;
+  /** Where code is kept for later links; null: nowhere. */
+  readonly cacheDir: string | null;
+  /** Bytes that the files there may take. */
+  readonly cacheSize: number;
   readonly entry: string;
   /** The entry was asked for, so that its absence is worth a word. */
   readonly entryGiven: boolean;

@@ -21,6 +21,7 @@ import type { Host } from "../host/host.js";
 import { isSameFile, OutputFile } from "../host/output-file.js";
 import { ScratchFile } from "../host/scratch-file.js";
 import { isSystemError } from "../host/system-errors.js";
+import type { FileCodeCache } from "./code-cache.js";
 import { type CodegenSink, generate, type PlannedModule, planModule } from "./codegen.js";
 import type { DriverOptions } from "./driver-options.js";
 import { LinkError } from "./errors.js";
@@ -187,8 +188,10 @@ class Job {
     const { options, services, scratch } = this;
     const assembly = await assemblyFile(options, scratch);
     const collector = new ClaimCollector();
+    const cache = await this.openCache(planned);
     const sink: CodegenSink = {
       requests: reportRequests(options),
+      cache,
       finished: services.finished,
       write: (text) => assembly?.write(text),
       report(report) {
@@ -214,11 +217,26 @@ class Job {
         const claims = collector.claims(generated.indirect);
         await checkIpra(assembly, claims, planned, services);
       }
+      const complaint = cache?.close() ?? null;
+      if (complaint !== null)
+        services.diagnose({
+          severity: "warning",
+          message: `cannot write to the cache ${options.cacheDir}: ${complaint}`,
+        });
       const { statistics, usage } = generated;
       return { code: { statistics, usage }, passes: generated.passes };
     } finally {
       if (assembly !== scratch) assembly?.close();
     }
+  }
+
+  /** Null where there is none, or somebody wants to see all functions being compiled. */
+  private async openCache({ module, options }: PlannedModule): Promise<FileCodeCache | null> {
+    const { cacheDir, cacheSize, emit, printMachine, checkIpra, inputs } = this.options;
+    if (cacheDir === null || emit !== "asm" || printMachine !== null || checkIpra) return null;
+    const { openCodeCache } = await import("./code-cache.js");
+    const names = inputs.map(({ name }) => name);
+    return openCodeCache(cacheDir, cacheSize, this.services.host.cwd, names, module, options);
   }
 
   private writeTrace({ events }: PassReport): void {

@@ -34,6 +34,12 @@ function parseForms(value: string): string {
   return value;
 }
 
+function parseBytes(value: string): number {
+  const [, digits, unit] = /^(\d{1,12})([kmg]?)$/i.exec(value) ?? [];
+  if (digits === undefined) throw new InvalidArgumentError("expected a number of bytes, such as 500m.");
+  return Number(digits) * 1024 ** ["", "k", "m", "g"].indexOf(unit!.toLowerCase());
+}
+
 function parseJobs(value: string): number {
   const n = parseCount(value);
   if (n < 1 || n > 1024) throw new InvalidArgumentError("expected a number from 1 to 1024.");
@@ -80,6 +86,16 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
       "IR instructions from which on worker threads pay for their start",
       parseCount,
       400_000,
+    )
+    .option(
+      "--cache-dir <dir>",
+      "keep compiled functions in this directory, so that later links compile what has changed",
+    )
+    .option(
+      "--cache-size <bytes>",
+      "most that files in the cache may take; k, m and g are units; those not used for longest go",
+      parseBytes,
+      parseBytes("1g"),
     )
     .option("-e, --entry <symbol>", "where the program starts", "main")
     .option("--export <symbol>", "keep this definition visible; may be a glob; repeatable", collect, [])
@@ -256,6 +272,8 @@ function driverOptions(
     relocationModel: o["relocationModel"] ?? null,
     jobs: o["jobs"] ?? availableParallelism(),
     parallelThreshold: o["parallelThreshold"],
+    cacheDir: o["cacheDir"] ?? null,
+    cacheSize: o["cacheSize"],
     entry: o["entry"],
     entryGiven: command.getOptionValueSource("entry") === "cli",
     export: o["export"],

@@ -10,6 +10,7 @@ const labels: Record<keyof CodegenStatistics, string> = {
   rematerializations: "values recomputed instead of reloaded",
   spillSlots: "spill slots",
   wrappedFunctions: "functions with paths that run without their frame",
+  cachedFunctions: "functions taken from the cache",
   functionsWithoutSaves: "functions that save no callee-saved register they change",
   savesRemoved: "saves of callee-saved registers removed",
   narrowedCalls: "calls with a narrowed clobber mask",

@@ -154,6 +154,8 @@ describe("options", () => {
     relocationModel: "pie",
     jobs: 1,
     parallelThreshold: 7,
+    cacheDir: join(folder, "cache"),
+    cacheSize: 1_000_000,
     entry: "main",
     export: ["tw*"],
     exportList: [],

@@ -20,7 +20,7 @@ import type { PackedFunction } from "../pack/format.js";
 import { packFunction } from "../pack/pack.js";
 import { SymbolNumbers } from "../pack/symbol-numbers.js";
 import { unpackFunction } from "../pack/unpack.js";
-import { noRegisters, type RegisterSet, union, withRegister } from "../register-set.js";
+import { highWord, lowWord, noRegisters, type RegisterSet, union, withRegister } from "../register-set.js";
 import {
   type AllocationResult,
   type Convention,
@@ -29,6 +29,7 @@ import {
   type Target,
 } from "../target.js";
 import { CalleeSetNumbers, isListed } from "./callee-sets.js";
+import { type CodeCache, type FunctionIdentity, SessionCache } from "./code-cache.js";
 import { type FunctionFacts, gatherFacts } from "./facts.js";
 import { allocateFunction, type Observer, type SessionPasses } from "./function.js";
 import { type CalleeNumber, type FunctionNumber, Numbering } from "./numbering.js";
@@ -42,9 +43,13 @@ export type { SessionPasses } from "./function.js";
 /** A function that waits for `complete`. */
 interface Allocated {
   readonly packed: PackedFunction;
+  /** By which it is packed. */
+  readonly symbols: SymbolNumbers;
   readonly allocation: AllocationResult;
   readonly frequencies: Float64Array | undefined;
   readonly lost: readonly CalleeNumber[];
+  /** For the key of the completed function; null if that is not to be in the cache. */
+  readonly cached: { readonly key: string; readonly mentioned: readonly GlobalValue[] } | null;
 }
 
 export class CodegenSession {
@@ -58,6 +63,7 @@ export class CodegenSession {
   private readonly store: ClobberStore;
   private readonly allocated = new Map<FunctionNumber, Allocated>();
   private readonly completed = new Map<FunctionNumber, PackedFunction>();
+  private readonly cache: SessionCache | null;
 
   /**
    * @param passes how functions are lowered
@@ -70,6 +76,7 @@ export class CodegenSession {
     private readonly target: Target,
     readonly passes: SessionPasses,
     private readonly observe?: Observer,
+    cache: CodeCache | null = null,
   ) {
     this.conventions = plan.conventions;
     this.passed = plan.passed;
@@ -79,6 +86,7 @@ export class CodegenSession {
     this.numbering = new Numbering(module, options.relocation);
     this.symbols = new SymbolNumbers(module);
     this.calleeSets = new CalleeSetNumbers(this.numbering.functions, plan.indirect.sets);
+    this.cache = cache === null ? null : new SessionCache(cache, this.numbering, this.symbols, target);
   }
 
   /** Records the masks of functions allocated elsewhere (or here). */
@@ -124,6 +132,15 @@ export class CodegenSession {
   private compile(number: FunctionNumber): FunctionFacts {
     const fn = this.numbering.functions[number]!;
     const sets = this.indirect.sites[number] ?? [];
+    const identity = isListed(sets) ? null : (this.cache?.identify(fn) ?? null);
+    const key = identity === null ? "" : this.cache!.keyOf(identity.digest, this.answers(number, identity));
+    const cached = identity === null ? null : { key, mentioned: identity.mentioned };
+    const known = cached === null ? null : this.cache!.allocated(key);
+    if (known !== null) {
+      fn.release();
+      this.allocated.set(number, { ...known, lost: [], cached });
+      return known.facts;
+    }
     const body = fn.take();
     if (isListed(sets)) this.calleeSets.resolve(body);
     const callees = {
@@ -132,10 +149,8 @@ export class CodegenSession {
       passedTo: (callee: GlobalValue | null, calleeSet: number) => this.passedTo(callee, calleeSet),
     };
     const { functions } = this.numbering;
-    const isRecursive = (callee: Value): boolean => {
-      const other = callee.valueKind === "global" ? this.numbering.numberOf(callee) : undefined;
-      return other !== undefined && this.componentOf[other] === this.componentOf[number];
-    };
+    const isRecursive = (callee: Value): boolean =>
+      callee.valueKind === "global" && this.isRecursive(number, callee);
     const lowering = { ...this.passes, knownCallees: { functions, indirect: this.indirect, isRecursive } };
     const compiled = allocateFunction(
       fn,
@@ -150,9 +165,55 @@ export class CodegenSession {
     );
     const { machine, allocation } = compiled;
     const { facts, frequencies, lost } = gatherFacts(fn, machine, this.numbering, sets);
-    const packed = packFunction(machine, this.symbols);
-    this.allocated.set(number, { packed, allocation, frequencies, lost });
+    const { symbols } = this;
+    const packed = packFunction(machine, symbols);
+    this.allocated.set(number, { packed, symbols, allocation, frequencies, lost, cached });
+    if (cached !== null) this.cache!.keepAllocated(key, machine, { allocation, frequencies, facts });
     return facts;
+  }
+
+  private isRecursive(number: FunctionNumber, callee: GlobalValue): boolean {
+    const other = this.numbering.numberOf(callee);
+    return other !== undefined && this.componentOf[other] === this.componentOf[number];
+  }
+
+  /** Whatever compiling the function asks of itself and of those that it mentions. */
+  private answers(number: FunctionNumber, { mentioned }: FunctionIdentity): number[] {
+    const answers: number[] = [this.conventions[number]!, this.passed[number]!];
+    for (const global of mentioned) {
+      const clobbers = this.clobbersOf(global, -1);
+      const exact = this.numbering.numberOf(global);
+      answers.push(
+        this.conventionOf(global),
+        lowWord(clobbers),
+        highWord(clobbers),
+        exact === undefined ? -1 : this.passed[exact]!,
+        this.isRecursive(number, global) ? 1 : 0,
+      );
+    }
+    return answers;
+  }
+
+  /** Whatever completing the function asks besides. */
+  private laterAnswers(
+    number: FunctionNumber,
+    mentioned: readonly GlobalValue[],
+    { saved, scratch, changed, aligned }: Decisions,
+  ): number[] {
+    const answers: number[] = [];
+    const add = (set: RegisterSet): void => void answers.push(lowWord(set), highWord(set));
+    add(saved[number]!);
+    add(scratch[number]!);
+    for (const global of mentioned) {
+      const reached = this.numbering.calleeOf(global, -1);
+      add(this.clobbersOf(global, -1));
+      if (reached === undefined) answers.push(-1);
+      else {
+        add(changed[reached]!);
+        answers.push(aligned[reached]!);
+      }
+    }
+    return answers;
   }
 
   /** Gives a function allocated here its frame and final instructions, and keeps it. @throws InputError, InternalError */
@@ -161,14 +222,21 @@ export class CodegenSession {
     return InternalError.in("finishing function", name, () => this.finish(number, decisions));
   }
 
-  private finish(
-    number: FunctionNumber,
-    { saved, scratch, changed, aligned }: Decisions,
-  ): FunctionStatistics {
-    const { packed, allocation, frequencies, lost } = this.allocated.get(number)!;
+  private finish(number: FunctionNumber, decisions: Decisions): FunctionStatistics {
+    const { saved, scratch, changed, aligned } = decisions;
+    const { packed, symbols: packedBy, allocation, frequencies, lost, cached } = this.allocated.get(number)!;
     this.allocated.delete(number);
+    const key =
+      cached === null
+        ? ""
+        : this.cache!.keyOf(cached.key, this.laterAnswers(number, cached.mentioned, decisions));
+    const known = cached === null ? null : this.cache!.completed(key);
+    if (known !== null) {
+      this.completed.set(number, known.packed);
+      return { ...functionStatistics(allocation, known.wrapped), cachedFunctions: 1 };
+    }
     const { symbols } = this;
-    const machine = unpackFunction(packed, symbols, this.target);
+    const machine = unpackFunction(packed, packedBy, this.target);
     const written = this.decideClobbers(machine, lost, changed);
     this.target.untieTailCalls(machine, saved[number]!);
     const alignedCall = (callee: GlobalValue | null, calleeSet: number): boolean => {
@@ -191,6 +259,7 @@ export class CodegenSession {
       },
     );
     this.completed.set(number, packFunction(machine, symbols));
+    if (cached !== null) this.cache!.keepCompleted(key, machine, wrapped);
     return functionStatistics(allocation, wrapped);
   }
 

@@ -25,6 +25,8 @@ export interface FunctionStatistics {
   readonly rematerializations: number;
   readonly spillSlots: number;
   readonly wrappedFunctions: number;
+  /** Completed in an earlier link. */
+  readonly cachedFunctions: number;
 }
 
 /** Of the program. */
@@ -50,6 +52,7 @@ export const noFunctions: FunctionStatistics = {
   rematerializations: 0,
   spillSlots: 0,
   wrappedFunctions: 0,
+  cachedFunctions: 0,
 };
 
 export function addStatistics(a: FunctionStatistics, b: FunctionStatistics): FunctionStatistics {
@@ -62,6 +65,7 @@ export function addStatistics(a: FunctionStatistics, b: FunctionStatistics): Fun
     rematerializations: a.rematerializations + b.rematerializations,
     spillSlots: a.spillSlots + b.spillSlots,
     wrappedFunctions: a.wrappedFunctions + b.wrappedFunctions,
+    cachedFunctions: a.cachedFunctions + b.cachedFunctions,
   };
 }
 
@@ -76,6 +80,7 @@ export function functionStatistics(allocation: AllocationResult, wrapped: boolea
     rematerializations: allocation.rematerializations,
     spillSlots: allocation.spillSlots,
     wrappedFunctions: wrapped ? 1 : 0,
+    cachedFunctions: 0,
   };
 }
 

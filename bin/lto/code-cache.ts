@@ -1,0 +1,296 @@
+/**
+ * `--cache-dir`: code of earlier links, a file a program.
+ *
+ * The file of a program has what its last link used, so it is bounded by the program, and a link that is done again
+ * reads one file. It is read whole, and taken only if its checksum is right and this very build of tsc-lto wrote it; it
+ * is written under a name of its own and then renamed, so that links at the same time and links that are killed leave a
+ * whole file of one of them. Whatever is wrong with a file means that nothing is in it. Beyond the size that is
+ * allowed for the directory the files that were not used for longest go.
+ *
+ * Form (little-endian): magic, checksum of what follows, build (16 bytes), number of entries, for each its key (16
+ * bytes), offset and length; then the entries, in V8's serialisation.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import * as fs from "node:fs";
+import { basename, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { deserialize, serialize } from "node:v8";
+import { crc32 } from "node:zlib";
+import { bodyCodec, EncodedBody } from "../../formats/object/body-codec.js";
+import { hashBody } from "../../formats/object/body-hash.js";
+import { ByteReader, ByteWriter } from "../../formats/object/bytes.js";
+import { moduleNumbers, PoolWriter, readOutside } from "../../formats/object/pool.js";
+import type { CodeCache, FunctionIdentity } from "../../lto/codegen/program/code-cache.js";
+import type { CodegenOptions } from "../../lto/codegen/program/options.js";
+import type { BodyCodec, Func, GlobalValue, Module } from "../../lto/ir/module.js";
+import type { Constant } from "../../lto/ir/values.js";
+import { reasonOf } from "../host/system-errors.js";
+
+const magic = Buffer.from("tscltoC1");
+const buildAt = 12;
+const countAt = 28;
+const entriesAt = 32;
+const rowSize = 24;
+const suffix = ".code";
+/** Milliseconds after which an unfinished file is of a link that was killed. */
+const abandoned = 3_600_000;
+
+const digestOf = (...parts: (string | Uint8Array)[]): Buffer => {
+  const hash = createHash("sha256");
+  for (const part of parts) {
+    hash.update(`${part.length} `);
+    hash.update(part);
+  }
+  return hash.digest().subarray(0, 16);
+};
+
+/** What tells this build of the program from all others: its files' names, sizes and times. */
+function buildId(): Buffer {
+  const here = fileURLToPath(new URL(".", import.meta.url));
+  const isBundle = /[\\/]bundle[\\/]\w+[\\/]$/.test(here);
+  const folders = isBundle
+    ? [here]
+    : ["bin", "lto", "formats", "frontend"].map((name) => join(here, "../..", name));
+  const list: string[] = [process.version];
+  for (const folder of folders)
+    for (const name of fs.readdirSync(folder, { recursive: true, encoding: "utf8" })) {
+      const stat = fs.statSync(join(folder, name));
+      if (stat.isFile()) list.push(`${name} ${stat.size} ${stat.mtimeMs}`);
+    }
+  return digestOf(list.sort().join("\n"));
+}
+
+export class FileCodeCache implements CodeCache {
+  private readonly file: string;
+  private readonly build = buildId();
+  private readonly base: Buffer;
+  private readonly codec: BodyCodec = bodyCodec();
+  private readonly byName = new Map<string, GlobalValue | null>();
+  private readonly headers = new Map<GlobalValue, string>();
+  private readonly entries: ReadonlyMap<string, Buffer>;
+  /** What this link used or made. */
+  private readonly used = new Map<string, Buffer>();
+  private isChanged = false;
+
+  /** @param program what tells the link from others in the directory: the names of its files */
+  constructor(
+    private readonly directory: string,
+    private readonly limit: number,
+    program: string,
+    module: Module,
+    options: CodegenOptions,
+  ) {
+    const { triple, dataLayout, flags } = module;
+    const { skipPass, onlyPasses } = options.passes;
+    const told = JSON.stringify([
+      triple,
+      dataLayout.text,
+      flags,
+      { ...options, passes: { skipPass, onlyPasses } },
+    ]);
+    this.base = digestOf(this.build, told);
+    this.file = join(directory, `${digestOf(program, told).toString("hex")}${suffix}`);
+    for (const global of module.globals)
+      this.byName.set(global.name, this.byName.has(global.name) ? null : global);
+    this.entries = readEntries(this.file, this.build);
+  }
+
+  identify(fn: Func): FunctionIdentity | null {
+    const source =
+      fn.source instanceof EncodedBody ? fn.source : (this.codec.encode(fn, fn.view()) as EncodedBody);
+    const { symbols, callees } = readOutside(new ByteReader(source.bytes));
+    // Hints name sets of functions, which mean something in one link only.
+    if (callees.length > 0) return null;
+    const mentioned = symbols.map((index) => source.module.symbols(index));
+    for (const symbol of [fn, ...mentioned]) {
+      if (this.find(symbol.name) !== symbol) return null;
+      if (symbol.kind === "function" && symbol.hasDroppedLabels) return null;
+    }
+    const body = hashBody(source.bytes, {
+      symbol: (index) => source.module.symbols(index).name,
+      tag: (index) => source.module.tags(index),
+    });
+    const headers = mentioned.map((symbol) => this.headerOf(symbol)).join();
+    const entered = String(fn.entryCount);
+    return {
+      digest: digestOf(this.base, body, this.headerOf(fn), headers, entered).toString("hex"),
+      mentioned,
+    };
+  }
+
+  headerOf(symbol: GlobalValue): string {
+    let header = this.headers.get(symbol);
+    if (header === undefined) {
+      // What leads back here finds the name.
+      this.headers.set(symbol, symbol.name);
+      header = this.describe(symbol);
+      this.headers.set(symbol, header);
+    }
+    return header;
+  }
+
+  private describe(symbol: GlobalValue): string {
+    // Symbols in constants are described by name; what an alias stands for, by its own header.
+    const named: GlobalValue[] = [];
+    const pool = new PoolWriter(
+      moduleNumbers((other) => {
+        named.push(other);
+        return named.length - 1;
+      }),
+    );
+    const constant = (value: Constant | null): number => (value === null ? -1 : pool.leaves.index(value));
+    const { kind, name, linkage, visibility, dsoLocal, unnamedAddr, threadLocal, comdat } = symbol;
+    const row: unknown[] = [kind, name, linkage, visibility, dsoLocal, unnamedAddr, threadLocal];
+    row.push(comdat?.name ?? "", symbol.isDeclaration);
+    row.push(pool.types.index(symbol.valueType), pool.types.index(symbol.type));
+    switch (symbol.kind) {
+      case "function":
+        row.push(symbol.callingConvention, pool.attributes.index(symbol.attributes), symbol.align);
+        row.push(symbol.section, symbol.gc, constant(symbol.prefix), constant(symbol.prologue));
+        row.push(constant(symbol.personality), symbol.typeIds, symbol.intrinsic?.name ?? "");
+        break;
+      case "variable":
+        row.push(symbol.align, symbol.section, symbol.isConstant, symbol.externallyInitialized);
+        break;
+      case "alias":
+        row.push(constant(symbol.aliasee));
+        break;
+      case "ifunc":
+        row.push(constant(symbol.resolver));
+        break;
+    }
+    const out = new ByteWriter(256);
+    pool.write(out);
+    const others = named.map((other) => (other === symbol ? "" : this.headerOf(other)));
+    return digestOf(JSON.stringify(row), out.finish(), others.join()).toString("hex", 0, 8);
+  }
+
+  find(name: string): GlobalValue | undefined {
+    return this.byName.get(name) ?? undefined;
+  }
+
+  keyOf(digest: string, answers: readonly number[]): string {
+    return digestOf(digest, answers.join()).toString("hex");
+  }
+
+  get(key: string): unknown {
+    const bytes = this.used.get(key) ?? this.entries.get(key);
+    if (bytes === undefined) return undefined;
+    this.used.set(key, bytes);
+    return deserialize(bytes);
+  }
+
+  put(key: string, entry: unknown): void {
+    this.used.set(key, serialize(entry));
+    this.isChanged = true;
+  }
+
+  /** Writes what a later link can use. @returns why it could not; null: all is well */
+  close(): string | null {
+    try {
+      if (this.isChanged || this.used.size < this.entries.size) this.write();
+      else {
+        const now = new Date();
+        fs.utimesSync(this.file, now, now);
+      }
+      prune(this.directory, this.limit);
+      return null;
+    } catch (e) {
+      return reasonOf(e);
+    }
+  }
+
+  private write(): void {
+    const rows = Buffer.alloc(entriesAt + rowSize * this.used.size);
+    magic.copy(rows);
+    this.build.copy(rows, buildAt);
+    rows.writeUInt32LE(this.used.size, countAt);
+    let row = entriesAt;
+    let offset = rows.length;
+    for (const [key, bytes] of this.used) {
+      rows.write(key, row, "hex");
+      rows.writeUInt32LE(offset, row + 16);
+      rows.writeUInt32LE(bytes.length, row + 20);
+      row += rowSize;
+      offset += bytes.length;
+    }
+    const bytes = Buffer.concat([rows, ...this.used.values()]);
+    bytes.writeUInt32LE(crc32(bytes.subarray(buildAt)), magic.length);
+    fs.mkdirSync(this.directory, { recursive: true });
+    const temporary = `${this.file}.${process.pid}-${randomBytes(6).toString("hex")}.new`;
+    try {
+      fs.writeFileSync(temporary, bytes, { flag: "wx" });
+      fs.renameSync(temporary, this.file);
+    } catch (e) {
+      fs.rmSync(temporary, { force: true });
+      throw e;
+    }
+  }
+}
+
+/** The entries of a file that is whole and of this build; of any other, none. */
+function readEntries(file: string, build: Buffer): Map<string, Buffer> {
+  const entries = new Map<string, Buffer>();
+  let bytes: Buffer;
+  try {
+    bytes = fs.readFileSync(file);
+  } catch {
+    return entries;
+  }
+  if (bytes.length < entriesAt || !bytes.subarray(0, magic.length).equals(magic)) return entries;
+  if (!bytes.subarray(buildAt, countAt).equals(build)) return entries;
+  if (bytes.readUInt32LE(magic.length) !== crc32(bytes.subarray(buildAt))) return entries;
+  const count = bytes.readUInt32LE(countAt);
+  for (let i = 0, row = entriesAt; i < count; i++, row += rowSize) {
+    const offset = bytes.readUInt32LE(row + 16);
+    const end = offset + bytes.readUInt32LE(row + 20);
+    entries.set(bytes.toString("hex", row, row + 16), bytes.subarray(offset, end));
+  }
+  return entries;
+}
+
+/** Removes the files that were not used for longest until the others take no more than `limit` bytes. */
+function prune(directory: string, limit: number): void {
+  const files: { path: string; size: number; used: number }[] = [];
+  for (const name of fs.readdirSync(directory)) {
+    if (!name.endsWith(suffix) && !name.endsWith(".new")) continue;
+    const path = join(directory, name);
+    const stat = fs.statSync(path, { throwIfNoEntry: false });
+    if (stat === undefined) continue;
+    if (name.endsWith(suffix)) files.push({ path, size: stat.size, used: stat.mtimeMs });
+    else if (Date.now() - stat.mtimeMs > abandoned) fs.rmSync(path, { force: true });
+  }
+  let size = files.reduce((sum, file) => sum + file.size, 0);
+  files.sort((a, b) => a.used - b.used);
+  for (const file of files) {
+    if (size <= limit) break;
+    fs.rmSync(file.path, { force: true });
+    size -= file.size;
+  }
+}
+
+/** Whether an option asks for something that only compiling shows. */
+const wantsToSee = ({ passes, checkAllocation, verify }: CodegenOptions): boolean =>
+  checkAllocation ||
+  verify ||
+  passes.verifyEach ||
+  passes.enabled.length > 0 ||
+  passes.optBisectLimit !== null ||
+  passes.optRemarksFilename !== null ||
+  passes.printChanged !== null ||
+  passes.printBefore.length + passes.printAfter.length > 0;
+
+/** The cache that a link can use; null for none. @param inputs names of the files */
+export function openCodeCache(
+  directory: string,
+  limit: number,
+  cwd: string,
+  inputs: readonly string[],
+  module: Module,
+  options: CodegenOptions,
+): FileCodeCache | null {
+  if (wantsToSee(options)) return null;
+  // Without folders: a driver's temporary files lie in another each time.
+  const names = [cwd, ...inputs.map((name) => basename(name))].join("\0");
+  return new FileCodeCache(resolve(cwd, directory), limit, names, module, options);
+}

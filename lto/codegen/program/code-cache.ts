@@ -1,0 +1,186 @@
+/**
+ * Code of functions from earlier links of the same program.
+ *
+ * What a session makes of a function depends on its body and header, on the headers of what it mentions, on what is
+ * known of the functions among those, on the options and the module's flags: all that is in the key. A second key has
+ * besides what the whole program decided, and stands for the completed function. So a hit gives what compiling would
+ * give, word for word; what else changes in the program does not matter.
+ *
+ * Entries name symbols, since numbers are one link's; with each goes the digest of its header, for symbols that the
+ * body does not mention and lowering brought in. A function is compiled as without cache where an entry could not
+ * say all: some call through a pointer has a set of callees (whose numbers mean something in one link only), or
+ * something mentioned lost blocks whose address is taken.
+ *
+ * Cost: a hash of the encoded body, and of a completed function one walk to number its symbols anew.
+ * Breaks if: compiling asks for something of another function that is not in `answers`.
+ */
+import type { Func, GlobalValue } from "../../ir/module.js";
+import type { MFunction } from "../mir.js";
+import type { PackedFunction } from "../pack/format.js";
+import { packFunction } from "../pack/pack.js";
+import { SymbolNumbers } from "../pack/symbol-numbers.js";
+import { unpackFunction } from "../pack/unpack.js";
+import type { AllocationResult, Target } from "../target.js";
+import type { FunctionFacts } from "./facts.js";
+import type { FunctionNumber, Numbering } from "./numbering.js";
+
+/** What a function is, but for what is known of other functions. */
+export interface FunctionIdentity {
+  /** Of body, headers, options and version. */
+  readonly digest: string;
+  /** Functions that the body mentions, in the order in which it does. */
+  readonly mentioned: readonly GlobalValue[];
+}
+
+/** Entries by key, and what keys are made of; implemented where there are files and hashes. */
+export interface CodeCache {
+  /** Null for a function that cannot be told from others by this. */
+  identify(fn: Func): FunctionIdentity | null;
+  /** Of a symbol, without the contents of a definition. */
+  headerOf(symbol: GlobalValue): string;
+  /** The symbol of that name, if there is exactly one. */
+  find(name: string): GlobalValue | undefined;
+  keyOf(digest: string, answers: readonly number[]): string;
+  get(key: string): unknown;
+  /** @param entry plain data */
+  put(key: string, entry: unknown): void;
+}
+
+interface Symbols {
+  readonly names: readonly string[];
+  readonly headers: readonly string[];
+}
+interface AllocatedEntry extends Symbols {
+  readonly packed: PackedFunction;
+  readonly allocation: AllocationResult;
+  readonly frequencies: Float64Array | undefined;
+  /** Callees are positions in `names`. */
+  readonly facts: FunctionFacts;
+}
+interface CompletedEntry extends Symbols {
+  readonly packed: PackedFunction;
+  readonly wrapped: boolean;
+}
+
+/** What is known of an allocated function, in whatever numbering. */
+export interface CachedAllocation {
+  readonly packed: PackedFunction;
+  readonly symbols: SymbolNumbers;
+  readonly allocation: AllocationResult;
+  readonly frequencies: Float64Array | undefined;
+  readonly facts: FunctionFacts;
+}
+
+/** Numbers symbols as they come, for an entry. */
+class EntryNumbers extends SymbolNumbers {
+  readonly list: GlobalValue[] = [];
+  private readonly places = new Map<GlobalValue, number>();
+
+  constructor(private readonly all: SymbolNumbers) {
+    super({ globals: [] });
+  }
+  override numberOf(global: GlobalValue): number {
+    if (this.all.numberOf(global) < 0) return super.numberOf(global);
+    let place = this.places.get(global);
+    if (place === undefined) {
+      place = this.list.length;
+      this.places.set(global, place);
+      this.list.push(global);
+    }
+    return place;
+  }
+  override global(number: number): GlobalValue {
+    return this.list[number]!;
+  }
+}
+
+/** The cache as a session uses it. */
+export class SessionCache {
+  constructor(
+    private readonly cache: CodeCache,
+    private readonly numbering: Numbering,
+    private readonly all: SymbolNumbers,
+    private readonly target: Target,
+  ) {}
+
+  identify(fn: Func): FunctionIdentity | null {
+    return this.cache.identify(fn);
+  }
+  keyOf(digest: string, answers: readonly number[]): string {
+    return this.cache.keyOf(digest, answers);
+  }
+
+  allocated(key: string): CachedAllocation | null {
+    const entry = this.cache.get(key) as AllocatedEntry | undefined;
+    const globals = entry === undefined ? null : this.resolve(entry);
+    if (entry === undefined || globals === null) return null;
+    const calls: FunctionFacts["calls"][number][] = [];
+    for (const call of entry.facts.calls) {
+      const callee = this.numbering.numberOf(globals[call.callee]!);
+      if (callee === undefined) return null;
+      calls.push({ ...call, callee });
+    }
+    const { packed, allocation, frequencies } = entry;
+    const facts = { ...entry.facts, calls };
+    return { packed, symbols: new SymbolNumbers({ globals }), allocation, frequencies, facts };
+  }
+
+  keepAllocated(
+    key: string,
+    machine: MFunction,
+    { allocation, frequencies, facts }: Omit<CachedAllocation, "packed" | "symbols">,
+  ): void {
+    const numbers = new EntryNumbers(this.all);
+    const packed = packFunction(machine, numbers);
+    const calls = facts.calls.map((call) => ({
+      ...call,
+      callee: numbers.numberOf(this.numbering.functions[call.callee]!) as FunctionNumber,
+    }));
+    const symbols = this.describe(numbers);
+    if (symbols === null) return;
+    const entry: AllocatedEntry = {
+      ...symbols,
+      packed,
+      allocation,
+      frequencies,
+      facts: { ...facts, calls },
+    };
+    this.cache.put(key, entry);
+  }
+
+  /** The completed function in the session's numbering. */
+  completed(key: string): { readonly packed: PackedFunction; readonly wrapped: boolean } | null {
+    const entry = this.cache.get(key) as CompletedEntry | undefined;
+    const globals = entry === undefined ? null : this.resolve(entry);
+    if (entry === undefined || globals === null) return null;
+    const machine = unpackFunction(entry.packed, new SymbolNumbers({ globals }), this.target);
+    return { packed: packFunction(machine, this.all), wrapped: entry.wrapped };
+  }
+
+  keepCompleted(key: string, machine: MFunction, wrapped: boolean): void {
+    const numbers = new EntryNumbers(this.all);
+    const packed = packFunction(machine, numbers);
+    const symbols = this.describe(numbers);
+    if (symbols !== null) this.cache.put(key, { ...symbols, packed, wrapped } satisfies CompletedEntry);
+  }
+
+  private describe({ list }: EntryNumbers): Symbols | null {
+    const { cache } = this;
+    if (list.some((symbol) => cache.find(symbol.name) !== symbol)) return null;
+    return {
+      names: list.map(({ name }) => name),
+      headers: list.map((symbol) => cache.headerOf(symbol)),
+    };
+  }
+
+  /** The symbols of an entry, if each is there and as it was. */
+  private resolve({ names, headers }: Symbols): GlobalValue[] | null {
+    const globals: GlobalValue[] = [];
+    for (let i = 0; i < names.length; i++) {
+      const global = this.cache.find(names[i]!);
+      if (global === undefined || this.cache.headerOf(global) !== headers[i]) return null;
+      globals.push(global);
+    }
+    return globals;
+  }
+}
