@@ -27,6 +27,7 @@ import type { DriverOptions } from "./driver-options.js";
 import { LinkError } from "./errors.js";
 import { ClaimCollector } from "./ipra-claims.js";
 import { blame, type Linked, linkInputs, placed } from "./link-step.js";
+import { collectGarbage } from "./memory.js";
 import { type CodegenPasses, optimise } from "./passes.js";
 import type { ReportRequests } from "./reports.js";
 import { type Lap, Timer } from "./timer.js";
@@ -125,6 +126,7 @@ class Job {
     this.services = {
       ...services,
       finished: (phase) => {
+        if (phase === "compile" || phase === "complete") collectGarbage();
         this.timer.lap(phase);
         services.turns.finished(phase);
       },

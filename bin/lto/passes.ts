@@ -11,6 +11,7 @@ import { emptyReport, type PassReport } from "../../lto/pass/report.js";
 import { PassRunner, type RunnerServices, showsText } from "../../lto/pass/runner.js";
 import type { DriverOptions } from "./driver-options.js";
 import type { LinkServices } from "./job.js";
+import { collectGarbage } from "./memory.js";
 import { clockSince } from "./timer.js";
 
 /** What runners are told besides their options. All but the pipelines is plain data. */
@@ -34,7 +35,7 @@ async function services(
   const print = showsText(options)
     ? (await import("../../formats/text/index.js")).printFunction
     : (): string => "";
-  return { print, now: clockSince(origin), thread, log };
+  return { print, now: clockSince(origin), thread, log, released: collectGarbage };
 }
 
 /** The runner of one thread's lowering. @param thread 0 for the main one */

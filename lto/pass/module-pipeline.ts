@@ -99,6 +99,7 @@ class ModuleRun {
       this.runner.cache.forgetBodies();
     }
     for (const fn of module.functions) if (hasBody(fn)) this.leave(fn);
+    this.runner.released();
   }
 
   private *onFunctions(steps: readonly Step<FunctionPass>[]): Generator<number, void, undefined> {

@@ -36,6 +36,8 @@ export interface RunnerServices {
   readonly now: Clock;
   /** Number of the thread in the trace. */
   readonly thread: number;
+  /** Told when many bodies may have been let go. */
+  readonly released?: () => void;
 }
 
 /** What a pass is run on. */
@@ -139,6 +141,11 @@ export class PassRunner {
         : new Trace(services.now, services.thread, options.timeTraceGranularity);
     this.remarks = options.optRemarksFilename === null ? null : new Remarks(wantedPasses(options));
     this.observes = showsText(options);
+  }
+
+  /** Many bodies may have been let go. */
+  released(): void {
+    this.services.released?.();
   }
 
   /** Fails when the pass at work asks for what it did not say. */
