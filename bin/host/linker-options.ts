@@ -85,7 +85,7 @@ export function linkerOptions(words: readonly string[]): string[] {
 }
 
 /** LLVM's description of a cache's bounds, of which the size is one here. */
-export function cachePolicy(policy: string): string[] {
+function cachePolicy(policy: string): string[] {
   const [, size] = /(?:^|:)cache_size_bytes=(\d+[kmg]?)(?=:|$)/.exec(policy) ?? [];
   // 0 is LLVM's "no bound".
   return size === undefined || size === "0" ? [] : ["--cache-size", size];
