@@ -36,6 +36,7 @@ import { dce } from "../opt/dce.js";
 import { dse } from "../opt/dse.js";
 import { foldBranches } from "../opt/fold-branches.js";
 import { gvn } from "../opt/gvn/index.js";
+import { hoistSink } from "../opt/hoist-sink.js";
 import { simplify } from "../opt/simplify/index.js";
 import { simplifyCfg } from "../opt/simplify-cfg/index.js";
 import { sroa } from "../opt/sroa/index.js";
@@ -66,6 +67,8 @@ const simplification: readonly Step<FunctionPass>[] = [
   // What it finds constant or equal the next ones fold.
   may(gvn),
   may(simplify),
+  // Blocks that it empties are forwarded.
+  may(hoistSink),
   may(simplifyCfg),
   // Behind what makes loads values: fewer read what is stored.
   may(dse),

@@ -31,6 +31,7 @@ import { dce } from "../opt/dce.js";
 import { dse } from "../opt/dse.js";
 import { foldBranches } from "../opt/fold-branches.js";
 import { gvn } from "../opt/gvn/index.js";
+import { hoistSink } from "../opt/hoist-sink.js";
 import { simplify } from "../opt/simplify/index.js";
 import { simplifyCfg } from "../opt/simplify-cfg/index.js";
 import { sroa } from "../opt/sroa/index.js";
@@ -60,6 +61,7 @@ export const passes: readonly AnyPass[] = [
   sroa,
   gvn,
   simplify,
+  hoistSink,
   simplifyCfg,
   dse,
   dce,
