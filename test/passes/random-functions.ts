@@ -359,18 +359,49 @@ class Writer {
     const [then, otherwise, end] = [this.label(), this.label(), this.label()];
     const from = this.seenFrom(this.block);
     const isTriangle = this.random.chance(0.4);
+    const shared = this.shared();
     this.line(`br i1 ${condition}, label %${then}, label %${isTriangle ? end : otherwise}`);
     this.begin(then);
+    shared.begin();
     const arms = [this.random.chance(0.15) ? this.seenFrom(then) : this.nested(depth)];
+    shared.end(arms[0]!.pool);
     this.line(`br label %${end}`);
     if (isTriangle) arms.push(from);
     else {
       this.begin(otherwise);
+      shared.begin();
       arms.push(this.nested(depth));
+      shared.end(arms[1]!.pool);
       this.line(`br label %${end}`);
     }
     this.begin(end);
     this.join(arms);
+  }
+  /** What arms may have in common: how they begin, and how they end. */
+  private shared(): { begin(): void; end(pool: Map<IntType, string[]>): void } {
+    const beginning = this.random.below(6);
+    const ending = this.random.below(8);
+    const place = this.random.pick(this.places);
+    const chosen = this.operand("i32");
+    return {
+      begin: () => {
+        if (beginning === 0)
+          this.line(`%v${this.names++} = load ${place.type}, ptr ${place.pointer}, align 1`);
+        else if (beginning === 1) this.line(`call void @use(i32 ${chosen})`);
+      },
+      end: (pool) => {
+        const values = pool.get("i32") ?? [];
+        const own = values[values.length - 1] ?? "3";
+        const same = this.random.chance(0.5) ? chosen : own;
+        if (ending === 0) this.line(`call void @use(i32 ${same})`);
+        else if (ending === 1) this.line(`store i32 ${same}, ptr %q, align 1`);
+        else if (ending === 2) {
+          const name = `%v${this.names++}`;
+          this.line(`${name} = mul i32 ${own}, ${chosen}`);
+          pool.set("i32", [...values, name]);
+        }
+      },
+    };
   }
   private switch(depth: number): void {
     const type = this.type();
@@ -379,9 +410,11 @@ class Writer {
     const [otherwise, end] = [this.label(), this.label()];
     const cases = labels.map((label, i) => `${type} ${i}, label %${label}`).join(" ");
     this.line(`switch ${type} ${value}, label %${otherwise} [ ${cases} ]`);
+    const shared = this.shared();
     const arms = [...labels, otherwise].map((label) => {
       this.begin(label);
       const arm = this.random.chance(0.5) ? this.seenFrom(label) : this.nested(depth);
+      if (this.random.chance(0.8)) shared.end(arm.pool);
       this.line(`br label %${end}`);
       return arm;
     });
