@@ -28,8 +28,10 @@ import type { ProgramCode } from "./program-code.js";
 const fewestMentions = 2;
 /** Dominators of a mention that are tried, besides the entry. */
 const dominatorsTried = 6;
-/** Rounds in a function: each saves at least a byte, later ones hardly more. */
-const roundLimit = 40;
+/** Bytes that have to be saved for each register that is set: what is different is not shared by the outliner. */
+const leastGain = 4;
+/** Rounds in a function: the first saves nearly all. */
+const roundLimit = 2;
 
 export const baseRegisters: ProgramStep = {
   name: "base-registers",
@@ -77,6 +79,8 @@ const mayGain = (mf: MFunction): boolean => mf.goal === "minsize" && !mf.returns
 
 interface Mention {
   readonly block: number;
+  /** Index of the instruction. */
+  readonly at: number;
   readonly inst: MInst;
 }
 
@@ -100,6 +104,10 @@ class Rebasing {
   private liveness!: PostLiveness;
   /** Live before each instruction of a block and, last, behind it. */
   private live: RegisterSet[][] = [];
+  /** By block, of the register that is looked at: 0 not asked yet, 1 no, 2 yes. */
+  private readonly whole: Uint8Array;
+  /** Bytes of the instruction that sets each register. */
+  private readonly setBytes: number[] = [];
   private readonly gains = new Map<MInst, number[]>();
 
   constructor(
@@ -111,11 +119,14 @@ class Rebasing {
     this.blocks = mf.blocks;
     mf.blocks.forEach((block, i) => void this.position.set(block, i));
     this.idom = computeDominators(mf.blocks.map((b) => b.succs.map((s) => this.position.get(s)!)));
+    this.whole = new Uint8Array(mf.blocks.length);
     this.changed = changedRegisters(mf);
     const held = mf.target.frame.reserved(mf);
     this.candidates = mf.target.base
       .registers(mf)
       .filter((r) => hasRegister(this.changed, r) && !hasRegister(held, r));
+    for (const r of this.candidates)
+      this.setBytes[r] = mf.target.instructions.length(mf.target.base.set(r, isPositionIndependent));
   }
 
   /** @returns bytes saved */
@@ -123,17 +134,40 @@ class Rebasing {
     let saved = 0;
     if (this.candidates.length === 0) return 0;
     for (let round = 0; round < roundLimit; round++) {
-      const choice = this.best();
-      if (choice === null) break;
-      this.apply(choice);
-      saved += choice.gain;
+      const bytes = this.takeRound();
+      if (bytes === 0) break;
+      saved += bytes;
     }
     return saved;
   }
 
-  private best(): Choice | null {
+  /** Takes the best choices, as long as their mentions are not another's: all registers hold the same value. */
+  private takeRound(): number {
+    const choices = this.choices().sort((a, b) => b.gain - a.gain);
+    const taken = new Map<Mention, number>();
+    const sets: Choice[] = [];
+    let saved = 0;
+    for (const choice of choices) {
+      const { register, reached } = choice;
+      let gain = -this.setBytes[register]!;
+      for (const mention of reached) if (!taken.has(mention)) gain += this.gainOf(mention.inst, register);
+      if (gain < leastGain) continue;
+      for (const mention of reached) if (!taken.has(mention)) taken.set(mention, register);
+      sets.push(choice);
+      saved += gain;
+    }
+    for (const [{ block, at, inst }, register] of taken)
+      this.blocks[block]!.insts[at] = this.rebased(inst, register)!;
+    // From the ends of blocks: what is put in moves what is behind it.
+    for (const { register, block, at } of sets.sort((a, b) => b.at - a.at))
+      this.blocks[block]!.insts.splice(at, 0, this.target.base.set(register, this.isPositionIndependent));
+    return saved;
+  }
+
+  private choices(): Choice[] {
     const mentions = this.mentions();
-    if (mentions.length < fewestMentions) return null;
+    const choices: Choice[] = [];
+    if (mentions.length < fewestMentions) return choices;
     this.computeLiveness();
     const byBlock = new Map<number, Mention[]>();
     for (const mention of mentions) {
@@ -142,37 +176,35 @@ class Rebasing {
       else own.push(mention);
     }
     const ends = this.dominatingBlocks(byBlock.keys());
-    let best: Choice | null = null;
-    const consider = (register: number, block: number, at: number): void => {
-      const choice = this.evaluate(register, block, at, byBlock);
-      if (choice.gain > (best?.gain ?? 0)) best = choice;
-    };
     for (const register of this.candidates) {
+      this.whole.fill(0);
+      const consider = (block: number, at: number): void => {
+        const choice = this.evaluate(register, block, at, byBlock);
+        if (choice.gain >= leastGain) choices.push(choice);
+      };
       for (const [block, own] of byBlock) {
-        const { insts } = this.blocks[block]!;
         let covered = -1;
-        for (const { inst } of own) {
-          const at = insts.indexOf(inst);
+        for (const { at } of own) {
           if (at <= covered || !this.isFree(register, block, at)) continue;
-          consider(register, block, at);
+          consider(block, at);
           covered = this.reachedInside(register, block, at);
         }
       }
       for (const block of ends) {
         const at = this.endOf(block);
-        if (this.isFree(register, block, at)) consider(register, block, at);
+        if (this.isFree(register, block, at)) consider(block, at);
       }
     }
-    return best;
+    return choices;
   }
 
   private mentions(): Mention[] {
     const out: Mention[] = [];
     this.blocks.forEach(({ insts }, block) => {
-      for (const inst of insts) {
+      for (let at = 0; at < insts.length; at++) {
+        const inst = insts[at]!;
         const variable = this.target.base.mentioned(inst);
-        if (variable === null || !this.cluster.offsets.has(variable)) continue;
-        out.push({ block, inst });
+        if (variable !== null && this.cluster.offsets.has(variable)) out.push({ block, at, inst });
       }
     });
     return out;
@@ -232,6 +264,17 @@ class Rebasing {
     return i;
   }
 
+  /** A value that the register has at the start of the block it still has at its end. */
+  private passesWhole(register: number, block: number): boolean {
+    let answer = this.whole[block]!;
+    if (answer === 0) {
+      const { length } = this.blocks[block]!.insts;
+      const passes = this.isFree(register, block, 0) && this.reachedInside(register, block, 0) === length;
+      answer = this.whole[block] = passes ? 2 : 1;
+    }
+    return answer === 2;
+  }
+
   /** Entered in ways that edges do not show, or by the unwinder. */
   private isOpen(block: number): boolean {
     const { addressTaken, landingPad } = this.blocks[block]!;
@@ -243,9 +286,7 @@ class Rebasing {
     const entered = new Set<number>();
     const through = new Set<number>();
     const work = [from];
-    const passes = (block: number): boolean =>
-      this.isFree(register, block, 0) &&
-      this.reachedInside(register, block, 0) === this.blocks[block]!.insts.length;
+    const passes = (block: number): boolean => this.passesWhole(register, block);
     for (let block = work.pop(); block !== undefined; block = work.pop())
       for (const succ of this.blocks[block]!.succs) {
         const next = this.position.get(succ)!;
@@ -279,12 +320,10 @@ class Rebasing {
     byBlock: ReadonlyMap<number, readonly Mention[]>,
   ): Choice {
     const reached: Mention[] = [];
-    let gain = -this.target.instructions.length(this.target.base.set(register, this.isPositionIndependent));
+    let gain = -this.setBytes[register]!;
     const take = (within: number, from: number, to: number): void => {
-      const { insts } = this.blocks[within]!;
       for (const mention of byBlock.get(within) ?? []) {
-        const i = insts.indexOf(mention.inst);
-        if (i < from || i > to) continue;
+        if (mention.at < from || mention.at > to) continue;
         const bytes = this.gainOf(mention.inst, register);
         if (bytes <= 0) continue;
         gain += bytes;
@@ -296,7 +335,7 @@ class Rebasing {
     const { length } = this.blocks[block]!.insts;
     if (end === length && this.isFree(register, block, length))
       for (const entered of this.reachedBlocks(register, block).entered)
-        take(entered, 0, this.reachedInside(register, entered, 0));
+        if (byBlock.has(entered)) take(entered, 0, this.reachedInside(register, entered, 0));
     return { register, block, at, reached, gain };
   }
 
@@ -315,13 +354,5 @@ class Rebasing {
   private rebased(inst: MInst, register: number): MInst | null {
     const offset = (variable: GlobalValue): number => this.cluster.offsets.get(variable)!;
     return this.target.base.rebase(inst, register, offset);
-  }
-
-  private apply({ register, block, at, reached }: Choice): void {
-    for (const { block: within, inst } of reached) {
-      const { insts } = this.blocks[within]!;
-      insts[insts.indexOf(inst)] = this.rebased(inst, register)!;
-    }
-    this.blocks[block]!.insts.splice(at, 0, this.target.base.set(register, this.isPositionIndependent));
   }
 }
