@@ -96,6 +96,7 @@ define internal void @fill(ptr %p, i64 %n) noinline {
 define internal void @work(i64 %n) noinline sspstrong {
   %a = alloca [16 x i8]
   call void @fill(ptr %a, i64 %n)
+  %read = load volatile i8, ptr %a
   ret void
 }
 define i32 @main(i32 %argc, ptr %argv) {
