@@ -151,7 +151,7 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
     .addOption(
       new Option(
         "--outline-forms <list>",
-        "forms of outlined code, separated by commas: called, called with a last call as jump, jumped to",
+        "what outlined code may be, separated by commas: called, called and ending in a jump, jumped to",
       )
         .default("call,thunk,jump")
         .argParser(parseForms),

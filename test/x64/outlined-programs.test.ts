@@ -1,0 +1,135 @@
+/** Programs with outlined code: that they run, that unwinding passes through it, and that options and threads agree. */
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { temporaryFolder, tscLto } from "../support/command.js";
+
+const folder = temporaryFolder();
+const input = join(folder, "in.ll");
+const output = join(folder, "out.s");
+
+/** Stores that nothing else has, with a call in their middle that looks at the stack. */
+const repeated = (n: number): string => `
+  store volatile i32 ${n}, ptr @own
+  store volatile i32 11111, ptr @a
+  store volatile i32 22222, ptr @b
+  call void @look()
+  store volatile i32 33333, ptr @a
+  store volatile i32 44444, ptr @b
+  store volatile i32 ${n + 50}, ptr @own`;
+const user = (n: number, attributes: string): string => `
+define void @user${n}(ptr %to) noinline ${attributes} {${repeated(n)}
+  %frames = load i32, ptr @frames
+  store i32 %frames, ptr %to
+  ret void
+}`;
+/** Frames that each user's call sees; the difference between them is 0 if all look alike. */
+const program = (attributes = "minsize optsize uwtable"): string => `
+target triple = "x86_64-unknown-linux-gnu"
+@own = global i32 0
+@a = global i32 0
+@b = global i32 0
+@frames = global i32 0
+@buffer = global [64 x ptr] zeroinitializer
+@format = private constant [6 x i8] c"%d %d\\00"
+declare i32 @backtrace(ptr, i32)
+declare i32 @printf(ptr, ...)
+define void @look() noinline ${attributes} {
+  %count = call i32 @backtrace(ptr @buffer, i32 64)
+  store i32 %count, ptr @frames
+  ret void
+}
+${[1, 2, 3, 4, 5, 6].map((n) => user(n, attributes)).join("")}
+define i32 @main() ${attributes} {
+  %here = call i32 @backtrace(ptr @buffer, i32 64)
+  %x = alloca i32
+  ${[1, 2, 3, 4, 5, 6].map((n) => `call void @user${n}(ptr %x)`).join("\n  ")}
+  %there = load i32, ptr %x
+  %deep = sub i32 %there, %here
+  %values = load volatile i32, ptr @b
+  call i32 (ptr, ...) @printf(ptr @format, i32 %deep, i32 %values)
+  ret i32 0
+}`;
+
+async function assembly(text: string, ...options: string[]): Promise<string> {
+  writeFileSync(input, text);
+  // Passes would make one function of those that are alike.
+  const args = ["--only-passes=dce", ...options, input, "-o", output];
+  const { code, err } = await tscLto(args, { cwd: folder });
+  expect(err).toBe("");
+  expect(code).toBe(0);
+  return readFileSync(output, "utf8");
+}
+function run(): string {
+  execFileSync("cc", ["-no-pie", output, "-o", "program"], { cwd: folder });
+  return execFileSync(join(folder, "program"), { cwd: folder, encoding: "utf8" });
+}
+const calls = (text: string): number => text.match(/\t(call|jmp)\toutlined\./g)?.length ?? 0;
+
+describe("a program", () => {
+  it("prints the same, and one frame more is on the stack", async () => {
+    expect(calls(await assembly(program(), "--no-outline"))).toBe(0);
+    expect(run()).toBe("2 44444");
+    for (const options of [[], ["--no-ipra"], ["--no-shared-unwind"], ["--relocation-model=pie"]]) {
+      const text = await assembly(program(), "--check-ipra", ...options);
+      expect(calls(text), options.join()).toBeGreaterThanOrEqual(6);
+      expect(run(), options.join()).toBe("3 44444");
+    }
+  });
+  it("has the frames it had where only last calls move", async () => {
+    expect(calls(await assembly(program(), "--check-ipra", "--outline-forms=thunk"))).toBeGreaterThanOrEqual(
+      6,
+    );
+    expect(run()).toBe("2 44444");
+  });
+  it("without unwind tables is outlined, too", async () => {
+    expect(calls(await assembly(program("minsize optsize")))).toBeGreaterThanOrEqual(6);
+  });
+  it("for speed is not", async () => {
+    expect(calls(await assembly(program("uwtable")))).toBe(0);
+    expect(calls(await assembly(program("uwtable"), "-Oz"))).toBeGreaterThanOrEqual(6);
+  });
+});
+
+describe("options", () => {
+  it("--outline-rounds=0 and --no-outline are the same", async () =>
+    expect(await assembly(program(), "--outline-rounds=0")).toBe(await assembly(program(), "--no-outline")));
+  it("--outline-forms takes names of forms only", async () => {
+    const { code, err } = await tscLto(["--outline-forms=call,leap", input], { cwd: folder });
+    expect(code).toBe(2);
+    expect(err).toContain("expected some of call, thunk, jump");
+  });
+});
+
+describe("code that runs often", () => {
+  const loop = (n: number): string => `
+define void @loop${n}(i32 %n) noinline optsize uwtable {
+entry:
+  br label %again
+again:
+  %i = phi i32 [ 0, %entry ], [ %next, %again ]
+  store volatile i32 11111, ptr @a
+  store volatile i32 22222, ptr @b
+  store volatile i32 33333, ptr @a
+  store volatile i32 44444, ptr @b
+  store volatile i32 ${n}, ptr @a
+  %next = add i32 %i, 1
+  %more = icmp slt i32 %next, %n
+  br i1 %more, label %again, label %done
+done:
+  ret void
+}`;
+  const loops = `@a = global i32 0
+@b = global i32 0
+${[1, 2, 3, 4].map(loop).join("")}
+define i32 @main(i32 %n) optsize uwtable {
+  ${[1, 2, 3, 4].map((n) => `call void @loop${n}(i32 %n)`).join("\n  ")}
+  ret i32 0
+}`;
+  it("is left alone at -Os, not at -Oz", async () => {
+    const text = `target triple = "x86_64-unknown-linux-gnu"\n${loops}`;
+    expect(calls(await assembly(text))).toBe(0);
+    expect(calls(await assembly(text, "-Oz"))).toBe(4);
+  });
+});
