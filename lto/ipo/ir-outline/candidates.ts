@@ -21,7 +21,7 @@ const mostStarts = 2048;
  * Instructions of occurrences that are looked at, for each instruction of the program: repeats are nested, and of runs of
  * one operation there are as many as the run is long.
  */
-const mostLooks = 12;
+const mostLooks = 32;
 const leastLooks = 40_000;
 
 export interface Piece extends Candidate {

@@ -29,6 +29,7 @@ import type { Func, GlobalValue, Module } from "../../ir/module.js";
 import { isConstant } from "../../ir/values.js";
 import { callGraph, summary } from "../../pass/analyses.js";
 import type { ModulePass, ProgramContext } from "../../pass/pass.js";
+import type { Remark } from "../../pass/remarks.js";
 import { type Differ, hashFunction, sameFunction } from "../fold-functions/compare.js";
 import { passingAttributes } from "../parameter-attributes.js";
 import {
@@ -38,6 +39,7 @@ import {
   gainOf,
   isWorth,
   type Member,
+  type MergePlan,
   slotKey,
 } from "./cluster.js";
 import { mergeCluster, type Redirection, redirectCalls } from "./rewrite.js";
@@ -89,6 +91,7 @@ class Merger {
         const plan = members.length > 1 ? cluster.plan() : null;
         if (plan === null) continue;
         const isTaken = isWorth(plan, members.length);
+        this.context.remarks?.add(decided(cluster, plan, isTaken));
         if (!isTaken) {
           this.context.count("kept", members.length);
           continue;
@@ -240,6 +243,28 @@ class Merger {
       if (global.kind === "function") yield global;
   }
 }
+
+/** What is said of a cluster: bytes of one function with parameters, and of all functions as they are. */
+const decided = (
+  { first, members }: Cluster,
+  { before, after, parameters }: MergePlan,
+  isTaken: boolean,
+): Remark => ({
+  kind: isTaken ? "Passed" : "Missed",
+  pass: "merge-functions",
+  name: isTaken ? "Merged" : "TooCostly",
+  function: first.name,
+  facts: [
+    ["Functions", members.length],
+    ["String", isTaken ? " functions merged with " : " functions not merged with "],
+    ["Parameters", parameters.list.length],
+    ["String", " parameters (cost="],
+    ["Cost", Math.round(after)],
+    ["String", ", threshold="],
+    ["Threshold", Math.round(before)],
+    ["String", ")"],
+  ],
+});
 
 /** Whether a call can pass more. */
 const fits = (call: Inst, callee: Func): boolean =>
