@@ -68,12 +68,15 @@ class Writer {
   private readonly early: string[] = [];
   private state: string[] = [];
   private readonly landings: number[] = [];
+  /** One of both in a function: the IPRA checker takes entries of tables for what any computed jump may go to. */
+  private readonly choice: "switch" | "indirectbr";
 
   constructor(
     private readonly name: string,
     private readonly random: Random,
   ) {
     this.w = new FunctionWriter(random);
+    this.choice = random.pick(["switch", "indirectbr"]);
   }
 
   run(): { text: string; declarations: string[] } {
@@ -159,7 +162,7 @@ class Writer {
 
   private terminator(count: number): Terminator {
     const { random } = this;
-    const kind = random.pick([
+    const drawn = random.pick([
       "br",
       "br",
       "condbr",
@@ -169,6 +172,7 @@ class Writer {
       "indirectbr",
       "invoke",
     ] as const);
+    const kind = drawn === "switch" || drawn === "indirectbr" ? this.choice : drawn;
     const targets = (n: number): number[] => Array.from({ length: n }, () => random.below(count));
     switch (kind) {
       case "br":
