@@ -160,7 +160,7 @@ function callClaim(
     clobbers: lowWord(inst.clobbers),
     results,
     arguments: uses(inst),
-    returns: tail || (comesBack && !noReturn),
+    returns: (tail || comesBack) && !noReturn,
     throws: !noUnwind,
   };
 }

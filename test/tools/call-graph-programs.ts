@@ -280,8 +280,8 @@ class Writer {
     if (f.variable !== null) {
       lines.push(`va_list ap; va_start(ap, p${named.length - 1});`);
       f.variable.forEach((kind, i) => {
-        lines.push(`${kindOf(kind).type} v${i} = va_arg(ap, ${kindOf(kind).type});`);
-        lines.push(`s = mix(s, ${kindOf(kind).to(`v${i}`)});`);
+        lines.push(`${kindOf(kind).type} w${i} = va_arg(ap, ${kindOf(kind).type});`);
+        lines.push(`s = mix(s, ${kindOf(kind).to(`w${i}`)});`);
       });
       lines.push("va_end(ap);");
     }
