@@ -49,14 +49,13 @@ function oneFile(file: number, files: number, functions: number, seed: number): 
   }
   for (const name of declared) out.push(`declare i32 @${name}(ptr, i32)`);
   if (file === files - 1) {
-    out.push("define i32 @main(i32 %n, ptr %v) #0 {");
     const results: string[] = [];
     for (let f = 0; f < files; f++) {
       const name = `f${f}_${functions - 1}`;
-      if (f !== file && !declared.has(name)) out.unshift(`declare i32 @${name}(ptr, i32)`);
+      if (f !== file && !declared.has(name)) out.push(`declare i32 @${name}(ptr, i32)`);
       results.push(`  %r${f} = call i32 @${name}(ptr %v, i32 %n)`);
     }
-    out.push(...results, "  ret i32 %r0", "}");
+    out.push("define i32 @main(i32 %n, ptr %v) #0 {", ...results, "  ret i32 %r0", "}");
   }
   out.push("attributes #0 = { minsize nounwind optsize }");
   return { name: `g${file}.ll`, text: `${out.join("\n")}\n` };
