@@ -1,5 +1,4 @@
 quantize:
-	.cfi_startproc
 	movl	%edi, %ebx
 	call	magnitude
 	movl	%eax, %edx

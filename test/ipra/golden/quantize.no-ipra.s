@@ -1,14 +1,9 @@
 quantize:
-	.cfi_startproc
 	pushq	%rbp
 	pushq	%rbx
 	pushq	%rax
 	movl	%esi, %ebx
 	movl	%edi, %ebp
-	.cfi_remember_state
-	.cfi_def_cfa_offset 32
-	.cfi_offset %rbp, -16
-	.cfi_offset %rbx, -24
 	call	magnitude
 	movl	%eax, %edx
 	xorl	%ecx, %ecx
