@@ -9,7 +9,7 @@
  * (Lua and SQLite, -Oz).
  *
  * Four times the budget and no replacing of functions while they run take 0.74 to 0.77 of the processor time with a budget
- * of 400 kB (programs of 81 and 212 kB on a quiet machine; bzip2 on a busy one 0.88, the least of four runs each, in
+ * of 400 kB (programs of 81 and 212 kB on a quiet machine; bzip2 on a busy one 0.91, the least of four runs each, in
  * turn). On top of that `--single-threaded-gc` (0.86 and 1.11 of it) and slower growth of the heap (1.0 and 1.25) do not
  * pay for all sizes; Maglev, more inlining and no lazy feedback cost time.
  *
