@@ -297,6 +297,17 @@ it("calls say what the code reads, sets and changes", () => {
   expect(inst.clobbers).toEqual(setOfWords((1 << RAX) | (1 << RCX) | (1 << RDI) | (1 << RBX)));
 });
 
+it("further rounds do not lower the stack around calls of code that addresses the caller's frame", () => {
+  const inner = (): MInst[] => [load(RBX, 16), ...body()];
+  const around = (): MInst[] => [movImm(4, RDI, 7777), ...inner(), movImm(4, RDI, 8888)];
+  const { made } = outlined([...times(8, inner), ...times(4, around)], {}, { rounds: 3 });
+  expect(made[0]![0]).toBe("movq 24(%rsp), %rbx");
+  for (const lines of made) expect(lines.slice(0, -1)).not.toContain("call F");
+  // Where nothing is addressed they may.
+  const plain = (): MInst[] => [movImm(4, RDI, 7777), ...body(), movImm(4, RDI, 8888)];
+  const free = outlined([...times(12, body), ...times(4, plain)], {}, { rounds: 3 }).made;
+  expect(free.flatMap((lines) => lines.slice(0, -1))).toContain("call F");
+});
 it("further rounds share what outlined functions have in common", () => {
   const one = (): MInst[] => [...body(), movImm(4, RAX, 3333), movImm(4, RBX, 4444)];
   const functions = [

@@ -6,7 +6,8 @@
  *     jump      S; ret  →  jmp F;   F: S; ret              (or another way out of the function)
  *
  * In the first two the stack pointer is lower in F by the return address, so addresses on the stack change (and may
- * become longer), pushes and pops in S must be balanced, and no push may be an argument of the call. A call inside of S
+ * become longer), pushes and pops in S must be balanced, no push may be an argument of the call, and no call but the last
+ * may be one of an outlined function that itself addresses the frame: it would find it elsewhere. A call inside of S
  * needs its alignment: where the callee counts on it, F lowers the stack pointer once more. A third form of S; call X is
  * none: the thunk is shorter and asks for nothing.
  *
@@ -71,6 +72,10 @@ interface CallFacts {
   readonly isAligned: boolean;
 }
 
+/** Name of the outlined function that a call enters; "" for other instructions. */
+const calleeName = ({ symbol }: MInst): string =>
+  symbol?.kind === "direct" && symbol.target.kind === "external" ? symbol.target.name : "";
+
 /** Bytes that a description takes where functions share none, with its entry in the index. */
 const descriptionBytes = 28;
 
@@ -87,6 +92,8 @@ export class CandidateFinder {
     private readonly aligned: AlignedCall,
     private readonly forms: ReadonlySet<OutlineForm>,
     private readonly sharedUnwind: boolean,
+    /** Functions of earlier rounds that address the frame of their caller. */
+    private readonly framed: ReadonlySet<string>,
   ) {}
 
   /** Bytes before each place of the sequence, unwind tables included: what is worth looking at. */
@@ -147,10 +154,20 @@ export class CandidateFinder {
     if (facts === undefined) {
       const inst = this.dictionary.instruction(symbol);
       const { extra } = inst;
-      const isPlain = extra?.kind === "call" && extra.pushed === 0 && !extra.noReturn;
+      const isPlain =
+        extra?.kind === "call" && extra.pushed === 0 && !extra.noReturn && !this.framed.has(calleeName(inst));
       facts = this.calls[symbol] = { isPlain, isAligned: this.aligned(inst) };
     }
     return facts;
+  }
+
+  /** Whether a function made of the candidate addresses the frame of its caller. */
+  isFramed({ symbols }: OutlineCandidate): boolean {
+    return symbols.some(
+      (symbol) =>
+        this.dictionary.kinds[symbol]!.usesStack ||
+        this.framed.has(calleeName(this.dictionary.instruction(symbol))),
+    );
   }
 
   private make(

@@ -65,12 +65,13 @@ export function outlineCode(
   isTaken: (name: string) => boolean,
 ): OutlineReport {
   const names = new Set<string>();
+  const framed = new Set<string>();
   const taken = (name: string): boolean => names.has(name) || isTaken(name);
   let functions = 0;
   let occurrences = 0;
   let bytes = 0;
   for (let round = 0; round < options.rounds; round++) {
-    const selected = new Round(code, options, aligned, taken, names).run();
+    const selected = new Round(code, options, aligned, taken, names, framed).run();
     if (selected.length === 0) break;
     functions += selected.length;
     for (const { starts, benefit } of selected) {
@@ -92,6 +93,7 @@ class Round {
     private readonly aligned: AlignedCall,
     private readonly isTaken: (name: string) => boolean,
     private readonly names: Set<string>,
+    private readonly framed: Set<string>,
   ) {
     this.dictionary = new Dictionary(code);
     this.sequence = codeSequence(code, this.dictionary, (fn) => this.choose(fn));
@@ -138,6 +140,7 @@ class Round {
       this.aligned,
       new Set(options.forms),
       options.sharedUnwind,
+      this.framed,
     );
     const before = finder.prefixBytes();
     const transfer = target.instructions.length(target.outlining.call(""));
@@ -165,6 +168,7 @@ class Round {
       }
       const outlined = outlinedFunction(candidate, dictionary, code.target, unwind, this.isTaken);
       this.names.add(outlined.mf.name);
+      if (finder.isFramed(candidate)) this.framed.add(outlined.mf.name);
       const words = code.packInstruction(outlined.transfer);
       for (const start of starts) edits.push({ start, length: candidate.length, words });
       return outlined.mf;
