@@ -5,7 +5,7 @@ import { type CommandLine, parseCommandLine } from "../../frontend/clang/command
 import { expandResponseFiles } from "../../frontend/clang/response-file.js";
 import { InputError } from "../../lto/ir/errors.js";
 import { reportFault } from "../host/fault.js";
-import { type Host, processHost, report } from "../host/host.js";
+import { type Host, processHost, refuseLostBytes, report } from "../host/host.js";
 import { readTextFile } from "../host/libraries.js";
 import { isSameFile } from "../host/output-file.js";
 import { runClang } from "./clang.js";
@@ -39,6 +39,7 @@ export async function main(args: readonly string[]): Promise<number> {
 /** Runs the driver; its exit code. @throws nothing for bad input */
 export async function runDriver(args: readonly string[], host: Host): Promise<number> {
   try {
+    refuseLostBytes(args);
     const command = parseCommandLine(
       expandResponseFiles(args, (path) => readTextFile(resolve(host.cwd, path))),
     );

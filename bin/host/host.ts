@@ -1,5 +1,6 @@
 /** What the driver sees of the process it runs in; tests put something else in its place. */
 import { fstatSync, readFileSync, writeSync } from "node:fs";
+import { InputError } from "../../lto/ir/errors.js";
 import { OutputError, reasonOf } from "./system-errors.js";
 
 export interface Host {
@@ -55,6 +56,15 @@ function writeAll(fd: number, bytes: Uint8Array): void {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
     }
   }
+}
+
+/**
+ * Node decodes arguments as UTF-8 and puts U+FFFD for what is none: the bytes are lost, and with them the file meant.
+ * @throws InputError for such an argument
+ */
+export function refuseLostBytes(args: readonly string[]): void {
+  const lost = args.find((word) => word.includes("\ufffd"));
+  if (lost !== undefined) throw new InputError(`argument '${lost}' is not valid UTF-8`);
 }
 
 /** A line of this driver's own on standard error. */

@@ -3,6 +3,7 @@
  * is left whenever the process ends, or where that cannot be or is not worth it, in memory after all.
  */
 import { closeSync, existsSync, openSync, readFileSync, writeSync } from "node:fs";
+import { bytesOfText } from "../../lto/ir/byte-text.js";
 import { removeTemporary, settle, temporaryFile } from "./interrupts.js";
 
 /** Characters that are gathered before they are written. */
@@ -31,7 +32,7 @@ export class ScratchFile {
     return this.file === null ? null : `/proc/${process.pid}/fd/${this.file}`;
   }
 
-  /** Appends text, encoded as UTF-8. @throws what `write` throws */
+  /** Appends text. @throws what `write` throws */
   write(text: string): void {
     this.pieces.push(text);
     this.length += text.length;
@@ -47,7 +48,7 @@ export class ScratchFile {
   /** What was written can be read by others afterwards. @throws what `write` throws */
   flush(): void {
     if (this.length === 0) return;
-    const bytes = Buffer.from(this.pieces.join(""));
+    const bytes = bytesOfText(this.pieces.join(""));
     this.pieces = [];
     this.length = 0;
     this.append(bytes);

@@ -9,7 +9,7 @@ import { expandResponseFiles } from "../../frontend/clang/response-file.js";
 import { InputError } from "../../lto/ir/errors.js";
 import { type Contents, contentsOf } from "../host/contents.js";
 import { reportFault } from "../host/fault.js";
-import { type Host, processHost } from "../host/host.js";
+import { type Host, processHost, refuseLostBytes } from "../host/host.js";
 import { removeTemporary, temporaryFile } from "../host/interrupts.js";
 import { readTextFile, realFiles } from "../host/libraries.js";
 import { inputWord, linkerOptions, positional } from "../host/linker-options.js";
@@ -41,6 +41,7 @@ export async function main(args: readonly string[], host: Host = processHost()):
 }
 
 async function link(args: readonly string[], host: Host): Promise<number> {
+  refuseLostBytes(args);
   const words = expandResponseFiles(args, (path) => readTextFile(resolve(host.cwd, path)));
   const items = parseLinkerArguments(words);
   if (items.some(({ name }) => name === "version" || name === "v" || name === "V")) {

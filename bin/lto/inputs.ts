@@ -13,6 +13,7 @@ import { isObject } from "../../formats/object/container.js";
 import { readObjectContents } from "../../formats/object/reader.js";
 import { parseModule } from "../../formats/text/index.js";
 import { isBitcode, readBitcode } from "../../frontend/llvm/bitcode.js";
+import { textOfBytes } from "../../lto/ir/byte-text.js";
 import { InputError, InternalError } from "../../lto/ir/errors.js";
 import type { Module } from "../../lto/ir/module.js";
 import {
@@ -78,8 +79,14 @@ function readMember(bytes: Uint8Array, file: string): (ModuleInput | NativeInput
   if (isBitcode(bytes)) return readBitcode(bytes, file).map((module) => ({ kind: "module", module }));
   if (isElf(bytes)) return readElfInput(readElf(bytes, file), file);
   if (/\.(ll|tir)$/.test(file) || file === "-")
-    return [{ kind: "module", module: verified(parseModule(new TextDecoder().decode(bytes), file)) }];
+    return [{ kind: "module", module: verified(parseModule(assemblyText(bytes), file)) }];
   throw new InputError("unknown file type", file);
+}
+
+/** Without a byte-order mark. */
+function assemblyText(bytes: Uint8Array): string {
+  const text = textOfBytes(bytes);
+  return text.startsWith("\ufeff") ? text.slice(1) : text;
 }
 
 function readElfInput(elf: ElfObject, file: string): (ModuleInput | NativeInput)[] {

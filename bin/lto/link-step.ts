@@ -1,4 +1,5 @@
 /** The first half of a link: reads the inputs and makes one module of them. */
+import { symbolRefusal } from "../../formats/asm/index.js";
 import { refusedRequests } from "../../lto/codegen/requests.js";
 import { InputError, UnsupportedError } from "../../lto/ir/errors.js";
 import type { Module } from "../../lto/ir/module.js";
@@ -60,6 +61,7 @@ export async function linkInputs(options: DriverOptions, services: JobServices):
     finished("verify");
   }
   if (options.emit === "asm" || options.emit === "machine") refuseRequests(module, linked);
+  if (options.emit === "asm") refuseSymbols(module, linked, !options.shared && !options.relocatable);
   return { module, summary, files: filesOf(module, linked) };
 }
 
@@ -85,6 +87,16 @@ function refuseRequests(module: Module, linked: LinkResult): void {
     refusedRequests(module, targetOf(module).requests).map(({ what, by }) => {
       const file = ("fn" in by ? linked.fileOf(by.fn) : linked.fileOfFlag(by.flag)) ?? module.file;
       return new UnsupportedError(what, "fn" in by ? `function '${by.fn.name}'` : undefined, file);
+    }),
+  );
+}
+
+/** @throws InputError when symbols cannot be written in assembly */
+function refuseSymbols({ globals }: Module, { fileOf }: LinkResult, executable: boolean): void {
+  throwAny(
+    globals.flatMap((global) => {
+      const what = symbolRefusal(global, executable);
+      return what === null ? [] : [new UnsupportedError(what, undefined, fileOf(global))];
     }),
   );
 }

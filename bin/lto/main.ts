@@ -9,7 +9,7 @@ import { InputError } from "../../lto/ir/errors.js";
 import { type PassSet, productPasses } from "../../lto/pass/registry.js";
 import { formatCounts, formatTimes } from "../../lto/pass/report.js";
 import { reportFault } from "../host/fault.js";
-import { type Host, processHost } from "../host/host.js";
+import { type Host, processHost, refuseLostBytes } from "../host/host.js";
 import { OutputError } from "../host/system-errors.js";
 import { ownPackage } from "../package.js";
 import type { DriverOptions } from "./driver-options.js";
@@ -30,6 +30,7 @@ export async function main(
   const log = (text: string): void => host.stderr(Buffer.from(text));
   let options: DriverOptions;
   try {
+    refuseLostBytes(args);
     options = parse(args, host, set);
   } catch (e) {
     if (e instanceof CommanderError) return e.exitCode === 0 ? 0 : 2;

@@ -38,6 +38,8 @@ export const alignText = (align: number): string =>
 
 class FunctionNames implements OperandNames {
   private asmCount = 0;
+  /** Symbols that operands name by a label. */
+  readonly aliased = new Set<GlobalValue>();
   constructor(
     private readonly mf: MFunction,
     private readonly names: SymbolNames,
@@ -45,7 +47,9 @@ class FunctionNames implements OperandNames {
     readonly number: number,
   ) {}
   symbol(global: GlobalValue): string {
-    return this.names.symbol(global);
+    const operand = this.names.operand(global);
+    if (operand !== this.names.symbol(global)) this.aliased.add(global);
+    return operand;
   }
   block(block: MBlock): string {
     return `.LBB${this.number}_${block.id}`;
@@ -238,6 +242,7 @@ export function functionText(
   if (exceptions !== null) out += exceptions.header();
   if (fn.prologue !== null) out += imageText(dataImage(fn.prologue, layoutOf), names);
   out += blocksText(mf, operandNames, exceptions, shared);
+  for (const global of operandNames.aliased) head += names.alias(global);
   if (exceptions !== null) out += exceptions.footer();
   if (ownUnwind) out += "\t.cfi_endproc\n";
   out += `\t.size\t${symbol}, .-${symbol}\n`;

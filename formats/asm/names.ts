@@ -6,33 +6,52 @@
  * `.L`, which the assembler keeps out of the symbol table; one that would then look like a label of ours gets
  * a suffix. Unnamed globals are numbered by their position in the module.
  */
+import { bytesOfText } from "../../lto/ir/byte-text.js";
 import type { GlobalValue, Module } from "../../lto/ir/module.js";
+import { escapeBytes } from "./escape.js";
 
 /** What GNU as reads as one symbol without quotes, in operands as well as in directives. */
 const plain = /^[A-Za-z_.][A-Za-z0-9_.$]*$/;
 /** Labels that the printer makes: see `labels`. */
 const reserved =
-  /^(\.L(BB|JTI|C|func_|tmp|ba\.|unnamed\.|EH|ref\.|exception|GCC_except|globals\.|patch|retpoline_)|DW\.ref\.)/;
+  /^(\.L(BB|JTI|C|func_|tmp|ba\.|unnamed\.|EH|ref\.|odd\.|exception|GCC_except|globals\.|patch|retpoline_)|DW\.ref\.)/;
 
-/** `name` as one symbol token. */
-export function quoteSymbol(name: string): string {
-  if (plain.test(name)) return name;
-  return `"${escapeQuoted(name)}"`;
+/** What instructions' operands do not take in a quoted name, or not before a modifier such as `@PLT`. */
+const awkward = /["\\,;@]/;
+
+/** `name` as one symbol token of a directive. */
+export const quoteSymbol = (name: string): string =>
+  plain.test(name) ? name : `"${name.replace(/["\\]/g, "\\$&")}"`;
+
+/** A local label may be anything: one that says which name it stands for. */
+const spelled = (name: string): string => Buffer.from(bytesOfText(name)).toString("hex");
+
+/**
+ * What keeps a symbol from being written: GNU as has no escapes in names but those of quotes and backslashes. Names that
+ * need a label of their own in operands (`SymbolNames.operand`) cannot be replaced by another file's definition.
+ */
+export function symbolRefusal(global: GlobalValue, executable: boolean): string | null {
+  const { name, linkage } = global;
+  if (plain.test(name) || (linkage === "private" && global.kind !== "function")) return null;
+  if (/[\0\n]/.test(name)) return `line break or NUL in the symbol name "${printable(name)}"`;
+  if (!awkward.test(name) || global.isDeclaration || global.isLocal || global.visibility !== "default")
+    return null;
+  if (linkage === "external" && (executable || global.dsoLocal)) return null;
+  return `quote, backslash, comma, semicolon or @ in the name "${printable(name)}" of a symbol that may be replaced`;
 }
 
-/** The inside of a quoted symbol or section name. */
-function escapeQuoted(name: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is replaced
-  return name.replace(/[\\"]/g, "\\$&").replace(/[\x00-\x1f\x7f]/g, (c) => `_${c.charCodeAt(0)}_`);
-}
+/** A name on one line. */
+const printable = (name: string): string => escapeBytes(bytesOfText(name), 0, bytesOfText(name).length);
+
+/** The inside of a string of `.section`, `.file` or `.ident`. */
+const quoteBytes = (text: string): string => `"${printable(text)}"`;
 
 /** A section name as the operand of `.section`. */
-export function quoteSection(name: string): string {
-  return /^[A-Za-z0-9_.$-]+$/.test(name) ? name : `"${escapeQuoted(name)}"`;
-}
+export const quoteSection = (name: string): string =>
+  /^[A-Za-z0-9_.$-]+$/.test(name) ? name : quoteBytes(name);
 
 /** Text as the operand of `.file` or `.ident`. */
-export const quoteText = (text: string): string => `"${escapeQuoted(text)}"`;
+export const quoteText = quoteBytes;
 
 /** Names of a module's globals, computed once each. */
 export class SymbolNames {
@@ -65,16 +84,31 @@ export class SymbolNames {
     return text;
   }
 
+  /**
+   * The symbol as one token of an instruction's operand. If that cannot be its name it is a local label, which `.set`
+   * makes equal to it: `alias`.
+   */
+  operand(global: GlobalValue): string {
+    const symbol = this.symbol(global);
+    return symbol.startsWith('"') && awkward.test(global.name) ? `.Lodd.${spelled(global.name)}` : symbol;
+  }
+
+  /** The directive that an operand's token needs. */
+  alias(global: GlobalValue): string {
+    return `\t.set\t${this.operand(global)}, ${this.symbol(global)}\n`;
+  }
+
   private raw(global: GlobalValue): string {
     const { name } = global;
     if (name === "") return `.Lunnamed.${this.number(global)}`;
     // A function has a symbol, since unwinding shows it in traces and checkers look at what symbols cover.
     if (global.linkage !== "private" || global.kind === "function")
       return reserved.test(name) ? `${name}.s` : name;
-    const local = `.L${name}`;
+    const local = plain.test(name) ? `.L${name}` : `.Lodd.${spelled(name)}`;
     return reserved.test(local) ? `${local}.p` : local;
   }
 }
 
 /** Label of a basic block whose address a constant holds; the block by its index in the IR body. */
-export const addressTakenLabel = (fn: string, block: number): string => quoteSymbol(`.Lba.${fn}.${block}`);
+export const addressTakenLabel = (fn: string, block: number): string =>
+  plain.test(fn) ? `.Lba.${fn}.${block}` : `.Lba..${spelled(fn)}.${block}`;

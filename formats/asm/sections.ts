@@ -127,7 +127,8 @@ export function exceptionSection(fn: Func, symbol: string, options: AsmOptions):
   return section(own ? `.gcc_except_table.${unquoted(symbol)}` : ".gcc_except_table", "a", false, fn.comdat);
 }
 
-const unquoted = (symbol: string): string => (symbol.startsWith('"') ? symbol.slice(1, -1) : symbol);
+const unquoted = (symbol: string): string =>
+  symbol.startsWith('"') ? symbol.slice(1, -1).replace(/\\(.)/gs, "$1") : symbol;
 
 /** The mergeable section for constants of 4, 8, 16 or 32 bytes. */
 export const constantSection = (size: number): Section =>

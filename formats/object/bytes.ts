@@ -5,38 +5,14 @@
  * a claimed element count is accepted only when that many elements could still follow, so no allocation is
  * larger than the input. All failures are `InputError`.
  */
+import { bytesOfText, textOfBytes } from "../../lto/ir/byte-text.js";
 import { InputError } from "../../lto/ir/errors.js";
 
-const utf8Encoder = new TextEncoder();
-const utf8Decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
-/** Decodes UTF-8 strictly. @throws InputError on malformed text */
-function decodeUtf8(bytes: Uint8Array): string {
-  // Most strings are short ASCII, for which building the string here beats the call into the decoder.
-  if (bytes.length <= 24) {
-    let text = "";
-    for (let i = 0; i < bytes.length; i++) {
-      const byte = bytes[i]!;
-      if (byte >= 0x80) return decodeSlow(bytes);
-      text += String.fromCharCode(byte);
-    }
-    return text;
-  }
-  return decodeSlow(bytes);
-}
-
-function decodeSlow(bytes: Uint8Array): string {
-  try {
-    return utf8Decoder.decode(bytes);
-  } catch {
-    throw new InputError("malformed UTF-8 in a string");
-  }
-}
-
-/** UTF-8 of a text. @throws InputError when it holds an unpaired surrogate, which UTF-8 cannot express */
-function encodeUtf8(text: string): Uint8Array {
-  if (/\p{Surrogate}/u.test(text)) throw new InputError("a name or text is not valid Unicode");
-  return utf8Encoder.encode(text);
+/** The bytes of a text. @throws InputError when it holds an unpaired surrogate that stands for no byte */
+function encodeText(text: string): Uint8Array {
+  if (!text.isWellFormed() && /(?![\u{dc80}-\u{dcff}])\p{Surrogate}/u.test(text))
+    throw new InputError("a name or text is not valid Unicode");
+  return bytesOfText(text);
 }
 
 const noBytes = new Uint8Array(0);
@@ -98,7 +74,7 @@ export class ByteWriter {
   }
 
   string(text: string): void {
-    this.bytes(encodeUtf8(text));
+    this.bytes(encodeText(text));
   }
 
   /** `count` low bytes of a non-negative bigint, least significant first. */
@@ -223,7 +199,7 @@ export class ByteReader {
   }
 
   string(): string {
-    return decodeUtf8(this.bytesRun());
+    return textOfBytes(this.bytesRun());
   }
 
   /** Little-endian unsigned integer of `count` bytes. */

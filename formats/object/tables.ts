@@ -9,6 +9,7 @@
 // Not the package's main entry: that looks for a native addon, which takes longer than small tables gain by it.
 import { Packr } from "msgpackr/pack";
 import { Unpackr } from "msgpackr/unpack";
+import { bytesOfText, textOfBytes } from "../../lto/ir/byte-text.js";
 import { InputError } from "../../lto/ir/errors.js";
 import type { Vocabulary } from "./enums.js";
 
@@ -17,7 +18,20 @@ export type Table = number | string | Uint8Array | readonly Table[];
 const options = { useRecords: false, mapsAsObjects: true, variableMapSize: true, bundleStrings: false };
 
 export function packTables(tables: Table): Uint8Array {
-  return new Packr(options).pack(tables);
+  return new Packr(options).pack(isPlain(tables) ? tables : asBytes(tables));
+}
+
+/** Whether MessagePack's texts can hold all texts. */
+const isPlain = (table: Table): boolean =>
+  typeof table === "string" ? isPlainText(table) : !Array.isArray(table) || table.every(isPlain);
+
+/** A byte-order mark at the start would be lost in reading. */
+const isPlainText = (text: string): boolean => text.isWellFormed() && !text.startsWith("\ufeff");
+
+/** With the texts that are not Unicode (byte-text.ts) as bytes. */
+function asBytes(table: Table): Table {
+  if (typeof table === "string") return isPlainText(table) ? table : bytesOfText(table);
+  return typeof table === "number" || table instanceof Uint8Array ? table : table.map(asBytes);
 }
 
 const maxNesting = 8;
@@ -160,6 +174,7 @@ export class Row {
 
   string(): string {
     const value = this.take();
+    if (value instanceof Uint8Array) return textOfBytes(value);
     if (typeof value !== "string") throw new InputError(`malformed ${this.what}: a text is expected`);
     return value;
   }
@@ -174,6 +189,7 @@ export class Row {
   /** An integer of at most 53 bits, or a text. */
   intOrString(): number | string {
     const value = this.take();
+    if (value instanceof Uint8Array) return textOfBytes(value);
     if (typeof value === "string" || Number.isSafeInteger(value)) return value as number | string;
     throw new InputError(`malformed ${this.what}: a number or text is expected`);
   }

@@ -2,19 +2,16 @@
  * Quoting of names and strings in LLVM assembly (LLVM Language Reference, "Identifiers").
  *
  * A byte that is not printable ASCII, a quote or a backslash is written `\XX` in hexadecimal. Strings of the
- * IR are text: bytes are taken to be UTF-8, or Latin-1 where they are not valid UTF-8.
+ * IR are text (byte-text.ts).
  */
-
-const encoder = new TextEncoder();
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-const latin1 = new TextDecoder("latin1");
+import { bytesOfText, textOfBytes } from "../../lto/ir/byte-text.js";
 
 const isHex = (c: number): boolean =>
   (c >= 0x30 && c <= 0x39) || (c >= 0x41 && c <= 0x46) || (c >= 0x61 && c <= 0x66);
 
 /** The bytes that the inside of a quoted string stands for. */
 export function unescapeBytes(raw: string): Uint8Array {
-  const out = encoder.encode(raw);
+  const out = bytesOfText(raw);
   if (!raw.includes("\\")) return out;
   let length = 0;
   for (let i = 0; i < out.length; i++) {
@@ -33,13 +30,8 @@ export function unescapeBytes(raw: string): Uint8Array {
 
 /** The text that the inside of a quoted string stands for. */
 export function unescapeText(raw: string): string {
-  if (!raw.includes("\\")) return raw;
-  const bytes = unescapeBytes(raw);
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    return latin1.decode(bytes);
-  }
+  if (!raw.includes("\\") && raw.isWellFormed()) return raw;
+  return textOfBytes(unescapeBytes(raw));
 }
 
 const byteText: string[] = [];
@@ -57,7 +49,7 @@ export function escapeBytes(bytes: Uint8Array): string {
 
 /** Text as the inside of a quoted string. */
 export function escapeText(text: string): string {
-  return /^[ !#-[\]-~]*$/.test(text) ? text : escapeBytes(encoder.encode(text));
+  return /^[ !#-[\]-~]*$/.test(text) ? text : escapeBytes(bytesOfText(text));
 }
 
 /** A name behind its sigil, quoted if it must be. */

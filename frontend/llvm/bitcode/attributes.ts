@@ -11,6 +11,7 @@
  * Kinds that this reader does not know are skipped by the shape of their encoding, and so are ranges of more than 64
  * bits and `initializes`, which an AttributeSet does not hold.
  */
+
 import {
   AttributeList,
   AttributeSet,
@@ -19,9 +20,10 @@ import {
   noAttributeList,
   noAttributes,
 } from "../../../lto/ir/attributes.js";
+import { textOfBytes } from "../../../lto/ir/byte-text.js";
 import { InputError } from "../../../lto/ir/errors.js";
 import { intType } from "../../../lto/ir/types.js";
-import { type BitReader, decodeText, Entry } from "./bitstream.js";
+import { type BitReader, Entry } from "./bitstream.js";
 import type { TypeTable } from "./types.js";
 
 /** LLVM assembly names by attribute kind number; index 0 is unused. */
@@ -219,7 +221,7 @@ class GroupParser {
     const bytes: number[] = [];
     for (;;) {
       const byte = this.next();
-      if (byte === 0) return decodeText(Uint8Array.from(bytes));
+      if (byte === 0) return textOfBytes(Uint8Array.from(bytes));
       bytes.push(byte);
     }
   }

@@ -12,6 +12,7 @@
  *
  * Breaks if: the host is big-endian, or the input has 2^32 bits or more (rejected).
  */
+import { textOfBytes } from "../../../lto/ir/byte-text.js";
 import { InputError } from "../../../lto/ir/errors.js";
 
 enum Encoding {
@@ -452,7 +453,7 @@ export class BitReader {
 
   /** Operands `from` … `to` (all that remain when omitted), one byte each, as text. */
   text(from: number, to = this.count): string {
-    return decodeText(this.byteOperands(from, Math.max(from, to)));
+    return textOfBytes(this.byteOperands(from, Math.max(from, to)));
   }
 }
 
@@ -472,25 +473,5 @@ function checkDefinition(kinds: readonly number[]): void {
         throw new InputError("malformed bitcode: misplaced array in an abbreviation");
     } else if (kind === Encoding.Blob && (i === 0 || i + 1 !== count))
       throw new InputError("malformed bitcode: misplaced blob in an abbreviation");
-  }
-}
-
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-const latin1 = new TextDecoder("latin1");
-
-/** Text of `bytes`: UTF-8, or one character for each byte when they are not UTF-8. */
-export function decodeText(bytes: Uint8Array): string {
-  const length = bytes.length;
-  if (length < 64) {
-    // Most names are short and plain.
-    let text = "";
-    let i = 0;
-    for (; i < length && bytes[i]! < 128; i++) text += String.fromCharCode(bytes[i]!);
-    if (i === length) return text;
-  }
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    return latin1.decode(bytes);
   }
 }

@@ -8,6 +8,7 @@
  * Constants are shared, so a small input can describe an object whose tree is exponentially large;
  * `maxTree` bounds the tree of one constant, and `maxDepth` its height.
  */
+import { textOfBytes } from "../../../lto/ir/byte-text.js";
 import { InputError, UnsupportedError } from "../../../lto/ir/errors.js";
 import { Flag, Op } from "../../../lto/ir/instructions.js";
 import { Func } from "../../../lto/ir/module.js";
@@ -29,7 +30,7 @@ import {
   type Value,
   zeroOf,
 } from "../../../lto/ir/values.js";
-import { type BitReader, decodeText, Entry } from "./bitstream.js";
+import { type BitReader, Entry } from "./bitstream.js";
 import {
   binaryOps,
   ConstantCode,
@@ -302,7 +303,7 @@ export class ConstantReader implements ConstantLookup {
       const from = at;
       at += length;
       if (!(at <= reader.count)) throw malformed("text of inline assembly");
-      return decodeText(reader.byteOperands(from, at));
+      return textOfBytes(reader.byteOperands(from, at));
     };
     const template = text();
     this.require(at + 1);

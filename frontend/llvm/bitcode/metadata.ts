@@ -8,11 +8,12 @@
  *
  * A function's own block numbers its entries after the module's.
  */
+import { textOfBytes } from "../../../lto/ir/byte-text.js";
 import { InputError, UnsupportedError } from "../../../lto/ir/errors.js";
 import { HintReader, type MetadataEntry, type MetadataGraph } from "../../../lto/ir/hints/from-metadata.js";
 import { attachmentFates, refusedAttachment } from "../../../lto/ir/metadata-names.js";
 import type { Constant } from "../../../lto/ir/values.js";
-import { type AbbreviationScope, type BitReader, decodeText, Entry } from "./bitstream.js";
+import { type AbbreviationScope, type BitReader, Entry } from "./bitstream.js";
 import { MetadataCode } from "./codes.js";
 import type { ValueTable } from "./value-table.js";
 
@@ -271,7 +272,7 @@ export class MetadataReader implements MetadataGraph {
     if (text === undefined) {
       const starts = (run.starts ??= this.stringStarts(run));
       const from = run.characters + starts[index]!;
-      text = decodeText(this.reader.bytes.subarray(from, run.characters + starts[index + 1]!));
+      text = textOfBytes(this.reader.bytes.subarray(from, run.characters + starts[index + 1]!));
       run.decoded.set(index, text);
     }
     return text;

@@ -8,6 +8,7 @@
  */
 
 import type { AttributeSet } from "../../../lto/ir/attributes.js";
+import { textOfBytes } from "../../../lto/ir/byte-text.js";
 import { DataLayout } from "../../../lto/ir/data-layout.js";
 import { InputError, UnsupportedError } from "../../../lto/ir/errors.js";
 import { placeImplicitly } from "../../../lto/ir/implicit-sections.js";
@@ -29,7 +30,7 @@ import { pointerType, type Type } from "../../../lto/ir/types.js";
 import { BlockAddress, type Constant } from "../../../lto/ir/values.js";
 import { checkAliasCycles } from "./aliases.js";
 import { AttributeTable } from "./attributes.js";
-import { type BitReader, decodeText, Entry } from "./bitstream.js";
+import { type BitReader, Entry } from "./bitstream.js";
 import {
   BlockId,
   ConstantCode,
@@ -295,7 +296,7 @@ export class ModuleReader {
     if (!(offset + size <= this.strtab.length)) throw malformed("name outside the string table");
     this.nameBytes += size;
     if (this.nameBytes > this.strtab.length * maxNameSharing) throw malformed("names overlap");
-    return decodeText(this.strtab.subarray(offset, offset + size));
+    return textOfBytes(this.strtab.subarray(offset, offset + size));
   }
 
   /** [name…, kind], or [kind, length, character…] before version 2. */
