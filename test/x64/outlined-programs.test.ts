@@ -127,6 +127,43 @@ define i32 @main(i32 %n) optsize uwtable {
   ${[1, 2, 3, 4].map((n) => `call void @loop${n}(i32 %n)`).join("\n  ")}
   ret i32 0
 }`;
+  it("is shared at -Os where it is cold, or only leads to calls that never return", async () => {
+    const end = (n: number): string => `define void @end${n}(i32 %n) optsize uwtable noinline {
+  %c = icmp eq i32 %n, ${n}
+  br i1 %c, label %fail, label %go
+fail:
+  store volatile i32 1111, ptr @a
+  store volatile i32 2222, ptr @b
+  store volatile i32 3333, ptr @a
+  call void @abort() noreturn
+  unreachable
+go:
+  store volatile i32 ${n}, ptr @a
+  ret void
+}
+`;
+    const cold = (n: number): string => `define void @cold${n}() optsize uwtable noinline cold {
+  store volatile i32 ${n}, ptr @a
+  store volatile i32 4444, ptr @a
+  store volatile i32 5555, ptr @b
+  store volatile i32 6666, ptr @a
+  store volatile i32 ${n}, ptr @b
+  ret void
+}
+`;
+    const text = (one: (n: number) => string): string =>
+      `target triple = "x86_64-unknown-linux-gnu"\n@a = global i32 0\n@b = global i32 0\ndeclare void @abort()\n${[1, 2, 3, 4].map(one).join("")}`;
+    expect(calls(await assembly(text(end), "-r"))).toBe(4);
+    expect(calls(await assembly(text(cold), "-r"))).toBe(4);
+    expect(
+      calls(
+        await assembly(
+          text((n) => cold(n).replace(" cold {", " {")),
+          "-r",
+        ),
+      ),
+    ).toBe(0);
+  });
   it("is left alone at -Os, not at -Oz", async () => {
     const text = `target triple = "x86_64-unknown-linux-gnu"\n${loops}`;
     expect(calls(await assembly(text))).toBe(0);

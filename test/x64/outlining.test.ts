@@ -30,7 +30,6 @@ interface Properties {
   readonly section?: string;
   readonly attributes?: Record<string, true | string>;
   readonly personality?: boolean;
-  readonly frequency?: number;
 }
 
 function transfer(op: X, info: Partial<CallInfo> = {}): MInst {

@@ -83,6 +83,17 @@ function blockWeights(
   return weights;
 }
 
+/** Which blocks, by position, only lead to calls that never return or call cold functions. Edges must be up to date. */
+export function rareBlocks(mf: MFunction): boolean[] {
+  const { blocks } = mf;
+  const positions = blockPositions(blocks);
+  const successors = blocks.map((block) => block.succs.map((s) => positions[s.id]!));
+  const starts = [0];
+  for (let b = 1; b < blocks.length; b++) if (isEntered(blocks[b]!)) starts.push(b);
+  const weights = blockWeights(blocks, loopNest(successors, starts), successors, mf.target.instructions);
+  return Array.from(weights, (weight) => weight < 1);
+}
+
 function branchProbabilities(
   blocks: readonly MBlock[],
   nest: LoopNest,
