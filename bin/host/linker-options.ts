@@ -70,6 +70,9 @@ export function linkerOptions(words: readonly string[]): string[] {
       case "export-dynamic-symbol-list":
         result.push("--export-list", value());
         break;
+      case "exclude-libs":
+        result.push("--exclude-libs", value());
+        break;
       case "version-script":
         result.push("--version-script", value());
         break;

@@ -189,6 +189,7 @@ export class FileCodeCache implements CodeCache {
   close(): string | null {
     try {
       if (this.isChanged || this.used.size < this.entries.size) this.write();
+      else if (this.entries.size === 0) return null;
       else {
         const now = new Date();
         fs.utimesSync(this.file, now, now);

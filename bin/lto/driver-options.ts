@@ -39,6 +39,7 @@ export interface DriverOptions {
   readonly shared: boolean;
   readonly relocatable: boolean;
   readonly exportDynamic: boolean;
+  readonly excludeLibs: readonly string[];
   readonly versionScript: readonly string[];
   readonly noUndefined: boolean;
   readonly wrap: readonly string[];

@@ -141,6 +141,8 @@ class Job {
       const { code, passes: produced } = await this.produce(prepared);
       const passes = mergeReports([prepared.report, produced]);
       this.writeTrace(passes);
+      for (const { message } of [...passes.warnings].sort((a, b) => a.number - b.number))
+        this.services.diagnose({ severity: "warning", message });
       this.writeRemarks(prepared.report.remarks, produced.remarks);
       return { code, passes, phases: this.timer.laps };
     } catch (e) {

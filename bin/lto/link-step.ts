@@ -151,6 +151,7 @@ function linkOptions(options: DriverOptions): LinkOptions {
     exports: [...options.export, ...listed],
     undefined: options.undefined,
     exportDynamic: options.exportDynamic,
+    excludeLibs: options.excludeLibs,
     wrap: options.wrap,
     errorLimit: options.errorLimit,
     ...(scripts.length === 0

@@ -105,6 +105,12 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
     .option("--shared", "the result goes into a shared library: visible definitions stay replaceable", false)
     .option("-r, --relocatable", "the result is linked further: everything global stays", false)
     .option("-E, --export-dynamic", "keep every visible definition of an executable", false)
+    .option(
+      "--exclude-libs <lib,lib>",
+      "hide what archives of these names define; ALL: all; repeatable",
+      collect,
+      [],
+    )
     .option("--version-script <file>", "make local what its local: names; repeatable", collect, [])
     .option("-z <keyword>", "defs, or --no-undefined: report what nothing defines", collect, [])
     .option("--wrap <symbol>", "references to the symbol go to __wrap_SYMBOL; repeatable", collect, [])
@@ -282,6 +288,7 @@ function driverOptions(
     shared: o["shared"],
     relocatable: o["relocatable"],
     exportDynamic: o["exportDynamic"],
+    excludeLibs: (o["excludeLibs"] as string[]).flatMap((names) => names.split(/[,:]/)),
     versionScript: o["versionScript"],
     noUndefined: o["z"].includes("defs"),
     wrap: o["wrap"],

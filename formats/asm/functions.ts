@@ -51,6 +51,10 @@ class FunctionNames implements OperandNames {
     if (operand !== this.names.symbol(global)) this.aliased.add(global);
     return operand;
   }
+  addressWord(global: GlobalValue): string | null {
+    if (!global.isDeclaration || !this.names.absolute.has(global.name)) return null;
+    return this.pool.reference({ symbol: this.names.symbol(global), isLocal: true });
+  }
   block(block: MBlock): string {
     return `.LBB${this.number}_${block.id}`;
   }

@@ -15,6 +15,8 @@ export interface InstructionPrinter {
 /** What the operands of one function are printed with. */
 export interface OperandNames {
   symbol(global: GlobalValue): string;
+  /** The label of a word with the symbol's address, for one that cannot have an entry of the GOT; else null. */
+  addressWord(global: GlobalValue): string | null;
   block(block: MBlock): string;
   foreignBlock(fn: GlobalValue, block: number): string;
   constant(constant: PoolConstant): string;

@@ -8,6 +8,7 @@
  */
 import { bytesOfText } from "../../lto/ir/byte-text.js";
 import type { GlobalValue, Module } from "../../lto/ir/module.js";
+import { scanModuleAsm } from "../../lto/link/module-asm.js";
 import { escapeBytes } from "./escape.js";
 
 /** What GNU as reads as one symbol without quotes, in operands as well as in directives. */
@@ -57,8 +58,11 @@ export const quoteText = quoteBytes;
 export class SymbolNames {
   private readonly names = new Map<GlobalValue, string>();
   private readonly numbers = new Map<GlobalValue, number>();
+  /** Names that the module's assembly makes numbers: GNU as refuses entries of the GOT for what it knows. */
+  readonly absolute: ReadonlySet<string>;
 
   constructor(module: Module) {
+    this.absolute = scanModuleAsm(module.moduleAsm).absolute;
     module.globals.forEach((g, i) => {
       this.numbers.set(g, i);
     });

@@ -88,6 +88,8 @@ export interface SelectOptions {
   readonly conventionOf: (callee: GlobalValue | null) => Convention;
   /** Bounds of what functions that a call reaches are passed, by all their callers; null as in `clobbersOf`. */
   readonly passedTo: (callee: GlobalValue | null, calleeSet: number) => PassedRegisters;
+  /** Takes what the author of the input asked to be told. */
+  readonly warn?: (message: string) => void;
 }
 
 /** Conventions that closed functions may have instead of the platform's. */

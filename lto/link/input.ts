@@ -79,6 +79,8 @@ export interface LinkOptions {
   readonly exports: readonly string[];
   /** Of a shared library, or with `exportDynamic`: what a version script makes local is not visible outside. */
   readonly versions?: VersionScript;
+  /** Archives, by file name, whose definitions are hidden (--exclude-libs); `ALL`: every one. */
+  readonly excludeLibs?: readonly string[];
   /** Symbols to take as referenced (-u). */
   readonly undefined: readonly string[];
   /** Keep every visible definition of an executable (--export-dynamic). */

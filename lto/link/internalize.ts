@@ -20,6 +20,29 @@ export function isClosedWorld(symbols: ReadonlyMap<string, LinkSymbol>, options:
   return options.output === "executable" && (symbols.get(options.entry)?.isDefined ?? false);
 }
 
+/** Whether a file, as messages name it, is a member of an archive that is listed, with or without its `.a`. */
+function isExcluded(file: string, libraries: readonly string[]): boolean {
+  const end = file.endsWith(")") ? file.lastIndexOf("(") : -1;
+  if (end < 0) return false;
+  const archive = file.slice(file.lastIndexOf("/", end) + 1, end);
+  return libraries.some((name) => name === "ALL" || archive === name || archive === `${name}.a`);
+}
+
+/** Hides what archives define that are not to be seen from outside: a definition elsewhere that prevailed is not theirs. */
+export function hideExcluded(
+  module: Module,
+  fileOf: (global: GlobalValue) => string | undefined,
+  libraries: readonly string[],
+): void {
+  if (libraries.length === 0) return;
+  for (const global of module.globals)
+    if (!global.isLocal && !global.isDeclaration && global.visibility === "default")
+      if (global.linkage !== "appending" && isExcluded(fileOf(global) ?? "", libraries)) {
+        global.visibility = "hidden";
+        global.dsoLocal = true;
+      }
+}
+
 /** Makes local what may be; changes linkages of the module's globals in place. */
 export function internalize(
   module: Module,

@@ -17,7 +17,7 @@ import type { Steps } from "../ir/steps.js";
 import { type Diagnostic, Diagnostics } from "./diagnostics.js";
 import { dropDead } from "./drop-dead.js";
 import { defaultLinkOptions, type LazyMember, type LinkInput, type LinkOptions } from "./input.js";
-import { internalize, isClosedWorld } from "./internalize.js";
+import { hideExcluded, internalize, isClosedWorld } from "./internalize.js";
 import { LinkedFacts } from "./linked-facts.js";
 import { type Merged, merge } from "./merge.js";
 import { type Resolution, resolve } from "./resolve.js";
@@ -77,6 +77,7 @@ export function* linkModules(
   });
   // With conflicts unresolved, what follows would be about some other program.
   if (diagnostics.hasErrors) return failed();
+  hideExcluded(module, places.fileOf, options.excludeLibs ?? []);
   internalize(module, symbols, merged.pinned, options);
   const facts = new LinkedFacts(merged);
   const dropped = yield* dropDead(module, merged.pinned, facts);

@@ -20,6 +20,8 @@ export interface AsmSymbols {
   readonly references: ReadonlySet<string>;
   /** Referenced with .weak only: need not be defined anywhere. */
   readonly weakReferences: ReadonlySet<string>;
+  /** Assigned a number. */
+  readonly absolute: ReadonlySet<string>;
   /** It has macros, repetitions or includes: it may define or mention any name besides. */
   readonly opaque: boolean;
 }
@@ -31,6 +33,7 @@ const noSymbols: AsmSymbols = {
   locals: none,
   references: none,
   weakReferences: none,
+  absolute: none,
   opaque: false,
 };
 
@@ -89,6 +92,7 @@ interface Scan {
   readonly weak: Set<string>;
   readonly local: Set<string>;
   readonly mentioned: Set<string>;
+  readonly absolute: Set<string>;
   opaque: boolean;
 }
 
@@ -108,6 +112,7 @@ export function scanModuleAsm(text: string): AsmSymbols {
     weak: new Set(),
     local: new Set(),
     mentioned: new Set(),
+    absolute: new Set(),
     opaque: backslashes,
   };
   for (const tokens of statements) statement(tokens, scan);
@@ -126,6 +131,7 @@ export function scanModuleAsm(text: string): AsmSymbols {
     locals,
     references,
     weakReferences,
+    absolute: scan.absolute,
     opaque: scan.opaque,
   };
 }
@@ -147,12 +153,21 @@ function statement(tokens: readonly AsmToken[], scan: Scan): void {
   const start = tokens[first];
   if (start === undefined) return;
   if (isName(start) && isMark(tokens[first + 1], "=")) {
-    scan.defined.add(start.text);
-    mention(tokens.slice(first + 2), scan);
+    assign(start.text, tokens.slice(first + 2), scan);
   } else if (start.kind !== "word") mention(tokens.slice(first), scan);
   else if (start.text.startsWith(".")) directive(start.text.toLowerCase(), tokens.slice(first + 1), scan);
   else if (instructionPrefixes.has(start.text.toLowerCase())) statement(tokens.slice(first + 1), scan);
   else mention(tokens.slice(first + 1), scan);
+}
+
+function assign(name: string, value: readonly AsmToken[], scan: Scan): void {
+  scan.defined.add(name);
+  const isNumber = value.every((token) =>
+    token.kind === "word" ? /^\d/.test(token.text) || scan.absolute.has(token.text) : token.kind === "mark",
+  );
+  if (isNumber) scan.absolute.add(name);
+  else scan.absolute.delete(name);
+  mention(value, scan);
 }
 
 function mention(tokens: readonly AsmToken[], scan: Scan): void {
@@ -196,8 +211,7 @@ function directive(name: string, tokens: readonly AsmToken[], scan: Scan): void 
     case ".set":
     case ".equ":
     case ".equiv":
-      enter(scan.defined, names.slice(0, 1));
-      mention(operands.slice(1).flat(), scan);
+      if (names[0] !== undefined) assign(names[0], operands.slice(1).flat(), scan);
       return;
     case ".comm":
     case ".lcomm":

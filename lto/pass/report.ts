@@ -16,14 +16,21 @@ export interface PassCount {
   readonly counter: string;
   readonly count: number;
 }
+/** What the author of the input asked to be told. */
+export interface Warning {
+  /** Of the function that it is about; warnings of one function stand together. */
+  readonly number: number;
+  readonly message: string;
+}
 export interface PassReport {
+  readonly warnings: readonly Warning[];
   readonly times: readonly PassTime[];
   readonly counts: readonly PassCount[];
   readonly events: readonly TraceEvent[];
   readonly remarks: readonly Remark[];
 }
 
-export const emptyReport: PassReport = { times: [], counts: [], events: [], remarks: [] };
+export const emptyReport: PassReport = { warnings: [], times: [], counts: [], events: [], remarks: [] };
 
 /** The sum of reports; names in the order in which they first occur. */
 export function mergeReports(reports: readonly PassReport[]): PassReport {
@@ -55,6 +62,7 @@ export function mergeReports(reports: readonly PassReport[]): PassReport {
     counts: [...counts.values()],
     events: reports.flatMap((r) => r.events),
     remarks: reports.flatMap((r) => r.remarks),
+    warnings: reports.flatMap((r) => r.warnings),
   };
 }
 

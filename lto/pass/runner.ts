@@ -25,7 +25,7 @@ import type {
   Step,
 } from "./pass.js";
 import { Remarks } from "./remarks.js";
-import type { PassReport } from "./report.js";
+import type { PassReport, Warning } from "./report.js";
 import { type Clock, Trace } from "./trace.js";
 
 /** What a runner cannot do itself. */
@@ -123,6 +123,7 @@ export class PassRunner {
   readonly trace: Trace | null;
   /** Null if nobody wants them. */
   readonly remarks: Remarks | null;
+  readonly warnings: Warning[] = [];
   private current: AnyPass | null = null;
   private readonly counts = new Map<AnyPass, Map<string, number>>();
   private readonly times = new Map<string, Sum>();
@@ -191,6 +192,7 @@ export class PassRunner {
       ),
       events: this.trace?.events.splice(0) ?? [],
       remarks: this.remarks?.take() ?? [],
+      warnings: this.warnings.splice(0),
     };
     this.times.clear();
     this.counts.clear();

@@ -163,6 +163,7 @@ describe("options", () => {
     shared: false,
     relocatable: false,
     exportDynamic: true,
+    excludeLibs: ["libnothing.a"],
     versionScript: [],
     noUndefined: true,
     wrap: ["nothing"],

@@ -64,6 +64,37 @@ describe("refused", () => {
   });
 });
 
+it("calls that their author wants to be told of: each, after optimisation", async () => {
+  const text = `
+define void @h(i1 %c) {
+  br i1 false, label %dead, label %a
+dead:
+  call void @g(i32 1)
+  br label %a
+a:
+  call void @g(i32 2)
+  br i1 %c, label %b, label %end
+b:
+  call void @g(i32 3)
+  br label %end
+end:
+  ret void
+}
+define void @f() {
+  tail call void @g(i32 4)
+  ret void
+}
+declare void @g(i32) "dontcall-warn"="use another"
+`;
+  const said = (fn: string): string =>
+    `tsc-lto: warning: function '${fn}' calls 'g', declared with attribute warning: use another\n`;
+  expect((await linked(text)).err).toBe(said("h") + said("h") + said("f"));
+  const env = {};
+  const cached = [path, "-r", "-o", join(folder, "a.s"), "--cache-dir", join(folder, "cache")];
+  for (let run = 0; run < 2; run++)
+    expect((await tscLto(cached, { cwd: folder, env })).err).toBe(said("h") + said("h") + said("f"));
+});
+
 it("harmless metadata says nothing", async () => {
   const text = `@x = global i8 0, !exclude !0\n!llvm.ident = !{!0}\n!my.own = !{!0}\n!0 = !{!"me"}\n`;
   expect((await linked(text)).err).toBe("");

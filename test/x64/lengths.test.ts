@@ -19,6 +19,7 @@ const names: OperandNames = {
   block: () => ".Lat0",
   foreignBlock: fail,
   constant: fail,
+  addressWord: () => null,
   jumpTable: () => ".Ltable",
   trapSection: () => "\t.text",
   patchLabel: () => "",

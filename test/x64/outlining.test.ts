@@ -99,6 +99,7 @@ const names = {
   block: () => "block",
   foreignBlock: () => "",
   constant: () => "",
+  addressWord: () => null,
   jumpTable: () => "",
   trapSection: () => "",
   patchLabel: () => "",

@@ -21,6 +21,7 @@ const names = {
   block: () => "L",
   foreignBlock: fail,
   constant: fail,
+  addressWord: () => null,
   jumpTable: fail,
   trapSection: () => "\t.text",
   patchLabel: () => "",

@@ -34,7 +34,9 @@ const relocationSuffix: Readonly<Record<SymbolRef["kind"], string>> = {
 
 /** The symbol with its relocation operator and addend. */
 export function symbolText(symbol: SymbolRef, addend: number | bigint, names: OperandNames): string {
-  const text = targetText(symbol, names) + relocationSuffix[symbol.kind];
+  const { kind, target } = symbol;
+  const word = kind === "got" && target.kind === "global" ? names.addressWord(target.global) : null;
+  const text = word ?? targetText(symbol, names) + relocationSuffix[kind];
   return addend === 0 || addend === 0n ? text : addend > 0 ? `${text}+${addend}` : `${text}${addend}`;
 }
 

@@ -41,6 +41,8 @@ export interface SessionPasses {
 export interface CompiledFunction {
   readonly machine: MFunction;
   readonly allocation: AllocationResult;
+  /** There was something to say of it. */
+  readonly warned: boolean;
 }
 
 /**
@@ -70,11 +72,14 @@ export function allocateFunction(
   const steps = pipelines[levelOf(goal, options.level)];
   const first = earlierRuns + 1 + number * loweringRuns(pipelines);
   const legal = lowerFunction(runner, steps, fn, context, first);
+  const told = runner.warnings.length;
+  const warn = (message: string): void => void runner.warnings.push({ number, message });
   const machine = runner.phase("select", fn.name, () =>
     target.select(legal, context.order.of(legal.body), layout, goal, {
       relocation: options.relocation,
       nearData: options.nearData ?? Number.POSITIVE_INFINITY,
       ...callees,
+      warn,
     }),
   );
   observe?.("select", machine);
@@ -87,5 +92,5 @@ export function allocateFunction(
     }),
   );
   observe?.("allocate", machine);
-  return { machine, allocation };
+  return { machine, allocation, warned: runner.warnings.length > told };
 }

@@ -134,11 +134,11 @@ export class CodegenSession {
     const sets = this.indirect.sites[number] ?? [];
     const identity = isListed(sets) ? null : (this.cache?.identify(fn) ?? null);
     const key = identity === null ? "" : this.cache!.keyOf(identity.digest, this.answers(number, identity));
-    const cached = identity === null ? null : { key, mentioned: identity.mentioned };
-    const known = cached === null ? null : this.cache!.allocated(key);
+    const fromCache = identity === null ? null : { key, mentioned: identity.mentioned };
+    const known = fromCache === null ? null : this.cache!.allocated(key);
     if (known !== null) {
       fn.release();
-      this.allocated.set(number, { ...known, lost: [], cached });
+      this.allocated.set(number, { ...known, lost: [], cached: fromCache });
       return known.facts;
     }
     const body = fn.take();
@@ -164,6 +164,8 @@ export class CodegenSession {
       this.observe,
     );
     const { machine, allocation } = compiled;
+    // What there is to say of the function is said in every link.
+    const cached = compiled.warned ? null : fromCache;
     const { facts, frequencies, lost } = gatherFacts(fn, machine, this.numbering, sets);
     const { symbols } = this;
     const packed = packFunction(machine, symbols);

@@ -178,10 +178,13 @@ export function selectCall(s: Selector, call: CallInst, block: MBlock): void {
   finishCall(s, call, machine, block, layout.stackBytes);
 }
 
-/** A function whose author wants no call of it to remain (attribute `error` of C). */
-function refuseForbidden({ mf }: Selector, callee: Value): void {
+/** A function whose author wants no call of it to remain, or to be told (attributes `error` and `warning` of C). */
+function refuseForbidden({ mf, options }: Selector, callee: Value): void {
   if (callee.valueKind !== "global" || callee.kind !== "function") return;
   const { name, attributes } = callee;
+  const warning = attributes.fn.string("dontcall-warn");
+  if (warning !== undefined)
+    options.warn?.(`function '${mf.name}' calls '${name}', declared with attribute warning: ${warning}`);
   const text = attributes.fn.string("dontcall-error");
   if (text === undefined) return;
   throw new InputError(`function '${mf.name}' calls '${name}', declared with attribute error: ${text}`);
