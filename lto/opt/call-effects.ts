@@ -18,9 +18,16 @@ export function callEffects(call: CallInst): MemoryEffects {
   const own = call.data.attributes.fn.int("memory") ?? Memory.Any;
   const callee = calleeAttributes(call)?.int("memory") ?? Memory.Any;
   const effects = own & callee & (intrinsic?.memory ?? Memory.Any);
-  // Inputs of bundles may be read, whatever the callee does.
-  return call.data.bundles.length > 0 ? effects | Memory.Read : effects;
+  // Inputs of bundles may be read, whatever the callee does; what is passed by value is, by the call itself.
+  if (call.data.bundles.length > 0) return effects | Memory.Read;
+  return passesCopies(call) ? effects | Memory.ArgumentRead : effects;
 }
+const passesCopies = ({ data, operands }: CallInst): boolean => {
+  const callee = operands[0]!;
+  const there =
+    callee.valueKind === "global" && callee.kind === "function" ? callee.attributes.parameters : [];
+  return [data.attributes.parameters, there].some((list) => list.some((set) => set.has("byval")));
+};
 
 /** Whether a call comes back, by return or by unwinding. */
 export const callReturns = (call: CallInst): boolean =>
