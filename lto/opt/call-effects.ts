@@ -17,6 +17,7 @@ export function callEffects(call: CallInst): MemoryEffects {
   const intrinsic = intrinsicOf(call.operands[0]!);
   const own = call.data.attributes.fn.int("memory") ?? Memory.Any;
   const callee = calleeAttributes(call)?.int("memory") ?? Memory.Any;
+  if (intrinsic !== null && isVolatileTransfer(call, intrinsic.name)) return Memory.Any;
   const effects = own & callee & (intrinsic?.memory ?? Memory.Any);
   // Inputs of bundles may be read, whatever the callee does; what is passed by value is, by the call itself.
   if (call.data.bundles.length > 0) return effects | Memory.Read;
@@ -28,6 +29,13 @@ const passesCopies = ({ data, operands }: CallInst): boolean => {
     callee.valueKind === "global" && callee.kind === "function" ? callee.attributes.parameters : [];
   return [data.attributes.parameters, there].some((list) => list.some((set) => set.has("byval")));
 };
+
+/** Copies and fills that are seen from outside, like volatile accesses; those of atomic elements with them. */
+function isVolatileTransfer(call: CallInst, name: string): boolean {
+  if (!name.startsWith("mem") || call.data.argumentCount !== 4) return false;
+  const last = call.operands[4]!;
+  return last.valueKind !== "int" || last.value !== 0n;
+}
 
 /** Whether a call comes back, by return or by unwinding. */
 export const callReturns = (call: CallInst): boolean =>

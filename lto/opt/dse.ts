@@ -14,18 +14,18 @@
  * leaves, before one that may read it. What the place holds already is found as for loads (`memory/contents.ts`). The
  * body is only looked at; what is dead goes in one walk. Linear, but for the walks, each of which has a limit.
  *
- * Proof obligations: reads are all that `memory/alias.ts` cannot exclude; a call that may unwind shows memory to callers,
- * unless it is the function's own; volatile and atomic stores stay; an address that is computed anew in each round of a
- * loop ends the walk there; a store of what is there stays if it gives the place another type.
+ * Proof obligations: reads are all that `memory/alias.ts` cannot exclude; a call that may unwind, or may not come
+ * back otherwise (`longjmp`), shows memory to callers, unless it is the function's own; volatile and atomic stores stay; an address that is computed anew in each round of a
+ * loop ends the walk there; a store of what is there stays if it gives the place another type, or its type back.
  * Breaks if: memory is read by what is no operation of the list.
  */
 import type { BodyView, Inst } from "../ir/instructions.js";
-import { type Block, isCall, Op } from "../ir/instructions.js";
+import { type Block, type CallInst, isCall, Op } from "../ir/instructions.js";
 import { raw } from "../ir/raw.js";
 import { isConstant, sameConstant, type Value } from "../ir/values.js";
 import { cfg, dominators, loops } from "../pass/analyses.js";
 import type { FunctionPass } from "../pass/pass.js";
-import { neverUnwinds } from "./call-effects.js";
+import { callReturns, neverUnwinds } from "./call-effects.js";
 import { covers, isFrameOwn, mayRead } from "./memory/alias.js";
 import { Contents } from "./memory/contents.js";
 import { Access, type MemoryOperation, MemoryOperations, returnsTwice } from "./memory/operations.js";
@@ -162,12 +162,14 @@ class DeadStores {
       if (mayRead(operation, store, memory)) return isSeen;
       // Itself, too: around a loop.
       if (isWrite(operation) ? covers(operation, store) : endsLifetime(operation, store)) return overwritten;
-      if (!isOwn && isCall(operation.inst) && !neverUnwinds(operation.inst)) return isSeen;
+      if (!isOwn && isCall(operation.inst) && mayGoToCallers(operation.inst)) return isSeen;
     }
     return goesOn;
   }
 }
 
+/** By unwinding, or by `longjmp`. */
+const mayGoToCallers = (call: CallInst): boolean => !neverUnwinds(call) || !callReturns(call);
 const isWrite = ({ access }: MemoryOperation): boolean =>
   access === Access.Store || access === Access.Fill || access === Access.Copy;
 const endsLifetime = (operation: MemoryOperation, store: MemoryOperation): boolean =>

@@ -3,8 +3,8 @@
  *
  * Moved are straight pieces of blocks. What speaks of the frame or the function it is in stays: allocas, phis and
  * terminators (with them invokes and landing pads), variable arguments, tokens, `swifterror`, markers of lifetimes,
- * calls that return twice, must be tail calls, must not be merged or duplicated, or are convergent, assembly, operand
- * bundles. Volatile and atomic accesses move as they are.
+ * addresses in the frame, calls that return twice, must be tail calls, must not be merged or duplicated, or are
+ * convergent, assembly, operand bundles. Volatile and atomic accesses move as they are.
  *
  * Functions agree with each other if their attributes do, but for promises about their bodies.
  *
@@ -80,6 +80,9 @@ export function codeAttributes({ kinds, strings }: AttributeSet): string {
 /** The same, as the attributes of a function made of such code. @param isNoUnwind nothing in it unwinds */
 export const isCodeAttribute = (kind: string): boolean => !ownKinds.has(kind);
 
+/** They give addresses in the frame of the function that they are in. */
+const ofFrame = new Set(["returnaddress", "frameaddress", "addressofreturnaddress", "sponentry"]);
+
 /** Passing them needs an instruction of the caller. */
 const fixedParameters = ["inalloca", "preallocated", "swifterror", "swiftself", "swiftasync", "nest"];
 
@@ -119,6 +122,7 @@ function callMayMove(call: CallInst): boolean {
   if (intrinsic === null) return true;
   if (intrinsic.origin !== "known" || intrinsic.returnsTwice || intrinsic.noDuplicate || intrinsic.convergent)
     return false;
+  if (ofFrame.has(intrinsic.name)) return false;
   // A function of its operands; what reads or writes the machine's state says so in its memory effects.
   return intrinsic.pure || /^mem(?:cpy|move|set)$/.test(intrinsic.name);
 }

@@ -97,17 +97,25 @@ const typesMayAlias = (a: Inst, b: Inst): boolean =>
 const isConstantPlace = ({ base }: Place): boolean =>
   base.valueKind === "global" && base.kind === "variable" && hasFixedContents(base);
 
-/** Whether an operation may change what `access`, a load or store, touches. */
+/**
+ * Whether an operation may change what `access`, a load or store, touches.
+ *
+ * @param byTypes a store of another type changes nothing that the access may touch. So it is for loads; a store may give
+ *   the place its type back
+ */
 export function mayModify(
   operation: MemoryOperation,
   access: MemoryOperation,
   memory: MemoryOperations,
+  byTypes: boolean,
 ): boolean {
   switch (operation.access) {
     case Access.Load:
       return false;
     case Access.Store:
-      return mayOverlap(operation, access, memory) && typesMayAlias(operation.inst, access.inst);
+      return (
+        mayOverlap(operation, access, memory) && !(byTypes && !typesMayAlias(operation.inst, access.inst))
+      );
     case Access.Fill:
     case Access.Copy:
     case Access.Mark:

@@ -34,7 +34,7 @@ export class Contents {
     private readonly before: readonly (readonly Block[])[],
     private readonly entry: Block,
     private readonly settled: Settled,
-    /** Only accesses by the same type tell. */
+    /** For stores: only accesses by the same type tell, and stores of any other type may change the place. */
     private readonly isStrict = false,
   ) {
     this.seen = new Int32Array(before.length);
@@ -96,7 +96,8 @@ export class Contents {
       const value = this.said(operation, access, type);
       if (value !== null) return value;
       if (operation.access === Access.Call) this.hasPassedCall = true;
-      if (operation.inst !== access.inst && mayModify(operation, access, memory)) return unknown;
+      if (operation.inst !== access.inst && mayModify(operation, access, memory, !this.isStrict))
+        return unknown;
     }
     return isAddressHere ? unknown : outside;
   }
