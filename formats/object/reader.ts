@@ -156,10 +156,9 @@ class ObjectReader {
     const module = new Module(file, header.sourceName, header.triple, new DataLayout(header.dataLayout));
     module.moduleAsm = header.moduleAsm;
     module.flags = header.flags.map(readFlag);
-    module.dependentLibraries = header.libraries.map((library) => {
-      if (typeof library !== "string") throw new InputError("malformed list of libraries");
-      return library;
-    });
+    module.dependentLibraries = header.libraries.map((library) =>
+      new Row([library], "list of libraries").string(),
+    );
     const comdats = header.comdats.map((table) => {
       const row = new Row(table, "comdat");
       return new Comdat(row.name(), row.oneOf(selections));

@@ -6,6 +6,7 @@ import {
   type SymbolSummary,
   summarizeGlobal,
 } from "../../lto/analysis/summary.js";
+import { InputError } from "../../lto/ir/errors.js";
 import type { TbaaTag } from "../../lto/ir/hints/tbaa.js";
 import type { Comdat, Func, GlobalValue, Module, TypeId } from "../../lto/ir/module.js";
 import type { Constant } from "../../lto/ir/values.js";
@@ -80,6 +81,9 @@ class ObjectWriter {
     const rows: Table[] = [];
     const summaries: Table[] = [];
     for (const global of module.globals) {
+      refuseZeros(global.name, module);
+      if (global.comdat !== null) refuseZeros(global.comdat.name, module);
+      if ("section" in global) refuseZeros(global.section, module);
       const { row, summary } = this.global(global);
       rows.push(row);
       summaries.push(packSummary(summary));
@@ -202,4 +206,9 @@ function packSummary(summary: SymbolSummary): Table {
     }
   }
   return [summary.instructions, summary.traits, mentions.finish(), Buffer.from(summary.hash, "hex")];
+}
+
+/** Readers refuse such names. @throws InputError */
+function refuseZeros(name: string, { file }: Module): void {
+  if (name.includes("\0")) throw new InputError(`a name holds a zero byte: ${JSON.stringify(name)}`, file);
 }

@@ -1,10 +1,11 @@
 /** Module flags and dependent libraries, from named metadata. */
 
+import { InputError } from "../../../lto/ir/errors.js";
 import type { MetadataEntry } from "../../../lto/ir/hints/from-metadata.js";
 import type { ModuleFlag } from "../../../lto/ir/module.js";
 import type { MetadataReader } from "./metadata.js";
 
-/** Flags are nodes [behaviour, key, value]; only integer and string values are kept. */
+/** Flags are nodes [behaviour, key, value]; only integer and string values are kept. @throws InputError for a behaviour that is none */
 export function readModuleFlags(metadata: MetadataReader): ModuleFlag[] {
   const flags: ModuleFlag[] = [];
   for (const operands of nodes(metadata, "llvm.module.flags")) {
@@ -12,6 +13,8 @@ export function readModuleFlags(metadata: MetadataReader): ModuleFlag[] {
     const key = operands[1];
     const value = operands[2];
     if (written === undefined || key?.kind !== "string" || value === undefined) continue;
+    if (!(written >= 0 && written <= 255))
+      throw new InputError(`module flag '${key.text}' has the invalid behavior ${written}`);
     const behavior = currentBehavior(key.text, written);
     if (value.kind === "string") flags.push({ behavior, key: key.text, value: value.text });
     else {
