@@ -162,8 +162,8 @@ export interface CallInfo {
   /** No exception leaves the callee: should one try, the program ends. */
   readonly noUnwind: boolean;
   /**
-   * Bytes of arguments and padding on the stack, which the unwinder takes off before it enters the landing pad.
-   * Set by the frame pass.
+   * Bytes of arguments and padding on the stack: the unwinder takes them off before it enters the landing pad, and
+   * nothing may come between them and the call. Set by the frame pass.
    */
   readonly pushed: number;
 }

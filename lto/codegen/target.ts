@@ -379,6 +379,8 @@ export interface TargetOutlining {
   lowered(inst: MInst, bytes: number): MInst | null;
   /** Bytes that a call takes on the stack. */
   readonly returnAddress: number;
+  /** Bytes of a push. */
+  readonly pushBytes: number;
   /** The call of an outlined function. */
   call(name: string): MInst;
   jump(name: string): MInst;

@@ -123,6 +123,7 @@ export const x64Outlining: TargetOutlining = {
     return inst.mem!.disp === (inst.mem!.disp | 0) ? inst : null;
   },
   returnAddress: 8,
+  pushBytes: 8,
   call: (name) => transfer(X.Call, name),
   jump: (name) => transfer(X.TailCall, name),
   return: () => new MInst(X.Ret, 8),

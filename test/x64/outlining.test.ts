@@ -203,6 +203,12 @@ describe("the stack pointer is lower in a called function", () => {
     const { made } = outlined(times(4, () => [...body(), call({ pushed: 16 })]));
     expect(made).toEqual([["movl $1111, %ebx", "movl $2222, %ecx", "jmp callee"]]);
   });
+  it("a call inside finds its arguments where they are pushed in there, too", () => {
+    const pushed = (): MInst[] => [...body(), push(RCX), call({ pushed: 8 }), pop(RDI), ...body()];
+    expect(outlined(times(4, pushed)).made[0]).toHaveLength(8);
+    const { made } = outlined(times(4, () => [...body(), call({ pushed: 8 }), pop(RDI), ...body()]));
+    expect(made.flat()).not.toContain("call callee");
+  });
   it("calls inside are aligned where that is needed", () => {
     const functions = times(6, () => [...body(), call(), ...body()]);
     expect(outlined(functions, {}, {}, false).made[0]).toEqual([

@@ -66,8 +66,12 @@ export interface OutlineSite {
 export type AlignedCall = (call: MInst) => boolean;
 
 interface CallFacts {
-  /** It returns, and has no arguments on the stack: it may stand inside of an outlined function. */
-  readonly isPlain: boolean;
+  /** It returns: it may stand inside of an outlined function. */
+  readonly returns: boolean;
+  /** Bytes of arguments and padding on the stack, which have to be pushed in the outlined function if it does. */
+  readonly pushed: number;
+  /** An outlined function that addresses the frame of its caller. */
+  readonly isFramed: boolean;
   /** It needs the stack aligned. */
   readonly isAligned: boolean;
 }
@@ -130,14 +134,14 @@ export class CandidateFinder {
       else if (kind === Outlining.Pop && --depth < 0) break;
       if (depth > 0) {
         if (kind !== Outlining.Call) continue;
-        if (!this.callFacts(symbol).isPlain) break;
+        if (!this.mayStandInside(symbol, depth)) break;
         hasCall = true;
         continue;
       }
       if (kind === Outlining.Call) {
         thunk = length;
         thunkHasCall = hasCall;
-        if (!this.callFacts(symbol).isPlain) break;
+        if (!this.mayStandInside(symbol, depth)) break;
         hasCall = true;
       } else {
         call = length;
@@ -154,9 +158,11 @@ export class CandidateFinder {
     if (facts === undefined) {
       const inst = this.dictionary.instruction(symbol);
       const { extra } = inst;
-      const isPlain =
-        extra?.kind === "call" && extra.pushed === 0 && !extra.noReturn && !this.framed.has(calleeName(inst));
-      facts = this.calls[symbol] = { isPlain, isAligned: this.aligned(inst) };
+      const isCall = extra?.kind === "call";
+      const returns = isCall && !extra.noReturn;
+      const pushed = isCall ? extra.pushed : 0;
+      const isFramed = this.framed.has(calleeName(inst));
+      facts = this.calls[symbol] = { returns, pushed, isFramed, isAligned: this.aligned(inst) };
     }
     return facts;
   }
@@ -168,6 +174,12 @@ export class CandidateFinder {
         this.dictionary.kinds[symbol]!.usesStack ||
         this.framed.has(calleeName(this.dictionary.instruction(symbol))),
     );
+  }
+
+  /** @param depth pushes in front of the call that are not popped */
+  private mayStandInside(symbol: number, depth: number): boolean {
+    const { returns, pushed, isFramed } = this.callFacts(symbol);
+    return returns && !isFramed && pushed <= depth * this.target.outlining.pushBytes;
   }
 
   private make(

@@ -228,7 +228,7 @@ class FramePass {
           out.push(inst);
           break;
         default:
-          if (inst.extra !== null && inst.extra.kind === "call" && inst.extra.unwind !== null)
+          if (inst.extra !== null && inst.extra.kind === "call" && inst.extra.pushed !== this.adjust)
             inst.extra = { ...inst.extra, pushed: this.adjust };
           out.push(inst);
       }
