@@ -24,14 +24,15 @@ function exchange(size: number, a: number, b: number): MInst {
 }
 
 /** The shorter form of a copy; null if it stays. `live` is what is live after it. */
-function shorten(inst: MInst, live: RegisterSet, pushes: boolean): MInst[] | null {
+function shorten(inst: MInst, live: RegisterSet, pushes: boolean, framePointer: boolean): MInst[] | null {
   const to = inst.defs[0]!.loc;
   const from = inst.uses[0]!.loc;
   if (to >= 16 || from >= 16 || to === RSP || to === from) return null;
   // push of rsp pushes its old value; rbp = rsp is the frame's.
   if (from === RSP) return inst.size === 8 && pushes && to < 8 && to !== RBP ? [push(from), pop(to)] : null;
-  if (!hasRegister(live, from) && (to === RAX || from === RAX))
-    return [exchange(inst.size < 8 ? 4 : 8, to, from)];
+  // An unwinder looks for the frame where rbp points until it is popped.
+  const isTaken = hasRegister(live, from) || (framePointer && from === RBP);
+  if (!isTaken && (to === RAX || from === RAX)) return [exchange(inst.size < 8 ? 4 : 8, to, from)];
   if (inst.size === 8 && pushes && to < 8 && from < 8) return [push(from), pop(to)];
   return null;
 }
@@ -44,7 +45,7 @@ export function shortenMoves(mf: MFunction, liveness: PostLiveness, pushes: bool
     const out: MInst[] = [];
     for (let i = insts.length - 1; i >= 0; i--) {
       const inst = insts[i]!;
-      const shorter = inst.op === X.Copy ? shorten(inst, live, pushes) : null;
+      const shorter = inst.op === X.Copy ? shorten(inst, live, pushes, mf.framePointer) : null;
       live = stepBack(inst, live, liveness);
       if (shorter === null) out.push(inst);
       else for (let k = shorter.length - 1; k >= 0; k--) out.push(shorter[k]!);
