@@ -378,8 +378,8 @@ class Reader {
 
   /**
    * Where a jump goes that adds an entry of one or two bytes to an address inside of the function, or null if it is
-   * none: the assembler has computed these entries. A table ends where the next thing is that something mentions, or
-   * where an entry leads to no instruction.
+   * none: the assembler has computed these entries. A table ends where the next thing is that code mentions or a symbol
+   * names, or where an entry leads to no instruction.
    * @param mention instruction that mentions the table
    */
   private narrowLandings(
@@ -401,7 +401,9 @@ class Reader {
     const { executable, bytes } = this.object.sections[section]!;
     if (width === 0 || width > 2 || origin < 0 || executable) return null;
     const starts = this.mentioned.get(section) ?? [];
-    const end = starts[firstAfter(starts, table)] ?? bytes.length;
+    let end = starts[firstAfter(starts, table)] ?? bytes.length;
+    for (const symbol of this.object.symbols)
+      if (symbol.section === section && symbol.value > table) end = Math.min(end, symbol.value);
     const landings = new Set<number>();
     for (let at = table; at + width <= end; at += width) {
       const entry = bytes[at]! + (width === 2 ? bytes[at + 1]! * 256 : 0);

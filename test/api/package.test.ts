@@ -103,7 +103,7 @@ describe("the manual's example", () => {
     expect(run(process.execPath, object)).toEqual(done);
     const { status, stdout, stderr } = run(process.execPath, ["example.js"]);
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
-    expect(stdout).toBe("read\nlink\npasses\nplan\ncompile\ncomplete\nemit\ndata\n");
+    expect(stdout).toBe("read\nlink\npasses\nplan\ncompile\ncomplete\nprogram steps\nemit\ndata\n");
     expect(run("cc", ["-no-pie", "prog.s", "-o", "prog"])).toEqual(done);
     expect(run(join(folder, "prog"), []).status).toBe(42);
   }, 60_000);
