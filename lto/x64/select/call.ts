@@ -544,7 +544,8 @@ function selectTailCall(
     kind: "call",
     callee: known,
     calleeSet,
-    noReturn: true,
+    // What it calls comes back, to the caller of this function.
+    noReturn: false,
     returnsTwice: false,
     unwind: null,
     noUnwind: false,
