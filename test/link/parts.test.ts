@@ -38,6 +38,7 @@ local_label:
     ).toEqual({
       globals: ["f", "g", "shared_block", "w"],
       weak: ["w"],
+      absolute: [],
       locals: ["alias", "local_label", "other"],
       references: ["counter", "data_ref", "ext", "imm", "table", "target", "thing", "var", "versioned"],
       weakReferences: ["maybe"],
