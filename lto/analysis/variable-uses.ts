@@ -9,10 +9,9 @@ import {
   type BodyView,
   type CallInst,
   calleeOf,
-  Flag,
   type Inst,
-  type InstWith,
   isCall,
+  isPlainAccess,
   Op,
 } from "../ir/instructions.js";
 import { intrinsicOf } from "../ir/intrinsics.js";
@@ -60,11 +59,6 @@ export function variableOf(address: Value): GlobalVariable | null {
       default:
         return null;
     }
-}
-
-/** An access that can be removed if nobody sees it. */
-function isPlainAccess(inst: InstWith<Op.Load> | InstWith<Op.Store>): boolean {
-  return (inst.flags & Flag.Volatile) === 0 && inst.data.ordering === "not_atomic";
 }
 
 /** What an instruction does to the variable that its operand `slot` points into: bits of `Use`. */

@@ -29,7 +29,14 @@
  */
 import { visitGlobals, visitOwnConstants } from "../analysis/references.js";
 import { Folder, floatModeOf } from "../ir/fold/index.js";
-import { type BodyView, type CallInst, Flag, type Inst, type InstWith, Op } from "../ir/instructions.js";
+import {
+  type BodyView,
+  type CallInst,
+  type Inst,
+  type InstWith,
+  isPlainAccess,
+  Op,
+} from "../ir/instructions.js";
 import { intrinsicOf } from "../ir/intrinsics.js";
 import type { Func, GlobalValue, GlobalVariable, Module } from "../ir/module.js";
 import type { Argument, Constant, Value } from "../ir/values.js";
@@ -203,7 +210,7 @@ class Program {
 
   load(reader: Subject, load: InstWith<Op.Load>, pointer: Known): Known {
     if (pointer === unknown) return unknown;
-    if (pointer === varying || !isPlain(load)) return varying;
+    if (pointer === varying || !isPlainAccess(load)) return varying;
     const variable = pointer.valueKind === "global" ? this.variables.get(pointer) : undefined;
     if (variable === undefined) return reader.folder.load(load.type, pointer) ?? varying;
     if (variable.type !== load.type) return varying;
@@ -246,13 +253,10 @@ function scan(
     }
 }
 
-const isPlain = (access: InstWith<Op.Load> | InstWith<Op.Store>): boolean =>
-  (access.flags & Flag.Volatile) === 0 && access.data.ordering === "not_atomic";
-
 /** Operand `slot` is where a plain access of the variable's type goes to. */
 function isOwnAccess(inst: Inst, slot: number, { valueType }: GlobalVariable): boolean {
-  if (inst.op === Op.Load) return inst.type === valueType && isPlain(inst);
-  return inst.op === Op.Store && slot === 1 && inst.operands[0]!.type === valueType && isPlain(inst);
+  if (inst.op === Op.Load) return inst.type === valueType && isPlainAccess(inst);
+  return inst.op === Op.Store && slot === 1 && inst.operands[0]!.type === valueType && isPlainAccess(inst);
 }
 
 export const ipsccp: ModulePass = {

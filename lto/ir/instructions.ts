@@ -507,6 +507,10 @@ export class Body {
   }
 }
 
+/** Neither volatile nor atomic: may be left out, joined or moved as far as the program itself sees. */
+export const isPlainAccess = (inst: InstWith<Op.Load> | InstWith<Op.Store>): boolean =>
+  (inst.flags & Flag.Volatile) === 0 && inst.data.ordering === "not_atomic";
+
 export function isTerminator(op: Op): boolean {
   return op >= Op.Ret && op <= Op.Unreachable;
 }

@@ -15,7 +15,7 @@
  * or a load would trap, behaviour is undefined.
  */
 
-import { type BodyView, Flag, type Inst, Op } from "../ir/instructions.js";
+import { type BodyView, type Inst, isPlainAccess, Op } from "../ir/instructions.js";
 import { intrinsicOf } from "../ir/intrinsics.js";
 import { raw } from "../ir/raw.js";
 import { cfg, dominators, loops } from "../pass/analyses.js";
@@ -37,7 +37,7 @@ export function isRemovable(inst: Inst): boolean {
     case Op.Alloca:
       return true;
     case Op.Load:
-      return (inst.flags & Flag.Volatile) === 0 && inst.data.ordering === "not_atomic";
+      return isPlainAccess(inst);
     case Op.Call:
       return intrinsicOf(inst.operands[0]!)?.removable ?? false;
     default:

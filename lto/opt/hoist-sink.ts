@@ -32,8 +32,8 @@ import {
   Block,
   type BodyView,
   type CallInst,
-  Flag,
   type Inst,
+  isPlainAccess,
   isTerminator,
   makeInst,
   Op,
@@ -114,7 +114,7 @@ function isMovable(inst: Inst): boolean {
       return false;
     case Op.Load:
     case Op.Store:
-      return (inst.flags & Flag.Volatile) === 0 && inst.data.ordering === "not_atomic";
+      return isPlainAccess(inst);
     case Op.Call:
       return isMovableCall(inst);
     default:

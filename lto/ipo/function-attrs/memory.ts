@@ -11,7 +11,7 @@
  *  - assembly may do anything.
  */
 import { hasFixedContents } from "../../ir/fold/load.js";
-import { type CallInst, Flag, type Inst, type InstWith, isCall, Op } from "../../ir/instructions.js";
+import { type CallInst, type Inst, type InstWith, isCall, isPlainAccess, Op } from "../../ir/instructions.js";
 import { Memory, type MemoryEffects } from "../../ir/memory-effects.js";
 import type { Func } from "../../ir/module.js";
 import type { Value } from "../../ir/values.js";
@@ -85,7 +85,7 @@ export class Effects {
     how: MemoryEffects,
     fn: Func,
   ): void {
-    if ((inst.flags & Flag.Volatile) !== 0 || inst.data.ordering !== "not_atomic") this.anything();
+    if (!isPlainAccess(inst)) this.anything();
     else this.memory |= placeOf(address, fn) & how;
   }
 

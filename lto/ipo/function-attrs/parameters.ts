@@ -14,7 +14,7 @@
  *  - copies that calls make (`byval`) belong to the callee.
  */
 import { AttributeSet } from "../../ir/attributes.js";
-import { type CallInst, Flag, type Inst, isCall, Op } from "../../ir/instructions.js";
+import { type CallInst, type Inst, isCall, isPlainAccess, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import { Memory } from "../../ir/memory-effects.js";
 import type { Func } from "../../ir/module.js";
@@ -71,8 +71,7 @@ export class PointerParameters {
       case Op.Load:
       case Op.Store: {
         const isAddress = slot === (inst.op === Op.Load ? 0 : 1);
-        const isPlain = (inst.flags & Flag.Volatile) === 0 && inst.data.ordering === "not_atomic";
-        if (!isAddress || !isPlain) mark(state, set, Captured.All, Access.Both);
+        if (!isAddress || !isPlainAccess(inst)) mark(state, set, Captured.All, Access.Both);
         else mark(state, set, 0, inst.op === Op.Load ? Access.Read : Access.Write);
         return;
       }

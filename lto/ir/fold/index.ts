@@ -12,12 +12,12 @@ import type { DataLayout } from "../data-layout.js";
 import {
   type BinaryOp,
   type CastOp,
-  Flag,
   type FloatPredicate,
   type GepData,
   type Inst,
   type InstData,
   type IntPredicate,
+  isPlainAccess,
   Op,
 } from "../instructions.js";
 import type { Func } from "../module.js";
@@ -67,9 +67,7 @@ export class Folder {
     if (inst.op === Op.Call) return this.call(inst);
     for (let i = 0; i < operands.length; i++) if (!isConstant(operands[i]!)) return null;
     if (inst.op === Op.Load)
-      return (inst.flags & Flag.Volatile) === 0 && inst.data.ordering === "not_atomic"
-        ? this.load(inst.type, operands[0] as Constant)
-        : null;
+      return isPlainAccess(inst) ? this.load(inst.type, operands[0] as Constant) : null;
     return this.operation(inst.op, inst.type, operands, inst.data, inst.flags);
   }
 

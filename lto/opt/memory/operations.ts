@@ -14,10 +14,10 @@ import { constantGepOffset } from "../../ir/fold/index.js";
 import {
   type BodyView,
   type CallInst,
-  Flag,
   type Inst,
   type InstWith,
   isCall,
+  isPlainAccess,
   Op,
 } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
@@ -116,8 +116,6 @@ const lengthOf = (call: CallInst): number => {
   const length = call.operands[3]!;
   return length.valueKind === "int" && length.num >= 0 ? length.num : Number.NaN;
 };
-const isPlain = (inst: Inst & { readonly op: Op.Load | Op.Store }): boolean =>
-  (inst.flags & Flag.Volatile) === 0 && inst.data.ordering === "not_atomic";
 
 function accessOfCall(call: CallInst): Access {
   const intrinsic = intrinsicOf(call.operands[0]!);
@@ -181,12 +179,12 @@ export class MemoryOperations {
   private add(inst: Inst): void {
     switch (inst.op) {
       case Op.Load: {
-        const operation = this.push(inst, isPlain(inst) ? Access.Load : Access.Barrier, Memory.Any);
+        const operation = this.push(inst, isPlainAccess(inst) ? Access.Load : Access.Barrier, Memory.Any);
         this.place(operation, inst.operands[0]!, this.layout.storeSize(inst.type));
         return;
       }
       case Op.Store: {
-        const operation = this.push(inst, isPlain(inst) ? Access.Store : Access.Barrier, Memory.Any);
+        const operation = this.push(inst, isPlainAccess(inst) ? Access.Store : Access.Barrier, Memory.Any);
         this.place(operation, inst.operands[1]!, this.layout.storeSize(inst.operands[0]!.type));
         return;
       }

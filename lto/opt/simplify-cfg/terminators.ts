@@ -8,6 +8,7 @@ import {
   type Inst,
   type InstWith,
   isCall,
+  isPlainAccess,
   makeInst,
   Op,
 } from "../../ir/instructions.js";
@@ -167,7 +168,7 @@ function isSureToGoOn(inst: Inst): boolean {
       return false;
     case Op.Load:
     case Op.Store:
-      return (inst.flags & Flag.Volatile) === 0 && inst.data.ordering === "not_atomic";
+      return isPlainAccess(inst);
     default:
       return true;
   }

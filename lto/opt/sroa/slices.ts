@@ -7,7 +7,7 @@
 import type { DataLayout } from "../../ir/data-layout.js";
 import type { Editor } from "../../ir/editor.js";
 import { constantGepOffset } from "../../ir/fold/index.js";
-import { Flag, type Inst, type InstWith, Op } from "../../ir/instructions.js";
+import { type Inst, type InstWith, isPlainAccess, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Type } from "../../ir/types.js";
 import { type Constant, ConstFloat, constInt, zeroOf } from "../../ir/values.js";
@@ -92,9 +92,9 @@ class Collector {
   }
 
   private access(user: Inst, slot: number, offset: number): boolean {
-    if (user.op === Op.Load) return isPlain(user) && this.add(user, offset, user.type);
+    if (user.op === Op.Load) return isPlainAccess(user) && this.add(user, offset, user.type);
     if (user.op === Op.Store)
-      return slot === 1 && isPlain(user) && this.add(user, offset, user.operands[0]!.type);
+      return slot === 1 && isPlainAccess(user) && this.add(user, offset, user.operands[0]!.type);
     if (user.op !== Op.Call || slot === 0) return false;
     const name = intrinsicOf(user.operands[0]!)?.name;
     if (name === "lifetime.start" || name === "lifetime.end") {
@@ -137,8 +137,6 @@ class Collector {
 
 const isFalse = (value: { readonly valueKind: string }): boolean =>
   value.valueKind === "int" && (value as Constant & { readonly value: bigint }).value === 0n;
-const isPlain = (inst: InstWith<Op.Load> | InstWith<Op.Store>): boolean =>
-  (inst.flags & Flag.Volatile) === 0 && inst.data.ordering === "not_atomic";
 
 /** Bytes that an address computation adds, if constant. */
 export function offsetOf(gep: InstWith<Op.GetElementPtr>, layout: DataLayout): number | null {

@@ -13,7 +13,7 @@ import { withRegister } from "../../codegen/register-set.js";
 import type { SelectOptions, Target } from "../../codegen/target.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { UnsupportedError } from "../../ir/errors.js";
-import { type Block, Flag, type Inst, isCall, Op } from "../../ir/instructions.js";
+import { type Block, type Inst, isCall, isPlainAccess, Op } from "../../ir/instructions.js";
 import { intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import type { Func } from "../../ir/module.js";
 import { i64 } from "../../ir/types.js";
@@ -251,7 +251,7 @@ function writesMemory(inst: Inst): boolean {
       return true;
     case Op.Load:
       // Nothing may move across a volatile or ordered load either.
-      return (inst.flags & Flag.Volatile) !== 0 || inst.data.ordering !== "not_atomic";
+      return !isPlainAccess(inst);
     case Op.Call: {
       const intrinsic = intrinsicOf(inst.operands[0]!);
       return intrinsic === null || intrinsicWritesMemory(intrinsic);
@@ -379,7 +379,7 @@ function selectInst(s: Selector, inst: Inst, head: MBlock): void {
     case Op.Call:
       return selectAnyCall(s, inst, head);
     case Op.Load:
-      if ((inst.flags & Flag.Volatile) !== 0 || inst.data.ordering !== "not_atomic") {
+      if (!isPlainAccess(inst)) {
         atomics.refuseMisaligned(s, inst.type, inst.data);
         if (!isWanted(s, inst)) s.vregs[inst.id] = inst.type.kind === "x86_fp80" ? -1 : s.newReg(inst.type);
         return selectLoad(s, inst);

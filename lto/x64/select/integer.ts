@@ -1,7 +1,7 @@
 /** Integer arithmetic, shifts, casts between integers. */
 
 import { type MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
-import { Flag, type Inst, type InstWith, Op } from "../../ir/instructions.js";
+import { type Inst, type InstWith, isPlainAccess, Op } from "../../ir/instructions.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
 import { X } from "../isa/ops.js";
@@ -331,8 +331,8 @@ export function selectExtension(s: Selector, inst: InstWith<Op.ZExt | Op.SExt>):
  * above it; those that would like to from now on are told no.
  */
 function extendAtLoad(s: Selector, source: Value, result: VReg, size: number): boolean {
-  if (!s.optimize || source.valueKind !== "inst" || source.op !== Op.Load) return false;
-  if ((source.flags & Flag.Volatile) !== 0 || source.data.ordering !== "not_atomic") return false;
+  if (!s.optimize || source.valueKind !== "inst" || source.op !== Op.Load || !isPlainAccess(source))
+    return false;
   if (s.zeroExtended[source.id] === 1) return false;
   s.signExtended[source.id] = Math.max(s.signExtended[source.id]!, size);
   const loaded = s.reg(source);

@@ -1,6 +1,6 @@
 /** Loads, stores, read-modify-write folding, and the memory intrinsics. */
 import { MInst, RegOperand, type VReg } from "../../codegen/mir.js";
-import { type CallInst, Flag, type Inst, type InstWith, Op } from "../../ir/instructions.js";
+import { type CallInst, Flag, type Inst, type InstWith, isPlainAccess, Op } from "../../ir/instructions.js";
 import type { Type } from "../../ir/types.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { plainAccess, X } from "../isa/ops.js";
@@ -77,7 +77,7 @@ export function selectStore(s: Selector, inst: InstWith<Op.Store>): void {
       const bits = new DataView(bytes.buffer, bytes.byteOffset).getInt32(0, true);
       const high = bytes.length === 8 ? new DataView(bytes.buffer, bytes.byteOffset).getInt32(4, true) : 0;
       if (bytes.length === 4 || high === bits >> 31) {
-        storeImmediate(s, bytes.length, pointer, bits, isPlain(inst));
+        storeImmediate(s, bytes.length, pointer, bits, isPlainAccess(inst));
         return;
       }
     }
@@ -86,10 +86,6 @@ export function selectStore(s: Selector, inst: InstWith<Op.Store>): void {
   const from = s.reg(value);
   s.store(access.store, access.size, address(s, pointer), from);
 }
-
-/** Neither volatile nor atomic: may become another access to the same bytes. */
-const isPlain = (inst: InstWith<Op.Store>): boolean =>
-  (inst.flags & Flag.Volatile) === 0 && inst.data.ordering === "not_atomic";
 
 function storeImmediate(s: Selector, size: number, pointer: Value, imm: number, plain: boolean): void {
   const store = new MInst(X.MovM, size);
@@ -103,7 +99,7 @@ function storeInteger(s: Selector, inst: InstWith<Op.Store>, value: Value, point
   const size = operationSize(s.layout, value.type);
   const imm = immediate(s, value, size);
   if (imm !== null) {
-    storeImmediate(s, size, pointer, value.type.bits === 1 ? imm & 1 : imm, isPlain(inst));
+    storeImmediate(s, size, pointer, value.type.bits === 1 ? imm & 1 : imm, isPlainAccess(inst));
     return;
   }
   if (isConstant(value) && storeSymbol(s, size, value, pointer)) return;
@@ -170,9 +166,8 @@ function foldReadModifyWrite(
   pointer: Value,
   size: number,
 ): boolean {
-  if (!s.optimize || value.valueKind !== "inst" || (store.flags & Flag.Volatile) !== 0) return false;
-  if (store.data.ordering !== "not_atomic" || value.type.bits === 1 || value.parent !== store.parent)
-    return false;
+  if (!s.optimize || value.valueKind !== "inst" || !isPlainAccess(store)) return false;
+  if (value.type.bits === 1 || value.parent !== store.parent) return false;
   if (s.uses[value.id] !== 1 && !isUsedBehind(s, value, store, size)) return false;
   if (value.op === Op.GetElementPtr) return advancePointer(s, value, pointer);
   const op = memoryOps[value.op];

@@ -27,7 +27,7 @@ import type { SelectOptions } from "../../codegen/target.js";
 import { type AttributeSet, noAttributes } from "../../ir/attributes.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { UnsupportedError } from "../../ir/errors.js";
-import { type Block, Flag, type Inst, Op } from "../../ir/instructions.js";
+import { type Block, type Inst, isPlainAccess, Op } from "../../ir/instructions.js";
 import { type Intrinsic, intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import type { GlobalValue } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
@@ -444,11 +444,7 @@ export class Selector {
     switch (source.op) {
       case Op.Load:
         // Narrow integer loads with a zero-extending user are emitted as movz; 32-bit loads zero the rest.
-        return (
-          (source.flags & Flag.Volatile) === 0 &&
-          source.data.ordering === "not_atomic" &&
-          this.signExtended[source.id] === 0
-        );
+        return isPlainAccess(source) && this.signExtended[source.id] === 0;
       case Op.Add:
       case Op.Sub:
       case Op.Mul:

@@ -4,7 +4,7 @@
 
 import { type MemOperand, type MInst, RegOperand } from "../../codegen/mir.js";
 import { noRegisters } from "../../codegen/register-set.js";
-import { Flag, type InstWith, Op } from "../../ir/instructions.js";
+import { type InstWith, isPlainAccess, Op } from "../../ir/instructions.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { address } from "./address.js";
 import { constantBytes, foldedInteger, poolMem } from "./constants.js";
@@ -44,8 +44,7 @@ export function unchangedSince(s: Selector, load: Load): boolean {
     s.optimize &&
     load.parent === s.at.parent &&
     s.epochs[load.id] === s.epochs[s.at.id] &&
-    (load.flags & Flag.Volatile) === 0 &&
-    load.data.ordering === "not_atomic"
+    isPlainAccess(load)
   );
 }
 
