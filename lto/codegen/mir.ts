@@ -168,6 +168,18 @@ export interface CallInfo {
   readonly pushed: number;
 }
 
+/** Of a call of a routine that is no function of the program, returns, and does not unwind. */
+export const routineCall: CallInfo = {
+  kind: "call",
+  callee: null,
+  calleeSet: -1,
+  noReturn: false,
+  returnsTwice: false,
+  unwind: null,
+  noUnwind: true,
+  pushed: 0,
+};
+
 /** What a landing pad catches: one clause of a `landingpad`. Types as they stand in the type table. */
 export type PadClause =
   /** Index in `MFunction.typeInfos`. */

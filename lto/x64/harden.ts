@@ -13,7 +13,7 @@
  * change all that the convention lets them (`ipra/added-code.ts`). Linear in the function.
  * Source: LLVM's attributes (Language Reference); Intel SDM volume 1, chapter 17 (indirect branch tracking).
  */
-import { type CallInfo, type MBlock, type MFunction, MInst } from "../codegen/mir.js";
+import { type MBlock, type MFunction, MInst, routineCall } from "../codegen/mir.js";
 import {
   hasRegister,
   minus,
@@ -51,17 +51,6 @@ export function harden(mf: MFunction): void {
   if (marks !== undefined) markTargets(mf, marks === branchMarks.entry);
 }
 
-const unknownCall: CallInfo = {
-  kind: "call",
-  callee: null,
-  calleeSet: -1,
-  noReturn: false,
-  returnsTwice: false,
-  unwind: null,
-  noUnwind: true,
-  pushed: 0,
-};
-
 /** The first block, which nothing jumps to. */
 function ownEntry(mf: MFunction): MBlock {
   const first = mf.blocks[0]!;
@@ -79,7 +68,7 @@ function ownEntry(mf: MFunction): MBlock {
 function callAtEntry(mf: MFunction, name: string): void {
   const call = new MInst(X.Call, 8);
   call.symbol = { kind: "direct", target: { kind: "external", name } };
-  call.extra = unknownCall;
+  call.extra = routineCall;
   ownEntry(mf).insts.unshift(call);
 }
 
@@ -161,7 +150,7 @@ function changeExits(block: MBlock, thunk: boolean, stopReturns: boolean, stopJu
   if (inst.op === X.Ret && thunk) {
     inst.op = X.TailCall;
     inst.symbol = { kind: "direct", target: { kind: "external", name: "__x86_return_thunk" } };
-    inst.extra = { ...unknownCall, noReturn: true };
+    inst.extra = { ...routineCall, noReturn: true };
   } else if (inst.op === X.Ret ? stopReturns : isIndirectJump(inst.op) && stopJumps)
     setMark(inst, JumpMark.Stop);
 }

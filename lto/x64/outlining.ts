@@ -7,7 +7,7 @@
  * Breaks if: an opcode relies on its place or on rsp and is not listed.
  * Source: Intel SDM volume 2; System V ABI AMD64, section 3.2.2 (the red zone: functions that use it are not looked at).
  */
-import { type CallInfo, type MemOperand, MInst, type RegOperand } from "../codegen/mir.js";
+import { type MemOperand, MInst, type RegOperand, routineCall } from "../codegen/mir.js";
 import { hasRegister, type RegisterSet } from "../codegen/register-set.js";
 import { Outlining, type TargetOutlining } from "../codegen/target.js";
 import type { Func } from "../ir/module.js";
@@ -91,22 +91,11 @@ function refuses(fn: Func): boolean {
   );
 }
 
-const quiet: CallInfo = {
-  kind: "call",
-  callee: null,
-  calleeSet: -1,
-  noReturn: false,
-  returnsTwice: false,
-  unwind: null,
-  noUnwind: true,
-  pushed: 0,
-};
-
 function transfer(op: X, name: string): MInst {
   const inst = new MInst(op, 8);
   inst.symbol = { kind: "direct", target: { kind: "external", name } };
   inst.imm = 0;
-  inst.extra = quiet;
+  inst.extra = routineCall;
   return inst;
 }
 

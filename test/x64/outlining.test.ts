@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { instructionText } from "../../formats/asm/x64/instructions.js";
 import { ProgramCode } from "../../lto/codegen/late/program-code.js";
-import { type CallInfo, MFunction, MInst, RegOperand } from "../../lto/codegen/mir.js";
+import { type CallInfo, MFunction, MInst, RegOperand, routineCall } from "../../lto/codegen/mir.js";
 import { type OutlineOptions, outlineCode } from "../../lto/codegen/outline/outliner.js";
 import { packFunction } from "../../lto/codegen/pack/pack.js";
 import { SymbolNumbers } from "../../lto/codegen/pack/symbol-numbers.js";
@@ -36,17 +36,7 @@ function transfer(op: X, info: Partial<CallInfo> = {}): MInst {
   const inst = new MInst(op, 8);
   inst.symbol = { kind: "direct", target: { kind: "global", global: callee } };
   inst.clobbers = registerSet(RAX, RCX, RDI);
-  inst.extra = {
-    kind: "call",
-    callee,
-    calleeSet: -1,
-    noReturn: false,
-    returnsTwice: false,
-    unwind: null,
-    noUnwind: true,
-    pushed: 0,
-    ...info,
-  };
+  inst.extra = { ...routineCall, callee, ...info };
   return inst;
 }
 const call = (info: Partial<CallInfo> = {}): MInst => transfer(X.Call, info);

@@ -23,12 +23,11 @@
 import { isExact } from "../../analysis/exact.js";
 import { Trait } from "../../analysis/references.js";
 import { type ModuleSummary, updatedSummary } from "../../analysis/summary.js";
-import { AttributeList, noAttributes } from "../../ir/attributes.js";
-import { Block, Body, isCall, makeInst, Op } from "../../ir/instructions.js";
+import { isCall } from "../../ir/instructions.js";
 import type { Func, GlobalValue, Module } from "../../ir/module.js";
-import { voidType } from "../../ir/types.js";
 import { callGraph, summary } from "../../pass/analyses.js";
 import type { ModulePass, PassContext } from "../../pass/pass.js";
+import { makeJumpTo } from "../jump-function.js";
 import { passingAttributes } from "../parameter-attributes.js";
 import { replaceGlobals } from "../replace-globals.js";
 import { hashFunction, sameFunction, weaken } from "./compare.js";
@@ -76,7 +75,11 @@ class Folder {
     const replacements = new Map<GlobalValue, GlobalValue>();
     const jumps: [Func, Func][] = [];
     for (const group of this.groups(isKnown)) this.fold(group, replacements, jumps);
-    for (const [copy, kept] of jumps) this.makeJump(copy, kept);
+    for (const [copy, kept] of jumps) {
+      makeJumpTo(copy, kept);
+      this.thunks.add(copy);
+      this.jumps++;
+    }
     if (replacements.size > 0) {
       if (jumps.length > 0) this.summary = updatedSummary(this.module, this.summary);
       const before = [...this.module.globals];
@@ -165,27 +168,6 @@ class Folder {
           if (inst.operands[i] === fn) return false;
     }
     return count >= worthJump;
-  }
-
-  private makeJump(fn: Func, to: Func): void {
-    const { result } = fn.valueType;
-    const body = new Body();
-    const block = new Block();
-    const call = makeInst(Op.Call, result, [to, ...fn.args], {
-      functionType: to.valueType,
-      callingConvention: to.callingConvention,
-      attributes: new AttributeList(noAttributes, fn.attributes.result, fn.attributes.parameters),
-      tail: "tail",
-      argumentCount: fn.args.length,
-      bundles: [],
-    });
-    block.append(call);
-    block.append(makeInst(Op.Ret, voidType, result === voidType ? [] : [call], null));
-    body.blocks.push(block);
-    fn.personality = null;
-    fn.define(body);
-    this.thunks.add(fn);
-    this.jumps++;
   }
 }
 

@@ -1,20 +1,12 @@
 /** Makes the function that stands for a cluster, and lets calls of the members call it. */
-import { AttributeList, AttributeSet, noAttributes } from "../../ir/attributes.js";
-import {
-  Block,
-  Body,
-  type CallInst,
-  type Inst,
-  isCall,
-  makeInst,
-  Op,
-  setCallData,
-} from "../../ir/instructions.js";
+import { AttributeList, AttributeSet } from "../../ir/attributes.js";
+import { Body, type CallInst, type Inst, isCall, makeInst, Op, setCallData } from "../../ir/instructions.js";
 import { Func } from "../../ir/module.js";
 import { raw } from "../../ir/raw.js";
-import { functionType, i8, type Type, voidType } from "../../ir/types.js";
+import { functionType, i8, type Type } from "../../ir/types.js";
 import { constI64, constInt, type Value } from "../../ir/values.js";
 import { weaken } from "../fold-functions/compare.js";
+import { makeJumpTo } from "../jump-function.js";
 import { addOperation, type Input } from "../similar/parameters.js";
 import type { Cluster, MergePlan, Slot } from "./cluster.js";
 
@@ -60,7 +52,7 @@ export function mergeCluster(cluster: Cluster, plan: MergePlan, name: string): F
   to.define(moved);
   members.forEach(({ fn, staysAsJump }, i) => {
     if (staysAsJump)
-      makeJump(
+      makeJumpTo(
         fn,
         to,
         list.map(({ values }) => values[i]!),
@@ -126,25 +118,6 @@ function attributesWith({ fn, result, parameters }: AttributeList, types: readon
     return new AttributeList(fn, result, parameters);
   const kinds = new Map([...fn.kinds].filter(([kind]) => kind !== "memory"));
   return new AttributeList(new AttributeSet(kinds, fn.strings), result, parameters);
-}
-
-function makeJump(fn: Func, to: Func, passed: readonly Value[]): void {
-  const { result } = fn.valueType;
-  const body = new Body();
-  const block = new Block();
-  const call = makeInst(Op.Call, result, [to, ...fn.args, ...passed], {
-    functionType: to.valueType,
-    callingConvention: to.callingConvention,
-    attributes: new AttributeList(noAttributes, fn.attributes.result, fn.attributes.parameters),
-    tail: "tail",
-    argumentCount: to.args.length,
-    bundles: [],
-  });
-  block.append(call);
-  block.append(makeInst(Op.Ret, voidType, result === voidType ? [] : [call], null));
-  body.blocks.push(block);
-  fn.personality = null;
-  fn.define(body);
 }
 
 /** Lets a call pass more, to another function. */

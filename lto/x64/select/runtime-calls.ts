@@ -1,5 +1,5 @@
 /** Calls of library routines that no IR names. */
-import { MInst, RegOperand } from "../../codegen/mir.js";
+import { MInst, RegOperand, routineCall } from "../../codegen/mir.js";
 import type { Value } from "../../ir/values.js";
 import { X } from "../isa/ops.js";
 import { integerArguments, maskOf } from "../isa/registers.js";
@@ -20,15 +20,6 @@ export function callRuntime(
   });
   call.symbol = { kind: s.pic ? "plt" : "direct", target: { kind: "external", name } };
   call.clobbers = s.options.clobbersOf(null, -1);
-  call.extra = {
-    kind: "call",
-    callee: null,
-    calleeSet: -1,
-    noReturn: throws,
-    returnsTwice: false,
-    unwind: null,
-    noUnwind: !throws,
-    pushed: 0,
-  };
+  call.extra = { ...routineCall, noReturn: throws, noUnwind: !throws };
   s.emit(call);
 }

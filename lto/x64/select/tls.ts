@@ -3,7 +3,7 @@
  * (Drepper, "ELF Handling For Thread-Local Storage"; System V ABI AMD64 section 3.4.6).
  */
 
-import { MInst, RegOperand, type VReg } from "../../codegen/mir.js";
+import { MInst, RegOperand, routineCall, type VReg } from "../../codegen/mir.js";
 import { union } from "../../codegen/register-set.js";
 import type { CallInst } from "../../ir/instructions.js";
 import { intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
@@ -81,16 +81,7 @@ function generalDynamic(s: Selector, global: GlobalValue): VReg {
   call.defs = [new RegOperand(result, maskOf(RAX))];
   call.symbol = s.globalSymbol(global, "tls-dynamic");
   call.clobbers = union(callClobbers, maskOf(RDI));
-  call.extra = {
-    kind: "call",
-    callee: null,
-    calleeSet: -1,
-    noReturn: false,
-    returnsTwice: false,
-    unwind: null,
-    noUnwind: true,
-    pushed: 0,
-  };
+  call.extra = routineCall;
   s.mf.hasCalls = true;
   s.emit(call);
   return result;

@@ -1,0 +1,29 @@
+/** Functions that only jump to another one, which stay where their addresses are known. */
+import { AttributeList, noAttributes } from "../ir/attributes.js";
+import { Block, Body, makeInst, Op } from "../ir/instructions.js";
+import type { Func } from "../ir/module.js";
+import { voidType } from "../ir/types.js";
+import type { Value } from "../ir/values.js";
+
+/**
+ * Makes a function's body a tail call of another function with its own arguments, and what that takes besides.
+ * @param passed values for the parameters of `to` behind those of `fn`
+ */
+export function makeJumpTo(fn: Func, to: Func, passed: readonly Value[] = []): void {
+  const { result } = fn.valueType;
+  const body = new Body();
+  const block = new Block();
+  const call = makeInst(Op.Call, result, [to, ...fn.args, ...passed], {
+    functionType: to.valueType,
+    callingConvention: to.callingConvention,
+    attributes: new AttributeList(noAttributes, fn.attributes.result, fn.attributes.parameters),
+    tail: "tail",
+    argumentCount: fn.args.length + passed.length,
+    bundles: [],
+  });
+  block.append(call);
+  block.append(makeInst(Op.Ret, voidType, result === voidType ? [] : [call], null));
+  body.blocks.push(block);
+  fn.personality = null;
+  fn.define(body);
+}
