@@ -13,7 +13,7 @@ import { type Contents, contentsOf } from "../host/contents.js";
 import { type Host, report } from "../host/host.js";
 import { removeTemporary, temporaryDirectory, writeTemporary } from "../host/interrupts.js";
 import { findLibraries } from "../host/libraries.js";
-import { inputWord, linkerOptions, positional } from "../host/linker-options.js";
+import { forOptimizer, inputWord, linkerOptions, positional } from "../host/linker-options.js";
 import { runTool } from "../host/tools.js";
 import { ownPackage } from "../package.js";
 import { type Compilation, compileAll, type Session } from "./compile.js";
@@ -174,12 +174,14 @@ function defaultName(input: Input): string {
   return `${base.replace(/\.[^.]*$/, "")}.o`;
 }
 
+const isForOptimizer = (part: string): boolean =>
+  /^--?[^=]+=/.test(part) && forOptimizer.test(part.replace(/^--?/, ""));
+
 /** What the driver that links is told by a word: what only tsc-lto knows is left out. */
 function forDriver(word: string): string[] {
   if (word === "-nopie" || word === "-no_pie") return ["-no-pie"];
   if (!word.startsWith("-Wl,")) return [word];
-  const own = /^--?(?:(?:thinlto-)?cache-(?:dir|size|policy)|opt-remarks-(?:filename|passes))=/;
-  const kept = word.split(",").filter((part) => !own.test(part));
+  const kept = word.split(",").filter((part) => !isForOptimizer(part));
   return kept.length === 1 ? [] : [kept.join(",")];
 }
 

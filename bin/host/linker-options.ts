@@ -7,6 +7,10 @@ export const positional = /^--?(?:(?:no-)?whole-archive|start-lib|end-lib|push-s
 export const inputWord = (path: string): string =>
   path !== "-" && path.startsWith("-") ? `./${path}` : path;
 
+/** Names of options, of lld's and of LLVM's plug-in's, that the system's linker does not know: they are tsc-lto's alone. */
+export const forOptimizer =
+  /^(?:opt-remarks-(?:filename|passes)|(?:thinlto-)?cache-(?:dir|size|policy))(?:=|$)/;
+
 /** @param words for the linker itself: GNU's spelling, long options with one dash or two */
 export function linkerOptions(words: readonly string[]): string[] {
   const result: string[] = [];

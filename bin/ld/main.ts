@@ -12,7 +12,7 @@ import { reportFault } from "../host/fault.js";
 import { type Host, processHost, refuseLostBytes } from "../host/host.js";
 import { removeTemporary, temporaryFile } from "../host/interrupts.js";
 import { readTextFile, realFiles } from "../host/libraries.js";
-import { inputWord, linkerOptions, positional } from "../host/linker-options.js";
+import { forOptimizer, inputWord, linkerOptions, positional } from "../host/linker-options.js";
 import { runTool } from "../host/tools.js";
 import { findLibrary } from "../lto/operands.js";
 import { ownPackage } from "../package.js";
@@ -119,12 +119,6 @@ function filesOf(items: readonly LinkerItem[], host: Host): Map<LinkerItem, stri
   return files;
 }
 
-/** Options of LLVM's linker, and of its plug-in, about optimisation records; drivers also name their only format. */
-const forRemarks = /^opt-remarks-(?:filename|passes)(?:=|$)/;
-
-/** Options about the cache: ours, lld's, and those of LLVM's plug-in. */
-const forCache = /^(?:thinlto-)?cache-(?:dir|size|policy)(?:=|$)/;
-
 function ltoArguments(
   items: readonly LinkerItem[],
   files: ReadonlyMap<LinkerItem, readonly string[]>,
@@ -140,8 +134,8 @@ function ltoArguments(
     else if (name === "mllvm" || name === "plugin-opt") {
       // Other options of LLVM's have no meaning here; which of them a driver passes, no user chooses.
       if (/^-?-?(enable-ipra|print-regusage)(=|$)/.test(value)) result.push("--mllvm", value);
-      else if (name === "plugin-opt" && forRemarks.test(value)) result.push(`--${value}`);
-      else if (name === "plugin-opt" && forCache.test(value)) result.push(...linkerOptions([`--${value}`]));
+      else if (name === "plugin-opt" && forOptimizer.test(value))
+        result.push(...linkerOptions([`--${value}`]));
     } else result.push(...linkerOptions(words));
   }
   return result;
@@ -162,7 +156,7 @@ function realArguments(
   for (const item of items) {
     const { name, words } = item;
     if ((name === "plugin" || name === "plugin-opt") && !keepsPlugin) continue;
-    if (name === "mllvm" || name === "lto-O" || forRemarks.test(name) || forCache.test(name)) continue;
+    if (name === "mllvm" || name === "lto-O" || forOptimizer.test(name)) continue;
     const kinds = (files.get(item) ?? []).map((path) => contents.get(path));
     if (!placed && (kinds.includes("ir") || kinds.includes("both"))) {
       result.push(object);

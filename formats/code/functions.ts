@@ -125,6 +125,8 @@ class Reader {
   private readonly tables = new Map<string, { readonly range: Range; readonly offset: number }[]>();
   /** Addresses of data that code mentions, by section. */
   private readonly mentioned = new Map<number, number[]>();
+  /** Addresses that symbols have, by section. */
+  private readonly named = new Map<number, number[]>();
 
   constructor(
     private readonly object: CodeObject,
@@ -140,7 +142,9 @@ class Reader {
       this.noteCodeReferences(range, this.decoded[i]!);
     });
     for (const section of this.object.sections) if (section.executable) this.noteOtherCode(section);
-    for (const list of this.mentioned.values()) list.sort((a, b) => a - b);
+    for (const { section, value } of this.object.symbols) append(this.named, section, value);
+    for (const places of [this.mentioned, this.named])
+      for (const list of places.values()) list.sort((a, b) => a - b);
     for (const section of this.object.sections) this.noteDataReferences(section);
     const functions: CodeFunction[] = [];
     this.ranges.forEach((range, i) => {
@@ -315,9 +319,7 @@ class Reader {
   private noteAddress(section: number, address: number): void {
     const range = this.rangeAt(section, address);
     if (range === null) {
-      let list = this.mentioned.get(section);
-      if (list === undefined) this.mentioned.set(section, (list = []));
-      list.push(address);
+      append(this.mentioned, section, address);
     } else if (address === range.start) range.open = true;
     else this.interior[range.index]!.add(address - range.start);
   }
@@ -400,10 +402,11 @@ class Reader {
     }
     const { executable, bytes } = this.object.sections[section]!;
     if (width === 0 || width > 2 || origin < 0 || executable) return null;
-    const starts = this.mentioned.get(section) ?? [];
-    let end = starts[firstAfter(starts, table)] ?? bytes.length;
-    for (const symbol of this.object.symbols)
-      if (symbol.section === section && symbol.value > table) end = Math.min(end, symbol.value);
+    const next = [this.mentioned, this.named].map((places) => {
+      const starts = places.get(section) ?? [];
+      return starts[firstAfter(starts, table)] ?? bytes.length;
+    });
+    const end = Math.min(...next);
     const landings = new Set<number>();
     for (let at = table; at + width <= end; at += width) {
       const entry = bytes[at]! + (width === 2 ? bytes[at + 1]! * 256 : 0);
@@ -567,6 +570,12 @@ function firstAt(relocations: readonly CodeRelocation[], offset: number): number
     else high = middle;
   }
   return low;
+}
+
+function append(lists: Map<number, number[]>, key: number, value: number): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [value]);
+  else list.push(value);
 }
 
 /** Number of elements of an ascending list that are not greater than a value. */

@@ -2,43 +2,11 @@
  * Programs whose closed functions pass arguments and return results in registers of their own: compiled from text
  * IR, checked, assembled, run, and compared with what they do under the platform's convention.
  */
+import { describe, expect, it } from "vitest";
+import { programs } from "./programs.js";
 
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
-import { tscLto } from "../support/command.js";
+const { compile, run } = programs("ipra-run", "deadargelim,inline");
 
-const dir = mkdtempSync(join(tmpdir(), "ipra-run-"));
-afterAll(() => rmSync(dir, { recursive: true }));
-
-/** The assembly of a program, checked in every way there is. */
-async function compile(text: string, ...options: string[]): Promise<string> {
-  writeFileSync(join(dir, "a.ll"), text);
-  const { code: status, err: said } = await tscLto(
-    [
-      join(dir, "a.ll"),
-      "-o",
-      join(dir, "a.s"),
-      "--relocation-model",
-      "pie",
-      "--check-ipra",
-      "--check-regalloc",
-      "--verify",
-      "--skip-pass=deadargelim,inline",
-      ...options,
-    ],
-    { cwd: dir },
-  );
-  expect({ status, said }).toEqual({ status: 0, said: "" });
-  return readFileSync(join(dir, "a.s"), "utf8");
-}
-function run(assembly: string): string {
-  writeFileSync(join(dir, "a.s"), assembly);
-  execFileSync("cc", [join(dir, "a.s"), "-o", join(dir, "a")]);
-  return execFileSync(join(dir, "a"), { encoding: "utf8" });
-}
 /** What the assembly says of a function's convention. */
 const conventionOf = (assembly: string, fn: string): string =>
   new RegExp(`^# convention: (.*)\n${fn}:$`, "m").exec(assembly)?.[1] ?? "";
@@ -74,7 +42,7 @@ define i32 @main(i32 %n, ptr %v) {
   ret i32 0
 }`;
 
-const programs: { title: string; text: string; conventions: Record<string, string> }[] = [
+const cases: { title: string; text: string; conventions: Record<string, string> }[] = [
   {
     title: "five integers, handed through a tail call",
     text: `${declarations}${makes}
@@ -207,7 +175,7 @@ define i32 @main(i32 %n, ptr %v) {
 
 describe("conventions of closed functions run", () => {
   for (const goal of ["-O2", "-Oz"])
-    for (const { title, text, conventions } of programs)
+    for (const { title, text, conventions } of cases)
       it(`${title}, ${goal}`, async () => {
         const reference = await compile(text, goal, "--no-ipra");
         expect(reference).not.toContain("# convention");

@@ -2,39 +2,11 @@
  * Functions with variable arguments: what they save of the argument registers, and whether callers count vector
  * registers for them. Programs are run with and without IPRA and have to print the same.
  */
+import { describe, expect, it } from "vitest";
+import { programs } from "./programs.js";
 
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
-import { tscLto } from "../support/command.js";
+const { compile, run } = programs("varargs", "deadargelim,inline,ipsccp");
 
-const dir = mkdtempSync(join(tmpdir(), "varargs-"));
-afterAll(() => rmSync(dir, { recursive: true }));
-
-async function compile(text: string, ...options: string[]): Promise<string> {
-  writeFileSync(join(dir, "a.ll"), text);
-  const { code: status, err: said } = await tscLto(
-    [
-      join(dir, "a.ll"),
-      "-o",
-      join(dir, "a.s"),
-      "--relocation-model",
-      "pie",
-      "--check-ipra",
-      "--check-regalloc",
-    ].concat(["--verify", "--skip-pass=deadargelim,inline,ipsccp", ...options]),
-    { cwd: dir },
-  );
-  expect({ status, said }).toEqual({ status: 0, said: "" });
-  return readFileSync(join(dir, "a.s"), "utf8");
-}
-function run(assembly: string): string {
-  writeFileSync(join(dir, "a.s"), assembly);
-  execFileSync("cc", [join(dir, "a.s"), "-o", join(dir, "a")]);
-  return execFileSync(join(dir, "a"), { encoding: "utf8" });
-}
 function bodyOf(assembly: string, fn: string): string {
   const start = assembly.indexOf(`\n${fn}:\n`);
   return assembly.slice(start, assembly.indexOf(`.size\t${fn}`, start));
@@ -87,7 +59,7 @@ interface Program {
   readonly setsCount: boolean;
 }
 const everything = ["rsi", "rdx", "rcx", "r8", "r9", ...[0, 1, 2, 3, 4, 5, 6, 7].map((n) => `xmm${n}`)];
-const programs: readonly Program[] = [
+const cases: readonly Program[] = [
   {
     title: "two words at most",
     text: show("internal") + main(words),
@@ -164,7 +136,7 @@ ${main(many.replace("@show", "@thunk"))}`,
 
 describe("variable arguments of closed functions", () => {
   for (const goal of ["-O2", "-Oz"])
-    for (const program of programs)
+    for (const program of cases)
       it(`${program.title}, ${goal}`, async () => {
         const reference = await compile(program.text, goal, "--no-ipra");
         expect(saved(reference, "show")).toEqual(everything);

@@ -83,14 +83,19 @@ function blockWeights(
   return weights;
 }
 
-/** Which blocks, by position, only lead to calls that never return or call cold functions. Edges must be up to date. */
-export function rareBlocks(mf: MFunction): boolean[] {
-  const { blocks } = mf;
+/** Edges by block position, and loops. */
+function shapeOf({ blocks }: MFunction): { readonly successors: number[][]; readonly nest: LoopNest } {
   const positions = blockPositions(blocks);
   const successors = blocks.map((block) => block.succs.map((s) => positions[s.id]!));
   const starts = [0];
   for (let b = 1; b < blocks.length; b++) if (isEntered(blocks[b]!)) starts.push(b);
-  const weights = blockWeights(blocks, loopNest(successors, starts), successors, mf.target.instructions);
+  return { successors, nest: loopNest(successors, starts) };
+}
+
+/** Which blocks, by position, only lead to calls that never return or call cold functions. Edges must be up to date. */
+export function rareBlocks(mf: MFunction): boolean[] {
+  const { successors, nest } = shapeOf(mf);
+  const weights = blockWeights(mf.blocks, nest, successors, mf.target.instructions);
   return Array.from(weights, (weight) => weight < 1);
 }
 
@@ -192,11 +197,7 @@ function propagate(
  */
 export function estimateFrequencies(mf: MFunction): Float64Array {
   const { blocks } = mf;
-  const positions = blockPositions(blocks);
-  const successors = blocks.map((block) => block.succs.map((s) => positions[s.id]!));
-  const starts = [0];
-  for (let b = 1; b < blocks.length; b++) if (isEntered(blocks[b]!)) starts.push(b);
-  const nest = loopNest(successors, starts);
+  const { successors, nest } = shapeOf(mf);
   const order = new Int32Array(blocks.length).fill(-1);
   nest.reversePostOrder.forEach((b, i) => {
     order[b] = i;
