@@ -15,6 +15,9 @@ const labels: Record<keyof CodegenStatistics, string> = {
   savesRemoved: "saves of callee-saved registers removed",
   narrowedCalls: "calls with a narrowed clobber mask",
   knownIndirectCalls: "calls through pointers with known callees",
+  outlinedFunctions: "functions made of repeated machine code",
+  outlinedPlaces: "places that call them or jump to them",
+  outlinedBytes: "bytes that saves, with unwind tables",
 };
 
 /** One aligned line a count. */

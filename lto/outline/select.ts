@@ -31,18 +31,21 @@ interface Waiting<C> {
 /**
  * @param size of the sequence that starts are places in
  * @param benefit of outlining a candidate at these places, which do not overlap; nothing is taken that has none
+ * @param refused is told of each candidate that is not taken, with the places that were left to it when that was decided
  * @returns in the order of taking
  */
 export function selectCandidates<C extends Candidate>(
   candidates: readonly C[],
   size: number,
   benefit: (candidate: C, starts: Int32Array) => number,
+  refused?: (candidate: C, starts: Int32Array) => void,
 ): Selected<C>[] {
   const taken = new Uint8Array(size);
   const queue: Waiting<C>[] = [];
   const enter = (waiting: Waiting<C>): void => {
     waiting.benefit = waiting.starts.length === 0 ? 0 : benefit(waiting.candidate, waiting.starts);
     if (waiting.benefit > 0) push(queue, waiting);
+    else refused?.(waiting.candidate, waiting.starts);
   };
   for (const candidate of candidates)
     enter({ candidate, benefit: 0, starts: free(candidate.starts, candidate.length, taken) });

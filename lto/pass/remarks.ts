@@ -6,6 +6,8 @@
  * none are written; a function's name is that of its symbol.
  */
 
+import type { PassOptions } from "./options.js";
+
 /** What became of an opportunity: it was taken, or not, or it is only told of. */
 export type RemarkKind = "Passed" | "Missed" | "Analysis";
 
@@ -30,6 +32,11 @@ export class Remarks {
 
   /** @param passes those whose remarks are kept; null: all */
   constructor(private readonly passes: RegExp | null) {}
+
+  /** Null if nobody wants any. */
+  static wantedBy({ optRemarksFilename: file, optRemarksPasses: passes }: PassOptions): Remarks | null {
+    return file === null ? null : new Remarks(passes === null ? null : new RegExp(passes));
+  }
 
   /** Whether remarks of a pass are kept: to be asked before they are made where that costs something. */
   wants(pass: string): boolean {

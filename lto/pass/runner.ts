@@ -66,9 +66,6 @@ export const showsText = (options: PassOptions): boolean =>
   options.printBefore.length > 0 ||
   options.printAfter.length > 0;
 
-const wantedPasses = ({ optRemarksPasses: text }: PassOptions): RegExp | null =>
-  text === null ? null : new RegExp(text);
-
 /** What passes get; the runner behind it knows which pass asks. */
 export class RunContext implements PassContext {
   constructor(
@@ -140,7 +137,7 @@ export class PassRunner {
       options.timeTrace === null
         ? null
         : new Trace(services.now, services.thread, options.timeTraceGranularity);
-    this.remarks = options.optRemarksFilename === null ? null : new Remarks(wantedPasses(options));
+    this.remarks = Remarks.wantedBy(options);
     this.observes = showsText(options);
   }
 

@@ -102,6 +102,40 @@ describe("options", () => {
   });
 });
 
+describe("reports", () => {
+  const remarks = async (...options: string[]): Promise<string> => {
+    const file = join(folder, "remarks.yaml");
+    await assembly(program(), `--opt-remarks-filename=${file}`, "--opt-remarks-passes=^outline$", ...options);
+    return readFileSync(file, "utf8");
+  };
+  const sum = (text: string): number =>
+    [...text.matchAll(/- OutliningBenefit: (\d+)/g)].reduce((n, [, bytes]) => n + Number(bytes), 0);
+
+  it("remarks name each outlined function, whatever the number of threads", async () => {
+    const text = await remarks();
+    const made = new Set(readFileSync(output, "utf8").match(/^outlined\.\w+(?=:)/gm));
+    expect(made.size).toBeGreaterThan(0);
+    const told = text.match(/^--- !Passed\nPass: +outline\nName: +OutlinedFunction\nFunction: +\S+/gm)!;
+    expect(new Set(told.map((record) => record.split(/\s+/).at(-1)))).toEqual(made);
+    expect(text).toMatch(/ {2}- Form: {12}(call|thunk|jump)\n/);
+    expect(await remarks("-j2", "--parallel-threshold=1")).toBe(text);
+  });
+  it("--stats tells the sums, and each outlined function has its size in the symbol table", async () => {
+    const text = await remarks();
+    const { err } = await tscLto(["--only-passes=dce", "--stats", input, "-o", output], { cwd: folder });
+    const count = (label: string): number => Number(new RegExp(`(\\d+)  ${label}`).exec(err)![1]);
+    expect(count("functions made of repeated machine code")).toBe(text.match(/!Passed/g)!.length);
+    expect(count("places that call them or jump to them")).toBe(calls(readFileSync(output, "utf8")));
+    expect(count("bytes that saves, with unwind tables")).toBe(sum(text));
+    execFileSync("as", [output, "-o", "sized.o"], { cwd: folder });
+    const symbols = execFileSync("nm", ["-S", "sized.o"], { cwd: folder, encoding: "utf8" });
+    for (const [, name] of text.matchAll(/^Function: +(outlined\.\w+)$/gm)) {
+      const size = new RegExp(`^[0-9a-f]+ ([0-9a-f]+) t ${name}$`, "m").exec(symbols);
+      expect(Number.parseInt(size![1]!, 16), name).toBeGreaterThan(0);
+    }
+  });
+});
+
 describe("code that runs often", () => {
   const loop = (n: number): string => `
 define void @loop${n}(i32 %n) noinline optsize uwtable {

@@ -12,6 +12,7 @@ import { AttributeList, AttributeSet, noAttributes } from "../../lto/ir/attribut
 import { DataLayout } from "../../lto/ir/data-layout.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, ptr, voidType } from "../../lto/ir/types.js";
+import { type Remark, Remarks } from "../../lto/pass/remarks.js";
 import { aluImm, baseDisp, lea, movImm, pop, push } from "../../lto/x64/isa/build.js";
 import { X } from "../../lto/x64/isa/ops.js";
 import { RAX, RBX, RCX, RDI, RSP } from "../../lto/x64/isa/registers.js";
@@ -260,6 +261,78 @@ describe("unwind tables", () => {
     expect(outlined(times(5, body), { unwind: "sync" }).made).toHaveLength(1);
     expect(outlined(times(5, body), { unwind: "sync" }, { sharedUnwind: false }).made).toEqual([]);
     expect(outlined(times(5, body), {}, { sharedUnwind: false }).made).toHaveLength(1);
+  });
+});
+
+describe("remarks", () => {
+  const decisions = (functions: readonly (() => MInst[])[], properties: Properties = {}) => {
+    const remarks = new Remarks(null);
+    const { made } = outlined(functions, properties, { remarks, rounds: 2 });
+    return { made, list: remarks.take() };
+  };
+  const numbers = ({ facts }: Remark): Record<string, string | number> =>
+    Object.fromEntries(facts.filter(([key]) => key !== "String"));
+
+  it("tell what was made, with sizes of both sides and places", () => {
+    const { list } = decisions(times(4, body));
+    expect(list.filter(({ kind }) => kind === "Passed")).toHaveLength(1);
+    const remark = list.find(({ kind }) => kind === "Passed")!;
+    expect(remark).toMatchObject({ pass: "outline", name: "OutlinedFunction" });
+    expect(remark.function).toMatch(/^outlined\.[0-9a-f]{12}$/);
+    expect(numbers(remark)).toEqual({
+      OutliningBenefit: 40 - 31,
+      Length: 2,
+      NumOccurrences: 4,
+      Round: 1,
+      Form: "call",
+      FunctionBytes: 11,
+      Cost: 31,
+      Threshold: 40,
+      CodeBytes: 4 * 5 + 11,
+      CodeBytesBefore: 40,
+      TableBytes: 0,
+      TableBytesBefore: 0,
+      Place1: "f0",
+      Place2: "f1",
+      Place3: "f2",
+      Place4: "f3",
+    });
+  });
+  it("count unwind tables", () => {
+    const { list } = decisions(
+      times(4, () => [push(RCX), movImm(1, RBX, 1), pop(RDI)]),
+      { unwind: "async" },
+    );
+    const { TableBytes, TableBytesBefore, Cost, Threshold, OutliningBenefit } = numbers(list[0]!);
+    expect(list[0]!.kind).toBe("Passed");
+    expect(TableBytesBefore).toBe(4 * Number(TableBytes));
+    expect(TableBytes).toBeGreaterThan(0);
+    expect(Number(Threshold) - Number(Cost)).toBe(OutliningBenefit);
+  });
+  it("tell what was not worth it, and what others took the places of", () => {
+    // Three times nine bytes: each a call and a half.
+    const { made, list } = decisions(times(3, () => [movImm(4, RBX, 1111), push(RCX), pop(RDI)]));
+    expect(made).toEqual([]);
+    expect(list.length).toBeGreaterThan(0);
+    for (const remark of list) {
+      expect(remark).toMatchObject({ kind: "Missed", name: "NotOutliningCheaper", function: "f0" });
+      const { Cost, Threshold } = numbers(remark);
+      expect(Number(Cost)).toBeGreaterThanOrEqual(Number(Threshold));
+    }
+    // The whole is worth more than its part, which then occurs nowhere else.
+    const long = (): MInst[] => [...body(), movImm(4, RAX, 3333), movImm(4, RDI, 4444)];
+    const both = decisions([...times(6, long), ...times(2, () => [...body(), movImm(4, RAX, 3333)])]);
+    expect(both.list.filter(({ kind }) => kind === "Passed").map(({ name }) => name)).toContain(
+      "OutlinedFunction",
+    );
+    const taken = both.list.find(({ name }) => name === "PlacesTaken")!;
+    expect(taken.kind).toBe("Missed");
+    expect(Number(numbers(taken)["NumFree"])).toBeLessThan(Number(numbers(taken)["NumOccurrences"]));
+  });
+  it("change nothing, and are the same each time", () => {
+    const functions = times(6, () => [...body(), ...body()]);
+    expect(decisions(functions)).toEqual(decisions(functions));
+    expect(decisions(functions).made).toEqual(outlined(functions, {}, { rounds: 2 }).made);
   });
 });
 

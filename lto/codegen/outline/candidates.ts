@@ -52,6 +52,16 @@ export interface OutlineCandidate extends Candidate {
   readonly bodyRows: number;
 }
 
+/** Bytes of places and of the function made of them, and of the places as they are. */
+export interface OutlineSizes {
+  readonly code: number;
+  readonly codeBefore: number;
+  /** Of unwind tables. */
+  readonly tables: number;
+  readonly tablesBefore: number;
+  readonly benefit: number;
+}
+
 /** What the program says about the places of code. */
 export interface OutlineSite {
   /** Unwind tables tell of every push and pop there. */
@@ -251,22 +261,28 @@ export class CandidateFinder {
   }
 
   /** Bytes that outlining saves at these places, all told. */
-  readonly benefit = (candidate: OutlineCandidate, starts: Int32Array): number => {
+  readonly benefit = (candidate: OutlineCandidate, starts: Int32Array): number =>
+    this.sizes(candidate, starts).benefit;
+
+  /** Bytes with the function and without. @param starts of the places that would lead to it */
+  sizes(candidate: OutlineCandidate, starts: Int32Array): OutlineSizes {
     const { target } = this;
     const transfer = target.instructions.length(target.outlining.call(""));
-    let saved = 0;
+    let tablesBefore = 0;
     let hasRows = false;
     let unwinds = false;
     for (const start of starts) {
       const site = this.siteOf(this.functionAt(start));
       hasRows ||= site.hasRows;
       unwinds ||= site.unwinds;
-      saved += candidate.bytes - transfer + (site.hasRows ? candidate.rows : 0);
+      if (site.hasRows) tablesBefore += candidate.rows;
     }
+    const codeBefore = starts.length * candidate.bytes;
+    const code = starts.length * transfer + candidate.bodyBytes;
     const tables =
       (hasRows ? candidate.bodyRows : 0) + (unwinds && !this.sharedUnwind ? descriptionBytes : 0);
-    return saved - candidate.bodyBytes - tables;
-  };
+    return { code, codeBefore, tables, tablesBefore, benefit: codeBefore + tablesBefore - code - tables };
+  }
 }
 
 /** Registers that a call changed and nothing set since: nobody can rely on them. */

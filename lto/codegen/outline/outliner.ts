@@ -17,9 +17,10 @@
  */
 import { findRepeats } from "../../outline/repeats.js";
 import { type Selected, selectCandidates } from "../../outline/select.js";
+import type { Remark, Remarks } from "../../pass/remarks.js";
 import { rareBlocks } from "../late/block-frequency.js";
 import type { ProgramCode } from "../late/program-code.js";
-import type { UnwindTables } from "../mir.js";
+import type { MFunction, UnwindTables } from "../mir.js";
 import { goals, Property, unwindTables } from "../pack/format.js";
 import { packedHead, skipInstruction } from "../pack/walk.js";
 import { outlinedFunction } from "./body.js";
@@ -30,21 +31,27 @@ import {
   type OutlineForm,
   type OutlineSite,
 } from "./candidates.js";
+import { notOutlined, outlined } from "./remarks.js";
 import { type CodeSequence, codeSequence, Dictionary } from "./sequence.js";
 
 export interface OutlineOptions {
   readonly forms: readonly OutlineForm[];
   readonly rounds: number;
   readonly sharedUnwind: boolean;
+  /** Where decisions are told; absent: nobody wants them. */
+  readonly remarks?: Remarks | null;
 }
 
 /** What was made. */
 export interface OutlineReport {
-  readonly functions: number;
+  readonly outlinedFunctions: number;
   /** Calls and jumps that stand for code. */
-  readonly occurrences: number;
-  readonly bytes: number;
+  readonly outlinedPlaces: number;
+  /** Bytes saved, unwind tables included. */
+  readonly outlinedBytes: number;
 }
+
+export const nothingOutlined: OutlineReport = { outlinedFunctions: 0, outlinedPlaces: 0, outlinedBytes: 0 };
 
 /** Longer repeats are cut: what is saved beyond is little of them. */
 const maximumLength = 400;
@@ -66,19 +73,17 @@ export function outlineCode(
   const names = new Set<string>();
   const framed = new Set<string>();
   const taken = (name: string): boolean => names.has(name) || isTaken(name);
-  let functions = 0;
-  let occurrences = 0;
-  let bytes = 0;
+  let { outlinedFunctions, outlinedPlaces, outlinedBytes } = nothingOutlined;
   for (let round = 0; round < options.rounds; round++) {
-    const selected = new Round(code, options, aligned, taken, names, framed).run();
+    const selected = new Round(code, options, round + 1, aligned, taken, names, framed).run();
     if (selected.length === 0) break;
-    functions += selected.length;
+    outlinedFunctions += selected.length;
     for (const { starts, benefit } of selected) {
-      occurrences += starts.length;
-      bytes += benefit;
+      outlinedPlaces += starts.length;
+      outlinedBytes += benefit;
     }
   }
-  return { functions, occurrences, bytes };
+  return { outlinedFunctions, outlinedPlaces, outlinedBytes };
 }
 
 class Round {
@@ -89,6 +94,7 @@ class Round {
   constructor(
     private readonly code: ProgramCode,
     private readonly options: OutlineOptions,
+    private readonly number: number,
     private readonly aligned: AlignedCall,
     private readonly isTaken: (name: string) => boolean,
     private readonly names: Set<string>,
@@ -150,13 +156,38 @@ class Round {
     const candidates: OutlineCandidate[] = [];
     for (const repeat of findRepeats(sequence.symbols, { minimumLength: 2, maximumLength, wanted }))
       finder.add(repeat, candidates);
-    const selected = selectCandidates(candidates, sequence.symbols.length, finder.benefit);
-    this.replace(selected, finder);
+    const { remarks = null } = options;
+    const refused =
+      remarks === null
+        ? undefined
+        : (candidate: OutlineCandidate, starts: Int32Array): void =>
+            remarks.add(this.refusal(finder, candidate, starts));
+    const selected = selectCandidates(candidates, sequence.symbols.length, finder.benefit, refused);
+    const made = this.replace(selected, finder);
+    if (remarks !== null)
+      selected.forEach(({ candidate, starts }, i) => {
+        const places = Array.from(starts, (start) => this.nameAt(finder, start));
+        const bytes = finder.sizes(candidate, starts);
+        remarks.add(outlined(made[i]!.name, this.number, candidate, bytes, places));
+      });
     return selected;
   }
 
+  private nameAt = (finder: CandidateFinder, start: number): string =>
+    this.code.functionOf(finder.functionAt(start)).name;
+
+  private refusal(finder: CandidateFinder, candidate: OutlineCandidate, left: Int32Array): Remark {
+    const all = finder.sizes(candidate, withoutOverlaps(candidate));
+    const leftover = left.length === 0 ? null : finder.sizes(candidate, left);
+    const fn = this.nameAt(finder, candidate.starts[0]!);
+    return notOutlined(fn, this.number, candidate, all, leftover, left.length);
+  }
+
   /** Makes the functions, and puts calls of them in place of their code. */
-  private replace(selected: readonly Selected<OutlineCandidate>[], finder: CandidateFinder): void {
+  private replace(
+    selected: readonly Selected<OutlineCandidate>[],
+    finder: CandidateFinder,
+  ): readonly MFunction[] {
     const { code, dictionary } = this;
     const edits: Edit[] = [];
     const made = selected.map(({ candidate, starts }) => {
@@ -165,12 +196,12 @@ class Round {
         const own = this.siteOf(finder.functionAt(start)).unwind;
         if (unwindTables.indexOf(own) > unwindTables.indexOf(unwind)) unwind = own;
       }
-      const outlined = outlinedFunction(candidate, dictionary, code.target, unwind, this.isTaken);
-      this.names.add(outlined.mf.name);
-      if (finder.isFramed(candidate)) this.framed.add(outlined.mf.name);
-      const words = code.packInstruction(outlined.transfer);
+      const { mf, transfer } = outlinedFunction(candidate, dictionary, code.target, unwind, this.isTaken);
+      this.names.add(mf.name);
+      if (finder.isFramed(candidate)) this.framed.add(mf.name);
+      const words = code.packInstruction(transfer);
       for (const start of starts) edits.push({ start, length: candidate.length, words });
-      return outlined.mf;
+      return mf;
     });
     edits.sort((a, b) => a.start - b.start);
     for (let i = 0; i < edits.length; ) {
@@ -181,6 +212,7 @@ class Round {
       i = end;
     }
     for (const mf of made) code.add(mf);
+    return made;
   }
 
   /** The words of a function with the edits made, which are in the order of the code. */
@@ -224,6 +256,16 @@ class Round {
     copy(words.length);
     return out;
   }
+}
+
+/** The places of a candidate, left to right, that do not overlap. */
+function withoutOverlaps({ starts, length }: OutlineCandidate): Int32Array {
+  let end = 0;
+  return starts.filter((start) => {
+    if (start < end) return false;
+    end = start + length;
+    return true;
+  });
 }
 
 /** A place of the sequence, and what stands there afterwards. */

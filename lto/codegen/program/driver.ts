@@ -21,14 +21,16 @@
 
 import { retainedIn } from "../../analysis/references.js";
 import type { Module } from "../../ir/module.js";
-import type { PassReport } from "../../pass/report.js";
+import { Remarks } from "../../pass/remarks.js";
+import { emptyReport, mergeReports, type PassReport } from "../../pass/report.js";
 import { baseRegisters } from "../late/base-registers.js";
 import { layOutFunction } from "../late/finish.js";
 import type { GlobalCluster } from "../late/global-cluster.js";
 import { outlineStep, type ProgramStep, repack } from "../late/pipeline.js";
 import { ProgramCode } from "../late/program-code.js";
 import type { MFunction, MInst } from "../mir.js";
-import { outlineCode } from "../outline/outliner.js";
+import { nothingOutlined, type OutlineReport, outlineCode } from "../outline/outliner.js";
+import { outlineRemarks } from "../outline/remarks.js";
 import { SymbolNumbers } from "../pack/symbol-numbers.js";
 import { type RegisterSet, union } from "../register-set.js";
 import type { Target, TargetRegisters } from "../target.js";
@@ -83,7 +85,11 @@ export async function generateCode(
   finished("compile");
   await sessions.complete(decisions);
   finished("complete");
-  const steps = programSteps(job, decisions);
+  const remarks = Remarks.wantedBy(job.options.passes);
+  let outlined = nothingOutlined;
+  const steps = programSteps(job, decisions, remarks, (report) => {
+    outlined = report;
+  });
   const { added, cluster } = steps.length > 0 ? await takeProgramSteps(steps, job, sessions) : untouched;
   if (steps.length > 0) finished("program steps");
   await sessions.emit(write);
@@ -100,9 +106,10 @@ export async function generateCode(
     statistics: {
       ...sessions.statistics,
       ...statistics,
+      ...outlined,
       machineInstructions: sessions.statistics.machineInstructions + addedInstructions,
     },
-    passes: sessions.passes,
+    passes: mergeReports([sessions.passes, { ...emptyReport, remarks: remarks?.take() ?? [] }]),
   };
 }
 
@@ -115,8 +122,13 @@ async function allocateAndDecide(
   return decide(plan, options, registers, allocated);
 }
 
-/** What step 4 consists of. */
-function programSteps({ module, options }: CodegenJob, { aligned }: Decisions): ProgramStep[] {
+/** What step 4 consists of. @param outlined is told what outlining did */
+function programSteps(
+  { module, options }: CodegenJob,
+  { aligned }: Decisions,
+  remarks: Remarks | null,
+  outlined: (report: OutlineReport) => void,
+): ProgramStep[] {
   const { outline, level, sharedUnwind, relocation } = options;
   const steps: ProgramStep[] = [];
   const numbering = new Numbering(module, relocation);
@@ -130,8 +142,13 @@ function programSteps({ module, options }: CodegenJob, { aligned }: Decisions): 
       return reached === undefined || aligned[reached] === 1;
     };
     const names = new Set(module.globals.map((global) => global.name));
+    const outlining = {
+      ...outline,
+      sharedUnwind,
+      remarks: remarks?.wants(outlineRemarks) === true ? remarks : null,
+    };
     const run = (code: ProgramCode): void =>
-      void outlineCode(code, { ...outline, sharedUnwind }, alignedCall, (name) => names.has(name));
+      outlined(outlineCode(code, outlining, alignedCall, (name) => names.has(name)));
     steps.push({ name: outlineStep.name, run });
   }
   return options.checkPacking === true ? [...steps, repack] : steps;

@@ -3,6 +3,7 @@
 import type { IndirectCalls } from "../../analysis/function-pointers/index.js";
 import type { SavePlan } from "../ipra/save-placement.js";
 import type { MFunction } from "../mir.js";
+import type { OutlineReport } from "../outline/outliner.js";
 import {
   includesSet,
   intersect,
@@ -41,7 +42,7 @@ export interface IpraStatistics {
   readonly knownIndirectCalls: number;
 }
 
-export type CodegenStatistics = FunctionStatistics & IpraStatistics;
+export type CodegenStatistics = FunctionStatistics & IpraStatistics & OutlineReport;
 
 export const noFunctions: FunctionStatistics = {
   functions: 0,
