@@ -1,5 +1,5 @@
 /**
- * `npm run bench:outline [-- --sizes 10000,100000 --seed 1]`: how the search for repeats grows with the program.
+ * `npm run bench:repeats [-- --sizes 10000,100000 --seed 1]`: how the search for repeats grows with the program.
  *
  * Prints for each number of symbols the milliseconds of CPU of the suffix array, of all repeats and of the choice among
  * them, the memory they hold, and nanoseconds a symbol, which linear time keeps level.

@@ -8,6 +8,8 @@ export interface ProgramSizes {
   readonly code: number;
   /** Bytes of each function by name; the sum where a name occurs several times. */
   readonly functions: ReadonlyMap<string, number>;
+  /** Descriptions of functions (FDEs) in .eh_frame. */
+  readonly descriptions: number;
 }
 
 /** What is loaded of a program besides its writable data. */
@@ -51,9 +53,11 @@ export function programSizes(file: string): ProgramSizes {
   const sections = new Map<string, number>();
   const functions = new Map<string, number>();
   let code = 0;
+  let descriptions = 0;
   for (let i = 1; i < count; i++) {
     const h = header(i);
     const name = text(names + h.name);
+    if (/^\.eh_frame(\.|$)/.test(name)) descriptions += descriptionsIn(bytes, h.offset, h.size);
     sections.set(name, (sections.get(name) ?? 0) + h.size);
     if ((h.flags & 4) !== 0 && !/^\.(init|fini|plt.*)$/.test(name)) code += h.size; // SHF_EXECINSTR
     if (h.type !== 2) continue; // SHT_SYMTAB
@@ -66,5 +70,17 @@ export function programSizes(file: string): ProgramSizes {
       functions.set(symbol, (functions.get(symbol) ?? 0) + size);
     }
   }
-  return { sections, code, functions };
+  return { sections, code, functions, descriptions };
+}
+
+/** Records are a length, what tells a common part (0) from a description, and the rest; a length of 0 ends them. */
+function descriptionsIn(bytes: Buffer, offset: number, size: number): number {
+  let count = 0;
+  for (let at = offset; at + 8 <= offset + size; ) {
+    const length = bytes.readUInt32LE(at);
+    if (length === 0) break;
+    if (bytes.readUInt32LE(at + 4) !== 0) count++;
+    at += 4 + length;
+  }
+  return count;
 }
