@@ -55,6 +55,7 @@ export interface DriverOptions {
   readonly ipra: boolean;
   readonly shrinkWrap: boolean;
   readonly baseRegister: boolean;
+  readonly sharedEpilogues: boolean;
   readonly sharedUnwind: boolean;
   readonly outline: boolean;
   readonly outlineRounds: number;

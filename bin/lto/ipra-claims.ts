@@ -68,6 +68,9 @@ export function functionClaim(mf: MFunction): { claim: FunctionClaim; sets: numb
       else if ((facts[op]! & OpFact.IndirectJump) !== 0) {
         sites.push(jumpClaim(inst));
         sets.push(-1);
+      } else if (extra === null && (facts[op]! & OpFact.TailCall) !== 0) {
+        // The function's own epilogue, which others share.
+        results |= uses(inst);
       } else if (extra?.kind === "call") {
         sites.push(callClaim(inst, extra, inst !== last, facts));
         sets.push(extra.calleeSet);

@@ -324,6 +324,7 @@ function codegenOptions(module: Module, options: DriverOptions): CodegenOptions 
     ipra: options.ipra,
     shrinkWrap: options.shrinkWrap,
     baseRegister: options.baseRegister,
+    sharedEpilogues: options.sharedEpilogues,
     sharedUnwind: options.sharedUnwind && !asksForStarts(module),
     outline: options.outline
       ? { forms: options.outlineForms.split(",") as OutlineForm[], rounds: options.outlineRounds }

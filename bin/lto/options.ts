@@ -134,6 +134,7 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
     .option("--no-ipra", "no interprocedural register allocation: every call obeys the platform's convention")
     .option("--no-shrink-wrap", "prologues at the entries of functions, not where their frames are needed")
     .option("--no-base-register", "every variable by its own address, for size too")
+    .option("--no-shared-epilogues", "every function has its own pops and returns, for size too")
     .option(
       "--no-shared-unwind",
       "an unwind description for each function, for tools that take its start for the function's",
@@ -302,6 +303,7 @@ function driverOptions(
     ipra: llvm.ipra ?? o["ipra"],
     shrinkWrap: o["shrinkWrap"],
     baseRegister: o["baseRegister"],
+    sharedEpilogues: o["sharedEpilogues"],
     sharedUnwind: o["sharedUnwind"],
     outline: o["outline"],
     outlineRounds: o["outlineRounds"],

@@ -13,6 +13,7 @@
 import { readCallSites } from "./call-sites.js";
 import type { InstructionDecoder, MachineInst } from "./decode.js";
 import { Flow } from "./decode.js";
+import { CodeWithEpilogues, isEpilogue } from "./epilogues.js";
 import { type FrameInfo, type FrameRow, readFrameInfo, rowAt, rowsFrom } from "./frame-info.js";
 import type { CodeObject, CodeRelocation, CodeSection } from "./object.js";
 
@@ -149,7 +150,8 @@ class Reader {
     const functions: CodeFunction[] = [];
     this.ranges.forEach((range, i) => {
       const decoded = this.decoded[i]!;
-      functions.push(decoded === null ? emptyFunction(range) : this.graph(range, decoded));
+      const isFunction = decoded !== null && !isEpilogue(decoded.insts);
+      functions.push(isFunction ? this.graph(range, decoded) : emptyFunction(range));
     });
     return { functions, problems: this.problems };
   }
@@ -429,6 +431,7 @@ class Reader {
     }
     landings.sort((a, b) => a - b);
     const unwindOf = this.unwinding(range, offsets);
+    const whole = new CodeWithEpilogues(code, this.frames.get(range)?.rows ?? null);
     const add = (at: number, kind: SiteKind, target: SiteTarget, inside: readonly number[] = []): void =>
       void sites.push({ at, kind, target, landings: inside, unwind: unwindOf(at, kind) });
     insts.forEach((inst, i) => {
@@ -447,6 +450,12 @@ class Reader {
             to.address >= range.start &&
             to.address < range.end;
           const at = inside ? instructionAt(offsets, to.address - range.start) : -1;
+          const epilogue = this.epilogueAt(to);
+          if (epilogue !== null) {
+            const rows = this.frames.get(epilogue)?.rows ?? null;
+            branches.set(i, [whole.append(this.decoded[epilogue.index]!, rows)]);
+            break;
+          }
           // A jump to the function's start is a loop or a call of itself: to registers that is the same.
           if (at === 0) add(i, "tail", this.target(range, code, i), [0]);
           else if (at > 0) branches.set(i, [at]);
@@ -468,7 +477,6 @@ class Reader {
       }
     });
     const { index, names, section, start, end, open, mentions } = range;
-    const rows = this.frames.get(range)?.rows ?? null;
     return {
       index,
       names,
@@ -477,13 +485,20 @@ class Reader {
       end,
       open,
       mentions,
-      insts,
-      offsets,
+      insts: whole.insts,
+      offsets: whole.offsets,
       branches,
       sites,
       landings,
-      rows,
+      rows: whole.rows,
     };
+  }
+
+  /** The epilogue that an address is the start of. */
+  private epilogueAt(to: { section: number; address: number } | null): Range | null {
+    const range = to === null ? null : this.rangeAt(to.section, to.address);
+    if (range === null || range.start !== to!.address) return null;
+    return isEpilogue(this.decoded[range.index]?.insts ?? []) ? range : null;
   }
 
   /** Tells where exceptions go that leave the calls of a function. */

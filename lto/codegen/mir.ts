@@ -355,6 +355,8 @@ export class MFunction {
   incomingBytes = 0;
   /** Code that others shared: it obeys no convention, and its name is nobody's. */
   outlined = false;
+  /** It consists of pops and a return, and is entered with the frame of whoever jumps to it. */
+  startsFramed = false;
   unwind: UnwindTables = "async";
   /** Its frame, once it is decided, is addressed by a frame pointer. */
   framePointer = false;

@@ -342,6 +342,8 @@ export interface TargetFrame<Plan extends FramePlan = FramePlan> {
    * @returns whether the state may have changed
    */
   step(state: CfaState, inst: MInst, framePointer: boolean): boolean;
+  /** Unwind state from which pops and a return lead to that on entry. */
+  stateBefore(pops: readonly MInst[]): CfaState;
   /** Takes `bytes` off the stack: what the unwinder does with arguments before it enters a landing pad. */
   release(state: CfaState, bytes: number): void;
   /** The instruction changes what the unwinder must know. */
@@ -385,6 +387,10 @@ export interface TargetOutlining {
   call(name: string): MInst;
   jump(name: string): MInst;
   return(): MInst;
+  /** A return and nothing else: without marks, and taking no arguments off the stack. */
+  isPlainReturn(inst: MInst): boolean;
+  /** The register that a pop takes a word of the stack to; -1 for other instructions. */
+  popped(inst: MInst): number;
   /** What leaves for the callee of a call, which returns to whoever called the outlined function. */
   exitFor(call: MInst): MInst;
   /** Aligns the stack of an outlined function for calls in it by `padding` bytes: before and behind its code. */

@@ -116,6 +116,11 @@ export const x64Outlining: TargetOutlining = {
   call: (name) => transfer(X.Call, name),
   jump: (name) => transfer(X.TailCall, name),
   return: () => new MInst(X.Ret, 8),
+  isPlainReturn: ({ op, cc, imm, mem }) => op === X.Ret && cc <= 0 && imm === null && mem === null,
+  popped(inst) {
+    const isPop = inst.op === X.Pop || inst.op === X.PopSaved;
+    return isPop && inst.mem === null && !namesStack(inst) ? inst.defs[0]!.loc : -1;
+  },
   exitFor(call) {
     call.op = call.op === X.Call ? X.TailCall : X.TailCallIndirect;
     return call;

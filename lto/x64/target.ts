@@ -2,7 +2,7 @@
 import type { Target } from "../codegen/target.js";
 import { x64Registers } from "./allocation.js";
 import { x64BaseRegisters } from "./base-register.js";
-import { entryState, movesStack, release, step, tableBytes } from "./frame/cfa.js";
+import { entryState, movesStack, release, stateBefore, step, tableBytes } from "./frame/cfa.js";
 import { substitutes, withArgument } from "./frame/convention.js";
 import { wantedExtras } from "./frame/extra-registers.js";
 import { decideFrame, insertFrame, reliesOnAlignment } from "./frame/frame.js";
@@ -28,6 +28,7 @@ export const x64Target: Target = {
     decide: decideFrame,
     insert: insertFrame,
     entryState,
+    stateBefore,
     step,
     release,
     movesStack,

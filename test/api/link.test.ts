@@ -180,6 +180,7 @@ describe("options", () => {
     outlineRounds: 1,
     outlineForms: "call,thunk",
     baseRegister: false,
+    sharedEpilogues: false,
     functionSections: false,
     dataSections: true,
     sharedUnwind: false,

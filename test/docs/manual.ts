@@ -1,6 +1,12 @@
 /** The registry as text: what PASSES.md says. `npm run docs` writes it, and a test holds it up to date. */
 
-import { completion, emission, outlineStep, shrinkWrap } from "../../lto/codegen/late/pipeline.js";
+import {
+  completion,
+  emission,
+  outlineStep,
+  shareEpiloguesStep,
+  shrinkWrap,
+} from "../../lto/codegen/late/pipeline.js";
 import { analyses } from "../../lto/pass/analyses.js";
 import type { Stage } from "../../lto/pass/module-pipeline.js";
 import { passOptions } from "../../lto/pass/options.js";
@@ -53,7 +59,8 @@ function pipelineSections({ pipelines }: PassSet): string {
   return [...byText].map(([text, levels]) => `### ${levels.join(", ")}\n\n${text}`).join("\n");
 }
 
-const programStepNames = (): string => `${outlineStep.name} (${outlineStep.description})`;
+const programStepNames = (): string =>
+  [outlineStep, shareEpiloguesStep].map((step) => `${step.name} (${step.description})`).join(", ");
 const machineRows = (): string[][] =>
   [shrinkWrap, ...completion, ...emission].map(({ name, description, isRequired }) => [
     isRequired ? `**${name}**` : `\`${name}\``,

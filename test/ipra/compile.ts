@@ -66,6 +66,7 @@ export const codegenOptions: CodegenOptions = {
   ipra: true,
   shrinkWrap: true,
   baseRegister: true,
+  sharedEpilogues: true,
   sharedUnwind: true,
   outline: null,
   passes: noPassOptions,

@@ -14,6 +14,7 @@
  * last epilogue is done, in place of `def_cfa_offset 8` (2), so that a description may go on with the function that
  * follows (formats/asm/unwind-sharing.ts). Where code ends in another state, `MFunction.unwindReset` leads back.
  * Likewise the state before an epilogue amid the code, where that takes a `def_cfa` (3) to come back to.
+ * Code that starts in its users' frames (late/share-epilogues.ts) has the state that its pops lead from told at its start.
  * Linear in the function.
  * Breaks if: two predecessors enter a block in different states, which would be a wrong frame anyway.
  * A landing pad is entered without the arguments of the call: `DW_CFA_GNU_args_size` tells the unwinder how many
@@ -98,7 +99,7 @@ function blockStates(mf: MFunction, framePointer: boolean): (CfaState | undefine
   const { frame } = mf.target;
   const states: (CfaState | undefined)[] = [];
   const entry = mf.blocks[0]!;
-  states[entry.id] = mf.target.frame.entryState();
+  states[entry.id] = mf.startsFramed ? frame.stateBefore(entry.insts) : frame.entryState();
   const work: MBlock[] = [entry];
   for (let block = work.pop(); block !== undefined; block = work.pop()) {
     const state = clone(states[block.id]!);
@@ -274,7 +275,7 @@ export function insertCfi(mf: MFunction, framePointer: boolean): void {
   const { frame } = mf.target;
   mf.unwindReset = [];
   if (mf.unwind === "none" || mf.blocks.length === 0) return;
-  if (!mf.blocks.some((block) => block.insts.some(frame.movesStack))) return;
+  if (!mf.startsFramed && !mf.blocks.some((block) => block.insts.some(frame.movesStack))) return;
   new Directives(mf, framePointer).run();
 }
 

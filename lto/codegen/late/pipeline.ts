@@ -103,6 +103,13 @@ export const outlineStep: LateStepInfo = {
   isRequired: false,
 };
 
+/** The step that makes epilogues one (share-epilogues.ts). */
+export const shareEpiloguesStep: LateStepInfo = {
+  name: "share-epilogues",
+  description: "pops and returns that many functions end with stand once, for size",
+  isRequired: false,
+};
+
 /** For `--check-packing`: takes every function apart and puts it together. What comes out must be the same. */
 export const repack: ProgramStep = {
   name: "repack",

@@ -26,6 +26,7 @@ export interface ProgramFacts {
 interface AddedFunction {
   readonly fn: Func;
   readonly goal: MFunction["goal"];
+  readonly startsFramed: boolean;
   packed: PackedFunction;
 }
 
@@ -62,9 +63,10 @@ export class ProgramCode {
   view(number: number): MFunction {
     const own = this.functions[number];
     if (own !== undefined) return unpackFunction(own, this.symbols, this.target);
-    const { fn, goal, packed } = this.added[number - this.functions.length]!;
+    const { fn, goal, startsFramed, packed } = this.added[number - this.functions.length]!;
     const mf = new MFunction(fn, fn.name, goal, this.target);
     mf.outlined = true;
+    mf.startsFramed = startsFramed;
     restoreFunction(mf, packed, this.symbols);
     return mf;
   }
@@ -95,7 +97,8 @@ export class ProgramCode {
 
   /** A new function, whose frame is done, too. */
   add(mf: MFunction): void {
-    this.added.push({ fn: mf.fn as Func, goal: mf.goal, packed: this.pack(mf) });
+    const { fn, goal, startsFramed } = mf;
+    this.added.push({ fn: fn as Func, goal, startsFramed, packed: this.pack(mf) });
   }
 
   /** The functions that were added, one by one. */

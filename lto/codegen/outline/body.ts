@@ -120,14 +120,15 @@ function make(
   target: Target,
   isTaken: (name: string) => boolean,
 ): MFunction {
-  const draft = shell("", insts, unwind, target);
+  const draft = codeFunction("", insts, unwind, target);
   const hash = contentHash(`${unwind} ${dumpFunction(draft)}`);
   let name = prefix + hash;
   for (let n = 2; isTaken(name); n++) name = `${prefix}${hash}.${n}`;
-  return shell(name, insts, unwind, target);
+  return codeFunction(name, insts, unwind, target);
 }
 
-function shell(name: string, insts: MInst[], unwind: UnwindTables, target: Target): MFunction {
+/** A function of one block of final code, of which nothing but the code is known. */
+export function codeFunction(name: string, insts: MInst[], unwind: UnwindTables, target: Target): MFunction {
   const fn = new Func(name, functionType(voidType, []));
   fn.linkage = "internal";
   fn.attributes = nounwind;

@@ -26,8 +26,9 @@ import { emptyReport, mergeReports, type PassReport } from "../../pass/report.js
 import { baseRegisters } from "../late/base-registers.js";
 import { layOutFunction } from "../late/finish.js";
 import type { GlobalCluster } from "../late/global-cluster.js";
-import { outlineStep, type ProgramStep, repack } from "../late/pipeline.js";
+import { outlineStep, type ProgramStep, repack, shareEpiloguesStep } from "../late/pipeline.js";
 import { ProgramCode } from "../late/program-code.js";
+import { shareEpilogues } from "../late/share-epilogues.js";
 import type { MFunction, MInst } from "../mir.js";
 import { nothingOutlined, type OutlineReport, outlineCode } from "../outline/outliner.js";
 import { outlineRemarks } from "../outline/remarks.js";
@@ -135,22 +136,25 @@ function programSteps(
   const forSize = numbering.functions.some((fn) => /size$/.test(goalOf(fn, level)));
   // Before code is shared. Where each variable has a section, the linker decides where it lies.
   if (options.baseRegister && options.dataSections !== true && forSize) steps.push(baseRegisters);
+  const names = new Set(module.globals.map((global) => global.name));
+  const isTaken = (name: string): boolean => names.has(name);
   if (outline !== null && forSize) {
     const alignedCall = ({ extra }: MInst): boolean => {
       if (extra?.kind !== "call") return true;
       const reached = numbering.calleeOf(extra.callee, extra.calleeSet);
       return reached === undefined || aligned[reached] === 1;
     };
-    const names = new Set(module.globals.map((global) => global.name));
     const outlining = {
       ...outline,
       sharedUnwind,
       remarks: remarks?.wants(outlineRemarks) === true ? remarks : null,
     };
-    const run = (code: ProgramCode): void =>
-      outlined(outlineCode(code, outlining, alignedCall, (name) => names.has(name)));
+    const run = (code: ProgramCode): void => outlined(outlineCode(code, outlining, alignedCall, isTaken));
     steps.push({ name: outlineStep.name, run });
   }
+  // Behind the outliner, which would take the jumps for code to share.
+  if (options.sharedEpilogues && forSize)
+    steps.push({ name: shareEpiloguesStep.name, run: shareEpilogues(sharedUnwind, isTaken) });
   return options.checkPacking === true ? [...steps, repack] : steps;
 }
 

@@ -26,6 +26,8 @@ export interface CodegenOptions {
   readonly shrinkWrap: boolean;
   /** Registers that hold nothing point among small variables, for size. */
   readonly baseRegister: boolean;
+  /** Pops and returns that many functions end with stand once, for size. */
+  readonly sharedEpilogues: boolean;
   /** Neighbouring functions have one unwind description where they can. */
   readonly sharedUnwind: boolean;
   /** Repeated code becomes functions, in those that are for size; null: it stays. */

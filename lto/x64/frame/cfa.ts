@@ -11,6 +11,18 @@ import { RBP, RSP } from "../isa/registers.js";
 /** On entry the return address has been pushed. */
 export const entryState = (): CfaState => ({ register: RSP, offset: 8, depth: 8, saved: [] });
 
+/** The state from which pops of registers, and a return, lead to that on entry. */
+export function stateBefore(pops: readonly MInst[]): CfaState {
+  const state = entryState();
+  for (let i = pops.length - 1; i >= 0; i--) {
+    const inst = pops[i]!;
+    if (inst.op !== X.Pop && inst.op !== X.PopSaved) continue;
+    moveStack(state, 8);
+    if (inst.op === X.PopSaved) state.saved.push({ register: target(inst), offset: -state.depth });
+  }
+  return state;
+}
+
 /** Moves rsp down by `bytes` (up when negative). */
 function moveStack(state: CfaState, bytes: number): void {
   if (state.depth >= 0) state.depth += bytes;
