@@ -61,6 +61,8 @@ export interface DriverOptions {
   readonly outlineRounds: number;
   /** Separated by commas; see `OutlineForm`. */
   readonly outlineForms: string;
+  /** Percent of the program's instructions that may be compiled on trial. */
+  readonly inlineEffort: number;
   readonly functionSections: boolean;
   readonly dataSections: boolean;
   readonly verify: boolean;

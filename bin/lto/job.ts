@@ -156,12 +156,20 @@ class Job {
     const { options, services } = this;
     const { module } = linked;
     const { origin } = this.timer;
-    const { summary, runs, report } = await optimise(module, linked.summary!, options, origin, services);
+    const codegen = codegenOptions(module, options);
+    const { summary, runs, report } = await optimise(
+      module,
+      linked.summary!,
+      options,
+      codegen,
+      origin,
+      services,
+    );
     linked.summary = null;
     services.finished("passes");
     const passes = { pipelines: services.set.pipelines, origin, earlierRuns: runs };
     if (options.emit === "ir" || options.emit === "object") return { module, planned: null, passes, report };
-    const plan = planModule(module, summary, codegenOptions(module, options));
+    const plan = planModule(module, summary, codegen);
     const planned = await services.turns.take("plan", plan);
     services.finished("plan");
     return { module, planned, passes, report };

@@ -146,6 +146,12 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
     )
     .option("--data-sections", "the same for variables", false)
     .option(
+      "--inline-effort <n>",
+      "percent of the program that may be compiled on trial, to inline by exact size; 0: by estimates",
+      parseCount,
+      0,
+    )
+    .option(
       "--no-outline",
       "repeated code stays where it is; else it becomes functions, where size is wanted",
     )
@@ -308,6 +314,7 @@ function driverOptions(
     outline: o["outline"],
     outlineRounds: o["outlineRounds"],
     outlineForms: o["outlineForms"],
+    inlineEffort: o["inlineEffort"],
     functionSections: llvm.functionSections ?? o["functionSections"],
     dataSections: llvm.dataSections ?? o["dataSections"],
     verify: o["verify"],

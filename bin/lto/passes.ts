@@ -1,14 +1,18 @@
 /** The passes of one run of `tsc-lto`: those on the linked module, and what runners in all threads are told. */
-import { goalOf } from "../../lto/codegen/program/options.js";
+import { type CodegenOptions, goalOf } from "../../lto/codegen/program/options.js";
 import type { SessionPasses } from "../../lto/codegen/program/session.js";
+import { TrialCodegen } from "../../lto/codegen/program/trial.js";
+import { inline } from "../../lto/ipo/inline/inliner.js";
 import type { Module } from "../../lto/ir/module.js";
 import type { ModuleSummary } from "../../lto/link/index.js";
 import { summary as summaryAnalysis } from "../../lto/pass/analyses.js";
-import { runModulePipeline } from "../../lto/pass/module-pipeline.js";
-import type { PassOptions } from "../../lto/pass/options.js";
+import { runModulePipeline, type Stage } from "../../lto/pass/module-pipeline.js";
+import { noPassOptions, type PassOptions } from "../../lto/pass/options.js";
+import type { FunctionPass, Step, TrialCode } from "../../lto/pass/pass.js";
 import { loweringOf, type Pipelines, programLevel } from "../../lto/pass/pipelines.js";
 import { emptyReport, type PassReport } from "../../lto/pass/report.js";
 import { PassRunner, type RunnerServices, showsText } from "../../lto/pass/runner.js";
+import { targetOf } from "../../lto/targets.js";
 import type { DriverOptions } from "./driver-options.js";
 import type { LinkServices } from "./job.js";
 import { collectGarbage } from "./memory.js";
@@ -49,11 +53,46 @@ export async function sessionPasses(
   return { runner, pipelines: loweringOf(pipelines), earlierRuns };
 }
 
+/**
+ * Code generation on trial, for decisions by size.
+ * @param effort percent of the program's instructions that may be compiled
+ */
+async function trialCode(
+  module: Module,
+  summary: ModuleSummary,
+  pipelines: Pipelines,
+  program: readonly Stage[],
+  options: CodegenOptions,
+  effort: number,
+): Promise<TrialCode> {
+  const { skipPass, onlyPasses } = options.passes;
+  const quiet = { ...noPassOptions, skipPass, onlyPasses };
+  const runner = new PassRunner(quiet, await services(quiet, 0, 0, () => {}), null);
+  // What callers go through behind the inliner.
+  const stage = program.find(({ steps }) => steps.some(({ pass }) => pass === inline));
+  const simplification = (stage?.steps ?? []).filter(
+    (step): step is Step<FunctionPass> => step.pass.level === "function",
+  );
+  const instructions = summary.symbols.reduce((sum, symbol) => sum + symbol.instructions, 0);
+  const budget = Math.ceil((instructions * effort) / 100);
+  const lowering = loweringOf(pipelines);
+  return new TrialCodegen({
+    module,
+    options,
+    target: targetOf(module),
+    runner,
+    lowering,
+    simplification,
+    budget,
+  });
+}
+
 /** Runs the passes on the linked module. @returns its summary as it is then, and the runs that bisection counts */
 export async function optimise(
   module: Module,
   linked: ModuleSummary,
-  { level: forced, passes: options }: DriverOptions,
+  { level: forced, passes: options, inlineEffort: effort }: DriverOptions,
+  codegen: CodegenOptions,
   origin: number,
   { set: { pipelines }, turns, print }: LinkServices,
 ): Promise<{ readonly summary: ModuleSummary; readonly runs: number; readonly report: PassReport }> {
@@ -67,7 +106,8 @@ export async function optimise(
   const { bodyCodec } = await import("../../formats/object/body-codec.js");
   const runner = new PassRunner(options, await services(options, origin, 0, print), module);
   runner.cache.know(summaryAnalysis, linked);
-  const steps = runModulePipeline(runner, program, module, bodyCodec(), (fn) => goalOf(fn, forced));
+  const trials = effort === 0 ? null : await trialCode(module, linked, pipelines, program, codegen, effort);
+  const steps = runModulePipeline(runner, program, module, bodyCodec(), (fn) => goalOf(fn, forced), trials);
   const next = await turns.take("passes", steps);
   return {
     summary: runner.cache.ofModule(summaryAnalysis),

@@ -11,7 +11,15 @@ import type { BodyCodec, Func, Module } from "../ir/module.js";
 import type { Steps } from "../ir/steps.js";
 import { verifyFunction, verifyModule } from "../verify/verifier.js";
 import { callGraph, summary } from "./analyses.js";
-import type { ComponentPass, ComponentWalk, FunctionPass, Goal, ModulePass, Step } from "./pass.js";
+import type {
+  ComponentPass,
+  ComponentWalk,
+  FunctionPass,
+  Goal,
+  ModulePass,
+  Step,
+  TrialCode,
+} from "./pass.js";
 import { FunctionRunContext, type PassRunner, ProgramRunContext, type Unit } from "./runner.js";
 
 /** A part of a whole-program pipeline. */
@@ -31,6 +39,7 @@ export const onFunctions = (...steps: readonly Step<FunctionPass>[]): Stage => (
 /**
  * The steps are functions, or components of them, through one stage.
  * @param codec encodes bodies that were changed
+ * @param trials generates code on trial; null: sizes are estimates
  * @param goalOf what each function is compiled for; passes that can be skipped leave functions without goal alone
  * @returns the number of the next run that can be skipped, for bisection
  */
@@ -40,8 +49,9 @@ export function* runModulePipeline(
   module: Module,
   codec: BodyCodec,
   goalOf: (fn: Func) => Goal,
+  trials: TrialCode | null = null,
 ): Steps<number> {
-  const run = new ModuleRun(runner, module, codec, goalOf);
+  const run = new ModuleRun(runner, module, codec, goalOf, trials);
   // Bodies are not decoded for passes that options leave out.
   const wanted = stages.filter((stage) => stage.steps.some((step) => runner.mayRun(step)));
   for (const [number, stage] of wanted.entries()) {
@@ -66,8 +76,9 @@ class ModuleRun {
     private readonly module: Module,
     private readonly codec: BodyCodec,
     private readonly goalOf: (fn: Func) => Goal,
+    trials: TrialCode | null,
   ) {
-    this.context = new ProgramRunContext(runner, module.dataLayout, goalOf);
+    this.context = new ProgramRunContext(runner, module.dataLayout, goalOf, trials);
     this.before = new Map(module.functions.map((fn) => [fn, fn.revision]));
   }
 

@@ -10,6 +10,7 @@
  * To add a pass: one file that exports it, its name in registry.ts (and where it runs, in pipelines.ts), and a
  * folder `fixtures/passes/NAME` with examples.
  */
+import type { CloneMap } from "../ir/clone.js";
 import type { DataLayout } from "../ir/data-layout.js";
 import type { Body, BodyView } from "../ir/instructions.js";
 import type { Func, Module } from "../ir/module.js";
@@ -58,8 +59,25 @@ export interface PassContext {
   /** Takes what the pass decided, and why; null if nobody wants to know. */
   readonly remarks: Remarks | null;
 }
+/** Changes a function on trial. @param map from the function's own instructions to the copy's */
+export type TrialChange = (copy: Func, map: CloneMap) => void;
+/**
+ * Generates code to see how many bytes it takes, unwind tables included, within a budget. All answers are null for what
+ * cannot be measured (inline assembly), and once nothing is left of the budget.
+ */
+export interface TrialCode {
+  /** Bytes of a function as it is. */
+  sizeOf(fn: Func): number | null;
+  /**
+   * Bytes of a function once it is changed (null: as it is) and simplified. It stays as it is.
+   * @param isUrgent the whole budget is there for it
+   */
+  sizeWith(fn: Func, change: TrialChange | null, isUrgent: boolean): number | null;
+}
 /** What passes on the program get. */
 export interface ProgramContext extends PassContext {
+  /** Null: there is no code generation to ask. */
+  readonly trials: TrialCode | null;
   /** What a function is compiled for. */
   goalOf(fn: Func): Goal;
 }

@@ -23,6 +23,7 @@ import type {
   PassContext,
   ProgramContext,
   Step,
+  TrialCode,
 } from "./pass.js";
 import { Remarks } from "./remarks.js";
 import type { PassReport, Warning } from "./report.js";
@@ -93,6 +94,7 @@ export class ProgramRunContext extends RunContext implements ProgramContext {
     runner: PassRunner,
     layout: DataLayout,
     readonly goalOf: (fn: Func) => Goal,
+    readonly trials: TrialCode | null,
   ) {
     super(runner, layout);
   }

@@ -154,6 +154,7 @@ describe("options", () => {
     relocationModel: "pie",
     jobs: 1,
     parallelThreshold: 7,
+    inlineEffort: 50,
     cacheDir: join(folder, "cache"),
     cacheSize: 1_000_000,
     entry: "main",

@@ -84,3 +84,55 @@ describe("the text of a record", () => {
     ]);
   });
 });
+
+describe("--inline-effort", () => {
+  /** A function that is called once, as large as what is worth a trial, and one whose copies are as large as its calls. */
+  const close = `declare i32 @unknown(i32, i32)
+define internal i32 @moved(i32 %a) {
+  %x = mul i32 %a, 41
+  %y = call i32 @unknown(i32 %x, i32 1)
+  %z = call i32 @unknown(i32 %y, i32 3)
+  ret i32 %z
+}
+define internal i32 @shared(i32 %a, i32 %b) {
+  %x = mul i32 %a, %b
+  %y = add i32 %x, 5
+  ret i32 %y
+}
+define i32 @main(i32 %a, i32 %b) {
+  %m = call i32 @moved(i32 %a)
+  %s = call i32 @shared(i32 %m, i32 %b)
+  %t = call i32 @shared(i32 %b, i32 %s)
+  %u = call i32 @shared(i32 %t, i32 %a)
+  ret i32 %u
+}
+`;
+  const linked = async (effort: number): Promise<{ text: string; remarks: string; err: string }> => {
+    writeFileSync(path("a.ll"), close);
+    const file = path("remarks.yaml");
+    const options = ["-Oz", "--stats", `--inline-effort=${effort}`, `--opt-remarks-filename=${file}`];
+    const { code, err } = await lto(options);
+    expect(code).toBe(0);
+    return { text: readFileSync(path("a.s"), "utf8"), remarks: readFileSync(file, "utf8"), err };
+  };
+
+  it("decides by code that is generated on trial, and says both sizes", async () => {
+    const { remarks, err } = await linked(10_000);
+    expect(err).toMatch(/[1-9]\d* {2}inline: calls decided by generating code for both versions/);
+    const sizes = [
+      ...remarks.matchAll(/!(Passed|Missed)\n(?:.*\n)*? {2}- Before: +(\d+)\n.*\n {2}- After: +(\d+)\n/g),
+    ];
+    expect(sizes.length).toBeGreaterThan(0);
+    for (const [, kind, before, after] of sizes)
+      expect(Number(after) < Number(before), remarks).toBe(kind === "Passed");
+  });
+  it("does the same each time, and without a budget what estimates say", async () => {
+    expect((await linked(10_000)).text).toBe((await linked(10_000)).text);
+    const { remarks } = await linked(0);
+    expect(remarks).not.toContain("Before:");
+    expect(remarks).toContain("Threshold:");
+  });
+  it("takes a number", async () => {
+    expect(await lto(["--inline-effort=much"])).toMatchObject({ code: 2 });
+  });
+});

@@ -113,7 +113,7 @@ const isMeasurable = (mf: MFunction): boolean =>
  * Bytes of the completed function once it is laid out, with those of asynchronous unwind tables; that is done, so the
  * function cannot be used after it.
  */
-function laidOutSize(mf: MFunction): number {
+export function laidOutSize(mf: MFunction): number {
   layOut(mf);
   const size = relaxedSize(mf);
   if (mf.unwind !== "async") return size;

@@ -33,6 +33,10 @@ export interface Advice {
   /** What it costs, and the most that it may; in units of the advisor's. */
   readonly cost: number;
   readonly threshold: number;
+  /** The estimate may well be on the wrong side: worth a trial, where code can be generated. */
+  readonly isClose?: boolean;
+  /** Bytes that inlining saves outside of the caller, by estimate: a share of the callee's body. */
+  readonly share?: number;
 }
 
 export interface InlineAdvisor {

@@ -7,19 +7,26 @@
  * into its own copy again. So what a component of recursive functions can grow by is bounded by its paths without
  * repetition, and before that by the size of the caller.
  *
+ * For size, where an estimate is close (`Advice.isClose`), code is generated for both versions (`TrialCode`): of the caller
+ * with and without the copy, simplified, and of a callee that goes with its last call. The smaller one stays. Calls that
+ * are their functions' only ones come first, since what others cost depends on them, and within the budget.
+ *
  * A function whose last call was inlined is removed.
  *
  * Why here: after constants were propagated, so that bodies are small; before the passes that look at one function, which
  * find more in joined bodies. Identical functions are folded before: two copies of a body can no longer be.
  * Breaks if: see `inline-call.ts` and `obstacles.ts`.
  */
+import type { CloneMap } from "../../ir/clone.js";
 import type { CallInst } from "../../ir/instructions.js";
 import type { Func, GlobalValue, Module } from "../../ir/module.js";
 import { callGraph } from "../../pass/analyses.js";
 import type { ComponentPass, ComponentWalk, ProgramContext } from "../../pass/pass.js";
 import type { InlineAdvisor } from "./advisor.js";
 import { type BodyCost, bodyCost, placedCalls } from "./body-cost.js";
-import { decided, impossible } from "./remarks.js";
+import { inlineCall } from "./inline-call.js";
+import { takeOverAttributes } from "./obstacles.js";
+import { decided, impossible, type TriedSizes, tried } from "./remarks.js";
 import { InlineSession } from "./session.js";
 import { SizeAdvisor } from "./size-advisor.js";
 import { SpeedAdvisor } from "./speed-advisor.js";
@@ -98,6 +105,9 @@ class InlinerWalk implements ComponentWalk {
     const work: Candidate[] = placedCalls(body)
       .map((placed) => ({ ...placed, path: null }))
       .reverse();
+    // Moves first: what they save does not depend on other calls, and the budget should reach for them.
+    if (this.context.trials !== null && goal !== "speed")
+      work.sort((a, b) => Number(this.isMove(a.call)) - Number(this.isMove(b.call)));
     let inlined = 0;
     for (let item = work.pop(); item !== undefined; item = work.pop()) {
       const { call, depth, isCold, path } = item;
@@ -124,8 +134,9 @@ class InlinerWalk implements ComponentWalk {
         recursiveSlotBytes,
         isRecursive,
       });
-      remarks?.add(decided(caller, callee, advice));
-      if (!advice.inline) continue;
+      const sizes = advice.isClose === true ? this.tryOut(caller, call, callee, advice.share) : null;
+      remarks?.add(sizes === null ? decided(caller, callee, advice) : tried(caller, callee, sizes));
+      if (sizes === null ? !advice.inline : sizes.after >= sizes.before) continue;
       const calls = session.inline(caller.edit(), call, callee);
       size += cost.instructions;
       if (isRecursive) recursiveSlotBytes += cost.slotBytes;
@@ -136,6 +147,34 @@ class InlinerWalk implements ComponentWalk {
     }
     this.context.count("calls", inlined);
     return inlined > 0;
+  }
+
+  /** The call of a function that has no other and goes with it. */
+  private isMove({ operands }: CallInst): boolean {
+    const callee = operands[0]!;
+    if (callee.valueKind !== "global" || callee.kind !== "function") return false;
+    return this.session.callSites(callee) === 1 && this.session.isClosed(callee);
+  }
+
+  /**
+   * Bytes of what a call concerns without and with a copy of the callee; null: that cannot be told.
+   * @param share of the callee's body, by which the program gets smaller; absent: all of it goes
+   */
+  private tryOut(caller: Func, call: CallInst, callee: Func, share: number | undefined): TriedSizes | null {
+    const { trials } = this.context;
+    if (trials === null) return null;
+    const isLast = share === undefined;
+    const before = trials.sizeWith(caller, null, isLast);
+    const gone = isLast ? trials.sizeOf(callee) : share;
+    if (before === null || gone === null) return null;
+    const { runtime } = this.session;
+    const inlined = (copy: Func, map: CloneMap): void => {
+      inlineCall(copy.edit(), map.value(call) as CallInst, callee, runtime);
+      takeOverAttributes(copy, callee);
+    };
+    const after = trials.sizeWith(caller, inlined, isLast);
+    this.context.count("trials");
+    return after === null ? null : { before: before + gone, after };
   }
 
   /** Calls that came with a copy, in the order in which the callee has them. */
@@ -181,7 +220,7 @@ export const inline: ComponentPass = {
   name: "inline",
   level: "component",
   description: "replaces calls by what they call, where that is faster, or smaller",
-  counters: { calls: "calls inlined" },
+  counters: { calls: "calls inlined", trials: "calls decided by generating code for both versions" },
   requires: [callGraph],
   preserves: [],
   begin: (module, context) => new InlinerWalk(module, context),

@@ -27,6 +27,32 @@ export function decided(caller: Func, callee: Func, { inline, cost, threshold }:
   };
 }
 
+/** Bytes of caller and callee as two functions, and as one; of code and unwind tables. */
+export interface TriedSizes {
+  readonly before: number;
+  readonly after: number;
+}
+/** A call that was decided by generating code for both versions. */
+export function tried(caller: Func, callee: Func, { before, after }: TriedSizes): Remark {
+  const inline = after < before;
+  return {
+    kind: inline ? "Passed" : "Missed",
+    pass: "inline",
+    name: inline ? "Inlined" : "TooCostly",
+    function: caller.name,
+    facts: [
+      ["Callee", callee.name],
+      text(inline ? " inlined into " : " not inlined into "),
+      ["Caller", caller.name],
+      text(": generated code takes "),
+      ["Before", Math.round(before)],
+      text(" bytes without and "),
+      ["After", Math.round(after)],
+      text(" bytes with the copy"),
+    ],
+  };
+}
+
 /** A call that cannot be replaced whatever it costs. */
 export const impossible = (caller: Func, callee: Func, why: string): Remark => ({
   kind: "Missed",

@@ -20,6 +20,13 @@ import { bytesOf, bytesOfCall, functionBytes } from "./body-size.js";
  * one is larger by 0.8%, and the sum of all is the same.
  */
 const largestMoved = 200;
+/** Bytes of a body that moves without a trial; and of one that stays without one. */
+const surelyMoved = 16;
+const largestTried = 2000;
+const mostTriedSlotBytes = 512;
+/** Costs of so many times the threshold are decided by estimate. */
+const surelyLess = 0.5;
+const surelyMore = 2;
 /** Bodies of so many times the threshold are not looked at again for the constants that are passed. */
 const mostToGain = 8;
 /** Slots beyond the reach of a short offset lengthen what uses them. */
@@ -33,7 +40,9 @@ export class SizeAdvisor implements InlineAdvisor {
     const isLast = isLastCall(site);
     if (isLast) {
       const fits = known.bytes <= largestMoved && known.slotBytes <= mostSlotBytes;
-      return { inline: fits, cost: known.bytes, threshold: largestMoved };
+      const isClose =
+        known.bytes > surelyMoved && known.bytes <= largestTried && known.slotBytes <= mostTriedSlotBytes;
+      return { inline: fits, cost: known.bytes, threshold: largestMoved, isClose };
     }
     const share = isClosed ? functionBytes / callSites : 0;
     const threshold = bytesOfCall(call, call.data.argumentCount) + share;
@@ -43,6 +52,7 @@ export class SizeAdvisor implements InlineAdvisor {
       const constants = constantsFor(site);
       if (constants !== null) ({ cost } = specialisedCost(callee, body, this.layout, constants, bytesOf));
     }
-    return { inline: cost <= threshold, cost, threshold };
+    const isClose = cost > threshold * surelyLess && cost < threshold * surelyMore;
+    return { inline: cost <= threshold, cost, threshold, isClose, share };
   }
 }
