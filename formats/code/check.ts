@@ -218,13 +218,13 @@ class Checker {
   /** Least fixpoint: functions after their callees where possible, again when a callee's effect grew. */
   private solve(): void {
     const callers: number[][] = this.functions.map(() => []);
-    const callees = this.functions.map((fn) => {
-      const list = fn.sites.flatMap((site) => {
-        const targets = this.claimOf.get(site)?.targets ?? [];
-        return [site.target.fn, ...targets.map((name) => this.numberOf.get(name) ?? -1)];
-      });
-      return [...new Set(list.filter((n) => n >= 0))];
-    });
+    const reached = (site: Site): number[] => {
+      const targets = this.claimOf.get(site)?.targets ?? [];
+      const own = [site.target.fn, ...targets.map((name) => this.numberOf.get(name) ?? -1)];
+      // Outlined code is executed in place: what it calls counts by itself.
+      return [...own, ...(this.outlinedAt(site)?.fn.sites.flatMap(reached) ?? [])];
+    };
+    const callees = this.functions.map((fn) => [...new Set(fn.sites.flatMap(reached).filter((n) => n >= 0))]);
     callees.forEach((list, caller) => {
       for (const callee of list) callers[callee]!.push(caller);
     });
@@ -238,7 +238,13 @@ class Checker {
         const before = this.effects[number]!;
         const after = this.opaque(number)
           ? { ...before, clobbers: conventionClobbers, returns: true }
-          : analyseFunction(this.functions[number]!, this.kindOf, this.effectAt, this.unwindOf);
+          : analyseFunction(
+              this.functions[number]!,
+              this.kindOf,
+              this.effectAt,
+              this.unwindOf,
+              this.outlinedAt,
+            );
         this.effects[number] = after;
         if (after.clobbers === before.clobbers && after.returns === before.returns) return;
         // Callers that come later in this round see the change anyway.
@@ -311,51 +317,66 @@ class Checker {
       fn,
       fn.open && claim.closed !== true && returns ? calleeSaved & ~clobbers : 0,
     );
-    analyseFunction(fn, this.kindOf, this.effectAt, this.unwindOf, checker.look);
+    analyseFunction(fn, this.kindOf, this.effectAt, this.unwindOf, this.outlinedAt, checker.look);
     this.violations.push(...checker.violations);
   }
 
   /**
    * On entry rsp is 8 more than a multiple of 16, if the caller keeps to the convention. A function relies on
    * that when it calls unknown code, or accesses its stack in aligned units, or calls a function that relies.
+   * Outlined code is entered from where its code was, and relies on whatever alignment is right inside.
    */
   private checkAlignment(): void {
     const relies = new Uint8Array(this.functions.length);
-    const reliesAt = (site: Site): boolean => {
-      if (this.kindOf(site) === "jump" || transparentRoutines.has(site.target.name)) return false;
+    /** rsp on entry less what the convention has there, modulo 16: other than 0 for outlined code only. */
+    const shifts = new Uint8Array(this.functions.length);
+    /** The shift that a site needs of its callee; null: it does not rely on the stack. */
+    const shiftOf = (site: Site): number | null => {
+      if (this.kindOf(site) === "jump" || transparentRoutines.has(site.target.name)) return null;
       const callee = this.calleeOf(site);
-      if (callee >= 0) return relies[callee] === 1;
+      if (callee >= 0) return relies[callee] === 1 ? shifts[callee]! : null;
       // Unknown code relies on it, too.
-      return (
-        this.claimOf.get(site)?.targets?.every((name) => relies[this.numberOf.get(name) ?? -1] === 0) !== true
-      );
+      const isFree = this.claimOf
+        .get(site)
+        ?.targets?.every((name) => relies[this.numberOf.get(name) ?? -1] === 0);
+      return isFree === true ? null : 0;
+    };
+    /** The shifts that a function has to be entered with for its sites and accesses, by instruction. */
+    const needs = (fn: CodeFunction): [at: number, site: Site | null, shift: number][] => {
+      const { stackAt, alignedAt } = this.effects[fn.index]!;
+      const list: [number, Site | null, number][] = [];
+      for (const [at, distance] of alignedAt) list.push([at, null, (24 - distance) % 16]);
+      for (const site of fn.sites) {
+        const found = stackAt.get(site.at);
+        const shift = found === undefined ? null : shiftOf(site);
+        // A call leaves from a multiple of 16, a jump from where the function was entered.
+        const right = this.kindOf(site) === "tail" ? 0 : 8;
+        if (shift !== null) list.push([site.at, site, (right + shift + 16 - found!) % 16]);
+      }
+      return list;
     };
     for (let changed = true; changed; ) {
       changed = false;
       for (const fn of this.functions) {
-        const { stackAt, alignedAt } = this.effects[fn.index]!;
         if (relies[fn.index] === 1) continue;
-        const needed = fn.sites.some((site) => stackAt.has(site.at) && reliesAt(site));
-        if (!needed && alignedAt.size === 0 && !this.opaque(fn.index)) continue;
+        const [first] = needs(fn);
+        if (first === undefined && !this.opaque(fn.index)) continue;
         relies[fn.index] = 1;
+        if (first !== undefined && this.functionClaims[fn.index]?.outlined === true)
+          shifts[fn.index] = first[2];
         changed = true;
       }
     }
     for (const fn of this.functions) {
       // What such a routine calls is itself.
       if (fn.names.some((name) => indirectRoutines.has(name))) continue;
-      const { stackAt, alignedAt } = this.effects[fn.index]!;
-      for (const [at, distance] of alignedAt)
-        if (distance !== 8)
-          this.violations.push(
-            `@${fn.names[0]}+${hex(fn.offsets[at]!)}: aligned access to an unaligned place`,
-          );
-      for (const site of fn.sites) {
-        // A call leaves from a multiple of 16, a jump from where the function was entered.
-        const right = this.kindOf(site) === "tail" ? 0 : 8;
-        const found = stackAt.get(site.at);
-        if (found !== undefined && found !== right && reliesAt(site))
-          this.violations.push(`${this.describe(fn, site)} with the stack not aligned to 16 bytes`);
+      for (const [at, site, shift] of needs(fn)) {
+        if (shift === shifts[fn.index]) continue;
+        this.violations.push(
+          site === null
+            ? `@${fn.names[0]}+${hex(fn.offsets[at]!)}: aligned access to an unaligned place`
+            : `${this.describe(fn, site)} with the stack not aligned to 16 bytes`,
+        );
       }
     }
   }

@@ -3,10 +3,12 @@
  *
  * A function is what a sized symbol of a code section covers. Branches that stay inside are edges; calls, and
  * jumps that leave, are sites. An indirect jump goes to every address inside of the function that data or other
- * instructions mention (entries of jump tables, label addresses), or to the entries of one table when code in the
+ * instructions mention (entries of tables, label addresses), or to the entries of one table when code in the
  * same block mentions it. Entries of position-independent tables are
- * relative to the table, whose start is the nearest address before that code mentions; those of one or two bytes are
- * distances from an address that the code mentions behind the table.
+ * relative to the table, whose start is the nearest address before that is mentioned; those of one or two bytes are
+ * distances from an address that the code mentions behind the table. Entries that only their own jumps read are no
+ * targets of other jumps: those of tables that nothing mentions but such jumps, if the entries are relative (nobody else
+ * can add them to the right address) or the jumps read them from memory (so that no register ever holds one).
  * Linear in code and relocations, but for the searches by address.
  */
 
@@ -16,6 +18,7 @@ import { Flow } from "./decode.js";
 import { CodeWithEpilogues, isEpilogue } from "./epilogues.js";
 import { type FrameInfo, type FrameRow, readFrameInfo, rowAt, rowsFrom } from "./frame-info.js";
 import type { CodeObject, CodeRelocation, CodeSection } from "./object.js";
+import { firstAfter, firstAt, instructionAt } from "./search.js";
 
 /** Where a call or jump goes. */
 export interface SiteTarget {
@@ -106,6 +109,34 @@ export function readFunctions(
   return new Reader(object, decoder, interposable).run();
 }
 
+/** An entry of a table: an address in a function. */
+interface TableEntry {
+  readonly range: Range;
+  readonly offset: number;
+  /** It is stored as a distance from the table. */
+  readonly isRelative: boolean;
+}
+
+/** An instruction that mentions an address. */
+interface Mention {
+  readonly range: Range;
+  readonly inst: number;
+}
+
+/** An address inside of a function that instructions mention. */
+interface Label {
+  readonly range: Range;
+  readonly offset: number;
+  readonly mentions: Mention[];
+}
+
+/** A jump by the entries of a table. */
+interface TableJump {
+  readonly landings: readonly number[];
+  /** Instructions that mention the table, or the code that entries count from. */
+  readonly mentions: readonly number[];
+}
+
 interface Decoded {
   readonly insts: readonly MachineInst[];
   readonly offsets: Int32Array;
@@ -122,8 +153,18 @@ class Reader {
   private readonly frames = new Map<Range, FrameInfo>();
   /** Addresses inside of functions that something mentions, by function. */
   private readonly interior: Set<number>[] = [];
-  /** Entries of tables by section and start of the table: offsets in each function. */
-  private readonly tables = new Map<string, { readonly range: Range; readonly offset: number }[]>();
+  /** The same of addresses that are in tables which only their own jumps read. */
+  private readonly jumpedTo: Set<number>[] = [];
+  /** Entries of tables by section and start of the table. */
+  private readonly tables = new Map<string, TableEntry[]>();
+  /** Instructions that mention data, by section and address. */
+  private readonly mentions = new Map<string, Mention[]>();
+  /** Addresses of data that data mentions. */
+  private readonly pointedTo = new Set<string>();
+  /** Instructions that mention addresses inside of functions, by function and address. */
+  private readonly labels = new Map<string, Label>();
+  /** Indirect jumps by a table, by function and instruction. */
+  private readonly tableJumps = new Map<string, TableJump>();
   /** Addresses of data that code mentions, by section. */
   private readonly mentioned = new Map<number, number[]>();
   /** Addresses that symbols have, by section. */
@@ -142,11 +183,14 @@ class Reader {
     this.ranges.forEach((range, i) => {
       this.noteCodeReferences(range, this.decoded[i]!);
     });
-    for (const section of this.object.sections) if (section.executable) this.noteOtherCode(section);
+    for (const section of this.object.sections)
+      if (section.executable) this.noteOtherCode(section);
+      else this.notePointers(section);
     for (const { section, value } of this.object.symbols) append(this.named, section, value);
     for (const places of [this.mentioned, this.named])
       for (const list of places.values()) list.sort((a, b) => a - b);
     for (const section of this.object.sections) this.noteDataReferences(section);
+    this.findTableJumps();
     const functions: CodeFunction[] = [];
     this.ranges.forEach((range, i) => {
       const decoded = this.decoded[i]!;
@@ -192,6 +236,7 @@ class Reader {
         list.push(range);
         this.ranges.push(range);
         this.interior.push(new Set());
+        this.jumpedTo.push(new Set());
       }
       range.names.push(symbol.name);
       if (symbol.binding === "local") continue;
@@ -269,8 +314,21 @@ class Reader {
       if (to === null) return;
       const target = this.rangeAt(to.section, to.address);
       if (target !== null && target !== range && target.start === to.address) target.mentions++;
-      if (!transfers) this.noteAddress(to.section, to.address);
+      if (transfers) return;
+      const mention = { range, inst: i };
+      if (target === null) {
+        append(this.mentioned, to.section, to.address);
+        append(this.mentions, addressKey(to.section, to.address), mention);
+      } else if (to.address === target.start) target.open = true;
+      else this.noteLabel(target, to.address - target.start, mention);
     });
+  }
+
+  private noteLabel(range: Range, offset: number, mention: Mention): void {
+    const key = instructionKey(range, offset);
+    const label = this.labels.get(key);
+    if (label === undefined) this.labels.set(key, { range, offset, mentions: [mention] });
+    else label.mentions.push(mention);
   }
 
   /** Code that no function covers, such as that of module asm: nothing is known of it but where it leads. */
@@ -318,64 +376,108 @@ class Reader {
           enter(symbol.section, symbol.value + addend);
   }
 
-  private noteAddress(section: number, address: number): void {
-    const range = this.rangeAt(section, address);
-    if (range === null) {
-      append(this.mentioned, section, address);
-    } else if (address === range.start) range.open = true;
-    else this.interior[range.index]!.add(address - range.start);
+  /** Addresses of data that data mentions. */
+  private notePointers(section: CodeSection): void {
+    if (!holdsData(section)) return;
+    for (const { symbol, addend } of section.relocations) {
+      const address = symbol.value + addend;
+      if (symbol.section < 0 || this.rangeAt(symbol.section, address) !== null) continue;
+      append(this.mentioned, symbol.section, address);
+      this.pointedTo.add(addressKey(symbol.section, address));
+    }
   }
 
   private noteDataReferences(section: CodeSection): void {
-    if (!section.allocated || section.executable || section.name.startsWith(".eh_frame")) return;
+    if (!holdsData(section)) return;
     const starts = this.mentioned.get(section.index) ?? [];
-    const found: { table: number | undefined; range: Range; section: number; address: number }[] = [];
+    const found: {
+      at: number;
+      table: number | undefined;
+      isRelative: boolean;
+      range: Range;
+      section: number;
+      address: number;
+    }[] = [];
     /** Functions that entries of each table lead into. */
     const owners = new Map<number, Set<Range>>();
     for (const { offset, type, symbol, addend } of section.relocations) {
       if (symbol.section < 0) continue;
       const table = starts[firstAfter(starts, offset) - 1];
       let address = symbol.value + addend;
-      if (type === R_X86_64_PC32 && table !== undefined) address -= offset - table;
+      const isRelative = type === R_X86_64_PC32 && table !== undefined;
+      if (isRelative) address -= offset - table;
       const range = this.rangeAt(symbol.section, address);
       if (range === null) continue;
-      found.push({ table, range, section: symbol.section, address });
+      found.push({ at: offset, table, isRelative, range, section: symbol.section, address });
       if (table === undefined || address === range.start) continue;
       const into = owners.get(table);
       if (into === undefined) owners.set(table, new Set([range]));
       else into.add(range);
     }
-    for (const { table, range, section: target, address } of found) {
+    const named = this.named.get(section.index) ?? [];
+    for (const { at, table, isRelative, range, section: target, address } of found) {
       if (address === range.start) {
         // Where a function ends in an empty block, a table of its jumps seems to lead into the next one.
         const before = this.rangeAt(target, address - 1);
         if (before !== null && table !== undefined && owners.get(table)?.has(before) === true) continue;
         range.open = true;
         range.mentions++;
-      } else this.interior[range.index]!.add(address - range.start);
+      } else if (table === undefined) this.interior[range.index]!.add(address - range.start);
       if (table === undefined) continue;
-      const key = tableKey(section.index, table);
-      const entries = this.tables.get(key);
-      if (entries === undefined) this.tables.set(key, [{ range, offset: address - range.start }]);
-      else entries.push({ range, offset: address - range.start });
+      const entry = { range, offset: address - range.start, isRelative };
+      append(this.tables, addressKey(section.index, table), entry);
+      // Something with a name of its own begins between the table and the entry.
+      if (firstAfter(named, at) > firstAfter(named, table) && entry.offset > 0)
+        this.interior[range.index]!.add(entry.offset);
     }
   }
 
+  /** Which jumps go by a table, and which addresses nothing but such jumps can reach. */
+  private findTableJumps(): void {
+    /** Instructions whose address of a table or of code serves one jump alone. */
+    const serving = new Set<string>();
+    for (const range of this.ranges) {
+      const code = this.decoded[range.index]!;
+      code?.insts.forEach(({ flow }, i) => {
+        const jump = flow === Flow.JumpIndirect ? this.tableJump(range, code, i) : null;
+        if (jump === null) return;
+        this.tableJumps.set(instructionKey(range, i), jump);
+        for (const inst of jump.mentions) serving.add(instructionKey(range, inst));
+      });
+    }
+    const serves = ({ range, inst }: Mention): boolean => serving.has(instructionKey(range, inst));
+    const isJump = ({ range, inst }: Mention): boolean =>
+      this.decoded[range.index]!.insts[inst]!.flow === Flow.JumpIndirect;
+    for (const [key, entries] of this.tables) {
+      const mentions = this.mentions.get(key) ?? [];
+      const isOnlyRead = mentions.length > 0 && mentions.every(serves) && !this.pointedTo.has(key);
+      const isDirect = mentions.every(isJump);
+      for (const { range, offset, isRelative } of entries) {
+        if (offset === 0) continue;
+        const isPrivate = isOnlyRead && (isDirect || isRelative);
+        (isPrivate ? this.jumpedTo : this.interior)[range.index]!.add(offset);
+      }
+    }
+    for (const { range, offset, mentions } of this.labels.values())
+      (mentions.every(serves) ? this.jumpedTo : this.interior)[range.index]!.add(offset);
+  }
+
   /** Where an indirect jump goes by the table that it, or code just before it, mentions; null if none does. */
-  private tableLandings(range: Range, code: Decoded, jump: number): number[] | null {
+  private tableJump(range: Range, code: Decoded, jump: number): TableJump | null {
     for (let i = jump; i >= 0 && (i === jump || code.insts[i]!.flow === Flow.Next); i--) {
       const to = this.addressOf(range, code, i);
       if (to === null) continue;
-      const entries = this.tables.get(tableKey(to.section, to.address));
+      const entries = this.tables.get(addressKey(to.section, to.address));
       if (entries === undefined) {
-        const narrow = this.narrowLandings(range, code, i, jump, to.section, to.address);
+        const narrow = this.narrowJump(range, code, i, jump, to.section, to.address);
         if (narrow !== null) return narrow;
         continue;
       }
       const inside = entries
         .filter((e) => e.range === range)
         .map((e) => instructionAt(code.offsets, e.offset));
-      return [...new Set(inside)].filter((at) => at >= 0).sort((a, b) => a - b);
+      const landings = [...new Set(inside)].filter((at) => at >= 0).sort((a, b) => a - b);
+      return { landings, mentions: [i] };
     }
     return null;
   }
@@ -386,21 +488,24 @@ class Reader {
    * names, or where an entry leads to no instruction.
    * @param mention instruction that mentions the table
    */
-  private narrowLandings(
+  private narrowJump(
     range: Range,
     code: Decoded,
     mention: number,
     jump: number,
     section: number,
     table: number,
-  ): number[] | null {
+  ): TableJump | null {
     let width = 0;
     let origin = -1;
+    const mentions = [mention];
     for (let i = mention; i < jump; i++) {
       width = code.insts[i]!.zeroExtended || width;
       const to = this.addressOf(range, code, i);
-      if (to !== null && to.section === range.section && this.rangeAt(to.section, to.address) === range)
-        origin = to.address - range.start;
+      if (to === null || to.section !== range.section || this.rangeAt(to.section, to.address) !== range)
+        continue;
+      origin = to.address - range.start;
+      mentions[1] = i;
     }
     const { executable, bytes } = this.object.sections[section]!;
     if (width === 0 || width > 2 || origin < 0 || executable) return null;
@@ -416,20 +521,26 @@ class Reader {
       if (landing < 0) break;
       landings.add(landing);
     }
-    return [...landings].sort((a, b) => a - b);
+    return { landings: [...landings].sort((a, b) => a - b), mentions };
   }
 
   private graph(range: Range, code: Decoded): CodeFunction {
     const { insts, offsets } = code;
     const branches = new Map<number, readonly number[]>();
     const sites: Site[] = [];
-    const landings: number[] = [];
-    for (const address of this.interior[range.index]!) {
-      const at = instructionAt(offsets, address);
-      if (at >= 0) landings.push(at);
-      else this.problems.push(`@${range.names[0]}: a table leads into the middle of an instruction`);
-    }
-    landings.sort((a, b) => a - b);
+    const instructionsAt = (addresses: Iterable<number>): number[] => {
+      const list: number[] = [];
+      for (const address of addresses) {
+        const at = instructionAt(offsets, address);
+        if (at >= 0) list.push(at);
+        else this.problems.push(`@${range.names[0]}: a table leads into the middle of an instruction`);
+      }
+      return list.sort((a, b) => a - b);
+    };
+    const interior = this.interior[range.index]!;
+    /** Where a jump may go of which nothing is known. */
+    const anywhere = instructionsAt(interior);
+    const landings = instructionsAt(new Set([...interior, ...this.jumpedTo[range.index]!]));
     const unwindOf = this.unwinding(range, offsets);
     const whole = new CodeWithEpilogues(code, this.frames.get(range)?.rows ?? null);
     const add = (at: number, kind: SiteKind, target: SiteTarget, inside: readonly number[] = []): void =>
@@ -466,12 +577,8 @@ class Reader {
           add(i, "call", this.indirectTarget(code, i));
           break;
         case Flow.JumpIndirect: {
-          add(
-            i,
-            landings.length > 0 ? "jump" : "tail",
-            this.indirectTarget(code, i),
-            this.tableLandings(range, code, i) ?? landings,
-          );
+          const inside = this.tableJumps.get(instructionKey(range, i))?.landings ?? anywhere;
+          add(i, inside.length > 0 ? "jump" : "tail", this.indirectTarget(code, i), inside);
           break;
         }
       }
@@ -560,47 +667,19 @@ function emptyFunction({ index, names, section, start, end, open, mentions }: Ra
   };
 }
 
-const tableKey = (section: number, start: number): string => `${section}:${start}`;
+const addressKey = (section: number, address: number): string => `${section}:${address}`;
+
+/** Of an instruction, by index, or of a place in a function. */
+const instructionKey = (range: Range, at: number): string => `${range.index}:${at}`;
+
+/** Neither code nor descriptions for the unwinder, which mention code as well. */
+const holdsData = ({ allocated, executable, name }: CodeSection): boolean =>
+  allocated && !executable && !name.startsWith(".eh_frame");
 
 export const hex = (n: number): string => `0x${n.toString(16)}`;
 
-/** Index of the instruction that starts at an offset, or -1. */
-function instructionAt(offsets: Int32Array, offset: number): number {
-  let low = 0;
-  let high = offsets.length - 1;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (offsets[middle]! < offset) low = middle + 1;
-    else high = middle;
-  }
-  return low < offsets.length - 1 && offsets[low] === offset ? low : -1;
-}
-
-function firstAt(relocations: readonly CodeRelocation[], offset: number): number {
-  let low = 0;
-  let high = relocations.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (relocations[middle]!.offset < offset) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
-function append(lists: Map<number, number[]>, key: number, value: number): void {
+function append<Key, Value>(lists: Map<Key, Value[]>, key: Key, value: Value): void {
   const list = lists.get(key);
   if (list === undefined) lists.set(key, [value]);
   else list.push(value);
-}
-
-/** Number of elements of an ascending list that are not greater than a value. */
-function firstAfter(list: readonly number[], value: number): number {
-  let low = 0;
-  let high = list.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (list[middle]! <= value) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

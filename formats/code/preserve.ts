@@ -12,6 +12,9 @@
  * and its arguments taken off; and it leaves the function, which changes the callee-saved registers that neither hold
  * their entry values nor are stored where the unwinder looks. That it finds the frame and those stores is checked.
  *
+ * Outlined code runs as if it stood where it is called or jumped to: its stack is the frame of whoever gets there, in which
+ * it may store and load. So a save that it overwrites is lost, and one that it restores is restored.
+ *
  * Values only descend, so the iteration ends: instructions × words, rarely more than two visits a block.
  * Breaks if: a store through a computed pointer hits the words in which this frame saved registers — that is
  * outside of an object of the program.
@@ -19,6 +22,7 @@
 import { calleeSaved, conventionClobbers } from "./convention.js";
 import { Flow, type MachineInst, StackOp } from "./decode.js";
 import { type CodeFunction, hex, type Site, type SiteUnwind } from "./functions.js";
+import type { OutlinedCode } from "./live.js";
 
 const RSP = 4;
 const RBP = 5;
@@ -70,6 +74,7 @@ export interface Snapshot {
  * @param kindOf what a site really is
  * @param effectOf what a call or jump at a site does; asked for sites that are reached
  * @param unwindOf where exceptions go that leave a call; null: there are none
+ * @param outlinedAt the function that a site leads to, if that is outlined code
  * @param observe is shown what holds before each instruction that can run, in no order
  */
 export function analyseFunction(
@@ -77,9 +82,10 @@ export function analyseFunction(
   kindOf: (site: Site) => Site["kind"],
   effectOf: (site: Site) => SiteEffect,
   unwindOf: (site: Site) => SiteUnwind | null,
+  outlinedAt: (site: Site) => OutlinedCode | null,
   observe: ((at: number, snapshot: Snapshot) => void) | null = null,
 ): FunctionEffect {
-  const analysis = new Analysis(fn, kindOf, effectOf, unwindOf);
+  const analysis = new Analysis(fn, kindOf, effectOf, unwindOf, outlinedAt);
   const effect = analysis.run();
   if (observe !== null) analysis.observe(observe);
   return effect;
@@ -102,6 +108,7 @@ class Analysis {
     private readonly kindOf: (site: Site) => Site["kind"],
     private readonly effectOf: (site: Site) => SiteEffect,
     private readonly unwindOf: (site: Site) => SiteUnwind | null,
+    private readonly outlinedAt: (site: Site) => OutlinedCode | null,
   ) {
     this.leader = new Uint8Array(fn.insts.length);
     this.reached = new Uint8Array(fn.insts.length);
@@ -168,7 +175,11 @@ class Analysis {
         note(this.stackAt, i, state.registers[RSP]!);
         const unwind = kind === "call" ? this.unwindOf(site) : null;
         if (unwind !== null) this.unwind(i, state, effect, unwind);
-        if (kind === "tail") {
+        const outlined = this.outlinedAt(site);
+        if (outlined !== null && inst.flow !== Flow.Branch) {
+          if (kind === "tail") this.runOutlined(i, outlined, state, false);
+          if (kind === "tail" || !this.callOutlined(i, outlined, state)) return;
+        } else if (kind === "tail") {
           this.leave(i, state, effect);
           if (inst.flow !== Flow.Branch) return;
         } else {
@@ -182,6 +193,51 @@ class Analysis {
       if (inst.flow === Flow.Return) return this.leave(i, state, { clobbers: 0, returns: true });
       this.step(i, inst, state);
     }
+  }
+
+  /** A call of outlined code. @returns whether control comes back */
+  private callOutlined(at: number, code: OutlinedCode, state: State): boolean {
+    const { registers, words } = state;
+    registers[RSP] = registers[RSP]! - 8;
+    store(words, registers[RSP]!, 8);
+    return this.runOutlined(at, code, state, true);
+  }
+
+  /**
+   * Outlined code, to where its function is left.
+   * @param isCalled not jumped to: it comes back
+   * @returns whether control is behind the call; if there is none, it has left the function that is analysed
+   */
+  private runOutlined(at: number, { fn }: OutlinedCode, state: State, isCalled: boolean): boolean {
+    const { registers } = state;
+    const exit = (effect: SiteEffect): boolean => {
+      if (!isCalled) this.leave(at, state, effect);
+      else registers[RSP] = registers[RSP]! + 8;
+      return isCalled && effect.returns;
+    };
+    for (let i = 0; i < fn.insts.length; i++) {
+      const inst = fn.insts[i]!;
+      const site = fn.sites.find((each) => each.at === i);
+      if (site === undefined) {
+        if (inst.flow === Flow.Return) return exit({ clobbers: 0, returns: true });
+        if (inst.flow === Flow.Stop) return false;
+        this.step(at, inst, state);
+        continue;
+      }
+      const isTail = this.kindOf(site) === "tail";
+      const inner = this.outlinedAt(site);
+      if (inner !== null && isTail) return this.runOutlined(at, inner, state, isCalled);
+      if (inner !== null) {
+        if (!this.callOutlined(at, inner, state)) return false;
+        continue;
+      }
+      const effect = this.effectOf(site);
+      if (isTail && !isCalled) return exit(effect);
+      if (!effect.returns) return false;
+      this.call(state, effect);
+      if (isTail) return exit(effect);
+    }
+    return false;
   }
 
   /** Control leaves the function. */

@@ -108,6 +108,29 @@ describe("what a function changes", () => {
     const relative = "leaq .Ltable(%rip), %rdx\nmovslq (%rdx,%rax,4), %rax\naddq %rdx, %rax\njmp *%rax";
     expect(changes(code(relative), table(".long X-.Ltable", ".rodata"))).toBe(RAX | RCX | RDX | RBX);
   });
+  it("the entries of a jump table are no ways of another jump, those of a table of labels are", () => {
+    const blocks = ".L1: xorl %ecx, %ecx\nret\n.L2: xorl %ebx, %ebx\nret\n.L3: xorl %r12d, %r12d\nret";
+    const data = "\t.section .rodata\n\t.p2align 3\n.Ltable:\n";
+    const direct = "jmp *.Ltable(,%rdi,8)";
+    const absolute = `${data}\t.quad .L2, .L3\n`;
+    const other = (jump: string, table: string): number | undefined =>
+      changes(
+        `testl %edi, %edi\nje 9f\nret\n8: ${jump}\n9: leaq .L1(%rip), %rsi\njmp *%rdx\n${blocks}`,
+        table,
+      );
+    expect(other(direct, absolute)).toBe(RCX | RSI);
+    const relative = "leaq .Ltable(%rip), %rdx\nmovslq (%rdx,%rdi,4), %rax\naddq %rdx, %rax\njmp *%rax";
+    expect(other(relative, `${data}\t.long .L2-.Ltable, .L3-.Ltable\n`)).toBe(RCX | RSI);
+    const narrow = "movzbl .Ltable(%rdi), %eax\naddl $.L2, %eax\njmp *%rax";
+    expect(other(narrow, `${data}\t.byte .L2-.L2, .L3-.L2\n`)).toBe(RCX | RSI);
+    // Whoever holds the table, or an entry, can jump anywhere that it leads.
+    const all = RCX | RBX | RSI | R12;
+    const loaded = "movq .Ltable(,%rdi,8), %rax\njmp *%rax";
+    expect(other(loaded, absolute)).toBe(all);
+    expect(other(direct, `${absolute}\t.data\n\t.quad .Ltable\n`)).toBe(all);
+    expect(other(direct, `${absolute}\t.text\n${fn("g", "leaq .Ltable(%rip), %rax\nret")}`)).toBe(all);
+    expect(other(direct, `${data}\t.quad .L2\nnamed:\n\t.quad .L3\n`)).toBe(RCX | RSI | R12);
+  });
   it("the ways of a jump table whose entries the assembler computes, and no further", () => {
     const table = (entry: string): string =>
       `\t.section .rodata\n.Ltable:\n\t${entry} 1f-1f, 2f-1f\n.Lother:\n\t${entry} 3f-1f\n`.replace(
@@ -221,6 +244,58 @@ describe("violations", () => {
     const between = `${unknown}${fn("g", "jmp f")}${fn("h", "call g\nret")}`;
     expect(messages(between)).toEqual([`@h+0x0: call of @g ${message}`]);
     expect(messages(`${fn("f", "ret")}${fn("g", "call f\nret")}`)).toEqual([]);
+  });
+  it("outlined code is entered with the stack as it was where its code stood", () => {
+    const shared = { ...claim("o", [call("elsewhere", -1)]), outlined: true };
+    const told = (callee: string): FunctionClaim => claim("g", [call(callee, -1)]);
+    // What it pushes itself aligns the stack, from a place where that is not aligned.
+    const text = (code: string): string =>
+      `${fn("o", "pushq %rdi\nsubq $8, %rsp\ncall elsewhere\naddq $16, %rsp\nret")}${fn("g", code)}`;
+    const unaligned = "call o\nret";
+    expect(messages(text(unaligned), [shared, told("o")])).toEqual([]);
+    expect(messages(text(unaligned), [told("o")])).toHaveLength(2);
+    const aligned = "pushq %rax\ncall o\npopq %rax\nret";
+    expect(messages(text(aligned), [shared, told("o")])).toEqual([
+      "@g+0x1: call of @o with the stack not aligned to 16 bytes",
+    ]);
+    // It relies on one alignment.
+    const both = `${fn("o", "call elsewhere\npushq %rbx\ncall elsewhere\npopq %rbx\nret")}`;
+    const twice = { ...claim("o", [call("elsewhere", -1), call("elsewhere", -1)]), outlined: true };
+    expect(messages(both, [twice])).toEqual([
+      "@o+0x6: call of @elsewhere with the stack not aligned to 16 bytes",
+    ]);
+  });
+  it("outlined code stores to its caller's frame, and loads from there", () => {
+    const shared = { ...claim("o", []), outlined: true };
+    const open = (code: string, callee = "o"): string[] =>
+      messages(
+        `${fn("o", code)}${global("g", `pushq %rbx\nxorl %ebx, %ebx\nsubq $16, %rsp\ncall ${callee}\naddq $16, %rsp\npopq %rbx\nret`)}`,
+        [shared, claim("g", [call(callee, -1)])],
+      );
+    expect(open("movl %edi, 16(%rsp)\nret")).toEqual([]);
+    const lost = "@g: %rbx not preserved, though unknown code can call the function";
+    expect(open("movl %edi, 24(%rsp)\nret")).toEqual([lost]);
+    expect(open("movq %rdi, 20(%rsp)\nret")).toEqual([lost]);
+    // What it saves and brings back itself is there, wherever it is done.
+    const kept = (last: string): string[] =>
+      messages(
+        `${fn("o", "movq %rbx, 8(%rsp)\nxorl %ebx, %ebx\nret")}${fn("p", last)}${global("g", "subq $24, %rsp\ncall o\ncall p\naddq $24, %rsp\nret")}`,
+        [shared, { ...claim("p", []), outlined: true }, claim("g", [call("o", -1), call("p", -1)])],
+      );
+    expect(kept("movq 8(%rsp), %rbx\nret")).toEqual([]);
+    expect(kept("movq 16(%rsp), %rbx\nret")).toEqual([lost]);
+    // Outlined code that ends in a jump, to outlined code and to others.
+    const jumps = (callee: string, changes: string): string[] =>
+      messages(
+        `${fn("o", `movl %edi, 24(%rsp)\njmp ${callee}`)}${fn("h", changes)}${global("g", "pushq %rbx\nsubq $16, %rsp\ncall o\naddq $16, %rsp\npopq %rbx\nret")}`,
+        [
+          { ...shared, sites: [{ ...call(callee, -1), kind: "tail" }] },
+          { ...claim("h", []), outlined: callee === "h" && changes.includes("rsp") },
+          claim("g", [call("o", -1)]),
+        ],
+      );
+    expect(jumps("h", "xorl %ecx, %ecx\nret")).toEqual([lost]);
+    expect(jumps("h", "movq %rbx, 24(%rsp)\nret")).toEqual([]);
   });
   it("aligned accesses of an unaligned place", () => {
     const store = (at: number): string =>
