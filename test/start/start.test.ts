@@ -149,6 +149,20 @@ describe("a cache of compiled code", () => {
     expect(readdirSync(caches).map((name) => statSync(join(caches, name)).mtimeMs)).toEqual(times);
   });
 
+  it("is apart for small and large inputs", () => {
+    const large = join(built, "large.ll");
+    writeFileSync(large, `${readFileSync(program, "utf8")}${"; nothing\n".repeat(1500)}`);
+    link();
+    const small = readdirSync(caches);
+    expect(small.every((name) => name.endsWith("-small"))).toBe(true);
+    const { mtimeMs } = statSync(cacheFile());
+    expect(run(command("tsc-lto"), [large, "-o", "-"])).toEqual(expected);
+    const both = readdirSync(caches);
+    expect(both.length).toBe(2 * small.length);
+    expect(both.filter((name) => name.endsWith("-large")).length).toBe(small.length);
+    expect(statSync(join(caches, small[0]!)).mtimeMs).toBe(mtimeMs);
+  });
+
   it("is apart for other settings of Node", () => {
     link();
     const count = readdirSync(caches).length;

@@ -7,7 +7,8 @@
  *
  * Method: functions of one type and size (by the summary, so that others are not decoded) are put into buckets by a
  * structural hash, then compared exactly (compare.ts). Folding makes further functions the same (those that call copies), so
- * it is repeated, with the functions that were changed. Linear in the bodies that share type and size with others, a round.
+ * it is repeated, with the functions that were changed. Linear in the bodies that share type and size with others, and in
+ * what a round changes.
  *
  * Why before inlining: copies that are inlined into different callers are never found again.
  *
@@ -44,18 +45,27 @@ interface Candidate {
   readonly canGo: boolean;
 }
 
+interface Hashed {
+  readonly revision: number;
+  readonly hash: number;
+}
+
 class Folder {
   private summary: ModuleSummary;
   private folded = 0;
   private jumps = 0;
   /** Functions that only jump to another: what jumps where is settled. */
   private readonly thunks = new Set<GlobalValue>();
+  /** As globals were before the first round, so that hashes of bodies that did not change stay. */
+  private readonly numbers: ReadonlyMap<GlobalValue, number>;
+  private readonly hashes = new Map<Func, Hashed>();
 
   constructor(
     private readonly module: Module,
     private readonly context: PassContext,
   ) {
     this.summary = context.ofModule(summary);
+    this.numbers = new Map(module.globals.map((global, index) => [global, index]));
   }
 
   run(): boolean {
@@ -93,7 +103,6 @@ class Folder {
   /** Functions with equal hashes, those that have to stay first. */
   private groups(isKnown: ReadonlySet<GlobalValue>): Candidate[][] {
     const { globals, pinned } = this.module;
-    const numbers = new Map<GlobalValue, number>(globals.map((global, index) => [global, index]));
     const bySize = new Map<string, Func[]>();
     globals.forEach((fn, index) => {
       if (fn.kind !== "function" || !isExact(fn) || !this.isFoldable(fn)) return;
@@ -110,18 +119,28 @@ class Folder {
       const byHash = new Map<number, Candidate[]>();
       for (const fn of list) {
         const canGo = fn.isLocal && !pinned.has(fn) && (fn.unnamedAddr !== "none" || !isKnown.has(fn));
-        const body = fn.view();
-        body.renumber();
-        const candidate = { fn, canGo, hash: hashFunction(fn, body, (global) => numbers.get(global) ?? -1) };
+        const candidate = { fn, canGo, hash: this.hashOf(fn) };
         const bucket = byHash.get(candidate.hash);
         if (bucket === undefined) byHash.set(candidate.hash, [candidate]);
         else bucket.push(candidate);
       }
-      for (const bucket of byHash.values())
-        if (bucket.length > 1)
-          groups.push([...bucket.filter((c) => !c.canGo), ...bucket.filter((c) => c.canGo)]);
+      for (const bucket of byHash.values()) {
+        if (bucket.length === 1) continue;
+        for (const { fn } of bucket) fn.view().renumber();
+        groups.push([...bucket.filter((c) => !c.canGo), ...bucket.filter((c) => c.canGo)]);
+      }
     }
     return groups;
+  }
+
+  private hashOf(fn: Func): number {
+    const known = this.hashes.get(fn);
+    if (known?.revision === fn.revision) return known.hash;
+    const body = fn.view();
+    body.renumber();
+    const hash = hashFunction(fn, body, (global) => this.numbers.get(global) ?? -1);
+    this.hashes.set(fn, { revision: fn.revision, hash });
+    return hash;
   }
 
   private isFoldable({ attributes, prefix, prologue, comdat, typeIds }: Func): boolean {

@@ -40,6 +40,8 @@ export class InlineSession {
   /** Whose last call was inlined. */
   private readonly uncalled = new Set<Func>();
   private readonly decoded = new Set<Func>();
+  /** Instructions of those, as they were when they were asked for. */
+  private decodedInstructions = 0;
 
   constructor(
     readonly module: Module,
@@ -75,8 +77,12 @@ export class InlineSession {
 
   /** The body of a function to be copied. */
   bodyOf(fn: Func): BodyView {
-    this.decoded.add(fn);
-    return fn.view();
+    const body = fn.view();
+    if (!this.decoded.has(fn)) {
+      this.decoded.add(fn);
+      for (const { insts } of body.blocks) this.decodedInstructions += insts.length;
+    }
+    return body;
   }
   obstaclesIn(callee: Func): BodyObstacles {
     const known = this.known.get(callee);
@@ -112,12 +118,10 @@ export class InlineSession {
 
   /** Lets go of callees' bodies. @param but functions that are being worked on */
   releaseBodies(but: readonly Func[], most = mostDecoded): void {
-    let instructions = 0;
-    for (const fn of this.decoded)
-      if (fn.isDecoded) for (const { insts } of fn.view().blocks) instructions += insts.length;
-    if (instructions <= most) return;
+    if (this.decodedInstructions <= most) return;
     for (const fn of this.decoded) if (!but.includes(fn)) this.module.pool.rest(fn);
     this.decoded.clear();
+    this.decodedInstructions = 0;
   }
 
   /**
