@@ -4,6 +4,8 @@
  * Greedy: the candidate with the largest benefit is taken first, left to right, an occurrence that overlaps one already
  * taken is lost to it. What a candidate loses to others is found when its turn comes: its benefit is computed
  * again, and it waits for its new turn. So every candidate is taken for what it is really worth.
+ * Where a benefit takes long to compute there may be a bound for it, by which candidates wait until it is their turn: what
+ * others take places from is never computed. The result is the same.
  * O(c · (o + log c)) for c candidates of o occurrences, times the few turns that a candidate waits.
  * The result depends on the candidates alone: of equal benefits the longer, then the one that occurs first comes first.
  */
@@ -26,12 +28,15 @@ interface Waiting<C> {
   readonly candidate: C;
   benefit: number;
   starts: Int32Array;
+  /** The benefit is only a bound. */
+  isBound: boolean;
 }
 
 /**
  * @param size of the sequence that starts are places in
  * @param benefit of outlining a candidate at these places, which do not overlap; nothing is taken that has none
  * @param refused is told of each candidate that is not taken, with the places that were left to it when that was decided
+ * @param bound that no benefit is above
  * @returns in the order of taking
  */
 export function selectCandidates<C extends Candidate>(
@@ -39,16 +44,23 @@ export function selectCandidates<C extends Candidate>(
   size: number,
   benefit: (candidate: C, starts: Int32Array) => number,
   refused?: (candidate: C, starts: Int32Array) => void,
+  bound?: (candidate: C, starts: Int32Array) => number,
 ): Selected<C>[] {
   const taken = new Uint8Array(size);
   const queue: Waiting<C>[] = [];
-  const enter = (waiting: Waiting<C>): void => {
-    waiting.benefit = waiting.starts.length === 0 ? 0 : benefit(waiting.candidate, waiting.starts);
+  const enter = (waiting: Waiting<C>, isBound: boolean): void => {
+    const { candidate, starts } = waiting;
+    waiting.isBound = isBound;
+    waiting.benefit = starts.length === 0 ? 0 : (isBound ? bound! : benefit)(candidate, starts);
     if (waiting.benefit > 0) push(queue, waiting);
-    else refused?.(waiting.candidate, waiting.starts);
+    else refused?.(candidate, starts);
   };
+  const isBounded = bound !== undefined;
   for (const candidate of candidates)
-    enter({ candidate, benefit: 0, starts: free(candidate.starts, candidate.length, taken) });
+    enter(
+      { candidate, benefit: 0, starts: free(candidate.starts, candidate.length, taken), isBound: isBounded },
+      isBounded,
+    );
   const selected: Selected<C>[] = [];
   for (let waiting = pop(queue); waiting !== undefined; waiting = pop(queue)) {
     const { candidate } = waiting;
@@ -56,7 +68,11 @@ export function selectCandidates<C extends Candidate>(
     const starts = free(candidate.starts, candidate.length, taken);
     if (!areEqual(starts, waiting.starts)) {
       waiting.starts = starts;
-      enter(waiting);
+      enter(waiting, isBounded);
+      continue;
+    }
+    if (waiting.isBound) {
+      enter(waiting, false);
       continue;
     }
     for (const start of starts) taken.fill(1, start, start + candidate.length);
@@ -88,6 +104,8 @@ function isTaken(taken: Uint8Array, from: number, to: number): boolean {
 
 function isBefore<C extends Candidate>(a: Waiting<C>, b: Waiting<C>): boolean {
   if (a.benefit !== b.benefit) return a.benefit > b.benefit;
+  // What it is bounded by it may be.
+  if (a.isBound !== b.isBound) return a.isBound;
   if (a.candidate.length !== b.candidate.length) return a.candidate.length > b.candidate.length;
   return a.starts[0]! < b.starts[0]!;
 }

@@ -78,3 +78,21 @@ export function commonAttributes(a: AttributeList, b: AttributeList): AttributeL
   const isSame = fn === a.fn && result === a.result && parameters.every((set, i) => set === a.parameters[i]);
   return isSame && count === a.parameters.length ? a : new AttributeList(fn, result, parameters);
 }
+
+/** The text of all that two lists have to share for `commonAttributes` to find anything. */
+export function essentialText({ fn, result, parameters }: AttributeList): string {
+  const texts = [fn, result, ...parameters].map(essentialWords);
+  // Parameters that nothing is said of need not be listed.
+  while (texts.length > 2 && texts.at(-1) === "") texts.pop();
+  return texts.join("|");
+}
+
+function essentialWords({ kinds, strings }: AttributeSet): string {
+  const words: string[] = [];
+  for (const [name, value] of kinds) if (!droppable.has(name)) words.push(`${name}=${textOf(value)}`);
+  for (const [name, text] of strings) words.push(`"${name}"="${text}"`);
+  return words.sort().join(" ");
+}
+
+const textOf = (value: AttributeValue): string =>
+  value instanceof IntegerRange ? `${value.type.id}:${value.from}:${value.to}` : String(value);

@@ -27,7 +27,7 @@ import { commonAttributes } from "../fold-functions/attributes.js";
 import { addOperation, type Input } from "../similar/parameters.js";
 import { isCodeAttribute } from "./legality.js";
 import { isTailCall, type OutlinePlan } from "./plan.js";
-import { isInput, type Sequence } from "./sequence.js";
+import type { Sequence } from "./sequence.js";
 
 export class Extractor {
   /** What stands for each position whose instruction moved; only those that are used elsewhere. */
@@ -84,7 +84,7 @@ export class Extractor {
       const operands = inst.operands.map((operand, i): Value => {
         const inside = sequence.definition(first + k, i) - first;
         if (inside >= 0 && inside < length) return copies[inside]!;
-        return isInput(inst, i) ? inputValue(inputs[next++]!, fn, block, sums) : operand;
+        return sequence.isInput(first + k, i) ? inputValue(inputs[next++]!, fn, block, sums) : operand;
       });
       const copy = copyInst(inst, operands, []);
       this.weaken(copy, starts, k);
@@ -102,7 +102,7 @@ export class Extractor {
       if (isCall(last))
         setCallData(last, {
           ...last.data,
-          tail: isTailCall(last, outputs, length) ? "tail" : last.data.tail,
+          tail: isTailCall(sequence, first, outputs, length) ? "tail" : last.data.tail,
         });
       block.append(makeInst(Op.Ret, voidType, outputs.length === 0 ? [] : [copies[outputs[0]!]!], null));
     }

@@ -21,10 +21,10 @@ import { findRepeats } from "../../outline/repeats.js";
 import { selectCandidates } from "../../outline/select.js";
 import { cfg, loops } from "../../pass/analyses.js";
 import type { ModulePass, ProgramContext } from "../../pass/pass.js";
-import { allPieces, benefitOf, type Piece } from "./candidates.js";
+import { allPieces, isCertain, type Piece } from "./candidates.js";
 import { Extractor } from "./extract.js";
 import { isOutlinedFrom } from "./legality.js";
-import { type OutlinePlan, planFor } from "./plan.js";
+import { mostBenefit, type OutlinePlan, planFor } from "./plan.js";
 import { Sequence } from "./sequence.js";
 
 const longest = 120;
@@ -42,15 +42,22 @@ class Outliner {
   ) {}
 
   run(): boolean {
+    let functions: readonly Func[] = this.module.functions.filter((fn) => this.isOutlinedFrom(fn));
     let changed = false;
-    for (let round = 0; round < mostRounds && this.round(); round++) changed = true;
+    for (let round = 0; round < mostRounds; round++) {
+      const rewritten = this.round(functions);
+      if (rewritten.size === 0) break;
+      changed = true;
+      // What is alike only now contains a call that was made just now.
+      functions = functions.filter((fn) => rewritten.has(fn));
+    }
     return changed;
   }
 
-  private round(): boolean {
+  /** @returns the functions that were changed */
+  private round(functions: readonly Func[]): ReadonlySet<Func> {
     const { module, context } = this;
     const { layout } = context;
-    const functions = module.functions.filter((fn) => this.isOutlinedFrom(fn));
     const sequence = new Sequence(module, functions, (fn, body) => {
       if (context.goalOf(fn) === "minsize") return null;
       const { depth } = context.ofBody(loops, body);
@@ -61,22 +68,31 @@ class Outliner {
       maximumLength: longest,
       wanted: (length, count, first) => {
         const bytes = sequence.bytes(first, length);
-        return bytes > leastBytes && (count - 1) * bytes > count * leastBytes;
+        if (bytes <= leastBytes || (count - 1) * bytes <= count * leastBytes) return false;
+        return this.made.size === 0 || sequence.calls(first, length, this.made);
       },
     });
-    const pieces = allPieces(sequence, repeats, layout);
-    const selected = selectCandidates(pieces, sequence.insts.length, (piece, starts) => {
-      const plan = starts.length < 2 ? null : planFor(sequence, starts, piece.length, layout);
-      return plan === null ? 0 : benefitOf(plan, starts.length);
-    });
-    if (selected.length === 0) return false;
+    const plans = new Map<Piece, OutlinePlan>();
+    const selected = selectCandidates(
+      allPieces(sequence, repeats),
+      sequence.insts.length,
+      (piece, starts) => {
+        const plan = planFor(sequence, starts, piece.length, layout);
+        if (plan === null || !isCertain(plan, starts.length)) return 0;
+        plans.set(piece, plan);
+        return plan.before - plan.after;
+      },
+      undefined,
+      (piece, starts) => (starts.length < 2 ? 0 : mostBenefit(sequence, starts, piece.length)),
+    );
+    if (selected.length === 0) return new Set();
     const extractor = new Extractor(
       sequence,
       module.globals.map((global) => global.name),
     );
-    for (const { candidate, starts } of selected) this.take(extractor, sequence, candidate, starts);
-    extractor.finish();
-    return true;
+    for (const { candidate, starts } of selected)
+      this.take(extractor, candidate, starts, plans.get(candidate)!);
+    return extractor.finish();
   }
 
   private isOutlinedFrom(fn: Func): boolean {
@@ -85,8 +101,7 @@ class Outliner {
     return isOutlinedFrom(fn, this.module);
   }
 
-  private take(extractor: Extractor, sequence: Sequence, { length }: Piece, starts: Int32Array): void {
-    const plan = planFor(sequence, starts, length, this.context.layout)!;
+  private take(extractor: Extractor, { length }: Piece, starts: Int32Array, plan: OutlinePlan): void {
     const fn = extractor.outline(starts, length, plan);
     this.module.globals.push(fn);
     this.made.add(fn);

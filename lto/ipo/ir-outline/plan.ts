@@ -9,12 +9,11 @@
  * its end, and if it calls anything a frame with its description, unless the call is its end.
  */
 import type { DataLayout } from "../../ir/data-layout.js";
-import { type Inst, isCall, Op } from "../../ir/instructions.js";
-import { intrinsicOf } from "../../ir/intrinsics.js";
-import type { Value } from "../../ir/values.js";
+import { type CallInst, type Inst, isCall, Op } from "../../ir/instructions.js";
+import type { Constant, Value } from "../../ir/values.js";
 import { commonAttributes } from "../fold-functions/attributes.js";
 import { bytesToPass, type Input, isPassable, Parameters } from "../similar/parameters.js";
-import { isInput, type Sequence } from "./sequence.js";
+import type { Sequence } from "./sequence.js";
 
 const mostIntegers = 6;
 const mostFloats = 6;
@@ -55,33 +54,52 @@ export interface OutlinePlan {
   readonly after: number;
 }
 
-/** Pieces that are the same function of their inputs as the first one, with the same attributes. */
-export function alike(sequence: Sequence, starts: Int32Array, length: number): Int32Array {
-  const first = starts[0]!;
-  return starts.filter((start) => start === first || isAlike(sequence, first, start, length));
+/** Whether pieces are the same function of their inputs, with the same attributes. */
+function areAlike(sequence: Sequence, starts: Int32Array, length: number): boolean {
+  for (let i = 1; i < starts.length; i++)
+    if (!isAlike(sequence, starts[0]!, starts[i]!, length)) return false;
+  return true;
 }
 
 function isAlike(sequence: Sequence, first: number, start: number, length: number): boolean {
-  const { insts, places, placeAt } = sequence;
+  const { insts, places, placeAt, operandsAt, definitions } = sequence;
   if (places[placeAt[first]!]!.attributes !== places[placeAt[start]!]!.attributes) return false;
+  let one = operandsAt[first]!;
+  let two = operandsAt[start]!;
+  if (operandsAt[first + length]! - one !== operandsAt[start + length]! - two) return false;
   for (let k = 0; k < length; k++) {
-    const a = insts[first + k]!;
-    const b = insts[start + k]!;
-    if (a.operands.length !== b.operands.length) return false;
-    for (let i = 0; i < a.operands.length; i++) {
-      const inside = sequence.definition(first + k, i) - first;
-      const other = sequence.definition(start + k, i) - start;
+    const end = operandsAt[first + k + 1]!;
+    if (end - one !== operandsAt[start + k + 1]! - two) return false;
+    for (; one < end; one++, two++) {
+      const inside = definitions[one]! - first;
+      const other = definitions[two]! - start;
       const isInside = inside >= 0 && inside < length;
       if (isInside !== (other >= 0 && other < length) || (isInside && inside !== other)) return false;
-      if (a.operands[i]!.type !== b.operands[i]!.type) return false;
     }
-    if (isCall(a) && commonAttributes(a.data.attributes, (b as typeof a).data.attributes) === null)
-      return false;
+    const a = insts[first + k]!;
+    if (isCall(a) && !isSameCall(a, insts[start + k] as CallInst)) return false;
   }
   return true;
 }
 
-/** @param starts of pieces that are alike, and do not overlap */
+/** Of calls of the same type; those of variable arguments say less. */
+function isSameCall(a: CallInst, b: CallInst): boolean {
+  if (a.data.functionType.isVarArg)
+    for (let i = 0; i < a.operands.length; i++) if (a.operands[i]!.type !== b.operands[i]!.type) return false;
+  return commonAttributes(a.data.attributes, b.data.attributes) !== null;
+}
+
+/** What a function for pieces saves at most, whatever it would have to pass. */
+export function mostBenefit(sequence: Sequence, starts: Int32Array, length: number): number {
+  let bytes = -Math.min(costs.leaf, costs.jump) - sequence.bytes(starts[0]!, length);
+  for (let i = 0; i < starts.length; i++) bytes += sequence.bytes(starts[i]!, length) - costs.call;
+  return bytes;
+}
+
+/**
+ * Null where they are not the same function of their inputs after all, or of too many, or nothing is saved.
+ * @param starts of pieces that do not overlap
+ */
 export function planFor(
   sequence: Sequence,
   starts: Int32Array,
@@ -95,6 +113,8 @@ export function planFor(
   const outputs = outputsOf(sequence, starts, length);
   if (outputs === null) return null;
   let added = 0;
+  // What it may cost to pass.
+  let room = mostBenefit(sequence, starts, length);
   for (let k = 0; k < length; k++) {
     const inst = insts[first + k]!;
     for (let i = 0; i < inst.operands.length; i++) {
@@ -102,11 +122,18 @@ export function planFor(
       // Used before it is computed: nothing executes such code.
       if (inside >= k && inside < length) return null;
       if (inside >= 0 && inside < length) continue;
-      if (!isInput(inst, i)) continue;
+      if (!sequence.isInput(first + k, i)) continue;
+      if (sequence.commonConstant(starts, k, i) >= 0) {
+        inputs.push({ kind: "constant", value: inst.operands[i] as Constant });
+        continue;
+      }
       const row: Value[] = [];
       for (const start of starts) row.push(insts[start + k]!.operands[i]!);
+      const { length: known } = parameters.list;
       const input = parameters.add(row);
       if (input.kind === "parameter") {
+        if (parameters.list.length > known) for (const value of row) room -= bytesToPass(value);
+        if (room < 0) return null;
         if (!isPassable(row[0]!.type) || !fits(parameters)) return null;
         if (input.plus !== 0n) added += costs.plus;
       }
@@ -115,7 +142,8 @@ export function planFor(
   }
   const end = insts[first + length - 1]!;
   const plan = { inputs, parameters, outputs, endsThere: isEnd(end) };
-  return { ...plan, ...bytesOfPlan(sequence, starts, length, plan, added) };
+  const bytes = bytesOfPlan(sequence, starts, length, plan, added);
+  return bytes.before > bytes.after && areAlike(sequence, starts, length) ? { ...plan, ...bytes } : null;
 }
 
 function fits({ list }: Parameters): boolean {
@@ -131,12 +159,16 @@ function fits({ list }: Parameters): boolean {
 function outputsOf(sequence: Sequence, starts: Int32Array, length: number): number[] | null {
   const outputs: number[] = [];
   const { firstUser, lastUser, insts } = sequence;
-  for (let k = 0; k < length; k++) {
-    const isUsed = starts.some((start) => {
+  const isUsedOutside = (k: number): boolean => {
+    for (let i = 0; i < starts.length; i++) {
+      const start = starts[i]!;
       const last = lastUser[start + k]!;
-      return last >= 0 && (last >= start + length || firstUser[start + k]! < start);
-    });
-    if (!isUsed) continue;
+      if (last >= 0 && (last >= start + length || firstUser[start + k]! < start)) return true;
+    }
+    return false;
+  };
+  for (let k = 0; k < length; k++) {
+    if (!isUsedOutside(k)) continue;
     if (!isPassable(insts[starts[0]! + k]!.type) || outputs.length === mostOutputs) return null;
     outputs.push(k);
   }
@@ -150,9 +182,6 @@ function isEnd(inst: Inst): boolean {
   return callee.valueKind === "global" && callee.kind === "function" && callee.attributes.fn.has("noreturn");
 }
 
-/** It becomes a call of code generation's. */
-const isRealCall = (inst: Inst): boolean => isCall(inst) && intrinsicOf(inst.operands[0]!) === null;
-
 function bytesOfPlan(
   sequence: Sequence,
   starts: Int32Array,
@@ -160,13 +189,12 @@ function bytesOfPlan(
   plan: Omit<OutlinePlan, "before" | "after">,
   added: number,
 ): { before: number; after: number } {
-  const { insts, places, placeAt, firstUser, lastUser } = sequence;
+  const { insts, places, placeAt, firstUser, lastUser, isRealCall } = sequence;
   const { parameters, outputs, endsThere } = plan;
   const first = starts[0]!;
   let calls = 0;
-  for (let k = 0; k < length; k++) if (isRealCall(insts[first + k]!)) calls++;
-  const last = insts[first + length - 1]!;
-  const jumps = isTailCall(last, outputs, length);
+  for (let k = 0; k < length; k++) calls += isRealCall[first + k]!;
+  const jumps = isTailCall(sequence, first, outputs, length);
   // The body: what is longest among the pieces is not more than what there is.
   let after = sequence.bytes(first, length) + added;
   if (endsThere) after += calls > 1 ? costs.frame : costs.leaf;
@@ -200,8 +228,14 @@ const isAddress = (value: Value): boolean =>
   value.valueKind === "inst" && (value.op === Op.GetElementPtr || value.op === Op.Alloca);
 
 /** Whether the call that a piece ends with is all that is returned. */
-export function isTailCall(last: Inst, outputs: readonly number[], length: number): boolean {
-  if (last.op !== Op.Call || !isRealCall(last)) return false;
+export function isTailCall(
+  sequence: Sequence,
+  first: number,
+  outputs: readonly number[],
+  length: number,
+): boolean {
+  const last = sequence.insts[first + length - 1]!;
+  if (last.op !== Op.Call || sequence.isRealCall[first + length - 1] === 0) return false;
   for (let i = 0; i < last.data.argumentCount; i++)
     if (last.data.attributes.parameter(i).has("byval")) return false;
   if (outputs.length === 0) return last.type.kind === "void";
@@ -215,7 +249,7 @@ function keptAcrossCalls(
   length: number,
   outputs: readonly number[],
 ): number {
-  const { insts } = sequence;
+  const { insts, isRealCall } = sequence;
   const kept = new Set<Value>();
   const callsBefore: number[] = [];
   let calls = 0;
@@ -226,15 +260,11 @@ function keptAcrossCalls(
       const operand = inst.operands[i]!;
       if (operand.valueKind !== "inst" && operand.valueKind !== "argument") continue;
       const inside = sequence.definition(first + k, i) - first;
-      const since =
-        inside >= 0 && inside < length
-          ? callsBefore[inside]! + (isRealCall(insts[first + inside]!) ? 1 : 0)
-          : 0;
+      const since = inside >= 0 && inside < length ? callsBefore[inside]! + isRealCall[first + inside]! : 0;
       if (calls > since) kept.add(operand);
     }
-    if (isRealCall(inst)) calls++;
+    calls += isRealCall[first + k]!;
   }
-  for (const k of outputs)
-    if (calls > callsBefore[k]! + (isRealCall(insts[first + k]!) ? 1 : 0)) kept.add(insts[first + k]!);
+  for (const k of outputs) if (calls > callsBefore[k]! + isRealCall[first + k]!) kept.add(insts[first + k]!);
   return kept.size;
 }

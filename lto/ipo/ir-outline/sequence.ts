@@ -5,16 +5,22 @@
  * are the same; other operands count only where they come from, which the sequence remembers by position. What must not
  * move has a symbol that is equal to nothing, and ends of blocks are such. Linear in the operands.
  */
+import type { AttributeList } from "../../ir/attributes.js";
 import { hashConstant, mix } from "../../ir/hash.js";
 import { type BodyView, Flag, type Inst, isCall, Op } from "../../ir/instructions.js";
+import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Func, GlobalValue, Module } from "../../ir/module.js";
 import { type Constant, isConstant, sameConstant } from "../../ir/values.js";
+import { essentialText } from "../fold-functions/attributes.js";
 import { bytesOf } from "../inline/body-size.js";
 import { mayVary } from "../merge-functions/slots.js";
 import { codeAttributes, mayMove } from "./legality.js";
 
 /** Equal to nothing. */
 const fixed = -1;
+/** Among the numbers of constants: results, arguments and what code may not name elsewhere; what no parameter stands for. */
+const varies = -1;
+const partOfOperation = -2;
 
 /** Constants by contents. */
 class ConstantNumbers {
@@ -63,10 +69,21 @@ export class Sequence {
   readonly lastUser: Int32Array;
   /** Sums of the estimated bytes before each position. */
   readonly bytesBefore: Float64Array;
+  /** 1 for what becomes a call. */
+  readonly isRealCall: Uint8Array;
+  /** Operands of all positions, one behind the other: where each position's begin. */
+  readonly operandsAt: Int32Array;
+  /** By operand: position of what it is the result of; -1 if it is none. */
+  readonly definitions: Int32Array;
+  /** By operand: a number for what it is, if it is a constant that a parameter may stand for; else below 0. */
+  private readonly constantAt: Int32Array;
   readonly places: Place[] = [];
   private readonly constants: ConstantNumbers;
   private readonly known = new Map<string, number>();
   private readonly attributeNumbers = new Map<string, number>();
+  private readonly attributeKeys = new Map<AttributeList, string>();
+  /** By start: hashes of the structures of pieces of every length up to some. */
+  private readonly structures: (Int32Array | undefined)[] = [];
 
   /** @param isLeftAlone blocks that are to stay as they are, by number */
   constructor(
@@ -77,12 +94,21 @@ export class Sequence {
     this.constants = new ConstantNumbers(module);
     const bodies = functions.map((fn) => fn.view());
     let count = 0;
-    for (const body of bodies) count += body.renumber();
+    let operands = 0;
+    for (const body of bodies) {
+      count += body.renumber();
+      for (const { insts } of body.blocks) for (const inst of insts) operands += inst.operands.length;
+    }
+    this.structures.length = count;
     this.symbols = new Int32Array(count);
     this.placeAt = new Int32Array(count);
     this.firstUser = new Int32Array(count).fill(count);
     this.lastUser = new Int32Array(count).fill(-1);
     this.bytesBefore = new Float64Array(count + 1);
+    this.isRealCall = new Uint8Array(count);
+    this.operandsAt = new Int32Array(count + 1);
+    this.definitions = new Int32Array(operands).fill(-1);
+    this.constantAt = new Int32Array(operands).fill(varies);
     functions.forEach((fn, i) => {
       this.add(fn, bodies[i]!, isLeftAlone(fn, bodies[i]!));
     });
@@ -100,15 +126,14 @@ export class Sequence {
         this.insts.push(inst);
         this.placeAt[at] = place;
         this.bytesBefore[at + 1] = this.bytesBefore[at]! + bytesOf(inst);
-        this.symbols[at] = stays || !mayMove(inst) ? fixed : this.symbolOf(inst);
+        const moves = !stays && mayMove(inst);
         if (inst.op === Op.Alloca) hasAllocas = true;
-        else if (isCall(inst)) hasCalls = true;
-        for (const operand of inst.operands) {
-          if (operand.valueKind !== "inst") continue;
-          const definition = start + operand.id;
-          if (at < this.firstUser[definition]!) this.firstUser[definition] = at;
-          if (at > this.lastUser[definition]!) this.lastUser[definition] = at;
+        else if (isCall(inst)) {
+          hasCalls = true;
+          if (intrinsicOf(inst.operands[0]!) === null) this.isRealCall[at] = 1;
         }
+        this.addOperands(inst, at, start, moves);
+        this.symbols[at] = moves ? this.symbolOf(inst, at) : fixed;
       }
     }
     const text = codeAttributes(fn.attributes.fn);
@@ -117,29 +142,112 @@ export class Sequence {
     this.places.push({ fn, body, start, attributes, hasAllocas, hasCalls });
   }
 
+  private addOperands(inst: Inst, at: number, start: number, moves: boolean): void {
+    const { operands } = inst;
+    const first = this.operandsAt[at]!;
+    this.operandsAt[at + 1] = first + operands.length;
+    for (let i = 0; i < operands.length; i++) {
+      const operand = operands[i]!;
+      if (operand.valueKind === "inst") {
+        const definition = start + operand.id;
+        this.definitions[first + i] = definition;
+        if (at < this.firstUser[definition]!) this.firstUser[definition] = at;
+        if (at > this.lastUser[definition]!) this.lastUser[definition] = at;
+      } else if (moves && isConstant(operand))
+        this.constantAt[first + i] = isInput(inst, i) ? this.constants.numberOf(operand) : partOfOperation;
+    }
+  }
+
   /** Estimated bytes of a piece. */
   bytes(start: number, length: number): number {
     return this.bytesBefore[start + length]! - this.bytesBefore[start]!;
   }
 
-  /** Position of what an operand of the instruction at a position is the result of; -1 if it is none. */
-  definition(at: number, slot: number): number {
-    const operand = this.insts[at]!.operands[slot]!;
-    return operand.valueKind === "inst" ? this.places[this.placeAt[at]!]!.start + operand.id : -1;
+  /** Whether one of these functions is called in a piece. */
+  calls(start: number, length: number, functions: ReadonlySet<Func>): boolean {
+    for (let at = start; at < start + length; at++) {
+      if (this.isRealCall[at] === 0) continue;
+      const callee = this.insts[at]!.operands[0]!;
+      if (callee.valueKind === "global" && callee.kind === "function" && functions.has(callee)) return true;
+    }
+    return false;
   }
 
-  private symbolOf(inst: Inst): number {
-    const key = this.keyOf(inst);
+  /** Position of what an operand of the instruction at a position is the result of; -1 if it is none. */
+  definition(at: number, slot: number): number {
+    return this.definitions[this.operandsAt[at]! + slot]!;
+  }
+
+  /** Whether an operand may be a parameter, of what moves. Constants that may not are part of what the operation is. */
+  isInput(at: number, slot: number): boolean {
+    return this.constantAt[this.operandsAt[at]! + slot] !== partOfOperation;
+  }
+
+  /** Number of the constant that all pieces have at a place; below 0: they differ, or have none. */
+  commonConstant(starts: Int32Array, k: number, slot: number): number {
+    const { operandsAt, constantAt } = this;
+    const number = constantAt[operandsAt[starts[0]! + k]! + slot]!;
+    if (number < 0) return number;
+    for (let i = 1; i < starts.length; i++)
+      if (constantAt[operandsAt[starts[i]! + k]! + slot] !== number) return varies;
+    return number;
+  }
+
+  /**
+   * A hash of where the operands of a piece come from, and what code it is: equal for pieces that are the same function of
+   * their inputs. Hashes of shorter pieces are kept on the way, since repeats are nested.
+   */
+  structureOf(start: number, length: number): number {
+    let known = this.structures[start];
+    let from = known === undefined ? 0 : known.length;
+    if (length > from) {
+      const longer = new Int32Array(length);
+      if (known !== undefined) longer.set(known);
+      let hash = from === 0 ? this.places[this.placeAt[start]!]!.attributes : known![from - 1]!;
+      const { operandsAt, definitions } = this;
+      let next = operandsAt[start + from]!;
+      for (; from < length; from++) {
+        for (const end = operandsAt[start + from + 1]!; next < end; next++) {
+          const inside = definitions[next]! - start;
+          hash = mix(hash, inside >= 0 && inside < from ? inside : -1);
+        }
+        longer[from] = hash;
+      }
+      this.structures[start] = known = longer;
+    }
+    return known![length - 1]!;
+  }
+
+  /** A hash of the constants among the inputs. */
+  constantsOf(start: number, length: number): number {
+    const { operandsAt, constantAt } = this;
+    let hash = 0;
+    for (let at = operandsAt[start]!; at < operandsAt[start + length]!; at++) {
+      const number = constantAt[at]!;
+      if (number !== partOfOperation) hash = mix(hash, number);
+    }
+    return hash;
+  }
+
+  private symbolOf(inst: Inst, at: number): number {
+    const key = this.keyOf(inst, at);
     let symbol = this.known.get(key);
     if (symbol === undefined) this.known.set(key, (symbol = this.known.size));
     return symbol;
   }
 
-  private keyOf(inst: Inst): string {
+  /** Equal for calls that may have attributes in common. */
+  private attributesKey(attributes: AttributeList): string {
+    let key = this.attributeKeys.get(attributes);
+    if (key === undefined) this.attributeKeys.set(attributes, (key = essentialText(attributes)));
+    return key;
+  }
+
+  private keyOf(inst: Inst, at: number): string {
     const { op, operands } = inst;
     let key = `${op},${inst.type.id}`;
     if (isCall(inst))
-      key += `,${inst.data.functionType.id},${inst.data.callingConvention},${inst.data.argumentCount}`;
+      key += `,${inst.data.functionType.id},${inst.data.callingConvention},${inst.data.argumentCount}${this.attributesKey(inst.data.attributes)}`;
     else for (const { type } of operands) key += `,${type.id}`;
     switch (op) {
       case Op.Load:
@@ -167,38 +275,16 @@ export class Sequence {
     }
     for (let i = 0; i < operands.length; i++) {
       const operand = operands[i]!;
-      if (isConstant(operand) && !isInput(inst, i)) key += `;${i}=${this.constants.numberOf(operand)}`;
+      if (!this.isInput(at, i) && isConstant(operand)) key += `;${i}=${this.constants.numberOf(operand)}`;
     }
     return key;
-  }
-  /** A number for what an input is, as far as it is known without its place; -1 for results and arguments. */
-  constantNumber(at: number, slot: number): number {
-    const operand = this.insts[at]!.operands[slot]!;
-    return isConstant(operand) ? this.constants.numberOf(operand) : -1;
   }
 }
 
 /** Whether an operand may be a parameter. Constants that may not are part of what the operation is. */
-export function isInput(inst: Inst, slot: number): boolean {
+function isInput(inst: Inst, slot: number): boolean {
   const operand = inst.operands[slot]!;
   if (!isConstant(operand)) return true;
   // Callees are known at calls or not.
   return !(isCall(inst) && slot === 0) && mayVary(inst, slot);
-}
-
-/** A hash of where the operands of a piece come from: equal for pieces that are the same function of their inputs. */
-export function structureOf(sequence: Sequence, start: number, length: number): number {
-  const { insts, places, placeAt } = sequence;
-  const place = places[placeAt[start]!]!;
-  let hash = place.attributes;
-  const first = place.start;
-  for (let k = 0; k < length; k++) {
-    const { operands } = insts[start + k]!;
-    for (let i = 0; i < operands.length; i++) {
-      const operand = operands[i]!;
-      const inside = operand.valueKind === "inst" ? first + operand.id - start : -1;
-      hash = mix(hash, inside >= 0 && inside < k ? inside : -1);
-    }
-  }
-  return hash;
 }
