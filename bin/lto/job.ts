@@ -5,7 +5,7 @@
 import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { resolve } from "node:path";
-import { nearDataBytes } from "../../lto/codegen/large-data.js";
+import { codeModelOf, nearDataBytes } from "../../lto/codegen/large-data.js";
 import type { OutlineForm } from "../../lto/codegen/outline/candidates.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
 import type { CodegenStatistics } from "../../lto/codegen/program/statistics.js";
@@ -321,22 +321,27 @@ function reportRequests({ printMachine, passes, emit, checkIpra }: DriverOptions
 }
 
 function codegenOptions(module: Module, options: DriverOptions): CodegenOptions {
+  const codeModel = codeModelOf(module);
+  // What these make counts on distances, and knows calls by the symbols in them.
+  const isLarge = codeModel === "large";
   return {
     relocation: options.relocationModel ?? defaultRelocation(module, options),
+    codeModel,
     nearData: nearDataBytes(module),
     level: options.level,
     allocator: options.regalloc,
     coalesce: options.coalesce,
     spillCost: options.spillCost,
     checkAllocation: options.checkRegalloc,
-    ipra: options.ipra,
+    ipra: options.ipra && !isLarge,
     shrinkWrap: options.shrinkWrap,
-    baseRegister: options.baseRegister,
-    sharedEpilogues: options.sharedEpilogues,
+    baseRegister: options.baseRegister && !isLarge && codeModel !== "kernel",
+    sharedEpilogues: options.sharedEpilogues && !isLarge,
     sharedUnwind: options.sharedUnwind && !asksForStarts(module),
-    outline: options.outline
-      ? { forms: options.outlineForms.split(",") as OutlineForm[], rounds: options.outlineRounds }
-      : null,
+    outline:
+      options.outline && !isLarge
+        ? { forms: options.outlineForms.split(",") as OutlineForm[], rounds: options.outlineRounds }
+        : null,
     functionSections: options.functionSections,
     dataSections: options.dataSections,
     checkPacking: options.checkPacking,

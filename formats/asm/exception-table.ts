@@ -32,9 +32,11 @@ import type { AsmOptions } from "./options.js";
 import type { PoolSet } from "./pool.js";
 
 /** Encodings of pointers. */
+const DW_EH_PE_absptr = 0x00;
 const DW_EH_PE_uleb128 = 0x01;
 const DW_EH_PE_udata4 = 0x03;
 const DW_EH_PE_sdata4 = 0x0b;
+const DW_EH_PE_sdata8 = 0x0c;
 const DW_EH_PE_pcrel = 0x10;
 const DW_EH_PE_indirect = 0x80;
 const DW_EH_PE_omit = 0xff;
@@ -195,6 +197,16 @@ export class ExceptionTable {
   private get isStatic(): boolean {
     return this.options.relocation === "static";
   }
+  /** Addresses in tables take 8 bytes: they do not fit 31 bits, or distances may be large. */
+  private get isWide(): boolean {
+    const { codeModel } = this.options;
+    return codeModel === "large" || (this.isStatic && codeModel === "kernel");
+  }
+  /** How the tables refer to what they name. */
+  private get encoding(): number {
+    if (this.isStatic) return this.isWide ? DW_EH_PE_absptr : DW_EH_PE_udata4;
+    return DW_EH_PE_indirect | DW_EH_PE_pcrel | (this.isWide ? DW_EH_PE_sdata8 : DW_EH_PE_sdata4);
+  }
   private get start(): string {
     return `.LEHS${this.number}`;
   }
@@ -209,8 +221,8 @@ export class ExceptionTable {
   /** What belongs behind `.cfi_startproc`. */
   header(): string {
     const symbol = this.isStatic ? this.names.symbol(this.personality) : this.reference(this.personality);
-    const encoding = this.isStatic ? DW_EH_PE_udata4 : DW_EH_PE_indirect | DW_EH_PE_pcrel | DW_EH_PE_sdata4;
-    const own = this.isStatic ? DW_EH_PE_udata4 : DW_EH_PE_pcrel | DW_EH_PE_sdata4;
+    const { encoding } = this;
+    const own = encoding & ~DW_EH_PE_indirect;
     return `\t.cfi_personality ${encoding}, ${symbol}\n\t.cfi_lsda ${own}, .LEHT${this.number}\n${this.start}:\n`;
   }
 
@@ -223,7 +235,7 @@ export class ExceptionTable {
   text(labelOf: (block: MBlock) => string): string {
     const { number, start } = this;
     const { typeInfos } = this.mf;
-    const encoding = this.isStatic ? DW_EH_PE_udata4 : DW_EH_PE_indirect | DW_EH_PE_pcrel | DW_EH_PE_sdata4;
+    const { encoding } = this;
     const hasTypes = typeInfos.length > 0 || this.filters.bytes.length > 0;
     let out = `.LEHT${number}:\n${byteText([DW_EH_PE_omit, hasTypes ? encoding : DW_EH_PE_omit])}`;
     if (hasTypes) out += `\t.uleb128 .LEHX${number}-.LEHY${number}\n.LEHY${number}:\n`;
@@ -242,8 +254,10 @@ export class ExceptionTable {
   }
 
   private typeText(type: GlobalValue | null): string {
-    if (type === null) return "\t.long\t0\n";
-    return this.isStatic ? `\t.long\t${this.names.symbol(type)}\n` : `\t.long\t${this.reference(type)}-.\n`;
+    const directive = this.isWide ? ".quad" : ".long";
+    if (type === null) return `\t${directive}\t0\n`;
+    const address = this.isStatic ? this.names.symbol(type) : `${this.reference(type)}-.`;
+    return `\t${directive}\t${address}\n`;
   }
 }
 

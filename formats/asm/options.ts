@@ -1,9 +1,12 @@
+import type { CodeModel } from "../../lto/codegen/target.js";
 import type { GlobalValue } from "../../lto/ir/module.js";
 
 /** What the printer needs to know about the output. */
 export interface AsmOptions {
   /** `static`: fixed addresses in the low 2 GB; `pie` and `pic`: position independent. */
   readonly relocation: "static" | "pie" | "pic";
+  /** Absent: small. */
+  readonly codeModel?: CodeModel;
   /** Bytes up to which variables are near the code; absent: all are. */
   readonly nearData?: number;
   /** Give data no more than the ABI's alignment (else LLVM's preferred one). */

@@ -1,20 +1,26 @@
 /**
- * Variables that may lie farther from the code than an instruction reaches: in the medium code model all of which are
- * larger than a threshold, or of unknown size. Code finds them through the global offset table, which is near.
+ * Variables that may lie farther from the code than an instruction reaches: in the medium and large code models all of
+ * which are larger than a threshold, or of unknown size. In the medium one code finds them through the global offset table, which is near.
  * Which they are, has to be what other compilers take them for. Source: System V ABI AMD64, section 3.5.1 (code
  * models); LLVM's TargetMachine for sizes and sections.
  */
 import { baseObject } from "../analysis/references.js";
 import type { DataLayout } from "../ir/data-layout.js";
 import type { GlobalValue, GlobalVariable, Module } from "../ir/module.js";
+import type { CodeModel } from "./target.js";
 
-const medium = 3;
 const defaultThreshold = 65536;
+const models: Readonly<Record<number, CodeModel>> = { 2: "kernel", 3: "medium", 4: "large" };
 
-/** Bytes up to which a variable is near; all are if the module's code model is not the medium one. */
+export function codeModelOf(module: Module): CodeModel {
+  return models[Number(module.flag("Code Model") ?? 1)] ?? "small";
+}
+
+/** Bytes up to which a variable is near. */
 export function nearDataBytes(module: Module): number {
-  if (module.flag("Code Model") !== medium) return Number.POSITIVE_INFINITY;
-  return Number(module.flag("Large Data Threshold") ?? defaultThreshold);
+  const model = codeModelOf(module);
+  if (model !== "medium" && model !== "large") return Number.POSITIVE_INFINITY;
+  return Number(module.flag("Large Data Threshold") ?? (model === "large" ? 0 : defaultThreshold));
 }
 
 const within = (section: string, ...names: readonly string[]): boolean =>

@@ -77,6 +77,12 @@ export type SymbolKind =
   | "got"
   /** The procedure linkage table's stub, for calls. */
   | "plt"
+  /** Without bounds on distances: the address, its offset from the global offset table, the offset of its entry there. */
+  | "far"
+  | "far-offset"
+  | "far-got"
+  /** The address, which is the sign extension of 32 bits. */
+  | "high"
   /** Offset from the thread pointer (the local-exec model), and the table entry that holds it (initial-exec). */
   | "tls-offset"
   | "tls-offset-entry"

@@ -74,6 +74,12 @@ export interface Target {
 /** Where code may be placed and what may be assumed of addresses. */
 export type RelocationModel = "static" | "pie" | "pic";
 
+/**
+ * Where code and data may be (System V ABI AMD64, section 3.5.1): within 2 GB; within the last 2 GB of all addresses; the
+ * code and small data within 2 GB; anywhere.
+ */
+export type CodeModel = "small" | "kernel" | "medium" | "large";
+
 /** Where a function takes its arguments and leaves its results: a number that the target defines, 0 for the platform's way. */
 export type Convention = number;
 export const platformConvention: Convention = 0;
@@ -81,7 +87,8 @@ export const platformConvention: Convention = 0;
 /** What selection has to know beyond the function. */
 export interface SelectOptions {
   readonly relocation: RelocationModel;
-  /** Bytes up to which variables are near the code. */
+  readonly codeModel: CodeModel;
+  /** Bytes up to which variables are near the code, in the medium code model. */
   readonly nearData: number;
   /** Registers that a call of this function may change; null for a call through a pointer, with its `calleeSet`. */
   readonly clobbersOf: (callee: GlobalValue | null, calleeSet: number) => RegisterSet;

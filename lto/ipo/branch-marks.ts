@@ -21,6 +21,8 @@ export const markBranches: ModulePass = {
   preserves: [callGraph],
   run(module, context) {
     if (Number(module.flag("cf-protection-branch") ?? 0) === 0) return false;
+    // In the large code model all calls are indirect.
+    const callsByPointers = Number(module.flag("Code Model") ?? 1) === 4;
     const graph = context.ofModule(callGraph);
     const taken = new Set<GlobalValue>(module.pinned);
     graph.symbolOf.forEach((symbol, node) => {
@@ -29,7 +31,7 @@ export const markBranches: ModulePass = {
     let changed = false;
     for (const fn of module.functions) {
       if (fn.isDeclaration || fn.attributes.fn.has("nocf_check")) continue;
-      const atEntry = !fn.isLocal || taken.has(fn);
+      const atEntry = callsByPointers || !fn.isLocal || taken.has(fn);
       const before = fn.attributes;
       fn.attributes = withFunctionString(
         before,

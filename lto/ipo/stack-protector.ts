@@ -69,7 +69,9 @@ function guardVariable(module: Module): GlobalValue | null {
   if (module.flag("stack-protector-guard") === "global") return named("__stack_chk_guard", ptr);
   const symbol = module.flag("stack-protector-guard-symbol");
   if (symbol === undefined) return null;
-  const space = segmentSpaces[String(module.flag("stack-protector-guard-reg") ?? "fs")];
+  // In the kernel's code model it is found as the kernel has it.
+  const usual = Number(module.flag("Code Model") ?? 1) === 2 ? "gs" : "fs";
+  const space = segmentSpaces[String(module.flag("stack-protector-guard-reg") ?? usual)];
   const variable = space === undefined ? null : named(String(symbol), pointerType(space));
   if (variable?.type.addressSpace !== space || variable?.threadLocal !== "none")
     throw new UnsupportedError(`stack-protector-guard-symbol ${symbol} that is not relative to fs or gs`);

@@ -131,7 +131,12 @@ const flags = spaced(
       "harmless",
       "of functions that passes make: each function says it too",
     ],
-    ["Code~Model", "refused", "code lies within 2 GB", { 0: "harmless", 1: "harmless", 3: "done" }],
+    [
+      "Code~Model",
+      "refused",
+      "no such model of this machine",
+      { 0: "harmless", 1: "harmless", 2: "done", 3: "done", 4: "done" },
+    ],
     ["Large~Data~Threshold", "done", "selection, assembly"],
     ["cf-protection-branch cf-protection-return", "done", "pass branch-marks, step harden, assembly"],
     ["cf_branch_label_scheme", "harmless", "of another machine"],

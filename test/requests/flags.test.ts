@@ -188,12 +188,38 @@ const rows: readonly Row[] = [
   { flag: "-fno-optimize-sibling-calls", shows: { tail: /callq?\t\*/ } },
 
   { flag: "-fsanitize=kcfi -fsanitize-kcfi-arity", says: 'unsupported: module flag "kcfi-arity" = 1' },
-  { flag: "-mcmodel=kernel", says: 'unsupported: module flag "Code Model" = 2' },
   {
     flag: "-mcmodel=medium -mlarge-data-threshold=7",
     shows: { "": /\t\.section\t\.ldata,"awl",@progbits[\s\S]*\nlist:/ },
   },
-  { flag: "-mcmodel=large", says: 'unsupported: module flag "Code Model" = 4' },
+  {
+    flag: "-mcmodel=large -fno-pic",
+    shows: {
+      indirect: /movabsq\t\$pointer, %(\w+)[\s\S]*callq?\t\*/,
+      buffer: /movabsq\t\$sink, %(\w+)\n[\s\S]*callq?\t\*%\1/,
+      many: /movabsq\t\$\.LJTI[^\n]*, %(\w+)\n\tjmpq?\t\*\(%\1,%\w+,8\)/,
+      "": /\t\.section\t\.ldata,"awl",@progbits[\s\S]*\nlist:/,
+    },
+    lacks: { "": /callq?\t[a-z_]|\(%rip\)/ },
+  },
+  {
+    flag: "-mcmodel=large -fpic",
+    shows: {
+      leaf: /ret/,
+      indirect: /movabsq\t\$_GLOBAL_OFFSET_TABLE_-[^\n]*\n\taddq[\s\S]*movabsq\t\$pointer@GOT, /,
+      buffer: /movabsq\t\$sink@GOT, %(\w+)\n[\s\S]*callq?\t\*/,
+    },
+    lacks: { leaf: /_GLOBAL_OFFSET_TABLE_/, "": /callq?\t[a-z_]|(?:[a-z]{3}|PCREL)\(%rip\)/ },
+  },
+  {
+    flag: "-mcmodel=large -fno-pic -fcf-protection=branch",
+    shows: { leaf: entered("endbr64"), listed: entered("endbr64") },
+  },
+  {
+    flag: "-mcmodel=kernel -fno-pic -mno-red-zone -fstack-protector",
+    shows: { buffer: /movq\t%gs:40, %/, many: /jmpq?\t\*\.LJTI[^\n]*\(,%r\w+,8\)/ },
+    lacks: { "": /%fs|movl\t\$[a-zA-Z_.]/ },
+  },
   { flag: "-fsplit-stack", says: 'unsupported: attribute "split-stack"' },
   { flag: "-fxray-instrument", says: 'unsupported: attribute "xray-instruction-threshold"="200"' },
   { flag: "-fsanitize=safe-stack", says: "unsupported: attribute safestack" },

@@ -263,6 +263,11 @@ function pseudoText(inst: MInst, names: OperandNames): string {
     }
     case X.TlsGetAddr:
       return tlsText(inst, names);
+    case X.GotBase: {
+      const [base, distance] = [register(inst.defs[0], 8, inst), register(inst.defs[1], 8, inst)];
+      const table = `\tmovabsq\t$_GLOBAL_OFFSET_TABLE_-1b, ${distance}\n\taddq\t${distance}, ${base}`;
+      return `1:\tleaq\t1b(%rip), ${base}\n${table}`;
+    }
     case X.TableLoad:
       return tableLoadText(inst, names);
     case X.ProbeLoop:

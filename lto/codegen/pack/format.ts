@@ -26,7 +26,20 @@ export interface PackedFunction {
 export const unwindTables = ["none", "sync", "async"] as const satisfies MFunction["unwind"][];
 export const goals = ["none", "speed", "size", "minsize"] as const satisfies MFunction["goal"][];
 export const slotKinds = ["local", "spill", "incoming"] as const satisfies FrameSlot["kind"][];
-export const symbolKinds = ["direct", "got", "plt", "tls-offset", "tls-offset-entry", "tls-dynamic"] as const;
+export const symbolKinds = [
+  "direct",
+  "got",
+  "plt",
+  "tls-offset",
+  "tls-offset-entry",
+  "tls-dynamic",
+  "far",
+  "far-offset",
+  "far-got",
+  "high",
+] as const;
+/** Bits of a symbol's first word that hold its kind; the kind of its target is above. */
+export const symbolKindBits = 4;
 // Fails to compile when a kind is missing.
 symbolKinds satisfies readonly SymbolKind[];
 export const symbolTargets = [

@@ -34,6 +34,7 @@ import {
   type PackedFunction,
   Property,
   slotKinds,
+  symbolKindBits,
   symbolKinds,
   symbolTargets,
   tableOrigins,
@@ -200,7 +201,7 @@ class Packer {
 
   private symbol({ kind, target }: SymbolRef): void {
     const { out } = this;
-    out.word(symbolKinds.indexOf(kind) | (symbolTargets.indexOf(target.kind) << 3));
+    out.word(symbolKinds.indexOf(kind) | (symbolTargets.indexOf(target.kind) << symbolKindBits));
     switch (target.kind) {
       case "global":
         return this.global(target.global);

@@ -38,6 +38,7 @@ import {
   type PackedFunction,
   Property,
   slotKinds,
+  symbolKindBits,
   symbolKinds,
   symbolTargets,
   tableOrigins,
@@ -232,7 +233,10 @@ class Unpacker {
 
   private symbol(): SymbolRef {
     const head = this.in.word();
-    return { kind: symbolKinds[head & 7]!, target: this.symbolTarget(symbolTargets[head >> 3]!) };
+    return {
+      kind: symbolKinds[head & ((1 << symbolKindBits) - 1)]!,
+      target: this.symbolTarget(symbolTargets[head >> symbolKindBits]!),
+    };
   }
 
   private symbolTarget(kind: (typeof symbolTargets)[number]): SymbolRef["target"] {

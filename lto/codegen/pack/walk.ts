@@ -20,6 +20,7 @@ import {
   maxDefs,
   maxUses,
   type PackedFunction,
+  symbolKindBits,
   symbolTargets,
   usesShift,
 } from "./format.js";
@@ -48,7 +49,7 @@ const skipGlobal = (words: Int32Array, at: number): number =>
   words[at]! >= 0 ? at + 1 : at + 1 + textWords(words, at + 1);
 
 function skipSymbol(words: Int32Array, at: number): number {
-  const kind = symbolTargets[words[at]! >> 3]!;
+  const kind = symbolTargets[words[at]! >> symbolKindBits]!;
   at++;
   switch (kind) {
     case "global":
@@ -166,6 +167,6 @@ export function isBound(words: Int32Array, at: number): boolean {
 }
 
 const namesPlace = (words: Int32Array, at: number): boolean => {
-  const kind = symbolTargets[words[at]! >> 3];
+  const kind = symbolTargets[words[at]! >> symbolKindBits];
   return kind === "block" || kind === "jump-table" || kind === "foreign-block";
 };

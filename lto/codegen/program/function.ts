@@ -77,6 +77,7 @@ export function allocateFunction(
   const machine = runner.phase("select", fn.name, () =>
     target.select(legal, context.order.of(legal.body), layout, goal, {
       relocation: options.relocation,
+      codeModel: options.codeModel ?? "small",
       nearData: options.nearData ?? Number.POSITIVE_INFINITY,
       ...callees,
       warn,

@@ -5,12 +5,14 @@ import type { OptimizationLevel } from "../lowering/context.js";
 import type { MFunction } from "../mir.js";
 import type { OutlineOptions } from "../outline/outliner.js";
 import type { AllocatorOptions } from "../regalloc/index.js";
-import type { RelocationModel } from "../target.js";
+import type { CodeModel, RelocationModel } from "../target.js";
 
 export type { OptimizationLevel } from "../lowering/context.js";
 
 export interface CodegenOptions {
   readonly relocation: RelocationModel;
+  /** Absent: small. */
+  readonly codeModel?: CodeModel;
   /** Bytes up to which variables are near the code; absent: all are. */
   readonly nearData?: number;
   /** Overrides what the functions' attributes say; null leaves it to them. */

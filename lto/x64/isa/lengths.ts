@@ -11,7 +11,7 @@
  * Source: Intel SDM volume 2, chapter 2 (instruction format).
  */
 
-import { type MemOperand, type MInst, type RegOperand, tableOf } from "../../codegen/mir.js";
+import { type MemOperand, type MInst, type RegOperand, type SymbolKind, tableOf } from "../../codegen/mir.js";
 import { hasSegment, isRipRelative } from "./memory-operand.js";
 import { opBytes, opWide, Wide } from "./op-info.js";
 import { JumpMark, X } from "./ops.js";
@@ -120,13 +120,23 @@ export enum MoveForm {
   Full,
 }
 
+const symbolForm: Readonly<Record<SymbolKind, MoveForm>> = {
+  direct: MoveForm.Short,
+  plt: MoveForm.Short,
+  far: MoveForm.Full,
+  "far-offset": MoveForm.Full,
+  "far-got": MoveForm.Full,
+  high: MoveForm.SignExtended,
+  got: MoveForm.SignExtended,
+  "tls-offset": MoveForm.SignExtended,
+  "tls-offset-entry": MoveForm.SignExtended,
+  "tls-dynamic": MoveForm.SignExtended,
+};
+
 /** Form of `Mov` with an immediate or symbol. Direct symbols lie below 2^31 in the small code model. */
 export function moveImmediateForm(inst: MInst): MoveForm {
   if (inst.size !== 8) return MoveForm.Short;
-  if (inst.symbol !== null)
-    return inst.symbol.kind === "direct" || inst.symbol.kind === "plt"
-      ? MoveForm.Short
-      : MoveForm.SignExtended;
+  if (inst.symbol !== null) return symbolForm[inst.symbol.kind];
   const imm = inst.imm!;
   if (imm >= 0 && imm <= 0xffffffff) return MoveForm.Short;
   return imm >= -0x80000000 && imm < 0 ? MoveForm.SignExtended : MoveForm.Full;
@@ -400,6 +410,7 @@ export function instructionLength(inst: MInst): number {
     case X.Leave:
     case X.PushPad:
     case X.TlsGetAddr:
+    case X.GotBase:
     case X.Ud2:
     case X.Mfence:
     case X.Lfence:

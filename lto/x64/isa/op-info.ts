@@ -153,6 +153,7 @@ row(X.TailCall, Format.Jump, "jmp", 1, Other);
 row(X.TailCallIndirect, Format.Jump, "jmp", 1, Other);
 row(X.Ret, Format.Implicit, "ret", 1, Other);
 row(X.TlsGetAddr, Format.Pseudo, "", 16, Other);
+row(X.GotBase, Format.Pseudo, "", 20, Other);
 row(X.Ud2, Format.Implicit, "ud2", 2, Other);
 row(X.Int3, Format.Implicit, "int3", 1);
 row(X.Endbr64, Format.Implicit, "endbr64", 4);

@@ -183,6 +183,8 @@ export enum X {
    * call __tls_get_addr@PLT`. symbol; defs [rax]; a call (the stack must be aligned).
    */
   TlsGetAddr,
+  /** Pseudo: defs[0] = address of the global offset table, wherever it is; defs[1] is scratch. */
+  GotBase,
   Ud2,
   Int3,
   /** What indirect branches may lead to. */

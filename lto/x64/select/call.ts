@@ -565,7 +565,7 @@ function forwardVarArgs(s: Selector, uses: RegOperand[]): void {
 }
 
 /** Caller-saved registers that carry no argument: rax (unless variadic), r10, r11. */
-const tailTargetMask = maskOf(RAX, 10, 11);
+export const tailTargetMask = maskOf(RAX, 10, 11);
 
 // ── Returns ──
 

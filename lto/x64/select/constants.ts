@@ -221,8 +221,10 @@ function symbolAddress(s: Selector, target: SymbolOffset): VReg {
   inst.defs = [new RegOperand(vreg)];
   if (s.pic) inst.mem = memory(null, null, 1, addend, s.globalSymbol(global), true);
   else {
-    // In the static small code model addresses fit 31 bits; the 32-bit move zero-extends.
-    inst.symbol = s.globalSymbol(global);
+    // In the static small code model addresses fit 31 bits; the 32-bit move zero-extends. The kernel's are negative.
+    const isHigh = s.options.codeModel === "kernel";
+    if (isHigh) inst.size = 8;
+    inst.symbol = s.globalSymbol(global, isHigh ? "high" : "direct");
     inst.imm = addend;
   }
   s.mf.vregs[vreg]!.remat = inst;

@@ -34,6 +34,7 @@ import * as float from "./float.js";
 import { writesFramePointer } from "./inline-asm.js";
 import { selectBinary, selectExtension, selectTrunc } from "./integer.js";
 import { intrinsicHasEffect, intrinsicWritesMemory, selectIntrinsic } from "./intrinsics.js";
+import { widenReferences } from "./large-code.js";
 import { selectLoad, selectStore } from "./memory.js";
 import { unsupportedConvention, unsupportedSaves } from "./refusals.js";
 import { selectSelect } from "./select.js";
@@ -99,6 +100,7 @@ export function selectFunction(
   placeReturns(s);
   mf.blocks = order.flatMap((block) => [s.heads[block.id]!, ...(extra.get(s.heads[block.id]!) ?? [])]);
   dropUnreachableBlocks(mf);
+  if (options.codeModel === "large") widenReferences(mf, s.pic, s.thunkMark("calls"));
   return mf;
 }
 

@@ -155,7 +155,9 @@ export class Selector {
   get allowsJumpTables(): boolean {
     const { fn } = this.mf;
     const refused = fn.kind === "function" && fn.attributes.fn.string("no-jump-tables") === "true";
-    return !refused && this.thunkMark("branches") === 0;
+    // Offsets from a table of unknown distance would need 64 bits.
+    const tooFar = this.pic && this.options.codeModel === "large";
+    return !refused && !tooFar && this.thunkMark("branches") === 0;
   }
 
   /** True when addresses must be position independent. */

@@ -26,7 +26,7 @@ export function slotRank(s: Selector, alloca: Extract<Inst, { op: Op.Alloca }>):
 /** `llvm.stackguard`: a load that is made each time, so that no copy of the value lies on the stack in between. */
 export function selectStackGuard(s: Selector, call: CallInst): void {
   if (attribute(s, "-symbol") !== undefined) s.unsupported("stack-protector-guard-symbol");
-  const segment = attribute(s, "-reg") ?? "fs";
+  const segment = attribute(s, "-reg") ?? (s.options.codeModel === "kernel" ? "gs" : "fs");
   const offset = Number(attribute(s, "-offset") ?? 40);
   if ((segment !== "fs" && segment !== "gs") || offset !== (offset | 0))
     return s.unsupported(`stack-protector-guard at ${segment}:${offset}`);

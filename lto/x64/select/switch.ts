@@ -192,7 +192,9 @@ class SwitchTree {
     jump(s, dispatch);
     connect(block, next);
     connect(block, dispatch);
-    const direct = !s.pic && s.mf.goal === "speed";
+    // Short entries are zero-extended addresses.
+    const isLow = s.options.codeModel === "small" || s.options.codeModel === "medium";
+    const direct = !s.pic && (s.mf.goal === "speed" || !isLow);
     const table: JumpTable = { targets, entryBytes: direct ? 8 : 4, origin: s.pic ? "table" : "zero" };
     s.mf.jumpTables.push(table);
     // The dispatch block comes later in program order: its code is made aside.
