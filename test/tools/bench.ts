@@ -29,7 +29,8 @@ const usage = `usage: npm run bench -- [package… | all] [options]
   --functions     instead: functions by how much larger they are than clang -Oz makes them
   --against NAME  with --functions: the other side (default clang; clang-lto, gcc, …)
   --top N         with --functions: lines to show (default 40)
-  --instructions  instead: instructions executed by each package's workload (needs valgrind)
+  --instructions  instead: instructions executed by each package's workload (needs valgrind); default: packages
+                  whose workload computes. CLANG=NAME chooses the clang of all columns
   --level L       level for all (default Oz; O2 with --instructions)
   --repeat N      measure each link N times, take the least CPU time (default 3)
   --columns S     toolchains, separated by commas (default ${sizeColumns})
@@ -56,7 +57,9 @@ const { values, words } = parseCommandLine(
 const counting = Boolean(values["instructions"]);
 const level = String(values["level"] ?? (counting ? "O2" : "Oz")).replace(/^-/, "");
 const options = { level, pie: Boolean(values["pie"]), jobs: Number(values["jobs"]) };
-const recipes = selectRecipes(words);
+/** Packages with a workload that computes. */
+const computing = "lua bzip2 zlib sqlite3 gzip lz4 expat mawk libpng zstd dash bc mujs".split(" ");
+const recipes = selectRecipes(words.length === 0 && counting ? computing : words);
 const pool = threadPool(options.jobs);
 
 /** The columns that this machine has the compilers for. */

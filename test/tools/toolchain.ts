@@ -300,8 +300,10 @@ function standIn(): Toolchain {
   );
 }
 
-/** The newest clang on PATH; undefined on a machine that has none. */
+/** The clang that `CLANG` names, else the newest on PATH; undefined on a machine that has none. */
 export function findClang(): string | undefined {
+  const wanted = process.env["CLANG"];
+  if (wanted !== undefined) return findProgram(wanted);
   return findProgram("clang-19", "clang-18", "clang-17", "clang-16", "clang-15", "clang");
 }
 

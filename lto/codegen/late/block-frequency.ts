@@ -3,25 +3,17 @@
  *
  * Branch probabilities come from the shape of the code alone (after Ball & Larus, "Branch prediction for free",
  * PLDI 1993): loops go on seven times of eight, what ends in a call that never returns or calls a cold function
- * is rare, and what a comparison says by itself is the target's to tell. Frequencies follow from them loop by
- * loop, innermost first: inside of a loop relative to its header, and the header of an inner loop counts for
- * 1 / (1 − probability of coming back) (Wu & Larus, "Static branch frequency and program profile analysis",
- * MICRO 1994). Irreducible entries of a loop count as forward edges.
+ * is rare, and what a comparison says by itself is the target's to tell.
  * Linear in edges times loop depth.
  */
+import { type Flow, frequenciesOf, stayInLoop } from "../../analysis/block-frequency.js";
 import { type LoopNest, loopNest } from "../../analysis/loop-nest.js";
 import type { GlobalValue } from "../../ir/module.js";
 import type { MBlock, MFunction, MInst } from "../mir.js";
 import { type InstructionFacts, leavesFunction, OpFact } from "../target.js";
 
-/** Probability of staying in a loop where a branch can leave it. */
-const stay = 7 / 8;
 const coldWeight = 1 / 64;
 const neverReturnsWeight = 1 / 1024;
-/** No block counts less: frequencies are compared and divided by. */
-const least = 2 ** -30;
-/** A loop is left at some time, whatever its branches say. */
-const mostReturns = 63 / 64;
 
 /** The index of each block in `mf.blocks`, by block id. */
 export function blockPositions(blocks: readonly MBlock[]): Int32Array {
@@ -57,12 +49,6 @@ function ownWeight(block: MBlock, facts: Uint32Array): number {
   }
   for (const inst of block.insts) if (inst.extra !== null && isColdCall(inst)) return coldWeight;
   return 1;
-}
-
-/** Edges by block position, with the probability of taking each. */
-interface Flow {
-  readonly successors: readonly (readonly number[])[];
-  readonly probabilities: readonly (readonly number[])[];
 }
 
 /** Weight of each block by what it does and leads to. */
@@ -136,19 +122,6 @@ function branchProbabilities(
 const none: readonly number[] = [];
 const sure: readonly number[] = [1];
 
-/** Shares the weights of a block's successors between those inside and outside of its loop. */
-function stayInLoop(list: number[], isInside: (i: number) => boolean): void {
-  let inside = 0;
-  let outside = 0;
-  for (let i = 0; i < list.length; i++)
-    if (isInside(i)) inside += list[i]!;
-    else outside += list[i]!;
-  if (inside === 0 || outside === 0) return;
-  // What leaves by a rare way leaves even more rarely.
-  const leave = ((1 - stay) / outside) * Math.min(1, outside * list.length);
-  for (let i = 0; i < list.length; i++) list[i]! *= isInside(i) ? stay / inside : leave;
-}
-
 /** Probability of going to the first successor of a block with two. */
 function takenByBranch(block: MBlock, { facts, takenProbability }: InstructionFacts): number {
   const { insts, succs } = block;
@@ -161,70 +134,14 @@ function takenByBranch(block: MBlock, { facts, takenProbability }: InstructionFa
 }
 
 /**
- * Frequencies of the blocks of a region, listed in reverse postorder, relative to its first block.
- * @param header of the loop that the region is, or -1
- * @returns the probability of coming back to the header
- */
-function propagate(
-  region: readonly number[],
-  header: number,
-  flow: Flow,
-  order: Int32Array,
-  returning: Float64Array,
-  frequencies: Float64Array,
-): number {
-  let again = 0;
-  for (const b of region) frequencies[b] = 0;
-  frequencies[region[0]!] = 1;
-  for (const b of region) {
-    if (b !== header) frequencies[b]! /= 1 - returning[b]!;
-    const here = frequencies[b]!;
-    const next = flow.successors[b]!;
-    const probability = flow.probabilities[b]!;
-    for (let i = 0; i < next.length; i++) {
-      const s = next[i]!;
-      if (s === header) again += here * probability[i]!;
-      // Edges back to other headers are in `returning`; blocks outside of the region are set later.
-      else if (order[s]! > order[b]!) frequencies[s]! += here * probability[i]!;
-    }
-  }
-  return again;
-}
-
-/**
  * Executions of each block, by its position, for one of the function. Edges must be up to date.
- * Apart from `MBlock.frequency`, which allocation and layout weigh against bytes and which knows loops only.
+ * Apart from `MBlock.frequency`, which is of the IR's blocks and, for size, knows loops only.
  */
 export function estimateFrequencies(mf: MFunction): Float64Array {
   const { blocks } = mf;
   const { successors, nest } = shapeOf(mf);
-  const order = new Int32Array(blocks.length).fill(-1);
-  nest.reversePostOrder.forEach((b, i) => {
-    order[b] = i;
-  });
-  const members = new Map<number, number[]>();
-  for (const b of nest.reversePostOrder)
-    for (let h = nest.header[b]!; h >= 0; h = nest.outer[h]!) {
-      const list = members.get(h);
-      if (list === undefined) members.set(h, [b]);
-      else list.push(b);
-    }
-  const flow = {
-    successors,
-    probabilities: branchProbabilities(blocks, nest, successors, mf.target.instructions),
-  };
-  const returning = new Float64Array(blocks.length);
-  const frequencies = new Float64Array(blocks.length);
-  const headers = [...members.keys()].sort((a, b) => nest.depth[b]! - nest.depth[a]! || a - b);
-  for (const h of headers) {
-    const region = members.get(h)!;
-    // An irreducible loop may list another block first; it then counts as entered there.
-    const again = propagate(region, h, flow, order, returning, frequencies);
-    returning[h] = Math.min(again, mostReturns);
-  }
-  propagate(nest.reversePostOrder, -1, flow, order, returning, frequencies);
-  for (let b = 0; b < frequencies.length; b++) frequencies[b] = Math.max(frequencies[b]!, least);
-  return frequencies;
+  const probabilities = branchProbabilities(blocks, nest, successors, mf.target.instructions);
+  return frequenciesOf({ successors, probabilities }, nest);
 }
 
 /** Entered by other ways than the branches of the function. */

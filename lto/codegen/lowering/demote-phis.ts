@@ -2,18 +2,58 @@
  * demote-phis: phis of blocks that an indirect branch, an `asm goto` or unwinding enters live in memory.
  *
  * Why: their edges cannot be split, so there is no place for the moves that a phi stands for.
+ * Where one indirect branch enters beside plain branches, the block is split instead: what has the address only goes on to
+ * the rest, which keeps the phis and the other edges, so that interpreters dispatch with their state in registers.
  * One slot a phi is enough: stores happen at the ends of predecessors, when everything that still needs the old value
  * has been read at the start of the block. A scan of the body for each block with such phis.
+ * Breaks if: a block moves that has an address; new ones go to the end.
  */
-import { type Block, type Body, type InstWith, makeInst, Op } from "../../ir/instructions.js";
+import { type Block, type Body, type Inst, type InstWith, makeInst, Op } from "../../ir/instructions.js";
 import { raw } from "../../ir/raw.js";
 import { i1, i8, i64, ptr, type Type, voidType } from "../../ir/types.js";
 import { constInt, type Value } from "../../ir/values.js";
-import { cfg, dominators, loops } from "../../pass/analyses.js";
 import type { FunctionPass } from "../../pass/pass.js";
-import { replaceUses } from "./blocks.js";
+import { replaceUses, splitBefore } from "./blocks.js";
+import type { BlockOrder, LoweringContext } from "./context.js";
 
-function demotePhis(body: Body): number {
+const isHeld = ({ terminator }: Block): boolean =>
+  terminator.op === Op.IndirectBr || terminator.op === Op.CallBr;
+
+/**
+ * Leaves only the edges that cannot be split to the block, and moves its code to a new one, with the others.
+ * @returns whether it did
+ */
+function splitEntered(body: Body, target: Block, order: BlockOrder): boolean {
+  const phis = target.insts.filter((inst) => inst.op === Op.Phi);
+  if (phis.length === 0 || target.insts[phis.length]!.op === Op.LandingPad) return false;
+  const from = new Set(phis[0]!.blocks);
+  const others = [...from].filter((block) => !isHeld(block));
+  const held = from.size - others.length;
+  if (held === 0 || (others.length === 0 && held > 1)) return false;
+  const rest = splitBefore(body, target, 0);
+  order.after(target, rest);
+  for (const block of others) {
+    const { terminator } = block === target ? rest : block;
+    raw(terminator).blocks = terminator.blocks.map((next) => (next === target ? rest : next));
+  }
+  for (const phi of phis) {
+    const entries = phi.blocks.map((block, i) => ({ block, value: phi.operands[i]! }));
+    const kept = entries.filter(({ block }) => isHeld(block === target ? rest : block));
+    const left = entries.filter((entry) => !kept.includes(entry));
+    const isOne = kept.every(({ value }) => value === kept[0]!.value);
+    const sources = kept.map(({ block }) => (block === target ? rest : block));
+    const values = kept.map(({ value }) => value);
+    const value = isOne ? values[0]! : makeInst(Op.Phi, phi.type, values, null, sources);
+    if (!isOne) target.append(value as Inst);
+    raw(phi).operands = [...left.map((entry) => entry.value), value];
+    raw(phi).blocks = [...left.map(({ block }) => (block === target ? rest : block)), target];
+  }
+  target.append(makeInst(Op.Br, voidType, [], null, [rest]));
+  return true;
+}
+
+/** @returns phis that are in memory now, and blocks that were split */
+function demotePhis(body: Body, order: BlockOrder): readonly [number, number] {
   const entered = new Set<Block>();
   for (const block of body.blocks) {
     const { terminator } = block;
@@ -21,9 +61,11 @@ function demotePhis(body: Body): number {
       for (const target of terminator.blocks) entered.add(target);
     if (terminator.op === Op.Invoke) entered.add(terminator.blocks[1]!);
   }
+  let split = 0;
+  for (const target of entered) if (splitEntered(body, target, order)) split++;
   let demoted = 0;
   for (const target of entered) demoted += demoteBlock(body, target);
-  return demoted;
+  return [demoted, split];
 }
 
 function demoteBlock(body: Body, target: Block): number {
@@ -80,16 +122,17 @@ function entryAlloca(body: Body, type: Type): InstWith<Op.Alloca> {
   return alloca;
 }
 
-export const demotePhisPass: FunctionPass = {
+export const demotePhisPass: FunctionPass<LoweringContext> = {
   name: "demote-phis",
   level: "function",
   description: "moves phis to memory in blocks entered by edges that cannot be split",
-  counters: { demoted: "phis moved to memory" },
+  counters: { demoted: "phis moved to memory", split: "blocks split instead" },
   requires: [],
-  preserves: [cfg, dominators, loops],
+  preserves: [],
   run(_, context) {
-    const demoted = demotePhis(context.rewrite());
+    const [demoted, split] = demotePhis(context.rewrite(), context.order);
     if (demoted > 0) context.count("demoted", demoted);
-    return demoted > 0;
+    if (split > 0) context.count("split", split);
+    return demoted + split > 0;
   },
 };

@@ -8,7 +8,6 @@ import type { IndirectCalls } from "../../analysis/function-pointers/index.js";
 import type { Func } from "../../ir/module.js";
 import { changesUnseen } from "../ipra/added-code.js";
 import { collectUsage } from "../ipra/collect.js";
-import { estimateFrequencies } from "../late/block-frequency.js";
 import { type MFunction, unlistedCall } from "../mir.js";
 import { noRegisters, type RegisterSet, union } from "../register-set.js";
 import type { CalleeNumber, FunctionNumber, Numbering } from "./numbering.js";
@@ -53,7 +52,7 @@ export function gatherFacts(
   sets: readonly number[],
 ): GatheredFacts {
   const forSize = mf.goal !== "speed";
-  const frequencies = forSize ? undefined : estimateFrequencies(mf);
+  const frequencies = forSize ? undefined : Float64Array.from(mf.blocks, (block) => block.frequency);
   const usage = collectUsage(mf, frequencies);
   const { registers, frame } = mf.target;
   const isNaked = fn.attributes.fn.has("naked");

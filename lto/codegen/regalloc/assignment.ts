@@ -15,7 +15,7 @@ import {
   withoutFirst,
   withRegister,
 } from "../register-set.js";
-import { type Bundle, SplitLevel } from "./bundle.js";
+import { type Bundle, overlap, SplitLevel } from "./bundle.js";
 import { BundleCosts } from "./bundle-costs.js";
 import type { Affinity, Coalescing } from "./coalesce.js";
 import { IntervalSet } from "./interval-set.js";
@@ -90,6 +90,8 @@ export class Assignment {
   private maxMentionCost = 0;
   private maxSaveCost = 0;
   private readonly slotGroup: Int32Array;
+  /** Bundles that parameters are in: a few. */
+  private readonly parameters: Bundle[] = [];
 
   /**
    * @param keyOf Rank of a bundle in the queue: the smallest is placed first.
@@ -168,6 +170,7 @@ export class Assignment {
       if (vregs[k]! < first) first = vregs[k]!;
     }
     bundle.firstVreg = first;
+    if (bundle.enters >= 0) this.parameters.push(bundle);
   }
 
   /** Takes bundles from the queue and hands them to `place` until none is left. */
@@ -212,7 +215,7 @@ export class Assignment {
     const { forms } = bundle;
     let price = bundle.mentions * this.mentionCost[register]!;
     for (let f = 0; f < forms.length; f++) price += forms[f]! * this.formCosts[f]![register]!;
-    return price;
+    return price * this.problem.policy.byte;
   }
 
   /** Saving `register` for `bundle`, if nothing else has made that necessary and it does not arrive there. */
@@ -249,6 +252,7 @@ export class Assignment {
       gain[bundle.fixedRegisters[k]!]! += bundle.fixedGains[k]!;
     }
     this.neighbourGains(bundle, gain);
+    this.leaveToParameters(bundle, gain);
     let count = 0;
     for (
       let rest = intersect(bundle.permitted, bundle.unblocked);
@@ -264,6 +268,15 @@ export class Assignment {
       order[at] = register;
     }
     return count;
+  }
+
+  /** A register in which a parameter arrives that has no place yet is worth less to others that live beside it. */
+  private leaveToParameters(bundle: Bundle, gain: Float64Array): void {
+    for (let k = 0; k < this.parameters.length; k++) {
+      const parameter = this.parameters[k]!;
+      if (parameter.register < 0 && parameter !== bundle && !parameter.dead && overlap(parameter, bundle))
+        gain[parameter.enters]! -= this.problem.policy.move(8) * 0.75;
+    }
   }
 
   /** Gains from the places of values that moves connect with this bundle. */

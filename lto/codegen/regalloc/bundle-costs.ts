@@ -113,6 +113,7 @@ export class BundleCosts {
           case UseKind.FixedDef: {
             const { allowed } = useOperand[u]!;
             if (overlaps(allowed, target.calleeSaved)) bundle.arrives = firstRegister(allowed);
+            if (block === 0 && index === head[0]! + 1) bundle.enters = firstRegister(allowed);
             this.gainFrom(allowed, policy.move(info.size) * weight);
             break;
           }

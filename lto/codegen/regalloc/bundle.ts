@@ -70,6 +70,8 @@ export class Bundle {
   firstVreg = -1;
   /** The callee-saved register that a parameter in it arrives in, or -1: keeping it there needs no save. */
   arrives = -1;
+  /** The register that a parameter in it arrives in, or -1: other bundles had better leave it there. */
+  enters = -1;
   /** No longer exists: split or merged. */
   dead = false;
   constructor(

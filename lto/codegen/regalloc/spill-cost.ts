@@ -20,6 +20,8 @@ export interface CostPolicy {
   readonly fold: number;
   /** Cost of recomputing a constant. */
   readonly remat: number;
+  /** Cost of a byte more for naming one register rather than another. */
+  readonly byte: number;
   /**
    * Instructions added to a bundle's size when its cost is divided by it: a large number makes the whole cost
    * decide who keeps a contested register, a small one the cost for each instruction it is kept for.
@@ -32,6 +34,7 @@ export const sizePolicy = ({ bytes }: Pick<TargetRegisters, "bytes">): CostPolic
   // A trace of the frequency decides between places of equal size.
   weight: (block) => 1 + 0.01 * Math.log2(1 + Math.min(block.frequency, 1e6)),
   ...bytes,
+  byte: 1,
   inertia: 300,
 });
 
@@ -42,6 +45,8 @@ export const speedPolicy: CostPolicy = {
   memory: () => 4,
   fold: 3,
   remat: 1,
+  // Prefixes decide between registers that are as good otherwise: no move is worth less than they are.
+  byte: 1 / 1024,
   inertia: 60,
 };
 

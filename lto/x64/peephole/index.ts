@@ -13,6 +13,7 @@ import { hasRegister, overlaps, type RegisterSet } from "../../codegen/register-
 import { flagsRegister, killsFlags, writtenRegisters } from "../isa/effects.js";
 import { writesFlags } from "../isa/op-info.js";
 import { X } from "../isa/ops.js";
+import { edgePeepholes } from "./edges.js";
 import { allConditions, conditionsRead } from "./flags.js";
 import { forwardPeepholes } from "./forward.js";
 import { shortenMoves } from "./moves.js";
@@ -174,4 +175,5 @@ export function runPeepholes(mf: MFunction, redZone: boolean, preserved: Registe
   forwardPeepholes(mf, liveness, pushes);
   backward(mf, liveness, pushes);
   if (mf.goal === "minsize") shortenMoves(mf, liveness, pushes);
+  if (mf.goal === "speed") edgePeepholes(mf, preserved);
 }

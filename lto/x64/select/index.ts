@@ -6,6 +6,7 @@
  * last, when it is known which of them are wanted.
  */
 
+import { estimatedFrequencies } from "../../analysis/branch-probability.js";
 import { loopNest } from "../../analysis/loop-nest.js";
 import type { LegalFunction } from "../../codegen/legalize/index.js";
 import { type MBlock, MFunction, MInst, RegOperand, type UnwindTables } from "../../codegen/mir.js";
@@ -61,10 +62,8 @@ export function selectFunction(
   const mf = new MFunction(fn, fn.name, goal, target);
   if (fn.kind === "function" && fn.personality !== null) numberTypes(mf, body);
   const count = body.renumber();
-  const nest = loopNest(
-    body.blocks.map((b) => b.successors.map((next) => next.id)),
-    [0, ...body.blocks.filter((b) => b.addressTaken).map((b) => b.id)],
-  );
+  const successors = body.blocks.map((b) => b.successors.map((next) => next.id));
+  const nest = loopNest(successors, [0, ...body.blocks.filter((b) => b.addressTaken).map((b) => b.id)]);
   const features = new Set(
     (fn.attributes.fn.string("target-features") ?? "")
       .split(",")
@@ -78,6 +77,10 @@ export function selectFunction(
     options.conventionOf(fn),
   );
   makeBlocks(s, order, nest.depth);
+  if (goal === "speed") {
+    const frequencies = estimatedFrequencies(body.blocks, successors, nest);
+    for (const block of order) s.heads[block.id]!.frequency = frequencies[block.id]!;
+  }
   setUpFunction(s, legal, args);
   countUses(s, order);
   const probe = probeSize(mf);

@@ -30,7 +30,8 @@ export interface Measurement extends LoadedSizes {
 export function available(name: string): Toolchain | undefined {
   if (name.startsWith("gcc") && findProgram("gcc") === undefined) return undefined;
   if (name.startsWith("clang") && findClang() === undefined) return undefined;
-  if (name.startsWith("clang-lto") && findProgram("ld.lld", "ld.lld-19") === undefined) return undefined;
+  if (name.startsWith("clang-lto") && findProgram("ld.lld", "ld.lld-22", "ld.lld-19") === undefined)
+    return undefined;
   return toolchain(name);
 }
 

@@ -47,5 +47,8 @@ export function printRatios(
   }
   const means = shown.map((c) => formatRatio(geometricMean(names.map((n) => c.above(n) / c.below(n)))));
   rows.push(["geometric mean", ...means, ...amounts.map(() => "")]);
+  const largest = (c: RatioColumn): number =>
+    Math.max(...names.map((n) => c.above(n) / c.below(n)).filter((x) => Number.isFinite(x)));
+  rows.push(["largest", ...shown.map((c) => formatRatio(largest(c))), ...amounts.map(() => "")]);
   printTable(rows);
 }

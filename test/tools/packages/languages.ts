@@ -96,6 +96,8 @@ export const mawk: Recipe = {
     await runBuild(dir, "./configure; make mawk", wrappers);
     return readCapture(wrappers, ["mawk"]);
   },
+  workload:
+    "seq 1 3000 | awk '{ print $1, $1 * 7 % 13, \"word\" $1 % 5 }' > data; for f in $TESTS/awk/*.awk; do $MAWK_ -f $f data > /dev/null; done",
   checks: () =>
     scripts(
       "awk",

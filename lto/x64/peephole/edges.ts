@@ -1,0 +1,162 @@
+/**
+ * Peepholes across the edge between a branch and a block that only it leads to, for speed:
+ *
+ *   cmp a, b; jcc L … L: cmp a, b        → cmp a, b; jcc L … L:      nothing written in between
+ *   mov m, b; cmp b, a                   → cmp m, a                  where such a comparison was b's last reader
+ *   cmp …; jcc E; jmp L … L: mov …; jmp H → mov …; cmp …; jcc E; jmp H   nothing that E reads is written
+ *
+ * The last leaves a loop's way back without code of its own, so that the branch goes there.
+ * Proof obligations: nothing comes between a branch and its targets any more that changes flags; frames are in
+ * place, and what is entered in other ways stays as it is (`isPinned`).
+ * Linear, but for liveness, once more where a comparison went.
+ */
+import { isPinned } from "../../codegen/late/cfg.js";
+import { type PostLiveness, postLiveness } from "../../codegen/late/liveness.js";
+import type { MBlock, MFunction, MInst } from "../../codegen/mir.js";
+import {
+  hasRegister,
+  isEmptySet,
+  noRegisters,
+  overlaps,
+  type RegisterSet,
+  union,
+} from "../../codegen/register-set.js";
+import { sameInst } from "../../codegen/same-inst.js";
+import { killsFlags, usedRegisters, writtenRegisters } from "../isa/effects.js";
+import { readsFlags, writesFlags } from "../isa/op-info.js";
+import { X } from "../isa/ops.js";
+
+/** How far comparisons are looked for, on both sides of the edge. */
+const window = 8;
+/** More copies than that cost as much as the jump that goes. */
+const mostCopies = 3;
+/** The way back is taken so much more often than the other. */
+const oftener = 2;
+
+const isCompare = ({ op }: MInst): boolean => op === X.Cmp || op === X.Test;
+const isRegisterCopy = (inst: MInst): boolean =>
+  (inst.op === X.Copy || inst.op === X.Mov) &&
+  inst.mem === null &&
+  inst.uses.length === 1 &&
+  inst.symbol === null;
+
+/** The instruction leaves flags, memory and these registers alone. */
+const leaves = (inst: MInst, registers: RegisterSet): boolean =>
+  !writesFlags(inst.op) &&
+  !killsFlags(inst) &&
+  isEmptySet(inst.clobbers) &&
+  !overlaps(writtenRegisters(inst), registers);
+
+/** The branch at the end of a block, in front of its jump; −1 if it ends otherwise. */
+function branchAt({ insts }: MBlock): number {
+  const at = insts.length - 2;
+  return at >= 0 && insts[at]!.op === X.Jcc && insts[at]!.symbol === null && insts[at + 1]!.op === X.Jmp
+    ? at
+    : -1;
+}
+
+/** Index of the comparison in `block` that the flags at its branch come from, if its operands are still there; else −1. */
+function lastCompare({ insts }: MBlock, branch: number): number {
+  let written = noRegisters;
+  for (let i = branch - 1; i >= 0 && i >= branch - window; i--) {
+    const inst = insts[i]!;
+    if (isCompare(inst)) return inst.mem === null && !overlaps(usedRegisters(inst), written) ? i : -1;
+    if (!leaves(inst, noRegisters)) return -1;
+    written = union(written, writtenRegisters(inst));
+  }
+  return -1;
+}
+
+/** Something in front of instruction `end` leads to `target`. */
+function branchesTo({ insts }: MBlock, end: number, target: MBlock): boolean {
+  for (let i = 0; i < end; i++) if (insts[i]!.targets.includes(target)) return true;
+  return false;
+}
+
+/** Removes the comparison that the branch to `block` has made. @returns whether there was one */
+function dropRepeated(block: MBlock, from: MBlock): boolean {
+  const branch = branchAt(from);
+  const made = branch < 0 ? -1 : lastCompare(from, branch);
+  if (made < 0 || branchesTo(from, made, block)) return false;
+  const compare = from.insts[made]!;
+  const used = usedRegisters(compare);
+  const { insts } = block;
+  for (let i = 0; i < insts.length && i < window; i++) {
+    const inst = insts[i]!;
+    if (sameInst(inst, compare)) {
+      insts.splice(i, 1);
+      return true;
+    }
+    if (!leaves(inst, used) || readsFlags(inst.op)) return false;
+  }
+  return false;
+}
+
+/** Compares with memory what was loaded only for a comparison at the end of a block. */
+function foldLoad(block: MBlock, liveness: PostLiveness): void {
+  const branch = branchAt(block);
+  const at = branch < 0 ? -1 : lastCompare(block, branch);
+  if (at < 1) return;
+  const { insts } = block;
+  const compare = insts[at]!;
+  const load = insts[at - 1]!;
+  if (compare.op !== X.Cmp || compare.uses.length !== 2 || load.mem === null) return;
+  const isLoad = compare.size === 1 ? load.op === X.Movzx8 : load.op === X.Mov && load.size === compare.size;
+  if (!isLoad || load.defs.length !== 1 || load.uses.length !== 0) return;
+  const register = load.defs[0]!.loc;
+  if (compare.uses[1]!.loc !== register || compare.uses[0]!.loc === register) return;
+  if (hasRegister(liveness.liveOut[block.id]!, register)) return;
+  for (let i = at + 1; i < insts.length; i++) if (hasRegister(usedRegisters(insts[i]!), register)) return;
+  compare.mem = load.mem;
+  compare.uses = [compare.uses[0]!];
+  insts.splice(at - 1, 1);
+}
+
+/** Moves the copies of the way back of a loop in front of the branch to it. */
+function hoistLatch(latch: MBlock, from: MBlock, liveness: PostLiveness): void {
+  const branch = branchAt(from);
+  const { insts } = latch;
+  const last = insts.length - 1;
+  if (branch < 0 || last < 1 || last > mostCopies || insts[last]!.op !== X.Jmp) return;
+  const [other, ...more] = from.succs.filter((next) => next !== latch);
+  if (other === undefined || more.length > 0 || branchesTo(from, branch, latch)) return;
+  if (latch.frequency < oftener * other.frequency) return;
+  let written = noRegisters;
+  let used = noRegisters;
+  for (let i = 0; i < last; i++) {
+    if (!isRegisterCopy(insts[i]!)) return;
+    written = union(written, writtenRegisters(insts[i]!));
+    used = union(used, usedRegisters(insts[i]!));
+  }
+  if (overlaps(liveness.liveIn[other.id]!, written)) return;
+  // In front of the comparison, so that it stays beside the branch.
+  let at = branch;
+  while (at > 0 && at > branch - 2) {
+    const before = from.insts[at - 1]!;
+    if (!isCompare(before) || overlaps(usedRegisters(before), written)) break;
+    at--;
+  }
+  from.insts.splice(at, 0, ...insts.splice(0, last));
+}
+
+/** Edges must be up to date, and stay so. */
+export function edgePeepholes(mf: MFunction, preserved: RegisterSet): void {
+  const compared: MBlock[] = [];
+  let liveness: PostLiveness | null = null;
+  for (const block of mf.blocks) {
+    const [from] = block.preds;
+    if (from === undefined || block.preds.length !== 1 || from === block || isPinned(mf, block)) continue;
+    if (dropRepeated(block, from)) compared.push(from);
+  }
+  if (compared.length > 0) {
+    liveness = postLiveness(mf, preserved);
+    for (const block of compared) foldLoad(block, liveness);
+  }
+  for (const block of mf.blocks) {
+    const [from] = block.preds;
+    if (from === undefined || block.preds.length !== 1 || from === block || isPinned(mf, block)) continue;
+    if (block.insts.length < 2 || block.succs.length !== 1 || !isRegisterCopy(block.insts[0]!)) continue;
+    liveness ??= postLiveness(mf, preserved);
+    hoistLatch(block, from, liveness);
+  }
+}
