@@ -29,6 +29,7 @@ import { inline } from "../ipo/inline/inliner.js";
 import { instrumentFunctions } from "../ipo/instrument-functions.js";
 import { ipsccp } from "../ipo/ipsccp.js";
 import { irOutline, irOutlineEarly } from "../ipo/ir-outline/index.js";
+import { libcalls } from "../ipo/libcalls/index.js";
 import { matchCalls } from "../ipo/match-calls.js";
 import { mergeFunctions } from "../ipo/merge-functions/index.js";
 import { stackProtector } from "../ipo/stack-protector.js";
@@ -42,7 +43,7 @@ import { simplifyCfg } from "../opt/simplify-cfg/index.js";
 import { sroa } from "../opt/sroa/index.js";
 import { unreachableBlocks } from "../opt/unreachable-blocks.js";
 import { bottomUp, onModule, type Stage } from "./module-pipeline.js";
-import { type FunctionPass, type Goal, may, must, type Step } from "./pass.js";
+import { type ComponentPass, type FunctionPass, type Goal, may, must, type Step } from "./pass.js";
 
 export interface Pipeline {
   readonly program: readonly Stage[];
@@ -59,13 +60,15 @@ const requested: readonly Stage[] = [
 ];
 
 // What constants that came through calls, and code that came with them, make possible inside of functions.
-const simplification: readonly Step<FunctionPass>[] = [
+const simplification: readonly Step<ComponentPass | FunctionPass>[] = [
   // Before all that looks at values.
   may(sroa),
   // First and last: branches that constants decide, and those that what is between decides.
   may(simplifyCfg),
   // What it finds constant or equal the next ones fold.
   may(gvn),
+  // Behind what finds strings constant; what it makes constant the next one folds.
+  may(libcalls),
   may(simplify),
   // Blocks that it empties are forwarded.
   may(hoistSink),

@@ -24,6 +24,7 @@ import { inline } from "../ipo/inline/inliner.js";
 import { instrumentFunctions } from "../ipo/instrument-functions.js";
 import { ipsccp } from "../ipo/ipsccp.js";
 import { irOutline, irOutlineEarly } from "../ipo/ir-outline/index.js";
+import { libcalls } from "../ipo/libcalls/index.js";
 import { matchCalls } from "../ipo/match-calls.js";
 import { mergeFunctions } from "../ipo/merge-functions/index.js";
 import { stackProtector } from "../ipo/stack-protector.js";
@@ -49,6 +50,7 @@ export const passes: readonly AnyPass[] = [
   constmerge,
   foldFunctions,
   inline,
+  libcalls,
   mergeFunctions,
   globaldce,
   checkAttributes,

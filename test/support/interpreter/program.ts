@@ -8,6 +8,7 @@ import type { Type } from "../../../lto/ir/types.js";
 import type { Random } from "../random.js";
 import { bitWidth, wrap } from "./bits.js";
 import { type Code, globalsAt, Interpreter, type Val, type World } from "./interpreter.js";
+import { CLibrary } from "./libc.js";
 import { Undefined } from "./scalar-ops.js";
 
 /** Memory that pointer arguments point into, at the start of the interpreter's. */
@@ -85,6 +86,7 @@ class Stopped extends Error {}
 
 class RecordingWorld implements World {
   readonly events: string[] = [];
+  private library: CLibrary | null = null;
   private readonly addresses = new Map<GlobalValue, bigint>();
   private readonly functions = new Map<bigint, Func>();
   /** Behind all variables, and behind those that are not local, which come first. */
@@ -113,6 +115,7 @@ class RecordingWorld implements World {
 
   /** Writes initialisers. */
   fill(interpreter: Interpreter): void {
+    this.library = new CLibrary(interpreter.memory, this.events);
     for (const global of this.module.variables)
       if (global.initializer !== null)
         interpreter.storeType(
@@ -138,6 +141,10 @@ class RecordingWorld implements World {
   callUnknown(fn: Func, args: readonly Val[], result: Type): Val {
     // What is poison may be anything afterwards, so there is nothing to compare.
     if (args.includes(null)) throw new Undefined("poison is passed to unknown code");
+    if (this.library !== null && args.every((arg) => typeof arg === "bigint")) {
+      const done = this.library.call(fn.name, args as bigint[], result, () => this.answer(result));
+      if (done !== undefined) return done;
+    }
     this.events.push(`${fn.name}(${args.map(shown).join(", ")})`);
     if (fn.attributes.fn.has("noreturn")) throw new Stopped();
     return result.kind === "void" ? null : this.answer(result);
