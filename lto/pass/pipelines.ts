@@ -41,6 +41,7 @@ import { hoistSink } from "../opt/hoist-sink.js";
 import { simplify } from "../opt/simplify/index.js";
 import { simplifyCfg } from "../opt/simplify-cfg/index.js";
 import { sroa } from "../opt/sroa/index.js";
+import { tailcallelim } from "../opt/tailcallelim.js";
 import { unreachableBlocks } from "../opt/unreachable-blocks.js";
 import { bottomUp, onModule, type Stage } from "./module-pipeline.js";
 import { type ComponentPass, type FunctionPass, type Goal, may, must, type Step } from "./pass.js";
@@ -70,6 +71,8 @@ const simplification: readonly Step<ComponentPass | FunctionPass>[] = [
   // Behind what finds strings constant; what it makes constant the next one folds.
   may(libcalls),
   may(simplify),
+  // Behind what shows that a call is the last thing that happens.
+  may(tailcallelim),
   // Blocks that it empties are forwarded.
   may(hoistSink),
   may(simplifyCfg),

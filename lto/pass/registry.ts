@@ -36,6 +36,7 @@ import { hoistSink } from "../opt/hoist-sink.js";
 import { simplify } from "../opt/simplify/index.js";
 import { simplifyCfg } from "../opt/simplify-cfg/index.js";
 import { sroa } from "../opt/sroa/index.js";
+import { tailcallelim } from "../opt/tailcallelim.js";
 import { unreachableBlocks } from "../opt/unreachable-blocks.js";
 import type { AnyPass } from "./pass.js";
 import { type Pipelines, pipelines, stepsOf } from "./pipelines.js";
@@ -65,6 +66,7 @@ export const passes: readonly AnyPass[] = [
   simplify,
   hoistSink,
   simplifyCfg,
+  tailcallelim,
   dse,
   dce,
   foldBranches,
