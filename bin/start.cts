@@ -8,8 +8,9 @@
  * Node.
  *
  * Reading a cache takes time by the functions in it, of which a small link needs a part. So small and large runs have
- * caches of their own, told apart by the bytes of their inputs: of the tiniest program that is a fifth of what it costs
- * beyond an empty Node.
+ * caches of their own, told apart by the bytes of their inputs, and small ones leave the engine's settings as they are:
+ * setting them loads Node's streams. Of the tiniest program both are a fifth of what it costs beyond an empty Node. For
+ * the same reason the checksum is not zlib's.
  *
  * A cache is named after the contents of its bundle, Node's version and the engine's settings; V8 itself refuses
  * what another V8, other settings or another processor made, but not what was damaged: for that there is a
@@ -21,8 +22,7 @@
 import fs = require("node:fs");
 import path = require("node:path");
 import vm = require("node:vm");
-import zlib = require("node:zlib");
-import engine = require("./engine.cjs");
+import type engine = require("./engine.cjs");
 
 type Command = "lto" | "cc" | "ld";
 type Exports = Record<string, unknown>;
@@ -39,8 +39,8 @@ interface Unit {
 }
 
 const bundles = path.join(__dirname, "../bundle");
-/** "tscc", then checksum of the code, length of the code, effort: 32 bits each, little-endian. */
-const magic = 0x63637374;
+/** "tscd", then checksum of the code, length of the code, effort: 32 bits each, little-endian. */
+const magic = 0x64637374;
 const headerSize = 16;
 /** A cache is made again when a run did so many times more than the one that made it: more functions are in use. */
 const muchMore = 4;
@@ -59,7 +59,23 @@ let size: "small" | "large" = "large";
 
 function key(hash: string, more = ""): string {
   const settings = [process.arch, ...process.execArgv, process.env["NODE_OPTIONS"] ?? "", more].join(" ");
-  return `${hash}-${process.version}-${zlib.crc32(settings).toString(36)}-${size}`;
+  return `${hash}-${process.version}-${checksum(Buffer.from(settings)).toString(36)}-${size}`;
+}
+
+/** Fletcher's checksum of 32-bit words, the rest as bytes, in 32 bits. */
+function checksum(bytes: Buffer): number {
+  const words = new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length >>> 2);
+  let sum = 1;
+  let sums = 0;
+  for (let i = 0; i < words.length; i++) {
+    sum = (sum + words[i]!) | 0;
+    sums = (sums + sum) | 0;
+  }
+  for (let i = words.length * 4; i < bytes.length; i++) {
+    sum = (sum + bytes[i]!) | 0;
+    sums = (sums + sum) | 0;
+  }
+  return (sum ^ Math.imul(sums, 0x9e3779b1)) >>> 0;
 }
 
 /** Directories for caches, first choice first. */
@@ -81,7 +97,7 @@ function readCache(name: string, bundleOwner: number): { code: Buffer; effort: n
       const bytes = fs.readFileSync(fd);
       const code = bytes.subarray(headerSize);
       if (bytes.length < headerSize || bytes.readUInt32LE(0) !== magic) continue;
-      if (bytes.readUInt32LE(8) !== code.length || bytes.readUInt32LE(4) !== zlib.crc32(code)) continue;
+      if (bytes.readUInt32LE(8) !== code.length || bytes.readUInt32LE(4) !== checksum(code)) continue;
       return { code, effort: bytes.readUInt32LE(12) };
     } catch {
       // Not here.
@@ -94,7 +110,7 @@ function readCache(name: string, bundleOwner: number): { code: Buffer; effort: n
 
 function writeCache(name: string, code: Buffer, effort: number): void {
   const header = Buffer.alloc(headerSize);
-  [magic, zlib.crc32(code), code.length, effort].forEach((word, i) => {
+  [magic, checksum(code), code.length, effort].forEach((word, i) => {
     header.writeUInt32LE(word, 4 * i);
   });
   for (const directory of directories()) {
@@ -239,9 +255,9 @@ function isSmallRun(args: readonly string[]): boolean {
 
 /** Runs a command with this process's arguments, and sets its exit code. */
 async function run(command: Command, args: readonly string[]): Promise<void> {
-  engine.apply();
   // Other commands read headers, libraries and what else is not named.
   if (command === "lto" && isSmallRun(args)) size = "small";
+  else (require("./engine.cjs") as typeof engine).apply();
   const { main } = await load(command);
   process.exitCode = await (main as (args: readonly string[]) => Promise<number>)(args);
   if (process.exitCode === 0) storeCaches();

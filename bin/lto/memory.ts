@@ -3,13 +3,11 @@
  * looked. Where a link has just let go of much, a collection is cheap, and what follows starts from a small heap:
  * SQLite's peak is 209 MB instead of 410, Lua's the same.
  */
-import { getHeapStatistics } from "node:v8";
-
 /** Bytes in use below which there is little to gain. */
 const worthCollecting = 48e6;
 
 /** For the moments when much has been let go. Does nothing where the launcher has not asked for the way to collect. */
 export function collectGarbage(): void {
   if (globalThis.gc === undefined) return;
-  if (getHeapStatistics().used_heap_size > worthCollecting) globalThis.gc();
+  if (process.memoryUsage().heapUsed > worthCollecting) globalThis.gc();
 }
