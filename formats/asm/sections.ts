@@ -216,6 +216,10 @@ function mergeableSection(variable: GlobalVariable, align: number, image: DataIm
   return null;
 }
 
+/** Linkers merge its equal strings. */
+export const isStringSection = ({ directive }: Section): boolean =>
+  directive.startsWith("\t.section\t.rodata.str") && directive.includes('"aMS"');
+
 /** Width of the characters if the contents are one string with a single, final terminator; else 0. */
 function stringWidth(variable: GlobalVariable, bytes: Uint8Array | undefined): number {
   const type = variable.valueType;

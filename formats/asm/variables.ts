@@ -11,16 +11,26 @@ import { isReservedName } from "../../lto/ir/intrinsics.js";
 import type { Alias, GlobalValue, GlobalVariable, IFunc, Module } from "../../lto/ir/module.js";
 import type { Constant } from "../../lto/ir/values.js";
 import { evaluate, integerOf } from "./const-eval.js";
-import { dataImage } from "./data-image.js";
+import { type DataImage, dataImage } from "./data-image.js";
 import { addressText, imageText } from "./data-text.js";
 import { alignText } from "./functions.js";
 import { quoteSymbol, type SymbolNames } from "./names.js";
 import type { AsmOptions } from "./options.js";
-import { isZeroVariable, type NamedSections, variableSection } from "./sections.js";
+import {
+  isStringSection,
+  isZeroVariable,
+  type NamedSections,
+  type Section,
+  variableSection,
+} from "./sections.js";
+import { type PlacedString, type StringTail, stringTails } from "./string-tails.js";
 import { bindingText, visibilityText } from "./symbols.js";
 
 /** Prints the data of one module. */
 export class DataPrinter {
+  /** Strings that lie at the ends of others. */
+  private tails: ReadonlyMap<GlobalValue, StringTail> = new Map();
+
   constructor(
     private readonly module: Module,
     private readonly names: SymbolNames,
@@ -36,6 +46,7 @@ export class DataPrinter {
   text(cluster: GlobalCluster | null = null): string {
     const parts: string[] = [];
     let section = "";
+    this.tails = stringTails(this.strings());
     if (cluster !== null) {
       const { variables, anchor } = cluster;
       section = variables.every(isZeroVariable) ? "\t.bss" : "\t.data";
@@ -54,6 +65,11 @@ export class DataPrinter {
         section = "";
         continue;
       }
+      const tail = this.tails.get(global);
+      if (tail !== undefined) {
+        parts.push(this.tail(global, tail));
+        continue;
+      }
       const [directive, body] = this.variable(global);
       if (directive !== section && directive !== "") parts.push(`${directive}\n`);
       if (directive !== "") section = directive;
@@ -67,21 +83,60 @@ export class DataPrinter {
     return parts.join("");
   }
 
+  /** Those that linkers may merge, of the program's own. */
+  private strings(): PlacedString[] {
+    const out: PlacedString[] = [];
+    for (const variable of this.module.globals) {
+      if (variable.kind !== "variable" || !variable.isConstant || !variable.isLocal) continue;
+      if (variable.initializer === null || variable.unnamedAddr !== "global") continue;
+      if (variable.valueType.kind !== "array" || isReservedName(variable.name)) continue;
+      const { align, image, section } = this.place(variable);
+      if (!isStringSection(section)) continue;
+      const bytes = image?.bytes ?? new Uint8Array(this.layout.allocSize(variable.valueType));
+      out.push({ variable, bytes, align, section: section.directive });
+    }
+    return out;
+  }
+
+  /** A label inside of another string. */
+  private tail(variable: GlobalVariable, { host, offset }: StringTail): string {
+    const symbol = this.names.symbol(variable);
+    const place = `\t.set\t${symbol}, ${this.names.symbol(host)}+${offset}\n`;
+    if (variable.linkage === "private") return place;
+    const size = this.layout.allocSize(variable.valueType);
+    return `${bindingText(variable, symbol)}\t.type\t${symbol},@object\n${place}\t.size\t${symbol}, ${size}\n`;
+  }
+
+  /** Where a variable goes that is not common. */
+  private place(variable: GlobalVariable): {
+    readonly align: number;
+    /** Null if all of it is zero. */
+    readonly image: DataImage | null;
+    readonly section: Section;
+  } {
+    const { layout, options } = this;
+    const align = alignOf(variable, layout);
+    const image = isZeroVariable(variable) ? null : dataImage(variable.initializer!, layout);
+    const large = isLarge(variable, layout, options.nearData ?? Number.POSITIVE_INFINITY);
+    const symbol = this.names.symbol(variable);
+    const section = variableSection(variable, symbol, align, image, this.named, options, large);
+    return { align, image, section };
+  }
+
   /** Section directive ("" for a common symbol) and definition. */
   private variable(variable: GlobalVariable): [string, string] {
     const symbol = this.names.symbol(variable);
     const size = this.layout.allocSize(variable.valueType);
-    const align = alignOf(variable, this.layout);
     const type = `\t.type\t${symbol},@object\n`;
-    const large = isLarge(variable, this.layout, this.options.nearData ?? Number.POSITIVE_INFINITY);
-    if (variable.linkage === "common")
+    if (variable.linkage === "common") {
+      const large = isLarge(variable, this.layout, this.options.nearData ?? Number.POSITIVE_INFINITY);
+      const align = alignOf(variable, this.layout);
       return [
         "",
         `${visibilityText(variable, symbol)}${type}\t${large ? ".largecomm" : ".comm"}\t${symbol},${Math.max(size, 1)},${align}\n`,
       ];
-    const zero = isZeroVariable(variable);
-    const image = zero ? null : dataImage(variable.initializer!, this.layout);
-    const section = variableSection(variable, symbol, align, image, this.named, this.options, large);
+    }
+    const { align, image, section } = this.place(variable);
     let body = bindingText(variable, symbol) + type;
     body += `${alignText(align)}${symbol}:\n`;
     body += image === null ? (size > 0 ? `\t.zero\t${size}\n` : "") : imageText(image, this.names);

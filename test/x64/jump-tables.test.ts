@@ -1,6 +1,6 @@
 /** Jump tables are as narrow as the distances allow, which GNU as confirms. */
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -19,13 +19,15 @@ import { x64Target } from "../../lto/x64/target.js";
 interface Shape {
   /** 7-byte instructions in each target. */
   readonly lengths: readonly number[];
+  /** Bytes more in the first target. */
+  readonly more?: number;
   readonly pic?: boolean;
   readonly goal?: MFunction["goal"];
   readonly assembly?: boolean;
 }
 
 /** A function that jumps to one of as many blocks as there are lengths; each ends in a trap. */
-function dispatching({ lengths, pic = false, goal = "minsize", assembly = false }: Shape): {
+function dispatching({ lengths, more = 0, pic = false, goal = "minsize", assembly = false }: Shape): {
   text: string;
   table: JumpTable;
 } {
@@ -37,6 +39,14 @@ function dispatching({ lengths, pic = false, goal = "minsize", assembly = false 
   const targets = lengths.map((length, i) => {
     const block = mf.newBlock();
     for (let k = 0; k < length; k++) block.insts.push(aluImm(X.Add, 8, RCX, 100000 + i));
+    // Instructions of 4, 3 and 2 bytes.
+    for (let left = i === 0 ? more : 0; left > 0; ) {
+      const bytes = left === 5 ? 3 : Math.min(left, 4);
+      block.insts.push(
+        bytes === 4 ? aluImm(X.Add, 8, RCX, 5) : bytes === 3 ? aluImm(X.Add, 4, RCX, 5) : inc(),
+      );
+      left -= bytes;
+    }
     if (assembly && i === 0) {
       const inst = new MInst(X.Asm, 8);
       inst.extra = { kind: "asm", template: "nop", operands: [], unwind: null };
@@ -64,6 +74,13 @@ function dispatching({ lengths, pic = false, goal = "minsize", assembly = false 
   return { text: printModule(module, [mf], { relocation: pic ? "pie" : "static" }), table };
 }
 
+function inc(): MInst {
+  const inst = new MInst(X.Inc, 4);
+  inst.defs = [physical(RCX)];
+  inst.uses = [physical(RCX)];
+  return inst;
+}
+
 /** What `.rodata` holds once assembled. @throws when an entry does not fit */
 function readOnlyBytes(text: string): number {
   const dir = mkdtempSync(join(tmpdir(), "tables-"));
@@ -72,6 +89,20 @@ function readOnlyBytes(text: string): number {
     execFileSync("as", ["--64", "-o", join(dir, "m.o"), join(dir, "m.s")]);
     const sizes = execFileSync("size", ["-A", join(dir, "m.o")], { encoding: "utf8" });
     return Number(/^\.rodata\s+(\d+)/m.exec(sizes)?.[1] ?? 0);
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+}
+
+/** The entries once assembled. */
+function readOnlyValues(text: string, bytes: number): number[] {
+  const dir = mkdtempSync(join(tmpdir(), "tables-"));
+  try {
+    writeFileSync(join(dir, "m.s"), text);
+    execFileSync("as", ["--64", "-o", join(dir, "m.o"), join(dir, "m.s")]);
+    execFileSync("objcopy", ["-O", "binary", "-j", ".rodata", "m.o", "s"], { cwd: dir });
+    const contents = readFileSync(join(dir, "s"));
+    return Array.from({ length: contents.length / bytes }, (_, i) => contents.readUIntLE(i * bytes, bytes));
   } finally {
     rmSync(dir, { recursive: true });
   }
@@ -92,6 +123,28 @@ describe("jump tables", () => {
       expect(entries([9361, 0, 0, 0, 0])).toBe(2);
       expect(entries([9362, 0, 0, 0, 0])).toBe(4);
     });
+  // What is beyond the short branches' reach is in here, too: 127, 128, 32767 and 32768 are nothing to unsigned entries.
+  test.each([
+    [127, 1],
+    [128, 1],
+    [255, 1],
+    [256, 2],
+    [32767, 2],
+    [32768, 2],
+    [65535, 2],
+    [65536, 4],
+  ])("a distance of %i takes entries of %i bytes", (distance, bytes) => {
+    const rest = distance - 4 * 2;
+    const sevens = Math.max(0, Math.floor(rest / 7) - 1);
+    for (const pic of [false, true]) {
+      const lengths = [sevens, 0, 0, 0, 3];
+      const { text, table } = dispatching({ lengths, more: rest - 7 * sevens, pic });
+      expect(table.entryBytes).toBe(bytes);
+      const values = readOnlyValues(text, bytes);
+      if (bytes < 4) expect(values).toEqual([0, distance - 6, distance - 4, distance - 2, distance]);
+      else expect(values).toHaveLength(5);
+    }
+  });
   test("few entries stay wide, and so do all where speed counts or the length of code is not known", () => {
     expect(dispatching({ lengths: [1, 1, 1, 1] }).table.entryBytes).toBe(4);
     expect(dispatching({ lengths: [1, 1, 1, 1, 1], goal: "speed" }).table.entryBytes).toBe(4);
