@@ -33,10 +33,16 @@ const allocators: Way[] = ["greedy", "linear", "graph"].map((allocator) => ({
   options: ["--regalloc", allocator],
   of: /^(throw-(basic|registers|frames|stack|many)|ipra)/,
 }));
+/** Each form of outlined code by itself. */
+const forms: Way[] = ["call", "thunk", "jump"].map((form) => ({
+  name: `--outline-forms=${form}`,
+  options: ["--outline-forms", form],
+  of: /^throw-(outlined|neighbours)/,
+}));
 const ways: Readonly<Record<string, readonly Way[]>> = {
   O0: [plain],
   O2: [plain, fixed, ...allocators],
-  Oz: [plain, fixed, unwrapped],
+  Oz: [plain, fixed, unwrapped, ...forms],
 };
 
 describe("there are C++ programs to run", () => {

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { inThisProcess } from "../support/command.js";
-import { listFixtures, runFixture } from "../tools/fixtures.js";
+import { fixtureJob, listFixtures, runBuilt, runFixture } from "../tools/fixtures.js";
 import { ours } from "../tools/toolchain.js";
 
 // tsc-lto finds package.json from where it is built to (dist/bin/lto), which is a folder deeper than its source.
@@ -63,6 +63,31 @@ describe("programs about interprocedural register allocation, without it", () =>
       const dir = join(scratch, `${fixture.name}-plain`);
       mkdirSync(dir);
       expect(await runFixture(fixture, plain, "O2", dir)).toBe(readFileSync(fixture.expected, "latin1"));
+    });
+  }
+});
+
+describe("programs that unwind from each instruction, with each form of outlined code", () => {
+  const forms = {
+    call: /\tcall\toutlined\./,
+    thunk: /\tcall\toutlined\./,
+    jump: /\tjmp\toutlined\.(?!epilogue)/,
+  };
+  for (const fixture of fixtures.filter((f) => f.name.startsWith("unwind-"))) {
+    it(fixture.name, async () => {
+      const dir = join(scratch, `${fixture.name}-forms`);
+      mkdirSync(dir);
+      const job = fixtureJob(fixture, "Oz", dir, true);
+      const objects = await tool.compile(job);
+      if (!Array.isArray(objects)) throw new Error(objects.message);
+      for (const [form, transfer] of Object.entries(forms)) {
+        const options = ["-j1", ...checks, `--outline-forms=${form}`];
+        const linker = ours(options, ["--clang=embedded"], inThisProcess(scratch));
+        const output = await runBuilt(await linker.link(job, objects as string[]), job.exe, dir);
+        expect(output, form).toBe(readFileSync(fixture.expected, "latin1"));
+        if (fixture.name === "unwind-outlined")
+          expect(readFileSync(join(job.dir, "program.s"), "latin1"), form).toMatch(transfer);
+      }
     });
   }
 });

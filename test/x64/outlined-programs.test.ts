@@ -204,3 +204,87 @@ go:
     expect(calls(await assembly(text, "-Oz"))).toBe(4);
   });
 });
+
+describe("jump tables", () => {
+  let unique = 100_000;
+  /** So many stores that nothing else has, of which some take a byte more than the others. */
+  const pad = (count: number, longer: number): string =>
+    Array.from(
+      { length: count },
+      (_, i) => `  store volatile i${i < longer ? 64 : 32} ${unique++}, ptr @own\n`,
+    ).join("");
+  /** What all cases have in common, which becomes a call. */
+  const common = [1111, 2222, 3333].map((n) => `  store volatile i32 ${n}, ptr @a\n`).join("");
+  const cases = [0, 1, 2, 3, 4, 5];
+  const dispatch = (n: number, first: string): string => `
+define i32 @dispatch${n}(i32 %x) noinline minsize optsize {
+  switch i32 %x, label %other [ ${cases.map((i) => `i32 ${i}, label %l${i}`).join(" ")} ]
+${cases
+  .map(
+    (i) => `l${i}:
+${i === 0 ? first : ""}${common}  store volatile i32 ${1000 * n + i}, ptr @own
+  br label %end`,
+  )
+  .join("\n")}
+other:
+  ret i32 -1
+end:
+  %value = load volatile i32, ptr @own
+  ret i32 %value
+}`;
+  const whole = (firsts: readonly string[]): string => `target triple = "x86_64-unknown-linux-gnu"
+@own = global i32 0
+@a = global i32 0
+@format = private constant [4 x i8] c"%d\\0A\\00"
+declare i32 @printf(ptr, ...)
+${firsts.map((first, n) => dispatch(n, first)).join("\n")}
+define i32 @main() minsize optsize {
+${firsts
+  .flatMap((_, n) =>
+    [...cases, 6].map(
+      (i) => `  %v${n}.${i} = call i32 @dispatch${n}(i32 ${i})
+  call i32 (ptr, ...) @printf(ptr @format, i32 %v${n}.${i})`,
+    ),
+  )
+  .join("\n")}
+  ret i32 0
+}`;
+  /** The farthest entry of each table of a width, as assembled. */
+  const farthest = (text: string, width: "byte" | "short"): number[] => {
+    const bytes = width === "byte" ? 1 : 2;
+    execFileSync("as", [output, "-o", "tables.o"], { cwd: folder });
+    execFileSync("objcopy", ["-O", "binary", "--only-section=.rodata", "tables.o", "tables.bin"], {
+      cwd: folder,
+    });
+    const data = readFileSync(join(folder, "tables.bin"));
+    const symbols = execFileSync("as", ["--keep-locals", output, "-o", "kept.o"], { cwd: folder });
+    expect(symbols).toHaveLength(0);
+    const table = execFileSync("nm", ["kept.o"], { cwd: folder, encoding: "utf8" });
+    return [...text.matchAll(new RegExp(`^(\\.LJTI\\w+):\\n\\t\\.${width}\\t`, "gm"))].map(([, name]) => {
+      const start = Number.parseInt(
+        new RegExp(`^([0-9a-f]+) r ${name!.replaceAll(".", "\\.")}$`, "m").exec(table)![1]!,
+        16,
+      );
+      return Math.max(...cases.map((i) => data.readUIntLE(start + i * bytes, bytes)));
+    });
+  };
+  const check = async (firsts: readonly string[], ...options: string[]): Promise<string> => {
+    const text = await assembly(whole(firsts), "--check-ipra", ...options);
+    expect(calls(text)).toBeGreaterThan(0);
+    const expected = firsts.flatMap((_, n) => [...cases.map((i) => 1000 * n + i), -1]);
+    expect(run().trim().split("\n").map(Number)).toEqual(expected);
+    return text;
+  };
+
+  it("of one byte hold distances to the last that they can, over outlined code", async () => {
+    // Code before the last case is shorter where it loads addresses another way.
+    for (const [least, ...options] of [[13], [20, "--relocation-model=pie"]] as const) {
+      const text = await check(
+        [0, 1, 2, 3].map((more) => pad(28, least + more)),
+        ...options,
+      );
+      expect(farthest(text, "byte").sort()).toEqual([254, 255]);
+      expect(farthest(text, "short").sort()).toEqual([256, 257]);
+    }
+  });
+});
