@@ -16,6 +16,7 @@ import { legalize } from "../codegen/lowering/legalize-pass.js";
 import { splitAddresses } from "../codegen/lowering/split-addresses.js";
 import { splitEdges } from "../codegen/lowering/split-edges.js";
 import { levelOf } from "../codegen/program/options.js";
+import { argpromotion } from "../ipo/argpromotion.js";
 import { markBranches } from "../ipo/branch-marks.js";
 import { checkAttributes } from "../ipo/check-attributes.js";
 import { constmerge } from "../ipo/constmerge.js";
@@ -100,6 +101,8 @@ const program: readonly Stage[] = [
     may(functionAttrs),
     // Parameters that propagation found constant have no uses left.
     may(deadargelim),
+    // Of parameters that are left. Variables that were passed by reference become values below.
+    may(argpromotion),
     // Copies go before inlining makes them differ: constants, then the functions that mention them.
     may(constmerge),
     may(foldFunctions),

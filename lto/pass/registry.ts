@@ -11,6 +11,7 @@ import { guardCallees } from "../codegen/lowering/guard-callees.js";
 import { legalize } from "../codegen/lowering/legalize-pass.js";
 import { splitAddresses } from "../codegen/lowering/split-addresses.js";
 import { splitEdges } from "../codegen/lowering/split-edges.js";
+import { argpromotion } from "../ipo/argpromotion.js";
 import { markBranches } from "../ipo/branch-marks.js";
 import { checkAttributes } from "../ipo/check-attributes.js";
 import { constmerge } from "../ipo/constmerge.js";
@@ -48,6 +49,7 @@ export const passes: readonly AnyPass[] = [
   ipsccp,
   functionAttrs,
   deadargelim,
+  argpromotion,
   constmerge,
   foldFunctions,
   inline,
