@@ -23,6 +23,7 @@ import { constmerge } from "../ipo/constmerge.js";
 import { deadargelim } from "../ipo/deadargelim.js";
 import { foldFunctions } from "../ipo/fold-functions/index.js";
 import { functionAttrs } from "../ipo/function-attrs/index.js";
+import { globalCtors } from "../ipo/global-ctors.js";
 import { globaldce } from "../ipo/globaldce.js";
 import { globalopt } from "../ipo/globalopt.js";
 import { alwaysInline } from "../ipo/inline/always-inline.js";
@@ -93,6 +94,9 @@ const program: readonly Stage[] = [
   // What the program demands, whatever it costs; nothing below should see such functions.
   bottomUp(must(alwaysInline)),
   onModule(
+    // What only constructors wrote is constant without them.
+    may(globalCtors),
+    may(globaldce),
     // Before propagation, which folds loads from constants.
     may(globalopt),
     // Early: what it deletes nobody else has to look at.

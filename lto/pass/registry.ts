@@ -18,6 +18,7 @@ import { constmerge } from "../ipo/constmerge.js";
 import { deadargelim } from "../ipo/deadargelim.js";
 import { foldFunctions } from "../ipo/fold-functions/index.js";
 import { functionAttrs } from "../ipo/function-attrs/index.js";
+import { globalCtors } from "../ipo/global-ctors.js";
 import { globaldce } from "../ipo/globaldce.js";
 import { globalopt } from "../ipo/globalopt.js";
 import { alwaysInline } from "../ipo/inline/always-inline.js";
@@ -45,6 +46,7 @@ import { type Pipelines, pipelines, stepsOf } from "./pipelines.js";
 export const passes: readonly AnyPass[] = [
   alwaysInline,
   matchCalls,
+  globalCtors,
   globalopt,
   ipsccp,
   functionAttrs,

@@ -4,7 +4,7 @@ import type { GlobalVariable } from "../module.js";
 import type { Type } from "../types.js";
 import { type Constant, ConstUndef, zeroOf } from "../values.js";
 import { isReplaceable, placeOf } from "./addresses.js";
-import { elementOf, memberCount, memberTypeAt } from "./aggregates.js";
+import { elementOf, memberCount, memberTypeAt, withMember } from "./aggregates.js";
 import { foldBitCast, fromBytes, memberOffset, readBytes } from "./bits.js";
 
 /** Whether the variable's contents are those of its initialiser, always and for every reader. */
@@ -32,8 +32,25 @@ export const foldLoadAt = (
 ): Constant | null =>
   hasFixedContents(variable) ? valueAt(layout, variable.initializer!, offset, type) : null;
 
+/** A constant of an aggregate type with another value `offset` bytes into it; null where no member is just there. */
+export function withValueAt(
+  layout: DataLayout,
+  whole: Constant,
+  offset: number,
+  value: Constant,
+): Constant | null {
+  if (offset === 0 && whole.type === value.type) return value;
+  if (!whole.type.isAggregate) return null;
+  const index = indexAt(layout, whole.type, offset, layout.storeSize(value.type));
+  const member = index < 0 ? null : elementOf(whole, index);
+  if (member === null) return null;
+  const at = offset - memberOffset(layout, whole.type, index)!;
+  const replaced = withValueAt(layout, member, at, value);
+  return replaced === null ? null : withMember(whole, [index], replaced);
+}
+
 /** The value of `type` that lies `offset` bytes into a constant; outside of it undefined. */
-function valueAt(layout: DataLayout, whole: Constant, offset: number, type: Type): Constant | null {
+export function valueAt(layout: DataLayout, whole: Constant, offset: number, type: Type): Constant | null {
   const size = layout.storeSize(type);
   const available = layout.allocSize(whole.type);
   if (offset < 0 || offset + size > available)
