@@ -80,7 +80,7 @@ describe("functions with equal epilogues", () => {
     }
   });
   it("in more of them where each takes a description", async () => {
-    expect(jumps(await assembly(program(forSize), "--no-shared-unwind"))).toBe(0);
+    expect(jumps(await assembly(program(forSize, 4), "--no-shared-unwind"))).toBe(0);
     expect(jumps(await assembly(program(forSize, 24), "--no-shared-unwind", "--check-ipra"))).toBe(24);
     expect(run()).toMatch(/^\d+ \d+$/);
   });
@@ -93,8 +93,8 @@ describe("functions with equal epilogues", () => {
 
 describe("functions keep their epilogues", () => {
   it.each([
-    ["where nothing is gained", program("minsize optsize", 3), []],
-    ["where tables are not asked for and the code is short", program("minsize optsize", 4), []],
+    ["where nothing is gained", program(forSize, 2), []],
+    ["where tables are not asked for and the code is short", program("minsize optsize", 2), []],
     ["for speed", program("uwtable"), []],
     ["for -Os", program("optsize uwtable"), []],
     ["in sections of their own", program(forSize, 8, 'section "elsewhere"'), []],

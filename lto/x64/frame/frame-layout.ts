@@ -129,10 +129,13 @@ function pack(
   return { offsets, bytes: end - start };
 }
 
-/** Callee-saved registers of a mask in push order: those with short encodings outermost. */
+/**
+ * Callee-saved registers of a mask in push order: those that most functions save first, so that epilogues end alike and
+ * can be shared (codegen/late/share-epilogues.ts).
+ */
 function savedRegisters(mask: RegisterSet): number[] {
   const out: number[] = [];
-  for (let r = 15; r >= 0; r--) if (r !== RSP && hasRegister(mask, r)) out.push(r);
+  for (let r = 0; r < 16; r++) if (r !== RSP && hasRegister(mask, r)) out.push(r);
   return out;
 }
 

@@ -1,20 +1,16 @@
 total:
 	.cfi_startproc
 	testq	%rdi, %rdi
-	jne	.LBB1_2
-	xorl	%eax, %eax
-	ret
-.LBB1_2:
-	pushq	%r12
-	.cfi_remember_state
+	je	.LBB1_1
+	pushq	%rbx
 	.cfi_def_cfa_offset 16
-	.cfi_offset %r12, -16
+	.cfi_offset %rbx, -16
 	pushq	%rbp
 	.cfi_def_cfa_offset 24
 	.cfi_offset %rbp, -24
-	pushq	%rbx
+	pushq	%r12
 	.cfi_def_cfa_offset 32
-	.cfi_offset %rbx, -32
+	.cfi_offset %r12, -32
 	movq	%rdi, %rbx
 	movq	%rsi, %r12
 	movq	(%rbx), %rdi
@@ -25,10 +21,16 @@ total:
 	addq	%rax, %rbp
 	imulq	%r12, %rbp
 	movq	%rbp, %rax
-	popq	%rbx
+	popq	%r12
 	.cfi_def_cfa_offset 24
 	popq	%rbp
 	.cfi_def_cfa_offset 16
-	popq	%r12
-	.cfi_restore_state
+	popq	%rbx
+	.cfi_def_cfa_offset 8
+	ret
+.LBB1_1:
+	.cfi_restore %r12
+	.cfi_restore %rbp
+	.cfi_restore %rbx
+	xorl	%eax, %eax
 	ret
