@@ -54,33 +54,45 @@ export const globalIndices = (module: Module): Map<GlobalValue, number> =>
 
 export const revisionOf = (global: GlobalValue): number => (global.kind === "function" ? global.revision : 0);
 
+/** Of a global's own properties: one literal, since every symbol has such an object, after every change of the module. */
+const entry = (
+  { name, kind, linkage, visibility, isDeclaration }: GlobalValue,
+  calls: readonly number[],
+  references: readonly number[],
+  instructions: number,
+  traits: number,
+  hash: string,
+  revision: number,
+): SymbolSummary => ({
+  name,
+  kind,
+  linkage,
+  visibility,
+  isDeclaration,
+  calls,
+  references,
+  instructions,
+  traits,
+  hash,
+  revision,
+});
+
+const noSymbols: readonly number[] = [];
+
 /** Describes one global; a function's body is decoded if need be and left decoded. */
 export function summarizeGlobal(
   global: GlobalValue,
   indices: ReadonlyMap<GlobalValue, number>,
   hash = "",
 ): SymbolSummary {
-  const common: Pick<SymbolSummary, "name" | "kind" | "linkage" | "visibility" | "isDeclaration"> = {
-    name: global.name,
-    kind: global.kind,
-    linkage: global.linkage,
-    visibility: global.visibility,
-    isDeclaration: global.isDeclaration,
-  };
   if (global.kind === "function" && !global.isDeclaration) {
-    const facts = scanBody(global, global.view());
-    return {
-      ...common,
-      calls: ascending(facts.calls, indices),
-      references: ascending(facts.references, indices),
-      instructions: facts.instructions,
-      traits: facts.traits,
-      hash,
-      revision: global.revision,
-    };
+    const { calls, references, instructions, traits } = scanBody(global, global.view());
+    const called = ascending(calls, indices);
+    const mentioned = ascending(references, indices);
+    return entry(global, called, mentioned, instructions, traits, hash, global.revision);
   }
   const references = ascending(ownReferences(global), indices);
-  return { ...common, calls: [], references, instructions: 0, traits: 0, hash, revision: revisionOf(global) };
+  return entry(global, noSymbols, references, 0, 0, hash, revisionOf(global));
 }
 
 /**
@@ -113,20 +125,43 @@ export function updatedSummary(
   before: readonly GlobalValue[] = module.globals,
 ): ModuleSummary {
   const indices = globalIndices(module);
-  const places = new Map(before.map((global, index) => [global, index]));
-  const moved = (list: readonly number[]): number[] =>
-    ascending(
-      list.map((index) => before[index]!),
-      indices,
-    );
+  const { places, indexOf, isSame } = comparePlaces(before, indices);
+  const moved = (list: readonly number[]): readonly number[] => {
+    if (isSame) return list;
+    const result: number[] = [];
+    let isAscending = true;
+    for (let i = 0; i < list.length; i++) {
+      const index = indexOf[list[i]!]!;
+      if (index < 0) throw new Error(`@${before[list[i]!]!.name} is mentioned but not in the module`);
+      if (i > 0 && index < result[i - 1]!) isAscending = false;
+      result.push(index);
+    }
+    return isAscending ? result : result.sort((a, b) => a - b);
+  };
   const symbols = module.globals.map((global): SymbolSummary => {
     if (global.kind !== "function" || global.isDeclaration) return summarizeGlobal(global, indices);
     const place = places.get(global);
     const old = place === undefined ? undefined : known.symbols[place];
     if (old === undefined || old.isDeclaration || old.revision !== global.revision)
       return global.peek(() => summarizeGlobal(global, indices));
-    const { name, linkage, visibility } = global;
-    return { ...old, name, linkage, visibility, calls: moved(old.calls), references: moved(old.references) };
+    const { calls, references, instructions, traits, hash, revision } = old;
+    return entry(global, moved(calls), moved(references), instructions, traits, hash, revision);
   });
   return { symbols, pinned: pinnedIn(module, indices) };
+}
+
+/** Where globals were and are, by their places before; -1 for those that are gone. */
+function comparePlaces(
+  before: readonly GlobalValue[],
+  indices: ReadonlyMap<GlobalValue, number>,
+): { places: ReadonlyMap<GlobalValue, number>; indexOf: Int32Array; isSame: boolean } {
+  const places = new Map<GlobalValue, number>();
+  const indexOf = new Int32Array(before.length);
+  let isSame = true;
+  for (let i = 0; i < before.length; i++) {
+    places.set(before[i]!, i);
+    indexOf[i] = indices.get(before[i]!) ?? -1;
+    if (indexOf[i] !== i) isSame = false;
+  }
+  return { places, indexOf, isSame };
 }
