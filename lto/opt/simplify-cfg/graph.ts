@@ -14,6 +14,8 @@ export interface Graph {
   readonly fn: Func;
   readonly goal: Goal;
   readonly entry: Block;
+  /** Before any rule was followed. */
+  readonly blockCount: number;
   /** The start of each edge into a block. */
   incoming(block: Block): readonly Block[];
   /** Number of uses of an instruction. */
@@ -34,6 +36,7 @@ export interface Edit {
 /** Of a body without use lists. */
 export class ViewedGraph implements Graph {
   readonly entry: Block;
+  readonly blockCount: number;
   private readonly before: Block[][];
   private readonly useCounts: Int32Array;
 
@@ -45,6 +48,7 @@ export class ViewedGraph implements Graph {
     this.useCounts = new Int32Array(body.renumber());
     const { blocks } = body;
     this.entry = blocks[0]!;
+    this.blockCount = blocks.length;
     this.before = blocks.map(() => []);
     for (let b = 0; b < blocks.length; b++) {
       const block = blocks[b]!;
@@ -70,12 +74,15 @@ export class ViewedGraph implements Graph {
 /** Of a body that is edited. */
 export class EditedGraph implements Graph {
   readonly entry: Block;
+  readonly blockCount: number;
   constructor(
     readonly fn: Func,
     readonly goal: Goal,
     private readonly editor: Editor,
   ) {
-    this.entry = editor.body.blocks[0]!;
+    const { blocks } = editor.body;
+    this.entry = blocks[0]!;
+    this.blockCount = blocks.length;
   }
   incoming(block: Block): readonly Block[] {
     return incomingEdges(this.editor, block);

@@ -120,13 +120,17 @@ function compare(block: Block, value: Value, label: ConstInt, equal: Block, othe
   };
 }
 
+/** Blocks of a function that is so short that branches to its end are. */
+const shortFunction = 48;
+
 /** Code behind what never returns or is undefined behaviour, and code that can only lead there. */
-export function endDeadCode(block: Block, { fn, goal }: Graph): Plan | null {
+export function endDeadCode(block: Block, { fn, goal, blockCount }: Graph): Plan | null {
   const { insts } = block;
   const last = insts.length - 1;
-  // Where size counts, a block that comes back to others stays among them: ending it saves a jump at most, and costs
-  // long branches to where it is laid out then, and the shares that its values have in the registers of the others.
-  const canEnd = goal === "speed" || insts[last]!.op !== Op.Br;
+  // Where size counts, a block of a long function that comes back to others stays among them: ending it saves a jump at
+  // most, and costs long branches to where it is laid out then, and the shares that its values have in the registers of
+  // the others. In short functions the jump, and registers that need not be saved, are worth more.
+  const canEnd = goal === "speed" || blockCount <= shortFunction || insts[last]!.op !== Op.Br;
   for (let i = 0; i < last; i++) {
     const inst = insts[i]!;
     if (inst.op === Op.Call) {
