@@ -6,6 +6,7 @@
  * for each comdat member.
  * Source: System V gABI, "Sections" (types and flags); GNU as manual, ".section (ELF version)".
  */
+import { temperature } from "../../lto/analysis/profile.js";
 import type { Comdat, Func, GlobalVariable, Module } from "../../lto/ir/module.js";
 import { type DataImage, isZeroConstant } from "./data-image.js";
 import { quoteSection, quoteSymbol } from "./names.js";
@@ -94,8 +95,20 @@ export function functionSection(
   if (options.retained?.has(fn) === true)
     return retained(fn, fn.section === "" ? `.text.${unquoted(symbol)}` : fn.section, "ax", false, options);
   if (fn.section !== "") return section(fn.section, named.get(fn.section) ?? "ax", false, fn.comdat);
-  if (fn.comdat === null && !options.functionSections) return textSection;
-  return section(`.text.${unquoted(symbol)}`, "ax", false, fn.comdat);
+  const prefix = textPrefix(fn, options);
+  if (fn.comdat !== null || options.functionSections)
+    return section(`${prefix}.${unquoted(symbol)}`, "ax", false, fn.comdat);
+  return prefix === ".text" ? textSection : section(`${prefix}.`, "ax", false, null);
+}
+
+/**
+ * Linkers put together what runs often, and what rarely, by these names. Not where size is all: sections of their own
+ * take padding, and unwind descriptions that neighbours could share.
+ */
+function textPrefix(fn: Func, options: AsmOptions): string {
+  if (options.minsize === true || fn.attributes.fn.has("minsize")) return ".text";
+  const known = temperature(fn);
+  return known === null ? ".text" : known === "hot" ? ".text.hot" : ".text.unlikely";
 }
 
 /** Where a function's read-only tables go: into its group if it has one. */

@@ -359,6 +359,8 @@ export class MFunction {
   remark = "";
   /** Bytes of named arguments on the stack, for va_start. */
   incomingBytes = 0;
+  /** Frequencies of blocks were counted by a profile, where it has weights of branches. */
+  profiled = false;
   /** Code that others shared: it obeys no convention, and its name is nobody's. */
   outlined = false;
   /** It consists of pops and a return, and is entered with the frame of whoever jumps to it. */

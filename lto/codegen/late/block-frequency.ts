@@ -13,6 +13,8 @@ import type { MBlock, MFunction, MInst } from "../mir.js";
 import { type InstructionFacts, leavesFunction, OpFact } from "../target.js";
 
 const coldWeight = 1 / 64;
+/** In a profile: at most one in so many entries of the function. */
+const rarity = 64;
 const neverReturnsWeight = 1 / 1024;
 
 /** The index of each block in `mf.blocks`, by block id. */
@@ -78,8 +80,12 @@ function shapeOf({ blocks }: MFunction): { readonly successors: number[][]; read
   return { successors, nest: loopNest(successors, starts) };
 }
 
-/** Which blocks, by position, only lead to calls that never return or call cold functions. Edges must be up to date. */
+/**
+ * Which blocks, by position, only lead to calls that never return or call cold functions, or a profile found rare. Edges
+ * must be up to date.
+ */
 export function rareBlocks(mf: MFunction): boolean[] {
+  if (mf.profiled) return mf.blocks.map(({ frequency }) => frequency * rarity <= mf.blocks[0]!.frequency);
   const { successors, nest } = shapeOf(mf);
   const weights = blockWeights(mf.blocks, nest, successors, mf.target.instructions);
   return Array.from(weights, (weight) => weight < 1);
@@ -135,10 +141,12 @@ function takenByBranch(block: MBlock, { facts, takenProbability }: InstructionFa
 
 /**
  * Executions of each block, by its position, for one of the function. Edges must be up to date.
- * Apart from `MBlock.frequency`, which is of the IR's blocks and, for size, knows loops only.
+ * Apart from `MBlock.frequency`, which is of the IR's blocks and, for size, knows loops only; but where a
+ * profile made that, it is the same.
  */
 export function estimateFrequencies(mf: MFunction): Float64Array {
   const { blocks } = mf;
+  if (mf.profiled) return Float64Array.from(blocks, (block) => block.frequency / blocks[0]!.frequency);
   const { successors, nest } = shapeOf(mf);
   const probabilities = branchProbabilities(blocks, nest, successors, mf.target.instructions);
   return frequenciesOf({ successors, probabilities }, nest);

@@ -36,6 +36,13 @@ function fallThroughCandidates(block: MBlock, facts: Uint32Array): MBlock[] {
   return [last.targets[0]!];
 }
 
+/** Executions of the block that do not leave it for blocks which it alone leads to, but for `target`. */
+function remaining({ frequency, succs }: MBlock, target: MBlock): number {
+  let rest = frequency;
+  for (const other of succs) if (other !== target && other.preds.length === 1) rest -= other.frequency;
+  return Math.max(rest, 0);
+}
+
 /** New order of the blocks, the entry first. */
 function orderBlocks(mf: MFunction): MBlock[] {
   const { blocks } = mf;
@@ -48,7 +55,8 @@ function orderBlocks(mf: MFunction): MBlock[] {
     for (const target of candidates) {
       const to = index.get(target);
       if (to === undefined || to === 0 || to === i) continue;
-      const weight = Math.min(block.frequency, target.frequency);
+      const most = mf.profiled ? remaining(block, target) : block.frequency;
+      const weight = Math.min(most, target.frequency);
       edges.push({ from: i, to, weight, sole: candidates.length === 1 });
     }
   }

@@ -83,6 +83,7 @@ export enum Property {
   FramePointer = 1 << 6,
   RealignStack = 1 << 9,
   RedZone = 1 << 10,
+  Profiled = 1 << 11,
   /** Position of two bits: an index into `unwindTables`. */
   Unwind = 7,
 }

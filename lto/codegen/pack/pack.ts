@@ -80,7 +80,8 @@ class Packer {
         (unwindTables.indexOf(mf.unwind) << Property.Unwind) |
         (mf.framePointer ? Property.FramePointer : 0) |
         (mf.realignStack ? Property.RealignStack : 0) |
-        (mf.redZone ? Property.RedZone : 0),
+        (mf.redZone ? Property.RedZone : 0) |
+        (mf.profiled ? Property.Profiled : 0),
     );
     out.word(lowWord(mf.resultRegisters));
     out.word(highWord(mf.resultRegisters));

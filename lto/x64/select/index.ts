@@ -8,6 +8,7 @@
 
 import { estimatedFrequencies } from "../../analysis/branch-probability.js";
 import { loopNest } from "../../analysis/loop-nest.js";
+import { isProfiled } from "../../analysis/profile.js";
 import type { LegalFunction } from "../../codegen/legalize/index.js";
 import { type MBlock, MFunction, MInst, RegOperand, type UnwindTables } from "../../codegen/mir.js";
 import { withRegister } from "../../codegen/register-set.js";
@@ -77,7 +78,9 @@ export function selectFunction(
     options.conventionOf(fn),
   );
   makeBlocks(s, order, nest.depth);
-  if (goal === "speed") {
+  // For size, what authors expect is no reason for longer code.
+  mf.profiled = goal !== "none" && isProfiled(fn, body.blocks);
+  if (goal === "speed" || mf.profiled) {
     const frequencies = estimatedFrequencies(body.blocks, successors, nest);
     for (const block of order) s.heads[block.id]!.frequency = frequencies[block.id]!;
   }
