@@ -11,8 +11,9 @@
  * Four times the budget and no replacing of functions while they run take 0.74 to 0.77 of the processor time with a budget
  * of 400 kB (programs of 81 and 212 kB on a quiet machine; bzip2 on a busy one 0.91, the least of four runs each, in
  * turn). On top of that `--single-threaded-gc` (0.86 and 1.11 of it) and slower growth of the heap (1.0 and 1.25) do not
- * pay for all sizes. With the passes on the whole program, budgets of 400 kB, 800 kB, 4 MB and 12 MB take 1.33, 1.19, 1.0
- * and 1.14 of it (bzip2 on a busy machine, the least of three runs each, in turn). Maglev, more inlining and no lazy feedback cost time.
+ * pay for all sizes; Maglev, more inlining and no lazy feedback cost time. With the passes on the whole program, budgets of
+ * 400 kB, 800 kB, 4 MB and 12 MB take 1.08, 0.98, 1.08 and 1.15 of it, not beyond the noise of a busy machine (bzip2, the
+ * median of three runs each, in turn).
  *
  * The size of the young generation can be set on the command line only (bin/tsc-lto, bin/tsc-ld): with 4 MiB halves instead
  * of 16 links take 12 to 27% less memory at peak (SQLite, Lua, bzip2, Expat, -Oz), in the same processor time.
