@@ -2,8 +2,10 @@
  * Functions that code generation may call although the IR does not mention them: an `llvm.memcpy`, a wide
  * division or a conversion becomes a call. A program's own definitions of these must stay under their names.
  *
- * Names: ISO C (memory, mathematics), libgcc's and compiler-rt's integer and floating-point routines, and the
- * stack protector's.
+ * So must what libraries look for that tsc-lto does not see.
+ *
+ * Names: ISO C (memory, mathematics), libgcc's and compiler-rt's integer and floating-point routines, the
+ * stack protector's, and those of compiler-rt's interfaces.
  */
 const mathematics = [
   "sqrt fmod pow powi exp exp2 exp10 log log2 log10 sin cos tan asin acos atan atan2 sinh cosh tanh sincos",
@@ -44,6 +46,20 @@ const system = (
   "__x86_return_thunk __x86_indirect_thunk_r11 mcount __fentry__ __cyg_profile_func_enter __cyg_profile_func_exit"
 ).split(" ");
 
+/** What libraries of profiles, sanitizers and fuzzers look for in the program, by weak definitions or references. */
+const instrumentation = [
+  "__llvm_profile_raw_version __llvm_profile_filename __llvm_profile_runtime __llvm_profile_counter_bias",
+  "__llvm_profile_bitmap_bias __llvm_profile_has_correlation __memprof_default_options_str __memprof_histogram",
+  ...["asan", "hwasan", "lsan", "msan", "tsan", "ubsan", "memprof", "scudo", "nsan", "rtsan"].map(
+    (name) => `__${name}_default_options __${name}_default_suppressions`,
+  ),
+  "__asan_on_error __lsan_is_turned_off __sanitizer_free_hook __sanitizer_malloc_hook __tsan_on_report",
+  "__sanitizer_report_error_summary __xray_customevent",
+  "LLVMFuzzerTestOneInput LLVMFuzzerInitialize LLVMFuzzerCustomMutator LLVMFuzzerCustomCrossOver",
+]
+  .join(" ")
+  .split(" ");
+
 export const RUNTIME_SYMBOLS: ReadonlySet<string> = new Set([
   ...memory,
   ...mathematics.flatMap((name) => [name, `${name}f`, `${name}l`]),
@@ -51,4 +67,5 @@ export const RUNTIME_SYMBOLS: ReadonlySet<string> = new Set([
   ...atomics,
   ...atomicArithmetic,
   ...system,
+  ...instrumentation,
 ]);

@@ -121,4 +121,19 @@ describe("a profile", () => {
     expect(await compile(twins(""), skip)).toMatch(outlined);
     expect(await compile(twins("hot"), skip)).not.toMatch(outlined);
   });
+
+  it("is of the kind that the program says to the library that writes it", async () => {
+    const source = join(folder, "version.ll");
+    writeFileSync(
+      source,
+      `target triple = "x86_64-unknown-linux-gnu"
+$__llvm_profile_raw_version = comdat any
+@__llvm_profile_raw_version = hidden constant i64 72057594037927946, comdat
+@other = hidden constant i64 1
+define i32 @main() { ret i32 0 }`,
+    );
+    const { out } = await tscLto([source, "-o", "-"], { cwd: folder });
+    expect(out).toMatch(/\t\.globl\t__llvm_profile_raw_version\n/);
+    expect(out).not.toContain("other");
+  });
 });
