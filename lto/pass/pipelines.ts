@@ -14,6 +14,7 @@ import { expandSelectsPass } from "../codegen/lowering/expand-selects.js";
 import { guardCallees } from "../codegen/lowering/guard-callees.js";
 import { legalize } from "../codegen/lowering/legalize-pass.js";
 import { splitAddresses } from "../codegen/lowering/split-addresses.js";
+import { splitConditionsPass } from "../codegen/lowering/split-conditions.js";
 import { splitEdges } from "../codegen/lowering/split-edges.js";
 import { levelOf } from "../codegen/program/options.js";
 import { argpromotion } from "../ipo/argpromotion.js";
@@ -140,6 +141,8 @@ const lowering: readonly LoweringStep[] = [
   may(splitAddresses),
   // After legalisation, which decides how results are returned; what it leaves unreachable goes below.
   may(duplicateReturnsPass),
+  // As late as conditions are still whole; the blocks that it makes are like others to all below.
+  may(splitConditionsPass),
   // Two edges to one place become one, so that what follows can tell an edge by its ends.
   must(foldBranches),
   // Calls that legalisation expands do not unwind: what only they led to is unreachable now.

@@ -10,6 +10,7 @@ import { expandSelectsPass } from "../codegen/lowering/expand-selects.js";
 import { guardCallees } from "../codegen/lowering/guard-callees.js";
 import { legalize } from "../codegen/lowering/legalize-pass.js";
 import { splitAddresses } from "../codegen/lowering/split-addresses.js";
+import { splitConditionsPass } from "../codegen/lowering/split-conditions.js";
 import { splitEdges } from "../codegen/lowering/split-edges.js";
 import { argpromotion } from "../ipo/argpromotion.js";
 import { markBranches } from "../ipo/branch-marks.js";
@@ -78,6 +79,7 @@ export const passes: readonly AnyPass[] = [
   legalize,
   splitAddresses,
   duplicateReturnsPass,
+  splitConditionsPass,
   expandSelectsPass,
   expandAtomicsPass,
   demotePhisPass,

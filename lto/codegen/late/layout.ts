@@ -43,24 +43,27 @@ function remaining({ frequency, succs }: MBlock, target: MBlock): number {
   return Math.max(rest, 0);
 }
 
+/** Executions of the edge, as far as those of blocks tell. */
+const edgeFrequency = (from: MBlock, to: MBlock): number => Math.min(remaining(from, to), to.frequency);
+
 /** New order of the blocks, the entry first. */
 function orderBlocks(mf: MFunction): MBlock[] {
   const { blocks } = mf;
   const index = new Map<MBlock, number>();
   for (let i = 0; i < blocks.length; i++) index.set(blocks[i]!, i);
   const edges: Edge[] = [];
+  const speed = mf.goal === "speed" || mf.goal === "none";
   for (let i = 0; i < blocks.length; i++) {
     const block = blocks[i]!;
     const candidates = fallThroughCandidates(block, mf.target.instructions.facts);
     for (const target of candidates) {
       const to = index.get(target);
       if (to === undefined || to === 0 || to === i) continue;
-      const most = mf.profiled ? remaining(block, target) : block.frequency;
-      const weight = Math.min(most, target.frequency);
+      const weight =
+        mf.profiled || speed ? edgeFrequency(block, target) : Math.min(block.frequency, target.frequency);
       edges.push({ from: i, to, weight, sole: candidates.length === 1 });
     }
   }
-  const speed = mf.goal === "speed" || mf.goal === "none";
   edges.sort((a, b) => compareEdges(a, b, speed));
   const next = new Int32Array(blocks.length).fill(-1);
   const previous = new Int32Array(blocks.length).fill(-1);
@@ -112,8 +115,8 @@ function sortColdLast(heads: number[], next: Int32Array, blocks: readonly MBlock
   heads.sort((a, b) => cold(a) - cold(b) || a - b);
 }
 
-/** Removes the jumps that the order makes superfluous. */
-function dropJumps(blocks: readonly MBlock[], { facts, invert }: InstructionFacts): void {
+/** Removes the jumps that the order makes superfluous. @param speed what runs oftener is branched to, not jumped */
+function dropJumps(blocks: readonly MBlock[], { facts, invert }: InstructionFacts, speed: boolean): void {
   for (let i = 0; i + 1 < blocks.length; i++) {
     const { insts } = blocks[i]!;
     const following = blocks[i + 1]!;
@@ -126,11 +129,26 @@ function dropJumps(blocks: readonly MBlock[], { facts, invert }: InstructionFact
     const previous = insts.length > 1 ? insts[insts.length - 2]! : null;
     if (previous === null || (facts[previous.op]! & OpFact.Branch) === 0 || previous.symbol !== null)
       continue;
-    if (previous.targets[0] !== following) continue;
+    const [branched, jumped] = [previous.targets[0]!, last.targets[0]!];
+    if (branched !== following) {
+      const block = blocks[i]!;
+      if (!speed || branchesTwice(insts, facts)) continue;
+      if (edgeFrequency(block, jumped) <= edgeFrequency(block, branched)) continue;
+      previous.cc = invert(previous.cc);
+      previous.targets = [jumped];
+      last.targets = [branched];
+      continue;
+    }
     previous.cc = invert(previous.cc);
     previous.targets = [last.targets[0]!];
     insts.pop();
   }
+}
+
+/** Two conditions lead away from the end of the block, as where numbers may be unordered. */
+function branchesTwice(insts: readonly MInst[], facts: Uint32Array): boolean {
+  const before = insts[insts.length - 3];
+  return before !== undefined && (facts[before.op]! & OpFact.Branch) !== 0;
 }
 
 /** Longest exit code that takes the place of a jump to it: 1 byte saves one, 2 cost nothing and save a jump. */
@@ -168,7 +186,7 @@ function copyExits(mf: MFunction): void {
  */
 export function layOut(mf: MFunction): void {
   if (mf.goal !== "none") mf.blocks = orderBlocks(mf);
-  dropJumps(mf.blocks, mf.target.instructions);
+  dropJumps(mf.blocks, mf.target.instructions, mf.goal === "speed");
   copyExits(mf);
 }
 

@@ -3,6 +3,7 @@
  *
  *   cmp a, b; jcc L … L: cmp a, b        → cmp a, b; jcc L … L:      nothing written in between
  *   mov m, b; cmp b, a                   → cmp m, a                  where such a comparison was b's last reader
+ *   dec r; cmp a, b; jcc L … L: test r, r → cmp a, b; jcc L … L: dec r  nothing else needs r
  *   cmp …; jcc E; jmp L … L: mov …; jmp H → mov …; cmp …; jcc E; jmp H   nothing that E reads is written
  *
  * The last leaves a loop's way back without code of its own, so that the branch goes there.
@@ -24,7 +25,7 @@ import {
 import { sameInst } from "../../codegen/same-inst.js";
 import { killsFlags, usedRegisters, writtenRegisters } from "../isa/effects.js";
 import { readsFlags, writesFlags } from "../isa/op-info.js";
-import { X } from "../isa/ops.js";
+import { Cc, X } from "../isa/ops.js";
 
 /** How far comparisons are looked for, on both sides of the edge. */
 const window = 8;
@@ -112,6 +113,42 @@ function foldLoad(block: MBlock, liveness: PostLiveness): void {
   insts.splice(at - 1, 1);
 }
 
+/** Arithmetic whose flags say of its result, by ZF and SF, what a test would. */
+const describesResult = (op: X): boolean =>
+  op === X.Dec || op === X.Inc || op === X.Add || op === X.Sub || op === X.And;
+
+/** Moves what is computed in front of another comparison to the test of it, which goes. */
+function sinkToTest(block: MBlock, from: MBlock, liveness: PostLiveness): void {
+  const [test] = block.insts;
+  if (test === undefined || test.op !== X.Test || test.mem !== null || test.uses.length !== 2) return;
+  const register = test.uses[0]!.loc;
+  const branch = branchAt(from);
+  if (branch < 0 || test.uses[1]!.loc !== register || branchesTo(from, branch, block)) return;
+  const reader = block.insts[1];
+  if (reader === undefined || reader.op !== X.Jcc || (reader.cc !== Cc.E && reader.cc !== Cc.NE)) return;
+  // The flags end with this branch.
+  for (let i = 2; i < block.insts.length; i++) if (block.insts[i]!.op !== X.Jmp) return;
+  for (const next of block.succs) if (overlaps(liveness.liveIn[next.id]!, liveness.flags)) return;
+  for (const next of from.succs)
+    if (next !== block && hasRegister(liveness.liveIn[next.id]!, register)) return;
+  let flagsSet = false;
+  for (let i = branch - 1; i >= 0 && i >= branch - window; i--) {
+    const inst = from.insts[i]!;
+    if (hasRegister(writtenRegisters(inst), register)) {
+      if (!flagsSet || !describesResult(inst.op) || inst.size !== test.size || inst.mem !== null) return;
+      // With an immediate only: then the same registers are live as before.
+      if (inst.defs.length !== 1 || inst.uses.length !== 1 || inst.symbol !== null) return;
+      from.insts.splice(i, 1);
+      block.insts[0] = inst;
+      return;
+    }
+    if (hasRegister(usedRegisters(inst), register) || !isEmptySet(inst.clobbers)) return;
+    // What reads flags in front of where they are set again reads those of the arithmetic.
+    if (isCompare(inst)) flagsSet = true;
+    else if (writesFlags(inst.op) || killsFlags(inst) || readsFlags(inst.op)) return;
+  }
+}
+
 /** Moves the copies of the way back of a loop in front of the branch to it. */
 function hoistLatch(latch: MBlock, from: MBlock, liveness: PostLiveness): void {
   const branch = branchAt(from);
@@ -120,7 +157,7 @@ function hoistLatch(latch: MBlock, from: MBlock, liveness: PostLiveness): void {
   if (branch < 0 || last < 1 || last > mostCopies || insts[last]!.op !== X.Jmp) return;
   const [other, ...more] = from.succs.filter((next) => next !== latch);
   if (other === undefined || more.length > 0 || branchesTo(from, branch, latch)) return;
-  if (latch.frequency < oftener * other.frequency) return;
+  if (latch.frequency < oftener * (from.frequency - latch.frequency)) return;
   let written = noRegisters;
   let used = noRegisters;
   for (let i = 0; i < last; i++) {
@@ -155,6 +192,11 @@ export function edgePeepholes(mf: MFunction, preserved: RegisterSet): void {
   for (const block of mf.blocks) {
     const [from] = block.preds;
     if (from === undefined || block.preds.length !== 1 || from === block || isPinned(mf, block)) continue;
+    if (block.insts[0]?.op === X.Test && branchAt(from) >= 0) {
+      liveness ??= postLiveness(mf, preserved);
+      sinkToTest(block, from, liveness);
+      continue;
+    }
     if (block.insts.length < 2 || block.succs.length !== 1 || !isRegisterCopy(block.insts[0]!)) continue;
     liveness ??= postLiveness(mf, preserved);
     hoistLatch(block, from, liveness);
