@@ -53,6 +53,10 @@ export async function sessionPasses(
   return { runner, pipelines: loweringOf(pipelines), earlierRuns };
 }
 
+/** Instructions of small functions that may be compiled on trial: a part of the program, but of small ones some. */
+const shareAlone = 16;
+const leastAlone = 2000;
+
 /**
  * Code generation on trial, for decisions by size.
  * @param effort percent of the program's instructions that may be compiled
@@ -84,6 +88,7 @@ async function trialCode(
     lowering,
     simplification,
     budget,
+    budgetAlone: Math.max(leastAlone, Math.ceil(instructions / shareAlone)),
   });
 }
 
@@ -106,7 +111,7 @@ export async function optimise(
   const { bodyCodec } = await import("../../formats/object/body-codec.js");
   const runner = new PassRunner(options, await services(options, origin, 0, print), module);
   runner.cache.know(summaryAnalysis, linked);
-  const trials = effort === 0 ? null : await trialCode(module, linked, pipelines, program, codegen, effort);
+  const trials = await trialCode(module, linked, pipelines, program, codegen, effort);
   const steps = runModulePipeline(runner, program, module, bodyCodec(), (fn) => goalOf(fn, forced), trials);
   const next = await turns.take("passes", steps);
   return {

@@ -61,11 +61,23 @@ export interface PassContext {
 }
 /** Changes a function on trial. @param map from the function's own instructions to the copy's */
 export type TrialChange = (copy: Func, map: CloneMap) => void;
+export interface TrialSize {
+  readonly code: number;
+  /** Of what unwind tables say of this function alone. */
+  readonly tables: number;
+}
 /**
  * Generates code to see how many bytes it takes, unwind tables included, within a budget. All answers are null for what
  * cannot be measured (inline assembly), and once nothing is left of the budget.
  */
 export interface TrialCode {
+  /** Functions of the program may be compiled, not only small ones alone. */
+  readonly triesProgram: boolean;
+  /**
+   * Bytes of a function that is in no module, whatever the functions that it calls change; its body is gone then. For it
+   * there is a budget of its own.
+   */
+  sizeAlone(fn: Func): TrialSize | null;
   /** Bytes of a function as it is. */
   sizeOf(fn: Func): number | null;
   /**

@@ -63,6 +63,60 @@ describe("--opt-remarks-filename", () => {
   });
 });
 
+describe("--ir-outline", () => {
+  /** Calls that three functions have alike, and a maximum, which looks longer than it is. */
+  const repeats = (): string => {
+    const calls = Array.from({ length: 8 }, (_, i) => `  call void @effect(i32 ${100001 + i ** 3})\n`).join(
+      "",
+    );
+    // Otherwise they were one function.
+    const fences = (count: number): string => "  fence seq_cst\n".repeat(count);
+    const callers = ["a", "b", "c"].map(
+      (name, i) => `define void @${name}() {\n${fences(i)}${calls}  ret void\n}\n`,
+    );
+    const operations = ["add", "sub", "mul", "and", "or", "xor", "shl", "lshr"];
+    const users = operations.map(
+      (op) => `define i64 @${op}(i32 %n, i64 %x) {
+  %m = call i32 @llvm.smax.i32(i32 %n, i32 0)
+  %z = zext i32 %m to i64
+  %r = ${op} i64 %z, %x
+  ret i64 %r
+}
+`,
+    );
+    return `declare void @effect(i32)
+declare i32 @llvm.smax.i32(i32, i32)
+${callers.join("")}${users.join("")}`;
+  };
+  it("says what it took and what not, with the sizes of both sides", async () => {
+    writeFileSync(path("a.ll"), repeats());
+    const file = path("remarks.yaml");
+    const options = ["-Oz", "--ir-outline", "--stats", "--opt-remarks-passes=^ir-outline$"];
+    const { code, err } = await lto([...options, `--opt-remarks-filename=${file}`]);
+    expect(code).toBe(0);
+    expect(err).toMatch(/ 1 {2}ir-outline: functions made/);
+    expect(err).toMatch(/[1-9]\d* {2}ir-outline: functions compiled on trial/);
+    const records = readFileSync(file, "utf8").split("--- ").slice(1);
+    const sizes = (record: string): number[] =>
+      ["Cost", "Threshold", "FunctionBytes"].map((key) =>
+        Number(new RegExp(`- ${key}: +'?([-0-9]+)`).exec(record)?.[1]),
+      );
+    const [taken, ...others] = records.filter((record) => record.startsWith("!Passed"));
+    expect(others).toEqual([]);
+    expect(taken).toMatch(
+      /Name: +OutlinedFunction\n[\s\S]*Place1: +a\n[\s\S]*Place2: +b\n[\s\S]*Place3: +c\n/,
+    );
+    const [cost, threshold, bytes] = sizes(taken!);
+    expect(cost).toBeLessThan(threshold!);
+    expect(bytes).toBeLessThan(cost!);
+    const refused = records.find((record) => /Function: +add\n/.test(record))!;
+    expect(refused).toMatch(/^!Missed\nPass: +ir-outline\nName: +NotOutliningCheaper\n/);
+    expect(refused).toContain("'; function: '");
+    // xor, test, cmov, a move and a return.
+    expect(sizes(refused)[2]).toBeLessThan(13);
+  });
+});
+
 describe("the text of a record", () => {
   it("quotes what YAML would take for something else", () => {
     const facts = ["plain", "two words", "it's", "no", "-1", "007", 'tab\t"\\', "ü", "日"].map(

@@ -110,15 +110,21 @@ const isMeasurable = (mf: MFunction): boolean =>
   );
 
 /**
- * Bytes of the completed function once it is laid out, with those of asynchronous unwind tables; that is done, so the
+ * Bytes of the completed function once it is laid out, and of asynchronous unwind tables; that is done, so the
  * function cannot be used after it.
  */
-export function laidOutSize(mf: MFunction): number {
+export function laidOutSizes(mf: MFunction): { readonly code: number; readonly tables: number } {
   layOut(mf);
-  const size = relaxedSize(mf);
-  if (mf.unwind !== "async") return size;
+  const code = relaxedSize(mf);
+  if (mf.unwind !== "async") return { code, tables: 0 };
   insertCfi(mf, mf.framePointer);
-  return size + unwindBytes(mf);
+  return { code, tables: unwindBytes(mf) };
+}
+
+/** Both together. */
+function laidOutSize(mf: MFunction): number {
+  const { code, tables } = laidOutSizes(mf);
+  return code + tables;
 }
 
 /** Makes a completed function ready to be printed. */

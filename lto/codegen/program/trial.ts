@@ -20,11 +20,11 @@ import { CloneMap, cloneBody } from "../../ir/clone.js";
 import { InputError } from "../../ir/errors.js";
 import { type Body, type BodyView, isCall } from "../../ir/instructions.js";
 import { Func, type GlobalValue, type Module } from "../../ir/module.js";
-import type { FunctionPass, Step, TrialChange, TrialCode } from "../../pass/pass.js";
+import type { FunctionPass, Step, TrialChange, TrialCode, TrialSize } from "../../pass/pass.js";
 import { FunctionRunContext, type PassRunner, runFunctionSteps, type Unit } from "../../pass/runner.js";
 import { changesUnseen } from "../ipra/added-code.js";
 import { boundsOf, unknownBounds } from "../ipra/variable-arguments.js";
-import { completeFunction, laidOutSize } from "../late/finish.js";
+import { completeFunction, laidOutSizes } from "../late/finish.js";
 import type { LoweringPipelines } from "../lowering/index.js";
 import type { MFunction } from "../mir.js";
 import { SymbolNumbers } from "../pack/symbol-numbers.js";
@@ -44,6 +44,7 @@ interface Trial {
   readonly revision: number;
   /** Null: it has inline assembly, or cannot be compiled. */
   readonly bytes: number | null;
+  readonly size: TrialSize | null;
   /** Registers that a call may change. */
   readonly clobbers: RegisterSet;
   readonly aligned: boolean;
@@ -60,6 +61,8 @@ export interface TrialJob {
   readonly simplification: readonly Step<FunctionPass>[];
   /** IR instructions that may be compiled. */
   readonly budget: number;
+  /** And of functions that are looked at alone. */
+  readonly budgetAlone: number;
 }
 
 export class TrialCodegen implements TrialCode {
@@ -69,9 +72,15 @@ export class TrialCodegen implements TrialCode {
   private symbols: SymbolNumbers | null = null;
   private numbered = 0;
   private left: number;
+  private leftAlone: number;
+
+  get triesProgram(): boolean {
+    return this.job.budget > 0;
+  }
 
   constructor(private readonly job: TrialJob) {
     this.left = job.budget;
+    this.leftAlone = job.budgetAlone;
   }
 
   /** Of the globals as they are now: passes add and remove some. */
@@ -97,6 +106,16 @@ export class TrialCodegen implements TrialCode {
     const bytes = this.simplifiedSize(fn, null);
     this.simplified.set(fn, { revision, bytes });
     return bytes;
+  }
+
+  sizeAlone(fn: Func): TrialSize | null {
+    const body = fn.take();
+    const count = instructionsOf(body);
+    if (this.leftAlone < count) return null;
+    this.leftAlone -= count;
+    const size = this.attempt(fn, fn, body)?.size ?? null;
+    // Neighbours without directives share a description.
+    return size === null || size.tables === 0 ? size : { ...size, tables: size.tables + descriptionBytes };
   }
 
   private simplifiedSize(fn: Func, change: TrialChange | null): number | null {
@@ -133,7 +152,11 @@ export class TrialCodegen implements TrialCode {
    */
   private compile(fn: Func, subject: Func, body: Body): Trial | null {
     this.prepareCallees(fn, body);
-    for (const { insts } of body.blocks) this.left -= insts.length;
+    this.left -= instructionsOf(body);
+    return this.attempt(fn, subject, body);
+  }
+
+  private attempt(fn: Func, subject: Func, body: Body): Trial | null {
     try {
       return this.generate(fn, subject, body);
     } catch (e) {
@@ -200,7 +223,8 @@ export class TrialCodegen implements TrialCode {
     const clobbers = changesUnseen(fn)
       ? registers.callClobbers
       : intersect(allocation.written, registers.callClobbers);
-    if (!isMeasurable) return { revision: 0, bytes: null, clobbers: registers.callClobbers, aligned: true };
+    if (!isMeasurable)
+      return { revision: 0, bytes: null, size: null, clobbers: registers.callClobbers, aligned: true };
     const { shrinkWrap } = this.job.options;
     const scratch = clobbers;
     completeFunction(machine, allocation, {
@@ -209,8 +233,9 @@ export class TrialCodegen implements TrialCode {
       alignedCall,
       shrinkWrap,
     });
-    const bytes = laidOutSize(machine) + (machine.unwind === "none" ? 0 : descriptionBytes);
-    return { revision: 0, bytes, clobbers, aligned };
+    const size = laidOutSizes(machine);
+    const bytes = size.code + size.tables + (machine.unwind === "none" ? 0 : descriptionBytes);
+    return { revision: 0, bytes, size, clobbers, aligned };
   }
 
   /** What is known of a callee that a call is sure to reach. */
@@ -228,6 +253,9 @@ export class TrialCodegen implements TrialCode {
       : platformConvention;
   }
 }
+
+const instructionsOf = ({ blocks }: BodyView): number =>
+  blocks.reduce((sum, { insts }) => sum + insts.length, 0);
 
 /** Copies of blocks have no addresses. */
 const isCopied = ({ blocks }: BodyView): boolean => blocks.every((block) => !block.addressTaken);

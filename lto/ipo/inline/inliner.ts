@@ -106,7 +106,7 @@ class InlinerWalk implements ComponentWalk {
       .map((placed) => ({ ...placed, path: null }))
       .reverse();
     // Moves first: what they save does not depend on other calls, and the budget should reach for them.
-    if (this.context.trials !== null && goal !== "speed")
+    if (this.context.trials?.triesProgram === true && goal !== "speed")
       work.sort((a, b) => Number(this.isMove(a.call)) - Number(this.isMove(b.call)));
     let inlined = 0;
     for (let item = work.pop(); item !== undefined; item = work.pop()) {
@@ -162,7 +162,7 @@ class InlinerWalk implements ComponentWalk {
    */
   private tryOut(caller: Func, call: CallInst, callee: Func, share: number | undefined): TriedSizes | null {
     const { trials } = this.context;
-    if (trials === null) return null;
+    if (trials === null || !trials.triesProgram) return null;
     const isLast = share === undefined;
     const before = trials.sizeWith(caller, null, isLast);
     const gone = isLast ? trials.sizeOf(callee) : share;

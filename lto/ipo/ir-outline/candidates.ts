@@ -27,13 +27,17 @@ export interface Piece extends Candidate {
   readonly starts: Int32Array;
 }
 
-/** Estimated bytes below which nothing is certain: part of what is there, and in any case. */
-const doubt = 0.08;
+/**
+ * Bytes below which nothing is certain: in any case, and parts of what is there. Of the errors of estimates some are one
+ * piece's and get less with many, and some are of all; the machine outliner finds some of it too, and pays less for it.
+ */
 const leastBenefit = 5;
+const doubtOfPiece = 0.08;
+const doubt = 0.1;
 
 /** Whether it saves more than the estimate may be wrong by. */
 export const isCertain = (plan: OutlinePlan, count: number): boolean =>
-  plan.before - plan.after >= leastBenefit + (doubt * plan.before) / Math.sqrt(count);
+  plan.before - plan.after >= leastBenefit + (doubt + doubtOfPiece / Math.sqrt(count)) * plan.before;
 
 /** Candidates of the repeats that could save most, as far as the work for them is linear in the program. */
 export function allPieces(sequence: Sequence, repeats: readonly Repeat[]): Piece[] {

@@ -46,13 +46,22 @@ export class Extractor {
 
   /** Makes the function; the pieces are replaced by `finish`. */
   outline(starts: Int32Array, length: number, plan: OutlinePlan): Func {
+    const fn = this.functionFor(this.nameFor(starts[0]!, length, plan), starts, length, plan);
+    starts.forEach((start, i) => {
+      this.replace(start, length, fn, plan, i);
+    });
+    return fn;
+  }
+
+  /** The function alone. */
+  functionFor(name: string, starts: Int32Array, length: number, plan: OutlinePlan): Func {
     const { insts, places, placeAt } = this.sequence;
     const { parameters, outputs } = plan;
     const first = starts[0]!;
     const types = outputs.map((k) => insts[first + k]!.type);
     const result = types.length === 0 ? voidType : types.length === 1 ? types[0]! : structType(types);
     const fn = new Func(
-      this.nameFor(first, length, plan),
+      name,
       functionType(
         result,
         parameters.list.map(({ type }) => type),
@@ -64,9 +73,6 @@ export class Extractor {
     const origins = [...starts].map((start) => places[placeAt[start]!]!.fn);
     fn.attributes = attributesOf(origins);
     fn.define(this.bodyFor(fn, starts, length, plan, result));
-    starts.forEach((start, i) => {
-      this.replace(start, length, fn, plan, i, result);
-    });
     return fn;
   }
 
@@ -138,12 +144,11 @@ export class Extractor {
     fn: Func,
     { parameters, outputs }: OutlinePlan,
     member: number,
-    result: Type,
   ): void {
     const { insts, places, placeAt } = this.sequence;
     const args = parameters.list.map(({ values }) => values[member]!);
     const place = places[placeAt[start]!]!;
-    const call = makeInst(Op.Call, result, [fn, ...args], {
+    const call = makeInst(Op.Call, fn.valueType.result, [fn, ...args], {
       functionType: fn.valueType,
       callingConvention: 0,
       attributes: new AttributeList(noAttributes, noAttributes, []),

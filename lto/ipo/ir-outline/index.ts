@@ -12,25 +12,35 @@
  *  - what moves means the same in any frame, between functions with the same attributes of code (legality.ts);
  *  - inputs are there where the piece starts, since it uses them; outputs are used behind it, or in phis;
  *  - what pieces say beyond what they do (flags, hints, promises) is kept only where all say it;
- *  - functions that are not compiled for size keep their code; loops of those that are not for the least size too.
+ *  - functions that are not compiled for the least size keep their code, but for cold ones that are compiled for size.
  *
- * Breaks if: see legality.ts. Sizes are estimates: a piece is only moved where they differ by more than their error.
+ * Sizes are estimates, but for the functions that would be made: code is generated for those that pay by estimates (trial.ts),
+ * within a budget of instructions. A piece is only moved where sizes differ by more than their error.
+ *
+ * Breaks if: see legality.ts.
  */
 import type { Func, Module } from "../../ir/module.js";
 import { findRepeats } from "../../outline/repeats.js";
 import { selectCandidates } from "../../outline/select.js";
-import { cfg, loops } from "../../pass/analyses.js";
 import type { ModulePass, ProgramContext } from "../../pass/pass.js";
+import type { Remark } from "../../pass/remarks.js";
 import { allPieces, isCertain, type Piece } from "./candidates.js";
 import { Extractor } from "./extract.js";
 import { isOutlinedFrom } from "./legality.js";
-import { mostBenefit, type OutlinePlan, planFor } from "./plan.js";
+import { areAlike, mostBenefit, type OutlinePlan, planFor } from "./plan.js";
+import { notOutlined, outlined } from "./remarks.js";
 import { Sequence } from "./sequence.js";
+import { tried } from "./trial.js";
 
 const longest = 120;
 /** A call, and what it passes at least. */
 const leastBytes = 8;
 const mostRounds = 2;
+
+interface Planned {
+  readonly starts: Int32Array;
+  readonly plan: OutlinePlan;
+}
 
 class Outliner {
   private readonly made = new Set<Func>();
@@ -56,13 +66,9 @@ class Outliner {
 
   /** @returns the functions that were changed */
   private round(functions: readonly Func[]): ReadonlySet<Func> {
-    const { module, context } = this;
-    const { layout } = context;
-    const sequence = new Sequence(module, functions, (fn, body) => {
-      if (context.goalOf(fn) === "minsize") return null;
-      const { depth } = context.ofBody(loops, body);
-      return (block) => depth[block]! > 0;
-    });
+    const { module } = this;
+    if (functions.length === 0) return new Set();
+    const sequence = new Sequence(module, functions);
     const repeats = findRepeats(sequence.symbols, {
       minimumLength: 2,
       maximumLength: longest,
@@ -72,36 +78,82 @@ class Outliner {
         return this.made.size === 0 || sequence.calls(first, length, this.made);
       },
     });
-    const plans = new Map<Piece, OutlinePlan>();
-    const selected = selectCandidates(
-      allPieces(sequence, repeats),
-      sequence.insts.length,
-      (piece, starts) => {
-        const plan = planFor(sequence, starts, piece.length, layout);
-        if (plan === null || !isCertain(plan, starts.length)) return 0;
-        plans.set(piece, plan);
-        return plan.before - plan.after;
-      },
-      undefined,
-      (piece, starts) => (starts.length < 2 ? 0 : mostBenefit(sequence, starts, piece.length)),
-    );
-    if (selected.length === 0) return new Set();
     const extractor = new Extractor(
       sequence,
       module.globals.map((global) => global.name),
     );
+    const { remarks } = this.context;
+    /** What each candidate would be, as it was last asked for. */
+    const plans = new Map<Piece, Planned>();
+    const selected = selectCandidates(
+      allPieces(sequence, repeats),
+      sequence.insts.length,
+      (piece, starts) => {
+        const plan = this.planFor(sequence, extractor, piece, starts);
+        if (plan === null) return 0;
+        plans.set(piece, { starts, plan });
+        return isCertain(plan, starts.length) ? plan.before - plan.after : 0;
+      },
+      remarks?.wants(this.name) !== true
+        ? undefined
+        : (piece, starts) => remarks.add(this.refusal(sequence, piece, starts, plans.get(piece))),
+      (piece, starts) => (starts.length < 2 ? 0 : mostBenefit(sequence, starts, piece.length)),
+    );
+    if (selected.length === 0) return new Set();
     for (const { candidate, starts } of selected)
-      this.take(extractor, candidate, starts, plans.get(candidate)!);
+      this.take(sequence, extractor, candidate, starts, plans.get(candidate)!.plan);
     return extractor.finish();
+  }
+
+  /** By estimates, and by the code of the function where those say that it saves bytes; null: it cannot be. */
+  private planFor(
+    sequence: Sequence,
+    extractor: Extractor,
+    { length }: Piece,
+    starts: Int32Array,
+  ): OutlinePlan | null {
+    const { layout, trials } = this.context;
+    const plan = planFor(sequence, starts, length, layout);
+    if (plan === null || !isCertain(plan, starts.length)) return plan;
+    // Structures were compared by hashes.
+    if (!areAlike(sequence, starts, length)) return null;
+    if (trials === null) return plan;
+    const size = trials.sizeAlone(extractor.functionFor("outlined", starts, length, plan));
+    if (size === null) return plan;
+    this.context.count("trials");
+    return tried(sequence, starts, length, plan, size);
+  }
+
+  private refusal(
+    sequence: Sequence,
+    { length, starts: all }: Piece,
+    starts: Int32Array,
+    planned: Planned | undefined,
+  ): Remark {
+    const { places, placeAt } = sequence;
+    const isKnown = planned?.starts === starts;
+    const plan = isKnown
+      ? planned.plan
+      : starts.length < 2
+        ? null
+        : planFor(sequence, starts, length, this.context.layout, Number.POSITIVE_INFINITY);
+    const fn = places[placeAt[all[0]!]!]!.fn.name;
+    return notOutlined(this.name, fn, length, all.length, starts.length, plan);
   }
 
   private isOutlinedFrom(fn: Func): boolean {
     const goal = this.context.goalOf(fn);
-    if (fn.isDeclaration || this.made.has(fn) || (goal !== "minsize" && goal !== "size")) return false;
-    return isOutlinedFrom(fn, this.module);
+    const isForSize = goal === "minsize" || (goal === "size" && fn.attributes.fn.has("cold"));
+    return isForSize && !fn.isDeclaration && !this.made.has(fn) && isOutlinedFrom(fn, this.module);
   }
 
-  private take(extractor: Extractor, { length }: Piece, starts: Int32Array, plan: OutlinePlan): void {
+  private take(
+    { places, placeAt }: Sequence,
+    extractor: Extractor,
+    { length }: Piece,
+    starts: Int32Array,
+    plan: OutlinePlan,
+  ): void {
     const fn = extractor.outline(starts, length, plan);
     this.module.globals.push(fn);
     this.made.add(fn);
@@ -109,31 +161,13 @@ class Outliner {
     this.context.count("pieces", starts.length);
     this.context.count("instructions", starts.length * length);
     this.context.count("bytes", Math.round(plan.before - plan.after));
-    this.remark(fn, starts.length, length, plan);
-  }
-
-  private remark(fn: Func, count: number, length: number, { before, after }: OutlinePlan): void {
-    this.context.remarks?.add({
-      kind: "Passed",
-      pass: this.name,
-      name: "Outlined",
-      function: fn.name,
-      facts: [
-        ["String", "outlined "],
-        ["Occurrences", count],
-        ["String", " pieces of "],
-        ["Instructions", length],
-        ["String", " instructions (cost="],
-        ["Cost", Math.round(after)],
-        ["String", ", threshold="],
-        ["Threshold", Math.round(before)],
-        ["String", ")"],
-      ],
-    });
+    if (this.context.remarks?.wants(this.name) !== true) return;
+    const names = Array.from(starts, (start) => places[placeAt[start]!]!.fn.name);
+    this.context.remarks.add(outlined(this.name, fn.name, length, names, plan));
   }
 }
 
-const passNamed = (name: string, description: string, option?: string): ModulePass => ({
+const passNamed = (name: string, description: string): Omit<ModulePass, "option"> => ({
   name,
   level: "module",
   description,
@@ -142,22 +176,20 @@ const passNamed = (name: string, description: string, option?: string): ModulePa
     pieces: "pieces that became calls of them",
     instructions: "instructions in those",
     bytes: "bytes saved, as estimated",
+    trials: "functions compiled on trial",
   },
-  requires: [cfg, loops],
+  requires: [],
   preserves: [],
-  ...(option === undefined ? {} : { option }),
   run: (module, context) => new Outliner(module, context, name).run(),
 });
 
 /** Behind all that makes code smaller. */
-export const irOutline = passNamed(
-  "ir-outline",
-  "moves code that a program has several times into functions with parameters",
-  "outline repeated code of the IR, behind the other passes on the program",
-);
+export const irOutline: ModulePass = {
+  ...passNamed("ir-outline", "moves code that a program has several times into functions with parameters"),
+  option: "outline repeated code of the IR, behind the other passes on the program",
+};
 /** Before inlining, where less is specialised. */
-export const irOutlineEarly = passNamed(
-  "ir-outline-early",
-  "the same as ir-outline, before inlining",
-  "outline repeated code of the IR, before inlining",
-);
+export const irOutlineEarly: ModulePass = {
+  ...passNamed("ir-outline-early", "the same as ir-outline, before inlining"),
+  option: "outline repeated code of the IR, before inlining",
+};

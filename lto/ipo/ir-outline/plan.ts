@@ -49,13 +49,21 @@ export interface OutlinePlan {
   readonly outputs: readonly number[];
   /** The last instruction is a call that does not return. */
   readonly endsThere: boolean;
+  /** The last instruction is a call whose result is all that is returned: it becomes a jump. */
+  readonly jumps: boolean;
+  /** There is another call: the function has a frame. */
+  readonly callsInside: boolean;
   /** Estimated bytes: what all pieces take, and what is there instead. */
   readonly before: number;
   readonly after: number;
+  /** Of the latter: the function's. */
+  readonly body: number;
+  /** Code was generated for the function. */
+  readonly isTried: boolean;
 }
 
 /** Whether pieces are the same function of their inputs, with the same attributes. */
-function areAlike(sequence: Sequence, starts: Int32Array, length: number): boolean {
+export function areAlike(sequence: Sequence, starts: Int32Array, length: number): boolean {
   for (let i = 1; i < starts.length; i++)
     if (!isAlike(sequence, starts[0]!, starts[i]!, length)) return false;
   return true;
@@ -97,14 +105,16 @@ export function mostBenefit(sequence: Sequence, starts: Int32Array, length: numb
 }
 
 /**
- * Null where they are not the same function of their inputs after all, or of too many, or nothing is saved.
- * @param starts of pieces that do not overlap
+ * Null where they would take more registers than there are, or more bytes than there is room for.
+ * @param starts of pieces of one structure that do not overlap
+ * @param room bytes that it may cost to pass inputs
  */
 export function planFor(
   sequence: Sequence,
   starts: Int32Array,
   length: number,
   layout: DataLayout,
+  room = mostBenefit(sequence, starts, length),
 ): OutlinePlan | null {
   const { insts } = sequence;
   const first = starts[0]!;
@@ -113,8 +123,7 @@ export function planFor(
   const outputs = outputsOf(sequence, starts, length);
   if (outputs === null) return null;
   let added = 0;
-  // What it may cost to pass.
-  let room = mostBenefit(sequence, starts, length);
+  let left = room;
   for (let k = 0; k < length; k++) {
     const inst = insts[first + k]!;
     for (let i = 0; i < inst.operands.length; i++) {
@@ -132,8 +141,8 @@ export function planFor(
       const { length: known } = parameters.list;
       const input = parameters.add(row);
       if (input.kind === "parameter") {
-        if (parameters.list.length > known) for (const value of row) room -= bytesToPass(value);
-        if (room < 0) return null;
+        if (parameters.list.length > known) for (const value of row) left -= bytesToPass(value);
+        if (left < 0) return null;
         if (!isPassable(row[0]!.type) || !fits(parameters)) return null;
         if (input.plus !== 0n) added += costs.plus;
       }
@@ -141,9 +150,13 @@ export function planFor(
     }
   }
   const end = insts[first + length - 1]!;
-  const plan = { inputs, parameters, outputs, endsThere: isEnd(end) };
-  const bytes = bytesOfPlan(sequence, starts, length, plan, added);
-  return bytes.before > bytes.after && areAlike(sequence, starts, length) ? { ...plan, ...bytes } : null;
+  let calls = 0;
+  for (let k = 0; k < length; k++) calls += sequence.isRealCall[first + k]!;
+  const jumps = isTailCall(sequence, first, outputs, length);
+  const callsInside = calls > (jumps ? 1 : 0);
+  const plan = { inputs, parameters, outputs, endsThere: isEnd(end), jumps, callsInside };
+  const bytes = bytesOfPlan(sequence, starts, length, plan, calls, added);
+  return { ...plan, ...bytes, isTried: false };
 }
 
 function fits({ list }: Parameters): boolean {
@@ -186,15 +199,13 @@ function bytesOfPlan(
   sequence: Sequence,
   starts: Int32Array,
   length: number,
-  plan: Omit<OutlinePlan, "before" | "after">,
+  plan: Omit<OutlinePlan, "before" | "after" | "body" | "isTried">,
+  calls: number,
   added: number,
-): { before: number; after: number } {
-  const { insts, places, placeAt, firstUser, lastUser, isRealCall } = sequence;
-  const { parameters, outputs, endsThere } = plan;
+): Pick<OutlinePlan, "before" | "after" | "body"> {
+  const { insts, places, placeAt, firstUser, lastUser } = sequence;
+  const { parameters, outputs, endsThere, jumps } = plan;
   const first = starts[0]!;
-  let calls = 0;
-  for (let k = 0; k < length; k++) calls += isRealCall[first + k]!;
-  const jumps = isTailCall(sequence, first, outputs, length);
   // The body: what is longest among the pieces is not more than what there is.
   let after = sequence.bytes(first, length) + added;
   if (endsThere) after += calls > 1 ? costs.frame : costs.leaf;
@@ -202,6 +213,7 @@ function bytesOfPlan(
   else if (calls === 1 && jumps) after += costs.jump;
   else after += costs.frame + costs.kept * keptAcrossCalls(sequence, first, length, outputs);
   if (outputs.length > 1) after += costs.nextResult;
+  const body = after;
   let before = 0;
   starts.forEach((start, i) => {
     before += sequence.bytes(start, length);
@@ -222,8 +234,9 @@ function bytesOfPlan(
       if (insts[first + k]!.type.bits === 1) after += 2 * costs.folded;
     });
   });
-  return { before, after };
+  return { before, after, body };
 }
+
 const isAddress = (value: Value): boolean =>
   value.valueKind === "inst" && (value.op === Op.GetElementPtr || value.op === Op.Alloca);
 

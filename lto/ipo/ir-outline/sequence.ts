@@ -85,12 +85,7 @@ export class Sequence {
   /** By start: hashes of the structures of pieces of every length up to some. */
   private readonly structures: (Int32Array | undefined)[] = [];
 
-  /** @param isLeftAlone blocks that are to stay as they are, by number */
-  constructor(
-    module: Module,
-    functions: readonly Func[],
-    isLeftAlone: (fn: Func, body: BodyView) => ((block: number) => boolean) | null,
-  ) {
+  constructor(module: Module, functions: readonly Func[]) {
     this.constants = new ConstantNumbers(module);
     const bodies = functions.map((fn) => fn.view());
     let count = 0;
@@ -110,23 +105,22 @@ export class Sequence {
     this.definitions = new Int32Array(operands).fill(-1);
     this.constantAt = new Int32Array(operands).fill(varies);
     functions.forEach((fn, i) => {
-      this.add(fn, bodies[i]!, isLeftAlone(fn, bodies[i]!));
+      this.add(fn, bodies[i]!);
     });
   }
 
-  private add(fn: Func, body: BodyView, isLeftAlone: ((block: number) => boolean) | null): void {
+  private add(fn: Func, body: BodyView): void {
     const start = this.insts.length;
     const place = this.places.length;
     let hasAllocas = fn.args.some((_, i) => fn.attributes.parameter(i).has("byval"));
     let hasCalls = false;
     for (const block of body.blocks) {
-      const stays = isLeftAlone?.(block.id) === true;
       for (const inst of block.insts) {
         const at = this.insts.length;
         this.insts.push(inst);
         this.placeAt[at] = place;
         this.bytesBefore[at + 1] = this.bytesBefore[at]! + bytesOf(inst);
-        const moves = !stays && mayMove(inst);
+        const moves = mayMove(inst);
         if (inst.op === Op.Alloca) hasAllocas = true;
         else if (isCall(inst)) {
           hasCalls = true;

@@ -1,0 +1,94 @@
+/**
+ * What the outliner of the IR says of its decisions, in the words and keys of LLVM's, with the sizes of both sides.
+ *
+ * A candidate is code that could save bytes if nothing had to be passed; of repeats that could not even then nothing is said.
+ * Decisions come in the order in which they are made, which depends on the code alone.
+ */
+import type { Remark, RemarkFact } from "../../pass/remarks.js";
+import type { OutlinePlan } from "./plan.js";
+
+const text = (words: string): RemarkFact => ["String", words];
+
+/** Bytes with the function and without; its own are exact where code was generated for it, all others are estimates. */
+const sizes = ({ before, after, body, isTried, parameters, outputs }: OutlinePlan): RemarkFact[] => [
+  text(" (cost="),
+  ["Cost", Math.round(after)],
+  text(", threshold="),
+  ["Threshold", Math.round(before)],
+  text(isTried ? "; function: " : "; function, as estimated: "),
+  ["FunctionBytes", Math.round(body)],
+  text(" bytes, parameters: "),
+  ["NumParameters", parameters.list.length],
+  text(", results: "),
+  ["NumResults", outputs.length],
+  text(")"),
+];
+
+/**
+ * A function was made.
+ * @param places names of the functions that its code was in, one for each piece
+ */
+export const outlined = (
+  pass: string,
+  name: string,
+  length: number,
+  places: readonly string[],
+  plan: OutlinePlan,
+): Remark => ({
+  kind: "Passed",
+  pass,
+  name: "OutlinedFunction",
+  function: name,
+  facts: [
+    text("saved "),
+    ["OutliningBenefit", Math.round(plan.before - plan.after)],
+    text(" bytes by outlining "),
+    ["Length", length],
+    text(" instructions from "),
+    ["NumOccurrences", places.length],
+    text(" places"),
+    ...sizes(plan),
+    text("; found in: "),
+    ...places.flatMap((place, i): RemarkFact[] => [
+      ...(i === 0 ? [] : [text(", ")]),
+      [`Place${i + 1}`, place],
+    ]),
+  ],
+});
+
+/**
+ * No function was made.
+ * @param fn where the first piece is
+ * @param count pieces of the candidate
+ * @param free those that other functions left, without overlaps
+ * @param plan for these; null: they would take more registers than there are, or are fewer than two
+ */
+export function notOutlined(
+  pass: string,
+  fn: string,
+  length: number,
+  count: number,
+  free: number,
+  plan: OutlinePlan | null,
+): Remark {
+  const name = free < 2 ? "PlacesTaken" : plan === null ? "TooManyInputs" : "NotOutliningCheaper";
+  return {
+    kind: "Missed",
+    pass,
+    name,
+    function: fn,
+    facts: [
+      text("did not outline "),
+      ["Length", length],
+      text(" instructions from "),
+      ["NumOccurrences", count],
+      text(" places, of which without overlaps "),
+      ["NumFree", free],
+      ...(plan !== null
+        ? sizes(plan)
+        : free < 2
+          ? []
+          : [text(", since not all inputs and results fit in registers")]),
+    ],
+  };
+}
