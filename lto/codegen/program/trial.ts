@@ -13,7 +13,9 @@
  * Budget: IR instructions, counted as they are compiled, so the answers depend on the order of questions and not on time.
  * A change that is not urgent may spend half of it.
  *
- * Costs as much as compiling the functions. Breaks if: compiling a function changes anything but its body.
+ * Costs as much as compiling the functions: with 100% as budget, links of four programs at -Oz (360 kB) took 1.4 times the
+ * processor time for 0.1% of their bytes. Estimates decide most calls alike, so there is no budget by default.
+ * Breaks if: compiling a function changes anything but its body.
  */
 import { unknownIndirectCalls } from "../../analysis/function-pointers/index.js";
 import { CloneMap, cloneBody } from "../../ir/clone.js";
