@@ -1,0 +1,67 @@
+/** Peepholes across the edges of branches: what two blocks compare, and what moves behind a branch. */
+import { describe, expect, test } from "vitest";
+import { rebuildEdges } from "../../lto/codegen/late/cfg.js";
+import { MFunction, MInst } from "../../lto/codegen/mir.js";
+import { noRegisters } from "../../lto/codegen/register-set.js";
+import { Func } from "../../lto/ir/module.js";
+import { functionType, voidType } from "../../lto/ir/types.js";
+import { physical } from "../../lto/x64/isa/build.js";
+import { jump } from "../../lto/x64/isa/facts.js";
+import { Cc, X } from "../../lto/x64/isa/ops.js";
+import { RAX, RCX, RDX, RSI } from "../../lto/x64/isa/registers.js";
+import { edgePeepholes } from "../../lto/x64/peephole/edges.js";
+import { x64Target } from "../../lto/x64/target.js";
+
+function inst(op: X, size: number, defs: number[], uses: number[], cc = -1): MInst {
+  const made = new MInst(op, size);
+  made.defs = defs.map(physical);
+  made.uses = uses.map(physical);
+  made.cc = cc;
+  return made;
+}
+
+/** The operations of two blocks: one that ends in a branch, and one that it leads to; a third returns. */
+function across(first: MInst[], second: MInst[], result: number): [string[], string[]] {
+  const fn = new Func("f", functionType(voidType, []));
+  const mf = new MFunction(fn, "f", "speed", x64Target);
+  const [a, b, c] = [mf.newBlock(), mf.newBlock(), mf.newBlock()];
+  const branch = inst(X.Jcc, 8, [], [], Cc.E);
+  branch.targets = [b];
+  a.insts = [...first, branch, jump(c)];
+  for (const last of second) if (last.op === X.Jcc) last.targets = [c];
+  b.insts = [...second, ...(second.at(-1)?.op === X.Jcc ? [jump(a)] : [inst(X.Ret, 8, [], [result])])];
+  c.insts = [inst(X.Ret, 8, [], [RCX])];
+  rebuildEdges(mf);
+  edgePeepholes(mf, noRegisters);
+  const names = (insts: MInst[]): string[] => insts.map(({ op }) => X[op]!);
+  return [names(a.insts), names(b.insts)];
+}
+
+describe("across the edge of a branch", () => {
+  const compare = () => inst(X.Cmp, 4, [], [RDX, RSI]);
+  const set = () => inst(X.Setcc, 1, [RAX], [], Cc.A);
+
+  test("the same comparison is made once", () => {
+    const [, second] = across([compare()], [compare(), set()], RAX);
+    expect(second).toEqual(["Setcc", "Ret"]);
+  });
+  test("another comparison, or one of changed registers, stays", () => {
+    const swapped = inst(X.Cmp, 4, [], [RSI, RDX]);
+    expect(across([compare()], [swapped, set()], RAX)[1]).toEqual(["Cmp", "Setcc", "Ret"]);
+    const copy = inst(X.Copy, 4, [RDX], [RCX]);
+    expect(across([compare()], [copy, compare(), set()], RAX)[1]).toEqual(["Copy", "Cmp", "Setcc", "Ret"]);
+  });
+  test("a counter is counted where it is tested, unless the other way needs it", () => {
+    const count = (register: number) => inst(X.Dec, 4, [register], [register]);
+    const tested = (register: number) => [
+      inst(X.Test, 4, [], [register, register]),
+      inst(X.Jcc, 8, [], [], Cc.E),
+    ];
+    const moved = across([count(RAX), compare()], tested(RAX), RAX);
+    expect(moved).toEqual([
+      ["Cmp", "Jcc", "Jmp"],
+      ["Dec", "Jcc", "Jmp"],
+    ]);
+    expect(across([count(RCX), compare()], tested(RCX), RCX)[0]).toEqual(["Dec", "Cmp", "Jcc", "Jmp"]);
+  });
+});
