@@ -48,11 +48,11 @@ describe("a caller and its callee in two objects", () => {
   it("without IPRA the caller saves registers", async () => {
     const text = await assemblyOf("quantize", "--no-ipra");
     expect(stackInstructions(text)).toEqual([
-      "\tpushq\t%rbp",
       "\tpushq\t%rbx",
+      "\tpushq\t%rbp",
       ...stackInstructions(text).slice(2, -2),
-      "\tpopq\t%rbx",
       "\tpopq\t%rbp",
+      "\tpopq\t%rbx",
     ]);
     expectFile(text, join(golden, "quantize.no-ipra.s"));
   });

@@ -1,9 +1,8 @@
 evaluate:
 	movq	%rdx, %rdi
-	movq	%r14, %rdx
 	xorl	%ecx, %ecx
 .LBB2_1:
-	movzbl	(%rdx,%rcx), %eax
+	movzbl	(%r14,%rcx), %eax
 	call	*operations(,%rax,8)
 	movq	%rax, %rdi
 	incq	%rcx

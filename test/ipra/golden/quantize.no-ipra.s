@@ -1,29 +1,30 @@
 quantize:
-	pushq	%rbp
 	pushq	%rbx
+	pushq	%rbp
 	pushq	%rax
 	movl	%esi, %ebx
 	movl	%edi, %ebp
 	call	magnitude
 	movl	%eax, %edx
-	xorl	%ecx, %ecx
+	xorl	%eax, %eax
 	jmp	.LBB1_1
 .LBB1_3:
-	movq	%rax, %rcx
+	movq	%rcx, %rax
 .LBB1_1:
-	movl	%ebx, %eax
-	imull	steps(,%rcx,4), %eax
-	cmpl	%eax, %edx
+	movl	%ebx, %ecx
+	imull	steps(,%rax,4), %ecx
+	cmpl	%ecx, %edx
 	jle	.LBB1_4
-	leaq	1(%rcx), %rax
-	cmpq	$8, %rax
+	leaq	1(%rax), %rcx
+	cmpq	$8, %rcx
 	jne	.LBB1_3
 .LBB1_4:
-	movq	%rcx, %rax
-	negl	%eax
+	movq	%rax, %rcx
+	negl	%ecx
 	testl	%ebp, %ebp
-	cmovnsl	%ecx, %eax
+	cmovnsl	%eax, %ecx
+	movl	%ecx, %eax
 	popq	%rcx
-	popq	%rbx
 	popq	%rbp
+	popq	%rbx
 	ret
