@@ -5,6 +5,7 @@
 import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { resolve } from "node:path";
+import { printModule } from "../../formats/text/index.js";
 import { codeModelOf, nearDataBytes } from "../../lto/codegen/large-data.js";
 import type { OutlineForm } from "../../lto/codegen/outline/candidates.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
@@ -182,7 +183,6 @@ class Job {
       let produced: Produced = { code: null, passes: emptyReport };
       if (planned !== null) produced = await this.compile(planned, passes);
       else if (options.emit === "ir") {
-        const { printModule } = await import("../../formats/text/index.js");
         scratch.write(printModule(module));
       } else {
         const { writeObject } = await import("../../formats/object/writer.js");

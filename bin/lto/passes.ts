@@ -1,4 +1,6 @@
 /** The passes of one run of `tsc-lto`: those on the linked module, and what runners in all threads are told. */
+import { bodyCodec } from "../../formats/object/body-codec.js";
+import { printFunction } from "../../formats/text/index.js";
 import { type CodegenOptions, goalOf } from "../../lto/codegen/program/options.js";
 import type { SessionPasses } from "../../lto/codegen/program/session.js";
 import { TrialCodegen } from "../../lto/codegen/program/trial.js";
@@ -29,27 +31,19 @@ export interface CodegenPasses {
 
 type Log = (text: string) => void;
 
-async function services(
-  options: PassOptions,
-  origin: number,
-  thread: number,
-  log: Log,
-): Promise<RunnerServices> {
-  // The printer is loaded only where a runner will ask.
-  const print = showsText(options)
-    ? (await import("../../formats/text/index.js")).printFunction
-    : (): string => "";
+function services(options: PassOptions, origin: number, thread: number, log: Log): RunnerServices {
+  const print = showsText(options) ? printFunction : (): string => "";
   return { print, now: clockSince(origin), thread, log, released: collectGarbage };
 }
 
 /** The runner of one thread's lowering. @param thread 0 for the main one */
-export async function sessionPasses(
+export function sessionPasses(
   options: PassOptions,
   { pipelines, origin, earlierRuns }: CodegenPasses,
   thread: number,
   log: Log,
-): Promise<SessionPasses> {
-  const runner = new PassRunner(options, await services(options, origin, thread, log), null);
+): SessionPasses {
+  const runner = new PassRunner(options, services(options, origin, thread, log), null);
   return { runner, pipelines: loweringOf(pipelines), earlierRuns };
 }
 
@@ -61,17 +55,21 @@ const leastAlone = 2000;
  * Code generation on trial, for decisions by size.
  * @param effort percent of the program's instructions that may be compiled
  */
-async function trialCode(
+function trialCode(
   module: Module,
   summary: ModuleSummary,
   pipelines: Pipelines,
   program: readonly Stage[],
   options: CodegenOptions,
   effort: number,
-): Promise<TrialCode> {
+): TrialCode {
   const { skipPass, onlyPasses } = options.passes;
   const quiet = { ...noPassOptions, skipPass, onlyPasses };
-  const runner = new PassRunner(quiet, await services(quiet, 0, 0, () => {}), null);
+  const runner = new PassRunner(
+    quiet,
+    services(quiet, 0, 0, () => {}),
+    null,
+  );
   // What callers go through behind the inliner.
   const stage = program.find(({ steps }) => steps.some(({ pass }) => pass === inline));
   const simplification = (stage?.steps ?? []).filter(
@@ -108,10 +106,9 @@ export async function optimise(
   );
   const { program } = pipelines[level];
   if (program.length === 0) return { summary: linked, runs: 0, report: emptyReport };
-  const { bodyCodec } = await import("../../formats/object/body-codec.js");
-  const runner = new PassRunner(options, await services(options, origin, 0, print), module);
+  const runner = new PassRunner(options, services(options, origin, 0, print), module);
   runner.cache.know(summaryAnalysis, linked);
-  const trials = await trialCode(module, linked, pipelines, program, codegen, effort);
+  const trials = trialCode(module, linked, pipelines, program, codegen, effort);
   const steps = runModulePipeline(runner, program, module, bodyCodec(), (fn) => goalOf(fn, forced), trials);
   const next = await turns.take("passes", steps);
   return {

@@ -22,7 +22,7 @@ const deliver = (report: Report): number => reports.push(report);
 async function start() {
   const { object, file, options, plan, reports: requests, thread, ...run } = workerData as WorkerSetup;
   const module = readObject(new Uint8Array(object), file);
-  const passes = await sessionPasses(options.passes, { ...run, pipelines }, thread, (text) =>
+  const passes = sessionPasses(options.passes, { ...run, pipelines }, thread, (text) =>
     deliver({ kind: "print", text }),
   );
   const observe = reporter(requests, deliver);
