@@ -64,4 +64,25 @@ describe("across the edge of a branch", () => {
     ]);
     expect(across([count(RCX), compare()], tested(RCX), RCX)[0]).toEqual(["Dec", "Cmp", "Jcc", "Jmp"]);
   });
+  test("copies of one way alone move in front of the branch, however rare both are", () => {
+    const fn = new Func("f", functionType(voidType, []));
+    const mf = new MFunction(fn, "f", "speed", x64Target);
+    const [a, b, c, d] = [mf.newBlock(), mf.newBlock(), mf.newBlock(), mf.newBlock()];
+    // The least that a block counts: neither is taken more often than the other.
+    for (const block of mf.blocks) block.frequency = 2 ** -30;
+    const branch = inst(X.Jcc, 8, [], [], Cc.E);
+    branch.targets = [b];
+    a.insts = [compare(), branch, jump(c)];
+    b.insts = [inst(X.Copy, 8, [RAX], [RSI]), jump(d)];
+    c.insts = [inst(X.Copy, 8, [RAX], [RCX]), jump(d)];
+    d.insts = [inst(X.Ret, 8, [], [RAX])];
+    rebuildEdges(mf);
+    edgePeepholes(mf, noRegisters);
+    const names = (insts: MInst[]): string[] => insts.map(({ op }) => X[op]!);
+    expect([a, b, c].map(({ insts }) => names(insts))).toEqual([
+      ["Copy", "Cmp", "Jcc", "Jmp"],
+      ["Jmp"],
+      ["Copy", "Jmp"],
+    ]);
+  });
 });

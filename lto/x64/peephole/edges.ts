@@ -149,23 +149,21 @@ function sinkToTest(block: MBlock, from: MBlock, liveness: PostLiveness): void {
   }
 }
 
-/** Moves the copies of the way back of a loop in front of the branch to it. */
-function hoistLatch(latch: MBlock, from: MBlock, liveness: PostLiveness): void {
+/** Moves the copies of the way back of a loop in front of the branch to it. @returns whether it did */
+function hoistLatch(latch: MBlock, from: MBlock, liveness: PostLiveness): boolean {
   const branch = branchAt(from);
   const { insts } = latch;
   const last = insts.length - 1;
-  if (branch < 0 || last < 1 || last > mostCopies || insts[last]!.op !== X.Jmp) return;
+  if (branch < 0 || last < 1 || last > mostCopies || insts[last]!.op !== X.Jmp) return false;
   const [other, ...more] = from.succs.filter((next) => next !== latch);
-  if (other === undefined || more.length > 0 || branchesTo(from, branch, latch)) return;
-  if (latch.frequency < oftener * (from.frequency - latch.frequency)) return;
+  if (other === undefined || more.length > 0 || branchesTo(from, branch, latch)) return false;
+  if (latch.frequency < oftener * (from.frequency - latch.frequency)) return false;
   let written = noRegisters;
-  let used = noRegisters;
   for (let i = 0; i < last; i++) {
-    if (!isRegisterCopy(insts[i]!)) return;
+    if (!isRegisterCopy(insts[i]!)) return false;
     written = union(written, writtenRegisters(insts[i]!));
-    used = union(used, usedRegisters(insts[i]!));
   }
-  if (overlaps(liveness.liveIn[other.id]!, written)) return;
+  if (overlaps(liveness.liveIn[other.id]!, written)) return false;
   // In front of the comparison, so that it stays beside the branch.
   let at = branch;
   while (at > 0 && at > branch - 2) {
@@ -174,12 +172,15 @@ function hoistLatch(latch: MBlock, from: MBlock, liveness: PostLiveness): void {
     at--;
   }
   from.insts.splice(at, 0, ...insts.splice(0, last));
+  return true;
 }
 
 /** Edges must be up to date, and stay so. */
 export function edgePeepholes(mf: MFunction, preserved: RegisterSet): void {
   const compared: MBlock[] = [];
   let liveness: PostLiveness | null = null;
+  // Their other ways are no longer what liveness was computed of: what was moved is live there now.
+  const hoisted = new Set<MBlock>();
   for (const block of mf.blocks) {
     const [from] = block.preds;
     if (from === undefined || block.preds.length !== 1 || from === block || isPinned(mf, block)) continue;
@@ -198,7 +199,8 @@ export function edgePeepholes(mf: MFunction, preserved: RegisterSet): void {
       continue;
     }
     if (block.insts.length < 2 || block.succs.length !== 1 || !isRegisterCopy(block.insts[0]!)) continue;
+    if (hoisted.has(from)) continue;
     liveness ??= postLiveness(mf, preserved);
-    hoistLatch(block, from, liveness);
+    if (hoistLatch(block, from, liveness)) hoisted.add(from);
   }
 }
