@@ -22,7 +22,8 @@ export function join(a: Known, b: Known): Known {
   if (a === b || b === unknown) return a;
   if (a === unknown) return b;
   if (a === varying || b === varying) return varying;
-  if (a.valueKind === "undef") return b.valueKind === "undef" && b.poison ? a : b;
+  // Of two that mean the same it is the first, or who computes anew would never see an end.
+  if (a.valueKind === "undef") return b.valueKind === "undef" && (b.poison || !a.poison) ? a : b;
   if (b.valueKind === "undef") return a;
   return sameConstant(a, b) ? a : varying;
 }
