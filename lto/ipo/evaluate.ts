@@ -9,7 +9,7 @@
  *  - variables are read and written only where nobody else does before: they are local, defined here, of this thread, in no
  *    section of somebody else's, not initialised from outside, not pinned; constants are read;
  *  - accesses are plain; branches are by numbers, not by undefined values;
- *  - no address of a slot is left in a variable;
+ *  - no address of a slot, or of a variable that each thread has its own of, is left in a variable;
  *  - calls are of exact definitions by their own type, or of intrinsics that fold.
  */
 import { isExact } from "../analysis/exact.js";
@@ -71,7 +71,7 @@ export class Evaluator {
       throw e;
     }
     for (const slot of this.slots) this.contents.delete(slot);
-    for (const contents of this.contents.values()) if (this.mentionsSlot(contents)) return null;
+    for (const contents of this.contents.values()) if (this.mentionsUnfixed(contents)) return null;
     return this.contents;
   }
 
@@ -264,10 +264,12 @@ export class Evaluator {
     return folded;
   }
 
-  private mentionsSlot(constant: Constant): boolean {
+  /** Addresses that are no link-time constants: of slots, and of variables that each thread has its own of. */
+  private mentionsUnfixed(constant: Constant): boolean {
     let found = false;
     visitGlobals(constant, (global) => {
-      if (global.kind === "variable" && this.slots.has(global)) found = true;
+      if (global.kind === "variable" && (this.slots.has(global) || global.threadLocal !== "none"))
+        found = true;
     });
     return found;
   }
