@@ -4,10 +4,12 @@
  * A body's mentions are split into direct calls and everything else, because only the latter let an address
  * escape. Linear in the operands; constants shared between operands are walked once per body.
  */
+
 import type { BodyView } from "../ir/instructions.js";
 import { isCall, Op } from "../ir/instructions.js";
 import type { Func, GlobalValue, Module } from "../ir/module.js";
-import type { Constant, Value } from "../ir/values.js";
+import { returnsTwice } from "../ir/returns-twice.js";
+import type { Constant } from "../ir/values.js";
 
 /**
  * Calls `visit` for each global that a constant mentions, more than once when it is mentioned so.
@@ -126,9 +128,6 @@ export interface BodyFacts {
   readonly assembly: string;
 }
 
-const returnsTwice = (callee: Value): boolean =>
-  callee.valueKind === "global" && callee.kind === "function" && callee.attributes.fn.has("returns_twice");
-
 /** Scans a decoded body. */
 export function scanBody(fn: Func, body: BodyView): BodyFacts {
   const calls = new Set<GlobalValue>();
@@ -159,8 +158,7 @@ export function scanBody(fn: Func, body: BodyView): BodyFacts {
           first = 0;
           traits |= Trait.IndirectCalls;
         }
-        if (inst.data.attributes.fn.has("returns_twice") || returnsTwice(callee))
-          traits |= Trait.ReturnsTwice;
+        if (returnsTwice(inst)) traits |= Trait.ReturnsTwice;
         if (inst.data.tail === "tail" || inst.data.tail === "musttail") traits |= Trait.TailCalls;
         if (inst.op === Op.Invoke) traits |= Trait.Exceptions;
       }

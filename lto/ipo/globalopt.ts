@@ -19,10 +19,12 @@
  *
  * Large variables that are zero throughout stay as they are: they cost nothing where they are.
  */
+
 import { Use, type VariableUses, variableUses } from "../analysis/variable-uses.js";
 import { Builder } from "../ir/builder.js";
-import { isCall, Op } from "../ir/instructions.js";
+import { Op } from "../ir/instructions.js";
 import type { Func, GlobalValue, GlobalVariable, Module } from "../ir/module.js";
+import { returnsTwice } from "../ir/returns-twice.js";
 import type { Constant } from "../ir/values.js";
 import { callGraph } from "../pass/analyses.js";
 import type { ModulePass, PassContext } from "../pass/pass.js";
@@ -133,15 +135,6 @@ class Optimiser {
     this.changed = true;
   }
 }
-
-const returnsTwice = (inst: Parameters<typeof isCall>[0]): boolean => {
-  if (!isCall(inst)) return false;
-  const callee = inst.operands[0]!;
-  return (
-    inst.data.attributes.fn.has("returns_twice") ||
-    (callee.valueKind === "global" && callee.kind === "function" && callee.attributes.fn.has("returns_twice"))
-  );
-};
 
 /** A scalar of a size that registers have, which only one function loads and stores as what it is. */
 function canMove({ valueType }: GlobalVariable, uses: VariableUses, into: Func): boolean {

@@ -22,13 +22,14 @@
 import type { BodyView, Inst } from "../ir/instructions.js";
 import { type Block, type CallInst, isCall, Op } from "../ir/instructions.js";
 import { raw } from "../ir/raw.js";
+import { returnsTwice } from "../ir/returns-twice.js";
 import { isConstant, sameConstant, type Value } from "../ir/values.js";
 import { cfg, dominators, loops } from "../pass/analyses.js";
 import type { FunctionPass } from "../pass/pass.js";
 import { callReturns, neverUnwinds } from "./call-effects.js";
 import { covers, isFrameOwn, mayRead } from "./memory/alias.js";
 import { Contents } from "./memory/contents.js";
-import { Access, type MemoryOperation, MemoryOperations, returnsTwice } from "./memory/operations.js";
+import { Access, type MemoryOperation, MemoryOperations } from "./memory/operations.js";
 
 export const dse: FunctionPass = {
   name: "dse",

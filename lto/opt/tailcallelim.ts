@@ -38,9 +38,9 @@ import {
   Op,
 } from "../ir/instructions.js";
 import type { Func } from "../ir/module.js";
+import { returnsTwice } from "../ir/returns-twice.js";
 import { type Argument, constInt, type Value } from "../ir/values.js";
 import type { FunctionPass } from "../pass/pass.js";
-import { returnsTwice } from "./memory/operations.js";
 
 /** A block that ends with a call of its function. */
 interface Site {

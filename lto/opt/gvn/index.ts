@@ -30,12 +30,13 @@ import type { DominatorTree } from "../../analysis/dominators.js";
 import { mergeHints, withHints } from "../../ir/hints.js";
 import { type Block, type BodyView, type Inst, Op } from "../../ir/instructions.js";
 import { raw } from "../../ir/raw.js";
+import { returnsTwice } from "../../ir/returns-twice.js";
 import { i1 } from "../../ir/types.js";
 import { type Constant, constBool, isConstant, type Value } from "../../ir/values.js";
 import { cfg, dominators, loops } from "../../pass/analyses.js";
 import type { FunctionContext, FunctionPass, Goal } from "../../pass/pass.js";
 import { Contents } from "../memory/contents.js";
-import { Access, MemoryOperations, returnsTwice } from "../memory/operations.js";
+import { Access, MemoryOperations } from "../memory/operations.js";
 import { Expressions, isExpression } from "./expressions.js";
 
 export const gvn: FunctionPass = {

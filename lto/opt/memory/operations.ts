@@ -16,7 +16,6 @@ import {
   type CallInst,
   type Inst,
   type InstWith,
-  isCall,
   isPlainAccess,
   Op,
 } from "../../ir/instructions.js";
@@ -317,13 +316,3 @@ function calleeParameter(
 /** Whether a call, or what it calls, says this of a parameter. */
 export const saysOfParameter = (call: CallInst, index: number, name: string): boolean =>
   call.data.attributes.parameter(index).has(name) || calleeParameter(call, index)?.has(name) === true;
-
-/** A call that another one may follow without coming back first: `setjmp`. */
-export function returnsTwice(inst: Inst): boolean {
-  if (!isCall(inst)) return false;
-  if (inst.data.attributes.fn.has("returns_twice")) return true;
-  const callee = inst.operands[0]!;
-  return (
-    callee.valueKind === "global" && callee.kind === "function" && callee.attributes.fn.has("returns_twice")
-  );
-}

@@ -14,6 +14,7 @@ import { noRegisters, union } from "../../codegen/register-set.js";
 import { InputError } from "../../ir/errors.js";
 import { type CallInst, callArguments, type Inst, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
+import { returnsTwice } from "../../ir/returns-twice.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
 import { JumpMark, X } from "../isa/ops.js";
@@ -399,7 +400,6 @@ function finishCall(s: Selector, call: CallInst, machine: MInst, block: MBlock, 
   const attributes = call.data.attributes.fn;
   const calleeAttributes = known?.kind === "function" ? known.attributes.fn : null;
   const noReturn = attributes.has("noreturn") || (calleeAttributes?.has("noreturn") ?? false);
-  const returnsTwice = attributes.has("returns_twice") || (calleeAttributes?.has("returns_twice") ?? false);
   const calleeSet = call.data.calleeSet ?? (known === null ? unlistedCall : -1);
   machine.clobbers = s.options.clobbersOf(known, calleeSet);
   if (machine.cc > 0) machine.clobbers = union(machine.clobbers, maskOf(R11));
@@ -409,13 +409,12 @@ function finishCall(s: Selector, call: CallInst, machine: MInst, block: MBlock, 
     callee: known,
     calleeSet,
     noReturn,
-    returnsTwice,
+    returnsTwice: returnsTwice(call),
     unwind: call.op === Op.Invoke ? s.heads[call.blocks[1]!.id]! : null,
     // What leaves a function that says it never unwinds is undefined.
     noUnwind: s.nounwind || attributes.has("nounwind") || (calleeAttributes?.has("nounwind") ?? false),
     pushed: 0,
   };
-  if (returnsTwice) s.mf.returnsTwice = true;
   const x87Results = defineResults(s, call, machine);
   s.emit(machine);
   const wide = stackBytes > 0 ? s.buffer.findLast((m) => m.op === X.CallSetup)!.imm : null;
@@ -454,7 +453,8 @@ function defineResults(s: Selector, call: CallInst, machine: MInst): number[] {
 
 /**
  * The call that `ret` returns the results of, if it can leave this function's frame behind: nothing but the
- * extraction of its results may lie between. A `musttail` call that cannot is an error.
+ * extraction of its results may lie between, and nobody may come back into the frame. A `musttail` call that cannot is
+ * an error.
  */
 export function findTailCall(s: Selector, ret: Inst): CallInst | null {
   const insts = ret.parent!.insts;
@@ -466,7 +466,7 @@ export function findTailCall(s: Selector, ret: Inst): CallInst | null {
   const callee = call.operands[0]!;
   if (callee.valueKind === "asm" || intrinsicOf(callee) !== null) return null;
   const must = call.data.tail === "musttail";
-  if (!must && (!s.optimize || s.noTailCalls || s.usesSret)) return null;
+  if (!must && (!s.optimize || s.noTailCalls || s.usesSret || s.mf.returnsTwice)) return null;
   if (!must && !returnsExactly(s, call, ret)) return null;
   const layout = callLayout(s, call, abiArguments(call, callArguments(call)));
   if (layout.places.some((p) => p.kind === "byval")) {

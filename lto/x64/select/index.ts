@@ -18,6 +18,7 @@ import { UnsupportedError } from "../../ir/errors.js";
 import { type Block, type Inst, isCall, isPlainAccess, Op } from "../../ir/instructions.js";
 import { intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import type { Func } from "../../ir/module.js";
+import { returnsTwice } from "../../ir/returns-twice.js";
 import { i64 } from "../../ir/types.js";
 import { type ConstInt, constInt, type Value } from "../../ir/values.js";
 import { defaultConvention } from "../frame/convention.js";
@@ -237,6 +238,7 @@ function countUses(s: Selector, order: readonly Block[]): void {
       }
       if (op === Op.Alloca) allocateSlot(s, inst, block === order[0]);
       if (op === Op.Call && inst.data.tail === "musttail") s.hasMustTail = true;
+      if (returnsTwice(inst)) s.mf.returnsTwice = true;
       if (isCall(inst) && operands[0]!.valueKind === "asm" && writesFramePointer(operands[0]!.constraints))
         s.mf.needsFramePointer = false; // A frame pointer that is merely asked for gives way.
     }

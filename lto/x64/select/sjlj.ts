@@ -14,7 +14,6 @@ import type { Selector } from "./selector.js";
 
 export function selectSjljSetjmp(s: Selector, call: CallInst, buffer: Value): void {
   s.mf.needsFramePointer = true;
-  s.mf.returnsTwice = true;
   const inst = new MInst(X.Asm, 8);
   const wanted = s.resultOf(call);
   inst.defs = [new RegOperand(wanted >= 0 ? wanted : s.newGpr(4), maskOf(RAX))];
