@@ -9,7 +9,8 @@
  *
  * Why here: variables that only constructors write are constants afterwards; dead functions go right behind.
  *
- * Proof obligations: those of `evaluate.ts`; the order of entries of equal priority stays, and so do entries that remain.
+ * Proof obligations: those of `evaluate.ts`; the order of entries of equal priority stays, and so do entries that remain;
+ * nothing is evaluated where the program puts functions into sections of its own that run at the start, perhaps before.
  *
  * Variables that were zero take room in the file then: for one entry no more bytes than `mostBytes`.
  */
@@ -20,6 +21,8 @@ import { ConstAggregate, type Constant } from "../ir/values.js";
 import type { ModulePass, ProgramContext } from "../pass/pass.js";
 import { doesNothing, Evaluator } from "./evaluate.js";
 
+/** Sections of addresses of functions that run before `main`. */
+const startSection = /^\.(?:preinit_array|init_array|ctors)\b/;
 /** Bytes of zeros that one constructor may turn into contents. */
 const mostBytes = 1024;
 
@@ -115,13 +118,14 @@ export const globalCtors: ModulePass = {
   preserves: [],
   run(module, context) {
     let changed = false;
+    const hasOthers = module.globals.some((g) => g.kind === "variable" && startSection.test(g.section));
     for (const name of ["llvm.global_ctors", "llvm.global_dtors"]) {
       const list = module.globals.find((global) => global.name === name);
       if (list?.kind !== "variable") continue;
       const entries = entriesOf(list);
       if (entries === null) continue;
       const starter = new Starter(module, context);
-      const gone = starter.removable(entries, name === "llvm.global_ctors");
+      const gone = starter.removable(entries, name === "llvm.global_ctors" && !hasOthers);
       if (gone.size === 0) continue;
       starter.shorten(list, gone);
       changed = true;
