@@ -1,4 +1,4 @@
-/** Fixed-point arithmetic against exact integers, and masks of vectors of pointers: by running the code. */
+/** Fixed-point arithmetic against exact integers, masks of vectors of pointers, first elements: by running the code. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -106,3 +106,30 @@ define i32 @main() {
 }`;
   expect(await status(text)).toBe(42);
 });
+
+it.each([2, 3, 4, 8, 16, 32, 64, 70])(
+  "the first of %d elements that holds is found, or their number",
+  async (count) => {
+    const places = [...new Set([0, 1, count >> 1, count - 1, count])];
+    const lanes = (place: number): string =>
+      Array.from({ length: count }, (_, lane) => `i8 ${lane === place || lane === place + 2 ? 5 : 0}`).join(
+        ", ",
+      );
+    const name = `@llvm.experimental.cttz.elts.i64.v${count}i1`;
+    const body = places.map(
+      (place, n) => `  %v${n} = load volatile <${count} x i8>, ptr @g${n}
+  %m${n} = icmp ugt <${count} x i8> %v${n}, splat (i8 4)
+  %r${n} = call i64 ${name}(<${count} x i1> %m${n}, i1 false)
+  %c${n} = icmp eq i64 %r${n}, ${place}
+  %o${n} = and i1 ${n === 0 ? "true" : `%o${n - 1}`}, %c${n}`,
+    );
+    const text = `${places.map((place, n) => `@g${n} = global <${count} x i8> <${lanes(place)}>`).join("\n")}
+declare i64 ${name}(<${count} x i1>, i1 immarg)
+define i32 @main() {
+${body.join("\n")}
+  %r = select i1 %o${places.length - 1}, i32 42, i32 1
+  ret i32 %r
+}`;
+    expect(await status(text)).toBe(42);
+  },
+);

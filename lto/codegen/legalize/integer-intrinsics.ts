@@ -143,7 +143,7 @@ const ctlz: LaneHandler = (l, c) => {
   return intResize(l, 64, width, [l.sub(count, constI64(a.length * 64 - width))], false);
 };
 
-const cttz: LaneHandler = (l, c) => {
+export const cttz: LaneHandler = (l, c) => {
   const width = c.type.bits;
   const zeroIsPoison = c.args[1]![0]!;
   const a = c.args[0]!;

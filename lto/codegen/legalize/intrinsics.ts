@@ -1,12 +1,12 @@
 import { type CallInst, makeInst, Op } from "../../ir/instructions.js";
 import type { Intrinsic } from "../../ir/intrinsics.js";
 import type { Func } from "../../ir/module.js";
-import { functionType, i32, i64, ptr, structType, type Type, voidType } from "../../ir/types.js";
+import { functionType, i1, i32, i64, intType, ptr, structType, type Type, voidType } from "../../ir/types.js";
 import { constBool, type Value, zeroOf } from "../../ir/values.js";
 import { pointerToInt } from "./conversions.js";
 import type { LaneHandler } from "./elementwise.js";
 import { floatIntrinsics } from "./float-intrinsics.js";
-import { integerIntrinsics } from "./integer-intrinsics.js";
+import { cttz, integerIntrinsics } from "./integer-intrinsics.js";
 import { intConstant, intResize } from "./integers.js";
 import { internalIntrinsic } from "./internal.js";
 import { isKept } from "./intrinsic-legality.js";
@@ -77,6 +77,25 @@ for (const name of ["memcpy", "memmove", "memset", "memcpy.inline", "memset.inli
     l.push(makeInst(Op.Call, voidType, [fn, ...legal], data));
     return [];
   });
+
+/** The first element that is not zero; their number if there is none, unless that is undefined. */
+handlers.set("experimental.cttz.elts", (l, call, args) => {
+  const mask = args[0]!;
+  const { type } = mask;
+  if (type.kind !== "vector" || type.element !== i1)
+    throw l.unsupported(`llvm.experimental.cttz.elts of ${type}`);
+  const bits = intType(type.count);
+  const count = cttz(l, {
+    base: "cttz",
+    type: bits,
+    result: bits,
+    args: [l.vectors.toBits(l, type, pin(l, mask)), l.parts(args[1]!)],
+    argTypes: [bits, i1],
+    flags: 0,
+    metadata: [],
+  });
+  return intResize(l, type.count, call.type.bits, count, false);
+});
 
 const rounding: IntrinsicHandler = (l) => l.target.roundingMode(l);
 handlers.set("get.rounding", rounding);

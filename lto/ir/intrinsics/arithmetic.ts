@@ -211,6 +211,7 @@ export const vectorRows = {
   stepvector: rearranged,
   "experimental.stepvector": rearranged,
   "get.active.lane.mask": rearranged,
+  "experimental.cttz.elts": row("", pure, { immediate: [1] }),
   // The position of the alignment among the operands differs between versions, and so does the type of mask.
   "masked.load": row("", readsArgument, { noCapture: [0] }),
   "masked.store": row("", writesArgument, { noCapture: [1] }),
