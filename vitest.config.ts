@@ -8,6 +8,8 @@ const common = { testTimeout: 120_000, pool: "threads" as const };
 
 export default defineConfig({
   test: {
+    // By default one core is left idle: on two, that is half of them.
+    maxWorkers: "100%",
     projects: [
       {
         test: {
