@@ -8,7 +8,14 @@ import { alignOf, anchorSymbol, type GlobalCluster } from "../../lto/codegen/lat
 import type { DataLayout } from "../../lto/ir/data-layout.js";
 import { InputError } from "../../lto/ir/errors.js";
 import { isReservedName } from "../../lto/ir/intrinsics.js";
-import type { Alias, GlobalValue, GlobalVariable, IFunc, Module } from "../../lto/ir/module.js";
+import {
+  type Alias,
+  type GlobalValue,
+  type GlobalVariable,
+  type IFunc,
+  isReference,
+  type Module,
+} from "../../lto/ir/module.js";
 import type { Constant } from "../../lto/ir/values.js";
 import { evaluate, integerOf } from "./const-eval.js";
 import { type DataImage, dataImage } from "./data-image.js";
@@ -224,7 +231,3 @@ export class DataPrinter {
 /** The data that an initialiser belongs to: whoever defines it runs that. */
 const isElsewhere = (associated: Constant | undefined): boolean =>
   associated?.valueKind === "global" && isReference(associated);
-
-/** The module only refers to the symbol. */
-const isReference = (global: GlobalValue): boolean =>
-  global.isDeclaration || global.linkage === "available_externally";

@@ -15,7 +15,7 @@
  * Variables that were zero take room in the file then: for one entry no more bytes than `mostBytes`.
  */
 import type { GlobalValue, Module } from "../ir/module.js";
-import { GlobalVariable } from "../ir/module.js";
+import { GlobalVariable, isReference } from "../ir/module.js";
 import { arrayType } from "../ir/types.js";
 import { ConstAggregate, type Constant } from "../ir/values.js";
 import type { ModulePass, ProgramContext } from "../pass/pass.js";
@@ -31,6 +31,8 @@ interface Entry {
   readonly index: number;
   readonly priority: number;
   readonly called: Constant;
+  /** It belongs to data of another module, and is none of this program's. */
+  readonly isElsewhere: boolean;
 }
 
 function entriesOf({ initializer }: GlobalVariable): Entry[] | null {
@@ -38,9 +40,15 @@ function entriesOf({ initializer }: GlobalVariable): Entry[] | null {
   const entries: Entry[] = [];
   for (const [index, element] of initializer.elements.entries()) {
     if (element.valueKind !== "aggregate") return null;
-    const [priority, called] = element.elements;
+    const [priority, called, associated] = element.elements;
     if (priority?.valueKind !== "int" && priority?.valueKind !== "zero") return null;
-    entries.push({ index, priority: priority.valueKind === "int" ? priority.num : 0, called: called! });
+    const isElsewhere = associated?.valueKind === "global" && isReference(associated);
+    entries.push({
+      index,
+      priority: priority.valueKind === "int" ? priority.num : 0,
+      called: called!,
+      isElsewhere,
+    });
   }
   return entries.sort((a, b) => a.priority - b.priority || a.index - b.index);
 }
@@ -55,8 +63,9 @@ class Starter {
   removable(entries: readonly Entry[], evaluates: boolean): Set<number> {
     const gone = new Set<number>();
     let isFirst = evaluates;
-    for (const { index, called } of entries) {
-      if (called.valueKind !== "global" || called.kind !== "function") isFirst = false;
+    for (const { index, called, isElsewhere } of entries) {
+      if (isElsewhere) gone.add(index);
+      else if (called.valueKind !== "global" || called.kind !== "function") isFirst = false;
       else if (doesNothing(called)) {
         gone.add(index);
         this.context.count("idle");

@@ -335,3 +335,7 @@ export class Module {
     return this.flags.find((f) => f.key === key)?.value;
   }
 }
+
+/** The module only refers to the symbol: what it is, another one says. */
+export const isReference = (global: GlobalValue): boolean =>
+  global.isDeclaration || global.linkage === "available_externally";
