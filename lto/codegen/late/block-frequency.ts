@@ -1,21 +1,25 @@
 /**
  * Estimated block frequencies of a machine function: executions for each entry of the function.
  *
- * Branch probabilities come from the shape of the code alone (after Ball & Larus, "Branch prediction for free",
- * PLDI 1993): loops go on seven times of eight, what ends in a call that never returns or calls a cold function
- * is rare, and what a comparison says by itself is the target's to tell.
+ * Branch probabilities come from the shape of the code alone (analysis/branch-flow.ts): what ends in a call that never
+ * returns or calls a cold function is rare, and what a comparison says by itself is the target's to tell.
  * Linear in edges times loop depth.
  */
-import { type Flow, frequenciesOf, stayInLoop } from "../../analysis/block-frequency.js";
+import { frequenciesOf } from "../../analysis/block-frequency.js";
+import {
+  blockWeights,
+  branchFlow,
+  coldWeight,
+  type Likelihoods,
+  neverReturnsWeight,
+} from "../../analysis/branch-flow.js";
 import { type LoopNest, loopNest } from "../../analysis/loop-nest.js";
 import type { GlobalValue } from "../../ir/module.js";
 import type { MBlock, MFunction, MInst } from "../mir.js";
 import { type InstructionFacts, leavesFunction, OpFact } from "../target.js";
 
-const coldWeight = 1 / 64;
 /** In a profile: at most one in so many entries of the function. */
 const rarity = 64;
-const neverReturnsWeight = 1 / 1024;
 
 /** The index of each block in `mf.blocks`, by block id. */
 export function blockPositions(blocks: readonly MBlock[]): Int32Array {
@@ -53,24 +57,6 @@ function ownWeight(block: MBlock, facts: Uint32Array): number {
   return 1;
 }
 
-/** Weight of each block by what it does and leads to. */
-function blockWeights(
-  blocks: readonly MBlock[],
-  nest: LoopNest,
-  successors: Flow["successors"],
-  instructions: InstructionFacts,
-): Float64Array {
-  const weights = new Float64Array(blocks.length).fill(1);
-  const order = nest.reversePostOrder;
-  for (let i = order.length - 1; i >= 0; i--) {
-    const b = order[i]!;
-    let best = 0;
-    for (const s of successors[b]!) best = Math.max(best, weights[s]!);
-    weights[b] = Math.min(ownWeight(blocks[b]!, instructions.facts), successors[b]!.length === 0 ? 1 : best);
-  }
-  return weights;
-}
-
 /** Edges by block position, and loops. */
 function shapeOf({ blocks }: MFunction): { readonly successors: number[][]; readonly nest: LoopNest } {
   const positions = blockPositions(blocks);
@@ -87,46 +73,14 @@ function shapeOf({ blocks }: MFunction): { readonly successors: number[][]; read
 export function rareBlocks(mf: MFunction): boolean[] {
   if (mf.profiled) return mf.blocks.map(({ frequency }) => frequency * rarity <= mf.blocks[0]!.frequency);
   const { successors, nest } = shapeOf(mf);
-  const weights = blockWeights(mf.blocks, nest, successors, mf.target.instructions);
+  const weights = blockWeights(successors, nest, likelihoodsOf(mf));
   return Array.from(weights, (weight) => weight < 1);
 }
 
-function branchProbabilities(
-  blocks: readonly MBlock[],
-  nest: LoopNest,
-  successors: Flow["successors"],
-  instructions: InstructionFacts,
-): (readonly number[])[] {
-  const weights = blockWeights(blocks, nest, successors, instructions);
-  const inLoop = (b: number, h: number): boolean => {
-    for (let k = nest.header[b]!; k >= 0; k = nest.outer[k]!) if (k === h) return true;
-    return false;
-  };
-  const probabilities: (readonly number[])[] = [];
-  for (let b = 0; b < blocks.length; b++) {
-    const next = successors[b]!;
-    if (next.length < 2) {
-      probabilities.push(next.length === 0 ? none : sure);
-      continue;
-    }
-    const list = next.map((s) => weights[s]!);
-    if (next.length === 2) {
-      const first = takenByBranch(blocks[b]!, instructions);
-      list[0]! *= first;
-      list[1]! *= 1 - first;
-    }
-    const h = nest.header[b]!;
-    if (h >= 0) stayInLoop(list, (i) => inLoop(next[i]!, h));
-    let sum = 0;
-    for (const w of list) sum += w;
-    for (let i = 0; i < list.length; i++) list[i]! /= sum;
-    probabilities.push(list);
-  }
-  return probabilities;
-}
-
-const none: readonly number[] = [];
-const sure: readonly number[] = [1];
+const likelihoodsOf = ({ blocks, target: { instructions } }: MFunction): Likelihoods => ({
+  ownWeight: (b) => ownWeight(blocks[b]!, instructions.facts),
+  first: (b) => (blocks[b]!.succs.length === 2 ? takenByBranch(blocks[b]!, instructions) : null),
+});
 
 /** Probability of going to the first successor of a block with two. */
 function takenByBranch(block: MBlock, { facts, takenProbability }: InstructionFacts): number {
@@ -148,8 +102,7 @@ export function estimateFrequencies(mf: MFunction): Float64Array {
   const { blocks } = mf;
   if (mf.profiled) return Float64Array.from(blocks, (block) => block.frequency / blocks[0]!.frequency);
   const { successors, nest } = shapeOf(mf);
-  const probabilities = branchProbabilities(blocks, nest, successors, mf.target.instructions);
-  return frequenciesOf({ successors, probabilities }, nest);
+  return frequenciesOf(branchFlow(successors, nest, likelihoodsOf(mf)), nest);
 }
 
 /** Entered by other ways than the branches of the function. */
