@@ -10,6 +10,7 @@ import { InputError } from "../../lto/ir/errors.js";
 import { isReservedName } from "../../lto/ir/intrinsics.js";
 import {
   type Alias,
+  belongsElsewhere,
   type GlobalValue,
   type GlobalVariable,
   type IFunc,
@@ -174,7 +175,7 @@ export class DataPrinter {
     let out = "";
     for (const { priority, fields } of entries) {
       const fn = fields[1]!;
-      if (fn.valueKind === "zero" || isElsewhere(fields[2])) continue;
+      if (fn.valueKind === "zero" || belongsElsewhere(fields[2])) continue;
       const name = priority === 65535 ? section : `${section}.${String(priority).padStart(5, "0")}`;
       out += `\t.section\t${name},"aw${this.structorGroup(fields[2], section)}\n\t.p2align\t3\n`;
       out += `\t.quad\t${this.address(fn)}\n`;
@@ -227,7 +228,3 @@ export class DataPrinter {
     return out;
   }
 }
-
-/** The data that an initialiser belongs to: whoever defines it runs that. */
-const isElsewhere = (associated: Constant | undefined): boolean =>
-  associated?.valueKind === "global" && isReference(associated);

@@ -7,7 +7,7 @@
  */
 
 import { baseObject } from "../../lto/analysis/references.js";
-import type { ModuleSummary, SymbolSummary } from "../../lto/analysis/summary.js";
+import { type ModuleSummary, type SymbolSummary, symbolSummary } from "../../lto/analysis/summary.js";
 import { DataLayout } from "../../lto/ir/data-layout.js";
 import { InputError } from "../../lto/ir/errors.js";
 import type { TbaaTag } from "../../lto/ir/hints/tbaa.js";
@@ -339,21 +339,9 @@ class ObjectReader {
       row.end();
       const calls = readAscending(mentions, globals.length);
       const references = readAscending(mentions, globals.length);
-      const { name, kind, linkage, visibility, isDeclaration } = global;
-      return {
-        name,
-        kind,
-        linkage,
-        visibility,
-        isDeclaration,
-        calls,
-        references,
-        instructions,
-        traits,
-        hash,
-        // A body as it was read: nothing has changed it.
-        revision: 0,
-      };
+      // A body as it was read: nothing has changed it.
+      const revision = 0;
+      return symbolSummary(global, calls, references, instructions, traits, hash, revision);
     });
     return { symbols };
   }

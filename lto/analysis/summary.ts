@@ -55,8 +55,14 @@ export const globalIndices = (module: Module): Map<GlobalValue, number> =>
 export const revisionOf = (global: GlobalValue): number => (global.kind === "function" ? global.revision : 0);
 
 /** Of a global's own properties: one literal, since every symbol has such an object, after every change of the module. */
-const entry = (
-  { name, kind, linkage, visibility, isDeclaration }: GlobalValue,
+export const symbolSummary = (
+  {
+    name,
+    kind,
+    linkage,
+    visibility,
+    isDeclaration,
+  }: Pick<SymbolSummary, "name" | "kind" | "linkage" | "visibility" | "isDeclaration">,
   calls: readonly number[],
   references: readonly number[],
   instructions: number,
@@ -89,10 +95,10 @@ export function summarizeGlobal(
     const { calls, references, instructions, traits } = scanBody(global, global.view());
     const called = ascending(calls, indices);
     const mentioned = ascending(references, indices);
-    return entry(global, called, mentioned, instructions, traits, hash, global.revision);
+    return symbolSummary(global, called, mentioned, instructions, traits, hash, global.revision);
   }
   const references = ascending(ownReferences(global), indices);
-  return entry(global, noSymbols, references, 0, 0, hash, revisionOf(global));
+  return symbolSummary(global, noSymbols, references, 0, 0, hash, revisionOf(global));
 }
 
 /**
@@ -145,7 +151,7 @@ export function updatedSummary(
     if (old === undefined || old.isDeclaration || old.revision !== global.revision)
       return global.peek(() => summarizeGlobal(global, indices));
     const { calls, references, instructions, traits, hash, revision } = old;
-    return entry(global, moved(calls), moved(references), instructions, traits, hash, revision);
+    return symbolSummary(global, moved(calls), moved(references), instructions, traits, hash, revision);
   });
   return { symbols, pinned: pinnedIn(module, indices) };
 }

@@ -15,7 +15,7 @@
  * Variables that were zero take room in the file then: for one entry no more bytes than `mostBytes`.
  */
 import type { GlobalValue, Module } from "../ir/module.js";
-import { GlobalVariable, isReference } from "../ir/module.js";
+import { belongsElsewhere, GlobalVariable } from "../ir/module.js";
 import { arrayType } from "../ir/types.js";
 import { ConstAggregate, type Constant } from "../ir/values.js";
 import type { ModulePass, ProgramContext } from "../pass/pass.js";
@@ -42,12 +42,11 @@ function entriesOf({ initializer }: GlobalVariable): Entry[] | null {
     if (element.valueKind !== "aggregate") return null;
     const [priority, called, associated] = element.elements;
     if (priority?.valueKind !== "int" && priority?.valueKind !== "zero") return null;
-    const isElsewhere = associated?.valueKind === "global" && isReference(associated);
     entries.push({
       index,
       priority: priority.valueKind === "int" ? priority.num : 0,
       called: called!,
-      isElsewhere,
+      isElsewhere: belongsElsewhere(associated),
     });
   }
   return entries.sort((a, b) => a.priority - b.priority || a.index - b.index);

@@ -339,3 +339,7 @@ export class Module {
 /** The module only refers to the symbol: what it is, another one says. */
 export const isReference = (global: GlobalValue): boolean =>
   global.isDeclaration || global.linkage === "available_externally";
+
+/** Of an entry of `llvm.global_ctors`, by the data that it belongs to: whoever defines that runs it. */
+export const belongsElsewhere = (data: Constant | undefined): boolean =>
+  data?.valueKind === "global" && isReference(data);

@@ -26,6 +26,12 @@ export interface Remark {
   readonly facts: readonly RemarkFact[];
 }
 
+/** Plain words of the sentence. */
+export const words = (text: string): RemarkFact => ["String", text];
+/** Names of functions, one for each place that something was found in. */
+export const listOfPlaces = (places: readonly string[]): RemarkFact[] =>
+  places.flatMap((place, i) => [...(i === 0 ? [] : [words(", ")]), [`Place${i + 1}`, place] as const]);
+
 /** Takes remarks of one thread. */
 export class Remarks {
   readonly list: Remark[] = [];

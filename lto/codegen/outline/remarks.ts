@@ -5,31 +5,29 @@
  * anything, however they are taken, nothing is said. Decisions come in the order in which they are made, which depends on
  * the code alone. Linear in the candidates; not loaded with work where nobody wants remarks.
  */
-import type { Remark, RemarkFact } from "../../pass/remarks.js";
+import { listOfPlaces, type Remark, type RemarkFact, words } from "../../pass/remarks.js";
 import type { OutlineCandidate, OutlineSizes } from "./candidates.js";
 
 /** The step's name, as options spell it. */
 export const outlineRemarks = "outline";
 const pass = outlineRemarks;
 
-const text = (words: string): RemarkFact => ["String", words];
-
 /** What is common to both. Bytes of code and of unwind tables, as they are with the function made and without. */
 function sizes({ code, codeBefore, tables, tablesBefore }: OutlineSizes): RemarkFact[] {
   return [
-    text(" (cost="),
+    words(" (cost="),
     ["Cost", code + tables],
-    text(", threshold="),
+    words(", threshold="),
     ["Threshold", codeBefore + tablesBefore],
-    text("; code: "),
+    words("; code: "),
     ["CodeBytes", code],
-    text(" instead of "),
+    words(" instead of "),
     ["CodeBytesBefore", codeBefore],
-    text(", tables: "),
+    words(", tables: "),
     ["TableBytes", tables],
-    text(" instead of "),
+    words(" instead of "),
     ["TableBytesBefore", tablesBefore],
-    text(")"),
+    words(")"),
   ];
 }
 
@@ -50,25 +48,22 @@ export const outlined = (
   name: "OutlinedFunction",
   function: name,
   facts: [
-    text("saved "),
+    words("saved "),
     ["OutliningBenefit", bytes.benefit],
-    text(" bytes by outlining "),
+    words(" bytes by outlining "),
     ["Length", candidate.length],
-    text(" instructions from "),
+    words(" instructions from "),
     ["NumOccurrences", places.length],
-    text(" places, in round "),
+    words(" places, in round "),
     ["Round", round],
-    text(", as a "),
+    words(", as a "),
     ["Form", candidate.form],
-    text(" of "),
+    words(" of "),
     ["FunctionBytes", candidate.bodyBytes],
-    text(" bytes"),
+    words(" bytes"),
     ...sizes(bytes),
-    text("; found in: "),
-    ...places.flatMap((place, i): RemarkFact[] => [
-      ...(i === 0 ? [] : [text(", ")]),
-      [`Place${i + 1}`, place],
-    ]),
+    words("; found in: "),
+    ...listOfPlaces(places),
   ],
 });
 
@@ -94,17 +89,17 @@ export function notOutlined(
     name: isLost ? "PlacesTaken" : "NotOutliningCheaper",
     function: fn,
     facts: [
-      text("did not outline "),
+      words("did not outline "),
       ["Length", candidate.length],
-      text(" instructions from "),
+      words(" instructions from "),
       ["NumOccurrences", candidate.starts.length],
-      text(" places, in round "),
+      words(" places, in round "),
       ["Round", round],
-      text(", as a "),
+      words(", as a "),
       ["Form", candidate.form],
-      text(isLost ? ", since other functions left " : ", of which without overlaps "),
+      words(isLost ? ", since other functions left " : ", of which without overlaps "),
       ["NumFree", places],
-      ...(isLost && left === null ? [text(" of them")] : sizes(bytes)),
+      ...(isLost && left === null ? [words(" of them")] : sizes(bytes)),
     ],
   };
 }

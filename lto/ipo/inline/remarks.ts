@@ -1,9 +1,7 @@
 /** What the inliner says of its decisions, in the words and keys of LLVM's, so that the same tools read them. */
 import type { Func } from "../../ir/module.js";
-import type { Remark, RemarkFact } from "../../pass/remarks.js";
+import { type Remark, words } from "../../pass/remarks.js";
 import type { Advice } from "./advisor.js";
-
-const text = (words: string): RemarkFact => ["String", words];
 
 /** A call was replaced, or is too costly to be. Cost and threshold are in units of the advisor's: bytes for size. */
 export function decided(caller: Func, callee: Func, { inline, cost, threshold }: Advice): Remark {
@@ -16,13 +14,13 @@ export function decided(caller: Func, callee: Func, { inline, cost, threshold }:
     function: caller.name,
     facts: [
       ["Callee", callee.name],
-      text(middle),
+      words(middle),
       ["Caller", caller.name],
-      text(end),
+      words(end),
       ["Cost", Math.round(cost)],
-      text(", threshold="),
+      words(", threshold="),
       ["Threshold", Math.round(threshold)],
-      text(")"),
+      words(")"),
     ],
   };
 }
@@ -42,13 +40,13 @@ export function tried(caller: Func, callee: Func, { before, after }: TriedSizes)
     function: caller.name,
     facts: [
       ["Callee", callee.name],
-      text(inline ? " inlined into " : " not inlined into "),
+      words(inline ? " inlined into " : " not inlined into "),
       ["Caller", caller.name],
-      text(": generated code takes "),
+      words(": generated code takes "),
       ["Before", Math.round(before)],
-      text(" bytes without and "),
+      words(" bytes without and "),
       ["After", Math.round(after)],
-      text(" bytes with the copy"),
+      words(" bytes with the copy"),
     ],
   };
 }
@@ -61,9 +59,9 @@ export const impossible = (caller: Func, callee: Func, why: string): Remark => (
   function: caller.name,
   facts: [
     ["Callee", callee.name],
-    text(" not inlined into "),
+    words(" not inlined into "),
     ["Caller", caller.name],
-    text(" because it should never be inlined: "),
+    words(" because it should never be inlined: "),
     ["Reason", why],
   ],
 });

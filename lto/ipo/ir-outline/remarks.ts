@@ -4,24 +4,22 @@
  * A candidate is code that could save bytes if nothing had to be passed; of repeats that could not even then nothing is said.
  * Decisions come in the order in which they are made, which depends on the code alone.
  */
-import type { Remark, RemarkFact } from "../../pass/remarks.js";
+import { listOfPlaces, type Remark, type RemarkFact, words } from "../../pass/remarks.js";
 import type { OutlinePlan } from "./plan.js";
-
-const text = (words: string): RemarkFact => ["String", words];
 
 /** Bytes with the function and without; its own are exact where code was generated for it, all others are estimates. */
 const sizes = ({ before, after, body, isTried, parameters, outputs }: OutlinePlan): RemarkFact[] => [
-  text(" (cost="),
+  words(" (cost="),
   ["Cost", Math.round(after)],
-  text(", threshold="),
+  words(", threshold="),
   ["Threshold", Math.round(before)],
-  text(isTried ? "; function: " : "; function, as estimated: "),
+  words(isTried ? "; function: " : "; function, as estimated: "),
   ["FunctionBytes", Math.round(body)],
-  text(" bytes, parameters: "),
+  words(" bytes, parameters: "),
   ["NumParameters", parameters.list.length],
-  text(", results: "),
+  words(", results: "),
   ["NumResults", outputs.length],
-  text(")"),
+  words(")"),
 ];
 
 /**
@@ -40,19 +38,16 @@ export const outlined = (
   name: "OutlinedFunction",
   function: name,
   facts: [
-    text("saved "),
+    words("saved "),
     ["OutliningBenefit", Math.round(plan.before - plan.after)],
-    text(" bytes by outlining "),
+    words(" bytes by outlining "),
     ["Length", length],
-    text(" instructions from "),
+    words(" instructions from "),
     ["NumOccurrences", places.length],
-    text(" places"),
+    words(" places"),
     ...sizes(plan),
-    text("; found in: "),
-    ...places.flatMap((place, i): RemarkFact[] => [
-      ...(i === 0 ? [] : [text(", ")]),
-      [`Place${i + 1}`, place],
-    ]),
+    words("; found in: "),
+    ...listOfPlaces(places),
   ],
 });
 
@@ -78,17 +73,17 @@ export function notOutlined(
     name,
     function: fn,
     facts: [
-      text("did not outline "),
+      words("did not outline "),
       ["Length", length],
-      text(" instructions from "),
+      words(" instructions from "),
       ["NumOccurrences", count],
-      text(" places, of which without overlaps "),
+      words(" places, of which without overlaps "),
       ["NumFree", free],
       ...(plan !== null
         ? sizes(plan)
         : free < 2
           ? []
-          : [text(", since not all inputs and results fit in registers")]),
+          : [words(", since not all inputs and results fit in registers")]),
     ],
   };
 }

@@ -24,7 +24,7 @@
 import { isCall } from "../../ir/instructions.js";
 import type { Func, GlobalValue, Module } from "../../ir/module.js";
 import type { ComponentPass, ComponentWalk, ProgramContext } from "../../pass/pass.js";
-import type { Remark } from "../../pass/remarks.js";
+import { type Remark, words } from "../../pass/remarks.js";
 import { isLibraryCall, type LibraryCall, Maker, Names, prototype, type Rule, RuleContext } from "./calls.js";
 import * as numbers from "./numbers.js";
 import * as output from "./output.js";
@@ -142,11 +142,7 @@ const told = (caller: Func, callee: Func): Remark => ({
   pass: "libcalls",
   name: "LibraryCallSimplified",
   function: caller.name,
-  facts: [
-    ["String", "call of "],
-    ["Callee", callee.name],
-    ["String", " simplified"],
-  ],
+  facts: [words("call of "), ["Callee", callee.name], words(" simplified")],
 });
 
 export const libcalls: ComponentPass = {

@@ -29,7 +29,7 @@ import type { Func, GlobalValue, Module } from "../../ir/module.js";
 import { isConstant } from "../../ir/values.js";
 import { callGraph, summary } from "../../pass/analyses.js";
 import type { ModulePass, ProgramContext } from "../../pass/pass.js";
-import type { Remark } from "../../pass/remarks.js";
+import { type Remark, words } from "../../pass/remarks.js";
 import { type Differ, hashFunction, sameFunction } from "../fold-functions/compare.js";
 import { passingAttributes } from "../parameter-attributes.js";
 import {
@@ -256,13 +256,13 @@ const decided = (
   function: first.name,
   facts: [
     ["Functions", members.length],
-    ["String", isTaken ? " functions merged with " : " functions not merged with "],
+    words(isTaken ? " functions merged with " : " functions not merged with "),
     ["Parameters", parameters.list.length],
-    ["String", " parameters (cost="],
+    words(" parameters (cost="),
     ["Cost", Math.round(after)],
-    ["String", ", threshold="],
+    words(", threshold="),
     ["Threshold", Math.round(before)],
-    ["String", ")"],
+    words(")"),
   ],
 });
 
