@@ -11,7 +11,7 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Case } from "./batch.js";
-import { runBatch, summarize } from "./batch.js";
+import { runBatch, summarize, waysAt } from "./batch.js";
 import { fastToolchain } from "./in-process.js";
 import { parseCommandLine, splitWords } from "./options.js";
 import { mapLimit, run } from "./process.js";
@@ -25,7 +25,7 @@ const usage = `usage: npm run csmith -- [--count N] [--seed S] [--levels O0,Oz] 
   --include DIR  csmith's headers (default /usr/include/csmith)
   --shape="…"     csmith's own options, in place of those that rotate with the seed
   --tool NAME    tool under test: ours (default), ours-embedded, llvm, gcc, …
-  --jobs N, --out FILE, --resume, --no-pie, --flags="…", -v   as for torture`;
+  --jobs N, --out FILE, --resume, --no-pie, --flags="…", --ways="…|…", -v   as for torture`;
 
 const shapes: readonly (readonly string[])[] = [
   [],
@@ -36,7 +36,7 @@ const shapes: readonly (readonly string[])[] = [
   ["--builtins", "--builtin-function-prob", "30", "--max-funcs", "5"],
 ];
 
-const { values, levels, ltoFlags } = parseCommandLine(
+const { values, levels, ltoFlags, ways } = parseCommandLine(
   {
     count: { type: "string", default: "50" },
     seed: { type: "string", default: "1" },
@@ -67,7 +67,12 @@ const generated = await mapLimit(seeds, jobs, async (seed): Promise<Case | undef
     cwd: scratch,
   });
   if (r.status !== 0) return undefined;
-  return { name: `seed-${seed}`, units: [{ source, flags: ["-w", `-I${include}`] }], libs: ["-lm"] };
+  return {
+    name: `seed-${seed}`,
+    units: [{ source, flags: ["-w", `-I${include}`] }],
+    libs: ["-lm"],
+    isInexact: shape.includes("--float"),
+  };
 });
 const cases = generated.filter((c) => c !== undefined);
 
@@ -78,6 +83,7 @@ const outcomes = await runBatch(cases, {
   tool,
   reference: referenceToolchain(),
   levels,
+  ways,
   jobs,
   pie: !values["no-pie"],
   timeoutMs: 10_000,
@@ -99,7 +105,12 @@ for (const c of failing) {
   copyFileSync(join(scratch, `${c}.c`), join(keep, `${c}.c`));
 }
 rmSync(scratch, { recursive: true, force: true });
-console.log(summarize(outcomes, levels));
+console.log(
+  summarize(
+    outcomes,
+    levels.flatMap((level) => waysAt(level, ways)),
+  ),
+);
 if (failing.size > 0) console.log(`failing programs are in ${keep}`);
 console.log(`results: ${results}`);
 const passed = outcomes.filter((o) => o.verdict === "pass").length;

@@ -14,6 +14,7 @@ export const commonOptions = {
   out: { type: "string" },
   resume: { type: "boolean", default: false },
   flags: { type: "string", default: "" },
+  ways: { type: "string", default: "" },
   "no-pie": { type: "boolean", default: false },
   verbose: { type: "boolean", short: "v", default: false },
   O0: { type: "boolean" },
@@ -33,7 +34,7 @@ export function splitWords(text: string): string[] {
 export function parseCommandLine(
   extra: Options,
   usage: string,
-): { values: Values; words: string[]; levels: string[]; ltoFlags: string[] } {
+): { values: Values; words: string[]; levels: string[]; ltoFlags: string[]; ways: string[][] } {
   const named: string[] = [];
   const args = process.argv.slice(2).filter((a) => {
     const level = /^-(O[0123sz])$/.exec(a);
@@ -54,7 +55,9 @@ export function parseCommandLine(
         : String(values["levels"])
             .split(",")
             .map((l) => l.replace(/^-/, ""));
-    return { values, words: parsed.positionals, levels, ltoFlags: splitWords(String(values["flags"])) };
+    const ltoFlags = splitWords(String(values["flags"]));
+    const ways = String(values["ways"]).split("|").map(splitWords);
+    return { values, words: parsed.positionals, levels, ltoFlags, ways };
   } catch (e) {
     console.error(`${(e as Error).message}\n\n${usage}`);
     process.exit(2);

@@ -300,11 +300,21 @@ function standIn(): Toolchain {
   );
 }
 
-/** The clang that `CLANG` names, else the newest on PATH; undefined on a machine that has none. */
+/** The clang that `CLANG` names, else 19, which tests install, else the newest on PATH; undefined on a machine that has none. */
 export function findClang(): string | undefined {
   const wanted = process.env["CLANG"];
   if (wanted !== undefined) return findProgram(wanted);
-  return findProgram("clang-19", "clang-18", "clang-17", "clang-16", "clang-15", "clang");
+  return findProgram(
+    "clang-19",
+    "clang-22",
+    "clang-21",
+    "clang-20",
+    "clang-18",
+    "clang-17",
+    "clang-16",
+    "clang-15",
+    "clang",
+  );
 }
 
 /** The clang that references are built with. @throws Error when there is none */

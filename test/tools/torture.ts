@@ -9,7 +9,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import type { Case } from "./batch.js";
-import { runBatch, summarize } from "./batch.js";
+import { runBatch, summarize, waysAt } from "./batch.js";
 import { fastToolchain } from "./in-process.js";
 import { parseCommandLine } from "./options.js";
 import { cacheDir } from "./root.js";
@@ -24,6 +24,7 @@ const usage = `usage: npm run torture -- --dir DIR [-O0 -Oz -O2] [options]
   --resume       keep what the results file already holds
   --no-pie       position-dependent code
   --flags="…"    more options for tsc-lto
+  --ways="…|…"   link each program with each of these sets of options
   --list FILE    only programs named in FILE, one a line
   -v             print every failure as it happens`;
 
@@ -68,7 +69,7 @@ function collect(dir: string): Case[] {
   return cases;
 }
 
-const { values, levels, ltoFlags } = parseCommandLine(
+const { values, levels, ltoFlags, ways } = parseCommandLine(
   { dir: { type: "string" }, list: { type: "string" } },
   usage,
 );
@@ -95,6 +96,7 @@ const outcomes = await runBatch(cases, {
   tool,
   reference: toolchain("clang"),
   levels,
+  ways,
   jobs,
   pie: !values["no-pie"],
   timeoutMs: 10_000,
@@ -112,7 +114,12 @@ const outcomes = await runBatch(cases, {
     if (done % 100 === 0) console.error(`${done}/${cases.length} (${failures} failures)`);
   },
 });
-console.log(summarize(outcomes, levels));
+console.log(
+  summarize(
+    outcomes,
+    levels.flatMap((level) => waysAt(level, ways)),
+  ),
+);
 console.log(`results: ${results}`);
 await tool.close();
 process.exitCode = outcomes.some((o) => o.verdict === "fail") ? 1 : 0;
