@@ -6,7 +6,9 @@
  */
 import { Random } from "../support/random.js";
 
-const prelude = `#include <stdio.h>
+const prelude = `#ifndef PRELUDE
+#define PRELUDE
+#include <stdio.h>
 #include <stdlib.h>
 #include <stdarg.h>
 #include <setjmp.h>
@@ -23,6 +25,7 @@ struct W { long double l; int i; };
 extern u64 acc; extern int fuel; extern jmp_buf *top; extern cb shared[4];
 u64 missing(u64) __attribute__((weak));
 static inline u64 mix(u64 s, u64 x) { s = (s ^ x) * 0x9E3779B97F4A7C15UL; return s ^ s >> 29; }
+#endif
 `;
 
 /** A type, how its values are made of a word, and how a word is made of them. */
@@ -122,7 +125,7 @@ interface Function {
   readonly others: string[];
 }
 
-/** The files of one program. */
+/** The files of one program; one after the other they are a file of the same meaning. */
 export function callGraphProgram(seed: number): string[] {
   return new Writer(new Random(seed)).run();
 }
@@ -230,9 +233,8 @@ class Writer {
       .map((f) => `${this.declaration(f, f.name)};\n`)
       .join("");
     const callbacks = this.callbacks(file);
-    text += `static cb table[4] = { ${[0, 1, 2, 3].map(() => random.pick(callbacks)).join(", ")} };\n`;
-    text +=
-      "static int order(const void *a, const void *b) { fuel--; return *(const int *)a - *(const int *)b; }\n";
+    text += `static cb table${file}[4] = { ${[0, 1, 2, 3].map(() => random.pick(callbacks)).join(", ")} };\n`;
+    text += `static int order${file}(const void *a, const void *b) { fuel--; return *(const int *)a - *(const int *)b; }\n`;
     for (const f of own) {
       if (f.isStatic || !random.oneIn(4)) continue;
       if (random.oneIn(2) && f.attributes !== "weak") {
@@ -322,11 +324,13 @@ class Writer {
       case 1:
         return `if (${word()} & ${1 << random.below(5)}) ${call()} else ${call()}`;
       case 2:
-        return `s = mix(s, ${random.pick(["table", "shared"])}[${word()} & 3](${word()}, i0));`;
-      case 3:
-        return `{ cb old = table[1]; table[1] = ${random.pick(callbacks)}; ${call()} table[1] = old; }`;
+        return `s = mix(s, ${random.pick([`table${f.file}`, "shared"])}[${word()} & 3](${word()}, i0));`;
+      case 3: {
+        const entry = `table${f.file}[1]`;
+        return `{ cb old = ${entry}; ${entry} = ${random.pick(callbacks)}; ${call()} ${entry} = old; }`;
+      }
       case 4:
-        return "{ int list[5] = { i0 & 15, 3, (int)(k1 & 15), 9, 1 }; qsort(list, 5, sizeof *list, order); s = mix(s, (u64)list[2]); }";
+        return `{ int list[5] = { i0 & 15, 3, (int)(k1 & 15), 9, 1 }; qsort(list, 5, sizeof *list, order${f.file}); s = mix(s, (u64)list[2]); }`;
       case 5:
         return `{ jmp_buf here, *old = top; volatile u64 seen = s; int code = setjmp(here); if (code == 0) { top = &here; ${call()} seen = s; } top = old; s = mix(seen, (u64)code); }`;
       case 6:

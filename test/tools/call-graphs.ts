@@ -2,16 +2,20 @@
  * `npm run call-graphs -- --count N --seed S`: random C programs about calls (call-graph-programs.ts), built by clang
  * -O0 and by the tool under test with its checkers on, compared by what they print. Options of tsc-lto rotate with the
  * seed: IPRA, allocators, shrink-wrapping, position independence. Programs that differ are kept.
+ *
+ * Most of the time is that of starting clang. So the reference is one file, and each file is compiled once for all
+ * links: at a level that rotates too, since what was compiled at one level may be linked at another.
  */
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { callGraphProgram } from "./call-graph-programs.js";
 import { threadPool } from "./in-process.js";
+import { linkObjects } from "./native.js";
 import { parseCommandLine } from "./options.js";
 import { mapLimit, run } from "./process.js";
 import { cacheDir } from "./root.js";
-import { clangOption, ours, toolchain } from "./toolchain.js";
+import { clangOption, ours, systemClang } from "./toolchain.js";
 
 const usage = `usage: npm run call-graphs -- [--count N] [--seed S] [--levels O0,O2,Oz] [options]
   --count N      number of programs (default 50)
@@ -44,7 +48,6 @@ const first = Number(values["seed"]);
 const jobs = Number(values["jobs"]);
 const keep = String(values["keep"] ?? cacheDir("call-graph-failures"));
 const scratch = mkdtempSync(join(tmpdir(), "call-graphs-"));
-const reference = toolchain("clang");
 const pool = threadPool(jobs);
 const checks = ["-j1", "--check-regalloc", "--verify"];
 let passed = 0;
@@ -57,6 +60,22 @@ const fail = (seed: number, folder: string, what: string): void => {
   console.log(`FAIL ${what}`);
 };
 
+/** All files as one; what is wrong, if something is. */
+async function buildReference(
+  units: readonly { readonly source: string }[],
+  dir: string,
+  exe: string,
+): Promise<string | undefined> {
+  const whole = join(dir, "whole.c");
+  writeFileSync(whole, units.map(({ source }) => `#include "${source}"\n`).join(""));
+  const object = join(dir, "whole.o");
+  const flags = ["-w", "-std=gnu17", "-O0", "-fPIE", "-c"];
+  const made = await run([systemClang(), ...flags, whole, "-o", object]);
+  if (made.status !== 0) return made.stderr.slice(0, 2000);
+  const { result } = await linkObjects([object], exe, { pie: true });
+  return result.status === 0 ? undefined : result.stderr.slice(0, 2000);
+}
+
 const seeds = Array.from({ length: Number(values["count"]) }, (_, i) => first + i);
 await mapLimit(seeds, jobs, async (seed) => {
   const dir = join(scratch, String(seed));
@@ -67,17 +86,9 @@ await mapLimit(seeds, jobs, async (seed) => {
     writeFileSync(source, text);
     return { source, flags: ["-w", "-std=gnu17"] };
   });
-  const job = { units, libs: [], timeoutMs: 120_000 };
   const expected = join(dir, "expected");
-  const built = await reference.build({
-    ...job,
-    level: "O0",
-    exe: expected,
-    dir: join(dir, "reference"),
-    pie: true,
-  });
-  if (built.failed !== undefined)
-    return fail(seed, sources, `seed ${seed}: the reference failed: ${built.message}`);
+  const problem = await buildReference(units, dir, expected);
+  if (problem !== undefined) return fail(seed, sources, `seed ${seed}: the reference failed: ${problem}`);
   const wanted = await run([expected], { timeoutMs: 20_000, sandbox: true });
   if (wanted.status !== 0) {
     // Callbacks may go on for ever at some depth of recursion that has no fuel.
@@ -85,13 +96,22 @@ await mapLimit(seeds, jobs, async (seed) => {
     if (values["verbose"]) console.log(`seed ${seed}: the reference ends with ${wanted.status}`);
     return;
   }
-  for (const level of levels) {
-    const way = ltoFlags.length > 0 ? ltoFlags : ways[seed % ways.length]!;
+  // All pairs of way and level come up, though not with every program.
+  const turn = Math.floor(seed / ways.length);
+  const chosen = levels.map((_, i) => ways[(seed + i * (1 + (turn % (ways.length - 1)))) % ways.length]!);
+  const used = ltoFlags.length > 0 ? levels.map(() => ltoFlags) : chosen;
+  const pie = !values["no-pie"] && !used.some((way) => way.includes("static"));
+  const job = { units, libs: [], timeoutMs: 120_000, exe: "", dir, pie };
+  const compiled = { ...job, level: levels[turn % levels.length]! };
+  const objects = await ours(checks, clangOption(), pool.execute).compile(compiled);
+  if (!Array.isArray(objects))
+    return fail(seed, sources, `seed ${seed} -${compiled.level}: ${objects.failed}: ${objects.message}`);
+  for (const [i, level] of levels.entries()) {
+    const way = used[i]!;
     const tool = ours([...checks, ...way], clangOption(), pool.execute);
     const exe = join(dir, level);
-    const pie = !values["no-pie"] && !way.includes("static");
-    const made = await tool.build({ ...job, level, exe, dir: join(dir, `build-${level}`), pie });
-    const label = `seed ${seed} -${level} ${way.join(" ")}`;
+    const made = await tool.link({ ...job, level, exe }, objects);
+    const label = `seed ${seed} -${compiled.level} -${level} ${way.join(" ")}`;
     if (made.failed !== undefined) {
       fail(seed, sources, `${label}: ${made.failed}: ${made.message}`);
       continue;

@@ -54,8 +54,17 @@ export async function assembleAndLink(
   const timeoutMs = options.timeoutMs ?? 60_000;
   const assembled = await run(["as", "-o", object, asm], { timeoutMs });
   if (assembled.status !== 0) return { stage: "assemble", result: assembled };
-  const line = await linkLine(options.pie ?? true);
   const inputs = [object, ...(options.objects ?? []), ...(options.libs ?? [])];
-  const linked = await run(["ld", ...line.before, ...inputs, ...line.after, "-o", exe], { timeoutMs });
-  return { stage: "native link", result: linked };
+  return linkObjects(inputs, exe, { pie: options.pie ?? true, timeoutMs });
+}
+
+/** Links objects, archives and libraries (as -lm) into `exe`. */
+export async function linkObjects(
+  inputs: readonly string[],
+  exe: string,
+  options: { pie: boolean; timeoutMs?: number },
+): Promise<{ stage: "native link"; result: RunResult }> {
+  const line = await linkLine(options.pie);
+  const command = ["ld", ...line.before, ...inputs, ...line.after, "-o", exe];
+  return { stage: "native link", result: await run(command, { timeoutMs: options.timeoutMs ?? 60_000 }) };
 }
