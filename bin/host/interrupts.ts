@@ -13,6 +13,7 @@
 import type { ChildProcess } from "node:child_process";
 import * as fs from "node:fs";
 import { join } from "node:path";
+import { threadId } from "node:worker_threads";
 import { InputError } from "../../lto/ir/errors.js";
 import { reasonOf } from "./system-errors.js";
 
@@ -57,7 +58,8 @@ function makeTemporary(what: string, parent: string, make: (name: string) => str
   try {
     for (;;) {
       try {
-        const path = make(`${process.pid}-${counter++}`);
+        // No thread of this process ever takes a name of another's, not even one that is free again.
+        const path = make(`${process.pid}-${threadId}-${counter++}`);
         temporaries.add(path);
         return path;
       } catch (e) {
@@ -79,7 +81,9 @@ export function writeTemporary(path: string, contents: Uint8Array): void {
   }
 }
 
+/** Does nothing where it was removed or forgotten already: what has the name now may be somebody else's. */
 export function removeTemporary(path: string): void {
+  if (!temporaries.has(path)) return;
   fs.rmSync(path, { force: true, recursive: true });
   forgetTemporary(path);
 }

@@ -6,10 +6,27 @@
  * Node.js around each interrupt tell.
  */
 import { spawn, spawnSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { Worker } from "node:worker_threads";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  forgetTemporary,
+  removeTemporary,
+  temporaryDirectory,
+  temporaryFile,
+} from "../../bin/host/interrupts.js";
 import { builtCommands } from "../support/built.js";
 
 const command = builtCommands();
@@ -223,4 +240,41 @@ describe("an interrupt", () => {
     },
     60_000,
   );
+});
+
+describe("a temporary file", () => {
+  it("is removed once: what gets its name afterwards is somebody else's", () => {
+    const directory = temporaryDirectory(folder, "t-");
+    removeTemporary(directory);
+    expect(existsSync(directory)).toBe(false);
+    mkdirSync(directory);
+    removeTemporary(directory);
+    expect(existsSync(directory)).toBe(true);
+
+    const file = temporaryFile(folder, ".o");
+    forgetTemporary(file);
+    removeTemporary(file);
+    expect(existsSync(file)).toBe(true);
+  });
+
+  it("has a name that no other thread takes, also after it was removed", async () => {
+    const module = join(dirname(command("tsc-cc")), "../dist/bin/host/interrupts.js");
+    const thread = join(folder, "thread.mjs");
+    writeFileSync(
+      thread,
+      `import { parentPort } from "node:worker_threads";
+      import { removeTemporary, temporaryDirectory } from ${JSON.stringify(pathToFileURL(module).href)};
+      const names = [];
+      for (let i = 0; i < 50; i++) {
+        names.push(temporaryDirectory(${JSON.stringify(folder)}, "t-"));
+        removeTemporary(names[i]);
+      }
+      parentPort.postMessage(names);`,
+    );
+    const run = () =>
+      new Promise<string[]>((resolve, reject) => {
+        new Worker(thread).on("message", resolve).on("error", reject);
+      });
+    expect(new Set((await Promise.all([run(), run()])).flat()).size).toBe(100);
+  });
 });
