@@ -286,7 +286,7 @@ export const generators: Readonly<Record<string, (w: FunctionWriter) => boolean>
         case 4:
           return (i % count) + w.random.below(2) * count;
         default:
-          return (2 * count - 1 - i) % count;
+          return (16 * count - 1 - i) % count;
       }
     });
     const lanes = mask.map((i) => `i32 ${i}`).join(", ");
