@@ -5,7 +5,8 @@
  * taken is lost to it. What a candidate loses to others is found when its turn comes: its benefit is computed
  * again, and it waits for its new turn. So every candidate is taken for what it is really worth.
  * Where a benefit takes long to compute there may be a bound for it, by which candidates wait until it is their turn: what
- * others take places from is never computed. The result is the same.
+ * others take places from is never computed. The result is the same. Where benefits are estimates and can be known exactly, at a
+ * price, that is asked last, of what would be taken: who has none is refused, and who was estimated much too high waits again.
  * O(c · (o + log c)) for c candidates of o occurrences, times the few turns that a candidate waits.
  * The result depends on the candidates alone: of equal benefits the longer, then the one that occurs first comes first.
  */
@@ -33,18 +34,33 @@ interface Waiting<C> {
 }
 
 /**
+ * A benefit of which at least this part is confirmed is as good as the estimates that it competes with. With 1, everything that
+ * overlaps the best is confirmed, too; with less than 0.8, what is taken is worse (bzip2 at -Oz: 0.9% of its bytes).
+ */
+const closeEnough = 0.9;
+
+/** Of outlining a candidate at these places, which do not overlap. */
+export type Benefit<C> = (candidate: C, starts: Int32Array) => number;
+
+export interface SelectionHelp<C> {
+  /** Is told of each candidate that is not taken, with the places that were left to it when that was decided. */
+  readonly refused?: ((candidate: C, starts: Int32Array) => void) | undefined;
+  /** What no benefit is above. */
+  readonly bound?: Benefit<C>;
+  /** The benefit of a candidate that would be taken: nothing is that has none. May be asked again of the same places. */
+  readonly confirmed?: Benefit<C>;
+}
+
+/**
  * @param size of the sequence that starts are places in
- * @param benefit of outlining a candidate at these places, which do not overlap; nothing is taken that has none
- * @param refused is told of each candidate that is not taken, with the places that were left to it when that was decided
- * @param bound that no benefit is above
+ * @param benefit nothing is taken that has none
  * @returns in the order of taking
  */
 export function selectCandidates<C extends Candidate>(
   candidates: readonly C[],
   size: number,
-  benefit: (candidate: C, starts: Int32Array) => number,
-  refused?: (candidate: C, starts: Int32Array) => void,
-  bound?: (candidate: C, starts: Int32Array) => number,
+  benefit: Benefit<C>,
+  { refused, bound, confirmed }: SelectionHelp<C> = {},
 ): Selected<C>[] {
   const taken = new Uint8Array(size);
   const queue: Waiting<C>[] = [];
@@ -75,8 +91,18 @@ export function selectCandidates<C extends Candidate>(
       enter(waiting, false);
       continue;
     }
+    const gain = confirmed === undefined ? waiting.benefit : confirmed(candidate, starts);
+    if (gain <= 0) {
+      refused?.(candidate, starts);
+      continue;
+    }
+    if (gain < waiting.benefit * closeEnough) {
+      waiting.benefit = gain;
+      push(queue, waiting);
+      continue;
+    }
     for (const start of starts) taken.fill(1, start, start + candidate.length);
-    selected.push({ candidate, benefit: waiting.benefit, starts });
+    selected.push({ candidate, benefit: gain, starts });
   }
   return selected;
 }

@@ -66,4 +66,46 @@ describe("selection of candidates", () => {
     const candidate = { length: 3, starts: Int32Array.from([0, 3]) };
     expect(selectCandidates([candidate], 6, () => 0)).toEqual([]);
   });
+  it("waits by bounds, with the same result", () => {
+    const symbols = randomSymbols(5, 400, 5, 0.02);
+    const candidates = findRepeats(symbols, { minimumLength: 2, maximumLength: 50 });
+    let asked = 0;
+    const counted = (candidate: Candidate, starts: Int32Array): number => {
+      asked++;
+      return saved(candidate, starts);
+    };
+    const one = selectCandidates(candidates, symbols.length, counted);
+    const all = asked;
+    asked = 0;
+    const bound = (candidate: Candidate, starts: Int32Array): number => saved(candidate, starts) + 2;
+    expect(selectCandidates(candidates, symbols.length, counted, { bound })).toEqual(one);
+    expect(asked).toBeLessThan(all);
+  });
+  it("confirms what it takes: nothing is refused, less than nine tenths waits", () => {
+    const first = { length: 2, starts: Int32Array.from([0, 10]) };
+    const second = { length: 3, starts: Int32Array.from([1, 11]) };
+    const third = { length: 2, starts: Int32Array.from([3, 13]) };
+    const estimates = new Map<Candidate, number>([
+      [first, 100],
+      [second, 90],
+      [third, 80],
+    ]);
+    const choose = (exact: readonly [number, number, number]): { taken: number[]; refused: Candidate[] } => {
+      const refused: Candidate[] = [];
+      const selected = selectCandidates(
+        [first, second, third],
+        20,
+        (candidate) => estimates.get(candidate)!,
+        {
+          refused: (candidate) => refused.push(candidate),
+          confirmed: (candidate) => exact[[first, second, third].indexOf(candidate as typeof first)]!,
+        },
+      );
+      return { taken: selected.map(({ benefit }) => benefit), refused };
+    };
+    // The second overlaps both others.
+    expect(choose([95, 90, 80])).toEqual({ taken: [95, 80], refused: [second] });
+    expect(choose([85, 88, 80])).toEqual({ taken: [88], refused: [first, third] });
+    expect(choose([0, 0, 70])).toEqual({ taken: [70], refused: [first, second] });
+  });
 });

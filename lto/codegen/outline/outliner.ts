@@ -169,7 +169,7 @@ class Round {
         ? undefined
         : (candidate: OutlineCandidate, starts: Int32Array): void =>
             remarks.add(this.refusal(finder, candidate, starts));
-    const selected = selectCandidates(candidates, sequence.symbols.length, finder.benefit, refused);
+    const selected = selectCandidates(candidates, sequence.symbols.length, finder.benefit, { refused });
     const made = this.replace(selected, finder);
     if (remarks !== null)
       selected.forEach(({ candidate, starts }, i) => {

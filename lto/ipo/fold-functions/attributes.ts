@@ -51,6 +51,7 @@ function sameValue(a: AttributeValue, b: AttributeValue): boolean {
 function common(a: AttributeSet, b: AttributeSet): AttributeSet | null {
   if (a === b) return a;
   if (a.strings.size !== b.strings.size) return null;
+  if (isInMemory(a.kinds) && a.kinds.get("align") !== b.kinds.get("align")) return null;
   for (const [name, text] of a.strings) if (b.strings.get(name) !== text) return null;
   const kinds = new Map<string, AttributeValue>();
   for (const [name, value] of a.kinds) {
@@ -61,6 +62,9 @@ function common(a: AttributeSet, b: AttributeSet): AttributeSet | null {
   for (const name of b.kinds.keys()) if (!a.kinds.has(name) && !droppable.has(name)) return null;
   return kinds.size === a.kinds.size ? a : new AttributeSet(kinds, a.strings);
 }
+
+/** Passed in memory: the alignment says where. */
+const isInMemory = (kinds: AttributeSet["kinds"]): boolean => kinds.has("byval") || kinds.has("inalloca");
 
 /** The attributes that hold of both; null where the two are not the same code. */
 export function commonAttributes(a: AttributeList, b: AttributeList): AttributeList | null {
@@ -89,7 +93,8 @@ export function essentialText({ fn, result, parameters }: AttributeList): string
 
 function essentialWords({ kinds, strings }: AttributeSet): string {
   const words: string[] = [];
-  for (const [name, value] of kinds) if (!droppable.has(name)) words.push(`${name}=${textOf(value)}`);
+  const dropped = (name: string): boolean => droppable.has(name) && !(name === "align" && isInMemory(kinds));
+  for (const [name, value] of kinds) if (!dropped(name)) words.push(`${name}=${textOf(value)}`);
   for (const [name, text] of strings) words.push(`"${name}"="${text}"`);
   return words.sort().join(" ");
 }

@@ -152,8 +152,7 @@ export class Extractor {
       functionType: fn.valueType,
       callingConvention: 0,
       attributes: new AttributeList(noAttributes, noAttributes, []),
-      // Without variables in the frame nothing of it can be reached.
-      tail: place.hasAllocas ? "" : "tail",
+      tail: place.showsFrame ? "" : "tail",
       argumentCount: args.length,
       bundles: [],
     });

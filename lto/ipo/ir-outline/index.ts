@@ -19,12 +19,13 @@
  *
  * Breaks if: see legality.ts.
  */
+import { temperature } from "../../analysis/profile.js";
 import type { Func, Module } from "../../ir/module.js";
 import { findRepeats } from "../../outline/repeats.js";
 import { selectCandidates } from "../../outline/select.js";
 import type { ModulePass, ProgramContext } from "../../pass/pass.js";
 import type { Remark } from "../../pass/remarks.js";
-import { allPieces, isCertain, type Piece } from "./candidates.js";
+import { allPieces, isCertain, isClear, type Piece } from "./candidates.js";
 import { Extractor } from "./extract.js";
 import { isOutlinedFrom } from "./legality.js";
 import { areAlike, mostBenefit, type OutlinePlan, planFor } from "./plan.js";
@@ -85,19 +86,28 @@ class Outliner {
     const { remarks } = this.context;
     /** What each candidate would be, as it was last asked for. */
     const plans = new Map<Piece, Planned>();
+    const benefitOf = (piece: Piece, starts: Int32Array, plan: OutlinePlan | null): number => {
+      if (plan === null) return 0;
+      plans.set(piece, { starts, plan });
+      return isCertain(plan, starts.length) ? plan.before - plan.after : 0;
+    };
     const selected = selectCandidates(
       allPieces(sequence, repeats),
       sequence.insts.length,
-      (piece, starts) => {
-        const plan = this.planFor(sequence, extractor, piece, starts);
-        if (plan === null) return 0;
-        plans.set(piece, { starts, plan });
-        return isCertain(plan, starts.length) ? plan.before - plan.after : 0;
+      (piece, starts) =>
+        benefitOf(piece, starts, planFor(sequence, starts, piece.length, this.context.layout)),
+      {
+        refused:
+          remarks?.wants(this.name) !== true
+            ? undefined
+            : (piece, starts) => remarks.add(this.refusal(sequence, piece, starts, plans.get(piece))),
+        bound: (piece, starts) => (starts.length < 2 ? 0 : mostBenefit(sequence, starts, piece.length)),
+        confirmed: (piece, starts) => {
+          const { plan } = plans.get(piece)!;
+          const better = plan.isTried ? plan : this.tried(sequence, extractor, piece, starts, plan);
+          return benefitOf(piece, starts, better);
+        },
       },
-      remarks?.wants(this.name) !== true
-        ? undefined
-        : (piece, starts) => remarks.add(this.refusal(sequence, piece, starts, plans.get(piece))),
-      (piece, starts) => (starts.length < 2 ? 0 : mostBenefit(sequence, starts, piece.length)),
     );
     if (selected.length === 0) return new Set();
     for (const { candidate, starts } of selected)
@@ -105,19 +115,18 @@ class Outliner {
     return extractor.finish();
   }
 
-  /** By estimates, and by the code of the function where those say that it saves bytes; null: it cannot be. */
-  private planFor(
+  /** The plan by the code of the function; null: it cannot be. */
+  private tried(
     sequence: Sequence,
     extractor: Extractor,
     { length }: Piece,
     starts: Int32Array,
+    plan: OutlinePlan,
   ): OutlinePlan | null {
-    const { layout, trials } = this.context;
-    const plan = planFor(sequence, starts, length, layout);
-    if (plan === null || !isCertain(plan, starts.length)) return plan;
+    const { trials } = this.context;
     // Structures were compared by hashes.
     if (!areAlike(sequence, starts, length)) return null;
-    if (trials === null) return plan;
+    if (trials === null || isClear(plan, length)) return plan;
     const size = trials.sizeAlone(extractor.functionFor("outlined", starts, length, plan));
     if (size === null) return plan;
     this.context.count("trials");
@@ -143,7 +152,8 @@ class Outliner {
 
   private isOutlinedFrom(fn: Func): boolean {
     const goal = this.context.goalOf(fn);
-    const isForSize = goal === "minsize" || (goal === "size" && fn.attributes.fn.has("cold"));
+    const known = temperature(fn);
+    const isForSize = (goal === "minsize" && known !== "hot") || (goal === "size" && known === "cold");
     return isForSize && !fn.isDeclaration && !this.made.has(fn) && isOutlinedFrom(fn, this.module);
   }
 

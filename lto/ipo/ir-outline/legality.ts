@@ -32,7 +32,21 @@ const fixedKinds = [
   "safestack",
   "shadowcallstack",
 ];
-const fixedStrings = ["nooutline", "noipa", "split-stack", "instrument-function-entry", "patchable-function"];
+const fixedStrings = [
+  "nooutline",
+  "noipa",
+  "split-stack",
+  // Somebody counts on the entry or the end of each.
+  "fentry-call",
+  "function-instrument",
+  "instrument-function-entry",
+  "instrument-function-entry-inlined",
+  "instrument-function-exit",
+  "instrument-function-exit-inlined",
+  "patchable-function",
+  "patchable-function-entry",
+  "patchable-function-prefix",
+];
 
 /** What a function says of its own body or of calls of it, and code of it elsewhere need not repeat. */
 const ownKinds = new Set([
@@ -81,10 +95,22 @@ export function codeAttributes({ kinds, strings }: AttributeSet): string {
 export const isCodeAttribute = (kind: string): boolean => !ownKinds.has(kind);
 
 /** They give addresses in the frame of the function that they are in. */
-const ofFrame = new Set(["returnaddress", "frameaddress", "addressofreturnaddress", "sponentry"]);
+const framePointers = new Set(["returnaddress", "frameaddress", "addressofreturnaddress", "sponentry"]);
+/** Their results depend on the function that they are in: its type table, and what it shows of its pointers. */
+const ofFunction = new Set(["eh.typeid.for", "objectsize", "is.constant"]);
 
 /** Passing them needs an instruction of the caller. */
 const fixedParameters = ["inalloca", "preallocated", "swifterror", "swiftself", "swiftasync", "nest"];
+
+/**
+ * Whether code of the function may have an address in its frame from it: such a frame has to be there while calls are under
+ * way. The area of registers that variable arguments are saved in is in the frame, wherever the list is.
+ */
+export function showsFrame(inst: Inst): boolean {
+  if (inst.op === Op.Alloca) return true;
+  const intrinsic = isCall(inst) ? intrinsicOf(inst.operands[0]!) : null;
+  return intrinsic !== null && (intrinsic.name === "va_start" || framePointers.has(intrinsic.name));
+}
 
 export function mayMove(inst: Inst): boolean {
   const { op, type } = inst;
@@ -122,7 +148,7 @@ function callMayMove(call: CallInst): boolean {
   if (intrinsic === null) return true;
   if (intrinsic.origin !== "known" || intrinsic.returnsTwice || intrinsic.noDuplicate || intrinsic.convergent)
     return false;
-  if (ofFrame.has(intrinsic.name)) return false;
+  if (framePointers.has(intrinsic.name) || ofFunction.has(intrinsic.name)) return false;
   // A function of its operands; what reads or writes the machine's state says so in its memory effects.
   return intrinsic.pure || /^mem(?:cpy|move|set)$/.test(intrinsic.name);
 }

@@ -14,7 +14,7 @@ import { type Constant, isConstant, sameConstant } from "../../ir/values.js";
 import { essentialText } from "../fold-functions/attributes.js";
 import { bytesOf } from "../inline/body-size.js";
 import { mayVary } from "../merge-functions/slots.js";
-import { codeAttributes, mayMove } from "./legality.js";
+import { codeAttributes, mayMove, showsFrame } from "./legality.js";
 
 /** Equal to nothing. */
 const fixed = -1;
@@ -53,8 +53,8 @@ export interface Place {
   readonly start: number;
   /** Number of its attributes: code moves together only where they are equal. */
   readonly attributes: number;
-  /** Has variables in its frame, or copies made for it. */
-  readonly hasAllocas: boolean;
+  /** Something of its frame may be reached by address: variables, copies made for it. */
+  readonly showsFrame: boolean;
   /** Calls something already. */
   readonly hasCalls: boolean;
 }
@@ -112,7 +112,7 @@ export class Sequence {
   private add(fn: Func, body: BodyView): void {
     const start = this.insts.length;
     const place = this.places.length;
-    let hasAllocas = fn.args.some((_, i) => fn.attributes.parameter(i).has("byval"));
+    let hasShown = fn.args.some((_, i) => fn.attributes.parameter(i).has("byval"));
     let hasCalls = false;
     for (const block of body.blocks) {
       for (const inst of block.insts) {
@@ -121,8 +121,8 @@ export class Sequence {
         this.placeAt[at] = place;
         this.bytesBefore[at + 1] = this.bytesBefore[at]! + bytesOf(inst);
         const moves = mayMove(inst);
-        if (inst.op === Op.Alloca) hasAllocas = true;
-        else if (isCall(inst)) {
+        if (showsFrame(inst)) hasShown = true;
+        if (isCall(inst)) {
           hasCalls = true;
           if (intrinsicOf(inst.operands[0]!) === null) this.isRealCall[at] = 1;
         }
@@ -133,7 +133,7 @@ export class Sequence {
     const text = codeAttributes(fn.attributes.fn);
     let attributes = this.attributeNumbers.get(text);
     if (attributes === undefined) this.attributeNumbers.set(text, (attributes = this.attributeNumbers.size));
-    this.places.push({ fn, body, start, attributes, hasAllocas, hasCalls });
+    this.places.push({ fn, body, start, attributes, showsFrame: hasShown, hasCalls });
   }
 
   private addOperands(inst: Inst, at: number, start: number, moves: boolean): void {
