@@ -153,7 +153,8 @@ export function scanBody(fn: Func, body: BodyView): BodyFacts {
         if (callee.valueKind === "global") calls.add(callee);
         else if (callee.valueKind === "asm") {
           traits |= Trait.InlineAsm;
-          assembly += `${callee.template}\n`;
+          // Nobody here tells names from registers in that: whatever has a name counts as mentioned.
+          assembly += `${callee.intelDialect ? ".intel_syntax\n" : ""}${callee.template}\n`;
         } else {
           first = 0;
           traits |= Trait.IndirectCalls;

@@ -125,8 +125,10 @@ export class MemOperand {
 /** Assembly text with operands, for inline assembly. */
 export interface AsmData {
   readonly kind: "asm";
-  /** LLVM's template: `$0`, `${0:w}`, `$$`, `$(…$|…$)` already resolved to the AT&T alternative. */
+  /** LLVM's template: `$0`, `${0:w}`, `$$`, `$(…$|…$)` for alternatives by dialect. */
   readonly template: string;
+  /** It and its operands are in Intel syntax. */
+  readonly intel: boolean;
   /** What `$n` stands for, in order. */
   readonly operands: readonly AsmOperand[];
   /** As in `CallInfo`. */

@@ -41,6 +41,10 @@ const atomicArithmetic = ["add", "sub", "and", "or", "xor", "nand"].flatMap((nam
   ["_1", "_2", "_4", "_8", "_16"].map((size) => `__atomic_fetch_${name}${size}`),
 );
 
+const elementAtomics = ["memcpy", "memmove", "memset"].flatMap((name) =>
+  [1, 2, 4, 8, 16].map((size) => `__llvm_${name}_element_unordered_atomic_${size}`),
+);
+
 const system = (
   "__stack_chk_fail __stack_chk_guard __ssp_canary_word __tls_get_addr _Unwind_Resume abort __cxa_guard_acquire " +
   "__x86_return_thunk __x86_indirect_thunk_r11 mcount __fentry__ __cyg_profile_func_enter __cyg_profile_func_exit"
@@ -66,6 +70,7 @@ export const RUNTIME_SYMBOLS: ReadonlySet<string> = new Set([
   ...compilerRuntime,
   ...atomics,
   ...atomicArithmetic,
+  ...elementAtomics,
   ...system,
   ...instrumentation,
 ]);

@@ -1,7 +1,8 @@
 /** What the passes before instruction selection have to know of x86-64. */
 import type { LoweringTarget } from "../codegen/lowering/context.js";
 import { resultRoom } from "./frame/convention.js";
-import { roundingMode } from "./legalize/rounding.js";
+import { pairConstraints } from "./legalize/assembly.js";
+import { roundingMode, setRoundingMode } from "./legalize/rounding.js";
 import { lowerVAArg } from "./legalize/va-arg.js";
 import { sse2Vectors } from "./legalize/vectors.js";
 import { needsLoop } from "./select/atomics.js";
@@ -9,7 +10,9 @@ import { needsLoop } from "./select/atomics.js";
 export const x64Lowering: LoweringTarget = {
   vectors: sse2Vectors,
   vaArg: lowerVAArg,
+  pairConstraints,
   roundingMode,
+  setRoundingMode,
   resultRoom,
   isScale: (stride) => stride === 1 || stride === 2 || stride === 4 || stride === 8,
   // cmov has general registers only.

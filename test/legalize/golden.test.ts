@@ -85,7 +85,6 @@ describe("legalised functions", () => {
 describe("what cannot be lowered", () => {
   const layout = 'target datalayout = "e-m:e-i64:64-i128:128-f80:128-n8:16:32:64-S128"\n';
   const rejected: readonly (readonly [string, string])[] = [
-    ["division of i256", "define i256 @f(i256 %a, i256 %b) {\n  %r = udiv i256 %a, %b\n  ret i256 %r\n}\n"],
     [
       "intrinsic llvm.matrix.transpose.v4f32",
       "define <4 x float> @f(<4 x float> %a) {\n  %r = call <4 x float> @llvm.matrix.transpose.v4f32(<4 x float> %a, i32 2, i32 2)\n  ret <4 x float> %r\n}\ndeclare <4 x float> @llvm.matrix.transpose.v4f32(<4 x float>, i32, i32)\n",

@@ -170,7 +170,7 @@ export const generators: Readonly<Record<string, (w: FunctionWriter) => boolean>
   },
   division(w) {
     const s = w.ints();
-    if (width(s) > 128 || width(s) === 1) return false;
+    if (width(s) === 1) return false;
     const op = w.random.pick("udiv sdiv urem srem".split(" "));
     let a = w.load(s);
     if (op[0] === "s") a = w.emit(`lshr ${text(s)} ${a}, ${w.constant(s, 1n)}`);

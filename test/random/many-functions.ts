@@ -1,8 +1,9 @@
 /**
- * npm run random-functions -- [--count N] [--seed S] [--batch B] [--ways W] [--keep FOLDER]
+ * npm run random-functions -- [--count N] [--seed S] [--batch B] [--ways W] [--only WORDS] [--keep FOLDER]
  *
  * N random functions of all types and irregular control flow, B to a module, each compiled in W of the ways of
- * functions.ts in turn (levels, allocators, IPRA, checkers) and run against the IR interpreter. Failing modules are kept.
+ * functions.ts in turn (levels, allocators, IPRA, checkers; with --only those that have these words in their options)
+ * and run against the IR interpreter. Failing modules are kept.
  */
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,6 +17,7 @@ const { values } = parseArgs({
     seed: { type: "string", default: "1" },
     batch: { type: "string", default: "100" },
     ways: { type: "string", default: "3" },
+    only: { type: "string", default: "" },
     keep: { type: "string" },
   },
 });
@@ -29,6 +31,8 @@ const [count, seed, batch, each] = [values.count, values.seed, values.batch, val
   number,
   number,
 ];
+const chosen = ways.filter(({ name }) => name.includes(values.only));
+if (chosen.length === 0) throw new Error(`no way has "${values.only}" in its options`);
 let functions = 0;
 let runs = 0;
 let wrong = 0;
@@ -37,7 +41,7 @@ for (let at = 0; at < count; at += batch) {
   const program = randomProgram(first, Math.min(batch, count - at));
   functions += Math.min(batch, count - at);
   for (let n = 0; n < each; n++) {
-    const way = ways[(Math.floor(first / batch) * each + n) % ways.length]!;
+    const way = chosen[(Math.floor(first / batch) * each + n) % chosen.length]!;
     const problem = await tryProgram(program, way, folder, object);
     runs += program.runs;
     if (problem === null) continue;

@@ -49,7 +49,7 @@ function dispatching({ lengths, more = 0, pic = false, goal = "minsize", assembl
     }
     if (assembly && i === 0) {
       const inst = new MInst(X.Asm, 8);
-      inst.extra = { kind: "asm", template: "nop", operands: [], unwind: null };
+      inst.extra = { kind: "asm", intel: false, template: "nop", operands: [], unwind: null };
       block.insts.push(inst);
     }
     block.insts.push(new MInst(X.Ud2, 8));

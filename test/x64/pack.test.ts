@@ -170,6 +170,7 @@ test("inline assembly comes back, with the memory operands it shares", () => {
     inst.targets = [target];
     inst.extra = {
       kind: "asm",
+      intel: true,
       template: "odd “text”\n\t$0",
       unwind: target,
       operands: [

@@ -2,7 +2,7 @@
  * Inline assembly templates.
  *
  * A template is text with `$n` and `${n:m}` for operand n under modifier m, `$$` for a dollar sign,
- * `$(a$|b$)` for a choice of dialects (AT&T is the first), `${:uid}` for a number unique to this statement.
+ * `$(a$|b$)` for a choice of dialects (AT&T and Intel), `${:uid}` for a number unique to this statement.
  * Linear in the template.
  * Source: LLVM Language Reference, "Inline Assembler Expressions" and "Asm template argument modifiers"; GCC
  * manual, "x86 Operand Modifiers".
@@ -11,6 +11,7 @@ import type { AsmData, AsmOperand, MemOperand, MInst } from "../../../lto/codege
 import { InputError } from "../../../lto/ir/errors.js";
 import { registerNames } from "../../../lto/x64/isa/registers.js";
 import type { OperandNames } from "../instruction-printer.js";
+import { intelMemoryText } from "./intel-operands.js";
 import { memoryText, registerText, symbolText } from "./operands.js";
 
 const highBytes = ["%ah", "%ch", "%dh", "%bh"];
@@ -20,7 +21,9 @@ const suffixBySize: Readonly<Record<number, string>> = { 1: "b", 2: "w", 4: "l",
 export function inlineAsmText(inst: MInst, names: OperandNames): string {
   const data = inst.extra as AsmData;
   const body = new Expander(inst, data, names).expand();
-  return body.trim() === "" ? "" : `\t#APP\n\t${body}\n\t#NO_APP`;
+  if (body.trim() === "") return "";
+  const text = data.intel ? `.intel_syntax noprefix\n\t${body}\n\t.att_syntax prefix` : body;
+  return `\t#APP\n\t${text}\n\t#NO_APP`;
 }
 
 class Expander {
@@ -38,12 +41,13 @@ class Expander {
   expand(): string {
     const { template } = this.data;
     let out = "";
+    const dialect = this.data.intel ? 1 : 0;
     // Index of the current dialect alternative inside `$( … $)`; -1 outside.
     let alternative = -1;
     while (this.at < template.length) {
       const dollar = template.indexOf("$", this.at);
       const end = dollar < 0 ? template.length : dollar;
-      if (alternative <= 0) out += template.slice(this.at, end);
+      if (alternative < 0 || alternative === dialect) out += template.slice(this.at, end);
       this.at = end;
       if (dollar < 0) break;
       const next = template[dollar + 1];
@@ -56,7 +60,7 @@ class Expander {
       else if (next === ")") out += "}";
       else {
         const text = this.substitution(next);
-        if (alternative <= 0) out += text;
+        if (alternative < 0 || alternative === dialect) out += text;
       }
     }
     return out;
@@ -103,6 +107,7 @@ class Expander {
   private operand(index: number, modifier: string): string {
     const operand = this.data.operands[index];
     if (operand === undefined) this.fail();
+    if (this.data.intel) return this.intelOperand(operand, modifier);
     switch (operand.kind) {
       case "def":
         return this.register(this.inst.defs[operand.index]!.loc, operand.size, modifier);
@@ -120,6 +125,34 @@ class Expander {
         return modifier === "l" || modifier === "P" || modifier === "c"
           ? this.names.block(operand.block)
           : `$${this.names.block(operand.block)}`;
+    }
+  }
+
+  private intelOperand(operand: AsmOperand, modifier: string): string {
+    const bare = "cPpnlA".includes(modifier || " ");
+    switch (operand.kind) {
+      case "def":
+      case "use": {
+        const { loc } = (operand.kind === "def" ? this.inst.defs : this.inst.uses)[operand.index]!;
+        if (modifier === "a") return `[${registerNames[8]![loc]!}]`;
+        return this.register(loc, operand.size, modifier === "A" ? "q" : modifier).replace("%", "");
+      }
+      case "mem": {
+        const { mem } = operand;
+        if (bare && modifier !== "A" && mem.symbol !== null && mem.base === null && mem.index === null)
+          return symbolText(mem.symbol, mem.disp, this.names);
+        return intelMemoryText(modifier === "H" ? upperHalf(mem) : mem, this.names);
+      }
+      case "imm":
+        return String(modifier === "n" ? -operand.value : operand.value);
+      case "symbol": {
+        const text = symbolText(operand.symbol, operand.offset, this.names);
+        return modifier === "a" ? `[rip + ${text}]` : bare ? text : `offset ${text}`;
+      }
+      case "text":
+        return operand.text.replace("%", "");
+      case "block":
+        return `${bare ? "" : "offset "}${this.names.block(operand.block)}`;
     }
   }
 
@@ -153,11 +186,8 @@ class Expander {
 
   private memory(mem: MemOperand, modifier: string): string {
     switch (modifier) {
-      case "H": {
-        const upper = Object.assign(Object.create(Object.getPrototypeOf(mem)), mem) as MemOperand;
-        upper.disp = mem.disp + 8;
-        return memoryText(upper, this.names);
-      }
+      case "H":
+        return memoryText(upperHalf(mem), this.names);
       case "A":
         return `*${memoryText(mem, this.names)}`;
       case "P":
@@ -188,6 +218,13 @@ class Expander {
         return `$${text}`;
     }
   }
+}
+
+/** The second eight bytes of an operand of sixteen. */
+function upperHalf(mem: MemOperand): MemOperand {
+  const upper = Object.assign(Object.create(Object.getPrototypeOf(mem)), mem) as MemOperand;
+  upper.disp = mem.disp + 8;
+  return upper;
 }
 
 function immediateText(value: bigint, modifier: string): string {

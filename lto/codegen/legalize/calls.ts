@@ -19,6 +19,7 @@ import { raw } from "../../ir/raw.js";
 import { functionType, ptr, structType, type Type, voidType } from "../../ir/types.js";
 import { Argument, type Value } from "../../ir/values.js";
 import { abiTypes, fromAbi, startsOfPairs, toAbi } from "./abi-parts.js";
+import { splitPairs } from "./assembly-pairs.js";
 import { extended } from "./extension.js";
 import { pairAttribute } from "./internal.js";
 import { classOf, isLegalType, TypeClass } from "./legal-types.js";
@@ -123,7 +124,9 @@ function legalCall(l: Lowering, call: CallInst): LoweredCall {
   const { data, operands, type } = call;
   const callee = operands[0]!;
   const isAsm = callee.valueKind === "asm";
-  const args: Value[] = [l.value(callee)];
+  const split = isAsm ? splitPairs(callee, type, argumentTypes(call), l.target.pairConstraints) : null;
+  const mayBePair = (t: Type): boolean => split !== null && t.kind === "int" && t.bits === 128;
+  const args: Value[] = [split ?? l.value(callee)];
   const sets: AttributeSet[] = [];
   const types: Type[] = [];
   let resultTypes = abiTypes(type, l.vectors);
@@ -143,7 +146,7 @@ function legalCall(l: Lowering, call: CallInst): LoweredCall {
     const operandType = operand.type;
     const set = data.attributes.parameter(i);
     const parts = toAbi(l, operandType, promised(l, set, operandType, l.parts(operand)));
-    if (isAsm && (parts.length !== 1 || !isAsmType(operandType)))
+    if (isAsm && !mayBePair(operandType) && (parts.length !== 1 || !isAsmType(operandType)))
       throw l.unsupported(`inline assembly operand of type ${operandType}`);
     const own = partAttributes(set, operandType, l.vectors);
     for (let p = 0; p < parts.length; p++) {
@@ -161,7 +164,8 @@ function legalCall(l: Lowering, call: CallInst): LoweredCall {
   }
   if (isAsm && type.kind !== "void")
     for (const member of type.isAggregate ? type.elements : [type])
-      if (!isAsmType(member)) throw l.unsupported(`inline assembly result of type ${member}`);
+      if (!mayBePair(member) && !isAsmType(member))
+        throw l.unsupported(`inline assembly result of type ${member}`);
   const result =
     resultTypes.length === 0
       ? voidType
@@ -183,6 +187,9 @@ function legalCall(l: Lowering, call: CallInst): LoweredCall {
   };
   return { inst: makeInst(call.op, result, args, newData, [...call.blocks], call.flags), slot };
 }
+
+const argumentTypes = ({ operands, data }: CallInst): Type[] =>
+  operands.slice(1, 1 + data.argumentCount).map((v) => v.type);
 
 /** Types an inline assembly operand may have: one legal part of the same size. */
 function isAsmType(type: Type): boolean {

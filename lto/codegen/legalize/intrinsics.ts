@@ -78,6 +78,17 @@ for (const name of ["memcpy", "memmove", "memset", "memcpy.inline", "memset.inli
     return [];
   });
 
+/** Memory that others may be looking at: routines by the size of elements, none of which is seen half-written. */
+for (const name of ["memcpy", "memmove", "memset"])
+  handlers.set(`${name}.element.unordered.atomic`, (l, _call, args) => {
+    const size = args[3]!;
+    if (size.valueKind !== "int") throw l.unsupported(`llvm.${name}.element.unordered.atomic of any size`);
+    const length = intResize(l, args[2]!.type.bits, 64, l.parts(args[2]!), false)[0]!;
+    const routine = `__llvm_${name}_element_unordered_atomic_${size.num}`;
+    l.library(routine, voidType, [l.value(args[0]!), l.value(args[1]!), length]);
+    return [];
+  });
+
 /** The first element that is not zero; their number if there is none, unless that is undefined. */
 handlers.set("experimental.cttz.elts", (l, call, args) => {
   const mask = args[0]!;
@@ -100,6 +111,10 @@ handlers.set("experimental.cttz.elts", (l, call, args) => {
 const rounding: IntrinsicHandler = (l) => l.target.roundingMode(l);
 handlers.set("get.rounding", rounding);
 handlers.set("flt.rounds", rounding);
+handlers.set("set.rounding", (l, _call, args) => {
+  l.target.setRoundingMode(l, l.value(args[0]!));
+  return [];
+});
 
 for (const [name, handler] of maskedIntrinsics) handlers.set(name, handler);
 

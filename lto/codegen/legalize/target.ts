@@ -25,8 +25,15 @@ export interface LegalizerTarget {
   readonly vectors: VectorTarget;
   /** The next variable argument of a list. */
   vaArg(l: Lowering, inst: Inst): Parts;
+  /**
+   * The two registers that inline assembly gets for an integer of twice their size, as constraints for the lower
+   * and the upper half; null if the constraint stands for something else.
+   */
+  pairConstraints(constraint: string): readonly [string, string] | null;
   /** The rounding mode, in FLT_ROUNDS encoding. */
   roundingMode(l: Lowering): Parts;
+  /** Sets it. @param mode 0 … 3 in that encoding, an i32 */
+  setRoundingMode(l: Lowering, mode: Value): void;
 }
 
 export interface VectorTarget {

@@ -3,10 +3,11 @@
  *
  * Two words use the add/sub-with-carry and widening-multiply operations of internal.ts; more words carry by
  * comparison. Division is a call to libgcc (up to 128 bits; "Routines for integer arithmetic" in the GCC
- * internals manual). O(words²) for multiplication and variable shifts.
+ * internals manual), else a loop over the bits of the dividend. O(words²) for multiplication and variable shifts.
  */
 import { AttributeList, AttributeSet, noAttributes } from "../../ir/attributes.js";
 import { type BinaryOp, type IntPredicate, Op } from "../../ir/instructions.js";
+import { raw } from "../../ir/raw.js";
 import { functionType, i64, structType } from "../../ir/types.js";
 import { constI64, type Value } from "../../ir/values.js";
 import { extendedParts } from "./extension.js";
@@ -204,14 +205,72 @@ export function wideCompare(l: Lowering, predicate: IntPredicate, width: number,
 }
 
 function wideDivide(l: Lowering, op: BinaryOp, width: number, a: Parts, b: Parts): Parts {
-  if (width > 128) throw l.unsupported(`division of i${width}`);
   const signed = op === Op.SDiv || op === Op.SRem;
+  if (width > 128) {
+    const wide = (parts: Parts): Parts => extendedParts(l, parts, width, signed).map((p) => l.freeze(p));
+    const wantsQuotient = op === Op.UDiv || op === Op.SDiv;
+    return longDivision(l, wide(a), wide(b), signed, wantsQuotient);
+  }
   const name =
     op === Op.UDiv ? "__udivti3" : op === Op.SDiv ? "__divti3" : op === Op.URem ? "__umodti3" : "__modti3";
   const args = [...extendedParts(l, a, width, signed), ...extendedParts(l, b, width, signed)];
   const fn = libraryFunction(name, functionType(pairType, [i64, i64, i64, i64]));
   const result = l.call(fn, args, pairAttributes(2));
   return [l.extract(result, 0), l.extract(result, 1)];
+}
+
+/**
+ * Division bit by bit, of whole words. The dividend moves into the remainder from below while the quotient takes its
+ * place. Doubling the remainder may carry out of its top word; then it certainly is no less than the divisor, and the
+ * difference without that bit is right.
+ */
+function longDivision(l: Lowering, a: Parts, b: Parts, signed: boolean, wantsQuotient: boolean): Parts {
+  const words = a.length;
+  const top = words - 1;
+  const signOf = (x: Parts): Value => (signed ? l.ashr(x[top]!, 63) : constI64(0));
+  /** Negated where the sign is all ones. */
+  const withSign = (x: Parts, sign: Value): Parts => {
+    const flipped = x.map((word) => l.xor(word, sign));
+    return wideSub(
+      l,
+      flipped,
+      flipped.map(() => sign),
+    );
+  };
+  const [signA, signB] = [signOf(a), signOf(b)];
+  const dividend = signed ? withSign(a, signA) : a;
+  const divisor = signed ? withSign(b, signB) : b;
+  const before = l.block;
+  const loop = l.newBlock();
+  const after = l.newBlock();
+  l.jump(loop);
+  l.continueIn(loop);
+  const count = l.phi(i64, [[constI64(64 * words), before]]);
+  const quotient = dividend.map((word) => l.phi(i64, [[word, before]]));
+  const remainder = dividend.map(() => l.phi(i64, [[constI64(0), before]]));
+  const doubled = remainder.map((word, i) =>
+    funnel(l, word, i === 0 ? quotient[top]! : remainder[i - 1]!, 1),
+  );
+  const fits = l.or(
+    l.icmp("slt", remainder[top]!, constI64(0)),
+    wideCompare(l, "uge", 64 * words, doubled, divisor),
+  );
+  const difference = wideSub(l, doubled, divisor);
+  const nextRemainder = doubled.map((word, i) => l.select(fits, difference[i]!, word));
+  const nextQuotient = [...shiftConstant(l, Op.Shl, quotient, 1)];
+  nextQuotient[0] = l.or(nextQuotient[0]!, l.cast(Op.ZExt, fits, i64));
+  const nextCount = l.sub(count, constI64(1));
+  const end = l.block;
+  l.branch(l.icmp("ne", nextCount, constI64(0)), loop, after);
+  const next = [nextCount, ...nextQuotient, ...nextRemainder];
+  for (const [i, phi] of [count, ...quotient, ...remainder].entries()) {
+    raw(phi).operands.push(next[i]!);
+    raw(phi).blocks.push(end);
+  }
+  l.continueIn(after);
+  const result = wantsQuotient ? nextQuotient : nextRemainder;
+  if (!signed) return result;
+  return withSign(result, wantsQuotient ? l.xor(signA, signB) : signA);
 }
 
 /** Negation. */

@@ -265,10 +265,10 @@ class Packer {
   }
 
   /** Operands may share memory operands, among each other and with the instruction (`own`). */
-  private assembly({ template, operands, unwind }: AsmData, own: MemOperand | null): void {
+  private assembly({ template, intel, operands, unwind }: AsmData, own: MemOperand | null): void {
     const { out } = this;
     out.text(template);
-    out.word(unwind === null ? 0 : 1);
+    out.word((unwind === null ? 0 : 1) | (intel ? 2 : 0));
     if (unwind !== null) this.block(unwind);
     const shared: MemOperand[] = own === null ? [] : [own];
     out.word(operands.length);

@@ -307,10 +307,11 @@ class Unpacker {
   private assembly(own: MemOperand | null): AsmData {
     const { in: words } = this;
     const template = words.text();
-    const unwind = words.word() === 0 ? null : this.block();
+    const flags = words.word();
+    const unwind = (flags & 1) === 0 ? null : this.block();
     const shared: MemOperand[] = own === null ? [] : [own];
     const operands = Array.from({ length: words.word() }, () => this.asmOperand(shared));
-    return { kind: "asm", template, operands, unwind };
+    return { kind: "asm", template, intel: (flags & 2) !== 0, operands, unwind };
   }
 
   private asmOperand(shared: MemOperand[]): AsmOperand {

@@ -97,7 +97,7 @@ function skipExtra(words: Int32Array, at: number): number {
 
 function skipAssembly(words: Int32Array, at: number): number {
   at += textWords(words, at);
-  at += words[at] === 0 ? 1 : 2;
+  at += (words[at]! & 1) === 0 ? 1 : 2;
   for (let n = words[at++]!; n > 0; n--)
     switch (asmOperands[words[at++]!]!) {
       case "def":

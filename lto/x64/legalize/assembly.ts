@@ -5,6 +5,12 @@ import { makeInst, Op } from "../../ir/instructions.js";
 import { functionType, type Type } from "../../ir/types.js";
 import { InlineAsm, type Value } from "../../ir/values.js";
 
+/** A register that nothing else has: any two; `A`: rdx:rax, though `a` and `d` alone are one each. */
+export function pairConstraints(constraint: string): readonly [string, string] | null {
+  if (constraint === "A") return ["{rax}", "{rdx}"];
+  return /^(?:[rqlRg]|[rqlRg][mi]+|m[rqlR])$/.test(constraint) ? ["r", "r"] : null;
+}
+
 /**
  * A call of inline assembly with legal operands.
  * @param hasEffects it does more than compute its result

@@ -323,41 +323,43 @@ function passStackArguments(
 
 const outgoing = (offset: number): MemOperand => memory(RegOperand.physical(RSP), null, 1, offset);
 
-/** Copies a byval argument: through registers when short, else by rep movs. */
 function byvalCopy(s: Selector, pointer: Value, offset: number, size: number): () => void {
   const from = s.reg(pointer);
-  return () => {
-    if (size <= 64) {
-      let at = 0;
-      for (const width of [16, 8, 4, 2, 1])
-        while (size - at >= width) {
-          const source = memory(new RegOperand(from), null, 1, at);
-          if (width === 16) {
-            const vreg = s.newXmm();
-            s.load(X.Movups, 16, vreg, source);
-            s.store(X.MovupsM, 16, outgoing(offset + at), vreg);
-          } else {
-            const vreg = s.newGpr(width);
-            s.load(width >= 4 ? X.Mov : width === 2 ? X.Movzx16 : X.Movzx8, Math.max(width, 4), vreg, source);
-            s.store(X.MovM, width, outgoing(offset + at), vreg);
-          }
-          at += width;
+  return () => copyMemory(s, from, (at) => outgoing(offset + at), size);
+}
+
+/** Copies an argument from an address to a place: through registers when short, else by rep movs. */
+function copyMemory(s: Selector, from: VReg, place: (at: number) => MemOperand, size: number): void {
+  if (size <= 64) {
+    let at = 0;
+    for (const width of [16, 8, 4, 2, 1])
+      while (size - at >= width) {
+        const source = memory(new RegOperand(from), null, 1, at);
+        if (width === 16) {
+          const vreg = s.newXmm();
+          s.load(X.Movups, 16, vreg, source);
+          s.store(X.MovupsM, 16, place(at), vreg);
+        } else {
+          const vreg = s.newGpr(width);
+          s.load(width >= 4 ? X.Mov : width === 2 ? X.Movzx16 : X.Movzx8, Math.max(width, 4), vreg, source);
+          s.store(X.MovM, width, place(at), vreg);
         }
-      return;
-    }
-    const to = s.newGpr();
-    s.load(X.Lea, 8, to, outgoing(offset));
-    const count = s.newGpr(4);
-    const words = size % 8 === 0;
-    s.moveImm(count, 4, words ? size / 8 : size);
-    const copy = new MInst(X.RepMovs, words ? 8 : 1);
-    const registers = [7, 6, 1];
-    [to, from, count].forEach((vreg, i) => {
-      copy.uses.push(new RegOperand(vreg, maskOf(registers[i]!)));
-      copy.defs.push(new RegOperand(s.newGpr(), maskOf(registers[i]!), false, i));
-    });
-    s.emit(copy);
-  };
+        at += width;
+      }
+    return;
+  }
+  const to = s.newGpr();
+  s.load(X.Lea, 8, to, place(0));
+  const count = s.newGpr(4);
+  const words = size % 8 === 0;
+  s.moveImm(count, 4, words ? size / 8 : size);
+  const copy = new MInst(X.RepMovs, words ? 8 : 1);
+  const registers = [7, 6, 1];
+  [to, from, count].forEach((vreg, i) => {
+    copy.uses.push(new RegOperand(vreg, maskOf(registers[i]!)));
+    copy.defs.push(new RegOperand(s.newGpr(), maskOf(registers[i]!), false, i));
+  });
+  s.emit(copy);
 }
 
 function pushOperand(s: Selector, value: Value, arg: AbiArgument): MInst {
@@ -469,10 +471,6 @@ export function findTailCall(s: Selector, ret: Inst): CallInst | null {
   if (!must && (!s.optimize || s.noTailCalls || s.usesSret || s.mf.returnsTwice)) return null;
   if (!must && !returnsExactly(s, call, ret)) return null;
   const layout = callLayout(s, call, abiArguments(call, callArguments(call)));
-  if (layout.places.some((p) => p.kind === "byval")) {
-    if (must) s.unsupported("musttail call with a byval argument");
-    return null;
-  }
   if (layout.stackBytes > 0) {
     if (!must) return null;
     if (layout.stackBytes > s.mf.incomingBytes)
@@ -524,9 +522,13 @@ function selectTailCall(
   }
   const stores: (() => void)[] = [];
   layout.places.forEach((place, i) => {
-    if (place.kind !== "stack" || values[i]!.valueKind === "undef") return;
     const value = values[i]!;
-    if (value.type.kind === "x86_fp80") s.unsupported("musttail call with an x86_fp80 argument");
+    if (place.kind === "byval" || (place.kind === "stack" && value.type.kind === "x86_fp80")) {
+      const store = throughMemory(s, value, place);
+      if (store !== null) stores.push(store);
+      return;
+    }
+    if (place.kind !== "stack" || value.valueKind === "undef") return;
     const vreg = argumentRegister(s, value, args[i]!);
     const slot = s.mf.newSlot(place.size, 8, "incoming", place.offset);
     const op = s.isGpr(value.type) ? X.MovM : place.size === 16 ? X.MovupsM : X.MovsdM;
@@ -552,6 +554,32 @@ function selectTailCall(
     pushed: 0,
   };
   s.emit(machine);
+}
+
+/**
+ * An argument of a tail call that lies in memory, put aside before any is written to its place, since each may lie in
+ * the place of another. @returns what puts it there; null where it is
+ */
+function throughMemory(
+  s: Selector,
+  value: Value,
+  { kind, offset, size }: Extract<ArgumentLayout["places"][number], { offset: number }>,
+): (() => void) | null {
+  const source = s.resolve(value);
+  const own = source.valueKind === "argument" ? s.wholeArguments.get(source.index) : undefined;
+  if (own?.offset === offset && own.size === size) return null;
+  const slot = s.mf.newSlot(size, 8, "incoming", offset);
+  const aside = s.mf.newSlot(size, 16);
+  if (kind === "stack") {
+    push80(s, value);
+    popToSlot(s, aside);
+    return () => {
+      s.load(X.Fld, 10, -1, s.slotMem(aside)).defs.length = 0;
+      popToSlot(s, slot);
+    };
+  }
+  copyMemory(s, s.reg(value), (at) => s.slotMem(aside, at), size);
+  return () => copyMemory(s, s.slotAddress(aside, 0), (at) => s.slotMem(slot, at), size);
 }
 
 /** Hands the variable arguments on as they came. Those on the stack are where they have to be. */

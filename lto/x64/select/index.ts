@@ -182,6 +182,7 @@ function setUpFunction(s: Selector, legal: LegalFunction, args: ArgumentLayout):
     const slot = s.mf.newSlot(place.size, 8, "incoming", place.offset);
     s.incomingSlots.set(place.offset, slot);
     if (arg.type.kind === "x86_fp80") s.argSlots[arg.index] = slot;
+    if (arg.type.kind === "x86_fp80" || place.kind === "byval") s.wholeArguments.set(arg.index, place);
   });
   if (fn.valueType.isVarArg) {
     s.vaGpr = args.gprCount;

@@ -58,6 +58,7 @@ const letterRegisters: Readonly<Record<string, RegisterSet>> = {
   R: intersect(anyGpr, registerRange(0, 8)),
   l: anyGpr,
   Q: maskOf(0, 1, 2, 3),
+  A: maskOf(0),
   x: xmmMask,
   v: xmmMask,
 };
@@ -80,7 +81,6 @@ export const writesFramePointer = (constraints: string): boolean => /\{[re]?bp\}
 const writesBasePointer = (constraints: string): boolean => /\{r15[dwb]?\}/.test(constraints);
 
 export function selectInlineAsm(s: Selector, call: CallInst, asm: InlineAsm, block: MBlock): void {
-  if (asm.intelDialect) s.unsupported("inline assembly in Intel syntax");
   const { constraints, clobbers } = parseConstraints(s, asm.constraints);
   const machine = new MInst(X.Asm, 8);
   machine.clobbers = clobbers;
@@ -92,7 +92,7 @@ export function selectInlineAsm(s: Selector, call: CallInst, asm: InlineAsm, blo
   const lowering = new AsmLowering(s, call, machine, constraints, poppedByAsm(asm.constraints));
   const operands = lowering.run();
   const unwind = call.op === Op.Invoke ? s.heads[call.blocks[1]!.id]! : null;
-  machine.extra = { kind: "asm", template: asm.template, operands, unwind };
+  machine.extra = { kind: "asm", template: asm.template, intel: asm.intelDialect, operands, unwind };
   if (asm.template.trim() !== "") s.mf.noRedZone = true;
   // What it calls needs an aligned stack, and a frame that the unwinder finds its way through.
   if (asm.canUnwind) s.mf.hasCalls = true;
@@ -175,6 +175,8 @@ class AsmLowering {
   private readonly stackInputs: (Value | undefined)[] = [];
   private readonly stackOutputs: ((() => void) | undefined)[] = [];
   private untiedInputs = 0;
+  /** Inputs at any depth of the x87 stack. */
+  private readonly anywhere: { readonly value: Value; readonly index: number }[] = [];
 
   run(): AsmOperand[] {
     // Inputs are evaluated in order; outputs only reserve their definitions.
@@ -183,6 +185,12 @@ class AsmLowering {
       if (constraint.indirect) this.indirect(constraint, i);
       else if (constraint.output) this.output(constraint, i);
       else this.input(constraint, i);
+    }
+    // Below those that have a depth, so that these can be popped.
+    for (const { value, index } of this.anywhere) {
+      let depth = 0;
+      while (this.stackInputs[depth] !== undefined) depth++;
+      this.stackInput(depth, value, index);
     }
     for (let depth = this.stackInputs.length - 1; depth >= 0; depth--) {
       const value = this.stackInputs[depth];
@@ -328,8 +336,11 @@ class AsmLowering {
     if (immediate && isConstant(value) && this.immediateInput(value, index)) return;
     const registers = this.registers(constraint, type);
     if (isEmptySet(registers) || type.kind === "x86_fp80") {
-      if (constraint.codes.some((c) => "tuf".includes(c)))
-        return s.unsupported("inline assembly with x87 operands");
+      if (constraint.codes.includes("f")) {
+        this.untiedInputs++;
+        this.anywhere.push({ value, index });
+        return;
+      }
       if (!constraint.codes.some((c) => "moVgX".includes(c)))
         return s.unsupported(`inline assembly constraint '${constraint.codes.join("")}' for this operand`);
       return this.memoryInput(value, index);

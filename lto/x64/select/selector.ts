@@ -98,6 +98,8 @@ export class Selector {
   resultAttributes: AttributeSet = noAttributes;
   /** Stack slots of arguments that are passed in memory, by offset. */
   readonly incomingSlots = new Map<number, number>();
+  /** By number of an argument that lies in memory as a whole: its offset, and bytes. */
+  readonly wholeArguments = new Map<number, { readonly offset: number; readonly size: number }>();
   hasMustTail = false;
   noTailCalls = false;
   /** No exception leaves the function, and it has no table that says where they go. */

@@ -23,6 +23,7 @@ export function selectSjljSetjmp(s: Selector, call: CallInst, buffer: Value): vo
     kind: "asm",
     template:
       "leaq 1f(%rip), %rax\n\tmovq %rax, 8(%rcx)\n\txorl %eax, %eax\n\tjmp 2f\n1:\tmovl $$1, %eax\n2:",
+    intel: false,
     operands: [],
     unwind: null,
   };
@@ -36,6 +37,7 @@ export function selectSjljLongjmp(s: Selector, buffer: Value): void {
   inst.extra = {
     kind: "asm",
     template: "movq (%rcx), %rbp\n\tmovq 8(%rcx), %rax\n\tmovq 16(%rcx), %rsp\n\tjmp *%rax",
+    intel: false,
     operands: [],
     unwind: null,
   };

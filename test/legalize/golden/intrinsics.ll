@@ -68,3 +68,14 @@ declare i32 @llvm.usub.sat.i32(i32, i32)
 declare double @llvm.minnum.f64(double, double)
 declare i32 @llvm.fptosi.sat.i32.f32(float)
 declare void @llvm.memcpy.p0.p0.i32(ptr, ptr, i32, i1)
+
+declare void @llvm.memcpy.element.unordered.atomic.p0.p0.i32(ptr, ptr, i32, i32)
+declare void @llvm.memmove.element.unordered.atomic.p0.p0.i64(ptr, ptr, i64, i32)
+declare void @llvm.memset.element.unordered.atomic.p0.i64(ptr, i8, i64, i32)
+
+define void @elements(ptr %p, ptr %q, i8 %b, i64 %n, i32 %m) {
+  call void @llvm.memcpy.element.unordered.atomic.p0.p0.i32(ptr align 4 %p, ptr align 4 %q, i32 %m, i32 4)
+  call void @llvm.memmove.element.unordered.atomic.p0.p0.i64(ptr align 16 %p, ptr align 16 %q, i64 %n, i32 16)
+  call void @llvm.memset.element.unordered.atomic.p0.i64(ptr align 1 %p, i8 %b, i64 %n, i32 1)
+  ret void
+}

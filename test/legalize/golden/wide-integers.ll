@@ -54,3 +54,9 @@ big:
 other:
   ret i32 3
 }
+
+; More than 128 bits: bit by bit.
+define i192 @remainder(i192 %a, i192 %b) {
+  %r = urem i192 %a, %b
+  ret i192 %r
+}
