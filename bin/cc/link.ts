@@ -175,7 +175,7 @@ function defaultName(input: Input): string {
 }
 
 const isForOptimizer = (part: string): boolean =>
-  /^--?[^=]+=/.test(part) && forOptimizer.test(part.replace(/^--?/, ""));
+  (/^--?[^=]+=/.test(part) || /^--?lto-whole/.test(part)) && forOptimizer.test(part.replace(/^--?/, ""));
 
 /** What the driver that links is told by a word: what only tsc-lto knows is left out. */
 function forDriver(word: string): string[] {

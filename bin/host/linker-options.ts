@@ -9,7 +9,7 @@ export const inputWord = (path: string): string =>
 
 /** Names of options, of lld's and of LLVM's plug-in's, that the system's linker does not know: they are tsc-lto's alone. */
 export const forOptimizer =
-  /^(?:opt-remarks-(?:filename|passes)|(?:thinlto-)?cache-(?:dir|size|policy))(?:=|$)/;
+  /^(?:(?:lto-)?whole-program-visibility|opt-remarks-(?:filename|passes)|(?:thinlto-)?cache-(?:dir|size|policy))(?:=|$)/;
 
 /** @param words for the linker itself: GNU's spelling, long options with one dash or two */
 export function linkerOptions(words: readonly string[]): string[] {
@@ -76,6 +76,10 @@ export function linkerOptions(words: readonly string[]): string[] {
         break;
       case "exclude-libs":
         result.push("--exclude-libs", value());
+        break;
+      case "lto-whole-program-visibility":
+      case "whole-program-visibility":
+        result.push("--lto-whole-program-visibility");
         break;
       case "version-script":
         result.push("--version-script", value());

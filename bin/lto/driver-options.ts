@@ -40,6 +40,7 @@ export interface DriverOptions {
   readonly relocatable: boolean;
   readonly exportDynamic: boolean;
   readonly excludeLibs: readonly string[];
+  readonly ltoWholeProgramVisibility: boolean;
   readonly versionScript: readonly string[];
   readonly noUndefined: boolean;
   readonly wrap: readonly string[];

@@ -152,6 +152,7 @@ function linkOptions(options: DriverOptions): LinkOptions {
     undefined: options.undefined,
     exportDynamic: options.exportDynamic,
     excludeLibs: options.excludeLibs,
+    wholeProgramVisibility: options.ltoWholeProgramVisibility,
     wrap: options.wrap,
     errorLimit: options.errorLimit,
     ...(scripts.length === 0

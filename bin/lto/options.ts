@@ -111,6 +111,11 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
       collect,
       [],
     )
+    .option(
+      "--lto-whole-program-visibility",
+      "take it that nobody outside of the program derives from its classes (compiled with -fwhole-program-vtables)",
+      false,
+    )
     .option("--version-script <file>", "make local what its local: names; repeatable", collect, [])
     .option("-z <keyword>", "defs, or --no-undefined: report what nothing defines", collect, [])
     .option("--wrap <symbol>", "references to the symbol go to __wrap_SYMBOL; repeatable", collect, [])
@@ -296,6 +301,7 @@ function driverOptions(
     relocatable: o["relocatable"],
     exportDynamic: o["exportDynamic"],
     excludeLibs: (o["excludeLibs"] as string[]).flatMap((names) => names.split(/[,:]/)),
+    ltoWholeProgramVisibility: o["ltoWholeProgramVisibility"],
     versionScript: o["versionScript"],
     noUndefined: o["z"].includes("defs"),
     wrap: o["wrap"],

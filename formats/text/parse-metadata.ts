@@ -4,7 +4,7 @@
  */
 
 import { UnsupportedError } from "../../lto/ir/errors.js";
-import type { MetadataEntry, MetadataGraph } from "../../lto/ir/hints/from-metadata.js";
+import { type MetadataEntry, type MetadataGraph, typeName } from "../../lto/ir/hints/from-metadata.js";
 import { attachmentFates, refusedAttachment, refusedNode } from "../../lto/ir/metadata-names.js";
 import type { Module } from "../../lto/ir/module.js";
 import { unescapeText } from "./escape.js";
@@ -85,6 +85,7 @@ export function parseAttachment(p: ParseContext): readonly [string, number] | nu
 
 /** The metadata of a text, each entry numbered by the token that it starts at. */
 export class TextMetadata implements MetadataGraph {
+  readonly source = "text";
   constructor(private readonly p: ParseContext) {}
 
   entry(pos: number): MetadataEntry {
@@ -119,9 +120,16 @@ export function parseMetadataText(p: ParseContext): string | null {
   skipMetadata(p);
   const end = p.pos;
   p.pos = start;
-  const text = stringAt(p, true);
+  const isNode = p.kind() === Tok.Metadata;
+  const text = stringAt(p, true) ?? (isNode ? p.at(start, () => typeNameAt(p)) : null);
   p.pos = end;
   return text;
+}
+
+/** Of a type without a string. */
+function typeNameAt(p: ParseContext): string | null {
+  const target = p.metadata.get(p.text());
+  return target === undefined ? null : typeName(new TextMetadata(p), target);
 }
 
 function stringAt(p: ParseContext, follow: boolean): string | null {

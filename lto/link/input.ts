@@ -81,6 +81,8 @@ export interface LinkOptions {
   readonly versions?: VersionScript;
   /** Archives, by file name, whose definitions are hidden (--exclude-libs); `ALL`: every one. */
   readonly excludeLibs?: readonly string[];
+  /** Classes of which the program has all there is are taken to be derived from only in it. */
+  readonly wholeProgramVisibility?: boolean;
   /** Symbols to take as referenced (-u). */
   readonly undefined: readonly string[];
   /** Keep every visible definition of an executable (--export-dynamic). */

@@ -22,6 +22,7 @@ import { LinkedFacts } from "./linked-facts.js";
 import { type Merged, merge } from "./merge.js";
 import { type Resolution, resolve } from "./resolve.js";
 import type { LinkSymbol } from "./symbol-table.js";
+import { showWholeProgram } from "./whole-program-visibility.js";
 
 export interface LinkResult {
   /** The linked program; null when there are errors. */
@@ -79,6 +80,7 @@ export function* linkModules(
   if (diagnostics.hasErrors) return failed();
   hideExcluded(module, places.fileOf, options.excludeLibs ?? []);
   internalize(module, symbols, merged.pinned, options);
+  if (options.wholeProgramVisibility) showWholeProgram(module);
   const facts = new LinkedFacts(merged);
   const dropped = yield* dropDead(module, merged.pinned, facts);
   if (options.requireMain && options.entry !== "" && !symbols.get(options.entry)?.isDefined)

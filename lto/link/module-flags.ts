@@ -2,6 +2,7 @@
  * Merging of module flags (LLVM Language Reference, "Module Flags Metadata"). Flags with values that are
  * neither integers nor strings (require, append) do not reach the IR, so their behaviours compare plainly.
  */
+import { isIndirectCall } from "../ir/instructions.js";
 import type { Module, ModuleFlag } from "../ir/module.js";
 import type { Diagnostics } from "./diagnostics.js";
 
@@ -50,8 +51,23 @@ export function mergeModuleFlags(modules: readonly Module[], diagnostics: Diagno
   for (const entry of merged.values())
     if (entry.flag.behavior === Behavior.Min && entry.seen < modules.length)
       entry.flag = { ...entry.flag, value: 0 };
+  const shown = merged.get(virtualFunctionElim);
+  if (shown !== undefined && modules.some((module) => callsUnseen(module)))
+    shown.flag = { ...shown.flag, value: 0 };
   return [...merged.values()];
 }
+
+/** The program was compiled so that each call of a virtual function says which it is. */
+const virtualFunctionElim = "Virtual Function Elim";
+
+/** Whether a module that was compiled without saying so may call virtual functions. */
+const callsUnseen = (module: Module): boolean =>
+  module.flag(virtualFunctionElim) === undefined &&
+  module.functions.some(
+    (fn) =>
+      !fn.isDeclaration &&
+      fn.peek(({ blocks }) => blocks.some(({ insts }) => insts.some((inst) => isIndirectCall(inst)))),
+  );
 
 function combine(known: MergedFlag, flag: ModuleFlag, file: string, diagnostics: Diagnostics): void {
   const a = known.flag;

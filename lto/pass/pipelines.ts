@@ -36,6 +36,9 @@ import { libcalls } from "../ipo/libcalls/index.js";
 import { matchCalls } from "../ipo/match-calls.js";
 import { mergeFunctions } from "../ipo/merge-functions/index.js";
 import { stackProtector } from "../ipo/stack-protector.js";
+import { devirtualize } from "../ipo/virtual-calls/devirtualize.js";
+import { lowerTypeTests } from "../ipo/virtual-calls/lower-type-tests.js";
+import { virtualFunctionElim } from "../ipo/virtual-calls/virtual-function-elim.js";
 import { dce } from "../opt/dce.js";
 import { dse } from "../opt/dse.js";
 import { foldBranches } from "../opt/fold-branches.js";
@@ -95,6 +98,11 @@ const program: readonly Stage[] = [
   // What the program demands, whatever it costs; nothing below should see such functions.
   bottomUp(must(alwaysInline)),
   onModule(
+    // Tables that only objects of dead classes have say nothing of calls.
+    may(virtualFunctionElim),
+    may(devirtualize),
+    // Beyond this point nobody asks what type a table is of.
+    must(lowerTypeTests),
     // What only constructors wrote is constant without them.
     may(globalCtors),
     may(globaldce),
@@ -171,7 +179,10 @@ const plainLowering: readonly LoweringStep[] = [
 ];
 
 export const pipelines: Pipelines = {
-  O0: { program: [bottomUp(must(alwaysInline)), ...requested], lowering: plainLowering },
+  O0: {
+    program: [bottomUp(must(alwaysInline)), onModule(must(lowerTypeTests)), ...requested],
+    lowering: plainLowering,
+  },
   O1: { program, lowering },
   O2: { program, lowering },
   O3: { program, lowering },

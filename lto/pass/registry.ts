@@ -31,6 +31,9 @@ import { libcalls } from "../ipo/libcalls/index.js";
 import { matchCalls } from "../ipo/match-calls.js";
 import { mergeFunctions } from "../ipo/merge-functions/index.js";
 import { stackProtector } from "../ipo/stack-protector.js";
+import { devirtualize } from "../ipo/virtual-calls/devirtualize.js";
+import { lowerTypeTests } from "../ipo/virtual-calls/lower-type-tests.js";
+import { virtualFunctionElim } from "../ipo/virtual-calls/virtual-function-elim.js";
 import { dce } from "../opt/dce.js";
 import { dse } from "../opt/dse.js";
 import { foldBranches } from "../opt/fold-branches.js";
@@ -46,6 +49,9 @@ import { type Pipelines, pipelines, stepsOf } from "./pipelines.js";
 
 export const passes: readonly AnyPass[] = [
   alwaysInline,
+  virtualFunctionElim,
+  devirtualize,
+  lowerTypeTests,
   matchCalls,
   globalCtors,
   globalopt,

@@ -153,6 +153,9 @@ class Local implements World {
   functionAt(): undefined {
     return undefined;
   }
+  hasType(): never {
+    throw new Error("no types here");
+  }
   callUnknown(fn: Func): never {
     throw new Error(`call of @${fn.name}`);
   }

@@ -10,7 +10,12 @@
  */
 import { textOfBytes } from "../../../lto/ir/byte-text.js";
 import { InputError, UnsupportedError } from "../../../lto/ir/errors.js";
-import { HintReader, type MetadataEntry, type MetadataGraph } from "../../../lto/ir/hints/from-metadata.js";
+import {
+  HintReader,
+  type MetadataEntry,
+  type MetadataGraph,
+  typeName,
+} from "../../../lto/ir/hints/from-metadata.js";
 import { attachmentFates, refusedAttachment } from "../../../lto/ir/metadata-names.js";
 import type { Constant } from "../../../lto/ir/values.js";
 import { type AbbreviationScope, type BitReader, Entry } from "./bitstream.js";
@@ -53,6 +58,7 @@ export class MetadataReader implements MetadataGraph {
   /** [global, kind, entry, kind, entry, …] of each global that is no function with a body. */
   readonly globalAttachments: number[][] = [];
   readonly hints = new HintReader(this);
+  source = "";
   /** Entries of each named node. */
   readonly named = new Map<string, readonly number[]>();
 
@@ -294,7 +300,7 @@ export class MetadataReader implements MetadataGraph {
     return starts;
   }
 
-  /** The string that an entry is or, for a node, begins with. */
+  /** The string that an entry is or, for a node, begins with; the name of a type without a string. */
   text(id: number): string | null {
     let text = this.texts.get(id);
     if (text === undefined) this.texts.set(id, (text = this.decodeText(id)));
@@ -306,7 +312,8 @@ export class MetadataReader implements MetadataGraph {
     if (entry.kind === "string") return entry.text;
     if (entry.kind !== "node") return null;
     const first = entry.operands[0];
-    if (first === undefined || first === null) return null;
+    if (first === undefined) return typeName(this, id);
+    if (first === null) return null;
     const inner = this.entry(first);
     return inner.kind === "string" ? inner.text : null;
   }

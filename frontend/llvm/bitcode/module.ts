@@ -133,6 +133,7 @@ export class ModuleReader {
     this.constants.resolve(0);
     this.link();
     if (kinds >= 0) this.metadata.readKinds(kinds, BlockId.MetadataKind);
+    this.metadata.source = this.sourceName;
     for (const block of metadataBlocks) this.metadata.index(block, BlockId.Metadata);
     this.attachToGlobals();
     return this.finish();

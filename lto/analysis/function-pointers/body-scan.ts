@@ -8,6 +8,7 @@
 
 import type { AttributeList } from "../../ir/attributes.js";
 import type { DataLayout } from "../../ir/data-layout.js";
+import type { CalleeSet } from "../../ir/hints.js";
 import {
   type BodyView,
   type CallInst,
@@ -305,7 +306,7 @@ export class BodyScan {
     for (let i = 1 + data.argumentCount; i < operands.length; i++) graph.leak(this.node(fn, operands[i]!));
     const args = this.callArguments(fn, inst);
     const isIndirect = callee.valueKind !== "global" && callee.valueKind !== "asm";
-    const pointer = isIndirect ? this.calledPointer(fn, callee) : noNode;
+    const pointer = isIndirect ? this.calledPointer(fn, callee, inst.hints?.callees ?? null) : noNode;
     const site = isIndirect ? this.indirect++ : -1;
     if (isIndirect && inst.op === Op.Call) {
       nodes.addIndirectCall(fn, site, pointer, data.functionType, args, result);
@@ -324,8 +325,14 @@ export class BodyScan {
     graph.copy(fresh ? graph.worldNode : unknownNode, result);
   }
 
-  private calledPointer(fn: number, callee: Value): number {
+  /** @param said which functions the call can be of, as somebody found who knew more than addresses tell */
+  private calledPointer(fn: number, callee: Value, said: CalleeSet | null): number {
     const { graph } = this;
+    if (said !== null && !said.open) {
+      const one = graph.addNodes(1);
+      for (const member of said.members) graph.copy(this.nodes.constant(member), one);
+      return one;
+    }
     const pointer = this.node(fn, callee);
     if (!this.mayBeElsewhere(callee)) return pointer;
     const either = graph.addNodes(1);

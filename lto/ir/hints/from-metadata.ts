@@ -35,6 +35,20 @@ export type MetadataEntry =
 export interface MetadataGraph {
   /** The entry of a number that an attachment or another entry mentioned. @throws InputError when there is none */
   entry(id: number): MetadataEntry;
+  /** The module's source file. */
+  readonly source: string;
+}
+
+/**
+ * What a type of `!type` and `llvm.type.test` is called: its string; for one that only its module knows, which is a node
+ * without operands, something that modules of other source files do not call theirs. Should two have the same name
+ * nevertheless, they are taken for one type, of which less is known.
+ */
+export function typeName(graph: MetadataGraph, id: number): string | null {
+  const entry = graph.entry(id);
+  if (entry.kind === "string") return entry.text;
+  if (entry.kind !== "node" || !entry.distinct || entry.operands.length > 0) return null;
+  return `${id} of ${graph.source}`;
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -395,8 +409,9 @@ export class HintReader {
     if (kind === "type") {
       const operands = this.operands(id);
       const offset = operands?.length === 2 ? integer(operands[0]) : -1;
-      const name = operands === null ? null : textOf(operands[1]);
-      // Types without a name are nobody's: what tests for them does not say which it means either.
+      const node = this.graph.entry(id);
+      const type = node.kind === "node" ? node.operands[1] : undefined;
+      const name = typeof type === "number" ? typeName(this.graph, type) : null;
       if (offset >= 0 && name !== null) global.typeIds = [...global.typeIds, { offset, name }];
     } else if (kind === "prof" && global.kind === "function") global.entryCount = this.entryCount(id);
     else if ((kind === "kcfi_type" || kind === "func_sanitize") && global.kind === "function")

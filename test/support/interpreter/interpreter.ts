@@ -35,6 +35,7 @@ import {
   Undefined,
   withOverflow,
 } from "./scalar-ops.js";
+import { typeQuery } from "./type-queries.js";
 import { x64Operation } from "./x64-ops.js";
 
 /** A scalar, or the elements of a vector or members of an aggregate. */
@@ -61,6 +62,8 @@ export interface World {
   functionAt(address: bigint): Func | undefined;
   /** A call of a function without a body. */
   callUnknown(fn: Func, args: readonly Val[], result: Type): Val;
+  /** Whether an address is one of those that `!type` lists for a type. */
+  hasType(address: bigint, type: string): boolean;
   /** Labels are those of one function. */
   addressOfLabel(label: number): bigint;
 }
@@ -488,9 +491,10 @@ export class Interpreter {
 
   private call(inst: CallInst): Val {
     const operands = inst.operands.slice(1, 1 + inst.data.argumentCount);
-    const args = operands.map((v) => this.value(v));
     const callee = this.callee(inst);
     const name = callee.name;
+    if (/^llvm\.(public\.)?type\./.test(name)) return typeQuery(this, this.world, name, operands);
+    const args = operands.map((v) => this.value(v));
     if (name.startsWith("tsc.")) return this.internal(name.slice(4), inst, operands, args as bigint[]);
     if (name.startsWith("llvm.")) return this.intrinsic(name.slice(5), inst, operands, args);
     if (this.world === null) return this.library(name, inst, args as bigint[]);

@@ -135,6 +135,13 @@ class RecordingWorld implements World {
   functionAt(address: bigint): Func | undefined {
     return this.functions.get(address);
   }
+  hasType(address: bigint, type: string): boolean {
+    return [...this.module.functions, ...this.module.variables].some((global) =>
+      global.typeIds.some(
+        ({ name, offset }) => name === type && this.addressOf(global) + BigInt(offset) === address,
+      ),
+    );
+  }
   addressOfLabel(label: number): bigint {
     return blocksAt + BigInt(label);
   }
