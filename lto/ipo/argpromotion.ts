@@ -112,6 +112,8 @@ class Promoter {
   }
 
   private isCandidate(fn: Func, { index, type }: Argument): boolean {
+    // Where variable arguments are depends on what comes before them.
+    if (fn.valueType.isVarArg) return false;
     const said = fn.attributes.parameter(index);
     return type.kind === "ptr" && type.addressSpace === 0 && !conventional.some((name) => said.has(name));
   }

@@ -20,7 +20,8 @@
  *    address of it is known to anybody, no assembly mentions it, nothing must be a tail call of it or in it;
  *  - calls of other functions whose definition is the one that runs pass undefined values for parameters that nothing
  *    reads; these lose the attributes that claim something of the value;
- *  - parameters that belong to the convention (sret, nest, swift's, inalloca, preallocated) stay;
+ *  - parameters that belong to the convention (sret, nest, swift's, inalloca, preallocated) stay, and so do all before
+ *    variable arguments that are read: a structure behind them is in memory since they left no registers for it;
  *  - stores to a variable go only where it is local and all that is done with its address is seen (variable-uses.ts);
  *  - naked and unoptimised functions stay as they are, and so do the functions that they call;
  *  - attributes that name other parameters (`returned`, `allocsize`) go where positions or results change; where a
@@ -96,7 +97,8 @@ function writtenBy(inst: Inst): GlobalVariable | null {
 function settle(subject: Subject): void {
   const { fn, isClosed, liveParameters } = subject;
   if (!isClosed) subject.resultIsLive = subject.readsVariable = true;
-  if (!subject.isExact) liveParameters.fill(1);
+  // Where variable arguments are depends on what comes before them, and the reading of them is compiled already.
+  if (!subject.isExact || (fn.valueType.isVarArg && subject.readsVariable)) liveParameters.fill(1);
   for (let i = 0; i < fn.args.length; i++) {
     const attributes = fn.attributes.parameter(i);
     // The copy of what is passed by value is made by the call.

@@ -13,9 +13,9 @@ import { callGraphProgram } from "./call-graph-programs.js";
 import { threadPool } from "./in-process.js";
 import { linkObjects } from "./native.js";
 import { parseCommandLine } from "./options.js";
-import { mapLimit, run } from "./process.js";
+import { mapLimit, type RunResult, run } from "./process.js";
 import { cacheDir } from "./root.js";
-import { clangOption, ours, systemClang } from "./toolchain.js";
+import { type BuildJob, clangOption, ours, systemClang, toolchain } from "./toolchain.js";
 
 const usage = `usage: npm run call-graphs -- [--count N] [--seed S] [--levels O0,O2,Oz] [options]
   --count N      number of programs (default 50)
@@ -53,6 +53,7 @@ const checks = ["-j1", "--check-regalloc", "--verify"];
 let passed = 0;
 let failed = 0;
 let skipped = 0;
+let disputed = 0;
 
 const fail = (seed: number, folder: string, what: string): void => {
   failed++;
@@ -74,6 +75,15 @@ async function buildReference(
   if (made.status !== 0) return made.stderr.slice(0, 2000);
   const { result } = await linkObjects([object], exe, { pie: true });
   return result.status === 0 ? undefined : result.stderr.slice(0, 2000);
+}
+
+/** Whether clang's own program of the level prints something else, too: then the source says too little. */
+async function disagrees(job: BuildJob, wanted: RunResult): Promise<boolean> {
+  const exe = join(job.dir, "native");
+  const made = await toolchain("clang").build({ ...job, exe, dir: join(job.dir, "native-objects") });
+  if (made.failed !== undefined) return false;
+  const found = await run([exe], { timeoutMs: 20_000, sandbox: true });
+  return found.status !== wanted.status || !found.stdout.equals(wanted.stdout);
 }
 
 const seeds = Array.from({ length: Number(values["count"]) }, (_, i) => first + i);
@@ -117,9 +127,12 @@ await mapLimit(seeds, jobs, async (seed) => {
       continue;
     }
     const found = await run([exe], { timeoutMs: 20_000, sandbox: true });
-    if (found.status !== 0 || !found.stdout.equals(wanted.stdout))
-      fail(seed, sources, `${label}: status ${found.status}, wrong output`);
-    else passed++;
+    if (found.status === 0 && found.stdout.equals(wanted.stdout)) passed++;
+    else if (await disagrees(compiled, wanted)) {
+      disputed++;
+      if (values["verbose"]) console.log(`seed ${seed}: clang -${compiled.level} disagrees with clang -O0`);
+      break;
+    } else fail(seed, sources, `${label}: status ${found.status}, wrong output`);
   }
   rmSync(dir, { recursive: true, force: true });
   if ((seed - first) % 50 === 49) console.error(`${seed - first + 1} programs, ${failed} failed`);
@@ -127,6 +140,7 @@ await mapLimit(seeds, jobs, async (seed) => {
 await pool.close();
 rmSync(scratch, { recursive: true, force: true });
 if (failed > 0) console.log(`failing programs are in ${keep}`);
+if (disputed > 0) console.log(`${disputed} programs mean different things to levels of clang`);
 if (skipped > 0) console.log(`${skipped} programs do not end by themselves`);
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed > 0 ? 1 : 0;
