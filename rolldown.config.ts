@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 import { rmSync } from "node:fs";
 import { builtinModules } from "node:module";
 import { defineConfig, type Plugin } from "rolldown";
+import { loopsByIndex } from "./rolldown.loops.js";
 
 const out = "dist/bundle";
 
@@ -87,7 +88,7 @@ const bundle = (command: string, ...plugins: Plugin[]) => {
   return defineConfig({
     input: { bundle: `dist/bin/${command}/entry.js` },
     platform: "node",
-    plugins: [...plugins, loadOnDemand, gather(always), wrap],
+    plugins: [...plugins, loadOnDemand, gather(always), loopsByIndex, wrap],
     output: {
       dir: `${out}/${command}`,
       format: "cjs",
