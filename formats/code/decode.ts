@@ -32,7 +32,7 @@ export interface RegisterParts {
   readonly high: number;
 }
 
-export enum Flow {
+export const enum Flow {
   Next,
   Call,
   CallIndirect,
@@ -45,7 +45,7 @@ export enum Flow {
 }
 
 /** Effects on the stack and copies that the stack analysis follows; everything else is `Other`. */
-export enum StackOp {
+export const enum StackOp {
   Other,
   /** push of `source`, or of something unknown when it is -1. */
   Push,

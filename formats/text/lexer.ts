@@ -6,7 +6,7 @@
  */
 import { InputError } from "../../lto/ir/errors.js";
 
-export enum Tok {
+export const enum Tok {
   Eof,
   /** A bare word: keyword, opcode, type. */
   Word,

@@ -30,7 +30,7 @@ export const Late = 2;
 export const After = 3;
 
 /** How an occurrence of a register constrains where the register is. */
-export enum UseKind {
+export const enum UseKind {
   /** Must be in a register at 4i. */
   Reg,
   /** In a register or in a slot at 4i. */

@@ -278,7 +278,7 @@ export class MBlock {
 }
 
 /** How near to the guard of the stack protector a slot lies: the higher, the nearer; where the function has a guard. */
-export enum SlotRank {
+export const enum SlotRank {
   /** What is only accessed by name. */
   Plain,
   Variable,

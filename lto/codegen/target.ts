@@ -122,7 +122,7 @@ export interface TargetConventions {
 }
 
 /** What an opcode is and does, whatever its operands: bits of `InstructionFacts.facts`. */
-export enum OpFact {
+export const enum OpFact {
   /** Goes to `targets[0]`. */
   Jump = 1 << 0,
   /** Goes to `targets[0]`, or on, by condition `cc`. With a symbol it leaves the function instead. */
@@ -362,7 +362,7 @@ export interface TargetFrame<Plan extends FramePlan = FramePlan> {
 }
 
 /** What may be done with an instruction of final code when it moves to a function of its own. */
-export enum Outlining {
+export const enum Outlining {
   /** It must stay. */
   Never,
   /** It makes no code, and may be lost. */

@@ -14,7 +14,7 @@ import type { Type } from "./types.js";
 import type { ConstInt, Value } from "./values.js";
 
 /** Opcodes, in LLVM's groups; ranges of them are meaningful. */
-export enum Op {
+export const enum Op {
   // Terminators.
   Ret = 1, // [value?]
   Br, // []                        blocks [target]

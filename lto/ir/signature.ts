@@ -91,7 +91,7 @@ function callersOf(fn: Func, candidates: ReadonlySet<Func>): Func[] | null {
   }
   return callers;
 }
-enum Uses {
+const enum Uses {
   None,
   Calls,
   Other,

@@ -68,7 +68,7 @@ const wordsOf = (names: string): string[] =>
     .map((name) => name.split(/\s+as\s+/)[0]!);
 
 const declaration =
-  /^export\s+(?:async\s+)?(?:abstract\s+)?(?:function\*?|const|let|class|enum)\s+([\w$]+)/gm;
+  /^export\s+(?:async\s+)?(?:abstract\s+)?(?:function\*?|const enum|const|let|class|enum)\s+([\w$]+)/gm;
 const renaming = /^export\s+\{([^}]*)\}/gm;
 
 /** The values that a file exports, re-exports included; not types, which say what those values are made of. */

@@ -10,6 +10,7 @@ import {
   isTerminator,
   makeInst,
   Op,
+  opNames,
 } from "../../lto/ir/instructions.js";
 import { Alias, Comdat, Func, type GlobalValue, GlobalVariable, IFunc, Module } from "../../lto/ir/module.js";
 import { raw } from "../../lto/ir/raw.js";
@@ -450,7 +451,7 @@ export function dumpBody(body: BodyView, nameOf: (g: GlobalValue) => string): st
       const operands = inst.operands.map((o) => dumpValue(o, nameOf));
       const blocks = inst.blocks.map((b) => b.id);
       lines.push(
-        `  %${inst.id} = ${Op[inst.op]} ${inst.type} [${operands}] [${blocks}] ${inst.flags} ${dumpData(inst)} ${dumpHints(inst.hints, nameOf)}`,
+        `  %${inst.id} = ${opNames[inst.op]} ${inst.type} [${operands}] [${blocks}] ${inst.flags} ${dumpData(inst)} ${dumpHints(inst.hints, nameOf)}`,
       );
     }
   }
@@ -492,7 +493,7 @@ function dumpValue(value: Value, nameOf: (g: GlobalValue) => string): string {
     case "data":
       return `${value.type} #${[...value.bytes]}`;
     case "expr":
-      return `${value.type} ${Op[value.op]}(${value.operands.map(sub)}) ${value.flags} ${value.elementType} ${value.predicate}`;
+      return `${value.type} ${opNames[value.op]}(${value.operands.map(sub)}) ${value.flags} ${value.elementType} ${value.predicate}`;
     case "blockaddress":
       return `${value.type} ${nameOf(value.fn)}:${value.label}`;
     case "globalref":

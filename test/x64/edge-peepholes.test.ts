@@ -7,6 +7,7 @@ import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
 import { physical } from "../../lto/x64/isa/build.js";
 import { jump } from "../../lto/x64/isa/facts.js";
+import { opcodeNames } from "../../lto/x64/isa/op-names.js";
 import { Cc, X } from "../../lto/x64/isa/ops.js";
 import { RAX, RCX, RDX, RSI } from "../../lto/x64/isa/registers.js";
 import { edgePeepholes } from "../../lto/x64/peephole/edges.js";
@@ -33,7 +34,7 @@ function across(first: MInst[], second: MInst[], result: number): [string[], str
   c.insts = [inst(X.Ret, 8, [], [RCX])];
   rebuildEdges(mf);
   edgePeepholes(mf, noRegisters);
-  const names = (insts: MInst[]): string[] => insts.map(({ op }) => X[op]!);
+  const names = (insts: MInst[]): string[] => insts.map(({ op }) => opcodeNames[op]!);
   return [names(a.insts), names(b.insts)];
 }
 
@@ -78,7 +79,7 @@ describe("across the edge of a branch", () => {
     d.insts = [inst(X.Ret, 8, [], [RAX])];
     rebuildEdges(mf);
     edgePeepholes(mf, noRegisters);
-    const names = (insts: MInst[]): string[] => insts.map(({ op }) => X[op]!);
+    const names = (insts: MInst[]): string[] => insts.map(({ op }) => opcodeNames[op]!);
     expect([a, b, c].map(({ insts }) => names(insts))).toEqual([
       ["Copy", "Cmp", "Jcc", "Jmp"],
       ["Jmp"],

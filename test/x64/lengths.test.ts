@@ -8,7 +8,7 @@ import type { OperandNames } from "../../formats/asm/instruction-printer.js";
 import { instructionText } from "../../formats/asm/x64/instructions.js";
 import type { MInst } from "../../lto/codegen/mir.js";
 import { instructionLength } from "../../lto/x64/isa/lengths.js";
-import { X } from "../../lto/x64/isa/ops.js";
+import { opcodeNames } from "../../lto/x64/isa/op-names.js";
 import { allForms } from "./forms.js";
 
 const fail = (): never => {
@@ -53,7 +53,9 @@ describe("instruction lengths", () => {
     insts.forEach((inst, i) => {
       const ours = instructionLength(inst);
       if (ours !== actual[i])
-        wrong.push(`${X[inst.op]} ${instructionText(inst, names).trim()}: ${ours}, as makes ${actual[i]}`);
+        wrong.push(
+          `${opcodeNames[inst.op]} ${instructionText(inst, names).trim()}: ${ours}, as makes ${actual[i]}`,
+        );
     });
     expect(wrong.slice(0, 40)).toEqual([]);
   });

@@ -7,6 +7,7 @@ import { CfiKind } from "../../lto/codegen/late/cfi.js";
 import type { MBlock, MemOperand, MFunction, MInst } from "../../lto/codegen/mir.js";
 import { hasRegister } from "../../lto/codegen/register-set.js";
 import { scaleOf } from "../../lto/x64/isa/memory-operand.js";
+import { opcodeNames } from "../../lto/x64/isa/op-names.js";
 import { Cc, X } from "../../lto/x64/isa/ops.js";
 import { calleeSavedMask, RAX, RBP, RSP } from "../../lto/x64/isa/registers.js";
 
@@ -102,13 +103,14 @@ export class Machine {
   private checkUnwind(inst: MInst): void {
     const row = this.rows.get(inst)!;
     const cfa = this.registers[row.register]! + row.offset;
-    if (cfa !== entryRsp + 8) throw new Error(`CFA is off by ${cfa - entryRsp - 8} before ${X[inst.op]}`);
+    if (cfa !== entryRsp + 8)
+      throw new Error(`CFA is off by ${cfa - entryRsp - 8} before ${opcodeNames[inst.op]}`);
     for (let r = 0; r < 16; r++) {
       if (r === RSP || !hasRegister(calleeSavedMask, r)) continue;
       const at = row.saved.get(r);
       const value = at === undefined ? this.registers[r] : this.memory.get(cfa + at);
       if (value !== this.entryValues[r])
-        throw new Error(`register ${r} would unwind wrongly before ${X[inst.op]}`);
+        throw new Error(`register ${r} would unwind wrongly before ${opcodeNames[inst.op]}`);
     }
   }
 
@@ -255,7 +257,7 @@ export class Machine {
             reg[r] = Number.NaN;
         return;
       default:
-        throw new Error(`the interpreter lacks ${X[inst.op]}`);
+        throw new Error(`the interpreter lacks ${opcodeNames[inst.op]}`);
     }
   }
 

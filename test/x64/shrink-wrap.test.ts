@@ -16,6 +16,7 @@ import {
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
 import { aluImm, aluReg, copy, lea, movImm, physical, slotOperand } from "../../lto/x64/isa/build.js";
+import { opcodeNames } from "../../lto/x64/isa/op-names.js";
 import { Cc, X } from "../../lto/x64/isa/ops.js";
 import {
   callClobbers,
@@ -135,7 +136,7 @@ class Trace {
   readonly events: string[] = [];
   readonly record = (inst: MInst, registers: Float64Array): void => {
     const shown = inst.op === X.Ret ? RAX : RDI;
-    this.events.push(`${X[inst.op]} ${inst.op === X.Ud2 ? "" : registers[shown]}`);
+    this.events.push(`${opcodeNames[inst.op]} ${inst.op === X.Ud2 ? "" : registers[shown]}`);
     if (inst.op === X.Call) registers[RAX] = registers[RDI]! % 3 === 0 ? 0 : registers[RDI]! * 2 + 1;
   };
 }

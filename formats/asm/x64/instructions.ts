@@ -17,6 +17,7 @@ import {
   Suffix,
   x87Suffix,
 } from "../../../lto/x64/isa/op-info.js";
+import { opcodeNames } from "../../../lto/x64/isa/op-names.js";
 import { ccNames, Format, JumpMark, X } from "../../../lto/x64/isa/ops.js";
 import type { InstructionPrinter, OperandNames } from "../instruction-printer.js";
 import { inlineAsmText } from "./inline-asm.js";
@@ -46,14 +47,14 @@ function generalSize(inst: MInst): number {
 
 function register(operand: RegOperand | undefined, size: number, inst: MInst): string {
   if (operand === undefined || operand.loc === noLocation || operand.loc < 0)
-    throw new Error(`operand of ${X[inst.op]} has no register`);
+    throw new Error(`operand of ${opcodeNames[inst.op]} has no register`);
   return registerText(operand.loc, size);
 }
 
 /** `$imm` or `$symbol+imm`; the value is normalised to `size` bytes. */
 function immediate(inst: MInst, size: number, names: OperandNames): string {
   if (inst.symbol !== null) return `$${symbolText(inst.symbol, inst.imm ?? 0, names)}`;
-  if (inst.imm === null) throw new Error(`${X[inst.op]} without a source`);
+  if (inst.imm === null) throw new Error(`${opcodeNames[inst.op]} without a source`);
   return `$${size < 8 ? signedImmediate(inst.imm, size) : inst.imm}`;
 }
 
@@ -290,7 +291,7 @@ function pseudoText(inst: MInst, names: OperandNames): string {
     case X.ImplicitDef:
       return "";
     default:
-      throw new Error(`cannot print ${X[inst.op]}: the frame pass has not run`);
+      throw new Error(`cannot print ${opcodeNames[inst.op]}: the frame pass has not run`);
   }
 }
 

@@ -15,7 +15,7 @@
 import { textOfBytes } from "../../../lto/ir/byte-text.js";
 import { InputError } from "../../../lto/ir/errors.js";
 
-enum Encoding {
+const enum Encoding {
   Literal = 0,
   Fixed = 1,
   Vbr = 2,

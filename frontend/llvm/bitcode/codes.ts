@@ -12,7 +12,7 @@ import {
 } from "../../../lto/ir/instructions.js";
 import type { Comdat, Linkage, ThreadLocalMode, Visibility } from "../../../lto/ir/module.js";
 
-export enum BlockId {
+export const enum BlockId {
   BlockInfo = 0,
   Module = 8,
   ParamAttr = 9,
@@ -31,7 +31,7 @@ export enum BlockId {
   SyncScopeNames = 26,
 }
 
-export enum ModuleCode {
+export const enum ModuleCode {
   Version = 1,
   Triple = 2,
   DataLayout = 3,
@@ -47,7 +47,7 @@ export enum ModuleCode {
   IFunc = 18,
 }
 
-export enum TypeCode {
+export const enum TypeCode {
   NumEntry = 1,
   Void = 2,
   Float = 3,
@@ -77,7 +77,7 @@ export enum TypeCode {
   Byte = 27,
 }
 
-export enum ConstantCode {
+export const enum ConstantCode {
   SetType = 1,
   Null = 2,
   Undef = 3,
@@ -114,7 +114,7 @@ export enum ConstantCode {
   PtrAuth2 = 34,
 }
 
-export enum FunctionCode {
+export const enum FunctionCode {
   DeclareBlocks = 1,
   BinOp = 2,
   Cast = 3,
@@ -170,7 +170,7 @@ export enum FunctionCode {
   DebugRecordDeclareValue = 66,
 }
 
-export enum MetadataCode {
+export const enum MetadataCode {
   StringOld = 1,
   Value = 2,
   Node = 3,

@@ -41,7 +41,7 @@ const isConstantValue = ({ valueKind }: Value): boolean => valueKind !== "inst" 
 const coversPointers = (bytes: number, align: number): boolean => bytes % 8 === 0 && align % 8 === 0;
 
 /** What a call of a global does; numbers from 0 on are those of functions. */
-enum Effect {
+const enum Effect {
   Function = 0,
   /** Code outside of the program, or which may be replaced. */
   External = -1,

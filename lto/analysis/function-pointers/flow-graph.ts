@@ -26,7 +26,7 @@
 import { leakNode, noNode, unknownNode } from "./nodes.js";
 import { anyScale, ObjectTable, type Range } from "./objects.js";
 
-enum Edge {
+const enum Edge {
   /** `to` holds what the node holds. */
   Copy,
   /** `to` holds its locations displaced by the operands: bytes, and multiples of a number (0: none). */

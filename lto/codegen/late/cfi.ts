@@ -26,7 +26,7 @@ import { type MBlock, type MFunction, MInst, unwindTarget } from "../mir.js";
 import { type CfaState, leavesFunction, OpFact } from "../target.js";
 
 /** In `MInst.size` of an unwind directive. */
-export enum CfiKind {
+export const enum CfiKind {
   /** The CFA is `imm` above the current CFA register. */
   DefCfaOffset,
   /** The CFA register becomes `cc`; the offset stays. */

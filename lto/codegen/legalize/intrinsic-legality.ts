@@ -3,7 +3,7 @@ import type { CallInst } from "../../ir/instructions.js";
 import { type Intrinsic, type IntrinsicName, intrinsics } from "../../ir/intrinsics.js";
 import { classOf, isLegalType, TypeClass } from "./legal-types.js";
 
-enum Rule {
+const enum Rule {
   /** Never legal: dropped, expanded or called. */
   Lower,
   /** Legal when all its types are. */

@@ -74,7 +74,7 @@ export const usesShift = 27;
 export const maxUses = 31;
 
 /** Bits of the word of a function's properties. */
-export enum Property {
+export const enum Property {
   DynamicAlloca = 1 << 1,
   Calls = 1 << 2,
   NoRedZone = 1 << 3,

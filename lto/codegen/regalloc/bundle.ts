@@ -22,7 +22,7 @@ export class LiveRange {
 }
 
 /** How far a bundle has been taken apart; splitting only ever raises it, which bounds the work. */
-export enum SplitLevel {
+export const enum SplitLevel {
   /** As coalesced. */
   Web,
   /** Live ranges of a single register. */

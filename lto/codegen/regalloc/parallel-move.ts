@@ -10,7 +10,7 @@
 import { isSlot, type Location, type RegClass, type VReg } from "../mir.js";
 
 /** What the sequence consists of. Locations of a `Remat` source are meaningless. */
-export enum ActionKind {
+export const enum ActionKind {
   /** Register to register, register to slot, slot to register. */
   Move,
   /** Exchange of two registers. */

@@ -25,7 +25,7 @@ import type { Func } from "../../ir/module.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { callEffects, neverUnwinds } from "../call-effects.js";
 
-export enum Access {
+export const enum Access {
   Load,
   Store,
   /** `memset` of known or unknown length. */

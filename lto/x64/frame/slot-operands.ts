@@ -16,6 +16,7 @@ import {
 } from "../../codegen/mir.js";
 import { slotOperand } from "../isa/build.js";
 import { opFormat } from "../isa/op-info.js";
+import { opcodeNames } from "../isa/op-names.js";
 import { Format, X } from "../isa/ops.js";
 
 /** The opcode that does to memory what `op` does to its tied register; -1 if there is none. */
@@ -54,7 +55,7 @@ function memoryForm(op: number): number {
 }
 
 function fail(inst: MInst): never {
-  throw new Error(`slot operand without memory form: ${X[inst.op]}`);
+  throw new Error(`slot operand without memory form: ${opcodeNames[inst.op]}`);
 }
 
 /** The operand reads or writes only part of a wider slot at its low end: the slot needs no adjustment. */

@@ -10,7 +10,7 @@ import type { MInst, RegOperand } from "../../codegen/mir.js";
 import { X } from "./ops.js";
 import { R12, R13, RBP, RDI, RSI } from "./registers.js";
 
-enum Form {
+const enum Form {
   Byte,
   /** Base without index, with a displacement. */
   Base,

@@ -11,6 +11,7 @@ import { killsFlags, usedRegisters, writtenRegisters } from "./effects.js";
 import { instructionLength, nearJcc, nearJmp, shortBranch } from "./lengths.js";
 import { modeText } from "./memory-operand.js";
 import { opFormat, readsFlags, writesFlags } from "./op-info.js";
+import { opcodeNames } from "./op-names.js";
 import { Cc, Format, invert, JumpMark, X } from "./ops.js";
 
 const count = X.Emms + 1;
@@ -106,7 +107,7 @@ export function jump(to: MBlock): MInst {
 }
 
 export const x64Instructions: InstructionFacts = {
-  names: Array.from({ length: count }, (_, op) => X[op]!),
+  names: Array.from({ length: count }, (_, op) => opcodeNames[op]!),
   modeText,
   facts,
   invert,

@@ -111,7 +111,7 @@ function testLength(inst: MInst): number {
 }
 
 /** How a constant move is encoded: see `moveImmediateForm`. */
-export enum MoveForm {
+export const enum MoveForm {
   /** movl $imm32, %r32 (also for 64-bit values below 2^32), movb, movw. */
   Short,
   /** movq $simm32, %r64. */

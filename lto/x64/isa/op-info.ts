@@ -7,10 +7,12 @@
  * Assumes no VEX encodings: the output is baseline x86-64.
  * Source: Intel SDM volume 2.
  */
+
+import { opcodeNames } from "./op-names.js";
 import { Format, X } from "./ops.js";
 
 /** What an instruction does to the arithmetic flags. */
-export enum FlagEffect {
+export const enum FlagEffect {
   /** Leaves all of them. */
   None,
   /** ZF, SF and PF describe the result, CF and OF are cleared: the same as `test result, result`. */
@@ -24,14 +26,14 @@ export enum FlagEffect {
 }
 
 /** How `MInst.size` shows in the mnemonic. */
-export enum Suffix {
+export const enum Suffix {
   None,
   /** b, w, l, q. */
   Integer,
 }
 
 /** When REX.W is part of the encoding. */
-export enum Wide {
+export const enum Wide {
   Never,
   /** For size 8. */
   Size8,
@@ -61,7 +63,11 @@ function int(op: X, format: Format, name: string, bytes: number, flags = FlagEff
   opWide[op] = Wide.Size8;
 }
 
-const { None, Logic, Result, KeepsCarry, Other } = FlagEffect;
+const None = FlagEffect.None;
+const Logic = FlagEffect.Logic;
+const Result = FlagEffect.Result;
+const KeepsCarry = FlagEffect.KeepsCarry;
+const Other = FlagEffect.Other;
 
 // ── Moves ──
 row(X.Copy, Format.Mov, "", 1);
@@ -315,7 +321,7 @@ sseRows(Format.MovImm, [
   [X.Pextrw, "pextrw", 1],
 ]);
 // The packed-integer operations are named as their opcodes are, and all have the 66 prefix.
-for (let op = X.Paddb; op <= X.Psrldq; op++) sse(op, Format.Alu, X[op]!.toLowerCase(), 1);
+for (let op = X.Paddb; op <= X.Psrldq; op++) sse(op, Format.Alu, opcodeNames[op]!.toLowerCase(), 1);
 sse(X.Ldmxcsr, Format.Mem, "ldmxcsr", 0);
 sse(X.StmxcsrM, Format.Mem, "stmxcsr", 0);
 

@@ -9,7 +9,7 @@
  */
 
 /** How operands play their parts; each opcode has one format. */
-export enum Format {
+export const enum Format {
   /** defs[0] ← src; no flags. Copy, loads, moves of constants and addresses. */
   Mov,
   /** mem ← uses[0] | imm | symbol. */
@@ -68,7 +68,7 @@ export enum Format {
 }
 
 /** Machine opcodes. Order is free (never stored), but Copy must be 0. */
-export enum X {
+export const enum X {
   /** Register copy of `size` (4 or 8 general; 4, 8, 16 vector). Format Mov. */
   Copy = 0,
 
@@ -470,7 +470,7 @@ export enum X {
 export const plainAccess = 0;
 
 /** `MInst.cc` of returns, indirect jumps and calls: bits; -1 for none. */
-export enum JumpMark {
+export const enum JumpMark {
   /** A trap follows, which only speculation reaches. */
   Stop = 1,
   /** May lead where no `endbr64` is. */
@@ -484,7 +484,7 @@ export enum JumpMark {
 }
 
 /** Condition codes, in encoding order. */
-export enum Cc {
+export const enum Cc {
   O,
   NO,
   B,

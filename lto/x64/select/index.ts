@@ -15,7 +15,7 @@ import { withRegister } from "../../codegen/register-set.js";
 import type { SelectOptions, Target } from "../../codegen/target.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { UnsupportedError } from "../../ir/errors.js";
-import { type Block, type Inst, isCall, isPlainAccess, Op } from "../../ir/instructions.js";
+import { type Block, type Inst, isCall, isPlainAccess, Op, opNames } from "../../ir/instructions.js";
 import { intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import type { Func } from "../../ir/module.js";
 import { returnsTwice } from "../../ir/returns-twice.js";
@@ -357,7 +357,7 @@ function selectTerminator(s: Selector, inst: Inst, head: MBlock): MBlock[] {
       selectResume(s, inst);
       return [];
     default:
-      throw new Error(`selection: block of '${s.mf.name}' ends in ${Op[inst.op]}`);
+      throw new Error(`selection: block of '${s.mf.name}' ends in ${opNames[inst.op]}`);
   }
 }
 
@@ -500,7 +500,10 @@ function selectConversion(s: Selector, inst: Inst): void {
       return s.copy(result, s.reg(inst.operands[0]!), s.mf.vregs[result]!.size);
     }
     default:
-      throw new UnsupportedError(`instruction ${Op[inst.op]} on ${inst.type}`, `function '${s.mf.name}'`);
+      throw new UnsupportedError(
+        `instruction ${opNames[inst.op]} on ${inst.type}`,
+        `function '${s.mf.name}'`,
+      );
   }
 }
 

@@ -18,6 +18,7 @@
  */
 import { type MemOperand, type MFunction, MInst, RegOperand, type SymbolRef } from "../../codegen/mir.js";
 import { memory, scaleOf, segmentOf } from "../isa/memory-operand.js";
+import { opcodeNames } from "../isa/op-names.js";
 import { X } from "../isa/ops.js";
 import { GPR, maskOf, R11 } from "../isa/registers.js";
 import { tailTargetMask } from "./call.js";
@@ -109,7 +110,7 @@ class Widening {
         return;
       }
       default:
-        throw new Error(`@${this.mf.name}: ${X[op]} of a symbol in the large code model`);
+        throw new Error(`@${this.mf.name}: ${opcodeNames[op]} of a symbol in the large code model`);
     }
   }
 

@@ -3,7 +3,7 @@
  * one for SSE instructions (see lower-vectors).
  */
 import { MInst, RegOperand } from "../../codegen/mir.js";
-import { type CallInst, callArguments, type Inst, Op } from "../../ir/instructions.js";
+import { type CallInst, callArguments, type Inst, Op, opNames } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
 import { Format, X } from "../isa/ops.js";
 import { constantNumber } from "./operand-facts.js";
@@ -37,7 +37,7 @@ export function selectVectorBinary(s: Selector, inst: Inst): void {
       op = X.Xorps;
       break;
   }
-  if (op === undefined) return s.unsupported(`vector operation ${Op[inst.op]} on ${inst.type}`);
+  if (op === undefined) return s.unsupported(`vector operation ${opNames[inst.op]} on ${inst.type}`);
   emitAlu(s, op, s.resultOf(inst), inst.operands[0]!, inst.operands[1]!);
 }
 
