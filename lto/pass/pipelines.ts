@@ -44,6 +44,7 @@ import { dse } from "../opt/dse.js";
 import { foldBranches } from "../opt/fold-branches.js";
 import { gvn } from "../opt/gvn/index.js";
 import { hoistSink } from "../opt/hoist-sink.js";
+import { licm } from "../opt/licm/index.js";
 import { simplify } from "../opt/simplify/index.js";
 import { simplifyCfg } from "../opt/simplify-cfg/index.js";
 import { sroa } from "../opt/sroa/index.js";
@@ -82,6 +83,8 @@ const simplification: readonly Step<ComponentPass | FunctionPass>[] = [
   // Blocks that it empties are forwarded.
   may(hoistSink),
   may(simplifyCfg),
+  // Behind what makes equal values one, and branches as few as they get. It does nothing for size.
+  may(licm),
   // Behind what makes loads values: fewer read what is stored.
   may(dse),
   // What only computed values that are constants now, or that nobody stores.

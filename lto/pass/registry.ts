@@ -39,6 +39,7 @@ import { dse } from "../opt/dse.js";
 import { foldBranches } from "../opt/fold-branches.js";
 import { gvn } from "../opt/gvn/index.js";
 import { hoistSink } from "../opt/hoist-sink.js";
+import { licm } from "../opt/licm/index.js";
 import { simplify } from "../opt/simplify/index.js";
 import { simplifyCfg } from "../opt/simplify-cfg/index.js";
 import { sroa } from "../opt/sroa/index.js";
@@ -76,6 +77,7 @@ export const passes: readonly AnyPass[] = [
   gvn,
   simplify,
   hoistSink,
+  licm,
   simplifyCfg,
   tailcallelim,
   dse,

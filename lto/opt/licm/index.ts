@@ -1,0 +1,101 @@
+/**
+ * licm: what a loop computes or loads anew in each round, with the same result, is done once in front of it; a place in
+ * memory that a loop reads and writes all the time is kept in a register meanwhile (loop-invariant code motion, and scalar
+ * promotion).
+ *
+ *   loop:                                       %n = load i32, ptr @limit
+ *     …                                         %c0 = load i32, ptr @count
+ *     %n = load i32, ptr @limit               loop:
+ *     %c = load i32, ptr @count          →      %c = phi [ %c0, … ], [ %c1, … ]
+ *     %c1 = add i32 %c, 1                       %c1 = add i32 %c, 1
+ *     store i32 %c1, ptr @count                 br … loop, out
+ *     br … loop, out                          out:
+ *                                               store i32 %c1, ptr @count
+ *
+ * Why: compilers of single files did that with what they saw; what callees do not write, and which objects are different,
+ * shows at link time, and inlining puts loops around code.
+ *
+ * Method: the body is only looked at first. `hoist.ts` finds what each loop computes anew, outermost loops first, so that
+ * everything moves at once as far as it goes; `promotion.ts` finds places. Only where there is something a loop gets a
+ * block in front of it. Bodies without loops cost a walk over their blocks. Otherwise linear in instructions times the
+ * nesting depth, but for loads against what loops write, of which a bounded number of pairs is looked at.
+ *
+ * Proof obligations: operands are computed outside, or move as well; what may trap or not come back moves only if control
+ * would get there whenever it enters the loop, before anything else that may stop it; what a load reads nothing in the
+ * loop writes; what is claimed of a load that might not have been executed is dropped. A place is kept in a register only
+ * if a store to it is executed each time that the loop is entered (so that none is made up), nothing else in the loop
+ * touches it, no call may leave the loop otherwise than by its edges, and each edge out gets a store.
+ * Breaks if: control enters loops by ways that are no edges, or memory changes in a way that `memory/alias.ts` does not know.
+ *
+ * Only for speed: in memory operands loads cost few bytes, in registers they take other values' place.
+ */
+import { predecessorLists } from "../../analysis/cfg.js";
+import type { Editor } from "../../ir/editor.js";
+import { dropUBImplying, withHints } from "../../ir/hints.js";
+import { type BodyView, isCall } from "../../ir/instructions.js";
+import { returnsTwice } from "../../ir/returns-twice.js";
+import { cfg, dominators, loops } from "../../pass/analyses.js";
+import type { FunctionPass } from "../../pass/pass.js";
+import { CertainInstructions } from "../loops/certain.js";
+import { Loops, mayLoop, preheaderOf } from "../loops/loop.js";
+import { MemoryOperations } from "../memory/operations.js";
+import { type Hoist, Hoisting } from "./hoist.js";
+import { LoopMemory } from "./loop-memory.js";
+import { findPromotions, promotePlace } from "./promotion.js";
+
+export const licm: FunctionPass = {
+  name: "licm",
+  level: "function",
+  description:
+    "does once in front of loops what they do anew in each round, and keeps places in registers meanwhile",
+  counters: {
+    hoisted: "instructions moved in front of loops",
+    loads: "of them, loads",
+    promoted: "places in memory that loops keep in registers",
+  },
+  requires: [cfg, dominators, loops],
+  preserves: [],
+  run(fn, context) {
+    if (context.goal !== "speed") return false;
+    const { fn: attributes } = fn.attributes;
+    if (attributes.has("naked") || attributes.has("presplitcoroutine") || attributes.has("strictfp"))
+      return false;
+    const view = context.view();
+    if (!mayLoop(view)) return false;
+    const nest = context.ofBody(loops, view);
+    const found = new Loops(view, nest, context.ofBody(dominators, view));
+    if (found.all.length === 0) return false;
+    const count = view.renumber();
+    if (mayReturnTwice(view)) return false;
+    const predecessors = predecessorLists(context.ofBody(cfg, view));
+    const certain = new CertainInstructions(found, nest.reversePostOrder, predecessors, view.blocks);
+    const { layout } = context;
+    const memory = new LoopMemory(found, layout, () => new MemoryOperations(view, count, fn, layout));
+    const hoisting = new Hoisting(found, predecessors, certain, memory, count);
+    hoisting.look();
+    const promotions = findPromotions(hoisting, certain, memory);
+    const hoists = hoisting.list();
+    if (hoists.length === 0 && promotions.length === 0) return false;
+    const editor = fn.edit();
+    for (const hoist of hoists) {
+      move(editor, hoist);
+      context.count("hoisted");
+      if (hoist.isLoad) context.count("loads");
+    }
+    for (const promotion of promotions) promotePlace(editor, promotion);
+    context.count("promoted", promotions.length);
+    return true;
+  },
+};
+
+const mayReturnTwice = ({ blocks }: BodyView): boolean =>
+  blocks.some(({ insts }) => insts.some((inst) => isCall(inst) && returnsTwice(inst)));
+
+function move(editor: Editor, { inst, loop, isCertain }: Hoist): void {
+  editor.move(inst, preheaderOf(editor, loop).terminator);
+  // Scopes would speak of all rounds of the loop.
+  if (inst.hints !== null)
+    inst.hints = isCertain
+      ? withHints(inst.hints, { scopes: null, noalias: null })
+      : dropUBImplying(inst.hints);
+}
