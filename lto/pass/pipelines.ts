@@ -45,6 +45,7 @@ import { foldBranches } from "../opt/fold-branches.js";
 import { gvn } from "../opt/gvn/index.js";
 import { hoistSink } from "../opt/hoist-sink.js";
 import { licm } from "../opt/licm/index.js";
+import { loopDeletion } from "../opt/loop-deletion.js";
 import { simplify } from "../opt/simplify/index.js";
 import { simplifyCfg } from "../opt/simplify-cfg/index.js";
 import { sroa } from "../opt/sroa/index.js";
@@ -87,6 +88,8 @@ const simplification: readonly Step<ComponentPass | FunctionPass>[] = [
   may(licm),
   // Behind what makes loads values: fewer read what is stored.
   may(dse),
+  // Loops that only stored what nobody looks at.
+  may(loopDeletion),
   // What only computed values that are constants now, or that nobody stores.
   may(dce),
   may(foldBranches),

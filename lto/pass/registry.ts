@@ -40,6 +40,7 @@ import { foldBranches } from "../opt/fold-branches.js";
 import { gvn } from "../opt/gvn/index.js";
 import { hoistSink } from "../opt/hoist-sink.js";
 import { licm } from "../opt/licm/index.js";
+import { loopDeletion } from "../opt/loop-deletion.js";
 import { simplify } from "../opt/simplify/index.js";
 import { simplifyCfg } from "../opt/simplify-cfg/index.js";
 import { sroa } from "../opt/sroa/index.js";
@@ -81,6 +82,7 @@ export const passes: readonly AnyPass[] = [
   simplifyCfg,
   tailcallelim,
   dse,
+  loopDeletion,
   dce,
   foldBranches,
   guardCallees,
