@@ -4,6 +4,7 @@
  *
  * Every offset and size is checked against the file. Layouts: System V ABI (gABI), chapters 4 and 5.
  */
+import { textOfBytes } from "../lto/ir/byte-text.js";
 import { InputError } from "../lto/ir/errors.js";
 import type { NativeSymbol } from "../lto/link/input.js";
 
@@ -198,5 +199,5 @@ function text(table: Uint8Array, offset: number): string {
     throw new InputError("malformed ELF file: a name lies outside of its table");
   const zero = table.indexOf(0, offset);
   const end = zero < 0 ? table.length : zero;
-  return Buffer.from(table.buffer, table.byteOffset + offset, end - offset).toString("utf8");
+  return textOfBytes(table.subarray(offset, end));
 }

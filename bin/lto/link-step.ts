@@ -1,6 +1,7 @@
 /** The first half of a link: reads the inputs and makes one module of them. */
 import { symbolRefusal } from "../../formats/asm/index.js";
 import { refusedRequests } from "../../lto/codegen/requests.js";
+import { bytesOfText, textOfBytes } from "../../lto/ir/byte-text.js";
 import { InputError, UnsupportedError } from "../../lto/ir/errors.js";
 import type { Module } from "../../lto/ir/module.js";
 import type { Steps } from "../../lto/ir/steps.js";
@@ -140,8 +141,10 @@ function* readInputs({ inputs: operands, libraryPath }: DriverOptions): Steps<Li
 
 function linkOptions(options: DriverOptions): LinkOptions {
   const { shared, relocatable, noUndefined } = options;
-  const textOf = (file: string): string => new TextDecoder().decode(readInputFile(file));
-  const listed = options.exportList.flatMap((file) => parseExportList(textOf(file), file));
+  const textOf = (file: string): string => textOfBytes(readInputFile(file));
+  // One name that is no UTF-8 makes the whole file such; of the others each is what it is elsewhere.
+  const alone = (name: string): string => textOfBytes(bytesOfText(name));
+  const listed = options.exportList.flatMap((file) => parseExportList(textOf(file), file).map(alone));
   const scripts = options.versionScript.map((file) => parseVersionScript(textOf(file), file));
   return {
     output: relocatable ? "relocatable" : shared ? "shared" : "executable",
@@ -159,8 +162,8 @@ function linkOptions(options: DriverOptions): LinkOptions {
       ? {}
       : {
           versions: {
-            global: scripts.flatMap((script) => script.global),
-            local: scripts.flatMap((script) => script.local),
+            global: scripts.flatMap((script) => script.global.map(alone)),
+            local: scripts.flatMap((script) => script.local.map(alone)),
           },
         }),
   };

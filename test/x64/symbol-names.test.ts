@@ -108,3 +108,48 @@ it("arguments that are no UTF-8 are refused", async () => {
   expect(err).toBe(`tsc-lto: error: argument '${path("\ufffd.s")}' is not valid UTF-8\n`);
   expect(code).toBe(2);
 });
+
+it("lists of exports and version scripts name symbols by their bytes", async () => {
+  // One after the other, since the first makes the file no UTF-8 as a whole.
+  const names = [Buffer.from("odd\xff\xc3(", "latin1"), Buffer.from("café"), Buffer.from("plain")];
+  const define = (name: Buffer): string => `define void @"${written(name)}"() { ret void }\n`;
+  const text = [...names, Buffer.from("other\xff", "latin1")].map(define).join("");
+  writeFileSync(path("exports.ll"), text);
+  const exported = async (option: string, list: Buffer): Promise<string[]> => {
+    writeFileSync(path("list"), list);
+    const output = path("exports.s");
+    const args = [option, path("list"), "--shared", "-O0", path("exports.ll"), "-o", output];
+    expect((await tscLto(args, { cwd: folder, env: {} })).err).toBe("");
+    execFileSync("as", [output, "-o", path("exports.o")]);
+    return readElf(readFileSync(path("exports.o")), "exports.o")
+      .symbols.filter((symbol) => symbol.name !== "")
+      .map((symbol) => symbol.name)
+      .sort();
+  };
+  const lines = (separator: string): Buffer =>
+    Buffer.concat(names.flatMap((name) => [name, Buffer.from(separator)]));
+  const script = Buffer.concat([Buffer.from("{ global: "), lines("; "), Buffer.from("local: *; };\n")]);
+  const wanted = ["café", "odd\udcff\udcc3(", "plain"];
+  expect(await exported("--version-script", script)).toEqual(wanted);
+  expect(await exported("--export-list", lines("\n"))).toEqual(expect.arrayContaining(wanted));
+});
+
+it("symbols of native objects are known by their bytes", async () => {
+  const name = Buffer.from("odd\xff", "latin1");
+  writeFileSync(
+    path("user.s"),
+    Buffer.concat([Buffer.from('.globl "other"\n"other": jmp "'), name, Buffer.from('"\n')]),
+  );
+  execFileSync("as", [path("user.s"), "-o", path("user.o")]);
+  writeFileSync(
+    path("used.ll"),
+    `define void @"${written(name)}"() { ret void }\ndefine i32 @main() { ret i32 0 }\n`,
+  );
+  const output = path("used.s");
+  expect((await tscLto([path("used.ll"), path("user.o"), "-o", output], { cwd: folder, env: {} })).err).toBe(
+    "",
+  );
+  execFileSync("as", [output, "-o", path("used.o")]);
+  const { symbols } = readElf(readFileSync(path("used.o")), "used.o");
+  expect(symbols.map((symbol) => symbol.name)).toContain("odd\udcff");
+});
