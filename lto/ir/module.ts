@@ -312,6 +312,8 @@ export class Module {
    * code may enter them, whatever becomes of the IR that mentions them.
    */
   readonly pinned = new Set<GlobalValue>();
+  /** Of a linked module: it is not the whole program; the result is linked with more IR. */
+  isPartial = false;
   /** Assembly text of `module asm` lines, each ended by a newline. */
   moduleAsm = "";
   flags: ModuleFlag[] = [];

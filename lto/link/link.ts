@@ -80,7 +80,8 @@ export function* linkModules(
   if (diagnostics.hasErrors) return failed();
   hideExcluded(module, places.fileOf, options.excludeLibs ?? []);
   internalize(module, symbols, merged.pinned, options);
-  if (options.wholeProgramVisibility) showWholeProgram(module);
+  module.isPartial = options.output === "relocatable";
+  if (options.wholeProgramVisibility && !module.isPartial) showWholeProgram(module);
   const facts = new LinkedFacts(merged);
   const dropped = yield* dropDead(module, merged.pinned, facts);
   if (options.requireMain && options.entry !== "" && !symbols.get(options.entry)?.isDefined)

@@ -59,6 +59,53 @@ it("classes that only the program derives from, if it says so", async () => {
   expect(linkerOptions(["--whole-program-visibility"])).toEqual(["--lto-whole-program-visibility"]);
 });
 
+it("what is linked further decides nothing of tables that others may have", async () => {
+  const part = `
+declare { ptr, i1 } @llvm.type.checked.load(ptr, i32, metadata)
+declare void @llvm.assume(i1)
+@table = hidden constant [2 x ptr] [ptr @f, ptr @unasked], !type !0, !vcall_visibility !1
+define internal i32 @f(ptr %o) noinline {
+  ret i32 7
+}
+define internal i32 @unasked(ptr %o) {
+  ret i32 8
+}
+define void @makes(ptr %o) {
+  store ptr @table, ptr %o
+  ret void
+}
+define i32 @calls(ptr %o) {
+  %v = load ptr, ptr %o
+  %q = call { ptr, i1 } @llvm.type.checked.load(ptr %v, i32 0, metadata !"type")
+  %is = extractvalue { ptr, i1 } %q, 1
+  call void @llvm.assume(i1 %is)
+  %f = extractvalue { ptr, i1 } %q, 0
+  %r = call i32 %f(ptr %o)
+  ret i32 %r
+}
+!0 = !{i64 0, !"type"}
+!1 = !{i64 1}
+!llvm.module.flags = !{!2}
+!2 = !{i32 1, !"Virtual Function Elim", i32 1}
+`;
+  const shared = await linked({ "part.ll": part }, "--shared", "-e", "");
+  const isDecided = /@calls\(.*\n {2}ret i32 7/;
+  expect(shared).toMatch(isDecided);
+  expect(shared).toContain("[ptr @f, ptr null]");
+  const further = await linked({ "part.ll": part }, "-r");
+  expect(further).not.toMatch(isDecided);
+  expect(further).toContain("[ptr @f, ptr @unasked]");
+  // The load says no more which entry it is of.
+  expect(further).not.toMatch(/checked.load|Virtual Function Elim/);
+  const asks = part.replace("call void @llvm.assume(i1 %is)", "store volatile i1 %is, ptr %o");
+  writeFileSync(path("asks.ll"), asks);
+  const { err } = await tscLto(["-r", path("asks.ll"), "--emit=ir", "-o", path("out.ll")], {
+    cwd: folder,
+    env: {},
+  });
+  expect(err).toContain("unsupported: llvm.type.test in an output that is linked further (in @calls)");
+});
+
 it("entries of tables stay where a module does not show its calls", async () => {
   const main = `
 declare i32 @other(ptr)

@@ -12,7 +12,8 @@
  *
  * Proof obligations:
  *  - all tables of the type are known, and are what they seem: each says that only the linked program calls through it
- *    (`!vcall_visibility`), is constant, and the definition that runs;
+ *    (`!vcall_visibility`), is constant, and the definition that runs; of a part of a program, only those that one module
+ *    keeps to itself;
  *  - the question was answered with yes: the load is dominated by the assumption, or is a checked load;
  *  - the entry is a function that the call can call: of the call's type and convention. Entries that are pure virtual
  *    count as none: a call of one ends the program.

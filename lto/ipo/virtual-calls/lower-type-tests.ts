@@ -10,6 +10,7 @@
  *
  * Proof obligations:
  *  - a test is true exactly for the addresses that `!type` lists, of variables and functions that are in the program;
+ *  - of a part of a program not all are there, so such questions cannot be answered;
  *  - what a checked load gives where the test fails is not defined, but the test must still fail: the load is made
  *    anyhow, which is what LLVM does too, so the pointer can be read.
  *
@@ -17,7 +18,7 @@
  */
 import { Builder } from "../../ir/builder.js";
 import type { Editor } from "../../ir/editor.js";
-import { InputError } from "../../ir/errors.js";
+import { InputError, UnsupportedError } from "../../ir/errors.js";
 import { type CallInst, Flag, type Inst, Op } from "../../ir/instructions.js";
 import { intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import type { Func, GlobalValue, Module } from "../../ir/module.js";
@@ -25,7 +26,7 @@ import { i8, i32, i64, ptr } from "../../ir/types.js";
 import { type Constant, ConstExpr, ConstUndef, constBool, constI64, type Value } from "../../ir/values.js";
 import { summary } from "../../pass/analyses.js";
 import type { ModulePass, PassContext } from "../../pass/pass.js";
-import { askingFunctions, type TypeQuery, typeQueries } from "./type-tables.js";
+import { askingFunctions, type TypeQuery, typeQueries, virtualFunctionFlag } from "./type-tables.js";
 
 class Lowering {
   /** All that has a type, functions too; made when first asked for. */
@@ -55,6 +56,8 @@ class Lowering {
     if (isOnlyAssumed(editor, result)) return constBool(true);
     if (type === null)
       throw new InputError(`llvm.type.test of a type without a name (in @${editor.fn.name})`);
+    if (this.module.isPartial)
+      throw new UnsupportedError("llvm.type.test in an output that is linked further", `@${editor.fn.name}`);
     this.context.count("tests");
     const pointer = call.operands[1]!;
     let holds: Value | null = null;
@@ -144,6 +147,8 @@ export const lowerTypeTests: ModulePass = {
     const functions = askingFunctions(module, context.ofModule(summary));
     const lowering = new Lowering(module, context);
     for (const fn of functions) lowering.lower(fn);
+    // Where that is linked further, no table may lose entries any more: not all calls say now which they ask for.
+    if (module.isPartial) module.flags = module.flags.filter(({ key }) => key !== virtualFunctionFlag);
     return functions.length > 0;
   },
 };

@@ -48,7 +48,7 @@ export class TypeTables {
   functionsAt(type: string, offset: number): Func[] | null {
     const found = new Set<Func>();
     for (const { global, offset: start } of this.of(type)) {
-      if (!isClosed(global)) return null;
+      if (!isClosed(global, this.module)) return null;
       const entry = valueAt(this.module.dataLayout, global.initializer!, start + offset, ptr);
       if (entry === null || entry.valueKind !== "global") return null;
       const fn = functionOf(entry);
@@ -60,8 +60,11 @@ export class TypeTables {
 }
 
 /** All that calls through the table is in the program, and the table is what its initialiser says. */
-export const isClosed = (table: GlobalVariable): boolean =>
-  table.vcallVisibility !== 0 && table.isConstant && !table.externallyInitialized && isExact(table);
+export const isClosed = (table: GlobalVariable, { isPartial }: Module): boolean =>
+  table.vcallVisibility > (isPartial ? 1 : 0) &&
+  table.isConstant &&
+  !table.externallyInitialized &&
+  isExact(table);
 
 /** The function that an entry of a table is. */
 function functionOf(entry: GlobalValue): Func | null {
@@ -74,6 +77,9 @@ function functionOf(entry: GlobalValue): Func | null {
 
 const isPure = (fn: Func): boolean =>
   fn.isDeclaration && (fn.name === "__cxa_pure_virtual" || fn.name === "__cxa_deleted_virtual");
+
+/** Module flag: each call of a virtual function of a hidden class is a checked load. */
+export const virtualFunctionFlag = "Virtual Function Elim";
 
 /** What a call of one of the intrinsics asks. */
 export interface TypeQuery {

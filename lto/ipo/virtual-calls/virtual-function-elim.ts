@@ -33,7 +33,7 @@ import { ptr } from "../../ir/types.js";
 import { type Constant, zeroOf } from "../../ir/values.js";
 import { summary } from "../../pass/analyses.js";
 import type { ModulePass } from "../../pass/pass.js";
-import { askingFunctions, isClosed, TypeTables, typeQueries } from "./type-tables.js";
+import { askingFunctions, isClosed, TypeTables, typeQueries, virtualFunctionFlag } from "./type-tables.js";
 
 /** A table some of whose entries may go: its functions by offset, those asked for, and all else that it mentions. */
 interface Table {
@@ -77,7 +77,12 @@ class Elimination {
 
   private readTables(): void {
     for (const variable of this.module.variables) {
-      if (variable.typeIds.length === 0 || !isClosed(variable) || this.module.pinned.has(variable)) continue;
+      if (
+        variable.typeIds.length === 0 ||
+        !isClosed(variable, this.module) ||
+        this.module.pinned.has(variable)
+      )
+        continue;
       const entries = new Map<number, GlobalValue>();
       const others: GlobalValue[] = [];
       this.split(variable.initializer!, 0, entries, others);
@@ -183,7 +188,7 @@ export const virtualFunctionElim: ModulePass = {
   requires: [summary],
   preserves: [],
   run(module, context) {
-    if (module.flag("Virtual Function Elim") !== 1) return false;
+    if (module.isPartial || module.flag(virtualFunctionFlag) !== 1) return false;
     const { functions, removed } = new Elimination(module, context.ofModule(summary)).run();
     context.count("entries", functions);
     context.count("removed", removed);
