@@ -51,6 +51,13 @@ describe("inline assembly that changes", () => {
   });
 });
 
+test("an output at any depth of the x87 stack: refused, as by clang", async () => {
+  const { err } = await compile(
+    `define double @f() {\n  %r = call double asm "fld1", "=f"()\n  ret double %r\n}\n`,
+  );
+  expect(err).toContain("unsupported: inline assembly constraint '=f' (in function 'f')");
+});
+
 test("operands stay out of clobbered registers", async () => {
   const clobbers = ["rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11"]
     .map((r) => `~{${r}}`)

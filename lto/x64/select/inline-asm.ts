@@ -280,7 +280,9 @@ class AsmLowering {
       this.stackOutputs[depth] = () => popFloat(s, call, isStruct ? resultIndex : -1, type, wanted);
       return;
     }
-    if (type.kind === "x86_fp80") return s.unsupported("inline assembly with x87 operands");
+    // Where it is popped from, the constraint has to say; clang refuses others, too.
+    if (type.kind === "x86_fp80" || constraint.codes.includes("f"))
+      return s.unsupported(`inline assembly constraint '=${constraint.codes.join("")}'`);
     const vreg = wanted >= 0 ? wanted : s.newReg(type);
     this.addDef(
       vreg,
