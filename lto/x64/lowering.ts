@@ -2,6 +2,7 @@
 import type { LoweringTarget } from "../codegen/lowering/context.js";
 import { resultRoom } from "./frame/convention.js";
 import { pairConstraints } from "./legalize/assembly.js";
+import { exchangePair, hasPairExchange } from "./legalize/pair-exchange.js";
 import { roundingMode, setRoundingMode } from "./legalize/rounding.js";
 import { lowerVAArg } from "./legalize/va-arg.js";
 import { sse2Vectors } from "./legalize/vectors.js";
@@ -11,6 +12,8 @@ export const x64Lowering: LoweringTarget = {
   vectors: sse2Vectors,
   vaArg: lowerVAArg,
   pairConstraints,
+  hasPairExchange,
+  exchangePair,
   roundingMode,
   setRoundingMode,
   resultRoom,

@@ -193,3 +193,71 @@ int main() {
 ${divided.join("")}`,
   );
 });
+
+it.each(levels)("128-bit atomics by cmpxchg16b at -%s", async (level) => {
+  const has = '"target-features"="+cx16"';
+  const text = `
+define i128 @get(ptr %p) ${has} {
+  %v = load atomic i128, ptr %p seq_cst, align 16
+  ret i128 %v
+}
+define void @put(ptr %p, i128 %v) ${has} {
+  store atomic i128 %v, ptr %p release, align 16
+  ret void
+}
+${["xchg", "add", "nand", "umax"]
+  .map(
+    (op) => `
+define i128 @${op}(ptr %p, i128 %v) ${has} {
+  %o = atomicrmw ${op} ptr %p, i128 %v seq_cst, align 16
+  ret i128 %o
+}`,
+  )
+  .join("")}
+define i1 @change(ptr %p, ptr %old, i128 %v) ${has} {
+  %o = load i128, ptr %old, align 16
+  %r = cmpxchg ptr %p, i128 %o, i128 %v acq_rel monotonic, align 16
+  %seen = extractvalue { i128, i1 } %r, 0
+  store i128 %seen, ptr %old, align 16
+  %done = extractvalue { i128, i1 } %r, 1
+  ret i1 %done
+}`;
+  const harness = `
+#include <pthread.h>
+typedef unsigned __int128 u;
+u get(u *), xchg(u *, u), add(u *, u), nand(u *, u), umax(u *, u);
+void put(u *, u);
+_Bool change(u *, u *, u);
+u value, sum, old;
+static void show(u v) { printf("%lx:%lx\\n", (long)(v >> 64), (long)v); }
+static void *work(void *p) { for (int i = 0; i < 20000; i++) add(&sum, (u)1 << 64 | 1); return p; }
+int main() {
+  put(&value, (u)5 << 64 | 6);
+  show(xchg(&value, (u)1 << 64 | 9));
+  show(add(&value, ((u)1 << 64) - 1));
+  show(nand(&value, 15));
+  show(umax(&value, 3));
+  show(get(&value));
+  printf("%d\\n", change(&value, &old, 4));
+  show(old);
+  printf("%d\\n", change(&value, &old, 4));
+  show(get(&value));
+  pthread_t threads[3];
+  for (int i = 0; i < 3; i++) pthread_create(threads + i, 0, work, 0);
+  for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
+  show(get(&sum));
+}`;
+  expect(await output(level, text, harness)).toBe(
+    `5:6
+1:9
+2:8
+ffffffffffffffff:fffffffffffffff7
+ffffffffffffffff:fffffffffffffff7
+0
+ffffffffffffffff:fffffffffffffff7
+1
+0:4
+ea60:ea60
+`,
+  );
+});

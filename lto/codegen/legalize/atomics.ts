@@ -1,9 +1,9 @@
 /**
  * Atomic accesses that selection has no instruction for.
  *
- * Floats go as integers of their size; 128-bit accesses are calls of libatomic (the `__atomic_*_16` of
- * GCC's "Atomic library" interface), since a processor without cmpxchg16b could not mix inline and library
- * accesses; other read-modify-write operations are compare-exchange loops.
+ * Floats go as integers of their size; 128-bit accesses are compare-exchange, where the processor is known to have
+ * that, else calls of libatomic (the `__atomic_*_16` of GCC's "Atomic library" interface), which does the same on such a
+ * processor; other read-modify-write operations are compare-exchange loops.
  */
 
 import { AttributeList, noAttributes } from "../../ir/attributes.js";
@@ -64,6 +64,10 @@ export function lowerAtomicLoad(l: Lowering, inst: InstWith<Op.Load>, pointer: V
   const as = carrier(l, inst.type);
   if (as.bits === 128) {
     refuseMisaligned(l, inst.data);
+    const zero = intConstant(128, 0n);
+    // What is there takes the place of zero, or nothing of anything.
+    const direct = l.target.exchangePair(l, pointer, zero, zero);
+    if (direct !== null) return bitCast(l, i128, inst.type, direct[0]);
     const order = constI32(orderNumber(inst.data.ordering));
     const call = l.library("__atomic_load_16", pairType, [pointer, order]);
     return bitCast(l, i128, inst.type, [l.extract(call, 0), l.extract(call, 1)]);
@@ -78,6 +82,10 @@ export function lowerAtomicStore(l: Lowering, inst: InstWith<Op.Store>, pointer:
   const bits = bitCast(l, value.type, as, l.parts(value));
   if (as.bits === 128) {
     refuseMisaligned(l, inst.data);
+    if (l.target.hasPairExchange(l)) {
+      exchangeLoop(l, as, as, pointer, bits, inst.data, inst.flags, "xchg");
+      return;
+    }
     libAtomic(
       l,
       "__atomic_store_16",
@@ -112,9 +120,11 @@ function exchangeIfEqual(
   replacement: Parts,
   data: CmpXchgData,
   flags: number,
-): [Parts, Value] {
+): readonly [Parts, Value] {
   if (type.bits === 128) {
     refuseMisaligned(l, data);
+    const direct = l.target.exchangePair(l, pointer, expected, replacement);
+    if (direct !== null) return direct;
     const slot = l.scratchSlot(i128, 16);
     storeParts(l, i128, expected, slot, 16);
     const done = libAtomic(
@@ -182,7 +192,7 @@ export function lowerAtomicRMW(l: Lowering, inst: InstWith<Op.AtomicRMW>): Parts
   const operand = l.parts(inst.operands[1]!);
   const as = carrier(l, type);
   if (as.bits === 128) refuseMisaligned(l, data);
-  if (as.bits === 128 && fetchNames[data.rmw] !== undefined) {
+  if (as.bits === 128 && fetchNames[data.rmw] !== undefined && !l.target.hasPairExchange(l)) {
     const bits = bitCast(l, type, as, operand);
     const order = constI32(orderNumber(data.ordering));
     const call = libAtomic(l, fetchNames[data.rmw]!, pairType, [pointer, bits[0]!, bits[1]!, order], 1);

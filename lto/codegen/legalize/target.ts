@@ -30,6 +30,18 @@ export interface LegalizerTarget {
    * and the upper half; null if the constraint stands for something else.
    */
   pairConstraints(constraint: string): readonly [string, string] | null;
+  /** Whether the function may use `exchangePair`. */
+  hasPairExchange(l: Lowering): boolean;
+  /**
+   * Atomic compare-exchange, sequentially consistent, of two registers' size: what was there, and whether that was
+   * expected; null if there is none.
+   */
+  exchangePair(
+    l: Lowering,
+    pointer: Value,
+    expected: Parts,
+    replacement: Parts,
+  ): readonly [Parts, Value] | null;
   /** The rounding mode, in FLT_ROUNDS encoding. */
   roundingMode(l: Lowering): Parts;
   /** Sets it. @param mode 0 … 3 in that encoding, an i32 */
