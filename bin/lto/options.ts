@@ -223,7 +223,8 @@ ${positional.map(([words, meaning]) => `  ${words.padEnd(38)} ${meaning}`).join(
 
 /** Every option and what it does, for the manual. */
 export function describeOptions(command: Command): (readonly [string, string])[] {
-  const described = command.options.map((option): readonly [string, string] => {
+  const shown = command.options.filter(({ hidden }) => !hidden);
+  const described = shown.map((option): readonly [string, string] => {
     const value: unknown = option.defaultValue;
     const usual = typeof value === "string" || typeof value === "number" ? [`default: ${value}`] : [];
     const choices = option.argChoices === undefined ? [] : [option.argChoices.join(", ")];

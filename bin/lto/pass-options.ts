@@ -6,8 +6,11 @@ import { isSkippable, machineSteps, type PassSet } from "../../lto/pass/registry
 
 /** Adds every option to the parser. */
 export function addPassOptions(command: Command, set: PassSet): Command {
-  for (const pass of set.passes)
-    if (pass.option !== undefined) command.option(`--${pass.name}`, pass.option, false);
+  for (const { name, option, offOption } of set.passes)
+    if (offOption !== undefined) {
+      command.option(`--no-${name}`, offOption);
+      command.addOption(new Option(`--${name}`).hideHelp());
+    } else if (option !== undefined) command.option(`--${name}`, option, false);
   for (const option of passOptions) command.addOption(parserOption(option, set));
   return command;
 }
@@ -63,7 +66,9 @@ export function readPassOptions(parsed: Readonly<Record<string, unknown>>, set: 
   const result: Record<string, unknown> = { ...noPassOptions };
   for (const { key } of passOptions) if (parsed[key] !== undefined) result[key] = parsed[key];
   const enabled = set.passes.filter((p) => p.option !== undefined && parsed[camelCase(p.name)] === true);
+  const off = set.passes.filter((p) => p.offOption !== undefined && parsed[camelCase(p.name)] === false);
   const options = { ...result, enabled: enabled.map((p) => p.name) } as unknown as PassOptions;
+  if (off.length > 0) Object.assign(options, { skipPass: [...options.skipPass, ...off.map((p) => p.name)] });
   for (const name of options.skipPass)
     if (!isSkippable(name, set)) throw new InputError(`code generation needs pass '${name}'`);
   return options;

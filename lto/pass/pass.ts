@@ -114,6 +114,8 @@ interface PassBase {
   readonly preserves: readonly Analysis[];
   /** The pass runs only where the option of its name is given, which this line describes. */
   readonly option?: string;
+  /** The pass runs unless `--no-` and its name are given, which this line describes. */
+  readonly offOption?: string;
 }
 /** `run` returns whether it changed anything. */
 export interface ModulePass extends PassBase {

@@ -26,12 +26,19 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
 
 const namesOf = (list: readonly Analysis[]): string => list.map(({ name }) => name).join(", ");
 
-const passRow = ({ name, level, description, requires, preserves, option }: AnyPass): string[] => [
-  `\`${name}\``,
-  level,
-  option === undefined ? description : `${description}; only with \`--${name}\``,
-  namesOf(requires),
-  namesOf(preserves),
+const conditionOf = ({ name, option, offOption }: AnyPass): string =>
+  option !== undefined
+    ? `; only with \`--${name}\``
+    : offOption !== undefined
+      ? `; not with \`--no-${name}\``
+      : "";
+
+const passRow = (pass: AnyPass): string[] => [
+  `\`${pass.name}\``,
+  pass.level,
+  `${pass.description}${conditionOf(pass)}`,
+  namesOf(pass.requires),
+  namesOf(pass.preserves),
 ];
 
 /** Steps that other steps rely on in bold. */

@@ -29,12 +29,12 @@ const usage = `usage: npm run bench:outline -- [package… | all] [options]
 
 /** How a program is linked, and with which options. The last one has everything. */
 const allWays: ReadonlyMap<string, string> = new Map([
-  ["none", "--no-outline --skip-pass=ir-outline,ir-outline-early"],
-  ["early", "--no-outline --ir-outline-early --skip-pass=ir-outline"],
-  ["late", "--no-outline --ir-outline --skip-pass=ir-outline-early"],
-  ["machine", "--skip-pass=ir-outline,ir-outline-early"],
-  ["late+machine", "--ir-outline --skip-pass=ir-outline-early"],
-  ["early+late+machine", "--ir-outline --ir-outline-early"],
+  ["none", "--no-outline --no-ir-outline"],
+  ["early", "--no-outline --ir-outline-early --no-ir-outline"],
+  ["late", "--no-outline"],
+  ["machine", "--no-ir-outline"],
+  ["late+machine", ""],
+  ["early+late+machine", "--ir-outline-early"],
 ]);
 
 interface Sizes {

@@ -35,14 +35,6 @@ const leastBenefit = 5;
 const doubtOfPiece = 0.08;
 const doubt = 0.1;
 
-/** Estimates so far apart need no trial, of code that is long enough for errors of single instructions to cancel out. */
-const clearShare = 0.5;
-const clearLength = 16;
-
-/** Whether code need not be generated to see that it pays. */
-export const isClear = (plan: OutlinePlan, length: number): boolean =>
-  length >= clearLength && plan.after <= clearShare * plan.before;
-
 /** Whether it saves more than the estimate may be wrong by. */
 export const isCertain = (plan: OutlinePlan, count: number): boolean =>
   plan.before - plan.after >= leastBenefit + (doubt + doubtOfPiece / Math.sqrt(count)) * plan.before;

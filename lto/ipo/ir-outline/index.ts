@@ -25,7 +25,7 @@ import { findRepeats } from "../../outline/repeats.js";
 import { selectCandidates } from "../../outline/select.js";
 import type { ModulePass, ProgramContext } from "../../pass/pass.js";
 import type { Remark } from "../../pass/remarks.js";
-import { allPieces, isCertain, isClear, type Piece } from "./candidates.js";
+import { allPieces, isCertain, type Piece } from "./candidates.js";
 import { Extractor } from "./extract.js";
 import { isOutlinedFrom } from "./legality.js";
 import { areAlike, mostBenefit, type OutlinePlan, planFor } from "./plan.js";
@@ -126,7 +126,7 @@ class Outliner {
     const { trials } = this.context;
     // Structures were compared by hashes.
     if (!areAlike(sequence, starts, length)) return null;
-    if (trials === null || isClear(plan, length)) return plan;
+    if (trials === null) return plan;
     const size = trials.sizeAlone(extractor.functionFor("outlined", starts, length, plan));
     if (size === null) return plan;
     this.context.count("trials");
@@ -177,7 +177,7 @@ class Outliner {
   }
 }
 
-const passNamed = (name: string, description: string): Omit<ModulePass, "option"> => ({
+const passNamed = (name: string, description: string): Omit<ModulePass, "option" | "offOption"> => ({
   name,
   level: "module",
   description,
@@ -196,7 +196,8 @@ const passNamed = (name: string, description: string): Omit<ModulePass, "option"
 /** Behind all that makes code smaller. */
 export const irOutline: ModulePass = {
   ...passNamed("ir-outline", "moves code that a program has several times into functions with parameters"),
-  option: "outline repeated code of the IR, behind the other passes on the program",
+  offOption:
+    "repeated code of the IR stays where it is; else it becomes functions, where the least size is wanted",
 };
 /** Before inlining, where less is specialised. */
 export const irOutlineEarly: ModulePass = {
