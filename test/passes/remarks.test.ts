@@ -63,7 +63,7 @@ describe("--opt-remarks-filename", () => {
   });
 });
 
-describe("--ir-outline", () => {
+describe("ir-outline", () => {
   /** Calls that three functions have alike, and a maximum, which looks longer than it is. */
   const repeats = (): string => {
     const calls = Array.from({ length: 8 }, (_, i) => `  call void @effect(i32 ${100001 + i ** 3})\n`).join(
@@ -88,10 +88,23 @@ describe("--ir-outline", () => {
 declare i32 @llvm.smax.i32(i32, i32)
 ${callers.join("")}${users.join("")}`;
   };
+  it("runs where the least size is wanted, unless told not to", async () => {
+    writeFileSync(path("a.ll"), repeats());
+    const functions = async (...options: string[]): Promise<string> => {
+      const { code, err } = await lto([...options, "--stats"]);
+      expect(code).toBe(0);
+      return /(\d+) {2}ir-outline: functions made/.exec(err)?.[1] ?? "0";
+    };
+    expect(await functions("-Oz")).toBe("1");
+    expect(await functions("-Oz", "--no-ir-outline")).toBe("0");
+    expect(await functions("-Oz", "--no-ir-outline", "--ir-outline")).toBe("1");
+    expect(await functions("-Oz", "--skip-pass=ir-outline")).toBe("0");
+    for (const level of ["-Os", "-O2"]) expect(await functions(level)).toBe("0");
+  });
   it("says what it took and what not, with the sizes of both sides", async () => {
     writeFileSync(path("a.ll"), repeats());
     const file = path("remarks.yaml");
-    const options = ["-Oz", "--ir-outline", "--stats", "--opt-remarks-passes=^ir-outline$"];
+    const options = ["-Oz", "--stats", "--opt-remarks-passes=^ir-outline$"];
     const { code, err } = await lto([...options, `--opt-remarks-filename=${file}`]);
     expect(code).toBe(0);
     expect(err).toMatch(/ 1 {2}ir-outline: functions made/);
