@@ -71,9 +71,13 @@ export class ProgramCode {
     return mf;
   }
 
-  /** One instruction of a function, which must name no block and no table of it. @param at its first word */
-  instruction(number: number, at: number): MInst {
-    return unpackInstruction(this.packed(number), at, this.functionOf(number), this.symbols, this.target);
+  /**
+   * One instruction of a function, which must name no block and no table of it.
+   * @param at its first word
+   * @param words that it is in, if the function's have changed
+   */
+  instruction(number: number, at: number, words = this.packed(number).words): MInst {
+    return unpackInstruction(words, at, this.functionOf(number), this.symbols, this.target);
   }
 
   private pack(mf: MFunction): PackedFunction {

@@ -81,9 +81,23 @@ export function outlineCode(
   const names = new Set<string>();
   const framed = new Set<string>();
   const taken = (name: string): boolean => names.has(name) || isTaken(name);
+  const dictionary = new Dictionary(code);
+  let sequence: CodeSequence | null = null;
   let { outlinedFunctions, outlinedPlaces, outlinedBytes } = nothingOutlined;
   for (let round = 0; round < options.rounds; round++) {
-    const selected = new Round(code, options, round + 1, aligned, taken, names, framed).run();
+    const next: Round = new Round(
+      code,
+      options,
+      round + 1,
+      aligned,
+      taken,
+      names,
+      framed,
+      dictionary,
+      sequence,
+    );
+    sequence = next.sequence;
+    const selected = next.run();
     if (selected.length === 0) break;
     outlinedFunctions += selected.length;
     for (const { starts, benefit } of selected) {
@@ -96,8 +110,7 @@ export function outlineCode(
 
 class Round {
   private readonly facts: (FunctionFacts | undefined)[] = [];
-  private readonly dictionary: Dictionary;
-  private readonly sequence: CodeSequence;
+  readonly sequence: CodeSequence;
 
   constructor(
     private readonly code: ProgramCode,
@@ -107,9 +120,10 @@ class Round {
     private readonly isTaken: (name: string) => boolean,
     private readonly names: Set<string>,
     private readonly framed: Set<string>,
+    private readonly dictionary: Dictionary,
+    before: CodeSequence | null,
   ) {
-    this.dictionary = new Dictionary(code);
-    this.sequence = codeSequence(code, this.dictionary, (fn) => this.choose(fn));
+    this.sequence = codeSequence(code, dictionary, (fn) => this.choose(fn), before);
   }
 
   /** Which blocks of a function take part. */

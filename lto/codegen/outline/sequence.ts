@@ -4,6 +4,10 @@
  * Instructions are compared as words of packed functions; each different one is made an object once, to ask the target
  * about it. What must stay where it is and ends of blocks have numbers that equal nothing; functions that are not to be
  * touched are left out. Linear in the code; some words an instruction are kept.
+ *
+ * What is known of instructions serves all rounds, and of functions that a round left alone their part of the sequence
+ * is copied from the one before. Numbers are those of the first round, then; nothing that is chosen depends on them.
+ * Breaks if: which blocks of a function take part depends on more than its words.
  */
 import type { ProgramCode } from "../late/program-code.js";
 import type { MInst } from "../mir.js";
@@ -30,6 +34,23 @@ class Numbers {
     }
     this.words[this.used++] = word;
   }
+  /** Some of an array's words. */
+  append(words: Int32Array, from: number, to: number): void {
+    const end = this.used + to - from;
+    if (end > this.words.length) {
+      let size = this.words.length * 2;
+      while (size < end) size *= 2;
+      const larger = new Int32Array(size);
+      larger.set(this.words.subarray(0, this.used));
+      this.words = larger;
+    }
+    this.words.set(words.subarray(from, to), this.used);
+    this.used = end;
+  }
+  /** The words as they are, until more are added. */
+  get all(): Int32Array {
+    return this.words;
+  }
   finish(): Int32Array {
     return this.words.subarray(0, this.used);
   }
@@ -49,8 +70,9 @@ const never: InstructionKind = { kind: Outlining.Never, bytes: 0, rows: 0, usesS
 /** Each different instruction, by number. */
 export class Dictionary {
   readonly kinds: InstructionKind[] = [];
-  /** Where one of them is: function, word, and number of words. */
+  /** A function that has it, and its words: those of functions change. */
   private readonly functions = new Numbers();
+  private readonly pool = new Numbers();
   private readonly starts = new Numbers();
   private readonly sizes = new Numbers();
   private readonly hashes = new Numbers();
@@ -76,7 +98,7 @@ export class Dictionary {
 
   private equals(number: number, words: Int32Array, from: number, to: number): boolean {
     if (this.sizes.at(number) !== to - from) return false;
-    const other = this.code.packed(this.functions.at(number)).words;
+    const other = this.pool.all;
     const shift = this.starts.at(number) - from;
     for (let i = from; i < to; i++) if (other[i + shift] !== words[i]) return false;
     return true;
@@ -85,7 +107,8 @@ export class Dictionary {
   private enter(fn: number, words: Int32Array, from: number, to: number, hash: number): number {
     const number = this.kinds.length;
     this.functions.push(fn);
-    this.starts.push(from);
+    this.starts.push(this.pool.length);
+    this.pool.append(words, from, to);
     this.sizes.push(to - from);
     this.hashes.push(hash);
     this.kinds.push(isBound(words, from) ? never : this.describe(this.instruction(number)));
@@ -121,7 +144,7 @@ export class Dictionary {
 
   /** A new object of the instruction with this number. */
   instruction(number: number): MInst {
-    return this.code.instruction(this.functions.at(number), this.starts.at(number));
+    return this.code.instruction(this.functions.at(number), this.starts.at(number), this.pool.all);
   }
 }
 
@@ -140,6 +163,17 @@ export interface CodeSequence {
   /** For each symbol its block, as an index into `blocks`. */
   readonly blockOf: Int32Array;
   readonly blocks: readonly BlockPlace[];
+  /** By function number, what it was made of. */
+  readonly parts: readonly SequencePart[];
+}
+
+/** The part of a function in the sequence. */
+interface SequencePart {
+  readonly words: Int32Array;
+  readonly start: number;
+  readonly end: number;
+  readonly firstBlock: number;
+  readonly endBlock: number;
 }
 
 /** Which blocks of a function may be changed, by position; null: none. */
@@ -149,11 +183,18 @@ export type BlockChoice = (
   blocks: number,
 ) => ((block: number) => boolean) | null;
 
-export function codeSequence(code: ProgramCode, dictionary: Dictionary, choose: BlockChoice): CodeSequence {
+/** @param previous of the round before, with the same dictionary */
+export function codeSequence(
+  code: ProgramCode,
+  dictionary: Dictionary,
+  choose: BlockChoice,
+  previous: CodeSequence | null,
+): CodeSequence {
   const symbols = new Numbers();
   const words = new Numbers();
   const blockOf = new Numbers();
   const blocks: BlockPlace[] = [];
+  const parts: SequencePart[] = [];
   const add = (symbol: number, at: number): void => {
     symbols.push(symbol);
     words.push(at);
@@ -161,9 +202,30 @@ export function codeSequence(code: ProgramCode, dictionary: Dictionary, choose: 
   };
   for (let fn = 0; fn < code.count; fn++) {
     const packed = code.packed(fn);
+    const start = symbols.length;
+    const firstBlock = blocks.length;
+    const known = previous?.parts[fn];
+    if (known !== undefined && known.words === packed.words) {
+      symbols.append(previous!.symbols, known.start, known.end);
+      words.append(previous!.words, known.start, known.end);
+      const shift = firstBlock - known.firstBlock;
+      for (let i = known.start; i < known.end; i++) blockOf.push(previous!.blockOf[i]! + shift);
+      for (let i = known.firstBlock; i < known.endBlock; i++) blocks.push(previous!.blocks[i]!);
+    } else addFunction(fn, packed);
+    parts.push({
+      words: packed.words,
+      start,
+      end: symbols.length,
+      firstBlock,
+      endBlock: blocks.length,
+    });
+  }
+  return { symbols: symbols.finish(), words: words.finish(), blockOf: blockOf.finish(), blocks, parts };
+
+  function addFunction(fn: number, packed: PackedFunction): void {
     const count = packedHead(packed).blocks;
     const wanted = choose(fn, packed, count);
-    if (wanted === null) continue;
+    if (wanted === null) return;
     const own = packed.words;
     let at = packed.blocks;
     for (let block = 0; block < count; block++) {
@@ -189,5 +251,4 @@ export function codeSequence(code: ProgramCode, dictionary: Dictionary, choose: 
       if (open) add(-1, at);
     }
   }
-  return { symbols: symbols.finish(), words: words.finish(), blockOf: blockOf.finish(), blocks };
 }

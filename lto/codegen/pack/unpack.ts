@@ -73,7 +73,7 @@ export function restoreFunction(mf: MFunction, packed: PackedFunction, symbols: 
  * @param fn whose it is
  */
 export function unpackInstruction(
-  { words }: PackedFunction,
+  words: Int32Array,
   at: number,
   fn: GlobalValue,
   symbols: SymbolNumbers,
