@@ -21,6 +21,7 @@
  */
 import type { BodyView, Inst } from "../ir/instructions.js";
 import { type Block, type CallInst, isCall, Op } from "../ir/instructions.js";
+import { intrinsicOf } from "../ir/intrinsics.js";
 import { raw } from "../ir/raw.js";
 import { returnsTwice } from "../ir/returns-twice.js";
 import { isConstant, sameConstant, type Value } from "../ir/values.js";
@@ -43,7 +44,13 @@ export const dse: FunctionPass = {
     if (attributes.has("naked") || attributes.has("presplitcoroutine")) return false;
     const view = context.view();
     const count = view.renumber();
-    if (view.blocks.some(({ insts }) => insts.some(returnsTwice))) return false;
+    let writes = false;
+    for (const { insts } of view.blocks)
+      for (const inst of insts) {
+        if (returnsTwice(inst)) return false;
+        writes ||= mayBeWrite(inst);
+      }
+    if (!writes) return false;
     const memory = new MemoryOperations(view, count, fn, context.layout);
     const finder = new DeadStores(view, memory);
     const gone = finder.find();
@@ -57,6 +64,10 @@ export const dse: FunctionPass = {
     return true;
   },
 };
+
+/** Whether there may be something to remove: most small functions store nothing, and need no list of what they do. */
+const mayBeWrite = (inst: Inst): boolean =>
+  inst.op === Op.Store || (inst.op === Op.Call && intrinsicOf(inst.operands[0]!) !== null);
 
 const mostOperations = 100;
 const mostBlocks = 24;
