@@ -39,6 +39,7 @@ import { stackProtector } from "../ipo/stack-protector.js";
 import { devirtualize } from "../ipo/virtual-calls/devirtualize.js";
 import { lowerTypeTests } from "../ipo/virtual-calls/lower-type-tests.js";
 import { virtualFunctionElim } from "../ipo/virtual-calls/virtual-function-elim.js";
+import { combineLoads } from "../opt/combine-loads.js";
 import { dce } from "../opt/dce.js";
 import { dse } from "../opt/dse.js";
 import { foldBranches } from "../opt/fold-branches.js";
@@ -149,6 +150,9 @@ const lowering: readonly LoweringStep[] = [
   must(guardCallees),
   // Legalisation walks definitions before uses, which unreachable code need not have.
   must(unreachableBlocks),
+  // After all that looks at what is loaded; before legalisation, which splits what no register holds. At -Oz .text of
+  // programs that read formats byte by byte is 0.990 (libpng) to 0.995 (gzip) of what it is without, of others the same.
+  may(combineLoads),
   // Beyond this point only types and operations that the target has.
   must(legalize),
   // Expansions compute more than is wanted: half a product, flags nobody reads.

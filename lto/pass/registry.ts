@@ -34,6 +34,7 @@ import { stackProtector } from "../ipo/stack-protector.js";
 import { devirtualize } from "../ipo/virtual-calls/devirtualize.js";
 import { lowerTypeTests } from "../ipo/virtual-calls/lower-type-tests.js";
 import { virtualFunctionElim } from "../ipo/virtual-calls/virtual-function-elim.js";
+import { combineLoads } from "../opt/combine-loads.js";
 import { dce } from "../opt/dce.js";
 import { dse } from "../opt/dse.js";
 import { foldBranches } from "../opt/fold-branches.js";
@@ -86,6 +87,7 @@ export const passes: readonly AnyPass[] = [
   dce,
   foldBranches,
   guardCallees,
+  combineLoads,
   legalize,
   splitAddresses,
   duplicateReturnsPass,
