@@ -4,7 +4,7 @@ import { Random } from "../support/random.js";
 import { functionPassesNamed, validate } from "./validation.js";
 
 /** Those that the functions have something for: none is without its end, or branches twice to one place. */
-const names = ["dce", "dse", "gvn", "hoist-sink", "simplify", "simplify-cfg", "sroa"];
+const names = ["dce", "dse", "gvn", "hoist-sink", "licm", "simplify", "simplify-cfg", "sroa"];
 const functionsEach = 25;
 
 describe("random functions do after a pass what they did before", () => {
