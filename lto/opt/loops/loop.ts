@@ -17,7 +17,6 @@ import type { Value } from "../../ir/values.js";
 export class Loop {
   /** Those of inner loops too, in reverse postorder; the header first. Kept current while blocks are added. */
   readonly blocks: Block[] = [];
-  isInnermost = true;
   /** As `preheaderOf` found or made it. */
   preheader: Block | null = null;
 
@@ -72,7 +71,6 @@ export class Loops {
       while (h >= 0 && (isNatural[h] === 0 || h === block)) h = nest.outer[h]!;
       let loop = h < 0 ? null : this.of[h]!;
       if (isNatural[block] === 1) {
-        if (loop !== null) loop.isInnermost = false;
         loop = new Loop(blocks[block]!, loop);
         this.all.push(loop);
       }
