@@ -16,7 +16,7 @@
  * Proof obligations: no instruction of the loop has an effect; no value of it is used outside; all edges out of it lead to
  * one place, and pass values there that do not depend on which is taken; it ends, or may be assumed to: `mustprogress` or
  * `willreturn` of the function, `llvm.loop.mustprogress`, or a counter that goes by one to a limit. The same holds of
- * each loop in it.
+ * each loop in it; where only loops say so, each cycle in it is one.
  * Breaks if: an operation that may trap or not come back counts as one without effect. (Where division or a load traps,
  * behaviour is undefined.)
  */
@@ -164,16 +164,37 @@ const isSame = (a: Value, b: Value): boolean =>
 function mayEnd(loop: Loop, fn: Func, found: Loops): boolean {
   const { fn: attributes } = fn.attributes;
   if (attributes.has("mustprogress") || attributes.has("willreturn")) return true;
-  return found.all.every((inner) => !isAround(loop, inner) || saysProgress(inner) || counts(inner, found));
+  return (
+    hasOnlyLoops(loop, found) &&
+    found.all.every((inner) => !isAround(loop, inner) || saysProgress(inner, found) || counts(inner, found))
+  );
 }
+/** Whether each cycle in a loop goes through the header of one: of others, that control enters anywhere, nobody speaks. */
+function hasOnlyLoops({ blocks }: Loop, found: Loops): boolean {
+  // In reverse postorder, so that each cycle has an edge to a block that does not lie behind its start.
+  const passed = new Set<Block>();
+  for (const block of blocks) {
+    passed.add(block);
+    for (const next of block.successors)
+      if (passed.has(next) && !isHeaderAround(next, block, found)) return false;
+  }
+  return true;
+}
+const isHeaderAround = (header: Block, block: Block, found: Loops): boolean => {
+  for (let at = found.of[block.id] ?? null; at !== null; at = at.outer) if (at.header === header) return true;
+  return false;
+};
 const isAround = (outer: Loop, loop: Loop): boolean => {
   for (let at: Loop | null = loop; at !== null; at = at.outer) if (at === outer) return true;
   return false;
 };
-/** All branches back say so. */
-const saysProgress = ({ blocks, header }: Loop): boolean =>
+/** All branches back say so, and of no other loop: one that leads to the headers of two may speak of either. */
+const saysProgress = ({ blocks, header }: Loop, found: Loops): boolean =>
   blocks.every(
-    ({ terminator }) => !terminator.blocks.includes(header) || terminator.hints?.loop?.mustProgress === true,
+    (block) =>
+      !block.successors.includes(header) ||
+      (block.terminator.hints?.loop?.mustProgress === true &&
+        block.successors.every((next) => next === header || !isHeaderAround(next, block, found))),
   );
 
 /** Whether the only branch back is taken while a counter that goes by one has not come to a limit. */

@@ -1,6 +1,7 @@
 /** Rules of `simplify-cfg` on branches that are decided by where control comes from. */
 import { jumpTo, replaceSuccessor, replaceTerminator } from "../../ir/cfg-edit.js";
 import { integerCompare } from "../../ir/fold/integers.js";
+import { withHints } from "../../ir/hints.js";
 import { type Block, type Inst, type InstWith, Op } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
 import {
@@ -71,10 +72,14 @@ export function threadConstants(block: Block, graph: Graph): Plan | null {
     if (target === block || from === block || !hasMovableEdges(from)) continue;
     if (!canRedirect(from, block, target)) continue;
     if (!isUsedHereOnly(block, count, condition, graph)) return null;
-    return ({ editor }) =>
+    return ({ editor }) => {
+      // What it says of the loop that this was the head of does not hold of one that the target is the head of.
+      const end = from.terminator;
+      if (end.hints !== null) end.hints = withHints(end.hints, { loop: null });
       replaceSuccessor(editor, from, block, target, (user) =>
         passedFrom(enteringFrom(user, block), block, from),
       );
+    };
   }
   return null;
 }
