@@ -46,7 +46,10 @@ const withNonNull = (set: AttributeSet): AttributeSet =>
 function deduce(functions: readonly Func[], isRecursive: boolean): number {
   for (const fn of functions) fn.view().renumber();
   const all = new Set(functions);
-  const { memory, willReturn } = new Effects(all, isRecursive);
+  const { memory, willReturn, callsReturn } = new Effects(all, isRecursive);
+  // Who calls what may go on for ever without effect does so too, even if it could not by itself.
+  const mustEnd =
+    callsReturn && !mayWrite(memory) && functions.every(({ attributes: { fn } }) => fn.has("mustprogress"));
   const behaviour = new Behaviour(all, isRecursive);
   const parameters = new PointerParameters(functions);
   const shared = [
@@ -60,7 +63,6 @@ function deduce(functions: readonly Func[], isRecursive: boolean): number {
   const results = functions.map((fn) => resultIsNonNull(fn));
   let found = 0;
   functions.forEach((fn, i) => {
-    const mustEnd = fn.attributes.fn.has("mustprogress") && !mayWrite(memory);
     const own = [...(willReturn || mustEnd ? ["willreturn"] : []), ...(ends[i]! ? ["noreturn"] : [])];
     const set = functionWith(fn.attributes.fn, memory, [...shared, ...own]);
     const result = results[i]! ? withNonNull(fn.attributes.result) : fn.attributes.result;

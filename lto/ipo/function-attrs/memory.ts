@@ -8,7 +8,8 @@
  *  - memory of the function's own frame and constant variables are no effects; volatile and atomic accesses are all effects;
  *  - a pointer is an argument's only if it is the argument, or an offset from it; any other pointer may be into anything;
  *  - `byval` and the like: the callee gets a copy, which is its own frame's;
- *  - assembly may do anything.
+ *  - assembly may do anything;
+ *  - `mustprogress` speaks of a function's own loops alone: what it calls may go on for ever.
  */
 import { hasFixedContents } from "../../ir/fold/load.js";
 import { type CallInst, type Inst, type InstWith, isCall, isPlainAccess, Op } from "../../ir/instructions.js";
@@ -36,6 +37,8 @@ function placeOf(address: Value, fn: Func): MemoryEffects {
 export class Effects {
   memory: MemoryEffects = Memory.None;
   willReturn: boolean;
+  /** Calls of other functions do, whatever these do besides. */
+  callsReturn = true;
 
   constructor(
     private readonly functions: ReadonlySet<Func>,
@@ -77,6 +80,7 @@ export class Effects {
   private anything(): void {
     this.memory = Memory.Any;
     this.willReturn = false;
+    this.callsReturn = false;
   }
 
   private access(
@@ -101,7 +105,10 @@ export class Effects {
       this.memory |= this.passed(call, fn, Memory.Argument);
       return;
     }
-    if (!callReturns(call)) this.willReturn = false;
+    if (!callReturns(call)) {
+      this.willReturn = false;
+      this.callsReturn = false;
+    }
     const effects = callEffects(call);
     this.memory |= effects & ~Memory.Argument;
     if ((effects & Memory.Argument) !== 0) this.memory |= this.passed(call, fn, effects & Memory.Argument);
