@@ -5,8 +5,10 @@
  * is one directive. Linear in the image.
  */
 
+import { UnsupportedError } from "../../lto/ir/errors.js";
+import type { GlobalValue } from "../../lto/ir/module.js";
 import type { Address, SymbolTerm } from "./const-eval.js";
-import type { DataImage } from "./data-image.js";
+import type { DataImage, Relocation } from "./data-image.js";
 import { escapeBytes, isText } from "./escape.js";
 import { addressTakenLabel, type SymbolNames } from "./names.js";
 
@@ -17,7 +19,7 @@ const bytesPerLine = 64;
 
 function termText(term: SymbolTerm, names: SymbolNames): string {
   if (term.kind === "block") return addressTakenLabel(term.fn.name, term.block);
-  return names.symbol(term.global) + (term.plt ? "@PLT" : "");
+  return names.symbol(term.global);
 }
 
 /** `plus-minus+offset`. */
@@ -29,14 +31,37 @@ export function addressText(value: Address, names: SymbolNames): string {
   return text;
 }
 
-/** Directives for the whole image, each on a line. */
-export function imageText(image: DataImage, names: SymbolNames): string {
+/**
+ * A function's distance from the object that says it, where the function may be in another file: that to a stub of the
+ * linker's. No assembler takes all forms of `f@PLT - object`, so the relocation is written out; it counts from its own place.
+ */
+function stubDistance(
+  { offset: at, size, value }: Relocation,
+  names: SymbolNames,
+  object: GlobalValue,
+): string {
+  const { plus, minus, offset } = value;
+  if (size !== 4 || minus?.kind !== "global" || minus.global !== object)
+    throw new UnsupportedError("dso_local_equivalent but for its distance in 32 bits", `@${object.name}`);
+  const place = addressText({ plus, minus: null, offset: offset + BigInt(at) }, names);
+  return `\t.reloc\t., R_X86_64_PLT32, ${place}\n\t.long\t0\n`;
+}
+
+/** An absolute address has room for any: it needs no stub. */
+const needsStub = ({ plus, minus }: Address): boolean =>
+  plus !== null && plus.kind === "global" && plus.plt && minus !== null;
+
+/** Directives for the whole image, each on a line. @param object that it is the image of */
+export function imageText(image: DataImage, names: SymbolNames, object: GlobalValue): string {
   const { bytes } = image;
   let out = "";
   let at = 0;
-  for (const { offset, size, value } of image.relocations) {
+  for (const relocation of image.relocations) {
+    const { offset, size, value } = relocation;
     out += bytesText(bytes, at, offset);
-    out += `\t${wordDirective[size]}\t${addressText(value, names)}\n`;
+    out += needsStub(value)
+      ? stubDistance(relocation, names, object)
+      : `\t${wordDirective[size]}\t${addressText(value, names)}\n`;
     at = offset + size;
   }
   return out + bytesText(bytes, at, bytes.length);

@@ -233,7 +233,7 @@ export function functionText(
   if (patches.before > 0) head += `${operandNames.patchLabel()}:\n\t.nops\t${patches.before}\n`;
   for (const number of fn.attributes.fn.string(sanitizeAttribute)?.split(",") ?? [])
     head += `\t.long\t${number}\n`;
-  if (fn.prefix !== null) head += imageText(dataImage(fn.prefix, layoutOf), names);
+  if (fn.prefix !== null) head += imageText(dataImage(fn.prefix, layoutOf), names, fn);
   if (mf.remark !== "") head += `# ${mf.remark}\n`;
   head += `${symbol}:\n`;
   let out = "";
@@ -244,7 +244,7 @@ export function functionText(
   const ownUnwind = cfi && !shared;
   if (ownUnwind) out += "\t.cfi_startproc\n";
   if (exceptions !== null) out += exceptions.header();
-  if (fn.prologue !== null) out += imageText(dataImage(fn.prologue, layoutOf), names);
+  if (fn.prologue !== null) out += imageText(dataImage(fn.prologue, layoutOf), names, fn);
   out += blocksText(mf, operandNames, exceptions, shared);
   for (const global of operandNames.aliased) head += names.alias(global);
   if (exceptions !== null) out += exceptions.footer();

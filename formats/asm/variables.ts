@@ -147,7 +147,7 @@ export class DataPrinter {
     const { align, image, section } = this.place(variable);
     let body = bindingText(variable, symbol) + type;
     body += `${alignText(align)}${symbol}:\n`;
-    body += image === null ? (size > 0 ? `\t.zero\t${size}\n` : "") : imageText(image, this.names);
+    body += image === null ? (size > 0 ? `\t.zero\t${size}\n` : "") : imageText(image, this.names, variable);
     body += `\t.size\t${symbol}, ${size}\n`;
     return [section.directive, body];
   }

@@ -406,6 +406,8 @@ class Reader {
       let address = symbol.value + addend;
       const isRelative = type === R_X86_64_PC32 && table !== undefined;
       if (isRelative) address -= offset - table;
+      // Functions alone have such distances: what is added is where the entry lies in its table.
+      if (type === R_X86_64_PLT32) address = symbol.value;
       const range = this.rangeAt(symbol.section, address);
       if (range === null) continue;
       found.push({ at: offset, table, isRelative, range, section: symbol.section, address });

@@ -99,6 +99,27 @@ describe("initialisers", () => {
 });
 
 describe("symbols and sections", () => {
+  test("say the distances of functions by relocations against stubs, counted from their own places", () => {
+    const entry = (fn: string): string =>
+      `i32 trunc (i64 sub (i64 ptrtoint (ptr dso_local_equivalent @${fn} to i64), i64 ptrtoint (ptr getelementptr inbounds ({ i32, i32, ptr }, ptr @table, i32 0, i32 1) to i64)) to i32)`;
+    const ir = `
+@table = constant { i32, i32, ptr } { ${entry("elsewhere")}, ${entry("here")}, ptr dso_local_equivalent @elsewhere }
+declare void @elsewhere()
+define internal void @here() { ret void }`;
+    const relocations = assembled(print(ir), (object) =>
+      execFileSync("readelf", ["-rW", object], { encoding: "utf8" }),
+    );
+    expect([...relocations.matchAll(/R_X86_64\S+.*$/gm)].map(([line]) => line.replace(/\s+/g, " "))).toEqual([
+      "R_X86_64_PLT32 0000000000000000 elsewhere - 4",
+      "R_X86_64_PLT32 0000000000000000 here + 0",
+      "R_X86_64_64 0000000000000000 elsewhere + 0",
+    ]);
+    const other = ir.replace("ptr @table, i32 0", "ptr @other, i32 0");
+    expect(() => print(`@other = global { i32, i32, ptr } zeroinitializer${other}`)).toThrow(
+      "dso_local_equivalent",
+    );
+  });
+
   test("have the binding, visibility and section that the IR says", () => {
     const ir = `
 $grp = comdat any
