@@ -22,9 +22,9 @@ function termText(term: SymbolTerm, names: SymbolNames): string {
   return names.symbol(term.global);
 }
 
-/** `plus-minus+offset`. */
-export function addressText(value: Address, names: SymbolNames): string {
-  let text = value.plus === null ? "" : termText(value.plus, names);
+/** `plus-minus+offset`. @param suffix of the first */
+export function addressText(value: Address, names: SymbolNames, suffix = ""): string {
+  let text = value.plus === null ? "" : termText(value.plus, names) + suffix;
   if (value.minus !== null) text += `-${termText(value.minus, names)}`;
   if (value.offset > 0n) text += `+${value.offset}`;
   else if (value.offset < 0n) text += String(value.offset);
@@ -32,19 +32,15 @@ export function addressText(value: Address, names: SymbolNames): string {
 }
 
 /**
- * A function's distance from the object that says it, where the function may be in another file: that to a stub of the
- * linker's. No assembler takes all forms of `f@PLT - object`, so the relocation is written out; it counts from its own place.
+ * A function's distance from the object that says it, where the function may be in another file: that of a stub of the
+ * linker's. Assemblers refuse `f@PLT - object`; a stub alone is its distance from where it is written. What is local needs none.
  */
-function stubDistance(
-  { offset: at, size, value }: Relocation,
-  names: SymbolNames,
-  object: GlobalValue,
-): string {
+function stubText({ offset: at, size, value }: Relocation, names: SymbolNames, object: GlobalValue): string {
   const { plus, minus, offset } = value;
+  if (plus?.kind !== "global" || plus.global.isLocal) return addressText(value, names);
   if (size !== 4 || minus?.kind !== "global" || minus.global !== object)
     throw new UnsupportedError("dso_local_equivalent but for its distance in 32 bits", `@${object.name}`);
-  const place = addressText({ plus, minus: null, offset: offset + BigInt(at) }, names);
-  return `\t.reloc\t., R_X86_64_PLT32, ${place}\n\t.long\t0\n`;
+  return addressText({ plus, minus: null, offset: offset + BigInt(at) }, names, "@PLT");
 }
 
 /** An absolute address has room for any: it needs no stub. */
@@ -59,9 +55,8 @@ export function imageText(image: DataImage, names: SymbolNames, object: GlobalVa
   for (const relocation of image.relocations) {
     const { offset, size, value } = relocation;
     out += bytesText(bytes, at, offset);
-    out += needsStub(value)
-      ? stubDistance(relocation, names, object)
-      : `\t${wordDirective[size]}\t${addressText(value, names)}\n`;
+    const text = needsStub(value) ? stubText(relocation, names, object) : addressText(value, names);
+    out += `\t${wordDirective[size]}\t${text}\n`;
     at = offset + size;
   }
   return out + bytesText(bytes, at, bytes.length);
