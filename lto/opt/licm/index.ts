@@ -41,7 +41,7 @@ import { Loops, mayLoop, preheaderOf } from "../loops/loop.js";
 import { MemoryOperations } from "../memory/operations.js";
 import { type Hoist, Hoisting } from "./hoist.js";
 import { LoopMemory } from "./loop-memory.js";
-import { findPromotions, promotePlace } from "./promotion.js";
+import { findPromotions, promotePlaces } from "./promotion.js";
 
 export const licm: FunctionPass = {
   name: "licm",
@@ -82,7 +82,7 @@ export const licm: FunctionPass = {
       context.count("hoisted");
       if (hoist.isLoad) context.count("loads");
     }
-    for (const promotion of promotions) promotePlace(editor, promotion);
+    promotePlaces(editor, promotions);
     context.count("promoted", promotions.length);
     return true;
   },

@@ -107,7 +107,29 @@ function accessesOf(
   return accesses;
 }
 
-export function promotePlace(editor: Editor, { loop, accesses, type, store }: Promotion): void {
+/** Only values are made once edges are split: what is known of the control flow serves all places. */
+export function promotePlaces(editor: Editor, promotions: readonly Promotion[]): void {
+  if (promotions.length === 0) return;
+  const placed = promotions.map((promotion) => placeAccesses(editor, promotion));
+  const { body } = editor;
+  body.renumber();
+  const position = new Int32Array(body.blocks.length);
+  reversePostOrder(body).forEach((block, i) => {
+    position[block] = i;
+  });
+  promotions.forEach(({ loop, type }, i) => {
+    const { accesses, exits } = placed[i]!;
+    const order = [preheaderOf(editor, loop), ...loop.blocks, ...exits];
+    order.sort((a, b) => position[a.id]! - position[b.id]!);
+    promote(editor, { offset: 0, size: 0, type, accesses }, { order });
+  });
+}
+
+/** Puts a load in front of a loop, and stores behind it. @returns with what becomes values, in terms of the place */
+function placeAccesses(
+  editor: Editor,
+  { loop, accesses, type, store }: Promotion,
+): { readonly accesses: Inst[]; readonly exits: readonly Block[] } {
   const address = store.operands[1]!;
   const data = store.data as MemoryData;
   const hints = accesses.every((inst) => inst.hints?.tbaa === store.hints?.tbaa)
@@ -127,16 +149,14 @@ export function promotePlace(editor: Editor, { loop, accesses, type, store }: Pr
   const before = preheaderOf(editor, loop).terminator;
   const first = editor.insertBefore(load(), before);
   all.push(editor.insertBefore(storeOf(first), before));
-  for (const exit of exitBlocks(editor, loop)) {
+  const exits = exitBlocks(editor, loop);
+  for (const exit of exits) {
     const at = editor.firstAfterPhis(exit);
     const last = editor.insertAt(load(), exit, at);
     all.push(last);
     editor.insertAt(storeOf(last), exit, at + 1);
   }
-  editor.body.renumber();
-  const { blocks } = editor.body;
-  const order = reversePostOrder(editor.body).map((b) => blocks[b]!);
-  promote(editor, { offset: 0, size: 0, type, accesses: all }, { order });
+  return { accesses: all, exits };
 }
 
 /** Blocks that only edges out of the loop lead to, one for each edge. */
