@@ -168,6 +168,7 @@ function mayCallTouch(
   const { base } = place;
   const isHidden = isOwn(base, memory.fn) && !memory.mayBeKnown(base);
   if ((effects & other) !== 0 && !isHidden) return true;
+  const goesBack = intrinsicOf(call.operands[0]!) === null;
   // Bundles read what they are given.
   for (let i = 1; i < call.operands.length; i++) {
     const operand = call.operands[i]!;
@@ -178,7 +179,10 @@ function mayCallTouch(
     }
     if (operand.type.kind !== "ptr") return true;
     if (i <= call.data.argumentCount && !mayTouchArgument(call, i - 1, effects, argument)) continue;
-    if (mayOverlap(memory.placeBehind(operand), place, memory)) return true;
+    const behind = memory.placeBehind(operand);
+    // A function gets at all of an object, by an address inside of it: at what comes before that, too.
+    if (goesBack && behind.anchor === place.anchor) return true;
+    if (mayOverlap(behind, place, memory)) return true;
   }
   return false;
 }
