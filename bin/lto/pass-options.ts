@@ -68,10 +68,10 @@ export function readPassOptions(parsed: Readonly<Record<string, unknown>>, set: 
   const enabled = set.passes.filter((p) => p.option !== undefined && parsed[camelCase(p.name)] === true);
   const off = set.passes.filter((p) => p.offOption !== undefined && parsed[camelCase(p.name)] === false);
   const options = { ...result, enabled: enabled.map((p) => p.name) } as unknown as PassOptions;
-  if (off.length > 0) Object.assign(options, { skipPass: [...options.skipPass, ...off.map((p) => p.name)] });
-  for (const name of options.skipPass)
+  const skipPass = [...options.skipPass, ...off.map((p) => p.name)];
+  for (const name of skipPass)
     if (!isSkippable(name, set)) throw new InputError(`code generation needs pass '${name}'`);
-  return options;
+  return { ...options, skipPass };
 }
 
 const camelCase = (name: string): string =>

@@ -10,8 +10,9 @@
  *
  * Why: what such a loop computed was stored where nobody looks, or returned to nobody: known only at link time.
  *
- * Method: the loops of a body, outer ones first. A walk over a loop's instructions ends at the first effect, which
- * nearly all loops have soon, and most bodies are done with a look at the ends of edges that lead back; only for loops without, one walk over the body says what is used outside. Linear.
+ * Method: the loops of a body, outer ones first. A walk over a loop's instructions ends at the first effect, which nearly
+ * all loops have soon, and most bodies are done with a look at the ends of edges that lead back. Only for loops without
+ * effects one walk over the body says what is used outside. Linear.
  *
  * Proof obligations: no instruction of the loop has an effect; no value of it is used outside; all edges out of it lead to
  * one place, and pass values there that do not depend on which is taken; it ends, or may be assumed to: `mustprogress` or
@@ -30,7 +31,7 @@ import { cfg, dominators, loops } from "../pass/analyses.js";
 import type { FunctionPass } from "../pass/pass.js";
 import { isRemovableCall } from "./call-effects.js";
 import { isRemovable } from "./dce.js";
-import { canHavePreheader, exitEdges, type Loop, Loops, preheaderOf } from "./loops/loop.js";
+import { canHavePreheader, exitEdges, type Loop, Loops, mayLoop, preheaderOf } from "./loops/loop.js";
 
 export const loopDeletion: FunctionPass = {
   name: "loop-deletion",
@@ -43,7 +44,8 @@ export const loopDeletion: FunctionPass = {
     const { fn: attributes } = fn.attributes;
     if (attributes.has("naked") || attributes.has("presplitcoroutine")) return false;
     const view = context.view();
-    if (!mayIdle(view)) return false;
+    // Saves most bodies the search for loops: a cycle without effects has an edge back between blocks without any.
+    if (!mayLoop(view, (from, to) => !doesSomething(to) && !doesSomething(from))) return false;
     const found = new Loops(view, context.ofBody(loops, view), context.ofBody(dominators, view));
     const candidates = found.all.filter((loop) => !hasEffects(loop));
     if (candidates.length === 0) return false;
@@ -53,16 +55,7 @@ export const loopDeletion: FunctionPass = {
     const gone = new Set<Loop>();
     for (const loop of candidates) {
       if (needed.has(loop) || isIn(gone, loop.outer) || !mayEnd(loop, fn, found)) continue;
-      if (!hasOneExit(loop, found)) continue;
-      const entries = predecessors[loop.header.id]!.filter((block) => !found.contains(loop, block));
-      if (
-        entries.length > 0 &&
-        canHavePreheader(
-          entries.map((block) => view.blocks[block]!),
-          loop.header,
-        )
-      )
-        gone.add(loop);
+      if (hasOneExit(loop, found) && canHavePreheader(loop, found, predecessors)) gone.add(loop);
     }
     if (gone.size === 0) return false;
     const editor = fn.edit();
@@ -83,19 +76,6 @@ const isIn = (gone: ReadonlySet<Loop>, loop: Loop | null): boolean => {
   return false;
 };
 
-/**
- * Whether there can be a loop without effects: each cycle has an edge to a block that does not lie behind it, and neither
- * end of it does anything. Saves most bodies the search for loops. Numbers the blocks.
- */
-function mayIdle({ blocks }: BodyView): boolean {
-  for (let b = 0; b < blocks.length; b++) blocks[b]!.id = b;
-  for (let b = 0; b < blocks.length; b++) {
-    const next = blocks[b]!.terminator.blocks;
-    for (let i = 0; i < next.length; i++)
-      if (next[i]!.id <= b && !doesSomething(next[i]!) && !doesSomething(blocks[b]!)) return true;
-  }
-  return false;
-}
 const hasEffects = ({ blocks }: Loop): boolean => blocks.some(doesSomething);
 
 function doesSomething({ insts }: Block): boolean {
@@ -166,7 +146,9 @@ function mayEnd(loop: Loop, fn: Func, found: Loops): boolean {
   if (attributes.has("mustprogress") || attributes.has("willreturn")) return true;
   return (
     hasOnlyLoops(loop, found) &&
-    found.all.every((inner) => !isAround(loop, inner) || saysProgress(inner, found) || counts(inner, found))
+    found.all.every(
+      (inner) => !found.contains(loop, inner.header.id) || saysProgress(inner, found) || counts(inner, found),
+    )
   );
 }
 /** Whether each cycle in a loop goes through the header of one: of others, that control enters anywhere, nobody speaks. */
@@ -182,10 +164,6 @@ function hasOnlyLoops({ blocks }: Loop, found: Loops): boolean {
 }
 const isHeaderAround = (header: Block, block: Block, found: Loops): boolean => {
   for (let at = found.of[block.id] ?? null; at !== null; at = at.outer) if (at.header === header) return true;
-  return false;
-};
-const isAround = (outer: Loop, loop: Loop): boolean => {
-  for (let at: Loop | null = loop; at !== null; at = at.outer) if (at === outer) return true;
   return false;
 };
 /** All branches back say so, and of no other loop: one that leads to the headers of two may speak of either. */

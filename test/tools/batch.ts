@@ -136,8 +136,8 @@ async function runCase(
   options: BatchOptions,
   table: ReferenceTable,
 ): Promise<Outcome[]> {
-  const all = (result: Result): Outcome[] =>
-    waysAt(level, ways).map((way) => ({ name: c.name, level: way, ...result }));
+  const names = waysAt(level, ways);
+  const all = (result: Result): Outcome[] => names.map((way) => ({ name: c.name, level: way, ...result }));
   const expected = await reference(c, level, dir, options, table);
   if (expected === null) return all({ verdict: "skipped", stage: "reference" });
   const { tool, pie } = options;
@@ -146,11 +146,11 @@ async function runCase(
   const objects = await tool.compile(job);
   if (!Array.isArray(objects)) return all(notBuilt(objects));
   const outcomes: Outcome[] = [];
-  for (const ltoFlags of ways) {
+  for (const [i, ltoFlags] of ways.entries()) {
     const build = await tool.link({ ...job, ltoFlags }, objects);
     const result =
       build.failed === undefined ? await compare(c, level, expected, dir, options) : notBuilt(build);
-    outcomes.push({ name: c.name, level: [level, ...ltoFlags].join(" "), ...result });
+    outcomes.push({ name: c.name, level: names[i]!, ...result });
   }
   return outcomes;
 }

@@ -25,11 +25,11 @@ import type { Editor } from "../../ir/editor.js";
 import { constantGepOffset } from "../../ir/fold/addresses.js";
 import { withHints } from "../../ir/hints.js";
 import { type CallInst, type Inst, isCall, isPlainAccess, Op } from "../../ir/instructions.js";
-import { intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import type { Func, Module } from "../../ir/module.js";
 import { dominators, summary } from "../../pass/analyses.js";
 import type { ModulePass, ProgramContext } from "../../pass/pass.js";
-import { askingFunctions, type TypeQuery, TypeTables, typeQueries } from "./type-tables.js";
+import { words } from "../../pass/remarks.js";
+import { askingFunctions, isAssumption, type TypeQuery, TypeTables, typeQueries } from "./type-tables.js";
 
 /** More callees than this say next to nothing. */
 const mostCallees = 16;
@@ -71,9 +71,7 @@ class Devirtualizer {
 
   /** What is loaded behind the assumption that the pointer is one to a table of the type. */
   private test(editor: Editor, { call, type }: TypeQuery, tree: DominatorTree): boolean {
-    const assumptions = editor
-      .users(call)
-      .filter((user) => user.op === Op.Call && intrinsicOf(user.operands[0]!) === intrinsics.assume);
+    const assumptions = editor.users(call).filter(isAssumption);
     const pointer = call.operands[1]!;
     if (assumptions.length === 0 || (pointer.valueKind !== "inst" && pointer.valueKind !== "argument"))
       return false;
@@ -134,10 +132,7 @@ class Devirtualizer {
       pass: "devirtualize",
       name: "Devirtualized",
       function: editor.fn.name,
-      facts: [
-        ["String", "a call of a virtual function can only be one of "],
-        ["Callee", fn.name],
-      ],
+      facts: [words("a call of a virtual function can only be one of "), ["Callee", fn.name]],
     });
   }
 }

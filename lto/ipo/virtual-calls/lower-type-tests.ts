@@ -20,17 +20,24 @@ import { Builder } from "../../ir/builder.js";
 import type { Editor } from "../../ir/editor.js";
 import { InputError, UnsupportedError } from "../../ir/errors.js";
 import { type CallInst, Flag, type Inst, Op } from "../../ir/instructions.js";
-import { intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
-import type { Func, GlobalValue, Module } from "../../ir/module.js";
+import type { Func, GlobalVariable, Module } from "../../ir/module.js";
 import { i8, i32, i64, ptr } from "../../ir/types.js";
 import { type Constant, ConstExpr, ConstUndef, constBool, constI64, type Value } from "../../ir/values.js";
 import { summary } from "../../pass/analyses.js";
 import type { ModulePass, PassContext } from "../../pass/pass.js";
-import { askingFunctions, type TypeQuery, typeQueries, virtualFunctionFlag } from "./type-tables.js";
+import {
+  type AddressPoint,
+  askingFunctions,
+  byType,
+  isAssumption,
+  type TypeQuery,
+  typeQueries,
+  virtualFunctionFlag,
+} from "./type-tables.js";
 
 class Lowering {
   /** All that has a type, functions too; made when first asked for. */
-  private members: Map<string, { global: GlobalValue; offset: number }[]> | null = null;
+  private members: ReadonlyMap<string, readonly AddressPoint<GlobalVariable | Func>[]> | null = null;
 
   constructor(
     private readonly module: Module,
@@ -72,19 +79,14 @@ class Lowering {
     return holds ?? constBool(false);
   }
 
-  private membersOf(type: string): readonly { global: GlobalValue; offset: number }[] {
+  private membersOf(type: string): readonly AddressPoint<GlobalVariable | Func>[] {
     if (this.members === null) {
-      this.members = new Map();
-      for (const global of this.module.globals) {
-        if (global.kind !== "variable" && global.kind !== "function") continue;
-        // Of functions with a body the types are read with it.
-        if (global.kind === "function" && !global.isDeclaration) global.view();
-        for (const { name, offset } of global.typeIds) {
-          const list = this.members.get(name);
-          if (list === undefined) this.members.set(name, [{ global, offset }]);
-          else list.push({ global, offset });
-        }
-      }
+      const { globals, functions } = this.module;
+      // Of functions with a body the types are read with it.
+      for (const fn of functions) if (!fn.isDeclaration) fn.view();
+      this.members = byType(
+        globals.filter((global) => global.kind === "variable" || global.kind === "function"),
+      );
     }
     return this.members.get(type) ?? [];
   }
@@ -121,13 +123,10 @@ function splitResult(editor: Editor, call: CallInst, loaded: Value): Inst[] {
   return conditions;
 }
 
-const isAssumption = (inst: Inst): boolean =>
-  inst.op === Op.Call && intrinsicOf(inst.operands[0]!) === intrinsics.assume;
-
 /** Removes what only assumes that a value is true. */
 function dropAssumptions(editor: Editor, condition: Inst): void {
   for (const user of editor.users(condition))
-    if (isAssumption(user) && (user as CallInst).data.bundles.length === 0) editor.erase(user);
+    if (isAssumption(user) && user.data.bundles.length === 0) editor.erase(user);
 }
 
 /** Whether nothing asks for a condition but to assume that it holds, perhaps where paths have joined. */

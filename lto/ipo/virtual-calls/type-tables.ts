@@ -10,7 +10,7 @@ import { isExact } from "../../analysis/exact.js";
 import { baseObject } from "../../analysis/references.js";
 import type { ModuleSummary } from "../../analysis/summary.js";
 import { valueAt } from "../../ir/fold/load.js";
-import { type CallInst, Op } from "../../ir/instructions.js";
+import { type CallInst, type Inst, Op } from "../../ir/instructions.js";
 import { type Intrinsic, intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import type { Func, GlobalValue, GlobalVariable, Module } from "../../ir/module.js";
 import { ptr } from "../../ir/types.js";
@@ -24,17 +24,26 @@ export interface AddressPoint<G extends GlobalValue = GlobalVariable> {
 
 const noPoints: readonly AddressPoint[] = [];
 
+/** What has a type, by the type's name. */
+export function byType<G extends GlobalVariable | Func>(
+  globals: readonly G[],
+): Map<string, AddressPoint<G>[]> {
+  const points = new Map<string, AddressPoint<G>[]>();
+  for (const global of globals)
+    for (const { name, offset } of global.typeIds) {
+      const list = points.get(name);
+      if (list === undefined) points.set(name, [{ global, offset }]);
+      else list.push({ global, offset });
+    }
+  return points;
+}
+
 /** The tables of each type. */
 export class TypeTables {
-  private readonly points = new Map<string, AddressPoint[]>();
+  private readonly points: ReadonlyMap<string, readonly AddressPoint[]>;
 
   constructor(private readonly module: Module) {
-    for (const global of module.variables)
-      for (const { name, offset } of global.typeIds) {
-        const list = this.points.get(name);
-        if (list === undefined) this.points.set(name, [{ global, offset }]);
-        else list.push({ global, offset });
-      }
+    this.points = byType(module.variables);
   }
 
   of(type: string): readonly AddressPoint[] {
@@ -97,6 +106,9 @@ const kinds = new Map<Intrinsic, TypeQuery["kind"]>([
   [intrinsics["type.checked.load"], "load"],
   [intrinsics["type.checked.load.relative"], "relative-load"],
 ]);
+
+export const isAssumption = (inst: Inst): inst is CallInst =>
+  inst.op === Op.Call && intrinsicOf(inst.operands[0]!) === intrinsics.assume;
 
 /** The bodies that ask about types. */
 export function askingFunctions(module: Module, { symbols }: ModuleSummary): Func[] {

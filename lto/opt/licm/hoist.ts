@@ -64,10 +64,7 @@ export class Hoisting {
   isFixed(value: Value, loop: Loop): boolean {
     if (value.valueKind !== "inst" || !this.loops.contains(loop, value.parent!.id)) return true;
     const number = this.target[value.id]!;
-    if (number === notMoving) return false;
-    for (let at: Loop | null = loop; at !== null; at = at.outer)
-      if (at === this.loops.all[number]) return true;
-    return false;
+    return number !== notMoving && this.loops.contains(this.loops.all[number]!, loop.header.id);
   }
   /** Something else needs what can move to do so. */
   want(value: Value): void {
@@ -99,15 +96,7 @@ export class Hoisting {
 
   /** Whether a loop can have a block in front of it. */
   hasPreheader(loop: Loop): boolean {
-    const { loops } = this;
-    const edges = this.predecessors[loop.header.id]!.filter((block) => !loops.contains(loop, block));
-    return (
-      edges.length > 0 &&
-      canHavePreheader(
-        edges.map((block) => loops.blocks[block]!),
-        loop.header,
-      )
-    );
+    return canHavePreheader(loop, this.loops, this.predecessors);
   }
 
   private canMove(inst: Inst, loop: Loop): boolean {
@@ -141,15 +130,12 @@ export class Hoisting {
     return true;
   }
 
-  /** Calls that only compute, or only read while the loop writes nothing. */
+  /** Calls that only compute. */
   private canMoveCall(call: Inst, loop: Loop): boolean {
-    if (!isCall(call) || !callReturns(call) || !neverUnwinds(call)) return false;
-    if (isExpression(call)) {
-      const intrinsic = intrinsicOf(call.operands[0]!);
-      const isFree = intrinsic?.speculatable === true && !promises(call);
-      return isFree || this.asCertain(call, loop);
-    }
-    return false;
+    if (!isCall(call) || !callReturns(call) || !neverUnwinds(call) || !isExpression(call)) return false;
+    const intrinsic = intrinsicOf(call.operands[0]!);
+    const isFree = intrinsic?.speculatable === true && !promises(call);
+    return isFree || this.asCertain(call, loop);
   }
 }
 

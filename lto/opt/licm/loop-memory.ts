@@ -31,21 +31,16 @@ export class LoopMemory {
   }
 
   /** Operations of a loop in the order of its blocks. */
-  *operations(loop: Loop): Generator<MemoryOperation, void, undefined> {
+  operations(loop: Loop): MemoryOperation[] {
     const { operations, starts } = this.memory;
+    const found: MemoryOperation[] = [];
     for (const { id } of loop.blocks)
-      for (let i = starts[id]!; i < starts[id + 1]!; i++) yield operations[i]!;
+      for (let i = starts[id]!; i < starts[id + 1]!; i++) found.push(operations[i]!);
+    return found;
   }
   writes(loop: Loop): readonly MemoryOperation[] {
     let writes = this.writesOf.get(loop);
-    if (writes === undefined) {
-      const { operations, starts } = this.memory;
-      const found: MemoryOperation[] = [];
-      for (const { id } of loop.blocks)
-        for (let i = starts[id]!; i < starts[id + 1]!; i++)
-          if (mayChange(operations[i]!)) found.push(operations[i]!);
-      this.writesOf.set(loop, (writes = found));
-    }
+    if (writes === undefined) this.writesOf.set(loop, (writes = this.operations(loop).filter(mayChange)));
     return writes;
   }
   of(inst: Inst): MemoryOperation | null {

@@ -46,7 +46,7 @@ export function findPromotions(
       .filter(({ access, inst }) => access === Access.Store && !taken.has(inst));
     if (stores.length > mostStores) continue;
     const invariant = stores.filter(({ inst }) => hoisting.isFixed(inst.operands[1]!, loop));
-    const operations = [...memory.operations(loop)];
+    const operations = memory.operations(loop);
     if (operations.length > mostOperations || !hasSimpleExits(loop, loops)) continue;
     for (const store of invariant) {
       if (taken.has(store.inst) || !certain.isCertain(store.inst, loop)) continue;

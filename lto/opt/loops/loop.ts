@@ -32,12 +32,18 @@ export class Loop {
   }
 }
 
-/** Whether some edge leads to a block that does not lie behind it: without one there is no cycle. Numbers the blocks. */
-export function mayLoop({ blocks }: BodyView): boolean {
+/**
+ * Whether some edge leads to a block that does not lie behind it: without one there is no cycle. Numbers the blocks.
+ * @param counts which of these edges do
+ */
+export function mayLoop(
+  { blocks }: BodyView,
+  counts: (from: Block, to: Block) => boolean = () => true,
+): boolean {
   for (let b = 0; b < blocks.length; b++) blocks[b]!.id = b;
   for (let b = 0; b < blocks.length; b++) {
     const next = blocks[b]!.terminator.blocks;
-    for (let i = 0; i < next.length; i++) if (next[i]!.id <= b) return true;
+    for (let i = 0; i < next.length; i++) if (next[i]!.id <= b && counts(blocks[b]!, next[i]!)) return true;
   }
   return false;
 }
@@ -87,11 +93,23 @@ export class Loops {
   }
 }
 
-/** Whether a block of its own can be put in front of a loop. @param isInside whether an edge starts in it */
-export function canHavePreheader(edges: readonly Block[], header: Block): boolean {
+/** Whether control enters a loop, and a block of its own can be put in front of it. @param predecessors by block number */
+export function canHavePreheader(
+  loop: Loop,
+  loops: Loops,
+  predecessors: readonly (readonly number[])[],
+): boolean {
+  const { header } = loop;
   const first = header.insts.find((inst) => inst.op !== Op.Phi)!;
   if (first.op === Op.LandingPad) return false;
-  return edges.every(({ terminator: { op } }) => op !== Op.IndirectBr && op !== Op.CallBr);
+  const entries = predecessors[header.id]!.filter((block) => !loops.contains(loop, block));
+  return (
+    entries.length > 0 &&
+    entries.every((block) => {
+      const { op } = loops.blocks[block]!.terminator;
+      return op !== Op.IndirectBr && op !== Op.CallBr;
+    })
+  );
 }
 
 /** The block from which alone control enters a loop, and which does nothing else at its end; it is made where there is none. */
