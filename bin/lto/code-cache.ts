@@ -10,10 +10,8 @@
  * Form (little-endian): magic, checksum of what follows, build (16 bytes), number of entries, for each its key (16
  * bytes), offset and length; then the entries, in V8's serialisation.
  */
-import { createHash, randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { basename, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 import { deserialize, serialize } from "node:v8";
 import { crc32 } from "node:zlib";
 import { bodyCodec, EncodedBody } from "../../formats/object/body-codec.js";
@@ -25,40 +23,13 @@ import type { CodegenOptions } from "../../lto/codegen/program/options.js";
 import type { BodyCodec, Func, GlobalValue, Module } from "../../lto/ir/module.js";
 import type { Constant } from "../../lto/ir/values.js";
 import { reasonOf } from "../host/system-errors.js";
+import { buildId, codeSuffix, digestOf, prune, writeWhole } from "./cache-files.js";
 
 const magic = Buffer.from("tscltoC1");
 const buildAt = 12;
 const countAt = 28;
 const entriesAt = 32;
 const rowSize = 24;
-const suffix = ".code";
-/** Milliseconds after which an unfinished file is of a link that was killed. */
-const abandoned = 3_600_000;
-
-const digestOf = (...parts: (string | Uint8Array)[]): Buffer => {
-  const hash = createHash("sha256");
-  for (const part of parts) {
-    hash.update(`${part.length} `);
-    hash.update(part);
-  }
-  return hash.digest().subarray(0, 16);
-};
-
-/** What tells this build of the program from all others: its files' names, sizes and times. */
-function buildId(): Buffer {
-  const here = fileURLToPath(new URL(".", import.meta.url));
-  const isBundle = /[\\/]bundle[\\/]\w+[\\/]$/.test(here);
-  const folders = isBundle
-    ? [here]
-    : ["bin", "lto", "formats", "frontend"].map((name) => join(here, "../..", name));
-  const list: string[] = [process.version];
-  for (const folder of folders)
-    for (const name of fs.readdirSync(folder, { recursive: true, encoding: "utf8" })) {
-      const stat = fs.statSync(join(folder, name));
-      if (stat.isFile()) list.push(`${name} ${stat.size} ${stat.mtimeMs}`);
-    }
-  return digestOf(list.sort().join("\n"));
-}
 
 export class FileCodeCache implements CodeCache {
   private readonly file: string;
@@ -89,7 +60,7 @@ export class FileCodeCache implements CodeCache {
       { ...options, passes: { skipPass, onlyPasses } },
     ]);
     this.base = digestOf(this.build, told);
-    this.file = join(directory, `${digestOf(program, told).toString("hex")}${suffix}`);
+    this.file = join(directory, `${digestOf(program, told).toString("hex")}${codeSuffix}`);
     for (const global of module.globals)
       this.byName.set(global.name, this.byName.has(global.name) ? null : global);
     this.entries = readEntries(this.file, this.build);
@@ -217,15 +188,7 @@ export class FileCodeCache implements CodeCache {
     }
     const bytes = Buffer.concat([rows, ...this.used.values()]);
     bytes.writeUInt32LE(crc32(bytes.subarray(buildAt)), magic.length);
-    fs.mkdirSync(this.directory, { recursive: true });
-    const temporary = `${this.file}.${process.pid}-${randomBytes(6).toString("hex")}.new`;
-    try {
-      fs.writeFileSync(temporary, bytes, { flag: "wx" });
-      fs.renameSync(temporary, this.file);
-    } catch (e) {
-      fs.rmSync(temporary, { force: true });
-      throw e;
-    }
+    writeWhole(this.file, bytes);
   }
 }
 
@@ -248,26 +211,6 @@ function readEntries(file: string, build: Buffer): Map<string, Buffer> {
     entries.set(bytes.toString("hex", row, row + 16), bytes.subarray(offset, end));
   }
   return entries;
-}
-
-/** Removes the files that were not used for longest until the others take no more than `limit` bytes. */
-function prune(directory: string, limit: number): void {
-  const files: { path: string; size: number; used: number }[] = [];
-  for (const name of fs.readdirSync(directory)) {
-    if (!name.endsWith(suffix) && !name.endsWith(".new")) continue;
-    const path = join(directory, name);
-    const stat = fs.statSync(path, { throwIfNoEntry: false });
-    if (stat === undefined) continue;
-    if (name.endsWith(suffix)) files.push({ path, size: stat.size, used: stat.mtimeMs });
-    else if (Date.now() - stat.mtimeMs > abandoned) fs.rmSync(path, { force: true });
-  }
-  let size = files.reduce((sum, file) => sum + file.size, 0);
-  files.sort((a, b) => a.used - b.used);
-  for (const file of files) {
-    if (size <= limit) break;
-    fs.rmSync(file.path, { force: true });
-    size -= file.size;
-  }
 }
 
 /** Whether an option asks for something that only compiling shows. */

@@ -30,6 +30,9 @@ import { FileError } from "../host/system-errors.js";
 import { findLibrary, type Operand } from "./operands.js";
 
 /** @throws InputError with the system's reason when the file cannot be read */
+export type ReadFile = (path: string) => Uint8Array;
+
+/** @throws InputError with the system's reason when the file cannot be read */
 export function readInputFile(path: string): Uint8Array {
   try {
     return readFileSync(path === "-" ? 0 : path);
@@ -50,17 +53,26 @@ export function readInputFile(path: string): Uint8Array {
  * Reads an input, or the files behind `-l`, as the link inputs it stands for.
  * @throws InputError that names the file
  */
-export function readOperand(operand: Operand, directories: readonly string[]): LinkInput[] {
+export function readOperand(
+  operand: Operand,
+  directories: readonly string[],
+  read: ReadFile = readInputFile,
+): LinkInput[] {
   const { name, bytes, isLibrary } = operand;
-  if (!isLibrary) return readInput(name, bytes ?? readInputFile(name), operand);
+  if (!isLibrary) return readInput(name, bytes ?? read(name), operand, read);
   return realFiles(findLibrary(operand, directories)).flatMap((path) =>
-    readInput(path, readInputFile(path), operand),
+    readInput(path, read(path), operand, read),
   );
 }
 
-function readInput(path: string, bytes: Uint8Array, { wholeArchive, lazy }: Operand): LinkInput[] {
+function readInput(
+  path: string,
+  bytes: Uint8Array,
+  { wholeArchive, lazy }: Operand,
+  read: ReadFile,
+): LinkInput[] {
   try {
-    if (isArchive(bytes)) return readArchiveInput(bytes, path, wholeArchive);
+    if (isArchive(bytes)) return readArchiveInput(bytes, path, wholeArchive, read);
     const inputs = readMember(bytes, path);
     return lazy ? [{ kind: "archive", members: inputs.map((input) => lazyMember(input, path)) }] : inputs;
   } catch (e) {
@@ -102,7 +114,12 @@ function readElfInput(elf: ElfObject, file: string): (ModuleInput | NativeInput)
   return [{ kind: "native", file, shared: elf.type === "shared", symbols: elf.symbols }];
 }
 
-function readArchiveInput(bytes: Uint8Array, path: string, wholeArchive: boolean): LinkInput[] {
+function readArchiveInput(
+  bytes: Uint8Array,
+  path: string,
+  wholeArchive: boolean,
+  readFile: ReadFile,
+): LinkInput[] {
   const { members } = readArchive(bytes, path);
   const read = (
     member: (typeof members)[number],
@@ -110,7 +127,7 @@ function readArchiveInput(bytes: Uint8Array, path: string, wholeArchive: boolean
     const file = `${path}(${member.name})`;
     const memberPath =
       member.path === null || isAbsolute(member.path) ? member.path : join(dirname(path), member.path);
-    const contents = member.bytes ?? readInputFile(memberPath!);
+    const contents = member.bytes ?? readFile(memberPath!);
     return { file, inputs: readMember(contents, file) };
   };
   if (wholeArchive) return members.flatMap((m) => read(m).inputs);

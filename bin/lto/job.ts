@@ -14,7 +14,7 @@ import type { RegisterSet } from "../../lto/codegen/register-set.js";
 import { InputError } from "../../lto/ir/errors.js";
 import type { Module } from "../../lto/ir/module.js";
 import type { Diagnostic } from "../../lto/link/index.js";
-import type { PassSet } from "../../lto/pass/registry.js";
+import { type PassSet, productPasses } from "../../lto/pass/registry.js";
 import { formatRemarks, type Remark } from "../../lto/pass/remarks.js";
 import { emptyReport, mergeReports, type PassReport } from "../../lto/pass/report.js";
 import { formatTrace } from "../../lto/pass/trace.js";
@@ -27,6 +27,7 @@ import { type CodegenSink, generate, type PlannedModule, planModule } from "./co
 import type { DriverOptions } from "./driver-options.js";
 import { LinkError } from "./errors.js";
 import { ClaimCollector } from "./ipra-claims.js";
+import type { LinkCache } from "./link-cache.js";
 import { blame, type Linked, linkInputs, placed } from "./link-step.js";
 import { collectGarbage } from "./memory.js";
 import { type CodegenPasses, optimise } from "./passes.js";
@@ -84,9 +85,17 @@ export async function runJob(options: DriverOptions, services: LinkServices): Pr
     (path, reason) => `cannot open output file ${path}: ${reason}`,
   );
   try {
+    const cache = await openLinkCache(options, services);
+    const kept = cache?.output() ?? null;
+    if (kept !== null) {
+      turns.signal?.throwIfAborted();
+      const contents = options.output === "-" ? kept : null;
+      if (contents === null) await output.write(kept);
+      return { contents, code: null, passes: emptyReport, phases: [] };
+    }
     const scratch = await ScratchFile.create(output.scratch ?? (options.checkIpra ? tmpdir() : null));
     try {
-      const report = await new Job(options, output, scratch, services).run();
+      const report = await new Job(options, output, scratch, services, cache).run();
       turns.signal?.throwIfAborted();
       if (options.output === "-") return { contents: scratch.contents(), ...report };
       await output.take(scratch);
@@ -98,6 +107,13 @@ export async function runJob(options: DriverOptions, services: LinkServices): Pr
     output.discard();
     throw e;
   }
+}
+
+/** Null where there is none, or other passes than the product's. */
+async function openLinkCache(options: DriverOptions, { host, set }: LinkServices): Promise<LinkCache | null> {
+  if (options.cacheDir === null || set !== productPasses) return null;
+  const { LinkCache } = await import("./link-cache.js");
+  return LinkCache.open(options, host.cwd);
 }
 
 /** A module behind the passes on it. */
@@ -123,9 +139,14 @@ class Job {
     private readonly output: OutputFile,
     private readonly scratch: ScratchFile,
     services: LinkServices,
+    private readonly cache: LinkCache | null,
   ) {
     this.services = {
       ...services,
+      diagnose: (diagnostic) => {
+        cache?.spoke();
+        services.diagnose(diagnostic);
+      },
       finished: (phase) => {
         if (phase === "compile" || phase === "complete") collectGarbage();
         this.timer.lap(phase);
@@ -136,7 +157,8 @@ class Job {
 
   /** Fills the scratch file. */
   async run(): Promise<Omit<JobResult, "contents">> {
-    const linked = await linkInputs(this.options, this.services);
+    const linked = await linkInputs(this.options, this.services, this.cache?.read);
+    this.cache?.forgetInputs();
     try {
       const prepared = await this.prepare(linked);
       const { code, passes: produced } = await this.produce(prepared);
@@ -145,6 +167,7 @@ class Job {
       for (const { message } of [...passes.warnings].sort((a, b) => a.number - b.number))
         this.services.diagnose({ severity: "warning", message });
       this.writeRemarks(prepared.report.remarks, produced.remarks);
+      this.complain(this.cache?.keep(this.scratch.contents()) ?? null);
       return { code, passes, phases: this.timer.laps };
     } catch (e) {
       const { signal } = this.services.turns;
@@ -229,17 +252,19 @@ class Job {
         const claims = collector.claims(generated.indirect);
         await checkIpra(assembly, claims, planned, services);
       }
-      const complaint = cache?.close() ?? null;
-      if (complaint !== null)
-        services.diagnose({
-          severity: "warning",
-          message: `cannot write to the cache ${options.cacheDir}: ${complaint}`,
-        });
+      this.complain(cache?.close() ?? null);
       const { statistics, usage } = generated;
       return { code: { statistics, usage }, passes: generated.passes };
     } finally {
       if (assembly !== scratch) assembly?.close();
     }
+  }
+
+  /** @param reason why the cache cannot be written; null: it can */
+  private complain(reason: string | null): void {
+    if (reason === null) return;
+    const message = `cannot write to the cache ${this.options.cacheDir}: ${reason}`;
+    this.services.diagnose({ severity: "warning", message });
   }
 
   /** Null where there is none, or somebody wants to see all functions being compiled. */

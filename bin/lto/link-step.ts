@@ -17,7 +17,7 @@ import { targetOf } from "../../lto/targets.js";
 import { verifyModule } from "../../lto/verify/verifier.js";
 import type { DriverOptions } from "./driver-options.js";
 import { InputErrors, LinkError } from "./errors.js";
-import { readInputFile, readOperand } from "./inputs.js";
+import { type ReadFile, readInputFile, readOperand } from "./inputs.js";
 import type { JobServices } from "./job.js";
 
 /** A linked module; what is known of it goes once it has served. */
@@ -31,12 +31,20 @@ export interface Linked {
 /** Complaints of the verifier that are reported. */
 const shownComplaints = 20;
 
-/** Reads and links the inputs, which are forgotten then. @throws InputError, LinkError */
-export async function linkInputs(options: DriverOptions, services: JobServices): Promise<Linked> {
+/**
+ * Reads and links the inputs, which are forgotten then.
+ * @param read gives the contents of files
+ * @throws InputError, LinkError
+ */
+export async function linkInputs(
+  options: DriverOptions,
+  services: JobServices,
+  read: ReadFile = readInputFile,
+): Promise<Linked> {
   const { turns, finished, diagnose } = services;
-  const inputs = await turns.take("read", readInputs(options));
+  const inputs = await turns.take("read", readInputs(options, read));
   finished("read");
-  const given = linkOptions(options);
+  const given = linkOptions(options, read);
   let linked: LinkResult;
   try {
     linked = await turns.take("link", linkModules(inputs, given));
@@ -123,12 +131,12 @@ export function blame(e: unknown, modules: readonly Module[]): unknown {
 }
 
 /** Reads all inputs. The steps are operands. @throws InputErrors with every one that fails */
-function* readInputs({ inputs: operands, libraryPath }: DriverOptions): Steps<LinkInput[]> {
+function* readInputs({ inputs: operands, libraryPath }: DriverOptions, read: ReadFile): Steps<LinkInput[]> {
   const inputs: LinkInput[] = [];
   const errors: InputError[] = [];
   for (const [number, operand] of operands.entries()) {
     try {
-      inputs.push(...readOperand(operand, libraryPath));
+      inputs.push(...readOperand(operand, libraryPath, read));
     } catch (e) {
       if (!(e instanceof InputError)) throw e;
       errors.push(e);
@@ -139,9 +147,9 @@ function* readInputs({ inputs: operands, libraryPath }: DriverOptions): Steps<Li
   return inputs;
 }
 
-function linkOptions(options: DriverOptions): LinkOptions {
+function linkOptions(options: DriverOptions, read: ReadFile): LinkOptions {
   const { shared, relocatable, noUndefined } = options;
-  const textOf = (file: string): string => textOfBytes(readInputFile(file));
+  const textOf = (file: string): string => textOfBytes(read(file));
   // One name that is no UTF-8 makes the whole file such; of the others each is what it is elsewhere.
   const alone = (name: string): string => textOfBytes(bytesOfText(name));
   const listed = options.exportList.flatMap((file) => parseExportList(textOf(file), file).map(alone));

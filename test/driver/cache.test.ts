@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, w
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { type LinkOptions, link } from "../../bin/api.js";
+import { type Input, type LinkOptions, link } from "../../bin/api.js";
 import { linkerOptions } from "../../bin/host/linker-options.js";
 
 const target = `target triple = "x86_64-unknown-linux-gnu"
@@ -216,6 +216,22 @@ describe("--cache-dir", () => {
     expect(cached).toBe(0);
   });
 
+  it("completes functions from earlier links whose symbols have other numbers now", async () => {
+    const grown = {
+      ...files,
+      "leaf.ll": `${target}@a = global i32 1\n@b = global ptr @a\n${files["leaf.ll"]}`,
+    };
+    const plain = await linked(grown);
+    const main = {
+      ...grown,
+      "main.ll": grown["main.ll"].replace("@state =", "@early = global i32 7\n@state ="),
+    };
+    expect((await withCache(grown)).text).toBe(plain.text);
+    const shifted = await withCache(main);
+    expect(shifted.cached).toBe(5);
+    expect(shifted.text).toBe((await linked(main)).text);
+  });
+
   it("is spelled as in lld, too", () => {
     const options = (line: string): string => linkerOptions(line.split(" ")).join(" ");
     expect(options("--cache-dir=d --cache-size 5m")).toBe("--cache-dir d --cache-size 5m");
@@ -223,5 +239,130 @@ describe("--cache-dir", () => {
       "--cache-dir d --cache-size 20m",
     );
     expect(options("--thinlto-cache-policy=prune_after=1h")).toBe("");
+  });
+});
+
+/** Without `stats` a link that was done before need not be done. */
+describe("--cache-dir, nothing changed", () => {
+  interface Done {
+    readonly text: string;
+    readonly isLinked: boolean;
+    readonly warnings: readonly string[];
+  }
+  const inputsOf = (contents: Files): Input[] =>
+    Object.entries(contents).map(([name, text]) => ({ name, bytes: Buffer.from(text) }));
+  async function done(inputs: readonly Input[], options: LinkOptions = {}): Promise<Done> {
+    let isLinked = false;
+    const { text, diagnostics } = await link(inputs, {
+      cacheDir: join(dir, "cache"),
+      progress: () => {
+        isLinked = true;
+      },
+      ...options,
+    });
+    return { text, isLinked, warnings: diagnostics.map(({ message }) => message) };
+  }
+  const kept = (): string[] => cacheFiles().filter((file) => file.endsWith(".link"));
+
+  it("gives the same text without linking", async () => {
+    const { text } = await linked(files);
+    expect(await done(inputsOf(files))).toEqual({ text, isLinked: true, warnings: [] });
+    expect(await done(inputsOf(files))).toEqual({ text, isLinked: false, warnings: [] });
+    const output = join(dir, "again.s");
+    await done(inputsOf(files), { output });
+    expect(readFileSync(output, "utf8")).toBe(text);
+    expect(kept()).toHaveLength(1);
+  });
+
+  it("links what differs in a byte, in order, in options, or in files that options name", async () => {
+    await done(inputsOf(files));
+    expect(await done(inputsOf(changed))).toMatchObject({
+      text: (await linked(changed)).text,
+      isLinked: true,
+    });
+    const reversed = inputsOf(files).reverse();
+    expect(await done(reversed)).toMatchObject({ isLinked: true });
+    expect(await done(inputsOf(files), { ipra: false })).toMatchObject({
+      text: (await linked(files, { ipra: false })).text,
+      isLinked: true,
+    });
+    const list = join(dir, "exports");
+    writeFileSync(list, "leaf\n");
+    const exported = await done(inputsOf(files), { exportList: [list] });
+    expect(exported.text).toMatch(/\.globl\s+leaf/);
+    expect((await done(inputsOf(files), { exportList: [list] })).isLinked).toBe(false);
+    writeFileSync(list, "half\n");
+    expect((await done(inputsOf(files), { exportList: [list] })).text).not.toMatch(/\.globl\s+leaf/);
+  });
+
+  it("takes the program's last link of each set of options", async () => {
+    await done(inputsOf(files));
+    await done(inputsOf(files), { level: "O2" });
+    expect((await done(inputsOf(files))).isLinked).toBe(false);
+    await done(inputsOf(changed));
+    expect((await done(inputsOf(files))).isLinked).toBe(true);
+    expect(kept()).toHaveLength(2);
+  });
+
+  it("sees files that changed, and those that it cannot read", async () => {
+    const file = join(dir, "leaf.ll");
+    const { "leaf.ll": leaf, ...rest } = files;
+    const inputs = [...inputsOf(rest), file];
+    writeFileSync(file, leaf);
+    const { text } = await done(inputs);
+    expect(await done(inputs)).toMatchObject({ text, isLinked: false });
+    writeFileSync(file, changed["leaf.ll"]!);
+    expect(await done(inputs)).toMatchObject({ isLinked: true });
+    rmSync(file);
+    await expect(done(inputs)).rejects.toThrow(/cannot open .*leaf\.ll/);
+  });
+
+  it("links again where members of archives are in files of their own", async () => {
+    const member = join(dir, "leaf.o");
+    const object = async (contents: string): Promise<void> => {
+      const { bytes } = await link([{ name: "leaf.ll", bytes: Buffer.from(contents) }], {
+        emit: "object",
+        relocatable: true,
+      });
+      writeFileSync(member, bytes);
+    };
+    await object(files["leaf.ll"]);
+    const head = "leaf.o/".padEnd(48) + String(statSync(member).size).padEnd(10) + "`\n";
+    const archive = join(dir, "lib.a");
+    writeFileSync(archive, `!<thin>\n${head}`);
+    const { "leaf.ll": _, ...rest } = files;
+    const inputs = [...inputsOf(rest), archive];
+    const { text } = await done(inputs);
+    expect(await done(inputs)).toMatchObject({ text, isLinked: true });
+    expect(kept()).toEqual([]);
+  });
+
+  it("says in every link what there is to say", async () => {
+    const options = { entry: "nowhere" };
+    const first = await done(inputsOf(files), options);
+    expect(first.warnings).toEqual([expect.stringContaining("nowhere")]);
+    expect(await done(inputsOf(files), options)).toEqual(first);
+  });
+
+  it("does not believe an output that is damaged, cut off or of another build", async () => {
+    const { text } = await done(inputsOf(files));
+    const [file] = kept();
+    const good = readFileSync(file!);
+    for (const at of [3, 9, 20, 40, 60, good.length - 1]) {
+      const bad = Buffer.from(good);
+      bad[at]! ^= 1;
+      writeFileSync(file!, bad);
+      expect(await done(inputsOf(files))).toMatchObject({ text, isLinked: true });
+      expect(readFileSync(file!).equals(good)).toBe(true);
+    }
+    for (const length of [0, 30, good.length - 5]) {
+      writeFileSync(file!, good.subarray(0, length));
+      expect(await done(inputsOf(files))).toMatchObject({ text, isLinked: true });
+    }
+  });
+
+  it("counts outputs to the size of the directory", async () => {
+    await done(inputsOf(files), { cacheSize: 10 });
+    expect(cacheFiles()).toEqual([]);
   });
 });

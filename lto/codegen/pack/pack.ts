@@ -44,9 +44,16 @@ import {
 import type { SymbolNumbers } from "./symbol-numbers.js";
 import { WordWriter } from "./words.js";
 
-/** The function as words; it may be thrown away, or go on. */
-export function packFunction(mf: MFunction, symbols: SymbolNumbers): PackedFunction {
-  const packer = new Packer(mf, symbols);
+/**
+ * The function as words; it may be thrown away, or go on.
+ * @param places is given the positions of the words that are numbers of globals
+ */
+export function packFunction(
+  mf: MFunction,
+  symbols: SymbolNumbers,
+  places: number[] | null = null,
+): PackedFunction {
+  const packer = new Packer(mf, symbols, places);
   packer.header();
   const code = packer.out.length;
   packer.tables();
@@ -62,6 +69,7 @@ class Packer {
   constructor(
     private readonly mf: MFunction,
     private readonly symbols: SymbolNumbers,
+    private readonly places: number[] | null,
   ) {
     mf.blocks.forEach((block, i) => {
       this.positions[block.id] = i;
@@ -141,6 +149,7 @@ class Packer {
 
   private global(global: GlobalValue): void {
     const number = this.symbols.numberOf(global);
+    if (this.places !== null && number >= 0) this.places.push(this.out.length);
     this.out.word(number);
     if (number < 0) this.out.text(global.name);
   }

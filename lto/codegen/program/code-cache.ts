@@ -11,7 +11,7 @@
  * say all: some call through a pointer has a set of callees (whose numbers mean something in one link only), or
  * something mentioned lost blocks whose address is taken.
  *
- * Cost: a hash of the encoded body, and of a completed function one walk to number its symbols anew.
+ * Cost: a hash of the encoded body.
  * Breaks if: compiling asks for something of another function that is not in `answers`.
  */
 import type { Func, GlobalValue } from "../../ir/module.js";
@@ -19,8 +19,7 @@ import type { MFunction } from "../mir.js";
 import type { PackedFunction } from "../pack/format.js";
 import { packFunction } from "../pack/pack.js";
 import { SymbolNumbers } from "../pack/symbol-numbers.js";
-import { unpackFunction } from "../pack/unpack.js";
-import type { AllocationResult, Target } from "../target.js";
+import type { AllocationResult } from "../target.js";
 import type { FunctionFacts } from "./facts.js";
 import type { FunctionNumber, Numbering } from "./numbering.js";
 
@@ -59,6 +58,8 @@ interface AllocatedEntry extends Symbols {
 }
 interface CompletedEntry extends Symbols {
   readonly packed: PackedFunction;
+  /** Where in its words numbers of symbols are. */
+  readonly places: Uint32Array;
   readonly wrapped: boolean;
 }
 
@@ -100,7 +101,6 @@ export class SessionCache {
     private readonly cache: CodeCache,
     private readonly numbering: Numbering,
     private readonly all: SymbolNumbers,
-    private readonly target: Target,
   ) {}
 
   identify(fn: Func): FunctionIdentity | null {
@@ -153,15 +153,22 @@ export class SessionCache {
     const entry = this.cache.get(key) as CompletedEntry | undefined;
     const globals = entry === undefined ? null : this.resolve(entry);
     if (entry === undefined || globals === null) return null;
-    const machine = unpackFunction(entry.packed, new SymbolNumbers({ globals }), this.target);
-    return { packed: packFunction(machine, this.all), wrapped: entry.wrapped };
+    const { packed, places, wrapped } = entry;
+    const numbers = globals.map((global) => this.all.numberOf(global));
+    // A copy: what is read may be a view of the entry.
+    const words = packed.words.slice();
+    for (let i = 0; i < places.length; i++) words[places[i]!] = numbers[words[places[i]!]!]!;
+    return { packed: { ...packed, symbol: numbers[packed.symbol]!, words }, wrapped };
   }
 
   keepCompleted(key: string, machine: MFunction, wrapped: boolean): void {
     const numbers = new EntryNumbers(this.all);
-    const packed = packFunction(machine, numbers);
+    const at: number[] = [];
+    const packed = packFunction(machine, numbers, at);
+    const places = Uint32Array.from(at);
     const symbols = this.describe(numbers);
-    if (symbols !== null) this.cache.put(key, { ...symbols, packed, wrapped } satisfies CompletedEntry);
+    if (symbols !== null)
+      this.cache.put(key, { ...symbols, packed, places, wrapped } satisfies CompletedEntry);
   }
 
   private describe({ list }: EntryNumbers): Symbols | null {

@@ -86,7 +86,7 @@ export class CodegenSession {
     this.numbering = new Numbering(module, options.relocation);
     this.symbols = new SymbolNumbers(module);
     this.calleeSets = new CalleeSetNumbers(this.numbering.functions, plan.indirect.sets);
-    this.cache = cache === null ? null : new SessionCache(cache, this.numbering, this.symbols, target);
+    this.cache = cache === null ? null : new SessionCache(cache, this.numbering, this.symbols);
   }
 
   /** Records the masks of functions allocated elsewhere (or here). */

@@ -1,0 +1,90 @@
+/**
+ * Files in the directory of `--cache-dir`, whatever is in them: how they are named, written and bounded.
+ *
+ * A file is written under a name of its own and then renamed, so that links at the same time and links that are killed
+ * leave a whole file of one of them. Beyond the size that is allowed for the directory the files that were not used for
+ * longest go.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import * as fs from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** Names of files with code of functions end so. */
+export const codeSuffix = ".code";
+/** Names of files with outputs of links end so. */
+export const linkSuffix = ".link";
+/** Milliseconds after which an unfinished file is of a link that was killed. */
+const abandoned = 3_600_000;
+
+/** A hash of 16 bytes, of the parts and where each ends. */
+export function digestOf(...parts: (string | Uint8Array)[]): Buffer {
+  const hash = createHash("sha256");
+  for (const part of parts) {
+    hash.update(`${part.length} `);
+    hash.update(part);
+  }
+  return hash.digest().subarray(0, 16);
+}
+
+/** What tells this build of the program from all others: its files' names, sizes and times. */
+export function buildId(): Buffer {
+  const here = fileURLToPath(new URL(".", import.meta.url));
+  const isBundle = /[\\/]bundle[\\/]\w+[\\/]$/.test(here);
+  const folders = isBundle
+    ? [here]
+    : ["bin", "lto", "formats", "frontend"].map((name) => join(here, "../..", name));
+  const list: string[] = [process.version];
+  for (const folder of folders)
+    for (const name of fs.readdirSync(folder, { recursive: true, encoding: "utf8" })) {
+      const stat = fs.statSync(join(folder, name));
+      if (stat.isFile()) list.push(`${name} ${stat.size} ${stat.mtimeMs}`);
+    }
+  return digestOf(list.sort().join("\n"));
+}
+
+/** Replaces a file, or makes it with its folder. @throws the system's errors, and leaves nothing behind */
+export function writeWhole(file: string, ...pieces: readonly Uint8Array[]): void {
+  fs.mkdirSync(dirname(file), { recursive: true });
+  const temporary = `${file}.${process.pid}-${randomBytes(6).toString("hex")}.new`;
+  try {
+    const fd = fs.openSync(temporary, "wx");
+    try {
+      for (const piece of pieces)
+        for (let at = 0; at < piece.length; ) at += fs.writeSync(fd, piece, at, piece.length - at);
+    } finally {
+      fs.closeSync(fd);
+    }
+    fs.renameSync(temporary, file);
+  } catch (e) {
+    fs.rmSync(temporary, { force: true });
+    throw e;
+  }
+}
+
+/** Says that a file was used now. */
+export function touch(file: string): void {
+  const now = new Date();
+  fs.utimesSync(file, now, now);
+}
+
+/** Removes the files that were not used for longest until the others take no more than `limit` bytes. */
+export function prune(directory: string, limit: number): void {
+  const files: { path: string; size: number; used: number }[] = [];
+  for (const name of fs.readdirSync(directory)) {
+    const isKept = name.endsWith(codeSuffix) || name.endsWith(linkSuffix);
+    if (!isKept && !name.endsWith(".new")) continue;
+    const path = join(directory, name);
+    const stat = fs.statSync(path, { throwIfNoEntry: false });
+    if (stat === undefined) continue;
+    if (isKept) files.push({ path, size: stat.size, used: stat.mtimeMs });
+    else if (Date.now() - stat.mtimeMs > abandoned) fs.rmSync(path, { force: true });
+  }
+  let size = files.reduce((sum, file) => sum + file.size, 0);
+  files.sort((a, b) => a.used - b.used);
+  for (const file of files) {
+    if (size <= limit) break;
+    fs.rmSync(file.path, { force: true });
+    size -= file.size;
+  }
+}
