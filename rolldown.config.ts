@@ -93,6 +93,8 @@ const bundle = (command: string, ...plugins: Plugin[]) => {
       dir: `${out}/${command}`,
       format: "cjs",
       exports: "named",
+      // Scripts that are evaluated cannot import, and what is on disk beside them is a bundle too.
+      dynamicImportInCjs: false,
       comments: false,
       entryFileNames: "[name].cjs",
       chunkFileNames: "[name]-[hash].cjs",

@@ -13,7 +13,7 @@ import { type Contents, contentsOf } from "../host/contents.js";
 import { type Host, report } from "../host/host.js";
 import { removeTemporary, temporaryDirectory, writeTemporary } from "../host/interrupts.js";
 import { findLibraries } from "../host/libraries.js";
-import { forOptimizer, inputWord, linkerOptions, positional } from "../host/linker-options.js";
+import { forOptimizer, inputWord, linkerOptions, positional, scriptOption } from "../host/linker-options.js";
 import { runTool } from "../host/tools.js";
 import { ownPackage } from "../package.js";
 import { type Compilation, compileAll, type Session } from "./compile.js";
@@ -101,7 +101,8 @@ class Linking {
       if ("words" in item)
         for (const word of linkerWords(item.words)) if (positional.test(word)) words.push(word);
       const kind = contents.get(item);
-      if (kind !== undefined && kind !== "other") words.push(inputWord(pathOf(item)!));
+      if (kind === "script") words.push(`--script=${pathOf(item)}`);
+      else if (kind !== undefined && kind !== "other") words.push(inputWord(pathOf(item)!));
     }
     return words;
   }
@@ -201,6 +202,8 @@ export function ltoOptions(items: readonly LinkItem[]): string[] {
     else if (/^-f(function|data)-sections$/.test(word)) result.push(`--${word.substring(2)}`);
     else if (word === "-u") result.push("--undefined", words[++i]);
     else if (word === "-e") result.push("--entry", words[++i]);
+    else if (word === "-T") result.push("--script", words[++i]);
+    else if (scriptOption.test(word)) result.push("--script", word.substring(2));
   }
   return [...result, ...linkerOptions(linkerWords(words))];
 }

@@ -7,14 +7,18 @@ import { isObject } from "../../formats/object/container.js";
 import { isBitcode } from "../../frontend/llvm/magic.js";
 import { InputError } from "../../lto/ir/errors.js";
 
-/** `both` is an archive of IR and native members, `other` what only the linker understands or complains of. */
-export type Contents = "ir" | "native" | "both" | "other";
+/**
+ * `both` is an archive of IR and native members, `script` text, which linkers take for a linker script, `other` what only
+ * the linker understands or complains of.
+ */
+export type Contents = "ir" | "native" | "both" | "script" | "other";
 
 /** @throws InputError when the file is a malformed archive */
 export function contentsOf(path: string): Contents {
   const bytes = readIfThere(path);
   if (bytes === undefined) return "other";
-  if (!isArchive(bytes)) return isIr(bytes) ? "ir" : isElf(bytes) ? "native" : "other";
+  if (!isArchive(bytes))
+    return isIr(bytes) ? "ir" : isElf(bytes) ? "native" : isText(bytes) ? "script" : "other";
   let ir = false;
   let native = false;
   for (const member of readArchive(bytes, path).members) {
@@ -32,6 +36,9 @@ function readIfThere(path: string): Uint8Array | undefined {
     return undefined;
   }
 }
+
+/** Without the bytes that files of every binary format begin with. */
+const isText = (bytes: Uint8Array): boolean => !bytes.subarray(0, 512).includes(0);
 
 function isIr(bytes: Uint8Array): boolean {
   if (isObject(bytes) || isBitcode(bytes)) return true;

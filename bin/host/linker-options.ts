@@ -11,6 +11,9 @@ export const inputWord = (path: string): string =>
 export const forOptimizer =
   /^(?:(?:lto-)?whole-program-visibility|opt-remarks-(?:filename|passes)|(?:thinlto-)?cache-(?:dir|size|policy))(?:=|$)/;
 
+/** A script's name behind `-T` in one word; of the rest `-Ttext` and its like have addresses as their values. */
+export const scriptOption = /^-T(?!text|data|bss|ldata|rodata)./;
+
 /** @param words for the linker itself: GNU's spelling, long options with one dash or two */
 export function linkerOptions(words: readonly string[]): string[] {
   const result: string[] = [];
@@ -85,11 +88,16 @@ export function linkerOptions(words: readonly string[]): string[] {
         result.push("--version-script", value());
         break;
       case "defsym":
-        for (const symbol of value()
-          .replace(/^[^=]*=/, "")
-          .match(/[A-Za-z_.$][\w.$]*/g) ?? [])
-          result.push("--undefined", symbol);
+        result.push(`--defsym=${value()}`);
         break;
+      case "T":
+      case "dT":
+      case "script":
+      case "default-script":
+        result.push("--script", value());
+        break;
+      default:
+        if (scriptOption.test(words[i])) result.push("--script", words[i].substring(2));
     }
   }
   return result;

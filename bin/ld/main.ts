@@ -129,14 +129,17 @@ function ltoArguments(
   for (const item of items) {
     const { kind, name, value, words } = item;
     if (kind !== "option") {
-      for (const path of files.get(item)!) if (contents.get(path) !== "other") result.push(inputWord(path));
+      for (const path of files.get(item)!)
+        if (contents.get(path) === "script") result.push(`--script=${path}`);
+        else if (contents.get(path) !== "other") result.push(inputWord(path));
     } else if (positional.test(words[0])) result.push(words[0]);
     else if (name === "mllvm" || name === "plugin-opt") {
       // Other options of LLVM's have no meaning here; which of them a driver passes, no user chooses.
       if (/^-?-?(enable-ipra|print-regusage)(=|$)/.test(value)) result.push("--mllvm", value);
       else if (name === "plugin-opt" && forOptimizer.test(value))
         result.push(...linkerOptions([`--${value}`]));
-    } else result.push(...linkerOptions(words));
+    } else if (/^(T|script|dT|default-script)$/.test(name)) result.push(`--script=${value}`);
+    else result.push(...linkerOptions(words));
   }
   return result;
 }

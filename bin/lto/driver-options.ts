@@ -44,6 +44,10 @@ export interface DriverOptions {
   readonly versionScript: readonly string[];
   readonly noUndefined: boolean;
   readonly wrap: readonly string[];
+  /** `symbol=expression` */
+  readonly defsym: readonly string[];
+  /** Linker scripts. */
+  readonly script: readonly string[];
   /** 0: no limit. */
   readonly errorLimit: number;
   readonly regalloc: CodegenOptions["allocator"];

@@ -19,6 +19,7 @@ import type { DriverOptions } from "./driver-options.js";
 import { InputErrors, LinkError } from "./errors.js";
 import { type ReadFile, readInputFile, readOperand } from "./inputs.js";
 import type { JobServices } from "./job.js";
+import { scriptSymbols } from "./linker-scripts.js";
 
 /** A linked module; what is known of it goes once it has served. */
 export interface Linked {
@@ -154,17 +155,19 @@ function linkOptions(options: DriverOptions, read: ReadFile): LinkOptions {
   const alone = (name: string): string => textOfBytes(bytesOfText(name));
   const listed = options.exportList.flatMap((file) => parseExportList(textOf(file), file).map(alone));
   const scripts = options.versionScript.map((file) => parseVersionScript(textOf(file), file));
+  const symbols = scriptSymbols(options, textOf);
   return {
     output: relocatable ? "relocatable" : shared ? "shared" : "executable",
     entry: shared || relocatable ? "" : options.entry,
     requireMain: noUndefined && !shared && !relocatable,
     noUndefined: noUndefined && !relocatable,
     exports: [...options.export, ...listed],
-    undefined: options.undefined,
+    undefined: [...options.undefined, ...symbols.mentioned.map(alone)],
     exportDynamic: options.exportDynamic,
     excludeLibs: options.excludeLibs,
     wholeProgramVisibility: options.ltoWholeProgramVisibility,
     wrap: options.wrap,
+    redefined: symbols.assigned.map(alone),
     errorLimit: options.errorLimit,
     ...(scripts.length === 0
       ? {}

@@ -119,6 +119,18 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
     .option("--version-script <file>", "make local what its local: names; repeatable", collect, [])
     .option("-z <keyword>", "defs, or --no-undefined: report what nothing defines", collect, [])
     .option("--wrap <symbol>", "references to the symbol go to __wrap_SYMBOL; repeatable", collect, [])
+    .option(
+      "--defsym <symbol=expression>",
+      "the system linker, given the same option, defines the symbol; repeatable",
+      collect,
+      [],
+    )
+    .option(
+      "-T, --script <file>",
+      "a linker script, read for the symbols it assigns and mentions; repeatable",
+      collect,
+      [],
+    )
     .option("--error-limit <n>", "stop after this many errors; 0: no limit", parseCount, 20)
     .addOption(
       new Option("--regalloc <name>", "register allocator")
@@ -306,6 +318,8 @@ function driverOptions(
     versionScript: o["versionScript"],
     noUndefined: o["z"].includes("defs"),
     wrap: o["wrap"],
+    defsym: o["defsym"],
+    script: o["script"],
     errorLimit: o["errorLimit"],
     regalloc: o["regalloc"],
     coalesce: o["coalesce"],

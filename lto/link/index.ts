@@ -5,4 +5,5 @@ export type { Diagnostic } from "./diagnostics.js";
 export { compilePatterns, parseExportList, parseVersionScript } from "./exports.js";
 export * from "./input.js";
 export { type LinkResult, linkModules } from "./link.js";
+export { readLinkerScript } from "./linker-script.js";
 export { RUNTIME_SYMBOLS } from "./runtime-symbols.js";

@@ -89,6 +89,8 @@ export interface LinkOptions {
   readonly exportDynamic: boolean;
   /** `f` → references to f go to __wrap_f, and those to __real_f go to f. */
   readonly wrap: readonly string[];
+  /** Symbols that the system linker gives a value of its own, whatever defines them (--defsym, scripts). */
+  readonly redefined?: readonly string[];
   /** 0: no limit. */
   readonly errorLimit: number;
   /** Load lazy members whose strong definition can replace a common symbol (--fortran-common; lld: off). */

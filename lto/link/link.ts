@@ -110,7 +110,14 @@ function reportUndefined(
   if (files.some((file) => file.kind === "module" && file.asm.opaque)) return;
   const add = (name: string, place: string): void => {
     const symbol = symbols.get(name);
-    if (symbol === undefined || symbol.isDefined || symbol.state === "shared" || bounds.test(name)) return;
+    if (
+      symbol === undefined ||
+      symbol.isDefined ||
+      symbol.redefined ||
+      symbol.state === "shared" ||
+      bounds.test(name)
+    )
+      return;
     const list = places.get(name);
     if (list === undefined) places.set(name, [place]);
     else list.push(place);

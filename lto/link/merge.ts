@@ -221,6 +221,9 @@ class Merger {
     if (global.isDeclaration) {
       global.linkage = symbol.strongReference || symbol.isDefined ? "external" : "extern_weak";
       global.comdat = null;
+    } else if (symbol.redefined) {
+      // What the linker assigns takes a definition's place, which therefore says nothing about it.
+      if (global.linkage !== "common") global.linkage = "weak";
     } else if (symbol.usedOutside) {
       // Others rely on this copy, so it may not vanish for lack of users here.
       if (global.linkage === "linkonce") global.linkage = "weak";

@@ -104,6 +104,13 @@ class Resolver {
         if (symbol !== undefined) symbol.usedOutside = true;
       }
     }
+    for (const name of options.redefined ?? []) {
+      const symbol = this.symbols.get(name);
+      if (symbol === undefined) continue;
+      symbol.redefined = true;
+      symbol.usedOutside = true;
+      symbol.constrainUnnamedAddr("none");
+    }
     // Code generation may call these without any reference in the IR. A bitcode member must be known now; a
     // native one can still be found by the system linker.
     for (const name of RUNTIME_SYMBOLS) {

@@ -46,6 +46,8 @@ export class LinkSymbol {
   unnamedAddr: GlobalBase["unnamedAddr"] | null = null;
   /** Native code or module asm defines or mentions it, so its name must stay. */
   usedOutside = false;
+  /** The system linker will put another value in the place of a definition. */
+  redefined = false;
   /** Largest size and alignment among common definitions, in bytes. */
   commonSize = 0;
   commonAlign = 0;

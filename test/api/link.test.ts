@@ -169,6 +169,8 @@ describe("options", () => {
     versionScript: [],
     noUndefined: true,
     wrap: ["nothing"],
+    defsym: ["other=nothing"],
+    script: [],
     errorLimit: 1,
     regalloc: "greedy",
     coalesce: "none",

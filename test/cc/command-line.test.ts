@@ -143,8 +143,11 @@ describe("link step", () => {
       "--undefined sym --wrap malloc --undefined other",
     );
     expect(options("a.o -Wl,--wrap -Wl,free -Xlinker --undefined=z")).toBe("--wrap free --undefined z");
-    expect(options("a.o -Wl,--defsym=a=b -Wl,-E -Wl,-z,now")).toBe("--undefined b --export-dynamic");
-    expect(options("a.o -Wl,--defsym=a=b+c*4")).toBe("--undefined b --undefined c");
+    expect(options("a.o -Wl,--defsym=a=b -Wl,-E -Wl,-z,now")).toBe("--defsym=a=b --export-dynamic");
+    expect(options("a.o -Wl,--defsym=a=b+c*4")).toBe("--defsym=a=b+c*4");
+    expect(options("a.o -T a.ld -Tb.ld -Wl,-T,c.ld -Ttext=0x1000")).toBe(
+      "--script a.ld --script b.ld --script c.ld",
+    );
     expect(options("-shared a.o -Wl,--version-script=v.map -Wl,-dynamic-list,d.txt")).toBe(
       "--shared --version-script v.map --export-list d.txt",
     );

@@ -185,6 +185,19 @@ describe("in the place of a compiler's linker", () => {
     expect(names).not.toMatch(/ unused$/m);
   });
 
+  it.each([
+    ["a script among the inputs", "names.ld"],
+    ["an option", "-Wl,--defsym=helper=called_back"],
+  ])("leaves to the linker what it defines: %s", (_, word) => {
+    const w = prepare();
+    w.write("names.ld", "helper = called_back;\n");
+    const parts = ["main.o", "native.o", "helper.o", word];
+    expect(cc(w, ...parts, "-o", "p").stderr).toBe("");
+    expect(run(w, ...parts, "-o", "q").stderr).toBe("");
+    for (const program of ["p", "q"])
+      expect(spawnSync(w.path(program), { encoding: "utf8" }).stdout).toBe("101 102\n");
+  });
+
   it("passes on what has no IR, and errors of either linker", () => {
     const w = prepare();
     expect(cc(w, "-shared", "-fPIC", "native.c", "-o", "lib.so").status).toBe(0);

@@ -91,6 +91,18 @@ describe("a bundle", () => {
     expect(run(command("tsc-cc"), ["--help"]).stdout).toMatch(/^Usage: tsc-cc/);
   });
 
+  it("holds what a command leads to: the linker's links", () => {
+    const object = join(built, "program.o");
+    const library = join(built, "program.so");
+    expect(run(command("tsc-lto"), [program, "--emit=object", "-o", object]).status).toBe(0);
+    expect(run(command("tsc-ld"), ["-shared", object, "-o", library])).toEqual({
+      status: 0,
+      stdout: "",
+      stderr: "",
+    });
+    expect(readFileSync(library).subarray(1, 4).toString()).toBe("ELF");
+  });
+
   it("starts from any name, in a shell and in Node", () => {
     const other = join(built, "other");
     mkdirSync(join(other, "deep"), { recursive: true });
