@@ -13,6 +13,7 @@ import { expandAtomicsPass } from "../codegen/lowering/expand-atomics.js";
 import { expandSelectsPass } from "../codegen/lowering/expand-selects.js";
 import { guardCallees } from "../codegen/lowering/guard-callees.js";
 import { legalize } from "../codegen/lowering/legalize-pass.js";
+import { sink } from "../codegen/lowering/sink.js";
 import { splitAddresses } from "../codegen/lowering/split-addresses.js";
 import { splitConditionsPass } from "../codegen/lowering/split-conditions.js";
 import { splitEdges } from "../codegen/lowering/split-edges.js";
@@ -172,8 +173,10 @@ const lowering: readonly LoweringStep[] = [
   must(expandAtomicsPass),
   // Phis whose edges cannot be split are gone before edges are split for the others.
   must(demotePhisPass),
-  // Last, since all above make edges. Beyond this point phis are only behind blocks with one successor.
+  // Since all above make edges. Beyond this point phis are only behind blocks with one successor.
   must(splitEdges),
+  // Last: what only a phi needs on one way is computed on the edge.
+  may(sink),
 ];
 
 // Without optimisation: what selection needs, and dead code, which costs more to compile than to remove.

@@ -9,6 +9,7 @@ import { expandAtomicsPass } from "../codegen/lowering/expand-atomics.js";
 import { expandSelectsPass } from "../codegen/lowering/expand-selects.js";
 import { guardCallees } from "../codegen/lowering/guard-callees.js";
 import { legalize } from "../codegen/lowering/legalize-pass.js";
+import { sink } from "../codegen/lowering/sink.js";
 import { splitAddresses } from "../codegen/lowering/split-addresses.js";
 import { splitConditionsPass } from "../codegen/lowering/split-conditions.js";
 import { splitEdges } from "../codegen/lowering/split-edges.js";
@@ -96,6 +97,7 @@ export const passes: readonly AnyPass[] = [
   expandAtomicsPass,
   demotePhisPass,
   splitEdges,
+  sink,
 ];
 
 /** Steps on machine code that options can leave out as they do passes. */

@@ -2,10 +2,12 @@
  * Block order, jumps that follow from it, and exact branch sizes.
  *
  * Order: chains of blocks are grown by linking the end of one to the start of another along control-flow
- * edges, best edge first (Pettis & Hansen, "Profile guided code positioning", PLDI 1990, bottom-up). An edge
- * out of a block without alternative comes before one whose block may as well fall into its other successor;
- * otherwise the frequency decides for speed, and nearness in the old order for size. Chains then follow in the
- * order of their first blocks, rare ones last when optimising for speed.
+ * edges, best edge first (Pettis & Hansen, "Profile guided code positioning", PLDI 1990, bottom-up). For size, an edge
+ * out of a block without alternative comes before one whose block may as well fall into its other successor; then
+ * nearness in the old order decides. For speed, an edge is worth the jumps that are not executed when it falls through:
+ * all of them without an alternative, otherwise those of the rarer one, since the other can be branched to; what a
+ * branch not taken is worth besides is added. So loops whose ends jump back to a condition are rotated. Chains then
+ * follow in the order of their first blocks, rare ones last when optimising for speed.
  * Jumps to the next block disappear, and a conditional jump over a jump is inverted.
  *
  * Sizes: all branches start short and grow where the distance asks for it until nothing changes,
@@ -14,9 +16,9 @@
  * Breaks if: inline assembly is longer than estimated (only the computed size is then wrong).
  */
 
-import { cloneInst } from "../clone.js";
 import type { MBlock, MFunction, MInst } from "../mir.js";
 import { type BranchForms, type InstructionFacts, OpFact } from "../target.js";
+import { copyDispatches, copyExits } from "./duplicate-tails.js";
 
 interface Edge {
   readonly from: number;
@@ -46,6 +48,20 @@ function remaining({ frequency, succs }: MBlock, target: MBlock): number {
 /** Executions of the edge, as far as those of blocks tell. */
 const edgeFrequency = (from: MBlock, to: MBlock): number => Math.min(remaining(from, to), to.frequency);
 
+/** What a branch that is not taken is worth, in jumps. */
+const notTaken = 1 / 4;
+
+/**
+ * What it is worth, in executed jumps, that `block` falls into `target`, one of `candidates`.
+ * @param isAhead in the old order; what closes a loop may as well branch
+ */
+function savedJumps(block: MBlock, target: MBlock, candidates: readonly MBlock[], isAhead: boolean): number {
+  const own = edgeFrequency(block, target);
+  if (candidates.length === 1) return own;
+  const other = edgeFrequency(block, candidates[0] === target ? candidates[1]! : candidates[0]!);
+  return Math.min(own, other) + (isAhead ? notTaken * Math.max(0, own - other) : 0);
+}
+
 /** New order of the blocks, the entry first. */
 function orderBlocks(mf: MFunction): MBlock[] {
   const { blocks } = mf;
@@ -59,8 +75,11 @@ function orderBlocks(mf: MFunction): MBlock[] {
     for (const target of candidates) {
       const to = index.get(target);
       if (to === undefined || to === 0 || to === i) continue;
-      const weight =
-        mf.profiled || speed ? edgeFrequency(block, target) : Math.min(block.frequency, target.frequency);
+      const weight = speed
+        ? savedJumps(block, target, candidates, to > i)
+        : mf.profiled
+          ? edgeFrequency(block, target)
+          : Math.min(block.frequency, target.frequency);
       edges.push({ from: i, to, weight, sole: candidates.length === 1 });
     }
   }
@@ -151,40 +170,12 @@ function branchesTwice(insts: readonly MInst[], facts: Uint32Array): boolean {
   return before !== undefined && (facts[before.op]! & OpFact.Branch) !== 0;
 }
 
-/** Longest exit code that takes the place of a jump to it: 1 byte saves one, 2 cost nothing and save a jump. */
-const exitLimit = { none: 0, speed: 6, size: 2, minsize: 2 } as const;
-
-/** Copies short exits into the places that jump to them. */
-function copyExits(mf: MFunction): void {
-  const limit = exitLimit[mf.goal];
-  const { facts, length } = mf.target.instructions;
-  const bytesOf = (inst: MInst): number =>
-    length(inst) +
-    (limit <= 2 && mf.unwind === "async" ? mf.target.frame.tableBytes(inst, mf.framePointer) : 0);
-  for (const block of mf.blocks) {
-    const last = block.insts[block.insts.length - 1];
-    if (last === undefined || (facts[last.op]! & OpFact.Jump) === 0) continue;
-    const target = last.targets[0]!;
-    const { insts } = target;
-    if (target === block || insts.length === 0) continue;
-    if ((facts[insts[insts.length - 1]!.op]! & OpFact.Return) === 0) continue;
-    if (insts.length > 4 || insts.some((i) => i.targets.length > 0 || (facts[i.op]! & OpFact.Asm) !== 0))
-      continue;
-    if (insts.reduce((bytes, inst) => bytes + bytesOf(inst), 0) > limit) continue;
-    block.insts.pop();
-    for (const inst of insts) block.insts.push(cloneInst(inst));
-    if (!block.insts.some((inst) => inst.targets.includes(target))) {
-      block.succs = block.succs.filter((s) => s !== target);
-      target.preds = target.preds.filter((p) => p !== block);
-    }
-  }
-}
-
 /**
  * Orders the blocks and makes them fall through where they can. Edges must be up to date, and stay so: an edge
  * may then be a fall-through that no instruction shows.
  */
 export function layOut(mf: MFunction): void {
+  copyDispatches(mf);
   if (mf.goal !== "none") mf.blocks = orderBlocks(mf);
   dropJumps(mf.blocks, mf.target.instructions, mf.goal === "speed");
   copyExits(mf);

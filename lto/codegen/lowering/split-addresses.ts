@@ -4,7 +4,7 @@
  * A getelementptr with a variable index whose stride addressing does not multiply by becomes a multiplication and a
  * byte-wise getelementptr `base + product + offset`; with several variable indices, a chain of them. The
  * multiplication is shared by all addresses of a block with the same index and stride: fields of one array
- * element. Values do not change: getelementptr multiplies and adds modulo 2^64 too.
+ * element. Where the index is a field of bits, the field moves instead (scaled-field.ts). Values do not change: getelementptr multiplies and adds modulo 2^64 too.
  * Linear in the instructions.
  */
 
@@ -12,10 +12,12 @@ import type { DataLayout } from "../../ir/data-layout.js";
 import { type Body, type Inst, type InstWith, makeInst, Op } from "../../ir/instructions.js";
 import { raw } from "../../ir/raw.js";
 import { arrayType, i8, i64, type Type } from "../../ir/types.js";
-import { constI64, isConstant, type Value } from "../../ir/values.js";
+import { constI64, constInt, isConstant, type Value } from "../../ir/values.js";
 import { cfg, dominators, loops } from "../../pass/analyses.js";
 import type { FunctionPass } from "../../pass/pass.js";
+import { countUses } from "./blocks.js";
 import type { LoweringContext } from "./context.js";
+import { scaledField } from "./scaled-field.js";
 
 type Gep = InstWith<Op.GetElementPtr>;
 
@@ -65,6 +67,7 @@ class Rewriter {
   constructor(
     private readonly block: Body["blocks"][number],
     private readonly isScale: IsScale,
+    private readonly isOnly: (inst: Inst) => boolean,
   ) {}
 
   emit<I extends Inst>(inst: I): I {
@@ -90,6 +93,15 @@ class Rewriter {
   }
 
   private multiply(index: Value, stride: number): Value {
+    const field = scaledField(index, stride, this.isOnly);
+    if (field !== null) {
+      const { source, by, mask } = field;
+      const { type } = source;
+      const shifted =
+        by === 0 ? source : this.emit(makeInst(Op.LShr, type, [source, constInt(type, by)], null));
+      const masked = this.emit(makeInst(Op.And, type, [shifted, constInt(type, mask)], null));
+      return type.bits === 64 ? masked : this.emit(makeInst(Op.ZExt, i64, [masked], null));
+    }
     return this.emit(makeInst(Op.Mul, i64, [index, constI64(stride)], null));
   }
 
@@ -115,13 +127,15 @@ class Rewriter {
 /** Splits the address arithmetic of every block. @returns the number of instructions that were split */
 function splitAddressesOf(body: Body, layout: DataLayout, isScale: IsScale): number {
   let split = 0;
+  let uses: Map<Inst, number> | null = null;
+  const isOnly = (inst: Inst): boolean => (uses ??= countUses(body)).get(inst) === 1;
   for (const block of body.blocks) {
     let rewriter: Rewriter | null = null;
     for (let i = 0; i < block.insts.length; i++) {
       const inst = block.insts[i]!;
       const parts = inst.op === Op.GetElementPtr ? termsOf(layout, inst, isScale) : null;
       if (parts !== null && rewriter === null) {
-        rewriter = new Rewriter(block, isScale);
+        rewriter = new Rewriter(block, isScale, isOnly);
         for (let k = 0; k < i; k++) rewriter.out.push(block.insts[k]!);
       }
       if (parts !== null) {

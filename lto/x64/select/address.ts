@@ -122,13 +122,37 @@ function foldGep(s: Selector, mode: AddressMode, gep: Extract<Inst, { op: Op.Get
   const { offset, variable, scale } = decomposed;
   if (!fitsImm32(mode.disp + offset)) return false;
   if (variable !== null) {
-    if (mode.index !== null || s.layout.bitWidth(variable.type) !== 64) return false;
-    if (!mayDuplicate(s, gep)) return false;
+    if (s.layout.bitWidth(variable.type) !== 64 || !mayDuplicate(s, gep)) return false;
+    if (mode.index !== null)
+      return scale === 1 && foldSecondIndex(s, mode, gep.operands[0]!, variable, offset);
     mode.index = variable;
     mode.scale = scale;
   }
   mode.disp += offset;
   mode.base = gep.operands[0]!;
+  return true;
+}
+
+/**
+ * Beside an index there is room for another one where the base is a symbol: in its place. For speed: each access that
+ * goes by the address gets longer.
+ */
+function foldSecondIndex(
+  s: Selector,
+  mode: AddressMode,
+  base: Value,
+  variable: Value,
+  offset: number,
+): boolean {
+  const symbol = s.resolve(base);
+  if (s.mf.goal !== "speed" || mode.symbol !== null || mode.segment !== "" || !isConstant(symbol))
+    return false;
+  const sum: AddressMode = { ...mode, disp: mode.disp + offset };
+  foldConstantBase(s, sum, symbol);
+  if (sum.base !== null || sum.segment !== "") return false;
+  mode.symbol = sum.symbol;
+  mode.disp = sum.disp;
+  mode.base = variable;
   return true;
 }
 
@@ -170,7 +194,7 @@ export function decomposeGep(
 function mayDuplicate(s: Selector, gep: Inst): boolean {
   if (s.uses[gep.id] === 1) return true;
   if (!s.optimize) return false;
-  return s.addressOnly[gep.id] === 1 && s.uses[gep.id]! <= 3;
+  return s.addressOnly[gep.id] === 1 && s.uses[gep.id]! <= (s.mf.goal === "speed" ? 5 : 3);
 }
 
 function finish(s: Selector, mode: AddressMode): MemOperand {

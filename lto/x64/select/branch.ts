@@ -7,7 +7,7 @@ import { maskOf, R11 } from "../isa/registers.js";
 import { invertCondition, selectCondition } from "./condition.js";
 import type { Selector } from "./selector.js";
 import type { Condition } from "./set-condition.js";
-import { registerSource } from "./source.js";
+import { foldLoad, registerSource } from "./source.js";
 import { fp80Slot, popToSlot, push80 } from "./x87.js";
 
 export function connect(from: MBlock, to: MBlock): void {
@@ -168,8 +168,13 @@ export function selectIndirectBr(s: Selector, inst: InstWith<Op.IndirectBr>, blo
   const machine = new MInst(X.JmpIndirect, 8);
   const target = inst.operands[0]!;
   const mark = s.thunkMark("branches");
-  if (mark !== 0) machine.cc = mark;
-  machine.uses = [mark !== 0 ? new RegOperand(s.reg(target), maskOf(R11)) : registerSource(s, target, 8)];
+  // A thunk takes the address in its register.
+  const mem = mark === 0 ? foldLoad(s, target, 8) : null;
+  if (mark !== 0) {
+    machine.cc = mark;
+    machine.uses = [new RegOperand(s.reg(target), maskOf(R11))];
+  } else if (mem !== null) machine.mem = mem;
+  else machine.uses = [registerSource(s, target, 8)];
   machine.targets = [...new Set(inst.blocks)].map((b) => s.heads[b.id]!);
   for (const head of machine.targets) connect(block, head);
   s.emit(machine);

@@ -217,6 +217,7 @@ function usesVarArgs(legal: LegalFunction): boolean {
 function countUses(s: Selector, order: readonly Block[]): void {
   let epoch = 0;
   let wide: Set<string> | null = null;
+  const offsets: Inst[] | null = s.mf.goal === "speed" ? [] : null;
   for (const block of order) {
     epoch++;
     wide = null;
@@ -235,7 +236,9 @@ function countUses(s: Selector, order: readonly Block[]): void {
         if (operand.valueKind !== "inst") continue;
         s.uses[operand.id]!++;
         const isAddress = (op === Op.Load && i === 0) || (op === Op.Store && i === 1);
-        if (!isAddress) s.addressOnly[operand.id] = 0;
+        if (isAddress) continue;
+        if (offsets !== null && i === 0 && isOffset(inst)) offsets.push(inst);
+        else s.addressOnly[operand.id] = 0;
       }
       if (op === Op.Alloca) allocateSlot(s, inst, block === order[0]);
       if (op === Op.Call && inst.data.tail === "musttail") s.hasMustTail = true;
@@ -244,7 +247,20 @@ function countUses(s: Selector, order: readonly Block[]): void {
         s.mf.needsFramePointer = false; // A frame pointer that is merely asked for gives way.
     }
   }
+  if (offsets === null) return;
+  // What is only the base of such addresses is only for access if they are. Those are behind it mostly.
+  for (let k = offsets.length - 1; k >= 0; k--) {
+    const base = offsets[k]!.operands[0] as Inst;
+    if (s.addressOnly[offsets[k]!.id] === 0) s.addressOnly[base.id] = 0;
+  }
 }
+
+/** An address at a constant distance from another one: part of each access that goes by it. */
+const isOffset = ({ op, operands }: Inst): boolean => {
+  if (op !== Op.GetElementPtr) return false;
+  for (let i = 1; i < operands.length; i++) if (operands[i]!.valueKind !== "int") return false;
+  return true;
+};
 
 /** Takes a move of 10 bytes. */
 const isWide = ({ num, type }: ConstInt): boolean =>
