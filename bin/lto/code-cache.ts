@@ -20,7 +20,9 @@ import { ByteReader, ByteWriter } from "../../formats/object/bytes.js";
 import { moduleNumbers, PoolWriter, readOutside } from "../../formats/object/pool.js";
 import type { CodeCache, FunctionIdentity } from "../../lto/codegen/program/code-cache.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
+import { AttributeList, type AttributeSet, noAttributes } from "../../lto/ir/attributes.js";
 import type { BodyCodec, Func, GlobalValue, Module } from "../../lto/ir/module.js";
+import type { Type } from "../../lto/ir/types.js";
 import type { Constant } from "../../lto/ir/values.js";
 import { reasonOf } from "../host/system-errors.js";
 import { buildId, codeSuffix, digestOf, prune, writeWhole } from "./cache-files.js";
@@ -31,6 +33,22 @@ const countAt = 28;
 const entriesAt = 32;
 const rowSize = 24;
 
+/** For what mentions no symbols. */
+const inMemory = (): PoolWriter =>
+  new PoolWriter(
+    moduleNumbers(() => {
+      throw new Error("a symbol among types and attributes");
+    }),
+  );
+
+/** What is in a pool, a character a byte. */
+function encoded(pool: PoolWriter): string {
+  const out = new ByteWriter(256);
+  pool.write(out);
+  const bytes = out.finish();
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
+}
+
 export class FileCodeCache implements CodeCache {
   private readonly file: string;
   private readonly build = buildId();
@@ -38,6 +56,9 @@ export class FileCodeCache implements CodeCache {
   private readonly codec: BodyCodec = bodyCodec();
   private readonly byName = new Map<string, GlobalValue | null>();
   private readonly headers = new Map<GlobalValue, string>();
+  /** How types and attributes are encoded, which are shared by many symbols. */
+  private readonly types = new Map<Type, string>();
+  private readonly sets = new Map<AttributeSet, string>();
   private readonly entries: ReadonlyMap<string, Buffer>;
   /** What this link used or made. */
   private readonly used = new Map<string, Buffer>();
@@ -103,20 +124,24 @@ export class FileCodeCache implements CodeCache {
   private describe(symbol: GlobalValue): string {
     // Symbols in constants are described by name; what an alias stands for, by its own header.
     const named: GlobalValue[] = [];
-    const pool = new PoolWriter(
-      moduleNumbers((other) => {
-        named.push(other);
-        return named.length - 1;
-      }),
-    );
-    const constant = (value: Constant | null): number => (value === null ? -1 : pool.leaves.index(value));
+    let pool: PoolWriter | null = null;
+    const constant = (value: Constant | null): number => {
+      if (value === null) return -1;
+      pool ??= new PoolWriter(
+        moduleNumbers((other) => {
+          named.push(other);
+          return named.length - 1;
+        }),
+      );
+      return pool.leaves.index(value);
+    };
     const { kind, name, linkage, visibility, dsoLocal, unnamedAddr, threadLocal, comdat } = symbol;
     const row: unknown[] = [kind, name, linkage, visibility, dsoLocal, unnamedAddr, threadLocal];
     row.push(comdat?.name ?? "", symbol.isDeclaration);
-    row.push(pool.types.index(symbol.valueType), pool.types.index(symbol.type));
+    row.push(this.typeText(symbol.valueType), this.typeText(symbol.type));
     switch (symbol.kind) {
       case "function":
-        row.push(symbol.callingConvention, pool.attributes.index(symbol.attributes), symbol.align);
+        row.push(symbol.callingConvention, this.attributesText(symbol.attributes), symbol.align);
         row.push(symbol.section, symbol.gc, constant(symbol.prefix), constant(symbol.prologue));
         row.push(constant(symbol.personality), symbol.typeIds, symbol.intrinsic?.name ?? "");
         break;
@@ -130,10 +155,35 @@ export class FileCodeCache implements CodeCache {
         row.push(constant(symbol.resolver));
         break;
     }
-    const out = new ByteWriter(256);
-    pool.write(out);
+    const constants = pool === null ? "" : encoded(pool);
     const others = named.map((other) => (other === symbol ? "" : this.headerOf(other)));
-    return digestOf(JSON.stringify(row), out.finish(), others.join()).toString("hex", 0, 8);
+    return digestOf(JSON.stringify(row), constants, others.join()).toString("hex", 0, 8);
+  }
+
+  private typeText(type: Type): string {
+    let text = this.types.get(type);
+    if (text === undefined) {
+      const pool = inMemory();
+      pool.types.index(type);
+      this.types.set(type, (text = encoded(pool)));
+    }
+    return text;
+  }
+
+  private attributesText({ fn, result, parameters }: AttributeList): string[] {
+    const texts = [this.setText(fn), this.setText(result)];
+    for (const set of parameters) texts.push(this.setText(set));
+    return texts;
+  }
+
+  private setText(set: AttributeSet): string {
+    let text = this.sets.get(set);
+    if (text === undefined) {
+      const pool = inMemory();
+      pool.attributes.index(new AttributeList(set, noAttributes, []));
+      this.sets.set(set, (text = encoded(pool)));
+    }
+    return text;
   }
 
   find(name: string): GlobalValue | undefined {

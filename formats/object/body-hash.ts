@@ -18,11 +18,12 @@ export interface ModuleNames {
 export function hashBody(bytes: Uint8Array, names: ModuleNames): string {
   const reader = new ByteReader(bytes);
   const { symbols, callees, tags } = readOutside(reader);
-  const hash = createHash("sha256");
-  hash.update(JSON.stringify(symbols.map(names.symbol)));
+  let outside = JSON.stringify(symbols.map(names.symbol));
   if (callees.length > 0)
-    hash.update(JSON.stringify(callees.map((index) => (index === 0 ? "" : names.symbol(index - 1)))));
-  for (const index of tags) hash.update(tagDigest(names.tag(index)));
+    outside += JSON.stringify(callees.map((index) => (index === 0 ? "" : names.symbol(index - 1))));
+  for (const index of tags) outside += tagDigest(names.tag(index));
+  const hash = createHash("sha256");
+  hash.update(outside);
   hash.update(bytes.subarray(reader.pos));
   return hash.digest("hex").slice(0, 32);
 }

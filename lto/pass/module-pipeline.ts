@@ -64,6 +64,22 @@ export function* runModulePipeline(
 
 const hasBody = (fn: Func): boolean => !fn.isDeclaration;
 
+/** Of each step the position of the last one before it with the same pass; -1: there is none. */
+const earlier = (steps: readonly Step[]): number[] =>
+  steps.map(({ pass }, i) => steps.slice(0, i).findLastIndex((step) => step.pass === pass));
+
+/** A function on its way through the steps of a stage. */
+interface Visit {
+  readonly fn: Func;
+  readonly goal: Goal;
+  readonly context: FunctionRunContext;
+  readonly unit: Unit;
+  /** How often it was changed. */
+  changes: number;
+  /** By step: `changes` when its pass found nothing to do; -1: it did not run, or found something. */
+  readonly idle: Int32Array;
+}
+
 class ModuleRun {
   /** Number of the next run that can be skipped. */
   next = 1;
@@ -115,9 +131,11 @@ class ModuleRun {
 
   private *onFunctions(steps: readonly Step<FunctionPass>[]): Generator<number, void, undefined> {
     const functions = this.module.functions.filter(hasBody);
+    const before = earlier(steps);
     for (const [number, fn] of functions.entries()) {
       yield number / functions.length;
-      this.onFunction(steps, fn);
+      const visit = this.visit(fn, steps.length);
+      for (let s = 0; s < steps.length; s++) this.onFunction(steps[s]!, visit, s, before[s]!);
       this.leave(fn);
     }
   }
@@ -133,6 +151,7 @@ class ModuleRun {
       return walk.run(functions);
     };
     const components = this.components();
+    const before = earlier(steps);
     for (const [number, functions] of components.entries()) {
       yield number / components.length;
       const unit: Unit = {
@@ -142,28 +161,53 @@ class ModuleRun {
         problems: () => functions.flatMap((fn) => verifyFunction(fn)),
         bodies: () => functions.map((fn) => fn.view()),
       };
-      for (const step of steps) {
-        const { pass } = step;
-        if (pass.level === "component") this.step(step, unit, () => run(pass, functions));
-        else for (const fn of functions) this.onFunction([{ ...step, pass }], fn);
+      let visits: Visit[] | null = null;
+      for (let s = 0; s < steps.length; s++) {
+        const { pass, isRequired } = steps[s]!;
+        if (pass.level === "function") {
+          visits ??= functions.map((fn) => this.visit(fn, steps.length));
+          for (const visit of visits) this.onFunction({ pass, isRequired }, visit, s, before[s]!);
+          // What changed a component, its functions' attributes perhaps, nothing is known behind.
+        } else if (this.step(steps[s]!, unit, () => run(pass, functions))) visits = null;
       }
       for (const fn of functions) this.leave(fn);
     }
     for (const walk of walks.values()) if (walk.finish()) this.runner.cache.moduleChanged([]);
   }
 
-  private onFunction(steps: readonly Step<FunctionPass>[], fn: Func): void {
+  /** @param steps how many will be taken */
+  private visit(fn: Func, steps: number): Visit {
     const goal = this.goalOf(fn);
-    const context = new FunctionRunContext(this.runner, this.module.dataLayout, goal, fn);
-    const unit: Unit = {
-      kind: "function",
-      name: fn.name,
-      shown: () => [fn],
-      problems: () => verifyFunction(fn),
-      bodies: () => [fn.view()],
+    return {
+      fn,
+      goal,
+      context: new FunctionRunContext(this.runner, this.module.dataLayout, goal, fn),
+      unit: {
+        kind: "function",
+        name: fn.name,
+        shown: () => [fn],
+        problems: () => verifyFunction(fn),
+        bodies: () => [fn.view()],
+      },
+      changes: 0,
+      idle: new Int32Array(steps).fill(-1),
     };
-    for (const step of steps)
-      if (step.isRequired || goal !== "none") this.step(step, unit, () => step.pass.run(fn, context));
+  }
+
+  /**
+   * Takes a step on a function. What a pass finds depends on the body and on what no function pass changes, so it is not
+   * asked again about a body in which it found nothing.
+   * @param position of the step  @param before position of the same pass earlier on; -1: nowhere
+   */
+  private onFunction(step: Step<FunctionPass>, visit: Visit, position: number, before: number): void {
+    const { fn, context, unit, idle, goal } = visit;
+    if (!step.isRequired && goal === "none") return;
+    const changed = this.step(step, unit, () => {
+      const isIdle = (before >= 0 && idle[before] === visit.changes) || !step.pass.run(fn, context);
+      if (isIdle) idle[position] = visit.changes;
+      return !isIdle;
+    });
+    if (changed) visit.changes++;
   }
 
   private isChanged(fn: Func): boolean {

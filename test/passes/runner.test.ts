@@ -7,7 +7,7 @@ import { finish } from "../../lto/ir/steps.js";
 import { dce } from "../../lto/opt/dce.js";
 import { summary } from "../../lto/pass/analyses.js";
 import { diffLines } from "../../lto/pass/diff.js";
-import { onFunctions, runModulePipeline, type Stage } from "../../lto/pass/module-pipeline.js";
+import { bottomUp, onFunctions, runModulePipeline, type Stage } from "../../lto/pass/module-pipeline.js";
 import { noPassOptions, type PassOptions } from "../../lto/pass/options.js";
 import { type FunctionPass, may, must } from "../../lto/pass/pass.js";
 import { mergeReports, type PassReport } from "../../lto/pass/report.js";
@@ -108,6 +108,43 @@ describe("order", () => {
     });
     run([onFunctions(may(pass("a")), may(pass("b")))]);
     expect(seen.slice(0, 4)).toEqual(["a leaf", "b leaf", "a main", "b main"]);
+  });
+  it("a pass is not asked twice about a body in which it found nothing", () => {
+    for (const stage of [onFunctions, bottomUp]) {
+      const seen: string[] = [];
+      const look: FunctionPass = {
+        name: "look",
+        level: "function",
+        description: "",
+        requires: [],
+        preserves: [],
+        run: (fn) => {
+          seen.push(fn.name);
+          return false;
+        },
+      };
+      // What is dead goes in between: of @leaf there is something.
+      run([stage(may(look), may(dce), may(look), may(look))]);
+      expect(seen.filter((name) => name === "leaf")).toHaveLength(2);
+      expect(seen.filter((name) => name === "main")).toHaveLength(1);
+    }
+  });
+  it("a pass that was left out is asked where it is required", () => {
+    const seen: string[] = [];
+    const look: FunctionPass = {
+      name: "look",
+      level: "function",
+      description: "",
+      requires: [],
+      preserves: [],
+      run: (fn) => {
+        seen.push(fn.name);
+        return false;
+      },
+    };
+    run([bottomUp(may(look), must(look))]);
+    expect(seen.filter((name) => name === "plain")).toHaveLength(1);
+    expect(seen.filter((name) => name === "main")).toHaveLength(1);
   });
   it("functions without optimisation go through required passes only", () => {
     expect(run([onFunctions(may(dce))]).text.match(/mul/g)).toHaveLength(1);

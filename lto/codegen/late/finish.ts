@@ -75,7 +75,7 @@ export function completeFunction(
     runLateSteps(completion, mf, { request, plan, wrapping }, runner, wanted);
   const wrapping = choose();
   if (wrapping !== null && mf.goal !== "speed")
-    return completeSmaller(mf, options.symbols ?? new SymbolNumbers({ globals: [] }), choose, complete);
+    return completeSmaller(mf, options.symbols ?? new SymbolNumbers({ globals: [] }), wrapping, complete);
   complete(wrapping);
   return wrapping !== null;
 }
@@ -84,7 +84,7 @@ export function completeFunction(
 function completeSmaller(
   mf: MFunction,
   symbols: SymbolNumbers,
-  choose: () => Wrapping | null,
+  wrapping: Wrapping,
   complete: (wrapping: Wrapping | null) => void,
 ): boolean {
   if (!isMeasurable(mf)) {
@@ -92,14 +92,15 @@ function completeSmaller(
     return false;
   }
   const allocated = packFunction(mf, symbols);
-  complete(null);
-  const plain = laidOutSize(mf);
+  // First wrapped: the choice is about these very instructions.
+  complete(wrapping);
+  const wrapped = packFunction(mf, symbols);
+  const size = laidOutSize(mf);
   restoreFunction(mf, allocated, symbols);
-  complete(choose());
-  const completed = packFunction(mf, symbols);
-  const isSmaller = laidOutSize(mf) <= plain;
-  restoreFunction(mf, isSmaller ? completed : allocated, symbols);
-  if (!isSmaller) complete(null);
+  complete(null);
+  const plain = packFunction(mf, symbols);
+  const isSmaller = size <= laidOutSize(mf);
+  restoreFunction(mf, isSmaller ? wrapped : plain, symbols);
   return isSmaller;
 }
 
