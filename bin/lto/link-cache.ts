@@ -104,7 +104,7 @@ export class LinkCache {
         for (const path of isLibrary ? realFiles(findLibrary(operand, options.libraryPath)) : [name])
           contents.push(basename(path), this.inputs.read(path));
     }
-    for (const path of [...options.exportList, ...options.versionScript])
+    for (const path of [...options.exportList, ...options.versionScript, ...options.script])
       contents.push(path, this.inputs.read(path));
     this.inputs.seal();
     this.key = digestOf(this.build, words, ...contents);
