@@ -1,5 +1,5 @@
 /**
- * ipsccp: interprocedural sparse conditional constant propagation.
+ * ipsccp: interprocedural sparse conditional constant propagation, with intervals of integers.
  *
  * Problem: a parameter that every caller passes the same constant for, a function that always returns the same value, a
  * variable that nobody sets to anything but its first value; and code that only runs otherwise.
@@ -9,8 +9,11 @@
  * Method: one optimistic fixpoint over the program. No function is reached and nothing is known, but that unknown code
  * may call what it can see. Each function has a `ConstantSolver`; reached calls join their arguments into the callee's
  * parameters, reached returns into the function's result, reached stores into the variable. Whoever read a fact that
- * gets lower is swept again. A fact gets lower at most four times; functions are swept in the order in which they were
- * first reached, callers before callees, so most are swept once or twice.
+ * gets lower is swept again. An integer that is no constant is an interval, which branches narrow (`conditions.ts`):
+ * it decides comparisons and cases of switches, makes signed operations unsigned ones, and stays behind as an attribute
+ * (`range`) of parameters and results that are `noundef`. A fact gets lower ten times at most; functions are swept in the
+ * order in which they were first reached, callers before callees, so most are swept once or twice. At -Oz .text of gzip
+ * is 0.988 of what it is without intervals.
  *
  * Why first: what it deletes no other pass has to look at.
  *
@@ -28,6 +31,7 @@
  * Breaks if: a call graph misses a way into a local function.
  */
 import { visitGlobals, visitOwnConstants } from "../analysis/references.js";
+import { AttributeList, AttributeSet, IntegerRange } from "../ir/attributes.js";
 import { Folder, floatModeOf } from "../ir/fold/index.js";
 import {
   type BodyView,
@@ -40,8 +44,8 @@ import {
 import { intrinsicOf } from "../ir/intrinsics.js";
 import type { Func, GlobalValue, GlobalVariable, Module } from "../ir/module.js";
 import type { Argument, Constant, Value } from "../ir/values.js";
-import { isConstantFact, join, type Known, lower, unknown, varying } from "../opt/constants/lattice.js";
-import { rewriteConstants } from "../opt/constants/rewrite.js";
+import { Inflow, isConstantFact, type Known, unknown, varying } from "../opt/constants/lattice.js";
+import { findRelaxed, rewriteConstants } from "../opt/constants/rewrite.js";
 import { ConstantSolver, type Surroundings } from "../opt/constants/solver.js";
 import { callGraph } from "../pass/analyses.js";
 import type { ModulePass, PassContext } from "../pass/pass.js";
@@ -51,8 +55,8 @@ type KnownOf = (value: Value) => Known;
 /** A function of the program and what is known of it. */
 class Subject implements Surroundings {
   solver: ConstantSolver | null = null;
-  readonly parameters: Known[];
-  result: Known;
+  readonly parameters: readonly Inflow[];
+  readonly result: Inflow;
   isWaiting = false;
   readonly folder: Folder;
   private readonly callers = new Set<Subject>();
@@ -67,8 +71,8 @@ class Subject implements Surroundings {
     /** It may be rewritten. */
     readonly isOptimised: boolean,
   ) {
-    this.parameters = fn.args.map((_, i) => (isClosed && passesValue(fn, i) ? unknown : varying));
-    this.result = tracksResult ? unknown : varying;
+    this.parameters = fn.args.map((_, i) => new Inflow(isClosed && passesValue(fn, i) ? unknown : varying));
+    this.result = new Inflow(tracksResult ? unknown : varying);
     this.folder = new Folder(program.layout, floatModeOf(fn));
   }
 
@@ -78,21 +82,18 @@ class Subject implements Surroundings {
     let isNew = this.solver === null;
     if (this.isClosed)
       for (let i = 0; i < this.parameters.length; i++) {
-        const before = this.parameters[i]!;
-        if (before === varying) continue;
+        const parameter = this.parameters[i]!;
+        if (parameter.known === varying) continue;
         const passed = i < call.data.argumentCount ? call.operands[i + 1]! : null;
         const fits = passed !== null && passed.type === this.fn.args[i]!.type;
-        const now = lower(before, join(before, fits ? known(passed) : varying));
-        if (now === before) continue;
-        this.parameters[i] = now;
-        isNew = true;
+        if (parameter.add(fits ? known(passed) : varying)) isNew = true;
       }
     if (isNew) this.program.enqueue(this);
-    return call.type === this.fn.valueType.result ? this.result : varying;
+    return call.type === this.fn.valueType.result ? this.result.known : varying;
   }
 
   argument({ index }: Argument): Known {
-    return this.parameters[index]!;
+    return this.parameters[index]!.known;
   }
   call(call: CallInst, known: KnownOf): Known {
     return this.program.call(this, call, known);
@@ -104,9 +105,7 @@ class Subject implements Surroundings {
     this.program.store(store, value);
   }
   ret(value: Known): void {
-    const now = lower(this.result, join(this.result, value));
-    if (now === this.result) return;
-    this.result = now;
+    if (!this.result.add(value)) return;
     for (const caller of this.callers) this.program.enqueue(caller);
   }
   fold(inst: Inst, operands: readonly Constant[]): Constant | null {
@@ -124,7 +123,7 @@ const passesValue = (fn: Func, index: number): boolean => {
 /** A local variable that is only loaded and stored, as what it is. */
 interface Variable {
   readonly type: GlobalVariable["valueType"];
-  value: Known;
+  readonly value: Inflow;
   readonly readers: Set<Subject>;
 }
 
@@ -158,7 +157,7 @@ class Program {
       const { initializer: value, valueType: type } = variable;
       if (value === null || !variable.isLocal || variable.externallyInitialized) continue;
       if (type.kind !== "int" && type.kind !== "ptr" && !type.isFloat) continue;
-      variables.set(variable, { type, value, readers: new Set() });
+      variables.set(variable, { type, value: new Inflow(value), readers: new Set() });
     }
     const leak = (global: GlobalValue): void => void variables.delete(global);
     const seen = new Set<Constant>();
@@ -182,7 +181,7 @@ class Program {
         subject.isWaiting = false;
         if (subject.solver === null) {
           const body = subject.fn.view();
-          subject.solver = new ConstantSolver(body, body.renumber(), subject);
+          subject.solver = new ConstantSolver(body, body.renumber(), subject, true);
         }
         subject.solver.solve();
       }
@@ -192,7 +191,7 @@ class Program {
   call(caller: Subject, call: CallInst, known: KnownOf): Known {
     const callee = known(call.operands[0]!);
     if (callee === unknown) return unknown;
-    if (callee === varying || callee.valueKind !== "global") return varying;
+    if (!isConstantFact(callee) || callee.valueKind !== "global") return varying;
     const subject = this.subjects.get(callee);
     if (subject !== undefined) return subject.enter(caller, call, known);
     const intrinsic = intrinsicOf(callee);
@@ -202,28 +201,26 @@ class Program {
     for (let i = 1; i <= call.data.argumentCount; i++) {
       const fact = known(call.operands[i]!);
       if (fact === unknown) return unknown;
-      if (fact === varying) isConstant = false;
-      else passed.push(fact);
+      if (isConstantFact(fact)) passed.push(fact);
+      else isConstant = false;
     }
     return isConstant ? (caller.folder.intrinsic(intrinsic.name, call.type, passed) ?? varying) : varying;
   }
 
   load(reader: Subject, load: InstWith<Op.Load>, pointer: Known): Known {
     if (pointer === unknown) return unknown;
-    if (pointer === varying || !isPlainAccess(load)) return varying;
+    if (!isConstantFact(pointer) || !isPlainAccess(load)) return varying;
     const variable = pointer.valueKind === "global" ? this.variables.get(pointer) : undefined;
     if (variable === undefined) return reader.folder.load(load.type, pointer) ?? varying;
     if (variable.type !== load.type) return varying;
     variable.readers.add(reader);
-    return variable.value;
+    return variable.value.known;
   }
   store(store: InstWith<Op.Store>, value: Known): void {
     const place = store.operands[1]!;
     const variable = place.valueKind === "global" ? this.variables.get(place) : undefined;
     if (variable === undefined) return;
-    const now = lower(variable.value, join(variable.value, value));
-    if (now === variable.value) return;
-    variable.value = now;
+    if (!variable.value.add(value)) return;
     for (const reader of variable.readers) this.enqueue(reader);
   }
 }
@@ -271,6 +268,7 @@ export const ipsccp: ModulePass = {
     blocks: "blocks removed that nothing reaches",
     variables: "variables that keep one value",
     stores: "stores to such variables removed",
+    operations: "operations that became cheaper, since operands are not negative",
   },
   requires: [callGraph],
   preserves: [],
@@ -278,7 +276,8 @@ export const ipsccp: ModulePass = {
     const program = new Program(module, context);
     program.solve();
     const constant = new Set<GlobalValue>();
-    for (const [variable, { value }] of program.variables) if (isConstantFact(value)) constant.add(variable);
+    for (const [variable, { value }] of program.variables)
+      if (isConstantFact(value.known)) constant.add(variable);
     context.count("variables", constant.size);
     let changed = false;
     for (const subject of program.subjects.values())
@@ -291,18 +290,20 @@ export const ipsccp: ModulePass = {
 function rewrite(subject: Subject, constant: ReadonlySet<GlobalValue>, context: PassContext): boolean {
   const { fn, parameters } = subject;
   const solver = subject.solver!;
-  const fixed = fn.args.filter((_, i) => isConstantFact(parameters[i]!));
+  const fixed = fn.args.filter((_, i) => isConstantFact(parameters[i]!.known));
   const isDead = (inst: Inst): boolean =>
     inst.op === Op.Store && inst.operands[1]!.valueKind === "global" && constant.has(inst.operands[1]!);
-  if (fixed.length === 0 && !solver.findsAnything(isDead)) return false;
+  const isTold = tellBounds(subject);
+  const relaxed = findRelaxed(fn.view(), solver);
+  if (fixed.length === 0 && relaxed.size === 0 && !solver.findsAnything(isDead)) return isTold;
   const editor = fn.edit();
   const before = fn.revision;
   for (const argument of fixed) {
     if (!editor.hasUses(argument)) continue;
-    editor.replaceAllUses(argument, parameters[argument.index] as Constant);
+    editor.replaceAllUses(argument, parameters[argument.index]!.known as Constant);
     context.count("parameters");
   }
-  const { values, branches, blocks } = rewriteConstants(editor, solver);
+  const { values, branches, blocks, operations } = rewriteConstants(editor, solver, relaxed);
   let stores = 0;
   for (const { insts } of editor.body.blocks)
     for (const inst of [...insts])
@@ -314,5 +315,29 @@ function rewrite(subject: Subject, constant: ReadonlySet<GlobalValue>, context: 
   context.count("branches", branches);
   context.count("blocks", blocks);
   context.count("stores", stores);
-  return fn.revision !== before || values + branches + blocks + stores + fixed.length > 0;
+  context.count("operations", operations);
+  const done = values + branches + blocks + stores + operations + fixed.length;
+  return isTold || fn.revision !== before || done > 0;
+}
+
+/** Says of parameters and the result what integers they are, for later passes. @returns whether anything was to say */
+function tellBounds({ fn, parameters, result }: Subject): boolean {
+  const { attributes } = fn;
+  const { fn: own, result: ofResult } = attributes;
+  const sets = fn.args.map((_, i) => withRange(attributes.parameter(i), parameters[i]!.known));
+  const told = withRange(ofResult, result.known);
+  if (told === ofResult && sets.every((set, i) => set === attributes.parameter(i))) return false;
+  fn.attributes = new AttributeList(own, told, [...sets, ...attributes.parameters.slice(sets.length)]);
+  return true;
+}
+/** Other numbers are poison then: only where undef is not allowed, which is any of them. */
+function withRange(set: AttributeSet, known: Known): AttributeSet {
+  if (known === unknown || known === varying || known.valueKind !== "interval") return set;
+  if (!set.has("noundef") || set.range !== undefined) return set;
+  const { type, least, largest } = known;
+  const half = 1n << BigInt(type.bits - 1);
+  const from = Number.isFinite(least) ? BigInt(least) : -half;
+  const last = Number.isFinite(largest) ? BigInt(largest) : half - 1n;
+  const range = new IntegerRange(type, from, BigInt.asIntN(type.bits, last + 1n));
+  return new AttributeSet(new Map([...set.kinds, ["range", range]]), set.strings);
 }

@@ -202,6 +202,19 @@ export const swappedPredicate: Readonly<Record<IntPredicate, IntPredicate>> = {
   slt: "sgt",
   sle: "sge",
 };
+/** What holds where a comparison does not. */
+export const inversePredicate: Readonly<Record<IntPredicate, IntPredicate>> = {
+  eq: "ne",
+  ne: "eq",
+  ugt: "ule",
+  uge: "ult",
+  ult: "uge",
+  ule: "ugt",
+  sgt: "sle",
+  sge: "slt",
+  slt: "sge",
+  sle: "sgt",
+};
 export type FloatPredicate =
   | "false"
   | "oeq"

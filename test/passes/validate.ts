@@ -2,13 +2,13 @@
  * npm run validate-passes -- [--count N] [--seed S] [--passes a,b] [--orders]
  *
  * Runs passes on N random functions, from seed S on, and compares by the interpreter; without --passes all of the
- * default pipelines' function passes, each alone. --orders: in random orders, several at a time.
+ * default pipelines' function passes and ipsccp, each alone. --orders: in random orders, several at a time.
  */
 import { parseArgs } from "node:util";
-import type { FunctionPass, Goal, Step } from "../../lto/pass/pass.js";
+import type { Goal, Step } from "../../lto/pass/pass.js";
 import { pipelines } from "../../lto/pass/pipelines.js";
 import { Random } from "../support/random.js";
-import { functionPassesNamed, validate } from "./validation.js";
+import { passesNamed, type ValidatedPass, validate } from "./validation.js";
 
 const { values } = parseArgs({
   options: {
@@ -23,12 +23,12 @@ const names =
   values.passes?.split(",") ??
   Object.values(pipelines)
     .flatMap(({ program }) => program.flatMap((stage): readonly Step[] => stage.steps))
-    .filter(({ pass }) => pass.level === "function")
+    .filter(({ pass }) => pass.level === "function" || pass.name === "ipsccp")
     .map(({ pass }) => pass.name);
-const chosen = functionPassesNamed([...new Set(names)]);
+const chosen = passesNamed([...new Set(names)]);
 const goals: readonly Goal[] = ["minsize", "speed"];
 
-function orderOf(random: Random): FunctionPass[] {
+function orderOf(random: Random): ValidatedPass[] {
   return Array.from({ length: 2 + random.below(6) }, () => random.pick(chosen));
 }
 

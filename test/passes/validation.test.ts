@@ -1,15 +1,15 @@
 /** Each function pass, and sequences of them, on random functions: what they do stays the same. */
 import { describe, expect, it } from "vitest";
 import { Random } from "../support/random.js";
-import { functionPassesNamed, validate } from "./validation.js";
+import { passesNamed, validate } from "./validation.js";
 
 /** Those that the functions have something for: none is without its end, or branches twice to one place. */
-const names = ["dce", "dse", "gvn", "hoist-sink", "licm", "simplify", "simplify-cfg", "sroa"];
+const names = ["dce", "dse", "gvn", "hoist-sink", "ipsccp", "licm", "simplify", "simplify-cfg", "sroa"];
 const functionsEach = 25;
 
 describe("random functions do after a pass what they did before", () => {
   it.each(names)("%s", (name) => {
-    const list = functionPassesNamed([name]);
+    const list = passesNamed([name]);
     let compared = 0;
     let changed = 0;
     for (let seed = 1; seed <= functionsEach; seed++) {
@@ -25,7 +25,7 @@ describe("random functions do after a pass what they did before", () => {
   });
 
   it("in random orders", () => {
-    const all = functionPassesNamed(names);
+    const all = passesNamed(names);
     for (let seed = 1; seed <= functionsEach; seed++) {
       const random = new Random(seed);
       const order = Array.from({ length: 2 + random.below(6) }, () => random.pick(all));

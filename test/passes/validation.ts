@@ -3,9 +3,9 @@ import { bodyCodec } from "../../formats/object/body-codec.js";
 import { parseModule, printFunction, printModule } from "../../formats/text/index.js";
 import type { Module } from "../../lto/ir/module.js";
 import { finish } from "../../lto/ir/steps.js";
-import { onFunctions, runModulePipeline } from "../../lto/pass/module-pipeline.js";
+import { onFunctions, onModule, runModulePipeline } from "../../lto/pass/module-pipeline.js";
 import { noPassOptions } from "../../lto/pass/options.js";
-import { type FunctionPass, type Goal, may } from "../../lto/pass/pass.js";
+import { type FunctionPass, type Goal, type ModulePass, may } from "../../lto/pass/pass.js";
 import { passes } from "../../lto/pass/registry.js";
 import { PassRunner } from "../../lto/pass/runner.js";
 import { verifyModule } from "../../lto/verify/verifier.js";
@@ -15,20 +15,23 @@ import { randomFunction } from "./random-functions.js";
 
 const inputs = 8;
 
-/** Passes on functions of the linked module, by name. @throws Error for other names */
-export function functionPassesNamed(names: readonly string[]): FunctionPass[] {
+/** What can be run on one function that is all of a program. */
+export type ValidatedPass = FunctionPass | ModulePass;
+
+/** Passes on functions of the linked module, and on the module, by name. @throws Error for other names */
+export function passesNamed(names: readonly string[]): ValidatedPass[] {
   return names.map((name) => {
     const pass = passes.find((p) => p.name === name);
-    if (pass === undefined || pass.level !== "function")
-      throw new Error(`there is no function pass '${name}'`);
-    return pass as FunctionPass;
+    if (pass === undefined || pass.level === "component")
+      throw new Error(`there is no pass '${name}' on functions or on the module`);
+    return pass;
   });
 }
 
-function runPasses(module: Module, list: readonly FunctionPass[], goal: Goal): void {
+function runPasses(module: Module, list: readonly ValidatedPass[], goal: Goal): void {
   const services = { print: printFunction, now: () => 0, thread: 0, log: () => {} };
   const runner = new PassRunner({ ...noPassOptions, verifyEach: true }, services, module);
-  const stages = [onFunctions(...list.map((pass) => may(pass)))];
+  const stages = list.map((pass) => (pass.level === "module" ? onModule(may(pass)) : onFunctions(may(pass))));
   finish(runModulePipeline(runner, stages, module, bodyCodec(), () => goal));
 }
 
@@ -42,7 +45,7 @@ export interface Validation {
 }
 
 /** Runs passes on the random function of a seed and compares. */
-export function validate(seed: number, list: readonly FunctionPass[], goal: Goal): Validation {
+export function validate(seed: number, list: readonly ValidatedPass[], goal: Goal): Validation {
   const source = randomFunction(new Random(seed));
   const before = parseModule(source, "random.ll");
   const problems = verifyModule(before);

@@ -15,7 +15,7 @@ import { type Block, type BodyView, type CallInst, type Inst, isCall, Op } from 
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Func } from "../../ir/module.js";
 import type { Constant, Value } from "../../ir/values.js";
-import { isConstantFact, varying } from "../../opt/constants/lattice.js";
+import { isConstantFact, unknown, varying } from "../../opt/constants/lattice.js";
 import { ConstantSolver, type Surroundings } from "../../opt/constants/solver.js";
 import { bytesOf } from "./body-size.js";
 import { isStatic } from "./inline-call.js";
@@ -270,7 +270,7 @@ export function specialisedCost(
       const passed: Constant[] = [];
       for (let i = 1; i <= call.data.argumentCount; i++) {
         const fact = known(call.operands[i]!);
-        if (!isConstantFact(fact)) return fact;
+        if (!isConstantFact(fact)) return fact === unknown ? unknown : varying;
         passed.push(fact);
       }
       return folder.intrinsic(intrinsic.name, call.type, passed) ?? varying;
@@ -281,7 +281,7 @@ export function specialisedCost(
     ret: () => {},
     fold: (inst, operands) => folder.operation(inst.op, inst.type, operands, inst.data, inst.flags),
   };
-  const solver = new ConstantSolver(body, body.renumber(), around);
+  const solver = new ConstantSolver(body, body.renumber(), around, false);
   solver.solve();
   let cost = 0;
   let blocks = 0;

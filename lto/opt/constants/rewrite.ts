@@ -1,32 +1,62 @@
 /**
- * Writes what constant propagation found into the body: constants for values, jumps for decided branches, and nothing
- * where no path leads. Linear in the body.
+ * Writes what constant propagation found into the body: constants for values, jumps for decided branches, nothing
+ * where no path leads, and cheaper operations where operands are not negative. Linear in the body.
  */
 import { endUnreachable, jumpTo, removeBlocks, replaceTerminator } from "../../ir/cfg-edit.js";
 import type { Editor } from "../../ir/editor.js";
-import { type Block, type Inst, isCall, isTerminator, Op } from "../../ir/instructions.js";
-import { isConstantFact } from "./lattice.js";
+import {
+  type Block,
+  type BodyView,
+  Flag,
+  type Inst,
+  type InstWith,
+  isCall,
+  isTerminator,
+  makeInst,
+  Op,
+} from "../../ir/instructions.js";
+import { voidType } from "../../ir/types.js";
+import type { Value } from "../../ir/values.js";
+import { boundsOf, isConstantFact } from "./lattice.js";
 import type { ConstantSolver } from "./solver.js";
 
 export interface Rewritten {
   readonly values: number;
   readonly branches: number;
   readonly blocks: number;
+  /** Operations that became cheaper. */
+  readonly operations: number;
 }
 
-/** @param solver solved, for the body of the editor, whose numbers are those the solver was made with */
-export function rewriteConstants(editor: Editor, solver: ConstantSolver): Rewritten {
+/**
+ * @param solver solved, for the body of the editor, whose numbers are those the solver was made with
+ * @param relaxed as `findRelaxed` found it
+ */
+export function rewriteConstants(
+  editor: Editor,
+  solver: ConstantSolver,
+  relaxed: ReadonlyMap<number, Op>,
+): Rewritten {
   let values = 0;
   let branches = 0;
+  let operations = 0;
   const { blocks } = editor.body;
   const unreached = blocks.filter((block) => !solver.isReached(block));
+  // Before anything changes: the solver knows instructions by their numbers.
+  const relaxable = blocks.flatMap(({ insts }) => insts.filter(({ id }) => relaxed.has(id)));
   for (const block of blocks)
     if (solver.isReached(block))
       for (const inst of block.insts)
         if (isReplaceable(inst)) values += replaceByConstant(editor, solver, inst);
+  for (const inst of relaxable)
+    if (inst.parent !== null) operations += relax(editor, inst, relaxed.get(inst.id)!);
   for (const block of blocks) {
     if (!solver.isReached(block)) continue;
     const { terminator } = block;
+    if (terminator.op === Op.Switch && solver.isPartial(block)) {
+      branches += prune(editor, solver, terminator);
+      continue;
+    }
     const only = solver.onlySuccessor(block);
     if (only === undefined && terminator.blocks.length > 0) {
       endUnreachable(editor, terminator);
@@ -36,7 +66,7 @@ export function rewriteConstants(editor: Editor, solver: ConstantSolver): Rewrit
       branches++;
     }
   }
-  return { values, branches, blocks: removeUnreached(editor, unreached) };
+  return { values, branches, blocks: removeUnreached(editor, unreached), operations };
 }
 
 /** Whether a constant can stand wherever the result is used. */
@@ -65,4 +95,79 @@ function removeUnreached(editor: Editor, unreached: readonly Block[]): number {
     unreached.filter((block) => !block.addressTaken),
   );
   return unreached.length - kept.length;
+}
+
+/** Leaves out labels that never occur; where one of them always does, the commonest target needs none. */
+function prune(editor: Editor, solver: ConstantSolver, inst: InstWith<Op.Switch>): number {
+  const block = inst.parent!;
+  const taken: number[] = [];
+  for (let i = 1; i < inst.blocks.length; i++) if (solver.maySucceed(block, i)) taken.push(i);
+  let otherwise = inst.blocks[0]!;
+  if (!solver.maySucceed(block, 0)) {
+    const edges = new Map<Block, number>();
+    for (const i of taken) edges.set(inst.blocks[i]!, (edges.get(inst.blocks[i]!) ?? 0) + 1);
+    for (const [target, count] of edges) if (count > (edges.get(otherwise) ?? 0)) otherwise = target;
+  }
+  const kept = taken.filter((i) => inst.blocks[i] !== otherwise);
+  if (kept.length === 0) {
+    replaceTerminator(editor, block, jumpTo(otherwise));
+    return 1;
+  }
+  const labels = kept.map((i) => inst.data[i - 1]!);
+  const targets = [otherwise, ...kept.map((i) => inst.blocks[i]!)];
+  replaceTerminator(editor, block, makeInst(Op.Switch, voidType, [inst.operands[0]!], labels, targets));
+  return 1;
+}
+
+/** By number of an instruction: the operation that it can become. */
+export function findRelaxed(body: BodyView, solver: ConstantSolver): ReadonlyMap<number, Op> {
+  const found = new Map<number, Op>();
+  for (const block of body.blocks) {
+    if (!solver.isReached(block)) continue;
+    for (const inst of block.insts) {
+      const op = relaxedOp(inst, solver);
+      if (op !== null) found.set(inst.id, op);
+    }
+  }
+  return found;
+}
+
+/** Signed operations whose operands are not negative, where the unsigned one is never dearer; masks of what they keep. */
+function relaxedOp(inst: Inst, solver: ConstantSolver): Op | null {
+  const isNotNegative = (slot: number): boolean => {
+    const bounds = boundsOf(solver.at(inst.operands[slot]!, inst.parent!.id));
+    return bounds !== null && bounds.least >= 0;
+  };
+  switch (inst.op) {
+    case Op.SExt:
+      return isNotNegative(0) ? Op.ZExt : null;
+    case Op.AShr:
+      return isNotNegative(0) ? Op.LShr : null;
+    case Op.SDiv:
+    case Op.SRem:
+      return isNotNegative(0) && isNotNegative(1) ? (inst.op === Op.SDiv ? Op.UDiv : Op.URem) : null;
+    case Op.And:
+      return isMaskOfAll(inst, solver) ? Op.And : null;
+    default:
+      return null;
+  }
+}
+function isMaskOfAll(inst: Inst, solver: ConstantSolver): boolean {
+  const mask = inst.operands[1]!;
+  if (mask.valueKind !== "int" || !(mask.num > 0) || !Number.isInteger(Math.log2(mask.num + 1))) return false;
+  const bounds = boundsOf(solver.at(inst.operands[0]!, inst.parent!.id));
+  return bounds !== null && bounds.least >= 0 && bounds.largest <= mask.num;
+}
+
+function relax(editor: Editor, inst: Inst, op: Op): number {
+  if (op === Op.And) {
+    editor.replace(inst, inst.operands[0]!);
+    return 1;
+  }
+  const operands: Value[] = [...inst.operands];
+  // What holds of operands that are not negative need not hold where they are poison: no new promise.
+  const made = makeInst(op, inst.type, operands, null, [], inst.flags & Flag.Exact);
+  editor.insertBefore(made, inst);
+  editor.replace(inst, made);
+  return 1;
 }

@@ -23,8 +23,10 @@ import {
   isCall,
   Op,
 } from "../../ir/instructions.js";
-import { type Argument, type Constant, isConstant, type Value } from "../../ir/values.js";
-import { isConstantFact, join, type Known, lower, unknown, varying } from "./lattice.js";
+import { type Argument, type Constant, constBool, isConstant, type Value } from "../../ir/values.js";
+import { Conditions } from "./conditions.js";
+import { type Bounds, compare, hasIntervals, resultOf, whole } from "./interval.js";
+import { boundsOf, isConstantFact, isUndef, join, type Known, lower, unknown, varying } from "./lattice.js";
 
 /** What is known outside of the body. Facts only get lower. */
 export interface Surroundings {
@@ -44,6 +46,8 @@ export interface Surroundings {
 const allSuccessors = -1;
 const noSuccessor = -2;
 const unseen = -3;
+/** Those of a switch that `possible` lists. */
+const someSuccessors = -4;
 
 export class ConstantSolver {
   private readonly values: Known[];
@@ -52,14 +56,25 @@ export class ConstantSolver {
   private readonly taken: Int32Array;
   private readonly order: readonly number[];
   private readonly operands: Constant[] = [];
-  private readonly known = (value: Value): Known => this.of(value);
+  /** By block: which successors of a switch may be taken, where some are and some are not. */
+  private readonly possible = new Map<number, Uint8Array>();
+  private readonly conditions: Conditions | null;
+  /** The block that is looked at. */
+  private here = 0;
+  private readonly raw = (value: Value): Known => this.of(value);
+  private readonly known = (value: Value): Known => this.at(value, this.here);
 
-  /** @param body numbered, and not renumbered while the solver is in use */
+  /**
+   * @param body numbered, and not renumbered while the solver is in use
+   * @param hasIntervals integers may be intervals: more is known, and it takes longer
+   */
   constructor(
     private readonly body: BodyView,
     instructions: number,
     private readonly around: Surroundings,
+    hasIntervals: boolean,
   ) {
+    this.conditions = hasIntervals ? new Conditions(body, instructions) : null;
     this.values = new Array<Known>(instructions).fill(unknown);
     this.reached = new Uint8Array(body.blocks.length);
     this.taken = new Int32Array(body.blocks.length).fill(unseen);
@@ -70,9 +85,12 @@ export class ConstantSolver {
   /** Lowers facts until they agree with the code and the surroundings. */
   solve(): void {
     const { blocks } = this.body;
-    do {
-      for (const b of this.order) if (this.reached[b] === 1) this.evaluateBlock(blocks[b]!);
-    } while (this.isPhiStale());
+    // What stands before the first block that is out of date depends on nothing behind it.
+    for (let from = 0; from >= 0; from = this.firstStale())
+      for (let i = from; i < this.order.length; i++) {
+        const b = this.order[i]!;
+        if (this.reached[b] === 1) this.evaluateBlock(blocks[b]!);
+      }
   }
 
   /** Whether the body would change. @param isDead says that an instruction goes for another reason */
@@ -82,6 +100,7 @@ export class ConstantSolver {
       const { op, blocks } = block.terminator;
       const only = this.onlySuccessor(block);
       if (only === undefined ? blocks.length > 0 : only !== null && op !== Op.Br) return true;
+      if (this.isPartial(block)) return true;
       return block.insts.some((inst) => isConstantFact(this.values[inst.id]!) || isDead(inst));
     });
   }
@@ -93,39 +112,58 @@ export class ConstantSolver {
     if (value.valueKind === "argument") return this.around.argument(value);
     return isConstant(value) ? value : varying;
   }
+  /** What is known of a value where a block uses it, or where the edge to another block passes it on. */
+  at(value: Value, block: number, to = -1): Known {
+    const known = this.of(value);
+    if (this.conditions === null || (value.valueKind !== "inst" && value.valueKind !== "argument"))
+      return known;
+    return this.conditions.refine(value, known, block, to, this.raw);
+  }
+  /** Whether a reached block may go to successor `index`. */
+  maySucceed(block: Block, index: number): boolean {
+    const taken = this.taken[block.id]!;
+    if (taken === someSuccessors) return this.possible.get(block.id)![index] === 1;
+    return taken === allSuccessors || taken === index;
+  }
+  /** Some successors of the switch at the end of a reached block are never taken, and several are. */
+  isPartial(block: Block): boolean {
+    return this.taken[block.id] === someSuccessors;
+  }
   /** The only successor that a reached block goes to; null: any; undefined: none, what is before never ends. */
   onlySuccessor(block: Block): Block | null | undefined {
     const taken = this.taken[block.id]!;
-    if (taken === allSuccessors) return null;
+    if (taken === allSuccessors || taken === someSuccessors) return null;
     return taken === noSuccessor ? undefined : block.successors[taken]!;
   }
 
-  /** Whether something that a back edge brings has not been seen by its phi. */
-  private isPhiStale(): boolean {
+  /** Where in the order something that a back edge brings has not been seen yet; -1: nowhere. */
+  private firstStale(): number {
     const { blocks } = this.body;
-    for (const b of this.order) {
+    for (let i = 0; i < this.order.length; i++) {
+      const b = this.order[i]!;
       if (this.reached[b] === 0) continue;
       const block = blocks[b]!;
       // Reached after its turn was over.
-      if (this.taken[b] === unseen) return true;
+      if (this.taken[b] === unseen) return i;
       for (const inst of block.insts) {
         if (inst.op !== Op.Phi) break;
         const before = this.values[inst.id]!;
-        if (before !== varying && lower(before, this.join(inst)) !== before) return true;
+        if (before !== varying && lower(before, this.join(inst), true) !== before) return i;
       }
     }
-    return false;
+    return -1;
   }
 
   private evaluateBlock(block: Block): void {
     const { insts } = block;
+    this.here = block.id;
     const last = insts.length - 1;
     for (let i = 0; i < last; i++) {
       const inst = insts[i]!;
       const before = this.values[inst.id]!;
       // Calls and stores have surroundings to tell, whatever is known of them.
       if (before === varying && !isCall(inst)) continue;
-      this.values[inst.id] = lower(before, this.evaluate(inst));
+      this.values[inst.id] = lower(before, this.evaluate(inst), inst.op === Op.Phi);
     }
     this.evaluateTerminator(block, block.terminator);
   }
@@ -134,7 +172,7 @@ export class ConstantSolver {
     let taken = allSuccessors;
     switch (inst.op) {
       case Op.Ret:
-        if (inst.operands.length > 0) this.around.ret(this.of(inst.operands[0]!));
+        if (inst.operands.length > 0) this.around.ret(this.known(inst.operands[0]!));
         break;
       case Op.CondBr:
       case Op.Switch:
@@ -146,34 +184,99 @@ export class ConstantSolver {
         break;
     }
     const before = this.taken[block.id]!;
-    if (before === allSuccessors || (before >= 0 && before !== taken)) taken = allSuccessors;
+    if (before === allSuccessors) taken = allSuccessors;
+    else if (before >= 0 || before === someSuccessors)
+      taken = taken === before && taken !== someSuccessors ? taken : this.both(inst, before, taken);
     this.taken[block.id] = taken;
     const { successors } = block;
     if (taken >= 0) this.reached[successors[taken]!.id] = 1;
-    else if (taken === allSuccessors) for (const successor of successors) this.reached[successor.id] = 1;
+    else if (taken !== noSuccessor)
+      for (let i = 0; i < successors.length; i++)
+        if (taken === allSuccessors || this.possible.get(block.id)![i] === 1)
+          this.reached[successors[i]!.id] = 1;
   }
 
   /** The successor that a branch takes. */
   private decide(inst: Inst): number {
-    const condition = this.of(inst.operands[0]!);
+    const condition = this.known(inst.operands[0]!);
     if (condition === unknown) return noSuccessor;
-    if (condition === varying || condition.valueKind !== "int") return allSuccessors;
+    if (condition === varying) return allSuccessors;
+    if (condition.valueKind === "interval")
+      return inst.op === Op.Switch ? this.decideSwitch(inst, condition) : allSuccessors;
+    if (condition.valueKind !== "int") return allSuccessors;
     if (inst.op === Op.CondBr) return condition.value === 0n ? 1 : 0;
     if (inst.op !== Op.Switch) return allSuccessors;
     const at = inst.data.findIndex((label) => label.value === condition.value);
     return at + 1;
   }
 
+  private decideSwitch(inst: InstWith<Op.Switch>, { least, largest, values }: Bounds): number {
+    const labels = inst.data;
+    let possible = 0;
+    let counted = 0;
+    let last = 0;
+    const isPossible = (num: number): boolean =>
+      Number.isNaN(num) || (values === null ? least <= num && num <= largest : values.includes(num));
+    for (let i = 0; i < labels.length; i++) {
+      const { num } = labels[i]!;
+      if (!isPossible(num)) continue;
+      possible++;
+      if (!Number.isNaN(num)) counted++;
+      last = i + 1;
+    }
+    // Labels are different numbers: as many as there are values leave none over.
+    const hasDefault = counted < (values?.length ?? largest - least + 1);
+    if (hasDefault && possible === labels.length) return allSuccessors;
+    if (possible === 0) return 0;
+    if (possible === 1 && !hasDefault) return last;
+    const flags = this.flagsOf(inst);
+    flags[0]! |= hasDefault ? 1 : 0;
+    for (let i = 0; i < labels.length; i++) if (isPossible(labels[i]!.num)) flags[i + 1] = 1;
+    return someSuccessors;
+  }
+  private flagsOf(inst: Inst): Uint8Array {
+    const { id } = inst.parent!;
+    let flags = this.possible.get(id);
+    if (flags === undefined) {
+      flags = new Uint8Array(inst.blocks.length);
+      this.possible.set(id, flags);
+    }
+    return flags;
+  }
+  /** What is taken by one or the other of two decisions. */
+  private both(inst: Inst, before: number, now: number): number {
+    if (now === allSuccessors || inst.op !== Op.Switch) return allSuccessors;
+    if (now === noSuccessor) return before;
+    const flags = this.flagsOf(inst);
+    if (before >= 0) flags[before] = 1;
+    if (now >= 0) flags[now] = 1;
+    return someSuccessors;
+  }
+
   private join(phi: Inst): Known {
     const block = phi.parent!;
     let all: Known = unknown;
-    for (let i = 0; i < phi.operands.length && all !== varying; i++)
-      if (this.isTaken(phi.blocks[i]!, block)) all = join(all, this.of(phi.operands[i]!));
-    return all;
+    let anyUndef = false;
+    for (let i = 0; i < phi.operands.length && all !== varying; i++) {
+      const from = phi.blocks[i]!;
+      if (!this.isTaken(from, block)) continue;
+      const passed = this.at(phi.operands[i]!, from.id, block.id);
+      anyUndef ||= isUndef(passed);
+      all = join(all, passed);
+    }
+    return this.stays(all, anyUndef);
+  }
+  /** An interval is of values that are the same for all uses. */
+  private stays(known: Known, anyUndef: boolean): Known {
+    if (known === unknown || known === varying || known.valueKind !== "interval") return known;
+    return anyUndef || this.conditions === null ? varying : known;
   }
   private isTaken(from: Block, to: Block): boolean {
     const taken = this.taken[from.id]!;
-    return taken >= 0 ? from.successors[taken] === to : taken === allSuccessors;
+    if (taken >= 0) return from.successors[taken] === to;
+    if (taken !== someSuccessors) return taken === allSuccessors;
+    const flags = this.possible.get(from.id)!;
+    return from.successors.some((successor, i) => successor === to && flags[i] === 1);
   }
 
   private evaluate(inst: Inst): Known {
@@ -185,25 +288,25 @@ export class ConstantSolver {
       case Op.Load:
         return this.around.load(inst, this.of(inst.operands[0]!));
       case Op.Store:
-        this.around.store(inst, this.of(inst.operands[0]!));
+        this.around.store(inst, this.known(inst.operands[0]!));
         return unknown;
       case Op.Select:
         return this.select(inst);
       case Op.Freeze:
-        return frozen(this.of(inst.operands[0]!));
+        return frozen(this.known(inst.operands[0]!));
       default:
         return isFoldable(inst.op) ? this.fold(inst) : varying;
     }
   }
 
   private select(inst: Inst): Known {
-    const condition = this.of(inst.operands[0]!);
+    const condition = this.known(inst.operands[0]!);
     if (condition === unknown) return unknown;
-    const ifTrue = this.of(inst.operands[1]!);
-    const ifFalse = this.of(inst.operands[2]!);
+    const ifTrue = this.known(inst.operands[1]!);
+    const ifFalse = this.known(inst.operands[2]!);
     if (condition !== varying && condition.valueKind === "int")
       return condition.value === 0n ? ifFalse : ifTrue;
-    return join(ifTrue, ifFalse);
+    return this.stays(join(ifTrue, ifFalse), isUndef(ifTrue) || isUndef(ifFalse));
   }
 
   private fold(inst: Inst): Known {
@@ -211,19 +314,45 @@ export class ConstantSolver {
     operands.length = 0;
     let anyVarying = false;
     for (const operand of inst.operands) {
-      const known = this.of(operand);
+      const known = this.known(operand);
       if (known === unknown) return unknown;
-      if (known === varying) anyVarying = true;
+      if (!isConstantFact(known)) anyVarying = true;
       else operands.push(known);
     }
-    if (anyVarying) return varying;
+    if (anyVarying) return this.conditions === null ? varying : this.bound(inst);
     return this.around.fold(inst, operands) ?? varying;
+  }
+
+  /** What bounds of its operands say of an instruction. */
+  private bound(inst: Inst): Known {
+    const { operands, op, type } = inst;
+    if (op === Op.ICmp ? !hasIntervals(operands[0]!.type) : !hasIntervals(type) || !isBounded(op))
+      return varying;
+    const from = operands[0]!.type;
+    const a = this.boundsIn(operands[0]!);
+    const b = operands.length > 1 ? this.boundsIn(operands[1]!) : a;
+    if (a === null || b === null) return varying;
+    if (op !== Op.ICmp) return resultOf(inst, a, b, from.bits) ?? varying;
+    const decided = compare(inst.data, a, b, from.bits);
+    return decided === null ? varying : constBool(decided);
+  }
+  /** @returns null for what may be another value for each use */
+  private boundsIn(operand: Value): Bounds | null {
+    if (!hasIntervals(operand.type)) return null;
+    const known = this.known(operand);
+    if (known === varying) return whole(operand.type.bits);
+    if (known === unknown || known.valueKind === "undef") return null;
+    return boundsOf(known) ?? whole(operand.type.bits);
   }
 }
 
+const isBounded = (op: Op): boolean =>
+  (op >= Op.Add && op <= Op.Xor) || op === Op.ZExt || op === Op.SExt || op === Op.Trunc;
+
 /** A frozen constant is itself; what is undefined becomes some value, which nobody knows. */
 function frozen(known: Known): Known {
-  if (!isConstantFact(known)) return known;
+  if (known === unknown) return unknown;
+  if (!isConstantFact(known)) return varying;
   switch (known.valueKind) {
     case "int":
     case "float":

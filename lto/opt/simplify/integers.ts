@@ -6,7 +6,7 @@
  * operand may be another value each time.
  */
 import { allOnes, isNonNegative, unsignedRange } from "../../analysis/known-bits.js";
-import { Flag, type Inst, Op } from "../../ir/instructions.js";
+import { Flag, type Inst, inversePredicate, Op } from "../../ir/instructions.js";
 import { type ConstInt, ConstUndef, constInt, type Value, zeroOf } from "../../ir/values.js";
 import {
   amountOf,
@@ -314,20 +314,6 @@ function xor(inst: Inst, a: Value, b: Value, forms: Forms): Value | null {
   const d = intOf(inner.operands[1]!);
   return d === null ? null : forms.binary(Op.Xor, inner.operands[0]!, constInt(type, c.value ^ d.value));
 }
-
-/** Comparisons that hold where another one does not. */
-const inversePredicate = {
-  eq: "ne",
-  ne: "eq",
-  ugt: "ule",
-  uge: "ult",
-  ult: "uge",
-  ule: "ugt",
-  sgt: "sle",
-  sge: "slt",
-  slt: "sge",
-  sle: "sgt",
-} as const;
 
 const isComplement = (a: Value, b: Value): boolean => {
   const left = invertedOf(a);
