@@ -8,7 +8,7 @@
  */
 import type { Repeat } from "../../outline/repeats.js";
 import type { Candidate } from "../../outline/select.js";
-import { mostBenefit, type OutlinePlan } from "./plan.js";
+import { mostBenefit } from "./plan.js";
 import type { Sequence } from "./sequence.js";
 
 /** Ends that are tried, with the whole one. */
@@ -26,18 +26,6 @@ export interface Piece extends Candidate {
   readonly length: number;
   readonly starts: Int32Array;
 }
-
-/**
- * Bytes below which nothing is certain: in any case, and parts of what is there. Of the errors of estimates some are one
- * piece's and get less with many, and some are of all; the machine outliner finds some of it too, and pays less for it.
- */
-const leastBenefit = 5;
-const doubtOfPiece = 0.08;
-const doubt = 0.1;
-
-/** Whether it saves more than the estimate may be wrong by. */
-export const isCertain = (plan: OutlinePlan, count: number): boolean =>
-  plan.before - plan.after >= leastBenefit + (doubt + doubtOfPiece / Math.sqrt(count)) * plan.before;
 
 /** Candidates of the repeats that could save most, as far as the work for them is linear in the program. */
 export function allPieces(sequence: Sequence, repeats: readonly Repeat[]): Piece[] {
@@ -88,5 +76,5 @@ function addEnds(
   shortest: number,
 ): void {
   for (let cut = length; cut >= shortest && cut > length - mostShortened; cut--)
-    if (mostBenefit(sequence, starts, cut) >= leastBenefit) pieces.push({ length: cut, starts });
+    if (mostBenefit(sequence, starts, cut) > 0) pieces.push({ length: cut, starts });
 }

@@ -97,11 +97,65 @@ function isSameCall(a: CallInst, b: CallInst): boolean {
   return commonAttributes(a.data.attributes, b.data.attributes) !== null;
 }
 
-/** What a function for pieces saves at most, whatever it would have to pass. */
+/**
+ * Bytes below which nothing is certain: in any case, and parts of what is there. Of the errors of estimates some are one
+ * piece's and get less with many, and some are of all; the machine outliner finds some of it too, and pays less for it.
+ */
+const leastBenefit = 5;
+const doubtOfPiece = 0.08;
+const doubt = 0.1;
+
+/** What estimates of pieces may be wrong by, by the bytes that all of them take. */
+const errorOf = (before: number, count: number): number =>
+  leastBenefit + (doubt + doubtOfPiece / Math.sqrt(count)) * before;
+
+/** Whether it saves more than the estimate may be wrong by. */
+export const isCertain = ({ before, after }: OutlinePlan, count: number): boolean =>
+  before - after >= errorOf(before, count);
+
+/**
+ * Whether code should be generated for the function, to know it better: pieces have operations that the estimate hardly
+ * knows, and it would not be certain if these took as little as they may.
+ */
+export function isClose(sequence: Sequence, starts: Int32Array, length: number, plan: OutlinePlan): boolean {
+  const count = starts.length;
+  const less = sequence.error(starts[0]!, length);
+  const before = plan.before - less * count;
+  return less > 0 && before - (plan.after - less) < errorOf(before, count);
+}
+
+/** Bytes of calls in the places of pieces and of what a function needs around their code, at least. */
+function leastAfter(calls: number, count: number): number {
+  const end = calls === 0 ? costs.leaf : calls === 1 ? Math.min(costs.leaf, costs.jump) : costs.frame;
+  return end + count * (costs.call + (calls === 0 ? costs.around : 0));
+}
+
+/** Whether a function for so many pieces of these bytes, each with so many calls, could certainly save something. */
+export function mayPay(bytes: number, calls: number, count: number): boolean {
+  const before = bytes * count;
+  return before - bytes - leastAfter(calls, count) >= errorOf(before, count);
+}
+
+/** What a function for pieces saves at most, whatever it would have to pass; 0: it cannot be certain. */
 export function mostBenefit(sequence: Sequence, starts: Int32Array, length: number): number {
-  let bytes = -Math.min(costs.leaf, costs.jump) - sequence.bytes(starts[0]!, length);
-  for (let i = 0; i < starts.length; i++) bytes += sequence.bytes(starts[i]!, length) - costs.call;
-  return bytes;
+  if (starts.length < 2) return 0;
+  const first = starts[0]!;
+  const { bytesBefore, placeAt, places } = sequence;
+  let before = 0;
+  let after = leastAfter(sequence.countCalls(first, length), starts.length) + sequence.bytes(first, length);
+  for (let i = 0; i < starts.length; i++) {
+    const start = starts[i]!;
+    before += bytesBefore[start + length]! - bytesBefore[start]!;
+    if (!places[placeAt[start]!]!.hasCalls) after += costs.firstCall;
+  }
+  return before - after >= errorOf(before, starts.length) ? before - after : 0;
+}
+
+/** What may be spent on passing inputs and results. */
+function roomFor(sequence: Sequence, starts: Int32Array, length: number): number {
+  let before = 0;
+  for (let i = 0; i < starts.length; i++) before += sequence.bytes(starts[i]!, length);
+  return mostBenefit(sequence, starts, length) - errorOf(before, starts.length);
 }
 
 /**
@@ -114,7 +168,7 @@ export function planFor(
   starts: Int32Array,
   length: number,
   layout: DataLayout,
-  room = mostBenefit(sequence, starts, length),
+  room = roomFor(sequence, starts, length),
 ): OutlinePlan | null {
   const { insts } = sequence;
   const first = starts[0]!;
@@ -150,8 +204,7 @@ export function planFor(
     }
   }
   const end = insts[first + length - 1]!;
-  let calls = 0;
-  for (let k = 0; k < length; k++) calls += sequence.isRealCall[first + k]!;
+  const calls = sequence.countCalls(first, length);
   const jumps = isTailCall(sequence, first, outputs, length);
   const callsInside = calls > (jumps ? 1 : 0);
   const plan = { inputs, parameters, outputs, endsThere: isEnd(end), jumps, callsInside };

@@ -12,7 +12,7 @@ import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Func, GlobalValue, Module } from "../../ir/module.js";
 import { type Constant, isConstant, sameConstant } from "../../ir/values.js";
 import { essentialText } from "../fold-functions/attributes.js";
-import { bytesOf } from "../inline/body-size.js";
+import { bytesOf, errorOfBytes } from "../inline/body-size.js";
 import { mayVary } from "../merge-functions/slots.js";
 import { codeAttributes, mayMove, showsFrame } from "./legality.js";
 
@@ -69,6 +69,8 @@ export class Sequence {
   readonly lastUser: Int32Array;
   /** Sums of the estimated bytes before each position. */
   readonly bytesBefore: Float64Array;
+  /** Sums of the bytes by which these may be too high because one number stands for much. */
+  private readonly errorBefore: Float64Array;
   /** 1 for what becomes a call. */
   readonly isRealCall: Uint8Array;
   /** Operands of all positions, one behind the other: where each position's begin. */
@@ -100,6 +102,7 @@ export class Sequence {
     this.firstUser = new Int32Array(count).fill(count);
     this.lastUser = new Int32Array(count).fill(-1);
     this.bytesBefore = new Float64Array(count + 1);
+    this.errorBefore = new Float64Array(count + 1);
     this.isRealCall = new Uint8Array(count);
     this.operandsAt = new Int32Array(count + 1);
     this.definitions = new Int32Array(operands).fill(-1);
@@ -119,7 +122,9 @@ export class Sequence {
         const at = this.insts.length;
         this.insts.push(inst);
         this.placeAt[at] = place;
-        this.bytesBefore[at + 1] = this.bytesBefore[at]! + bytesOf(inst);
+        const bytes = bytesOf(inst);
+        this.bytesBefore[at + 1] = this.bytesBefore[at]! + bytes;
+        this.errorBefore[at + 1] = this.errorBefore[at]! + errorOfBytes(inst, bytes);
         const moves = mayMove(inst);
         if (showsFrame(inst)) hasShown = true;
         if (isCall(inst)) {
@@ -155,6 +160,18 @@ export class Sequence {
   /** Estimated bytes of a piece. */
   bytes(start: number, length: number): number {
     return this.bytesBefore[start + length]! - this.bytesBefore[start]!;
+  }
+
+  /** Bytes by which the estimate for a piece may be too high, since it has operations that the model hardly knows. */
+  error(start: number, length: number): number {
+    return this.errorBefore[start + length]! - this.errorBefore[start]!;
+  }
+
+  /** Calls in a piece, of functions that there are. */
+  countCalls(start: number, length: number): number {
+    let calls = 0;
+    for (let at = start; at < start + length; at++) calls += this.isRealCall[at]!;
+    return calls;
   }
 
   /** Whether one of these functions is called in a piece. */
