@@ -25,6 +25,8 @@ const leastLooks = 40_000;
 export interface Piece extends Candidate {
   readonly length: number;
   readonly starts: Int32Array;
+  /** What it saves at most where it has all its places. */
+  readonly most: number;
 }
 
 /** Candidates of the repeats that could save most, as far as the work for them is linear in the program. */
@@ -55,6 +57,8 @@ function addPieces(pieces: Piece[], sequence: Sequence, { length, shortest, star
 
 /** Groups of at least two. */
 function groupsBy(starts: Int32Array, keyOf: (start: number) => number): Int32Array[] {
+  // Most repeats occur twice.
+  if (starts.length === 2) return keyOf(starts[0]!) === keyOf(starts[1]!) ? [starts] : [];
   const groups = new Map<number, number[]>();
   for (const start of starts) {
     const key = keyOf(start);
@@ -75,6 +79,8 @@ function addEnds(
   length: number,
   shortest: number,
 ): void {
-  for (let cut = length; cut >= shortest && cut > length - mostShortened; cut--)
-    if (mostBenefit(sequence, starts, cut) > 0) pieces.push({ length: cut, starts });
+  for (let cut = length; cut >= shortest && cut > length - mostShortened; cut--) {
+    const most = mostBenefit(sequence, starts, cut);
+    if (most > 0) pieces.push({ length: cut, starts, most });
+  }
 }

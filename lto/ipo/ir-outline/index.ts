@@ -75,7 +75,8 @@ class Outliner {
       maximumLength: longest,
       wanted: (length, count, first) => {
         const bytes = sequence.bytes(first, length);
-        if (!mayPay(bytes, sequence.countCalls(first, length), count)) return false;
+        // A shorter end may have a call less, and need no frame.
+        if (!mayPay(bytes, Math.min(sequence.countCalls(first, length), 1), count)) return false;
         return this.made.size === 0 || sequence.calls(first, length, this.made);
       },
     });
@@ -101,7 +102,8 @@ class Outliner {
           remarks?.wants(this.name) !== true
             ? undefined
             : (piece, starts) => remarks.add(this.refusal(sequence, piece, starts, plans.get(piece))),
-        bound: (piece, starts) => mostBenefit(sequence, starts, piece.length),
+        bound: (piece, starts) =>
+          starts === piece.starts ? piece.most : mostBenefit(sequence, starts, piece.length),
         confirmed: (piece, starts) => {
           const { plan } = plans.get(piece)!;
           const better = plan.isTried ? plan : this.tried(sequence, extractor, piece, starts, plan);

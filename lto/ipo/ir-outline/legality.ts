@@ -100,7 +100,23 @@ const framePointers = new Set(["returnaddress", "frameaddress", "addressofreturn
 const ofFunction = new Set(["eh.typeid.for", "objectsize", "is.constant"]);
 
 /** Passing them needs an instruction of the caller. */
-const fixedParameters = ["inalloca", "preallocated", "swifterror", "swiftself", "swiftasync", "nest"];
+const fixedParameters = new Set([
+  "inalloca",
+  "preallocated",
+  "swifterror",
+  "swiftself",
+  "swiftasync",
+  "nest",
+]);
+/** Calls that stay where they are. */
+const fixedCalls = new Set(["returns_twice", "nomerge", "noduplicate", "convergent", "strictfp"]);
+
+/** Sets of attributes are small, most of them empty. */
+function hasFixed({ kinds }: AttributeSet, fixed: ReadonlySet<string>): boolean {
+  if (kinds.size === 0) return false;
+  for (const kind of kinds.keys()) if (fixed.has(kind)) return true;
+  return false;
+}
 
 /**
  * Whether code of the function may have an address in its frame from it: such a frame has to be there while calls are under
@@ -139,11 +155,15 @@ function callMayMove(call: CallInst): boolean {
   const { tail, attributes, bundles, argumentCount } = call.data;
   if (tail === "musttail" || tail === "notail" || bundles.length > 0) return false;
   const callee = call.operands[0]!;
-  const own = callee.valueKind === "global" && callee.kind === "function" ? callee.attributes.fn : null;
-  for (const kind of ["returns_twice", "nomerge", "noduplicate", "convergent", "strictfp"])
-    if (attributes.fn.has(kind) || own?.has(kind) === true) return false;
+  if (hasFixed(attributes.fn, fixedCalls)) return false;
+  if (
+    callee.valueKind === "global" &&
+    callee.kind === "function" &&
+    hasFixed(callee.attributes.fn, fixedCalls)
+  )
+    return false;
   for (let i = 0; i < argumentCount; i++)
-    if (fixedParameters.some((kind) => attributes.parameter(i).has(kind))) return false;
+    if (hasFixed(attributes.parameter(i), fixedParameters)) return false;
   const intrinsic = intrinsicOf(callee);
   if (intrinsic === null) return true;
   if (intrinsic.origin !== "known" || intrinsic.returnsTwice || intrinsic.noDuplicate || intrinsic.convergent)
