@@ -8,6 +8,7 @@
  */
 import type { LoweringPipelines, LoweringStep, OptimizationLevel } from "../codegen/lowering/context.js";
 import { demotePhisPass } from "../codegen/lowering/demote-phis.js";
+import { divideByConstants } from "../codegen/lowering/divide-by-constants.js";
 import { duplicateReturnsPass } from "../codegen/lowering/duplicate-returns.js";
 import { expandAtomicsPass } from "../codegen/lowering/expand-atomics.js";
 import { expandSelectsPass } from "../codegen/lowering/expand-selects.js";
@@ -156,6 +157,8 @@ const lowering: readonly LoweringStep[] = [
   may(combineLoads),
   // Beyond this point only types and operations that the target has.
   must(legalize),
+  // Only divisions that registers hold are left.
+  may(divideByConstants),
   // Expansions compute more than is wanted: half a product, flags nobody reads.
   may(dce),
   // After legalisation, which turns constant expressions into instructions; before selection folds addresses.

@@ -4,6 +4,7 @@
  */
 import { type LateStepInfo, optionalLateSteps } from "../codegen/late/pipeline.js";
 import { demotePhisPass } from "../codegen/lowering/demote-phis.js";
+import { divideByConstants } from "../codegen/lowering/divide-by-constants.js";
 import { duplicateReturnsPass } from "../codegen/lowering/duplicate-returns.js";
 import { expandAtomicsPass } from "../codegen/lowering/expand-atomics.js";
 import { expandSelectsPass } from "../codegen/lowering/expand-selects.js";
@@ -90,6 +91,7 @@ export const passes: readonly AnyPass[] = [
   guardCallees,
   combineLoads,
   legalize,
+  divideByConstants,
   splitAddresses,
   duplicateReturnsPass,
   splitConditionsPass,

@@ -58,7 +58,7 @@ const counting = Boolean(values["instructions"]);
 const level = String(values["level"] ?? (counting ? "O2" : "Oz")).replace(/^-/, "");
 const options = { level, pie: Boolean(values["pie"]), jobs: Number(values["jobs"]) };
 /** Packages with a workload that computes. */
-const computing = "lua bzip2 zlib sqlite3 gzip lz4 expat mawk libpng zstd dash bc mujs".split(" ");
+const computing = "lua bzip2 zlib sqlite3 gzip lz4 expat mawk libpng zstd xz dash bc mujs byacc".split(" ");
 const recipes = selectRecipes(words.length === 0 && counting ? computing : words);
 const pool = threadPool(options.jobs);
 

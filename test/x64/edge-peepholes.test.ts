@@ -7,9 +7,10 @@ import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
 import { physical } from "../../lto/x64/isa/build.js";
 import { jump } from "../../lto/x64/isa/facts.js";
+import { memory } from "../../lto/x64/isa/memory-operand.js";
 import { opcodeNames } from "../../lto/x64/isa/op-names.js";
 import { Cc, X } from "../../lto/x64/isa/ops.js";
-import { RAX, RCX, RDX, RSI } from "../../lto/x64/isa/registers.js";
+import { RAX, RCX, RDI, RDX, RSI } from "../../lto/x64/isa/registers.js";
 import { edgePeepholes } from "../../lto/x64/peephole/edges.js";
 import { x64Target } from "../../lto/x64/target.js";
 
@@ -45,6 +46,20 @@ describe("across the edge of a branch", () => {
   test("the same comparison is made once", () => {
     const [, second] = across([compare()], [compare(), set()], RAX);
     expect(second).toEqual(["Setcc", "Ret"]);
+  });
+  test.each([
+    [1, X.Movzx8, ["Cmp", "Jcc", "Jmp"]],
+    [1, X.Movsx8, ["Cmp", "Jcc", "Jmp"]],
+    [2, X.Movzx16, ["Cmp", "Jcc", "Jmp"]],
+    [2, X.Movsx16, ["Cmp", "Jcc", "Jmp"]],
+    [4, X.Mov, ["Cmp", "Jcc", "Jmp"]],
+    [2, X.Movzx8, ["Movzx8", "Cmp", "Jcc", "Jmp"]],
+    [4, X.Movzx16, ["Movzx16", "Cmp", "Jcc", "Jmp"]],
+  ])("what was loaded for it alone is compared in memory: %i bytes", (size, op, expected) => {
+    const load = inst(op, 4, [RSI], []);
+    load.mem = memory(physical(RDI));
+    const narrow = () => inst(X.Cmp, size, [], [RDX, RSI]);
+    expect(across([load, narrow()], [narrow(), set()], RAX)).toEqual([expected, ["Setcc", "Ret"]]);
   });
   test("another comparison, or one of changed registers, stays", () => {
     const swapped = inst(X.Cmp, 4, [], [RSI, RDX]);

@@ -93,6 +93,18 @@ function dropRepeated(block: MBlock, from: MBlock): boolean {
   return false;
 }
 
+/** Whether the low `size` bytes of what it loads are all that it reads. */
+function loadsOperand({ op, size: whole }: MInst, size: number): boolean {
+  switch (size) {
+    case 1:
+      return op === X.Movzx8 || op === X.Movsx8;
+    case 2:
+      return op === X.Movzx16 || op === X.Movsx16;
+    default:
+      return op === X.Mov && whole === size;
+  }
+}
+
 /** Compares with memory what was loaded only for a comparison at the end of a block. */
 function foldLoad(block: MBlock, liveness: PostLiveness): void {
   const branch = branchAt(block);
@@ -102,8 +114,7 @@ function foldLoad(block: MBlock, liveness: PostLiveness): void {
   const compare = insts[at]!;
   const load = insts[at - 1]!;
   if (compare.op !== X.Cmp || compare.uses.length !== 2 || load.mem === null) return;
-  const isLoad = compare.size === 1 ? load.op === X.Movzx8 : load.op === X.Mov && load.size === compare.size;
-  if (!isLoad || load.defs.length !== 1 || load.uses.length !== 0) return;
+  if (!loadsOperand(load, compare.size) || load.defs.length !== 1 || load.uses.length !== 0) return;
   const register = load.defs[0]!.loc;
   if (compare.uses[1]!.loc !== register || compare.uses[0]!.loc === register) return;
   if (hasRegister(liveness.liveOut[block.id]!, register)) return;

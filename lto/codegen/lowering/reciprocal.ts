@@ -1,0 +1,45 @@
+/**
+ * Reciprocals: which multiplication and shift divide by a constant.
+ *
+ * Source: Granlund and Montgomery, "Division by Invariant Integers using Multiplication" (PLDI 1994), theorems 4.2 and 5.1.
+ * For 0 <= n < 2^bits: n / d = (n · m) >> shift, rounded down, if 0 < m·d - 2^shift <= 2^(shift - bits).
+ * Constant time.
+ */
+
+export interface Reciprocal {
+  readonly multiplier: bigint;
+  /** Bits that the product is shifted right by. */
+  readonly shift: number;
+}
+
+/**
+ * The reciprocal of `divisor` with the least shift for dividends below 2^bits whose product has 64 bits; null: there is none.
+ * @param divisor at least 2, below 2^bits
+ */
+export function reciprocal(divisor: bigint, bits: number): Reciprocal | null {
+  for (let shift = bits; shift < 64; shift++) {
+    const power = 1n << BigInt(shift);
+    const multiplier = power / divisor + 1n;
+    if (multiplier >> BigInt(64 - bits) !== 0n) return null;
+    if (multiplier * divisor - power <= 1n << BigInt(shift - bits)) return { multiplier, shift };
+  }
+  return null;
+}
+
+/** The same with a multiplier of one bit more than `bits`: always there. `shift` is above `bits`. */
+export function longReciprocal(divisor: bigint, bits: number): Reciprocal {
+  const log = (divisor - 1n).toString(2).length;
+  const shift = bits + log;
+  return { multiplier: (1n << BigInt(shift)) / divisor + 1n, shift };
+}
+
+/**
+ * For -2^31 <= n < 2^31: n / divisor, rounded towards zero, = (n · m) >> shift, rounded down, and one more for n < 0.
+ * The product has 64 bits with its sign.
+ * @param divisor at least 3, at most 2^31 - 1, no power of two
+ */
+export function signedReciprocal(divisor: bigint): Reciprocal {
+  const log = (divisor - 1n).toString(2).length;
+  const shift = 32 + log - 1;
+  return { multiplier: (1n << BigInt(shift)) / divisor + 1n, shift };
+}
