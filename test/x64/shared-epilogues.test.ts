@@ -67,6 +67,28 @@ function loaded(): number {
   return text + unwind + rodata;
 }
 
+describe("remarks", () => {
+  it("tell each end that is shared, and which are not, with bytes of both sides", async () => {
+    const file = join(folder, "remarks.yaml");
+    const options = [`--opt-remarks-filename=${file}`, "--opt-remarks-passes=^share-epilogues$"];
+    const text = await assembly(program(forSize), ...options);
+    const records = readFileSync(file, "utf8").split("--- ").slice(1);
+    const number = (record: string, key: string): number =>
+      Number(new RegExp(`- ${key}: +(\\d+)`).exec(record)![1]);
+    const taken = records.filter((record) => record.startsWith("!Passed"));
+    const names = taken.map((record) => /^Function: +(\S+)$/m.exec(record)![1]);
+    expect(names).toEqual(text.match(/^outlined\.epilogue\.[\w.]+(?=:)/gm));
+    expect(taken.reduce((sum, record) => sum + number(record, "NumOccurrences"), 0)).toBe(jumps(text));
+    for (const record of taken) expect(number(record, "Threshold")).toBeGreaterThan(number(record, "Cost"));
+    const others = records.filter((record) => record.startsWith("!Missed"));
+    expect(others.length).toBeGreaterThan(0);
+    for (const record of others) {
+      expect(record).toMatch(/^Name: +(?:PlacesTaken|NotOutliningCheaper)$/m);
+      expect(number(record, "Threshold")).toBeLessThanOrEqual(number(record, "Cost"));
+    }
+  });
+});
+
 describe("functions with equal epilogues", () => {
   it("share one, and print and unwind as before", async () => {
     expect(jumps(await assembly(program(forSize), "--no-shared-epilogues"))).toBe(0);

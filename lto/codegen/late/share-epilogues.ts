@@ -16,6 +16,7 @@
  * frame of whoever jumped, which follows from the pops alone (`TargetFrame.stateBefore`).
  * Breaks if: something behind this step takes the jump for one to a function, which would find its own frame on entry.
  */
+import { type Remark, type Remarks, words as text } from "../../pass/remarks.js";
 import type { MFunction, MInst, UnwindTables } from "../mir.js";
 import { codeFunction } from "../outline/body.js";
 import { goals, Property, unwindTables } from "../pack/format.js";
@@ -75,19 +76,26 @@ interface Ending {
 interface Shared {
   readonly pops: readonly Pop[];
   readonly keys: readonly string[];
+  /** Bytes of their code. */
+  readonly cost: number;
   unwind: UnwindTables;
   name: string;
 }
 
+/** The name of the step, in remarks too. */
+export const epilogueRemarks = "share-epilogues";
+
 /**
  * @param sharedUnwind neighbours have one unwind description
  * @param isTaken whether a symbol has the name already
+ * @param remarks where decisions are told; null: nobody wants them
  */
 export function shareEpilogues(
   sharedUnwind: boolean,
   isTaken: (name: string) => boolean,
+  remarks: Remarks | null,
 ): ProgramStep["run"] {
-  return (code) => void new EpilogueSharing(code, sharedUnwind, isTaken).run();
+  return (code) => void new EpilogueSharing(code, sharedUnwind, isTaken, remarks).run();
 }
 
 class EpilogueSharing {
@@ -101,6 +109,7 @@ class EpilogueSharing {
     private readonly code: ProgramCode,
     private readonly sharedUnwind: boolean,
     private readonly isTaken: (name: string) => boolean,
+    private readonly remarks: Remarks | null,
   ) {
     this.target = code.target;
     const { instructions, outlining } = code.target;
@@ -110,9 +119,12 @@ class EpilogueSharing {
 
   run(): void {
     for (let fn = 0; fn < this.code.count; fn++) if (this.takesPart(fn)) this.collect(fn);
-    const shared = this.choose();
-    if (shared.length === 0) return;
+    const candidates = this.candidates();
+    const shared = this.choose(candidates);
     for (const one of shared) one.name = this.nameOf(one);
+    if (this.remarks !== null)
+      for (const one of candidates) this.tell(one, shared.includes(one), this.remarks);
+    if (shared.length === 0) return;
     for (const { chosen, unwind } of this.endings.values())
       if (chosen !== null && unwindTables.indexOf(unwind) > unwindTables.indexOf(chosen.unwind))
         chosen.unwind = unwind;
@@ -217,8 +229,8 @@ class EpilogueSharing {
     return bytes;
   }
 
-  private choose(): readonly Shared[] {
-    const candidates = new Map<string, Shared & { readonly cost: number }>();
+  private candidates(): readonly Shared[] {
+    const candidates = new Map<string, Shared>();
     for (const { pops } of this.endings.values())
       for (let from = 0; from < pops.length; from++) {
         const own = pops.slice(from);
@@ -227,11 +239,15 @@ class EpilogueSharing {
         if (!candidates.has(name))
           candidates.set(name, { pops: own, keys, unwind: "none", name, cost: this.costOf(own) });
       }
+    return [...candidates.values()];
+  }
+
+  private choose(candidates: readonly Shared[]): readonly Shared[] {
     const out: Shared[] = [];
     for (;;) {
       let best: Shared | null = null;
       let most = 0;
-      for (const candidate of candidates.values()) {
+      for (const candidate of candidates) {
         let gain = -candidate.cost;
         for (const ending of this.endings.values())
           if (endsWith(ending, candidate))
@@ -244,6 +260,42 @@ class EpilogueSharing {
       out.push(best);
       this.take(best);
     }
+  }
+
+  /** What was decided, when all was: bytes of the code against what jumps to it save beyond what others do. */
+  private tell(shared: Shared, isShared: boolean, remarks: Remarks): void {
+    let sites = 0;
+    let saved = 0;
+    let first = "";
+    let isElsewhere = false;
+    for (const ending of this.endings.values()) {
+      if (isShared ? ending.chosen !== shared : !endsWith(ending, shared)) continue;
+      const gain = isShared
+        ? ending.gain
+        : Math.max(0, this.gainOf(ending, shared.pops.length) - ending.gain);
+      isElsewhere ||= ending.chosen !== null;
+      sites += ending.sites;
+      saved += ending.sites * gain;
+      const site = this.sites.find((one) => one.ending === ending);
+      if (first === "" && site !== undefined) first = this.code.functionOf(site.fn).name;
+    }
+    const facts: Remark["facts"] = [
+      text(isShared ? "shared the end of " : "did not share the end of "),
+      ["NumOccurrences", sites],
+      text(" epilogues, which restore "),
+      ["Registers", shared.keys.join(" ")],
+      text(": bytes of it: "),
+      ["Cost", shared.cost],
+      text(", bytes that jumps to it save: "),
+      ["Threshold", saved],
+    ];
+    const name = isShared
+      ? "SharedEpilogue"
+      : saved === 0 && isElsewhere
+        ? "PlacesTaken"
+        : "NotOutliningCheaper";
+    const kind = isShared ? "Passed" : "Missed";
+    remarks.add({ kind, pass: epilogueRemarks, name, function: isShared ? shared.name : first, facts });
   }
 
   private take(shared: Shared): void {

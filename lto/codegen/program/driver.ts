@@ -28,7 +28,7 @@ import { layOutFunction } from "../late/finish.js";
 import type { GlobalCluster } from "../late/global-cluster.js";
 import { outlineStep, type ProgramStep, repack, shareEpiloguesStep } from "../late/pipeline.js";
 import { ProgramCode } from "../late/program-code.js";
-import { shareEpilogues } from "../late/share-epilogues.js";
+import { epilogueRemarks, shareEpilogues } from "../late/share-epilogues.js";
 import type { MFunction, MInst } from "../mir.js";
 import { nothingOutlined, type OutlineReport, outlineCode } from "../outline/outliner.js";
 import { outlineRemarks } from "../outline/remarks.js";
@@ -154,7 +154,10 @@ function programSteps(
   }
   // Behind the outliner, which would take the jumps for code to share.
   if (options.sharedEpilogues && forSize)
-    steps.push({ name: shareEpiloguesStep.name, run: shareEpilogues(sharedUnwind, isTaken) });
+    steps.push({
+      name: shareEpiloguesStep.name,
+      run: shareEpilogues(sharedUnwind, isTaken, remarks?.wants(epilogueRemarks) === true ? remarks : null),
+    });
   return options.checkPacking === true ? [...steps, repack] : steps;
 }
 
