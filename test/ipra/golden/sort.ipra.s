@@ -3,12 +3,6 @@ sort:
 	movq	%rdi, %rcx
 	movl	$1, %r10d
 	jmp	.LBB1_1
-.LBB1_6:
-	incq	%r10
-.LBB1_1:
-	movq	%r10, %r8
-	cmpq	%rbx, %r10
-	jge	.LBB1_7
 .LBB1_3:
 	leaq	-1(%r8), %r9
 	movl	(%rcx,%r9,4), %edi
@@ -21,7 +15,11 @@ sort:
 	movq	%r9, %r8
 	testq	%r9, %r9
 	jne	.LBB1_3
-	jmp	.LBB1_6
-.LBB1_7:
+.LBB1_6:
+	incq	%r10
+.LBB1_1:
+	movq	%r10, %r8
+	cmpq	%rbx, %r10
+	jl	.LBB1_3
 	xorl	%eax, %eax
 	ret
