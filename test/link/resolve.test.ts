@@ -50,6 +50,29 @@ describe.each([
     }
   });
 
+  it("drops bodies that are defined elsewhere, taken block addresses and all", () => {
+    // As LLVM has it, what pointed at a block of such a body points nowhere that code can lie.
+    const inline = `define available_externally i32 @f(i32 %i) {
+  %q = load ptr, ptr @blocks
+  indirectbr ptr %q, [label %a, label %b]
+a:
+  ret i32 1
+b:
+  ret i32 2
+}
+@blocks = constant [2 x ptr] [ptr blockaddress(@f, %a), ptr blockaddress(@f, %b)]`;
+    const caller = main("  %r = call i32 @f(i32 0)\n  %p = load ptr, ptr @blocks", inline);
+    const definition = "define i32 @f(i32 %i) {\n  ret i32 7\n}";
+    for (const other of [read("b.o", definition), native("b.o", [symbol("f")])]) {
+      const linked = link([read("a.o", caller), other]);
+      expect(linked.messages).toEqual([]);
+      expect(linked.text).not.toContain("indirectbr");
+      expect(linked.text).toContain("[2 x ptr] [ptr inttoptr (i64 1 to ptr), ptr inttoptr (i64 1 to ptr)]");
+      expect(linked.get("f").isDeclaration).toBe(other.kind === "native");
+      checkClosed(linked.module);
+    }
+  });
+
   it("reports duplicates like lld, with both files", () => {
     const linked = link([
       read("a.o", "define void @f() {\n  ret void\n}"),
