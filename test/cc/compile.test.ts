@@ -4,7 +4,9 @@ import { describe, expect, it } from "vitest";
 import { isObject, readObject } from "../../formats/object/index.js";
 import { printModule } from "../../formats/text/index.js";
 import { isBitcode } from "../../frontend/llvm/bitcode.js";
-import { Workspace } from "./driver.js";
+import { removeWorkspaces, Workspace } from "./driver.js";
+
+removeWorkspaces();
 
 const one = "int one(void) { return 1; }\n";
 

@@ -8,9 +8,12 @@ import type { Host } from "../../bin/host/host.js";
 
 const directories: string[] = [];
 
-afterAll(() => {
-  for (const d of directories) rmSync(d, { recursive: true, force: true });
-});
+/** Arranges for the end of all workspaces. Each test file calls it: files share their modules, hooks are each file's own. */
+export function removeWorkspaces(): void {
+  afterAll(() => {
+    for (const d of directories.splice(0)) rmSync(d, { recursive: true, force: true });
+  });
+}
 
 export interface Outcome {
   readonly code: number;

@@ -4,7 +4,9 @@ import { chmodSync, existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { addedWords } from "../../bin/cc/instrumentation.js";
 import { builtCommands } from "../support/built.js";
-import { Workspace } from "./driver.js";
+import { removeWorkspaces, Workspace } from "./driver.js";
+
+removeWorkspaces();
 
 const program = builtCommands();
 const clang = "/usr/lib/llvm-22/lib/clang/22/lib/linux";

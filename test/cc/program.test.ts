@@ -4,7 +4,9 @@ import { mkdirSync, symlinkSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { isObject } from "../../formats/object/index.js";
 import { builtCommands } from "../support/built.js";
-import { Workspace } from "./driver.js";
+import { removeWorkspaces, Workspace } from "./driver.js";
+
+removeWorkspaces();
 
 const command = builtCommands();
 
