@@ -154,7 +154,8 @@ function relaxedOp(inst: Inst, solver: ConstantSolver): Op | null {
 }
 function isMaskOfAll(inst: Inst, solver: ConstantSolver): boolean {
   const mask = inst.operands[1]!;
-  if (mask.valueKind !== "int" || !(mask.num > 0) || !Number.isInteger(Math.log2(mask.num + 1))) return false;
+  // A logarithm is rounded: that of 2^49 - 1 is 49.
+  if (mask.valueKind !== "int" || !(mask.num > 0) || (mask.value & (mask.value + 1n)) !== 0n) return false;
   const bounds = boundsOf(solver.at(inst.operands[0]!, inst.parent!.id));
   return bounds !== null && bounds.least >= 0 && bounds.largest <= mask.num;
 }
