@@ -53,6 +53,59 @@ end:
     expect(await status(model, text)).toBe(42);
   });
 
+  it("an index may be the address of another variable", async () => {
+    const text = `
+@a = internal global [4 x i8] c"\\01\\02\\2A\\03"
+@b = internal global [4 x i8] zeroinitializer
+@t = internal thread_local(localexec) global [4 x i8] zeroinitializer
+declare ptr @llvm.threadlocal.address.p0(ptr)
+define i8 @symbol(i64 %i) noinline {
+  %x = ptrtoint ptr @b to i64
+  %p = getelementptr i8, ptr @a, i64 %x
+  %q = getelementptr i8, ptr %p, i64 %i
+  %v = load i8, ptr %q
+  ret i8 %v
+}
+define i8 @thread(i64 %i) noinline {
+  %t = call ptr @llvm.threadlocal.address.p0(ptr @t)
+  %x = ptrtoint ptr %t to i64
+  %p = getelementptr i8, ptr @a, i64 %x
+  %q = getelementptr i8, ptr %p, i64 %i
+  %v = load i8, ptr %q
+  ret i8 %v
+}
+define i8 @stack(i64 %n, ptr %address) noinline {
+  %s = alloca [4 x i8]
+  store volatile i8 7, ptr %s
+  store volatile ptr %s, ptr %address
+  %o = load volatile i64, ptr %address
+  %i = sub i64 %n, %o
+  %x = ptrtoint ptr %s to i64
+  %p = getelementptr i8, ptr @a, i64 %x
+  %q = getelementptr i8, ptr %p, i64 %i
+  %v = load i8, ptr %q
+  ret i8 %v
+}
+define i32 @main(i32 %n, ptr %argv) {
+  %s = alloca i64
+  store volatile ptr @b, ptr %s
+  %b = load volatile i64, ptr %s
+  %i = sub i64 2, %b
+  %v = call i8 @symbol(i64 %i)
+  %t = call ptr @llvm.threadlocal.address.p0(ptr @t)
+  store volatile ptr %t, ptr %s
+  %c = load volatile i64, ptr %s
+  %j = sub i64 2, %c
+  %w = call i8 @thread(i64 %j)
+  %u = call i8 @stack(i64 2, ptr %s)
+  %d = sub i8 %v, %w
+  %e = add i8 %d, %u
+  %z = zext i8 %e to i32
+  ret i32 %z
+}`;
+    expect(await status(model, text)).toBe(42);
+  });
+
   it("the address of an indirect function is one in data, code and other files", async () => {
     const one = `
 @which = global i32 0

@@ -59,6 +59,8 @@ function foldBase(s: Selector, mode: AddressMode): boolean {
   const base = mode.base === null ? null : s.resolve(mode.base);
   mode.base = base;
   if (base === null) return false;
+  // Beside a symbol the base is a second index: there is no room for another symbol or slot.
+  if (mode.symbol !== null && (base.valueKind !== "inst" || base.op !== Op.Add)) return false;
   if (isConstant(base)) return foldConstantBase(s, mode, base);
   if (base.valueKind !== "inst") return false;
   if (base.op === Op.Alloca && s.slots[base.id]! >= 0) {
@@ -75,7 +77,7 @@ function foldBase(s: Selector, mode: AddressMode): boolean {
   }
   if (base.op === Op.Add && s.optimize && base.type.bits === 64) {
     const n = constantNumber(base.operands[1]!);
-    if (n !== null && fitsImm32(mode.disp + n)) {
+    if (n !== null && reaches(mode, mode.disp + n)) {
       mode.disp += n;
       mode.base = base.operands[0]!;
       return true;
@@ -83,6 +85,13 @@ function foldBase(s: Selector, mode: AddressMode): boolean {
   }
   return false;
 }
+
+/** Inside what the small code model promises for symbol + addend. */
+const fitsSymbol = (disp: number): boolean => disp >= -0x1000000 && disp <= 0x1000000;
+
+/** Whether the displacement of the mode may be `disp`. */
+const reaches = ({ symbol }: AddressMode, disp: number): boolean =>
+  symbol === null ? fitsImm32(disp) : fitsSymbol(disp);
 
 function foldConstantBase(s: Selector, mode: AddressMode, base: Constant): boolean {
   const target = symbolOffset(s.layout, base);
@@ -98,8 +107,7 @@ function foldConstantBase(s: Selector, mode: AddressMode, base: Constant): boole
     }
     if (!isLocalSymbol(s, global) || (s.pic && mode.index !== null)) return false;
     const disp = mode.disp + offset;
-    // Stay inside what the small code model promises for symbol + addend.
-    if (disp < -0x1000000 || disp > 0x1000000) return false;
+    if (!fitsSymbol(disp)) return false;
     mode.symbol = s.globalSymbol(global);
     mode.disp = disp;
     mode.base = null;
@@ -208,7 +216,7 @@ function finish(s: Selector, mode: AddressMode): MemOperand {
       s.uses[index.id] === 1
     ) {
       const n = constantNumber(index.operands[1]!);
-      if (n !== null && fitsImm32(mode.disp + n * mode.scale)) {
+      if (n !== null && reaches(mode, mode.disp + n * mode.scale)) {
         mode.disp += n * mode.scale;
         mode.index = index.operands[0]!;
       }
