@@ -53,7 +53,7 @@ export function buildId(): Buffer {
 
 /** Replaces a file, or makes it with its folder. @throws the system's errors, and leaves nothing behind */
 export function writeWhole(file: string, ...pieces: readonly Uint8Array[]): void {
-  fs.mkdirSync(dirname(file), { recursive: true });
+  makeFolder(dirname(file));
   const temporary = `${file}.${process.pid}-${randomBytes(6).toString("hex")}.new`;
   try {
     const fd = fs.openSync(temporary, "wx");
@@ -67,6 +67,19 @@ export function writeWhole(file: string, ...pieces: readonly Uint8Array[]): void
   } catch (e) {
     fs.rmSync(temporary, { force: true });
     throw e;
+  }
+}
+
+/** Makes a folder and those it is in. Node's own way never ends where a folder that is there has no room for others (/proc). */
+function makeFolder(folder: string): void {
+  if (fs.existsSync(folder)) return;
+  const outer = dirname(folder);
+  if (outer !== folder) makeFolder(outer);
+  try {
+    fs.mkdirSync(folder);
+  } catch (e) {
+    // Another link has made it meanwhile.
+    if ((e as NodeJS.ErrnoException).code !== "EEXIST") throw e;
   }
 }
 

@@ -94,8 +94,8 @@ interface Range {
   readonly end: number;
   open: boolean;
   mentions: number;
-  /** What runs may be another definition. */
-  replaceable: boolean;
+  /** Names of it that may be another definition's when the program runs. */
+  readonly replaceable: string[];
 }
 
 /**
@@ -231,7 +231,7 @@ class Reader {
           end,
           open: false,
           mentions: 0,
-          replaceable: false,
+          replaceable: [],
         };
         list.push(range);
         this.ranges.push(range);
@@ -241,8 +241,8 @@ class Reader {
       range.names.push(symbol.name);
       if (symbol.binding === "local") continue;
       range.open = true;
-      if (symbol.binding === "weak" || section.grouped) range.replaceable = true;
-      if (this.interposable && symbol.visibility === "default") range.replaceable = true;
+      const isInterposable = this.interposable && symbol.visibility === "default";
+      if (symbol.binding === "weak" || section.grouped || isInterposable) range.replaceable.push(symbol.name);
     }
     for (const list of this.bySection.values()) list.sort((a, b) => a.start - b.start);
   }
@@ -354,7 +354,7 @@ class Reader {
       end,
       open: true,
       mentions: 0,
-      replaceable: false,
+      replaceable: [],
     };
     const code = this.decode(range);
     const enter = (to: number, address: number): void => {
@@ -638,7 +638,10 @@ class Reader {
     const callee = to === null ? null : this.rangeAt(to.section, to.address);
     const name = code.relocations.get(i)?.symbol.name ?? "";
     if (callee === null || callee.start !== to!.address) return { fn: -1, name };
-    return { fn: callee.replaceable ? -1 : callee.index, name: callee.names[0]! };
+    // Without a name of the function's any of them may be meant.
+    const { names, replaceable } = callee;
+    const isCertain = names.includes(name) ? !replaceable.includes(name) : replaceable.length === 0;
+    return { fn: isCertain ? callee.index : -1, name: names[0]! };
   }
 
   /** `call *symbol@GOTPCREL(%rip)` names its target, which may still be another definition. */

@@ -208,6 +208,10 @@ describe("--cache-dir", () => {
     const { text, warnings } = await withCache(files, { cacheDir: join(dir, "file") });
     expect(text).toBe((await linked(files)).text);
     expect(warnings).toEqual([expect.stringMatching(/^cannot write to the cache .*file: /)]);
+    // Where a folder that is there takes no others.
+    expect((await withCache(files, { cacheDir: "/proc/none/cache" })).warnings).toEqual([
+      expect.stringMatching(/^cannot write to the cache .*cache: /),
+    ]);
   });
 
   it("has no part in links that want to see functions compiled", async () => {

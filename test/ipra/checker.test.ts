@@ -224,6 +224,10 @@ describe("violations", () => {
     expect(messages(visible, told)).toEqual([]);
     expect(messages(visible, told, true)).toHaveLength(1);
     expect(messages(`\t.hidden f\n${visible}`, told, true)).toEqual([]);
+    // Another name of the function may be another definition's, while this one is not.
+    const renamed = `${visible}\t.weak\th\n\t.type\th,@function\n\t.set\th, f\n`;
+    expect(messages(renamed, told)).toEqual([]);
+    expect(messages(renamed.replace("call f@PLT", "call h@PLT"), told)).toHaveLength(1);
   });
   it("a callee's results and a byte of a register are no kept values", () => {
     const text = `${fn("f", "movl $1, %eax\nxorl %ecx, %ecx\nret")}${fn("g", "call f\nsete %cl\nandl %ecx, %eax\nmovzbl %al, %eax\nret")}`;
