@@ -174,8 +174,9 @@ class Checker {
 
   private agrees(site: Site, claim: SiteClaim): boolean {
     if ((site.kind === "call") !== (claim.kind === "call")) return false;
-    // Of direct jumps only those that leave are sites.
-    if (claim.kind === "jump" && site.target.name !== "") return false;
+    // Of direct jumps only those that leave are sites, and those to the routine that jumps where a register says.
+    const { name } = site.target;
+    if (claim.kind === "jump" && name !== "" && !indirectRoutines.has(name)) return false;
     if (site.target.fn < 0 || claim.callee === null) return true;
     return this.functions[site.target.fn]!.names.includes(claim.callee);
   }

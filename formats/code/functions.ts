@@ -13,6 +13,7 @@
  */
 
 import { readCallSites } from "./call-sites.js";
+import { indirectRoutines } from "./convention.js";
 import type { InstructionDecoder, MachineInst } from "./decode.js";
 import { Flow } from "./decode.js";
 import { CodeWithEpilogues, isEpilogue } from "./epilogues.js";
@@ -572,7 +573,12 @@ class Reader {
           // A jump to the function's start is a loop or a call of itself: to registers that is the same.
           if (at === 0) add(i, "tail", this.target(range, code, i), [0]);
           else if (at > 0) branches.set(i, [at]);
-          else add(i, "tail", this.target(range, code, i));
+          else {
+            // Where it goes is in a register, as behind an indirect jump.
+            const target = this.target(range, code, i);
+            const reached = indirectRoutines.has(target.name) ? anywhere : [];
+            add(i, reached.length > 0 ? "jump" : "tail", target, reached);
+          }
           break;
         }
         case Flow.CallIndirect:

@@ -54,6 +54,7 @@ describe("dispatches", () => {
     expect(await compile(interpreter(""))).toMatch(/\tjmp\t\*[^%\n]*\(,%r\w+,8\)/);
     const thunks = await compile(
       interpreter('"target-features"="+retpoline-indirect-branches,+retpoline-external-thunk"'),
+      "--check-ipra",
     );
     expect(thunks).not.toMatch(/\tjmp\t\*/);
   });
