@@ -112,7 +112,8 @@ const canonicalize: LaneHandler = (l, c) => {
 
 /**
  * is.fpclass by comparing the bits without the sign, as integers, against the limits of the classes.
- * x86_fp80's explicit integer bit makes unnormals, which count as NaNs, like LLVM does.
+ * x86_fp80's explicit integer bit makes unnormals, which count as NaNs that are neither signaling nor quiet, like LLVM
+ * has it.
  */
 const isFpClass: LaneHandler = (l, c) => {
   const mask = c.args[1]![0]!;
@@ -129,8 +130,9 @@ const isFpClass: LaneHandler = (l, c) => {
   const also = (condition: Value): void => {
     any = any === null ? condition : l.or(any, condition);
   };
-  if (test & 1) also(classes.signaling());
-  if (test & 2) also(classes.quiet());
+  if ((test & 3) === 3) also(classes.notNumber());
+  else if (test & 1) also(classes.signaling());
+  else if (test & 2) also(classes.quiet());
   // Bits 2 … 5 are the negative classes outward in, bits 6 … 9 the positive ones inward out.
   const pairs: [number, number, () => Value][] = [
     [2, 9, classes.infinite],
@@ -183,7 +185,8 @@ function classTests(l: Lowering, type: Type, width: number, magnitude: Parts) {
   };
   return {
     quiet: (): Value => compare("uge", infinity | quietBit),
-    signaling: (): Value => l.and(isNotNumber(), compare("ult", infinity | quietBit)),
+    signaling: (): Value => l.and(compare("ugt", infinity), compare("ult", infinity | quietBit)),
+    notNumber: isNotNumber,
     infinite: (): Value => compare("eq", infinity),
     zero: (): Value => compare("eq", 0n),
     subnormal: (): Value => between(1n, smallestNormal),
