@@ -69,14 +69,14 @@ const wrap: Plugin = {
   },
 };
 
-/** Worker threads load this module; it leads to the bundle that the main thread runs. */
+/** Worker threads load this file; it leads to the bundle that the main thread runs. See bin/lto/thread.cts. */
 const workerOf = (command: string): Plugin => ({
   name: "worker",
   generateBundle() {
     this.emitFile({
       type: "asset",
-      fileName: "worker.js",
-      source: `import start from "../../bin/start.cjs";\nexport default await start.worker("${command}");\n`,
+      fileName: "thread.cjs",
+      source: `exports.__esModule = true;\nexports.default = require("../../bin/start.cjs").worker("${command}");\n`,
     });
   },
 });

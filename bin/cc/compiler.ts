@@ -95,7 +95,7 @@ export class Compiler {
     this.pool ??= import("piscina").then(
       ({ Piscina }) =>
         new Piscina({
-          filename: new URL("worker.js", import.meta.url).href,
+          filename: new URL("thread.cjs", import.meta.url).href,
           minThreads: this.parallel,
           maxThreads: this.parallel,
           resourceLimits: { stackSizeMb },

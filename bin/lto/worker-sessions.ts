@@ -77,7 +77,7 @@ export class WorkerSessions implements Sessions {
       origin,
       earlierRuns,
     };
-    const filename = new URL("./worker.js", import.meta.url).href;
+    const filename = new URL("./thread.cjs", import.meta.url).href;
     this.workers = Array.from({ length: jobs }, (_, w) => {
       const workerData: WorkerSetup = { ...setup, thread: w + 1 };
       return new Piscina({ filename, minThreads: 1, maxThreads: 1, workerData });
