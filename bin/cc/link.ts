@@ -13,7 +13,7 @@ import { type Contents, contentsOf } from "../host/contents.js";
 import { type Host, report } from "../host/host.js";
 import { removeTemporary, temporaryDirectory, writeTemporary } from "../host/interrupts.js";
 import { findLibraries } from "../host/libraries.js";
-import { forOptimizer, inputWord, linkerOptions, positional, scriptOption } from "../host/linker-options.js";
+import { forOptimizer, inputWords, linkerOptions, positional, scriptOption } from "../host/linker-options.js";
 import { runTool } from "../host/tools.js";
 import { ownPackage } from "../package.js";
 import { type Compilation, compileAll, type Session } from "./compile.js";
@@ -100,9 +100,7 @@ class Linking {
       if (isDefault && words.at(-2) !== "--no-whole-archive") words.push("--no-whole-archive");
       if ("words" in item)
         for (const word of linkerWords(item.words)) if (positional.test(word)) words.push(word);
-      const kind = contents.get(item);
-      if (kind === "script") words.push(`--script=${pathOf(item)}`);
-      else if (kind !== undefined && kind !== "other") words.push(inputWord(pathOf(item)!));
+      words.push(...inputWords(pathOf(item) ?? "", contents.get(item)));
     }
     return words;
   }

@@ -1,4 +1,5 @@
 /** What options of the system's linker mean to tsc-lto. */
+import type { Contents } from "./contents.js";
 
 /** Options that hold for the inputs behind them, and mean the same to tsc-lto. */
 export const positional = /^--?(?:(?:no-)?whole-archive|start-lib|end-lib|push-state|pop-state)$/;
@@ -6,6 +7,12 @@ export const positional = /^--?(?:(?:no-)?whole-archive|start-lib|end-lib|push-s
 /** A path that cannot be taken for an option. */
 export const inputWord = (path: string): string =>
   path !== "-" && path.startsWith("-") ? `./${path}` : path;
+
+/** How tsc-lto is given a file of the link step: not at all, where only the system's linker understands it. */
+export function inputWords(path: string, contents: Contents | undefined): string[] {
+  if (contents === undefined || contents === "other") return [];
+  return [contents === "script" ? `--script=${path}` : inputWord(path)];
+}
 
 /** Names of options, of lld's and of LLVM's plug-in's, that the system's linker does not know: they are tsc-lto's alone. */
 export const forOptimizer =

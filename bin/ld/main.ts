@@ -12,7 +12,7 @@ import { reportFault } from "../host/fault.js";
 import { type Host, processHost, refuseLostBytes } from "../host/host.js";
 import { removeTemporary, temporaryFile } from "../host/interrupts.js";
 import { readTextFile, realFiles } from "../host/libraries.js";
-import { forOptimizer, inputWord, linkerOptions, positional } from "../host/linker-options.js";
+import { forOptimizer, inputWords, linkerOptions, positional } from "../host/linker-options.js";
 import { runTool } from "../host/tools.js";
 import { findLibrary } from "../lto/operands.js";
 import { ownPackage } from "../package.js";
@@ -129,17 +129,14 @@ function ltoArguments(
   for (const item of items) {
     const { kind, name, value, words } = item;
     if (kind !== "option") {
-      for (const path of files.get(item)!)
-        if (contents.get(path) === "script") result.push(`--script=${path}`);
-        else if (contents.get(path) !== "other") result.push(inputWord(path));
+      for (const path of files.get(item)!) result.push(...inputWords(path, contents.get(path)));
     } else if (positional.test(words[0])) result.push(words[0]);
     else if (name === "mllvm" || name === "plugin-opt") {
       // Other options of LLVM's have no meaning here; which of them a driver passes, no user chooses.
       if (/^-?-?(enable-ipra|print-regusage)(=|$)/.test(value)) result.push("--mllvm", value);
       else if (name === "plugin-opt" && forOptimizer.test(value))
         result.push(...linkerOptions([`--${value}`]));
-    } else if (/^(T|script|dT|default-script)$/.test(name)) result.push(`--script=${value}`);
-    else result.push(...linkerOptions(words));
+    } else result.push(...linkerOptions(words));
   }
   return result;
 }

@@ -16,17 +16,18 @@ export interface ScriptSymbols {
   readonly included: readonly string[];
 }
 
+/** Not in the middle of a word, where it is of a pattern of files (`lib/*.o`). */
+const comment = /(?<![\w.$/*-])\/\*[\s\S]*?(?:\*\/|$)/g;
 const token =
-  /\/\*[\s\S]*?(?:\*\/|$)|"(?<quoted>[^"]*)"|\d\w*|(?<word>[A-Za-z_.$][\w.$]*)|(?<operator><<=|>>=|[-+*/&|]=|[=!<>]=|=)|(?<other>\S)/g;
+  /"(?<quoted>[^"]*)"|\d\w*|(?<word>[A-Za-z_.$][\w.$]*)|(?<operator><<=|>>=|[-+*/&|]=|[=!<>]=|=)|(?<other>\S)/g;
 const isAssignment = /^(?:=|[-+*/&|]=|<<=|>>=)$/;
 
 /** @param text a script; `SYMBOL=EXPRESSION`, as options have it, is one too */
 export function readLinkerScript(text: string): ScriptSymbols {
   const assigned = new Set<string>();
   const mentioned = new Set<string>();
-  const tokens = [...text.matchAll(token)].flatMap(({ 0: all, groups }) =>
-    all.startsWith("/*") ? [] : [groups!],
-  );
+  const code = text.replace(comment, " ");
+  const tokens = [...code.matchAll(token)].map(({ groups }) => groups!);
   tokens.forEach(({ quoted, word }, i) => {
     const name = quoted ?? word;
     if (name === undefined || name === ".") return;
@@ -37,7 +38,7 @@ export function readLinkerScript(text: string): ScriptSymbols {
     // `a += 1` reads what it replaces.
     if (!isTarget || operator !== "=") mentioned.add(name);
   });
-  const included = [...text.matchAll(/\bINCLUDE\s+(?:"([^"]+)"|([^\s;]+))/g)];
+  const included = [...code.matchAll(/\bINCLUDE\s+(?:"([^"]+)"|([^\s;]+))/g)];
   return {
     assigned: [...assigned],
     mentioned: [...mentioned],

@@ -25,6 +25,7 @@ describe("a script's symbols", () => {
     ['"a b" = "c";', "a b / c"],
     [". = . + 4; end$1 = .;", "end$1 / "],
     ["PROVIDE(p = q); PROVIDE_HIDDEN (r = s); HIDDEN(t = u);", "t / PROVIDE p q PROVIDE_HIDDEN r s HIDDEN u"],
+    ["*lib/*.o(.data) x = 1; /* y */", "x / lib .o .data"],
     ["ENTRY(boot) EXTERN(a b)", " / ENTRY boot EXTERN a b"],
     ["SECTIONS { .text : { start = .; *(.text) } >rom }", "start / SECTIONS .text rom"],
   ])("%s", (text, expected) => {
@@ -32,7 +33,10 @@ describe("a script's symbols", () => {
   });
 
   it("names what it includes", () => {
-    expect(readLinkerScript('INCLUDE a.ld\nINCLUDE "b c.ld"; x = 1;').included).toEqual(["a.ld", "b c.ld"]);
+    expect(readLinkerScript('INCLUDE a.ld\nINCLUDE "b c.ld"; /* INCLUDE d.ld */ x = 1;').included).toEqual([
+      "a.ld",
+      "b c.ld",
+    ]);
   });
 });
 
