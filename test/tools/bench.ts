@@ -14,7 +14,7 @@ import { available, build, inThreads, measure } from "./bench/measure.js";
 import type { RatioColumn } from "./bench/tables.js";
 import { printRatios } from "./bench/tables.js";
 import { threadPool } from "./in-process.js";
-import { parseCommandLine } from "./options.js";
+import { parseCommandLine, splitWords } from "./options.js";
 import { selectRecipes } from "./packages/registry.js";
 import { prepare } from "./prepared.js";
 import { findProgram } from "./root.js";
@@ -35,6 +35,7 @@ const usage = `usage: npm run bench -- [package… | all] [options]
   --repeat N      measure each link N times, take the least CPU time (default 3)
   --columns S     toolchains, separated by commas (default ${sizeColumns})
   --variants=S    more columns: option sets of tsc-lto, separated by commas, as --variants=--no-ipra,--regalloc=ssa
+  --cflags="…"    more options for all compilations
   --pie           position-independent executables (default: -no-pie)
   -j, --jobs N    compilations at a time; links are measured one at a time
   --out FILE      all numbers as JSON, written after each package
@@ -50,13 +51,19 @@ const { values, words } = parseCommandLine(
     repeat: { type: "string", default: "3" },
     variants: { type: "string", default: "" },
     columns: { type: "string", default: sizeColumns },
+    cflags: { type: "string", default: "" },
     pie: { type: "boolean", default: false },
   },
   usage,
 );
 const counting = Boolean(values["instructions"]);
 const level = String(values["level"] ?? (counting ? "O2" : "Oz")).replace(/^-/, "");
-const options = { level, pie: Boolean(values["pie"]), jobs: Number(values["jobs"]) };
+const options = {
+  level,
+  pie: Boolean(values["pie"]),
+  jobs: Number(values["jobs"]),
+  compilerFlags: splitWords(String(values["cflags"])),
+};
 /** Packages with a workload that computes. */
 const computing = "lua bzip2 zlib sqlite3 gzip lz4 expat mawk libpng zstd xz dash bc mujs byacc".split(" ");
 const recipes = selectRecipes(words.length === 0 && counting ? computing : words);
@@ -148,7 +155,8 @@ async function compareAll(): Promise<void> {
     return m === undefined ? Number.NaN : (of(m) ?? Number.NaN); // JSON has null for NaN
   };
   const text = value((m) => m.text);
-  console.log(`-${level}, ${options.pie ? "PIE" : "-no-pie"}, ${systemCompiler()}; gcc -Os for -Oz`);
+  const more = options.compilerFlags.map((flag) => ` ${flag}`).join("");
+  console.log(`-${level}${more}, ${options.pie ? "PIE" : "-no-pie"}, ${systemCompiler()}; gcc -Os for -Oz`);
   againstBase(".text", names, titles, base, text, String);
   const unwind = value((m) => m.unwind);
   againstBase(

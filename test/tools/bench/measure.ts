@@ -17,6 +17,8 @@ export interface BenchOptions {
   readonly level: string;
   readonly pie: boolean;
   readonly jobs: number;
+  /** More options for every compilation, of all toolchains. */
+  readonly compilerFlags: readonly string[];
 }
 
 export interface Measurement extends LoadedSizes {
@@ -66,10 +68,12 @@ export async function build(
   const program = p.programs.get(name);
   if (program === undefined) throw new Error(`${p.recipe.name} has no program ${name}`);
   const level = levelOf(tool, options.level);
-  const kind = `${level}${options.pie ? "-pie" : ""}`;
+  const more = options.compilerFlags;
+  const kind = `${level}${options.pie ? "-pie" : ""}${plainName(more.join(""))}`;
   const folder = (what: string) => cacheDir("bench", p.recipe.name, `${kind}-${plainName(what)}`);
   const job: BuildJob = {
     ...program,
+    units: program.units.map((unit) => ({ ...unit, flags: [...unit.flags, ...more] })),
     level,
     exe: join(folder(tool.name), name),
     dir: folder(tool.name),
