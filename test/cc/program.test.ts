@@ -1,6 +1,7 @@
 /** The driver as a program of its own: worker threads, and link mode. The program is built for the test. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, symlinkSync } from "node:fs";
+import { resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { isObject } from "../../formats/object/index.js";
 import { builtCommands } from "../support/built.js";
@@ -95,6 +96,22 @@ describe("link mode", () => {
     expect(w.list().sort()).toEqual(
       [...Object.keys(files), "libpart.a", "program", "twice.o", "unused.o"].sort(),
     );
+  });
+
+  it("has the tools beside it that CMake makes archives with", () => {
+    const w = new Workspace(files);
+    expect(run(w, "-c", "-O2", "-flto=thin", "twice.c").status).toBe(0);
+    const tool = (name: string, ...args: string[]) =>
+      execFileSync(resolve("bin", `tsc-llvm-${name}`), args, { cwd: w.directory });
+    tool("ar", "qc", "libpart.a", "twice.o");
+    tool("ranlib", "libpart.a");
+    w.write("main.c", "int twice(int); int main(void) { return twice(4); }");
+    expect(run(w, "-flto=thin", "main.c", "libpart.a", "-o", "p")).toEqual({
+      status: 0,
+      stdout: "",
+      stderr: "",
+    });
+    expect(start(w, "p")).toEqual([8, ""]);
   });
 
   it("takes whole archives from where it is told to, and only those", () => {
