@@ -380,6 +380,11 @@ export const enum Outlining {
 /** What the target says about moving final code to functions of its own (outline/). */
 export interface TargetOutlining {
   kind(inst: MInst): Outlining;
+  /**
+   * By opcode, what `kind` says of all its instructions where that is `Never` or `Invisible`, so that they need not be
+   * asked about; any other number stands for "ask".
+   */
+  readonly opcodes: Uint8Array;
   /** The function's code must stay what and where it is. */
   refuses(fn: Func): boolean;
   /** Addresses memory by the stack pointer. */

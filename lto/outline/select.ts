@@ -109,19 +109,29 @@ export function selectCandidates<C extends Candidate>(
 
 /** The places that are not taken, left to right without overlaps. */
 function free(starts: Int32Array, length: number, taken: Uint8Array): Int32Array {
-  const kept = new Int32Array(starts.length);
+  /** Null: all are free up to here. */
+  let kept: Int32Array | null = null;
   let count = 0;
   let end = 0;
-  for (const start of starts) {
-    if (start < end || isTaken(taken, start, start + length)) continue;
-    kept[count++] = start;
+  for (let i = 0; i < starts.length; i++) {
+    const start = starts[i]!;
+    if (start < end || isTaken(taken, start, start + length)) {
+      kept ??= starts.slice();
+      continue;
+    }
+    if (kept !== null) kept[count] = start;
+    count++;
     end = start + length;
   }
-  return count === starts.length ? starts : kept.slice(0, count);
+  return kept === null ? starts : kept.subarray(0, count);
 }
 
-const areEqual = (a: Int32Array, b: Int32Array): boolean =>
-  a.length === b.length && a.every((start, i) => start === b[i]);
+function areEqual(a: Int32Array, b: Int32Array): boolean {
+  if (a === b) return true;
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
 
 function isTaken(taken: Uint8Array, from: number, to: number): boolean {
   for (let i = from; i < to; i++) if (taken[i] === 1) return true;

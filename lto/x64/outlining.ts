@@ -29,11 +29,44 @@ function callKind({ cc, extra }: MInst): Outlining {
   return Outlining.Call;
 }
 
-function kind(inst: MInst): Outlining {
-  switch (inst.op) {
+/** What opcodes decide alone. */
+function kindOfOpcode(op: X): Outlining {
+  switch (op) {
     case X.Keep:
     case X.ImplicitDef:
       return Outlining.Invisible;
+    case X.PushSaved:
+    case X.PopSaved:
+    case X.Leave:
+    case X.Jmp:
+    case X.Jcc:
+    case X.JmpIndirect:
+    case X.Ud2:
+    case X.Int3:
+    case X.Endbr64:
+    case X.Probe:
+    case X.Lfence:
+      return Outlining.Never;
+    case X.Call:
+    case X.CallIndirect:
+    case X.Ret:
+    case X.TailCall:
+    case X.TailCallIndirect:
+    case X.Push:
+    case X.PushPad:
+    case X.Pop:
+    case X.Xchg:
+    case X.XorpsZero:
+      return Outlining.Plain;
+    default:
+      return opFormat[op] === Format.Pseudo ? Outlining.Never : Outlining.Plain;
+  }
+}
+
+const opcodes = Uint8Array.from(opFormat, (_, op) => kindOfOpcode(op));
+
+function kind(inst: MInst): Outlining {
+  switch (inst.op) {
     case X.Call:
     case X.CallIndirect:
       return callKind(inst);
@@ -47,23 +80,13 @@ function kind(inst: MInst): Outlining {
       return Outlining.Push;
     case X.Pop:
       return addressesStack(inst.mem) || namesStack(inst) ? Outlining.Never : Outlining.Pop;
-    case X.PushSaved:
-    case X.PopSaved:
-    case X.Leave:
-    case X.Jmp:
-    case X.Jcc:
-    case X.JmpIndirect:
-    case X.Ud2:
-    case X.Int3:
-    case X.Endbr64:
-    case X.Probe:
-    case X.Lfence:
-      return Outlining.Never;
     case X.Xchg:
     case X.XorpsZero:
       return Outlining.Plain;
-    default:
-      return opFormat[inst.op] === Format.Pseudo || namesStack(inst) ? Outlining.Never : Outlining.Plain;
+    default: {
+      const known: Outlining = opcodes[inst.op]!;
+      return known === Outlining.Plain && namesStack(inst) ? Outlining.Never : known;
+    }
   }
 }
 
@@ -104,6 +127,7 @@ const legacy = 8;
 
 export const x64Outlining: TargetOutlining = {
   kind,
+  opcodes,
   refuses,
   usesStack: ({ mem }) => addressesStack(mem),
   lowered(inst, bytes) {

@@ -91,6 +91,47 @@ describe("repeats", () => {
     expect(asked.sort()).toEqual(["2x2 23", "2x3 12", "3x2 123"]);
     expect(texts(repeats)).toEqual(["2-2: 0 4 8"]);
   });
+  it("do not contain a barrier, which is asked about once", () => {
+    for (let seed = 0; seed < 40; seed++) {
+      const symbols = randomSymbols(seed, 1 + (seed % 60), 1 + (seed % 5), 0.05);
+      const asked: number[] = [];
+      const isBarrier = (symbol: number): boolean => {
+        asked.push(symbol);
+        return symbol === 2;
+      };
+      const minimumLength = 1 + (seed % 3);
+      expect(texts(findRepeats(symbols, { minimumLength, maximumLength: 99, isBarrier }))).toEqual(
+        naiveRepeats(
+          symbols.map((symbol) => (symbol === 2 ? -1 : symbol)),
+          minimumLength,
+          99,
+        ),
+      );
+      expect(asked.length).toBe(new Set(asked).size);
+    }
+  });
+  it("that contain something new, or stand beside it, are all found where only those are asked for", () => {
+    let left = 0;
+    for (let seed = 0; seed < 200; seed++) {
+      const symbols = randomSymbols(seed, 20 + (seed % 200), 12, 0.1);
+      const since = { symbol: 11, place: symbols.length - 5 };
+      const limits = { minimumLength: 2, maximumLength: 99 };
+      const isNew = (place: number): boolean => symbols[place]! >= since.symbol || place >= since.place;
+      const all = findRepeats(symbols, limits);
+      const near = all.filter(({ length, starts }) =>
+        starts.some((start) => Array.from({ length: length + 2 }, (_, i) => start - 1 + i).some(isNew)),
+      );
+      const found = findRepeats(symbols, { ...limits, since });
+      expect(texts(found)).toEqual(expect.arrayContaining(texts(near)));
+      // Others may be cut.
+      for (const { length, starts } of found) {
+        const pieces = Array.from(starts, (start) => symbols.slice(start, start + length).join(" "));
+        expect(new Set(pieces).size).toBe(1);
+      }
+      left += all.length - found.length;
+    }
+    expect(left).toBeGreaterThan(200);
+  });
   it("do not contain a symbol that is equal to nothing", () => {
     const symbols = Int32Array.from([1, 2, -1, 3, 4, 5, 1, 2, -1, 3, 4, 5]);
     expect(texts(findRepeats(symbols, { minimumLength: 1, maximumLength: 9 }))).toEqual([

@@ -400,7 +400,7 @@ it("packed instructions are walked over as they were packed", () => {
   forms.forEach((form, i) => {
     const next = skipInstruction(packed.words, at);
     if (form.targets.length === 0 && form.extra === null && (form.symbol ?? form.mem?.symbol) == null) {
-      if (code.instruction(0, at).op !== form.op) wrong.push(i);
+      if (code.instruction(packed.words, at).op !== form.op) wrong.push(i);
     }
     at = next;
   });

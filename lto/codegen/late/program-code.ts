@@ -32,6 +32,8 @@ interface AddedFunction {
 
 export class ProgramCode {
   private readonly added: AddedFunction[] = [];
+  /** Stands for the function of single instructions. */
+  private nowhere: MFunction | null = null;
   /** Variables that code expects to find side by side. */
   cluster: GlobalCluster | null = null;
 
@@ -72,12 +74,13 @@ export class ProgramCode {
   }
 
   /**
-   * One instruction of a function, which must name no block and no table of it.
+   * One instruction, which must name no block and no table of its function.
+   * @param words of a function, or as many of them as the instruction has
    * @param at its first word
-   * @param words that it is in, if the function's have changed
    */
-  instruction(number: number, at: number, words = this.packed(number).words): MInst {
-    return unpackInstruction(words, at, this.functionOf(number), this.symbols, this.target);
+  instruction(words: Int32Array, at: number): MInst {
+    this.nowhere ??= new MFunction(this.functionOf(0), "", "none", this.target);
+    return unpackInstruction(words, at, this.nowhere, this.symbols);
   }
 
   private pack(mf: MFunction): PackedFunction {

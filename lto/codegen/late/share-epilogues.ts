@@ -19,7 +19,7 @@
 import { type Remark, type Remarks, words as text } from "../../pass/remarks.js";
 import type { MFunction, MInst, UnwindTables } from "../mir.js";
 import { codeFunction } from "../outline/body.js";
-import { goals, Property, unwindTables } from "../pack/format.js";
+import { goals, opcodeMask, Property, unwindTables } from "../pack/format.js";
 import { packedHead, skipInstruction } from "../pack/walk.js";
 import { OpFact, type Target } from "../target.js";
 import type { ProgramStep } from "./pipeline.js";
@@ -33,8 +33,6 @@ const resetRows = 3;
 const savedBytes = 2;
 /** A description of its own, where functions share none. */
 const descriptionBytes = 28;
-/** An instruction's opcode in its first word. */
-const opMask = 1023;
 
 /** One of the instructions of an epilogue. */
 interface Pop {
@@ -155,7 +153,7 @@ class EpilogueSharing {
       let starts: number[] = [];
       let last = -1;
       for (let n = words[at++]!; n > 0; n--) {
-        const fact = facts[words[at]! & opMask]!;
+        const fact = facts[words[at]! & opcodeMask]!;
         if ((fact & OpFact.Return) !== 0) last = at;
         else if ((fact & pops) !== 0) starts.push(at);
         else starts = [];
@@ -172,7 +170,7 @@ class EpilogueSharing {
   }
 
   private isPlainReturn(fn: number, at: number): boolean {
-    return this.target.outlining.isPlainReturn(this.code.instruction(fn, at));
+    return this.target.outlining.isPlainReturn(this.code.instruction(this.code.packed(fn).words, at));
   }
 
   /** The instructions, from behind as far as they are pops. */
@@ -180,7 +178,7 @@ class EpilogueSharing {
     const { outlining, instructions, registers } = this.target;
     const out: Pop[] = [];
     for (let i = starts.length - 1; i >= 0; i--) {
-      const inst = this.code.instruction(fn, starts[i]!);
+      const inst = this.code.instruction(this.code.packed(fn).words, starts[i]!);
       const register = outlining.popped(inst);
       if (register < 0) break;
       const isSaved = (instructions.facts[inst.op]! & OpFact.Restores) !== 0;
@@ -368,7 +366,7 @@ class EpilogueSharing {
 
   /** The jump, which hands over what the return does. */
   private jumpWords(fn: number, at: number, name: string, jumps: Map<string, Int32Array>): Int32Array {
-    const { uses } = this.code.instruction(fn, at);
+    const { uses } = this.code.instruction(this.code.packed(fn).words, at);
     const key = `${name} ${uses.map((use) => use.loc).join(" ")}`;
     let words = jumps.get(key);
     if (words === undefined) {

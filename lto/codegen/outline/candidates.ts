@@ -62,14 +62,27 @@ export interface OutlineSizes {
   readonly benefit: number;
 }
 
-/** What the program says about the places of code. */
-export interface OutlineSite {
+/** Bits of what a function says about the code in it. */
+export const enum Site {
+  /** An index into `unwindTables`; 0: it has none. */
+  Unwind = 3,
   /** Unwind tables tell of every push and pop there. */
-  readonly hasRows: boolean;
-  /** Unwind tables, of whatever kind. */
-  readonly unwinds: boolean;
+  HasRows = 4,
   /** Exceptions of calls there have to pass by a table of the function. */
-  readonly catches: boolean;
+  Catches = 8,
+}
+
+/** What is the same in all rounds. */
+export interface OutlinedProgram {
+  readonly dictionary: Dictionary;
+  readonly target: Target;
+  readonly aligned: AlignedCall;
+  readonly forms: ReadonlySet<OutlineForm>;
+  readonly sharedUnwind: boolean;
+  /** Bits of `Site`, by function number. */
+  readonly sites: Uint8Array;
+  /** Functions of earlier rounds that address the frame of their caller. */
+  readonly framed: ReadonlySet<string>;
 }
 
 /** What a call needs. */
@@ -90,34 +103,47 @@ interface CallFacts {
 const calleeName = ({ symbol }: MInst): string =>
   symbol?.kind === "direct" && symbol.target.kind === "external" ? symbol.target.name : "";
 
+const isTransfer = (kind: Outlining): boolean => kind === Outlining.Call || kind === Outlining.Exit;
+
 /** Bytes that a description takes where functions share none, with its entry in the index. */
 const descriptionBytes = 28;
 
 export class CandidateFinder {
   private readonly calls: (CallFacts | undefined)[] = [];
   private readonly lowered = new Map<number, number>();
+  private readonly dictionary: Dictionary;
+  private readonly target: Target;
+  /** Bytes of what stands where code was. */
+  private readonly transferBytes: number;
+  private bytesBefore: Int32Array | null = null;
 
-  /** @param siteOf by function number */
   constructor(
     private readonly sequence: CodeSequence,
-    private readonly dictionary: Dictionary,
-    private readonly target: Target,
-    private readonly siteOf: (fn: number) => OutlineSite,
-    private readonly aligned: AlignedCall,
-    private readonly forms: ReadonlySet<OutlineForm>,
-    private readonly sharedUnwind: boolean,
-    /** Functions of earlier rounds that address the frame of their caller. */
-    private readonly framed: ReadonlySet<string>,
-  ) {}
+    private readonly program: OutlinedProgram,
+  ) {
+    this.dictionary = program.dictionary;
+    this.target = program.target;
+    this.transferBytes = this.target.instructions.length(this.target.outlining.call(""));
+  }
 
-  /** Bytes before each place of the sequence, unwind tables included: what is worth looking at. */
-  prefixBytes(): Float64Array {
+  /** No outlined function may have the instruction. */
+  readonly isBarrier = (symbol: number): boolean => this.dictionary.kind(symbol).kind === Outlining.Never;
+
+  /** Whether so many places of code that starts at `first` may save anything, were all of them free and legal. */
+  readonly mayPay = (length: number, count: number, first: number): boolean => {
+    this.bytesBefore ??= this.prefixBytes();
+    const bytes = this.bytesBefore[first + length]! - this.bytesBefore[first]!;
+    return count * (bytes - this.transferBytes) - bytes > 0;
+  };
+
+  /** Bytes before each place of the sequence, unwind tables included; only what may be in a repeat counts. */
+  private prefixBytes(): Int32Array {
     const { symbols } = this.sequence;
-    const sums = new Float64Array(symbols.length + 1);
+    const sums = new Int32Array(symbols.length + 1);
+    let sum = 0;
     for (let i = 0; i < symbols.length; i++) {
-      const symbol = symbols[i]!;
-      const kind = symbol < 0 ? null : this.dictionary.kinds[symbol]!;
-      sums[i + 1] = sums[i]! + (kind === null ? 0 : kind.bytes + kind.rows);
+      if (symbols[i]! >= 0) sum += this.dictionary.knownBytes(symbols[i]!);
+      sums[i + 1] = sum;
     }
     return sums;
   }
@@ -125,7 +151,7 @@ export class CandidateFinder {
   /** Adds what can be made of a repeat. */
   add(repeat: Repeat, out: OutlineCandidate[]): void {
     const { symbols } = this.sequence;
-    const { kinds } = this.dictionary;
+    const { dictionary } = this;
     const first = repeat.starts[0]!;
     let depth = 0;
     let call = 0;
@@ -135,7 +161,7 @@ export class CandidateFinder {
     let thunkHasCall = false;
     for (let length = 1; length <= repeat.length; length++) {
       const symbol = symbols[first + length - 1]!;
-      const { kind } = kinds[symbol]!;
+      const { kind } = dictionary.kind(symbol);
       if (kind === Outlining.Exit) {
         if (depth === 0) this.make(repeat, length, "jump", hasCall, out);
         return;
@@ -171,19 +197,18 @@ export class CandidateFinder {
       const isCall = extra?.kind === "call";
       const returns = isCall && !extra.noReturn;
       const pushed = isCall ? extra.pushed : 0;
-      const isFramed = this.framed.has(calleeName(inst));
-      facts = this.calls[symbol] = { returns, pushed, isFramed, isAligned: this.aligned(inst) };
+      const isFramed = this.program.framed.has(calleeName(inst));
+      facts = this.calls[symbol] = { returns, pushed, isFramed, isAligned: this.program.aligned(inst) };
     }
     return facts;
   }
 
   /** Whether a function made of the candidate addresses the frame of its caller. */
   isFramed({ symbols }: OutlineCandidate): boolean {
-    return symbols.some(
-      (symbol) =>
-        this.dictionary.kinds[symbol]!.usesStack ||
-        this.framed.has(calleeName(this.dictionary.instruction(symbol))),
-    );
+    return symbols.some((symbol) => {
+      const { kind, usesStack } = this.dictionary.kind(symbol);
+      return usesStack || (isTransfer(kind) && this.callFacts(symbol).isFramed);
+    });
   }
 
   /** @param depth pushes in front of the call that are not popped */
@@ -199,18 +224,22 @@ export class CandidateFinder {
     hasCall: boolean,
     out: OutlineCandidate[],
   ): void {
-    if (length < repeat.shortest || !this.forms.has(form)) return;
+    if (length < repeat.shortest || !this.program.forms.has(form)) return;
     const { sequence, dictionary, target } = this;
-    const symbols = sequence.symbols.subarray(repeat.starts[0]!, repeat.starts[0]! + length);
+    const first = repeat.starts[0]!;
     let starts = repeat.starts;
-    if (hasCall) starts = starts.filter((start) => !this.siteOf(this.functionAt(start)).catches);
+    if (hasCall) starts = this.withoutCatches(starts);
     if (starts.length < 2) return;
     let bytes = 0;
     let rows = 0;
-    for (const symbol of symbols) {
-      bytes += dictionary.kinds[symbol]!.bytes;
-      rows += dictionary.kinds[symbol]!.rows;
+    for (let i = 0; i < length; i++) {
+      const kind = dictionary.kind(sequence.symbols[first + i]!);
+      bytes += kind.bytes;
+      rows += kind.rows;
     }
+    // The function has at least the code of one place.
+    if (starts.length * (bytes + rows - this.transferBytes) <= bytes + rows) return;
+    const symbols = sequence.symbols.subarray(first, first + length);
     const { outlining, instructions } = target;
     const padded = form !== "jump" && hasCall && this.needsPadding(symbols, form);
     let bodyBytes = form === "call" ? instructions.returnBytes : 0;
@@ -237,18 +266,30 @@ export class CandidateFinder {
   private needsPadding(symbols: Int32Array, form: OutlineForm): boolean {
     const inside = form === "thunk" ? symbols.subarray(0, -1) : symbols;
     return inside.some((symbol) => {
-      return this.dictionary.kinds[symbol]!.kind === Outlining.Call && this.callFacts(symbol).isAligned;
+      return this.dictionary.kind(symbol).kind === Outlining.Call && this.callFacts(symbol).isAligned;
     });
   }
 
   functionAt(place: number): number {
-    const { blocks, blockOf } = this.sequence;
-    return blocks[blockOf[place]!]!.fn;
+    const { functionOf, blockOf } = this.sequence;
+    return functionOf[blockOf[place]!]!;
+  }
+
+  /** Bits of `Site`. */
+  siteAt(place: number): number {
+    return this.program.sites[this.functionAt(place)]!;
+  }
+
+  private withoutCatches(starts: Int32Array): Int32Array {
+    for (let i = 0; i < starts.length; i++)
+      if ((this.siteAt(starts[i]!) & Site.Catches) !== 0)
+        return starts.filter((start) => (this.siteAt(start) & Site.Catches) === 0);
+    return starts;
   }
 
   /** Bytes of an instruction where the stack pointer is lower; -1: it cannot be there. */
   private loweredBytes(symbol: number, bytes: number): number {
-    const known = this.dictionary.kinds[symbol]!;
+    const known = this.dictionary.kind(symbol);
     if (bytes === 0 || !known.usesStack) return known.bytes;
     const key = symbol * 64 + bytes;
     let length = this.lowered.get(key);
@@ -266,21 +307,18 @@ export class CandidateFinder {
 
   /** Bytes with the function and without. @param starts of the places that would lead to it */
   sizes(candidate: OutlineCandidate, starts: Int32Array): OutlineSizes {
-    const { target } = this;
-    const transfer = target.instructions.length(target.outlining.call(""));
-    let tablesBefore = 0;
-    let hasRows = false;
-    let unwinds = false;
-    for (const start of starts) {
-      const site = this.siteOf(this.functionAt(start));
-      hasRows ||= site.hasRows;
-      unwinds ||= site.unwinds;
-      if (site.hasRows) tablesBefore += candidate.rows;
+    let withRows = 0;
+    let all = 0;
+    for (let i = 0; i < starts.length; i++) {
+      const site = this.siteAt(starts[i]!);
+      all |= site;
+      if ((site & Site.HasRows) !== 0) withRows++;
     }
+    const tablesBefore = withRows * candidate.rows;
     const codeBefore = starts.length * candidate.bytes;
-    const code = starts.length * transfer + candidate.bodyBytes;
-    const tables =
-      (hasRows ? candidate.bodyRows : 0) + (unwinds && !this.sharedUnwind ? descriptionBytes : 0);
+    const code = starts.length * this.transferBytes + candidate.bodyBytes;
+    const isDescribed = (all & Site.Unwind) !== 0 && !this.program.sharedUnwind;
+    const tables = (withRows > 0 ? candidate.bodyRows : 0) + (isDescribed ? descriptionBytes : 0);
     return { code, codeBefore, tables, tablesBefore, benefit: codeBefore + tablesBefore - code - tables };
   }
 }
@@ -289,7 +327,7 @@ export class CandidateFinder {
 export function deadAfter(symbols: Int32Array, dictionary: Dictionary, target: Target): RegisterSet {
   let dead = noRegisters;
   for (const symbol of symbols) {
-    const { kind } = dictionary.kinds[symbol]!;
+    const { kind } = dictionary.kind(symbol);
     if (kind !== Outlining.Call && isEmptySet(dead)) continue;
     const inst = dictionary.instruction(symbol);
     if (kind === Outlining.Call) {

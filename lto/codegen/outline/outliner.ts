@@ -23,13 +23,14 @@
  * Breaks if: code that was measured moves into another section, or a later step changes what instructions do.
  */
 import { temperature } from "../../analysis/profile.js";
+import type { Func } from "../../ir/module.js";
 import { findRepeats } from "../../outline/repeats.js";
 import { type Selected, selectCandidates } from "../../outline/select.js";
 import type { Remark, Remarks } from "../../pass/remarks.js";
 import { rareBlocks } from "../late/block-frequency.js";
 import type { ProgramCode } from "../late/program-code.js";
-import type { MFunction, UnwindTables } from "../mir.js";
-import { goals, Property, unwindTables } from "../pack/format.js";
+import type { MFunction } from "../mir.js";
+import { goals, type PackedFunction, Property, unwindTables } from "../pack/format.js";
 import { packedHead, skipInstruction } from "../pack/walk.js";
 import { outlinedFunction } from "./body.js";
 import {
@@ -37,7 +38,7 @@ import {
   CandidateFinder,
   type OutlineCandidate,
   type OutlineForm,
-  type OutlineSite,
+  Site,
 } from "./candidates.js";
 import { notOutlined, outlined } from "./remarks.js";
 import { type CodeSequence, codeSequence, Dictionary } from "./sequence.js";
@@ -64,10 +65,6 @@ export const nothingOutlined: OutlineReport = { outlinedFunctions: 0, outlinedPl
 /** Longer repeats are cut: what is saved beyond is little of them. */
 const maximumLength = 400;
 
-interface FunctionFacts extends OutlineSite {
-  readonly unwind: UnwindTables;
-}
-
 /**
  * @param aligned whether a call needs the stack aligned
  * @param isTaken whether a symbol has the name already
@@ -78,26 +75,10 @@ export function outlineCode(
   aligned: AlignedCall,
   isTaken: (name: string) => boolean,
 ): OutlineReport {
-  const names = new Set<string>();
-  const framed = new Set<string>();
-  const taken = (name: string): boolean => names.has(name) || isTaken(name);
-  const dictionary = new Dictionary(code);
-  let sequence: CodeSequence | null = null;
+  const outliner = new Outliner(code, options, aligned, isTaken);
   let { outlinedFunctions, outlinedPlaces, outlinedBytes } = nothingOutlined;
-  for (let round = 0; round < options.rounds; round++) {
-    const next: Round = new Round(
-      code,
-      options,
-      round + 1,
-      aligned,
-      taken,
-      names,
-      framed,
-      dictionary,
-      sequence,
-    );
-    sequence = next.sequence;
-    const selected = next.run();
+  for (let round = 1; round <= options.rounds; round++) {
+    const selected = outliner.round(round);
     if (selected.length === 0) break;
     outlinedFunctions += selected.length;
     for (const { starts, benefit } of selected) {
@@ -108,175 +89,141 @@ export function outlineCode(
   return { outlinedFunctions, outlinedPlaces, outlinedBytes };
 }
 
-class Round {
-  private readonly facts: (FunctionFacts | undefined)[] = [];
-  readonly sequence: CodeSequence;
+class Outliner {
+  private readonly names = new Set<string>();
+  private readonly framed = new Set<string>();
+  private readonly dictionary: Dictionary;
+  private readonly forms: ReadonlySet<OutlineForm>;
+  /** Bits of `Site`, by function number. */
+  private sites = new Uint8Array(0);
+  private sequence: CodeSequence | null = null;
 
   constructor(
     private readonly code: ProgramCode,
     private readonly options: OutlineOptions,
-    private readonly number: number,
     private readonly aligned: AlignedCall,
-    private readonly isTaken: (name: string) => boolean,
-    private readonly names: Set<string>,
-    private readonly framed: Set<string>,
-    private readonly dictionary: Dictionary,
-    before: CodeSequence | null,
+    private readonly isNameTaken: (name: string) => boolean,
   ) {
-    this.sequence = codeSequence(code, dictionary, (fn) => this.choose(fn), before);
+    this.dictionary = new Dictionary(code);
+    this.forms = new Set(options.forms);
   }
 
-  /** Which blocks of a function take part. */
-  private choose(fn: number): ((block: number) => boolean) | null {
+  /** Which blocks of a function take part; its site is noted. */
+  private choose(fn: number, packed: PackedFunction): ((block: number) => boolean) | null {
     const { code } = this;
-    const { goal, properties } = packedHead(code.packed(fn));
+    const { goal, properties } = packedHead(packed);
     const name = goals[goal]!;
     if (name !== "minsize" && name !== "size") return null;
     if ((properties & (Property.RedZone | Property.ReturnsTwice)) !== 0) return null;
-    if (code.target.outlining.refuses(code.functionOf(fn))) return null;
-    const known = temperature(code.functionOf(fn));
+    const own = code.functionOf(fn);
+    if (code.target.outlining.refuses(own)) return null;
+    this.sites[fn] = siteOf(properties, own);
+    const known = temperature(own);
     if (known === "cold" || (name === "minsize" && known === null)) return () => true;
     const isRare = rareBlocks(code.view(fn));
     return isRare.includes(true) ? (block) => isRare[block]! : null;
   }
 
-  private readonly siteOf = (fn: number): FunctionFacts => {
-    const known = this.facts[fn];
-    if (known !== undefined) return known;
-    const { properties } = packedHead(this.code.packed(fn));
-    const unwind = unwindTables[(properties >> Property.Unwind) & 3]!;
-    const facts = {
-      unwind,
-      unwinds: unwind !== "none",
-      hasRows: unwind === "async" && (properties & Property.FramePointer) === 0,
-      catches: this.code.functionOf(fn).personality !== null,
-    };
-    this.facts[fn] = facts;
-    return facts;
-  };
-
-  run(): Selected<OutlineCandidate>[] {
-    const { code, sequence, dictionary, options } = this;
+  /** @returns what was outlined, whose places are those of before */
+  round(number: number): Selected<OutlineCandidate>[] {
+    const { code, dictionary, options, aligned, forms, framed } = this;
+    const sites = new Uint8Array(code.count);
+    sites.set(this.sites);
+    this.sites = sites;
+    const before = this.sequence;
+    const known = dictionary.size;
+    const sequence = codeSequence(code, dictionary, (fn, packed) => this.choose(fn, packed), before);
+    this.sequence = sequence;
+    // What has neither a new call in it or next to it nor is in a new function was decided about before.
+    const since =
+      before === null ? null : { symbol: known, place: sequence.parts[before.parts.length]!.start };
     const { target } = code;
-    const finder = new CandidateFinder(
-      sequence,
-      dictionary,
-      target,
-      this.siteOf,
-      this.aligned,
-      new Set(options.forms),
-      options.sharedUnwind,
-      this.framed,
-    );
-    const before = finder.prefixBytes();
-    const transfer = target.instructions.length(target.outlining.call(""));
-    const wanted = (length: number, count: number, first: number): boolean => {
-      const bytes = before[first + length]! - before[first]!;
-      return count * (bytes - transfer) - bytes > 0;
-    };
+    const { sharedUnwind, remarks = null } = options;
+    const program = { dictionary, target, aligned, forms, sharedUnwind, sites, framed };
+    const finder = new CandidateFinder(sequence, program);
     const candidates: OutlineCandidate[] = [];
-    for (const repeat of findRepeats(sequence.symbols, { minimumLength: 2, maximumLength, wanted }))
+    const { isBarrier, mayPay: wanted } = finder;
+    for (const repeat of findRepeats(sequence.symbols, {
+      minimumLength: 2,
+      maximumLength,
+      isBarrier,
+      since,
+      wanted,
+    }))
       finder.add(repeat, candidates);
-    const { remarks = null } = options;
     const refused =
       remarks === null
         ? undefined
         : (candidate: OutlineCandidate, starts: Int32Array): void =>
-            remarks.add(this.refusal(finder, candidate, starts));
+            remarks.add(this.refusal(number, finder, candidate, starts));
     const selected = selectCandidates(candidates, sequence.symbols.length, finder.benefit, { refused });
-    const made = this.replace(selected, finder);
+    const made = this.replace(selected, finder, sequence);
     if (remarks !== null)
       selected.forEach(({ candidate, starts }, i) => {
         const places = Array.from(starts, (start) => this.nameAt(finder, start));
         const bytes = finder.sizes(candidate, starts);
-        remarks.add(outlined(made[i]!.name, this.number, candidate, bytes, places));
+        remarks.add(outlined(made[i]!.name, number, candidate, bytes, places));
       });
     return selected;
   }
 
-  private nameAt = (finder: CandidateFinder, start: number): string =>
-    this.code.functionOf(finder.functionAt(start)).name;
+  private nameAt(finder: CandidateFinder, start: number): string {
+    return this.code.functionOf(finder.functionAt(start)).name;
+  }
 
-  private refusal(finder: CandidateFinder, candidate: OutlineCandidate, left: Int32Array): Remark {
+  private refusal(
+    round: number,
+    finder: CandidateFinder,
+    candidate: OutlineCandidate,
+    left: Int32Array,
+  ): Remark {
     const all = finder.sizes(candidate, withoutOverlaps(candidate));
     const leftover = left.length === 0 ? null : finder.sizes(candidate, left);
     const fn = this.nameAt(finder, candidate.starts[0]!);
-    return notOutlined(fn, this.number, candidate, all, leftover, left.length);
+    return notOutlined(fn, round, candidate, all, leftover, left.length);
   }
 
   /** Makes the functions, and puts calls of them in place of their code. */
   private replace(
     selected: readonly Selected<OutlineCandidate>[],
     finder: CandidateFinder,
+    sequence: CodeSequence,
   ): readonly MFunction[] {
-    const { code, dictionary } = this;
-    const edits: Edit[] = [];
+    const { code, dictionary, names } = this;
+    const isTaken = (name: string): boolean => names.has(name) || this.isNameTaken(name);
+    const transfers: Int32Array[] = [];
     const made = selected.map(({ candidate, starts }) => {
-      let unwind: UnwindTables = "none";
-      for (const start of starts) {
-        const own = this.siteOf(finder.functionAt(start)).unwind;
-        if (unwindTables.indexOf(own) > unwindTables.indexOf(unwind)) unwind = own;
-      }
-      const { mf, transfer } = outlinedFunction(candidate, dictionary, code.target, unwind, this.isTaken);
-      this.names.add(mf.name);
+      let unwind = 0;
+      for (const start of starts) unwind = Math.max(unwind, finder.siteAt(start) & Site.Unwind);
+      const { mf, transfer } = outlinedFunction(
+        candidate,
+        dictionary,
+        code.target,
+        unwindTables[unwind]!,
+        isTaken,
+      );
+      names.add(mf.name);
       if (finder.isFramed(candidate)) this.framed.add(mf.name);
-      const words = code.packInstruction(transfer);
-      for (const start of starts) edits.push({ start, length: candidate.length, words });
+      transfers.push(code.packInstruction(transfer));
       return mf;
     });
-    edits.sort((a, b) => a.start - b.start);
+    const edits = editsOf(selected, transfers);
     for (let i = 0; i < edits.length; ) {
       const fn = finder.functionAt(edits[i]!.start);
       let end = i + 1;
       while (end < edits.length && finder.functionAt(edits[end]!.start) === fn) end++;
-      code.replace(fn, this.editedWords(fn, edits.slice(i, end)));
+      code.replace(fn, editedWords(code.packed(fn).words, sequence, edits.slice(i, end)));
       i = end;
     }
     for (const mf of made) code.add(mf);
     return made;
   }
+}
 
-  /** The words of a function with the edits made, which are in the order of the code. */
-  private editedWords(fn: number, edits: readonly Edit[]): Int32Array {
-    const { sequence, code } = this;
-    const { words } = code.packed(fn);
-    let length = words.length;
-    const ends = edits.map(({ start, length: count, words: other }) => {
-      const from = sequence.words[start]!;
-      const end = skipInstruction(words, sequence.words[start + count - 1]!);
-      length += other.length - (end - from);
-      return end;
-    });
-    const out = new Int32Array(length);
-    let read = 0;
-    let write = 0;
-    const copy = (to: number): void => {
-      out.set(words.subarray(read, to), write);
-      write += to - read;
-      read = to;
-    };
-    let count = -1;
-    let countAt = -1;
-    edits.forEach((edit, i) => {
-      const block = sequence.blocks[sequence.blockOf[edit.start]!]!;
-      if (block.count !== count) {
-        copy(block.count + 1);
-        count = block.count;
-        countAt = write - 1;
-      }
-      const from = sequence.words[edit.start]!;
-      copy(from);
-      out.set(edit.words, write);
-      write += edit.words.length;
-      // Instructions without code between those of the sequence go with them.
-      let gone = 0;
-      for (let at = from; at < ends[i]!; at = skipInstruction(words, at)) gone++;
-      out[countAt]! -= gone - 1;
-      read = ends[i]!;
-    });
-    copy(words.length);
-    return out;
-  }
+function siteOf(properties: number, { personality }: Func): number {
+  const unwind = (properties >> Property.Unwind) & Site.Unwind;
+  const hasRows = unwindTables[unwind] === "async" && (properties & Property.FramePointer) === 0;
+  return unwind | (hasRows ? Site.HasRows : 0) | (personality !== null ? Site.Catches : 0);
 }
 
 /** The places of a candidate, left to right, that do not overlap. */
@@ -294,4 +241,63 @@ interface Edit {
   readonly start: number;
   readonly length: number;
   readonly words: Int32Array;
+}
+
+/** In the order of the code. @param transfers what stands for the code of each */
+function editsOf(
+  selected: readonly Selected<OutlineCandidate>[],
+  transfers: readonly Int32Array[],
+): readonly Edit[] {
+  let count = 0;
+  for (const { starts } of selected) count += starts.length;
+  // Places and what is there as one number, so that they can be sorted without asking back.
+  const keys = new Float64Array(count);
+  count = 0;
+  selected.forEach(({ starts }, i) => {
+    for (const start of starts) keys[count++] = start * selected.length + i;
+  });
+  return Array.from(keys.sort(), (key) => {
+    const i = key % selected.length;
+    const start = (key - i) / selected.length;
+    return { start, length: selected[i]!.candidate.length, words: transfers[i]! };
+  });
+}
+
+/** The words of a function with the edits made, which are in the order of the code. */
+function editedWords(words: Int32Array, sequence: CodeSequence, edits: readonly Edit[]): Int32Array {
+  let length = words.length;
+  const ends = edits.map(({ start, length: count, words: other }) => {
+    const end = skipInstruction(words, sequence.words[start + count - 1]!);
+    length += other.length - (end - sequence.words[start]!);
+    return end;
+  });
+  const out = new Int32Array(length);
+  let read = 0;
+  let write = 0;
+  const copy = (to: number): void => {
+    out.set(words.subarray(read, to), write);
+    write += to - read;
+    read = to;
+  };
+  let count = -1;
+  let countAt = -1;
+  edits.forEach((edit, i) => {
+    const own = sequence.counts[sequence.blockOf[edit.start]!]!;
+    if (own !== count) {
+      copy(own + 1);
+      count = own;
+      countAt = write - 1;
+    }
+    const from = sequence.words[edit.start]!;
+    copy(from);
+    out.set(edit.words, write);
+    write += edit.words.length;
+    // Instructions without code between those of the sequence go with them.
+    let gone = 0;
+    for (let at = from; at < ends[i]!; at = skipInstruction(words, at)) gone++;
+    out[countAt]! -= gone - 1;
+    read = ends[i]!;
+  });
+  copy(words.length);
+  return out;
 }

@@ -1,9 +1,10 @@
 /**
  * The final code of a program as one sequence of numbers, in which equal instructions have equal numbers.
  *
- * Instructions are compared as words of packed functions; each different one is made an object once, to ask the target
- * about it. What must stay where it is and ends of blocks have numbers that equal nothing; functions that are not to be
- * touched are left out. Linear in the code; some words an instruction are kept.
+ * Instructions are compared as words of packed functions. Ends of blocks, and what by its opcode must stay where it is,
+ * have a number that equals nothing; functions that are not to be touched are left out. What else the target says of an
+ * instruction is asked of each different one once, and only of those that may be part of a repeat: most instructions
+ * never become objects. Linear in the code; some words an instruction are kept.
  *
  * What is known of instructions serves all rounds, and of functions that a round left alone their part of the sequence
  * is copied from the one before. Numbers are those of the first round, then; nothing that is chosen depends on them.
@@ -11,7 +12,7 @@
  */
 import type { ProgramCode } from "../late/program-code.js";
 import type { MInst } from "../mir.js";
-import type { PackedFunction } from "../pack/format.js";
+import { HasTargets, opcodeMask, type PackedFunction } from "../pack/format.js";
 import { isBound, packedHead, skipInstruction } from "../pack/walk.js";
 import { Outlining } from "../target.js";
 
@@ -69,20 +70,23 @@ const never: InstructionKind = { kind: Outlining.Never, bytes: 0, rows: 0, usesS
 
 /** Each different instruction, by number. */
 export class Dictionary {
-  readonly kinds: InstructionKind[] = [];
-  /** A function that has it, and its words: those of functions change. */
-  private readonly functions = new Numbers();
+  private readonly kinds: (InstructionKind | undefined)[] = [];
   private readonly pool = new Numbers();
-  private readonly starts = new Numbers();
-  private readonly sizes = new Numbers();
+  /** Where the words of each end; the last ones' are first. */
+  private readonly ends = new Numbers();
   private readonly hashes = new Numbers();
   /** Open addressing: 1 more than the number. */
   private table = new Int32Array(1 << 12);
 
   constructor(private readonly code: ProgramCode) {}
 
+  /** How many there are: their numbers are below it. */
+  get size(): number {
+    return this.ends.length;
+  }
+
   /** The number of the instruction in some words of a function. */
-  numberOf(fn: number, words: Int32Array, from: number, to: number): number {
+  numberOf(words: Int32Array, from: number, to: number): number {
     let hash = to - from;
     for (let i = from; i < to; i++) {
       hash = Math.imul(hash ^ words[i]!, 0x9e3779b1);
@@ -91,27 +95,29 @@ export class Dictionary {
     const mask = this.table.length - 1;
     for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
       const number = this.table[slot]! - 1;
-      if (number < 0) return this.enter(fn, words, from, to, hash);
+      if (number < 0) return this.enter(words, from, to, hash);
       if (this.hashes.at(number) === hash && this.equals(number, words, from, to)) return number;
     }
   }
 
+  private startOf(number: number): number {
+    return number === 0 ? 0 : this.ends.at(number - 1);
+  }
+
   private equals(number: number, words: Int32Array, from: number, to: number): boolean {
-    if (this.sizes.at(number) !== to - from) return false;
+    const start = this.startOf(number);
+    if (this.ends.at(number) - start !== to - from) return false;
     const other = this.pool.all;
-    const shift = this.starts.at(number) - from;
+    const shift = start - from;
     for (let i = from; i < to; i++) if (other[i + shift] !== words[i]) return false;
     return true;
   }
 
-  private enter(fn: number, words: Int32Array, from: number, to: number, hash: number): number {
-    const number = this.kinds.length;
-    this.functions.push(fn);
-    this.starts.push(this.pool.length);
+  private enter(words: Int32Array, from: number, to: number, hash: number): number {
+    const number = this.ends.length;
     this.pool.append(words, from, to);
-    this.sizes.push(to - from);
+    this.ends.push(this.pool.length);
     this.hashes.push(hash);
-    this.kinds.push(isBound(words, from) ? never : this.describe(this.instruction(number)));
     if (2 * (number + 1) > this.table.length) this.grow();
     this.place(hash, number);
     return number;
@@ -125,13 +131,26 @@ export class Dictionary {
   }
 
   private grow(): void {
-    const count = this.kinds.length - 1;
+    const count = this.ends.length - 1;
     this.table = new Int32Array(this.table.length * 2);
     for (let number = 0; number < count; number++) this.place(this.hashes.at(number), number);
   }
 
-  private describe(inst: MInst): InstructionKind {
+  /** What is known of the instruction with this number. */
+  kind(number: number): InstructionKind {
+    return (this.kinds[number] ??= this.describe(number));
+  }
+
+  /** Bytes of code and of unwind tables; 0 where nobody asked for the kind. */
+  knownBytes(number: number): number {
+    const kind = this.kinds[number];
+    return kind === undefined ? 0 : kind.bytes + kind.rows;
+  }
+
+  private describe(number: number): InstructionKind {
+    if (isBound(this.pool.all, this.startOf(number))) return never;
     const { outlining, instructions, frame } = this.code.target;
+    const inst = this.instruction(number);
     const kind = outlining.kind(inst);
     if (kind === Outlining.Never) return never;
     return {
@@ -144,15 +163,8 @@ export class Dictionary {
 
   /** A new object of the instruction with this number. */
   instruction(number: number): MInst {
-    return this.code.instruction(this.functions.at(number), this.starts.at(number), this.pool.all);
+    return this.code.instruction(this.pool.all, this.startOf(number));
   }
-}
-
-/** A block of the sequence. */
-interface BlockPlace {
-  readonly fn: number;
-  /** The word with the number of its instructions. */
-  readonly count: number;
 }
 
 export interface CodeSequence {
@@ -160,9 +172,12 @@ export interface CodeSequence {
   readonly symbols: Int32Array;
   /** For each symbol the function's word at which its instruction starts. */
   readonly words: Int32Array;
-  /** For each symbol its block, as an index into `blocks`. */
+  /** For each symbol its block, as an index into the next two. */
   readonly blockOf: Int32Array;
-  readonly blocks: readonly BlockPlace[];
+  /** The function that a block is in. */
+  readonly functionOf: Int32Array;
+  /** The word with the number of a block's instructions. */
+  readonly counts: Int32Array;
   /** By function number, what it was made of. */
   readonly parts: readonly SequencePart[];
 }
@@ -177,11 +192,7 @@ interface SequencePart {
 }
 
 /** Which blocks of a function may be changed, by position; null: none. */
-export type BlockChoice = (
-  fn: number,
-  packed: PackedFunction,
-  blocks: number,
-) => ((block: number) => boolean) | null;
+export type BlockChoice = (fn: number, packed: PackedFunction) => ((block: number) => boolean) | null;
 
 /** @param previous of the round before, with the same dictionary */
 export function codeSequence(
@@ -193,56 +204,64 @@ export function codeSequence(
   const symbols = new Numbers();
   const words = new Numbers();
   const blockOf = new Numbers();
-  const blocks: BlockPlace[] = [];
+  const functionOf = new Numbers();
+  const counts = new Numbers();
   const parts: SequencePart[] = [];
-  const add = (symbol: number, at: number): void => {
-    symbols.push(symbol);
-    words.push(at);
-    blockOf.push(blocks.length - 1);
-  };
+  const { opcodes } = code.target.outlining;
   for (let fn = 0; fn < code.count; fn++) {
     const packed = code.packed(fn);
     const start = symbols.length;
-    const firstBlock = blocks.length;
+    const firstBlock = counts.length;
     const known = previous?.parts[fn];
-    if (known !== undefined && known.words === packed.words) {
-      symbols.append(previous!.symbols, known.start, known.end);
-      words.append(previous!.words, known.start, known.end);
-      const shift = firstBlock - known.firstBlock;
-      for (let i = known.start; i < known.end; i++) blockOf.push(previous!.blockOf[i]! + shift);
-      for (let i = known.firstBlock; i < known.endBlock; i++) blocks.push(previous!.blocks[i]!);
-    } else addFunction(fn, packed);
-    parts.push({
-      words: packed.words,
-      start,
-      end: symbols.length,
-      firstBlock,
-      endBlock: blocks.length,
-    });
+    if (known !== undefined && known.words === packed.words) copyFunction(previous!, known);
+    else addFunction(fn, packed);
+    parts.push({ words: packed.words, start, end: symbols.length, firstBlock, endBlock: counts.length });
   }
-  return { symbols: symbols.finish(), words: words.finish(), blockOf: blockOf.finish(), blocks, parts };
+  return {
+    symbols: symbols.finish(),
+    words: words.finish(),
+    blockOf: blockOf.finish(),
+    functionOf: functionOf.finish(),
+    counts: counts.finish(),
+    parts,
+  };
+
+  function copyFunction(from: CodeSequence, part: SequencePart): void {
+    const shift = counts.length - part.firstBlock;
+    symbols.append(from.symbols, part.start, part.end);
+    words.append(from.words, part.start, part.end);
+    for (let i = part.start; i < part.end; i++) blockOf.push(from.blockOf[i]! + shift);
+    functionOf.append(from.functionOf, part.firstBlock, part.endBlock);
+    counts.append(from.counts, part.firstBlock, part.endBlock);
+  }
+
+  function add(symbol: number, at: number): void {
+    symbols.push(symbol);
+    words.push(at);
+    blockOf.push(counts.length - 1);
+  }
 
   function addFunction(fn: number, packed: PackedFunction): void {
-    const count = packedHead(packed).blocks;
-    const wanted = choose(fn, packed, count);
+    const wanted = choose(fn, packed);
     if (wanted === null) return;
     const own = packed.words;
     let at = packed.blocks;
-    for (let block = 0; block < count; block++) {
+    for (let block = 0, count = packedHead(packed).blocks; block < count; block++) {
       const isWanted = wanted(block);
-      blocks.push({ fn, count: at });
+      functionOf.push(fn);
+      counts.push(at);
       let open = false;
       for (let n = own[at++]!; n > 0; n--) {
         const end = skipInstruction(own, at);
         if (isWanted) {
-          const number = dictionary.numberOf(fn, own, at, end);
-          const { kind } = dictionary.kinds[number]!;
+          const head = own[at]!;
+          const kind = (head & HasTargets) !== 0 ? Outlining.Never : opcodes[head & opcodeMask]!;
           if (kind === Outlining.Never) {
             // One of them is as good as many.
             if (open) add(-1, at);
             open = false;
           } else if (kind !== Outlining.Invisible) {
-            add(number, at);
+            add(dictionary.numberOf(own, at, end), at);
             open = true;
           }
         }

@@ -54,7 +54,9 @@ export const asmOperands = ["def", "use", "mem", "imm", "symbol", "block", "text
 export const tableOrigins = ["zero", "table", "block"] as const;
 export const extras = ["asm", "call", "landing-pad", "jump-table"] as const;
 
-/* Bits of an instruction's first word, above 10 bits of opcode and 5 of size. */
+/** Bits of an instruction's first word that are its opcode. */
+export const opcodeMask = 1023;
+/* Further bits of that word, above 5 of size. */
 export const HasMem = 1 << 15;
 export const HasImm = 1 << 16;
 export const HasWideImm = 1 << 17;

@@ -35,6 +35,7 @@ import {
   IsLarge,
   maxDefs,
   maxUses,
+  opcodeMask,
   type PackedFunction,
   Property,
   slotKinds,
@@ -70,16 +71,15 @@ export function restoreFunction(mf: MFunction, packed: PackedFunction, symbols: 
 /**
  * An instruction alone; it must name no block and no table of its function.
  * @param at its first word
- * @param fn whose it is
+ * @param mf any function: nothing of it is looked at
  */
 export function unpackInstruction(
   words: Int32Array,
   at: number,
-  fn: GlobalValue,
+  mf: MFunction,
   symbols: SymbolNumbers,
-  target: Target,
 ): MInst {
-  return new Unpacker(new MFunction(fn, fn.name, "none", target), words, symbols, at).instruction();
+  return new Unpacker(mf, words, symbols, at).instruction();
 }
 
 class Unpacker {
@@ -184,7 +184,7 @@ class Unpacker {
     const { in: words } = this;
     const head = words.word();
     const isLarge = (head & IsLarge) !== 0;
-    const inst = new MInst(head & 1023, isLarge ? words.word() : (head >> 10) & 31);
+    const inst = new MInst(head & opcodeMask, isLarge ? words.word() : (head >> 10) & 31);
     const defs = isLarge ? words.word() : (head >> defsShift) & maxDefs;
     const uses = isLarge ? words.word() : (head >> usesShift) & maxUses;
     const highClobbers = isLarge ? words.word() : 0;
