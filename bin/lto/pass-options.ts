@@ -2,6 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { InputError } from "../../lto/ir/errors.js";
 import { noPassOptions, type PassOption, type PassOptions, passOptions } from "../../lto/pass/options.js";
+import { arrangedPasses } from "../../lto/pass/pipelines.js";
 import { isSkippable, machineSteps, type PassSet } from "../../lto/pass/registry.js";
 
 /** Adds every option to the parser. */
@@ -61,7 +62,7 @@ function names(text: string, prints: boolean, { passes }: PassSet): string[] {
   return list;
 }
 
-/** @param parsed as commander returns it @throws InputError for passes that cannot be skipped */
+/** @param parsed as commander returns it @throws InputError for passes that cannot be skipped, or have a fixed place */
 export function readPassOptions(parsed: Readonly<Record<string, unknown>>, set: PassSet): PassOptions {
   const result: Record<string, unknown> = { ...noPassOptions };
   for (const { key } of passOptions) if (parsed[key] !== undefined) result[key] = parsed[key];
@@ -71,6 +72,9 @@ export function readPassOptions(parsed: Readonly<Record<string, unknown>>, set: 
   const skipPass = [...options.skipPass, ...off.map((p) => p.name)];
   for (const name of skipPass)
     if (!isSkippable(name, set)) throw new InputError(`code generation needs pass '${name}'`);
+  const free = arrangedPasses(set.pipelines);
+  for (const name of options.passOrder ?? [])
+    if (!free.has(name)) throw new InputError(`pass '${name}' is none of ${[...free].join(", ")}`);
   return { ...options, skipPass };
 }
 

@@ -11,7 +11,7 @@ import { summary as summaryAnalysis } from "../../lto/pass/analyses.js";
 import { runModulePipeline, type Stage } from "../../lto/pass/module-pipeline.js";
 import { noPassOptions, type PassOptions } from "../../lto/pass/options.js";
 import type { FunctionPass, Step, TrialCode } from "../../lto/pass/pass.js";
-import { loweringOf, type Pipelines, programLevel } from "../../lto/pass/pipelines.js";
+import { arranged, loweringOf, type Pipelines, programLevel } from "../../lto/pass/pipelines.js";
 import { emptyReport, type PassReport } from "../../lto/pass/report.js";
 import { PassRunner, type RunnerServices, showsText } from "../../lto/pass/runner.js";
 import { targetOf } from "../../lto/targets.js";
@@ -104,7 +104,7 @@ export async function optimise(
     functions.map((fn) => goalOf(fn, forced)),
     forced,
   );
-  const { program } = pipelines[level];
+  const program = arranged(pipelines[level].program, options.passOrder);
   if (program.length === 0) return { summary: linked, runs: 0, report: emptyReport };
   const runner = new PassRunner(options, services(options, origin, 0, print), module);
   runner.cache.know(summaryAnalysis, linked);

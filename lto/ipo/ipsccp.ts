@@ -24,7 +24,8 @@
  *    the convention (swifterror) may be anything;
  *  - a result is tracked only where the definition is the one that runs (not weak, not replaceable at load time);
  *  - a variable is tracked only where it is local, defined, and all that is done with it are plain loads and stores of
- *    its own type; a load of another type, an address that is kept, a volatile or atomic access end that;
+ *    its own type, and no assembly mentions it; a load of another type, an address that is kept, a volatile or atomic
+ *    access end that;
  *  - naked and unoptimised functions are left as they are, and what they touch may be anything;
  *  - a call of a function through another type, or with too few arguments, passes anything.
  *
@@ -160,6 +161,7 @@ class Program {
       variables.set(variable, { type, value: new Inflow(value), readers: new Set() });
     }
     const leak = (global: GlobalValue): void => void variables.delete(global);
+    for (const pinned of module.pinned) leak(pinned);
     const seen = new Set<Constant>();
     for (const global of module.globals)
       visitOwnConstants(global, (constant) => visitGlobals(constant, leak, seen));

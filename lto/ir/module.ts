@@ -277,6 +277,11 @@ export class GlobalVariable extends GlobalBase {
   get isDeclaration(): boolean {
     return this.initializer === null;
   }
+  /** Gives the variable another type and value. What loads and stores it is the caller's to change with it. */
+  retype(valueType: Type, initializer: Constant): void {
+    (this as { valueType: Type }).valueType = valueType;
+    this.initializer = initializer;
+  }
 }
 
 export class Alias extends GlobalBase {

@@ -10,6 +10,8 @@ export interface PassOptions {
   readonly skipPass: readonly string[];
   /** Of the passes that may be skipped, only these run; null: all. */
   readonly onlyPasses: readonly string[] | null;
+  /** The passes behind the inliner in this order, as often as they are named; null: in that of the pipeline. */
+  readonly passOrder: readonly string[] | null;
   /** The last run of a pass that may be skipped; -1: all run, and are listed; null: all run. */
   readonly optBisectLimit: number | null;
   readonly verifyEach: boolean;
@@ -34,6 +36,7 @@ export const noPassOptions: PassOptions = {
   enabled: [],
   skipPass: [],
   onlyPasses: null,
+  passOrder: null,
   optBisectLimit: null,
   verifyEach: false,
   printBefore: [],
@@ -169,6 +172,14 @@ export const passOptions: readonly PassOption[] = [
     value: "<pass,...>",
     kind: "passes",
     description: "leave out all passes but these and those that code generation needs",
+    llvm: [],
+  },
+  {
+    name: "pass-order",
+    key: "passOrder",
+    value: "<pass,...>",
+    kind: "passes",
+    description: "run these behind the inliner, in this order, instead of those that the pipeline has there",
     llvm: [],
   },
   {

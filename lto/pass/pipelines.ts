@@ -37,6 +37,7 @@ import { irOutline, irOutlineEarly } from "../ipo/ir-outline/index.js";
 import { libcalls } from "../ipo/libcalls/index.js";
 import { matchCalls } from "../ipo/match-calls.js";
 import { mergeFunctions } from "../ipo/merge-functions/index.js";
+import { shrinkGlobals } from "../ipo/shrink-globals.js";
 import { stackProtector } from "../ipo/stack-protector.js";
 import { devirtualize } from "../ipo/virtual-calls/devirtualize.js";
 import { lowerTypeTests } from "../ipo/virtual-calls/lower-type-tests.js";
@@ -125,6 +126,8 @@ const program: readonly Stage[] = [
     may(functionAttrs),
     // Parameters that propagation found constant have no uses left.
     may(deadargelim),
+    // Behind those that find variables constant, or read by nobody. Comparisons of what it extends are simplified below.
+    may(shrinkGlobals),
     // Of parameters that are left. Variables that were passed by reference become values below.
     may(argpromotion),
     // Copies go before inlining makes them differ: constants, then the functions that mention them.
@@ -207,6 +210,32 @@ export const pipelines: Pipelines = {
   Os: { program, lowering },
   Oz: { program, lowering },
 };
+
+/** Steps whose order is free: what functions go through once the inliner has been there. */
+const isArranged = ({ over }: Stage, { pass, isRequired }: Step): boolean =>
+  over === "components" && !isRequired && pass !== inline;
+
+/** The names of passes whose order is free. */
+export const arrangedPasses = (all: Pipelines): ReadonlySet<string> =>
+  new Set(
+    Object.values(all).flatMap(({ program }) =>
+      program.flatMap((stage) =>
+        stage.steps.filter((step) => isArranged(stage, step)).map((s) => s.pass.name),
+      ),
+    ),
+  );
+
+/** Stages with the passes whose order is free in another one. @param order their names; null: as they are */
+export function arranged(stages: readonly Stage[], order: readonly string[] | null): readonly Stage[] {
+  if (order === null) return stages;
+  return stages.map((stage): Stage => {
+    if (stage.over !== "components") return stage;
+    const free = stage.steps.filter((step) => isArranged(stage, step));
+    if (free.length === 0) return stage;
+    const chosen = order.flatMap((name) => free.find(({ pass }) => pass.name === name) ?? []);
+    return bottomUp(...stage.steps.filter((step) => !isArranged(stage, step)), ...chosen);
+  });
+}
 
 /** All steps of a pipeline in order. */
 export const stepsOf = ({ program, lowering }: Pipeline): readonly Step[] => [

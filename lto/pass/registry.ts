@@ -32,6 +32,7 @@ import { irOutline, irOutlineEarly } from "../ipo/ir-outline/index.js";
 import { libcalls } from "../ipo/libcalls/index.js";
 import { matchCalls } from "../ipo/match-calls.js";
 import { mergeFunctions } from "../ipo/merge-functions/index.js";
+import { shrinkGlobals } from "../ipo/shrink-globals.js";
 import { stackProtector } from "../ipo/stack-protector.js";
 import { devirtualize } from "../ipo/virtual-calls/devirtualize.js";
 import { lowerTypeTests } from "../ipo/virtual-calls/lower-type-tests.js";
@@ -63,6 +64,7 @@ export const passes: readonly AnyPass[] = [
   ipsccp,
   functionAttrs,
   deadargelim,
+  shrinkGlobals,
   argpromotion,
   constmerge,
   foldFunctions,

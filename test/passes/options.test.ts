@@ -1,11 +1,12 @@
 /** The options of passes and of their runner, as `tsc-lto` takes them. */
+import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { main } from "../../bin/lto/main.js";
 import { onFunctions } from "../../lto/pass/module-pipeline.js";
 import { may } from "../../lto/pass/pass.js";
-import { machineSteps, type PassSet } from "../../lto/pass/registry.js";
+import { machineSteps, type PassSet, productPasses } from "../../lto/pass/registry.js";
 import { capture, type Outcome, temporaryFolder } from "../support/command.js";
 import { bisect, main as bisectCommand } from "../tools/bisect.js";
 import { loseTerminator, swapSubtraction, withPasses } from "./fixture-passes.js";
@@ -94,6 +95,33 @@ describe("skipping", () => {
       out: "",
       err: "tsc-lto: error: code generation needs pass 'legalize'\n",
     });
+  });
+});
+
+describe("order", () => {
+  const order = async (...args: string[]): Promise<string[]> => {
+    const { err } = await lto(["--opt-bisect-limit=-1", ...args], productPasses);
+    return [...err.matchAll(/running pass \(\d+\) (\S+) on (?:function|component) main$/gm)].map(
+      ([, name]) => name!,
+    );
+  };
+  it("--pass-order puts passes behind the inliner", async () => {
+    const usual = await order();
+    const at = usual.indexOf("inline") + 1;
+    const chosen = ["gvn", "libcalls", "dce", "gvn"];
+    const other = await order(`--pass-order=${chosen.join(",")}`);
+    expect(other.slice(0, at + chosen.length)).toEqual([...usual.slice(0, at), ...chosen]);
+    expect(usual.slice(at, at + 2)).toEqual(["sroa", "simplify-cfg"]);
+    expect(await order("--pass-order=")).toEqual(other.filter((_, i) => i < at || i >= at + chosen.length));
+    const none = other.slice(at + chosen.length);
+    expect(usual.slice(-none.length)).toEqual(none);
+  });
+  it("passes with a fixed place are refused", async () => {
+    expect(await lto(["--pass-order=dce,inline"], productPasses)).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/^tsc-lto: error: pass 'inline' is none of sroa, simplify-cfg, .*\n$/),
+    });
+    expect(await lto(["--pass-order=nonsense"], productPasses)).toMatchObject({ code: 2 });
   });
 });
 
@@ -269,5 +297,34 @@ describe("bisection", () => {
     expect(lines.at(-1)).toContain("the fault is elsewhere");
     expect(await bisectCommand(["--nonsense"], always(0), print)).toBe(2);
     expect(lines.at(-1)).toContain("usage: npm run bisect");
+  });
+});
+
+describe("variables that assembly mentions", () => {
+  it("keep their values and sizes", async () => {
+    writeFileSync(
+      path("poked.ll"),
+      `target triple = "x86_64-unknown-linux-gnu"
+module asm ".text"
+module asm "poke: movl $263, counter"
+module asm "ret"
+@counter = internal global i32 1
+declare void @poke()
+define i32 @main() minsize optsize {
+  store i32 1, ptr @counter
+  call void @poke()
+  %v = load i32, ptr @counter
+  %r = lshr i32 %v, 2
+  ret i32 %r
+}
+`,
+    );
+    const { code } = await capture(main, [path("poked.ll"), "-Oz", "-o", path("poked.s")], {
+      cwd,
+      workers: true,
+    });
+    expect(code).toBe(0);
+    execFileSync("cc", ["-no-pie", path("poked.s"), "-o", path("poked")]);
+    expect(spawnSync(path("poked"))).toMatchObject({ status: 65, signal: null });
   });
 });

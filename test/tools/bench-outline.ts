@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { bitcodeFolders } from "./bench/bitcode-folders.js";
 import { formatRatio, geometricMean, printTable } from "./bench/tables.js";
 import { benchmarkObjects } from "./benchmark-objects.js";
-import { loadedSizes, programSizes } from "./elf-size.js";
+import { assembledSizes } from "./elf-size.js";
 import { parseCommandLine, splitWords } from "./options.js";
 import { packageNames, selectRecipes } from "./packages/registry.js";
 import { mapLimit, mustRun } from "./process.js";
@@ -82,11 +82,7 @@ async function linked({ objects, dir }: Program, way: string): Promise<Sizes> {
   const flags = [`-${level}`, ...ltoFlags, ...splitWords(allWays.get(way)!)];
   await mustRun([join(projectRoot(), "bin", "tsc-lto"), "-j1", ...objects, "-o", out, ...flags]);
   await mustRun(["as", "-o", `${out}.o`, out]);
-  const sizes = programSizes(`${out}.o`);
-  const { text, unwind: tables, rodata } = loadedSizes(sizes);
-  // An encoding, a pointer and a count; then where each description's code and the description itself are.
-  const unwind = sizes.descriptions === 0 ? tables : tables + 12 + 8 * sizes.descriptions;
-  return { text, unwind, rodata, sum: text + unwind + rodata };
+  return assembledSizes(`${out}.o`);
 }
 
 const list = await programs();

@@ -1,85 +1,173 @@
 /**
- * `npm run bench:pipeline -- [package…] [--levels Oz]`: what each optional pass is worth. Every benchmark program is
- * linked with the whole pipeline, without any optional pass on the program, and with each of these left out in turn;
- * what is loaded of the assembled result (code, unwind and exception tables, read-only data) is compared with the
- * whole pipeline's.
+ * `npm run bench:pipeline -- [package…] [--corpus DIR]`: what each optional pass is worth, and a search for a better
+ * order.
  *
- * A figure above 1 says that programs are so much larger without the pass. Sizes only: nothing is run.
+ * Every program is linked with the whole pipeline, without any optional pass on the program, and with each optional pass
+ * left out in turn; what is loaded of the assembled result (code, unwind and exception tables with the header that the
+ * linker makes, read-only data) is compared with the whole pipeline's. A figure above 1 says that programs are so much
+ * larger without the pass. `--search N` looks for another order of the passes behind the inliner (bench/pass-order.ts)
+ * with at most N links, and compares what it finds on the programs of `--check`. Sizes only: nothing is run. Outliners
+ * are off unless asked for: they find again what passes leave.
+ *
+ * Links are made in threads that stay, which is several times faster than a process for each.
  */
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
+import { bitcodeFolders } from "./bench/bitcode-folders.js";
+import { type Order, searchOrder } from "./bench/pass-order.js";
+import { Random } from "./bench/random.js";
+import { geometricMean } from "./bench/tables.js";
 import { benchmarkObjects } from "./benchmark-objects.js";
-import { loadedSizes, programSizes } from "./elf-size.js";
+import { assembledSizes } from "./elf-size.js";
+import { threadPool } from "./in-process.js";
 import { parseCommandLine, splitWords } from "./options.js";
 import { packageNames, selectRecipes } from "./packages/registry.js";
+import { type OptionalPasses, optionalPasses } from "./pipelines.js";
 import { mapLimit, mustRun } from "./process.js";
-import { projectRoot } from "./root.js";
+import { cacheDir } from "./root.js";
 
 const usage = `usage: npm run bench:pipeline -- [package… | all] [options]
   package         of ${packageNames()}
+  --corpus DIR    instead of packages: programs as folders of bitcode, DIR/PROGRAM/LEVEL/*.o or DIR/PROGRAM/*.o
+                  (with packages: those folders of DIR)
   --levels L      levels of optimization, separated by commas (default Oz)
+  --without S     passes to leave out, separated by commas: in turn only these (none: only all of them together)
+  --search N      look for an order of the passes behind the inliner, with at most N links
+  --seed S        of the search (default 1)
+  --check S       programs that what the search finds is compared on, separated by commas
+  --order S       compare this order of the passes behind the inliner, separated by commas
+  --outline       with the outliners
   --flags="…"     further options of tsc-lto
   --jobs N        links at the same time (default: one for each processor)`;
 
-/** The shape of lto/pass/pipelines.ts that is read here. */
-interface Pipelines {
-  readonly pipelines: Record<
-    string,
-    { program: { steps: { pass: { name: string }; isRequired: boolean }[] }[] } | undefined
-  >;
+interface Program {
+  readonly name: string;
+  readonly objects: readonly string[];
+  /** Folder for what is made of them. */
+  readonly dir: string;
 }
-
-/** Bytes that are loaded of an assembled program, without its writable data. */
-interface Loaded {
+interface Sizes {
   readonly text: number;
   readonly sum: number;
 }
 
 const { values, words, levels, ltoFlags } = parseCommandLine(
-  { levels: { type: "string", default: "Oz" } },
+  {
+    levels: { type: "string", default: "Oz" },
+    corpus: { type: "string" },
+    without: { type: "string" },
+    search: { type: "string" },
+    seed: { type: "string", default: "1" },
+    check: { type: "string", default: "" },
+    order: { type: "string" },
+    outline: { type: "boolean", default: false },
+  },
   usage,
 );
-const built = pathToFileURL(join(projectRoot(), "dist", "lto", "pass", "pipelines.js"));
-const { pipelines } = (await import(built.href)) as Pipelines;
+const jobs = Number(values["jobs"]);
+const pool = threadPool(jobs);
+const common = [...(values["outline"] === true ? [] : ["--no-outline", "--no-ir-outline"]), ...ltoFlags];
 
-async function linked(objects: readonly string[], out: string, flags: readonly string[]): Promise<Loaded> {
-  await mustRun([join(projectRoot(), "bin", "tsc-lto"), "-j1", ...objects, "-o", out, ...flags]);
-  await mustRun(["as", "-o", `${out}.o`, out]);
-  const { text, unwind, rodata } = loadedSizes(programSizes(`${out}.o`));
-  return { text, sum: text + unwind + rodata };
+async function programsAt(level: string, names: readonly string[]): Promise<Program[]> {
+  const corpus = values["corpus"];
+  if (corpus !== undefined)
+    return bitcodeFolders(String(corpus), level, names).map(({ name, objects }) => {
+      return { name, objects, dir: cacheDir("pipeline", name, level) };
+    });
+  const list: Program[] = [];
+  for (const recipe of selectRecipes([...names]))
+    list.push({ name: recipe.name, ...(await benchmarkObjects(recipe, level)) });
+  return list;
 }
 
-const mean = (of: readonly number[]): number =>
-  Math.exp(of.reduce((sum, x) => sum + Math.log(x), 0) / of.length);
+let links = 0;
+async function linked(
+  { name, objects, dir }: Program,
+  level: string,
+  flags: readonly string[],
+): Promise<Sizes> {
+  const out = join(dir, `pipeline-${process.pid}-${links++}.s`);
+  const args = ["-j1", `-${level}`, ...common, ...flags, ...objects, "-o", out];
+  const { status, stderr } = await pool.execute(["tsc-lto", ...args], { cwd: dir });
+  if (status !== 0) throw new Error(`${name} ${flags.join(" ")}: ${stderr}`);
+  await mustRun(["as", "-o", `${out}.o`, out]);
+  const sizes = assembledSizes(`${out}.o`);
+  await mustRun(["rm", out, `${out}.o`]);
+  return sizes;
+}
 
-for (const level of levels) {
-  const stages = pipelines[level]?.program;
-  if (stages === undefined) throw new Error(`no pipeline ${level}`);
-  const optional = stages.flatMap(({ steps }) => steps.filter((s) => !s.isRequired).map((s) => s.pass.name));
-  const passes = [...new Set(optional)];
-  const ways: readonly (readonly [string, string])[] = [
-    ["none of them", `--skip-pass=${passes.join(",")}`],
-    ...passes.map((name) => [`without ${name}`, `--skip-pass=${name}`] as const),
-  ];
-  const programs = await mapLimit(selectRecipes(words), Number(values["jobs"]), async (recipe) => {
-    const { objects, dir } = await benchmarkObjects(recipe, level);
-    const flags = [`-${level}`, ...ltoFlags];
-    const out = join(dir, "pipeline.s");
-    const whole = await linked(objects, out, flags);
-    const results: Loaded[] = [];
-    for (const [, skip] of ways) results.push(await linked(objects, out, [...flags, ...splitWords(skip)]));
-    return { name: recipe.name, whole, results };
+/** A way to link beside the usual one. */
+interface Way {
+  readonly title: string;
+  readonly flags: readonly string[];
+}
+
+/** Prints a line for each way: sizes relative to those without its flags. */
+async function compare(programs: readonly Program[], level: string, ways: readonly Way[]): Promise<void> {
+  const all = [{ title: "", flags: [] }, ...ways];
+  const pairs = programs.flatMap((program) => all.map((way) => ({ program, way })));
+  const found = new Map<string, Sizes>();
+  const key = (program: Program, way: Way): string => `${program.name} ${way.title}`;
+  await mapLimit(pairs, jobs, async ({ program, way }) => {
+    const sizes = await linked(program, level, way.flags);
+    found.set(key(program, way), sizes);
+    // A run over many programs takes its time.
+    console.error(`${program.name} ${way.title}: .text ${sizes.text}, sum ${sizes.sum}`);
   });
+  const ratio = (program: Program, way: Way, of: keyof Sizes): number =>
+    found.get(key(program, way))![of] / found.get(key(program, all[0]!))![of];
   console.log(`-${level}: size relative to the whole pipeline's, ${programs.length} programs`);
   console.log("| | .text | all that is loaded | least | most |\n| --- | --- | --- | --- | --- |");
-  ways.forEach(([name], way) => {
-    const sums = programs.map(({ whole, results }) => ({ by: results[way]!.sum / whole.sum }));
-    const text = mean(programs.map(({ whole, results }) => results[way]!.text / whole.text));
-    const order = programs.map((p, i) => ({ name: p.name, by: sums[i]!.by })).sort((a, b) => a.by - b.by);
+  for (const way of ways) {
+    const order = programs
+      .map((program) => ({ name: program.name, by: ratio(program, way, "sum") }))
+      .sort((a, b) => a.by - b.by);
     const show = ({ name, by }: { name: string; by: number }): string => `${name} ${by.toFixed(4)}`;
-    const all = mean(sums.map((s) => s.by));
-    console.log(
-      `| ${name} | ${text.toFixed(4)} | ${all.toFixed(4)} | ${show(order[0]!)} | ${show(order[order.length - 1]!)} |`,
-    );
-  });
+    const mean = (of: keyof Sizes): string =>
+      geometricMean(programs.map((p) => ratio(p, way, of))).toFixed(4);
+    const range = `${show(order[0]!)} | ${show(order[order.length - 1]!)}`;
+    console.log(`| ${way.title} | ${mean("text")} | ${mean("sum")} | ${range} |`);
+  }
 }
+
+/** The ways to leave passes out. */
+function withoutPasses({ program, lowering }: OptionalPasses): Way[] {
+  const passes = program.filter((name) => values["outline"] === true || name !== "ir-outline");
+  const none = { title: "none of them on the program", flags: [`--skip-pass=${passes.join(",")}`] };
+  const chosen = values["without"] === undefined ? null : String(values["without"]).split(",");
+  const each = [...passes, ...lowering].filter((name) => chosen === null || chosen.includes(name));
+  return [none, ...each.map((name) => ({ title: `without ${name}`, flags: [`--skip-pass=${name}`] }))];
+}
+
+async function search(programs: readonly Program[], level: string, usual: Order): Promise<void> {
+  const seed = Number(values["seed"]);
+  const start = values["order"] === undefined ? usual : String(values["order"]).split(",");
+  console.log(`-${level}, seed ${seed}, from ${start.join(",")}`);
+  const { order, ratio } = await searchOrder({
+    start,
+    passes: [...new Set(usual)],
+    programs: programs.map(({ name }) => name),
+    budget: Number(values["search"]),
+    random: new Random(seed),
+    size: async (name, tried) => {
+      const program = programs.find((p) => p.name === name)!;
+      return (await linked(program, level, [`--pass-order=${tried.join(",")}`])).sum;
+    },
+    log: (line) => console.log(line),
+  });
+  console.log(`${ratio.toFixed(5)}: ${order.join(",")}`);
+  const names = splitWords(String(values["check"]).replaceAll(",", " "));
+  if (names.length === 0) return;
+  const way = { title: "found", flags: [`--pass-order=${order.join(",")}`] };
+  await compare(await programsAt(level, names), level, [way]);
+}
+
+for (const level of levels) {
+  const passes = await optionalPasses(level);
+  const programs = await programsAt(level, words);
+  if (values["search"] !== undefined) await search(programs, level, passes.order);
+  else if (values["order"] !== undefined) {
+    const order = String(values["order"]);
+    await compare(programs, level, [{ title: order, flags: [`--pass-order=${order}`] }]);
+  } else await compare(programs, level, withoutPasses(passes));
+}
+await pool.close();

@@ -13,7 +13,8 @@ import { join } from "node:path";
 import type { Case } from "./batch.js";
 import { runBatch, summarize, waysAt } from "./batch.js";
 import { fastToolchain } from "./in-process.js";
-import { parseCommandLine, splitWords } from "./options.js";
+import { askedOfPasses, parseCommandLine, splitWords } from "./options.js";
+import { passWays } from "./pipelines.js";
 import { mapLimit, run } from "./process.js";
 import { cacheDir, findProgram } from "./root.js";
 import { referenceToolchain } from "./toolchain.js";
@@ -25,7 +26,8 @@ const usage = `usage: npm run csmith -- [--count N] [--seed S] [--levels O0,Oz] 
   --include DIR  csmith's headers (default /usr/include/csmith)
   --shape="…"     csmith's own options, in place of those that rotate with the seed
   --tool NAME    tool under test: ours (default), ours-embedded, llvm, gcc, …
-  --jobs N, --out FILE, --resume, --no-pie, --flags="…", --ways="…|…", -v   as for torture`;
+  --jobs N, --out FILE, --resume, --no-pie, --flags="…", --ways="…|…", --pass-orders N, --order-seed S,
+  --each-pass-off, -v   as for torture`;
 
 const shapes: readonly (readonly string[])[] = [
   [],
@@ -36,7 +38,12 @@ const shapes: readonly (readonly string[])[] = [
   ["--builtins", "--builtin-function-prob", "30", "--max-funcs", "5"],
 ];
 
-const { values, levels, ltoFlags, ways } = parseCommandLine(
+const {
+  values,
+  levels,
+  ltoFlags,
+  ways: asked,
+} = parseCommandLine(
   {
     count: { type: "string", default: "50" },
     seed: { type: "string", default: "1" },
@@ -46,6 +53,7 @@ const { values, levels, ltoFlags, ways } = parseCommandLine(
   },
   usage,
 );
+const ways = await passWays(asked, askedOfPasses(values));
 const count = Number(values["count"]);
 const first = Number(values["seed"]);
 const include = String(values["include"]);

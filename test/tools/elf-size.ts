@@ -30,6 +30,15 @@ export function loadedSizes({ sections, code }: ProgramSizes): LoadedSizes {
   return { text: code, unwind, rodata };
 }
 
+/** What will be loaded of an assembled program once it is linked, with the header that the linker makes. */
+export function assembledSizes(file: string): LoadedSizes & { readonly sum: number } {
+  const sizes = programSizes(file);
+  const { text, unwind: tables, rodata } = loadedSizes(sizes);
+  // An encoding, a pointer and a count; then where each description's code and the description itself are.
+  const unwind = sizes.descriptions === 0 ? tables : tables + 12 + 8 * sizes.descriptions;
+  return { text, unwind, rodata, sum: text + unwind + rodata };
+}
+
 /** Reads the section table and the symbol table (if it was not stripped). @throws Error for other files */
 export function programSizes(file: string): ProgramSizes {
   const bytes = readFileSync(file);

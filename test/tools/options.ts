@@ -2,6 +2,7 @@
 import { availableParallelism } from "node:os";
 import type { ParseArgsConfig } from "node:util";
 import { parseArgs } from "node:util";
+import type { PassWays } from "./pipelines.js";
 
 type Values = Record<string, string | boolean | undefined>;
 type Options = NonNullable<ParseArgsConfig["options"]>;
@@ -15,6 +16,9 @@ export const commonOptions = {
   resume: { type: "boolean", default: false },
   flags: { type: "string", default: "" },
   ways: { type: "string", default: "" },
+  "pass-orders": { type: "string", default: "0" },
+  "order-seed": { type: "string", default: "1" },
+  "each-pass-off": { type: "boolean", default: false },
   "no-pie": { type: "boolean", default: false },
   verbose: { type: "boolean", short: "v", default: false },
   O0: { type: "boolean" },
@@ -24,6 +28,13 @@ export const commonOptions = {
   Os: { type: "boolean" },
   Oz: { type: "boolean" },
 } as const satisfies Options;
+
+/** What is asked of passes besides the usual (pipelines.ts). */
+export const askedOfPasses = (values: Values): PassWays => ({
+  orders: Number(values["pass-orders"]),
+  seed: Number(values["order-seed"]),
+  eachOff: values["each-pass-off"] === true,
+});
 
 /** The words of an option that holds several. */
 export function splitWords(text: string): string[] {

@@ -11,7 +11,8 @@ import { basename, dirname, join, relative, resolve } from "node:path";
 import type { Case } from "./batch.js";
 import { runBatch, summarize, waysAt } from "./batch.js";
 import { fastToolchain } from "./in-process.js";
-import { parseCommandLine } from "./options.js";
+import { askedOfPasses, parseCommandLine } from "./options.js";
+import { passWays } from "./pipelines.js";
 import { cacheDir } from "./root.js";
 import { toolchain } from "./toolchain.js";
 
@@ -25,6 +26,8 @@ const usage = `usage: npm run torture -- --dir DIR [-O0 -Oz -O2] [options]
   --no-pie       position-dependent code
   --flags="…"    more options for tsc-lto
   --ways="…|…"   link each program with each of these sets of options
+  --pass-orders N, --order-seed S   … and with passes in N random orders (seed S, default 1)
+  --each-pass-off                   … and without each pass that may be left out
   --list FILE    only programs named in FILE, one a line
   -v             print every failure as it happens`;
 
@@ -69,14 +72,17 @@ function collect(dir: string): Case[] {
   return cases;
 }
 
-const { values, levels, ltoFlags, ways } = parseCommandLine(
-  { dir: { type: "string" }, list: { type: "string" } },
-  usage,
-);
+const {
+  values,
+  levels,
+  ltoFlags,
+  ways: asked,
+} = parseCommandLine({ dir: { type: "string" }, list: { type: "string" } }, usage);
 if (values["dir"] === undefined) {
   console.error(usage);
   process.exit(2);
 }
+const ways = await passWays(asked, askedOfPasses(values));
 const dir = resolve(String(values["dir"]));
 let cases = collect(dir);
 if (values["filter"] !== undefined) {
