@@ -7,10 +7,10 @@
  * first called. Against loading the modules one by one that saves four fifths of what a run costs beyond an empty
  * Node.
  *
- * Reading a cache takes time by the functions in it, of which a small link needs a part. So small and large runs have
- * caches of their own, told apart by the bytes of their inputs, and small ones leave the engine's settings as they are:
- * setting them loads Node's streams. Of the tiniest program both are a fifth of what it costs beyond an empty Node. For
- * the same reason the checksum is not zlib's.
+ * Reading a cache takes time by the functions in it, of which a small link needs a part. So small runs have caches of
+ * their own, told apart by the bytes of their inputs, and leave the engine's settings as they are: setting them loads
+ * Node's streams. Of the tiniest program both are a fifth of what it costs beyond an empty Node. For the same reason
+ * the checksum is not zlib's. Others have caches by their settings, of which V8 takes no other's code.
  *
  * A cache is named after the contents of its bundle, Node's version and the engine's settings; V8 itself refuses
  * what another V8, other settings or another processor made, but not what was damaged: for that there is a
@@ -50,12 +50,14 @@ const enoughEffort = 4000;
 const smallFile = 4096;
 /** Bytes of inputs below which a run is a small one. */
 const smallRun = 12_000;
+/** And below which it is a usual one, whose heap is kept small; bin/engine.cts has the figures. */
+const usualRun = 1_000_000;
 /** In the user's directory, where also other versions of this program leave theirs. */
 const keptFiles = 24;
 
 const units = new Map<string, Unit>();
 /** Which caches this run takes and makes. */
-let size: "small" | "large" = "large";
+let size: "small" | "usual" | "large" = "large";
 
 function key(hash: string, more = ""): string {
   const settings = [process.arch, ...process.execArgv, process.env["NODE_OPTIONS"] ?? "", more].join(" ");
@@ -235,29 +237,30 @@ async function worker(command: Command): Promise<(task: unknown) => unknown> {
   };
 }
 
-/** Whether the files among the arguments are few and short. */
-function isSmallRun(args: readonly string[]): boolean {
+/** Bytes of the files among the arguments, counted up to what makes a large run; others read what they do not name. */
+function inputBytes(args: readonly string[]): number {
   let bytes = 0;
   try {
     for (const arg of args) {
       if (arg.startsWith("-")) continue;
       // Names of further files.
-      if (arg.startsWith("@")) return false;
+      if (arg.startsWith("@")) return usualRun;
       bytes += fs.statSync(arg, { throwIfNoEntry: false })?.size ?? 0;
-      if (bytes >= smallRun) return false;
+      if (bytes >= usualRun) return usualRun;
     }
-    return true;
+    return bytes;
   } catch {
     // Whatever it is, the command will say so.
-    return false;
+    return usualRun;
   }
 }
 
 /** Runs a command with this process's arguments, and sets its exit code. */
 async function run(command: Command, args: readonly string[]): Promise<void> {
   // Other commands read headers, libraries and what else is not named.
-  if (command === "lto" && isSmallRun(args)) size = "small";
-  else (require("./engine.cjs") as typeof engine).apply();
+  const bytes = command === "lto" ? inputBytes(args) : usualRun;
+  size = bytes < smallRun ? "small" : bytes < usualRun ? "usual" : "large";
+  if (size !== "small") (require("./engine.cjs") as typeof engine).apply(size);
   const { main } = await load(command);
   process.exitCode = await (main as (args: readonly string[]) => Promise<number>)(args);
   if (process.exitCode === 0) storeCaches();

@@ -170,17 +170,22 @@ describe("a cache of compiled code", () => {
     expect(readdirSync(caches).map((name) => statSync(join(caches, name)).mtimeMs)).toEqual(times);
   });
 
-  it("is apart for small and large inputs", () => {
-    const large = join(built, "large.ll");
-    writeFileSync(large, `${readFileSync(program, "utf8")}${"; nothing\n".repeat(1500)}`);
+  it("is apart for inputs of different sizes", () => {
+    const enlarged = (name: string, lines: number): string => {
+      const file = join(built, name);
+      writeFileSync(file, `${readFileSync(program, "utf8")}${"; nothing\n".repeat(lines)}`);
+      return file;
+    };
     link();
     const small = readdirSync(caches);
     expect(small.every((name) => name.endsWith("-small"))).toBe(true);
     const { mtimeMs } = statSync(cacheFile());
-    expect(run(command("tsc-lto"), [large, "-o", "-"])).toEqual(expected);
-    const both = readdirSync(caches);
-    expect(both.length).toBe(2 * small.length);
-    expect(both.filter((name) => name.endsWith("-large")).length).toBe(small.length);
+    expect(run(command("tsc-lto"), [enlarged("usual.ll", 1500), "-o", "-"])).toEqual(expected);
+    expect(run(command("tsc-lto"), [enlarged("large.ll", 110_000), "-o", "-"])).toEqual(expected);
+    const all = readdirSync(caches);
+    expect(all.length).toBe(3 * small.length);
+    for (const size of ["usual", "large"])
+      expect(all.filter((name) => name.endsWith(`-${size}`)).length).toBe(small.length);
     expect(statSync(join(caches, small[0]!)).mtimeMs).toBe(mtimeMs);
   });
 
