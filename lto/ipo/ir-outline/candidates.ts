@@ -8,7 +8,7 @@
  */
 import type { Repeat } from "../../outline/repeats.js";
 import type { Candidate } from "../../outline/select.js";
-import { mostBenefit } from "./plan.js";
+import { leastPassed, mostBenefit } from "./plan.js";
 import type { Sequence } from "./sequence.js";
 
 /** Ends that are tried, with the whole one. */
@@ -29,36 +29,57 @@ export interface Piece extends Candidate {
   readonly most: number;
 }
 
-/** Candidates of the repeats that could save most, as far as the work for them is linear in the program. */
-export function allPieces(sequence: Sequence, repeats: readonly Repeat[]): Piece[] {
+interface Adding {
+  readonly pieces: Piece[];
+  readonly sequence: Sequence;
+  /** Bytes that parameters take at least, by length. */
+  readonly passed: Float64Array;
+  /** Also those that parameters make too large are asked for: somebody is told why they are none. */
+  readonly isTold: boolean;
+}
+
+/**
+ * Candidates of the repeats that could save most, as far as the work for them is linear in the program.
+ * @param longest of the repeats
+ */
+export function allPieces(
+  sequence: Sequence,
+  repeats: readonly Repeat[],
+  longest: number,
+  isTold: boolean,
+): Piece[] {
   const most = repeats.map(({ length, starts }) => sequence.bytes(starts[0]!, length) * (starts.length - 1));
   const order = [...repeats.keys()].sort((a, b) => most[b]! - most[a]! || a - b);
   let looks = Math.max(leastLooks, mostLooks * sequence.insts.length);
-  const pieces: Piece[] = [];
+  const adding = { pieces: [], sequence, passed: new Float64Array(longest + 1), isTold };
   for (const index of order) {
     const repeat = repeats[index]!;
     looks -= Math.min(repeat.starts.length, mostStarts);
     if (looks < 0) break;
-    addPieces(pieces, sequence, repeat);
+    addPieces(adding, repeat);
   }
-  return pieces;
+  return adding.pieces;
 }
 
-function addPieces(pieces: Piece[], sequence: Sequence, { length, shortest, starts: all }: Repeat): void {
+function addPieces(adding: Adding, { length, shortest, starts: all }: Repeat): void {
+  const { sequence } = adding;
+  // Most repeats occur twice.
+  if (all.length === 2) {
+    if (sequence.haveOneStructure(all[0]!, all[1]!, length)) addEnds(adding, all, length, shortest);
+    return;
+  }
   const starts = all.length > mostStarts ? all.slice(0, mostStarts) : all;
   for (const group of groupsBy(starts, (start) => sequence.structureOf(start, length))) {
-    addEnds(pieces, sequence, group, length, shortest);
+    addEnds(adding, group, length, shortest);
     if (group.length < 3) continue;
     const byConstants = groupsBy(group, (start) => sequence.constantsOf(start, length));
     if (byConstants.length > 0 && byConstants[0]!.length < group.length)
-      for (const part of byConstants) addEnds(pieces, sequence, part, length, shortest);
+      for (const part of byConstants) addEnds(adding, part, length, shortest);
   }
 }
 
 /** Groups of at least two. */
 function groupsBy(starts: Int32Array, keyOf: (start: number) => number): Int32Array[] {
-  // Most repeats occur twice.
-  if (starts.length === 2) return keyOf(starts[0]!) === keyOf(starts[1]!) ? [starts] : [];
   const groups = new Map<number, number[]>();
   for (const start of starts) {
     const key = keyOf(start);
@@ -73,14 +94,19 @@ function groupsBy(starts: Int32Array, keyOf: (start: number) => number): Int32Ar
 
 /** Adds a group with the ends that could save anything. */
 function addEnds(
-  pieces: Piece[],
-  sequence: Sequence,
+  { pieces, sequence, passed, isTold }: Adding,
   starts: Int32Array,
   length: number,
   shortest: number,
 ): void {
+  let isPassedKnown = false;
   for (let cut = length; cut >= shortest && cut > length - mostShortened; cut--) {
-    const most = mostBenefit(sequence, starts, cut);
+    let most = mostBenefit(sequence, starts, cut, 0);
+    if (most > 0 && !isTold) {
+      if (!isPassedKnown) leastPassed(sequence, starts, cut, passed);
+      isPassedKnown = true;
+      most = mostBenefit(sequence, starts, cut, passed[cut]!);
+    }
     if (most > 0) pieces.push({ length: cut, starts, most });
   }
 }

@@ -35,31 +35,31 @@ export class Extractor {
   /** By the first instruction of a piece: the instructions for it, and how many it had. */
   private readonly calls = new Map<Inst, { readonly made: readonly Inst[]; readonly length: number }>();
   private readonly changed = new Set<Func>();
-  private readonly names: Set<string>;
 
+  /** @param names of all symbols; new ones are added */
   constructor(
-    private readonly sequence: Sequence,
-    names: Iterable<string>,
-  ) {
-    this.names = new Set(names);
-  }
+    protected readonly sequence: Sequence,
+    private readonly names: Set<string>,
+  ) {}
 
   /** Makes the function; the pieces are replaced by `finish`. */
   outline(starts: Int32Array, length: number, plan: OutlinePlan): Func {
-    const fn = this.functionFor(this.nameFor(starts[0]!, length, plan), starts, length, plan);
+    const fn = this.namedFor(starts, length, plan);
     starts.forEach((start, i) => {
       this.replace(start, length, fn, plan, i);
     });
     return fn;
   }
 
+  protected namedFor(starts: Int32Array, length: number, plan: OutlinePlan): Func {
+    return this.functionFor(this.nameFor(starts[0]!, length, plan), starts, length, plan);
+  }
+
   /** The function alone. */
   functionFor(name: string, starts: Int32Array, length: number, plan: OutlinePlan): Func {
-    const { insts, places, placeAt } = this.sequence;
-    const { parameters, outputs } = plan;
-    const first = starts[0]!;
-    const types = outputs.map((k) => insts[first + k]!.type);
-    const result = types.length === 0 ? voidType : types.length === 1 ? types[0]! : structType(types);
+    const { places, placeAt } = this.sequence;
+    const { parameters } = plan;
+    const result = this.resultOf(starts[0]!, plan);
     const fn = new Func(
       name,
       functionType(
@@ -76,7 +76,12 @@ export class Extractor {
     return fn;
   }
 
-  private bodyFor(fn: Func, starts: Int32Array, length: number, plan: OutlinePlan, result: Type): Body {
+  protected resultOf(first: number, { outputs }: OutlinePlan): Type {
+    const types = outputs.map((k) => this.sequence.insts[first + k]!.type);
+    return types.length === 0 ? voidType : types.length === 1 ? types[0]! : structType(types);
+  }
+
+  protected bodyFor(fn: Func, starts: Int32Array, length: number, plan: OutlinePlan, result: Type): Body {
     const { sequence } = this;
     const { insts } = sequence;
     const { inputs, outputs, endsThere } = plan;
@@ -98,19 +103,17 @@ export class Extractor {
     }
     const last = copies[length - 1]!;
     if (endsThere) block.append(makeInst(Op.Unreachable, voidType, [], null));
-    else if (outputs.length > 1) {
-      let whole: Value = new ConstUndef(result, true);
-      outputs.forEach((k, i) => {
-        whole = block.append(makeInst(Op.InsertValue, result, [whole, copies[k]!], [i]));
-      });
-      block.append(makeInst(Op.Ret, voidType, [whole], null));
-    } else {
-      if (isCall(last))
+    else {
+      if (outputs.length < 2 && isCall(last))
         setCallData(last, {
           ...last.data,
           tail: isTailCall(sequence, first, outputs, length) ? "tail" : last.data.tail,
         });
-      block.append(makeInst(Op.Ret, voidType, outputs.length === 0 ? [] : [copies[outputs[0]!]!], null));
+      appendReturn(
+        block,
+        result,
+        outputs.map((k) => copies[k]!),
+      );
     }
     const body = new Body();
     body.blocks.push(block);
@@ -118,7 +121,7 @@ export class Extractor {
   }
 
   /** Lets a copy say what all pieces say. */
-  private weaken(copy: Inst, starts: Int32Array, k: number): void {
+  protected weaken(copy: Inst, starts: Int32Array, k: number): void {
     let { hints } = copy;
     for (const start of starts) {
       const inst = this.sequence.insts[start + k]!;
@@ -137,14 +140,20 @@ export class Extractor {
     copy.hints = hints === null ? null : withHints(hints, { scopes: null, noalias: null });
   }
 
-  /** Prepares the call in the place of a piece. */
-  private replace(
+  private replace(start: number, length: number, fn: Func, plan: OutlinePlan, member: number): void {
+    const { insts, places, placeAt } = this.sequence;
+    this.calls.set(insts[start]!, { made: this.callFor(start, fn, plan, member, this.results), length });
+    this.changed.add(places[placeAt[start]!]!.fn);
+  }
+
+  /** The call in the place of a piece, with what takes its results apart. @param results learns what stands for outputs */
+  protected callFor(
     start: number,
-    length: number,
     fn: Func,
     { parameters, outputs }: OutlinePlan,
     member: number,
-  ): void {
+    results: Map<Inst, Value>,
+  ): Inst[] {
     const { insts, places, placeAt } = this.sequence;
     const args = parameters.list.map(({ values }) => values[member]!);
     const place = places[placeAt[start]!]!;
@@ -157,16 +166,15 @@ export class Extractor {
       bundles: [],
     });
     const made: Inst[] = [call];
-    if (outputs.length === 1) this.results.set(insts[start + outputs[0]!]!, call);
+    if (outputs.length === 1) results.set(insts[start + outputs[0]!]!, call);
     else
       outputs.forEach((k, i) => {
         const inst = insts[start + k]!;
         const part = makeInst(Op.ExtractValue, inst.type, [call], [i]);
         made.push(part);
-        this.results.set(inst, part);
+        results.set(inst, part);
       });
-    this.calls.set(insts[start]!, { made, length });
-    this.changed.add(place.fn);
+    return made;
   }
 
   /** Puts calls in the places of pieces. @returns the functions that were changed */
@@ -188,13 +196,7 @@ export class Extractor {
           i += piece.length - 1;
         }
         raw(block).insts = kept;
-        for (const inst of kept) {
-          const { operands } = raw(inst);
-          for (let i = 0; i < operands.length; i++) {
-            const operand = operands[i]!;
-            if (operand.valueKind === "inst") operands[i] = this.results.get(operand) ?? operand;
-          }
-        }
+        replaceOperands(kept, this.results);
       }
     return this.changed;
   }
@@ -226,7 +228,29 @@ export class Extractor {
   }
 }
 
-function inputValue(input: Input, fn: Func, block: Block, sums: Map<string, Inst>): Value {
+/** Lets results stand for instructions that moved. */
+export function replaceOperands(insts: readonly Inst[], results: ReadonlyMap<Inst, Value>): void {
+  for (const inst of insts) {
+    const { operands } = raw(inst);
+    for (let i = 0; i < operands.length; i++) {
+      const operand = operands[i]!;
+      if (operand.valueKind === "inst") operands[i] = results.get(operand) ?? operand;
+    }
+  }
+}
+
+/** Ends a function with the values that are its result. */
+export function appendReturn(block: Block, result: Type, values: readonly Value[]): void {
+  let whole = values[0];
+  if (values.length > 1) {
+    whole = new ConstUndef(result, true);
+    for (let i = 0; i < values.length; i++)
+      whole = block.append(makeInst(Op.InsertValue, result, [whole, values[i]!], [i]));
+  }
+  block.append(makeInst(Op.Ret, voidType, whole === undefined ? [] : [whole], null));
+}
+
+export function inputValue(input: Input, fn: Func, block: Block, sums: Map<string, Inst>): Value {
   if (input.kind === "constant") return input.value;
   const argument = fn.args[input.index]!;
   if (input.plus === 0n) return argument;

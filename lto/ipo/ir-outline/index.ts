@@ -6,7 +6,8 @@
  * of their inputs are candidates (candidates.ts); they get parameters and results (plan.ts), and those that save most bytes
  * are taken first (`outline/select.ts`), until nothing saves any. Then it starts again, since calls are alike now.
  *
- * Why on the IR, beside the machine outliner: here pieces may differ in registers, constants and addresses.
+ * Why on the IR, beside the machine outliner: here pieces may differ in registers, constants and addresses, and they may have
+ * branches (regions.ts): those come last, of what straight pieces leave.
  *
  * Proof obligations:
  *  - what moves means the same in any frame, between functions with the same attributes of code (legality.ts);
@@ -31,6 +32,7 @@ import { allPieces, type Piece } from "./candidates.js";
 import { Extractor } from "./extract.js";
 import { isOutlinedFrom } from "./legality.js";
 import { areAlike, isCertain, isClose, mayPay, mostBenefit, type OutlinePlan, planFor } from "./plan.js";
+import { RegionOutliner } from "./region-outliner.js";
 import { notOutlined, outlined } from "./remarks.js";
 import { Sequence } from "./sequence.js";
 import { tried } from "./trial.js";
@@ -45,15 +47,20 @@ interface Planned {
 
 class Outliner {
   private readonly made = new Set<Func>();
+  /** Of all symbols. */
+  private readonly names: Set<string>;
 
   constructor(
     private readonly module: Module,
     private readonly context: ProgramContext,
     private readonly name: string,
-  ) {}
+  ) {
+    this.names = new Set(module.globals.map((global) => global.name));
+  }
 
   run(): boolean {
-    let functions: readonly Func[] = this.module.functions.filter((fn) => this.isOutlinedFrom(fn));
+    const all = this.module.functions.filter((fn) => this.isOutlinedFrom(fn));
+    let functions: readonly Func[] = all;
     let changed = false;
     for (let round = 0; round < mostRounds; round++) {
       const rewritten = this.round(functions);
@@ -62,14 +69,23 @@ class Outliner {
       // What is alike only now contains a call that was made just now.
       functions = functions.filter((fn) => rewritten.has(fn));
     }
-    return changed;
+    return this.regions(all) || changed;
+  }
+
+  /** Pieces with branches. @returns whether there are any */
+  private regions(functions: readonly Func[]): boolean {
+    const outliner = new RegionOutliner(this.module, this.context, this.names);
+    const made = outliner.run(functions);
+    for (const { made: fn, fns, length, plan } of made) this.keep(fn, fns, length, plan);
+    this.context.count("regions", made.length);
+    return made.length > 0;
   }
 
   /** @returns the functions that were changed */
   private round(functions: readonly Func[]): ReadonlySet<Func> {
     const { module } = this;
     if (functions.length === 0) return new Set();
-    const sequence = new Sequence(module, functions);
+    const sequence = Sequence.ofFunctions(module, functions, this.made.size === 0 ? null : this.made);
     const repeats = findRepeats(sequence.symbols, {
       minimumLength: 2,
       maximumLength: longest,
@@ -80,11 +96,9 @@ class Outliner {
         return this.made.size === 0 || sequence.calls(first, length, this.made);
       },
     });
-    const extractor = new Extractor(
-      sequence,
-      module.globals.map((global) => global.name),
-    );
+    const extractor = new Extractor(sequence, this.names);
     const { remarks } = this.context;
+    const isTold = remarks?.wants(this.name) === true;
     /** What each candidate would be, as it was last asked for. */
     const plans = new Map<Piece, Planned>();
     const benefitOf = (piece: Piece, starts: Int32Array, plan: OutlinePlan | null): number => {
@@ -93,17 +107,16 @@ class Outliner {
       return isCertain(plan, starts.length) ? plan.before - plan.after : 0;
     };
     const selected = selectCandidates(
-      allPieces(sequence, repeats),
+      allPieces(sequence, repeats, longest, isTold),
       sequence.insts.length,
       (piece, starts) =>
         benefitOf(piece, starts, planFor(sequence, starts, piece.length, this.context.layout)),
       {
-        refused:
-          remarks?.wants(this.name) !== true
-            ? undefined
-            : (piece, starts) => remarks.add(this.refusal(sequence, piece, starts, plans.get(piece))),
+        refused: isTold
+          ? (piece, starts) => remarks!.add(this.refusal(sequence, piece, starts, plans.get(piece)))
+          : undefined,
         bound: (piece, starts) =>
-          starts === piece.starts ? piece.most : mostBenefit(sequence, starts, piece.length),
+          starts === piece.starts ? piece.most : mostBenefit(sequence, starts, piece.length, 0),
         confirmed: (piece, starts) => {
           const { plan } = plans.get(piece)!;
           const better = plan.isTried ? plan : this.tried(sequence, extractor, piece, starts, plan);
@@ -167,14 +180,20 @@ class Outliner {
     plan: OutlinePlan,
   ): void {
     const fn = extractor.outline(starts, length, plan);
+    const fns = Array.from(starts, (start) => places[placeAt[start]!]!.fn);
+    this.keep(fn, fns, length, plan);
+  }
+
+  /** @param fns that its code was in, one for each piece */
+  private keep(fn: Func, fns: readonly Func[], length: number, plan: OutlinePlan): void {
     this.module.globals.push(fn);
     this.made.add(fn);
     this.context.count("functions");
-    this.context.count("pieces", starts.length);
-    this.context.count("instructions", starts.length * length);
+    this.context.count("pieces", fns.length);
+    this.context.count("instructions", fns.length * length);
     this.context.count("bytes", Math.round(plan.before - plan.after));
     if (this.context.remarks?.wants(this.name) !== true) return;
-    const names = Array.from(starts, (start) => places[placeAt[start]!]!.fn.name);
+    const names = fns.map(({ name }) => name);
     this.context.remarks.add(outlined(this.name, fn.name, length, names, plan));
   }
 }
@@ -185,6 +204,7 @@ const passNamed = (name: string, description: string): Omit<ModulePass, "option"
   description,
   counters: {
     functions: "functions made",
+    regions: "of these, for code with branches",
     pieces: "pieces that became calls of them",
     instructions: "instructions in those",
     bytes: "bytes saved, as estimated",

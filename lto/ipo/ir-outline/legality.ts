@@ -1,8 +1,8 @@
 /**
  * What may move into a function of its own, whatever it would gain.
  *
- * Moved are straight pieces of blocks. What speaks of the frame or the function it is in stays: allocas, phis and
- * terminators (with them invokes and landing pads), variable arguments, tokens, `swifterror`, markers of lifetimes,
+ * Moved are straight pieces of blocks; regions.ts says when branches and phis between them move, too. What speaks of the frame
+ * or the function it is in stays: allocas, phis and terminators else, invokes and landing pads always, variable arguments, tokens, `swifterror`, markers of lifetimes,
  * addresses in the frame, calls that return twice, must be tail calls, must not be merged or duplicated, or are
  * convergent, assembly, operand bundles. Volatile and atomic accesses move as they are.
  *
@@ -11,9 +11,10 @@
  * Breaks if: an operation, or an attribute, means another thing in another frame and is missing here.
  */
 import type { AttributeSet } from "../../ir/attributes.js";
-import { type CallInst, type Inst, isCall, isTerminator, Op } from "../../ir/instructions.js";
-import { intrinsicOf } from "../../ir/intrinsics.js";
+import { type CallInst, type Inst, isCall, isTerminator, Op, opNames } from "../../ir/instructions.js";
+import { type Intrinsic, intrinsicOf } from "../../ir/intrinsics.js";
 import type { Func, Module } from "../../ir/module.js";
+import type { Value } from "../../ir/values.js";
 
 /** Attributes of functions whose code stays theirs. */
 const fixedKinds = [
@@ -128,31 +129,49 @@ export function showsFrame(inst: Inst): boolean {
   return intrinsic !== null && (intrinsic.name === "va_start" || framePointers.has(intrinsic.name));
 }
 
-export function mayMove(inst: Inst): boolean {
-  const { op, type } = inst;
-  if (isTerminator(op) || type.kind === "token") return false;
+/** Whether operations of a kind move: never, calls if they may, others if their operands may. */
+export const enum Motion {
+  Plain,
+  Call,
+  Never,
+}
+const lastOp = Math.max(...Object.keys(opNames).map(Number));
+/** By operation; a table, since every instruction of the program is asked about. */
+export const motions = Uint8Array.from({ length: lastOp + 1 }, (_, op: Op) => {
+  if (isTerminator(op)) return Motion.Never;
   switch (op) {
     case Op.Phi:
     case Op.Alloca:
     case Op.VAArg:
     case Op.LandingPad:
     case Op.Fence:
-      return false;
+      return Motion.Never;
     default:
-      for (const { valueKind } of inst.operands)
-        if (
-          valueKind === "blockaddress" ||
-          valueKind === "metadata" ||
-          valueKind === "asm" ||
-          valueKind === "none"
-        )
-          return false;
-      return !isCall(inst) || callMayMove(inst);
+      return op === Op.Call ? Motion.Call : Motion.Plain;
   }
+});
+
+/** Whether what has the operand may move. */
+export function mayMoveWith({ valueKind }: Value): boolean {
+  return !(
+    valueKind === "blockaddress" ||
+    valueKind === "metadata" ||
+    valueKind === "asm" ||
+    valueKind === "none"
+  );
 }
 
-function callMayMove(call: CallInst): boolean {
+export function mayMove(inst: Inst): boolean {
+  const motion = motions[inst.op];
+  if (motion === Motion.Never || !inst.operands.every(mayMoveWith)) return false;
+  return motion === Motion.Plain || callMayMove(inst as CallInst, intrinsicOf(inst.operands[0]!));
+}
+
+/** Whether a call may move, whose operands may. @param intrinsic what it calls */
+export function callMayMove(call: CallInst, intrinsic: Intrinsic | null): boolean {
   const { tail, attributes, bundles, argumentCount } = call.data;
+  // Only calls have tokens as results.
+  if (call.type.kind === "token") return false;
   if (tail === "musttail" || tail === "notail" || bundles.length > 0) return false;
   const callee = call.operands[0]!;
   if (hasFixed(attributes.fn, fixedCalls)) return false;
@@ -164,7 +183,6 @@ function callMayMove(call: CallInst): boolean {
     return false;
   for (let i = 0; i < argumentCount; i++)
     if (hasFixed(attributes.parameter(i), fixedParameters)) return false;
-  const intrinsic = intrinsicOf(callee);
   if (intrinsic === null) return true;
   if (intrinsic.origin !== "known" || intrinsic.returnsTwice || intrinsic.noDuplicate || intrinsic.convergent)
     return false;

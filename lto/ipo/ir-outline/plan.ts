@@ -10,9 +10,11 @@
  */
 import type { DataLayout } from "../../ir/data-layout.js";
 import { type CallInst, type Inst, isCall, Op } from "../../ir/instructions.js";
+import type { Type } from "../../ir/types.js";
 import type { Constant, Value } from "../../ir/values.js";
 import { commonAttributes } from "../fold-functions/attributes.js";
 import { bytesToPass, type Input, isPassable, Parameters } from "../similar/parameters.js";
+import { partOfOperation } from "./operations.js";
 import type { Sequence } from "./sequence.js";
 
 const mostIntegers = 6;
@@ -136,13 +138,19 @@ export function mayPay(bytes: number, calls: number, count: number): boolean {
   return before - bytes - leastAfter(calls, count) >= errorOf(before, count);
 }
 
-/** What a function for pieces saves at most, whatever it would have to pass; 0: it cannot be certain. */
-export function mostBenefit(sequence: Sequence, starts: Int32Array, length: number): number {
+/**
+ * What a function for pieces saves at most; 0: it cannot be certain.
+ * @param passed bytes that parameters take at least, of each piece
+ */
+export function mostBenefit(sequence: Sequence, starts: Int32Array, length: number, passed: number): number {
   if (starts.length < 2) return 0;
   const first = starts[0]!;
   const { bytesBefore, placeAt, places } = sequence;
   let before = 0;
-  let after = leastAfter(sequence.countCalls(first, length), starts.length) + sequence.bytes(first, length);
+  let after =
+    leastAfter(sequence.countCalls(first, length), starts.length) +
+    sequence.bytes(first, length) +
+    passed * starts.length;
   for (let i = 0; i < starts.length; i++) {
     const start = starts[i]!;
     before += bytesBefore[start + length]! - bytesBefore[start]!;
@@ -151,11 +159,73 @@ export function mostBenefit(sequence: Sequence, starts: Int32Array, length: numb
   return before - after >= errorOf(before, starts.length) ? before - after : 0;
 }
 
+/** The least that a value in a register costs to pass, whatever it is: see `bytesToPass`. */
+const leastToPass = 2;
+/** Pieces that are compared to see how many parameters they need at least. */
+const mostCompared = 3;
+
+/**
+ * Bytes per piece that parameters take at least, by the length of pieces: those that a few of them need, since more of them
+ * need no less.
+ * @param length the largest
+ * @param least receives them
+ */
+export function leastPassed(
+  { insts, operandsAt, definitions, constantAt }: Sequence,
+  starts: Int32Array,
+  length: number,
+  least: Float64Array,
+): void {
+  const a = starts[0]!;
+  const b = starts[starts.length - 1]!;
+  const c = starts.length >= mostCompared ? starts[starts.length >> 1]! : b;
+  /** Rows that are parameters, three values each. */
+  const rows: (Value | number)[] = [];
+  /** Types of which there are rows of constants: they might be one another's plus a number. */
+  const types: Type[] = [];
+  let integers = 0;
+  let floats = 0;
+  for (let k = 0; k < length; k++) {
+    const first = operandsAt[a + k]!;
+    const toB = operandsAt[b + k]! - first;
+    const toC = operandsAt[c + k]! - first;
+    for (let at = first; at < operandsAt[a + k + 1]!; at++) {
+      const inside = definitions[at]! - a;
+      if (inside >= 0 && inside < length) continue;
+      const one = constantAt[at]!;
+      if (one === partOfOperation) continue;
+      const two = constantAt[at + toB]!;
+      const three = constantAt[at + toC]!;
+      if (one >= 0 && one === two && one === three) continue;
+      const slot = at - first;
+      const value = insts[a + k]!.operands[slot]!;
+      if (one >= 0 && two >= 0 && three >= 0) {
+        if (types.includes(value.type)) continue;
+        types.push(value.type);
+      } else {
+        const x = one >= 0 ? one : value;
+        const y = two >= 0 ? two : insts[b + k]!.operands[slot]!;
+        const z = three >= 0 ? three : insts[c + k]!.operands[slot]!;
+        let row = 0;
+        while (row < rows.length && (rows[row] !== x || rows[row + 1] !== y || rows[row + 2] !== z)) row += 3;
+        if (row < rows.length) continue;
+        rows.push(x, y, z);
+      }
+      if (value.type.isFloat) floats++;
+      else integers++;
+    }
+    least[k + 1] =
+      integers > mostIntegers || floats > mostFloats
+        ? Number.POSITIVE_INFINITY
+        : leastToPass * (integers + floats);
+  }
+}
+
 /** What may be spent on passing inputs and results. */
 function roomFor(sequence: Sequence, starts: Int32Array, length: number): number {
   let before = 0;
   for (let i = 0; i < starts.length; i++) before += sequence.bytes(starts[i]!, length);
-  return mostBenefit(sequence, starts, length) - errorOf(before, starts.length);
+  return mostBenefit(sequence, starts, length, 0) - errorOf(before, starts.length);
 }
 
 /**
@@ -191,11 +261,11 @@ export function planFor(
         continue;
       }
       const row: Value[] = [];
-      for (const start of starts) row.push(insts[start + k]!.operands[i]!);
+      for (let j = 0; j < starts.length; j++) row.push(insts[starts[j]! + k]!.operands[i]!);
       const { length: known } = parameters.list;
       const input = parameters.add(row);
       if (input.kind === "parameter") {
-        if (parameters.list.length > known) for (const value of row) left -= bytesToPass(value);
+        if (parameters.list.length > known) for (let j = 0; j < row.length; j++) left -= bytesToPass(row[j]!);
         if (left < 0) return null;
         if (!isPassable(row[0]!.type) || !fits(parameters)) return null;
         if (input.plus !== 0n) added += costs.plus;

@@ -5,58 +5,45 @@
  * are the same; other operands count only where they come from, which the sequence remembers by position. What must not
  * move has a symbol that is equal to nothing, and ends of blocks are such. Linear in the operands.
  */
-import type { AttributeList } from "../../ir/attributes.js";
-import { hashConstant, mix } from "../../ir/hash.js";
-import { type BodyView, Flag, type Inst, isCall, Op } from "../../ir/instructions.js";
+import { mix } from "../../ir/hash.js";
+import { type CallInst, type Inst, isCall, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
-import type { Func, GlobalValue, Module } from "../../ir/module.js";
-import { type Constant, isConstant, sameConstant } from "../../ir/values.js";
-import { essentialText } from "../fold-functions/attributes.js";
+import type { Func, Module } from "../../ir/module.js";
 import { bytesOf, errorOfBytes } from "../inline/body-size.js";
-import { mayVary } from "../merge-functions/slots.js";
-import { codeAttributes, mayMove, showsFrame } from "./legality.js";
+import { callMayMove, Motion, mayMoveWith, motions, showsFrame } from "./legality.js";
+import { Operations, partOfOperation } from "./operations.js";
 
 /** Equal to nothing. */
 const fixed = -1;
-/** Among the numbers of constants: results, arguments and what code may not name elsewhere; what no parameter stands for. */
+/** Among the numbers of constants: results, arguments and what code may not name elsewhere. */
 const varies = -1;
-const partOfOperation = -2;
 
-/** Constants by contents. */
-class ConstantNumbers {
-  private readonly byHash = new Map<number, Constant[]>();
-  private readonly numbers = new Map<Constant, number>();
-  private readonly globals: Map<GlobalValue, number>;
-  private count = 0;
+/** A call of five bytes and the doubts of estimates are more than what shorter pieces take, however many there are. */
+const leastBytes = 5.5;
 
-  constructor(module: Module) {
-    this.globals = new Map(module.globals.map((global, index) => [global, index]));
-  }
-  numberOf(constant: Constant): number {
-    const known = this.numbers.get(constant);
-    if (known !== undefined) return known;
-    const hash = hashConstant(constant, (global) => this.globals.get(global) ?? -1);
-    let list = this.byHash.get(hash);
-    if (list === undefined) this.byHash.set(hash, (list = []));
-    const same = list.find((other) => sameConstant(other, constant));
-    const number = same === undefined ? this.count++ : this.numbers.get(same)!;
-    if (same === undefined) list.push(constant);
-    this.numbers.set(constant, number);
-    return number;
-  }
-}
-
-export interface Place {
-  readonly fn: Func;
-  readonly body: BodyView;
-  /** Position of its first instruction. */
-  readonly start: number;
-  /** Number of its attributes: code moves together only where they are equal. */
-  readonly attributes: number;
+/** What is said of a function as a whole. */
+export interface FunctionFacts {
   /** Something of its frame may be reached by address: variables, copies made for it. */
   readonly showsFrame: boolean;
   /** Calls something already. */
   readonly hasCalls: boolean;
+}
+
+export interface Place extends FunctionFacts {
+  readonly fn: Func;
+  /** Position of its first instruction. */
+  readonly start: number;
+  /** Number of its attributes: code moves together only where they are equal. */
+  readonly attributes: number;
+}
+
+/** Instructions of a function, operands before what uses them. */
+export interface SpreadPiece {
+  readonly fn: Func;
+  readonly facts: FunctionFacts;
+  readonly insts: readonly Inst[];
+  /** How often each instruction of the function is an operand, by number. */
+  readonly uses: Int32Array;
 }
 
 export class Sequence {
@@ -67,94 +54,185 @@ export class Sequence {
   /** Positions of the first and last users of each instruction. */
   readonly firstUser: Int32Array;
   readonly lastUser: Int32Array;
-  /** Sums of the estimated bytes before each position. */
+  /** Sums of the estimated bytes before each position of what moves, from 0 on behind what does not. */
   readonly bytesBefore: Float64Array;
   /** Sums of the bytes by which these may be too high because one number stands for much. */
   private readonly errorBefore: Float64Array;
   /** 1 for what becomes a call. */
   readonly isRealCall: Uint8Array;
+  /** Calls before each position of what moves, from 0 on behind what does not. */
+  private readonly callsBefore: Int32Array;
   /** Operands of all positions, one behind the other: where each position's begin. */
   readonly operandsAt: Int32Array;
   /** By operand: position of what it is the result of; -1 if it is none. */
   readonly definitions: Int32Array;
   /** By operand: a number for what it is, if it is a constant that a parameter may stand for; else below 0. */
-  private readonly constantAt: Int32Array;
+  readonly constantAt: Int32Array;
   readonly places: Place[] = [];
-  private readonly constants: ConstantNumbers;
-  private readonly known = new Map<string, number>();
-  private readonly attributeNumbers = new Map<string, number>();
-  private readonly attributeKeys = new Map<AttributeList, string>();
   /** By start: hashes of the structures of pieces of every length up to some. */
   private readonly structures: (Int32Array | undefined)[] = [];
 
-  constructor(module: Module, functions: readonly Func[]) {
-    this.constants = new ConstantNumbers(module);
-    const bodies = functions.map((fn) => fn.view());
-    let count = 0;
-    let operands = 0;
-    for (const body of bodies) {
-      count += body.renumber();
-      for (const { insts } of body.blocks) for (const inst of insts) operands += inst.operands.length;
-    }
+  private constructor(
+    private readonly operations: Operations,
+    count: number,
+    operands: number,
+    private readonly called: ReadonlySet<Func> | null,
+  ) {
     this.structures.length = count;
-    this.symbols = new Int32Array(count);
+    this.symbols = new Int32Array(count).fill(fixed);
     this.placeAt = new Int32Array(count);
     this.firstUser = new Int32Array(count).fill(count);
     this.lastUser = new Int32Array(count).fill(-1);
     this.bytesBefore = new Float64Array(count + 1);
     this.errorBefore = new Float64Array(count + 1);
     this.isRealCall = new Uint8Array(count);
+    this.callsBefore = new Int32Array(count + 1);
     this.operandsAt = new Int32Array(count + 1);
     this.definitions = new Int32Array(operands).fill(-1);
     this.constantAt = new Int32Array(operands).fill(varies);
-    functions.forEach((fn, i) => {
-      this.add(fn, bodies[i]!);
-    });
   }
 
-  private add(fn: Func, body: BodyView): void {
-    const start = this.insts.length;
-    const place = this.places.length;
+  /** @param called only code that calls one of these is told apart; null: all code is */
+  static ofFunctions(module: Module, functions: readonly Func[], called: ReadonlySet<Func> | null): Sequence {
+    let count = 0;
+    let operands = 0;
+    for (const fn of functions) {
+      const body = fn.view();
+      count += body.renumber();
+      for (const { insts } of body.blocks) for (const inst of insts) operands += inst.operands.length;
+    }
+    const sequence = new Sequence(new Operations(module), count, operands, called);
+    for (const fn of functions) sequence.add(fn);
+    return sequence;
+  }
+
+  /** Pieces that are spread over blocks, each as if it were straight, with nothing around them. */
+  static ofPieces(operations: Operations, pieces: readonly SpreadPiece[]): Sequence {
+    let count = 0;
+    let operands = 0;
+    for (const { insts } of pieces) {
+      count += insts.length + 1;
+      for (const inst of insts) operands += inst.operands.length;
+    }
+    const sequence = new Sequence(operations, count, operands, null);
+    for (const piece of pieces) sequence.addSpread(piece);
+    return sequence;
+  }
+
+  private addSpread({ fn, insts: added, uses, facts }: SpreadPiece): void {
+    const { insts, isRealCall, firstUser, lastUser, definitions } = this;
+    const from = insts.length;
+    const at = new Map<Inst, number>();
+    for (const inst of added) {
+      at.set(inst, insts.length);
+      if (isCall(inst) && intrinsicOf(inst.operands[0]!) === null) isRealCall[insts.length] = 1;
+      insts.push(inst);
+    }
+    const inside = new Int32Array(added.length);
+    let next = this.operandsAt[from]!;
+    for (let k = 0; k < added.length; k++) {
+      const { operands } = added[k]!;
+      for (let i = 0; i < operands.length; i++, next++) {
+        const operand = operands[i]!;
+        const definition = operand.valueKind === "inst" ? at.get(operand) : undefined;
+        if (definition === undefined) continue;
+        definitions[next] = definition;
+        inside[definition - from]!++;
+        if (from + k < firstUser[definition]!) firstUser[definition] = from + k;
+        if (from + k > lastUser[definition]!) lastUser[definition] = from + k;
+      }
+      this.operandsAt[from + k + 1] = next;
+    }
+    const end = this.symbols.length;
+    for (let k = 0; k < added.length; k++)
+      if (uses[added[k]!.id]! > inside[k]!) {
+        firstUser[from + k] = -1;
+        lastUser[from + k] = end;
+      }
+    this.addPiece(from, insts.length);
+    this.placeAt.fill(this.places.length, from, insts.length + 1);
+    // Behind all that there is: of what is outside of pieces nothing is known.
+    this.places.push({ fn, start: end, attributes: this.operations.attributesOf(fn), ...facts });
+    // One that belongs to none is between two.
+    insts.push(added[0]!);
+    this.operandsAt[insts.length] = next;
+  }
+
+  private add(fn: Func): void {
+    const { insts, isRealCall } = this;
+    const start = insts.length;
     let hasShown = fn.args.some((_, i) => fn.attributes.parameter(i).has("byval"));
     let hasCalls = false;
-    for (const block of body.blocks) {
-      for (const inst of block.insts) {
-        const at = this.insts.length;
-        this.insts.push(inst);
-        this.placeAt[at] = place;
-        const bytes = bytesOf(inst);
-        this.bytesBefore[at + 1] = this.bytesBefore[at]! + bytes;
-        this.errorBefore[at + 1] = this.errorBefore[at]! + errorOfBytes(inst, bytes);
-        const moves = mayMove(inst);
-        if (showsFrame(inst)) hasShown = true;
-        if (isCall(inst)) {
-          hasCalls = true;
-          if (intrinsicOf(inst.operands[0]!) === null) this.isRealCall[at] = 1;
+    for (const { insts: added } of fn.view().blocks) {
+      let from = insts.length;
+      for (let i = 0; i < added.length; i++) {
+        const inst = added[i]!;
+        const at = insts.length;
+        insts.push(inst);
+        let moves = this.addUses(inst, at, start);
+        switch (motions[inst.op]) {
+          case Motion.Call: {
+            const call = inst as CallInst;
+            const intrinsic = intrinsicOf(call.operands[0]!);
+            hasCalls = true;
+            if (intrinsic === null) isRealCall[at] = 1;
+            else if (showsFrame(call)) hasShown = true;
+            if (moves) moves = callMayMove(call, intrinsic);
+            break;
+          }
+          case Motion.Never:
+            moves = false;
+            if (inst.op === Op.Alloca) hasShown = true;
+            else if (isCall(inst)) {
+              hasCalls = true;
+              if (intrinsicOf(inst.operands[0]!) === null) isRealCall[at] = 1;
+              else if (showsFrame(inst)) hasShown = true;
+            }
+            break;
         }
-        this.addOperands(inst, at, start, moves);
-        this.symbols[at] = moves ? this.symbolOf(inst, at) : fixed;
+        if (moves) continue;
+        if (at - from > 1) this.addPiece(from, at);
+        from = at + 1;
       }
     }
-    const text = codeAttributes(fn.attributes.fn);
-    let attributes = this.attributeNumbers.get(text);
-    if (attributes === undefined) this.attributeNumbers.set(text, (attributes = this.attributeNumbers.size));
-    this.places.push({ fn, body, start, attributes, showsFrame: hasShown, hasCalls });
+    this.placeAt.fill(this.places.length, start, insts.length);
+    const attributes = this.operations.attributesOf(fn);
+    this.places.push({ fn, start, attributes, showsFrame: hasShown, hasCalls });
   }
 
-  private addOperands(inst: Inst, at: number, start: number, moves: boolean): void {
-    const { operands } = inst;
-    const first = this.operandsAt[at]!;
-    this.operandsAt[at + 1] = first + operands.length;
-    for (let i = 0; i < operands.length; i++) {
+  /** @returns whether the instruction may move, by its operands */
+  private addUses({ operands }: Inst, at: number, start: number): boolean {
+    const { definitions, firstUser, lastUser } = this;
+    let next = this.operandsAt[at]!;
+    let moves = true;
+    for (let i = 0; i < operands.length; i++, next++) {
       const operand = operands[i]!;
       if (operand.valueKind === "inst") {
         const definition = start + operand.id;
-        this.definitions[first + i] = definition;
-        if (at < this.firstUser[definition]!) this.firstUser[definition] = at;
-        if (at > this.lastUser[definition]!) this.lastUser[definition] = at;
-      } else if (moves && isConstant(operand))
-        this.constantAt[first + i] = isInput(inst, i) ? this.constants.numberOf(operand) : partOfOperation;
+        definitions[next] = definition;
+        if (at < firstUser[definition]!) firstUser[definition] = at;
+        if (at > lastUser[definition]!) lastUser[definition] = at;
+      } else if (!mayMoveWith(operand)) moves = false;
     }
+    this.operandsAt[at + 1] = next;
+    return moves;
+  }
+
+  /** Tells the operations between two that do not move apart, if there are enough to save anything. */
+  private addPiece(from: number, to: number): void {
+    const { insts, called, bytesBefore, errorBefore, callsBefore, isRealCall } = this;
+    const { symbols, operations, constantAt, operandsAt } = this;
+    if (called !== null && !this.calls(from, to - from, called)) return;
+    for (let at = from; at < to; at++) {
+      const inst = insts[at]!;
+      const bytes = bytesOf(inst);
+      bytesBefore[at + 1] = bytesBefore[at]! + bytes;
+      errorBefore[at + 1] = errorBefore[at]! + errorOfBytes(inst, bytes);
+      callsBefore[at + 1] = callsBefore[at]! + isRealCall[at]!;
+    }
+    if (bytesBefore[to]! < leastBytes) return;
+    for (let at = from; at < to; at++)
+      symbols[at] = operations.numberOf(insts[at]!, constantAt, operandsAt[at]!);
   }
 
   /** Estimated bytes of a piece. */
@@ -169,9 +247,7 @@ export class Sequence {
 
   /** Calls in a piece, of functions that there are. */
   countCalls(start: number, length: number): number {
-    let calls = 0;
-    for (let at = start; at < start + length; at++) calls += this.isRealCall[at]!;
-    return calls;
+    return this.callsBefore[start + length]! - this.callsBefore[start]!;
   }
 
   /** Whether one of these functions is called in a piece. */
@@ -229,6 +305,21 @@ export class Sequence {
     return known![length - 1]!;
   }
 
+  /** Whether two pieces have one structure, by which pieces are put into groups. */
+  haveOneStructure(a: number, b: number, length: number): boolean {
+    const { operandsAt, definitions, places, placeAt } = this;
+    if (places[placeAt[a]!]!.attributes !== places[placeAt[b]!]!.attributes) return false;
+    let one = operandsAt[a]!;
+    let two = operandsAt[b]!;
+    for (let k = 0; k < length; k++)
+      for (const end = operandsAt[a + k + 1]!; one < end; one++, two++) {
+        const inside = definitions[one]! - a;
+        const other = definitions[two]! - b;
+        if (inside !== other && ((inside >= 0 && inside < k) || (other >= 0 && other < k))) return false;
+      }
+    return true;
+  }
+
   /** A hash of the constants among the inputs. */
   constantsOf(start: number, length: number): number {
     const { operandsAt, constantAt } = this;
@@ -239,63 +330,4 @@ export class Sequence {
     }
     return hash;
   }
-
-  private symbolOf(inst: Inst, at: number): number {
-    const key = this.keyOf(inst, at);
-    let symbol = this.known.get(key);
-    if (symbol === undefined) this.known.set(key, (symbol = this.known.size));
-    return symbol;
-  }
-
-  /** Equal for calls that may have attributes in common. */
-  private attributesKey(attributes: AttributeList): string {
-    let key = this.attributeKeys.get(attributes);
-    if (key === undefined) this.attributeKeys.set(attributes, (key = essentialText(attributes)));
-    return key;
-  }
-
-  private keyOf(inst: Inst, at: number): string {
-    const { op, operands } = inst;
-    let key = `${op},${inst.type.id}`;
-    if (isCall(inst))
-      key += `,${inst.data.functionType.id},${inst.data.callingConvention},${inst.data.argumentCount}${this.attributesKey(inst.data.attributes)}`;
-    else for (const { type } of operands) key += `,${type.id}`;
-    switch (op) {
-      case Op.Load:
-      case Op.Store:
-      case Op.AtomicRMW:
-      case Op.CmpXchg: {
-        const { align, ordering, scope } = inst.data;
-        key += `;${align}${ordering}${scope}${inst.flags & Flag.Volatile}`;
-        if (inst.op === Op.AtomicRMW) key += inst.data.rmw;
-        if (inst.op === Op.CmpXchg) key += `${inst.data.failureOrdering}${inst.data.weak}`;
-        break;
-      }
-      case Op.GetElementPtr:
-        key += `;${inst.data.elementType.id}`;
-        break;
-      case Op.ICmp:
-      case Op.FCmp:
-        key += `;${inst.data}`;
-        break;
-      case Op.ShuffleVector:
-      case Op.ExtractValue:
-      case Op.InsertValue:
-        key += `;${inst.data.join(",")}`;
-        break;
-    }
-    for (let i = 0; i < operands.length; i++) {
-      const operand = operands[i]!;
-      if (!this.isInput(at, i) && isConstant(operand)) key += `;${i}=${this.constants.numberOf(operand)}`;
-    }
-    return key;
-  }
-}
-
-/** Whether an operand may be a parameter. Constants that may not are part of what the operation is. */
-function isInput(inst: Inst, slot: number): boolean {
-  const operand = inst.operands[slot]!;
-  if (!isConstant(operand)) return true;
-  // Callees are known at calls or not.
-  return !(isCall(inst) && slot === 0) && mayVary(inst, slot);
 }
