@@ -101,8 +101,13 @@ export function findLostRegisters(
   let l = 0;
   let h = 0;
   let f = 0;
-  /** From behind a call, or a jump that leaves, to what it needs itself. @param told that is reported; null: none */
-  const atSite = (site: Site, isCall: boolean, told: Site | null): void => {
+  const padOf = (site: Site): number => unwindOf(site)?.pad ?? -1;
+  /**
+   * From behind a call, or a jump that leaves, to what it needs itself.
+   * @param told that is reported; null: none
+   * @param pad where exceptions go that leave it; -1: on to the caller
+   */
+  const atSite = (site: Site, isCall: boolean, told: Site | null, pad = padOf(site)): void => {
     const registers = at(site);
     f = 0;
     if (isCall) {
@@ -112,7 +117,6 @@ export function findLostRegisters(
       const gone = partsOf(registers.results | registers.clobbers);
       l &= ~gone.low;
       h &= ~gone.high;
-      const pad = unwindOf(site)?.pad ?? -1;
       if (pad >= 0) {
         const changed = registers.clobbers | conventionClobbers;
         const missed = registersOf(low[pad]!, high[pad]!) & changed & ~padRegisters;
@@ -144,8 +148,11 @@ export function findLostRegisters(
     if (inst.writesFlags) f = 0;
     if (inst.readsFlags) f = 1;
   };
-  /** From behind the code of an outlined function, as if it stood where it is called, to before it. */
-  const through = (code: OutlinedCode, isTail: boolean, told: Site | null): void => {
+  /**
+   * From behind the code of an outlined function, as if it stood where it is called, to before it.
+   * @param pad where exceptions go that leave it
+   */
+  const through = (code: OutlinedCode, isTail: boolean, told: Site | null, pad: number): void => {
     if (isTail) {
       const parts = leastOf(code.returned);
       l = parts.low;
@@ -158,9 +165,9 @@ export function findLostRegisters(
       const site = code.fn.sites.find((each) => each.at === i);
       const inner = site === undefined ? null : outlinedAt(site);
       const leaves = site !== undefined && kindOf(site) === "tail";
-      if (inner !== null) through(inner, isTail && leaves, told);
+      if (inner !== null) through(inner, isTail && leaves, told, pad);
       else {
-        if (site !== undefined) atSite(site, !(isTail && leaves), told);
+        if (site !== undefined) atSite(site, !(isTail && leaves), told, pad);
         across(inst);
       }
     }
@@ -186,7 +193,7 @@ export function findLostRegisters(
     }
     const outlined = site === undefined || kind === "jump" ? null : outlinedAt(site);
     if (outlined !== null && inst.flow !== Flow.Branch)
-      through(outlined, kind === "tail", tell ? site! : null);
+      through(outlined, kind === "tail", tell ? site! : null, padOf(site!));
     else {
       if (site !== undefined && kind !== "jump") atSite(site, kind === "call", tell ? site : null);
       across(inst);

@@ -2,7 +2,15 @@
 import { describe, expect, it } from "vitest";
 import { instructionText } from "../../formats/asm/x64/instructions.js";
 import { ProgramCode } from "../../lto/codegen/late/program-code.js";
-import { type CallInfo, MFunction, MInst, RegOperand, routineCall } from "../../lto/codegen/mir.js";
+import {
+  type CallInfo,
+  MBlock,
+  MFunction,
+  MInst,
+  RegOperand,
+  routineCall,
+  unwindTarget,
+} from "../../lto/codegen/mir.js";
 import { type OutlineOptions, outlineCode } from "../../lto/codegen/outline/outliner.js";
 import { packFunction } from "../../lto/codegen/pack/pack.js";
 import { SymbolNumbers } from "../../lto/codegen/pack/symbol-numbers.js";
@@ -51,7 +59,10 @@ const load = (register: number, offset: number): MInst => {
 /** Ten bytes that nothing else has. */
 const body = (): MInst[] => [movImm(4, RBX, 1111), movImm(4, RCX, 2222)];
 
-function program(functions: readonly (() => MInst[])[], properties: Properties = {}) {
+/** @param pad of the function, where it has a personality */
+type Code = (pad: MBlock) => MInst[];
+
+function program(functions: readonly Code[], properties: Properties = {}) {
   const funcs = functions.map((_, i) => {
     const fn = new Func(`f${i}`, type);
     fn.section = properties.section ?? "";
@@ -74,7 +85,11 @@ function program(functions: readonly (() => MInst[])[], properties: Properties =
     mf.redZone = properties.redZone ?? false;
     mf.returnsTwice = properties.returnsTwice ?? false;
     const block = mf.newBlock();
-    block.insts = code();
+    const pad = new MBlock(1);
+    pad.landingPad = true;
+    pad.insts = [ret()];
+    if (properties.personality === true) mf.blocks.push(pad);
+    block.insts = code(pad);
     return packFunction(mf, symbols);
   });
   return new ProgramCode(packed, symbols, x64Target, {
@@ -103,7 +118,7 @@ const lines = (mf: MFunction): string[] =>
 
 /** The code afterwards: of the first function, and of those that were made, whose names become `F`. */
 function outlined(
-  functions: readonly (() => MInst[])[],
+  functions: readonly Code[],
   properties: Properties = {},
   options: Partial<OutlineOptions> = {},
   aligned = false,
@@ -124,14 +139,14 @@ function outlined(
 }
 
 /** So many functions of this code with something of their own around it. */
-const times = (count: number, code: () => MInst[], exit: () => MInst[] = () => [ret()]): (() => MInst[])[] =>
-  Array.from({ length: count }, (_, i) => () => [
+const times = (count: number, code: Code, exit: () => MInst[] = () => [ret()]): Code[] =>
+  Array.from({ length: count }, (_, i) => (pad: MBlock) => [
     movImm(4, RDI, 100 + i),
-    ...code(),
+    ...code(pad),
     movImm(4, RDI, 200 + i),
     ...exit(),
   ]);
-const untouched = (functions: readonly (() => MInst[])[], properties: Properties = {}): void =>
+const untouched = (functions: readonly Code[], properties: Properties = {}): void =>
   expect(outlined(functions, properties).made).toEqual([]);
 
 describe("forms", () => {
@@ -236,18 +251,68 @@ describe("left alone", () => {
     untouched(functions, { attributes }),
   );
   it("what is for speed", () => untouched(functions, { goal: "speed" }));
-  it("calls that return twice, go to a landing pad or have to stay in a table's range", () => {
-    const calling = (info: Partial<CallInfo>): (() => MInst[])[] =>
-      times(6, () => [movImm(4, RBX, 1111), call(info), movImm(4, RCX, 2222)]);
-    untouched(calling({ returnsTwice: true }));
-    expect(outlined(calling({ noUnwind: false })).made).toHaveLength(1);
-    // A thunk is left before the call; a call inside would pass by no table.
-    const { made } = outlined(calling({ noUnwind: false }), { personality: true });
-    expect(made).toEqual([["movl $1111, %ebx", "jmp callee"]]);
-  });
+  it("calls that return twice", () =>
+    untouched(times(6, () => [movImm(4, RBX, 1111), call({ returnsTwice: true }), movImm(4, RCX, 2222)])));
   it("prologues and epilogues", () => {
     untouched(times(6, () => [push(RBX, X.PushSaved), push(RCX, X.PushSaved), push(RDI, X.PushSaved)]));
     untouched(times(6, () => [pop(RBX, X.PopSaved), pop(RCX, X.PopSaved), pop(RDI, X.PopSaved)]));
+  });
+});
+
+describe("exceptions", () => {
+  const personality = { personality: true };
+  /** The landing pads of calls in the first block of a function. */
+  const padsOf = (code: ProgramCode, fn: number): (number | null)[] => {
+    const mf = code.view(fn);
+    return mf.blocks[0]!.insts.filter(({ extra }) => extra?.kind === "call").map((inst) => {
+      const pad = unwindTarget(inst);
+      return pad === null ? null : mf.blocks.indexOf(pad);
+    });
+  };
+  it("of calls that lead to no landing pad pass by a call", () => {
+    const calling = times(6, () => [movImm(4, RBX, 1111), call({ noUnwind: false }), movImm(4, RCX, 2222)]);
+    const { made, code } = outlined(calling, personality);
+    expect(made).toEqual([["movl $1111, %ebx", "call callee", "movl $2222, %ecx", "ret"]]);
+    expect(padsOf(code, 0)).toEqual([null]);
+  });
+  it("go to the landing pad of each place, or nowhere", () => {
+    let place = 0;
+    const calling = times(6, (pad) => {
+      const unwind = place++ % 2 === 0 ? pad : null;
+      return [movImm(4, RBX, 1111), call({ noUnwind: false, unwind })];
+    });
+    const { made, code } = outlined(calling, personality);
+    expect(made).toEqual([["movl $1111, %ebx", "jmp callee"]]);
+    expect([0, 1, 2, 3].map((fn) => padsOf(code, fn))).toEqual([[1], [null], [1], [null]]);
+  });
+  it("are not mixed: some that stay and some that pass", () => {
+    const mixed = times(6, (pad) => [
+      movImm(4, RBX, 1111),
+      call({ noUnwind: false }),
+      movImm(4, RCX, 2222),
+      call({ noUnwind: false, unwind: pad }),
+    ]);
+    const { made } = outlined(mixed, personality);
+    expect(made).toEqual([["movl $1111, %ebx", "call callee", "movl $2222, %ecx", "ret"]]);
+    const quiet = times(6, (pad) => [
+      call({ noUnwind: true }),
+      movImm(4, RCX, 2222),
+      call({ noUnwind: false, unwind: pad }),
+    ]);
+    const whole = outlined(quiet, personality);
+    expect(whole.made).toEqual([["call callee", "movl $2222, %ecx", "jmp callee"]]);
+    expect(padsOf(whole.code, 0)).toEqual([1]);
+  });
+  it("find the frame that they go to", () => {
+    const leaving = (unwinds: boolean): Code[] =>
+      Array.from({ length: 6 }, (_, i) => (pad: MBlock) => [
+        movImm(4, RDI, 100 + i),
+        call({ noUnwind: false, unwind: unwinds ? pad : null }),
+        movImm(4, RBX, 1111),
+        ret(),
+      ]);
+    expect(outlined(leaving(false), personality).first).toEqual(["movl $100, %edi", "jmp F", "ret"]);
+    expect(outlined(leaving(true), personality).first).not.toContain("jmp F");
   });
 });
 
@@ -265,7 +330,7 @@ describe("unwind tables", () => {
 });
 
 describe("remarks", () => {
-  const decisions = (functions: readonly (() => MInst[])[], properties: Properties = {}) => {
+  const decisions = (functions: readonly Code[], properties: Properties = {}) => {
     const remarks = new Remarks(null);
     const { made } = outlined(functions, properties, { remarks, rounds: 2 });
     return { made, list: remarks.take() };
@@ -337,7 +402,7 @@ describe("remarks", () => {
 });
 
 describe("names", () => {
-  const nameIn = (functions: readonly (() => MInst[])[]): string[] =>
+  const nameIn = (functions: readonly Code[]): string[] =>
     [...outlined(functions).code.takeAdded()].map((mf) => mf.name);
   it("come from the content", () => {
     const one = nameIn(times(4, body));

@@ -15,6 +15,9 @@
  * call that replaces code is counted in its longest form; branches around it can only become shorter.
  * Proof obligations: the instructions are equal and in one block, so what F does with registers and flags is what S did;
  * call and ret change neither. Nothing is kept below the stack pointer (functions with a red zone are not looked at).
+ * Exceptions: where calls in S may throw, they all lead to the same landing pad at a place, or none does. The call of F
+ * leads there, too: the unwinder finds nothing to do in F, and the registers and the stack of its caller as they were at
+ * the call in S. From a jump nothing leads back to the function.
  * Frames: at the start of S in the third form nothing is on the stack but the return address, since S leaves the
  * function and changes the stack pointer only in balance. So each outlined function looks to the unwinder like one
  * without a frame, and needs no directive for its start.
@@ -22,6 +25,7 @@
 import type { Repeat } from "../../outline/repeats.js";
 import type { Candidate } from "../../outline/select.js";
 import type { MInst } from "../mir.js";
+import { landingPadOf } from "../pack/walk.js";
 import {
   intersect,
   isEmptySet,
@@ -68,8 +72,8 @@ export const enum Site {
   Unwind = 3,
   /** Unwind tables tell of every push and pop there. */
   HasRows = 4,
-  /** Exceptions of calls there have to pass by a table of the function. */
-  Catches = 8,
+  /** Calls may lead to landing pads of the function. */
+  HasPads = 8,
 }
 
 /** What is the same in all rounds. */
@@ -97,6 +101,8 @@ interface CallFacts {
   readonly isFramed: boolean;
   /** It needs the stack aligned. */
   readonly isAligned: boolean;
+  /** No exception comes from it. */
+  readonly noUnwind: boolean;
 }
 
 /** Name of the outlined function that a call enters; "" for other instructions. */
@@ -120,6 +126,8 @@ export class CandidateFinder {
   constructor(
     private readonly sequence: CodeSequence,
     private readonly program: OutlinedProgram,
+    /** Of a function, as it was when the sequence was made of it. */
+    private readonly wordsOf: (fn: number) => Int32Array,
   ) {
     this.dictionary = program.dictionary;
     this.target = program.target;
@@ -197,8 +205,15 @@ export class CandidateFinder {
       const isCall = extra?.kind === "call";
       const returns = isCall && !extra.noReturn;
       const pushed = isCall ? extra.pushed : 0;
+      const noUnwind = isCall && extra.noUnwind;
       const isFramed = this.program.framed.has(calleeName(inst));
-      facts = this.calls[symbol] = { returns, pushed, isFramed, isAligned: this.program.aligned(inst) };
+      facts = this.calls[symbol] = {
+        returns,
+        pushed,
+        isFramed,
+        isAligned: this.program.aligned(inst),
+        noUnwind,
+      };
     }
     return facts;
   }
@@ -227,8 +242,8 @@ export class CandidateFinder {
     if (length < repeat.shortest || !this.program.forms.has(form)) return;
     const { sequence, dictionary, target } = this;
     const first = repeat.starts[0]!;
-    let starts = repeat.starts;
-    if (hasCall) starts = this.withoutCatches(starts);
+    let { starts } = repeat;
+    if (hasCall || form === "thunk") starts = this.withOnePad(starts, length, form);
     if (starts.length < 2) return;
     let bytes = 0;
     let rows = 0;
@@ -275,16 +290,39 @@ export class CandidateFinder {
     return functionOf[blockOf[place]!]!;
   }
 
+  /**
+   * The landing pad that what stands for the code at a place has to lead to, as a position: every call that may throw
+   * leads there. -1: none leads anywhere; null: not all lead to the same.
+   */
+  padAt(start: number, length: number): number | null {
+    if ((this.siteAt(start) & Site.HasPads) === 0) return -1;
+    const words = this.wordsOf(this.functionAt(start));
+    let pad: number | null = null;
+    for (let place = start; place < start + length; place++) {
+      const symbol = this.sequence.symbols[place]!;
+      if (this.dictionary.kind(symbol).kind !== Outlining.Call) continue;
+      const own = landingPadOf(words, this.sequence.words[place]!);
+      if (own < 0 && this.callFacts(symbol).noUnwind) continue;
+      if (pad !== null && pad !== own) return null;
+      pad = own;
+    }
+    return pad ?? -1;
+  }
+
+  /** Those places from which exceptions may still go where they went. */
+  private withOnePad(starts: Int32Array, length: number, form: OutlineForm): Int32Array {
+    const isRight = (start: number): boolean => {
+      const pad = this.padAt(start, length);
+      // Behind a jump the function's frame is gone.
+      return pad !== null && (pad < 0 || form !== "jump");
+    };
+    for (let i = 0; i < starts.length; i++) if (!isRight(starts[i]!)) return starts.filter(isRight);
+    return starts;
+  }
+
   /** Bits of `Site`. */
   siteAt(place: number): number {
     return this.program.sites[this.functionAt(place)]!;
-  }
-
-  private withoutCatches(starts: Int32Array): Int32Array {
-    for (let i = 0; i < starts.length; i++)
-      if ((this.siteAt(starts[i]!) & Site.Catches) !== 0)
-        return starts.filter((start) => (this.siteAt(start) & Site.Catches) === 0);
-    return starts;
   }
 
   /** Bytes of an instruction where the stack pointer is lower; -1: it cannot be there. */

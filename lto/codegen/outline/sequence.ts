@@ -13,7 +13,7 @@
 import type { ProgramCode } from "../late/program-code.js";
 import type { MInst } from "../mir.js";
 import { HasTargets, opcodeMask, type PackedFunction } from "../pack/format.js";
-import { isBound, packedHead, skipInstruction } from "../pack/walk.js";
+import { isBound, packedHead, skipInstruction, withoutLandingPad } from "../pack/walk.js";
 import { Outlining } from "../target.js";
 
 /** Numbers that become more. */
@@ -245,6 +245,8 @@ export function codeSequence(
     const wanted = choose(fn, packed);
     if (wanted === null) return;
     const own = packed.words;
+    // A call that leads to a landing pad is like one that does not: what stands for it leads there.
+    const hasPads = code.functionOf(fn).personality !== null;
     let at = packed.blocks;
     for (let block = 0, count = packedHead(packed).blocks; block < count; block++) {
       const isWanted = wanted(block);
@@ -261,7 +263,11 @@ export function codeSequence(
             if (open) add(-1, at);
             open = false;
           } else if (kind !== Outlining.Invisible) {
-            add(dictionary.numberOf(own, at, end), at);
+            const call = hasPads ? withoutLandingPad(own, at, end) : null;
+            add(
+              call === null ? dictionary.numberOf(own, at, end) : dictionary.numberOf(call, 0, call.length),
+              at,
+            );
             open = true;
           }
         }

@@ -25,6 +25,9 @@ import {
   usesShift,
 } from "./format.js";
 
+/** Of a call's flags: it leads to a landing pad. */
+const unwinds = 16;
+
 /** What the head of a packed function says. */
 export interface PackedHead {
   /** Index into `goals`. */
@@ -81,7 +84,7 @@ function skipExtra(words: Int32Array, at: number): number {
       const flags = words[at + 1]!;
       at += 4;
       if ((flags & 8) !== 0) at = skipGlobal(words, at);
-      return (flags & 16) !== 0 ? at + 1 : at;
+      return (flags & unwinds) !== 0 ? at + 1 : at;
     }
     case "asm":
       return skipAssembly(words, at + 1);
@@ -122,8 +125,8 @@ function skipAssembly(words: Int32Array, at: number): number {
   return at;
 }
 
-/** Where the instruction that starts at `at` ends. */
-export function skipInstruction(words: Int32Array, at: number): number {
+/** Where what is extra of an instruction starts, or would. */
+function extraStart(words: Int32Array, at: number): number {
   const head = words[at]!;
   at++;
   if ((head & IsLarge) !== 0) at += 4 + words[at + 1]! + words[at + 2]!;
@@ -134,8 +137,42 @@ export function skipInstruction(words: Int32Array, at: number): number {
   if ((head & HasSymbol) !== 0) at = skipSymbol(words, at);
   if ((head & HasClobbers) !== 0) at++;
   if ((head & HasCondition) !== 0) at++;
-  if ((head & HasTargets) !== 0) at += 1 + words[at]!;
-  return (head & HasExtra) !== 0 ? skipExtra(words, at) : at;
+  return (head & HasTargets) !== 0 ? at + 1 + words[at]! : at;
+}
+
+/** Where the instruction that starts at `at` ends. */
+export function skipInstruction(words: Int32Array, at: number): number {
+  const start = extraStart(words, at);
+  return (words[at]! & HasExtra) !== 0 ? skipExtra(words, start) : start;
+}
+
+/** Where the words of a call that leads to a landing pad say so, as bit `unwinds`; -1 for other instructions. */
+function unwindingAt(words: Int32Array, at: number): number {
+  if ((words[at]! & HasExtra) === 0) return -1;
+  const start = extraStart(words, at);
+  return extras[words[start]!] === "call" && (words[start + 1]! & unwinds) !== 0 ? start + 1 : -1;
+}
+
+/** The position of the landing pad that a call leads to, which is its last word; -1 for other instructions. */
+export const landingPadOf = (words: Int32Array, at: number): number =>
+  unwindingAt(words, at) < 0 ? -1 : words[skipInstruction(words, at) - 1]!;
+
+/** The words of a call, without its landing pad; null for what leads to none. */
+export function withoutLandingPad(words: Int32Array, at: number, end: number): Int32Array | null {
+  const place = unwindingAt(words, at);
+  if (place < 0) return null;
+  const call = words.slice(at, end - 1);
+  call[place - at]! &= ~unwinds;
+  return call;
+}
+
+/** The words of a call that leads to no landing pad, with one. */
+export function withLandingPad(words: Int32Array, pad: number): Int32Array {
+  const call = new Int32Array(words.length + 1);
+  call.set(words);
+  call[extraStart(words, 0) + 1]! |= unwinds;
+  call[words.length] = pad;
+  return call;
 }
 
 /**
@@ -163,7 +200,7 @@ export function isBound(words: Int32Array, at: number): boolean {
   if ((head & HasCondition) !== 0) at++;
   if ((head & HasExtra) === 0) return false;
   // A call may lead to a landing pad.
-  return extras[words[at]!] !== "call" || (words[at + 1]! & 16) !== 0;
+  return extras[words[at]!] !== "call" || (words[at + 1]! & unwinds) !== 0;
 }
 
 const namesPlace = (words: Int32Array, at: number): boolean => {
