@@ -8,7 +8,7 @@
  */
 import type { Repeat } from "../../outline/repeats.js";
 import type { Candidate } from "../../outline/select.js";
-import { leastPassed, mostBenefit } from "./plan.js";
+import { leastPassed, leastReturned, mostBenefit } from "./plan.js";
 import type { Sequence } from "./sequence.js";
 
 /** Ends that are tried, with the whole one. */
@@ -70,8 +70,8 @@ function addPieces(adding: Adding, { length, shortest, starts: all }: Repeat): v
   }
   const starts = all.length > mostStarts ? all.slice(0, mostStarts) : all;
   for (const group of groupsBy(starts, (start) => sequence.structureOf(start, length))) {
-    addEnds(adding, group, length, shortest);
-    if (group.length < 3) continue;
+    // Parts of what could save nothing save nothing.
+    if (!addEnds(adding, group, length, shortest) || group.length < 3) continue;
     const byConstants = groupsBy(group, (start) => sequence.constantsOf(start, length));
     if (byConstants.length > 0 && byConstants[0]!.length < group.length)
       for (const part of byConstants) addEnds(adding, part, length, shortest);
@@ -92,21 +92,26 @@ function groupsBy(starts: Int32Array, keyOf: (start: number) => number): Int32Ar
   return result;
 }
 
-/** Adds a group with the ends that could save anything. */
+/** Adds a group with the ends that could save anything. @returns whether there are any, if nothing had to be passed */
 function addEnds(
   { pieces, sequence, passed, isTold }: Adding,
   starts: Int32Array,
   length: number,
   shortest: number,
-): void {
+): boolean {
   let isPassedKnown = false;
+  let couldPay = false;
   for (let cut = length; cut >= shortest && cut > length - mostShortened; cut--) {
     let most = mostBenefit(sequence, starts, cut, 0);
-    if (most > 0 && !isTold) {
+    if (most <= 0) continue;
+    couldPay = true;
+    if (!isTold) {
       if (!isPassedKnown) leastPassed(sequence, starts, cut, passed);
       isPassedKnown = true;
-      most = mostBenefit(sequence, starts, cut, passed[cut]!);
+      const returned = leastReturned(sequence, starts, cut);
+      most = mostBenefit(sequence, starts, cut, passed[cut]! + returned);
     }
     if (most > 0) pieces.push({ length: cut, starts, most });
   }
+  return couldPay;
 }

@@ -221,6 +221,22 @@ export function leastPassed(
   }
 }
 
+/** Bytes per piece that results take at least: those of a few pieces, since more of them have no fewer. */
+export function leastReturned({ firstUser, lastUser }: Sequence, starts: Int32Array, length: number): number {
+  const a = starts[0]!;
+  const b = starts[starts.length - 1]!;
+  let outputs = 0;
+  for (let k = 0; k < length; k++) {
+    const last = lastUser[a + k]!;
+    if (last < a + length && (last < 0 || firstUser[a + k]! >= a)) {
+      const other = lastUser[b + k]!;
+      if (other < b + length && (other < 0 || firstUser[b + k]! >= b)) continue;
+    }
+    if (++outputs > mostOutputs) return Number.POSITIVE_INFINITY;
+  }
+  return outputs === 0 ? 0 : costs.result + (outputs - 1) * costs.nextResult;
+}
+
 /** What may be spent on passing inputs and results. */
 function roomFor(sequence: Sequence, starts: Int32Array, length: number): number {
   let before = 0;
