@@ -30,13 +30,18 @@ export function loadedSizes({ sections, code }: ProgramSizes): LoadedSizes {
   return { text: code, unwind, rodata };
 }
 
-/** What will be loaded of an assembled program once it is linked, with the header that the linker makes. */
-export function assembledSizes(file: string): LoadedSizes & { readonly sum: number } {
+/**
+ * What will be loaded of an assembled program once it is linked, with the header that the linker makes.
+ * `data` is what of writable data is in the file; the sum is without it.
+ */
+export function assembledSizes(file: string): LoadedSizes & { readonly sum: number; readonly data: number } {
   const sizes = programSizes(file);
   const { text, unwind: tables, rodata } = loadedSizes(sizes);
   // An encoding, a pointer and a count; then where each description's code and the description itself are.
   const unwind = sizes.descriptions === 0 ? tables : tables + 12 + 8 * sizes.descriptions;
-  return { text, unwind, rodata, sum: text + unwind + rodata };
+  let data = 0;
+  for (const [name, size] of sizes.sections) if (/^\.data(\.|$)/.test(name)) data += size;
+  return { text, unwind, rodata, sum: text + unwind + rodata, data };
 }
 
 /** Reads the section table and the symbol table (if it was not stripped). @throws Error for other files */
