@@ -82,9 +82,13 @@ export class RegionEdits {
     if (!blocks.some((block) => this.heads.has(block))) return;
     const values: Value[] = [];
     const from: Block[] = [];
+    const joined = new Set<Block>();
     for (let i = 0; i < blocks.length; i++) {
       const head = this.heads.get(blocks[i]!);
-      if (head !== undefined && from.includes(head)) continue;
+      if (head !== undefined) {
+        if (joined.has(head)) continue;
+        joined.add(head);
+      }
       from.push(head ?? blocks[i]!);
       values.push(operands[i]!);
     }

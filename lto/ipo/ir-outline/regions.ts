@@ -23,6 +23,7 @@
 import { mix } from "../../ir/hash.js";
 import { type Block, type BodyView, type Inst, Op } from "../../ir/instructions.js";
 import type { Func } from "../../ir/module.js";
+import type { Value } from "../../ir/values.js";
 import { mayMove } from "./legality.js";
 import type { Operations } from "./operations.js";
 
@@ -83,6 +84,8 @@ export class RegionFinder {
   /** By instruction: its place in the region, plus 1; the number of its operation, plus 1, once that was asked for. */
   private places = new Int32Array(0);
   private symbols = new Int32Array(0);
+  /** By phi of an exit that has other edges, too: its values by the blocks they come from. */
+  private readonly incoming = new Map<Inst, ReadonlyMap<Block, Value>>();
 
   /** How many blocks look alike at a glance: one that is alone is in no region that occurs twice. */
   private readonly looks = new Uint16Array(1 << lookBits);
@@ -104,6 +107,7 @@ export class RegionFinder {
   add(fn: Func, { blocks }: BodyView, instructions: number): void {
     if (blocks.length < 3) return;
     this.fn = fn;
+    this.incoming.clear();
     this.edges = new Int32Array(blocks.length);
     this.own = new Int32Array(blocks.length);
     this.numbers = new Int32Array(blocks.length);
@@ -171,7 +175,7 @@ export class RegionFinder {
         if (inst.op !== Op.Phi) break;
         hash = this.mixInst(hash, inst);
       }
-    } else if (exit !== null && !hasOneValue(exit, order, order.length)) return;
+    } else if (exit !== null && !this.hasOneValue(exit, order)) return;
     this.found.push({ fn: this.fn, order, count: order.length, exit, takesPhis, hash });
   }
 
@@ -192,6 +196,32 @@ export class RegionFinder {
     return symbol;
   }
 
+  /** Whether phis of an exit have one value for all edges from these blocks. */
+  private hasOneValue({ insts }: Block, order: readonly Block[]): boolean {
+    for (const phi of insts) {
+      if (phi.op !== Op.Phi) break;
+      const incoming = this.incomingOf(phi);
+      let value: Value | null = null;
+      for (const block of order) {
+        const here = incoming.get(block);
+        if (here === undefined || here === value) continue;
+        if (value !== null) return false;
+        value = here;
+      }
+    }
+    return true;
+  }
+
+  /** Many regions may share an exit with many edges: its phis are not walked for each. */
+  private incomingOf(phi: Inst): ReadonlyMap<Block, Value> {
+    let incoming = this.incoming.get(phi);
+    if (incoming === undefined) {
+      incoming = new Map(phi.blocks.map((block, i) => [block, phi.operands[i]!]));
+      this.incoming.set(phi, incoming);
+    }
+    return incoming;
+  }
+
   private belongs(block: Block): boolean {
     let kind = this.kinds[block.id]!;
     if (kind === 0) {
@@ -200,21 +230,6 @@ export class RegionFinder {
     }
     return kind === 1;
   }
-}
-
-/** Whether phis of an exit have one value for all edges from the first so many blocks. */
-function hasOneValue({ insts }: Block, order: readonly Block[], count: number): boolean {
-  for (const phi of insts) {
-    if (phi.op !== Op.Phi) break;
-    let value = null;
-    for (let i = 0; i < phi.operands.length; i++) {
-      const from = order.indexOf(phi.blocks[i]!);
-      if (from < 0 || from >= count) continue;
-      if (value !== null && value !== phi.operands[i]) return false;
-      value = phi.operands[i]!;
-    }
-  }
-  return true;
 }
 
 /** A region with more of its head, and of its exit: what would move. */
