@@ -23,7 +23,7 @@
 import { mix } from "../../ir/hash.js";
 import { type Block, type BodyView, type Inst, Op } from "../../ir/instructions.js";
 import type { Func } from "../../ir/module.js";
-import type { Value } from "../../ir/values.js";
+import { isConstant, sameConstant, type Value } from "../../ir/values.js";
 import { mayMove } from "./legality.js";
 import type { Operations } from "./operations.js";
 
@@ -205,7 +205,10 @@ export class RegionFinder {
       for (const block of order) {
         const here = incoming.get(block);
         if (here === undefined || here === value) continue;
-        if (value !== null) return false;
+        if (value !== null) {
+          if (isConstant(value) && isConstant(here) && sameConstant(value, here)) continue;
+          return false;
+        }
         value = here;
       }
     }
