@@ -2,7 +2,8 @@
  * How a link shares its thread with others. The command has its thread for itself; a link in somebody else's process
  * lets the event loop run every few milliseconds, tells how far it is, and ends when it is aborted.
  */
-import { finish, type Steps } from "../../lto/ir/steps.js";
+import type { Steps } from "../../lto/ir/steps.js";
+import { collectBetweenSteps } from "./memory.js";
 import { microseconds } from "./timer.js";
 
 /** What a link does, in this order; some are left out. The last are optional or too short to have steps. */
@@ -32,7 +33,13 @@ export interface Turns {
 
 export const atOnce: Turns = {
   signal: undefined,
-  take: (_, steps) => finish(steps),
+  take: (_, steps) => {
+    for (;;) {
+      const step = steps.next();
+      if (step.done === true) return step.value;
+      collectBetweenSteps();
+    }
+  },
   reached: () => {},
   finished: () => {},
 };
