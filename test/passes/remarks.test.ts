@@ -128,6 +128,39 @@ ${callers.join("")}${users.join("")}`;
     // xor, test, cmov, a move and a return.
     expect(sizes(refused)[2]).toBeLessThan(13);
   });
+  it("says so of code with branches, too", async () => {
+    /** So many ways, with a call in each; different fences keep functions from being one. */
+    const region = (name: string, fences: number, ways: number): string => {
+      const numbers = Array.from({ length: ways }, (_, i) => i);
+      const cases = numbers.map((i) => `i32 ${i}, label %way${i}`);
+      const blocks = numbers.map(
+        (i) => `way${i}:\n  call void @effect(i32 ${100001 + i ** 3})\n  br label %end\n`,
+      );
+      return `define void @${name}(i32 %n) {
+${"  fence seq_cst\n".repeat(fences)}  switch i32 %n, label %end [${cases.join(" ")}]
+${blocks.join("")}end:
+  fence seq_cst
+  ret void
+}
+`;
+    };
+    const functions = ["a", "b", "c"].map((name, i) => region(name, i + 1, 6));
+    const small = ["d", "e"].map((name, i) => region(name, i + 4, 3));
+    writeFileSync(path("a.ll"), `declare void @effect(i32)\n${[...functions, ...small].join("")}`);
+    const file = path("remarks.yaml");
+    const options = ["-Oz", "--stats", "--opt-remarks-passes=^ir-outline$", `--opt-remarks-filename=${file}`];
+    const { code, err } = await lto([...options, "--skip-pass=hoist-sink,merge-functions"]);
+    expect(code).toBe(0);
+    expect(err).toMatch(/ 1 {2}ir-outline: of these, for code with branches/);
+    const records = readFileSync(file, "utf8").split("--- ").slice(1);
+    const taken = records.filter((record) => record.startsWith("!Passed"));
+    expect(taken.length).toBe(1);
+    expect(taken[0]).toMatch(/Place1: +a\n[\s\S]*Place2: +b\n[\s\S]*Place3: +c\n/);
+    const refused = records.find((record) => /Function: +d\n/.test(record))!;
+    expect(refused).toMatch(/^!Missed\nPass: +ir-outline\nName: +NotOutliningCheaper\n/);
+    const bytes = (key: string): number => Number(new RegExp(`- ${key}: +'?(\\d+)`).exec(refused)?.[1]);
+    expect(bytes("Cost")).toBeGreaterThan(bytes("Threshold"));
+  });
 });
 
 describe("the text of a record", () => {

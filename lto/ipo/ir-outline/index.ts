@@ -74,7 +74,7 @@ class Outliner {
 
   /** Pieces with branches. @returns whether there are any */
   private regions(functions: readonly Func[]): boolean {
-    const outliner = new RegionOutliner(this.module, this.context, this.names);
+    const outliner = new RegionOutliner(this.module, this.context, this.names, this.name);
     const made = outliner.run(functions);
     for (const { made: fn, fns, length, plan } of made) this.keep(fn, fns, length, plan);
     this.context.count("regions", made.length);

@@ -18,6 +18,7 @@ import { Operations } from "./operations.js";
 import { areAlike, isCertain, isClose, mayPay, type OutlinePlan, planFor } from "./plan.js";
 import { RegionEdits, RegionExtractor, returnsFrom } from "./region-extract.js";
 import { dominatorsOf, extended, instsOf, type Region, RegionFinder, shapeOf } from "./regions.js";
+import { notOutlined } from "./remarks.js";
 import { type FunctionFacts, Sequence } from "./sequence.js";
 import { tried } from "./trial.js";
 
@@ -65,13 +66,17 @@ export interface OutlinedRegions {
 export class RegionOutliner {
   private readonly known = new Map<Func, Known>();
   private readonly operations: Operations;
+  private readonly isTold: boolean;
 
+  /** @param pass in remarks */
   constructor(
     module: Module,
     private readonly context: ProgramContext,
     private readonly names: Set<string>,
+    private readonly pass: string,
   ) {
     this.operations = new Operations(module);
+    this.isTold = context.remarks?.wants(pass) === true;
   }
 
   run(functions: readonly Func[]): OutlinedRegions[] {
@@ -94,10 +99,12 @@ export class RegionOutliner {
     const { group, before, behind } = candidate;
     const { sequence, regions } = group;
     const members = this.apart(candidate, candidate.members, taken);
-    if (members.length < 2) return null;
     const { starts, length } = piecesOf(candidate, members);
+    if (members.length < 2) return this.refused(candidate, length, members.length, null);
     let plan = this.planFor(group, members, starts, length);
-    if (plan === null || !areEqual(group, members, starts, length)) return null;
+    if (plan === null)
+      return this.refused(candidate, length, members.length, this.planAnyway(group, starts, length));
+    if (!areEqual(group, members, starts, length)) return null;
     const extents = members.map((member) => extended(regions[member]!, before, behind)!);
     const byStart = new Map(extents.map((extent, i) => [starts[i]!, extent]));
     const extractor = new RegionExtractor(sequence, this.names, byStart);
@@ -109,11 +116,33 @@ export class RegionOutliner {
     if (size !== null) {
       this.context.count("trials");
       plan = tried(sequence, starts, length, plan, size);
-      if (!isCertain(plan, starts.length)) return null;
+      if (!isCertain(plan, starts.length)) return this.refused(candidate, length, members.length, plan);
     }
     this.apart(candidate, members, taken, true);
     const made = extractor.extract(starts, length, plan, edits);
     return { made, fns: members.map((member) => regions[member]!.fn), length, plan };
+  }
+
+  /** What regions that stay would be, whatever it costs; null: too many registers, or nobody asks. */
+  private planAnyway({ sequence }: Group, starts: Int32Array, length: number): OutlinePlan | null {
+    return this.isTold
+      ? planFor(sequence, starts, length, this.context.layout, Number.POSITIVE_INFINITY)
+      : null;
+  }
+
+  /** Says why not, if anybody asks. */
+  private refused(
+    { group, members }: Pick<Candidate, "group" | "members">,
+    length: number,
+    free: number,
+    plan: OutlinePlan | null,
+  ): null {
+    // What would pay, but for where its results are used, is no candidate.
+    if (this.isTold && (plan === null || !isCertain(plan, free))) {
+      const fn = group.regions[members[0]!]!.fn.name;
+      this.context.remarks!.add(notOutlined(this.pass, fn, length, members.length, free, plan));
+    }
+    return null;
   }
 
   /** Regions that may be alike, two or more. */
@@ -173,6 +202,14 @@ export class RegionOutliner {
       const pieces = piecesOf(extent, members);
       const plan = this.planFor(group, members, pieces.starts, length);
       if (plan !== null) candidates.push({ ...extent, members, benefit: plan.before - plan.after });
+      // Smaller extents of the same regions would not be told apart.
+      else if (before === group.before && behind === group.behind)
+        this.refused(
+          { group, members },
+          length,
+          members.length,
+          this.planAnyway(group, pieces.starts, length),
+        );
     }
   }
 
