@@ -2,7 +2,7 @@
  * How a link shares its thread with others. The command has its thread for itself; a link in somebody else's process
  * lets the event loop run every few milliseconds, tells how far it is, and ends when it is aborted.
  */
-import type { Steps } from "../../lto/ir/steps.js";
+import { finish, type Steps } from "../../lto/ir/steps.js";
 import { collectBetweenSteps } from "./memory.js";
 import { microseconds } from "./timer.js";
 
@@ -33,13 +33,7 @@ export interface Turns {
 
 export const atOnce: Turns = {
   signal: undefined,
-  take: (_, steps) => {
-    for (;;) {
-      const step = steps.next();
-      if (step.done === true) return step.value;
-      collectBetweenSteps();
-    }
-  },
+  take: (_, steps) => finish(steps, collectBetweenSteps),
   reached: () => {},
   finished: () => {},
 };

@@ -15,10 +15,11 @@ export interface StepsDone {
 /** A computation that has not begun; `next` takes its first step. */
 export type Steps<Result> = Generator<StepsDone, Result, undefined>;
 
-/** Takes all steps at once. @throws what the computation throws */
-export function finish<Result>(steps: Steps<Result>): Result {
+/** Takes all steps at once. @param between runs between two of them @throws what the computation throws */
+export function finish<Result>(steps: Steps<Result>, between?: () => void): Result {
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
+    between?.();
   }
 }
