@@ -129,6 +129,10 @@ export function showsFrame(inst: Inst): boolean {
   return intrinsic !== null && (intrinsic.name === "va_start" || framePointers.has(intrinsic.name));
 }
 
+/** Whether arguments of the function are copies in a frame, which it has addresses of. */
+export const takesCopies = ({ args, attributes }: Func): boolean =>
+  args.some((_, i) => attributes.parameter(i).has("byval"));
+
 /** Whether operations of a kind move: never, calls if they may, others if their operands may. */
 export const enum Motion {
   Plain,

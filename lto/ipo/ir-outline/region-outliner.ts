@@ -13,7 +13,7 @@ import type { Func, Module } from "../../ir/module.js";
 import type { ProgramContext } from "../../pass/pass.js";
 import { bytesOf } from "../inline/body-size.js";
 import { isPassable } from "../similar/parameters.js";
-import { showsFrame } from "./legality.js";
+import { showsFrame, takesCopies } from "./legality.js";
 import { Operations } from "./operations.js";
 import { areAlike, isCertain, isClose, mayPay, type OutlinePlan, planFor } from "./plan.js";
 import { RegionEdits, RegionExtractor, returnsFrom } from "./region-extract.js";
@@ -305,7 +305,7 @@ function factsOf(fn: Func, { blocks }: BodyView): Known {
   let count = 0;
   for (const { insts } of blocks) count += insts.length;
   const uses = new Int32Array(count);
-  let hasShown = fn.args.some((_, i) => fn.attributes.parameter(i).has("byval"));
+  let hasShown = takesCopies(fn);
   let hasCalls = false;
   for (const { insts } of blocks)
     for (const inst of insts) {

@@ -10,7 +10,7 @@ import { type CallInst, type Inst, isCall, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Func, Module } from "../../ir/module.js";
 import { bytesOf, errorOfBytes } from "../inline/body-size.js";
-import { callMayMove, Motion, mayMoveWith, motions, showsFrame } from "./legality.js";
+import { callMayMove, Motion, mayMoveWith, motions, showsFrame, takesCopies } from "./legality.js";
 import { Operations, partOfOperation } from "./operations.js";
 
 /** Equal to nothing. */
@@ -161,7 +161,7 @@ export class Sequence {
   private add(fn: Func): void {
     const { insts, isRealCall } = this;
     const start = insts.length;
-    let hasShown = fn.args.some((_, i) => fn.attributes.parameter(i).has("byval"));
+    let hasShown = takesCopies(fn);
     let hasCalls = false;
     for (const { insts: added } of fn.view().blocks) {
       let from = insts.length;
