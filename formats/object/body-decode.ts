@@ -107,6 +107,7 @@ class BodyDecoder {
       insts.push(inst);
       block.append(inst);
       if (!isTerminator(inst.op)) continue;
+      block.trim();
       const next = block.id + 1;
       if (next < blockCount) block = body.blocks[next]!;
       else if (id + 1 !== this.instCount) throw new InputError("instructions after the last block");

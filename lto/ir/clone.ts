@@ -75,14 +75,15 @@ export function cloneBlocks(blocks: readonly Block[], map: CloneMap): Block[] {
       made.push([inst, copy]);
       copies[b]!.append(copy);
     }
+  for (const copy of copies) copy.trim();
   for (const [inst, copy] of made) setLists(copy, inst, map);
   return copies;
 }
 
 function setLists(copy: Inst, inst: Inst, map: CloneMap): void {
-  const { operands, blocks } = raw(copy);
-  for (const operand of inst.operands) operands.push(map.value(operand));
-  for (const block of inst.blocks) blocks.push(map.block(block));
+  const lists = raw(copy);
+  lists.operands = inst.operands.map((operand) => map.value(operand));
+  if (inst.blocks.length > 0) lists.blocks = inst.blocks.map((block) => map.block(block));
 }
 
 /** Copies one instruction; it is in no block. */

@@ -420,6 +420,9 @@ interface InstBase {
   id: number;
 }
 
+/** What all instructions that have no blocks share: nothing is ever added to it. */
+const noBlocks: Block[] = [];
+
 class InstNode {
   readonly valueKind = "inst";
   hints: Hints | null = null;
@@ -435,7 +438,9 @@ class InstNode {
     public blocks: Block[],
     public flags: number,
     public data: InstData,
-  ) {}
+  ) {
+    if (op > Op.Unreachable && op !== Op.Phi) this.blocks = noBlocks;
+  }
 }
 
 /** Makes a detached instruction. The caller answers for `data` fitting `op`; the verifier checks. */
@@ -485,6 +490,10 @@ export class Block {
   /** Its address may be taken by a `blockaddress`: it can be entered in ways that no edge shows. */
   get addressTaken(): boolean {
     return this.label !== noLabel;
+  }
+  /** Gives the list of instructions the room it needs, once all are there: arrays that were grown keep several times as much. */
+  trim(): void {
+    (this as { insts: readonly Inst[] }).insts = this.insts.slice();
   }
   /** Last instruction; only an unfinished block lacks it. */
   get terminator(): Inst {

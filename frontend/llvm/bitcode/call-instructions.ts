@@ -87,7 +87,7 @@ function readOperands(r: FunctionReader, explicit: boolean): Operands {
     });
     r.bundles = [];
   }
-  return { functionType, operands, argumentCount, bundles };
+  return { functionType, operands: operands.slice(), argumentCount, bundles };
 }
 
 function tailKind(bits: number): TailKind {

@@ -47,7 +47,7 @@ export function readSwitch(r: FunctionReader): Inst {
     blocks.push(r.block());
   }
   checkDistinct(cases, r);
-  return makeInst(Op.Switch, voidType, [value], cases, blocks);
+  return makeInst(Op.Switch, voidType, [value], cases.slice(), blocks.slice());
 }
 
 function checkDistinct(cases: readonly ConstInt[], r: FunctionReader): void {
@@ -63,7 +63,7 @@ export function readIndirectBr(r: FunctionReader): Inst {
   const address = r.value(type);
   const blocks: Block[] = [];
   while (r.left > 0) blocks.push(r.block());
-  return makeInst(Op.IndirectBr, voidType, [address], null, blocks);
+  return makeInst(Op.IndirectBr, voidType, [address], null, blocks.slice());
 }
 
 /** [value] */
@@ -89,7 +89,7 @@ export function readPhi(r: FunctionReader): Inst {
     if (!mayBeFast(type)) throw r.malformed("phi");
     flags = fastMathFlags(r.take());
   }
-  return makeInst(Op.Phi, type, operands, null, blocks, flags);
+  return makeInst(Op.Phi, type, operands.slice(), null, blocks.slice(), flags);
 }
 
 /** Fast-math flags apply to floats, their vectors, and arrays and structures of them. */

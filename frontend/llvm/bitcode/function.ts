@@ -264,7 +264,9 @@ export class FunctionReader {
       this.values.push(inst);
       this.next++;
     }
-    if (isTerminator(inst.op)) this.blockIndex++;
+    if (!isTerminator(inst.op)) return;
+    block.trim();
+    this.blockIndex++;
   }
 
   private noteForwards(inst: Inst): void {

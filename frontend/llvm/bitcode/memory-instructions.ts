@@ -166,5 +166,6 @@ export function readGep(r: FunctionReader): Inst {
   const operands: Value[] = [];
   do operands.push(r.pair());
   while (r.left > 0);
-  return makeInst(Op.GetElementPtr, checkGep(elementType, operands), operands, { elementType }, [], flags);
+  const type = checkGep(elementType, operands);
+  return makeInst(Op.GetElementPtr, type, operands.slice(), { elementType }, [], flags);
 }
