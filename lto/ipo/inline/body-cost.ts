@@ -122,6 +122,13 @@ export function placedCalls(body: BodyView): PlacedCall[] {
   });
   return calls ?? [];
 }
+/** Calls of functions in a body, in order. */
+export function callsIn({ blocks }: BodyView): CallInst[] {
+  const calls: CallInst[] = [];
+  for (const { insts } of blocks)
+    for (const inst of insts) if (isCall(inst) && isFunction(inst.operands[0]!)) calls.push(inst);
+  return calls;
+}
 const isFunction = (callee: Value): boolean =>
   callee.valueKind === "global" && callee.kind === "function" && callee.intrinsic === null;
 

@@ -23,7 +23,7 @@ import type { Func, GlobalValue, Module } from "../../ir/module.js";
 import { callGraph } from "../../pass/analyses.js";
 import type { ComponentPass, ComponentWalk, ProgramContext } from "../../pass/pass.js";
 import type { InlineAdvisor } from "./advisor.js";
-import { type BodyCost, bodyCost, placedCalls } from "./body-cost.js";
+import { type BodyCost, bodyCost, callsIn, placedCalls } from "./body-cost.js";
 import { inlineCall } from "./inline-call.js";
 import { takeOverAttributes } from "./obstacles.js";
 import { decided, impossible, type TriedSizes, tried } from "./remarks.js";
@@ -46,11 +46,16 @@ const comesThrough = (path: Path | null, fn: Func): boolean => {
   for (let p = path; p !== null; p = p.before) if (p.through === fn) return true;
   return false;
 };
+interface Place {
+  readonly depth: number;
+  readonly isCold: boolean;
+}
 /** What is known of a callee's body as it is at a revision. */
 interface Known {
   readonly revision: number;
   readonly cost: BodyCost;
-  readonly calls: readonly { readonly depth: number; readonly isCold: boolean }[];
+  /** Where its calls are; null: nobody has asked yet. */
+  places: readonly Place[] | null;
 }
 /** Calls of calls of calls: what is that deep was not worth it where it was. */
 const deepest = 8;
@@ -102,11 +107,15 @@ class InlinerWalk implements ComponentWalk {
     let size = 0;
     let recursiveSlotBytes = 0;
     for (const { insts } of body.blocks) size += insts.length;
-    const work: Candidate[] = placedCalls(body)
-      .map((placed) => ({ ...placed, path: null }))
-      .reverse();
+    // How often a call runs matters for speed alone.
+    const isForSpeed = goal === "speed";
+    const work: Candidate[] = [];
+    if (isForSpeed)
+      for (const { call, depth, isCold } of placedCalls(body)) work.push({ call, depth, isCold, path: null });
+    else for (const call of callsIn(body)) work.push({ call, depth: 0, isCold: false, path: null });
+    work.reverse();
     // Moves first: what they save does not depend on other calls, and the budget should reach for them.
-    if (this.context.trials?.triesProgram === true && goal !== "speed")
+    if (this.context.trials?.triesProgram === true && !isForSpeed)
       work.sort((a, b) => Number(this.isMove(a.call)) - Number(this.isMove(b.call)));
     let inlined = 0;
     for (let item = work.pop(); item !== undefined; item = work.pop()) {
@@ -114,12 +123,17 @@ class InlinerWalk implements ComponentWalk {
       const callee = call.operands[0]!;
       if (call.parent === null || callee.valueKind !== "global" || callee.kind !== "function") continue;
       if (callee.isDeclaration || comesThrough(path, callee) || size > largestCaller) continue;
-      const why = session.obstacle(caller, call, callee, false);
+      // Remarks tell what is impossible, whatever it costs. Otherwise what costs too much is out before what takes longer.
+      const why =
+        remarks === null
+          ? session.callObstacle(caller, call, callee)
+          : session.obstacle(caller, call, callee, false);
       if (why !== null) {
         remarks?.add(impossible(caller, callee, why));
         continue;
       }
-      const { cost, calls: places } = this.knownOf(callee);
+      const known = this.knownOf(callee);
+      const { cost } = known;
       const advice = advisor.advise({
         caller,
         call,
@@ -134,9 +148,14 @@ class InlinerWalk implements ComponentWalk {
         recursiveSlotBytes,
         isRecursive,
       });
+      if (remarks === null) {
+        if (!advice.inline && advice.isClose !== true) continue;
+        if (session.bodyObstacle(caller, callee, false) !== null) continue;
+      }
       const sizes = advice.isClose === true ? this.tryOut(caller, call, callee, advice.share) : null;
       remarks?.add(sizes === null ? decided(caller, callee, advice) : tried(caller, callee, sizes));
       if (sizes === null ? !advice.inline : sizes.after >= sizes.before) continue;
+      const places = isForSpeed ? this.placesIn(callee, known) : null;
       const calls = session.inline(caller.edit(), call, callee);
       size += cost.instructions;
       if (isRecursive) recursiveSlotBytes += cost.slotBytes;
@@ -181,7 +200,7 @@ class InlinerWalk implements ComponentWalk {
   private addCalls(
     work: Candidate[],
     calls: readonly CallInst[],
-    places: Known["calls"],
+    places: readonly Place[] | null,
     site: Candidate,
   ): void {
     let n = 0;
@@ -189,7 +208,7 @@ class InlinerWalk implements ComponentWalk {
     for (const call of calls) {
       const callee = call.operands[0]!;
       if (callee.valueKind !== "global" || callee.kind !== "function" || callee.intrinsic !== null) continue;
-      const place = places[n++];
+      const place = places?.[n++];
       added.push({
         call,
         depth: site.depth + (place?.depth ?? 0),
@@ -207,10 +226,15 @@ class InlinerWalk implements ComponentWalk {
     const made: Known = {
       revision: callee.revision,
       cost: bodyCost(callee, body, this.module.dataLayout),
-      calls: placedCalls(body).map(({ depth, isCold }) => ({ depth, isCold })),
+      places: null,
     };
     this.known.set(callee, made);
     return made;
+  }
+  private placesIn(callee: Func, known: Known): readonly Place[] {
+    // Without the calls, which would keep the body.
+    known.places ??= placedCalls(this.session.bodyOf(callee)).map(({ depth, isCold }) => ({ depth, isCold }));
+    return known.places;
   }
 }
 
