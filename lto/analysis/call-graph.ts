@@ -63,18 +63,24 @@ export function buildCallGraph(summary: ModuleSummary): CallGraph {
   const openToCallers = new Uint8Array(nodes.length);
   const lists: number[][] = nodes.map((index, node) => {
     const symbol = symbols[index]!;
-    if ((symbol.traits & (Trait.IndirectCalls | Trait.InlineAsm)) !== 0) callsUnknown[node] = 1;
+    if ((symbol.traits & graphTraits) !== 0) callsUnknown[node] = 1;
     if (symbol.linkage !== "internal" && symbol.linkage !== "private") openToCallers[node] = 1;
-    const callees = new Set<number>();
+    const callees: number[] = [];
+    let last = -1;
+    let isAscending = true;
     for (const call of symbol.calls) {
       const target = throughAliases(summary, call);
       const callee = nodeOf[target]!;
       // A definition that another may replace at load time is as unknown as a declaration; callers that
       // care look at its linkage. Intrinsics become calls of runtime routines at most.
-      if (callee >= 0) callees.add(callee);
-      else if (!isReservedName(symbols[target]!.name)) callsUnknown[node] = 1;
+      if (callee >= 0) {
+        callees.push(callee);
+        if (callee <= last) isAscending = false;
+        last = callee;
+      } else if (!isReservedName(symbols[target]!.name)) callsUnknown[node] = 1;
     }
-    return [...callees].sort((a, b) => a - b);
+    // Calls are, but for those through aliases.
+    return isAscending ? callees : [...new Set(callees)].sort((a, b) => a - b);
   });
   const take = (reference: number): void => {
     const node = nodeOf[throughAliases(summary, reference)]!;
@@ -96,6 +102,29 @@ export function buildCallGraph(summary: ModuleSummary): CallGraph {
     callsUnknown,
     components: findComponents(callees, nodes.length),
   };
+}
+
+const graphTraits = Trait.IndirectCalls | Trait.InlineAsm;
+
+/** Whether two summaries describe the same call graph. */
+export function sameCalls(a: ModuleSummary, b: ModuleSummary): boolean {
+  if (a === b) return true;
+  if (a.symbols.length !== b.symbols.length || !sameNumbers(a.pinned ?? [], b.pinned ?? [])) return false;
+  for (let i = 0; i < a.symbols.length; i++) {
+    const x = a.symbols[i]!;
+    const y = b.symbols[i]!;
+    if (x === y) continue;
+    if (x.name !== y.name || x.kind !== y.kind || x.linkage !== y.linkage) return false;
+    if (x.isDeclaration !== y.isDeclaration || ((x.traits ^ y.traits) & graphTraits) !== 0) return false;
+    if (!sameNumbers(x.calls, y.calls) || !sameNumbers(x.references, y.references)) return false;
+  }
+  return true;
+}
+function sameNumbers(a: readonly number[], b: readonly number[]): boolean {
+  if (a === b) return true;
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
 }
 
 /** The components with more callees, by node: calls through pointers, as far as somebody knows their callees. */

@@ -49,8 +49,11 @@ const ascending = (globals: Iterable<GlobalValue>, indices: ReadonlyMap<GlobalVa
 };
 
 /** Index of each global in its module. */
-export const globalIndices = (module: Module): Map<GlobalValue, number> =>
-  new Map(module.globals.map((global, index) => [global, index]));
+export function globalIndices({ globals }: Module): Map<GlobalValue, number> {
+  const indices = new Map<GlobalValue, number>();
+  for (let i = 0; i < globals.length; i++) indices.set(globals[i]!, i);
+  return indices;
+}
 
 export const revisionOf = (global: GlobalValue): number => (global.kind === "function" ? global.revision : 0);
 
@@ -85,6 +88,22 @@ export const symbolSummary = (
 
 const noSymbols: readonly number[] = [];
 
+/** Most declarations and strings: there is nothing to walk. */
+function mentionsNothing(global: GlobalValue): boolean {
+  if (global.kind === "function")
+    return global.prefix === null && global.prologue === null && global.personality === null;
+  if (global.kind !== "variable") return false;
+  switch (global.initializer?.valueKind) {
+    case undefined:
+    case "int":
+    case "data":
+    case "zero":
+      return true;
+    default:
+      return false;
+  }
+}
+
 /** Describes one global; a function's body is decoded if need be and left decoded. */
 export function summarizeGlobal(
   global: GlobalValue,
@@ -97,7 +116,7 @@ export function summarizeGlobal(
     const mentioned = ascending(references, indices);
     return symbolSummary(global, called, mentioned, instructions, traits, hash, global.revision);
   }
-  const references = ascending(ownReferences(global), indices);
+  const references = mentionsNothing(global) ? noSymbols : ascending(ownReferences(global), indices);
   return symbolSummary(global, noSymbols, references, 0, 0, hash, revisionOf(global));
 }
 
@@ -150,6 +169,13 @@ export function updatedSummary(
     const old = place === undefined ? undefined : known.symbols[place];
     if (old === undefined || old.isDeclaration || old.revision !== global.revision)
       return global.peek(() => summarizeGlobal(global, indices));
+    if (
+      isSame &&
+      old.name === global.name &&
+      old.linkage === global.linkage &&
+      old.visibility === global.visibility
+    )
+      return old;
     const { calls, references, instructions, traits, hash, revision } = old;
     return symbolSummary(global, moved(calls), moved(references), instructions, traits, hash, revision);
   });
@@ -161,13 +187,14 @@ function comparePlaces(
   before: readonly GlobalValue[],
   indices: ReadonlyMap<GlobalValue, number>,
 ): { places: ReadonlyMap<GlobalValue, number>; indexOf: Int32Array; isSame: boolean } {
-  const places = new Map<GlobalValue, number>();
   const indexOf = new Int32Array(before.length);
   let isSame = true;
   for (let i = 0; i < before.length; i++) {
-    places.set(before[i]!, i);
     indexOf[i] = indices.get(before[i]!) ?? -1;
     if (indexOf[i] !== i) isSame = false;
   }
+  if (isSame && before.length === indices.size) return { places: indices, indexOf, isSame };
+  const places = new Map<GlobalValue, number>();
+  for (let i = 0; i < before.length; i++) places.set(before[i]!, i);
   return { places, indexOf, isSame };
 }

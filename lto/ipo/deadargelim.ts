@@ -30,7 +30,7 @@
  * Breaks if: a call graph misses a way into a local function.
  */
 import { isExact } from "../analysis/exact.js";
-import { Use, useOf, variableOf, variableUses } from "../analysis/variable-uses.js";
+import { Use, useOf, variableOf } from "../analysis/variable-uses.js";
 import { AttributeList, AttributeSet, noAttributes } from "../ir/attributes.js";
 import { withHints } from "../ir/hints.js";
 import {
@@ -52,7 +52,7 @@ import { functionType, type Type, voidType } from "../ir/types.js";
 import { type Argument, ConstUndef, type Value } from "../ir/values.js";
 import { isRemovableCall } from "../opt/call-effects.js";
 import { isRemovable } from "../opt/dce.js";
-import { callGraph } from "../pass/analyses.js";
+import { callGraph, variableUses } from "../pass/analyses.js";
 import type { ModulePass, PassContext } from "../pass/pass.js";
 import { withoutClaims } from "./parameter-attributes.js";
 
@@ -93,6 +93,10 @@ function writtenBy(inst: Inst): GlobalVariable | null {
   return useOf(inst, 1) === (Use.Written | Use.Parts) ? variableOf(inst.operands[1]!) : null;
 }
 
+/** Only what uses its result makes it live. */
+const isPure = (inst: Inst): boolean =>
+  isRemovable(inst) || (isCall(inst) && intrinsicOf(inst.operands[0]!) === null && isRemovableCall(inst));
+
 /** What is live from the start, once it is known which calls are seen. */
 function settle(subject: Subject): void {
   const { fn, isClosed, liveParameters } = subject;
@@ -121,7 +125,7 @@ class Program {
 
   constructor(module: Module, context: PassContext) {
     const graph = context.ofModule(callGraph);
-    for (const [variable, { traits }] of variableUses(module))
+    for (const [variable, { traits }] of context.ofModule(variableUses).variables)
       if ((traits & (Use.Escapes | Use.WrittenByCall)) === 0) this.unread.set(variable, []);
     module.globals.forEach((fn, index) => {
       if (fn.kind !== "function" || fn.isDeclaration) return;
@@ -160,8 +164,9 @@ class Program {
   private start(subject: Subject): void {
     for (const { insts } of subject.body.blocks)
       for (const inst of insts) {
-        if (subject.isOptimised && (isRemovable(inst) || (isCall(inst) && isRemovableCall(inst)))) continue;
-        const writes = this.unread.get(writtenBy(inst)!);
+        if (subject.isOptimised && isPure(inst)) continue;
+        const written = writtenBy(inst);
+        const writes = written === null ? undefined : this.unread.get(written);
         if (writes !== undefined) {
           writes.push({ subject, inst });
           continue;
@@ -449,7 +454,7 @@ export const deadargelim: ModulePass = {
     undefined: "arguments that nothing reads made undefined",
     instructions: "instructions removed that only computed such",
   },
-  requires: [callGraph],
+  requires: [callGraph, variableUses],
   preserves: [],
   run(module, context) {
     return new Rewriter(new Program(module, context), context).run();

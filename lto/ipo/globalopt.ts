@@ -20,13 +20,13 @@
  * Large variables that are zero throughout stay as they are: they cost nothing where they are.
  */
 
-import { Use, type VariableUses, variableUses } from "../analysis/variable-uses.js";
+import { Use, type VariableUses } from "../analysis/variable-uses.js";
 import { Builder } from "../ir/builder.js";
 import { Op } from "../ir/instructions.js";
 import type { Func, GlobalValue, GlobalVariable, Module } from "../ir/module.js";
 import { returnsTwice } from "../ir/returns-twice.js";
 import type { Constant } from "../ir/values.js";
-import { callGraph } from "../pass/analyses.js";
+import { callGraph, variableUses } from "../pass/analyses.js";
 import type { ModulePass, PassContext } from "../pass/pass.js";
 
 /** Bytes of zeros that may move from where they take no room in the file to where they do. */
@@ -56,8 +56,7 @@ class Optimiser {
   run(): boolean {
     const main = this.enteredOnce();
     const local: GlobalVariable[] = [];
-    for (const [global, uses] of variableUses(this.module)) {
-      const variable = global as GlobalVariable;
+    for (const [variable, uses] of this.context.ofModule(variableUses).variables) {
       if (!isOrdinary(variable)) continue;
       this.inferInsignificance(variable, uses);
       if ((uses.traits & Use.Escapes) !== 0) continue;
@@ -158,7 +157,7 @@ export const globalopt: ModulePass = {
     moved: "variables moved into main",
     insignificant: "addresses found to mean nothing",
   },
-  requires: [callGraph],
+  requires: [callGraph, variableUses],
   preserves: [],
   run: (module, context) => new Optimiser(module, context).run(),
 };

@@ -31,24 +31,18 @@
  *
  * Breaks if: a call graph misses a way into a local function.
  */
-import { visitGlobals, visitOwnConstants } from "../analysis/references.js";
+import { type ProgramVariableUses, Use } from "../analysis/variable-uses.js";
 import { AttributeList, AttributeSet, IntegerRange } from "../ir/attributes.js";
 import { Folder, floatModeOf } from "../ir/fold/index.js";
-import {
-  type BodyView,
-  type CallInst,
-  type Inst,
-  type InstWith,
-  isPlainAccess,
-  Op,
-} from "../ir/instructions.js";
+import { type CallInst, type Inst, type InstWith, isPlainAccess, Op } from "../ir/instructions.js";
 import { intrinsicOf } from "../ir/intrinsics.js";
 import type { Func, GlobalValue, GlobalVariable, Module } from "../ir/module.js";
+import { voidType } from "../ir/types.js";
 import type { Argument, Constant, Value } from "../ir/values.js";
 import { Inflow, isConstantFact, type Known, unknown, varying } from "../opt/constants/lattice.js";
 import { findRelaxed, rewriteConstants } from "../opt/constants/rewrite.js";
-import { ConstantSolver, type Surroundings } from "../opt/constants/solver.js";
-import { callGraph } from "../pass/analyses.js";
+import { ConstantSolver, type Surroundings, settled } from "../opt/constants/solver.js";
+import { callGraph, variableUses } from "../pass/analyses.js";
 import type { ModulePass, PassContext } from "../pass/pass.js";
 
 type KnownOf = (value: Value) => Known;
@@ -61,6 +55,8 @@ class Subject implements Surroundings {
   isWaiting = false;
   readonly folder: Folder;
   private readonly callers = new Set<Subject>();
+  /** Every parameter may be anything. */
+  private takesAnything: boolean;
 
   constructor(
     readonly fn: Func,
@@ -73,30 +69,37 @@ class Subject implements Surroundings {
     readonly isOptimised: boolean,
   ) {
     this.parameters = fn.args.map((_, i) => new Inflow(isClosed && passesValue(fn, i) ? unknown : varying));
-    this.result = new Inflow(tracksResult ? unknown : varying);
+    this.takesAnything = !isClosed;
+    this.result = new Inflow(tracksResult && fn.valueType.result !== voidType ? unknown : varying);
     this.folder = new Folder(program.layout, floatModeOf(fn));
   }
 
   /** A call of this function in reached code. @returns its result */
-  enter(caller: Subject, call: CallInst, known: KnownOf): Known {
-    this.callers.add(caller);
+  enter(caller: Subject, call: CallInst, known: KnownOf): Known | typeof settled {
     let isNew = this.solver === null;
-    if (this.isClosed)
+    if (!this.takesAnything) {
+      this.takesAnything = true;
       for (let i = 0; i < this.parameters.length; i++) {
         const parameter = this.parameters[i]!;
-        if (parameter.known === varying) continue;
+        if (parameter.isAnything) continue;
         const passed = i < call.data.argumentCount ? call.operands[i + 1]! : null;
         const fits = passed !== null && passed.type === this.fn.args[i]!.type;
         if (parameter.add(fits ? known(passed) : varying)) isNew = true;
+        if (!parameter.isAnything) this.takesAnything = false;
       }
+    }
     if (isNew) this.program.enqueue(this);
-    return call.type === this.fn.valueType.result ? this.result.known : varying;
+    const { known: result } = this.result;
+    if (result === varying || call.type !== this.fn.valueType.result)
+      return this.takesAnything ? settled : varying;
+    this.callers.add(caller);
+    return result;
   }
 
   argument({ index }: Argument): Known {
     return this.parameters[index]!.known;
   }
-  call(call: CallInst, known: KnownOf): Known {
+  call(call: CallInst, known: KnownOf): Known | typeof settled {
     return this.program.call(this, call, known);
   }
   load(load: InstWith<Op.Load>, pointer: Known): Known {
@@ -148,25 +151,17 @@ class Program {
       const isExact = fn.isLocal || (fn.linkage === "external" && fn.dsoLocal && fn.comdat === null);
       this.subjects.set(fn, new Subject(fn, this, isClosed, isOptimised && isExact, isOptimised));
     }
-    this.findVariables(module);
+    this.findVariables(context.ofModule(variableUses));
     for (const subject of this.subjects.values()) if (!subject.isClosed) this.enqueue(subject);
   }
 
-  private findVariables(module: Module): void {
-    const { variables } = this;
-    for (const variable of module.variables) {
+  private findVariables(uses: ProgramVariableUses): void {
+    for (const [variable, { traits }] of uses.variables) {
+      if ((traits & ~(Use.Read | Use.Written)) !== 0 || variable.externallyInitialized) continue;
       const { initializer: value, valueType: type } = variable;
-      if (value === null || !variable.isLocal || variable.externallyInitialized) continue;
       if (type.kind !== "int" && type.kind !== "ptr" && !type.isFloat) continue;
-      variables.set(variable, { type, value: new Inflow(value), readers: new Set() });
+      this.variables.set(variable, { type, value: new Inflow(value!), readers: new Set() });
     }
-    const leak = (global: GlobalValue): void => void variables.delete(global);
-    for (const pinned of module.pinned) leak(pinned);
-    const seen = new Set<Constant>();
-    for (const global of module.globals)
-      visitOwnConstants(global, (constant) => visitGlobals(constant, leak, seen));
-    if (variables.size === 0) return;
-    for (const { fn, isOptimised } of this.subjects.values()) scan(fn.view(), isOptimised, leak, seen);
   }
 
   enqueue(subject: Subject): void {
@@ -190,14 +185,16 @@ class Program {
     }
   }
 
-  call(caller: Subject, call: CallInst, known: KnownOf): Known {
-    const callee = known(call.operands[0]!);
+  call(caller: Subject, call: CallInst, known: KnownOf): Known | typeof settled {
+    const place = call.operands[0]!;
+    const callee = place.valueKind === "global" ? place : known(place);
     if (callee === unknown) return unknown;
+    if (callee === varying) return settled;
     if (!isConstantFact(callee) || callee.valueKind !== "global") return varying;
     const subject = this.subjects.get(callee);
     if (subject !== undefined) return subject.enter(caller, call, known);
     const intrinsic = intrinsicOf(callee);
-    if (intrinsic === null || !intrinsic.pure) return varying;
+    if (intrinsic === null || !intrinsic.pure) return callee === place ? settled : varying;
     const passed: Constant[] = [];
     let isConstant = true;
     for (let i = 1; i <= call.data.argumentCount; i++) {
@@ -227,37 +224,6 @@ class Program {
   }
 }
 
-/** Finds variables that a body uses otherwise than by plain loads and stores of their own type. */
-function scan(
-  { blocks }: BodyView,
-  isOptimised: boolean,
-  leak: (global: GlobalValue) => void,
-  seen: Set<Constant>,
-): void {
-  for (const block of blocks)
-    for (const inst of block.insts) {
-      const { operands } = inst;
-      for (let i = 0; i < operands.length; i++) {
-        const operand = operands[i]!;
-        switch (operand.valueKind) {
-          case "global":
-            if (operand.kind === "variable" && !(isOptimised && isOwnAccess(inst, i, operand))) leak(operand);
-            break;
-          case "expr":
-          case "aggregate":
-          case "globalref":
-            visitGlobals(operand, leak, seen);
-        }
-      }
-    }
-}
-
-/** Operand `slot` is where a plain access of the variable's type goes to. */
-function isOwnAccess(inst: Inst, slot: number, { valueType }: GlobalVariable): boolean {
-  if (inst.op === Op.Load) return inst.type === valueType && isPlainAccess(inst);
-  return inst.op === Op.Store && slot === 1 && inst.operands[0]!.type === valueType && isPlainAccess(inst);
-}
-
 export const ipsccp: ModulePass = {
   name: "ipsccp",
   level: "module",
@@ -272,7 +238,7 @@ export const ipsccp: ModulePass = {
     stores: "stores to such variables removed",
     operations: "operations that became cheaper, since operands are not negative",
   },
-  requires: [callGraph],
+  requires: [callGraph, variableUses],
   preserves: [],
   run(module, context) {
     const program = new Program(module, context);

@@ -23,13 +23,14 @@
  */
 import { knownBits, unsignedRange } from "../analysis/known-bits.js";
 import { isWellDefined } from "../analysis/value-facts.js";
-import { Use, variableUses } from "../analysis/variable-uses.js";
+import { Use } from "../analysis/variable-uses.js";
 import { Builder } from "../ir/builder.js";
 import { type Hints, withHints } from "../ir/hints.js";
 import { type Inst, Op } from "../ir/instructions.js";
 import type { Func, GlobalValue, GlobalVariable, Module } from "../ir/module.js";
 import { i8 } from "../ir/types.js";
 import { type Constant, ConstUndef, constInt, type Value } from "../ir/values.js";
+import { variableUses } from "../pass/analyses.js";
 import type { ModulePass, ProgramContext } from "../pass/pass.js";
 import { words } from "../pass/remarks.js";
 
@@ -106,8 +107,7 @@ class Shrinker {
   }
 
   private findCandidates(): void {
-    for (const [global, { traits }] of variableUses(this.module)) {
-      const variable = global as GlobalVariable;
+    for (const [variable, { traits }] of this.context.ofModule(variableUses).variables) {
       const { valueType, initializer } = variable;
       if (valueType.kind !== "int" || !widths.includes(valueType.bits)) continue;
       if (variable.type.addressSpace !== 0) continue;
@@ -257,7 +257,7 @@ export const shrinkGlobals: ModulePass = {
   level: "module",
   description: "makes local integer variables bytes that only hold small numbers, where that is smaller",
   counters: { shrunk: "variables that are bytes now", accesses: "loads and stores of them" },
-  requires: [],
+  requires: [variableUses],
   preserves: [],
   run: (module, context) => new Shrinker(module, context).run(),
 };

@@ -21,14 +21,20 @@ export function callEffects(call: CallInst): MemoryEffects {
   const effects = own & callee & (intrinsic?.memory ?? Memory.Any);
   // Inputs of bundles may be read, whatever the callee does; what is passed by value is, by the call itself.
   if (call.data.bundles.length > 0) return effects | Memory.Read;
+  if ((effects & Memory.ArgumentRead) !== 0) return effects;
   return passesCopies(call) ? effects | Memory.ArgumentRead : effects;
 }
-const passesCopies = ({ data, operands }: CallInst): boolean => {
+function passesCopies({ data, operands }: CallInst): boolean {
+  if (anyByValue(data.attributes.parameters)) return true;
   const callee = operands[0]!;
-  const there =
-    callee.valueKind === "global" && callee.kind === "function" ? callee.attributes.parameters : [];
-  return [data.attributes.parameters, there].some((list) => list.some((set) => set.has("byval")));
-};
+  return (
+    callee.valueKind === "global" && callee.kind === "function" && anyByValue(callee.attributes.parameters)
+  );
+}
+function anyByValue(sets: readonly AttributeSet[]): boolean {
+  for (let i = 0; i < sets.length; i++) if (sets[i]!.has("byval")) return true;
+  return false;
+}
 
 /** Copies and fills that are seen from outside, like volatile accesses; those of atomic elements with them. */
 function isVolatileTransfer(call: CallInst, name: string): boolean {
@@ -64,7 +70,8 @@ export function isRemovableCall(call: CallInst): boolean {
   const intrinsic = intrinsicOf(call.operands[0]!);
   if (intrinsic !== null) return intrinsic.removable;
   const callee = calleeAttributes(call);
-  if (callee === null || more.some((name) => callee.has(name) || call.data.attributes.fn.has(name)))
+  // What most calls fail first.
+  if (callee === null || !callReturns(call) || !neverUnwinds(call) || mayWrite(callEffects(call)))
     return false;
-  return !mayWrite(callEffects(call)) && callReturns(call) && neverUnwinds(call);
+  return !more.some((name) => callee.has(name) || call.data.attributes.fn.has(name));
 }

@@ -4,14 +4,15 @@
  * A function's facts live as long as its decoded body and go when a pass changes it; what the pass preserves stays.
  * Those of the module go when any pass changes any function, for the same reason.
  */
-import { buildCallGraph, type CallGraph } from "../analysis/call-graph.js";
+import { buildCallGraph, type CallGraph, sameCalls } from "../analysis/call-graph.js";
 import { bodySuccessors, type Successors } from "../analysis/cfg.js";
 import { DominatorTree } from "../analysis/dominators.js";
 import { type LoopNest, loopNest } from "../analysis/loop-nest.js";
 import { type ModuleSummary, summarizeModule, updatedSummary } from "../analysis/summary.js";
+import { variableUses as findVariableUses, type ProgramVariableUses } from "../analysis/variable-uses.js";
 import type { BodyView } from "../ir/instructions.js";
 import type { GlobalValue, Module } from "../ir/module.js";
-import type { Analysis, FunctionAnalysis, ModuleAnalysis } from "./pass.js";
+import type { Analysis, FunctionAnalysis, GetModuleFact, ModuleAnalysis } from "./pass.js";
 
 const sameLists = (a: Successors, b: Successors): boolean =>
   a.length === b.length &&
@@ -77,15 +78,45 @@ export const summary: ModuleAnalysis<ModuleSummary> = {
   update: (module, old) => remember(module, updatedSummary(module, old, summarized.get(old))),
   adopt: (module, result) => void remember(module, result),
 };
+/** The summary that each graph was made from, or one of the same calls. */
+const graphed = new WeakMap<CallGraph, ModuleSummary>();
+
+function graphOf(current: ModuleSummary, old: CallGraph | null): CallGraph {
+  const known = old === null ? undefined : graphed.get(old);
+  const graph =
+    old !== null && known !== undefined && sameCalls(known, current) ? old : buildCallGraph(current);
+  graphed.set(graph, current);
+  return graph;
+}
+
+/** Most changes of bodies leave calls as they are. */
 export const callGraph: ModuleAnalysis<CallGraph> = {
   unit: "module",
   name: "call-graph",
   description: "calls between functions, and the graph's strongly connected components",
-  compute: (_, get) => buildCallGraph(get(summary)),
+  compute: (_, get) => graphOf(get(summary), null),
+  update: (_, old, get) => graphOf(get(summary), old),
+};
+
+/** After changes, looks at changed bodies only. */
+export const variableUses: ModuleAnalysis<ProgramVariableUses> = {
+  unit: "module",
+  name: "variable-uses",
+  description: "what is done with each local variable",
+  compute: (module) => findVariableUses(module),
+  update: (module, old) => findVariableUses(module, old),
 };
 
 /** All of them, for the manual. */
-export const analyses: readonly Analysis[] = [cfg, dominators, loops, useCounts, summary, callGraph];
+export const analyses: readonly Analysis[] = [
+  cfg,
+  dominators,
+  loops,
+  useCounts,
+  summary,
+  callGraph,
+  variableUses,
+];
 
 /** Results for one subject, a body or a module. */
 class Facts {
@@ -119,6 +150,7 @@ export class AnalysisCache {
   /** Results that no longer hold, of analyses that can update them. */
   private readonly outdated = new Map<Analysis, unknown>();
   private readonly bodies = new Map<BodyView, Facts>();
+  private readonly moduleFact: GetModuleFact = (analysis) => this.ofModule(analysis);
 
   /** @param module null where passes see one function at a time: then there are no facts about a module */
   constructor(private readonly module: Module | null) {}
@@ -134,8 +166,8 @@ export class AnalysisCache {
       if (this.module === null) throw new Error(`analysis ${analysis.name}: no module here`);
       const result =
         analysis.update !== undefined && this.outdated.has(analysis)
-          ? analysis.update(this.module, this.outdated.get(analysis) as Result)
-          : analysis.compute(this.module, (other) => this.ofModule(other));
+          ? analysis.update(this.module, this.outdated.get(analysis) as Result, this.moduleFact)
+          : analysis.compute(this.module, this.moduleFact);
       this.outdated.delete(analysis);
       this.facts.set(analysis, result);
     }

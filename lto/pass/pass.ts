@@ -37,7 +37,7 @@ export interface ModuleAnalysis<Result> {
   readonly description: string;
   compute(module: Module, get: GetModuleFact): Result;
   /** The result after changes, from the one before them. */
-  update?(module: Module, old: Result): Result;
+  update?(module: Module, old: Result, get: GetModuleFact): Result;
   /** Is told a result that was computed elsewhere, so that it can be updated. */
   adopt?(module: Module, result: Result): void;
   same?(a: Result, b: Result): boolean;

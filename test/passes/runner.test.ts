@@ -3,9 +3,13 @@ import { describe, expect, it } from "vitest";
 import { bodyCodec } from "../../formats/object/body-codec.js";
 import { parseModule, printFunction, printModule } from "../../formats/text/index.js";
 import { summarizeModule } from "../../lto/analysis/summary.js";
+import { Use } from "../../lto/analysis/variable-uses.js";
+import { Op } from "../../lto/ir/instructions.js";
+import type { Func } from "../../lto/ir/module.js";
 import { finish } from "../../lto/ir/steps.js";
+import { constInt } from "../../lto/ir/values.js";
 import { dce } from "../../lto/opt/dce.js";
-import { summary } from "../../lto/pass/analyses.js";
+import { callGraph, summary, variableUses } from "../../lto/pass/analyses.js";
 import { diffLines } from "../../lto/pass/diff.js";
 import { bottomUp, onFunctions, runModulePipeline, type Stage } from "../../lto/pass/module-pipeline.js";
 import { noPassOptions, type PassOptions } from "../../lto/pass/options.js";
@@ -171,7 +175,81 @@ describe("changes", () => {
     const module = parseModule(program, "program.ll");
     const before = summary.compute(module, () => undefined as never);
     module.globals.pop();
-    expect(summary.update!(module, before)).toEqual(summarizeModule(module));
+    expect(summary.update!(module, before, () => undefined as never)).toEqual(summarizeModule(module));
+  });
+  it("the call graph stays while calls do, and is made anew when one goes", () => {
+    const module = parseModule(program, "program.ll");
+    const runner = new PassRunner(
+      noPassOptions,
+      { print: printFunction, now: () => 0, thread: 0, log: () => {} },
+      module,
+    );
+    const { cache } = runner;
+    const before = cache.ofModule(callGraph);
+    finish(runModulePipeline(runner, [onFunctions(must(dce))], module, bodyCodec(), () => "speed"));
+    expect(cache.ofModule(callGraph)).toBe(before);
+    const caller = module.functions.find((fn) => fn.name === "main")!;
+    for (const { insts } of caller.edit().body.blocks)
+      for (const inst of [...insts])
+        if (inst.op === Op.Call) {
+          caller.edit().replaceAllUses(inst, constInt(inst.type, 0));
+          caller.edit().erase(inst);
+        }
+    cache.moduleChanged([]);
+    const after = cache.ofModule(callGraph);
+    expect(after).not.toBe(before);
+    expect(before.callees.items).toHaveLength(4);
+    expect(after.callees.items).toHaveLength(2);
+  });
+  it("uses of variables follow: what is kept of bodies is what a look at all of them finds", () => {
+    const module = parseModule(
+      `@a = internal global i32 0
+@b = internal global i32 0
+@s = internal constant [2 x i8] c"x\\00"
+declare void @take(ptr)
+define i32 @f() {
+  call void @take(ptr @s)
+  %1 = load i32, ptr @a
+  ret i32 %1
+}
+define i32 @g() {
+  store i32 1, ptr @a
+  %1 = load i32, ptr @b
+  ret i32 %1
+}
+`,
+      "variables.ll",
+    );
+    const { cache } = new PassRunner(
+      noPassOptions,
+      { print: printFunction, now: () => 0, thread: 0, log: () => {} },
+      module,
+    );
+    const traits = (): [string, number][] =>
+      [...cache.ofModule(variableUses).variables].map(([{ name }, uses]) => [name, uses.traits]);
+    const before = cache.ofModule(variableUses);
+    expect(traits()).toEqual([
+      ["a", Use.Read | Use.Written],
+      ["b", Use.Read],
+      ["s", Use.Escapes | Use.Parts],
+    ]);
+    const [take, f, g] = module.functions as [Func, Func, Func];
+    const store = g.view().blocks[0]!.insts[0]!;
+    g.edit().erase(store);
+    // Without an edit: what the callee promises.
+    const promise = (text: string): Func =>
+      parseModule(`declare void @take(${text})`, "promise.ll").functions[0]!;
+    take.attributes = promise("ptr readonly captures(none)").attributes;
+    cache.moduleChanged([]);
+    const after = cache.ofModule(variableUses);
+    expect(after.bodies.get(f)).toBe(before.bodies.get(f));
+    expect(after.bodies.get(g)).not.toBe(before.bodies.get(g));
+    expect(traits()).toEqual([
+      ["a", Use.Read],
+      ["b", Use.Read],
+      ["s", Use.Read | Use.Parts | Use.Compared],
+    ]);
+    expect(after).toEqual(variableUses.compute(module, () => undefined as never));
   });
   it("reach the module's text, whose bodies are encoded again", () => {
     expect(run([]).text).toContain("mul i32 %3, %3");

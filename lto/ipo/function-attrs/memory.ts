@@ -96,9 +96,9 @@ export class Effects {
   private call(call: CallInst, fn: Func): void {
     const callee = call.operands[0]!;
     // The call itself reads what it passes by value.
-    for (let i = 0; i < call.data.attributes.parameters.length; i++)
-      if (call.data.attributes.parameter(i).has("byval"))
-        this.memory |= placeOf(call.operands[i + 1]!, fn) & Memory.Read;
+    const { parameters } = call.data.attributes;
+    for (let i = 0; i < parameters.length; i++)
+      if (parameters[i]!.has("byval")) this.memory |= placeOf(call.operands[i + 1]!, fn) & Memory.Read;
     const isOwn = callee.valueKind === "global" && callee.kind === "function" && this.functions.has(callee);
     if (isOwn && call.data.functionType === callee.valueType) {
       // What it does through its arguments it does through what is passed here.

@@ -57,13 +57,18 @@ export class PointerParameters {
   }
 
   private look(fn: Func, state: State): void {
-    const roots = rootsOf(fn);
+    const sets = rootsOf(fn);
     for (const { insts } of fn.view().blocks)
-      for (const inst of insts)
-        for (let slot = 0; slot < inst.operands.length; slot++) {
-          const set = roots(inst.operands[slot]!);
+      for (const inst of insts) {
+        const { operands } = inst;
+        for (let slot = 0; slot < operands.length; slot++) {
+          const operand = operands[slot]!;
+          let set = 0;
+          if (operand.valueKind === "inst") set = sets[operand.id]!;
+          else if (operand.valueKind === "argument" && isFollowed(operand)) set = 1 << operand.index;
           if (set !== 0) this.use(inst, slot, set, state);
         }
+      }
   }
 
   private use(inst: Inst, slot: number, set: number, state: State): void {
@@ -188,8 +193,8 @@ const accessOf = (effects: number): number =>
   ((effects & Memory.ArgumentRead) !== 0 ? Access.Read : 0) |
   ((effects & Memory.ArgumentWrite) !== 0 ? Access.Write : 0);
 
-/** For each pointer in a body, the parameters that it may be an offset from, as bits. */
-function rootsOf(fn: Func): (value: Value) => number {
+/** For each instruction of a body, by number, the parameters that it may be an offset from, as bits. */
+function rootsOf(fn: Func): Int32Array {
   const { blocks } = fn.view();
   let count = 0;
   const derived: Inst[] = [];
@@ -218,7 +223,7 @@ function rootsOf(fn: Func): (value: Value) => number {
       changed = true;
     }
   }
-  return of;
+  return sets;
 }
 
 function parameterWith(set: AttributeSet, captured: number, access: number): AttributeSet {

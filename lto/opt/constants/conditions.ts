@@ -28,15 +28,17 @@ import { boundsOf, type Known, unknown, varying } from "./lattice.js";
 
 /** A comparison that holds somewhere. */
 interface Condition {
-  /** The edge. */
-  readonly from: number;
-  readonly to: number;
-  /** All that `to` dominates knows, since nothing else leads there. */
-  readonly isAlone: boolean;
+  readonly edge: Edge;
   readonly predicate: IntPredicate;
   readonly other: Value;
   /** What was compared is the value (null), an extension of it, or it and a constant. */
   readonly through: Inst | null;
+}
+interface Edge {
+  readonly from: number;
+  readonly to: number;
+  /** All that `to` dominates knows, since nothing else leads there. */
+  readonly isAlone: boolean;
 }
 
 type Subject = Inst | Argument;
@@ -65,6 +67,7 @@ export class Conditions {
         const [yes, no] = terminator.blocks as readonly [Block, Block];
         if (yes === no) continue;
         const condition = terminator.operands[0]!;
+        if (condition.valueKind !== "inst") continue;
         this.assume(condition, true, { from: block.id, to: yes.id, isAlone: isAlone(yes, edges) }, 0);
         this.assume(condition, false, { from: block.id, to: no.id, isAlone: isAlone(no, edges) }, 0);
       } else if (terminator.op === Op.Switch) {
@@ -119,19 +122,25 @@ export class Conditions {
   }
 
   private record(value: Value, predicate: IntPredicate, other: Value, edge: Edge): void {
-    this.add(value, { ...edge, predicate, other, through: null });
+    this.add(value, edge, predicate, other, null);
     if (value.valueKind !== "inst") return;
     const { op, operands } = value;
-    const isShifted = op === Op.Add && operands[1]!.valueKind === "int";
-    if (op === Op.ZExt || op === Op.SExt || isShifted)
-      this.add(operands[0]!, { ...edge, predicate, other, through: value });
+    if (op === Op.ZExt || op === Op.SExt || (op === Op.Add && operands[1]!.valueKind === "int"))
+      this.add(operands[0]!, edge, predicate, other, value);
   }
-  private add(value: Value, condition: Condition): void {
-    if (!hasIntervals(value.type)) return;
-    if (value.valueKind === "inst") {
+  private add(value: Value, edge: Edge, predicate: IntPredicate, other: Value, through: Inst | null): void {
+    const { valueKind } = value;
+    if ((valueKind !== "inst" && valueKind !== "argument") || !hasIntervals(value.type)) return;
+    const condition: Condition = { edge, predicate, other, through };
+    if (valueKind === "argument") push(this.ofArgument, value, condition);
+    else {
       this.isTested[value.id] = 1;
       push(this.ofInst, value, condition);
-    } else if (value.valueKind === "argument") push(this.ofArgument, value, condition);
+    }
+  }
+  /** Whether a branch tells anything of an instruction's result, somewhere. */
+  tests({ id }: Inst): boolean {
+    return this.isTested[id] === 1;
   }
 
   /**
@@ -151,7 +160,7 @@ export class Conditions {
     let bounds: Bounds = known === varying ? whole(type.bits) : known;
     let isNarrower = false;
     for (const condition of list) {
-      const { from, to: target, isAlone } = condition;
+      const { from, to: target, isAlone } = condition.edge;
       const holds = (from === block && target === to) || (isAlone && this.dominates(target, block));
       if (!holds) continue;
       const next = narrow(bounds, condition, type.bits, of);
@@ -169,11 +178,6 @@ export class Conditions {
   }
 }
 
-interface Edge {
-  readonly from: number;
-  readonly to: number;
-  readonly isAlone: boolean;
-}
 const isAlone = (block: Block, edges: Uint32Array): boolean =>
   edges[block.id] === 1 && !block.addressTaken && block.id !== 0;
 

@@ -84,6 +84,9 @@ export class Inflow {
   constructor(public known: Known) {
     this.anyUndef = isUndef(known);
   }
+  get isAnything(): boolean {
+    return this.known === varying;
+  }
   /** @returns whether less is known now */
   add(value: Known): boolean {
     const { known } = this;

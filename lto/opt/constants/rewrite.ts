@@ -134,23 +134,27 @@ export function findRelaxed(body: BodyView, solver: ConstantSolver): ReadonlyMap
 
 /** Signed operations whose operands are not negative, where the unsigned one is never dearer; masks of what they keep. */
 function relaxedOp(inst: Inst, solver: ConstantSolver): Op | null {
-  const isNotNegative = (slot: number): boolean => {
-    const bounds = boundsOf(solver.at(inst.operands[slot]!, inst.parent!.id));
-    return bounds !== null && bounds.least >= 0;
-  };
   switch (inst.op) {
     case Op.SExt:
-      return isNotNegative(0) ? Op.ZExt : null;
+      return isNotNegative(inst, 0, solver) ? Op.ZExt : null;
     case Op.AShr:
-      return isNotNegative(0) ? Op.LShr : null;
+      return isNotNegative(inst, 0, solver) ? Op.LShr : null;
     case Op.SDiv:
     case Op.SRem:
-      return isNotNegative(0) && isNotNegative(1) ? (inst.op === Op.SDiv ? Op.UDiv : Op.URem) : null;
+      return isNotNegative(inst, 0, solver) && isNotNegative(inst, 1, solver)
+        ? inst.op === Op.SDiv
+          ? Op.UDiv
+          : Op.URem
+        : null;
     case Op.And:
       return isMaskOfAll(inst, solver) ? Op.And : null;
     default:
       return null;
   }
+}
+function isNotNegative(inst: Inst, slot: number, solver: ConstantSolver): boolean {
+  const bounds = boundsOf(solver.at(inst.operands[slot]!, inst.parent!.id));
+  return bounds !== null && bounds.least >= 0;
 }
 function isMaskOfAll(inst: Inst, solver: ConstantSolver): boolean {
   const mask = inst.operands[1]!;

@@ -20,21 +20,25 @@ import {
   type CallInst,
   type Inst,
   type InstWith,
-  isCall,
   Op,
 } from "../../ir/instructions.js";
+import type { Type } from "../../ir/types.js";
 import { type Argument, type Constant, constBool, isConstant, type Value } from "../../ir/values.js";
 import { Conditions } from "./conditions.js";
 import { type Bounds, compare, hasIntervals, resultOf, whole } from "./interval.js";
 import { boundsOf, isConstantFact, isUndef, join, type Known, lower, unknown, varying } from "./lattice.js";
 
+/** Of a call: the result may be anything, and whatever else becomes known, nobody wants to be shown the call again. */
+export const settled: unique symbol = Symbol("settled");
+
 /** What is known outside of the body. Facts only get lower. */
 export interface Surroundings {
   argument(argument: Argument): Known;
   /** Shows a call that is reached. @returns its result */
-  call(call: CallInst, known: (value: Value) => Known): Known;
+  call(call: CallInst, known: (value: Value) => Known): Known | typeof settled;
+  /** @param pointer something is known of it */
   load(load: InstWith<Op.Load>, pointer: Known): Known;
-  /** Shows a store that is reached. */
+  /** Shows a store to a global that is reached. */
   store(store: InstWith<Op.Store>, value: Known): void;
   /** Shows what a reached return gives. */
   ret(value: Known): void;
@@ -52,10 +56,15 @@ const someSuccessors = -4;
 export class ConstantSolver {
   private readonly values: Known[];
   private readonly reached: Uint8Array;
+  /** By number of a call: it is settled. */
+  private readonly isSettled: Uint8Array;
   /** By block: the number of the only successor that is taken, or one of the above. */
   private readonly taken: Int32Array;
   private readonly order: readonly number[];
   private readonly operands: Constant[] = [];
+  /** What is known of the first two operands of the operation that is looked at. */
+  private first: Known = unknown;
+  private second: Known = unknown;
   /** By block: which successors of a switch may be taken, where some are and some are not. */
   private readonly possible = new Map<number, Uint8Array>();
   private readonly conditions: Conditions | null;
@@ -76,6 +85,7 @@ export class ConstantSolver {
   ) {
     this.conditions = hasIntervals ? new Conditions(body, instructions) : null;
     this.values = new Array<Known>(instructions).fill(unknown);
+    this.isSettled = new Uint8Array(instructions);
     this.reached = new Uint8Array(body.blocks.length);
     this.taken = new Int32Array(body.blocks.length).fill(unseen);
     this.order = reversePostOrder(body);
@@ -93,16 +103,21 @@ export class ConstantSolver {
       }
   }
 
-  /** Whether the body would change. @param isDead says that an instruction goes for another reason */
-  findsAnything(isDead: (inst: Inst) => boolean): boolean {
-    return this.body.blocks.some((block) => {
+  /** Whether the body would change. @param isDead says that a store goes for another reason */
+  findsAnything(isDead: (store: Inst) => boolean): boolean {
+    for (const block of this.body.blocks) {
       if (!this.isReached(block)) return true;
       const { op, blocks } = block.terminator;
       const only = this.onlySuccessor(block);
       if (only === undefined ? blocks.length > 0 : only !== null && op !== Op.Br) return true;
       if (this.isPartial(block)) return true;
-      return block.insts.some((inst) => isConstantFact(this.values[inst.id]!) || isDead(inst));
-    });
+      for (const inst of block.insts) {
+        const known = this.values[inst.id]!;
+        if ((known !== varying && isConstantFact(known)) || (inst.op === Op.Store && isDead(inst)))
+          return true;
+      }
+    }
+    return false;
   }
   isReached(block: Block): boolean {
     return this.reached[block.id] === 1;
@@ -114,10 +129,17 @@ export class ConstantSolver {
   }
   /** What is known of a value where a block uses it, or where the edge to another block passes it on. */
   at(value: Value, block: number, to = -1): Known {
-    const known = this.of(value);
-    if (this.conditions === null || (value.valueKind !== "inst" && value.valueKind !== "argument"))
-      return known;
-    return this.conditions.refine(value, known, block, to, this.raw);
+    const { conditions } = this;
+    if (value.valueKind === "inst") {
+      const known = this.values[value.id]!;
+      if (known === unknown || conditions === null || !conditions.tests(value)) return known;
+      return conditions.refine(value, known, block, to, this.raw);
+    }
+    if (value.valueKind === "argument") {
+      const known = this.around.argument(value);
+      return conditions === null ? known : conditions.refine(value, known, block, to, this.raw);
+    }
+    return isConstant(value) ? value : varying;
   }
   /** Whether a reached block may go to successor `index`. */
   maySucceed(block: Block, index: number): boolean {
@@ -161,9 +183,11 @@ export class ConstantSolver {
     for (let i = 0; i < last; i++) {
       const inst = insts[i]!;
       const before = this.values[inst.id]!;
-      // Calls and stores have surroundings to tell, whatever is known of them.
-      if (before === varying && !isCall(inst)) continue;
-      this.values[inst.id] = lower(before, this.evaluate(inst), inst.op === Op.Phi);
+      // Calls have surroundings to tell, whatever is known of them.
+      if (before === varying && (inst.op !== Op.Call || this.isSettled[inst.id] === 1)) continue;
+      const now = this.evaluate(inst);
+      if (now === before) continue;
+      this.values[inst.id] = before === unknown ? now : lower(before, now, inst.op === Op.Phi);
     }
     this.evaluateTerminator(block, block.terminator);
   }
@@ -180,7 +204,8 @@ export class ConstantSolver {
         break;
       case Op.Invoke:
       case Op.CallBr:
-        this.values[inst.id] = lower(this.values[inst.id]!, this.around.call(inst, this.known));
+        if (this.isSettled[inst.id] === 0)
+          this.values[inst.id] = lower(this.values[inst.id]!, this.show(inst));
         break;
     }
     const before = this.taken[block.id]!;
@@ -194,6 +219,14 @@ export class ConstantSolver {
       for (let i = 0; i < successors.length; i++)
         if (taken === allSuccessors || this.possible.get(block.id)![i] === 1)
           this.reached[successors[i]!.id] = 1;
+  }
+
+  /** Shows a call. @returns its result */
+  private show(call: CallInst): Known {
+    const result = this.around.call(call, this.known);
+    if (result !== settled) return result;
+    this.isSettled[call.id] = 1;
+    return varying;
   }
 
   /** The successor that a branch takes. */
@@ -284,11 +317,14 @@ export class ConstantSolver {
       case Op.Phi:
         return this.join(inst);
       case Op.Call:
-        return this.around.call(inst, this.known);
-      case Op.Load:
-        return this.around.load(inst, this.of(inst.operands[0]!));
+        return this.show(inst);
+      case Op.Load: {
+        const pointer = this.of(inst.operands[0]!);
+        return pointer === varying ? varying : this.around.load(inst, pointer);
+      }
       case Op.Store:
-        this.around.store(inst, this.known(inst.operands[0]!));
+        if (inst.operands[1]!.valueKind === "global")
+          this.around.store(inst, this.at(inst.operands[0]!, this.here));
         return unknown;
       case Op.Select:
         return this.select(inst);
@@ -310,40 +346,43 @@ export class ConstantSolver {
   }
 
   private fold(inst: Inst): Known {
-    const { operands } = this;
+    const { operands, here } = this;
     operands.length = 0;
     let anyVarying = false;
-    for (const operand of inst.operands) {
-      const known = this.known(operand);
+    const given = inst.operands;
+    for (let i = 0; i < given.length; i++) {
+      const known = this.at(given[i]!, here);
       if (known === unknown) return unknown;
-      if (!isConstantFact(known)) anyVarying = true;
+      if (i === 0) this.first = known;
+      else if (i === 1) this.second = known;
+      if (known === varying || !isConstantFact(known)) anyVarying = true;
       else operands.push(known);
     }
     if (anyVarying) return this.conditions === null ? varying : this.bound(inst);
     return this.around.fold(inst, operands) ?? varying;
   }
 
-  /** What bounds of its operands say of an instruction. */
+  /** What bounds of its operands, `first` and `second`, say of an instruction. */
   private bound(inst: Inst): Known {
     const { operands, op, type } = inst;
     if (op === Op.ICmp ? !hasIntervals(operands[0]!.type) : !hasIntervals(type) || !isBounded(op))
       return varying;
     const from = operands[0]!.type;
-    const a = this.boundsIn(operands[0]!);
-    const b = operands.length > 1 ? this.boundsIn(operands[1]!) : a;
+    const a = boundsIn(operands[0]!.type, this.first);
+    const b = operands.length > 1 ? boundsIn(operands[1]!.type, this.second) : a;
     if (a === null || b === null) return varying;
     if (op !== Op.ICmp) return resultOf(inst, a, b, from.bits) ?? varying;
     const decided = compare(inst.data, a, b, from.bits);
     return decided === null ? varying : constBool(decided);
   }
-  /** @returns null for what may be another value for each use */
-  private boundsIn(operand: Value): Bounds | null {
-    if (!hasIntervals(operand.type)) return null;
-    const known = this.known(operand);
-    if (known === varying) return whole(operand.type.bits);
-    if (known === unknown || known.valueKind === "undef") return null;
-    return boundsOf(known) ?? whole(operand.type.bits);
-  }
+}
+
+/** @returns null for what may be another value for each use */
+function boundsIn(type: Type, known: Known): Bounds | null {
+  if (!hasIntervals(type)) return null;
+  if (known === varying) return whole(type.bits);
+  if (known === unknown || known.valueKind === "undef") return null;
+  return boundsOf(known) ?? whole(type.bits);
 }
 
 const isBounded = (op: Op): boolean =>
