@@ -17,7 +17,7 @@ import { PassRunner, type RunnerServices, showsText } from "../../lto/pass/runne
 import { targetOf } from "../../lto/targets.js";
 import type { DriverOptions } from "./driver-options.js";
 import type { LinkServices } from "./job.js";
-import { collectGarbage } from "./memory.js";
+import { collectGarbage, collectWhenGrown } from "./memory.js";
 import { clockSince } from "./timer.js";
 
 /** What runners are told besides their options. All but the pipelines is plain data. */
@@ -33,7 +33,14 @@ type Log = (text: string) => void;
 
 function services(options: PassOptions, origin: number, thread: number, log: Log): RunnerServices {
   const print = showsText(options) ? printFunction : (): string => "";
-  return { print, now: clockSince(origin), thread, log, released: collectGarbage };
+  return {
+    print,
+    now: clockSince(origin),
+    thread,
+    log,
+    released: collectGarbage,
+    partDone: collectWhenGrown,
+  };
 }
 
 /** The runner of one thread's lowering. @param thread 0 for the main one */

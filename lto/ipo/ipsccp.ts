@@ -131,6 +131,9 @@ interface Variable {
   readonly readers: Set<Subject>;
 }
 
+/** Functions solved from one look at the memory in use to the next. */
+const solvedApart = 64;
+
 class Program {
   readonly layout;
   readonly subjects = new Map<GlobalValue, Subject>();
@@ -170,11 +173,14 @@ class Program {
     this.work.push(subject);
   }
 
-  solve(): void {
+  /** @param partDone is called now and then: most of what is made on the way is garbage */
+  solve(partDone: () => void): void {
+    let solved = 0;
     while (this.work.length > 0) {
       const now = this.work;
       this.work = [];
       for (const subject of now) {
+        if (++solved % solvedApart === 0) partDone();
         subject.isWaiting = false;
         if (subject.solver === null) {
           const body = subject.fn.view();
@@ -242,15 +248,17 @@ export const ipsccp: ModulePass = {
   preserves: [],
   run(module, context) {
     const program = new Program(module, context);
-    program.solve();
+    program.solve(() => context.partDone());
     const constant = new Set<GlobalValue>();
     for (const [variable, { value }] of program.variables)
       if (isConstantFact(value.known)) constant.add(variable);
     context.count("variables", constant.size);
     let changed = false;
     for (const subject of program.subjects.values())
-      if (subject.solver !== null && subject.isOptimised)
+      if (subject.solver !== null && subject.isOptimised) {
         changed = rewrite(subject, constant, context) || changed;
+        subject.solver = null;
+      }
     return changed;
   },
 };

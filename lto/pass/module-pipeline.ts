@@ -124,6 +124,7 @@ class ModuleRun {
       yield number / steps.length;
       this.step(step, unit, () => step.pass.run(module, this.context));
       this.runner.cache.forgetBodies();
+      this.runner.partDone();
     }
     for (const fn of module.functions) if (hasBody(fn)) this.leave(fn);
     this.runner.released();

@@ -92,6 +92,8 @@ export interface ProgramContext extends PassContext {
   readonly trials: TrialCode | null;
   /** What a function is compiled for. */
   goalOf(fn: Func): Goal;
+  /** A part of the pass's work is over, and what it needed is let go: garbage may be collected here. Costs microseconds. */
+  partDone(): void;
 }
 /** What a function pass gets; the function's body comes from here, and from nowhere else. */
 export interface FunctionContext extends PassContext {

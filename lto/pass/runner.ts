@@ -39,6 +39,8 @@ export interface RunnerServices {
   readonly thread: number;
   /** Told when many bodies may have been let go. */
   readonly released?: () => void;
+  /** Told now and then in between, when little of what was made since may be in use. */
+  readonly partDone?: () => void;
 }
 
 /** What a pass is run on. */
@@ -98,6 +100,9 @@ export class ProgramRunContext extends RunContext implements ProgramContext {
   ) {
     super(runner, layout);
   }
+  partDone(): void {
+    this.runner.partDone();
+  }
 }
 /** For a function of the linked module. */
 export class FunctionRunContext extends RunContext implements FunctionContext {
@@ -146,6 +151,11 @@ export class PassRunner {
   /** Many bodies may have been let go. */
   released(): void {
     this.services.released?.();
+  }
+
+  /** A pass on the program, or a part of one, is over. */
+  partDone(): void {
+    this.services.partDone?.();
   }
 
   /** Fails when the pass at work asks for what it did not say. */

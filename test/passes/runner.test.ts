@@ -11,9 +11,15 @@ import { constInt } from "../../lto/ir/values.js";
 import { dce } from "../../lto/opt/dce.js";
 import { callGraph, summary, variableUses } from "../../lto/pass/analyses.js";
 import { diffLines } from "../../lto/pass/diff.js";
-import { bottomUp, onFunctions, runModulePipeline, type Stage } from "../../lto/pass/module-pipeline.js";
+import {
+  bottomUp,
+  onFunctions,
+  onModule,
+  runModulePipeline,
+  type Stage,
+} from "../../lto/pass/module-pipeline.js";
 import { noPassOptions, type PassOptions } from "../../lto/pass/options.js";
-import { type FunctionPass, may, must } from "../../lto/pass/pass.js";
+import { type FunctionPass, type ModulePass, may, must } from "../../lto/pass/pass.js";
 import { mergeReports, type PassReport } from "../../lto/pass/report.js";
 import { PassRunner } from "../../lto/pass/runner.js";
 import {
@@ -170,6 +176,33 @@ describe("changes", () => {
     expect(after).toEqual(summarizeModule(module));
     expect(after.symbols[0]!.instructions).toBe(linked.symbols[0]!.instructions - 1);
     expect(after.symbols[1]).toEqual(linked.symbols[1]);
+  });
+  it("whoever runs passes is told when one on the program is done, and when it says that a part is", () => {
+    const module = parseModule(program, "program.ll");
+    const told: string[] = [];
+    const services = {
+      print: printFunction,
+      now: () => 0,
+      thread: 0,
+      log: () => {},
+      partDone: () => told.push("part"),
+      released: () => told.push("stage"),
+    };
+    const inParts: ModulePass = {
+      name: "in-parts",
+      level: "module",
+      description: "does nothing, in two parts",
+      requires: [],
+      preserves: [],
+      run(_, context) {
+        context.partDone();
+        told.push("between");
+        return false;
+      },
+    };
+    const runner = new PassRunner(noPassOptions, services, module);
+    finish(runModulePipeline(runner, [onModule(must(inParts))], module, bodyCodec(), () => "speed"));
+    expect(told).toEqual(["part", "between", "part", "stage"]);
   });
   it("the summary is made anew when globals come or go", () => {
     const module = parseModule(program, "program.ll");

@@ -64,6 +64,7 @@ class Outliner {
     let changed = false;
     for (let round = 0; round < mostRounds; round++) {
       const rewritten = this.round(functions);
+      this.context.partDone();
       if (rewritten.size === 0) break;
       changed = true;
       // What is alike only now contains a call that was made just now.
@@ -99,12 +100,14 @@ class Outliner {
     const extractor = new Extractor(sequence, this.names);
     const { remarks } = this.context;
     const isTold = remarks?.wants(this.name) === true;
-    /** What each candidate would be, as it was last asked for. */
+    /** What each candidate would be, as it was last asked for: of those that would save something, or somebody asks about. */
     const plans = new Map<Piece, Planned>();
     const benefitOf = (piece: Piece, starts: Int32Array, plan: OutlinePlan | null): number => {
       if (plan === null) return 0;
-      plans.set(piece, { starts, plan });
-      return isCertain(plan, starts.length) ? plan.before - plan.after : 0;
+      const isWorth = isCertain(plan, starts.length);
+      if (isWorth || isTold) plans.set(piece, { starts, plan });
+      else plans.delete(piece);
+      return isWorth ? plan.before - plan.after : 0;
     };
     const selected = selectCandidates(
       allPieces(sequence, repeats, longest, isTold),
@@ -125,6 +128,7 @@ class Outliner {
       },
     );
     if (selected.length === 0) return new Set();
+    this.context.partDone();
     for (const { candidate, starts } of selected)
       this.take(sequence, extractor, candidate, starts, plans.get(candidate)!.plan);
     return extractor.finish();
@@ -139,6 +143,7 @@ class Outliner {
     plan: OutlinePlan,
   ): OutlinePlan | null {
     const { trials } = this.context;
+    this.context.partDone();
     // Structures were compared by hashes.
     if (!areAlike(sequence, starts, length)) return null;
     if (trials === null || !isClose(sequence, starts, length, plan)) return plan;
