@@ -21,7 +21,6 @@
  * that no module declares: for right before selection.
  */
 
-import { noAttributeList } from "../ir/attributes.js";
 import {
   type Block,
   type BodyView,
@@ -31,12 +30,12 @@ import {
   makeInst,
   Op,
 } from "../ir/instructions.js";
-import { Func } from "../ir/module.js";
 import { raw } from "../ir/raw.js";
-import { functionType, intType, type Type } from "../ir/types.js";
+import { intType, type Type } from "../ir/types.js";
 import type { Value } from "../ir/values.js";
 import { cfg, dominators, loops } from "../pass/analyses.js";
 import type { FunctionPass } from "../pass/pass.js";
+import { byteSwap } from "./byte-swap.js";
 import { mayModify } from "./memory/alias.js";
 import { Access, type MemoryOperation, MemoryOperations } from "./memory/operations.js";
 
@@ -240,22 +239,6 @@ class Finder {
 
 const bitsOf = ({ type }: Value): number => (type.kind === "int" ? type.bits : 1);
 
-const swaps = new Map<Type, Func>();
-function swapOf(value: Inst): Inst {
-  const { type } = value;
-  const signature = functionType(type, [type]);
-  let fn = swaps.get(type);
-  if (fn === undefined) swaps.set(type, (fn = new Func(`llvm.bswap.i${bitsOf(value)}`, signature)));
-  return makeInst(Op.Call, type, [fn, value], {
-    functionType: signature,
-    callingConvention: 0,
-    attributes: noAttributeList,
-    tail: "",
-    argumentCount: 1,
-    bundles: [],
-  });
-}
-
 /** Puts the new instructions in, and what uses the old ones on them; those stay for others to remove. */
 function put(found: readonly Combination[], blocks: readonly Block[]): void {
   const atLoad = new Map<Inst, Inst>();
@@ -268,7 +251,7 @@ function put(found: readonly Combination[], blocks: readonly Block[]): void {
     atLoad.set(last, load);
     const made: Inst[] = [];
     let result: Inst = load;
-    if (isSwapped) made.push((result = swapOf(result)));
+    if (isSwapped) made.push((result = byteSwap(result)));
     if (type !== root.type) made.push((result = makeInst(Op.ZExt, root.type, [result], null)));
     atRoot.set(root, made);
     results.set(root, result);

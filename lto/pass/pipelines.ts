@@ -43,6 +43,7 @@ import { devirtualize } from "../ipo/virtual-calls/devirtualize.js";
 import { lowerTypeTests } from "../ipo/virtual-calls/lower-type-tests.js";
 import { virtualFunctionElim } from "../ipo/virtual-calls/virtual-function-elim.js";
 import { combineLoads } from "../opt/combine-loads.js";
+import { combineStores } from "../opt/combine-stores.js";
 import { dce } from "../opt/dce.js";
 import { dse } from "../opt/dse.js";
 import { foldBranches } from "../opt/fold-branches.js";
@@ -158,6 +159,8 @@ const lowering: readonly LoweringStep[] = [
   // After all that looks at what is loaded; before legalisation, which splits what no register holds. At -Oz .text of
   // programs that read formats byte by byte is 0.990 (libpng) to 0.995 (gzip) of what it is without, of others the same.
   may(combineLoads),
+  // The same for what is stored.
+  may(combineStores),
   // Beyond this point only types and operations that the target has.
   must(legalize),
   // Only divisions that registers hold are left.

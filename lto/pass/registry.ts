@@ -38,6 +38,7 @@ import { devirtualize } from "../ipo/virtual-calls/devirtualize.js";
 import { lowerTypeTests } from "../ipo/virtual-calls/lower-type-tests.js";
 import { virtualFunctionElim } from "../ipo/virtual-calls/virtual-function-elim.js";
 import { combineLoads } from "../opt/combine-loads.js";
+import { combineStores } from "../opt/combine-stores.js";
 import { dce } from "../opt/dce.js";
 import { dse } from "../opt/dse.js";
 import { foldBranches } from "../opt/fold-branches.js";
@@ -92,6 +93,7 @@ export const passes: readonly AnyPass[] = [
   foldBranches,
   guardCallees,
   combineLoads,
+  combineStores,
   legalize,
   divideByConstants,
   splitAddresses,

@@ -188,7 +188,7 @@ function mayCallTouch(
 }
 
 /** Whether a call does that to what one of its arguments points to. */
-function mayTouchArgument(call: CallInst, index: number, effects: number, argument: number): boolean {
+export function mayTouchArgument(call: CallInst, index: number, effects: number, argument: number): boolean {
   // The caller makes the copy.
   if (saysOfParameter(call, index, "byval")) return argument === Memory.ArgumentRead;
   if ((effects & argument) === 0 && (effects & ~Memory.Inaccessible & ~Memory.Argument) === 0) return false;

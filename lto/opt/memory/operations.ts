@@ -292,7 +292,7 @@ export class MemoryOperations {
 }
 
 /** Whether a call's callee leaves no copy of a pointer argument behind. */
-function isKept(call: CallInst, index: number): boolean {
+export function isKept(call: CallInst, index: number): boolean {
   const callee = call.operands[0]!;
   const intrinsic = intrinsicOf(callee);
   if (intrinsic !== null && ((intrinsic.noCapture >>> index) & 1) !== 0) return true;

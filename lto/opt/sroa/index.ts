@@ -10,7 +10,8 @@
  *
  * Why: compilers of single files do that with what they see; inlining shows more, and unoptimised objects have all of it.
  *
- * Method: `slices.ts` takes a variable apart, `promote.ts` makes phis. A body without allocas costs a look at its first
+ * Method: `slices.ts` takes a variable apart, `promote.ts` makes phis; copies of constants that are only read go by
+ * `constant-copies.ts`. A body without allocas costs a look at its first
  * block; one whose variables are used in other ways a walk, without use lists.
  *
  * Proof obligations: every use of the address is seen, and none lets it out; accesses are neither volatile nor atomic,
@@ -22,8 +23,10 @@ import { reversePostOrder } from "../../analysis/cfg.js";
 import type { Editor } from "../../ir/editor.js";
 import { type BodyView, type Inst, isCall, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
+import type { Func } from "../../ir/module.js";
 import { cfg, dominators, loops } from "../../pass/analyses.js";
 import type { FunctionContext, FunctionPass } from "../../pass/pass.js";
+import { constantCopies, copiedConstant } from "./constant-copies.js";
 import { promote } from "./promote.js";
 import { offsetOf, partsOf } from "./slices.js";
 
@@ -31,12 +34,20 @@ export const sroa: FunctionPass = {
   name: "sroa",
   level: "function",
   description: "makes local variables whose addresses go nowhere values, whole or in parts",
-  counters: { variables: "variables that became values", parts: "parts of them with accesses" },
+  counters: {
+    variables: "variables that became values",
+    parts: "parts of them with accesses",
+    copies: "variables that were copies of constants",
+  },
   requires: [],
   preserves: [cfg, dominators, loops],
   run(fn, context) {
     const view = context.view();
-    if (fn.attributes.fn.has("naked") || !findsCandidate(view, context)) return false;
+    if (fn.attributes.fn.has("naked")) return false;
+    const found = findCandidates(view, context);
+    if (!found.isTaken && !found.isCopied) return false;
+    const copies = found.isCopied ? replaceCopies(fn, view, context) : 0;
+    if (!found.isTaken) return copies > 0;
     const editor = fn.edit();
     let variables = 0;
     const blocks = editor.body.blocks;
@@ -54,9 +65,23 @@ export const sroa: FunctionPass = {
       context.count("parts", parts.slices.length);
     }
     context.count("variables", variables);
-    return variables > 0;
+    return variables + copies > 0;
   },
 };
+
+/** Readers of copies of constants read the constants. @returns number of variables that went */
+function replaceCopies(fn: Func, view: BodyView, context: FunctionContext): number {
+  const variables = view.blocks[0]!.insts.filter(isFixed);
+  const copies = constantCopies(view, view.renumber(), variables, context.layout);
+  if (copies.length === 0) return 0;
+  const editor = fn.edit();
+  for (const { alloca, source, rest } of copies) {
+    for (const inst of rest) editor.erase(inst);
+    editor.replace(alloca, source);
+  }
+  context.count("copies", copies.length);
+  return copies.length;
+}
 
 /** Fills first, then addresses, those further on before those they are made of. */
 function removeRest(editor: Editor, alloca: Inst, rest: readonly Inst[]): void {
@@ -71,18 +96,27 @@ const isFixed = (inst: Inst): inst is Inst & { readonly op: Op.Alloca } => {
   return count.valueKind === "int" && count.value === 1n && inst.type.addressSpace === 0;
 };
 
-/** Whether some variable looks as if it could be taken apart; uses in front of definitions in the layout are missed. */
-function findsCandidate(view: BodyView, { layout }: FunctionContext): boolean {
+/** What looks as if it could be done. */
+interface Found {
+  /** To take some variable apart; uses in front of definitions in the layout are missed. */
+  readonly isTaken: boolean;
+  /** To do without a variable that a constant is copied to. */
+  readonly isCopied: boolean;
+}
+const nothing: Found = { isTaken: false, isCopied: false };
+
+function findCandidates(view: BodyView, { layout }: FunctionContext): Found {
   const entry = view.blocks[0]!;
-  if (!entry.insts.some(isFixed)) return false;
+  if (!entry.insts.some(isFixed)) return nothing;
   /** By instruction: number of the variable that it is an address in, from 1; 0: none. */
   const variable = new Uint32Array(view.renumber());
   const isLost: boolean[] = [true];
+  let isCopied = false;
   for (const inst of entry.insts) if (isFixed(inst)) variable[inst.id] = isLost.push(false) - 1;
   for (const { insts } of view.blocks)
     for (let i = 0; i < insts.length; i++) {
       const inst = insts[i]!;
-      if (isCall(inst) && mayReturnTwice(inst)) return false;
+      if (isCall(inst) && mayReturnTwice(inst)) return nothing;
       const { operands } = inst;
       for (let k = 0; k < operands.length; k++) {
         const operand = operands[k]!;
@@ -91,10 +125,13 @@ function findsCandidate(view: BodyView, { layout }: FunctionContext): boolean {
         if (number === 0) continue;
         if (inst.op === Op.GetElementPtr && k === 0 && offsetOf(inst, layout) !== null)
           variable[inst.id] = number;
-        else if (!isHarmless(inst, k)) isLost[number] = true;
+        else if (!isHarmless(inst, k)) {
+          isLost[number] = true;
+          isCopied ||= k === 1 && copiedConstant(inst) !== null;
+        }
       }
     }
-  return isLost.includes(false);
+  return { isTaken: isLost.includes(false), isCopied };
 }
 
 function mayReturnTwice(inst: Inst): boolean {
