@@ -302,9 +302,9 @@ const isThere = ({ isLocal, linkage, dsoLocal, isDeclaration, threadLocal }: Glo
 class ParameterUses {
   /** By parameter; null: something else than loads is done with it. */
   private readonly parts = new Map<number, Part[] | null>();
-  private readonly predecessors: readonly (readonly number[])[];
-  /** By block: the first instruction that may write, or the number of instructions. */
-  private readonly firstWrite: Int32Array;
+  private predecessors: readonly (readonly number[])[] = [];
+  /** By block: the first instruction that may write, or the number of instructions. Null: nobody has asked yet. */
+  private firstWrite: Int32Array | null = null;
 
   constructor(
     fn: Func,
@@ -314,27 +314,28 @@ class ParameterUses {
   ) {
     body.renumber();
     for (const { index } of candidates) this.parts.set(index, []);
-    this.predecessors = predecessorLists(bodySuccessors(body));
-    this.firstWrite = Int32Array.from(body.blocks, ({ insts }) => {
-      const at = insts.findIndex((inst) => writesOthers(inst));
-      return at < 0 ? insts.length : at;
-    });
     let isCertain = true;
-    body.blocks.forEach((block, b) => {
+    const { blocks } = body;
+    for (let b = 0; b < blocks.length; b++) {
       if (b > 0) isCertain = false;
-      for (const inst of block.insts) {
+      for (const inst of blocks[b]!.insts) {
         this.look(inst, isCertain, fn);
         if (isCertain && !comesBack(inst)) isCertain = false;
       }
-    });
+    }
   }
 
   private look(inst: Inst, isCertain: boolean, fn: Func): void {
     const { operands } = inst;
     for (let i = 0; i < operands.length; i++) {
-      const { base, offset } =
-        inst.op === Op.Load ? constantPlace(operands[i]!, this.layout) : { base: operands[i]!, offset: 0 };
-      const root = inst.op === Op.Load ? base : rootOf(base, this.layout);
+      const operand = operands[i]!;
+      // Constant addresses lie in no parameter.
+      if (
+        operand.valueKind !== "argument" &&
+        (operand.valueKind !== "inst" || operand.op !== Op.GetElementPtr)
+      )
+        continue;
+      const { base: root, offset } = constantPlace(operand, this.layout);
       if (root.valueKind !== "argument" || root !== fn.args[root.index]) continue;
       const parts = this.parts.get(root.index);
       if (parts == null) continue;
@@ -358,19 +359,28 @@ class ParameterUses {
 
   /** Nothing writes memory of others between the entry and any of these loads. */
   areUnchanged(parts: readonly Part[]): boolean {
-    return parts.every(({ loads }) => loads.every((load) => this.isUnchanged(load)));
+    if (this.firstWrite === null) {
+      const { blocks } = this.body;
+      this.predecessors = predecessorLists(bodySuccessors(this.body));
+      this.firstWrite = Int32Array.from(blocks, ({ insts }) => {
+        const at = insts.findIndex(writesOthers);
+        return at < 0 ? insts.length : at;
+      });
+    }
+    const { firstWrite } = this;
+    return parts.every(({ loads }) => loads.every((load) => this.isUnchanged(load, firstWrite)));
   }
 
-  private isUnchanged(load: Inst): boolean {
+  private isUnchanged(load: Inst, firstWrite: Int32Array): boolean {
     const { blocks } = this.body;
     const own = load.parent!.id;
-    if (this.firstWrite[own]! < blocks[own]!.insts.indexOf(load)) return false;
+    if (firstWrite[own]! < blocks[own]!.insts.indexOf(load)) return false;
     const seen = new Uint8Array(blocks.length);
     const work = [...this.predecessors[own]!];
     for (let b = work.pop(); b !== undefined; b = work.pop()) {
       if (seen[b] === 1) continue;
       seen[b] = 1;
-      if (this.firstWrite[b]! < blocks[b]!.insts.length) return false;
+      if (firstWrite[b]! < blocks[b]!.insts.length) return false;
       work.push(...this.predecessors[b]!);
     }
     return true;
@@ -390,9 +400,6 @@ function addLoad(parts: Part[], load: InstWith<Op.Load>, offset: number, isCerta
   else if (isCertain === known.isCertain) known.align = Math.max(known.align, align);
   known.isCertain ||= isCertain;
 }
-
-/** What an address is computed from, as far as offsets are constant. */
-const rootOf = (value: Value, layout: DataLayout): Value => constantPlace(value, layout).base;
 
 const isMarker = (call: CallInst): boolean => {
   const name = intrinsicOf(call.operands[0]!)?.name ?? "";

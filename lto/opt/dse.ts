@@ -47,9 +47,14 @@ export const dse: FunctionPass = {
     let writes = false;
     for (const { insts } of view.blocks)
       for (const inst of insts) {
-        if (returnsTwice(inst)) return false;
-        writes ||= mayBeWrite(inst);
+        if (inst.op === Op.Store) writes = true;
+        else if (isCall(inst)) {
+          if (returnsTwice(inst)) return false;
+          // Intrinsics that copy or set memory.
+          writes ||= inst.op === Op.Call && intrinsicOf(inst.operands[0]!) !== null;
+        }
       }
+    // Most small functions store nothing, and need no list of what they do.
     if (!writes) return false;
     const memory = new MemoryOperations(view, count, fn, context.layout);
     const finder = new DeadStores(view, memory);
@@ -64,10 +69,6 @@ export const dse: FunctionPass = {
     return true;
   },
 };
-
-/** Whether there may be something to remove: most small functions store nothing, and need no list of what they do. */
-const mayBeWrite = (inst: Inst): boolean =>
-  inst.op === Op.Store || (inst.op === Op.Call && intrinsicOf(inst.operands[0]!) !== null);
 
 const mostOperations = 100;
 const mostBlocks = 24;

@@ -192,19 +192,16 @@ export function bodyCost(fn: Func, body: BodyView, layout: DataLayout): BodyCost
   }
   const slotSavings = new Array<number>(fn.args.length).fill(0);
   const decides = new Uint8Array(fn.args.length);
-  /** Parameter that an instruction is the address in, plus one; and which depend on it alone. */
+  /** By instruction, plus one: the parameter that it is an address in, and the one that it depends on. */
   const root = new Int32Array(numbers);
   const depends = new Int32Array(numbers);
-  const rootOf = (value: Value): number =>
-    value.valueKind === "argument" ? value.index + 1 : value.valueKind === "inst" ? root[value.id]! : 0;
-  const dependsOn = (value: Value): number =>
-    value.valueKind === "argument" ? value.index + 1 : value.valueKind === "inst" ? depends[value.id]! : 0;
   const lose = (value: Value): void => {
-    const parameter = rootOf(value);
+    const parameter = parameterOf(value, root);
     if (parameter > 0) slotSavings[parameter - 1] = Number.NEGATIVE_INFINITY;
   };
-  body.blocks.forEach((block, b) => {
-    for (const inst of block.insts) {
+  const { blocks } = body;
+  for (let b = 0; b < blocks.length; b++)
+    for (const inst of blocks[b]!.insts) {
       const { op, operands } = inst;
       const own = costOf(inst);
       cost += own;
@@ -213,15 +210,15 @@ export function bodyCost(fn: Func, body: BodyView, layout: DataLayout): BodyCost
         slotBytes += layout.allocSize(inst.data.allocatedType) * Number((operands[0] as { num: number }).num);
       switch (op) {
         case Op.GetElementPtr:
-          if (own === 0) root[inst.id] = rootOf(operands[0]!);
+          if (own === 0) root[inst.id] = parameterOf(operands[0]!, root);
           else for (const operand of operands) lose(operand);
           break;
         case Op.Load:
-          save(rootOf(operands[0]!), own);
+          save(parameterOf(operands[0]!, root), own);
           break;
         case Op.Store:
           lose(operands[0]!);
-          save(rootOf(operands[1]!), own);
+          save(parameterOf(operands[1]!, root), own);
           break;
         case Op.ICmp:
           break;
@@ -233,18 +230,17 @@ export function bodyCost(fn: Func, body: BodyView, layout: DataLayout): BodyCost
           for (const operand of operands) lose(operand);
       }
       if (op === Op.CondBr || op === Op.Switch || isCall(inst)) {
-        const parameter = dependsOn(operands[0]!);
+        const parameter = parameterOf(operands[0]!, depends);
         if (parameter > 0) decides[parameter - 1] = 1;
       } else if (op !== Op.Load && op !== Op.Phi) {
         let only = 0;
         for (const operand of operands) {
-          const parameter = dependsOn(operand);
+          const parameter = parameterOf(operand, depends);
           if (parameter > 0) only = parameter;
         }
         depends[inst.id] = only;
       }
     }
-  });
   return {
     cost,
     bytes,
@@ -258,6 +254,12 @@ export function bodyCost(fn: Func, body: BodyView, layout: DataLayout): BodyCost
   function save(parameter: number, own: number): void {
     if (parameter > 0) slotSavings[parameter - 1]! += own;
   }
+}
+
+/** @param table of instructions, as numbers of parameters plus one */
+function parameterOf(value: Value, table: Int32Array): number {
+  if (value.valueKind === "inst") return table[value.id]!;
+  return value.valueKind === "argument" ? value.index + 1 : 0;
 }
 
 /** With constants for some parameters: what is left to do, and whether that is one block. */

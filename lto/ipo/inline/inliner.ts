@@ -25,7 +25,7 @@ import type { ComponentPass, ComponentWalk, ProgramContext } from "../../pass/pa
 import type { InlineAdvisor } from "./advisor.js";
 import { type BodyCost, bodyCost, callsIn, placedCalls } from "./body-cost.js";
 import { inlineCall } from "./inline-call.js";
-import { takeOverAttributes } from "./obstacles.js";
+import { misfit, takeOverAttributes } from "./obstacles.js";
 import { decided, impossible, type TriedSizes, tried } from "./remarks.js";
 import { InlineSession } from "./session.js";
 import { SizeAdvisor } from "./size-advisor.js";
@@ -125,9 +125,7 @@ class InlinerWalk implements ComponentWalk {
       if (callee.isDeclaration || comesThrough(path, callee) || size > largestCaller) continue;
       // Remarks tell what is impossible, whatever it costs. Otherwise what costs too much is out before what takes longer.
       const why =
-        remarks === null
-          ? session.callObstacle(caller, call, callee)
-          : session.obstacle(caller, call, callee, false);
+        remarks === null ? misfit(caller, call, callee) : session.obstacle(caller, call, callee, false);
       if (why !== null) {
         remarks?.add(impossible(caller, callee, why));
         continue;
@@ -150,7 +148,7 @@ class InlinerWalk implements ComponentWalk {
       });
       if (remarks === null) {
         if (!advice.inline && advice.isClose !== true) continue;
-        if (session.bodyObstacle(caller, callee, false) !== null) continue;
+        if (session.obstacle(caller, call, callee, false) !== null) continue;
       }
       const sizes = advice.isClose === true ? this.tryOut(caller, call, callee, advice.share) : null;
       remarks?.add(sizes === null ? decided(caller, callee, advice) : tried(caller, callee, sizes));

@@ -129,14 +129,21 @@ export function isExact(fn: Func, module: Module): boolean {
   }
 }
 
-/** Why a call of a function does not fit it; null: nothing is in the way. */
-export function callObstacle(caller: Func, call: CallInst, callee: Func): string | null {
-  const { data } = call;
+/** Why a call of a function does not even look like one of it: the part of `callObstacle` that is cheap. */
+export function misfit(caller: Func, { op, data }: CallInst, callee: Func): string | null {
   if (caller === callee) return "a call by itself";
-  if (call.op === Op.CallBr) return "a callbr";
+  if (op === Op.CallBr) return "a callbr";
   if (data.functionType !== callee.valueType) return "the call has another type";
   if (data.callingConvention !== callee.callingConvention) return "the call has another convention";
   if (callee.valueType.isVarArg) return "takes variable arguments";
+  return null;
+}
+
+/** Why a call of a function does not fit it; null: nothing is in the way. */
+export function callObstacle(caller: Func, call: CallInst, callee: Func): string | null {
+  const { data } = call;
+  const why = misfit(caller, call, callee);
+  if (why !== null) return why;
   if (data.bundles.length > 0) return "the call has operand bundles";
   if (data.attributes.fn.has("noinline")) return "the call is not to be inlined";
   if (data.attributes.fn.has("returns_twice")) return "the call returns twice";

@@ -93,16 +93,8 @@ export class InlineSession {
   }
   /** Why a call cannot be inlined; null: it can be. @param forced it has to be, if it can be */
   obstacle(caller: Func, call: CallInst, callee: Func, forced: boolean): string | null {
-    return this.callObstacle(caller, call, callee) ?? this.bodyObstacle(caller, callee, forced);
-  }
-  /** The part of `obstacle` that is about the call, and cheap. */
-  callObstacle(caller: Func, call: CallInst, callee: Func): string | null {
     if (!isExact(callee, this.module)) return "the definition may be replaced by another";
-    return callObstacle(caller, call, callee);
-  }
-  /** The other part, about the functions. */
-  bodyObstacle(caller: Func, callee: Func, forced: boolean): string | null {
-    const why = functionObstacle(caller, callee, forced);
+    const why = callObstacle(caller, call, callee) ?? functionObstacle(caller, callee, forced);
     if (why !== null) return why;
     const { never, unlessForced } = this.obstaclesIn(callee);
     return never ?? (forced ? null : unlessForced);

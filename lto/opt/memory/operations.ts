@@ -136,6 +136,8 @@ function accessOfCall(call: CallInst): Access {
 }
 const isFalse = (value: Value): boolean => value.valueKind === "int" && value.value === 0n;
 
+const none = new Uint8Array(0);
+
 /** Calls that touch no memory that a program can name, whatever `memory` says of them. */
 const isMarker = (call: CallInst): boolean => {
   const name = intrinsicOf(call.operands[0]!)?.name;
@@ -149,28 +151,26 @@ export class MemoryOperations {
   /** By instruction: number of its operation, or -1. */
   readonly numbers: Int32Array;
   /** By instruction and by parameter: the address of what it allocates, or gets a copy of, may be known elsewhere. */
-  private readonly instEscapes: Uint8Array;
-  private readonly argumentEscapes: Uint8Array;
+  private instEscapes: Uint8Array;
+  private argumentEscapes: Uint8Array;
+  /** These two are computed: only bodies with memory of their own ask. */
+  private knowsEscapes = false;
 
   /** @param view with current numbers, `count` of them */
   constructor(
-    view: BodyView,
-    count: number,
+    private readonly view: BodyView,
+    private readonly count: number,
     readonly fn: Func,
     readonly layout: DataLayout,
   ) {
     const { blocks } = view;
     this.starts = new Int32Array(blocks.length + 1);
     this.numbers = new Int32Array(count).fill(-1);
-    this.instEscapes = new Uint8Array(count);
-    this.argumentEscapes = new Uint8Array(fn.args.length);
+    this.instEscapes = this.argumentEscapes = none;
     for (let b = 0; b < blocks.length; b++) {
       this.starts[b] = this.operations.length;
       const { insts } = blocks[b]!;
-      for (let i = 0; i < insts.length; i++) {
-        this.add(insts[i]!);
-        this.markEscapes(insts[i]!);
-      }
+      for (let i = 0; i < insts.length; i++) this.add(insts[i]!);
     }
     this.starts[blocks.length] = this.operations.length;
   }
@@ -244,6 +244,13 @@ export class MemoryOperations {
 
   // Addresses that get away.
 
+  private findEscapes(): void {
+    this.knowsEscapes = true;
+    this.instEscapes = new Uint8Array(this.count);
+    this.argumentEscapes = new Uint8Array(this.fn.args.length);
+    for (const { insts } of this.view.blocks)
+      for (let i = 0; i < insts.length; i++) this.markEscapes(insts[i]!);
+  }
   private markEscapes(inst: Inst): void {
     const { op, operands } = inst;
     switch (op) {
@@ -285,6 +292,7 @@ export class MemoryOperations {
 
   /** Whether something else than what is computed from this base in the body may know the object's address. */
   mayBeKnown(base: Value): boolean {
+    if (!this.knowsEscapes) this.findEscapes();
     if (base.valueKind === "inst") return this.instEscapes[base.id] === 1;
     if (base.valueKind === "argument") return this.argumentEscapes[base.index] === 1;
     return true;
