@@ -27,7 +27,11 @@ export function collectBetweenSteps(): void {
   if (++steps % stepsApart === 0) collectWhenGrown();
 }
 
-/** For the time between larger parts of a computation. */
+/**
+ * For the time between larger parts of a computation. With lists of bodies that have no spare room, zstd's peak is 140 MB
+ * instead of 153, SQLite's 178 instead of 196, zstd in 0.98 of the time (two runs in turn on a busy machine). A heap that may
+ * grow by less, by 30% or by 14 MB, takes away 1 to 2 MB more: what is left is in use, bodies above all.
+ */
 export function collectWhenGrown(): void {
   collectAbove(bound);
 }
