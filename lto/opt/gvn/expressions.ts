@@ -4,11 +4,13 @@
  *
  * Two instructions are equal when operation, type, data and what stands for their operands are, in either order where
  * that does not matter. Flags that only promise something (no wrapping, exactness, fast math) may differ: the one that
- * stays keeps those that both have.
+ * stays keeps those that both have. An address in an array is one, whether it is reached through the array, with an
+ * index of zero, or from its first element.
  */
 import { type CallInst, type Inst, type InstWith, Op, swappedPredicate } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import { Memory } from "../../ir/memory-effects.js";
+import type { Type } from "../../ir/types.js";
 import { isConstant, sameConstant, type Value } from "../../ir/values.js";
 import { callEffects } from "../call-effects.js";
 import type { Settled } from "../memory/operations.js";
@@ -73,6 +75,23 @@ function isCommutative(inst: Inst): boolean {
   }
 }
 
+/** How many indices of an address computation only lead into arrays at their start. */
+function skippedIndices({ data, operands }: InstWith<Op.GetElementPtr>): number {
+  let type = data.elementType;
+  let skipped = 0;
+  for (; skipped + 2 < operands.length && type.kind === "array"; skipped++) {
+    const index = operands[skipped + 1]!;
+    if (index.valueKind !== "int" || index.value !== 0n) break;
+    type = type.element;
+  }
+  return skipped;
+}
+function elementTypeBehind({ data }: InstWith<Op.GetElementPtr>, skipped: number): Type {
+  let type = data.elementType;
+  for (let i = 0; i < skipped && type.kind === "array"; i++) type = type.element;
+  return type;
+}
+
 export class Expressions {
   private readonly heads: Int32Array;
   private readonly next: Int32Array;
@@ -131,6 +150,10 @@ export class Expressions {
       const first = inst.op === Op.Call ? 1 : 0;
       hash ^= Math.imul(this.hashOf(operands[first]!) + this.hashOf(operands[first + 1]!), 0xc2b2ae35);
       if (first === 1) hash ^= this.hashOf(operands[0]!);
+    } else if (inst.op === Op.GetElementPtr) {
+      hash ^= this.hashOf(operands[0]!);
+      for (let i = 1 + skippedIndices(inst); i < operands.length; i++)
+        hash = Math.imul(hash ^ this.hashOf(operands[i]!), 0x01000193);
     } else
       for (let i = 0; i < operands.length; i++)
         hash = Math.imul(hash ^ this.hashOf(operands[i]!), 0x01000193);
@@ -159,7 +182,9 @@ export class Expressions {
   }
 
   private isSame(a: Inst, b: Inst): boolean {
-    if (a.op !== b.op || a.type !== b.type || a.operands.length !== b.operands.length) return false;
+    if (a.op !== b.op || a.type !== b.type) return false;
+    if (a.op === Op.GetElementPtr) return this.isSameAddress(a, b as typeof a);
+    if (a.operands.length !== b.operands.length) return false;
     switch (a.op) {
       case Op.ICmp: {
         const other = b as InstWith<Op.ICmp>;
@@ -169,10 +194,6 @@ export class Expressions {
       }
       case Op.FCmp:
         return a.data === b.data && this.sameOperands(a, b);
-      case Op.GetElementPtr:
-        return (
-          a.data.elementType === (b as InstWith<Op.GetElementPtr>).data.elementType && this.sameOperands(a, b)
-        );
       case Op.ShuffleVector:
       case Op.ExtractValue:
       case Op.InsertValue: {
@@ -192,6 +213,17 @@ export class Expressions {
       default:
         return this.sameOperands(a, b) || (isCommutative(a) && this.swappedOperands(a, b, 0));
     }
+  }
+  private isSameAddress(a: InstWith<Op.GetElementPtr>, b: InstWith<Op.GetElementPtr>): boolean {
+    const fromA = skippedIndices(a);
+    const fromB = skippedIndices(b);
+    const indices = a.operands.length - fromA;
+    if (indices !== b.operands.length - fromB) return false;
+    if (elementTypeBehind(a, fromA) !== elementTypeBehind(b, fromB)) return false;
+    if (!this.sameValue(a.operands[0]!, b.operands[0]!)) return false;
+    for (let i = 1; i < indices; i++)
+      if (!this.sameValue(a.operands[fromA + i]!, b.operands[fromB + i]!)) return false;
+    return true;
   }
   private sameOperands(a: Inst, b: Inst): boolean {
     for (let i = 0; i < a.operands.length; i++)

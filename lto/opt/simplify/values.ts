@@ -179,6 +179,8 @@ const isInEntry = (inst: Inst, { entry }: Forms): boolean =>
 export function simplifyExtractValue(inst: InstWith<Op.ExtractValue>): Value | null {
   let aggregate = inst.operands[0]!;
   const path = inst.data;
+  const call = asInst(aggregate, Op.Call);
+  if (call !== null) return extractFromArithmetic(call as CallInst, path[0]!);
   for (let i = 0; i < 16; i++) {
     const inner = asInst(aggregate, Op.InsertValue) as InstWith<Op.InsertValue> | null;
     if (inner === null) return null;
@@ -189,6 +191,22 @@ export function simplifyExtractValue(inst: InstWith<Op.ExtractValue>): Value | n
     aggregate = inner.operands[0]!;
   }
   return null;
+}
+
+/** Sums with zero, and products with zero and one, never overflow. */
+function extractFromArithmetic(call: CallInst, index: number): Value | null {
+  const name = intrinsicOf(call.operands[0]!)?.name;
+  if (name === undefined || !name.endsWith(".with.overflow")) return null;
+  const [, a, b] = call.operands as readonly [Value, Value, Value];
+  if (a.type.kind !== "int") return null;
+  // A sum of two known numbers is folded elsewhere.
+  const isProduct = name === "umul.with.overflow" || name === "smul.with.overflow";
+  const isSum = name === "uadd.with.overflow" || name === "sadd.with.overflow";
+  const [value, neutral] = isConstant(a) && (isProduct || isSum) ? [b, a] : [a, b];
+  if (isProduct && isZero(neutral)) return index === 0 ? neutral : constBool(false);
+  // The one bit that is one is minus one as a signed number.
+  if (isProduct ? a.type.bits === 1 || !isOne(neutral) : !isZero(neutral)) return null;
+  return index === 0 ? value : constBool(false);
 }
 
 /** A part of a constant below a chain of insertions elsewhere. */
