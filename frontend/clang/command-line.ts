@@ -103,8 +103,10 @@ export interface CommandLine {
   readonly output: string | undefined;
   /** Options of the compile step; no inputs, no output, none of the linker's options. */
   readonly compile: readonly string[];
-  /** `-fdefer-inlining` was given, and the level is one for size. */
-  readonly defersInlining: boolean;
+  /** What `-fdefer-inlining` or `-fno-defer-inlining` says last; undefined: neither was given. */
+  readonly deferInlining: boolean | undefined;
+  /** The level of optimisation by the last `-O`: `z`, `2`; undefined: none was given. */
+  readonly level: string | undefined;
   /** Options for the assembler (`-Wa,`), which only assembly inputs need. */
   readonly assemble: readonly string[];
   readonly link: readonly LinkItem[];
@@ -150,10 +152,6 @@ export function parseCommandLine(words: readonly string[]): CommandLine {
 /** Clang's option for being a C++ compiler driver. */
 export const cxxMode = "--driver-mode=g++";
 
-/** The last `-O` counts. */
-const isForSize = (words: readonly string[]): boolean =>
-  /^-O[sz]$/.test(words.findLast((word) => /^-O/.test(word)) ?? "");
-
 class Parser {
   private readonly inputs: Input[] = [];
   private readonly compile: string[] = [];
@@ -169,7 +167,7 @@ class Parser {
   private dependencyTarget = false;
   private clang: string | undefined;
   private jobs: number | undefined;
-  private defersInlining = false;
+  private deferInlining: boolean | undefined;
   private cxx = false;
   private verbose = false;
   private help = false;
@@ -197,7 +195,8 @@ class Parser {
       inputs: this.inputs,
       output: this.output,
       compile: this.compile,
-      defersInlining: this.defersInlining && isForSize(this.compile),
+      deferInlining: this.deferInlining,
+      level: this.compile.findLast((word) => word.startsWith("-O"))?.substring(2),
       assemble: this.assemble,
       link: this.link,
       all: this.cxx ? [cxxMode, ...this.all] : this.all,
@@ -234,7 +233,7 @@ class Parser {
       return 1;
     }
     if (word === "-fdefer-inlining" || word === "-fno-defer-inlining") {
-      this.defersInlining = word === "-fdefer-inlining";
+      this.deferInlining = word === "-fdefer-inlining";
       return 1;
     }
     if (!/^-j\d*$/.test(word)) return 0;

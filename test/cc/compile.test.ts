@@ -45,22 +45,43 @@ describe("objects", () => {
     expect(text).not.toContain("alloca");
   });
 
-  it("keep calls for the link to inline with -fdefer-inlining", async () => {
-    const w = new Workspace({
-      "a.c": `static int twice(int x) { return x * x * x * (x + 3) % 7 * (x ^ 5) / (x | 1); }
+  it("keep calls for the link to inline at -Oz, or with -fdefer-inlining", async () => {
+    const source = `static int twice(int x) { return x * x * x * (x + 3) % 7 * (x ^ 5) / (x | 1); }
+        static int once(int x) { return x * x * x * (x + 5) % 9 * (x ^ 7) / (x | 1); }
         static inline __attribute__((always_inline)) int always(int x) { return x * 3; }
-        int f(int x) { return twice(x) + always(x) + twice(x + 9); }\n`,
-    });
+        int f(int x) { return twice(x) + always(x) + twice(x + 9) + once(x); }\n`;
+    const w = new Workspace({ "a.c": source, "b.cpp": source });
     const text = async (...options: string[]): Promise<string> => {
       expect(await w.run(["-c", ...options, "a.c"])).toEqual({ code: 0, stdout: "", stderr: "" });
       return ir(w, "a.o");
     };
-    expect(await text("-Oz", "-fdefer-inlining")).toMatch(/call .*@twice\(/);
-    expect(ir(w, "a.o")).not.toContain("@always");
-    expect(ir(w, "a.o")).not.toContain("noinline");
-    expect(await text("-Os", "-fdefer-inlining")).toMatch(/call .*@twice\(/);
-    expect(await text("-Os", "-fdefer-inlining", "-fno-defer-inlining")).not.toContain("@twice");
-    expect(await text("-Oz", "-fdefer-inlining", "-O2")).not.toContain("@twice");
+    const kept = /call .*@twice\(/;
+    for (const options of [
+      ["-Oz"],
+      ["-Oz", "-x", "c"],
+      ["-Oz", "-fdefer-inlining"],
+      ["-Os", "-fdefer-inlining"],
+    ]) {
+      const made = await text(...options);
+      expect(made, options.join(" ")).toMatch(kept);
+      // What is called once has no copies to fold.
+      expect(made, options.join(" ")).not.toMatch(/@always|@once|noinline/);
+    }
+    for (const options of [
+      ["-Os", "-fdefer-inlining", "-fno-defer-inlining"],
+      ["-Oz", "-fdefer-inlining", "-O2"],
+      ["-Os"],
+    ])
+      expect(await text(...options), options.join(" ")).not.toContain("@twice");
+    // In C++ only when asked for; and clang takes thresholds once: those that are given count.
+    const tellsClang = async (...words: string[]): Promise<boolean> =>
+      (await w.run(["-v", "-c", ...words, "-o", "a.o"])).stderr.includes("-inlinehint-threshold=");
+    expect(await tellsClang("-Oz", "a.c")).toBe(true);
+    expect(await tellsClang("-Oz", "-fno-defer-inlining", "a.c")).toBe(false);
+    expect(await tellsClang("-Oz", "b.cpp")).toBe(false);
+    expect(await tellsClang("-Oz", "-x", "c", "b.cpp")).toBe(true);
+    expect(await tellsClang("-Oz", "-fdefer-inlining", "b.cpp")).toBe(true);
+    expect(await text("-Os", "-fdefer-inlining", "-mllvm", "-inline-threshold=1000")).not.toContain("@twice");
   });
 
   it("are optimised in full even with -flto", async () => {
