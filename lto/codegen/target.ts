@@ -389,6 +389,8 @@ export interface TargetOutlining {
   refuses(fn: Func): boolean;
   /** Addresses memory by the stack pointer. */
   usesStack(inst: MInst): boolean;
+  /** How far above the stack pointer what it addresses by that begins, in bytes; where that is not known, -Infinity. */
+  stackOffset(inst: MInst): number;
   /** What does the same where the stack pointer is `bytes` lower; it may be changed itself. Null if that does not fit. */
   lowered(inst: MInst, bytes: number): MInst | null;
   /** Bytes that a call takes on the stack. */

@@ -130,6 +130,7 @@ export const x64Outlining: TargetOutlining = {
   opcodes,
   refuses,
   usesStack: ({ mem }) => addressesStack(mem),
+  stackOffset: ({ mem }) => (mem!.index === null ? mem!.disp : Number.NEGATIVE_INFINITY),
   lowered(inst, bytes) {
     if (!addressesStack(inst.mem)) return inst;
     inst.mem!.disp += bytes;

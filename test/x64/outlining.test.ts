@@ -215,6 +215,12 @@ describe("the stack pointer is lower in a called function", () => {
     const { made } = outlined(times(4, () => [...body(), call({ pushed: 8 }), pop(RDI), ...body()]));
     expect(made.flat()).not.toContain("call callee");
   });
+  it("what it has pushed itself lies where it did: code that addresses that stays", () => {
+    const reading = (offset: number): readonly (readonly string[])[] =>
+      outlined(times(4, () => [push(RCX), load(RBX, offset), pop(RDI), ...body()])).made;
+    expect(reading(0)).toEqual([["movl $1111, %ebx", "movl $2222, %ecx", "ret"]]);
+    expect(reading(8)[0]!.slice(0, 2)).toEqual(["pushq %rcx", "movq 16(%rsp), %rbx"]);
+  });
   it("calls inside are aligned where that is needed", () => {
     const functions = times(6, () => [...body(), call(), ...body()]);
     expect(outlined(functions, {}, {}, false).made[0]).toEqual([

@@ -6,8 +6,9 @@
  *     jump      S; ret  →  jmp F;   F: S; ret              (or another way out of the function)
  *
  * In the first two the stack pointer is lower in F by the return address, so addresses on the stack change (and may
- * become longer), pushes and pops in S must be balanced, no push may be an argument of the call, and no call but the last
- * may be one of an outlined function that itself addresses the frame: it would find it elsewhere. A call inside of S
+ * become longer), pushes and pops in S must be balanced, no push may be an argument of the call, nothing may address what
+ * S has pushed, and no call but the last may be one of an outlined function that itself addresses the frame: it would
+ * find it elsewhere. A call inside of S
  * needs its alignment: where the callee counts on it, F lowers the stack pointer once more. A third form of S; call X is
  * none: the thunk is shorter and asks for nothing.
  *
@@ -169,7 +170,7 @@ export class CandidateFinder {
     let thunkHasCall = false;
     for (let length = 1; length <= repeat.length; length++) {
       const symbol = symbols[first + length - 1]!;
-      const { kind } = dictionary.kind(symbol);
+      const { kind, stackOffset } = dictionary.kind(symbol);
       if (kind === Outlining.Exit) {
         if (depth === 0) this.make(repeat, length, "jump", hasCall, out);
         return;
@@ -177,6 +178,8 @@ export class CandidateFinder {
       if (kind === Outlining.Push) depth++;
       else if (kind === Outlining.Pop && --depth < 0) break;
       if (depth > 0) {
+        // What S has pushed lies where it did; only what is above that is further up.
+        if (stackOffset < depth * this.target.outlining.pushBytes) break;
         if (kind !== Outlining.Call) continue;
         if (!this.mayStandInside(symbol, depth)) break;
         hasCall = true;

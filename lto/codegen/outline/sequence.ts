@@ -64,9 +64,17 @@ export interface InstructionKind {
   /** Bytes of asynchronous unwind tables, where no frame pointer makes them superfluous. */
   readonly rows: number;
   readonly usesStack: boolean;
+  /** As `TargetOutlining.stackOffset`; Infinity where it does not use the stack. */
+  readonly stackOffset: number;
 }
 
-const never: InstructionKind = { kind: Outlining.Never, bytes: 0, rows: 0, usesStack: false };
+const never: InstructionKind = {
+  kind: Outlining.Never,
+  bytes: 0,
+  rows: 0,
+  usesStack: false,
+  stackOffset: Number.POSITIVE_INFINITY,
+};
 
 /** Each different instruction, by number. */
 export class Dictionary {
@@ -153,11 +161,13 @@ export class Dictionary {
     const inst = this.instruction(number);
     const kind = outlining.kind(inst);
     if (kind === Outlining.Never) return never;
+    const usesStack = outlining.usesStack(inst);
     return {
       kind,
       bytes: instructions.length(inst),
       rows: frame.tableBytes(inst, false),
-      usesStack: outlining.usesStack(inst),
+      usesStack,
+      stackOffset: usesStack ? outlining.stackOffset(inst) : Number.POSITIVE_INFINITY,
     };
   }
 
