@@ -108,6 +108,8 @@ function hasNeighbours({ insts }: Block): boolean {
 const mostInGroup = 8;
 /** So many stores further on a group ends. */
 const window = 16;
+/** Offsets in bits that are less than so many bytes are exact, with shifts taken off. */
+const furthest = 2 ** 48;
 
 function find({ blocks }: BodyView, memory: MemoryOperations): Combination[] {
   const found: Combination[] = [];
@@ -133,7 +135,7 @@ function partsOf({ insts }: Block, memory: MemoryOperations): Part[] {
     const bits = storedBits(inst);
     if (bits === 0 || inst.op !== Op.Store || !isPlainAccess(inst)) continue;
     const place = memory.operations[memory.numbers[inst.id]!]!;
-    if (!Number.isSafeInteger(place.offset)) continue;
+    if (!(Math.abs(place.offset) < furthest)) continue;
     const stored = inst.operands[0]!;
     if (stored.valueKind === "int") parts.push({ inst, place, source: null, shift: 0 });
     else {
