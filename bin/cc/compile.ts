@@ -96,7 +96,7 @@ async function compileOne(session: Session, compilation: Compilation): Promise<J
         ...(command.cxx ? [cxxMode] : []),
         ...colourOption(session),
         ...command.compile,
-        ...inliningOptions(session, input),
+        ...inliningOptions(session),
         // In link mode options may be for the linker alone, as far as clang can tell.
         ...(command.mode === "link" ? ["-Qunused-arguments"] : []),
         ...dependencyOptions(command, compilation, dependencies),
@@ -176,13 +176,12 @@ async function assemble(session: Session, compilation: Compilation): Promise<Job
 
 /**
  * Lets clang inline only what is always to be inlined, and local functions with one call, without a word to that on the
- * functions: what is inlined in several files can no longer be folded when they are linked. The default for C at -Oz. In C++
- * there is too much that only inlining makes simple.
+ * functions: what is inlined in several files can no longer be folded when they are linked. No default: C's inline functions
+ * without an external definition anywhere are undefined when nothing inlines them.
  */
-function inliningOptions({ command, choice }: Session, input: Input): string[] {
-  const { level, deferInlining } = command;
-  if (level !== "s" && level !== "z") return [];
-  if (!(deferInlining ?? (level === "z" && isC(command, input)))) return [];
+function inliningOptions({ command, choice }: Session): string[] {
+  const { level } = command;
+  if (!command.defersInlining || (level !== "s" && level !== "z")) return [];
   // Clang takes each of them once.
   if (command.compile.some((word) => /^--?inline(hint)?-threshold\b/.test(word))) return [];
   // Clang takes 15 000 off what a local function with one call costs, and at -Os thresholds times three at first. The
@@ -190,9 +189,6 @@ function inliningOptions({ command, choice }: Session, input: Input): string[] {
   const threshold = choice.kind === "embedded" ? 0 : level === "z" ? -10_000 : -4000;
   return ["-mllvm", `-inline-threshold=${threshold}`, "-mllvm", `-inlinehint-threshold=${threshold}`];
 }
-
-const isC = ({ cxx }: CommandLine, { path, language }: Input): boolean =>
-  language === undefined ? !cxx && /\.[ci]$/.test(path) : language === "c" || language === "cpp-output";
 
 /** The options that `wanted` accepts, with their values. */
 function optionsFor(options: readonly string[], wanted: RegExp): string[] {

@@ -21,8 +21,8 @@ as tsc-c++ with the C++ library. The options are clang's (-c, -o, -O2, -D, -I, -
 
   --clang=PATH       the clang to use; default: $TSC_LTO_CLANG, else the newest on PATH, else embedded
   --clang=embedded   the clang that comes with this program
-  -fdefer-inlining   at -Os and -Oz, leave inlining to the link, where copies of a function in several files can be
-                     folded before (the default for C at -Oz); -fno-defer-inlining: clang inlines in each file
+  -fdefer-inlining   at -Os and -Oz, leave inlining to the link, where copies of a function in several files
+                     can be folded before; -fno-defer-inlining (default): clang inlines in each file
   -j N               sources to compile at one time (default: the number of cores)
   --driver-mode=g++  be tsc-c++; --driver-mode=gcc: be tsc-cc
   -v                 show which clang runs, and how

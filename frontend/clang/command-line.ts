@@ -103,8 +103,8 @@ export interface CommandLine {
   readonly output: string | undefined;
   /** Options of the compile step; no inputs, no output, none of the linker's options. */
   readonly compile: readonly string[];
-  /** What `-fdefer-inlining` or `-fno-defer-inlining` says last; undefined: neither was given. */
-  readonly deferInlining: boolean | undefined;
+  /** `-fdefer-inlining` was given, and no `-fno-defer-inlining` behind it. */
+  readonly defersInlining: boolean;
   /** The level of optimisation by the last `-O`: `z`, `2`; undefined: none was given. */
   readonly level: string | undefined;
   /** Options for the assembler (`-Wa,`), which only assembly inputs need. */
@@ -167,7 +167,7 @@ class Parser {
   private dependencyTarget = false;
   private clang: string | undefined;
   private jobs: number | undefined;
-  private deferInlining: boolean | undefined;
+  private defersInlining = false;
   private cxx = false;
   private verbose = false;
   private help = false;
@@ -195,7 +195,7 @@ class Parser {
       inputs: this.inputs,
       output: this.output,
       compile: this.compile,
-      deferInlining: this.deferInlining,
+      defersInlining: this.defersInlining,
       level: this.compile.findLast((word) => word.startsWith("-O"))?.substring(2),
       assemble: this.assemble,
       link: this.link,
@@ -233,7 +233,7 @@ class Parser {
       return 1;
     }
     if (word === "-fdefer-inlining" || word === "-fno-defer-inlining") {
-      this.deferInlining = word === "-fdefer-inlining";
+      this.defersInlining = word === "-fdefer-inlining";
       return 1;
     }
     if (!/^-j\d*$/.test(word)) return 0;
