@@ -183,7 +183,7 @@ function inliningOptions({ command, choice }: Session): string[] {
   const { level } = command;
   if (!command.defersInlining || (level !== "s" && level !== "z")) return [];
   // Clang takes each of them once.
-  if (command.compile.some((word) => /^--?inline(hint)?-threshold\b/.test(word))) return [];
+  if (command.compile.some((word) => /^(-mllvm=)?--?inline(hint)?-threshold\b/.test(word))) return [];
   // Clang takes 15 000 off what a local function with one call costs, and at -Os thresholds times three at first. The
   // embedded one asserts that none is negative; with 0 it inlines such functions as well.
   const threshold = choice.kind === "embedded" ? 0 : level === "z" ? -10_000 : -4000;

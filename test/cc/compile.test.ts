@@ -68,6 +68,7 @@ describe("objects", () => {
       ["-Oz", "-fdefer-inlining", "-O2"],
       // Clang takes a threshold once: the one that is given counts.
       ["-Os", "-fdefer-inlining", "-mllvm", "-inline-threshold=1000"],
+      ["-Os", "-fdefer-inlining", "-mllvm=-inline-threshold=1000"],
     ])
       expect(await text(...options), options.join(" ")).not.toContain("@twice");
   });
