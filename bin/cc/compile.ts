@@ -182,7 +182,7 @@ async function assemble(session: Session, compilation: Compilation): Promise<Job
 function inliningOptions({ command, choice }: Session): string[] {
   const { level } = command;
   if (!command.defersInlining || (level !== "s" && level !== "z")) return [];
-  // Clang takes each of them once.
+  // A threshold that was given counts.
   if (command.compile.some((word) => /^(-mllvm=)?--?inline(hint)?-threshold\b/.test(word))) return [];
   // Clang takes 15 000 off what a local function with one call costs, and at -Os thresholds times three at first. The
   // embedded one asserts that none is negative; with 0 it inlines such functions as well.

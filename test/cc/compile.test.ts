@@ -66,7 +66,7 @@ describe("objects", () => {
       ["-Os"],
       ["-Os", "-fdefer-inlining", "-fno-defer-inlining"],
       ["-Oz", "-fdefer-inlining", "-O2"],
-      // Clang takes a threshold once: the one that is given counts.
+      // A threshold that is given counts.
       ["-Os", "-fdefer-inlining", "-mllvm", "-inline-threshold=1000"],
       ["-Os", "-fdefer-inlining", "-mllvm=-inline-threshold=1000"],
     ])
