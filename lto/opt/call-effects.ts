@@ -37,7 +37,7 @@ function anyByValue(sets: readonly AttributeSet[]): boolean {
 }
 
 /** Copies and fills that are seen from outside, like volatile accesses; those of atomic elements with them. */
-function isVolatileTransfer(call: CallInst, name: string): boolean {
+export function isVolatileTransfer(call: CallInst, name: string): boolean {
   if (!name.startsWith("mem") || call.data.argumentCount !== 4) return false;
   const last = call.operands[4]!;
   return last.valueKind !== "int" || last.value !== 0n;

@@ -49,10 +49,11 @@ export const combineLoads: FunctionPass = {
   preserves: [cfg, dominators, loops],
   run(fn, context) {
     const view = context.view();
-    if (!view.blocks.some(hasRoot)) return false;
+    const blocks = view.blocks.filter(hasRoot);
+    if (blocks.length === 0) return false;
     const count = view.renumber();
     const finder = new Finder(view, count, () => new MemoryOperations(view, count, fn, context.layout));
-    for (const block of view.blocks) if (hasRoot(block)) finder.look(block);
+    for (const block of blocks) finder.look(block);
     const { found } = finder;
     if (found.length === 0) return false;
     put(found, context.rewrite().blocks);

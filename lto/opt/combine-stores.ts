@@ -18,15 +18,7 @@
  * Breaks if: the target has no unaligned stores, or the most significant byte comes first. It makes calls of `llvm.bswap`
  * that no module declares: for right before selection.
  */
-import {
-  type Block,
-  type BodyView,
-  type Inst,
-  isPlainAccess,
-  type MemoryData,
-  makeInst,
-  Op,
-} from "../ir/instructions.js";
+import { type Block, type Inst, isPlainAccess, type MemoryData, makeInst, Op } from "../ir/instructions.js";
 import { raw } from "../ir/raw.js";
 import { intType, voidType } from "../ir/types.js";
 import { constInt, type Value } from "../ir/values.js";
@@ -45,8 +37,9 @@ export const combineStores: FunctionPass = {
   preserves: [cfg, dominators, loops],
   run(fn, context) {
     const view = context.view();
-    if (!view.blocks.some(hasNeighbours)) return false;
-    const found = find(view, new MemoryOperations(view, view.renumber(), fn, context.layout));
+    const blocks = view.blocks.filter(hasNeighbours);
+    if (blocks.length === 0) return false;
+    const found = find(blocks, new MemoryOperations(view, view.renumber(), fn, context.layout));
     if (found.length === 0) return false;
     put(found, context.rewrite().blocks);
     for (const { parts, isSwapped } of found) {
@@ -86,11 +79,9 @@ function storedBits(inst: Inst): number {
   return op === Op.Trunc || op === Op.LShr ? type.bits : 0;
 }
 const objectOf = (address: Value): Value =>
-  address.valueKind === "inst" && address.op === Op.GetElementPtr
+  address.valueKind === "expr" || (address.valueKind === "inst" && address.op === Op.GetElementPtr)
     ? address.operands[0]!
-    : address.valueKind === "expr"
-      ? address.operands[0]!
-      : address;
+    : address;
 
 /** Whether two stores in a row may go near each other. */
 function hasNeighbours({ insts }: Block): boolean {
@@ -111,10 +102,9 @@ const window = 16;
 /** Offsets in bits that are less than so many bytes are exact, with shifts taken off. */
 const furthest = 2 ** 48;
 
-function find({ blocks }: BodyView, memory: MemoryOperations): Combination[] {
+function find(blocks: readonly Block[], memory: MemoryOperations): Combination[] {
   const found: Combination[] = [];
   for (const block of blocks) {
-    if (!hasNeighbours(block)) continue;
     const parts = partsOf(block, memory);
     const isTaken = new Set<Part>();
     for (let i = 0; i < parts.length; i++) {

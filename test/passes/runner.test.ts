@@ -21,7 +21,7 @@ import {
 import { noPassOptions, type PassOptions } from "../../lto/pass/options.js";
 import { type FunctionPass, type ModulePass, may, must } from "../../lto/pass/pass.js";
 import { mergeReports, type PassReport } from "../../lto/pass/report.js";
-import { PassRunner } from "../../lto/pass/runner.js";
+import { PassRunner, type RunnerServices } from "../../lto/pass/runner.js";
 import {
   askUnsaid,
   claimBlocks,
@@ -79,6 +79,9 @@ function run(
   );
   return { text: printModule(module), log, report: runner.takeReport() };
 }
+
+/** Services of a runner that nobody listens to. */
+const quiet: RunnerServices = { print: printFunction, now: () => 0, thread: 0, log: () => {} };
 
 const only = (pass: FunctionPass, options: Partial<PassOptions> = {}): ReturnType<typeof run> =>
   run([onFunctions(may(pass))], options);
@@ -165,8 +168,7 @@ describe("order", () => {
 describe("changes", () => {
   it("the summary follows: known bodies are not looked at again, changed ones are", () => {
     const module = parseModule(program, "program.ll");
-    const services = { print: printFunction, now: () => 0, thread: 0, log: () => {} };
-    const runner = new PassRunner(noPassOptions, services, module);
+    const runner = new PassRunner(noPassOptions, quiet, module);
     const linked = summarizeModule(module);
     runner.cache.know(summary, linked);
     expect(runner.cache.ofModule(summary)).toBe(linked);
@@ -181,10 +183,7 @@ describe("changes", () => {
     const module = parseModule(program, "program.ll");
     const told: string[] = [];
     const services = {
-      print: printFunction,
-      now: () => 0,
-      thread: 0,
-      log: () => {},
+      ...quiet,
       partDone: () => told.push("part"),
       released: () => told.push("stage"),
     };
@@ -212,11 +211,7 @@ describe("changes", () => {
   });
   it("the call graph stays while calls do, and is made anew when one goes", () => {
     const module = parseModule(program, "program.ll");
-    const runner = new PassRunner(
-      noPassOptions,
-      { print: printFunction, now: () => 0, thread: 0, log: () => {} },
-      module,
-    );
+    const runner = new PassRunner(noPassOptions, quiet, module);
     const { cache } = runner;
     const before = cache.ofModule(callGraph);
     finish(runModulePipeline(runner, [onFunctions(must(dce))], module, bodyCodec(), () => "speed"));
@@ -253,11 +248,7 @@ define i32 @g() {
 `,
       "variables.ll",
     );
-    const { cache } = new PassRunner(
-      noPassOptions,
-      { print: printFunction, now: () => 0, thread: 0, log: () => {} },
-      module,
-    );
+    const { cache } = new PassRunner(noPassOptions, quiet, module);
     const traits = (): [string, number][] =>
       [...cache.ofModule(variableUses).variables].map(([{ name }, uses]) => [name, uses.traits]);
     const before = cache.ofModule(variableUses);

@@ -25,7 +25,7 @@ import { intrinsicOf } from "../../ir/intrinsics.js";
 import { Memory } from "../../ir/memory-effects.js";
 import type { GlobalVariable } from "../../ir/module.js";
 import { type Constant, isConstant, sameConstant, type Value } from "../../ir/values.js";
-import { callEffects } from "../call-effects.js";
+import { callEffects, isVolatileTransfer } from "../call-effects.js";
 import { mayTouchArgument } from "../memory/alias.js";
 import { isKept, saysOfParameter } from "../memory/operations.js";
 
@@ -49,12 +49,10 @@ export function copiedConstant(inst: Inst): Constant | null {
   const name = intrinsicOf(inst.operands[0]!)?.name;
   if (name !== "memcpy" && name !== "memmove" && name !== "memcpy.inline") return null;
   const source = inst.operands[2]!;
-  return isConstant(source) && isPlain(inst) ? source : null;
+  return isConstant(source) && isPlain(inst, name) ? source : null;
 }
-const isPlain = ({ operands, data }: CallInst): boolean => {
-  const isVolatile = operands[4]!;
-  return isVolatile.valueKind === "int" && isVolatile.value === 0n && data.bundles.length === 0;
-};
+const isPlain = (call: CallInst, name: string): boolean =>
+  call.data.bundles.length === 0 && !isVolatileTransfer(call, name);
 
 /** @param count of numbered instructions */
 export function constantCopies(
@@ -121,7 +119,7 @@ const special = ["sret", "inalloca", "preallocated", "swifterror", "swiftself", 
 function isReadOnly(call: CallInst, index: number): boolean {
   if (index >= call.data.argumentCount || call.data.tail === "musttail") return false;
   const name = intrinsicOf(call.operands[0]!)?.name;
-  if (name?.startsWith("mem") === true && !isPlain(call)) return false;
+  if (name?.startsWith("mem") === true && !isPlain(call, name)) return false;
   if (special.some((attribute) => saysOfParameter(call, index, attribute))) return false;
   return isKept(call, index) && !mayTouchArgument(call, index, callEffects(call), Memory.ArgumentWrite);
 }
