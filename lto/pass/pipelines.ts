@@ -13,6 +13,7 @@ import { duplicateReturnsPass } from "../codegen/lowering/duplicate-returns.js";
 import { expandAtomicsPass } from "../codegen/lowering/expand-atomics.js";
 import { expandSelectsPass } from "../codegen/lowering/expand-selects.js";
 import { guardCallees } from "../codegen/lowering/guard-callees.js";
+import { knownEqual } from "../codegen/lowering/known-equal.js";
 import { legalize } from "../codegen/lowering/legalize-pass.js";
 import { sink } from "../codegen/lowering/sink.js";
 import { splitAddresses } from "../codegen/lowering/split-addresses.js";
@@ -186,6 +187,8 @@ const lowering: readonly LoweringStep[] = [
   must(splitEdges),
   // Last: what only a phi needs on one way is computed on the edge.
   may(sink),
+  // Behind all that folds constants. For size.
+  may(knownEqual),
 ];
 
 // Without optimisation: what selection needs, and dead code, which costs more to compile than to remove.

@@ -9,6 +9,7 @@ import { duplicateReturnsPass } from "../codegen/lowering/duplicate-returns.js";
 import { expandAtomicsPass } from "../codegen/lowering/expand-atomics.js";
 import { expandSelectsPass } from "../codegen/lowering/expand-selects.js";
 import { guardCallees } from "../codegen/lowering/guard-callees.js";
+import { knownEqual } from "../codegen/lowering/known-equal.js";
 import { legalize } from "../codegen/lowering/legalize-pass.js";
 import { sink } from "../codegen/lowering/sink.js";
 import { splitAddresses } from "../codegen/lowering/split-addresses.js";
@@ -104,6 +105,7 @@ export const passes: readonly AnyPass[] = [
   demotePhisPass,
   splitEdges,
   sink,
+  knownEqual,
 ];
 
 /** Steps on machine code that options can leave out as they do passes. */
