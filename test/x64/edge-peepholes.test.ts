@@ -1,6 +1,7 @@
 /** Peepholes across the edges of branches: what two blocks compare, and what moves behind a branch. */
 import { describe, expect, test } from "vitest";
 import { rebuildEdges } from "../../lto/codegen/late/cfg.js";
+import { postLiveness } from "../../lto/codegen/late/liveness.js";
 import { MFunction, MInst } from "../../lto/codegen/mir.js";
 import { noRegisters } from "../../lto/codegen/register-set.js";
 import { Func } from "../../lto/ir/module.js";
@@ -34,7 +35,7 @@ function across(first: MInst[], second: MInst[], result: number): [string[], str
   b.insts = [...second, ...(second.at(-1)?.op === X.Jcc ? [jump(a)] : [inst(X.Ret, 8, [], [result])])];
   c.insts = [inst(X.Ret, 8, [], [RCX])];
   rebuildEdges(mf);
-  edgePeepholes(mf, noRegisters);
+  edgePeepholes(mf, noRegisters, postLiveness(mf, noRegisters));
   const names = (insts: MInst[]): string[] => insts.map(({ op }) => opcodeNames[op]!);
   return [names(a.insts), names(b.insts)];
 }
@@ -93,7 +94,7 @@ describe("across the edge of a branch", () => {
     c.insts = [inst(X.Copy, 8, [RAX], [RCX]), jump(d)];
     d.insts = [inst(X.Ret, 8, [], [RAX])];
     rebuildEdges(mf);
-    edgePeepholes(mf, noRegisters);
+    edgePeepholes(mf, noRegisters, postLiveness(mf, noRegisters));
     const names = (insts: MInst[]): string[] => insts.map(({ op }) => opcodeNames[op]!);
     expect([a, b, c].map(({ insts }) => names(insts))).toEqual([
       ["Copy", "Cmp", "Jcc", "Jmp"],

@@ -1,8 +1,11 @@
 /**
- * Peepholes across the edge between a branch and a block that only it leads to, for speed:
+ * Peepholes across the edge between a branch and a block that only it leads to. First, repeated comparisons go
+ * (`repeated-compares.ts`), and where such a one was b's last reader
  *
- *   cmp a, b; jcc L … L: cmp a, b        → cmp a, b; jcc L … L:      nothing written in between
- *   mov m, b; cmp b, a                   → cmp m, a                  where such a comparison was b's last reader
+ *   mov m, b; cmp b, a                   → cmp m, a
+ *
+ * For speed, also:
+ *
  *   dec r; cmp a, b; jcc L … L: test r, r → cmp a, b; jcc L … L: dec r  nothing else needs r
  *   cmp …; jcc E; jmp L … L: mov …; jmp H → mov …; cmp …; jcc E; jmp H   nothing that E reads is written
  *
@@ -22,10 +25,10 @@ import {
   type RegisterSet,
   union,
 } from "../../codegen/register-set.js";
-import { sameInst } from "../../codegen/same-inst.js";
 import { killsFlags, usedRegisters, writtenRegisters } from "../isa/effects.js";
 import { readsFlags, writesFlags } from "../isa/op-info.js";
 import { Cc, X } from "../isa/ops.js";
+import { dropRepeatedCompares } from "./repeated-compares.js";
 
 /** How far comparisons are looked for, on both sides of the edge. */
 const window = 8;
@@ -71,25 +74,6 @@ function lastCompare({ insts }: MBlock, branch: number): number {
 /** Something in front of instruction `end` leads to `target`. */
 function branchesTo({ insts }: MBlock, end: number, target: MBlock): boolean {
   for (let i = 0; i < end; i++) if (insts[i]!.targets.includes(target)) return true;
-  return false;
-}
-
-/** Removes the comparison that the branch to `block` has made. @returns whether there was one */
-function dropRepeated(block: MBlock, from: MBlock): boolean {
-  const branch = branchAt(from);
-  const made = branch < 0 ? -1 : lastCompare(from, branch);
-  if (made < 0 || branchesTo(from, made, block)) return false;
-  const compare = from.insts[made]!;
-  const used = usedRegisters(compare);
-  const { insts } = block;
-  for (let i = 0; i < insts.length && i < window; i++) {
-    const inst = insts[i]!;
-    if (sameInst(inst, compare)) {
-      insts.splice(i, 1);
-      return true;
-    }
-    if (!leaves(inst, used) || readsFlags(inst.op)) return false;
-  }
   return false;
 }
 
@@ -186,21 +170,20 @@ function hoistLatch(latch: MBlock, from: MBlock, liveness: PostLiveness): boolea
   return true;
 }
 
-/** Edges must be up to date, and stay so. */
-export function edgePeepholes(mf: MFunction, preserved: RegisterSet): void {
-  const compared: MBlock[] = [];
+/**
+ * Edges must be up to date, and stay so.
+ * @param flags liveness of flags at the ends of blocks
+ */
+export function edgePeepholes(mf: MFunction, preserved: RegisterSet, flags: PostLiveness): void {
+  const compared = dropRepeatedCompares(mf, flags);
   let liveness: PostLiveness | null = null;
   // Their other ways are no longer what liveness was computed of: what was moved is live there now.
   const hoisted = new Set<MBlock>();
-  for (const block of mf.blocks) {
-    const [from] = block.preds;
-    if (from === undefined || block.preds.length !== 1 || from === block || isPinned(mf, block)) continue;
-    if (dropRepeated(block, from)) compared.push(from);
-  }
-  if (compared.length > 0) {
+  if (compared.size > 0) {
     liveness = postLiveness(mf, preserved);
     for (const block of compared) foldLoad(block, liveness);
   }
+  if (mf.goal !== "speed") return;
   for (const block of mf.blocks) {
     const [from] = block.preds;
     if (from === undefined || block.preds.length !== 1 || from === block || isPinned(mf, block)) continue;

@@ -175,5 +175,5 @@ export function runPeepholes(mf: MFunction, redZone: boolean, preserved: Registe
   forwardPeepholes(mf, liveness, pushes);
   backward(mf, liveness, pushes);
   if (mf.goal === "minsize") shortenMoves(mf, liveness, pushes);
-  if (mf.goal === "speed") edgePeepholes(mf, preserved);
+  edgePeepholes(mf, preserved, liveness);
 }
