@@ -53,13 +53,19 @@ const gather = (modules: Set<string>): Plugin => ({
   },
 });
 
+/** A line for each function and class, so that stack traces and what Node prints of an error name a place. */
+function lineByStatement(code: string, starts: readonly number[]): string {
+  return starts.map((start, i) => code.slice(start, starts[i + 1])).join("\n");
+}
+
 /** The form bin/start.cts expects: ASCII, the contents' hash in front, then a function like Node's of a module. */
 const wrap: Plugin = {
   name: "wrap",
   generateBundle(_, files) {
     for (const file of Object.values(files)) {
       if (file.type !== "chunk") continue;
-      const ascii = file.code.replace(
+      const starts = this.parse(file.code).body.map(({ start }) => start);
+      const ascii = lineByStatement(file.code, [0, ...starts.slice(1)]).replace(
         /[^\0-\x7f]/g,
         (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
       );
@@ -96,6 +102,8 @@ const bundle = (command: string, ...plugins: Plugin[]) => {
       // Scripts that are evaluated cannot import, and what is on disk beside them is a bundle too.
       dynamicImportInCjs: false,
       comments: false,
+      // Source stays in memory as long as the program runs. Names of functions and classes are for stack traces.
+      minify: { compress: false, mangle: { toplevel: false }, codegen: { removeWhitespace: true } },
       entryFileNames: "[name].cjs",
       chunkFileNames: "[name]-[hash].cjs",
       // By itself rolldown puts what a module for few runs shares with the others in a file of its own.
