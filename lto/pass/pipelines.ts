@@ -19,6 +19,7 @@ import { sink } from "../codegen/lowering/sink.js";
 import { splitAddresses } from "../codegen/lowering/split-addresses.js";
 import { splitConditionsPass } from "../codegen/lowering/split-conditions.js";
 import { splitEdges } from "../codegen/lowering/split-edges.js";
+import { useReturned } from "../codegen/lowering/use-returned.js";
 import { levelOf } from "../codegen/program/options.js";
 import { argpromotion } from "../ipo/argpromotion.js";
 import { markBranches } from "../ipo/branch-marks.js";
@@ -170,6 +171,8 @@ const lowering: readonly LoweringStep[] = [
   may(dce),
   // After legalisation, which turns constant expressions into instructions; before selection folds addresses.
   may(splitAddresses),
+  // After legalisation, which expands intrinsics. What it puts before returns can be a jump.
+  may(useReturned),
   // After legalisation, which decides how results are returned; what it leaves unreachable goes below.
   may(duplicateReturnsPass),
   // As late as conditions are still whole; the blocks that it makes are like others to all below.

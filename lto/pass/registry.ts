@@ -15,6 +15,7 @@ import { sink } from "../codegen/lowering/sink.js";
 import { splitAddresses } from "../codegen/lowering/split-addresses.js";
 import { splitConditionsPass } from "../codegen/lowering/split-conditions.js";
 import { splitEdges } from "../codegen/lowering/split-edges.js";
+import { useReturned } from "../codegen/lowering/use-returned.js";
 import { argpromotion } from "../ipo/argpromotion.js";
 import { markBranches } from "../ipo/branch-marks.js";
 import { checkAttributes } from "../ipo/check-attributes.js";
@@ -98,6 +99,7 @@ export const passes: readonly AnyPass[] = [
   legalize,
   divideByConstants,
   splitAddresses,
+  useReturned,
   duplicateReturnsPass,
   splitConditionsPass,
   expandSelectsPass,

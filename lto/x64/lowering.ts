@@ -7,6 +7,7 @@ import { roundingMode, setRoundingMode } from "./legalize/rounding.js";
 import { lowerVAArg } from "./legalize/va-arg.js";
 import { sse2Vectors } from "./legalize/vectors.js";
 import { needsLoop } from "./select/atomics.js";
+import { transfersInline } from "./select/memory.js";
 
 export const x64Lowering: LoweringTarget = {
   vectors: sse2Vectors,
@@ -21,4 +22,5 @@ export const x64Lowering: LoweringTarget = {
   // cmov has general registers only.
   selectsWithoutBranch: (type) => type.kind === "int" || type.kind === "ptr",
   needsLoop,
+  transfersInline,
 };

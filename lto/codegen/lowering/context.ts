@@ -4,7 +4,7 @@
  */
 import type { IndirectCalls } from "../../analysis/function-pointers/index.js";
 import type { DataLayout } from "../../ir/data-layout.js";
-import type { Block, Body, BodyView, RMWOp } from "../../ir/instructions.js";
+import type { Block, Body, BodyView, CallInst, RMWOp } from "../../ir/instructions.js";
 import type { Func } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
@@ -23,6 +23,8 @@ export interface LoweringTarget extends LegalizerTarget {
   selectsWithoutBranch(type: Type): boolean;
   /** The operation has to be a loop around compare-and-exchange. @param resultUsed somebody reads the old value */
   needsLoop(rmw: RMWOp, resultUsed: boolean): boolean;
+  /** A call of `llvm.memcpy`, `llvm.memmove` or `llvm.memset` becomes instructions, or none, not a call of a routine. */
+  transfersInline(call: CallInst, goal: Goal): boolean;
 }
 
 /** What is known of the program's calls through pointers. */

@@ -1,6 +1,7 @@
 /** Loads, stores, read-modify-write folding, and the memory intrinsics. */
-import { MInst, RegOperand, type VReg } from "../../codegen/mir.js";
+import { type MFunction, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { type CallInst, Flag, type Inst, type InstWith, isPlainAccess, Op } from "../../ir/instructions.js";
+import { intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import type { Type } from "../../ir/types.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { plainAccess, X } from "../isa/ops.js";
@@ -277,9 +278,11 @@ function samePointer(a: Value, b: Value): boolean {
 
 // ── Memory intrinsics ──
 
+type Goal = MFunction["goal"];
+
 /** How many load/store pairs an inline copy may take before a call is better. */
-function inlineLimit(s: Selector, isSet: boolean): number {
-  switch (s.mf.goal) {
+function inlineLimit(goal: Goal, isSet: boolean): number {
+  switch (goal) {
     case "minsize":
     case "size":
       return isSet ? 6 : 4;
@@ -290,9 +293,14 @@ function inlineLimit(s: Selector, isSet: boolean): number {
   }
 }
 
+interface Piece {
+  readonly offset: number;
+  readonly size: number;
+}
+
 /** Splits `length` bytes into access widths, widest first; overlapping accesses save odd tails. */
-function pieces(length: number, widest: number): { offset: number; size: number }[] {
-  const out: { offset: number; size: number }[] = [];
+function pieces(length: number, widest: number): Piece[] {
+  const out: Piece[] = [];
   let offset = 0;
   for (let size = widest; size >= 1; size /= 2) {
     while (length - offset >= size) {
@@ -309,6 +317,29 @@ function pieces(length: number, widest: number): { offset: number; size: number 
   return out;
 }
 
+/** The accesses that a copy of this length takes; null where a routine does it. */
+function copyPieces(goal: Goal, length: number | null, limit = inlineLimit(goal, false)): Piece[] | null {
+  if (length === null || length <= 0 || length > 512) return null;
+  const parts = pieces(length, length >= 16 ? 16 : 8);
+  return parts.length <= limit ? parts : null;
+}
+/** The same for a fill. @param value null: not known */
+function fillPieces(goal: Goal, length: number | null, value: number | null): Piece[] | null {
+  if (length === null || length <= 0 || length > 512 || value === null) return null;
+  const parts = pieces(length, value === 0 && length >= 16 ? 16 : 8);
+  return parts.length <= inlineLimit(goal, true) ? parts : null;
+}
+
+/** Whether `llvm.memcpy`, `llvm.memmove` or `llvm.memset` becomes instructions, or nothing at all. */
+export function transfersInline({ operands }: CallInst, goal: Goal): boolean {
+  const [callee, , second, last] = operands as [Value, Value, Value, Value];
+  const length = constantNumber(last);
+  if (length === 0) return true;
+  if (intrinsicOf(callee) === intrinsics.memset)
+    return fillPieces(goal, length, constantNumber(second)) !== null;
+  return copyPieces(goal, length) !== null;
+}
+
 function addressAt(s: Selector, pointer: Value, offset: number) {
   return address(s, pointer, offset);
 }
@@ -318,16 +349,15 @@ export function selectMemCopy(s: Selector, call: CallInst, move: boolean, forceI
   const [, to, from, length] = call.operands as [Value, Value, Value, Value];
   const n = constantNumber(length);
   if (n === 0) return;
-  if (n !== null && n > 0 && n <= 512) {
-    const parts = pieces(n, n >= 16 ? 16 : 8);
-    if (parts.length <= inlineLimit(s, false) || (forceInline && parts.length <= 8)) {
-      // All loads come first: right for overlapping memory too.
-      const loaded = parts.map((part) => loadPiece(s, from, part));
-      parts.forEach((part, i) => {
-        storePiece(s, to, part, loaded[i]!);
-      });
-      return;
-    }
+  const { goal } = s.mf;
+  const parts = copyPieces(goal, n, forceInline ? 8 : inlineLimit(goal, false));
+  if (parts !== null) {
+    // All loads come first: right for overlapping memory too.
+    const loaded = parts.map((part) => loadPiece(s, from, part));
+    parts.forEach((part, i) => {
+      storePiece(s, to, part, loaded[i]!);
+    });
+    return;
   }
   if (forceInline) {
     repeatMove(s, to, from, length);
@@ -336,7 +366,7 @@ export function selectMemCopy(s: Selector, call: CallInst, move: boolean, forceI
   callRuntime(s, move ? "memmove" : "memcpy", [to, from, length]);
 }
 
-function loadPiece(s: Selector, pointer: Value, part: { offset: number; size: number }): VReg {
+function loadPiece(s: Selector, pointer: Value, part: Piece): VReg {
   const mem = addressAt(s, pointer, part.offset);
   if (part.size === 16) {
     const vreg = s.newXmm();
@@ -349,7 +379,7 @@ function loadPiece(s: Selector, pointer: Value, part: { offset: number; size: nu
   return vreg;
 }
 
-function storePiece(s: Selector, pointer: Value, part: { offset: number; size: number }, from: VReg): void {
+function storePiece(s: Selector, pointer: Value, part: Piece, from: VReg): void {
   s.store(part.size === 16 ? X.MovupsM : X.MovM, part.size, addressAt(s, pointer, part.offset), from);
 }
 
@@ -369,13 +399,10 @@ export function selectMemSet(s: Selector, call: CallInst, forceInline: boolean):
   const n = constantNumber(length);
   if (n === 0) return;
   const value = constantNumber(byte);
-  if (n !== null && n > 0 && n <= 512 && value !== null) {
-    const vector = value === 0 && n >= 16;
-    const parts = pieces(n, vector ? 16 : 8);
-    if (parts.length <= inlineLimit(s, true)) {
-      storePattern(s, to, value & 0xff, parts, constantNumber(call.operands[3]!) === 0);
-      return;
-    }
+  const parts = fillPieces(s.mf.goal, n, value);
+  if (parts !== null) {
+    storePattern(s, to, value! & 0xff, parts, constantNumber(call.operands[3]!) === 0);
+    return;
   }
   if (forceInline) {
     const inst = new MInst(X.RepStos, 1);
@@ -394,13 +421,7 @@ export function selectMemSet(s: Selector, call: CallInst, forceInline: boolean):
   callRuntime(s, "memset", [to, byte, length]);
 }
 
-function storePattern(
-  s: Selector,
-  to: Value,
-  byte: number,
-  parts: { offset: number; size: number }[],
-  plain: boolean,
-): void {
+function storePattern(s: Selector, to: Value, byte: number, parts: readonly Piece[], plain: boolean): void {
   let zero: VReg = -1;
   let wide: VReg = -1;
   const signed = byte > 127 ? byte - 256 : byte;
