@@ -13,7 +13,6 @@
 import type { ChildProcess } from "node:child_process";
 import * as fs from "node:fs";
 import { join } from "node:path";
-import { threadId } from "node:worker_threads";
 import { InputError } from "../../lto/ir/errors.js";
 import { reasonOf } from "./system-errors.js";
 
@@ -30,6 +29,8 @@ let ending: NodeJS.Signals | undefined;
 let listening = false;
 let cleansAtExit = false;
 let counter = 0;
+/** Of this thread. Its number would be in `node:worker_threads`, whose loading is a tenth of the smallest link's time. */
+const nonce = Math.random().toString(36).slice(2, 12);
 
 /**
  * A fresh empty file, known to be temporary until `removeTemporary` or `forgetTemporary`.
@@ -59,7 +60,7 @@ function makeTemporary(what: string, parent: string, make: (name: string) => str
     for (;;) {
       try {
         // No thread of this process ever takes a name of another's, not even one that is free again.
-        const path = make(`${process.pid}-${threadId}-${counter++}`);
+        const path = make(`${process.pid}-${nonce}-${counter++}`);
         temporaries.add(path);
         return path;
       } catch (e) {
