@@ -89,18 +89,25 @@ function loadsOperand({ op, size: whole }: MInst, size: number): boolean {
   }
 }
 
-/** Compares with memory what was loaded only for a comparison at the end of a block. */
-function foldLoad(block: MBlock, liveness: PostLiveness): void {
+/** Index of a comparison at the end of a block that may read memory where the load before it does; −1: none. */
+function comparesLoaded(block: MBlock): number {
   const branch = branchAt(block);
   const at = branch < 0 ? -1 : lastCompare(block, branch);
-  if (at < 1) return;
+  if (at < 1) return -1;
+  const compare = block.insts[at]!;
+  const load = block.insts[at - 1]!;
+  if (compare.op !== X.Cmp || compare.uses.length !== 2 || load.mem === null) return -1;
+  if (!loadsOperand(load, compare.size) || load.defs.length !== 1 || load.uses.length !== 0) return -1;
+  const register = load.defs[0]!.loc;
+  return compare.uses[1]!.loc === register && compare.uses[0]!.loc !== register ? at : -1;
+}
+
+/** Compares with memory what was loaded only for the comparison at index `at`. */
+function foldLoad(block: MBlock, at: number, liveness: PostLiveness): void {
   const { insts } = block;
   const compare = insts[at]!;
   const load = insts[at - 1]!;
-  if (compare.op !== X.Cmp || compare.uses.length !== 2 || load.mem === null) return;
-  if (!loadsOperand(load, compare.size) || load.defs.length !== 1 || load.uses.length !== 0) return;
   const register = load.defs[0]!.loc;
-  if (compare.uses[1]!.loc !== register || compare.uses[0]!.loc === register) return;
   if (hasRegister(liveness.liveOut[block.id]!, register)) return;
   for (let i = at + 1; i < insts.length; i++) if (hasRegister(usedRegisters(insts[i]!), register)) return;
   compare.mem = load.mem;
@@ -179,9 +186,11 @@ export function edgePeepholes(mf: MFunction, preserved: RegisterSet, flags: Post
   let liveness: PostLiveness | null = null;
   // Their other ways are no longer what liveness was computed of: what was moved is live there now.
   const hoisted = new Set<MBlock>();
-  if (compared.size > 0) {
-    liveness = postLiveness(mf, preserved);
-    for (const block of compared) foldLoad(block, liveness);
+  for (const block of compared) {
+    const at = comparesLoaded(block);
+    if (at < 0) continue;
+    liveness ??= postLiveness(mf, preserved);
+    foldLoad(block, at, liveness);
   }
   if (mf.goal !== "speed") return;
   for (const block of mf.blocks) {
