@@ -17,8 +17,9 @@
  * decide is in force in the part of the tree that one edge alone leads to. The body is only looked at; if anything was
  * found, one walk replaces it all. Linear, but for the walks backwards, each of which has a limit.
  *
- * For size, single address computations and comparisons are repeated rather than kept in registers over blocks, and a
- * known constant takes a value's place only where something folds then.
+ * For size, contents of memory are loaded again rather than kept in registers for long, and a known constant takes a
+ * value's place only where something folds then. Computations are shared whatever lies between, as for speed: against
+ * repeating them in other blocks .text is 0.9997 over 24 programs at -Oz (0.9982 expat … 1.0006 tcc).
  *
  * Proof obligations: the value that stays dominates what it replaces; it keeps no promise that the other one lacked;
  * a branch on undef or poison is undefined behaviour, so that equality with an integer or null holds where it was
@@ -158,13 +159,8 @@ class Walk {
       }
       if (!isExpression(inst)) continue;
       const same = this.expressions.find(inst);
-      if (same !== null && this.isWorth(inst, same)) this.replace(inst, same);
+      if (same !== null) this.replace(inst, same);
     }
-  }
-
-  /** For size, only a call is worth a register over several blocks. */
-  private isWorth(inst: Inst, same: Inst): boolean {
-    return this.goal === "speed" || inst.parent === same.parent || inst.op === Op.Call;
   }
 
   private load(inst: Inst, number: number): void {
