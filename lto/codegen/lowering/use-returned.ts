@@ -72,6 +72,10 @@ class Replacement {
   uses = 0;
   calls = 0;
   private readonly usesOf = new Map<Value, Use[]>();
+  /** Of addresses at constant distances, as far as asked for: chains of them may be long. */
+  private readonly places = new Map<Value, Place>();
+  /** Addresses that go behind a call, each once all calls are done: blocks may have many. */
+  private readonly fresh = new Map<CallInst, Inst[]>();
   private readonly predecessors: Successors;
 
   constructor(
@@ -102,19 +106,37 @@ class Replacement {
           this.usesOf.get(base)?.push({ user, position, block: from });
         }
     for (const each of returning) this.replace(each);
+    for (const block of new Set([...this.fresh.keys()].map((call) => call.parent!)))
+      raw(block).insts = block.insts.flatMap((inst) => [inst, ...(this.fresh.get(inst as CallInst) ?? [])]);
   }
 
   /** Takes constant distances off an address. */
   private placeOf(address: Value): Place {
+    const steps: { readonly gep: Inst; readonly by: number }[] = [];
     let base = address;
-    let offset = 0;
-    while (base.valueKind === "inst" && base.op === Op.GetElementPtr && base.type === ptr) {
-      const by = constantGepOffset(this.layout, base.data.elementType, base.operands.slice(1));
-      if (by === null || !Number.isSafeInteger(offset + by) || base.operands[0]!.type !== ptr) break;
-      offset += by;
-      base = base.operands[0]!;
+    let place = this.places.get(base);
+    while (place === undefined) {
+      const by = this.distanceOf(base);
+      if (by === null) place = { base, offset: 0 };
+      else {
+        steps.push({ gep: base as Inst, by });
+        base = (base as Inst).operands[0]!;
+        place = this.places.get(base);
+      }
     }
-    return { base, offset };
+    for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
+      const offset: number = place.offset + step.by;
+      place = Number.isSafeInteger(offset) ? { base: place.base, offset } : { base: step.gep, offset: 0 };
+      this.places.set(step.gep, place);
+    }
+    return place;
+  }
+  /** How far an address is from the one that it is computed from, in bytes; null: not known, or no such address. */
+  private distanceOf(address: Value): number | null {
+    if (address.valueKind !== "inst" || address.op !== Op.GetElementPtr || address.type !== ptr) return null;
+    if (address.operands[0]!.type !== ptr) return null;
+    const by = constantGepOffset(this.layout, address.data.elementType, address.operands.slice(1));
+    return by !== null && Number.isSafeInteger(by) ? by : null;
   }
   /** An address that is a part of what uses it. */
   private isTransparent(inst: Inst): boolean {
@@ -176,6 +198,7 @@ class Replacement {
         // Behind the call for whoever comes next.
         gep.id = call.id;
         fresh.push(gep);
+        this.places.set(gep, { base: call, offset: distance });
         addresses.set(distance, (address = gep));
       }
       return address;
@@ -187,8 +210,11 @@ class Replacement {
       raw(user).operands[position] = addressAt(this.placeOf(via).offset - offset);
       this.uses++;
     }
-    const { insts } = raw(call.parent!);
-    insts.splice(insts.indexOf(call) + 1, 0, ...fresh);
+    if (fresh.length > 0) this.fresh.set(call, fresh);
+    for (const user of new Set(behind.map((use) => use.user))) {
+      const place = this.places.get(user);
+      if (place?.base === base) this.places.set(user, { base: call, offset: place.offset - offset });
+    }
   }
   private isBehind(inst: Inst, call: CallInst): boolean {
     return inst.parent === call.parent
@@ -224,9 +250,12 @@ function returnedArgument(call: CallInst): number {
     callee.valueKind === "global" && callee.kind === "function" && callee.valueType === data.functionType
       ? callee.attributes
       : null;
-  for (let i = 0; i < data.functionType.parameters.length; i++)
-    if (data.attributes.parameter(i).has("returned") || there?.parameter(i).has("returned") === true)
-      return operands[1 + i]!.type === ptr ? i : -1;
+  for (let i = 0; i < data.functionType.parameters.length; i++) {
+    const says = (attribute: string): boolean =>
+      data.attributes.parameter(i).has(attribute) || there?.parameter(i).has(attribute) === true;
+    // Of what is passed by value the callee returns the copy's address.
+    if (says("returned")) return operands[1 + i]!.type === ptr && !says("byval") ? i : -1;
+  }
   return -1;
 }
 
