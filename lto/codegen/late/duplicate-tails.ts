@@ -39,18 +39,24 @@ function finalJump({ insts }: MBlock, facts: Uint32Array): MInst | null {
   return last !== undefined && (facts[last.op]! & OpFact.Jump) !== 0 ? last : null;
 }
 
-/** Puts a copy of `target` in place of the jump that `block` ends in, and corrects the edges. */
-function copyInto(block: MBlock, target: MBlock): void {
+/**
+ * Puts a copy of `target` in place of the jump that `block` ends in, and corrects the edges from `block`.
+ * @returns whether `block` leads to `target` no more, which the caller takes out of its predecessors: they may be many
+ */
+function copyInto(block: MBlock, target: MBlock): boolean {
   block.insts.pop();
   for (const inst of target.insts) block.insts.push(cloneInst(inst));
   for (const next of target.succs) {
     if (!block.succs.includes(next)) block.succs.push(next);
     if (!next.preds.includes(block)) next.preds.push(block);
   }
-  if (!block.insts.some((inst) => inst.targets.includes(target))) {
-    block.succs = block.succs.filter((next) => next !== target);
-    target.preds = target.preds.filter((from) => from !== block);
-  }
+  if (block.insts.some((inst) => inst.targets.includes(target))) return false;
+  block.succs = block.succs.filter((next) => next !== target);
+  return true;
+}
+
+function dropPredecessors(target: MBlock, dropped: ReadonlySet<MBlock>): void {
+  target.preds = target.preds.filter((from) => !dropped.has(from));
 }
 
 /** Copies short exits into the places that jump to them. */
@@ -61,6 +67,8 @@ export function copyExits(mf: MFunction): void {
   const bytesOf = (inst: MInst): number =>
     length(inst) +
     (goal !== "speed" && mf.unwind === "async" ? mf.target.frame.tableBytes(inst, mf.framePointer) : 0);
+  /** By exit: the blocks that have copies of it. */
+  const copied = new Map<MBlock, Set<MBlock>>();
   for (const block of mf.blocks) {
     const target = finalJump(block, facts)?.targets[0];
     if (target === undefined || target === block || target.insts.length === 0) continue;
@@ -70,8 +78,12 @@ export function copyExits(mf: MFunction): void {
     if (insts.some((i) => i.targets.length > 0 || (facts[i.op]! & OpFact.Asm) !== 0)) continue;
     const bytes = insts.reduce((sum, inst) => sum + bytesOf(inst), 0);
     if (bytes > limit || (bytes > shortExit && block.frequency < often)) continue;
-    copyInto(block, target);
+    if (!copyInto(block, target)) continue;
+    const blocks = copied.get(target);
+    if (blocks === undefined) copied.set(target, new Set([block]));
+    else blocks.add(block);
   }
+  for (const [target, blocks] of copied) dropPredecessors(target, blocks);
 }
 
 /** Whether the block can stand a second time. */
@@ -94,11 +106,14 @@ export function copyDispatches(mf: MFunction): void {
   for (const target of mf.blocks) {
     if (target.preds.length < 2 || !isDispatch(target, facts)) continue;
     let left = dispatchCopies;
+    const copied = new Set<MBlock>();
     for (const block of [...target.preds]) {
       left -= target.insts.length + target.succs.length;
       if (left < 0) break;
-      if (block !== target && finalJump(block, facts)?.targets[0] === target) copyInto(block, target);
+      if (block !== target && finalJump(block, facts)?.targets[0] === target && copyInto(block, target))
+        copied.add(block);
     }
+    dropPredecessors(target, copied);
   }
   dropUnentered(mf);
 }
