@@ -1,8 +1,16 @@
-/** Steps that passes share which change control flow. New blocks go to the end of the body, and into the order. */
+/** What passes share on blocks and uses. New blocks go to the end of the body, and into the order. */
 import { renamePhiEntries } from "../../ir/cfg-edit.js";
 import { Block, type Body, type Inst } from "../../ir/instructions.js";
 import { raw } from "../../ir/raw.js";
 import type { Value } from "../../ir/values.js";
+
+/** An operand. */
+export interface Use {
+  readonly user: Inst;
+  readonly position: number;
+  /** Where the value has to be there: for phis the end of the block that it comes from. */
+  readonly block: Block;
+}
 
 export function newBlock(body: Body): Block {
   const block = new Block();

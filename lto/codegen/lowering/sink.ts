@@ -28,7 +28,7 @@ import { raw } from "../../ir/raw.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { cfg, dominators, loops } from "../../pass/analyses.js";
 import type { FunctionPass } from "../../pass/pass.js";
-import { replaceUses } from "./blocks.js";
+import { replaceUses, type Use } from "./blocks.js";
 import type { LoweringContext } from "./context.js";
 
 /** So many blocks at most get a copy. */
@@ -37,13 +37,6 @@ const mostPlaces = 4;
 const worthwhile = 0.7;
 /** A block that is only a jump is none as yet: layout lets it go. */
 const edgeFactor = 2;
-
-interface Use {
-  readonly user: Inst;
-  readonly position: number;
-  /** Where the value has to be there: for phis the end of the block that it comes from. */
-  readonly block: Block;
-}
 
 /** Whether it is cheap, the same wherever it is computed, and of one value. */
 function canSink(inst: Inst): boolean {

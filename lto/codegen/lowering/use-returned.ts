@@ -37,19 +37,13 @@ import { constI64, type Value } from "../../ir/values.js";
 import { cfg, dominators, loops } from "../../pass/analyses.js";
 import type { FunctionPass } from "../../pass/pass.js";
 import { libraryFunction } from "../legalize/internal.js";
+import type { Use } from "./blocks.js";
 import type { LoweringContext } from "./context.js";
 
 /** A pointer as a value and a number of bytes. */
 interface Place {
   readonly base: Value;
   readonly offset: number;
-}
-
-interface Use {
-  readonly user: Inst;
-  readonly position: number;
-  /** Where the value has to be there: for phis the end of the block that it comes from. */
-  readonly block: Block;
 }
 
 /** A call that gives back this argument (counted from 0). */
