@@ -4,7 +4,7 @@
  * A graph is `successors[b]` = numbers of the blocks that b may go to, with one entry per edge, so a block
  * may occur more than once. The walks here are iterative: no depth of a graph exhausts the stack.
  */
-import type { BodyView } from "../ir/instructions.js";
+import type { Block, BodyView } from "../ir/instructions.js";
 
 export type Successors = readonly (readonly number[])[];
 
@@ -18,6 +18,21 @@ export function predecessorLists(successors: Successors): number[][] {
   const predecessors: number[][] = successors.map(() => []);
   for (let b = 0; b < successors.length; b++) for (const next of successors[b]!) predecessors[next]!.push(b);
   return predecessors;
+}
+
+/**
+ * Of each block of a numbered body the only one that control comes from, over one edge; null if there is none or more, or
+ * who has its address may go there.
+ */
+export function onlyPredecessors(blocks: readonly Block[]): (Block | null)[] {
+  const before: (Block | null)[] = blocks.map(() => null);
+  const edges = new Int32Array(blocks.length);
+  for (const block of blocks)
+    for (const to of block.successors) {
+      edges[to.id]!++;
+      before[to.id] = block;
+    }
+  return before.map((block, i) => (edges[i] === 1 && !blocks[i]!.addressTaken && i > 0 ? block : null));
 }
 
 /** Blocks reachable from `entry`, each before those of its successors that no cycle puts before it. */

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { rebuildEdges } from "../../lto/codegen/late/cfg.js";
 import { postLiveness } from "../../lto/codegen/late/liveness.js";
-import { MFunction, MInst } from "../../lto/codegen/mir.js";
+import { MFunction, type MInst } from "../../lto/codegen/mir.js";
 import { noRegisters } from "../../lto/codegen/register-set.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
@@ -14,14 +14,7 @@ import { Cc, X } from "../../lto/x64/isa/ops.js";
 import { RAX, RCX, RDI, RDX, RSI } from "../../lto/x64/isa/registers.js";
 import { edgePeepholes } from "../../lto/x64/peephole/edges.js";
 import { x64Target } from "../../lto/x64/target.js";
-
-function inst(op: X, size: number, defs: number[], uses: number[], cc = -1): MInst {
-  const made = new MInst(op, size);
-  made.defs = defs.map(physical);
-  made.uses = uses.map(physical);
-  made.cc = cc;
-  return made;
-}
+import { withRegisters as inst } from "./insts.js";
 
 /** The operations of two blocks: one that ends in a branch, and one that it leads to; a third returns. */
 function across(first: MInst[], second: MInst[], result: number): [string[], string[]] {

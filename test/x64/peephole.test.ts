@@ -12,6 +12,7 @@ import { Cc, plainAccess, X } from "../../lto/x64/isa/ops.js";
 import { R8, RAX, RBP, RBX, RCX, RDI, RDX, RSI, XMM0 } from "../../lto/x64/isa/registers.js";
 import { runPeepholes } from "../../lto/x64/peephole/index.js";
 import { x64Target } from "../../lto/x64/target.js";
+import { withRegisters } from "./insts.js";
 
 const fail = (): never => {
   throw new Error("no such operand here");
@@ -51,13 +52,6 @@ function optimised(insts: MInst[], results: number[], options: Options = {}): st
   return block.insts.slice(0, -1).map((inst) => instructionText(inst, names).trim().replace("\t", " "));
 }
 
-function withRegisters(op: X, size: number, defs: number[], uses: number[], cc = -1): MInst {
-  const inst = new MInst(op, size);
-  inst.defs = defs.map(physical);
-  inst.uses = uses.map(physical);
-  inst.cc = cc;
-  return inst;
-}
 const compare = (size: number, register: number, imm: number): MInst => {
   const inst = withRegisters(X.Cmp, size, [], [register]);
   inst.imm = imm;

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { rebuildEdges } from "../../lto/codegen/late/cfg.js";
 import { postLiveness } from "../../lto/codegen/late/liveness.js";
-import { type MBlock, MFunction, MInst } from "../../lto/codegen/mir.js";
+import { type MBlock, MFunction, type MInst } from "../../lto/codegen/mir.js";
 import { noRegisters, single } from "../../lto/codegen/register-set.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
@@ -14,14 +14,8 @@ import { Cc, X } from "../../lto/x64/isa/ops.js";
 import { RAX, RCX, RDI, RSI } from "../../lto/x64/isa/registers.js";
 import { dropRepeatedCompares } from "../../lto/x64/peephole/repeated-compares.js";
 import { x64Target } from "../../lto/x64/target.js";
+import { withRegisters as inst } from "./insts.js";
 
-function inst(op: X, size: number, defs: number[], uses: number[], cc = -1): MInst {
-  const made = new MInst(op, size);
-  made.defs = defs.map(physical);
-  made.uses = uses.map(physical);
-  made.cc = cc;
-  return made;
-}
 const compare = () => inst(X.Cmp, 4, [], [RDI, RSI]);
 function number(value: number, size = 4): MInst {
   const made = inst(X.Cmp, size, [], [RDI]);

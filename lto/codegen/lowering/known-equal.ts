@@ -17,8 +17,8 @@
  * Breaks if: a constant is taken that has to stay one (parameters of intrinsics), or a value that selection would have
  * folded into the comparison and now loads for itself (values with no other use are left alone).
  */
-import type { Successors } from "../../analysis/cfg.js";
-import { type Block, type BodyView, calleeOf, type Inst, Op } from "../../ir/instructions.js";
+import { onlyPredecessors } from "../../analysis/cfg.js";
+import { type Block, calleeOf, type Inst, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import { raw } from "../../ir/raw.js";
 import { i32, i64 } from "../../ir/types.js";
@@ -61,20 +61,6 @@ function isHeld(value: Value, uses: Int32Array): boolean {
   return value.op === Op.Phi || value.op === Op.Call || uses[value.id]! > 1;
 }
 
-/** The only block that control comes from, over one edge, by number; -1 if there is none or more, or who knows. */
-function onlyPredecessors({ blocks }: BodyView, successors: Successors): Int32Array {
-  const only = new Int32Array(blocks.length).fill(-1);
-  const entered = new Uint8Array(blocks.length);
-  entered[0] = 1;
-  for (let b = 0; b < blocks.length; b++) if (blocks[b]!.addressTaken) entered[b] = 1;
-  for (let b = 0; b < blocks.length; b++)
-    for (const next of successors[b]!) {
-      only[next] = entered[next] === 0 ? b : -1;
-      entered[next] = 1;
-    }
-  return only;
-}
-
 /** @returns how many constants the value has replaced in the block, and whether it is of use behind it */
 function replaceIn(block: Block, { value, constant }: Equality): { replaced: number; goesOn: boolean } {
   let replaced = 0;
@@ -107,22 +93,24 @@ export const knownEqual: FunctionPass<LoweringContext> = {
   level: "function",
   description: "passes on values that equal constants in place of these, for size",
   counters: { replaced: "constants that a register holds" },
-  requires: [cfg, useCounts],
+  requires: [useCounts],
   preserves: [cfg, dominators, loops],
   run(_, context) {
     if (context.goal !== "size" && context.goal !== "minsize") return false;
     const body = context.rewrite();
-    const successors = context.ofBody(cfg, body);
-    const only = onlyPredecessors(body, successors);
+    body.renumber();
+    const only = onlyPredecessors(body.blocks);
     let replaced = 0;
-    for (let b = 0; b < only.length; b++) {
-      const equality = only[b] === -1 ? null : saidByEdge(body.blocks[only[b]!]!, body.blocks[b]!);
+    for (const block of body.blocks) {
+      const from = only[block.id]!;
+      const equality = from === null ? null : saidByEdge(from, block);
       if (equality === null || !isHeld(equality.value, context.ofBody(useCounts, body))) continue;
-      const work = [b];
+      const work = [block];
       for (let k = 0; k < work.length && k < mostBlocks; k++) {
-        const done = replaceIn(body.blocks[work[k]!]!, equality);
+        const at = work[k]!;
+        const done = replaceIn(at, equality);
         replaced += done.replaced;
-        if (done.goesOn) work.push(...successors[work[k]!]!.filter((next) => only[next] === work[k]));
+        if (done.goesOn) work.push(...at.successors.filter((next) => only[next.id] === at));
       }
     }
     if (replaced > 0) context.count("replaced", replaced);

@@ -10,6 +10,7 @@
  *  - where null is an address like others, nothing is said;
  *  - a branch proves something only for what it alone leads to.
  */
+import { onlyPredecessors } from "../../analysis/cfg.js";
 import { isNonNull, isNullValid } from "../../analysis/value-facts.js";
 import { type Block, Flag, type Inst, isCall, Op } from "../../ir/instructions.js";
 import type { Func, GlobalValue } from "../../ir/module.js";
@@ -41,18 +42,6 @@ export function resultIsNonNull(fn: Func): boolean {
     if (!holds(terminator.operands[0]!, block, 0)) return false;
   }
   return returns > 0;
-}
-
-/** Of each block the only one with an edge to it; null if there are others, or none. */
-function onlyPredecessors(blocks: readonly Block[]): readonly (Block | null)[] {
-  const before: (Block | null)[] = blocks.map(() => null);
-  const edges = new Int32Array(blocks.length);
-  for (const block of blocks)
-    for (const to of block.successors) {
-      edges[to.id]!++;
-      before[to.id] = block;
-    }
-  return before.map((block, i) => (edges[i] === 1 && !blocks[i]!.addressTaken && i > 0 ? block : null));
 }
 
 /** Whether a comparison with null, on the only way to a block, says that a pointer is not. */
