@@ -9,12 +9,13 @@
  *
  * Reading a cache takes time by the functions in it, of which a small link needs a part. So small runs have caches of
  * their own, told apart by the bytes of their inputs, and leave the engine's settings as they are: setting them loads
- * Node's streams. Of the tiniest program both are a fifth of what it costs beyond an empty Node. For the same reason
- * the checksum is not zlib's. Others have caches by their settings, of which V8 takes no other's code.
+ * Node's streams. Of the tiniest program both are a fifth of what it costs beyond an empty Node. Others have caches by
+ * their settings, of which V8 takes no other's code.
  *
  * A cache is named after the contents of its bundle, Node's version and the engine's settings; V8 itself refuses
- * what another V8, other settings or another processor made, but not what was damaged: for that there is a
- * checksum. It lies beside the bundles, or where that cannot be written in the user's cache directory; it holds
+ * what another V8, other settings or another processor made, but not what was damaged: for that the code stands in it
+ * twice. Comparing the two costs a sixth of a checksum in code that V8 has not optimised, and zlib's would load Node's
+ * streams. It lies beside the bundles, or where that cannot be written in the user's cache directory; it holds
  * code, so it is taken only from the user, the owner of the bundle and root. Several processes may write it, each
  * under a name of its own that is then changed. Whatever is wrong with caches, the run goes on without; whatever is
  * wrong with the bundles (not built, or older than the modules), it goes on with the modules.
@@ -39,9 +40,11 @@ interface Unit {
 }
 
 const bundles = path.join(__dirname, "../bundle");
-/** "tscd", then checksum of the code, length of the code, effort: 32 bits each, little-endian. */
-const magic = 0x64637374;
-const headerSize = 16;
+/** "tsc2", length of the code, effort: 32 bits each, little-endian; then the code, and the code again. */
+const magic = 0x32637374;
+const headerSize = 12;
+/** Bytes that are compared at a time, so that what stands twice is not twice in memory. */
+const comparedAtOnce = 65_536;
 /** A cache is made again when a run did so many times more than the one that made it: more functions are in use. */
 const muchMore = 4;
 /** Beyond this, in milliseconds, runs hardly use more functions. */
@@ -61,23 +64,14 @@ let size: "small" | "usual" | "large" = "large";
 
 function key(hash: string, more = ""): string {
   const settings = [process.arch, ...process.execArgv, process.env["NODE_OPTIONS"] ?? "", more].join(" ");
-  return `${hash}-${process.version}-${checksum(Buffer.from(settings)).toString(36)}-${size}`;
+  return `${hash}-${process.version}-${hashOf(settings).toString(36)}-${size}`;
 }
 
-/** Fletcher's checksum of 32-bit words, the rest as bytes, in 32 bits. */
-function checksum(bytes: Buffer): number {
-  const words = new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length >>> 2);
-  let sum = 1;
-  let sums = 0;
-  for (let i = 0; i < words.length; i++) {
-    sum = (sum + words[i]!) | 0;
-    sums = (sums + sum) | 0;
-  }
-  for (let i = words.length * 4; i < bytes.length; i++) {
-    sum = (sum + bytes[i]!) | 0;
-    sums = (sums + sum) | 0;
-  }
-  return (sum ^ Math.imul(sums, 0x9e3779b1)) >>> 0;
+/** FNV-1a over UTF-16 units, in 32 bits. */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return hash >>> 0;
 }
 
 /** Directories for caches, first choice first. */
@@ -94,13 +88,15 @@ function readCache(name: string, bundleOwner: number): { code: Buffer; effort: n
     let fd: number | undefined;
     try {
       fd = fs.openSync(path.join(directory, name), fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW);
-      const { uid, mode } = fs.fstatSync(fd);
+      const { uid, mode, size: fileSize } = fs.fstatSync(fd);
       if ((uid !== 0 && uid !== bundleOwner && uid !== process.getuid?.()) || (mode & 0o022) !== 0) continue;
-      const bytes = fs.readFileSync(fd);
-      const code = bytes.subarray(headerSize);
-      if (bytes.length < headerSize || bytes.readUInt32LE(0) !== magic) continue;
-      if (bytes.readUInt32LE(8) !== code.length || bytes.readUInt32LE(4) !== checksum(code)) continue;
-      return { code, effort: bytes.readUInt32LE(12) };
+      const header = Buffer.alloc(headerSize);
+      if (fs.readSync(fd, header) < headerSize || header.readUInt32LE(0) !== magic) continue;
+      const length = header.readUInt32LE(4);
+      if (fileSize !== headerSize + 2 * length) continue;
+      const code = Buffer.allocUnsafeSlow(length);
+      if (fs.readSync(fd, code) < length || !goesOnWith(fd, code)) continue;
+      return { code, effort: header.readUInt32LE(8) };
     } catch {
       // Not here.
     } finally {
@@ -110,9 +106,20 @@ function readCache(name: string, bundleOwner: number): { code: Buffer; effort: n
   return undefined;
 }
 
+/** Whether the rest of a file is these bytes. */
+function goesOnWith(fd: number, bytes: Buffer): boolean {
+  const part = Buffer.allocUnsafeSlow(Math.min(bytes.length, comparedAtOnce));
+  for (let at = 0; at < bytes.length; ) {
+    const read = fs.readSync(fd, part);
+    if (read === 0 || bytes.compare(part, 0, read, at, Math.min(at + read, bytes.length)) !== 0) return false;
+    at += read;
+  }
+  return true;
+}
+
 function writeCache(name: string, code: Buffer, effort: number): void {
   const header = Buffer.alloc(headerSize);
-  [magic, checksum(code), code.length, effort].forEach((word, i) => {
+  [magic, code.length, effort].forEach((word, i) => {
     header.writeUInt32LE(word, 4 * i);
   });
   for (const directory of directories()) {
@@ -122,6 +129,7 @@ function writeCache(name: string, code: Buffer, effort: number): void {
       const fd = fs.openSync(temporary, "wx", 0o644);
       try {
         fs.writeSync(fd, header);
+        fs.writeSync(fd, code);
         fs.writeSync(fd, code);
         fs.fsyncSync(fd);
       } finally {
