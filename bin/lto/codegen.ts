@@ -4,7 +4,7 @@
  * The algorithm is lto/codegen/program/driver.ts; here it gets its sessions and the printer.
  */
 
-import { AsmPrinter, UnwindSharing } from "../../formats/asm/index.js";
+import { AsmPrinter, FallThrough, UnwindSharing } from "../../formats/asm/index.js";
 import { sealFunctions } from "../../formats/asm/seals.js";
 import { bodyCodec } from "../../formats/object/body-codec.js";
 import { guardCallees } from "../../lto/codegen/lowering/guard-callees.js";
@@ -93,7 +93,8 @@ export async function generate(
       : "";
   write(printer.header());
   const sharing = new UnwindSharing(write);
-  const print = (printed: PrintedFunction): void => sharing.add(printed);
+  const functions = new FallThrough((printed) => sharing.add(printed));
+  const print = (printed: PrintedFunction): void => functions.add(printed);
   const report = reporter(sink.requests, deliver);
   const printAdded = (mf: MFunction): PrintedFunction => {
     report?.("finish", mf);
@@ -133,6 +134,7 @@ export async function generate(
     );
     generated = await generateCode(planned, sessions, print, printAdded, finished);
   }
+  functions.close();
   sharing.close();
   write(printer.data(generated.cluster));
   write(traps);

@@ -5,6 +5,7 @@
 
 import { type FunctionClaim, type SiteClaim, unknownTarget } from "../../formats/code/claims.js";
 import type { IndirectCalls } from "../../lto/analysis/function-pointers/index.js";
+import { fallingExit } from "../../lto/codegen/late/tail-jumps.js";
 import { type CallInfo, forEachUse, type MBlock, type MFunction, type MInst } from "../../lto/codegen/mir.js";
 import { lowWord, noRegisters, type RegisterSet, withRegister } from "../../lto/codegen/register-set.js";
 import { OpFact } from "../../lto/codegen/target.js";
@@ -77,6 +78,7 @@ export function functionClaim(mf: MFunction): { claim: FunctionClaim; sets: numb
       }
     }
   }
+  const exit = fallingExit(mf);
   const claim: FunctionClaim = {
     symbol: mf.name,
     sites: opaque ? null : sites,
@@ -85,6 +87,7 @@ export function functionClaim(mf: MFunction): { claim: FunctionClaim; sets: numb
     closed: false,
     sealed: false,
     outlined: mf.outlined,
+    ...(exit === null ? {} : { fallsInto: typeof exit.to === "string" ? exit.to : exit.to.name }),
     unwind: mf.unwind,
   };
   return { claim, sets };
@@ -156,9 +159,12 @@ function callClaim(
   const tail = (facts[inst.op]! & OpFact.TailCall) !== 0;
   let results = 0;
   for (const def of inst.defs) if (def.loc >= 0) results |= 1 << def.loc;
+  const target = inst.symbol?.target;
+  // Code that was outlined goes by its name.
+  const outlined = target?.kind === "external" ? target.name : null;
   return {
     kind: tail ? "tail" : "call",
-    callee: callee === null ? null : callee.name,
+    callee: callee === null ? outlined : callee.name,
     targets: null,
     clobbers: lowWord(inst.clobbers),
     results,

@@ -362,6 +362,7 @@ function codegenOptions(module: Module, options: DriverOptions): CodegenOptions 
     shrinkWrap: options.shrinkWrap,
     baseRegister: options.baseRegister && !isLarge && codeModel !== "kernel",
     sharedEpilogues: options.sharedEpilogues && !isLarge,
+    fallThrough: options.fallThrough && !isLarge,
     sharedUnwind: options.sharedUnwind && !asksForStarts(module),
     outline:
       options.outline && !isLarge

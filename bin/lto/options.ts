@@ -154,6 +154,7 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
     .option("--no-shrink-wrap", "prologues at the entries of functions, not where their frames are needed")
     .option("--no-base-register", "every variable by its own address, for size too")
     .option("--no-shared-epilogues", "every function has its own pops and returns, for size too")
+    .option("--no-fall-through", "functions that end in calls of others jump to them, wherever those stand")
     .option(
       "--no-shared-unwind",
       "an unwind description for each function, for tools that take its start for the function's",
@@ -333,6 +334,7 @@ function driverOptions(
     shrinkWrap: o["shrinkWrap"],
     baseRegister: o["baseRegister"],
     sharedEpilogues: o["sharedEpilogues"],
+    fallThrough: o["fallThrough"],
     sharedUnwind: o["sharedUnwind"],
     outline: o["outline"],
     outlineRounds: o["outlineRounds"],

@@ -138,11 +138,11 @@ export class WorkerSessions implements Sessions {
     });
   }
 
-  async emit(write: (printed: PrintedFunction) => void): Promise<void> {
+  async emit(order: readonly FunctionNumber[], write: (printed: PrintedFunction) => void): Promise<void> {
     let machineInstructions = 0;
-    for (let from = 0; from < this.owners.length; from += printedAtATime) {
+    for (let from = 0; from < order.length; from += printedAtATime) {
       const printed = await this.share<FunctionNumber, Printed>(
-        this.numbers(from, Math.min(from + printedAtATime, this.owners.length)),
+        order.slice(from, from + printedAtATime),
         (number) => this.owners[number]!,
         (_, numbers) => ({ kind: "emit", numbers }),
       );

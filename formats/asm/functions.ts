@@ -7,8 +7,9 @@
  */
 import { CfiKind } from "../../lto/codegen/late/cfi.js";
 import { liveTables } from "../../lto/codegen/late/jump-tables.js";
+import { fallingExit, type JumpTarget } from "../../lto/codegen/late/tail-jumps.js";
 import type { JumpTable, MBlock, MFunction, MInst, PoolConstant } from "../../lto/codegen/mir.js";
-import type { PrintedFunction, SharedUnwind } from "../../lto/codegen/program/sessions.js";
+import type { FunctionExit, PrintedFunction, SharedUnwind } from "../../lto/codegen/program/sessions.js";
 import { OpFact, type Target } from "../../lto/codegen/target.js";
 import { kcfiAttribute, sanitizeAttribute } from "../../lto/ir/attributes.js";
 import { UnsupportedError } from "../../lto/ir/errors.js";
@@ -50,6 +51,10 @@ class FunctionNames implements OperandNames {
     const operand = this.names.operand(global);
     if (operand !== this.names.symbol(global)) this.aliased.add(global);
     return operand;
+  }
+  /** The symbol itself, where code may use a label for it. */
+  definition(to: JumpTarget): string {
+    return typeof to === "string" ? to : this.names.symbol(to);
   }
   addressWord(global: GlobalValue): string | null {
     if (!global.isDeclaration || !this.names.absolute.has(global.name)) return null;
@@ -103,17 +108,22 @@ function labelledBlocks(mf: MFunction): Uint8Array {
 const servesNeighbours = (inst: MInst, { frame }: Target): boolean =>
   inst.op === frame.directive && (inst.size as CfiKind) === CfiKind.RememberState && inst.imm === 1;
 
+/** The code, and apart from it the jump at its end if that may be left out. */
 function blocksText(
   mf: MFunction,
   names: FunctionNames,
   exceptions: ExceptionTable | null,
   shared: boolean,
-): string {
+): { readonly code: string; readonly exit: Pick<FunctionExit, "into" | "jump"> | null } {
   const labelled = labelledBlocks(mf);
-  const { facts } = mf.target.instructions;
+  const { facts, length } = mf.target.instructions;
   const printer = instructionPrinter(mf.target);
   // Joined, not appended to one string: that would stay a tree of all its pieces until the file is written.
   const lines: string[] = [];
+  const final = fallingExit(mf);
+  // Without any, a function would have the address of another.
+  let bytes = 0;
+  let exit: Pick<FunctionExit, "into" | "jump"> | null = null;
   for (const block of mf.blocks) {
     if (labelled[block.id] === 1) lines.push(names.block(block), ":\n");
     if (block.label !== noLabel && block.addressTaken)
@@ -124,11 +134,14 @@ function blocksText(
       if (!shared && servesNeighbours(inst, mf.target)) continue;
       const text = printer.text(inst, names);
       const labels = exceptions?.labelsOf(inst);
+      const isExit = inst === final?.inst && bytes > 0;
+      if (final !== null && (facts[inst.op]! & OpFact.Asm) === 0) bytes += length(inst);
       if (labels !== undefined) lines.push(labels.start, ":\n", text, "\n", labels.end, ":\n");
+      else if (isExit) exit = { into: names.definition(final!.to), jump: `${text}\n` };
       else if (text !== "") lines.push(text, "\n");
     }
   }
-  return lines.join("");
+  return { code: lines.join(""), exit };
 }
 
 function jumpTablesText(
@@ -199,14 +212,14 @@ function sharesUnwind(mf: MFunction, fn: Func): boolean {
 }
 
 /** What neighbours have to know of it, once its directives are made. */
-function sharedUnwind(mf: MFunction, names: FunctionNames, section: string): SharedUnwind {
+function sharedUnwind(mf: MFunction, names: FunctionNames): SharedUnwind {
   const { directive } = mf.target.frame;
   const printer = instructionPrinter(mf.target);
   // Each directive is an operation, and before most of them is a step to its place.
   let operations = 1;
   for (const block of mf.blocks) for (const inst of block.insts) if (inst.op === directive) operations += 2;
   const reset = mf.unwindReset.map((inst) => `${printer.text(inst, names)}\n`).join("");
-  return { section, operations: operations + mf.unwindReset.length, reset };
+  return { operations: operations + mf.unwindReset.length, reset };
 }
 
 /** The head starts with a section directive, the text ends with a newline. */
@@ -245,15 +258,25 @@ export function functionText(
   if (ownUnwind) out += "\t.cfi_startproc\n";
   if (exceptions !== null) out += exceptions.header();
   if (fn.prologue !== null) out += imageText(dataImage(fn.prologue, layoutOf), names, fn);
-  out += blocksText(mf, operandNames, exceptions, shared);
+  const { code, exit } = blocksText(mf, operandNames, exceptions, shared);
+  out += code;
   for (const global of operandNames.aliased) head += names.alias(global);
-  if (exceptions !== null) out += exceptions.footer();
-  if (ownUnwind) out += "\t.cfi_endproc\n";
-  out += `\t.size\t${symbol}, .-${symbol}\n`;
+  let behind = "";
+  if (exceptions !== null) behind += exceptions.footer();
+  if (ownUnwind) behind += "\t.cfi_endproc\n";
+  behind += `\t.size\t${symbol}, .-${symbol}\n`;
   if (patches.before + patches.inside > 0)
-    out += `${patchSection(fn, symbol).directive}\n\t.p2align\t3\n\t.quad\t${operandNames.patchLabel()}\n`;
-  out += jumpTablesText(mf, fn, symbol, operandNames, options);
+    behind += `${patchSection(fn, symbol).directive}\n\t.p2align\t3\n\t.quad\t${operandNames.patchLabel()}\n`;
+  behind += jumpTablesText(mf, fn, symbol, operandNames, options);
   if (exceptions !== null)
-    out += `${exceptionSection(fn, symbol, options).directive}\n${exceptions.text((b) => operandNames.block(b))}`;
-  return { head, text: out, unwind: shared ? sharedUnwind(mf, operandNames, section) : null };
+    behind += `${exceptionSection(fn, symbol, options).directive}\n${exceptions.text((b) => operandNames.block(b))}`;
+  return {
+    symbol,
+    section,
+    head,
+    startsEarly: startsEarly(fn),
+    text: exit === null ? out + behind : out,
+    exit: exit === null ? null : { ...exit, behind },
+    unwind: shared ? sharedUnwind(mf, operandNames) : null,
+  };
 }

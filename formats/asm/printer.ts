@@ -12,6 +12,7 @@ import type { PrintedFunction } from "../../lto/codegen/program/sessions.js";
 import type { Module } from "../../lto/ir/module.js";
 import { targetOf } from "../../lto/targets.js";
 import { dataImage } from "./data-image.js";
+import { FallThrough } from "./fall-through.js";
 import { functionText } from "./functions.js";
 import { quoteText, SymbolNames } from "./names.js";
 import type { AsmOptions } from "./options.js";
@@ -86,7 +87,9 @@ export function printModule(module: Module, functions: Iterable<MFunction>, opti
   const printer = new AsmPrinter(module, options);
   const parts = [printer.header()];
   const texts = new UnwindSharing((text) => parts.push(text));
-  for (const mf of functions) texts.add(printer.functionText(mf));
+  const joined = new FallThrough((printed) => texts.add(printed));
+  for (const mf of functions) joined.add(printer.functionText(mf));
+  joined.close();
   texts.close();
   parts.push(printer.data());
   return parts.join("");

@@ -29,11 +29,10 @@ export class UnwindSharing {
   /** @param write takes all text in order */
   constructor(private readonly write: (text: string) => void) {}
 
-  add({ head, text, unwind }: PrintedFunction): void {
+  /** @param printed a function whose exit is decided */
+  add({ section, head, text, unwind }: PrintedFunction): void {
     const goesOn =
-      unwind !== null &&
-      unwind.section === this.section &&
-      this.operations + unwind.operations <= operationLimit;
+      unwind !== null && section === this.section && this.operations + unwind.operations <= operationLimit;
     if (!goesOn) this.close();
     if (unwind === null) {
       this.write(head + text);
@@ -41,7 +40,7 @@ export class UnwindSharing {
     }
     if (goesOn) this.write(`${this.reset === "" ? "" : `${this.section}\n${this.reset}`}${head}${text}`);
     else this.write(`${head}\t.cfi_startproc\n${text}`);
-    this.section = unwind.section;
+    this.section = section;
     this.operations += unwind.operations;
     this.reset = unwind.reset;
   }

@@ -78,10 +78,12 @@ export function checkObject(
   claims: readonly FunctionClaim[],
   options: CheckOptions,
 ): CheckReport {
+  const followers = new Map(claims.map(({ symbol, fallsInto }) => [symbol, fallsInto ?? ""]));
   const { functions, problems } = readFunctions(
     readCodeObject(object),
     new InstructionDecoder(),
     options.interposable,
+    (symbol) => followers.get(symbol),
   );
   return new Checker(functions, problems, claims, options.mentions).run();
 }

@@ -10,7 +10,7 @@ export const unknownTarget = "";
 /** What code generation says about a call or jump. Registers are bits: 0–15 general purpose, 16–31 xmm. */
 export interface SiteClaim {
   readonly kind: SiteKind;
-  /** Symbol of the callee; null if it is a pointer or a routine outside of the program. */
+  /** Symbol of the callee; null if it is a pointer. */
   readonly callee: string | null;
   /**
    * Of an indirect call: symbols of the functions it can reach, `unknownTarget` among them if it can reach others
@@ -41,6 +41,8 @@ export interface FunctionClaim {
   readonly sealed: boolean;
   /** Code in one piece that several functions share: it obeys no convention. */
   readonly outlined: boolean;
+  /** Symbol of the function that its last jump leads to, which may be left out in front of that; absent: there is none. */
+  readonly fallsInto?: string;
   /** Its unwind tables: none, exact at calls, or at every instruction. */
   readonly unwind: "none" | "sync" | "async";
 }

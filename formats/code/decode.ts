@@ -106,6 +106,43 @@ export interface MachineInst {
   readonly strange: boolean;
 }
 
+/** Control may go on behind the instruction. */
+export const goesOn = ({ flow }: MachineInst): boolean =>
+  flow === Flow.Next || flow === Flow.Call || flow === Flow.CallIndirect || flow === Flow.Branch;
+
+/** It only takes room. */
+export const doesNothing = ({ flow, changes, changesFlags, stack }: MachineInst): boolean =>
+  flow === Flow.Next && changes === 0 && !changesFlags && stack === StackOp.Other;
+
+/** What stands for control that goes on behind the last instruction of a function. @param branch bytes that it skips */
+export const jumpOfNoLength = (branch: number): MachineInst => ({ ...noLength, branch });
+const none: RegisterParts = { low: 0, high: 0 };
+const noLength: MachineInst = {
+  length: 0,
+  flow: Flow.Jump,
+  reads: none,
+  writes: none,
+  upward: -1,
+  upwardReads: none,
+  readsFlags: false,
+  writesFlags: false,
+  changesFlags: false,
+  changes: 0,
+  branch: 0,
+  ripDisplacement: null,
+  stack: StackOp.Other,
+  target: -1,
+  source: -1,
+  base: -1,
+  displacement: 0,
+  size: 0,
+  zeroExtended: 0,
+  aligned: false,
+  strange: false,
+};
+
+export const isImplied = ({ length }: MachineInst): boolean => length === 0;
+
 const RSP = 4;
 /** Carry, overflow, sign, zero, parity. */
 const statusFlags = RflagsBits.CF | RflagsBits.OF | RflagsBits.SF | RflagsBits.ZF | RflagsBits.PF;

@@ -2,7 +2,8 @@
  * The functions of an object file as control-flow graphs of decoded instructions.
  *
  * A function is what a sized symbol of a code section covers. Branches that stay inside are edges; calls, and
- * jumps that leave, are sites. An indirect jump goes to every address inside of the function that data or other
+ * jumps that leave, are sites. Control that goes on behind the last instruction enters the next function: that is a jump of
+ * no length. An indirect jump goes to every address inside of the function that data or other
  * instructions mention (entries of tables, label addresses), or to the entries of one table when code in the
  * same block mentions it. Entries of position-independent tables are
  * relative to the table, whose start is the nearest address before that is mentioned; those of one or two bytes are
@@ -15,7 +16,7 @@
 import { readCallSites } from "./call-sites.js";
 import { indirectRoutines } from "./convention.js";
 import type { InstructionDecoder, MachineInst } from "./decode.js";
-import { Flow } from "./decode.js";
+import { doesNothing, Flow, goesOn, isImplied, jumpOfNoLength } from "./decode.js";
 import { CodeWithEpilogues, isEpilogue } from "./epilogues.js";
 import { type FrameInfo, type FrameRow, readFrameInfo, rowAt, rowsFrom } from "./frame-info.js";
 import type { CodeObject, CodeRelocation, CodeSection } from "./object.js";
@@ -101,13 +102,15 @@ interface Range {
 
 /**
  * @param interposable visible global definitions may be replaced at load time (shared libraries)
+ * @param follower the function that one may go on to behind its last instruction; "": none, undefined: nobody knows
  */
 export function readFunctions(
   object: CodeObject,
   decoder: InstructionDecoder,
   interposable: boolean,
+  follower: (symbol: string) => string | undefined = () => undefined,
 ): ObjectFunctions {
-  return new Reader(object, decoder, interposable).run();
+  return new Reader(object, decoder, interposable, follower).run();
 }
 
 /** An entry of a table: an address in a function. */
@@ -175,6 +178,7 @@ class Reader {
     private readonly object: CodeObject,
     private readonly decoder: InstructionDecoder,
     private readonly interposable: boolean,
+    private readonly follower: (symbol: string) => string | undefined,
   ) {}
 
   run(): ObjectFunctions {
@@ -250,16 +254,8 @@ class Reader {
 
   /** The function that covers an address. */
   private rangeAt(section: number, address: number): Range | null {
-    const list = this.bySection.get(section);
-    if (list === undefined) return null;
-    let low = 0;
-    let high = list.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (list[middle]!.start <= address) low = middle + 1;
-      else high = middle;
-    }
-    const range = list[low - 1];
+    const list = this.bySection.get(section) ?? [];
+    const range = list[startedAt(list, address) - 1];
     return range !== undefined && address < range.end ? range : null;
   }
 
@@ -272,17 +268,46 @@ class Reader {
     }
     const offsets = new Int32Array(insts.length + 1);
     const relocations = new Map<number, CodeRelocation>();
-    let next = firstAt(section.relocations, range.start);
+    let relocation = firstAt(section.relocations, range.start);
     insts.forEach((inst, i) => {
       const end = offsets[i]! + inst.length;
       offsets[i + 1] = end;
-      for (; next < section.relocations.length; next++) {
-        const relocation = section.relocations[next]!;
-        if (relocation.offset >= range.start + end) break;
-        relocations.set(i, relocation);
+      for (; relocation < section.relocations.length; relocation++) {
+        const found = section.relocations[relocation]!;
+        if (found.offset >= range.start + end) break;
+        relocations.set(i, found);
       }
     });
-    return { insts, offsets, relocations };
+    const next = this.entryBehind(range, { insts, offsets, relocations });
+    if (next < 0) return { insts, offsets, relocations };
+    const implied = jumpOfNoLength(next - range.end);
+    return {
+      insts: [...insts, implied],
+      offsets: Int32Array.from([...offsets, range.end - range.start]),
+      relocations,
+    };
+  }
+
+  /** Where the function starts that control enters behind the last instruction; -1: none. */
+  private entryBehind(range: Range, code: Decoded): number {
+    const { names, section, end } = range;
+    const last = code.insts.length - 1;
+    if (last < 0) return -1;
+    const list = this.bySection.get(section)!;
+    const next = list[startedAt(list, end - 1)];
+    if (next === undefined) return -1;
+    const follower = names.map((name) => this.follower(name)).find((known) => known !== undefined);
+    if (follower === undefined ? !goesOn(code.insts[last]!) : !next.names.includes(follower)) return -1;
+    if (code.insts[last]!.flow === Flow.Jump) {
+      const to = this.addressOf(range, code, last);
+      if (to?.section === section && to.address === next.start) return -1;
+    }
+    const { bytes } = this.object.sections[section]!;
+    return this.isPadding(bytes.subarray(end, next.start)) ? next.start : -1;
+  }
+
+  private isPadding(bytes: Uint8Array): boolean {
+    return bytes.length === 0 || this.decoder.decode(bytes)?.every(doesNothing) === true;
   }
 
   /** The address that an instruction's relocation or displacement means, or null. */
@@ -309,10 +334,12 @@ class Reader {
     if (code === null) return;
     code.insts.forEach((inst, i) => {
       const { flow } = inst;
+      if (isImplied(inst)) return;
       const transfers = flow === Flow.Call || flow === Flow.Jump || flow === Flow.Branch;
       if (!transfers && inst.ripDisplacement === null && !code.relocations.has(i)) return;
       const to = this.addressOf(range, code, i);
       if (to === null) return;
+      if ((flow === Flow.Jump || flow === Flow.Branch) && isToEnd(range, code, to)) return;
       const target = this.rangeAt(to.section, to.address);
       if (target !== null && target !== range && target.start === to.address) target.mentions++;
       if (transfers) return;
@@ -336,8 +363,8 @@ class Reader {
   private noteOtherCode(section: CodeSection): void {
     let at = 0;
     const gap = (end: number): void => {
-      if (at < end && section.bytes.subarray(at, end).some((byte) => byte !== 0x90 && byte !== 0))
-        this.noteGap(section, at, end);
+      const bytes = section.bytes.subarray(at, end);
+      if (bytes.some((byte) => byte !== 0) && !this.isPadding(bytes)) this.noteGap(section, at, end);
     };
     for (const { start, end } of this.bySection.get(section.index) ?? []) {
       gap(start);
@@ -562,7 +589,7 @@ class Reader {
             to !== null &&
             to.section === range.section &&
             to.address >= range.start &&
-            to.address < range.end;
+            (to.address < range.end || (isToEnd(range, code, to) && !isImplied(inst)));
           const at = inside ? instructionAt(offsets, to.address - range.start) : -1;
           const epilogue = this.epilogueAt(to);
           if (epilogue !== null) {
@@ -658,6 +685,25 @@ class Reader {
       name: relocation !== undefined && viaGot.has(relocation.type) ? relocation.symbol.name : "",
     };
   }
+}
+
+/** The address is where control goes on to the next function. */
+const isToEnd = (
+  { section, end }: Range,
+  { insts }: Decoded,
+  to: { section: number; address: number },
+): boolean => to.section === section && to.address === end && isImplied(insts.at(-1)!);
+
+/** How many of the functions, in order of address, start at an address or before it. */
+function startedAt(list: readonly Range[], address: number): number {
+  let low = 0;
+  let high = list.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (list[middle]!.start <= address) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 function emptyFunction({ index, names, section, start, end, open, mentions }: Range): CodeFunction {

@@ -6,6 +6,7 @@
  * a closed function does to the others is between it and its callers.
  */
 
+import { isImplied } from "./decode.js";
 import { rowAt } from "./frame-info.js";
 import { type CodeFunction, hex } from "./functions.js";
 import type { Snapshot } from "./preserve.js";
@@ -27,8 +28,9 @@ export class RowChecker {
 
   /** Looks at the instruction with this number. */
   readonly look = (at: number, snapshot: Snapshot): void => {
-    const { rows, offsets } = this.fn;
-    if (rows === null) return;
+    const { rows, offsets, insts } = this.fn;
+    // Where control only goes on to the next function, that one's row counts.
+    if (rows === null || isImplied(insts[at]!)) return;
     const row = rowAt(rows, offsets[at]!);
     const distance = snapshot.fromCfa(row.register);
     if (distance + row.offset !== 0) {

@@ -185,6 +185,7 @@ describe("options", () => {
     outlineForms: "call,thunk",
     baseRegister: false,
     sharedEpilogues: false,
+    fallThrough: false,
     functionSections: false,
     dataSections: true,
     sharedUnwind: false,

@@ -4,6 +4,7 @@ import {
   completion,
   emission,
   outlineStep,
+  fallThroughStep,
   shareEpiloguesStep,
   shrinkWrap,
 } from "../../lto/codegen/late/pipeline.js";
@@ -67,7 +68,7 @@ function pipelineSections({ pipelines }: PassSet): string {
 }
 
 const programStepNames = (): string =>
-  [outlineStep, shareEpiloguesStep].map((step) => `${step.name} (${step.description})`).join(", ");
+  [outlineStep, shareEpiloguesStep, fallThroughStep].map((step) => `${step.name} (${step.description})`).join(", ");
 const machineRows = (): string[][] =>
   [shrinkWrap, ...completion, ...emission].map(({ name, description, isRequired }) => [
     isRequired ? `**${name}**` : `\`${name}\``,

@@ -67,6 +67,7 @@ export const codegenOptions: CodegenOptions = {
   shrinkWrap: true,
   baseRegister: true,
   sharedEpilogues: true,
+  fallThrough: true,
   sharedUnwind: true,
   outline: null,
   passes: noPassOptions,

@@ -10,15 +10,18 @@ import { tscLto } from "../support/command.js";
 const dir = mkdtempSync(join(tmpdir(), "unwind-sharing-"));
 afterAll(() => rmSync(dir, { recursive: true }));
 
-const printed = (name: string, operations: number, section = "\t.text", reset = ""): PrintedFunction => ({
+const own = (name: string, section = "\t.text"): PrintedFunction => ({
+  symbol: name,
+  section,
   head: `${section}\n${name}:\n`,
+  startsEarly: false,
   text: "\tret\n",
-  unwind: { section, operations, reset },
-});
-const own = (name: string): PrintedFunction => ({
-  head: `\t.text\n${name}:\n`,
-  text: "\tret\n",
+  exit: null,
   unwind: null,
+});
+const printed = (name: string, operations: number, section = "\t.text", reset = ""): PrintedFunction => ({
+  ...own(name, section),
+  unwind: { operations, reset },
 });
 
 /** Names of functions, and where descriptions begin "(" and end ")"; resets in between. */

@@ -17,8 +17,9 @@
  */
 
 import type { MBlock, MFunction, MInst } from "../mir.js";
-import { type BranchForms, type InstructionFacts, OpFact } from "../target.js";
+import { type BranchForms, endsBlock, type InstructionFacts, OpFact } from "../target.js";
 import { copyDispatches, copyExits } from "./duplicate-tails.js";
+import { tailJumpTarget } from "./tail-jumps.js";
 
 interface Edge {
   readonly from: number;
@@ -179,6 +180,57 @@ export function layOut(mf: MFunction): void {
   if (mf.goal !== "none") mf.blocks = orderBlocks(mf);
   dropJumps(mf.blocks, mf.target.instructions, mf.goal === "speed");
   copyExits(mf);
+  if (mf.fallsThrough) endInTailCall(mf);
+}
+
+/**
+ * Moves blocks to the end that a jump to a function ends, if it stands elsewhere and that is worth its bytes: with those
+ * that fall into them, or alone, where the condition before can be turned round.
+ */
+function endInTailCall(mf: MFunction): void {
+  const { blocks } = mf;
+  const { facts, length, invert } = mf.target.instructions;
+  const last = blocks.findLastIndex(({ insts }) => leadsToDefinition(insts.at(-1), facts));
+  if (last < 0 || last === blocks.length - 1) return;
+  const gain = length(blocks[last]!.insts.at(-1)!);
+  const size = relaxedSize(mf);
+  const moved = (first: number): MBlock[] => [
+    ...blocks.slice(0, first),
+    ...blocks.slice(last + 1),
+    ...blocks.slice(first, last + 1),
+  ];
+  const isSmaller = (): boolean => relaxedSize(mf) - gain < size;
+  let first = last;
+  while (first > 0 && fallsOn(blocks[first - 1]!, facts)) first--;
+  if (first > 0) {
+    mf.blocks = moved(first);
+    if (isSmaller()) return;
+  }
+  mf.blocks = blocks;
+  const branch = last > 0 ? blocks[last - 1]!.insts.at(-1) : undefined;
+  if (branch === undefined || (facts[branch.op]! & OpFact.Branch) === 0 || branch.symbol !== null) return;
+  if (branch.targets[0] !== blocks[last + 1]) return;
+  const turn = (target: MBlock): void => {
+    branch.cc = invert(branch.cc);
+    branch.targets = [target];
+  };
+  turn(blocks[last]!);
+  mf.blocks = moved(last);
+  if (isSmaller()) return;
+  turn(blocks[last + 1]!);
+  mf.blocks = blocks;
+}
+
+/** A jump to a function that is in the program. */
+function leadsToDefinition(inst: MInst | undefined, facts: Uint32Array): boolean {
+  const to = tailJumpTarget(inst, facts);
+  return to !== null && (typeof to === "string" || !to.isDeclaration);
+}
+
+/** Control goes on from the end of the block to what stands behind it. */
+function fallsOn({ insts }: MBlock, facts: Uint32Array): boolean {
+  const last = insts.at(-1);
+  return last === undefined || (facts[last.op]! & endsBlock) === 0;
 }
 
 /** Exact bytes of a laid-out function, with each branch to a block as short as it can be. */

@@ -90,6 +90,13 @@ export const completion: readonly LateStep<FrameChoice>[] = [
   },
 ];
 
+/** The step that lets functions go on in those that they end with calls of (fall-through.ts). */
+export const fallThroughStep: LateStepInfo = {
+  name: "fall-through",
+  description: "functions that end in a jump to another stand in front of it, without the jump, for size",
+  isRequired: false,
+};
+
 /** A step that sees the final code of the whole program. */
 export interface ProgramStep {
   readonly name: string;

@@ -7,7 +7,7 @@
 import type { DataLayout } from "../../ir/data-layout.js";
 import type { Func, GlobalValue } from "../../ir/module.js";
 import { MFunction, type MInst } from "../mir.js";
-import type { PackedFunction } from "../pack/format.js";
+import { type PackedFunction, Property, propertiesAt } from "../pack/format.js";
 import { packFunction } from "../pack/pack.js";
 import type { SymbolNumbers } from "../pack/symbol-numbers.js";
 import { restoreFunction, unpackFunction, unpackInstruction } from "../pack/unpack.js";
@@ -36,6 +36,8 @@ export class ProgramCode {
   private nowhere: MFunction | null = null;
   /** Variables that code expects to find side by side. */
   cluster: GlobalCluster | null = null;
+  /** In which functions, by number, stand one behind the other; null: in that of their numbers. */
+  order: readonly number[] | null = null;
 
   /** @param functions by function number */
   constructor(
@@ -44,6 +46,11 @@ export class ProgramCode {
     readonly target: Target,
     readonly facts: ProgramFacts,
   ) {}
+
+  /** Functions that were there from the start, which have the first numbers. */
+  get programCount(): number {
+    return this.functions.length;
+  }
 
   /** Functions that were added have the last numbers. */
   get count(): number {
@@ -100,6 +107,13 @@ export class ProgramCode {
     const packed = { ...this.packed(number), words };
     if (number < this.functions.length) this.functions[number] = packed;
     else this.added[number - this.functions.length]!.packed = packed;
+  }
+
+  /** Layout is to end a function in the jump to the one that will stand behind it. */
+  letFallThrough(number: number): void {
+    const words = this.packed(number).words.slice();
+    words[propertiesAt]! |= Property.FallsThrough;
+    this.replace(number, words);
   }
 
   /** A new function, whose frame is done, too. */

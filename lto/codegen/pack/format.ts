@@ -75,7 +75,9 @@ export const maxDefs = 7;
 export const usesShift = 27;
 export const maxUses = 31;
 
-/** Bits of the word of a function's properties. */
+/** Position of the word of a function's properties. */
+export const propertiesAt = 1;
+/** Its bits. */
 export const enum Property {
   DynamicAlloca = 1 << 1,
   Calls = 1 << 2,
@@ -86,6 +88,7 @@ export const enum Property {
   RealignStack = 1 << 9,
   RedZone = 1 << 10,
   Profiled = 1 << 11,
+  FallsThrough = 1 << 12,
   /** Position of two bits: an index into `unwindTables`. */
   Unwind = 7,
 }

@@ -89,7 +89,8 @@ class Packer {
         (mf.framePointer ? Property.FramePointer : 0) |
         (mf.realignStack ? Property.RealignStack : 0) |
         (mf.redZone ? Property.RedZone : 0) |
-        (mf.profiled ? Property.Profiled : 0),
+        (mf.profiled ? Property.Profiled : 0) |
+        (mf.fallsThrough ? Property.FallsThrough : 0),
     );
     out.word(lowWord(mf.resultRegisters));
     out.word(highWord(mf.resultRegisters));

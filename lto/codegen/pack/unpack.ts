@@ -129,6 +129,7 @@ class Unpacker {
     mf.framePointer = (properties & Property.FramePointer) !== 0;
     mf.realignStack = (properties & Property.RealignStack) !== 0;
     mf.profiled = (properties & Property.Profiled) !== 0;
+    mf.fallsThrough = (properties & Property.FallsThrough) !== 0;
     mf.redZone = (properties & Property.RedZone) !== 0;
     const low = words.word();
     mf.resultRegisters = setOfWords(low, words.word());

@@ -20,6 +20,7 @@ import {
   maxDefs,
   maxUses,
   type PackedFunction,
+  propertiesAt,
   symbolKindBits,
   symbolTargets,
   usesShift,
@@ -45,7 +46,7 @@ export function packedHead({ words }: PackedFunction): PackedHead {
   let at = 7;
   at += textWords(words, at);
   at += 1 + 6 * words[at]!;
-  return { goal: words[0]!, properties: words[1]!, blocks: words[at]! };
+  return { goal: words[0]!, properties: words[propertiesAt]!, blocks: words[at]! };
 }
 
 const skipGlobal = (words: Int32Array, at: number): number =>

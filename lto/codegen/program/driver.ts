@@ -24,9 +24,16 @@ import type { Module } from "../../ir/module.js";
 import { Remarks } from "../../pass/remarks.js";
 import { emptyReport, mergeReports, type PassReport } from "../../pass/report.js";
 import { baseRegisters } from "../late/base-registers.js";
+import { fallThrough } from "../late/fall-through.js";
 import { layOutFunction } from "../late/finish.js";
 import type { GlobalCluster } from "../late/global-cluster.js";
-import { outlineStep, type ProgramStep, repack, shareEpiloguesStep } from "../late/pipeline.js";
+import {
+  fallThroughStep,
+  outlineStep,
+  type ProgramStep,
+  repack,
+  shareEpiloguesStep,
+} from "../late/pipeline.js";
 import { ProgramCode } from "../late/program-code.js";
 import { epilogueRemarks, shareEpilogues } from "../late/share-epilogues.js";
 import type { MFunction, MInst } from "../mir.js";
@@ -70,7 +77,7 @@ export interface CodegenJob {
 }
 
 /**
- * @param write takes the functions, in the order of their numbers, and those that were made of repeated code
+ * @param write takes the functions, and those that were made of repeated code
  * @param print gives a function of the latter, which is laid out, its text
  * @param finished is told the name of each phase that is over
  * @throws InputError, InternalError
@@ -91,15 +98,9 @@ export async function generateCode(
   const steps = programSteps(job, decisions, remarks, (report) => {
     outlined = report;
   });
-  const { added, cluster } = steps.length > 0 ? await takeProgramSteps(steps, job, sessions) : untouched;
+  const { code, cluster } = steps.length > 0 ? await takeProgramSteps(steps, job, sessions) : untouched;
   if (steps.length > 0) finished("program steps");
-  await sessions.emit(write);
-  let addedInstructions = 0;
-  for (const mf of added) {
-    layOutFunction(mf);
-    addedInstructions += instructionCount(mf);
-    write(print(mf));
-  }
+  const addedInstructions = await emit(code, job.plan.open.length, sessions, write, print);
   finished("emit");
   return {
     clobbers: decisions.scratch,
@@ -158,15 +159,18 @@ function programSteps(
       name: shareEpiloguesStep.name,
       run: shareEpilogues(sharedUnwind, isTaken, remarks?.wants(epilogueRemarks) === true ? remarks : null),
     });
+  // Where each function has a section, the linker decides what follows it. Behind all that adds functions and jumps.
+  if (options.fallThrough && options.functionSections !== true && forSize)
+    steps.push({ name: fallThroughStep.name, run: fallThrough((callee) => numbering.numberOf(callee)) });
   return options.checkPacking === true ? [...steps, repack] : steps;
 }
 
 interface ProgramStepsResult {
-  /** Functions that the steps made. */
-  readonly added: readonly MFunction[];
+  /** With the functions that the steps made, and the order of all; null: nothing was done. */
+  readonly code: ProgramCode | null;
   readonly cluster: GlobalCluster | null;
 }
-const untouched: ProgramStepsResult = { added: [], cluster: null };
+const untouched: ProgramStepsResult = { code: null, cluster: null };
 
 /** Step 4. */
 async function takeProgramSteps(
@@ -183,7 +187,41 @@ async function takeProgramSteps(
   });
   for (const step of steps) step.run(code);
   await sessions.replace(functions);
-  return { added: [...code.takeAdded()], cluster: code.cluster };
+  return { code, cluster: code.cluster };
+}
+
+/**
+ * Step 5, of the program's functions and of those that were added, in the order of the code.
+ * @param count of the program's functions
+ * @returns instructions of those that were added
+ */
+async function emit(
+  code: ProgramCode | null,
+  count: number,
+  sessions: Sessions,
+  write: (printed: PrintedFunction) => void,
+  print: (mf: MFunction) => PrintedFunction,
+): Promise<number> {
+  const order = code?.order ?? Array.from({ length: code?.count ?? count }, (_, number) => number);
+  let instructions = 0;
+  let at = 0;
+  /** Those that were added, up to the next of the program's. */
+  const writeAdded = (): void => {
+    for (; at < order.length && order[at]! >= count; at++) {
+      const mf = code!.view(order[at]!);
+      layOutFunction(mf);
+      instructions += instructionCount(mf);
+      write(print(mf));
+    }
+  };
+  const own = order.filter((number): number is FunctionNumber => number < count);
+  await sessions.emit(own, (printed) => {
+    writeAdded();
+    at++;
+    write(printed);
+  });
+  writeAdded();
+  return instructions;
 }
 
 interface Decided {

@@ -73,19 +73,18 @@ export class LocalSessions implements Sessions {
     for (const number of this.numbers) this.session.give(number, functions[number]!);
   }
 
-  emit(write: (printed: PrintedFunction) => void): void | Promise<void> {
-    return this.take("emit", this.emitAll(write));
+  emit(order: readonly FunctionNumber[], write: (printed: PrintedFunction) => void): void | Promise<void> {
+    return this.take("emit", this.emitAll(order, write));
   }
 
-  private *emitAll(write: (printed: PrintedFunction) => void): Steps<void> {
-    const { numbers } = this;
+  private *emitAll(order: readonly FunctionNumber[], write: (printed: PrintedFunction) => void): Steps<void> {
     const { runner } = this.session.passes;
     let machineInstructions = 0;
-    for (const number of numbers) {
+    for (const [done, number] of order.entries()) {
       const machine = this.session.layOut(number);
       machineInstructions += instructionCount(machine);
       write(runner.phase("print", machine.name, () => this.print(machine)));
-      yield { done: number + 1, total: numbers.length };
+      yield { done: done + 1, total: order.length };
     }
     this.statistics = addStatistics(this.statistics, { ...noFunctions, machineInstructions });
     this.passes = runner.takeReport();

@@ -32,16 +32,31 @@ export interface Decisions {
 
 /** The text of a function. Plain data. */
 export interface PrintedFunction {
+  readonly symbol: string;
+  /** The directive that leads to its section. */
+  readonly section: string;
   /** What stands in front of the code, its label included. */
   readonly head: string;
+  /** Something of the function's lies before its entry. */
+  readonly startsEarly: boolean;
+  /** The code, and what follows it; if the function has an exit, up to that. */
   readonly text: string;
+  /** The jump at its end, where that can be left out; null: there is none. */
+  readonly exit: FunctionExit | null;
   /** What its unwind description takes to be part of its neighbours'; null: it has one of its own in its text, or none. */
   readonly unwind: SharedUnwind | null;
 }
 
+/** A jump to a function as the last instruction of another. */
+export interface FunctionExit {
+  /** The symbol that it jumps to. */
+  readonly into: string;
+  readonly jump: string;
+  /** What follows the code. */
+  readonly behind: string;
+}
+
 export interface SharedUnwind {
-  /** Functions of another section have other descriptions. */
-  readonly section: string;
   /** Operations that the unwinder has to go through to get past the function. */
   readonly operations: number;
   /** Text of the directives that lead back to the state on entry. */
@@ -62,8 +77,8 @@ export interface Sessions {
   collect(): Promise<PackedFunction[]> | PackedFunction[];
   /** Gives them back, changed or not. */
   replace(functions: readonly PackedFunction[]): Promise<void> | void;
-  /** Lays out and prints all functions. @param write takes them, in the order of their numbers */
-  emit(write: (printed: PrintedFunction) => void): Promise<void> | void;
+  /** Lays out and prints all functions. @param order all of them  @param write takes them, in that order */
+  emit(order: readonly FunctionNumber[], write: (printed: PrintedFunction) => void): Promise<void> | void;
   /** Complete after `emit`. */
   readonly statistics: FunctionStatistics;
   /** Of the passes on single functions; likewise. */
