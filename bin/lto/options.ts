@@ -154,7 +154,7 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
     .option("--no-shrink-wrap", "prologues at the entries of functions, not where their frames are needed")
     .option("--no-base-register", "every variable by its own address, for size too")
     .option("--no-shared-epilogues", "every function has its own pops and returns, for size too")
-    .option("--no-fall-through", "functions that end in calls of others jump to them, wherever those stand")
+    .option("--no-fall-through", "functions stand in the order of their modules, and end in jumps where they end with calls")
     .option(
       "--no-shared-unwind",
       "an unwind description for each function, for tools that take its start for the function's",

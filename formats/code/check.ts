@@ -28,18 +28,12 @@ import {
   transparentRoutines,
 } from "./convention.js";
 import { InstructionDecoder } from "./decode.js";
-import {
-  type CodeFunction,
-  hex,
-  readFunctions,
-  type Site,
-  type SiteKind,
-  type SiteUnwind,
-} from "./functions.js";
+import { type CodeFunction, hex, readFunctions, type Site, type SiteKind } from "./functions.js";
 import { findLostRegisters, type OutlinedCode, type SiteRegisters } from "./live.js";
 import { readCodeObject } from "./object.js";
 import { analyseFunction, type FunctionEffect, type SiteEffect } from "./preserve.js";
 import { RowChecker } from "./rows.js";
+import type { SiteUnwind } from "./site-unwind.js";
 
 export interface CheckOptions {
   /** Visible definitions may be replaced at load time. */

@@ -13,14 +13,14 @@
  * Linear in code and relocations, but for the searches by address.
  */
 
-import { readCallSites } from "./call-sites.js";
 import { indirectRoutines } from "./convention.js";
 import type { InstructionDecoder, MachineInst } from "./decode.js";
 import { doesNothing, Flow, goesOn, isImplied, jumpOfNoLength } from "./decode.js";
 import { CodeWithEpilogues, isEpilogue } from "./epilogues.js";
-import { type FrameInfo, type FrameRow, readFrameInfo, rowAt, rowsFrom } from "./frame-info.js";
+import { type FrameInfo, type FrameRow, readFrameInfo, rowsFrom } from "./frame-info.js";
 import type { CodeObject, CodeRelocation, CodeSection } from "./object.js";
-import { firstAfter, firstAt, instructionAt } from "./search.js";
+import { firstAfter, firstAt, instructionAt, startedAt } from "./search.js";
+import { type SiteUnwind, unwinding } from "./site-unwind.js";
 
 /** Where a call or jump goes. */
 export interface SiteTarget {
@@ -31,16 +31,6 @@ export interface SiteTarget {
 }
 
 export type SiteKind = "call" | "tail" | "jump";
-
-/** Where an exception goes that leaves a call. */
-export interface SiteUnwind {
-  /** How the unwinder finds the frame. */
-  readonly row: FrameRow;
-  /** Instruction of the landing pad; -1 if there is none. */
-  readonly pad: number;
-  /** It can leave the function too. */
-  readonly escapes: boolean;
-}
 
 export interface Site {
   /** Index of the instruction. */
@@ -571,7 +561,9 @@ class Reader {
     /** Where a jump may go of which nothing is known. */
     const anywhere = instructionsAt(interior);
     const landings = instructionsAt(new Set([...interior, ...this.jumpedTo[range.index]!]));
-    const unwindOf = this.unwinding(range, offsets);
+    const unwindOf = unwinding(this.object, this.frames.get(range), offsets, () =>
+      this.problems.push(`@${range.names[0]}: a landing pad in the middle of an instruction`),
+    );
     const whole = new CodeWithEpilogues(code, this.frames.get(range)?.rows ?? null);
     const add = (at: number, kind: SiteKind, target: SiteTarget, inside: readonly number[] = []): void =>
       void sites.push({ at, kind, target, landings: inside, unwind: unwindOf(at, kind) });
@@ -643,29 +635,6 @@ class Reader {
     return isEpilogue(this.decoded[range.index]?.insts ?? []) ? range : null;
   }
 
-  /** Tells where exceptions go that leave the calls of a function. */
-  private unwinding(range: Range, offsets: Int32Array): (at: number, kind: SiteKind) => SiteUnwind | null {
-    const info = this.frames.get(range);
-    if (info === undefined) return () => null;
-    const { table, rows } = info;
-    const entries = table === null ? null : readCallSites(this.object, table.section, table.offset);
-    return (at, kind) => {
-      if (kind !== "call") return null;
-      // The unwinder looks at the last byte of the call.
-      const place = offsets[at + 1]! - 1;
-      const row = rowAt(rows, place);
-      if (entries === null) return { row, pad: -1, escapes: true };
-      const entry = entries.find(({ start, end }) => start <= place && place < end);
-      // Without an entry the program ends.
-      if (entry === undefined) return { row, pad: -1, escapes: false };
-      const pad = entry.pad < 0 ? -1 : instructionAt(offsets, entry.pad);
-      if (pad < 0 && entry.pad >= 0)
-        this.problems.push(`@${range.names[0]}: a landing pad in the middle of an instruction`);
-      const stays = entry.actions.some((a) => a.kind === "cleanup" || (a.kind === "catch" && a.type === ""));
-      return { row, pad, escapes: !stays };
-    };
-  }
-
   private target(range: Range, code: Decoded, i: number): SiteTarget {
     const to = this.addressOf(range, code, i);
     const callee = to === null ? null : this.rangeAt(to.section, to.address);
@@ -693,18 +662,6 @@ const isToEnd = (
   { insts }: Decoded,
   to: { section: number; address: number },
 ): boolean => to.section === section && to.address === end && isImplied(insts.at(-1)!);
-
-/** How many of the functions, in order of address, start at an address or before it. */
-function startedAt(list: readonly Range[], address: number): number {
-  let low = 0;
-  let high = list.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (list[middle]!.start <= address) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
 
 function emptyFunction({ index, names, section, start, end, open, mentions }: Range): CodeFunction {
   return {

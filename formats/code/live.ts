@@ -13,7 +13,8 @@
  */
 import { conventionClobbers } from "./convention.js";
 import { Flow, type MachineInst, type RegisterParts, StackOp } from "./decode.js";
-import type { CodeFunction, Site, SiteUnwind } from "./functions.js";
+import type { CodeFunction, Site } from "./functions.js";
+import type { SiteUnwind } from "./site-unwind.js";
 
 const RSP = 4;
 const RBP = 5;

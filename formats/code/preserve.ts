@@ -21,8 +21,9 @@
  */
 import { calleeSaved, conventionClobbers } from "./convention.js";
 import { Flow, type MachineInst, StackOp } from "./decode.js";
-import { type CodeFunction, hex, type Site, type SiteUnwind } from "./functions.js";
+import { type CodeFunction, hex, type Site } from "./functions.js";
 import type { OutlinedCode } from "./live.js";
+import type { SiteUnwind } from "./site-unwind.js";
 
 const RSP = 4;
 const RBP = 5;

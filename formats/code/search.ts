@@ -36,3 +36,15 @@ export function firstAfter(list: readonly number[], value: number): number {
   }
   return low;
 }
+
+/** How many of what stands in order of address start at an address or before it. */
+export function startedAt(list: readonly { readonly start: number }[], address: number): number {
+  let low = 0;
+  let high = list.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (list[middle]!.start <= address) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

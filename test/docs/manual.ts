@@ -3,8 +3,8 @@
 import {
   completion,
   emission,
-  outlineStep,
   fallThroughStep,
+  outlineStep,
   shareEpiloguesStep,
   shrinkWrap,
 } from "../../lto/codegen/late/pipeline.js";
@@ -68,7 +68,9 @@ function pipelineSections({ pipelines }: PassSet): string {
 }
 
 const programStepNames = (): string =>
-  [outlineStep, shareEpiloguesStep, fallThroughStep].map((step) => `${step.name} (${step.description})`).join(", ");
+  [outlineStep, shareEpiloguesStep, fallThroughStep]
+    .map((step) => `${step.name} (${step.description})`)
+    .join(", ");
 const machineRows = (): string[][] =>
   [shrinkWrap, ...completion, ...emission].map(({ name, description, isRequired }) => [
     isRequired ? `**${name}**` : `\`${name}\``,

@@ -9,6 +9,7 @@ import type { FunctionClaim } from "../../formats/code/claims.js";
 import type { FunctionExit, PrintedFunction } from "../../lto/codegen/program/sessions.js";
 import { assemble } from "../ipra/compile.js";
 import { temporaryFolder, tscLto } from "../support/command.js";
+import { programSizes } from "../tools/elf-size.js";
 
 const folder = temporaryFolder();
 const input = join(folder, "in.ll");
@@ -93,7 +94,7 @@ describe("a function that ends in a jump", () => {
   ])("goes on to what it jumps to, one of them %s", async (_, options) => {
     const text = await assembly(program({ all: "minsize optsize uwtable" }), "--check-ipra", ...options);
     expect(jumps(text)).toBe(2);
-    expect(order(text)).toBe("first last second alone main");
+    expect(order(text)).toBe("second alone first last main");
     expect(run()).toBe(expected);
     const apart = await assembly(program({}), "--no-fall-through", ...options);
     expect(jumps(apart)).toBe(3);
@@ -108,8 +109,26 @@ describe("a function that ends in a jump", () => {
     );
     const made = await assembly(text, "--check-ipra");
     expect(jumps(made)).toBe(1);
-    expect(order(made)).toBe("first second last alone main");
+    expect(order(made)).toBe("alone second last first main");
     expect(run()).toBe("21 23 26\n");
+  });
+
+  it("is near what it jumps to, if it cannot stand in front of that", async () => {
+    const far = `define void @far() noinline minsize optsize {
+${Array.from({ length: 40 }, (_, n) => `  store volatile i32 ${n + 1000}, ptr @seen\n`).join("")}  ret void
+}
+`;
+    const text = program({})
+      .replace("define i32 @first", `${far}define i32 @first`)
+      .replace("  %a = call", "  call void @far()\n  %a = call");
+    const bytes = async (...options: string[]): Promise<number> => {
+      await assembly(text, "--check-ipra", ...options);
+      execFileSync("as", [output, "-o", "out.o"], { cwd: folder });
+      expect(run()).toBe("1046 1069 1072\n");
+      return programSizes(join(folder, "out.o")).code;
+    };
+    // One jump goes, two are short.
+    expect(await bytes("--no-fall-through")).toBe((await bytes()) + 5 + 2 * 3);
   });
 
   it("behind what stands in front of it, padding between them", async () => {

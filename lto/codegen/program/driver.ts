@@ -24,8 +24,8 @@ import type { Module } from "../../ir/module.js";
 import { Remarks } from "../../pass/remarks.js";
 import { emptyReport, mergeReports, type PassReport } from "../../pass/report.js";
 import { baseRegisters } from "../late/base-registers.js";
-import { fallThrough } from "../late/fall-through.js";
 import { layOutFunction } from "../late/finish.js";
+import { orderFunctions } from "../late/function-order.js";
 import type { GlobalCluster } from "../late/global-cluster.js";
 import {
   fallThroughStep,
@@ -161,7 +161,7 @@ function programSteps(
     });
   // Where each function has a section, the linker decides what follows it. Behind all that adds functions and jumps.
   if (options.fallThrough && options.functionSections !== true && forSize)
-    steps.push({ name: fallThroughStep.name, run: fallThrough((callee) => numbering.numberOf(callee)) });
+    steps.push({ name: fallThroughStep.name, run: orderFunctions((callee) => numbering.numberOf(callee)) });
   return options.checkPacking === true ? [...steps, repack] : steps;
 }
 

@@ -30,7 +30,7 @@ export interface CodegenOptions {
   readonly baseRegister: boolean;
   /** Pops and returns that many functions end with stand once, for size. */
   readonly sharedEpilogues: boolean;
-  /** Functions that end in a jump to another stand in front of it, without the jump, for size. */
+  /** Functions that end in a jump to another stand in front of it, without the jump, or near it, for size. */
   readonly fallThrough: boolean;
   /** Neighbouring functions have one unwind description where they can. */
   readonly sharedUnwind: boolean;
