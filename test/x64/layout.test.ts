@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { printModule } from "../../formats/asm/index.js";
 import { finishFunction, functionSize } from "../../lto/codegen/late/finish.js";
+import { shortenBranches } from "../../lto/codegen/late/shorten-branches.js";
 import { type MBlock, MFunction, MInst } from "../../lto/codegen/mir.js";
 import { noRegisters } from "../../lto/codegen/register-set.js";
 import { DataLayout } from "../../lto/ir/data-layout.js";
@@ -87,5 +88,81 @@ describe("layout", () => {
     const sizes = assembledSizes(printModule(module, functions, { relocation: "static" }));
     const ours = functions.map((mf) => `${mf.name} ${functionSize(mf)}`);
     expect(ours).toEqual(functions.map((mf) => `${mf.name} ${sizes.get(mf.name)}`));
+  });
+});
+
+/** Blocks that control goes on from to the one behind. */
+const fallsOn = ({ insts }: MBlock): boolean => ![X.Jmp, X.Ret].includes(insts.at(-1)?.op as X);
+
+/** Another order of what has to stay together, the entry first. */
+function shuffled(blocks: readonly MBlock[], below: (n: number) => number): MBlock[] {
+  const chains: MBlock[][] = [];
+  blocks.forEach((block, i) => {
+    if (i > 0 && fallsOn(blocks[i - 1]!)) chains.at(-1)!.push(block);
+    else chains.push([block]);
+  });
+  const [entry, ...rest] = chains;
+  for (let i = rest.length - 1; i > 0; i--) {
+    const j = below(i + 1);
+    [rest[i], rest[j]] = [rest[j]!, rest[i]!];
+  }
+  return [...entry!, ...rest.flat()];
+}
+
+describe("chains of blocks", () => {
+  test.each([false, true])("move where that makes code smaller, the last one fixed: %s", (isLastFixed) => {
+    const module = new Module("m", "m", "x86_64-unknown-linux-gnu", new DataLayout("e"));
+    let [saved, all] = [0, 0];
+    for (let seed = 1; seed <= 200; seed++) {
+      const mf = branchy(module, `f${seed}`, seed);
+      finishFunction(mf, { written: noRegisters, usedCalleeSaved: noRegisters }, {});
+      mf.blocks = shuffled(mf.blocks, random(seed));
+      const before = [...mf.blocks];
+      const bytes = functionSize(mf);
+      shortenBranches(mf, isLastFixed);
+      const { blocks } = mf;
+      expect(new Set(blocks)).toEqual(new Set(before));
+      expect([blocks.length, blocks[0]]).toEqual([before.length, before[0]]);
+      for (const [i, block] of before.entries())
+        if (fallsOn(block) && i + 1 < before.length)
+          expect(blocks[blocks.indexOf(block) + 1]).toBe(before[i + 1]);
+      if (isLastFixed) expect(blocks.at(-1)).toBe(before.at(-1));
+      // Unwind tables count, too.
+      expect(functionSize(mf)).toBeLessThanOrEqual(bytes + 3);
+      saved += bytes - functionSize(mf);
+      all += bytes;
+    }
+    expect(saved / all).toBeGreaterThan(0.003);
+  });
+
+  test("come to where they are branched to from", () => {
+    const mf = new MFunction(new Func("f", functionType(voidType, [])), "f", "minsize", x64Target);
+    const [entry, far, other, target] = [0, 1, 2, 3].map(() => mf.newBlock()) as [
+      MBlock,
+      MBlock,
+      MBlock,
+      MBlock,
+    ];
+    const long = (block: MBlock, count: number): void => {
+      for (let n = 0; n < count; n++) block.insts.push(aluImm(X.Add, 8, RCX, 1000));
+      block.insts.push(new MInst(X.Ret, 8));
+    };
+    const branch = (to: MBlock): void => {
+      const inst = new MInst(X.Jcc, 8);
+      inst.cc = 4;
+      inst.targets = [to];
+      entry.insts.push(inst);
+    };
+    branch(target);
+    branch(far);
+    long(entry, 4);
+    long(far, 15);
+    long(other, 15);
+    long(target, 1);
+    shortenBranches(mf, false);
+    expect(mf.blocks).toEqual([entry, target, far, other]);
+    mf.blocks = [entry, far, other, target];
+    shortenBranches(mf, true);
+    expect(mf.blocks).toEqual([entry, far, other, target]);
   });
 });

@@ -19,6 +19,7 @@
 import type { MBlock, MFunction, MInst } from "../mir.js";
 import { type BranchForms, endsBlock, type InstructionFacts, OpFact } from "../target.js";
 import { copyDispatches, copyExits } from "./duplicate-tails.js";
+import { shortenBranches } from "./shorten-branches.js";
 import { tailJumpTarget } from "./tail-jumps.js";
 
 interface Edge {
@@ -181,6 +182,8 @@ export function layOut(mf: MFunction): void {
   dropJumps(mf.blocks, mf.target.instructions, mf.goal === "speed");
   copyExits(mf);
   if (mf.fallsThrough) endInTailCall(mf);
+  if (mf.goal === "size" || mf.goal === "minsize")
+    shortenBranches(mf, leadsToDefinition(mf.blocks.at(-1)?.insts.at(-1), mf.target.instructions.facts));
 }
 
 /**

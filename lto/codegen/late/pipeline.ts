@@ -93,7 +93,8 @@ export const completion: readonly LateStep<FrameChoice>[] = [
 /** The step that puts functions beside those that they end with calls of (function-order.ts). */
 export const fallThroughStep: LateStepInfo = {
   name: "fall-through",
-  description: "functions that end in a jump to another stand in front of it, without the jump, or near it, for size",
+  description:
+    "functions that end in a jump to another stand in front of it, without the jump, or near it, for size",
   isRequired: false,
 };
 
