@@ -61,6 +61,7 @@ export interface DriverOptions {
   readonly shrinkWrap: boolean;
   readonly baseRegister: boolean;
   readonly sharedEpilogues: boolean;
+  readonly boundVariableArguments: boolean;
   readonly fallThrough: boolean;
   readonly sharedUnwind: boolean;
   readonly outline: boolean;

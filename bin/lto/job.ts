@@ -359,6 +359,7 @@ function codegenOptions(module: Module, options: DriverOptions): CodegenOptions 
     spillCost: options.spillCost,
     checkAllocation: options.checkRegalloc,
     ipra: options.ipra && !isLarge,
+    boundVariableArguments: options.boundVariableArguments,
     shrinkWrap: options.shrinkWrap,
     baseRegister: options.baseRegister && !isLarge && codeModel !== "kernel",
     sharedEpilogues: options.sharedEpilogues && !isLarge,

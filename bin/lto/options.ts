@@ -154,7 +154,14 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
     .option("--no-shrink-wrap", "prologues at the entries of functions, not where their frames are needed")
     .option("--no-base-register", "every variable by its own address, for size too")
     .option("--no-shared-epilogues", "every function has its own pops and returns, for size too")
-    .option("--no-fall-through", "functions stand in the order of their modules, and end in jumps where they end with calls")
+    .option(
+      "--no-bound-variable-arguments",
+      "functions with variable arguments save whatever the platform passes, and calls of them set al",
+    )
+    .option(
+      "--no-fall-through",
+      "functions stand in the order of their modules, and end in jumps where they end with calls",
+    )
     .option(
       "--no-shared-unwind",
       "an unwind description for each function, for tools that take its start for the function's",
@@ -334,6 +341,7 @@ function driverOptions(
     shrinkWrap: o["shrinkWrap"],
     baseRegister: o["baseRegister"],
     sharedEpilogues: o["sharedEpilogues"],
+    boundVariableArguments: o["boundVariableArguments"],
     fallThrough: o["fallThrough"],
     sharedUnwind: o["sharedUnwind"],
     outline: o["outline"],

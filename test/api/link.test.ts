@@ -186,6 +186,7 @@ describe("options", () => {
     baseRegister: false,
     sharedEpilogues: false,
     fallThrough: false,
+    boundVariableArguments: false,
     functionSections: false,
     dataSections: true,
     sharedUnwind: false,

@@ -68,6 +68,7 @@ export const codegenOptions: CodegenOptions = {
   baseRegister: true,
   sharedEpilogues: true,
   fallThrough: true,
+  boundVariableArguments: true,
   sharedUnwind: true,
   outline: null,
   passes: noPassOptions,

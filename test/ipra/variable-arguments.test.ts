@@ -147,3 +147,14 @@ describe("variable arguments of closed functions", () => {
         expect(run(assembly)).toBe(run(reference));
       });
 });
+
+describe("--no-bound-variable-arguments", () => {
+  it("saves all that the platform passes, and counts vector registers", async () => {
+    const text = show("internal") + main(words);
+    const reference = await compile(text);
+    const assembly = await compile(text, "--no-bound-variable-arguments");
+    expect([setsCount(reference, "calls"), setsCount(assembly, "calls")]).toEqual([false, true]);
+    expect([saved(reference, "show"), saved(assembly, "show")]).toEqual([["rsi", "rdx"], everything]);
+    expect(run(assembly)).toBe(run(reference));
+  });
+});

@@ -2,8 +2,8 @@
  * `npm run bench:pipeline -- [package…] [--corpus DIR]`: what each optional pass is worth, and a search for a better
  * order.
  *
- * Every program is linked with the whole pipeline, without any optional pass on the program, and with each optional pass
- * left out in turn; what is in the file of the assembled result (code, unwind and exception tables with the header that the
+ * Every program is linked with the whole pipeline, without any optional pass on the program, without those of code
+ * generation on the IR and bounds of variable arguments either, and with each optional pass left out in turn; what is in the file of the assembled result (code, unwind and exception tables with the header that the
  * linker makes, data) is compared with the whole pipeline's. A figure above 1 says that programs are so much
  * larger without the pass. `--search N` looks for another order of the passes behind the inliner (bench/pass-order.ts)
  * with at most N links, and compares what it finds on the programs of `--check`. Sizes only: nothing is run. Outliners
@@ -134,10 +134,14 @@ async function compare(programs: readonly Program[], level: string, ways: readon
 /** The ways to leave passes out. */
 function withoutPasses({ program, lowering }: OptionalPasses): Way[] {
   const passes = program.filter((name) => values["outline"] === true || name !== "ir-outline");
-  const none = { title: "none of them on the program", flags: [`--skip-pass=${passes.join(",")}`] };
+  const skipped = (names: readonly string[]): string => `--skip-pass=${names.join(",")}`;
+  const none: Way[] = [
+    { title: "none of them on the program", flags: [skipped(passes)] },
+    { title: "none at all", flags: [skipped([...passes, ...lowering]), "--no-bound-variable-arguments"] },
+  ];
   const chosen = values["without"] === undefined ? null : String(values["without"]).split(",");
   const each = [...passes, ...lowering].filter((name) => chosen === null || chosen.includes(name));
-  return [none, ...each.map((name) => ({ title: `without ${name}`, flags: [`--skip-pass=${name}`] }))];
+  return [...none, ...each.map((name) => ({ title: `without ${name}`, flags: [skipped([name])] }))];
 }
 
 async function search(programs: readonly Program[], level: string, usual: Order): Promise<void> {

@@ -24,6 +24,8 @@ export interface CodegenOptions {
   readonly checkAllocation: boolean;
   /** Interprocedural register allocation: narrowed clobber masks and save placement. */
   readonly ipra: boolean;
+  /** Functions with variable arguments save what their callers pass, and count on nothing else; with `ipra` only. */
+  readonly boundVariableArguments: boolean;
   /** Prologues and epilogues move to where the frame is needed. */
   readonly shrinkWrap: boolean;
   /** Registers that hold nothing point among small variables, for size. */

@@ -100,7 +100,7 @@ export function* planProgram(
     indirect.closed.forEach((closed, number) => {
       if (closed === 1) open[number] = 0;
     });
-    passed = variable.solve(indirect, open);
+    if (options.boundVariableArguments) passed = variable.solve(indirect, open);
   }
   const { members, count, waves } = ordered;
   const components = Array.from({ length: count }, (_, c) =>
