@@ -133,7 +133,7 @@ function outlined(
   const plain = (list: string[]): string[] => list.map((line) => line.replace(/outlined\.\w+/, "F"));
   return {
     first: plain(lines(code.view(0))),
-    made: [...code.takeAdded()].map((mf) => plain(lines(mf))),
+    made: added(code).map((mf) => plain(lines(mf))),
     code,
   };
 }
@@ -148,6 +148,9 @@ const times = (count: number, code: Code, exit: () => MInst[] = () => [ret()]): 
   ]);
 const untouched = (functions: readonly Code[], properties: Properties = {}): void =>
   expect(outlined(functions, properties).made).toEqual([]);
+
+const added = (code: ProgramCode): MFunction[] =>
+  Array.from({ length: code.count - code.programCount }, (_, i) => code.view(code.programCount + i));
 
 describe("forms", () => {
   it("call: the code and a return", () => {
@@ -409,7 +412,7 @@ describe("remarks", () => {
 
 describe("names", () => {
   const nameIn = (functions: readonly Code[]): string[] =>
-    [...outlined(functions).code.takeAdded()].map((mf) => mf.name);
+    added(outlined(functions).code).map((mf) => mf.name);
   it("come from the content", () => {
     const one = nameIn(times(4, body));
     expect(one[0]).toMatch(/^outlined\.[0-9a-f]{12}$/);
@@ -426,7 +429,7 @@ describe("names", () => {
       () => false,
       (name) => name === taken,
     );
-    expect([...code.takeAdded()].map((mf) => mf.name)).toEqual([`${taken}.2`]);
+    expect(added(code).map((mf) => mf.name)).toEqual([`${taken}.2`]);
   });
 });
 

@@ -20,6 +20,7 @@ import type { GlobalValue } from "../../ir/module.js";
 import { goals, opcodeMask } from "../pack/format.js";
 import { isBound, packedHead, skipInstruction } from "../pack/walk.js";
 import { OpFact } from "../target.js";
+import { Chains } from "./chains.js";
 import type { ProgramStep } from "./pipeline.js";
 import type { ProgramCode } from "./program-code.js";
 import { tailJumpTarget } from "./tail-jumps.js";
@@ -50,10 +51,10 @@ export function orderFunctions(numberOf: (callee: GlobalValue) => number | undef
     const { jumps, instructions } = tailJumps(code, numberOf);
     const sizes = sizesOf(code, jumps, instructions);
     jumps.sort((a, b) => sizes[a.from]! - sizes[b.from]! || a.from - b.from || a.at - b.at);
-    const chains = new Chains(sizes);
+    const chains = new Chains(code.count);
     for (const from of fallThrough(jumps, instructions, chains)) code.letFallThrough(from);
-    for (const jump of jumps) chains.bringNear(jump);
-    code.order = chains.order();
+    for (const jump of jumps) bringNear(jump, sizes, chains);
+    code.order = allOf(chains);
   };
 }
 
@@ -144,92 +145,44 @@ function fallThrough(jumps: readonly TailJump[], instructions: Int32Array, chain
       // Of several jumps it is not known which one layout puts last; and with nothing but a jump, a function without it
       // would have the address of the other.
       if (isLast !== wanted || count[from] !== 1 || instructions[from] === 1) continue;
-      if (chains.isFirst(to) && chains.isLast(from) && chains.join(from, to)) found.push(from);
+      if (chains.link(from, to)) found.push(from);
     }
   return found;
 }
 
-/** Functions in rows. */
-class Chains {
-  private readonly next: Int32Array;
-  private readonly previous: Int32Array;
-  /** Parents towards what stands for a chain; for that, its first and last function. */
-  private readonly parent: Int32Array;
-  private readonly first: Int32Array;
-  private readonly last: Int32Array;
-
-  constructor(private readonly sizes: Float64Array) {
-    this.next = new Int32Array(sizes.length).fill(-1);
-    this.previous = new Int32Array(sizes.length).fill(-1);
-    this.parent = Int32Array.from(sizes, (_, fn) => fn);
-    this.first = this.parent.slice();
-    this.last = this.parent.slice();
+/** Puts the chains of both functions beside each other if the jump can be short then. */
+function bringNear({ from, to, behind }: TailJump, sizes: Float64Array, chains: Chains): void {
+  const { next, previous } = chains;
+  const ahead = behind + bytesBeside(from, next, sizes) + bytesBeside(to, previous, sizes);
+  if (ahead <= reach) {
+    chains.join(from, to);
+    return;
   }
+  const own = sizes[from]! - behind + bytesBeside(from, previous, sizes);
+  if (own + sizes[to]! + bytesBeside(to, next, sizes) <= reach) chains.join(to, from);
+}
 
-  isFirst(fn: number): boolean {
-    return this.previous[fn] === -1;
+/** Bytes from a function to the end of its chain on one side, without its own; infinite beyond `reach`. */
+function bytesBeside(fn: number, side: Int32Array, sizes: Float64Array): number {
+  let bytes = 0;
+  for (let other = side[fn]!; other !== -1; other = side[other]!) {
+    bytes += sizes[other]!;
+    if (bytes > reach) return Number.POSITIVE_INFINITY;
   }
+  return bytes;
+}
 
-  isLast(fn: number): boolean {
-    return this.next[fn] === -1;
-  }
-
-  private chainOf(fn: number): number {
-    const { parent } = this;
-    while (parent[fn] !== fn) {
-      parent[fn] = parent[parent[fn]!]!;
-      fn = parent[fn]!;
+/** All functions, by number: one chain after the other. */
+function allOf(chains: Chains): number[] {
+  const { next } = chains;
+  const order: number[] = [];
+  const isDone = new Uint8Array(next.length);
+  for (let number = 0; number < isDone.length; number++) {
+    if (isDone[number] === 1) continue;
+    for (let fn = chains.firstOf(number); fn !== -1; fn = next[fn]!) {
+      isDone[fn] = 1;
+      order.push(fn);
     }
-    return fn;
   }
-
-  /** Puts the chain of the one function in front of the other's. @returns false: they are the same */
-  join(a: number, b: number): boolean {
-    const before = this.chainOf(a);
-    const behind = this.chainOf(b);
-    if (before === behind) return false;
-    const end = this.last[before]!;
-    const start = this.first[behind]!;
-    this.next[end] = start;
-    this.previous[start] = end;
-    this.parent[behind] = before;
-    this.last[before] = this.last[behind]!;
-    return true;
-  }
-
-  /** Puts the chains of both functions beside each other if the jump can be short then. */
-  bringNear({ from, to, behind }: TailJump): void {
-    const ahead = behind + this.bytesBeside(from, this.next) + this.bytesBeside(to, this.previous);
-    if (ahead <= reach) {
-      this.join(from, to);
-      return;
-    }
-    const { sizes } = this;
-    const own = sizes[from]! - behind + this.bytesBeside(from, this.previous);
-    if (own + sizes[to]! + this.bytesBeside(to, this.next) <= reach) this.join(to, from);
-  }
-
-  /** Bytes from a function to the end of its chain on one side, without its own; infinite beyond `reach`. */
-  private bytesBeside(fn: number, side: Int32Array): number {
-    let bytes = 0;
-    for (let other = side[fn]!; other !== -1; other = side[other]!) {
-      bytes += this.sizes[other]!;
-      if (bytes > reach) return Number.POSITIVE_INFINITY;
-    }
-    return bytes;
-  }
-
-  /** All functions: one chain after the other. */
-  order(): number[] {
-    const order: number[] = [];
-    const isDone = new Uint8Array(this.next.length);
-    for (let number = 0; number < isDone.length; number++) {
-      if (isDone[number] === 1) continue;
-      for (let fn = this.first[this.chainOf(number)]!; fn !== -1; fn = this.next[fn]!) {
-        isDone[fn] = 1;
-        order.push(fn);
-      }
-    }
-    return order;
-  }
+  return order;
 }

@@ -18,6 +18,7 @@
 
 import type { MBlock, MFunction, MInst } from "../mir.js";
 import { type BranchForms, endsBlock, type InstructionFacts, OpFact } from "../target.js";
+import { Chains } from "./chains.js";
 import { copyDispatches, copyExits } from "./duplicate-tails.js";
 import { shortenBranches } from "./shorten-branches.js";
 import { tailJumpTarget } from "./tail-jumps.js";
@@ -86,27 +87,9 @@ function orderBlocks(mf: MFunction): MBlock[] {
     }
   }
   edges.sort((a, b) => compareEdges(a, b, speed));
-  const next = new Int32Array(blocks.length).fill(-1);
-  const previous = new Int32Array(blocks.length).fill(-1);
-  // Chains by union-find, so that no edge closes a cycle.
-  const root = new Int32Array(blocks.length);
-  for (let i = 0; i < root.length; i++) root[i] = i;
-  const find = (i: number): number => {
-    while (root[i] !== i) {
-      root[i] = root[root[i]!]!;
-      i = root[i]!;
-    }
-    return i;
-  };
-  for (const { from, to } of edges) {
-    if (next[from] !== -1 || previous[to] !== -1) continue;
-    const a = find(from);
-    const b = find(to);
-    if (a === b) continue;
-    next[from] = to;
-    previous[to] = from;
-    root[b] = a;
-  }
+  const chains = new Chains(blocks.length);
+  for (const { from, to } of edges) chains.link(from, to);
+  const { next, previous } = chains;
   const heads: number[] = [];
   for (let i = 0; i < blocks.length; i++) if (previous[i] === -1) heads.push(i);
   if (speed) sortColdLast(heads, next, blocks);

@@ -122,11 +122,6 @@ export class ProgramCode {
     this.added.push({ fn: fn as Func, goal, startsFramed, packed: this.pack(mf) });
   }
 
-  /** The functions that were added, one by one. */
-  *takeAdded(): Generator<MFunction> {
-    for (let i = 0; i < this.added.length; i++) yield this.view(this.functions.length + i);
-  }
-
   /** Has a function changed. Its edges must be up to date afterwards. */
   edit(number: number, change: (mf: MFunction) => void): void {
     const mf = this.view(number);
