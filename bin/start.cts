@@ -269,6 +269,8 @@ async function run(command: Command, args: readonly string[]): Promise<void> {
   const bytes = command === "lto" ? inputBytes(args) : usualRun;
   size = bytes < smallRun ? "small" : bytes < usualRun ? "usual" : "large";
   if (size !== "small") (require("./engine.cjs") as typeof engine).apply(size);
+  // There is nothing to collect, and looking would load a module.
+  else globalThis.gc = undefined;
   const { main } = await load(command);
   process.exitCode = await (main as (args: readonly string[]) => Promise<number>)(args);
   if (process.exitCode === 0) storeCaches();
