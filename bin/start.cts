@@ -43,6 +43,8 @@ const bundles = path.join(__dirname, "../bundle");
 /** "tsc2", length of the code, effort: 32 bits each, little-endian; then the code, and the code again. */
 const magic = 0x32637374;
 const headerSize = 12;
+/** Bytes beyond which a file is no cache of ours: ten times the largest. */
+const largestCache = 100_000_000;
 /** Bytes that are compared at a time, so that what stands twice is not twice in memory. */
 const comparedAtOnce = 65_536;
 /** A cache is made again when a run did so many times more than the one that made it: more functions are in use. */
@@ -87,13 +89,14 @@ function readCache(name: string, bundleOwner: number): { code: Buffer; effort: n
   for (const directory of directories()) {
     let fd: number | undefined;
     try {
-      fd = fs.openSync(path.join(directory, name), fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW);
+      const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
+      fd = fs.openSync(path.join(directory, name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
       const { uid, mode, size: fileSize } = fs.fstatSync(fd);
       if ((uid !== 0 && uid !== bundleOwner && uid !== process.getuid?.()) || (mode & 0o022) !== 0) continue;
       const header = Buffer.alloc(headerSize);
       if (fs.readSync(fd, header) < headerSize || header.readUInt32LE(0) !== magic) continue;
       const length = header.readUInt32LE(4);
-      if (fileSize !== headerSize + 2 * length) continue;
+      if (fileSize !== headerSize + 2 * length || fileSize > largestCache) continue;
       const code = Buffer.allocUnsafeSlow(length);
       if (fs.readSync(fd, code) < length || !goesOnWith(fd, code)) continue;
       return { code, effort: header.readUInt32LE(8) };

@@ -239,7 +239,8 @@ export function functionText(
   const section = functionSection(fn, symbol, named, options).directive;
   let head = `${section}\n`;
   head += bindingText(fn, symbol);
-  head += alignText(functionAlign(mf, fn));
+  const align = functionAlign(mf, fn);
+  head += alignText(align);
   const patches = patchesOf(fn);
   head += typeText(mf, fn, symbol, patches.before);
   head += `\t.type\t${symbol},@function\n`;
@@ -274,6 +275,7 @@ export function functionText(
     symbol,
     section,
     head,
+    align,
     startsEarly: startsEarly(fn),
     text: exit === null ? out + behind : out,
     exit: exit === null ? null : { ...exit, behind },

@@ -3,13 +3,12 @@
  *
  * A function is what a sized symbol of a code section covers. Branches that stay inside are edges; calls, and
  * jumps that leave, are sites. Control that goes on behind the last instruction enters the next function: that is a jump of
- * no length. An indirect jump goes to every address inside of the function that data or other
- * instructions mention (entries of tables, label addresses), or to the entries of one table when code in the
- * same block mentions it. Entries of position-independent tables are
- * relative to the table, whose start is the nearest address before that is mentioned; those of one or two bytes are
- * distances from an address that the code mentions behind the table. Entries that only their own jumps read are no
- * targets of other jumps: those of tables that nothing mentions but such jumps, if the entries are relative (nobody else
- * can add them to the right address) or the jumps read them from memory (so that no register ever holds one).
+ * no length. An indirect jump goes to every address inside of the function that data or other instructions mention (entries
+ * of tables, label addresses), or to the entries of one table when code in the same block mentions it. Entries of
+ * position-independent tables are relative to the table, whose start is the nearest address before that is mentioned;
+ * those of one or two bytes are distances from an address that the code mentions behind the table. Entries that only their
+ * own jumps read are no targets of other jumps: those of tables that nothing mentions but such jumps, if the entries are
+ * relative (nobody else can add them to the right address) or the jumps read them from memory (so that no register holds one).
  * Linear in code and relocations, but for the searches by address.
  */
 
@@ -279,25 +278,26 @@ class Reader {
   }
 
   /** Where the function starts that control enters behind the last instruction; -1: none. */
-  private entryBehind(range: Range, code: Decoded): number {
-    const { names, section, end } = range;
-    const last = code.insts.length - 1;
-    if (last < 0) return -1;
+  private entryBehind({ names, section, end }: Range, { insts }: Decoded): number {
     const list = this.bySection.get(section)!;
     const next = list[startedAt(list, end - 1)];
-    if (next === undefined) return -1;
+    const last = insts.at(-1);
+    if (next === undefined || last === undefined) return -1;
     const follower = names.map((name) => this.follower(name)).find((known) => known !== undefined);
-    if (follower === undefined ? !goesOn(code.insts[last]!) : !next.names.includes(follower)) return -1;
-    if (code.insts[last]!.flow === Flow.Jump) {
-      const to = this.addressOf(range, code, last);
-      if (to?.section === section && to.address === next.start) return -1;
-    }
+    // Padding would belong to the function that goes on.
+    if (follower !== undefined) return next.start === end && next.names.includes(follower) ? end : -1;
     const { bytes } = this.object.sections[section]!;
-    return this.isPadding(bytes.subarray(end, next.start)) ? next.start : -1;
+    return goesOn(last) && this.isPadding(bytes.subarray(end, next.start)) ? next.start : -1;
   }
 
+  /** Instructions without effect, which much padding starts with a jump over. */
   private isPadding(bytes: Uint8Array): boolean {
-    return bytes.length === 0 || this.decoder.decode(bytes)?.every(doesNothing) === true;
+    let end = 0;
+    const skips = (inst: MachineInst): boolean => {
+      end += inst.length;
+      return doesNothing(inst) || (inst.flow === Flow.Jump && end + inst.branch === bytes.length);
+    };
+    return bytes.length === 0 || this.decoder.decode(bytes)?.every(skips) === true;
   }
 
   /** The address that an instruction's relocation or displacement means, or null. */

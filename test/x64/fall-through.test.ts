@@ -131,9 +131,28 @@ ${Array.from({ length: 40 }, (_, n) => `  store volatile i32 ${n + 1000}, ptr @s
     expect(await bytes("--no-fall-through")).toBe((await bytes()) + 5 + 2 * 3);
   });
 
-  it("behind what stands in front of it, padding between them", async () => {
-    const text = await assembly(program({ callee: "align 16" }), "--check-ipra");
-    expect(jumps(text)).toBe(2);
+  it.each([
+    [16, 2],
+    [128, 3],
+  ])("behind what stands in front of it, padding between them to %i bytes", async (align, count) => {
+    const text = await assembly(program({ callee: `align ${align}` }), "--check-ipra");
+    expect(jumps(text)).toBe(count);
+    expect(run()).toBe(expected);
+  });
+
+  it("has the unwinder know the padding", async () => {
+    const text = program({ all: "minsize optsize uwtable", callee: "align 16" });
+    await assembly(text, "--check-ipra", "--no-shared-unwind");
+    expect(readFileSync(output, "utf8")).toMatch(/\t\.p2align\t4\n\t\.cfi_endproc\n\t\.size\tfirst,/);
+  });
+
+  it("is checked where an empty block leads to its end", async () => {
+    const text = program({}).replace(
+      "  %s = mul i32 %x, %x\n  ret i32 %s",
+      '  call void asm sideeffect "", "~{memory}"()\n  %s = tail call i32 @last(i32 %x)\n  ret i32 %s',
+    );
+    await assembly(text, "--check-ipra", "--skip-pass=merge-tails");
+    await assembly(text, "--check-ipra");
     expect(run()).toBe(expected);
   });
 
@@ -196,6 +215,7 @@ describe("what is written", () => {
     symbol,
     section: "text",
     head: "",
+    align: 1,
     startsEarly: false,
     text: symbol,
     exit: null,
@@ -213,10 +233,13 @@ describe("what is written", () => {
   };
   it("has no jump in front of what it leads to", () =>
     expect(written(fn("a", { exit: exit("b") }), fn("b"))).toBe("a.b"));
+  it("has the padding before what follows", () =>
+    expect(written(fn("a", { exit: exit("b") }), fn("b", { align: 4 }))).toBe("a\t.p2align\t2\n.b"));
   it.each([
     ["before another function", [fn("a", { exit: exit("b") }), fn("c"), fn("b")], "aJ.cb"],
     ["at the end", [fn("b"), fn("a", { exit: exit("b") })], "baJ."],
     ["before another section", [fn("a", { exit: exit("b") }), fn("b", { section: "other" })], "aJ.b"],
+    ["before much padding", [fn("a", { exit: exit("b") }), fn("b", { align: 32 })], "aJ.b"],
     ["before what starts early", [fn("a", { exit: exit("b") }), fn("b", { startsEarly: true })], "aJ.b"],
   ])("has the jump %s", (_, functions, text) => expect(written(...functions)).toBe(text));
 });

@@ -14,6 +14,7 @@ const own = (name: string, section = "\t.text"): PrintedFunction => ({
   symbol: name,
   section,
   head: `${section}\n${name}:\n`,
+  align: 1,
   startsEarly: false,
   text: "\tret\n",
   exit: null,

@@ -37,6 +37,8 @@ export interface PrintedFunction {
   readonly section: string;
   /** What stands in front of the code, its label included. */
   readonly head: string;
+  /** Of the entry, in bytes. */
+  readonly align: number;
   /** Something of the function's lies before its entry. */
   readonly startsEarly: boolean;
   /** The code, and what follows it; if the function has an exit, up to that. */
