@@ -223,6 +223,8 @@ export interface TargetRegisters {
   readonly generalCount: number;
   /** Never allocated. */
   readonly stackPointer: number;
+  /** Points to the frame in functions where frames have a pointer. */
+  readonly framePointer: number;
   /** The number by which sets of registers name the arithmetic flags: a register that is never allocated. */
   readonly flags: number;
   /** Registers that a call of the default convention leaves unchanged. */

@@ -70,6 +70,7 @@ export const x64Registers: TargetRegisters = {
   all: setOfWords(-1),
   generalCount: 16,
   stackPointer: RSP,
+  framePointer: RBP,
   flags: RSP,
   callClobbers,
   calleeSaved: calleeSavedMask,

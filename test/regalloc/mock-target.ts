@@ -35,6 +35,7 @@ export function mockTarget(general: number, vector: number): TargetRegisters {
     names: Array.from({ length: 32 }, (_, r) => (r < 16 ? `r${r}` : `x${r - 16}`)),
     generalCount: 16,
     stackPointer: -1,
+    framePointer: -1,
     flags: -1,
     classCount: 2,
     count: 32,

@@ -40,7 +40,7 @@ export function stepBack(inst: MInst, live: RegisterSet, liveness: PostLiveness)
   // A conditional jump out of the function is a tail call.
   if ((fact & leavesFunction) !== 0 || ((fact & OpFact.Branch) !== 0 && inst.symbol !== null))
     before = union(before, liveness.preserved);
-  return union(before, reads(inst));
+  return union(union(before, liveness.frame), reads(inst));
 }
 
 export interface PostLiveness {
@@ -52,6 +52,8 @@ export interface PostLiveness {
   readonly liveOut: readonly RegisterSet[];
   /** Registers whose value at the exits belongs to the caller. */
   readonly preserved: RegisterSet;
+  /** The frame pointer, if one was asked for: debuggers and profilers follow it, whatever the code does with it. */
+  readonly frame: RegisterSet;
 }
 
 /**
@@ -71,6 +73,7 @@ export function postLiveness(mf: MFunction, preserved: RegisterSet): PostLivenes
     liveIn,
     liveOut,
     preserved: minus(union(preserved, mf.target.registers.calleeSaved), flags),
+    frame: mf.framePointer && mf.needsFramePointer ? single(mf.target.registers.framePointer) : noRegisters,
   };
   const queued = new Uint8Array(maxId + 1).fill(1);
   const work: MBlock[] = [...blocks];

@@ -148,6 +148,19 @@ function unwindTables({ attributes: { fn: attributes }, personality }: Func): Un
   return attributes.has("nounwind") && personality === null ? "none" : "sync";
 }
 
+/** @param which functions are to have one: "all", "non-leaf" (and variants), "reserved", "none" */
+function wantsFramePointer(which: string | undefined, { body }: LegalFunction): boolean {
+  // Where it is only not to hold anything else, a frame of its own does no harm.
+  if (which === "all" || which === "reserved") return true;
+  if (which?.startsWith("non-leaf") !== true) return false;
+  const calls = (inst: Inst): boolean => {
+    if (!isCall(inst)) return false;
+    const callee = inst.operands[0]!;
+    return callee.valueKind !== "asm" && intrinsicOf(callee) === null;
+  };
+  return body.blocks.some((block) => block.insts.some(calls));
+}
+
 function setUpFunction(s: Selector, legal: LegalFunction, args: ArgumentLayout): void {
   const { fn } = legal;
   const attributes = fn.attributes.fn;
@@ -162,8 +175,7 @@ function setUpFunction(s: Selector, legal: LegalFunction, args: ArgumentLayout):
     s.mf.remark = `convention: ${describePlaces(args, results)}`;
   s.mf.unwind = unwindTables(fn);
   s.mf.noRedZone = attributes.has("noredzone");
-  const framePointer = attributes.string("frame-pointer");
-  if (framePointer === "all") s.mf.needsFramePointer = true;
+  if (wantsFramePointer(attributes.string("frame-pointer"), legal)) s.mf.needsFramePointer = true;
   s.nounwind = attributes.has("nounwind") && fn.personality === null;
   s.mf.realignStack = attributes.string("stackrealign") !== undefined;
   // What a tail call would enter has no alignment but that of the caller.
