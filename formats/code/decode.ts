@@ -117,6 +117,14 @@ export const doesNothing = ({ flow, changes, changesFlags, stack }: MachineInst)
 /** What stands for control that goes on behind the last instruction of a function. @param branch bytes that it skips */
 export const jumpOfNoLength = (branch: number): MachineInst => ({ ...noLength, branch });
 const none: RegisterParts = { low: 0, high: 0 };
+const noStackEffect: StackEffect = {
+  stack: StackOp.Other,
+  target: -1,
+  source: -1,
+  base: -1,
+  displacement: 0,
+  size: 0,
+};
 const noLength: MachineInst = {
   length: 0,
   flow: Flow.Jump,
@@ -130,12 +138,7 @@ const noLength: MachineInst = {
   changes: 0,
   branch: 0,
   ripDisplacement: null,
-  stack: StackOp.Other,
-  target: -1,
-  source: -1,
-  base: -1,
-  displacement: 0,
-  size: 0,
+  ...noStackEffect,
   zeroExtended: 0,
   aligned: false,
   strange: false,
@@ -337,14 +340,7 @@ function hasMemory(inst: Instruction): boolean {
 }
 
 function stackEffect(inst: Instruction, info: InstructionInfo): StackEffect {
-  const effect: StackEffect = {
-    stack: StackOp.Other,
-    target: -1,
-    source: -1,
-    base: -1,
-    displacement: 0,
-    size: 0,
-  };
+  const effect = noStackEffect;
   const { mnemonic } = inst;
   if (mnemonic === Mnemonic.Push) return { ...effect, stack: StackOp.Push, source: register64(inst, 0) };
   if (mnemonic === Mnemonic.Pushfq) return { ...effect, stack: StackOp.Push };

@@ -4,9 +4,11 @@
  * from a register. Linear in the section.
  * Source: DWARF 5, section 6.4; Linux Standard Base, Core, "Exception Frames".
  */
+
 import { InputError } from "../../lto/ir/errors.js";
 import { ByteCursor } from "./byte-cursor.js";
 import type { CodeObject, CodeRelocation, CodeSection } from "./object.js";
+import { startedAt } from "./search.js";
 
 /** How the unwinder finds a frame from one address on. Registers are numbered as in machine code. */
 export interface FrameRow {
@@ -281,16 +283,8 @@ class Program {
 }
 
 /** The row in force at an offset of the function. */
-export function rowAt(rows: readonly FrameRow[], offset: number): FrameRow {
-  let low = 0;
-  let high = rows.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (rows[middle]!.start <= offset) low = middle + 1;
-    else high = middle;
-  }
-  return rows[low - 1]!;
-}
+export const rowAt = (rows: readonly FrameRow[], offset: number): FrameRow =>
+  rows[startedAt(rows, offset) - 1]!;
 
 /** The rows that hold in `size` bytes from an offset on, counted from there. */
 export function rowsFrom(rows: readonly FrameRow[], offset: number, size: number): FrameRow[] {

@@ -10,17 +10,15 @@
  * follow in the order of their first blocks, rare ones last when optimising for speed.
  * Jumps to the next block disappear, and a conditional jump over a jump is inverted.
  *
- * Sizes: all branches start short and grow where the distance asks for it until nothing changes,
- * which is the smallest solution and what GNU as computes.
- * O(edges log edges) for the order; relaxation is linear a round, and rounds are few.
- * Breaks if: inline assembly is longer than estimated (only the computed size is then wrong).
+ * Sizes are branch-sizes.ts's. O(edges log edges) for the order.
  */
 
 import type { MBlock, MFunction, MInst } from "../mir.js";
-import { type BranchForms, endsBlock, type InstructionFacts, OpFact } from "../target.js";
+import { type InstructionFacts, OpFact } from "../target.js";
+import { BranchSizes } from "./branch-sizes.js";
 import { Chains } from "./chains.js";
 import { copyDispatches, copyExits } from "./duplicate-tails.js";
-import { shortenBranches } from "./shorten-branches.js";
+import { fallsOn, shortenBranches } from "./shorten-branches.js";
 import { tailJumpTarget } from "./tail-jumps.js";
 
 interface Edge {
@@ -213,66 +211,17 @@ function leadsToDefinition(inst: MInst | undefined, facts: Uint32Array): boolean
   return to !== null && (typeof to === "string" || !to.isDeclaration);
 }
 
-/** Control goes on from the end of the block to what stands behind it. */
-function fallsOn({ insts }: MBlock, facts: Uint32Array): boolean {
-  const last = insts.at(-1);
-  return last === undefined || (facts[last.op]! & endsBlock) === 0;
-}
-
 /** Exact bytes of a laid-out function, with each branch to a block as short as it can be. */
 export function relaxedSize(mf: MFunction): number {
-  return relaxedStarts(mf)[mf.blocks.length]!;
+  return new BranchSizes([mf.blocks], mf.target.instructions).relaxed([0]);
 }
 
 /** Where each block of a laid-out function starts, in bytes from its entry, and at last where it ends. */
 export function relaxedStarts(mf: MFunction): Int32Array {
-  const { blocks } = mf;
-  const { facts, length: lengthOf, branchForms } = mf.target.instructions;
-  const position = new Map<MBlock, number>();
-  for (let i = 0; i < blocks.length; i++) position.set(blocks[i]!, i);
-  // Each branch with its block and the bytes of other instructions before it in the block.
-  const branchBlock: number[] = [];
-  const branchTarget: number[] = [];
-  const branchBefore: number[] = [];
-  const forms: BranchForms[] = [];
-  const bytes = new Int32Array(blocks.length);
-  for (let i = 0; i < blocks.length; i++) {
-    let length = 0;
-    for (const inst of blocks[i]!.insts) {
-      if ((facts[inst.op]! & (OpFact.Jump | OpFact.Branch)) !== 0 && inst.symbol === null) {
-        branchBlock.push(i);
-        branchTarget.push(position.get(inst.targets[0]!) ?? -1);
-        branchBefore.push(length);
-        forms.push(branchForms(inst));
-      } else length += lengthOf(inst);
-    }
-    bytes[i] = length;
-  }
-  const size = Uint8Array.from(forms, (form) => form.short);
-  const start = new Int32Array(blocks.length + 1);
-  const end = new Int32Array(branchBlock.length);
-  for (let changed = true; changed; ) {
-    changed = false;
-    let at = 0;
-    let k = 0;
-    for (let i = 0; i < blocks.length; i++) {
-      start[i] = at;
-      let branches = 0;
-      for (; k < branchBlock.length && branchBlock[k] === i; k++) {
-        branches += size[k]!;
-        end[k] = at + branchBefore[k]! + branches;
-      }
-      at += bytes[i]! + branches;
-    }
-    start[blocks.length] = at;
-    for (let j = 0; j < size.length; j++) {
-      const { short, back, ahead, near } = forms[j]!;
-      if (size[j] !== short) continue;
-      const distance = branchTarget[j]! < 0 ? Number.MAX_SAFE_INTEGER : start[branchTarget[j]!]! - end[j]!;
-      if (distance >= -back && distance <= ahead) continue;
-      size[j] = near;
-      changed = true;
-    }
-  }
-  return start;
+  const sizes = new BranchSizes([mf.blocks], mf.target.instructions);
+  const end = sizes.relaxed([0]);
+  const starts = new Int32Array(mf.blocks.length + 1);
+  starts.set(sizes.start);
+  starts[mf.blocks.length] = end;
+  return starts;
 }

@@ -98,13 +98,13 @@ export async function generateCode(
   const steps = programSteps(job, decisions, remarks, (report) => {
     outlined = report;
   });
-  const { code, cluster } = steps.length > 0 ? await takeProgramSteps(steps, job, sessions) : untouched;
+  const code = steps.length > 0 ? await takeProgramSteps(steps, job, sessions) : null;
   if (steps.length > 0) finished("program steps");
   const addedInstructions = await emit(code, job.plan.open.length, sessions, write, print);
   finished("emit");
   return {
     clobbers: decisions.scratch,
-    cluster,
+    cluster: code?.cluster ?? null,
     statistics: {
       ...sessions.statistics,
       ...statistics,
@@ -165,19 +165,12 @@ function programSteps(
   return options.checkPacking === true ? [...steps, repack] : steps;
 }
 
-interface ProgramStepsResult {
-  /** With the functions that the steps made, and the order of all; null: nothing was done. */
-  readonly code: ProgramCode | null;
-  readonly cluster: GlobalCluster | null;
-}
-const untouched: ProgramStepsResult = { code: null, cluster: null };
-
-/** Step 4. */
+/** Step 4. @returns the code with the functions that the steps made, and the order of all */
 async function takeProgramSteps(
   steps: readonly ProgramStep[],
   { module, target, options }: CodegenJob,
   sessions: Sessions,
-): Promise<ProgramStepsResult> {
+): Promise<ProgramCode> {
   const functions = await sessions.collect();
   const code = new ProgramCode(functions, new SymbolNumbers(module), target, {
     globals: module.globals,
@@ -187,7 +180,7 @@ async function takeProgramSteps(
   });
   for (const step of steps) step.run(code);
   await sessions.replace(functions);
-  return { code, cluster: code.cluster };
+  return code;
 }
 
 /**
