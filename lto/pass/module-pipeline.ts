@@ -94,7 +94,7 @@ class ModuleRun {
     private readonly goalOf: (fn: Func) => Goal,
     trials: TrialCode | null,
   ) {
-    this.context = new ProgramRunContext(runner, module.dataLayout, goalOf, trials);
+    this.context = new ProgramRunContext(runner, module.dataLayout, goalOf, trials, (fn) => this.leave(fn));
     this.before = new Map(module.functions.map((fn) => [fn, fn.revision]));
   }
 

@@ -94,6 +94,8 @@ export interface ProgramContext extends PassContext {
   goalOf(fn: Func): Goal;
   /** A part of the pass's work is over, and what it needed is let go: garbage may be collected here. Costs microseconds. */
   partDone(): void;
+  /** The pass has no more to do with the function's body, which may be encoded, or decoded anew for the next one. */
+  bodyDone(fn: Func): void;
 }
 /** What a function pass gets; the function's body comes from here, and from nowhere else. */
 export interface FunctionContext extends PassContext {

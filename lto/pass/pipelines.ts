@@ -6,6 +6,8 @@
  * `lowering` runs on each function right before instruction selection, callees first, in the thread that compiles
  * it; its passes may ask for the target, for conventions and for what is known of callees.
  */
+
+import { centerPointers } from "../codegen/lowering/center-pointers.js";
 import type { LoweringPipelines, LoweringStep, OptimizationLevel } from "../codegen/lowering/context.js";
 import { demotePhisPass } from "../codegen/lowering/demote-phis.js";
 import { divideByConstants } from "../codegen/lowering/divide-by-constants.js";
@@ -23,6 +25,7 @@ import { useReturned } from "../codegen/lowering/use-returned.js";
 import { levelOf } from "../codegen/program/options.js";
 import { argpromotion } from "../ipo/argpromotion.js";
 import { markBranches } from "../ipo/branch-marks.js";
+import { centerParameters } from "../ipo/center-parameters.js";
 import { checkAttributes } from "../ipo/check-attributes.js";
 import { constmerge } from "../ipo/constmerge.js";
 import { deadargelim } from "../ipo/deadargelim.js";
@@ -147,6 +150,8 @@ const program: readonly Stage[] = [
     may(globaldce),
     // Last of all that makes code smaller: what is outlined nobody looks into.
     may(irOutline),
+    // Behind all that makes, moves or joins functions: nobody asks any more what a parameter points to.
+    may(centerParameters),
   ),
   ...requested,
 ];
@@ -192,6 +197,8 @@ const lowering: readonly LoweringStep[] = [
   may(sink),
   // Behind all that folds constants. For size.
   may(knownEqual),
+  // Last.
+  may(centerPointers),
 ];
 
 // Without optimisation: what selection needs, and dead code, which costs more to compile than to remove.

@@ -3,6 +3,7 @@
  * which order they run is in pipelines.ts.
  */
 import { type LateStepInfo, optionalLateSteps } from "../codegen/late/pipeline.js";
+import { centerPointers } from "../codegen/lowering/center-pointers.js";
 import { demotePhisPass } from "../codegen/lowering/demote-phis.js";
 import { divideByConstants } from "../codegen/lowering/divide-by-constants.js";
 import { duplicateReturnsPass } from "../codegen/lowering/duplicate-returns.js";
@@ -18,6 +19,7 @@ import { splitEdges } from "../codegen/lowering/split-edges.js";
 import { useReturned } from "../codegen/lowering/use-returned.js";
 import { argpromotion } from "../ipo/argpromotion.js";
 import { markBranches } from "../ipo/branch-marks.js";
+import { centerParameters } from "../ipo/center-parameters.js";
 import { checkAttributes } from "../ipo/check-attributes.js";
 import { constmerge } from "../ipo/constmerge.js";
 import { deadargelim } from "../ipo/deadargelim.js";
@@ -78,6 +80,7 @@ export const passes: readonly AnyPass[] = [
   checkAttributes,
   irOutlineEarly,
   irOutline,
+  centerParameters,
   instrumentFunctions,
   stackProtector,
   markBranches,
@@ -108,6 +111,7 @@ export const passes: readonly AnyPass[] = [
   splitEdges,
   sink,
   knownEqual,
+  centerPointers,
 ];
 
 /** Steps on machine code that options can leave out as they do passes. */

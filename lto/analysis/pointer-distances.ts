@@ -1,0 +1,206 @@
+/**
+ * At which distances from a pointer a body goes to memory, and from which place in front of or behind the pointer all
+ * that takes the fewest bytes.
+ *
+ * x86-64 encodes a distance of zero in nothing, one from -128 to 127 in a byte, all others in four (Intel SDM, volume 2,
+ * 2.1.5). Fields of a structure that lie past the first 127 bytes are cheaper from a pointer into its middle: the center.
+ *
+ * Linear in the operands of the body; choosing is linear in the uses of one pointer, times few candidates.
+ */
+import type { DataLayout } from "../ir/data-layout.js";
+import { constantGepOffset } from "../ir/fold/addresses.js";
+import { type Block, type BodyView, type Inst, type InstWith, Op } from "../ir/instructions.js";
+import { isNullTest } from "../ir/move-pointers.js";
+import { ptr } from "../ir/types.js";
+import type { Value } from "../ir/values.js";
+
+/** A pointer that comes into a register from elsewhere. */
+export function arrives(value: Value): boolean {
+  if (value.type !== ptr) return false;
+  if (value.valueKind === "argument") return true;
+  if (value.valueKind !== "inst") return false;
+  return value.op === Op.Load || value.op === Op.Call || value.op === Op.Phi || value.op === Op.Select;
+}
+
+/** Bytes of setting a near center inside of a function: a parameter is often copied anyhow. */
+export const settingBytes = ({ valueKind }: Value): number => (valueKind === "argument" ? 3 : 4);
+
+/** What a body does with a pointer, as distances in bytes from it. */
+export class PointerUses {
+  /** Loads and stores, and addresses with a variable part. */
+  readonly accesses: number[] = [];
+  /** Addresses that are made as values, each once; 0 for each use of the pointer itself. */
+  readonly addresses: number[] = [];
+  /** Comparisons of the pointer itself with null. */
+  nullTests = 0;
+}
+
+/** Centers farther away are not worth a thought; with them symbols and stack frames stay in reach of 32 bits. */
+const farthestCenter = 1 << 20;
+/** The center that is set in a short instruction and reaches the most fields. */
+export const nearCenter = 127;
+/** Of the places that the most accesses are near, so many are tried. */
+export const candidatesTried = 8;
+
+const distanceBytes = (distance: number): number =>
+  distance === 0 ? 0 : distance >= -128 && distance <= 127 ? 1 : 4;
+/** A copy, or `lea`. */
+export const addressBytes = (distance: number): number => (distance === 0 ? 2 : 3 + distanceBytes(distance));
+
+/** Bytes that the uses take for distances from the center. */
+export function bytesFrom({ accesses, addresses, nullTests }: PointerUses, center: number): number {
+  let bytes = nullTests * distanceBytes(center);
+  for (let i = 0; i < accesses.length; i++) bytes += distanceBytes(accesses[i]! - center);
+  for (let i = 0; i < addresses.length; i++) bytes += addressBytes(addresses[i]! - center);
+  return bytes;
+}
+
+/** The numbers that are in the list most often, so many at most; the smaller ones first where they are as frequent. */
+export function mostFrequent(numbers: readonly number[], limit: number): number[] {
+  const counts = new Map<number, number>();
+  for (const n of numbers) counts.set(n, (counts.get(n) ?? 0) + 1);
+  const sorted = [...counts].sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+  return sorted.slice(0, limit).map(([n]) => n);
+}
+
+/**
+ * Centers to try beside 0: from them many accesses are near that are not near the pointer itself, or what is passed on is
+ * there.
+ */
+export function possibleCenters(uses: PointerUses): ReadonlySet<number> {
+  const out = new Set<number>();
+  const made = uses.addresses.filter((d) => d !== 0 && Math.abs(d) < farthestCenter);
+  for (const center of mostFrequent(made, 1)) out.add(center);
+  const all = uses.accesses.filter((d) => Math.abs(d) < farthestCenter - 128);
+  if (!all.some((d) => distanceBytes(d) === 4)) return out;
+  out.add(nearCenter);
+  // What is there itself takes no byte.
+  for (const center of mostFrequent(all, 2)) if (center !== 0) out.add(center);
+  all.sort((a, b) => a - b);
+  // Of each distance: how many are in the 256 bytes that begin with it.
+  const windows: { readonly start: number; readonly count: number }[] = [];
+  for (let i = 0, end = 0; i < all.length; i++) {
+    if (i > 0 && all[i] === all[i - 1]) continue;
+    while (end < all.length && all[end]! <= all[i]! + 255) end++;
+    windows.push({ start: all[i]!, count: end - i });
+  }
+  windows.sort((a, b) => b.count - a.count || a.start - b.start);
+  for (const { start } of windows.slice(0, candidatesTried)) out.add(start + 128);
+  return out;
+}
+
+/** Bytes of a getelementptr with constant indices, on one plain pointer; null for all else. */
+function constantStep(layout: DataLayout, value: Value): number | null {
+  if (value.valueKind !== "inst" || value.op !== Op.GetElementPtr || value.type !== ptr) return null;
+  if (value.operands[0]!.type !== ptr) return null;
+  const step = constantGepOffset(layout, value.data.elementType, value.operands.slice(1));
+  return step !== null && Number.isSafeInteger(step) ? step : null;
+}
+
+/** The constant part of a getelementptr. */
+function constantPart(layout: DataLayout, { data, operands }: InstWith<Op.GetElementPtr>): number {
+  let type = data.elementType;
+  let offset = 0;
+  for (let i = 1; i < operands.length; i++) {
+    const index = operands[i]!;
+    const n = index.valueKind === "int" ? index.num : 0;
+    if (i > 1 && type.kind === "struct") {
+      offset += layout.structLayout(type).offsets[n]!;
+      type = type.elements[n]!;
+      continue;
+    }
+    if (i > 1) type = type.element;
+    offset += n * layout.allocSize(type);
+  }
+  return offset;
+}
+
+/** A pointer that addresses lead back to, and how far they are from it. */
+export interface Distance {
+  readonly pointer: Value;
+  readonly bytes: number;
+}
+
+/** One use of a pointer. */
+export interface DistantUse extends Distance {
+  readonly user: Inst;
+  readonly position: number;
+  readonly block: Block;
+}
+
+/** Looks through addresses at constant distances. */
+export class Distances {
+  private readonly known = new Map<Value, Distance>();
+  constructor(private readonly layout: DataLayout) {}
+
+  of(address: Value): Distance {
+    const steps: { readonly gep: Inst; readonly by: number }[] = [];
+    let pointer = address;
+    let found = this.known.get(pointer);
+    while (found === undefined) {
+      const by = constantStep(this.layout, pointer);
+      if (by === null) break;
+      steps.push({ gep: pointer as Inst, by });
+      // In code that is never reached an address may be computed from itself: there it ends.
+      this.known.set(pointer, { pointer, bytes: 0 });
+      pointer = (pointer as Inst).operands[0]!;
+      found = this.known.get(pointer);
+    }
+    found ??= { pointer, bytes: 0 };
+    for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
+      const bytes: number = found.bytes + step.by;
+      found = Number.isSafeInteger(bytes)
+        ? { pointer: found.pointer, bytes }
+        : { pointer: step.gep, bytes: 0 };
+      this.known.set(step.gep, found);
+    }
+    return found;
+  }
+
+  /**
+   * Adds up what a body does with each of the pointers that are looked for.
+   * @param usesOf where to add it; undefined for pointers nobody asks for
+   * @param isCounted false for uses that are somebody else's to count
+   */
+  addUp(
+    { blocks }: BodyView,
+    usesOf: (pointer: Value) => PointerUses | undefined,
+    isCounted: (use: DistantUse) => boolean = () => true,
+  ): void {
+    const made = new Set<Value>();
+    for (const block of blocks)
+      for (const user of block.insts) {
+        const { operands } = user;
+        if (constantStep(this.layout, user) !== null) continue;
+        for (let position = 0; position < operands.length; position++) {
+          const operand = operands[position]!;
+          if (operand.type !== ptr) continue;
+          const { pointer, bytes } = this.of(operand);
+          const uses = usesOf(pointer);
+          if (uses === undefined || !isCounted({ pointer, bytes, user, position, block })) continue;
+          if (isAccess(user, position)) uses.accesses.push(bytes);
+          else if (user.op === Op.GetElementPtr) uses.accesses.push(bytes + constantPart(this.layout, user));
+          else if (operand === pointer) {
+            if (isNullTest(user)) uses.nullTests++;
+            else uses.addresses.push(0);
+          } else if (!made.has(operand)) {
+            made.add(operand);
+            uses.addresses.push(bytes);
+          }
+        }
+      }
+  }
+}
+
+function isAccess({ op }: Inst, position: number): boolean {
+  switch (op) {
+    case Op.Load:
+    case Op.AtomicRMW:
+    case Op.CmpXchg:
+      return position === 0;
+    case Op.Store:
+      return position === 1;
+    default:
+      return false;
+  }
+}

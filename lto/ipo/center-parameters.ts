@@ -1,0 +1,390 @@
+/**
+ * center-parameters: pointers are passed to the middle of what callees access through them, for size.
+ *
+ *     static int f(struct state *s) { return s->far; }      f(s)
+ *     static int f(char *c) { return ((struct state *)(c - 127))->far; }      f((char *)s + 127)
+ *
+ * Why: the same as in center-pointers (codegen/lowering), which moves pointers inside of functions. Where a structure is
+ * handed down from function to function, all can take the same center: then nobody computes it but who begins, and
+ * what needs the pointer itself is rare.
+ *
+ * Method: a look at each body adds up what is done with each pointer parameter of local functions and who passes what to
+ * whom. Parameters that are passed on to each other form groups, each with the center that is cheapest in all. Then, a few
+ * times, each parameter takes the center that is cheapest where its neighbours are as they are. Linear in the bodies.
+ *
+ * Proof obligations:
+ *  - the parameter is seen by nobody but the body and its calls: the function is local, its address is not taken, all calls
+ *    have its type and convention, and nothing else fixes what is passed (`byval`, `sret`, `returned` and the like);
+ *  - what attributes say of the pointer does not hold of the center (alignment, dereferenceable bytes, not null): gone, at
+ *    the parameter and at calls. What memory is reached through it is the same;
+ *  - addresses of constants that the linker may merge are not moved in the object file: where a sum of symbol and distance
+ *    points to something else, merging would go by that.
+ */
+import {
+  addressBytes,
+  arrives,
+  bytesFrom,
+  candidatesTried,
+  Distances,
+  type DistantUse,
+  mostFrequent,
+  nearCenter,
+  PointerUses,
+  possibleCenters,
+  settingBytes,
+} from "../analysis/pointer-distances.js";
+import { AttributeList, AttributeSet, noAttributes } from "../ir/attributes.js";
+import type { DataLayout } from "../ir/data-layout.js";
+import { foldGep, placeOf } from "../ir/fold/addresses.js";
+import { type CallInst, type Inst, isCall, makeInst, Op, setCallData } from "../ir/instructions.js";
+import type { Func, Module } from "../ir/module.js";
+import { addressBehind, type Move, movePointers } from "../ir/move-pointers.js";
+import { raw } from "../ir/raw.js";
+import { i8, ptr } from "../ir/types.js";
+import { type Constant, constI64, isConstant, type Value } from "../ir/values.js";
+import { callGraph } from "../pass/analyses.js";
+import type { Goal, ModulePass, ProgramContext } from "../pass/pass.js";
+import { passingAttributes } from "./parameter-attributes.js";
+
+/** Bytes that a parameter has to save. */
+const leastGain = 2;
+/** How often parameters choose anew. */
+const rounds = 4;
+/** Parameters that are what they are by convention. */
+const fixed = [...passingAttributes, "returned", "allocptr", "allocalign"];
+/** What may be said of a center, too. */
+const kept = new Set(["noundef", "noalias", "readonly", "writeonly", "readnone", "nofree"]);
+
+/** Where a pointer goes, or comes from: another parameter, or null for what is no such. */
+interface Pass {
+  readonly other: Parameter | null;
+  /** Of what is passed from the source. */
+  readonly distance: number;
+}
+
+/** A pointer parameter, or a pointer that a function passes to one. */
+class Parameter {
+  readonly uses = new PointerUses();
+  readonly to: Pass[] = [];
+  readonly from: Pass[] = [];
+  /** Bytes more for calls that pass the middle of something whose address is made for them. */
+  elsewhere = 0;
+  center = 0;
+  /** What is passed is not for us to say, after all. */
+  isGivenUp = false;
+  group: Parameter = this;
+
+  constructor(
+    /** Position of the parameter; -1: no parameter, only passed. */
+    readonly index: number,
+    /** Bytes of setting a center where it arrives. */
+    readonly setting: number,
+  ) {}
+
+  /** Centers that are worth a thought for what it is used for; asked once all its uses are known. */
+  ownCenters(): ReadonlySet<number> {
+    return (this.possible ??= possibleCenters(this.uses));
+  }
+  private possible: ReadonlySet<number> | null = null;
+
+  /** The one that stands for its group. */
+  leader(): Parameter {
+    let at: Parameter = this;
+    while (at.group !== at) at = at.group = at.group.group;
+    return at;
+  }
+}
+
+const isCentered = (p: Parameter | null): p is Parameter => p !== null && p.center !== 0 && !p.isGivenUp;
+
+/** In place it is free, or a copy. */
+const passBytes = (distance: number): number => (distance === 0 ? 1 : addressBytes(distance));
+
+/** Bytes of setting a center that is so far from where the pointer is. */
+const settingFrom = ({ setting }: Parameter, distance: number): number =>
+  setting + (Math.abs(distance) > nearCenter ? 3 : 0);
+
+/** Bytes of all that has to do with a parameter from a center, as others have theirs. */
+function bytesAt(p: Parameter, center: number): number {
+  const inside = (from: number): number => {
+    let bytes = bytesFrom(p.uses, from);
+    for (const { other, distance } of p.to)
+      bytes += passBytes(distance + (other === p ? center : other!.center) - from);
+    return bytes;
+  };
+  let bytes = inside(center);
+  if (p.index < 0) return bytes + (center === 0 ? 0 : settingFrom(p, center));
+  for (const own of p.ownCenters())
+    if (own !== center) bytes = Math.min(bytes, inside(own) + settingFrom(p, own - center));
+  for (const { other, distance } of p.from)
+    if (other !== p) bytes += passBytes(distance + center - (other?.center ?? 0));
+  return bytes + (center === 0 ? 0 : p.elsewhere);
+}
+
+class Centering {
+  /** By argument. */
+  private readonly parameters = new Map<Value, Parameter>();
+  /** Those that can be centered, by function and position. */
+  private readonly byFunction = new Map<Value, readonly (Parameter | null)[]>();
+  /** Parameters first, then what is only passed, in the order in which they were found. */
+  private all: Parameter[] = [];
+  /** Which functions with parameters each function calls. */
+  private readonly calls = new Map<Func, ReadonlySet<Value>>();
+
+  constructor(
+    private readonly module: Module,
+    private readonly context: ProgramContext,
+  ) {}
+
+  run(): boolean {
+    this.findParameters();
+    if (this.parameters.size === 0) return false;
+    for (const fn of this.module.functions) {
+      if (fn.isDeclaration) continue;
+      this.look(fn);
+      this.context.bodyDone(fn);
+    }
+    this.choose();
+    const centered = this.all.filter((p) => p.index >= 0 && isCentered(p));
+    if (centered.length === 0) return false;
+    for (const [fn, callees] of this.calls)
+      if (this.isCentered(fn) || [...callees].some((callee) => this.isCentered(callee))) {
+        this.rewrite(fn);
+        this.context.bodyDone(fn);
+      }
+    for (const fn of this.calls.keys())
+      if (this.isCentered(fn)) fn.attributes = withoutClaims(fn.attributes, this.byFunction.get(fn)!);
+    this.context.count("centered", centered.length);
+    return true;
+  }
+
+  private isCentered(fn: Value): boolean {
+    return this.byFunction.get(fn)?.some(isCentered) === true;
+  }
+
+  private findParameters(): void {
+    const { symbolOf, openToCallers, addressTaken } = this.context.ofModule(callGraph);
+    for (let node = 0; node < symbolOf.length; node++) {
+      if (openToCallers[node] === 1 || addressTaken[node] === 1) continue;
+      const fn = this.module.globals[symbolOf[node]!]! as Func;
+      if (!isForSize(this.context.goalOf(fn)) || fn.attributes.fn.has("naked")) continue;
+      const list = fn.args.map((argument) => {
+        const said = fn.attributes.parameter(argument.index);
+        if (argument.type !== ptr || fixed.some((name) => said.has(name))) return null;
+        const p = new Parameter(argument.index, settingBytes(argument));
+        this.parameters.set(argument, p);
+        this.all.push(p);
+        return p;
+      });
+      if (list.some((p) => p !== null)) this.byFunction.set(fn, list);
+    }
+  }
+
+  private look(fn: Func): void {
+    const body = fn.view();
+    const { dataLayout } = this.module;
+    const distances = new Distances(dataLayout);
+    /** What is passed of all that is no parameter. */
+    const passed = new Map<Value, Parameter>();
+    const callees = new Set<Value>();
+    const nodeOf = (pointer: Value): Parameter | undefined =>
+      this.parameters.get(pointer) ?? passed.get(pointer);
+    for (const { insts } of body.blocks)
+      for (const inst of insts) {
+        const list = isCall(inst) ? this.byFunction.get(inst.operands[0]!) : undefined;
+        if (list === undefined) continue;
+        callees.add(inst.operands[0]!);
+        if (!isPlain(inst as CallInst)) for (const p of list) if (p !== null) p.isGivenUp = true;
+        for (const target of list) {
+          if (target === null || target.isGivenUp) continue;
+          const { pointer, bytes } = distances.of(inst.operands[1 + target.index]!);
+          let source = nodeOf(pointer) ?? null;
+          if (source === null && arrives(pointer)) {
+            passed.set(pointer, (source = new Parameter(-1, settingBytes(pointer))));
+            this.all.push(source);
+          }
+          const made = bytesOfMaking(pointer, dataLayout);
+          if (made === null) target.from.push({ other: source, distance: bytes });
+          else target.elsewhere += made;
+          source?.to.push({ other: target, distance: bytes });
+        }
+      }
+    this.calls.set(fn, callees);
+    // What is passed to parameters is counted with them.
+    const isCounted = ({ user, position }: DistantUse): boolean => {
+      if (!isCall(user) || position === 0 || position > user.data.argumentCount) return true;
+      const target = this.byFunction.get(user.operands[0]!)?.[position - 1] ?? null;
+      return target === null || target.isGivenUp;
+    };
+    distances.addUp(body, (pointer) => nodeOf(pointer)?.uses, isCounted);
+  }
+
+  private choose(): void {
+    this.all = this.all.filter((p) => !p.isGivenUp);
+    const isThere = ({ other }: Pass): boolean => other?.isGivenUp !== true;
+    for (const p of this.all) {
+      for (const list of [p.to, p.from])
+        if (!list.every(isThere)) list.splice(0, list.length, ...list.filter(isThere));
+      for (const { other, distance } of p.to) if (distance === 0) p.leader().group = other!.leader();
+    }
+    const groups = new Map<Parameter, Parameter[]>();
+    for (const p of this.all) {
+      const leader = p.leader();
+      const members = groups.get(leader);
+      if (members === undefined) groups.set(leader, [p]);
+      else members.push(p);
+    }
+    for (const members of groups.values()) chooseTogether(members);
+    for (let round = 0; round < rounds; round++) {
+      let changed = false;
+      for (const p of this.all) {
+        const center = chooseAlone(p);
+        if (center === p.center) continue;
+        p.center = center;
+        changed = true;
+      }
+      if (!changed) break;
+    }
+  }
+
+  private rewrite(fn: Func): void {
+    const body = fn.rewrite();
+    const { dataLayout } = this.module;
+    for (const block of body.blocks) {
+      const insts: Inst[] = [];
+      for (const inst of block.insts) {
+        if (isCall(inst) && this.isCentered(inst.operands[0]!))
+          for (const made of passCenters(inst, this.byFunction.get(inst.operands[0]!)!, dataLayout)) {
+            made.parent = block;
+            insts.push(made);
+          }
+        insts.push(inst);
+      }
+      raw(block).insts = insts;
+    }
+    const moves = new Map<Value, Move>();
+    this.byFunction.get(fn)?.forEach((p, index) => {
+      const argument = fn.args[index]!;
+      if (isCentered(p)) moves.set(argument, { to: argument, bytes: p.center });
+    });
+    if (moves.size > 0) movePointers(body, dataLayout, moves);
+  }
+}
+
+const isForSize = (goal: Goal): boolean => goal === "minsize" || goal === "size";
+
+/** Nothing but the values of arguments is between caller and callee. */
+function isPlain({ operands, data }: CallInst): boolean {
+  const callee = operands[0] as Func;
+  return (
+    data.functionType === callee.valueType &&
+    data.callingConvention === callee.callingConvention &&
+    !data.attributes.parameters.some((said) => fixed.some((name) => said.has(name)))
+  );
+}
+
+/** The center that is cheapest as others have theirs. */
+function chooseAlone(p: Parameter): number {
+  const around = [...p.to, ...p.from].map(({ other }) => other?.center ?? 0);
+  const candidates = new Set([p.center, ...p.ownCenters(), ...mostFrequent(around, candidatesTried)]);
+  candidates.delete(0);
+  if (candidates.size === 0) return 0;
+  let best = 0;
+  let least = bytesAt(p, 0) - leastGain + 1;
+  for (const center of candidates) {
+    const bytes = bytesAt(p, center);
+    if (bytes >= least) continue;
+    best = center;
+    least = bytes;
+  }
+  return best;
+}
+
+/** Gives the members of a group the center that is cheapest in all. */
+function chooseTogether(members: readonly Parameter[]): void {
+  const all = new PointerUses();
+  for (const { uses } of members) for (const d of uses.accesses) all.accesses.push(d);
+  const candidates = possibleCenters(all);
+  if (candidates.size === 0) return;
+  let best = 0;
+  let least = Number.POSITIVE_INFINITY;
+  for (const center of [0, ...candidates]) {
+    for (const p of members) p.center = center;
+    let bytes = 0;
+    for (const p of members) {
+      bytes += bytesAt(p, center);
+      // Of passes between members each counts once.
+      for (const { other, distance } of p.from)
+        if (other !== null) bytes -= passBytes(distance + center - other.center);
+    }
+    if (bytes >= least) continue;
+    best = center;
+    least = bytes;
+  }
+  for (const p of members) p.center = best;
+}
+
+/** Makes a call pass centers. @returns what has to stand before it */
+function passCenters(call: CallInst, list: readonly (Parameter | null)[], layout: DataLayout): Inst[] {
+  const before: Inst[] = [];
+  for (const p of list) {
+    if (!isCentered(p)) continue;
+    const position = 1 + p.index;
+    let from = call.operands[position]!;
+    if (from.valueKind === "undef") continue;
+    if (isConstant(from)) {
+      const sum = movedConstant(from, p.center, layout);
+      if (sum !== null) {
+        raw(call).operands[position] = sum;
+        continue;
+      }
+      before.push((from = makeInst(Op.Freeze, ptr, [from], null)));
+    }
+    const address = addressBehind(from, p.center);
+    before.push(address);
+    raw(call).operands[position] = address;
+  }
+  const { data } = call;
+  setCallData(call, { ...data, attributes: withoutClaims(data.attributes, list) });
+  return before;
+}
+
+/** Bytes that the middle of something takes more than its start, where its address is made for a call; null: it is not. */
+function bytesOfMaking(pointer: Value, layout: DataLayout): number | null {
+  // In the stack frame that is often out of reach for a byte.
+  if (pointer.valueKind === "inst" && pointer.op === Op.Alloca) return 3;
+  if (!isConstant(pointer)) return null;
+  if (pointer.valueKind === "undef") return 0;
+  if (pointer.valueKind === "zero") return 2;
+  return movedConstant(pointer, nearCenter, layout) === null ? 4 : 0;
+}
+
+/** A sum that the linker may compute: of nothing that it merges. */
+function movedConstant(from: Constant, bytes: number, layout: DataLayout): Constant | null {
+  const { base } = placeOf(layout, from);
+  if (base !== null) {
+    if (base.valueKind !== "global" || base.kind !== "variable" || base.isDeclaration || !base.isLocal)
+      return null;
+    if (base.isConstant || base.threadLocal !== "none") return null;
+  }
+  return foldGep(layout, ptr, i8, [from, constI64(bytes)], 0);
+}
+
+function withoutClaims(attributes: AttributeList, list: readonly (Parameter | null)[]): AttributeList {
+  const parameters = attributes.parameters.map((said, index) => {
+    if (!isCentered(list[index] ?? null)) return said;
+    const kinds = new Map([...said.kinds].filter(([name]) => kept.has(name)));
+    return kinds.size === 0 ? noAttributes : new AttributeSet(kinds, said.strings);
+  });
+  return new AttributeList(attributes.fn, attributes.result, parameters);
+}
+
+export const centerParameters: ModulePass = {
+  name: "center-parameters",
+  level: "module",
+  description: "passes pointers to the middle of what callees access, where distances are shorter, for size",
+  counters: { centered: "parameters that point elsewhere" },
+  requires: [callGraph],
+  preserves: [callGraph],
+  run: (module, context) => new Centering(module, context).run(),
+};
