@@ -152,7 +152,10 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
     )
     .option("--no-ipra", "no interprocedural register allocation: every call obeys the platform's convention")
     .option("--no-shrink-wrap", "prologues at the entries of functions, not where their frames are needed")
-    .option("--no-base-register", "every variable by its own address, for size too")
+    .option(
+      "--no-base-register",
+      "every variable, and every field far from a pointer, by its own address, for size too",
+    )
     .option("--no-shared-epilogues", "every function has its own pops and returns, for size too")
     .option(
       "--no-bound-variable-arguments",

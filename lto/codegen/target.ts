@@ -18,7 +18,7 @@ import type { RegisterSet } from "./register-set.js";
 import type { RequestTable } from "./requests.js";
 
 /** A machine. */
-/** Mentions of variables by way of a register that holds the anchor of a cluster (`late/base-registers.ts`). */
+/** Mentions of memory by way of a register that holds an address near it (`late/base-registers.ts`). */
 export interface BaseRegisters {
   /** Registers that can hold it, those first that are named in fewer bytes. */
   registers(mf: MFunction): readonly number[];
@@ -32,6 +32,16 @@ export interface BaseRegisters {
   rebase(inst: MInst, register: number, offset: (variable: GlobalValue) => number): MInst | null;
   /** Lets the register hold the anchor; changes no flags. */
   set(register: number, isPositionIndependent: boolean): MInst;
+  /** How far from what a register holds the place in memory is that the instruction mentions; NaN: it mentions no such. */
+  distance(inst: MInst): number;
+  /** That register. */
+  pointer(inst: MInst): number;
+  /** The instruction with its place at a distance from what another register holds. */
+  atDistance(inst: MInst, register: number, distance: number): MInst;
+  /** Lets the register hold what is so far from what another one holds; changes no flags. */
+  setDistance(register: number, from: number, distance: number): MInst;
+  /** Behind the instruction the register may hold something else; the stack pointer, too. */
+  changes(inst: MInst, register: number): boolean;
 }
 
 export interface Target {

@@ -5,9 +5,12 @@
 import { cloneInst } from "../codegen/clone.js";
 import { anchorSymbol } from "../codegen/late/global-cluster.js";
 import { type MemOperand, type MFunction, MInst, type SymbolRef } from "../codegen/mir.js";
+import { hasRegister } from "../codegen/register-set.js";
 import type { BaseRegisters } from "../codegen/target.js";
 import type { GlobalValue } from "../ir/module.js";
+import { movesStack } from "./frame/cfa.js";
 import { lea, physical } from "./isa/build.js";
+import { writtenRegisters } from "./isa/effects.js";
 import { hasSegment, memory, scaleOf } from "./isa/memory-operand.js";
 import { opFormat } from "./isa/op-info.js";
 import { Format, X } from "./isa/ops.js";
@@ -58,6 +61,33 @@ function set(register: number, isPositionIndependent: boolean): MInst {
   return inst;
 }
 
+function distance(inst: MInst): number {
+  const { mem } = inst;
+  if (mem === null || mem.base === null || mem.symbol !== null || mem.slot >= 0) return Number.NaN;
+  if (hasSegment(mem) || opFormat[inst.op] === Format.Pseudo) return Number.NaN;
+  // What is popped to memory is addressed from where rsp is then.
+  if (mem.base.loc === RSP && (inst.op === X.Push || inst.op === X.Pop)) return Number.NaN;
+  return mem.disp;
+}
+
+function atDistance(inst: MInst, register: number, distance: number): MInst {
+  const copy = cloneInst(inst);
+  const { index } = inst.mem!;
+  copy.mem = memory(physical(register), index, index === null ? 1 : scaleOf(inst.mem!), distance);
+  return copy;
+}
+
+/** Of rsp nothing else tells: in sets of registers its place is that of the flags. */
+function changes(inst: MInst, register: number): boolean {
+  if (register !== RSP) return hasRegister(writtenRegisters(inst), register);
+  return (
+    movesStack(inst) ||
+    inst.op === X.Pop ||
+    inst.op === X.PopSaved ||
+    inst.defs.some(({ loc }) => loc === RSP)
+  );
+}
+
 export const x64BaseRegisters: BaseRegisters = {
   // As a base, r12 needs a byte more.
   registers: ({ framePointer }: MFunction) =>
@@ -67,4 +97,9 @@ export const x64BaseRegisters: BaseRegisters = {
   mentioned,
   rebase,
   set,
+  distance,
+  pointer: (inst) => inst.mem!.base!.loc,
+  atDistance,
+  setDistance: (register, from, distance) => lea(8, register, memory(physical(from), null, 1, distance)),
+  changes,
 };
