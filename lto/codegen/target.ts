@@ -24,6 +24,8 @@ export interface BaseRegisters {
   registers(mf: MFunction): readonly number[];
   /** The variable that the instruction mentions so that `rebase` can reach it otherwise; null if there is none. */
   mentioned(inst: MInst): GlobalValue | null;
+  /** How many bytes behind the variable's start that is. */
+  addend(inst: MInst): number;
   /**
    * The instruction with its mention made from a register.
    * @param offset of a variable from the anchor
@@ -32,6 +34,8 @@ export interface BaseRegisters {
   rebase(inst: MInst, register: number, offset: (variable: GlobalValue) => number): MInst | null;
   /** Lets the register hold the anchor; changes no flags. */
   set(register: number, isPositionIndependent: boolean): MInst;
+  /** The same for what is so many bytes behind a variable's start. */
+  setBehind(register: number, variable: GlobalValue, bytes: number, isPositionIndependent: boolean): MInst;
   /** How far from what a register holds the place in memory is that the instruction mentions; NaN: it mentions no such. */
   distance(inst: MInst): number;
   /** That register. */

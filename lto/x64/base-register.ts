@@ -41,10 +41,10 @@ function mentioned(inst: MInst): GlobalValue | null {
   return loadsAddress(inst) ? globalOf(inst.symbol) : null;
 }
 
+const addend = ({ mem, imm }: MInst): number => (mem === null ? Number(imm ?? 0) : mem.disp);
+
 function rebase(inst: MInst, register: number, offset: (variable: GlobalValue) => number): MInst | null {
-  const variable = mentioned(inst)!;
-  const addend = inst.mem === null ? Number(inst.imm ?? 0) : inst.mem.disp;
-  const from = offset(variable) + addend;
+  const from = offset(mentioned(inst)!) + addend(inst);
   if (from < -128 || from > 127) return null;
   if (inst.mem === null) return lea(4, inst.defs[0]!.loc, memory(physical(register), null, 1, from));
   const copy = cloneInst(inst);
@@ -53,11 +53,12 @@ function rebase(inst: MInst, register: number, offset: (variable: GlobalValue) =
   return copy;
 }
 
-function set(register: number, isPositionIndependent: boolean): MInst {
-  if (isPositionIndependent) return lea(8, register, memory(null, null, 1, 0, anchor, true));
+function setTo(register: number, symbol: SymbolRef, bytes: number, isPositionIndependent: boolean): MInst {
+  if (isPositionIndependent) return lea(8, register, memory(null, null, 1, bytes, symbol, true));
   const inst = new MInst(X.Mov, 4);
   inst.defs = [physical(register)];
-  inst.symbol = anchor;
+  inst.symbol = symbol;
+  if (bytes !== 0) inst.imm = bytes;
   return inst;
 }
 
@@ -95,8 +96,11 @@ export const x64BaseRegisters: BaseRegisters = {
       (r) => r !== RSP && r !== R12 && !(framePointer && r === RBP),
     ),
   mentioned,
+  addend,
   rebase,
-  set,
+  set: (register, isPositionIndependent) => setTo(register, anchor, 0, isPositionIndependent),
+  setBehind: (register, global, bytes, isPositionIndependent) =>
+    setTo(register, { kind: "direct", target: { kind: "global", global } }, bytes, isPositionIndependent),
   distance,
   pointer: (inst) => inst.mem!.base!.loc,
   atDistance,

@@ -240,6 +240,41 @@ describe("fields far from a pointer", () => {
     });
 });
 
+describe("fields of one variable", () => {
+  const fields = (kind: string): string => `
+@state = internal ${kind} [1024 x i32] zeroinitializer
+@format = private constant [7 x i8] c"%d %d\\0A\\00"
+declare i32 @printf(ptr, ...)
+define i32 @sum() minsize optsize noinline {
+  %a = load volatile i32, ptr getelementptr (i8, ptr @state, i64 2000)
+  %b = load volatile i32, ptr getelementptr (i8, ptr @state, i64 2004)
+  %c = load volatile i32, ptr getelementptr (i8, ptr @state, i64 2000)
+  %d = load volatile i32, ptr getelementptr (i8, ptr @state, i64 2200)
+  %x = add i32 %a, %b
+  %y = add i32 %c, %d
+  %z = mul i32 %x, %y
+  ret i32 %z
+}
+define i32 @main() minsize optsize {
+  ${kind === "global" ? "store volatile i32 3, ptr getelementptr (i8, ptr @state, i64 2000)" : ""}
+  %s = call i32 @sum()
+  %t = call i32 @sum()
+  %r = call i32 (ptr, ...) @printf(ptr @format, i32 %s, i32 %t)
+  ret i32 0
+}`;
+  for (const model of ["static", "pie"])
+    test(`are reached from a register, in ${model} code`, async () => {
+      const near = await compile(fields("global"), `--relocation-model=${model}`);
+      expect(body(near, "sum").match(/\bstate\b/g)).toHaveLength(1);
+      expect(run(near, model === "pie" ? "-pie" : "-no-pie")).toBe("9 9\n");
+    });
+  test("stay where they are if it is a constant: linkers may merge it by what an address points to", async () => {
+    const text = await compile(fields("constant"));
+    expect(body(text, "sum").match(/\bstate\b/g)).toHaveLength(4);
+    expect(run(text, "-no-pie")).toBe("0 0\n");
+  });
+});
+
 describe("the cluster", () => {
   const variables = (text: string): GlobalVariable[] =>
     parseModule(text, "m.ll").globals.filter((g): g is GlobalVariable => g.kind === "variable");

@@ -23,7 +23,7 @@ export const baseRegisters: ProgramStep = {
         const rebasing = new Rebasing(mf);
         if (cluster !== null)
           saved += rebasing.run(clusterAddress(mf, cluster, code.facts.isPositionIndependent));
-        if (hasFarPlaces) rebaseFarPlaces(mf, rebasing);
+        if (hasFarPlaces) rebaseFarPlaces(mf, rebasing, code.facts.isPositionIndependent);
       });
     }
     if (saved > 0) code.cluster = cluster;

@@ -1,14 +1,18 @@
 /**
- * Addresses in the middle of places that are far from what a register points to:
+ * Addresses near places that take four bytes to mention each: far from what a register points to, or in a variable.
  *
  *     movl 5900(%rdi), %eax; addl 5904(%rdi), %eax; movl %eax, 5912(%rdi)
  *       →  leaq 5900(%rdi), %rcx; movl (%rcx), %eax; addl 4(%rcx), %eax; movl %eax, 12(%rcx)
+ *     movl v(%rip), %eax; incl v+4(%rip); addl %eax, v(%rip)
+ *       →  movl $v, %ecx; movl (%rcx), %eax; incl 4(%rcx); addl %eax, (%rcx)
  *
  * A structure may have several such middles, of which center-pointers (codegen/lowering) takes one; and frames of more than
  * 128 bytes have them too. Where the most distances lie in 256 bytes is tried first. A register may point to many
  * things in a function: what is counted of it together only says what to try, rebasing.ts what each place gains.
+ * Constants are left alone: linkers merge some by what is there, and an address in the middle may be outside of them.
  * O(mentions log mentions) for each of the few addresses tried, beside rebasing.
  */
+import type { GlobalValue } from "../../ir/module.js";
 import type { MFunction } from "../mir.js";
 import { type HeldAddress, leastGain, type Rebasing } from "./rebasing.js";
 
@@ -21,47 +25,61 @@ const setBytes = 4;
 /** Far places in 256 bytes that can pay. */
 const fewestFar = Math.ceil((leastGain + setBytes) / gainOfEach);
 
+/** Not for what is no distance. */
 const isFar = (distance: number): boolean => distance < -128 || distance > 127;
 
-/** Distances of far places that are mentioned from each register, ascending, by register. */
-function farPlaces({ blocks, target }: MFunction): number[][] {
-  const byRegister: number[][] = [];
+/** What places are mentioned from: a register or a variable. */
+type Origin = number | GlobalValue;
+
+/** Distances of places that take four bytes, ascending, by what they are mentioned from. */
+function placesOf({ blocks, target: { base } }: MFunction): Map<Origin, number[]> {
+  const places = new Map<Origin, number[]>();
+  const add = (origin: Origin, distance: number): void => {
+    const known = places.get(origin);
+    if (known === undefined) places.set(origin, [distance]);
+    else known.push(distance);
+  };
   for (const { insts } of blocks)
     for (const inst of insts) {
-      const distance = target.base.distance(inst);
-      if (isFar(distance)) (byRegister[target.base.pointer(inst)] ??= []).push(distance);
+      const distance = base.distance(inst);
+      if (isFar(distance)) add(base.pointer(inst), distance);
+      else if (Number.isNaN(distance)) {
+        const variable = base.mentioned(inst);
+        if (variable?.kind === "variable" && !variable.isConstant) add(variable, base.addend(inst));
+      }
     }
-  for (const distances of byRegister) distances?.sort((a, b) => a - b);
-  return byRegister;
+  for (const distances of places.values()) distances.sort((a, b) => a - b);
+  return places;
 }
 
 /** Whether it can pay to look closer. */
-export const mentionsFarPlaces = (mf: MFunction): boolean =>
-  farPlaces(mf).some((distances) => distances.length >= fewestFar);
+export function mentionsFarPlaces(mf: MFunction): boolean {
+  for (const { length } of placesOf(mf).values()) if (length >= fewestFar) return true;
+  return false;
+}
 
 interface Window {
-  readonly register: number;
+  readonly origin: Origin;
   /** The smallest distance in it. */
   readonly start: number;
   /** From there all distances in it take a byte, or none. */
   readonly middle: number;
-  /** Far places. */
+  /** Mentions. */
   readonly count: number;
 }
 
-/** Where far places are enough to pay, the most first. */
-function windowsOf(places: readonly (readonly number[])[]): Window[] {
+/** Where mentions are enough to pay, the most first. */
+function windowsOf(places: ReadonlyMap<Origin, readonly number[]>): Window[] {
   const windows: Window[] = [];
-  places.forEach((distances, register) => {
+  for (const [origin, distances] of places)
     for (let i = 0, end = 0; i < distances.length; i++) {
       const start = distances[i]!;
       if (i > 0 && start === distances[i - 1]) continue;
       while (end < distances.length && distances[end]! <= start + 255) end++;
       if (end - i >= fewestFar)
-        windows.push({ register, start, middle: middleOf(distances, i, end), count: end - i });
+        windows.push({ origin, start, middle: middleOf(distances, i, end), count: end - i });
     }
-  });
-  return windows.sort((a, b) => b.count - a.count || a.register - b.register || a.start - b.start);
+  return windows.sort((a, b) => b.count - a.count);
 }
 
 /** The distance that is mentioned most often takes no byte, if from there all are near. */
@@ -78,27 +96,37 @@ function middleOf(distances: readonly number[], from: number, to: number): numbe
   return most > 0 ? middle : distances[from]! + 128;
 }
 
-export function rebaseFarPlaces(mf: MFunction, rebasing: Rebasing): void {
-  const tried = new Set<string>();
-  let windows = windowsOf(farPlaces(mf));
+export function rebaseFarPlaces(mf: MFunction, rebasing: Rebasing, isPositionIndependent: boolean): void {
+  const tried = new Map<Origin, Set<number>>();
+  let windows = windowsOf(placesOf(mf));
   for (let i = 0; i < mostTried; i++) {
-    const window = windows.find(({ register, start }) => !tried.has(`${register} ${start}`));
+    const window = windows.find(({ origin, start }) => tried.get(origin)?.has(start) !== true);
     if (window === undefined) return;
-    tried.add(`${window.register} ${window.start}`);
-    if (rebasing.run(addressIn(mf, window)) > 0) windows = windowsOf(farPlaces(mf));
+    const starts = tried.get(window.origin);
+    if (starts === undefined) tried.set(window.origin, new Set([window.start]));
+    else starts.add(window.start);
+    if (rebasing.run(addressIn(mf, window, isPositionIndependent)) > 0) windows = windowsOf(placesOf(mf));
   }
 }
 
 /** An address near all places of the window. */
-function addressIn({ target: { base } }: MFunction, { register: source, middle }: Window): HeldAddress {
-  const [least, largest] = [middle - 128, middle + 127];
+function addressIn(
+  { target: { base } }: MFunction,
+  { origin, middle }: Window,
+  isPositionIndependent: boolean,
+): HeldAddress {
+  const isNear = (distance: number): boolean => distance >= middle - 128 && distance <= middle + 127;
+  if (typeof origin === "number")
+    return {
+      source: origin,
+      isMentionedBy: (inst) => isNear(base.distance(inst)) && base.pointer(inst) === origin,
+      rebased: (inst, register) => base.atDistance(inst, register, base.distance(inst) - middle),
+      set: (register) => base.setDistance(register, origin, middle),
+    };
   return {
-    source,
-    isMentionedBy(inst) {
-      const distance = base.distance(inst);
-      return distance >= least && distance <= largest && base.pointer(inst) === source;
-    },
-    rebased: (inst, register) => base.atDistance(inst, register, base.distance(inst) - middle),
-    set: (register) => base.setDistance(register, source, middle),
+    source: -1,
+    isMentionedBy: (inst) => base.mentioned(inst) === origin && isNear(base.addend(inst)),
+    rebased: (inst, register) => base.rebase(inst, register, () => -middle),
+    set: (register) => base.setBehind(register, origin, middle, isPositionIndependent),
   };
 }
