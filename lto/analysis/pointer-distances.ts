@@ -157,6 +157,11 @@ export class Distances {
     return found;
   }
 
+  /** From now on the address is there. */
+  tell(address: Value, distance: Distance): void {
+    this.known.set(address, distance);
+  }
+
   /**
    * Adds up what a body does with each of the pointers that are looked for.
    * @param usesOf where to add it; undefined for pointers nobody asks for

@@ -27,8 +27,8 @@
  */
 import { predecessorLists, type Successors } from "../../analysis/cfg.js";
 import type { DominatorTree } from "../../analysis/dominators.js";
+import { Distances } from "../../analysis/pointer-distances.js";
 import type { DataLayout } from "../../ir/data-layout.js";
-import { constantGepOffset } from "../../ir/fold/index.js";
 import { type Block, type Body, type CallInst, type Inst, makeInst, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import { raw } from "../../ir/raw.js";
@@ -39,12 +39,6 @@ import type { FunctionPass } from "../../pass/pass.js";
 import { libraryFunction } from "../legalize/internal.js";
 import type { Use } from "./blocks.js";
 import type { LoweringContext } from "./context.js";
-
-/** A pointer as a value and a number of bytes. */
-interface Place {
-  readonly base: Value;
-  readonly offset: number;
-}
 
 /** A call that gives back this argument (counted from 0). */
 interface Returning {
@@ -66,18 +60,18 @@ class Replacement {
   uses = 0;
   calls = 0;
   private readonly usesOf = new Map<Value, Use[]>();
-  /** Of addresses at constant distances, as far as asked for: chains of them may be long. */
-  private readonly places = new Map<Value, Place>();
+  private readonly distances: Distances;
   /** Addresses that go behind a call, each once all calls are done: blocks may have many. */
   private readonly fresh = new Map<CallInst, Inst[]>();
   private readonly predecessors: Successors;
 
   constructor(
     private readonly body: Body,
-    private readonly layout: DataLayout,
+    layout: DataLayout,
     private readonly tree: DominatorTree,
     successors: Successors,
   ) {
+    this.distances = new Distances(layout);
     this.predecessors = predecessorLists(successors);
   }
 
@@ -87,7 +81,7 @@ class Replacement {
    */
   run(returning: readonly Returning[], excluded: ReadonlySet<Value>): void {
     for (const { call, argument } of returning) {
-      const { base } = this.placeOf(call.operands[1 + argument]!);
+      const { pointer: base } = this.distances.of(call.operands[1 + argument]!);
       if (excluded.has(base)) continue;
       if (base.valueKind === "argument" || (base.valueKind === "inst" && base.op !== Op.Alloca))
         this.usesOf.set(base, []).set(call, []);
@@ -95,7 +89,7 @@ class Replacement {
     for (const block of this.body.blocks)
       for (const user of block.insts)
         for (let position = 0; position < user.operands.length; position++) {
-          const { base } = this.placeOf(user.operands[position]!);
+          const { pointer: base } = this.distances.of(user.operands[position]!);
           const from = user.op === Op.Phi ? user.blocks[position]! : block;
           this.usesOf.get(base)?.push({ user, position, block: from });
         }
@@ -104,41 +98,13 @@ class Replacement {
       raw(block).insts = block.insts.flatMap((inst) => [inst, ...(this.fresh.get(inst as CallInst) ?? [])]);
   }
 
-  /** Takes constant distances off an address. */
-  private placeOf(address: Value): Place {
-    const steps: { readonly gep: Inst; readonly by: number }[] = [];
-    let base = address;
-    let place = this.places.get(base);
-    while (place === undefined) {
-      const by = this.distanceOf(base);
-      if (by === null) place = { base, offset: 0 };
-      else {
-        steps.push({ gep: base as Inst, by });
-        base = (base as Inst).operands[0]!;
-        place = this.places.get(base);
-      }
-    }
-    for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
-      const offset: number = place.offset + step.by;
-      place = Number.isSafeInteger(offset) ? { base: place.base, offset } : { base: step.gep, offset: 0 };
-      this.places.set(step.gep, place);
-    }
-    return place;
-  }
-  /** How far an address is from the one that it is computed from, in bytes; null: not known, or no such address. */
-  private distanceOf(address: Value): number | null {
-    if (address.valueKind !== "inst" || address.op !== Op.GetElementPtr || address.type !== ptr) return null;
-    if (address.operands[0]!.type !== ptr) return null;
-    const by = constantGepOffset(this.layout, address.data.elementType, address.operands.slice(1));
-    return by !== null && Number.isSafeInteger(by) ? by : null;
-  }
   /** An address that is a part of what uses it. */
   private isTransparent(inst: Inst): boolean {
-    return inst.op === Op.GetElementPtr && this.placeOf(inst).base !== inst;
+    return inst.op === Op.GetElementPtr && this.distances.of(inst).pointer !== inst;
   }
 
   private replace({ call, argument }: Returning): void {
-    const { base, offset } = this.placeOf(call.operands[1 + argument]!);
+    const { pointer: base, bytes: offset } = this.distances.of(call.operands[1 + argument]!);
     const uses = this.usesOf.get(base);
     if (uses === undefined || uses.length > mostUses) return;
     const behind: Use[] = [];
@@ -192,7 +158,7 @@ class Replacement {
         // Behind the call for whoever comes next.
         gep.id = call.id;
         fresh.push(gep);
-        this.places.set(gep, { base: call, offset: distance });
+        this.distances.tell(gep, { pointer: call, bytes: distance });
         addresses.set(distance, (address = gep));
       }
       return address;
@@ -201,13 +167,14 @@ class Replacement {
       const via = user.operands[position]!;
       // Computed behind the call: its own operand is changed.
       if (via.valueKind === "inst" && via !== base && this.isBehind(via, call)) continue;
-      raw(user).operands[position] = addressAt(this.placeOf(via).offset - offset);
+      raw(user).operands[position] = addressAt(this.distances.of(via).bytes - offset);
       this.uses++;
     }
     if (fresh.length > 0) this.fresh.set(call, fresh);
     for (const user of new Set(behind.map((use) => use.user))) {
-      const place = this.places.get(user);
-      if (place?.base === base) this.places.set(user, { base: call, offset: place.offset - offset });
+      const { pointer, bytes } = this.distances.of(user);
+      if (user !== base && pointer === base)
+        this.distances.tell(user, { pointer: call, bytes: bytes - offset });
     }
   }
   private isBehind(inst: Inst, call: CallInst): boolean {
