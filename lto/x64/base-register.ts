@@ -4,7 +4,7 @@
  */
 import { cloneInst } from "../codegen/clone.js";
 import { anchorSymbol } from "../codegen/late/global-cluster.js";
-import { type MemOperand, type MFunction, MInst, type SymbolRef } from "../codegen/mir.js";
+import { type MemOperand, type MFunction, MInst, type RegOperand, type SymbolRef } from "../codegen/mir.js";
 import { hasRegister } from "../codegen/register-set.js";
 import type { BaseRegisters } from "../codegen/target.js";
 import type { GlobalValue } from "../ir/module.js";
@@ -68,8 +68,11 @@ function distance(inst: MInst): number {
   if (hasSegment(mem) || opFormat[inst.op] === Format.Pseudo) return Number.NaN;
   // What is popped to memory is addressed from where rsp is then.
   if (mem.base.loc === RSP && (inst.op === X.Push || inst.op === X.Pop)) return Number.NaN;
+  // The unwinder follows these from the very registers they name.
+  if (inst.op === X.Lea && isFrame(mem.base) && isFrame(inst.defs[0]!)) return Number.NaN;
   return mem.disp;
 }
+const isFrame = ({ loc }: RegOperand): boolean => loc === RSP || loc === RBP;
 
 function atDistance(inst: MInst, register: number, distance: number): MInst {
   const copy = cloneInst(inst);

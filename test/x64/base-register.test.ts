@@ -240,6 +240,20 @@ describe("fields far from a pointer", () => {
     });
 });
 
+test("a middle that 32 bits do not hold is none", async () => {
+  const at = [0x7fffffc0, 0x7fffffc8, 0x7fffffd0, 0x7fffffd8, 0x7fffffe0];
+  const text = await compile(
+    `declare void @use()
+define void @f(ptr %s) minsize optsize {
+  call void @use()
+${at.map((n, i) => `  %p${i} = getelementptr i8, ptr %s, i64 ${n}\n  store volatile i32 1, ptr %p${i}`).join("\n")}
+  ret void
+}`,
+    "-r",
+  );
+  for (const n of at) expect(body(text, "f")).toContain(`movl\t$1, ${n}(%r`);
+});
+
 describe("fields of one variable", () => {
   const fields = (kind: string): string => `
 @state = internal ${kind} [1024 x i32] zeroinitializer

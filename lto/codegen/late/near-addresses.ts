@@ -22,6 +22,8 @@ const mostTried = 8;
 const gainOfEach = 3;
 /** The shortest instruction that sets an address. */
 const setBytes = 4;
+/** Farther away, middles may be out of reach of 32 bits. */
+const farthest = 1 << 30;
 /** Far places in 256 bytes that can pay. */
 const fewestFar = Math.ceil((leastGain + setBytes) / gainOfEach);
 
@@ -35,6 +37,7 @@ type Origin = number | GlobalValue;
 function placesOf({ blocks, target: { base } }: MFunction): Map<Origin, number[]> {
   const places = new Map<Origin, number[]>();
   const add = (origin: Origin, distance: number): void => {
+    if (Math.abs(distance) > farthest) return;
     const known = places.get(origin);
     if (known === undefined) places.set(origin, [distance]);
     else known.push(distance);

@@ -7,7 +7,7 @@
  * In one function, as long as bytes are saved: of all places before a mention, and at the ends of the blocks that
  * dominate it, and of all registers, that is taken from where the most bytes are saved by the mentions that the value
  * reaches unchanged on all ways. Bytes are exact.
- * O(mentions × registers × blocks that the value reaches) for each of the few places taken.
+ * O(registers × (instructions + mentions)) for each address: no place is looked at that an earlier one reaches.
  * Proof obligations: the register is one that the function changes anyhow, so that no caller relies on it, and its
  * value is dead wherever the new one is in it: also for unwinders and callers, whose registers are live until they are
  * saved and from when they are restored. Calls change what they say they change. What the value is computed from is the same
@@ -58,8 +58,11 @@ interface Choice {
   readonly gain: number;
 }
 
+const notAsked = -1;
+
 /** Whether a value gets to the start of a block, and to its end. */
 const enum Reached {
+  NotSeen,
   No,
   Entered,
   Through,
@@ -83,9 +86,12 @@ export class Rebasing {
   // Of the address that is looked at:
   private address!: HeldAddress;
   private candidates: readonly number[] = [];
-  /** By block, of the register that is looked at: 0 not asked yet, 1 no, 2 yes. */
-  private readonly whole: Uint8Array;
-  /** By block, of that register: no place in it saves more bytes. */
+  // By block, of the register that is looked at:
+  /** How far a value gets from the start of the block. */
+  private readonly inside: Int32Array;
+  /** Places up to there are reached from one that was looked at. */
+  private readonly covered: Int32Array;
+  /** No place in it saves more bytes. */
   private readonly most: Int32Array;
   /** Bytes of the instruction that sets each register. */
   private readonly setBytes: number[] = [];
@@ -100,7 +106,8 @@ export class Rebasing {
     this.state = new Uint8Array(mf.blocks.length);
     this.dominating = behindDominators(this.idom);
     this.most = new Int32Array(mf.blocks.length);
-    this.whole = new Uint8Array(mf.blocks.length);
+    this.inside = new Int32Array(mf.blocks.length);
+    this.covered = new Int32Array(mf.blocks.length);
     this.changed = changedRegisters(mf);
     const held = mf.target.frame.reserved(mf);
     this.registers = mf.target.base
@@ -162,23 +169,18 @@ export class Rebasing {
     const ends = this.dominatingBlocks(byBlock.keys());
     for (const register of this.candidates) {
       if (!this.boundGains(register, mentions)) continue;
-      this.whole.fill(0);
-      const consider = (block: number, at: number): void => {
-        if (this.most[block]! < leastGain + this.setBytes[register]!) return;
-        const choice = this.evaluate(register, block, at, byBlock);
-        if (choice.gain >= leastGain) choices.push(choice);
-      };
-      for (const [block, own] of byBlock) {
-        let covered = -1;
-        for (const { at } of own) {
-          if (at <= covered || !this.isFree(register, block, at)) continue;
-          consider(block, at);
-          covered = this.reachedInside(register, block, at);
-        }
-      }
-      for (const block of ends) {
-        const at = this.endOf(block);
-        if (this.isFree(register, block, at)) consider(block, at);
+      this.inside.fill(notAsked);
+      this.covered.fill(-1);
+      // Dominators first: what a value reaches, one that is set there later reaches no more of.
+      for (const block of this.dominating) {
+        if (this.most[block]! < leastGain + this.setBytes[register]!) continue;
+        const consider = (at: number): void => {
+          if (at <= this.covered[block]! || !this.isFree(register, block, at)) return;
+          const choice = this.evaluate(register, block, at, byBlock);
+          if (choice.gain >= leastGain) choices.push(choice);
+        };
+        for (const { at } of byBlock.get(block) ?? []) consider(at);
+        if (ends.has(block)) consider(this.endOf(block));
       }
     }
     return choices;
@@ -271,15 +273,11 @@ export class Rebasing {
     return source >= 0 && this.target.base.changes(inst, source);
   }
 
-  /** A value that the register has at the start of the block it still has at its end. */
-  private passesWhole(register: number, block: number): boolean {
-    let answer = this.whole[block]!;
-    if (answer === 0) {
-      const { length } = this.blocks[block]!.insts;
-      const passes = this.isFree(register, block, 0) && this.reachedInside(register, block, 0) === length;
-      answer = this.whole[block] = passes ? 2 : 1;
-    }
-    return answer === 2;
+  /** How far a value gets that the register has at the start of the block, where it is free. */
+  private reachedFromStart(register: number, block: number): number {
+    const known = this.inside[block]!;
+    if (known !== notAsked) return known;
+    return (this.inside[block] = this.reachedInside(register, block, 0));
   }
 
   /** Entered in ways that edges do not show, or by the unwinder. */
@@ -291,14 +289,24 @@ export class Rebasing {
   /** Which blocks the value reaches whole from the end of `from`. */
   private reachedBlocks(register: number, from: number): readonly number[] {
     const { blocks, succs, state } = this;
-    const entered: number[] = [];
+    const seen: number[] = [];
     const work = [from];
+    /** Whether a value that gets to a block's start gets to its end. */
+    const passes = (block: number): boolean =>
+      this.isFree(register, block, 0) &&
+      this.reachedFromStart(register, block) === blocks[block]!.insts.length;
+    const mayCome = (pred: MBlock): boolean => {
+      const p = this.position.get(pred)!;
+      return p === from || passes(p);
+    };
     for (let block = work.pop(); block !== undefined; block = work.pop())
       for (const next of succs[block]!) {
-        if (state[next] !== Reached.No || next === from || this.isOpen(next)) continue;
-        if (!this.isFree(register, next, 0)) continue;
-        entered.push(next);
-        state[next] = this.passesWhole(register, next) ? Reached.Through : Reached.Entered;
+        if (state[next] !== Reached.NotSeen || next === from) continue;
+        seen.push(next);
+        state[next] = Reached.No;
+        if (this.isOpen(next) || !this.isFree(register, next, 0) || !blocks[next]!.preds.every(mayCome))
+          continue;
+        state[next] = passes(next) ? Reached.Through : Reached.Entered;
         if (state[next] === Reached.Through) work.push(next);
       }
     // Out go those that are entered from elsewhere too, until none is left.
@@ -306,15 +314,15 @@ export class Rebasing {
       const p = this.position.get(pred)!;
       return p === from || state[p] === Reached.Through;
     };
-    const doubted = [...entered];
+    const doubted = seen.slice();
     for (let block = doubted.pop(); block !== undefined; block = doubted.pop()) {
       const before = state[block]!;
-      if (before === Reached.No || blocks[block]!.preds.every(comes)) continue;
+      if (before <= Reached.No || blocks[block]!.preds.every(comes)) continue;
       state[block] = Reached.No;
       if (before === Reached.Through) for (const next of succs[block]!) doubted.push(next);
     }
-    const left = entered.filter((block) => state[block] !== Reached.No);
-    for (const block of entered) state[block] = Reached.No;
+    const left = seen.filter((block) => state[block]! > Reached.No);
+    for (const block of seen) state[block] = Reached.NotSeen;
     return left;
   }
 
@@ -327,12 +335,13 @@ export class Rebasing {
     const reached: Mention[] = [];
     let gain = -this.setBytes[register]!;
     const take = (within: number, from: number, to: number): void => {
-      for (const mention of byBlock.get(within) ?? []) {
-        if (mention.at < from || mention.at > to) continue;
-        const bytes = this.gainOf(mention.inst, register);
+      this.covered[within] = to;
+      const mentions = byBlock.get(within) ?? [];
+      for (let i = firstFrom(mentions, from); i < mentions.length && mentions[i]!.at <= to; i++) {
+        const bytes = this.gainOf(mentions[i]!.inst, register);
         if (bytes <= 0) continue;
         gain += bytes;
-        reached.push(mention);
+        reached.push(mentions[i]!);
       }
     };
     const end = this.reachedInside(register, block, at);
@@ -340,7 +349,7 @@ export class Rebasing {
     const { length } = this.blocks[block]!.insts;
     if (end === length && this.isFree(register, block, length))
       for (const entered of this.reachedBlocks(register, block))
-        if (byBlock.has(entered)) take(entered, 0, this.reachedInside(register, entered, 0));
+        take(entered, 0, this.reachedFromStart(register, entered));
     return { register, block, at, reached, gain };
   }
 
@@ -355,6 +364,17 @@ export class Rebasing {
     const { length } = this.target.instructions;
     return rebased === null ? 0 : length(inst) - length(rebased);
   }
+}
+
+/** Index of the first mention at a place or behind it. */
+function firstFrom(mentions: readonly Mention[], at: number): number {
+  let [low, high] = [0, mentions.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (mentions[middle]!.at < at) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 /** The blocks of a dominator tree from its root, 0. */
