@@ -8,9 +8,8 @@
  * Linear in the operands of the body; choosing is linear in the uses of one pointer, times few candidates.
  */
 import type { DataLayout } from "../ir/data-layout.js";
-import { constantGepOffset } from "../ir/fold/addresses.js";
 import { type Block, type BodyView, type Inst, type InstWith, Op } from "../ir/instructions.js";
-import { isNullTest } from "../ir/move-pointers.js";
+import { constantStep, isNullTest } from "../ir/move-pointers.js";
 import { ptr } from "../ir/types.js";
 import type { Value } from "../ir/values.js";
 
@@ -42,8 +41,9 @@ export const nearCenter = 127;
 /** Of the places that the most accesses are near, so many are tried. */
 export const candidatesTried = 8;
 
-const distanceBytes = (distance: number): number =>
-  distance === 0 ? 0 : distance >= -128 && distance <= 127 ? 1 : 4;
+/** A byte does not hold the distance. */
+export const isFar = (distance: number): boolean => distance < -128 || distance > 127;
+const distanceBytes = (distance: number): number => (distance === 0 ? 0 : isFar(distance) ? 4 : 1);
 /** A copy, or `lea`. */
 export const addressBytes = (distance: number): number => (distance === 0 ? 2 : 3 + distanceBytes(distance));
 
@@ -63,6 +63,17 @@ export function mostFrequent(numbers: readonly number[], limit: number): number[
   return sorted.slice(0, limit).map(([n]) => n);
 }
 
+/** Of each distance among ascending ones: which of them lie in the 256 bytes that begin with it, by position. */
+export function windowsOf(distances: readonly number[]): { readonly from: number; readonly to: number }[] {
+  const windows: { readonly from: number; readonly to: number }[] = [];
+  for (let from = 0, to = 0; from < distances.length; from++) {
+    if (from > 0 && distances[from] === distances[from - 1]) continue;
+    while (to < distances.length && distances[to]! <= distances[from]! + 255) to++;
+    windows.push({ from, to });
+  }
+  return windows;
+}
+
 /**
  * Centers to try beside 0: from them many accesses are near that are not near the pointer itself, or what is passed on is
  * there.
@@ -72,29 +83,14 @@ export function possibleCenters(uses: PointerUses): ReadonlySet<number> {
   const made = uses.addresses.filter((d) => d !== 0 && Math.abs(d) < farthestCenter);
   for (const center of mostFrequent(made, 1)) out.add(center);
   const all = uses.accesses.filter((d) => Math.abs(d) < farthestCenter - 128);
-  if (!all.some((d) => distanceBytes(d) === 4)) return out;
+  if (!all.some(isFar)) return out;
   out.add(nearCenter);
   // What is there itself takes no byte.
   for (const center of mostFrequent(all, 2)) if (center !== 0) out.add(center);
   all.sort((a, b) => a - b);
-  // Of each distance: how many are in the 256 bytes that begin with it.
-  const windows: { readonly start: number; readonly count: number }[] = [];
-  for (let i = 0, end = 0; i < all.length; i++) {
-    if (i > 0 && all[i] === all[i - 1]) continue;
-    while (end < all.length && all[end]! <= all[i]! + 255) end++;
-    windows.push({ start: all[i]!, count: end - i });
-  }
-  windows.sort((a, b) => b.count - a.count || a.start - b.start);
-  for (const { start } of windows.slice(0, candidatesTried)) out.add(start + 128);
+  const windows = windowsOf(all).sort((a, b) => b.to - b.from - (a.to - a.from) || a.from - b.from);
+  for (const { from } of windows.slice(0, candidatesTried)) out.add(all[from]! + 128);
   return out;
-}
-
-/** Bytes of a getelementptr with constant indices, on one plain pointer; null for all else. */
-function constantStep(layout: DataLayout, value: Value): number | null {
-  if (value.valueKind !== "inst" || value.op !== Op.GetElementPtr || value.type !== ptr) return null;
-  if (value.operands[0]!.type !== ptr) return null;
-  const step = constantGepOffset(layout, value.data.elementType, value.operands.slice(1));
-  return step !== null && Number.isSafeInteger(step) ? step : null;
 }
 
 /** The constant part of a getelementptr. */

@@ -88,10 +88,16 @@ export function movePointers(body: Body, layout: DataLayout, moves: ReadonlyMap<
 
 /** How far an address at a constant distance is from where the pointer goes; null: it is no such address, or too far. */
 function stepFrom(user: Inst, { bytes }: Move, layout: DataLayout): number | null {
-  if (user.op !== Op.GetElementPtr || user.type !== ptr) return null;
-  const step = constantGepOffset(layout, user.data.elementType, user.operands.slice(1));
-  if (step === null || !Number.isSafeInteger(step) || !Number.isSafeInteger(step - bytes)) return null;
-  return step - bytes;
+  const step = constantStep(layout, user);
+  return step !== null && Number.isSafeInteger(step - bytes) ? step - bytes : null;
+}
+
+/** Bytes of a getelementptr with constant indices, on one plain pointer; null for all else. */
+export function constantStep(layout: DataLayout, value: Value): number | null {
+  if (value.valueKind !== "inst" || value.op !== Op.GetElementPtr || value.type !== ptr) return null;
+  if (value.operands[0]!.type !== ptr) return null;
+  const step = constantGepOffset(layout, value.data.elementType, value.operands.slice(1));
+  return step !== null && Number.isSafeInteger(step) ? step : null;
 }
 
 /** Puts values in place of addresses that are no distance away from them, which go. */

@@ -197,7 +197,7 @@ const lowering: readonly LoweringStep[] = [
   may(sink),
   // Behind all that folds constants. For size.
   may(knownEqual),
-  // Last.
+  // Last: what looks at addresses would not see through what it puts between them and their pointers.
   may(centerPointers),
 ];
 

@@ -1,6 +1,6 @@
 /**
  * Base registers, on final code: for small variables, where many mentions of a cluster (global-cluster.ts) follow each
- * other, and for places far from what a register points to, which take four bytes of distance each (near-addresses.ts).
+ * other, and for places far from what a register points to or in one variable, which take four bytes each (near-addresses.ts).
  * Where a register is free and holds the middle of them, each takes one byte (rebasing.ts).
  */
 import type { GlobalValue, GlobalVariable } from "../../ir/module.js";

@@ -12,6 +12,7 @@
  * Constants are left alone: linkers merge some by what is there, and an address in the middle may be outside of them.
  * O(mentions log mentions) for each of the few addresses tried, beside rebasing.
  */
+import { isFar, windowsOf } from "../../analysis/pointer-distances.js";
 import type { GlobalValue } from "../../ir/module.js";
 import type { MFunction } from "../mir.js";
 import { type HeldAddress, leastGain, type Rebasing } from "./rebasing.js";
@@ -26,9 +27,6 @@ const setBytes = 4;
 const farthest = 1 << 30;
 /** Far places in 256 bytes that can pay. */
 const fewestFar = Math.ceil((leastGain + setBytes) / gainOfEach);
-
-/** Not for what is no distance. */
-const isFar = (distance: number): boolean => distance < -128 || distance > 127;
 
 /** What places are mentioned from: a register or a variable. */
 type Origin = number | GlobalValue;
@@ -72,16 +70,17 @@ interface Window {
 }
 
 /** Where mentions are enough to pay, the most first. */
-function windowsOf(places: ReadonlyMap<Origin, readonly number[]>): Window[] {
+function worthyWindows(places: ReadonlyMap<Origin, readonly number[]>): Window[] {
   const windows: Window[] = [];
   for (const [origin, distances] of places)
-    for (let i = 0, end = 0; i < distances.length; i++) {
-      const start = distances[i]!;
-      if (i > 0 && start === distances[i - 1]) continue;
-      while (end < distances.length && distances[end]! <= start + 255) end++;
-      if (end - i >= fewestFar)
-        windows.push({ origin, start, middle: middleOf(distances, i, end), count: end - i });
-    }
+    for (const { from, to } of windowsOf(distances))
+      if (to - from >= fewestFar)
+        windows.push({
+          origin,
+          start: distances[from]!,
+          middle: middleOf(distances, from, to),
+          count: to - from,
+        });
   return windows.sort((a, b) => b.count - a.count);
 }
 
@@ -101,14 +100,14 @@ function middleOf(distances: readonly number[], from: number, to: number): numbe
 
 export function rebaseFarPlaces(mf: MFunction, rebasing: Rebasing, isPositionIndependent: boolean): void {
   const tried = new Map<Origin, Set<number>>();
-  let windows = windowsOf(placesOf(mf));
+  let windows = worthyWindows(placesOf(mf));
   for (let i = 0; i < mostTried; i++) {
     const window = windows.find(({ origin, start }) => tried.get(origin)?.has(start) !== true);
     if (window === undefined) return;
     const starts = tried.get(window.origin);
     if (starts === undefined) tried.set(window.origin, new Set([window.start]));
     else starts.add(window.start);
-    if (rebasing.run(addressIn(mf, window, isPositionIndependent)) > 0) windows = windowsOf(placesOf(mf));
+    if (rebasing.run(addressIn(mf, window, isPositionIndependent)) > 0) windows = worthyWindows(placesOf(mf));
   }
 }
 

@@ -380,6 +380,7 @@ export class Selector {
           const source = value.operands[0]!;
           if (source.valueKind !== "inst" && source.valueKind !== "argument") return value;
           if (value.type.kind === "x86_fp80") return value;
+          // The center of a pointer (center-pointers): addresses start anew from it.
           if (source.valueKind === "inst" && source.op === Op.GetElementPtr) return value;
           value = source;
           continue;
