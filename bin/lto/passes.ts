@@ -116,7 +116,16 @@ export async function optimise(
   const runner = new PassRunner(options, services(options, origin, 0, print), module);
   runner.cache.know(summaryAnalysis, linked);
   const trials = trialCode(module, linked, pipelines, program, codegen, effort);
-  const steps = runModulePipeline(runner, program, module, bodyCodec(), (fn) => goalOf(fn, forced), trials);
+  const hasLowAddresses = codegen.relocation === "static" && (codegen.codeModel ?? "small") === "small";
+  const steps = runModulePipeline(
+    runner,
+    program,
+    module,
+    bodyCodec(),
+    (fn) => goalOf(fn, forced),
+    trials,
+    hasLowAddresses,
+  );
   const next = await turns.take("passes", steps);
   return {
     summary: runner.cache.ofModule(summaryAnalysis),

@@ -90,6 +90,8 @@ export interface TrialCode {
 export interface ProgramContext extends PassContext {
   /** Null: there is no code generation to ask. */
   readonly trials: TrialCode | null;
+  /** Addresses of what the program defines are below 2^31, and code counts on it: no relocation, small code model. */
+  readonly hasLowAddresses: boolean;
   /** What a function is compiled for. */
   goalOf(fn: Func): Goal;
   /** A part of the pass's work is over, and what it needed is let go: garbage may be collected here. Costs microseconds. */

@@ -43,6 +43,7 @@ import { libcalls } from "../ipo/libcalls/index.js";
 import { matchCalls } from "../ipo/match-calls.js";
 import { mergeFunctions } from "../ipo/merge-functions/index.js";
 import { shrinkGlobals } from "../ipo/shrink-globals.js";
+import { shrinkTables } from "../ipo/shrink-tables/index.js";
 import { stackProtector } from "../ipo/stack-protector.js";
 import { devirtualize } from "../ipo/virtual-calls/devirtualize.js";
 import { lowerTypeTests } from "../ipo/virtual-calls/lower-type-tests.js";
@@ -148,6 +149,8 @@ const program: readonly Stage[] = [
     may(mergeFunctions),
     // What is dead by now is not compiled.
     may(globaldce),
+    // Behind all that folds loads from tables, and follows what they point to.
+    may(shrinkTables),
     // Last of all that makes code smaller: what is outlined nobody looks into.
     may(irOutline),
     // Behind all that makes, moves or joins functions: nobody asks any more what a parameter points to.

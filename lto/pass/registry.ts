@@ -37,6 +37,7 @@ import { libcalls } from "../ipo/libcalls/index.js";
 import { matchCalls } from "../ipo/match-calls.js";
 import { mergeFunctions } from "../ipo/merge-functions/index.js";
 import { shrinkGlobals } from "../ipo/shrink-globals.js";
+import { shrinkTables } from "../ipo/shrink-tables/index.js";
 import { stackProtector } from "../ipo/stack-protector.js";
 import { devirtualize } from "../ipo/virtual-calls/devirtualize.js";
 import { lowerTypeTests } from "../ipo/virtual-calls/lower-type-tests.js";
@@ -70,6 +71,7 @@ export const passes: readonly AnyPass[] = [
   functionAttrs,
   deadargelim,
   shrinkGlobals,
+  shrinkTables,
   argpromotion,
   constmerge,
   foldFunctions,

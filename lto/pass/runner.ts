@@ -97,6 +97,7 @@ export class ProgramRunContext extends RunContext implements ProgramContext {
     layout: DataLayout,
     readonly goalOf: (fn: Func) => Goal,
     readonly trials: TrialCode | null,
+    readonly hasLowAddresses: boolean,
     readonly bodyDone: (fn: Func) => void,
   ) {
     super(runner, layout);

@@ -1,0 +1,326 @@
+/**
+ * Where pointers into tables go: through addresses, phis, selects, and calls and returns of functions all of whose
+ * callers are known. Whatever else happens to one gives its table up.
+ *
+ * Bodies are looked at in rounds, until nothing new is found; then once more, to see that what can be one pointer
+ * or another is always one into the table, or null. Linear in the bodies, times few rounds.
+ */
+import { visitGlobals } from "../../analysis/references.js";
+import type { DataLayout } from "../../ir/data-layout.js";
+import { placeOf } from "../../ir/fold/addresses.js";
+import {
+  type BodyView,
+  type CallInst,
+  type Inst,
+  type InstWith,
+  isCall,
+  isPlainAccess,
+  Op,
+} from "../../ir/instructions.js";
+import type { Func, GlobalValue, GlobalVariable } from "../../ir/module.js";
+import { ptr, type Type } from "../../ir/types.js";
+import type { Argument, Constant, ConstExpr, Value } from "../../ir/values.js";
+import { passingAttributes } from "../parameter-attributes.js";
+import { type Place, same, type Table } from "./tables.js";
+
+/** Where the values of one body point. */
+export type Places = ReadonlyMap<Value, Place>;
+const nowhere: Places = new Map();
+
+export class PointerFlow {
+  readonly parameters = new Map<Argument, Place>();
+  readonly results = new Map<Func, Place>();
+  /** Functions whose parameters or results turned out to be places, since it was last emptied. */
+  readonly reached = new Set<Func>();
+  /** Something was found out since it was last reset. */
+  hasNews = false;
+
+  /** @param closed functions that only direct calls enter */
+  constructor(
+    readonly dataLayout: DataLayout,
+    readonly tables: ReadonlyMap<GlobalVariable, Table>,
+    private readonly closed: ReadonlySet<Value>,
+  ) {}
+
+  note(isNews: boolean): void {
+    if (isNews) this.hasNews = true;
+  }
+
+  /** The table that a global is, or is part of. */
+  tableOf(global: GlobalValue): Table | undefined {
+    return global.kind === "variable" ? this.tables.get(global) : undefined;
+  }
+  private readonly giveUp = (global: GlobalValue): void => this.tableOf(global)?.giveUp();
+
+  /** Gives up all tables that a constant mentions. */
+  lose(constant: Constant): void {
+    visitGlobals(constant, this.giveUp);
+  }
+
+  /** Where a constant points, if that is in a table. */
+  placeOf(value: Constant): { readonly table: Table; readonly variable: GlobalValue; readonly offset: number } | null {
+    if (value.valueKind === "global") {
+      const table = this.tableOf(value);
+      return table === undefined ? null : { table, variable: value, offset: 0 };
+    }
+    if (value.valueKind !== "expr") return null;
+    const { base, offset } = placeOf(this.dataLayout, value);
+    if (base?.valueKind !== "global") return null;
+    const table = this.tableOf(base);
+    return table === undefined ? null : { table, variable: base, offset: Number(offset) };
+  }
+
+  /** What is known of the values of a body. Tells callers and callees what it passes to them. */
+  look(fn: Func, body: BodyView): { readonly places: Places; readonly isUser: boolean } {
+    const flow = new BodyFlow(this, fn, body);
+    flow.run();
+    return flow;
+  }
+  /** The same for a body that is not to be changed: what it does with tables is not looked into. */
+  pass({ blocks }: BodyView): void {
+    for (const { insts } of blocks)
+      for (const inst of insts) {
+        for (const operand of inst.operands) this.pointerOf(operand, nowhere)?.table.giveUp();
+        if (isCall(inst)) this.checkCall(inst, () => false);
+      }
+  }
+
+  pointerOf(value: Value, places: Places): Place | null {
+    switch (value.valueKind) {
+      case "inst":
+      case "argument":
+        return places.get(value) ?? null;
+      case "global":
+      case "expr":
+        return this.placeOfConstant(value);
+      case "aggregate":
+      case "globalref":
+        this.lose(value);
+        return null;
+      default:
+        return null;
+    }
+  }
+  private placeOfConstant(value: GlobalValue | ConstExpr): Place | null {
+    const at = this.placeOf(value);
+    if (at === null) {
+      if (value.valueKind === "expr") this.lose(value);
+      return null;
+    }
+    const place = at.table.shape.placeOf(at.offset);
+    if (place !== 0 && at.table.shape.fieldAt(place) < 0) at.table.giveUp();
+    return { table: at.table, place };
+  }
+
+  /** The definition that a call enters and that nothing else does; null: who knows. */
+  calleeOf({ operands, data }: CallInst): Func | null {
+    const callee = operands[0]!;
+    if (callee.valueKind !== "global" || callee.kind !== "function" || !this.closed.has(callee)) return null;
+    if (data.functionType !== callee.valueType || data.callingConvention !== callee.callingConvention) return null;
+    return callee;
+  }
+
+  /** Gives up what a function is known to get or return that is not passed plainly. */
+  passTo(fn: Func, index: number, call: CallInst, to: Place): void {
+    const argument = fn.args[index];
+    const said = [fn.attributes.parameter(index), call.data.attributes.parameter(index)];
+    if (
+      argument === undefined ||
+      argument.type !== ptr ||
+      said.some((set) => passingAttributes.some((name) => set.has(name)))
+    ) {
+      to.table.giveUp();
+      return;
+    }
+    const known = this.parameters.get(argument);
+    if (known !== undefined) this.note(same(known, to));
+    else {
+      this.parameters.set(argument, to);
+      this.reached.add(fn);
+      this.hasNews = true;
+    }
+  }
+  returnFrom(fn: Func, to: Place): void {
+    if (!this.closed.has(fn) || fn.valueType.result !== ptr) {
+      to.table.giveUp();
+      return;
+    }
+    const known = this.results.get(fn);
+    if (known !== undefined) this.note(same(known, to));
+    else {
+      this.results.set(fn, to);
+      this.reached.add(fn);
+      this.hasNews = true;
+    }
+  }
+
+  /** Gives up tables of which a value may be a pointer, but need not be. */
+  check(fn: Func, body: BodyView, places: Places): void {
+    const isFine = (value: Value, { table, place }: Place): boolean => {
+      if (value.valueKind === "zero" || value.valueKind === "undef") return true;
+      const at = this.pointerOf(value, places);
+      return at !== null && at.table.leader === table.leader && at.place === place;
+    };
+    const result = this.results.get(fn);
+    for (const { insts } of body.blocks)
+      for (const inst of insts) {
+        const { operands } = inst;
+        const own = places.get(inst);
+        if (own !== undefined && (inst.op === Op.Phi || inst.op === Op.Freeze || inst.op === Op.Select)) {
+          for (let i = inst.op === Op.Select ? 1 : 0; i < operands.length; i++)
+            if (!isFine(operands[i]!, own)) own.table.giveUp();
+        } else if (inst.op === Op.ICmp) {
+          const sides = operands.map((value) => this.pointerOf(value, places));
+          const [a, b] = sides as [Place | null, Place | null];
+          if (a !== null && b === null && !isNull(operands[1]!)) a.table.giveUp();
+          if (b !== null && a === null && !isNull(operands[0]!)) b.table.giveUp();
+        } else if (inst.op === Op.Ret) {
+          if (result !== undefined && !isFine(operands[0]!, result)) result.table.giveUp();
+        } else if (isCall(inst)) this.checkCall(inst, isFine);
+      }
+  }
+  private checkCall(call: CallInst, isFine: (value: Value, at: Place) => boolean): void {
+    const callee = call.operands[0]!;
+    if (callee.valueKind !== "global" || callee.kind !== "function") return;
+    const isKnown = this.calleeOf(call) !== null;
+    callee.args.forEach((argument, index) => {
+      const at = this.parameters.get(argument);
+      if (at !== undefined && !(isKnown && isFine(call.operands[1 + index]!, at))) at.table.giveUp();
+    });
+    if (!isKnown) this.results.get(callee)?.table.giveUp();
+  }
+}
+
+const isNull = (value: Value): boolean => value.valueKind === "zero" || value.valueKind === "undef";
+
+class BodyFlow {
+  readonly places = new Map<Value, Place>();
+  /** It has to do with tables. */
+  isUser = false;
+  private changed = false;
+
+  constructor(
+    private readonly flow: PointerFlow,
+    private readonly fn: Func,
+    private readonly body: BodyView,
+  ) {}
+
+  run(): void {
+    const { flow, fn, places } = this;
+    for (const argument of fn.args) {
+      const at = flow.parameters.get(argument);
+      if (at !== undefined) places.set(argument, at);
+    }
+    do {
+      this.changed = false;
+      for (const { insts } of this.body.blocks)
+        for (let i = 0; i < insts.length; i++) this.instruction(insts[i]!);
+    } while (this.changed);
+  }
+
+  private instruction(inst: Inst): void {
+    const { operands } = inst;
+    const { flow } = this;
+    for (let i = 0; i < operands.length; i++) {
+      const operand = operands[i]!;
+      if (operand.valueKind === "int") continue;
+      const at = flow.pointerOf(operand, this.places);
+      if (at !== null) this.use(inst, i, at);
+    }
+    if (!isCall(inst)) return;
+    const callee = flow.calleeOf(inst);
+    const result = callee === null ? undefined : flow.results.get(callee);
+    if (result !== undefined) this.put(inst, result);
+  }
+
+  private put(value: Inst, at: Place): void {
+    const known = this.places.get(value);
+    this.isUser = true;
+    if (known !== undefined) {
+      this.flow.note(same(known, at));
+      return;
+    }
+    if (value.type !== ptr) {
+      at.table.giveUp();
+      return;
+    }
+    this.places.set(value, at);
+    this.changed = true;
+  }
+
+  private use(inst: Inst, slot: number, at: Place): void {
+    const { flow } = this;
+    this.isUser = true;
+    switch (inst.op) {
+      case Op.GetElementPtr:
+        return this.step(inst, slot, at);
+      case Op.Phi:
+      case Op.Freeze:
+      case Op.Select:
+        return this.put(inst, at);
+      case Op.Load:
+        return this.load(inst, at);
+      case Op.ICmp: {
+        const other = flow.pointerOf(inst.operands[1 - slot]!, this.places);
+        if (other !== null) flow.note(same(at, other));
+        return;
+      }
+      case Op.Ret:
+        return flow.returnFrom(this.fn, at);
+      default: {
+        const callee = isCall(inst) && slot > 0 && slot <= inst.data.argumentCount ? flow.calleeOf(inst) : null;
+        if (callee === null) at.table.giveUp();
+        else flow.passTo(callee, slot - 1, inst as CallInst, at);
+      }
+    }
+  }
+
+  private step(inst: InstWith<Op.GetElementPtr>, slot: number, at: Place): void {
+    const { shape } = at.table;
+    const steps = slot === 0 ? stepsOf(inst, this.flow.dataLayout) : null;
+    if (steps === null || steps.scales.some(({ bytes }) => bytes % shape.period !== 0)) return at.table.giveUp();
+    const place = shape.placeOf(at.place + steps.bytes);
+    if (place !== 0 && shape.fieldAt(place) < 0) return at.table.giveUp();
+    this.put(inst, { table: at.table, place });
+  }
+
+  private load(inst: InstWith<Op.Load>, { table, place }: Place): void {
+    const { shape } = table;
+    const number = shape.fieldAt(place);
+    const field = shape.fields[number];
+    if (field === undefined || !isPlainAccess(inst)) return table.giveUp();
+    if (field.kind === "rest") {
+      if (place + this.flow.dataLayout.storeSize(inst.type) > field.offset + field.bytes) table.giveUp();
+    } else if (inst.type !== field.type) table.giveUp();
+    else {
+      const { content } = table.leader.facts[number]!;
+      if (content !== null) this.put(inst, content);
+    }
+  }
+}
+
+/** What a getelementptr adds to one pointer; null: that is not known, or it makes several. */
+export interface Steps {
+  readonly bytes: number;
+  readonly scales: readonly { readonly index: Value; readonly bytes: number }[];
+}
+export function stepsOf({ type, operands, data }: InstWith<Op.GetElementPtr>, layout: DataLayout): Steps | null {
+  if (type !== ptr) return null;
+  let at: Type = data.elementType;
+  let bytes = 0;
+  const scales: { index: Value; bytes: number }[] = [];
+  for (let i = 1; i < operands.length; i++) {
+    const index = operands[i]!;
+    const n = index.valueKind === "int" ? index.num : index.valueKind === "zero" ? 0 : Number.NaN;
+    if (i > 1 && at.kind === "struct") {
+      bytes += layout.structLayout(at).offsets[n]!;
+      at = at.elements[n]!;
+      continue;
+    }
+    if (i > 1) at = at.element;
+    const size = layout.allocSize(at);
+    if (Number.isNaN(n)) scales.push({ index, bytes: size });
+    else bytes += n * size;
+  }
+  return Number.isSafeInteger(bytes) ? { bytes, scales } : null;
+}

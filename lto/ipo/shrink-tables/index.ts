@@ -1,0 +1,246 @@
+/**
+ * shrink-tables: fields of tables take no more bytes than what they hold.
+ *
+ *     static const struct { const char *name; int size; } kinds[] = { { "int", 4 }, { "char", 1 } };
+ *
+ * An element has 5 bytes for 16: where all addresses are below 2^31, a pointer is four bytes, and no size here takes more
+ * than one. Programs that print, parse or dispatch have many such tables, which are loaded as much as code is.
+ *
+ * Method: the pointers into each table are followed through all functions whose callers are known (flow.ts), tables that
+ * meet are one (tables.ts), and where every access is a plain load of a field, all of them change (rewrite.ts) if that
+ * saves more bytes of data than extending what is loaded takes of code. Linear, in few rounds over the bodies concerned.
+ *
+ * Proof obligations:
+ *  - every access is seen: the variable is local, defined here, not pinned, in no section, comdat or thread, and of
+ *    no type that others look for; its address is nowhere but in what is followed, and in pointer fields of tables;
+ *  - nothing is written: contents are what initialisers say;
+ *  - wherever a pointer may lead into a table, it leads into one of the same shape, at the same place of an element, or is
+ *    null: what merges, is passed or returned is checked at the end. So each step and each load has one new meaning;
+ *  - the order of elements stays, and only addresses of the same place in them are compared; all steps are by whole elements,
+ *    or known; fields that nobody loads are gone, but no table is without any;
+ *  - loads give the values that they gave: integers come back by the one extension that all of a field do, pointers by
+ *    zero extension. Undef is some value; pointers that are not null lead to symbols that are defined in the program, by
+ *    fewer than 2^20 bytes forwards, in a small code model without relocation (System V ABI AMD64, section 3.5.1);
+ *  - where pointers lead to functions they stay, directly or behind others: who follows calls through pointers would not see them;
+ *  - parameters and results that lead into tables lose what is claimed of alignment and of bytes that can be read.
+ */
+import type { DataLayout } from "../../ir/data-layout.js";
+import { placeOf } from "../../ir/fold/addresses.js";
+import { baseObject, visitGlobals, visitOwnConstants } from "../../analysis/references.js";
+import type { Func, GlobalValue, GlobalVariable, Module } from "../../ir/module.js";
+import type { Constant, Value } from "../../ir/values.js";
+import { callGraph } from "../../pass/analyses.js";
+import type { ModulePass, ProgramContext } from "../../pass/pass.js";
+import { words } from "../../pass/remarks.js";
+import { PointerFlow } from "./flow.js";
+import { addUses, type Narrowing, narrow, TableUses } from "./narrowing.js";
+import { Rewriter } from "./rewrite.js";
+import { Shape, visitFields } from "./shape.js";
+import { Table } from "./tables.js";
+
+/** Pointers may lead so many bytes behind a symbol. */
+const farthest = 1n << 20n;
+/** After so many rounds tables of which something new is found out are given up. */
+const mostRounds = 20;
+
+class TableShrinker {
+  private readonly tables = new Map<GlobalVariable, Table>();
+  private readonly closed = new Set<Value>();
+  private readonly callers = new Map<Func, readonly Func[]>();
+  private readonly flow: PointerFlow;
+  private readonly layout: DataLayout;
+  /** Variables that lead to functions. */
+  private leading: ReadonlySet<GlobalValue> = new Set();
+
+  constructor(
+    private readonly module: Module,
+    private readonly context: ProgramContext,
+  ) {
+    this.layout = module.dataLayout;
+    this.flow = new PointerFlow(this.layout, this.tables, this.closed);
+  }
+
+  run(): boolean {
+    this.findTables();
+    if (this.tables.size === 0) return false;
+    this.findCallers();
+    if (this.context.hasLowAddresses) this.leading = this.findLeading();
+    for (const global of this.module.globals)
+      if (this.flow.tableOf(global) === undefined) visitOwnConstants(global, (constant) => this.flow.lose(constant));
+    for (const pinned of this.module.pinned) this.flow.tableOf(pinned)?.giveUp();
+    for (const [variable, table] of this.tables) this.readContents(variable, table);
+    const users = this.followPointers();
+    const chosen = this.choose(users);
+    if (chosen.size === 0) return false;
+    new Rewriter(this.flow, chosen).run(users, (fn) => this.context.bodyDone(fn));
+    this.context.count("shrunk", chosen.size);
+    return true;
+  }
+
+  private findTables(): void {
+    for (const variable of this.module.variables) {
+      if (!variable.isLocal || variable.initializer === null || variable.externallyInitialized) continue;
+      if (variable.threadLocal !== "none" || variable.section !== "" || variable.comdat !== null) continue;
+      if (variable.typeIds.length > 0 || variable.type.addressSpace !== 0 || !variable.valueType.isAggregate) continue;
+      const shape = Shape.of(variable.valueType, this.layout);
+      if (shape !== null) this.tables.set(variable, new Table(shape));
+    }
+  }
+
+  private findCallers(): void {
+    const { symbolOf, openToCallers, addressTaken, callers } = this.context.ofModule(callGraph);
+    const { globals } = this.module;
+    for (let node = 0; node < symbolOf.length; node++) {
+      const fn = globals[symbolOf[node]!]! as Func;
+      if (openToCallers[node] === 1 || addressTaken[node] === 1 || isOpaque(fn)) continue;
+      this.closed.add(fn);
+      const list = callers.items.subarray(callers.start[node]!, callers.start[node + 1]!);
+      this.callers.set(fn, Array.from(list, (caller) => globals[symbolOf[caller]!] as Func));
+    }
+  }
+
+  private readContents(variable: GlobalVariable, table: Table): void {
+    table.variables.push(variable);
+    const { shape, facts } = table;
+    const isKnown = visitFields(variable.initializer!, shape, (number, value) => {
+      const { kind } = shape.fields[number]!;
+      const fact = facts[number]!;
+      if (kind === "pointer") this.readPointer(table, number, value);
+      else if (kind === "integer" && value.valueKind === "int") {
+        if (value.value < fact.least) fact.least = value.value;
+        if (value.value > fact.largest) fact.largest = value.value;
+      } else if (value.valueKind !== "undef") {
+        fact.isWide = true;
+        this.flow.lose(value);
+      }
+    });
+    if (!isKnown) table.giveUp();
+  }
+
+  private readPointer(table: Table, field: number, value: Constant): void {
+    const { valueKind } = value;
+    if (valueKind === "zero" || valueKind === "undef") return;
+    const at = this.flow.placeOf(value);
+    const { facts } = table.leader;
+    if (at === null) {
+      this.flow.lose(value);
+      table.stray(field);
+    } else {
+      const place = at.table.shape.placeOf(at.offset);
+      if (place !== 0 && at.table.shape.fieldAt(place) < 0) at.table.giveUp();
+      table.pointTo(field, { table: at.table, place });
+    }
+    if (!this.context.hasLowAddresses || !this.isLow(value)) facts[field]!.isWide = true;
+  }
+
+  /** Whether an address is one of data that is defined in the program, and leads to no function. */
+  private isLow(address: Constant): boolean {
+    if (address.valueKind === "blockaddress") return true;
+    const { base, offset } = placeOf(this.layout, address);
+    if (base?.valueKind !== "global" || offset < 0n || offset >= farthest) return false;
+    if (base.kind !== "variable" || base.isDeclaration || base.linkage === "available_externally") return false;
+    return base.threadLocal === "none" && !this.leading.has(base);
+  }
+
+  /** Variables that lead to functions, directly or behind others. */
+  private findLeading(): ReadonlySet<GlobalValue> {
+    const leading = new Set<GlobalValue>();
+    const mentionedBy = new Map<GlobalValue, GlobalVariable[]>();
+    for (const variable of this.module.variables) {
+      if (variable.initializer === null) continue;
+      visitGlobals(variable.initializer, (global) => {
+        const other = baseObject(global) ?? global;
+        if (other.kind !== "variable") leading.add(variable);
+        else if (!mentionedBy.has(other)) mentionedBy.set(other, [variable]);
+        else mentionedBy.get(other)!.push(variable);
+      });
+    }
+    // A set goes on with what is added to it meanwhile.
+    for (const variable of leading) for (const other of mentionedBy.get(variable) ?? []) leading.add(other);
+    return leading;
+  }
+
+  /** @returns the functions that have to do with tables */
+  private followPointers(): Func[] {
+    const { flow, context } = this;
+    const users = new Set<Func>();
+    const opaque: Func[] = [];
+    for (const fn of this.module.functions) {
+      if (fn.isDeclaration) continue;
+      if (isOpaque(fn)) opaque.push(fn);
+      else if (flow.look(fn, fn.view()).isUser) users.add(fn);
+      context.bodyDone(fn);
+    }
+    for (let round = 0; (flow.hasNews || flow.reached.size > 0) && this.isAnyLeft(); round++) {
+      for (const fn of flow.reached) {
+        users.add(fn);
+        for (const caller of this.callers.get(fn) ?? []) if (!isOpaque(caller)) users.add(caller);
+      }
+      flow.reached.clear();
+      flow.hasNews = false;
+      for (const fn of users) {
+        flow.look(fn, fn.view());
+        context.bodyDone(fn);
+      }
+      if (round === mostRounds) for (const table of this.tables.values()) table.giveUp();
+    }
+    for (const fn of opaque) fn.peek((body) => flow.pass(body));
+    return [...users];
+  }
+
+  private isAnyLeft(): boolean {
+    for (const table of this.tables.values()) if (!table.isGivenUp) return true;
+    return false;
+  }
+
+  /** Gives up tables of which a pointer need not be one, then those where nothing is saved. */
+  private choose(users: readonly Func[]): Map<Table, Narrowing> {
+    const chosen = new Map<Table, Narrowing>();
+    const { flow, context, layout } = this;
+    if (!this.isAnyLeft()) return chosen;
+    const uses = new Map<Table, TableUses>();
+    for (const fn of users) {
+      const body = fn.view();
+      const { places } = flow.look(fn, body);
+      flow.check(fn, body, places);
+      const goal = context.goalOf(fn);
+      addUses(uses, { flow, body, places, isForSize: goal === "minsize" || goal === "size" });
+      context.bodyDone(fn);
+    }
+    for (const [table, used] of uses) {
+      const narrowing = table.isGivenUp ? null : narrow(table, used, layout);
+      if (narrowing === null) continue;
+      chosen.set(table, narrowing);
+      this.tell(table, narrowing);
+    }
+    return chosen;
+  }
+
+  private tell({ variables }: Table, { saved, code }: Narrowing): void {
+    for (const variable of variables)
+      this.context.remarks?.add({
+        kind: "Passed",
+        pass: shrinkTables.name,
+        name: "Shrunk",
+        function: variable.name,
+        facts: [
+          words("made smaller, with all tables that its pointers meet: bytes of data="),
+          ["DataBytes", -saved],
+          words(", of code="),
+          ["CodeBytes", code],
+        ],
+      });
+  }
+}
+
+const isOpaque = ({ attributes }: Func): boolean => attributes.fn.has("optnone") || attributes.fn.has("naked");
+
+export const shrinkTables: ModulePass = {
+  name: "shrink-tables",
+  level: "module",
+  description: "gives fields of tables that nobody writes no more bytes than they need, where all accesses are known",
+  counters: { shrunk: "tables that are smaller, those that share code counted once" },
+  requires: [callGraph],
+  preserves: [callGraph],
+  run: (module, context) => new TableShrinker(module, context).run(),
+};

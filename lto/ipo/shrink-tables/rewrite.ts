@@ -1,0 +1,170 @@
+/** Changes tables that shrink, and all that leads into them or loads from them. */
+import { AttributeList, AttributeSet, noAttributes } from "../../ir/attributes.js";
+import { Builder } from "../../ir/builder.js";
+import type { Editor } from "../../ir/editor.js";
+import { foldGep } from "../../ir/fold/addresses.js";
+import { type CallInst, type Inst, type InstWith, isCall, Op, setCallData } from "../../ir/instructions.js";
+import type { Func, GlobalVariable } from "../../ir/module.js";
+import { isNullTest } from "../../ir/move-pointers.js";
+import { arrayType, i8, i32, i64, ptr, type Type } from "../../ir/types.js";
+import { type Constant, ConstExpr, constI64, constInt, isConstant, type Value, zeroOf } from "../../ir/values.js";
+import { type Places, type PointerFlow, stepsOf } from "./flow.js";
+import type { Extension, Narrowing } from "./narrowing.js";
+import { NewShape } from "./shape.js";
+import type { Place, Table } from "./tables.js";
+
+/** What may still be said of a pointer into a table: nothing of where it is, and how far it can be followed. */
+const kept = new Set(["noundef", "noalias", "nonnull", "readonly", "readnone", "nofree", "captures", "returned"]);
+
+export class Rewriter {
+  /** @param narrowings by leader */
+  constructor(
+    private readonly flow: PointerFlow,
+    private readonly narrowings: ReadonlyMap<Table, Narrowing>,
+  ) {}
+
+  /** @param done what to do with each function behind the last change of its body */
+  run(users: readonly Func[], done: (fn: Func) => void): void {
+    for (const fn of users) {
+      this.body(fn);
+      done(fn);
+    }
+    for (const fn of users) fn.attributes = this.withoutClaims(fn.attributes, fn);
+    for (const [variable, table] of this.flow.tables) if (!table.isGivenUp) this.variable(variable, table);
+  }
+
+  private of(at: Place | null): Narrowing | null {
+    return at === null ? null : (this.narrowings.get(at.table.leader) ?? null);
+  }
+
+  private variable(variable: GlobalVariable, { leader }: Table): void {
+    const narrowing = this.narrowings.get(leader);
+    const { fields } = leader.shape;
+    // Those that stay may point into those that change.
+    if (narrowing === undefined && leader.facts.every(({ content }) => this.of(content) === null)) return;
+    const types = narrowing?.shape.types ?? fields.map(({ type }) => type);
+    const shape = narrowing?.shape ?? new NewShape(leader.shape, types, false, this.flow.dataLayout);
+    const initializer = shape.rebuilt(variable.initializer!, (field, old) =>
+      narrowed(this.constant(old), types[field]!, narrowing?.extensions[field] ?? null),
+    );
+    variable.retype(shape.typeOf(variable.valueType), initializer);
+    if (narrowing !== undefined) variable.align = shape.align;
+  }
+
+  /** Where an address in a table is now; all other constants are what they were. */
+  private constant(value: Constant): Constant {
+    const at = this.flow.placeOf(value);
+    const narrowing = at === null ? undefined : this.narrowings.get(at.table.leader);
+    if (at === null || narrowing === undefined || at.offset === 0) return value;
+    const offset = constI64(narrowing.shape.moved(at.offset));
+    return foldGep(this.flow.dataLayout, ptr, i8, [at.variable, offset], 0)!;
+  }
+
+  private body(fn: Func): void {
+    const view = fn.view();
+    const { places } = this.flow.look(fn, view);
+    const concerned: Inst[] = [];
+    for (const { insts } of view.blocks)
+      for (const inst of insts) if (this.concerns(inst, places)) concerned.push(inst);
+    if (concerned.length === 0) return;
+    const editor = fn.edit();
+    // Addresses keep their places while others are made from them: each is asked for before it is changed.
+    const made = new Map<Value, Place>(places);
+    for (const inst of concerned) this.instruction(inst, editor, made);
+  }
+
+  private concerns(inst: Inst, places: Places): boolean {
+    for (const operand of inst.operands) if (this.of(this.flow.pointerOf(operand, places)) !== null) return true;
+    return isCall(inst) && this.of(places.get(inst) ?? null) !== null;
+  }
+
+  private instruction(inst: Inst, editor: Editor, places: Map<Value, Place>): void {
+    const { flow } = this;
+    const pointer = inst.op === Op.Load || inst.op === Op.GetElementPtr ? inst.operands[0]! : null;
+    const at = pointer === null ? null : flow.pointerOf(pointer, places);
+    for (let i = 0; i < inst.operands.length; i++) {
+      const operand = inst.operands[i]!;
+      if (isConstant(operand)) editor.setOperand(inst, i, this.constant(operand));
+    }
+    if (isCall(inst)) this.call(inst);
+    const narrowing = this.of(at);
+    if (at === null || narrowing === null) return;
+    if (inst.op === Op.Load) this.load(inst, editor, at, narrowing);
+    else if (inst.op === Op.GetElementPtr) this.step(inst, editor, at, narrowing, places);
+  }
+
+  private call(call: CallInst): void {
+    const callee = this.flow.calleeOf(call);
+    if (callee !== null) setCallData(call, { ...call.data, attributes: this.withoutClaims(call.data.attributes, callee) });
+  }
+
+  private step(
+    inst: InstWith<Op.GetElementPtr>,
+    editor: Editor,
+    { place }: Place,
+    { shape }: Narrowing,
+    places: Map<Value, Place>,
+  ): void {
+    const { bytes, scales } = stepsOf(inst, this.flow.dataLayout)!;
+    const builder = new Builder(editor).before(inst);
+    let address = inst.operands[0]!;
+    for (const { index, bytes: scale } of scales) {
+      const element = (scale / shape.old.period) * shape.period;
+      address = builder.gep(element === 1 ? i8 : arrayType(element, i8), address, [index], inst.flags);
+    }
+    address = builder.byteOffset(address, shape.moved(place + bytes) - shape.moved(place), inst.flags);
+    const own = places.get(inst);
+    if (own !== undefined && address.valueKind === "inst") places.set(address, own);
+    editor.replace(inst, address);
+  }
+
+  private load(inst: InstWith<Op.Load>, editor: Editor, { table, place }: Place, { shape, extensions }: Narrowing): void {
+    const field = table.shape.fieldAt(place);
+    const extension = extensions[field]!;
+    const builder = new Builder(editor).before(inst);
+    const [address] = inst.operands as [Value];
+    const align = Math.min(inst.data.align, shape.alignOf(field));
+    if (extension === null) {
+      const load = builder.load(inst.type, address, align, inst.flags);
+      load.hints = inst.hints;
+      editor.replace(inst, load);
+      return;
+    }
+    const load = builder.load(shape.types[field]!, address, align);
+    if (extension !== "pointer") {
+      editor.replace(inst, builder.cast(extension, load, inst.type));
+      return;
+    }
+    for (const user of editor.users(inst))
+      if (isNullTest(user)) {
+        const test = new Builder(editor).before(user).icmp(user.data as "eq", load, zeroOf(i32));
+        editor.replace(user, test);
+      }
+    if (editor.hasUses(inst)) editor.replace(inst, builder.cast(Op.IntToPtr, builder.cast(Op.ZExt, load, i64), ptr));
+    else editor.erase(inst);
+  }
+
+  /** What is said of a function's parameters and result, or by a call of it. */
+  private withoutClaims(attributes: AttributeList, fn: Func): AttributeList {
+    const isMoved = (index: number): boolean => {
+      const argument = fn.args[index];
+      return argument !== undefined && this.of(this.flow.parameters.get(argument) ?? null) !== null;
+    };
+    const result = this.of(this.flow.results.get(fn) ?? null) === null ? attributes.result : onlyKept(attributes.result);
+    const parameters = attributes.parameters.map((said, index) => (isMoved(index) ? onlyKept(said) : said));
+    return new AttributeList(attributes.fn, result, parameters);
+  }
+}
+
+function onlyKept(said: AttributeSet): AttributeSet {
+  const kinds = new Map([...said.kinds].filter(([name]) => kept.has(name)));
+  return kinds.size === 0 && said.strings.size === 0 ? noAttributes : new AttributeSet(kinds, said.strings);
+}
+
+/** A field's value in its new type. */
+function narrowed(value: Constant, type: Type, extension: Extension): Constant {
+  if (extension === null) return type.kind === "array" && type.count === 0 ? zeroOf(type) : value;
+  if (value.valueKind === "int") return constInt(type, value.value);
+  if (value.valueKind === "zero" || value.valueKind === "undef") return zeroOf(type);
+  return new ConstExpr(type, Op.Trunc, [new ConstExpr(i64, Op.PtrToInt, [value])]);
+}

@@ -1,0 +1,151 @@
+/**
+ * How the elements of a table are laid out, and how they are when fields take fewer bytes.
+ *
+ * A table is a variable of one type that repeats: an array of integers, pointers or structures, however nested, or one
+ * structure. Its shape is what repeats: so many bytes, in fields. Places are bytes from the start of an element.
+ */
+import type { DataLayout } from "../../ir/data-layout.js";
+import { aggregateOf, elementsOf } from "../../ir/fold/aggregates.js";
+import { arrayType, structType, type Type } from "../../ir/types.js";
+import type { Constant } from "../../ir/values.js";
+
+/** Elements with more fields are no table to look through. */
+const mostFields = 64;
+
+export interface Field {
+  /** Bytes from the start of an element. */
+  readonly offset: number;
+  readonly bytes: number;
+  readonly type: Type;
+  /** `rest`: whatever it holds stays as it is. */
+  readonly kind: "integer" | "pointer" | "rest";
+}
+
+/** What repeats in a variable of the type. */
+export function elementType(type: Type): Type {
+  let element = type;
+  while (element.kind === "array" && element.count > 0) element = element.element;
+  return element;
+}
+
+/** The type with another one in place of what repeats in it. */
+const withElement = (type: Type, element: Type): Type =>
+  type.kind === "array" && type.count > 0
+    ? arrayType(type.count, withElement(type.element, element))
+    : element;
+
+export class Shape {
+  readonly fields: readonly Field[];
+  /** Bytes from one element to the next. */
+  readonly period: number;
+
+  private constructor(
+    readonly element: Type,
+    layout: DataLayout,
+  ) {
+    this.period = layout.allocSize(element);
+    const isStruct = element.kind === "struct";
+    const members = isStruct ? element.elements : [element];
+    this.fields = members.map((type, i) => {
+      const isWhole = type.kind === "int" && [16, 32, 64].includes(type.bits);
+      const kind = type.kind === "ptr" && type.addressSpace === 0 ? "pointer" : isWhole ? "integer" : "rest";
+      const offset = isStruct ? layout.structLayout(element).offsets[i]! : 0;
+      return { offset, bytes: layout.allocSize(type), type, kind };
+    });
+  }
+
+  /** The shape of a variable of the type; null for what is no table. */
+  static of(type: Type, layout: DataLayout): Shape | null {
+    const element = elementType(type);
+    const count = element.kind === "struct" ? element.elements.length : 1;
+    if (count === 0 || count > mostFields || element.kind === "array" || element.kind === "function") return null;
+    const shape = new Shape(element, layout);
+    return shape.period > 0 && shape.fields.some(({ kind }) => kind !== "rest") ? shape : null;
+  }
+
+  /** The place of an offset from the start of a table. */
+  placeOf(offset: number): number {
+    return ((offset % this.period) + this.period) % this.period;
+  }
+  /** Number of the field that a place is in, where something of it can begin; -1: there is none. */
+  fieldAt(place: number): number {
+    return this.fields.findIndex(({ offset, bytes, kind }) =>
+      kind === "rest" ? place >= offset && place < offset + bytes : place === offset,
+    );
+  }
+}
+
+/** Calls `visit` with each field of each element of a constant. @returns whether all of them are known */
+export function visitFields(
+  constant: Constant,
+  { element, fields }: Shape,
+  visit: (field: number, value: Constant) => void,
+): boolean {
+  const members = constant.type === element && element.kind !== "struct" ? [constant] : elementsOf(constant);
+  if (members === null) return false;
+  if (constant.type !== element)
+    return members.every((member) => visitFields(member, { element, fields } as Shape, visit));
+  members.forEach((member, field) => {
+    visit(field, member);
+  });
+  return true;
+}
+
+/** A shape with other types in its fields, in the same order. */
+export class NewShape {
+  readonly element: Type;
+  readonly period: number;
+  private readonly offsets: readonly number[];
+  private readonly isPacked: boolean;
+
+  /** @param isPacked bytes count, and not where fields are aligned to */
+  constructor(
+    readonly old: Shape,
+    readonly types: readonly Type[],
+    isPacked: boolean,
+    private readonly layout: DataLayout,
+  ) {
+    const isStruct = old.element.kind === "struct";
+    this.isPacked = isPacked || (isStruct && old.element.packed);
+    if (isStruct) {
+      this.element = structType(types, this.isPacked);
+      this.offsets = layout.structLayout(this.element).offsets;
+    } else {
+      this.element = types[0]!;
+      this.offsets = [0];
+    }
+    this.period = layout.allocSize(this.element);
+  }
+
+  /** Where what was at an offset is now. The offset is one of a field, or of a whole element. */
+  moved(offset: number): number {
+    const place = this.old.placeOf(offset);
+    const start = ((offset - place) / this.old.period) * this.period;
+    if (place === 0) return start;
+    const field = this.old.fieldAt(place);
+    return start + this.offsets[field]! + place - this.old.fields[field]!.offset;
+  }
+  alignOf(field: number): number {
+    return this.isPacked ? 1 : this.layout.abiAlign(this.types[field]!);
+  }
+  /** Of a whole variable. */
+  get align(): number {
+    return this.isPacked ? 1 : this.layout.abiAlign(this.element);
+  }
+
+  /** A constant in this shape. @param value of a field as it is now */
+  rebuilt(constant: Constant, value: (field: number, old: Constant) => Constant): Constant {
+    const { element } = this.old;
+    if (constant.type === element && element.kind !== "struct") return value(0, constant);
+    const members = elementsOf(constant)!;
+    const changed =
+      constant.type === element
+        ? members.map((member, field) => value(field, member))
+        : members.map((member) => this.rebuilt(member, value));
+    return aggregateOf(this.typeOf(constant.type), changed);
+  }
+  /** The type of what had the old shape. */
+  typeOf(type: Type): Type {
+    return withElement(type, this.element);
+  }
+}
