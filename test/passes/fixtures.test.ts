@@ -6,6 +6,7 @@
  *   passes: a, b             default: the folder's name
  *   pipeline: lowering       for passes that run right before selection; otherwise they see the whole module
  *   goal: none|minsize|size|speed
+ *   addresses: low
  *   run: none                nothing is executed, for the reason that follows in parentheses
  * `npm run bless` writes the expected files.
  */
@@ -48,6 +49,8 @@ interface Directions {
   readonly passes: readonly AnyPass[];
   readonly lowering: boolean;
   readonly goal: Goal;
+  /** As in code that nothing moves. */
+  readonly hasLowAddresses: boolean;
   readonly runs: boolean;
 }
 
@@ -67,6 +70,7 @@ function directions(text: string, folderName: string): Directions {
     passes: named,
     lowering: given.get("pipeline") === "lowering",
     goal: (given.get("goal") ?? "minsize") as Goal,
+    hasLowAddresses: given.get("addresses") === "low",
     runs: !(given.get("run") ?? "").startsWith("none"),
   };
 }
@@ -86,12 +90,13 @@ function newRunner(module: Module | null): PassRunner {
   return new PassRunner({ ...noPassOptions, verifyEach: true, enabled }, services, module);
 }
 
-function runOnModule(module: Module, { passes: named, goal }: Directions): Outcome {
+function runOnModule(module: Module, { passes: named, goal, hasLowAddresses }: Directions): Outcome {
   const stages = named.map((pass): Stage => {
     if (pass.level === "module") return onModule(may(pass));
     return pass.level === "component" ? bottomUp(may(pass)) : onFunctions(may(pass));
   });
-  finish(runModulePipeline(newRunner(module), stages, module, bodyCodec(), () => goal));
+  const goalOf = (): Goal => goal;
+  finish(runModulePipeline(newRunner(module), stages, module, bodyCodec(), goalOf, null, hasLowAddresses));
   const bodies = codeOf(module);
   return {
     text: printModule(module),

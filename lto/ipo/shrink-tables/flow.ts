@@ -58,7 +58,9 @@ export class PointerFlow {
   }
 
   /** Where a constant points, if that is in a table. */
-  placeOf(value: Constant): { readonly table: Table; readonly variable: GlobalValue; readonly offset: number } | null {
+  placeOf(
+    value: Constant,
+  ): { readonly table: Table; readonly variable: GlobalValue; readonly offset: number } | null {
     if (value.valueKind === "global") {
       const table = this.tableOf(value);
       return table === undefined ? null : { table, variable: value, offset: 0 };
@@ -116,7 +118,8 @@ export class PointerFlow {
   calleeOf({ operands, data }: CallInst): Func | null {
     const callee = operands[0]!;
     if (callee.valueKind !== "global" || callee.kind !== "function" || !this.closed.has(callee)) return null;
-    if (data.functionType !== callee.valueType || data.callingConvention !== callee.callingConvention) return null;
+    if (data.functionType !== callee.valueType || data.callingConvention !== callee.callingConvention)
+      return null;
     return callee;
   }
 
@@ -268,7 +271,8 @@ class BodyFlow {
       case Op.Ret:
         return flow.returnFrom(this.fn, at);
       default: {
-        const callee = isCall(inst) && slot > 0 && slot <= inst.data.argumentCount ? flow.calleeOf(inst) : null;
+        const callee =
+          isCall(inst) && slot > 0 && slot <= inst.data.argumentCount ? flow.calleeOf(inst) : null;
         if (callee === null) at.table.giveUp();
         else flow.passTo(callee, slot - 1, inst as CallInst, at);
       }
@@ -278,7 +282,8 @@ class BodyFlow {
   private step(inst: InstWith<Op.GetElementPtr>, slot: number, at: Place): void {
     const { shape } = at.table;
     const steps = slot === 0 ? stepsOf(inst, this.flow.dataLayout) : null;
-    if (steps === null || steps.scales.some(({ bytes }) => bytes % shape.period !== 0)) return at.table.giveUp();
+    if (steps === null || steps.scales.some(({ bytes }) => bytes % shape.period !== 0))
+      return at.table.giveUp();
     const place = shape.placeOf(at.place + steps.bytes);
     if (place !== 0 && shape.fieldAt(place) < 0) return at.table.giveUp();
     this.put(inst, { table: at.table, place });
@@ -304,7 +309,10 @@ export interface Steps {
   readonly bytes: number;
   readonly scales: readonly { readonly index: Value; readonly bytes: number }[];
 }
-export function stepsOf({ type, operands, data }: InstWith<Op.GetElementPtr>, layout: DataLayout): Steps | null {
+export function stepsOf(
+  { type, operands, data }: InstWith<Op.GetElementPtr>,
+  layout: DataLayout,
+): Steps | null {
   if (type !== ptr) return null;
   let at: Type = data.elementType;
   let bytes = 0;

@@ -24,16 +24,17 @@
  *  - where pointers lead to functions they stay, directly or behind others: who follows calls through pointers would not see them;
  *  - parameters and results that lead into tables lose what is claimed of alignment and of bytes that can be read.
  */
+
+import { baseObject, visitGlobals, visitOwnConstants } from "../../analysis/references.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { placeOf } from "../../ir/fold/addresses.js";
-import { baseObject, visitGlobals, visitOwnConstants } from "../../analysis/references.js";
 import type { Func, GlobalValue, GlobalVariable, Module } from "../../ir/module.js";
 import type { Constant, Value } from "../../ir/values.js";
 import { callGraph } from "../../pass/analyses.js";
 import type { ModulePass, ProgramContext } from "../../pass/pass.js";
 import { words } from "../../pass/remarks.js";
 import { PointerFlow } from "./flow.js";
-import { addUses, type Narrowing, narrow, TableUses } from "./narrowing.js";
+import { addUses, type Narrowing, narrow, type TableUses } from "./narrowing.js";
 import { Rewriter } from "./rewrite.js";
 import { Shape, visitFields } from "./shape.js";
 import { Table } from "./tables.js";
@@ -66,7 +67,8 @@ class TableShrinker {
     this.findCallers();
     if (this.context.hasLowAddresses) this.leading = this.findLeading();
     for (const global of this.module.globals)
-      if (this.flow.tableOf(global) === undefined) visitOwnConstants(global, (constant) => this.flow.lose(constant));
+      if (this.flow.tableOf(global) === undefined)
+        visitOwnConstants(global, (constant) => this.flow.lose(constant));
     for (const pinned of this.module.pinned) this.flow.tableOf(pinned)?.giveUp();
     for (const [variable, table] of this.tables) this.readContents(variable, table);
     const users = this.followPointers();
@@ -81,7 +83,8 @@ class TableShrinker {
     for (const variable of this.module.variables) {
       if (!variable.isLocal || variable.initializer === null || variable.externallyInitialized) continue;
       if (variable.threadLocal !== "none" || variable.section !== "" || variable.comdat !== null) continue;
-      if (variable.typeIds.length > 0 || variable.type.addressSpace !== 0 || !variable.valueType.isAggregate) continue;
+      if (variable.typeIds.length > 0 || variable.type.addressSpace !== 0 || !variable.valueType.isAggregate)
+        continue;
       const shape = Shape.of(variable.valueType, this.layout);
       if (shape !== null) this.tables.set(variable, new Table(shape));
     }
@@ -95,7 +98,10 @@ class TableShrinker {
       if (openToCallers[node] === 1 || addressTaken[node] === 1 || isOpaque(fn)) continue;
       this.closed.add(fn);
       const list = callers.items.subarray(callers.start[node]!, callers.start[node + 1]!);
-      this.callers.set(fn, Array.from(list, (caller) => globals[symbolOf[caller]!] as Func));
+      this.callers.set(
+        fn,
+        Array.from(list, (caller) => globals[symbolOf[caller]!] as Func),
+      );
     }
   }
 
@@ -138,7 +144,8 @@ class TableShrinker {
     if (address.valueKind === "blockaddress") return true;
     const { base, offset } = placeOf(this.layout, address);
     if (base?.valueKind !== "global" || offset < 0n || offset >= farthest) return false;
-    if (base.kind !== "variable" || base.isDeclaration || base.linkage === "available_externally") return false;
+    if (base.kind !== "variable" || base.isDeclaration || base.linkage === "available_externally")
+      return false;
     return base.threadLocal === "none" && !this.leading.has(base);
   }
 
@@ -233,12 +240,14 @@ class TableShrinker {
   }
 }
 
-const isOpaque = ({ attributes }: Func): boolean => attributes.fn.has("optnone") || attributes.fn.has("naked");
+const isOpaque = ({ attributes }: Func): boolean =>
+  attributes.fn.has("optnone") || attributes.fn.has("naked");
 
 export const shrinkTables: ModulePass = {
   name: "shrink-tables",
   level: "module",
-  description: "gives fields of tables that nobody writes no more bytes than they need, where all accesses are known",
+  description:
+    "gives fields of tables that nobody writes no more bytes than they need, where all accesses are known",
   counters: { shrunk: "tables that are smaller, those that share code counted once" },
   requires: [callGraph],
   preserves: [callGraph],

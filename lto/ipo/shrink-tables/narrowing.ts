@@ -43,7 +43,12 @@ export class TableUses {
 /** Adds up what a body does. */
 export function addUses(
   uses: Map<Table, TableUses>,
-  { flow, body, places, isForSize }: { flow: PointerFlow; body: BodyView; places: Places; isForSize: boolean },
+  {
+    flow,
+    body,
+    places,
+    isForSize,
+  }: { flow: PointerFlow; body: BodyView; places: Places; isForSize: boolean },
 ): void {
   const usesOf = (value: Value): TableUses | null => {
     const at = flow.pointerOf(value, places);
@@ -82,7 +87,10 @@ function readsMemory(inst: Inst): boolean {
   return inst.op === Op.ICmp || (inst.op >= Op.Add && inst.op <= Op.Xor);
 }
 
-function extensionOf({ least, largest, isWide }: FieldFacts, type: Type): { type: Type; extension: Extension } {
+function extensionOf(
+  { least, largest, isWide }: FieldFacts,
+  type: Type,
+): { type: Type; extension: Extension } {
   const asItIs = { type, extension: null };
   if (isWide) return asItIs;
   if (type.kind === "ptr") return { type: i32, extension: "pointer" };
@@ -126,7 +134,12 @@ export function narrow(table: Table, uses: TableUses, layout: DataLayout): Narro
     return saved > code ? { ...narrowed, code } : { type, extension: null, code: 0 };
   });
   for (const isPacked of uses.isForSize ? [false, true] : [false]) {
-    const changed = new NewShape(shape, fields.map(({ type }) => type), isPacked, layout);
+    const changed = new NewShape(
+      shape,
+      fields.map(({ type }) => type),
+      isPacked,
+      layout,
+    );
     const saved = (shape.period - changed.period) * elements;
     const steps = uses.steps * (stepBytes(changed.period) - stepBytes(shape.period));
     const code = fields.reduce((sum, field) => sum + field.code, steps);

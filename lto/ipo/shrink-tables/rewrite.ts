@@ -7,14 +7,31 @@ import { type CallInst, type Inst, type InstWith, isCall, Op, setCallData } from
 import type { Func, GlobalVariable } from "../../ir/module.js";
 import { isNullTest } from "../../ir/move-pointers.js";
 import { arrayType, i8, i32, i64, ptr, type Type } from "../../ir/types.js";
-import { type Constant, ConstExpr, constI64, constInt, isConstant, type Value, zeroOf } from "../../ir/values.js";
+import {
+  type Constant,
+  ConstExpr,
+  constI64,
+  constInt,
+  isConstant,
+  type Value,
+  zeroOf,
+} from "../../ir/values.js";
 import { type Places, type PointerFlow, stepsOf } from "./flow.js";
 import type { Extension, Narrowing } from "./narrowing.js";
 import { NewShape } from "./shape.js";
 import type { Place, Table } from "./tables.js";
 
 /** What may still be said of a pointer into a table: nothing of where it is, and how far it can be followed. */
-const kept = new Set(["noundef", "noalias", "nonnull", "readonly", "readnone", "nofree", "captures", "returned"]);
+const kept = new Set([
+  "noundef",
+  "noalias",
+  "nonnull",
+  "readonly",
+  "readnone",
+  "nofree",
+  "captures",
+  "returned",
+]);
 
 export class Rewriter {
   /** @param narrowings by leader */
@@ -74,7 +91,8 @@ export class Rewriter {
   }
 
   private concerns(inst: Inst, places: Places): boolean {
-    for (const operand of inst.operands) if (this.of(this.flow.pointerOf(operand, places)) !== null) return true;
+    for (const operand of inst.operands)
+      if (this.of(this.flow.pointerOf(operand, places)) !== null) return true;
     return isCall(inst) && this.of(places.get(inst) ?? null) !== null;
   }
 
@@ -95,7 +113,8 @@ export class Rewriter {
 
   private call(call: CallInst): void {
     const callee = this.flow.calleeOf(call);
-    if (callee !== null) setCallData(call, { ...call.data, attributes: this.withoutClaims(call.data.attributes, callee) });
+    if (callee !== null)
+      setCallData(call, { ...call.data, attributes: this.withoutClaims(call.data.attributes, callee) });
   }
 
   private step(
@@ -118,7 +137,12 @@ export class Rewriter {
     editor.replace(inst, address);
   }
 
-  private load(inst: InstWith<Op.Load>, editor: Editor, { table, place }: Place, { shape, extensions }: Narrowing): void {
+  private load(
+    inst: InstWith<Op.Load>,
+    editor: Editor,
+    { table, place }: Place,
+    { shape, extensions }: Narrowing,
+  ): void {
     const field = table.shape.fieldAt(place);
     const extension = extensions[field]!;
     const builder = new Builder(editor).before(inst);
@@ -140,7 +164,8 @@ export class Rewriter {
         const test = new Builder(editor).before(user).icmp(user.data as "eq", load, zeroOf(i32));
         editor.replace(user, test);
       }
-    if (editor.hasUses(inst)) editor.replace(inst, builder.cast(Op.IntToPtr, builder.cast(Op.ZExt, load, i64), ptr));
+    if (editor.hasUses(inst))
+      editor.replace(inst, builder.cast(Op.IntToPtr, builder.cast(Op.ZExt, load, i64), ptr));
     else editor.erase(inst);
   }
 
@@ -150,7 +175,8 @@ export class Rewriter {
       const argument = fn.args[index];
       return argument !== undefined && this.of(this.flow.parameters.get(argument) ?? null) !== null;
     };
-    const result = this.of(this.flow.results.get(fn) ?? null) === null ? attributes.result : onlyKept(attributes.result);
+    const result =
+      this.of(this.flow.results.get(fn) ?? null) === null ? attributes.result : onlyKept(attributes.result);
     const parameters = attributes.parameters.map((said, index) => (isMoved(index) ? onlyKept(said) : said));
     return new AttributeList(attributes.fn, result, parameters);
   }

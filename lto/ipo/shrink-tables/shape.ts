@@ -58,7 +58,8 @@ export class Shape {
   static of(type: Type, layout: DataLayout): Shape | null {
     const element = elementType(type);
     const count = element.kind === "struct" ? element.elements.length : 1;
-    if (count === 0 || count > mostFields || element.kind === "array" || element.kind === "function") return null;
+    if (count === 0 || count > mostFields || element.kind === "array" || element.kind === "function")
+      return null;
     const shape = new Shape(element, layout);
     return shape.period > 0 && shape.fields.some(({ kind }) => kind !== "rest") ? shape : null;
   }
