@@ -91,7 +91,8 @@ export class PointerFlow {
     switch (value.valueKind) {
       case "inst":
       case "argument":
-        return places.get(value) ?? null;
+        // Most bodies have none.
+        return places.size === 0 ? null : (places.get(value) ?? null);
       case "global":
       case "expr":
         return this.placeOfConstant(value);
@@ -230,7 +231,7 @@ class BodyFlow {
       const at = flow.pointerOf(operand, this.places);
       if (at !== null) this.use(inst, i, at);
     }
-    if (!isCall(inst)) return;
+    if (flow.results.size === 0 || !isCall(inst)) return;
     const callee = flow.calleeOf(inst);
     const result = callee === null ? undefined : flow.results.get(callee);
     if (result !== undefined) this.put(inst, result);
