@@ -10,7 +10,7 @@ import type { ModuleSummary } from "../../lto/link/index.js";
 import { summary as summaryAnalysis } from "../../lto/pass/analyses.js";
 import { runModulePipeline, type Stage } from "../../lto/pass/module-pipeline.js";
 import { noPassOptions, type PassOptions } from "../../lto/pass/options.js";
-import type { FunctionPass, Step, TrialCode } from "../../lto/pass/pass.js";
+import type { Addresses, FunctionPass, Step, TrialCode } from "../../lto/pass/pass.js";
 import { arranged, loweringOf, type Pipelines, programLevel } from "../../lto/pass/pipelines.js";
 import { emptyReport, type PassReport } from "../../lto/pass/report.js";
 import { PassRunner, type RunnerServices, showsText } from "../../lto/pass/runner.js";
@@ -97,6 +97,11 @@ function trialCode(
   });
 }
 
+function addressesIn({ relocation, codeModel = "small" }: CodegenOptions): Addresses {
+  if (codeModel !== "small") return "anywhere";
+  return relocation === "static" ? "low" : "near";
+}
+
 /** Runs the passes on the linked module. @returns its summary as it is then, and the runs that bisection counts */
 export async function optimise(
   module: Module,
@@ -116,7 +121,6 @@ export async function optimise(
   const runner = new PassRunner(options, services(options, origin, 0, print), module);
   runner.cache.know(summaryAnalysis, linked);
   const trials = trialCode(module, linked, pipelines, program, codegen, effort);
-  const hasLowAddresses = codegen.relocation === "static" && (codegen.codeModel ?? "small") === "small";
   const steps = runModulePipeline(
     runner,
     program,
@@ -124,7 +128,7 @@ export async function optimise(
     bodyCodec(),
     (fn) => goalOf(fn, forced),
     trials,
-    hasLowAddresses,
+    addressesIn(codegen),
   );
   const next = await turns.take("passes", steps);
   return {

@@ -24,6 +24,10 @@ export interface DataImage {
   readonly relocations: readonly Relocation[];
 }
 
+/** Whether some of it depends on where the program is loaded. Distances do not. */
+export const dependsOnPlace = ({ relocations }: DataImage): boolean =>
+  relocations.some(({ value }) => value.minus === null);
+
 /** @throws InputError on a constant that no object file can hold */
 export function dataImage(constant: Constant, layout: DataLayout): DataImage {
   const size = layout.allocSize(constant.type);

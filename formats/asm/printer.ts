@@ -11,7 +11,7 @@ import type { MFunction } from "../../lto/codegen/mir.js";
 import type { PrintedFunction } from "../../lto/codegen/program/sessions.js";
 import type { Module } from "../../lto/ir/module.js";
 import { targetOf } from "../../lto/targets.js";
-import { dataImage } from "./data-image.js";
+import { dataImage, dependsOnPlace } from "./data-image.js";
 import { FallThrough } from "./fall-through.js";
 import { functionText } from "./functions.js";
 import { quoteText, SymbolNames } from "./names.js";
@@ -42,7 +42,7 @@ export class AsmPrinter {
         positionIndependent &&
         v.isConstant &&
         v.initializer !== null &&
-        dataImage(v.initializer, module.dataLayout).relocations.length > 0,
+        dependsOnPlace(dataImage(v.initializer, module.dataLayout)),
     );
   }
 

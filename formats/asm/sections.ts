@@ -8,7 +8,7 @@
  */
 import { temperature } from "../../lto/analysis/profile.js";
 import type { Comdat, Func, GlobalVariable, Module } from "../../lto/ir/module.js";
-import { type DataImage, isZeroConstant } from "./data-image.js";
+import { type DataImage, dependsOnPlace, isZeroConstant } from "./data-image.js";
 import { quoteSection, quoteSymbol } from "./names.js";
 import type { AsmOptions } from "./options.js";
 
@@ -175,8 +175,8 @@ export function variableSection(
     return section(variable.section, named.get(variable.section) ?? "aw", noBits, variable.comdat);
   }
   const relocated = image !== null && image.relocations.length > 0;
+  const moves = image !== null && options.relocation !== "static" && dependsOnPlace(image);
   if (large) {
-    const moves = relocated && options.relocation !== "static";
     const kind = !variable.isConstant ? (zero ? ".lbss" : ".ldata") : moves ? ".ldata.rel.ro" : ".lrodata";
     const ownName = variable.comdat !== null || options.dataSections === true;
     const flags = variable.isConstant && !moves ? "al" : "awl";
@@ -192,8 +192,7 @@ export function variableSection(
   if (variable.threadLocal !== "none")
     return section(name(zero ? ".tbss" : ".tdata"), "awT", zero, variable.comdat);
   if (variable.isConstant) {
-    if (relocated && options.relocation !== "static")
-      return section(name(".data.rel.ro"), "aw", false, variable.comdat);
+    if (moves) return section(name(".data.rel.ro"), "aw", false, variable.comdat);
     if (!relocated && variable.comdat === null && variable.unnamedAddr === "global") {
       const merged = mergeableSection(variable, align, image);
       if (merged !== null) return merged;
@@ -213,8 +212,8 @@ function retainedKind(
 ): { readonly prefix: string; readonly flags: string } {
   if (variable.threadLocal !== "none") return { prefix: zero ? ".tbss" : ".tdata", flags: "awT" };
   if (!variable.isConstant) return { prefix: zero ? ".bss" : ".data", flags: "aw" };
-  const relocated = image !== null && image.relocations.length > 0 && relocation !== "static";
-  return relocated ? { prefix: ".data.rel.ro", flags: "aw" } : { prefix: ".rodata", flags: "a" };
+  const moves = image !== null && relocation !== "static" && dependsOnPlace(image);
+  return moves ? { prefix: ".data.rel.ro", flags: "aw" } : { prefix: ".rodata", flags: "a" };
 }
 
 /** Section whose equal entries the linker merges, for a constant whose address does not matter. */

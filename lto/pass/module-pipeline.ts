@@ -12,6 +12,7 @@ import type { Steps } from "../ir/steps.js";
 import { verifyFunction, verifyModule } from "../verify/verifier.js";
 import { callGraph, summary } from "./analyses.js";
 import type {
+  Addresses,
   ComponentPass,
   ComponentWalk,
   FunctionPass,
@@ -40,7 +41,6 @@ export const onFunctions = (...steps: readonly Step<FunctionPass>[]): Stage => (
  * The steps are functions, or components of them, through one stage.
  * @param codec encodes bodies that were changed
  * @param trials generates code on trial; null: sizes are estimates
- * @param hasLowAddresses see `ProgramContext`
  * @param goalOf what each function is compiled for; passes that can be skipped leave functions without goal alone
  * @returns the number of the next run that can be skipped, for bisection
  */
@@ -51,9 +51,9 @@ export function* runModulePipeline(
   codec: BodyCodec,
   goalOf: (fn: Func) => Goal,
   trials: TrialCode | null = null,
-  hasLowAddresses = false,
+  addresses: Addresses = "anywhere",
 ): Steps<number> {
-  const run = new ModuleRun(runner, module, codec, goalOf, trials, hasLowAddresses);
+  const run = new ModuleRun(runner, module, codec, goalOf, trials, addresses);
   // Bodies are not decoded for passes that options leave out.
   const wanted = stages.filter((stage) => stage.steps.some((step) => runner.mayRun(step)));
   for (const [number, stage] of wanted.entries()) {
@@ -95,10 +95,10 @@ class ModuleRun {
     private readonly codec: BodyCodec,
     private readonly goalOf: (fn: Func) => Goal,
     trials: TrialCode | null,
-    hasLowAddresses: boolean,
+    addresses: Addresses,
   ) {
     const leave = (fn: Func): void => this.leave(fn);
-    this.context = new ProgramRunContext(runner, module.dataLayout, goalOf, trials, hasLowAddresses, leave);
+    this.context = new ProgramRunContext(runner, module.dataLayout, goalOf, trials, addresses, leave);
     this.before = new Map(module.functions.map((fn) => [fn, fn.revision]));
   }
 

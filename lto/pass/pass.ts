@@ -86,12 +86,16 @@ export interface TrialCode {
    */
   sizeWith(fn: Func, change: TrialChange | null, isUrgent: boolean): number | null;
 }
+/**
+ * Where what the program defines may be, as far as code counts on it (System V ABI AMD64, section 3.5.1: small code model):
+ * `low`, below 2^31, as linked; `near`, wherever it is loaded, but all within 2^31 bytes; or anywhere.
+ */
+export type Addresses = "low" | "near" | "anywhere";
 /** What passes on the program get. */
 export interface ProgramContext extends PassContext {
   /** Null: there is no code generation to ask. */
   readonly trials: TrialCode | null;
-  /** Addresses of what the program defines are below 2^31, and code counts on it: no relocation, small code model. */
-  readonly hasLowAddresses: boolean;
+  readonly addresses: Addresses;
   /** What a function is compiled for. */
   goalOf(fn: Func): Goal;
   /** A part of the pass's work is over, and what it needed is let go: garbage may be collected here. Costs microseconds. */

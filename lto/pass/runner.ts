@@ -13,6 +13,7 @@ import { AnalysisCache } from "./analyses.js";
 import { diffLines } from "./diff.js";
 import type { PassOptions } from "./options.js";
 import type {
+  Addresses,
   Analysis,
   AnyPass,
   FunctionAnalysis,
@@ -97,7 +98,7 @@ export class ProgramRunContext extends RunContext implements ProgramContext {
     layout: DataLayout,
     readonly goalOf: (fn: Func) => Goal,
     readonly trials: TrialCode | null,
-    readonly hasLowAddresses: boolean,
+    readonly addresses: Addresses,
     readonly bodyDone: (fn: Func) => void,
   ) {
     super(runner, layout);

@@ -6,7 +6,7 @@
  *   passes: a, b             default: the folder's name
  *   pipeline: lowering       for passes that run right before selection; otherwise they see the whole module
  *   goal: none|minsize|size|speed
- *   addresses: low
+ *   addresses: low|near|anywhere
  *   run: none                nothing is executed, for the reason that follows in parentheses
  * `npm run bless` writes the expected files.
  */
@@ -30,7 +30,7 @@ import {
   type Stage,
 } from "../../lto/pass/module-pipeline.js";
 import { noPassOptions } from "../../lto/pass/options.js";
-import { type AnyPass, type Goal, may } from "../../lto/pass/pass.js";
+import { type Addresses, type AnyPass, type Goal, may } from "../../lto/pass/pass.js";
 import { passes } from "../../lto/pass/registry.js";
 import { PassRunner, runFunctionSteps } from "../../lto/pass/runner.js";
 import { verifyModule } from "../../lto/verify/verifier.js";
@@ -49,8 +49,7 @@ interface Directions {
   readonly passes: readonly AnyPass[];
   readonly lowering: boolean;
   readonly goal: Goal;
-  /** As in code that nothing moves. */
-  readonly hasLowAddresses: boolean;
+  readonly addresses: Addresses;
   readonly runs: boolean;
 }
 
@@ -70,7 +69,7 @@ function directions(text: string, folderName: string): Directions {
     passes: named,
     lowering: given.get("pipeline") === "lowering",
     goal: (given.get("goal") ?? "minsize") as Goal,
-    hasLowAddresses: given.get("addresses") === "low",
+    addresses: (given.get("addresses") ?? "anywhere") as Addresses,
     runs: !(given.get("run") ?? "").startsWith("none"),
   };
 }
@@ -90,13 +89,13 @@ function newRunner(module: Module | null): PassRunner {
   return new PassRunner({ ...noPassOptions, verifyEach: true, enabled }, services, module);
 }
 
-function runOnModule(module: Module, { passes: named, goal, hasLowAddresses }: Directions): Outcome {
+function runOnModule(module: Module, { passes: named, goal, addresses }: Directions): Outcome {
   const stages = named.map((pass): Stage => {
     if (pass.level === "module") return onModule(may(pass));
     return pass.level === "component" ? bottomUp(may(pass)) : onFunctions(may(pass));
   });
   const goalOf = (): Goal => goal;
-  finish(runModulePipeline(newRunner(module), stages, module, bodyCodec(), goalOf, null, hasLowAddresses));
+  finish(runModulePipeline(newRunner(module), stages, module, bodyCodec(), goalOf, null, addresses));
   const bodies = codeOf(module);
   return {
     text: printModule(module),

@@ -3,8 +3,8 @@
  *
  *     static const struct { const char *name; int size; } kinds[] = { { "int", 4 }, { "char", 1 } };
  *
- * An element has 5 bytes for 16: where all addresses are below 2^31, a pointer is four bytes, and no size here takes more
- * than one. Programs that print, parse or dispatch have many such tables, which are loaded as much as code is.
+ * An element has 5 bytes for 16: a pointer is four bytes, where all addresses are below 2^31 or code and data are moved
+ * together (then it needs no relocation at load time any more, which takes 24 bytes), and no size here takes more than one. Programs that print, parse or dispatch have many such tables, which are loaded as much as code is.
  *
  * Method: the pointers into each table are followed through all functions whose callers are known (flow.ts), tables that
  * meet are one (tables.ts), and where every access is a plain load of a field, all of them change (rewrite.ts) if that
@@ -18,9 +18,10 @@
  *    null: what merges, is passed or returned is checked at the end. So each step and each load has one new meaning;
  *  - the order of elements stays, and only addresses of the same place in them are compared; all steps are by whole elements,
  *    or known; fields that nobody loads are gone, but no table is without any;
- *  - loads give the values that they gave: integers come back by the one extension that all of a field do, pointers by
- *    zero extension. Undef is some value; pointers that are not null lead to symbols that are defined in the program, by
- *    fewer than 2^20 bytes forwards, in a small code model without relocation (System V ABI AMD64, section 3.5.1);
+ *  - loads give the values that they gave: integers come back by the one extension that all of a field do. Undef is some
+ *    value. Pointers lead to symbols that are defined in the program and by nobody else, by fewer than 2^20 bytes forwards, in a small code model
+ *    (`Addresses`): they come back by zero extension where addresses are low, else as distances from the field, of
+ *    which 0 is null, since none leads to itself;
  *  - where pointers lead to functions they stay, directly or behind others: who follows calls through pointers would not see them;
  *  - parameters and results that lead into tables lose what is claimed of alignment and of bytes that can be read.
  */
@@ -65,7 +66,7 @@ class TableShrinker {
     this.findTables();
     if (this.tables.size === 0) return false;
     this.findCallers();
-    if (this.context.hasLowAddresses) this.leading = this.findLeading();
+    if (this.context.addresses !== "anywhere") this.leading = this.findLeading();
     for (const global of this.module.globals)
       if (this.flow.tableOf(global) === undefined)
         visitOwnConstants(global, (constant) => this.flow.lose(constant));
@@ -111,7 +112,7 @@ class TableShrinker {
     const isKnown = visitFields(variable.initializer!, shape, (number, value) => {
       const { kind } = shape.fields[number]!;
       const fact = facts[number]!;
-      if (kind === "pointer") this.readPointer(table, number, value);
+      if (kind === "pointer") this.readPointer(variable, table, number, value);
       else if (kind === "integer" && value.valueKind === "int") {
         if (value.value < fact.least) fact.least = value.value;
         if (value.value > fact.largest) fact.largest = value.value;
@@ -123,11 +124,15 @@ class TableShrinker {
     if (!isKnown) table.giveUp();
   }
 
-  private readPointer(table: Table, field: number, value: Constant): void {
+  private readPointer(variable: GlobalVariable, table: Table, field: number, value: Constant): void {
     const { valueKind } = value;
-    if (valueKind === "zero" || valueKind === "undef") return;
-    const at = this.flow.placeOf(value);
     const { facts } = table.leader;
+    if (valueKind === "undef") return;
+    if (valueKind === "zero") {
+      facts[field]!.hasNulls = true;
+      return;
+    }
+    const at = this.flow.placeOf(value);
     if (at === null) {
       this.flow.lose(value);
       table.stray(field);
@@ -136,16 +141,21 @@ class TableShrinker {
       if (place !== 0 && at.table.shape.fieldAt(place) < 0) at.table.giveUp();
       table.pointTo(field, { table: at.table, place });
     }
-    if (!this.context.hasLowAddresses || !this.isLow(value)) facts[field]!.isWide = true;
+    facts[field]!.addresses++;
+    if (!this.isInReach(value, variable)) facts[field]!.isWide = true;
   }
 
   /** Whether an address is one of data that is defined in the program, and leads to no function. */
-  private isLow(address: Constant): boolean {
-    if (address.valueKind === "blockaddress") return true;
+  private isInReach(address: Constant, from: GlobalVariable): boolean {
+    const { addresses } = this.context;
+    if (addresses === "anywhere") return false;
+    // A block that is dropped later has a number for an address.
+    if (address.valueKind === "blockaddress") return addresses === "low";
     const { base, offset } = placeOf(this.layout, address);
     if (base?.valueKind !== "global" || offset < 0n || offset >= farthest) return false;
-    if (base.kind !== "variable" || base.isDeclaration || base.linkage === "available_externally")
-      return false;
+    if (base.kind !== "variable" || base.isDeclaration || base.linkage === "available_externally") return false;
+    // Where code is not moved, what is defined here is not replaced either. No distance is 0.
+    if (addresses === "near" && (base === from || (!base.isLocal && !base.dsoLocal))) return false;
     return base.threadLocal === "none" && !this.leading.has(base);
   }
 
@@ -215,7 +225,7 @@ class TableShrinker {
       context.bodyDone(fn);
     }
     for (const [table, used] of uses) {
-      const narrowing = table.isGivenUp ? null : narrow(table, used, layout);
+      const narrowing = table.isGivenUp ? null : narrow(table, used, layout, context.addresses);
       if (narrowing === null) continue;
       chosen.set(table, narrowing);
       this.tell(table, narrowing);

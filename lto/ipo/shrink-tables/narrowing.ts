@@ -6,12 +6,16 @@ import type { DataLayout } from "../../ir/data-layout.js";
 import { type BodyView, type Inst, isCall, Op } from "../../ir/instructions.js";
 import { arrayType, i8, i32, intType, type Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
+import type { Addresses } from "../../pass/pass.js";
 import { type Places, type PointerFlow, stepsOf } from "./flow.js";
 import { NewShape } from "./shape.js";
 import type { FieldFacts, Table } from "./tables.js";
 
-/** How a field's value comes back from fewer bytes; null: it is as it was, or nobody asks for it. */
-export type Extension = Op.ZExt | Op.SExt | "pointer" | null;
+/**
+ * How a field's value comes back from fewer bytes: pointers from their low bits, or from their distance to the field itself,
+ * where 0 may stand for null. Null: it is as it was, or nobody asks for it.
+ */
+export type Extension = Op.ZExt | Op.SExt | "low" | "distance" | "distance or null" | null;
 /** Of fields that nobody loads. */
 const nothing = arrayType(0, i8);
 
@@ -19,7 +23,7 @@ export interface Narrowing {
   readonly shape: NewShape;
   /** By field. */
   readonly extensions: readonly Extension[];
-  /** Bytes that the tables are shorter by. */
+  /** Bytes that the tables, with their relocations, are shorter by. */
   readonly saved: number;
   /** Bytes of code more; negative: fewer. */
   readonly code: number;
@@ -87,64 +91,117 @@ function readsMemory(inst: Inst): boolean {
   return inst.op === Op.ICmp || (inst.op >= Op.Add && inst.op <= Op.Xor);
 }
 
-function extensionOf(
-  { least, largest, isWide }: FieldFacts,
-  type: Type,
-): { type: Type; extension: Extension } {
-  const asItIs = { type, extension: null };
-  if (isWide) return asItIs;
-  if (type.kind === "ptr") return { type: i32, extension: "pointer" };
+/** Bytes of a relocation at load time (ELF-64 Object File Format, section 6). */
+const relocationBytes = 24;
+
+/** A field in fewer bytes. */
+interface Narrowed {
+  readonly type: Type;
+  readonly extension: Extension;
+}
+
+function narrowedPointer({ hasNulls }: FieldFacts, addresses: Addresses): Narrowed {
+  if (addresses === "low") return { type: i32, extension: "low" };
+  return { type: i32, extension: hasNulls ? "distance or null" : "distance" };
+}
+
+function narrowedInteger({ least, largest }: FieldFacts, type: Type): Narrowed {
   for (const bits of [8, 16, 32]) {
     if (bits >= type.bits) break;
     const end = 1n << BigInt(bits);
     if (least >= 0n && largest < end) return { type: intType(bits), extension: Op.ZExt };
     if (least >= -end / 2n && largest < end / 2n) return { type: intType(bits), extension: Op.SExt };
   }
-  return asItIs;
+  return { type, extension: null };
 }
 
 /** Bytes of code that one load of a field becomes longer by. */
-function loadBytes(from: Type, to: Type, isOperand: boolean): number {
-  // No prefix; but it needs a register where it was an operand.
-  if (from.kind === "ptr") return isOperand ? 2 : -1;
-  const plain = from.bits === 32 && to.bits < 32 ? 1 : 0;
-  return isOperand ? plain + 2 : plain;
+function loadBytes({ type, extension }: Narrowed, from: Type, isOperand: boolean): number {
+  switch (extension) {
+    case null:
+      return 0;
+    case "low":
+      // No prefix; but it needs a register where it was an operand.
+      return isOperand ? 2 : -1;
+    case "distance":
+      return isOperand ? 7 : 5;
+    case "distance or null":
+      return isOperand ? 14 : 12;
+    default: {
+      const plain = from.bits === 32 && type.bits < 32 ? 1 : 0;
+      return isOperand ? plain + 2 : plain;
+    }
+  }
 }
 
 /** Bytes of a step by so many elements of a size, in code that addresses memory. */
 const stepBytes = (period: number): number => ([1, 2, 4, 8].includes(period) ? 0 : 4);
 
-/** The best way to make a table smaller; null: there is none. */
-export function narrow(table: Table, uses: TableUses, layout: DataLayout): Narrowing | null {
-  const { shape, facts, variables } = table;
-  const elements = variables.reduce((sum, v) => sum + layout.allocSize(v.valueType) / shape.period, 0);
-  let best: Narrowing | null = null;
-  // Addresses of elements stay apart.
-  if (uses.loads.every((loads) => loads === 0)) return null;
-  const fields = shape.fields.map(({ type }, number) => {
-    if (uses.loads[number] === 0) return { type: nothing, extension: null, code: 0 };
-    const narrowed = extensionOf(facts[number]!, type);
+/** Chooses fields, each for itself. */
+class Fields {
+  readonly narrowed: Narrowed[] = [];
+  /** Bytes of code more. */
+  code = 0;
+  /** Bytes of relocations less. */
+  relocations = 0;
+
+  constructor(
+    { shape, facts }: Table,
+    private readonly uses: TableUses,
+    private readonly elements: number,
+    private readonly addresses: Addresses,
+  ) {
+    shape.fields.forEach(({ type, bytes }, number) => {
+      this.narrowed.push(this.choose(number, type, bytes, facts[number]!));
+    });
+  }
+
+  private choose(number: number, type: Type, bytes: number, facts: FieldFacts): Narrowed {
+    const { uses, elements, addresses } = this;
+    const relocations = addresses === "near" ? facts.addresses * relocationBytes : 0;
+    const loads = uses.loads[number]!;
+    if (loads === 0) {
+      this.relocations += relocations;
+      return { type: nothing, extension: null };
+    }
+    const asItIs = { type, extension: null };
+    const isPointer = type.kind === "ptr";
+    // Distances cost instructions.
+    if (facts.isWide || (isPointer && addresses === "near" && !uses.isForSize)) return asItIs;
+    const narrowed = isPointer ? narrowedPointer(facts, addresses) : narrowedInteger(facts, type);
+    if (narrowed.extension === null) return asItIs;
     const operands = uses.operands[number]!;
     const code =
-      narrowed.extension === null
-        ? 0
-        : (uses.loads[number]! - operands) * loadBytes(type, narrowed.type, false) +
-          operands * loadBytes(type, narrowed.type, true);
-    const saved = (layout.allocSize(type) - layout.allocSize(narrowed.type)) * elements;
-    return saved > code ? { ...narrowed, code } : { type, extension: null, code: 0 };
-  });
+      (loads - operands) * loadBytes(narrowed, type, false) + operands * loadBytes(narrowed, type, true);
+    const saved = (bytes - (isPointer ? 4 : narrowed.type.bits / 8)) * elements;
+    if (saved + (isPointer ? relocations : 0) <= code) return asItIs;
+    this.code += code;
+    if (isPointer) this.relocations += relocations;
+    return narrowed;
+  }
+}
+
+/** The best way to make a table smaller; null: there is none. */
+export function narrow(
+  table: Table,
+  uses: TableUses,
+  layout: DataLayout,
+  addresses: Addresses,
+): Narrowing | null {
+  const { shape, variables } = table;
+  const elements = variables.reduce((sum, v) => sum + layout.allocSize(v.valueType) / shape.period, 0);
+  // Addresses of elements stay apart.
+  if (uses.loads.every((loads) => loads === 0)) return null;
+  const fields = new Fields(table, uses, elements, addresses);
+  const types = fields.narrowed.map(({ type }) => type);
+  const extensions = fields.narrowed.map(({ extension }) => extension);
+  let best: Narrowing | null = null;
   for (const isPacked of uses.isForSize ? [false, true] : [false]) {
-    const changed = new NewShape(
-      shape,
-      fields.map(({ type }) => type),
-      isPacked,
-      layout,
-    );
-    const saved = (shape.period - changed.period) * elements;
-    const steps = uses.steps * (stepBytes(changed.period) - stepBytes(shape.period));
-    const code = fields.reduce((sum, field) => sum + field.code, steps);
+    const changed = new NewShape(shape, types, isPacked, layout);
+    const saved = (shape.period - changed.period) * elements + fields.relocations;
+    const code = fields.code + uses.steps * (stepBytes(changed.period) - stepBytes(shape.period));
     if (saved - code > (best === null ? 0 : best.saved - best.code))
-      best = { shape: changed, extensions: fields.map(({ extension }) => extension), saved, code };
+      best = { shape: changed, extensions, saved, code };
   }
   return best;
 }

@@ -61,9 +61,10 @@ export class Rewriter {
     if (narrowing === undefined && leader.facts.every(({ content }) => this.of(content) === null)) return;
     const types = narrowing?.shape.types ?? fields.map(({ type }) => type);
     const shape = narrowing?.shape ?? new NewShape(leader.shape, types, false, this.flow.dataLayout);
-    const initializer = shape.rebuilt(variable.initializer!, (field, old) =>
-      narrowed(this.constant(old), types[field]!, narrowing?.extensions[field] ?? null),
-    );
+    const initializer = shape.rebuilt(variable.initializer!, (field, old, at) => {
+      const place = { variable, at };
+      return narrowed(this.constant(old), types[field]!, narrowing?.extensions[field] ?? null, place);
+    });
     variable.retype(shape.typeOf(variable.valueType), initializer);
     if (narrowing !== undefined) variable.align = shape.align;
   }
@@ -155,17 +156,17 @@ export class Rewriter {
       return;
     }
     const load = builder.load(shape.types[field]!, address, align);
-    if (extension !== "pointer") {
+    if (extension === Op.ZExt || extension === Op.SExt) {
       editor.replace(inst, builder.cast(extension, load, inst.type));
       return;
     }
-    for (const user of editor.users(inst))
-      if (isNullTest(user)) {
-        const test = new Builder(editor).before(user).icmp(user.data as "eq", load, zeroOf(i32));
-        editor.replace(user, test);
-      }
-    if (editor.hasUses(inst))
-      editor.replace(inst, builder.cast(Op.IntToPtr, builder.cast(Op.ZExt, load, i64), ptr));
+    if (extension !== "distance")
+      for (const user of editor.users(inst))
+        if (isNullTest(user)) {
+          const test = new Builder(editor).before(user).icmp(user.data as "eq", load, zeroOf(i32));
+          editor.replace(user, test);
+        }
+    if (editor.hasUses(inst)) editor.replace(inst, pointerFrom(load, address, extension, builder));
     else editor.erase(inst);
   }
 
@@ -187,10 +188,27 @@ function onlyKept(said: AttributeSet): AttributeSet {
   return kinds.size === 0 && said.strings.size === 0 ? noAttributes : new AttributeSet(kinds, said.strings);
 }
 
-/** A field's value in its new type. */
-function narrowed(value: Constant, type: Type, extension: Extension): Constant {
+/** The pointer that a field stands for. */
+function pointerFrom(field: Value, address: Value, extension: Extension, builder: Builder): Value {
+  if (extension === "low") return builder.cast(Op.IntToPtr, builder.cast(Op.ZExt, field, i64), ptr);
+  const pointer = builder.gep(i8, address, [builder.cast(Op.SExt, field, i64)]);
+  if (extension === "distance") return pointer;
+  return builder.select(builder.icmp("eq", field, zeroOf(i32)), zeroOf(ptr), pointer);
+}
+
+/** A field's value in its new type, and where it is: so many bytes into a variable. */
+function narrowed(
+  value: Constant,
+  type: Type,
+  extension: Extension,
+  { variable, at }: { readonly variable: GlobalVariable; readonly at: number },
+): Constant {
   if (extension === null) return type.kind === "array" && type.count === 0 ? zeroOf(type) : value;
   if (value.valueKind === "int") return constInt(type, value.value);
   if (value.valueKind === "zero" || value.valueKind === "undef") return zeroOf(type);
-  return new ConstExpr(type, Op.Trunc, [new ConstExpr(i64, Op.PtrToInt, [value])]);
+  const address = new ConstExpr(i64, Op.PtrToInt, [value]);
+  if (extension === "low") return new ConstExpr(type, Op.Trunc, [address]);
+  const place = new ConstExpr(ptr, Op.GetElementPtr, [variable, constI64(at)], 0, i8);
+  const distance = new ConstExpr(i64, Op.Sub, [address, new ConstExpr(i64, Op.PtrToInt, [place])]);
+  return new ConstExpr(type, Op.Trunc, [distance]);
 }

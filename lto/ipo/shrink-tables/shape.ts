@@ -134,16 +134,21 @@ export class NewShape {
     return this.isPacked ? 1 : this.layout.abiAlign(this.element);
   }
 
-  /** A constant in this shape. @param value of a field as it is now */
-  rebuilt(constant: Constant, value: (field: number, old: Constant) => Constant): Constant {
+  /**
+   * A constant in this shape.
+   * @param value of a field as it is now, so many bytes behind the start
+   */
+  rebuilt(constant: Constant, value: (field: number, old: Constant, at: number) => Constant, at = 0): Constant {
     const { element } = this.old;
-    if (constant.type === element && element.kind !== "struct") return value(0, constant);
+    const isElement = constant.type === element;
+    if (isElement && element.kind !== "struct") return value(0, constant, at);
     const members = elementsOf(constant)!;
-    const changed =
-      constant.type === element
-        ? members.map((member, field) => value(field, member))
-        : members.map((member) => this.rebuilt(member, value));
-    return aggregateOf(this.typeOf(constant.type), changed);
+    const type = this.typeOf(constant.type);
+    const size = isElement ? 0 : this.layout.allocSize(type.element);
+    const changed = members.map((member, i) =>
+      isElement ? value(i, member, at + this.offsets[i]!) : this.rebuilt(member, value, at + i * size),
+    );
+    return aggregateOf(type, changed);
   }
   /** The type of what had the old shape. */
   typeOf(type: Type): Type {

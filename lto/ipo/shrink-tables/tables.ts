@@ -20,6 +20,10 @@ export interface FieldFacts {
   largest: bigint;
   /** What it holds cannot be written in fewer bytes. */
   isWide: boolean;
+  /** Of pointers: some are null. */
+  hasNulls: boolean;
+  /** How many are not. */
+  addresses: number;
   /** What its pointers lead to, if that is in a table. */
   content: Place | null;
   /** It also points to what is in no table. */
@@ -38,6 +42,8 @@ export class Table {
       least: 0n,
       largest: 0n,
       isWide: kind === "rest",
+      hasNulls: false,
+      addresses: 0,
       content: null,
       hasStrays: false,
     }));
@@ -81,6 +87,8 @@ export class Table {
       if (more.least < own.least) own.least = more.least;
       if (more.largest > own.largest) own.largest = more.largest;
       own.isWide ||= more.isWide;
+      own.hasNulls ||= more.hasNulls;
+      own.addresses += more.addresses;
       if (more.content !== null) a.pointTo(field, more.content);
       if (more.hasStrays) a.stray(field);
     });
