@@ -153,7 +153,8 @@ class TableShrinker {
     if (address.valueKind === "blockaddress") return addresses === "low";
     const { base, offset } = placeOf(this.layout, address);
     if (base?.valueKind !== "global" || offset < 0n || offset >= farthest) return false;
-    if (base.kind !== "variable" || base.isDeclaration || base.linkage === "available_externally") return false;
+    if (base.kind !== "variable" || base.isDeclaration || base.linkage === "available_externally")
+      return false;
     // Where code is not moved, what is defined here is not replaced either. No distance is 0.
     if (addresses === "near" && (base === from || (!base.isLocal && !base.dsoLocal))) return false;
     return base.threadLocal === "none" && !this.leading.has(base);

@@ -5,8 +5,7 @@ import type { Editor } from "../../ir/editor.js";
 import { foldGep } from "../../ir/fold/addresses.js";
 import { type CallInst, type Inst, type InstWith, isCall, Op, setCallData } from "../../ir/instructions.js";
 import type { Func, GlobalVariable } from "../../ir/module.js";
-import { isNullTest } from "../../ir/move-pointers.js";
-import { arrayType, i8, i32, i64, ptr, type Type } from "../../ir/types.js";
+import { arrayType, i8, i64, ptr, type Type } from "../../ir/types.js";
 import {
   type Constant,
   ConstExpr,
@@ -18,6 +17,7 @@ import {
 } from "../../ir/values.js";
 import { type Places, type PointerFlow, stepsOf } from "./flow.js";
 import type { Extension, Narrowing } from "./narrowing.js";
+import { PointerMaker } from "./pointers.js";
 import { NewShape } from "./shape.js";
 import type { Place, Table } from "./tables.js";
 
@@ -81,14 +81,18 @@ export class Rewriter {
   private body(fn: Func): void {
     const view = fn.view();
     const { places } = this.flow.look(fn, view);
-    const concerned: Inst[] = [];
+    // Where all of them point is asked before any is changed.
+    const concerned: { readonly inst: Inst; readonly at: Place | null }[] = [];
     for (const { insts } of view.blocks)
-      for (const inst of insts) if (this.concerns(inst, places)) concerned.push(inst);
+      for (const inst of insts)
+        if (this.concerns(inst, places)) {
+          const isAccess = inst.op === Op.Load || inst.op === Op.GetElementPtr;
+          concerned.push({ inst, at: isAccess ? this.flow.pointerOf(inst.operands[0]!, places) : null });
+        }
     if (concerned.length === 0) return;
     const editor = fn.edit();
-    // Addresses keep their places while others are made from them: each is asked for before it is changed.
-    const made = new Map<Value, Place>(places);
-    for (const inst of concerned) this.instruction(inst, editor, made);
+    const pointers = new PointerMaker(editor);
+    for (const { inst, at } of concerned) this.instruction(inst, at, editor, pointers);
   }
 
   private concerns(inst: Inst, places: Places): boolean {
@@ -97,10 +101,7 @@ export class Rewriter {
     return isCall(inst) && this.of(places.get(inst) ?? null) !== null;
   }
 
-  private instruction(inst: Inst, editor: Editor, places: Map<Value, Place>): void {
-    const { flow } = this;
-    const pointer = inst.op === Op.Load || inst.op === Op.GetElementPtr ? inst.operands[0]! : null;
-    const at = pointer === null ? null : flow.pointerOf(pointer, places);
+  private instruction(inst: Inst, at: Place | null, editor: Editor, pointers: PointerMaker): void {
     for (let i = 0; i < inst.operands.length; i++) {
       const operand = inst.operands[i]!;
       if (isConstant(operand)) editor.setOperand(inst, i, this.constant(operand));
@@ -108,8 +109,8 @@ export class Rewriter {
     if (isCall(inst)) this.call(inst);
     const narrowing = this.of(at);
     if (at === null || narrowing === null) return;
-    if (inst.op === Op.Load) this.load(inst, editor, at, narrowing);
-    else if (inst.op === Op.GetElementPtr) this.step(inst, editor, at, narrowing, places);
+    if (inst.op === Op.Load) this.load(inst, editor, at, narrowing, pointers);
+    else if (inst.op === Op.GetElementPtr) this.step(inst, editor, at, narrowing);
   }
 
   private call(call: CallInst): void {
@@ -123,7 +124,6 @@ export class Rewriter {
     editor: Editor,
     { place }: Place,
     { shape }: Narrowing,
-    places: Map<Value, Place>,
   ): void {
     const { bytes, scales } = stepsOf(inst, this.flow.dataLayout)!;
     const builder = new Builder(editor).before(inst);
@@ -133,8 +133,6 @@ export class Rewriter {
       address = builder.gep(element === 1 ? i8 : arrayType(element, i8), address, [index], inst.flags);
     }
     address = builder.byteOffset(address, shape.moved(place + bytes) - shape.moved(place), inst.flags);
-    const own = places.get(inst);
-    if (own !== undefined && address.valueKind === "inst") places.set(address, own);
     editor.replace(inst, address);
   }
 
@@ -143,6 +141,7 @@ export class Rewriter {
     editor: Editor,
     { table, place }: Place,
     { shape, extensions }: Narrowing,
+    pointers: PointerMaker,
   ): void {
     const field = table.shape.fieldAt(place);
     const extension = extensions[field]!;
@@ -160,14 +159,7 @@ export class Rewriter {
       editor.replace(inst, builder.cast(extension, load, inst.type));
       return;
     }
-    if (extension !== "distance")
-      for (const user of editor.users(inst))
-        if (isNullTest(user)) {
-          const test = new Builder(editor).before(user).icmp(user.data as "eq", load, zeroOf(i32));
-          editor.replace(user, test);
-        }
-    if (editor.hasUses(inst)) editor.replace(inst, pointerFrom(load, address, extension, builder));
-    else editor.erase(inst);
+    pointers.replace(inst, load, address, extension);
   }
 
   /** What is said of a function's parameters and result, or by a call of it. */
@@ -186,14 +178,6 @@ export class Rewriter {
 function onlyKept(said: AttributeSet): AttributeSet {
   const kinds = new Map([...said.kinds].filter(([name]) => kept.has(name)));
   return kinds.size === 0 && said.strings.size === 0 ? noAttributes : new AttributeSet(kinds, said.strings);
-}
-
-/** The pointer that a field stands for. */
-function pointerFrom(field: Value, address: Value, extension: Extension, builder: Builder): Value {
-  if (extension === "low") return builder.cast(Op.IntToPtr, builder.cast(Op.ZExt, field, i64), ptr);
-  const pointer = builder.gep(i8, address, [builder.cast(Op.SExt, field, i64)]);
-  if (extension === "distance") return pointer;
-  return builder.select(builder.icmp("eq", field, zeroOf(i32)), zeroOf(ptr), pointer);
 }
 
 /** A field's value in its new type, and where it is: so many bytes into a variable. */

@@ -138,7 +138,11 @@ export class NewShape {
    * A constant in this shape.
    * @param value of a field as it is now, so many bytes behind the start
    */
-  rebuilt(constant: Constant, value: (field: number, old: Constant, at: number) => Constant, at = 0): Constant {
+  rebuilt(
+    constant: Constant,
+    value: (field: number, old: Constant, at: number) => Constant,
+    at = 0,
+  ): Constant {
     const { element } = this.old;
     const isElement = constant.type === element;
     if (isElement && element.kind !== "struct") return value(0, constant, at);
