@@ -22,14 +22,21 @@
  *    value. Pointers lead to symbols that are defined in the program and by nobody else, by fewer than 2^20 bytes forwards, in a small code model
  *    (`Addresses`): they come back by zero extension where addresses are low, else as distances from the field, of
  *    which 0 is null, since none leads to itself;
- *  - where pointers lead to functions they stay, directly or behind others: who follows calls through pointers would not see them;
+ *  - where code calls what it loads, or may find functions behind it, pointers stay: who follows calls through pointers
+ *    would not see them. (Functions whose addresses go elsewhere anybody may call.)
  *  - parameters and results that lead into tables lose what is claimed of alignment and of bytes that can be read.
  */
 
 import { baseObject, visitGlobals, visitOwnConstants } from "../../analysis/references.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { placeOf } from "../../ir/fold/addresses.js";
-import type { Func, GlobalValue, GlobalVariable, Module } from "../../ir/module.js";
+import {
+  type Func,
+  type GlobalValue,
+  type GlobalVariable,
+  isReference,
+  type Module,
+} from "../../ir/module.js";
 import type { Constant, Value } from "../../ir/values.js";
 import { callGraph } from "../../pass/analyses.js";
 import type { ModulePass, ProgramContext } from "../../pass/pass.js";
@@ -142,10 +149,11 @@ class TableShrinker {
       table.pointTo(field, { table: at.table, place });
     }
     facts[field]!.addresses++;
+    if (value.valueKind === "global" && value.kind === "function") facts[field]!.hasFunctions = true;
     if (!this.isInReach(value, variable)) facts[field]!.isWide = true;
   }
 
-  /** Whether an address is one of data that is defined in the program, and leads to no function. */
+  /** Whether an address is one of a function, or of data that leads to none, and is defined in the program. */
   private isInReach(address: Constant, from: GlobalVariable): boolean {
     const { addresses } = this.context;
     if (addresses === "anywhere") return false;
@@ -153,10 +161,10 @@ class TableShrinker {
     if (address.valueKind === "blockaddress") return addresses === "low";
     const { base, offset } = placeOf(this.layout, address);
     if (base?.valueKind !== "global" || offset < 0n || offset >= farthest) return false;
-    if (base.kind !== "variable" || base.isDeclaration || base.linkage === "available_externally")
-      return false;
+    if (base.kind === "alias" || base.kind === "ifunc" || isReference(base)) return false;
     // Where code is not moved, what is defined here is not replaced either. No distance is 0.
     if (addresses === "near" && (base === from || (!base.isLocal && !base.dsoLocal))) return false;
+    if (base.kind === "function") return base === address;
     return base.threadLocal === "none" && !this.leading.has(base);
   }
 

@@ -3,7 +3,7 @@
  * it loads and steps by other sizes.
  */
 import type { DataLayout } from "../../ir/data-layout.js";
-import { type BodyView, type Inst, isCall, Op } from "../../ir/instructions.js";
+import { type BodyView, calleeOf, type Inst, isCall, Op } from "../../ir/instructions.js";
 import { arrayType, i8, i32, intType, type Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
 import type { Addresses } from "../../pass/pass.js";
@@ -34,6 +34,8 @@ export class TableUses {
   /** Loads by field, and those whose only use can read memory itself. */
   readonly loads: number[];
   readonly operands: number[];
+  /** By field: what is loaded is called at once. */
+  readonly isCalled: boolean[];
   /** Steps by a number of elements that is not known. */
   steps = 0;
   isForSize = true;
@@ -41,6 +43,7 @@ export class TableUses {
   constructor(fields: number) {
     this.loads = new Array<number>(fields).fill(0);
     this.operands = new Array<number>(fields).fill(0);
+    this.isCalled = new Array<boolean>(fields).fill(false);
   }
 }
 
@@ -81,8 +84,10 @@ export function addUses(
     }
   for (const { insts } of body.blocks)
     for (const inst of insts) for (const operand of inst.operands) loaded.get(operand)?.users.push(inst);
-  for (const { uses: all, field, users } of loaded.values())
+  for (const [load, { uses: all, field, users }] of loaded) {
     if (users.length === 1 && readsMemory(users[0]!)) all.operands[field]!++;
+    if (users.some((user) => isCall(user) && calleeOf(user) === load)) all.isCalled[field] = true;
+  }
 }
 
 /** Selection may make the load an operand of the instruction. */
@@ -168,6 +173,7 @@ class Fields {
     const isPointer = type.kind === "ptr";
     // Distances cost instructions.
     if (facts.isWide || (isPointer && addresses === "near" && !uses.isForSize)) return asItIs;
+    if (facts.hasFunctions && uses.isCalled[number]!) return asItIs;
     const narrowed = isPointer ? narrowedPointer(facts, addresses) : narrowedInteger(facts, type);
     if (narrowed.extension === null) return asItIs;
     const operands = uses.operands[number]!;

@@ -24,6 +24,8 @@ export interface FieldFacts {
   hasNulls: boolean;
   /** How many are not. */
   addresses: number;
+  /** Some are of functions. */
+  hasFunctions: boolean;
   /** What its pointers lead to, if that is in a table. */
   content: Place | null;
   /** It also points to what is in no table. */
@@ -44,6 +46,7 @@ export class Table {
       isWide: kind === "rest",
       hasNulls: false,
       addresses: 0,
+      hasFunctions: false,
       content: null,
       hasStrays: false,
     }));
@@ -89,6 +92,7 @@ export class Table {
       own.isWide ||= more.isWide;
       own.hasNulls ||= more.hasNulls;
       own.addresses += more.addresses;
+      own.hasFunctions ||= more.hasFunctions;
       if (more.content !== null) a.pointTo(field, more.content);
       if (more.hasStrays) a.stray(field);
     });
