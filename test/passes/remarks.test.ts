@@ -63,6 +63,35 @@ describe("--opt-remarks-filename", () => {
   });
 });
 
+describe("shrink-tables", () => {
+  it("says what it saves, and where a table goes otherwise", async () => {
+    const words = Array.from({ length: 16 }, (_, i) => `i32 ${i}`).join(", ");
+    const table = (name: string): string => `@${name} = internal constant [16 x i32] [${words}]\n`;
+    writeFileSync(
+      path("a.ll"),
+      `${table("small")}${table("kept")}@list = global [1 x ptr] [ptr @listed], section "lists"
+${table("listed")}declare void @take(ptr)
+define i32 @main(i64 %i) minsize optsize {
+  %p = getelementptr i32, ptr @small, i64 %i
+  %v = load i32, ptr %p
+  call void @take(ptr @kept)
+  ret i32 %v
+}
+`,
+    );
+    const file = path("remarks.yaml");
+    await lto(["-Oz", `--opt-remarks-filename=${file}`, "--only-passes=shrink-tables"]);
+    const records = readFileSync(file, "utf8").split("--- ").slice(1);
+    expect(records).toHaveLength(3);
+    const [small, kept, listed] = ["small", "kept", "listed"].map((name) =>
+      records.find((record) => record.includes(`Function:        ${name}\n`)),
+    );
+    expect(small).toMatch(/^!Passed[\s\S]*Name: +TableShrunk[\s\S]*DataBytes: +'-48'[\s\S]*CodeBytes: +1\n/);
+    expect(kept).toMatch(/^!Missed[\s\S]*Name: +TableKept[\s\S]*User: +main[\s\S]*Instruction: +call\n/);
+    expect(listed).toMatch(/^!Missed[\s\S]*Name: +TableKept[\s\S]*DataBytes: +64[\s\S]*in an initializer/);
+  });
+});
+
 describe("ir-outline", () => {
   /** Calls that three functions have alike, and a maximum, which looks longer than it is. */
   const repeats = (): string => {

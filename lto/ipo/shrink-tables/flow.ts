@@ -21,7 +21,7 @@ import type { Func, GlobalValue, GlobalVariable } from "../../ir/module.js";
 import { ptr, type Type } from "../../ir/types.js";
 import type { Argument, Constant, ConstExpr, Value } from "../../ir/values.js";
 import { passingAttributes } from "../parameter-attributes.js";
-import { type Place, same, type Table } from "./tables.js";
+import { type Place, type Scene, same, type Table } from "./tables.js";
 
 /** Where the values of one body point. */
 export type Places = ReadonlyMap<Value, Place>;
@@ -34,6 +34,7 @@ export class PointerFlow {
   readonly reached = new Set<Func>();
   /** Something was found out since it was last reset. */
   hasNews = false;
+  readonly scene: Scene = { fn: null, inst: null };
 
   /** @param closed functions that only direct calls enter */
   constructor(
@@ -74,14 +75,17 @@ export class PointerFlow {
 
   /** What is known of the values of a body. Tells callers and callees what it passes to them. */
   look(fn: Func, body: BodyView): { readonly places: Places; readonly isUser: boolean } {
+    this.scene.fn = fn;
     const flow = new BodyFlow(this, fn, body);
     flow.run();
     return flow;
   }
   /** The same for a body that is not to be changed: what it does with tables is not looked into. */
-  pass({ blocks }: BodyView): void {
+  pass(fn: Func, { blocks }: BodyView): void {
+    this.scene.fn = fn;
     for (const { insts } of blocks)
       for (const inst of insts) {
+        this.scene.inst = inst;
         for (const operand of inst.operands) this.pointerOf(operand, nowhere)?.table.giveUp();
         if (isCall(inst)) this.checkCall(inst, () => false);
       }
@@ -166,8 +170,10 @@ export class PointerFlow {
       return at !== null && at.table.leader === table.leader && at.place === place;
     };
     const result = this.results.get(fn);
+    this.scene.fn = fn;
     for (const { insts } of body.blocks)
       for (const inst of insts) {
+        this.scene.inst = inst;
         const { operands } = inst;
         const own = places.get(inst);
         if (own !== undefined && (inst.op === Op.Phi || inst.op === Op.Freeze || inst.op === Op.Select)) {
@@ -225,6 +231,7 @@ class BodyFlow {
   private instruction(inst: Inst): void {
     const { operands } = inst;
     const { flow } = this;
+    flow.scene.inst = inst;
     for (let i = 0; i < operands.length; i++) {
       const operand = operands[i]!;
       if (operand.valueKind === "int") continue;

@@ -30,6 +30,7 @@
 import { baseObject, visitGlobals, visitOwnConstants } from "../../analysis/references.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { placeOf } from "../../ir/fold/addresses.js";
+import { opNames } from "../../ir/instructions.js";
 import {
   type Func,
   type GlobalValue,
@@ -49,6 +50,8 @@ import { Table } from "./tables.js";
 
 /** Pointers may lead so many bytes behind a symbol. */
 const farthest = 1n << 20n;
+/** Bytes of tables that are worth a remark. */
+const leastToldOf = 64;
 /** After so many rounds tables of which something new is found out are given up. */
 const mostRounds = 20;
 
@@ -81,6 +84,7 @@ class TableShrinker {
     for (const [variable, table] of this.tables) this.readContents(variable, table);
     const users = this.followPointers();
     const chosen = this.choose(users);
+    this.tellOfRest();
     if (chosen.size === 0) return false;
     new Rewriter(this.flow, chosen).run(users, (fn) => this.context.bodyDone(fn));
     this.context.count("shrunk", chosen.size);
@@ -94,7 +98,7 @@ class TableShrinker {
       if (variable.typeIds.length > 0 || variable.type.addressSpace !== 0 || !variable.valueType.isAggregate)
         continue;
       const shape = Shape.of(variable.valueType, this.layout);
-      if (shape !== null) this.tables.set(variable, new Table(shape));
+      if (shape !== null) this.tables.set(variable, new Table(shape, this.flow.scene));
     }
   }
 
@@ -210,7 +214,7 @@ class TableShrinker {
       }
       if (round === mostRounds) for (const table of this.tables.values()) table.giveUp();
     }
-    for (const fn of opaque) fn.peek((body) => flow.pass(body));
+    for (const fn of opaque) fn.peek((body) => flow.pass(fn, body));
     return [...users];
   }
 
@@ -247,7 +251,7 @@ class TableShrinker {
       this.context.remarks?.add({
         kind: "Passed",
         pass: shrinkTables.name,
-        name: "Shrunk",
+        name: "TableShrunk",
         function: variable.name,
         facts: [
           words("made smaller, with all tables that its pointers meet: bytes of data="),
@@ -256,6 +260,35 @@ class TableShrinker {
           ["CodeBytes", code],
         ],
       });
+  }
+
+  /** Why tables of some size stay as they are. */
+  private tellOfRest(): void {
+    const { remarks } = this.context;
+    if (remarks === null || !remarks.wants(shrinkTables.name)) return;
+    for (const [variable, table] of this.tables) {
+      const bytes = this.layout.allocSize(variable.valueType);
+      if (!table.isGivenUp || bytes < leastToldOf) continue;
+      const { fn, inst } = table.leader.reason!;
+      remarks.add({
+        kind: "Missed",
+        pass: shrinkTables.name,
+        name: "TableKept",
+        function: variable.name,
+        facts: [
+          words("not made smaller, since its address is used otherwise than to load fields: bytes of data="),
+          ["DataBytes", bytes],
+          ...(fn === null || inst === null
+            ? [words(", in an initializer")]
+            : [
+                words(", in "),
+                ["User", fn.name] as const,
+                words(" by "),
+                ["Instruction", opNames[inst.op]] as const,
+              ]),
+        ],
+      });
+    }
   }
 }
 

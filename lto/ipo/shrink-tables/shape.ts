@@ -22,7 +22,7 @@ export interface Field {
 }
 
 /** What repeats in a variable of the type. */
-export function elementType(type: Type): Type {
+function elementType(type: Type): Type {
   let element = type;
   while (element.kind === "array" && element.count > 0) element = element.element;
   return element;

@@ -4,8 +4,15 @@
  * Union-find (Steensgaard, Points-to Analysis in Almost Linear Time, POPL 1996), for places in elements: what a pointer
  * field points to is one table, too, or nothing that is one.
  */
-import type { GlobalVariable } from "../../ir/module.js";
+import type { Inst } from "../../ir/instructions.js";
+import type { Func, GlobalVariable } from "../../ir/module.js";
 import type { Shape } from "./shape.js";
+
+/** What is looked at, to be told of where it is why a table stays; null: initialisers. */
+export interface Scene {
+  fn: Func | null;
+  inst: Inst | null;
+}
 
 /** A place in a table: bytes from the start of an element. */
 export interface Place {
@@ -39,7 +46,13 @@ export class Table {
   private hopeless = false;
   private parent: Table | null = null;
 
-  constructor(readonly shape: Shape) {
+  /** Where it was given up. */
+  reason: Scene | null = null;
+
+  constructor(
+    readonly shape: Shape,
+    private readonly scene: Scene,
+  ) {
     this.facts = shape.fields.map(({ kind }) => ({
       least: 0n,
       largest: 0n,
@@ -69,6 +82,7 @@ export class Table {
     const leader = this.leader;
     if (leader.hopeless) return;
     leader.hopeless = true;
+    leader.reason = { ...this.scene };
     for (const { content } of leader.facts) content?.table.giveUp();
   }
 
