@@ -75,12 +75,19 @@ define i32 @main(i64 %i) minsize optsize {
   %p = getelementptr i32, ptr @small, i64 %i
   %v = load i32, ptr %p
   call void @take(ptr @kept)
+  %l = load ptr, ptr @list
+  call void @take(ptr %l)
   ret i32 %v
 }
 `,
     );
     const file = path("remarks.yaml");
-    await lto(["-Oz", `--opt-remarks-filename=${file}`, "--only-passes=shrink-tables"]);
+    await lto([
+      "-Oz",
+      `--opt-remarks-filename=${file}`,
+      "--only-passes=shrink-tables",
+      "--opt-remarks-passes=tables",
+    ]);
     const records = readFileSync(file, "utf8").split("--- ").slice(1);
     expect(records).toHaveLength(3);
     const [small, kept, listed] = ["small", "kept", "listed"].map((name) =>
