@@ -5,10 +5,12 @@
  * Bodies are looked at in rounds, until nothing new is found; then once more, to see that what can be one pointer
  * or another is always one into the table, or null. Linear in the bodies, times few rounds.
  */
+import { reversePostOrderOf } from "../../analysis/cfg.js";
 import { visitGlobals } from "../../analysis/references.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { placeOf } from "../../ir/fold/addresses.js";
 import {
+  type Block,
   type BodyView,
   type CallInst,
   type Inst,
@@ -43,6 +45,11 @@ export class PointerFlow {
     private readonly closed: ReadonlySet<Value>,
   ) {}
 
+  takeReached(): Func[] {
+    const list = [...this.reached];
+    this.reached.clear();
+    return list;
+  }
   note(isNews: boolean): void {
     if (isNews) this.hasNews = true;
   }
@@ -87,7 +94,10 @@ export class PointerFlow {
       for (const inst of insts) {
         this.scene.inst = inst;
         for (const operand of inst.operands) this.pointerOf(operand, nowhere)?.table.giveUp();
-        if (isCall(inst)) this.checkCall(inst, () => false);
+        if (!isCall(inst)) continue;
+        this.checkCall(inst, () => false);
+        const callee = this.calleeOf(inst);
+        if (callee !== null) this.results.get(callee)?.table.giveUp();
       }
   }
 
@@ -221,11 +231,13 @@ class BodyFlow {
       const at = flow.parameters.get(argument);
       if (at !== undefined) places.set(argument, at);
     }
-    do {
+    let { blocks } = this.body;
+    for (let round = 0; round === 0 || this.changed; round++) {
       this.changed = false;
-      for (const { insts } of this.body.blocks)
-        for (let i = 0; i < insts.length; i++) this.instruction(insts[i]!);
-    } while (this.changed);
+      // Blocks may stand against the flow.
+      if (round === 2) blocks = inOrder(blocks);
+      for (const { insts } of blocks) for (let i = 0; i < insts.length; i++) this.instruction(insts[i]!);
+    }
   }
 
   private instruction(inst: Inst): void {
@@ -310,6 +322,14 @@ class BodyFlow {
       if (content !== null) this.put(inst, content);
     }
   }
+}
+
+/** Blocks in reverse postorder, and behind them those that nothing leads to. */
+function inOrder(blocks: readonly Block[]): readonly Block[] {
+  const numbers = new Map(blocks.map((block, i) => [block, i]));
+  const order = reversePostOrderOf(blocks.map(({ successors }) => successors.map((to) => numbers.get(to)!)));
+  const reached = new Set(order);
+  return [...order.map((i) => blocks[i]!), ...blocks.filter((_, i) => !reached.has(i))];
 }
 
 /** What a getelementptr adds to one pointer; null: that is not known, or it makes several. */

@@ -52,7 +52,7 @@ import { Table } from "./tables.js";
 const farthest = 1n << 20n;
 /** Bytes of tables that are worth a remark. */
 const leastToldOf = 64;
-/** After so many rounds tables of which something new is found out are given up. */
+/** After so many rounds all are given up; each joins tables that were joined by nothing but what the one before found. */
 const mostRounds = 20;
 
 class TableShrinker {
@@ -118,11 +118,12 @@ class TableShrinker {
   }
 
   private readContents(variable: GlobalVariable, table: Table): void {
-    table.variables.push(variable);
-    const { shape, facts } = table;
+    // Reading one may have joined others.
+    table.leader.variables.push(variable);
+    const { shape } = table;
     const isKnown = visitFields(variable.initializer!, shape, (number, value) => {
       const { kind } = shape.fields[number]!;
-      const fact = facts[number]!;
+      const fact = table.leader.facts[number]!;
       if (kind === "pointer") this.readPointer(variable, table, number, value);
       else if (kind === "integer" && value.valueKind === "int") {
         if (value.value < fact.least) fact.least = value.value;
@@ -137,10 +138,9 @@ class TableShrinker {
 
   private readPointer(variable: GlobalVariable, table: Table, field: number, value: Constant): void {
     const { valueKind } = value;
-    const { facts } = table.leader;
     if (valueKind === "undef") return;
     if (valueKind === "zero") {
-      facts[field]!.hasNulls = true;
+      table.leader.facts[field]!.hasNulls = true;
       return;
     }
     const at = this.flow.placeOf(value);
@@ -152,9 +152,10 @@ class TableShrinker {
       if (place !== 0 && at.table.shape.fieldAt(place) < 0) at.table.giveUp();
       table.pointTo(field, { table: at.table, place });
     }
-    facts[field]!.addresses++;
-    if (value.valueKind === "global" && value.kind === "function") facts[field]!.hasFunctions = true;
-    if (!this.isInReach(value, variable)) facts[field]!.isWide = true;
+    const facts = table.leader.facts[field]!;
+    facts.addresses++;
+    if (value.valueKind === "global" && value.kind === "function") facts.hasFunctions = true;
+    if (!this.isInReach(value, variable)) facts.isWide = true;
   }
 
   /** Whether an address is one of a function, or of data that leads to none, and is defined in the program. */
@@ -169,6 +170,8 @@ class TableShrinker {
     // Where code is not moved, what is defined here is not replaced either. No distance is 0.
     if (addresses === "near" && (base === from || (!base.isLocal && !base.dsoLocal))) return false;
     if (base.kind === "function") return base === address;
+    // In other code models it may be far away.
+    if (/^\.l(?:data|rodata|bss)/.test(base.section)) return false;
     return base.threadLocal === "none" && !this.leading.has(base);
   }
 
@@ -192,30 +195,48 @@ class TableShrinker {
 
   /** @returns the functions that have to do with tables */
   private followPointers(): Func[] {
-    const { flow, context } = this;
+    const { flow } = this;
     const users = new Set<Func>();
     const opaque: Func[] = [];
     for (const fn of this.module.functions) {
       if (fn.isDeclaration) continue;
       if (isOpaque(fn)) opaque.push(fn);
-      else if (flow.look(fn, fn.view()).isUser) users.add(fn);
-      context.bodyDone(fn);
+      else if (this.look(fn)) users.add(fn);
     }
     for (let round = 0; (flow.hasNews || flow.reached.size > 0) && this.isAnyLeft(); round++) {
-      for (const fn of flow.reached) {
-        users.add(fn);
-        for (const caller of this.callers.get(fn) ?? []) if (!isOpaque(caller)) users.add(caller);
-      }
-      flow.reached.clear();
-      flow.hasNews = false;
-      for (const fn of users) {
-        flow.look(fn, fn.view());
-        context.bodyDone(fn);
-      }
       if (round === mostRounds) for (const table of this.tables.values()) table.giveUp();
+      // First along calls; then once more all who have to do with tables, since tables that were joined say more.
+      for (const fn of this.alongCalls()) users.add(fn);
+      flow.hasNews = false;
+      for (const fn of users) this.look(fn);
     }
     for (const fn of opaque) fn.peek((body) => flow.pass(fn, body));
     return [...users];
+  }
+
+  private look(fn: Func): boolean {
+    const { isUser } = this.flow.look(fn, fn.view());
+    this.context.bodyDone(fn);
+    return isUser;
+  }
+
+  /** Looks at functions that get or return places, and at their callers, as long as that leads to more. */
+  private alongCalls(): ReadonlySet<Func> {
+    const seen = new Set<Func>();
+    let work = this.flow.takeReached();
+    while (work.length > 0) {
+      const next = new Set<Func>();
+      for (const fn of work) {
+        next.add(fn);
+        for (const caller of this.callers.get(fn) ?? []) if (!isOpaque(caller)) next.add(caller);
+      }
+      for (const fn of next) {
+        seen.add(fn);
+        this.look(fn);
+      }
+      work = this.flow.takeReached();
+    }
+    return seen;
   }
 
   private isAnyLeft(): boolean {

@@ -3,6 +3,7 @@ import { AttributeList, AttributeSet, noAttributes } from "../../ir/attributes.j
 import { Builder } from "../../ir/builder.js";
 import type { Editor } from "../../ir/editor.js";
 import { foldGep } from "../../ir/fold/addresses.js";
+import { withHints } from "../../ir/hints.js";
 import { type CallInst, type Inst, type InstWith, isCall, Op, setCallData } from "../../ir/instructions.js";
 import type { Func, GlobalVariable } from "../../ir/module.js";
 import { arrayType, i8, i64, ptr, type Type } from "../../ir/types.js";
@@ -21,6 +22,7 @@ import { PointerMaker } from "./pointers.js";
 import { NewShape } from "./shape.js";
 import type { Place, Table } from "./tables.js";
 
+const noClaims = { align: 0, dereferenceable: 0, dereferenceableOrNull: 0 };
 /** What may still be said of a pointer into a table: nothing of where it is, and how far it can be followed. */
 const kept = new Set([
   "noundef",
@@ -82,31 +84,44 @@ export class Rewriter {
     const view = fn.view();
     const { places } = this.flow.look(fn, view);
     // Where all of them point is asked before any is changed.
-    const concerned: { readonly inst: Inst; readonly at: Place | null }[] = [];
+    const concerned: {
+      readonly inst: Inst;
+      readonly at: Place | null;
+      readonly content: Narrowing | null;
+    }[] = [];
     for (const { insts } of view.blocks)
       for (const inst of insts)
         if (this.concerns(inst, places)) {
           const isAccess = inst.op === Op.Load || inst.op === Op.GetElementPtr;
-          concerned.push({ inst, at: isAccess ? this.flow.pointerOf(inst.operands[0]!, places) : null });
+          const at = isAccess ? this.flow.pointerOf(inst.operands[0]!, places) : null;
+          concerned.push({ inst, at, content: this.of(places.get(inst) ?? null) });
         }
     if (concerned.length === 0) return;
     const editor = fn.edit();
     const pointers = new PointerMaker(editor);
-    for (const { inst, at } of concerned) this.instruction(inst, at, editor, pointers);
+    for (const { inst, at, content } of concerned) this.instruction(inst, at, content, editor, pointers);
   }
 
   private concerns(inst: Inst, places: Places): boolean {
     for (const operand of inst.operands)
       if (this.of(this.flow.pointerOf(operand, places)) !== null) return true;
-    return isCall(inst) && this.of(places.get(inst) ?? null) !== null;
+    return (isCall(inst) || inst.op === Op.Load) && this.of(places.get(inst) ?? null) !== null;
   }
 
-  private instruction(inst: Inst, at: Place | null, editor: Editor, pointers: PointerMaker): void {
+  private instruction(
+    inst: Inst,
+    at: Place | null,
+    content: Narrowing | null,
+    editor: Editor,
+    pointers: PointerMaker,
+  ): void {
     for (let i = 0; i < inst.operands.length; i++) {
       const operand = inst.operands[i]!;
       if (isConstant(operand)) editor.setOperand(inst, i, this.constant(operand));
     }
     if (isCall(inst)) this.call(inst);
+    // What it points to is smaller, and not aligned as it was.
+    if (inst.op === Op.Load && content !== null) inst.hints = withHints(inst.hints, noClaims);
     const narrowing = this.of(at);
     if (at === null || narrowing === null) return;
     if (inst.op === Op.Load) this.load(inst, editor, at, narrowing, pointers);
@@ -128,11 +143,14 @@ export class Rewriter {
     const { bytes, scales } = stepsOf(inst, this.flow.dataLayout)!;
     const builder = new Builder(editor).before(inst);
     let address = inst.operands[0]!;
+    const rest = shape.moved(place + bytes) - shape.moved(place);
+    // On the way of several steps it may be outside, since their order is another one.
+    const flags = scales.length + Number(rest !== 0) > 1 ? 0 : inst.flags;
     for (const { index, bytes: scale } of scales) {
       const element = (scale / shape.old.period) * shape.period;
-      address = builder.gep(element === 1 ? i8 : arrayType(element, i8), address, [index], inst.flags);
+      address = builder.gep(element === 1 ? i8 : arrayType(element, i8), address, [index], flags);
     }
-    address = builder.byteOffset(address, shape.moved(place + bytes) - shape.moved(place), inst.flags);
+    address = builder.byteOffset(address, rest, flags);
     editor.replace(inst, address);
   }
 

@@ -5,9 +5,9 @@
  * structure. Its shape is what repeats: so many bytes, in fields. Places are bytes from the start of an element.
  */
 import type { DataLayout } from "../../ir/data-layout.js";
-import { aggregateOf, elementsOf } from "../../ir/fold/aggregates.js";
+import { aggregateOf, elementOf, elementsOf } from "../../ir/fold/aggregates.js";
 import { arrayType, structType, type Type } from "../../ir/types.js";
-import type { Constant } from "../../ir/values.js";
+import { type Constant, zeroOf } from "../../ir/values.js";
 
 /** Elements with more fields are no table to look through. */
 const mostFields = 64;
@@ -79,17 +79,22 @@ export class Shape {
 /** Calls `visit` with each field of each element of a constant. @returns whether all of them are known */
 export function visitFields(
   constant: Constant,
-  { element, fields }: Shape,
+  shape: Shape,
   visit: (field: number, value: Constant) => void,
 ): boolean {
-  const members = constant.type === element && element.kind !== "struct" ? [constant] : elementsOf(constant);
-  if (members === null) return false;
-  if (constant.type !== element)
-    return members.every((member) => visitFields(member, { element, fields } as Shape, visit));
-  members.forEach((member, field) => {
-    visit(field, member);
-  });
-  return true;
+  const { element } = shape;
+  const { type, valueKind } = constant;
+  if (type === element) {
+    const members = element.kind === "struct" ? elementsOf(constant) : [constant];
+    members?.forEach((member, field) => {
+      visit(field, member);
+    });
+    return members !== null;
+  }
+  // Where all elements are the same, one tells of all.
+  const isUniform = valueKind === "zero" || valueKind === "undef";
+  const members = isUniform ? [elementOf(constant, 0)] : elementsOf(constant);
+  return members?.every((member) => member !== null && visitFields(member, shape, visit)) ?? false;
 }
 
 /** A shape with other types in its fields, in the same order. */
@@ -145,6 +150,7 @@ export class NewShape {
   ): Constant {
     const { element } = this.old;
     const isElement = constant.type === element;
+    if (constant.valueKind === "zero") return zeroOf(this.typeOf(constant.type));
     if (isElement && element.kind !== "struct") return value(0, constant, at);
     const members = elementsOf(constant)!;
     const type = this.typeOf(constant.type);

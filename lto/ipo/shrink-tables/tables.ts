@@ -79,50 +79,23 @@ export class Table {
   }
   /** It stays as it is, and what its fields point to can be reached by who knows whom. */
   giveUp(): void {
-    const leader = this.leader;
-    if (leader.hopeless) return;
-    leader.hopeless = true;
-    leader.reason = { ...this.scene };
-    for (const { content } of leader.facts) content?.table.giveUp();
-  }
-
-  /** @returns whether something was not known */
-  join(other: Table): boolean {
-    const [a, b] = [this.leader, other.leader];
-    if (a === b) return false;
-    if (a.shape.element !== b.shape.element) {
-      const changes = !a.hopeless || !b.hopeless;
-      a.giveUp();
-      b.giveUp();
-      return changes;
+    const work: Table[] = [this];
+    for (let table = work.pop(); table !== undefined; table = work.pop()) {
+      const { leader } = table;
+      if (leader.hopeless) continue;
+      leader.hopeless = true;
+      leader.reason = { ...this.scene };
+      for (const { content } of leader.facts) if (content !== null) work.push(content.table);
     }
-    b.parent = a;
-    a.variables.push(...b.variables);
-    b.facts.forEach((more, field) => {
-      // Joining what fields point to may join this one with others.
-      const own = a.leader.facts[field]!;
-      if (more.least < own.least) own.least = more.least;
-      if (more.largest > own.largest) own.largest = more.largest;
-      own.isWide ||= more.isWide;
-      own.hasNulls ||= more.hasNulls;
-      own.addresses += more.addresses;
-      own.hasFunctions ||= more.hasFunctions;
-      if (more.content !== null) a.pointTo(field, more.content);
-      if (more.hasStrays) a.stray(field);
-    });
-    if (b.hopeless) a.giveUp();
-    return true;
   }
 
-  /** A field points into a table. @returns whether something was not known */
-  pointTo(field: number, to: Place): boolean {
-    const leader = this.leader;
-    const facts = leader.facts[field]!;
-    let changes = facts.content === null;
+  /** A field points into a table. */
+  pointTo(field: number, to: Place): void {
+    const facts = this.leader.facts[field]!;
     if (facts.content === null) facts.content = to;
-    else changes = same(facts.content, to);
-    if (facts.hasStrays || leader.hopeless) to.table.giveUp();
-    return changes;
+    else same(facts.content, to);
+    // Which may have joined this one with others.
+    if (this.isGivenUp || this.leader.facts[field]!.hasStrays) to.table.giveUp();
   }
   /** A field points to what is in no table. */
   stray(field: number): void {
@@ -130,14 +103,45 @@ export class Table {
     facts.hasStrays = true;
     facts.content?.table.giveUp();
   }
+
+  /** Another leader becomes one with this leader. @param pending what has to be one now, too */
+  absorb(other: Table, pending: [Place, Place][]): void {
+    other.parent = this;
+    this.variables.push(...other.variables);
+    this.facts.forEach((own, field) => {
+      const more = other.facts[field]!;
+      if (more.least < own.least) own.least = more.least;
+      if (more.largest > own.largest) own.largest = more.largest;
+      own.isWide ||= more.isWide;
+      own.hasNulls ||= more.hasNulls;
+      own.addresses += more.addresses;
+      own.hasFunctions ||= more.hasFunctions;
+      own.hasStrays ||= more.hasStrays;
+      if (own.content === null) own.content = more.content;
+      else if (more.content !== null) pending.push([own.content, more.content]);
+      if (own.hasStrays) own.content?.table.giveUp();
+    });
+    if (!this.hopeless && !other.hopeless) return;
+    this.hopeless = false;
+    this.giveUp();
+  }
 }
 
 /** Two places are one for some code. @returns whether something was not known */
 export function same(a: Place, b: Place): boolean {
-  const changes = a.table.join(b.table);
-  if (a.place === b.place) return changes;
-  const isNews = !a.table.isGivenUp;
-  a.table.giveUp();
-  b.table.giveUp();
-  return changes || isNews;
+  let isNews = false;
+  const pending: [Place, Place][] = [[a, b]];
+  for (let pair = pending.pop(); pair !== undefined; pair = pending.pop()) {
+    const [one, other] = pair;
+    const [first, second] = [one.table.leader, other.table.leader];
+    if (first !== second && first.shape.element === second.shape.element) {
+      first.absorb(second, pending);
+      isNews = true;
+    }
+    if (first.leader === second.leader && one.place === other.place) continue;
+    isNews ||= !first.isGivenUp || !second.isGivenUp;
+    first.giveUp();
+    second.giveUp();
+  }
+  return isNews;
 }
