@@ -174,9 +174,11 @@ class Fields {
     // Distances cost instructions.
     if (facts.isWide || (isPointer && addresses === "near" && !uses.isForSize)) return asItIs;
     if (facts.hasFunctions && uses.isCalled[number]!) return asItIs;
+    const operands = uses.operands[number]!;
+    // It would be an instruction more.
+    if (!uses.isForSize && operands > 0) return asItIs;
     const narrowed = isPointer ? narrowedPointer(facts, addresses) : narrowedInteger(facts, type);
     if (narrowed.extension === null) return asItIs;
-    const operands = uses.operands[number]!;
     const code =
       (loads - operands) * loadBytes(narrowed, type, false) + operands * loadBytes(narrowed, type, true);
     const saved = (bytes - (isPointer ? 4 : narrowed.type.bits / 8)) * elements;
@@ -205,7 +207,10 @@ export function narrow(
   for (const isPacked of uses.isForSize ? [false, true] : [false]) {
     const changed = new NewShape(shape, types, isPacked, layout);
     const saved = (shape.period - changed.period) * elements + fields.relocations;
-    const code = fields.code + uses.steps * (stepBytes(changed.period) - stepBytes(shape.period));
+    const steps = uses.steps * (stepBytes(changed.period) - stepBytes(shape.period));
+    // Another instruction to multiply.
+    if (!uses.isForSize && steps > 0) continue;
+    const code = fields.code + steps;
     if (saved - code > (best === null ? 0 : best.saved - best.code))
       best = { shape: changed, extensions, saved, code };
   }
