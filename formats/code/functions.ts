@@ -405,6 +405,22 @@ class Reader {
     }
   }
 
+  /**
+   * Tables of distances from themselves to places in functions. Other tables hold distances of functions from the entries:
+   * what is added to the symbol is the start of a function for each of these.
+   */
+  private tablesOfLabels(section: CodeSection, starts: readonly number[]): ReadonlySet<number> {
+    const found = new Set<number>();
+    for (const { offset, type, symbol, addend } of section.relocations) {
+      const table = starts[firstAfter(starts, offset) - 1];
+      if (type !== R_X86_64_PC32 || symbol.section < 0 || table === undefined) continue;
+      const isLabel = this.rangeAt(symbol.section, symbol.value + addend - (offset - table)) !== null;
+      const isStart = this.rangeAt(symbol.section, symbol.value + addend)?.start === symbol.value + addend;
+      if (isLabel && !isStart) found.add(table);
+    }
+    return found;
+  }
+
   private noteDataReferences(section: CodeSection): void {
     if (!holdsData(section)) return;
     const starts = this.mentioned.get(section.index) ?? [];
@@ -418,11 +434,12 @@ class Reader {
     }[] = [];
     /** Functions that entries of each table lead into. */
     const owners = new Map<number, Set<Range>>();
+    const ofLabels = this.tablesOfLabels(section, starts);
     for (const { offset, type, symbol, addend } of section.relocations) {
       if (symbol.section < 0) continue;
       const table = starts[firstAfter(starts, offset) - 1];
       let address = symbol.value + addend;
-      const isRelative = type === R_X86_64_PC32 && table !== undefined;
+      const isRelative = type === R_X86_64_PC32 && table !== undefined && ofLabels.has(table);
       if (isRelative) address -= offset - table;
       // Functions alone have such distances: what is added is where the entry lies in its table.
       if (type === R_X86_64_PLT32) address = symbol.value;

@@ -21,7 +21,7 @@
  *  - loads give the values that they gave: integers come back by the one extension that all of a field do. Undef is some
  *    value. Pointers lead to symbols that are defined in the program and by nobody else, by fewer than 2^20 bytes forwards, in a small code model
  *    (`Addresses`): they come back by zero extension where addresses are low, else as distances from the field, of
- *    which 0 is null, since none leads to itself;
+ *    which 0 is null, since none leads to itself, nor to the end of what may lie before it;
  *  - where code calls what it loads, or may find functions behind it, pointers stay: who follows calls through pointers
  *    would not see them. (Functions whose addresses go elsewhere anybody may call.)
  *  - parameters and results that lead into tables lose what is claimed of alignment and of bytes that can be read.
@@ -167,9 +167,11 @@ class TableShrinker {
     const { base, offset } = placeOf(this.layout, address);
     if (base?.valueKind !== "global" || offset < 0n || offset >= farthest) return false;
     if (base.kind === "alias" || base.kind === "ifunc" || isReference(base)) return false;
-    // Where code is not moved, what is defined here is not replaced either. No distance is 0.
-    if (addresses === "near" && (base === from || (!base.isLocal && !base.dsoLocal))) return false;
+    // Libraries are linked so only to what nobody else can mean. No distance is 0: not to the table, nor to an end, where it may be.
+    if (addresses === "near" && !base.isLocal && base.visibility === "default") return false;
     if (base.kind === "function") return base === address;
+    if (addresses === "near" && (base === from || offset >= this.layout.allocSize(base.valueType)))
+      return false;
     // In other code models it may be far away.
     if (/^\.l(?:data|rodata|bss)/.test(base.section)) return false;
     return base.threadLocal === "none" && !this.leading.has(base);

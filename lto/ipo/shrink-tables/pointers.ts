@@ -4,7 +4,7 @@ import { Builder } from "../../ir/builder.js";
 import type { Editor } from "../../ir/editor.js";
 import { type Block, type Inst, Op } from "../../ir/instructions.js";
 import { isNullTest } from "../../ir/move-pointers.js";
-import { i8, i32, i64, ptr } from "../../ir/types.js";
+import { i32, i64, ptr } from "../../ir/types.js";
 import { type Value, zeroOf } from "../../ir/values.js";
 import type { Extension } from "./narrowing.js";
 
@@ -72,5 +72,8 @@ export class PointerMaker {
   }
 }
 
-const behind = (address: Value, field: Value, builder: Builder): Value =>
-  builder.gep(i8, address, [builder.cast(Op.SExt, field, i64)]);
+/** An integer made a pointer: one computed from the field's address would lead into the table, for all who look at it. */
+const behind = (address: Value, field: Value, builder: Builder): Value => {
+  const place = builder.cast(Op.PtrToInt, address, i64);
+  return builder.cast(Op.IntToPtr, builder.add(place, builder.cast(Op.SExt, field, i64)), ptr);
+};
