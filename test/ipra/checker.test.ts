@@ -46,6 +46,22 @@ const claim = (symbol: string, sites: SiteClaim[], results = 0): FunctionClaim =
   unwind: "none",
 });
 
+describe("who is mentioned", () => {
+  it("functions whose distance from where it stands a table holds", () => {
+    const code = `${global("main", "leaq t(%rip), %rax\nret")}${fn("a", "nop\nnop\nnop\nret")}${fn("b", "ret")}`;
+    const data =
+      '\t.section .rodata\nt:\n\t.long s-t, b-t-4\n\t.section .rodata.str1.1,"aMS",@progbits,1\ns:\t.asciz "s"\n';
+    const violations = (closed: string): string[] =>
+      checkObject(assemble(`\t.text\n${code}${data}`), [{ ...claim(closed, []), sealed: true }], {
+        interposable: false,
+        mentions: new Map(),
+      }).violations.slice();
+    // Four bytes further on in the table, and as much behind its start.
+    expect(violations("a")).toEqual([]);
+    expect(violations("b").join()).toContain("@b: assembly mentions it");
+  });
+});
+
 describe("what a function changes", () => {
   const changes = (code: string, more = ""): number | undefined =>
     run(`${fn("f", code)}${more}`).clobbers.get("f");
