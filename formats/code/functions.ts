@@ -17,6 +17,7 @@ import type { InstructionDecoder, MachineInst } from "./decode.js";
 import { doesNothing, Flow, goesOn, isImplied, jumpOfNoLength } from "./decode.js";
 import { CodeWithEpilogues, isEpilogue } from "./epilogues.js";
 import { type FrameInfo, type FrameRow, readFrameInfo, rowsFrom } from "./frame-info.js";
+import { R_X86_64_PC32, R_X86_64_PLT32, tablesOfLabels } from "./label-tables.js";
 import type { CodeObject, CodeRelocation, CodeSection } from "./object.js";
 import { firstAfter, firstAt, instructionAt, startedAt } from "./search.js";
 import { type SiteUnwind, unwinding } from "./site-unwind.js";
@@ -73,8 +74,6 @@ export interface ObjectFunctions {
 }
 
 /** Relocation types whose value is relative to the place, System V ABI AMD64 table 4.10. */
-const R_X86_64_PC32 = 2;
-const R_X86_64_PLT32 = 4;
 const viaGot = new Set([9, 41, 42]);
 
 interface Range {
@@ -405,22 +404,6 @@ class Reader {
     }
   }
 
-  /**
-   * Tables of distances from themselves to places in functions. Other tables hold distances of functions from the entries:
-   * what is added to the symbol is the start of a function for each of these.
-   */
-  private tablesOfLabels(section: CodeSection, starts: readonly number[]): ReadonlySet<number> {
-    const found = new Set<number>();
-    for (const { offset, type, symbol, addend } of section.relocations) {
-      const table = starts[firstAfter(starts, offset) - 1];
-      if (type !== R_X86_64_PC32 || symbol.section < 0 || table === undefined) continue;
-      const isLabel = this.rangeAt(symbol.section, symbol.value + addend - (offset - table)) !== null;
-      const isStart = this.rangeAt(symbol.section, symbol.value + addend)?.start === symbol.value + addend;
-      if (isLabel && !isStart) found.add(table);
-    }
-    return found;
-  }
-
   private noteDataReferences(section: CodeSection): void {
     if (!holdsData(section)) return;
     const starts = this.mentioned.get(section.index) ?? [];
@@ -434,7 +417,7 @@ class Reader {
     }[] = [];
     /** Functions that entries of each table lead into. */
     const owners = new Map<number, Set<Range>>();
-    const ofLabels = this.tablesOfLabels(section, starts);
+    const ofLabels = tablesOfLabels(section, starts, (at, address) => this.rangeAt(at, address));
     for (const { offset, type, symbol, addend } of section.relocations) {
       if (symbol.section < 0) continue;
       const table = starts[firstAfter(starts, offset) - 1];
