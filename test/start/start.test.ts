@@ -105,6 +105,13 @@ describe("a bundle", () => {
     expect(status).toBe(0);
   });
 
+  it("reads no certificates, since it makes no connections", () => {
+    const env = { NODE_EXTRA_CA_CERTS: join(built, "missing.pem") };
+    expect(run(process.execPath, ["-e", "0"], env).stderr).toContain("missing.pem");
+    for (const name of ["tsc-lto", "tsc-cc", "tsc-ld"])
+      expect(run(command(name), ["--version"], env)).toMatchObject({ status: 0, stderr: "" });
+  });
+
   it("gives way to newer modules", () => {
     const main = join(built, "dist/bin/lto/main.js");
     const { atime, mtime } = statSync(main);
