@@ -154,7 +154,9 @@ class TableShrinker {
     }
     const facts = table.leader.facts[field]!;
     facts.addresses++;
-    if (value.valueKind === "global" && value.kind === "function") facts.hasFunctions = true;
+    const isCode =
+      value.valueKind === "blockaddress" || (value.valueKind === "global" && value.kind === "function");
+    facts.hasCode ||= isCode;
     if (!this.isInReach(value, variable)) facts.isWide = true;
   }
 

@@ -93,7 +93,7 @@ export function addUses(
 /** Selection may make the load an operand of the instruction. */
 function readsMemory(inst: Inst): boolean {
   if (isCall(inst)) return true;
-  return inst.op === Op.ICmp || (inst.op >= Op.Add && inst.op <= Op.Xor);
+  return inst.op === Op.IndirectBr || inst.op === Op.ICmp || (inst.op >= Op.Add && inst.op <= Op.Xor);
 }
 
 /** Bytes of a relocation at load time (ELF-64 Object File Format, section 6). */
@@ -173,7 +173,8 @@ class Fields {
     const isPointer = type.kind === "ptr";
     // Distances cost instructions.
     if (facts.isWide || (isPointer && addresses === "near" && !uses.isForSize)) return asItIs;
-    if (facts.hasFunctions && uses.isCalled[number]!) return asItIs;
+    // Jumps read memory, too.
+    if (facts.hasCode && (uses.isCalled[number]! || !uses.isForSize)) return asItIs;
     const operands = uses.operands[number]!;
     // It would be an instruction more.
     if (!uses.isForSize && operands > 0) return asItIs;

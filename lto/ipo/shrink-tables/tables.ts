@@ -31,8 +31,8 @@ export interface FieldFacts {
   hasNulls: boolean;
   /** How many are not. */
   addresses: number;
-  /** Some are of functions. */
-  hasFunctions: boolean;
+  /** Some are of functions, or of blocks. */
+  hasCode: boolean;
   /** What its pointers lead to, if that is in a table. */
   content: Place | null;
   /** It also points to what is in no table. */
@@ -59,7 +59,7 @@ export class Table {
       isWide: kind === "rest",
       hasNulls: false,
       addresses: 0,
-      hasFunctions: false,
+      hasCode: false,
       content: null,
       hasStrays: false,
     }));
@@ -115,7 +115,7 @@ export class Table {
       own.isWide ||= more.isWide;
       own.hasNulls ||= more.hasNulls;
       own.addresses += more.addresses;
-      own.hasFunctions ||= more.hasFunctions;
+      own.hasCode ||= more.hasCode;
       own.hasStrays ||= more.hasStrays;
       if (own.content === null) own.content = more.content;
       else if (more.content !== null) pending.push([own.content, more.content]);
