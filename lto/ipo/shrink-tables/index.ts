@@ -4,7 +4,8 @@
  *     static const struct { const char *name; int size; } kinds[] = { { "int", 4 }, { "char", 1 } };
  *
  * An element has 5 bytes for 16: a pointer is four bytes, where all addresses are below 2^31 or code and data are moved
- * together (then it needs no relocation at load time any more, which takes 24 bytes), and no size here takes more than one. Programs that print, parse or dispatch have many such tables, which are loaded as much as code is.
+ * together (then it needs no relocation at load time any more, which takes 24 bytes), and no size here takes more than one.
+ * Programs that print, parse or dispatch have many such tables, which are loaded as much as code is.
  *
  * Method: the pointers into each table are followed through all functions whose callers are known (flow.ts), tables that
  * meet are one (tables.ts), and where every access is a plain load of a field, all of them change (rewrite.ts) if that
@@ -19,12 +20,13 @@
  *  - the order of elements stays, and only addresses of the same place in them are compared; all steps are by whole elements,
  *    or known; fields that nobody loads are gone, but no table is without any;
  *  - loads give the values that they gave: integers come back by the one extension that all of a field do. Undef is some
- *    value. Pointers lead to symbols that are defined in the program and by nobody else, by fewer than 2^20 bytes forwards, in a small code model
- *    (`Addresses`): they come back by zero extension where addresses are low, else as distances from the field, of
- *    which 0 is null, since none leads to itself, nor to the end of what may lie before it;
+ *    value. Pointers lead to symbols that are defined in the program and by nobody else, by fewer than 2^20 bytes forwards,
+ *    in a small code model (`Addresses`): they come back by zero extension where addresses are low, else as distances from
+ *    the field, of which 0 is null, since none leads to its own table, nor to the end of what may lie before it;
  *  - where code calls what it loads, or may find functions behind it, pointers stay: who follows calls through pointers
  *    would not see them. (Functions whose addresses go elsewhere anybody may call.)
- *  - parameters and results that lead into tables lose what is claimed of alignment and of bytes that can be read.
+ *  - parameters, results and loaded pointers that lead into tables lose what is claimed of alignment and of bytes that can
+ *    be read.
  */
 
 import { baseObject, visitGlobals, visitOwnConstants } from "../../analysis/references.js";
