@@ -150,23 +150,20 @@ export class PointerFlow {
       to.table.giveUp();
       return;
     }
-    const known = this.parameters.get(argument);
-    if (known !== undefined) this.note(same(known, to));
-    else {
-      this.parameters.set(argument, to);
-      this.reached.add(fn);
-      this.hasNews = true;
-    }
+    this.put(this.parameters, argument, to, fn);
   }
   returnFrom(fn: Func, to: Place): void {
     if (!this.closed.has(fn) || fn.valueType.result !== ptr) {
       to.table.giveUp();
       return;
     }
-    const known = this.results.get(fn);
+    this.put(this.results, fn, to, fn);
+  }
+  private put<Key>(places: Map<Key, Place>, key: Key, to: Place, fn: Func): void {
+    const known = places.get(key);
     if (known !== undefined) this.note(same(known, to));
     else {
-      this.results.set(fn, to);
+      places.set(key, to);
       this.reached.add(fn);
       this.hasNews = true;
     }
