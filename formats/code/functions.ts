@@ -73,7 +73,7 @@ export interface ObjectFunctions {
   readonly problems: readonly string[];
 }
 
-/** Relocation types whose value is relative to the place, System V ABI AMD64 table 4.10. */
+/** Relocation types of entries of the global offset table, System V ABI AMD64 table 4.10. */
 const viaGot = new Set([9, 41, 42]);
 
 interface Range {

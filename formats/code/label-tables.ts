@@ -2,6 +2,7 @@
 import type { CodeSection } from "./object.js";
 import { firstAfter } from "./search.js";
 
+/** Relocation types whose value is relative to the place, System V ABI AMD64 table 4.10. */
 export const R_X86_64_PC32 = 2;
 export const R_X86_64_PLT32 = 4;
 

@@ -8,7 +8,8 @@
  * Linear in the operands of the body; choosing is linear in the uses of one pointer, times few candidates.
  */
 import type { DataLayout } from "../ir/data-layout.js";
-import { type Block, type BodyView, type Inst, type InstWith, Op } from "../ir/instructions.js";
+import { gepSteps } from "../ir/fold/addresses.js";
+import { type Block, type BodyView, type Inst, Op } from "../ir/instructions.js";
 import { constantStep, isNullTest } from "../ir/move-pointers.js";
 import { ptr } from "../ir/types.js";
 import type { Value } from "../ir/values.js";
@@ -93,24 +94,6 @@ export function possibleCenters(uses: PointerUses): ReadonlySet<number> {
   return out;
 }
 
-/** The constant part of a getelementptr. */
-function constantPart(layout: DataLayout, { data, operands }: InstWith<Op.GetElementPtr>): number {
-  let type = data.elementType;
-  let offset = 0;
-  for (let i = 1; i < operands.length; i++) {
-    const index = operands[i]!;
-    const n = index.valueKind === "int" ? index.num : 0;
-    if (i > 1 && type.kind === "struct") {
-      offset += layout.structLayout(type).offsets[n]!;
-      type = type.elements[n]!;
-      continue;
-    }
-    if (i > 1) type = type.element;
-    offset += n * layout.allocSize(type);
-  }
-  return offset;
-}
-
 /** A pointer that addresses lead back to, and how far they are from it. */
 export interface Distance {
   readonly pointer: Value;
@@ -180,7 +163,8 @@ export class Distances {
           const uses = usesOf(pointer);
           if (uses === undefined || !isCounted({ pointer, bytes, user, position, block })) continue;
           if (isAccess(user, position)) uses.accesses.push(bytes);
-          else if (user.op === Op.GetElementPtr) uses.accesses.push(bytes + constantPart(this.layout, user));
+          else if (user.op === Op.GetElementPtr)
+            uses.accesses.push(bytes + gepSteps(this.layout, user.data.elementType, user.operands).bytes);
           else if (operand === pointer) {
             if (isNullTest(user)) uses.nullTests++;
             else uses.addresses.push(0);

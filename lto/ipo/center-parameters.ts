@@ -33,7 +33,7 @@ import {
   possibleCenters,
   settingBytes,
 } from "../analysis/pointer-distances.js";
-import { AttributeList, AttributeSet, noAttributes } from "../ir/attributes.js";
+import { AttributeList } from "../ir/attributes.js";
 import type { DataLayout } from "../ir/data-layout.js";
 import { foldGep, placeOf } from "../ir/fold/addresses.js";
 import { type CallInst, type Inst, isCall, makeInst, Op, setCallData } from "../ir/instructions.js";
@@ -43,8 +43,8 @@ import { raw } from "../ir/raw.js";
 import { i8, ptr } from "../ir/types.js";
 import { type Constant, constI64, isConstant, type Value } from "../ir/values.js";
 import { callGraph } from "../pass/analyses.js";
-import type { Goal, ModulePass, ProgramContext } from "../pass/pass.js";
-import { passingAttributes } from "./parameter-attributes.js";
+import { isForSize, type ModulePass, type ProgramContext } from "../pass/pass.js";
+import { passingAttributes, withOnly } from "./parameter-attributes.js";
 
 /** Bytes that a parameter has to save. */
 const leastGain = 2;
@@ -271,8 +271,6 @@ class Centering {
   }
 }
 
-const isForSize = (goal: Goal): boolean => goal === "minsize" || goal === "size";
-
 /** Nothing but the values of arguments is between caller and callee. */
 function isPlain({ operands, data }: CallInst): boolean {
   const callee = operands[0] as Func;
@@ -373,8 +371,7 @@ function movedConstant(from: Constant, bytes: number, layout: DataLayout): Const
 function withoutClaims(attributes: AttributeList, list: readonly (Parameter | null)[]): AttributeList {
   const parameters = attributes.parameters.map((said, index) => {
     if (!isCentered(list[index] ?? null)) return said;
-    const kinds = new Map([...said.kinds].filter(([name]) => kept.has(name)));
-    return kinds.size === 0 ? noAttributes : new AttributeSet(kinds, said.strings);
+    return withOnly(said, kept);
   });
   return new AttributeList(attributes.fn, attributes.result, parameters);
 }

@@ -1,5 +1,5 @@
 /** What attributes of parameters mean to passes that change signatures. */
-import { AttributeSet } from "../ir/attributes.js";
+import { AttributeSet, noAttributes } from "../ir/attributes.js";
 
 /** Those that change how a value is passed: caller and callee must agree on them. */
 export const passingAttributes: readonly string[] = [
@@ -34,4 +34,10 @@ const claims = new Set([
 export function withoutClaims(set: AttributeSet): AttributeSet {
   const kinds = new Map([...set.kinds].filter(([name]) => !claims.has(name)));
   return kinds.size === set.kinds.size ? set : new AttributeSet(kinds, set.strings);
+}
+
+/** The set without all that is not of these names; text stays. */
+export function withOnly(set: AttributeSet, names: ReadonlySet<string>): AttributeSet {
+  const kinds = new Map([...set.kinds].filter(([name]) => names.has(name)));
+  return kinds.size === 0 && set.strings.size === 0 ? noAttributes : new AttributeSet(kinds, set.strings);
 }

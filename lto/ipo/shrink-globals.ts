@@ -31,7 +31,7 @@ import type { Func, GlobalValue, GlobalVariable, Module } from "../ir/module.js"
 import { i8 } from "../ir/types.js";
 import { type Constant, ConstUndef, constInt, type Value } from "../ir/values.js";
 import { variableUses } from "../pass/analyses.js";
-import type { ModulePass, ProgramContext } from "../pass/pass.js";
+import { isForSize, type ModulePass, type ProgramContext } from "../pass/pass.js";
 import { words } from "../pass/remarks.js";
 
 /** Widths in bits that are worth a look. */
@@ -127,8 +127,7 @@ class Shrinker {
   /** Adds up what a function stores and loads. @returns whether it mentions any of the variables */
   private look(fn: Func): boolean {
     const { blocks } = fn.view();
-    const goal = this.context.goalOf(fn);
-    const isForSize = goal === "minsize" || goal === "size";
+    const isSmall = isForSize(this.context.goalOf(fn));
     let loads: Map<Value, Candidate> | null = null;
     let isUser = false;
     for (const { insts } of blocks)
@@ -138,7 +137,7 @@ class Shrinker {
           if (candidate === undefined) continue;
           isUser = true;
           // A byte more to extend an int, no prefix of a long.
-          if (isForSize) candidate.gain -= candidate.bits === 32 ? 1 : 0;
+          if (isSmall) candidate.gain -= candidate.bits === 32 ? 1 : 0;
           (loads ??= new Map()).set(inst, candidate);
         } else if (inst.op === Op.Store) {
           const value = inst.operands[0]!;
@@ -146,11 +145,11 @@ class Shrinker {
           if (candidate === undefined) continue;
           isUser = true;
           takeIn(candidate, value, fn);
-          if (isForSize && value.valueKind === "int") candidate.gain += shorterStore(candidate.bits);
+          if (isSmall && value.valueKind === "int") candidate.gain += shorterStore(candidate.bits);
           // What cannot be known stays as it is, however often it is stored.
           if (candidate.extension === null) this.candidates.delete(candidate.variable);
         }
-    if (loads !== null && isForSize) weighUses(fn, loads);
+    if (loads !== null && isSmall) weighUses(fn, loads);
     return isUser;
   }
 

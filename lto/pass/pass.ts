@@ -19,6 +19,8 @@ import type { Remarks } from "./remarks.js";
 /** What a function is compiled for. */
 export type Goal = "none" | "minsize" | "size" | "speed";
 
+export const isForSize = (goal: Goal): boolean => goal === "minsize" || goal === "size";
+
 /** A fact about a function's body, computed when a pass asks, kept until an edit. Blocks and instructions are numbered. */
 export interface FunctionAnalysis<Result> {
   readonly unit: "function";

@@ -28,7 +28,7 @@ import { type Inst, isCall } from "../../ir/instructions.js";
 import type { Func, GlobalValue, Module } from "../../ir/module.js";
 import { isConstant } from "../../ir/values.js";
 import { callGraph, summary } from "../../pass/analyses.js";
-import type { ModulePass, ProgramContext } from "../../pass/pass.js";
+import { isForSize, type ModulePass, type ProgramContext } from "../../pass/pass.js";
 import { type Remark, words } from "../../pass/remarks.js";
 import { type Differ, hashFunction, sameFunction } from "../fold-functions/compare.js";
 import { passingAttributes } from "../parameter-attributes.js";
@@ -158,9 +158,8 @@ class Merger {
 
   private isCandidate(fn: Func): boolean {
     const { attributes, prefix, prologue, comdat, typeIds } = fn;
-    const goal = this.context.goalOf(fn);
     return (
-      (goal === "minsize" || goal === "size") &&
+      isForSize(this.context.goalOf(fn)) &&
       prefix === null &&
       prologue === null &&
       comdat === null &&

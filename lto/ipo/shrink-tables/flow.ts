@@ -8,7 +8,7 @@
 import { reversePostOrderOf } from "../../analysis/cfg.js";
 import { visitGlobals } from "../../analysis/references.js";
 import type { DataLayout } from "../../ir/data-layout.js";
-import { placeOf } from "../../ir/fold/addresses.js";
+import { type GepSteps, gepSteps, placeOf } from "../../ir/fold/addresses.js";
 import {
   type Block,
   type BodyView,
@@ -20,7 +20,7 @@ import {
   Op,
 } from "../../ir/instructions.js";
 import type { Func, GlobalValue, GlobalVariable } from "../../ir/module.js";
-import { ptr, type Type } from "../../ir/types.js";
+import { ptr } from "../../ir/types.js";
 import type { Argument, Constant, ConstExpr, Value } from "../../ir/values.js";
 import { passingAttributes } from "../parameter-attributes.js";
 import { type Place, type Scene, same, type Table } from "./tables.js";
@@ -93,7 +93,7 @@ export class PointerFlow {
     for (const { insts } of blocks)
       for (const inst of insts) {
         this.scene.inst = inst;
-        for (const operand of inst.operands) this.pointerOf(operand, nowhere)?.table.giveUp();
+        for (const operand of inst.operands) this.pointerOf(operand)?.table.giveUp();
         if (!isCall(inst)) continue;
         this.checkCall(inst, () => false);
         const callee = this.calleeOf(inst);
@@ -101,7 +101,8 @@ export class PointerFlow {
       }
   }
 
-  pointerOf(value: Value, places: Places): Place | null {
+  /** Where a value points, if that is in a table; tables that a constant mentions otherwise are given up. */
+  pointerOf(value: Value, places: Places = nowhere): Place | null {
     switch (value.valueKind) {
       case "inst":
       case "argument":
@@ -172,7 +173,7 @@ export class PointerFlow {
   /** Gives up tables of which a value may be a pointer, but need not be. */
   check(fn: Func, body: BodyView, places: Places): void {
     const isFine = (value: Value, { table, place }: Place): boolean => {
-      if (value.valueKind === "zero" || value.valueKind === "undef") return true;
+      if (isNull(value)) return true;
       const at = this.pointerOf(value, places);
       return at !== null && at.table.leader === table.leader && at.place === place;
     };
@@ -330,30 +331,7 @@ function inOrder(blocks: readonly Block[]): readonly Block[] {
 }
 
 /** What a getelementptr adds to one pointer; null: that is not known, or it makes several. */
-export interface Steps {
-  readonly bytes: number;
-  readonly scales: readonly { readonly index: Value; readonly bytes: number }[];
-}
-export function stepsOf(
-  { type, operands, data }: InstWith<Op.GetElementPtr>,
-  layout: DataLayout,
-): Steps | null {
-  if (type !== ptr) return null;
-  let at: Type = data.elementType;
-  let bytes = 0;
-  const scales: { index: Value; bytes: number }[] = [];
-  for (let i = 1; i < operands.length; i++) {
-    const index = operands[i]!;
-    const n = index.valueKind === "int" ? index.num : index.valueKind === "zero" ? 0 : Number.NaN;
-    if (i > 1 && at.kind === "struct") {
-      bytes += layout.structLayout(at).offsets[n]!;
-      at = at.elements[n]!;
-      continue;
-    }
-    if (i > 1) at = at.element;
-    const size = layout.allocSize(at);
-    if (Number.isNaN(n)) scales.push({ index, bytes: size });
-    else bytes += n * size;
-  }
-  return Number.isSafeInteger(bytes) ? { bytes, scales } : null;
+export function stepsOf(inst: InstWith<Op.GetElementPtr>, layout: DataLayout): GepSteps | null {
+  const steps = gepSteps(layout, inst.data.elementType, inst.operands);
+  return inst.type === ptr && Number.isSafeInteger(steps.bytes) ? steps : null;
 }

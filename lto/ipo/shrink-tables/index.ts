@@ -42,7 +42,7 @@ import {
 } from "../../ir/module.js";
 import type { Constant, Value } from "../../ir/values.js";
 import { callGraph } from "../../pass/analyses.js";
-import type { ModulePass, ProgramContext } from "../../pass/pass.js";
+import { isForSize, type ModulePass, type ProgramContext } from "../../pass/pass.js";
 import { words } from "../../pass/remarks.js";
 import { PointerFlow } from "./flow.js";
 import { addUses, type Narrowing, narrow, type TableUses } from "./narrowing.js";
@@ -145,15 +145,9 @@ class TableShrinker {
       table.leader.facts[field]!.hasNulls = true;
       return;
     }
-    const at = this.flow.placeOf(value);
-    if (at === null) {
-      this.flow.lose(value);
-      table.stray(field);
-    } else {
-      const place = at.table.shape.placeOf(at.offset);
-      if (place !== 0 && at.table.shape.fieldAt(place) < 0) at.table.giveUp();
-      table.pointTo(field, { table: at.table, place });
-    }
+    const at = this.flow.pointerOf(value);
+    if (at === null) table.stray(field);
+    else table.pointTo(field, at);
     const facts = table.leader.facts[field]!;
     facts.addresses++;
     const isCode =
@@ -260,8 +254,7 @@ class TableShrinker {
       const body = fn.view();
       const { places } = flow.look(fn, body);
       flow.check(fn, body, places);
-      const goal = context.goalOf(fn);
-      addUses(uses, { flow, body, places, isForSize: goal === "minsize" || goal === "size" });
+      addUses(uses, { flow, body, places, isForSize: isForSize(context.goalOf(fn)) });
       context.bodyDone(fn);
     }
     for (const [table, used] of uses) {

@@ -1,5 +1,5 @@
 /** Changes tables that shrink, and all that leads into them or loads from them. */
-import { AttributeList, AttributeSet, noAttributes } from "../../ir/attributes.js";
+import { AttributeList } from "../../ir/attributes.js";
 import { Builder } from "../../ir/builder.js";
 import type { Editor } from "../../ir/editor.js";
 import { foldGep } from "../../ir/fold/addresses.js";
@@ -16,6 +16,7 @@ import {
   type Value,
   zeroOf,
 } from "../../ir/values.js";
+import { withOnly } from "../parameter-attributes.js";
 import { type Places, type PointerFlow, stepsOf } from "./flow.js";
 import type { Extension, Narrowing } from "./narrowing.js";
 import { PointerMaker } from "./pointers.js";
@@ -187,15 +188,14 @@ export class Rewriter {
       return argument !== undefined && this.of(this.flow.parameters.get(argument) ?? null) !== null;
     };
     const result =
-      this.of(this.flow.results.get(fn) ?? null) === null ? attributes.result : onlyKept(attributes.result);
-    const parameters = attributes.parameters.map((said, index) => (isMoved(index) ? onlyKept(said) : said));
+      this.of(this.flow.results.get(fn) ?? null) === null
+        ? attributes.result
+        : withOnly(attributes.result, kept);
+    const parameters = attributes.parameters.map((said, index) =>
+      isMoved(index) ? withOnly(said, kept) : said,
+    );
     return new AttributeList(attributes.fn, result, parameters);
   }
-}
-
-function onlyKept(said: AttributeSet): AttributeSet {
-  const kinds = new Map([...said.kinds].filter(([name]) => kept.has(name)));
-  return kinds.size === 0 && said.strings.size === 0 ? noAttributes : new AttributeSet(kinds, said.strings);
 }
 
 /** A field's value in its new type, and where it is: so many bytes into a variable. */

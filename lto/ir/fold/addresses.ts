@@ -9,7 +9,15 @@ import type { DataLayout } from "../data-layout.js";
 import { type CastOp, Flag, type IntPredicate, Op } from "../instructions.js";
 import type { GlobalValue } from "../module.js";
 import { i8, intType, type Type } from "../types.js";
-import { type Constant, ConstExpr, ConstZero, constBool, constInt, droppedAddress } from "../values.js";
+import {
+  type Constant,
+  ConstExpr,
+  ConstZero,
+  constBool,
+  constInt,
+  droppedAddress,
+  type Value,
+} from "../values.js";
 import { integerCompare } from "./integers.js";
 import { isPoison, isUndef, poisonOf, undefOf } from "./scalars.js";
 
@@ -47,6 +55,33 @@ export function constantGepOffset(
     }
   }
   return offset;
+}
+
+/** What a getelementptr adds: bytes that are known, and multiples of bytes by indices that are not. */
+export interface GepSteps {
+  readonly bytes: number;
+  readonly scales: readonly { readonly index: Value; readonly bytes: number }[];
+}
+
+/** @param operands base and indices */
+export function gepSteps(layout: DataLayout, elementType: Type, operands: readonly Value[]): GepSteps {
+  let type = elementType;
+  let bytes = 0;
+  const scales: { index: Value; bytes: number }[] = [];
+  for (let i = 1; i < operands.length; i++) {
+    const index = operands[i]!;
+    const n = index.valueKind === "int" ? index.num : index.valueKind === "zero" ? 0 : Number.NaN;
+    if (i > 1 && type.kind === "struct") {
+      bytes += layout.structLayout(type).offsets[n]!;
+      type = type.elements[n]!;
+      continue;
+    }
+    if (i > 1) type = type.element;
+    const size = layout.allocSize(type);
+    if (Number.isNaN(n)) scales.push({ index, bytes: size });
+    else bytes += n * size;
+  }
+  return { bytes, scales };
 }
 
 /** What an address constant is; what cannot be taken apart is its own base. */
