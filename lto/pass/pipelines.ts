@@ -24,6 +24,7 @@ import { splitEdges } from "../codegen/lowering/split-edges.js";
 import { useReturned } from "../codegen/lowering/use-returned.js";
 import { levelOf } from "../codegen/program/options.js";
 import { argpromotion } from "../ipo/argpromotion.js";
+import { bindArguments } from "../ipo/bind-arguments/index.js";
 import { markBranches } from "../ipo/branch-marks.js";
 import { centerParameters } from "../ipo/center-parameters.js";
 import { checkAttributes } from "../ipo/check-attributes.js";
@@ -151,6 +152,8 @@ const program: readonly Stage[] = [
     may(globaldce),
     // Behind all that folds loads from tables, and follows what they point to.
     may(shrinkTables),
+    // Behind all that changes what is passed; before outlining, which joins what is alike then.
+    may(bindArguments),
     // Last of all that makes code smaller: what is outlined nobody looks into.
     may(irOutline),
     // Behind all that makes, moves or joins functions: nobody asks any more what a parameter points to.

@@ -18,6 +18,7 @@ import { splitConditionsPass } from "../codegen/lowering/split-conditions.js";
 import { splitEdges } from "../codegen/lowering/split-edges.js";
 import { useReturned } from "../codegen/lowering/use-returned.js";
 import { argpromotion } from "../ipo/argpromotion.js";
+import { bindArguments } from "../ipo/bind-arguments/index.js";
 import { markBranches } from "../ipo/branch-marks.js";
 import { centerParameters } from "../ipo/center-parameters.js";
 import { checkAttributes } from "../ipo/check-attributes.js";
@@ -82,6 +83,7 @@ export const passes: readonly AnyPass[] = [
   checkAttributes,
   irOutlineEarly,
   irOutline,
+  bindArguments,
   centerParameters,
   instrumentFunctions,
   stackProtector,

@@ -267,7 +267,7 @@ export function inputValue(input: Input, fn: Func, block: Block, sums: Map<strin
 }
 
 /** Code attributes are the same in all functions it comes from; of the others only what all promise. */
-function attributesOf(origins: readonly Func[]): AttributeList {
+export function attributesOf(origins: readonly Func[]): AttributeList {
   const { kinds, strings } = origins[0]!.attributes.fn;
   const own = new Map([...kinds].filter(([kind]) => isCodeAttribute(kind)));
   own.set("minsize", true);

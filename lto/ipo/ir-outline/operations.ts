@@ -6,10 +6,11 @@
  * Breaks if: two operations that differ have one spelling. It tells its own parts apart by their order and lengths.
  */
 import type { AttributeList, AttributeSet } from "../../ir/attributes.js";
-import { hashConstant, mix } from "../../ir/hash.js";
+import { ConstantNumbers } from "../../ir/constant-numbers.js";
+import { mix } from "../../ir/hash.js";
 import { Flag, type Inst, isCall, Op } from "../../ir/instructions.js";
-import type { Func, GlobalValue, Module } from "../../ir/module.js";
-import { type Constant, isConstant, sameConstant } from "../../ir/values.js";
+import type { Func, Module } from "../../ir/module.js";
+import { isConstant } from "../../ir/values.js";
 import { essentialText } from "../fold-functions/attributes.js";
 import { mayVary } from "../merge-functions/slots.js";
 import { codeAttributes } from "./legality.js";
@@ -21,49 +22,6 @@ export const partOfOperation = -2;
 const isInput = (inst: Inst, slot: number): boolean =>
   // Callees are known at calls or not.
   !(slot === 0 && isCall(inst)) && mayVary(inst, slot);
-
-/** Constants by contents. */
-class ConstantNumbers {
-  /** Those whose numbers are in no table below. */
-  private readonly byHash = new Map<number, Constant[]>();
-  private readonly numbers = new Map<Constant, number>();
-  /** Integers, by number of their type. */
-  private readonly integers: (Map<number, number> | undefined)[] = [];
-  private globals: Map<GlobalValue, number> | null = null;
-  private count = 0;
-
-  constructor(private readonly module: Module) {}
-
-  numberOf(constant: Constant): number {
-    if (constant.valueKind === "int" && !Number.isNaN(constant.num)) {
-      const { id } = constant.type;
-      let ofType = this.integers[id];
-      if (ofType === undefined) this.integers[id] = ofType = new Map();
-      let number = ofType.get(constant.num);
-      if (number === undefined) ofType.set(constant.num, (number = this.count++));
-      return number;
-    }
-    let number = this.numbers.get(constant);
-    if (number === undefined) this.numbers.set(constant, (number = this.find(constant)));
-    return number;
-  }
-
-  private find(constant: Constant): number {
-    // Equal to itself alone.
-    if (constant.valueKind === "global") return this.count++;
-    const hash = hashConstant(constant, this.numberOfGlobal);
-    let list = this.byHash.get(hash);
-    if (list === undefined) this.byHash.set(hash, (list = []));
-    for (const other of list) if (sameConstant(other, constant)) return this.numbers.get(other)!;
-    list.push(constant);
-    return this.count++;
-  }
-
-  private readonly numberOfGlobal = (global: GlobalValue): number => {
-    this.globals ??= new Map(this.module.globals.map((known, index) => [known, index]));
-    return this.globals.get(global) ?? -1;
-  };
-}
 
 export class Operations {
   private key = new Int32Array(64);

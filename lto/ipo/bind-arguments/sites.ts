@@ -1,0 +1,266 @@
+/** Calls that could leave some of their arguments to a function between them and their callee. */
+import type { AttributeList, AttributeSet } from "../../ir/attributes.js";
+import { ConstantNumbers } from "../../ir/constant-numbers.js";
+import {
+  type BodyView,
+  type CallInst,
+  callArguments,
+  type Inst,
+  type InstWith,
+  isCall,
+  isPlainAccess,
+  Op,
+} from "../../ir/instructions.js";
+import { intrinsicOf } from "../../ir/intrinsics.js";
+import { mayWrite } from "../../ir/memory-effects.js";
+import type { Func, Module } from "../../ir/module.js";
+import { type Type, voidType } from "../../ir/types.js";
+import { type Constant, isConstant, type Value } from "../../ir/values.js";
+import { callEffects } from "../../opt/call-effects.js";
+import type { ProgramContext } from "../../pass/pass.js";
+import { callMayMove, codeAttributes, isForLeastSize, isOutlinedFrom } from "../ir-outline/legality.js";
+import { isPassed } from "../merge-functions/slots.js";
+import { passingAttributes } from "../parameter-attributes.js";
+import { isPassable } from "../similar/parameters.js";
+import { bytesOfConstant, bytesOfLoad, bytesOfVectorCount, registersFor } from "./bytes.js";
+
+/** An argument that does not depend on who calls; equal ones are one object. */
+export interface Item {
+  /** Counted in the order of appearance. */
+  readonly id: number;
+  /** Of the argument; -1: how many vector registers a call of variable arguments uses. */
+  readonly position: number;
+  readonly value: Constant | null;
+  /** The value is what is at that address. */
+  readonly load: InstWith<Op.Load> | null;
+  /** Of code in the caller. */
+  readonly bytes: number;
+}
+
+export interface Site {
+  readonly fn: Func;
+  /** Number of the call among those of the function, in layout order. */
+  readonly index: number;
+  /** By position. */
+  readonly items: readonly Item[];
+}
+
+/** Calls of one function that may share code. */
+export interface Callee {
+  readonly fn: Func;
+  /** Of what is passed, in the longest call. */
+  readonly types: readonly Type[];
+  /** A caller, for the attributes of its code. */
+  readonly caller: Func;
+  readonly sites: readonly Site[];
+}
+
+/** Calls of one function from code with the same attributes. */
+interface CallsOf {
+  readonly fn: Func;
+  readonly caller: Func;
+  readonly byTypes: Map<string, { readonly types: readonly Type[]; readonly sites: Site[] }>;
+}
+
+function numberIn<T>(numbers: Map<T, number>, of: T): number {
+  let number = numbers.get(of);
+  if (number === undefined) numbers.set(of, (number = numbers.size));
+  return number;
+}
+
+/** C and fast: what both pass in registers stays there. */
+const conventions = new Set([0, 8]);
+const extensions = ["zeroext", "signext"];
+
+export class Sites {
+  /** By callee and attributes of the callers' code, in the order of appearance. */
+  private readonly byCallee = new Map<string, CallsOf>();
+  private readonly constants: ConstantNumbers;
+  private readonly items = new Map<string, Item>();
+  private readonly functions = new Map<Func, number>();
+
+  constructor(
+    private readonly module: Module,
+    private readonly context: ProgramContext,
+  ) {
+    this.constants = new ConstantNumbers(module);
+  }
+
+  mayLook(fn: Func): boolean {
+    return (
+      !fn.isDeclaration &&
+      isForLeastSize(fn, this.context.goalOf(fn)) &&
+      fn.attributes.fn.string("disable-tail-calls") !== "true" &&
+      isOutlinedFrom(fn, this.module)
+    );
+  }
+
+  look(fn: Func): void {
+    const body = fn.view();
+    const code = codeAttributes(fn.attributes.fn);
+    const loads = loadsForCalls(body);
+    let index = 0;
+    for (const { insts } of body.blocks) {
+      let lastWrite = -1;
+      for (let i = 0; i < insts.length; i++) {
+        const inst = insts[i]!;
+        if (!isCall(inst)) {
+          if (mayWriteMemory(inst)) lastWrite = i;
+          continue;
+        }
+        const number = index++;
+        if (isBound(inst)) this.add(fn, code, inst, number, (load) => (loads.get(load) ?? -1) > lastWrite);
+        if (mayWrite(callEffects(inst))) lastWrite = i;
+      }
+    }
+  }
+
+  private add(fn: Func, code: string, call: CallInst, index: number, isStill: (load: Inst) => boolean): void {
+    const callee = call.operands[0] as Func;
+    const args = callArguments(call);
+    const types = args.map(({ type }) => type);
+    const registers = registersFor(types);
+    if (registers === null) return;
+    const items: Item[] = [];
+    if (callee.isDeclaration && callee.valueType.isVarArg) items.push(this.vectorCount(registers));
+    args.forEach((value, position) => {
+      const item = this.itemOf(value, position, registers[position]!, isStill);
+      if (item !== null) items.push(item);
+    });
+    if (items.length === 0) return;
+    const key = `${numberIn(this.functions, callee)} ${code}`;
+    let calls = this.byCallee.get(key);
+    if (calls === undefined) this.byCallee.set(key, (calls = { fn: callee, caller: fn, byTypes: new Map() }));
+    const typeKey = types.map(({ id }) => id).join(" ");
+    let group = calls.byTypes.get(typeKey);
+    if (group === undefined) calls.byTypes.set(typeKey, (group = { types, sites: [] }));
+    group.sites.push({ fn, index, items });
+  }
+
+  /**
+   * Calls of one function together. Those of functions elsewhere may pass anything behind their variable arguments; by what
+   * functions of the program are passed it is decided what they save.
+   */
+  groups(): Callee[] {
+    const groups: Callee[] = [];
+    for (const { fn, caller, byTypes } of this.byCallee.values()) {
+      const longer: { readonly types: readonly Type[]; readonly sites: Site[] }[] = [];
+      for (const group of [...byTypes.values()].sort((a, b) => b.types.length - a.types.length)) {
+        const home = fn.isDeclaration
+          ? longer.find(({ types }) => group.types.every((type, i) => type === types[i]))
+          : undefined;
+        if (home === undefined) longer.push(group);
+        else home.sites.push(...group.sites);
+      }
+      for (const { types, sites } of longer) groups.push({ fn, caller, types, sites });
+    }
+    return groups;
+  }
+
+  private vectorCount(registers: readonly number[]): Item {
+    const count = registers.filter((register) => register < 0).length;
+    return this.intern(`al ${count}`, -1, null, null, bytesOfVectorCount(count));
+  }
+
+  private itemOf(
+    value: Value,
+    position: number,
+    register: number,
+    isStill: (load: Inst) => boolean,
+  ): Item | null {
+    const { addresses } = this.context;
+    if (isConstant(value)) {
+      if (!isPassed(value)) return null;
+      const key = `${position} ${this.constants.numberOf(value)} ${value.type.id}`;
+      return this.intern(key, position, value, null, bytesOfConstant(value, register, addresses));
+    }
+    if (value.valueKind !== "inst" || value.op !== Op.Load || !isStill(value)) return null;
+    const address = value.operands[0]! as Constant;
+    // What is said of the address has to be true at all places.
+    const said = `${value.data.align} ${value.flags}`;
+    const key = `${position} ${this.constants.numberOf(address)} ${value.type.id} ${said}`;
+    return this.intern(key, position, address, value, bytesOfLoad(register));
+  }
+
+  private intern(
+    key: string,
+    position: number,
+    value: Constant | null,
+    load: InstWith<Op.Load> | null,
+    bytes: number,
+  ): Item {
+    let item = this.items.get(key);
+    if (item === undefined)
+      this.items.set(key, (item = { id: this.items.size, position, value, load, bytes }));
+    return item;
+  }
+}
+
+/** Loads whose value only one call takes, and where they are in their blocks. */
+function loadsForCalls({ blocks }: BodyView): ReadonlyMap<Inst, number> {
+  const places = new Map<Inst, number>();
+  const seen = new Set<Inst>();
+  for (const { insts } of blocks) {
+    const own = new Map<Inst, number>();
+    for (let i = 0; i < insts.length; i++) {
+      const inst = insts[i]!;
+      for (const operand of inst.operands) {
+        if (operand.valueKind !== "inst" || operand.op !== Op.Load) continue;
+        const place = own.get(operand);
+        if (isCall(inst) && place !== undefined && !seen.has(operand)) places.set(operand, place);
+        else places.delete(operand);
+        seen.add(operand);
+      }
+      if (inst.op === Op.Load && isPlainAccess(inst) && isPassable(inst.type)) {
+        const address = inst.operands[0]!;
+        if (isConstant(address) && isPassed(address)) own.set(inst, i);
+      }
+    }
+  }
+  return places;
+}
+
+function mayWriteMemory(inst: Inst): boolean {
+  switch (inst.op) {
+    case Op.Store:
+    case Op.AtomicRMW:
+    case Op.CmpXchg:
+    case Op.Fence:
+    case Op.VAArg:
+      return true;
+    case Op.Load:
+      return !isPlainAccess(inst);
+    default:
+      return false;
+  }
+}
+
+/** Whether something may stand between a call and its callee. */
+function isBound(call: CallInst): boolean {
+  const callee = call.operands[0]!;
+  if (callee.valueKind !== "global" || callee.kind !== "function" || call.op === Op.CallBr) return false;
+  const { data, type } = call;
+  return (
+    intrinsicOf(callee) === null &&
+    data.functionType === callee.valueType &&
+    data.callingConvention === callee.callingConvention &&
+    conventions.has(data.callingConvention) &&
+    (type === voidType || isPassable(type)) &&
+    !callee.attributes.fn.has("naked") &&
+    callMayMove(call, null) &&
+    passesPlainly(data.attributes, callee.attributes, data.argumentCount)
+  );
+}
+
+/** Values travel as their types say, and caller and callee agree on who extends them. */
+function passesPlainly(said: AttributeList, declared: AttributeList, count: number): boolean {
+  if (!agree(said.result, declared.result)) return false;
+  for (let i = 0; i < count; i++) {
+    const [own, other] = [said.parameter(i), declared.parameter(i)];
+    if (passingAttributes.some((name) => own.has(name) || other.has(name)) || !agree(own, other))
+      return false;
+  }
+  return true;
+}
+const agree = (a: AttributeSet, b: AttributeSet): boolean =>
+  extensions.every((name) => a.has(name) === b.has(name));
