@@ -70,13 +70,16 @@ function numberIn<T>(numbers: Map<T, number>, of: T): number {
 
 /** C and fast: what both pass in registers stays there. */
 const conventions = new Set([0, 8]);
+/** More than registers hold. */
+const mostArguments = 16;
 const extensions = ["zeroext", "signext"];
 
 export class Sites {
   /** By callee and attributes of the callers' code, in the order of appearance. */
   private readonly byCallee = new Map<string, CallsOf>();
   private readonly constants: ConstantNumbers;
-  private readonly items = new Map<string, Item>();
+  private readonly items = new Map<string | number, Item>();
+  private readonly codes = new Map<AttributeSet, string>();
   private readonly functions = new Map<Func, number>();
 
   constructor(
@@ -97,7 +100,7 @@ export class Sites {
 
   look(fn: Func): void {
     const body = fn.view();
-    const code = codeAttributes(fn.attributes.fn);
+    const code = this.codeOf(fn);
     const loads = loadsForCalls(body);
     let index = 0;
     for (const { insts } of body.blocks) {
@@ -159,7 +162,12 @@ export class Sites {
 
   private vectorCount(registers: readonly number[]): Item {
     const count = registers.filter((register) => register < 0).length;
-    return this.intern(`al ${count}`, -1, null, null, bytesOfVectorCount(count));
+    return this.intern(`al ${count}`, {
+      position: -1,
+      value: null,
+      load: null,
+      bytes: bytesOfVectorCount(count),
+    });
   }
 
   private itemOf(
@@ -168,56 +176,61 @@ export class Sites {
     register: number,
     isStill: (load: Inst) => boolean,
   ): Item | null {
-    const { addresses } = this.context;
     if (isConstant(value)) {
       if (!isPassed(value)) return null;
-      const key = `${position} ${this.constants.numberOf(value)} ${value.type.id}`;
-      return this.intern(key, position, value, null, bytesOfConstant(value, register, addresses));
+      const key = this.constants.numberOf(value) * mostArguments + position;
+      const bytes = bytesOfConstant(value, register, this.context.addresses);
+      return this.intern(key, { position, value, load: null, bytes });
     }
     if (value.valueKind !== "inst" || value.op !== Op.Load || !isStill(value)) return null;
     const address = value.operands[0]! as Constant;
     // What is said of the address has to be true at all places.
-    const said = `${value.data.align} ${value.flags}`;
-    const key = `${position} ${this.constants.numberOf(address)} ${value.type.id} ${said}`;
-    return this.intern(key, position, address, value, bytesOfLoad(register));
+    const said = `${value.type.id} ${value.data.align} ${value.flags}`;
+    const key = `${position} ${this.constants.numberOf(address)} ${said}`;
+    return this.intern(key, { position, value: address, load: value, bytes: bytesOfLoad(register) });
   }
 
-  private intern(
-    key: string,
-    position: number,
-    value: Constant | null,
-    load: InstWith<Op.Load> | null,
-    bytes: number,
-  ): Item {
-    let item = this.items.get(key);
-    if (item === undefined)
-      this.items.set(key, (item = { id: this.items.size, position, value, load, bytes }));
-    return item;
+  private intern(key: string | number, item: Omit<Item, "id">): Item {
+    let known = this.items.get(key);
+    if (known === undefined) this.items.set(key, (known = { ...item, id: this.items.size }));
+    return known;
+  }
+
+  /** Attributes of code as a text, which few sets make. */
+  private codeOf({ attributes: { fn } }: Func): string {
+    let code = this.codes.get(fn);
+    if (code === undefined) this.codes.set(fn, (code = codeAttributes(fn)));
+    return code;
   }
 }
 
-/** Loads whose value only one call takes, and where they are in their blocks. */
+/** Loads from fixed addresses whose value only one call takes, in the same block, and where they are in it. */
 function loadsForCalls({ blocks }: BodyView): ReadonlyMap<Inst, number> {
   const places = new Map<Inst, number>();
-  const seen = new Set<Inst>();
-  for (const { insts } of blocks) {
+  const used = new Set<Inst>();
+  for (let b = 0; b < blocks.length; b++) {
+    const { insts } = blocks[b]!;
     const own = new Map<Inst, number>();
     for (let i = 0; i < insts.length; i++) {
       const inst = insts[i]!;
-      for (const operand of inst.operands) {
-        if (operand.valueKind !== "inst" || operand.op !== Op.Load) continue;
+      const { operands } = inst;
+      for (let k = 0; k < operands.length; k++) {
+        const operand = operands[k]!;
+        if (operand.valueKind !== "inst" || operand.op !== Op.Load || !isFixed(operand)) continue;
         const place = own.get(operand);
-        if (isCall(inst) && place !== undefined && !seen.has(operand)) places.set(operand, place);
+        if (isCall(inst) && place !== undefined && !used.has(operand)) places.set(operand, place);
         else places.delete(operand);
-        seen.add(operand);
+        used.add(operand);
       }
-      if (inst.op === Op.Load && isPlainAccess(inst) && isPassable(inst.type)) {
-        const address = inst.operands[0]!;
-        if (isConstant(address) && isPassed(address)) own.set(inst, i);
-      }
+      if (inst.op === Op.Load && isFixed(inst)) own.set(inst, i);
     }
   }
   return places;
+}
+
+function isFixed(load: InstWith<Op.Load>): boolean {
+  const address = load.operands[0]!;
+  return isConstant(address) && isPassed(address) && isPlainAccess(load) && isPassable(load.type);
 }
 
 function mayWriteMemory(inst: Inst): boolean {
