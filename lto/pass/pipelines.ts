@@ -152,10 +152,10 @@ const program: readonly Stage[] = [
     may(globaldce),
     // Behind all that folds loads from tables, and follows what they point to.
     may(shrinkTables),
-    // Behind all that changes what is passed; before outlining, which joins what is alike then.
-    may(bindArguments),
     // Last of all that makes code smaller: what is outlined nobody looks into.
     may(irOutline),
+    // Of calls that outlining left. In front of it .text of lz4 and zstd is 1.015, of six others 0.999 to 1.002 of this.
+    may(bindArguments),
     // Behind all that makes, moves or joins functions: nobody asks any more what a parameter points to.
     may(centerParameters),
   ),
