@@ -276,7 +276,8 @@ async function run(command: Command, args: readonly string[]): Promise<void> {
   else globalThis.gc = undefined;
   const { main } = await load(command);
   process.exitCode = await (main as (args: readonly string[]) => Promise<number>)(args);
-  if (process.exitCode === 0) storeCaches();
+  // Without inputs (`--help`) it used little of what small runs use.
+  if (process.exitCode === 0 && bytes > 0) storeCaches();
 }
 
 if (require.main === module) void run(process.argv[2] as Command, process.argv.slice(3));

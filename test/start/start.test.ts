@@ -188,6 +188,13 @@ describe("a cache of compiled code", () => {
     expect(statSync(join(caches, small[0]!)).mtimeMs).toBe(mtimeMs);
   });
 
+  it("is not made by a run without inputs", () => {
+    for (const option of ["--help", "--version"]) expect(run(command("tsc-lto"), [option]).status).toBe(0);
+    expect(() => readdirSync(caches)).toThrow();
+    link();
+    expect(readdirSync(caches).length).toBeGreaterThan(0);
+  });
+
   it("is apart for other settings of Node", () => {
     link();
     const count = readdirSync(caches).length;
