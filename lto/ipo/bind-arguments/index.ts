@@ -22,7 +22,10 @@
  *  - what is loaded later was not written in between, and nobody else uses it;
  *  - what a call says holds of the bound one too, but for claims on what is poison now, and on memory where it loads;
  *  - calls that code cannot be put in front of stay: `musttail`, `notail`, returning twice, with bundles, convergent;
- *  - code with attributes stays among its like, and functions that do not want the least size keep their calls.
+ *  - code with attributes stays among its like, and functions that are hot or not compiled for size keep their calls.
+ *
+ * At -Os, too: a jump at some calls is 1.004 (Lua), 1.000 (bzip2, gzip) of the instructions executed, for 0.974, 0.988 and
+ * 0.970 of the bytes loaded.
  */
 import type { Func, Module } from "../../ir/module.js";
 import type { ModulePass, ProgramContext } from "../../pass/pass.js";

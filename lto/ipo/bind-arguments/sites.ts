@@ -1,4 +1,5 @@
 /** Calls that could leave some of their arguments to a function between them and their callee. */
+import { temperature } from "../../analysis/profile.js";
 import type { AttributeList, AttributeSet } from "../../ir/attributes.js";
 import { ConstantNumbers } from "../../ir/constant-numbers.js";
 import {
@@ -17,8 +18,8 @@ import type { Func, Module } from "../../ir/module.js";
 import { type Type, voidType } from "../../ir/types.js";
 import { type Constant, isConstant, type Value } from "../../ir/values.js";
 import { callEffects } from "../../opt/call-effects.js";
-import type { ProgramContext } from "../../pass/pass.js";
-import { callMayMove, codeAttributes, isForLeastSize, isOutlinedFrom } from "../ir-outline/legality.js";
+import { isForSize, type ProgramContext } from "../../pass/pass.js";
+import { callMayMove, codeAttributes, isOutlinedFrom } from "../ir-outline/legality.js";
 import { isPassed } from "../merge-functions/slots.js";
 import { passingAttributes } from "../parameter-attributes.js";
 import { isPassable } from "../similar/parameters.js";
@@ -92,7 +93,8 @@ export class Sites {
   mayLook(fn: Func): boolean {
     return (
       !fn.isDeclaration &&
-      isForLeastSize(fn, this.context.goalOf(fn)) &&
+      isForSize(this.context.goalOf(fn)) &&
+      temperature(fn) !== "hot" &&
       fn.attributes.fn.string("disable-tail-calls") !== "true" &&
       isOutlinedFrom(fn, this.module)
     );

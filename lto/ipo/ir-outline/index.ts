@@ -22,6 +22,7 @@
  *
  * Breaks if: see legality.ts.
  */
+import { temperature } from "../../analysis/profile.js";
 import type { Func, Module } from "../../ir/module.js";
 import { findRepeats } from "../../outline/repeats.js";
 import { selectCandidates } from "../../outline/select.js";
@@ -29,7 +30,7 @@ import type { ModulePass, ProgramContext } from "../../pass/pass.js";
 import type { Remark } from "../../pass/remarks.js";
 import { allPieces, type Piece } from "./candidates.js";
 import { Extractor } from "./extract.js";
-import { isForLeastSize, isOutlinedFrom } from "./legality.js";
+import { isOutlinedFrom } from "./legality.js";
 import { areAlike, isCertain, isClose, mayPay, mostBenefit, type OutlinePlan, planFor } from "./plan.js";
 import { RegionOutliner } from "./region-outliner.js";
 import { notOutlined, outlined } from "./remarks.js";
@@ -170,8 +171,10 @@ class Outliner {
   }
 
   private isOutlinedFrom(fn: Func): boolean {
-    if (fn.isDeclaration || this.made.has(fn)) return false;
-    return isForLeastSize(fn, this.context.goalOf(fn)) && isOutlinedFrom(fn, this.module);
+    const goal = this.context.goalOf(fn);
+    const known = temperature(fn);
+    const isForSize = (goal === "minsize" && known !== "hot") || (goal === "size" && known === "cold");
+    return isForSize && !fn.isDeclaration && !this.made.has(fn) && isOutlinedFrom(fn, this.module);
   }
 
   private take(

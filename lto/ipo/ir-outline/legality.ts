@@ -10,13 +10,11 @@
  *
  * Breaks if: an operation, or an attribute, means another thing in another frame and is missing here.
  */
-import { temperature } from "../../analysis/profile.js";
 import type { AttributeSet } from "../../ir/attributes.js";
 import { type CallInst, type Inst, isCall, isTerminator, Op, opNames } from "../../ir/instructions.js";
 import { type Intrinsic, intrinsicOf } from "../../ir/intrinsics.js";
 import type { Func, Module } from "../../ir/module.js";
 import type { Value } from "../../ir/values.js";
-import type { Goal } from "../../pass/pass.js";
 
 /** Attributes of functions whose code stays theirs. */
 const fixedKinds = [
@@ -72,12 +70,6 @@ const ownKinds = new Set([
   "minsize",
   "optsize",
 ]);
-
-/** Whether bytes of a function count for more than its time. */
-export function isForLeastSize(fn: Func, goal: Goal): boolean {
-  const known = temperature(fn);
-  return (goal === "minsize" && known !== "hot") || (goal === "size" && known === "cold");
-}
 
 /** Whether code of a function may move out of it. */
 export function isOutlinedFrom(fn: Func, module: Module): boolean {
