@@ -40,6 +40,8 @@ class Binder {
   /** By caller and number of the call. */
   private readonly redirections = new Map<Func, Map<number, Redirection>>();
   private readonly names: Set<string>;
+  /** Names tried for each callee. */
+  private readonly counts = new Map<Func, number>();
 
   constructor(
     private readonly module: Module,
@@ -107,8 +109,11 @@ class Binder {
 
   private nameFor(callee: Func): string {
     const base = `${callee.name}.bound`;
-    let own = base;
-    for (let i = 2; this.names.has(own); i++) own = `${base}.${i}`;
+    let count = this.counts.get(callee) ?? 0;
+    let own: string;
+    do own = ++count === 1 ? base : `${base}.${count}`;
+    while (this.names.has(own));
+    this.counts.set(callee, count);
     this.names.add(own);
     return own;
   }

@@ -29,6 +29,18 @@ export interface Redirection {
 
 /** What a callee does that its entries do, too. */
 const passedOn = ["nounwind", "noreturn", "cold"];
+/**
+ * What is asked of frames and returns, which a function that ends in a jump has none of: it would get them for nothing, and
+ * call instead of jumping.
+ */
+const ofFrames = new Set([
+  "ssp",
+  "sspstrong",
+  "sspreq",
+  "stackrealign",
+  "frame-pointer",
+  "zero-call-used-regs",
+]);
 
 /**
  * A function that sets arguments and goes on.
@@ -80,11 +92,11 @@ export function boundFunction(
 
 function attributesFor(caller: Func, callee: Func): AttributeSet {
   const { kinds, strings } = attributesOf([caller]).fn;
-  const own = new Map(kinds);
+  const own = new Map([...kinds].filter(([kind]) => !ofFrames.has(kind)));
   for (const kind of passedOn)
     if (callee.attributes.fn.has(kind)) own.set(kind, true);
     else own.delete(kind);
-  return new AttributeSet(own, strings);
+  return new AttributeSet(own, new Map([...strings].filter(([key]) => !ofFrames.has(key))));
 }
 
 /** @param calls by number among the calls of the body, in layout order */
@@ -118,8 +130,9 @@ function redirect(call: CallInst, { to, items }: Redirection, moved: Set<Inst>):
     parameters[position] = withoutClaims(parameters[position]!);
   }
   const { fn, result } = data.attributes;
-  const isLoading = items.some(({ load }) => load !== null);
-  const kinds = isLoading ? new Map([...fn.kinds].filter(([kind]) => kind !== "memory")) : fn.kinds;
+  // It may load, or reach memory by a pointer that is no argument any more.
+  const reaches = items.some(({ load, value }) => load !== null || value?.type.kind === "ptr");
+  const kinds = reaches ? new Map([...fn.kinds].filter(([kind]) => kind !== "memory")) : fn.kinds;
   // There are no bundles.
   raw(call).operands = [to, ...args, ...call.operands.slice(1 + data.argumentCount)];
   setCallData(call, {

@@ -266,7 +266,7 @@ export function inputValue(input: Input, fn: Func, block: Block, sums: Map<strin
   return block.append(sum as Inst);
 }
 
-/** Code attributes are the same in all functions it comes from; of the others only what all promise. */
+/** Of a function of its own. Code attributes are the same in all functions it comes from; of the others only what all promise. */
 export function attributesOf(origins: readonly Func[]): AttributeList {
   const { kinds, strings } = origins[0]!.attributes.fn;
   const own = new Map([...kinds].filter(([kind]) => isCodeAttribute(kind)));
@@ -274,5 +274,6 @@ export function attributesOf(origins: readonly Func[]): AttributeList {
   own.set("optsize", true);
   own.set("noinline", true);
   if (origins.every(({ attributes }) => attributes.fn.has("nounwind"))) own.set("nounwind", true);
-  return new AttributeList(new AttributeSet(own, strings), noAttributes, []);
+  const requests = new Map([...strings].filter(([key]) => isCodeAttribute(key)));
+  return new AttributeList(new AttributeSet(own, requests), noAttributes, []);
 }

@@ -15,6 +15,7 @@ import { InputError } from "../../ir/errors.js";
 import { type CallInst, callArguments, type Inst, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import { returnsTwice } from "../../ir/returns-twice.js";
+import type { Type } from "../../ir/types.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
 import { JumpMark, X } from "../isa/ops.js";
@@ -482,7 +483,8 @@ export function findTailCall(s: Selector, ret: Inst): CallInst | null {
 /** The instruction after the call returns just its result. */
 function returnsExactly(s: Selector, call: CallInst, next: Inst): boolean {
   if (next.op !== Op.Ret) return false;
-  if (next.operands.length === 0) return true;
+  // What nobody takes off the x87 stack would stay there.
+  if (next.operands.length === 0) return !hasX87(call.type);
   // Narrow results must already be extended the way our own callers expect.
   if (s.resultExtension !== resultExtension(call)) return false;
   return next.operands.every((operand, i) => {
@@ -497,6 +499,9 @@ function returnsExactly(s: Selector, call: CallInst, next: Inst): boolean {
     );
   });
 }
+
+const hasX87 = ({ kind, elements }: Type): boolean =>
+  kind === "x86_fp80" || (kind === "struct" && elements.some(hasX87));
 
 const resultExtension = (call: CallInst): string => {
   const { result } = call.data.attributes;
