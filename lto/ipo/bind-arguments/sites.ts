@@ -19,7 +19,7 @@ import { type Type, voidType } from "../../ir/types.js";
 import { type Constant, isConstant, type Value } from "../../ir/values.js";
 import { callEffects } from "../../opt/call-effects.js";
 import { isForSize, type ProgramContext } from "../../pass/pass.js";
-import { callMayMove, codeAttributes, isOutlinedFrom } from "../ir-outline/legality.js";
+import { callMayMove, codeAttributes, isOfGroup, isOutlinedFrom } from "../ir-outline/legality.js";
 import { isPassed } from "../merge-functions/slots.js";
 import { passingAttributes } from "../parameter-attributes.js";
 import { isPassable } from "../similar/parameters.js";
@@ -179,13 +179,14 @@ export class Sites {
     isStill: (load: Inst) => boolean,
   ): Item | null {
     if (isConstant(value)) {
-      if (!isPassed(value)) return null;
+      if (!isPassed(value) || isOfGroup(value)) return null;
       const key = this.constants.numberOf(value) * mostArguments + position;
       const bytes = bytesOfConstant(value, register, this.context.addresses);
       return this.intern(key, { position, value, load: null, bytes });
     }
     if (value.valueKind !== "inst" || value.op !== Op.Load || !isStill(value)) return null;
     const address = value.operands[0]! as Constant;
+    if (isOfGroup(address)) return null;
     // What is said of the address has to be true at all places.
     const said = `${value.type.id} ${value.data.align} ${value.flags}`;
     const key = `${position} ${this.constants.numberOf(address)} ${said}`;
@@ -257,6 +258,7 @@ function isBound(call: CallInst): boolean {
   const { data, type } = call;
   return (
     intrinsicOf(callee) === null &&
+    !isOfGroup(callee) &&
     data.functionType === callee.valueType &&
     data.callingConvention === callee.callingConvention &&
     conventions.has(data.callingConvention) &&

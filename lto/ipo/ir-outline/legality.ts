@@ -158,8 +158,20 @@ export const motions = Uint8Array.from({ length: lastOp + 1 }, (_, op: Op) => {
   }
 });
 
+/**
+ * Whether an address is that of something local to a group of sections. Only members of the group mention it: another file's
+ * group may take its place.
+ */
+export function isOfGroup(address: Value): boolean {
+  let base = address;
+  while (base.valueKind === "expr") base = base.operands[0]!;
+  return base.valueKind === "global" && base.comdat !== null && base.isLocal;
+}
+
 /** Whether what has the operand may move. */
-export function mayMoveWith({ valueKind }: Value): boolean {
+export function mayMoveWith(value: Value): boolean {
+  const { valueKind } = value;
+  if (valueKind === "global" || valueKind === "expr") return !isOfGroup(value);
   return !(
     valueKind === "blockaddress" ||
     valueKind === "metadata" ||

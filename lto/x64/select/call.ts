@@ -500,8 +500,10 @@ function returnsExactly(s: Selector, call: CallInst, next: Inst): boolean {
   });
 }
 
-const hasX87 = ({ kind, elements }: Type): boolean =>
-  kind === "x86_fp80" || (kind === "struct" && elements.some(hasX87));
+const hasX87 = ({ kind, elements, element }: Type): boolean =>
+  kind === "x86_fp80" ||
+  (kind === "struct" && elements.some(hasX87)) ||
+  (kind === "array" && hasX87(element));
 
 const resultExtension = (call: CallInst): string => {
   const { result } = call.data.attributes;
