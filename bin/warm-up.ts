@@ -1,7 +1,7 @@
 /**
  * `npm run warm-up`: compiles and links the demo and a program of one line, so that the caches of compiled code
- * (bin/start.cts) are there before anybody waits for them, and were made by programs of the sizes that they are for. Without them nothing is wrong, so neither
- * is a machine without what the demo needs.
+ * (bin/start.cts) are there before anybody waits for them, and were made by programs of the sizes that they are for.
+ * Without them nothing is wrong, so neither is a machine without what the demo needs.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";

@@ -10,20 +10,26 @@ import type { Value } from "../ir/values.js";
  * @param passed values for the parameters of `to` behind those of `fn`
  */
 export function makeJumpTo(fn: Func, to: Func, passed: readonly Value[] = []): void {
-  const { result } = fn.valueType;
   const body = new Body();
   const block = new Block();
-  const call = makeInst(Op.Call, result, [to, ...fn.args, ...passed], {
+  const attributes = new AttributeList(noAttributes, fn.attributes.result, fn.attributes.parameters);
+  appendJump(block, to, [...fn.args, ...passed], attributes);
+  body.blocks.push(block);
+  fn.personality = null;
+  fn.define(body);
+}
+
+/** Ends a function with a tail call, whose result is its own. @param attributes of the call */
+export function appendJump(block: Block, to: Func, args: readonly Value[], attributes: AttributeList): void {
+  const { result } = to.valueType;
+  const call = makeInst(Op.Call, result, [to, ...args], {
     functionType: to.valueType,
     callingConvention: to.callingConvention,
-    attributes: new AttributeList(noAttributes, fn.attributes.result, fn.attributes.parameters),
+    attributes,
     tail: "tail",
-    argumentCount: fn.args.length + passed.length,
+    argumentCount: args.length,
     bundles: [],
   });
   block.append(call);
   block.append(makeInst(Op.Ret, voidType, result === voidType ? [] : [call], null));
-  body.blocks.push(block);
-  fn.personality = null;
-  fn.define(body);
 }

@@ -59,7 +59,7 @@ class Binder {
       context.bodyDone(fn);
     }
     for (const callee of sites.groups())
-      for (const binding of bindingsFor(callee.sites, jumpsTo(callee.fn)))
+      for (const binding of bindingsFor(callee.sites, jumpsTo(callee.fn)).found)
         this.make(callee, callee.fn, binding, []);
     for (const [fn, calls] of this.redirections) {
       redirectCalls(fn.rewrite(), calls);

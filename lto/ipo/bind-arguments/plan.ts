@@ -19,6 +19,12 @@ export interface Binding {
   readonly gain: number;
 }
 
+interface Bindings {
+  readonly found: readonly Binding[];
+  /** Calls that none of them is for. */
+  readonly rest: readonly Site[];
+}
+
 export interface JumpBytes {
   /** To the callee: the first jump can be without code, where the callee stands behind it. */
   readonly first: number;
@@ -37,7 +43,7 @@ export function bindingsFor(
   sites: readonly Site[],
   { first, next }: JumpBytes,
   bound: ReadonlySet<Item> = new Set(),
-): Binding[] {
+): Bindings {
   const found: Binding[] = [];
   const done = new Set<Site>();
   for (const [item, list] of candidates(sites, bound)) {
@@ -51,15 +57,9 @@ export function bindingsFor(
     if (gain < leastGain) continue;
     for (const site of free) done.add(site);
     const inner = bindingsFor(free, between, new Set([...bound, ...items]));
-    const there = new Set<Site>();
-    const gather = (binding: Binding): void => {
-      for (const site of binding.sites) there.add(site);
-      binding.inner.forEach(gather);
-    };
-    inner.forEach(gather);
-    found.push({ items, sites: free.filter((site) => !there.has(site)), inner, gain });
+    found.push({ items, sites: inner.rest, inner: inner.found, gain });
   }
-  return found;
+  return { found, rest: sites.filter((site) => !done.has(site)) };
 }
 
 /** What several calls set, by the bytes of it. */

@@ -1,5 +1,5 @@
 /** Makes functions that set arguments, and lets calls go through them. */
-import { AttributeList, AttributeSet } from "../../ir/attributes.js";
+import { AttributeList, AttributeSet, noAttributes } from "../../ir/attributes.js";
 import { poisonOf } from "../../ir/fold/scalars.js";
 import {
   Block,
@@ -8,15 +8,14 @@ import {
   copyInst,
   type Inst,
   isCall,
-  makeInst,
-  Op,
   setCallData,
 } from "../../ir/instructions.js";
 import { Func } from "../../ir/module.js";
 import { raw } from "../../ir/raw.js";
-import { functionType, voidType } from "../../ir/types.js";
+import { functionType } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
 import { attributesOf } from "../ir-outline/extract.js";
+import { appendJump } from "../jump-function.js";
 import { withoutClaims } from "../parameter-attributes.js";
 import type { Callee, Item } from "./sites.js";
 
@@ -74,16 +73,7 @@ export function boundFunction(
       args[position] = block.append(copy);
     }
   }
-  const call = makeInst(Op.Call, result, [next, ...args], {
-    functionType: next.valueType,
-    callingConvention,
-    attributes: new AttributeList(new AttributeSet(new Map(), new Map()), declared.result, parameters),
-    tail: "tail",
-    argumentCount: args.length,
-    bundles: [],
-  });
-  block.append(call);
-  block.append(makeInst(Op.Ret, voidType, result === voidType ? [] : [call], null));
+  appendJump(block, next, args, new AttributeList(noAttributes, declared.result, parameters));
   const body = new Body();
   body.blocks.push(block);
   fn.define(body);
