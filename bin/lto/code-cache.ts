@@ -34,17 +34,14 @@ const entriesAt = 32;
 const rowSize = 24;
 
 /** For what mentions no symbols. */
-const inMemory = (): PoolWriter =>
-  new PoolWriter(
-    moduleNumbers(() => {
-      throw new Error("a symbol among types and attributes");
-    }),
-  );
+const withoutSymbols = moduleNumbers(() => {
+  throw new Error("a symbol among types and attributes");
+});
 
 /** What is in a pool, a character a byte. */
-function encoded(pool: PoolWriter): string {
+function encoded(pool: PoolWriter, numbers = withoutSymbols): string {
   const out = new ByteWriter(256);
-  pool.write(out);
+  pool.write(out, numbers);
   const bytes = out.finish();
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
 }
@@ -127,12 +124,7 @@ export class FileCodeCache implements CodeCache {
     let pool: PoolWriter | null = null;
     const constant = (value: Constant | null): number => {
       if (value === null) return -1;
-      pool ??= new PoolWriter(
-        moduleNumbers((other) => {
-          named.push(other);
-          return named.length - 1;
-        }),
-      );
+      pool ??= new PoolWriter();
       return pool.leaves.index(value);
     };
     const { kind, name, linkage, visibility, dsoLocal, unnamedAddr, threadLocal, comdat } = symbol;
@@ -155,7 +147,8 @@ export class FileCodeCache implements CodeCache {
         row.push(constant(symbol.resolver));
         break;
     }
-    const constants = pool === null ? "" : encoded(pool);
+    const numbers = moduleNumbers((other) => named.push(other) - 1);
+    const constants = pool === null ? "" : encoded(pool, numbers);
     const others = named.map((other) => (other === symbol ? "" : this.headerOf(other)));
     return digestOf(JSON.stringify(row), constants, others.join()).toString("hex", 0, 8);
   }
@@ -163,7 +156,7 @@ export class FileCodeCache implements CodeCache {
   private typeText(type: Type): string {
     let text = this.types.get(type);
     if (text === undefined) {
-      const pool = inMemory();
+      const pool = new PoolWriter();
       pool.types.index(type);
       this.types.set(type, (text = encoded(pool)));
     }
@@ -179,7 +172,7 @@ export class FileCodeCache implements CodeCache {
   private setText(set: AttributeSet): string {
     let text = this.sets.get(set);
     if (text === undefined) {
-      const pool = inMemory();
+      const pool = new PoolWriter();
       pool.attributes.index(new AttributeList(set, noAttributes, []));
       this.sets.set(set, (text = encoded(pool)));
     }

@@ -1,11 +1,11 @@
 /** The passes of one run of `tsc-lto`: those on the linked module, and what runners in all threads are told. */
-import { bodyCodec } from "../../formats/object/body-codec.js";
+import { bodyCodec, restingCodec } from "../../formats/object/body-codec.js";
 import { printFunction } from "../../formats/text/index.js";
 import { type CodegenOptions, goalOf } from "../../lto/codegen/program/options.js";
 import type { SessionPasses } from "../../lto/codegen/program/session.js";
 import { TrialCodegen } from "../../lto/codegen/program/trial.js";
 import { inline } from "../../lto/ipo/inline/inliner.js";
-import type { Module } from "../../lto/ir/module.js";
+import type { BodyCodec, Module } from "../../lto/ir/module.js";
 import type { ModuleSummary } from "../../lto/link/index.js";
 import { summary as summaryAnalysis } from "../../lto/pass/analyses.js";
 import { runModulePipeline, type Stage } from "../../lto/pass/module-pipeline.js";
@@ -102,15 +102,23 @@ function addressesIn({ relocation, codeModel = "small" }: CodegenOptions): Addre
   return relocation === "static" ? "low" : "near";
 }
 
+/** Whatever is sent to other threads, or has a name in a cache, has to be bytes. */
+function codecFor({ cacheDir, jobs, parallelThreshold }: DriverOptions, linked: ModuleSummary): BodyCodec {
+  const instructions = linked.symbols.reduce((sum, symbol) => sum + symbol.instructions, 0);
+  const staysHere = cacheDir === null && (jobs === 1 || instructions < parallelThreshold);
+  return staysHere ? restingCodec() : bodyCodec();
+}
+
 /** Runs the passes on the linked module. @returns its summary as it is then, and the runs that bisection counts */
 export async function optimise(
   module: Module,
   linked: ModuleSummary,
-  { level: forced, passes: options, inlineEffort: effort }: DriverOptions,
+  driver: DriverOptions,
   codegen: CodegenOptions,
   origin: number,
   { set: { pipelines }, turns, print }: LinkServices,
 ): Promise<{ readonly summary: ModuleSummary; readonly runs: number; readonly report: PassReport }> {
+  const { level: forced, passes: options, inlineEffort: effort } = driver;
   const functions = module.functions.filter((fn) => !fn.isDeclaration);
   const level = programLevel(
     functions.map((fn) => goalOf(fn, forced)),
@@ -125,7 +133,7 @@ export async function optimise(
     runner,
     program,
     module,
-    bodyCodec(),
+    codecFor(driver, linked),
     (fn) => goalOf(fn, forced),
     trials,
     addressesIn(codegen),

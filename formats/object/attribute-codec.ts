@@ -28,6 +28,9 @@ export class AttributeTableWriter {
   private readonly lists = new ByteWriter();
   private readonly scratch = new ByteWriter();
 
+  /** By index. */
+  readonly entries: AttributeList[] = [noAttributeList];
+
   constructor(private readonly types: TypeTableWriter) {}
 
   /** Index of an attribute list, entered on first use. */
@@ -48,6 +51,11 @@ export class AttributeTableWriter {
       else {
         index = this.listsByKey.size + 1;
         this.listsByKey.set(key, index);
+        const { fn, result, parameters } = list;
+        const used = parts.length - 2;
+        this.entries.push(
+          used === parameters.length ? list : new AttributeList(fn, result, parameters.slice(0, used)),
+        );
         this.lists.uint(parts.length);
         for (const part of parts) this.lists.uint(part);
       }

@@ -62,20 +62,32 @@ const noBundles: readonly OperandBundle[] = [];
  */
 export function decodeBody(bytes: Uint8Array, fn: Func, module: ModuleTables): Body {
   const reader = new ByteReader(bytes);
-  const decoder = new BodyDecoder(reader, readPool(reader, module), fn);
-  return decoder.run();
+  const pool = readPool(reader, module);
+  const decoder = new BodyDecoder(reader, pool, fn);
+  const body = decoder.run();
+  checkBlockAddresses(body, fn, pool);
+  return body;
+}
+
+/** Decodes what `encodeIn` encoded. @param pool the same */
+export const decodeIn = (pool: Pool, bytes: Uint8Array, fn: Func): Body =>
+  new BodyDecoder(new ByteReader(bytes), pool, fn).run();
+
+/** Addresses of blocks of this function can be checked here; others when that function is decoded. */
+function checkBlockAddresses({ blocks }: Body, fn: Func, { leaves }: Pool): void {
+  const labels = new Set(blocks.map(({ label }) => label));
+  for (const leaf of leaves)
+    if (leaf.valueKind === "blockaddress" && leaf.fn === fn && !labels.has(leaf.label))
+      throw new InputError("the address of a block that does not exist");
 }
 
 class BodyDecoder {
-  /** Arguments, then the pool's leaves. */
-  private readonly leaves: readonly Value[];
   private readonly types: readonly Type[];
   private readonly body = new Body();
   private readonly insts: Inst[] = [];
   private instCount = 0;
   /** Operands that name a later instruction: user, operand position, target, as consecutive numbers. */
   private readonly ahead: number[] = [];
-  private readonly gepData: GepData[] = [];
   private calleeIsAsm = false;
 
   constructor(
@@ -83,7 +95,6 @@ class BodyDecoder {
     private readonly pool: Pool,
     private readonly fn: Func,
   ) {
-    this.leaves = (fn.args as readonly Value[]).concat(pool.leaves);
     this.types = pool.types;
   }
 
@@ -98,7 +109,7 @@ class BodyDecoder {
       block.id = i;
       body.blocks.push(block);
     }
-    const labels = this.labels();
+    this.readLabels();
 
     let block = body.blocks[0]!;
     for (let id = 0; id < this.instCount; id++) {
@@ -117,7 +128,6 @@ class BodyDecoder {
       throw new InputError("the last block is not finished");
     if (reader.remaining !== 0) throw new InputError("trailing bytes after a body");
     this.linkAhead();
-    this.checkBlockAddresses(labels);
     return body;
   }
 
@@ -130,14 +140,7 @@ class BodyDecoder {
     }
   }
 
-  /** Addresses of blocks of this function can be checked here; others when that function is decoded. */
-  private checkBlockAddresses(labels: ReadonlySet<number>): void {
-    for (const leaf of this.pool.leaves)
-      if (leaf.valueKind === "blockaddress" && leaf.fn === this.fn && !labels.has(leaf.label))
-        throw new InputError("the address of a block that does not exist");
-  }
-
-  private labels(): Set<number> {
+  private readLabels(): void {
     const labels = new Set<number>();
     for (let left = this.reader.count("blocks", 2); left > 0; left--) {
       const block = this.block();
@@ -145,7 +148,6 @@ class BodyDecoder {
       if (labels.has(block.label)) throw new InputError("a label of two blocks");
       labels.add(block.label);
     }
-    return labels;
   }
 
   private type(): Type {
@@ -170,7 +172,10 @@ class BodyDecoder {
       return target;
     }
     if ((code & 2) === 0) {
-      const leaf = this.leaves[code >>> 2];
+      // Arguments, then the pool's leaves.
+      const { args } = this.fn;
+      const index = code >>> 2;
+      const leaf = index < args.length ? args[index] : this.pool.leaves[index - args.length];
       if (leaf === undefined) throw new InputError("an operand is out of range");
       return leaf;
     }
@@ -367,12 +372,13 @@ class BodyDecoder {
 
   private gep(): GepData {
     const index = this.reader.uint();
-    const known = this.gepData[index];
+    const { geps } = this.pool;
+    const known = geps[index];
     if (known !== undefined) return known;
     const elementType = this.types[index];
     if (elementType === undefined || elementType.kind === "void" || elementType.kind === "function")
       throw new InputError("getelementptr on a type without a size");
-    return (this.gepData[index] = { elementType });
+    return (geps[index] = { elementType });
   }
 
   private alloca(): AllocaData {

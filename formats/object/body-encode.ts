@@ -48,9 +48,17 @@ function log2(align: number, what: string): number {
  * @param numbers those by which the decoder will ask for what the body mentions
  */
 export function encodeBody(fn: Func, numbers: ModuleNumbers, body: BodyView = fn.view()): Uint8Array {
-  const encoder = new BodyEncoder(body, fn, new PoolWriter(numbers));
-  return encoder.run();
+  const pool = new PoolWriter();
+  const code = new BodyEncoder(body, fn, pool).run();
+  const whole = new ByteWriter(code.length + 512);
+  pool.write(whole, numbers);
+  whole.append(code);
+  return whole.finish();
 }
+
+/** The instructions alone; what they mention has its numbers in a pool that is somebody else's. Renumbers the body. */
+export const encodeIn = (pool: PoolWriter, fn: Func, body: BodyView): Uint8Array =>
+  new BodyEncoder(body, fn, pool).run().finish();
 
 class BodyEncoder {
   private readonly out = new ByteWriter(1024);
@@ -66,9 +74,18 @@ class BodyEncoder {
     this.argumentCount = fn.args.length;
   }
 
-  run(): Uint8Array {
+  run(): ByteWriter {
     const { body, out } = this;
     const count = body.renumber();
+    out.uint(this.argumentCount);
+    out.uint(body.blocks.length);
+    out.uint(count);
+    const taken = body.blocks.filter((block) => block.addressTaken);
+    out.uint(taken.length);
+    for (const block of taken) {
+      out.uint(block.id);
+      out.uint(block.label);
+    }
     for (const block of body.blocks) {
       const last = block.insts.length - 1;
       for (let i = 0; i <= last; i++) {
@@ -80,19 +97,7 @@ class BodyEncoder {
       }
       if (last < 0) throw new Error(`encodeBody: @${this.fn.name}: block ${block.id} is empty`);
     }
-    const taken = body.blocks.filter((block) => block.addressTaken);
-    const whole = new ByteWriter(out.length + 512);
-    this.pool.write(whole);
-    whole.uint(this.argumentCount);
-    whole.uint(body.blocks.length);
-    whole.uint(count);
-    whole.uint(taken.length);
-    for (const block of taken) {
-      whole.uint(block.id);
-      whole.uint(block.label);
-    }
-    whole.append(out);
-    return whole.finish();
+    return out;
   }
 
   private instruction(inst: Inst): void {

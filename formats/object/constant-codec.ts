@@ -88,10 +88,11 @@ function dataElementSize(type: Type): number {
 export class LeafTableWriter {
   private readonly byObject = new Map<Leaf, number>();
   private readonly byBytes = new Map<string, number>();
+  /** By index. */
+  readonly entries: Leaf[] = [];
   private readonly depths: number[] = [];
   private readonly out = new ByteWriter();
   private readonly entry = new ByteWriter();
-  private count = 0;
   /** How many calls of `add` are under way. */
   private nesting = 0;
 
@@ -126,7 +127,8 @@ export class LeafTableWriter {
     const key = entry.length <= longestShared ? entry.key() : null;
     if (key !== null) index = this.byBytes.get(key);
     if (index === undefined) {
-      index = this.count++;
+      index = this.entries.length;
+      this.entries.push(leaf);
       if (key !== null) this.byBytes.set(key, index);
       this.depths.push(depth);
       this.out.append(entry);
@@ -228,7 +230,7 @@ export class LeafTableWriter {
   }
 
   write(out: ByteWriter): void {
-    out.uint(this.count);
+    out.uint(this.entries.length);
     out.append(this.out);
   }
 }

@@ -42,7 +42,9 @@ const choices: readonly LoopHints["vectorize"][] = ["", "enable", "disable"];
 export class HintTableWriter {
   private readonly byObject = new Map<Hints, number>();
   private readonly byBytes = new Map<string, number>();
-  private readonly entries = new ByteWriter();
+  /** By number. */
+  readonly entries: Hints[] = [];
+  private readonly bytes = new ByteWriter();
   private readonly entry = new ByteWriter();
   private readonly domains = new Map<AliasDomain, number>();
   private readonly scopes = new Map<AliasScope, number>();
@@ -65,7 +67,8 @@ export class HintTableWriter {
     if (index === undefined) {
       index = this.byBytes.size;
       this.byBytes.set(key, index);
-      this.entries.append(entry);
+      this.entries.push(hints);
+      this.bytes.append(entry);
     }
     this.byObject.set(hints, index);
     return index;
@@ -159,7 +162,7 @@ export class HintTableWriter {
       out.uint(this.string(name));
     }
     out.uint(this.byBytes.size);
-    out.append(this.entries);
+    out.append(this.bytes);
   }
 
   /** Enters the strings that `write` will refer to. */

@@ -10,6 +10,7 @@ import type { AttributeList } from "../../lto/ir/attributes.js";
 import { InputError } from "../../lto/ir/errors.js";
 import { type TbaaTag, tagOfId } from "../../lto/ir/hints/tbaa.js";
 import type { Hints } from "../../lto/ir/hints.js";
+import type { GepData } from "../../lto/ir/instructions.js";
 import type { Func, GlobalValue } from "../../lto/ir/module.js";
 import type { Type } from "../../lto/ir/types.js";
 import { InlineAsm } from "../../lto/ir/values.js";
@@ -70,18 +71,20 @@ export class PoolWriter {
   private readonly tags = new Map<TbaaTag, number>();
   private readonly symbols = new Map<GlobalValue, number>();
   private readonly strings = new Map<string, number>();
+  private readonly texts: string[] = [];
+  private readonly asmEntries: InlineAsm[] = [];
   private readonly asmByObject = new Map<InlineAsm, number>();
   private readonly asmByKey = new Map<string, number>();
   private readonly asms = new ByteWriter();
-
-  constructor(private readonly numbers: ModuleNumbers) {}
 
   private symbol(symbol: GlobalValue): number {
     return numberIn(this.symbols, symbol);
   }
 
   string(text: string): number {
-    return numberIn(this.strings, text);
+    const number = numberIn(this.strings, text);
+    if (number === this.texts.length) this.texts.push(text);
+    return number;
   }
 
   asm(asm: InlineAsm): number {
@@ -98,6 +101,7 @@ export class PoolWriter {
     if (index === undefined) {
       index = this.asmByKey.size;
       this.asmByKey.set(key, index);
+      this.asmEntries.push(asm);
       this.asms.uint(type);
       this.asms.byte(flags);
       this.asms.string(asm.template);
@@ -107,8 +111,23 @@ export class PoolWriter {
     return index;
   }
 
-  write(out: ByteWriter): void {
-    const { numbers } = this;
+  /** What has numbers, as objects; it grows with the numbers. */
+  entries(): Pool {
+    const { types, attributes, leaves, hints } = this;
+    return {
+      outside: { symbols: [], callees: [], tags: [] },
+      strings: this.texts,
+      types: types.entries,
+      attributes: attributes.entries,
+      leaves: leaves.entries,
+      asms: this.asmEntries,
+      hints: hints.entries,
+      geps: [],
+    };
+  }
+
+  /** @param numbers those by which the reader will ask for what is outside */
+  write(out: ByteWriter, numbers: ModuleNumbers): void {
     this.hints.enterStrings();
     out.uint(this.symbols.size);
     for (const symbol of this.symbols.keys()) out.uint(numbers.symbol(symbol));
@@ -146,6 +165,8 @@ export interface Pool extends PoolHead {
   readonly leaves: readonly Leaf[];
   readonly asms: readonly InlineAsm[];
   readonly hints: readonly (Hints | null)[];
+  /** What instructions share, by the number of the type; made where it is first asked for. */
+  readonly geps: GepData[];
 }
 
 /** What a pool mentions of its module, by the module's numbers. */
@@ -214,7 +235,7 @@ export function readPoolTail(
       return callee?.kind === "function" ? callee : null;
     }),
   });
-  return { outside, strings, types, attributes, leaves, asms, hints };
+  return { outside, strings, types, attributes, leaves, asms, hints, geps: [] };
 }
 
 function readAsm(reader: ByteReader, types: readonly Type[]): InlineAsm {

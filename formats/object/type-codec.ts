@@ -73,6 +73,9 @@ export class TypeTableWriter {
   private readonly depths: number[] = [];
   private readonly out = new ByteWriter();
 
+  /** By index. */
+  readonly entries: Type[] = [];
+
   /** Index of `type`, which is entered with its parts on first use. */
   index(type: Type): number {
     const known = this.indices.get(type);
@@ -119,6 +122,7 @@ export class TypeTableWriter {
       }
     const index = this.indices.size;
     this.indices.set(type, index);
+    this.entries.push(type);
     this.depths.push(depth);
     return index;
   }

@@ -67,7 +67,7 @@ class ObjectWriter {
     private readonly known: ModuleSummary | undefined,
   ) {
     this.indices = globalIndices(module);
-    this.pool = new PoolWriter(this.numbers);
+    this.pool = new PoolWriter();
   }
 
   private indexOf(symbol: GlobalValue): number {
@@ -102,7 +102,7 @@ class ObjectWriter {
       summaries,
     ]);
     const pool = new ByteWriter(1 << 12);
-    this.pool.write(pool);
+    this.pool.write(pool, this.numbers);
     this.tags.write(pool);
     return joinParts({ tables, pool: pool.view(), bodies: this.bodies.view() });
   }

@@ -56,6 +56,8 @@ export abstract class GlobalBase {
 
 /** An encoded body: gives a function its body whenever it is asked for. */
 export interface BodySource {
+  /** Decoding takes several times as long as from what a `BodyCodec` makes. */
+  readonly isForeign?: boolean;
   /** Decodes a fresh body. @throws InputError when the encoded form is malformed. */
   decode(fn: Func): Body;
   /**
@@ -188,9 +190,10 @@ export class Func extends GlobalBase {
   settle(): void {
     if (this.decoded !== null) loseEditor(this.decoded);
   }
-  /** Encodes an owned body, which is forgotten; otherwise the same as `release`. */
+  /** Encodes an owned body, or one whose source is foreign, which is forgotten; otherwise the same as `release`. */
   commit(codec: BodyCodec): void {
-    if (this.encoded === null && this.decoded !== null) this.encoded = codec.encode(this, this.decoded);
+    if (this.decoded !== null && (this.encoded === null || this.encoded.isForeign === true))
+      this.encoded = codec.encode(this, this.decoded);
     this.release();
   }
   /** Forgets a decoded body that can be decoded again; an owned one stays. */

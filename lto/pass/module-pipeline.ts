@@ -221,7 +221,7 @@ class ModuleRun {
 
   private leave(fn: Func): void {
     if (fn.isDecoded) this.runner.cache.forget(fn.view());
-    this.module.pool.rest(fn, this.isChanged(fn) ? this.codec : null);
+    this.module.pool.rest(fn, this.codec);
   }
 
   /** Encodes all that was changed, so that whatever thread compiles it starts from the same form. */

@@ -1,10 +1,11 @@
 /** How often bodies are decoded: a link decodes each once, and once more if a pass changed it. */
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { link } from "../../bin/api.js";
-import { bodyCodec, EncodedBody } from "../../formats/object/body-codec.js";
+import { bodyCodec, EncodedBody, RestingBody, restingCodec } from "../../formats/object/body-codec.js";
 import { readObjectContents, writeObject } from "../../formats/object/index.js";
 import { parseModule } from "../../formats/text/index.js";
 import { BodyPool } from "../../lto/ir/body-pool.js";
+import type { Body } from "../../lto/ir/instructions.js";
 import type { Func } from "../../lto/ir/module.js";
 
 const target = `target triple = "x86_64-unknown-linux-gnu"
@@ -45,11 +46,15 @@ afterEach(() => {
 describe("a link", () => {
   it("decodes a body that no pass changes once, others once more", async () => {
     const counts = new Map<string, number>();
-    const decode = EncodedBody.prototype.decode;
-    vi.spyOn(EncodedBody.prototype, "decode").mockImplementation(function (this: EncodedBody, fn: Func) {
-      counts.set(fn.name, (counts.get(fn.name) ?? 0) + 1);
-      return decode.call(this, fn);
-    });
+    const count = (source: { decode(fn: Func): Body }): void => {
+      const { decode } = source;
+      vi.spyOn(source, "decode").mockImplementation(function (this: typeof source, fn: Func) {
+        counts.set(fn.name, (counts.get(fn.name) ?? 0) + 1);
+        return decode.call(this, fn);
+      });
+    };
+    count(EncodedBody.prototype);
+    count(RestingBody.prototype);
     const bytes = objectOf(target + stable + changed);
     const { text } = await link([{ name: "a.o", bytes }]);
     expect(text).toContain("two:");
@@ -79,6 +84,27 @@ describe("the pool", () => {
     main!.view();
     pool.rest(main!);
     expect(main!.isDecoded).toBe(true);
+  });
+
+  it("encodes what comes from a foreign source once, so that it is not read from there again", () => {
+    const [one, two] = functions();
+    const pool = new BodyPool(0);
+    const own = one!.source!;
+    const foreign = { isForeign: true, decode: vi.fn((fn: Func) => own.decode(fn)) };
+    one!.defineEncoded(foreign);
+    const codec = restingCodec();
+    const { revision } = one!;
+    for (let i = 0; i < 3; i++) {
+      one!.view();
+      pool.rest(one!, codec);
+      expect(one!.isDecoded).toBe(false);
+    }
+    expect(foreign.decode).toHaveBeenCalledTimes(1);
+    expect(one!.revision).toBe(revision);
+    const { source } = two!;
+    two!.view();
+    pool.rest(two!, codec);
+    expect(two!.source).toBe(source);
   });
 
   it("keeps a changed body, without its use lists, or encodes it", () => {

@@ -560,6 +560,7 @@ export class ModuleReader {
 
 /** Body of one function, decoded from its block. */
 class LazyBody implements BodySource {
+  readonly isForeign = true;
   constructor(
     private readonly module: ModuleReader,
     private readonly pos: number,
