@@ -70,6 +70,8 @@ class Parameter {
   /** Bytes more for calls that pass the middle of something whose address is made for them. */
   elsewhere = 0;
   center = 0;
+  /** It may choose otherwise now: its neighbours did. */
+  isDue = true;
   /** What is passed is not for us to say, after all. */
   isGivenUp = false;
   group: Parameter = this;
@@ -238,9 +240,15 @@ class Centering {
     for (let round = 0; round < rounds; round++) {
       let changed = false;
       for (const p of this.all) {
+        if (!p.isDue) continue;
+        p.isDue = false;
         const center = chooseAlone(p);
         if (center === p.center) continue;
         p.center = center;
+        // Its own center is among those that it tries.
+        p.isDue = true;
+        for (const list of [p.to, p.from])
+          for (const { other } of list) if (other !== null) other.isDue = true;
         changed = true;
       }
       if (!changed) break;
@@ -283,8 +291,11 @@ function isPlain({ operands, data }: CallInst): boolean {
 
 /** The center that is cheapest as others have theirs. */
 function chooseAlone(p: Parameter): number {
+  const own = p.ownCenters();
+  const isCentral = ({ other }: Pass): boolean => other !== null && other.center !== 0;
+  if (p.center === 0 && own.size === 0 && !p.to.some(isCentral) && !p.from.some(isCentral)) return 0;
   const around = [...p.to, ...p.from].map(({ other }) => other?.center ?? 0);
-  const candidates = new Set([p.center, ...p.ownCenters(), ...mostFrequent(around, candidatesTried)]);
+  const candidates = new Set([p.center, ...own, ...mostFrequent(around, candidatesTried)]);
   candidates.delete(0);
   if (candidates.size === 0) return 0;
   let best = 0;
