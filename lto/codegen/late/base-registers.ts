@@ -4,7 +4,9 @@
  * Where a register is free and holds the middle of them, each takes one byte (rebasing.ts).
  */
 import type { GlobalValue, GlobalVariable } from "../../ir/module.js";
-import type { MFunction } from "../mir.js";
+import type { MFunction, MInst } from "../mir.js";
+import { goals, Property } from "../pack/format.js";
+import { isBound, mentionsFar, packedHead, skipInstruction, withoutLandingPad } from "../pack/walk.js";
 import { chooseCluster, type GlobalCluster, mayCluster } from "./global-cluster.js";
 import { mentionsFarPlaces, rebaseFarPlaces } from "./near-addresses.js";
 import type { ProgramStep } from "./pipeline.js";
@@ -21,9 +23,12 @@ export const baseRegisters: ProgramStep = {
       if (cluster === null && !hasFarPlaces) continue;
       code.edit(number, (mf) => {
         const rebasing = new Rebasing(mf);
-        if (cluster !== null)
-          saved += rebasing.run(clusterAddress(mf, cluster, code.facts.isPositionIndependent));
-        if (hasFarPlaces) rebaseFarPlaces(mf, rebasing, code.facts.isPositionIndependent);
+        const { isPositionIndependent } = code.facts;
+        const inCluster =
+          cluster === null ? 0 : rebasing.run(clusterAddress(mf, cluster, isPositionIndependent));
+        const far = hasFarPlaces ? rebaseFarPlaces(mf, rebasing, isPositionIndependent) : 0;
+        saved += inCluster;
+        return inCluster + far > 0;
       });
     }
     if (saved > 0) code.cluster = cluster;
@@ -56,18 +61,18 @@ function countMentions(code: ProgramCode): {
   const candidates = new Set(
     code.facts.globals.filter((g) => mayCluster(g, code.facts.layout, code.facts.retained)),
   );
+  const { base } = code.target;
   const mentions = new Map<GlobalVariable, number>();
   const functions = new Map<number, boolean>();
   for (let number = 0; number < code.count; number++) {
-    const mf = code.view(number);
-    if (!mayGain(mf)) continue;
+    if (!mayGain(code, number)) continue;
+    const insts = farMentions(code, number);
     const own: GlobalVariable[] = [];
-    for (const { insts } of mf.blocks)
-      for (const inst of insts) {
-        const variable = mf.target.base.mentioned(inst);
-        if (variable?.kind === "variable" && candidates.has(variable)) own.push(variable);
-      }
-    const hasFarPlaces = mentionsFarPlaces(mf);
+    for (const inst of insts) {
+      const variable = base.mentioned(inst);
+      if (variable?.kind === "variable" && candidates.has(variable)) own.push(variable);
+    }
+    const hasFarPlaces = mentionsFarPlaces(insts, base);
     if (own.length < fewestMentions && !hasFarPlaces) continue;
     functions.set(number, hasFarPlaces);
     if (own.length < fewestMentions) continue;
@@ -76,4 +81,27 @@ function countMentions(code: ProgramCode): {
   return { functions, mentions };
 }
 
-const mayGain = (mf: MFunction): boolean => mf.goal === "minsize" && !mf.returnsTwice;
+function mayGain(code: ProgramCode, number: number): boolean {
+  const { goal, properties } = packedHead(code.packed(number));
+  return goals[goal] === "minsize" && (properties & Property.ReturnsTwice) === 0;
+}
+
+/** The instructions of a function that may mention a variable or a far place: no others are made objects of. */
+function farMentions(code: ProgramCode, number: number): MInst[] {
+  const packed = code.packed(number);
+  const { words } = packed;
+  const insts: MInst[] = [];
+  let at = packed.blocks;
+  for (let block = packedHead(packed).blocks; block > 0; block--)
+    for (let n = words[at++]!; n > 0; n--) {
+      const end = skipInstruction(words, at);
+      if (mentionsFar(words, at)) {
+        const call = withoutLandingPad(words, at, end);
+        if (call !== null) insts.push(code.instruction(call, 0));
+        // What names a place of its function (a jump, inline assembly) mentions no other.
+        else if (!isBound(words, at)) insts.push(code.instruction(words, at));
+      }
+      at = end;
+    }
+  return insts;
+}

@@ -14,7 +14,8 @@
  */
 import { isFar, windowsOf } from "../../analysis/pointer-distances.js";
 import type { GlobalValue } from "../../ir/module.js";
-import type { MFunction } from "../mir.js";
+import type { MFunction, MInst } from "../mir.js";
+import type { BaseRegisters } from "../target.js";
 import { type HeldAddress, leastGain, type Rebasing } from "./rebasing.js";
 
 /** Addresses tried in a function. */
@@ -32,7 +33,7 @@ const fewestFar = Math.ceil((leastGain + setBytes) / gainOfEach);
 type Origin = number | GlobalValue;
 
 /** Distances of places that take four bytes, ascending, by what they are mentioned from. */
-function placesOf({ blocks, target: { base } }: MFunction): Map<Origin, number[]> {
+function placesOf(code: readonly (readonly MInst[])[], base: BaseRegisters): Map<Origin, number[]> {
   const places = new Map<Origin, number[]>();
   const add = (origin: Origin, distance: number): void => {
     if (Math.abs(distance) > farthest) return;
@@ -40,7 +41,7 @@ function placesOf({ blocks, target: { base } }: MFunction): Map<Origin, number[]
     if (known === undefined) places.set(origin, [distance]);
     else known.push(distance);
   };
-  for (const { insts } of blocks)
+  for (const insts of code)
     for (const inst of insts) {
       const distance = base.distance(inst);
       if (isFar(distance)) add(base.pointer(inst), distance);
@@ -53,11 +54,17 @@ function placesOf({ blocks, target: { base } }: MFunction): Map<Origin, number[]
   return places;
 }
 
-/** Whether it can pay to look closer. */
-export function mentionsFarPlaces(mf: MFunction): boolean {
-  for (const { length } of placesOf(mf).values()) if (length >= fewestFar) return true;
+/** Whether it can pay to look closer. @param insts of a function; it suffices that those are there that `mentionsFar` */
+export function mentionsFarPlaces(insts: readonly MInst[], base: BaseRegisters): boolean {
+  for (const { length } of placesOf([insts], base).values()) if (length >= fewestFar) return true;
   return false;
 }
+
+const placesIn = ({ blocks, target }: MFunction): Map<Origin, number[]> =>
+  placesOf(
+    blocks.map(({ insts }) => insts),
+    target.base,
+  );
 
 interface Window {
   readonly origin: Origin;
@@ -98,17 +105,23 @@ function middleOf(distances: readonly number[], from: number, to: number): numbe
   return most > 0 ? middle : distances[from]! + 128;
 }
 
-export function rebaseFarPlaces(mf: MFunction, rebasing: Rebasing, isPositionIndependent: boolean): void {
+/** @returns bytes saved */
+export function rebaseFarPlaces(mf: MFunction, rebasing: Rebasing, isPositionIndependent: boolean): number {
   const tried = new Map<Origin, Set<number>>();
-  let windows = worthyWindows(placesOf(mf));
+  let saved = 0;
+  let windows = worthyWindows(placesIn(mf));
   for (let i = 0; i < mostTried; i++) {
     const window = windows.find(({ origin, start }) => tried.get(origin)?.has(start) !== true);
-    if (window === undefined) return;
+    if (window === undefined) break;
     const starts = tried.get(window.origin);
     if (starts === undefined) tried.set(window.origin, new Set([window.start]));
     else starts.add(window.start);
-    if (rebasing.run(addressIn(mf, window, isPositionIndependent)) > 0) windows = worthyWindows(placesOf(mf));
+    const bytes = rebasing.run(addressIn(mf, window, isPositionIndependent));
+    if (bytes === 0) continue;
+    windows = worthyWindows(placesIn(mf));
+    saved += bytes;
   }
+  return saved;
 }
 
 /** An address near all places of the window. */

@@ -122,7 +122,7 @@ export const shareEpiloguesStep: LateStepInfo = {
 export const repack: ProgramStep = {
   name: "repack",
   run(code) {
-    for (let number = 0; number < code.count; number++) code.edit(number, () => {});
+    for (let number = 0; number < code.count; number++) code.edit(number, () => true);
   },
 };
 

@@ -122,10 +122,12 @@ export class ProgramCode {
     this.added.push({ fn: fn as Func, goal, startsFramed, packed: this.pack(mf) });
   }
 
-  /** Has a function changed. Its edges must be up to date afterwards. */
-  edit(number: number, change: (mf: MFunction) => void): void {
+  /**
+   * Has a function changed. Its edges must be up to date afterwards.
+   * @param change tells whether it changed anything
+   */
+  edit(number: number, change: (mf: MFunction) => boolean): void {
     const mf = this.view(number);
-    change(mf);
-    this.replace(number, this.pack(mf).words);
+    if (change(mf)) this.replace(number, this.pack(mf).words);
   }
 }

@@ -126,12 +126,17 @@ function skipAssembly(words: Int32Array, at: number): number {
   return at;
 }
 
+/** Where an instruction's registers end. */
+function behindRegisters(words: Int32Array, at: number): number {
+  const head = words[at]!;
+  if ((head & IsLarge) !== 0) return at + 5 + words[at + 2]! + words[at + 3]!;
+  return at + 1 + ((head >> defsShift) & maxDefs) + ((head >> usesShift) & maxUses);
+}
+
 /** Where what is extra of an instruction starts, or would. */
 function extraStart(words: Int32Array, at: number): number {
   const head = words[at]!;
-  at++;
-  if ((head & IsLarge) !== 0) at += 4 + words[at + 1]! + words[at + 2]!;
-  else at += ((head >> defsShift) & maxDefs) + ((head >> usesShift) & maxUses);
+  at = behindRegisters(words, at);
   if ((head & HasMem) !== 0) at = skipMemory(words, at);
   if ((head & HasImm) !== 0) at++;
   if ((head & HasWideImm) !== 0) at = skipWide(at);
@@ -176,6 +181,17 @@ export function withLandingPad(words: Int32Array, pad: number): Int32Array {
   return call;
 }
 
+/** The instruction mentions a symbol, or memory whose displacement takes more than a byte. */
+export function mentionsFar(words: Int32Array, at: number): boolean {
+  const head = words[at]!;
+  if ((head & HasMem) === 0) return (head & HasSymbol) !== 0;
+  const memory = behindRegisters(words, at);
+  const displacement = words[memory + 1]!;
+  return (
+    (words[memory]! & 4) !== 0 || (head & HasSymbol) !== 0 || (displacement << 24) >> 24 !== displacement
+  );
+}
+
 /**
  * The instruction names a block or table of its function, or is inline assembly: it means something else, or is laid
  * out otherwise, in another function.
@@ -183,9 +199,7 @@ export function withLandingPad(words: Int32Array, pad: number): Int32Array {
 export function isBound(words: Int32Array, at: number): boolean {
   const head = words[at]!;
   if ((head & HasTargets) !== 0) return true;
-  at++;
-  if ((head & IsLarge) !== 0) at += 4 + words[at + 1]! + words[at + 2]!;
-  else at += ((head >> defsShift) & maxDefs) + ((head >> usesShift) & maxUses);
+  at = behindRegisters(words, at);
   if ((head & HasMem) !== 0) {
     const memory = words[at]!;
     if ((memory & 4) !== 0 && namesPlace(words, at + 3 + (memory & 1) + ((memory >> 1) & 1))) return true;
