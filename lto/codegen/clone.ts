@@ -1,8 +1,7 @@
 /** Copies of machine instructions with operands of their own. */
 import { MemOperand, MInst, RegOperand } from "./mir.js";
 
-function cloneOperand(operand: RegOperand | null): RegOperand | null {
-  if (operand === null) return null;
+function cloneOperand(operand: RegOperand): RegOperand {
   const copy = new RegOperand(
     operand.vreg,
     operand.allowed,
@@ -17,8 +16,8 @@ function cloneOperand(operand: RegOperand | null): RegOperand | null {
 /** A memory operand that shares no register operand with `mem`. */
 function cloneMem(mem: MemOperand): MemOperand {
   return new MemOperand(
-    cloneOperand(mem.base),
-    cloneOperand(mem.index),
+    mem.base === null ? null : cloneOperand(mem.base),
+    mem.index === null ? null : cloneOperand(mem.index),
     mem.disp,
     mem.symbol,
     mem.slot,
@@ -28,15 +27,26 @@ function cloneMem(mem: MemOperand): MemOperand {
 
 /** A copy of an instruction with operands of its own. `extra` is shared. */
 export function cloneInst(inst: MInst): MInst {
-  const copy = new MInst(inst.op, inst.size);
-  copy.defs = inst.defs.map((operand) => cloneOperand(operand)!);
-  copy.uses = inst.uses.map((operand) => cloneOperand(operand)!);
-  copy.mem = inst.mem === null ? null : cloneMem(inst.mem);
+  const copy = new MInst(inst.op, inst.size, inst.defs.map(cloneOperand), inst.uses.map(cloneOperand));
+  if (inst.mem !== null) copy.mem = cloneMem(inst.mem);
+  copyRest(inst, copy);
+  return copy;
+}
+
+/** The instruction with other memory, to take its place: the register operands are still those of the old one. */
+export function withMemory(inst: MInst, mem: MemOperand): MInst {
+  const copy = new MInst(inst.op, inst.size, inst.defs, inst.uses);
+  copy.mem = mem;
+  copyRest(inst, copy);
+  return copy;
+}
+
+/** What is in no operand. */
+function copyRest(inst: MInst, copy: MInst): void {
   copy.imm = inst.imm;
   copy.symbol = inst.symbol;
   copy.cc = inst.cc;
   copy.clobbers = inst.clobbers;
-  copy.targets = [...inst.targets];
+  copy.targets = inst.targets;
   copy.extra = inst.extra;
-  return copy;
 }

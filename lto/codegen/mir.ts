@@ -221,10 +221,11 @@ export function tableOf({ extra }: MInst): JumpTable {
   return extra.table;
 }
 
+/** Of instructions that are no branches: one list for all of them. */
+const noTargets: readonly MBlock[] = [];
+
 /** One machine instruction. All instances share one shape. */
 export class MInst {
-  defs: RegOperand[] = [];
-  uses: RegOperand[] = [];
   mem: MemOperand | null = null;
   /** An immediate: a number when it fits 32 bits signed, else a bigint (64-bit moves only). */
   imm: number | bigint | null = null;
@@ -235,13 +236,15 @@ export class MInst {
   /** Registers written besides `defs`: calls, inline assembly, string instructions. */
   clobbers: RegisterSet = noRegisters;
   /** Targets of a branch, in the order of `MBlock.succs`. */
-  targets: MBlock[] = [];
+  targets: readonly MBlock[] = noTargets;
   extra: MExtra | null = null;
   constructor(
     /** Target opcode. 0 is always the register copy: one definition, one use. */
     public op: number,
     /** Operation width in bytes. */
     public size: number,
+    public defs: RegOperand[] = [],
+    public uses: RegOperand[] = [],
   ) {}
 }
 
@@ -323,7 +326,7 @@ export function poolConstant(bytes: Uint8Array, align: number): PoolConstant {
 /** Where a switch goes, by value. */
 export interface JumpTable {
   /** No targets are left of a table whose last jump is gone. */
-  readonly targets: MBlock[];
+  targets: readonly MBlock[];
   /** Layout narrows those of 4 bytes where functions are small (`late/jump-tables.ts`). */
   entryBytes: 1 | 2 | 4 | 8;
   /** What entries count from: they are addresses, offsets from the table, or offsets from the first of the targets. */

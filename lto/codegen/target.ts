@@ -27,7 +27,7 @@ export interface BaseRegisters {
   /** How many bytes behind the variable's start that is. */
   addend(inst: MInst): number;
   /**
-   * The instruction with its mention made from a register.
+   * The instruction with its mention made from a register, to stand in its place.
    * @param offset of a variable from the anchor
    * @returns null where that is out of reach
    */

@@ -2,7 +2,7 @@
  * Mentions of variables as addresses from a base register: `lto/codegen/late/base-registers.ts` decides which.
  * In static code an address fits 32 bits, so that what loads it may clear the upper half.
  */
-import { cloneInst } from "../codegen/clone.js";
+import { withMemory } from "../codegen/clone.js";
 import { anchorSymbol } from "../codegen/late/global-cluster.js";
 import { type MemOperand, type MFunction, MInst, type RegOperand, type SymbolRef } from "../codegen/mir.js";
 import { hasRegister } from "../codegen/register-set.js";
@@ -47,10 +47,9 @@ function rebase(inst: MInst, register: number, offset: (variable: GlobalValue) =
   const from = offset(mentioned(inst)!) + addend(inst);
   if (from < -128 || from > 127) return null;
   if (inst.mem === null) return lea(4, inst.defs[0]!.loc, memory(physical(register), null, 1, from));
-  const copy = cloneInst(inst);
-  const { base, index } = copy.mem!;
-  copy.mem = memory(physical(register), index ?? base, index === null ? 1 : scaleOf(copy.mem!), from);
-  return copy;
+  const { base, index } = inst.mem;
+  const scale = index === null ? 1 : scaleOf(inst.mem);
+  return withMemory(inst, memory(physical(register), index ?? base, scale, from));
 }
 
 function setTo(register: number, symbol: SymbolRef, bytes: number, isPositionIndependent: boolean): MInst {
@@ -75,10 +74,9 @@ function distance(inst: MInst): number {
 const isFrame = ({ loc }: RegOperand): boolean => loc === RSP || loc === RBP;
 
 function atDistance(inst: MInst, register: number, distance: number): MInst {
-  const copy = cloneInst(inst);
   const { index } = inst.mem!;
-  copy.mem = memory(physical(register), index, index === null ? 1 : scaleOf(inst.mem!), distance);
-  return copy;
+  const scale = index === null ? 1 : scaleOf(inst.mem!);
+  return withMemory(inst, memory(physical(register), index, scale, distance));
 }
 
 /** Of rsp nothing else tells: in sets of registers its place is that of the flags. */

@@ -61,21 +61,22 @@ function finalTarget(block: MBlock, facts: Uint32Array): MBlock {
 function threadJumps(mf: MFunction): boolean {
   const { facts } = mf.target.instructions;
   let changed = false;
-  const redirect = (targets: MBlock[]): void => {
-    for (let i = 0; i < targets.length; i++) {
-      const target = finalTarget(targets[i]!, facts);
-      if (target === targets[i]) continue;
-      targets[i] = target;
-      changed = true;
-    }
-  };
+  const moves = (target: MBlock): boolean => finalTarget(target, facts) !== target;
+  const final = (target: MBlock): MBlock => finalTarget(target, facts);
   for (const block of mf.blocks) {
     for (const inst of block.insts) {
       // Inline assembly names its targets by label: leave them.
-      if (inst.targets.length > 0 && (facts[inst.op]! & OpFact.Asm) === 0) redirect(inst.targets);
+      if (inst.targets.length === 0 || (facts[inst.op]! & OpFact.Asm) !== 0 || !inst.targets.some(moves))
+        continue;
+      inst.targets = inst.targets.map(final);
+      changed = true;
     }
   }
-  for (const { targets } of mf.jumpTables) redirect(targets);
+  for (const table of mf.jumpTables) {
+    if (!table.targets.some(moves)) continue;
+    table.targets = table.targets.map(final);
+    changed = true;
+  }
   return changed;
 }
 
@@ -118,9 +119,9 @@ function dropUnreachable(mf: MFunction): boolean {
   if (reached.size === mf.blocks.length) return false;
   mf.blocks = mf.blocks.filter((b) => reached.has(b));
   const live = mf.jumpTables.map(({ targets }) => targets.every((b) => reached.has(b)));
-  mf.jumpTables.forEach(({ targets }, i) => {
+  mf.jumpTables.forEach((table, i) => {
     // The jump through the table is gone with its block.
-    if (!live[i]) targets.length = 0;
+    if (!live[i]) table.targets = [];
   });
   return true;
 }

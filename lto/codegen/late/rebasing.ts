@@ -71,18 +71,21 @@ const enum Reached {
 export class Rebasing {
   private readonly target: Target;
   private readonly blocks: readonly MBlock[];
-  private readonly position = new Map<MBlock, number>();
   private readonly succs: readonly (readonly number[])[];
+  private readonly preds: readonly (readonly number[])[];
   private readonly idom: Int32Array;
   /** By block, while it is found out where a value gets. */
   private readonly state: Uint8Array;
+  /** Blocks that were looked at meanwhile, and those that are still to be. */
+  private readonly seen: number[] = [];
+  private readonly work: number[] = [];
   /** Blocks that control reaches, each behind its dominators. */
   private readonly dominating: Int32Array;
   private readonly changed: RegisterSet;
   private readonly registers: readonly number[];
   private liveness: PostLiveness | null = null;
-  /** Live before each instruction of a block and, last, behind it. */
-  private live: RegisterSet[][] = [];
+  /** Live before each instruction of a block and, last, behind it; of those that were asked for. */
+  private readonly live: (RegisterSet[] | undefined)[] = [];
   // Of the address that is looked at:
   private address!: HeldAddress;
   private candidates: readonly number[] = [];
@@ -100,9 +103,11 @@ export class Rebasing {
   constructor(private readonly mf: MFunction) {
     this.target = mf.target;
     this.blocks = mf.blocks;
-    mf.blocks.forEach((block, i) => void this.position.set(block, i));
-    this.succs = mf.blocks.map((b) => b.succs.map((s) => this.position.get(s)!));
-    this.idom = computeDominators(this.succs);
+    const position = new Map(mf.blocks.map((block, i) => [block, i]));
+    const numbered = (blocks: readonly MBlock[]): number[] => blocks.map((block) => position.get(block)!);
+    this.succs = mf.blocks.map(({ succs }) => numbered(succs));
+    this.preds = mf.blocks.map(({ preds }) => numbered(preds));
+    this.idom = computeDominators(this.succs, 0, undefined, this.preds);
     this.state = new Uint8Array(mf.blocks.length);
     this.dominating = behindDominators(this.idom);
     this.most = new Int32Array(mf.blocks.length);
@@ -166,7 +171,7 @@ export class Rebasing {
       if (own === undefined) byBlock.set(mention.block, [mention]);
       else own.push(mention);
     }
-    const ends = this.dominatingBlocks(byBlock.keys());
+    const placesByBlock = this.placesToSet(byBlock);
     for (const register of this.candidates) {
       if (!this.boundGains(register, mentions)) continue;
       this.inside.fill(notAsked);
@@ -174,13 +179,13 @@ export class Rebasing {
       // Dominators first: what a value reaches, one that is set there later reaches no more of.
       for (const block of this.dominating) {
         if (this.most[block]! < leastGain + this.setBytes[register]!) continue;
-        const consider = (at: number): void => {
-          if (at <= this.covered[block]! || !this.isFree(register, block, at)) return;
+        const places = placesByBlock.get(block);
+        if (places === undefined) continue;
+        for (const at of places) {
+          if (at <= this.covered[block]! || !this.isFree(register, block, at)) continue;
           const choice = this.evaluate(register, block, at, byBlock);
           if (choice.gain >= leastGain) choices.push(choice);
-        };
-        for (const { at } of byBlock.get(block) ?? []) consider(at);
-        if (ends.has(block)) consider(this.endOf(block));
+        }
       }
     }
     return choices;
@@ -214,32 +219,55 @@ export class Rebasing {
     if (this.liveness !== null) return;
     const { mf, target } = this;
     const preserved = union(minus(target.registers.all, this.changed), mf.resultRegisters);
-    const liveness = postLiveness(mf, preserved);
-    this.liveness = liveness;
-    this.live = this.blocks.map(({ insts, id }) => {
-      const sets = new Array<RegisterSet>(insts.length + 1);
-      sets[insts.length] = liveness.liveOut[id]!;
-      for (let i = insts.length - 1; i >= 0; i--) sets[i] = stepBack(insts[i]!, sets[i + 1]!, liveness);
-      return sets;
-    });
+    this.liveness = postLiveness(mf, preserved);
+    this.live.length = 0;
+  }
+
+  private liveIn(block: number): readonly RegisterSet[] {
+    return (this.live[block] ??= this.computeLive(this.blocks[block]!, this.liveness!));
+  }
+
+  private computeLive({ insts, id }: MBlock, liveness: PostLiveness): RegisterSet[] {
+    const sets = new Array<RegisterSet>(insts.length + 1);
+    sets[insts.length] = liveness.liveOut[id]!;
+    for (let i = insts.length - 1; i >= 0; i--) sets[i] = stepBack(insts[i]!, sets[i + 1]!, liveness);
+    return sets;
   }
 
   /** The register holds nothing before the instruction. */
   private isFree(register: number, block: number, at: number): boolean {
-    return !hasRegister(this.live[block]![at]!, register);
+    if (at === 0) return this.isFreeAtStart(register, block);
+    return !hasRegister(this.liveIn(block)[at]!, register);
   }
 
-  /** Blocks that dominate those with mentions, near ones and the entry. */
-  private dominatingBlocks(from: Iterable<number>): ReadonlySet<number> {
-    const out = new Set<number>([0]);
-    for (const block of from) {
+  private isFreeAtStart(register: number, block: number): boolean {
+    return !hasRegister(this.liveness!.liveIn[this.blocks[block]!.id]!, register);
+  }
+
+  /** By block, before which instructions a register may be set: mentions, and the ends of near dominators and the entry. */
+  private placesToSet(
+    byBlock: ReadonlyMap<number, readonly Mention[]>,
+  ): ReadonlyMap<number, readonly number[]> {
+    const ends = new Set<number>([0]);
+    for (const block of byBlock.keys()) {
       let at = block;
       for (let steps = 0; steps < dominatorsTried && at > 0 && this.idom[at]! >= 0; steps++) {
         at = this.idom[at]!;
-        out.add(at);
+        ends.add(at);
       }
     }
-    return out;
+    const places = new Map<number, number[]>();
+    for (const [block, mentions] of byBlock)
+      places.set(
+        block,
+        mentions.map(({ at }) => at),
+      );
+    for (const block of ends) {
+      const own = places.get(block);
+      if (own === undefined) places.set(block, [this.endOf(block)]);
+      else own.push(this.endOf(block));
+    }
+    return places;
   }
 
   /** Index of the first of the instructions that leave the block. */
@@ -254,7 +282,7 @@ export class Rebasing {
   /** Last instruction before which a value that the register has before `at` is still in it. */
   private reachedInside(register: number, block: number, at: number): number {
     const { insts } = this.blocks[block]!;
-    const live = this.live[block]!;
+    const live = this.liveIn(block);
     const { writes } = this.target.instructions;
     let i = at;
     while (
@@ -286,44 +314,46 @@ export class Rebasing {
     return block === 0 || addressTaken || landingPad;
   }
 
-  /** Which blocks the value reaches whole from the end of `from`. */
+  /** Whether a value that gets to the block's start gets to its end. */
+  private passes(register: number, block: number): boolean {
+    return (
+      this.isFreeAtStart(register, block) &&
+      this.reachedFromStart(register, block) === this.blocks[block]!.insts.length
+    );
+  }
+
+  /** Which blocks the value reaches whole from the end of `from`. @returns a list that the next call overwrites */
   private reachedBlocks(register: number, from: number): readonly number[] {
-    const { blocks, succs, state } = this;
-    const seen: number[] = [];
-    const work = [from];
-    /** Whether a value that gets to a block's start gets to its end. */
-    const passes = (block: number): boolean =>
-      this.isFree(register, block, 0) &&
-      this.reachedFromStart(register, block) === blocks[block]!.insts.length;
-    const mayCome = (pred: MBlock): boolean => {
-      const p = this.position.get(pred)!;
-      return p === from || passes(p);
-    };
+    const { succs, preds, state, seen, work } = this;
+    seen.length = 0;
+    work.push(from);
+    const mayCome = (pred: number): boolean => pred === from || this.passes(register, pred);
     for (let block = work.pop(); block !== undefined; block = work.pop())
       for (const next of succs[block]!) {
         if (state[next] !== Reached.NotSeen || next === from) continue;
         seen.push(next);
         state[next] = Reached.No;
-        if (this.isOpen(next) || !this.isFree(register, next, 0) || !blocks[next]!.preds.every(mayCome))
+        if (this.isOpen(next) || !this.isFreeAtStart(register, next) || !preds[next]!.every(mayCome))
           continue;
-        state[next] = passes(next) ? Reached.Through : Reached.Entered;
+        state[next] = this.passes(register, next) ? Reached.Through : Reached.Entered;
         if (state[next] === Reached.Through) work.push(next);
       }
     // Out go those that are entered from elsewhere too, until none is left.
-    const comes = (pred: MBlock): boolean => {
-      const p = this.position.get(pred)!;
-      return p === from || state[p] === Reached.Through;
-    };
-    const doubted = seen.slice();
-    for (let block = doubted.pop(); block !== undefined; block = doubted.pop()) {
+    const comes = (pred: number): boolean => pred === from || state[pred] === Reached.Through;
+    for (const block of seen) work.push(block);
+    for (let block = work.pop(); block !== undefined; block = work.pop()) {
       const before = state[block]!;
-      if (before <= Reached.No || blocks[block]!.preds.every(comes)) continue;
+      if (before <= Reached.No || preds[block]!.every(comes)) continue;
       state[block] = Reached.No;
-      if (before === Reached.Through) for (const next of succs[block]!) doubted.push(next);
+      if (before === Reached.Through) for (const next of succs[block]!) work.push(next);
     }
-    const left = seen.filter((block) => state[block]! > Reached.No);
-    for (const block of seen) state[block] = Reached.NotSeen;
-    return left;
+    let left = 0;
+    for (const block of seen) {
+      if (state[block]! > Reached.No) seen[left++] = block;
+      state[block] = Reached.NotSeen;
+    }
+    seen.length = left;
+    return seen;
   }
 
   private evaluate(
@@ -333,24 +363,35 @@ export class Rebasing {
     byBlock: ReadonlyMap<number, readonly Mention[]>,
   ): Choice {
     const reached: Mention[] = [];
-    let gain = -this.setBytes[register]!;
-    const take = (within: number, from: number, to: number): void => {
-      this.covered[within] = to;
-      const mentions = byBlock.get(within) ?? [];
-      for (let i = firstFrom(mentions, from); i < mentions.length && mentions[i]!.at <= to; i++) {
-        const bytes = this.gainOf(mentions[i]!.inst, register);
-        if (bytes <= 0) continue;
-        gain += bytes;
-        reached.push(mentions[i]!);
-      }
-    };
     const end = this.reachedInside(register, block, at);
-    take(block, at, end);
+    let gain = this.take(register, block, at, end, byBlock, reached) - this.setBytes[register]!;
     const { length } = this.blocks[block]!.insts;
     if (end === length && this.isFree(register, block, length))
       for (const entered of this.reachedBlocks(register, block))
-        take(entered, 0, this.reachedFromStart(register, entered));
+        gain += this.take(register, entered, 0, this.reachedFromStart(register, entered), byBlock, reached);
     return { register, block, at, reached, gain };
+  }
+
+  /** Adds the mentions of a block in a range to those reached. @returns bytes that they save */
+  private take(
+    register: number,
+    block: number,
+    from: number,
+    to: number,
+    byBlock: ReadonlyMap<number, readonly Mention[]>,
+    reached: Mention[],
+  ): number {
+    this.covered[block] = to;
+    const mentions = byBlock.get(block);
+    if (mentions === undefined) return 0;
+    let gain = 0;
+    for (let i = firstFrom(mentions, from); i < mentions.length && mentions[i]!.at <= to; i++) {
+      const bytes = this.gainOf(mentions[i]!.inst, register);
+      if (bytes <= 0) continue;
+      gain += bytes;
+      reached.push(mentions[i]!);
+    }
+    return gain;
   }
 
   private gainOf(inst: MInst, register: number): number {

@@ -108,7 +108,7 @@ class Transitions {
     between.preds = [from];
     between.succs = [to];
     for (const inst of from.insts)
-      for (let i = 0; i < inst.targets.length; i++) if (inst.targets[i] === to) inst.targets[i] = between;
+      if (inst.targets.includes(to)) inst.targets = inst.targets.map((s) => (s === to ? between : s));
     from.succs = from.succs.map((s) => (s === to ? between : s));
     to.preds = to.preds.map((p) => (p === from ? between : p));
     const list = this.inserted.get(to);

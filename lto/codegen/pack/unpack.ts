@@ -185,12 +185,11 @@ class Unpacker {
     const { in: words } = this;
     const head = words.word();
     const isLarge = (head & IsLarge) !== 0;
-    const inst = new MInst(head & opcodeMask, isLarge ? words.word() : (head >> 10) & 31);
+    const size = isLarge ? words.word() : (head >> 10) & 31;
     const defs = isLarge ? words.word() : (head >> defsShift) & maxDefs;
     const uses = isLarge ? words.word() : (head >> usesShift) & maxUses;
     const highClobbers = isLarge ? words.word() : 0;
-    inst.defs = this.operands(defs);
-    inst.uses = this.operands(uses);
+    const inst = new MInst(head & opcodeMask, size, this.operands(defs), this.operands(uses));
     if ((head & HasMem) !== 0) inst.mem = this.memory();
     if ((head & HasImm) !== 0) inst.imm = words.word();
     if ((head & HasWideImm) !== 0) inst.imm = words.wide();
