@@ -10,34 +10,43 @@
  * Breaks if: a block can be entered in a way that no instruction, table or `addressTaken` shows.
  */
 
-import { type MBlock, type MFunction, type MInst, unwindTarget } from "../mir.js";
+import { type MBlock, type MFunction, unwindTarget } from "../mir.js";
 import { OpFact } from "../target.js";
 
-/** Calls `visit` on every block that control may go to from `inst`, besides the next instruction. */
-function forEachTarget(inst: MInst, visit: (target: MBlock) => void): void {
-  const { targets } = inst;
-  for (let i = 0; i < targets.length; i++) visit(targets[i]!);
-  const pad = unwindTarget(inst);
-  if (pad !== null) visit(pad);
+/** A list with one more, made to measure: few blocks have more neighbours than two. */
+function withBlock(list: MBlock[], block: MBlock): MBlock[] {
+  if (list.length === 0) return [block];
+  if (list.length === 1) return [list[0]!, block];
+  list.push(block);
+  return list;
+}
+
+function connect(from: MBlock, to: MBlock): void {
+  if (from.succs.includes(to)) return;
+  from.succs = withBlock(from.succs, to);
+  to.preds = withBlock(to.preds, from);
 }
 
 /** Recomputes `succs` and `preds` of all blocks from their instructions. */
 export function rebuildEdges(mf: MFunction): void {
   const { blocks } = mf;
+  const none: MBlock[] = [];
   for (const block of blocks) {
-    block.succs = [];
-    block.preds = [];
-    block.succArgs = [];
+    block.succs = none;
+    block.preds = none;
+    if (block.succArgs.length > 0) block.succArgs = [];
   }
+  for (const block of blocks)
+    for (const inst of block.insts) {
+      const { targets } = inst;
+      for (let i = 0; i < targets.length; i++) connect(block, targets[i]!);
+      const pad = unwindTarget(inst);
+      if (pad !== null) connect(block, pad);
+    }
+  // Most lists were replaced; those that are left belong to one block each.
   for (const block of blocks) {
-    const connect = (target: MBlock): void => {
-      if (!block.succs.includes(target)) {
-        block.succs.push(target);
-        target.preds.push(block);
-      }
-    };
-    for (const inst of block.insts)
-      if (inst.targets.length > 0 || inst.extra !== null) forEachTarget(inst, connect);
+    if (block.succs === none) block.succs = [];
+    if (block.preds === none) block.preds = [];
   }
 }
 
