@@ -11,7 +11,7 @@
  */
 
 import type { PostLiveness } from "../../codegen/late/liveness.js";
-import { type MBlock, type MFunction, MInst } from "../../codegen/mir.js";
+import { type MFunction, MInst, type RegOperand } from "../../codegen/mir.js";
 import { hasRegister, isEmptySet, lowWord } from "../../codegen/register-set.js";
 import { baseDisp, byteImm, copy, lea, physical } from "../isa/build.js";
 import { flagsRegister, isZeroIdiom, writtenRegisters } from "../isa/effects.js";
@@ -85,12 +85,13 @@ function constantOf(inst: MInst): number {
   return Number.isSafeInteger(value) ? value : Number.NaN;
 }
 
+/** Of an operand. */
+function sourceWidth(operand: RegOperand | undefined, facts: Facts): number {
+  return operand === undefined || operand.loc >= registers ? unknownWidth : facts.width[operand.loc]!;
+}
+
 /** Upper bound of the width of the result after `inst`, by its operation and what is known of its sources. */
 function resultWidth(inst: MInst, facts: Facts): number {
-  const source = (i: number): number => {
-    const operand = inst.uses[i];
-    return operand === undefined || operand.loc >= registers ? unknownWidth : facts.width[operand.loc]!;
-  };
   const full = inst.size === 4 ? 32 : unknownWidth;
   switch (inst.op) {
     case X.Movzx8:
@@ -98,16 +99,18 @@ function resultWidth(inst: MInst, facts: Facts): number {
     case X.Movzx16:
       return 16;
     case X.Copy:
-      return Math.min(full, source(0));
+      return Math.min(full, sourceWidth(inst.uses[0], facts));
     case X.And:
       return andWidth(inst, facts, full);
     case X.Or:
     case X.Xor:
       if (inst.uses.length < 2) return full;
-      return inst.size < 4 ? unknownWidth : Math.min(full, Math.max(source(0), source(1)));
+      return inst.size < 4
+        ? unknownWidth
+        : Math.min(full, Math.max(sourceWidth(inst.uses[0], facts), sourceWidth(inst.uses[1], facts)));
     case X.Shr:
       if (inst.imm === null || inst.size < 4) return full;
-      return Math.max(0, Math.min(full, source(0)) - Number(inst.imm));
+      return Math.max(0, Math.min(full, sourceWidth(inst.uses[0], facts)) - Number(inst.imm));
     case X.Bsf:
     case X.Bsr:
     case X.LockCmpxchg:
@@ -318,46 +321,42 @@ function rewrite(inst: MInst, facts: Facts, block: Block): MInst | null {
   }
 }
 
-interface Block {
-  readonly minsize: boolean;
-  /** Something may be pushed and popped again. */
-  readonly pushes: boolean;
+/** The block that is rewritten, and how far that has come. */
+class Block {
+  private insts: MInst[] = [];
+  private at = 0;
+  private flagsOut = false;
+  constructor(
+    readonly minsize: boolean,
+    /** Something may be pushed and popped again. */
+    readonly pushes: boolean,
+  ) {}
+
   /** Of the current instruction. */
-  readonly flagsFree: () => boolean;
-  readonly readers: () => CcSet;
+  readonly flagsFree = (): boolean => this.readers() === 0;
+  readonly readers = (): CcSet => readersAfter(this.insts, this.at, this.flagsOut);
+
+  rewrite(insts: MInst[], facts: Facts, flagsOut: boolean): void {
+    this.insts = insts;
+    this.flagsOut = flagsOut;
+    let kept = 0;
+    for (this.at = 0; this.at < insts.length; this.at++) {
+      const inst = rewrite(insts[this.at]!, facts, this);
+      if (inst === null) continue;
+      learn(inst, facts);
+      // Readers look at what lies after `at` only, so the front may be overwritten.
+      insts[kept++] = inst;
+    }
+    insts.length = kept;
+  }
 }
 
 /** Rewrites the instructions of every block with what is known inside it. Liveness stays a safe bound. */
 export function forwardPeepholes(mf: MFunction, liveness: PostLiveness, pushes: boolean): void {
   const facts = new Facts();
-  const minsize = mf.goal === "minsize";
-  for (const block of mf.blocks) {
+  const block = new Block(mf.goal === "minsize", pushes);
+  for (const { id, insts } of mf.blocks) {
     facts.reset();
-    const flagsOut = hasRegister(liveness.liveOut[block.id]!, flagsRegister);
-    rewriteBlock(block, facts, { minsize, pushes }, flagsOut);
+    block.rewrite(insts, facts, hasRegister(liveness.liveOut[id]!, flagsRegister));
   }
-}
-
-function rewriteBlock(
-  block: MBlock,
-  facts: Facts,
-  known: Pick<Block, "minsize" | "pushes">,
-  flagsOut: boolean,
-): void {
-  const { insts } = block;
-  let at = 0;
-  const context: Block = {
-    ...known,
-    readers: () => readersAfter(insts, at, flagsOut),
-    flagsFree: () => readersAfter(insts, at, flagsOut) === 0,
-  };
-  let kept = 0;
-  for (at = 0; at < insts.length; at++) {
-    const inst = rewrite(insts[at]!, facts, context);
-    if (inst === null) continue;
-    learn(inst, facts);
-    // Readers look at what lies after `at` only, so the front may be overwritten.
-    insts[kept++] = inst;
-  }
-  insts.length = kept;
 }
