@@ -82,6 +82,9 @@ export function unpackInstruction(
   return new Unpacker(mf, words, symbols, at).instruction();
 }
 
+/** Of a block's, before its edges. */
+const blockWords = 5;
+
 class Unpacker {
   private readonly in: WordReader;
   constructor(
@@ -143,25 +146,26 @@ class Unpacker {
       const kind = words.word();
       mf.slots[mf.newSlot(size, align, slotKinds[kind & 15]!, offset)]!.rank = kind >> 4;
     }
-    const count = words.word();
-    mf.blocks = [];
-    // Edges lead to blocks that come later.
-    const edges: number[][] = [];
-    const list = (): number[] => Array.from({ length: words.word() }, () => words.word());
-    for (let i = 0; i < count; i++) {
+    mf.blocks = new Array<MBlock>(words.word());
+    const start = words.position;
+    for (let i = 0; i < mf.blocks.length; i++) {
       const block = new MBlock(words.word());
       const flags = words.word();
       block.addressTaken = (flags & 1) !== 0;
       block.landingPad = (flags & 2) !== 0;
       block.label = words.word();
       block.frequency = words.float();
-      mf.blocks.push(block);
-      edges.push(list(), list());
+      mf.blocks[i] = block;
+      words.skip(words.word());
+      words.skip(words.word());
     }
-    mf.blocks.forEach((block, i) => {
-      block.succs = edges[2 * i]!.map((b) => this.blockAt(b));
-      block.preds = edges[2 * i + 1]!.map((b) => this.blockAt(b));
-    });
+    // Edges lead to blocks that come later.
+    words.position = start;
+    for (const block of mf.blocks) {
+      words.skip(blockWords);
+      block.succs = this.blocks();
+      block.preds = this.blocks();
+    }
   }
 
   private blockAt(position: number): MBlock {

@@ -70,11 +70,16 @@ export class WordWriter {
 export class WordReader {
   constructor(
     private readonly words: Int32Array,
-    private at = 0,
+    /** Of the word that is read next. */
+    public position = 0,
   ) {}
 
   word(): number {
-    return this.words[this.at++]!;
+    return this.words[this.position++]!;
+  }
+
+  skip(count: number): void {
+    this.position += count;
   }
 
   float(): number {
