@@ -76,7 +76,8 @@ function improved(
   /** The order with a chain before or behind another; null: one of them has to stay where it is. */
   const moved = (chain: number, beside: number, isBehind: boolean): number[] | null => {
     if (isFixed(chain) || (isFixed(beside) && isBehind !== (beside === 0))) return null;
-    const next = order.filter((other) => other !== chain);
+    const next = order.slice();
+    next.splice(next.indexOf(chain), 1);
     next.splice(next.indexOf(beside) + Number(isBehind), 0, chain);
     return next;
   };

@@ -86,6 +86,8 @@ export class Assignment {
   readonly order: Int32Array;
   private readonly mentionCost: Float64Array;
   private readonly formCosts: readonly (readonly number[])[];
+  /** By register, the first of a run of registers that all cost the same to encode. */
+  private readonly encodedLike: Int32Array;
   private readonly saveCost: Float64Array;
   private maxMentionCost = 0;
   private maxSaveCost = 0;
@@ -117,6 +119,9 @@ export class Assignment {
       this.maxMentionCost = Math.max(this.maxMentionCost, this.mentionCost[r]!);
       this.maxSaveCost = Math.max(this.maxSaveCost, this.saveCost[r]!);
     }
+    this.encodedLike = new Int32Array(registers);
+    for (let r = 1; r < registers; r++)
+      this.encodedLike[r] = this.costsTheSame(r - 1, r) ? this.encodedLike[r - 1]! : r;
     this.splitter = new Splitter(problem, this.costs, count);
     this.bundlesOf = new Array(count).fill(null);
     this.neighbours = neighbourTable(coalescing.affinities, count);
@@ -218,6 +223,13 @@ export class Assignment {
     return price * this.problem.policy.byte;
   }
 
+  /** Whatever is to be encoded. */
+  private costsTheSame(a: number, b: number): boolean {
+    return (
+      this.mentionCost[a] === this.mentionCost[b] && this.formCosts.every((costs) => costs[a] === costs[b])
+    );
+  }
+
   /** Saving `register` for `bundle`, if nothing else has made that necessary and it does not arrive there. */
   private priceOfSave(bundle: Bundle, register: number): number {
     if (this.users[register] !== 0 || bundle.arrives === register) return 0;
@@ -254,14 +266,19 @@ export class Assignment {
     this.neighbourGains(bundle, gain);
     this.leaveToParameters(bundle, gain);
     let count = 0;
+    let encoding = 0;
+    let encodedLike = -1;
     for (
       let rest = intersect(bundle.permitted, bundle.unblocked);
       !isEmptySet(rest);
       rest = withoutFirst(rest)
     ) {
       const register = firstRegister(rest);
-      const cost =
-        this.priceOfEncoding(bundle, register) - gain[register]! + this.priceOfSave(bundle, register);
+      if (this.encodedLike[register] !== encodedLike) {
+        encodedLike = this.encodedLike[register]!;
+        encoding = this.priceOfEncoding(bundle, register);
+      }
+      const cost = encoding - gain[register]! + this.priceOfSave(bundle, register);
       price[register] = cost;
       let at = count++;
       for (; at > 0 && price[order[at - 1]!]! > cost; at--) order[at] = order[at - 1]!;
