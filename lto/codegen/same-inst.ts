@@ -79,22 +79,21 @@ export function sameInst(a: MInst, b: MInst): boolean {
   return true;
 }
 
+const mix = (hash: number, value: number): number => (Math.imul(hash, 0x01000193) ^ value) | 0;
+
 /** A number that is equal for equal instructions. */
 export function hashInst(inst: MInst): number {
   let hash = inst.op * 31 + inst.size;
-  const mix = (value: number): void => {
-    hash = (Math.imul(hash, 0x01000193) ^ value) | 0;
-  };
-  mix(inst.cc);
-  if (inst.imm !== null) mix(Number(inst.imm) | 0);
-  for (const def of inst.defs) mix(def.loc);
-  for (const use of inst.uses) mix(use.loc + 64);
+  hash = mix(hash, inst.cc);
+  if (inst.imm !== null) hash = mix(hash, Number(inst.imm) | 0);
+  for (const def of inst.defs) hash = mix(hash, def.loc);
+  for (const use of inst.uses) hash = mix(hash, use.loc + 64);
   const { mem } = inst;
   if (mem !== null) {
-    mix(mem.disp);
-    if (mem.base !== null) mix(mem.base.loc + 128);
-    if (mem.index !== null) mix(mem.index.loc + 192);
+    hash = mix(hash, mem.disp);
+    if (mem.base !== null) hash = mix(hash, mem.base.loc + 128);
+    if (mem.index !== null) hash = mix(hash, mem.index.loc + 192);
   }
-  for (const target of inst.targets) mix(target.id + 1024);
+  for (const target of inst.targets) hash = mix(hash, target.id + 1024);
   return hash;
 }

@@ -219,7 +219,11 @@ export class Assignment {
   private priceOfEncoding(bundle: Bundle, register: number): number {
     const { forms } = bundle;
     let price = bundle.mentions * this.mentionCost[register]!;
-    for (let f = 0; f < forms.length; f++) price += forms[f]! * this.formCosts[f]![register]!;
+    for (let f = 0; f < forms.length; f++) {
+      // Nearly always nothing; then no other number has to be made.
+      const cost = this.formCosts[f]![register]!;
+      if (cost !== 0) price += forms[f]! * cost;
+    }
     return price * this.problem.policy.byte;
   }
 

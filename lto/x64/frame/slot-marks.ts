@@ -7,7 +7,7 @@
  * Source: Intel SDM volume 2 (operand forms).
  */
 
-import { type MFunction, MInst } from "../../codegen/mir.js";
+import { type MFunction, MInst, type RegOperand } from "../../codegen/mir.js";
 import { isEmptySet } from "../../codegen/register-set.js";
 import { memory } from "../isa/memory-operand.js";
 import { opFormat } from "../isa/op-info.js";
@@ -128,14 +128,14 @@ function sourceIndex(inst: MInst): number {
  */
 export function permitSlots(mf: MFunction, inst: MInst): void {
   if (inst.mem !== null || inst.op === X.Asm) return;
-  const permit = (index: number, bytes: number): void => {
-    const use = inst.uses[index];
-    if (use === undefined || use.vreg < 0 || !isEmptySet(use.allowed)) return;
-    if (mf.vregs[use.vreg]!.size >= bytes) use.mayBeSlot = true;
-  };
   const source = sourceIndex(inst);
-  if (source >= 0 && source < inst.uses.length) permit(source, sourceBytes(inst));
-  if (inst.op === X.Cmp || (inst.op === X.Test && source === 1)) permit(0, inst.size);
+  if (source >= 0 && source < inst.uses.length) permitSlot(mf, inst.uses[source], sourceBytes(inst));
+  if (inst.op === X.Cmp || (inst.op === X.Test && source === 1)) permitSlot(mf, inst.uses[0], inst.size);
+}
+
+function permitSlot(mf: MFunction, use: RegOperand | undefined, bytes: number): void {
+  if (use === undefined || use.vreg < 0 || !isEmptySet(use.allowed)) return;
+  if (mf.vregs[use.vreg]!.size >= bytes) use.mayBeSlot = true;
 }
 
 /** A store of the constant that `definition` moves to a register; null if it is no small constant. */
