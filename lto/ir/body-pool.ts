@@ -12,11 +12,12 @@
 import type { BodyCodec, Func } from "./module.js";
 
 /**
- * Instructions that may stay decoded: 37 MB. With 30 000 links take 1.21 (gawk, zstd) and 1.05 (SQLite) of the processor
- * time at -Oz, and no less memory: what is decoded again and again is garbage. With all of SQLite, without outliners, links take
- * 0.92 of what they take with 80 000, and 1.12 of the memory.
+ * Instructions that may stay decoded: 74 MB. With 100 000 links of SQLite (172 000) take 1.24 of the processor time and 1.14 of the
+ * memory at -Oz (least of three in turn; 1.05 to 1.11 and 1.03 without outliners): what is decoded or rests again and again is
+ * garbage, and more of it is there at the peak than the bound saves. With 150 000 they take 1.09 and 1.05; with 30 000 gawk and
+ * zstd took 1.21 of the time that they take with 100 000, and no less memory.
  */
-const mostKept = 100_000;
+const mostKept = 200_000;
 
 export class BodyPool {
   private readonly sizes = new Map<Func, number>();
