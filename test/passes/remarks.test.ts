@@ -72,7 +72,7 @@ describe("shrink-tables", () => {
       `${table("small")}${table("kept")}@list = global [1 x ptr] [ptr @listed], section "lists"
 ${table("listed")}declare void @take(ptr)
 define i32 @main(i64 %i) minsize optsize {
-  %p = getelementptr i32, ptr @small, i64 %i
+  %p = getelementptr inbounds i32, ptr @small, i64 %i
   %v = load i32, ptr %p
   call void @take(ptr @kept)
   %l = load ptr, ptr @list

@@ -63,7 +63,7 @@ it("does not write out zeros", async () => {
   const load = (
     name: string,
     type: string,
-  ): string => `  %${name}p = getelementptr ${type}, ptr @${name}, i64 %i
+  ): string => `  %${name}p = getelementptr inbounds ${type}, ptr @${name}, i64 %i
   %${name} = load ${type}, ptr %${name}p\n`;
   const text = await shrunk(`@zeros = internal constant [1000000000 x i32] zeroinitializer
 @written = internal global [1000000000 x i32] zeroinitializer
@@ -83,14 +83,14 @@ it("follows a table down a long chain of calls, and leaves others alone", async 
     const rest =
       i + 1 < depth
         ? `  %r = call i64 @f${i + 1}(ptr %p, i64 %i)\n  ret i64 %r\n`
-        : "  %q = getelementptr i64, ptr %p, i64 %i\n  %r = load i64, ptr %q\n  ret i64 %r\n";
+        : "  %q = getelementptr inbounds i64, ptr %p, i64 %i\n  %r = load i64, ptr %q\n  ret i64 %r\n";
     return `define internal i64 @f${i}(ptr align 8 %p, i64 %i) minsize optsize {\n${rest}}\n`;
   });
   const text = await shrunk(`@deep = internal constant [16 x i64] [${range(16).map((i) => `i64 ${i}`)}]
 @near = internal constant [16 x i64] [${range(16).map((i) => `i64 ${i}`)}]
 ${functions.join("")}define i64 @main(i64 %i) minsize optsize {
   %a = call i64 @f0(ptr align 8 @deep, i64 %i)
-  %p = getelementptr i64, ptr @near, i64 %i
+  %p = getelementptr inbounds i64, ptr @near, i64 %i
   %b = load i64, ptr %p
   %c = add i64 %a, %b
   ret i64 %c
@@ -108,12 +108,12 @@ define internal i64 @one(ptr %p) {
   ret i64 1
 }
 define i64 @main(i64 %i, ptr %x) minsize optsize {
-  %p = getelementptr { ptr, ptr }, ptr @functions, i64 %i
+  %p = getelementptr inbounds { ptr, ptr }, ptr @functions, i64 %i
   %q = getelementptr i8, ptr %p, i64 8
   %f = load ptr, ptr %q
   %t = load ptr, ptr %p, !dereferenceable !0, !align !1, !nonnull !2
   %a = call i64 %f(ptr %x)
-  %c = getelementptr i64, ptr %t, i64 %i
+  %c = getelementptr inbounds i64, ptr %t, i64 %i
   %b = load i64, ptr %c
   %s = add i64 %a, %b
   ret i64 %s

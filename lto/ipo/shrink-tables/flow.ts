@@ -6,6 +6,7 @@
  * or another is always one into the table, or null. Linear in the bodies, times few rounds.
  */
 import { reversePostOrderOf } from "../../analysis/cfg.js";
+import { knownBits, unsignedRange } from "../../analysis/known-bits.js";
 import { visitGlobals } from "../../analysis/references.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { type GepSteps, gepSteps, placeOf } from "../../ir/fold/addresses.js";
@@ -13,6 +14,7 @@ import {
   type Block,
   type BodyView,
   type CallInst,
+  Flag,
   type Inst,
   type InstWith,
   isCall,
@@ -21,13 +23,16 @@ import {
 } from "../../ir/instructions.js";
 import type { Func, GlobalValue, GlobalVariable } from "../../ir/module.js";
 import { ptr } from "../../ir/types.js";
-import type { Argument, Constant, ConstExpr, Value } from "../../ir/values.js";
+import { type Argument, type Constant, type ConstExpr, isConstant, type Value } from "../../ir/values.js";
 import { passingAttributes } from "../parameter-attributes.js";
 import { type Place, type Scene, same, type Table } from "./tables.js";
 
 /** Where the values of one body point. */
 export type Places = ReadonlyMap<Value, Place>;
 const nowhere: Places = new Map();
+
+/** Bytes: steps of so many wrap after 2^48 of them, which would take days. */
+const farthest = 2 ** 16;
 
 export class PointerFlow {
   readonly parameters = new Map<Argument, Place>();
@@ -302,9 +307,23 @@ class BodyFlow {
     const steps = slot === 0 ? stepsOf(inst, this.flow.dataLayout) : null;
     if (steps === null || steps.scales.some(({ bytes }) => bytes % shape.period !== 0))
       return at.table.giveUp();
+    if ((inst.flags & Flag.InBounds) === 0 && !this.isShort(inst, steps)) return at.table.giveUp();
     const place = shape.placeOf(at.place + steps.bytes);
     if (place !== 0 && shape.fieldAt(place) < 0) return at.table.giveUp();
     this.put(inst, { table: at.table, place });
+  }
+
+  /**
+   * Whether a step that nothing says stays inside is so short that no number of them leads around the address space:
+   * by few bytes, or from where no loop and no call comes by an index that is small.
+   */
+  private isShort({ operands }: Inst, { bytes, scales }: GepSteps): boolean {
+    if (Math.abs(bytes) > farthest) return false;
+    if (scales.length === 0) return true;
+    let from = operands[0]!;
+    while (from.valueKind === "inst" && from.op === Op.GetElementPtr) from = from.operands[0]!;
+    if (!isConstant(from) && !(from.valueKind === "inst" && from.op === Op.Load)) return false;
+    return scales.every(({ index, bytes }) => bytes <= farthest && isSmall(index, bytes, this.fn));
   }
 
   private load(inst: InstWith<Op.Load>, { table, place }: Place): void {
@@ -320,6 +339,28 @@ class BodyFlow {
       if (content !== null) this.put(inst, content);
     }
   }
+}
+
+/** Whether an index, as a signed number, has 32 bits, or counts from there in steps that are short, too. */
+function isSmall(index: Value, bytes: number, fn: Func): boolean {
+  const isShort = (by: Value): boolean =>
+    by.valueKind === "int" && Math.abs(Number(by.value)) * bytes <= farthest;
+  let from = index;
+  while (
+    from.valueKind === "inst" &&
+    (from.op === Op.SExt || (from.op === Op.Add && isShort(from.operands[1]!)))
+  )
+    from = from.operands[0]!;
+  const { type } = from;
+  if (type.kind !== "int") return false;
+  if (type.bits <= 32) return true;
+  if (from.valueKind === "inst" && from.op === Op.Phi)
+    return from.operands.every((value) =>
+      value.valueKind === "inst" && value.op === Op.Add && value.operands[0] === from
+        ? isShort(value.operands[1]!)
+        : isShort(value),
+    );
+  return unsignedRange(knownBits(from, fn), type.bits)[1] < 1n << 32n;
 }
 
 /** Blocks in reverse postorder, and behind them those that nothing leads to. */
