@@ -334,6 +334,14 @@ const register64 = (inst: Instruction, operand: number): number =>
 const storesRegister = (inst: Instruction): boolean =>
   inst.mnemonic === Mnemonic.Mov && inst.opKind(1) === OpKind.Register;
 
+const withoutEffectOnZero = new Set([Mnemonic.Add, Mnemonic.Sub, Mnemonic.Or, Mnemonic.Xor]);
+/** It touches memory and writes what is there: a probe of the stack (`xorq $0, (%rsp)`). */
+const leavesMemory = (inst: Instruction): boolean =>
+  withoutEffectOnZero.has(inst.mnemonic) &&
+  inst.opKind(1) >= OpKind.Immediate8 &&
+  inst.opKind(1) <= OpKind.Immediate32to64 &&
+  inst.immediate(1) === 0n;
+
 function hasMemory(inst: Instruction): boolean {
   for (let i = 0; i < inst.opCount; i++) if (inst.opKind(i) === OpKind.Memory) return true;
   return false;
@@ -376,7 +384,7 @@ function stackEffect(inst: Instruction, info: InstructionInfo): StackEffect {
     const displacement = mnemonic === Mnemonic.Inc ? 1 : -1;
     return { ...effect, stack: StackOp.Address, target: first, base: first, displacement };
   }
-  if (address.base >= 0 && info.usedMemory().some((m) => m.access !== OpAccess.Read))
+  if (address.base >= 0 && !leavesMemory(inst) && info.usedMemory().some((m) => m.access !== OpAccess.Read))
     return {
       ...effect,
       ...address,

@@ -235,3 +235,34 @@ define i32 @main(i32 %n, ptr %v) {
     rmSync(dir, { recursive: true });
   }
 });
+
+const described = (attributes: string, flag: string, asm: string): string => `
+module asm "${asm}"
+define internal i64 @f(i64 %x) noinline ${attributes} !kcfi_type !0 {
+  %r = mul i64 %x, 3
+  ret i64 %r
+}
+define i64 @main(i64 %n) ${attributes} !kcfi_type !0 {
+  %a = call i64 @f(i64 %n)
+  %b = call i64 @f(i64 %a)
+  ret i64 %b
+}
+!llvm.module.flags = !{${flag}}
+!0 = !{i32 1234}
+!1 = !{i32 4, !"kcfi", i32 1}`;
+
+const patched = '"patchable-function-entry"="3"';
+it.each([
+  ["places to patch", patched, ""],
+  ["places to patch, some before the entry", `${patched} "patchable-function-prefix"="2"`, ""],
+  ["numbers of types", "", "!1"],
+  ["both", `${patched} "patchable-function-prefix"="2"`, "!1"],
+])("what a function says of itself is no mention, but others hide behind none: %s", (_, attributes, flag) => {
+  const sealed = { open: (name: string, open: boolean) => open && name !== "f" };
+  const violations = (asm: string): readonly string[] =>
+    check(compile(link(described(attributes, flag, asm)), {}, sealed)).violations;
+  expect(violations("nop")).toEqual([]);
+  expect(violations(".data; .quad f; .text")).toEqual([
+    "@f: assembly mentions it, though unknown code is said not to enter the function",
+  ]);
+});

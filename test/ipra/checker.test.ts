@@ -46,6 +46,15 @@ const claim = (symbol: string, sites: SiteClaim[], results = 0): FunctionClaim =
   unwind: "none",
 });
 
+it("a probe of the stack leaves what is saved there", () => {
+  const saved = (probe: string): string[] => [
+    ...run(global("f", `pushq %rbx\n${probe}\nmovl $1, %ebx\npopq %rbx\nret`)).violations,
+  ];
+  for (const name of ["xor", "or", "add", "sub"]) expect(saved(`${name}q $0, (%rsp)`), name).toEqual([]);
+  for (const change of ["xorq $1, (%rsp)", "andq $0, (%rsp)", "movq $0, (%rsp)", "adcq $0, (%rsp)"])
+    expect(saved(change), change).toHaveLength(1);
+});
+
 describe("who is mentioned", () => {
   it("functions whose distance from where it stands a table holds", () => {
     const code = `${global("main", "leaq t(%rip), %rax\nret")}${fn("a", "nop\nnop\nnop\nret")}${fn("b", "ret")}`;
