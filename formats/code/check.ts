@@ -267,7 +267,7 @@ class Checker {
     const name = `@${fn.names[0]}`;
     const effect = this.effects[fn.index]!;
     const claim = this.functionClaims[fn.index];
-    this.violations.push(...effect.problems);
+    for (const problem of effect.problems) this.violations.push(problem);
     if (claim !== undefined) this.checkUnwind(fn, effect, claim);
     const lost = effect.clobbers & calleeSaved;
     if (fn.open && claim?.closed !== true && lost !== 0)
@@ -315,7 +315,7 @@ class Checker {
       fn.open && claim.closed !== true && returns ? calleeSaved & ~clobbers : 0,
     );
     analyseFunction(fn, this.kindOf, this.effectAt, this.unwindOf, this.outlinedAt, checker.look);
-    this.violations.push(...checker.violations);
+    for (const violation of checker.violations) this.violations.push(violation);
   }
 
   /**

@@ -41,7 +41,7 @@ export class CodeWithEpilogues {
     const first = this.insts.length;
     this.starts.set(code, first);
     const start = this.offsetList[first]!;
-    this.insts.push(...code.insts);
+    for (const inst of code.insts) this.insts.push(inst);
     for (const offset of code.offsets.subarray(1)) this.offsetList.push(start + offset);
     if (rows !== null)
       for (const row of rowsFrom(rows, 0, code.offsets.at(-1)!))

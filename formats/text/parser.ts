@@ -57,7 +57,7 @@ class ModuleParser {
       if (p.addressed.has(pending.key)) p.labels.set(pending.fn, body.blocksByName);
     }
     this.resolveBlockAddresses();
-    module.globals.push(...p.implicit);
+    for (const global of p.implicit) module.globals.push(global);
     placeImplicitly(module, p.variableAttributes);
     return module;
   }

@@ -126,8 +126,8 @@ function mentions(constant: Constant, fn: Func): boolean {
     if (item === fn || (item.valueKind === "globalref" && item.global === fn)) return true;
     if (seen.has(item)) continue;
     seen.add(item);
-    if (item.valueKind === "aggregate") stack.push(...item.elements);
-    if (item.valueKind === "expr") stack.push(...item.operands);
+    if (item.valueKind === "aggregate") for (const element of item.elements) stack.push(element);
+    if (item.valueKind === "expr") for (const operand of item.operands) stack.push(operand);
   }
   return false;
 }

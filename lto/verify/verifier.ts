@@ -44,7 +44,8 @@ export function verifyModule(module: Module, show?: ShowInst): string[] {
   }
   for (const global of module.globals) {
     if (global.kind !== "function" || global.isDeclaration || broken.has(global)) continue;
-    messages.push(...global.peek((body) => new FunctionVerifier(global, body, constants, show).run()));
+    const found = global.peek((body) => new FunctionVerifier(global, body, constants, show).run());
+    for (const message of found) messages.push(message);
   }
   return messages;
 }

@@ -243,7 +243,7 @@ class Directives {
     };
     this.first ??= change;
     this.last = change;
-    this.out.push(...list);
+    for (const item of list) this.out.push(item);
     believe(believed, state, restores);
   }
 

@@ -155,7 +155,7 @@ export class Sites {
           ? longer.find(({ types }) => group.types.every((type, i) => type === types[i]))
           : undefined;
         if (home === undefined) longer.push(group);
-        else home.sites.push(...group.sites);
+        else for (const site of group.sites) home.sites.push(site);
       }
       for (const { types, sites } of longer) groups.push({ fn, caller, types, sites });
     }

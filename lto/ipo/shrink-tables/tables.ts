@@ -107,7 +107,7 @@ export class Table {
   /** Another leader becomes one with this leader. @param pending what has to be one now, too */
   absorb(other: Table, pending: [Place, Place][]): void {
     other.parent = this;
-    this.variables.push(...other.variables);
+    for (const variable of other.variables) this.variables.push(variable);
     this.facts.forEach((own, field) => {
       const more = other.facts[field]!;
       if (more.least < own.least) own.least = more.least;
