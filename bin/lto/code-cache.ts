@@ -139,6 +139,7 @@ export class FileCodeCache implements CodeCache {
         break;
       case "variable":
         row.push(symbol.align, symbol.section, symbol.isConstant, symbol.externallyInitialized);
+        row.push(symbol.codeModel);
         break;
       case "alias":
         row.push(constant(symbol.aliasee));

@@ -6,7 +6,7 @@ import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { resolve } from "node:path";
 import { printModule } from "../../formats/text/index.js";
-import { codeModelOf, nearDataBytes } from "../../lto/codegen/large-data.js";
+import { codeModelOf, nearDataBytes } from "../../lto/codegen/code-model.js";
 import type { OutlineForm } from "../../lto/codegen/outline/candidates.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
 import type { CodegenStatistics } from "../../lto/codegen/program/statistics.js";

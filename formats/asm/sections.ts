@@ -6,6 +6,7 @@
  * for each comdat member.
  * Source: System V gABI, "Sections" (types and flags); GNU as manual, ".section (ELF version)".
  */
+import { saysItIsLarge } from "../../lto/analysis/large-data.js";
 import { temperature } from "../../lto/analysis/profile.js";
 import type { Comdat, Func, GlobalVariable, Module } from "../../lto/ir/module.js";
 import { type DataImage, dependsOnPlace, isZeroConstant } from "./data-image.js";
@@ -70,7 +71,7 @@ export function namedSections(
   const flags = new Map<string, string>();
   const merge = (name: string, more: string): void => {
     const all = new Set((flags.get(name) ?? "") + more);
-    flags.set(name, [..."awxT"].filter((f) => all.has(f)).join(""));
+    flags.set(name, [..."awlxT"].filter((f) => all.has(f)).join(""));
   };
   for (const global of module.globals) {
     if (global.kind === "function" && global.section !== "" && !global.isDeclaration)
@@ -83,7 +84,8 @@ export function namedSections(
 
 function explicitFlags(variable: GlobalVariable, relocated: boolean): string {
   if (variable.threadLocal !== "none") return "awT";
-  return variable.isConstant && !relocated ? "a" : "aw";
+  const flags = variable.isConstant && !relocated ? "a" : "aw";
+  return saysItIsLarge(variable) === true ? `${flags}l` : flags;
 }
 
 export function functionSection(
@@ -167,11 +169,11 @@ export function variableSection(
   if (options.retained?.has(variable) === true) {
     const kind = retainedKind(variable, zero, image, options);
     const name = variable.section === "" ? `${kind.prefix}.${unquoted(symbol)}` : variable.section;
-    const noBits = zero && /^\.(bss|tbss)(\.|$)/.test(name);
+    const noBits = zero && /^\.(l?bss|tbss)(\.|$)/.test(name);
     return retained(variable, name, kind.flags, noBits, options);
   }
   if (variable.section !== "") {
-    const noBits = zero && /^\.(bss|tbss)(\.|$)/.test(variable.section);
+    const noBits = zero && /^\.(l?bss|tbss)(\.|$)/.test(variable.section);
     return section(variable.section, named.get(variable.section) ?? "aw", noBits, variable.comdat);
   }
   const relocated = image !== null && image.relocations.length > 0;

@@ -3,7 +3,7 @@
  * Linear in the module's data.
  */
 
-import { isLarge } from "../../lto/codegen/large-data.js";
+import { isLarge } from "../../lto/analysis/large-data.js";
 import { alignOf, anchorSymbol, type GlobalCluster } from "../../lto/codegen/late/global-cluster.js";
 import type { DataLayout } from "../../lto/ir/data-layout.js";
 import { InputError } from "../../lto/ir/errors.js";

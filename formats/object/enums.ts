@@ -217,4 +217,4 @@ export const attributeNames = new Vocabulary<string>([
 ]);
 
 /** Bits of a global's row. */
-export const Bit = { DsoLocal: 1, Constant: 2, ExternallyInitialized: 4 } as const;
+export const Bit = { DsoLocal: 1, Constant: 2, ExternallyInitialized: 4, CodeModel: 8 } as const;

@@ -21,6 +21,7 @@ import {
   Module,
   type ModuleFlag,
   type TypeId,
+  variableCodeModels,
 } from "../../lto/ir/module.js";
 import type { Type } from "../../lto/ir/types.js";
 import type { Constant } from "../../lto/ir/values.js";
@@ -177,7 +178,7 @@ class ObjectReader {
     if (pool.remaining !== 0) throw new InputError("trailing bytes after the constants");
     for (const set of this.later) set();
     for (const global of this.globals) checkGlobal(global);
-    module.globals.push(...this.globals);
+    for (const global of this.globals) module.globals.push(global);
     const summary = this.summary(this.globals);
     this.checkSummary(summary);
     return { module, summary };
@@ -216,7 +217,7 @@ class ObjectReader {
     const { row, kind, name, linkage, visibility } = startRow(table);
     const unnamedAddr = row.oneOf(unnamedAddrs);
     const threadLocal = row.oneOf(threadLocalModes);
-    const bits = row.int(8);
+    const bits = row.int(Bit.CodeModel * (1 + variableCodeModels.length));
     const comdat = row.optional(comdats);
     const valueType = row.element(head.types);
     const type = row.element(head.types);
@@ -232,6 +233,7 @@ class ObjectReader {
     if (global.kind === "variable") {
       global.isConstant = (bits & Bit.Constant) !== 0;
       global.externallyInitialized = (bits & Bit.ExternallyInitialized) !== 0;
+      global.codeModel = variableCodeModels[Math.trunc(bits / Bit.CodeModel) - 1] ?? null;
     }
     global.linkage = linkage;
     global.visibility = visibility;

@@ -8,7 +8,14 @@ import {
 } from "../../lto/analysis/summary.js";
 import { InputError } from "../../lto/ir/errors.js";
 import type { TbaaTag } from "../../lto/ir/hints/tbaa.js";
-import type { Comdat, Func, GlobalValue, Module, TypeId } from "../../lto/ir/module.js";
+import {
+  type Comdat,
+  type Func,
+  type GlobalValue,
+  type Module,
+  type TypeId,
+  variableCodeModels,
+} from "../../lto/ir/module.js";
 import type { Constant } from "../../lto/ir/values.js";
 import { EncodedBody, encodeBody } from "./body-codec.js";
 import { hashBody, type ModuleNames } from "./body-hash.js";
@@ -129,6 +136,8 @@ class ObjectWriter {
     if (global.kind === "variable") {
       if (global.isConstant) bits |= Bit.Constant;
       if (global.externallyInitialized) bits |= Bit.ExternallyInitialized;
+      if (global.codeModel !== null)
+        bits |= Bit.CodeModel * (1 + variableCodeModels.indexOf(global.codeModel));
     }
     const row: Table[] = [
       globalKinds.code(global.kind),

@@ -4,7 +4,14 @@
  * They are made before any initializer is read, so that every name stands for its object by then; what is
  * left to read is returned as functions.
  */
-import { Alias, type GlobalValue, GlobalVariable, IFunc } from "../../lto/ir/module.js";
+import {
+  Alias,
+  type GlobalValue,
+  GlobalVariable,
+  IFunc,
+  type VariableCodeModel,
+  variableCodeModels,
+} from "../../lto/ir/module.js";
 import { pointerType, type Type } from "../../lto/ir/types.js";
 import type { Constant } from "../../lto/ir/values.js";
 import { Tok } from "./lexer.js";
@@ -52,13 +59,19 @@ export function parseGlobal(p: ParseContext, name: string, later: Deferred[]): G
   return global;
 }
 
+function parseCodeModel(p: ParseContext): VariableCodeModel {
+  const word = p.string("a code model");
+  const known = variableCodeModels.find((model) => model === word);
+  return known ?? p.fail(`unknown code model "${word}"`);
+}
+
 function parseVariableClauses(p: ParseContext, global: GlobalVariable): void {
   while (p.takeComma()) {
     if (p.takeWord("section")) global.section = p.string("a section name");
     else if (p.takeWord("align")) global.align = p.alignment();
     else if (p.isWord("comdat")) parseComdat(p, global);
-    // A variable that asks for room beyond 2 GB gets room within: the linker says when there is none.
-    else if (p.takeWord("partition") || p.takeWord("code_model")) p.string("a string");
+    else if (p.takeWord("partition")) p.string("a string");
+    else if (p.takeWord("code_model")) global.codeModel = parseCodeModel(p);
     else if (p.kind() === Tok.Word)
       p.next(); // no_sanitize_address and the like.
     else p.fail(`expected a property of a variable, found ${p.found()}`);

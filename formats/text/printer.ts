@@ -133,6 +133,7 @@ class ModulePrinter implements InstNames {
     if (global.section !== "") text += `, section "${escapeText(global.section)}"`;
     if (global.comdat !== null) text += `, ${comdatText(global, global.comdat)}`;
     if (global.align !== 0) text += `, align ${global.align}`;
+    if (global.codeModel !== null) text += `, code_model "${global.codeModel}"`;
     for (const attachment of this.metadata.ofGlobal(global)) text += `, ${attachment}`;
     return text;
   }

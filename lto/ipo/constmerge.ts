@@ -32,6 +32,7 @@ const isPlainConstant = (variable: GlobalVariable): boolean =>
   !variable.externallyInitialized &&
   variable.threadLocal === "none" &&
   variable.section === "" &&
+  variable.codeModel === null &&
   variable.comdat === null &&
   variable.typeIds.length === 0 &&
   variable.linkage !== "appending" &&

@@ -265,6 +265,10 @@ function loseEditor(body: Body): void {
   body.editor = null;
 }
 
+/** In the order of their numbers in bitcode, which are one more. */
+export const variableCodeModels = ["tiny", "small", "kernel", "medium", "large"] as const;
+export type VariableCodeModel = (typeof variableCodeModels)[number];
+
 export class GlobalVariable extends GlobalBase {
   readonly kind = "variable";
   /** Alignment in bytes, 0 when unspecified (then the preferred alignment of the type). */
@@ -272,6 +276,8 @@ export class GlobalVariable extends GlobalBase {
   section = "";
   isConstant = false;
   externallyInitialized = false;
+  /** Where it may lie, if not as the module's code model says. */
+  codeModel: VariableCodeModel | null = null;
   /** Of a table of virtual functions: the types whose tables lie in it. */
   typeIds: readonly TypeId[] = noTypeIds;
   /** Who may call through a table of virtual functions: 0 anybody, 1 the linked program, 2 its own module. */

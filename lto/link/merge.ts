@@ -111,7 +111,8 @@ class Merger {
     for (const [name, global] of this.representatives) this.finish(name, global);
     const { symbols } = this.resolution;
     const renamed = nameLocals(this.globals, this.modules, symbols, this.pinned, this.diagnostics);
-    module.globals.push(...this.globals);
+    // Not spread: there may be more than a call may have arguments.
+    for (const global of this.globals) module.globals.push(global);
     const { replacements, origins, pinned } = this;
     for (const global of pinned) module.pinned.add(global);
     return { module, replacements, origins, pinned, renamed, flagFiles };
@@ -206,8 +207,11 @@ class Merger {
   private mergeDeclarations(kept: GlobalValue, other: GlobalValue): void {
     if (!other.dsoLocal) kept.dsoLocal = false;
     if (kept.kind === "variable" && (other.kind !== "variable" || !other.isConstant)) kept.isConstant = false;
-    if (kept.kind === "variable" && other.kind === "variable" && other.threadLocal === "generaldynamic")
-      if (kept.threadLocal !== "none") kept.threadLocal = "generaldynamic";
+    if (kept.kind !== "variable" || other.kind !== "variable") return;
+    // Who says so knows of a definition that is far away.
+    if (other.codeModel === "large") kept.codeModel = "large";
+    if (other.threadLocal === "generaldynamic" && kept.threadLocal !== "none")
+      kept.threadLocal = "generaldynamic";
   }
 
   /** Properties that depend on all occurrences of a name. */
@@ -382,6 +386,7 @@ function asDeclaration(global: GlobalValue, isKept: boolean): GlobalValue {
       : new GlobalVariable(name, valueType, type);
   result.visibility = global.visibility;
   result.threadLocal = global.threadLocal;
+  if (result.kind === "variable" && global.kind === "variable") result.codeModel = global.codeModel;
   if (result.kind === "function" && global.kind === "function") {
     result.attributes = global.attributes;
     result.callingConvention = global.callingConvention;

@@ -52,3 +52,17 @@ describe.each([[["-O0"]], [["-O0", "-g"]], [["-O2"]], [["-O2", "-g"]], [["-Oz"]]
       ).toHaveLength(2);
   });
 });
+
+test("variables say how far away they are", { timeout: 120_000 }, async () => {
+  const source = `
+    char far[10] __attribute__((model("large")));
+    char near[10] __attribute__((model("small")));
+    char other[10];`;
+  const module = await compile(source, "m.c", "-O1");
+  const models = module.variables.map(({ name, codeModel }) => [name, codeModel]);
+  expect(models).toEqual([
+    ["far", "large"],
+    ["near", "small"],
+    ["other", null],
+  ]);
+});

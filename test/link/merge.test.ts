@@ -439,3 +439,30 @@ declare void @neverUsed()`,
     expect(linked.names.sort()).toEqual(["extra", "g", "keep"]);
   });
 });
+
+it("merges more globals than a call may have arguments", () => {
+  const count = 150_000;
+  const numbers = Array.from({ length: count }, (_, i) => i);
+  const variables = numbers.map((i) => `@v${i} = global i32 ${i}\n`).join("");
+  const table = `@t = global [${count} x ptr] [${numbers.map((i) => `ptr @v${i}`).join(", ")}]\n`;
+  const linked = link([text("a.ll", main("  %x = load ptr, ptr @t", variables + table))]);
+  expect(linked.module.globals.length).toBe(count + 2);
+});
+
+it("keeps the code model of a variable, of a declaration if any says that it is large", () => {
+  const a = `@there = external global i8
+@far = global i8 0, code_model "large"
+declare ptr @use()`;
+  const b = `@there = external global i8, code_model "large"
+@far = external global i8
+@near = global i8 1, code_model "small"
+define ptr @use() {
+  %x = load i8, ptr @far
+  %y = load i8, ptr @near
+  ret ptr @there
+}`;
+  const body = "  %x = load i8, ptr @there\n  %p = call ptr @use()";
+  const linked = link([ir("a.o", main(body, a)), ir("b.o", b)]);
+  const models = ["there", "far", "near"].map((name) => (linked.get(name) as GlobalVariable).codeModel);
+  expect(models).toEqual(["large", "large", "small"]);
+});

@@ -191,6 +191,44 @@ define i32 @main() {
   },
 );
 
+it.each(["static", "pie"] as const)(
+  "variables that say so are anywhere in the small code model: %s",
+  async (model) => {
+    const text = `
+@big = global [1610612736 x i8] zeroinitializer, code_model "large"
+@more = internal global [1610612736 x i8] zeroinitializer, code_model "large"
+@placed = global i32 20, section ".ldata"
+@empty = internal global i32 0, section ".lbss.x"
+@table = internal constant [4 x { ptr, i64 }] [{ ptr, i64 } { ptr @big, i64 1 }, { ptr, i64 } { ptr @more, i64 2 }, { ptr, i64 } { ptr @more, i64 3 }, { ptr, i64 } { ptr @big, i64 4 }]
+@small = internal global i32 20, code_model "small"
+define i32 @main(i32 %n) minsize {
+  %i = zext i32 %n to i64
+  store volatile i8 1, ptr getelementptr (i8, ptr @big, i64 1610612735)
+  %a = load volatile i8, ptr getelementptr (i8, ptr @big, i64 1610612735)
+  %e = getelementptr inbounds { ptr, i64 }, ptr @table, i64 %i
+  %p = load ptr, ptr %e
+  store volatile i8 1, ptr %p
+  %b = load volatile i8, ptr @more
+  store volatile i32 0, ptr @empty
+  %c = load volatile i32, ptr @placed
+  %d = load volatile i32, ptr @small
+  %x = zext i8 %a to i32
+  %y = zext i8 %b to i32
+  %s = add i32 %x, %y
+  %t = add i32 %s, %c
+  %r = add i32 %t, %d
+  ret i32 %r
+}`;
+    expect(await status(model, text)).toBe(42);
+    const assembly = readFileSync(join(folder, "a.s"), "utf8");
+    expect(assembly).toMatch(/\.lbss,"awl",@nobits[\s\S]*\nbig:[\s\S]*\nmore:/);
+    expect(assembly).toMatch(/\.ldata,"awl",@progbits[\s\S]*\nplaced:/);
+    expect(assembly).toMatch(/\.lbss\.x,"awl",@nobits[\s\S]*\nempty:/);
+    expect(assembly).not.toMatch(/\b(big|more|placed|empty)([+-]\d+)?\(%rip\)|\$(big|more|placed|empty)/);
+    expect(assembly).toMatch(/small\(%rip\)|small,/);
+  },
+);
+
 it("constructors of data that the module does not define are left out", async () => {
   const text = `
 @here = global i32 2

@@ -25,6 +25,7 @@ import {
   GlobalVariable,
   IFunc,
   Module,
+  variableCodeModels,
 } from "../../../lto/ir/module.js";
 import { pointerType, type Type } from "../../../lto/ir/types.js";
 import { BlockAddress, type Constant } from "../../../lto/ir/values.js";
@@ -348,7 +349,7 @@ export class ModuleReader {
   /**
    * [type, constant | explicit << 1 | address space << 2, initialiser + 1, linkage, alignment, section,
    * visibility, thread-local, unnamed_addr, externally initialised, dll storage, comdat, attributes,
-   * dso_local, …]
+   * dso_local, partition (2), sanitizers, code model + 1]
    */
   private variable(): void {
     this.require(6);
@@ -367,6 +368,7 @@ export class ModuleReader {
     variable.threadLocal = threadLocalModes[mode] ?? "generaldynamic";
     variable.unnamedAddr = unnamedAddrs[this.field(at + 8)] ?? "none";
     variable.externallyInitialized = this.field(at + 9) !== 0;
+    variable.codeModel = variableCodeModels[this.field(at + 17) - 1] ?? null;
     if (this.reader.count > at + 11) variable.comdat = this.comdatOf(this.field(at + 11));
     else if (impliesComdat(linkage)) this.implicitComdats.push(variable);
     this.setLocality(variable, this.field(at + 13));

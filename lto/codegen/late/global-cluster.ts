@@ -39,7 +39,13 @@ export function mayCluster(
   if (global.kind !== "variable" || global.initializer === null || !global.isLocal) return false;
   if (global.isConstant || global.threadLocal !== "none" || global.section !== "" || global.comdat !== null)
     return false;
-  if (global.name.startsWith("llvm.") || global.externallyInitialized || retained.has(global)) return false;
+  if (
+    global.name.startsWith("llvm.") ||
+    global.codeModel !== null ||
+    global.externallyInitialized ||
+    retained.has(global)
+  )
+    return false;
   const size = layout.allocSize(global.valueType);
   return size > 0 && size <= below && alignOf(global, layout) <= 16;
 }

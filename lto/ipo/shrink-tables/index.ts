@@ -18,7 +18,8 @@
  *  - wherever a pointer may lead into a table, it leads into one of the same shape, at the same place of an element, or is
  *    null: what merges, is passed or returned is checked at the end. So each step and each load has one new meaning;
  *  - the order of elements stays, and only addresses of the same place in them are compared; all steps are by whole elements,
- *    or known; fields that nobody loads are gone, but no table is without any;
+ *    or known, and none times their size wraps (`inbounds`, or too short for it): 2^60 + 1 steps of 16 bytes are one, of 5 not;
+ *    fields that nobody loads are gone, but no table is without any;
  *  - loads give the values that they gave: integers come back by the one extension that all of a field do. Undef is some
  *    value. Pointers lead to symbols that are defined in the program and by nobody else, by fewer than 2^20 bytes forwards,
  *    in a small code model (`Addresses`): they come back by zero extension where addresses are low, else as distances from
@@ -29,6 +30,7 @@
  *    be read.
  */
 
+import { saysItIsLarge } from "../../analysis/large-data.js";
 import { baseObject, visitGlobals, visitOwnConstants } from "../../analysis/references.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { placeOf } from "../../ir/fold/addresses.js";
@@ -97,7 +99,12 @@ class TableShrinker {
     for (const variable of this.module.variables) {
       if (!variable.isLocal || variable.initializer === null || variable.externallyInitialized) continue;
       if (variable.threadLocal !== "none" || variable.section !== "" || variable.comdat !== null) continue;
-      if (variable.typeIds.length > 0 || variable.type.addressSpace !== 0 || !variable.valueType.isAggregate)
+      if (
+        variable.codeModel !== null ||
+        variable.typeIds.length > 0 ||
+        variable.type.addressSpace !== 0 ||
+        !variable.valueType.isAggregate
+      )
         continue;
       const shape = Shape.of(variable.valueType, this.layout);
       if (shape !== null) this.tables.set(variable, new Table(shape, this.flow.scene));
@@ -170,8 +177,7 @@ class TableShrinker {
     if (base.kind === "function") return base === address;
     if (addresses === "near" && (base === from || offset >= this.layout.allocSize(base.valueType)))
       return false;
-    // In other code models it may be far away.
-    if (/^\.l(?:data|rodata|bss)/.test(base.section)) return false;
+    if (base.kind === "variable" && saysItIsLarge(base) === true) return false;
     return base.threadLocal === "none" && !this.leading.has(base);
   }
 

@@ -1,5 +1,5 @@
 /** How symbols can be reached. */
-import { leadsToLarge } from "../../codegen/large-data.js";
+import { leadsToLarge } from "../../analysis/large-data.js";
 import type { GlobalValue } from "../../ir/module.js";
 import type { Constant } from "../../ir/values.js";
 import type { Selector } from "./selector.js";
@@ -11,7 +11,7 @@ import type { Selector } from "./selector.js";
 export function isLocalSymbol(s: Selector, global: GlobalValue): boolean {
   // Data and the GOT get what the resolver chose, where the symbol itself would be that of a stub.
   if (isChosenAtStart(global)) return false;
-  if (s.options.codeModel === "medium" && leadsToLarge(global, s.layout, s.options.nearData)) return false;
+  if (s.options.codeModel !== "large" && leadsToLarge(global, s.layout, s.options.nearData)) return false;
   if (s.options.relocation === "static") return global.linkage !== "extern_weak" || global.dsoLocal;
   if (global.linkage === "extern_weak") return false;
   if (global.isLocal || global.dsoLocal) return true;
