@@ -105,6 +105,7 @@ class Checker {
       stackAt: new Map(),
       alignedAt: new Map(),
       reached: new Uint8Array(0),
+      inFrame: new Uint8Array(0),
       problems: [],
     };
     this.effects = functions.map(() => nothing);
@@ -303,6 +304,7 @@ class Checker {
           );
       },
       this.outlinedAt,
+      effect.inFrame,
     );
   }
 

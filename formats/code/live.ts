@@ -6,7 +6,7 @@
  * Backward data flow over instructions in blocks; linear in the code for each of the few rounds loops need.
  * What is needed of a register is followed in three parts (decode.ts), since a comparison's result is a byte and
  * the rest of its register garbage; of arguments, results and what is stored in the frame only the lowest part
- * counts, for nothing says here how wide they are. A push of rax is no read: frames use it to move the stack pointer.
+ * counts, for nothing says here how wide they are; where the frame is, preserve.ts has found out. A push of rax is no read: frames use it to move the stack pointer.
  * Outlined code is looked through, since its registers are those of the functions that share it.
  * A landing pad needs what the unwinder does not bring; of that nothing may be in a caller-saved register.
  * Breaks if: code reads a register for a value that does not matter (an undefined IR value).
@@ -68,9 +68,10 @@ function swapBits(word: number, a: number, b: number): number {
   return word ^ (differ << a) ^ (differ << b);
 }
 
+const isStore = ({ stack, source }: MachineInst): boolean =>
+  (stack === StackOp.Store || stack === StackOp.Write) && source >= 0;
 /** Stores a register at a place in the frame that an address register does not show to be an array. */
-const isSpill = ({ stack, source, base }: MachineInst): boolean =>
-  (stack === StackOp.Store || stack === StackOp.Write) && source >= 0 && (base === RSP || base === RBP);
+const isSpill = (inst: MachineInst): boolean => isStore(inst) && (inst.base === RSP || inst.base === RBP);
 
 /** The registers of which some part is in the set. */
 const registersOf = (low: number, high: number): number => ((low | (low >>> 16)) & 0xffff) | high;
@@ -80,6 +81,7 @@ const registersOf = (low: number, high: number): number => ((low | (low >>> 16))
  * @param unwindOf where exceptions go that leave a call; null: there are none
  * @param returned registers that a return hands over
  * @param outlinedAt the function that a site leads to, if that is outlined code
+ * @param inFrame by instruction, whether it accesses memory at an address in the frame, by whatever register
  */
 export function findLostRegisters(
   fn: CodeFunction,
@@ -90,6 +92,7 @@ export function findLostRegisters(
   returned: number,
   report: (site: Site, registers: number) => void,
   outlinedAt: (site: Site) => OutlinedCode | null,
+  inFrame: Uint8Array,
 ): void {
   const { insts, branches } = fn;
   const count = insts.length;
@@ -132,7 +135,7 @@ export function findLostRegisters(
     h |= passed.high;
   };
   /** From behind an instruction to before it. */
-  const across = (inst: MachineInst): void => {
+  const across = (inst: MachineInst, spills: boolean): void => {
     const demanded = f === 1 && inst.changesFlags ? all : demandedParts(inst.upward, l, h);
     if (inst.stack === StackOp.Exchange || inst.stack === StackOp.ExchangeHalf) {
       l = swapBits(swapBits(l, inst.target, inst.source), 16 + inst.target, 16 + inst.source);
@@ -140,7 +143,7 @@ export function findLostRegisters(
     } else {
       l &= ~inst.writes.low;
       h &= ~inst.writes.high;
-      if (isSpill(inst)) l |= 1 << inst.source;
+      if (spills) l |= 1 << inst.source;
       else if (inst.stack !== StackOp.Push || inst.source !== 0) {
         l |= inst.reads.low | (inst.upwardReads.low & demanded.low);
         h |= inst.reads.high | (inst.upwardReads.high & demanded.high);
@@ -169,7 +172,7 @@ export function findLostRegisters(
       if (inner !== null) through(inner, isTail && leaves, told, pad);
       else {
         if (site !== undefined) atSite(site, !(isTail && leaves), told, pad);
-        across(inst);
+        across(inst, isSpill(inst));
       }
     }
   };
@@ -197,7 +200,7 @@ export function findLostRegisters(
       through(outlined, kind === "tail", tell ? site! : null, padOf(site!));
     else {
       if (site !== undefined && kind !== "jump") atSite(site, kind === "call", tell ? site : null);
-      across(inst);
+      across(inst, isStore(inst) && inFrame[i] === 1);
     }
     flags[i] = f;
     low[i] = l;

@@ -51,6 +51,8 @@ export interface FunctionEffect extends SiteEffect {
   readonly alignedAt: ReadonlyMap<number, number>;
   /** Instructions that can run. */
   readonly reached: Uint8Array;
+  /** Those that access memory by a register that holds an address in the frame. */
+  readonly inFrame: Uint8Array;
   /** Errors of the function itself. */
   readonly problems: readonly string[];
 }
@@ -97,6 +99,7 @@ class Analysis {
   private readonly leader: Uint8Array;
   private readonly siteAt = new Map<number, Site>();
   private readonly reached: Uint8Array;
+  private readonly inFrame: Uint8Array;
   private readonly stackAt = new Map<number, number>();
   private readonly alignedAt = new Map<number, number>();
   private readonly work: number[] = [];
@@ -113,6 +116,7 @@ class Analysis {
   ) {
     this.leader = new Uint8Array(fn.insts.length);
     this.reached = new Uint8Array(fn.insts.length);
+    this.inFrame = new Uint8Array(fn.insts.length);
     for (const targets of fn.branches.values()) for (const t of targets) this.leader[t] = 1;
     for (const landing of fn.landings) this.leader[landing] = 1;
     for (const site of fn.sites) {
@@ -128,8 +132,8 @@ class Analysis {
       this.flow(0, { registers, words: new Map() });
       for (let at = this.work.pop(); at !== undefined; at = this.work.pop()) this.runFrom(at);
     }
-    const { clobbers, returns, reached, stackAt, alignedAt } = this;
-    return { clobbers, returns, reached, stackAt, alignedAt, problems: [...this.problems] };
+    const { clobbers, returns, reached, inFrame, stackAt, alignedAt } = this;
+    return { clobbers, returns, reached, inFrame, stackAt, alignedAt, problems: [...this.problems] };
   }
 
   private observer: ((at: number, snapshot: Snapshot) => void) | null = null;
@@ -301,6 +305,8 @@ class Analysis {
 
   private step(at: number, inst: MachineInst, { registers, words }: State): void {
     this.clobbers |= inst.changes & ~0xffff;
+    // The last visit knows least, and stays.
+    if (inst.base >= 0) this.inFrame[at] = isAddress(registers[inst.base]!) ? 1 : 0;
     if (inst.aligned && inst.base >= 0 && isAddress(registers[inst.base]!))
       note(this.alignedAt, at, registers[inst.base]! + inst.displacement);
     const set = (register: number, value: number): void => {

@@ -55,6 +55,18 @@ it("a probe of the stack leaves what is saved there", () => {
     expect(saved(change), change).toHaveLength(1);
 });
 
+it("of what is stored in the frame only the lowest part counts, whatever register leads there", () => {
+  const stored = (address: string): string[] => [
+    ...run(
+      `${global("f", `subq $152, %rsp\nleaq 128(%rsp), %rcx\ncall g\nsete %al\nmovl %eax, ${address}\naddq $152, %rsp\nret`)}${fn("g", "cmpl $1, %edi\nmovl $7, %eax\nret")}`,
+      [claim("f", [call("g", RAX)])],
+    ).violations,
+  ];
+  expect(stored("8(%rsp)")).toEqual([]);
+  expect(stored("-16(%rcx)")).toEqual([]);
+  expect(stored("-16(%rdi)")).toHaveLength(1);
+});
+
 describe("who is mentioned", () => {
   it("functions whose distance from where it stands a table holds", () => {
     const code = `${global("main", "leaq t(%rip), %rax\nret")}${fn("a", "nop\nnop\nnop\nret")}${fn("b", "ret")}`;
