@@ -360,6 +360,8 @@ export class MFunction {
   returnsTwice = false;
   /** Registers that hold the results on return. */
   resultRegisters: RegisterSet = noRegisters;
+  /** Callee-saved registers that no caller relies on; known once it is decided who saves what. */
+  unpreserved: RegisterSet = noRegisters;
   /** What the reader of the assembly should know; "" for nothing. */
   remark = "";
   /** Bytes of named arguments on the stack, for va_start. */

@@ -337,3 +337,45 @@ describe("the cluster", () => {
     expect(names(5, 5, 200)).toEqual(["v", "z1", "z2"]);
   });
 });
+
+test("a register that callers do not rely on is free once its value is used, although calls preserve it", async () => {
+  const step = (i: number): string => `  call i32 @fflush(ptr null)
+  %v${i} = load volatile i32, ptr %far
+  %w${i} = add i32 %v${i}, 1
+  store volatile i32 %w${i}, ptr %far
+  store volatile i32 ${i}, ptr %next
+`;
+  const text = `
+@room = internal global [6000 x i8] zeroinitializer
+@where = internal global ptr @room
+@number = internal global i32 40
+@seen = internal global i32 0
+@format = private constant [7 x i8] c"%d %d\\0A\\00"
+declare i32 @printf(ptr, ...)
+define internal void @use(ptr %p, i32 %n) minsize optsize noinline {
+  call i32 @fflush(ptr null)
+  store volatile i32 %n, ptr @seen
+  %far = getelementptr i8, ptr %p, i64 5896
+  %next = getelementptr i8, ptr %p, i64 5900
+${[1, 2, 3, 4].map(step).join("")}  ret void
+}
+declare i32 @fflush(ptr)
+define i32 @main() minsize optsize {
+  %p = load volatile ptr, ptr @where
+  %n = load volatile i32, ptr @number
+  call void @use(ptr %p, i32 %n)
+  %far = load volatile i32, ptr getelementptr (i8, ptr @room, i64 5896)
+  %s = load volatile i32, ptr @seen
+  %r = call i32 (ptr, ...) @printf(ptr @format, i32 %far, i32 %s)
+  ret i32 0
+}
+`;
+  const assembly = await compile(text);
+  expect(body(assembly, "use")).toMatch(
+    /leaq\t(?:5896|5900)\(%(r..)\), %(rbx|rbp)\n[\s\S]*call[\s\S]*\(%\2\)/,
+  );
+  expect(body(assembly, "use").match(/59[04]\d\(|58\d\d\(/g)).toHaveLength(1);
+  expect(run(assembly, "-no-pie")).toBe("4 40\n");
+  // Who saves the register restores it, and has it for itself no sooner.
+  expect(run(await compile(text, "--no-ipra"), "-no-pie")).toBe("4 40\n");
+});

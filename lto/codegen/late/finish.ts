@@ -10,7 +10,7 @@ import type { MFunction } from "../mir.js";
 import { packFunction } from "../pack/pack.js";
 import { SymbolNumbers } from "../pack/symbol-numbers.js";
 import { restoreFunction } from "../pack/unpack.js";
-import { type RegisterSet, union } from "../register-set.js";
+import { intersect, minus, type RegisterSet, union } from "../register-set.js";
 import { type AllocationResult, type FrameRequest, OpFact } from "../target.js";
 import { estimateFrequencies } from "./block-frequency.js";
 import { insertCfi, unwindBytes } from "./cfi.js";
@@ -62,6 +62,8 @@ export function completeFunction(
     scratch: options.scratch ?? registers.callClobbers,
     alignedCall: options.alignedCall ?? (() => true),
   };
+  const { saved, scratch } = request;
+  mf.unpreserved = minus(intersect(scratch, registers.calleeSaved), union(saved, mf.resultRegisters));
   const plan = frame.decide(mf, request);
   mf.framePointer = plan.framePointer;
   mf.redZone = plan.redZone;

@@ -58,7 +58,7 @@ export interface PostLiveness {
 
 /**
  * Computes liveness at all block boundaries. Edges must be up to date.
- * @param preserved registers that callers rely on besides the callee-saved ones of the convention
+ * @param preserved registers that callers rely on besides callee-saved ones, of which they do unless `mf.unpreserved` has them
  */
 export function postLiveness(mf: MFunction, preserved: RegisterSet): PostLiveness {
   const { blocks } = mf;
@@ -72,7 +72,7 @@ export function postLiveness(mf: MFunction, preserved: RegisterSet): PostLivenes
     flags,
     liveIn,
     liveOut,
-    preserved: minus(union(preserved, mf.target.registers.calleeSaved), flags),
+    preserved: minus(union(preserved, minus(mf.target.registers.calleeSaved, mf.unpreserved)), flags),
     frame: mf.framePointer && mf.needsFramePointer ? single(mf.target.registers.framePointer) : noRegisters,
   };
   const queued = new Uint8Array(maxId + 1).fill(1);

@@ -94,6 +94,8 @@ class Packer {
     );
     out.word(lowWord(mf.resultRegisters));
     out.word(highWord(mf.resultRegisters));
+    out.word(lowWord(mf.unpreserved));
+    out.word(highWord(mf.unpreserved));
     out.float(mf.incomingBytes);
     out.word(mf.blockIds);
     out.text(mf.remark);

@@ -136,6 +136,8 @@ class Unpacker {
     mf.redZone = (properties & Property.RedZone) !== 0;
     const low = words.word();
     mf.resultRegisters = setOfWords(low, words.word());
+    const lowUnpreserved = words.word();
+    mf.unpreserved = setOfWords(lowUnpreserved, words.word());
     mf.incomingBytes = words.float();
     mf.reserveBlockIds(words.word());
     mf.remark = words.text();

@@ -42,8 +42,8 @@ export interface PackedHead {
 const textWords = (words: Int32Array, at: number): number => 1 + ((words[at]! + 1) >> 1);
 
 export function packedHead({ words }: PackedFunction): PackedHead {
-  // Result registers (2), incoming bytes (2), block ids.
-  let at = 7;
+  // Result registers (2), unpreserved ones (2), incoming bytes (2), block ids.
+  let at = 9;
   at += textWords(words, at);
   at += 1 + 6 * words[at]!;
   return { goal: words[0]!, properties: words[propertiesAt]!, blocks: words[at]! };
