@@ -340,10 +340,13 @@ describe("the cluster", () => {
 
 test("a register that callers do not rely on is free once its value is used, although calls preserve it", async () => {
   const step = (i: number): string => `  call i32 @fflush(ptr null)
-  %v${i} = load volatile i32, ptr %far
+  store volatile i32 ${i}, ptr %p
+  %f${i} = getelementptr i8, ptr %p, i64 5896
+  %v${i} = load volatile i32, ptr %f${i}
   %w${i} = add i32 %v${i}, 1
-  store volatile i32 %w${i}, ptr %far
-  store volatile i32 ${i}, ptr %next
+  store volatile i32 %w${i}, ptr %f${i}
+  %n${i} = getelementptr i8, ptr %p, i64 5900
+  store volatile i32 ${i}, ptr %n${i}
 `;
   const text = `
 @room = internal global [6000 x i8] zeroinitializer
@@ -355,8 +358,6 @@ declare i32 @printf(ptr, ...)
 define internal void @use(ptr %p, i32 %n) minsize optsize noinline {
   call i32 @fflush(ptr null)
   store volatile i32 %n, ptr @seen
-  %far = getelementptr i8, ptr %p, i64 5896
-  %next = getelementptr i8, ptr %p, i64 5900
 ${[1, 2, 3, 4].map(step).join("")}  ret void
 }
 declare i32 @fflush(ptr)
@@ -372,9 +373,8 @@ define i32 @main() minsize optsize {
 `;
   const assembly = await compile(text);
   expect(body(assembly, "use")).toMatch(
-    /leaq\t(?:5896|5900)\(%(r..)\), %(rbx|rbp)\n[\s\S]*call[\s\S]*\(%\2\)/,
+    /movl\t%ebp, seen[\s\S]*leaq\t-5896\(%rbx\), %rbp\n[\s\S]*call[\s\S]*\(%rbp\)/,
   );
-  expect(body(assembly, "use").match(/59[04]\d\(|58\d\d\(/g)).toHaveLength(1);
   expect(run(assembly, "-no-pie")).toBe("4 40\n");
   // Who saves the register restores it, and has it for itself no sooner.
   expect(run(await compile(text, "--no-ipra"), "-no-pie")).toBe("4 40\n");
