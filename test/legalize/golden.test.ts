@@ -118,3 +118,16 @@ describe("a function that is legal already", () => {
     expect(legal.args.map((a) => a.argument)).toEqual(fn.args);
   });
 });
+
+describe("a function whose result is legalised", () => {
+  it("is rewritten though it never returns", () => {
+    const text = (result: string) =>
+      `define ${result} @f() {\n  call void @abort()\n  unreachable\n}\ndeclare void @abort()\n`;
+    const isRewritten = (result: string): boolean => {
+      const module = parseModule(text(result), "never.ll");
+      return legalized(module.functions.find((f) => !f.isDeclaration)!, module.dataLayout).isRewritten;
+    };
+    expect(["void", "i32", "ptr"].map(isRewritten)).toEqual([false, false, false]);
+    expect(["i128", "{ i64, i64 }", "i7"].map(isRewritten)).toEqual([true, true, true]);
+  });
+});

@@ -8,7 +8,7 @@ import type { AttributeSet } from "../../ir/attributes.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import type { Body } from "../../ir/instructions.js";
 import type { Func } from "../../ir/module.js";
-import type { Type } from "../../ir/types.js";
+import { type Type, voidType } from "../../ir/types.js";
 import type { Argument } from "../../ir/values.js";
 import { legalSignature } from "./calls.js";
 import { needsRewriting, rewriteBody } from "./driver.js";
@@ -35,7 +35,7 @@ export interface LegalFunction {
   readonly body: Body;
   /** The result goes through a hidden first argument that the source does not have. */
   readonly sretDemoted: boolean;
-  /** The body is not as it was. */
+  /** The body, or what it returns, is not as it was. */
   readonly isRewritten: boolean;
 }
 
@@ -54,8 +54,8 @@ export function legalizeFunction(
 ): LegalFunction {
   const { vectors } = target;
   const signature = legalSignature(fn, vectors, roomOf(fn), (type) => layout.abiAlign(type));
-  const isRewritten = signature.passed !== null || needsRewriting(body, { vectors });
-  if (isRewritten) {
+  const rewrites = signature.passed !== null || needsRewriting(body, { vectors });
+  if (rewrites) {
     const l = new Lowering(fn, body, layout, target, roomOf, body.renumber());
     l.resultPointer = signature.resultPointer;
     rewriteBody(l, signature.passed);
@@ -66,6 +66,10 @@ export function legalizeFunction(
     resultTypes: signature.resultTypes,
     body,
     sretDemoted: signature.resultPointer !== null,
-    isRewritten,
+    // What never returns may have no instruction that says so.
+    isRewritten: rewrites || !isResult(fn.valueType.result, signature.resultTypes),
   };
 }
+
+const isResult = (type: Type, legal: readonly Type[]): boolean =>
+  type === voidType ? legal.length === 0 : legal.length === 1 && legal[0] === type;
