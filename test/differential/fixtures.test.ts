@@ -67,6 +67,22 @@ describe("programs about interprocedural register allocation, without it", () =>
   }
 });
 
+describe("programs that check as they run what passes inferred, and whom pointers reach", () => {
+  const checked = ours(
+    ["-j1", "--verify", "--check-attributes", "--guard-callees"],
+    ["--clang=embedded"],
+    inThisProcess(scratch),
+  );
+  for (const level of ["O2", "Oz"])
+    for (const fixture of fixtures.filter((f) => !refused.has(f.name)))
+      it(`${fixture.name} at -${level}`, async () => {
+        const dir = join(scratch, `${fixture.name}-${level}-checked`);
+        mkdirSync(dir);
+        const output = await runFixture(fixture, checked, level, dir);
+        expect(output).toBe(readFileSync(fixture.expected, "latin1"));
+      });
+});
+
 describe("programs that unwind from each instruction, with each form of outlined code", () => {
   const forms = {
     call: /\tcall\toutlined\./,
