@@ -93,6 +93,7 @@ export function bodyCodec(): BodyCodec {
   const numbering = moduleNumbers(numberOf);
   const tables = moduleTables((index) => globals[index]!);
   return {
+    isPortable: true,
     encode: (fn, body) => new EncodedBody(encodeBody(fn, numbering, body), tables),
   };
 }
@@ -116,6 +117,7 @@ export function restingCodec(): BodyCodec {
   const pool = new PoolWriter();
   const entries = pool.entries();
   return {
+    isPortable: false,
     encode: (fn, body) => new RestingBody(encodeIn(pool, fn, body), entries),
   };
 }

@@ -77,6 +77,8 @@ const noTypeIds: readonly TypeId[] = [];
 
 /** Encodes bodies, so that memory follows the bodies at work; implemented by a format. */
 export interface BodyCodec {
+  /** What it makes is bytes, for other threads and caches. */
+  readonly isPortable: boolean;
   /** A source that decodes to what `body` is now; it keeps nothing of `body`. */
   encode(fn: Func, body: BodyView): BodySource;
 }

@@ -2,12 +2,12 @@
  * Callee sets between the pointer analysis and code generation. They are kept on the calls, as hints: bodies may be
  * encoded, copied and decoded elsewhere in between, and calls may come and go; each call still says what it can reach.
  *
- * Only bodies with a call of which something is known are changed, and encoded anew at once: linear in those.
+ * Only bodies with a call of which something is known are changed, and rest then: linear in those.
  */
 import type { CalleeSet as FunctionNumbers, IndirectCalls } from "../../analysis/function-pointers/index.js";
 import { type CalleeSet, withHints } from "../../ir/hints.js";
 import { type Body, isIndirectCall, setCallData } from "../../ir/instructions.js";
-import type { BodyCodec, Func } from "../../ir/module.js";
+import type { BodyCodec, Func, Module } from "../../ir/module.js";
 import type { Steps } from "../../ir/steps.js";
 
 /** Whether something is known of a call in the function. */
@@ -16,9 +16,10 @@ export const isListed = (sets: readonly number[]): boolean => sets.some((set) =>
 /**
  * Writes the sets onto the calls. The bodies must be the ones that the analysis saw, since it lists calls by their
  * order; this is the only place where that matters.
- * @param functions by number
+ * @param functions of the module, by number
  */
 export function* attachCallees(
+  { pool }: Module,
   functions: readonly Func[],
   { sets, sites }: IndirectCalls,
   codec: BodyCodec,
@@ -36,7 +37,7 @@ export function* attachCallees(
         const set = list[site++] ?? -1;
         inst.hints = withHints(inst.hints, { callees: set < 0 ? null : shared[set]! });
       }
-    fn.commit(codec);
+    pool.rest(fn, codec);
     // Behind the look at all functions, which says more of how far planning is.
     yield { done: functions.length, total: functions.length };
   }

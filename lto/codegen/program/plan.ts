@@ -94,7 +94,7 @@ export function* planProgram(
     );
     if (analysis !== null) {
       indirect = analysis.solve(addressTaken);
-      yield* attachCallees(functions, indirect, codec);
+      yield* attachCallees(module, functions, indirect, codec);
       ordered = orderedBy(graph, indirect, numberOf);
     }
     indirect.closed.forEach((closed, number) => {
