@@ -58,6 +58,7 @@ const siteOf = (module: Module): Module["functions"][number] =>
 it("as a hint, in bodies that are encoded", () => {
   const { module, numbers, spell } = planned();
   const site = siteOf(module);
+  site.commit(bodyCodec());
   expect(site.isDecoded).toBe(false);
   expect(printModule(module)).toMatch(/call i64 %0\(i64 1\), !callees !0/);
   expect(printModule(module)).toMatch(/^!0 = !\{ptr @f\}$/m);
