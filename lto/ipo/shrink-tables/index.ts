@@ -43,7 +43,7 @@ import {
   type Module,
 } from "../../ir/module.js";
 import type { Constant, Value } from "../../ir/values.js";
-import { callGraph } from "../../pass/analyses.js";
+import { callGraph, summary } from "../../pass/analyses.js";
 import { isForSize, type ModulePass, type ProgramContext } from "../../pass/pass.js";
 import { words } from "../../pass/remarks.js";
 import { PointerFlow } from "./flow.js";
@@ -204,11 +204,15 @@ class TableShrinker {
     const { flow } = this;
     const users = new Set<Func>();
     const opaque: Func[] = [];
-    for (const fn of this.module.functions) {
-      if (fn.isDeclaration) continue;
+    const { symbols } = this.context.ofModule(summary);
+    const isTable = Uint8Array.from(this.module.globals, (g) => (flow.tableOf(g) === undefined ? 0 : 1));
+    this.module.globals.forEach((fn, symbol) => {
+      if (fn.kind !== "function" || fn.isDeclaration) return;
       if (isOpaque(fn)) opaque.push(fn);
-      else if (this.look(fn)) users.add(fn);
-    }
+      // Others get to tables along calls only.
+      else if (symbols[symbol]!.references.some((index) => isTable[index] === 1) && this.look(fn))
+        users.add(fn);
+    });
     for (let round = 0; (flow.hasNews || flow.reached.size > 0) && this.isAnyLeft(); round++) {
       if (round === mostRounds) for (const table of this.tables.values()) table.giveUp();
       // First along calls; then once more all who have to do with tables, since tables that were joined say more.
@@ -327,7 +331,7 @@ export const shrinkTables: ModulePass = {
   description:
     "gives fields of tables that nobody writes no more bytes than they need, where all accesses are known",
   counters: { shrunk: "tables that are smaller, those that share code counted once" },
-  requires: [callGraph],
+  requires: [summary, callGraph],
   preserves: [callGraph],
   run: (module, context) => new TableShrinker(module, context).run(),
 };
