@@ -43,6 +43,7 @@ import { irOutline, irOutlineEarly } from "../ipo/ir-outline/index.js";
 import { libcalls } from "../ipo/libcalls/index.js";
 import { matchCalls } from "../ipo/match-calls.js";
 import { mergeFunctions } from "../ipo/merge-functions/index.js";
+import { openmpCalls } from "../ipo/openmp-calls.js";
 import { shrinkGlobals } from "../ipo/shrink-globals.js";
 import { shrinkTables } from "../ipo/shrink-tables/index.js";
 import { stackProtector } from "../ipo/stack-protector.js";
@@ -146,6 +147,8 @@ const program: readonly Stage[] = [
   // What is inlined is simplified at once, so that callers see it as small as it gets.
   bottomUp(may(inline), ...simplification),
   onModule(
+    // Inlining brings constructs of OpenMP together.
+    may(openmpCalls),
     // What inlining left is what there is to share.
     may(mergeFunctions),
     // What is dead by now is not compiled.

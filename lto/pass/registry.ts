@@ -37,6 +37,7 @@ import { irOutline, irOutlineEarly } from "../ipo/ir-outline/index.js";
 import { libcalls } from "../ipo/libcalls/index.js";
 import { matchCalls } from "../ipo/match-calls.js";
 import { mergeFunctions } from "../ipo/merge-functions/index.js";
+import { openmpCalls } from "../ipo/openmp-calls.js";
 import { shrinkGlobals } from "../ipo/shrink-globals.js";
 import { shrinkTables } from "../ipo/shrink-tables/index.js";
 import { stackProtector } from "../ipo/stack-protector.js";
@@ -78,6 +79,7 @@ export const passes: readonly AnyPass[] = [
   foldFunctions,
   inline,
   libcalls,
+  openmpCalls,
   mergeFunctions,
   globaldce,
   checkAttributes,
