@@ -113,8 +113,11 @@ export class Distances {
   constructor(private readonly layout: DataLayout) {}
 
   of(address: Value): Distance {
+    // Most pointers are no addresses.
+    if (address.valueKind !== "inst" || address.op !== Op.GetElementPtr)
+      return this.known.get(address) ?? { pointer: address, bytes: 0 };
     const steps: { readonly gep: Inst; readonly by: number }[] = [];
-    let pointer = address;
+    let pointer: Value = address;
     let found = this.known.get(pointer);
     while (found === undefined) {
       const by = constantStep(this.layout, pointer);
@@ -155,7 +158,7 @@ export class Distances {
     for (const block of blocks)
       for (const user of block.insts) {
         const { operands } = user;
-        if (constantStep(this.layout, user) !== null) continue;
+        if (user.op === Op.GetElementPtr && constantStep(this.layout, user) !== null) continue;
         for (let position = 0; position < operands.length; position++) {
           const operand = operands[position]!;
           if (operand.type !== ptr) continue;

@@ -274,7 +274,7 @@ function constantPlace(
 
 /** Bytes that a `getelementptr` adds; null if that is no constant, or a large one. */
 function constantOffset(inst: InstWith<Op.GetElementPtr>, layout: DataLayout): number | null {
-  const offset = constantGepOffset(layout, inst.data.elementType, inst.operands.slice(1));
+  const offset = constantGepOffset(layout, inst.data.elementType, inst.operands);
   return offset !== null && Math.abs(Number(offset)) < 2 ** 31 ? Number(offset) : null;
 }
 

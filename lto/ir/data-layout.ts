@@ -36,6 +36,8 @@ export class DataLayout {
   ]);
   private readonly pointers = new Map<number, { size: number; align: number }>([[0, { size: 8, align: 8 }]]);
   private readonly structs = new Map<Type, StructLayout>();
+  /** `allocSize` of integers, by their bits. */
+  private readonly intSizes: (number | undefined)[] = [];
 
   /** @throws InputError on a malformed or big-endian layout. */
   constructor(readonly text: string) {
@@ -118,6 +120,8 @@ export class DataLayout {
         return type.count * this.allocSize(type.element);
       case "struct":
         return this.structLayout(type).size;
+      case "int":
+        return (this.intSizes[type.bits] ??= roundUp(this.storeSize(type), this.abiAlign(type)));
       case "function":
         return 1;
       default:

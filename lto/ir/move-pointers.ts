@@ -96,7 +96,7 @@ function stepFrom(user: Inst, { bytes }: Move, layout: DataLayout): number | nul
 export function constantStep(layout: DataLayout, value: Value): number | null {
   if (value.valueKind !== "inst" || value.op !== Op.GetElementPtr || value.type !== ptr) return null;
   if (value.operands[0]!.type !== ptr) return null;
-  const step = constantGepOffset(layout, value.data.elementType, value.operands.slice(1));
+  const step = constantGepOffset(layout, value.data.elementType, value.operands);
   return step !== null && Number.isSafeInteger(step) ? step : null;
 }
 

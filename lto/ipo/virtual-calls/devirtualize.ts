@@ -87,7 +87,7 @@ class Devirtualizer {
       for (const user of editor.users(address))
         if (user.op === Op.GetElementPtr && user.operands[0] === address) {
           const { elementType } = user.data;
-          const by = constantGepOffset(this.module.dataLayout, elementType, user.operands.slice(1));
+          const by = constantGepOffset(this.module.dataLayout, elementType, user.operands);
           if (by !== null) visit(user, offset + by);
         } else if (user.op === Op.Load && user.type.kind === "ptr" && isPlainAccess(user) && isBehind(user))
           changed = this.calls(editor, user, type!, offset) || changed;

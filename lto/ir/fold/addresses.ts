@@ -33,19 +33,20 @@ const everyFlag = Flag.InBounds | Flag.Nusw | Flag.Nuw;
 /**
  * Byte offset of a getelementptr all of whose indices are integer constants; null otherwise. Safe as a number:
  * null as well where it is not.
+ * @param operands base and indices
  */
 export function constantGepOffset(
   layout: DataLayout,
   elementType: Type,
-  indices: readonly { readonly valueKind: string }[],
+  operands: readonly { readonly valueKind: string }[],
 ): number | null {
   let type = elementType;
   let offset = 0;
-  for (let i = 0; i < indices.length; i++) {
-    const index = indices[i]! as Constant;
+  for (let i = 1; i < operands.length; i++) {
+    const index = operands[i]! as Constant;
     const n = index.valueKind === "int" ? index.num : index.valueKind === "zero" ? 0 : Number.NaN;
     if (Number.isNaN(n)) return null;
-    if (i === 0) offset += n * layout.allocSize(type);
+    if (i === 1) offset += n * layout.allocSize(type);
     else if (type.kind === "struct") {
       offset += layout.structLayout(type).offsets[n]!;
       type = type.elements[n]!;
@@ -108,7 +109,7 @@ export function placeOf(layout: DataLayout, address: Constant): Place {
       flags: everyFlag,
     };
   if (op === Op.GetElementPtr && address.type.kind === "ptr") {
-    const offset = constantGepOffset(layout, address.elementType!, operands.slice(1));
+    const offset = constantGepOffset(layout, address.elementType!, operands);
     if (offset !== null && Number.isSafeInteger(offset))
       return moved(layout, placeOf(layout, first!), BigInt(offset), address.flags, address.type);
   }
@@ -145,10 +146,10 @@ export function foldGep(
   flags: number,
 ): Constant | null {
   if (operands.some(isPoison)) return poisonOf(type);
-  const [base, ...indices] = operands;
+  const [base] = operands;
   if (type.kind !== "ptr" || base!.type !== type) return null;
   if (isUndef(base!)) return undefOf(type);
-  const offset = constantGepOffset(layout, elementType, indices);
+  const offset = constantGepOffset(layout, elementType, operands);
   if (offset === null || !Number.isSafeInteger(offset)) return null;
   return addressAt(layout, moved(layout, placeOf(layout, base!), BigInt(offset), flags, type), type);
 }

@@ -81,8 +81,21 @@ export function hull(a: Bounds, b: Bounds): Bounds {
   const left = listed(a);
   const right = listed(b);
   if (left === null || right === null) return { least, largest, values: null };
-  const values = [...new Set([...left, ...right])].sort((x, y) => x - y);
-  return { least, largest, values: values.length <= mostValues ? values : null };
+  return { least, largest, values: union(left, right) };
+}
+
+/** Of two ascending lists; null: too long. */
+function union(a: readonly number[], b: readonly number[]): readonly number[] | null {
+  const values: number[] = [];
+  for (let i = 0, k = 0; i < a.length || k < b.length; ) {
+    const x = i < a.length ? a[i]! : Number.POSITIVE_INFINITY;
+    const y = k < b.length ? b[k]! : Number.POSITIVE_INFINITY;
+    if (values.length === mostValues) return null;
+    values.push(Math.min(x, y));
+    if (x <= y) i++;
+    if (y <= x) k++;
+  }
+  return values;
 }
 
 /** The values, if there are few. */

@@ -104,7 +104,7 @@ const constantOffset = (gep: InstWith<Op.GetElementPtr>, layout: DataLayout): nu
   const first = operands[1]!;
   if (operands.length === 2 && first.valueKind === "int")
     return Number.isNaN(first.num) ? null : first.num * layout.allocSize(data.elementType);
-  return constantGepOffset(layout, data.elementType, operands.slice(1));
+  return constantGepOffset(layout, data.elementType, operands);
 };
 
 /** What stands for a value now. */

@@ -246,7 +246,7 @@ function placeOf(value: Value, { layout }: Forms): { base: Value; offset: bigint
   for (let i = 0; i < 4; i++) {
     const gep = asInst(base, Op.GetElementPtr) as InstWith<Op.GetElementPtr> | null;
     if (gep === null || gep.type.kind !== "ptr") break;
-    const by = constantGepOffset(layout, gep.data.elementType, gep.operands.slice(1));
+    const by = constantGepOffset(layout, gep.data.elementType, gep.operands);
     if (by === null || !Number.isSafeInteger(by)) break;
     offset += BigInt(by);
     inBounds &&= (gep.flags & Flag.InBounds) !== 0;

@@ -135,9 +135,9 @@ export function simplifyGep(inst: InstWith<Op.GetElementPtr>, forms: Forms): Val
   const { layout } = forms;
   const inner = forms.onlyUse(base);
   if (inner === null || inner.op !== Op.GetElementPtr || inner.operands[0]!.type !== inst.type) return null;
-  const outerOffset = constantGepOffset(layout, inst.data.elementType, inst.operands.slice(1));
+  const outerOffset = constantGepOffset(layout, inst.data.elementType, inst.operands);
   if (outerOffset === null || !Number.isSafeInteger(outerOffset)) return null;
-  const innerOffset = constantGepOffset(layout, inner.data.elementType, inner.operands.slice(1));
+  const innerOffset = constantGepOffset(layout, inner.data.elementType, inner.operands);
   if (innerOffset === null || !Number.isSafeInteger(innerOffset)) return null;
   let flags = inst.flags & inner.flags;
   // Without a bound on both, offsets of both signs may leave the object and come back.

@@ -141,6 +141,6 @@ const isFalse = (value: { readonly valueKind: string }): boolean =>
 /** Bytes that an address computation adds, if constant. */
 export function offsetOf(gep: InstWith<Op.GetElementPtr>, layout: DataLayout): number | null {
   if (gep.type.kind !== "ptr") return null;
-  const offset = constantGepOffset(layout, gep.data.elementType, gep.operands.slice(1));
+  const offset = constantGepOffset(layout, gep.data.elementType, gep.operands);
   return offset !== null && Number.isSafeInteger(offset) ? offset : null;
 }

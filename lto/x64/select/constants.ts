@@ -47,7 +47,7 @@ export function symbolOffset(layout: DataLayout, value: Constant): SymbolOffset 
       return layout.bitWidth(value.type) === 64 ? symbolOffset(layout, value.operands[0]!) : null;
     case Op.GetElementPtr: {
       const base = symbolOffset(layout, value.operands[0]!);
-      const offset = constantGepOffset(layout, value.elementType!, value.operands.slice(1));
+      const offset = constantGepOffset(layout, value.elementType!, value.operands);
       return base !== null && offset !== null ? { global: base.global, offset: base.offset + offset } : null;
     }
     case Op.Add:
@@ -94,7 +94,7 @@ export function foldedInteger(layout: DataLayout, value: Constant): bigint | nul
     case Op.SExt:
       return wrap(a);
     case Op.GetElementPtr: {
-      const offset = constantGepOffset(layout, value.elementType!, value.operands.slice(1));
+      const offset = constantGepOffset(layout, value.elementType!, value.operands);
       return offset === null ? null : wrap(a + BigInt(offset));
     }
   }
@@ -271,7 +271,7 @@ function materializeExpression(s: Selector, value: Extract<Constant, { valueKind
       s.unary(X.Movsxd, 8, result, s.reg(a!));
       return result;
     case Op.GetElementPtr: {
-      const offset = constantGepOffset(s.layout, value.elementType!, value.operands.slice(1));
+      const offset = constantGepOffset(s.layout, value.elementType!, value.operands);
       if (offset !== null) {
         addConstant(s, result, s.reg(a!), offset);
         return result;
