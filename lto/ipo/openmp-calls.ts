@@ -22,6 +22,7 @@
  * Breaks if: a function of the library is added to the list whose answer another call changes.
  */
 import type { DominatorTree } from "../analysis/dominators.js";
+import { baseObject } from "../analysis/references.js";
 import type { ModuleSummary } from "../analysis/summary.js";
 import { type CallInst, type Inst, Op } from "../ir/instructions.js";
 import type { Func, GlobalValue, Module } from "../ir/module.js";
@@ -64,6 +65,8 @@ const borders: ReadonlySet<string> = new Set([
   "__kmpc_end_serialized_parallel",
   "__kmpc_omp_task_begin_if0",
   "__kmpc_omp_task_complete_if0",
+  "GOMP_parallel_start",
+  "GOMP_parallel_end",
 ]);
 
 function isQuestion(fn: Func): boolean {
@@ -94,7 +97,9 @@ function callees({ globals }: Module, { symbols }: ModuleSummary): Map<Func, rea
 function functionsWithBorders(calls: ReadonlyMap<Func, readonly GlobalValue[]>): ReadonlySet<GlobalValue> {
   const callers = new Map<GlobalValue, Func[]>();
   for (const [fn, list] of calls)
-    for (const callee of list) {
+    for (const called of list) {
+      // Behind an alias is what it stands for.
+      const callee = baseObject(called) ?? called;
       const known = callers.get(callee);
       if (known === undefined) callers.set(callee, [fn]);
       else known.push(fn);

@@ -205,13 +205,16 @@ class TableShrinker {
     const users = new Set<Func>();
     const opaque: Func[] = [];
     const { symbols } = this.context.ofModule(summary);
-    const isTable = Uint8Array.from(this.module.globals, (g) => (flow.tableOf(g) === undefined ? 0 : 1));
+    const tables = Uint8Array.from(this.module.globals, (g) => (flow.tableOf(g) === undefined ? 0 : 1));
+    const isTable = (index: number): boolean => tables[index] === 1;
     this.module.globals.forEach((fn, symbol) => {
       if (fn.kind !== "function" || fn.isDeclaration) return;
       if (isOpaque(fn)) opaque.push(fn);
-      // Others get to tables along calls only.
-      else if (symbols[symbol]!.references.some((index) => isTable[index] === 1) && this.look(fn))
-        users.add(fn);
+      else {
+        // Others get to tables along calls only. Data may be called, too.
+        const { references, calls } = symbols[symbol]!;
+        if ((references.some(isTable) || calls.some(isTable)) && this.look(fn)) users.add(fn);
+      }
     });
     for (let round = 0; (flow.hasNews || flow.reached.size > 0) && this.isAnyLeft(); round++) {
       if (round === mostRounds) for (const table of this.tables.values()) table.giveUp();
