@@ -158,7 +158,7 @@ export class Distances {
     for (const block of blocks)
       for (const user of block.insts) {
         const { operands } = user;
-        if (user.op === Op.GetElementPtr && constantStep(this.layout, user) !== null) continue;
+        if (constantStep(this.layout, user) !== null) continue;
         for (let position = 0; position < operands.length; position++) {
           const operand = operands[position]!;
           if (operand.type !== ptr) continue;

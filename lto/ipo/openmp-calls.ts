@@ -15,8 +15,8 @@
  *    of other teams and tasks is in functions of its own; but where a region is run by the thread alone
  *    (`__kmpc_serialized_parallel`) or a task at once (`__kmpc_omp_task_begin_if0`) its code may have been inlined. Functions
  *    that come to such a place, by whatever direct calls, since outlining may have moved it, ask anew but for what a thread
- *    and the machine are;
- *    (LLVM 22 at -O2 does not look for that: `omp_in_final` tells 1 behind a task that was final, as it was told inside);
+ *    and the machine are (LLVM 22 at -O2 does not look for that: `omp_in_final` tells 1 behind a task that was final, as it
+ *    was told inside);
  *  - the first call is reached whenever the second is, in the same activation: no second returns, no coroutines.
  *
  * Breaks if: a function of the library is added to the list whose answer another call changes.
