@@ -9,7 +9,7 @@
  */
 import type { DataLayout } from "../ir/data-layout.js";
 import { gepSteps } from "../ir/fold/addresses.js";
-import { type Block, type BodyView, type Inst, Op } from "../ir/instructions.js";
+import { type BodyView, type Inst, Op } from "../ir/instructions.js";
 import { constantStep, isNullTest } from "../ir/move-pointers.js";
 import { ptr } from "../ir/types.js";
 import type { Value } from "../ir/values.js";
@@ -100,13 +100,6 @@ export interface Distance {
   readonly bytes: number;
 }
 
-/** One use of a pointer. */
-export interface DistantUse extends Distance {
-  readonly user: Inst;
-  readonly position: number;
-  readonly block: Block;
-}
-
 /** Looks through addresses at constant distances. */
 export class Distances {
   private readonly known = new Map<Value, Distance>();
@@ -145,29 +138,33 @@ export class Distances {
   }
 
   /**
-   * Adds up what a body does with each of the pointers that are looked for.
+   * Adds up what a body does with each of the pointers that are looked for, of those that arrive.
    * @param usesOf where to add it; undefined for pointers nobody asks for
-   * @param isCounted false for uses that are somebody else's to count
+   * @param isCounted false for uses, as operand of an instruction at a position, that are somebody else's to count
    */
   addUp(
     { blocks }: BodyView,
     usesOf: (pointer: Value) => PointerUses | undefined,
-    isCounted: (use: DistantUse) => boolean = () => true,
+    isCounted: (user: Inst, position: number) => boolean = () => true,
   ): void {
     const made = new Set<Value>();
-    for (const block of blocks)
-      for (const user of block.insts) {
-        const { operands } = user;
-        if (constantStep(this.layout, user) !== null) continue;
+    for (const { insts } of blocks)
+      for (const user of insts) {
+        const { op, operands } = user;
+        if (op === Op.GetElementPtr && constantStep(this.layout, user) !== null) continue;
         for (let position = 0; position < operands.length; position++) {
           const operand = operands[position]!;
-          if (operand.type !== ptr) continue;
-          const { pointer, bytes } = this.of(operand);
+          if (operand.type !== ptr || operand.valueKind === "global") continue;
+          let pointer: Value = operand;
+          let bytes = 0;
+          if (operand.valueKind === "inst" && operand.op === Op.GetElementPtr)
+            ({ pointer, bytes } = this.of(operand));
+          if (!arrives(pointer)) continue;
           const uses = usesOf(pointer);
-          if (uses === undefined || !isCounted({ pointer, bytes, user, position, block })) continue;
-          if (isAccess(user, position)) uses.accesses.push(bytes);
-          else if (user.op === Op.GetElementPtr)
-            uses.accesses.push(bytes + gepSteps(this.layout, user.data.elementType, user.operands).bytes);
+          if (uses === undefined || !isCounted(user, position)) continue;
+          if (isAccess(op, position)) uses.accesses.push(bytes);
+          else if (op === Op.GetElementPtr)
+            uses.accesses.push(bytes + gepSteps(this.layout, user.data.elementType, operands).bytes);
           else if (operand === pointer) {
             if (isNullTest(user)) uses.nullTests++;
             else uses.addresses.push(0);
@@ -180,7 +177,7 @@ export class Distances {
   }
 }
 
-function isAccess({ op }: Inst, position: number): boolean {
+function isAccess(op: Op, position: number): boolean {
   switch (op) {
     case Op.Load:
     case Op.AtomicRMW:

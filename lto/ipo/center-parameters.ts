@@ -26,7 +26,6 @@ import {
   bytesFrom,
   candidatesTried,
   Distances,
-  type DistantUse,
   mostFrequent,
   nearCenter,
   PointerUses,
@@ -89,6 +88,14 @@ class Parameter {
   }
   private possible: ReadonlySet<number> | null = null;
 
+  /** Bytes of what it is used for, from a center. */
+  usesFrom(center: number): number {
+    let bytes = this.bytes.get(center);
+    if (bytes === undefined) this.bytes.set(center, (bytes = bytesFrom(this.uses, center)));
+    return bytes;
+  }
+  private readonly bytes = new Map<number, number>();
+
   /** The one that stands for its group. */
   leader(): Parameter {
     let at: Parameter = this;
@@ -109,7 +116,7 @@ const settingFrom = ({ setting }: Parameter, distance: number): number =>
 /** Bytes of all that has to do with a parameter from a center, as others have theirs. */
 function bytesAt(p: Parameter, center: number): number {
   const inside = (from: number): number => {
-    let bytes = bytesFrom(p.uses, from);
+    let bytes = p.usesFrom(from);
     for (const { other, distance } of p.to)
       bytes += passBytes(distance + (other === p ? center : other!.center) - from);
     return bytes;
@@ -213,7 +220,7 @@ class Centering {
       }
     this.calls.set(fn, callees);
     // What is passed to parameters is counted with them.
-    const isCounted = ({ user, position }: DistantUse): boolean => {
+    const isCounted = (user: Inst, position: number): boolean => {
       if (!isCall(user) || position === 0 || position > user.data.argumentCount) return true;
       const target = this.byFunction.get(user.operands[0]!)?.[position - 1] ?? null;
       return target === null || target.isGivenUp;

@@ -168,10 +168,10 @@ class ModuleRun {
       };
       let visits: Visit[] | null = null;
       for (let s = 0; s < steps.length; s++) {
-        const { pass, isRequired } = steps[s]!;
+        const { pass } = steps[s]!;
         if (pass.level === "function") {
           visits ??= functions.map((fn) => this.visit(fn, steps.length));
-          for (const visit of visits) this.onFunction({ pass, isRequired }, visit, s, before[s]!);
+          for (const visit of visits) this.onFunction({ ...steps[s]!, pass }, visit, s, before[s]!);
           // What changed a component, its functions' attributes perhaps, nothing is known behind.
         } else if (this.step(steps[s]!, unit, () => run(pass, functions))) visits = null;
       }
@@ -207,6 +207,7 @@ class ModuleRun {
   private onFunction(step: Step<FunctionPass>, visit: Visit, position: number, before: number): void {
     const { fn, context, unit, idle, goal } = visit;
     if (!step.isRequired && goal === "none") return;
+    if (step.isForChanged && !this.isChanged(fn) && !this.runner.isChosen(step.pass.name)) return;
     const changed = this.step(step, unit, () => {
       const isIdle = (before >= 0 && idle[before] === visit.changes) || !step.pass.run(fn, context);
       if (isIdle) idle[position] = visit.changes;

@@ -166,8 +166,16 @@ export interface Step<P extends AnyPass = AnyPass> {
   readonly pass: P;
   /** What follows relies on it: it cannot be skipped, and bisection does not count it. */
   readonly isRequired: boolean;
+  /** It harvests what passes in front of it made possible, and leaves alone what none of them changed. */
+  readonly isForChanged?: true;
 }
 /** A step that the following ones rely on. */
 export const must = <P extends AnyPass>(pass: P): Step<P> => ({ pass, isRequired: true });
 /** A step that only makes the program better. */
 export const may = <P extends AnyPass>(pass: P): Step<P> => ({ pass, isRequired: false });
+/** A step that only makes those functions better that others changed. */
+export const ifChanged = <P extends FunctionPass>(pass: P): Step<P> => ({
+  pass,
+  isRequired: false,
+  isForChanged: true,
+});

@@ -65,7 +65,7 @@ import { sroa } from "../opt/sroa/index.js";
 import { tailcallelim } from "../opt/tailcallelim.js";
 import { unreachableBlocks } from "../opt/unreachable-blocks.js";
 import { bottomUp, onModule, type Stage } from "./module-pipeline.js";
-import { type ComponentPass, type FunctionPass, type Goal, may, must, type Step } from "./pass.js";
+import { type ComponentPass, type FunctionPass, type Goal, ifChanged, may, must, type Step } from "./pass.js";
 
 export interface Pipeline {
   readonly program: readonly Stage[];
@@ -82,6 +82,8 @@ const requested: readonly Stage[] = [
 ];
 
 // What constants that came through calls, and code that came with them, make possible inside of functions.
+// Steps for changed functions would find in others what their compilers left: the sum of 22 programs at -Oz, without outliners,
+// is 0.99995 of this then, for 3% of the passes' time.
 const simplification: readonly Step<ComponentPass | FunctionPass>[] = [
   // Before all that looks at values.
   may(sroa),
@@ -95,18 +97,18 @@ const simplification: readonly Step<ComponentPass | FunctionPass>[] = [
   // Behind what shows that a call is the last thing that happens.
   may(tailcallelim),
   // Blocks that it empties are forwarded.
-  may(hoistSink),
+  ifChanged(hoistSink),
   may(simplifyCfg),
   // Behind what makes equal values one, and branches as few as they get. Nothing for size. Where compilers of single files
   // have hoisted already (clang -O2), instructions executed are 0.9998 to 1.0000 of what they are without, at 1 to 2% of
   // the link's time: it is for what shows at link time alone, loops around calls into other files.
   may(licm),
   // Behind what makes loads values: fewer read what is stored.
-  may(dse),
+  ifChanged(dse),
   // Loops that only stored what nobody looks at, or computed what nobody asks for. Rare.
-  may(loopDeletion),
+  ifChanged(loopDeletion),
   // What only computed values that are constants now, or that nobody stores.
-  may(dce),
+  ifChanged(dce),
   may(foldBranches),
 ];
 
@@ -257,7 +259,8 @@ export function arranged(stages: readonly Stage[], order: readonly string[] | nu
     if (stage.over !== "components") return stage;
     const free = stage.steps.filter((step) => isArranged(stage, step));
     if (free.length === 0) return stage;
-    const chosen = order.flatMap((name) => free.find(({ pass }) => pass.name === name) ?? []);
+    const named = (name: string) => free.find(({ pass }) => pass.name === name);
+    const chosen = order.flatMap((name) => named(name)?.pass ?? []).map((pass) => may(pass));
     return bottomUp(...stage.steps.filter((step) => !isArranged(stage, step)), ...chosen);
   });
 }

@@ -216,6 +216,10 @@ export class PassRunner {
     if (pass.option !== undefined && !this.options.enabled.includes(pass.name)) return false;
     return isRequired || this.isLetRun(pass.name);
   }
+  /** Whether a pass is among those named to run alone: it runs wherever it can. */
+  isChosen(name: string): boolean {
+    return this.options.onlyPasses?.includes(name) === true;
+  }
   private isLetRun(name: string): boolean {
     const { skipPass, onlyPasses } = this.options;
     return !skipPass.includes(name) && (onlyPasses === null || onlyPasses.includes(name));

@@ -42,9 +42,10 @@ const passRow = (pass: AnyPass): string[] => [
   namesOf(pass.preserves),
 ];
 
-/** Steps that other steps rely on in bold. */
-const steps = (list: readonly Step[]): string =>
-  list.map(({ pass, isRequired }) => (isRequired ? `**${pass.name}**` : pass.name)).join(", ");
+/** Steps that other steps rely on in bold, those for functions that others changed in italics. */
+const nameOf = ({ pass, isRequired, isForChanged }: Step): string =>
+  isRequired ? `**${pass.name}**` : isForChanged ? `*${pass.name}*` : pass.name;
+const steps = (list: readonly Step[]): string => list.map(nameOf).join(", ");
 
 const over: Readonly<Record<Stage["over"], string>> = {
   module: "the whole module",
@@ -92,7 +93,7 @@ export function passManual(set: PassSet): string {
     "Generated from the registry by `npm run docs`. How to add a pass: `pass.ts`. Why they run in this order: `pipelines.ts`.",
     table(["pass", "level", "what it does", "requires", "preserves"], set.passes.map(passRow)).trim(),
     "## Pipelines",
-    "Passes in bold cannot be left out.",
+    "Passes in bold cannot be left out; those in italics leave alone what no pass in front of them changed.",
     pipelineSections(set).trim(),
     "## Steps on machine code",
     `After register allocation: function by function up to its final code, then, with all code of the program at hand, steps

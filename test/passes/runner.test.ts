@@ -19,7 +19,7 @@ import {
   type Stage,
 } from "../../lto/pass/module-pipeline.js";
 import { noPassOptions, type PassOptions } from "../../lto/pass/options.js";
-import { type FunctionPass, type ModulePass, may, must } from "../../lto/pass/pass.js";
+import { type FunctionPass, ifChanged, type ModulePass, may, must } from "../../lto/pass/pass.js";
 import { mergeReports, type PassReport } from "../../lto/pass/report.js";
 import { PassRunner, type RunnerServices } from "../../lto/pass/runner.js";
 import {
@@ -158,6 +158,27 @@ describe("order", () => {
     run([bottomUp(may(look), must(look))]);
     expect(seen.filter((name) => name === "plain")).toHaveLength(1);
     expect(seen.filter((name) => name === "main")).toHaveLength(1);
+  });
+  it("what is for changed functions leaves others alone, unless it is chosen", () => {
+    for (const stage of [onFunctions, bottomUp]) {
+      const seen: string[] = [];
+      const look: FunctionPass = {
+        name: "look",
+        level: "function",
+        description: "",
+        requires: [],
+        preserves: [],
+        run: (fn) => {
+          seen.push(fn.name);
+          return false;
+        },
+      };
+      // Of @leaf something is dead.
+      run([stage(ifChanged(look), may(dce), ifChanged(look))]);
+      expect(seen).toEqual(["leaf"]);
+      run([stage(ifChanged(look))], { onlyPasses: ["look"] });
+      expect(new Set(seen)).toEqual(new Set(["leaf", "main", "even", "odd"]));
+    }
   });
   it("functions without optimisation go through required passes only", () => {
     expect(run([onFunctions(may(dce))]).text.match(/mul/g)).toHaveLength(1);

@@ -17,7 +17,6 @@
  * Breaks if: a pass behind it takes `freeze` of an address away: then all is as it was, but longer.
  */
 import {
-  arrives,
   bytesFrom,
   Distances,
   nearCenter,
@@ -86,7 +85,7 @@ export const centerPointers: FunctionPass<LoweringContext> = {
     const all = new Map<Value, PointerUses>();
     new Distances(context.layout).addUp(context.view(), (pointer) => {
       let uses = all.get(pointer);
-      if (uses === undefined && arrives(pointer)) all.set(pointer, (uses = new PointerUses()));
+      if (uses === undefined) all.set(pointer, (uses = new PointerUses()));
       return uses;
     });
     const moves = new Map<Value, Move>();
