@@ -132,6 +132,15 @@ export class Distances {
     return found;
   }
 
+  /** Keeps where an address at a constant distance from its operand is, mostly before somebody asks. */
+  private know(gep: Inst, step: number): void {
+    if (this.known.has(gep)) return;
+    const { pointer, bytes } = this.of(gep.operands[0]!);
+    // In code that is never reached it may have been computed from itself.
+    if (!this.known.has(gep) && Number.isSafeInteger(bytes + step))
+      this.known.set(gep, { pointer, bytes: bytes + step });
+  }
+
   /** From now on the address is there. */
   tell(address: Value, distance: Distance): void {
     this.known.set(address, distance);
@@ -151,7 +160,13 @@ export class Distances {
     for (const { insts } of blocks)
       for (const user of insts) {
         const { op, operands } = user;
-        if (op === Op.GetElementPtr && constantStep(this.layout, user) !== null) continue;
+        if (op === Op.GetElementPtr) {
+          const step = constantStep(this.layout, user);
+          if (step !== null) {
+            this.know(user, step);
+            continue;
+          }
+        }
         for (let position = 0; position < operands.length; position++) {
           const operand = operands[position]!;
           if (operand.type !== ptr || operand.valueKind === "global") continue;

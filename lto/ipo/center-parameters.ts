@@ -113,21 +113,48 @@ const passBytes = (distance: number): number => (distance === 0 ? 1 : addressByt
 const settingFrom = ({ setting }: Parameter, distance: number): number =>
   setting + (Math.abs(distance) > nearCenter ? 3 : 0);
 
-/** Bytes of all that has to do with a parameter from a center, as others have theirs. */
-function bytesAt(p: Parameter, center: number): number {
-  const inside = (from: number): number => {
-    let bytes = p.usesFrom(from);
-    for (const { other, distance } of p.to)
-      bytes += passBytes(distance + (other === p ? center : other!.center) - from);
+/** Bytes of what a function does with a parameter from one of its centers, but for passing it to itself. */
+function bytesInside(p: Parameter, from: number): number {
+  let bytes = p.usesFrom(from);
+  for (const { other, distance } of p.to)
+    if (other !== p) bytes += passBytes(distance + other!.center - from);
+  return bytes;
+}
+
+/** Bytes of all that has to do with a parameter that arrives at a center, as others have theirs. */
+class Prices {
+  /** Of each of its own centers, what is done from there. */
+  private readonly inside: readonly { readonly own: number; readonly bytes: number }[];
+  private readonly toItself: readonly Pass[];
+  constructor(private readonly p: Parameter) {
+    const owns = p.index < 0 ? [] : [...p.ownCenters()];
+    this.inside = owns.map((own) => ({ own, bytes: bytesInside(p, own) }));
+    this.toItself = p.to.filter(({ other }) => other === p);
+  }
+
+  at(center: number): number {
+    const { p } = this;
+    let bytes = this.with(center, center, bytesInside(p, center));
+    for (const { own, bytes: inside } of this.inside)
+      if (own !== center)
+        bytes = Math.min(bytes, this.with(center, own, inside) + settingFrom(p, own - center));
+    return bytes + bytesOutside(p, center);
+  }
+
+  /** @param center where it arrives  @param from where it is used from */
+  private with(center: number, from: number, bytes: number): number {
+    for (const { distance } of this.toItself) bytes += passBytes(distance + center - from);
     return bytes;
-  };
-  let bytes = inside(center);
-  if (p.index < 0) return bytes + (center === 0 ? 0 : settingFrom(p, center));
-  for (const own of p.ownCenters())
-    if (own !== center) bytes = Math.min(bytes, inside(own) + settingFrom(p, own - center));
+  }
+}
+
+/** Bytes of getting a parameter to a center. */
+function bytesOutside(p: Parameter, center: number): number {
+  if (p.index < 0) return center === 0 ? 0 : settingFrom(p, center);
+  let bytes = center === 0 ? 0 : p.elsewhere;
   for (const { other, distance } of p.from)
     if (other !== p) bytes += passBytes(distance + center - (other?.center ?? 0));
-  return bytes + (center === 0 ? 0 : p.elsewhere);
+  return bytes;
 }
 
 class Centering {
@@ -306,9 +333,10 @@ function chooseAlone(p: Parameter): number {
   candidates.delete(0);
   if (candidates.size === 0) return 0;
   let best = 0;
-  let least = bytesAt(p, 0) - leastGain + 1;
+  const prices = new Prices(p);
+  let least = prices.at(0) - leastGain + 1;
   for (const center of candidates) {
-    const bytes = bytesAt(p, center);
+    const bytes = prices.at(center);
     if (bytes >= least) continue;
     best = center;
     least = bytes;
@@ -328,7 +356,7 @@ function chooseTogether(members: readonly Parameter[]): void {
     for (const p of members) p.center = center;
     let bytes = 0;
     for (const p of members) {
-      bytes += bytesAt(p, center);
+      bytes += bytesInside(p, center) + bytesOutside(p, center);
       // Of passes between members each counts once.
       for (const { other, distance } of p.from)
         if (other !== null) bytes -= passBytes(distance + center - other.center);
