@@ -6,7 +6,7 @@
  * worst case, linear on the graphs that programs have. Ancestor queries take constant time, by depth-first
  * intervals of the tree.
  */
-import type { BodyView } from "../ir/instructions.js";
+import type { BodyView, Inst } from "../ir/instructions.js";
 import { bodySuccessors, predecessorLists, reversePostOrderOf, type Successors } from "./cfg.js";
 
 /**
@@ -93,6 +93,10 @@ export class DominatorTree {
   }
   strictlyDominates(a: number, b: number): boolean {
     return a !== b && this.dominates(a, b);
+  }
+  /** Whether every path from the entry to `b` runs `a` first. Both are in numbered blocks, and are not the same. */
+  runsBefore(a: Inst, b: Inst): boolean {
+    return a.parent === b.parent ? a.id < b.id : this.dominates(a.parent!.id, b.parent!.id);
   }
 }
 

@@ -21,10 +21,9 @@
  *
  * Breaks if: a function of the library is added to the list whose answer another call changes.
  */
-import type { DominatorTree } from "../analysis/dominators.js";
 import { baseObject } from "../analysis/references.js";
 import type { ModuleSummary } from "../analysis/summary.js";
-import { type CallInst, type Inst, Op } from "../ir/instructions.js";
+import { type CallInst, Op } from "../ir/instructions.js";
 import type { Func, GlobalValue, Module } from "../ir/module.js";
 import { returnsTwice } from "../ir/returns-twice.js";
 import { isConstant, sameConstant, type Value } from "../ir/values.js";
@@ -119,9 +118,6 @@ function asksTheSame(a: CallInst, b: CallInst, { takes }: Question): boolean {
   return takes !== "number" || sameValue(a.operands[1]!, b.operands[1]!);
 }
 
-const comesFirst = (a: Inst, b: Inst, tree: DominatorTree): boolean =>
-  a.parent === b.parent ? a.id < b.id : tree.dominates(a.parent!.id, b.parent!.id);
-
 /** The calls whose answers are to be kept, by function. @param staysInTask all of the body is of one task */
 function callsIn(fn: Func, wanted: ReadonlySet<GlobalValue>, staysInTask: boolean): Map<Func, CallInst[]> {
   const calls = new Map<Func, CallInst[]>();
@@ -160,7 +156,7 @@ function askOnce(
     const question = questions.get(callee.name)!;
     const kept: CallInst[] = [];
     for (const call of list) {
-      const first = kept.find((other) => asksTheSame(other, call, question) && comesFirst(other, call, tree));
+      const first = kept.find((other) => asksTheSame(other, call, question) && tree.runsBefore(other, call));
       if (first === undefined) kept.push(call);
       else same.push([call, first]);
     }

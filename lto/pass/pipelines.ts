@@ -90,7 +90,7 @@ const simplification: readonly Step<ComponentPass | FunctionPass>[] = [
   // First and last: branches that constants decide, and those that what is between decides.
   may(simplifyCfg),
   // What it finds constant or equal the next ones fold.
-  may(gvn),
+  ifChanged(gvn),
   // Behind what finds strings constant; what it makes constant the next one folds.
   may(libcalls),
   may(simplify),

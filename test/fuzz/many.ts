@@ -11,18 +11,19 @@ import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { parseArgs } from "node:util";
+import { optionsOf } from "../tools/options.js";
 import type { FuzzOutcome } from "./run.js";
 
-const { values } = parseArgs({
-  options: {
+const values = optionsOf(
+  {
     count: { type: "string", default: "10000" },
     seed: { type: "string", default: "1" },
     inputs: { type: "string" },
     keep: { type: "string" },
     assemble: { type: "boolean", default: false },
   },
-});
+  "usage: npm run fuzz -- [--count N] [--seed S] [--inputs FOLDER] [--keep FOLDER] [--assemble]",
+);
 
 const heap = 512;
 /** A child's whole memory, in MiB: its heap, what lies beside it, the program itself. */

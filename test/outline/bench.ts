@@ -4,18 +4,19 @@
  * Prints for each number of symbols the milliseconds of CPU of the suffix array, of all repeats and of the choice among
  * them, the memory they hold, and nanoseconds a symbol, which linear time keeps level.
  */
-import { parseArgs } from "node:util";
 import { findRepeats } from "../../lto/outline/repeats.js";
 import { type Candidate, selectCandidates } from "../../lto/outline/select.js";
 import { suffixArray } from "../../lto/outline/suffix-array.js";
+import { optionsOf } from "../tools/options.js";
 import { randomSymbols } from "./sequences.js";
 
-const { values } = parseArgs({
-  options: {
+const values = optionsOf(
+  {
     sizes: { type: "string", default: "10000,20000,50000,100000,200000,500000,1000000,2000000" },
     seed: { type: "string", default: "1" },
   },
-});
+  "usage: npm run bench:repeats [-- --sizes N,N… --seed S]",
+);
 const bytes = ({ length }: Candidate, starts: Int32Array): number =>
   starts.length * (4 * length - 5) - 4 * length - 1;
 

@@ -4,20 +4,21 @@
  * Runs passes on N random functions, from seed S on, and compares by the interpreter; without --passes all of the
  * default pipelines' function passes and ipsccp, each alone. --orders: in random orders, several at a time.
  */
-import { parseArgs } from "node:util";
 import type { Goal, Step } from "../../lto/pass/pass.js";
 import { pipelines } from "../../lto/pass/pipelines.js";
 import { Random } from "../support/random.js";
+import { optionsOf } from "../tools/options.js";
 import { passesNamed, type ValidatedPass, validate } from "./validation.js";
 
-const { values } = parseArgs({
-  options: {
+const values = optionsOf(
+  {
     count: { type: "string", default: "1000" },
     seed: { type: "string", default: "1" },
     passes: { type: "string" },
     orders: { type: "boolean", default: false },
   },
-});
+  "usage: npm run validate-passes -- [--count N] [--seed S] [--passes a,b] [--orders]",
+);
 
 const names =
   values.passes?.split(",") ??

@@ -8,11 +8,11 @@
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { optionsOf } from "../tools/options.js";
 import { buildHarness, randomProgram, tryProgram, ways } from "./functions.js";
 
-const { values } = parseArgs({
-  options: {
+const values = optionsOf(
+  {
     count: { type: "string", default: "1000" },
     seed: { type: "string", default: "1" },
     batch: { type: "string", default: "100" },
@@ -20,7 +20,8 @@ const { values } = parseArgs({
     only: { type: "string", default: "" },
     keep: { type: "string" },
   },
-});
+  "usage: npm run random-functions -- [--count N] [--seed S] [--batch B] [--ways W] [--only WORDS] [--keep FOLDER]",
+);
 
 const folder = mkdtempSync(join(tmpdir(), "tsc-lto-random-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));

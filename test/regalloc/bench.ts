@@ -5,13 +5,13 @@
  * Prints, for each shape, allocator and coalescer, microseconds of CPU per instruction by size, and what the largest
  * takes relative to the smallest after both are divided by n log n: 1 is n log n, below is better.
  */
-import { parseArgs } from "node:util";
 import { type AllocatorOptions, allocateRegisters } from "../../lto/codegen/regalloc/index.js";
+import { optionsOf } from "../tools/options.js";
 import { mockTarget } from "./mock-target.js";
 import { shapes } from "./shapes.js";
 
-const { values } = parseArgs({
-  options: {
+const values = optionsOf(
+  {
     sizes: { type: "string", default: "100,1000,10000,100000" },
     allocators: { type: "string", default: "ssa,greedy,linear,graph" },
     coalescers: { type: "string", default: "pereira,dominance,none" },
@@ -19,7 +19,8 @@ const { values } = parseArgs({
     /** Work on each size until so many instructions are allocated, so that small functions are measured at all. */
     work: { type: "string", default: "60000" },
   },
-});
+  "usage: npm run bench:regalloc [-- --sizes N,N… --allocators a,b --coalescers a,b --shapes a,b --work N]",
+);
 const sizes = values.sizes.split(",").map(Number);
 const work = Number(values.work);
 const target = mockTarget(14, 4);

@@ -41,6 +41,20 @@ export function splitWords(text: string): string[] {
   return text.split(/\s+/).filter((w) => w !== "");
 }
 
+/** The values of a tool's own options. Prints the usage for --help; exits with status 2 and it on bad usage. */
+export function optionsOf<const Known extends Options>(options: Known, usage: string) {
+  if (process.argv.includes("--help")) {
+    console.log(usage);
+    process.exit(0);
+  }
+  try {
+    return parseArgs({ options }).values;
+  } catch (e) {
+    console.error(`${(e as Error).message}\n\n${usage}`);
+    process.exit(2);
+  }
+}
+
 /** Parses the command line; levels may be written --levels O0,Oz or -O0 -Oz. Exits with status 2 on bad usage. */
 export function parseCommandLine(
   extra: Options,

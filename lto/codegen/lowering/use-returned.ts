@@ -166,7 +166,7 @@ class Replacement {
     for (const { user, position } of behind) {
       const via = user.operands[position]!;
       // Computed behind the call: its own operand is changed.
-      if (via.valueKind === "inst" && via !== base && this.isBehind(via, call)) continue;
+      if (via.valueKind === "inst" && via !== base && this.tree.runsBefore(call, via)) continue;
       raw(user).operands[position] = addressAt(this.distances.of(via).bytes - offset);
       this.uses++;
     }
@@ -176,11 +176,6 @@ class Replacement {
       if (user !== base && pointer === base)
         this.distances.tell(user, { pointer: call, bytes: bytes - offset });
     }
-  }
-  private isBehind(inst: Inst, call: CallInst): boolean {
-    return inst.parent === call.parent
-      ? inst.id > call.id
-      : this.tree.dominates(call.parent!.id, inst.parent!.id);
   }
 }
 

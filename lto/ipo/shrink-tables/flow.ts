@@ -3,7 +3,9 @@
  * callers are known. Whatever else happens to one gives its table up.
  *
  * Bodies are looked at in rounds, until nothing new is found; then once more, to see that what can be one pointer
- * or another is always one into the table, or null. Linear in the bodies, times few rounds.
+ * or another is always one into the table, or null. Pointers into tables that are given up are like all others: where one
+ * meets a pointer into a table that is not, that shows in the end, since all bodies that get such a pointer, and all that call
+ * those that get or return one, are looked at then. Linear in the bodies, times few rounds.
  */
 import { reversePostOrderOf } from "../../analysis/cfg.js";
 import { knownBits, unsignedRange } from "../../analysis/known-bits.js";
@@ -232,7 +234,7 @@ class BodyFlow {
     const { flow, fn, places } = this;
     for (const argument of fn.args) {
       const at = flow.parameters.get(argument);
-      if (at !== undefined) places.set(argument, at);
+      if (at !== undefined && !at.table.isGivenUp) places.set(argument, at);
     }
     let { blocks } = this.body;
     for (let round = 0; round === 0 || this.changed; round++) {
@@ -251,12 +253,12 @@ class BodyFlow {
       const operand = operands[i]!;
       if (operand.valueKind === "int") continue;
       const at = flow.pointerOf(operand, this.places);
-      if (at !== null) this.use(inst, i, at);
+      if (at !== null && !at.table.isGivenUp) this.use(inst, i, at);
     }
     if (flow.results.size === 0 || !isCall(inst)) return;
     const callee = flow.calleeOf(inst);
     const result = callee === null ? undefined : flow.results.get(callee);
-    if (result !== undefined) this.put(inst, result);
+    if (result !== undefined && !result.table.isGivenUp) this.put(inst, result);
   }
 
   private put(value: Inst, at: Place): void {
@@ -336,7 +338,7 @@ class BodyFlow {
     } else if (inst.type !== field.type) table.giveUp();
     else {
       const { content } = table.leader.facts[number]!;
-      if (content !== null) this.put(inst, content);
+      if (content !== null && !content.table.isGivenUp) this.put(inst, content);
     }
   }
 }

@@ -7,7 +7,7 @@
 import type { DataLayout } from "../../ir/data-layout.js";
 import { aggregateOf, elementOf, elementsOf } from "../../ir/fold/aggregates.js";
 import { arrayType, structType, type Type } from "../../ir/types.js";
-import { type Constant, zeroOf } from "../../ir/values.js";
+import { type Constant, type ConstData, constInt, zeroOf } from "../../ir/values.js";
 
 /** Elements with more fields are no table to look through. */
 const mostFields = 64;
@@ -76,7 +76,26 @@ export class Shape {
   }
 }
 
-/** Calls `visit` with each field of each element of a constant. @returns whether all of them are known */
+/** The least and the largest of integers that are data. */
+function extremesOf({ bytes }: ConstData, element: Type): [Constant, Constant] {
+  const size = element.bits / 8;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const read = (at: number): number | bigint =>
+    size === 2 ? view.getInt16(at, true) : size === 4 ? view.getInt32(at, true) : view.getBigInt64(at, true);
+  let least = read(0);
+  let largest = least;
+  for (let at = size; at < bytes.length; at += size) {
+    const value = read(at);
+    if (value < least) least = value;
+    if (value > largest) largest = value;
+  }
+  return [constInt(element, BigInt(least)), constInt(element, BigInt(largest))];
+}
+
+/**
+ * Calls `visit` with each field of each element of a constant; of integers that are data with the least and the largest.
+ * @returns whether all of them are known
+ */
 export function visitFields(
   constant: Constant,
   shape: Shape,
@@ -90,6 +109,10 @@ export function visitFields(
       visit(field, member);
     });
     return members !== null;
+  }
+  if (valueKind === "data" && type.element === element && element.kind === "int") {
+    for (const value of extremesOf(constant, element)) visit(0, value);
+    return true;
   }
   // Where all elements are the same, one tells of all.
   const isUniform = valueKind === "zero" || valueKind === "undef";

@@ -76,11 +76,7 @@ class Devirtualizer {
     if (assumptions.length === 0 || (pointer.valueKind !== "inst" && pointer.valueKind !== "argument"))
       return false;
     const isBehind = (inst: Inst): boolean =>
-      assumptions.some((assumption) =>
-        assumption.parent === inst.parent
-          ? assumption.id < inst.id
-          : tree.dominates(assumption.parent!.id, inst.parent!.id),
-      );
+      assumptions.some((assumption) => tree.runsBefore(assumption, inst));
     let changed = false;
     const visit = (address: Inst | typeof pointer, offset: number): void => {
       if (address.valueKind !== "inst" && address.valueKind !== "argument") return;
