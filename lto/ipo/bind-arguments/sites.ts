@@ -273,11 +273,21 @@ function isBound(call: CallInst): boolean {
 function passesPlainly(said: AttributeList, declared: AttributeList, count: number): boolean {
   if (!agree(said.result, declared.result)) return false;
   for (let i = 0; i < count; i++) {
-    const [own, other] = [said.parameter(i), declared.parameter(i)];
-    if (passingAttributes.some((name) => own.has(name) || other.has(name)) || !agree(own, other))
-      return false;
+    const own = passingOf(said.parameter(i));
+    if (own === null || own !== passingOf(declared.parameter(i))) return false;
   }
   return true;
+}
+const plainly = new WeakMap<AttributeSet, string | null>();
+/** How a value is extended; null: it does not travel as its type says. Few sets are those of many parameters. */
+function passingOf(said: AttributeSet): string | null {
+  let how = plainly.get(said);
+  if (how === undefined) {
+    const isPlain = !passingAttributes.some((name) => said.has(name));
+    how = isPlain ? extensions.filter((name) => said.has(name)).join() : null;
+    plainly.set(said, how);
+  }
+  return how;
 }
 const agree = (a: AttributeSet, b: AttributeSet): boolean =>
   extensions.every((name) => a.has(name) === b.has(name));

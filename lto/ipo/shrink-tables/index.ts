@@ -34,7 +34,7 @@ import { saysItIsLarge } from "../../analysis/large-data.js";
 import { baseObject, visitGlobals, visitOwnConstants } from "../../analysis/references.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { placeOf } from "../../ir/fold/addresses.js";
-import { opNames } from "../../ir/instructions.js";
+import { type BodyView, opNames } from "../../ir/instructions.js";
 import {
   type Func,
   type GlobalValue,
@@ -46,7 +46,7 @@ import type { Constant, Value } from "../../ir/values.js";
 import { callGraph, summary } from "../../pass/analyses.js";
 import { isForSize, type ModulePass, type ProgramContext } from "../../pass/pass.js";
 import { words } from "../../pass/remarks.js";
-import { PointerFlow } from "./flow.js";
+import { type Places, PointerFlow } from "./flow.js";
 import { addUses, type Narrowing, narrow, type TableUses } from "./narrowing.js";
 import { Rewriter } from "./rewrite.js";
 import { Shape, visitFields } from "./shape.js";
@@ -64,6 +64,8 @@ class TableShrinker {
   private readonly closed = new Set<Value>();
   private readonly callers = new Map<Func, readonly Func[]>();
   private readonly flow: PointerFlow;
+  /** Of the last round over all users, in which nothing new was found if it was the last one. */
+  private lastLook = new Map<Func, { readonly body: BodyView; readonly places: Places }>();
   private readonly layout: DataLayout;
   /** Variables that lead to functions. */
   private leading: ReadonlySet<GlobalValue> = new Set();
@@ -221,7 +223,12 @@ class TableShrinker {
       // First along calls; then once more all who have to do with tables, since tables that were joined say more.
       for (const fn of this.alongCalls()) users.add(fn);
       flow.hasNews = false;
-      for (const fn of users) this.look(fn);
+      this.lastLook = new Map();
+      for (const fn of users) {
+        const body = fn.view();
+        this.lastLook.set(fn, { body, places: flow.look(fn, body).places });
+        this.context.bodyDone(fn);
+      }
     }
     for (const fn of opaque) fn.peek((body) => flow.pass(fn, body));
     return [...users];
@@ -265,7 +272,9 @@ class TableShrinker {
     const uses = new Map<Table, TableUses>();
     for (const fn of users) {
       const body = fn.view();
-      const { places } = flow.look(fn, body);
+      const seen = this.lastLook.get(fn);
+      // A body that was decoded anew has other values.
+      const { places } = seen?.body === body ? seen : flow.look(fn, body);
       flow.check(fn, body, places);
       addUses(uses, { flow, body, places, isForSize: isForSize(context.goalOf(fn)) });
       context.bodyDone(fn);
