@@ -100,6 +100,11 @@ export class Rewriter {
     if (concerned.length === 0) return;
     const editor = fn.edit();
     const pointers = new PointerMaker(editor);
+    // All before any instruction goes: in place of it may come a constant that was moved already.
+    for (const { inst } of concerned)
+      inst.operands.forEach((operand, i) => {
+        if (isConstant(operand)) editor.setOperand(inst, i, this.constant(operand));
+      });
     for (const { inst, at, content } of concerned) this.instruction(inst, at, content, editor, pointers);
   }
 
@@ -116,10 +121,6 @@ export class Rewriter {
     editor: Editor,
     pointers: PointerMaker,
   ): void {
-    for (let i = 0; i < inst.operands.length; i++) {
-      const operand = inst.operands[i]!;
-      if (isConstant(operand)) editor.setOperand(inst, i, this.constant(operand));
-    }
     if (isCall(inst)) this.call(inst);
     // What it points to is smaller, and not aligned as it was.
     if (inst.op === Op.Load && content !== null) inst.hints = withHints(inst.hints, noClaims);
