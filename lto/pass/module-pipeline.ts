@@ -171,7 +171,8 @@ class ModuleRun {
         const { pass } = steps[s]!;
         if (pass.level === "function") {
           visits ??= functions.map((fn) => this.visit(fn, steps.length));
-          for (const visit of visits) this.onFunction({ ...steps[s]!, pass }, visit, s, before[s]!);
+          const step = { ...steps[s]!, pass };
+          for (const visit of visits) this.onFunction(step, visit, s, before[s]!);
           // What changed a component, its functions' attributes perhaps, nothing is known behind.
         } else if (this.step(steps[s]!, unit, () => run(pass, functions))) visits = null;
       }

@@ -86,6 +86,19 @@ const quiet: RunnerServices = { print: printFunction, now: () => 0, thread: 0, l
 const only = (pass: FunctionPass, options: Partial<PassOptions> = {}): ReturnType<typeof run> =>
   run([onFunctions(may(pass))], options);
 
+/** A pass that finds nothing, and tells which functions it was asked about. */
+const looking = (seen: string[], name = "look", told = (fn: Func): string => fn.name): FunctionPass => ({
+  name,
+  level: "function",
+  description: "",
+  requires: [],
+  preserves: [],
+  run: (fn) => {
+    seen.push(told(fn));
+    return false;
+  },
+});
+
 describe("order", () => {
   it("whole module, then components callees first with their functions, then functions", () => {
     const witness = new Witness();
@@ -108,34 +121,14 @@ describe("order", () => {
   });
   it("all passes of a stretch see a function before the next function", () => {
     const seen: string[] = [];
-    const pass = (name: string): FunctionPass => ({
-      name,
-      level: "function",
-      description: "",
-      requires: [],
-      preserves: [],
-      run: (fn) => {
-        seen.push(`${name} ${fn.name}`);
-        return false;
-      },
-    });
+    const pass = (name: string): FunctionPass => looking(seen, name, (fn) => `${name} ${fn.name}`);
     run([onFunctions(may(pass("a")), may(pass("b")))]);
     expect(seen.slice(0, 4)).toEqual(["a leaf", "b leaf", "a main", "b main"]);
   });
   it("a pass is not asked twice about a body in which it found nothing", () => {
     for (const stage of [onFunctions, bottomUp]) {
       const seen: string[] = [];
-      const look: FunctionPass = {
-        name: "look",
-        level: "function",
-        description: "",
-        requires: [],
-        preserves: [],
-        run: (fn) => {
-          seen.push(fn.name);
-          return false;
-        },
-      };
+      const look = looking(seen);
       // What is dead goes in between: of @leaf there is something.
       run([stage(may(look), may(dce), may(look), may(look))]);
       expect(seen.filter((name) => name === "leaf")).toHaveLength(2);
@@ -144,17 +137,7 @@ describe("order", () => {
   });
   it("a pass that was left out is asked where it is required", () => {
     const seen: string[] = [];
-    const look: FunctionPass = {
-      name: "look",
-      level: "function",
-      description: "",
-      requires: [],
-      preserves: [],
-      run: (fn) => {
-        seen.push(fn.name);
-        return false;
-      },
-    };
+    const look = looking(seen);
     run([bottomUp(may(look), must(look))]);
     expect(seen.filter((name) => name === "plain")).toHaveLength(1);
     expect(seen.filter((name) => name === "main")).toHaveLength(1);
@@ -162,17 +145,7 @@ describe("order", () => {
   it("what is for changed functions leaves others alone, unless it is chosen", () => {
     for (const stage of [onFunctions, bottomUp]) {
       const seen: string[] = [];
-      const look: FunctionPass = {
-        name: "look",
-        level: "function",
-        description: "",
-        requires: [],
-        preserves: [],
-        run: (fn) => {
-          seen.push(fn.name);
-          return false;
-        },
-      };
+      const look = looking(seen);
       // Of @leaf something is dead.
       run([stage(ifChanged(look), may(dce), ifChanged(look))]);
       expect(seen).toEqual(["leaf"]);
