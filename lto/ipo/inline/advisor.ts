@@ -39,11 +39,16 @@ export interface Advice {
   readonly share?: number;
 }
 
+/** What is known of a call before anybody looks at the callee's body. */
+export type CallOutside = Pick<CallSite, "call" | "callSites" | "isClosed">;
+
 export interface InlineAdvisor {
+  /** Bytes of code beyond which the callee stays where it is, whatever else its body has. */
+  mostBytes(site: CallOutside): number;
   advise(site: CallSite): Advice;
 }
 
-export const isLastCall = ({ callSites, isClosed }: CallSite): boolean => isClosed && callSites === 1;
+export const isLastCall = ({ callSites, isClosed }: CallOutside): boolean => isClosed && callSites === 1;
 
 /** Constants that are passed for parameters that decide something; null: none. */
 export function constantsFor({ call, callee, cost }: CallSite): (Constant | null)[] | null {

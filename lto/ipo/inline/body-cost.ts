@@ -179,9 +179,12 @@ export interface BodyCost {
   readonly decides: Uint8Array;
   /** Bytes that it adds to a frame. */
   readonly slotBytes: number;
+  /** False: it is of the first blocks, which have more bytes of code than were asked for. */
+  readonly isWhole: boolean;
 }
 
-export function bodyCost(fn: Func, body: BodyView, layout: DataLayout): BodyCost {
+/** @param mostBytes of code; bodies that have more are not looked at to their end */
+export function bodyCost(fn: Func, body: BodyView, layout: DataLayout, mostBytes: number): BodyCost {
   const numbers = body.renumber();
   let cost = 0;
   let slotBytes = 0;
@@ -200,7 +203,8 @@ export function bodyCost(fn: Func, body: BodyView, layout: DataLayout): BodyCost
     if (parameter > 0) slotSavings[parameter - 1] = Number.NEGATIVE_INFINITY;
   };
   const { blocks } = body;
-  for (let b = 0; b < blocks.length; b++)
+  let b = 0;
+  for (; b < blocks.length && bytes <= mostBytes; b++)
     for (const inst of blocks[b]!.insts) {
       const { op, operands } = inst;
       const own = costOf(inst);
@@ -249,6 +253,7 @@ export function bodyCost(fn: Func, body: BodyView, layout: DataLayout): BodyCost
     slotSavings: slotSavings.map((saved) => Math.max(saved, 0)),
     decides,
     slotBytes,
+    isWhole: b === blocks.length,
   };
 
   function save(parameter: number, own: number): void {

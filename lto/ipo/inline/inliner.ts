@@ -130,18 +130,21 @@ class InlinerWalk implements ComponentWalk {
         remarks?.add(impossible(caller, callee, why));
         continue;
       }
-      const known = this.knownOf(callee);
+      const outside = { call, callSites: session.callSites(callee), isClosed: session.isClosed(callee) };
+      // Remarks tell what it costs.
+      const known = this.knownOf(
+        callee,
+        remarks === null ? advisor.mostBytes(outside) : Number.POSITIVE_INFINITY,
+      );
       const { cost } = known;
       const advice = advisor.advise({
+        ...outside,
         caller,
-        call,
         callee,
         body: session.bodyOf(callee),
         cost,
         depth,
         isCold,
-        callSites: session.callSites(callee),
-        isClosed: session.isClosed(callee),
         callerSize: size,
         recursiveSlotBytes,
         isRecursive,
@@ -217,13 +220,15 @@ class InlinerWalk implements ComponentWalk {
     work.push(...added.reverse());
   }
 
-  private knownOf(callee: Func): Known {
+  /** @param mostBytes of code; what is known of larger bodies is of their first blocks */
+  private knownOf(callee: Func, mostBytes: number): Known {
     const known = this.known.get(callee);
-    if (known?.revision === callee.revision) return known;
+    if (known?.revision === callee.revision && (known.cost.isWhole || known.cost.bytes > mostBytes))
+      return known;
     const body = this.session.bodyOf(callee);
     const made: Known = {
       revision: callee.revision,
-      cost: bodyCost(callee, body, this.module.dataLayout),
+      cost: bodyCost(callee, body, this.module.dataLayout, mostBytes),
       places: null,
     };
     this.known.set(callee, made);

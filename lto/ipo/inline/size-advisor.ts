@@ -11,7 +11,14 @@
  * Sizes are estimates (`body-size.ts`), so what is close is not decided by knowledge but by the mean.
  */
 import type { DataLayout } from "../../ir/data-layout.js";
-import { type Advice, type CallSite, constantsFor, type InlineAdvisor, isLastCall } from "./advisor.js";
+import {
+  type Advice,
+  type CallOutside,
+  type CallSite,
+  constantsFor,
+  type InlineAdvisor,
+  isLastCall,
+} from "./advisor.js";
 import { specialisedCost } from "./body-cost.js";
 import { bytesOf, bytesOfCall, functionBytes } from "./body-size.js";
 
@@ -38,8 +45,12 @@ const mostSlotBytes = { copied: 96, moved: 512 };
 export class SizeAdvisor implements InlineAdvisor {
   constructor(private readonly layout: DataLayout) {}
 
+  mostBytes(site: CallOutside): number {
+    return isLastCall(site) ? largestTried : mostToGain * thresholdOf(site);
+  }
+
   advise(site: CallSite): Advice {
-    const { call, callee, body, cost: known, isClosed, callSites } = site;
+    const { callee, body, cost: known } = site;
     const isLast = isLastCall(site);
     if (isLast) {
       const isNarrow = known.slotBytes <= (site.isRecursive ? mostSlotBytes.copied : mostSlotBytes.moved);
@@ -47,8 +58,8 @@ export class SizeAdvisor implements InlineAdvisor {
       const isClose = known.bytes > surelyMoved && known.bytes <= largestTried && isNarrow;
       return { inline: fits, cost: known.bytes, threshold: largestMoved, isClose };
     }
-    const share = isClosed ? functionBytes / callSites : 0;
-    const threshold = bytesOfCall(call, call.data.argumentCount) + share;
+    const share = shareOf(site);
+    const threshold = thresholdOf(site);
     if (known.slotBytes > mostSlotBytes.copied) return { inline: false, cost: known.bytes, threshold };
     let cost = known.bytes;
     if (cost > threshold && cost < mostToGain * threshold) {
@@ -59,3 +70,10 @@ export class SizeAdvisor implements InlineAdvisor {
     return { inline: cost <= threshold, cost, threshold, isClose, share };
   }
 }
+
+/** Of what the callee has beside its body, bytes that one of its calls takes along. */
+const shareOf = ({ isClosed, callSites }: CallOutside): number => (isClosed ? functionBytes / callSites : 0);
+
+/** Bytes that a copy may have. */
+const thresholdOf = (site: CallOutside): number =>
+  bytesOfCall(site.call, site.call.data.argumentCount) + shareOf(site);

@@ -32,6 +32,10 @@ const mostRecursiveSlotBytes = 1024;
 export class SpeedAdvisor implements InlineAdvisor {
   constructor(private readonly layout: DataLayout) {}
 
+  mostBytes(): number {
+    return Number.POSITIVE_INFINITY;
+  }
+
   advise(site: CallSite): Advice {
     const { call, callee, body, cost: known, callerSize } = site;
     const threshold = thresholdOf(site);
