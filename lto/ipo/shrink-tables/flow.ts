@@ -39,8 +39,9 @@ const farthest = 2 ** 16;
 export class PointerFlow {
   readonly parameters = new Map<Argument, Place>();
   readonly results = new Map<Func, Place>();
-  /** Functions whose parameters or results turned out to be places, since it was last emptied. */
-  readonly reached = new Set<Func>();
+  /** Functions whose parameters turned out to be places, and those whose results did; others take them out. */
+  readonly entered = new Set<Func>();
+  readonly returning = new Set<Func>();
   /** Something was found out since it was last reset. */
   hasNews = false;
   readonly scene: Scene = { fn: null, inst: null };
@@ -52,11 +53,6 @@ export class PointerFlow {
     private readonly closed: ReadonlySet<Value>,
   ) {}
 
-  takeReached(): Func[] {
-    const list = [...this.reached];
-    this.reached.clear();
-    return list;
-  }
   note(isNews: boolean): void {
     if (isNews) this.hasNews = true;
   }
@@ -158,23 +154,25 @@ export class PointerFlow {
       to.table.giveUp();
       return;
     }
-    this.put(this.parameters, argument, to, fn);
+    if (this.put(this.parameters, argument, to)) this.entered.add(fn);
   }
   returnFrom(fn: Func, to: Place): void {
     if (!this.closed.has(fn) || fn.valueType.result !== ptr) {
       to.table.giveUp();
       return;
     }
-    this.put(this.results, fn, to, fn);
+    if (this.put(this.results, fn, to)) this.returning.add(fn);
   }
-  private put<Key>(places: Map<Key, Place>, key: Key, to: Place, fn: Func): void {
+  /** @returns whether it is the first place for that */
+  private put<Key>(places: Map<Key, Place>, key: Key, to: Place): boolean {
     const known = places.get(key);
-    if (known !== undefined) this.note(same(known, to));
-    else {
-      places.set(key, to);
-      this.reached.add(fn);
-      this.hasNews = true;
+    if (known !== undefined) {
+      this.note(same(known, to));
+      return false;
     }
+    places.set(key, to);
+    this.hasNews = true;
+    return true;
   }
 
   /** Gives up tables of which a value may be a pointer, but need not be. */

@@ -64,7 +64,7 @@ class TableShrinker {
   private readonly closed = new Set<Value>();
   private readonly callers = new Map<Func, readonly Func[]>();
   private readonly flow: PointerFlow;
-  /** Of the last round over all users, in which nothing new was found if it was the last one. */
+  /** The last one at each user; in the last round over all of them nothing new was found. */
   private lastLook = new Map<Func, { readonly body: BodyView; readonly places: Places }>();
   private readonly layout: DataLayout;
   /** Variables that lead to functions. */
@@ -92,7 +92,8 @@ class TableShrinker {
     const chosen = this.choose(users);
     this.tellOfRest();
     if (chosen.size === 0) return false;
-    new Rewriter(this.flow, chosen).run(users, (fn) => this.context.bodyDone(fn));
+    const placesIn = (fn: Func, body: BodyView): Places => this.placesIn(fn, body);
+    new Rewriter(this.flow, chosen, placesIn).run(users, (fn) => this.context.bodyDone(fn));
     this.context.count("shrunk", chosen.size);
     return true;
   }
@@ -218,7 +219,7 @@ class TableShrinker {
         if ((references.some(isTable) || calls.some(isTable)) && this.look(fn)) users.add(fn);
       }
     });
-    for (let round = 0; (flow.hasNews || flow.reached.size > 0) && this.isAnyLeft(); round++) {
+    for (let round = 0; flow.hasNews && this.isAnyLeft(); round++) {
       if (round === mostRounds) for (const table of this.tables.values()) table.giveUp();
       // First along calls; then once more all who have to do with tables, since tables that were joined say more.
       for (const fn of this.alongCalls()) users.add(fn);
@@ -240,23 +241,38 @@ class TableShrinker {
     return isUser;
   }
 
-  /** Looks at functions that get or return places, and at their callers, as long as that leads to more. */
+  /** Where values of a user point, once all is known. */
+  private placesIn(fn: Func, body: BodyView): Places {
+    const seen = this.lastLook.get(fn);
+    // A body that was decoded anew has other values.
+    if (seen?.body === body) return seen.places;
+    const { places } = this.flow.look(fn, body);
+    this.lastLook.set(fn, { body, places });
+    return places;
+  }
+
+  /**
+   * Looks at functions that get places, and at callers of those that return some, as long as that leads to more.
+   * @returns all functions that get or return places, and their callers
+   */
   private alongCalls(): ReadonlySet<Func> {
-    const seen = new Set<Func>();
-    let work = this.flow.takeReached();
-    while (work.length > 0) {
-      const next = new Set<Func>();
-      for (const fn of work) {
-        next.add(fn);
-        for (const caller of this.callers.get(fn) ?? []) if (!isOpaque(caller)) next.add(caller);
+    const { entered, returning } = this.flow;
+    const concerned = new Set<Func>();
+    while (entered.size + returning.size > 0) {
+      const next = new Set(entered);
+      for (const fn of [...entered, ...returning]) {
+        concerned.add(fn);
+        for (const caller of this.callers.get(fn) ?? []) {
+          if (isOpaque(caller)) continue;
+          concerned.add(caller);
+          if (returning.has(fn)) next.add(caller);
+        }
       }
-      for (const fn of next) {
-        seen.add(fn);
-        this.look(fn);
-      }
-      work = this.flow.takeReached();
+      entered.clear();
+      returning.clear();
+      for (const fn of next) this.look(fn);
     }
-    return seen;
+    return concerned;
   }
 
   private isAnyLeft(): boolean {
@@ -272,9 +288,7 @@ class TableShrinker {
     const uses = new Map<Table, TableUses>();
     for (const fn of users) {
       const body = fn.view();
-      const seen = this.lastLook.get(fn);
-      // A body that was decoded anew has other values.
-      const { places } = seen?.body === body ? seen : flow.look(fn, body);
+      const places = this.placesIn(fn, body);
       flow.check(fn, body, places);
       addUses(uses, { flow, body, places, isForSize: isForSize(context.goalOf(fn)) });
       context.bodyDone(fn);

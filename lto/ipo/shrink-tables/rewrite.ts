@@ -4,7 +4,15 @@ import { Builder } from "../../ir/builder.js";
 import type { Editor } from "../../ir/editor.js";
 import { foldGep } from "../../ir/fold/addresses.js";
 import { withHints } from "../../ir/hints.js";
-import { type CallInst, type Inst, type InstWith, isCall, Op, setCallData } from "../../ir/instructions.js";
+import {
+  type BodyView,
+  type CallInst,
+  type Inst,
+  type InstWith,
+  isCall,
+  Op,
+  setCallData,
+} from "../../ir/instructions.js";
 import type { Func, GlobalVariable } from "../../ir/module.js";
 import { arrayType, i8, i64, ptr, type Type } from "../../ir/types.js";
 import {
@@ -37,10 +45,14 @@ const kept = new Set([
 ]);
 
 export class Rewriter {
-  /** @param narrowings by leader */
+  /**
+   * @param narrowings by leader
+   * @param placesIn where the values of a body point
+   */
   constructor(
     private readonly flow: PointerFlow,
     private readonly narrowings: ReadonlyMap<Table, Narrowing>,
+    private readonly placesIn: (fn: Func, body: BodyView) => Places,
   ) {}
 
   /** @param done what to do with each function behind the last change of its body */
@@ -83,7 +95,7 @@ export class Rewriter {
 
   private body(fn: Func): void {
     const view = fn.view();
-    const { places } = this.flow.look(fn, view);
+    const places = this.placesIn(fn, view);
     // Where all of them point is asked before any is changed.
     const concerned: {
       readonly inst: Inst;
