@@ -44,7 +44,8 @@ export const candidatesTried = 8;
 
 /** A byte does not hold the distance. */
 export const isFar = (distance: number): boolean => distance < -128 || distance > 127;
-const distanceBytes = (distance: number): number => (distance === 0 ? 0 : isFar(distance) ? 4 : 1);
+/** In the encoding of an access. */
+export const distanceBytes = (distance: number): number => (distance === 0 ? 0 : isFar(distance) ? 4 : 1);
 /** A copy, or `lea`. */
 export const addressBytes = (distance: number): number => (distance === 0 ? 2 : 3 + distanceBytes(distance));
 

@@ -26,6 +26,7 @@ import {
   bytesFrom,
   candidatesTried,
   Distances,
+  distanceBytes,
   mostFrequent,
   nearCenter,
   PointerUses,
@@ -344,23 +345,73 @@ function chooseAlone(p: Parameter): number {
   return best;
 }
 
+/** How often each number is there. */
+class Counts {
+  private readonly counts = new Map<number, number>();
+
+  add(n: number): void {
+    this.counts.set(n, (this.counts.get(n) ?? 0) + 1);
+  }
+  addAll(numbers: readonly number[]): void {
+    for (let i = 0; i < numbers.length; i++) this.add(numbers[i]!);
+  }
+  /** The prices of all, each as it is so much lower. */
+  sumFrom(center: number, price: (n: number) => number): number {
+    let sum = 0;
+    for (const [n, count] of this.counts) sum += count * price(n - center);
+    return sum;
+  }
+}
+
+/** What the members of a group take at one center, but for what is the same at each: passes among them. */
+class GroupPrices {
+  private readonly accesses = new Counts();
+  private readonly addresses = new Counts();
+  private nullTests = 0;
+  /** What goes to parameters outside, from the old pointers to their centers. */
+  private readonly given = new Counts();
+  /** What comes from pointers that have no center, backwards. */
+  private readonly got = new Counts();
+  /** Of any center but 0. */
+  private elsewhere = 0;
+  private readonly set: Parameter[] = [];
+
+  constructor(members: readonly Parameter[]) {
+    const leader = members[0]!.leader();
+    for (const p of members) {
+      this.accesses.addAll(p.uses.accesses);
+      this.addresses.addAll(p.uses.addresses);
+      this.nullTests += p.uses.nullTests;
+      for (const { other, distance } of p.to)
+        if (other!.leader() !== leader) this.given.add(distance + other!.center);
+      for (const { other, distance } of p.from) if (other === null) this.got.add(-distance);
+      this.elsewhere += p.elsewhere;
+      if (p.index < 0) this.set.push(p);
+    }
+  }
+
+  at(center: number): number {
+    let bytes = this.accesses.sumFrom(center, distanceBytes) + this.addresses.sumFrom(center, addressBytes);
+    bytes += this.nullTests * distanceBytes(center);
+    bytes += this.given.sumFrom(center, passBytes) + this.got.sumFrom(center, (back) => passBytes(-back));
+    if (center === 0) return bytes;
+    bytes += this.elsewhere;
+    for (const p of this.set) bytes += settingFrom(p, center);
+    return bytes;
+  }
+}
+
 /** Gives the members of a group the center that is cheapest in all. */
 function chooseTogether(members: readonly Parameter[]): void {
   const all = new PointerUses();
   for (const { uses } of members) for (const d of uses.accesses) all.accesses.push(d);
   const candidates = possibleCenters(all);
   if (candidates.size === 0) return;
+  const prices = new GroupPrices(members);
   let best = 0;
-  let least = Number.POSITIVE_INFINITY;
-  for (const center of [0, ...candidates]) {
-    for (const p of members) p.center = center;
-    let bytes = 0;
-    for (const p of members) {
-      bytes += bytesInside(p, center) + bytesOutside(p, center);
-      // Of passes between members each counts once.
-      for (const { other, distance } of p.from)
-        if (other !== null) bytes -= passBytes(distance + center - other.center);
-    }
+  let least = prices.at(0);
+  for (const center of candidates) {
+    const bytes = prices.at(center);
     if (bytes >= least) continue;
     best = center;
     least = bytes;
