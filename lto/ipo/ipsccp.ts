@@ -54,7 +54,8 @@ class Subject implements Surroundings {
   readonly result: Inflow;
   isWaiting = false;
   readonly folder: Folder;
-  private readonly callers = new Set<Subject>();
+  /** By call whose result matters: where it is. */
+  private readonly calls = new Map<CallInst, Subject>();
   /** Every parameter may be anything. */
   private takesAnything: boolean;
 
@@ -84,7 +85,10 @@ class Subject implements Surroundings {
         if (parameter.isAnything) continue;
         const passed = i < call.data.argumentCount ? call.operands[i + 1]! : null;
         const fits = passed !== null && passed.type === this.fn.args[i]!.type;
-        if (parameter.add(fits ? known(passed) : varying)) isNew = true;
+        if (parameter.add(fits ? known(passed) : varying)) {
+          isNew = true;
+          this.solver?.argumentChanged(this.fn.args[i]!);
+        }
         if (!parameter.isAnything) this.takesAnything = false;
       }
     }
@@ -92,7 +96,7 @@ class Subject implements Surroundings {
     const { known: result } = this.result;
     if (result === varying || call.type !== this.fn.valueType.result)
       return this.takesAnything ? settled : varying;
-    this.callers.add(caller);
+    this.calls.set(call, caller);
     return result;
   }
 
@@ -110,7 +114,7 @@ class Subject implements Surroundings {
   }
   ret(value: Known): void {
     if (!this.result.add(value)) return;
-    for (const caller of this.callers) this.program.enqueue(caller);
+    this.program.recheck(this.calls);
   }
   fold(inst: Inst, operands: readonly Constant[]): Constant | null {
     return this.folder.operation(inst.op, inst.type, operands, inst.data, inst.flags);
@@ -128,7 +132,8 @@ const passesValue = (fn: Func, index: number): boolean => {
 interface Variable {
   readonly type: GlobalVariable["valueType"];
   readonly value: Inflow;
-  readonly readers: Set<Subject>;
+  /** By load: where it is. */
+  readonly loads: Map<Inst, Subject>;
 }
 
 /** Functions solved from one look at the memory in use to the next. */
@@ -163,7 +168,7 @@ class Program {
       if ((traits & ~(Use.Read | Use.Written)) !== 0 || variable.externallyInitialized) continue;
       const { initializer: value, valueType: type } = variable;
       if (type.kind !== "int" && type.kind !== "ptr" && !type.isFloat) continue;
-      this.variables.set(variable, { type, value: new Inflow(value!), readers: new Set() });
+      this.variables.set(variable, { type, value: new Inflow(value!), loads: new Map() });
     }
   }
 
@@ -171,6 +176,14 @@ class Program {
     if (subject.isWaiting) return;
     subject.isWaiting = true;
     this.work.push(subject);
+  }
+
+  /** What instructions give got lower. */
+  recheck(givers: ReadonlyMap<Inst, Subject>): void {
+    for (const [inst, subject] of givers) {
+      subject.solver!.recheck(inst.parent!.id);
+      this.enqueue(subject);
+    }
   }
 
   /** @param partDone is called now and then: most of what is made on the way is garbage */
@@ -218,7 +231,7 @@ class Program {
     const variable = pointer.valueKind === "global" ? this.variables.get(pointer) : undefined;
     if (variable === undefined) return reader.folder.load(load.type, pointer) ?? varying;
     if (variable.type !== load.type) return varying;
-    variable.readers.add(reader);
+    variable.loads.set(load, reader);
     return variable.value.known;
   }
   store(store: InstWith<Op.Store>, value: Known): void {
@@ -226,7 +239,7 @@ class Program {
     const variable = place.valueKind === "global" ? this.variables.get(place) : undefined;
     if (variable === undefined) return;
     if (!variable.value.add(value)) return;
-    for (const reader of variable.readers) this.enqueue(reader);
+    this.recheck(variable.loads);
   }
 }
 

@@ -47,12 +47,14 @@ type Subject = Inst | Argument;
 const mostConditions = 12;
 const mostLabels = 6;
 const deepest = 3;
+const none: readonly Subject[] = [];
 
 export class Conditions {
   private tree: DominatorTree | null = null;
   private readonly ofInst = new Map<Inst, Condition[]>();
   private readonly ofArgument = new Map<Argument, Condition[]>();
   private readonly isTested: Uint8Array;
+  private compared: Map<Value, Subject[]> | null = null;
 
   constructor(
     private readonly body: BodyView,
@@ -138,6 +140,24 @@ export class Conditions {
       push(this.ofInst, value, condition);
     }
   }
+  /** Values of which a branch tells something by this one, somewhere. */
+  comparedWith(value: Value): readonly Subject[] {
+    this.compared ??= this.findCompared();
+    return this.compared.get(value) ?? none;
+  }
+  private findCompared(): Map<Value, Subject[]> {
+    const compared = new Map<Value, Subject[]>();
+    for (const conditions of [this.ofInst, this.ofArgument])
+      for (const [subject, list] of conditions)
+        for (const { other } of list) {
+          if (other.valueKind !== "inst" && other.valueKind !== "argument") continue;
+          const subjects = compared.get(other);
+          if (subjects === undefined) compared.set(other, [subject]);
+          else if (!subjects.includes(subject)) subjects.push(subject);
+        }
+    return compared;
+  }
+
   /** Whether a branch tells anything of an instruction's result, somewhere. */
   tests({ id }: Inst): boolean {
     return this.isTested[id] === 1;
