@@ -164,23 +164,27 @@ export function updatedSummary(
     return isAscending ? result : result.sort((a, b) => a - b);
   };
   const symbols = module.globals.map((global): SymbolSummary => {
-    if (global.kind !== "function" || global.isDeclaration) return summarizeGlobal(global, indices);
     const place = places.get(global);
     const old = place === undefined ? undefined : known.symbols[place];
+    if (global.kind !== "function" || global.isDeclaration) {
+      const isKnown = old !== undefined && old.references.length === 0 && mentionsNothing(global);
+      return isKnown && isNamedSo(global, old) ? old : summarizeGlobal(global, indices);
+    }
     if (old === undefined || old.isDeclaration || old.revision !== global.revision)
       return global.peek(() => summarizeGlobal(global, indices));
-    if (
-      isSame &&
-      old.name === global.name &&
-      old.linkage === global.linkage &&
-      old.visibility === global.visibility
-    )
-      return old;
+    if (isSame && isNamedSo(global, old)) return old;
     const { calls, references, instructions, traits, hash, revision } = old;
     return symbolSummary(global, moved(calls), moved(references), instructions, traits, hash, revision);
   });
   return { symbols, pinned: pinnedIn(module, indices) };
 }
+
+const isNamedSo = (global: GlobalValue, known: SymbolSummary): boolean =>
+  known.name === global.name &&
+  known.linkage === global.linkage &&
+  known.visibility === global.visibility &&
+  known.isDeclaration === global.isDeclaration &&
+  known.revision === revisionOf(global);
 
 /** Where globals were and are, by their places before; -1 for those that are gone. */
 function comparePlaces(

@@ -130,21 +130,22 @@ class InlinerWalk implements ComponentWalk {
         remarks?.add(impossible(caller, callee, why));
         continue;
       }
-      const outside = { call, callSites: session.callSites(callee), isClosed: session.isClosed(callee) };
+      const callSites = session.callSites(callee);
+      const isClosed = session.isClosed(callee);
       // Remarks tell what it costs.
-      const known = this.knownOf(
-        callee,
-        remarks === null ? advisor.mostBytes(outside) : Number.POSITIVE_INFINITY,
-      );
+      const mostBytes = remarks === null ? advisor.mostBytes({ call, callSites, isClosed }) : Infinity;
+      const known = this.knownOf(callee, mostBytes);
       const { cost } = known;
       const advice = advisor.advise({
-        ...outside,
         caller,
+        call,
         callee,
         body: session.bodyOf(callee),
         cost,
         depth,
         isCold,
+        callSites,
+        isClosed,
         callerSize: size,
         recursiveSlotBytes,
         isRecursive,

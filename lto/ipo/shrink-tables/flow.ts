@@ -187,17 +187,20 @@ export class PointerFlow {
     for (const { insts } of body.blocks)
       for (const inst of insts) {
         this.scene.inst = inst;
-        const { operands } = inst;
-        const own = places.get(inst);
-        if (own !== undefined && (inst.op === Op.Phi || inst.op === Op.Freeze || inst.op === Op.Select)) {
-          for (let i = inst.op === Op.Select ? 1 : 0; i < operands.length; i++)
+        const { op, operands } = inst;
+        if (op === Op.Phi || op === Op.Freeze || op === Op.Select) {
+          const own = inst.type === ptr ? places.get(inst) : undefined;
+          if (own === undefined) continue;
+          for (let i = op === Op.Select ? 1 : 0; i < operands.length; i++)
             if (!isFine(operands[i]!, own)) own.table.giveUp();
-        } else if (inst.op === Op.ICmp) {
-          const sides = operands.map((value) => this.pointerOf(value, places));
-          const [a, b] = sides as [Place | null, Place | null];
+        } else if (op === Op.ICmp) {
+          const [a, b] = operands.map((value) => this.pointerOf(value, places)) as [
+            Place | null,
+            Place | null,
+          ];
           if (a !== null && b === null && !isNull(operands[1]!)) a.table.giveUp();
           if (b !== null && a === null && !isNull(operands[0]!)) b.table.giveUp();
-        } else if (inst.op === Op.Ret) {
+        } else if (op === Op.Ret) {
           if (result !== undefined && !isFine(operands[0]!, result)) result.table.giveUp();
         } else if (isCall(inst)) this.checkCall(inst, isFine);
       }
@@ -221,6 +224,8 @@ class BodyFlow {
   /** It has to do with tables. */
   isUser = false;
   private changed = false;
+  /** Pointers that instructions before them use. */
+  private early: Inst[] = [];
 
   constructor(
     private readonly flow: PointerFlow,
@@ -234,23 +239,44 @@ class BodyFlow {
       const at = flow.parameters.get(argument);
       if (at !== undefined && !at.table.isGivenUp) places.set(argument, at);
     }
-    let { blocks } = this.body;
-    for (let round = 0; round === 0 || this.changed; round++) {
+    this.body.renumber();
+    const { blocks } = this.body;
+    this.sweep(blocks);
+    if (!this.placedEarly()) return;
+    this.early = [];
+    this.sweep(blocks);
+    if (!this.placedEarly()) return;
+    // Blocks may stand against the flow.
+    const ordered = inOrder(blocks);
+    do {
       this.changed = false;
-      // Blocks may stand against the flow.
-      if (round === 2) blocks = inOrder(blocks);
-      for (const { insts } of blocks) for (let i = 0; i < insts.length; i++) this.instruction(insts[i]!);
-    }
+      this.sweep(ordered);
+    } while (this.changed);
+  }
+
+  private sweep(blocks: readonly Block[]): void {
+    for (const { insts } of blocks) for (let i = 0; i < insts.length; i++) this.instruction(insts[i]!);
+  }
+  /** Where a pointer leads was not known yet where it was used. */
+  private placedEarly(): boolean {
+    return this.early.some((pointer) => this.places.has(pointer));
   }
 
   private instruction(inst: Inst): void {
     const { operands } = inst;
-    const { flow } = this;
+    const { flow, places } = this;
     flow.scene.inst = inst;
     for (let i = 0; i < operands.length; i++) {
       const operand = operands[i]!;
-      if (operand.valueKind === "int") continue;
-      const at = flow.pointerOf(operand, this.places);
+      const { valueKind } = operand;
+      if (valueKind === "int") continue;
+      let at: Place | null;
+      if (valueKind === "inst" || valueKind === "argument") {
+        // Others never lead into tables.
+        if (operand.type !== ptr) continue;
+        at = places.size === 0 ? null : (places.get(operand) ?? null);
+        if (at === null && valueKind === "inst" && operand.id >= inst.id) this.early.push(operand);
+      } else at = flow.pointerOf(operand);
       if (at !== null && !at.table.isGivenUp) this.use(inst, i, at);
     }
     if (flow.results.size === 0 || !isCall(inst)) return;

@@ -82,8 +82,11 @@ export function addUses(
         if (all !== null) all.steps += stepsOf(inst, flow.dataLayout)?.scales.length ?? 0;
       }
     }
+  if (loaded.size === 0) return;
   for (const { insts } of body.blocks)
-    for (const inst of insts) for (const operand of inst.operands) loaded.get(operand)?.users.push(inst);
+    for (const inst of insts)
+      for (const operand of inst.operands)
+        if (operand.valueKind === "inst" && operand.op === Op.Load) loaded.get(operand)?.users.push(inst);
   for (const [load, { uses: all, field, users }] of loaded) {
     if (users.length === 1 && readsMemory(users[0]!)) all.operands[field]!++;
     if (users.some((user) => isCall(user) && calleeOf(user) === load)) all.isCalled[field] = true;

@@ -121,8 +121,13 @@ export class Rewriter {
   }
 
   private concerns(inst: Inst, places: Places): boolean {
-    for (const operand of inst.operands)
+    const { operands } = inst;
+    for (let i = 0; i < operands.length; i++) {
+      const operand = operands[i]!;
+      // No other values lead into tables; constants may mention them.
+      if (operand.type !== ptr && !isConstant(operand)) continue;
       if (this.of(this.flow.pointerOf(operand, places)) !== null) return true;
+    }
     return (isCall(inst) || inst.op === Op.Load) && this.of(places.get(inst) ?? null) !== null;
   }
 
