@@ -33,7 +33,7 @@ import {
   possibleCenters,
   settingBytes,
 } from "../analysis/pointer-distances.js";
-import { AttributeList } from "../ir/attributes.js";
+import { AttributeList, type AttributeSet } from "../ir/attributes.js";
 import type { DataLayout } from "../ir/data-layout.js";
 import { foldGep, placeOf } from "../ir/fold/addresses.js";
 import { type CallInst, type Inst, isCall, makeInst, Op, setCallData } from "../ir/instructions.js";
@@ -42,7 +42,7 @@ import { addressBehind, type Move, movePointers } from "../ir/move-pointers.js";
 import { raw } from "../ir/raw.js";
 import { i8, ptr } from "../ir/types.js";
 import { type Constant, constI64, isConstant, type Value } from "../ir/values.js";
-import { callGraph } from "../pass/analyses.js";
+import { callGraph, summary } from "../pass/analyses.js";
 import { isForSize, type ModulePass, type ProgramContext } from "../pass/pass.js";
 import { passingAttributes, withOnly } from "./parameter-attributes.js";
 
@@ -207,7 +207,7 @@ class Centering {
       if (!isForSize(this.context.goalOf(fn)) || fn.attributes.fn.has("naked")) continue;
       const list = fn.args.map((argument) => {
         const said = fn.attributes.parameter(argument.index);
-        if (argument.type !== ptr || fixed.some((name) => said.has(name))) return null;
+        if (argument.type !== ptr || isFixed(said)) return null;
         const p = new Parameter(argument.index, settingBytes(argument));
         this.parameters.set(argument, p);
         this.all.push(p);
@@ -253,7 +253,9 @@ class Centering {
       const target = this.byFunction.get(user.operands[0]!)?.[position - 1] ?? null;
       return target === null || target.isGivenUp;
     };
-    distances.addUp(body, (pointer) => nodeOf(pointer)?.uses, isCounted);
+    // Of nobody else's pointers anybody asks.
+    if (passed.size > 0 || this.byFunction.has(fn))
+      distances.addUp(body, (pointer) => nodeOf(pointer)?.uses, isCounted);
   }
 
   private choose(): void {
@@ -320,8 +322,15 @@ function isPlain({ operands, data }: CallInst): boolean {
   return (
     data.functionType === callee.valueType &&
     data.callingConvention === callee.callingConvention &&
-    !data.attributes.parameters.some((said) => fixed.some((name) => said.has(name)))
+    !data.attributes.parameters.some(isFixed)
   );
+}
+const known = new WeakMap<AttributeSet, boolean>();
+/** Few sets are those of many parameters. */
+function isFixed(said: AttributeSet): boolean {
+  let result = known.get(said);
+  if (result === undefined) known.set(said, (result = fixed.some((name) => said.has(name))));
+  return result;
 }
 
 /** The center that is cheapest as others have theirs. */
@@ -479,6 +488,7 @@ export const centerParameters: ModulePass = {
   description: "passes pointers to the middle of what callees access, where distances are shorter, for size",
   counters: { centered: "parameters that point elsewhere" },
   requires: [callGraph],
-  preserves: [callGraph],
+  // What bodies call and mention is the same; only addresses are others.
+  preserves: [callGraph, summary],
   run: (module, context) => new Centering(module, context).run(),
 };

@@ -208,8 +208,17 @@ class Program {
   /** If operand `slot` of a live instruction is where it reads a variable, that is live. */
   private read(inst: Inst, slot: number): void {
     const operand = inst.operands[slot]!;
-    if (operand.type.kind !== "ptr" || (operand.valueKind === "inst" && operand.op !== Op.GetElementPtr))
-      return;
+    switch (operand.valueKind) {
+      case "inst":
+        if (operand.op !== Op.GetElementPtr) return;
+        break;
+      case "global":
+      case "expr":
+        break;
+      default:
+        return;
+    }
+    if (operand.type.kind !== "ptr") return;
     const variable = variableOf(operand);
     const writes = variable === null ? undefined : this.unread.get(variable);
     if (writes === undefined || (useOf(inst, slot) & Use.Read) === 0) return;

@@ -536,8 +536,10 @@ export const isPlainAccess = (inst: InstWith<Op.Load> | InstWith<Op.Store>): boo
 export function isTerminator(op: Op): boolean {
   return op >= Op.Ret && op <= Op.Unreachable;
 }
-export const isCall = (inst: Inst): inst is CallInst =>
-  inst.op === Op.Call || inst.op === Op.Invoke || inst.op === Op.CallBr;
+export function isCall(inst: Inst): inst is CallInst {
+  const { op } = inst;
+  return op === Op.Call || op === Op.Invoke || op === Op.CallBr;
+}
 /** The callee operand of a call. */
 export const calleeOf = (call: CallInst): Value => call.operands[0]!;
 /** Arguments of a call, without callee and bundle inputs. */

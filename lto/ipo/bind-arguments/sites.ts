@@ -104,18 +104,20 @@ export class Sites {
     const body = fn.view();
     const code = this.codeOf(fn);
     const loads = loadsForCalls(body);
+    // Nobody asks then what was written.
+    const hasLoads = loads.size > 0;
     let index = 0;
     for (const { insts } of body.blocks) {
       let lastWrite = -1;
       for (let i = 0; i < insts.length; i++) {
         const inst = insts[i]!;
         if (!isCall(inst)) {
-          if (mayWriteMemory(inst)) lastWrite = i;
+          if (hasLoads && mayWriteMemory(inst)) lastWrite = i;
           continue;
         }
         const number = index++;
         if (isBound(inst)) this.add(fn, code, inst, number, (load) => (loads.get(load) ?? -1) > lastWrite);
-        if (mayWrite(callEffects(inst))) lastWrite = i;
+        if (hasLoads && mayWrite(callEffects(inst))) lastWrite = i;
       }
     }
   }

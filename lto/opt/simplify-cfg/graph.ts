@@ -38,36 +38,31 @@ export class ViewedGraph implements Graph {
   readonly entry: Block;
   readonly blockCount: number;
   private readonly before: Block[][];
-  private readonly useCounts: Int32Array;
 
+  /**
+   * @param body whose blocks are numbered
+   * @param useCounts how often each instruction is used; few ask
+   */
   constructor(
     readonly fn: Func,
     readonly goal: Goal,
-    body: BodyView,
+    { blocks }: BodyView,
+    private readonly useCounts: () => Int32Array,
   ) {
-    this.useCounts = new Int32Array(body.renumber());
-    const { blocks } = body;
     this.entry = blocks[0]!;
     this.blockCount = blocks.length;
     this.before = blocks.map(() => []);
     for (let b = 0; b < blocks.length; b++) {
       const block = blocks[b]!;
-      const { successors, insts } = block;
+      const { successors } = block;
       for (let i = 0; i < successors.length; i++) this.before[successors[i]!.id]!.push(block);
-      for (let i = 0; i < insts.length; i++) {
-        const { operands } = insts[i]!;
-        for (let k = 0; k < operands.length; k++) {
-          const operand = operands[k]!;
-          if (operand.valueKind === "inst") this.useCounts[operand.id]!++;
-        }
-      }
     }
   }
   incoming(block: Block): readonly Block[] {
     return this.before[block.id]!;
   }
   uses(inst: Inst): number {
-    return this.useCounts[inst.id]!;
+    return this.useCounts()[inst.id]!;
   }
 }
 

@@ -19,6 +19,7 @@
 import { endUnreachable, removeBlocks, removePhiEntry } from "../../ir/cfg-edit.js";
 import type { Editor } from "../../ir/editor.js";
 import { type Block, type BodyView, Op } from "../../ir/instructions.js";
+import { useCounts } from "../../pass/analyses.js";
 import type { FunctionPass } from "../../pass/pass.js";
 import { reachedBlocks } from "../unreachable-blocks.js";
 import { foldPhis, forwardEmpty, mergeBlocks } from "./blocks.js";
@@ -43,14 +44,15 @@ export const simplifyCfg: FunctionPass = {
   level: "function",
   description: "decides and merges branches, removes blocks that do nothing or are never reached",
   counters: { rewritten: "rules applied", removed: "blocks removed" },
-  requires: [],
+  requires: [useCounts],
   preserves: [],
   run(fn, context) {
     if (fn.attributes.fn.has("naked")) return false;
     const view = context.view();
-    const seen = new ViewedGraph(fn, context.goal, view);
-    const unreached = unreachedBlocks(view);
-    if (unreached.length === 0 && !view.blocks.some((block) => planFor(block, seen) !== null)) return false;
+    if (unreachedBlocks(view).length === 0) {
+      const seen = new ViewedGraph(fn, context.goal, view, () => context.ofBody(useCounts, view));
+      if (!view.blocks.some((block) => planFor(block, seen) !== null)) return false;
+    }
     const before = view.blocks.length;
     const editor = fn.edit();
     const rewritten = new Sweeper(editor, new EditedGraph(fn, context.goal, editor)).run();

@@ -26,7 +26,7 @@ import { type BodyView, type Inst, isTerminator, Op } from "../../ir/instruction
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Func } from "../../ir/module.js";
 import type { Value } from "../../ir/values.js";
-import { cfg, dominators, loops } from "../../pass/analyses.js";
+import { cfg, dominators, loops, useCounts } from "../../pass/analyses.js";
 import type { FunctionContext, FunctionPass } from "../../pass/pass.js";
 import { isRemovable } from "../dce.js";
 import { Forms } from "./forms.js";
@@ -40,7 +40,7 @@ export const simplify: FunctionPass = {
     simplified: "instructions simplified",
     removed: "instructions removed that nothing needed then",
   },
-  requires: [],
+  requires: [useCounts],
   preserves: [cfg, dominators, loops],
   run(fn, context) {
     if (fn.attributes.fn.has("naked") || !findsAnything(fn, context)) return false;
@@ -66,8 +66,9 @@ function formsOf(
 /** Whether a rule applies somewhere; looks only. */
 function findsAnything(fn: Func, context: FunctionContext): boolean {
   const body = context.view();
-  const uses = useCounts(body);
-  const forms = formsOf(fn, body, context, (inst) => uses[inst.id] === 1);
+  let uses: Int32Array | null = null;
+  const isUsedOnce = ({ id }: Inst): boolean => (uses ??= context.ofBody(useCounts, body))[id] === 1;
+  const forms = formsOf(fn, body, context, isUsedOnce);
   for (const { insts } of body.blocks)
     for (let i = 0; i < insts.length; i++) {
       const inst = insts[i]!;
@@ -75,20 +76,6 @@ function findsAnything(fn: Func, context: FunctionContext): boolean {
       if (value !== null && value !== inst && canReplace(inst)) return true;
     }
   return false;
-}
-
-/** Uses by number of the instruction, up to two. */
-function useCounts(body: BodyView): Uint8Array {
-  const uses = new Uint8Array(body.renumber());
-  for (const { insts } of body.blocks)
-    for (let i = 0; i < insts.length; i++) {
-      const { operands } = insts[i]!;
-      for (let k = 0; k < operands.length; k++) {
-        const operand = operands[k]!;
-        if (operand.valueKind === "inst" && uses[operand.id]! < 2) uses[operand.id]!++;
-      }
-    }
-  return uses;
 }
 
 /** A call whose result is known goes only if it does nothing else. */
