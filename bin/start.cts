@@ -251,18 +251,22 @@ async function worker(command: Command): Promise<(task: unknown) => unknown> {
 /** Bytes of the files among the arguments, counted up to what makes a large run; others read what they do not name. */
 function inputBytes(args: readonly string[]): number {
   let bytes = 0;
+  for (const arg of args) {
+    if (arg.startsWith("-")) continue;
+    // Names of further files.
+    if (arg.startsWith("@")) return usualRun;
+    bytes += sizeOf(arg);
+    if (bytes >= usualRun) return usualRun;
+  }
+  return bytes;
+}
+
+/** 0 for what is no file: an option's value, say. */
+function sizeOf(file: string): number {
   try {
-    for (const arg of args) {
-      if (arg.startsWith("-")) continue;
-      // Names of further files.
-      if (arg.startsWith("@")) return usualRun;
-      bytes += fs.statSync(arg, { throwIfNoEntry: false })?.size ?? 0;
-      if (bytes >= usualRun) return usualRun;
-    }
-    return bytes;
+    return fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   } catch {
-    // Whatever it is, the command will say so.
-    return usualRun;
+    return 0; // Longer than names can be.
   }
 }
 
