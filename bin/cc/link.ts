@@ -139,7 +139,7 @@ class Linking {
         placed = true;
       }
       if (kind === "ir") continue;
-      if ("words" in item) words.push(...item.words.flatMap(forDriver));
+      if ("words" in item) words.push(...forDriver(item.words));
       else words.push(pathOf(item)!);
     }
     const linker = command.cxx ? "c++" : "cc";
@@ -176,12 +176,15 @@ function defaultName(input: Input): string {
 const isForOptimizer = (part: string): boolean =>
   (/^--?[^=]+=/.test(part) || /^--?lto-whole/.test(part)) && forOptimizer.test(part.replace(/^--?/, ""));
 
-/** What the driver that links is told by a word: what only tsc-lto knows is left out. */
-function forDriver(word: string): string[] {
-  if (word === "-nopie" || word === "-no_pie") return ["-no-pie"];
-  if (!word.startsWith("-Wl,")) return [word];
-  const kept = word.split(",").filter((part) => !isForOptimizer(part));
-  return kept.length === 1 ? [] : [kept.join(",")];
+/** What the driver that links is told by words that belong together: what only tsc-lto knows is left out. */
+function forDriver(words: readonly string[]): string[] {
+  if (words[0] === "-Xlinker" && isForOptimizer(words[1] ?? "")) return [];
+  return words.flatMap((word) => {
+    if (word === "-nopie" || word === "-no_pie") return ["-no-pie"];
+    if (!word.startsWith("-Wl,")) return [word];
+    const kept = word.split(",").filter((part) => !isForOptimizer(part));
+    return kept.length === 1 ? [] : [kept.join(",")];
+  });
 }
 
 /** What the link step's words mean to tsc-lto. */

@@ -23,6 +23,8 @@ as tsc-c++ with the C++ library. The options are clang's (-c, -o, -O2, -D, -I, -
   --clang=embedded   the clang that comes with this program
   -fdefer-inlining   at -Os and -Oz, leave inlining to the link, where copies of a function in several files
                      can be folded before; -fno-defer-inlining (default): clang inlines in each file
+  -Wl,--tsc-lto=OPTION
+                     an option of tsc-lto, in one word, for the link (--no-outline, --skip-pass=gvn, ...)
   -j N               sources to compile at one time (default: the number of cores)
   --driver-mode=g++  be tsc-c++; --driver-mode=gcc: be tsc-cc
   -v                 show which clang runs, and how

@@ -1,4 +1,5 @@
 /** What options of the system's linker mean to tsc-lto. */
+import { InputError } from "../../lto/ir/errors.js";
 import type { Contents } from "./contents.js";
 
 /** Options that hold for the inputs behind them, and mean the same to tsc-lto. */
@@ -14,14 +15,20 @@ export function inputWords(path: string, contents: Contents | undefined): string
   return [contents === "script" ? `--script=${path}` : inputWord(path)];
 }
 
-/** Names of options, of lld's and of LLVM's plug-in's, that the system's linker does not know: they are tsc-lto's alone. */
+/**
+ * Names of options, of lld's, of LLVM's plug-in's and of our own, that the system's linker does not know: they are tsc-lto's
+ * alone.
+ */
 export const forOptimizer =
-  /^(?:(?:lto-)?whole-program-visibility|opt-remarks-(?:filename|passes)|(?:thinlto-)?cache-(?:dir|size|policy))(?:=|$)/;
+  /^(?:(?:lto-)?whole-program-visibility|opt-remarks-(?:filename|passes)|(?:thinlto-)?cache-(?:dir|size|policy)|tsc-lto)(?:=|$)/;
 
 /** A script's name behind `-T` in one word; of the rest `-Ttext` and its like have addresses as their values. */
 export const scriptOption = /^-T(?!text|data|bss|ldata|rodata)./;
 
-/** @param words for the linker itself: GNU's spelling, long options with one dash or two */
+/**
+ * @param words for the linker itself: GNU's spelling, long options with one dash or two
+ * @throws InputError for `--tsc-lto=` with what a link step has words of its own for
+ */
 export function linkerOptions(words: readonly string[]): string[] {
   const result: string[] = [];
   for (let i = 0; i < words.length; i++) {
@@ -62,6 +69,9 @@ export function linkerOptions(words: readonly string[]): string[] {
       case "cache-policy":
       case "thinlto-cache-policy":
         result.push(...cachePolicy(value()));
+        break;
+      case "tsc-lto":
+        result.push(ownOption(value()));
         break;
       case "wrap":
         result.push("--wrap", value());
@@ -108,6 +118,12 @@ export function linkerOptions(words: readonly string[]): string[] {
     }
   }
   return result;
+}
+
+/** An option of tsc-lto that the system's linker has no name for, in one word; where the output goes the link step says. */
+function ownOption(word: string): string {
+  if (/^--?[a-z]/i.test(word) && !/^-(?:o|-output)/.test(word)) return word;
+  throw new InputError(`--tsc-lto=${word}: an option of tsc-lto in one word, as --name=value, and no output`);
 }
 
 /** LLVM's description of a cache's bounds, of which the size is one here. */

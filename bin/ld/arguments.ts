@@ -15,7 +15,7 @@ const separate = new Set([
   "wrap", "export-dynamic-symbol", "export-dynamic-symbol-list", "exclude-libs", "sysroot", "image-base",
   "section-start", "Tdata", "Tbss", "Ttext", "Ttext-segment", "Tldata-segment", "Trodata-segment",
   "retain-symbols-file", "assert", "audit", "depaudit", "task-link", "mllvm", "error-limit", "dependency-file",
-  "package-metadata", "cache-dir", "cache-size", "thinlto-cache-dir", "thinlto-cache-policy", "opt-remarks-filename", "opt-remarks-passes", "section-ordering-file", "gpsize", "rpath-link",
+  "package-metadata", "cache-dir", "cache-size", "thinlto-cache-dir", "thinlto-cache-policy", "opt-remarks-filename", "opt-remarks-passes", "tsc-lto", "section-ordering-file", "gpsize", "rpath-link",
 ]);
 
 /** Of these, those whose value may follow in the same word. */

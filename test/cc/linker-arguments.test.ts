@@ -54,3 +54,16 @@ test("what it means to tsc-lto", () => {
   expect(options("--opt-remarks-filename r.yaml")).toBe("--opt-remarks-filename=r.yaml");
   expect(options("--build-id --gc-sections -z now")).toBe("");
 });
+
+test("options that only tsc-lto has", () => {
+  const options = (line: string): string => linkerOptions(line.split(" ")).join(" ");
+  expect(options("--tsc-lto=--no-ipra -E --tsc-lto=--skip-pass=gvn --tsc-lto=-O2")).toBe(
+    "--no-ipra --export-dynamic --skip-pass=gvn -O2",
+  );
+  expect(options("--tsc-lto --no-outline")).toBe("--no-outline");
+  expect(read("--tsc-lto=--no-ipra --tsc-lto -O2 a.o")).toEqual([
+    ...["o:tsc-lto:--no-ipra", "o:tsc-lto:-O2", "i::a.o"],
+  ]);
+  for (const word of ["", "a.o", "-o", "-oa.s", "-", "--"])
+    expect(() => options(`--tsc-lto=${word}`), word).toThrow(InputError);
+});

@@ -240,6 +240,26 @@ describe("in the place of a compiler's linker", () => {
     expect(w.read("r.yaml").toString()).toMatch(/--- !Passed\nPass: +inline\nName: +Inlined\n/);
   });
 
+  it.each([
+    ["one word", ["-Wl,--tsc-lto=--no-outline,--tsc-lto=--stats"]],
+    ["two words", ["-Xlinker", "--tsc-lto=--no-outline", "-Wl,--tsc-lto=--stats"]],
+  ])("takes options of tsc-lto: %s", (_, words) => {
+    const w = prepare();
+    const parts = ["main.o", "native.o", "helper.o", "-o"];
+    for (const { status, stderr } of [cc(w, ...parts, "p", ...words), run(w, ...parts, "q", ...words)])
+      expect([status, stderr]).toEqual([0, expect.stringContaining("functions")]);
+    for (const refused of [
+      cc(w, ...parts, "r", "-Wl,--tsc-lto=main.o"),
+      run(w, ...parts, "r", "-Wl,--tsc-lto=main.o"),
+    ])
+      expect([refused.status, refused.stderr]).toEqual([
+        1,
+        expect.stringMatching(/^\S+: error: --tsc-lto=main\.o: an option of tsc-lto in one word/m),
+      ]);
+    expect(cc(w, ...parts, "r", "-Wl,--tsc-lto=--no-such").stderr).toContain("unknown option '--no-such'");
+    expect(w.list()).not.toContain("r");
+  });
+
   it("says what it is", () => {
     const { stdout, status } = spawnSync(process.execPath, [command("tsc-ld"), "--version"], {
       encoding: "utf8",
