@@ -67,7 +67,11 @@ function formsOf(
 function findsAnything(fn: Func, context: FunctionContext): boolean {
   const body = context.view();
   let uses: Int32Array | null = null;
-  const isUsedOnce = ({ id }: Inst): boolean => (uses ??= context.ofBody(useCounts, body))[id] === 1;
+  const isUsedOnce = (inst: Inst): boolean => {
+    // Asking numbers the body.
+    uses ??= context.ofBody(useCounts, body);
+    return uses[inst.id] === 1;
+  };
   const forms = formsOf(fn, body, context, isUsedOnce);
   for (const { insts } of body.blocks)
     for (let i = 0; i < insts.length; i++) {
