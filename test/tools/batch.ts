@@ -175,9 +175,9 @@ async function compare(
   if (digest(seen) === expected) return { verdict: "pass" };
   if (expected.startsWith(`${seen.status} `) && (await outputVaries(c, level, dir, options)))
     return { verdict: "pass", message: "only the exit status is compared" };
-  if (seen.timedOut) return { verdict: "fail", stage: "run", message: "timed out" };
   if (c.mayBeUndefined !== undefined && (await traps(c, c.mayBeUndefined, dir, options)))
     return { verdict: "skipped", stage: "reference", message: "undefined" };
+  if (seen.timedOut) return { verdict: "fail", stage: "run", message: "timed out" };
   const stage = seen.status >= 128 ? "run" : "output";
   return { verdict: "fail", stage, message: `status ${seen.status}; ${seen.output.slice(0, 200)}` };
 }
