@@ -226,8 +226,7 @@ class TableShrinker {
       flow.hasNews = false;
       this.lastLook = new Map();
       for (const fn of users) {
-        const body = fn.view();
-        this.lastLook.set(fn, { body, places: flow.look(fn, body).places });
+        this.placesIn(fn, fn.view());
         this.context.bodyDone(fn);
       }
     }

@@ -6,8 +6,8 @@
  * says so: a block is reached when a branch that is reached can take an edge to it, a value is joined from what
  * flows in along such edges. The solver sweeps the reached blocks once, in reverse postorder. Then it looks again at blocks
  * that use what has got lower since, in that order, too: first those whose phis get less by a back edge. Bodies
- * without loops need no lists of who uses what. (Whole sweeps instead look at instructions 4.6 to 10 times, of gawk, Lua and
- * SQLite.)
+ * without loops need no lists of who uses what. (Whole sweeps instead look at instructions 4 to 10 times: Lua, SQLite,
+ * gawk.)
  *
  * Calls, memory and arguments are the surroundings' to know: the local pass knows nothing, the interprocedural one
  * much. When they know less they tell (`recheck`, `argumentChanged`), and the body is solved again; what was lowered stays so.
