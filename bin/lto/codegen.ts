@@ -124,7 +124,7 @@ export async function generate(
     }
   } else {
     const dump = (text: string): void => deliver({ kind: "print", text });
-    const own = sessionPasses(options.passes, passes, 0, dump);
+    const own = sessionPasses(options.passes, target, passes, 0, dump);
     const observer = reporter(sink.requests, deliver);
     const session = new CodegenSession(module, options, plan, target, own, observer, sink.cache);
     const sessions = new LocalSessions(

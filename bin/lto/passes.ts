@@ -4,16 +4,19 @@ import { printFunction } from "../../formats/text/index.js";
 import { type CodegenOptions, goalOf } from "../../lto/codegen/program/options.js";
 import type { SessionPasses } from "../../lto/codegen/program/session.js";
 import { TrialCodegen } from "../../lto/codegen/program/trial.js";
+import type { Target } from "../../lto/codegen/target.js";
 import { inline } from "../../lto/ipo/inline/inliner.js";
 import type { BodyCodec, Module } from "../../lto/ir/module.js";
 import type { ModuleSummary } from "../../lto/link/index.js";
 import { summary as summaryAnalysis } from "../../lto/pass/analyses.js";
 import { runModulePipeline, type Stage } from "../../lto/pass/module-pipeline.js";
 import { noPassOptions, type PassOptions } from "../../lto/pass/options.js";
-import type { Addresses, FunctionPass, Step, TrialCode } from "../../lto/pass/pass.js";
+import type { FunctionPass, Step, TrialCode } from "../../lto/pass/pass.js";
 import { arranged, loweringOf, type Pipelines, programLevel } from "../../lto/pass/pipelines.js";
 import { emptyReport, type PassReport } from "../../lto/pass/report.js";
 import { PassRunner, type RunnerServices, showsText } from "../../lto/pass/runner.js";
+import type { Addresses } from "../../lto/target/addresses.js";
+import type { TargetCosts } from "../../lto/target/costs.js";
 import { targetOf } from "../../lto/targets.js";
 import type { DriverOptions } from "./driver-options.js";
 import type { LinkServices } from "./job.js";
@@ -31,10 +34,17 @@ export interface CodegenPasses {
 
 type Log = (text: string) => void;
 
-function services(options: PassOptions, origin: number, thread: number, log: Log): RunnerServices {
+function services(
+  options: PassOptions,
+  costs: TargetCosts,
+  origin: number,
+  thread: number,
+  log: Log,
+): RunnerServices {
   const print = showsText(options) ? printFunction : (): string => "";
   return {
     print,
+    costs,
     now: clockSince(origin),
     thread,
     log,
@@ -46,11 +56,12 @@ function services(options: PassOptions, origin: number, thread: number, log: Log
 /** The runner of one thread's lowering. @param thread 0 for the main one */
 export function sessionPasses(
   options: PassOptions,
+  { costs }: Target,
   { pipelines, origin, earlierRuns }: CodegenPasses,
   thread: number,
   log: Log,
 ): SessionPasses {
-  const runner = new PassRunner(options, services(options, origin, thread, log), null);
+  const runner = new PassRunner(options, services(options, costs, origin, thread, log), null);
   return { runner, pipelines: loweringOf(pipelines), earlierRuns };
 }
 
@@ -74,7 +85,7 @@ function trialCode(
   const quiet = { ...noPassOptions, skipPass, onlyPasses };
   const runner = new PassRunner(
     quiet,
-    services(quiet, 0, 0, () => {}),
+    services(quiet, targetOf(module).costs, 0, 0, () => {}),
     null,
   );
   // What callers go through behind the inliner.
@@ -126,7 +137,7 @@ export async function optimise(
   );
   const program = arranged(pipelines[level].program, options.passOrder);
   if (program.length === 0) return { summary: linked, runs: 0, report: emptyReport };
-  const runner = new PassRunner(options, services(options, origin, 0, print), module);
+  const runner = new PassRunner(options, services(options, targetOf(module).costs, origin, 0, print), module);
   runner.cache.know(summaryAnalysis, linked);
   const trials = trialCode(module, linked, pipelines, program, codegen, effort);
   const steps = runModulePipeline(

@@ -22,11 +22,12 @@ const deliver = (report: Report): number => reports.push(report);
 async function start() {
   const { object, file, options, plan, reports: requests, thread, ...run } = workerData as WorkerSetup;
   const module = readObject(new Uint8Array(object), file);
-  const passes = sessionPasses(options.passes, { ...run, pipelines }, thread, (text) =>
+  const target = targetOf(module);
+  const passes = sessionPasses(options.passes, target, { ...run, pipelines }, thread, (text) =>
     deliver({ kind: "print", text }),
   );
   const observe = reporter(requests, deliver);
-  const session = new CodegenSession(module, options, plan, targetOf(module), passes, observe);
+  const session = new CodegenSession(module, options, plan, target, passes, observe);
   return {
     session,
     runner: passes.runner,

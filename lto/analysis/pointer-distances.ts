@@ -2,8 +2,8 @@
  * At which distances from a pointer a body goes to memory, and from which place in front of or behind the pointer all
  * that takes the fewest bytes.
  *
- * x86-64 encodes a distance of zero in nothing, one from -128 to 127 in a byte, all others in four (Intel SDM, volume 2,
- * 2.1.5). Fields of a structure that lie past the first 127 bytes are cheaper from a pointer into its middle: the center.
+ * Where near distances are encoded in fewer bytes than others (`target/addresses.ts`), fields of a structure that lie past the
+ * first ones are cheaper from a pointer into its middle: the center.
  *
  * Linear in the operands of the body; choosing is linear in the uses of one pointer, times few candidates.
  */
@@ -13,6 +13,14 @@ import { type BodyView, type Inst, Op } from "../ir/instructions.js";
 import { constantStep, isNullTest } from "../ir/move-pointers.js";
 import { ptr } from "../ir/types.js";
 import type { Value } from "../ir/values.js";
+import {
+  type AddressCosts,
+  addressBytes,
+  distanceBytes,
+  farBytes,
+  isFar,
+  nearRange,
+} from "../target/addresses.js";
 
 /** A pointer that comes into a register from elsewhere. */
 export function arrives(value: Value): boolean {
@@ -22,8 +30,13 @@ export function arrives(value: Value): boolean {
   return value.op === Op.Load || value.op === Op.Call || value.op === Op.Phi || value.op === Op.Select;
 }
 
-/** Bytes of setting a near center inside of a function: a parameter is often copied anyhow. */
-export const settingBytes = ({ valueKind }: Value): number => (valueKind === "argument" ? 3 : 4);
+/** Bytes of setting a near center inside of a function. */
+export const settingBytes = ({ set, setParameter }: AddressCosts, { valueKind }: Value): number =>
+  valueKind === "argument" ? setParameter : set;
+
+/** Bytes of setting a center that is so far from where the pointer is. @param setting as `settingBytes` says */
+export const settingFrom = (costs: AddressCosts, setting: number, distance: number): number =>
+  setting + (isFar(costs, distance) ? farBytes(costs) : 0);
 
 /** What a body does with a pointer, as distances in bytes from it. */
 export class PointerUses {
@@ -35,25 +48,18 @@ export class PointerUses {
   nullTests = 0;
 }
 
-/** Centers farther away are not worth a thought; with them symbols and stack frames stay in reach of 32 bits. */
-const farthestCenter = 1 << 20;
-/** The center that is set in a short instruction and reaches the most fields. */
-export const nearCenter = 127;
 /** Of the places that the most accesses are near, so many are tried. */
 export const candidatesTried = 8;
 
-/** A byte does not hold the distance. */
-export const isFar = (distance: number): boolean => distance < -128 || distance > 127;
-/** In the encoding of an access. */
-export const distanceBytes = (distance: number): number => (distance === 0 ? 0 : isFar(distance) ? 4 : 1);
-/** A copy, or `lea`. */
-export const addressBytes = (distance: number): number => (distance === 0 ? 2 : 3 + distanceBytes(distance));
-
 /** Bytes that the uses take for distances from the center. */
-export function bytesFrom({ accesses, addresses, nullTests }: PointerUses, center: number): number {
-  let bytes = nullTests * distanceBytes(center);
-  for (let i = 0; i < accesses.length; i++) bytes += distanceBytes(accesses[i]! - center);
-  for (let i = 0; i < addresses.length; i++) bytes += addressBytes(addresses[i]! - center);
+export function bytesFrom(
+  { accesses, addresses, nullTests }: PointerUses,
+  center: number,
+  costs: AddressCosts,
+): number {
+  let bytes = nullTests * distanceBytes(costs, center);
+  for (let i = 0; i < accesses.length; i++) bytes += distanceBytes(costs, accesses[i]! - center);
+  for (let i = 0; i < addresses.length; i++) bytes += addressBytes(costs, addresses[i]! - center);
   return bytes;
 }
 
@@ -65,12 +71,15 @@ export function mostFrequent(numbers: readonly number[], limit: number): number[
   return sorted.slice(0, limit).map(([n]) => n);
 }
 
-/** Of each distance among ascending ones: which of them lie in the 256 bytes that begin with it, by position. */
-export function windowsOf(distances: readonly number[]): { readonly from: number; readonly to: number }[] {
+/** Of each distance among ascending ones: which of them lie in the `size` bytes that begin with it, by position. */
+export function windowsOf(
+  distances: readonly number[],
+  size: number,
+): { readonly from: number; readonly to: number }[] {
   const windows: { readonly from: number; readonly to: number }[] = [];
   for (let from = 0, to = 0; from < distances.length; from++) {
     if (from > 0 && distances[from] === distances[from - 1]) continue;
-    while (to < distances.length && distances[to]! <= distances[from]! + 255) to++;
+    while (to < distances.length && distances[to]! < distances[from]! + size) to++;
     windows.push({ from, to });
   }
   return windows;
@@ -80,18 +89,22 @@ export function windowsOf(distances: readonly number[]): { readonly from: number
  * Centers to try beside 0: from them many accesses are near that are not near the pointer itself, or what is passed on is
  * there.
  */
-export function possibleCenters(uses: PointerUses): ReadonlySet<number> {
+export function possibleCenters(uses: PointerUses, costs: AddressCosts): ReadonlySet<number> {
+  const { nearFrom, nearTo, farthestBias } = costs;
   const out = new Set<number>();
-  const made = uses.addresses.filter((d) => d !== 0 && Math.abs(d) < farthestCenter);
+  const made = uses.addresses.filter((d) => d !== 0 && Math.abs(d) < farthestBias);
   for (const center of mostFrequent(made, 1)) out.add(center);
-  const all = uses.accesses.filter((d) => Math.abs(d) < farthestCenter - 128);
-  if (!all.some(isFar)) return out;
-  out.add(nearCenter);
+  const all = uses.accesses.filter((d) => Math.abs(d) < farthestBias + nearFrom);
+  if (!all.some((d) => isFar(costs, d))) return out;
+  // Set in a short instruction, it reaches the most fields.
+  out.add(nearTo);
   // What is there itself takes no byte.
   for (const center of mostFrequent(all, 2)) if (center !== 0) out.add(center);
   all.sort((a, b) => a - b);
-  const windows = windowsOf(all).sort((a, b) => b.to - b.from - (a.to - a.from) || a.from - b.from);
-  for (const { from } of windows.slice(0, candidatesTried)) out.add(all[from]! + 128);
+  const windows = windowsOf(all, nearRange(costs)).sort(
+    (a, b) => b.to - b.from - (a.to - a.from) || a.from - b.from,
+  );
+  for (const { from } of windows.slice(0, candidatesTried)) out.add(all[from]! - nearFrom);
   return out;
 }
 

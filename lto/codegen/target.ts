@@ -9,6 +9,7 @@
 import type { DataLayout } from "../ir/data-layout.js";
 import type { Block } from "../ir/instructions.js";
 import type { Func, GlobalValue } from "../ir/module.js";
+import type { TargetCosts } from "../target/costs.js";
 import type { PassedRegisters } from "./ipra/variable-arguments.js";
 import type { Wrapping } from "./late/shrink-wrap.js";
 import type { LegalFunction } from "./legalize/index.js";
@@ -57,6 +58,7 @@ export interface Target {
   readonly conventions: TargetConventions;
   readonly outlining: TargetOutlining;
   readonly lowering: LoweringTarget;
+  readonly costs: TargetCosts;
   readonly requests: RequestTable;
   readonly base: BaseRegisters;
   /**

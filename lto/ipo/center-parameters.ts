@@ -21,17 +21,15 @@
  *    points to something else, merging would go by that.
  */
 import {
-  addressBytes,
   arrives,
   bytesFrom,
   candidatesTried,
   Distances,
-  distanceBytes,
   mostFrequent,
-  nearCenter,
   PointerUses,
   possibleCenters,
   settingBytes,
+  settingFrom,
 } from "../analysis/pointer-distances.js";
 import { AttributeList, type AttributeSet } from "../ir/attributes.js";
 import type { DataLayout } from "../ir/data-layout.js";
@@ -44,6 +42,7 @@ import { i8, ptr } from "../ir/types.js";
 import { type Constant, constI64, isConstant, type Value } from "../ir/values.js";
 import { callGraph, summary } from "../pass/analyses.js";
 import { isForSize, type ModulePass, type ProgramContext } from "../pass/pass.js";
+import { type AddressCosts, addressBytes, distanceBytes, farBytes } from "../target/addresses.js";
 import { passingAttributes, withOnly } from "./parameter-attributes.js";
 
 /** Bytes that a parameter has to save. */
@@ -81,18 +80,19 @@ class Parameter {
     readonly index: number,
     /** Bytes of setting a center where it arrives. */
     readonly setting: number,
+    readonly costs: AddressCosts,
   ) {}
 
   /** Centers that are worth a thought for what it is used for; asked once all its uses are known. */
   ownCenters(): ReadonlySet<number> {
-    return (this.possible ??= possibleCenters(this.uses));
+    return (this.possible ??= possibleCenters(this.uses, this.costs));
   }
   private possible: ReadonlySet<number> | null = null;
 
   /** Bytes of what it is used for, from a center. */
   usesFrom(center: number): number {
     let bytes = this.bytes.get(center);
-    if (bytes === undefined) this.bytes.set(center, (bytes = bytesFrom(this.uses, center)));
+    if (bytes === undefined) this.bytes.set(center, (bytes = bytesFrom(this.uses, center, this.costs)));
     return bytes;
   }
   private readonly bytes = new Map<number, number>();
@@ -108,17 +108,14 @@ class Parameter {
 const isCentered = (p: Parameter | null): p is Parameter => p !== null && p.center !== 0 && !p.isGivenUp;
 
 /** In place it is free, or a copy. */
-const passBytes = (distance: number): number => (distance === 0 ? 1 : addressBytes(distance));
-
-/** Bytes of setting a center that is so far from where the pointer is. */
-const settingFrom = ({ setting }: Parameter, distance: number): number =>
-  setting + (Math.abs(distance) > nearCenter ? 3 : 0);
+const passBytes = (costs: AddressCosts, distance: number): number =>
+  distance === 0 ? costs.copy / 2 : addressBytes(costs, distance);
 
 /** Bytes of what a function does with a parameter from one of its centers, but for passing it to itself. */
 function bytesInside(p: Parameter, from: number): number {
   let bytes = p.usesFrom(from);
   for (const { other, distance } of p.to)
-    if (other !== p) bytes += passBytes(distance + other!.center - from);
+    if (other !== p) bytes += passBytes(p.costs, distance + other!.center - from);
   return bytes;
 }
 
@@ -138,23 +135,26 @@ class Prices {
     let bytes = this.with(center, center, bytesInside(p, center));
     for (const { own, bytes: inside } of this.inside)
       if (own !== center)
-        bytes = Math.min(bytes, this.with(center, own, inside) + settingFrom(p, own - center));
+        bytes = Math.min(
+          bytes,
+          this.with(center, own, inside) + settingFrom(p.costs, p.setting, own - center),
+        );
     return bytes + bytesOutside(p, center);
   }
 
   /** @param center where it arrives  @param from where it is used from */
   private with(center: number, from: number, bytes: number): number {
-    for (const { distance } of this.toItself) bytes += passBytes(distance + center - from);
+    for (const { distance } of this.toItself) bytes += passBytes(this.p.costs, distance + center - from);
     return bytes;
   }
 }
 
 /** Bytes of getting a parameter to a center. */
 function bytesOutside(p: Parameter, center: number): number {
-  if (p.index < 0) return center === 0 ? 0 : settingFrom(p, center);
+  if (p.index < 0) return center === 0 ? 0 : settingFrom(p.costs, p.setting, center);
   let bytes = center === 0 ? 0 : p.elsewhere;
   for (const { other, distance } of p.from)
-    if (other !== p) bytes += passBytes(distance + center - (other?.center ?? 0));
+    if (other !== p) bytes += passBytes(p.costs, distance + center - (other?.center ?? 0));
   return bytes;
 }
 
@@ -200,6 +200,7 @@ class Centering {
   }
 
   private findParameters(): void {
+    const costs = this.context.costs.addresses;
     const { symbolOf, openToCallers, addressTaken } = this.context.ofModule(callGraph);
     for (let node = 0; node < symbolOf.length; node++) {
       if (openToCallers[node] === 1 || addressTaken[node] === 1) continue;
@@ -208,7 +209,7 @@ class Centering {
       const list = fn.args.map((argument) => {
         const said = fn.attributes.parameter(argument.index);
         if (argument.type !== ptr || isFixed(said)) return null;
-        const p = new Parameter(argument.index, settingBytes(argument));
+        const p = new Parameter(argument.index, settingBytes(costs, argument), costs);
         this.parameters.set(argument, p);
         this.all.push(p);
         return p;
@@ -220,6 +221,7 @@ class Centering {
   private look(fn: Func): void {
     const body = fn.view();
     const { dataLayout } = this.module;
+    const costs = this.context.costs.addresses;
     const distances = new Distances(dataLayout);
     /** What is passed of all that is no parameter. */
     const passed = new Map<Value, Parameter>();
@@ -237,10 +239,10 @@ class Centering {
           const { pointer, bytes } = distances.of(inst.operands[1 + target.index]!);
           let source = nodeOf(pointer) ?? null;
           if (source === null && arrives(pointer)) {
-            passed.set(pointer, (source = new Parameter(-1, settingBytes(pointer))));
+            passed.set(pointer, (source = new Parameter(-1, settingBytes(costs, pointer), costs)));
             this.all.push(source);
           }
-          const made = bytesOfMaking(pointer, dataLayout);
+          const made = bytesOfMaking(pointer, dataLayout, costs);
           if (made === null) target.from.push({ other: source, distance: bytes });
           else target.elsewhere += made;
           source?.to.push({ other: target, distance: bytes });
@@ -385,7 +387,10 @@ class GroupPrices {
   private elsewhere = 0;
   private readonly set: Parameter[] = [];
 
+  private readonly costs: AddressCosts;
+
   constructor(members: readonly Parameter[]) {
+    this.costs = members[0]!.costs;
     const leader = members[0]!.leader();
     for (const p of members) {
       this.accesses.addAll(p.uses.accesses);
@@ -400,12 +405,17 @@ class GroupPrices {
   }
 
   at(center: number): number {
-    let bytes = this.accesses.sumFrom(center, distanceBytes) + this.addresses.sumFrom(center, addressBytes);
-    bytes += this.nullTests * distanceBytes(center);
-    bytes += this.given.sumFrom(center, passBytes) + this.got.sumFrom(center, (back) => passBytes(-back));
+    const { costs } = this;
+    let bytes =
+      this.accesses.sumFrom(center, (d) => distanceBytes(costs, d)) +
+      this.addresses.sumFrom(center, (d) => addressBytes(costs, d));
+    bytes += this.nullTests * distanceBytes(costs, center);
+    bytes +=
+      this.given.sumFrom(center, (d) => passBytes(costs, d)) +
+      this.got.sumFrom(center, (back) => passBytes(costs, -back));
     if (center === 0) return bytes;
     bytes += this.elsewhere;
-    for (const p of this.set) bytes += settingFrom(p, center);
+    for (const p of this.set) bytes += settingFrom(p.costs, p.setting, center);
     return bytes;
   }
 }
@@ -414,7 +424,7 @@ class GroupPrices {
 function chooseTogether(members: readonly Parameter[]): void {
   const all = new PointerUses();
   for (const { uses } of members) for (const d of uses.accesses) all.accesses.push(d);
-  const candidates = possibleCenters(all);
+  const candidates = possibleCenters(all, members[0]!.costs);
   if (candidates.size === 0) return;
   const prices = new GroupPrices(members);
   let best = 0;
@@ -454,13 +464,13 @@ function passCenters(call: CallInst, list: readonly (Parameter | null)[], layout
 }
 
 /** Bytes that the middle of something takes more than its start, where its address is made for a call; null: it is not. */
-function bytesOfMaking(pointer: Value, layout: DataLayout): number | null {
+function bytesOfMaking(pointer: Value, layout: DataLayout, costs: AddressCosts): number | null {
   // In the stack frame that is often out of reach for a byte.
-  if (pointer.valueKind === "inst" && pointer.op === Op.Alloca) return 3;
+  if (pointer.valueKind === "inst" && pointer.op === Op.Alloca) return farBytes(costs);
   if (!isConstant(pointer)) return null;
   if (pointer.valueKind === "undef") return 0;
-  if (pointer.valueKind === "zero") return 2;
-  return movedConstant(pointer, nearCenter, layout) === null ? 4 : 0;
+  if (pointer.valueKind === "zero") return costs.copy;
+  return movedConstant(pointer, costs.nearTo, layout) === null ? costs.set : 0;
 }
 
 /** A sum that the linker may compute: of nothing that it merges. */

@@ -82,9 +82,6 @@ function takeIn(candidate: Candidate, value: Value, fn: Func | null): void {
   }
 }
 
-/** Bytes that a store of a constant is shorter by: its own, and a prefix. */
-const shorterStore = (bits: number): number => (bits === 64 ? 4 : bits === 32 ? 3 : 2);
-
 class Shrinker {
   private readonly candidates = new Map<GlobalValue, Candidate>();
 
@@ -145,7 +142,8 @@ class Shrinker {
           if (candidate === undefined) continue;
           isUser = true;
           takeIn(candidate, value, fn);
-          if (isSmall && value.valueKind === "int") candidate.gain += shorterStore(candidate.bits);
+          if (isSmall && value.valueKind === "int")
+            candidate.gain += this.context.costs.constants.narrowerStore(candidate.bits);
           // What cannot be known stays as it is, however often it is stored.
           if (candidate.extension === null) this.candidates.delete(candidate.variable);
         }

@@ -9,10 +9,10 @@
 
 import type { BodyCodec, Func, Module } from "../ir/module.js";
 import type { Steps } from "../ir/steps.js";
+import type { Addresses } from "../target/addresses.js";
 import { verifyFunction, verifyModule } from "../verify/verifier.js";
 import { callGraph, summary } from "./analyses.js";
 import type {
-  Addresses,
   ComponentPass,
   ComponentWalk,
   FunctionPass,

@@ -14,6 +14,8 @@ import type { CloneMap } from "../ir/clone.js";
 import type { DataLayout } from "../ir/data-layout.js";
 import type { Body, BodyView } from "../ir/instructions.js";
 import type { Func, Module } from "../ir/module.js";
+import type { Addresses } from "../target/addresses.js";
+import type { TargetCosts } from "../target/costs.js";
 import type { Remarks } from "./remarks.js";
 
 /** What a function is compiled for. */
@@ -52,6 +54,8 @@ export type Analysis = FunctionAnalysis<any> | ModuleAnalysis<any>;
 /** What every pass gets beside its unit. */
 export interface PassContext {
   readonly layout: DataLayout;
+  /** What code costs on the machine that the program is for. */
+  readonly costs: TargetCosts;
   /** A fact about the whole module, among those that the pass requires. */
   ofModule<Result>(analysis: ModuleAnalysis<Result>): Result;
   /** A fact about a body, among those that the pass requires; in function passes, the function's own body. */
@@ -88,11 +92,6 @@ export interface TrialCode {
    */
   sizeWith(fn: Func, change: TrialChange | null, isUrgent: boolean): number | null;
 }
-/**
- * Where what the program defines may be, as far as code counts on it (System V ABI AMD64, section 3.5.1: small code model):
- * `low`, below 2^31, as linked; `near`, wherever it is loaded, but all within 2^31 bytes; or anywhere.
- */
-export type Addresses = "low" | "near" | "anywhere";
 /** What passes on the program get. */
 export interface ProgramContext extends PassContext {
   /** Null: there is no code generation to ask. */

@@ -9,11 +9,12 @@ import type { DataLayout } from "../ir/data-layout.js";
 import { InputError, InternalError } from "../ir/errors.js";
 import type { Body, BodyView } from "../ir/instructions.js";
 import type { Func, Module } from "../ir/module.js";
+import type { Addresses } from "../target/addresses.js";
+import type { TargetCosts } from "../target/costs.js";
 import { AnalysisCache } from "./analyses.js";
 import { diffLines } from "./diff.js";
 import type { PassOptions } from "./options.js";
 import type {
-  Addresses,
   Analysis,
   AnyPass,
   FunctionAnalysis,
@@ -35,6 +36,8 @@ export interface RunnerServices {
   /** The function as text. */
   readonly print: (fn: Func) => string;
   readonly log: (text: string) => void;
+  /** Of the machine that the program is for. */
+  readonly costs: TargetCosts;
   readonly now: Clock;
   /** Number of the thread in the trace. */
   readonly thread: number;
@@ -86,6 +89,9 @@ export class RunContext implements PassContext {
   }
   count(counter: string, by = 1): void {
     this.runner.count(counter, by);
+  }
+  get costs(): TargetCosts {
+    return this.runner.costs;
   }
   get remarks(): Remarks | null {
     return this.runner.remarks;
@@ -149,6 +155,10 @@ export class PassRunner {
         : new Trace(services.now, services.thread, options.timeTraceGranularity);
     this.remarks = Remarks.wantedBy(options);
     this.observes = showsText(options);
+  }
+
+  get costs(): TargetCosts {
+    return this.services.costs;
   }
 
   /** Many bodies may have been let go. */

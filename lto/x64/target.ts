@@ -2,6 +2,7 @@
 import type { Target } from "../codegen/target.js";
 import { x64Registers } from "./allocation.js";
 import { x64BaseRegisters } from "./base-register.js";
+import { x64Costs } from "./costs.js";
 import { entryState, movesStack, release, stateBefore, step, tableBytes } from "./frame/cfa.js";
 import { substitutes, withArgument } from "./frame/convention.js";
 import { wantedExtras } from "./frame/extra-registers.js";
@@ -44,6 +45,7 @@ export const x64Target: Target = {
   },
   outlining: x64Outlining,
   lowering: x64Lowering,
+  costs: x64Costs,
   requests: x64Requests,
   base: x64BaseRegisters,
   select: (legal, order, layout, goal, options) =>

@@ -20,15 +20,16 @@ const allowed: Readonly<Record<Layer, readonly Layer[]>> = {
  */
 const allowedInside: Readonly<Record<string, readonly string[]>> = {
   ir: [],
+  target: ["ir"],
   verify: ["ir", "analysis"],
-  analysis: ["ir"],
+  analysis: ["ir", "target"],
   link: ["ir", "verify", "analysis"],
   outline: [],
-  pass: ["ir", "verify", "analysis"],
+  pass: ["ir", "target", "verify", "analysis"],
   opt: ["ir", "analysis", "pass"],
-  ipo: ["ir", "analysis", "outline", "pass", "opt"],
-  codegen: ["ir", "verify", "analysis", "outline", "pass"],
-  x64: ["ir", "analysis", "codegen"],
+  ipo: ["ir", "target", "analysis", "outline", "pass", "opt"],
+  codegen: ["ir", "target", "verify", "analysis", "outline", "pass"],
+  x64: ["ir", "target", "analysis", "codegen"],
 };
 const lists = new Set(["lto/pass/registry.ts", "lto/pass/pipelines.ts"]);
 /** Modules of Node that touch the disk, processes or threads: none of lto's business. */

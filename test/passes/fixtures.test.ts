@@ -10,6 +10,7 @@
  *   run: none                nothing is executed, for the reason that follows in parentheses
  * `npm run bless` writes the expected files.
  */
+
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
@@ -30,10 +31,12 @@ import {
   type Stage,
 } from "../../lto/pass/module-pipeline.js";
 import { noPassOptions } from "../../lto/pass/options.js";
-import { type Addresses, type AnyPass, type Goal, may } from "../../lto/pass/pass.js";
+import { type AnyPass, type Goal, may } from "../../lto/pass/pass.js";
 import { passes } from "../../lto/pass/registry.js";
 import { PassRunner, runFunctionSteps } from "../../lto/pass/runner.js";
+import type { Addresses } from "../../lto/target/addresses.js";
 import { verifyModule } from "../../lto/verify/verifier.js";
+import { x64Costs } from "../../lto/x64/costs.js";
 import { defaultConvention, resultRoom } from "../../lto/x64/frame/convention.js";
 import { x64Target } from "../../lto/x64/target.js";
 import { codegenOptions, link } from "../ipra/compile.js";
@@ -84,7 +87,7 @@ interface Outcome {
 }
 
 function newRunner(module: Module | null): PassRunner {
-  const services = { print: printFunction, now: () => 0, thread: 0, log: () => {} };
+  const services = { print: printFunction, now: () => 0, costs: x64Costs, thread: 0, log: () => {} };
   const enabled = passes.filter((p) => p.option !== undefined).map((p) => p.name);
   return new PassRunner({ ...noPassOptions, verifyEach: true, enabled }, services, module);
 }

@@ -1,4 +1,5 @@
 /** What the runner does for passes: order, facts, and the faults that `--verify-each` finds. */
+
 import { describe, expect, it } from "vitest";
 import { bodyCodec } from "../../formats/object/body-codec.js";
 import { parseModule, printFunction, printModule } from "../../formats/text/index.js";
@@ -22,6 +23,7 @@ import { noPassOptions, type PassOptions } from "../../lto/pass/options.js";
 import { type FunctionPass, ifChanged, type ModulePass, may, must } from "../../lto/pass/pass.js";
 import { mergeReports, type PassReport } from "../../lto/pass/report.js";
 import { PassRunner, type RunnerServices } from "../../lto/pass/runner.js";
+import { x64Costs } from "../../lto/x64/costs.js";
 import {
   askUnsaid,
   claimBlocks,
@@ -66,6 +68,7 @@ function run(
   const services = {
     print: printFunction,
     now: () => (time += 10),
+    costs: x64Costs,
     thread: 0,
     log: (text: string) => {
       log += text;
@@ -81,7 +84,13 @@ function run(
 }
 
 /** Services of a runner that nobody listens to. */
-const quiet: RunnerServices = { print: printFunction, now: () => 0, thread: 0, log: () => {} };
+const quiet: RunnerServices = {
+  print: printFunction,
+  now: () => 0,
+  costs: x64Costs,
+  thread: 0,
+  log: () => {},
+};
 
 const only = (pass: FunctionPass, options: Partial<PassOptions> = {}): ReturnType<typeof run> =>
   run([onFunctions(may(pass))], options);

@@ -6,6 +6,7 @@ import { useReturned } from "../../lto/codegen/lowering/use-returned.js";
 import { noPassOptions } from "../../lto/pass/options.js";
 import { may } from "../../lto/pass/pass.js";
 import { PassRunner, runFunctionSteps } from "../../lto/pass/runner.js";
+import { x64Costs } from "../../lto/x64/costs.js";
 import { defaultConvention, resultRoom } from "../../lto/x64/frame/convention.js";
 import { x64Target } from "../../lto/x64/target.js";
 
@@ -13,7 +14,7 @@ import { x64Target } from "../../lto/x64/target.js";
 function timeOf(source: string): number {
   const module = parseModule(source, "test.ll");
   const fn = module.functions.find((f) => !f.isDeclaration)!;
-  const services = { print: printFunction, now: () => 0, thread: 0, log: () => {} };
+  const services = { print: printFunction, now: () => 0, costs: x64Costs, thread: 0, log: () => {} };
   const runner = new PassRunner(noPassOptions, services, null);
   const indirect = { sets: [], sites: [], closed: new Uint8Array(1) };
   const context = new LoweringRunContext(

@@ -1,4 +1,5 @@
 /** Translation validation: passes on random functions, which the interpreter runs before and after. */
+
 import { bodyCodec } from "../../formats/object/body-codec.js";
 import { parseModule, printFunction, printModule } from "../../formats/text/index.js";
 import type { Module } from "../../lto/ir/module.js";
@@ -9,6 +10,7 @@ import { type FunctionPass, type Goal, type ModulePass, may } from "../../lto/pa
 import { passes } from "../../lto/pass/registry.js";
 import { PassRunner } from "../../lto/pass/runner.js";
 import { verifyModule } from "../../lto/verify/verifier.js";
+import { x64Costs } from "../../lto/x64/costs.js";
 import { behaviourOf, codeOf, randomInput, refines } from "../support/interpreter/program.js";
 import { Random } from "../support/random.js";
 import { randomFunction } from "./random-functions.js";
@@ -29,7 +31,7 @@ export function passesNamed(names: readonly string[]): ValidatedPass[] {
 }
 
 function runPasses(module: Module, list: readonly ValidatedPass[], goal: Goal): void {
-  const services = { print: printFunction, now: () => 0, thread: 0, log: () => {} };
+  const services = { print: printFunction, now: () => 0, costs: x64Costs, thread: 0, log: () => {} };
   const runner = new PassRunner({ ...noPassOptions, verifyEach: true }, services, module);
   const stages = list.map((pass) => (pass.level === "module" ? onModule(may(pass)) : onFunctions(may(pass))));
   finish(runModulePipeline(runner, stages, module, bodyCodec(), () => goal));

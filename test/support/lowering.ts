@@ -10,10 +10,11 @@ import type { Value } from "../../lto/ir/values.js";
 import { noPassOptions } from "../../lto/pass/options.js";
 import { loweringOf, pipelines } from "../../lto/pass/pipelines.js";
 import { PassRunner, type RunnerServices } from "../../lto/pass/runner.js";
+import { x64Costs } from "../../lto/x64/costs.js";
 import { defaultConvention, resultRoom } from "../../lto/x64/frame/convention.js";
 import { x64Lowering } from "../../lto/x64/lowering.js";
 
-const quiet: RunnerServices = { print: () => "", now: () => 0, thread: 0, log: () => {} };
+const quiet: RunnerServices = { print: () => "", now: () => 0, costs: x64Costs, thread: 0, log: () => {} };
 
 /** For sessions whose passes nobody watches. */
 export const sessionPasses = (): SessionPasses => ({

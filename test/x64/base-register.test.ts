@@ -1,4 +1,5 @@
 /** Small variables by way of a base register: which ones, where, with which register, and that programs stay the same. */
+
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,6 +9,7 @@ import { parseModule } from "../../formats/text/index.js";
 import { chooseCluster, mayCluster } from "../../lto/codegen/late/global-cluster.js";
 import { DataLayout } from "../../lto/ir/data-layout.js";
 import type { GlobalVariable } from "../../lto/ir/module.js";
+import { x64Costs } from "../../lto/x64/costs.js";
 import { tscLto } from "../support/command.js";
 
 const dir = mkdtempSync(join(tmpdir(), "base-register-"));
@@ -308,7 +310,9 @@ describe("the cluster", () => {
       @weak = weak global i32 0
       @elsewhere = external global i32`);
     const retained = new Set(all.filter(({ name }) => name === "retained"));
-    expect(all.filter((v) => mayCluster(v, layout, retained)).map((v) => v.name)).toEqual(["yes", "private"]);
+    expect(all.filter((v) => mayCluster(v, x64Costs.addresses, layout, retained)).map((v) => v.name)).toEqual(
+      ["yes", "private"],
+    );
   });
   test("takes what is mentioned most for its bytes, in reach of a byte, by alignment", () => {
     const all = variables(`
@@ -317,7 +321,7 @@ describe("the cluster", () => {
       @word = internal global i64 0, align 8
       @more = internal global [16 x i64] zeroinitializer, align 8`);
     const times = new Map(all.map((v, i) => [v, [20, 9, 30, 10][i]!]));
-    const cluster = chooseCluster(times, layout)!;
+    const cluster = chooseCluster(times, x64Costs.addresses, layout)!;
     expect(cluster.variables.map((v) => v.name)).toEqual(["word", "big", "byte"]);
     expect(cluster.anchor).toBe(128);
     expect([...cluster.offsets].map(([v, at]) => [v.name, at])).toEqual([
@@ -332,7 +336,9 @@ describe("the cluster", () => {
       @z2 = internal global [25 x i32] zeroinitializer, align 4
       @v = internal global i32 1, align 4`);
     const names = (...times: number[]): string[] | undefined =>
-      chooseCluster(new Map(all.map((g, i) => [g, times[i]!])), layout)?.variables.map((g) => g.name);
+      chooseCluster(new Map(all.map((g, i) => [g, times[i]!])), x64Costs.addresses, layout)?.variables.map(
+        (g) => g.name,
+      );
     expect(names(5, 5, 2)).toEqual(["z1", "z2"]);
     expect(names(5, 5, 200)).toEqual(["v", "z1", "z2"]);
   });

@@ -17,7 +17,7 @@ export const baseRegisters: ProgramStep = {
   name: "base-registers",
   run(code) {
     const counted = countMentions(code);
-    const cluster = chooseCluster(counted.mentions, code.facts.layout);
+    const cluster = chooseCluster(counted.mentions, code.target.costs.addresses, code.facts.layout);
     let saved = 0;
     for (const [number, hasFarPlaces] of counted.functions) {
       if (cluster === null && !hasFarPlaces) continue;
@@ -59,7 +59,9 @@ function countMentions(code: ProgramCode): {
   mentions: ReadonlyMap<GlobalVariable, number>;
 } {
   const candidates = new Set(
-    code.facts.globals.filter((g) => mayCluster(g, code.facts.layout, code.facts.retained)),
+    code.facts.globals.filter((g) =>
+      mayCluster(g, code.target.costs.addresses, code.facts.layout, code.facts.retained),
+    ),
   );
   const { base } = code.target;
   const mentions = new Map<GlobalVariable, number>();
@@ -72,7 +74,7 @@ function countMentions(code: ProgramCode): {
       const variable = base.mentioned(inst);
       if (variable?.kind === "variable" && candidates.has(variable)) own.push(variable);
     }
-    const hasFarPlaces = mentionsFarPlaces(insts, base);
+    const hasFarPlaces = mentionsFarPlaces(insts, base, code.target.costs.addresses);
     if (own.length < fewestMentions && !hasFarPlaces) continue;
     functions.set(number, hasFarPlaces);
     if (own.length < fewestMentions) continue;

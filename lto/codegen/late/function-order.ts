@@ -17,6 +17,7 @@
  * Breaks if: a call reaches another definition than the one here, which `numberOf` has to know.
  */
 import type { GlobalValue } from "../../ir/module.js";
+import type { BranchCosts } from "../../target/branches.js";
 import { goals, opcodeMask } from "../pack/format.js";
 import { isBound, packedHead, skipInstruction } from "../pack/walk.js";
 import { OpFact } from "../target.js";
@@ -25,13 +26,8 @@ import type { ProgramStep } from "./pipeline.js";
 import type { ProgramCode } from "./program-code.js";
 import { tailJumpTarget } from "./tail-jumps.js";
 
-/** Bytes that a short jump gets over. (Sizes are not exact before layout, but with 110 code is larger.) */
-const reach = 127;
 /** Instructions of a function that no short jump gets over, to a fair certainty. */
 const manyInstructions = 60;
-/** Bytes of a short jump, and of what names a place in its own function otherwise. */
-const branchBytes = 2;
-const boundBytes = 7;
 
 /** A jump that leaves a function for another. */
 interface TailJump {
@@ -53,7 +49,7 @@ export function orderFunctions(numberOf: (callee: GlobalValue) => number | undef
     jumps.sort((a, b) => sizes[a.from]! - sizes[b.from]! || a.from - b.from || a.at - b.at);
     const chains = new Chains(code.count);
     for (const from of fallThrough(jumps, instructions, chains)) code.letFallThrough(from);
-    for (const jump of jumps) bringNear(jump, sizes, chains);
+    for (const jump of jumps) bringNear(jump, sizes, chains, code.target.costs.branches);
     code.order = allOf(chains);
   };
 }
@@ -118,6 +114,7 @@ function sizesOf(code: ProgramCode, jumps: readonly TailJump[], instructions: In
 
 function sizeOf(code: ProgramCode, fn: number, jumps: readonly TailJump[]): number {
   const { facts, length } = code.target.instructions;
+  const { short, boundAddress } = code.target.costs.branches;
   const packed = code.packed(fn);
   const { words } = packed;
   const ends = new Map<number, number>();
@@ -126,8 +123,8 @@ function sizeOf(code: ProgramCode, fn: number, jumps: readonly TailJump[]): numb
   for (let block = packedHead(packed).blocks; block > 0; block--)
     for (let n = words[at++]!; n > 0; n--) {
       const fact = facts[words[at]! & opcodeMask]!;
-      if ((fact & (OpFact.Branch | OpFact.Jump)) !== 0) bytes += branchBytes;
-      else bytes += isBound(words, at) ? boundBytes : length(code.instruction(words, at));
+      if ((fact & (OpFact.Branch | OpFact.Jump)) !== 0) bytes += short;
+      else bytes += isBound(words, at) ? boundAddress : length(code.instruction(words, at));
       ends.set(at, bytes);
       at = skipInstruction(words, at);
     }
@@ -151,19 +148,24 @@ function fallThrough(jumps: readonly TailJump[], instructions: Int32Array, chain
 }
 
 /** Puts the chains of both functions beside each other if the jump can be short then. */
-function bringNear({ from, to, behind }: TailJump, sizes: Float64Array, chains: Chains): void {
+function bringNear(
+  { from, to, behind }: TailJump,
+  sizes: Float64Array,
+  chains: Chains,
+  { reach }: BranchCosts,
+): void {
   const { next, previous } = chains;
-  const ahead = behind + bytesBeside(from, next, sizes) + bytesBeside(to, previous, sizes);
+  const ahead = behind + bytesBeside(from, next, sizes, reach) + bytesBeside(to, previous, sizes, reach);
   if (ahead <= reach) {
     chains.join(from, to);
     return;
   }
-  const own = sizes[from]! - behind + bytesBeside(from, previous, sizes);
-  if (own + sizes[to]! + bytesBeside(to, next, sizes) <= reach) chains.join(to, from);
+  const own = sizes[from]! - behind + bytesBeside(from, previous, sizes, reach);
+  if (own + sizes[to]! + bytesBeside(to, next, sizes, reach) <= reach) chains.join(to, from);
 }
 
 /** Bytes from a function to the end of its chain on one side, without its own; infinite beyond `reach`. */
-function bytesBeside(fn: number, side: Int32Array, sizes: Float64Array): number {
+function bytesBeside(fn: number, side: Int32Array, sizes: Float64Array, reach: number): number {
   let bytes = 0;
   for (let other = side[fn]!; other !== -1; other = side[other]!) {
     bytes += sizes[other]!;

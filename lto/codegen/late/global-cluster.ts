@@ -10,12 +10,10 @@
 import type { DataLayout } from "../../ir/data-layout.js";
 import type { GlobalValue, GlobalVariable } from "../../ir/module.js";
 import type { Constant } from "../../ir/values.js";
+import { type AddressCosts, nearRange } from "../../target/addresses.js";
 
 /** The symbol that base registers hold. */
 export const anchorSymbol = ".Lglobals.base";
-/** Bytes that displacements of a signed byte reach, and how many of them are below the anchor. */
-const reach = 256;
-const below = 128;
 
 export interface GlobalCluster {
   /** In the order in which they lie. */
@@ -33,6 +31,7 @@ export const alignOf = (variable: GlobalVariable, layout: DataLayout): number =>
 /** @param retained variables that have sections of their own */
 export function mayCluster(
   global: GlobalValue,
+  { nearFrom }: AddressCosts,
   layout: DataLayout,
   retained: ReadonlySet<GlobalValue>,
 ): global is GlobalVariable {
@@ -47,7 +46,7 @@ export function mayCluster(
   )
     return false;
   const size = layout.allocSize(global.valueType);
-  return size > 0 && size <= below && alignOf(global, layout) <= 16;
+  return size > 0 && size <= -nearFrom && alignOf(global, layout) <= 16;
 }
 
 /**
@@ -56,22 +55,24 @@ export function mayCluster(
  */
 export function chooseCluster(
   mentions: ReadonlyMap<GlobalVariable, number>,
+  costs: AddressCosts,
   layout: DataLayout,
 ): GlobalCluster | null {
   const all = [...mentions.keys()];
-  const zero = pick(all.filter(isZero), mentions, layout);
-  const mixed = pick(all, mentions, layout);
+  const zero = pick(all.filter(isZero), mentions, costs, layout);
+  const mixed = pick(all, mentions, costs, layout);
   const worth = (variables: readonly GlobalVariable[]): number =>
     variables.reduce((sum, v) => sum + 2 * mentions.get(v)!, 0);
   const added = mixed.filter(isZero).reduce((sum, v) => sum + layout.allocSize(v.valueType), 0);
   const isMixed = mixed.length > zero.length && worth(mixed) - added > worth(zero);
   const variables = isMixed ? mixed : zero;
-  return variables.length < 2 ? null : arrange(variables, layout);
+  return variables.length < 2 ? null : arrange(variables, costs, layout);
 }
 
 function pick(
   from: readonly GlobalVariable[],
   mentions: ReadonlyMap<GlobalVariable, number>,
+  costs: AddressCosts,
   layout: DataLayout,
 ): GlobalVariable[] {
   const density = (v: GlobalVariable): number => mentions.get(v)! / layout.allocSize(v.valueType);
@@ -84,14 +85,18 @@ function pick(
     const size = layout.allocSize(variable.valueType);
     const align = alignOf(variable, layout);
     const room = Math.ceil(size / align) * align;
-    if (bytes + room > reach) continue;
+    if (bytes + room > nearRange(costs)) continue;
     bytes += room;
     out.push(variable);
   }
   return out;
 }
 
-function arrange(chosen: readonly GlobalVariable[], layout: DataLayout): GlobalCluster {
+function arrange(
+  chosen: readonly GlobalVariable[],
+  { nearFrom }: AddressCosts,
+  layout: DataLayout,
+): GlobalCluster {
   // No padding arises but behind sizes that are no multiples of alignments.
   const variables = [...chosen].sort((a, b) => alignOf(b, layout) - alignOf(a, layout));
   const starts = new Map<GlobalValue, number>();
@@ -102,7 +107,7 @@ function arrange(chosen: readonly GlobalVariable[], layout: DataLayout): GlobalC
     starts.set(variable, end);
     end += layout.allocSize(variable.valueType);
   }
-  const anchor = end > below ? below : 0;
+  const anchor = end > -nearFrom ? -nearFrom : 0;
   for (const [variable, start] of starts) starts.set(variable, start - anchor);
   return { variables, offsets: starts, anchor };
 }

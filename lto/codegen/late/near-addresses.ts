@@ -12,31 +12,30 @@
  * Constants are left alone: linkers merge some by what is there, and an address in the middle may be outside of them.
  * O(mentions log mentions) for each of the few addresses tried, beside rebasing.
  */
-import { isFar, windowsOf } from "../../analysis/pointer-distances.js";
+import { windowsOf } from "../../analysis/pointer-distances.js";
 import type { GlobalValue } from "../../ir/module.js";
+import { type AddressCosts, farBytes, isFar, nearRange } from "../../target/addresses.js";
 import type { MFunction, MInst } from "../mir.js";
 import type { BaseRegisters } from "../target.js";
 import { type HeldAddress, leastGain, type Rebasing } from "./rebasing.js";
 
 /** Addresses tried in a function. */
 const mostTried = 8;
-/** An access that is near takes so many bytes less than one that is far. */
-const gainOfEach = 3;
-/** The shortest instruction that sets an address. */
-const setBytes = 4;
-/** Farther away, middles may be out of reach of 32 bits. */
-const farthest = 1 << 30;
-/** Far places in 256 bytes that can pay. */
-const fewestFar = Math.ceil((leastGain + setBytes) / gainOfEach);
+/** Far places within reach of one address that can pay. */
+const fewestFar = (costs: AddressCosts): number => Math.ceil((leastGain + costs.set) / farBytes(costs));
 
 /** What places are mentioned from: a register or a variable. */
 type Origin = number | GlobalValue;
 
-/** Distances of places that take four bytes, ascending, by what they are mentioned from. */
-function placesOf(code: readonly (readonly MInst[])[], base: BaseRegisters): Map<Origin, number[]> {
+/** Distances of far places, ascending, by what they are mentioned from. */
+function placesOf(
+  code: readonly (readonly MInst[])[],
+  base: BaseRegisters,
+  costs: AddressCosts,
+): Map<Origin, number[]> {
   const places = new Map<Origin, number[]>();
   const add = (origin: Origin, distance: number): void => {
-    if (Math.abs(distance) > farthest) return;
+    if (Math.abs(distance) > costs.farthest) return;
     const known = places.get(origin);
     if (known === undefined) places.set(origin, [distance]);
     else known.push(distance);
@@ -44,7 +43,7 @@ function placesOf(code: readonly (readonly MInst[])[], base: BaseRegisters): Map
   for (const insts of code)
     for (const inst of insts) {
       const distance = base.distance(inst);
-      if (isFar(distance)) add(base.pointer(inst), distance);
+      if (isFar(costs, distance)) add(base.pointer(inst), distance);
       else if (Number.isNaN(distance)) {
         const variable = base.mentioned(inst);
         if (variable?.kind === "variable" && !variable.isConstant) add(variable, base.addend(inst));
@@ -55,8 +54,13 @@ function placesOf(code: readonly (readonly MInst[])[], base: BaseRegisters): Map
 }
 
 /** Whether it can pay to look closer. @param insts of a function; it suffices that those are there that `mentionsFar` */
-export function mentionsFarPlaces(insts: readonly MInst[], base: BaseRegisters): boolean {
-  for (const { length } of placesOf([insts], base).values()) if (length >= fewestFar) return true;
+export function mentionsFarPlaces(
+  insts: readonly MInst[],
+  base: BaseRegisters,
+  costs: AddressCosts,
+): boolean {
+  const fewest = fewestFar(costs);
+  for (const { length } of placesOf([insts], base, costs).values()) if (length >= fewest) return true;
   return false;
 }
 
@@ -64,6 +68,7 @@ const placesIn = ({ blocks, target }: MFunction): Map<Origin, number[]> =>
   placesOf(
     blocks.map(({ insts }) => insts),
     target.base,
+    target.costs.addresses,
   );
 
 interface Window {
@@ -77,39 +82,47 @@ interface Window {
 }
 
 /** Where mentions are enough to pay, the most first. */
-function worthyWindows(places: ReadonlyMap<Origin, readonly number[]>): Window[] {
+function worthyWindows(mf: MFunction): Window[] {
+  const costs = mf.target.costs.addresses;
+  const fewest = fewestFar(costs);
   const windows: Window[] = [];
-  for (const [origin, distances] of places)
-    for (const { from, to } of windowsOf(distances))
-      if (to - from >= fewestFar)
+  for (const [origin, distances] of placesIn(mf))
+    for (const { from, to } of windowsOf(distances, nearRange(costs)))
+      if (to - from >= fewest)
         windows.push({
           origin,
           start: distances[from]!,
-          middle: middleOf(distances, from, to),
+          middle: middleOf(distances, from, to, costs),
           count: to - from,
         });
   return windows.sort((a, b) => b.count - a.count);
 }
 
 /** The distance that is mentioned most often takes no byte, if from there all are near. */
-function middleOf(distances: readonly number[], from: number, to: number): number {
+function middleOf(
+  distances: readonly number[],
+  from: number,
+  to: number,
+  { nearFrom, nearTo }: AddressCosts,
+): number {
   let middle = distances[from]!;
   let most = 0;
   for (let i = from, k = from; i < to; i = k) {
     while (k < to && distances[k] === distances[i]) k++;
-    if (k - i <= most || distances[to - 1]! - distances[i]! > 127 || distances[i]! - distances[from]! > 128)
-      continue;
+    const isOutOfReach =
+      distances[to - 1]! - distances[i]! > nearTo || distances[from]! - distances[i]! < nearFrom;
+    if (k - i <= most || isOutOfReach) continue;
     middle = distances[i]!;
     most = k - i;
   }
-  return most > 0 ? middle : distances[from]! + 128;
+  return most > 0 ? middle : distances[from]! - nearFrom;
 }
 
 /** @returns bytes saved */
 export function rebaseFarPlaces(mf: MFunction, rebasing: Rebasing, isPositionIndependent: boolean): number {
   const tried = new Map<Origin, Set<number>>();
   let saved = 0;
-  let windows = worthyWindows(placesIn(mf));
+  let windows = worthyWindows(mf);
   for (let i = 0; i < mostTried; i++) {
     const window = windows.find(({ origin, start }) => tried.get(origin)?.has(start) !== true);
     if (window === undefined) break;
@@ -118,7 +131,7 @@ export function rebaseFarPlaces(mf: MFunction, rebasing: Rebasing, isPositionInd
     else starts.add(window.start);
     const bytes = rebasing.run(addressIn(mf, window, isPositionIndependent));
     if (bytes === 0) continue;
-    windows = worthyWindows(placesIn(mf));
+    windows = worthyWindows(mf);
     saved += bytes;
   }
   return saved;
@@ -126,11 +139,12 @@ export function rebaseFarPlaces(mf: MFunction, rebasing: Rebasing, isPositionInd
 
 /** An address near all places of the window. */
 function addressIn(
-  { target: { base } }: MFunction,
+  { target: { base, costs } }: MFunction,
   { origin, middle }: Window,
   isPositionIndependent: boolean,
 ): HeldAddress {
-  const isNear = (distance: number): boolean => distance >= middle - 128 && distance <= middle + 127;
+  const isNear = (distance: number): boolean =>
+    !Number.isNaN(distance) && !isFar(costs.addresses, distance - middle);
   if (typeof origin === "number")
     return {
       source: origin,

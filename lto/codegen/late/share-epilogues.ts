@@ -25,14 +25,9 @@ import { OpFact, type Target } from "../target.js";
 import type { ProgramStep } from "./pipeline.js";
 import type { ProgramCode } from "./program-code.js";
 
-/** Rows and forms of a description, in bytes: a step, `def_cfa_offset`, the state remembered, and restored. */
-const rowBytes = 3;
+/** Rows of a description: a step, `def_cfa_offset`, the state remembered, and restored. */
 const entryRows = 4;
 const resetRows = 3;
-/** A register's place. */
-const savedBytes = 2;
-/** A description of its own, where functions share none. */
-const descriptionBytes = 28;
 
 /** One of the instructions of an epilogue. */
 interface Pop {
@@ -208,7 +203,7 @@ class EpilogueSharing {
     let bytes = this.returnBytes - this.jumpBytes;
     for (let i = pops.length - length; i < pops.length; i++) bytes += pops[i]!.bytes;
     if (unwind !== "async") return bytes;
-    if (hasRows) bytes += rowBytes * length;
+    if (hasRows) bytes += this.target.costs.frames.row * length;
     if (isLast) return bytes - resetRows;
     // Without a row of the epilogue's there is nothing to come back from.
     return length === pops.length && hasRows ? bytes + resetRows - 1 : bytes;
@@ -216,14 +211,15 @@ class EpilogueSharing {
 
   /** Bytes of the code that is shared. */
   private costOf(pops: readonly Pop[]): number {
+    const { frames } = this.target.costs;
     let bytes = this.returnBytes;
     for (const pop of pops) bytes += pop.bytes;
     const ends = [...this.endings.values()];
     if (ends.some(({ unwind }) => unwind === "async")) {
-      bytes += entryRows + rowBytes * pops.length;
-      for (const { saved } of pops) if (saved >= 0) bytes += savedBytes;
+      bytes += entryRows + frames.row * pops.length;
+      for (const { saved } of pops) if (saved >= 0) bytes += frames.savedRegister;
     }
-    if (!this.sharedUnwind && ends.some(({ unwind }) => unwind !== "none")) bytes += descriptionBytes;
+    if (!this.sharedUnwind && ends.some(({ unwind }) => unwind !== "none")) bytes += frames.description;
     return bytes;
   }
 

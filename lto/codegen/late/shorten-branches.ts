@@ -19,10 +19,6 @@ import { BranchSizes } from "./branch-sizes.js";
 
 const mostTrials = 200;
 const mostRounds = 2;
-/** Bytes that all branches reach over. */
-const shortReach = 128;
-/** Bytes of an asynchronous unwind table that lead back to the state on entry, if the last chain does not. */
-const resetBytes = 3;
 
 /** @param isLastFixed the last chain has to stay where it is */
 export function shortenBranches(mf: MFunction, isLastFixed: boolean): void {
@@ -30,13 +26,13 @@ export function shortenBranches(mf: MFunction, isLastFixed: boolean): void {
   if (chains.length < 3) return;
   const code = new BranchSizes(chains, mf.target.instructions);
   // All branches are short anyway, or sizes are not known.
-  if (code.most <= shortReach || code.hasAssembly) return;
+  if (code.most <= mf.target.costs.branches.reach + 1 || code.hasAssembly) return;
   const { facts } = mf.target.instructions;
   const leaves = chains.map((chain) => {
     const last = chain.at(-1)!.insts.at(-1);
     return last !== undefined && (facts[last.op]! & leavesFunction) !== 0;
   });
-  const reset = mf.unwind === "async" ? resetBytes : 0;
+  const reset = mf.unwind === "async" ? mf.target.costs.frames.row : 0;
   const bytes = (order: readonly number[]): number =>
     code.relaxed(order) + (leaves[order.at(-1)!] === true ? 0 : reset);
   const order = improved(code, bytes, chains.length, isLastFixed);

@@ -19,10 +19,10 @@
 import {
   bytesFrom,
   Distances,
-  nearCenter,
   PointerUses,
   possibleCenters,
   settingBytes,
+  settingFrom,
 } from "../../analysis/pointer-distances.js";
 import { type Block, type Body, type Inst, makeInst, Op } from "../../ir/instructions.js";
 import { addressBehind, type Move, movePointers } from "../../ir/move-pointers.js";
@@ -31,16 +31,18 @@ import { ptr } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
 import { cfg, dominators, loops } from "../../pass/analyses.js";
 import type { FunctionPass } from "../../pass/pass.js";
+import type { AddressCosts } from "../../target/addresses.js";
 import type { LoweringContext } from "./context.js";
 
 /** Bytes that have to be saved: code that differs from function to function is not shared. */
 const leastGain = 5;
 
-function bestCenter(pointer: Value, uses: PointerUses): number {
+function bestCenter(pointer: Value, uses: PointerUses, costs: AddressCosts): number {
+  const setting = settingBytes(costs, pointer);
   let best = 0;
-  let least = bytesFrom(uses, 0) - leastGain + 1;
-  for (const center of possibleCenters(uses)) {
-    const bytes = bytesFrom(uses, center) + settingBytes(pointer) + (Math.abs(center) > nearCenter ? 3 : 0);
+  let least = bytesFrom(uses, 0, costs) - leastGain + 1;
+  for (const center of possibleCenters(uses, costs)) {
+    const bytes = bytesFrom(uses, center, costs) + settingFrom(costs, setting, center);
     if (bytes >= least) continue;
     best = center;
     least = bytes;
@@ -91,7 +93,7 @@ export const centerPointers: FunctionPass<LoweringContext> = {
     const moves = new Map<Value, Move>();
     const settings = new Map<Value, readonly Inst[]>();
     for (const [pointer, uses] of all) {
-      const center = bestCenter(pointer, uses);
+      const center = bestCenter(pointer, uses, context.costs.addresses);
       if (center === 0) continue;
       const address = addressBehind(pointer, center);
       const frozen = makeInst(Op.Freeze, ptr, [address], null);

@@ -112,9 +112,6 @@ const calleeName = ({ symbol }: MInst): string =>
 
 const isTransfer = (kind: Outlining): boolean => kind === Outlining.Call || kind === Outlining.Exit;
 
-/** Bytes that a description takes where functions share none, with its entry in the index. */
-const descriptionBytes = 28;
-
 export class CandidateFinder {
   private readonly calls: (CallFacts | undefined)[] = [];
   private readonly lowered = new Map<number, number>();
@@ -359,7 +356,9 @@ export class CandidateFinder {
     const codeBefore = starts.length * candidate.bytes;
     const code = starts.length * this.transferBytes + candidate.bodyBytes;
     const isDescribed = (all & Site.Unwind) !== 0 && !this.program.sharedUnwind;
-    const tables = (withRows > 0 ? candidate.bodyRows : 0) + (isDescribed ? descriptionBytes : 0);
+    const tables =
+      (withRows > 0 ? candidate.bodyRows : 0) +
+      (isDescribed ? this.program.target.costs.frames.description : 0);
     return { code, codeBefore, tables, tablesBefore, benefit: codeBefore + tablesBefore - code - tables };
   }
 }

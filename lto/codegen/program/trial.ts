@@ -36,8 +36,6 @@ import { allocateFunction } from "./function.js";
 import { type FunctionNumber, isExact } from "./numbering.js";
 import { type CodegenOptions, goalOf } from "./options.js";
 
-/** Bytes of the description that a function of its own has for the unwinder, where some share theirs. */
-const descriptionBytes = 20;
 /** Callees that are compiled for the sake of a caller, one within the other. */
 const deepest = 40;
 
@@ -117,7 +115,9 @@ export class TrialCodegen implements TrialCode {
     this.leftAlone -= count;
     const size = this.attempt(fn, fn, body)?.size ?? null;
     // Neighbours without directives share a description.
-    return size === null || size.tables === 0 ? size : { ...size, tables: size.tables + descriptionBytes };
+    return size === null || size.tables === 0
+      ? size
+      : { ...size, tables: size.tables + this.job.target.costs.frames.sharedDescription };
   }
 
   private simplifiedSize(fn: Func, change: TrialChange | null): number | null {
@@ -236,7 +236,10 @@ export class TrialCodegen implements TrialCode {
       shrinkWrap,
     });
     const size = laidOutSizes(machine);
-    const bytes = size.code + size.tables + (machine.unwind === "none" ? 0 : descriptionBytes);
+    const bytes =
+      size.code +
+      size.tables +
+      (machine.unwind === "none" ? 0 : machine.target.costs.frames.sharedDescription);
     return { revision: 0, bytes, size, clobbers, aligned };
   }
 

@@ -23,7 +23,7 @@ import { callMayMove, codeAttributes, isOfGroup, isOutlinedFrom } from "../ir-ou
 import { isPassed } from "../merge-functions/slots.js";
 import { passingAttributes } from "../parameter-attributes.js";
 import { isPassable } from "../similar/parameters.js";
-import { bytesOfConstant, bytesOfLoad, bytesOfVectorCount, registersFor } from "./bytes.js";
+import { registersFor } from "./bytes.js";
 
 /** An argument that does not depend on who calls; equal ones are one object. */
 export interface Item {
@@ -126,7 +126,7 @@ export class Sites {
     const callee = call.operands[0] as Func;
     const args = callArguments(call);
     const types = args.map(({ type }) => type);
-    const registers = registersFor(types);
+    const registers = registersFor(types, this.context.costs.calls);
     if (registers === null) return;
     const items: Item[] = [];
     if (callee.isDeclaration && callee.valueType.isVarArg) items.push(this.vectorCount(registers));
@@ -170,7 +170,7 @@ export class Sites {
       position: -1,
       value: null,
       load: null,
-      bytes: bytesOfVectorCount(count),
+      bytes: this.context.costs.calls.vectorCount(count),
     });
   }
 
@@ -183,7 +183,7 @@ export class Sites {
     if (isConstant(value)) {
       if (!isPassed(value) || isOfGroup(value)) return null;
       const key = this.constants.numberOf(value) * mostArguments + position;
-      const bytes = bytesOfConstant(value, register, this.context.addresses);
+      const bytes = this.context.costs.calls.constant(value, register, this.context.addresses);
       return this.intern(key, { position, value, load: null, bytes });
     }
     if (value.valueKind !== "inst" || value.op !== Op.Load || !isStill(value)) return null;
@@ -192,7 +192,12 @@ export class Sites {
     // What is said of the address has to be true at all places.
     const said = `${value.type.id} ${value.data.align} ${value.flags}`;
     const key = `${position} ${this.constants.numberOf(address)} ${said}`;
-    return this.intern(key, { position, value: address, load: value, bytes: bytesOfLoad(register) });
+    return this.intern(key, {
+      position,
+      value: address,
+      load: value,
+      bytes: this.context.costs.calls.load(register),
+    });
   }
 
   private intern(key: string | number, item: Omit<Item, "id">): Item {

@@ -17,6 +17,7 @@ import type { Func } from "../../ir/module.js";
 import type { Constant, Value } from "../../ir/values.js";
 import { isConstantFact, unknown, varying } from "../../opt/constants/lattice.js";
 import { ConstantSolver, type Surroundings } from "../../opt/constants/solver.js";
+import type { TargetCosts } from "../../target/costs.js";
 import { bytesOf } from "./body-size.js";
 import { isStatic } from "./inline-call.js";
 
@@ -184,7 +185,13 @@ export interface BodyCost {
 }
 
 /** @param mostBytes of code; bodies that have more are not looked at to their end */
-export function bodyCost(fn: Func, body: BodyView, layout: DataLayout, mostBytes: number): BodyCost {
+export function bodyCost(
+  fn: Func,
+  body: BodyView,
+  layout: DataLayout,
+  costs: TargetCosts,
+  mostBytes: number,
+): BodyCost {
   const numbers = body.renumber();
   let cost = 0;
   let slotBytes = 0;
@@ -209,7 +216,7 @@ export function bodyCost(fn: Func, body: BodyView, layout: DataLayout, mostBytes
       const { op, operands } = inst;
       const own = costOf(inst);
       cost += own;
-      bytes += bytesOf(inst);
+      bytes += bytesOf(inst, costs);
       if (op === Op.Alloca && isStatic(inst, b === 0))
         slotBytes += layout.allocSize(inst.data.allocatedType) * Number((operands[0] as { num: number }).num);
       switch (op) {

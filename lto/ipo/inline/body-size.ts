@@ -1,62 +1,27 @@
 /**
  * How many bytes of code an instruction becomes, on average over what is around it.
  *
- * A linear model, fitted off line (non-negative least squares, weighted by 1/√size) to the functions of nine C programs
- * of 30 to 110 kB as this compiler made them at -Oz: 2 665 functions. Its median error is 11% of a function (5 bytes below
- * 100), 13% on programs left out of the fit; the sum over a program is off by -9% to +9%. That sorts what
- * is clearly smaller from what is clearly larger, and no more: what a copy does to the registers around it, the model
- * does not see.
- *
- * Bytes are those of x86-64 code for size; of another target only proportions matter.
+ * A linear model, whose terms are the target's (`target/instructions.ts`). It sorts what is clearly smaller from what is clearly
+ * larger, and no more: what a copy does to the registers around it, the model does not see.
  */
 import { type Inst, isCall, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Value } from "../../ir/values.js";
-
-const bytes = {
-  load: 2,
-  store: 5.5,
-  storedConstant: 6.5,
-  variableIndex: 3.7,
-  comparison: 3.3,
-  branch: 2.7,
-  jump: 0.6,
-  table: 11,
-  case: 1,
-  call: 4.4,
-  indirect: 0.8,
-  smallArgument: 2,
-  address: 5.4,
-  argument: 2.5,
-  integer: 3.3,
-  product: 6.8,
-  extension: 0.7,
-  select: 8.8,
-  phi: 3.5,
-  constantEntry: 3.2,
-  float: 7,
-  memory: 15,
-  intrinsic: 18,
-  other: 15,
-  wideConstant: 2.4,
-  globalOperand: 2.5,
-  member: 5,
-};
-
-/** Of a function: description for the unwinder, return, and what saves of registers take. */
-export const functionBytes = 20;
+import type { ConstantCosts } from "../../target/addresses.js";
+import type { TargetCosts } from "../../target/costs.js";
+import type { InstructionCosts } from "../../target/instructions.js";
 
 const free = /^(?:lifetime|assume|experimental\.noalias|donothing|invariant|annotation)/;
 
 /** Bytes that passing the arguments of a call takes, with the call itself. */
-export function bytesOfCall({ operands }: Inst, count: number): number {
+export function bytesOfCall({ operands }: Inst, count: number, bytes: InstructionCosts): number {
   let sum = bytes.call + (isFunction(operands[0]!) ? 0 : bytes.indirect);
-  for (let i = 1; i <= count; i++) sum += bytesOfArgument(operands[i]!);
+  for (let i = 1; i <= count; i++) sum += bytesOfArgument(operands[i]!, bytes);
   return sum;
 }
 const isFunction = (callee: Value): boolean => callee.valueKind === "global";
 
-function bytesOfArgument(value: Value): number {
+function bytesOfArgument(value: Value, bytes: InstructionCosts): number {
   switch (value.valueKind) {
     case "inst":
     case "argument":
@@ -72,17 +37,22 @@ function bytesOfArgument(value: Value): number {
 }
 
 /** Constants among the operands that lengthen an instruction. */
-function bytesOfConstants({ operands }: Inst): number {
+function bytesOfConstants(
+  { operands }: Inst,
+  bytes: InstructionCosts,
+  { smallFrom, smallTo }: ConstantCosts,
+): number {
   let sum = 0;
   for (let i = 0; i < operands.length; i++) {
     const operand = operands[i]!;
-    if (operand.valueKind === "int" && (operand.num > 127 || operand.num < -128)) sum += bytes.wideConstant;
+    if (operand.valueKind === "int" && (operand.num > smallTo || operand.num < smallFrom))
+      sum += bytes.wideConstant;
     else if (operand.valueKind === "global" || operand.valueKind === "expr") sum += bytes.globalOperand;
   }
   return sum;
 }
 
-export function bytesOf(inst: Inst): number {
+export function bytesOf(inst: Inst, { instructions: bytes, constants }: TargetCosts): number {
   const { op, operands } = inst;
   switch (op) {
     case Op.Phi: {
@@ -116,7 +86,9 @@ export function bytesOf(inst: Inst): number {
     case Op.LandingPad:
       return 0;
     default:
-      return isCall(inst) ? bytesOfCallee(inst) : bytesOfPlain(op, operands[0]!) + bytesOfConstants(inst);
+      return isCall(inst)
+        ? bytesOfCallee(inst, bytes)
+        : bytesOfPlain(op, operands[0]!, bytes) + bytesOfConstants(inst, bytes, constants);
   }
 }
 
@@ -126,7 +98,7 @@ export function bytesOf(inst: Inst): number {
  * from 3 bytes (a flag) to 12, multiplications with an immediate 4, copies of 16 bytes or less some moves.
  * @param estimate what `bytesOf` says of it
  */
-export function errorOfBytes(inst: Inst, estimate: number): number {
+export function errorOfBytes(inst: Inst, estimate: number, bytes: InstructionCosts): number {
   switch (inst.op) {
     case Op.Call:
       return estimate >= bytes.memory && intrinsicOf(inst.operands[0]!) !== null ? estimate * 0.65 : 0;
@@ -145,14 +117,17 @@ export function errorOfBytes(inst: Inst, estimate: number): number {
   }
 }
 
-function bytesOfCallee(call: Extract<Inst, { op: Op.Call | Op.Invoke | Op.CallBr }>): number {
+function bytesOfCallee(
+  call: Extract<Inst, { op: Op.Call | Op.Invoke | Op.CallBr }>,
+  bytes: InstructionCosts,
+): number {
   const intrinsic = intrinsicOf(call.operands[0]!);
-  if (intrinsic === null) return bytesOfCall(call, call.data.argumentCount);
+  if (intrinsic === null) return bytesOfCall(call, call.data.argumentCount, bytes);
   if (free.test(intrinsic.name)) return 0;
   return intrinsic.name.startsWith("mem") ? bytes.memory : bytes.intrinsic;
 }
 
-function bytesOfPlain(op: Op, first: Value): number {
+function bytesOfPlain(op: Op, first: Value, bytes: InstructionCosts): number {
   switch (op) {
     case Op.Load:
       return bytes.load;

@@ -82,7 +82,7 @@ class InlinerWalk implements ComponentWalk {
     this.session = new InlineSession(module, graph);
     this.session.countCalls();
     this.speed = new SpeedAdvisor(module.dataLayout);
-    this.size = new SizeAdvisor(module.dataLayout);
+    this.size = new SizeAdvisor(module.dataLayout, context.costs);
   }
 
   run(functions: readonly Func[]): boolean {
@@ -229,7 +229,7 @@ class InlinerWalk implements ComponentWalk {
     const body = this.session.bodyOf(callee);
     const made: Known = {
       revision: callee.revision,
-      cost: bodyCost(callee, body, this.module.dataLayout, mostBytes),
+      cost: bodyCost(callee, body, this.module.dataLayout, this.context.costs, mostBytes),
       places: null,
     };
     this.known.set(callee, made);

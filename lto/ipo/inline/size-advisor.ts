@@ -11,6 +11,7 @@
  * Sizes are estimates (`body-size.ts`), so what is close is not decided by knowledge but by the mean.
  */
 import type { DataLayout } from "../../ir/data-layout.js";
+import type { TargetCosts } from "../../target/costs.js";
 import {
   type Advice,
   type CallOutside,
@@ -20,7 +21,7 @@ import {
   isLastCall,
 } from "./advisor.js";
 import { specialisedCost } from "./body-cost.js";
-import { bytesOf, bytesOfCall, functionBytes } from "./body-size.js";
+import { bytesOf, bytesOfCall } from "./body-size.js";
 
 /**
  * Bytes of a body that may move to its only call. At -Oz, with outliners, what is loaded of eight programs is 0.998 of what
@@ -43,10 +44,13 @@ const mostToGain = 8;
 const mostSlotBytes = { copied: 96, moved: 512 };
 
 export class SizeAdvisor implements InlineAdvisor {
-  constructor(private readonly layout: DataLayout) {}
+  constructor(
+    private readonly layout: DataLayout,
+    private readonly costs: TargetCosts,
+  ) {}
 
   mostBytes(site: CallOutside): number {
-    return isLastCall(site) ? largestTried : mostToGain * thresholdOf(site);
+    return isLastCall(site) ? largestTried : mostToGain * thresholdOf(site, this.costs);
   }
 
   advise(site: CallSite): Advice {
@@ -58,13 +62,16 @@ export class SizeAdvisor implements InlineAdvisor {
       const isClose = known.bytes > surelyMoved && known.bytes <= largestTried && isNarrow;
       return { inline: fits, cost: known.bytes, threshold: largestMoved, isClose };
     }
-    const share = shareOf(site);
-    const threshold = thresholdOf(site);
+    const share = shareOf(site, this.costs);
+    const threshold = thresholdOf(site, this.costs);
     if (known.slotBytes > mostSlotBytes.copied) return { inline: false, cost: known.bytes, threshold };
     let cost = known.bytes;
     if (cost > threshold && cost < mostToGain * threshold) {
       const constants = constantsFor(site);
-      if (constants !== null) ({ cost } = specialisedCost(callee, body, this.layout, constants, bytesOf));
+      if (constants !== null)
+        ({ cost } = specialisedCost(callee, body, this.layout, constants, (inst) =>
+          bytesOf(inst, this.costs),
+        ));
     }
     const isClose = cost > threshold * surelyLess && cost < threshold * surelyMore;
     return { inline: cost <= threshold, cost, threshold, isClose, share };
@@ -72,8 +79,9 @@ export class SizeAdvisor implements InlineAdvisor {
 }
 
 /** Of what the callee has beside its body, bytes that one of its calls takes along. */
-const shareOf = ({ isClosed, callSites }: CallOutside): number => (isClosed ? functionBytes / callSites : 0);
+const shareOf = ({ isClosed, callSites }: CallOutside, costs: TargetCosts): number =>
+  isClosed ? costs.instructions.function / callSites : 0;
 
 /** Bytes that a copy may have. */
-const thresholdOf = (site: CallOutside): number =>
-  bytesOfCall(site.call, site.call.data.argumentCount) + shareOf(site);
+const thresholdOf = (site: CallOutside, costs: TargetCosts): number =>
+  bytesOfCall(site.call, site.call.data.argumentCount, costs.instructions) + shareOf(site, costs);

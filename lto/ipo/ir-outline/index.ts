@@ -86,14 +86,20 @@ class Outliner {
   private round(functions: readonly Func[]): ReadonlySet<Func> {
     const { module } = this;
     if (functions.length === 0) return new Set();
-    const sequence = Sequence.ofFunctions(module, functions, this.made.size === 0 ? null : this.made);
+    const sequence = Sequence.ofFunctions(
+      module,
+      this.context.costs,
+      functions,
+      this.made.size === 0 ? null : this.made,
+    );
     const repeats = findRepeats(sequence.symbols, {
       minimumLength: 2,
       maximumLength: longest,
       wanted: (length, count, first) => {
         const bytes = sequence.bytes(first, length);
         // A shorter end may have a call less, and need no frame.
-        if (!mayPay(bytes, Math.min(sequence.countCalls(first, length), 1), count)) return false;
+        if (!mayPay(sequence.costs, bytes, Math.min(sequence.countCalls(first, length), 1), count))
+          return false;
         return this.made.size === 0 || sequence.calls(first, length, this.made);
       },
     });

@@ -12,36 +12,15 @@ import type { DataLayout } from "../../ir/data-layout.js";
 import { type CallInst, type Inst, isCall, Op } from "../../ir/instructions.js";
 import type { Type } from "../../ir/types.js";
 import type { Constant, Value } from "../../ir/values.js";
+import type { TargetCosts } from "../../target/costs.js";
 import { commonAttributes } from "../fold-functions/attributes.js";
-import { bytesToPass, type Input, isPassable, Parameters } from "../similar/parameters.js";
+import { type Input, isPassable, Parameters } from "../similar/parameters.js";
 import { partOfOperation } from "./operations.js";
 import type { Sequence } from "./sequence.js";
 
-const mostIntegers = 6;
+/** Parameters for floating point, however many the platform passes in registers. */
 const mostFloats = 6;
 const mostOutputs = 2;
-
-const costs = {
-  call: 5,
-  /** What the call does to values around it. */
-  around: 1.5,
-  /** An address or a bit that was part of another instruction. */
-  folded: 2,
-  /** The first call of a function: its frame. */
-  firstCall: 7,
-  /** A result that is used, and one more. */
-  result: 0.5,
-  nextResult: 4,
-  /** Return, alignment and part of a shared description. */
-  leaf: 5,
-  /** Frame and description. */
-  frame: 22,
-  /** Instead of a return. */
-  jump: 4,
-  /** A value that has to survive a call. */
-  kept: 4,
-  plus: 3,
-};
 
 export interface OutlinePlan {
   /** Of operands that are inputs, in order; others are computed inside. */
@@ -127,15 +106,15 @@ export function isClose(sequence: Sequence, starts: Int32Array, length: number, 
 }
 
 /** Bytes of calls in the places of pieces and of what a function needs around their code, at least. */
-function leastAfter(calls: number, count: number): number {
-  const end = calls === 0 ? costs.leaf : calls === 1 ? Math.min(costs.leaf, costs.jump) : costs.frame;
-  return end + count * (costs.call + (calls === 0 ? costs.around : 0));
+function leastAfter({ frames, calls: { call, around } }: TargetCosts, calls: number, count: number): number {
+  const end = calls === 0 ? frames.leaf : calls === 1 ? Math.min(frames.leaf, frames.jump) : frames.frame;
+  return end + count * (call + (calls === 0 ? around : 0));
 }
 
 /** Whether a function for so many pieces of these bytes, each with so many calls, could certainly save something. */
-export function mayPay(bytes: number, calls: number, count: number): boolean {
+export function mayPay(costs: TargetCosts, bytes: number, calls: number, count: number): boolean {
   const before = bytes * count;
-  return before - bytes - leastAfter(calls, count) >= errorOf(before, count);
+  return before - bytes - leastAfter(costs, calls, count) >= errorOf(before, count);
 }
 
 /**
@@ -145,22 +124,20 @@ export function mayPay(bytes: number, calls: number, count: number): boolean {
 export function mostBenefit(sequence: Sequence, starts: Int32Array, length: number, passed: number): number {
   if (starts.length < 2) return 0;
   const first = starts[0]!;
-  const { bytesBefore, placeAt, places } = sequence;
+  const { bytesBefore, placeAt, places, costs } = sequence;
   let before = 0;
   let after =
-    leastAfter(sequence.countCalls(first, length), starts.length) +
+    leastAfter(costs, sequence.countCalls(first, length), starts.length) +
     sequence.bytes(first, length) +
     passed * starts.length;
   for (let i = 0; i < starts.length; i++) {
     const start = starts[i]!;
     before += bytesBefore[start + length]! - bytesBefore[start]!;
-    if (!places[placeAt[start]!]!.hasCalls) after += costs.firstCall;
+    if (!places[placeAt[start]!]!.hasCalls) after += costs.frames.firstCall;
   }
   return before - after >= errorOf(before, starts.length) ? before - after : 0;
 }
 
-/** The least that a value in a register costs to pass, whatever it is: see `bytesToPass`. */
-const leastToPass = 2;
 /** Pieces that are compared to see how many parameters they need at least. */
 const mostCompared = 3;
 
@@ -171,7 +148,7 @@ const mostCompared = 3;
  * @param least receives them
  */
 export function leastPassed(
-  { insts, operandsAt, definitions, constantAt }: Sequence,
+  { insts, operandsAt, definitions, constantAt, costs: { calls } }: Sequence,
   starts: Int32Array,
   length: number,
   least: Float64Array,
@@ -215,14 +192,18 @@ export function leastPassed(
       else integers++;
     }
     least[k + 1] =
-      integers > mostIntegers || floats > mostFloats
+      integers > calls.integers || floats > mostFloats
         ? Number.POSITIVE_INFINITY
-        : leastToPass * (integers + floats);
+        : calls.leastPass * (integers + floats);
   }
 }
 
 /** Bytes per piece that results take at least: those of a few pieces, since more of them have no fewer. */
-export function leastReturned({ firstUser, lastUser }: Sequence, starts: Int32Array, length: number): number {
+export function leastReturned(
+  { firstUser, lastUser, costs }: Sequence,
+  starts: Int32Array,
+  length: number,
+): number {
   const a = starts[0]!;
   const b = starts[starts.length - 1]!;
   let outputs = 0;
@@ -234,7 +215,7 @@ export function leastReturned({ firstUser, lastUser }: Sequence, starts: Int32Ar
     }
     if (++outputs > mostOutputs) return Number.POSITIVE_INFINITY;
   }
-  return outputs === 0 ? 0 : costs.result + (outputs - 1) * costs.nextResult;
+  return outputs === 0 ? 0 : costs.calls.result + (outputs - 1) * costs.calls.nextResult;
 }
 
 /** What may be spent on passing inputs and results. */
@@ -256,7 +237,8 @@ export function planFor(
   layout: DataLayout,
   room = roomFor(sequence, starts, length),
 ): OutlinePlan | null {
-  const { insts } = sequence;
+  const { insts, costs } = sequence;
+  const { calls: passing } = costs;
   const first = starts[0]!;
   const parameters = new Parameters(layout);
   const inputs: Input[] = [];
@@ -281,10 +263,11 @@ export function planFor(
       const { length: known } = parameters.list;
       const input = parameters.add(row);
       if (input.kind === "parameter") {
-        if (parameters.list.length > known) for (let j = 0; j < row.length; j++) left -= bytesToPass(row[j]!);
+        if (parameters.list.length > known)
+          for (let j = 0; j < row.length; j++) left -= passing.pass(row[j]!);
         if (left < 0) return null;
-        if (!isPassable(row[0]!.type) || !fits(parameters)) return null;
-        if (input.plus !== 0n) added += costs.plus;
+        if (!isPassable(row[0]!.type) || !fits(parameters, passing.integers)) return null;
+        if (input.plus !== 0n) added += passing.plus;
       }
       inputs.push(input);
     }
@@ -298,7 +281,7 @@ export function planFor(
   return { ...plan, ...bytes, isTried: false };
 }
 
-function fits({ list }: Parameters): boolean {
+function fits({ list }: Parameters, mostIntegers: number): boolean {
   let integers = 0;
   let floats = 0;
   for (const { type } of list)
@@ -343,34 +326,35 @@ function bytesOfPlan(
   added: number,
 ): Pick<OutlinePlan, "before" | "after" | "body"> {
   const { insts, places, placeAt, firstUser, lastUser } = sequence;
+  const { frames, calls: passing } = sequence.costs;
   const { parameters, outputs, endsThere, jumps } = plan;
   const first = starts[0]!;
   // The body: what is longest among the pieces is not more than what there is.
   let after = sequence.bytes(first, length) + added;
-  if (endsThere) after += calls > 1 ? costs.frame : costs.leaf;
-  else if (calls === 0) after += costs.leaf;
-  else if (calls === 1 && jumps) after += costs.jump;
-  else after += costs.frame + costs.kept * keptAcrossCalls(sequence, first, length, outputs);
-  if (outputs.length > 1) after += costs.nextResult;
+  if (endsThere) after += calls > 1 ? frames.frame : frames.leaf;
+  else if (calls === 0) after += frames.leaf;
+  else if (calls === 1 && jumps) after += frames.jump;
+  else after += frames.frame + passing.kept * keptAcrossCalls(sequence, first, length, outputs);
+  if (outputs.length > 1) after += passing.nextResult;
   const body = after;
   let before = 0;
   starts.forEach((start, i) => {
     before += sequence.bytes(start, length);
-    after += costs.call + (calls === 0 ? costs.around : 0);
-    if (!places[placeAt[start]!]!.hasCalls) after += costs.firstCall;
+    after += passing.call + (calls === 0 ? passing.around : 0);
+    if (!places[placeAt[start]!]!.hasCalls) after += frames.firstCall;
     for (const { values } of parameters.list) {
       const value = values[i]!;
-      after += bytesToPass(value);
-      if (value.type.bits === 1 || isAddress(value)) after += costs.folded;
+      after += passing.pass(value);
+      if (value.type.bits === 1 || isAddress(value)) after += passing.folded;
       // The input was made for this piece alone, perhaps as a part of its instructions.
       if (value.valueKind === "inst" && value.op === Op.Load) {
         const at = places[placeAt[start]!]!.start + value.id;
-        if (firstUser[at]! >= start && lastUser[at]! < start + length) after += costs.folded;
+        if (firstUser[at]! >= start && lastUser[at]! < start + length) after += passing.folded;
       }
     }
     outputs.forEach((k, number) => {
-      after += number === 0 ? costs.result : costs.nextResult;
-      if (insts[first + k]!.type.bits === 1) after += 2 * costs.folded;
+      after += number === 0 ? passing.result : passing.nextResult;
+      if (insts[first + k]!.type.bits === 1) after += 2 * passing.folded;
     });
   });
   return { before, after, body };

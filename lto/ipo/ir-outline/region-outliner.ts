@@ -169,16 +169,16 @@ export class RegionOutliner {
     let bytes = 0;
     let calls = 0;
     for (const inst of insts) {
-      bytes += bytesOf(inst);
+      bytes += bytesOf(inst, this.context.costs);
       if (isCall(inst) && intrinsicOf(inst.operands[0]!) === null) calls++;
     }
-    if (!mayPay(bytes, Math.min(calls, 1), regions.length)) return;
+    if (!mayPay(this.context.costs, bytes, Math.min(calls, 1), regions.length)) return;
     const pieces = regions.map((region) => ({
       fn: region.fn,
       insts: instsOf(extended(region, before, behind)!),
       ...this.knownOf(region.fn),
     }));
-    const sequence = Sequence.ofPieces(this.operations, pieces);
+    const sequence = Sequence.ofPieces(this.operations, this.context.costs, pieces);
     const group = { regions, sequence, length: insts.length, before, behind };
     for (const b of new Set([before, before >> 1, 0]))
       for (const f of new Set([behind, behind >> 1, 0])) this.addExtent(candidates, group, b, f);

@@ -9,6 +9,7 @@ import { mix } from "../../ir/hash.js";
 import { type CallInst, type Inst, isCall, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Func, Module } from "../../ir/module.js";
+import type { TargetCosts } from "../../target/costs.js";
 import { bytesOf, errorOfBytes } from "../inline/body-size.js";
 import { callMayMove, Motion, mayMoveWith, motions, showsFrame, takesCopies } from "./legality.js";
 import { Operations, partOfOperation } from "./operations.js";
@@ -18,8 +19,8 @@ const fixed = -1;
 /** Among the numbers of constants: results, arguments and what code may not name elsewhere. */
 const varies = -1;
 
-/** A call of five bytes and the doubts of estimates are more than what shorter pieces take, however many there are. */
-const leastBytes = 5.5;
+/** What a call and the doubts of estimates are more than its own bytes: shorter pieces take less, however many there are. */
+const leastDoubt = 0.5;
 
 /** What is said of a function as a whole. */
 export interface FunctionFacts {
@@ -74,6 +75,7 @@ export class Sequence {
 
   private constructor(
     private readonly operations: Operations,
+    readonly costs: TargetCosts,
     count: number,
     operands: number,
     private readonly called: ReadonlySet<Func> | null,
@@ -93,7 +95,12 @@ export class Sequence {
   }
 
   /** @param called only code that calls one of these is told apart; null: all code is */
-  static ofFunctions(module: Module, functions: readonly Func[], called: ReadonlySet<Func> | null): Sequence {
+  static ofFunctions(
+    module: Module,
+    costs: TargetCosts,
+    functions: readonly Func[],
+    called: ReadonlySet<Func> | null,
+  ): Sequence {
     let count = 0;
     let operands = 0;
     for (const fn of functions) {
@@ -101,20 +108,20 @@ export class Sequence {
       count += body.renumber();
       for (const { insts } of body.blocks) for (const inst of insts) operands += inst.operands.length;
     }
-    const sequence = new Sequence(new Operations(module), count, operands, called);
+    const sequence = new Sequence(new Operations(module), costs, count, operands, called);
     for (const fn of functions) sequence.add(fn);
     return sequence;
   }
 
   /** Pieces that are spread over blocks, each as if it were straight, with nothing around them. */
-  static ofPieces(operations: Operations, pieces: readonly SpreadPiece[]): Sequence {
+  static ofPieces(operations: Operations, costs: TargetCosts, pieces: readonly SpreadPiece[]): Sequence {
     let count = 0;
     let operands = 0;
     for (const { insts } of pieces) {
       count += insts.length + 1;
       for (const inst of insts) operands += inst.operands.length;
     }
-    const sequence = new Sequence(operations, count, operands, null);
+    const sequence = new Sequence(operations, costs, count, operands, null);
     for (const piece of pieces) sequence.addSpread(piece);
     return sequence;
   }
@@ -220,17 +227,17 @@ export class Sequence {
 
   /** Tells the operations between two that do not move apart, if there are enough to save anything. */
   private addPiece(from: number, to: number): void {
-    const { insts, called, bytesBefore, errorBefore, callsBefore, isRealCall } = this;
+    const { insts, called, bytesBefore, errorBefore, callsBefore, isRealCall, costs } = this;
     const { symbols, operations, constantAt, operandsAt } = this;
     if (called !== null && !this.calls(from, to - from, called)) return;
     for (let at = from; at < to; at++) {
       const inst = insts[at]!;
-      const bytes = bytesOf(inst);
+      const bytes = bytesOf(inst, costs);
       bytesBefore[at + 1] = bytesBefore[at]! + bytes;
-      errorBefore[at + 1] = errorBefore[at]! + errorOfBytes(inst, bytes);
+      errorBefore[at + 1] = errorBefore[at]! + errorOfBytes(inst, bytes, costs.instructions);
       callsBefore[at + 1] = callsBefore[at]! + isRealCall[at]!;
     }
-    if (bytesBefore[to]! < leastBytes) return;
+    if (bytesBefore[to]! < costs.calls.call + leastDoubt) return;
     for (let at = from; at < to; at++)
       symbols[at] = operations.numberOf(insts[at]!, constantAt, operandsAt[at]!);
   }

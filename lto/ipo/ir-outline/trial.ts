@@ -8,12 +8,9 @@
  */
 import type { Value } from "../../ir/values.js";
 import type { TrialSize } from "../../pass/pass.js";
+import type { ConstantCosts } from "../../target/addresses.js";
 import type { OutlinePlan } from "./plan.js";
 import type { Sequence } from "./sequence.js";
-
-const bytesOfReturn = 1;
-/** To lower the stack pointer and raise it again, in the shortest way. */
-const bytesOfFrame = 2;
 
 /** The plan with what the trial says of it. */
 export function tried(
@@ -24,12 +21,13 @@ export function tried(
   { code, tables }: TrialSize,
 ): OutlinePlan {
   const { parameters, endsThere, jumps, callsInside } = plan;
-  const leaves = endsThere || jumps ? 0 : bytesOfReturn;
-  const inPlace = code - leaves - (callsInside ? bytesOfFrame : 0);
+  const { frames, constants } = sequence.costs;
+  const leaves = endsThere || jumps ? 0 : frames.return;
+  const inPlace = code - leaves - (callsInside ? frames.adjust : 0);
   let before = 0;
   starts.forEach((start, i) => {
     let most = inPlace;
-    for (const { values } of parameters.list) most += bytesInCode(values[i]!);
+    for (const { values } of parameters.list) most += bytesInCode(values[i]!, constants);
     before += Math.min(most, sequence.bytes(start, length));
   });
   const body = code + tables;
@@ -37,15 +35,15 @@ export function tried(
 }
 
 /** Bytes that an operand adds to the instruction that has it, where it is no register. */
-function bytesInCode(value: Value): number {
+function bytesInCode(value: Value, { smallFrom, smallTo, small, large }: ConstantCosts): number {
   switch (value.valueKind) {
     case "inst":
     case "argument":
     case "undef":
       return 0;
     case "int":
-      return value.num >= -128 && value.num <= 127 ? 1 : 4;
+      return value.num >= smallFrom && value.num <= smallTo ? small : large;
     default:
-      return 4;
+      return large;
   }
 }

@@ -10,20 +10,13 @@ import { type BodyView, isCall } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Func } from "../../ir/module.js";
 import type { Constant, Value } from "../../ir/values.js";
-import { bytesOf, functionBytes } from "../inline/body-size.js";
-import { bytesToPass, type Input, Parameters } from "../similar/parameters.js";
+import type { TargetCosts } from "../../target/costs.js";
+import { bytesOf } from "../inline/body-size.js";
+import { type Input, Parameters } from "../similar/parameters.js";
 
 /** Parameters beyond which nothing was ever gained. */
 const mostParameters = 4;
-/** Integer arguments in registers (System V ABI, "Parameter Passing"), and floating-point ones. */
-const integerRegisters = 6;
-const floatRegisters = 8;
 const mostSlots = 32;
-/** A jump with its share of alignment and description. */
-const jumpBytes = 9;
-/** To move a parameter out of the way of calls, and to save what it moves to. */
-const keptBytes = 6;
-const plusBytes = 3;
 /** Part of the body that the estimate may be off by, and bytes in any case. */
 const doubt = 0.12;
 const leastGain = 6;
@@ -73,12 +66,13 @@ export class Cluster {
     readonly first: Func,
     body: BodyView,
     private readonly layout: DataLayout,
+    private readonly costs: TargetCosts,
   ) {
     let bytes = 0;
     let calls = false;
     for (const { insts } of body.blocks)
       for (const inst of insts) {
-        bytes += bytesOf(inst);
+        bytes += bytesOf(inst, costs);
         if (isCall(inst) && intrinsicOf(inst.operands[0]!) === null) calls = true;
       }
     this.bodyBytes = bytes;
@@ -92,6 +86,7 @@ export class Cluster {
     for (const { differences } of members)
       for (const [key, { slot }] of differences) if (!slots.has(key)) slots.set(key, slot);
     if (slots.size > mostSlots) return null;
+    const { calls: passing, frames, instructions } = this.costs;
     const parameters = new Parameters(this.layout);
     const keys = [...slots.keys()].sort((a, b) => a - b);
     let added = 0;
@@ -100,18 +95,22 @@ export class Cluster {
       const input = parameters.add(
         members.map(({ differences }) => differences.get(key)?.value ?? slot.value),
       );
-      added += slot.bytes + (input.kind === "parameter" && input.plus !== 0n ? plusBytes : 0);
+      added += slot.bytes + (input.kind === "parameter" && input.plus !== 0n ? passing.plus : 0);
       return input;
     });
     if (!this.fits(parameters)) return null;
     const { length } = parameters.list;
-    let after = this.bodyBytes + functionBytes + added + length * (this.callsOthers ? keptBytes : 1);
+    let after =
+      this.bodyBytes +
+      instructions.function +
+      added +
+      length * (this.callsOthers ? passing.keptParameter : 1);
     members.forEach(({ calls, staysAsJump }, i) => {
       let passed = 0;
-      for (const { values } of parameters.list) passed += bytesToPass(values[i]!);
-      after += (staysAsJump ? jumpBytes + passed : 0) + calls * passed;
+      for (const { values } of parameters.list) passed += passing.pass(values[i]!);
+      after += (staysAsJump ? frames.thunk + passed : 0) + calls * passed;
     });
-    const before = members.length * (this.bodyBytes + functionBytes);
+    const before = members.length * (this.bodyBytes + instructions.function);
     const ordered = keys.map((key) => slots.get(key)!);
     return { slots: ordered, inputs, parameters, before, after };
   }
@@ -126,7 +125,8 @@ export class Cluster {
     };
     this.first.args.forEach(take);
     list.forEach(take);
-    return integers <= integerRegisters && floats <= floatRegisters;
+    const { calls } = this.costs;
+    return integers <= calls.integers && floats <= calls.floats;
   }
 }
 

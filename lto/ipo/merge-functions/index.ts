@@ -224,7 +224,7 @@ class Merger {
       }
       if (best !== null) best.cluster.members.push(best.member);
       else if (clusters.length < mostClusters) {
-        const cluster = new Cluster(fn, body, this.context.layout);
+        const cluster = new Cluster(fn, body, this.context.layout, this.context.costs);
         cluster.members.push(member(new Map()));
         clusters.push(cluster);
       }

@@ -293,7 +293,9 @@ class TableShrinker {
       context.bodyDone(fn);
     }
     for (const [table, used] of uses) {
-      const narrowing = table.isGivenUp ? null : narrow(table, used, layout, context.addresses);
+      const narrowing = table.isGivenUp
+        ? null
+        : narrow(table, used, layout, context.addresses, context.costs);
       if (narrowing === null) continue;
       chosen.set(table, narrowing);
       this.tell(table, narrowing);

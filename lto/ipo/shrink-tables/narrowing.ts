@@ -6,7 +6,8 @@ import type { DataLayout } from "../../ir/data-layout.js";
 import { type BodyView, calleeOf, type Inst, isCall, Op } from "../../ir/instructions.js";
 import { arrayType, i8, i32, intType, type Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
-import type { Addresses } from "../../pass/pass.js";
+import type { Addresses } from "../../target/addresses.js";
+import type { TargetCosts } from "../../target/costs.js";
 import { type Places, type PointerFlow, stepsOf } from "./flow.js";
 import { NewShape } from "./shape.js";
 import type { FieldFacts, Table } from "./tables.js";
@@ -99,9 +100,6 @@ function readsMemory(inst: Inst): boolean {
   return inst.op === Op.IndirectBr || inst.op === Op.ICmp || (inst.op >= Op.Add && inst.op <= Op.Xor);
 }
 
-/** Bytes of a relocation at load time (ELF-64 Object File Format, section 6). */
-const relocationBytes = 24;
-
 /** A field in fewer bytes. */
 interface Narrowed {
   readonly type: Type;
@@ -124,26 +122,16 @@ function narrowedInteger({ least, largest }: FieldFacts, type: Type): Narrowed {
 }
 
 /** Bytes of code that one load of a field becomes longer by. */
-function loadBytes({ type, extension }: Narrowed, from: Type, isOperand: boolean): number {
-  switch (extension) {
-    case null:
-      return 0;
-    case "low":
-      // No prefix; but it needs a register where it was an operand.
-      return isOperand ? 2 : -1;
-    case "distance":
-      return isOperand ? 7 : 5;
-    case "distance or null":
-      return isOperand ? 14 : 12;
-    default: {
-      const plain = from.bits === 32 && type.bits < 32 ? 1 : 0;
-      return isOperand ? plain + 2 : plain;
-    }
-  }
+function loadBytes(
+  { type, extension }: Narrowed,
+  from: Type,
+  isOperand: boolean,
+  { constants }: TargetCosts,
+): number {
+  if (extension === null) return 0;
+  const how = typeof extension === "string" ? extension : "integer";
+  return constants.narrowedLoad(how, from.bits, type.bits, isOperand);
 }
-
-/** Bytes of a step by so many elements of a size, in code that addresses memory. */
-const stepBytes = (period: number): number => ([1, 2, 4, 8].includes(period) ? 0 : 4);
 
 /** Chooses fields, each for itself. */
 class Fields {
@@ -158,6 +146,7 @@ class Fields {
     private readonly uses: TableUses,
     private readonly elements: number,
     private readonly addresses: Addresses,
+    private readonly costs: TargetCosts,
   ) {
     shape.fields.forEach(({ type, bytes }, number) => {
       this.narrowed.push(this.choose(number, type, bytes, facts[number]!));
@@ -165,8 +154,8 @@ class Fields {
   }
 
   private choose(number: number, type: Type, bytes: number, facts: FieldFacts): Narrowed {
-    const { uses, elements, addresses } = this;
-    const relocations = addresses === "near" ? facts.addresses * relocationBytes : 0;
+    const { uses, elements, addresses, costs } = this;
+    const relocations = addresses === "near" ? facts.addresses * costs.constants.relocation : 0;
     const loads = uses.loads[number]!;
     if (loads === 0) {
       this.relocations += relocations;
@@ -184,7 +173,8 @@ class Fields {
     const narrowed = isPointer ? narrowedPointer(facts, addresses) : narrowedInteger(facts, type);
     if (narrowed.extension === null) return asItIs;
     const code =
-      (loads - operands) * loadBytes(narrowed, type, false) + operands * loadBytes(narrowed, type, true);
+      (loads - operands) * loadBytes(narrowed, type, false, costs) +
+      operands * loadBytes(narrowed, type, true, costs);
     const saved = (bytes - (isPointer ? 4 : narrowed.type.bits / 8)) * elements;
     if (saved + (isPointer ? relocations : 0) <= code) return asItIs;
     this.code += code;
@@ -199,19 +189,20 @@ export function narrow(
   uses: TableUses,
   layout: DataLayout,
   addresses: Addresses,
+  costs: TargetCosts,
 ): Narrowing | null {
   const { shape, variables } = table;
   const elements = variables.reduce((sum, v) => sum + layout.allocSize(v.valueType) / shape.period, 0);
   // Addresses of elements stay apart.
   if (uses.loads.every((loads) => loads === 0)) return null;
-  const fields = new Fields(table, uses, elements, addresses);
+  const fields = new Fields(table, uses, elements, addresses, costs);
   const types = fields.narrowed.map(({ type }) => type);
   const extensions = fields.narrowed.map(({ extension }) => extension);
   let best: Narrowing | null = null;
   for (const isPacked of uses.isForSize ? [false, true] : [false]) {
     const changed = new NewShape(shape, types, isPacked, layout);
     const saved = (shape.period - changed.period) * elements + fields.relocations;
-    const steps = uses.steps * (stepBytes(changed.period) - stepBytes(shape.period));
+    const steps = uses.steps * (costs.addresses.step(changed.period) - costs.addresses.step(shape.period));
     // Another instruction to multiply.
     if (!uses.isForSize && steps > 0) continue;
     const code = fields.code + steps;

@@ -79,29 +79,6 @@ export class Parameters {
   }
 }
 
-/** Bytes to pass a value, roughly: see `bytesOfCall` for values in registers. */
-export function bytesToPass(value: Value): number {
-  switch (value.valueKind) {
-    case "inst":
-    case "argument":
-      return 2.5;
-    case "undef":
-      return 0;
-    case "zero":
-      return 2;
-    case "int": {
-      const { num } = value;
-      if (num === 0) return 2;
-      if (num >= -128 && num <= 127) return 3.5;
-      return num >= -2147483648 && num <= 4294967295 ? 5 : 10;
-    }
-    case "float":
-      return value.bits === 0n ? 3 : 12;
-    default:
-      return 7;
-  }
-}
-
 /** Whether a type travels in a register. */
 export const isPassable = ({ kind, bits, addressSpace }: Type): boolean =>
   (kind === "int" && bits <= 64) ||
