@@ -20,7 +20,7 @@ import {
 } from "../../ir/instructions.js";
 import { type Intrinsic, type IntrinsicName, intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import type { Func, GlobalValue } from "../../ir/module.js";
-import type { Type } from "../../ir/types.js";
+import { ptr, type Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
 import type { FlowGraph } from "./flow-graph.js";
 import { leakNode, noNode, unknownNode } from "./nodes.js";
@@ -38,7 +38,8 @@ const isNull = (value: Value): boolean =>
 const isConstantValue = ({ valueKind }: Value): boolean => valueKind !== "inst" && valueKind !== "argument";
 
 /** Whether a store of so many bytes at such an alignment changes no pointer in part. */
-const coversPointers = (bytes: number, align: number): boolean => bytes % 8 === 0 && align % 8 === 0;
+const coversPointers = (bytes: number, align: number, word: number): boolean =>
+  bytes % word === 0 && align % word === 0;
 
 /** What a call of a global does; numbers from 0 on are those of functions. */
 const enum Effect {
@@ -249,7 +250,12 @@ export class BodyScan {
     else {
       this.graph.storeAny(stored, pointer);
       const bytes = this.sizes.storeSize(value.type);
-      this.writeBytes(pointer, bytes, isNull(value), coversPointers(bytes, inst.data.align));
+      this.writeBytes(
+        pointer,
+        bytes,
+        isNull(value),
+        coversPointers(bytes, inst.data.align, this.sizes.storeSize(ptr)),
+      );
     }
   }
 
@@ -393,7 +399,7 @@ export class BodyScan {
       const length = operands[3]!;
       const bytes = length.valueKind === "int" ? length.num : Number.NaN;
       const align = inst.data.attributes.parameter(0).int("align") ?? 1;
-      const covers = coversPointers(bytes, align);
+      const covers = coversPointers(bytes, align, this.sizes.storeSize(ptr));
       this.writeBytes(this.node(fn, operands[1]!), 0, isNull(operands[2]!), covers);
       this.leakOperands(fn, inst, 2);
     } else if (effect === Effect.CopyArgument && result !== noNode) {

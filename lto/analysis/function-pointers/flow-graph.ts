@@ -83,9 +83,12 @@ export class FlowGraph {
   readonly worldNode: number;
 
   /** @param functions number of functions: their tokens are 0 … functions − 1 */
-  constructor(private readonly functions: number) {
+  constructor(
+    private readonly functions: number,
+    wordBytes: number,
+  ) {
     this.addNodes(2);
-    this.objects = new ObjectTable(this);
+    this.objects = new ObjectTable(this, wordBytes);
     this.add(unknownNode, unknownToken);
     this.worldNode = this.addNodes(1);
     this.add(this.worldNode, worldToken);

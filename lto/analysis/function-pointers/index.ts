@@ -15,6 +15,7 @@
  */
 import type { BodyView } from "../../ir/instructions.js";
 import type { Func, GlobalVariable, Module } from "../../ir/module.js";
+import { ptr } from "../../ir/types.js";
 import { ownReferences, Trait } from "../references.js";
 import type { ModuleSummary } from "../summary.js";
 import { BodyScan } from "./body-scan.js";
@@ -67,7 +68,7 @@ export class FunctionPointerAnalysis {
     private readonly functions: readonly Func[],
     isExact: (fn: Func) => boolean,
   ) {
-    this.graph = new FlowGraph(functions.length);
+    this.graph = new FlowGraph(functions.length, module.dataLayout.storeSize(ptr));
     this.nodes = new ProgramNodes(this.graph, module.dataLayout, functions, isExact);
     this.bodies = new BodyScan(this.graph, this.nodes, module.dataLayout);
     const tracked = new Set(module.variables.filter(isTracked));

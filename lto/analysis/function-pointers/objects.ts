@@ -16,7 +16,6 @@ export interface Range {
 }
 
 const nothing: Range = { words: [], object: -1 };
-const wordBytes = 8;
 /** An object with more distinct byte ranges is taken as accessed everywhere. */
 const maxRanges = 32;
 const anyOffset = -1;
@@ -44,7 +43,11 @@ export class ObjectTable {
   private readonly owner: number[] = [];
   private readonly offsets: number[] = [];
 
-  constructor(private readonly graph: FlowGraph) {}
+  constructor(
+    private readonly graph: FlowGraph,
+    /** Bytes of a pointer. */
+    private readonly wordBytes: number,
+  ) {}
 
   /**
    * @param size bytes
@@ -117,15 +120,15 @@ export class ObjectTable {
     const index = this.owner[location]!;
     const object = this.objects[index]!;
     const offset = this.offsets[location]!;
-    if (offset === anyOffset || (object.stride > 0 && offset + wordBytes > object.stride)) return noNode;
+    if (offset === anyOffset || (object.stride > 0 && offset + this.wordBytes > object.stride)) return noNode;
     let word = object.words.get(offset);
     if (word === undefined) {
       word = this.graph.addNodes(1);
       object.words.set(offset, word);
       this.graph.copy(object.anything, word);
       this.graph.copy(word, object.everything);
-      if (overlaps(object.reads, offset)) this.graph.copy(word, leakNode);
-      if (overlaps(object.writes, offset)) this.graph.copy(unknownNode, word);
+      if (overlaps(object.reads, offset, this.wordBytes)) this.graph.copy(word, leakNode);
+      if (overlaps(object.writes, offset, this.wordBytes)) this.graph.copy(unknownNode, word);
     }
     return word;
   }
@@ -166,13 +169,13 @@ export class ObjectTable {
     ranges.push(start, end);
     const words: number[] = [];
     for (const [offset, word] of object.words)
-      if (start < offset + wordBytes && offset < end) words.push(word);
+      if (start < offset + this.wordBytes && offset < end) words.push(word);
     return { words, object: -1 };
   }
 }
 
-function overlaps(ranges: readonly number[], offset: number): boolean {
+function overlaps(ranges: readonly number[], offset: number, bytes: number): boolean {
   for (let i = 0; i < ranges.length; i += 2)
-    if (ranges[i]! < offset + wordBytes && offset < ranges[i + 1]!) return true;
+    if (ranges[i]! < offset + bytes && offset < ranges[i + 1]!) return true;
   return false;
 }
