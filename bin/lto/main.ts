@@ -6,8 +6,8 @@
  */
 import { CommanderError } from "commander";
 import { InputError } from "../../lto/ir/errors.js";
-import { type PassSet, productPasses } from "../../lto/pass/registry.js";
 import { formatCounts, formatTimes } from "../../lto/pass/report.js";
+import { type PassSet, productPasses } from "../../lto/pipeline/registry.js";
 import { reportFault } from "../host/fault.js";
 import { type Host, processHost, refuseLostBytes } from "../host/host.js";
 import { OutputError } from "../host/system-errors.js";

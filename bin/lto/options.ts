@@ -5,7 +5,7 @@ import { expandResponseFiles } from "../../frontend/clang/response-file.js";
 import { outlineForms } from "../../lto/codegen/outline/candidates.js";
 import type { OptimizationLevel } from "../../lto/codegen/program/options.js";
 import { InputError } from "../../lto/ir/errors.js";
-import { type PassSet, productPasses } from "../../lto/pass/registry.js";
+import { type PassSet, productPasses } from "../../lto/pipeline/registry.js";
 import { readTextFile } from "../host/libraries.js";
 import type { DriverOptions } from "./driver-options.js";
 import { OptionError } from "./errors.js";

@@ -2,8 +2,8 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { InputError } from "../../lto/ir/errors.js";
 import { noPassOptions, type PassOption, type PassOptions, passOptions } from "../../lto/pass/options.js";
-import { arrangedPasses } from "../../lto/pass/pipelines.js";
-import { isSkippable, machineSteps, type PassSet } from "../../lto/pass/registry.js";
+import { arrangedPasses } from "../../lto/pipeline/pipelines.js";
+import { isSkippable, machineSteps, type PassSet } from "../../lto/pipeline/registry.js";
 
 /** Adds every option to the parser. */
 export function addPassOptions(command: Command, set: PassSet): Command {

@@ -5,16 +5,21 @@ import { type CodegenOptions, goalOf } from "../../lto/codegen/program/options.j
 import type { SessionPasses } from "../../lto/codegen/program/session.js";
 import { TrialCodegen } from "../../lto/codegen/program/trial.js";
 import type { Target } from "../../lto/codegen/target.js";
-import { inline } from "../../lto/ipo/inline/inliner.js";
 import type { BodyCodec, Module } from "../../lto/ir/module.js";
 import type { ModuleSummary } from "../../lto/link/index.js";
 import { summary as summaryAnalysis } from "../../lto/pass/analyses.js";
 import { runModulePipeline, type Stage } from "../../lto/pass/module-pipeline.js";
 import { noPassOptions, type PassOptions } from "../../lto/pass/options.js";
-import type { FunctionPass, Step, TrialCode } from "../../lto/pass/pass.js";
-import { arranged, loweringOf, type Pipelines, programLevel } from "../../lto/pass/pipelines.js";
+import type { TrialCode } from "../../lto/pass/pass.js";
 import { emptyReport, type PassReport } from "../../lto/pass/report.js";
 import { PassRunner, type RunnerServices, showsText } from "../../lto/pass/runner.js";
+import {
+  arranged,
+  loweringOf,
+  type Pipelines,
+  programLevel,
+  simplificationOf,
+} from "../../lto/pipeline/pipelines.js";
 import type { Addresses } from "../../lto/target/addresses.js";
 import type { TargetCosts } from "../../lto/target/costs.js";
 import { targetOf } from "../../lto/targets.js";
@@ -88,11 +93,6 @@ function trialCode(
     services(quiet, targetOf(module).costs, 0, 0, () => {}),
     null,
   );
-  // What callers go through behind the inliner.
-  const stage = program.find(({ steps }) => steps.some(({ pass }) => pass === inline));
-  const simplification = (stage?.steps ?? []).filter(
-    (step): step is Step<FunctionPass> => step.pass.level === "function",
-  );
   const instructions = summary.symbols.reduce((sum, symbol) => sum + symbol.instructions, 0);
   const budget = Math.ceil((instructions * effort) / 100);
   const lowering = loweringOf(pipelines);
@@ -102,7 +102,7 @@ function trialCode(
     target: targetOf(module),
     runner,
     lowering,
-    simplification,
+    simplification: simplificationOf(program),
     budget,
     budgetAlone: Math.max(leastAlone, Math.ceil(instructions / shareAlone)),
   });

@@ -4,7 +4,7 @@ import { AsmPrinter } from "../../formats/asm/index.js";
 import { readObject } from "../../formats/object/reader.js";
 import { CodegenSession } from "../../lto/codegen/program/session.js";
 import { instructionCount } from "../../lto/codegen/program/statistics.js";
-import { pipelines } from "../../lto/pass/pipelines.js";
+import { pipelines } from "../../lto/pipeline/pipelines.js";
 import { targetOf } from "../../lto/targets.js";
 import { sessionPasses } from "./passes.js";
 import { type Report, reporter } from "./reports.js";

@@ -27,7 +27,12 @@ import { FunctionRunContext, type PassRunner, ProgramRunContext, type Unit } fro
 export type Stage =
   | { readonly over: "module"; readonly steps: readonly Step<ModulePass>[] }
   /** Components of the call graph, callees first; function passes run on each function of the component. */
-  | { readonly over: "components"; readonly steps: readonly Step<ComponentPass | FunctionPass>[] }
+  | {
+      readonly over: "components";
+      readonly steps: readonly Step<ComponentPass | FunctionPass>[];
+      /** The first step inlines; the others simplify what it has changed, in whatever order. */
+      readonly role?: "inlining";
+    }
   | { readonly over: "functions"; readonly steps: readonly Step<FunctionPass>[] };
 
 export const onModule = (...steps: readonly Step<ModulePass>[]): Stage => ({ over: "module", steps });
@@ -35,6 +40,10 @@ export const bottomUp = (...steps: readonly Step<ComponentPass | FunctionPass>[]
   over: "components",
   steps,
 });
+export const inlining = (
+  inliner: Step<ComponentPass>,
+  ...simplification: readonly Step<ComponentPass | FunctionPass>[]
+): Stage => ({ over: "components", steps: [inliner, ...simplification], role: "inlining" });
 export const onFunctions = (...steps: readonly Step<FunctionPass>[]): Stage => ({ over: "functions", steps });
 
 /**

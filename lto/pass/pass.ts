@@ -7,8 +7,8 @@
  * what is left anew and compares. Verifying, timing, dumping, skipping, counting and bisecting are the
  * runner's: no pass has code for any of them.
  *
- * To add a pass: one file that exports it, its name in registry.ts (and where it runs, in pipelines.ts), and a
- * folder `fixtures/passes/NAME` with examples.
+ * To add a pass: one file that exports it, a line where it runs in `pipeline/pipelines.ts`, and a folder
+ * `fixtures/passes/NAME` with examples.
  */
 import type { CloneMap } from "../ir/clone.js";
 import type { DataLayout } from "../ir/data-layout.js";

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { describeOptions, makeCommand } from "../../bin/lto/options.js";
-import { passes, productPasses } from "../../lto/pass/registry.js";
+import { passes, productPasses } from "../../lto/pipeline/registry.js";
 import { expectFile } from "../support/expected.js";
 import { passManual, table } from "./manual.js";
 
@@ -17,8 +17,8 @@ function optionTable(): string {
 }
 
 describe("documentation", () => {
-  it("lto/pass/PASSES.md", () => {
-    expectFile(passManual(productPasses), join(root, "lto/pass/PASSES.md"));
+  it("lto/pipeline/PASSES.md", () => {
+    expectFile(passManual(productPasses), join(root, "lto/pipeline/PASSES.md"));
   });
 
   it("the options in README.md", () => {

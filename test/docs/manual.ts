@@ -12,8 +12,8 @@ import { analyses } from "../../lto/pass/analyses.js";
 import type { Stage } from "../../lto/pass/module-pipeline.js";
 import { passOptions } from "../../lto/pass/options.js";
 import type { Analysis, AnyPass, Step } from "../../lto/pass/pass.js";
-import type { Pipeline } from "../../lto/pass/pipelines.js";
-import type { PassSet } from "../../lto/pass/registry.js";
+import type { Pipeline } from "../../lto/pipeline/pipelines.js";
+import type { PassSet } from "../../lto/pipeline/registry.js";
 
 /** A table in Markdown with aligned columns. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -12,8 +12,8 @@ import {
   type ModulePass,
   may,
 } from "../../lto/pass/pass.js";
-import { type Pipelines, pipelines } from "../../lto/pass/pipelines.js";
-import { type PassSet, passes } from "../../lto/pass/registry.js";
+import { type Pipelines, pipelines } from "../../lto/pipeline/pipelines.js";
+import { type PassSet, passes } from "../../lto/pipeline/registry.js";
 
 const common = { description: "for tests", requires: [], preserves: [] } as const;
 

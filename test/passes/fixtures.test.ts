@@ -32,8 +32,8 @@ import {
 } from "../../lto/pass/module-pipeline.js";
 import { noPassOptions } from "../../lto/pass/options.js";
 import { type AnyPass, type Goal, may } from "../../lto/pass/pass.js";
-import { passes } from "../../lto/pass/registry.js";
 import { PassRunner, runFunctionSteps } from "../../lto/pass/runner.js";
+import { passes } from "../../lto/pipeline/registry.js";
 import type { Addresses } from "../../lto/target/addresses.js";
 import { verifyModule } from "../../lto/verify/verifier.js";
 import { x64Costs } from "../../lto/x64/costs.js";

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { main } from "../../bin/lto/main.js";
 import { onFunctions } from "../../lto/pass/module-pipeline.js";
 import { may } from "../../lto/pass/pass.js";
-import { machineSteps, type PassSet, productPasses } from "../../lto/pass/registry.js";
+import { machineSteps, type PassSet, productPasses } from "../../lto/pipeline/registry.js";
 import { capture, type Outcome, temporaryFolder } from "../support/command.js";
 import { bisect, main as bisectCommand } from "../tools/bisect.js";
 import { loseTerminator, swapSubtraction, withPasses } from "./fixture-passes.js";

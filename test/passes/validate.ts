@@ -5,7 +5,7 @@
  * default pipelines' function passes and ipsccp, each alone. --orders: in random orders, several at a time.
  */
 import type { Goal, Step } from "../../lto/pass/pass.js";
-import { pipelines } from "../../lto/pass/pipelines.js";
+import { pipelines } from "../../lto/pipeline/pipelines.js";
 import { Random } from "../support/random.js";
 import { optionsOf } from "../tools/options.js";
 import { passesNamed, type ValidatedPass, validate } from "./validation.js";

@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 import { Random } from "./bench/random.js";
 import { projectRoot } from "./root.js";
 
-/** The shape of lto/pass/pipelines.ts that is read here. */
+/** The shape of lto/pipeline/pipelines.ts that is read here. */
 interface Step {
   readonly pass: { readonly name: string; readonly option?: string };
   readonly isRequired: boolean;

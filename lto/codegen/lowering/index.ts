@@ -1,5 +1,5 @@
 /**
- * The passes between the linked IR and instruction selection, on one function. Which, is in lto/pass/pipelines.ts.
+ * The passes between the linked IR and instruction selection, on one function. Which, is in lto/pipeline/pipelines.ts.
  */
 import type { Body } from "../../ir/instructions.js";
 import { Func } from "../../ir/module.js";

@@ -64,8 +64,16 @@ import { simplifyCfg } from "../opt/simplify-cfg/index.js";
 import { sroa } from "../opt/sroa/index.js";
 import { tailcallelim } from "../opt/tailcallelim.js";
 import { unreachableBlocks } from "../opt/unreachable-blocks.js";
-import { bottomUp, onModule, type Stage } from "./module-pipeline.js";
-import { type ComponentPass, type FunctionPass, type Goal, ifChanged, may, must, type Step } from "./pass.js";
+import { bottomUp, inlining, onModule, type Stage } from "../pass/module-pipeline.js";
+import {
+  type ComponentPass,
+  type FunctionPass,
+  type Goal,
+  ifChanged,
+  may,
+  must,
+  type Step,
+} from "../pass/pass.js";
 
 export interface Pipeline {
   readonly program: readonly Stage[];
@@ -147,7 +155,7 @@ const program: readonly Stage[] = [
     may(irOutlineEarly),
   ),
   // What is inlined is simplified at once, so that callers see it as small as it gets.
-  bottomUp(may(inline), ...simplification),
+  inlining(may(inline), ...simplification),
   onModule(
     // Inlining brings constructs of OpenMP together.
     may(openmpCalls),
@@ -239,8 +247,8 @@ export const pipelines: Pipelines = {
 };
 
 /** Steps whose order is free: what functions go through once the inliner has been there. */
-const isArranged = ({ over }: Stage, { pass, isRequired }: Step): boolean =>
-  over === "components" && !isRequired && pass !== inline;
+const isArranged = (stage: Stage, step: Step): boolean =>
+  stage.over === "components" && stage.role === "inlining" && step !== stage.steps[0];
 
 /** The names of passes whose order is free. */
 export const arrangedPasses = (all: Pipelines): ReadonlySet<string> =>
@@ -256,14 +264,19 @@ export const arrangedPasses = (all: Pipelines): ReadonlySet<string> =>
 export function arranged(stages: readonly Stage[], order: readonly string[] | null): readonly Stage[] {
   if (order === null) return stages;
   return stages.map((stage): Stage => {
-    if (stage.over !== "components") return stage;
-    const free = stage.steps.filter((step) => isArranged(stage, step));
-    if (free.length === 0) return stage;
+    if (stage.over !== "components" || stage.role !== "inlining") return stage;
+    const [inliner, ...free] = stage.steps;
     const named = (name: string) => free.find(({ pass }) => pass.name === name);
     const chosen = order.flatMap((name) => named(name)?.pass ?? []).map((pass) => may(pass));
-    return bottomUp(...stage.steps.filter((step) => !isArranged(stage, step)), ...chosen);
+    return inlining(inliner as Step<ComponentPass>, ...chosen);
   });
 }
+
+/** What functions go through once the inliner has been there, but for what looks at calls. */
+export const simplificationOf = (stages: readonly Stage[]): readonly Step<FunctionPass>[] =>
+  stages
+    .flatMap((stage) => stage.steps.filter((step) => isArranged(stage, step)))
+    .filter((step): step is Step<FunctionPass> => step.pass.level === "function");
 
 /** All steps of a pipeline in order. */
 export const stepsOf = ({ program, lowering }: Pipeline): readonly Step[] => [
