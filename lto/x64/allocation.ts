@@ -13,7 +13,7 @@ import { needsBasePointer, needsFramePointer } from "./frame/frame-registers.js"
 import { commutes, permitSlots, storeConstant } from "./frame/slot-marks.js";
 import { slotOperand } from "./isa/build.js";
 import { encodingForm, formCosts } from "./isa/encoding-cost.js";
-import { opWide, Wide } from "./isa/op-info.js";
+import { opWide } from "./isa/op-info.js";
 import { X } from "./isa/ops.js";
 import {
   callClobbers,
@@ -26,6 +26,7 @@ import {
   registerNames,
   xmmMask,
 } from "./isa/registers.js";
+import { Wide } from "./isa/row.js";
 
 function instruction(op: X, size: number, to: number, from: number): MInst {
   const inst = new MInst(op, size);

@@ -29,7 +29,8 @@ import type { Func } from "../ir/module.js";
 import { aluReg, physical } from "./isa/build.js";
 import { usedRegisters, writtenRegisters } from "./isa/effects.js";
 import { jump } from "./isa/facts.js";
-import { JumpMark, X } from "./isa/ops.js";
+import { opFormat } from "./isa/op-info.js";
+import { Format, JumpMark, X } from "./isa/ops.js";
 import { callClobbers, gprMask, integerArguments, maskOf, XMM0 } from "./isa/registers.js";
 
 /** Puts in what the function's attributes ask for. */
@@ -118,7 +119,9 @@ function zero(register: number): MInst {
 
 function zeroRegisters(mf: MFunction, kind: string): void {
   const named = namedRegisters(mf, kind);
-  const usesStack = mf.blocks.some((block) => block.insts.some(({ op }) => op >= X.Fld && op <= X.Frndint));
+  const usesStack = mf.blocks.some((block) =>
+    block.insts.some(({ op }) => opFormat[op] === Format.X87 || opFormat[op] === Format.X87M),
+  );
   const wholeStack = (kind === "all" || (kind === "used" && usesStack)) && !returnsOnStack(mf);
   for (const { insts } of mf.blocks) {
     const exit = insts.length - 1;

@@ -4,7 +4,7 @@
  * In an outlined function that is called the stack pointer is 8 lower than where its code stood, so what is addressed
  * by rsp is 8 higher. An instruction that reads or writes rsp otherwise stays where it is, as do prologues and
  * epilogues, whatever mentions its own place, and what speculation or a tool must find where it was put.
- * Breaks if: an opcode relies on its place or on rsp and is not listed.
+ * Breaks if: an opcode relies on its place or on rsp and its row does not say so (`isa/rows/`).
  * Source: Intel SDM volume 2; System V ABI AMD64, section 3.2.2 (the red zone: functions that use it are not looked at).
  */
 import { type MemOperand, MInst, type RegOperand, routineCall } from "../codegen/mir.js";
@@ -12,8 +12,8 @@ import { hasRegister, type RegisterSet } from "../codegen/register-set.js";
 import { Outlining, type TargetOutlining } from "../codegen/target.js";
 import type { Func } from "../ir/module.js";
 import { baseDisp, lea, pop } from "./isa/build.js";
-import { opFormat } from "./isa/op-info.js";
-import { Format, X } from "./isa/ops.js";
+import { opOutlining } from "./isa/op-info.js";
+import { X } from "./isa/ops.js";
 import { RBP, RSP } from "./isa/registers.js";
 
 const isStack = (operand: RegOperand): boolean => operand.loc === RSP;
@@ -28,42 +28,6 @@ function callKind({ cc, extra }: MInst): Outlining {
   if (cc > 0 || extra?.kind !== "call" || extra.returnsTwice || extra.unwind !== null) return Outlining.Never;
   return Outlining.Call;
 }
-
-/** What opcodes decide alone. */
-function kindOfOpcode(op: X): Outlining {
-  switch (op) {
-    case X.Keep:
-    case X.ImplicitDef:
-      return Outlining.Invisible;
-    case X.PushSaved:
-    case X.PopSaved:
-    case X.Leave:
-    case X.Jmp:
-    case X.Jcc:
-    case X.JmpIndirect:
-    case X.Ud2:
-    case X.Int3:
-    case X.Endbr64:
-    case X.Probe:
-    case X.Lfence:
-      return Outlining.Never;
-    case X.Call:
-    case X.CallIndirect:
-    case X.Ret:
-    case X.TailCall:
-    case X.TailCallIndirect:
-    case X.Push:
-    case X.PushPad:
-    case X.Pop:
-    case X.Xchg:
-    case X.XorpsZero:
-      return Outlining.Plain;
-    default:
-      return opFormat[op] === Format.Pseudo ? Outlining.Never : Outlining.Plain;
-  }
-}
-
-const opcodes = Uint8Array.from(opFormat, (_, op) => kindOfOpcode(op));
 
 function kind(inst: MInst): Outlining {
   switch (inst.op) {
@@ -84,7 +48,7 @@ function kind(inst: MInst): Outlining {
     case X.XorpsZero:
       return Outlining.Plain;
     default: {
-      const known: Outlining = opcodes[inst.op]!;
+      const known: Outlining = opOutlining[inst.op]!;
       return known === Outlining.Plain && namesStack(inst) ? Outlining.Never : known;
     }
   }
@@ -127,7 +91,7 @@ const legacy = 8;
 
 export const x64Outlining: TargetOutlining = {
   kind,
-  opcodes,
+  opcodes: opOutlining,
   refuses,
   usesStack: ({ mem }) => addressesStack(mem),
   stackOffset: ({ mem }) => (mem!.index === null ? mem!.disp : Number.NEGATIVE_INFINITY),

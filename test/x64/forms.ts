@@ -9,7 +9,7 @@ import {
   type SymbolRef,
 } from "../../lto/codegen/mir.js";
 import { hasSegment, memory } from "../../lto/x64/isa/memory-operand.js";
-import { opFormat } from "../../lto/x64/isa/op-info.js";
+import { opcodeCount, opFormat } from "../../lto/x64/isa/op-info.js";
 import { Format, X } from "../../lto/x64/isa/ops.js";
 
 const reg = (r: number): RegOperand => RegOperand.physical(r);
@@ -367,6 +367,7 @@ function tableLoads(): MInst[] {
 export function allForms(): MInst[] {
   const mems = memories();
   const out: MInst[] = [];
-  for (let op = 0; op <= X.Emms; op++) for (const size of sizesOf(op)) out.push(...formsOf(op, size, mems));
+  for (let op = 0; op < opcodeCount; op++)
+    for (const size of sizesOf(op)) out.push(...formsOf(op, size, mems));
   return out;
 }

@@ -9,16 +9,10 @@
 import { CfiKind } from "../../../lto/codegen/late/cfi.js";
 import { type MInst, noLocation, type RegOperand, tableOf } from "../../../lto/codegen/mir.js";
 import { MoveForm, moveImmediateForm, signedImmediate } from "../../../lto/x64/isa/lengths.js";
-import {
-  integerSuffix,
-  opFormat,
-  opName,
-  opSuffix,
-  Suffix,
-  x87Suffix,
-} from "../../../lto/x64/isa/op-info.js";
+import { integerSuffix, opFormat, opName, opSuffix, x87Suffix } from "../../../lto/x64/isa/op-info.js";
 import { opcodeNames } from "../../../lto/x64/isa/op-names.js";
 import { ccNames, Format, JumpMark, X } from "../../../lto/x64/isa/ops.js";
+import { Suffix } from "../../../lto/x64/isa/row.js";
 import type { InstructionPrinter, OperandNames } from "../instruction-printer.js";
 import { inlineAsmText } from "./inline-asm.js";
 import { memoryText, registerText, symbolText } from "./operands.js";

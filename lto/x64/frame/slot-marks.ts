@@ -10,115 +10,32 @@
 import { type MFunction, MInst, type RegOperand } from "../../codegen/mir.js";
 import { isEmptySet } from "../../codegen/register-set.js";
 import { memory } from "../isa/memory-operand.js";
-import { opFormat } from "../isa/op-info.js";
-import { Format, JumpMark, X } from "../isa/ops.js";
+import { opCommutes, opSource, opSourceBytes } from "../isa/op-info.js";
+import { JumpMark, X } from "../isa/ops.js";
+import { lastUse, noSource, operandSize } from "../isa/row.js";
 
 /** Bytes that `inst` reads of a source in memory. */
-function sourceBytes(inst: MInst): number {
-  const { op } = inst;
-  switch (op) {
-    case X.Movzx8:
-    case X.Movsx8:
-      return 1;
-    case X.Movzx16:
-    case X.Movsx16:
-    case X.Pinsrw:
-      return 2;
-    case X.Movsxd:
-    case X.MovdTo:
-      return 4;
-    case X.MovqTo:
-    case X.Cvtps2pd:
-    case X.Cvtdq2pd:
-      return 8;
-    case X.Cvtsi2ss:
-    case X.Cvtsi2sd:
-      return inst.size;
-    case X.Cvttss2si:
-    case X.Cvtss2si:
-    case X.Cvtss2sd:
-    case X.Sqrtss:
-    case X.Rcpss:
-    case X.Rsqrtss:
-    case X.Ucomiss:
-    case X.Cmpss:
-    case X.Addss:
-    case X.Subss:
-    case X.Mulss:
-    case X.Divss:
-    case X.Minss:
-    case X.Maxss:
-      return 4;
-    case X.Cvttsd2si:
-    case X.Cvtsd2si:
-    case X.Cvtsd2ss:
-    case X.Sqrtsd:
-    case X.Ucomisd:
-    case X.Cmpsd:
-    case X.Addsd:
-    case X.Subsd:
-    case X.Mulsd:
-    case X.Divsd:
-    case X.Minsd:
-    case X.Maxsd:
-      return 8;
-    default:
-      return op >= X.Movss ? 16 : inst.size;
-  }
-}
+const sourceBytes = ({ op, size }: MInst): number =>
+  opSourceBytes[op] === operandSize ? size : opSourceBytes[op]!;
 
 /** Index in `uses` of the source that may be memory; -1 if none may. */
 function sourceIndex(inst: MInst): number {
-  const { op } = inst;
-  switch (opFormat[op]) {
-    case Format.Alu:
-      switch (op) {
-        case X.MovssMerge:
-        case X.MovsdMerge:
-        case X.Bts:
-        case X.Btr:
-        case X.Btc:
-          return -1;
-        case X.Imul:
-        case X.Cmov:
-          return inst.size === 1 ? -1 : 1;
-        default:
-          return 1;
-      }
-    case Format.AluImm:
-      return 1;
-    case Format.Compare:
-      if (op === X.Bt) return -1;
-      return op === X.Test && inst.uses.length === 2 && inst.uses[0]!.vreg === inst.uses[1]!.vreg ? -1 : 1;
-    case Format.Extend:
-    case Format.MulImm:
-      return 0;
-    case Format.MovImm:
-      return op === X.Pextrw ? -1 : 0;
-    case Format.Mov:
-      switch (op) {
-        case X.Copy:
-        case X.Mov:
-        case X.MovdFrom:
-        case X.MovqFrom:
-        case X.Movmskps:
-        case X.Movmskpd:
-        case X.Pmovmskb:
-        case X.Movss:
-        case X.Movsd:
-        case X.Movaps:
-        case X.Movups:
-          return -1;
-        default:
-          return 0;
-      }
-    case Format.Wide:
-      // Behind the fixed operands.
-      return inst.uses.length - 1;
-    default:
+  const { op, size, uses } = inst;
+  switch (op) {
+    case X.Imul:
+    case X.Cmov:
+      if (size === 1) return noSource;
+      break;
+    case X.Test:
+      if (uses.length === 2 && uses[0]!.vreg === uses[1]!.vreg) return noSource;
+      break;
+    case X.CallIndirect:
+    case X.JmpIndirect:
       // What goes through a routine has its target in a register.
-      return (op === X.CallIndirect || op === X.JmpIndirect) && inst.cc < JumpMark.Thunk ? 0 : -1;
+      if (inst.cc >= JumpMark.Thunk) return noSource;
   }
+  const source = opSource[op]!;
+  return source === lastUse ? uses.length - 1 : source;
 }
 
 /**
@@ -151,49 +68,5 @@ export function storeConstant(definition: MInst, size: number, slot: number): MI
 }
 
 /** True if the first two sources may change places: the result is tied to the first. */
-export function commutes(inst: MInst): boolean {
-  const { op } = inst;
-  switch (op) {
-    case X.Add:
-    case X.Adc:
-    case X.And:
-    case X.Or:
-    case X.Xor:
-    case X.Imul:
-    case X.Addss:
-    case X.Addsd:
-    case X.Mulss:
-    case X.Mulsd:
-    case X.Addps:
-    case X.Addpd:
-    case X.Mulps:
-    case X.Mulpd:
-    case X.Andps:
-    case X.Orps:
-    case X.Xorps:
-    case X.Pand:
-    case X.Por:
-    case X.Pxor:
-    case X.Pmullw:
-    case X.Pmuludq:
-    case X.Pmaddwd:
-    case X.Pmulhw:
-    case X.Pmulhuw:
-    case X.Pavgb:
-    case X.Pavgw:
-    case X.Pminub:
-    case X.Pmaxub:
-    case X.Pminsw:
-    case X.Pmaxsw:
-    case X.Pcmpeqb:
-    case X.Pcmpeqw:
-    case X.Pcmpeqd:
-    case X.Paddb:
-    case X.Paddw:
-    case X.Paddd:
-    case X.Paddq:
-      return inst.uses.length === 2 && inst.mem === null && inst.defs.length === 1;
-    default:
-      return false;
-  }
-}
+export const commutes = ({ op, uses, mem, defs }: MInst): boolean =>
+  opCommutes[op] === 1 && uses.length === 2 && mem === null && defs.length === 1;

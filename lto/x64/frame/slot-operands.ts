@@ -15,44 +15,9 @@ import {
   slotOf,
 } from "../../codegen/mir.js";
 import { slotOperand } from "../isa/build.js";
-import { opFormat } from "../isa/op-info.js";
+import { opFormat, opMemory } from "../isa/op-info.js";
 import { opcodeNames } from "../isa/op-names.js";
 import { Format, X } from "../isa/ops.js";
-
-/** The opcode that does to memory what `op` does to its tied register; -1 if there is none. */
-function memoryForm(op: number): number {
-  if (op >= X.Add && op <= X.Xor) return op - X.Add + X.AddM;
-  if (op >= X.Shl && op <= X.Ror) return op - X.Shl + X.ShlM;
-  switch (op) {
-    case X.Copy:
-    case X.Mov:
-      return X.MovM;
-    case X.Neg:
-      return X.NegM;
-    case X.Not:
-      return X.NotM;
-    case X.Inc:
-      return X.IncM;
-    case X.Dec:
-      return X.DecM;
-    case X.Setcc:
-      return X.SetccM;
-    case X.Cmp:
-      return X.CmpM;
-    case X.Test:
-      return X.TestM;
-    case X.Movss:
-      return X.MovssM;
-    case X.Movsd:
-      return X.MovsdM;
-    case X.Movaps:
-      return X.MovapsM;
-    case X.Movups:
-      return X.MovupsM;
-    default:
-      return -1;
-  }
-}
 
 function fail(inst: MInst): never {
   throw new Error(`slot operand without memory form: ${opcodeNames[inst.op]}`);
@@ -81,8 +46,8 @@ function rewriteDefinition(inst: MInst): void {
       break;
     }
     default: {
-      const op = memoryForm(inst.op);
-      if (op < 0) fail(inst);
+      const op = opMemory[inst.op]!;
+      if (op === inst.op) fail(inst);
       const tied = inst.defs[0]!.tiedTo;
       inst.op = op;
       if (tied >= 0) inst.uses.splice(tied, 1);
@@ -102,8 +67,8 @@ function rewriteUse(inst: MInst, index: number): void {
   const slot = slotOf(inst.uses[index]!.loc);
   const format = opFormat[inst.op]!;
   if (format === Format.Compare && index === 0) {
-    const op = memoryForm(inst.op);
-    if (op < 0) fail(inst);
+    const op = opMemory[inst.op]!;
+    if (op === inst.op) fail(inst);
     inst.op = op;
   } else if (inst.op === X.Copy) {
     rewriteCopyFromSlot(inst);

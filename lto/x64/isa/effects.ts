@@ -8,9 +8,10 @@
 
 import type { MemOperand, MInst } from "../../codegen/mir.js";
 import { lowWord, type RegisterSet, setOfWords } from "../../codegen/register-set.js";
-import { FlagEffect, opFlags, opFormat } from "./op-info.js";
+import { opFlags, opFormat } from "./op-info.js";
 import { Format, X } from "./ops.js";
 import { RBP, RSP } from "./registers.js";
+import { FlagEffect } from "./row.js";
 
 /** The arithmetic flags in a set. */
 export const flagsRegister = RSP;

@@ -1,46 +1,22 @@
 /**
  * What target-neutral passes ask about x86-64 instructions (`InstructionFacts`).
  *
- * Method: one table of bits by opcode, filled from `op-info.ts` and the lists below; questions about operands are
- * functions.
- * Breaks if: a new opcode transfers control, moves the stack pointer or takes an address and is not listed.
+ * Method: bits by opcode come from the table of instructions (`rows/`); questions about operands are functions.
+ * Breaks if: an opcode transfers control, moves the stack pointer or takes an address and its row does not say so.
  */
 import { type MBlock, MInst } from "../../codegen/mir.js";
 import { type BranchForms, type InstructionFacts, OpFact } from "../../codegen/target.js";
 import { killsFlags, usedRegisters, writtenRegisters } from "./effects.js";
 import { instructionLength, nearJcc, nearJmp, shortBranch } from "./lengths.js";
 import { modeText } from "./memory-operand.js";
-import { opFormat, readsFlags, writesFlags } from "./op-info.js";
+import { opcodeCount, opFacts, opFormat, readsFlags, writesFlags } from "./op-info.js";
 import { opcodeNames } from "./op-names.js";
 import { Cc, Format, invert, JumpMark, X } from "./ops.js";
 
-const count = X.Emms + 1;
-const facts = new Uint32Array(count);
-for (let op = 0; op < count; op++)
-  facts[op] = (readsFlags(op) ? OpFact.ReadsFlags : 0) | (writesFlags(op) ? OpFact.WritesFlags : 0);
-
-function mark(fact: OpFact, ...ops: X[]): void {
-  for (const op of ops) facts[op]! |= fact;
-}
-mark(OpFact.Jump, X.Jmp);
-mark(OpFact.Branch, X.Jcc);
-mark(OpFact.IndirectJump, X.JmpIndirect);
-mark(OpFact.Return, X.Ret);
-mark(OpFact.TailCall, X.TailCall, X.TailCallIndirect);
-mark(OpFact.Call, X.Call, X.CallIndirect, X.TlsGetAddr);
-mark(OpFact.Trap, X.Ud2);
-mark(OpFact.Asm, X.Asm);
-mark(OpFact.Entry, X.Entry);
-mark(OpFact.NeedsFrame, X.Call, X.CallIndirect, X.TlsGetAddr, X.CallSetup, X.CallCleanup, X.StackAlloc);
-mark(OpFact.NeedsFrame, X.Push, X.Pop, X.Asm);
-for (const op of [X.DynamicAlloca, X.StackSave, X.StackRestore, X.FrameAddress])
-  mark(OpFact.NeedsFrame | OpFact.ExposesFrame, op);
-mark(OpFact.TakesAddress, X.Lea, X.Asm);
-mark(OpFact.Load, X.Mov);
-mark(OpFact.Store, X.MovM);
-mark(OpFact.Restores, X.PopSaved);
-mark(OpFact.MovesStack, X.Push, X.PushPad, X.Pop);
-mark(OpFact.Undefined, X.ImplicitDef);
+const facts = Uint32Array.from(
+  opFacts,
+  (own, op) => own | (readsFlags(op) ? OpFact.ReadsFlags : 0) | (writesFlags(op) ? OpFact.WritesFlags : 0),
+);
 
 /** Formats whose uses may be any general register. */
 const renamable = new Set<Format>([
@@ -107,7 +83,7 @@ export function jump(to: MBlock): MInst {
 }
 
 export const x64Instructions: InstructionFacts = {
-  names: Array.from({ length: count }, (_, op) => opcodeNames[op]!),
+  names: Array.from({ length: opcodeCount }, (_, op) => opcodeNames[op]!),
   modeText,
   facts,
   invert,

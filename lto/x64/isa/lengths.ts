@@ -13,9 +13,10 @@
 
 import { type MemOperand, type MInst, type RegOperand, type SymbolKind, tableOf } from "../../codegen/mir.js";
 import { hasSegment, isRipRelative } from "./memory-operand.js";
-import { opBytes, opWide, Wide } from "./op-info.js";
+import { opBytes, opLength, opWide } from "./op-info.js";
 import { JumpMark, X } from "./ops.js";
 import { RAX } from "./registers.js";
+import { Length, Wide } from "./row.js";
 
 /** Bytes of a branch to a block: short and near forms. */
 export const shortBranch = 2;
@@ -251,11 +252,6 @@ function crossMoveLength(inst: MInst): number {
   return rex(inst, wide, false, false) + 3 + operandLength(inst);
 }
 
-/** Lock-prefixed add, or, and, sub, xor: mem op= uses[0] | imm. */
-function atomicAluLength(inst: MInst): number {
-  return 1 + aluMemoryLength(inst);
-}
-
 function atomicExchangeLength(inst: MInst): number {
   const size = inst.size;
   // The register that is named: the replacement for cmpxchg, the exchanged one else.
@@ -284,199 +280,92 @@ function asmLength(inst: MInst): number {
  * assembly is estimated.
  */
 export function instructionLength(inst: MInst): number {
-  const op = inst.op;
-  switch (op) {
-    case X.Copy:
-      return copyLength(inst);
-    case X.Mov:
-      return movLength(inst);
-    case X.MovM:
-      return movStoreLength(inst);
-    case X.Movzx8:
-    case X.Movzx16:
-    case X.Movsx8:
-    case X.Movsx16:
-    case X.Movsxd:
-      return extendLength(inst);
-    case X.Add:
-    case X.Or:
-    case X.Adc:
-    case X.Sbb:
-    case X.And:
-    case X.Sub:
-    case X.Xor:
-    case X.Cmp:
-      return aluLength(inst);
-    case X.AddM:
-    case X.OrM:
-    case X.AdcM:
-    case X.SbbM:
-    case X.AndM:
-    case X.SubM:
-    case X.XorM:
-    case X.CmpM:
-      return aluMemoryLength(inst);
-    case X.Test:
-    case X.TestM:
-      return testLength(inst);
-    case X.Lea:
-    case X.Imul:
-    case X.Bsf:
-    case X.Bsr:
-    case X.Tzcnt:
-    case X.Lzcnt:
-    case X.Popcnt:
-    case X.Cmov:
-      return plainIntegerLength(inst);
-    case X.Bt:
-    case X.Bts:
-    case X.Btr:
-    case X.Btc:
-      return plainIntegerLength(inst) + (inst.imm !== null ? 1 : 0);
-    case X.ImulImm:
-      return imulImmediateLength(inst);
-    case X.Neg:
-    case X.Not:
-    case X.Inc:
-    case X.Dec:
-      return unaryLength(inst, inst.defs[0]!);
-    case X.NegM:
-    case X.NotM:
-    case X.IncM:
-    case X.DecM:
-      return unaryLength(inst, null);
-    case X.Bswap:
-      return rexOne(inst, inst.defs[0]!, inst.size === 8, false) + 2;
-    case X.Shl:
-    case X.Shr:
-    case X.Sar:
-    case X.Rol:
-    case X.Ror:
-      return shiftLength(inst, false);
-    case X.ShlM:
-    case X.ShrM:
-    case X.SarM:
-    case X.RolM:
-    case X.RorM:
-      return shiftLength(inst, true);
-    case X.Shld:
-    case X.Shrd:
-      return doubleShiftLength(inst);
-    case X.Mul:
-    case X.IMulWide:
-    case X.Div:
-    case X.IDiv:
-      return unaryLength(inst, inst.mem === null ? inst.uses[inst.uses.length - 1]! : null);
-    case X.SignRax:
-    case X.ExtendRax:
-    case X.RepMovs:
-    case X.RepStos:
-      return implicitLength(inst);
-    case X.Setcc:
-      return rexOne(inst, inst.defs[0]!, false, true) + 3;
-    case X.SetccM:
-      return rexOne(inst, null, false, false) + 2 + memoryLength(inst.mem!);
-    case X.Xchg:
-      return xchgLength(inst);
-    case X.Jmp:
-      return nearJmp;
-    case X.Jcc:
-      return nearJcc;
-    case X.Call:
-    case X.TailCall:
-      return 5;
-    case X.JmpIndirect:
-    case X.CallIndirect:
-    case X.TailCallIndirect:
-      return hasMark(inst, JumpMark.Thunk) ? 5 : indirectLength(inst) + markBytes(inst);
-    case X.TableLoad:
-      return tableLoadLength(inst);
-    case X.Push:
-    case X.PushSaved:
-      return pushLength(inst);
-    case X.Pop:
-    case X.PopSaved:
-      return popLength(inst);
-    case X.Ret:
-      return 1 + markBytes(inst);
-    case X.Nop:
-      return Number(inst.imm);
-    case X.Probe:
-    case X.ProbeLoop:
-    case X.ProbeTo:
-    case X.KcfiCheck:
-    case X.Endbr64:
-    case X.Int3:
-    case X.Leave:
-    case X.PushPad:
-    case X.TlsGetAddr:
-    case X.GotBase:
-    case X.Ud2:
-    case X.Mfence:
-    case X.Lfence:
-    case X.Sfence:
-    case X.Pause:
-    case X.Cpuid:
-    case X.Rdtsc:
-    case X.Emms:
+  const { op } = inst;
+  switch (opLength[op] as Length) {
+    case Length.None:
+      return 0;
+    case Length.Fixed:
       return opBytes[op]!;
-    case X.Asm:
-      return asmLength(inst);
-    case X.Prefetcht0:
-    case X.Prefetcht1:
-    case X.Prefetcht2:
-    case X.Prefetchnta:
-    case X.Ldmxcsr:
-    case X.StmxcsrM:
-      return rexOne(inst, null, false, false) + opBytes[op]! + memoryLength(inst.mem!);
-    case X.LockAdd:
-    case X.LockSub:
-    case X.LockAnd:
-    case X.LockOr:
-    case X.LockXor:
-      return atomicAluLength(inst);
-    case X.LockInc:
-    case X.LockDec:
-    case X.LockNeg:
-    case X.LockNot:
-      return 1 + unaryLength(inst, null);
-    case X.XchgM:
-    case X.LockXadd:
-    case X.LockCmpxchg:
-      return atomicExchangeLength(inst);
-    case X.LockCmpxchg16b:
-      return 4 + memoryLength(inst.mem!);
-    case X.MovdTo:
-    case X.MovqTo:
-    case X.MovdFrom:
-    case X.MovqFrom:
-      return crossMoveLength(inst);
-    case X.XorpsZero:
-      return (isExtended(inst.defs[0]!) ? 1 : 0) + 3;
-    case X.Cmpss:
-    case X.Cmpsd:
-    case X.Cmpps:
-    case X.Cmppd:
-    case X.Shufps:
-    case X.Shufpd:
-    case X.Pinsrw:
-    case X.Pshufd:
-    case X.Pshuflw:
-    case X.Pshufhw:
-    case X.Pextrw:
-    case X.Psllw:
-    case X.Pslld:
-    case X.Psllq:
-    case X.Psrlw:
-    case X.Psrld:
-    case X.Psrlq:
-    case X.Psraw:
-    case X.Psrad:
-    case X.Pslldq:
-    case X.Psrldq:
+    case Length.Plain:
+      return plainLength(inst);
+    case Length.PlainImmediate:
       return plainLength(inst) + (inst.imm !== null ? 1 : 0);
-    default:
-      return defaultLength(inst);
+    case Length.Integer:
+      return plainIntegerLength(inst);
+    case Length.IntegerImmediate:
+      return plainIntegerLength(inst) + (inst.imm !== null ? 1 : 0);
+    case Length.Copy:
+      return copyLength(inst);
+    case Length.Mov:
+      return movLength(inst);
+    case Length.Store:
+      return movStoreLength(inst);
+    case Length.Extend:
+      return extendLength(inst);
+    case Length.Alu:
+      return aluLength(inst);
+    case Length.AluMemory:
+      return aluMemoryLength(inst);
+    case Length.Test:
+      return testLength(inst);
+    case Length.MulImmediate:
+      return imulImmediateLength(inst);
+    case Length.Unary:
+      return unaryLength(inst, inst.defs[0]!);
+    case Length.UnaryMemory:
+      return unaryLength(inst, null);
+    case Length.Bswap:
+      return rexOne(inst, inst.defs[0]!, inst.size === 8, false) + 2;
+    case Length.Shift:
+      return shiftLength(inst, false);
+    case Length.ShiftMemory:
+      return shiftLength(inst, true);
+    case Length.DoubleShift:
+      return doubleShiftLength(inst);
+    case Length.Wide:
+      return unaryLength(inst, inst.mem === null ? inst.uses[inst.uses.length - 1]! : null);
+    case Length.Implicit:
+      return implicitLength(inst);
+    case Length.SetCc:
+      return rexOne(inst, inst.defs[0]!, false, true) + 3;
+    case Length.SetCcMemory:
+      return rexOne(inst, null, false, false) + 2 + memoryLength(inst.mem!);
+    case Length.Exchange:
+      return xchgLength(inst);
+    case Length.Jump:
+      return nearJmp;
+    case Length.Branch:
+      return nearJcc;
+    case Length.DirectCall:
+      return 5;
+    case Length.Indirect:
+      return hasMark(inst, JumpMark.Thunk) ? 5 : indirectLength(inst) + markBytes(inst);
+    case Length.TableLoad:
+      return tableLoadLength(inst);
+    case Length.Push:
+      return pushLength(inst);
+    case Length.Pop:
+      return popLength(inst);
+    case Length.Return:
+      return 1 + markBytes(inst);
+    case Length.Nop:
+      return Number(inst.imm);
+    case Length.Asm:
+      return asmLength(inst);
+    case Length.Memory:
+      return rexOne(inst, null, false, false) + opBytes[op]! + memoryLength(inst.mem!);
+    case Length.AtomicAlu:
+      return 1 + aluMemoryLength(inst);
+    case Length.AtomicUnary:
+      return 1 + unaryLength(inst, null);
+    case Length.AtomicExchange:
+      return atomicExchangeLength(inst);
+    case Length.AtomicPair:
+      return 4 + memoryLength(inst.mem!);
+    case Length.CrossMove:
+      return crossMoveLength(inst);
+    case Length.ZeroVector:
+      return (isExtended(inst.defs[0]!) ? 1 : 0) + 3;
   }
 }
 
@@ -496,16 +385,6 @@ function tableLoadLength(inst: MInst): number {
   const sib = (base.loc & 7) === 5 ? 3 : 2;
   const prefix = isExtended(target!) || isExtended(index) || isExtended(base) ? 1 : 0;
   return narrow ? 7 + prefix + 2 + sib + 7 + 3 : 7 + 2 + sib + 3;
-}
-
-function defaultLength(inst: MInst): number {
-  const op = inst.op;
-  if (op >= X.Fld && op <= X.Emms) {
-    const mem = inst.mem;
-    return mem === null ? opBytes[op]! : rexOne(inst, null, false, false) + opBytes[op]! + memoryLength(mem);
-  }
-  // The remaining SSE operations are plain; the remaining pseudos print nothing.
-  return opBytes[op] === 0 ? 0 : plainLength(inst);
 }
 
 const hasMark = ({ cc }: MInst, mark: JumpMark): boolean => cc > 0 && (cc & mark) !== 0;

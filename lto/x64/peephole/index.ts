@@ -11,8 +11,8 @@ import { type PostLiveness, postLiveness, stepBack } from "../../codegen/late/li
 import type { MBlock, MFunction, MInst } from "../../codegen/mir.js";
 import { hasRegister, overlaps, type RegisterSet } from "../../codegen/register-set.js";
 import { flagsRegister, killsFlags, writtenRegisters } from "../isa/effects.js";
-import { writesFlags } from "../isa/op-info.js";
-import { X } from "../isa/ops.js";
+import { opFormat, writesFlags } from "../isa/op-info.js";
+import { Format, X } from "../isa/ops.js";
 import { edgePeepholes } from "./edges.js";
 import { allConditions, conditionsRead } from "./flags.js";
 import { forwardPeepholes } from "./forward.js";
@@ -69,7 +69,7 @@ class BackwardPass {
       if (situation.flagsDead) this.combine(i);
       if (inst.op === X.Movzx8) this.extend(i, live);
       inst = insts[i]!;
-      if (inst.op >= X.Movzx8 && inst.op <= X.Movsxd && this.replaced[i] === undefined) {
+      if (opFormat[inst.op] === Format.Extend && this.replaced[i] === undefined) {
         const copy = extendOriginal(insts, i);
         if (copy >= 0) this.replace(copy, []);
       }

@@ -20,9 +20,10 @@ import { sameInst, sameMem } from "../../codegen/same-inst.js";
 import { aluReg, baseDisp, lea, physical } from "../isa/build.js";
 import { killsFlags, usedRegisters, writtenRegisters } from "../isa/effects.js";
 import { instructionLength, signedImmediate } from "../isa/lengths.js";
-import { FlagEffect, opFlags, opFormat, readsFlags, writesFlags } from "../isa/op-info.js";
+import { opFlags, opFormat, readsFlags, writesFlags } from "../isa/op-info.js";
 import { Cc, Format, plainAccess, X } from "../isa/ops.js";
 import { RSP } from "../isa/registers.js";
+import { FlagEffect } from "../isa/row.js";
 import { type CcSet, renameConditions, resultConditions } from "./flags.js";
 
 /** How far back a partner is looked for. */

@@ -3,7 +3,7 @@
  *
  * Each rewriting states what it needs besides the instruction: flags that nobody reads, conditions that its
  * readers do not use, a free stack below rsp. The driver walks backwards, so it knows what is live after the
- * instruction. Table of lengths: README "Small code".
+ * instruction. Source of lengths: Intel SDM, volume 2, chapter 2.
  * Constant time per instruction, except where readers of the flags are looked up.
  * Proof obligations: the same registers (all 64 bits of each definition that may be used), the same memory,
  * and the same value of every condition that is read.
@@ -13,8 +13,10 @@ import type { MBlock, MemOperand, MInst } from "../../codegen/mir.js";
 import { aluImm, aluReg, byteImm, copy, physical, pop, pushImm } from "../isa/build.js";
 import { signedImmediate } from "../isa/lengths.js";
 import { hasSegment, isRipRelative, scaleOf, setScale } from "../isa/memory-operand.js";
+import { opPure } from "../isa/op-info.js";
 import { Cc, plainAccess, X } from "../isa/ops.js";
 import { RAX, RBP, RSP } from "../isa/registers.js";
+import { Pure } from "../isa/row.js";
 import { flagsConstantForm } from "./constant-forms.js";
 import { type CcSet, carryConditions, renameConditions, zeroConditions } from "./flags.js";
 
@@ -257,22 +259,8 @@ export function shrink(inst: MInst, s: Situation): Replacement {
 }
 
 /** Nothing but its definition: may go when that is dead. */
-export function isPure(inst: MInst): boolean {
-  switch (inst.op) {
-    case X.Copy:
-    case X.Lea:
-    case X.XorpsZero:
-      return inst.defs[0]!.loc !== RSP;
-    case X.Mov:
-    case X.Movzx8:
-    case X.Movzx16:
-    case X.Movsx8:
-    case X.Movsx16:
-    case X.Movsxd:
-    case X.Setcc:
-    case X.Xor:
-      return inst.mem === null;
-    default:
-      return false;
-  }
+export function isPure({ op, mem, defs }: MInst): boolean {
+  const pure = opPure[op] as Pure;
+  if (pure === Pure.Never || defs[0]?.loc === RSP) return false;
+  return pure === Pure.Always || mem === null;
 }
