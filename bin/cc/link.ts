@@ -9,11 +9,12 @@
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Input, LinkItem } from "../../frontend/clang/command-line.js";
-import { type Contents, contentsOf } from "../host/contents.js";
+import { type Contents, contentsOf, mentions } from "../host/contents.js";
 import { type Host, report } from "../host/host.js";
 import { removeTemporary, temporaryDirectory, writeTemporary } from "../host/interrupts.js";
 import { findLibraries } from "../host/libraries.js";
 import { forOptimizer, inputWords, linkerOptions, positional, scriptOption } from "../host/linker-options.js";
+import { nativeMembers, WholeArchive } from "../host/native-members.js";
 import { runTool } from "../host/tools.js";
 import { ownPackage } from "../package.js";
 import { type Compilation, compileAll, type Session } from "./compile.js";
@@ -111,8 +112,10 @@ class Linking {
     assembly: string,
   ): Promise<number> {
     const { command } = this.session;
+    const options = ltoOptions(items);
     const args = [
-      ...ltoOptions(items),
+      ...options,
+      ...(await this.relocationModel(options, inputs)),
       ...(command.jobs === undefined ? [] : ["-j", String(command.jobs)]),
       "-o",
       assembly,
@@ -120,6 +123,18 @@ class Linking {
     ];
     this.show(ltoProgram(), args);
     return this.tool(process.execPath, [...process.execArgv, ...ltoStart(), ...args]);
+  }
+
+  /**
+   * Code that may lie anywhere, where the driver that links makes position-independent executables unless it is told
+   * otherwise, and nothing was compiled for them.
+   */
+  private async relocationModel(options: readonly string[], inputs: readonly string[]): Promise<string[]> {
+    if (options.some((word) => /^--(?:relocation-model|shared|relocatable)$/.test(word))) return [];
+    if (inputs.some((path) => mentions(resolve(this.host.cwd, path), "PIC Level"))) return [];
+    const driver = this.session.command.cxx ? "c++" : "cc";
+    const macros = await runTool(driver, ["-dM", "-E", "-x", "c", "/dev/null"], this.host, { live: false });
+    return Buffer.from(macros.stdout).includes("__PIE__") ? ["--relocation-model", "pie"] : [];
   }
 
   private async link(
@@ -130,9 +145,11 @@ class Linking {
   ): Promise<number> {
     const { command } = this.session;
     const words: string[] = [];
+    const wholeArchive = new WholeArchive();
     let placed = false;
     for (const item of items) {
       const kind = contents.get(item);
+      if ("words" in item) for (const word of linkerWords(item.words)) wholeArchive.read(word);
       if ((kind === "ir" || kind === "both") && !placed) {
         // The program takes the place of its first part: archives behind it are searched for what it needs.
         words.push(assembly);
@@ -140,6 +157,8 @@ class Linking {
       }
       if (kind === "ir") continue;
       if ("words" in item) words.push(...forDriver(item.words));
+      else if (kind === "both" && wholeArchive.isOn)
+        words.push(...nativeMembers(resolve(this.host.cwd, pathOf(item)!), this.directory));
       else words.push(pathOf(item)!);
     }
     const linker = command.cxx ? "c++" : "cc";
@@ -193,6 +212,8 @@ export function ltoOptions(items: readonly LinkItem[]): string[] {
   const words = items.flatMap((item) => ("words" in item ? item.words : []));
   // Without the C library's start-up code the program brings its own.
   if (words.some((word) => /^-(nostartfiles|nostdlib)$/.test(word))) result.push("--undefined", "_start");
+  // Else that calls main, wherever the program is entered.
+  else if (!words.some((word) => /^-(shared|r)$/.test(word))) result.push("--undefined", "main");
   for (let i = 0; i < words.length; i++) {
     const word = words[i];
     if (word === "-shared") result.push("--shared");
@@ -201,6 +222,7 @@ export function ltoOptions(items: readonly LinkItem[]): string[] {
     else if (/^-(no-pie|nopie|no_pie|static)$/.test(word)) result.push("--relocation-model", "static");
     else if (/^-(pie|static-pie)$/.test(word)) result.push("--relocation-model", "pie");
     else if (/^-f(function|data)-sections$/.test(word)) result.push(`--${word.substring(2)}`);
+    else if (word === "-z") result.push(...linkerOptions(["-z", words[++i] ?? ""]));
     else if (word === "-u") result.push("--undefined", words[++i]);
     else if (word === "-e") result.push("--entry", words[++i]);
     else if (word === "-T") result.push("--script", words[++i]);

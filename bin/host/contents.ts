@@ -29,6 +29,10 @@ export function contentsOf(path: string): Contents {
   return ir ? (native ? "both" : "ir") : "native";
 }
 
+/** Whether the bytes of a file have a text in them, as names of module flags stand in IR of every form; not if there is no file. */
+export const mentions = (path: string, text: string): boolean =>
+  Buffer.from(readIfThere(path) ?? []).includes(text);
+
 function readIfThere(path: string): Uint8Array | undefined {
   try {
     return fs.readFileSync(path);
@@ -40,7 +44,8 @@ function readIfThere(path: string): Uint8Array | undefined {
 /** Without the bytes that files of every binary format begin with. */
 const isText = (bytes: Uint8Array): boolean => !bytes.subarray(0, 512).includes(0);
 
-function isIr(bytes: Uint8Array): boolean {
+/** IR in any form that tsc-lto reads: our objects, bitcode, bitcode in a section of an ELF object. */
+export function isIr(bytes: Uint8Array): boolean {
   if (isObject(bytes) || isBitcode(bytes)) return true;
   try {
     return isElf(bytes) && readElf(bytes, "").fatBitcode !== null;

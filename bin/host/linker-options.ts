@@ -73,6 +73,13 @@ export function linkerOptions(words: readonly string[]): string[] {
       case "tsc-lto":
         result.push(ownOption(value()));
         break;
+      case "allow-multiple-definition":
+      case "zmuldefs":
+        result.push("--allow-multiple-definition");
+        break;
+      case "z":
+        if (value() === "muldefs") result.push("--allow-multiple-definition");
+        break;
       case "wrap":
         result.push("--wrap", value());
         break;

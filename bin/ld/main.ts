@@ -3,16 +3,17 @@
  * inputs becomes one native object, in the place of the first of them; then the system's linker runs with all the
  * options it was given. Without IR, only that.
  */
-import { accessSync, constants, existsSync, realpathSync } from "node:fs";
+import { accessSync, constants, existsSync, realpathSync, statSync } from "node:fs";
 import { delimiter, join, resolve } from "node:path";
 import { expandResponseFiles } from "../../frontend/clang/response-file.js";
 import { InputError } from "../../lto/ir/errors.js";
 import { type Contents, contentsOf } from "../host/contents.js";
 import { reportFault } from "../host/fault.js";
 import { type Host, processHost, refuseLostBytes } from "../host/host.js";
-import { removeTemporary, temporaryFile } from "../host/interrupts.js";
+import { removeTemporary, temporaryDirectory, temporaryFile } from "../host/interrupts.js";
 import { readTextFile, realFiles } from "../host/libraries.js";
 import { forOptimizer, inputWords, linkerOptions, positional } from "../host/linker-options.js";
+import { nativeMembers, WholeArchive } from "../host/native-members.js";
 import { runTool } from "../host/tools.js";
 import { findLibrary } from "../lto/operands.js";
 import { ownPackage } from "../package.js";
@@ -53,10 +54,14 @@ async function link(args: readonly string[], host: Host): Promise<number> {
   const contents = new Map<string, Contents>();
   for (const path of [...files.values()].flat()) contents.set(path, contentsOf(resolve(host.cwd, path)));
   const output = items.findLast(({ name }) => name === "o" || name === "output")?.value ?? "a.out";
+  let directory: string | undefined;
   const linkNative = async (object: string): Promise<number> => {
     const { exitCode, error } = await runTool(
       realLinker(host),
-      realArguments(items, files, contents, object),
+      realArguments(items, files, contents, object, (archive) => {
+        directory ??= temporaryDirectory(host.env["TMPDIR"] || "/tmp", "ld.tsc-lto-");
+        return nativeMembers(resolve(host.cwd, archive), directory);
+      }),
       host,
       { live: true, output: resolve(host.cwd, output) },
     );
@@ -74,6 +79,7 @@ async function link(args: readonly string[], host: Host): Promise<number> {
     return assembled.exitCode === 0 ? await linkNative(object) : 1;
   } finally {
     removeTemporary(object);
+    if (directory !== undefined) removeTemporary(directory);
   }
 }
 
@@ -141,20 +147,26 @@ function ltoArguments(
   return result;
 }
 
-/** The words for the real linker: the object in the place of the first IR input, the other IR left out. */
+/**
+ * The words for the real linker: the object in the place of the first IR input, the other IR left out.
+ * @param membersOf the native members of an archive as files
+ */
 function realArguments(
   items: readonly LinkerItem[],
   files: ReadonlyMap<LinkerItem, readonly string[]>,
   contents: ReadonlyMap<string, Contents>,
   object: string,
+  membersOf: (archive: string) => readonly string[],
 ): string[] {
   const plugin = items.find(({ name }) => name === "plugin");
   // GCC's plug-in may have objects of its own to read; LLVM's has nothing left to do.
   const keepsPlugin = plugin !== undefined && !/LLVMgold/.test(plugin.value);
   const result: string[] = [];
+  const wholeArchive = new WholeArchive();
   let placed = false;
   for (const item of items) {
     const { name, words } = item;
+    wholeArchive.read(words[0]);
     if ((name === "plugin" || name === "plugin-opt") && !keepsPlugin) continue;
     if (name === "mllvm" || name === "lto-O" || forOptimizer.test(name)) continue;
     const kinds = (files.get(item) ?? []).map((path) => contents.get(path));
@@ -163,7 +175,9 @@ function realArguments(
       placed = true;
     }
     if (kinds.length > 0 && kinds.every((kind) => kind === "ir")) continue;
-    result.push(...words);
+    if (wholeArchive.isOn && kinds.includes("both"))
+      for (const path of files.get(item)!) result.push(...membersOf(path));
+    else result.push(...words);
   }
   return result;
 }
@@ -177,7 +191,7 @@ function realLinker(host: Host): string {
     const path = join(directory, "ld");
     try {
       accessSync(path, constants.X_OK);
-      if (realpathSync(path) !== own) return path;
+      if (statSync(path).isFile() && realpathSync(path) !== own) return path;
     } catch {
       // Not here.
     }

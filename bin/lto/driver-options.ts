@@ -1,6 +1,6 @@
 /**
  * What a link is told, by the command line (options.ts) or by a program (bin/api.ts). Options are named as on the
- * command line, in camel case; what they do is said there, and in the table of README.md.
+ * command line, in camel case; what they do is said there, and in the tables of MANUAL.md.
  */
 import type { CodegenOptions, OptimizationLevel } from "../../lto/codegen/program/options.js";
 import type { RelocationModel } from "../../lto/codegen/target.js";
@@ -43,6 +43,7 @@ export interface DriverOptions {
   readonly ltoWholeProgramVisibility: boolean;
   readonly versionScript: readonly string[];
   readonly noUndefined: boolean;
+  readonly allowMultipleDefinition: boolean;
   readonly wrap: readonly string[];
   /** `symbol=expression` */
   readonly defsym: readonly string[];

@@ -161,6 +161,7 @@ function linkOptions(options: DriverOptions, read: ReadFile): LinkOptions {
     entry: shared || relocatable ? "" : options.entry,
     requireMain: noUndefined && !shared && !relocatable,
     noUndefined: noUndefined && !relocatable,
+    allowMultipleDefinition: options.allowMultipleDefinition,
     exports: [...options.export, ...listed],
     undefined: [...options.undefined, ...symbols.mentioned.map(alone)],
     exportDynamic: options.exportDynamic,

@@ -59,6 +59,7 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
       "[inputs...]",
       "IR objects, LLVM bitcode, .ll/.tir text, archives of these; native objects lend their symbols",
     )
+    .optionsGroup("What is written:")
     .option("-o <file>", "output file; - is standard output", "a.s")
     .addOption(
       new Option(
@@ -80,6 +81,7 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
         "pic",
       ]),
     )
+    .optionsGroup("Threads and caches:")
     .option("-j, --jobs <n>", "worker threads; default: the number of cores", parseJobs)
     .option(
       "--parallel-threshold <n>",
@@ -99,6 +101,7 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
       parseBytes,
       parseBytes("1g"),
     )
+    .optionsGroup("Symbols and inputs:")
     .option("-e, --entry <symbol>", "where the program starts", "main")
     .option("--export <symbol>", "keep this definition visible; may be a glob; repeatable", collect, [])
     .option("--export-list <file>", "as --export, for each line of the file; repeatable", collect, [])
@@ -119,7 +122,13 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
       false,
     )
     .option("--version-script <file>", "make local what its local: names; repeatable", collect, [])
-    .option("-z <keyword>", "defs, or --no-undefined: report what nothing defines", collect, [])
+    .option(
+      "-z <keyword>",
+      "defs, or --no-undefined: report what nothing defines; muldefs: as --allow-multiple-definition",
+      collect,
+      [],
+    )
+    .option("--allow-multiple-definition", "of several definitions of a symbol the first counts", false)
     .option("--wrap <symbol>", "references to the symbol go to __wrap_SYMBOL; repeatable", collect, [])
     .option(
       "--defsym <symbol=expression>",
@@ -134,6 +143,7 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
       [],
     )
     .option("--error-limit <n>", "stop after this many errors; 0: no limit", parseCount, 20)
+    .optionsGroup("Code generation:")
     .addOption(
       new Option("--regalloc <name>", "register allocator")
         .choices(["ssa", "greedy", "linear", "graph"])
@@ -199,6 +209,7 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
         .default("call,thunk,jump")
         .argParser(parseForms),
     )
+    .optionsGroup("Checks:")
     .option("--check-regalloc", "verify every register allocation with the symbolic checker", false)
     .option(
       "--check-ipra",
@@ -212,6 +223,7 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
       "show where an internal error was met; for all programs: TSC_LTO_STACK_TRACE=1 in the environment",
       false,
     )
+    .optionsGroup("Reports:")
     .addOption(
       new Option("--print-machine <stage>", "print machine IR after a stage on standard error").choices([
         "select",
@@ -220,6 +232,7 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
       ]),
     )
     .option("--print-regusage", "print the registers each function may change on standard error", false)
+    .optionsGroup("Passes:")
     .option(
       "--mllvm <option>",
       "also -mllvm: an option of LLVM, such as -enable-ipra[=<bool>] or -opt-bisect-limit=<n>; repeatable",
@@ -246,22 +259,33 @@ ${positional.map(([words, meaning]) => `  ${words.padEnd(38)} ${meaning}`).join(
 
 @FILE on the command line stands for the arguments in FILE.`;
 
+/** Options under one heading: their words, and what each does. */
+export interface OptionGroup {
+  readonly heading: string;
+  readonly rows: readonly (readonly [string, string])[];
+}
+
 /** Every option and what it does, for the manual. */
-export function describeOptions(command: Command): (readonly [string, string])[] {
+export function describeOptions(command: Command): OptionGroup[] {
   const shown = command.options.filter(({ hidden }) => !hidden);
-  const described = shown.map((option): readonly [string, string] => {
+  const groups = new Map<string, (readonly [string, string])[]>();
+  const add = (heading: string, row: readonly [string, string]): void => {
+    const rows = groups.get(heading);
+    if (rows === undefined) groups.set(heading, [row]);
+    else rows.push(row);
+  };
+  for (const option of shown) {
     const value: unknown = option.defaultValue;
     const usual = typeof value === "string" || typeof value === "number" ? [`default: ${value}`] : [];
     const choices = option.argChoices === undefined ? [] : [option.argChoices.join(", ")];
     const notes = [...choices, ...usual].join("; ");
-    return [option.flags, notes === "" ? option.description : `${option.description} (${notes})`];
-  });
-  return [
-    ...described,
-    ["--no-undefined", "the same as -z defs"],
-    ...positional,
-    ["@FILE", "stands for the arguments in FILE"],
-  ];
+    const text = notes === "" ? option.description : `${option.description} (${notes})`;
+    add((option.helpGroupHeading ?? "Further options:").replace(/:$/, ""), [option.flags, text]);
+  }
+  add("Symbols and inputs", ["--no-undefined", "the same as -z defs"]);
+  for (const row of positional) add("Where they stand among the inputs matters", row);
+  add("Further options", ["@FILE", "stands for the arguments in FILE"]);
+  return [...groups].map(([heading, rows]) => ({ heading, rows }));
 }
 
 /** Reads the words after the program's name. @throws InputError, CommanderError for what is no command line */
@@ -330,6 +354,7 @@ function driverOptions(
     ltoWholeProgramVisibility: o["ltoWholeProgramVisibility"],
     versionScript: o["versionScript"],
     noUndefined: o["z"].includes("defs"),
+    allowMultipleDefinition: o["allowMultipleDefinition"] || o["z"].includes("muldefs"),
     wrap: o["wrap"],
     defsym: o["defsym"],
     script: o["script"],

@@ -40,7 +40,7 @@ export const alignText = (align: number): string =>
 class FunctionNames implements OperandNames {
   private asmCount = 0;
   /** Symbols that operands name by a label. */
-  readonly aliased = new Set<GlobalValue>();
+  readonly aliased = new Map<string, GlobalValue>();
   constructor(
     private readonly mf: MFunction,
     private readonly names: SymbolNames,
@@ -48,8 +48,13 @@ class FunctionNames implements OperandNames {
     readonly number: number,
   ) {}
   symbol(global: GlobalValue): string {
-    const operand = this.names.operand(global);
-    if (operand !== this.names.symbol(global)) this.aliased.add(global);
+    return this.label(this.names.operand(global), global);
+  }
+  direct(global: GlobalValue): string {
+    return this.label(this.names.direct(global), global);
+  }
+  private label(operand: string, global: GlobalValue): string {
+    if (operand !== this.names.symbol(global)) this.aliased.set(operand, global);
     return operand;
   }
   /** The symbol itself, where code may use a label for it. */
@@ -261,7 +266,7 @@ export function functionText(
   if (fn.prologue !== null) out += imageText(dataImage(fn.prologue, layoutOf), names, fn);
   const { code, exit } = blocksText(mf, operandNames, exceptions, shared);
   out += code;
-  for (const global of operandNames.aliased) head += names.alias(global);
+  for (const [operand, global] of operandNames.aliased) head += names.alias(global, operand);
   let behind = "";
   if (exceptions !== null) behind += exceptions.footer();
   if (ownUnwind) behind += "\t.cfi_endproc\n";

@@ -15,6 +15,8 @@ export interface InstructionPrinter {
 /** What the operands of one function are printed with. */
 export interface OperandNames {
   symbol(global: GlobalValue): string;
+  /** The symbol where it is reached by its distance or address, with neither GOT nor PLT. */
+  direct(global: GlobalValue): string;
   /** The label of a word with the symbol's address, for one that cannot have an entry of the GOT; else null. */
   addressWord(global: GlobalValue): string | null;
   block(block: MBlock): string;
@@ -34,7 +36,7 @@ export function targetText(symbol: SymbolRef, names: OperandNames): string {
   const { target } = symbol;
   switch (target.kind) {
     case "global":
-      return names.symbol(target.global);
+      return symbol.kind === "direct" ? names.direct(target.global) : names.symbol(target.global);
     case "block":
       return names.block(target.block);
     case "foreign-block":

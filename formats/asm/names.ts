@@ -7,7 +7,7 @@
  * a suffix. Unnamed globals are numbered by their position in the module.
  */
 import { bytesOfText } from "../../lto/ir/byte-text.js";
-import type { GlobalValue, Module } from "../../lto/ir/module.js";
+import { type GlobalValue, isReference, type Module } from "../../lto/ir/module.js";
 import { scanModuleAsm } from "../../lto/link/module-asm.js";
 import { escapeBytes } from "./escape.js";
 
@@ -15,7 +15,7 @@ import { escapeBytes } from "./escape.js";
 const plain = /^[A-Za-z_.][A-Za-z0-9_.$]*$/;
 /** Labels that the printer makes: see `labels`. */
 const reserved =
-  /^(\.L(BB|JTI|C|func_|tmp|ba\.|unnamed\.|EH|ref\.|odd\.|exception|GCC_except|globals\.|patch|retpoline_)|DW\.ref\.)/;
+  /^(\.L(BB|JTI|C|func_|tmp|ba\.|unnamed\.|EH|ref\.|odd\.|direct\.|exception|GCC_except|globals\.|patch|retpoline_)|DW\.ref\.)/;
 
 /** What instructions' operands do not take in a quoted name, or not before a modifier such as `@PLT`. */
 const awkward = /["\\,;@]/;
@@ -54,6 +54,14 @@ export const quoteSection = (name: string): string =>
 /** Text as the operand of `.file` or `.ident`. */
 export const quoteText = quoteBytes;
 
+/** Defined here, and by nothing else, though the symbol table does not say so. */
+const isOwnDefinition = (global: GlobalValue): boolean =>
+  global.dsoLocal &&
+  !isReference(global) &&
+  global.linkage === "external" &&
+  global.visibility === "default" &&
+  (global.kind !== "variable" || global.threadLocal === "none");
+
 /** Names of a module's globals, computed once each. */
 export class SymbolNames {
   private readonly names = new Map<GlobalValue, string>();
@@ -61,7 +69,11 @@ export class SymbolNames {
   /** Names that the module's assembly makes numbers: GNU as refuses entries of the GOT for what it knows. */
   readonly absolute: ReadonlySet<string>;
 
-  constructor(module: Module) {
+  /** @param isReplaceable symbols of default visibility are taken for replaceable by the linker: in a shared library */
+  constructor(
+    module: Module,
+    private readonly isReplaceable: boolean,
+  ) {
     this.absolute = scanModuleAsm(module.moduleAsm).absolute;
     module.globals.forEach((g, i) => {
       this.numbers.set(g, i);
@@ -97,9 +109,20 @@ export class SymbolNames {
     return symbol.startsWith('"') && awkward.test(global.name) ? `.Lodd.${spelled(global.name)}` : symbol;
   }
 
+  /**
+   * The symbol as one token of an operand that is reached directly. What the linker takes for replaceable although the
+   * module says that it is not (`dso_local`: no semantic interposition) is a local label, too.
+   */
+  direct(global: GlobalValue): string {
+    const isNamed = this.isReplaceable && isOwnDefinition(global);
+    return isNamed
+      ? `.Ldirect.${plain.test(global.name) ? global.name : `.${spelled(global.name)}`}`
+      : this.operand(global);
+  }
+
   /** The directive that an operand's token needs. */
-  alias(global: GlobalValue): string {
-    return `\t.set\t${this.operand(global)}, ${this.symbol(global)}\n`;
+  alias(global: GlobalValue, operand: string): string {
+    return `\t.set\t${operand}, ${this.symbol(global)}\n`;
   }
 
   private raw(global: GlobalValue): string {

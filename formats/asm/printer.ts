@@ -34,7 +34,7 @@ export class AsmPrinter {
     options: AsmOptions,
   ) {
     this.options = { ...options, retained: retainedIn(module) };
-    this.names = new SymbolNames(module);
+    this.names = new SymbolNames(module, options.relocation === "pic");
     const positionIndependent = options.relocation !== "static";
     this.named = namedSections(
       module,

@@ -75,6 +75,8 @@ export interface LinkOptions {
   readonly requireMain: boolean;
   /** It is an error when a strong reference stays undefined. */
   readonly noUndefined: boolean;
+  /** Of several strong definitions of a symbol the first counts (--allow-multiple-definition). */
+  readonly allowMultipleDefinition?: boolean;
   /** Globs of definitions that stay visible (--export, --export-list). */
   readonly exports: readonly string[];
   /** Of a shared library, or with `exportDynamic`: what a version script makes local is not visible outside. */

@@ -8,7 +8,7 @@
  * Without an entry the world is open: only hidden symbols become local; a relocatable output changes nothing.
  * Requires: merged module, complete symbol table. After it, a non-local definition is a root.
  */
-import type { Comdat, GlobalValue, Module } from "../ir/module.js";
+import { type Comdat, type GlobalValue, isReference, type Module } from "../ir/module.js";
 import { compilePatterns, compileVersions } from "./exports.js";
 import type { LinkOptions } from "./input.js";
 import { comdatOf } from "./resolve.js";
@@ -71,7 +71,7 @@ export function internalize(
 
   const keptGroups = new Set<Comdat>();
   const candidates = module.globals.filter(
-    (global) => !global.isLocal && !global.isDeclaration && global.linkage !== "appending",
+    (global) => !global.isLocal && !isReference(global) && global.linkage !== "appending",
   );
   const kept = new Set(candidates.filter(keeps));
   for (const global of kept) {

@@ -10,7 +10,7 @@
 import { baseObject } from "../analysis/references.js";
 import { DataLayout } from "../ir/data-layout.js";
 import { isReservedName } from "../ir/intrinsics.js";
-import { Func, type GlobalValue, GlobalVariable, Module } from "../ir/module.js";
+import { Func, type GlobalValue, GlobalVariable, isReference, Module } from "../ir/module.js";
 import { ConstantRemapper, type Replacements, remapFunction } from "../ir/remap.js";
 import { arrayType, type Type } from "../ir/types.js";
 import { ConstAggregate, type Constant } from "../ir/values.js";
@@ -182,12 +182,14 @@ class Merger {
       return global;
     }
     const symbol = this.symbolOf(global);
-    if (symbol.global !== null) {
-      if (symbol.global === global) {
+    // A body that is there to be inlined goes once it has been (ipo/inline/always-inline.ts).
+    const chosen = symbol.global ?? (symbol.name === name ? symbol.inlineOnly : null);
+    if (chosen !== null) {
+      if (chosen === global) {
         this.representatives.set(symbol.name, global);
         this.add(global, file, index);
       }
-      return symbol.global;
+      return chosen;
     }
     // References to __real_f stay as they are when the system linker has to find f.
     const key = symbol.name !== name && name.startsWith("__real_") ? name : symbol.name;
@@ -222,8 +224,9 @@ class Merger {
     global.unnamedAddr = symbol.unnamedAddr ?? global.unnamedAddr;
     if (global.kind === "variable" && symbol.state === "common" && global.linkage === "common")
       global.align = symbol.commonAlign;
-    if (global.isDeclaration) {
-      global.linkage = symbol.strongReference || symbol.isDefined ? "external" : "extern_weak";
+    if (isReference(global)) {
+      if (global.isDeclaration)
+        global.linkage = symbol.strongReference || symbol.isDefined ? "external" : "extern_weak";
       global.comdat = null;
     } else if (symbol.redefined) {
       // What the linker assigns takes a definition's place, which therefore says nothing about it.
@@ -234,7 +237,7 @@ class Merger {
       else if (global.linkage === "linkonce_odr") global.linkage = "weak_odr";
     }
     const local = symbol.visibility !== "default" || this.options.output === "executable";
-    if (local && !global.isDeclaration) global.dsoLocal = true;
+    if (local && !isReference(global)) global.dsoLocal = true;
   }
 
   /** Aliases mention the definitions of their own file, not the prevailing ones. */

@@ -16,6 +16,7 @@ import { RUNTIME_SYMBOLS } from "./runtime-symbols.js";
 import {
   definitionState,
   isDefinition,
+  isInlineOnly,
   isLinkable,
   LinkSymbol,
   type LoadedFile,
@@ -209,7 +210,10 @@ class Resolver {
         const state = definitionState(global);
         if (state === "common") this.defineCommon(symbol, file, global);
         else this.define(symbol, state, file, global);
-      } else references.push({ name, weak: global.linkage === "extern_weak" });
+      } else {
+        references.push({ name, weak: global.linkage === "extern_weak" });
+        if (isInlineOnly(global)) symbol.inlineOnly ??= global;
+      }
     }
     this.enterAsm(file, references);
     this.pending.push({ file, references, next: 0 });
@@ -259,7 +263,7 @@ class Resolver {
   private define(symbol: LinkSymbol, state: SymbolState, file: LoadedFile, global: GlobalValue | null): void {
     const old = symbol.state;
     if (old === "strong") {
-      if (state === "strong") this.duplicate(symbol, file);
+      if (state === "strong" && this.options.allowMultipleDefinition !== true) this.duplicate(symbol, file);
       return;
     }
     if (old === "common" && state !== "strong") return;

@@ -6,7 +6,15 @@
  * and among common ones of equal size, the first wins; a lazy member is taken for a non-weak reference.
  */
 import { isReservedName } from "../ir/intrinsics.js";
-import type { Comdat, GlobalBase, GlobalValue, GlobalVariable, Module, Visibility } from "../ir/module.js";
+import type {
+  Comdat,
+  Func,
+  GlobalBase,
+  GlobalValue,
+  GlobalVariable,
+  Module,
+  Visibility,
+} from "../ir/module.js";
 import type { LazyMember, ModuleInput, NativeInput, NativeSymbol } from "./input.js";
 import type { AsmSymbols } from "./module-asm.js";
 
@@ -36,6 +44,8 @@ export class LinkSymbol {
   file: LoadedFile | null = null;
   /** The prevailing definition when it is IR; null when it is native, shared or module asm. */
   global: GlobalValue | null = null;
+  /** What others define, for calls that must be inlined: the first body of it, which stands for the name where no IR defines it. */
+  inlineOnly: Func | null = null;
   /** Offers a definition while the state is `lazy`. */
   member: LazyMember | null = null;
   /** Some reference is not weak. */
@@ -117,6 +127,12 @@ export function isLinkable(global: GlobalValue): boolean {
 /** Whether an IR global counts as a definition for other files. */
 export const isDefinition = (global: GlobalValue): boolean =>
   !global.isDeclaration && global.linkage !== "available_externally";
+
+/** A body that is there to be inlined, whatever it costs: without it such calls stay calls of what may be nowhere. */
+export const isInlineOnly = (global: GlobalValue): global is Func =>
+  global.kind === "function" &&
+  global.linkage === "available_externally" &&
+  global.attributes.fn.has("alwaysinline");
 
 export function nativeState(symbol: NativeSymbol): SymbolState {
   if (symbol.common) return "common";

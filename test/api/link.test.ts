@@ -168,6 +168,7 @@ describe("options", () => {
     ltoWholeProgramVisibility: true,
     versionScript: [],
     noUndefined: true,
+    allowMultipleDefinition: true,
     wrap: ["nothing"],
     defsym: ["other=nothing"],
     script: [],

@@ -72,7 +72,7 @@ define i32 @pure(ptr %p) {
 
 /** The example of the manual. */
 function example(): string {
-  const [, text] = /```ts\n([\s\S]*?)```/.exec(readFileSync(join(root, "README.md"), "utf8"))!;
+  const [, text] = /```ts\n([\s\S]*?)```/.exec(readFileSync(join(root, "MANUAL.md"), "utf8"))!;
   return text!;
 }
 

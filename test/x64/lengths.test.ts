@@ -16,6 +16,7 @@ const fail = (): never => {
 };
 const names: OperandNames = {
   symbol: fail,
+  direct: fail,
   block: () => ".Lat0",
   foreignBlock: fail,
   constant: fail,

@@ -102,6 +102,7 @@ function program(functions: readonly Code[], properties: Properties = {}) {
 
 const names = {
   symbol: (global: { name: string }) => global.name,
+  direct: (global: { name: string }) => global.name,
   block: () => "block",
   foreignBlock: () => "",
   constant: () => "",

@@ -19,6 +19,7 @@ const fail = (): never => {
 };
 const names = {
   symbol: fail,
+  direct: fail,
   block: () => "L",
   foreignBlock: fail,
   constant: fail,

@@ -9,7 +9,7 @@
  */
 import type { CallInst } from "../../ir/instructions.js";
 import { isCall } from "../../ir/instructions.js";
-import type { Func, GlobalValue } from "../../ir/module.js";
+import type { Func, GlobalValue, Module } from "../../ir/module.js";
 import { callGraph } from "../../pass/analyses.js";
 import type { ComponentPass, ProgramContext } from "../../pass/pass.js";
 import { InlineSession } from "./session.js";
@@ -46,11 +46,24 @@ export const alwaysInline: ComponentPass = {
       },
       finish() {
         session.releaseBodies([], 0);
-        return session.removeUncalled(context.ofModule(callGraph)) > 0;
+        const removed = session.removeUncalled(context.ofModule(callGraph));
+        return dropElsewhere(module) || removed > 0;
       },
     };
   },
 };
+
+/** Calls that are left lead to where the function is defined. */
+function dropElsewhere(module: Module): boolean {
+  let dropped = false;
+  for (const global of module.globals) {
+    if (!isForced(global) || global.linkage !== "available_externally") continue;
+    global.dropBody();
+    global.linkage = "external";
+    dropped = true;
+  }
+  return dropped;
+}
 
 function inlineIn(caller: Func, session: InlineSession, context: ProgramContext): boolean {
   const work = callsOfForced(caller);

@@ -1,0 +1,140 @@
+/** Link steps as builds have them, from objects to a program that runs. */
+import { execFileSync, spawnSync } from "node:child_process";
+import { describe, expect, it } from "vitest";
+import { builtCommands } from "../support/built.js";
+import { removeWorkspaces, Workspace } from "./driver.js";
+
+removeWorkspaces();
+
+const command = builtCommands();
+
+/** tsc-cc in the workspace. @returns what it printed on standard error, where it succeeds */
+function cc(w: Workspace, ...args: string[]): string {
+  const words = [command("tsc-cc"), "--clang=embedded", ...args];
+  const { status, stderr } = spawnSync(process.execPath, words, { cwd: w.directory, encoding: "utf8" });
+  expect([status, status === 0 ? "" : stderr]).toEqual([0, ""]);
+  return stderr;
+}
+
+/** A native object. */
+function native(w: Workspace, source: string, output: string, ...options: string[]): void {
+  execFileSync("cc", ["-O1", ...options, "-c", source, "-o", output], { cwd: w.directory });
+}
+
+const output = (w: Workspace, program = "p"): string =>
+  execFileSync(w.path(program), [], { cwd: w.directory, encoding: "utf8" });
+
+const levels = ["-O0", "-Oz"];
+
+/** A workspace that is made once. */
+function once(make: (w: Workspace) => void, files: Readonly<Record<string, string>>): () => Workspace {
+  let made: Workspace | undefined;
+  return () => {
+    if (made === undefined) make((made = new Workspace(files)));
+    return made;
+  };
+}
+
+describe("archives of IR and native members", () => {
+  const files = {
+    "ir.c": "int n(int); int i(int x) { return n(x) + 1; }",
+    "na.c": "int n(int x) { return x; }",
+    "m.c": '#include <stdio.h>\nint i(int);\nint main(void) { printf("%d\\n", i(5)); return 0; }',
+  };
+  const objects = once((w) => {
+    cc(w, "-Oz", "-c", "ir.c", "m.c");
+    native(w, "na.c", "na.o");
+    execFileSync("ar", ["rc", "l.a", "ir.o", "na.o"], { cwd: w.directory });
+  }, files);
+  it.each([
+    ["all members", ["-Wl,--whole-archive", "l.a", "-Wl,--no-whole-archive"]],
+    ["all members, between saved states", ["-Wl,--push-state,--whole-archive", "l.a", "-Wl,--pop-state"]],
+    ["members that are needed", ["l.a"]],
+  ])("%s", (_, words) => {
+    const w = objects();
+    cc(w, "m.o", ...words, "-o", "p");
+    expect(output(w)).toBe("6\n");
+  });
+});
+
+describe("entries", () => {
+  it("keep main, which the C library's start-up code calls wherever the program is entered", () => {
+    const w = new Workspace({
+      "e.c": `#include <unistd.h>
+        void start2(void) { write(1, "entered\\n", 8); _exit(0); }
+        int main(void) { return 1; }`,
+      "start.s":
+        '.globl mystart\nmystart: and $-16, %rsp\n call start2@PLT\n.section .note.GNU-stack,"",@progbits\n',
+    });
+    native(w, "start.s", "start.o");
+    cc(w, "-Oz", "-fPIE", "e.c", "start.o", "-Wl,-e,mystart", "-o", "p");
+    expect(output(w)).toBe("entered\n");
+  });
+});
+
+describe("several definitions", () => {
+  const files = {
+    "a.c": "int f(void) { return 1; } int fa(void) { return f(); }",
+    "b.c": "int f(void) { return 2; } int fb(void) { return 3; }",
+    "m.c":
+      '#include <stdio.h>\nint f(void), fa(void), fb(void);\nint main(void) { printf("%d%d%d\\n", f(), fa(), fb()); return 0; }',
+  };
+  const objects = once((w) => {
+    cc(w, "-O1", "-c", "a.c", "b.c", "m.c");
+    native(w, "a.c", "native.o");
+  }, files);
+  it.each(["-Wl,-z,muldefs", "-Wl,--allow-multiple-definition"])("%s: the first counts", (option) => {
+    const w = objects();
+    cc(w, "m.o", "a.o", "b.o", option, "-o", "p");
+    expect(output(w)).toBe("113\n");
+    cc(w, "m.o", "b.o", "a.o", option, "-o", "p");
+    expect(output(w)).toMatch(/^2[12]3\n$/);
+  });
+  it("of IR and of native code", () => {
+    const w = objects();
+    cc(w, "m.o", "b.o", "native.o", "-Wl,-z,muldefs", "-o", "p");
+    expect(output(w)).toMatch(/^2/);
+  });
+});
+
+describe("code that was compiled for fixed addresses", () => {
+  it.each([[[]], [["-no-pie"]], [["-pie"]]])("links with %j", (options) => {
+    const w = new Workspace({
+      "m.c":
+        '#include <stdio.h>\nint v = 4;\nint *p = &v;\nint main(void) { printf("%d %d\\n", *p, p == &v); return 0; }',
+  });
+  it.each([[[]], [["-no-pie"]], [["-pie"]]])("links with %j", (options) => {
+    const w = objects();
+    cc(w, "m.o", ...options, "-o", "p");
+    expect(output(w)).toBe("4 1\n");
+  });
+});
+
+describe("-fno-semantic-interposition", () => {
+  it.each(levels)("definitions are reached directly, and stay in the symbol table (%s)", (level) => {
+    const w = new Workspace({
+      "x.c": `int a(int x) { return x + 1; }
+        int v = 3;
+        int (*fp)(int) = a;
+        int via(int x) { return a(x) + (fp == a) + v; }`,
+      "m.c":
+        '#include <stdio.h>\nint a(int), via(int);\nextern int v;\nextern int (*fp)(int);\nint main(void) { v = 10; printf("%d %d %d\\n", a(1), via(1), fp(4)); return 0; }',
+    });
+    cc(w, level, "-fPIC", "-fno-semantic-interposition", "-shared", "x.c", "-o", "x.so");
+    native(w, "m.c", "m.o", "-fPIE");
+    execFileSync("cc", ["m.o", "./x.so", "-Wl,-rpath,.", "-o", "p"], { cwd: w.directory });
+    expect(output(w)).toBe("2 13 5\n");
+  });
+});
+
+describe("bitcode that no pass has seen", () => {
+  it.each(levels)("bodies for calls that must be inlined are there for that (%s)", (level) => {
+    const w = new Workspace({
+      "m.c": `#include <stdio.h>
+        extern inline __attribute__((gnu_inline, always_inline)) int local(int x) { return x * 3; }
+        int main(int c, char **v) { printf("%d\\n", local(c)); return 0; }`,
+    });
+    cc(w, level, "-Xclang", "-disable-llvm-passes", "m.c", "-o", "p");
+    expect(output(w)).toBe("3\n");
+  });
+});
