@@ -12,8 +12,11 @@ const begin = "<!-- options: written by npm run docs -->\n";
 const end = "<!-- end of options -->\n";
 
 function optionTable(): string {
-  const rows = describeOptions(makeCommand("")).map(([flags, text]) => [`\`${flags}\``, text]);
-  return `\n${table(["option", "what it does"], rows)}\n`;
+  const groups = describeOptions(makeCommand("")).map(({ heading, rows }) => {
+    const cells = rows.map(([flags, text]) => [`\`${flags}\``, text]);
+    return `\n### ${heading}\n\n${table(["option", "what it does"], cells)}`;
+  });
+  return `${groups.join("")}\n`;
 }
 
 describe("documentation", () => {
@@ -21,8 +24,8 @@ describe("documentation", () => {
     expectFile(passManual(productPasses), join(root, "lto/pipeline/PASSES.md"));
   });
 
-  it("the options in README.md", () => {
-    const path = join(root, "README.md");
+  it("the options in MANUAL.md", () => {
+    const path = join(root, "MANUAL.md");
     const text = readFileSync(path, "utf8");
     const [from, to] = [text.indexOf(begin) + begin.length, text.indexOf(end)];
     expect(from, "the marker of the table").toBeGreaterThanOrEqual(begin.length);

@@ -1,7 +1,7 @@
 /**
  * `npm run bench:allocators [-- package… -Oz]`: what every allocator, coalescer and cost policy costs and gives.
  *
- * Each package is compiled once; then only the whole-program step differs. Prints, as the table of README.md, bytes
+ * Each package is compiled once; then only the whole-program step differs. Prints, as the table of MEASUREMENTS.md, bytes
  * of code and CPU seconds of that step, both relative to the default (the first line).
  */
 import { mkdirSync } from "node:fs";

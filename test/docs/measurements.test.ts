@@ -1,0 +1,34 @@
+/** MEASUREMENTS.md and its chart are what the figures beside them say. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { expectFile } from "../support/expected.js";
+import { chart } from "../tools/measurements/chart.js";
+import { type Figures, loaded, ratios } from "../tools/measurements/figures.js";
+import { measurementsPage } from "../tools/measurements/page.js";
+
+const root = join(import.meta.dirname, "../..");
+const figures = JSON.parse(readFileSync(join(root, "fixtures/measurements/sizes.json"), "utf8")) as Figures;
+
+describe("measurements", () => {
+  it("the page", () => expectFile(measurementsPage(figures), join(root, "MEASUREMENTS.md")));
+  it("the chart", () => expectFile(chart(figures), join(root, "fixtures/measurements/sizes.svg")));
+  it("are of a commit and of several programs, each beside clang", () => {
+    expect(figures.commit).toMatch(/^[0-9a-f]{7,}$/);
+    expect(ratios(figures, "ours", "clang", loaded).length).toBeGreaterThanOrEqual(4);
+  });
+});
+
+describe("the README", () => {
+  it("fits on few screens", () => {
+    expect(readFileSync(join(root, "README.md")).byteLength).toBeLessThanOrEqual(12_000);
+  });
+  it.each(["README.md", "MANUAL.md", "CONTRIBUTING.md", "ARCHITECTURE.md"])(
+    "%s links to files that are there",
+    (page) => {
+      const text = readFileSync(join(root, page), "utf8");
+      const targets = [...text.matchAll(/\]\(([^)#:]+)\)/g)].map(([, target]) => target!);
+      for (const target of targets) expect(() => readFileSync(join(root, target)), target).not.toThrow();
+    },
+  );
+});

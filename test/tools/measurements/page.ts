@@ -1,0 +1,95 @@
+/** MEASUREMENTS.md, from figures of one commit. */
+import { geometricMean } from "../bench/tables.js";
+import { type Figures, loaded, type ProgramBytes, ratios } from "./figures.js";
+
+const base = "clang";
+/** Columns of the tables that are there, with their titles. */
+const columns = [
+  ["ours-per-file", "`tsc-lto` per file"],
+  ["ours-no-ipra", "`tsc-lto --no-ipra`"],
+  ["ours", "`tsc-lto`"],
+  ["clang-lto", "`clang -flto`"],
+  ["clang-lto-ipra", "… and IPRA"],
+  ["gcc", "`gcc -Os`"],
+  ["gcc-lto", "`gcc -Os -flto`"],
+] as const;
+
+function ratioTable(figures: Figures, title: string, of: (bytes: ProgramBytes) => number): string {
+  const shown = columns
+    .map(([column, head]) => ({ head, values: new Map(ratios(figures, column, base, of)) }))
+    .filter(({ values }) => values.size > 0);
+  const cell = (x: number | undefined): string => (x === undefined ? "–" : x.toFixed(3));
+  const row = (name: string, cells: readonly string[]): string => `| ${[name, ...cells].join(" | ")} |`;
+  return [
+    row(
+      title,
+      shown.map(({ head }) => head),
+    ),
+    row(
+      "---",
+      shown.map(() => "---:"),
+    ),
+    ...Object.keys(figures.programs).map((name) =>
+      row(
+        name,
+        shown.map(({ values }) => cell(values.get(name))),
+      ),
+    ),
+    row(
+      "**geometric mean**",
+      shown.map(({ values }) => `**${cell(geometricMean([...values.values()]))}**`),
+    ),
+    "",
+  ].join("\n");
+}
+
+/** Interprocedural register allocation: with relative to without. */
+function ipraTable(figures: Figures): string {
+  const ours = new Map(ratios(figures, "ours", "ours-no-ipra", ({ text }) => text));
+  const llvm = new Map(ratios(figures, "clang-lto-ipra", "clang-lto", ({ text }) => text));
+  const cell = (x: number | undefined): string => (x === undefined ? "–" : x.toFixed(3));
+  return [
+    "| .text | `tsc-lto` | LLVM `-enable-ipra` |",
+    "| --- | ---: | ---: |",
+    ...Object.keys(figures.programs).map(
+      (name) => `| ${name} | ${cell(ours.get(name))} | ${cell(llvm.get(name))} |`,
+    ),
+    `| **geometric mean** | **${cell(geometricMean([...ours.values()]))}** | **${cell(geometricMean([...llvm.values()]))}** |`,
+    "",
+  ].join("\n");
+}
+
+/** @returns the page as Markdown, the same for the same figures */
+export function measurementsPage(figures: Figures): string {
+  return `# Measurements
+
+Made by \`${figures.command}\` at commit ${figures.commit}; \`npm run measurements\` writes this page, the
+[chart](fixtures/measurements/sizes.svg) and the [figures](fixtures/measurements/sizes.json) anew. Sizes are exact: the same inputs
+give the same bytes on any machine.
+
+Compared with: ${figures.peers.join("; ")}. All at -Oz (gcc: -Os), not position-independent, linked by the same linker, relative to
+\`clang -Oz\` without LTO. "Per file" is tsc-lto without any pass on the program: each object alone, with \`-r --no-ipra\`.
+
+## What is loaded
+
+${ratioTable(figures, ".text, unwind tables, .rodata", loaded)}
+${ratioTable(figures, ".text", ({ text }) => text)}
+## Interprocedural register allocation
+
+.text with relative to without:
+
+${ipraTable(figures)}
+## What else is measured, and how
+
+| command | what it prints |
+| --- | --- |
+| \`npm run bench -- --instructions\` | instructions that programs execute, beside \`clang -O2 -flto\` |
+| \`npm run bench:link\` | processor time and memory of links beside lld's, relinks, growth with the program |
+| \`npm run bench:outline\` | what each outliner is worth |
+| \`npm run bench:pipeline\` | bytes that each optional pass is worth |
+| \`npm run bench:allocators\` | register allocators beside each other: bytes and processor time |
+| \`npm run bench:regalloc\` | how their time grows with the size of a function |
+
+Times depend on the machine, and are ratios of runs in turn.
+`;
+}
