@@ -16,7 +16,7 @@ import { type CallInst, callArguments, type Inst, Op } from "../../ir/instructio
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import { returnsTwice } from "../../ir/returns-twice.js";
 import type { Type } from "../../ir/types.js";
-import { isConstant, type Value } from "../../ir/values.js";
+import type { Value } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
 import { JumpMark, X } from "../isa/ops.js";
 import { integerArguments, maskOf, R11, RAX, RSP, vectorArgumentCount, XMM0 } from "../isa/registers.js";
@@ -236,12 +236,40 @@ function registerArguments(
   return uses;
 }
 
+/** Of a narrow integer, whose bits up to 32 are what the ABI attribute demands; null where it demands nothing. */
+function extensionOf({ type, attributes }: AbiArgument): "signext" | "zeroext" | null {
+  if (type.kind !== "int" || type.bits >= 32) return null;
+  return attributes.has("signext") ? "signext" : attributes.has("zeroext") ? "zeroext" : null;
+}
+
+/**
+ * A constant argument as an immediate of its place, on the stack as in a register; null when it is none (sign-extended
+ * 32 bits).
+ */
+function argumentImmediate(s: Selector, value: Value, argument: AbiArgument): number | null {
+  if (!s.isGpr(value.type)) return null;
+  const imm = immediate(s, value, operationSize(s.layout, value.type));
+  const extension = extensionOf(argument);
+  if (imm === null || extension === null) return imm;
+  const { bits } = argument.type;
+  return Number(
+    extension === "signext" ? BigInt.asIntN(bits, BigInt(imm)) : BigInt.asUintN(bits, BigInt(imm)),
+  );
+}
+
 /** The value in a register, extended to 32 bits where the ABI attribute demands it. */
-function argumentRegister(s: Selector, value: Value, { type, attributes }: AbiArgument): VReg {
-  if (type.kind !== "int" || type.bits >= 32) return s.reg(value);
-  const signed = attributes.has("signext");
-  if (!signed && !attributes.has("zeroext")) return s.reg(value);
-  if (type.bits === 1 && !isConstant(value)) {
+function argumentRegister(s: Selector, value: Value, argument: AbiArgument): VReg {
+  const { type } = argument;
+  const extension = extensionOf(argument);
+  if (extension === null) return s.reg(value);
+  const signed = extension === "signext";
+  const imm = argumentImmediate(s, value, argument);
+  if (imm !== null) {
+    const constant = s.newGpr(4);
+    s.moveImm(constant, 4, imm);
+    return constant;
+  }
+  if (type.bits === 1) {
     const wide = s.newGpr(4);
     if (s.isBoolean(value)) s.unary(X.Movzx8, 4, wide, s.reg(value));
     else s.binaryImm(X.And, 4, wide, s.reg(value), 1);
@@ -249,11 +277,6 @@ function argumentRegister(s: Selector, value: Value, { type, attributes }: AbiAr
     const negated = s.newGpr(4);
     s.tiedUnary(X.Neg, 4, negated, wide);
     return negated;
-  }
-  if (type.bits === 1) {
-    const bit = s.newGpr(4);
-    s.moveImm(bit, 4, value.valueKind === "int" && value.num !== 0 ? (signed ? -1 : 1) : 0);
-    return bit;
   }
   if (!signed && s.isZeroExtended(value)) return s.reg(value);
   return extended(s, value, type.bits / 8, signed);
@@ -298,7 +321,7 @@ function passStackArguments(
         s.emit(store);
       });
     else if (value.valueKind !== "undef") {
-      const imm = s.isGpr(value.type) ? immediate(s, value, operationSize(s.layout, value.type)) : null;
+      const imm = argumentImmediate(s, value, args[i]!);
       const vreg = imm === null ? argumentRegister(s, value, args[i]!) : -1;
       stores.push(() => {
         if (imm !== null) {
@@ -366,7 +389,7 @@ function copyMemory(s: Selector, from: VReg, place: (at: number) => MemOperand, 
 function pushOperand(s: Selector, value: Value, arg: AbiArgument): MInst {
   const push = new MInst(X.Push, 8);
   if (s.isGpr(value.type)) {
-    const imm = immediate(s, value, operationSize(s.layout, value.type));
+    const imm = argumentImmediate(s, value, arg);
     if (imm !== null) push.imm = imm;
     else
       push.uses.push(

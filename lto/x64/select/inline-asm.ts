@@ -356,7 +356,8 @@ class AsmLowering {
     if (!isConstant(value)) return false;
     const folded = foldedInteger(s.layout, value);
     if (folded !== null) {
-      this.operands[index] = { kind: "imm", value: folded };
+      // As in a register: true is 1.
+      this.operands[index] = { kind: "imm", value: value.type.bits === 1 ? folded & 1n : folded };
       return true;
     }
     const target = symbolOffset(s.layout, value);

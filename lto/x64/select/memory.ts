@@ -100,7 +100,7 @@ function storeInteger(s: Selector, inst: InstWith<Op.Store>, value: Value, point
   const size = operationSize(s.layout, value.type);
   const imm = immediate(s, value, size);
   if (imm !== null) {
-    storeImmediate(s, size, pointer, value.type.bits === 1 ? imm & 1 : imm, isPlainAccess(inst));
+    storeImmediate(s, size, pointer, imm, isPlainAccess(inst));
     return;
   }
   if (isConstant(value) && storeSymbol(s, size, value, pointer)) return;

@@ -55,11 +55,15 @@ export function foldLoad(s: Selector, value: Value, size: number, aligned = fals
   return address(s, load.operands[0]!);
 }
 
-/** An immediate that `value` can be in an instruction of `size` bytes (sign-extended 32 bits), or null. */
+/**
+ * An immediate that `value` can be in an instruction of `size` bytes (sign-extended 32 bits), or null. A constant i1 is
+ * what its register would hold, 0 or 1: LLVM writes `true` as -1.
+ */
 export function immediate(s: Selector, value: Value, size: number): number | null {
   if (!isConstant(value)) return null;
-  const folded = value.valueKind === "int" ? value.value : foldedInteger(s.layout, value);
+  const folded = foldedInteger(s.layout, value);
   if (folded === null) return null;
+  if (value.type.bits === 1) return Number(folded & 1n);
   const n = Number(BigInt.asIntN(size * 8, folded));
   return fitsImm32(n) ? n : null;
 }
