@@ -12,6 +12,7 @@ import type { MFunction } from "../../lto/codegen/mir.js";
 import type { CodeCache } from "../../lto/codegen/program/code-cache.js";
 import { type CodegenJob, generateCode } from "../../lto/codegen/program/driver.js";
 import { LocalSessions } from "../../lto/codegen/program/local-sessions.js";
+import { nativeBoundaryRefusals } from "../../lto/codegen/program/native-boundary.js";
 import { definedFunctions } from "../../lto/codegen/program/numbering.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
 import { planProgram } from "../../lto/codegen/program/plan.js";
@@ -24,6 +25,7 @@ import type { Steps } from "../../lto/ir/steps.js";
 import type { ModuleSummary } from "../../lto/link/index.js";
 import type { PassReport } from "../../lto/pass/report.js";
 import { targetOf } from "../../lto/targets.js";
+import { throwAny } from "./errors.js";
 import { type IndirectNames, indirectNames } from "./ipra-claims.js";
 import { type CodegenPasses, sessionPasses } from "./passes.js";
 import { type Report, type ReportRequests, reporter } from "./reports.js";
@@ -63,7 +65,10 @@ export interface CodegenResult {
   readonly passes: PassReport;
 }
 
-/** @param summary of the module, which has served then */
+/**
+ * @param summary of the module, which has served then
+ * @throws InputError where native code is to be passed what code generation cannot pass it
+ */
 export function* planModule(
   module: Module,
   summary: ModuleSummary,
@@ -71,6 +76,7 @@ export function* planModule(
 ): Steps<PlannedModule> {
   const target = targetOf(module);
   const plan = yield* planProgram(module, summary, options, target, bodyCodec());
+  throwAny(nativeBoundaryRefusals(module, plan.open, target.boundary));
   const size = summary.symbols.reduce((sum, s) => sum + s.instructions, 0);
   return { module, plan, options, target, size };
 }

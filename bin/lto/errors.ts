@@ -24,3 +24,9 @@ export class LinkError extends Error {
 export class OptionError extends Error {
   override readonly name: string = "OptionError";
 }
+
+/** @throws InputError for all of these, if there are any */
+export function throwAny(errors: readonly InputError[]): void {
+  const [first, ...more] = errors;
+  if (first !== undefined) throw more.length === 0 ? first : new InputErrors(errors);
+}

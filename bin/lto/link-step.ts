@@ -16,7 +16,7 @@ import type { LinkInput, LinkOptions } from "../../lto/link/input.js";
 import { targetOf } from "../../lto/targets.js";
 import { verifyModule } from "../../lto/verify/verifier.js";
 import type { DriverOptions } from "./driver-options.js";
-import { InputErrors, LinkError } from "./errors.js";
+import { InputErrors, LinkError, throwAny } from "./errors.js";
 import { type ReadFile, readInputFile, readOperand } from "./inputs.js";
 import type { JobServices } from "./job.js";
 import { scriptSymbols } from "./linker-scripts.js";
@@ -86,7 +86,10 @@ function filesOf({ functions }: Module, { fileOf }: LinkResult): ReadonlyMap<str
 }
 
 /** An error that was met while code was generated for a function: its file is that of the function. */
-export function placed(e: unknown, { files }: Linked): unknown {
+export function placed(e: unknown, linked: Linked): unknown {
+  if (e instanceof InputErrors)
+    return new InputErrors(e.errors.map((error) => placed(error, linked) as InputError));
+  const { files } = linked;
   const file = e instanceof InputError && e.fn !== undefined ? files.get(e.fn) : undefined;
   return e instanceof InputError && file !== undefined ? e.inFile(file) : e;
 }
@@ -109,12 +112,6 @@ function refuseSymbols({ globals }: Module, { fileOf }: LinkResult, executable: 
       return what === null ? [] : [new UnsupportedError(what, undefined, fileOf(global))];
     }),
   );
-}
-
-/** @throws InputError for all of these, if there are any */
-function throwAny(errors: readonly InputError[]): void {
-  const [first, ...more] = errors;
-  if (first !== undefined) throw more.length === 0 ? first : new InputErrors(errors);
 }
 
 /** The error to report: a fault that the verifier can explain by the input is one of the input. */

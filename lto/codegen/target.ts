@@ -6,10 +6,12 @@
  * operands is a function.
  */
 
+import type { AttributeSet } from "../ir/attributes.js";
 import type { DataLayout } from "../ir/data-layout.js";
 import type { Block } from "../ir/instructions.js";
 import type { Func, GlobalValue } from "../ir/module.js";
 import type { TargetCosts } from "../target/costs.js";
+import type { Type } from "../ir/types.js";
 import type { PassedRegisters } from "./ipra/variable-arguments.js";
 import type { Wrapping } from "./late/shrink-wrap.js";
 import type { LegalFunction } from "./legalize/index.js";
@@ -49,6 +51,14 @@ export interface BaseRegisters {
   changes(inst: MInst, register: number): boolean;
 }
 
+/** What native code passes otherwise than code generation does. */
+export interface NativeBoundary {
+  /** Whether there may be any such in a function with these attributes. */
+  differs(attributes: AttributeSet): boolean;
+  /** What of a type that is: itself, or a member; null: nothing. */
+  type(type: Type): Type | null;
+}
+
 export interface Target {
   /** For tables by target, such as that of printers. */
   readonly name: string;
@@ -60,6 +70,7 @@ export interface Target {
   readonly lowering: LoweringTarget;
   readonly costs: TargetCosts;
   readonly requests: RequestTable;
+  readonly boundary: NativeBoundary;
   readonly base: BaseRegisters;
   /**
    * @param order the blocks that may be entered, in the order they should be laid out
