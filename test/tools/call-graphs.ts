@@ -12,16 +12,16 @@ import { join } from "node:path";
 import { callGraphProgram } from "./call-graph-programs.js";
 import { threadPool } from "./in-process.js";
 import { linkObjects } from "./native.js";
-import { parseCommandLine } from "./options.js";
+import { parseCommandLine, rawOption } from "./options.js";
 import { mapLimit, type RunResult, run } from "./process.js";
 import { cacheDir } from "./root.js";
-import { type BuildJob, clangOption, ours, systemClang, toolchain } from "./toolchain.js";
+import { type BuildJob, compilerOptions, ours, systemClang, toolchain } from "./toolchain.js";
 
 const usage = `usage: npm run call-graphs -- [--count N] [--seed S] [--levels O0,O2,Oz] [options]
   --count N      number of programs (default 50)
   --seed S       seed of the first (default 1)
   --keep DIR     where failing programs go (default: in the cache directory)
-  --jobs N, --no-pie, --flags="…" in place of those that rotate, -v   as for torture`;
+  --jobs N, --raw, --no-pie, --flags="…" in place of those that rotate, -v   as for torture`;
 
 /** Ways of linking, by seed. */
 const ways: readonly (readonly string[])[] = [
@@ -41,6 +41,7 @@ const { values, levels, ltoFlags } = parseCommandLine(
     count: { type: "string", default: "50" },
     seed: { type: "string", default: "1" },
     keep: { type: "string" },
+    ...rawOption,
   },
   usage,
 );
@@ -49,6 +50,7 @@ const jobs = Number(values["jobs"]);
 const keep = String(values["keep"] ?? cacheDir("call-graph-failures"));
 const scratch = mkdtempSync(join(tmpdir(), "call-graphs-"));
 const pool = threadPool(jobs);
+const flags = compilerOptions(values["raw"] === true);
 const checks = ["-j1", "--check-regalloc", "--verify"];
 let passed = 0;
 let failed = 0;
@@ -113,12 +115,12 @@ await mapLimit(seeds, jobs, async (seed) => {
   const pie = !values["no-pie"] && !used.some((way) => way.includes("static"));
   const job = { units, libs: [], timeoutMs: 120_000, exe: "", dir, pie };
   const compiled = { ...job, level: levels[turn % levels.length]! };
-  const objects = await ours(checks, clangOption(), pool.execute).compile(compiled);
+  const objects = await ours(checks, flags, pool.execute).compile(compiled);
   if (!Array.isArray(objects))
     return fail(seed, sources, `seed ${seed} -${compiled.level}: ${objects.failed}: ${objects.message}`);
   for (const [i, level] of levels.entries()) {
     const way = used[i]!;
-    const tool = ours([...checks, ...way], clangOption(), pool.execute);
+    const tool = ours([...checks, ...way], flags, pool.execute);
     const exe = join(dir, level);
     const made = await tool.link({ ...job, level, exe }, objects);
     const label = `seed ${seed} -${compiled.level} -${level} ${way.join(" ")}`;

@@ -13,7 +13,7 @@ import { join } from "node:path";
 import type { Case } from "./batch.js";
 import { runBatch, summarize, waysAt } from "./batch.js";
 import { fastToolchain } from "./in-process.js";
-import { askedOfPasses, parseCommandLine, splitWords } from "./options.js";
+import { askedOfPasses, parseCommandLine, rawOption, splitWords } from "./options.js";
 import { passWays } from "./pipelines.js";
 import { mapLimit, run } from "./process.js";
 import { cacheDir, findProgram } from "./root.js";
@@ -26,7 +26,7 @@ const usage = `usage: npm run csmith -- [--count N] [--seed S] [--levels O0,Oz] 
   --include DIR  csmith's headers (default /usr/include/csmith)
   --shape="…"     csmith's own options, in place of those that rotate with the seed
   --tool NAME    tool under test: ours (default), ours-embedded, llvm, gcc, …
-  --jobs N, --out FILE, --resume, --no-pie, --flags="…", --ways="…|…", --pass-orders N, --order-seed S,
+  --jobs N, --out FILE, --resume, --raw, --no-pie, --flags="…", --ways="…|…", --pass-orders N, --order-seed S,
   --each-pass-off, -v   as for torture`;
 
 const shapes: readonly (readonly string[])[] = [
@@ -50,6 +50,7 @@ const {
     keep: { type: "string" },
     include: { type: "string", default: "/usr/include/csmith" },
     shape: { type: "string" },
+    ...rawOption,
   },
   usage,
 );
@@ -86,8 +87,11 @@ const generated = await mapLimit(seeds, jobs, async (seed): Promise<Case | undef
 const cases = generated.filter((c) => c !== undefined);
 
 const name = String(values["tool"]);
-const tool = await fastToolchain(name, jobs, ltoFlags);
-const results = String(values["out"] ?? join(cacheDir("results"), `csmith-${name}.jsonl`));
+const raw = values["raw"] === true;
+const tool = await fastToolchain(name, jobs, ltoFlags, raw);
+const results = String(
+  values["out"] ?? join(cacheDir("results"), `csmith-${name}${raw ? "-raw" : ""}.jsonl`),
+);
 const outcomes = await runBatch(cases, {
   tool,
   reference: referenceToolchain(),

@@ -8,16 +8,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exceptionProgram } from "./exception-programs.js";
 import { hasCxxLibrary } from "./fixtures.js";
-import { parseCommandLine } from "./options.js";
+import { parseCommandLine, rawOption } from "./options.js";
 import { mapLimit, run } from "./process.js";
 import { cacheDir } from "./root.js";
-import { clangOption, ours, toolchain } from "./toolchain.js";
+import { compilerOptions, ours, toolchain } from "./toolchain.js";
 
 const usage = `usage: npm run exceptions -- [--count N] [--seed S] [--levels O0,O2,Oz] [options]
   --count N      number of programs (default 50)
   --seed S       seed of the first (default 1)
   --keep DIR     where failing programs go (default: in the cache directory)
-  --jobs N, --no-pie, -v   as for torture`;
+  --jobs N, --raw, --no-pie, -v   as for torture`;
 
 /** Ways of linking, by seed. */
 const ways: readonly (readonly string[])[] = [
@@ -35,6 +35,7 @@ const { values, levels } = parseCommandLine(
     count: { type: "string", default: "50" },
     seed: { type: "string", default: "1" },
     keep: { type: "string" },
+    ...rawOption,
   },
   usage,
 );
@@ -78,7 +79,7 @@ await mapLimit(seeds, jobs, async (seed) => {
   if (wanted.status !== 0) return fail(source, `seed ${seed}: the reference ends with ${wanted.status}`);
   for (const level of levels) {
     const way = ways[seed % ways.length]!;
-    const tool = ours([...checks, ...way], clangOption());
+    const tool = ours([...checks, ...way], compilerOptions(values["raw"] === true));
     const exe = join(dir, level);
     const pie = !values["no-pie"] && !way.includes("static");
     const made = await tool.build({ ...job, level, exe, dir: join(dir, `build-${level}`), pie });

@@ -11,7 +11,7 @@ import { Worker } from "node:worker_threads";
 import type { RunOptions, RunResult } from "./process.js";
 import { projectRoot } from "./root.js";
 import type { Execute, Toolchain } from "./toolchain.js";
-import { clangOption, ours, toolchain } from "./toolchain.js";
+import { clangOption, compilerOptions, ours, toolchain } from "./toolchain.js";
 
 export interface ClosableToolchain extends Toolchain {
   close(): Promise<void>;
@@ -64,11 +64,12 @@ export async function fastToolchain(
   name: string,
   jobs: number,
   ltoFlags: readonly string[] = [],
+  raw = false,
 ): Promise<ClosableToolchain> {
-  if (name !== "ours" && name !== "ours-embedded") return { ...toolchain(name), close: async () => {} };
+  if (name !== "ours" && name !== "ours-embedded") return { ...toolchain(name, raw), close: async () => {} };
   const pool = threadPool(jobs);
-  const clang = name === "ours" ? clangOption() : ["--clang=embedded"];
-  return { ...ours(["-j1", ...ltoFlags], clang, pool.execute), name, close: () => pool.close() };
+  const flags = compilerOptions(raw, name === "ours" ? clangOption() : ["--clang=embedded"]);
+  return { ...ours(["-j1", ...ltoFlags], flags, pool.execute), name, close: () => pool.close() };
 }
 
 type Finish = (status: number, stdout: string, stderr: string, timedOut?: boolean) => void;

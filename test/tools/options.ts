@@ -29,6 +29,9 @@ export const commonOptions = {
   Oz: { type: "boolean" },
 } as const satisfies Options;
 
+/** For tools that can have clang leave all passes to this project (`compilerOptions` in toolchain.ts). */
+export const rawOption = { raw: { type: "boolean", default: false } } as const satisfies Options;
+
 /** What is asked of passes besides the usual (pipelines.ts). */
 export const askedOfPasses = (values: Values): PassWays => ({
   orders: Number(values["pass-orders"]),

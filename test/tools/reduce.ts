@@ -11,7 +11,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fastToolchain } from "./in-process.js";
-import { parseCommandLine } from "./options.js";
+import { parseCommandLine, rawOption } from "./options.js";
 import { mapLimit, mustRun, run } from "./process.js";
 import type { Toolchain } from "./toolchain.js";
 import { systemClang, toolchain } from "./toolchain.js";
@@ -21,14 +21,15 @@ const usage = `usage: npm run reduce -- FILE.c [-Oz] [options]
   --include DIR  for headers (default /usr/include/csmith)
   --out FILE     where the result goes (default: FILE.reduced.c)
   --no-check     do not require that the program is free of undefined behaviour
-  --tool NAME, --jobs N, --no-pie as for the other tools`;
+  --tool NAME, --jobs N, --raw, --no-pie, --flags="…" as for the other tools`;
 
-const { values, words, levels } = parseCommandLine(
+const { values, words, levels, ltoFlags } = parseCommandLine(
   {
     message: { type: "string" },
     include: { type: "string", default: "/usr/include/csmith" },
     "no-check": { type: "boolean", default: false },
     levels: { type: "string", default: "Oz" },
+    ...rawOption,
   },
   usage,
 );
@@ -41,7 +42,7 @@ const level = levels[0]!;
 const jobs = Number(values["jobs"]);
 const pie = !values["no-pie"];
 const message = values["message"] === undefined ? undefined : String(values["message"]);
-const tool = await fastToolchain(String(values["tool"]), jobs);
+const tool = await fastToolchain(String(values["tool"]), jobs, ltoFlags, values["raw"] === true);
 const clang = toolchain("clang");
 const scratch = mkdtempSync(join(tmpdir(), "reduce-"));
 /** Warnings that accompany the commonest ways in which deleting lines makes behaviour undefined. */

@@ -340,17 +340,28 @@ export function clangOption(): string[] {
   return clang === undefined ? [] : [`--clang=${clang}`];
 }
 
-/** A toolchain by its name, as the tools' --tool option takes it. */
-export function toolchain(name: string): Toolchain {
+/**
+ * Options of tsc-cc: the clang to run, and with `raw` to leave the bitcode as clang's front end made it, for the level
+ * that is asked for but before all of its passes. Then what clang's passes usually tidy away reaches ours.
+ */
+export function compilerOptions(raw: boolean, clang: readonly string[] = clangOption()): string[] {
+  return raw ? [...clang, "-Xclang", "-disable-llvm-passes"] : [...clang];
+}
+
+/** A toolchain by its name, as the tools' --tool option takes it. @throws Error when `raw` is nothing it knows */
+export function toolchain(name: string, raw = false): Toolchain {
+  if (raw && !name.startsWith("ours"))
+    throw new Error(`--raw is for this project's own compiler, not for '${name}'`);
+  const flags = compilerOptions(raw);
   switch (name) {
     case "ours":
-      return ours([], clangOption());
+      return ours([], flags);
     case "ours-no-ipra":
-      return { ...ours(["--no-ipra"], clangOption()), name };
+      return { ...ours(["--no-ipra"], flags), name };
     case "ours-per-file":
-      return oursPerFile(clangOption());
+      return oursPerFile(flags);
     case "ours-embedded":
-      return { ...ours([], ["--clang=embedded"]), name };
+      return { ...ours([], compilerOptions(raw, ["--clang=embedded"])), name };
     case "llvm":
       return standIn();
     case "clang":

@@ -11,7 +11,7 @@ import { basename, dirname, join, relative, resolve } from "node:path";
 import type { Case } from "./batch.js";
 import { runBatch, summarize, waysAt } from "./batch.js";
 import { fastToolchain } from "./in-process.js";
-import { askedOfPasses, parseCommandLine } from "./options.js";
+import { askedOfPasses, parseCommandLine, rawOption } from "./options.js";
 import { passWays } from "./pipelines.js";
 import { cacheDir } from "./root.js";
 import { toolchain } from "./toolchain.js";
@@ -23,6 +23,7 @@ const usage = `usage: npm run torture -- --dir DIR [-O0 -Oz -O2] [options]
   --jobs N       programs at a time
   --out FILE     results, one JSON object a line (default: in the cache directory)
   --resume       keep what the results file already holds
+  --raw          bitcode as clang's front end makes it for the level, before any of clang's passes
   --no-pie       position-dependent code
   --flags="…"    more options for tsc-lto
   --ways="…|…"   link each program with each of these sets of options
@@ -77,7 +78,7 @@ const {
   levels,
   ltoFlags,
   ways: asked,
-} = parseCommandLine({ dir: { type: "string" }, list: { type: "string" } }, usage);
+} = parseCommandLine({ dir: { type: "string" }, list: { type: "string" }, ...rawOption }, usage);
 if (values["dir"] === undefined) {
   console.error(usage);
   process.exit(2);
@@ -95,8 +96,11 @@ if (values["list"] !== undefined) {
 }
 const name = String(values["tool"]);
 const jobs = Number(values["jobs"]);
-const tool = await fastToolchain(name, jobs, ltoFlags);
-const results = String(values["out"] ?? join(cacheDir("results"), `torture-${name}.jsonl`));
+const raw = values["raw"] === true;
+const tool = await fastToolchain(name, jobs, ltoFlags, raw);
+const results = String(
+  values["out"] ?? join(cacheDir("results"), `torture-${name}${raw ? "-raw" : ""}.jsonl`),
+);
 let failures = 0;
 const outcomes = await runBatch(cases, {
   tool,

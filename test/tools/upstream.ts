@@ -4,7 +4,7 @@
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseCommandLine } from "./options.js";
+import { parseCommandLine, rawOption } from "./options.js";
 import { packageNames, selectRecipes } from "./packages/registry.js";
 import type { Prepared } from "./prepared.js";
 import { buildProgram, prepare, transcript } from "./prepared.js";
@@ -19,15 +19,21 @@ const usage = `usage: npm run upstream -- [package…] [-Oz -O2] [options]
   --lto-flags S  options for the whole-program step, separated by spaces
   --filter RE    only checks whose name matches
   --jobs N       compilations at a time
+  --raw          bitcode as clang's front end makes it, before any of clang's passes
   --no-pie       position-dependent code
   -v             show the first difference of every failing check`;
 
 const { values, words, levels } = parseCommandLine(
-  { "lto-flags": { type: "string", default: "" }, levels: { type: "string", default: "Oz,O2" } },
+  {
+    "lto-flags": { type: "string", default: "" },
+    levels: { type: "string", default: "Oz,O2" },
+    ...rawOption,
+  },
   usage,
 );
 const name = String(values["tool"]);
-const tool = toolchain(name);
+const raw = values["raw"] === true;
+const tool = toolchain(name, raw);
 const reference = referenceToolchain();
 const jobs = Number(values["jobs"]);
 const pie = !values["no-pie"];
@@ -70,7 +76,7 @@ for (const recipe of selectRecipes(words)) {
   const p = await prepare(recipe);
   const expected = await referenceTranscripts(p);
   for (const level of levels) {
-    const dir = cacheDir("upstream", recipe.name, `${name}-${level}`);
+    const dir = cacheDir("upstream", recipe.name, `${name}-${level}${raw ? "-raw" : ""}`);
     mkdirSync(dir, { recursive: true });
     let complete = true;
     for (const program of p.programs.keys()) {
