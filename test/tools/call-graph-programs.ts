@@ -126,8 +126,8 @@ interface Function {
 }
 
 /** The files of one program; one after the other they are a file of the same meaning. */
-export function callGraphProgram(seed: number): string[] {
-  return new Writer(new Random(seed)).run();
+export function callGraphProgram(seed: number, asmCalls = true): string[] {
+  return new Writer(new Random(seed), asmCalls).run();
 }
 
 class Writer {
@@ -135,7 +135,10 @@ class Writer {
   private readonly files: number;
   private labels = 0;
 
-  constructor(private readonly random: Random) {
+  constructor(
+    private readonly random: Random,
+    private readonly asmCalls: boolean,
+  ) {
     this.files = 1 + random.below(4);
   }
 
@@ -339,6 +342,7 @@ class Writer {
         return "if (missing) s = missing(s);";
       case 8: {
         // A call that only the assembler sees, off the red zone, with all that calls may change.
+        if (!this.asmCalls) return call();
         const target = random.pick(callbacks);
         const isLocal = this.functions.some((g) => g.name === target && g.isStatic);
         const callee = isLocal ? "%P[f]" : `${target}@PLT`;
