@@ -23,7 +23,8 @@ const usage = `usage: npm run torture -- --dir DIR [-O0 -Oz -O2] [options]
   --jobs N       programs at a time
   --out FILE     results, one JSON object a line (default: in the cache directory)
   --resume       keep what the results file already holds
-  --raw          bitcode as clang's front end makes it for the level, before any of clang's passes
+  --raw          bitcode as clang's front end makes it for the level, before any of clang's passes;
+                 without __OPTIMIZE__, by which some programs demand certain optimisations
   --no-pie       position-dependent code
   --flags="…"    more options for tsc-lto
   --ways="…|…"   link each program with each of these sets of options
@@ -52,7 +53,8 @@ function requestedFlags(text: string): string[] {
   return flags;
 }
 
-function collect(dir: string): Case[] {
+/** `__OPTIMIZE__` has programs demand that the compiler does certain things; without it they ask what they compute. */
+function collect(dir: string, demands: boolean): Case[] {
   const cases: Case[] = [];
   const files = readdirSync(dir, { recursive: true, encoding: "utf8" })
     .filter((f) => f.endsWith(".c"))
@@ -61,7 +63,11 @@ function collect(dir: string): Case[] {
     const path = join(dir, file);
     const folder = dirname(path);
     if (basename(folder) === "lib" || file.endsWith("-lib.c")) continue;
-    const flags = [...permissive, ...requestedFlags(readFileSync(path, "utf8"))];
+    const flags = [
+      ...permissive,
+      ...(demands ? [] : ["-U__OPTIMIZE__"]),
+      ...requestedFlags(readFileSync(path, "utf8")),
+    ];
     const units = [{ source: path, flags }];
     if (basename(folder) === "builtins") {
       const library = path.replace(/\.c$/, "-lib.c");
@@ -85,7 +91,8 @@ if (values["dir"] === undefined) {
 }
 const ways = await passWays(asked, askedOfPasses(values));
 const dir = resolve(String(values["dir"]));
-let cases = collect(dir);
+const raw = values["raw"] === true;
+let cases = collect(dir, !raw);
 if (values["filter"] !== undefined) {
   const pattern = new RegExp(String(values["filter"]));
   cases = cases.filter((c) => pattern.test(c.name));
@@ -96,7 +103,6 @@ if (values["list"] !== undefined) {
 }
 const name = String(values["tool"]);
 const jobs = Number(values["jobs"]);
-const raw = values["raw"] === true;
 const tool = await fastToolchain(name, jobs, ltoFlags, raw);
 const results = String(
   values["out"] ?? join(cacheDir("results"), `torture-${name}${raw ? "-raw" : ""}.jsonl`),
