@@ -125,9 +125,12 @@ interface Function {
   readonly others: string[];
 }
 
-/** The files of one program; one after the other they are a file of the same meaning. */
-export function callGraphProgram(seed: number, asmCalls = true): string[] {
-  return new Writer(new Random(seed), asmCalls).run();
+/**
+ * The files of one program; one after the other they are a file of the same meaning. Without `assembly` there is none in
+ * them: functions and calls that only the assembler sees have no unwind information.
+ */
+export function callGraphProgram(seed: number, assembly = true): string[] {
+  return new Writer(new Random(seed), assembly).run();
 }
 
 class Writer {
@@ -137,7 +140,7 @@ class Writer {
 
   constructor(
     private readonly random: Random,
-    private readonly asmCalls: boolean,
+    private readonly assembly: boolean,
   ) {
     this.files = 1 + random.below(4);
   }
@@ -243,7 +246,7 @@ class Writer {
       if (random.oneIn(2) && f.attributes !== "weak") {
         f.others.push(`a_${f.name}`);
         text += `${this.declaration(f, `a_${f.name}`)} __attribute__((alias("${f.name}")));\n`;
-      } else {
+      } else if (this.assembly) {
         f.others.push(`t_${f.name}`);
         const target = f.name.endsWith("3") || random.oneIn(2) ? f.name : `${f.name}@PLT`;
         text += random.pick([
@@ -342,7 +345,7 @@ class Writer {
         return "if (missing) s = missing(s);";
       case 8: {
         // A call that only the assembler sees, off the red zone, with all that calls may change.
-        if (!this.asmCalls) return call();
+        if (!this.assembly) return call();
         const target = random.pick(callbacks);
         const isLocal = this.functions.some((g) => g.name === target && g.isStatic);
         const callee = isLocal ? "%P[f]" : `${target}@PLT`;

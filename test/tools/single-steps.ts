@@ -95,7 +95,6 @@ const kinds: Readonly<Record<string, Kind>> = {
   "call-graphs": {
     libs: [],
     async generate(seed, dir) {
-      // Assembly that moves the stack pointer is unknown to unwinders, whoever compiles it.
       return callGraphProgram(seed, false).map((text, i) => {
         const source = join(dir, `call-graphs-${seed}-${i}.c`);
         writeFileSync(source, text);
@@ -170,7 +169,10 @@ await mapLimit(seeds, jobs, async (seed) => {
     const limits = { limit: Number(values["limit"]), strict, timeoutMs: 120_000 };
     const { result, steps } = await runInSteps(stepper, exe, limits);
     if (steps === undefined) {
-      fail(units, `${label}: status ${result.status} and no report; ${result.stderr.slice(0, 200)}`);
+      fail(
+        units,
+        `${label}: no report, status ${result.status}${result.timedOut ? ", timed out" : ""}; ${result.stderr.slice(0, 200)}`,
+      );
       continue;
     }
     sum.programs++;

@@ -259,13 +259,6 @@ int __libc_start_main(int (*main)(int, char **, char **), int count, char **argu
   return start(stepped_main, count, arguments, init, fini, rtld_fini, stack_end);
 }
 
-/* Handlers at exit and what the linker adds for them are not the program's: parts of it say nothing to unwinders. */
-void exit(int status) {
-  stop();
-  ((void (*)(int))dlsym(RTLD_NEXT, "exit"))(status);
-  __builtin_unreachable();
-}
-
 __attribute__((destructor)) static void tell(void) {
   if (*report == 0) return;
   int file = open(report, O_WRONLY | O_CREAT | O_TRUNC, 0644);
@@ -273,4 +266,18 @@ __attribute__((destructor)) static void tell(void) {
   dprintf(file, "steps %ld frames %ld registers %ld misses %ld\n", steps, seen_frames, seen_registers, misses);
   for (long i = 0; i < told; i++) dprintf(file, "%s\n", lines[i]);
   close(file);
+}
+
+/* Handlers at exit and what the linker adds for them are not the program's: parts of it say nothing to unwinders. */
+void exit(int status) {
+  stop();
+  ((void (*)(int))dlsym(RTLD_NEXT, "exit"))(status);
+  __builtin_unreachable();
+}
+
+void _exit(int status) {
+  stop();
+  tell();
+  ((void (*)(int))dlsym(RTLD_NEXT, "_exit"))(status);
+  __builtin_unreachable();
 }

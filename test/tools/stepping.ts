@@ -2,7 +2,7 @@
  * Programs run in single steps, with the stack unwound before each instruction (stepper.c): how the stepper is built, a
  * program run under it, and what it reports.
  */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { mustRun, type RunResult, run } from "./process.js";
 import { findProgram, projectRoot } from "./root.js";
@@ -57,6 +57,7 @@ export async function runInSteps(
   { limit, strict, timeoutMs }: SteppedRun,
 ): Promise<{ readonly result: RunResult; readonly steps: Steps | undefined }> {
   const report = `${exe}.steps`;
+  rmSync(report, { force: true });
   const env = {
     LD_PRELOAD: stepper,
     LD_BIND_NOW: "1",
