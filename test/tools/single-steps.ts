@@ -38,6 +38,7 @@ const rotating: readonly (readonly string[])[] = [
   ["--no-ipra"],
   ["--regalloc", "linear", "--no-shared-unwind"],
   ["--no-shared-epilogues"],
+  ["--relocation-model", "static"],
 ];
 /** Options with which each function keeps to the platform's convention. */
 const strictOptions = ["--no-ipra", "--no-outline"];
@@ -155,7 +156,8 @@ await mapLimit(seeds, jobs, async (seed) => {
     const label = `${kindName} ${seed} -${level} ${way.join(" ")}`;
     const exe = join(dir, level);
     const job = { units, level, libs: kind.libs, exe, dir: join(dir, `build-${level}`), timeoutMs: 120_000 };
-    const made = await tool.build({ ...job, ltoFlags: way, pie: !values["no-pie"] });
+    const pie = !values["no-pie"] && !way.includes("static");
+    const made = await tool.build({ ...job, ltoFlags: way, pie });
     if (made.failed !== undefined) {
       fail(units, `${label}: ${made.failed}: ${made.message}`);
       continue;

@@ -14,6 +14,8 @@
  * STEPS_REPORT names the file that is written at the end: "steps N frames N registers N misses N", then a line for each
  * of the first misses: its offset in the executable, and what was wrong. STEPS_LIMIT: the program runs on by itself after
  * so many instructions of its own. Breaks with threads, and with programs that handle SIGSEGV or SIGTRAP.
+ * Code that moves the stack pointer unknown to the compiler is a miss, whoever compiles it: inline assembly, and the
+ * last instruction of __builtin_longjmp.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
