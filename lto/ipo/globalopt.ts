@@ -2,7 +2,7 @@
  * globalopt: local variables that are simpler than they are declared.
  *
  *  - One that nobody writes is a constant: loads from it fold, it lies in read-only memory, copies of it are merged.
- *  - A scalar that only `main` uses lives on the stack, and so perhaps in a register.
+ *  - A scalar that one function writes before it reads it lives on the stack, and so perhaps in a register.
  *  - One whose address nobody compares or keeps has an address that means nothing; so have functions that are only
  *    called. Merging of constants and folding of functions ask for that.
  *
@@ -14,20 +14,18 @@
  *  - all that is done with the variable is seen: local, defined here, not in a section of somebody else's, its address in
  *    no initialiser, not pinned;
  *  - a constant is not written through a call or an intrinsic either;
- *  - the function that a variable moves into is entered once in a run: `main`, which nothing in the program calls or
- *    knows the address of; and nothing returns twice in it.
+ *  - those of variables that move (frame-variables.ts). Nothing is known of `main` that is not of any function: C lets
+ *    programs call it, and whoever starts a program is code that is not seen.
  *
  * Large variables that are zero throughout stay as they are: they cost nothing where they are.
  */
 
 import { Use, type VariableUses } from "../analysis/variable-uses.js";
-import { Builder } from "../ir/builder.js";
-import { Op } from "../ir/instructions.js";
-import type { Func, GlobalValue, GlobalVariable, Module } from "../ir/module.js";
-import { returnsTwice } from "../ir/returns-twice.js";
+import type { Func, GlobalVariable, Module } from "../ir/module.js";
 import type { Constant } from "../ir/values.js";
 import { callGraph, variableUses } from "../pass/analyses.js";
 import type { ModulePass, PassContext } from "../pass/pass.js";
+import { movableVariables, moveToFrame, ownerOf } from "./frame-variables.js";
 
 /** Bytes of zeros that may move from where they take no room in the file to where they do. */
 const smallZeros = 16;
@@ -54,17 +52,23 @@ class Optimiser {
   ) {}
 
   run(): boolean {
-    const main = this.enteredOnce();
-    const local: GlobalVariable[] = [];
+    const owned = new Map<Func, GlobalVariable[]>();
     for (const [variable, uses] of this.context.ofModule(variableUses).variables) {
       if (!isOrdinary(variable)) continue;
       this.inferInsignificance(variable, uses);
       if ((uses.traits & Use.Escapes) !== 0) continue;
       if ((uses.traits & (Use.Written | Use.WrittenByCall)) === 0) this.makeConstant(variable, uses);
-      else if (main !== null && canMove(variable, uses, main)) local.push(variable);
+      else {
+        const owner = ownerOf(variable, uses);
+        if (owner !== null) owned.set(owner, [...(owned.get(owner) ?? []), variable]);
+      }
     }
     this.inferFunctions();
-    if (local.length > 0) this.move(local, main!);
+    for (const [fn, variables] of movableVariables(this.module, this.context.ofModule(callGraph), owned)) {
+      moveToFrame(variables, fn, this.module);
+      this.context.count("moved", variables.length);
+      this.changed = true;
+    }
     return this.changed;
   }
 
@@ -94,67 +98,16 @@ class Optimiser {
     this.context.count("constants");
     this.changed = true;
   }
-
-  /** `main`, if it runs once. */
-  private enteredOnce(): Func | null {
-    const index = this.module.globals.findIndex((global) => global.name === "main");
-    const main = this.module.globals[index];
-    if (main === undefined || main.kind !== "function" || main.isDeclaration) return null;
-    const { attributes } = main;
-    if (attributes.fn.has("optnone") || attributes.fn.has("naked")) return null;
-    const graph = this.context.ofModule(callGraph);
-    const node = graph.nodeOf[index]!;
-    const isCalled = graph.callers.start[node + 1]! > graph.callers.start[node]!;
-    if (isCalled || graph.addressTaken[node] === 1) return null;
-    return main.peek(({ blocks }) => blocks.every(({ insts }) => insts.every((inst) => !returnsTwice(inst))))
-      ? main
-      : null;
-  }
-
-  private move(variables: readonly GlobalVariable[], main: Func): void {
-    const editor = main.edit();
-    const entry = editor.body.blocks[0]!;
-    const slots = new Map<GlobalValue, ReturnType<Builder["alloca"]>>();
-    for (const variable of variables) {
-      const { initializer, valueType } = variable;
-      const align = Math.max(variable.align, this.module.dataLayout.abiAlign(valueType));
-      const builder = new Builder(editor).atStart(entry);
-      const slot = builder.alloca(valueType, align);
-      if (initializer!.valueKind !== "undef") builder.store(initializer!, slot, align);
-      slots.set(variable, slot);
-      this.context.count("moved");
-    }
-    for (const { insts } of editor.body.blocks)
-      for (const inst of insts) {
-        const place = inst.op === Op.Load ? 0 : inst.op === Op.Store ? 1 : -1;
-        const address = place < 0 ? undefined : inst.operands[place]!;
-        const slot = address?.valueKind === "global" ? slots.get(address) : undefined;
-        if (slot !== undefined) editor.setOperand(inst, place, slot);
-      }
-    this.changed = true;
-  }
-}
-
-/** A scalar of a size that registers have, which only one function loads and stores as what it is. */
-function canMove({ valueType }: GlobalVariable, uses: VariableUses, into: Func): boolean {
-  const isScalar =
-    (valueType.kind === "int" && valueType.bits <= 64) ||
-    valueType.kind === "ptr" ||
-    valueType.kind === "float" ||
-    valueType.kind === "double";
-  return (
-    isScalar && uses.user === into && !uses.hasManyUsers && (uses.traits & ~(Use.Read | Use.Written)) === 0
-  );
 }
 
 export const globalopt: ModulePass = {
   name: "globalopt",
   level: "module",
   description:
-    "makes local variables constants, moves main's own to its frame, and tells which addresses mean nothing",
+    "makes local variables constants, moves what one function writes first to its frame, and tells which addresses mean nothing",
   counters: {
     constants: "variables made constant",
-    moved: "variables moved into main",
+    moved: "variables moved into a frame",
     insignificant: "addresses found to mean nothing",
   },
   requires: [callGraph, variableUses],
