@@ -69,13 +69,9 @@ class Binder {
   }
 
   /** @param next what it goes on to, which sets `bound` */
-  private make(
-    callee: Callee,
-    next: Func,
-    { items, sites, inner, gain }: Binding,
-    bound: readonly Item[],
-  ): void {
-    const fn = boundFunction(this.nameFor(callee.fn), callee, next, items, bound);
+  private make(callee: Callee, next: Func, binding: Binding, bound: readonly Item[]): void {
+    const { items, sites, inner, gain } = binding;
+    const fn = boundFunction(this.nameFor(callee.fn), callee, next, items, bound, callersOf(binding));
     this.module.globals.push(fn);
     const { context } = this;
     context.count("functions");
@@ -118,6 +114,11 @@ class Binder {
     return own;
   }
 }
+
+/** All whose calls go through a function, or through one in front of it. */
+const callersOf = ({ sites, inner }: Binding): readonly Func[] => [
+  ...new Set([...sites.map((site) => site.fn), ...inner.flatMap(callersOf)]),
+];
 
 export const bindArguments: ModulePass = {
   name,

@@ -1,4 +1,5 @@
 /** Makes functions that set arguments, and lets calls go through them. */
+import { attributesOfJump } from "../../analysis/made-functions.js";
 import { AttributeList, AttributeSet, noAttributes } from "../../ir/attributes.js";
 import { poisonOf } from "../../ir/fold/scalars.js";
 import {
@@ -14,7 +15,6 @@ import { Func } from "../../ir/module.js";
 import { raw } from "../../ir/raw.js";
 import { functionType } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
-import { attributesOf } from "../ir-outline/extract.js";
 import { appendJump } from "../jump-function.js";
 import { withoutClaims } from "../parameter-attributes.js";
 import type { Callee, Item } from "./sites.js";
@@ -26,31 +26,18 @@ export interface Redirection {
   readonly items: readonly Item[];
 }
 
-/** What a callee does that its entries do, too. */
-const passedOn = ["nounwind", "noreturn", "cold"];
-/**
- * What is asked of frames and returns, which a function that ends in a jump has none of: it would get them for nothing, and
- * call instead of jumping.
- */
-const ofFrames = new Set([
-  "ssp",
-  "sspstrong",
-  "sspreq",
-  "stackrealign",
-  "frame-pointer",
-  "zero-call-used-regs",
-]);
-
 /**
  * A function that sets arguments and goes on.
  * @param next a function with the callee's parameters, which sets `bound` for itself
+ * @param callers all functions whose calls go through it
  */
 export function boundFunction(
   name: string,
-  { fn: callee, types, caller }: Callee,
+  { fn: callee, types }: Callee,
   next: Func,
   items: readonly Item[],
   bound: readonly Item[],
+  callers: readonly Func[],
 ): Func {
   const { attributes: declared, callingConvention, valueType } = callee;
   const { result } = valueType;
@@ -60,7 +47,7 @@ export function boundFunction(
   fn.unnamedAddr = "global";
   fn.callingConvention = callingConvention;
   const parameters = types.map((_, i) => withoutClaims(declared.parameter(i)));
-  fn.attributes = new AttributeList(attributesFor(caller, callee), declared.result, parameters);
+  fn.attributes = new AttributeList(attributesOfJump(callers, callee), declared.result, parameters);
   const block = new Block();
   const args: Value[] = [...fn.args];
   for (const { position } of bound) if (position >= 0) args[position] = poisonOf(types[position]!);
@@ -78,15 +65,6 @@ export function boundFunction(
   body.blocks.push(block);
   fn.define(body);
   return fn;
-}
-
-function attributesFor(caller: Func, callee: Func): AttributeSet {
-  const { kinds, strings } = attributesOf([caller]).fn;
-  const own = new Map([...kinds].filter(([kind]) => !ofFrames.has(kind)));
-  for (const kind of passedOn)
-    if (callee.attributes.fn.has(kind)) own.set(kind, true);
-    else own.delete(kind);
-  return new AttributeSet(own, new Map([...strings].filter(([key]) => !ofFrames.has(key))));
 }
 
 /** @param calls by number among the calls of the body, in layout order */

@@ -1,4 +1,5 @@
 /** Calls that could leave some of their arguments to a function between them and their callee. */
+import { codeAttributes } from "../../analysis/made-functions.js";
 import { temperature } from "../../analysis/profile.js";
 import type { AttributeList, AttributeSet } from "../../ir/attributes.js";
 import { ConstantNumbers } from "../../ir/constant-numbers.js";
@@ -19,7 +20,7 @@ import { type Type, voidType } from "../../ir/types.js";
 import { type Constant, isConstant, type Value } from "../../ir/values.js";
 import { callEffects } from "../../opt/call-effects.js";
 import { isForSize, type ProgramContext } from "../../pass/pass.js";
-import { callMayMove, codeAttributes, isOfGroup, isOutlinedFrom } from "../ir-outline/legality.js";
+import { callMayMove, isOfGroup, isOutlinedFrom } from "../ir-outline/legality.js";
 import { isPassed } from "../merge-functions/slots.js";
 import { passingAttributes } from "../parameter-attributes.js";
 import { isPassable } from "../similar/parameters.js";
@@ -51,15 +52,12 @@ export interface Callee {
   readonly fn: Func;
   /** Of what is passed, in the longest call. */
   readonly types: readonly Type[];
-  /** A caller, for the attributes of its code. */
-  readonly caller: Func;
   readonly sites: readonly Site[];
 }
 
 /** Calls of one function from code with the same attributes. */
 interface CallsOf {
   readonly fn: Func;
-  readonly caller: Func;
   readonly byTypes: Map<string, { readonly types: readonly Type[]; readonly sites: Site[] }>;
 }
 
@@ -137,7 +135,7 @@ export class Sites {
     if (items.length === 0) return;
     const key = `${numberIn(this.functions, callee)} ${code}`;
     let calls = this.byCallee.get(key);
-    if (calls === undefined) this.byCallee.set(key, (calls = { fn: callee, caller: fn, byTypes: new Map() }));
+    if (calls === undefined) this.byCallee.set(key, (calls = { fn: callee, byTypes: new Map() }));
     const typeKey = types.map(({ id }) => id).join(" ");
     let group = calls.byTypes.get(typeKey);
     if (group === undefined) calls.byTypes.set(typeKey, (group = { types, sites: [] }));
@@ -150,7 +148,7 @@ export class Sites {
    */
   groups(): Callee[] {
     const groups: Callee[] = [];
-    for (const { fn, caller, byTypes } of this.byCallee.values()) {
+    for (const { fn, byTypes } of this.byCallee.values()) {
       const longer: { readonly types: readonly Type[]; readonly sites: Site[] }[] = [];
       for (const group of [...byTypes.values()].sort((a, b) => b.types.length - a.types.length)) {
         const home = fn.isDeclaration
@@ -159,7 +157,7 @@ export class Sites {
         if (home === undefined) longer.push(group);
         else for (const site of group.sites) home.sites.push(site);
       }
-      for (const { types, sites } of longer) groups.push({ fn, caller, types, sites });
+      for (const { types, sites } of longer) groups.push({ fn, types, sites });
     }
     return groups;
   }

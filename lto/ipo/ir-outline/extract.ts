@@ -4,7 +4,8 @@
  * The function is a copy of the first piece with parameters for inputs; flags, hints and promises are those that all pieces
  * have. Uses of outputs are replaced at the end, in one walk through each function that was changed.
  */
-import { AttributeList, AttributeSet, noAttributes } from "../../ir/attributes.js";
+import { attributesOfPiece } from "../../analysis/made-functions.js";
+import { AttributeList, noAttributes } from "../../ir/attributes.js";
 import { mix } from "../../ir/hash.js";
 import { mergeHints, withHints } from "../../ir/hints.js";
 import {
@@ -25,7 +26,6 @@ import { functionType, i8, structType, type Type, voidType } from "../../ir/type
 import { ConstUndef, constI64, constInt, type Value } from "../../ir/values.js";
 import { commonAttributes } from "../fold-functions/attributes.js";
 import { addOperation, type Input } from "../similar/parameters.js";
-import { isCodeAttribute } from "./legality.js";
 import { isTailCall, type OutlinePlan } from "./plan.js";
 import type { Sequence } from "./sequence.js";
 
@@ -71,7 +71,7 @@ export class Extractor {
     fn.dsoLocal = true;
     fn.unnamedAddr = "global";
     const origins = [...starts].map((start) => places[placeAt[start]!]!.fn);
-    fn.attributes = attributesOf(origins);
+    fn.attributes = attributesOfPiece(origins);
     fn.define(this.bodyFor(fn, starts, length, plan, result));
     return fn;
   }
@@ -264,16 +264,4 @@ export function inputValue(input: Input, fn: Func, block: Block, sums: Map<strin
       : makeInst(Op.Add, type, [argument, constInt(type, input.plus)], null);
   sums.set(key, sum);
   return block.append(sum as Inst);
-}
-
-/** Of a function of its own. Code attributes are the same in all functions it comes from; of the others only what all promise. */
-export function attributesOf(origins: readonly Func[]): AttributeList {
-  const { kinds, strings } = origins[0]!.attributes.fn;
-  const own = new Map([...kinds].filter(([kind]) => isCodeAttribute(kind)));
-  own.set("minsize", true);
-  own.set("optsize", true);
-  own.set("noinline", true);
-  if (origins.every(({ attributes }) => attributes.fn.has("nounwind"))) own.set("nounwind", true);
-  const requests = new Map([...strings].filter(([key]) => isCodeAttribute(key)));
-  return new AttributeList(new AttributeSet(own, requests), noAttributes, []);
 }

@@ -10,7 +10,7 @@
  *
  * Breaks if: an operation, or an attribute, means another thing in another frame and is missing here.
  */
-import { type AttributeSet, kcfiAttribute, sanitizeAttribute } from "../../ir/attributes.js";
+import type { AttributeSet } from "../../ir/attributes.js";
 import { type CallInst, type Inst, isCall, isTerminator, Op, opNames } from "../../ir/instructions.js";
 import { type Intrinsic, intrinsicOf } from "../../ir/intrinsics.js";
 import type { Func, Module } from "../../ir/module.js";
@@ -49,31 +49,6 @@ const fixedStrings = [
   "patchable-function-prefix",
 ];
 
-/** What a function says of its own body or of calls of it, and code of it elsewhere need not repeat. */
-const ownKinds = new Set([
-  "alwaysinline",
-  "inlinehint",
-  "noinline",
-  "memory",
-  "mustprogress",
-  "nocallback",
-  "nofree",
-  "norecurse",
-  "noreturn",
-  "nosync",
-  "nounwind",
-  "willreturn",
-  "allocsize",
-  "allockind",
-  "speculatable",
-  "cold",
-  "minsize",
-  "optsize",
-]);
-
-/** What those ask for who call a function through its address. */
-const ownStrings: ReadonlySet<string> = new Set([kcfiAttribute, sanitizeAttribute]);
-
 /** Whether code of a function may move out of it. */
 export function isOutlinedFrom(fn: Func, module: Module): boolean {
   const { attributes, gc, section, prologue } = fn;
@@ -87,16 +62,6 @@ export function isOutlinedFrom(fn: Func, module: Module): boolean {
     !fixedStrings.some((key) => attributes.fn.string(key) !== undefined)
   );
 }
-
-/** Attributes that code brings along: equal texts, compatible code. */
-export function codeAttributes({ kinds, strings }: AttributeSet): string {
-  const words: string[] = [];
-  for (const [kind, value] of kinds) if (!ownKinds.has(kind)) words.push(`${kind}=${String(value)}`);
-  for (const [key, value] of strings) if (!ownStrings.has(key)) words.push(`"${key}"="${value}"`);
-  return words.sort().join(" ");
-}
-/** The same, for functions that are made of such code. */
-export const isCodeAttribute = (name: string): boolean => !ownKinds.has(name) && !ownStrings.has(name);
 
 /** They give addresses in the frame of the function that they are in. */
 const framePointers = new Set(["returnaddress", "frameaddress", "addressofreturnaddress", "sponentry"]);

@@ -5,6 +5,7 @@
  * program are looked up here once, so nothing is allocated for one that is known. Expected linear in the spelled words.
  * Breaks if: two operations that differ have one spelling. It tells its own parts apart by their order and lengths.
  */
+import { codeAttributes } from "../../analysis/made-functions.js";
 import type { AttributeList, AttributeSet } from "../../ir/attributes.js";
 import { ConstantNumbers } from "../../ir/constant-numbers.js";
 import { mix } from "../../ir/hash.js";
@@ -13,7 +14,6 @@ import type { Func, Module } from "../../ir/module.js";
 import { isConstant } from "../../ir/values.js";
 import { essentialText } from "../fold-functions/attributes.js";
 import { mayVary } from "../merge-functions/slots.js";
-import { codeAttributes } from "./legality.js";
 
 /** Instead of the number of a constant: no parameter stands for it. */
 export const partOfOperation = -2;
