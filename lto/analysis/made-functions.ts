@@ -56,6 +56,26 @@ const ofFrames = new Set([
   "zero-call-used-regs",
 ]);
 
+/** Somebody counts on the entry or the end of each, or on nothing of one being elsewhere. */
+const fixedStrings = [
+  "nooutline",
+  "noipa",
+  "split-stack",
+  "fentry-call",
+  "function-instrument",
+  "instrument-function-entry",
+  "instrument-function-entry-inlined",
+  "instrument-function-exit",
+  "instrument-function-exit-inlined",
+  "patchable-function",
+  "patchable-function-entry",
+  "patchable-function-prefix",
+];
+
+/** Whether the code of a function has to stay a function of its own, for reasons that are no instructions. */
+export const keepsItsCode = ({ attributes: { fn } }: Func): boolean =>
+  fixedStrings.some((key) => fn.string(key) !== undefined);
+
 /** Attributes that code brings along: equal texts, compatible code. */
 export function codeAttributes({ kinds, strings }: AttributeSet): string {
   const words: string[] = [];

@@ -21,7 +21,9 @@
  *  - no block of either has an address; naked and unoptimised functions, coroutines, and functions with data in front of
  *    their code are left alone.
  */
+
 import { isExact } from "../../analysis/exact.js";
+import { keepsItsCode } from "../../analysis/made-functions.js";
 import { Trait } from "../../analysis/references.js";
 import { type ModuleSummary, updatedSummary } from "../../analysis/summary.js";
 import { isCall } from "../../ir/instructions.js";
@@ -143,13 +145,15 @@ class Folder {
     return hash;
   }
 
-  private isFoldable({ attributes, prefix, prologue, comdat, typeIds }: Func): boolean {
+  private isFoldable(fn: Func): boolean {
+    const { attributes, prefix, prologue, comdat, typeIds } = fn;
     return (
       prefix === null &&
       prologue === null &&
       comdat === null &&
       typeIds.length === 0 &&
-      !untouchable.some((name) => attributes.fn.has(name))
+      !untouchable.some((name) => attributes.fn.has(name)) &&
+      !keepsItsCode(fn)
     );
   }
 

@@ -10,6 +10,7 @@
  *
  * Breaks if: an operation, or an attribute, means another thing in another frame and is missing here.
  */
+import { keepsItsCode } from "../../analysis/made-functions.js";
 import type { AttributeSet } from "../../ir/attributes.js";
 import { type CallInst, type Inst, isCall, isTerminator, Op, opNames } from "../../ir/instructions.js";
 import { type Intrinsic, intrinsicOf } from "../../ir/intrinsics.js";
@@ -33,22 +34,6 @@ const fixedKinds = [
   "safestack",
   "shadowcallstack",
 ];
-const fixedStrings = [
-  "nooutline",
-  "noipa",
-  "split-stack",
-  // Somebody counts on the entry or the end of each.
-  "fentry-call",
-  "function-instrument",
-  "instrument-function-entry",
-  "instrument-function-entry-inlined",
-  "instrument-function-exit",
-  "instrument-function-exit-inlined",
-  "patchable-function",
-  "patchable-function-entry",
-  "patchable-function-prefix",
-];
-
 /** Whether code of a function may move out of it. */
 export function isOutlinedFrom(fn: Func, module: Module): boolean {
   const { attributes, gc, section, prologue } = fn;
@@ -59,7 +44,7 @@ export function isOutlinedFrom(fn: Func, module: Module): boolean {
     prologue === null &&
     !module.pinned.has(fn) &&
     !fixedKinds.some((kind) => attributes.fn.has(kind)) &&
-    !fixedStrings.some((key) => attributes.fn.string(key) !== undefined)
+    !keepsItsCode(fn)
   );
 }
 

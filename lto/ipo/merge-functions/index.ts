@@ -22,6 +22,7 @@
  * Breaks if: an operand that must be constant is taken for one that may vary.
  */
 import { isExact } from "../../analysis/exact.js";
+import { keepsItsCode } from "../../analysis/made-functions.js";
 import { Trait } from "../../analysis/references.js";
 import { type ModuleSummary, updatedSummary } from "../../analysis/summary.js";
 import { type Inst, isCall } from "../../ir/instructions.js";
@@ -46,7 +47,7 @@ import { mergeCluster, type Redirection, redirectCalls } from "./rewrite.js";
 import { bytesOfVariable, isPassed, isPassedCallee, mayVary } from "./slots.js";
 
 /** Attributes of functions that are not to be looked into, or are fast for a reason. */
-const untouchable = ["naked", "optnone", "presplitcoroutine", "returns_twice", "hot", "noipa"];
+const untouchable = ["naked", "optnone", "presplitcoroutine", "returns_twice", "hot"];
 /** Instructions of a function that is worth a look. */
 const leastInstructions = 5;
 const mostClusters = 8;
@@ -167,6 +168,7 @@ class Merger {
       !this.settled.has(fn) &&
       !this.module.pinned.has(fn) &&
       !untouchable.some((name) => attributes.fn.has(name)) &&
+      !keepsItsCode(fn) &&
       !fn.args.some(
         (_, i) => attributes.parameter(i).has("inalloca") || attributes.parameter(i).has("preallocated"),
       )
