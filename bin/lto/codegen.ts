@@ -5,9 +5,10 @@
  */
 
 import { AsmPrinter, FallThrough, UnwindSharing } from "../../formats/asm/index.js";
-import { sealFunctions } from "../../formats/asm/seals.js";
+import { entryVariable, sealFunctions } from "../../formats/asm/seals.js";
 import { bodyCodec } from "../../formats/object/body-codec.js";
 import { guardCallees } from "../../lto/codegen/lowering/guard-callees.js";
+import { enteredSymbol, guardEntries } from "../../lto/codegen/lowering/guard-entries.js";
 import type { MFunction } from "../../lto/codegen/mir.js";
 import type { CodeCache } from "../../lto/codegen/program/code-cache.js";
 import { type CodegenJob, generateCode } from "../../lto/codegen/program/driver.js";
@@ -97,6 +98,7 @@ export async function generate(
     options.ipra && options.passes.enabled.includes(guardCallees.name)
       ? sealFunctions(sealed, module.globals)
       : "";
+  const entries = options.passes.enabled.includes(guardEntries.name) ? entryVariable(enteredSymbol) : "";
   write(printer.header());
   const sharing = new UnwindSharing(write);
   const functions = new FallThrough((printed) => sharing.add(printed));
@@ -143,7 +145,7 @@ export async function generate(
   functions.close();
   sharing.close();
   write(printer.data(generated.cluster));
-  write(traps);
+  write(traps + entries);
   finished("data");
   const names = definedFunctions(module).map((fn) => fn.name);
   return {

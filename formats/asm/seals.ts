@@ -23,3 +23,11 @@ export function sealFunctions(functions: readonly Func[], taken: readonly Global
   }
   return text === "" ? "" : `\t.text\n${text}`;
 }
+
+/**
+ * `--guard-entries`: the variable in which a thread's calls say where they lead.
+ * @returns its definition, as assembly text
+ */
+export const entryVariable = (name: string): string =>
+  `\t.section\t.tbss,"awT",@nobits\n\t.p2align\t3\n\t.type\t${name},@object\n${name}:\n\t.zero\t8\n` +
+  `\t.size\t${name}, 8\n\t.text\n`;

@@ -15,6 +15,7 @@ import { duplicateReturnsPass } from "../codegen/lowering/duplicate-returns.js";
 import { expandAtomicsPass } from "../codegen/lowering/expand-atomics.js";
 import { expandSelectsPass } from "../codegen/lowering/expand-selects.js";
 import { guardCallees } from "../codegen/lowering/guard-callees.js";
+import { guardEntries } from "../codegen/lowering/guard-entries.js";
 import { knownEqual } from "../codegen/lowering/known-equal.js";
 import { legalize } from "../codegen/lowering/legalize-pass.js";
 import { sink } from "../codegen/lowering/sink.js";
@@ -180,6 +181,8 @@ const program: readonly Stage[] = [
 const lowering: readonly LoweringStep[] = [
   // First, while calls are as the pointer analysis saw them. Only when asked for.
   must(guardCallees),
+  // Behind what decides where guarded calls lead. Only when asked for.
+  must(guardEntries),
   // Legalisation walks definitions before uses, which unreachable code need not have.
   must(unreachableBlocks),
   // After all that looks at what is loaded; before legalisation, which splits what no register holds. At -Oz .text of
@@ -223,6 +226,8 @@ const lowering: readonly LoweringStep[] = [
 // Without optimisation: what selection needs, and dead code, which costs more to compile than to remove.
 const plainLowering: readonly LoweringStep[] = [
   must(guardCallees),
+  // Behind what decides where guarded calls lead. Only when asked for.
+  must(guardEntries),
   must(unreachableBlocks),
   must(legalize),
   may(dce),

@@ -67,9 +67,9 @@ describe("programs about interprocedural register allocation, without it", () =>
   }
 });
 
-describe("programs that check as they run what passes inferred, and whom pointers reach", () => {
+describe("programs that check as they run what passes inferred, whom pointers reach, and who enters functions", () => {
   const checked = ours(
-    ["-j1", "--verify", "--check-attributes", "--guard-callees"],
+    ["-j1", "--verify", "--check-attributes", "--guard-callees", "--guard-entries"],
     ["--clang=embedded"],
     inThisProcess(scratch),
   );

@@ -41,6 +41,7 @@ describe("documentation", () => {
       "--print-changed",
       "--time-trace",
       "--guard-callees",
+      "--guard-entries",
     ])
       expect(help).toContain(word);
   });

@@ -26,7 +26,7 @@ const usage = `usage: npm run csmith -- [--count N] [--seed S] [--levels O0,Oz] 
   --include DIR  csmith's headers (default /usr/include/csmith)
   --shape="…"     csmith's own options, in place of those that rotate with the seed
   --tool NAME    tool under test: ours (default), ours-embedded, llvm, gcc, …
-  --jobs N, --out FILE, --resume, --raw, --no-pie, --flags="…", --ways="…|…", --pass-orders N, --order-seed S,
+  --jobs N, --out FILE, --resume, --raw, --guarded, --no-pie, --flags="…", --ways="…|…", --pass-orders N, --order-seed S,
   --each-pass-off, -v   as for torture`;
 
 const shapes: readonly (readonly string[])[] = [

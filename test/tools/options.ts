@@ -20,6 +20,7 @@ export const commonOptions = {
   "order-seed": { type: "string", default: "1" },
   "each-pass-off": { type: "boolean", default: false },
   "no-pie": { type: "boolean", default: false },
+  guarded: { type: "boolean", default: false },
   verbose: { type: "boolean", short: "v", default: false },
   O0: { type: "boolean" },
   O1: { type: "boolean" },
@@ -38,6 +39,9 @@ export const askedOfPasses = (values: Values): PassWays => ({
   seed: Number(values["order-seed"]),
   eachOff: values["each-pass-off"] === true,
 });
+
+/** For `--guarded`: programs that check as they run whom pointers reach, who enters functions, and what passes inferred. */
+const guards = ["--guard-callees", "--guard-entries", "--check-attributes"];
 
 /** The words of an option that holds several. */
 export function splitWords(text: string): string[] {
@@ -83,7 +87,7 @@ export function parseCommandLine(
         : String(values["levels"])
             .split(",")
             .map((l) => l.replace(/^-/, ""));
-    const ltoFlags = splitWords(String(values["flags"]));
+    const ltoFlags = [...splitWords(String(values["flags"])), ...(values["guarded"] === true ? guards : [])];
     const ways = String(values["ways"]).split("|").map(splitWords);
     return { values, words: parsed.positionals, levels, ltoFlags, ways };
   } catch (e) {

@@ -27,6 +27,7 @@ const usage = `usage: npm run torture -- --dir DIR [-O0 -Oz -O2] [options]
                  without __OPTIMIZE__, by which some programs demand certain optimisations
   --no-pie       position-dependent code
   --flags="…"    more options for tsc-lto
+  --guarded      programs check as they run who enters what, and what passes inferred
   --ways="…|…"   link each program with each of these sets of options
   --pass-orders N, --order-seed S   … and with passes in N random orders (seed S, default 1)
   --each-pass-off                   … and without each pass that may be left out

@@ -17,13 +17,14 @@ const usage = `usage: npm run upstream -- [package…] [-Oz -O2] [options]
                  (default: lua bzip2 zlib sqlite3; all: all but sqlite3-files)
   --tool NAME    tool under test: ours (default), ours-embedded, llvm, gcc, clang-lto, …
   --lto-flags S  options for the whole-program step, separated by spaces
+  --guarded      programs check as they run who enters what, and what passes inferred
   --filter RE    only checks whose name matches
   --jobs N       compilations at a time
   --raw          bitcode as clang's front end makes it, before any of clang's passes
   --no-pie       position-dependent code
   -v             show the first difference of every failing check`;
 
-const { values, words, levels } = parseCommandLine(
+const { values, words, levels, ltoFlags: guards } = parseCommandLine(
   {
     "lto-flags": { type: "string", default: "" },
     levels: { type: "string", default: "Oz,O2" },
@@ -37,7 +38,7 @@ const tool = toolchain(name, raw);
 const reference = referenceToolchain();
 const jobs = Number(values["jobs"]);
 const pie = !values["no-pie"];
-const ltoFlags = String(values["lto-flags"]).split(" ").filter(Boolean);
+const ltoFlags = [...String(values["lto-flags"]).split(" ").filter(Boolean), ...guards];
 const pattern = new RegExp(String(values["filter"] ?? ""));
 let passed = 0;
 let failed = 0;
