@@ -21,6 +21,7 @@ import { hideExcluded, internalize, isClosedWorld } from "./internalize.js";
 import { LinkedFacts } from "./linked-facts.js";
 import { type Merged, merge } from "./merge.js";
 import { type Resolution, resolve } from "./resolve.js";
+import { declareReturnsTwice } from "./returning-twice.js";
 import type { LinkSymbol } from "./symbol-table.js";
 import { showWholeProgram } from "./whole-program-visibility.js";
 
@@ -84,6 +85,7 @@ export function* linkModules(
   if (options.wholeProgramVisibility && !module.isPartial) showWholeProgram(module);
   const facts = new LinkedFacts(merged);
   const dropped = yield* dropDead(module, merged.pinned, facts);
+  declareReturnsTwice(module);
   if (options.requireMain && options.entry !== "" && !symbols.get(options.entry)?.isDefined)
     diagnostics.error(`undefined symbol: ${options.entry}`, "referenced by the program's start-up code");
   if (options.noUndefined) reportUndefined(merged, resolution, facts, diagnostics);

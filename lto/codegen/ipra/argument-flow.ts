@@ -10,6 +10,7 @@ import type { AttributeList } from "../../ir/attributes.js";
 import { type BodyView, type CallInst, isCall, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Func, GlobalValue } from "../../ir/module.js";
+import { returnsTwice } from "../../ir/returns-twice.js";
 import type { Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
 import { changesUnseen } from "./added-code.js";
@@ -159,9 +160,7 @@ class FlowScan {
         if (isCall(inst)) {
           const callee = operands[0]!;
           const known = callee.valueKind === "global" ? callee : null;
-          const attributes = known?.kind === "function" ? known.attributes.fn : null;
-          if (attributes?.has("returns_twice") || inst.data.attributes.fn.has("returns_twice"))
-            isRigid = true;
+          if (returnsTwice(inst)) isRigid = true;
           if (callee.valueKind !== "asm" && intrinsicOf(callee) === null) {
             seen++;
             lives |= live;

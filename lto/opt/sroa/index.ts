@@ -21,9 +21,10 @@
  */
 import { reversePostOrder } from "../../analysis/cfg.js";
 import type { Editor } from "../../ir/editor.js";
-import { type BodyView, type Inst, isCall, Op } from "../../ir/instructions.js";
+import { type BodyView, type Inst, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Func } from "../../ir/module.js";
+import { returnsTwice } from "../../ir/returns-twice.js";
 import { cfg, dominators, loops } from "../../pass/analyses.js";
 import type { FunctionContext, FunctionPass } from "../../pass/pass.js";
 import { constantCopies, copiedConstant } from "./constant-copies.js";
@@ -116,7 +117,7 @@ function findCandidates(view: BodyView, { layout }: FunctionContext): Found {
   for (const { insts } of view.blocks)
     for (let i = 0; i < insts.length; i++) {
       const inst = insts[i]!;
-      if (isCall(inst) && mayReturnTwice(inst)) return nothing;
+      if (returnsTwice(inst)) return nothing;
       const { operands } = inst;
       for (let k = 0; k < operands.length; k++) {
         const operand = operands[k]!;
@@ -132,15 +133,6 @@ function findCandidates(view: BodyView, { layout }: FunctionContext): Found {
       }
     }
   return { isTaken: isLost.includes(false), isCopied };
-}
-
-function mayReturnTwice(inst: Inst): boolean {
-  if (!isCall(inst)) return false;
-  if (inst.data.attributes.fn.has("returns_twice")) return true;
-  const callee = inst.operands[0]!;
-  return (
-    callee.valueKind === "global" && callee.kind === "function" && callee.attributes.fn.has("returns_twice")
-  );
 }
 
 function isHarmless(inst: Inst, slot: number): boolean {
