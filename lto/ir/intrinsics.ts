@@ -12,7 +12,15 @@
  * What breaks it: an LLVM that weakens what an intrinsic promises; renaming a function into or out of `llvm.*`.
  */
 import { arithmeticRows, environmentRows, vectorRows } from "./intrinsics/arithmetic.js";
-import { Demand, Fact, facts, type IntrinsicRow, row, unknown, wellBehaved } from "./intrinsics/facts.js";
+import {
+  computed,
+  Demand,
+  Fact,
+  type IntrinsicFacts,
+  type IntrinsicRow,
+  row,
+  unknown,
+} from "./intrinsics/facts.js";
 import { otherRows } from "./intrinsics/other.js";
 import { Memory, type MemoryEffects, mayWrite } from "./memory-effects.js";
 import type { Value } from "./values.js";
@@ -47,8 +55,10 @@ export class Intrinsic {
   readonly returnsFirst: boolean;
   /** Depends on nothing but its operands and changes nothing: two equal calls are one. */
   readonly pure: boolean;
-  /** A call may go when nothing reads its result. */
+  /** A call may go when nothing reads its result; of constrained ones, see `isRemovableCallOf`. */
   readonly removable: boolean;
+  /** Floating point under a rounding mode and exception behaviour that metadata operands name. */
+  readonly constrained: boolean;
   /** Alternatives in the notation of `intrinsics/facts.ts`; none: any type. */
   readonly signatures: readonly string[];
   /** Parameters by bit: constants of the call; pointers not kept; only read through; only written through. */
@@ -81,6 +91,7 @@ export class Intrinsic {
     const ends = this.noUnwind && this.willReturn;
     this.pure = ends && memory === Memory.None && !this.convergent;
     this.removable = ends && (!mayWrite(memory) || (bits & Fact.Removable) !== 0);
+    this.constrained = name.startsWith("experimental.constrained.");
     this.signatures = signatures;
     this.immediates = mask(parameters.immediate);
     this.noCapture = mask(parameters.noCapture);
@@ -138,13 +149,12 @@ function overloadOf(full: string): Intrinsic | null {
 }
 
 const internals = new Map<string, Intrinsic>();
-const internalRow = row("", facts(Memory.None, wellBehaved));
 
-/** An operation that exists only inside code generation: a function of its operands. */
-export function internalOperation(name: string): Intrinsic {
+/** An operation that exists only inside code generation. The name decides the facts; by default it is a function of its operands. */
+export function internalOperation(name: string, known: IntrinsicFacts = computed): Intrinsic {
   let intrinsic = internals.get(name);
   if (intrinsic === undefined)
-    internals.set(name, (intrinsic = new Intrinsic(count++, name, "internal", internalRow)));
+    internals.set(name, (intrinsic = new Intrinsic(count++, name, "internal", row("", known))));
   return intrinsic;
 }
 

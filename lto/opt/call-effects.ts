@@ -3,6 +3,7 @@ import type { AttributeSet } from "../ir/attributes.js";
 import { type CallInst, Op } from "../ir/instructions.js";
 import { intrinsicOf } from "../ir/intrinsics.js";
 import { Memory, type MemoryEffects, mayWrite } from "../ir/memory-effects.js";
+import { isRemovableCallOf } from "../ir/strict-float.js";
 
 /** The attributes of the function that is called directly; null for others. */
 function calleeAttributes(call: CallInst): AttributeSet | null {
@@ -68,7 +69,7 @@ const more = ["strictfp", "returns_twice", "convergent"];
 export function isRemovableCall(call: CallInst): boolean {
   if (call.op !== Op.Call || call.data.tail === "musttail" || call.data.bundles.length > 0) return false;
   const intrinsic = intrinsicOf(call.operands[0]!);
-  if (intrinsic !== null) return intrinsic.removable;
+  if (intrinsic !== null) return isRemovableCallOf(intrinsic, call);
   const callee = calleeAttributes(call);
   // What most calls fail first.
   if (callee === null || !callReturns(call) || !neverUnwinds(call) || mayWrite(callEffects(call)))

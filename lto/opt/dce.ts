@@ -18,6 +18,7 @@
 import { type BodyView, type Inst, isPlainAccess, Op } from "../ir/instructions.js";
 import { intrinsicOf } from "../ir/intrinsics.js";
 import { raw } from "../ir/raw.js";
+import { isRemovableCallOf } from "../ir/strict-float.js";
 import { cfg, dominators, loops } from "../pass/analyses.js";
 import type { FunctionPass } from "../pass/pass.js";
 
@@ -38,8 +39,10 @@ export function isRemovable(inst: Inst): boolean {
       return true;
     case Op.Load:
       return isPlainAccess(inst);
-    case Op.Call:
-      return intrinsicOf(inst.operands[0]!)?.removable ?? false;
+    case Op.Call: {
+      const intrinsic = intrinsicOf(inst.operands[0]!);
+      return intrinsic !== null && isRemovableCallOf(intrinsic, inst);
+    }
     default:
       return false;
   }

@@ -22,6 +22,7 @@ import {
 } from "../../ir/instructions.js";
 import type { Func } from "../../ir/module.js";
 import { raw } from "../../ir/raw.js";
+import { Strictness } from "../../ir/strict-float.js";
 import { i1, i8, i64, intType, type Type, voidType } from "../../ir/types.js";
 import {
   ConstFloat,
@@ -32,6 +33,7 @@ import {
   constInt,
   type Value,
 } from "../../ir/values.js";
+import { type StrictName, strictNameOf, strictOperation } from "./strict-operations.js";
 
 const plainMemory = new Map<number, MemoryData>();
 /** Non-atomic access of the given alignment in bytes. */
@@ -58,6 +60,8 @@ export class Emitter {
   /** Block under construction and its instructions so far. */
   block!: Block;
   out: Inst[] = [];
+  /** Of the floating-point operations that are emitted. */
+  strictness = Strictness.None;
   constructor(readonly body: Body) {}
 
   push<I extends Inst>(inst: I): I {
@@ -109,7 +113,15 @@ export class Emitter {
       if (op === Op.Add || op === Op.Or || op === Op.Xor) return b;
       if (op === Op.And || op === Op.Mul) return a;
     }
-    return this.push(makeInst(op, a.type, [a, b], null, [], flags));
+    return (
+      this.strict(strictNameOf(op), a.type, [a, b]) ??
+      this.push(makeInst(op, a.type, [a, b], null, [], flags))
+    );
+  }
+  /** A strict operation where such are asked for, else null. @param name undefined: of an operation without strict form */
+  strict(name: StrictName | undefined, type: Type, args: readonly Value[]): Inst | null {
+    if (this.strictness === Strictness.None || name === undefined) return null;
+    return this.call(strictOperation(name, this.strictness, type, args), args);
   }
   add(a: Value, b: Value): Value {
     return this.bin(Op.Add, a, b);
@@ -152,8 +164,10 @@ export class Emitter {
       return constBool(integerCompare(predicate, a.type.bits, a.value, b.value));
     return this.push(makeInst(Op.ICmp, i1, [a, b], predicate));
   }
-  fcmp(predicate: FloatPredicate, a: Value, b: Value): Value {
-    return this.push(makeInst(Op.FCmp, i1, [a, b], predicate));
+  /** @param signals of a strict comparison: quiet NaNs raise a flag, too */
+  fcmp(predicate: FloatPredicate, a: Value, b: Value, signals = false): Value {
+    const name = `${signals ? "fcmps" : "fcmp"}.${predicate}` as const;
+    return this.strict(name, i1, [a, b]) ?? this.push(makeInst(Op.FCmp, i1, [a, b], predicate));
   }
   select(condition: Value, a: Value, b: Value): Value {
     if (a === b) return a;
@@ -173,7 +187,7 @@ export class Emitter {
     }
     if (a.valueKind === "undef" && (op === Op.BitCast || op === Op.Trunc))
       return new ConstUndef(type, a.poison);
-    return this.push(makeInst(op, type, [a], null));
+    return this.strict(strictNameOf(op), type, [a]) ?? this.push(makeInst(op, type, [a], null));
   }
   freeze(a: Value): Value {
     return this.push(makeInst(Op.Freeze, a.type, [a], null));

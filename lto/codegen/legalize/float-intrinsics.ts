@@ -1,8 +1,9 @@
 /**
  * Floating-point intrinsics: machine operations, libm calls, inline expansions, and the constrained forms,
- * which become the plain operations (nothing here folds or reorders floating-point code).
+ * whose operations are emitted as strict as the call is (nothing here folds or reorders floating-point code).
  */
 import { type FloatPredicate, Op } from "../../ir/instructions.js";
+import { Strictness } from "../../ir/strict-float.js";
 import { floatType, halfType, i1, i16, i32, i64, type Type } from "../../ir/types.js";
 import { constI64, constInt, type Value } from "../../ir/values.js";
 import { toBits } from "./bits.js";
@@ -24,6 +25,7 @@ import {
 import { intBinary, intCompare, intConstant, intResize, isNegative } from "./integers.js";
 import type { Lowering, Parts } from "./lowering.js";
 import { scalarCast } from "./scalars.js";
+import { strictMinMax } from "./strict-min-max.js";
 
 const first = (c: LaneCall): Value => c.args[0]![0]!;
 
@@ -41,12 +43,14 @@ const library =
 
 const sqrt: LaneHandler = (l, c) => {
   if (isSmallFloat(c.type)) {
-    const wide = l.intrinsic("llvm.sqrt.f32", floatType, [floatConvert(l, c.type, floatType, first(c))]);
+    const wide = machineSqrt(l, floatType, floatConvert(l, c.type, floatType, first(c)));
     return [floatConvert(l, floatType, c.type, wide)];
   }
   if (c.type.kind === "fp128") return [mathCall(l, "sqrt", c.type, [first(c)])];
-  return [l.intrinsic(`llvm.sqrt.${floatSuffix(c.type)}`, c.type, [first(c)])];
+  return [machineSqrt(l, c.type, first(c))];
 };
+const machineSqrt = (l: Lowering, type: Type, value: Value): Value =>
+  l.strict("sqrt", type, [value]) ?? l.intrinsic(`llvm.sqrt.${floatSuffix(type)}`, type, [value]);
 
 const fmuladd: LaneHandler = (l, c) => {
   const [a, b, addend] = c.args as [Parts, Parts, Parts];
@@ -119,8 +123,11 @@ const isFpClass: LaneHandler = (l, c) => {
   const mask = c.args[1]![0]!;
   if (mask.valueKind !== "int") throw l.unsupported("llvm.is.fpclass with a variable mask");
   const test = Number(mask.value) & 0x3ff;
-  if (test === 3) return [floatCompare(l, "uno", c.type, c.args[0]!, c.args[0]!)];
-  if (test === 0x3fc) return [floatCompare(l, "ord", c.type, c.args[0]!, c.args[0]!)];
+  // A comparison raises a flag for signaling NaNs, which this must not where somebody looks.
+  if (!l.fn.attributes.fn.has("strictfp")) {
+    if (test === 3) return [floatCompare(l, "uno", c.type, c.args[0]!, c.args[0]!)];
+    if (test === 0x3fc) return [floatCompare(l, "ord", c.type, c.args[0]!, c.args[0]!)];
+  }
   const width = l.layout.bitWidth(c.type);
   const bits = toBits(l, c.type, c.args[0]!);
   const negative = isNegative(l, width, bits);
@@ -252,12 +259,22 @@ const conversion = (
   return (l, c) => scalarCast(l, op, c.type, c.result, c.args[0]!);
 };
 const compare: LaneHandler = (l, c) => {
+  const signals = c.base.endsWith("fcmps");
   const predicate = c.metadata.find((text) => text !== null && predicates.has(text));
   if (predicate === undefined || predicate === null)
     throw l.unsupported("constrained comparison without predicate");
-  return [floatCompare(l, predicate as FloatPredicate, c.type, c.args[0]!, c.args[1]!)];
+  return [floatCompare(l, predicate as FloatPredicate, c.type, c.args[0]!, c.args[1]!, signals)];
 };
 const predicates = new Set("oeq ogt oge olt ole one ord uno ueq ugt uge ult ule une".split(" "));
+
+/** Minima and maxima whose comparisons raise no flags for quiet NaNs: those that ignore NaNs by the library's functions. */
+const constrainedMinMax =
+  (kind: string): LaneHandler =>
+  (l, c) => {
+    if (l.strictness === Strictness.None) return minMax(l, c);
+    if (kind.length === 6) return library(kind === "minnum" ? "fmin" : "fmax")(l, c);
+    return [strictMinMax(l, kind, c.type, first(c), c.args[1]![0]!)];
+  };
 
 const constrained: (readonly [string, LaneHandler])[] = [
   ["fadd", arithmetic(Op.FAdd)],
@@ -274,6 +291,9 @@ const constrained: (readonly [string, LaneHandler])[] = [
   ["fcmp", compare],
   ["fcmps", compare],
   ...plain.filter(([name]) => !name.endsWith(".sat") && !name.startsWith("convert.")),
+  ...["minnum", "maxnum", "minimum", "maximum", "minimumnum", "maximumnum"].map(
+    (kind) => [kind, constrainedMinMax(kind)] as const,
+  ),
 ];
 
 export const floatIntrinsics: readonly (readonly [string, LaneHandler])[] = [

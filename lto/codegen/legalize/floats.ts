@@ -6,6 +6,7 @@
  * and square roots with enough spare bits that rounding twice is harmless.
  */
 import { type BinaryOp, Flag, type FloatPredicate, Op } from "../../ir/instructions.js";
+import { Strictness } from "../../ir/strict-float.js";
 import { floatType, fp80Type, i16, i32, type Type } from "../../ir/types.js";
 import { ConstFloat, constBool, constI32, constInt, type Value, zeroOf } from "../../ir/values.js";
 import { fromBits, toBits } from "./bits.js";
@@ -109,16 +110,49 @@ function onTopBits(l: Lowering, type: Type, a: Parts, f: (top: Value, sign: Valu
   return fromBits(l, type, [...bits.slice(0, -1), changed]);
 }
 
-/** Comparison; an i1. */
-export function floatCompare(l: Lowering, predicate: FloatPredicate, type: Type, a: Parts, b: Parts): Value {
-  if (isMachineFloat(type)) return l.fcmp(predicate, a[0]!, b[0]!);
+/** Comparison; an i1. @param signals where flags matter: quiet NaNs raise one, too */
+export function floatCompare(
+  l: Lowering,
+  predicate: FloatPredicate,
+  type: Type,
+  a: Parts,
+  b: Parts,
+  signals = false,
+): Value {
+  if (isMachineFloat(type)) return l.fcmp(predicate, a[0]!, b[0]!, signals);
   if (isSmallFloat(type))
     return l.fcmp(
       predicate,
       floatConvert(l, type, floatType, a[0]!),
       floatConvert(l, type, floatType, b[0]!),
+      signals,
     );
-  return quadCompare(l, predicate, a[0]!, b[0]!);
+  return l.strictness === Strictness.None
+    ? quadCompare(l, predicate, a[0]!, b[0]!)
+    : strictQuadCompare(l, predicate, a[0]!, b[0]!, signals);
+}
+
+/** Those of the routines that raise a flag for quiet NaNs: of equality and order alone raise it for signaling ones only. */
+const isSignaling = (predicate: FloatPredicate): boolean => /^[ou][gl][te]$/.test(predicate);
+
+/** fp128 comparisons that raise the invalid flag for quiet NaNs exactly if they are to. */
+function strictQuadCompare(
+  l: Lowering,
+  predicate: FloatPredicate,
+  a: Value,
+  b: Value,
+  signals: boolean,
+): Value {
+  if (isSignaling(predicate) === signals) return quadCompare(l, predicate, a, b);
+  if (signals) {
+    quadCompare(l, "ole", a, b);
+    return quadCompare(l, predicate, a, b);
+  }
+  // NaNs do not get to the routine that orders.
+  const unordered = quadCompare(l, "uno", a, b);
+  const zero = zeroOf(a.type);
+  const ordered = quadCompare(l, predicate, l.select(unordered, zero, a), l.select(unordered, zero, b));
+  return predicate.startsWith("u") ? l.or(unordered, ordered) : l.and(l.not(unordered), ordered);
 }
 
 /** fp128 comparisons by libgcc: each routine's result against zero is true only if ordered, and vice versa. */

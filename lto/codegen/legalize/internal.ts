@@ -6,6 +6,7 @@
  * One `Func` per name and type for the life of the process, so selection may compare by identity or name.
  */
 import { AttributeList, AttributeSet, noAttributes } from "../../ir/attributes.js";
+import type { IntrinsicFacts } from "../../ir/intrinsics/facts.js";
 import { internalOperation, isReservedName } from "../../ir/intrinsics.js";
 import { Func } from "../../ir/module.js";
 import { functionType, i64, structType, type Type } from "../../ir/types.js";
@@ -18,8 +19,9 @@ export const pairAttribute = "tsc.pair";
 /**
  * The declaration of an internal operation or legal intrinsic.
  * @param type its function type
+ * @param facts of an internal operation that is more than a function of its operands
  */
-export function internalIntrinsic(name: string, type: Type): Func {
+export function internalIntrinsic(name: string, type: Type, facts?: IntrinsicFacts): Func {
   const first = table.get(name);
   if (first !== undefined && first.valueType === type) return first;
   const key = first === undefined ? name : `${name} ${type.id}`;
@@ -27,7 +29,7 @@ export function internalIntrinsic(name: string, type: Type): Func {
   if (fn === undefined) {
     fn = new Func(name, type);
     fn.attributes = nounwind;
-    if (!isReservedName(name)) fn.intrinsic = internalOperation(name);
+    if (!isReservedName(name)) fn.intrinsic = internalOperation(name, facts);
     table.set(key, fn);
   }
   return fn;

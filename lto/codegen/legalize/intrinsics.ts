@@ -1,6 +1,7 @@
 import { type CallInst, makeInst, Op } from "../../ir/instructions.js";
 import type { Intrinsic } from "../../ir/intrinsics.js";
 import type { Func } from "../../ir/module.js";
+import { Strictness, strictnessOf } from "../../ir/strict-float.js";
 import { functionType, i1, i32, i64, intType, ptr, structType, type Type, voidType } from "../../ir/types.js";
 import { constBool, type Value, zeroOf } from "../../ir/values.js";
 import { pointerToInt } from "./conversions.js";
@@ -120,6 +121,14 @@ for (const [name, handler] of maskedIntrinsics) handlers.set(name, handler);
 
 /** Lowers a call of an intrinsic whose form is not legal. */
 export function lowerIntrinsic(l: Lowering, call: CallInst, intrinsic: Intrinsic): Parts {
+  if (!intrinsic.constrained) return lowerCallOf(l, call, intrinsic);
+  l.strictness = strictnessOf(call);
+  const parts = lowerCallOf(l, call, intrinsic);
+  l.strictness = Strictness.None;
+  return parts;
+}
+
+function lowerCallOf(l: Lowering, call: CallInst, intrinsic: Intrinsic): Parts {
   const base = intrinsic.name;
   const args = call.operands.slice(1, 1 + call.data.argumentCount);
   const handler = handlers.get(base);

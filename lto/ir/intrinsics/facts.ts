@@ -102,6 +102,8 @@ export const commutative = also(pure, Fact.Commutative);
 export const computed = facts(Memory.None, wellBehaved);
 /** Reads or changes state outside of the program's memory; keeps its place among others such. */
 export const onState = facts(Memory.Inaccessible, wellBehaved);
+/** The same, but may go when its result is not used. */
+export const underState = also(onState, Fact.Removable);
 /** Ends with a return, but may do anything to memory. */
 export const onMemory = facts(Memory.Any, wellBehaved);
 /** Promises no more than not to unwind. */

@@ -327,6 +327,9 @@ export const enum X {
   MovsdMerge,
   Ucomiss,
   Ucomisd,
+  /** The same, with the invalid flag for quiet NaNs, too. */
+  Comiss,
+  Comisd,
   /** AluImm. */
   Cmpss,
   Cmpsd,
@@ -452,6 +455,8 @@ export const enum X {
   Fdivrp,
   /** Compare st(0) with st(1) into flags, pop (one). */
   Fucomip,
+  /** The same, with the invalid flag for quiet NaNs, too. */
+  Fcomip,
   /** Pop st(0). */
   FstpSt0,
   Fxch,

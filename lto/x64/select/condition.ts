@@ -7,6 +7,7 @@
  */
 import { type MemOperand, MInst, RegOperand } from "../../codegen/mir.js";
 import {
+  type CallInst,
   type FloatPredicate,
   type Inst,
   type InstWith,
@@ -14,6 +15,7 @@ import {
   Op,
   swappedPredicate,
 } from "../../ir/instructions.js";
+import { intrinsicOf } from "../../ir/intrinsics.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { Cc, invert, X } from "../isa/ops.js";
 import { address } from "./address.js";
@@ -22,6 +24,7 @@ import { emitOverflow, overflowOf } from "./overflow.js";
 import type { Selector } from "./selector.js";
 import { type Condition, setCondition } from "./set-condition.js";
 import { foldLoad, immediate, loadFolds, registerSource, setSource, setVectorSource } from "./source.js";
+import { strictCompare } from "./strict-float.js";
 import { emitX87Compare } from "./x87.js";
 
 const single = (first: Cc): Condition => ({ first, second: -1, and: false });
@@ -51,6 +54,11 @@ export function selectCondition(s: Selector, value: Value): Condition {
   if (inst.valueKind === "inst") {
     if (inst.op === Op.ICmp && fuses(s, inst)) return selectIntCompare(s, inst);
     if (inst.op === Op.FCmp && fuses(s, inst)) return selectFloatCompare(s, inst);
+    if (inst.op === Op.Call && isStillDue(s, inst)) {
+      const strict = strictCompare(inst)!;
+      s.sunk.add(inst.id);
+      return selectFloatCompare(s, strict.compare, strict.signals);
+    }
     if (inst.op === Op.Xor && s.vregs[inst.id]! < 0 && isTrue(inst.operands[1]!))
       return invertCondition(selectCondition(s, inst.operands[0]!));
     if (inst.op === Op.ExtractValue) {
@@ -79,6 +87,18 @@ const isTrue = (value: Value): boolean => value.valueKind === "int" && value.num
 /** A comparison is redone at its consumer when that is no longer than testing its materialised result. */
 function fuses(s: Selector, inst: Inst): boolean {
   return s.optimize || s.uses[inst.id] === 1;
+}
+
+/**
+ * A strict comparison that may be made at the instruction being lowered, its only user: nothing in between looks at flags
+ * or the rounding mode. The comparison itself may have begun an epoch.
+ */
+function isStillDue(s: Selector, call: InstWith<Op.Call>): boolean {
+  if (!s.optimize || s.uses[call.id] !== 1 || s.vregs[call.id]! >= 0 || call.parent !== s.at.parent)
+    return false;
+  if (strictCompare(call) === null) return false;
+  const own = intrinsicOf(call.operands[0]!)!.removable ? 0 : 1;
+  return s.epochs[s.at.id] === s.epochs[call.id]! + own;
 }
 
 // ── Integers ──
@@ -268,7 +288,8 @@ const floatTests: Readonly<Record<FloatPredicate, FloatTest | null>> = {
   ule: { swap: false, condition: single(Cc.BE) },
 };
 
-export function selectFloatCompare(s: Selector, cmp: InstWith<Op.FCmp>): Condition {
+/** @param signals the invalid flag is raised for quiet NaNs, too */
+export function selectFloatCompare(s: Selector, cmp: InstWith<Op.FCmp>, signals = false): Condition {
   const test = floatTests[cmp.data];
   if (test === null) {
     // Constant predicates: compare a register with itself.
@@ -282,13 +303,14 @@ export function selectFloatCompare(s: Selector, cmp: InstWith<Op.FCmp>): Conditi
   let [a, b] = cmp.operands as [Value, Value];
   if (test.swap) [a, b] = [b, a];
   if (a.type.kind === "x86_fp80") {
-    emitX87Compare(s, a, b);
+    emitX87Compare(s, a, b, signals);
     return test.condition;
   }
   if (a.type.kind !== "float" && a.type.kind !== "double") return s.unsupported(`fcmp on ${a.type}`);
   const size = a.type.kind === "float" ? 4 : 8;
   const folds = s.uses[cmp.id] === 1 && cmp.parent === s.at.parent;
-  const inst = new MInst(size === 4 ? X.Ucomiss : X.Ucomisd, size);
+  const quiet = size === 4 ? X.Ucomiss : X.Ucomisd;
+  const inst = new MInst(signals ? (size === 4 ? X.Comiss : X.Comisd) : quiet, size);
   inst.uses = [s.use(a)];
   if (folds) setVectorSource(s, inst, b, size);
   else inst.uses.push(s.use(b));
@@ -297,6 +319,15 @@ export function selectFloatCompare(s: Selector, cmp: InstWith<Op.FCmp>): Conditi
 }
 
 // ── Materialised results ──
+
+/** Lowers a strict comparison at its place, unless its user has made it; false when the call is none. */
+export function selectStrictCompare(s: Selector, call: CallInst): boolean {
+  const strict = strictCompare(call);
+  if (strict === null) return false;
+  if (!s.sunk.has(call.id))
+    setCondition(s, s.resultOf(call), selectFloatCompare(s, strict.compare, strict.signals));
+  return true;
+}
 
 export function selectCompareResult(s: Selector, cmp: InstWith<Op.ICmp | Op.FCmp>): void {
   const condition = cmp.op === Op.ICmp ? selectIntCompare(s, cmp) : selectFloatCompare(s, cmp);

@@ -448,8 +448,9 @@ function selectAnyCall(s: Selector, inst: Extract<Inst, { op: Op.Call }>, head: 
   const intrinsic = intrinsicOf(inst.operands[0]!);
   if (intrinsic !== null) {
     if (inst.type.kind === "void" || intrinsicHasEffect(intrinsic)) {
-      if (inst.type.kind !== "void" && !isWanted(s, inst) && !inst.type.isAggregate)
-        s.vregs[inst.id] = s.newReg(inst.type);
+      const { type } = inst;
+      const needsRegister = type.kind !== "void" && type.kind !== "x86_fp80" && !type.isAggregate;
+      if (needsRegister && !isWanted(s, inst) && !s.sunk.has(inst.id)) s.vregs[inst.id] = s.newReg(type);
       return selectIntrinsic(s, inst, intrinsic);
     }
     if (isWanted(s, inst) || s.parts.has(inst.id)) selectIntrinsic(s, inst, intrinsic);

@@ -11,6 +11,7 @@ import { Cc, X } from "../isa/ops.js";
 import { maskOf, RAX, RDX, registerNames } from "../isa/registers.js";
 import { address } from "./address.js";
 import { selectVaCopy, selectVaStart } from "./call.js";
+import { selectStrictCompare } from "./condition.js";
 import { selectCopySign, selectFAbs, selectSqrt } from "./float.js";
 import { selectFunnel, selectWideAdd, selectWideMul } from "./integer.js";
 import { selectMemCopy, selectMemSet } from "./memory.js";
@@ -20,6 +21,7 @@ import type { Selector } from "./selector.js";
 import { selectSjljLongjmp, selectSjljSetjmp } from "./sjlj.js";
 import { registerSource } from "./source.js";
 import { selectStackGuard, selectStackProtector } from "./stack-guard.js";
+import { selectStrict } from "./strict-float.js";
 import { threadPointer } from "./tls.js";
 import { selectVectorIntrinsic } from "./vector.js";
 
@@ -120,6 +122,7 @@ export function selectIntrinsic(s: Selector, call: CallInst, intrinsic: Intrinsi
   if (lowering !== undefined) return lowering(s, call, callArguments(call));
   if (isOverflowIntrinsic(intrinsic)) return selectOverflow(s, call);
   const { name, origin } = intrinsic;
+  if (selectStrict(s, call, intrinsic) || selectStrictCompare(s, call)) return;
   if (origin !== "internal") return s.unsupported(`intrinsic '${(call.operands[0] as Func).name}'`);
   if (!name.startsWith("tsc.x64.") || !selectVectorIntrinsic(s, call, name.slice(8)))
     s.unsupported(`internal intrinsic ${name}`);

@@ -10,6 +10,7 @@ import { constantNumber, fitsImm32, operationSize } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
 import { type Condition, setCondition } from "./set-condition.js";
 import { foldLoad } from "./source.js";
+import { strictCompare } from "./strict-float.js";
 
 export function selectSelect(s: Selector, inst: InstWith<Op.Select>): void {
   const [condition, a, b] = inst.operands as [Value, Value, Value];
@@ -85,7 +86,7 @@ function conditionalMove(s: Selector, value: Value, a: Value, b: Value, result: 
   // Both inputs are ready before the flags are set.
   // A floating-point test may need two moves, which must not load twice.
   const test = s.resolve(value);
-  const once = test.valueKind !== "inst" || test.op !== Op.FCmp;
+  const once = (test.valueKind !== "inst" || test.op !== Op.FCmp) && strictCompare(test) === null;
   const loadB = s.optimize && once ? foldLoad(s, b, width) : null;
   const first = s.reg(a);
   const second = loadB === null ? s.reg(b) : -1;

@@ -72,11 +72,11 @@ export function popToSlot(s: Selector, slot: number): void {
   emitMem(s, X.FstpM, 10, s.slotMem(slot));
 }
 
-/** Flags of a against b as ucomis sets them. */
-export function emitX87Compare(s: Selector, a: Value, b: Value): void {
+/** Flags of a against b as ucomis, or comis if it signals, sets them. */
+export function emitX87Compare(s: Selector, a: Value, b: Value, signals = false): void {
   push80(s, b);
   push80(s, a);
-  emitPlain(s, X.Fucomip);
+  emitPlain(s, signals ? X.Fcomip : X.Fucomip);
   emitPlain(s, X.FstpSt0);
 }
 
@@ -168,15 +168,18 @@ export function selectIntToX87(s: Selector, inst: InstWith<Op.SIToFP | Op.UIToFP
   pop80(s, inst);
 }
 
-/** fp80 → i32 or i64, truncating: the rounding mode is switched for the store. */
-export function selectX87ToInt(s: Selector, inst: InstWith<Op.FPToSI | Op.FPToUI>): void {
+/**
+ * fp80 → i32 or i64, truncating: the rounding mode is switched for the store.
+ * @param bytes of the signed integer that is stored: 8, or 4 where the result is one of that width
+ */
+export function selectX87ToInt(s: Selector, inst: InstWith<Op.FPToSI | Op.FPToUI>, bytes = 8): void {
   const bits = inst.type.bits;
   const unsigned = inst.op === Op.FPToUI;
   const slot = s.mf.newSlot(8, 8);
   const result = s.resultOf(inst);
   if (!unsigned || bits < 64) {
     push80(s, inst.operands[0]!);
-    truncatingStore(s, slot);
+    truncatingStore(s, slot, bytes);
     s.load(X.Mov, bits > 32 ? 8 : 4, result, s.slotMem(slot));
     return;
   }
@@ -209,8 +212,8 @@ export function selectX87ToInt(s: Selector, inst: InstWith<Op.FPToSI | Op.FPToUI
   s.binary(X.Xor, 8, result, low, top);
 }
 
-/** Pops st(0) into an 8-byte slot as a truncated 64-bit integer. */
-function truncatingStore(s: Selector, slot: number): void {
+/** Pops st(0) into an 8-byte slot as a truncated integer. */
+function truncatingStore(s: Selector, slot: number, bytes = 8): void {
   const saved = s.mf.newSlot(2, 2);
   const changed = s.mf.newSlot(2, 2);
   emitMem(s, X.FnstcwM, 2, s.slotMem(saved));
@@ -220,7 +223,7 @@ function truncatingStore(s: Selector, slot: number): void {
   s.binaryImm(X.Or, 4, truncating, control, 0xc00);
   s.store(X.MovM, 2, s.slotMem(changed), truncating);
   emitMem(s, X.FldcwM, 2, s.slotMem(changed));
-  emitMem(s, X.FistpM, 8, s.slotMem(slot));
+  emitMem(s, X.FistpM, bytes, s.slotMem(slot));
   emitMem(s, X.FldcwM, 2, s.slotMem(saved));
 }
 

@@ -142,6 +142,7 @@ export const controlRows: readonly Row[] = [
   row(X.Fdivp, Format.X87, "fdivrp\t%st, %st(1)", 2),
   row(X.Fdivrp, Format.X87, "fdivp\t%st, %st(1)", 2),
   row(X.Fucomip, Format.X87, "fucomip\t%st(1), %st", 2, { flags: FlagEffect.Other }),
+  row(X.Fcomip, Format.X87, "fcomip\t%st(1), %st", 2, { flags: FlagEffect.Other }),
   row(X.FstpSt0, Format.X87, "fstp\t%st(0)", 2),
   row(X.Fxch, Format.X87, "fxch\t%st(1)", 2),
   row(X.FnstcwM, Format.X87M, "fnstcw", 1),
