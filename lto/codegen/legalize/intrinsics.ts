@@ -6,6 +6,7 @@ import { functionType, i1, i32, i64, intType, ptr, structType, type Type, voidTy
 import { constBool, type Value, zeroOf } from "../../ir/values.js";
 import { pointerToInt } from "./conversions.js";
 import type { LaneHandler } from "./elementwise.js";
+import { floatEnvironment } from "./float-environment.js";
 import { floatIntrinsics } from "./float-intrinsics.js";
 import { cttz, integerIntrinsics } from "./integer-intrinsics.js";
 import { intConstant, intResize } from "./integers.js";
@@ -109,14 +110,7 @@ handlers.set("experimental.cttz.elts", (l, call, args) => {
   return intResize(l, type.count, call.type.bits, count, false);
 });
 
-const rounding: IntrinsicHandler = (l) => l.target.roundingMode(l);
-handlers.set("get.rounding", rounding);
-handlers.set("flt.rounds", rounding);
-handlers.set("set.rounding", (l, _call, args) => {
-  l.target.setRoundingMode(l, l.value(args[0]!));
-  return [];
-});
-
+for (const [name, handler] of floatEnvironment) handlers.set(name, handler);
 for (const [name, handler] of maskedIntrinsics) handlers.set(name, handler);
 
 /** Lowers a call of an intrinsic whose form is not legal. */
