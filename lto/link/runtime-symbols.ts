@@ -4,7 +4,7 @@
  *
  * So must what libraries look for that tsc-lto does not see.
  *
- * Names: ISO C (memory, mathematics), libgcc's and compiler-rt's integer and floating-point routines, the
+ * Names: ISO C (memory, mathematics, the floating-point environment), libgcc's and compiler-rt's integer and floating-point routines, the
  * stack protector's, and those of compiler-rt's interfaces.
  */
 const mathematics = [
@@ -15,6 +15,7 @@ const mathematics = [
   .join(" ")
   .split(" ");
 
+const environment = "fegetenv fesetenv fegetmode fesetmode".split(" ");
 const memory = "memcpy memmove memset memcmp bcmp bzero mempcpy strlen".split(" ");
 
 /** Suffixed families: integer widths s (32), d (64), t (128); floating widths s, d, x, t. */
@@ -66,6 +67,7 @@ const instrumentation = [
 
 export const RUNTIME_SYMBOLS: ReadonlySet<string> = new Set([
   ...memory,
+  ...environment,
   ...mathematics.flatMap((name) => [name, `${name}f`, `${name}l`]),
   ...compilerRuntime,
   ...atomics,
