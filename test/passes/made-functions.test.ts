@@ -12,6 +12,7 @@ import { noPassOptions } from "../../lto/pass/options.js";
 import { may } from "../../lto/pass/pass.js";
 import { passes } from "../../lto/pipeline/registry.js";
 import { PassRunner } from "../../lto/pass/runner.js";
+import { x64Costs } from "../../lto/x64/costs.js";
 
 const numbers = [1, 2, 3, 4, 5, 6];
 
@@ -161,7 +162,7 @@ function run(text: string, name: string): Func[] {
 }
 
 function runPass(module: Module, name: string): void {
-  const services = { print: printFunction, now: () => 0, thread: 0, log: () => {} };
+  const services = { print: printFunction, now: () => 0, costs: x64Costs, thread: 0, log: () => {} };
   const runner = new PassRunner({ ...noPassOptions, verifyEach: true, enabled: [name] }, services, module);
   const pass = passes.find((p) => p.name === name)!;
   if (pass.level !== "module") throw new Error(`${name} is not of modules`);
