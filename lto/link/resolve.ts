@@ -69,6 +69,9 @@ interface Pending {
   next: number;
 }
 
+/** What start-up code calls in the C library: glibc's, and musl's and others' for those at its end. */
+const startUp = ["__libc_start_main", "__libc_csu_init", "exit", "_exit"];
+
 interface Group {
   readonly file: LoadedModule;
   readonly comdat: Comdat;
@@ -118,7 +121,34 @@ class Resolver {
       const symbol = this.symbols.get(name);
       if (symbol?.state === "lazy" && !symbol.member!.isNative) this.require(name);
     }
+    this.openToUnloaded();
     return { files: this.files, symbols: this.symbols, extracted: [...this.extracted] };
+  }
+
+  /**
+   * What code generation and the C library's start-up code mention may load native members that nothing else does: those
+   * the system linker finds, and what they mention stays.
+   */
+  private openToUnloaded(): void {
+    const names = [...RUNTIME_SYMBOLS, ...startUp];
+    const seen = new Set(this.extracted);
+    for (let name = names.pop(); name !== undefined; name = names.pop()) {
+      const symbol = this.symbols.get(name);
+      if (symbol?.state !== "lazy" || !symbol.member!.isNative || seen.has(symbol.member!)) continue;
+      seen.add(symbol.member!);
+      const input = symbol.member!.load();
+      if (input.kind !== "native") continue;
+      for (const { name: mentioned, defined } of input.symbols) {
+        this.open(this.symbols.get(mentioned));
+        if (!defined) names.push(mentioned);
+      }
+    }
+  }
+
+  private open(symbol: LinkSymbol | undefined): void {
+    if (symbol === undefined) return;
+    symbol.usedOutside = true;
+    symbol.constrainUnnamedAddr("none");
   }
 
   private symbol(name: string): LinkSymbol {

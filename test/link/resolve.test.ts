@@ -436,3 +436,23 @@ describe("--wrap", () => {
     expect(external.calls("main")).toEqual(["__wrap_f", "__real_f"]);
   });
 });
+
+it("keeps what native members mention that only code generation or start-up code loads", () => {
+  const library = () =>
+    archive(
+      native("start.o", [symbol("__libc_start_main"), symbol("exit", { defined: false })]),
+      native("exit.o", [symbol("exit"), symbol("_exit", { defined: false })]),
+      native("copy.o", [symbol("memcpy"), symbol("hook", { defined: false, weak: true })]),
+      native("other.o", [symbol("other"), symbol("closed", { defined: false })]),
+    );
+  const program = (): ReturnType<typeof ir> =>
+    ir(
+      "a.o",
+      `${["_exit", "hook", "closed"].map((name) => `define void @${name}() {\n  ret void\n}\n`).join("")}${main("")}`,
+    );
+  const linked = link([program(), library()]);
+  expect(linked.exported.sort()).toEqual(["_exit", "hook", "main"]);
+  // They are the system linker's to load: not a word of what they lack.
+  expect(linked.result.extracted).toEqual([]);
+  expect(link([program(), library()], { noUndefined: true }).messages).toEqual([]);
+});
