@@ -3,8 +3,8 @@
  * they are looked up here because tsc-lto must know which symbols they need. A library that is not found is left
  * out: then `cc` complains, or its symbols do not matter.
  */
-import { existsSync, readFileSync } from "node:fs";
-import { isAbsolute, resolve } from "node:path";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { dirname, isAbsolute, resolve } from "node:path";
 import { isArchive } from "../../formats/archive.js";
 import { isElf } from "../../formats/elf.js";
 import type { LinkItem } from "../../frontend/clang/command-line.js";
@@ -25,7 +25,7 @@ export async function findLibraries(
   const suffixes = isStatic ? [".a"] : [".so", ".a"];
   const directories = searchDirectories(words);
   const find = async (name: string): Promise<string[]> => {
-    const names = name.startsWith(":") ? [name.substring(1)] : suffixes.map((s) => `lib${name}${s}`);
+    const names = libraryFiles(name, suffixes);
     for (const directory of directories)
       for (const file of names)
         if (existsSync(resolve(host.cwd, directory, file)))
@@ -55,6 +55,9 @@ export async function findLibraries(
   return result;
 }
 
+const libraryFiles = (name: string, suffixes: readonly string[]): string[] =>
+  name.startsWith(":") ? [name.substring(1)] : suffixes.map((suffix) => `lib${name}${suffix}`);
+
 function libraryName(words: readonly string[]): string | undefined {
   if (words[0] === "-l") return words[1];
   return words[0]?.startsWith("-l") ? words[0].substring(2) : undefined;
@@ -76,12 +79,40 @@ async function askCompiler(file: string, host: Host): Promise<string | undefined
   return exitCode === 0 && isAbsolute(path) && existsSync(path) ? path : undefined;
 }
 
-/** The file itself, or for a linker script (as libc.so is one) the shared libraries and archives it names. */
+/**
+ * The file itself, or for a linker script (as libc.so and libc++.so are) the shared libraries, archives and objects it
+ * names that are there: by an absolute path, in the script's folder, or as `-l` there.
+ */
 export function realFiles(path: string): string[] {
-  const bytes = readFileSync(path);
-  if (isElf(bytes) || isArchive(bytes)) return [path];
-  const text = bytes.toString("latin1");
-  return (text.match(/\/[^\s()]+\.(?:so[.\d]*|a)(?=[\s)])/g) ?? []).filter((file) => existsSync(file));
+  const files: string[] = [];
+  const seen = new Set<string>();
+  // Sets are walked in the order of insertion, members that come in on the way too.
+  seen.add(path);
+  for (const file of seen) {
+    const bytes = readFileSync(file);
+    if (isElf(bytes) || isArchive(bytes)) files.push(file);
+    else
+      for (const name of scriptInputs(Buffer.from(bytes).toString("latin1"))) {
+        const names = name.startsWith("-l") ? libraryFiles(name.substring(2), [".so", ".a"]) : [name];
+        const found = names.map((each) => resolve(dirname(file), each)).find(isFile);
+        if (found !== undefined) seen.add(found);
+      }
+  }
+  return files;
+}
+
+const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+
+/** What a linker script's INPUT and GROUP name, those of AS_NEEDED included. */
+function scriptInputs(text: string): string[] {
+  const plain = text.replace(/\/\*.*?\*\//gs, " ");
+  const lists = plain.match(/\b(?:INPUT|GROUP)\s*\((?:[^()]|\([^()]*\))*\)/g) ?? [];
+  return lists.flatMap((list) =>
+    list
+      .replace(/\b(?:INPUT|GROUP|AS_NEEDED)\s*\(|[(),"]/g, " ")
+      .split(/\s+/)
+      .filter((word) => word !== ""),
+  );
 }
 
 /** Text of a file, or undefined when it cannot be read. */
