@@ -37,6 +37,25 @@ export function isArchive(bytes: Uint8Array): boolean {
 }
 
 /**
+ * The names in the symbol index of an archive of native objects, zero bytes between them; "" without an index.
+ * @param read gives bytes of the file, fewer where it ends
+ * @throws InputError when it is malformed
+ */
+export function archiveIndex(read: (offset: number, size: number) => Uint8Array): string {
+  const start = read(0, 8 + headerSize);
+  if (!isArchive(start)) throw new InputError("not an archive");
+  const [, field, size] = /^(\S*).*?(\d+) *`\n$/s.exec(latin1(start.subarray(8))) ?? [];
+  const wide = field === "/SYM64/";
+  if (field !== "/" && !wide) return "";
+  const index = read(8 + headerSize, Number(size));
+  const number = wide ? 8 : 4;
+  if (index.length < number) throw new InputError("malformed archive: the symbol index is cut short");
+  // A big-endian count, an offset for each symbol, and the names.
+  const count = new DataView(index.buffer, index.byteOffset).getUint32(number - 4);
+  return latin1(index.subarray(number * (count + 1)));
+}
+
+/**
  * Lists the members of an archive in order, indices and name tables left out.
  * @throws InputError when it is malformed
  */

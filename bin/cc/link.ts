@@ -216,7 +216,8 @@ export function ltoOptions(items: readonly LinkItem[]): string[] {
   else if (!words.some((word) => /^-(shared|r)$/.test(word))) result.push("--undefined", "main");
   for (let i = 0; i < words.length; i++) {
     const word = words[i];
-    if (word === "-shared") result.push("--shared");
+    if (/^-(nostdlib|nodefaultlibs|nolibc)$/.test(word)) result.push("--no-default-libs");
+    else if (word === "-shared") result.push("--shared");
     else if (word === "-r") result.push("--relocatable");
     else if (word === "-rdynamic") result.push("--export-dynamic");
     else if (/^-(no-pie|nopie|no_pie|static)$/.test(word)) result.push("--relocation-model", "static");

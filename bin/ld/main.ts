@@ -132,6 +132,9 @@ function ltoArguments(
 ): string[] {
   // A program without the C library's start-up code has its own.
   const result: string[] = ["--undefined", "_start"];
+  // A linker has no libraries but those it is given; those that are found elsewhere may be the default ones.
+  if (items.every((item) => item.kind !== "library" || files.get(item)!.length > 0))
+    result.push("--no-default-libs");
   for (const item of items) {
     const { kind, name, value, words } = item;
     if (kind !== "option") {

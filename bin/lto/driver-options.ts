@@ -40,6 +40,8 @@ export interface DriverOptions {
   readonly relocatable: boolean;
   readonly exportDynamic: boolean;
   readonly excludeLibs: readonly string[];
+  /** The program is linked with the compiler's default libraries, too. */
+  readonly defaultLibs: boolean;
   readonly ltoWholeProgramVisibility: boolean;
   readonly versionScript: readonly string[];
   readonly noUndefined: boolean;

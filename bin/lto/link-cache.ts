@@ -1,9 +1,10 @@
 /**
  * `--cache-dir`: the output of the last link of a program, for a link that reads the same once more.
  *
- * What a link writes follows from the bytes that it reads, how they are named and ordered, the options and this very
- * build of tsc-lto: all that is in the key, and nothing else is looked at, so a hit costs little more than to read the
- * inputs. There is one file a program and set of options, which has the output of its last link.
+ * What a link writes follows from the bytes that it reads, how they are named and ordered, the options, the default
+ * libraries (by size and time of change) and this very build of tsc-lto: all that is in the key, and nothing else is
+ * looked at, so a hit costs little more than to read the inputs. There is one file a program and set of options, which
+ * has the output of its last link.
  *
  * Inputs are read once, for the key and for the link: a file that changes meanwhile cannot get the other's output. A
  * link that reads what the key does not tell (members of thin archives), or that has something to say, is not
@@ -18,6 +19,7 @@ import { InputError } from "../../lto/ir/errors.js";
 import { realFiles } from "../host/libraries.js";
 import { reasonOf } from "../host/system-errors.js";
 import { buildId, digestOf, linkSuffix, prune, touch, writeWhole } from "./cache-files.js";
+import { DefaultLibraries, namesLibraries } from "./default-libraries.js";
 import type { DriverOptions } from "./driver-options.js";
 import { type ReadFile, readInputFile } from "./inputs.js";
 import { findLibrary } from "./operands.js";
@@ -107,6 +109,7 @@ export class LinkCache {
     for (const path of [...options.exportList, ...options.versionScript, ...options.script])
       contents.push(path, this.inputs.read(path));
     this.inputs.seal();
+    if (told.defaultLibs && !namesLibraries(inputs)) contents.push(new DefaultLibraries().identity());
     this.key = digestOf(this.build, words, ...contents);
     this.file = join(
       directory,

@@ -6,6 +6,7 @@ import { InputError, UnsupportedError } from "../../lto/ir/errors.js";
 import type { Module } from "../../lto/ir/module.js";
 import type { Steps } from "../../lto/ir/steps.js";
 import {
+  isReplaceable,
   type LinkResult,
   linkModules,
   type ModuleSummary,
@@ -15,6 +16,7 @@ import {
 import type { LinkInput, LinkOptions } from "../../lto/link/input.js";
 import { targetOf } from "../../lto/targets.js";
 import { verifyModule } from "../../lto/verify/verifier.js";
+import { DefaultLibraries, namesLibraries } from "./default-libraries.js";
 import type { DriverOptions } from "./driver-options.js";
 import { InputErrors, LinkError, throwAny } from "./errors.js";
 import { type ReadFile, readInputFile, readOperand } from "./inputs.js";
@@ -145,6 +147,15 @@ function* readInputs({ inputs: operands, libraryPath }: DriverOptions, read: Rea
   return inputs;
 }
 
+/** What the libraries beside the inputs mention. */
+function mentionOf({ defaultLibs, inputs }: DriverOptions): Pick<LinkOptions, "mention"> {
+  // What is among the inputs need not be all: static libraries of the compiler's are not.
+  if (namesLibraries(inputs)) return { mention: (name) => (isReplaceable(name) ? "undefined" : null) };
+  if (!defaultLibs) return {};
+  const libraries = new DefaultLibraries();
+  return { mention: (name) => libraries.mention(name) };
+}
+
 function linkOptions(options: DriverOptions, read: ReadFile): LinkOptions {
   const { shared, relocatable, noUndefined } = options;
   const textOf = (file: string): string => textOfBytes(read(file));
@@ -167,6 +178,7 @@ function linkOptions(options: DriverOptions, read: ReadFile): LinkOptions {
     wrap: options.wrap,
     redefined: symbols.assigned.map(alone),
     errorLimit: options.errorLimit,
+    ...mentionOf(options),
     ...(scripts.length === 0
       ? {}
       : {

@@ -117,6 +117,10 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
       [],
     )
     .option(
+      "--no-default-libs",
+      "the program is not linked with the C and C++ libraries, so what they mention closes; also -nostdlib, -nodefaultlibs",
+    )
+    .option(
       "--lto-whole-program-visibility",
       "take it that nobody outside of the program derives from its classes (compiled with -fwhole-program-vtables)",
       false,
@@ -288,14 +292,22 @@ export function describeOptions(command: Command): OptionGroup[] {
   return [...groups].map(([heading, rows]) => ({ heading, rows }));
 }
 
+/** Words of drivers and linkers for options that have other names here. */
+const synonyms: ReadonlyMap<string, string> = new Map([
+  ["--no-undefined", "-zdefs"],
+  ...["-nostdlib", "--nostdlib", "-nodefaultlibs", "--nodefaultlibs"].map(
+    (word) => [word, "--no-default-libs"] as const,
+  ),
+]);
+
 /** Reads the words after the program's name. @throws InputError, CommanderError for what is no command line */
 export function parseOptions(
   command: Command,
   args: readonly string[],
   set: PassSet = productPasses,
 ): DriverOptions {
-  const words = translateLlvmOptions(expandResponseFiles(args, readTextFile)).map((word) =>
-    word === "--no-undefined" ? "-zdefs" : word,
+  const words = translateLlvmOptions(expandResponseFiles(args, readTextFile)).map(
+    (word) => synonyms.get(word) ?? word,
   );
   const valued = new Set(command.options.flatMap((o) => (o.required ? [o.short, o.long] : [])));
   const { operands, directories, options } = splitOperands(words, (word) => valued.has(word));
@@ -351,6 +363,7 @@ function driverOptions(
     relocatable: o["relocatable"],
     exportDynamic: o["exportDynamic"],
     excludeLibs: (o["excludeLibs"] as string[]).flatMap((names) => names.split(/[,:]/)),
+    defaultLibs: o["defaultLibs"],
     ltoWholeProgramVisibility: o["ltoWholeProgramVisibility"],
     versionScript: o["versionScript"],
     noUndefined: o["z"].includes("defs"),

@@ -57,6 +57,9 @@ export interface ArchiveInput {
 
 export type LinkInput = ModuleInput | NativeInput | ArchiveInput;
 
+/** How a library that is no input mentions a name: it has a definition of its own, it wants one; or not at all. */
+export type Mention = "defined" | "undefined" | null;
+
 /** Globs of the names that a linker's version script exports, and of those that it hides. */
 export interface VersionScript {
   readonly global: readonly string[];
@@ -93,6 +96,8 @@ export interface LinkOptions {
   readonly wrap: readonly string[];
   /** Symbols that the system linker gives a value of its own, whatever defines them (--defsym, scripts). */
   readonly redefined?: readonly string[];
+  /** What libraries mention that the result will be linked with, although they are no inputs. */
+  readonly mention?: (name: string) => Mention;
   /** 0: no limit. */
   readonly errorLimit: number;
   /** Load lazy members whose strong definition can replace a common symbol (--fortran-common; lld: off). */

@@ -122,6 +122,7 @@ class Resolver {
       if (symbol?.state === "lazy" && !symbol.member!.isNative) this.require(name);
     }
     this.openToUnloaded();
+    this.openToLibraries();
     return { files: this.files, symbols: this.symbols, extracted: [...this.extracted] };
   }
 
@@ -142,6 +143,23 @@ class Resolver {
         this.open(this.symbols.get(mentioned));
         if (!defined) names.push(mentioned);
       }
+    }
+  }
+
+  /**
+   * Leaves open what libraries mention that are no inputs: they call it, or use it in the place of their own. A copy of
+   * an inline function is not missed by a library that has one.
+   */
+  private openToLibraries(): void {
+    const { mention } = this.options;
+    if (mention === undefined || this.options.output !== "executable") return;
+    for (const symbol of this.symbols.values()) {
+      const { global } = symbol;
+      if (global === null || symbol.usedOutside || symbol.name === this.options.entry) continue;
+      const isInline =
+        global.kind === "function" && global.linkage === "linkonce_odr" && symbol.unnamedAddr === "global";
+      const how = mention(symbol.name);
+      if (how === "undefined" || (how === "defined" && !isInline)) this.open(symbol);
     }
   }
 

@@ -165,6 +165,7 @@ describe("options", () => {
     relocatable: false,
     exportDynamic: true,
     excludeLibs: ["libnothing.a"],
+    defaultLibs: false,
     ltoWholeProgramVisibility: true,
     versionScript: [],
     noUndefined: true,

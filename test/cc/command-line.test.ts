@@ -154,6 +154,9 @@ describe("link step", () => {
     expect(options("a.o -ffunction-sections -O2 -fdata-sections")).toBe(
       "--function-sections --data-sections",
     );
+    for (const word of ["-nodefaultlibs", "-nolibc"])
+      expect(options(`a.o ${word}`)).toBe("--no-default-libs");
+    expect(options("a.o -nostdlib")).toBe("--undefined _start --no-default-libs");
     // These go where they stand among the inputs.
     expect(options("-Wl,--whole-archive a.a -Wl,--no-whole-archive")).toBe("");
   });

@@ -456,3 +456,16 @@ it("keeps what native members mention that only code generation or start-up code
   expect(linked.result.extracted).toEqual([]);
   expect(link([program(), library()], { noUndefined: true }).messages).toEqual([]);
 });
+
+it("keeps what libraries mention that are no inputs", () => {
+  const inline = "define linkonce_odr void @inline() unnamed_addr {\n  ret void\n}\n";
+  const input = (): ReturnType<typeof ir> =>
+    ir("a.o", `define hidden void @f() {\n  ret void\n}\n${inline}@g = common global i32 0\n${main("")}`);
+  const exported = (mention: (name: string) => "defined" | "undefined" | null, more = {}): string[] =>
+    link([input()], { mention, ...more }).exported.sort();
+  expect(exported(() => "undefined")).toEqual(["f", "g", "inline", "main"]);
+  expect(exported(() => "defined")).toEqual(["f", "g", "main"]);
+  expect(exported((name) => (name === "g" ? "defined" : null))).toEqual(["g", "main"]);
+  // A shared library leaves open what is visible, and nothing else.
+  expect(exported(() => "undefined", { output: "shared" })).toEqual(["g", "main"]);
+});
