@@ -10,8 +10,8 @@ import { finish } from "../../lto/ir/steps.js";
 import { onModule, runModulePipeline } from "../../lto/pass/module-pipeline.js";
 import { noPassOptions } from "../../lto/pass/options.js";
 import { may } from "../../lto/pass/pass.js";
-import { passes } from "../../lto/pipeline/registry.js";
 import { PassRunner } from "../../lto/pass/runner.js";
+import { passes } from "../../lto/pipeline/registry.js";
 import { x64Costs } from "../../lto/x64/costs.js";
 
 const numbers = [1, 2, 3, 4, 5, 6];

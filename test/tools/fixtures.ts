@@ -106,7 +106,10 @@ async function bless(fixtures: readonly Fixture[], dir: string): Promise<void> {
 
 async function main(): Promise<void> {
   const usage = "usage: npm run fixtures -- [-O0 -O2 -Oz] [--filter RE] [--tool NAME] [--no-pie] [--bless]";
-  const { values, levels, ltoFlags } = parseCommandLine({ bless: { type: "boolean", default: false } }, usage);
+  const { values, levels, ltoFlags } = parseCommandLine(
+    { bless: { type: "boolean", default: false } },
+    usage,
+  );
   const pattern = new RegExp(String(values["filter"] ?? ""));
   const folder = (name: string): Fixture[] => listFixtures(join(projectRoot(), "fixtures", name));
   const fixtures = [...folder("c"), ...(hasCxxLibrary() ? folder("cpp") : [])].filter((f) =>

@@ -24,7 +24,12 @@ const usage = `usage: npm run upstream -- [package…] [-Oz -O2] [options]
   --no-pie       position-dependent code
   -v             show the first difference of every failing check`;
 
-const { values, words, levels, ltoFlags: guards } = parseCommandLine(
+const {
+  values,
+  words,
+  levels,
+  ltoFlags: guards,
+} = parseCommandLine(
   {
     "lto-flags": { type: "string", default: "" },
     levels: { type: "string", default: "Oz,O2" },
