@@ -224,6 +224,7 @@ export function ltoOptions(items: readonly LinkItem[]): string[] {
     else if (/^-(pie|static-pie)$/.test(word)) result.push("--relocation-model", "pie");
     else if (/^-f(function|data)-sections$/.test(word)) result.push(`--${word.substring(2)}`);
     else if (word === "-z") result.push(...linkerOptions(["-z", words[++i] ?? ""]));
+    else if (word === "-s") result.push("--strip-debug");
     else if (word === "-u") result.push("--undefined", words[++i]);
     else if (word === "-e") result.push("--entry", words[++i]);
     else if (word === "-T") result.push("--script", words[++i]);

@@ -80,6 +80,12 @@ export function linkerOptions(words: readonly string[]): string[] {
       case "z":
         if (value() === "muldefs") result.push("--allow-multiple-definition");
         break;
+      case "s":
+      case "strip-all":
+      case "S":
+      case "strip-debug":
+        result.push("--strip-debug");
+        break;
       case "wrap":
         result.push("--wrap", value());
         break;

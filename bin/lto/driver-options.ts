@@ -52,6 +52,8 @@ export interface DriverOptions {
   /** Linker scripts. */
   readonly script: readonly string[];
   /** 0: no limit. */
+  /** Debug information that is left out is not worth a word. */
+  readonly stripDebug: boolean;
   readonly errorLimit: number;
   readonly regalloc: CodegenOptions["allocator"];
   readonly coalesce: CodegenOptions["coalesce"];

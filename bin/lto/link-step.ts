@@ -63,6 +63,11 @@ export async function linkInputs(
     });
   for (const diagnostic of diagnostics) diagnose(diagnostic);
   if (module === null) throw new LinkError(diagnostics);
+  if (!options.stripDebug && module.flag(debugFlag) !== undefined)
+    diagnose({
+      severity: "warning",
+      message: `debug information is not written yet: that of ${linked.fileOfFlag(debugFlag)} and others is left out`,
+    });
   finished("link");
   if (options.verify) {
     throwAny(
@@ -76,6 +81,9 @@ export async function linkInputs(
   if (options.emit === "asm") refuseSymbols(module, linked, !options.shared && !options.relocatable);
   return { module, summary, files: filesOf(module, linked) };
 }
+
+/** What compilers say in every module that has debug information. */
+const debugFlag = "Debug Info Version";
 
 /** Names only: the inputs can go. */
 function filesOf({ functions }: Module, { fileOf }: LinkResult): ReadonlyMap<string, string> {

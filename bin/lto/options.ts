@@ -146,6 +146,7 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
       collect,
       [],
     )
+    .option("--strip-debug", "say nothing of debug information that is left out", false)
     .option("--error-limit <n>", "stop after this many errors; 0: no limit", parseCount, 20)
     .optionsGroup("Code generation:")
     .addOption(
@@ -371,6 +372,7 @@ function driverOptions(
     wrap: o["wrap"],
     defsym: o["defsym"],
     script: o["script"],
+    stripDebug: o["stripDebug"],
     errorLimit: o["errorLimit"],
     regalloc: o["regalloc"],
     coalesce: o["coalesce"],

@@ -7,7 +7,7 @@
  * a suffix. Unnamed globals are numbered by their position in the module.
  */
 import { bytesOfText } from "../../lto/ir/byte-text.js";
-import { type GlobalValue, isReference, type Module } from "../../lto/ir/module.js";
+import { type GlobalValue, hasLocalName, type Module } from "../../lto/ir/module.js";
 import { scanModuleAsm } from "../../lto/link/module-asm.js";
 import { escapeBytes } from "./escape.js";
 
@@ -15,7 +15,7 @@ import { escapeBytes } from "./escape.js";
 const plain = /^[A-Za-z_.][A-Za-z0-9_.$]*$/;
 /** Labels that the printer makes: see `labels`. */
 const reserved =
-  /^(\.L(BB|JTI|C|func_|tmp|ba\.|unnamed\.|EH|ref\.|odd\.|direct\.|exception|GCC_except|globals\.|patch|retpoline_)|DW\.ref\.)/;
+  /^(\.L(BB|JTI|C|func_|tmp|ba\.|unnamed\.|EH|ref\.|odd\.|local\.|exception|GCC_except|globals\.|patch|retpoline_)|DW\.ref\.)/;
 
 /** What instructions' operands do not take in a quoted name, or not before a modifier such as `@PLT`. */
 const awkward = /["\\,;@]/;
@@ -53,14 +53,6 @@ export const quoteSection = (name: string): string =>
 
 /** Text as the operand of `.file` or `.ident`. */
 export const quoteText = quoteBytes;
-
-/** Defined here, and by nothing else, though the symbol table does not say so. */
-const isOwnDefinition = (global: GlobalValue): boolean =>
-  global.dsoLocal &&
-  !isReference(global) &&
-  global.linkage === "external" &&
-  global.visibility === "default" &&
-  (global.kind !== "variable" || global.threadLocal === "none");
 
 /** Names of a module's globals, computed once each. */
 export class SymbolNames {
@@ -114,9 +106,9 @@ export class SymbolNames {
    * module says that it is not (`dso_local`: no semantic interposition) is a local label, too.
    */
   direct(global: GlobalValue): string {
-    const isNamed = this.isReplaceable && isOwnDefinition(global);
+    const isNamed = this.isReplaceable && global.dsoLocal && hasLocalName(global);
     return isNamed
-      ? `.Ldirect.${plain.test(global.name) ? global.name : `.${spelled(global.name)}`}`
+      ? `.Llocal.${plain.test(global.name) ? global.name : `.${spelled(global.name)}`}`
       : this.operand(global);
   }
 

@@ -354,6 +354,18 @@ export class Module {
   }
 }
 
+/**
+ * Whether a definition can have a second name, local to the file: no linker chooses among copies of it. LLVM's
+ * `canBenefitFromLocalAlias`.
+ */
+export const hasLocalName = (global: GlobalValue): boolean =>
+  !global.isDeclaration &&
+  global.linkage === "external" &&
+  global.visibility === "default" &&
+  global.threadLocal === "none" &&
+  global.kind !== "ifunc" &&
+  (global.comdat === null || global.comdat.selection === "nodeduplicate");
+
 /** The module only refers to the symbol: what it is, another one says. */
 export const isReference = (global: GlobalValue): boolean =>
   global.isDeclaration || global.linkage === "available_externally";

@@ -170,6 +170,7 @@ describe("options", () => {
     versionScript: [],
     noUndefined: true,
     allowMultipleDefinition: true,
+    stripDebug: true,
     wrap: ["nothing"],
     defsym: ["other=nothing"],
     script: [],

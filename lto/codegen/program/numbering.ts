@@ -4,7 +4,7 @@
  * A call of a function counts as a call of its definition only where that is exact: nothing can take the
  * definition's place at link or load time.
  */
-import type { Func, GlobalValue, Module } from "../../ir/module.js";
+import { type Func, type GlobalValue, hasLocalName, type Module } from "../../ir/module.js";
 import type { RelocationModel } from "../target.js";
 
 declare const brand: unique symbol;
@@ -22,7 +22,7 @@ export function definedFunctions(module: Module): Func[] {
 export function isExact(fn: Func, relocation: RelocationModel): boolean {
   if (fn.isLocal) return true;
   if (fn.linkage !== "external") return false;
-  return relocation !== "pic" || fn.dsoLocal || fn.visibility !== "default";
+  return relocation !== "pic" || (fn.dsoLocal && hasLocalName(fn)) || fn.visibility !== "default";
 }
 
 export class Numbering {

@@ -1,6 +1,6 @@
 /** How symbols can be reached. */
 import { leadsToLarge } from "../../analysis/large-data.js";
-import type { GlobalValue } from "../../ir/module.js";
+import { type GlobalValue, hasLocalName } from "../../ir/module.js";
 import type { Constant } from "../../ir/values.js";
 import type { Selector } from "./selector.js";
 
@@ -14,10 +14,18 @@ export function isLocalSymbol(s: Selector, global: GlobalValue): boolean {
   if (s.options.codeModel !== "large" && leadsToLarge(global, s.layout, s.options.nearData)) return false;
   if (s.options.relocation === "static") return global.linkage !== "extern_weak" || global.dsoLocal;
   if (global.linkage === "extern_weak") return false;
-  if (global.isLocal || global.dsoLocal) return true;
+  if (global.isLocal) return true;
+  // In a shared library the symbol itself is another's to replace, whatever the module says: only a second name is near.
+  if (global.dsoLocal) return s.options.relocation !== "pic" || isNearInLibrary(global);
   if (global.visibility !== "default") return !global.isDeclaration || global.visibility === "hidden";
   return false;
 }
+
+/** For what is said to be local to the library. */
+const isNearInLibrary = (global: GlobalValue): boolean =>
+  global.visibility !== "default"
+    ? !global.isDeclaration || global.visibility === "hidden"
+    : hasLocalName(global);
 
 /** An indirect function, whatever its name. */
 function isChosenAtStart(global: GlobalValue): boolean {
