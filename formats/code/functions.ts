@@ -14,11 +14,12 @@
 
 import { indirectRoutines } from "./convention.js";
 import type { InstructionDecoder, MachineInst } from "./decode.js";
-import { doesNothing, Flow, goesOn, isImplied, jumpOfNoLength } from "./decode.js";
+import { Flow, goesOn, isImplied, jumpOfNoLength } from "./decode.js";
 import { CodeWithEpilogues, isEpilogue } from "./epilogues.js";
 import { type FrameInfo, type FrameRow, readFrameInfo, rowsFrom } from "./frame-info.js";
 import { R_X86_64_PC32, R_X86_64_PLT32, tablesOfLabels } from "./label-tables.js";
 import type { CodeObject, CodeRelocation, CodeSection } from "./object.js";
+import { isPadding, lastOfCode } from "./padding.js";
 import { firstAfter, firstAt, instructionAt, startedAt } from "./search.js";
 import { type SiteUnwind, unwinding } from "./site-unwind.js";
 
@@ -277,26 +278,19 @@ class Reader {
   }
 
   /** Where the function starts that control enters behind the last instruction; -1: none. */
-  private entryBehind({ names, section, end }: Range, { insts }: Decoded): number {
-    const list = this.bySection.get(section)!;
-    const next = list[startedAt(list, end - 1)];
-    const last = insts.at(-1);
+  private entryBehind(range: Range, code: Decoded): number {
+    const list = this.bySection.get(range.section)!;
+    const next = list[startedAt(list, range.end - 1)];
+    const last = range.index < 0 ? lastOfCode(this.object, range, code) : code.insts.at(-1);
     if (next === undefined || last === undefined) return -1;
-    const follower = names.map((name) => this.follower(name)).find((known) => known !== undefined);
+    const follower = range.names.map((name) => this.follower(name)).find((known) => known !== undefined);
     // Padding would belong to the function that goes on.
-    if (follower !== undefined) return next.start === end && next.names.includes(follower) ? end : -1;
-    const { bytes } = this.object.sections[section]!;
-    return goesOn(last) && this.isPadding(bytes.subarray(end, next.start)) ? next.start : -1;
-  }
-
-  /** Instructions without effect, which much padding starts with a jump over. */
-  private isPadding(bytes: Uint8Array): boolean {
-    let end = 0;
-    const skips = (inst: MachineInst): boolean => {
-      end += inst.length;
-      return doesNothing(inst) || (inst.flow === Flow.Jump && end + inst.branch === bytes.length);
-    };
-    return bytes.length === 0 || this.decoder.decode(bytes)?.every(skips) === true;
+    if (follower !== undefined)
+      return next.start === range.end && next.names.includes(follower) ? range.end : -1;
+    if (!goesOn(last)) return -1;
+    return isPadding(this.decoder, this.object.sections[range.section]!.bytes.subarray(range.end, next.start))
+      ? next.start
+      : -1;
   }
 
   /** The address that an instruction's relocation or displacement means, or null. */
@@ -353,7 +347,7 @@ class Reader {
     let at = 0;
     const gap = (end: number): void => {
       const bytes = section.bytes.subarray(at, end);
-      if (bytes.some((byte) => byte !== 0) && !this.isPadding(bytes)) this.noteGap(section, at, end);
+      if (bytes.some((byte) => byte !== 0) && !isPadding(this.decoder, bytes)) this.noteGap(section, at, end);
     };
     for (const { start, end } of this.bySection.get(section.index) ?? []) {
       gap(start);

@@ -151,6 +151,13 @@ describe("the checker holds what is said to be closed against the assembly", () 
   ])("%s", (title, mention) => {
     expect(seals({ title, ...mention })).toBe("@f @target");
   });
+  it("padding after the assembly's last jump is no way into the function there, what is entered is", () => {
+    const last = (...lines: string[]): string => seals({ title: "", asm: ["t: jmp away@PLT", ...lines] });
+    expect(last(".p2align 4")).toBe("");
+    expect(last("u: .p2align 4")).toBe("@f");
+    expect(last("movl $1, %eax", ".p2align 4")).toBe("@f");
+    expect(last("jmp 1f", "int3", "1: .p2align 4")).toBe("@f");
+  });
 });
 
 describe("names in assembly that stand for a local of several files", () => {
