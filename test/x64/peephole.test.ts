@@ -105,6 +105,26 @@ describe("constants", () => {
       "movl %edx, %ecx",
     ]);
   });
+  test("that pushes sign-extend stand for their low half only", () => {
+    const wide = movImm(8, RCX, 0);
+    wide.imm = 0xffffff80;
+    const again = movImm(8, RAX, 0);
+    again.imm = 0xffffff80;
+    const kept8 = optimised([movImm(4, RAX, -128), again], [RAX]);
+    expect(kept8).toEqual(["pushq $-128", "popq %rax", "movl %eax, %eax"]);
+    expect(optimised([movImm(4, RAX, -128), wide], [RAX, RCX])).toEqual([
+      "pushq $-128",
+      "popq %rax",
+      "movl %eax, %ecx",
+    ]);
+    // Nor is the register zero-extended for others.
+    const extended = copy(4, RCX, RAX);
+    const kept = optimised([movImm(4, RAX, -128), copy(4, RAX, RAX)], [RAX]);
+    expect(kept).toEqual(["pushq $-128", "popq %rax", "movl %eax, %eax"]);
+    expect(optimised([movImm(4, RAX, -128), extended], [RAX, RCX])).toContain("movl %eax, %ecx");
+    // Without pushes it is, and again nothing is there to do.
+    expect(optimised([movImm(4, RAX, -128), copy(4, RAX, RAX)], [RAX], { goal: "speed" })).toHaveLength(1);
+  });
   test("are made from near ones", () => {
     const near = (a: number, b: number, size = 4): string[] =>
       optimised([movImm(size, RAX, a), movImm(size, RCX, b)], [RAX, RCX], { unwind: "async" });
@@ -202,6 +222,17 @@ describe("flags", () => {
       "setle %al",
     ]);
     expect(optimised([compare(4, RDI, 128), set(Cc.E, RAX)], [RAX])).toEqual(["cmpl $128, %edi", "sete %al"]);
+  });
+  test("two results of one comparison are both zeroed before it", () => {
+    const extend = (r: number): MInst => withRegisters(X.Movzx8, 4, [r], [r]);
+    const code = [compare(4, RDI, 5), set(Cc.E, RAX), set(Cc.B, RCX), extend(RAX), extend(RCX)];
+    expect(optimised(code, [RAX, RCX])).toEqual([
+      "xorl %ecx, %ecx",
+      "xorl %eax, %eax",
+      "cmpl $5, %edi",
+      "sete %al",
+      "setb %cl",
+    ]);
   });
   test("zeroing before the comparison replaces the extension after it", () => {
     const code = [compare(4, RDI, 5), set(Cc.E, RAX), withRegisters(X.Movzx8, 4, [RAX], [RAX])];

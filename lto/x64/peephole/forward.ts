@@ -6,8 +6,8 @@
  * extensions that change nothing, take constants from registers that have them, and turn 64-bit operations
  * into 32-bit ones (no REX prefix) where the upper halves are zero.
  * Linear in the block, times 16 registers at a definition of a copied one.
- * Proof obligations: a fact holds for the full 64-bit register; any definition or clobber of it ends the
- * facts; definitions narrower than 32 bits leave the upper bits unknown.
+ * Proof obligations: a fact holds for the full 64-bit register, but for constants of which only the low half is
+ * known; any definition or clobber of it ends the facts; what is above a definition is what `upperBits` says.
  */
 
 import type { PostLiveness } from "../../codegen/late/liveness.js";
@@ -18,6 +18,7 @@ import { flagsRegister, isZeroIdiom, writtenRegisters } from "../isa/effects.js"
 import { instructionLength, signedImmediate } from "../isa/lengths.js";
 import { plainAccess, X } from "../isa/ops.js";
 import { RSP } from "../isa/registers.js";
+import { isByteMove, UpperBits, upperBits } from "../isa/upper-bits.js";
 import { flagsConstantForm, formBytes } from "./constant-forms.js";
 import { type CcSet, readersAfter, unsignedConditions, zeroConditions } from "./flags.js";
 
@@ -30,6 +31,8 @@ const widthOf = (value: number): number => 32 - Math.clz32(value);
 class Facts {
   /** Constant value as a signed number of up to 53 bits; NaN if unknown. */
   readonly constant = new Float64Array(registers).fill(Number.NaN);
+  /** Registers of whose constant only the low 32 bits are known: a set of bits. */
+  private low = 0;
   readonly width = new Uint8Array(registers).fill(unknownWidth);
   /** A register with the same contents, or -1. Symmetric only through a common original. */
   readonly same = new Int8Array(registers).fill(-1);
@@ -40,6 +43,7 @@ class Facts {
     this.constant.fill(Number.NaN);
     this.width.fill(unknownWidth);
     this.same.fill(-1);
+    this.low = 0;
     this.zeroVectors = 0;
   }
 
@@ -47,6 +51,7 @@ class Facts {
     this.constant[register] = Number.NaN;
     this.width[register] = unknownWidth;
     this.same[register] = -1;
+    this.low &= ~(1 << register);
     for (let r = 0; r < registers; r++) if (this.same[r] === register) this.same[r] = -1;
   }
 
@@ -54,9 +59,18 @@ class Facts {
     for (let r = 0; r < registers; r++) if ((mask & (1 << r)) !== 0) this.forget(r);
   }
 
-  setConstant(register: number, value: number): void {
+  /** Whether all 64 bits are those of `constant`, where that is known. */
+  isWhole(register: number): boolean {
+    return (this.low & (1 << register)) === 0;
+  }
+
+  /** @param whole all 64 bits are the value's; else the low 32, and those above are undefined */
+  setConstant(register: number, value: number, whole: boolean): void {
     this.constant[register] = value;
-    this.width[register] = value >= 0 && value <= 0xffffffff ? widthOf(value) : unknownWidth;
+    if (whole) this.low &= ~(1 << register);
+    else this.low |= 1 << register;
+    if (!whole) this.width[register] = unknownWidth;
+    else this.width[register] = value >= 0 && value <= 0xffffffff ? widthOf(value) : unknownWidth;
   }
 
   /** Both registers are known to hold the same 64 bits. */
@@ -69,10 +83,6 @@ class Facts {
     );
   }
 }
-
-/** As `byteImm` makes it. */
-const isByteMove = (inst: MInst): boolean =>
-  inst.op === X.Mov && inst.size === 1 && inst.imm !== null && inst.uses.length === 1 && inst.mem === null;
 
 /** Value that a constant move leaves in the register, seen as 64 bits; NaN if it is none or too wide. */
 function constantOf(inst: MInst): number {
@@ -111,11 +121,6 @@ function resultWidth(inst: MInst, facts: Facts): number {
     case X.Shr:
       if (inst.imm === null || inst.size < 4) return full;
       return Math.max(0, Math.min(full, sourceWidth(inst.uses[0], facts)) - Number(inst.imm));
-    case X.Bsf:
-    case X.Bsr:
-    case X.LockCmpxchg:
-      // May leave the register as it was.
-      return unknownWidth;
     case X.MovdFrom:
     case X.Movmskps:
     case X.Movmskpd:
@@ -137,7 +142,7 @@ function andWidth(inst: MInst, facts: Facts, full: number): number {
 }
 
 /** Notes what is known after `inst`. */
-function learn(inst: MInst, facts: Facts): void {
+function learn(inst: MInst, facts: Facts, shortPushes: boolean): void {
   const all = lowWord(writtenRegisters(inst));
   const written = all & 0xffff;
   facts.zeroVectors &= ~all;
@@ -153,18 +158,24 @@ function learn(inst: MInst, facts: Facts): void {
   }
   const register = inst.defs[0]!.loc;
   const value = constantOf(inst);
-  const width = inst.size >= 4 ? resultWidth(inst, facts) : unknownWidth;
+  const upper = upperBits(inst, shortPushes);
+  const width = inst.size >= 4 && upper !== UpperBits.Undefined ? resultWidth(inst, facts) : unknownWidth;
   const from = inst.op === X.Copy ? inst.uses[0]!.loc : -1;
   // Nothing says when rsp changes: no fact may involve it.
   const copied =
     from >= 0 && from < registers && from !== RSP && (inst.size === 8 || facts.width[from]! <= 32);
-  const copiedConstant = copied ? facts.constant[from]! : Number.NaN;
+  // A copy of 32 bits makes the whole of a constant known.
+  const whole = copied ? facts.isWhole(from) : true;
+  const copiedConstant =
+    copied || (from >= 0 && from < registers && from !== RSP && inst.size === 4 && !facts.isWhole(from))
+      ? facts.constant[from]!
+      : Number.NaN;
   const original = copied ? (facts.same[from] === -1 ? from : facts.same[from]!) : -1;
   facts.forget(register);
-  if (!Number.isNaN(value)) facts.setConstant(register, value);
+  if (!Number.isNaN(value)) facts.setConstant(register, value, upper !== UpperBits.Undefined);
   else {
-    facts.width[register] = width;
-    facts.constant[register] = copiedConstant;
+    if (!Number.isNaN(copiedConstant)) facts.setConstant(register, copiedConstant, whole);
+    facts.width[register] = Math.min(width, facts.width[register]!);
     if (original !== register) facts.same[register] = original;
   }
 }
@@ -215,7 +226,9 @@ function shortenConstant(inst: MInst, facts: Facts, block: Block): MInst | null 
   const value = constantOf(inst);
   if (Number.isNaN(value)) return inst;
   const to = inst.defs[0]!.loc;
-  if (facts.constant[to] === value) return null;
+  // Where bits above are undefined, those that are there do.
+  const loose = upperBits(inst, block.shortPushes) === UpperBits.Undefined;
+  if (facts.constant[to] === value && (loose || facts.isWhole(to))) return null;
   if (!block.minsize) return inst;
   let best = inst;
   let cost = constantCost(inst, value, block);
@@ -229,7 +242,7 @@ function shortenConstant(inst: MInst, facts: Facts, block: Block): MInst | null 
   const wide = value < 0 || value > 0xffffffff;
   for (let r = 0; r < registers; r++) {
     const known = facts.constant[r]!;
-    if (Number.isNaN(known)) continue;
+    if (Number.isNaN(known) || (wide && !facts.isWhole(r))) continue;
     if (known === value) consider(copy(wide ? 8 : 4, to, r));
     else {
       const distance = wide ? value - known : (value - known) | 0;
@@ -250,7 +263,7 @@ function shortenStore(inst: MInst, facts: Facts): MInst {
   for (let r = 0; r < registers; r++) {
     const known = facts.constant[r]!;
     if (Number.isNaN(known)) continue;
-    const equal = size === 8 ? known === value : signedImmediate(known, size) === value;
+    const equal = size === 8 ? known === value && facts.isWhole(r) : signedImmediate(known, size) === value;
     if (!equal) continue;
     const candidate = new MInst(X.MovM, size);
     candidate.uses = [physical(r)];
@@ -330,7 +343,12 @@ class Block {
     readonly minsize: boolean,
     /** Something may be pushed and popped again. */
     readonly pushes: boolean,
-  ) {}
+  ) {
+    this.shortPushes = minsize && pushes;
+  }
+
+  /** Small constants become push and pop: see shrink.ts. */
+  readonly shortPushes: boolean;
 
   /** Of the current instruction. */
   readonly flagsFree = (): boolean => this.readers() === 0;
@@ -343,7 +361,7 @@ class Block {
     for (this.at = 0; this.at < insts.length; this.at++) {
       const inst = rewrite(insts[this.at]!, facts, this);
       if (inst === null) continue;
-      learn(inst, facts);
+      learn(inst, facts, this.shortPushes);
       // Readers look at what lies after `at` only, so the front may be overwritten.
       insts[kept++] = inst;
     }

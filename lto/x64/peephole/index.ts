@@ -83,9 +83,9 @@ class BackwardPass {
       } else {
         for (let k = parts.length - 1; k >= 0; k--) live = stepBack(parts[k]!, live, this.liveness);
       }
-      const zero = this.before[i];
-      if (zero !== undefined) {
-        live = stepBack(zero, live, this.liveness);
+      const first = this.before[i];
+      if (first !== undefined) {
+        for (let k = first.length - 1; k >= 0; k--) live = stepBack(first[k]!, live, this.liveness);
         readers = 0;
       }
     }
@@ -135,10 +135,12 @@ class BackwardPass {
     this.insertBefore(producer, zeroing(register));
   }
 
-  /** The instruction at `index` is looked at later: it must stay in place, so the new one is kept apart. */
-  private readonly before: (MInst | undefined)[] = [];
+  /** The instruction at `index` is looked at later: it must stay in place, so the new ones are kept apart. */
+  private readonly before: (MInst[] | undefined)[] = [];
   private insertBefore(index: number, inst: MInst): void {
-    this.before[index] = inst;
+    const others = this.before[index];
+    if (others === undefined) this.before[index] = [inst];
+    else others.push(inst);
     this.changed = true;
   }
 
@@ -146,7 +148,8 @@ class BackwardPass {
     const { insts } = this.block;
     const out: MInst[] = [];
     for (let i = 0; i < insts.length; i++) {
-      if (this.before[i] !== undefined) out.push(this.before[i]!);
+      const first = this.before[i];
+      if (first !== undefined) for (const inst of first) out.push(inst);
       const parts = this.replaced[i];
       if (parts === undefined) out.push(insts[i]!);
       else for (const part of parts) out.push(part);

@@ -17,6 +17,7 @@ import { opPure } from "../isa/op-info.js";
 import { Cc, plainAccess, X } from "../isa/ops.js";
 import { RAX, RBP, RSP } from "../isa/registers.js";
 import { Pure } from "../isa/row.js";
+import { UpperBits, upperBits } from "../isa/upper-bits.js";
 import { flagsConstantForm } from "./constant-forms.js";
 import { type CcSet, carryConditions, renameConditions, zeroConditions } from "./flags.js";
 
@@ -48,7 +49,11 @@ function shrinkConstant(inst: MInst, s: Situation): Replacement {
   if (!s.minsize || size < 4) return inst;
   // A 64-bit constant of 32 significant bits is moved as such, zero-extended: push would extend its sign.
   const value = size === 8 ? Number(inst.imm) : signedImmediate(inst.imm!, 4);
-  if (s.pushes) return isImm8(value) ? [pushImm(value), pop(to)] : inst;
+  if (s.pushes) {
+    // pop writes 64 bits, and push has extended the sign.
+    const fits = isImm8(value) && (size === 8 || value >= 0 || upperBits(inst, true) === UpperBits.Undefined);
+    return fits ? [pushImm(value), pop(to)] : inst;
+  }
   if (!s.flagsDead) return inst;
   switch (flagsConstantForm(value, to)) {
     case "ones":
