@@ -223,6 +223,12 @@ describe("flags", () => {
     ]);
     expect(optimised([compare(4, RDI, 128), set(Cc.E, RAX)], [RAX])).toEqual(["cmpl $128, %edi", "sete %al"]);
   });
+  test("shifts of 32 bits by nothing extend no sign", () => {
+    const code = [aluImm(X.Shl, 4, RAX, 0), aluImm(X.Sar, 4, RAX, 0)];
+    expect(optimised(code, [RAX])).toEqual(["shll $0, %eax", "sarl $0, %eax"]);
+    const wide = [aluImm(X.Shl, 8, RCX, 32), aluImm(X.Sar, 8, RCX, 32)];
+    expect(optimised(wide, [RCX])).toEqual(["movslq %ecx, %rcx"]);
+  });
   test("two results of one comparison are both zeroed before it", () => {
     const extend = (r: number): MInst => withRegisters(X.Movzx8, 4, [r], [r]);
     const code = [compare(4, RDI, 5), set(Cc.E, RAX), set(Cc.B, RCX), extend(RAX), extend(RCX)];

@@ -132,7 +132,8 @@ function extensionOf(size: number, count: number, signed: boolean): X | -1 {
   const bits = size * 8 - count;
   if (bits === 8) return signed ? X.Movsx8 : X.Movzx8;
   if (bits === 16) return signed ? X.Movsx16 : X.Movzx16;
-  return bits === 32 && signed ? X.Movsxd : -1;
+  // Of a shift of 32 bits by none, what is above is zero.
+  return bits === 32 && signed && size === 8 ? X.Movsxd : -1;
 }
 
 /** A shift left and back right at `index` as an extension. @returns the index of the left shift to drop; −1 */
