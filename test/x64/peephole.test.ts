@@ -229,6 +229,18 @@ describe("flags", () => {
     const wide = [aluImm(X.Shl, 8, RCX, 32), aluImm(X.Sar, 8, RCX, 32)];
     expect(optimised(wide, [RCX])).toEqual(["movslq %ecx, %rcx"]);
   });
+  test("readers of a comparison that was made again follow the one that stays", () => {
+    const bound = [compare(4, RDI, 128), set(Cc.B, RAX), compare(4, RDI, 128), set(Cc.AE, RCX)];
+    expect(optimised(bound, [RAX, RCX])).toEqual(["cmpl $127, %edi", "setbe %al", "seta %cl"]);
+    const tests = [
+      aluReg(X.Add, 4, RDI, RSI),
+      testSelf(4, RDI),
+      set(Cc.E, RAX),
+      testSelf(4, RDI),
+      set(Cc.L, RCX),
+    ];
+    expect(optimised(tests, [RAX, RCX])).toEqual(["addl %esi, %edi", "sete %al", "sets %cl"]);
+  });
   test("two results of one comparison are both zeroed before it", () => {
     const extend = (r: number): MInst => withRegisters(X.Movzx8, 4, [r], [r]);
     const code = [compare(4, RDI, 5), set(Cc.E, RAX), set(Cc.B, RCX), extend(RAX), extend(RCX)];

@@ -8,7 +8,7 @@
  */
 
 import { type PostLiveness, postLiveness, stepBack } from "../../codegen/late/liveness.js";
-import type { MBlock, MFunction, MInst } from "../../codegen/mir.js";
+import { type MBlock, type MFunction, MInst } from "../../codegen/mir.js";
 import { hasRegister, overlaps, type RegisterSet } from "../../codegen/register-set.js";
 import { flagsRegister, killsFlags, writtenRegisters } from "../isa/effects.js";
 import { opFormat, writesFlags } from "../isa/op-info.js";
@@ -28,6 +28,9 @@ import {
 } from "./pairs.js";
 import { isPure, type Replacement, type Situation, shrink } from "./shrink.js";
 import { mergeConstantStores } from "./stores.js";
+
+/** Stands where an instruction was dropped, until the block is rebuilt. */
+const gone = new MInst(X.Nop, 1);
 
 /** Backward pass over one block. */
 class BackwardPass {
@@ -99,6 +102,8 @@ class BackwardPass {
 
   private replace(index: number, parts: readonly MInst[]): void {
     this.replaced[index] = parts;
+    // What looks for readers of flags, or for writers, must see through what is gone.
+    if (parts.length === 0) this.block.insts[index] = gone;
     this.changed = true;
   }
 
