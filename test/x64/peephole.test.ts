@@ -241,6 +241,13 @@ describe("flags", () => {
     ];
     expect(optimised(tests, [RAX, RCX])).toEqual(["addl %esi, %edi", "sete %al", "sets %cl"]);
   });
+  test("conditions after inc are its own", () => {
+    const inc = aluImm(X.Inc, 4, RSI, 0);
+    inc.imm = null;
+    const code = [aluReg(X.Add, 4, RDI, RSI), testSelf(4, RDI), set(Cc.BE, RAX), inc, set(Cc.GE, RCX)];
+    const expected = ["addl %esi, %edi", "sete %al", "incl %esi", "setge %cl"];
+    expect(optimised(code, [RAX, RCX, RSI, RDI])).toEqual(expected);
+  });
   test("two results of one comparison are both zeroed before it", () => {
     const extend = (r: number): MInst => withRegisters(X.Movzx8, 4, [r], [r]);
     const code = [compare(4, RDI, 5), set(Cc.E, RAX), set(Cc.B, RCX), extend(RAX), extend(RCX)];

@@ -7,7 +7,7 @@
 
 import type { MInst } from "../../codegen/mir.js";
 import { killsFlags } from "../isa/effects.js";
-import { readsFlags } from "../isa/op-info.js";
+import { FlagEffect, opFlags, readsFlags } from "../isa/op-info.js";
 import { Cc, X } from "../isa/ops.js";
 
 /** A set of condition codes. */
@@ -58,6 +58,7 @@ export function renameConditions(
   for (let i = index + 1; i < insts.length; i++) {
     const inst = insts[i]!;
     if (readsFlags(inst.op) && inst.cc >= 0) inst.cc = renaming.get(inst.cc) ?? inst.cc;
-    if (killsFlags(inst)) return;
+    // Nobody reads a carry from before inc and dec: shrink.ts makes them only where nobody does.
+    if (killsFlags(inst) || opFlags[inst.op] === FlagEffect.KeepsCarry) return;
   }
 }
