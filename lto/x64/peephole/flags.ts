@@ -7,8 +7,9 @@
 
 import type { MInst } from "../../codegen/mir.js";
 import { killsFlags } from "../isa/effects.js";
-import { FlagEffect, opFlags, readsFlags } from "../isa/op-info.js";
+import { opFlags, readsFlags } from "../isa/op-info.js";
 import { Cc, X } from "../isa/ops.js";
+import { FlagEffect } from "../isa/row.js";
 
 /** A set of condition codes. */
 export type CcSet = number;

@@ -14,6 +14,7 @@ import { onFunctions, runModulePipeline } from "../../../lto/pass/module-pipelin
 import { noPassOptions } from "../../../lto/pass/options.js";
 import { type FunctionPass, may } from "../../../lto/pass/pass.js";
 import { PassRunner } from "../../../lto/pass/runner.js";
+import { x64Costs } from "../../../lto/x64/costs.js";
 import { declarations } from "./compositions.js";
 import { allows, Evaluation, poison, undef } from "./outcomes.js";
 
@@ -35,7 +36,7 @@ function inputsOf(bits: number): number[][] {
 }
 
 function runPass(module: Module, pass: FunctionPass): void {
-  const services = { print: printFunction, now: () => 0, thread: 0, log: () => {} };
+  const services = { print: printFunction, now: () => 0, costs: x64Costs, thread: 0, log: () => {} };
   const runner = new PassRunner(noPassOptions, services, module);
   finish(runModulePipeline(runner, [onFunctions(may(pass))], module, bodyCodec(), () => "minsize"));
 }

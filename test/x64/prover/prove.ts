@@ -21,6 +21,7 @@ function textOf(mf: MFunction, label: string): string {
   const block = (id: number): string => `.L${label}_${id}`;
   const names = {
     symbol: fail,
+    direct: fail,
     block: (target: { readonly id: number }) => block(target.id),
     foreignBlock: fail,
     constant: fail,
