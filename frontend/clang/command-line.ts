@@ -54,12 +54,19 @@ const alsoLinker = [
 /** Options that have no meaning here: whole-program optimisation happens later, in every case. */
 // biome-ignore format: a table
 const dropped = [
-  "-flto", "-flto=*", "-fno-lto", "-flto-*", "-ffat-lto-objects", "-fno-fat-lto-objects", "-funified-lto",
+  "-flto-*", "-fno-fat-lto-objects", "-funified-lto",
   "-fno-unified-lto", "-fsplit-lto-unit", "-fno-split-lto-unit", "-fthin-link-bitcode=*",
   "-fwhole-program-vtables", "-fno-whole-program-vtables", "-fvirtual-function-elimination",
   "-fuse-linker-plugin", "-fno-use-linker-plugin", "-fthinlto-index=*", "-fintegrated-as",
-  "-fno-integrated-as", "-integrated-as", "-no-integrated-as", "-gsplit-dwarf*", "-save-temps*",
-  "--save-temps*", "-pipe", "-fembed-bitcode*", "-ipo",
+  "-fno-integrated-as", "-integrated-as", "-no-integrated-as", "-gsplit-dwarf*", "-pipe",
+  "-fembed-bitcode=off", "-ipo",
+];
+
+/** What only clang's code generator or driver does, and nobody here: refused, for what is asked is not dropped. */
+// biome-ignore format: a table
+const refused = [
+  "-ffat-lto-objects", "-save-temps*", "--save-temps*", "-fembed-bitcode*", "-fstack-size-section", "-femulated-tls",
+  "-fbasic-block-sections=*", "-ftrap-function=*",
 ];
 
 /** Options with which clang answers or works by itself and makes no object. */
@@ -133,6 +140,8 @@ function compilePatterns(patterns: readonly string[]): (word: string) => boolean
 const isLinkerOnly = compilePatterns(linkerOnly);
 const isAlsoLinker = compilePatterns(alsoLinker);
 const isDropped = compilePatterns(dropped);
+const isRefused = compilePatterns(refused);
+const isLto = compilePatterns(["-flto", "-flto=*", "-fno-lto"]);
 const isClangOnly = compilePatterns(clangOnly);
 const joinedNames = new Set(joinedOrSeparate);
 
@@ -162,6 +171,7 @@ class Parser {
   private language: string | undefined;
   private compileOnly = false;
   private clangDoesAll = false;
+  private isNative = false;
   private writesDependencies = false;
   private dependencyFile: string | undefined;
   private dependencyTarget = false;
@@ -191,7 +201,12 @@ class Parser {
     const headers = this.inputs.some((input) => input.kind === "header");
     const nothingToDo = this.inputs.length === 0;
     return {
-      mode: this.clangDoesAll || headers || nothingToDo ? "clang" : this.compileOnly ? "compile" : "link",
+      mode:
+        this.clangDoesAll || headers || nothingToDo || this.leavesLto()
+          ? "clang"
+          : this.compileOnly
+            ? "compile"
+            : "link",
       inputs: this.inputs,
       output: this.output,
       compile: this.compile,
@@ -209,6 +224,14 @@ class Parser {
       verbose: this.verbose,
       help: this.help,
     };
+  }
+
+  /** `-fno-lto`: sources become native objects, which clang makes, and programs of sources alone native programs. */
+  private leavesLto(): boolean {
+    const hasSources = this.inputs.some(({ kind }) => kind === "source");
+    if (!this.isNative || !hasSources) return false;
+    if (this.compileOnly || this.inputs.every(({ kind }) => kind !== "object")) return true;
+    throw new InputError("-fno-lto with sources and objects in one step: compile the sources with -c first");
   }
 
   /**
@@ -248,7 +271,9 @@ class Parser {
     if (this.onlyInputs || word === "-" || !word.startsWith("-")) this.input(word);
     else if (word === "--") this.onlyInputs = true;
     else if (word === "-c" || word === "--compile") this.compileOnly = true;
+    else if (isLto(word)) this.isNative = word === "-fno-lto";
     else if (isDropped(word)) return;
+    else if (isRefused(word)) throw new InputError(`unsupported option '${word}'`);
     else if (word.startsWith("-Wa,") || word === "-Xassembler") this.assemble.push(...taken);
     else if (this.valued(word, taken)) return;
     else if (isClangOnly(word)) this.clangDoesAll = true;

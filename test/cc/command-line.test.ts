@@ -41,6 +41,11 @@ describe("how far to go", () => {
     ["a.h", "clang"],
     ["-x c-header a.c", "clang"],
     ["-x c - -c", "compile"],
+    // A native object, or program, that clang makes.
+    ["-fno-lto -c a.c", "clang"],
+    ["-fno-lto a.c -o prog", "clang"],
+    ["-fno-lto -flto -c a.c", "compile"],
+    ["-fno-lto a.o -o prog", "link"],
   ];
   for (const [line, mode] of table)
     it(`tsc-cc ${line} → ${mode}`, () => {
@@ -109,6 +114,23 @@ describe("inputs and values", () => {
       "-c -flto -flto=thin -fwhole-program-vtables -fno-integrated-as -gsplit-dwarf -pipe -O2 a.c",
     );
     expect(c.compile).toEqual(["-O2"]);
+  });
+});
+
+describe("what only clang's code generator does", () => {
+  it.each([
+    "-ffat-lto-objects",
+    "-save-temps",
+    "--save-temps=obj",
+    "-fembed-bitcode",
+    "-fstack-size-section",
+    "-femulated-tls",
+    "-fbasic-block-sections=all",
+    "-ftrap-function=abort",
+    "-fno-lto b.o",
+  ])("%s is refused by name", (option) => {
+    const [word] = option.split(" ");
+    expect(() => parse(`${option} a.c`)).toThrow(word);
   });
 });
 
