@@ -212,8 +212,6 @@ export function ltoOptions(items: readonly LinkItem[]): string[] {
   const words = items.flatMap((item) => ("words" in item ? item.words : []));
   // Without the C library's start-up code the program brings its own.
   if (words.some((word) => /^-(nostartfiles|nostdlib)$/.test(word))) result.push("--undefined", "_start");
-  // Else that calls main, wherever the program is entered.
-  else if (!words.some((word) => /^-(shared|r)$/.test(word))) result.push("--undefined", "main");
   for (let i = 0; i < words.length; i++) {
     const word = words[i];
     if (/^-(nostdlib|nodefaultlibs|nolibc)$/.test(word)) result.push("--no-default-libs");
@@ -230,7 +228,11 @@ export function ltoOptions(items: readonly LinkItem[]): string[] {
     else if (word === "-T") result.push("--script", words[++i]);
     else if (scriptOption.test(word)) result.push("--script", word.substring(2));
   }
-  return [...result, ...linkerOptions(linkerWords(words))];
+  result.push(...linkerOptions(linkerWords(words)));
+  // Start-up code calls main, wherever the program is entered.
+  const startsAtMain = !result.some((word) => /^(_start|--shared|--relocatable)$/.test(word));
+  if (result.includes("--entry") && startsAtMain) result.push("--undefined", "main");
+  return result;
 }
 
 /** The words that go to the linker itself, through `-Wl,` and `-Xlinker`. */

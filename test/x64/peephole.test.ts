@@ -248,6 +248,21 @@ describe("flags", () => {
     const expected = ["addl %esi, %edi", "sete %al", "incl %esi", "setge %cl"];
     expect(optimised(code, [RAX, RCX, RSI, RDI])).toEqual(expected);
   });
+  test("nothing is read past a zeroing that was put in from a register that it clears", () => {
+    const code = [
+      copy(8, RCX, RSI),
+      compare(4, RDI, 5),
+      withRegisters(X.Movzx8, 4, [RCX], [RCX]),
+      set(Cc.E, RSI),
+      withRegisters(X.Movzx8, 4, [RSI], [RSI]),
+    ];
+    const text = optimised(code, [RCX, RSI]);
+    // Either the byte of rsi is taken before it is cleared, or from the copy.
+    const cleared = text.indexOf("xorl %esi, %esi");
+    const read = text.findIndex((line) => /%sil, %ecx|%rsi, %rcx|pushq %rsi/.test(line));
+    expect(read).toBeGreaterThanOrEqual(0);
+    if (cleared >= 0) expect(read).toBeLessThan(cleared);
+  });
   test("two results of one comparison are both zeroed before it", () => {
     const extend = (r: number): MInst => withRegisters(X.Movzx8, 4, [r], [r]);
     const code = [compare(4, RDI, 5), set(Cc.E, RAX), set(Cc.B, RCX), extend(RAX), extend(RCX)];

@@ -23,6 +23,7 @@ import {
   redundantTest,
   repeatedCompare,
   shiftsAsExtension,
+  window,
   zeroBeforeSet,
   zeroing,
 } from "./pairs.js";
@@ -73,7 +74,7 @@ class BackwardPass {
       if (inst.op === X.Movzx8) this.extend(i, live);
       inst = insts[i]!;
       if (opFormat[inst.op] === Format.Extend && this.replaced[i] === undefined) {
-        const copy = extendOriginal(insts, i);
+        const copy = extendOriginal(insts, i, this.windowStart(i));
         if (copy >= 0) this.replace(copy, []);
       }
       if (this.replaced[i] === undefined) this.put(i, shrink(inst, situation));
@@ -119,13 +120,13 @@ class BackwardPass {
       case X.Inc:
       case X.Dec:
       case X.Shl: {
-        const copy = combineCopy(this.block.insts, index);
+        const copy = combineCopy(this.block.insts, index, this.windowStart(index));
         if (copy >= 0) this.replace(copy, []);
         return;
       }
       case X.Sar:
       case X.Shr: {
-        const shift = shiftsAsExtension(this.block.insts, index);
+        const shift = shiftsAsExtension(this.block.insts, index, this.windowStart(index));
         if (shift >= 0) this.replace(shift, []);
       }
     }
@@ -147,6 +148,13 @@ class BackwardPass {
     if (others === undefined) this.before[index] = [inst];
     else others.push(inst);
     this.changed = true;
+  }
+
+  /** The instruction before which the last ones at or before `index` will be put in: rules on several look no further back. */
+  private windowStart(index: number): number {
+    const least = Math.max(0, index - window);
+    for (let i = index; i > least; i--) if (this.before[i] !== undefined) return i;
+    return least;
   }
 
   private rebuild(): void {

@@ -27,7 +27,7 @@ import { FlagEffect } from "../isa/row.js";
 import { type CcSet, renameConditions, resultConditions } from "./flags.js";
 
 /** How far back a partner is looked for. */
-const window = 8;
+export const window = 8;
 
 /** The instruction reads or writes the register. */
 const touches = (inst: MInst, register: number): boolean =>
@@ -92,12 +92,12 @@ function addressForm(inst: MInst, a: number): MInst | null {
  * mov and two-address arithmetic as one lea. Replaces the instruction at `index` and empties the copy's place.
  * @returns the index of the copy, which the caller must drop; −1 if nothing was done
  */
-export function combineCopy(insts: MInst[], index: number): number {
+export function combineCopy(insts: MInst[], index: number, first: number): number {
   const inst = insts[index]!;
   const to = inst.defs[0]!.loc;
   if (to >= 16 || to === RSP) return -1;
   const at = soleWriter(insts, index, to);
-  if (at < 0) return -1;
+  if (at < first) return -1;
   const copy = insts[at]!;
   if (copy.op !== X.Copy || copy.defs[0]!.loc !== to) return -1;
   const a = copy.uses[0]!.loc;
@@ -111,14 +111,18 @@ export function combineCopy(insts: MInst[], index: number): number {
   return at;
 }
 
-/** An extension of a copy extends the original. @returns the index of the copy to drop; −1 if none */
-export function extendOriginal(insts: readonly MInst[], index: number): number {
+/**
+ * An extension of a copy extends the original.
+ * @param first earlier instructions are out of sight: between them and it others will be put in
+ * @returns the index of the copy to drop; −1 if none
+ */
+export function extendOriginal(insts: readonly MInst[], index: number, first: number): number {
   const inst = insts[index]!;
   if (inst.mem !== null) return -1;
   const to = inst.defs[0]!.loc;
   if (inst.uses[0]!.loc !== to) return -1;
   const at = soleWriter(insts, index, to);
-  if (at < 0) return -1;
+  if (at < first) return -1;
   const copy = insts[at]!;
   if (copy.op !== X.Copy || copy.uses[0]!.loc >= 16 || copy.uses[0]!.loc === RSP) return -1;
   if (writtenBetween(insts, at, index, copy.uses[0]!.loc)) return -1;
@@ -137,12 +141,12 @@ function extensionOf(size: number, count: number, signed: boolean): X | -1 {
 }
 
 /** A shift left and back right at `index` as an extension. @returns the index of the left shift to drop; −1 */
-export function shiftsAsExtension(insts: MInst[], index: number): number {
+export function shiftsAsExtension(insts: MInst[], index: number, first: number): number {
   const right = insts[index]!;
   if (right.size < 4 || right.imm === null) return -1;
   const to = right.defs[0]!.loc;
   const at = soleWriter(insts, index, to);
-  if (at < 0) return -1;
+  if (at < first) return -1;
   const left = insts[at]!;
   if (
     left.op !== X.Shl ||
