@@ -82,8 +82,8 @@ export async function linkInputs(
   return { module, summary, files: filesOf(module, linked) };
 }
 
-/** What compilers say in every module that has debug information. */
-const debugFlag = "Debug Info Version";
+/** What compilers say in modules with debug information that somebody asked for; locations for remarks and counts have none. */
+const debugFlag = "Dwarf Version";
 
 /** Names only: the inputs can go. */
 function filesOf({ functions }: Module, { fileOf }: LinkResult): ReadonlyMap<string, string> {

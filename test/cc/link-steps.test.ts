@@ -137,3 +137,22 @@ describe("bitcode that no pass has seen", () => {
     expect(output(w)).toBe("3\n");
   });
 });
+
+describe("debug information", () => {
+  it("is left out with one warning a link, and without where the program is stripped", () => {
+    const w = new Workspace({
+      "a.c": "int f(void) { return 0; }",
+      "m.c": "int f(void);\nint main(void) { return f(); }",
+    });
+    cc(w, "-g", "-O1", "-c", "a.c", "m.c");
+    const words = [command("tsc-cc"), "m.o", "a.o", "-o", "p"];
+    const link = (...more: string[]) =>
+      spawnSync(process.execPath, [...words, ...more], { cwd: w.directory, encoding: "utf8" });
+    expect(link()).toMatchObject({
+      status: 0,
+      stderr: "tsc-lto: warning: debug information is not written yet: that of m.o and others is left out\n",
+    });
+    for (const option of ["-s", "-Wl,-S", "-Wl,--strip-debug"])
+      expect(link(option)).toMatchObject({ status: 0, stderr: "" });
+  });
+});
