@@ -54,6 +54,8 @@ export interface DriverOptions {
   /** 0: no limit. */
   /** Debug information that is left out is not worth a word. */
   readonly stripDebug: boolean;
+  /** Options ask for more than the output: checks, reports, other forms. */
+  readonly asksForMore: boolean;
   readonly errorLimit: number;
   readonly regalloc: CodegenOptions["allocator"];
   readonly coalesce: CodegenOptions["coalesce"];

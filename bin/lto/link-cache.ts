@@ -55,28 +55,6 @@ class InputFiles {
   }
 }
 
-/** Whether options ask for more than the output. */
-function wantsMore({ emit, passes, ...options }: DriverOptions): boolean {
-  const { printMachine, printRegusage, checkIpra, checkRegalloc, checkPacking, verify } = options;
-  return (
-    emit !== "asm" ||
-    printMachine !== null ||
-    printRegusage ||
-    checkIpra ||
-    checkRegalloc ||
-    checkPacking ||
-    verify ||
-    passes.stats ||
-    passes.timePasses ||
-    passes.timeTrace !== null ||
-    passes.optRemarksFilename !== null ||
-    passes.optBisectLimit !== null ||
-    passes.verifyEach ||
-    passes.printChanged !== null ||
-    passes.printBefore.length + passes.printAfter.length > 0
-  );
-}
-
 export class LinkCache {
   private readonly build = buildId();
   private readonly inputs = new InputFiles();
@@ -120,7 +98,7 @@ export class LinkCache {
   /** Null for a link that is done in any case. */
   static open(options: DriverOptions, cwd: string): LinkCache | null {
     const { cacheDir, cacheSize } = options;
-    if (cacheDir === null || wantsMore(options)) return null;
+    if (cacheDir === null || options.asksForMore) return null;
     try {
       return new LinkCache(resolve(cwd, cacheDir), cacheSize, cwd, options);
     } catch (e) {

@@ -5,6 +5,7 @@ import { expandResponseFiles } from "../../frontend/clang/response-file.js";
 import { outlineForms } from "../../lto/codegen/outline/candidates.js";
 import type { OptimizationLevel } from "../../lto/codegen/program/options.js";
 import { InputError } from "../../lto/ir/errors.js";
+import { passOptions } from "../../lto/pass/options.js";
 import { type PassSet, productPasses } from "../../lto/pipeline/registry.js";
 import { readTextFile } from "../host/libraries.js";
 import type { DriverOptions } from "./driver-options.js";
@@ -214,7 +215,7 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
         .default("call,thunk,jump")
         .argParser(parseForms),
     )
-    .optionsGroup("Checks:")
+    .optionsGroup(checks)
     .option("--check-regalloc", "verify every register allocation with the symbolic checker", false)
     .option(
       "--check-ipra",
@@ -228,7 +229,7 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
       "show where an internal error was met; for all programs: TSC_LTO_STACK_TRACE=1 in the environment",
       false,
     )
-    .optionsGroup("Reports:")
+    .optionsGroup(reports)
     .addOption(
       new Option("--print-machine <stage>", "print machine IR after a stage on standard error").choices([
         "select",
@@ -336,6 +337,20 @@ export function readOptionValues(
   }
 }
 
+/** Headings of options that are about more than the output. */
+const checks = "Checks:";
+const reports = "Reports:";
+const showing = new Set(passOptions.filter(({ shows }) => shows === true).map(({ name }) => `--${name}`));
+
+const asksForMore = (command: Command): boolean =>
+  command.options.some(
+    (option) =>
+      (option.helpGroupHeading === checks ||
+        option.helpGroupHeading === reports ||
+        showing.has(option.long!)) &&
+      command.getOptionValueSource(option.attributeName()) === "cli",
+  );
+
 function driverOptions(
   command: Command,
   inputs: readonly Operand[],
@@ -373,6 +388,7 @@ function driverOptions(
     defsym: o["defsym"],
     script: o["script"],
     stripDebug: o["stripDebug"],
+    asksForMore: o["emit"] !== "asm" || llvm.printRegisterUsage || asksForMore(command),
     errorLimit: o["errorLimit"],
     regalloc: o["regalloc"],
     coalesce: o["coalesce"],

@@ -57,6 +57,8 @@ export interface PassOption {
   readonly key: Exclude<keyof PassOptions, "enabled">;
   /** How the value is written in the manual: `<n>`, `[=<how>]`; empty for a switch. */
   readonly value: string;
+  /** Somebody wants to see how the work is done: output that was kept is not enough. */
+  readonly shows?: true;
   readonly kind: "switch" | "number" | "signed" | "passes" | "text" | "pattern" | "choice";
   /** Of a choice: its words; the first is meant where none is given. */
   readonly choices?: readonly string[];
@@ -69,6 +71,7 @@ export interface PassOption {
 export const passOptions: readonly PassOption[] = [
   {
     name: "stats",
+    shows: true,
     key: "stats",
     value: "",
     kind: "switch",
@@ -77,6 +80,7 @@ export const passOptions: readonly PassOption[] = [
   },
   {
     name: "time-passes",
+    shows: true,
     key: "timePasses",
     value: "",
     kind: "switch",
@@ -85,6 +89,7 @@ export const passOptions: readonly PassOption[] = [
   },
   {
     name: "time-trace",
+    shows: true,
     key: "timeTrace",
     value: "<file>",
     kind: "text",
@@ -101,6 +106,7 @@ export const passOptions: readonly PassOption[] = [
   },
   {
     name: "opt-remarks-filename",
+    shows: true,
     key: "optRemarksFilename",
     value: "<file>",
     kind: "text",
@@ -117,6 +123,7 @@ export const passOptions: readonly PassOption[] = [
   },
   {
     name: "verify-each",
+    shows: true,
     key: "verifyEach",
     value: "",
     kind: "switch",
@@ -125,6 +132,7 @@ export const passOptions: readonly PassOption[] = [
   },
   {
     name: "print-before",
+    shows: true,
     key: "printBefore",
     value: "<pass,...>",
     kind: "passes",
@@ -134,6 +142,7 @@ export const passOptions: readonly PassOption[] = [
   },
   {
     name: "print-after",
+    shows: true,
     key: "printAfter",
     value: "<pass,...>",
     kind: "passes",
@@ -142,6 +151,7 @@ export const passOptions: readonly PassOption[] = [
   },
   {
     name: "print-changed",
+    shows: true,
     key: "printChanged",
     value: "[how]",
     kind: "choice",
@@ -184,6 +194,7 @@ export const passOptions: readonly PassOption[] = [
   },
   {
     name: "opt-bisect-limit",
+    shows: true,
     key: "optBisectLimit",
     value: "<n>",
     kind: "signed",
