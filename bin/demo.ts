@@ -147,7 +147,7 @@ function textSize(elf: Buffer): number {
 }
 
 function printTable(rows: readonly (readonly [string, number])[]): void {
-  const base = rows[0][1];
+  const base = rows[0]![1];
   const width = Math.max(...rows.map(([title]) => title.length));
   console.log(`${"build".padEnd(width)}   .text, bytes   relative`);
   for (const [title, size] of rows) {

@@ -68,7 +68,7 @@ export async function compileAll(session: Session, compilations: readonly Compil
   const worker = async () => {
     while (next < compilations.length) {
       const i = next++;
-      results[i] = await compileOne(session, compilations[i]);
+      results[i] = await compileOne(session, compilations[i]!);
       for (; reported < results.length && results[reported] !== undefined; reported++) {
         const result = results[reported]!;
         session.host.stdout(result.stdout);
@@ -194,8 +194,8 @@ function inliningOptions({ command, choice }: Session): string[] {
 function optionsFor(options: readonly string[], wanted: RegExp): string[] {
   const result: string[] = [];
   for (let i = 0; i < options.length; i++) {
-    const count = takesNextWord(options[i]) ? 2 : 1;
-    if (wanted.test(options[i])) result.push(...options.slice(i, i + count));
+    const count = takesNextWord(options[i]!) ? 2 : 1;
+    if (wanted.test(options[i]!)) result.push(...options.slice(i, i + count));
     i += count - 1;
   }
   return result;

@@ -12,10 +12,10 @@ export function convert(bitcode: Uint8Array, source: string): Uint8Array | strin
   try {
     const modules = readBitcode(bitcode, source);
     if (modules.length !== 1) throw new UnsupportedError("several modules in one file", undefined, source);
-    const { triple } = modules[0];
+    const { triple } = modules[0]!;
     if (triple !== "" && !/^(x86_64|amd64)-[^-]*-?linux/.test(triple))
       throw new UnsupportedError(`target ${triple} (only x86-64 Linux is)`, undefined, source);
-    return writeObject(modules[0]);
+    return writeObject(modules[0]!);
   } catch (e) {
     if (!(e instanceof InputError)) throw e;
     return `${e.file ?? source}: ${e.message}`;

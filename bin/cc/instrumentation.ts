@@ -43,7 +43,7 @@ export async function withRuntime(session: Session): Promise<readonly LinkItem[]
   ]);
   const added = addedWords(all, without);
   const at = added.indexOf(mark);
-  const kept = command.link.filter((item) => !("words" in item && isInstrumenting(item.words[0])));
+  const kept = command.link.filter((item) => !("words" in item && isInstrumenting(item.words[0]!)));
   const find = (words: readonly string[]) => words.map((word) => itemOf(word, session, major));
   const behind = added.slice(at + 1);
   // Clang has libraries of its own where it alone looks.
@@ -85,7 +85,7 @@ async function linkLine({ command, compiler, host }: Session, options: readonly 
     );
   const words = [...line.matchAll(/"((?:[^"\\]|\\.)*)"/g)].slice(1);
   return {
-    words: words.map(([, word]) => word.replace(/\\(.)/g, "$1")),
+    words: words.map(([, word]) => word!.replace(/\\(.)/g, "$1")),
     major:
       lines.map((text) => /clang version (\d+)/.exec(text)?.[1]).find((found) => found !== undefined) ?? "",
   };
@@ -99,16 +99,16 @@ export function addedWords(all: readonly string[], without: readonly string[]): 
     for (let j = without.length - 1; j >= 0; j--)
       lengths[i * width + j] =
         all[i] === without[j]
-          ? lengths[(i + 1) * width + j + 1] + 1
-          : Math.max(lengths[(i + 1) * width + j], lengths[i * width + j + 1]);
+          ? lengths[(i + 1) * width + j + 1]! + 1
+          : Math.max(lengths[(i + 1) * width + j]!, lengths[i * width + j + 1]!);
   const result: string[] = [];
   for (let i = 0, j = 0; i < all.length; ) {
     if (j < without.length && all[i] === without[j]) {
       if (all[i] === mark) result.push(mark);
       i++;
       j++;
-    } else if (j < without.length && lengths[i * width + j + 1] > lengths[(i + 1) * width + j]) j++;
-    else result.push(all[i++]);
+    } else if (j < without.length && lengths[i * width + j + 1]! > lengths[(i + 1) * width + j]!) j++;
+    else result.push(all[i++]!);
   }
   return result;
 }
@@ -117,7 +117,7 @@ export function addedWords(all: readonly string[], without: readonly string[]): 
 function itemOf(word: string, session: Session, major: string): LinkItem {
   if (word.startsWith("-l") || word.startsWith("-L")) return { words: [word] };
   const symbols = /^--dynamic-list=(.*)$/.exec(word);
-  if (symbols !== null) return { words: [`-Wl,--dynamic-list=${runtimeFile(symbols[1], session, major)}`] };
+  if (symbols !== null) return { words: [`-Wl,--dynamic-list=${runtimeFile(symbols[1]!, session, major)}`] };
   if (word.startsWith("-")) return { words: [`-Wl,${word}`] };
   const library = runtimeFile(word, session, major);
   if (!word.endsWith(".so")) return { words: [library], library };

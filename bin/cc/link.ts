@@ -213,7 +213,7 @@ export function ltoOptions(items: readonly LinkItem[]): string[] {
   // Without the C library's start-up code the program brings its own.
   if (words.some((word) => /^-(nostartfiles|nostdlib)$/.test(word))) result.push("--undefined", "_start");
   for (let i = 0; i < words.length; i++) {
-    const word = words[i];
+    const word = words[i]!;
     if (/^-(nostdlib|nodefaultlibs|nolibc)$/.test(word)) result.push("--no-default-libs");
     else if (word === "-shared") result.push("--shared");
     else if (word === "-r") result.push("--relocatable");
@@ -223,9 +223,9 @@ export function ltoOptions(items: readonly LinkItem[]): string[] {
     else if (/^-f(function|data)-sections$/.test(word)) result.push(`--${word.substring(2)}`);
     else if (word === "-z") result.push(...linkerOptions(["-z", words[++i] ?? ""]));
     else if (word === "-s") result.push("--strip-debug");
-    else if (word === "-u") result.push("--undefined", words[++i]);
-    else if (word === "-e") result.push("--entry", words[++i]);
-    else if (word === "-T") result.push("--script", words[++i]);
+    else if (word === "-u") result.push("--undefined", words[++i]!);
+    else if (word === "-e") result.push("--entry", words[++i]!);
+    else if (word === "-T") result.push("--script", words[++i]!);
     else if (scriptOption.test(word)) result.push("--script", word.substring(2));
   }
   result.push(...linkerOptions(linkerWords(words)));

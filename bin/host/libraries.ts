@@ -66,8 +66,8 @@ function libraryName(words: readonly string[]): string | undefined {
 function searchDirectories(words: readonly string[]): string[] {
   const result: string[] = [];
   for (let i = 0; i < words.length; i++) {
-    if (words[i] === "-L") result.push(words[++i]);
-    else if (words[i].startsWith("-L")) result.push(words[i].substring(2));
+    if (words[i] === "-L") result.push(words[++i]!);
+    else if (words[i]!.startsWith("-L")) result.push(words[i]!.substring(2));
   }
   return result;
 }

@@ -33,7 +33,7 @@ export function linkerOptions(words: readonly string[]): string[] {
   const result: string[] = [];
   for (let i = 0; i < words.length; i++) {
     // A value comes as `=value` or as the next word.
-    const [, name, joined] = /^--?([^=]+)(?:=(.*))?$/.exec(words[i]) ?? [];
+    const [, name, joined] = /^--?([^=]+)(?:=(.*))?$/.exec(words[i]!) ?? [];
     const value = () => joined ?? words[++i] ?? "";
     switch (name) {
       case "shared":
@@ -127,7 +127,7 @@ export function linkerOptions(words: readonly string[]): string[] {
         result.push("--script", value());
         break;
       default:
-        if (scriptOption.test(words[i])) result.push("--script", words[i].substring(2));
+        if (scriptOption.test(words[i]!)) result.push("--script", words[i]!.substring(2));
     }
   }
   return result;

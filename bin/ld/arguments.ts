@@ -34,21 +34,22 @@ export interface LinkerItem {
 export function parseLinkerArguments(words: readonly string[]): LinkerItem[] {
   const items: LinkerItem[] = [];
   for (let i = 0; i < words.length; i++) {
-    const word = words[i];
+    const word = words[i]!;
     if (word === "-" || !word.startsWith("-")) {
       items.push({ words: [word], kind: "input", value: word, name: "" });
       continue;
     }
     const equals = /^--?([^=]+)=(.*)$/s.exec(word);
-    let [name, value] = equals === null ? [word.replace(/^--?/, ""), ""] : [equals[1], equals[2]];
+    let [name, value]: [string, string] =
+      equals === null ? [word.replace(/^--?/, ""), ""] : [equals[1]!, equals[2]!];
     let taken = [word];
     if (equals === null && separate.has(name)) {
       if (i + 1 === words.length) throw new InputError(`argument to '${word}' is missing`);
-      value = words[++i];
+      value = words[++i]!;
       taken = [word, value];
     } else if (!isLongOption(word)) {
       const match = joined.exec(word);
-      if (match !== null) [, name, value] = match;
+      if (match !== null) [name, value] = [match[1]!, match[2]!];
     }
     const kind = name === "l" || name === "library" ? "library" : "option";
     items.push({ words: taken, kind, value, name });

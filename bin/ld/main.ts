@@ -139,7 +139,7 @@ function ltoArguments(
     const { kind, name, value, words } = item;
     if (kind !== "option") {
       for (const path of files.get(item)!) result.push(...inputWords(path, contents.get(path)));
-    } else if (positional.test(words[0])) result.push(words[0]);
+    } else if (positional.test(words[0]!)) result.push(words[0]!);
     else if (name === "mllvm" || name === "plugin-opt") {
       // Other options of LLVM's have no meaning here; which of them a driver passes, no user chooses.
       if (/^-?-?(enable-ipra|print-regusage)(=|$)/.test(value)) result.push("--mllvm", value);
@@ -169,7 +169,7 @@ function realArguments(
   let placed = false;
   for (const item of items) {
     const { name, words } = item;
-    wholeArchive.read(words[0]);
+    wholeArchive.read(words[0]!);
     if ((name === "plugin" || name === "plugin-opt") && !keepsPlugin) continue;
     if (name === "mllvm" || name === "lto-O" || forOptimizer.test(name)) continue;
     const kinds = (files.get(item) ?? []).map((path) => contents.get(path));

@@ -187,7 +187,7 @@ class Parser {
 
   run(): CommandLine {
     for (let i = 0; i < this.words.length; ) {
-      const word = this.words[i];
+      const word = this.words[i]!;
       const own = this.ownOption(word, this.words[i + 1]);
       i += own;
       if (own > 0) continue;

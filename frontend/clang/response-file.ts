@@ -38,12 +38,12 @@ export function splitWords(text: string): string[] {
   let word: string | undefined;
   let quote = "";
   for (let i = 0; i < text.length; i++) {
-    const c = text[i];
+    const c = text[i]!;
     if (c === "\\" && i + 1 < text.length) {
       word = (word ?? "") + text[++i];
     } else if (quote !== "") {
       if (c === quote) quote = "";
-      else word += c;
+      else word = (word ?? "") + c;
     } else if (c === '"' || c === "'") {
       quote = c;
       word ??= "";

@@ -409,12 +409,12 @@ class WasiHost {
     const start = buffer;
     const end = buffer + length;
     for (let i = Number(cookie); i < entries.length && buffer < end; i++) {
-      const name = new TextEncoder().encode(entries[i].name);
+      const name = new TextEncoder().encode(entries[i]!.name);
       const record = new Uint8Array(24 + name.length);
       const view = new DataView(record.buffer);
       view.setBigUint64(0, BigInt(i + 1), true);
       view.setUint32(16, name.length, true);
-      view.setUint8(20, entries[i].type);
+      view.setUint8(20, entries[i]!.type);
       record.set(name, 24);
       // A record that does not fit is cut off; the module then asks for it again.
       const part = record.subarray(0, end - buffer);

@@ -284,8 +284,8 @@ function sizeOfObject(
   layout: DataLayout,
 ): { readonly bytes: number; readonly align: number } | null {
   if (value.valueKind === "inst" && value.op === Op.Alloca) {
-    const [count] = value.operands;
-    if (count!.valueKind !== "int" || count.num < 1) return null;
+    const count = value.operands[0]!;
+    if (count.valueKind !== "int" || count.num < 1) return null;
     return { bytes: layout.allocSize(value.data.allocatedType) * count.num, align: value.data.align };
   }
   if (value.valueKind !== "global" || value.kind !== "variable" || !isThere(value)) return null;

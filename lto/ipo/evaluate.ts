@@ -179,8 +179,8 @@ export class Evaluator {
   }
 
   private allocate({ operands, data }: InstWith<Op.Alloca>): Constant {
-    const [count] = operands;
-    if (count!.valueKind !== "int" || count.value !== 1n || data.inalloca || data.swifterror)
+    const count = operands[0]!;
+    if (count.valueKind !== "int" || count.value !== 1n || data.inalloca || data.swifterror)
       throw new Unknown();
     const slot = new GlobalVariable("", data.allocatedType);
     slot.linkage = "internal";
@@ -254,8 +254,8 @@ export class Evaluator {
     if (name === "memset" && isZeroNumber(args[1]!) && isZeroNumber(args[3]!)) {
       const { variable, offset } = this.place(args[0]!, frame);
       const whole = this.layout.allocSize(variable.valueType);
-      const [, , size] = args;
-      if (offset !== 0 || size!.valueKind !== "int" || size.num !== whole) throw new Unknown();
+      const size = args[2]!;
+      if (offset !== 0 || size.valueKind !== "int" || size.num !== whole) throw new Unknown();
       this.write(variable, 0, zeroOf(variable.valueType));
       return null;
     }
@@ -301,7 +301,7 @@ function hasEffect(inst: Inst): boolean {
     case Op.Store:
       // To its own frame, which is gone then.
       return (
-        !isPlainAccess(inst) || inst.operands[1]!.valueKind !== "inst" || inst.operands[1].op !== Op.Alloca
+        !isPlainAccess(inst) || inst.operands[1]!.valueKind !== "inst" || inst.operands[1]!.op !== Op.Alloca
       );
     case Op.Load:
       return !isPlainAccess(inst);

@@ -71,7 +71,7 @@ describe("link mode", () => {
   };
 
   const start = (w: Workspace, ...args: string[]) => {
-    const { status, stdout } = spawnSync(w.path(args[0]), args.slice(1), { encoding: "utf8" });
+    const { status, stdout } = spawnSync(w.path(args[0]!), args.slice(1), { encoding: "utf8" });
     return [status, stdout];
   };
 

@@ -226,7 +226,7 @@ describe("control flow", () => {
     replaceTerminator(editor, entry!, jumpTo(left!));
     removeBlocks(editor, [right!]);
     check(module, editor);
-    expect((join as { insts: Inst[] }).insts[0]!.operands).toHaveLength(1);
+    expect((join as unknown as { insts: Inst[] }).insts[0]!.operands).toHaveLength(1);
     const loop = editor.body.blocks[3]!;
     const two = editor.body.blocks[5]!;
     replaceTerminator(editor, loop, jumpTo(two));

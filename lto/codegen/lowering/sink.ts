@@ -53,7 +53,7 @@ function canSink(inst: Inst): boolean {
       break;
     case Op.SExt:
       // Otherwise part of the load.
-      if (inst.operands[0]!.valueKind === "inst" && inst.operands[0].op === Op.Load) return false;
+      if (inst.operands[0]!.valueKind === "inst" && inst.operands[0]!.op === Op.Load) return false;
       break;
     default:
       return false;

@@ -98,7 +98,7 @@ function valueAt(
   const place = inst.op === Op.Phi ? inst.blocks[slot.operand]!.terminator : inst;
   // A block that branches twice to the phi passes one value.
   const known = inserted.get(place)?.find(({ operands: [base, plus] }) => {
-    return base === argument && plus!.valueKind === "int" && plus.value === input.plus;
+    return base === argument && plus?.valueKind === "int" && plus.value === input.plus;
   });
   if (known !== undefined) return known;
   const sum =

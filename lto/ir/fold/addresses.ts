@@ -100,9 +100,9 @@ export function placeOf(layout: DataLayout, address: Constant): Place {
       return { base: address, offset: 0n, flags: everyFlag };
   }
   const { op, operands } = address;
-  const [first] = operands;
+  const first = operands[0]!;
   const width = layout.bitWidth(address.type);
-  if (op === Op.IntToPtr && first!.valueKind === "int")
+  if (op === Op.IntToPtr && first.valueKind === "int")
     return {
       base: null,
       offset: BigInt.asUintN(Math.min(first.type.bits, width), first.value),
@@ -111,7 +111,7 @@ export function placeOf(layout: DataLayout, address: Constant): Place {
   if (op === Op.GetElementPtr && address.type.kind === "ptr") {
     const offset = constantGepOffset(layout, address.elementType!, operands);
     if (offset !== null && Number.isSafeInteger(offset))
-      return moved(layout, placeOf(layout, first!), BigInt(offset), address.flags, address.type);
+      return moved(layout, placeOf(layout, first), BigInt(offset), address.flags, address.type);
   }
   return { base: address, offset: 0n, flags: everyFlag };
 }

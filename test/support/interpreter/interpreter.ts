@@ -572,7 +572,8 @@ export class Interpreter {
       const results = this.perLane(type, args, (a) =>
         a.includes(null) ? [null, null] : withOverflow(base, width, a[0]!, a[1]!),
       );
-      const member = (k: 0 | 1): Val => (type.kind === "vector" ? results.map((r) => r[k]) : results[0]![k]);
+      const member = (k: 0 | 1): Val =>
+        type.kind === "vector" ? results.map((r) => r[k]!) : results[0]![k]!;
       return [member(0), member(1)];
     }
     if (base.startsWith("mem")) return this.memoryBlock(base, args);
