@@ -15,6 +15,7 @@ import { removeTemporary, temporaryDirectory, writeTemporary } from "../host/int
 import { findLibraries } from "../host/libraries.js";
 import { forOptimizer, inputWords, linkerOptions, positional, scriptOption } from "../host/linker-options.js";
 import { nativeMembers, WholeArchive } from "../host/native-members.js";
+import { Pipes } from "../host/pipes.js";
 import { runTool } from "../host/tools.js";
 import { ownPackage } from "../package.js";
 import { type Compilation, compileAll, type Session } from "./compile.js";
@@ -71,7 +72,10 @@ class Linking {
     const compiled = compilations.length === 0 ? 0 : await compileAll(this.session, compilations);
     if (compiled !== 0) return compiled;
     for (const [input, object] of contentsOfObjects) writeTemporary(name(input), object);
-    const given = await withRuntime(this.session);
+    const pipes = new Pipes(this.host.cwd, () => this.directory);
+    const given = (await withRuntime(this.session)).map((item) =>
+      "words" in item ? { ...item, words: item.words.map((word) => pipes.word(word)) } : item,
+    );
     const items = await findLibraries(given, this.host, command.cxx);
     const pathOf = (item: LinkItem): string | undefined =>
       "input" in item ? (objects.get(item.input) ?? item.input.path) : item.library;

@@ -14,6 +14,7 @@ import { removeTemporary, temporaryDirectory, temporaryFile } from "../host/inte
 import { readTextFile, realFiles } from "../host/libraries.js";
 import { forOptimizer, inputWords, linkerOptions, positional } from "../host/linker-options.js";
 import { nativeMembers, WholeArchive } from "../host/native-members.js";
+import { Pipes } from "../host/pipes.js";
 import { runTool } from "../host/tools.js";
 import { findLibrary } from "../lto/operands.js";
 import { ownPackage } from "../package.js";
@@ -43,7 +44,23 @@ export async function main(args: readonly string[], host: Host = processHost()):
 
 async function link(args: readonly string[], host: Host): Promise<number> {
   refuseLostBytes(args);
-  const words = expandResponseFiles(args, (path) => readTextFile(resolve(host.cwd, path)));
+  let directory: string | undefined;
+  try {
+    return await linkFiles(args, host, () => {
+      directory ??= temporaryDirectory(host.env["TMPDIR"] || "/tmp", "ld.tsc-lto-");
+      return directory;
+    });
+  } finally {
+    if (directory !== undefined) removeTemporary(directory);
+  }
+}
+
+/** @param temporary a directory for this link's files */
+async function linkFiles(args: readonly string[], host: Host, temporary: () => string): Promise<number> {
+  const pipes = new Pipes(host.cwd, temporary);
+  const words = expandResponseFiles(args, (path) => readTextFile(resolve(host.cwd, path))).map((word) =>
+    pipes.word(word),
+  );
   const items = parseLinkerArguments(words);
   if (items.some(({ name }) => name === "version" || name === "v" || name === "V")) {
     // Build systems look for these two names.
@@ -54,14 +71,12 @@ async function link(args: readonly string[], host: Host): Promise<number> {
   const contents = new Map<string, Contents>();
   for (const path of [...files.values()].flat()) contents.set(path, contentsOf(resolve(host.cwd, path)));
   const output = items.findLast(({ name }) => name === "o" || name === "output")?.value ?? "a.out";
-  let directory: string | undefined;
   const linkNative = async (object: string): Promise<number> => {
     const { exitCode, error } = await runTool(
       realLinker(host),
-      realArguments(items, files, contents, object, (archive) => {
-        directory ??= temporaryDirectory(host.env["TMPDIR"] || "/tmp", "ld.tsc-lto-");
-        return nativeMembers(resolve(host.cwd, archive), directory);
-      }),
+      realArguments(items, files, contents, object, (archive) =>
+        nativeMembers(resolve(host.cwd, archive), temporary()),
+      ),
       host,
       { live: true, output: resolve(host.cwd, output) },
     );
@@ -79,7 +94,6 @@ async function link(args: readonly string[], host: Host): Promise<number> {
     return assembled.exitCode === 0 ? await linkNative(object) : 1;
   } finally {
     removeTemporary(object);
-    if (directory !== undefined) removeTemporary(directory);
   }
 }
 

@@ -1,5 +1,5 @@
 /** Link steps as builds have them, from objects to a program that runs. */
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { builtCommands } from "../support/built.js";
 import { removeWorkspaces, Workspace } from "./driver.js";
@@ -154,5 +154,22 @@ describe("debug information", () => {
     });
     for (const option of ["-s", "-Wl,-S", "-Wl,--strip-debug"])
       expect(link(option)).toMatchObject({ status: 0, stderr: "" });
+  });
+});
+
+describe("files that can be read once", () => {
+  it.each(["-Wl,--version-script=pipe", "-Wl,--version-script,pipe"])("%s", (option) => {
+    const w = new Workspace({ "x.c": "int kept(void) { return 1; }\nint hidden(void) { return 2; }" });
+    cc(w, "-O1", "-fPIC", "-c", "x.c");
+    execFileSync("mkfifo", ["pipe"], { cwd: w.directory });
+    const writer = spawn("sh", ["-c", "echo '{ global: kept; local: *; };' > pipe"], { cwd: w.directory });
+    cc(w, "-shared", "x.o", option, "-o", "x.so");
+    writer.kill();
+    const names = execFileSync("nm", ["-D", "--defined-only", "x.so"], {
+      cwd: w.directory,
+      encoding: "utf8",
+    });
+    expect(names).toMatch(/ T kept$/m);
+    expect(names).not.toMatch(/hidden/);
   });
 });
