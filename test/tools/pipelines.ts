@@ -19,7 +19,7 @@ interface Built {
 }
 let built: Promise<Built> | null = null;
 const loaded = (): Promise<Built> =>
-  (built ??= import(pathToFileURL(join(projectRoot(), "dist", "lto", "pass", "pipelines.js")).href));
+  (built ??= import(pathToFileURL(join(projectRoot(), "dist", "lto", "pipeline", "pipelines.js")).href));
 
 const optional = (steps: readonly Step[]): string[] =>
   steps
