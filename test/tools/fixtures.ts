@@ -105,7 +105,8 @@ async function bless(fixtures: readonly Fixture[], dir: string): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  const usage = "usage: npm run fixtures -- [-O0 -O2 -Oz] [--filter RE] [--tool NAME] [--no-pie] [--bless]";
+  const usage =
+    "usage: npm run fixtures -- [-O0 -O2 -Oz] [--filter RE] [--tool NAME] [--no-pie] [--guarded] [--bless]";
   const { values, levels, ltoFlags } = parseCommandLine(
     { bless: { type: "boolean", default: false } },
     usage,
