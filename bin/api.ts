@@ -15,7 +15,7 @@ import type { PassCount, PassTime } from "../lto/pass/report.js";
 import { productPasses } from "../lto/pipeline/registry.js";
 import { processHost } from "./host/host.js";
 import { FileError, isSystemError, reasonOf } from "./host/system-errors.js";
-import type { DriverOptions, EmitKind } from "./lto/driver-options.js";
+import type { DriverOptions } from "./lto/driver-options.js";
 import { InputErrors, LinkError, OptionError } from "./lto/errors.js";
 import { type JobResult, runJob } from "./lto/job.js";
 import type { Operand } from "./lto/operands.js";
@@ -27,7 +27,8 @@ import { ownPackage } from "./package.js";
 
 export { InputError, InternalError, UnsupportedError } from "../lto/ir/errors.js";
 export { InputErrors, LinkError, OptionError } from "./lto/errors.js";
-export type { CodegenStatistics, Diagnostic, EmitKind, PassCount, PassTime, Phase, ProgressListener };
+export type EmitKind = DriverOptions["emit"];
+export type { CodegenStatistics, Diagnostic, PassCount, PassTime, Phase, ProgressListener };
 
 /** Version of this package. */
 export const version: string = ownPackage().version;

@@ -38,14 +38,25 @@ const shared = {
 const formerParts = ["libpthread.so.0", "libdl.so.2", "librt.so.1"];
 const staticC = "libc.a";
 
+export interface LibraryParts {
+  readonly c: boolean;
+  readonly cxx: boolean;
+}
+
 /** What a program is linked with besides its inputs. */
 export class DefaultLibraries {
   private readonly tables = new Map<string, DynamicSymbols | null>();
-  private parts: readonly (DynamicSymbols | null)[] | null = null;
+  private former: readonly (DynamicSymbols | null)[] | null = null;
   private index: string | null = null;
 
-  /** @param folders where they are looked for */
-  constructor(private readonly folders: readonly string[] = directories) {}
+  /**
+   * @param parts which of them a program is linked with; the compiler's own library always is
+   * @param folders where they are looked for
+   */
+  constructor(
+    private readonly parts: LibraryParts = { c: true, cxx: true },
+    private readonly folders: readonly string[] = directories,
+  ) {}
 
   /** How one of them, or any other of their kind, mentions a name. */
   mention(name: string): Mention {
@@ -66,9 +77,10 @@ export class DefaultLibraries {
   }
 
   private cMention(name: string): Mention {
-    const c = this.table(shared.c);
     const hashed = hashedName(name);
     const isReserved = name.startsWith("_");
+    if (!this.parts.c) return this.mentionBeside(hashed);
+    const c = this.table(shared.c);
     const asked = [c, this.table(shared.m), ...this.formerParts(c)];
     if (isReserved) asked.push(this.table(shared.gcc));
     for (const library of asked) {
@@ -80,7 +92,14 @@ export class DefaultLibraries {
     return c === null ? standardMention(name) : null;
   }
 
+  /** What the compiler's library, and that of C++, want of a C library that is another's. */
+  private mentionBeside(hashed: HashedName): Mention {
+    const asked = [this.table(shared.gcc), ...(this.parts.cxx ? [this.table(shared.stdcxx)] : [])];
+    return asked.map((library) => library?.mention(hashed) ?? null).find((how) => how !== null) ?? null;
+  }
+
   private cxxMention(name: string): Mention {
+    if (!this.parts.cxx) return null;
     const isLibcxx = name.includes("St3__1");
     const libraries = [this.table(isLibcxx ? shared.libcxx : shared.stdcxx)];
     if (isLibcxx) libraries.push(this.table(shared.libcxxabi));
@@ -91,8 +110,8 @@ export class DefaultLibraries {
 
   private formerParts(c: DynamicSymbols | null): readonly (DynamicSymbols | null)[] {
     const isWhole = (): boolean => c === null || c.mention(threads) !== null;
-    this.parts ??= isWhole() ? [] : formerParts.map((name) => this.table([name]));
-    return this.parts;
+    this.former ??= isWhole() ? [] : formerParts.map((name) => this.table([name]));
+    return this.former;
   }
 
   private table(names: readonly string[]): DynamicSymbols | null {

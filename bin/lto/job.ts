@@ -3,7 +3,7 @@
  * prints nothing and ends no process; what there is to say goes to its services and into its result.
  */
 import { writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { resolve } from "node:path";
 import { printModule } from "../../formats/text/index.js";
 import { codeModelOf, nearDataBytes } from "../../lto/codegen/code-model.js";
@@ -30,6 +30,7 @@ import { ClaimCollector } from "./ipra-claims.js";
 import type { LinkCache } from "./link-cache.js";
 import { blame, type Linked, linkInputs, placed } from "./link-step.js";
 import { collectGarbage } from "./memory.js";
+import { type CodeOptionValues, codeOptionNames } from "./option-table.js";
 import { type CodegenPasses, optimise } from "./passes.js";
 import type { ReportRequests } from "./reports.js";
 import { type Lap, Timer } from "./timer.js";
@@ -241,7 +242,7 @@ class Job {
       },
     };
     const threads = {
-      jobs: services.host.workers ? options.jobs : 1,
+      jobs: services.host.workers ? (options.jobs ?? availableParallelism()) : 1,
       threshold: options.parallelThreshold,
       turns: services.turns,
     };
@@ -349,28 +350,25 @@ function codegenOptions(module: Module, options: DriverOptions): CodegenOptions 
   const codeModel = codeModelOf(module);
   // What these make counts on distances, and knows calls by the symbols in them.
   const isLarge = codeModel === "large";
+  const told = Object.fromEntries(codeOptionNames.map((name) => [name, options[name]])) as CodeOptionValues;
+  const { ipra, baseRegister, sharedEpilogues, fallThrough, sharedUnwind, outline } = told;
   return {
+    ...told,
     relocation: options.relocationModel ?? defaultRelocation(module, options),
     codeModel,
     nearData: nearDataBytes(module),
     level: options.level,
-    allocator: options.regalloc,
-    coalesce: options.coalesce,
-    spillCost: options.spillCost,
+    allocator: told.regalloc,
     checkAllocation: options.checkRegalloc,
-    ipra: options.ipra && !isLarge,
-    boundVariableArguments: options.boundVariableArguments,
-    shrinkWrap: options.shrinkWrap,
-    baseRegister: options.baseRegister && !isLarge && codeModel !== "kernel",
-    sharedEpilogues: options.sharedEpilogues && !isLarge,
-    fallThrough: options.fallThrough && !isLarge,
-    sharedUnwind: options.sharedUnwind && !asksForStarts(module),
+    ipra: ipra && !isLarge,
+    baseRegister: baseRegister && !isLarge && codeModel !== "kernel",
+    sharedEpilogues: sharedEpilogues && !isLarge,
+    fallThrough: fallThrough && !isLarge,
+    sharedUnwind: sharedUnwind && !asksForStarts(module),
     outline:
-      options.outline && !isLarge
-        ? { forms: options.outlineForms.split(",") as OutlineForm[], rounds: options.outlineRounds }
+      outline && !isLarge
+        ? { forms: told.outlineForms.split(",") as OutlineForm[], rounds: told.outlineRounds }
         : null,
-    functionSections: options.functionSections,
-    dataSections: options.dataSections,
     checkPacking: options.checkPacking,
     passes: options.passes,
     verify: options.verify,

@@ -23,6 +23,7 @@ import { DefaultLibraries, namesLibraries } from "./default-libraries.js";
 import type { DriverOptions } from "./driver-options.js";
 import { type ReadFile, readInputFile } from "./inputs.js";
 import { findLibrary } from "./operands.js";
+import { namesWithEffect } from "./option-table.js";
 
 const magic = Buffer.from("tscltoL1");
 const checksumAt = 8;
@@ -55,6 +56,9 @@ class InputFiles {
   }
 }
 
+/** Options that the output does not depend on. */
+const untold = new Set(namesWithEffect("way"));
+
 export class LinkCache {
   private readonly build = buildId();
   private readonly inputs = new InputFiles();
@@ -69,9 +73,8 @@ export class LinkCache {
     cwd: string,
     options: DriverOptions,
   ) {
-    // What is left out says where the output goes, and how it is come by.
-    const { inputs, output: _, jobs, parallelThreshold, cacheDir, cacheSize, stackTrace, ...told } = options;
-    const words = JSON.stringify(told);
+    const { inputs, ...others } = options;
+    const words = JSON.stringify(Object.entries(others).filter(([name]) => !untold.has(name)));
     const contents: (string | Uint8Array)[] = [];
     const names: string[] = [cwd];
     for (const operand of inputs) {
@@ -87,7 +90,7 @@ export class LinkCache {
     for (const path of [...options.exportList, ...options.versionScript, ...options.script])
       contents.push(path, this.inputs.read(path));
     this.inputs.seal();
-    if (told.defaultLibs && !namesLibraries(inputs)) contents.push(new DefaultLibraries().identity());
+    if (options.defaultLibs && !namesLibraries(inputs)) contents.push(new DefaultLibraries().identity());
     this.key = digestOf(this.build, words, ...contents);
     this.file = join(
       directory,

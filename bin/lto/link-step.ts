@@ -156,11 +156,11 @@ function* readInputs({ inputs: operands, libraryPath }: DriverOptions, read: Rea
 }
 
 /** What the libraries beside the inputs mention. */
-function mentionOf({ defaultLibs, inputs }: DriverOptions): Pick<LinkOptions, "mention"> {
+function mentionOf({ defaultLibs, libc, stdlibxx, inputs }: DriverOptions): Pick<LinkOptions, "mention"> {
   // What is among the inputs need not be all: static libraries of the compiler's are not.
   if (namesLibraries(inputs)) return { mention: (name) => (isReplaceable(name) ? "undefined" : null) };
   if (!defaultLibs) return {};
-  const libraries = new DefaultLibraries();
+  const libraries = new DefaultLibraries({ c: libc, cxx: stdlibxx });
   return { mention: (name) => libraries.mention(name) };
 }
 

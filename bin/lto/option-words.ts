@@ -5,11 +5,21 @@
 import type { Command, Option } from "commander";
 import { passOptions } from "../../lto/pass/options.js";
 import { OptionError } from "./errors.js";
+import { optionRows } from "./option-table.js";
 
-/** Options without a long name of their own, or whose words are written otherwise. */
-const others: Readonly<Record<string, string>> = { level: "O", noUndefined: "z" };
 /** Options that are about the command itself, or have another form in a program. */
-const commandOnly = new Set(["o", "O", "z", "version", "mllvm", "stackTrace", "dynamicList"]);
+const commandOnly = new Set(["output", "z", "version", "mllvm", "stackTrace", "dynamicList"]);
+
+/** The parser's option for a key; undefined: there is none. */
+function optionOf(command: Command, key: string): Option | undefined {
+  if (commandOnly.has(key)) return undefined;
+  const flags = optionRows.get(key === "noUndefined" ? "z" : key)?.flags;
+  return command.options.find((option) =>
+    flags === undefined
+      ? option.attributeName() === key && key !== "O" && key !== "o"
+      : option.flags === flags,
+  );
+}
 
 /**
  * The words for the parser.
@@ -24,8 +34,7 @@ export function optionWords(command: Command, given: Readonly<Record<string, unk
       words.push(...enabledPasses(command, value));
       continue;
     }
-    const name = others[key] ?? (commandOnly.has(key) ? "" : key);
-    const option = command.options.find((each) => each.attributeName() === name);
+    const option = optionOf(command, key);
     if (option === undefined) throw new OptionError(`unknown option '${key}'`);
     words.push(...(key === "noUndefined" ? switched(key, value, "-zdefs", "") : wordsOf(key, option, value)));
   }
@@ -47,9 +56,7 @@ function wordsOf(key: string, option: Option, value: unknown): string[] {
   if (option.negate) return switched(key, value, "", name);
   if (option.isBoolean()) return switched(key, value, name, "");
   const equals = option.long === undefined ? "" : "=";
-  return (repeats(key, option) ? list(key, value) : [single(key, value)]).map(
-    (text) => `${name}${equals}${text}`,
-  );
+  return (repeats(key) ? list(key, value) : [single(key, value)]).map((text) => `${name}${equals}${text}`);
 }
 
 function switched(key: string, value: unknown, on: string, off: string): string[] {
@@ -58,8 +65,8 @@ function switched(key: string, value: unknown, on: string, off: string): string[
   return word === "" ? [] : [word];
 }
 
-const repeats = (key: string, option: Option): boolean =>
-  Array.isArray(option.defaultValue) ||
+const repeats = (key: string): boolean =>
+  optionRows.get(key)?.repeats === true ||
   passOptions.some((each) => each.key === key && each.kind === "passes");
 
 /** @throws OptionError for what is no list of strings */

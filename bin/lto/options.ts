@@ -1,53 +1,24 @@
 /** The command line of `tsc-lto`. */
-import { availableParallelism } from "node:os";
-import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { Command, CommanderError, Option } from "commander";
 import { expandResponseFiles } from "../../frontend/clang/response-file.js";
-import { outlineForms } from "../../lto/codegen/outline/candidates.js";
-import type { OptimizationLevel } from "../../lto/codegen/program/options.js";
 import { InputError } from "../../lto/ir/errors.js";
 import { passOptions } from "../../lto/pass/options.js";
 import { type PassSet, productPasses } from "../../lto/pipeline/registry.js";
 import { readTextFile } from "../host/libraries.js";
 import type { DriverOptions } from "./driver-options.js";
 import { OptionError } from "./errors.js";
-import { addLlvmOption, type LlvmOptions, noLlvmOptions, translateLlvmOptions } from "./llvm-options.js";
+import { translateLlvmOptions } from "./llvm-options.js";
 import { type Operand, splitOperands } from "./operands.js";
+import {
+  namesWithEffect,
+  type OptionValues,
+  optionRows,
+  optionTable,
+  type Row,
+  type SpellingValues,
+} from "./option-table.js";
 import { optionWords } from "./option-words.js";
 import { addPassOptions, readPassOptions } from "./pass-options.js";
-
-const levels: readonly string[] = ["0", "1", "2", "3", "s", "z"];
-
-function parseLevel(value: string): OptimizationLevel {
-  if (!levels.includes(value)) throw new InvalidArgumentError(`expected one of ${levels.join(", ")}.`);
-  return `O${value}` as OptimizationLevel;
-}
-
-function parseCount(value: string): number {
-  if (!/^\d{1,9}$/.test(value)) throw new InvalidArgumentError("expected a number.");
-  return Number(value);
-}
-
-/** @returns the list as it was given */
-function parseForms(value: string): string {
-  for (const form of value.split(","))
-    if (!(outlineForms as readonly string[]).includes(form))
-      throw new InvalidArgumentError(`expected some of ${outlineForms.join(", ")}.`);
-  return value;
-}
-
-function parseBytes(value: string): number {
-  const [, digits, unit] = /^(\d{1,12})([kmg]?)$/i.exec(value) ?? [];
-  if (digits === undefined) throw new InvalidArgumentError("expected a number of bytes, such as 500m.");
-  return Number(digits) * 1024 ** ["", "k", "m", "g"].indexOf(unit!.toLowerCase());
-}
-
-function parseJobs(value: string): number {
-  const n = parseCount(value);
-  if (n < 1 || n > 1024) throw new InvalidArgumentError("expected a number from 1 to 1024.");
-  return n;
-}
-
-const collect = (value: string, previous: readonly string[]): string[] => [...previous, value];
 
 /** Builds the parser; exported so that the manual and the tests see the same list of options. */
 export function makeCommand(version: string, set: PassSet = productPasses): Command {
@@ -60,194 +31,22 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
       "[inputs...]",
       "IR objects, LLVM bitcode, .ll/.tir text, archives of these; native objects lend their symbols",
     )
-    .optionsGroup("What is written:")
-    .option("-o <file>", "output file; - is standard output", "a.s")
-    .addOption(
-      new Option(
-        "--emit <kind>",
-        "what to write: assembly, the linked IR as text, the linked IR object, or machine IR",
-      )
-        .choices(["asm", "ir", "object", "machine"])
-        .default("asm"),
-    )
-    .option(
-      "-O <level>",
-      "optimise as at this level (0 1 2 3 s z); default: what each function was compiled for",
-      parseLevel,
-    )
-    .addOption(
-      new Option("--relocation-model <model>", "kind of addresses; default: what the modules say").choices([
-        "static",
-        "pie",
-        "pic",
-      ]),
-    )
-    .optionsGroup("Threads and caches:")
-    .option("-j, --jobs <n>", "worker threads; default: the number of cores", parseJobs)
-    .option(
-      "--parallel-threshold <n>",
-      "IR instructions from which on worker threads pay for their start",
-      parseCount,
-      // A second thread (-j2, generated programs of 100 000 and 300 000 instructions, a busy machine) takes 0.95 to 1.05 and
-      // 0.94 of the time on the clock, and 1.6 and 1.5 of the memory, which is 1.8 and 1.4 of lld's: not worth it there.
-      400_000,
-    )
-    .option(
-      "--cache-dir <dir>",
-      "keep compiled functions in this directory, so that later links compile what has changed",
-    )
-    .option(
-      "--cache-size <bytes>",
-      "most that files in the cache may take; k, m and g are units; those not used for longest go",
-      parseBytes,
-      parseBytes("1g"),
-    )
-    .optionsGroup("Symbols and inputs:")
-    .option("-e, --entry <symbol>", "where the program starts", "main")
-    .option("--export <symbol>", "keep this definition visible; may be a glob; repeatable", collect, [])
-    .option("--export-list <file>", "as --export, for each line of the file; repeatable", collect, [])
-    .option("--dynamic-list <file>", "the same", collect, [])
-    .option("-u, --undefined <symbol>", "take this symbol as referenced; repeatable", collect, [])
-    .option("--shared", "the result goes into a shared library: visible definitions stay replaceable", false)
-    .option("-r, --relocatable", "the result is linked further: everything global stays", false)
-    .option("-E, --export-dynamic", "keep every visible definition of an executable", false)
-    .option(
-      "--exclude-libs <lib,lib>",
-      "hide what archives of these names define; ALL: all; repeatable",
-      collect,
-      [],
-    )
-    .option(
-      "--no-default-libs",
-      "the program is not linked with the C and C++ libraries, so what they mention closes; also -nostdlib, -nodefaultlibs",
-    )
-    .option(
-      "--lto-whole-program-visibility",
-      "take it that nobody outside of the program derives from its classes (compiled with -fwhole-program-vtables)",
-      false,
-    )
-    .option("--version-script <file>", "make local what its local: names; repeatable", collect, [])
-    .option(
-      "-z <keyword>",
-      "defs, or --no-undefined: report what nothing defines; muldefs: as --allow-multiple-definition",
-      collect,
-      [],
-    )
-    .option("--allow-multiple-definition", "of several definitions of a symbol the first counts", false)
-    .option("--wrap <symbol>", "references to the symbol go to __wrap_SYMBOL; repeatable", collect, [])
-    .option(
-      "--defsym <symbol=expression>",
-      "the system linker, given the same option, defines the symbol; repeatable",
-      collect,
-      [],
-    )
-    .option(
-      "-T, --script <file>",
-      "a linker script, read for the symbols it assigns and mentions; repeatable",
-      collect,
-      [],
-    )
-    .option("--strip-debug", "say nothing of debug information that is left out", false)
-    .option("--error-limit <n>", "stop after this many errors; 0: no limit", parseCount, 20)
-    .optionsGroup("Code generation:")
-    .addOption(
-      new Option("--regalloc <name>", "register allocator")
-        .choices(["ssa", "greedy", "linear", "graph"])
-        .default("ssa"),
-    )
-    .addOption(
-      new Option("--coalesce <name>", "copy coalescing")
-        .choices(["pereira", "dominance", "none"])
-        .default("pereira"),
-    )
-    .addOption(
-      new Option("--spill-cost <policy>", "what spilling weighs; default: by each function's level").choices([
-        "size",
-        "speed",
-      ]),
-    )
-    .option("--no-ipra", "no interprocedural register allocation: every call obeys the platform's convention")
-    .option("--no-shrink-wrap", "prologues at the entries of functions, not where their frames are needed")
-    .option(
-      "--no-base-register",
-      "every variable, and every field far from a pointer, by its own address, for size too",
-    )
-    .option("--no-shared-epilogues", "every function has its own pops and returns, for size too")
-    .option(
-      "--no-bound-variable-arguments",
-      "functions with variable arguments save whatever the platform passes, and calls of them set al",
-    )
-    .option(
-      "--no-fall-through",
-      "functions stand in the order of their modules, and end in jumps where they end with calls",
-    )
-    .option(
-      "--no-shared-unwind",
-      "an unwind description for each function, for tools that take its start for the function's",
-    )
-    .option(
-      "--function-sections",
-      "a section for each function, so that the linker can drop or order them",
-      false,
-    )
-    .option("--data-sections", "the same for variables", false)
-    .option(
-      "--inline-effort <n>",
-      "percent of the program that may be compiled on trial, to inline by exact size; 0: by estimates",
-      parseCount,
-      0,
-    )
-    .option(
-      "--no-outline",
-      "repeated code stays where it is; else it becomes functions, where size is wanted",
-    )
-    .option(
-      "--outline-rounds <n>",
-      "how often outlining is repeated at most, on its own result",
-      parseCount,
-      2,
-    )
-    .addOption(
-      new Option(
-        "--outline-forms <list>",
-        "what outlined code may be, separated by commas: called, called and ending in a jump, jumped to",
-      )
-        .default("call,thunk,jump")
-        .argParser(parseForms),
-    )
-    .optionsGroup(checks)
-    .option("--check-regalloc", "verify every register allocation with the symbolic checker", false)
-    .option(
-      "--check-ipra",
-      "recompute what calls change from the assembled code (needs as) and compare",
-      false,
-    )
-    .option("--check-packing", "unpack and pack all code before layout, which must change nothing", false)
-    .option("--verify", "verify the IR after linking and before code generation", false)
-    .option(
-      "--stack-trace",
-      "show where an internal error was met; for all programs: TSC_LTO_STACK_TRACE=1 in the environment",
-      false,
-    )
-    .optionsGroup(reports)
-    .addOption(
-      new Option("--print-machine <stage>", "print machine IR after a stage on standard error").choices([
-        "select",
-        "allocate",
-        "finish",
-      ]),
-    )
-    .option("--print-regusage", "print the registers each function may change on standard error", false)
-    .optionsGroup("Passes:")
-    .option(
-      "--mllvm <option>",
-      "also -mllvm: an option of LLVM, such as -enable-ipra[=<bool>] or -opt-bisect-limit=<n>; repeatable",
-      addLlvmOption,
-      noLlvmOptions,
-    )
     .addHelpText("after", positionalHelp)
     .allowExcessArguments(true);
+  for (const { heading, rows } of optionTable) {
+    command.optionsGroup(heading);
+    for (const row of Object.values<Row<unknown>>(rows)) command.addOption(parserOption(row));
+  }
   return addPassOptions(command, set);
+}
+
+function parserOption({ flags, text, parse, choices, initial }: Row<unknown>): Option {
+  const option = new Option(flags, text);
+  if (choices !== undefined) option.choices(choices);
+  else if (parse !== undefined)
+    option.argParser((word: string, previous: unknown) => parse(word, previous ?? initial));
+  // What help says of it: what is off, empty or said by others goes without saying.
+  return typeof initial === "string" || typeof initial === "number" ? option.default(initial) : option;
 }
 
 /** Options whose place among the inputs matters, and what they do. */
@@ -266,13 +65,13 @@ ${positional.map(([words, meaning]) => `  ${words.padEnd(38)} ${meaning}`).join(
 @FILE on the command line stands for the arguments in FILE.`;
 
 /** Options under one heading: their words, and what each does. */
-export interface OptionGroup {
+export interface DescribedGroup {
   readonly heading: string;
   readonly rows: readonly (readonly [string, string])[];
 }
 
 /** Every option and what it does, for the manual. */
-export function describeOptions(command: Command): OptionGroup[] {
+export function describeOptions(command: Command): DescribedGroup[] {
   const shown = command.options.filter(({ hidden }) => !hidden);
   const groups = new Map<string, (readonly [string, string])[]>();
   const add = (heading: string, row: readonly [string, string]): void => {
@@ -300,6 +99,8 @@ const synonyms: ReadonlyMap<string, string> = new Map([
   ...["-nostdlib", "--nostdlib", "-nodefaultlibs", "--nodefaultlibs"].map(
     (word) => [word, "--no-default-libs"] as const,
   ),
+  ["-nolibc", "--no-libc"],
+  ["-nostdlib++", "--no-stdlibxx"],
 ]);
 
 /** Reads the words after the program's name. @throws InputError, CommanderError for what is no command line */
@@ -337,19 +138,25 @@ export function readOptionValues(
   }
 }
 
-/** Headings of options that are about more than the output. */
-const checks = "Checks:";
-const reports = "Reports:";
-const showing = new Set(passOptions.filter(({ shows }) => shows === true).map(({ name }) => `--${name}`));
+/** Options of which one that is given asks for more than the output. */
+const asking = new Set([
+  ...namesWithEffect("more").map((name) => new Option(optionRows.get(name)!.flags).long!),
+  ...passOptions.filter(({ shows }) => shows === true).map(({ name }) => `--${name}`),
+]);
 
 const asksForMore = (command: Command): boolean =>
   command.options.some(
-    (option) =>
-      (option.helpGroupHeading === checks ||
-        option.helpGroupHeading === reports ||
-        showing.has(option.long!)) &&
-      command.getOptionValueSource(option.attributeName()) === "cli",
+    (option) => asking.has(option.long!) && command.getOptionValueSource(option.attributeName()) === "cli",
   );
+
+/** What the rows' options were given, or stand for. */
+function rowValues(command: Command): OptionValues & SpellingValues {
+  const given = command.opts();
+  const values: Record<string, unknown> = {};
+  for (const [name, { flags, initial }] of optionRows)
+    values[name] = given[new Option(flags).attributeName()] ?? initial;
+  return values as unknown as OptionValues & SpellingValues;
+}
 
 function driverOptions(
   command: Command,
@@ -357,62 +164,20 @@ function driverOptions(
   libraryPath: readonly string[],
   set: PassSet,
 ): DriverOptions {
-  const o = command.opts();
-  const llvm = o["mllvm"] as LlvmOptions;
+  const { z, dynamicList, mllvm, ...values } = rowValues(command);
   return {
+    ...values,
     inputs,
     libraryPath,
-    output: o["o"],
-    emit: o["emit"],
-    level: o["O"] ?? null,
-    relocationModel: o["relocationModel"] ?? null,
-    jobs: o["jobs"] ?? availableParallelism(),
-    parallelThreshold: o["parallelThreshold"],
-    cacheDir: o["cacheDir"] ?? null,
-    cacheSize: o["cacheSize"],
-    entry: o["entry"],
     entryGiven: command.getOptionValueSource("entry") === "cli",
-    export: o["export"],
-    exportList: [...o["exportList"], ...o["dynamicList"]],
-    undefined: o["undefined"],
-    shared: o["shared"],
-    relocatable: o["relocatable"],
-    exportDynamic: o["exportDynamic"],
-    excludeLibs: (o["excludeLibs"] as string[]).flatMap((names) => names.split(/[,:]/)),
-    defaultLibs: o["defaultLibs"],
-    ltoWholeProgramVisibility: o["ltoWholeProgramVisibility"],
-    versionScript: o["versionScript"],
-    noUndefined: o["z"].includes("defs"),
-    allowMultipleDefinition: o["allowMultipleDefinition"] || o["z"].includes("muldefs"),
-    wrap: o["wrap"],
-    defsym: o["defsym"],
-    script: o["script"],
-    stripDebug: o["stripDebug"],
-    asksForMore: o["emit"] !== "asm" || llvm.printRegisterUsage || asksForMore(command),
-    errorLimit: o["errorLimit"],
-    regalloc: o["regalloc"],
-    coalesce: o["coalesce"],
-    spillCost: o["spillCost"] ?? null,
-    checkRegalloc: o["checkRegalloc"],
-    checkIpra: o["checkIpra"],
-    checkPacking: o["checkPacking"],
-    ipra: llvm.ipra ?? o["ipra"],
-    shrinkWrap: o["shrinkWrap"],
-    baseRegister: o["baseRegister"],
-    sharedEpilogues: o["sharedEpilogues"],
-    boundVariableArguments: o["boundVariableArguments"],
-    fallThrough: o["fallThrough"],
-    sharedUnwind: o["sharedUnwind"],
-    outline: o["outline"],
-    outlineRounds: o["outlineRounds"],
-    outlineForms: o["outlineForms"],
-    inlineEffort: o["inlineEffort"],
-    functionSections: llvm.functionSections ?? o["functionSections"],
-    dataSections: llvm.dataSections ?? o["dataSections"],
-    verify: o["verify"],
-    stackTrace: o["stackTrace"],
-    passes: readPassOptions(o, set),
-    printMachine: o["printMachine"] ?? null,
-    printRegusage: o["printRegusage"] || llvm.printRegisterUsage,
+    exportList: [...values.exportList, ...dynamicList],
+    noUndefined: z.includes("defs"),
+    allowMultipleDefinition: values.allowMultipleDefinition || z.includes("muldefs"),
+    ipra: mllvm.ipra ?? values.ipra,
+    functionSections: mllvm.functionSections ?? values.functionSections,
+    dataSections: mllvm.dataSections ?? values.dataSections,
+    printRegusage: values.printRegusage || mllvm.printRegisterUsage,
+    asksForMore: values.emit !== "asm" || mllvm.printRegisterUsage || asksForMore(command),
+    passes: readPassOptions(command.opts(), set),
   };
 }

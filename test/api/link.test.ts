@@ -166,6 +166,8 @@ describe("options", () => {
     exportDynamic: true,
     excludeLibs: ["libnothing.a"],
     defaultLibs: false,
+    libc: false,
+    stdlibxx: false,
     ltoWholeProgramVisibility: true,
     versionScript: [],
     noUndefined: true,

@@ -245,6 +245,16 @@ define protected void @kill() {
     expect(await open(text, path("libc.so.6"))).toEqual(all.slice(0, 3));
   });
 
+  it("but those of libraries that the program is not linked with", async () => {
+    const text = ["read", "write", "_ZNSt6thread4joinEv"].map(define).join("");
+    expect(await open(text)).toEqual(["_ZNSt6thread4joinEv", "read", "write"]);
+    expect(await open(text, "-nostdlib++")).toEqual(["read", "write"]);
+    // The C++ library reads and writes files, whosever C library there is.
+    expect(await open(text, "-nolibc")).toEqual(["_ZNSt6thread4joinEv", "read", "write"]);
+    expect(await open(text, "-nolibc", "--no-stdlibxx")).toEqual([]);
+    expect(await open(text, "-nostdlib")).toEqual([]);
+  });
+
   it("neither in shared libraries, where all is, nor in relocatable ones", async () => {
     const text = `${define("write")}${define("helper")}define hidden void @read() {\n  ret void\n}\n`;
     expect(await open(text, "--shared")).toEqual(["helper", "write"]);
@@ -253,8 +263,9 @@ define protected void @kill() {
 });
 
 describe("libraries", () => {
-  const mentions = (folders: string[], names: string[]): (string | null)[] => {
-    const libraries = new DefaultLibraries(folders);
+  const both = { c: true, cxx: true };
+  const mentions = (folders: string[], names: string[], parts = both): (string | null)[] => {
+    const libraries = new DefaultLibraries(parts, folders);
     return names.map((name) => libraries.mention(name));
   };
   const library = (name: string, source: string): void => {
@@ -316,10 +327,23 @@ describe("libraries", () => {
     ]);
   });
 
+  it("of which the program has not all", () => {
+    mkdirSync(path("parts"), { recursive: true });
+    library("parts/libc.so.6", "void one(void) {} void pthread_create(void) {}");
+    library("parts/libgcc_s.so.1", "void abort(void); void __of_gcc(void) { abort(); }");
+    library("parts/libstdc++.so.6", "void strlen(void); void _ZSt3onev(void) { strlen(); }");
+    const names = ["one", "abort", "__of_gcc", "strlen", "_ZSt3onev"];
+    const of = (c: boolean, cxx: boolean): (string | null)[] => mentions([path("parts")], names, { c, cxx });
+    expect(of(true, true)).toEqual(["defined", null, "defined", null, "defined"]);
+    expect(of(true, false)).toEqual(["defined", null, "defined", null, null]);
+    expect(of(false, true)).toEqual([null, "undefined", "defined", "undefined", "defined"]);
+    expect(of(false, false)).toEqual([null, "undefined", "defined", null, null]);
+  });
+
   it("are known apart by size and time", () => {
     mkdirSync(path("changing"), { recursive: true });
     library("changing/libc.so.6", "void one(void) {}");
-    const identity = (): string => new DefaultLibraries([path("changing")]).identity();
+    const identity = (): string => new DefaultLibraries(both, [path("changing")]).identity();
     const first = identity();
     expect(first).toContain(path("changing/libc.so.6"));
     expect(identity()).toBe(first);
