@@ -58,7 +58,8 @@ class Linking {
     const objects = new Map<Input, string>();
     const contentsOfObjects = new Map<Input, Uint8Array>();
     const name = (input: Input): string => {
-      const path = join(this.directory, `${objects.size}.o`);
+      // Diagnostics of the tools that follow name the object.
+      const path = join(this.directory, `${objects.size}-${defaultName(input)}`);
       objects.set(input, path);
       return path;
     };
