@@ -5,12 +5,18 @@
  * workers in any order. Literal-pool entries are named by their bytes and only collected here: the printer
  * writes each of them once for the whole output.
  */
-import { CfiKind } from "../../lto/codegen/late/cfi.js";
 import { liveTables } from "../../lto/codegen/late/jump-tables.js";
 import { fallingExit, type JumpTarget } from "../../lto/codegen/late/tail-jumps.js";
-import type { JumpTable, MBlock, MFunction, MInst, PoolConstant } from "../../lto/codegen/mir.js";
+import {
+  CfiKind,
+  type JumpTable,
+  type MBlock,
+  type MFunction,
+  type MInst,
+  type PoolConstant,
+} from "../../lto/codegen/mir.js";
 import type { FunctionExit, PrintedFunction, SharedUnwind } from "../../lto/codegen/program/sessions.js";
-import { OpFact, type Target } from "../../lto/codegen/target.js";
+import { OpFact } from "../../lto/codegen/target.js";
 import { kcfiAttribute, sanitizeAttribute } from "../../lto/ir/attributes.js";
 import { UnsupportedError } from "../../lto/ir/errors.js";
 import { noLabel } from "../../lto/ir/instructions.js";
@@ -110,8 +116,8 @@ function labelledBlocks(mf: MFunction): Uint8Array {
 }
 
 /** A state is remembered only for a neighbour of the same description. */
-const servesNeighbours = (inst: MInst, { frame }: Target): boolean =>
-  inst.op === frame.directive && (inst.size as CfiKind) === CfiKind.RememberState && inst.imm === 1;
+const servesNeighbours = ({ extra }: MInst): boolean =>
+  extra?.kind === "unwind" && extra.directive === CfiKind.RememberState && extra.offset === 1;
 
 /** The code, and apart from it the jump at its end if that may be left out. */
 function blocksText(
@@ -136,7 +142,7 @@ function blocksText(
     for (const inst of block.insts) {
       if ((facts[inst.op]! & OpFact.Jump) !== 0 && inst.targets.length === 0)
         throw new Error(`jump without target in @${mf.name}`);
-      if (!shared && servesNeighbours(inst, mf.target)) continue;
+      if (!shared && servesNeighbours(inst)) continue;
       const text = printer.text(inst, names);
       const labels = exceptions?.labelsOf(inst);
       const isExit = inst === final?.inst && bytes > 0;

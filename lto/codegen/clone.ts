@@ -45,7 +45,8 @@ export function withMemory(inst: MInst, mem: MemOperand): MInst {
 function copyRest(inst: MInst, copy: MInst): void {
   copy.imm = inst.imm;
   copy.symbol = inst.symbol;
-  copy.cc = inst.cc;
+  copy.condition = inst.condition;
+  copy.marks = inst.marks;
   copy.clobbers = inst.clobbers;
   copy.targets = inst.targets;
   copy.extra = inst.extra;

@@ -58,7 +58,8 @@ function dumpInst(inst: MInst, names: DumpNames): string {
   if (inst.imm !== null) parts.push(`$${inst.imm}`);
   if (inst.targets.length > 0) parts.push(inst.targets.map((t) => `b${t.id}`).join("/"));
   if (inst.extra?.kind === "asm") parts.push(JSON.stringify(inst.extra.template));
-  const head = `${names.op(inst.op)}.${inst.size}${inst.cc >= 0 ? `.cc${inst.cc}` : ""}`;
+  const condition = inst.condition >= 0 ? `.cc${inst.condition}` : "";
+  const head = `${names.op(inst.op)}.${inst.size}${condition}${inst.marks !== 0 ? `.m${inst.marks}` : ""}`;
   const clobbers = isEmptySet(inst.clobbers) ? "" : `  clobbers ${dumpSet(inst.clobbers, names)}`;
   return `${defs.length > 0 ? `${defs.join(", ")} = ` : ""}${head} ${parts.join(", ")}${clobbers}`;
 }

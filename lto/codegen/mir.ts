@@ -203,10 +203,42 @@ export interface LandingPadInfo {
   readonly clauses: readonly PadClause[];
 }
 
+/** What a directive tells the unwinder. */
+export const enum CfiKind {
+  /** The CFA is `offset` above the current CFA register. */
+  DefCfaOffset,
+  /** The CFA register becomes `register`; the offset stays. */
+  DefCfaRegister,
+  /** The CFA is `offset` above `register`. */
+  DefCfa,
+  /** `register` is stored at CFA + `offset`. */
+  Offset,
+  /** `register` has its value from the function's entry again. */
+  Restore,
+  /** Of what is on the stack, the lowest `offset` bytes are arguments: gone when a landing pad is entered. */
+  Arguments,
+  /** Keeps the state for the matching `RestoreState`. `offset` 1: which is in `MFunction.unwindReset`. */
+  RememberState,
+  RestoreState,
+}
+
+/** An unwind directive: makes no code. Made by `late/cfi.ts`. */
+export interface UnwindDirective {
+  readonly kind: "unwind";
+  readonly directive: CfiKind;
+  /** -1 where the kind has none. */
+  readonly register: number;
+  /** 0 where the kind has none. */
+  readonly offset: number;
+}
+
 export type MExtra =
   | AsmData
   | CallInfo
   | LandingPadInfo
+  | UnwindDirective
+  /** The second number of a pseudo-instruction whose first is `imm`. */
+  | { readonly kind: "number"; readonly value: number }
   | { readonly kind: "jump-table"; readonly table: JumpTable };
 
 /** The landing pad of an instruction that can unwind within its function, and so ends its block; else null. */
@@ -221,6 +253,18 @@ export function tableOf({ extra }: MInst): JumpTable {
   return extra.table;
 }
 
+/** What an unwind directive says. */
+export function unwindDirective({ extra }: MInst): UnwindDirective {
+  if (extra?.kind !== "unwind") throw new Error("an unwind directive that says nothing");
+  return extra;
+}
+
+/** The second number of a pseudo-instruction. */
+export function secondNumber({ extra }: MInst): number {
+  if (extra?.kind !== "number") throw new Error("an instruction without its second number");
+  return extra.value;
+}
+
 /** Of instructions that are no branches: one list for all of them. */
 const noTargets: readonly MBlock[] = [];
 
@@ -231,8 +275,10 @@ export class MInst {
   imm: number | bigint | null = null;
   /** A symbol as immediate or call target; `imm` is then its addend. */
   symbol: SymbolRef | null = null;
-  /** Condition code of jcc, setcc, cmovcc; -1 if none. */
-  cc = -1;
+  /** The target's number, below 255, of the condition that the instruction asks for; -1 if none. */
+  condition = -1;
+  /** What else holds of the instruction, as bits to which the target gives a meaning by opcode; 0 for nothing. */
+  marks = 0;
   /** Registers written besides `defs`: calls, inline assembly, string instructions. */
   clobbers: RegisterSet = noRegisters;
   /** Targets of a branch, in the order of `MBlock.succs`. */

@@ -58,6 +58,9 @@ function sameExtra(a: MExtra | null, b: MExtra | null): boolean {
       a.noUnwind === b.noUnwind &&
       a.pushed === b.pushed
     );
+  if (a.kind === "number" && b.kind === "number") return a.value === b.value;
+  if (a.kind === "unwind" && b.kind === "unwind")
+    return a.directive === b.directive && a.register === b.register && a.offset === b.offset;
   // Two pieces of inline assembly stay two: their text may define symbols.
   return a.kind === "jump-table" && b.kind === "jump-table" && sameTable(a.table, b.table);
 }
@@ -70,7 +73,8 @@ function sameLocations(a: readonly RegOperand[], b: readonly RegOperand[]): bool
 
 /** The two do the same and are printed the same. */
 export function sameInst(a: MInst, b: MInst): boolean {
-  if (a.op !== b.op || a.size !== b.size || a.cc !== b.cc || a.imm !== b.imm) return false;
+  if (a.op !== b.op || a.size !== b.size || a.imm !== b.imm) return false;
+  if (a.condition !== b.condition || a.marks !== b.marks) return false;
   if (!sameLocations(a.defs, b.defs) || !sameLocations(a.uses, b.uses) || !sameMem(a.mem, b.mem))
     return false;
   if (!sameSymbol(a.symbol, b.symbol) || !sameExtra(a.extra, b.extra)) return false;
@@ -84,7 +88,7 @@ const mix = (hash: number, value: number): number => (Math.imul(hash, 0x01000193
 /** A number that is equal for equal instructions. */
 export function hashInst(inst: MInst): number {
   let hash = inst.op * 31 + inst.size;
-  hash = mix(hash, inst.cc);
+  hash = mix(hash, inst.condition);
   if (inst.imm !== null) hash = mix(hash, Number(inst.imm) | 0);
   for (const def of inst.defs) hash = mix(hash, def.loc);
   for (const use of inst.uses) hash = mix(hash, use.loc + 64);

@@ -152,7 +152,7 @@ export interface TargetConventions {
 export const enum OpFact {
   /** Goes to `targets[0]`. */
   Jump = 1 << 0,
-  /** Goes to `targets[0]`, or on, by condition `cc`. With a symbol it leaves the function instead. */
+  /** Goes to `targets[0]`, or on, by `condition`. With a symbol it leaves the function instead. */
   Branch = 1 << 1,
   /** Goes to one of `targets`, by an address. */
   IndirectJump = 1 << 2,
@@ -209,8 +209,8 @@ export interface InstructionFacts {
   modeText(mode: number): string;
   /** `OpFact` bits by opcode. */
   readonly facts: Uint32Array;
-  /** The condition that holds when `cc` does not. */
-  invert(cc: number): number;
+  /** The condition that holds when this one does not. */
+  invert(condition: number): number;
   jump(to: MBlock): MInst;
   /** Exact bytes; a branch to a block in its longest form. Operands must be registers and addressed memory. */
   length(inst: MInst): number;
@@ -386,7 +386,7 @@ export interface TargetFrame<Plan extends FramePlan = FramePlan> {
   movesStack(inst: MInst): boolean;
   /** Estimated bytes that the instruction adds to asynchronous unwind tables. */
   tableBytes(inst: MInst, framePointer: boolean): number;
-  /** Opcode of an unwind directive: `size` is its `CfiKind`, `cc` its register, `imm` its offset. */
+  /** Opcode of an unwind directive, whose `extra` says what it tells. */
   readonly directive: number;
 }
 

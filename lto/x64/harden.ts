@@ -77,8 +77,9 @@ function callAtEntry(mf: MFunction, name: string): void {
 function leaveRoom(mf: MFunction, bytes: number, listed: boolean): void {
   const nop = new MInst(X.Nop, 8);
   nop.imm = bytes;
-  nop.cc = listed ? 1 : 0;
-  ownEntry(mf).insts.unshift(nop);
+  const { insts } = ownEntry(mf);
+  insts.unshift(nop);
+  if (listed) insts.unshift(new MInst(X.PatchLabel, 0));
 }
 
 // ── Registers at exits ──
@@ -155,14 +156,10 @@ function changeExits(block: MBlock, thunk: boolean, stopReturns: boolean, stopJu
     inst.symbol = { kind: "direct", target: { kind: "external", name: "__x86_return_thunk" } };
     inst.extra = { ...routineCall, noReturn: true };
   } else if (inst.op === X.Ret ? stopReturns : isIndirectJump(inst.op) && stopJumps)
-    setMark(inst, JumpMark.Stop);
+    inst.marks |= JumpMark.Stop;
 }
 
 const isIndirectJump = (op: number): boolean => op === X.JmpIndirect || op === X.TailCallIndirect;
-
-function setMark(inst: MInst, mark: JumpMark): void {
-  inst.cc = Math.max(inst.cc, 0) | mark;
-}
 
 // ── Targets of indirect branches ──
 
@@ -172,8 +169,7 @@ function markTargets(mf: MFunction, atEntry: boolean): void {
     for (let i = insts.length - 1; i >= 0; i--) {
       const inst = insts[i]!;
       if (inst.extra?.kind === "call" && inst.extra.returnsTwice) insts.splice(i + 1, 0, endbr());
-      else if (inst.op === X.JmpIndirect && inst.extra?.kind === "jump-table")
-        setMark(inst, JumpMark.NoTrack);
+      else if (inst.op === X.JmpIndirect && inst.extra?.kind === "jump-table") inst.marks |= JumpMark.NoTrack;
     }
     if (block.landingPad || (block.addressTaken && block.label !== noLabel)) insts.unshift(endbr());
   }

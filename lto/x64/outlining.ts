@@ -23,9 +23,10 @@ const namesStack = ({ defs, uses }: MInst): boolean => defs.some(isStack) || use
 
 const addressesStack = (mem: MemOperand | null): boolean => mem?.base?.loc === RSP;
 
-function callKind({ cc, extra }: MInst): Outlining {
+function callKind({ marks, extra }: MInst): Outlining {
   // Marks are about speculation and the target; what returns twice has to find its frame.
-  if (cc > 0 || extra?.kind !== "call" || extra.returnsTwice || extra.unwind !== null) return Outlining.Never;
+  if (marks !== 0 || extra?.kind !== "call" || extra.returnsTwice || extra.unwind !== null)
+    return Outlining.Never;
   return Outlining.Call;
 }
 
@@ -37,7 +38,7 @@ function kind(inst: MInst): Outlining {
     case X.Ret:
     case X.TailCall:
     case X.TailCallIndirect:
-      return inst.cc > 0 || addressesStack(inst.mem) ? Outlining.Never : Outlining.Exit;
+      return inst.marks !== 0 || addressesStack(inst.mem) ? Outlining.Never : Outlining.Exit;
     case X.Push:
       return addressesStack(inst.mem) || namesStack(inst) ? Outlining.Never : Outlining.Push;
     case X.PushPad:
@@ -105,7 +106,7 @@ export const x64Outlining: TargetOutlining = {
   call: (name) => transfer(X.Call, name),
   jump: (name) => transfer(X.TailCall, name),
   return: () => new MInst(X.Ret, 8),
-  isPlainReturn: ({ op, cc, imm, mem }) => op === X.Ret && cc <= 0 && imm === null && mem === null,
+  isPlainReturn: ({ op, marks, imm, mem }) => op === X.Ret && marks === 0 && imm === null && mem === null,
   popped(inst) {
     const isPop = inst.op === X.Pop || inst.op === X.PopSaved;
     return isPop && inst.mem === null && !namesStack(inst) ? inst.defs[0]!.loc : -1;

@@ -67,7 +67,7 @@ function make(op: X, size: number, parts: Parts): MInst {
   inst.mem = parts.mem ?? null;
   inst.imm = parts.imm ?? null;
   inst.symbol = parts.symbol ?? null;
-  inst.cc = parts.cc ?? -1;
+  inst.condition = parts.cc ?? -1;
   return inst;
 }
 

@@ -151,7 +151,7 @@ function endBlock(mf: MFunction, block: MBlock, index: number, random: Random): 
   if (random.chance(0.6)) {
     block.insts.push(aluImm(X.Add, 4, RAX, 3));
     const branch = new MInst(X.Jcc, 8);
-    branch.cc = 4;
+    branch.condition = 4;
     branch.targets = [connect(target())];
     block.insts.push(branch);
   }

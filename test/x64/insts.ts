@@ -7,6 +7,6 @@ export function withRegisters(op: X, size: number, defs: number[], uses: number[
   const inst = new MInst(op, size);
   inst.defs = defs.map(physical);
   inst.uses = uses.map(physical);
-  inst.cc = cc;
+  inst.condition = cc;
   return inst;
 }

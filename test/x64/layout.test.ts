@@ -48,7 +48,7 @@ function fill(mf: MFunction, block: MBlock, below: (n: number) => number): void 
   const branch = (op: X): void => {
     const inst = new MInst(op, 8);
     inst.targets = [mf.blocks[1 + below(mf.blocks.length - 1)]!];
-    if (op === X.Jcc) inst.cc = below(16);
+    if (op === X.Jcc) inst.condition = below(16);
     block.insts.push(inst);
   };
   const compare = new MInst(X.Cmp, 4);
@@ -149,7 +149,7 @@ describe("chains of blocks", () => {
     };
     const branch = (to: MBlock): void => {
       const inst = new MInst(X.Jcc, 8);
-      inst.cc = 4;
+      inst.condition = 4;
       inst.targets = [to];
       entry.insts.push(inst);
     };

@@ -3,8 +3,14 @@
  * hold, which memory slots are touched, and whether unwind directives tell the truth at every instruction.
  */
 
-import { CfiKind } from "../../lto/codegen/late/cfi.js";
-import type { MBlock, MemOperand, MFunction, MInst } from "../../lto/codegen/mir.js";
+import {
+  CfiKind,
+  type MBlock,
+  type MemOperand,
+  type MFunction,
+  type MInst,
+  unwindDirective,
+} from "../../lto/codegen/mir.js";
 import { hasRegister } from "../../lto/codegen/register-set.js";
 import { scaleOf } from "../../lto/x64/isa/memory-operand.js";
 import { opcodeNames } from "../../lto/x64/isa/op-names.js";
@@ -69,23 +75,23 @@ export class Machine {
   private readonly remembered: UnwindRow[] = [];
 
   private directive(row: UnwindRow, inst: MInst): void {
-    const value = Number(inst.imm);
-    switch (inst.size as CfiKind) {
+    const { directive, register, offset } = unwindDirective(inst);
+    switch (directive) {
       case CfiKind.DefCfaOffset:
-        row.offset = value;
+        row.offset = offset;
         break;
       case CfiKind.DefCfaRegister:
-        row.register = inst.cc;
+        row.register = register;
         break;
       case CfiKind.DefCfa:
-        row.register = inst.cc;
-        row.offset = value;
+        row.register = register;
+        row.offset = offset;
         break;
       case CfiKind.Offset:
-        row.saved.set(inst.cc, value);
+        row.saved.set(register, offset);
         break;
       case CfiKind.Restore:
-        row.saved.delete(inst.cc);
+        row.saved.delete(register);
         break;
       case CfiKind.RememberState:
         this.remembered.push({ ...row, saved: new Map(row.saved) });
@@ -173,8 +179,9 @@ export class Machine {
 
   private takes(branch: MInst): boolean {
     if (this.options.values === undefined) return this.options.choose(2) === 0;
-    if (branch.cc !== Cc.E && branch.cc !== Cc.NE) throw new Error("the interpreter lacks the condition");
-    return (this.compared === 0) === (branch.cc === Cc.E);
+    if (branch.condition !== Cc.E && branch.condition !== Cc.NE)
+      throw new Error("the interpreter lacks the condition");
+    return (this.compared === 0) === (branch.condition === Cc.E);
   }
 
   private checkExit(): void {

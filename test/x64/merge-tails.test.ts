@@ -13,7 +13,7 @@ import { x64Target } from "../../lto/x64/target.js";
 function jump(op: X.Jmp | X.Jcc, target: MBlock): MInst {
   const inst = new MInst(op, 8);
   inst.targets = [target];
-  if (op === X.Jcc) inst.cc = Cc.E;
+  if (op === X.Jcc) inst.condition = Cc.E;
   return inst;
 }
 

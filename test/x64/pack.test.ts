@@ -3,6 +3,7 @@
 import { expect, test } from "vitest";
 import {
   type CallInfo,
+  CfiKind,
   type JumpTable,
   type MBlock,
   MFunction,
@@ -18,7 +19,7 @@ import { setOfWords } from "../../lto/codegen/register-set.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
 import { memory } from "../../lto/x64/isa/memory-operand.js";
-import { X } from "../../lto/x64/isa/ops.js";
+import { JumpMark, X } from "../../lto/x64/isa/ops.js";
 import { x64Target } from "../../lto/x64/target.js";
 import { allForms } from "./forms.js";
 
@@ -78,7 +79,8 @@ test("immediates of every kind, slots, targets, ties and long lists of operands 
     many.defs = Array.from({ length: 20 }, (_, r) => RegOperand.physical(r));
     many.uses = Array.from({ length: 40 }, (_, r) => RegOperand.physical(r % 32));
     const jump = new MInst(X.Jcc, 8);
-    jump.cc = 15;
+    jump.condition = 15;
+    wide.marks = 31;
     jump.targets = [target];
     first.insts = [...insts, store, wide, many, jump];
     return mf;
@@ -141,7 +143,13 @@ test("symbols and what calls, landing pads, tables and assembly say come back", 
     const jump = new MInst(X.JmpIndirect, 8);
     jump.extra = { kind: "jump-table", table };
     jump.targets = [blocks[1], blocks[2]];
-    blocks[2].insts.push(pad, jump);
+    jump.marks = JumpMark.NoTrack;
+    const saved = new MInst(X.Cfi, 0);
+    saved.extra = { kind: "unwind", directive: CfiKind.Offset, register: 3, offset: -16 };
+    const check = new MInst(X.KcfiCheck, 8);
+    check.imm = -5;
+    check.extra = { kind: "number", value: 4 };
+    blocks[2].insts.push(pad, saved, check, jump);
     return mf;
   };
   const got = travelled(make());

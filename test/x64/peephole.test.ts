@@ -8,7 +8,7 @@ import { noRegisters, type RegisterSet, single } from "../../lto/codegen/registe
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
 import { aluImm, aluReg, baseDisp, copy, lea, movImm, physical, pop } from "../../lto/x64/isa/build.js";
-import { Cc, plainAccess, X } from "../../lto/x64/isa/ops.js";
+import { AccessMark, Cc, X } from "../../lto/x64/isa/ops.js";
 import { R8, RAX, RBP, RBX, RCX, RDI, RDX, RSI, XMM0 } from "../../lto/x64/isa/registers.js";
 import { runPeepholes } from "../../lto/x64/peephole/index.js";
 import { x64Target } from "../../lto/x64/target.js";
@@ -204,17 +204,17 @@ describe("flags", () => {
     change.defs = [];
     change.uses = [];
     change.mem = baseDisp(RDI, 8);
-    const readBack = (cc: number, disp: number): string[] => {
+    const readBack = (marks: number, disp: number): string[] => {
       const load = new MInst(X.Mov, 4);
       load.defs = [physical(RAX)];
       load.mem = baseDisp(RDI, disp);
-      load.cc = cc;
+      load.marks = marks;
       return optimised([cloneInst(change), load, testSelf(4, RAX), set(Cc.E, RCX)], [RAX, RCX]);
     };
-    expect(readBack(plainAccess, 8)).toEqual(["decl 8(%rdi)", "movl 8(%rdi), %eax", "sete %cl"]);
-    expect(readBack(plainAccess, 4)).toHaveLength(4);
+    expect(readBack(AccessMark.Reload, 8)).toEqual(["decl 8(%rdi)", "movl 8(%rdi), %eax", "sete %cl"]);
+    expect(readBack(AccessMark.Reload, 4)).toHaveLength(4);
     // Volatile, perhaps.
-    expect(readBack(-1, 8)).toHaveLength(4);
+    expect(readBack(0, 8)).toHaveLength(4);
   });
   test("bounds move to what fits a byte", () => {
     expect(optimised([compare(4, RDI, 128), set(Cc.L, RAX)], [RAX])).toEqual([
@@ -320,24 +320,24 @@ describe("moves and arithmetic", () => {
     ]);
   });
   test("stores of zero become and only where memory is plain", () => {
-    const store = (cc: number): MInst => {
+    const store = (marks: number): MInst => {
       const inst = new MInst(X.MovM, 4);
       inst.mem = baseDisp(RDI, 0);
       inst.imm = 0;
-      inst.cc = cc;
+      inst.marks = marks;
       return inst;
     };
-    expect(optimised([store(plainAccess)], [])).toEqual(["andl $0, (%rdi)"]);
-    expect(optimised([store(-1)], [])).toEqual(["movl $0, (%rdi)"]);
+    expect(optimised([store(AccessMark.Plain)], [])).toEqual(["andl $0, (%rdi)"]);
+    expect(optimised([store(0)], [])).toEqual(["movl $0, (%rdi)"]);
   });
 });
 
 describe("stores of constants", () => {
-  const store = (size: number, disp: number, imm: number, cc: number = plainAccess): MInst => {
+  const store = (size: number, disp: number, imm: number, marks: number = AccessMark.Plain): MInst => {
     const inst = new MInst(X.MovM, size);
     inst.mem = baseDisp(RDI, disp);
     inst.imm = imm;
-    inst.cc = cc;
+    inst.marks = marks;
     return inst;
   };
   test("neighbours become wider ones", () => {
@@ -353,7 +353,7 @@ describe("stores of constants", () => {
     expect(optimised(overlap, [], { goal: "size" })).toEqual(["movl $1, (%rdi)", "movl $1, 2(%rdi)"]);
   });
   test("volatile ones stay as they are", () => {
-    const two = [store(4, 0, 0, -1), store(4, 4, 0, -1)];
+    const two = [store(4, 0, 0, 0), store(4, 4, 0, 0)];
     expect(optimised(two, [])).toEqual(["movl $0, (%rdi)", "movl $0, 4(%rdi)"]);
   });
   test("take the constant from a register that holds it", () => {

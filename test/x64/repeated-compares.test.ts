@@ -163,7 +163,7 @@ describe("comparisons with a neighbouring number", () => {
             if (run(mf)[1]![0] === "Setcc") gone++;
             const now = made.op === X.Test ? 0 : Number(made.imm);
             for (let x = -128; x < 128; x++)
-              if (holds(cc, x, first) !== holds(asked.cc, x, now))
+              if (holds(cc, x, first) !== holds(asked.condition, x, now))
                 expect.fail(`${x} against ${first}, ${second}: condition ${cc}`);
           }
     expect(gone).toBeGreaterThan(100);

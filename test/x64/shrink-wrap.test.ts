@@ -63,7 +63,7 @@ function branch(from: MBlock, register: number, zero: MBlock, other: MBlock): vo
   const compare = new MInst(X.Test, 8);
   compare.uses = [physical(register), physical(register)];
   const jcc = new MInst(X.Jcc, 8);
-  jcc.cc = Cc.E;
+  jcc.condition = Cc.E;
   jcc.targets = [connect(from, zero)];
   from.insts.push(compare, jcc);
   jump(from, other);
@@ -165,7 +165,7 @@ function reference(mf: MFunction, args: readonly number[]): string[] {
       else if (inst.op === X.Add)
         registers[to]! += inst.imm === null ? registers[inst.uses[1]!.loc]! : Number(inst.imm);
       else if (inst.op === X.Test) compared = registers[from]!;
-      else if (inst.op === X.Jcc && (compared === 0) === (inst.cc === Cc.E)) next ??= inst.targets[0]!;
+      else if (inst.op === X.Jcc && (compared === 0) === (inst.condition === Cc.E)) next ??= inst.targets[0]!;
       else if (inst.op === X.Jmp) next ??= inst.targets[0]!;
       else if (inst.op === X.Call) {
         trace.record(inst, registers);

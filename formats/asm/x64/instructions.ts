@@ -6,8 +6,15 @@
  * Constant time per instruction.
  */
 
-import { CfiKind } from "../../../lto/codegen/late/cfi.js";
-import { type MInst, noLocation, type RegOperand, tableOf } from "../../../lto/codegen/mir.js";
+import {
+  CfiKind,
+  type MInst,
+  noLocation,
+  type RegOperand,
+  secondNumber,
+  tableOf,
+  unwindDirective,
+} from "../../../lto/codegen/mir.js";
 import { MoveForm, moveImmediateForm, signedImmediate } from "../../../lto/x64/isa/lengths.js";
 import { integerSuffix, opFormat, opName, opSuffix, x87Suffix } from "../../../lto/x64/isa/op-info.js";
 import { opcodeNames } from "../../../lto/x64/isa/op-names.js";
@@ -63,7 +70,7 @@ function source(inst: MInst, index: number, size: number, names: OperandNames): 
 function mnemonic(inst: MInst): string {
   const { op } = inst;
   const name = opName[op]!;
-  if (op === X.Cmov) return name + ccNames[inst.cc]! + integerSuffix[inst.size]!;
+  if (op === X.Cmov) return name + ccNames[inst.condition]! + integerSuffix[inst.size]!;
   return opSuffix[op] === Suffix.Integer ? name + integerSuffix[inst.size]! : name;
 }
 
@@ -123,7 +130,7 @@ function implicitText(inst: MInst): string {
     case X.ExtendRax:
       return size === 2 ? "\tcbtw" : size === 4 ? "\tcwtl" : "\tcltq";
     case X.Ret:
-      return inst.cc > 0 ? "\tret\n\tint3" : "\tret";
+      return inst.marks !== 0 ? "\tret\n\tint3" : "\tret";
     default:
       return `\t${mnemonic(inst)}`;
   }
@@ -135,7 +142,7 @@ function jumpText(inst: MInst, names: OperandNames): string {
       return `\tjmp\t${names.block(inst.targets[0]!)}`;
     case X.Jcc: {
       const to = inst.symbol === null ? names.block(inst.targets[0]!) : symbolText(inst.symbol, 0, names);
-      return `\tj${ccNames[inst.cc]}\t${to}`;
+      return `\tj${ccNames[inst.condition]}\t${to}`;
     }
     default:
       return marked(inst, "jmp", controlTarget(inst, names));
@@ -143,8 +150,8 @@ function jumpText(inst: MInst, names: OperandNames): string {
 }
 
 /** A jump or call with its marks. */
-function marked({ cc }: MInst, name: string, target: string): string {
-  const has = (mark: JumpMark): boolean => cc > 0 && (cc & mark) !== 0;
+function marked({ marks }: MInst, name: string, target: string): string {
+  const has = (mark: JumpMark): boolean => (marks & mark) !== 0;
   const prefix = has(JumpMark.NoTrack) ? "notrack " : "";
   const thunk = has(JumpMark.ExternalThunk) ? externalThunk : has(JumpMark.Thunk) ? ownThunk : null;
   return `\t${prefix}${name}\t${thunk ?? target}${has(JumpMark.Stop) ? "\n\tint3" : ""}`;
@@ -223,16 +230,17 @@ function unsignedBytes(value: number): string {
 
 function cfiText(inst: MInst): string {
   // DWARF numbers differ from encoding numbers; the assembler knows the names.
-  const name = inst.cc >= 0 ? registerText(inst.cc, 8) : "";
-  switch (inst.size as CfiKind) {
+  const { directive, register, offset } = unwindDirective(inst);
+  const name = register >= 0 ? registerText(register, 8) : "";
+  switch (directive) {
     case CfiKind.DefCfaOffset:
-      return `\t.cfi_def_cfa_offset ${inst.imm}`;
+      return `\t.cfi_def_cfa_offset ${offset}`;
     case CfiKind.DefCfaRegister:
       return `\t.cfi_def_cfa_register ${name}`;
     case CfiKind.DefCfa:
-      return `\t.cfi_def_cfa ${name}, ${inst.imm}`;
+      return `\t.cfi_def_cfa ${name}, ${offset}`;
     case CfiKind.Offset:
-      return `\t.cfi_offset ${name}, ${inst.imm}`;
+      return `\t.cfi_offset ${name}, ${offset}`;
     case CfiKind.Restore:
       return `\t.cfi_restore ${name}`;
     case CfiKind.RememberState:
@@ -240,14 +248,12 @@ function cfiText(inst: MInst): string {
     case CfiKind.RestoreState:
       return "\t.cfi_restore_state";
     case CfiKind.Arguments:
-      return `\t.cfi_escape 0x2e${unsignedBytes(inst.imm as number)}`;
+      return `\t.cfi_escape 0x2e${unsignedBytes(offset)}`;
   }
 }
 
 function pseudoText(inst: MInst, names: OperandNames): string {
   switch (inst.op) {
-    case X.Cfi:
-      return cfiText(inst);
     case X.Asm:
       return inlineAsmText(inst, names);
     case X.Xchg:
@@ -266,7 +272,7 @@ function pseudoText(inst: MInst, names: OperandNames): string {
     case X.TableLoad:
       return tableLoadText(inst, names);
     case X.ProbeLoop:
-      return `1:\n\tsubq\t$${inst.cc}, %rsp\n\tmovq\t$0, (%rsp)\n\tcmpq\t%rbp, %rsp\n\tjne\t1b\n\tmovq\t%rbp, %rsp`;
+      return `1:\n\tsubq\t$${secondNumber(inst)}, %rsp\n\tmovq\t$0, (%rsp)\n\tcmpq\t%rbp, %rsp\n\tjne\t1b\n\tmovq\t%rbp, %rsp`;
     case X.ProbeTo: {
       const to = register(inst.uses[0], 8, inst);
       const loop = `1:\n\txorq\t$0, (%rsp)\n\tsubq\t$${inst.imm}, %rsp\n\tcmpq\t%rsp, ${to}\n\tjl\t1b\n`;
@@ -274,11 +280,11 @@ function pseudoText(inst: MInst, names: OperandNames): string {
     }
     case X.KcfiCheck: {
       const [target, scratch] = [register(inst.uses[0], 8, inst), register(inst.defs[1], 4, inst)];
-      const check = `\tmovl\t$${inst.imm}, ${scratch}\n\taddl\t-${inst.cc}(${target}), ${scratch}\n\tje\t2f\n`;
+      const check = `\tmovl\t$${inst.imm}, ${scratch}\n\taddl\t-${secondNumber(inst)}(${target}), ${scratch}\n\tje\t2f\n`;
       return `${check}1:\tud2\n${names.trapSection()}\n3:\t.long\t1b-3b\n\t.previous\n2:`;
     }
     case X.Nop:
-      return `${inst.cc === 1 ? `${names.patchLabel()}:\n` : ""}\t.nops\t${inst.imm}`;
+      return `\t.nops\t${inst.imm}`;
     case X.Entry:
     case X.LandingPad:
     case X.Keep:
@@ -325,9 +331,9 @@ export function instructionText(inst: MInst, names: OperandNames): string {
     case Format.Wide:
       return `\t${mnemonic(inst)}\t${inst.mem !== null ? memoryText(inst.mem, names) : register(inst.uses[inst.uses.length - 1], size, inst)}`;
     case Format.SetCc:
-      return `\tset${ccNames[inst.cc]}\t${register(inst.defs[0], 1, inst)}`;
+      return `\tset${ccNames[inst.condition]}\t${register(inst.defs[0], 1, inst)}`;
     case Format.SetCcM:
-      return `\tset${ccNames[inst.cc]}\t${memoryText(inst.mem!, names)}`;
+      return `\tset${ccNames[inst.condition]}\t${memoryText(inst.mem!, names)}`;
     case Format.AluImm:
       return `\t${opName[op]}\t$${inst.imm}, ${inst.mem !== null ? memoryText(inst.mem, names) : register(inst.uses[1], generalSize(inst), inst)}, ${register(inst.defs[0], 16, inst)}`;
     case Format.MovImm:
@@ -348,6 +354,8 @@ export function instructionText(inst: MInst, names: OperandNames): string {
       return `\t${opName[op]}`;
     case Format.Atomic:
       return atomicText(inst, names);
+    case Format.Directive:
+      return op === X.Cfi ? cfiText(inst) : `${names.patchLabel()}:`;
     case Format.Pseudo:
       return pseudoText(inst, names);
   }

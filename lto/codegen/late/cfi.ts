@@ -22,34 +22,14 @@
  * Source: DWARF 5 section 6.4; Linux Standard Base, Core, "DWARF Extensions" (DW_CFA_GNU_args_size).
  */
 
-import { type MBlock, type MFunction, MInst, unwindTarget } from "../mir.js";
+import { CfiKind, type MBlock, type MFunction, MInst, unwindDirective, unwindTarget } from "../mir.js";
 import { type CfaState, leavesFunction, OpFact } from "../target.js";
-
-/** In `MInst.size` of an unwind directive. */
-export const enum CfiKind {
-  /** The CFA is `imm` above the current CFA register. */
-  DefCfaOffset,
-  /** The CFA register becomes `cc`; the offset stays. */
-  DefCfaRegister,
-  /** The CFA is `imm` above register `cc`. */
-  DefCfa,
-  /** Register `cc` is stored at CFA + `imm`. */
-  Offset,
-  /** Register `cc` has its value from the function's entry again. */
-  Restore,
-  /** Of what is on the stack, the lowest `imm` bytes are arguments: gone when a landing pad is entered. */
-  Arguments,
-  /** Keeps the state for the matching `RestoreState`. `imm` 1: which is in `MFunction.unwindReset`. */
-  RememberState,
-  RestoreState,
-}
 
 const clone = (s: CfaState): CfaState => ({ ...s, saved: [...s.saved] });
 
-function directive(op: number, kind: CfiKind, register = -1, offset = 0): MInst {
-  const inst = new MInst(op, kind);
-  inst.cc = register;
-  inst.imm = offset;
+function directive(op: number, directive: CfiKind, register = -1, offset = 0): MInst {
+  const inst = new MInst(op, 0);
+  inst.extra = { kind: "unwind", directive, register, offset };
   return inst;
 }
 
@@ -226,7 +206,11 @@ class Directives {
     const { believed, last } = this;
     const list = difference(believed, state, restores, op);
     if (list.length === 0) return;
-    if (last !== null && list[0]!.size === CfiKind.DefCfa && sameState(last.before, state)) {
+    if (
+      last !== null &&
+      unwindDirective(list[0]!).directive === CfiKind.DefCfa &&
+      sameState(last.before, state)
+    ) {
       // Back to what held before an epilogue.
       last.at.splice(last.index, 0, directive(op, CfiKind.RememberState));
       this.out.push(directive(op, CfiKind.RestoreState));
@@ -284,15 +268,16 @@ const unsignedBytes = (value: number): number => (value < 128 ? 1 : value < 1638
 /** Bytes of a directive in the tables; 0 for none. Registers and offsets are those of common machines. */
 function directiveBytes(inst: MInst | undefined): number {
   if (inst === undefined) return 0;
-  switch (inst.size as CfiKind) {
+  const { directive, offset } = unwindDirective(inst);
+  switch (directive) {
     case CfiKind.DefCfaOffset:
     case CfiKind.Arguments:
-      return 1 + unsignedBytes(Number(inst.imm));
+      return 1 + unsignedBytes(offset);
     case CfiKind.DefCfaRegister:
     case CfiKind.Offset:
       return 2;
     case CfiKind.DefCfa:
-      return 2 + unsignedBytes(Number(inst.imm));
+      return 2 + unsignedBytes(offset);
     case CfiKind.Restore:
     case CfiKind.RememberState:
     case CfiKind.RestoreState:

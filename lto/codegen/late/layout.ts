@@ -136,12 +136,12 @@ function dropJumps(blocks: readonly MBlock[], { facts, invert }: InstructionFact
       const block = blocks[i]!;
       if (!speed || branchesTwice(insts, facts)) continue;
       if (edgeFrequency(block, jumped) <= edgeFrequency(block, branched)) continue;
-      previous.cc = invert(previous.cc);
+      previous.condition = invert(previous.condition);
       previous.targets = [jumped];
       last.targets = [branched];
       continue;
     }
-    previous.cc = invert(previous.cc);
+    previous.condition = invert(previous.condition);
     previous.targets = [last.targets[0]!];
     insts.pop();
   }
@@ -195,7 +195,7 @@ function endInTailCall(mf: MFunction): void {
   if (branch === undefined || (facts[branch.op]! & OpFact.Branch) === 0 || branch.symbol !== null) return;
   if (branch.targets[0] !== blocks[last + 1]) return;
   const turn = (target: MBlock): void => {
-    branch.cc = invert(branch.cc);
+    branch.condition = invert(branch.condition);
     branch.targets = [target];
   };
   turn(blocks[last]!);

@@ -52,7 +52,7 @@ export const symbolTargets = [
 ] as const;
 export const asmOperands = ["def", "use", "mem", "imm", "symbol", "block", "text"] as const;
 export const tableOrigins = ["zero", "table", "block"] as const;
-export const extras = ["asm", "call", "landing-pad", "jump-table"] as const;
+export const extras = ["asm", "call", "landing-pad", "jump-table", "unwind", "number"] as const;
 
 /** Bits of an instruction's first word that are its opcode. */
 export const opcodeMask = 1023;
@@ -69,7 +69,10 @@ export const HasClobbers = 1 << 20;
  */
 export const IsLarge = 1 << 21;
 export const HasTargets = 1 << 22;
-export const HasCondition = 1 << 23;
+/** A condition or marks: one word. */
+export const HasDetail = 1 << 23;
+/** The condition, one higher so that 0 is none, and above `marksShift` the marks. */
+export const marksShift = 8;
 export const defsShift = 24;
 export const maxDefs = 7;
 export const usesShift = 27;

@@ -21,7 +21,7 @@ import {
   extras,
   goals,
   HasClobbers,
-  HasCondition,
+  HasDetail,
   HasExtra,
   HasImm,
   HasMem,
@@ -29,6 +29,7 @@ import {
   HasTargets,
   HasWideImm,
   IsLarge,
+  marksShift,
   maxDefs,
   maxUses,
   type PackedFunction,
@@ -162,6 +163,7 @@ class Packer {
     const { defs, uses, mem, imm, symbol, extra, targets } = inst;
     const clobbers = lowWord(inst.clobbers);
     const highClobbers = highWord(inst.clobbers);
+    const detail = (inst.condition + 1) | (inst.marks << marksShift);
     const isLarge = defs.length > maxDefs || uses.length > maxUses || inst.size > 31 || highClobbers !== 0;
     const isWide = typeof imm === "bigint" || (imm !== null && imm !== (imm | 0));
     out.word(
@@ -172,7 +174,7 @@ class Packer {
         (extra !== null ? HasExtra : 0) |
         (clobbers !== 0 ? HasClobbers : 0) |
         (targets.length > 0 ? HasTargets : 0) |
-        (inst.cc >= 0 ? HasCondition : 0) |
+        (detail !== 0 ? HasDetail : 0) |
         (isLarge ? IsLarge : (inst.size << 10) | (defs.length << defsShift) | (uses.length << usesShift)),
     );
     if (isLarge) {
@@ -190,7 +192,7 @@ class Packer {
     }
     if (symbol !== null) this.symbol(symbol);
     if (clobbers !== 0) out.word(clobbers);
-    if (inst.cc >= 0) out.word(inst.cc);
+    if (detail !== 0) out.word(detail);
     if (targets.length > 0) this.blocks(targets);
     if (extra !== null) this.extra(extra, mem);
   }
@@ -244,6 +246,12 @@ class Packer {
         return this.landingPad(extra);
       case "jump-table":
         return this.out.word(this.mf.jumpTables.indexOf(extra.table));
+      case "unwind":
+        this.out.word(extra.directive);
+        this.out.word(extra.register);
+        return this.out.word(extra.offset);
+      case "number":
+        return this.out.word(extra.value);
     }
   }
 

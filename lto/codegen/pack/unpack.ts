@@ -5,6 +5,7 @@ import {
   type AsmData,
   type AsmOperand,
   type CallInfo,
+  type CfiKind,
   type JumpTable,
   type LandingPadInfo,
   MBlock,
@@ -25,7 +26,7 @@ import {
   extras,
   goals,
   HasClobbers,
-  HasCondition,
+  HasDetail,
   HasExtra,
   HasImm,
   HasMem,
@@ -33,6 +34,7 @@ import {
   HasTargets,
   HasWideImm,
   IsLarge,
+  marksShift,
   maxDefs,
   maxUses,
   opcodeMask,
@@ -202,7 +204,11 @@ class Unpacker {
     if ((head & HasSymbol) !== 0) inst.symbol = this.symbol();
     if ((head & HasClobbers) !== 0 || highClobbers !== 0)
       inst.clobbers = setOfWords((head & HasClobbers) !== 0 ? words.word() : 0, highClobbers);
-    if ((head & HasCondition) !== 0) inst.cc = words.word();
+    if ((head & HasDetail) !== 0) {
+      const detail = words.word();
+      inst.condition = (detail & ((1 << marksShift) - 1)) - 1;
+      inst.marks = detail >> marksShift;
+    }
     if ((head & HasTargets) !== 0) inst.targets = this.blocks();
     if ((head & HasExtra) !== 0) inst.extra = this.extra(inst.mem);
     return inst;
@@ -279,6 +285,13 @@ class Unpacker {
         return this.landingPad();
       case "jump-table":
         return { kind, table: this.mf.jumpTables[this.in.word()]! };
+      case "unwind": {
+        const directive: CfiKind = this.in.word();
+        const register = this.in.word();
+        return { kind, directive, register, offset: this.in.word() };
+      }
+      case "number":
+        return { kind, value: this.in.word() };
     }
   }
 

@@ -9,7 +9,7 @@ import {
   defsShift,
   extras,
   HasClobbers,
-  HasCondition,
+  HasDetail,
   HasExtra,
   HasImm,
   HasMem,
@@ -95,7 +95,10 @@ function skipExtra(words: Int32Array, at: number): number {
       return at;
     }
     case "jump-table":
+    case "number":
       return at + 2;
+    case "unwind":
+      return at + 4;
   }
 }
 
@@ -142,7 +145,7 @@ function extraStart(words: Int32Array, at: number): number {
   if ((head & HasWideImm) !== 0) at = skipWide(at);
   if ((head & HasSymbol) !== 0) at = skipSymbol(words, at);
   if ((head & HasClobbers) !== 0) at++;
-  if ((head & HasCondition) !== 0) at++;
+  if ((head & HasDetail) !== 0) at++;
   return (head & HasTargets) !== 0 ? at + 1 + words[at]! : at;
 }
 
@@ -212,7 +215,7 @@ export function isBound(words: Int32Array, at: number): boolean {
     at = skipSymbol(words, at);
   }
   if ((head & HasClobbers) !== 0) at++;
-  if ((head & HasCondition) !== 0) at++;
+  if ((head & HasDetail) !== 0) at++;
   if ((head & HasExtra) === 0) return false;
   // A call may lead to a landing pad.
   return extras[words[at]!] !== "call" || (words[at + 1]! & unwinds) !== 0;

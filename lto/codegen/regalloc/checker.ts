@@ -483,7 +483,7 @@ function keyOf(inst: MInst): string {
     mem === null
       ? ""
       : `${mem.mode},${mem.disp},${mem.slot},${symbolKey(mem.symbol)},${mem.base?.loc},${mem.index?.loc}`;
-  return `${inst.op},${inst.size},${inst.imm},${symbolKey(inst.symbol)},${inst.cc},${address}`;
+  return `${inst.op},${inst.size},${inst.imm},${symbolKey(inst.symbol)},${inst.condition},${inst.marks},${address}`;
 }
 
 const identities = new WeakMap<object, number>();

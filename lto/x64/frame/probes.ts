@@ -50,7 +50,7 @@ export function lowerByLoop(out: MInst[], bytes: number, probe: number, distance
   out.push(lea(8, RBP, baseDisp(RBP, -goal)));
   const loop = new MInst(X.ProbeLoop, 8);
   loop.imm = pages * probe;
-  loop.cc = probe;
+  loop.extra = { kind: "number", value: probe };
   out.push(loop);
   out.push(lea(8, RBP, baseDisp(RBP, goal)));
   return bytes - pages * probe;

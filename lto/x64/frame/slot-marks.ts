@@ -11,7 +11,7 @@ import { type MFunction, MInst, type RegOperand } from "../../codegen/mir.js";
 import { isEmptySet } from "../../codegen/register-set.js";
 import { memory } from "../isa/memory-operand.js";
 import { opCommutes, opSource, opSourceBytes } from "../isa/op-info.js";
-import { JumpMark, X } from "../isa/ops.js";
+import { wantsR11, X } from "../isa/ops.js";
 import { lastUse, noSource, operandSize } from "../isa/row.js";
 
 /** Bytes that `inst` reads of a source in memory. */
@@ -32,7 +32,7 @@ function sourceIndex(inst: MInst): number {
     case X.CallIndirect:
     case X.JmpIndirect:
       // What goes through a routine has its target in a register.
-      if (inst.cc >= JumpMark.Thunk) return noSource;
+      if (wantsR11(inst.marks)) return noSource;
   }
   const source = opSource[op]!;
   return source === lastUse ? uses.length - 1 : source;

@@ -11,7 +11,7 @@ import { instructionLength, nearJcc, nearJmp, shortBranch } from "./lengths.js";
 import { modeText } from "./memory-operand.js";
 import { opcodeCount, opFacts, opFormat, readsFlags, writesFlags } from "./op-info.js";
 import { opcodeNames } from "./op-names.js";
-import { Cc, Format, invert, JumpMark, X } from "./ops.js";
+import { Cc, Format, invert, wantsR11, X } from "./ops.js";
 
 const facts = Uint32Array.from(
   opFacts,
@@ -37,7 +37,7 @@ const renamable = new Set<Format>([
 
 function canRename(inst: MInst, index: number, low: boolean): boolean {
   if (inst.op === X.Keep) return true;
-  if (inst.op === X.JmpIndirect) return !low && inst.cc < JumpMark.Thunk;
+  if (inst.op === X.JmpIndirect) return !low && !wantsR11(inst.marks);
   const format = opFormat[inst.op] as Format;
   if (!renamable.has(format)) return false;
   for (const def of inst.defs) if (def.tiedTo === index) return false;
@@ -49,14 +49,14 @@ function canRename(inst: MInst, index: number, low: boolean): boolean {
 const zeroLikely = 3 / 8;
 
 /** Probability that a conditional jump after `compare` is taken, by the comparison; 1/2 if it says nothing. */
-function takenByComparison(compare: MInst | undefined, cc: number): number {
+function takenByComparison(compare: MInst | undefined, condition: number): number {
   if (compare === undefined) return 1 / 2;
   const withZero =
     compare.op === X.Test
       ? compare.uses.length === 2 && compare.uses[0]!.loc === compare.uses[1]!.loc
       : (compare.op === X.Cmp || compare.op === X.CmpM) && compare.imm === 0 && compare.symbol === null;
   if (!withZero) return 1 / 2;
-  switch (cc) {
+  switch (condition) {
     case Cc.E:
     case Cc.S:
     case Cc.L:
@@ -95,6 +95,6 @@ export const x64Instructions: InstructionFacts = {
   reads: usedRegisters,
   writes: writtenRegisters,
   killsFlags,
-  takenProbability: (insts, index) => takenByComparison(insts[index - 1], insts[index]!.cc),
+  takenProbability: (insts, index) => takenByComparison(insts[index - 1], insts[index]!.condition),
   canRename,
 };

@@ -339,7 +339,7 @@ export function instructionLength(inst: MInst): number {
     case Length.DirectCall:
       return 5;
     case Length.Indirect:
-      return hasMark(inst, JumpMark.Thunk) ? 5 : indirectLength(inst) + markBytes(inst);
+      return (inst.marks & JumpMark.Thunk) !== 0 ? 5 : indirectLength(inst) + markBytes(inst);
     case Length.TableLoad:
       return tableLoadLength(inst);
     case Length.Push:
@@ -387,7 +387,6 @@ function tableLoadLength(inst: MInst): number {
   return narrow ? 7 + prefix + 2 + sib + 7 + 3 : 7 + 2 + sib + 3;
 }
 
-const hasMark = ({ cc }: MInst, mark: JumpMark): boolean => cc > 0 && (cc & mark) !== 0;
 /** Bytes that marks add: a prefix, a trap. */
-const markBytes = (inst: MInst): number =>
-  (hasMark(inst, JumpMark.Stop) ? 1 : 0) + (hasMark(inst, JumpMark.NoTrack) ? 1 : 0);
+const markBytes = ({ marks }: MInst): number =>
+  ((marks & JumpMark.Stop) !== 0 ? 1 : 0) + ((marks & JumpMark.NoTrack) !== 0 ? 1 : 0);

@@ -40,7 +40,7 @@ export const enum Format {
   MulImm,
   /** defs [rax, rdx] (both fixed) from uses [rax, …]: see each op. */
   Wide,
-  /** defs[0] (1 byte) ← cc. */
+  /** defs[0] (1 byte) ← `condition`. */
   SetCc,
   SetCcM,
   /** Alu format plus an immediate that is no source: src = uses[1] | mem, and imm. */
@@ -65,6 +65,8 @@ export const enum Format {
   Atomic,
   /** Expanded by the frame or emission passes; see each op. */
   Pseudo,
+  /** Tells the assembler something about the place; no code, no operands. */
+  Directive,
 }
 
 /** Machine opcodes. Order is free (never stored), but Copy must be 0. */
@@ -150,17 +152,17 @@ export const enum X {
   Tzcnt,
   Lzcnt,
   Popcnt,
-  /** Format SetCc(M), cc. */
+  /** Format SetCc(M), by `condition`. */
   Setcc,
   SetccM,
-  /** Alu format with cc: defs[0] = tied uses[0] unless cc, then src. Sizes 2, 4, 8. */
+  /** Alu format: defs[0] = tied uses[0] unless `condition`, then src. Sizes 2, 4, 8. */
   Cmov,
   /** defs [a, b] tied to uses [a, b] swapped. Pseudo: prints xchg. */
   Xchg,
 
   // ── Control ──
   Jmp,
-  /** cc, targets [taken]; falls through or is followed by Jmp. */
+  /** `condition`, targets [taken]; falls through or is followed by Jmp. */
   Jcc,
   /** Through uses[0] or mem; targets are the possible ones. */
   JmpIndirect,
@@ -208,11 +210,11 @@ export const enum X {
   CallCleanup,
   /** Touches the word at the stack pointer. */
   Probe,
-  /** Pseudo: lowers the stack pointer by `imm` bytes down to rbp, `cc` bytes at a time, each probed. */
+  /** Pseudo: lowers the stack pointer by `imm` bytes down to rbp, `secondNumber` bytes at a time, each probed. */
   ProbeLoop,
   /** Pseudo: lowers the stack pointer to uses[0], `imm` bytes at a time, each probed. */
   ProbeTo,
-  /** Pseudo: traps unless `imm` and the word `cc` bytes before uses[0] add up to 0; defs [the same, scratch]. */
+  /** Pseudo: traps unless `imm` and the word `secondNumber` bytes before uses[0] add up to 0; defs [the same, scratch]. */
   KcfiCheck,
   /** Pseudo: function entry; defs are the register arguments. */
   Entry,
@@ -230,8 +232,10 @@ export const enum X {
   /** Pseudo: no code; keeps its uses alive / gives its defs an undefined value. */
   Keep,
   ImplicitDef,
-  /** Pseudo: one unwind directive, made by `cfi.ts`: size = `CfiKind`, cc = register, imm = offset. */
+  /** Directive: for the unwinder, made by `cfi.ts`; `extra` is an UnwindDirective. */
   Cfi,
+  /** Directive: the label by which the list of places that a tool may patch names this one. */
+  PatchLabel,
   /** Inline assembly: `extra` is AsmData. */
   Asm,
 
@@ -468,13 +472,15 @@ export const enum X {
   Emms,
 }
 
-/**
- * `MInst.cc` of a MovM that may become a read-modify-write of the same bytes: neither volatile nor atomic. And of a
- * load that is known to find what the instruction before left in memory.
- */
-export const plainAccess = 0;
+/** `MInst.marks` of Mov and MovM. */
+export const enum AccessMark {
+  /** A store that may become a read-modify-write of the same bytes: neither volatile nor atomic. */
+  Plain = 1,
+  /** A load that is known to find what the instruction before left in memory. */
+  Reload = 2,
+}
 
-/** `MInst.cc` of returns, indirect jumps and calls: bits; -1 for none. */
+/** `MInst.marks` of returns, indirect jumps and calls. */
 export const enum JumpMark {
   /** A trap follows, which only speculation reaches. */
   Stop = 1,
@@ -487,6 +493,10 @@ export const enum JumpMark {
   /** Stays behind the check of its target, which is in r11. */
   Checked = 16,
 }
+
+const targetInR11 = JumpMark.Thunk | JumpMark.ExternalThunk | JumpMark.Checked;
+/** What a jump or call with these marks leads to has to be in r11. */
+export const wantsR11 = (marks: number): boolean => (marks & targetInR11) !== 0;
 
 /** Condition codes, in encoding order. */
 export const enum Cc {
@@ -508,7 +518,7 @@ export const enum Cc {
   G,
 }
 /** The opposite condition. */
-export const invert = (cc: Cc): Cc => cc ^ 1;
+export const invert = (condition: Cc): Cc => condition ^ 1;
 export const ccNames = [
   "o",
   "no",

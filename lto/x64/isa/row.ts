@@ -145,6 +145,7 @@ const sourceOf: Partial<Record<Format, number>> = {
 /** How long instructions of a format are, where it decides. */
 const lengthOf: Partial<Record<Format, Length>> = {
   [Format.Pseudo]: Length.None,
+  [Format.Directive]: Length.None,
   [Format.Alu]: Length.Alu,
   [Format.AluM]: Length.AluMemory,
   [Format.Unary]: Length.Unary,
@@ -177,7 +178,7 @@ export const row = (op: X, format: Format, name: string, bytes: number, columns:
   commutes: false,
   pure: Pure.Never,
   facts: 0,
-  outlining: format === Format.Pseudo ? Outlining.Never : Outlining.Plain,
+  outlining: format === Format.Pseudo || format === Format.Directive ? Outlining.Never : Outlining.Plain,
   ...columns,
 });
 
@@ -188,6 +189,9 @@ export const int = (op: X, format: Format, name: string, bytes: number, columns:
 /** Operations of vector registers, which read 16 bytes of memory unless they say less. @param prefix there is a mandatory one */
 export const sse = (op: X, format: Format, name: string, prefix: 0 | 1, columns: Columns = {}): Row =>
   row(op, format, name, prefix + 2, { length: Length.Plain, sourceBytes: 16, ...columns });
+
+/** What makes no code but tells the assembler something. */
+export const directive = (op: X): Row => row(op, Format.Directive, "", 0);
 
 /** What later steps replace, or what prints nothing. */
 export const pseudo = (op: X, columns: Columns = {}): Row => row(op, Format.Pseudo, "", 0, columns);

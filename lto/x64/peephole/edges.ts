@@ -127,7 +127,12 @@ function sinkToTest(block: MBlock, from: MBlock, liveness: PostLiveness): void {
   const branch = branchAt(from);
   if (branch < 0 || test.uses[1]!.loc !== register || branchesTo(from, branch, block)) return;
   const reader = block.insts[1];
-  if (reader === undefined || reader.op !== X.Jcc || (reader.cc !== Cc.E && reader.cc !== Cc.NE)) return;
+  if (
+    reader === undefined ||
+    reader.op !== X.Jcc ||
+    (reader.condition !== Cc.E && reader.condition !== Cc.NE)
+  )
+    return;
   // The flags end with this branch.
   for (let i = 2; i < block.insts.length; i++) if (block.insts[i]!.op !== X.Jmp) return;
   for (const next of block.succs) if (overlaps(liveness.liveIn[next.id]!, liveness.flags)) return;

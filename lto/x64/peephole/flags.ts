@@ -32,7 +32,7 @@ export function conditionsRead(inst: MInst): CcSet {
     case X.SetccM:
     case X.Cmov:
     case X.Jcc:
-      return 1 << inst.cc;
+      return 1 << inst.condition;
     default:
       // adc and sbb.
       return 1 << Cc.B;
@@ -58,7 +58,8 @@ export function renameConditions(
 ): void {
   for (let i = index + 1; i < insts.length; i++) {
     const inst = insts[i]!;
-    if (readsFlags(inst.op) && inst.cc >= 0) inst.cc = renaming.get(inst.cc) ?? inst.cc;
+    if (readsFlags(inst.op) && inst.condition >= 0)
+      inst.condition = renaming.get(inst.condition) ?? inst.condition;
     // Nobody reads a carry from before inc and dec: shrink.ts makes them only where nobody does.
     if (killsFlags(inst) || opFlags[inst.op] === FlagEffect.KeepsCarry) return;
   }

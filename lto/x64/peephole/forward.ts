@@ -16,7 +16,7 @@ import { hasRegister, isEmptySet, lowWord } from "../../codegen/register-set.js"
 import { baseDisp, byteImm, copy, lea, physical } from "../isa/build.js";
 import { flagsRegister, isZeroIdiom, writtenRegisters } from "../isa/effects.js";
 import { instructionLength, signedImmediate } from "../isa/lengths.js";
-import { plainAccess, X } from "../isa/ops.js";
+import { AccessMark, X } from "../isa/ops.js";
 import { RSP } from "../isa/registers.js";
 import { isByteMove, UpperBits, upperBits } from "../isa/upper-bits.js";
 import { flagsConstantForm, formBytes } from "./constant-forms.js";
@@ -258,7 +258,7 @@ function shortenStore(inst: MInst, facts: Facts): MInst {
   if (imm === null || inst.symbol !== null) return inst;
   const value = signedImmediate(imm, size === 8 ? 4 : size);
   // Stores of 0 and -1 have a shorter form of their own: see peephole-shrink.ts.
-  const short = inst.cc === plainAccess && size > 1 && (value === 0 || value === -1);
+  const short = inst.marks === AccessMark.Plain && size > 1 && (value === 0 || value === -1);
   const cost = instructionLength(inst) - (short ? Math.min(size, 4) - 1 : 0);
   for (let r = 0; r < registers; r++) {
     const known = facts.constant[r]!;

@@ -21,7 +21,7 @@ import { aluReg, baseDisp, lea, physical } from "../isa/build.js";
 import { killsFlags, usedRegisters, writtenRegisters } from "../isa/effects.js";
 import { instructionLength, signedImmediate } from "../isa/lengths.js";
 import { opFlags, opFormat, readsFlags, writesFlags } from "../isa/op-info.js";
-import { Cc, Format, plainAccess, X } from "../isa/ops.js";
+import { AccessMark, Cc, Format, X } from "../isa/ops.js";
 import { RSP } from "../isa/registers.js";
 import { FlagEffect } from "../isa/row.js";
 import { type CcSet, renameConditions, resultConditions } from "./flags.js";
@@ -236,7 +236,8 @@ function agreesWithTest(
   return true;
 }
 
-const isReload = (inst: MInst): boolean => inst.op === X.Mov && inst.mem !== null && inst.cc === plainAccess;
+const isReload = (inst: MInst): boolean =>
+  inst.op === X.Mov && inst.mem !== null && inst.marks === AccessMark.Reload;
 
 /** The mask clears the sign bit of an operand of `size` bytes and all above: flags are the same for any wider one. */
 function fitsBelow(inst: MInst, size: number): boolean {
@@ -275,7 +276,7 @@ const leavesMemory = ({ op, mem }: MInst): boolean =>
 function readsCarryLater(insts: readonly MInst[], index: number): boolean {
   for (let i = index + 1; i < insts.length; i++) {
     const inst = insts[i]!;
-    if (readsFlags(inst.op) && inst.cc < 0) return true;
+    if (readsFlags(inst.op) && inst.condition < 0) return true;
     if (killsFlags(inst)) return false;
   }
   return false;

@@ -160,12 +160,12 @@ function adjust(mf: MFunction, block: MBlock, liveness: PostLiveness): void {
     const inst = insts[i]!;
     if (!keeps(inst, made)) return;
     if (!readsFlags(inst.op)) continue;
-    const cc = inst.cc < 0 ? undefined : renamedCondition(inst.cc, made, number, other);
+    const cc = inst.condition < 0 ? undefined : renamedCondition(inst.condition, made, number, other);
     if (cc === undefined) return;
     renamed.push(cc);
   }
   for (let i = at + 1, k = 0; i < insts.length; i++)
-    if (readsFlags(insts[i]!.op)) insts[i]!.cc = renamed[k++]!;
+    if (readsFlags(insts[i]!.op)) insts[i]!.condition = renamed[k++]!;
   made.op = wanted.op;
   made.imm = wanted.imm;
   made.uses = wanted.uses.map(({ loc }) => physical(loc));

@@ -14,7 +14,7 @@ import { aluImm, aluReg, byteImm, copy, physical, pop, pushImm } from "../isa/bu
 import { signedImmediate } from "../isa/lengths.js";
 import { hasSegment, isRipRelative, scaleOf, setScale } from "../isa/memory-operand.js";
 import { opPure } from "../isa/op-info.js";
-import { Cc, plainAccess, X } from "../isa/ops.js";
+import { AccessMark, Cc, X } from "../isa/ops.js";
 import { RAX, RBP, RSP } from "../isa/registers.js";
 import { Pure } from "../isa/row.js";
 import { UpperBits, upperBits } from "../isa/upper-bits.js";
@@ -220,13 +220,19 @@ function shrinkSignExtension(inst: MInst): Replacement {
 
 /** Storing 0 or −1 to memory that nobody else watches, as and/or with a one-byte immediate. */
 function shrinkStore(inst: MInst, s: Situation): Replacement {
-  if (!s.minsize || !s.flagsDead || inst.cc !== plainAccess || !plainImmediate(inst) || inst.size === 1)
+  if (
+    !s.minsize ||
+    !s.flagsDead ||
+    inst.marks !== AccessMark.Plain ||
+    !plainImmediate(inst) ||
+    inst.size === 1
+  )
     return inst;
   const value = signedImmediate(inst.imm!, inst.size);
   if (value !== 0 && value !== -1) return inst;
   inst.op = value === 0 ? X.AndM : X.OrM;
   inst.imm = value;
-  inst.cc = -1;
+  inst.marks = 0;
   return inst;
 }
 
@@ -236,7 +242,7 @@ export function shrink(inst: MInst, s: Situation): Replacement {
   switch (inst.op) {
     case X.Mov:
       // What tests of it could know is known: from here on it is a load as any other.
-      if (inst.mem !== null) inst.cc = -1;
+      if (inst.mem !== null) inst.marks = 0;
       return shrinkConstant(inst, s);
     case X.Add:
     case X.Sub:

@@ -5,7 +5,7 @@
  * address, are cut again into the widest pieces that one immediate can express (8 bytes where the upper half is
  * the sign of the lower). Taken when there are fewer pieces than stores before.
  * Linear in the block, n log n in a run.
- * Proof obligations: the stores are neither volatile nor atomic (`plainAccess`), nothing lies between them, and
+ * Proof obligations: the stores are neither volatile nor atomic (`AccessMark.Plain`), nothing lies between them, and
  * no two of them overlap.
  */
 
@@ -13,13 +13,13 @@ import { type MemOperand, type MFunction, MInst } from "../../codegen/mir.js";
 import { sameSymbol } from "../../codegen/same-inst.js";
 import { physical } from "../isa/build.js";
 import { isRipRelative, memory, scaleOf, segmentOf } from "../isa/memory-operand.js";
-import { plainAccess, X } from "../isa/ops.js";
+import { AccessMark, X } from "../isa/ops.js";
 
 /** Bytes of a run; longer rows are cut. */
 const runLimit = 32;
 
 function isConstantStore(inst: MInst): boolean {
-  return inst.op === X.MovM && inst.cc === plainAccess && inst.imm !== null && inst.symbol === null;
+  return inst.op === X.MovM && inst.marks === AccessMark.Plain && inst.imm !== null && inst.symbol === null;
 }
 
 /** Addresses that differ by their displacement only. */
@@ -67,7 +67,7 @@ function immediateAt(bytes: readonly number[], at: number, size: number): number
 function storeOf(like: MemOperand, disp: number, size: number, imm: number): MInst {
   const inst = new MInst(X.MovM, size);
   inst.imm = imm;
-  inst.cc = plainAccess;
+  inst.marks = AccessMark.Plain;
   const base = like.base === null ? null : physical(like.base.loc);
   const index = like.index === null ? null : physical(like.index.loc);
   inst.mem = memory(base, index, scaleOf(like), disp, like.symbol, isRipRelative(like), -1, segmentOf(like));

@@ -25,7 +25,7 @@ export function jump(s: Selector, target: MBlock): void {
 
 export function jumpIf(s: Selector, cc: Cc, target: MBlock): void {
   const inst = new MInst(X.Jcc, 8);
-  inst.cc = cc;
+  inst.condition = cc;
   inst.targets = [target];
   s.emit(inst);
 }
@@ -171,7 +171,7 @@ export function selectIndirectBr(s: Selector, inst: InstWith<Op.IndirectBr>, blo
   // A thunk takes the address in its register.
   const mem = mark === 0 ? foldLoad(s, target, 8) : null;
   if (mark !== 0) {
-    machine.cc = mark;
+    machine.marks = mark;
     machine.uses = [new RegOperand(s.reg(target), maskOf(R11))];
   } else if (mem !== null) machine.mem = mem;
   else machine.uses = [registerSource(s, target, 8)];

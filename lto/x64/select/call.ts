@@ -208,7 +208,7 @@ function setTarget(s: Selector, machine: MInst, callee: Value, foldLoads: boolea
   }
   const mark = s.thunkMark("calls");
   if (mark !== 0) {
-    machine.cc = mark;
+    machine.marks = mark;
     machine.uses.push(new RegOperand(s.reg(callee), maskOf(R11)));
     return;
   }
@@ -428,8 +428,8 @@ function finishCall(s: Selector, call: CallInst, machine: MInst, block: MBlock, 
   const noReturn = attributes.has("noreturn") || (calleeAttributes?.has("noreturn") ?? false);
   const calleeSet = call.data.calleeSet ?? (known === null ? unlistedCall : -1);
   machine.clobbers = s.options.clobbersOf(known, calleeSet);
-  if (machine.cc > 0) machine.clobbers = union(machine.clobbers, maskOf(R11));
-  else if (machine.op === X.CallIndirect && attributes.has("nocf_check")) machine.cc = JumpMark.NoTrack;
+  if (machine.marks !== 0) machine.clobbers = union(machine.clobbers, maskOf(R11));
+  else if (machine.op === X.CallIndirect && attributes.has("nocf_check")) machine.marks = JumpMark.NoTrack;
   machine.extra = {
     kind: "call",
     callee: known,
@@ -548,7 +548,7 @@ function selectTailCall(
   else {
     const mark = s.thunkMark("calls");
     machine.uses.push(new RegOperand(s.reg(callee), mark !== 0 ? maskOf(R11) : tailTargetMask));
-    if (mark !== 0) machine.cc = mark;
+    if (mark !== 0) machine.marks = mark;
   }
   const stores: (() => void)[] = [];
   layout.places.forEach((place, i) => {

@@ -182,7 +182,7 @@ function unsignedLongToFloat(s: Selector, source: Value, result: VReg, op: X, do
   s.emit(test);
   const chosen = s.newGpr();
   const cmov = new MInst(X.Cmov, 8);
-  cmov.cc = Cc.NS;
+  cmov.condition = Cc.NS;
   cmov.defs = [RegOperand.tied(chosen)];
   cmov.uses = [new RegOperand(sticky), new RegOperand(value)];
   s.emit(cmov);

@@ -317,7 +317,7 @@ class AsmLowering {
     this.after.push(() => {
       const bit = s.newGpr(4);
       const set = new MInst(X.Setcc, 1);
-      set.cc = cc as Cc;
+      set.condition = cc as Cc;
       set.defs = [new RegOperand(bit)];
       s.emit(set);
       s.unary(X.Movzx8, 4, wanted, bit);

@@ -255,7 +255,7 @@ function bitScan(s: Selector, op: X, size: number, result: number, source: Value
 function cmovZero(s: Selector, size: number, value: number, fallback: number): number {
   const result = s.newGpr(size);
   const inst = s.binary(X.Cmov, size, result, value, fallback);
-  inst.cc = Cc.E;
+  inst.condition = Cc.E;
   return result;
 }
 
@@ -278,7 +278,7 @@ function selectMinMax(s: Selector, call: CallInst, args: Value[], otherWins: Cc)
   else cmp.uses.push(new RegOperand(second));
   s.emit(cmp);
   const move = s.binary(X.Cmov, Math.max(size, 4), s.resultOf(call), first, second);
-  move.cc = otherWins;
+  move.condition = otherWins;
 }
 
 /** |x|: negate; if that came out negative, x was positive. */
@@ -288,7 +288,7 @@ function selectAbs(s: Selector, call: CallInst, args: Value[]): void {
   const negated = s.newGpr(size);
   s.tiedUnary(X.Neg, size, negated, value);
   const move = s.binary(X.Cmov, Math.max(size, 4), s.resultOf(call), negated, value);
-  move.cc = Cc.S;
+  move.condition = Cc.S;
 }
 
 /** A trap is an instruction; where a function is to be called instead, that is refused. */

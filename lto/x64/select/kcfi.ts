@@ -46,8 +46,8 @@ export function checkTarget(s: Selector, call: CallInst, machine: MInst): void {
   check.defs = [RegOperand.tied(checked), new RegOperand(s.newGpr(4), maskOf(R10))];
   check.uses = [new RegOperand(machine.uses[0]!.vreg, maskOf(R11))];
   check.imm = -type | 0;
-  check.cc = 4 + patched;
+  check.extra = { kind: "number", value: 4 + patched };
   s.emit(check);
-  machine.cc = Math.max(machine.cc, 0) | JumpMark.Checked;
+  machine.marks |= JumpMark.Checked;
   machine.uses[0] = new RegOperand(checked, maskOf(R11));
 }

@@ -102,7 +102,7 @@ class Widening {
         inst.op = op === X.Call ? X.CallIndirect : X.TailCallIndirect;
         const target = new RegOperand(this.target(symbol));
         if (this.thunk !== 0) {
-          inst.cc = this.thunk;
+          inst.marks = this.thunk;
           target.allowed = maskOf(R11);
         } else if (op === X.TailCall) target.allowed = tailTargetMask;
         inst.uses.unshift(target);

@@ -4,7 +4,7 @@ import { type CallInst, Flag, type Inst, type InstWith, isPlainAccess, Op } from
 import { intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import type { Type } from "../../ir/types.js";
 import { isConstant, type Value } from "../../ir/values.js";
-import { plainAccess, X } from "../isa/ops.js";
+import { AccessMark, X } from "../isa/ops.js";
 import { maskOf, RAX, RCX, RDI, RSI } from "../isa/registers.js";
 import { address, decomposeGep } from "./address.js";
 import { selectFloatCompare, selectIntCompare } from "./condition.js";
@@ -91,7 +91,7 @@ export function selectStore(s: Selector, inst: InstWith<Op.Store>): void {
 function storeImmediate(s: Selector, size: number, pointer: Value, imm: number, plain: boolean): void {
   const store = new MInst(X.MovM, size);
   store.imm = imm;
-  if (plain) store.cc = plainAccess;
+  if (plain) store.marks = AccessMark.Plain;
   store.mem = address(s, pointer);
   s.emit(store);
 }
@@ -137,7 +137,7 @@ function storeCondition(s: Selector, value: Value, pointer: Value): boolean {
   const condition = cmp.op === Op.ICmp ? selectIntCompare(s, cmp) : selectFloatCompare(s, cmp);
   if (condition.second < 0) {
     const set = new MInst(X.SetccM, 1);
-    set.cc = condition.first;
+    set.condition = condition.first;
     set.mem = mem;
     s.emit(set);
   } else {
@@ -205,7 +205,7 @@ function changeMemory(s: Selector, inst: MInst, value: Inst, load: Inst, pointer
     const reload = new MInst(X.Mov, inst.size);
     reload.defs = [new RegOperand(wanted)];
     reload.mem = address(s, pointer);
-    reload.cc = plainAccess;
+    reload.marks = AccessMark.Reload;
     s.emit(reload);
     s.vregs[value.id] = -1;
   }
@@ -441,7 +441,7 @@ function storePattern(s: Selector, to: Value, byte: number, parts: readonly Piec
     if (size < 8 || pattern === BigInt(signed)) {
       const store = new MInst(X.MovM, size);
       store.imm = Number(pattern);
-      if (plain) store.cc = plainAccess;
+      if (plain) store.marks = AccessMark.Plain;
       store.mem = addressAt(s, to, offset);
       s.emit(store);
       continue;

@@ -93,7 +93,7 @@ function conditionalMove(s: Selector, value: Value, a: Value, b: Value, result: 
   const condition = selectCondition(s, value);
   const move = (to: VReg, keep: VReg, other: VReg, mem: MemOperand | null, cc: Cc): void => {
     const inst = new MInst(X.Cmov, width);
-    inst.cc = cc;
+    inst.condition = cc;
     inst.defs = [RegOperand.tied(to)];
     inst.uses = [new RegOperand(keep)];
     if (mem !== null) inst.mem = mem;

@@ -14,7 +14,7 @@ export interface Condition {
 export function setCondition(s: Selector, result: number, condition: Condition): void {
   const set = (cc: Cc, vreg: number): void => {
     const inst = new MInst(X.Setcc, 1);
-    inst.cc = cc;
+    inst.condition = cc;
     inst.defs = [new RegOperand(vreg)];
     s.emit(inst);
   };

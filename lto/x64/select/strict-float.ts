@@ -106,7 +106,7 @@ function floatToUnsignedLong(s: Selector, source: Value, result: number): void {
   s.emit(compare);
   const flag = s.newGpr(4);
   const set = new MInst(X.Setcc, 1);
-  set.cc = Cc.AE; // Not if unordered.
+  set.condition = Cc.AE; // Not if unordered.
   set.defs = [new RegOperand(flag)];
   s.emit(set);
   const above = s.newGpr();

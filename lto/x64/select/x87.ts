@@ -190,7 +190,7 @@ export function selectX87ToInt(s: Selector, inst: InstWith<Op.FPToSI | Op.FPToUI
   emitPlain(s, X.Fucomip); // flags of 2^63 against x; pops the threshold
   const flag = s.newGpr(4);
   const set = new MInst(X.Setcc, 1);
-  set.cc = Cc.BE; // 2^63 ≤ x (or unordered: the result is poison)
+  set.condition = Cc.BE; // 2^63 ≤ x (or unordered: the result is poison)
   set.defs = [new RegOperand(flag)];
   s.emit(set);
   const big = s.newGpr(4);

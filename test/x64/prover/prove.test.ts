@@ -32,13 +32,13 @@ describe("peepholes on random sequences", () => {
       "an addition of 64 bits as one of 32",
       spoilt(X.Add, (inst) => void (inst.size = Math.min(inst.size, 4))),
     ],
-    ["another condition", spoilt(X.Setcc, (inst) => void (inst.cc ^= 1))],
+    ["another condition", spoilt(X.Setcc, (inst) => void (inst.condition ^= 1))],
     ["an address off by one", spoilt(X.Lea, (inst) => void (inst.mem!.disp ^= 1))],
     [
       "a store of another constant",
       spoilt(X.MovM, (inst) => void (inst.imm = inst.imm === null ? null : 77)),
     ],
-    ["another branch", spoilt(X.Jcc, (inst) => void (inst.cc ^= 1))],
+    ["another branch", spoilt(X.Jcc, (inst) => void (inst.condition ^= 1))],
   ])("find %s", (_, rules) => {
     expect(prove(folder, 1, 300, 50, rules).problems.length).toBeGreaterThan(0);
   });

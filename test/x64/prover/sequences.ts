@@ -9,7 +9,7 @@ import { Func } from "../../../lto/ir/module.js";
 import { functionType, voidType } from "../../../lto/ir/types.js";
 import { aluImm, aluReg, baseDisp, copy, lea, movImm, physical } from "../../../lto/x64/isa/build.js";
 import { memory } from "../../../lto/x64/isa/memory-operand.js";
-import { Cc, plainAccess, X } from "../../../lto/x64/isa/ops.js";
+import { AccessMark, Cc, X } from "../../../lto/x64/isa/ops.js";
 import {
   R8,
   R13,
@@ -167,7 +167,7 @@ class Writer {
     const to = this.register();
     const load = this.make(size === 1 ? X.Movzx8 : size === 2 ? X.Movzx16 : X.Mov, wide, [to], []);
     load.mem = { ...inst.mem } as MemOperand;
-    if (load.op === X.Mov) load.cc = plainAccess;
+    if (load.op === X.Mov) load.marks = AccessMark.Reload;
     this.put(load);
     this.put(this.make(X.Test, size, [], [to, to]), allConditions);
     this.reader();
@@ -251,15 +251,15 @@ class Writer {
       const to = this.source(size);
       const move = aluReg(X.Cmov, size, to, to);
       move.uses[1] = physical(this.source(size));
-      move.cc = this.readable === 0 ? -1 : cc;
-      if (move.cc >= 0 && this.defined[to]! >= size) this.put(move);
+      move.condition = this.readable === 0 ? -1 : cc;
+      if (move.condition >= 0 && this.defined[to]! >= size) this.put(move);
       return;
     }
     const results = random.oneIn(3) ? 2 : 1;
     const set = Array.from({ length: results }, () => this.register());
     for (const register of set) {
       const inst = this.make(X.Setcc, 1, [register], []);
-      inst.cc = this.condition();
+      inst.condition = this.condition();
       this.put(inst);
     }
     for (const register of set)
@@ -299,7 +299,7 @@ class Writer {
   private load(): void {
     const inst = this.make(X.Mov, this.random.pick([4, 8]), [this.register()], []);
     inst.mem = this.address();
-    if (this.random.oneIn(2)) inst.cc = plainAccess;
+    if (this.random.oneIn(2)) inst.marks = AccessMark.Reload;
     this.put(inst);
   }
 
@@ -314,7 +314,7 @@ class Writer {
       const inst = new MInst(X.MovM, size);
       inst.mem = { ...mem, disp } as MemOperand;
       disp = Math.min(disp + size, 56);
-      if (!random.oneIn(5)) inst.cc = plainAccess;
+      if (!random.oneIn(5)) inst.marks = AccessMark.Plain;
       if (count === 1 && random.oneIn(2)) inst.uses = [physical(this.source(size))];
       else inst.imm = this.immediateOf(size);
       this.put(inst);
@@ -381,7 +381,7 @@ class Writer {
   branch(target: MBlock): MInst {
     while (this.readable === 0) this.compare();
     const jump = new MInst(X.Jcc, 8);
-    jump.cc = this.condition();
+    jump.condition = this.condition();
     jump.targets = [target];
     return jump;
   }

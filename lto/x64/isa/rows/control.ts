@@ -1,7 +1,7 @@
 /** Control transfer, frames, memory blocks, atomics and the x87. One row an opcode; columns are explained in `row.ts`. */
 import { OpFact, Outlining } from "../../../codegen/target.js";
 import { Format, X } from "../ops.js";
-import { FlagEffect, int, Length, pseudo, type Row, row, Wide } from "../row.js";
+import { directive, FlagEffect, int, Length, pseudo, type Row, row, Wide } from "../row.js";
 
 export const controlRows: readonly Row[] = [
   // ── Control ──
@@ -85,7 +85,8 @@ export const controlRows: readonly Row[] = [
   pseudo(X.IncomingAddress),
   pseudo(X.Keep, { outlining: Outlining.Invisible }),
   pseudo(X.ImplicitDef, { facts: OpFact.Undefined, outlining: Outlining.Invisible }),
-  pseudo(X.Cfi),
+  directive(X.Cfi),
+  directive(X.PatchLabel),
   pseudo(X.Asm, {
     flags: FlagEffect.Other,
     length: Length.Asm,
