@@ -7,16 +7,15 @@
  */
 
 import { type MemOperand, MInst, RegOperand, type SymbolRef, type VReg } from "../../codegen/mir.js";
+import { constantNumber, foldedInteger, symbolOffset } from "../../codegen/select/constants.js";
+import { isLocalSymbol, isThreadLocalAddress, tlsModel } from "../../codegen/select/symbols.js";
 import { type Inst, Op } from "../../ir/instructions.js";
 import type { Constant, Value } from "../../ir/values.js";
 import { isConstant } from "../../ir/values.js";
 import { hasSegment, memory, scaleOf } from "../isa/memory-operand.js";
 import { X } from "../isa/ops.js";
-import { foldedInteger, symbolOffset } from "./constants.js";
-import { constantNumber, fitsImm32 } from "./operand-facts.js";
+import { fitsImm32 } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
-import { isLocalSymbol } from "./symbols.js";
-import { isThreadLocalAddress, tlsModel } from "./tls.js";
 
 type Scale = 1 | 2 | 4 | 8;
 

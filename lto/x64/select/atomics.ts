@@ -3,13 +3,13 @@
  * stores need a locked exchange and seq_cst fences a full barrier (Intel SDM volume 3, 9.2).
  */
 import { type MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
+import { operationSize } from "../../codegen/select/operation-size.js";
 import { type Inst, type InstWith, type MemoryData, Op, type RMWOp } from "../../ir/instructions.js";
 import type { Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
 import { Cc, X } from "../isa/ops.js";
 import { maskOf, RAX } from "../isa/registers.js";
 import { address } from "./address.js";
-import { operationSize } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
 import { setCondition } from "./set-condition.js";
 import { immediate } from "./source.js";

@@ -11,6 +11,8 @@ import {
   type VReg,
 } from "../../codegen/mir.js";
 import { noRegisters, union } from "../../codegen/register-set.js";
+import { operationSize } from "../../codegen/select/operation-size.js";
+import { isLocalSymbol } from "../../codegen/select/symbols.js";
 import { InputError } from "../../ir/errors.js";
 import { type CallInst, callArguments, type Inst, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
@@ -26,11 +28,9 @@ import { endInvoke } from "./exceptions.js";
 import { selectInlineAsm } from "./inline-asm.js";
 import { extended } from "./integer.js";
 import { checkTarget, isChecked } from "./kcfi.js";
-import { operationSize } from "./operand-facts.js";
 import { unsupportedConvention } from "./refusals.js";
 import type { Selector } from "./selector.js";
 import { immediate, registerSource } from "./source.js";
-import { isLocalSymbol } from "./symbols.js";
 import { fp80PartSlot, fp80Slot, popToSlot, push80 } from "./x87.js";
 
 /** Offset of the vector registers in the register save area (ABI section 3.5.7). */

@@ -6,6 +6,7 @@
  * (Intel SDM, UCOMISS).
  */
 import { type MemOperand, MInst, RegOperand } from "../../codegen/mir.js";
+import { operationSize } from "../../codegen/select/operation-size.js";
 import {
   type CallInst,
   type FloatPredicate,
@@ -19,7 +20,7 @@ import { intrinsicOf } from "../../ir/intrinsics.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { Cc, invert, X } from "../isa/ops.js";
 import { address } from "./address.js";
-import { fitsImm8, operationSize } from "./operand-facts.js";
+import { fitsImm8 } from "./operand-facts.js";
 import { emitOverflow, overflowOf } from "./overflow.js";
 import type { Selector } from "./selector.js";
 import { type Condition, setCondition } from "./set-condition.js";

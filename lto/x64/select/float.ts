@@ -1,12 +1,12 @@
 /** Scalar float and double: arithmetic, conversions, bit casts; half and fp128 only move. */
 
 import { type MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
+import { operationSize } from "../../codegen/select/operation-size.js";
 import { type Inst, type InstWith, Op } from "../../ir/instructions.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
 import { Cc, X } from "../isa/ops.js";
 import { poolMem } from "./constants.js";
-import { operationSize } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
 import { foldLoad, registerSource, setVectorSource } from "./source.js";
 import * as x87 from "./x87.js";

@@ -12,6 +12,7 @@ import { isProfiled } from "../../analysis/profile.js";
 import type { LegalFunction } from "../../codegen/legalize/index.js";
 import { type MBlock, MFunction, MInst, RegOperand, type UnwindTables } from "../../codegen/mir.js";
 import { withRegister } from "../../codegen/register-set.js";
+import { dropUnreachableBlocks } from "../../codegen/select/unreachable.js";
 import type { SelectOptions, Target } from "../../codegen/target.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { UnsupportedError } from "../../ir/errors.js";
@@ -44,7 +45,6 @@ import { selectSelect } from "./select.js";
 import { Selector } from "./selector.js";
 import { slotRank } from "./stack-guard.js";
 import { selectSwitch } from "./switch.js";
-import { dropUnreachableBlocks } from "./unreachable.js";
 import { selectVectorBinary } from "./vector.js";
 import { fp80Slot } from "./x87.js";
 
@@ -106,7 +106,7 @@ export function selectFunction(
   }
   placeReturns(s);
   mf.blocks = order.flatMap((block) => [s.heads[block.id]!, ...(extra.get(s.heads[block.id]!) ?? [])]);
-  dropUnreachableBlocks(mf);
+  dropUnreachableBlocks(mf, () => new MInst(X.Ud2, 8));
   if (options.codeModel === "large") widenReferences(mf, s.pic, s.thunkMark("calls"));
   return mf;
 }

@@ -16,6 +16,8 @@ import {
   union,
   withRegister,
 } from "../../codegen/register-set.js";
+import { foldedInteger, symbolOffset } from "../../codegen/select/constants.js";
+import { operationSize } from "../../codegen/select/operation-size.js";
 import { type CallInst, callArguments, Op } from "../../ir/instructions.js";
 import type { Type } from "../../ir/types.js";
 import { type InlineAsm, isConstant, type Value } from "../../ir/values.js";
@@ -23,9 +25,7 @@ import { needsBasePointer, needsFramePointer } from "../frame/frame-registers.js
 import { type Cc, ccNames, X } from "../isa/ops.js";
 import { GPR, gprMask, maskOf, RBP, RSP, registerNames, XMM, XMM0, xmmMask } from "../isa/registers.js";
 import { address } from "./address.js";
-import { foldedInteger, symbolOffset } from "./constants.js";
 import { endInvoke } from "./exceptions.js";
-import { operationSize } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
 import { fp80PartSlot, fp80Slot, popToSlot, push80 } from "./x87.js";
 

@@ -1,13 +1,14 @@
 /** Integer arithmetic, shifts, casts between integers. */
 
 import { type MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
+import { constantNumber, foldedInteger } from "../../codegen/select/constants.js";
+import { operationSize } from "../../codegen/select/operation-size.js";
 import { type Inst, type InstWith, isPlainAccess, Op } from "../../ir/instructions.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
 import { X } from "../isa/ops.js";
 import { maskOf, RAX, RCX, RDX } from "../isa/registers.js";
-import { foldedInteger } from "./constants.js";
-import { constantNumber, fitsImm32, operationSize } from "./operand-facts.js";
+import { fitsImm32 } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
 import { foldLoad, immediate, loadFolds, registerSource, setSource } from "./source.js";
 

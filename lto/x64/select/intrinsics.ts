@@ -2,6 +2,8 @@
 
 import { add128, sub128, umulWide } from "../../codegen/legalize/internal.js";
 import { MInst, RegOperand } from "../../codegen/mir.js";
+import { constantNumber } from "../../codegen/select/constants.js";
+import { operationSize } from "../../codegen/select/operation-size.js";
 import { type CallInst, callArguments } from "../../ir/instructions.js";
 import { type Intrinsic, type IntrinsicName, intrinsics } from "../../ir/intrinsics.js";
 import type { Func } from "../../ir/module.js";
@@ -15,7 +17,6 @@ import { selectStrictCompare } from "./condition.js";
 import { selectCopySign, selectFAbs, selectSqrt } from "./float.js";
 import { selectFunnel, selectWideAdd, selectWideMul } from "./integer.js";
 import { selectMemCopy, selectMemSet } from "./memory.js";
-import { constantNumber, operationSize } from "./operand-facts.js";
 import { isOverflowIntrinsic, selectOverflow } from "./overflow.js";
 import type { Selector } from "./selector.js";
 import { selectSjljLongjmp, selectSjljSetjmp } from "./sjlj.js";

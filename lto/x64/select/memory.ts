@@ -1,5 +1,8 @@
 /** Loads, stores, read-modify-write folding, and the memory intrinsics. */
 import { type MFunction, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
+import { constantBytes, constantNumber, symbolOffset } from "../../codegen/select/constants.js";
+import { operationSize } from "../../codegen/select/operation-size.js";
+import { isLocalSymbol } from "../../codegen/select/symbols.js";
 import { type CallInst, Flag, type Inst, type InstWith, isPlainAccess, Op } from "../../ir/instructions.js";
 import { intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import type { Type } from "../../ir/types.js";
@@ -8,13 +11,11 @@ import { AccessMark, X } from "../isa/ops.js";
 import { maskOf, RAX, RCX, RDI, RSI } from "../isa/registers.js";
 import { address, decomposeGep } from "./address.js";
 import { selectFloatCompare, selectIntCompare } from "./condition.js";
-import { constantBytes, symbolOffset } from "./constants.js";
-import { constantNumber, fitsImm32, operationSize } from "./operand-facts.js";
+import { fitsImm32 } from "./operand-facts.js";
 import { callRuntime } from "./runtime-calls.js";
 import type { Selector } from "./selector.js";
 import { setCondition } from "./set-condition.js";
 import { immediate, loadFolds, unchangedSince } from "./source.js";
-import { isLocalSymbol } from "./symbols.js";
 import * as x87 from "./x87.js";
 
 /** Load opcode and operation size for a legal type held in an xmm register. */

@@ -5,12 +5,12 @@
  * the arithmetic moves down to that user and the flag is used as it is.
  */
 import { MInst, RegOperand, type VReg } from "../../codegen/mir.js";
+import { operationSize } from "../../codegen/select/operation-size.js";
 import { type CallInst, type InstWith, Op } from "../../ir/instructions.js";
 import { type Intrinsic, intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { Cc, X } from "../isa/ops.js";
 import { maskOf, RAX, RDX } from "../isa/registers.js";
-import { operationSize } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
 import { setCondition } from "./set-condition.js";
 import { immediate, registerSource, setSource } from "./source.js";

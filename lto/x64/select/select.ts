@@ -1,12 +1,14 @@
 /** select on general registers: arithmetic on the condition bit where that is short, else a conditional move. */
 
 import { type MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
+import { constantNumber } from "../../codegen/select/constants.js";
+import { operationSize } from "../../codegen/select/operation-size.js";
 import { type InstWith, Op } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
 import { type Cc, invert, X } from "../isa/ops.js";
 import { invertCondition, selectCondition } from "./condition.js";
-import { constantNumber, fitsImm32, operationSize } from "./operand-facts.js";
+import { fitsImm32 } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
 import { type Condition, setCondition } from "./set-condition.js";
 import { foldLoad } from "./source.js";

@@ -4,11 +4,13 @@
 
 import { type MemOperand, type MInst, RegOperand } from "../../codegen/mir.js";
 import { noRegisters } from "../../codegen/register-set.js";
+import { constantBytes, foldedInteger } from "../../codegen/select/constants.js";
+import { operationSize } from "../../codegen/select/operation-size.js";
 import { type InstWith, isPlainAccess, Op } from "../../ir/instructions.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { address } from "./address.js";
-import { constantBytes, foldedInteger, poolMem } from "./constants.js";
-import { fitsImm32, operationSize } from "./operand-facts.js";
+import { poolMem } from "./constants.js";
+import { fitsImm32 } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
 
 type Load = InstWith<Op.Load>;

@@ -9,11 +9,11 @@
 
 import { type JumpTable, type MBlock, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { noRegisters } from "../../codegen/register-set.js";
+import { operationSize } from "../../codegen/select/operation-size.js";
 import type { InstWith, Op } from "../../ir/instructions.js";
 import { memory } from "../isa/memory-operand.js";
 import { Cc, X } from "../isa/ops.js";
 import { connect, jump, jumpIf } from "./branch.js";
-import { operationSize } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
 
 interface Cluster {

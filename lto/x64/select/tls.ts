@@ -5,37 +5,12 @@
 
 import { MInst, RegOperand, routineCall, type VReg } from "../../codegen/mir.js";
 import { union } from "../../codegen/register-set.js";
-import type { CallInst } from "../../ir/instructions.js";
-import { intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
-import type { GlobalValue, ThreadLocalMode } from "../../ir/module.js";
+import { tlsModel } from "../../codegen/select/symbols.js";
+import type { GlobalValue } from "../../ir/module.js";
 import { memory } from "../isa/memory-operand.js";
 import { X } from "../isa/ops.js";
 import { callClobbers, maskOf, RAX, RDI } from "../isa/registers.js";
 import type { Selector } from "./selector.js";
-import { isLocalSymbol } from "./symbols.js";
-
-/** `llvm.threadlocal.address` on a global. */
-export function isThreadLocalAddress(call: CallInst): boolean {
-  return (
-    intrinsicOf(call.operands[0]!) === intrinsics["threadlocal.address"] &&
-    call.operands[1]!.valueKind === "global"
-  );
-}
-
-/** The model to use: the variable's own, strengthened by what the link knows. */
-export function tlsModel(s: Selector, global: GlobalValue): ThreadLocalMode {
-  const local = isLocalSymbol(s, global);
-  if (s.options.relocation !== "pic") {
-    // Executables know their own TLS block; others' variables sit at an offset fixed at start-up.
-    return local && !global.isDeclaration
-      ? "localexec"
-      : global.threadLocal === "localexec"
-        ? "localexec"
-        : "initialexec";
-  }
-  if (global.threadLocal === "generaldynamic" && local && global.isLocal) return "generaldynamic";
-  return global.threadLocal;
-}
 
 /** Address of a thread-local variable in a fresh register. */
 export function tlsAddress(s: Selector, global: GlobalValue): VReg {

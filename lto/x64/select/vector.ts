@@ -3,10 +3,10 @@
  * one for SSE instructions (see lower-vectors).
  */
 import { MInst, RegOperand } from "../../codegen/mir.js";
+import { constantNumber } from "../../codegen/select/constants.js";
 import { type CallInst, callArguments, type Inst, Op, opNames } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
 import { Format, X } from "../isa/ops.js";
-import { constantNumber } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
 import { setVectorSource } from "./source.js";
 

@@ -6,12 +6,13 @@
  */
 
 import { type MemOperand, MInst, RegOperand } from "../../codegen/mir.js";
+import { constantBytes } from "../../codegen/select/constants.js";
 import { type Inst, type InstWith, Op } from "../../ir/instructions.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
 import { Cc, X } from "../isa/ops.js";
 import { address } from "./address.js";
-import { constantBytes, poolMem } from "./constants.js";
+import { poolMem } from "./constants.js";
 import type { Selector } from "./selector.js";
 
 /** The slot of an fp80 instruction or argument, allocated on first demand. */

@@ -3,12 +3,13 @@
  * Blocks whose addresses are taken keep their label, on a trap: addresses are jumped to by indirect branches alone,
  * which list them. Linear in blocks and edges.
  */
-import type { MBlock, MFunction } from "../../codegen/mir.js";
-import { MInst } from "../../codegen/mir.js";
-import { X } from "../isa/ops.js";
+import type { MBlock, MFunction, MInst } from "../mir.js";
 
-/** Empties machine blocks that nothing enters. */
-export function dropUnreachableBlocks(mf: MFunction): void {
+/**
+ * Empties machine blocks that nothing enters.
+ * @param trap an instruction that control does not get past
+ */
+export function dropUnreachableBlocks(mf: MFunction, trap: () => MInst): void {
   const entry = mf.blocks[0]!;
   const seen = new Set<MBlock>([entry]);
   const stack = [entry];
@@ -23,7 +24,7 @@ export function dropUnreachableBlocks(mf: MFunction): void {
   for (const block of mf.blocks) {
     block.preds = block.preds.filter((p) => seen.has(p));
     if (seen.has(block)) continue;
-    block.insts = [new MInst(X.Ud2, 8)];
+    block.insts = [trap()];
     block.succs = [];
     block.params = [];
     block.succArgs = [];
