@@ -3,6 +3,7 @@ import type { AttributeSet } from "../ir/attributes.js";
 import { type CallInst, Op } from "../ir/instructions.js";
 import { intrinsicOf } from "../ir/intrinsics.js";
 import { Memory, type MemoryEffects, mayWrite } from "../ir/memory-effects.js";
+import type { Func } from "../ir/module.js";
 import { isRemovableCallOf } from "../ir/strict-float.js";
 
 /** The attributes of the function that is called directly; null for others. */
@@ -61,6 +62,15 @@ export const neverReturns = (call: CallInst): boolean =>
   call.data.tail !== "musttail" &&
   (call.data.attributes.fn.has("noreturn") ||
     (intrinsicOf(call.operands[0]!)?.noReturn ?? calleeAttributes(call)?.has("noreturn") === true));
+
+/** Whether nothing says that a call of a function that is named like a library's may be one of another. */
+export function isBuiltinCall({ data }: CallInst, callee: Func, caller: Func): boolean {
+  if (data.tail === "musttail" || data.bundles.length > 0) return false;
+  const here = data.attributes.fn;
+  if (here.has("nobuiltin") || (callee.attributes.fn.has("nobuiltin") && !here.has("builtin"))) return false;
+  const { strings } = caller.attributes.fn;
+  return !strings.has("no-builtins") && !strings.has(`no-builtin-${callee.name}`);
+}
 
 /** Attributes under which a call does more than its memory effects say. */
 const more = ["strictfp", "returns_twice", "convergent"];

@@ -54,6 +54,7 @@ import { virtualFunctionElim } from "../ipo/virtual-calls/virtual-function-elim.
 import { combineLoads } from "../opt/combine-loads.js";
 import { combineStores } from "../opt/combine-stores.js";
 import { dce } from "../opt/dce.js";
+import { deadAllocations } from "../opt/dead-allocations.js";
 import { dse } from "../opt/dse.js";
 import { foldBranches } from "../opt/fold-branches.js";
 import { gvn } from "../opt/gvn/index.js";
@@ -114,6 +115,8 @@ const simplification: readonly Step<ComponentPass | FunctionPass>[] = [
   may(licm),
   // Behind what makes loads values: fewer read what is stored.
   ifChanged(dse),
+  // Behind what takes reads and stores. Stores of addresses that were kept in such memory go with it.
+  ifChanged(deadAllocations),
   // Loops that only stored what nobody looks at, or computed what nobody asks for. Rare.
   ifChanged(loopDeletion),
   // What only computed values that are constants now, or that nobody stores.

@@ -29,7 +29,7 @@ import {
   voidType,
 } from "../../ir/types.js";
 import { ConstData, constBool, constI64, isConstant, type Value } from "../../ir/values.js";
-import { neverUnwinds } from "../../opt/call-effects.js";
+import { isBuiltinCall, neverUnwinds } from "../../opt/call-effects.js";
 import type { Goal } from "../../pass/pass.js";
 
 /** A call that is what rules look at. */
@@ -257,12 +257,7 @@ const callOf = (type: Type): CallData => ({
 
 /** Whether a call is one of the function of the C library that its callee is named after. */
 export function isLibraryCall(call: CallInst, callee: Func, caller: Func): call is LibraryCall {
-  const { data } = call;
-  if (call.op !== Op.Call || data.tail === "musttail" || data.bundles.length > 0) return false;
-  if (data.callingConvention !== 0 || data.functionType !== callee.valueType) return false;
-  const here = data.attributes.fn;
-  if (here.has("nobuiltin") || here.has("strictfp")) return false;
-  if (callee.attributes.fn.has("nobuiltin") && !here.has("builtin")) return false;
-  const { strings } = caller.attributes.fn;
-  return !strings.has("no-builtins") && !strings.has(`no-builtin-${callee.name}`);
+  const { callingConvention, functionType: type } = call.data;
+  if (call.op !== Op.Call || callingConvention !== 0 || type !== callee.valueType) return false;
+  return !call.data.attributes.fn.has("strictfp") && isBuiltinCall(call, callee, caller);
 }
