@@ -16,8 +16,8 @@
  *
  * Proof obligations: no instruction of the loop has an effect; no value of it is used outside; all edges out of it lead to
  * one place, and pass values there that do not depend on which is taken; it ends, or may be assumed to: `mustprogress` or
- * `willreturn` of the function, `llvm.loop.mustprogress`, or a counter that goes by one to a limit. The same holds of
- * each loop in it; where only loops say so, each cycle in it is one.
+ * `willreturn` of the function, `llvm.loop.mustprogress`, or a counter that goes by one to a limit where each round
+ * comes. The same holds of each loop in it; where only loops say so, each cycle in it is one.
  * Breaks if: an operation that may trap or not come back counts as one without effect. (Where division or a load traps,
  * behaviour is undefined.)
  */
@@ -175,19 +175,25 @@ const saysProgress = ({ blocks, header }: Loop, found: Loops): boolean =>
         block.successors.every((next) => next === header || !isHeaderAround(next, block, found))),
   );
 
-/** Whether the only branch back is taken while a counter that goes by one has not come to a limit. */
+/**
+ * Whether a branch that each round comes to, the first of a loop's or the only one back, is taken while a counter that goes by
+ * one has not come to a limit.
+ */
 function counts(loop: Loop, found: Loops): boolean {
   const backs = loop.blocks.filter(({ successors }) => successors.includes(loop.header));
-  const [back] = backs;
-  if (backs.length !== 1 || back!.terminator.op !== Op.CondBr) return false;
-  const { terminator } = back!;
+  if (backs.length !== 1) return false;
+  return limits(backs[0]!, loop, found) || limits(loop.header, loop, found);
+}
+function limits({ terminator }: Block, loop: Loop, found: Loops): boolean {
+  if (terminator.op !== Op.CondBr) return false;
   const [ifTrue, ifFalse] = terminator.blocks;
+  const stays = found.contains(loop, ifTrue!.id);
   const test = terminator.operands[0]!;
-  if (ifTrue === ifFalse || test.valueKind !== "inst" || test.op !== Op.ICmp) return false;
+  if (stays === found.contains(loop, ifFalse!.id)) return false;
+  if (test.valueKind !== "inst" || test.op !== Op.ICmp) return false;
   const [counter, limit] = test.operands;
   if (!isOutside(limit!, loop, found)) return false;
   const step = stepOf(counter!, loop);
-  const stays = ifTrue === loop.header;
   switch (test.data) {
     case "ne":
       return stays && step !== 0;

@@ -5,8 +5,10 @@
  * Two instructions are equal when operation, type, data and what stands for their operands are, in either order where
  * that does not matter. Flags that only promise something (no wrapping, exactness, fast math) may differ: the one that
  * stays keeps those that both have. An address in an array is one, whether it is reached through the array, with an
- * index of zero, or from its first element.
+ * index of zero, or from its first element; whatever the elements are called, if they are as large; and whether the
+ * address or a product before it multiplies by the size (`Scaled`).
  */
+import type { DataLayout } from "../../ir/data-layout.js";
 import { type CallInst, type Inst, type InstWith, Op, swappedPredicate } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import { Memory } from "../../ir/memory-effects.js";
@@ -92,6 +94,54 @@ function elementTypeBehind({ data }: InstWith<Op.GetElementPtr>, skipped: number
   return type;
 }
 
+/** Beyond that a size is no factor of an index. */
+const largestScale = 2 ** 31;
+
+/** An index times a number of bytes, modulo 2^64. */
+export class Scaled {
+  index: Value | null = null;
+  scale = 0;
+
+  constructor(
+    private readonly layout: DataLayout,
+    private readonly settled: Settled,
+  ) {}
+
+  /** What the address is beyond its base. @returns false where that is no one product */
+  read(inst: InstWith<Op.GetElementPtr>, skipped: number): boolean {
+    const { operands } = inst;
+    if (operands.length !== skipped + 2 || inst.type.kind !== "ptr") return false;
+    this.scale = this.layout.allocSize(elementTypeBehind(inst, skipped));
+    this.index = this.settled(operands[skipped + 1]!);
+    if (!(this.scale < largestScale)) return false;
+    const { index } = this;
+    if (index.valueKind === "int") {
+      this.scale *= index.num;
+      this.index = null;
+      return Number.isSafeInteger(this.scale);
+    }
+    const factor = factorOf(index);
+    // The product of an index that is extended first may wrap before.
+    if (factor > 0 && index.type.bits === this.layout.bitWidth(inst.type)) {
+      const scale = this.scale * factor;
+      if (scale < largestScale) {
+        this.scale = scale;
+        this.index = this.settled((index as Inst).operands[0]!);
+      }
+    }
+    return true;
+  }
+}
+
+/** A constant that the value's first operand is multiplied by; 0: it is no such product. */
+function factorOf(value: Value): number {
+  if (value.valueKind !== "inst" || (value.op !== Op.Mul && value.op !== Op.Shl)) return 0;
+  const by = value.operands[1]!;
+  if (by.valueKind !== "int" || !(by.num > 0)) return 0;
+  if (value.op === Op.Mul) return by.num;
+  return by.num < 31 ? 2 ** by.num : 0;
+}
+
 export class Expressions {
   private readonly heads: Int32Array;
   private readonly next: Int32Array;
@@ -104,7 +154,10 @@ export class Expressions {
   constructor(
     count: number,
     private readonly settled: Settled,
+    layout: DataLayout,
   ) {
+    this.scaled = new Scaled(layout, settled);
+    this.other = new Scaled(layout, settled);
     let size = 64;
     while (size < count) size *= 2;
     this.mask = size - 1;
@@ -115,6 +168,8 @@ export class Expressions {
   }
   /** By number. */
   private readonly of: Inst[];
+  private readonly scaled: Scaled;
+  private readonly other: Scaled;
 
   /** How many entries there are, for `forget`. */
   get size(): number {
@@ -151,9 +206,17 @@ export class Expressions {
       hash ^= Math.imul(this.hashOf(operands[first]!) + this.hashOf(operands[first + 1]!), 0xc2b2ae35);
       if (first === 1) hash ^= this.hashOf(operands[0]!);
     } else if (inst.op === Op.GetElementPtr) {
+      const { scaled } = this;
+      const skipped = skippedIndices(inst);
       hash ^= this.hashOf(operands[0]!);
-      for (let i = 1 + skippedIndices(inst); i < operands.length; i++)
-        hash = Math.imul(hash ^ this.hashOf(operands[i]!), 0x01000193);
+      if (scaled.read(inst, skipped))
+        hash = Math.imul(
+          hash ^ (scaled.index === null ? 5 : this.hashOf(scaled.index)) ^ scaled.scale,
+          0x01000193,
+        );
+      else
+        for (let i = 1 + skipped; i < operands.length; i++)
+          hash = Math.imul(hash ^ this.hashOf(operands[i]!), 0x01000193);
     } else
       for (let i = 0; i < operands.length; i++)
         hash = Math.imul(hash ^ this.hashOf(operands[i]!), 0x01000193);
@@ -215,8 +278,16 @@ export class Expressions {
     }
   }
   private isSameAddress(a: InstWith<Op.GetElementPtr>, b: InstWith<Op.GetElementPtr>): boolean {
+    const { scaled, other } = this;
     const fromA = skippedIndices(a);
     const fromB = skippedIndices(b);
+    const isScaled = scaled.read(a, fromA);
+    if (isScaled !== other.read(b, fromB)) return false;
+    if (isScaled) {
+      if (scaled.scale !== other.scale || !this.sameValue(a.operands[0]!, b.operands[0]!)) return false;
+      if (scaled.index === null || other.index === null) return scaled.index === other.index;
+      return this.sameValue(scaled.index, other.index);
+    }
     const indices = a.operands.length - fromA;
     if (indices !== b.operands.length - fromB) return false;
     if (elementTypeBehind(a, fromA) !== elementTypeBehind(b, fromB)) return false;

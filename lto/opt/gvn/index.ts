@@ -29,7 +29,7 @@
  */
 import type { DominatorTree } from "../../analysis/dominators.js";
 import { mergeHints, withHints } from "../../ir/hints.js";
-import { type Block, type BodyView, type Inst, Op } from "../../ir/instructions.js";
+import { type Block, type BodyView, Flag, type Inst, Op } from "../../ir/instructions.js";
 import { raw } from "../../ir/raw.js";
 import { returnsTwice } from "../../ir/returns-twice.js";
 import { i1 } from "../../ir/types.js";
@@ -92,7 +92,7 @@ class Walk {
     view: BodyView,
     count: number,
     private readonly tree: DominatorTree,
-    { goal }: FunctionContext,
+    { goal, layout }: FunctionContext,
     private readonly memory: MemoryOperations,
   ) {
     this.blocks = view.blocks;
@@ -101,7 +101,7 @@ class Walk {
     this.instFacts = new Array(count);
     this.before = this.blocks.map(() => []);
     for (const block of this.blocks) for (const next of block.successors) this.before[next.id]!.push(block);
-    this.expressions = new Expressions(count, this.settled);
+    this.expressions = new Expressions(count, this.settled, layout);
     this.contents = new Contents(memory, this.before, this.blocks[0]!, this.settled);
   }
 
@@ -270,6 +270,18 @@ class Walk {
     }
   }
 
+  /** Of two addresses, where the product of one is part of the other: none of them promises that its own does not wrap. */
+  private mergeProducts(kept: Inst, gone: Inst): void {
+    const index = kept.operands[kept.operands.length - 1]!;
+    const other = gone.operands[gone.operands.length - 1]!;
+    // Of constants each says where the address is, in bytes.
+    if (isConstant(index) || this.settled(index) === this.settled(other)) return;
+    kept.flags &= ~addressFlags;
+    const product = this.settled(index);
+    if (product.valueKind === "inst" && (product.op === Op.Mul || product.op === Op.Shl))
+      product.flags &= ~wrapFlags;
+  }
+
   /** Puts in what was found. @returns whether there was anything */
   apply(context: FunctionContext): boolean {
     const { replaced, decided, leaders } = this;
@@ -277,7 +289,9 @@ class Walk {
     const body = context.rewrite();
     for (const inst of replaced) {
       const by = this.settled(inst);
-      if (by.valueKind === "inst" && by.op === inst.op) merge(by, inst);
+      if (by.valueKind !== "inst" || by.op !== inst.op) continue;
+      merge(by, inst);
+      if (by.op === Op.GetElementPtr) this.mergeProducts(by, inst);
     }
     for (const { inst, slot, by } of decided) raw(inst).operands[slot] = by;
     for (const block of body.blocks) {
@@ -301,6 +315,8 @@ class Walk {
 }
 
 const nearBlocks = 2;
+const wrapFlags = Flag.Nuw | Flag.Nsw;
+const addressFlags = Flag.InBounds | Flag.Nusw | Flag.Nuw;
 
 const isNumber = (value: Value): value is Constant =>
   value.valueKind === "int" || (value.valueKind === "zero" && value.type.kind === "ptr");
