@@ -8,12 +8,12 @@
 import { cloneInst } from "../codegen/clone.js";
 import { type MFunction, MInst, type RegClass, RegOperand, unwindTarget } from "../codegen/mir.js";
 import { hasRegister, type RegisterSet, setOfWords, withoutRegister } from "../codegen/register-set.js";
-import type { TargetRegisters } from "../codegen/target.js";
+import { endsBlock, OpFact, type TargetRegisters } from "../codegen/target.js";
 import { needsBasePointer, needsFramePointer } from "./frame/frame-registers.js";
 import { commutes, permitSlots, storeConstant } from "./frame/slot-marks.js";
 import { slotOperand } from "./isa/build.js";
 import { encodingForm, formCosts } from "./isa/encoding-cost.js";
-import { opWide } from "./isa/op-info.js";
+import { opFacts, opWide } from "./isa/op-info.js";
 import { X } from "./isa/ops.js";
 import {
   callClobbers,
@@ -47,22 +47,9 @@ function storeOp(cls: RegClass, size: number): X {
 
 /** Whether the instruction leaves the block, so that moves for outgoing edges belong before it. */
 function isTerminator(inst: MInst): boolean {
-  if (unwindTarget(inst) !== null) return true;
-  switch (inst.op) {
-    case X.Jmp:
-    case X.Jcc:
-    case X.JmpIndirect:
-    case X.TailCall:
-    case X.TailCallIndirect:
-    case X.Ret:
-    case X.Ud2:
-      return true;
-    case X.Asm:
-      return inst.targets.length > 0;
-    default:
-      return false;
-  }
+  return unwindTarget(inst) !== null || inst.targets.length > 0 || (opFacts[inst.op]! & mayLeave) !== 0;
 }
+const mayLeave = endsBlock | OpFact.Branch;
 
 export const x64Registers: TargetRegisters = {
   names: registerNames[8]!,

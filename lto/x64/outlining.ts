@@ -31,27 +31,19 @@ function callKind({ marks, extra }: MInst): Outlining {
 }
 
 function kind(inst: MInst): Outlining {
-  switch (inst.op) {
-    case X.Call:
-    case X.CallIndirect:
+  const known: Outlining = opOutlining[inst.op]!;
+  switch (known) {
+    case Outlining.Call:
       return callKind(inst);
-    case X.Ret:
-    case X.TailCall:
-    case X.TailCallIndirect:
-      return inst.marks !== 0 || addressesStack(inst.mem) ? Outlining.Never : Outlining.Exit;
-    case X.Push:
-      return addressesStack(inst.mem) || namesStack(inst) ? Outlining.Never : Outlining.Push;
-    case X.PushPad:
-      return Outlining.Push;
-    case X.Pop:
-      return addressesStack(inst.mem) || namesStack(inst) ? Outlining.Never : Outlining.Pop;
-    case X.Xchg:
-    case X.XorpsZero:
-      return Outlining.Plain;
-    default: {
-      const known: Outlining = opOutlining[inst.op]!;
-      return known === Outlining.Plain && namesStack(inst) ? Outlining.Never : known;
-    }
+    case Outlining.Exit:
+      return inst.marks !== 0 || addressesStack(inst.mem) ? Outlining.Never : known;
+    case Outlining.Push:
+    case Outlining.Pop:
+      return addressesStack(inst.mem) || namesStack(inst) ? Outlining.Never : known;
+    case Outlining.Plain:
+      return namesStack(inst) ? Outlining.Never : known;
+    default:
+      return known;
   }
 }
 

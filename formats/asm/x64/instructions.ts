@@ -15,11 +15,20 @@ import {
   tableOf,
   unwindDirective,
 } from "../../../lto/codegen/mir.js";
+import { OpFact } from "../../../lto/codegen/target.js";
 import { MoveForm, moveImmediateForm, signedImmediate } from "../../../lto/x64/isa/lengths.js";
-import { integerSuffix, opFormat, opName, opSuffix, x87Suffix } from "../../../lto/x64/isa/op-info.js";
+import {
+  argumentSize,
+  opFacts,
+  opFormat,
+  opName,
+  opReads,
+  opSuffix,
+  resultSize,
+} from "../../../lto/x64/isa/op-info.js";
 import { opcodeNames } from "../../../lto/x64/isa/op-names.js";
 import { ccNames, Format, JumpMark, X } from "../../../lto/x64/isa/ops.js";
-import { Suffix } from "../../../lto/x64/isa/row.js";
+import { FlagRead, Suffix, suffixes } from "../../../lto/x64/isa/row.js";
 import type { InstructionPrinter, OperandNames } from "../instruction-printer.js";
 import { inlineAsmText } from "./inline-asm.js";
 import { memoryText, registerText, symbolText } from "./operands.js";
@@ -27,30 +36,15 @@ import { propertyNote } from "./property-note.js";
 import { externalThunk, ownThunk, thunkText } from "./thunks.js";
 import { typeNumber } from "./type-number.js";
 
-/** Size at which a general-purpose operand of an SSE instruction is named. */
-function generalSize(inst: MInst): number {
-  switch (inst.op) {
-    case X.MovdTo:
-    case X.MovdFrom:
-    case X.Movmskps:
-    case X.Movmskpd:
-    case X.Pmovmskb:
-    case X.Pinsrw:
-    case X.Pextrw:
-      return 4;
-    case X.MovqTo:
-    case X.MovqFrom:
-      return 8;
-    default:
-      return inst.size;
-  }
-}
+const integerSuffix = suffixes[Suffix.Integer];
 
 function register(operand: RegOperand | undefined, size: number, inst: MInst): string {
   if (operand === undefined || operand.loc === noLocation || operand.loc < 0)
     throw new Error(`operand of ${opcodeNames[inst.op]} has no register`);
   return registerText(operand.loc, size);
 }
+
+const result = (inst: MInst): string => register(inst.defs[0], resultSize(inst.op, inst.size), inst);
 
 /** `$imm` or `$symbol+imm`; the value is normalised to `size` bytes. */
 function immediate(inst: MInst, size: number, names: OperandNames): string {
@@ -69,9 +63,10 @@ function source(inst: MInst, index: number, size: number, names: OperandNames): 
 /** Mnemonic with its size suffix. */
 function mnemonic(inst: MInst): string {
   const { op } = inst;
-  const name = opName[op]!;
-  if (op === X.Cmov) return name + ccNames[inst.condition]! + integerSuffix[inst.size]!;
-  return opSuffix[op] === Suffix.Integer ? name + integerSuffix[inst.size]! : name;
+  const suffix = opSuffix[op]![inst.size] ?? "";
+  return opReads[op] === FlagRead.Condition
+    ? opName[op]! + ccNames[inst.condition]! + suffix
+    : opName[op]! + suffix;
 }
 
 function copyText(inst: MInst): string {
@@ -104,57 +99,35 @@ function movText(inst: MInst, names: OperandNames): string {
 /** defs[0] ← register, memory or immediate, across register files. */
 function moveLikeText(inst: MInst, names: OperandNames): string {
   if (inst.op === X.Mov) return movText(inst, names);
-  const size = generalSize(inst);
+  const from = argumentSize(inst.op, inst.size);
   if (inst.defs.length === 0)
-    return `\t${mnemonic(inst)}\t${register(inst.uses[0], size, inst)}, ${memoryText(inst.mem!, names)}`;
-  return `\t${mnemonic(inst)}\t${source(inst, 0, size, names)}, ${register(inst.defs[0], size, inst)}`;
+    return `\t${mnemonic(inst)}\t${register(inst.uses[0], from, inst)}, ${memoryText(inst.mem!, names)}`;
+  return `\t${mnemonic(inst)}\t${source(inst, 0, from, names)}, ${result(inst)}`;
 }
 
-function extendText(inst: MInst, names: OperandNames): string {
-  const { op } = inst;
-  if (op === X.Movsxd) return `\tmovslq\t${source(inst, 0, 4, names)}, ${register(inst.defs[0], 8, inst)}`;
-  const from = op === X.Movzx8 || op === X.Movsx8 ? 1 : 2;
-  const zero = op === X.Movzx8 || op === X.Movzx16;
-  const to = zero && inst.size === 8 ? 4 : inst.size;
-  return `\t${opName[op]}${integerSuffix[to]}\t${source(inst, 0, from, names)}, ${register(inst.defs[0], to, inst)}`;
-}
+const lastRegister = (inst: MInst): string =>
+  register(inst.uses[inst.uses.length - 1], argumentSize(inst.op, inst.size), inst);
+
+/** The source of an instruction besides its immediate, and besides registers that are fixed. */
+const registerOrMemory = (inst: MInst, names: OperandNames): string =>
+  inst.mem !== null ? memoryText(inst.mem, names) : lastRegister(inst);
 
 /** The count of a shift: an immediate, or %cl. */
 const shiftCount = (inst: MInst): string => (inst.imm === null ? "%cl" : `$${inst.imm}`);
 
-function implicitText(inst: MInst): string {
-  const { op, size } = inst;
-  switch (op) {
-    case X.SignRax:
-      return size === 2 ? "\tcwtd" : size === 4 ? "\tcltd" : "\tcqto";
-    case X.ExtendRax:
-      return size === 2 ? "\tcbtw" : size === 4 ? "\tcwtl" : "\tcltq";
-    case X.Ret:
-      return inst.marks !== 0 ? "\tret\n\tint3" : "\tret";
-    default:
-      return `\t${mnemonic(inst)}`;
-  }
-}
-
 function jumpText(inst: MInst, names: OperandNames): string {
-  switch (inst.op) {
-    case X.Jmp:
-      return `\tjmp\t${names.block(inst.targets[0]!)}`;
-    case X.Jcc: {
-      const to = inst.symbol === null ? names.block(inst.targets[0]!) : symbolText(inst.symbol, 0, names);
-      return `\tj${ccNames[inst.condition]}\t${to}`;
-    }
-    default:
-      return marked(inst, "jmp", controlTarget(inst, names));
-  }
+  if ((opFacts[inst.op]! & (OpFact.Jump | OpFact.Branch)) === 0)
+    return marked(inst, controlTarget(inst, names));
+  const to = inst.symbol === null ? names.block(inst.targets[0]!) : symbolText(inst.symbol, 0, names);
+  return `\t${mnemonic(inst)}\t${to}`;
 }
 
 /** A jump or call with its marks. */
-function marked({ marks }: MInst, name: string, target: string): string {
+function marked({ op, marks }: MInst, target: string): string {
   const has = (mark: JumpMark): boolean => (marks & mark) !== 0;
   const prefix = has(JumpMark.NoTrack) ? "notrack " : "";
   const thunk = has(JumpMark.ExternalThunk) ? externalThunk : has(JumpMark.Thunk) ? ownThunk : null;
-  return `\t${prefix}${name}\t${thunk ?? target}${has(JumpMark.Stop) ? "\n\tint3" : ""}`;
+  return `\t${prefix}${opName[op]}\t${thunk ?? target}${has(JumpMark.Stop) ? "\n\tint3" : ""}`;
 }
 
 /** Target of a call or jump: a symbol, or indirect through a register or memory. */
@@ -170,26 +143,6 @@ function pushText(inst: MInst, names: OperandNames): string {
 
 function popText(inst: MInst, names: OperandNames): string {
   return `\tpopq\t${inst.mem !== null ? memoryText(inst.mem, names) : register(inst.defs[0], 8, inst)}`;
-}
-
-function atomicText(inst: MInst, names: OperandNames): string {
-  const mem = memoryText(inst.mem!, names);
-  switch (inst.op) {
-    case X.LockInc:
-    case X.LockDec:
-    case X.LockNeg:
-    case X.LockNot:
-      return `\t${mnemonic(inst)}\t${mem}`;
-    case X.LockCmpxchg16b:
-      return `\tlock cmpxchg16b\t${mem}`;
-    case X.LockCmpxchg:
-      return `\t${mnemonic(inst)}\t${register(inst.uses[1], inst.size, inst)}, ${mem}`;
-    default: {
-      const from =
-        inst.uses.length > 0 ? register(inst.uses[0], inst.size, inst) : immediate(inst, inst.size, names);
-      return `\t${mnemonic(inst)}\t${from}, ${mem}`;
-    }
-  }
 }
 
 function tlsText(inst: MInst, names: OperandNames): string {
@@ -301,20 +254,26 @@ export function instructionText(inst: MInst, names: OperandNames): string {
   if (op === X.Copy) return copyText(inst);
   switch (opFormat[op]!) {
     case Format.Mov:
+    case Format.Extend:
       return moveLikeText(inst, names);
     case Format.MovM:
+    case Format.AluM:
+    case Format.CompareM:
+    case Format.Atomic:
       return `\t${mnemonic(inst)}\t${inst.uses.length > 0 ? register(inst.uses[0], size, inst) : immediate(inst, size, names)}, ${memoryText(inst.mem!, names)}`;
     case Format.Alu:
       return `\t${mnemonic(inst)}\t${source(inst, 1, size, names)}, ${register(inst.defs[0], size, inst)}`;
-    case Format.AluM:
-    case Format.CompareM:
-      return `\t${mnemonic(inst)}\t${inst.uses.length > 0 ? register(inst.uses[0], size, inst) : immediate(inst, size, names)}, ${memoryText(inst.mem!, names)}`;
     case Format.Compare:
       return `\t${mnemonic(inst)}\t${source(inst, 1, size, names)}, ${register(inst.uses[0], size, inst)}`;
     case Format.Unary:
-      return `\t${mnemonic(inst)}\t${register(inst.defs[0], size, inst)}`;
+    case Format.SetCc:
+      return `\t${mnemonic(inst)}\t${result(inst)}`;
     case Format.UnaryM:
     case Format.Mem:
+    case Format.X87M:
+    case Format.SetCcM:
+    case Format.AtomicUnary:
+    case Format.AtomicPair:
       return `\t${mnemonic(inst)}\t${memoryText(inst.mem!, names)}`;
     case Format.Shift:
       return `\t${mnemonic(inst)}\t${shiftCount(inst)}, ${register(inst.defs[0], size, inst)}`;
@@ -322,38 +281,27 @@ export function instructionText(inst: MInst, names: OperandNames): string {
       return `\t${mnemonic(inst)}\t${shiftCount(inst)}, ${memoryText(inst.mem!, names)}`;
     case Format.DoubleShift:
       return `\t${mnemonic(inst)}\t${shiftCount(inst)}, ${register(inst.uses[1], size, inst)}, ${register(inst.defs[0], size, inst)}`;
-    case Format.Extend:
-      return extendText(inst, names);
     case Format.Lea:
       return `\t${mnemonic(inst)}\t${memoryText(inst.mem!, names)}, ${register(inst.defs[0], size, inst)}`;
     case Format.MulImm:
-      return `\t${mnemonic(inst)}\t$${signedImmediate(inst.imm!, size)}, ${inst.mem !== null ? memoryText(inst.mem, names) : register(inst.uses[0], size, inst)}, ${register(inst.defs[0], size, inst)}`;
-    case Format.Wide:
-      return `\t${mnemonic(inst)}\t${inst.mem !== null ? memoryText(inst.mem, names) : register(inst.uses[inst.uses.length - 1], size, inst)}`;
-    case Format.SetCc:
-      return `\tset${ccNames[inst.condition]}\t${register(inst.defs[0], 1, inst)}`;
-    case Format.SetCcM:
-      return `\tset${ccNames[inst.condition]}\t${memoryText(inst.mem!, names)}`;
     case Format.AluImm:
-      return `\t${opName[op]}\t$${inst.imm}, ${inst.mem !== null ? memoryText(inst.mem, names) : register(inst.uses[1], generalSize(inst), inst)}, ${register(inst.defs[0], 16, inst)}`;
     case Format.MovImm:
-      return `\t${opName[op]}\t$${inst.imm}, ${inst.mem !== null ? memoryText(inst.mem, names) : register(inst.uses[0], 16, inst)}, ${register(inst.defs[0], generalSize(inst), inst)}`;
+      return `\t${mnemonic(inst)}\t$${signedImmediate(inst.imm!, size)}, ${registerOrMemory(inst, names)}, ${result(inst)}`;
+    case Format.Wide:
+      return `\t${mnemonic(inst)}\t${registerOrMemory(inst, names)}`;
+    case Format.AtomicExchange:
+      return `\t${mnemonic(inst)}\t${lastRegister(inst)}, ${memoryText(inst.mem!, names)}`;
     case Format.Push:
       return pushText(inst, names);
     case Format.Pop:
       return popText(inst, names);
     case Format.Implicit:
-      return implicitText(inst);
+    case Format.X87:
+      return `\t${mnemonic(inst)}${inst.marks !== 0 ? "\n\tint3" : ""}`;
     case Format.Jump:
       return jumpText(inst, names);
     case Format.Call:
-      return marked(inst, "call", controlTarget(inst, names));
-    case Format.X87M:
-      return `\t${opName[op]}${x87Suffix(op, size)}\t${memoryText(inst.mem!, names)}`;
-    case Format.X87:
-      return `\t${opName[op]}`;
-    case Format.Atomic:
-      return atomicText(inst, names);
+      return marked(inst, controlTarget(inst, names));
     case Format.Directive:
       return op === X.Cfi ? cfiText(inst) : `${names.patchLabel()}:`;
     case Format.Pseudo:

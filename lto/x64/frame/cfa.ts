@@ -5,8 +5,10 @@
  */
 import type { MInst } from "../../codegen/mir.js";
 import type { CfaState } from "../../codegen/target.js";
+import { opStack } from "../isa/op-info.js";
 import { X } from "../isa/ops.js";
 import { RBP, RSP } from "../isa/registers.js";
+import { Stack } from "../isa/row.js";
 
 /** On entry the return address has been pushed. */
 export const entryState = (): CfaState => ({ register: RSP, offset: 8, depth: 8, saved: [] });
@@ -16,9 +18,10 @@ export function stateBefore(pops: readonly MInst[]): CfaState {
   const state = entryState();
   for (let i = pops.length - 1; i >= 0; i--) {
     const inst = pops[i]!;
-    if (inst.op !== X.Pop && inst.op !== X.PopSaved) continue;
+    const effect: Stack = opStack[inst.op]!;
+    if (effect !== Stack.Pop && effect !== Stack.PopSaved) continue;
     moveStack(state, 8);
-    if (inst.op === X.PopSaved) state.saved.push({ register: target(inst), offset: -state.depth });
+    if (effect === Stack.PopSaved) state.saved.push({ register: target(inst), offset: -state.depth });
   }
   return state;
 }
@@ -40,24 +43,38 @@ const target = (inst: MInst): number => (inst.defs.length > 0 ? inst.defs[0]!.lo
  * @returns whether the state may have changed
  */
 export function step(state: CfaState, inst: MInst, framePointer: boolean): boolean {
-  switch (inst.op) {
-    case X.Push:
-    case X.PushPad:
+  switch (opStack[inst.op] as Stack) {
+    case Stack.Push:
       moveStack(state, 8);
       return true;
-    case X.Pop:
+    case Stack.Pop:
       moveStack(state, -8);
       return true;
-    case X.PushSaved:
+    case Stack.PushSaved:
       moveStack(state, 8);
       state.saved.push({ register: inst.uses[0]!.loc, offset: -state.depth });
       return true;
-    case X.PopSaved:
+    case Stack.PopSaved:
       restore(state, target(inst));
       return true;
-    case X.Leave:
+    case Stack.Leave:
       restore(state, RBP);
       return true;
+    case Stack.Lower:
+      moveStack(state, Number(inst.imm));
+      return true;
+    case Stack.Set:
+      state.depth = -1;
+      return true;
+    case Stack.Result:
+    case Stack.Stays:
+      return compute(state, inst, framePointer);
+  }
+}
+
+/** Effect of copies and arithmetic. */
+function compute(state: CfaState, inst: MInst, framePointer: boolean): boolean {
+  switch (inst.op) {
     case X.Copy:
       if (framePointer && target(inst) === RBP && inst.uses[0]!.loc === RSP) state.register = RBP;
       else if (target(inst) === RSP) state.depth = -1;
@@ -75,12 +92,6 @@ export function step(state: CfaState, inst: MInst, framePointer: boolean): boole
     case X.Lea:
       if (target(inst) === RSP) return leaStack(state, inst);
       return framePointer && target(inst) === RBP && inst.mem!.base?.loc === RBP && lend(state, inst, 1);
-    case X.ProbeLoop:
-      moveStack(state, Number(inst.imm));
-      return true;
-    case X.ProbeTo:
-      state.depth = -1;
-      return true;
     default:
       return false;
   }
@@ -122,16 +133,15 @@ function restore(state: CfaState, register: number): void {
  * frame pointer the CFA stays where it is until that is restored: a step and `def_cfa` (3).
  */
 export function tableBytes(inst: MInst, framePointer: boolean): number {
-  switch (inst.op) {
-    case X.PushSaved:
+  switch (opStack[inst.op] as Stack) {
+    case Stack.PushSaved:
       return framePointer ? 2 : 5;
-    case X.Push:
-    case X.PushPad:
-    case X.Pop:
+    case Stack.Push:
+    case Stack.Pop:
       return framePointer ? 0 : 3;
-    case X.PopSaved:
+    case Stack.PopSaved:
       return framePointer ? (target(inst) === RBP ? 4 : 0) : 3;
-    case X.Leave:
+    case Stack.Leave:
       return 4;
     default:
       return !framePointer && movesStack(inst) ? 3 : 0;
@@ -140,20 +150,14 @@ export function tableBytes(inst: MInst, framePointer: boolean): number {
 
 /** Whether the instruction changes what the unwinder must know. */
 export function movesStack(inst: MInst): boolean {
-  switch (inst.op) {
-    case X.Push:
-    case X.PushPad:
-    case X.PushSaved:
-    case X.Leave:
-    case X.ProbeLoop:
-    case X.ProbeTo:
-      return true;
-    case X.Add:
-    case X.Sub:
-    case X.And:
-    case X.Lea:
+  switch (opStack[inst.op] as Stack) {
+    case Stack.Stays:
+    case Stack.Pop:
+    case Stack.PopSaved:
+      return false;
+    case Stack.Result:
       return target(inst) === RSP;
     default:
-      return false;
+      return true;
   }
 }

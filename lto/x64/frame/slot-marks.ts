@@ -10,9 +10,9 @@
 import { type MFunction, MInst, type RegOperand } from "../../codegen/mir.js";
 import { isEmptySet } from "../../codegen/register-set.js";
 import { memory } from "../isa/memory-operand.js";
-import { opCommutes, opSource, opSourceBytes } from "../isa/op-info.js";
-import { wantsR11, X } from "../isa/ops.js";
-import { lastUse, noSource, operandSize } from "../isa/row.js";
+import { opCommutes, opFormat, opMemory, opSource, opSourceBytes } from "../isa/op-info.js";
+import { Format, wantsR11, X } from "../isa/ops.js";
+import { lastUse, noMemory, noSource, operandSize } from "../isa/row.js";
 
 /** Bytes that `inst` reads of a source in memory. */
 const sourceBytes = ({ op, size }: MInst): number =>
@@ -20,20 +20,10 @@ const sourceBytes = ({ op, size }: MInst): number =>
 
 /** Index in `uses` of the source that may be memory; -1 if none may. */
 function sourceIndex(inst: MInst): number {
-  const { op, size, uses } = inst;
-  switch (op) {
-    case X.Imul:
-    case X.Cmov:
-      if (size === 1) return noSource;
-      break;
-    case X.Test:
-      if (uses.length === 2 && uses[0]!.vreg === uses[1]!.vreg) return noSource;
-      break;
-    case X.CallIndirect:
-    case X.JmpIndirect:
-      // What goes through a routine has its target in a register.
-      if (wantsR11(inst.marks)) return noSource;
-  }
+  const { op, uses } = inst;
+  if (op === X.Test && uses.length === 2 && uses[0]!.vreg === uses[1]!.vreg) return noSource;
+  // What goes through a routine has its target in a register.
+  if (wantsR11(inst.marks)) return noSource;
   const source = opSource[op]!;
   return source === lastUse ? uses.length - 1 : source;
 }
@@ -47,7 +37,8 @@ export function permitSlots(mf: MFunction, inst: MInst): void {
   if (inst.mem !== null || inst.op === X.Asm) return;
   const source = sourceIndex(inst);
   if (source >= 0 && source < inst.uses.length) permitSlot(mf, inst.uses[source], sourceBytes(inst));
-  if (inst.op === X.Cmp || (inst.op === X.Test && source === 1)) permitSlot(mf, inst.uses[0], inst.size);
+  const compares = opFormat[inst.op] === Format.Compare && opMemory[inst.op] !== noMemory;
+  if (compares && source >= 0) permitSlot(mf, inst.uses[0], inst.size);
 }
 
 function permitSlot(mf: MFunction, use: RegOperand | undefined, bytes: number): void {

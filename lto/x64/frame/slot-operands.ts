@@ -18,6 +18,7 @@ import { slotOperand } from "../isa/build.js";
 import { opFormat, opMemory } from "../isa/op-info.js";
 import { opcodeNames } from "../isa/op-names.js";
 import { Format, X } from "../isa/ops.js";
+import { noMemory } from "../isa/row.js";
 
 function fail(inst: MInst): never {
   throw new Error(`slot operand without memory form: ${opcodeNames[inst.op]}`);
@@ -32,26 +33,15 @@ function useMemory(inst: MInst, slot: number): void {
 function rewriteDefinition(inst: MInst): void {
   const slot = slotOf(inst.defs[0]!.loc);
   if (inst.defs.length !== 1) fail(inst);
-  switch (inst.op) {
-    case X.MovdFrom:
-    case X.MovqFrom:
-      // The store form is the same opcode with memory in place of the definition.
-      useMemory(inst, slot);
-      inst.defs = [];
-      return;
-    case X.Copy: {
-      const vector = inst.uses[0]!.loc >= 16;
-      const size = inst.size;
-      inst.op = vector ? (size === 4 ? X.MovssM : size === 8 ? X.MovsdM : X.MovapsM) : X.MovM;
-      break;
-    }
-    default: {
-      const op = opMemory[inst.op]!;
-      if (op === inst.op) fail(inst);
-      const tied = inst.defs[0]!.tiedTo;
-      inst.op = op;
-      if (tied >= 0) inst.uses.splice(tied, 1);
-    }
+  if (inst.op === X.Copy && inst.uses[0]!.loc >= 16) {
+    const { size } = inst;
+    inst.op = size === 4 ? X.MovssM : size === 8 ? X.MovsdM : X.MovapsM;
+  } else {
+    const op = opMemory[inst.op]!;
+    if (op === noMemory) fail(inst);
+    const tied = inst.defs[0]!.tiedTo;
+    inst.op = op;
+    if (tied >= 0) inst.uses.splice(tied, 1);
   }
   inst.defs = [];
   useMemory(inst, slot);
@@ -68,7 +58,7 @@ function rewriteUse(inst: MInst, index: number): void {
   const format = opFormat[inst.op]!;
   if (format === Format.Compare && index === 0) {
     const op = opMemory[inst.op]!;
-    if (op === inst.op) fail(inst);
+    if (op === noMemory) fail(inst);
     inst.op = op;
   } else if (inst.op === X.Copy) {
     rewriteCopyFromSlot(inst);

@@ -8,10 +8,10 @@
 
 import type { MemOperand, MInst } from "../../codegen/mir.js";
 import { lowWord, type RegisterSet, setOfWords } from "../../codegen/register-set.js";
-import { opFlags, opFormat } from "./op-info.js";
+import { opFlags, opFormat, opSame, opStack } from "./op-info.js";
 import { Format, X } from "./ops.js";
 import { RBP, RSP } from "./registers.js";
-import { FlagEffect } from "./row.js";
+import { FlagEffect, SameSource, Stack } from "./row.js";
 
 /** The arithmetic flags in a set. */
 export const flagsRegister = RSP;
@@ -26,10 +26,11 @@ function memUses(mem: MemOperand | null): number {
   return mask & registersOnly;
 }
 
+const hasSameSources = ({ uses }: MInst): boolean => uses.length === 2 && uses[0]!.loc === uses[1]!.loc;
+
 /** The value of the only source register does not matter: `xor r, r` and the like. */
 export function isZeroIdiom(inst: MInst): boolean {
-  if (inst.uses.length !== 2 || inst.uses[0]!.loc !== inst.uses[1]!.loc) return false;
-  return inst.op === X.Xor || inst.op === X.Xorps || inst.op === X.Pxor;
+  return opSame[inst.op] === SameSource.Zero && hasSameSources(inst);
 }
 
 /** `or r, -1`: the old value does not matter. */
@@ -37,8 +38,7 @@ const isOnesIdiom = (inst: MInst): boolean =>
   inst.op === X.Or && inst.imm === -1 && inst.size >= 4 && inst.mem === null && inst.symbol === null;
 
 /** `sbb r, r` depends on the carry alone. */
-const isCarryMask = (inst: MInst): boolean =>
-  inst.op === X.Sbb && inst.uses.length === 2 && inst.uses[0]!.loc === inst.uses[1]!.loc;
+const isCarryMask = (inst: MInst): boolean => opSame[inst.op] === SameSource.Carry && hasSameSources(inst);
 
 /** Registers that the instruction reads, without those that an exit hands back to the caller. */
 export function usedRegisters(inst: MInst): RegisterSet {
@@ -50,7 +50,7 @@ export function usedRegisters(inst: MInst): RegisterSet {
   const extra = inst.extra;
   if (extra !== null && extra.kind === "asm")
     for (const operand of extra.operands) if (operand.kind === "mem") mask |= memUses(operand.mem);
-  if (inst.op === X.Leave) mask |= 1 << RBP;
+  if (opStack[inst.op] === Stack.Leave) mask |= 1 << RBP;
   return setOfWords(mask & registersOnly);
 }
 
@@ -59,7 +59,7 @@ export function writtenRegisters(inst: MInst): RegisterSet {
   let mask = lowWord(inst.clobbers);
   const { defs } = inst;
   for (let i = 0; i < defs.length; i++) if (defs[i]!.loc >= 0) mask |= 1 << defs[i]!.loc;
-  if (inst.op === X.Leave) mask |= 1 << RBP;
+  if (opStack[inst.op] === Stack.Leave) mask |= 1 << RBP;
   return setOfWords(mask & registersOnly);
 }
 

@@ -13,8 +13,8 @@
 
 import { type MemOperand, type MInst, type RegOperand, type SymbolKind, tableOf } from "../../codegen/mir.js";
 import { hasSegment, isRipRelative } from "./memory-operand.js";
-import { opBytes, opLength, opWide } from "./op-info.js";
-import { JumpMark, X } from "./ops.js";
+import { argumentSize, opBytes, opLength, opWide, resultSize } from "./op-info.js";
+import { JumpMark } from "./ops.js";
 import { RAX } from "./registers.js";
 import { Length, Wide } from "./row.js";
 
@@ -222,9 +222,8 @@ function xchgLength(inst: MInst): number {
 
 function extendLength(inst: MInst): number {
   const op = inst.op;
-  const byteSource = op === X.Movzx8 || op === X.Movsx8;
-  // Zero extension to 64 bits is printed as the 32-bit instruction.
-  const wide = op === X.Movsxd || (inst.size === 8 && op !== X.Movzx8 && op !== X.Movzx16);
+  const byteSource = argumentSize(op, inst.size) === 1;
+  const wide = resultSize(op, inst.size) === 8;
   return (inst.size === 2 ? 1 : 0) + rex(inst, wide, byteSource, false) + opBytes[op]! + operandLength(inst);
 }
 
@@ -246,16 +245,14 @@ function indirectLength(inst: MInst): number {
 
 /** movd and movq between register files. */
 function crossMoveLength(inst: MInst): number {
-  const general = inst.op === X.MovdTo || inst.op === X.MovqTo ? inst.uses[0] : inst.defs[0];
-  const quad = inst.op === X.MovqTo || inst.op === X.MovqFrom;
-  const wide = quad && inst.mem === null && general !== undefined && general.loc < 16;
+  const wide =
+    inst.mem === null && (resultSize(inst.op, inst.size) === 8 || argumentSize(inst.op, inst.size) === 8);
   return rex(inst, wide, false, false) + 3 + operandLength(inst);
 }
 
 function atomicExchangeLength(inst: MInst): number {
   const size = inst.size;
-  // The register that is named: the replacement for cmpxchg, the exchanged one else.
-  const register = inst.op === X.LockCmpxchg ? inst.uses[1]! : inst.uses[0]!;
+  const register = inst.uses[inst.uses.length - 1]!;
   return (
     (size === 2 ? 1 : 0) +
     rexOne(inst, register, size === 8, size === 1) +

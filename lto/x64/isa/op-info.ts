@@ -4,8 +4,8 @@
  */
 
 import { opcodeNames } from "./op-names.js";
-import { type Format, X } from "./ops.js";
-import { FlagEffect, type Row } from "./row.js";
+import type { Format } from "./ops.js";
+import { FlagEffect, FlagRead, operandSize, type Row, suffixes, upTo4 } from "./row.js";
 import { controlRows } from "./rows/control.js";
 import { generalRows } from "./rows/general.js";
 import { vectorRows } from "./rows/vector.js";
@@ -24,41 +24,46 @@ for (let op = 0; op < opcodeCount; op++)
 
 export const opFormat: readonly Format[] = rows.map(({ format }) => format);
 export const opName: readonly string[] = rows.map(({ name }) => name);
-export const opSuffix = Uint8Array.from(rows, ({ suffix }) => suffix);
+/** What the size adds to the mnemonic, by size in bytes. */
+export const opSuffix: readonly Readonly<Record<number, string>>[] = rows.map(
+  ({ suffix }) => suffixes[suffix],
+);
 export const opBytes = Uint8Array.from(rows, ({ bytes }) => bytes);
 export const opWide = Uint8Array.from(rows, ({ wide }) => wide);
 export const opFlags = Uint8Array.from(rows, ({ flags }) => flags);
 export const opLength = Uint8Array.from(rows, ({ length }) => length);
-/** The opcode of the memory form; the opcode itself where there is none. */
-export const opMemory = Uint16Array.from(rows, ({ memory }) => memory);
+/** The opcode of the memory form, or `noMemory`. */
+export const opMemory = Int16Array.from(rows, ({ memory }) => memory);
 export const opSource = Int8Array.from(rows, ({ source }) => source);
 export const opSourceBytes = Uint8Array.from(rows, ({ sourceBytes }) => sourceBytes);
 export const opCommutes = Uint8Array.from(rows, ({ commutes }) => Number(commutes));
 export const opPure = Uint8Array.from(rows, ({ pure }) => pure);
 export const opFacts = Uint32Array.from(rows, ({ facts }) => facts);
 export const opOutlining = Uint8Array.from(rows, ({ outlining }) => outlining);
-const opReadsFlags = Uint8Array.from(rows, ({ readsFlags }) => Number(readsFlags));
+export const opReads = Uint8Array.from(rows, ({ reads }) => reads);
+export const opUpper = Uint8Array.from(rows, ({ upper }) => upper);
+export const opSame = Uint8Array.from(rows, ({ same }) => same);
+export const opStack = Uint8Array.from(rows, ({ stack }) => stack);
+const opResult = Uint8Array.from(rows, ({ result }) => result);
+const opArgument = Uint8Array.from(rows, ({ argument }) => argument);
+
+/** The rows, for what asks seldom. */
+export const rowOf = (op: number): Row => rows[op]!;
+
+/** Bytes at which the register that is the result, or a comparison's first source, is named. */
+export function resultSize(op: number, size: number): number {
+  const width = opResult[op]!;
+  return width === operandSize ? size : width !== upTo4 ? width : Math.min(size, 4);
+}
+
+/** Bytes at which the register that is the source is named. */
+export function argumentSize(op: number, size: number): number {
+  const width = opArgument[op]!;
+  return width === operandSize ? size : width;
+}
 
 /** Whether the instruction reads any arithmetic flag. */
-export const readsFlags = (op: number): boolean => opReadsFlags[op] === 1;
+export const readsFlags = (op: number): boolean => opReads[op] !== FlagRead.None;
 
 /** Whether the instruction may change any arithmetic flag. */
 export const writesFlags = (op: number): boolean => opFlags[op] !== FlagEffect.None;
-
-/** Suffix letter of an integer mnemonic by operand size in bytes. */
-export const integerSuffix: Readonly<Record<number, string>> = { 1: "b", 2: "w", 4: "l", 8: "q", 16: "q" };
-
-/** Suffix of an x87 memory instruction: floats 4 s, 8 l, 10 t; integers 2 s, 4 l, 8 ll; control words none. */
-export function x87Suffix(op: number, size: number): string {
-  switch (op) {
-    case X.Fld:
-    case X.FstpM:
-      return size === 4 ? "s" : size === 8 ? "l" : "t";
-    case X.Fild:
-    case X.FistpM:
-    case X.FisttpM:
-      return size === 2 ? "s" : size === 4 ? "l" : "ll";
-    default:
-      return "";
-  }
-}

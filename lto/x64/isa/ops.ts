@@ -61,8 +61,14 @@ export const enum Format {
   X87,
   /** mem only (prefetch, fldcw, ldmxcsr). */
   Mem,
-  /** Atomic read-modify-write of mem; printed with a lock prefix where the op needs one. */
+  /** Atomic read-modify-write of mem: mem op= uses[0] | imm. */
   Atomic,
+  /** mem. */
+  AtomicUnary,
+  /** mem is exchanged with, or takes, the last of uses; the others are in fixed registers. */
+  AtomicExchange,
+  /** mem; all registers are fixed. */
+  AtomicPair,
   /** Expanded by the frame or emission passes; see each op. */
   Pseudo,
   /** Tells the assembler something about the place; no code, no operands. */
@@ -254,7 +260,7 @@ export const enum X {
   Prefetcht1,
   Prefetcht2,
   Prefetchnta,
-  /** Atomic: mem op= uses[0] | imm, locked. */
+  /** Atomic: mem op= uses[0] | imm, locked; the last four AtomicUnary. */
   LockAdd,
   LockSub,
   LockAnd,
@@ -264,12 +270,12 @@ export const enum X {
   LockDec,
   LockNeg,
   LockNot,
-  /** Atomic: defs[0] = tied uses[0] exchanged with mem. */
+  /** AtomicExchange: defs[0] = tied uses[0] exchanged with mem. */
   XchgM,
   LockXadd,
-  /** Atomic: uses [rax expected, replacement], defs [rax old]; ZF on success. */
+  /** AtomicExchange: uses [rax expected, replacement], defs [rax old]; ZF on success. */
   LockCmpxchg,
-  /** Atomic: uses [rax, rdx, rbx, rcx], defs [rax, rdx]. */
+  /** AtomicPair: uses [rax, rdx, rbx, rcx], defs [rax, rdx]. */
   LockCmpxchg16b,
 
   // ── Scalar and packed SSE ──

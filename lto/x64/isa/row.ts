@@ -20,11 +20,85 @@ export const enum FlagEffect {
   Other,
 }
 
-/** How `MInst.size` shows in the mnemonic. */
+/** Which arithmetic flags an instruction reads. */
+export const enum FlagRead {
+  None,
+  /** Those of `MInst.condition`. */
+  Condition,
+  Carry,
+}
+
+/** How `MInst.size` shows at the end of the mnemonic: see `suffixes`. */
 export const enum Suffix {
   None,
-  /** b, w, l, q. */
   Integer,
+  /** Integer, but to 64 bits as to 32, which zero the rest. */
+  ZeroExtended,
+  /** Numbers and integers in memory of the x87. */
+  Float,
+  X87Integer,
+  /** The whole mnemonic: the sign of the accumulator into rdx; its lower half extended. */
+  SignRax,
+  ExtendRax,
+}
+
+/** The ends of mnemonics by suffix and size in bytes. */
+export const suffixes: Readonly<Record<Suffix, Readonly<Record<number, string>>>> = {
+  [Suffix.None]: {},
+  [Suffix.Integer]: { 1: "b", 2: "w", 4: "l", 8: "q" },
+  [Suffix.ZeroExtended]: { 2: "w", 4: "l", 8: "l" },
+  [Suffix.Float]: { 4: "s", 8: "l", 10: "t" },
+  [Suffix.X87Integer]: { 2: "s", 4: "l", 8: "ll" },
+  [Suffix.SignRax]: { 2: "cwtd", 4: "cltd", 8: "cqto" },
+  [Suffix.ExtendRax]: { 2: "cbtw", 4: "cwtl", 8: "cltq" },
+};
+
+/** What the source that the format calls `src` may be: bits. */
+export const enum Takes {
+  Register = 1,
+  Memory = 2,
+  /** An immediate of the operation's size, at most 4 bytes with the sign extended; or a symbol. */
+  Immediate = 4,
+  /** One byte: a count, a number of a bit. */
+  Byte = 8,
+}
+
+/** What the operation makes of two sources in one register. */
+export const enum SameSource {
+  /** Nothing special. */
+  None,
+  /** Zero, whatever it holds. */
+  Zero,
+  /** The carry alone, whatever it holds. */
+  Carry,
+}
+
+/** What is above an operation's size in a general register that it writes: see `upper-bits.ts`. */
+export const enum Upper {
+  /** The machine's rule: operations of 4 bytes zero the rest. Less than that is promised of smaller ones. */
+  Size,
+  /** The register may be left as it was. */
+  Unsure,
+  /** One byte is written. */
+  Byte,
+}
+
+/** How the stack pointer moves. */
+export const enum Stack {
+  Stays,
+  /** By a word; and keeps, or brings back, a callee-saved register. */
+  Push,
+  Pop,
+  PushSaved,
+  PopSaved,
+  /** To what the frame pointer says, which is popped. */
+  Leave,
+  /** Down by `imm` bytes. */
+  Lower,
+  /** To what a register says. */
+  Set,
+  /** By arithmetic, where it is the result. */
+  Result,
 }
 
 /** When REX.W is part of the encoding. */
@@ -98,8 +172,14 @@ export const enum Length {
 export const noSource = -1;
 /** As `source`: the last use, after those in fixed registers. */
 export const lastUse = -2;
-/** As `sourceBytes`: `MInst.size`. */
+/** As `memory`: there is none. */
+export const noMemory = -1;
+/** As `sourceBytes`, `result` and `argument`: `MInst.size`. */
 export const operandSize = 0;
+/** As `result`: the same, but 4 at most, which defines 8 bytes as well. */
+export const upTo4 = 32;
+/** As `result` and `argument`: a vector register. */
+export const vector = 16;
 
 export interface Row {
   readonly op: X;
@@ -110,11 +190,25 @@ export interface Row {
   readonly bytes: number;
   readonly suffix: Suffix;
   readonly wide: Wide;
+  /** Bytes that `MInst.size` may be. */
+  readonly sizes: readonly number[];
+  /** Bytes of the register that is the result, or the first source of a comparison; `operandSize`, `upTo4` or `vector`. */
+  readonly result: number;
+  /** Bytes of the register that is the source; `operandSize` or `vector`. */
+  readonly argument: number;
+  /** Bits of `Takes`. */
+  readonly takes: number;
   readonly flags: FlagEffect;
-  readonly readsFlags: boolean;
+  readonly reads: FlagRead;
+  readonly upper: Upper;
+  readonly same: SameSource;
+  readonly stack: Stack;
   readonly length: Length;
-  /** The opcode that does to memory what this one does to its result, or its first source; `op` itself: none. */
-  readonly memory: X;
+  /**
+   * The opcode that does to memory what this one does to its result, or its first source, or `noMemory`. The opcode itself:
+   * a memory operand in place of the result.
+   */
+  readonly memory: X | typeof noMemory;
   /** Index in `uses` of the source that may be memory, `noSource` or `lastUse`. */
   readonly source: number;
   /** Bytes that are read there, or `operandSize`. */
@@ -142,6 +236,28 @@ const sourceOf: Partial<Record<Format, number>> = {
   [Format.Wide]: lastUse,
 };
 
+/** What the source may be, where the format decides. */
+const takesOf: Partial<Record<Format, number>> = {
+  [Format.Mov]: Takes.Register | Takes.Memory,
+  [Format.MovM]: Takes.Register | Takes.Immediate,
+  [Format.MovImm]: Takes.Register | Takes.Memory,
+  [Format.Extend]: Takes.Register | Takes.Memory,
+  [Format.MulImm]: Takes.Register | Takes.Memory,
+  [Format.Alu]: Takes.Register | Takes.Memory | Takes.Immediate,
+  [Format.AluM]: Takes.Register | Takes.Immediate,
+  [Format.AluImm]: Takes.Register | Takes.Memory,
+  [Format.Compare]: Takes.Register | Takes.Memory | Takes.Immediate,
+  [Format.CompareM]: Takes.Register | Takes.Immediate,
+  [Format.Shift]: Takes.Register | Takes.Byte,
+  [Format.ShiftM]: Takes.Register | Takes.Byte,
+  [Format.DoubleShift]: Takes.Register | Takes.Byte,
+  [Format.Wide]: Takes.Register | Takes.Memory,
+  [Format.Push]: Takes.Register | Takes.Memory | Takes.Immediate,
+  [Format.Pop]: Takes.Register | Takes.Memory,
+  [Format.Atomic]: Takes.Register | Takes.Immediate,
+  [Format.AtomicExchange]: Takes.Register,
+};
+
 /** How long instructions of a format are, where it decides. */
 const lengthOf: Partial<Record<Format, Length>> = {
   [Format.Pseudo]: Length.None,
@@ -159,6 +275,10 @@ const lengthOf: Partial<Record<Format, Length>> = {
   [Format.X87M]: Length.Memory,
   [Format.X87]: Length.Fixed,
   [Format.Implicit]: Length.Fixed,
+  [Format.Atomic]: Length.AtomicAlu,
+  [Format.AtomicUnary]: Length.AtomicUnary,
+  [Format.AtomicExchange]: Length.AtomicExchange,
+  [Format.AtomicPair]: Length.AtomicPair,
 };
 
 /** A row; columns that are not given are what the format says, or what most instructions are. */
@@ -170,9 +290,16 @@ export const row = (op: X, format: Format, name: string, bytes: number, columns:
   suffix: Suffix.None,
   wide: Wide.Never,
   flags: FlagEffect.None,
-  readsFlags: false,
+  sizes: [8],
+  result: operandSize,
+  argument: operandSize,
+  takes: takesOf[format] ?? 0,
+  reads: FlagRead.None,
+  upper: Upper.Size,
+  same: SameSource.None,
+  stack: Stack.Stays,
   length: lengthOf[format] ?? Length.Plain,
-  memory: op,
+  memory: noMemory,
   source: sourceOf[format] ?? noSource,
   sourceBytes: operandSize,
   commutes: false,
@@ -182,13 +309,30 @@ export const row = (op: X, format: Format, name: string, bytes: number, columns:
   ...columns,
 });
 
-/** Integer operations: a mnemonic with a suffix, REX.W for 8 bytes. */
+/** Sizes of what has no form for single bytes, or for words either. */
+export const fromWords: readonly number[] = [2, 4, 8];
+export const fromDoubleWords: readonly number[] = [4, 8];
+
+/** Integer operations of all sizes: a mnemonic with a suffix, REX.W for 8 bytes. */
 export const int = (op: X, format: Format, name: string, bytes: number, columns: Columns = {}): Row =>
-  row(op, format, name, bytes, { suffix: Suffix.Integer, wide: Wide.Size8, ...columns });
+  row(op, format, name, bytes, {
+    suffix: Suffix.Integer,
+    wide: Wide.Size8,
+    sizes: [1, 2, 4, 8],
+    ...columns,
+  });
 
 /** Operations of vector registers, which read 16 bytes of memory unless they say less. @param prefix there is a mandatory one */
 export const sse = (op: X, format: Format, name: string, prefix: 0 | 1, columns: Columns = {}): Row =>
-  row(op, format, name, prefix + 2, { length: Length.Plain, sourceBytes: 16, ...columns });
+  row(op, format, name, prefix + 2, {
+    length: Length.Plain,
+    sizes: [16],
+    result: vector,
+    argument: vector,
+    takes: format === Format.MovM ? Takes.Register : Takes.Register | Takes.Memory,
+    sourceBytes: 16,
+    ...columns,
+  });
 
 /** What makes no code but tells the assembler something. */
 export const directive = (op: X): Row => row(op, Format.Directive, "", 0);

@@ -7,7 +7,9 @@
 
 import type { MInst } from "../../codegen/mir.js";
 import { signedImmediate } from "./lengths.js";
+import { opUpper, resultSize } from "./op-info.js";
 import { X } from "./ops.js";
+import { Upper } from "./row.js";
 
 export const enum UpperBits {
   /** There are none: all 64 bits are the operation's. */
@@ -35,20 +37,15 @@ function isNegativeByte(inst: MInst): boolean {
  * @param pushes small constants may become push and pop
  */
 export function upperBits(inst: MInst, pushes: boolean): UpperBits {
-  switch (inst.op) {
-    case X.Movzx8:
-    case X.Movzx16:
-      return inst.size === 2 ? UpperBits.Undefined : UpperBits.Zero;
-    case X.Bsf:
-    case X.Bsr:
-    case X.LockCmpxchg:
-      // May leave the register as it was.
-      return inst.size === 8 ? UpperBits.None : UpperBits.Undefined;
-    case X.Setcc:
+  const size = resultSize(inst.op, inst.size);
+  if (size === 8) return UpperBits.None;
+  switch (opUpper[inst.op] as Upper) {
+    case Upper.Unsure:
+      return UpperBits.Undefined;
+    case Upper.Byte:
       return inst.uses.length > 0 ? UpperBits.Kept : UpperBits.Undefined;
   }
-  if (inst.size >= 8) return UpperBits.None;
   if (isByteMove(inst)) return UpperBits.Kept;
-  if (inst.size < 4 || (pushes && isNegativeByte(inst))) return UpperBits.Undefined;
+  if (size < 4 || (pushes && isNegativeByte(inst))) return UpperBits.Undefined;
   return UpperBits.Zero;
 }

@@ -7,9 +7,9 @@
 
 import type { MInst } from "../../codegen/mir.js";
 import { killsFlags } from "../isa/effects.js";
-import { opFlags, readsFlags } from "../isa/op-info.js";
-import { Cc, X } from "../isa/ops.js";
-import { FlagEffect } from "../isa/row.js";
+import { opFlags, opReads, readsFlags } from "../isa/op-info.js";
+import { Cc } from "../isa/ops.js";
+import { FlagEffect, FlagRead } from "../isa/row.js";
 
 /** A set of condition codes. */
 export type CcSet = number;
@@ -26,15 +26,12 @@ export const unsignedConditions = carryConditions | zeroConditions;
 
 /** Conditions that an instruction reads. */
 export function conditionsRead(inst: MInst): CcSet {
-  if (!readsFlags(inst.op)) return 0;
-  switch (inst.op) {
-    case X.Setcc:
-    case X.SetccM:
-    case X.Cmov:
-    case X.Jcc:
+  switch (opReads[inst.op] as FlagRead) {
+    case FlagRead.None:
+      return 0;
+    case FlagRead.Condition:
       return 1 << inst.condition;
-    default:
-      // adc and sbb.
+    case FlagRead.Carry:
       return 1 << Cc.B;
   }
 }

@@ -16,6 +16,7 @@ import { hasRegister, isEmptySet, lowWord } from "../../codegen/register-set.js"
 import { baseDisp, byteImm, copy, lea, physical } from "../isa/build.js";
 import { flagsRegister, isZeroIdiom, writtenRegisters } from "../isa/effects.js";
 import { instructionLength, signedImmediate } from "../isa/lengths.js";
+import { resultSize } from "../isa/op-info.js";
 import { AccessMark, X } from "../isa/ops.js";
 import { RSP } from "../isa/registers.js";
 import { isByteMove, UpperBits, upperBits } from "../isa/upper-bits.js";
@@ -121,14 +122,8 @@ function resultWidth(inst: MInst, facts: Facts): number {
     case X.Shr:
       if (inst.imm === null || inst.size < 4) return full;
       return Math.max(0, Math.min(full, sourceWidth(inst.uses[0], facts)) - Number(inst.imm));
-    case X.MovdFrom:
-    case X.Movmskps:
-    case X.Movmskpd:
-    case X.Pmovmskb:
-    case X.Pextrw:
-      return 32;
     default:
-      return full;
+      return resultSize(inst.op, inst.size) === 4 ? 32 : full;
   }
 }
 
