@@ -1,4 +1,4 @@
-/** Every opcode in every operand form, as machine instructions with physical operands. */
+/** Every opcode in every operand form that its row allows, as machine instructions with physical operands. */
 
 import {
   type JumpTable,
@@ -9,8 +9,9 @@ import {
   type SymbolRef,
 } from "../../lto/codegen/mir.js";
 import { hasSegment, memory } from "../../lto/x64/isa/memory-operand.js";
-import { opcodeCount, opFormat } from "../../lto/x64/isa/op-info.js";
+import { opcodeCount, rowOf } from "../../lto/x64/isa/op-info.js";
 import { Format, X } from "../../lto/x64/isa/ops.js";
+import { FlagRead, type Row, Takes, vector } from "../../lto/x64/isa/row.js";
 
 const reg = (r: number): RegOperand => RegOperand.physical(r);
 const external: SymbolRef = { kind: "direct", target: { kind: "external", name: "sym" } };
@@ -57,7 +58,6 @@ interface Parts {
   mem?: MemOperand | null;
   imm?: number | bigint | null;
   symbol?: SymbolRef | null;
-  cc?: number;
 }
 
 function make(op: X, size: number, parts: Parts): MInst {
@@ -67,169 +67,92 @@ function make(op: X, size: number, parts: Parts): MInst {
   inst.mem = parts.mem ?? null;
   inst.imm = parts.imm ?? null;
   inst.symbol = parts.symbol ?? null;
-  inst.condition = parts.cc ?? -1;
   return inst;
 }
 
-const isSse = (op: X): boolean => op >= X.Movss && op <= X.StmxcsrM;
-const generalResult = new Set([
-  X.MovdFrom,
-  X.MovqFrom,
-  X.Cvttss2si,
-  X.Cvttsd2si,
-  X.Cvtss2si,
-  X.Cvtsd2si,
-  X.Pextrw,
-  X.Movmskps,
-  X.Movmskpd,
-  X.Pmovmskb,
-]);
-const generalSource = new Set([X.MovdTo, X.MovqTo, X.Cvtsi2ss, X.Cvtsi2sd, X.Pinsrw]);
-const registerOnly = new Set([
-  X.MovssMerge,
-  X.MovsdMerge,
-  X.Movmskps,
-  X.Movmskpd,
-  X.Pmovmskb,
-  X.Pextrw,
-  X.MovdFrom,
-  X.MovqFrom,
-]);
+/** Registers that a row names at a width. */
+const registersAt = (width: number): readonly number[] => (width === vector ? xmms : gprs);
 
-/** Widths at which an opcode exists. */
-function sizesOf(op: X): number[] {
-  if (isSse(op)) return op >= X.Cvtsi2ss && op <= X.Cvtsd2si ? [4, 8] : [16];
-  switch (op) {
-    case X.Copy:
-      return [4, 8];
-    case X.Movzx8:
-    case X.Movsx8:
-    case X.Imul:
-    case X.ImulImm:
-    case X.Bt:
-    case X.Bts:
-    case X.Btr:
-    case X.Btc:
-    case X.Bsf:
-    case X.Bsr:
-    case X.Tzcnt:
-    case X.Lzcnt:
-    case X.Popcnt:
-    case X.Cmov:
-    case X.Shld:
-    case X.Shrd:
-    case X.SignRax:
-    case X.ExtendRax:
-      return [2, 4, 8];
-    case X.Movzx16:
-    case X.Movsx16:
-    case X.Lea:
-    case X.Bswap:
-      return [4, 8];
-    case X.Movsxd:
-      return [8];
-    case X.Setcc:
-    case X.SetccM:
-      return [1];
-    case X.LockCmpxchg16b:
-      return [16];
-    case X.Fld:
-    case X.FstpM:
-      return [4, 8, 10];
-    case X.Fild:
-    case X.FistpM:
-    case X.FisttpM:
-      return [2, 4, 8];
-    case X.Push:
-    case X.Pop:
-    case X.PushSaved:
-    case X.PopSaved:
-      return [8];
-    default:
-      return [1, 2, 4, 8];
+/** What is in the place of a row's source, one way each: parts of an instruction. */
+function sources(row: Row, size: number, mems: readonly MemOperand[]): Parts[] {
+  const out: Parts[] = [];
+  const { takes } = row;
+  if ((takes & Takes.Register) !== 0) for (const r of registersAt(row.argument)) out.push({ uses: [r] });
+  if ((takes & Takes.Memory) !== 0) for (const mem of mems) out.push({ mem });
+  if ((takes & Takes.Immediate) !== 0) {
+    for (const imm of immediates) out.push({ imm });
+    if (size >= 4) out.push({ symbol: external });
   }
+  if ((takes & Takes.Byte) !== 0) for (const imm of [1, 2, 7]) out.push({ imm });
+  return out;
 }
 
-/** Calls `use` with every pair of neighbouring registers of a list, both ways. */
-function pairs(list: readonly number[], use: (a: number, b: number) => void): void {
-  for (let i = 0; i < list.length; i++) {
-    use(list[i]!, list[(i + 1) % list.length]!);
-    use(list[(i + 3) % list.length]!, list[i]!);
-  }
-}
-
-/** All forms of one opcode at one size. */
-function formsOf(op: X, size: number, mems: readonly MemOperand[]): MInst[] {
+/** All forms of one opcode at one size, as its row says. */
+function formsOf(row: Row, size: number, mems: readonly MemOperand[]): MInst[] {
+  const { op, format } = row;
   const out: MInst[] = [];
-  const add = (parts: Parts): void => void out.push(make(op, size, parts));
-  const sse = isSse(op);
-  const to = sse && !generalResult.has(op) ? xmms : gprs;
-  const from = sse && !generalSource.has(op) ? xmms : gprs;
-  const each = (use: (r: number, m: MemOperand) => void, list: readonly number[] = to): void => {
-    mems.forEach((m, i) => void use(list[i % list.length]!, m));
+  const condition = row.reads === FlagRead.Condition;
+  let turn = 0;
+  const add = (parts: Parts): void => {
+    const inst = make(op, size, parts);
+    if (condition) inst.condition = (turn++ * 5) & 15;
+    out.push(inst);
   };
-  const format = opFormat[op]!;
+  const results = registersAt(row.result);
+  const all = sources(row, size, mems);
+  /** Every register source with every result; other sources with results in turn. */
+  const combine = (use: (result: number, source: Parts) => void): void => {
+    all.forEach((source, i) => {
+      if (source.uses === undefined && source.imm === undefined) use(results[i % results.length]!, source);
+      else for (const result of results) use(result, source);
+    });
+  };
+  const tied = (r: number, source: Parts): Parts => ({
+    ...source,
+    defs: [r],
+    uses: [r, ...(source.uses ?? [])],
+  });
   switch (format) {
     case Format.Mov:
     case Format.Extend:
-      if (op === X.Copy) {
-        pairs(gprs, (a, b) => add({ defs: [a], uses: [b] }));
-        pairs(xmms, (a, b) => add({ defs: [a], uses: [b] }));
-        break;
-      }
-      for (const a of to) for (const b of from) add({ defs: [a], uses: [b] });
-      if (!registerOnly.has(op)) each((r, mem) => add({ defs: [r], mem }));
-      if (op === X.MovdFrom || op === X.MovqFrom) each((r, mem) => add({ uses: [r], mem }), xmms);
-      if (op === X.Mov) {
-        for (const r of gprs) for (const imm of immediates) add({ defs: [r], imm });
-        if (size === 8)
-          for (const imm of [0x80000000n, 0xffffffffn, 0x100000000n, -0x80000001n, -1n])
-            add({ defs: [9], imm });
-        if (size >= 4) for (const r of [0, 9]) add({ defs: [r], symbol: external, imm: 4 });
-        if (size === 8) add({ defs: [9], symbol: tpoff });
+      if (op === X.Copy) for (const a of xmms) for (const b of xmms) add({ defs: [a], uses: [b] });
+      combine((r, source) => add({ ...source, defs: [r] }));
+      if (row.memory === op) mems.forEach((mem, i) => void add({ uses: [xmms[i % xmms.length]!], mem }));
+      if (op === X.Mov && size === 8) {
+        for (const imm of [0x80000000n, 0xffffffffn, 0x100000000n, -0x80000001n, -1n])
+          add({ defs: [9], imm });
+        add({ defs: [9], symbol: tpoff });
       }
       break;
     case Format.MovM:
-      each((r, mem) => add({ uses: [r], mem }), from);
-      if (op === X.MovM) {
-        mems.forEach((mem, i) => void add({ mem, imm: immediates[i % immediates.length]! }));
-        if (size >= 4) add({ mem: mems[0]!, symbol: external });
-      }
-      break;
-    case Format.Alu: {
-      const cc = op === X.Cmov ? 4 : -1;
-      if (op !== X.Pslldq && op !== X.Psrldq)
-        for (const a of to) for (const b of from) add({ defs: [a], uses: [a, b], cc });
-      const bits = op === X.Bts || op === X.Btr || op === X.Btc;
-      if (!registerOnly.has(op) && !bits && op !== X.Pslldq && op !== X.Psrldq)
-        each((r, mem) => add({ defs: [r], uses: [r], mem, cc }));
-      if (op >= X.Psllw && op <= X.Psrldq) for (const r of xmms) add({ defs: [r], uses: [r], imm: 4 });
-      if (bits) for (const r of gprs) add({ defs: [r], uses: [r], imm: 7 });
-      if (op <= X.Xor) {
-        for (const r of gprs) for (const imm of immediates) add({ defs: [r], uses: [r], imm });
-        if (size >= 4) for (const r of [0, 3, 9]) add({ defs: [r], uses: [r], symbol: external });
-      }
-      break;
-    }
     case Format.AluM:
     case Format.CompareM:
-      each((r, mem) => add({ uses: [r], mem }));
-      mems.forEach((mem, i) => void add({ mem, imm: immediates[i % immediates.length]! }));
+    case Format.Atomic:
+      // Every memory operand with three sources, so that every source meets several kinds of memory.
+      mems.forEach((mem, i) => {
+        for (let k = 0; k < 3; k++) add({ ...all[(i * 3 + k) % all.length], mem });
+      });
+      break;
+    case Format.Alu:
+      combine((r, source) => add(tied(r, source)));
+      break;
+    case Format.AluImm:
+      combine((r, source) => add({ ...tied(r, source), imm: 3 }));
+      break;
+    case Format.MovImm:
+      combine((r, source) => add({ ...source, defs: [r], imm: 3 }));
+      break;
+    case Format.MulImm:
+      for (const imm of immediates) combine((r, source) => add({ ...source, defs: [r], imm }));
       break;
     case Format.Compare:
-      for (const a of to) for (const b of from) add({ uses: [a, b] });
-      if (op !== X.Bt) each((r, mem) => add({ uses: [r], mem }));
-      if (!sse)
-        for (const r of gprs) for (const imm of op === X.Bt ? [0, 31] : immediates) add({ uses: [r], imm });
+      combine((r, source) => add({ ...source, uses: [r, ...(source.uses ?? [])] }));
       break;
     case Format.Unary:
-      for (const r of gprs) if (op !== X.Bswap || size >= 4) add({ defs: [r], uses: [r] });
-      break;
-    case Format.UnaryM:
-      for (const mem of mems) add({ mem });
+      for (const r of results) add({ defs: [r], uses: [r] });
       break;
     case Format.Shift:
-      for (const r of gprs) {
+      for (const r of results) {
         for (const imm of [1, 2, 7]) add({ defs: [r], uses: [r], imm });
         add({ defs: [r], uses: [r, 1] });
       }
@@ -242,104 +165,81 @@ function formsOf(op: X, size: number, mems: readonly MemOperand[]): MInst[] {
       }
       break;
     case Format.DoubleShift:
-      pairs(gprs, (a, b) => {
-        add({ defs: [a], uses: [a, b], imm: 3 });
-        add({ defs: [a], uses: [a, b, 1] });
-      });
+      for (const a of results)
+        for (const b of results) {
+          add({ defs: [a], uses: [a, b], imm: 3 });
+          add({ defs: [a], uses: [a, b, 1] });
+        }
       break;
     case Format.Lea:
-      each((r, mem) => {
-        if (!hasSegment(mem)) add({ defs: [r], mem });
+      mems.forEach((mem, i) => {
+        if (!hasSegment(mem)) add({ defs: [results[i % results.length]!], mem });
       });
       break;
-    case Format.MulImm:
-      for (const imm of immediates) {
-        pairs(gprs, (a, b) => add({ defs: [a], uses: [b], imm }));
-        add({ defs: [9], mem: mems[0]!, imm });
-      }
-      each((r, mem) => add({ defs: [r], mem, imm: 100 }));
+    case Format.Wide: {
+      const fixed = size === 1 || op === X.Mul || op === X.IMulWide ? [0] : [0, 2];
+      const defs = size === 1 ? [0] : [0, 2];
+      for (const source of all) add({ ...source, defs, uses: [...fixed, ...(source.uses ?? [])] });
       break;
-    case Format.Wide:
-      for (const r of gprs) add({ defs: [0, 2], uses: size === 1 ? [0, r] : [0, 2, r] });
-      for (const mem of mems) add({ defs: [0, 2], uses: [0, 2], mem });
-      break;
+    }
     case Format.SetCc:
-      for (const r of gprs) for (const cc of [0, 4, 15]) add({ defs: [r], cc });
+      for (let i = 0; i < 16; i++) for (const r of results) add({ defs: [r] });
       break;
     case Format.SetCcM:
-      for (const mem of mems) add({ mem, cc: 5 });
+    case Format.UnaryM:
+    case Format.Mem:
+    case Format.X87M:
+    case Format.AtomicUnary:
+      for (const mem of mems) add({ mem });
       break;
-    case Format.AluImm:
-      for (const a of to) for (const b of from) add({ defs: [a], uses: [a, b], imm: 3 });
-      each((r, mem) => add({ defs: [r], uses: [r], mem, imm: 3 }));
+    case Format.AtomicPair:
+      for (const mem of mems) add({ defs: [0, 2], uses: [0, 2, 3, 1], mem });
       break;
-    case Format.MovImm:
-      for (const a of to) for (const b of xmms) add({ defs: [a], uses: [b], imm: 3 });
-      if (op !== X.Pextrw) each((r, mem) => add({ defs: [r], mem, imm: 3 }));
+    case Format.AtomicExchange:
+      mems.forEach((mem, i) => {
+        const r = results[i % results.length]!;
+        add(op === X.LockCmpxchg ? { defs: [0], uses: [0, r], mem } : { defs: [r], uses: [r], mem });
+      });
       break;
     case Format.Push:
-      for (const r of gprs) add({ uses: [r] });
-      if (op === X.PushSaved) break;
-      for (const mem of mems) add({ mem });
-      for (const imm of immediates) add({ imm });
-      add({ symbol: external });
+      for (const source of all) add(source);
       break;
     case Format.Pop:
-      for (const r of gprs) add({ defs: [r] });
-      if (op === X.Pop) for (const mem of mems) add({ mem });
+      for (const { uses, mem } of all) add(mem === undefined ? { defs: uses! } : { mem });
       break;
     case Format.Implicit:
     case Format.X87:
-      add({});
-      break;
-    case Format.Mem:
-    case Format.X87M:
-      for (const mem of mems) add({ mem });
-      break;
-    case Format.Atomic:
-      if (op === X.LockCmpxchg16b) {
-        for (const mem of mems) add({ mem });
-        break;
-      }
-      if (op === X.LockCmpxchg) {
-        each((r, mem) => add({ defs: [0], uses: [0, r], mem }));
-        break;
-      }
-      if (op >= X.LockInc && op <= X.LockNot) {
-        for (const mem of mems) add({ mem });
-        break;
-      }
-      if (op === X.XchgM || op === X.LockXadd) {
-        each((r, mem) => add({ defs: [r], uses: [r], mem }));
-        break;
-      }
-      each((r, mem) => add({ uses: [r], mem }));
-      mems.forEach((mem, i) => void add({ mem, imm: immediates[i % immediates.length]! }));
+      add(fixedOperands[op] ?? {});
       break;
     case Format.Call:
-      if (op === X.Call) add({ symbol: { kind: "plt", target: { kind: "external", name: "sym" } } });
-      else {
-        for (const r of gprs) add({ uses: [r] });
-        for (const mem of mems) add({ mem });
-      }
-      break;
     case Format.Jump:
-      if (op === X.JmpIndirect || op === X.TailCallIndirect) {
-        for (const r of gprs) add({ uses: [r] });
-        for (const mem of mems) add({ mem });
-      } else if (op === X.TailCall) add({ symbol: external });
-      else if (op === X.Jcc) add({ symbol: external, cc: 4 });
+      for (const source of all) add(source);
+      if (op === X.Call) add({ symbol: { kind: "plt", target: { kind: "external", name: "sym" } } });
+      if (op === X.TailCall || op === X.Jcc) add({ symbol: external });
       break;
     case Format.Pseudo:
-      if (op === X.Xchg) pairs(gprs, (a, b) => add({ defs: [a, b], uses: [b, a] }));
+      if (op === X.Xchg)
+        for (const a of gprs) for (const b of gprs) if (a !== b) add({ defs: [a, b], uses: [b, a] });
       if (op === X.XorpsZero) for (const r of xmms) add({ defs: [r] });
       if (op === X.TlsGetAddr)
         add({ symbol: { kind: "tls-dynamic", target: { kind: "external", name: "tls_sym" } } });
       if (op === X.TableLoad) out.push(...tableLoads());
       break;
+    case Format.Directive:
+      break;
   }
   return out;
 }
+
+/** Operands of instructions that have them in fixed registers only, as selection gives them. */
+const fixedOperands: Readonly<Record<number, Parts>> = {
+  [X.SignRax]: { defs: [2], uses: [0] },
+  [X.ExtendRax]: { defs: [0], uses: [0] },
+  [X.RepMovs]: { defs: [7, 6, 1], uses: [7, 6, 1] },
+  [X.RepStos]: { defs: [7, 1], uses: [7, 1, 0] },
+  [X.Cpuid]: { defs: [0, 3, 1, 2], uses: [0, 1] },
+  [X.Rdtsc]: { defs: [0, 2] },
+};
 
 function tableLoads(): MInst[] {
   const block = new MBlock(0);
@@ -368,6 +268,6 @@ export function allForms(): MInst[] {
   const mems = memories();
   const out: MInst[] = [];
   for (let op = 0; op < opcodeCount; op++)
-    for (const size of sizesOf(op)) out.push(...formsOf(op, size, mems));
+    for (const size of rowOf(op).sizes) out.push(...formsOf(rowOf(op), size, mems));
   return out;
 }
