@@ -98,7 +98,7 @@ function elementTypeBehind({ data }: InstWith<Op.GetElementPtr>, skipped: number
 const largestScale = 2 ** 31;
 
 /** An index times a number of bytes, modulo 2^64. */
-export class Scaled {
+class Scaled {
   index: Value | null = null;
   scale = 0;
 
