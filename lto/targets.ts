@@ -1,7 +1,9 @@
-/** The machines there is code for, by target triple. */
+/** Machines by target triple: those there is code for, and what code costs on all. */
 import type { Target } from "./codegen/target.js";
+import { foreignCosts } from "./foreign/index.js";
 import { UnsupportedError } from "./ir/errors.js";
 import type { Module } from "./ir/module.js";
+import type { TargetCosts } from "./target/costs.js";
 import { x64Target } from "./x64/target.js";
 
 const architectures: ReadonlyMap<string, Target> = new Map([
@@ -9,10 +11,24 @@ const architectures: ReadonlyMap<string, Target> = new Map([
   ["amd64", x64Target],
 ]);
 
-/** The machine that a module is for; one that names none is for x86-64. @throws UnsupportedError */
-export function targetOf({ triple, file }: Pick<Module, "triple" | "file">): Target {
-  if (triple === "") return x64Target;
-  const target = architectures.get(triple.split("-", 1)[0]!);
-  if (target === undefined) throw new UnsupportedError(`target '${triple}'`, undefined, file);
+type Triple = Pick<Module, "triple">;
+const architectureOf = ({ triple }: Triple): string => triple.split("-", 1)[0]!;
+
+/** The machine that a module is for; one that names none is for x86-64. Null: LLVM has to generate its code. */
+const findTarget = (module: Triple): Target | null =>
+  module.triple === "" ? x64Target : (architectures.get(architectureOf(module)) ?? null);
+
+/** Whether there is a code generator for the machine that a module is for. */
+export const isTarget = (module: Triple): boolean => findTarget(module) !== null;
+
+/** The machine that a module is for. @throws UnsupportedError */
+export function targetOf(module: Pick<Module, "triple" | "file">): Target {
+  const target = findTarget(module);
+  if (target === null)
+    throw new UnsupportedError(`code for target '${module.triple}'`, undefined, module.file);
   return target;
 }
+
+/** What code costs on the machine that a module is for. */
+export const costsOf = (module: Triple): TargetCosts =>
+  findTarget(module)?.costs ?? foreignCosts(architectureOf(module));

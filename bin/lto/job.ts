@@ -18,6 +18,7 @@ import { formatRemarks, type Remark } from "../../lto/pass/remarks.js";
 import { emptyReport, mergeReports, type PassReport } from "../../lto/pass/report.js";
 import { formatTrace } from "../../lto/pass/trace.js";
 import { type PassSet, productPasses } from "../../lto/pipeline/registry.js";
+import { isTarget } from "../../lto/targets.js";
 import type { Host } from "../host/host.js";
 import { isSameFile, OutputFile } from "../host/output-file.js";
 import { ScratchFile } from "../host/scratch-file.js";
@@ -181,7 +182,7 @@ class Job {
     const { options, services } = this;
     const { module } = linked;
     const { origin } = this.timer;
-    const codegen = codegenOptions(module, options);
+    const codegen = generatesCode(module, options) ? codegenOptions(module, options) : null;
     const { summary, runs, report } = await optimise(
       module,
       linked.summary!,
@@ -193,7 +194,8 @@ class Job {
     linked.summary = null;
     services.finished("passes");
     const passes = { pipelines: services.set.pipelines, origin, earlierRuns: runs };
-    if (options.emit === "ir" || options.emit === "object") return { module, planned: null, passes, report };
+    if (codegen === null || (options.emit !== "asm" && options.emit !== "machine"))
+      return { module, planned: null, passes, report };
     const plan = planModule(module, summary, codegen);
     const planned = await services.turns.take("plan", plan);
     services.finished("plan");
@@ -208,6 +210,9 @@ class Job {
       if (planned !== null) produced = await this.compile(planned, passes);
       else if (options.emit === "ir") {
         scratch.write(printModule(module));
+      } else if (options.emit === "bitcode") {
+        const { writeBitcode } = await import("../../formats/bitcode/index.js");
+        scratch.bytes(writeBitcode(module, options.bitcodeVersion));
       } else {
         const { writeObject } = await import("../../formats/object/writer.js");
         scratch.bytes(writeObject(module));
@@ -345,6 +350,10 @@ function reportRequests({ printMachine, passes, emit, checkIpra }: DriverOptions
     claims: checkIpra,
   };
 }
+
+/** Whether this program generates the code, or would; otherwise LLVM does. */
+const generatesCode = (module: Module, { codegen, emit }: DriverOptions): boolean =>
+  codegen === "own" || (codegen === null && emit !== "bitcode" && isTarget(module));
 
 function codegenOptions(module: Module, options: DriverOptions): CodegenOptions {
   const codeModel = codeModelOf(module);

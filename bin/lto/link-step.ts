@@ -14,7 +14,7 @@ import {
   parseVersionScript,
 } from "../../lto/link/index.js";
 import type { LinkInput, LinkOptions } from "../../lto/link/input.js";
-import { targetOf } from "../../lto/targets.js";
+import { isTarget, targetOf } from "../../lto/targets.js";
 import { verifyModule } from "../../lto/verify/verifier.js";
 import { DefaultLibraries, namesLibraries } from "./default-libraries.js";
 import type { DriverOptions } from "./driver-options.js";
@@ -77,7 +77,10 @@ export async function linkInputs(
     );
     finished("verify");
   }
-  if (options.emit === "asm" || options.emit === "machine") refuseRequests(module, linked);
+  if (options.emit === "asm" || options.emit === "machine") {
+    refuseForeign(module, options);
+    refuseRequests(module, linked);
+  }
   if (options.emit === "asm") refuseSymbols(module, linked, !options.shared && !options.relocatable);
   return { module, summary, files: filesOf(module, linked) };
 }
@@ -102,6 +105,18 @@ export function placed(e: unknown, linked: Linked): unknown {
   const { files } = linked;
   const file = e instanceof InputError && e.fn !== undefined ? files.get(e.fn) : undefined;
   return e instanceof InputError && file !== undefined ? e.inFile(file) : e;
+}
+
+/** @throws InputError where only LLVM can generate the code, or is to */
+function refuseForeign(module: Module, { codegen }: DriverOptions): void {
+  if (codegen === "llvm")
+    throw new InputError("LLVM is to generate the code: use --emit=bitcode, or tsc-cc or ld.tsc-lto, which call it");
+  if (!isTarget(module))
+    throw new UnsupportedError(
+      `code for target '${module.triple}' without LLVM (--emit=bitcode writes what it reads; tsc-cc and ld.tsc-lto call it)`,
+      undefined,
+      module.file,
+    );
 }
 
 /** @throws InputError when the inputs ask something of code generation in vain */

@@ -5,6 +5,7 @@
  * (lto/pass/options.ts).
  */
 import { InvalidArgumentError } from "commander";
+import { newestBitcode, oldestBitcode } from "../../formats/bitcode/versions.js";
 import { outlineForms } from "../../lto/codegen/outline/candidates.js";
 import type { OptimizationLevel } from "../../lto/codegen/program/options.js";
 import { addLlvmOption, type LlvmOptions, noLlvmOptions } from "./llvm-options.js";
@@ -82,9 +83,21 @@ const written = {
   rows: {
     emit: choice(
       "--emit <kind>",
-      "what to write: assembly, the linked IR as text, the linked IR object, or machine IR",
-      ["asm", "ir", "object", "machine"],
+      "what to write: assembly, the linked IR as text, as LLVM bitcode, as IR object, or machine IR",
+      ["asm", "ir", "bitcode", "object", "machine"],
       "asm",
+    ),
+    codegen: choice(
+      "--codegen <generator>",
+      "who is to generate the code, so that passes serve it: this program, or LLVM; default: llvm for bitcode and where this program has no code generator",
+      ["own", "llvm"],
+      null,
+    ),
+    bitcodeVersion: value(
+      "--bitcode-version <n>",
+      `version of the LLVM that is to read bitcode (${oldestBitcode} to ${newestBitcode}): what it does not know is left out`,
+      parseBitcodeVersion,
+      newestBitcode,
     ),
     level: value<OptimizationLevel | null>(
       "-O <level>",
@@ -354,6 +367,13 @@ function parseBytes(given: string): number {
   const [, digits, unit] = /^(\d{1,12})([kmg]?)$/i.exec(given) ?? [];
   if (digits === undefined) throw new InvalidArgumentError("expected a number of bytes, such as 500m.");
   return Number(digits) * 1024 ** ["", "k", "m", "g"].indexOf(unit!.toLowerCase());
+}
+
+function parseBitcodeVersion(given: string): number {
+  const n = parseCount(given);
+  if (n < oldestBitcode || n > newestBitcode)
+    throw new InvalidArgumentError(`expected a number from ${oldestBitcode} to ${newestBitcode}.`);
+  return n;
 }
 
 function parseJobs(given: string): number {

@@ -19,10 +19,11 @@ import {
   type Pipelines,
   programLevel,
   simplificationOf,
+  withoutOwnCode,
 } from "../../lto/pipeline/pipelines.js";
 import type { Addresses } from "../../lto/target/addresses.js";
 import type { TargetCosts } from "../../lto/target/costs.js";
-import { targetOf } from "../../lto/targets.js";
+import { costsOf, targetOf } from "../../lto/targets.js";
 import type { DriverOptions } from "./driver-options.js";
 import type { LinkServices } from "./job.js";
 import { collectGarbage, collectWhenGrown } from "./memory.js";
@@ -90,7 +91,7 @@ function trialCode(
   const quiet = { ...noPassOptions, skipPass, onlyPasses };
   const runner = new PassRunner(
     quiet,
-    services(quiet, targetOf(module).costs, 0, 0, () => {}),
+    services(quiet, costsOf(module), 0, 0, () => {}),
     null,
   );
   const instructions = summary.symbols.reduce((sum, symbol) => sum + symbol.instructions, 0);
@@ -120,12 +121,16 @@ function codecFor({ cacheDir, jobs, parallelThreshold }: DriverOptions, linked: 
   return staysHere ? restingCodec() : bodyCodec();
 }
 
-/** Runs the passes on the linked module. @returns its summary as it is then, and the runs that bisection counts */
+/**
+ * Runs the passes on the linked module.
+ * @param codegen of our own code generator; null: LLVM generates the code
+ * @returns its summary as it is then, and the runs that bisection counts
+ */
 export async function optimise(
   module: Module,
   linked: ModuleSummary,
   driver: DriverOptions,
-  codegen: CodegenOptions,
+  codegen: CodegenOptions | null,
   origin: number,
   { set: { pipelines }, turns, print }: LinkServices,
 ): Promise<{ readonly summary: ModuleSummary; readonly runs: number; readonly report: PassReport }> {
@@ -135,11 +140,12 @@ export async function optimise(
     functions.map((fn) => goalOf(fn, forced)),
     forced,
   );
-  const program = arranged(pipelines[level].program, options.passOrder);
+  const all = arranged(pipelines[level].program, options.passOrder);
+  const program = codegen === null ? withoutOwnCode(all) : all;
   if (program.length === 0) return { summary: linked, runs: 0, report: emptyReport };
-  const runner = new PassRunner(options, services(options, targetOf(module).costs, origin, 0, print), module);
+  const runner = new PassRunner(options, services(options, costsOf(module), origin, 0, print), module);
   runner.cache.know(summaryAnalysis, linked);
-  const trials = trialCode(module, linked, pipelines, program, codegen, effort);
+  const trials = codegen === null ? null : trialCode(module, linked, pipelines, program, codegen, effort);
   const steps = runModulePipeline(
     runner,
     program,
@@ -147,7 +153,7 @@ export async function optimise(
     codecFor(driver, linked),
     (fn) => goalOf(fn, forced),
     trials,
-    addressesIn(codegen),
+    codegen === null ? "anywhere" : addressesIn(codegen),
   );
   const next = await turns.take("passes", steps);
   return {

@@ -66,7 +66,7 @@ export class SymbolNames {
     module: Module,
     private readonly isReplaceable: boolean,
   ) {
-    this.absolute = scanModuleAsm(module.moduleAsm).absolute;
+    this.absolute = scanModuleAsm(module.moduleAsm, module.triple).absolute;
     module.globals.forEach((g, i) => {
       this.numbers.set(g, i);
     });

@@ -1,8 +1,9 @@
 /**
- * Assembly text as statements of tokens, by GNU as' rules for x86 (manual, "Syntax"): `#` and `//` start comments,
+ * Assembly text as statements of tokens, by GNU as' rules (manual, "Syntax"): comments are the target's (asm-syntax.ts),
  * `;` and line ends separate statements, `'c` and `'\c` are characters with or without a closing quote, names may
  * be written in double quotes. Linear in the text; never fails.
  */
+import type { AsmSyntax } from "./asm-syntax.js";
 
 export interface AsmToken {
   /** `word`: a name, mnemonic, directive or number. `string`: what stood in quotes. `mark`: one other character. */
@@ -19,13 +20,12 @@ export interface AsmText {
 }
 
 const word = /[A-Za-z0-9_.\u0080-\uffff][A-Za-z0-9_.$\u0080-\uffff]*/y;
-const blank = /[ \t\r\f\v]+|(?:#|\/\/)[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/y;
 const string = /"([^"\\]*(?:\\[\s\S][^"\\]*)*)"?/y;
 const character = /'(?:\\(?:[0-7]{1,3}|x[0-9a-fA-F]+|[\s\S])|[^\\\n])?'?/y;
 const escaped = /\\([0-7]{1,3}|[\s\S])/g;
 
 /** Splits text into statements without comments; empty statements are left out. */
-export function readAsm(text: string): AsmText {
+export function readAsm(text: string, { blank }: AsmSyntax): AsmText {
   const statements: AsmToken[][] = [];
   let current: AsmToken[] = [];
   let backslashes = false;

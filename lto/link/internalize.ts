@@ -12,7 +12,7 @@ import { type Comdat, type GlobalValue, isReference, type Module } from "../ir/m
 import { compilePatterns, compileVersions } from "./exports.js";
 import type { LinkOptions } from "./input.js";
 import { comdatOf } from "./resolve.js";
-import { RUNTIME_SYMBOLS } from "./runtime-symbols.js";
+import { isRuntimeSymbol } from "./runtime-symbols.js";
 import type { LinkSymbol } from "./symbol-table.js";
 
 /** Whether the program's entry is defined, so that all uses but the exported ones are known. */
@@ -58,7 +58,7 @@ export function internalize(
     global.name === options.entry ||
     pinned.has(global) ||
     (symbols.get(global.name)?.usedOutside ?? false) ||
-    RUNTIME_SYMBOLS.has(global.name) ||
+    isRuntimeSymbol(global.name) ||
     isExported(global.name);
   const isHidden = options.versions === undefined ? () => false : compileVersions(options.versions);
   const isVisible = (global: GlobalValue): boolean =>

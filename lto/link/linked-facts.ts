@@ -81,7 +81,7 @@ export class LinkedFacts {
       this.merged.module.pinned.add(global);
     };
     const { text, pastes } = templateText(assembly);
-    const symbols = scanModuleAsm(text);
+    const symbols = scanModuleAsm(text, module.triple);
     this.named ??= new Map(module.globals.map((global) => [printedName(global), global]));
     const names = new Set([...symbols.globals, ...symbols.references, ...symbols.weakReferences]);
     for (const name of names) {

@@ -8,6 +8,7 @@
  * Directives".
  */
 import { type AsmToken, readAsm } from "./asm-lexer.js";
+import { asmSyntax } from "./asm-syntax.js";
 
 export interface AsmSymbols {
   /** Defined by a label, an assignment or .comm, and visible outside. */
@@ -18,7 +19,7 @@ export interface AsmSymbols {
   readonly locals: ReadonlySet<string>;
   /** Mentioned, and not defined here. */
   readonly references: ReadonlySet<string>;
-  /** Referenced with .weak only: need not be defined anywhere. */
+  /** Referenced with .weak only, or perhaps: need not be defined anywhere. */
   readonly weakReferences: ReadonlySet<string>;
   /** Assigned a number. */
   readonly absolute: ReadonlySet<string>;
@@ -72,6 +73,14 @@ const plainDirectives = new Set([
   ".error",
   ".warning",
   ".version",
+  ".syntax",
+  ".fpu",
+  ".cpu",
+  ".arch_extension",
+  ".eabi_attribute",
+  ".thumb",
+  ".arm",
+  ".code",
 ]);
 
 /** Directives after which a name need not be spelled out where it is mentioned or defined. */
@@ -93,6 +102,9 @@ interface Scan {
   readonly local: Set<string>;
   readonly mentioned: Set<string>;
   readonly absolute: Set<string>;
+  /** Words that are operands of instructions unless they are symbols. */
+  readonly possible: Set<string>;
+  readonly isOperand: (name: string) => boolean;
   opaque: boolean;
 }
 
@@ -102,10 +114,14 @@ const instructionPrefixes = new Set(
   ),
 );
 
-/** Lists the symbols of assembly text. Never fails; the assembler reports what is wrong in it. */
-export function scanModuleAsm(text: string): AsmSymbols {
+/**
+ * Lists the symbols of assembly text. Never fails; the assembler reports what is wrong in it.
+ * @param triple of the target that it is for; of one whose assembly is not known, text is opaque
+ */
+export function scanModuleAsm(text: string, triple: string): AsmSymbols {
   if (text === "") return noSymbols;
-  const { statements, backslashes } = readAsm(text);
+  const syntax = asmSyntax(triple);
+  const { statements, backslashes } = readAsm(text, syntax);
   const scan: Scan = {
     defined: new Set(),
     global: new Set(),
@@ -113,7 +129,9 @@ export function scanModuleAsm(text: string): AsmSymbols {
     local: new Set(),
     mentioned: new Set(),
     absolute: new Set(),
-    opaque: backslashes,
+    possible: new Set(),
+    isOperand: syntax.isOperand,
+    opaque: backslashes || !syntax.isKnown,
   };
   for (const tokens of statements) statement(tokens, scan);
   const globals = new Set<string>();
@@ -124,7 +142,9 @@ export function scanModuleAsm(text: string): AsmSymbols {
   const references = new Set<string>();
   for (const name of [...scan.mentioned, ...scan.global])
     if (!scan.defined.has(name) && !scan.weak.has(name)) references.add(name);
-  const weakReferences = new Set([...scan.weak].filter((name) => !scan.defined.has(name)));
+  const weakReferences = new Set(
+    [...scan.weak, ...scan.possible].filter((name) => !scan.defined.has(name) && !references.has(name)),
+  );
   return {
     globals,
     weak: new Set([...scan.weak].filter((name) => scan.defined.has(name))),
@@ -176,7 +196,8 @@ function mention(tokens: readonly AsmToken[], scan: Scan): void {
     const before = token.spaced ? undefined : tokens[i - 1];
     // `%reg`, `name@PLT`.
     if (token.kind === "word" && (isMark(before, "%") || isMark(before, "@"))) return;
-    scan.mentioned.add(token.text);
+    const isOperand = token.kind === "word" && scan.isOperand(token.text);
+    (isOperand ? scan.possible : scan.mentioned).add(token.text);
   });
 }
 

@@ -12,7 +12,7 @@ import type { Comdat, GlobalValue, Module } from "../ir/module.js";
 import type { Diagnostics } from "./diagnostics.js";
 import type { LazyMember, LinkInput, LinkOptions, ModuleInput, NativeInput } from "./input.js";
 import { scanModuleAsm } from "./module-asm.js";
-import { RUNTIME_SYMBOLS } from "./runtime-symbols.js";
+import { isRuntimeSymbol, RUNTIME_SYMBOLS } from "./runtime-symbols.js";
 import {
   definitionState,
   isDefinition,
@@ -117,7 +117,7 @@ class Resolver {
     }
     // Code generation may call these without any reference in the IR. A bitcode member must be known now; a
     // native one can still be found by the system linker.
-    for (const name of RUNTIME_SYMBOLS) {
+    for (const name of this.runtimeSymbols()) {
       const symbol = this.symbols.get(name);
       if (symbol?.state === "lazy" && !symbol.member!.isNative) this.require(name);
     }
@@ -126,12 +126,20 @@ class Resolver {
     return { files: this.files, symbols: this.symbols, extracted: [...this.extracted] };
   }
 
+  /** Those of fixed names, then those of families as far as somebody knows them. */
+  private runtimeSymbols(): string[] {
+    const others = [...this.symbols.keys()].filter(
+      (name) => !RUNTIME_SYMBOLS.has(name) && isRuntimeSymbol(name),
+    );
+    return [...RUNTIME_SYMBOLS, ...others];
+  }
+
   /**
    * What code generation and the C library's start-up code mention may load native members that nothing else does: those
    * the system linker finds, and what they mention stays.
    */
   private openToUnloaded(): void {
-    const names = [...RUNTIME_SYMBOLS, ...startUp];
+    const names = [...this.runtimeSymbols(), ...startUp];
     const seen = new Set(this.extracted);
     for (let name = names.pop(); name !== undefined; name = names.pop()) {
       const symbol = this.symbols.get(name);
@@ -239,7 +247,7 @@ class Resolver {
       file: module.file,
       module,
       input,
-      asm: scanModuleAsm(module.moduleAsm),
+      asm: scanModuleAsm(module.moduleAsm, module.triple),
       sameSymbols: sameSymbols(module),
       droppedComdats: new Set(),
     };

@@ -65,6 +65,22 @@ const instrumentation = [
   .join(" ")
   .split(" ");
 
+/**
+ * Routines of machines that lack an operation, or keep it out of line: those of the ABIs for Arm and RISC-V, AArch64's atomics,
+ * saves and restores in common, and floating point in software.
+ * Sources: Run-time ABI for the Arm Architecture, section 5; libgcc's and compiler-rt's lists, "Soft float library routines".
+ */
+const families = new RegExp(
+  [
+    "^__(?:aeabi|riscv|aarch64|arm|gnu|mips16|hexagon|mspabi|avr|arc|xtensa|loongarch|sync|atomic)_\\w+$",
+    "^_?_(?:save|rest)(?:gpr|fpr|vr)?_\\w+$",
+    "^__(?:add|sub|mul|u?div|u?mod|u?divmod|neg|u?cmp|unord|eq|ne|lt|le|gt|ge|fix|fixuns|float|floatun|extend|trunc|ash[lr]|lshr|clz|ctz|ffs|parity|popcount|bswap)(?:v|[hsdtxb]f|[qhsdt]i)+\\d?$",
+  ].join("|"),
+);
+
+/** Whether code generation may call a function of this name, or a library look for it. */
+export const isRuntimeSymbol = (name: string): boolean => RUNTIME_SYMBOLS.has(name) || families.test(name);
+
 export const RUNTIME_SYMBOLS: ReadonlySet<string> = new Set([
   ...memory,
   ...environment,

@@ -68,6 +68,7 @@ import { tailcallelim } from "../opt/tailcallelim.js";
 import { unreachableBlocks } from "../opt/unreachable-blocks.js";
 import { bottomUp, inlining, onModule, type Stage } from "../pass/module-pipeline.js";
 import {
+  type AnyPass,
   type ComponentPass,
   type FunctionPass,
   type Goal,
@@ -253,6 +254,24 @@ export const pipelines: Pipelines = {
   Os: { program, lowering },
   Oz: { program, lowering },
 };
+
+/**
+ * Passes that only our own code generation profits from, or that do what LLVM does when it generates code: guards,
+ * calls of profilers and marks of branches are its business, and these passes make code that is longer with it.
+ */
+const forOwnCode: ReadonlySet<AnyPass> = new Set<AnyPass>([
+  instrumentFunctions,
+  stackProtector,
+  markBranches,
+  bindArguments,
+  centerParameters,
+]);
+
+/** A program's stages where LLVM generates the code. */
+export const withoutOwnCode = (stages: readonly Stage[]): readonly Stage[] =>
+  stages.map(
+    (stage) => ({ ...stage, steps: stage.steps.filter(({ pass }: Step) => !forOwnCode.has(pass)) }) as Stage,
+  );
 
 /** Steps whose order is free: what functions go through once the inliner has been there. */
 const isArranged = (stage: Stage, step: Step): boolean =>

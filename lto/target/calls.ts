@@ -6,6 +6,8 @@ export interface CallCosts {
   /** Arguments that the platform's convention passes in general registers, and in those for floating point. */
   readonly integers: number;
   readonly floats: number;
+  /** Whoever passes 32 bits in a register extends them by their sign (`signext`). */
+  readonly signExtendsWords: boolean;
   /** Bytes of a direct call. */
   readonly call: number;
   /** Estimated bytes of what a call does to values around it that had no call there. */

@@ -133,6 +133,7 @@ function bytesOfConstant(value: Constant, register: number, where: Addresses): n
 const calls: CallCosts = {
   integers: integerArguments.length,
   floats: vectorArgumentCount,
+  signExtendsWords: false,
   call: 5,
   around: 1.5,
   result: 0.5,

@@ -24,13 +24,15 @@ import {
   i8,
   i32,
   i64,
+  intType,
   ptr,
   type Type,
   voidType,
 } from "../../ir/types.js";
-import { ConstData, constBool, constI64, isConstant, type Value } from "../../ir/values.js";
+import { ConstData, constBool, constInt, isConstant, type Value } from "../../ir/values.js";
 import { isBuiltinCall, neverUnwinds } from "../../opt/call-effects.js";
 import type { Goal } from "../../pass/pass.js";
+import type { CallCosts } from "../../target/calls.js";
 
 /** A call that is what rules look at. */
 export type LibraryCall = InstWith<Op.Call>;
@@ -66,21 +68,24 @@ export class Names {
   }
 }
 
-/** p pointer, i int, l long and size_t, d double, f float, v void. */
+/** p pointer, i int, l long and size_t (as wide as a pointer), L long long, d double, f float, v void. */
 const letters: Readonly<Record<string, Type>> = {
   p: ptr,
   i: i32,
-  l: i64,
+  L: i64,
   d: doubleType,
   f: floatType,
   v: voidType,
 };
 
+/** C's `size_t`, and its `long`: of the data models there are, LP64 and ILP32. */
+const sizeType = (layout: DataLayout): Type => intType(layout.bitWidth(ptr));
+
 /** A function type by letters: the result's first; `.` at the end for variable arguments. */
-export function prototype(spelling: string): Type {
+export function prototype(spelling: string, layout: DataLayout): Type {
   const isVariadic = spelling.endsWith(".");
   const types = [...(isVariadic ? spelling.slice(0, -1) : spelling)].map((letter) => {
-    const type = letters[letter];
+    const type = letter === "l" ? sizeType(layout) : letters[letter];
     if (type === undefined) throw new Error(`no type '${letter}'`);
     return type;
   });
@@ -89,14 +94,14 @@ export function prototype(spelling: string): Type {
 
 /** Types of functions that rules make calls of. */
 const signatures = {
-  puts: prototype("ip"),
-  putchar: prototype("ii"),
-  fputs: prototype("ipp"),
-  fputc: prototype("iip"),
-  fwrite: prototype("lpllp"),
-  strcpy: prototype("ppp"),
-  strlen: prototype("lp"),
-  malloc: prototype("pl"),
+  puts: "ip",
+  putchar: "ii",
+  fputs: "ipp",
+  fputc: "iip",
+  fwrite: "lpllp",
+  strcpy: "ppp",
+  strlen: "lp",
+  malloc: "pl",
 } as const;
 export type Emitted = keyof typeof signatures;
 
@@ -113,8 +118,13 @@ export class RuleContext {
   constructor(
     readonly layout: DataLayout,
     private readonly names: Names,
+    readonly costs: CallCosts,
   ) {}
 
+  /** A number as `size_t`. */
+  size(value: number): Value {
+    return constInt(sizeType(this.layout), value);
+  }
   /** Begins with another function. */
   enter(caller: Func, goal: Goal): void {
     this.caller = caller;
@@ -141,7 +151,7 @@ export class RuleContext {
 
   /** Whether the caller may get calls of this function: nothing else has its name, and it is not excluded there. */
   mayCall(name: Emitted): boolean {
-    const type: Type = signatures[name];
+    const type = prototype(signatures[name], this.layout);
     const { strings } = this.caller!.attributes.fn;
     if (strings.has(`no-builtin-${name}`)) return false;
     const known = this.names.find(name);
@@ -175,6 +185,7 @@ export class Maker {
 
   constructor(
     private readonly names: Names,
+    private readonly context: RuleContext,
     editor: Editor,
     private readonly call: LibraryCall,
   ) {
@@ -183,21 +194,25 @@ export class Maker {
 
   /** A call of a library function, on the terms of the one that it replaces. */
   library(name: Emitted, args: readonly Value[]): Value {
-    const type: Type = signatures[name];
+    const type = prototype(signatures[name], this.context.layout);
     const fn = this.named(name, type, ["nounwind"]);
     const kinds = neverUnwinds(this.call) ? new Map([["nounwind", true as const]]) : new Map();
     const { tail } = this.call.data;
+    const { signExtendsWords } = this.context.costs;
+    const parameters = type.parameters.map(({ kind, bits }) =>
+      signExtendsWords && kind === "int" && bits === 32 ? signExtended : noAttributes,
+    );
     return this.build.call(fn, args, {
       ...callOf(type),
-      attributes: new AttributeList(new AttributeSet(kinds, new Map()), noAttributes, []),
+      attributes: new AttributeList(new AttributeSet(kinds, new Map()), noAttributes, parameters),
       tail,
     });
   }
   /** `llvm.memcpy` and its like of so many bytes. */
   transfer(kind: "memcpy" | "memmove", to: Value, from: Value, length: Value | number): void {
-    const type = functionType(voidType, [ptr, ptr, i64, i1]);
-    const size = typeof length === "number" ? constI64(length) : length;
-    const fn = this.named(`llvm.${kind}.p0.p0.i64`, type, []);
+    const size = typeof length === "number" ? this.context.size(length) : length;
+    const type = functionType(voidType, [ptr, ptr, size.type, i1]);
+    const fn = this.named(`llvm.${kind}.p0.p0.${size.type}`, type, []);
     this.build.call(fn, [to, from, size, constBool(false)], callOf(type));
   }
   /** `llvm.abs`, undefined where the result has no place. */
@@ -207,9 +222,9 @@ export class Maker {
     return this.build.call(fn, [value, constBool(true)], callOf(type));
   }
   fill(to: Value, byte: Value, length: Value): void {
-    const type = functionType(voidType, [ptr, i8, i64, i1]);
+    const type = functionType(voidType, [ptr, i8, length.type, i1]);
     this.build.call(
-      this.named("llvm.memset.p0.i64", type, []),
+      this.named(`llvm.memset.p0.${length.type}`, type, []),
       [to, byte, length, constBool(false)],
       callOf(type),
     );
@@ -245,6 +260,8 @@ export class Maker {
     return fn;
   }
 }
+
+const signExtended = new AttributeSet(new Map([["signext", true as const]]), new Map());
 
 const callOf = (type: Type): CallData => ({
   functionType: type,

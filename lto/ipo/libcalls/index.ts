@@ -21,6 +21,7 @@
  * Breaks if: a program brings a library (linked behind this step) whose functions of these names do something else, and
  * does not say so.
  */
+import type { DataLayout } from "../../ir/data-layout.js";
 import { isCall } from "../../ir/instructions.js";
 import type { Func, GlobalValue, Module } from "../../ir/module.js";
 import type { ComponentPass, ComponentWalk, ProgramContext } from "../../pass/pass.js";
@@ -56,7 +57,7 @@ const table: Readonly<Record<string, readonly [type: string, rule: Rule]>> = {
   toascii: ["ii", numbers.toascii],
   abs: ["ii", numbers.abs],
   labs: ["ll", numbers.abs],
-  llabs: ["ll", numbers.abs],
+  llabs: ["LL", numbers.abs],
   pow: ["ddd", numbers.pow],
   powf: ["fff", numbers.pow],
   realloc: ["ppl", numbers.realloc],
@@ -71,10 +72,10 @@ const table: Readonly<Record<string, readonly [type: string, rule: Rule]>> = {
 };
 
 /** The rule for calls of a function, if it is one of the library's. */
-function ruleOf(fn: Func): Rule | null {
+function ruleOf(fn: Func, layout: DataLayout): Rule | null {
   if (!fn.isDeclaration || fn.isLocal || !Object.hasOwn(table, fn.name)) return null;
   const [type, rule] = table[fn.name]!;
-  return fn.valueType === prototype(type) ? rule : null;
+  return fn.valueType === prototype(type, layout) ? rule : null;
 }
 
 interface Find {
@@ -93,7 +94,7 @@ class LibraryCalls implements ComponentWalk {
     private readonly context: ProgramContext,
   ) {
     this.names = new Names(module);
-    this.rule = new RuleContext(module.dataLayout, this.names);
+    this.rule = new RuleContext(module.dataLayout, this.names, context.costs.calls);
   }
 
   run(functions: readonly Func[]): boolean {
@@ -118,7 +119,7 @@ class LibraryCalls implements ComponentWalk {
         const callee = inst.operands[0]!;
         if (callee.valueKind !== "global" || callee.kind !== "function") continue;
         let rule = this.rules.get(callee);
-        if (rule === undefined) this.rules.set(callee, (rule = ruleOf(callee)));
+        if (rule === undefined) this.rules.set(callee, (rule = ruleOf(callee, this.rule.layout)));
         if (rule === null || !isLibraryCall(inst, callee, caller)) continue;
         if (rule(inst, this.rule) !== null) finds.push({ call: inst, callee, rule });
       }
@@ -126,7 +127,7 @@ class LibraryCalls implements ComponentWalk {
     const editor = caller.edit();
     for (const { call, callee, rule } of finds) {
       // Asked again: what it is passed may have been replaced meanwhile.
-      const value = rule(call, this.rule)?.(new Maker(this.names, editor, call));
+      const value = rule(call, this.rule)?.(new Maker(this.names, this.rule, editor, call));
       if (value === undefined) continue;
       if (value === null) editor.erase(call);
       else editor.replace(call, value);

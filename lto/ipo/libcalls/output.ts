@@ -12,7 +12,7 @@
  */
 import { Op } from "../../ir/instructions.js";
 import { i8, i32 } from "../../ir/types.js";
-import { constI32, constI64, constInt, type Value } from "../../ir/values.js";
+import { constI32, constInt, type Value } from "../../ir/values.js";
 import type { Change, Emitted, LibraryCall, Maker, Rule, RuleContext } from "./calls.js";
 import { argument, is, isBestCopied, lengthOf } from "./strings.js";
 
@@ -91,7 +91,7 @@ function write(
   if (text.length === 0) return nothing;
   if (text.length === 1) return instead(context, "fputc", character(text[0]!), stream);
   if (!context.isSmall)
-    return instead(context, "fwrite", address, constI64(text.length), constI64(1), stream);
+    return instead(context, "fwrite", address, context.size(text.length), context.size(1), stream);
   return from === "fputs" ? null : instead(context, "fputs", address, stream);
 }
 
@@ -126,7 +126,7 @@ export const fwrite: Rule = (call, context) => {
   const at = argument(call, 0);
   const stream = argument(call, 3);
   const length = lengthOf(argument(call, 1)) * lengthOf(argument(call, 2));
-  if (length === 0) return is(constI64(0));
+  if (length === 0) return is(context.size(0));
   if (Number.isNaN(length) || context.isUsed(call)) return null;
   if (length === 1) {
     if (!context.mayCall("fputc")) return null;

@@ -1,7 +1,7 @@
 /** Rules on functions of `string.h`: results that constant strings tell, and shorter calls for the same. */
 import { Op } from "../../ir/instructions.js";
 import { i8, i32 } from "../../ir/types.js";
-import { ConstZero, constI32, constI64, type Value } from "../../ir/values.js";
+import { ConstZero, constI32, type Value } from "../../ir/values.js";
 import type { Change, LibraryCall, Maker, Rule, RuleContext } from "./calls.js";
 
 /** The call is a value that is there already, or a constant. */
@@ -40,14 +40,14 @@ const withEnd = (string: Uint8Array): Uint8Array => {
 
 export const strlen: Rule = (call, context) => {
   const string = context.stringAt(argument(call, 0));
-  return string === null ? null : is(constI64(string.length));
+  return string === null ? null : is(context.size(string.length));
 };
 
 export const strnlen: Rule = (call, context) => {
   const most = lengthOf(argument(call, 1));
-  if (most === 0) return is(constI64(0));
+  if (most === 0) return is(context.size(0));
   const string = context.stringAt(argument(call, 0));
-  return string === null || Number.isNaN(most) ? null : is(constI64(Math.min(most, string.length)));
+  return string === null || Number.isNaN(most) ? null : is(context.size(Math.min(most, string.length)));
 };
 
 /** `strcmp`, and `strncmp` of at most so many characters. */
@@ -121,12 +121,12 @@ const span =
   (isIn: boolean): Rule =>
   (call, context) => {
     const [string, set] = [context.stringAt(argument(call, 0)), context.stringAt(argument(call, 1))];
-    if (string?.length === 0) return is(constI64(0));
-    if (isIn && set?.length === 0) return is(constI64(0));
+    if (string?.length === 0) return is(context.size(0));
+    if (isIn && set?.length === 0) return is(context.size(0));
     if (string === null || set === null) return null;
     let n = 0;
     while (n < string.length && set.includes(string[n]!) === isIn) n++;
-    return is(constI64(n));
+    return is(context.size(n));
   };
 export const strspn = span(true);
 export const strcspn = span(false);
