@@ -14,7 +14,7 @@ import { escapeText, quoteName } from "./escape.js";
 import { attributeWords } from "./print-attributes.js";
 import { typedText, valueText } from "./print-constants.js";
 import { conventionText, type InstNames, instructionText } from "./print-instructions.js";
-import { MetadataNodes } from "./print-metadata.js";
+import { MetadataText } from "./print-metadata.js";
 import { GlobalNames, idNames, type LocalNames, LocalNumbers, TypeNames } from "./print-names.js";
 
 export type { LocalNames } from "./print-names.js";
@@ -73,7 +73,7 @@ export function printConstant(value: Constant): string {
 
 class ModulePrinter implements InstNames {
   readonly types = new TypeNames();
-  readonly metadata = new MetadataNodes();
+  readonly metadata: MetadataText;
   showsHints = true;
   private readonly groups = new Map<string, string>();
 
@@ -81,7 +81,9 @@ class ModulePrinter implements InstNames {
     readonly globals: GlobalNames,
     private readonly useGroups: boolean,
     public locals: LocalNames = idNames,
-  ) {}
+  ) {
+    this.metadata = new MetadataText(this);
+  }
 
   functionAttributes(set: AttributeSet): string {
     if (set === noAttributes || set.isEmpty) return "";
@@ -96,7 +98,7 @@ class ModulePrinter implements InstNames {
   }
 
   attachments(inst: Inst, hints: Hints): string {
-    return this.showsHints ? this.metadata.ofInstruction(inst, hints, this) : "";
+    return this.showsHints ? this.metadata.ofInstruction(inst, hints) : "";
   }
 
   attributeLines(): string[] {
@@ -222,21 +224,7 @@ function moduleAsmLines(text: string): string[] {
   return lines.map((line) => `module asm "${escapeText(line)}"`);
 }
 
-function moduleMetadata(module: Module, metadata: MetadataNodes): string[] {
-  const lines: string[] = [];
-  if (module.flags.length > 0) {
-    const refs = module.flags.map(({ behavior, key, value }) => {
-      const text =
-        typeof value === "string"
-          ? `!"${escapeText(value)}"`
-          : `${value >= -0x80000000 && value <= 0xffffffff ? "i32" : "i64"} ${value}`;
-      return metadata.node([`i32 ${behavior}`, `!"${escapeText(key)}"`, text]);
-    });
-    lines.push(`!llvm.module.flags = !{${refs.join(", ")}}`);
-  }
-  if (module.dependentLibraries.length > 0) {
-    const refs = module.dependentLibraries.map((library) => metadata.node([`!"${escapeText(library)}"`]));
-    lines.push(`!llvm.dependent-libraries = !{${refs.join(", ")}}`);
-  }
-  return [...lines, ...metadata.lines()];
-}
+const moduleMetadata = (module: Module, metadata: MetadataText): string[] => [
+  ...metadata.named(module),
+  ...metadata.lines(),
+];
