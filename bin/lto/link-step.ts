@@ -110,7 +110,9 @@ export function placed(e: unknown, linked: Linked): unknown {
 /** @throws InputError where only LLVM can generate the code, or is to */
 function refuseForeign(module: Module, { codegen }: DriverOptions): void {
   if (codegen === "llvm")
-    throw new InputError("LLVM is to generate the code: use --emit=bitcode, or tsc-cc or ld.tsc-lto, which call it");
+    throw new InputError(
+      "LLVM is to generate the code: use --emit=bitcode, or tsc-cc or ld.tsc-lto, which call it",
+    );
   if (!isTarget(module))
     throw new UnsupportedError(
       `code for target '${module.triple}' without LLVM (--emit=bitcode writes what it reads; tsc-cc and ld.tsc-lto call it)`,

@@ -1,7 +1,4 @@
-/** LLVM bitcode. */
-import type { Module } from "../../lto/ir/module.js";
-export const oldestBitcode = 15;
-export const newestBitcode = 22;
-export function writeBitcode(module: Module, version: number): Uint8Array {
-  throw new Error(`${module.file} ${version}`);
-}
+/** LLVM bitcode: what is written; `frontend/llvm` reads it. */
+
+export { moduleBitcode as writeBitcode } from "./module.js";
+export { newestBitcode, oldestBitcode } from "./versions.js";

@@ -6,10 +6,11 @@
  * is a module, and the STRTAB block that follows has its names (LLVM's "Bitcode File Format"). Function
  * bodies are decoded on demand; see `bitcode/module.ts`.
  */
+
+import { BlockId } from "../../formats/bitcode/codes.js";
 import { InputError } from "../../lto/ir/errors.js";
 import type { Module } from "../../lto/ir/module.js";
 import { BitReader, Entry } from "./bitcode/bitstream.js";
-import { BlockId } from "./bitcode/codes.js";
 import { ModuleReader } from "./bitcode/module.js";
 import { isBitcode, rawMagic, word, wrapperMagic } from "./magic.js";
 

@@ -18,7 +18,10 @@ export interface AsmSyntax {
 }
 
 const blankWith = (comment: string): RegExp =>
-  new RegExp(`[ \\t\\r\\f\\v]+|(?:${comment}//)[^\\n]*|(?<=(?:^|\\n)[ \\t]*)#[^\\n]*|/\\*[\\s\\S]*?(?:\\*/|$)`, "y");
+  new RegExp(
+    `[ \\t\\r\\f\\v]+|(?:${comment}//)[^\\n]*|(?<=(?:^|\\n)[ \\t]*)#[^\\n]*|/\\*[\\s\\S]*?(?:\\*/|$)`,
+    "y",
+  );
 
 const none = (): boolean => false;
 const words =

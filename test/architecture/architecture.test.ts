@@ -10,7 +10,7 @@ type Layer = (typeof layers)[number];
 /** What each layer may import from, besides itself. */
 const allowed: Readonly<Record<Layer, readonly Layer[]>> = {
   lto: [],
-  frontend: ["lto"],
+  frontend: ["lto", "formats"],
   formats: ["lto"],
   bin: ["lto", "frontend", "formats"],
 };

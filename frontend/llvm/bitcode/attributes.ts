@@ -12,6 +12,7 @@
  * bits and `initializes`, which an AttributeSet does not hold.
  */
 
+import { attributeKinds } from "../../../formats/bitcode/attribute-kinds.js";
 import {
   AttributeList,
   AttributeSet,
@@ -25,24 +26,6 @@ import { InputError } from "../../../lto/ir/errors.js";
 import { intType } from "../../../lto/ir/types.js";
 import { type BitReader, Entry } from "./bitstream.js";
 import type { TypeTable } from "./types.js";
-
-/** LLVM assembly names by attribute kind number; index 0 is unused. */
-const kindNames: readonly string[] = (
-  "- align alwaysinline byval inlinehint inreg minsize naked nest noalias nobuiltin nocapture noduplicate " +
-  "noimplicitfloat noinline nonlazybind noredzone noreturn nounwind optsize readnone readonly returned " +
-  "returns_twice signext alignstack ssp sspreq sspstrong sret sanitize_address sanitize_thread " +
-  "sanitize_memory uwtable zeroext builtin cold optnone inalloca nonnull jumptable dereferenceable " +
-  "dereferenceable_or_null convergent safestack argmemonly swiftself swifterror norecurse " +
-  "inaccessiblememonly inaccessiblemem_or_argmemonly allocsize writeonly speculatable strictfp " +
-  "sanitize_hwaddress nocf_check optforfuzzing shadowcallstack speculative_load_hardening immarg " +
-  "willreturn nofree nosync sanitize_memtag preallocated nomerge null_pointer_is_valid noundef byref " +
-  "mustprogress nocallback hot noprofile vscale_range swiftasync nosanitize_coverage elementtype " +
-  "disable_sanitizer_instrumentation nosanitize_bounds allocalign allocptr allockind presplitcoroutine " +
-  "fn_ret_thunk_extern skipprofile memory nofpclass optdebug writable coro_only_destroy_when_complete " +
-  "dead_on_unwind range sanitize_numerical_stability initializes hybrid_patchable sanitize_realtime " +
-  "sanitize_realtime_blocking coro_elide_safe noext nodivergencesource sanitize_type captures " +
-  "dead_on_return sanitize_alloc_token nocreateundeforpoison denormal_fpenv nooutline"
-).split(" ");
 
 const functionIndex = 0xffffffff;
 const maxParameters = 1 << 16;
@@ -161,10 +144,10 @@ class GroupParser {
     const shape = this.next();
     switch (shape) {
       case 0:
-        this.flag(kindNames[this.next()]);
+        this.flag(attributeKinds[this.next()]);
         break;
       case 1:
-        this.integer(kindNames[this.next()]);
+        this.integer(attributeKinds[this.next()]);
         break;
       case 3:
       case 4: {
@@ -174,14 +157,14 @@ class GroupParser {
       }
       case 5:
       case 6: {
-        const name = kindNames[this.next()];
+        const name = attributeKinds[this.next()];
         if (shape === 5) break; // A type attribute without its type, as typed pointers allowed.
         const type = this.types.get(this.next());
         if (name !== undefined) this.kinds.set(name, type);
         break;
       }
       case 7: {
-        const name = kindNames[this.next()];
+        const name = attributeKinds[this.next()];
         const width = this.next();
         const range = width >= 1 && width <= 64 ? this.narrowRange(width) : null;
         if (range === null) this.range(width);

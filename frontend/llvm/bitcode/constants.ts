@@ -8,6 +8,15 @@
  * Constants are shared, so a small input can describe an object whose tree is exponentially large;
  * `maxTree` bounds the tree of one constant, and `maxDepth` its height.
  */
+
+import {
+  binaryOps,
+  ConstantCode,
+  castOps,
+  firstIntPredicate,
+  floatPredicates,
+  intPredicates,
+} from "../../../formats/bitcode/codes.js";
 import { textOfBytes } from "../../../lto/ir/byte-text.js";
 import { InputError, UnsupportedError } from "../../../lto/ir/errors.js";
 import { Flag, Op } from "../../../lto/ir/instructions.js";
@@ -31,14 +40,6 @@ import {
   zeroOf,
 } from "../../../lto/ir/values.js";
 import { type BitReader, Entry } from "./bitstream.js";
-import {
-  binaryOps,
-  ConstantCode,
-  castOps,
-  firstIntPredicate,
-  floatPredicates,
-  intPredicates,
-} from "./codes.js";
 import { binaryFlags, gepFlags } from "./flags.js";
 import { checkBinary, checkCast, checkGep } from "./type-rules.js";
 import { isSized, type TypeTable } from "./types.js";

@@ -11,6 +11,7 @@
  * definitions dominate their uses.
  */
 
+import { BlockId, FunctionCode } from "../../../formats/bitcode/codes.js";
 import { InputError, UnsupportedError } from "../../../lto/ir/errors.js";
 import { Block, Body, type Inst, isTerminator, type MemoryData } from "../../../lto/ir/instructions.js";
 import { Func } from "../../../lto/ir/module.js";
@@ -26,7 +27,6 @@ import {
   readInvoke,
   readOperandBundle,
 } from "./call-instructions.js";
-import { BlockId, FunctionCode } from "./codes.js";
 import * as control from "./control-instructions.js";
 import * as memory from "./memory-instructions.js";
 import type { ModuleReader } from "./module.js";

@@ -1,4 +1,6 @@
 /** Instructions on memory and addresses. The record layouts are given at each function. */
+
+import { orderings, rmwOps } from "../../../formats/bitcode/codes.js";
 import { UnsupportedError } from "../../../lto/ir/errors.js";
 import {
   Flag,
@@ -10,7 +12,6 @@ import {
 } from "../../../lto/ir/instructions.js";
 import { i1, pointerType, structType, type Type, voidType } from "../../../lto/ir/types.js";
 import type { Value } from "../../../lto/ir/values.js";
-import { orderings, rmwOps } from "./codes.js";
 import { gepFlags } from "./flags.js";
 import type { FunctionReader } from "./function.js";
 import { checkGep } from "./type-rules.js";

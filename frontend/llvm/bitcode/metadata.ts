@@ -8,6 +8,8 @@
  *
  * A function's own block numbers its entries after the module's.
  */
+
+import { MetadataCode } from "../../../formats/bitcode/codes.js";
 import { textOfBytes } from "../../../lto/ir/byte-text.js";
 import { InputError, UnsupportedError } from "../../../lto/ir/errors.js";
 import {
@@ -19,7 +21,6 @@ import {
 import { attachmentFates, refusedAttachment } from "../../../lto/ir/metadata-names.js";
 import type { Constant } from "../../../lto/ir/values.js";
 import { type AbbreviationScope, type BitReader, Entry } from "./bitstream.js";
-import { MetadataCode } from "./codes.js";
 import type { ValueTable } from "./value-table.js";
 
 /** A run of consecutive entries. */

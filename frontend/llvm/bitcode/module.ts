@@ -7,6 +7,17 @@
  * modules of the older format get their names from the symbol table. O(size without function bodies).
  */
 
+import {
+  BlockId,
+  ConstantCode,
+  comdatSelections,
+  FunctionCode,
+  linkages,
+  ModuleCode,
+  threadLocalModes,
+  unnamedAddrs,
+  visibilities,
+} from "../../../formats/bitcode/codes.js";
 import type { AttributeSet } from "../../../lto/ir/attributes.js";
 import { textOfBytes } from "../../../lto/ir/byte-text.js";
 import { DataLayout } from "../../../lto/ir/data-layout.js";
@@ -32,17 +43,6 @@ import { BlockAddress, type Constant } from "../../../lto/ir/values.js";
 import { checkAliasCycles } from "./aliases.js";
 import { AttributeTable } from "./attributes.js";
 import { type BitReader, Entry } from "./bitstream.js";
-import {
-  BlockId,
-  ConstantCode,
-  comdatSelections,
-  FunctionCode,
-  linkages,
-  ModuleCode,
-  threadLocalModes,
-  unnamedAddrs,
-  visibilities,
-} from "./codes.js";
 import { ConstantReader } from "./constants.js";
 import { FunctionReader } from "./function.js";
 import { MetadataReader } from "./metadata.js";

@@ -1,9 +1,16 @@
 /** Instructions that compute without touching memory. The record layouts are given at each function. */
+
+import {
+  binaryOps,
+  castOps,
+  firstIntPredicate,
+  floatPredicates,
+  intPredicates,
+} from "../../../formats/bitcode/codes.js";
 import { UnsupportedError } from "../../../lto/ir/errors.js";
 import { Flag, type Inst, makeInst, Op } from "../../../lto/ir/instructions.js";
 import { i1, type Type, vectorType } from "../../../lto/ir/types.js";
 import { type Constant, isConstant, type Value } from "../../../lto/ir/values.js";
-import { binaryOps, castOps, firstIntPredicate, floatPredicates, intPredicates } from "./codes.js";
 import { binaryFlags, castFlags, fastMathFlags } from "./flags.js";
 import type { FunctionReader } from "./function.js";
 import { checkBinary, checkCast, typeAt } from "./type-rules.js";

@@ -8,6 +8,8 @@
  * A type that is nested too deeply, or too large to exist in a 48-bit address space, or has too many
  * members, is rejected here, so that later phases may recurse over types and add up sizes.
  */
+
+import { TypeCode } from "../../../formats/bitcode/codes.js";
 import { InputError, UnsupportedError } from "../../../lto/ir/errors.js";
 import {
   arrayType,
@@ -29,7 +31,6 @@ import {
   voidType,
 } from "../../../lto/ir/types.js";
 import { type BitReader, Entry } from "./bitstream.js";
-import { TypeCode } from "./codes.js";
 
 const maxDepth = 500;
 const maxMembers = 1 << 20;

@@ -9,8 +9,8 @@ import {
   Op,
   type Ordering,
   type RMWOp,
-} from "../../../lto/ir/instructions.js";
-import type { Comdat, Linkage, ThreadLocalMode, Visibility } from "../../../lto/ir/module.js";
+} from "../../lto/ir/instructions.js";
+import type { Comdat, Linkage, ThreadLocalMode, Visibility } from "../../lto/ir/module.js";
 
 export const enum BlockId {
   BlockInfo = 0,
