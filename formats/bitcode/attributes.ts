@@ -23,6 +23,11 @@ const listCode = 2;
 /** The versions from which on there are these. */
 const memoryVersion = 16;
 const capturesVersion = 21;
+/** From this one on `memory` tells errno and what only the target knows from the rest. */
+const locationsVersion = 22;
+
+/** Stands for all bytes of an object. */
+const wholeObject = 0xffffffffffffffffn;
 
 const numbers = new Map(attributeKinds.map((kind, number) => [kind, number]));
 
@@ -41,6 +46,13 @@ function retiredMemory(effects: number): string[] {
   else if ((effects & ~(argumentMemory | inaccessibleMemory)) === 0)
     words.push("inaccessiblemem_or_argmemonly");
   return words;
+}
+
+/** In that form: the version of the form in the top byte; errno before the rest, and two kinds of the target behind it. */
+function withLocations(effects: number): bigint {
+  const rest = effects >> 4;
+  const all = (effects & 0x0f) | (rest << 4) | (rest << 6) | (rest << 8) | (rest << 10);
+  return (1n << 56n) | BigInt(all);
 }
 
 export class AttributeNumbers {
@@ -109,11 +121,19 @@ export class AttributeNumbers {
     }
     const number = numbers.get(kind);
     if (number === undefined || number >= this.kinds) return;
-    if (value === true) record.push(0, number);
+    if (kind === "memory" && this.version >= locationsVersion) {
+      record.push(1, number, withLocations(Number(value)));
+      return;
+    }
+    // It has a size from a later version on than there are numbers for.
+    const isWhole = kind === "dead_on_return" && (value === true || value === wholeObject);
+    if (kind === "dead_on_return" && !isWhole) return;
+    if (value === true || isWhole) record.push(0, number);
     else if (typeof value !== "object") record.push(1, number, BigInt.asUintN(64, BigInt(value)));
-    else if (value instanceof IntegerRange)
-      record.push(7, number, value.type.bits, signed(value.from), signed(value.to));
-    else record.push(6, number, this.types.of(value as Type));
+    else if (value instanceof IntegerRange) {
+      if (value.type.bits <= 64)
+        record.push(7, number, value.type.bits, signed(value.from), signed(value.to));
+    } else record.push(6, number, this.types.of(value as Type));
   }
 
   write(w: BitWriter): void {

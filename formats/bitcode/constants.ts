@@ -70,6 +70,9 @@ export class ConstantTable {
       if (number === undefined) throw new Error(`@${value.name} is not in the module`);
       return number;
     }
+    // Typed pointers were cast to each other.
+    if (value.valueKind === "expr" && value.op === Op.BitCast && value.operands[0]!.type === value.type)
+      return this.of(value.operands[0]!);
     const known = this.outer?.byObject.get(value) ?? this.byObject.get(value);
     if (known !== undefined) return known;
     if (value.valueKind === "blockaddress") {

@@ -44,7 +44,7 @@ const syntaxes: readonly (readonly [triples: RegExp, syntax: AsmSyntax])[] = [
     {
       ...hash,
       isOperand: words(
-        /^(?:[xfv](?:[12]?\d|3[01])|zero|ra|sp|gp|tp|fp|f?[ast]\d|f?s1[01]|ft1[01]|r[nmd]?[neuzpm]?|rdn|rmm|dyn|[iorw]{1,4}|(?:time|cycle|instret)h?|fcsr|frm|fflags|satp|[msu](?:status|tvec|epc|cause|tval|ie|ip|scratch|hartid|[ei]deleg|counteren|cycle|instret|isa|vendorid|archid|impid|envcfg)h?|e(?:8|16|32|64)|mf?[1248]|[tm][au])$/,
+        /^(?:[xfv](?:[12]?\d|3[01])|zero|ra|sp|gp|tp|fp|f?[ast]\d|f?s1[01]|ft1[01]|r[nmd]?[neuzpm]?|rdn|rmm|dyn|(?=\w)i?o?r?w?|(?:time|cycle|instret)h?|fcsr|frm|fflags|satp|[msu](?:status|tvec|epc|cause|tval|ie|ip|scratch|hartid|[ei]deleg|counteren|cycle|instret|isa|vendorid|archid|impid|envcfg)h?|e(?:8|16|32|64)|mf?[1248]|[tm][au])$/,
       ),
     },
   ],

@@ -150,6 +150,8 @@ describe("options", () => {
   const all: Given = {
     libraryPath: [folder],
     emit: "ir",
+    codegen: "own",
+    bitcodeVersion: 19,
     level: "O2",
     relocationModel: "pie",
     jobs: 1,

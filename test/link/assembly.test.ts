@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { templateText } from "../../lto/link/asm-template.js";
 import { scanModuleAsm } from "../../lto/link/module-asm.js";
 
-const mentions = (text: string): string[] => [...scanModuleAsm(text).references].sort();
+const mentions = (text: string): string[] => [...scanModuleAsm(text, "").references].sort();
 
 describe("names in assembly", () => {
   it.each([
@@ -27,11 +27,35 @@ describe("names in assembly", () => {
     ["not in strings of data", '.ascii "call no"; .section "no","ax"; .print "no"', []],
   ])("%s", (_, text, expected) => {
     expect(mentions(text)).toEqual(expected);
-    expect(scanModuleAsm(text).opaque).toBe(false);
+    expect(scanModuleAsm(text, "").opaque).toBe(false);
+  });
+
+  it.each([
+    ["riscv64-unknown-linux-gnu", "call fn # g\nla a0, va // h\nlui a1, %hi(wo)\n lw t0, 4(sp)"],
+    ["aarch64-linux-gnu", "bl fn // g\nadrp x0, va\nadd x0, x0, :lo12:wo\nmov x1, #4\n# h"],
+    ["thumbv7m-none-eabi", "bl fn @ g\nldr r0, =va\nmovw r1, #:lower16:wo\n.type fn, %function"],
+  ])("for %s", (triple, text) => {
+    const symbols = scanModuleAsm(text, triple);
+    expect([...symbols.references].sort()).toEqual(["fn", "va", "wo"]);
+    expect(symbols.opaque).toBe(false);
+  });
+
+  it("perhaps, where registers have no mark: a function may be called `s1`", () => {
+    const symbols = scanModuleAsm("call s1\n mv a0, s1", "riscv32-unknown-elf");
+    expect([...symbols.references]).toEqual([]);
+    expect([...symbols.weakReferences].sort()).toEqual(["a0", "s1"]);
+  });
+
+  it("as far as it is sure, for targets whose assembly is not known", () => {
+    expect(scanModuleAsm("call f", "hexagon-unknown-elf").opaque).toBe(true);
+    expect(scanModuleAsm("", "hexagon-unknown-elf").opaque).toBe(false);
   });
 
   it("defined under quoted names", () => {
-    const { globals, locals } = scanModuleAsm('.globl "a b"\n"a b": "c" = 5\n.local d; .comm d, 8; d: ret');
+    const { globals, locals } = scanModuleAsm(
+      '.globl "a b"\n"a b": "c" = 5\n.local d; .comm d, 8; d: ret',
+      "",
+    );
     expect([...globals]).toEqual(["a b"]);
     expect([...locals]).toEqual(["c", "d"]);
   });
@@ -44,7 +68,7 @@ describe("names in assembly", () => {
     ".altmacro",
     "jmp fn_\\name",
   ])("that macros make: %j", (text) => {
-    expect(scanModuleAsm(text).opaque).toBe(true);
+    expect(scanModuleAsm(text, "").opaque).toBe(true);
   });
 });
 

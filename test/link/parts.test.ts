@@ -7,7 +7,7 @@ import { compatibleTriples } from "../../lto/link/target.js";
 describe("module asm", () => {
   const scan = (text: string): Record<string, string[]> =>
     Object.fromEntries(
-      Object.entries(scanModuleAsm(text)).flatMap(([key, set]) =>
+      Object.entries(scanModuleAsm(text, "")).flatMap(([key, set]) =>
         typeof set === "boolean" ? [] : [[key, [...(set as Set<string>)].sort()]],
       ),
     );
