@@ -1,6 +1,5 @@
 /**
- * Reads what linking needs of native objects: the symbols of little-endian ELF64 relocatable and shared
- * files, and whether they carry a compiler's intermediate code.
+ * Reads what linking needs of native objects: the symbols of little-endian ELF relocatable and shared files, of 32 and 64 bits, and whether they carry a compiler's intermediate code.
  *
  * Every offset and size is checked against the file. Layouts: System V ABI (gABI), chapters 4 and 5.
  */
@@ -46,9 +45,25 @@ const STT_SECTION = 3;
 const STT_FILE = 4;
 const STT_TLS = 6;
 const DT_SONAME = 14;
-const headerSize = 64;
-const sectionHeaderSize = 64;
-const symbolSize = 24;
+/** Where fields are in files of a class; sizes and offsets in bytes. Fields of a word's size are `word` bytes. */
+interface Layout {
+  readonly word: 4 | 8;
+  readonly header: { readonly size: number; readonly sections: number; readonly entrySize: number };
+  readonly section: Readonly<Record<"size" | "offset" | "bytes" | "link" | "entrySize", number>>;
+  readonly symbol: Readonly<Record<"size" | "value" | "bytes" | "info" | "other" | "section", number>>;
+}
+const layout64: Layout = {
+  word: 8,
+  header: { size: 64, sections: 0x28, entrySize: 0x3a },
+  section: { size: 64, offset: 0x18, bytes: 0x20, link: 0x28, entrySize: 0x38 },
+  symbol: { size: 24, value: 8, bytes: 16, info: 4, other: 5, section: 6 },
+};
+const layout32: Layout = {
+  word: 4,
+  header: { size: 52, sections: 0x20, entrySize: 0x2e },
+  section: { size: 40, offset: 0x10, bytes: 0x14, link: 0x18, entrySize: 0x24 },
+  symbol: { size: 16, value: 4, bytes: 8, info: 12, other: 13, section: 14 },
+};
 
 /** Whether the bytes start with ELF's magic. */
 export function isElf(bytes: Uint8Array): boolean {
@@ -57,7 +72,7 @@ export function isElf(bytes: Uint8Array): boolean {
   );
 }
 
-/** @throws InputError when the file is not little-endian ELF64 or is malformed */
+/** @throws InputError when the file is not little-endian ELF or is malformed */
 export function readElf(bytes: Uint8Array, file: string): ElfObject {
   try {
     return new ElfReader(bytes).run();
@@ -68,12 +83,14 @@ export function readElf(bytes: Uint8Array, file: string): ElfObject {
 
 class ElfReader {
   private readonly view: DataView;
+  private layout = layout64;
   constructor(private readonly bytes: Uint8Array) {
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
-  /** A 64-bit field; anything that does not fit a file offset is refused. */
-  private u64(offset: number, view = this.view): number {
+  /** A field of a word; anything that does not fit a file offset is refused. */
+  private word(offset: number, view = this.view): number {
+    if (this.layout.word === 4) return view.getUint32(offset, true);
     const value = view.getBigUint64(offset, true);
     if (value > 0x1fffffffffffffn) throw new InputError("malformed ELF file: a number is out of range");
     return Number(value);
@@ -88,9 +105,10 @@ class ElfReader {
   run(): ElfObject {
     const { bytes, view } = this;
     if (!isElf(bytes)) throw new InputError("not an ELF file");
-    if (bytes.length < headerSize) throw new InputError("malformed ELF file: truncated header");
-    if (bytes[4] !== 2 || bytes[5] !== 1)
-      throw new InputError("only 64-bit little-endian ELF files are supported");
+    if (bytes.length > 5 && (bytes[5] !== 1 || bytes[4]! < 1 || bytes[4]! > 2))
+      throw new InputError("only little-endian ELF files of 32 and 64 bits are supported");
+    this.layout = bytes[4] === 1 ? layout32 : layout64;
+    if (bytes.length < this.layout.header.size) throw new InputError("malformed ELF file: truncated header");
     const types: Record<number, ElfObject["type"]> = { 1: "relocatable", 2: "executable", 3: "shared" };
     const type = types[view.getUint16(16, true)];
     if (type === undefined) throw new InputError("unsupported kind of ELF file");
@@ -112,17 +130,19 @@ class ElfReader {
   }
 
   private sections(): Section[] {
-    const { view } = this;
-    const offset = this.u64(0x28);
+    const { view, layout } = this;
+    const { size: sectionHeaderSize } = layout.section;
+    const { entrySize } = layout.header;
+    const offset = this.word(layout.header.sections);
     if (offset === 0) return [];
-    if (view.getUint16(0x3a, true) !== sectionHeaderSize)
+    if (view.getUint16(entrySize, true) !== sectionHeaderSize)
       throw new InputError("malformed ELF file: unexpected size of section headers");
-    let count = view.getUint16(0x3c, true);
-    let nameIndex = view.getUint16(0x3e, true);
+    let count = view.getUint16(entrySize + 2, true);
+    let nameIndex = view.getUint16(entrySize + 4, true);
     this.slice(offset, sectionHeaderSize, "the section table");
     // Large numbers lie in the first section header instead.
-    if (count === 0) count = this.u64(offset + 0x20);
-    if (nameIndex === 0xffff) nameIndex = view.getUint32(offset + 0x28, true);
+    if (count === 0) count = this.word(offset + layout.section.bytes);
+    if (nameIndex === 0xffff) nameIndex = view.getUint32(offset + layout.section.link, true);
     if (count > this.bytes.length) throw new InputError("malformed ELF file: too many sections");
     this.slice(offset, count * sectionHeaderSize, "the section table");
     const names: number[] = [];
@@ -134,13 +154,13 @@ class ElfReader {
       const bytes =
         type === SHT_NOBITS || i === 0
           ? new Uint8Array(0)
-          : this.slice(this.u64(at + 0x18), this.u64(at + 0x20), "a section");
+          : this.slice(this.word(at + layout.section.offset), this.word(at + layout.section.bytes), "a section");
       sections.push({
         name: "",
         type,
-        flags: Number(view.getBigUint64(at + 8, true) & 0xffffffffn),
-        link: view.getUint32(at + 0x28, true),
-        entrySize: this.u64(at + 0x38),
+        flags: view.getUint32(at + 8, true),
+        link: view.getUint32(at + layout.section.link, true),
+        entrySize: this.word(at + layout.section.entrySize),
         bytes,
       });
     }
@@ -150,20 +170,21 @@ class ElfReader {
   }
 
   private symbols(table: Section, sections: readonly Section[]): NativeSymbol[] {
+    const { symbol } = this.layout;
     const strings = sections[table.link];
-    if (strings === undefined || table.bytes.length % symbolSize !== 0)
+    if (strings === undefined || table.bytes.length % symbol.size !== 0)
       throw new InputError("malformed ELF file: malformed symbol table");
     const view = new DataView(table.bytes.buffer, table.bytes.byteOffset, table.bytes.byteLength);
     const symbols: NativeSymbol[] = [];
-    for (let at = symbolSize; at < view.byteLength; at += symbolSize) {
-      const info = view.getUint8(at + 4);
+    for (let at = symbol.size; at < view.byteLength; at += symbol.size) {
+      const info = view.getUint8(at + symbol.info);
       const binding = info >> 4;
       const kind = info & 15;
       if (binding === STB_LOCAL || kind === STT_SECTION || kind === STT_FILE) continue;
       const name = text(strings.bytes, view.getUint32(at, true));
       if (name === "") continue;
-      const section = view.getUint16(at + 6, true);
-      const visibility = (["default", "hidden", "hidden", "protected"] as const)[view.getUint8(at + 5) & 3]!;
+      const section = view.getUint16(at + symbol.section, true);
+      const visibility = (["default", "hidden", "hidden", "protected"] as const)[view.getUint8(at + symbol.other) & 3]!;
       const defined = section !== SHN_UNDEF;
       symbols.push({
         name,
@@ -172,9 +193,9 @@ class ElfReader {
         common: section === SHN_COMMON,
         visibility,
         tls: kind === STT_NOTYPE && !defined ? null : kind === STT_TLS,
-        size: this.u64(at + 16, view),
+        size: this.word(at + symbol.bytes, view),
         // The value of a common symbol is its alignment.
-        align: section === SHN_COMMON ? this.u64(at + 8, view) : 0,
+        align: section === SHN_COMMON ? this.word(at + symbol.value, view) : 0,
       });
     }
     return symbols;
@@ -186,9 +207,9 @@ class ElfReader {
     if (dynamic === undefined || strings === undefined) return "";
     const { bytes } = dynamic;
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    for (let at = 0; at + 16 <= view.byteLength; at += 16)
-      if (view.getBigInt64(at, true) === BigInt(DT_SONAME))
-        return text(strings.bytes, this.u64(at + 8, view));
+    const { word } = this.layout;
+    for (let at = 0; at + 2 * word <= view.byteLength; at += 2 * word)
+      if (this.word(at, view) === DT_SONAME) return text(strings.bytes, this.word(at + word, view));
     return "";
   }
 }
