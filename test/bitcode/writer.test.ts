@@ -108,7 +108,7 @@ const run = (tool: string, args: readonly string[]): string =>
 describe.skipIf(versions.length === 0)("LLVM reads bitcode that is written", () => {
   /** Constants of old producers, which newer versions have no form for; assembly that is none, and lifetimes of what is no variable. */
   const unreadable = /^text\/(?:globals|newer)|^bitcode\/(?:older|typed-pointers)|^text\/typed-pointers/;
-  const sample = [...below("text"), ...below("bitcode"), ...below("passes").filter((_, i) => i % 40 === 0)]
+  const sample = [...below("text"), ...below("bitcode"), ...below("passes").filter((_, i) => i % 10 === 0)]
     .filter((path) => texts.includes(path))
     .map((path) => [path.slice(fixtures.length + 1), path] as const)
     .filter(([name]) => !unreadable.test(name));
