@@ -155,6 +155,8 @@ static int step(greg_t *registers) {
     /* A library calls: where it returns, frames go; where it ends in a jump, the frame of its own call is there. */
     push(registers);
   }
+  /* What a library called ends in a jump to a library: nobody sees its end. */
+  if (previous != 0 && !in_text(at) && depth > 0 && frames[depth - 1].cfa == stack + 8 && !in_text(frames[depth - 1].returns)) depth--;
   if (!in_text(at) || depth == 0) {
     previous = 0;
     return 0;
