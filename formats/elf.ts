@@ -154,7 +154,11 @@ class ElfReader {
       const bytes =
         type === SHT_NOBITS || i === 0
           ? new Uint8Array(0)
-          : this.slice(this.word(at + layout.section.offset), this.word(at + layout.section.bytes), "a section");
+          : this.slice(
+              this.word(at + layout.section.offset),
+              this.word(at + layout.section.bytes),
+              "a section",
+            );
       sections.push({
         name: "",
         type,
@@ -184,7 +188,9 @@ class ElfReader {
       const name = text(strings.bytes, view.getUint32(at, true));
       if (name === "") continue;
       const section = view.getUint16(at + symbol.section, true);
-      const visibility = (["default", "hidden", "hidden", "protected"] as const)[view.getUint8(at + symbol.other) & 3]!;
+      const visibility = (["default", "hidden", "hidden", "protected"] as const)[
+        view.getUint8(at + symbol.other) & 3
+      ]!;
       const defined = section !== SHN_UNDEF;
       symbols.push({
         name,

@@ -191,7 +191,7 @@ function inliningOptions({ command, choice }: Session): string[] {
 }
 
 /** The options that `wanted` accepts, with their values. */
-function optionsFor(options: readonly string[], wanted: RegExp): string[] {
+export function optionsFor(options: readonly string[], wanted: RegExp): string[] {
   const result: string[] = [];
   for (let i = 0; i < options.length; i++) {
     const count = takesNextWord(options[i]!) ? 2 : 1;

@@ -8,17 +8,19 @@
  */
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import type { Input, LinkItem } from "../../frontend/clang/command-line.js";
-import { type Contents, contentsOf, mentions } from "../host/contents.js";
+import { cxxMode, type Input, type LinkItem } from "../../frontend/clang/command-line.js";
+import { isTarget } from "../../lto/targets.js";
+import { type Contents, contentsOf, mentions, tripleOfFiles } from "../host/contents.js";
 import { type Host, report } from "../host/host.js";
 import { removeTemporary, temporaryDirectory, writeTemporary } from "../host/interrupts.js";
 import { findLibraries } from "../host/libraries.js";
 import { forOptimizer, inputWords, linkerOptions, positional, scriptOption } from "../host/linker-options.js";
+import { codegenArguments, compileBitcode, findLlvm, type Llvm } from "../host/llvm-codegen.js";
 import { nativeMembers, WholeArchive } from "../host/native-members.js";
 import { Pipes } from "../host/pipes.js";
 import { runTool } from "../host/tools.js";
 import { ownPackage } from "../package.js";
-import { type Compilation, compileAll, type Session } from "./compile.js";
+import { type Compilation, compileAll, optionsFor, type Session } from "./compile.js";
 import { withRuntime } from "./instrumentation.js";
 
 /** As a user would call it; and as this Node does, whatever Node is on PATH. */
@@ -38,6 +40,8 @@ export async function linkProgram(session: Session): Promise<number> {
 class Linking {
   private readonly host: Host;
   private temporary: string | undefined;
+  /** Null: this program generates the code, as assembly, and the system's compiler links it. */
+  private llvm: Llvm | null = null;
 
   constructor(private readonly session: Session) {
     this.host = session.host;
@@ -74,10 +78,14 @@ class Linking {
     if (compiled !== 0) return compiled;
     for (const [input, object] of contentsOfObjects) writeTemporary(name(input), object);
     const pipes = new Pipes(this.host.cwd, () => this.directory);
-    const given = (await withRuntime(this.session)).map((item) =>
+    const files = command.inputs.map((input) => resolve(this.host.cwd, objects.get(input) ?? input.path));
+    await this.chooseCodegen(files);
+    // Clang adds what its own options stand for.
+    const all = this.llvm === null ? await withRuntime(this.session) : command.link;
+    const given = all.map((item) =>
       "words" in item ? { ...item, words: item.words.map((word) => pipes.word(word)) } : item,
     );
-    const items = await findLibraries(given, this.host, command.cxx);
+    const items = await findLibraries(given, this.host, command.cxx, this.driver);
     const pathOf = (item: LinkItem): string | undefined =>
       "input" in item ? (objects.get(item.input) ?? item.input.path) : item.library;
     const contents = new Map<LinkItem, Contents>();
@@ -85,13 +93,43 @@ class Linking {
       const path = pathOf(item);
       if (path !== undefined) contents.set(item, contentsOf(resolve(this.host.cwd, path)));
     }
-    const assembly = join(this.directory, "program.s");
+    let program = join(this.directory, this.llvm === null ? "program.s" : "program.bc");
     const kinds = [...contents.values()];
     if (kinds.includes("ir") || kinds.includes("both")) {
-      const exitCode = await this.optimise(given, this.ltoInputs(items, contents, pathOf), assembly);
+      const exitCode = await this.optimise(given, this.ltoInputs(items, contents, pathOf), program);
       if (exitCode !== 0) return exitCode;
+      if (this.llvm !== null) {
+        const object = join(this.directory, "program.o");
+        const generated = await this.generate(this.llvm, program, object);
+        if (generated !== 0) return generated;
+        program = object;
+      }
     }
-    return this.link(items, contents, pathOf, assembly);
+    return this.link(items, contents, pathOf, program);
+  }
+
+  /** Who generates the code: as was asked for, or by the target of the first IR among the inputs. */
+  private async chooseCodegen(files: readonly string[]): Promise<void> {
+    const { command, choice } = this.session;
+    if (command.codegen === "own") return;
+    const triple = tripleOfFiles(files);
+    if (command.codegen !== "llvm" && (triple === null || isTarget({ triple }))) return;
+    this.llvm = await findLlvm(choice, command.clang, triple ?? "", this.host);
+  }
+
+  /** The program that links, and how it is told of the target. */
+  private get driver(): string[] {
+    const { command } = this.session;
+    if (this.llvm === null) return [command.cxx ? "c++" : "cc"];
+    return [this.llvm.path, ...(command.cxx ? [cxxMode] : []), "-Qunused-arguments", ...command.compile];
+  }
+
+  private async generate(llvm: Llvm, bitcode: string, object: string): Promise<number> {
+    const words = optionsFor(this.session.command.compile, codeOption);
+    this.show(llvm.path, codegenArguments(bitcode, object, words));
+    const result = await compileBitcode(llvm, bitcode, object, words, this.host);
+    if (result.error !== undefined) report(this.host, "error", result.error);
+    return result.exitCode;
   }
 
   /** The inputs of tsc-lto, with the flags that hold from where they stand. */
@@ -114,16 +152,19 @@ class Linking {
   private async optimise(
     items: readonly LinkItem[],
     inputs: readonly string[],
-    assembly: string,
+    output: string,
   ): Promise<number> {
     const { command } = this.session;
     const options = ltoOptions(items);
+    const { llvm } = this;
     const args = [
       ...options,
-      ...(await this.relocationModel(options, inputs)),
+      ...(llvm === null
+        ? await this.relocationModel(options, inputs)
+        : ["--emit=bitcode", `--bitcode-version=${llvm.version}`]),
       ...(command.jobs === undefined ? [] : ["-j", String(command.jobs)]),
       "-o",
-      assembly,
+      output,
       ...inputs,
     ];
     this.show(ltoProgram(), args);
@@ -146,7 +187,7 @@ class Linking {
     items: readonly LinkItem[],
     contents: ReadonlyMap<LinkItem, Contents>,
     pathOf: (item: LinkItem) => string | undefined,
-    assembly: string,
+    program: string,
   ): Promise<number> {
     const { command } = this.session;
     const words: string[] = [];
@@ -157,7 +198,7 @@ class Linking {
       if ("words" in item) for (const word of linkerWords(item.words)) wholeArchive.read(word);
       if ((kind === "ir" || kind === "both") && !placed) {
         // The program takes the place of its first part: archives behind it are searched for what it needs.
-        words.push(assembly);
+        words.push(program);
         placed = true;
       }
       if (kind === "ir") continue;
@@ -166,14 +207,15 @@ class Linking {
         words.push(...nativeMembers(resolve(this.host.cwd, pathOf(item)!), this.directory));
       else words.push(pathOf(item)!);
     }
-    const linker = command.cxx ? "c++" : "cc";
+    const [linker, ...first] = this.driver;
     const args = [
+      ...first,
       ...(command.verbose ? ["-v"] : []),
       ...(command.output === undefined ? [] : ["-o", command.output]),
       ...words,
     ];
-    this.show(linker, args);
-    return this.tool(linker, args, resolve(this.host.cwd, command.output ?? "a.out"));
+    this.show(linker!, args);
+    return this.tool(linker!, args, resolve(this.host.cwd, command.output ?? "a.out"));
   }
 
   private show(path: string, args: readonly string[]): void {
@@ -190,6 +232,10 @@ class Linking {
     return result.exitCode;
   }
 }
+
+/** Options that are about code, and not about what instruments it, which was done when it was compiled. */
+const codeOption =
+  /^(?:-O|-m|-f(?!sanitize|no-sanitize|profile|coverage|memory-profile|cs-profile)|-target$|--target|--sysroot|-isysroot|-Xclang$|-g|--gcc-toolchain|-B)/;
 
 /** Clang's name for the object of an input in the working directory. */
 function defaultName(input: Input): string {

@@ -21,6 +21,8 @@ as tsc-c++ with the C++ library. The options are clang's (-c, -o, -O2, -D, -I, -
 
   --clang=PATH       the clang to use; default: $TSC_LTO_CLANG, else the newest on PATH, else embedded
   --clang=embedded   the clang that comes with this program
+  --codegen=llvm     let LLVM generate the code of the whole program, in clang; --codegen=own: let this program;
+                     default: this program for x86-64, LLVM for all else (--target=)
   -fdefer-inlining   at -Os and -Oz, leave inlining to the link, where copies of a function in several files
                      can be folded before; -fno-defer-inlining (default): clang inlines in each file
   -Wl,--tsc-lto=OPTION

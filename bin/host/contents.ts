@@ -4,6 +4,8 @@ import { resolve } from "node:path";
 import { isArchive, readArchive } from "../../formats/archive.js";
 import { isElf, readElf } from "../../formats/elf.js";
 import { isObject } from "../../formats/object/container.js";
+import { readObject } from "../../formats/object/reader.js";
+import { readBitcode } from "../../frontend/llvm/bitcode.js";
 import { isBitcode } from "../../frontend/llvm/magic.js";
 import { InputError } from "../../lto/ir/errors.js";
 
@@ -54,4 +56,30 @@ export function isIr(bytes: Uint8Array): boolean {
     if (e instanceof InputError) return false;
     throw e;
   }
+}
+
+/** The target that IR is for, as the first module in it says; null where no IR is, or where it does not say. */
+export function tripleOf(bytes: Uint8Array, name: string): string | null {
+  if (isArchive(bytes)) {
+    for (const member of readArchive(bytes, name).members) {
+      const data = member.bytes ?? readIfThere(resolve(name, "..", member.path!));
+      const triple = data === undefined || isArchive(data) ? null : tripleOf(data, member.name);
+      if (triple !== null) return triple;
+    }
+    return null;
+  }
+  if (!isIr(bytes)) return null;
+  const bitcode = isElf(bytes) ? readElf(bytes, name).fatBitcode! : bytes;
+  const triple = isObject(bitcode) ? readObject(bitcode, name).triple : readBitcode(bitcode, name)[0]!.triple;
+  return triple === "" ? null : triple;
+}
+
+/** The target of the first of these files that has IR and says which. */
+export function tripleOfFiles(paths: readonly string[]): string | null {
+  for (const path of paths) {
+    const bytes = readIfThere(path);
+    const triple = bytes === undefined ? null : tripleOf(bytes, path);
+    if (triple !== null) return triple;
+  }
+  return null;
 }

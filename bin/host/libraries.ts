@@ -14,11 +14,13 @@ import { runTool } from "./tools.js";
 /**
  * The link step's items with `library` set where an option names one; at the end, items without words for the
  * libraries that are linked by default, with `cxx` those of C++ too.
+ * @param driver the program that links, and words for it
  */
 export async function findLibraries(
   items: readonly LinkItem[],
   host: Host,
   cxx = false,
+  driver: readonly string[] = ["cc"],
 ): Promise<LinkItem[]> {
   const words = items.flatMap((item) => ("words" in item ? item.words : []));
   const isStatic = words.includes("-static") || words.includes("-static-pie");
@@ -31,7 +33,7 @@ export async function findLibraries(
         if (existsSync(resolve(host.cwd, directory, file)))
           return realFiles(resolve(host.cwd, directory, file));
     for (const file of names) {
-      const path = await askCompiler(file, host);
+      const path = await askCompiler(file, host, driver);
       if (path !== undefined) return realFiles(path);
     }
     return [];
@@ -72,9 +74,14 @@ function searchDirectories(words: readonly string[]): string[] {
   return result;
 }
 
-/** `cc` answers with an absolute path if it knows the file, and with the bare name otherwise. */
-async function askCompiler(file: string, host: Host): Promise<string | undefined> {
-  const { exitCode, stdout } = await runTool("cc", [`-print-file-name=${file}`], host, { live: false });
+/** The driver answers with an absolute path if it knows the file, and with the bare name otherwise. */
+async function askCompiler(
+  file: string,
+  host: Host,
+  [program, ...words]: readonly string[],
+): Promise<string | undefined> {
+  const args = [...words, `-print-file-name=${file}`];
+  const { exitCode, stdout } = await runTool(program!, args, host, { live: false });
   const path = Buffer.from(stdout).toString("utf8").trim();
   return exitCode === 0 && isAbsolute(path) && existsSync(path) ? path : undefined;
 }

@@ -3,16 +3,26 @@
  * inputs becomes one native object, in the place of the first of them; then the system's linker runs with all the
  * options it was given. Without IR, only that.
  */
-import { accessSync, constants, existsSync, realpathSync, statSync } from "node:fs";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  readdirSync,
+  realpathSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { delimiter, join, resolve } from "node:path";
 import { expandResponseFiles } from "../../frontend/clang/response-file.js";
 import { InputError } from "../../lto/ir/errors.js";
-import { type Contents, contentsOf } from "../host/contents.js";
+import { isTarget } from "../../lto/targets.js";
+import { type Contents, contentsOf, tripleOfFiles } from "../host/contents.js";
 import { reportFault } from "../host/fault.js";
 import { type Host, processHost, refuseLostBytes } from "../host/host.js";
 import { removeTemporary, temporaryDirectory, temporaryFile } from "../host/interrupts.js";
 import { readTextFile, realFiles } from "../host/libraries.js";
 import { forOptimizer, inputWords, linkerOptions, positional } from "../host/linker-options.js";
+import { compileBitcode, findLlvm } from "../host/llvm-codegen.js";
 import { nativeMembers, WholeArchive } from "../host/native-members.js";
 import { Pipes } from "../host/pipes.js";
 import { runTool } from "../host/tools.js";
@@ -71,9 +81,9 @@ async function linkFiles(args: readonly string[], host: Host, temporary: () => s
   const contents = new Map<string, Contents>();
   for (const path of [...files.values()].flat()) contents.set(path, contentsOf(resolve(host.cwd, path)));
   const output = items.findLast(({ name }) => name === "o" || name === "output")?.value ?? "a.out";
-  const linkNative = async (object: string): Promise<number> => {
+  const linkNative = async (object: string, linker = realLinker(host)): Promise<number> => {
     const { exitCode, error } = await runTool(
-      realLinker(host),
+      linker,
       realArguments(items, files, contents, object, (archive) =>
         nativeMembers(resolve(host.cwd, archive), temporary()),
       ),
@@ -84,7 +94,11 @@ async function linkFiles(args: readonly string[], host: Host, temporary: () => s
     return exitCode === 0 ? 0 : 1;
   };
   if (![...contents.values()].some((kind) => kind === "ir" || kind === "both")) return linkNative("");
-  const assembly = await optimised(ltoArguments(items, files, contents), host);
+  const own = ltoArguments(items, files, contents);
+  const triple = tripleOfFiles([...contents.keys()].map((path) => resolve(host.cwd, path)));
+  if (own.includes("--codegen=llvm") || (triple !== null && !isTarget({ triple })))
+    return linkThroughLlvm(own, items, triple ?? "", temporary(), host, linkNative);
+  const assembly = await optimised(own, host);
   if (assembly === null) return 1;
   const object = temporaryFile(host.env["TMPDIR"] || "/tmp", ".o");
   try {
@@ -95,6 +109,81 @@ async function linkFiles(args: readonly string[], host: Host, temporary: () => s
   } finally {
     removeTemporary(object);
   }
+}
+
+/** LLVM makes the object of the program, and a linker for its target links that. */
+async function linkThroughLlvm(
+  own: readonly string[],
+  items: readonly LinkerItem[],
+  triple: string,
+  directory: string,
+  host: Host,
+  linkNative: (object: string, linker: string) => Promise<number>,
+): Promise<number> {
+  const llvm = await findLlvm(null, undefined, triple, host);
+  const program = await optimised(["--emit=bitcode", `--bitcode-version=${llvm.version}`, ...own], host);
+  if (program === null) return 1;
+  const bitcode = join(directory, "program.bc");
+  const object = join(directory, "program.o");
+  writeFileSync(bitcode, program);
+  const { exitCode, error } = await compileBitcode(llvm, bitcode, object, codeWords(items), host);
+  if (error !== undefined) throw new InputError(error);
+  return exitCode === 0 ? linkNative(object, linkerFor(triple, host)) : 1;
+}
+
+/**
+ * Options of LLVM's that every tool of it registers but clang, which has options of its own for them; those that say what
+ * modules say, too, are left out.
+ */
+const registered =
+  /^(?:march|mattr|relocation-model|thread-model|code-model|large-data-threshold|exception-model|filetype|frame-pointer|enable-no-trapping|enable-tlsdesc|emulated-tls|relax-elf-relocations|use-ctors|tls-size|unique-|meabi|debug|strict-dwarf|emit-|stack|trap-func|swift-|align-loops|dwarf|jmc|split-machine|xcoff|basic-block|pass-through|jobs|thinlto|save-temps|sample-profile|stats-file|opt-remarks|new-pass-manager|lto-|cs-profile|O|plugin|wrap|obj-path|tsc)/;
+
+/** What a driver passes a linker's plug-in of LLVM, as clang's own options. */
+function codeWords(items: readonly LinkerItem[]): string[] {
+  return items.flatMap(({ name, value }) => {
+    if (name === "mllvm") return ["-mllvm", value];
+    if (name !== "plugin-opt") return [];
+    const [, option, text = ""] = /^-?([^=]+)(?:=(.*))?$/.exec(value) ?? [];
+    switch (option) {
+      case "mcpu":
+        return [`-mcpu=${text}`];
+      case "target-abi":
+        return [`-mabi=${text}`];
+      case "float-abi":
+        return [`-mfloat-abi=${text}`];
+      case "function-sections":
+      case "data-sections":
+        return text === "0" ? [] : [`-f${option}`];
+      default:
+        return value.startsWith("-") && !registered.test(option ?? "") ? ["-mllvm", value] : [];
+    }
+  });
+}
+
+/** TSC_LTO_LD, else the newest lld on PATH, else GNU's linker for the target. @throws InputError when there is none */
+function linkerFor(triple: string, host: Host): string {
+  const named = host.env["TSC_LTO_LD"] ?? "";
+  if (named !== "") return named;
+  const architecture = triple.split("-", 1)[0]!.replace(/^thumb.*|^arm.*/, "arm");
+  let best = "";
+  let rank = -1;
+  for (const directory of (host.env["PATH"] ?? "").split(delimiter)) {
+    let names: string[] = [];
+    try {
+      names = readdirSync(directory);
+    } catch {
+      // Not there.
+    }
+    for (const name of names) {
+      const version = /^ld\.lld(?:-(\d+))?$/.exec(name);
+      const isGnu = name.startsWith(`${architecture}-`) && /-ld$/.test(name);
+      const own = version === null ? (isGnu ? 0 : -1) : Number(version[1] ?? 1000);
+      if (own > rank) [best, rank] = [join(directory, name), own];
+    }
+  }
+  if (best === "")
+    throw new InputError(`no linker for '${triple}' on PATH (ld.lld, or ${architecture}-…-ld; TSC_LTO_LD)`);
+  return best;
 }
 
 /** The assembly of the program, or null after an error that was reported. It needs no file: see interrupts.ts. */

@@ -24,6 +24,7 @@ import {
   type NativeInput,
   nativeDefinitions,
 } from "../../lto/link/input.js";
+import { elfMachineOf } from "../../lto/targets.js";
 import { verifyModule } from "../../lto/verify/verifier.js";
 import { realFiles } from "../host/libraries.js";
 import { FileError } from "../host/system-errors.js";
@@ -109,9 +110,9 @@ function readElfInput(elf: ElfObject, file: string): (ModuleInput | NativeInput)
       "GCC LTO object: its intermediate code cannot be read (compile with clang or tsc-cc)",
       file,
     );
-  if (elf.machine !== 62) throw new InputError(`not for x86-64 (ELF machine ${elf.machine})`, file);
   if (elf.type === "executable") throw new InputError("an executable cannot be linked", file);
-  return [{ kind: "native", file, shared: elf.type === "shared", symbols: elf.symbols }];
+  const { machine, symbols } = elf;
+  return [{ kind: "native", file, machine, shared: elf.type === "shared", symbols }];
 }
 
 function readArchiveInput(
@@ -136,6 +137,25 @@ function readArchiveInput(
     return inputs.map((input) => lazyMember(input, file));
   });
   return [{ kind: "archive", members: lazy }];
+}
+
+/**
+ * Native inputs have to be for the machine that the IR is for.
+ * @returns an error for each that is not
+ */
+export function otherMachines(inputs: readonly LinkInput[]): InputError[] {
+  const members = inputs.flatMap((input) =>
+    input.kind === "archive" ? input.members.map((member) => member.load()) : [input],
+  );
+  const triple = members.find((input) => input.kind === "module" && input.module.triple !== "");
+  const module = triple?.kind === "module" ? triple.module : { triple: "" };
+  const expected = elfMachineOf(module);
+  if (expected === null) return [];
+  return members.flatMap((input) =>
+    input.kind === "native" && input.machine !== undefined && input.machine !== expected.number
+      ? [new InputError(`not for ${expected.name} (ELF machine ${input.machine})`, input.file)]
+      : [],
+  );
 }
 
 const lazyMember = (input: ModuleInput | NativeInput, file: string): LazyMember => ({

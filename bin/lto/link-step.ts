@@ -6,6 +6,7 @@ import { InputError, UnsupportedError } from "../../lto/ir/errors.js";
 import type { Module } from "../../lto/ir/module.js";
 import type { Steps } from "../../lto/ir/steps.js";
 import {
+  isLibraryCallOfLlvm,
   isReplaceable,
   type LinkResult,
   linkModules,
@@ -19,7 +20,7 @@ import { verifyModule } from "../../lto/verify/verifier.js";
 import { DefaultLibraries, namesLibraries } from "./default-libraries.js";
 import type { DriverOptions } from "./driver-options.js";
 import { InputErrors, LinkError, throwAny } from "./errors.js";
-import { type ReadFile, readInputFile, readOperand } from "./inputs.js";
+import { otherMachines, type ReadFile, readInputFile, readOperand } from "./inputs.js";
 import type { JobServices } from "./job.js";
 import { scriptSymbols } from "./linker-scripts.js";
 
@@ -168,7 +169,7 @@ function* readInputs({ inputs: operands, libraryPath }: DriverOptions, read: Rea
     }
     yield { done: number + 1, total: operands.length };
   }
-  throwAny(errors);
+  throwAny([...errors, ...otherMachines(inputs)]);
   return inputs;
 }
 
@@ -202,6 +203,8 @@ function linkOptions(options: DriverOptions, read: ReadFile): LinkOptions {
     wholeProgramVisibility: options.ltoWholeProgramVisibility,
     wrap: options.wrap,
     redefined: symbols.assigned.map(alone),
+    keptSections: symbols.kept,
+    ...(options.codegen === "llvm" || options.emit === "bitcode" ? { callable: isLibraryCallOfLlvm } : {}),
     errorLimit: options.errorLimit,
     ...mentionOf(options),
     ...(scripts.length === 0

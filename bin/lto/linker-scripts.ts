@@ -5,13 +5,14 @@ import { InputError } from "../../lto/ir/errors.js";
 import { readLinkerScript } from "../../lto/link/index.js";
 import type { DriverOptions } from "./driver-options.js";
 
-/** What --defsym and linker scripts, with what they include, assign and mention. */
+/** What --defsym and linker scripts, with what they include, assign, mention and keep. */
 export function scriptSymbols(
   { defsym, script, libraryPath }: DriverOptions,
   textOf: (file: string) => string,
-): { assigned: string[]; mentioned: string[] } {
+): { assigned: string[]; mentioned: string[]; kept: string[] } {
   const assigned = [];
   const mentioned = [];
+  const kept = [];
   const directories = ["", ...libraryPath];
   const files = new Set(script);
   const texts = function* () {
@@ -27,10 +28,11 @@ export function scriptSymbols(
     const found = readLinkerScript(text);
     assigned.push(...found.assigned);
     mentioned.push(...found.mentioned);
+    kept.push(...found.kept);
     for (const name of found.included) {
       const paths = directories.map((directory) => join(directory, name));
       files.add(paths.find((path) => existsSync(path)) ?? name);
     }
   }
-  return { assigned, mentioned };
+  return { assigned, mentioned, kept };
 }

@@ -121,6 +121,8 @@ export interface CommandLine {
   readonly all: readonly string[];
   /** `-MD` or `-MMD` was given: a dependency file is written beside the object. */
   readonly dependencies: { readonly file: string | undefined; readonly hasTarget: boolean } | undefined;
+  /** `--codegen=`: who generates the code; undefined: this program where it can. */
+  readonly codegen: "own" | "llvm" | undefined;
   /** `--clang=`: a path, or `embedded`. */
   readonly clang: string | undefined;
   /** Sources of unknown language are C++, and programs are linked with the C++ library. */
@@ -176,6 +178,7 @@ class Parser {
   private dependencyFile: string | undefined;
   private dependencyTarget = false;
   private clang: string | undefined;
+  private codegen: CommandLine["codegen"];
   private jobs: number | undefined;
   private defersInlining = false;
   private cxx = false;
@@ -219,6 +222,7 @@ class Parser {
         ? { file: this.dependencyFile, hasTarget: this.dependencyTarget }
         : undefined,
       clang: this.clang,
+      codegen: this.codegen,
       cxx: this.cxx,
       jobs: this.jobs,
       verbose: this.verbose,
@@ -235,7 +239,7 @@ class Parser {
   }
 
   /**
-   * `--clang=`, `--driver-mode=`, `-fdefer-inlining`, `-j`, `--help`: options of this driver, which clang does not have or answers differently.
+   * `--clang=`, `--codegen=`, `--driver-mode=`, `-fdefer-inlining`, `-j`, `--help`: options of this driver, which clang does not have or answers differently.
    * How many words the option has; 0 when `word` is none of them.
    */
   private ownOption(word: string, next: string | undefined): number {
@@ -243,6 +247,13 @@ class Parser {
     if (word.startsWith("--clang=")) {
       this.clang = word.substring("--clang=".length);
       if (this.clang === "") throw new InputError("--clang= needs a path, or the word embedded");
+      return 1;
+    }
+    if (word.startsWith("--codegen=")) {
+      const generator = word.substring("--codegen=".length);
+      if (generator !== "own" && generator !== "llvm")
+        throw new InputError(`unsupported option '${word}': only own and llvm are`);
+      this.codegen = generator;
       return 1;
     }
     if (word.startsWith("--driver-mode=")) {

@@ -31,6 +31,8 @@ export interface ModuleInput {
 export interface NativeInput {
   readonly kind: "native";
   readonly file: string;
+  /** ELF's number of the machine; absent: not known. */
+  readonly machine?: number;
   /** A shared library: its definitions satisfy references but never prevail. */
   readonly shared: boolean;
   readonly symbols: readonly NativeSymbol[];
@@ -96,6 +98,10 @@ export interface LinkOptions {
   readonly wrap: readonly string[];
   /** Symbols that the system linker gives a value of its own, whatever defines them (--defsym, scripts). */
   readonly redefined?: readonly string[];
+  /** Globs of sections whose contents stay although nothing refers to them (scripts). */
+  readonly keptSections?: readonly string[];
+  /** Names of definitions that whoever generates the code may call. */
+  readonly callable?: (name: string) => boolean;
   /** What libraries mention that the result will be linked with, although they are no inputs. */
   readonly mention?: (name: string) => Mention;
   /** 0: no limit. */

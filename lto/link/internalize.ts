@@ -54,11 +54,14 @@ export function internalize(
   const closed = isClosedWorld(symbols, options);
   const isExported = compilePatterns([...options.exports, ...options.undefined]);
 
+  const isKept = compilePatterns(options.keptSections ?? []);
   const mustStay = (global: GlobalValue): boolean =>
     global.name === options.entry ||
     pinned.has(global) ||
     (symbols.get(global.name)?.usedOutside ?? false) ||
     isRuntimeSymbol(global.name) ||
+    options.callable?.(global.name) === true ||
+    ("section" in global && global.section !== "" && isKept(global.section)) ||
     isExported(global.name);
   const isHidden = options.versions === undefined ? () => false : compileVersions(options.versions);
   const isVisible = (global: GlobalValue): boolean =>

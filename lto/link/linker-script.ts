@@ -12,6 +12,8 @@ export interface ScriptSymbols {
   readonly assigned: readonly string[];
   /** Names that stay, definitions and all: operands, `ENTRY`, `EXTERN`, what `PROVIDE` defines if nobody else does. */
   readonly mentioned: readonly string[];
+  /** Globs of sections that stay although nothing refers to them (`KEEP`). */
+  readonly kept: readonly string[];
   /** Files of `INCLUDE`, which stand for their text. */
   readonly included: readonly string[];
 }
@@ -42,6 +44,17 @@ export function readLinkerScript(text: string): ScriptSymbols {
   return {
     assigned: [...assigned],
     mentioned: [...mentioned],
+    kept: keptSections(code),
     included: included.map(([, quoted, word]) => quoted ?? word!),
   };
 }
+
+/** A pattern of files with lists of sections in brackets, which may be sorted or exclude files. */
+const keep = /\bKEEP\s*\((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*\)/g;
+
+const keptSections = (code: string): string[] =>
+  [...code.matchAll(keep)].flatMap(([text]) =>
+    [...text.slice(4).matchAll(/(?<=[(\s])"?([.\w*?[\]$-]*[.\w][.\w*?[\]$-]*)"?(?=[)\s])/g)].map(
+      ([, name]) => name!,
+    ),
+  );

@@ -92,3 +92,17 @@ export const RUNTIME_SYMBOLS: ReadonlySet<string> = new Set([
   ...system,
   ...instrumentation,
 ]);
+
+/**
+ * Functions of the C library that LLVM makes calls of where it finds calls of others: a program's own definitions of them stay
+ * where LLVM generates the code. Source: LLVM's SimplifyLibCalls and BuildLibCalls.
+ */
+const madeByLlvm = new Set(
+  (
+    "putchar puts fputc fputs fwrite strcpy strncpy stpcpy stpncpy strcat strncat strlcat strlcpy strchr strrchr strlen strnlen " +
+    "strncmp strcmp strpbrk strspn strcspn memchr memrchr memccpy mempcpy snprintf sprintf vsnprintf vsprintf iprintf siprintf fiprintf " +
+    "small_printf small_sprintf small_fprintf calloc malloc strdup strndup exp2 exp2f exp2l exp10 exp10f ldexp ldexpf ldexpl " +
+    "cospi cospif sinpi sinpif __sincospi_stret wcslen putchar_unlocked __memcpy_chk"
+  ).split(" "),
+);
+export const isLibraryCallOfLlvm = (name: string): boolean => madeByLlvm.has(name);

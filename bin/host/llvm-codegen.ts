@@ -1,0 +1,133 @@
+/**
+ * Code generation by LLVM: clang makes an object of the bitcode of a whole program.
+ *
+ * What clang would know from the command line of a compilation, the module says: its target, for what its functions were
+ * compiled, where its code may lie. What users say goes before that.
+ */
+import { readFileSync } from "node:fs";
+import { basename } from "node:path";
+import { newestBitcode, oldestBitcode } from "../../formats/bitcode/versions.js";
+import { readBitcode } from "../../frontend/llvm/bitcode.js";
+import { goalOf } from "../../lto/codegen/program/options.js";
+import { InputError } from "../../lto/ir/errors.js";
+import type { Module } from "../../lto/ir/module.js";
+import { programLevel } from "../../lto/pipeline/pipelines.js";
+import { type CompilerChoice, chooseCompiler } from "../cc/compilers.js";
+import type { Host } from "./host.js";
+import { runTool, type ToolResult } from "./tools.js";
+
+/** A clang that is installed. */
+export interface Llvm {
+  readonly path: string;
+  /** Of the bitcode that it reads. */
+  readonly version: number;
+}
+
+/**
+ * The clang that generates the code for a target.
+ * @param choice one that was made already
+ * @param requested value of `--clang=`, if given
+ * @throws InputError when there is none
+ */
+export async function findLlvm(
+  choice: CompilerChoice | null,
+  requested: string | undefined,
+  triple: string,
+  host: Host,
+): Promise<Llvm> {
+  const found = choice?.kind === "system" ? choice : await chooseCompiler(requested, host);
+  if (found.kind === "embedded")
+    throw new InputError(
+      `code for target '${triple}' is LLVM's to generate: no clang is installed (--clang=PATH, TSC_LTO_CLANG)`,
+    );
+  const major = Number.parseInt(found.version, 10);
+  return { path: found.path, version: Math.min(Math.max(major, oldestBitcode), newestBitcode) };
+}
+
+/**
+ * Makes an object of bitcode.
+ * @param words options of the command line that are about code
+ */
+export function compileBitcode(
+  { path }: Llvm,
+  bitcode: string,
+  object: string,
+  words: readonly string[],
+  host: Host,
+): Promise<ToolResult> {
+  return runTool(path, codegenArguments(bitcode, object, words), host, { live: true, output: object });
+}
+
+/** The words for clang. */
+export function codegenArguments(bitcode: string, object: string, words: readonly string[]): string[] {
+  const [module] = readBitcode(readFileSync(bitcode), basename(bitcode));
+  const has = (pattern: RegExp): boolean => words.some((word) => pattern.test(word));
+  const own: string[] = [];
+  const { triple } = module!;
+  if (triple !== "" && !has(/^--?target/)) own.push(`--target=${triple}`);
+  if (!has(/^-O/)) own.push(`-${levelOf(module!)}`);
+  if (!has(/^-f(?:no-)?(?:pic|pie)$/i)) own.push(relocation(module!));
+  const model = codeModels[Number(module!.flag("Code Model") ?? -1)];
+  if (model !== undefined && !has(/^-mcmodel=/)) own.push(`-mcmodel=${model}`);
+  const abi = module!.flag("target-abi");
+  if (typeof abi === "string" && !has(/^-mabi=/)) own.push(`-mabi=${abi}`);
+  // Where processors have names and instruction sets have others, both may be said.
+  if (!has(triple.startsWith("riscv") ? /^-march=/ : /^-m(?:cpu|arch)=/)) own.push(...processor(module!));
+  return [
+    ...own,
+    ...words,
+    "-Qunused-arguments",
+    "-Wno-override-module",
+    "-fno-lto",
+    "-x",
+    "ir",
+    "-c",
+    bitcode,
+    "-o",
+    object,
+  ];
+}
+
+/** In LLVM's order. */
+const codeModels = ["tiny", "small", "kernel", "medium", "large"];
+
+function levelOf({ functions }: Module): string {
+  const goals = functions.filter((fn) => !fn.isDeclaration).map((fn) => goalOf(fn, null));
+  return programLevel(goals, null);
+}
+
+function relocation(module: Module): string {
+  const level = (key: string): number => Number(module.flag(key) ?? 0);
+  const pie = level("PIE Level");
+  if (pie > 0) return pie > 1 ? "-fPIE" : "-fpie";
+  const pic = level("PIC Level");
+  return pic === 0 ? "-fno-pic" : pic > 1 ? "-fPIC" : "-fpic";
+}
+
+/** Extensions with one letter, in the order that names of RISC-V's instruction sets have. */
+const letters = "iemafdqlcbkjtpvnh";
+
+/**
+ * The processor that most of the code is for: functions say their own, but what is said of the object as a whole
+ * comes from the command line.
+ */
+function processor({ triple, functions }: Module): string[] {
+  const first = functions.find(
+    (fn) => !fn.isDeclaration && fn.attributes.fn.string("target-features") !== undefined,
+  );
+  const strings = first?.attributes.fn;
+  const bits = /^riscv(32|64)/.exec(triple)?.[1];
+  if (strings === undefined) return [];
+  if (bits === undefined) {
+    const cpu = strings.string("target-cpu") ?? "generic";
+    return /^(?:arm|thumb|aarch64)/.test(triple) && cpu !== "generic" ? [`-mcpu=${cpu}`] : [];
+  }
+  const features = (strings.string("target-features") ?? "")
+    .split(",")
+    .flatMap((feature) => (feature.startsWith("+") ? [feature.slice(1)] : []));
+  const single = [...letters].filter((letter) => features.includes(letter));
+  const long = features.filter(
+    (feature) => /^[zsx][a-z]\w*$/.test(feature) && !/^(?:save-restore)$/.test(feature),
+  );
+  return [`-march=rv${bits}${single.join("")}${long.map((name) => `_${name}`).join("")}`];
+}
