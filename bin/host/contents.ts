@@ -59,7 +59,7 @@ export function isIr(bytes: Uint8Array): boolean {
 }
 
 /** The target that IR is for, as the first module in it says; null where no IR is, or where it does not say. */
-export function tripleOf(bytes: Uint8Array, name: string): string | null {
+function tripleOf(bytes: Uint8Array, name: string): string | null {
   if (isArchive(bytes)) {
     for (const member of readArchive(bytes, name).members) {
       const data = member.bytes ?? readIfThere(resolve(name, "..", member.path!));

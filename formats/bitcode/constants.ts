@@ -21,6 +21,7 @@ import {
 import { type BitWriter, signed } from "./bit-stream.js";
 import { BlockId, ConstantCode, firstIntPredicate, floatPredicates, intPredicates } from "./codes.js";
 import { binaryFlags, binaryNumber, castNumber, gepFlags } from "./numbers.js";
+import type { Older } from "./older.js";
 import type { TypeNumbers } from "./types.js";
 
 /** What has a place in a table of constants. */
@@ -34,6 +35,8 @@ export interface ModuleNumbers {
   readonly blockOf: (fn: Func, label: number) => number;
   /** Of the LLVM that is to read it. */
   readonly version: number;
+  /** What that one has otherwise. */
+  readonly older: Older;
 }
 
 export const isTableValue = (value: Value): value is TableValue =>

@@ -60,7 +60,8 @@ export function scanBody(fn: Func, body: BodyView, tables: FunctionTables): Body
   let position = 0;
   body.blocks.forEach((block, index) => {
     if (block.addressTaken) labels.set(block.label, index);
-    for (const inst of block.insts) {
+    for (const given of block.insts) {
+      const inst = tables.older.instruction(given);
       for (const type of typesIn(inst)) types.of(type);
       for (const constant of constantsIn(inst)) scratch.of(constant);
       scanNames(inst, tables);
@@ -69,8 +70,8 @@ export function scanBody(fn: Func, body: BodyView, tables: FunctionTables): Body
           const made = metadataOperand(operand, inst, metadata.nodes);
           if (made.kind === "string") metadata.addString(made.text);
         }
-      if (inst.hints !== null) {
-        const attachments = metadata.nodes.ofInstruction(inst, inst.hints);
+      if (given.hints !== null) {
+        const attachments = metadata.nodes.ofInstruction(given, given.hints);
         if (attachments.length > 0) ofInstructions.push([position, attachments]);
         metadata.addKinds(attachments);
       }
@@ -119,7 +120,8 @@ export class FunctionWriter {
     for (const argument of fn.args) this.numbers.set(argument, number++);
     this.constants = new ConstantTable(tables, number, tables.constants);
     for (const { insts } of body.blocks)
-      for (const inst of insts) for (const constant of constantsIn(inst)) this.constants.of(constant);
+      for (const inst of insts)
+        for (const constant of constantsIn(tables.older.instruction(inst))) this.constants.of(constant);
     this.next = number + this.constants.size;
     let result = this.next;
     body.blocks.forEach((block, index) => {
@@ -141,7 +143,7 @@ export class FunctionWriter {
         );
       for (const { insts } of body.blocks)
         for (const inst of insts) {
-          writeInstruction(inst, this);
+          writeInstruction(tables.older.instruction(inst), this);
           if (inst.type.kind !== "void") this.next++;
         }
       if (facts.ofFunction.length + facts.ofInstructions.length > 0)

@@ -24,6 +24,7 @@ import {
 import { ConstantTable } from "./constants.js";
 import { type BodyFacts, type FunctionTables, FunctionWriter, NameNumbers, scanBody } from "./function.js";
 import { MetadataNumbers } from "./metadata.js";
+import { Older } from "./older.js";
 import { TypeNumbers } from "./types.js";
 
 const magic = 0xdec04342;
@@ -93,6 +94,7 @@ class ModuleWriter {
       globals: new Map(globals.map((global, i) => [global, i])),
       blockOf: (fn: Func, label: number): number => this.facts.get(fn)!.labels.get(label)!,
       version,
+      older: new Older(version),
     };
     const metadata = new MetadataNumbers(numbers);
     this.tables = {
@@ -133,12 +135,12 @@ class ModuleWriter {
     const { module, tables } = this;
     const { types, constants, metadata } = tables;
     for (const global of module.globals) {
-      types.of(global.valueType);
+      types.of(tables.older.typeOf(global));
       types.of(global.type);
       for (const constant of constantsOf(global)) constants.of(constant);
     }
     for (const fn of module.functions) {
-      tables.attributes.of(fn.attributes);
+      tables.attributes.of(tables.older.attributesOf(fn));
       for (const { type } of fn.args) types.of(type);
       if (fn.isDeclaration) metadata.addGlobal(fn);
       else fn.peek((body) => this.facts.set(fn, scanBody(fn, body, tables)));
@@ -197,7 +199,7 @@ class ModuleWriter {
     const local = global.dsoLocal ? 1 : 0;
     const comdat = global.comdat === null ? 0 : numberIn(this.comdats, global.comdat);
     const space = global.type.addressSpace;
-    const type = types.of(global.valueType);
+    const type = types.of(tables.older.typeOf(global));
     const optional = (constant: Constant | null): number =>
       constant === null ? 0 : constants.of(constant) + 1;
     switch (global.kind) {
@@ -229,7 +231,7 @@ class ModuleWriter {
           global.callingConvention,
           global.isDeclaration ? 1 : 0,
           linkage,
-          attributes.of(global.attributes),
+          attributes.of(tables.older.attributesOf(global)),
           alignment(global.align),
           numberIn(this.sections, global.section),
           visibility,
