@@ -125,4 +125,10 @@ export const plainCosts: TargetCosts = {
     savedRegister: 2,
   },
   branches: { short: 4, reach: 1 << 12, boundAddress: 8 },
+  // A test is two instructions, a table an entry of four bytes a value besides about six instructions.
+  switches: {
+    minsize: { leastRanges: 5, leastTests: 50, longestChain: 6 },
+    size: { leastRanges: 5, leastTests: 50, longestChain: 3 },
+    speed: { leastRanges: 4, leastTests: 10, longestChain: 3 },
+  },
 };

@@ -72,6 +72,7 @@ const costs: TargetCosts = {
     firstCall: 8,
   },
   branches: { short: 4, reach: 1 << 12, boundAddress: 8 },
+  switches: plainCosts.switches,
 };
 
 export const riscv64Costs: TargetCosts = costs;

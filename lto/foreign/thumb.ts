@@ -79,4 +79,10 @@ export const thumbCosts: TargetCosts = {
     savedRegister: 0,
   },
   branches: { short: 2, reach: 254, boundAddress: 4 },
+  // Tables have entries of one byte where functions are small.
+  switches: {
+    minsize: { leastRanges: 4, leastTests: 20, longestChain: 6 },
+    size: { leastRanges: 4, leastTests: 20, longestChain: 3 },
+    speed: { leastRanges: 4, leastTests: 10, longestChain: 3 },
+  },
 };

@@ -8,6 +8,7 @@ import type { BranchCosts } from "./branches.js";
 import type { CallCosts } from "./calls.js";
 import type { FrameCosts } from "./frames.js";
 import type { InstructionCosts } from "./instructions.js";
+import type { SwitchCosts } from "./switches.js";
 
 export interface TargetCosts {
   readonly addresses: AddressCosts;
@@ -16,4 +17,6 @@ export interface TargetCosts {
   readonly calls: CallCosts;
   readonly frames: FrameCosts;
   readonly branches: BranchCosts;
+  /** By what the function is compiled for. */
+  readonly switches: Readonly<Record<"minsize" | "size" | "speed", SwitchCosts>>;
 }

@@ -168,4 +168,10 @@ export const x64Costs: TargetCosts = {
     savedRegister: 2,
   },
   branches: { short: 2, reach: 127, boundAddress: 7 },
+  // A compare and a short jump take 5 bytes, a table an entry's 1 to 4 bytes a value besides about 20 bytes of code.
+  switches: {
+    minsize: { leastRanges: 5, leastTests: 40, longestChain: 6 },
+    size: { leastRanges: 5, leastTests: 40, longestChain: 3 },
+    speed: { leastRanges: 4, leastTests: 10, longestChain: 3 },
+  },
 };

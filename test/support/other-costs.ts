@@ -47,4 +47,5 @@ export const otherCosts: TargetCosts = {
   },
   frames: { ...x64Costs.frames, thunk: 400, leaf: 100, frame: 200 },
   branches: { short: 4, reach: 1 << 20, boundAddress: 8 },
+  switches: x64Costs.switches,
 };

@@ -3,34 +3,12 @@
  * already (aggregates were split or made `byval` by the front end, see the legaliser).
  */
 
+import type { AbiArgument, ArgumentLayout, ArgumentPlace } from "../../codegen/select/function-abi.js";
 import type { Convention } from "../../codegen/target.js";
-import type { AttributeSet } from "../../ir/attributes.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import type { Type } from "../../ir/types.js";
 import { argumentPlace, argumentRegisters, integerResults } from "../frame/convention.js";
 import { R10, registerNames, XMM0 } from "../isa/registers.js";
-
-export type ArgumentPlace =
-  | { readonly kind: "register"; readonly register: number }
-  /** `offset` bytes into the argument area; `size` is rounded up to 8. */
-  | { readonly kind: "stack"; readonly offset: number; readonly size: number }
-  /** A copy of what the pointer points to, in the argument area. */
-  | { readonly kind: "byval"; readonly offset: number; readonly size: number; readonly align: number };
-
-export interface ArgumentLayout {
-  readonly places: readonly ArgumentPlace[];
-  /** Size of the argument area, a multiple of 8. */
-  readonly stackBytes: number;
-  readonly gprCount: number;
-  readonly xmmCount: number;
-  /** Largest alignment of anything in the argument area. */
-  readonly align: number;
-}
-
-export interface AbiArgument {
-  readonly type: Type;
-  readonly attributes: AttributeSet;
-}
 
 /** @param convention the platform's, or one that a closed function was given */
 export function layoutArguments(
@@ -92,7 +70,7 @@ export function layoutArguments(
       }
     }
   }
-  return { places, stackBytes: Math.ceil(stack / 8) * 8, gprCount: gpr, xmmCount: xmm, align: maxAlign };
+  return { places, stackBytes: Math.ceil(stack / 8) * 8, registerCounts: [gpr, xmm], align: maxAlign };
 }
 
 /** Where the function takes its arguments and leaves its results, in words: "(rbx, rsi, stack) -> (rax)". */

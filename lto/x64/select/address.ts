@@ -62,8 +62,8 @@ function foldBase(s: Selector, mode: AddressMode): boolean {
   if (mode.symbol !== null && (base.valueKind !== "inst" || base.op !== Op.Add)) return false;
   if (isConstant(base)) return foldConstantBase(s, mode, base);
   if (base.valueKind !== "inst") return false;
-  if (base.op === Op.Alloca && s.slots[base.id]! >= 0) {
-    mode.slot = s.slots[base.id]!;
+  if (base.op === Op.Alloca && s.slots.slots[base.id]! >= 0) {
+    mode.slot = s.slots.slots[base.id]!;
     mode.base = null;
     return false;
   }
@@ -199,9 +199,9 @@ export function decomposeGep(
 
 /** Whether recomputing the variable part of the address at each use beats keeping it in a register. */
 function mayDuplicate(s: Selector, gep: Inst): boolean {
-  if (s.uses[gep.id] === 1) return true;
+  if (s.values.uses[gep.id] === 1) return true;
   if (!s.optimize) return false;
-  return s.addressOnly[gep.id] === 1 && s.uses[gep.id]! <= (s.mf.goal === "speed" ? 5 : 3);
+  return s.values.addressOnly[gep.id] === 1 && s.values.uses[gep.id]! <= (s.mf.goal === "speed" ? 5 : 3);
 }
 
 function finish(s: Selector, mode: AddressMode): MemOperand {
@@ -212,7 +212,7 @@ function finish(s: Selector, mode: AddressMode): MemOperand {
       index.valueKind === "inst" &&
       index.op === Op.Add &&
       index.type.bits === 64 &&
-      s.uses[index.id] === 1
+      s.values.uses[index.id] === 1
     ) {
       const n = constantNumber(index.operands[1]!);
       if (n !== null && reaches(mode, mode.disp + n * mode.scale)) {

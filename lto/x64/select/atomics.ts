@@ -4,8 +4,7 @@
  */
 import { type MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { operationSize } from "../../codegen/select/operation-size.js";
-import { type Inst, type InstWith, type MemoryData, Op, type RMWOp } from "../../ir/instructions.js";
-import type { Type } from "../../ir/types.js";
+import { type Inst, type InstWith, Op, type RMWOp } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
 import { Cc, X } from "../isa/ops.js";
 import { maskOf, RAX } from "../isa/registers.js";
@@ -16,12 +15,6 @@ import { immediate } from "./source.js";
 
 export function selectFence(s: Selector, inst: InstWith<Op.Fence>): void {
   if (inst.data.ordering === "seq_cst" && inst.data.scope === "") s.emit(new MInst(X.Mfence, 4));
-}
-
-/** Across a boundary of its size, plain loads and stores are not atomic, and locked instructions may be refused. */
-export function refuseMisaligned(s: Selector, type: Type, { align, ordering }: MemoryData): void {
-  if (ordering === "not_atomic" || align >= s.layout.storeSize(type)) return;
-  s.unsupported(`atomic access of ${type} aligned to ${align} only`);
 }
 
 /** A sequentially consistent store: exchange with memory. */
@@ -92,8 +85,8 @@ function exchange(s: Selector, op: X, size: number, result: VReg, value: VReg, m
 export function selectCmpXchg(s: Selector, inst: Inst): void {
   const [pointer, expected, replacement] = inst.operands as [Value, Value, Value];
   const size = operationSize(s.layout, expected.type);
-  const old = s.partOf(inst, 0);
-  const success = s.partOf(inst, 1);
+  const old = s.values.partOf(inst, 0);
+  const success = s.values.partOf(inst, 1);
   const machine = new MInst(X.LockCmpxchg, size);
   machine.uses = [new RegOperand(s.reg(expected), maskOf(RAX)), new RegOperand(s.reg(replacement))];
   machine.defs = [new RegOperand(old >= 0 ? old : s.newReg(expected.type), maskOf(RAX), false, 0)];

@@ -6,6 +6,7 @@
  * (Intel SDM, UCOMISS).
  */
 import { type MemOperand, MInst, RegOperand } from "../../codegen/mir.js";
+import { loadFolds } from "../../codegen/select/loads.js";
 import { operationSize } from "../../codegen/select/operation-size.js";
 import {
   type CallInst,
@@ -24,7 +25,7 @@ import { fitsImm8 } from "./operand-facts.js";
 import { emitOverflow, overflowOf } from "./overflow.js";
 import type { Selector } from "./selector.js";
 import { type Condition, setCondition } from "./set-condition.js";
-import { foldLoad, immediate, loadFolds, registerSource, setSource, setVectorSource } from "./source.js";
+import { foldLoad, immediate, registerSource, setSource, setVectorSource } from "./source.js";
 import { strictCompare } from "./strict-float.js";
 import { emitX87Compare } from "./x87.js";
 
@@ -57,16 +58,21 @@ export function selectCondition(s: Selector, value: Value): Condition {
     if (inst.op === Op.FCmp && fuses(s, inst)) return selectFloatCompare(s, inst);
     if (inst.op === Op.Call && isStillDue(s, inst)) {
       const strict = strictCompare(inst)!;
-      s.sunk.add(inst.id);
+      s.values.sunk.add(inst.id);
       return selectFloatCompare(s, strict.compare, strict.signals);
     }
-    if (inst.op === Op.Xor && s.vregs[inst.id]! < 0 && isTrue(inst.operands[1]!))
+    if (inst.op === Op.Xor && s.values.vregs[inst.id]! < 0 && isTrue(inst.operands[1]!))
       return invertCondition(selectCondition(s, inst.operands[0]!));
     if (inst.op === Op.ExtractValue) {
       const overflow = overflowOf(s, inst);
       if (overflow !== null) return single(emitOverflow(s, overflow));
     }
-    if (inst.op === Op.And && inst.type.bits === 1 && s.uses[inst.id] === 1 && s.vregs[inst.id]! < 0) {
+    if (
+      inst.op === Op.And &&
+      inst.type.bits === 1 &&
+      s.values.uses[inst.id] === 1 &&
+      s.values.vregs[inst.id]! < 0
+    ) {
       // Both bits at once: their conjunction is the lowest bit of the and.
       const test = new MInst(X.Test, 1);
       if (s.isBoolean(inst.operands[0]!) || s.isBoolean(inst.operands[1]!)) {
@@ -87,7 +93,7 @@ const isTrue = (value: Value): boolean => value.valueKind === "int" && value.num
 
 /** A comparison is redone at its consumer when that is no longer than testing its materialised result. */
 function fuses(s: Selector, inst: Inst): boolean {
-  return s.optimize || s.uses[inst.id] === 1;
+  return s.optimize || s.values.uses[inst.id] === 1;
 }
 
 /**
@@ -95,11 +101,16 @@ function fuses(s: Selector, inst: Inst): boolean {
  * or the rounding mode. The comparison itself may have begun an epoch.
  */
 function isStillDue(s: Selector, call: InstWith<Op.Call>): boolean {
-  if (!s.optimize || s.uses[call.id] !== 1 || s.vregs[call.id]! >= 0 || call.parent !== s.at.parent)
+  if (
+    !s.optimize ||
+    s.values.uses[call.id] !== 1 ||
+    s.values.vregs[call.id]! >= 0 ||
+    call.parent !== s.at.parent
+  )
     return false;
   if (strictCompare(call) === null) return false;
   const own = intrinsicOf(call.operands[0]!)!.removable ? 0 : 1;
-  return s.epochs[s.at.id] === s.epochs[call.id]! + own;
+  return s.values.epochs[s.at.id] === s.values.epochs[call.id]! + own;
 }
 
 // ── Integers ──
@@ -109,7 +120,7 @@ export function selectIntCompare(s: Selector, cmp: InstWith<Op.ICmp>): Condition
   let predicate = cmp.data;
   const type = a.type;
   // Loads may move into the comparison only if it is emitted this once, at this place.
-  const folds = s.uses[cmp.id] === 1 && cmp.parent === s.at.parent;
+  const folds = s.values.uses[cmp.id] === 1 && cmp.parent === s.at.parent;
   if (isConstant(a) && !isConstant(b)) {
     [a, b] = [b, a];
     predicate = swappedPredicate[predicate];
@@ -221,7 +232,7 @@ function emitCompareMemory(s: Selector, mem: MemOperand, size: number, imm: numb
 function emitTestOfAnd(s: Selector, value: Value, size: number, equality: boolean): boolean {
   const and = s.resolve(value);
   if (and !== value || and.valueKind !== "inst" || and.op !== Op.And) return false;
-  if (s.uses[and.id] !== 1 || s.vregs[and.id]! >= 0 || and.parent !== s.at.parent) return false;
+  if (s.values.uses[and.id] !== 1 || s.values.vregs[and.id]! >= 0 || and.parent !== s.at.parent) return false;
   const [a, b] = and.operands as [Value, Value];
   const imm = immediate(s, b, size);
   if (imm === null) {
@@ -309,7 +320,7 @@ export function selectFloatCompare(s: Selector, cmp: InstWith<Op.FCmp>, signals 
   }
   if (a.type.kind !== "float" && a.type.kind !== "double") return s.unsupported(`fcmp on ${a.type}`);
   const size = a.type.kind === "float" ? 4 : 8;
-  const folds = s.uses[cmp.id] === 1 && cmp.parent === s.at.parent;
+  const folds = s.values.uses[cmp.id] === 1 && cmp.parent === s.at.parent;
   const quiet = size === 4 ? X.Ucomiss : X.Ucomisd;
   const inst = new MInst(signals ? (size === 4 ? X.Comiss : X.Comisd) : quiet, size);
   inst.uses = [s.use(a)];
@@ -325,7 +336,7 @@ export function selectFloatCompare(s: Selector, cmp: InstWith<Op.FCmp>, signals 
 export function selectStrictCompare(s: Selector, call: CallInst): boolean {
   const strict = strictCompare(call);
   if (strict === null) return false;
-  if (!s.sunk.has(call.id))
+  if (!s.values.sunk.has(call.id))
     setCondition(s, s.resultOf(call), selectFloatCompare(s, strict.compare, strict.signals));
   return true;
 }

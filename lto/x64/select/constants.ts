@@ -33,18 +33,24 @@ export function sharedConstantKey(value: Constant): string | null {
     case "float":
       return value.bits === 0n ? null : `${value.type.kind}:${value.bits}`;
     case "global":
-      return `@${value.kind}${value.name}`;
+      return value.threadLocal !== "none" ? null : `@${value.kind}${value.name}`;
     default:
       return null;
   }
 }
 
+/** Takes a move of 10 bytes. */
+export const isExpensive = (value: Constant): boolean =>
+  value.valueKind === "int" &&
+  !(value.num >= -0x80000000 && value.num <= 0xffffffff) &&
+  value.type.bits <= 64;
+
 /** Emits code for a constant into a fresh register. */
 export function materialize(s: Selector, value: Constant): VReg {
   const { type } = value;
   if (value.valueKind === "undef")
-    return s.undefined(s.isGpr(type) ? GPR : XMM, s.isGpr(type) ? s.spillSize(type) : 16);
-  if (s.isGpr(type)) return materializeInteger(s, value);
+    return s.undefined(s.isGeneral(type) ? GPR : XMM, s.isGeneral(type) ? s.spillSize(type) : 16);
+  if (s.isGeneral(type)) return materializeInteger(s, value);
   return materializeVector(s, value);
 }
 
@@ -86,11 +92,11 @@ function blockAddress(s: Selector, global: GlobalValue, label: number): VReg {
     1,
     0,
     own
-      ? { kind: "direct", target: { kind: "block", block: s.labelled(label) } }
+      ? { kind: "direct", target: { kind: "block", block: s.blocks.labelled(label) } }
       : { kind: "direct", target: { kind: "foreign-block", global, block: label } },
     true,
   );
-  if (own) s.labelled(label).addressTaken = true;
+  if (own) s.blocks.labelled(label).addressTaken = true;
   s.emit(lea);
   return vreg;
 }

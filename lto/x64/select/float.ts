@@ -244,8 +244,8 @@ function floatToUnsignedLong(s: Selector, source: Value, result: VReg, op: X, do
 export function selectBitCast(s: Selector, inst: InstWith<Op.BitCast>): void {
   const source = inst.operands[0]!;
   const result = s.resultOf(inst);
-  const toGpr = s.isGpr(inst.type);
-  const fromGpr = s.isGpr(source.type);
+  const toGpr = s.isGeneral(inst.type);
+  const fromGpr = s.isGeneral(source.type);
   const size = operationSize(s.layout, inst.type);
   if (toGpr === fromGpr) {
     s.copy(result, s.reg(source), s.mf.vregs[result]!.size);

@@ -17,6 +17,7 @@ import {
   withRegister,
 } from "../../codegen/register-set.js";
 import { foldedInteger, symbolOffset } from "../../codegen/select/constants.js";
+import { endInvoke } from "../../codegen/select/exceptions.js";
 import { operationSize } from "../../codegen/select/operation-size.js";
 import { type CallInst, callArguments, Op } from "../../ir/instructions.js";
 import type { Type } from "../../ir/types.js";
@@ -25,9 +26,8 @@ import { needsBasePointer, needsFramePointer } from "../frame/frame-registers.js
 import { type Cc, ccNames, X } from "../isa/ops.js";
 import { GPR, gprMask, maskOf, RBP, RSP, registerNames, XMM, XMM0, xmmMask } from "../isa/registers.js";
 import { address } from "./address.js";
-import { endInvoke } from "./exceptions.js";
 import type { Selector } from "./selector.js";
-import { fp80PartSlot, fp80Slot, popToSlot, push80 } from "./x87.js";
+import { popToSlot, push80 } from "./x87.js";
 
 interface Constraint {
   readonly output: boolean;
@@ -91,7 +91,7 @@ export function selectInlineAsm(s: Selector, call: CallInst, asm: InlineAsm, blo
     s.unsupported("inline assembly that changes the register the frame is addressed by");
   const lowering = new AsmLowering(s, call, machine, constraints, poppedByAsm(asm.constraints));
   const operands = lowering.run();
-  const unwind = call.op === Op.Invoke ? s.heads[call.blocks[1]!.id]! : null;
+  const unwind = s.unwindBlock(call);
   machine.extra = { kind: "asm", template: asm.template, intel: asm.intelDialect, operands, unwind };
   if (asm.template.trim() !== "") s.mf.noRedZone = true;
   // What it calls needs an aligned stack, and a frame that the unwinder finds its way through.
@@ -267,7 +267,7 @@ class AsmLowering {
     const isStruct = call.type.kind === "struct";
     const resultIndex = this.nextResult++;
     const type = isStruct ? call.type.elements[resultIndex]! : call.type;
-    const wanted = isStruct ? s.partOf(call, resultIndex) : s.resultOf(call);
+    const wanted = isStruct ? s.values.partOf(call, resultIndex) : s.resultOf(call);
     const flag = constraint.codes.find((c) => c.startsWith("{@cc"));
     if (flag !== undefined) {
       this.operands[index] = { kind: "imm", value: 0n };
@@ -366,7 +366,7 @@ class AsmLowering {
       return true;
     }
     if (value.valueKind === "blockaddress" && value.fn === s.mf.fn) {
-      const block = s.labelled(value.label);
+      const block = s.blocks.labelled(value.label);
       block.addressTaken = true;
       this.operands[index] = { kind: "block", block };
       return true;
@@ -418,7 +418,7 @@ class AsmLowering {
   private registers(constraint: Constraint, type: Type): RegisterSet {
     const { s } = this;
     if (type.kind === "x86_fp80") return noRegisters;
-    const cls = s.isGpr(type) ? GPR : XMM;
+    const cls = s.isGeneral(type) ? GPR : XMM;
     const classMask = cls === GPR ? anyGpr : xmmMask;
     let mask = noRegisters;
     for (const code of constraint.codes) {
@@ -450,8 +450,7 @@ function pushFloat(s: Selector, value: Value): void {
 
 /** Pops the x87 stack into a result of the call (member `part`, or the whole for −1). */
 function popFloat(s: Selector, call: CallInst, part: number, type: Type, wanted: VReg): void {
-  if (type.kind === "x86_fp80")
-    return popToSlot(s, part < 0 ? fp80Slot(s, call) : fp80PartSlot(s, call, part));
+  if (type.kind === "x86_fp80") return popToSlot(s, part < 0 ? s.slots.of(call) : s.slots.ofPart(call, part));
   const size = type.kind === "float" ? 4 : 8;
   const slot = s.mf.newSlot(size, size);
   const pop = new MInst(X.FstpM, size);
@@ -461,10 +460,10 @@ function popFloat(s: Selector, call: CallInst, part: number, type: Type, wanted:
 }
 
 function loadOp(s: Selector, type: Type): X {
-  if (s.isGpr(type)) return X.Mov;
+  if (s.isGeneral(type)) return X.Mov;
   return type.kind === "float" ? X.Movss : type.kind === "double" ? X.Movsd : X.Movups;
 }
 function storeOp(s: Selector, type: Type): X {
-  if (s.isGpr(type)) return X.MovM;
+  if (s.isGeneral(type)) return X.MovM;
   return type.kind === "float" ? X.MovssM : type.kind === "double" ? X.MovsdM : X.MovupsM;
 }

@@ -2,6 +2,7 @@
 
 import { type MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { constantNumber, foldedInteger } from "../../codegen/select/constants.js";
+import { loadFolds } from "../../codegen/select/loads.js";
 import { operationSize } from "../../codegen/select/operation-size.js";
 import { type Inst, type InstWith, isPlainAccess, Op } from "../../ir/instructions.js";
 import { isConstant, type Value } from "../../ir/values.js";
@@ -10,7 +11,7 @@ import { X } from "../isa/ops.js";
 import { maskOf, RAX, RCX, RDX } from "../isa/registers.js";
 import { fitsImm32 } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
-import { foldLoad, immediate, loadFolds, registerSource, setSource } from "./source.js";
+import { foldLoad, immediate, registerSource, setSource } from "./source.js";
 
 const aluOps: Partial<Record<Op, X>> = {
   [Op.Add]: X.Add,
@@ -99,7 +100,12 @@ function selectAdd(s: Selector, inst: Inst, result: VReg, size: number): void {
 /** `shl x, 1…3` with a single use, as an address index. */
 function scaledOperand(s: Selector, value: Value): { value: Value; scale: 2 | 4 | 8 } | null {
   const inst = s.resolve(value);
-  if (inst.valueKind !== "inst" || inst.op !== Op.Shl || s.uses[inst.id] !== 1 || s.vregs[inst.id]! >= 0)
+  if (
+    inst.valueKind !== "inst" ||
+    inst.op !== Op.Shl ||
+    s.values.uses[inst.id] !== 1 ||
+    s.values.vregs[inst.id]! >= 0
+  )
     return null;
   if (value !== inst || inst.parent !== s.at.parent) return null;
   const amount = constantNumber(inst.operands[1]!);
@@ -334,8 +340,8 @@ export function selectExtension(s: Selector, inst: InstWith<Op.ZExt | Op.SExt>):
 function extendAtLoad(s: Selector, source: Value, result: VReg, size: number): boolean {
   if (!s.optimize || source.valueKind !== "inst" || source.op !== Op.Load || !isPlainAccess(source))
     return false;
-  if (s.zeroExtended[source.id] === 1) return false;
-  s.signExtended[source.id] = Math.max(s.signExtended[source.id]!, size);
+  if (s.values.zeroExtended[source.id] === 1) return false;
+  s.values.signExtended[source.id] = Math.max(s.values.signExtended[source.id]!, size);
   const loaded = s.reg(source);
   const info = s.mf.vregs[loaded]!;
   info.size = Math.max(info.size, size);

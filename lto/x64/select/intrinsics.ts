@@ -12,7 +12,6 @@ import { memory } from "../isa/memory-operand.js";
 import { Cc, X } from "../isa/ops.js";
 import { maskOf, RAX, RDX, registerNames } from "../isa/registers.js";
 import { address } from "./address.js";
-import { selectVaCopy, selectVaStart } from "./call.js";
 import { selectStrictCompare } from "./condition.js";
 import { selectCopySign, selectFAbs, selectSqrt } from "./float.js";
 import { selectFunnel, selectWideAdd, selectWideMul } from "./integer.js";
@@ -24,25 +23,10 @@ import { registerSource } from "./source.js";
 import { selectStackGuard, selectStackProtector } from "./stack-guard.js";
 import { selectStrict } from "./strict-float.js";
 import { threadPointer } from "./tls.js";
+import { selectVaCopy, selectVaStart } from "./var-args.js";
 import { selectVectorIntrinsic } from "./vector.js";
 
 type Lowering = (s: Selector, call: CallInst, args: Value[]) => void;
-
-/** Whether a call must be emitted even when its result is not wanted. */
-export const intrinsicHasEffect = (intrinsic: Intrinsic): boolean => !intrinsic.removable;
-
-/** Whether a call may write memory that a load could be moved across. */
-export const intrinsicWritesMemory = (intrinsic: Intrinsic): boolean =>
-  !intrinsic.removable && !harmless.has(intrinsic);
-
-/** They leave alone what loads read, if not for everybody then for the code that they become. */
-const harmless: ReadonlySet<Intrinsic> = new Set([
-  intrinsics.prefetch,
-  intrinsics.trap,
-  intrinsics.debugtrap,
-  intrinsics.ubsantrap,
-  intrinsics.va_end,
-]);
 
 const lowerings: Partial<Readonly<Record<IntrinsicName, Lowering>>> = {
   memcpy: (s, call) => selectMemCopy(s, call, false, false),
@@ -113,7 +97,7 @@ const table = new Map<Intrinsic, Lowering>([
 
 /** A result register even for a member nobody reads. */
 function part(s: Selector, call: CallInst, index: number): number {
-  const vreg = s.partOf(call, index);
+  const vreg = s.values.partOf(call, index);
   return vreg >= 0 ? vreg : s.newGpr();
 }
 

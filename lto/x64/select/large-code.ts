@@ -21,7 +21,7 @@ import { memory, scaleOf, segmentOf } from "../isa/memory-operand.js";
 import { opcodeNames } from "../isa/op-names.js";
 import { X } from "../isa/ops.js";
 import { GPR, maskOf, R11 } from "../isa/registers.js";
-import { tailTargetMask } from "./call.js";
+import { tailTargetMask } from "./call-target.js";
 
 type Wide = "far" | "far-offset" | "far-got";
 

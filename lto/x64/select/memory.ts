@@ -1,6 +1,7 @@
 /** Loads, stores, read-modify-write folding, and the memory intrinsics. */
 import { type MFunction, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { constantBytes, constantNumber, symbolOffset } from "../../codegen/select/constants.js";
+import { loadFolds, unchangedSince } from "../../codegen/select/loads.js";
 import { operationSize } from "../../codegen/select/operation-size.js";
 import { isLocalSymbol } from "../../codegen/select/symbols.js";
 import { type CallInst, Flag, type Inst, type InstWith, isPlainAccess, Op } from "../../ir/instructions.js";
@@ -12,10 +13,9 @@ import { maskOf, RAX, RCX, RDI, RSI } from "../isa/registers.js";
 import { address, decomposeGep } from "./address.js";
 import { selectFloatCompare, selectIntCompare } from "./condition.js";
 import { fitsImm32 } from "./operand-facts.js";
-import { callRuntime } from "./runtime-calls.js";
 import type { Selector } from "./selector.js";
 import { setCondition } from "./set-condition.js";
-import { immediate, loadFolds, unchangedSince } from "./source.js";
+import { immediate } from "./source.js";
 import * as x87 from "./x87.js";
 
 /** Load opcode and operation size for a legal type held in an xmm register. */
@@ -37,15 +37,15 @@ export function selectLoad(s: Selector, inst: InstWith<Op.Load>): void {
   if (type.kind === "x86_fp80") return x87.selectX87Load(s, inst);
   const result = s.resultOf(inst);
   const mem = address(s, inst.operands[0]!);
-  if (s.isGpr(type)) {
+  if (s.isGeneral(type)) {
     const size = operationSize(s.layout, type);
-    const extended = s.signExtended[inst.id]!;
+    const extended = s.values.signExtended[inst.id]!;
     if (extended > 0) {
       s.load(size === 4 ? X.Movsxd : size === 2 ? X.Movsx16 : X.Movsx8, extended, result, mem);
       return;
     }
     // Narrow loads clear the rest of the register; where nothing relies on it, the plain form is shorter.
-    const plain = size >= 4 || (size === 1 && s.minsize && s.zeroExtended[inst.id] === 0);
+    const plain = size >= 4 || (size === 1 && s.minsize && s.values.zeroExtended[inst.id] === 0);
     const op = plain ? X.Mov : size === 1 ? X.Movzx8 : X.Movzx16;
     s.load(op, plain ? size : 4, result, mem);
     return;
@@ -65,7 +65,7 @@ export function selectStore(s: Selector, inst: InstWith<Op.Store>): void {
   const { type } = value;
   if (value.valueKind === "undef" && (inst.flags & Flag.Volatile) === 0) return;
   if (type.kind === "x86_fp80") return x87.selectX87Store(s, inst);
-  if (s.isGpr(type)) return storeInteger(s, inst, value, pointer);
+  if (s.isGeneral(type)) return storeInteger(s, inst, value, pointer);
   if (type.kind === "half" || type.kind === "bfloat") {
     const word = s.newGpr(4);
     s.unary(X.MovdFrom, 4, word, s.reg(value));
@@ -132,7 +132,8 @@ function storeCondition(s: Selector, value: Value, pointer: Value): boolean {
     return false;
   const cmp = value.operands[0]!;
   if (cmp.valueKind !== "inst" || (cmp.op !== Op.ICmp && cmp.op !== Op.FCmp)) return false;
-  if (s.uses[value.id] !== 1 || s.uses[cmp.id] !== 1 || s.vregs[cmp.id]! >= 0) return false;
+  if (s.values.uses[value.id] !== 1 || s.values.uses[cmp.id] !== 1 || s.values.vregs[cmp.id]! >= 0)
+    return false;
   // The address must be ready before the flags are set.
   const mem = address(s, pointer);
   const condition = cmp.op === Op.ICmp ? selectIntCompare(s, cmp) : selectFloatCompare(s, cmp);
@@ -170,13 +171,13 @@ function foldReadModifyWrite(
 ): boolean {
   if (!s.optimize || value.valueKind !== "inst" || !isPlainAccess(store)) return false;
   if (value.type.bits === 1 || value.parent !== store.parent) return false;
-  if (s.uses[value.id] !== 1 && !isUsedBehind(s, value, store, size)) return false;
+  if (s.values.uses[value.id] !== 1 && !isUsedBehind(s, value, store, size)) return false;
   if (value.op === Op.GetElementPtr) return advancePointer(s, value, pointer);
   const op = memoryOps[value.op];
   if (op === undefined) return false;
   let [a, b] = value.operands as [Value, Value];
   const commutes = value.op !== Op.Sub && value.op !== Op.Shl && value.op !== Op.LShr && value.op !== Op.AShr;
-  const last = s.uses[value.id] === 1;
+  const last = s.values.uses[value.id] === 1;
   let load = loadOf(s, a, pointer, size, last);
   if (load === null && commutes) {
     load = loadOf(s, b, pointer, size, last);
@@ -201,14 +202,14 @@ function foldReadModifyWrite(
 function changeMemory(s: Selector, inst: MInst, value: Inst, load: Inst, pointer: Value): void {
   inst.mem = address(s, pointer);
   s.emit(inst);
-  const wanted = s.vregs[value.id]!;
+  const wanted = s.values.vregs[value.id]!;
   if (wanted >= 0) {
     const reload = new MInst(X.Mov, inst.size);
     reload.defs = [new RegOperand(wanted)];
     reload.mem = address(s, pointer);
     reload.marks = AccessMark.Reload;
     s.emit(reload);
-    s.vregs[value.id] = -1;
+    s.values.vregs[value.id] = -1;
   }
   release(s, load);
 }
@@ -230,7 +231,7 @@ function isUsedBehind(s: Selector, value: Inst, store: Inst, size: number): bool
 
 /** store(gep(load p, offset), p) as an addition. */
 function advancePointer(s: Selector, gep: InstWith<Op.GetElementPtr>, pointer: Value): boolean {
-  const load = loadOf(s, gep.operands[0]!, pointer, 8, s.uses[gep.id] === 1);
+  const load = loadOf(s, gep.operands[0]!, pointer, 8, s.values.uses[gep.id] === 1);
   if (load === null) return false;
   const steps = decomposeGep(s, gep);
   if (steps === null || !fitsImm32(steps.offset)) return false;
@@ -245,7 +246,7 @@ function advancePointer(s: Selector, gep: InstWith<Op.GetElementPtr>, pointer: V
 
 /** One user of the load less: the last one may perform it. */
 function release(s: Selector, load: Inst): void {
-  if (s.uses[load.id]! > 1) s.uses[load.id]!--;
+  if (s.values.uses[load.id]! > 1) s.values.uses[load.id]!--;
 }
 
 /**
@@ -364,7 +365,7 @@ export function selectMemCopy(s: Selector, call: CallInst, move: boolean, forceI
     repeatMove(s, to, from, length);
     return;
   }
-  callRuntime(s, move ? "memmove" : "memcpy", [to, from, length]);
+  s.callRoutine(move ? "memmove" : "memcpy", [to, from, length]);
 }
 
 function loadPiece(s: Selector, pointer: Value, part: Piece): VReg {
@@ -419,7 +420,7 @@ export function selectMemSet(s: Selector, call: CallInst, forceInline: boolean):
     s.emit(inst);
     return;
   }
-  callRuntime(s, "memset", [to, byte, length]);
+  s.callRoutine("memset", [to, byte, length]);
 }
 
 function storePattern(s: Selector, to: Value, byte: number, parts: readonly Piece[], plain: boolean): void {

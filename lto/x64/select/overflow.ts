@@ -36,8 +36,8 @@ export function overflowOf(s: Selector, extract: InstWith<Op.ExtractValue>): Cal
   if (extract.data[0] !== 1 || call.valueKind !== "inst" || call.op !== Op.Call) return null;
   const intrinsic = intrinsicOf(call.operands[0]!);
   if (intrinsic === null || !isOverflowIntrinsic(intrinsic)) return null;
-  if (!s.optimize || s.uses[extract.id] !== 1 || call.parent !== s.at.parent) return null;
-  if (s.sunk.has(call.id) || s.partOf(call, 1) >= 0) return null;
+  if (!s.optimize || s.values.uses[extract.id] !== 1 || call.parent !== s.at.parent) return null;
+  if (s.values.sunk.has(call.id) || s.values.partOf(call, 1) >= 0) return null;
   const insts = call.parent!.insts;
   for (let i = insts.indexOf(call) + 1; insts[i] !== s.at; i++) {
     const between = insts[i]!;
@@ -60,15 +60,15 @@ export function overflowOf(s: Selector, extract: InstWith<Op.ExtractValue>): Cal
 
 /** Emits the arithmetic here; returns the condition that means overflow. */
 export function emitOverflow(s: Selector, call: CallInst): Cc {
-  s.sunk.add(call.id);
+  s.values.sunk.add(call.id);
   return emitArithmetic(s, call);
 }
 
 /** Lowers the call at its own place. */
 export function selectOverflow(s: Selector, call: CallInst): void {
-  if (s.sunk.has(call.id)) return;
-  const bit = s.partOf(call, 1);
-  if (bit < 0 && s.partOf(call, 0) < 0) return;
+  if (s.values.sunk.has(call.id)) return;
+  const bit = s.values.partOf(call, 1);
+  if (bit < 0 && s.values.partOf(call, 0) < 0) return;
   const cc = emitArithmetic(s, call);
   if (bit >= 0) setCondition(s, bit, { first: cc, second: -1, and: false });
 }
@@ -78,7 +78,7 @@ function emitArithmetic(s: Selector, call: CallInst): Cc {
   let [, a, b] = call.operands as [Value, Value, Value];
   if (operation !== "sub" && isConstant(a)) [a, b] = [b, a];
   const size = operationSize(s.layout, a.type);
-  const wanted = s.partOf(call, 0);
+  const wanted = s.values.partOf(call, 0);
   if (operation === "mul") return emitMultiply(s, signed, a, b, size, wanted);
   const cc = signed ? Cc.O : Cc.B;
   if (operation === "sub" && wanted < 0) {

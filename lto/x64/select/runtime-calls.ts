@@ -5,14 +5,8 @@ import { X } from "../isa/ops.js";
 import { integerArguments, maskOf } from "../isa/registers.js";
 import type { Selector } from "./selector.js";
 
-/** Calls a library routine that no IR names (memcpy and the like) with the default convention. */
-export function callRuntime(
-  s: Selector,
-  name: string,
-  values: readonly Value[],
-  /** It may throw, and does nothing else to come back. */
-  throws = false,
-): void {
+/** Calls a library routine that no IR names (memcpy and the like) with the default convention. @param throws it may, and does nothing else to come back */
+export function callRoutine(s: Selector, name: string, values: readonly Value[], throws: boolean): void {
   s.mf.hasCalls = true;
   const call = new MInst(X.Call, 8);
   values.forEach((value, i) => {

@@ -5,50 +5,12 @@
 import { type MemOperand, type MInst, RegOperand } from "../../codegen/mir.js";
 import { noRegisters } from "../../codegen/register-set.js";
 import { constantBytes, foldedInteger } from "../../codegen/select/constants.js";
-import { operationSize } from "../../codegen/select/operation-size.js";
-import { type InstWith, isPlainAccess, Op } from "../../ir/instructions.js";
+import { foldableLoad } from "../../codegen/select/loads.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { address } from "./address.js";
 import { poolMem } from "./constants.js";
 import { fitsImm32 } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
-
-type Load = InstWith<Op.Load>;
-
-/**
- * The load behind `value` if the instruction being lowered may perform it instead: single use, same block,
- * nothing in between that may write memory, exactly `size` bytes. Volatile and atomic loads stay put.
- */
-function foldableLoad(s: Selector, value: Value, size: number): Load | null {
-  const inst = s.resolve(value);
-  if (inst.valueKind !== "inst" || inst.op !== Op.Load) return null;
-  // Each no-op view on the way must be this value's only one, else the load has another reader.
-  for (let v: Value = value; v !== inst; ) {
-    if (v.valueKind !== "inst" || s.uses[v.id] !== 1) return null;
-    v = v.operands[0]!;
-  }
-  return loadFolds(s, inst, size) ? inst : null;
-}
-
-/** The same for a load that is the direct operand of a conversion. */
-export function loadFolds(s: Selector, load: Load, size: number): boolean {
-  return (
-    s.uses[load.id] === 1 &&
-    s.vregs[load.id]! < 0 &&
-    operationSize(s.layout, load.type) >= size &&
-    unchangedSince(s, load)
-  );
-}
-
-/** What the load reads is still in memory at the instruction being lowered, in the same block, and may be read again. */
-export function unchangedSince(s: Selector, load: Load): boolean {
-  return (
-    s.optimize &&
-    load.parent === s.at.parent &&
-    s.epochs[load.id] === s.epochs[s.at.id] &&
-    isPlainAccess(load)
-  );
-}
 
 /** Memory operand of a foldable load, or null. Packed operands need 16-byte alignment. */
 export function foldLoad(s: Selector, value: Value, size: number, aligned = false): MemOperand | null {

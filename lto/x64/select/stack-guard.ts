@@ -4,9 +4,8 @@
  * The C library keeps the value in the thread's control block, 40 bytes behind where fs points (glibc, "tls.h"); flags of
  * the module, which functions carry as attributes of the same names, may put it elsewhere relative to fs or gs.
  */
-import { arrayKind, protectionLevel } from "../../analysis/protected-arrays.js";
 import { SlotRank } from "../../codegen/mir.js";
-import { type CallInst, type Inst, Op } from "../../ir/instructions.js";
+import { type CallInst, Op } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
 import { X } from "../isa/ops.js";
@@ -14,14 +13,6 @@ import type { Selector } from "./selector.js";
 
 const attribute = (s: Selector, name: string): string | undefined =>
   s.mf.fn.kind === "function" ? s.mf.fn.attributes.fn.string(`stack-protector-guard${name}`) : undefined;
-
-const ranks = { none: SlotRank.Variable, small: SlotRank.SmallArray, large: SlotRank.LargeArray };
-
-/** Where an allocation lies, should the function have a guard. */
-export function slotRank(s: Selector, alloca: Extract<Inst, { op: Op.Alloca }>): SlotRank {
-  const level = s.mf.fn.kind === "function" ? protectionLevel(s.mf.fn.attributes.fn) : null;
-  return level === null ? SlotRank.Plain : ranks[arrayKind(alloca, s.layout, level)];
-}
 
 /** `llvm.stackguard`: a load that is made each time, so that no copy of the value lies on the stack in between. */
 export function selectStackGuard(s: Selector, call: CallInst): void {
@@ -36,7 +27,7 @@ export function selectStackGuard(s: Selector, call: CallInst): void {
 
 /** `llvm.stackprotector(value, slot)`: the slot lies above all others from now on. */
 export function selectStackProtector(s: Selector, [value, place]: readonly Value[]): void {
-  const slot = place?.valueKind === "inst" && place.op === Op.Alloca ? s.slots[place.id]! : -1;
+  const slot = place?.valueKind === "inst" && place.op === Op.Alloca ? s.slots.slots[place.id]! : -1;
   if (slot < 0) return s.unsupported("llvm.stackprotector without a slot of its own");
   s.mf.slots[slot]!.rank = SlotRank.Guard;
   s.store(X.MovM, 8, s.slotMem(slot), s.reg(value!));

@@ -15,28 +15,6 @@ import { address } from "./address.js";
 import { poolMem } from "./constants.js";
 import type { Selector } from "./selector.js";
 
-/** The slot of an fp80 instruction or argument, allocated on first demand. */
-export function fp80Slot(s: Selector, value: Value): number {
-  const inst = s.resolve(value);
-  if (inst.valueKind === "inst") {
-    if (s.slots[inst.id]! < 0) s.slots[inst.id] = s.mf.newSlot(16, 16);
-    return s.slots[inst.id]!;
-  }
-  if (inst.valueKind === "argument") return s.argSlots[inst.index]!;
-  throw new Error("fp80Slot: not an instruction or argument");
-}
-
-/** Slot of one part of a call's results. */
-export function fp80PartSlot(s: Selector, call: Inst, index: number): number {
-  const key = `${call.id}.${index}`;
-  let slot = s.partSlots.get(key);
-  if (slot === undefined) {
-    slot = s.mf.newSlot(16, 16);
-    s.partSlots.set(key, slot);
-  }
-  return slot;
-}
-
 function emitMem(s: Selector, op: X, size: number, mem: MemOperand): void {
   const inst = new MInst(op, size);
   inst.mem = mem;
@@ -61,13 +39,13 @@ export function push80(s: Selector, value: Value): void {
     return s.unsupported("constant expression of type x86_fp80");
   }
   if (inst.valueKind === "inst" && inst.op === Op.ExtractValue)
-    return emitMem(s, X.Fld, 10, s.slotMem(fp80PartSlot(s, inst.operands[0] as Inst, inst.data[0]!)));
-  emitMem(s, X.Fld, 10, s.slotMem(fp80Slot(s, inst)));
+    return emitMem(s, X.Fld, 10, s.slotMem(s.slots.ofPart(inst.operands[0] as Inst, inst.data[0]!)));
+  emitMem(s, X.Fld, 10, s.slotMem(s.slots.of(inst)));
 }
 
 /** Pops the x87 stack into the slot of `inst`. */
 export function pop80(s: Selector, inst: Inst): void {
-  emitMem(s, X.FstpM, 10, s.slotMem(fp80Slot(s, inst)));
+  emitMem(s, X.FstpM, 10, s.slotMem(s.slots.of(inst)));
 }
 export function popToSlot(s: Selector, slot: number): void {
   emitMem(s, X.FstpM, 10, s.slotMem(slot));
@@ -235,7 +213,7 @@ export function selectX87CopySign(s: Selector, magnitude: Value, sign: Value, in
   emitMem(s, X.FstpM, 10, s.slotMem(scratch));
   push80(s, magnitude);
   pop80(s, inst);
-  const target = fp80Slot(s, inst);
+  const target = s.slots.of(inst);
   const a = s.newGpr(4);
   s.load(X.Movzx8, 4, a, s.slotMem(target, 9));
   const cleared = s.newGpr(4);
@@ -249,8 +227,14 @@ export function selectX87CopySign(s: Selector, magnitude: Value, sign: Value, in
   s.store(X.MovM, 1, s.slotMem(target, 9), merged);
 }
 
-/** x87 copies between slots, for phis. */
-export function copySlot(s: Selector, to: number, from: Value): void {
-  push80(s, from);
+/** Stores a value to a slot. */
+export function storeToSlot(s: Selector, slot: number, value: Value): void {
+  push80(s, value);
+  popToSlot(s, slot);
+}
+
+/** Copies from slot to slot. */
+export function copySlot(s: Selector, to: number, from: number): void {
+  emitMem(s, X.Fld, 10, s.slotMem(from));
   popToSlot(s, to);
 }

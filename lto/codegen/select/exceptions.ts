@@ -2,49 +2,42 @@
  * Exceptions: `invoke`, `landingpad`, `resume` and `llvm.eh.typeid.for`.
  *
  * An invoke is a call that ends its machine block. What belongs behind the call on the way on, taking off stack
- * arguments and x87 results, stands at the start of the block it returns to, which nothing else leads to
+ * arguments and results in places of their own, stands at the start of the block it returns to, which nothing else leads to
  * (codegen/lowering/split-edges.ts). A landing pad starts with a pseudo instruction that defines the exception pointer and the selector
  * where the personality leaves them, and changes everything that the unwinder does not restore: the caller-saved
  * registers, however little the callee itself changes.
- * Source: Itanium C++ ABI, Exception Handling, level I, section 1.6.3; System V ABI AMD64, section 6.2 (rax and rdx
- * carry them).
+ * Source: Itanium C++ ABI, Exception Handling, level I, section 1.6.3.
  */
-import { type MBlock, type MFunction, MInst, type PadClause, RegOperand } from "../../codegen/mir.js";
 import { UnsupportedError } from "../../ir/errors.js";
-import { type Body, type CallInst, type Inst, type InstWith, Op } from "../../ir/instructions.js";
+import { type Block, type Body, type CallInst, type Inst, type InstWith, Op } from "../../ir/instructions.js";
 import { intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import { raw } from "../../ir/raw.js";
 import { i32 } from "../../ir/types.js";
 import { constInt, type Value } from "../../ir/values.js";
-import { X } from "../isa/ops.js";
-import { callClobbers, maskOf, RAX, RDX } from "../isa/registers.js";
-import { connect, jump } from "./branch.js";
-import { callRuntime } from "./runtime-calls.js";
-import type { Selector } from "./selector.js";
-
-/** Where the personality routine leaves the exception pointer and the selector. */
-const padRegisters = [RAX, RDX];
+import { type MBlock, type MFunction, MInst, type PadClause, RegOperand } from "../mir.js";
+import { single } from "../register-set.js";
+import { connect } from "./blocks.js";
+import type { FunctionSelection } from "./function-selection.js";
 
 /**
  * Ends the block of an invoke whose call has just been emitted.
  * @param afterwards emits what follows the call when it returns
  */
-export function endInvoke(s: Selector, call: CallInst, block: MBlock, afterwards: () => void): void {
-  const normal = s.heads[call.blocks[0]!.id]!;
-  const unwind = s.heads[call.blocks[1]!.id]!;
+export function endInvoke(s: FunctionSelection, call: CallInst, block: MBlock, afterwards: () => void): void {
+  const [normal, unwind] = (call.blocks as [Block, Block]).map((target) => s.blocks.head(target)) as [
+    MBlock,
+    MBlock,
+  ];
   connect(block, normal);
   connect(block, unwind);
   unwind.landingPad = true;
-  jump(s, normal);
-  const before = s.buffer;
-  s.buffer = [];
-  afterwards();
-  if (s.buffer.length > 0) s.onReturn.set(normal, s.buffer);
-  s.buffer = before;
+  s.jump(normal);
+  const insts = s.code.aside(afterwards);
+  if (insts.length > 0) s.onReturn.set(normal, insts);
 }
 
 /** Puts what follows the calls of invokes where they return to, once all blocks are there. */
-export function placeReturns(s: Selector): void {
+export function placeReturns(s: FunctionSelection): void {
   for (const [block, insts] of s.onReturn) {
     if (block.preds.length !== 1) throw new Error(`@${s.mf.name}: an invoke returns into shared code`);
     // Nothing follows where the program says that the call does not return.
@@ -52,23 +45,24 @@ export function placeReturns(s: Selector): void {
   }
 }
 
-export function selectLandingPad(s: Selector, inst: InstWith<Op.LandingPad>): void {
+export function selectLandingPad(s: FunctionSelection, inst: InstWith<Op.LandingPad>): void {
   const { type } = inst;
   const isPair = type.kind === "struct" && type.elements.length === 2;
   if (!isPair || type.elements[0]!.kind !== "ptr" || !type.elements[1]!.isInt(32))
     s.unsupported(`landingpad of type ${type}`);
-  const pad = new MInst(X.LandingPad, 8);
-  padRegisters.forEach((register, i) => {
-    const vreg = s.partOf(inst, i);
-    if (vreg >= 0) pad.defs.push(new RegOperand(vreg, maskOf(register)));
+  const { op, registers } = s.landingPad;
+  const pad = new MInst(op, 8);
+  registers.forEach((register, i) => {
+    const vreg = s.values.partOf(inst, i);
+    if (vreg >= 0) pad.defs.push(new RegOperand(vreg, single(register)));
   });
-  pad.clobbers = callClobbers;
+  pad.clobbers = s.mf.target.registers.callClobbers;
   const clauses = inst.operands.map((operand, i) => clauseOf(s, inst.data.clauses[i]!, operand));
   pad.extra = { kind: "landing-pad", cleanup: inst.data.cleanup, clauses };
   s.emit(pad);
 }
 
-function clauseOf(s: Selector, kind: "catch" | "filter", operand: Value): PadClause {
+function clauseOf(s: FunctionSelection, kind: "catch" | "filter", operand: Value): PadClause {
   const { mf } = s;
   if (kind === "catch") return { kind, type: typeIndex(mf, operand) };
   if (operand.valueKind === "aggregate")
@@ -114,6 +108,6 @@ export function numberTypes(mf: MFunction, body: Body): void {
 }
 
 /** Unwinding goes on behind this function, as if the exception had passed it. */
-export function selectResume(s: Selector, inst: Inst): void {
-  callRuntime(s, "_Unwind_Resume", [inst.operands[0]!], true);
+export function selectResume(s: FunctionSelection, inst: Inst): void {
+  s.callRoutine("_Unwind_Resume", [inst.operands[0]!], true);
 }

@@ -1,0 +1,38 @@
+/** Which instructions may not be moved across, and which have to be made although nobody wants their result. */
+import { type Inst, isPlainAccess, Op } from "../../ir/instructions.js";
+import { type Intrinsic, intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
+
+/** Whether a call must be emitted even when its result is not wanted. */
+export const intrinsicHasEffect = (intrinsic: Intrinsic): boolean => !intrinsic.removable;
+
+/** They leave alone what loads read, if not for everybody then for the code that they become. */
+const harmless: ReadonlySet<Intrinsic> = new Set([
+  intrinsics.prefetch,
+  intrinsics.trap,
+  intrinsics.debugtrap,
+  intrinsics.ubsantrap,
+  intrinsics.va_end,
+]);
+
+/** Whether the instruction may write memory that a load could be moved across. */
+export function writesMemory(inst: Inst): boolean {
+  switch (inst.op) {
+    case Op.Store:
+    case Op.Fence:
+    case Op.CmpXchg:
+    case Op.AtomicRMW:
+    case Op.Invoke:
+    case Op.CallBr:
+    case Op.VAArg:
+      return true;
+    case Op.Load:
+      // Nothing may move across a volatile or ordered load either.
+      return !isPlainAccess(inst);
+    case Op.Call: {
+      const intrinsic = intrinsicOf(inst.operands[0]!);
+      return intrinsic === null || (intrinsicHasEffect(intrinsic) && !harmless.has(intrinsic));
+    }
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,68 @@
+/** What a function's attributes and signature say of its machine code. */
+import { type Inst, isCall } from "../../ir/instructions.js";
+import { intrinsicOf } from "../../ir/intrinsics.js";
+import type { Func } from "../../ir/module.js";
+import { ptr } from "../../ir/types.js";
+import type { LegalFunction } from "../legalize/index.js";
+import type { UnwindTables } from "../mir.js";
+import { withRegister } from "../register-set.js";
+import type { ArgumentLayout } from "./function-abi.js";
+import type { FunctionSelection } from "./function-selection.js";
+
+/** Names of what the function may use of the machine beyond the platform's least. */
+export function targetFeatures({ attributes }: Func): Set<string> {
+  const words = (attributes.fn.string("target-features") ?? "").split(",");
+  return new Set(words.filter((f) => f.startsWith("+")).map((f) => f.slice(1)));
+}
+
+/**
+ * Sets what the machine function is and has before its body is looked at; slots of arguments are its first.
+ * @returns where its arguments are
+ */
+export function describeFunction(s: FunctionSelection, legal: LegalFunction): ArgumentLayout {
+  const { mf, abi, slots } = s;
+  const { fn } = legal;
+  const attributes = fn.attributes.fn;
+  const args = s.layoutArguments(
+    legal.args.map(({ argument: { type }, attributes }) => ({ type, attributes })),
+    s.options.conventionOf(fn),
+  );
+  const word = s.layout.abiAlign(ptr);
+  mf.incomingBytes = args.stackBytes;
+  for (const register of s.resultRegisters(legal.resultTypes))
+    if (register >= 0) mf.resultRegisters = withRegister(mf.resultRegisters, register);
+  mf.unwind = unwindTables(fn);
+  mf.noRedZone = attributes.has("noredzone");
+  if (wantsFramePointer(attributes.string("frame-pointer"), legal)) mf.needsFramePointer = true;
+  mf.realignStack = attributes.string("stackrealign") !== undefined;
+  legal.args.forEach(({ argument: { type, index } }, i) => {
+    const place = args.places[i]!;
+    if (place.kind === "register") return;
+    const slot = mf.newSlot(place.size, word, "incoming", place.offset);
+    abi.incomingSlots.set(place.offset, slot);
+    const inMemory = s.livesInMemory(type);
+    if (inMemory) slots.argumentSlots[index] = slot;
+    if (inMemory || place.kind === "byval") abi.wholeArguments.set(index, place);
+  });
+  s.prepareConvention(legal, args);
+  return args;
+}
+
+/** Asked for, or needed since exceptions pass. The attribute's value is 1 for tables that are exact at calls alone. */
+function unwindTables({ attributes: { fn: attributes }, personality }: Func): UnwindTables {
+  if (attributes.has("uwtable")) return attributes.int("uwtable") === 1 ? "sync" : "async";
+  return attributes.has("nounwind") && personality === null ? "none" : "sync";
+}
+
+/** @param which functions are to have one: "all", "non-leaf" (and variants), "reserved", "none" */
+function wantsFramePointer(which: string | undefined, { body }: LegalFunction): boolean {
+  // Where it is only not to hold anything else, a frame of its own does no harm.
+  if (which === "all" || which === "reserved") return true;
+  if (which?.startsWith("non-leaf") !== true) return false;
+  const calls = (inst: Inst): boolean => {
+    if (!isCall(inst)) return false;
+    const callee = inst.operands[0]!;
+    return callee.valueKind !== "asm" && intrinsicOf(callee) === null;
+  };
+  return body.blocks.some((block) => block.insts.some(calls));
+}

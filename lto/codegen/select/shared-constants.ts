@@ -1,0 +1,77 @@
+/**
+ * Constants that are made once for several uses: in a block before the first of them, or, those that take long to make and
+ * that several blocks use, in the function's first block. Positions count in the block's code from its end, as selection
+ * writes it (emitter.ts).
+ */
+import type { MInst, VReg } from "../mir.js";
+
+interface SharedConstant {
+  readonly definition: MInst;
+  readonly vreg: VReg;
+  /** How many instructions follow it in the block. */
+  position: number;
+}
+
+export class SharedConstants {
+  /** Those of the current block, by key. */
+  private readonly local = new Map<string, SharedConstant>();
+  /** Those of the first block. */
+  private readonly hoisted = new Map<string, SharedConstant>();
+  /** Used by the instruction being lowered. */
+  private readonly touched: SharedConstant[] = [];
+  /** By key of a constant that takes long to make: how many blocks use it. */
+  private readonly blocks = new Map<string, number>();
+
+  /** Another block uses the constant of the key, which takes long to make. */
+  countBlock(key: string): void {
+    this.blocks.set(key, (this.blocks.get(key) ?? 0) + 1);
+  }
+
+  /** The register that holds the constant, at the instruction being lowered too from now on; -1 if there is none. */
+  find(key: string): VReg {
+    const known = this.local.get(key) ?? this.hoisted.get(key);
+    if (known === undefined) return -1;
+    this.touched.push(known);
+    return known.vreg;
+  }
+
+  /** Has other instructions share the definition, which is then not emitted where it was made. */
+  add(key: string, definition: MInst, vreg: VReg): void {
+    const constant = { definition, vreg, position: 0 };
+    const uses = this.blocks.get(key);
+    if (uses !== undefined && uses > 1) this.hoisted.set(key, constant);
+    else this.local.set(key, constant);
+    this.touched.push(constant);
+  }
+
+  /** After an IR instruction: what it used stands before it, so that `position` instructions follow. */
+  settle(position: number): void {
+    const { touched } = this;
+    for (let i = 0; i < touched.length; i++) touched[i]!.position = position;
+    touched.length = 0;
+  }
+
+  /** In the first block: those of all blocks stand there. */
+  hoist(position: number): void {
+    for (const [key, constant] of this.hoisted) {
+      constant.position = position;
+      this.local.set(key, constant);
+    }
+  }
+
+  /** The code of a block, given last first, in order and with its constants. */
+  place(reversed: MInst[]): MInst[] {
+    const { local } = this;
+    if (local.size === 0) return reversed.reverse();
+    const constants = [...local.values()].sort((a, b) => b.position - a.position);
+    const insts: MInst[] = [];
+    let next = reversed.length;
+    for (const { position, definition } of constants) {
+      while (next > position) insts.push(reversed[--next]!);
+      insts.push(definition);
+    }
+    while (next > 0) insts.push(reversed[--next]!);
+    local.clear();
+    return insts;
+  }
+}

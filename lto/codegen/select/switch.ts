@@ -1,0 +1,216 @@
+/**
+ * Switches: runs of cases as range tests, dense runs as jump tables, a balanced tree over both.
+ *
+ * Partition: dynamic programming for the fewest clusters, a table being allowed over any run that is dense
+ * enough (O(n²) with n bounded; Kannan & Proebsting, "Correction to 'Producing good code for the case
+ * statement'"). How dense that is, and how long chains of tests get, are costs of the target (`lto/target/switches.ts`).
+ */
+import type { InstWith, Op } from "../../ir/instructions.js";
+import type { SwitchCosts } from "../../target/switches.js";
+import type { JumpTable, MBlock, VReg } from "../mir.js";
+import { connect } from "./blocks.js";
+import type { FunctionSelection } from "./function-selection.js";
+
+/** What a switch on one value is made of. Numbers are signed. */
+export interface SwitchCode {
+  /** Jumps through tables may be made. */
+  readonly allowsTables: boolean;
+  /** Branches if the value is less. */
+  branchIfLess(bound: bigint, target: MBlock): void;
+  branchIfEqual(n: bigint, target: MBlock): void;
+  /** Branches if low ≤ value ≤ high. */
+  branchIfInside(low: bigint, high: bigint, target: MBlock): void;
+  /** The value less `low` in a register; branches if it is not among low…high. */
+  index(low: bigint, high: bigint, outside: MBlock): VReg;
+  /** The form of a table, when it is made. */
+  tableForm(): Pick<JumpTable, "entryBytes" | "origin">;
+  /** Jumps where the table leads at an index. */
+  jumpByTable(index: VReg, table: JumpTable, targets: readonly MBlock[]): void;
+}
+
+interface Cluster {
+  /** Inclusive, as signed numbers. */
+  readonly low: bigint;
+  readonly high: bigint;
+  readonly target: MBlock;
+  /** For a table: the ranges inside, else null. */
+  readonly table: readonly Cluster[] | null;
+}
+
+/** Blocks of the tree in creation order; they go right after the head. */
+export function selectSwitch(s: FunctionSelection, inst: InstWith<Op.Switch>, head: MBlock): MBlock[] {
+  const value = inst.operands[0]!;
+  const fallback = s.blocks.head(inst.blocks[0]!);
+  const ranges = mergeRanges(s, inst, fallback);
+  if (value.valueKind === "int" || ranges.length === 0) {
+    const hit =
+      value.valueKind === "int" && ranges.find((r) => r.low <= value.value && value.value <= r.high);
+    const target = hit ? hit.target : fallback;
+    connect(head, target);
+    s.jump(target);
+    return [];
+  }
+  const { goal } = s.mf;
+  const costs = goal === "none" ? null : s.mf.target.costs.switches[goal];
+  const code = s.switchCode(value);
+  const tree = new SwitchTree(s, code, costs?.longestChain ?? ranges.length, fallback, head);
+  const clusters = costs !== null && code.allowsTables ? partition(ranges, costs) : ranges;
+  const bits = BigInt(value.type.bits);
+  tree.plan(clusters, -(1n << (bits - 1n)), (1n << (bits - 1n)) - 1n, head);
+  tree.emit();
+  return tree.extra;
+}
+
+function mergeRanges(s: FunctionSelection, inst: InstWith<Op.Switch>, fallback: MBlock): Cluster[] {
+  const cases = inst.data.map((c, i) => ({ value: c.value, target: s.blocks.head(inst.blocks[i + 1]!) }));
+  cases.sort((a, b) => (a.value < b.value ? -1 : 1));
+  const out: Cluster[] = [];
+  for (const { value, target } of cases) {
+    if (target === fallback) continue;
+    const last = out[out.length - 1];
+    if (last !== undefined && last.target === target && last.high + 1n === value)
+      out[out.length - 1] = { ...last, high: value };
+    else out.push({ low: value, high: value, target, table: null });
+  }
+  return out;
+}
+
+/** Ranges up to which the best partition is looked for. */
+const mostRanges = 2000;
+
+/** Fewest clusters such that each is a range or a dense table. */
+function partition(ranges: Cluster[], costs: SwitchCosts): Cluster[] {
+  const n = ranges.length;
+  if (n < costs.leastRanges) return ranges;
+  if (n > mostRanges) return isDense(ranges, 0, n - 1, costs) ? [makeTable(ranges)] : ranges;
+  const best = new Int32Array(n + 1);
+  const end = new Int32Array(n);
+  for (let i = n - 1; i >= 0; i--) {
+    best[i] = best[i + 1]! + 1;
+    end[i] = i;
+    for (let j = n - 1; j > i; j--) {
+      if (j - i + 1 < costs.leastRanges || best[j + 1]! + 1 >= best[i]! || !isDense(ranges, i, j, costs))
+        continue;
+      best[i] = best[j + 1]! + 1;
+      end[i] = j;
+    }
+  }
+  const out: Cluster[] = [];
+  for (let i = 0; i < n; i = end[i]! + 1)
+    out.push(end[i] === i ? ranges[i]! : makeTable(ranges.slice(i, end[i]! + 1)));
+  return out;
+}
+
+const makeTable = (inside: Cluster[]): Cluster => ({
+  low: inside[0]!.low,
+  high: inside[inside.length - 1]!.high,
+  target: inside[0]!.target,
+  table: inside,
+});
+
+/** Entries of the largest table. */
+const mostEntries = 1 << 16;
+
+function isDense(ranges: readonly Cluster[], from: number, to: number, { leastTests }: SwitchCosts): boolean {
+  const span = Number(ranges[to]!.high - ranges[from]!.low) + 1;
+  if (span > mostEntries) return false;
+  let tests = 0;
+  for (let i = from; i <= to; i++) tests += ranges[i]!.low === ranges[i]!.high ? 1 : 2;
+  return tests * 100 >= span * leastTests;
+}
+
+class SwitchTree {
+  readonly extra: MBlock[] = [];
+  /** Blocks still to be written, in the order they were made: emitted backwards from the last. */
+  private readonly work: { block: MBlock; emit: () => void }[] = [];
+
+  constructor(
+    private readonly s: FunctionSelection,
+    private readonly code: SwitchCode,
+    private readonly longestChain: number,
+    private readonly fallback: MBlock,
+    private readonly head: MBlock,
+  ) {}
+
+  private newBlock(): MBlock {
+    const block = this.s.blocks.after(this.head);
+    this.extra.push(block);
+    return block;
+  }
+
+  /** Plans the decision among `clusters` in `block`, given that the value lies in low…high. */
+  plan(clusters: readonly Cluster[], low: bigint, high: bigint, block: MBlock): void {
+    if (clusters.length <= this.longestChain) return this.planChain(clusters, low, high, block);
+    const middle = clusters.length >> 1;
+    const pivot = clusters[middle]!.low;
+    const left = this.newBlock();
+    const right = this.newBlock();
+    this.work.push({
+      block,
+      emit: () => {
+        connect(block, left);
+        connect(block, right);
+        this.code.branchIfLess(pivot, left);
+        this.s.jump(right);
+      },
+    });
+    this.plan(clusters.slice(0, middle), low, pivot - 1n, left);
+    this.plan(clusters.slice(middle), pivot, high, right);
+  }
+
+  private planChain(clusters: readonly Cluster[], low: bigint, high: bigint, first: MBlock): void {
+    let block = first;
+    clusters.forEach((cluster, i) => {
+      const isLast = i === clusters.length - 1;
+      const next = isLast ? this.fallback : this.newBlock();
+      const current = block;
+      // What is left may be exactly this cluster.
+      const certain = cluster.low === low && cluster.high === high;
+      this.work.push({ block: current, emit: () => this.emitCluster(cluster, current, next, certain) });
+      if (cluster.low === low) low = cluster.high + 1n;
+      block = next;
+    });
+  }
+
+  private emitCluster(cluster: Cluster, block: MBlock, next: MBlock, certain: boolean): void {
+    const { s, code } = this;
+    const { low, high, target, table } = cluster;
+    if (table !== null) return this.emitTable(cluster, table, block, next);
+    connect(block, target);
+    if (certain) return s.jump(target);
+    connect(block, next);
+    if (low === high) code.branchIfEqual(low, target);
+    else code.branchIfInside(low, high, target);
+    s.jump(next);
+  }
+
+  private emitTable({ low, high }: Cluster, inside: readonly Cluster[], block: MBlock, next: MBlock): void {
+    const { s, code } = this;
+    const all = new Array<MBlock>(Number(high - low) + 1).fill(next);
+    for (const range of inside)
+      for (let v = range.low; v <= range.high; v++) all[Number(v - low)] = range.target;
+    const dispatch = this.newBlock();
+    const index = code.index(low, high, next);
+    s.jump(dispatch);
+    connect(block, next);
+    connect(block, dispatch);
+    const table: JumpTable = { targets: all, ...code.tableForm() };
+    s.mf.jumpTables.push(table);
+    const targets = [...new Set(all)];
+    // The dispatch block comes later in program order: its code is made aside.
+    dispatch.insts = s.code.aside(() => code.jumpByTable(index, table, targets));
+    for (const target of targets) connect(dispatch, target);
+  }
+
+  /** Writes the planned blocks, last first; the head's own instructions stay in the buffer. */
+  emit(): void {
+    const { s } = this;
+    for (let i = this.work.length - 1; i >= 0; i--) {
+      const { block, emit } = this.work[i]!;
+      emit();
+      if (block === this.head) continue;
+      s.code.flush();
+      s.code.finishBlock(block);
+    }
+  }
+}
