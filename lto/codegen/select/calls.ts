@@ -76,3 +76,18 @@ export function tailCallInfo(call: CallInst): CallInfo {
     pushed: 0,
   };
 }
+
+/** Number of the type that a call through a pointer asks for; null if it asks for none. */
+export function calleeType({ operands, data }: CallInst): number | null {
+  let at = 1 + data.argumentCount;
+  for (const { tag, inputs } of data.bundles) {
+    const type = operands[at];
+    if (tag === "kcfi" && type?.valueKind === "int") return type.num | 0;
+    at += inputs;
+  }
+  return null;
+}
+
+/** Whether the target of the call has to be checked. */
+export const isChecked = (call: CallInst): boolean =>
+  call.operands[0]!.valueKind !== "global" && calleeType(call) !== null;

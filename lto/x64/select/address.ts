@@ -8,16 +8,15 @@
 
 import { type MemOperand, MInst, RegOperand, type SymbolRef, type VReg } from "../../codegen/mir.js";
 import { constantNumber, foldedInteger, symbolOffset } from "../../codegen/select/constants.js";
+import { type GepTerms, gepTerms } from "../../codegen/select/gep.js";
 import { isLocalSymbol, isThreadLocalAddress, tlsModel } from "../../codegen/select/symbols.js";
-import { type Inst, Op } from "../../ir/instructions.js";
+import { type Inst, type InstWith, Op } from "../../ir/instructions.js";
 import type { Constant, Value } from "../../ir/values.js";
 import { isConstant } from "../../ir/values.js";
-import { hasSegment, memory, scaleOf } from "../isa/memory-operand.js";
+import { hasSegment, memory, type Scale, scaleOf } from "../isa/memory-operand.js";
 import { X } from "../isa/ops.js";
 import { fitsImm32 } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
-
-type Scale = 1 | 2 | 4 | 8;
 
 /** A partly built address: values not yet put into registers. */
 interface AddressMode {
@@ -163,39 +162,12 @@ function foldSecondIndex(
   return true;
 }
 
+const isScale = (stride: number): stride is Scale =>
+  stride === 1 || stride === 2 || stride === 4 || stride === 8;
+
 /** A getelementptr as base + variable·scale + offset, or null if it needs more than one variable index. */
-export function decomposeGep(
-  s: Selector,
-  gep: Extract<Inst, { op: Op.GetElementPtr }>,
-): { offset: number; variable: Value | null; scale: Scale } | null {
-  let offset = 0;
-  let variable: Value | null = null;
-  let scale: Scale = 1;
-  let type = gep.data.elementType;
-  for (let i = 1; i < gep.operands.length; i++) {
-    const index = gep.operands[i]!;
-    let stride: number;
-    if (i === 1) stride = s.layout.allocSize(type);
-    else if (type.kind === "struct") {
-      const member = constantNumber(index);
-      if (member === null) return null;
-      offset += s.layout.structLayout(type).offsets[member]!;
-      type = type.elements[member]!;
-      continue;
-    } else {
-      type = type.element;
-      stride = s.layout.allocSize(type);
-    }
-    const n = constantNumber(index);
-    if (n !== null) offset += n * stride;
-    else if (stride !== 0) {
-      if (variable !== null || (stride !== 1 && stride !== 2 && stride !== 4 && stride !== 8)) return null;
-      variable = index;
-      scale = stride;
-    }
-  }
-  return Number.isSafeInteger(offset) ? { offset, variable, scale } : null;
-}
+export const decomposeGep = (s: Selector, gep: InstWith<Op.GetElementPtr>): GepTerms<Scale> | null =>
+  gepTerms(s.layout, gep, isScale);
 
 /** Whether recomputing the variable part of the address at each use beats keeping it in a register. */
 function mayDuplicate(s: Selector, gep: Inst): boolean {
@@ -277,7 +249,7 @@ function selectSimpleGep(
   s: Selector,
   gep: Extract<Inst, { op: Op.GetElementPtr }>,
   result: VReg,
-  { offset, variable, scale }: { offset: number; variable: Value | null; scale: Scale },
+  { offset, variable, scale }: GepTerms<Scale>,
 ): void {
   const base = gep.operands[0]!;
   if (!fitsImm32(offset)) {
@@ -357,7 +329,7 @@ function signExtended(s: Selector, index: Value): VReg {
 
 function addScaled(s: Selector, sum: VReg, index: VReg, stride: number): VReg {
   const result = s.newGpr();
-  if (stride === 1 || stride === 2 || stride === 4 || stride === 8) {
+  if (isScale(stride)) {
     leaInto(s, result, memory(new RegOperand(sum), new RegOperand(index), stride));
     return result;
   }

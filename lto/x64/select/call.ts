@@ -2,7 +2,7 @@
 
 import { type MBlock, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { union } from "../../codegen/register-set.js";
-import { abiArguments, callInfo, conventionOf, refuseCall } from "../../codegen/select/calls.js";
+import { abiArguments, callInfo, conventionOf, isChecked, refuseCall } from "../../codegen/select/calls.js";
 import { endInvoke } from "../../codegen/select/exceptions.js";
 import { type CallInst, callArguments, type Inst, Op } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
@@ -12,7 +12,7 @@ import { resultPlaces } from "./abi.js";
 import { argumentRegister, passStackArguments, registerArguments } from "./arguments.js";
 import { setTarget } from "./call-target.js";
 import { selectInlineAsm } from "./inline-asm.js";
-import { checkTarget, isChecked } from "./kcfi.js";
+import { checkTarget } from "./kcfi.js";
 import { unsupportedConvention } from "./refusals.js";
 import type { Selector } from "./selector.js";
 import { selectTailCall } from "./tail-call.js";

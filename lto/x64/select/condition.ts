@@ -8,6 +8,8 @@
 import { type MemOperand, MInst, RegOperand } from "../../codegen/mir.js";
 import { loadFolds } from "../../codegen/select/loads.js";
 import { operationSize } from "../../codegen/select/operation-size.js";
+import { overflowOf } from "../../codegen/select/overflow.js";
+import { isStillDue, strictCompare } from "../../codegen/select/strict-operations.js";
 import {
   type CallInst,
   type FloatPredicate,
@@ -17,16 +19,14 @@ import {
   Op,
   swappedPredicate,
 } from "../../ir/instructions.js";
-import { intrinsicOf } from "../../ir/intrinsics.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { Cc, invert, X } from "../isa/ops.js";
 import { address } from "./address.js";
 import { fitsImm8 } from "./operand-facts.js";
-import { emitOverflow, overflowOf } from "./overflow.js";
+import { emitOverflow } from "./overflow.js";
 import type { Selector } from "./selector.js";
 import { type Condition, setCondition } from "./set-condition.js";
 import { foldLoad, immediate, registerSource, setSource, setVectorSource } from "./source.js";
-import { strictCompare } from "./strict-float.js";
 import { emitX87Compare } from "./x87.js";
 
 const single = (first: Cc): Condition => ({ first, second: -1, and: false });
@@ -94,23 +94,6 @@ const isTrue = (value: Value): boolean => value.valueKind === "int" && value.num
 /** A comparison is redone at its consumer when that is no longer than testing its materialised result. */
 function fuses(s: Selector, inst: Inst): boolean {
   return s.optimize || s.values.uses[inst.id] === 1;
-}
-
-/**
- * A strict comparison that may be made at the instruction being lowered, its only user: nothing in between looks at flags
- * or the rounding mode. The comparison itself may have begun an epoch.
- */
-function isStillDue(s: Selector, call: InstWith<Op.Call>): boolean {
-  if (
-    !s.optimize ||
-    s.values.uses[call.id] !== 1 ||
-    s.values.vregs[call.id]! >= 0 ||
-    call.parent !== s.at.parent
-  )
-    return false;
-  if (strictCompare(call) === null) return false;
-  const own = intrinsicOf(call.operands[0]!)!.removable ? 0 : 1;
-  return s.values.epochs[s.at.id] === s.values.epochs[call.id]! + own;
 }
 
 // ── Integers ──

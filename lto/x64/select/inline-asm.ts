@@ -16,6 +16,7 @@ import {
   union,
   withRegister,
 } from "../../codegen/register-set.js";
+import { type AsmConstraint, parseConstraints } from "../../codegen/select/asm-constraints.js";
 import { foldedInteger, symbolOffset } from "../../codegen/select/constants.js";
 import { endInvoke } from "../../codegen/select/exceptions.js";
 import { operationSize } from "../../codegen/select/operation-size.js";
@@ -28,17 +29,6 @@ import { GPR, gprMask, maskOf, RBP, RSP, registerNames, XMM, XMM0, xmmMask } fro
 import { address } from "./address.js";
 import type { Selector } from "./selector.js";
 import { popToSlot, push80 } from "./x87.js";
-
-interface Constraint {
-  readonly output: boolean;
-  readonly early: boolean;
-  /** The operand is the address of the value. */
-  readonly indirect: boolean;
-  /** Letters and `{name}` groups, without modifiers. */
-  readonly codes: readonly string[];
-  /** Output number that an input must share, or -1. */
-  readonly tied: number;
-}
 
 /** General registers that `r` may take: the frame pointer may be in use, so never rbp. */
 const anyGpr = minus(gprMask, maskOf(RSP, RBP));
@@ -81,9 +71,12 @@ export const writesFramePointer = (constraints: string): boolean => /\{[re]?bp\}
 const writesBasePointer = (constraints: string): boolean => /\{r15[dwb]?\}/.test(constraints);
 
 export function selectInlineAsm(s: Selector, call: CallInst, asm: InlineAsm, block: MBlock): void {
-  const { constraints, clobbers } = parseConstraints(s, asm.constraints);
+  const { operands: constraints, clobbers } = parseConstraints(s, asm.constraints);
+  for (const { codes } of constraints)
+    if (codes.length > 0 && codes.every((code) => otherFiles.test(code)))
+      s.unsupported(`inline assembly constraint '${codes.join("")}'`);
   const machine = new MInst(X.Asm, 8);
-  machine.clobbers = clobbers;
+  machine.clobbers = clobbers.reduce((set, name) => union(set, clobberOf(name)), noRegisters);
   if (
     (needsFramePointer(s.mf) && writesFramePointer(asm.constraints)) ||
     (needsBasePointer(s.mf) && writesBasePointer(asm.constraints))
@@ -101,38 +94,6 @@ export function selectInlineAsm(s: Selector, call: CallInst, asm: InlineAsm, blo
   else lowering.afterwards();
 }
 
-function parseConstraints(s: Selector, text: string): { constraints: Constraint[]; clobbers: RegisterSet } {
-  const constraints: Constraint[] = [];
-  let clobbers = noRegisters;
-  for (let part of splitConstraints(text)) {
-    if (part.startsWith("~")) {
-      clobbers = union(clobbers, clobberOf(part.slice(2, -1)));
-      continue;
-    }
-    if (part.startsWith("!")) s.unsupported("asm goto");
-    const output = part.startsWith("=") || part.startsWith("+");
-    if (output) part = part.slice(1);
-    let early = false;
-    let indirect = false;
-    for (; part[0] === "&" || part[0] === "*" || part[0] === "%"; part = part.slice(1)) {
-      if (part[0] === "&") early = true;
-      if (part[0] === "*") indirect = true;
-    }
-    const tied = /^\d+$/.test(part) ? Number(part) : -1;
-    // Alternatives of a multi-alternative constraint: the first one serves.
-    const codes = tied >= 0 ? [] : (part.split("|")[0]!.match(/\{[^}]*\}|\^..|@3...|@\d\d?|[A-Za-z]/g) ?? []);
-    if (codes.length > 0 && codes.every((code) => otherFiles.test(code)))
-      s.unsupported(`inline assembly constraint '${codes.join("")}'`);
-    constraints.push({ output, early, indirect, codes, tied });
-  }
-  return { constraints, clobbers };
-}
-
-/** Splits at commas outside braces. */
-function splitConstraints(text: string): string[] {
-  return text === "" ? [] : (text.match(/(?:\{[^}]*\}|[^,{])+/g) ?? []);
-}
-
 function clobberOf(name: string): RegisterSet {
   const register = registersByName.get(name);
   return register === undefined || register === RSP ? noRegisters : single(register);
@@ -142,7 +103,7 @@ function clobberOf(name: string): RegisterSet {
 const poppedByAsm = (constraints: string): number => (constraints.match(/~\{st(\(\d\))?\}/g) ?? []).length;
 
 /** Depth on the x87 stack that a constraint names, or -1. */
-function stackDepth(constraint: Constraint): number {
+function stackDepth(constraint: AsmConstraint): number {
   for (const code of constraint.codes) {
     if (code === "t" || code === "{st}" || code === "{st(0)}") return 0;
     if (code === "u") return 1;
@@ -165,7 +126,7 @@ class AsmLowering {
     private readonly s: Selector,
     private readonly call: CallInst,
     private readonly machine: MInst,
-    private readonly constraints: readonly Constraint[],
+    private readonly constraints: readonly AsmConstraint[],
     private readonly popped: number,
   ) {
     this.args = callArguments(call);
@@ -239,7 +200,7 @@ class AsmLowering {
   }
 
   /** The operand's address is an argument: memory, or a register that is loaded before or stored after. */
-  private indirect(constraint: Constraint, index: number): void {
+  private indirect(constraint: AsmConstraint, index: number): void {
     const { s } = this;
     const pointer = this.args[this.nextArg]!;
     const type = this.attributes.parameter(this.nextArg).type("elementtype");
@@ -262,7 +223,7 @@ class AsmLowering {
     }
   }
 
-  private output(constraint: Constraint, index: number): void {
+  private output(constraint: AsmConstraint, index: number): void {
     const { s, call } = this;
     const isStruct = call.type.kind === "struct";
     const resultIndex = this.nextResult++;
@@ -324,7 +285,7 @@ class AsmLowering {
     });
   }
 
-  private input(constraint: Constraint, index: number): void {
+  private input(constraint: AsmConstraint, index: number): void {
     const { s } = this;
     const value = this.args[this.nextArg++]!;
     const { type } = value;
@@ -415,7 +376,7 @@ class AsmLowering {
   }
 
   /** Registers a constraint allows for a value of the type. */
-  private registers(constraint: Constraint, type: Type): RegisterSet {
+  private registers(constraint: AsmConstraint, type: Type): RegisterSet {
     const { s } = this;
     if (type.kind === "x86_fp80") return noRegisters;
     const cls = s.isGeneral(type) ? GPR : XMM;

@@ -10,33 +10,20 @@
  *
  * The kernel's trap handler decodes these instructions, so registers and order are fixed: as in LLVM's X86 back end.
  */
+
 import { MInst, RegOperand } from "../../codegen/mir.js";
+import { calleeType } from "../../codegen/select/calls.js";
 import type { CallInst } from "../../ir/instructions.js";
 import { JumpMark, X } from "../isa/ops.js";
 import { maskOf, R10, R11 } from "../isa/registers.js";
 import type { Selector } from "./selector.js";
-
-/** Number of the type that a call through a pointer asks for; null if it asks for none. */
-function typeOf({ operands, data }: CallInst): number | null {
-  let at = 1 + data.argumentCount;
-  for (const { tag, inputs } of data.bundles) {
-    const type = operands[at];
-    if (tag === "kcfi" && type?.valueKind === "int") return type.num | 0;
-    at += inputs;
-  }
-  return null;
-}
-
-/** Whether the target of the call has to be checked. */
-export const isChecked = (call: CallInst): boolean =>
-  call.operands[0]!.valueKind !== "global" && typeOf(call) !== null;
 
 /**
  * Emits the check, with nothing to come between it and the call but copies of arguments.
  * @param machine a call whose first use is the target
  */
 export function checkTarget(s: Selector, call: CallInst, machine: MInst): void {
-  const type = typeOf(call);
+  const type = calleeType(call);
   if (type === null) return;
   const { fn } = s.mf;
   const patched =

@@ -1,9 +1,11 @@
 /** Loads, stores, read-modify-write folding, and the memory intrinsics. */
+
 import { type MFunction, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { constantBytes, constantNumber, symbolOffset } from "../../codegen/select/constants.js";
 import { loadFolds, unchangedSince } from "../../codegen/select/loads.js";
 import { operationSize } from "../../codegen/select/operation-size.js";
 import { isLocalSymbol } from "../../codegen/select/symbols.js";
+import { type Piece, pieces } from "../../codegen/select/transfers.js";
 import { type CallInst, Flag, type Inst, type InstWith, isPlainAccess, Op } from "../../ir/instructions.js";
 import { intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import type { Type } from "../../ir/types.js";
@@ -293,30 +295,6 @@ function inlineLimit(goal: Goal, isSet: boolean): number {
     default:
       return isSet ? 16 : 8;
   }
-}
-
-interface Piece {
-  readonly offset: number;
-  readonly size: number;
-}
-
-/** Splits `length` bytes into access widths, widest first; overlapping accesses save odd tails. */
-function pieces(length: number, widest: number): Piece[] {
-  const out: Piece[] = [];
-  let offset = 0;
-  for (let size = widest; size >= 1; size /= 2) {
-    while (length - offset >= size) {
-      out.push({ offset, size });
-      offset += size;
-    }
-    const rest = length - offset;
-    // One overlapping access of this width instead of several narrower ones.
-    if (rest > 0 && length >= size && (rest & (rest - 1)) !== 0) {
-      out.push({ offset: length - size, size });
-      break;
-    }
-  }
-  return out;
 }
 
 /** The accesses that a copy of this length takes; null where a routine does it. */

@@ -4,59 +4,18 @@
  * When the overflow bit's only user is the instruction being lowered and nothing in between needs the sum,
  * the arithmetic moves down to that user and the flag is used as it is.
  */
+
 import { MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { operationSize } from "../../codegen/select/operation-size.js";
-import { type CallInst, type InstWith, Op } from "../../ir/instructions.js";
-import { type Intrinsic, intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
+import { checkedArithmetic } from "../../codegen/select/overflow.js";
+import type { CallInst } from "../../ir/instructions.js";
+import { intrinsicOf } from "../../ir/intrinsics.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { Cc, X } from "../isa/ops.js";
 import { maskOf, RAX, RDX } from "../isa/registers.js";
 import type { Selector } from "./selector.js";
 import { setCondition } from "./set-condition.js";
 import { immediate, registerSource, setSource } from "./source.js";
-
-interface Arithmetic {
-  readonly signed: boolean;
-  readonly operation: "add" | "sub" | "mul";
-}
-const checked = new Map<Intrinsic, Arithmetic>([
-  [intrinsics["sadd.with.overflow"], { signed: true, operation: "add" }],
-  [intrinsics["uadd.with.overflow"], { signed: false, operation: "add" }],
-  [intrinsics["ssub.with.overflow"], { signed: true, operation: "sub" }],
-  [intrinsics["usub.with.overflow"], { signed: false, operation: "sub" }],
-  [intrinsics["smul.with.overflow"], { signed: true, operation: "mul" }],
-  [intrinsics["umul.with.overflow"], { signed: false, operation: "mul" }],
-]);
-
-export const isOverflowIntrinsic = (intrinsic: Intrinsic): boolean => checked.has(intrinsic);
-
-/** The call whose overflow bit `extract` is, if it may be emitted at the current instruction. */
-export function overflowOf(s: Selector, extract: InstWith<Op.ExtractValue>): CallInst | null {
-  const call = extract.operands[0]!;
-  if (extract.data[0] !== 1 || call.valueKind !== "inst" || call.op !== Op.Call) return null;
-  const intrinsic = intrinsicOf(call.operands[0]!);
-  if (intrinsic === null || !isOverflowIntrinsic(intrinsic)) return null;
-  if (!s.optimize || s.values.uses[extract.id] !== 1 || call.parent !== s.at.parent) return null;
-  if (s.values.sunk.has(call.id) || s.values.partOf(call, 1) >= 0) return null;
-  const insts = call.parent!.insts;
-  for (let i = insts.indexOf(call) + 1; insts[i] !== s.at; i++) {
-    const between = insts[i]!;
-    if (between === extract) continue;
-    for (const operand of between.operands)
-      if (operand.valueKind === "inst" && operand.op === Op.ExtractValue && operand.operands[0] === call)
-        return null;
-  }
-  // The consumer itself may read the sum only if it does so as a separate value later; selects may not.
-  for (const operand of s.at.operands)
-    if (
-      operand !== extract &&
-      operand.valueKind === "inst" &&
-      operand.op === Op.ExtractValue &&
-      operand.operands[0] === call
-    )
-      if (s.at.op !== Op.Select) return null;
-  return call;
-}
 
 /** Emits the arithmetic here; returns the condition that means overflow. */
 export function emitOverflow(s: Selector, call: CallInst): Cc {
@@ -74,7 +33,7 @@ export function selectOverflow(s: Selector, call: CallInst): void {
 }
 
 function emitArithmetic(s: Selector, call: CallInst): Cc {
-  const { signed, operation } = checked.get(intrinsicOf(call.operands[0]!)!)!;
+  const { signed, operation } = checkedArithmetic.get(intrinsicOf(call.operands[0]!)!)!;
   let [, a, b] = call.operands as [Value, Value, Value];
   if (operation !== "sub" && isConstant(a)) [a, b] = [b, a];
   const size = operationSize(s.layout, a.type);

@@ -3,6 +3,7 @@
 import { type MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { constantNumber } from "../../codegen/select/constants.js";
 import { operationSize } from "../../codegen/select/operation-size.js";
+import { strictCompare } from "../../codegen/select/strict-operations.js";
 import { type InstWith, Op } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
@@ -12,7 +13,6 @@ import { fitsImm32 } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
 import { type Condition, setCondition } from "./set-condition.js";
 import { foldLoad } from "./source.js";
-import { strictCompare } from "./strict-float.js";
 
 export function selectSelect(s: Selector, inst: InstWith<Op.Select>): void {
   const [condition, a, b] = inst.operands as [Value, Value, Value];

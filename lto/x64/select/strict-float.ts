@@ -2,17 +2,12 @@
  * Floating-point operations that keep their places (see codegen/legalize/strict-operations.ts): the instructions of plain
  * ones, but for those that would raise flags which the operation has no right to, and comparisons that signal.
  */
-import { strictInstructions, strictPrefixes } from "../../codegen/legalize/strict-operations.js";
+
+import { strictInstructions } from "../../codegen/legalize/strict-operations.js";
 import { MInst, RegOperand } from "../../codegen/mir.js";
-import {
-  type CallInst,
-  type FloatPredicate,
-  type Inst,
-  type InstWith,
-  makeInst,
-  Op,
-} from "../../ir/instructions.js";
-import { type Intrinsic, intrinsicOf } from "../../ir/intrinsics.js";
+import { plainInst, strictName } from "../../codegen/select/strict-operations.js";
+import { type CallInst, type InstWith, Op } from "../../ir/instructions.js";
+import type { Intrinsic } from "../../ir/intrinsics.js";
 import type { Value } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
 import { Cc, X } from "../isa/ops.js";
@@ -20,31 +15,6 @@ import { poolMem } from "./constants.js";
 import * as float from "./float.js";
 import type { Selector } from "./selector.js";
 import { selectX87ToInt } from "./x87.js";
-
-/** The operation's name, and what it is called but for its place; null of other intrinsics. */
-function strictName({ origin, name }: Intrinsic): string | null {
-  if (origin !== "internal") return null;
-  const prefix = strictPrefixes.find((p) => name.startsWith(p));
-  return prefix === undefined ? null : name.slice(prefix.length);
-}
-
-/** The instruction that the call is but for its place. It shares the number, so what selection knows of the result. */
-function plain(call: CallInst, op: Op, data: FloatPredicate | null): Inst {
-  const inst = makeInst(op as Op.FAdd, call.type, [...call.operands.slice(1)], data as null) as Inst;
-  inst.id = call.id;
-  inst.parent = call.parent;
-  return inst;
-}
-
-/** A strict comparison as the comparison that it is, and whether it signals; null for all else. */
-export function strictCompare(value: Value): { compare: InstWith<Op.FCmp>; signals: boolean } | null {
-  if (value.valueKind !== "inst" || value.op !== Op.Call || value.type.bits !== 1) return null;
-  const intrinsic = intrinsicOf(value.operands[0]!);
-  const [kind, predicate] = (intrinsic === null ? null : strictName(intrinsic))?.split(".") ?? [];
-  if (predicate === undefined) return null;
-  const compare = plain(value, Op.FCmp, predicate as FloatPredicate) as InstWith<Op.FCmp>;
-  return { compare, signals: kind === "fcmps" };
-}
 
 /** Lowers a strict operation other than a comparison; false when it is none. */
 export function selectStrict(s: Selector, call: CallInst, intrinsic: Intrinsic): boolean {
@@ -56,7 +26,7 @@ export function selectStrict(s: Selector, call: CallInst, intrinsic: Intrinsic):
   }
   const op = strictInstructions[name as keyof typeof strictInstructions] as Op | undefined;
   if (op === undefined) return false;
-  const inst = plain(call, op, null) as never;
+  const inst = plainInst(call, op, null) as never;
   switch (op) {
     case Op.FPExt:
       float.selectFPExt(s, inst);

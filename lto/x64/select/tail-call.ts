@@ -1,7 +1,7 @@
 /** Calls that leave the function, in the place of a return (codegen/select/tail-calls.ts). */
 
 import { MInst, RegOperand } from "../../codegen/mir.js";
-import { tailCallInfo } from "../../codegen/select/calls.js";
+import { isChecked, tailCallInfo } from "../../codegen/select/calls.js";
 import type { AbiArgument, ArgumentLayout } from "../../codegen/select/function-abi.js";
 import type { CallInst } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
@@ -9,7 +9,7 @@ import { X } from "../isa/ops.js";
 import { maskOf, R11 } from "../isa/registers.js";
 import { argumentRegister, copyMemory, registerArguments } from "./arguments.js";
 import { callSymbol, tailTargetMask } from "./call-target.js";
-import { checkTarget, isChecked } from "./kcfi.js";
+import { checkTarget } from "./kcfi.js";
 import type { Selector } from "./selector.js";
 import { addVarArgCount, forwardVarArgs } from "./var-args.js";
 import { popToSlot, push80 } from "./x87.js";
