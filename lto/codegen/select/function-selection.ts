@@ -135,7 +135,8 @@ export abstract class FunctionSelection {
   /** Ends the block: to `yes` when the bit is set (xor `negate`), else to `no`; edges are there. */
   abstract branchOn(bit: Value, negate: boolean, yes: MBlock, no: MBlock): void;
   abstract selectIndirectBranch(inst: Inst, targets: readonly MBlock[]): void;
-  abstract switchCode(value: Value): SwitchCode;
+  /** Of a value in a register. */
+  abstract switchCode(value: VReg, type: Type): SwitchCode;
   /** An instruction that control does not get past. */
   abstract trap(): MInst;
 

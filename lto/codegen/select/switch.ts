@@ -5,16 +5,19 @@
  * enough (O(n²) with n bounded; Kannan & Proebsting, "Correction to 'Producing good code for the case
  * statement'"). How dense that is, and how long chains of tests get, are costs of the target (`lto/target/switches.ts`).
  */
-import type { InstWith, Op } from "../../ir/instructions.js";
+import { type InstWith, Op } from "../../ir/instructions.js";
+import type { Value } from "../../ir/values.js";
 import type { SwitchCosts } from "../../target/switches.js";
 import type { JumpTable, MBlock, VReg } from "../mir.js";
 import { connect } from "./blocks.js";
 import type { FunctionSelection } from "./function-selection.js";
 
-/** What a switch on one value is made of. Numbers are signed. */
+/** What a switch on one value is made of. Numbers are signed. It emits nothing when it is made. */
 export interface SwitchCode {
   /** Jumps through tables may be made. */
   readonly allowsTables: boolean;
+  /** Emits what all of it shares, once, before all else. */
+  prepare(): void;
   /** Branches if the value is less. */
   branchIfLess(bound: bigint, target: MBlock): void;
   branchIfEqual(n: bigint, target: MBlock): void;
@@ -24,7 +27,7 @@ export interface SwitchCode {
   index(low: bigint, high: bigint, outside: MBlock): VReg;
   /** The form of a table, when it is made. */
   tableForm(): Pick<JumpTable, "entryBytes" | "origin">;
-  /** Jumps where the table leads at an index. */
+  /** Jumps where the table leads at an index, in a block of its own: without constants that others may share. */
   jumpByTable(index: VReg, table: JumpTable, targets: readonly MBlock[]): void;
 }
 
@@ -52,13 +55,25 @@ export function selectSwitch(s: FunctionSelection, inst: InstWith<Op.Switch>, he
   }
   const { goal } = s.mf;
   const costs = goal === "none" ? null : s.mf.target.costs.switches[goal];
-  const code = s.switchCode(value);
+  // The tree is written from its end: what makes the value has to wait for the head.
+  const isMade = isInRegister(s, value);
+  const vreg = isMade ? s.reg(value) : s.newReg(value.type);
+  const code = s.switchCode(vreg, value.type);
   const tree = new SwitchTree(s, code, costs?.longestChain ?? ranges.length, fallback, head);
   const clusters = costs !== null && code.allowsTables ? partition(ranges, costs) : ranges;
   const bits = BigInt(value.type.bits);
   tree.plan(clusters, -(1n << (bits - 1n)), (1n << (bits - 1n)) - 1n, head);
-  tree.emit();
+  tree.emit(() => {
+    if (!isMade) s.copy(vreg, s.reg(value), s.spillSize(value.type));
+    code.prepare();
+  });
   return tree.extra;
+}
+
+/** Whether code elsewhere gives the value its register: not if it is a constant, or the address of a slot. */
+function isInRegister(s: FunctionSelection, value: Value): boolean {
+  const inst = s.resolve(value);
+  return inst.valueKind === "argument" || (inst.valueKind === "inst" && inst.op !== Op.Alloca);
 }
 
 function mergeRanges(s: FunctionSelection, inst: InstWith<Op.Switch>, fallback: MBlock): Cluster[] {
@@ -202,11 +217,15 @@ class SwitchTree {
     for (const target of targets) connect(dispatch, target);
   }
 
-  /** Writes the planned blocks, last first; the head's own instructions stay in the buffer. */
-  emit(): void {
+  /**
+   * Writes the planned blocks, last first; the head's own instructions, which are the last, stay in the buffer.
+   * @param begin emits what the head begins with
+   */
+  emit(begin: () => void): void {
     const { s } = this;
     for (let i = this.work.length - 1; i >= 0; i--) {
       const { block, emit } = this.work[i]!;
+      if (block === this.head) begin();
       emit();
       if (block === this.head) continue;
       s.code.flush();

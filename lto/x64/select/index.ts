@@ -123,8 +123,8 @@ class X64Selection extends Selector {
   selectIndirectBranch(inst: Inst, targets: readonly MBlock[]): void {
     selectIndirectBranch(this, inst, targets);
   }
-  switchCode(value: Value): SwitchCode {
-    return new X64SwitchCode(this, value);
+  switchCode(value: VReg, type: Type): SwitchCode {
+    return new X64SwitchCode(this, value, type);
   }
   trap(): MInst {
     return new MInst(X.Ud2, 8);

@@ -4,25 +4,26 @@ import { type JumpTable, type MBlock, MInst, RegOperand, type VReg } from "../..
 import { noRegisters } from "../../codegen/register-set.js";
 import { operationSize } from "../../codegen/select/operation-size.js";
 import type { SwitchCode } from "../../codegen/select/switch.js";
-import type { Value } from "../../ir/values.js";
+import type { Type } from "../../ir/types.js";
 import { memory } from "../isa/memory-operand.js";
 import { Cc, X } from "../isa/ops.js";
 import type { Selector } from "./selector.js";
 
 export class X64SwitchCode implements SwitchCode {
-  private readonly value: VReg;
   /** Bytes of the value. */
   private readonly size: number;
   readonly allowsTables: boolean;
 
   constructor(
     private readonly s: Selector,
-    value: Value,
+    private readonly value: VReg,
+    type: Type,
   ) {
-    this.value = s.reg(value);
-    this.size = operationSize(s.layout, value.type);
+    this.size = operationSize(s.layout, type);
     this.allowsTables = s.allowsJumpTables;
   }
+
+  prepare(): void {}
 
   branchIfLess(bound: bigint, target: MBlock): void {
     this.compare(bound);
