@@ -7,7 +7,7 @@
  */
 
 import type { AttributeList } from "../../ir/attributes.js";
-import { type BodyView, type CallInst, isCall, Op } from "../../ir/instructions.js";
+import { type Block, type BodyView, type CallInst, type Inst, isCall, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Func, GlobalValue } from "../../ir/module.js";
 import { returnsTwice } from "../../ir/returns-twice.js";
@@ -106,7 +106,7 @@ export function argumentFlow(
     const { kind, bits } = parameters[index]!;
     if (kind === "int" && bits <= 32) narrow |= 1 << p;
   });
-  return { narrow, ...new FlowScan(fn, fn.view(), positions, numberOf, limit).run(rigid) };
+  return { narrow, ...new FlowScan(fn, fn.view(), positions, numberOf, limit, rigid).run() };
 }
 
 class FlowScan {
@@ -118,6 +118,15 @@ class FlowScan {
   private readonly positionOf: Int8Array;
   /** Dense numbers of sources that are instructions, by `Inst.id`. */
   private readonly numbers = new Map<number, number>();
+  private readonly found: { callee: number; call: CallInst; tail: boolean }[] = [];
+  private readonly mustTail: number[] = [];
+  private readonly mismatched: number[] = [];
+  private leavesByMustTail = false;
+  /** Parameters that some call is made before the last use of, as bits. */
+  private lives = 0;
+  /** Of the block, from its end to where the scan is: parameters that are used, as bits, and how many calls there are. */
+  private live = 0;
+  private seen = 0;
 
   constructor(
     fn: Func,
@@ -125,6 +134,7 @@ class FlowScan {
     private readonly positions: readonly number[],
     private readonly numberOf: (callee: GlobalValue) => number,
     private readonly limit: number,
+    private rigid: boolean,
   ) {
     const count = body.renumber();
     this.calls = new Int32Array(count);
@@ -137,71 +147,70 @@ class FlowScan {
     });
   }
 
-  run(rigid: boolean): Omit<ArgumentFlow, "narrow"> {
+  run(): Omit<ArgumentFlow, "narrow"> {
     const { blocks } = this.body;
-    const found: { callee: number; call: CallInst; tail: boolean }[] = [];
     const used = new Uint8Array(blocks.length);
     const calling = new Uint8Array(blocks.length);
-    const mustTail: number[] = [];
-    const mismatched: number[] = [];
-    let leavesByMustTail = false;
-    let lives = 0;
-    let isRigid = rigid;
     for (let b = 0; b < blocks.length; b++) {
-      const { insts } = blocks[b]!;
-      let seen = 0;
-      let live = 0;
-      for (let i = insts.length - 1; i >= 0; i--) {
-        const inst = insts[i]!;
-        if (this.home[inst.id] === -1) this.home[inst.id] = b;
-        else if (this.home[inst.id] !== b || this.calls[inst.id]! < seen) this.crosses[inst.id] = 1;
-        this.home[inst.id] = b;
-        const { operands } = inst;
-        if (isCall(inst)) {
-          const callee = operands[0]!;
-          const known = callee.valueKind === "global" ? callee : null;
-          if (returnsTwice(inst)) isRigid = true;
-          if (callee.valueKind !== "asm" && intrinsicOf(callee) === null) {
-            seen++;
-            lives |= live;
-            const number = known === null ? -1 : this.numberOf(known);
-            if (inst.data.tail === "musttail") {
-              leavesByMustTail = true;
-              if (number >= 0) mustTail.push(number);
-            }
-            if (number >= 0 && !agrees(inst, known as Func)) mismatched.push(number);
-            const tail = inst.data.tail !== "" && inst.data.tail !== "notail" && insts[i + 1]!.op === Op.Ret;
-            found.push({ callee: number, call: inst, tail });
-          }
-        }
-        for (let k = 0; k < operands.length; k++) {
-          const operand = operands[k]!;
-          if (operand.valueKind === "argument") {
-            const position = this.positionOf[operand.index]!;
-            if (position >= 0) live |= 1 << position;
-          } else if (operand.valueKind === "inst") this.use(operand.id, b, seen, inst.op === Op.Phi);
-        }
-      }
-      used[b] = live;
-      if (seen > 0) calling[b] = 1;
+      this.live = 0;
+      this.seen = 0;
+      this.scanBlock(blocks[b]!, b);
+      used[b] = this.live;
+      if (this.seen > 0) calling[b] = 1;
     }
-    lives |= this.livesThrough(used, calling);
+    const lives = this.lives | this.livesThrough(used, calling);
     // Parameters that live are counted once: they seldom live as long as what the function computes.
     let living = lives === 0 ? 0 : 1;
     for (let id = 0; id < this.crosses.length; id++) living += this.crosses[id]!;
-    const sites = found.map(({ callee, call, tail }) => ({ callee, sources: this.sources(call), tail }));
+    const sites = this.found.map(({ callee, call, tail }) => ({ callee, sources: this.sources(call), tail }));
     const positions = this.positions.length;
     return {
       positions,
       lives,
       living,
       sources: positions + this.numbers.size,
-      rigid: isRigid,
+      rigid: this.rigid,
       sites,
-      mustTail,
-      leavesByMustTail,
-      mismatched,
+      mustTail: this.mustTail,
+      leavesByMustTail: this.leavesByMustTail,
+      mismatched: this.mismatched,
     };
+  }
+
+  private scanBlock({ insts }: Block, b: number): void {
+    const { home, calls, crosses, positionOf } = this;
+    for (let i = insts.length - 1; i >= 0; i--) {
+      const inst = insts[i]!;
+      const { id, operands } = inst;
+      if (home[id] !== -1 && (home[id] !== b || calls[id]! < this.seen)) crosses[id] = 1;
+      home[id] = b;
+      if (isCall(inst)) this.scanCall(inst, insts[i + 1]);
+      for (let k = 0; k < operands.length; k++) {
+        const operand = operands[k]!;
+        if (operand.valueKind === "argument") {
+          const position = positionOf[operand.index]!;
+          if (position >= 0) this.live |= 1 << position;
+        } else if (operand.valueKind === "inst") this.use(operand.id, b, this.seen, inst.op === Op.Phi);
+      }
+    }
+  }
+
+  /** @param next the instruction behind the call */
+  private scanCall(call: CallInst, next: Inst | undefined): void {
+    const callee = call.operands[0]!;
+    const { tail } = call.data;
+    if (returnsTwice(call)) this.rigid = true;
+    if (callee.valueKind === "asm" || intrinsicOf(callee) !== null) return;
+    this.seen++;
+    this.lives |= this.live;
+    const known = callee.valueKind === "global" ? callee : null;
+    const number = known === null ? -1 : this.numberOf(known);
+    if (tail === "musttail") {
+      this.leavesByMustTail = true;
+      if (number >= 0) this.mustTail.push(number);
+    }
+    if (number >= 0 && !agrees(call, known as Func)) this.mismatched.push(number);
+    this.found.push({ callee: number, call, tail: tail !== "" && tail !== "notail" && next!.op === Op.Ret });
   }
 
   /** Notes a use met on the way backwards; definitions come later in the same block, or in another one. */
