@@ -94,7 +94,7 @@ function selectAdd(s: Selector, inst: Inst, result: VReg, size: number): void {
       );
     }
   }
-  emitAlu(s, X.Add, inst, result, wide, size, a, b);
+  emitAlu(s, X.Add, result, wide, size, a, b);
 }
 
 /** `shl x, 1…3` with a single use, as an address index. */
@@ -131,7 +131,7 @@ function selectSub(s: Selector, inst: Inst, result: VReg, size: number): void {
   const imm = immediate(s, b, size);
   if (imm !== null && s.optimize && size >= 4 && fitsImm32(-imm) && !s.diesHere(a))
     return lea32(s, result, wide, memory(new RegOperand(s.reg(a)), null, 1, -imm));
-  emitAlu(s, X.Sub, inst, result, wide, size, a, b);
+  emitAlu(s, X.Sub, result, wide, size, a, b);
 }
 
 function selectMul(s: Selector, inst: Inst, result: VReg, size: number): void {
@@ -153,17 +153,13 @@ function selectMul(s: Selector, inst: Inst, result: VReg, size: number): void {
     s.emit(mul);
     return;
   }
-  emitAlu(s, X.Imul, inst, result, wide, size, a, b);
+  emitAlu(s, X.Imul, result, wide, size, a, b);
 }
 
 function selectLogic(s: Selector, inst: Inst, result: VReg, size: number): void {
   const wide = wideSize(size);
   const [a, b] = ordered(s, inst, size);
-  if (inst.op === Op.Xor && constantNumber(b) === -1 && size > 1) {
-    s.tiedUnary(X.Not, wide, result, s.reg(a));
-    return;
-  }
-  if (inst.op === Op.Xor && constantNumber(b) === -1 && inst.type.bits === 8) {
+  if (inst.op === Op.Xor && constantNumber(b) === -1 && inst.type.bits > 1) {
     s.tiedUnary(X.Not, wide, result, s.reg(a));
     return;
   }
@@ -186,21 +182,11 @@ function selectLogic(s: Selector, inst: Inst, result: VReg, size: number): void 
     else s.binary(op, 4, result, s.reg(a), s.reg(b));
     return;
   }
-  emitAlu(s, op, inst, result, wide, size, a, b);
+  emitAlu(s, op, result, wide, size, a, b);
 }
 
 /** result = a op b; register sources at `wide`, memory sources only when the load is exactly that wide. */
-function emitAlu(
-  s: Selector,
-  op: X,
-  inst: Inst,
-  result: VReg,
-  wide: number,
-  size: number,
-  a: Value,
-  b: Value,
-): void {
-  void inst;
+function emitAlu(s: Selector, op: X, result: VReg, wide: number, size: number, a: Value, b: Value): void {
   const alu = new MInst(op, wide);
   alu.defs = [RegOperand.tied(result)];
   alu.uses = [new RegOperand(s.reg(a))];
