@@ -1,19 +1,16 @@
 /**
  * Which instructions the legaliser may leave alone.
  *
- * One switch per instruction on interned types; this runs over every instruction of the program, so a
+ * A table by operation on classes of interned types; this runs over every instruction of the program, so a
  * function that is legal as it stands costs one scan and nothing else.
  */
-import { type Inst, Op } from "../../ir/instructions.js";
+import { type CallInst, type Inst, type InstWith, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
 import { intrinsicIsLegal } from "./intrinsic-legality.js";
 import { classOf, isLegalType, TypeClass } from "./legal-types.js";
 import type { VectorTarget } from "./target.js";
-
-const isLegalOrNone = (type: Type): boolean => classOf(type) <= TypeClass.Vector;
-const isIntOrPointer = (c: number): boolean => c === TypeClass.Int || c === TypeClass.Pointer;
 
 /**
  * Whether a constant operand of legal type can be handed to selection: literals, addresses, and the
@@ -56,128 +53,139 @@ export function isLegalConstant(value: Value): boolean {
   }
 }
 
+/** Classes of types, as bits. */
+const classes = (...of: readonly number[]): number => of.reduce((set, c) => set | (1 << c), 0);
+const has = (set: number, type: Type): boolean => ((set >> classOf(type)) & 1) !== 0;
+
+/** Of any type: nobody looks. */
+const any = -1;
+const bool = classes(TypeClass.Bool);
+const int = classes(TypeClass.Int);
+const pointer = classes(TypeClass.Pointer);
+const float = classes(TypeClass.Float);
+const legal = bool | int | pointer | float | classes(TypeClass.SoftFloat, TypeClass.Vector);
+const vector = classes(TypeClass.Vector);
+const none = classes(TypeClass.None);
+/** What memory holds of legal types. */
+const stored = legal & ~bool;
+
+type Condition = (inst: Inst, vectors: VectorTarget) => boolean;
+
+/** When an instruction is legal. */
+interface Rule {
+  /** Classes of its type, and of that of its first operand. */
+  readonly result: number;
+  readonly first: number;
+  /** What has to hold besides. */
+  readonly also: Condition | null;
+}
+
+const rule = (result: number, first = any, also: Condition | null = null): Rule => ({ result, first, also });
+
+const vectorIsLegal: Condition = (inst, vectors) => !has(vector, inst.type) || vectors.isLegal(inst);
+const integer = rule(int | vector, any, vectorIsLegal);
+const bitwise = rule(int | bool | vector, any, vectorIsLegal);
+const floating = rule(float | vector, any, vectorIsLegal);
+const always = rule(any);
+const resultIsWord: Condition = ({ type }) => isWordInt(type);
+
+/** By operation. What has none is always rewritten: element and value access, compare-exchange, landing pads, … */
+const rules: Partial<Readonly<Record<Op, Rule>>> = {
+  [Op.Ret]: rule(any, any, ({ operands }) => operands.length === 0 || isLegalType(operands[0]!.type)),
+  [Op.Br]: always,
+  [Op.CondBr]: always,
+  [Op.IndirectBr]: always,
+  [Op.Unreachable]: always,
+  [Op.Fence]: always,
+  [Op.Switch]: rule(any, int),
+  [Op.Add]: integer,
+  [Op.Sub]: integer,
+  [Op.Mul]: integer,
+  [Op.UDiv]: integer,
+  [Op.SDiv]: integer,
+  [Op.URem]: integer,
+  [Op.SRem]: integer,
+  [Op.Shl]: integer,
+  [Op.LShr]: integer,
+  [Op.AShr]: integer,
+  [Op.And]: bitwise,
+  [Op.Or]: bitwise,
+  [Op.Xor]: bitwise,
+  [Op.FNeg]: floating,
+  [Op.FAdd]: floating,
+  [Op.FSub]: floating,
+  [Op.FMul]: floating,
+  [Op.FDiv]: floating,
+  [Op.Alloca]: rule(any, any, ({ operands: [count] }) => isLegalCount(count!)),
+  [Op.Load]: rule(stored, any, (inst) => isPlain(inst) || has(int | pointer, inst.type)),
+  [Op.Store]: rule(any, stored, (inst) => isPlain(inst) || has(int | pointer, inst.operands[0]!.type)),
+  [Op.AtomicRMW]: rule(int | pointer, any, (inst) => isDirectRMW((inst as InstWith<Op.AtomicRMW>).data.rmw)),
+  [Op.GetElementPtr]: rule(any, any, isLegalGep),
+  [Op.Trunc]: rule(int | bool, int),
+  [Op.ZExt]: rule(int, int | bool),
+  [Op.SExt]: rule(int, int | bool),
+  [Op.FPTrunc]: rule(float, float),
+  [Op.FPExt]: rule(float, float),
+  [Op.FPToUI]: rule(any, float, resultIsWord),
+  [Op.FPToSI]: rule(any, float, resultIsWord),
+  [Op.UIToFP]: rule(float, any, ({ operands }) => isWordInt(operands[0]!.type)),
+  [Op.SIToFP]: rule(float, any, ({ operands }) => isWordInt(operands[0]!.type)),
+  [Op.PtrToInt]: rule(any, any, (inst) => inst.type.isInt(64) && inst.operands[0]!.type.kind === "ptr"),
+  [Op.IntToPtr]: rule(any, any, (inst) => inst.operands[0]!.type.isInt(64) && inst.type.kind === "ptr"),
+  [Op.BitCast]: rule(any, any, (inst) => isLegalBitCast(inst.operands[0]!.type, inst.type)),
+  [Op.AddrSpaceCast]: rule(any, any, ({ type }) => type.kind === "ptr"),
+  // Single bits are compared for equality alone.
+  [Op.ICmp]: rule(
+    any,
+    int | pointer | bool,
+    ({ operands, data }) => !has(bool, operands[0]!.type) || data === "eq" || data === "ne",
+  ),
+  [Op.FCmp]: rule(any, float),
+  [Op.Freeze]: rule(legal, any, ({ type }) => type.kind !== "x86_fp80"),
+  [Op.Phi]: rule(legal),
+  [Op.Select]: rule(legal, any, ({ operands }) => operands[0]!.type.kind === "int"),
+  [Op.Call]: rule(legal | none, any, isLegalCall),
+  [Op.Invoke]: rule(legal | none, any, isLegalCall),
+  [Op.CallBr]: rule(legal | none, any, isLegalCall),
+};
+
 /** Whether selection takes the instruction as it is. */
 export function isLegalInst(inst: Inst, vectors: VectorTarget): boolean {
-  const operands = inst.operands;
+  const { operands } = inst;
   for (let i = 0; i < operands.length; i++) {
     const kind = operands[i]!.valueKind;
     if ((kind === "expr" || kind === "aggregate") && !isLegalConstant(operands[i]!)) return false;
   }
-  switch (inst.op) {
-    case Op.Ret:
-      return operands.length === 0 || isLegalType(operands[0]!.type);
-    case Op.Br:
-    case Op.CondBr:
-    case Op.IndirectBr:
-    case Op.Unreachable:
-    case Op.Fence:
-      return true;
-    case Op.Switch:
-      return classOf(operands[0]!.type) === TypeClass.Int;
-    case Op.Add:
-    case Op.Sub:
-    case Op.Mul:
-    case Op.UDiv:
-    case Op.SDiv:
-    case Op.URem:
-    case Op.SRem:
-    case Op.Shl:
-    case Op.LShr:
-    case Op.AShr: {
-      const c = classOf(inst.type);
-      return c === TypeClass.Int || (c === TypeClass.Vector && vectors.isLegal(inst));
-    }
-    case Op.And:
-    case Op.Or:
-    case Op.Xor: {
-      const c = classOf(inst.type);
-      return c === TypeClass.Int || c === TypeClass.Bool || (c === TypeClass.Vector && vectors.isLegal(inst));
-    }
-    case Op.FNeg:
-    case Op.FAdd:
-    case Op.FSub:
-    case Op.FMul:
-    case Op.FDiv: {
-      const c = classOf(inst.type);
-      return c === TypeClass.Float || (c === TypeClass.Vector && vectors.isLegal(inst));
-    }
-    case Op.Alloca: {
-      const count = operands[0]!;
-      return (
-        count.type.isInt(64) || (count.valueKind === "int" && count.type.bits <= 64 && count.value >= 0n)
-      );
-    }
-    case Op.Load: {
-      const c = classOf(inst.type);
-      if (inst.data.ordering !== "not_atomic") return isIntOrPointer(c);
-      return c >= TypeClass.Int && c <= TypeClass.Vector;
-    }
-    case Op.Store: {
-      const c = classOf(operands[0]!.type);
-      if (inst.data.ordering !== "not_atomic") return isIntOrPointer(c);
-      return c >= TypeClass.Int && c <= TypeClass.Vector;
-    }
-    case Op.AtomicRMW:
-      return isIntOrPointer(classOf(inst.type)) && isDirectRMW(inst.data.rmw);
-    case Op.GetElementPtr:
-      if (inst.type.kind !== "ptr") return false;
-      for (let i = 1; i < operands.length; i++) {
-        const index = operands[i]!;
-        if (index.type.kind !== "int") return false;
-        if (index.valueKind !== "int" && classOf(index.type) !== TypeClass.Int) return false;
-      }
-      return true;
-    case Op.Trunc: {
-      const c = classOf(inst.type);
-      return (c === TypeClass.Int || c === TypeClass.Bool) && classOf(operands[0]!.type) === TypeClass.Int;
-    }
-    case Op.ZExt:
-    case Op.SExt: {
-      const c = classOf(operands[0]!.type);
-      return classOf(inst.type) === TypeClass.Int && (c === TypeClass.Int || c === TypeClass.Bool);
-    }
-    case Op.FPTrunc:
-    case Op.FPExt:
-      return classOf(inst.type) === TypeClass.Float && classOf(operands[0]!.type) === TypeClass.Float;
-    case Op.FPToUI:
-    case Op.FPToSI:
-      return isWordInt(inst.type) && classOf(operands[0]!.type) === TypeClass.Float;
-    case Op.UIToFP:
-    case Op.SIToFP:
-      return classOf(inst.type) === TypeClass.Float && isWordInt(operands[0]!.type);
-    case Op.PtrToInt:
-      return inst.type.isInt(64) && operands[0]!.type.kind === "ptr";
-    case Op.IntToPtr:
-      return operands[0]!.type.isInt(64) && inst.type.kind === "ptr";
-    case Op.BitCast:
-      return isLegalBitCast(operands[0]!.type, inst.type);
-    case Op.AddrSpaceCast:
-      return inst.type.kind === "ptr";
-    case Op.ICmp: {
-      const c = classOf(operands[0]!.type);
-      return isIntOrPointer(c) || (c === TypeClass.Bool && (inst.data === "eq" || inst.data === "ne"));
-    }
-    case Op.FCmp:
-      return classOf(operands[0]!.type) === TypeClass.Float;
-    case Op.Freeze:
-      return isLegalType(inst.type) && inst.type.kind !== "x86_fp80";
-    case Op.Phi:
-      return isLegalType(inst.type);
-    case Op.Select:
-      return isLegalType(inst.type) && operands[0]!.type.kind === "int";
-    case Op.Call:
-    case Op.Invoke:
-    case Op.CallBr: {
-      if (!isLegalOrNone(inst.type)) return false;
-      const intrinsic = intrinsicOf(operands[0]!);
-      if (intrinsic !== null) return inst.op === Op.Call && intrinsicIsLegal(inst, intrinsic);
-      for (let i = 1; i <= inst.data.argumentCount; i++) if (!isLegalOrNone(operands[i]!.type)) return false;
-      return true;
-    }
-    default:
-      // VAArg, element and value access, compare-exchange, landing pads, resume: always rewritten.
-      return false;
+  const found = rules[inst.op];
+  if (found === undefined) return false;
+  const { result, first, also } = found;
+  if (result !== any && !has(result, inst.type)) return false;
+  if (first !== any && !has(first, operands[0]!.type)) return false;
+  return also === null || also(inst, vectors);
+}
+
+const isPlain = (inst: Inst): boolean =>
+  (inst as InstWith<Op.Load | Op.Store>).data.ordering === "not_atomic";
+
+const isLegalCount = (count: Value): boolean =>
+  count.type.isInt(64) || (count.valueKind === "int" && count.type.bits <= 64 && count.value >= 0n);
+
+function isLegalGep({ type, operands }: Inst): boolean {
+  if (type.kind !== "ptr") return false;
+  for (let i = 1; i < operands.length; i++) {
+    const index = operands[i]!;
+    if (index.type.kind !== "int") return false;
+    if (index.valueKind !== "int" && classOf(index.type) !== TypeClass.Int) return false;
   }
+  return true;
+}
+
+function isLegalCall(inst: Inst): boolean {
+  const { op, operands, data } = inst as CallInst;
+  const intrinsic = intrinsicOf(operands[0]!);
+  if (intrinsic !== null) return op === Op.Call && intrinsicIsLegal(inst as CallInst, intrinsic);
+  for (let i = 1; i <= data.argumentCount; i++) if (!has(legal | none, operands[i]!.type)) return false;
+  return true;
 }
 
 const isWordInt = (type: Type): boolean => type.isInt(32) || type.isInt(64);

@@ -55,23 +55,42 @@ export class BundleCosts {
    * operands name the moves saved by being in it.
    */
   measure(bundle: Bundle): void {
-    const { fn, liveness, reservations, allocatable, policy, target } = this.problem;
-    const { useIndex, useKind, useOperand, numbering } = liveness;
-    const { blockAt, head } = numbering;
+    this.measureRanges(bundle);
+    this.measureOccurrences(bundle);
+    const { policy, target } = this.problem;
+    bundle.weight =
+      bundle.level === SplitLevel.Minimal
+        ? 1e12 * (target.count + 1 - registerCount(bundle.permitted))
+        : Math.max(0, bundle.spillCost) / (bundle.size + policy.inertia);
+    this.takeGains(bundle);
+  }
+
+  /** How much of the code the ranges are, and which registers are free there. */
+  private measureRanges(bundle: Bundle): void {
+    const { reservations, allocatable } = this.problem;
     const all = allocatable[bundle.cls]!;
-    let permitted = all;
     let points = 0;
-    let cost = 0;
-    let mentions = 0;
-    let forms: number[] | null = null;
     let blocked = noRegisters;
-    const ranges = bundle.ranges;
+    const { ranges } = bundle;
     for (let r = 0; r < ranges.length; r++) {
       const range = ranges[r]!;
       points += range.end - range.start;
       if (!equalSets(blocked, all))
         blocked = union(blocked, reservations.blocked(range.vreg, range.start, range.end, all));
     }
+    bundle.size = points / 4;
+    bundle.unblocked = minus(all, blocked);
+  }
+
+  /** What the occurrences permit and cost, and what of them names registers. */
+  private measureOccurrences(bundle: Bundle): void {
+    const { fn, liveness, allocatable, policy, target } = this.problem;
+    const { useIndex, useKind, useOperand, numbering } = liveness;
+    const { blockAt, head } = numbering;
+    let permitted = allocatable[bundle.cls]!;
+    let cost = 0;
+    let mentions = 0;
+    let forms: number[] | null = null;
     const call = ++this.calls;
     const vregs: number[] = [];
     const everything = bundle.all();
@@ -127,17 +146,15 @@ export class BundleCosts {
         cost += price * weight;
       }
     }
-    bundle.size = points / 4;
     bundle.permitted = permitted;
-    bundle.unblocked = minus(all, blocked);
     bundle.spillCost = cost;
     bundle.mentions = mentions;
     if (forms !== null) bundle.forms = forms;
     bundle.vregs = vregs;
-    bundle.weight =
-      bundle.level === SplitLevel.Minimal
-        ? 1e12 * (target.count + 1 - registerCount(permitted))
-        : Math.max(0, cost) / (bundle.size + policy.inertia);
+  }
+
+  /** Hands over the sums by register. */
+  private takeGains(bundle: Bundle): void {
     const { gained, gain } = this;
     if (gained.length > 0) {
       bundle.fixedRegisters = gained.slice();
