@@ -51,7 +51,8 @@ const machineNumber =
   /const (?!most|least|fewest|large)\w*(?:[bB]ytes|Registers|[rR]each)(?:: number)? = \d|[<>]=? (?:-128|127|-?2147483648|2147483647)\b/g;
 
 it("neutral code has no number of a machine's encodings", () => {
-  const neutral = /^lto\/(?:analysis|opt|ipo|pass|outline|codegen\/(?:late|outline|lowering|program|select))\//;
+  const neutral =
+    /^lto\/(?:analysis|opt|ipo|pass|outline|codegen\/(?:late|outline|lowering|program|select))\//;
   const found = sources("lto")
     .filter((file) => neutral.test(file))
     .flatMap((file) =>

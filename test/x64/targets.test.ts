@@ -12,7 +12,7 @@ it("refuses machines there is no code for, naming file and triple", () => {
   expect(() => targetOf({ triple: "riscv64-unknown-linux-gnu", file: "m.o" })).toThrow(
     expect.objectContaining({
       file: "m.o",
-      message: "unsupported: target 'riscv64-unknown-linux-gnu'",
+      message: "unsupported: code for target 'riscv64-unknown-linux-gnu'",
     }),
   );
 });
