@@ -81,6 +81,8 @@ export const enum Upper {
   Unsure,
   /** One byte is written. */
   Byte,
+  /** The upper lanes of a vector register stay, and nobody looks at them: a scalar result. */
+  Lanes,
 }
 
 /** How the stack pointer moves. */

@@ -108,7 +108,12 @@ export const generalRows: readonly Row[] = [
     memory: X.AndM,
     commutes: true,
   }),
-  int(X.Sub, Format.Alu, "sub", 1, { stack: Stack.Result, flags: FlagEffect.Result, memory: X.SubM }),
+  int(X.Sub, Format.Alu, "sub", 1, {
+    same: SameSource.Zero,
+    stack: Stack.Result,
+    flags: FlagEffect.Result,
+    memory: X.SubM,
+  }),
   int(X.Xor, Format.Alu, "xor", 1, {
     flags: FlagEffect.Logic,
     memory: X.XorM,
