@@ -13,7 +13,7 @@ import { needsBasePointer, needsFramePointer } from "./frame/frame-registers.js"
 import { commutes, permitSlots, storeConstant } from "./frame/slot-marks.js";
 import { slotOperand } from "./isa/build.js";
 import { encodingForm, formCosts } from "./isa/encoding-cost.js";
-import { opFacts, opWide } from "./isa/op-info.js";
+import { opFacts, opLength, opWide } from "./isa/op-info.js";
 import { X } from "./isa/ops.js";
 import {
   callClobbers,
@@ -26,7 +26,7 @@ import {
   registerNames,
   xmmMask,
 } from "./isa/registers.js";
-import { Wide } from "./isa/row.js";
+import { Length, Wide } from "./isa/row.js";
 
 function instruction(op: X, size: number, to: number, from: number): MInst {
   const inst = new MInst(op, size);
@@ -73,7 +73,11 @@ export const x64Registers: TargetRegisters = {
 
   mentionCost: (reg) => ((reg & 8) !== 0 ? 1 : 0),
   mentionWeight: (inst) =>
-    opWide[inst.op] === Wide.Always || (opWide[inst.op] === Wide.Size8 && inst.size === 8) ? 0 : 1,
+    opLength[inst.op] === Length.Vex ||
+    opWide[inst.op] === Wide.Always ||
+    (opWide[inst.op] === Wide.Size8 && inst.size === 8)
+      ? 0
+      : 1,
   encodingForm,
   formCosts,
   bytes: {

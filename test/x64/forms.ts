@@ -133,6 +133,16 @@ function formsOf(row: Row, size: number, mems: readonly MemOperand[]): MInst[] {
         for (let k = 0; k < 3; k++) add({ ...all[(i * 3 + k) % all.length], mem });
       });
       break;
+    case Format.Three:
+      combine((r, source) => {
+        for (const a of gprs) add({ ...source, defs: [r], uses: [a, ...(source.uses ?? [])] });
+      });
+      break;
+    case Format.Counted:
+      combine((r, source) => {
+        for (const count of gprs) add({ ...source, defs: [r], uses: [...(source.uses ?? []), count] });
+      });
+      break;
     case Format.Alu:
       combine((r, source) => add(tied(r, source)));
       break;

@@ -287,6 +287,10 @@ export function instructionText(inst: MInst, names: OperandNames): string {
     case Format.AluImm:
     case Format.MovImm:
       return `\t${mnemonic(inst)}\t$${signedImmediate(inst.imm!, size)}, ${registerOrMemory(inst, names)}, ${result(inst)}`;
+    case Format.Three:
+      return `\t${mnemonic(inst)}\t${source(inst, 1, size, names)}, ${register(inst.uses[0], size, inst)}, ${result(inst)}`;
+    case Format.Counted:
+      return `\t${mnemonic(inst)}\t${lastRegister(inst)}, ${inst.mem !== null ? memoryText(inst.mem, names) : register(inst.uses[0], size, inst)}, ${result(inst)}`;
     case Format.Wide:
       return `\t${mnemonic(inst)}\t${registerOrMemory(inst, names)}`;
     case Format.AtomicExchange:

@@ -32,6 +32,8 @@ const renamable = new Set<Format>([
   Format.Mem,
   Format.MovImm,
   Format.MulImm,
+  Format.Three,
+  Format.Counted,
   Format.UnaryM,
 ]);
 

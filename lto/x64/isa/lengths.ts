@@ -291,6 +291,8 @@ export function instructionLength(inst: MInst): number {
       return plainIntegerLength(inst);
     case Length.IntegerImmediate:
       return plainIntegerLength(inst) + (inst.imm !== null ? 1 : 0);
+    case Length.Vex:
+      return opBytes[op]! + operandLength(inst) + (inst.imm !== null ? 1 : 0);
     case Length.Copy:
       return copyLength(inst);
     case Length.Mov:

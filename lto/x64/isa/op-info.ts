@@ -36,6 +36,8 @@ export const opLength = Uint8Array.from(rows, ({ length }) => length);
 export const opMemory = Int16Array.from(rows, ({ memory }) => memory);
 export const opSource = Int8Array.from(rows, ({ source }) => source);
 export const opSourceBytes = Uint8Array.from(rows, ({ sourceBytes }) => sourceBytes);
+/** The target feature that an opcode needs; "" for none. */
+export const opFeature: readonly string[] = rows.map(({ feature }) => feature);
 export const opCommutes = Uint8Array.from(rows, ({ commutes }) => Number(commutes));
 export const opPure = Uint8Array.from(rows, ({ pure }) => pure);
 export const opFacts = Uint32Array.from(rows, ({ facts }) => facts);

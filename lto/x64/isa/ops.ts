@@ -34,6 +34,10 @@ export const enum Format {
   DoubleShift,
   /** defs[0] ← src widened; the op names the source width. */
   Extend,
+  /** defs[0] ← uses[0] op src = uses[1] | mem; nothing is tied. */
+  Three,
+  /** defs[0] ← src = uses[0] | mem, by the last of uses. */
+  Counted,
   /** defs[0] ← address of mem. */
   Lea,
   /** defs[0] ← src · imm. */
@@ -158,6 +162,19 @@ export const enum X {
   Tzcnt,
   Lzcnt,
   Popcnt,
+  /** Three (BMI): not uses[0], and src. */
+  Andn,
+  /** Mov format (BMI): the lowest bit that is set alone, cleared, or with all below it. */
+  Blsi,
+  Blsr,
+  Blsmsk,
+  /** Counted (BMI, BMI2): the field whose position and length are bytes of the count; the bits below the count. */
+  Bextr,
+  Bzhi,
+  /** Counted (BMI2): no flags, and the count in any register. */
+  Shlx,
+  Shrx,
+  Sarx,
   /** Format SetCc(M), by `condition`. */
   Setcc,
   SetccM,

@@ -1,7 +1,28 @@
 /**
  * What one row of the table of instructions says (`rows/`): all that is the same whatever the operands of an opcode are. Passes
  * ask by array (`op-info.ts`); what depends on operands is said by form here, and computed where it is asked.
- * No VEX encodings: the output is baseline x86-64. Source: Intel SDM volume 2.
+ *
+ * Columns, by who reads them:
+ *   - `format` (ops.ts) says which of definitions, uses, memory and immediate plays which part, what is tied, and the order in
+ *     the text; `takes`, what the source may be; `sizes`, what `MInst.size` may be;
+ *   - text: `name`, `suffix`, and `result` and `argument`, the widths at which registers are named;
+ *   - length: `length`, the kind of encoding, with `bytes` and `wide`;
+ *   - registers: what the format names, and what `same` says of two equal sources; `upper`, the bits above the result; `flags`
+ *     and `reads`; `stack`;
+ *   - other forms: `memory`, the opcode with memory as result; `source` and `sourceBytes`, which operand allocation may leave in
+ *     memory, and how much of it is read; `commutes`;
+ *   - passes: `pure`, `facts`, `outlining`; and `feature`, for selection.
+ *
+ * An opcode is added by a member of `X`, a row, and what selects it. Test forms come from the row, and tests hold it against GNU
+ * as (length) and a decoder (registers, flags, memory, upper bits, control). A new format, suffix or kind of length has to be
+ * taught to printer, lengths and forms: the compiler says where.
+ *
+ * VEX prefixes: integer instructions of the maps 0F38 and 0F3A, which take three bytes whatever the registers are
+ * (`Length.Vex`). Vectors would want a kind of length with the map (0F and no extended base, index or W: two bytes),
+ * `MInst.size` 32 for 256 bits, `upper` saying that the lanes above become zero, and rows of `Format.Three` beside those of
+ * `Format.Alu`, as whole functions use one or the other. EVEX has four bytes, displacements in units of what is accessed (a
+ * column beside `sourceBytes`), a mask as one more use, and 32 vector registers, which register sets can hold.
+ * Source: Intel SDM volume 2.
  */
 import { Outlining } from "../../codegen/target.js";
 import { Format, type X } from "./ops.js";
@@ -151,6 +172,8 @@ export const enum Length {
   SetCc,
   SetCcMemory,
   Exchange,
+  /** VEX prefix of three bytes. */
+  Vex,
   Jump,
   Branch,
   DirectCall,
@@ -218,6 +241,8 @@ export interface Row {
   /** The first two sources may change places: the result is tied to the first. */
   readonly commutes: boolean;
   readonly pure: Pure;
+  /** The feature of LLVM's x86 target that has it; "" for what every x86-64 has. */
+  readonly feature: string;
   /** Bits of `OpFact`, without those about flags. */
   readonly facts: number;
   /** What the opcode alone says of moving to an outlined function. */
@@ -235,6 +260,8 @@ const sourceOf: Partial<Record<Format, number>> = {
   [Format.Alu]: 1,
   [Format.AluImm]: 1,
   [Format.Compare]: 1,
+  [Format.Three]: 1,
+  [Format.Counted]: 0,
   [Format.Wide]: lastUse,
 };
 
@@ -245,6 +272,8 @@ const takesOf: Partial<Record<Format, number>> = {
   [Format.MovImm]: Takes.Register | Takes.Memory,
   [Format.Extend]: Takes.Register | Takes.Memory,
   [Format.MulImm]: Takes.Register | Takes.Memory,
+  [Format.Three]: Takes.Register | Takes.Memory,
+  [Format.Counted]: Takes.Register | Takes.Memory,
   [Format.Alu]: Takes.Register | Takes.Memory | Takes.Immediate,
   [Format.AluM]: Takes.Register | Takes.Immediate,
   [Format.AluImm]: Takes.Register | Takes.Memory,
@@ -306,6 +335,7 @@ export const row = (op: X, format: Format, name: string, bytes: number, columns:
   sourceBytes: operandSize,
   commutes: false,
   pure: Pure.Never,
+  feature: "",
   facts: 0,
   outlining: format === Format.Pseudo || format === Format.Directive ? Outlining.Never : Outlining.Plain,
   ...columns,
@@ -321,6 +351,17 @@ export const int = (op: X, format: Format, name: string, bytes: number, columns:
     suffix: Suffix.Integer,
     wide: Wide.Size8,
     sizes: [1, 2, 4, 8],
+    ...columns,
+  });
+
+/** Integer operations with a VEX prefix, of 4 and 8 bytes. */
+export const vex = (op: X, format: Format, name: string, feature: string, columns: Columns = {}): Row =>
+  row(op, format, name, 4, {
+    suffix: Suffix.Integer,
+    wide: Wide.Size8,
+    sizes: fromDoubleWords,
+    length: Length.Vex,
+    feature,
     ...columns,
   });
 

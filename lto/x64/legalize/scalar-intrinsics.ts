@@ -1,11 +1,12 @@
-/** Scalar `llvm.x86.*` intrinsics of the baseline: as inline assembly, fences, or plain arithmetic. */
+/** Scalar `llvm.x86.*` intrinsics as instructions, inline assembly, fences, or plain arithmetic. */
 
 import type { IntrinsicHandler } from "../../codegen/legalize/intrinsics.js";
 import type { Lowering, Parts } from "../../codegen/legalize/lowering.js";
 import { Op } from "../../ir/instructions.js";
-import { i8, i32, i64, structType, voidType } from "../../ir/types.js";
+import { i8, i32, i64, structType, type Type, voidType } from "../../ir/types.js";
 import { type Value, zeroOf } from "../../ir/values.js";
 import { assembly } from "./assembly.js";
+import { sse } from "./vectors-sse.js";
 
 const statement =
   (template: string): IntrinsicHandler =>
@@ -50,6 +51,11 @@ const withCarry =
     return [l.cast(Op.ZExt, out, i8), second];
   };
 
+/** One instruction of general registers, which selection knows by name. */
+const instruction =
+  (name: string, type: Type): IntrinsicHandler =>
+  (l, _call, args) => [sse(l, name, type, ...args.map((a) => l.value(a)))];
+
 /** By name without `llvm.`. */
 export const scalarIntrinsics: ReadonlyMap<string, IntrinsicHandler> = new Map<string, IntrinsicHandler>([
   ["x86.sse2.pause", statement("pause")],
@@ -65,4 +71,8 @@ export const scalarIntrinsics: ReadonlyMap<string, IntrinsicHandler> = new Map<s
   ["x86.addcarry.64", withCarry(Op.Add)],
   ["x86.subborrow.32", withCarry(Op.Sub)],
   ["x86.subborrow.64", withCarry(Op.Sub)],
+  ["x86.bmi.bextr.32", instruction("bextr32", i32)],
+  ["x86.bmi.bextr.64", instruction("bextr64", i64)],
+  ["x86.bmi.bzhi.32", instruction("bzhi32", i32)],
+  ["x86.bmi.bzhi.64", instruction("bzhi64", i64)],
 ]);

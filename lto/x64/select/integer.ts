@@ -9,6 +9,7 @@ import { isConstant, type Value } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
 import { X } from "../isa/ops.js";
 import { maskOf, RAX, RCX, RDX } from "../isa/registers.js";
+import { selectBitPattern, selectFlaglessShift } from "./bit-manipulation.js";
 import { fitsImm32 } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
 import { foldLoad, immediate, registerSource, setSource } from "./source.js";
@@ -175,6 +176,7 @@ function selectLogic(s: Selector, inst: Inst, result: VReg, size: number): void 
       return;
     }
   }
+  if (selectBitPattern(s, inst, result, size)) return;
   const op = aluOps[inst.op]!;
   if (inst.type.bits === 1) {
     const imm = constantNumber(b);
@@ -211,9 +213,11 @@ function selectShift(s: Selector, inst: Inst, result: VReg, size: number): void 
     s.binaryImm(op, width, result, s.reg(a), count);
     return;
   }
+  const count = amountOf(s, amount, size);
+  if (selectFlaglessShift(s, inst.op, result, size, a, count)) return;
   const shift = new MInst(op, width);
   shift.defs = [RegOperand.tied(result)];
-  shift.uses = [new RegOperand(s.reg(a)), new RegOperand(s.reg(amountOf(s, amount, size)), maskOf(RCX))];
+  shift.uses = [new RegOperand(s.reg(a)), new RegOperand(s.reg(count), maskOf(RCX))];
   s.emit(shift);
 }
 

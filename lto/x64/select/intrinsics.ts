@@ -13,6 +13,7 @@ import { memory } from "../isa/memory-operand.js";
 import { Cc, X } from "../isa/ops.js";
 import { maskOf, RAX, RDX, registerNames } from "../isa/registers.js";
 import { address } from "./address.js";
+import { offers, selectBitIntrinsic } from "./bit-manipulation.js";
 import { selectStrictCompare } from "./condition.js";
 import { selectCopySign, selectFAbs, selectSqrt } from "./float.js";
 import { selectFunnel, selectWideAdd, selectWideMul } from "./integer.js";
@@ -110,8 +111,9 @@ export function selectIntrinsic(s: Selector, call: CallInst, intrinsic: Intrinsi
   const { name, origin } = intrinsic;
   if (selectStrict(s, call, intrinsic) || selectStrictCompare(s, call)) return;
   if (origin !== "internal") return s.unsupported(`intrinsic '${(call.operands[0] as Func).name}'`);
-  if (!name.startsWith("tsc.x64.") || !selectVectorIntrinsic(s, call, name.slice(8)))
-    s.unsupported(`internal intrinsic ${name}`);
+  const own = name.startsWith("tsc.x64.") ? name.slice(8) : "";
+  if (selectBitIntrinsic(s, call, own)) return;
+  if (own === "" || !selectVectorIntrinsic(s, call, own)) s.unsupported(`internal intrinsic ${name}`);
 }
 
 function incomingAddress(s: Selector, result: number, offset: number): void {
@@ -199,7 +201,7 @@ function selectLeadingZeros(s: Selector, call: CallInst, args: Value[]): void {
   const size = operationSize(s.layout, call.type);
   const bits = size * 8;
   const result = s.resultOf(call);
-  if (s.features.has("lzcnt")) return void bitScan(s, X.Lzcnt, size, result, args[0]!);
+  if (offers(s, X.Lzcnt)) return void bitScan(s, X.Lzcnt, size, result, args[0]!);
   const zeroIsPoison = constantNumber(args[1]!) !== 0;
   const top = s.newGpr(size);
   if (zeroIsPoison) {
@@ -217,7 +219,7 @@ function selectLeadingZeros(s: Selector, call: CallInst, args: Value[]): void {
 function selectTrailingZeros(s: Selector, call: CallInst, args: Value[]): void {
   const size = operationSize(s.layout, call.type);
   const result = s.resultOf(call);
-  if (s.features.has("bmi")) return void bitScan(s, X.Tzcnt, size, result, args[0]!);
+  if (offers(s, X.Tzcnt)) return void bitScan(s, X.Tzcnt, size, result, args[0]!);
   if (constantNumber(args[1]!) !== 0) {
     bitScan(s, X.Bsf, size, result, args[0]!);
     return;
@@ -247,7 +249,7 @@ function cmovZero(s: Selector, size: number, value: number, fallback: number): n
 
 function selectPopulationCount(s: Selector, call: CallInst, args: Value[]): void {
   const size = operationSize(s.layout, call.type);
-  if (!s.features.has("popcnt") || size < 4) return s.unsupported(`intrinsic llvm.ctpop.i${size * 8}`);
+  if (!offers(s, X.Popcnt) || size < 4) return s.unsupported(`intrinsic llvm.ctpop.i${size * 8}`);
   bitScan(s, X.Popcnt, size, s.resultOf(call), args[0]!);
 }
 

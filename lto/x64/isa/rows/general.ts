@@ -18,6 +18,7 @@ import {
   Takes,
   Upper,
   upTo4,
+  vex,
   Wide,
 } from "../row.js";
 
@@ -221,13 +222,33 @@ export const generalRows: readonly Row[] = [
     flags: FlagEffect.Other,
     length: Length.Integer,
   }),
-  int(X.Tzcnt, Format.Mov, "tzcnt", 3, { sizes: fromWords, flags: FlagEffect.Other, length: Length.Integer }),
-  int(X.Lzcnt, Format.Mov, "lzcnt", 3, { sizes: fromWords, flags: FlagEffect.Other, length: Length.Integer }),
-  int(X.Popcnt, Format.Mov, "popcnt", 3, {
+  int(X.Tzcnt, Format.Mov, "tzcnt", 3, {
+    feature: "bmi",
     sizes: fromWords,
     flags: FlagEffect.Other,
     length: Length.Integer,
   }),
+  int(X.Lzcnt, Format.Mov, "lzcnt", 3, {
+    feature: "lzcnt",
+    sizes: fromWords,
+    flags: FlagEffect.Other,
+    length: Length.Integer,
+  }),
+  int(X.Popcnt, Format.Mov, "popcnt", 3, {
+    feature: "popcnt",
+    sizes: fromWords,
+    flags: FlagEffect.Other,
+    length: Length.Integer,
+  }),
+  vex(X.Andn, Format.Three, "andn", "bmi", { flags: FlagEffect.Other }),
+  vex(X.Blsi, Format.Mov, "blsi", "bmi", { flags: FlagEffect.Other }),
+  vex(X.Blsr, Format.Mov, "blsr", "bmi", { flags: FlagEffect.Other }),
+  vex(X.Blsmsk, Format.Mov, "blsmsk", "bmi", { flags: FlagEffect.Other }),
+  vex(X.Bextr, Format.Counted, "bextr", "bmi", { flags: FlagEffect.Other }),
+  vex(X.Bzhi, Format.Counted, "bzhi", "bmi2", { flags: FlagEffect.Other }),
+  vex(X.Shlx, Format.Counted, "shlx", "bmi2"),
+  vex(X.Shrx, Format.Counted, "shrx", "bmi2"),
+  vex(X.Sarx, Format.Counted, "sarx", "bmi2"),
   row(X.Setcc, Format.SetCc, "set", 2, {
     sizes: [1],
     result: 1,

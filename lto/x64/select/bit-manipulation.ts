@@ -1,0 +1,116 @@
+/**
+ * What the bit manipulation extensions (BMI, BMI2) do in one instruction: selected where the function's features have
+ * them and that is shorter or faster.
+ * Source: Intel SDM volume 2.
+ */
+import { MInst, RegOperand, type VReg } from "../../codegen/mir.js";
+import { constantNumber } from "../../codegen/select/constants.js";
+import { type CallInst, callArguments, type Inst, Op } from "../../ir/instructions.js";
+import type { Value } from "../../ir/values.js";
+import { opFeature } from "../isa/op-info.js";
+import { X } from "../isa/ops.js";
+import type { Selector } from "./selector.js";
+import { foldLoad, registerSource, setSource } from "./source.js";
+
+/** The function's features have the instruction. */
+export const offers = (s: Selector, op: X): boolean => s.features.has(opFeature[op]!);
+
+/** The operation behind `value` if the instruction being lowered may do it as well: nobody else reads its result. */
+function foldable(s: Selector, value: Value, op: Op): Inst | null {
+  if (value.valueKind !== "inst" || value.op !== op) return null;
+  return s.uses[value.id] === 1 && s.vregs[value.id]! < 0 && value.parent === s.at.parent ? value : null;
+}
+
+/** What `value` is the complement of. */
+function complemented(s: Selector, value: Value): Value | null {
+  const inst = foldable(s, value, Op.Xor);
+  return inst !== null && constantNumber(inst.operands[1]!) === -1 ? inst.operands[0]! : null;
+}
+
+const isDecremented = (s: Selector, value: Value, from: Value): boolean => {
+  const sum = foldable(s, value, Op.Add);
+  return sum !== null && sum.operands[0] === from && constantNumber(sum.operands[1]!) === -1;
+};
+
+const isNegated = (s: Selector, value: Value, from: Value): boolean => {
+  const difference = foldable(s, value, Op.Sub);
+  return (
+    difference !== null && difference.operands[1] === from && constantNumber(difference.operands[0]!) === 0
+  );
+};
+
+/** `a` and `b` of a bitwise operation, `size` bytes; false if no instruction does it together with what makes `b`. */
+function selectPattern(s: Selector, op: Op, result: VReg, size: number, a: Value, b: Value): boolean {
+  const one = (opcode: X): boolean => {
+    const inst = new MInst(opcode, size);
+    inst.defs = [new RegOperand(result)];
+    inst.uses = [registerSource(s, a, size)];
+    s.emit(inst);
+    return true;
+  };
+  if (isDecremented(s, b, a) && op !== Op.Or) return one(op === Op.And ? X.Blsr : X.Blsmsk);
+  if (op !== Op.And) return false;
+  if (isNegated(s, b, a)) return one(X.Blsi);
+  const inverted = complemented(s, b);
+  // Short registers that die are shorter to change in place.
+  if (inverted === null || (size < 8 && s.mf.goal !== "speed" && s.diesHere(inverted))) return false;
+  const inst = new MInst(X.Andn, size);
+  inst.defs = [new RegOperand(result)];
+  inst.uses = [s.use(inverted)];
+  setSource(s, inst, a, size, false);
+  s.emit(inst);
+  return true;
+}
+
+/** A bitwise operation of `size` bytes with what makes one of its operands; false if there is no instruction for both. */
+export function selectBitPattern(s: Selector, { op, operands }: Inst, result: VReg, size: number): boolean {
+  if (size < 4 || !s.optimize || !offers(s, X.Andn)) return false;
+  const [a, b] = operands as [Value, Value];
+  return selectPattern(s, op, result, size, a, b) || selectPattern(s, op, result, size, b, a);
+}
+
+const shifts: Partial<Record<Op, X>> = { [Op.Shl]: X.Shlx, [Op.LShr]: X.Shrx, [Op.AShr]: X.Sarx };
+
+/** A shift by a number that only running tells: with neither flags nor a register that is fixed, but longer. */
+export function selectFlaglessShift(
+  s: Selector,
+  op: Op,
+  result: VReg,
+  size: number,
+  value: Value,
+  count: Value,
+): boolean {
+  if (size < 4 || s.mf.goal !== "speed" || !offers(s, X.Shlx)) return false;
+  emitCounted(s, shifts[op]!, result, size, value, count);
+  return true;
+}
+
+/** result = value by count, which is in a register. */
+function emitCounted(s: Selector, op: X, result: VReg, size: number, value: Value, count: Value): void {
+  const inst = new MInst(op, size);
+  inst.defs = [new RegOperand(result)];
+  const mem = foldLoad(s, value, size);
+  if (mem !== null) inst.mem = mem;
+  else inst.uses = [registerSource(s, value, size)];
+  inst.uses.push(s.use(count));
+  s.emit(inst);
+}
+
+/** Intrinsics by name after `tsc.x64.`. */
+const counted: Readonly<Record<string, readonly [X, number]>> = {
+  bextr32: [X.Bextr, 4],
+  bextr64: [X.Bextr, 8],
+  bzhi32: [X.Bzhi, 4],
+  bzhi64: [X.Bzhi, 8],
+};
+
+/** Lowers a call of `tsc.x64.<name>`; false when it is none of these. */
+export function selectBitIntrinsic(s: Selector, call: CallInst, name: string): boolean {
+  const entry = counted[name];
+  if (entry === undefined) return false;
+  const [op, size] = entry;
+  if (!offers(s, op)) s.unsupported(`intrinsic of ${name} without feature ${opFeature[op]}`);
+  const [value, count] = callArguments(call);
+  emitCounted(s, op, s.resultOf(call), size, value!, count!);
+  return true;
+}
