@@ -54,6 +54,20 @@ const intrinsics: readonly (Operation & { readonly c: string })[] = [
     fast: "bzhi mem",
     small: "bzhi mem",
   },
+  {
+    name: "pdep",
+    body: "%r = call T @llvm.x86.bmi.pdep.W(T %a, T %b)",
+    c: "{ T r = 0; for (int i = 0; i < W; i++) if (b >> i & 1) { r |= (a & 1) << i; a >>= 1; } return r; }",
+    fast: "pdep",
+    small: "pdep",
+  },
+  {
+    name: "pext",
+    body: `${load}%r = call T @llvm.x86.bmi.pext.W(T %a, T %m)`,
+    c: "{ T r = 0; for (int i = 0, k = 0; i < W; i++) if (*p >> i & 1) r |= (a >> i & 1) << k++; return r; }",
+    fast: "pext mem",
+    small: "pext mem",
+  },
 ];
 
 const widths = [32, 64] as const;
@@ -71,7 +85,7 @@ function functionText({ name, body }: Operation, width: number, features: string
 }
 
 const features = "+bmi,+bmi2,+crc32";
-const declarations = ["bextr", "bzhi"]
+const declarations = ["bextr", "bzhi", "pdep", "pext"]
   .flatMap((name) => widths.map((w) => `declare i${w} @llvm.x86.bmi.${name}.${w}(i${w}, i${w})\n`))
   .join("");
 const program = `${head}${declarations}${widths
@@ -137,7 +151,7 @@ async function compiled(level: string): Promise<string> {
 function used(text: string): Record<string, string> {
   const found: Record<string, string> = {};
   for (const [, name, body] of text.matchAll(/^(\w+):\n([\s\S]*?)\n\t\.size/gm)) {
-    const lines = [...body!.matchAll(/^\t(andn|bls\w+?|s[ha][lr]x|bextr|bzhi)[lq]\t(.*)$/gm)];
+    const lines = [...body!.matchAll(/^\t(andn|bls\w+?|s[ha][lr]x|bextr|bzhi|pdep|pext)[lq]\t(.*)$/gm)];
     found[name!] = lines.map(([, op, operands]) => (operands!.includes("(") ? `${op} mem` : op!)).join(", ");
   }
   return found;

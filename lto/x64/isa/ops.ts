@@ -171,6 +171,9 @@ export const enum X {
   /** Counted (BMI, BMI2): the field whose position and length are bytes of the count; the bits below the count. */
   Bextr,
   Bzhi,
+  /** Three (BMI2): low bits of uses[0] to where the mask src has ones; the bits there to low ones. */
+  Pdep,
+  Pext,
   /** Counted (BMI2): no flags, and the count in any register. */
   Shlx,
   Shrx,

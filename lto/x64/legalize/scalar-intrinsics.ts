@@ -75,4 +75,8 @@ export const scalarIntrinsics: ReadonlyMap<string, IntrinsicHandler> = new Map<s
   ["x86.bmi.bextr.64", instruction("bextr64", i64)],
   ["x86.bmi.bzhi.32", instruction("bzhi32", i32)],
   ["x86.bmi.bzhi.64", instruction("bzhi64", i64)],
+  ["x86.bmi.pdep.32", instruction("pdep32", i32)],
+  ["x86.bmi.pdep.64", instruction("pdep64", i64)],
+  ["x86.bmi.pext.32", instruction("pext32", i32)],
+  ["x86.bmi.pext.64", instruction("pext64", i64)],
 ]);

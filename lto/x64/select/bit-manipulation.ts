@@ -7,8 +7,8 @@ import { MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { constantNumber } from "../../codegen/select/constants.js";
 import { type CallInst, callArguments, type Inst, Op } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
-import { opFeature } from "../isa/op-info.js";
-import { X } from "../isa/ops.js";
+import { opFeature, opFormat } from "../isa/op-info.js";
+import { Format, X } from "../isa/ops.js";
 import type { Selector } from "./selector.js";
 import { foldLoad, registerSource, setSource } from "./source.js";
 
@@ -54,12 +54,17 @@ function selectPattern(s: Selector, op: Op, result: VReg, size: number, a: Value
   const inverted = complemented(s, b);
   // Short registers that die are shorter to change in place.
   if (inverted === null || (size < 8 && s.mf.goal !== "speed" && s.diesHere(inverted))) return false;
-  const inst = new MInst(X.Andn, size);
-  inst.defs = [new RegOperand(result)];
-  inst.uses = [s.use(inverted)];
-  setSource(s, inst, a, size, false);
-  s.emit(inst);
+  emitThree(s, X.Andn, result, size, inverted, a);
   return true;
+}
+
+/** result = a op b. */
+function emitThree(s: Selector, op: X, result: VReg, size: number, a: Value, b: Value): void {
+  const inst = new MInst(op, size);
+  inst.defs = [new RegOperand(result)];
+  inst.uses = [s.use(a)];
+  setSource(s, inst, b, size, false);
+  s.emit(inst);
 }
 
 /** A bitwise operation of `size` bytes with what makes one of its operands; false if there is no instruction for both. */
@@ -97,20 +102,25 @@ function emitCounted(s: Selector, op: X, result: VReg, size: number, value: Valu
 }
 
 /** Intrinsics by name after `tsc.x64.`. */
-const counted: Readonly<Record<string, readonly [X, number]>> = {
+const instructions: Readonly<Record<string, readonly [X, number]>> = {
   bextr32: [X.Bextr, 4],
   bextr64: [X.Bextr, 8],
   bzhi32: [X.Bzhi, 4],
   bzhi64: [X.Bzhi, 8],
+  pdep32: [X.Pdep, 4],
+  pdep64: [X.Pdep, 8],
+  pext32: [X.Pext, 4],
+  pext64: [X.Pext, 8],
 };
 
 /** Lowers a call of `tsc.x64.<name>`; false when it is none of these. */
 export function selectBitIntrinsic(s: Selector, call: CallInst, name: string): boolean {
-  const entry = counted[name];
+  const entry = instructions[name];
   if (entry === undefined) return false;
   const [op, size] = entry;
   if (!offers(s, op)) s.unsupported(`intrinsic of ${name} without feature ${opFeature[op]}`);
-  const [value, count] = callArguments(call);
-  emitCounted(s, op, s.resultOf(call), size, value!, count!);
+  const [a, b] = callArguments(call) as [Value, Value];
+  const emit = opFormat[op] === Format.Three ? emitThree : emitCounted;
+  emit(s, op, s.resultOf(call), size, a, b);
   return true;
 }

@@ -246,6 +246,8 @@ export const generalRows: readonly Row[] = [
   vex(X.Blsmsk, Format.Mov, "blsmsk", "bmi", { flags: FlagEffect.Other }),
   vex(X.Bextr, Format.Counted, "bextr", "bmi", { flags: FlagEffect.Other }),
   vex(X.Bzhi, Format.Counted, "bzhi", "bmi2", { flags: FlagEffect.Other }),
+  vex(X.Pdep, Format.Three, "pdep", "bmi2"),
+  vex(X.Pext, Format.Three, "pext", "bmi2"),
   vex(X.Shlx, Format.Counted, "shlx", "bmi2"),
   vex(X.Shrx, Format.Counted, "shrx", "bmi2"),
   vex(X.Sarx, Format.Counted, "sarx", "bmi2"),
