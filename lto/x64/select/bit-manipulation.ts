@@ -18,7 +18,9 @@ export const offers = (s: Selector, op: X): boolean => s.features.has(opFeature[
 /** The operation behind `value` if the instruction being lowered may do it as well: nobody else reads its result. */
 function foldable(s: Selector, value: Value, op: Op): Inst | null {
   if (value.valueKind !== "inst" || value.op !== op) return null;
-  return s.uses[value.id] === 1 && s.vregs[value.id]! < 0 && value.parent === s.at.parent ? value : null;
+  return s.values.uses[value.id] === 1 && s.values.vregs[value.id]! < 0 && value.parent === s.at.parent
+    ? value
+    : null;
 }
 
 /** What `value` is the complement of. */
