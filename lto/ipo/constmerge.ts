@@ -101,6 +101,7 @@ export const constmerge: ModulePass = {
       all.set(copy, kept);
     }
     context.count("merged", all.size);
+    for (const [copy, kept] of all) module.origins?.absorbs(kept, copy);
     replaceGlobals(module, context.ofModule(summary), all);
     return true;
   },

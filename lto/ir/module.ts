@@ -5,6 +5,7 @@ import type { DataLayout } from "./data-layout.js";
 import { Editor } from "./editor.js";
 import type { Body, BodyView } from "./instructions.js";
 import { type Intrinsic, intrinsicNamed } from "./intrinsics.js";
+import type { Origins } from "./origins.js";
 import { ptr, type Type } from "./types.js";
 import { Argument, type Constant } from "./values.js";
 
@@ -328,6 +329,8 @@ export class Module {
    * code may enter them, whatever becomes of the IR that mentions them.
    */
   readonly pinned = new Set<GlobalValue>();
+  /** Of a linked module: where its globals come from; null: nobody wants to know. */
+  origins: Origins | null = null;
   /** Of a linked module: it is not the whole program; the result is linked with more IR. */
   isPartial = false;
   /** Assembly text of `module asm` lines, each ended by a newline. */

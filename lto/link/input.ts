@@ -106,6 +106,8 @@ export interface LinkOptions {
   readonly mention?: (name: string) => Mention;
   /** 0: no limit. */
   readonly errorLimit: number;
+  /** The linked module is to know where its globals come from (`Module.origins`). */
+  readonly keepOrigins?: boolean;
   /** Load lazy members whose strong definition can replace a common symbol (--fortran-common; lld: off). */
   readonly fortranCommon?: boolean;
 }

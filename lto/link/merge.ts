@@ -11,6 +11,7 @@ import { baseObject } from "../analysis/references.js";
 import { DataLayout } from "../ir/data-layout.js";
 import { isReservedName } from "../ir/intrinsics.js";
 import { Func, type GlobalValue, GlobalVariable, isReference, Module } from "../ir/module.js";
+import { Origins } from "../ir/origins.js";
 import { ConstantRemapper, type Replacements, remapFunction } from "../ir/remap.js";
 import { arrayType, type Type } from "../ir/types.js";
 import { ConstAggregate, type Constant } from "../ir/values.js";
@@ -115,6 +116,11 @@ class Merger {
     for (const global of this.globals) module.globals.push(global);
     const { replacements, origins, pinned } = this;
     for (const global of pinned) module.pinned.add(global);
+    if (this.options.keepOrigins === true) {
+      module.origins = new Origins();
+      for (const [global, { file }] of origins)
+        if (!global.isDeclaration) module.origins.cameFrom(global, file.file);
+    }
     return { module, replacements, origins, pinned, renamed, flagFiles };
   }
 

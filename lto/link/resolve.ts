@@ -69,6 +69,8 @@ interface Pending {
   next: number;
 }
 
+/** Who mentions what no input does, in words. */
+const standardLibraries = "the C or C++ library";
 /** What start-up code calls in the C library: glibc's, and musl's and others' for those at its end. */
 const startUp = ["__libc_start_main", "__libc_csu_init", "exit", "_exit"];
 
@@ -105,14 +107,14 @@ class Resolver {
       this.require(`__wrap_${name}`);
       for (const pinned of [name, `__wrap_${name}`]) {
         const symbol = this.symbols.get(pinned);
-        if (symbol !== undefined) symbol.usedOutside = true;
+        symbol?.useOutside("--wrap");
       }
     }
     for (const name of options.redefined ?? []) {
       const symbol = this.symbols.get(name);
       if (symbol === undefined) continue;
       symbol.redefined = true;
-      symbol.usedOutside = true;
+      symbol.useOutside("assigned by --defsym or a linker script");
       symbol.constrainUnnamedAddr("none");
     }
     // Code generation may call these without any reference in the IR. A bitcode member must be known now; a
@@ -148,7 +150,7 @@ class Resolver {
       const input = symbol.member!.load();
       if (input.kind !== "native") continue;
       for (const { name: mentioned, defined } of input.symbols) {
-        this.open(this.symbols.get(mentioned));
+        this.open(this.symbols.get(mentioned), input.file);
         if (!defined) names.push(mentioned);
       }
     }
@@ -167,13 +169,14 @@ class Resolver {
       const isInline =
         global.kind === "function" && global.linkage === "linkonce_odr" && symbol.unnamedAddr === "global";
       const how = mention(symbol.name);
-      if (how === "undefined" || (how === "defined" && !isInline)) this.open(symbol);
+      if (how === "undefined" || (how === "defined" && !isInline)) this.open(symbol, standardLibraries);
     }
   }
 
-  private open(symbol: LinkSymbol | undefined): void {
+  /** @param by in words */
+  private open(symbol: LinkSymbol | undefined, by: string): void {
     if (symbol === undefined) return;
-    symbol.usedOutside = true;
+    symbol.useOutside(by);
     symbol.constrainUnnamedAddr("none");
   }
 
@@ -278,19 +281,20 @@ class Resolver {
   private enterAsm(file: LoadedModule, references: { name: string; weak: boolean }[]): void {
     const { asm, module } = file;
     if (module.moduleAsm === "") return;
+    const byAssembly = `assembly in ${file.file}`;
     if (asm.opaque)
       for (const global of module.globals)
-        if (isLinkable(global)) this.symbol(linkName(global, this.wrapped)).usedOutside = true;
+        if (isLinkable(global)) this.symbol(linkName(global, this.wrapped)).useOutside(byAssembly);
     // A name that the module's own IR defines locally is not a global symbol.
     const local = new Set(module.globals.filter((g) => g.isLocal).map((g) => g.name));
     for (const name of [...asm.globals, ...asm.locals]) {
       const symbol = this.symbol(name);
-      symbol.usedOutside = true;
+      symbol.useOutside(byAssembly);
       this.define(symbol, asm.weak.has(name) ? "weak" : "strong", file, null);
     }
     for (const name of [...asm.references, ...asm.weakReferences]) {
       if (local.has(name)) continue;
-      this.symbol(name).usedOutside = true;
+      this.symbol(name).useOutside(byAssembly);
       references.push({ name, weak: asm.weakReferences.has(name) });
     }
   }
@@ -301,7 +305,7 @@ class Resolver {
     const references: { name: string; weak: boolean }[] = [];
     for (const native of input.symbols) {
       const symbol = this.symbol(native.name);
-      symbol.usedOutside = true;
+      symbol.useOutside(input.file);
       symbol.constrainUnnamedAddr("none");
       this.checkThreadLocal(symbol, native.tls, file);
       if (!input.shared) symbol.constrainVisibility(native.visibility);

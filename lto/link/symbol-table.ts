@@ -54,8 +54,8 @@ export class LinkSymbol {
   visibility: Visibility = "default";
   /** The least permissive of all occurrences; null before the first. */
   unnamedAddr: GlobalBase["unnamedAddr"] | null = null;
-  /** Native code or module asm defines or mentions it, so its name must stay. */
-  usedOutside = false;
+  /** Who defines or mentions it that is no IR, so that its name must stay: the first, in words; null: nobody. */
+  usedBy: string | null = null;
   /** The system linker will put another value in the place of a definition. */
   redefined = false;
   /** Largest size and alignment among common definitions, in bytes. */
@@ -65,6 +65,16 @@ export class LinkSymbol {
   threadLocal: boolean | null = null;
   threadLocalFile = "";
   constructor(readonly name: string) {}
+
+  /** Native code or module asm defines or mentions it, so its name must stay. */
+  get usedOutside(): boolean {
+    return this.usedBy !== null;
+  }
+
+  /** @param by in words, for reports; the first is kept */
+  useOutside(by: string): void {
+    this.usedBy ??= by;
+  }
 
   get isDefined(): boolean {
     return this.state === "strong" || this.state === "weak" || this.state === "common";

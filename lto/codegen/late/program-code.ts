@@ -6,6 +6,7 @@
  */
 import type { DataLayout } from "../../ir/data-layout.js";
 import type { Func, GlobalValue } from "../../ir/module.js";
+import type { Origins } from "../../ir/origins.js";
 import { MFunction, type MInst } from "../mir.js";
 import { type PackedFunction, Property, propertiesAt } from "../pack/format.js";
 import { packFunction } from "../pack/pack.js";
@@ -21,6 +22,8 @@ export interface ProgramFacts {
   /** Variables that have sections of their own. */
   readonly retained: ReadonlySet<GlobalValue>;
   readonly isPositionIndependent: boolean;
+  /** Told of functions that steps make; absent: nobody wants to know. */
+  readonly origins?: Origins | null;
 }
 
 interface AddedFunction {
@@ -116,9 +119,13 @@ export class ProgramCode {
     this.replace(number, words);
   }
 
-  /** A new function, whose frame is done, too. */
-  add(mf: MFunction): void {
+  /**
+   * A new function, whose frame is done, too.
+   * @param by the step that made it @param of whose code it has
+   */
+  add(mf: MFunction, by: string, of: () => readonly Func[]): void {
     const { fn, goal, startsFramed } = mf;
+    this.facts.origins?.wasMade(fn as Func, by, of());
     this.added.push({ fn: fn as Func, goal, startsFramed, packed: this.pack(mf) });
   }
 

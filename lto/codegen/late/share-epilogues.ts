@@ -122,7 +122,10 @@ class EpilogueSharing {
       if (chosen !== null && unwindTables.indexOf(unwind) > unwindTables.indexOf(chosen.unwind))
         chosen.unwind = unwind;
     this.replace();
-    for (const one of shared) this.code.add(this.functionOf(one));
+    for (const one of shared)
+      this.code.add(this.functionOf(one), epilogueRemarks, () =>
+        this.sites.filter(({ ending }) => ending.chosen === one).map(({ fn }) => this.code.functionOf(fn)),
+      );
   }
 
   private takesPart(fn: number): boolean {

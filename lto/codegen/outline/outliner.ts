@@ -42,7 +42,7 @@ import {
   type OutlineForm,
   Site,
 } from "./candidates.js";
-import { notOutlined, outlined } from "./remarks.js";
+import { notOutlined, outlined, outlineRemarks } from "./remarks.js";
 import { type CodeSequence, codeSequence, Dictionary } from "./sequence.js";
 
 export interface OutlineOptions {
@@ -217,7 +217,11 @@ class Outliner {
       code.replace(fn, editedWords(code.packed(fn).words, sequence, edits.slice(i, end)));
       i = end;
     }
-    for (const mf of made) code.add(mf);
+    made.forEach((mf, i) => {
+      code.add(mf, outlineRemarks, () =>
+        Array.from(selected[i]!.starts, (start) => code.functionOf(finder.functionAt(start))),
+      );
+    });
     return made;
   }
 }

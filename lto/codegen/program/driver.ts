@@ -60,6 +60,8 @@ import {
 export interface GeneratedCode {
   /** Registers that a call of each function may change, by number. */
   readonly clobbers: readonly RegisterSet[];
+  /** Callee-saved registers that each function saves and restores, likewise. */
+  readonly saved: readonly RegisterSet[];
   /** Variables that the code expects to find side by side. */
   readonly cluster: GlobalCluster | null;
   readonly statistics: CodegenStatistics;
@@ -104,6 +106,7 @@ export async function generateCode(
   finished("emit");
   return {
     clobbers: decisions.scratch,
+    saved: decisions.saved,
     cluster: code?.cluster ?? null,
     statistics: {
       ...sessions.statistics,
@@ -177,6 +180,7 @@ async function takeProgramSteps(
     layout: module.dataLayout,
     retained: retainedIn(module),
     isPositionIndependent: options.relocation !== "static",
+    origins: module.origins,
   });
   for (const step of steps) step.run(code);
   await sessions.replace(functions);

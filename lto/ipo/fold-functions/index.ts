@@ -95,6 +95,7 @@ class Folder {
     if (replacements.size > 0) {
       if (jumps.length > 0) this.summary = updatedSummary(this.module, this.summary);
       const before = [...this.module.globals];
+      for (const [copy, kept] of replacements) this.module.origins?.absorbs(kept, copy);
       replaceGlobals(this.module, this.summary, replacements);
       this.summary = updatedSummary(this.module, this.summary, before);
       this.folded += replacements.size;

@@ -64,6 +64,7 @@ export class Names {
   }
   add(global: GlobalValue): void {
     this.module.globals.push(global);
+    if (!global.isDeclaration) this.module.origins?.wasMade(global, "libcalls", []);
     this.added++;
   }
 }

@@ -100,6 +100,11 @@ class Merger {
         const to = mergeCluster(cluster, plan, this.nameFor(cluster.first));
         this.settled.add(to);
         this.module.globals.push(to);
+        this.module.origins?.wasMade(
+          to,
+          "merge-functions",
+          members.map(({ fn }) => fn),
+        );
         members.forEach(({ fn, staysAsJump }, i) => {
           if (staysAsJump) this.settled.add(fn);
           else gone.add(fn);
