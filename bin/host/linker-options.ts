@@ -20,7 +20,7 @@ export function inputWords(path: string, contents: Contents | undefined): string
  * alone.
  */
 export const forOptimizer =
-  /^(?:(?:lto-)?whole-program-visibility|opt-remarks-(?:filename|passes)|(?:thinlto-)?cache-(?:dir|size|policy)|tsc-lto)(?:=|$)/;
+  /^(?:(?:lto-)?whole-program-visibility|opt-remarks-(?:filename|passes)|size-report|(?:thinlto-)?cache-(?:dir|size|policy)|tsc-lto)(?:=|$)/;
 
 /** A script's name behind `-T` in one word; of the rest `-Ttext` and its like have addresses as their values. */
 export const scriptOption = /^-T(?!text|data|bss|ldata|rodata)./;
@@ -57,6 +57,7 @@ export function linkerOptions(words: readonly string[]): string[] {
         break;
       case "opt-remarks-filename":
       case "opt-remarks-passes":
+      case "size-report":
         result.push(`--${name}=${value()}`);
         break;
       case "cache-dir":

@@ -60,6 +60,8 @@ export interface CodegenSink {
 export interface CodegenResult {
   /** Registers that a call of each function may change, by name. */
   readonly usage: readonly (readonly [string, RegisterSet])[];
+  /** Callee-saved registers that each function saves, in the same order. */
+  readonly saved: readonly RegisterSet[];
   readonly statistics: CodegenStatistics;
   readonly indirect: IndirectNames;
   /** Of the passes on single functions, in all threads. */
@@ -150,6 +152,7 @@ export async function generate(
   const names = definedFunctions(module).map((fn) => fn.name);
   return {
     usage: names.map((name, i) => [name, generated.clobbers[i]!] as const),
+    saved: generated.saved,
     statistics: generated.statistics,
     indirect: indirectNames(plan.indirect, names, plan.open),
     passes: generated.passes,

@@ -24,7 +24,7 @@ import { isSameFile, OutputFile } from "../host/output-file.js";
 import { ScratchFile } from "../host/scratch-file.js";
 import { isSystemError } from "../host/system-errors.js";
 import type { FileCodeCache } from "./code-cache.js";
-import { type CodegenSink, generate, type PlannedModule, planModule } from "./codegen.js";
+import { type CodegenResult, type CodegenSink, generate, type PlannedModule, planModule } from "./codegen.js";
 import type { DriverOptions } from "./driver-options.js";
 import { LinkError } from "./errors.js";
 import { ClaimCollector } from "./ipra-claims.js";
@@ -34,6 +34,7 @@ import { collectGarbage } from "./memory.js";
 import { type CodeOptionValues, codeOptionNames } from "./option-table.js";
 import { type CodegenPasses, optimise } from "./passes.js";
 import type { ReportRequests } from "./reports.js";
+import type { SizeReportWriter } from "./size-report.js";
 import { type Lap, Timer } from "./timer.js";
 import type { Phase, Turns } from "./turns.js";
 
@@ -128,11 +129,14 @@ interface Prepared {
 }
 
 interface Produced {
+  /** Null where no assembly was wanted. */
+  readonly generated: CodegenResult | null;
   readonly code: CodeReport | null;
   readonly passes: PassReport;
 }
 
 class Job {
+  private sizeReport: SizeReportWriter | null = null;
   private readonly timer = new Timer();
   private readonly services: JobServices;
 
@@ -163,8 +167,9 @@ class Job {
     this.cache?.forgetInputs();
     try {
       const prepared = await this.prepare(linked);
-      const { code, passes: produced } = await this.produce(prepared);
+      const { code, passes: produced, generated } = await this.produce(prepared);
       const passes = mergeReports([prepared.report, produced]);
+      if (generated !== null) this.writeSizeReport(prepared.planned!, generated, passes);
       this.writeTrace(passes);
       for (const { message } of [...passes.warnings].sort((a, b) => a.number - b.number))
         this.services.diagnose({ severity: "warning", message });
@@ -193,6 +198,10 @@ class Job {
     );
     linked.summary = null;
     services.finished("passes");
+    if (options.sizeReport !== null) {
+      const { SizeReportWriter } = await import("./size-report.js");
+      this.sizeReport = new SizeReportWriter(module, summary, linked.roots ?? new Map());
+    }
     const passes = { pipelines: services.set.pipelines, origin, earlierRuns: runs };
     if (codegen === null || (options.emit !== "asm" && options.emit !== "machine"))
       return { module, planned: null, passes, report };
@@ -206,7 +215,7 @@ class Job {
   private async produce({ module, planned, passes }: Prepared): Promise<Produced> {
     const { options, scratch } = this;
     try {
-      let produced: Produced = { code: null, passes: emptyReport };
+      let produced: Produced = { generated: null, code: null, passes: emptyReport };
       if (planned !== null) produced = await this.compile(planned, passes);
       else if (options.emit === "ir") {
         scratch.write(printModule(module));
@@ -229,6 +238,7 @@ class Job {
     const { options, services, scratch } = this;
     const assembly = await assemblyFile(options, scratch);
     const collector = new ClaimCollector();
+    const { sizeReport } = this;
     const cache = await this.openCache(planned);
     const sink: CodegenSink = {
       requests: reportRequests(options),
@@ -239,6 +249,8 @@ class Job {
         switch (report.kind) {
           case "print":
             return services.print(report.text);
+          case "facts":
+            return sizeReport?.accept(report.facts);
           case "machine":
             return scratch.write(report.text);
           default:
@@ -260,7 +272,7 @@ class Job {
       }
       this.complain(cache?.close() ?? null);
       const { statistics, usage } = generated;
-      return { code: { statistics, usage }, passes: generated.passes };
+      return { generated, code: { statistics, usage }, passes: generated.passes };
     } finally {
       if (assembly !== scratch) assembly?.close();
     }
@@ -280,6 +292,13 @@ class Job {
     const { openCodeCache } = await import("./code-cache.js");
     const names = inputs.map(({ name }) => name);
     return openCodeCache(cacheDir, cacheSize, this.services.host.cwd, names, module, options);
+  }
+
+  private writeSizeReport(planned: PlannedModule, generated: CodegenResult, { counts }: PassReport): void {
+    const { sizeReport, options } = this;
+    this.writeReport("size report", sizeReport === null ? null : options.sizeReport, () =>
+      sizeReport!.text(options.output, planned, generated, counts),
+    );
   }
 
   private writeTrace({ events }: PassReport): void {
@@ -343,11 +362,18 @@ async function checkIpra(
   throw new LinkError(errors);
 }
 
-function reportRequests({ printMachine, passes, emit, checkIpra }: DriverOptions): ReportRequests {
+function reportRequests({
+  printMachine,
+  passes,
+  emit,
+  checkIpra,
+  sizeReport,
+}: DriverOptions): ReportRequests {
   return {
     print: printMachine === null ? null : { stage: printMachine, fn: passes.filterFunction },
     machine: emit === "machine",
     claims: checkIpra,
+    facts: sizeReport !== null && emit === "asm",
   };
 }
 

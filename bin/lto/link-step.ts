@@ -30,6 +30,8 @@ export interface Linked {
   summary: ModuleSummary | null;
   /** The file that each function came from, by the name that it has in the linked module. */
   readonly files: ReadonlyMap<string, string>;
+  /** Why definitions are not local, by name; null where no report is wanted. */
+  readonly roots: ReadonlyMap<string, readonly string[]> | null;
 }
 
 /** Complaints of the verifier that are reported. */
@@ -83,7 +85,29 @@ export async function linkInputs(
     refuseRequests(module, linked);
   }
   if (options.emit === "asm") refuseSymbols(module, linked, !options.shared && !options.relocatable);
-  return { module, summary, files: filesOf(module, linked) };
+  const roots = options.sizeReport === null ? null : await rootsOf(linked, module, options, given, read);
+  return { module, summary, files: filesOf(module, linked), roots };
+}
+
+/** Why definitions are not local, with the options and files that say so. */
+async function rootsOf(
+  { symbols }: LinkResult,
+  module: Module,
+  options: DriverOptions,
+  given: LinkOptions,
+  read: ReadFile,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const { rootReasons } = await import("../../lto/link/root-reasons.js");
+  const lists = options.exportList.map((file) => ({
+    from: `--export-list ${file}`,
+    patterns: parseExportList(textOfBytes(read(file)), file),
+  }));
+  const told = [
+    { from: "--export", patterns: options.export },
+    { from: "--undefined", patterns: options.undefined },
+    ...lists,
+  ];
+  return rootReasons(module, symbols, given, told);
 }
 
 /** What compilers say in modules with debug information that somebody asked for; locations for remarks and counts have none. */
@@ -206,6 +230,7 @@ function linkOptions(options: DriverOptions, read: ReadFile): LinkOptions {
     keptSections: symbols.kept,
     ...(options.codegen === "llvm" || options.emit === "bitcode" ? { callable: isLibraryCallOfLlvm } : {}),
     errorLimit: options.errorLimit,
+    keepOrigins: options.sizeReport !== null,
     ...mentionOf(options),
     ...(scripts.length === 0
       ? {}

@@ -293,6 +293,12 @@ const reports = {
       ["select", "allocate", "finish"],
       null,
     ),
+    sizeReport: value<string | null>(
+      "--size-report <file>",
+      "write what is known of each function and variable, for tsc-lto size, why and diff, as JSON",
+      (given) => given,
+      null,
+    ),
     printRegusage: on("--print-regusage", "print the registers each function may change on standard error"),
   },
 } as const satisfies OptionGroup;

@@ -8,6 +8,7 @@
 import { dumpFunction } from "../../lto/codegen/dump.js";
 import type { MFunction } from "../../lto/codegen/mir.js";
 import type { Observer, Stage } from "../../lto/codegen/program/function.js";
+import { type CodeFacts, codeFacts } from "./code-facts.js";
 import { type ClaimReport, functionClaim, undefinedRegisters } from "./ipra-claims.js";
 
 export interface ReportRequests {
@@ -17,26 +18,30 @@ export interface ReportRequests {
   readonly machine: boolean;
   /** Claims for the checker are wanted. */
   readonly claims: boolean;
+  /** Facts for a size report are wanted. */
+  readonly facts: boolean;
 }
 
-export const noReports: ReportRequests = { print: null, machine: false, claims: false };
+export const noReports: ReportRequests = { print: null, machine: false, claims: false, facts: false };
 
 /** One finding. Plain data. */
 export type Report =
   | { readonly kind: "print"; readonly text: string }
   | { readonly kind: "machine"; readonly text: string }
+  | { readonly kind: "facts"; readonly facts: CodeFacts }
   | ClaimReport;
 
 /** What looks at the functions of one thread; undefined if nothing is wanted. */
 export function reporter(
-  { print, machine, claims }: ReportRequests,
+  { print, machine, claims, facts }: ReportRequests,
   deliver: (report: Report) => void,
 ): Observer | undefined {
-  if (print === null && !machine && !claims) return undefined;
+  if (print === null && !machine && !claims && !facts) return undefined;
   return (stage: Stage, mf: MFunction): void => {
     if (stage === print?.stage && (print.fn === null || print.fn === mf.name))
       deliver({ kind: "print", text: dumpFunction(mf) });
     if (machine && stage === "finish") deliver({ kind: "machine", text: dumpFunction(mf) });
+    if (facts && stage === "finish") deliver({ kind: "facts", facts: codeFacts(mf) });
     if (claims && stage === "allocate")
       deliver({ kind: "undefined", symbol: mf.name, registers: undefinedRegisters(mf) });
     if (claims && stage === "finish") deliver({ kind: "claim", ...functionClaim(mf) });

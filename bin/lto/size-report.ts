@@ -1,0 +1,188 @@
+/**
+ * `--size-report`: gathers what the steps of a link know of its symbols, and makes the report of it
+ * (formats/size-report/schema.ts). Loaded for links that want one.
+ */
+import {
+  type RegistersReport,
+  reportFormat,
+  reportVersion,
+  type SizeReport,
+  type SymbolReport,
+} from "../../formats/size-report/schema.js";
+import { printReport } from "../../formats/size-report/text.js";
+import type { RegisterSet } from "../../lto/codegen/register-set.js";
+import { hasRegister, minus } from "../../lto/codegen/register-set.js";
+import type { TargetRegisters } from "../../lto/codegen/target.js";
+import type { GlobalValue, Module } from "../../lto/ir/module.js";
+import type { ModuleSummary } from "../../lto/link/index.js";
+import type { PassCount } from "../../lto/pass/report.js";
+import type { CodeFacts } from "./code-facts.js";
+import type { CodegenResult, PlannedModule } from "./codegen.js";
+
+/** Mentions of one global, by the names of what is mentioned. */
+interface Mentions {
+  readonly calls: readonly string[];
+  readonly mentions: readonly string[];
+}
+
+/** Shown of those who take a function's address. */
+const shownTakers = 3;
+
+export class SizeReportWriter {
+  private readonly facts = new Map<string, CodeFacts>();
+  private readonly mentions = new Map<string, Mentions>();
+  /** Who mentions a function other than by a call. */
+  private readonly takers = new Map<string, string[]>();
+
+  /**
+   * @param summary of the module when its passes are done, which is not kept
+   * @param roots why definitions are not local, by name
+   */
+  constructor(
+    { globals }: Module,
+    { symbols }: ModuleSummary,
+    private readonly roots: ReadonlyMap<string, readonly string[]>,
+  ) {
+    symbols.forEach(({ calls, references }, i) => {
+      const global = globals[i]!;
+      if (global.isDeclaration || (calls.length === 0 && references.length === 0)) return;
+      const named = (list: readonly number[]): string[] => list.map((index) => globals[index]!.name);
+      const mentions = named(references);
+      this.mentions.set(global.name, { calls: named(calls), mentions });
+      for (const name of mentions) {
+        const list = this.takers.get(name);
+        if (list === undefined) this.takers.set(name, [global.name]);
+        else list.push(global.name);
+      }
+    });
+  }
+
+  accept(facts: CodeFacts): void {
+    this.facts.set(facts.symbol, facts);
+  }
+
+  /** @param file that was linked @param counts of the passes */
+  text(...parts: Parameters<SizeReportWriter["report"]>): string {
+    return printReport(this.report(...parts));
+  }
+
+  private report(
+    file: string,
+    { module, plan, target }: PlannedModule,
+    { usage, saved, statistics }: CodegenResult,
+    counts: readonly PassCount[],
+  ): SizeReport {
+    const numbers = new Map(usage.map(([name], number) => [name, number]));
+    const symbols: SymbolReport[] = [];
+    const seen = new Set<string>();
+    for (const global of module.globals) {
+      if (global.isDeclaration || global.linkage === "available_externally" || global.linkage === "appending")
+        continue;
+      seen.add(global.name);
+      const number = numbers.get(global.name);
+      const isClosed = number === undefined ? global.isLocal : plan.open[number] === 0;
+      const registers =
+        number === undefined
+          ? undefined
+          : this.registersOf(global.name, usage[number]![1], saved[number]!, target.registers);
+      symbols.push({
+        ...this.symbolOf(module, global),
+        open: isClosed ? [] : this.whyOpen(global),
+        registers,
+      });
+    }
+    // Functions of the steps on machine code are no globals of the module.
+    for (const [global, made] of module.origins?.allMade() ?? [])
+      if (this.facts.has(global.name) && !seen.has(global.name))
+        symbols.push({ ...this.symbolOf(module, global), open: [], madeBy: made.by });
+    return {
+      format: reportFormat,
+      version: reportVersion,
+      kind: "link",
+      file,
+      sections: [],
+      symbols,
+      decisions: [
+        ...Object.entries(statistics).map(([counter, count]) => ({ by: "code generation", counter, count })),
+        ...counts.map(({ pass, counter, count }) => ({ by: pass, counter, count })),
+      ],
+    };
+  }
+
+  private symbolOf({ origins, dataLayout }: Module, global: GlobalValue): SymbolReport {
+    const { name } = global;
+    const facts = this.facts.get(name);
+    const made = origins?.madeOf(global) ?? null;
+    const absorbed = origins?.absorbedBy(global) ?? [];
+    const file = origins?.fileOf(global) ?? null;
+    const { calls, mentions } = mergedMentions(this.mentions.get(name), facts);
+    const root = this.roots.get(name);
+    return {
+      name,
+      kind: global.kind === "function" || global.kind === "variable" ? global.kind : "alias",
+      bytes:
+        facts !== undefined
+          ? { code: facts.code, unwind: facts.unwind }
+          : global.kind === "variable"
+            ? { [useOfVariable(global)]: dataLayout.allocSize(global.valueType) }
+            : {},
+      local: global.isLocal,
+      ...(file === null ? {} : { file }),
+      ...(made === null ? {} : { madeBy: made.by, madeOf: made.of.map((part) => part.name) }),
+      ...(absorbed.length === 0 ? {} : { standsFor: absorbed.map((other) => other.name) }),
+      ...(root === undefined ? {} : { root }),
+      ...(calls.length === 0 ? {} : { calls }),
+      ...(mentions.length === 0 ? {} : { mentions }),
+    };
+  }
+
+  private whyOpen(global: GlobalValue): string[] {
+    const reasons = [...(this.roots.get(global.name) ?? [])];
+    const takers = this.takers.get(global.name) ?? [];
+    if (takers.length > 0) {
+      const more = takers.length > shownTakers ? ` and ${takers.length - shownTakers} more` : "";
+      reasons.push(`its address is taken in ${takers.slice(0, shownTakers).join(", ")}${more}`);
+    }
+    return reasons.length > 0 ? reasons : ["not local"];
+  }
+
+  private registersOf(
+    name: string,
+    changes: RegisterSet,
+    saves: RegisterSet,
+    { names, callClobbers, calleeSaved }: TargetRegisters,
+  ): RegistersReport {
+    const listed = (set: RegisterSet): string[] => names.filter((_, number) => hasRegister(set, number));
+    const facts = this.facts.get(name);
+    const own = facts === undefined ? changes : minus(facts.own, minus(facts.own, changes));
+    return {
+      changes: listed(changes),
+      own: listed(own),
+      saves: listed(saves),
+      preserves: listed(minus(callClobbers, changes)),
+      gives: listed(minus(calleeSaved, minus(calleeSaved, changes))),
+      callsUnknown: [
+        ...(facts?.callsPointers === true ? ["a pointer"] : []),
+        ...(facts?.hasAssembly === true ? ["assembly"] : []),
+      ],
+      ...(facts === undefined || facts.remark === ""
+        ? {}
+        : { convention: facts.remark.replace(/^convention: /, "") }),
+    };
+  }
+}
+
+/** What the IR mentions and what the final code does: each has what the other does not show. */
+function mergedMentions(ir: Mentions | undefined, code: CodeFacts | undefined): Mentions {
+  const calls = [...new Set([...(code?.calls ?? []), ...(ir?.calls ?? [])])].filter(isSymbol);
+  const called = new Set(calls);
+  const mentions = [...new Set([...(code?.mentions ?? []), ...(ir?.mentions ?? [])])];
+  return { calls, mentions: mentions.filter((name) => isSymbol(name) && !called.has(name)) };
+}
+
+const isSymbol = (name: string): boolean => !name.startsWith("llvm.");
+
+function useOfVariable(global: GlobalValue & { readonly kind: "variable" }): "zero" | "constants" | "data" {
+  if (global.initializer?.valueKind === "zero" && global.section === "") return "zero";
+  return global.isConstant ? "constants" : "data";
+}
