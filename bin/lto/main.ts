@@ -21,6 +21,9 @@ import { formatStatistics } from "./statistics.js";
 import { formatPhases } from "./timer.js";
 import { atOnce } from "./turns.js";
 
+/** First words that ask for something else than a link; a file of such a name is written `./size`. */
+const subcommands: ReadonlySet<string> = new Set(["size", "diff", "why", "measure"]);
+
 /** @param set the passes there are, and where they run */
 export async function main(
   args: readonly string[],
@@ -28,6 +31,10 @@ export async function main(
   set: PassSet = productPasses,
 ): Promise<number> {
   const log = (text: string): void => host.stderr(Buffer.from(text));
+  if (subcommands.has(args[0] ?? "")) {
+    const { runSubcommand } = await import("../size/main.js");
+    return runSubcommand(args, host);
+  }
   let options: DriverOptions;
   try {
     refuseLostBytes(args);

@@ -1,0 +1,52 @@
+/** Reads programs and reports for the subcommands. */
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { Image } from "../../formats/program/image.js";
+import { MapFile } from "../../formats/size-report/map-file.js";
+import { programReport } from "../../formats/size-report/program.js";
+import type { SizeReport } from "../../formats/size-report/schema.js";
+import { isReport, parseReport } from "../../formats/size-report/text.js";
+import { InputError } from "../../lto/ir/errors.js";
+import type { Host } from "../host/host.js";
+import { reasonOf } from "../host/system-errors.js";
+
+export interface LoadOptions {
+  /** A link's report. */
+  readonly report?: string | undefined;
+  /** A linker's map. */
+  readonly map?: string | undefined;
+  /** Code is to be compared, so it needs hashes. */
+  readonly hashes?: boolean;
+}
+
+/** @throws InputError */
+export function readInput(file: string, host: Host): Buffer {
+  try {
+    return readFileSync(resolve(host.cwd, file));
+  } catch (e) {
+    throw new InputError(`cannot open ${file}: ${reasonOf(e)}`);
+  }
+}
+
+export const readReport = (file: string, host: Host): SizeReport =>
+  parseReport(readInput(file, host).toString("utf8"), file);
+
+/** The report of a program or object, or one that was saved before. @throws InputError */
+export async function loadProgram(file: string, options: LoadOptions, host: Host): Promise<SizeReport> {
+  const bytes = readInput(file, host);
+  if (bytes[0] === 0x7b) {
+    const text = bytes.toString("utf8");
+    if (isReport(text)) return parseReport(text, file);
+  }
+  const link = options.report === undefined ? null : readReport(options.report, host);
+  const map =
+    options.map === undefined
+      ? null
+      : MapFile.parse(readInput(options.map, host).toString("latin1"), options.map);
+  const hashOf = options.hashes === true ? (await import("../../formats/code/code-hash.js")).codeHash : null;
+  try {
+    return programReport(new Image(bytes), file, { link, map, hashOf });
+  } catch (e) {
+    throw e instanceof InputError ? e.inFile(file) : e;
+  }
+}

@@ -1,0 +1,2 @@
+import type { AddSubcommand } from "./main.js";
+export const addWhy: AddSubcommand = () => {};
