@@ -149,6 +149,9 @@ class Linking {
     return words;
   }
 
+  /** Words for tsc-lto, without its output; null: there is nothing for it to do, or LLVM generates the code. */
+  private optimised: readonly string[] | null = null;
+
   private async optimise(
     items: readonly LinkItem[],
     inputs: readonly string[],
@@ -157,16 +160,15 @@ class Linking {
     const { command } = this.session;
     const options = ltoOptions(items);
     const { llvm } = this;
-    const args = [
+    const own = [
       ...options,
       ...(llvm === null
         ? await this.relocationModel(options, inputs)
         : ["--emit=bitcode", `--bitcode-version=${llvm.version}`]),
       ...(command.jobs === undefined ? [] : ["-j", String(command.jobs)]),
-      "-o",
-      output,
-      ...inputs,
     ];
+    if (llvm === null) this.optimised = [...own, ...inputs];
+    const args = [...own, "-o", output, ...inputs];
     this.show(ltoProgram(), args);
     return this.tool(process.execPath, [...process.execArgv, ...ltoStart(), ...args]);
   }
@@ -215,6 +217,19 @@ class Linking {
       ...words,
     ];
     this.show(linker!, args);
+    if (this.optimised !== null && this.host.env["TSC_LTO_RECORD"] !== undefined) {
+      const output = command.output ?? "a.out";
+      const step = {
+        optimise: this.optimised,
+        linker: linker!,
+        link: args,
+        part: program,
+        assembled: false,
+        output,
+      };
+      const { recordLink } = await import("../host/link-record.js");
+      recordLink(step, this.host);
+    }
     return this.tool(linker!, args, resolve(this.host.cwd, command.output ?? "a.out"));
   }
 

@@ -81,24 +81,30 @@ async function linkFiles(args: readonly string[], host: Host, temporary: () => s
   const contents = new Map<string, Contents>();
   for (const path of [...files.values()].flat()) contents.set(path, contentsOf(resolve(host.cwd, path)));
   const output = items.findLast(({ name }) => name === "o" || name === "output")?.value ?? "a.out";
+  const own = ltoArguments(items, files, contents);
+  /** The object is of code that we generated. */
+  let isOwn = false;
   const linkNative = async (object: string, linker = realLinker(host)): Promise<number> => {
-    const { exitCode, error } = await runTool(
-      linker,
-      realArguments(items, files, contents, object, (archive) =>
-        nativeMembers(resolve(host.cwd, archive), temporary()),
-      ),
-      host,
-      { live: true, output: resolve(host.cwd, output) },
+    const link = realArguments(items, files, contents, object, (archive) =>
+      nativeMembers(resolve(host.cwd, archive), temporary()),
     );
+    if (isOwn && host.env["TSC_LTO_RECORD"] !== undefined) {
+      const { recordLink } = await import("../host/link-record.js");
+      recordLink({ optimise: own, linker, link, part: object, assembled: true, output }, host);
+    }
+    const { exitCode, error } = await runTool(linker, link, host, {
+      live: true,
+      output: resolve(host.cwd, output),
+    });
     if (error !== undefined) throw new InputError(error);
     return exitCode === 0 ? 0 : 1;
   };
   if (![...contents.values()].some((kind) => kind === "ir" || kind === "both")) return linkNative("");
-  const own = ltoArguments(items, files, contents);
   const triple = tripleOfFiles([...contents.keys()].map((path) => resolve(host.cwd, path)));
   if (own.includes("--codegen=llvm") || (triple !== null && !isTarget({ triple })))
     return linkThroughLlvm(own, items, triple ?? "", temporary(), host, linkNative);
   const assembly = await optimised(own, host);
+  isOwn = assembly !== null;
   if (assembly === null) return 1;
   const object = temporaryFile(host.env["TMPDIR"] || "/tmp", ".o");
   try {

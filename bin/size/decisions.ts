@@ -1,0 +1,95 @@
+/**
+ * What can be left out of a link, one by one, to see what it saves: switches of code generation and groups of passes that
+ * belong together. Passes that have no entry can be named as they are.
+ */
+
+import { InputError } from "../../lto/ir/errors.js";
+import { isSkippable, machineSteps, passes, productPasses } from "../../lto/pipeline/registry.js";
+
+export interface Decision {
+  readonly name: string;
+  readonly meaning: string;
+  /** Options that leave it out. */
+  readonly off: readonly string[];
+  /** Passes and steps to be skipped. */
+  readonly skip: readonly string[];
+}
+
+const option = (name: string, meaning: string): Decision => ({
+  name,
+  meaning,
+  off: [`--no-${name}`],
+  skip: [],
+});
+const group = (name: string, meaning: string, ...skip: string[]): Decision => ({
+  name,
+  meaning,
+  off: [],
+  skip: skip.length === 0 ? [name] : skip,
+});
+
+/** Those that are measured where nothing else is asked for. */
+export const decisions: readonly Decision[] = [
+  option("shared-unwind", "unwind descriptions shared by neighbouring functions"),
+  option("ipra", "interprocedural register allocation: masks, conventions, placing of saves"),
+  option("outline", "the outliner of machine code"),
+  group("ir-outline", "the outliner of IR"),
+  group("bind-arguments", "entries that set arguments which many calls share"),
+  group("shrink-tables", "tables with no wider entries than their values need"),
+  group("inline", "inlining"),
+  group("merge-functions", "functions that differ in constants made one"),
+  group("fold-functions", "equal functions made one"),
+  option("base-register", "registers that lead among small variables and far fields"),
+  group(
+    "center-pointers",
+    "pointers to the middle of what is accessed",
+    "center-parameters",
+    "center-pointers",
+  ),
+  option("shared-epilogues", "epilogues that functions share"),
+  option("fall-through", "functions placed so that they run into what they end with"),
+  option("shrink-wrap", "frames only where they are needed"),
+  option("bound-variable-arguments", "functions with variable arguments save what they are passed"),
+  group("propagation", "constants and facts from function to function", "ipsccp", "function-attrs"),
+  group("arguments", "arguments that are not needed, or by value", "deadargelim", "argpromotion"),
+  group(
+    "globals",
+    "variables that are constant, small or not needed",
+    "globalopt",
+    "shrink-globals",
+    "constmerge",
+  ),
+  group("memory", "loads and stores that are not needed", "gvn", "dse", "licm"),
+  group("hoist-sink", "equal code of branches in one place", "hoist-sink"),
+];
+
+const byName = new Map(decisions.map((decision) => [decision.name, decision]));
+
+/** A decision, or a pass or step that can be skipped, by its name. @throws InputError for another word */
+export function decisionNamed(name: string): Decision {
+  const known = byName.get(name);
+  if (known !== undefined) return known;
+  const pass = [...passes, ...machineSteps].find((one) => one.name === name);
+  if (pass === undefined || !isSkippable(name, productPasses))
+    throw new InputError(
+      `nothing to leave out is called ${name}; there are ${[...byName.keys()].join(", ")}, and passes`,
+    );
+  return { name, meaning: pass.description, off: [], skip: [name] };
+}
+
+/** Every pass and step that can be skipped, each by itself. */
+export const everyPass = (): Decision[] =>
+  [...passes, ...machineSteps]
+    .filter(
+      (pass) => !("option" in pass && pass.option !== undefined) && isSkippable(pass.name, productPasses),
+    )
+    .map(({ name }) => decisionNamed(name));
+
+/** Options that leave decisions out. */
+export function optionsWithout(left: readonly Decision[]): string[] {
+  const skip = [...new Set(left.flatMap((decision) => decision.skip))];
+  return [
+    ...new Set(left.flatMap(({ off }) => off)),
+    ...(skip.length === 0 ? [] : [`--skip-pass=${skip.join(",")}`]),
+  ];
+}
