@@ -76,8 +76,11 @@ export class SizeReportWriter {
     const symbols: SymbolReport[] = [];
     const seen = new Set<string>();
     for (const global of module.globals) {
-      if (global.isDeclaration || global.linkage === "available_externally" || global.linkage === "appending")
+      if (global.isDeclaration || global.linkage === "available_externally") continue;
+      if (global.linkage === "appending") {
+        symbols.push({ ...this.symbolOf(module, global), root: [reasonOfList(global.name)] });
         continue;
+      }
       seen.add(global.name);
       const number = numbers.get(global.name);
       const isClosed = number === undefined ? global.isLocal : plan.open[number] === 0;
@@ -92,9 +95,13 @@ export class SizeReportWriter {
       });
     }
     // Functions of the steps on machine code are no globals of the module.
-    for (const [global, made] of module.origins?.allMade() ?? [])
+    for (const global of module.origins?.allMade() ?? [])
       if (this.facts.has(global.name) && !seen.has(global.name))
-        symbols.push({ ...this.symbolOf(module, global), open: [], madeBy: made.by });
+        symbols.push({
+          ...this.symbolOf(module, global),
+          open: [],
+          registers: this.registersOfPiece(global.name, target),
+        });
     return {
       format: reportFormat,
       version: reportVersion,
@@ -127,6 +134,7 @@ export class SizeReportWriter {
             ? { [useOfVariable(global)]: dataLayout.allocSize(global.valueType) }
             : {},
       local: global.isLocal,
+      ...("section" in global && global.section !== "" ? { section: global.section } : {}),
       ...(file === null ? {} : { file }),
       ...(made === null ? {} : { madeBy: made.by, madeOf: made.of.map((part) => part.name) }),
       ...(absorbed.length === 0 ? {} : { standsFor: absorbed.map((other) => other.name) }),
@@ -141,9 +149,19 @@ export class SizeReportWriter {
     const takers = this.takers.get(global.name) ?? [];
     if (takers.length > 0) {
       const more = takers.length > shownTakers ? ` and ${takers.length - shownTakers} more` : "";
-      reasons.push(`its address is taken in ${takers.slice(0, shownTakers).join(", ")}${more}`);
+      reasons.push(
+        `its address, or that of a label in it, is taken in ${takers.slice(0, shownTakers).join(", ")}${more}`,
+      );
     }
     return reasons.length > 0 ? reasons : ["not local"];
+  }
+
+  /** Of code that was taken out of functions: what it changes its callers change. */
+  private registersOfPiece(name: string, { registers: { names } }: PlannedModule["target"]): RegistersReport {
+    const { own, callsPointers } = this.facts.get(name)!;
+    const changes = names.filter((_, number) => hasRegister(own, number));
+    const callsUnknown = callsPointers ? ["a pointer"] : [];
+    return { changes, own: changes, saves: [], preserves: [], gives: [], callsUnknown };
   }
 
   private registersOf(
@@ -170,6 +188,12 @@ export class SizeReportWriter {
         : { convention: facts.remark.replace(/^convention: /, "") }),
     };
   }
+}
+
+/** Why a list of the linker's is kept. */
+function reasonOfList(name: string): string {
+  if (name === "llvm.global_ctors") return "run before main";
+  return name === "llvm.global_dtors" ? "run after main" : "a list of used symbols";
 }
 
 /** What the IR mentions and what the final code does: each has what the other does not show. */

@@ -49,8 +49,8 @@ export class Origins {
   }
 
   /** Globals that were made, those that are gone by now too. */
-  allMade(): Iterable<readonly [GlobalValue, Made]> {
-    return this.made;
+  allMade(): Iterable<GlobalValue> {
+    return this.made.keys();
   }
 
   madeOf(global: GlobalValue): Made | null {
