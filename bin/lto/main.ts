@@ -18,11 +18,9 @@ import { type JobResult, runJob } from "./job.js";
 import { makeCommand, parseOptions } from "./options.js";
 import { formatRegisterUsage } from "./register-usage.js";
 import { formatStatistics } from "./statistics.js";
+import { subcommands } from "./subcommands.js";
 import { formatPhases } from "./timer.js";
 import { atOnce } from "./turns.js";
-
-/** First words that ask for something else than a link; a file of such a name is written `./size`. */
-const subcommands: ReadonlySet<string> = new Set(["size", "diff", "why", "measure"]);
 
 /** @param set the passes there are, and where they run */
 export async function main(

@@ -19,6 +19,7 @@ import {
 } from "./option-table.js";
 import { optionWords } from "./option-words.js";
 import { addPassOptions, readPassOptions } from "./pass-options.js";
+import { subcommands } from "./subcommands.js";
 
 /** Builds the parser; exported so that the manual and the tests see the same list of options. */
 export function makeCommand(version: string, set: PassSet = productPasses): Command {
@@ -31,7 +32,7 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
       "[inputs...]",
       "IR objects, LLVM bitcode, .ll/.tir text, archives of these; native objects lend their symbols",
     )
-    .addHelpText("after", positionalHelp)
+    .addHelpText("after", positionalHelp + subcommandHelp)
     .allowExcessArguments(true);
   for (const { heading, rows } of optionTable) {
     command.optionsGroup(heading);
@@ -63,6 +64,11 @@ Where they stand among the inputs matters for these:
 ${positional.map(([words, meaning]) => `  ${words.padEnd(38)} ${meaning}`).join("\n")}
 
 @FILE on the command line stands for the arguments in FILE.`;
+
+const subcommandHelp = `
+
+Other things than links, each with a --help of its own:
+${[...subcommands].map(([name, what]) => `  ${`tsc-lto ${name}`.padEnd(38)} ${what}`).join("\n")}`;
 
 /** Options under one heading: their words, and what each does. */
 export interface DescribedGroup {

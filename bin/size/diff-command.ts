@@ -19,7 +19,6 @@ interface DiffOptions {
 export const addDiff: AddSubcommand = (command, services, finish) => {
   command
     .command("diff")
-    .summary("what changed from one program to another")
     .description(
       "Compare two programs, or what tsc-lto size --json saved of them, function by function and by file.",
     )
@@ -27,8 +26,9 @@ export const addDiff: AddSubcommand = (command, services, finish) => {
     .argument("<new>", "likewise")
     .option("-n, --top <n>", "lines of each table, the rest in one; 0: all", parseNumber, 20)
     .option("--no-demangle", "names as the linker has them");
-  addForms(command.commands.at(-1)!).action(async (before: string, after: string, options: DiffOptions) =>
-    finish(await diff(before, after, options, services)),
+  addForms(command.commands.at(-1)!, "all differences as JSON").action(
+    async (before: string, after: string, options: DiffOptions) =>
+      finish(await diff(before, after, options, services)),
   );
 };
 

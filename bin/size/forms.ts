@@ -2,10 +2,10 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { TableForm } from "./table.js";
 
-/** Adds the forms of the output. */
-export const addForms = (command: Command): Command =>
+/** Adds the forms of the output. @param json what is in it */
+export const addForms = (command: Command, json: string): Command =>
   command
-    .addOption(new Option("--json", "all that is known, as a size report").conflicts(["csv", "markdown"]))
+    .addOption(new Option("--json", json).conflicts(["csv", "markdown"]))
     .addOption(new Option("--csv", "tables as CSV").conflicts(["json", "markdown"]))
     .addOption(new Option("--markdown", "tables as Markdown").conflicts(["json", "csv"]));
 

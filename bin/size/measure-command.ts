@@ -33,7 +33,6 @@ const collect = (word: string, previous: readonly string[]): readonly string[] =
 export const addMeasure: AddSubcommand = (command, services, finish) => {
   command
     .command("measure")
-    .summary("what each decision of a link saves")
     .description(
       "Link the same inputs with settings in turn, and print the bytes of each linked program: with all decisions, without each, with each alone, with none.",
     )
@@ -65,7 +64,7 @@ export const addMeasure: AddSubcommand = (command, services, finish) => {
       "run each program by a command for the shell, where it is $PROGRAM, and show the time",
     )
     .option("--runs <n>", "how often; the median counts", parseNumber, 5);
-  addForms(command.commands.at(-1)!).action(
+  addForms(command.commands.at(-1)!, "everything measured as JSON").action(
     async (words: readonly string[], options: MeasureOptions, own: Command) =>
       finish(await measure(words.length > 0 ? words : own.args, options, services)),
   );

@@ -26,7 +26,6 @@ interface SizeOptions {
 export const addSize: AddSubcommand = (command, services, finish) => {
   command
     .command("size")
-    .summary("where the bytes of a program are")
     .description(
       "Attribute every loaded byte of a program, shared library or object to its symbol, file, library and pass.",
     )
@@ -37,8 +36,8 @@ export const addSize: AddSubcommand = (command, services, finish) => {
     .option("-n, --top <n>", "lines of each view, the rest in one; 0: all", parseNumber, 20)
     .option("--budget <file>", "limits that have to hold, else the exit code is 3; see the manual")
     .option("--no-demangle", "names as the linker has them");
-  addForms(command.commands.at(-1)!).action(async (program: string, options: SizeOptions) =>
-    finish(await size(program, options, services)),
+  addForms(command.commands.at(-1)!, "all that is known, as a size report").action(
+    async (program: string, options: SizeOptions) => finish(await size(program, options, services)),
   );
 };
 

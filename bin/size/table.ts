@@ -8,8 +8,7 @@ export type Cell = string | number;
 const shown = (cell: Cell): string => (typeof cell === "number" ? formatNumber(cell) : cell);
 
 /** Whole bytes stand as they are, means and shares with one digit. */
-export const formatNumber = (value: number): string =>
-  Number.isInteger(value) ? String(value) : value.toFixed(1);
+const formatNumber = (value: number): string => (Number.isInteger(value) ? String(value) : value.toFixed(1));
 
 /** @param head of the columns @param rows as many cells each */
 export function formatTable(

@@ -16,7 +16,6 @@ const most = 8;
 export const addWhy: AddSubcommand = (command, { host, print }, finish) => {
   command
     .command("why")
-    .summary("why a symbol is kept, open, or changes registers")
     .description(
       "Answer from what a link wrote with --size-report, or tsc-lto size --json: why a function or variable is in the program, why unknown code may enter it, who makes its calls change registers, and who saves them.",
     )

@@ -2,8 +2,13 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { processHost } from "../../bin/host/host.js";
+import { main } from "../../bin/lto/main.js";
 import { describeOptions, makeCommand } from "../../bin/lto/options.js";
+import { subcommands } from "../../bin/lto/subcommands.js";
+import { makeSubcommands } from "../../bin/size/main.js";
 import { passes, productPasses } from "../../lto/pipeline/registry.js";
+import { capture } from "../support/command.js";
 import { expectFile } from "../support/expected.js";
 import { passManual, table } from "./manual.js";
 
@@ -19,6 +24,23 @@ function optionTable(): string {
   return `${groups.join("")}\n`;
 }
 
+const beginMore = "<!-- subcommands: written by npm run docs -->\n";
+const endMore = "<!-- end of subcommands -->\n";
+
+function subcommandTables(): string {
+  const services = { host: processHost(), print: () => {}, complain: () => {} };
+  const sections = makeSubcommands(services, () => {}).commands.map((command) => {
+    const rows = [...command.registeredArguments.map((one) => [`\`${one.name()}\``, one.description])];
+    for (const { flags, description, defaultValue, argChoices } of command.options) {
+      const isShown = typeof defaultValue === "number" && defaultValue > 0;
+      const notes = [...(argChoices ?? []), ...(isShown ? [`default: ${defaultValue}`] : [])];
+      rows.push([`\`${flags}\``, notes.length === 0 ? description : `${description} (${notes.join(", ")})`]);
+    }
+    return `\n### tsc-lto ${command.name()}\n\n${command.description()}\n\n${table(["word", "what it is"], rows)}`;
+  });
+  return `${sections.join("")}\n`;
+}
+
 describe("documentation", () => {
   it("lto/pipeline/PASSES.md", () => {
     expectFile(passManual(productPasses), join(root, "lto/pipeline/PASSES.md"));
@@ -31,6 +53,21 @@ describe("documentation", () => {
     expect(from, "the marker of the table").toBeGreaterThanOrEqual(begin.length);
     expect(to).toBeGreaterThanOrEqual(from);
     expectFile(text.slice(0, from) + optionTable() + text.slice(to), path);
+  });
+
+  it("the subcommands in MANUAL.md, each with its --help", async () => {
+    const path = join(root, "MANUAL.md");
+    const text = readFileSync(path, "utf8");
+    const [from, to] = [text.indexOf(beginMore) + beginMore.length, text.indexOf(endMore)];
+    expect(from, "the marker of the tables").toBeGreaterThanOrEqual(beginMore.length);
+    expectFile(text.slice(0, from) + subcommandTables() + text.slice(to), path);
+    const help = await capture(main, ["--help"], { cwd: root });
+    for (const name of subcommands.keys()) {
+      expect(help.out).toContain(`tsc-lto ${name}`);
+      const { code, out } = await capture(main, [name, "--help"], { cwd: root });
+      expect(code).toBe(0);
+      expect(out).toContain(`Usage: tsc-lto ${name}`);
+    }
   });
 
   it("--help has every option of passes and of their runner", () => {
