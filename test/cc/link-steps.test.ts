@@ -173,3 +173,66 @@ describe("files that can be read once", () => {
     expect(names).not.toMatch(/hidden/);
   });
 });
+
+describe("measuring a build's own link", () => {
+  const files = {
+    "a.c": "int b(int); int n(int); int main(void) { return b(2) + n(3) - 11; }",
+    "b.c": "__attribute__((noinline)) int b(int x) { return x * 4; }",
+    "n.c": "int n(int x) { return x; }",
+  };
+  const built = once((w) => {
+    cc(w, "-Oz", "-c", "a.c", "b.c");
+    native(w, "n.c", "n.o");
+    const words = [
+      command("tsc-cc"),
+      "a.o",
+      "b.o",
+      "n.o",
+      "-o",
+      "p",
+      "-Wl,--size-report=p.link.json,-Map=p.map",
+    ];
+    const env = { ...process.env, TSC_LTO_RECORD: w.path("records") };
+    const { status, stderr } = spawnSync(process.execPath, words, {
+      cwd: w.directory,
+      encoding: "utf8",
+      env,
+    });
+    expect([status, stderr]).toEqual([0, ""]);
+  }, files);
+  const lto = (w: Workspace, ...words: string[]): string => {
+    const args = [command("tsc-lto"), ...words];
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+      cwd: w.directory,
+      encoding: "utf8",
+    });
+    expect([status, stderr]).toEqual([0, ""]);
+    return stdout;
+  };
+  const loaded = (csv: string): string[] => csv.split("\n").filter((line) => /^(all|without)/.test(line));
+
+  it("the report and the map say where symbols are from", () => {
+    const out = lto(
+      built(),
+      "size",
+      "p",
+      "--report=p.link.json",
+      "--map=p.map",
+      "--by=file",
+      "--csv",
+      "--top=0",
+    );
+    expect(out).toMatch(/^a\.o,/m);
+    expect(out).toMatch(/^n\.o,/m);
+  });
+  it("its record is linked again, and its link line in the same way", () => {
+    const w = built();
+    const options = ["measure", "--without=ipra", "--run=$PROGRAM", "--runs=1", "--csv", "--"];
+    const recorded = loaded(lto(w, ...options, "records/p"));
+    const line = loaded(lto(w, ...options, "cc", "a.o", "b.o", "n.o", "-o", "q"));
+    expect(recorded).toHaveLength(2);
+    // All but the times.
+    const sizes = (rows: readonly string[]) => rows.map((row) => row.split(",").slice(0, 8));
+    expect(sizes(line)).toEqual(sizes(recorded));
+  });
+});
