@@ -37,7 +37,7 @@ export class Origins {
   }
 
   /** A pass made the global of others: of their code, or to stand for them. */
-  wasMade(global: GlobalValue, by: string, of: readonly GlobalValue[]): void {
+  recordMade(global: GlobalValue, by: string, of: readonly GlobalValue[]): void {
     this.made.set(global, { by, of: [...new Set(of)].slice(0, mostNamed) });
   }
 

@@ -125,7 +125,7 @@ export class ProgramCode {
    */
   add(mf: MFunction, by: string, of: () => readonly Func[]): void {
     const { fn, goal, startsFramed } = mf;
-    this.facts.origins?.wasMade(fn as Func, by, of());
+    this.facts.origins?.recordMade(fn as Func, by, of());
     this.added.push({ fn: fn as Func, goal, startsFramed, packed: this.pack(mf) });
   }
 

@@ -73,7 +73,7 @@ class Binder {
     const { items, sites, inner, gain } = binding;
     const fn = boundFunction(this.nameFor(callee.fn), callee, next, items, bound, callersOf(binding));
     this.module.globals.push(fn);
-    this.module.origins?.wasMade(fn, name, [callee.fn]);
+    this.module.origins?.recordMade(fn, name, [callee.fn]);
     const { context } = this;
     context.count("functions");
     context.count("calls", sites.length);

@@ -64,7 +64,7 @@ export class Names {
   }
   add(global: GlobalValue): void {
     this.module.globals.push(global);
-    if (!global.isDeclaration) this.module.origins?.wasMade(global, "libcalls", []);
+    if (!global.isDeclaration) this.module.origins?.recordMade(global, "libcalls", []);
     this.added++;
   }
 }

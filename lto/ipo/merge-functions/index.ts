@@ -100,7 +100,7 @@ class Merger {
         const to = mergeCluster(cluster, plan, this.nameFor(cluster.first));
         this.settled.add(to);
         this.module.globals.push(to);
-        this.module.origins?.wasMade(
+        this.module.origins?.recordMade(
           to,
           "merge-functions",
           members.map(({ fn }) => fn),
