@@ -4,6 +4,6 @@ export interface SwitchCosts {
   readonly leastRanges: number;
   /** Of a hundred entries of a table, how many tests it has to save at least. */
   readonly leastTests: number;
-  /** Ranges up to which tests stand one behind the other; of more, the middle one is tested first. */
+  /** Ranges up to which tests stand one after the other; of more, the middle one is tested first. */
   readonly longestChain: number;
 }

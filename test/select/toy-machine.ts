@@ -80,7 +80,7 @@ function compare(op: number, a: bigint, b: bigint, bits: number): boolean {
   }
 }
 
-/** @returns where control goes on; null: behind the instruction */
+/** @returns where control goes on; null: after the instruction */
 function execute(
   inst: MInst,
   uses: readonly bigint[],

@@ -45,7 +45,7 @@ export function countUses(s: FunctionSelection, order: readonly Block[]): void {
     }
   }
   if (offsets === null) return;
-  // What is only the base of such addresses is only for access if they are. Those are behind it mostly.
+  // What is only the base of such addresses is only for access if they are. Those come after it mostly.
   for (let k = offsets.length - 1; k >= 0; k--) {
     const base = offsets[k]!.operands[0] as Inst;
     if (values.addressOnly[offsets[k]!.id] === 0) values.addressOnly[base.id] = 0;

@@ -1,7 +1,7 @@
 /**
  * Machine code in the order in which selection makes it: from the end of each block to its start.
  *
- * What one IR instruction becomes is written forwards into a buffer, which `flush` moves, last first, in front of what the
+ * What one IR instruction becomes is written forwards into a buffer, which `flush` moves, last first, before what the
  * block has. `settle` then says that constants the instruction used have to stand before it.
  */
 import type { MBlock, MInst } from "../mir.js";

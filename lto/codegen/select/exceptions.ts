@@ -1,7 +1,7 @@
 /**
  * Exceptions: `invoke`, `landingpad`, `resume` and `llvm.eh.typeid.for`.
  *
- * An invoke is a call that ends its machine block. What belongs behind the call on the way on, taking off stack
+ * An invoke is a call that ends its machine block. What belongs after the call on the way on, taking off stack
  * arguments and results in places of their own, stands at the start of the block it returns to, which nothing else leads to
  * (codegen/lowering/split-edges.ts). A landing pad starts with a pseudo instruction that defines the exception pointer and the selector
  * where the personality leaves them, and changes everything that the unwinder does not restore: the caller-saved
@@ -107,7 +107,7 @@ export function numberTypes(mf: MFunction, body: Body): void {
   }
 }
 
-/** Unwinding goes on behind this function, as if the exception had passed it. */
+/** Unwinding goes on above this function, as if the exception had passed it. */
 export function selectResume(s: FunctionSelection, inst: Inst): void {
   s.callRoutine("_Unwind_Resume", [inst.operands[0]!], true);
 }

@@ -96,11 +96,11 @@ export abstract class FunctionSelection {
   abstract isZeroAbove(value: Value, bits: number): boolean;
   /** Key under which a constant may be shared within a block; null when remaking it is as cheap. */
   abstract sharedConstantKey(value: Constant): string | null;
-  /** The constant takes so long to make that blocks share it. */
+  /** The constant, which has a key, takes so long to make that blocks share it. */
   abstract isExpensive(value: Constant): boolean;
   /** Emits code for a constant, into a fresh register. */
   abstract materialize(value: Constant): VReg;
-  /** Emits code for the address of a slot, and of what is so many bytes behind it, into a fresh register. */
+  /** Emits code for the address of a slot, and of what is so many bytes after its start, into a fresh register. */
   abstract slotAddress(slot: number, disp?: number): VReg;
   /** Emits code that stores a value that lives in memory to a slot. */
   abstract storeToSlot(slot: number, value: Value): void;

@@ -26,7 +26,7 @@ export class ValueMap {
   readonly signExtended: Uint8Array;
   /** The register of each argument, by its index; -1 while nothing demands it. */
   readonly argumentVRegs: VReg[];
-  /** Instructions of several results that were emitted where their user is, behind their own place. */
+  /** Instructions of several results that were emitted where their user is, later than their own place. */
   readonly sunk = new Set<number>();
   /** Registers of the members of an instruction of several results; -1 while not demanded. */
   private readonly parts = new Map<number, VReg[]>();

@@ -26,7 +26,7 @@ export class VarArgs {
   /** Named integer and vector arguments in registers. */
   gpr = 0;
   xmm = 0;
-  /** The first registers behind those that callers use. */
+  /** The first registers after those that callers use. */
   gprEnd = 0;
   xmmEnd = 0;
   /** By register: variable arguments that a jump hands on, and their count; empty: none does. */
