@@ -1,4 +1,5 @@
 /** Machines by target triple: those there is code for, and what code costs on all. */
+import type { MachineRuleInfo } from "./codegen/late/rule-use.js";
 import type { Target } from "./codegen/target.js";
 import { foreignCosts } from "./foreign/index.js";
 import { UnsupportedError } from "./ir/errors.js";
@@ -10,6 +11,11 @@ const architectures: ReadonlyMap<string, Target> = new Map([
   ["x86_64", x64Target],
   ["amd64", x64Target],
 ]);
+
+/** The rules of all machines' peepholes. */
+export const machineRules: readonly MachineRuleInfo[] = [...new Set(architectures.values())].flatMap(
+  ({ rules }) => rules,
+);
 
 type Triple = Pick<Module, "triple">;
 const architectureOf = ({ triple }: Triple): string => triple.split("-", 1)[0]!;

@@ -70,12 +70,12 @@ export class FileCodeCache implements CodeCache {
     options: CodegenOptions,
   ) {
     const { triple, dataLayout, flags } = module;
-    const { skipPass, onlyPasses } = options.passes;
+    const { skipPass, onlyPasses, skipRule } = options.passes;
     const told = JSON.stringify([
       triple,
       dataLayout.text,
       flags,
-      { ...options, passes: { skipPass, onlyPasses } },
+      { ...options, passes: { skipPass, onlyPasses, skipRule } },
     ]);
     this.base = digestOf(this.build, told);
     this.file = join(directory, `${digestOf(program, told).toString("hex")}${codeSuffix}`);
@@ -264,6 +264,7 @@ const wantsToSee = ({ passes, checkAllocation, verify }: CodegenOptions): boolea
   passes.verifyEach ||
   passes.enabled.length > 0 ||
   passes.optBisectLimit !== null ||
+  passes.ruleBisectLimit !== null ||
   passes.optRemarksFilename !== null ||
   passes.printChanged !== null ||
   passes.printBefore.length + passes.printAfter.length > 0;

@@ -67,7 +67,7 @@ function switched(key: string, value: unknown, on: string, off: string): string[
 
 const repeats = (key: string): boolean =>
   optionRows.get(key)?.repeats === true ||
-  passOptions.some((each) => each.key === key && each.kind === "passes");
+  passOptions.some((each) => each.key === key && (each.kind === "passes" || each.kind === "rules"));
 
 /** @throws OptionError for what is no list of strings */
 export function list(key: string, value: unknown): string[] {

@@ -4,6 +4,7 @@ import { InputError } from "../../lto/ir/errors.js";
 import { noPassOptions, type PassOption, type PassOptions, passOptions } from "../../lto/pass/options.js";
 import { arrangedPasses } from "../../lto/pipeline/pipelines.js";
 import { isSkippable, machineSteps, type PassSet } from "../../lto/pipeline/registry.js";
+import { machineRules } from "../../lto/targets.js";
 
 /** Adds every option to the parser. */
 export function addPassOptions(command: Command, set: PassSet): Command {
@@ -29,6 +30,11 @@ function parserOption({ name, value, kind, choices, description }: PassOption, s
       return option.argParser((text: string, previous: readonly string[] = []) => [
         ...previous,
         ...names(text, name.startsWith("print-"), set),
+      ]);
+    case "rules":
+      return option.argParser((text: string, previous: readonly string[] = []) => [
+        ...previous,
+        ...ruleNames(text),
       ]);
     case "choice":
       return option.choices(choices!).preset(choices![0]!);
@@ -60,6 +66,30 @@ function names(text: string, prints: boolean, { passes }: PassSet): string[] {
     if (!(prints && name === "all") && !known.includes(name))
       throw new InvalidArgumentError(`there is no pass '${name}'; passes are ${known.join(", ")}.`);
   return list;
+}
+
+function ruleNames(text: string): string[] {
+  const list = text.split(",").filter((name) => name !== "");
+  const known = machineRules.map((rule) => rule.name);
+  for (const name of list)
+    if (!known.includes(name))
+      throw new InvalidArgumentError(`there is no rule '${name}'; like it are ${likeName(name, known)}.`);
+  return list;
+}
+
+/** Those of the names that have most pairs of letters in common with one, the most alike first. */
+function likeName(name: string, known: readonly string[]): string {
+  const pairs = (word: string): Set<string> => new Set([...word].map((_, i) => word.slice(i, i + 2)));
+  const own = pairs(name);
+  const alike = (other: string): number => {
+    const others = pairs(other);
+    const common = [...others].filter((pair) => own.has(pair)).length;
+    return (2 * common) / (own.size + others.size);
+  };
+  return [...known]
+    .sort((a, b) => alike(b) - alike(a))
+    .slice(0, 5)
+    .join(", ");
 }
 
 /** @param parsed as commander returns it @throws InputError for passes that cannot be skipped, or have a fixed place */

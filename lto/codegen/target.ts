@@ -13,6 +13,7 @@ import type { Func, GlobalValue } from "../ir/module.js";
 import type { Type } from "../ir/types.js";
 import type { TargetCosts } from "../target/costs.js";
 import type { PassedRegisters } from "./ipra/variable-arguments.js";
+import type { MachineRuleInfo, RuleUse } from "./late/rule-use.js";
 import type { Wrapping } from "./late/shrink-wrap.js";
 import type { LegalFunction } from "./legalize/index.js";
 import type { LoweringTarget } from "./lowering/context.js";
@@ -89,8 +90,11 @@ export interface Target {
    * Improves the instructions of a function that has its frame; edges must be up to date.
    * @param redZone memory below the stack pointer is in use
    * @param preserved registers that callers rely on although the convention does not preserve them
+   * @param use which rules are wanted; is told of each application
    */
-  peepholes(mf: MFunction, redZone: boolean, preserved: RegisterSet): void;
+  peepholes(mf: MFunction, redZone: boolean, preserved: RegisterSet, use: RuleUse): void;
+  /** The rules of the peepholes. */
+  readonly rules: readonly MachineRuleInfo[];
   /**
    * Puts in what attributes ask for at entries, exits and targets of indirect branches, when all other code is final.
    * It may change all registers that the convention lets a call change; `ipra/added-code.ts` knows where it does.

@@ -14,6 +14,10 @@ export interface PassOptions {
   readonly passOrder: readonly string[] | null;
   /** The last run of a pass that may be skipped; -1: all run, and are listed; null: all run. */
   readonly optBisectLimit: number | null;
+  /** Rules on machine code that are not applied. */
+  readonly skipRule: readonly string[];
+  /** The last application of such a rule in each function, or in that of `filterFunction`; -1: all, and they are listed. */
+  readonly ruleBisectLimit: number | null;
   readonly verifyEach: boolean;
   /** Names of passes, or `all`. */
   readonly printBefore: readonly string[];
@@ -38,6 +42,8 @@ export const noPassOptions: PassOptions = {
   onlyPasses: null,
   passOrder: null,
   optBisectLimit: null,
+  skipRule: [],
+  ruleBisectLimit: null,
   verifyEach: false,
   printBefore: [],
   printAfter: [],
@@ -59,7 +65,7 @@ export interface PassOption {
   readonly value: string;
   /** Somebody wants to see how the work is done: output that was kept is not enough. */
   readonly shows?: true;
-  readonly kind: "switch" | "number" | "signed" | "passes" | "text" | "pattern" | "choice";
+  readonly kind: "switch" | "number" | "signed" | "passes" | "rules" | "text" | "pattern" | "choice";
   /** Of a choice: its words; the first is meant where none is given. */
   readonly choices?: readonly string[];
   readonly description: string;
@@ -201,5 +207,23 @@ export const passOptions: readonly PassOption[] = [
     description:
       "leave out passes after their first n runs, and list all runs on standard error; -1: only list",
     llvm: ["opt-bisect-limit"],
+  },
+  {
+    name: "skip-rule",
+    key: "skipRule",
+    value: "<rule,...>",
+    kind: "rules",
+    description: "leave out these rules of the peepholes; --stats tells which are applied",
+    llvm: [],
+  },
+  {
+    name: "rule-bisect-limit",
+    shows: true,
+    key: "ruleBisectLimit",
+    value: "<n>",
+    kind: "signed",
+    description:
+      "apply rules of the peepholes n times in each function, or in that of --filter-function, and list them; -1: only list",
+    llvm: [],
   },
 ];

@@ -16,6 +16,13 @@ export interface PassCount {
   readonly counter: string;
   readonly count: number;
 }
+/** What a rule on machine code did. */
+export interface RuleCount {
+  readonly rule: string;
+  readonly applied: number;
+  /** Bytes of code and unwind tables that it took away by itself: fewer than none where others gain by it. */
+  readonly bytes: number;
+}
 /** What the author of the input asked to be told. */
 export interface Warning {
   /** Of the function that it is about; warnings of one function stand together. */
@@ -26,16 +33,25 @@ export interface PassReport {
   readonly warnings: readonly Warning[];
   readonly times: readonly PassTime[];
   readonly counts: readonly PassCount[];
+  readonly rules: readonly RuleCount[];
   readonly events: readonly TraceEvent[];
   readonly remarks: readonly Remark[];
 }
 
-export const emptyReport: PassReport = { warnings: [], times: [], counts: [], events: [], remarks: [] };
+export const emptyReport: PassReport = {
+  warnings: [],
+  times: [],
+  counts: [],
+  rules: [],
+  events: [],
+  remarks: [],
+};
 
 /** The sum of reports; names in the order in which they first occur. */
 export function mergeReports(reports: readonly PassReport[]): PassReport {
   const times = new Map<string, PassTime>();
   const counts = new Map<string, PassCount>();
+  const rules = new Map<string, RuleCount>();
   for (const report of reports) {
     for (const time of report.times) {
       const sum = times.get(time.name);
@@ -56,10 +72,19 @@ export function mergeReports(reports: readonly PassReport[]): PassReport {
       const sum = counts.get(key);
       counts.set(key, sum === undefined ? count : { ...count, count: sum.count + count.count });
     }
+    for (const count of report.rules) {
+      const { rule, applied, bytes } = count;
+      const sum = rules.get(rule);
+      rules.set(
+        rule,
+        sum === undefined ? count : { rule, applied: sum.applied + applied, bytes: sum.bytes + bytes },
+      );
+    }
   }
   return {
     times: [...times.values()],
     counts: [...counts.values()],
+    rules: [...rules.values()],
     events: reports.flatMap((r) => r.events),
     remarks: reports.flatMap((r) => r.remarks),
     warnings: reports.flatMap((r) => r.warnings),
@@ -75,6 +100,20 @@ export function formatCounts(counts: readonly PassCount[], passes: readonly AnyP
         return found === undefined ? "" : `${String(found.count).padStart(10)}  ${pass.name}: ${meaning}\n`;
       }),
     )
+    .join("");
+}
+
+/** One aligned line a rule that was applied, in the order of `rules`: how often, bytes that it took away, and what it does. */
+export function formatRules(
+  counts: readonly RuleCount[],
+  rules: readonly { readonly name: string; readonly description: string }[],
+): string {
+  return rules
+    .map(({ name, description }) => {
+      const found = counts.find(({ rule }) => rule === name);
+      if (found === undefined) return "";
+      return `${String(found.applied).padStart(10)}  rule ${name} (${found.bytes} bytes): ${description}\n`;
+    })
     .join("");
 }
 

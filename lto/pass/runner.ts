@@ -28,7 +28,7 @@ import type {
   TrialCode,
 } from "./pass.js";
 import { Remarks } from "./remarks.js";
-import type { PassReport, Warning } from "./report.js";
+import type { PassReport, RuleCount, Warning } from "./report.js";
 import { type Clock, Trace } from "./trace.js";
 
 /** What a runner cannot do itself. */
@@ -139,6 +139,7 @@ export class PassRunner {
   readonly warnings: Warning[] = [];
   private current: AnyPass | null = null;
   private readonly counts = new Map<AnyPass, Map<string, number>>();
+  private readonly rules = new Map<string, RuleCount>();
   private readonly times = new Map<string, Sum>();
   private readonly observes: boolean;
 
@@ -186,6 +187,29 @@ export class PassRunner {
     counts.set(counter, (counts.get(counter) ?? 0) + by);
   }
 
+  /** Counts what rules on machine code did. @param of by position in `rules` */
+  countRules(
+    rules: readonly { readonly name: string }[],
+    of: { readonly applied: Int32Array; readonly saved: Int32Array },
+  ): void {
+    if (!this.options.stats) return;
+    for (let i = 0; i < rules.length; i++) {
+      const applied = of.applied[i]!;
+      if (applied === 0) continue;
+      const { name } = rules[i]!;
+      const sum = this.rules.get(name) ?? { rule: name, applied: 0, bytes: 0 };
+      this.rules.set(name, {
+        rule: name,
+        applied: sum.applied + applied,
+        bytes: sum.bytes + of.saved[i]!,
+      });
+    }
+  }
+
+  log(text: string): void {
+    this.services.log(text);
+  }
+
   /** Times a phase that is no pass; nested calls nest in the trace. */
   phase<Result>(name: string, detail: string, run: () => Result): Result {
     if (this.trace === null && !this.options.timePasses) return run();
@@ -212,12 +236,14 @@ export class PassRunner {
       counts: [...this.counts].flatMap(([pass, counts]) =>
         [...counts].map(([counter, count]) => ({ pass: pass.name, counter, count })),
       ),
+      rules: [...this.rules.values()],
       events: this.trace?.events.splice(0) ?? [],
       remarks: this.remarks?.take() ?? [],
       warnings: this.warnings.splice(0),
     };
     this.times.clear();
     this.counts.clear();
+    this.rules.clear();
     return report;
   }
 

@@ -17,6 +17,7 @@ import { hasWideVectors, wideVector } from "./legalize/native-vectors.js";
 import { x64Lowering } from "./lowering.js";
 import { x64Outlining } from "./outlining.js";
 import { runPeepholes } from "./peephole/index.js";
+import { rules } from "./peephole/rules/index.js";
 import { x64Requests } from "./requests.js";
 import { selectFunction } from "./select/index.js";
 
@@ -54,5 +55,6 @@ export const x64Target: Target = {
     selectFunction(x64Target, legal, order, layout, goal, options),
   untieTailCalls,
   peepholes: runPeepholes,
+  rules,
   harden,
 };

@@ -205,6 +205,8 @@ describe("options", () => {
     onlyPasses: ["dce"],
     passOrder: ["dce", "gvn"],
     optBisectLimit: 5,
+    skipRule: ["drop-dead"],
+    ruleBisectLimit: 5,
     verifyEach: true,
     printBefore: ["dce"],
     printAfter: ["all"],

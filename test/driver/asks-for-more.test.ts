@@ -24,6 +24,7 @@ describe("options", () => {
     ["--print-after", "all"],
     ["--print-changed"],
     ["--opt-bisect-limit", "-1"],
+    ["--rule-bisect-limit", "3"],
     ["--emit", "ir"],
   ])("%s asks for more than the output", (...words) => expect(asksForMore(...words)).toBe(true));
 
@@ -32,6 +33,7 @@ describe("options", () => {
     ["-O", "z"],
     ["--no-outline"],
     ["--skip-pass", "gvn"],
+    ["--skip-rule", "drop-dead"],
     ["--emit", "asm"],
     ["-e", "start"],
     ["--cache-dir", "d"],

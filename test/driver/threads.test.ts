@@ -107,6 +107,10 @@ describe("any number of threads gives the same", () => {
       "machine IR as output, and of one finished function",
       ["--emit=machine", "--print-machine=finish", "--filter-function=f42"],
     ],
+    [
+      "assembly after the first rules on machine code in each function, and what they did",
+      ["-Oz", "--rule-bisect-limit=7", "--skip-rule=drop-dead", "--stats", "--print-machine=select"],
+    ],
   ] as const)("%s", (_, options) => {
     const text = program();
     const one = link(text, 1, ...options);

@@ -98,6 +98,60 @@ describe("skipping", () => {
   });
 });
 
+describe("rules on machine code", () => {
+  const counts = (err: string): Map<string, number[]> =>
+    new Map(
+      [...err.matchAll(/^ *(\d+) {2}rule (\S+) \((-?\d+) bytes\): .*→/gm)].map(([, times, name, bytes]) => [
+        name!,
+        [Number(times), Number(bytes)],
+      ]),
+    );
+
+  it("--stats tells how often each was applied, and --skip-rule leaves some out", async () => {
+    const all = counts((await lto(["--stats"])).err);
+    const text = assembly();
+    expect(all.get("copy-by-exchange")).toBeDefined();
+    const [name, [times, bytes]] = [...all].find(([, [, saved]]) => saved! > 0) as [string, [number, number]];
+    expect(times).toBeGreaterThan(0);
+    expect(bytes).toBeGreaterThanOrEqual(times);
+    const without = counts((await lto(["--stats", `--skip-rule=${name}`])).err);
+    expect(without.has(name)).toBe(false);
+    expect(assembly()).not.toBe(text);
+    // Without any rule nothing is left of the step.
+    const every = [...all.keys()];
+    await lto([`--skip-rule=${every[0]}`, `--skip-rule=${every.slice(1).join(",")}`]);
+    const none = assembly();
+    await lto(["--skip-pass=peepholes"]);
+    expect(none).toBe(assembly());
+  });
+
+  it("--skip-rule names those that are like what is none", async () => {
+    expect(await lto(["--skip-rule=drop-ded"])).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/there is no rule 'drop-ded'; like it are drop-dead, /),
+    });
+  });
+
+  it("--rule-bisect-limit applies the first ones in each function, or in one, and lists them", async () => {
+    const listed = (err: string): string[] =>
+      [...err.matchAll(/^BISECT: (.*applying rule \(\d+\) \S+ in function \S+)$/gm)].map(([, text]) => text!);
+    expect((await lto([])).code).toBe(0);
+    const usual = assembly();
+    const all = listed((await lto(["--rule-bisect-limit=-1"])).err);
+    expect(assembly()).toBe(usual);
+    expect(all.length).toBeGreaterThan(3);
+    const none = listed((await lto(["--rule-bisect-limit=0"])).err);
+    expect(none.every((text) => text.startsWith("NOT "))).toBe(true);
+    const unruled = assembly();
+    await lto(["--skip-pass=peepholes"]);
+    expect(unruled).toBe(assembly());
+    const one = listed((await lto(["--rule-bisect-limit=1", "--filter-function=main"])).err);
+    expect(one.every((text) => text.endsWith(" main"))).toBe(true);
+    expect(one.filter((text) => !text.startsWith("NOT ")).length).toBeGreaterThan(0);
+    expect(assembly()).not.toBe(usual);
+  });
+});
+
 describe("order", () => {
   const order = async (...args: string[]): Promise<string[]> => {
     const { err } = await lto(["--opt-bisect-limit=-1", ...args], productPasses);

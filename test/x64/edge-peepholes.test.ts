@@ -1,9 +1,7 @@
 /** Peepholes across the edges of branches: what two blocks compare, and what moves behind a branch. */
 import { describe, expect, test } from "vitest";
 import { rebuildEdges } from "../../lto/codegen/late/cfg.js";
-import { postLiveness } from "../../lto/codegen/late/liveness.js";
 import { MFunction, type MInst } from "../../lto/codegen/mir.js";
-import { noRegisters } from "../../lto/codegen/register-set.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
 import { physical } from "../../lto/x64/isa/build.js";
@@ -12,9 +10,9 @@ import { memory } from "../../lto/x64/isa/memory-operand.js";
 import { opcodeNames } from "../../lto/x64/isa/op-names.js";
 import { Cc, X } from "../../lto/x64/isa/ops.js";
 import { RAX, RCX, RDI, RDX, RSI } from "../../lto/x64/isa/registers.js";
-import { edgePeepholes } from "../../lto/x64/peephole/edges.js";
 import { x64Target } from "../../lto/x64/target.js";
 import { withRegisters as inst } from "./insts.js";
+import { runRulesOfEdges } from "./rule-runs.js";
 
 /** The operations of two blocks: one that ends in a branch, and one that it leads to; a third returns. */
 function across(first: MInst[], second: MInst[], result: number): [string[], string[]] {
@@ -28,7 +26,7 @@ function across(first: MInst[], second: MInst[], result: number): [string[], str
   b.insts = [...second, ...(second.at(-1)?.op === X.Jcc ? [jump(a)] : [inst(X.Ret, 8, [], [result])])];
   c.insts = [inst(X.Ret, 8, [], [RCX])];
   rebuildEdges(mf);
-  edgePeepholes(mf, noRegisters, postLiveness(mf, noRegisters));
+  runRulesOfEdges(mf);
   const names = (insts: MInst[]): string[] => insts.map(({ op }) => opcodeNames[op]!);
   return [names(a.insts), names(b.insts)];
 }
@@ -87,7 +85,7 @@ describe("across the edge of a branch", () => {
     c.insts = [inst(X.Copy, 8, [RAX], [RCX]), jump(d)];
     d.insts = [inst(X.Ret, 8, [], [RAX])];
     rebuildEdges(mf);
-    edgePeepholes(mf, noRegisters, postLiveness(mf, noRegisters));
+    runRulesOfEdges(mf);
     const names = (insts: MInst[]): string[] => insts.map(({ op }) => opcodeNames[op]!);
     expect([a, b, c].map(({ insts }) => names(insts))).toEqual([
       ["Copy", "Cmp", "Jcc", "Jmp"],

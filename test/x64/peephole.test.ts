@@ -4,15 +4,15 @@ import { describe, expect, test } from "vitest";
 import { instructionText } from "../../formats/asm/x64/instructions.js";
 import { cloneInst } from "../../lto/codegen/clone.js";
 import { MFunction, MInst, type UnwindTables } from "../../lto/codegen/mir.js";
-import { noRegisters, type RegisterSet, single } from "../../lto/codegen/register-set.js";
+import { single } from "../../lto/codegen/register-set.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
 import { aluImm, aluReg, baseDisp, copy, lea, movImm, physical, pop } from "../../lto/x64/isa/build.js";
 import { AccessMark, Cc, X } from "../../lto/x64/isa/ops.js";
 import { R8, RAX, RBP, RBX, RCX, RDI, RDX, RSI, XMM0 } from "../../lto/x64/isa/registers.js";
-import { runPeepholes } from "../../lto/x64/peephole/index.js";
 import { x64Target } from "../../lto/x64/target.js";
 import { withRegisters } from "./insts.js";
+import { type RunOptions, runRules } from "./rule-runs.js";
 
 const fail = (): never => {
   throw new Error("no such operand here");
@@ -30,10 +30,8 @@ const names = {
   asmId: () => "0",
 };
 
-interface Options {
+interface Options extends RunOptions {
   goal?: "speed" | "size" | "minsize";
-  redZone?: boolean;
-  preserved?: RegisterSet;
   /** By default "none": only the code counts. */
   unwind?: UnwindTables;
   framePointer?: boolean;
@@ -49,7 +47,7 @@ function optimised(insts: MInst[], results: number[], options: Options = {}): st
   const ret = new MInst(X.Ret, 8);
   ret.uses = results.map(physical);
   block.insts = [...insts, ret];
-  runPeepholes(mf, options.redZone ?? false, options.preserved ?? noRegisters);
+  runRules(mf, options);
   return block.insts.slice(0, -1).map((inst) => instructionText(inst, names).trim().replace("\t", " "));
 }
 

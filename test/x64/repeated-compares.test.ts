@@ -1,9 +1,8 @@
 /** Comparisons that have been made on every way to them, and such with a neighbouring number. */
 import { describe, expect, test } from "vitest";
 import { rebuildEdges } from "../../lto/codegen/late/cfg.js";
-import { postLiveness } from "../../lto/codegen/late/liveness.js";
 import { type MBlock, MFunction, type MInst } from "../../lto/codegen/mir.js";
-import { noRegisters, single } from "../../lto/codegen/register-set.js";
+import { single } from "../../lto/codegen/register-set.js";
 import { Func } from "../../lto/ir/module.js";
 import { functionType, voidType } from "../../lto/ir/types.js";
 import { physical } from "../../lto/x64/isa/build.js";
@@ -12,9 +11,9 @@ import { memory } from "../../lto/x64/isa/memory-operand.js";
 import { opcodeNames } from "../../lto/x64/isa/op-names.js";
 import { Cc, X } from "../../lto/x64/isa/ops.js";
 import { RAX, RCX, RDI, RSI } from "../../lto/x64/isa/registers.js";
-import { dropRepeatedCompares } from "../../lto/x64/peephole/repeated-compares.js";
 import { x64Target } from "../../lto/x64/target.js";
 import { withRegisters as inst } from "./insts.js";
+import { runRulesOfEdges } from "./rule-runs.js";
 
 const compare = () => inst(X.Cmp, 4, [], [RDI, RSI]);
 function number(value: number, size = 4): MInst {
@@ -36,7 +35,7 @@ const blocksOf = (mf: MFunction, count: number): MBlock[] =>
   Array.from({ length: count }, () => mf.newBlock());
 function run(mf: MFunction): string[][] {
   rebuildEdges(mf);
-  dropRepeatedCompares(mf, postLiveness(mf, noRegisters));
+  runRulesOfEdges(mf, ["compare-loaded"]);
   return mf.blocks.map(({ insts }) => insts.map(({ op }) => opcodeNames[op]!));
 }
 
@@ -161,7 +160,8 @@ describe("comparisons with a neighbouring number", () => {
             b.insts = [other, set(), ret()];
             c.insts = [ret()];
             if (run(mf)[1]![0] === "Setcc") gone++;
-            const now = made.op === X.Test ? 0 : Number(made.imm);
+            const [compared] = a.insts;
+            const now = compared!.op === X.Test ? 0 : Number(compared!.imm);
             for (let x = -128; x < 128; x++)
               if (holds(cc, x, first) !== holds(asked.condition, x, now))
                 expect.fail(`${x} against ${first}, ${second}: condition ${cc}`);

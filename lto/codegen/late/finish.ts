@@ -17,6 +17,7 @@ import { insertCfi, unwindBytes } from "./cfi.js";
 import { layOut, relaxedSize } from "./layout.js";
 import { changedRegisters } from "./liveness.js";
 import { completion, emission, type LateStepInfo, runLateSteps, shrinkWrap } from "./pipeline.js";
+import { allRules, type RuleSettings, RuleUse } from "./rule-use.js";
 import { chooseWrapping, type Wrapping } from "./shrink-wrap.js";
 
 export interface FinishOptions {
@@ -42,6 +43,8 @@ export interface FinishOptions {
   readonly runner?: PassRunner | null;
   /** The optional steps to take; by default all. */
   readonly wanted?: ReadonlySet<LateStepInfo>;
+  /** The rules of the peepholes to apply; by default all. */
+  readonly rules?: RuleSettings;
 }
 
 /**
@@ -73,37 +76,46 @@ export function completeFunction(
     if (options.shrinkWrap === false || wanted?.has(shrinkWrap) === false) return null;
     return runner === null ? wrapped() : runner.phase(shrinkWrap.name, mf.name, wrapped);
   };
-  const complete = (wrapping: Wrapping | null): void =>
-    runLateSteps(completion, mf, { request, plan, wrapping }, runner, wanted);
+  const complete = (wrapping: Wrapping | null): Completed => {
+    const tell = (text: string): void => runner?.log(text);
+    const rules = new RuleUse(mf.target.rules, options.rules ?? allRules, mf.name, tell);
+    runLateSteps(completion, mf, { request, plan, wrapping, rules }, runner, wanted);
+    return { isWrapped: wrapping !== null, rules };
+  };
   const wrapping = choose();
-  if (wrapping !== null && mf.goal !== "speed")
-    return completeSmaller(mf, options.symbols ?? new SymbolNumbers({ globals: [] }), wrapping, complete);
-  complete(wrapping);
-  return wrapping !== null;
+  const { isWrapped, rules } =
+    wrapping !== null && mf.goal !== "speed"
+      ? completeSmaller(mf, options.symbols ?? new SymbolNumbers({ globals: [] }), wrapping, complete)
+      : complete(wrapping);
+  runner?.countRules(mf.target.rules, rules);
+  return isWrapped;
 }
 
-/** Completes the function with its frame wrapped, unless that makes it larger. @returns whether it is wrapped */
+interface Completed {
+  readonly isWrapped: boolean;
+  /** What the rules of the peepholes did. */
+  readonly rules: RuleUse;
+}
+
+/** Completes the function with its frame wrapped, unless that makes it larger. */
 function completeSmaller(
   mf: MFunction,
   symbols: SymbolNumbers,
   wrapping: Wrapping,
-  complete: (wrapping: Wrapping | null) => void,
-): boolean {
-  if (!isMeasurable(mf)) {
-    complete(null);
-    return false;
-  }
+  complete: (wrapping: Wrapping | null) => Completed,
+): Completed {
+  if (!isMeasurable(mf)) return complete(null);
   const allocated = packFunction(mf, symbols);
   // First wrapped: the choice is about these very instructions.
-  complete(wrapping);
+  const asWrapped = complete(wrapping);
   const wrapped = packFunction(mf, symbols);
   const size = laidOutSize(mf);
   restoreFunction(mf, allocated, symbols);
-  complete(null);
+  const asPlain = complete(null);
   const plain = packFunction(mf, symbols);
   const isSmaller = size <= laidOutSize(mf);
   restoreFunction(mf, isSmaller ? wrapped : plain, symbols);
-  return isSmaller;
+  return isSmaller ? asWrapped : asPlain;
 }
 
 /** Inline assembly may be as long as it likes: there is no use in comparing sizes. */

@@ -15,6 +15,7 @@ import { narrowJumpTables } from "./jump-tables.js";
 import { layOut } from "./layout.js";
 import { mergeTails } from "./merge-tails.js";
 import type { ProgramCode } from "./program-code.js";
+import type { RuleUse } from "./rule-use.js";
 import type { Wrapping } from "./shrink-wrap.js";
 
 /** What options and the manual say of a step. */
@@ -33,6 +34,8 @@ export interface FrameChoice {
   readonly plan: FramePlan;
   /** Blocks that have the frame; null: all. */
   readonly wrapping: Wrapping | null;
+  /** Of the peepholes' rules. */
+  readonly rules: RuleUse;
 }
 
 /** A step that is taken for each function by itself. */
@@ -68,11 +71,12 @@ export const completion: readonly LateStep<FrameChoice>[] = [
     name: "peepholes",
     description: "shorter instructions for the same, one or a few at a time",
     isRequired: false,
-    run: (mf, { request, plan }) =>
+    run: (mf, { request, plan, rules }) =>
       mf.target.peepholes(
         mf,
         plan.redZone,
         minus(mf.target.registers.all, union(request.written, request.scratch)),
+        rules,
       ),
   },
   {

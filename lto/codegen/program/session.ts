@@ -14,6 +14,7 @@ import { ClobberStore } from "../ipra/clobber-store.js";
 import { boundsOf, type PassedRegisters, unknownBounds } from "../ipra/variable-arguments.js";
 import { completeFunction, layOutFunction } from "../late/finish.js";
 import { optionalLateSteps, wantedLateSteps } from "../late/pipeline.js";
+import { ruleSettings } from "../late/rule-use.js";
 import { loweringRuns } from "../lowering/index.js";
 import { type MFunction, unlistedCall } from "../mir.js";
 import type { PackedFunction } from "../pack/format.js";
@@ -257,6 +258,7 @@ export class CodegenSession {
         shrinkWrap: this.options.shrinkWrap,
         runner,
         wanted: wantedLateSteps(runner, machine.name, this.firstLateRun(number)),
+        rules: ruleSettings(this.options.passes, machine.name),
         ...(frequencies === undefined ? {} : { frequencies }),
       },
     );

@@ -34,10 +34,6 @@ export function memory(
 
 export const scaleOf = ({ mode }: MemOperand): Scale => (1 << (mode & 3)) as Scale;
 
-export function setScale(mem: MemOperand, scale: Scale): void {
-  mem.mode = (mem.mode & ~3) | log2[scale]!;
-}
-
 export const isRipRelative = ({ mode }: MemOperand): boolean => (mode & ripRelative) !== 0;
 
 export const hasSegment = ({ mode }: MemOperand): boolean => mode >> segmentShift !== 0;

@@ -15,6 +15,9 @@ import { FlagEffect, FlagRead } from "../isa/row.js";
 export type CcSet = number;
 export const allConditions: CcSet = 0xffff;
 
+/** By condition: what to read in its place; a condition that is not there stays. */
+export type Renaming = ReadonlyMap<Cc, Cc>;
+
 const setOf = (...ccs: Cc[]): CcSet => ccs.reduce((set, cc) => set | (1 << cc), 0);
 /** Conditions on ZF, SF and PF alone. */
 export const resultConditions = setOf(Cc.E, Cc.NE, Cc.S, Cc.NS, Cc.P, Cc.NP);
@@ -47,17 +50,29 @@ export function readersAfter(insts: readonly MInst[], index: number, liveOut: bo
   return liveOut ? allConditions : set;
 }
 
-/** Replaces condition `from` by `to` in all readers after `index` up to the next setting of the flags. */
-export function renameConditions(
-  insts: readonly MInst[],
-  index: number,
-  renaming: ReadonlyMap<Cc, Cc>,
-): void {
+/** Some instruction reads the flags after `index` by no condition, so that there is none to rename: adc and sbb. */
+export function isCarryAdded(insts: readonly MInst[], index: number): boolean {
+  for (let i = index + 1; i < insts.length; i++) {
+    const inst = insts[i]!;
+    if (readsFlags(inst.op) && inst.condition < 0) return true;
+    if (killsFlags(inst)) return false;
+  }
+  return false;
+}
+
+/** Whether all of the conditions have a name in the renaming. */
+export function canRename(readers: CcSet, renaming: Renaming): boolean {
+  for (let cc = 0; cc < 16; cc++) if ((readers & (1 << cc)) !== 0 && !renaming.has(cc)) return false;
+  return true;
+}
+
+/** Replaces conditions in all readers after `index` up to the next setting of the flags. */
+export function renameConditions(insts: readonly MInst[], index: number, renaming: Renaming): void {
   for (let i = index + 1; i < insts.length; i++) {
     const inst = insts[i]!;
     if (readsFlags(inst.op) && inst.condition >= 0)
       inst.condition = renaming.get(inst.condition) ?? inst.condition;
-    // Nobody reads a carry from before inc and dec: shrink.ts makes them only where nobody does.
+    // Nobody reads a carry from before inc and dec: rules make them only where nobody does.
     if (killsFlags(inst) || opFlags[inst.op] === FlagEffect.KeepsCarry) return;
   }
 }

@@ -5,7 +5,9 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { MFunction } from "../../../lto/codegen/mir.js";
 import { X } from "../../../lto/x64/isa/ops.js";
-import { buildHarness, peepholes, prove, type Rules } from "./prove.js";
+import { rules } from "../../../lto/x64/peephole/rules/index.js";
+import { directed } from "./directed.js";
+import { buildHarness, onlyRule, peepholes, prove, type Rules } from "./prove.js";
 
 const folder = mkdtempSync(join(tmpdir(), "peepholes-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -15,10 +17,29 @@ buildHarness(folder);
 const spoilt =
   (op: X, change: (inst: MFunction["blocks"][0]["insts"][0]) => void): Rules =>
   (mf, redZone) => {
-    peepholes(mf, redZone);
+    const applied = peepholes(mf, redZone);
     const inst = mf.blocks.flatMap(({ insts }) => insts).find((candidate) => candidate.op === op);
     if (inst !== undefined) change(inst);
+    return applied;
   };
+
+describe("each rule", () => {
+  it("has a name of its own, a description, and sequences that are made for it", () => {
+    const names = rules.map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+    expect([...directed.keys()].sort()).toEqual([...names].sort());
+    for (const { name, description } of rules) {
+      expect(name).toMatch(/^[a-z]+(-[a-z]+)+$/);
+      expect(description, name).toContain("→");
+    }
+  });
+
+  it.each(rules.map(({ name }) => name))("%s is applied, alone, and right", (name) => {
+    const { applied, problems } = prove(folder, 1, 60, 60, onlyRule(name), name);
+    expect(problems).toEqual([]);
+    expect(applied.get(name)).toBeGreaterThan(5);
+  });
+});
 
 describe("peepholes on random sequences", () => {
   it("change no register, vector or byte that is defined", () => {

@@ -8,9 +8,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { instructionText } from "../../../formats/asm/x64/instructions.js";
 import type { MFunction } from "../../../lto/codegen/mir.js";
-import { noRegisters } from "../../../lto/codegen/register-set.js";
-import { runPeepholes } from "../../../lto/x64/peephole/index.js";
+import { rules } from "../../../lto/x64/peephole/rules/index.js";
 import { Random } from "../../support/random.js";
+import { runRules } from "../rule-runs.js";
+import { directed } from "./directed.js";
 import { randomSequence } from "./sequences.js";
 
 const fail = (): never => {
@@ -38,9 +39,16 @@ function textOf(mf: MFunction, label: string): string {
   return lines.join("\n");
 }
 
-/** What is proved of: changes the function in place. */
-export type Rules = (mf: MFunction, redZone: boolean) => void;
-export const peepholes: Rules = (mf, redZone) => runPeepholes(mf, redZone, noRegisters);
+/** What is proved of: changes the function in place. @returns how often each rule was applied, by its place in the list */
+export type Rules = (mf: MFunction, redZone: boolean) => Int32Array;
+export const peepholes: Rules = (mf, redZone) => runRules(mf, { redZone }).applied;
+
+/** One rule alone, with those that it has nothing to do without. @param name of the rule */
+export function onlyRule(name: string): Rules {
+  const { after = [] } = directed.get(name) ?? {};
+  const skipped = rules.map((rule) => rule.name).filter((other) => other !== name && !after.includes(other));
+  return (mf, redZone) => runRules(mf, { redZone, skipped }).applied;
+}
 
 /** Assembles what does not change with the sequences. @param source folder of the harness */
 export function buildHarness(folder: string, source = fileURLToPath(new URL(".", import.meta.url))): void {
@@ -59,27 +67,37 @@ export function buildHarness(folder: string, source = fileURLToPath(new URL(".",
 
 export interface Proof {
   readonly changed: number;
+  /** How often each rule was applied. */
+  readonly applied: ReadonlyMap<string, number>;
   /** Seed, what differs, and both texts, of each that does. */
   readonly problems: readonly string[];
 }
 
-/** Runs the rules on the sequences of `count` seeds from `first`, and both texts on `states` states each. */
+/**
+ * Runs rules on the sequences of `count` seeds from `first`, and both texts on `states` states each.
+ * @param made for this rule; null: any code
+ */
 export function prove(
   folder: string,
   first: number,
   count: number,
   states: number,
-  rules = peepholes,
+  applied = peepholes,
+  made: string | null = null,
 ): Proof {
+  const pattern = made === null ? null : directed.get(made)!;
+  const sums = new Int32Array(rules.length);
   const pairs: { seed: number; before: string; after: string }[] = [];
   const code: string[] = ["\t.text"];
   const table: string[] = ["\t.data", "\t.globl pairs", "\t.p2align 3", "pairs:"];
   for (let seed = first; seed < first + count; seed++) {
-    const { mf, compared, redZone } = randomSequence(new Random(seed));
+    const { mf, compared, redZone } = randomSequence(new Random(seed), pattern);
     const n = pairs.length;
     const label = `f${n}`;
     const before = textOf(mf, label);
-    rules(mf, redZone);
+    applied(mf, redZone).forEach((times, i) => {
+      sums[i]! += times;
+    });
     const after = textOf(mf, label);
     if (before === after) continue;
     code.push(`b${n}:`, before.replaceAll(`.L${label}_`, `.Lb${n}_`), `a${n}:`, after);
@@ -100,5 +118,5 @@ export function prove(
       const { seed, before, after } = pairs[Number.parseInt(line, 10)]!;
       return `seed ${seed}: ${line.replace(/^\d+ /, "")}\n${before}\n  became\n${after}`;
     });
-  return { changed: pairs.length, problems };
+  return { changed: pairs.length, applied: new Map(rules.map(({ name }, i) => [name, sums[i]!])), problems };
 }

@@ -1,21 +1,21 @@
 /**
  * Neighbouring stores of constants become fewer, wider ones.
  *
- * A run is a maximal row of plain immediate stores off the same registers and symbol. Its bytes, laid out by
- * address, are cut again into the widest pieces that one immediate can express (8 bytes where the upper half is
- * the sign of the lower). Taken when there are fewer pieces than stores before.
- * Linear in the block, n log n in a run.
+ * A run is a row of plain immediate stores off the same registers and symbol. Its bytes, laid out by address, are cut again into
+ * the widest pieces that one immediate can express (8 bytes where the upper half is the sign of the lower). Taken when
+ * there are fewer pieces than stores before.
+ * n log n in a run.
  * Proof obligations: the stores are neither volatile nor atomic (`AccessMark.Plain`), nothing lies between them, and
  * no two of them overlap.
  */
+import { type MemOperand, MInst } from "../../../codegen/mir.js";
+import { sameSymbol } from "../../../codegen/same-inst.js";
+import { physical } from "../../isa/build.js";
+import { isRipRelative, memory, scaleOf, segmentOf } from "../../isa/memory-operand.js";
+import { AccessMark, X } from "../../isa/ops.js";
+import { Gain, Needs, type Rule } from "../rule.js";
 
-import { type MemOperand, type MFunction, MInst } from "../../codegen/mir.js";
-import { sameSymbol } from "../../codegen/same-inst.js";
-import { physical } from "../isa/build.js";
-import { isRipRelative, memory, scaleOf, segmentOf } from "../isa/memory-operand.js";
-import { AccessMark, X } from "../isa/ops.js";
-
-/** Bytes of a run; longer rows are cut. */
+/** Stores of a run; longer rows are cut. */
 const runLimit = 32;
 
 function isConstantStore(inst: MInst): boolean {
@@ -96,28 +96,27 @@ function recut(run: readonly MInst[]): MInst[] | null {
   return pieces.length < run.length ? pieces : null;
 }
 
-/** Merges the constant stores of every block. */
-export function mergeConstantStores(mf: MFunction): void {
-  for (const block of mf.blocks) {
-    const { insts } = block;
-    for (let i = 0; i < insts.length; i++) {
-      if (!isConstantStore(insts[i]!)) continue;
-      const { mem } = insts[i]!;
-      let end = i + 1;
-      while (
-        end < insts.length &&
-        end - i < runLimit &&
-        isConstantStore(insts[end]!) &&
-        sameButDisplacement(mem!, insts[end]!.mem!)
-      )
-        end++;
-      if (end - i < 2) continue;
-      const pieces = recut(insts.slice(i, end));
-      if (pieces === null) i = end - 1;
-      else {
-        insts.splice(i, end - i, ...pieces);
-        i += pieces.length - 1;
-      }
-    }
-  }
-}
+export const mergeConstantStores: Rule = {
+  name: "merge-constant-stores",
+  description: "movb $1, m; movb $2, m+1 → movw $0x201, m, and likewise for all sizes",
+  opcodes: [X.MovM],
+  needs: Needs.Immediate,
+  window: 0,
+  gain: Gain.Shorter,
+  apply(m) {
+    const { inst, insts, index } = m;
+    if (index < m.nextRun || !isConstantStore(inst)) return;
+    let end = index + 1;
+    while (
+      end < insts.length &&
+      end - index < runLimit &&
+      isConstantStore(insts[end]!) &&
+      sameButDisplacement(inst.mem!, insts[end]!.mem!)
+    )
+      end++;
+    m.nextRun = end;
+    if (end - index < 2) return;
+    const pieces = recut(insts.slice(index, end));
+    if (pieces !== null) m.replaceRun(end, pieces);
+  },
+};
