@@ -337,6 +337,24 @@ describe("bisection", () => {
     );
     expect(commands.slice(0, 2)).toEqual([`tsc-lto ${quiet} --opt-bisect-limit=-1`, "sh -c judge"]);
   });
+  it("the command names the rule where the run is of the peepholes", async () => {
+    const quiet = "--only-passes=peepholes";
+    await lto([quiet, "--skip-rule=copy-by-exchange"]);
+    const right = assembly();
+    await lto([quiet]);
+    expect(assembly()).not.toBe(right);
+    const lines: string[] = [];
+    // Good is what exchanges nothing.
+    const execute = async (command: readonly string[]) => {
+      if (command[0] === "sh") return { status: assembly().includes("xchg") ? 1 : 0, stderr: "" };
+      const { code, err } = await lto(command.slice(1));
+      return { status: code, stderr: err };
+    };
+    const print = (line: string) => lines.push(line);
+    expect(await bisectCommand(["--test", "judge", "--", "tsc-lto", quiet], execute, print)).toBe(0);
+    expect(lines.at(-2)).toMatch(/^guilty: rule copy-by-exchange, application \d+$/);
+    expect(lines.at(-1)).toMatch(/ --opt-bisect-limit=\d+ --filter-function=\S+ --rule-bisect-limit=\d+$/);
+  });
   it("the command says why there is nothing to find", async () => {
     const lines: string[] = [];
     const print = (line: string) => lines.push(line);
