@@ -14,6 +14,7 @@ import { passOptions } from "../../lto/pass/options.js";
 import type { Analysis, AnyPass, Step } from "../../lto/pass/pass.js";
 import type { Pipeline } from "../../lto/pipeline/pipelines.js";
 import type { PassSet } from "../../lto/pipeline/registry.js";
+import { machineRules } from "../../lto/targets.js";
 
 /** A table in Markdown with aligned columns. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -99,6 +100,12 @@ export function passManual(set: PassSet): string {
     `After register allocation: function by function up to its final code, then, with all code of the program at hand, steps
 on the program (${programStepNames()}), then layout. Those in bold cannot be left out.`,
     table(["step", "what it does"], machineRows()).trim(),
+    "## Rules of the peepholes",
+    "In the order in which they are asked at an instruction; `--skip-rule` leaves them out by these names.",
+    table(
+      ["rule", "what it makes of what"],
+      machineRules.map(({ name, description }) => [`\`${name}\``, description]),
+    ).trim(),
     "## Analyses",
     table(
       ["analysis", "of", "what it says"],

@@ -35,7 +35,8 @@ export const indexAsBase: Rule = {
   gain: Gain.NotLonger,
   apply(m) {
     const mem = m.inst.mem!;
-    if (mem.base !== null || mem.slot >= 0 || isRipRelative(mem) || scaleOf(mem) > 2) return;
+    if (mem.index === null || mem.base !== null || mem.slot >= 0 || isRipRelative(mem) || scaleOf(mem) > 2)
+      return;
     const index = mem.index!.loc;
     m.replace(withRegisters(m.inst, index, scaleOf(mem) === 1 ? -1 : index, 1));
   },
