@@ -7,7 +7,7 @@
 import { CommanderError } from "commander";
 import { InputError } from "../../lto/ir/errors.js";
 import { formatCounts, formatRules, formatTimes } from "../../lto/pass/report.js";
-import { type PassSet, productPasses } from "../../lto/pipeline/registry.js";
+import { type PassSet, productPasses, rulesOf } from "../../lto/pipeline/registry.js";
 import { machineRules } from "../../lto/targets.js";
 import { reportFault } from "../host/fault.js";
 import { type Host, processHost, refuseLostBytes } from "../host/host.js";
@@ -77,7 +77,11 @@ function reportText({ code, passes, phases }: JobResult, options: DriverOptions,
   const parts: string[] = [];
   if (code !== null && stats) parts.push(formatStatistics(code.statistics));
   if (code !== null && options.printRegusage && options.ipra) parts.push(formatRegisterUsage(code.usage));
-  if (stats) parts.push(formatCounts(passes.counts, set.passes), formatRules(passes.rules, machineRules));
+  if (stats)
+    parts.push(
+      formatCounts(passes.counts, set.passes),
+      formatRules(passes.rules, [...rulesOf(set), ...machineRules]),
+    );
   if (timePasses) parts.push(formatPhases(phases), formatTimes(passes.times));
   return parts.join("");
 }

@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { InputError } from "../../lto/ir/errors.js";
 import { noPassOptions, type PassOption, type PassOptions, passOptions } from "../../lto/pass/options.js";
 import { arrangedPasses } from "../../lto/pipeline/pipelines.js";
-import { isSkippable, machineSteps, type PassSet } from "../../lto/pipeline/registry.js";
+import { isSkippable, machineSteps, type PassSet, rulesOf } from "../../lto/pipeline/registry.js";
 import { machineRules } from "../../lto/targets.js";
 
 /** Adds every option to the parser. */
@@ -34,7 +34,7 @@ function parserOption({ name, value, kind, choices, description }: PassOption, s
     case "rules":
       return option.argParser((text: string, previous: readonly string[] = []) => [
         ...previous,
-        ...ruleNames(text),
+        ...ruleNames(text, set),
       ]);
     case "choice":
       return option.choices(choices!).preset(choices![0]!);
@@ -68,9 +68,9 @@ function names(text: string, prints: boolean, { passes }: PassSet): string[] {
   return list;
 }
 
-function ruleNames(text: string): string[] {
+function ruleNames(text: string, set: PassSet): string[] {
   const list = text.split(",").filter((name) => name !== "");
-  const known = machineRules.map((rule) => rule.name);
+  const known = [...rulesOf(set), ...machineRules].map((rule) => rule.name);
   for (const name of list)
     if (!known.includes(name))
       throw new InvalidArgumentError(`there is no rule '${name}'; like it are ${likeName(name, known)}.`);

@@ -87,8 +87,8 @@ function trialCode(
   options: CodegenOptions,
   effort: number,
 ): TrialCode {
-  const { skipPass, onlyPasses } = options.passes;
-  const quiet = { ...noPassOptions, skipPass, onlyPasses };
+  const { skipPass, onlyPasses, skipRule } = options.passes;
+  const quiet = { ...noPassOptions, skipPass, onlyPasses, skipRule };
   const runner = new PassRunner(
     quiet,
     services(quiet, costsOf(module), 0, 0, () => {}),

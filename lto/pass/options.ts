@@ -14,7 +14,7 @@ export interface PassOptions {
   readonly passOrder: readonly string[] | null;
   /** The last run of a pass that may be skipped; -1: all run, and are listed; null: all run. */
   readonly optBisectLimit: number | null;
-  /** Rules on machine code that are not applied. */
+  /** Rules of passes and on machine code that are not applied. */
   readonly skipRule: readonly string[];
   /** The last application of such a rule in each function, or in that of `filterFunction`; -1: all, and they are listed. */
   readonly ruleBisectLimit: number | null;
@@ -213,7 +213,7 @@ export const passOptions: readonly PassOption[] = [
     key: "skipRule",
     value: "<rule,...>",
     kind: "rules",
-    description: "leave out these rules of the peepholes; --stats tells which are applied",
+    description: "leave out these rules of passes and peepholes; --stats tells which are applied",
     llvm: [],
   },
   {

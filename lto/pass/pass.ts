@@ -62,6 +62,10 @@ export interface PassContext {
   ofBody<Result>(analysis: FunctionAnalysis<Result>, body: BodyView): Result;
   /** Adds to one of the pass's counters, for `--stats`. */
   count(counter: string, by?: number): void;
+  /** Adds to how often one of the pass's rules was applied, for `--stats`. */
+  countRule(rule: string, by: number): void;
+  /** Rules that options leave out, as they are called there: the pass's name, a colon, the rule's. */
+  readonly skippedRules: readonly string[];
   /** Takes what the pass decided, and why; null if nobody wants to know. */
   readonly remarks: Remarks | null;
 }
@@ -120,6 +124,8 @@ interface PassBase {
   readonly description: string;
   /** The counters, and what each counts. */
   readonly counters?: Readonly<Record<string, string>>;
+  /** Rules that can be left out one by one, where the pass has such. */
+  readonly rules?: readonly { readonly name: string; readonly description: string }[];
   readonly requires: readonly Analysis[];
   /** Facts that hold as before although the pass changed something. */
   readonly preserves: readonly Analysis[];

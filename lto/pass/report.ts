@@ -16,13 +16,24 @@ export interface PassCount {
   readonly counter: string;
   readonly count: number;
 }
-/** What a rule on machine code did. */
+/** What a rule did. */
 export interface RuleCount {
+  /** As options call it: a rule of a pass by the pass's name, a colon and its own. */
   readonly rule: string;
   readonly applied: number;
-  /** Bytes of code and unwind tables that it took away by itself: fewer than none where others gain by it. */
-  readonly bytes: number;
+  /**
+   * Of rules on machine code: bytes of code and unwind tables that it took away by itself, fewer than none where others gain
+   * by it. Null for others.
+   */
+  readonly bytes: number | null;
 }
+
+export const sumOfRule = (a: RuleCount, b: RuleCount): RuleCount => ({
+  rule: a.rule,
+  applied: a.applied + b.applied,
+  bytes: a.bytes === null || b.bytes === null ? null : a.bytes + b.bytes,
+});
+
 /** What the author of the input asked to be told. */
 export interface Warning {
   /** Of the function that it is about; warnings of one function stand together. */
@@ -73,12 +84,8 @@ export function mergeReports(reports: readonly PassReport[]): PassReport {
       counts.set(key, sum === undefined ? count : { ...count, count: sum.count + count.count });
     }
     for (const count of report.rules) {
-      const { rule, applied, bytes } = count;
-      const sum = rules.get(rule);
-      rules.set(
-        rule,
-        sum === undefined ? count : { rule, applied: sum.applied + applied, bytes: sum.bytes + bytes },
-      );
+      const sum = rules.get(count.rule);
+      rules.set(count.rule, sum === undefined ? count : sumOfRule(sum, count));
     }
   }
   return {
@@ -112,7 +119,8 @@ export function formatRules(
     .map(({ name, description }) => {
       const found = counts.find(({ rule }) => rule === name);
       if (found === undefined) return "";
-      return `${String(found.applied).padStart(10)}  rule ${name} (${found.bytes} bytes): ${description}\n`;
+      const bytes = found.bytes === null ? "" : ` (${found.bytes} bytes)`;
+      return `${String(found.applied).padStart(10)}  rule ${name}${bytes}: ${description}\n`;
     })
     .join("");
 }

@@ -28,7 +28,7 @@ import type {
   TrialCode,
 } from "./pass.js";
 import { Remarks } from "./remarks.js";
-import type { PassReport, RuleCount, Warning } from "./report.js";
+import { type PassReport, type RuleCount, sumOfRule, type Warning } from "./report.js";
 import { type Clock, Trace } from "./trace.js";
 
 /** What a runner cannot do itself. */
@@ -89,6 +89,12 @@ export class RunContext implements PassContext {
   }
   count(counter: string, by = 1): void {
     this.runner.count(counter, by);
+  }
+  countRule(rule: string, by: number): void {
+    this.runner.countRule(rule, by);
+  }
+  get skippedRules(): readonly string[] {
+    return this.runner.options.skipRule;
   }
   get costs(): TargetCosts {
     return this.runner.costs;
@@ -187,6 +193,11 @@ export class PassRunner {
     counts.set(counter, (counts.get(counter) ?? 0) + by);
   }
 
+  /** Counts what a rule of the pass at work did. */
+  countRule(rule: string, applied: number): void {
+    if (this.options.stats) this.addRule(`${this.current!.name}:${rule}`, applied, null);
+  }
+
   /** Counts what rules on machine code did. @param of by position in `rules` */
   countRules(
     rules: readonly { readonly name: string }[],
@@ -196,14 +207,14 @@ export class PassRunner {
     for (let i = 0; i < rules.length; i++) {
       const applied = of.applied[i]!;
       if (applied === 0) continue;
-      const { name } = rules[i]!;
-      const sum = this.rules.get(name) ?? { rule: name, applied: 0, bytes: 0 };
-      this.rules.set(name, {
-        rule: name,
-        applied: sum.applied + applied,
-        bytes: sum.bytes + of.saved[i]!,
-      });
+      this.addRule(rules[i]!.name, applied, of.saved[i]!);
     }
+  }
+
+  private addRule(rule: string, applied: number, bytes: number | null): void {
+    const count = { rule, applied, bytes };
+    const before = this.rules.get(rule);
+    this.rules.set(rule, before === undefined ? count : sumOfRule(before, count));
   }
 
   log(text: string): void {

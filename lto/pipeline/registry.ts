@@ -21,6 +21,12 @@ export interface PassSet {
 }
 export const productPasses: PassSet = { passes, pipelines };
 
+/** Rules of passes that can be left out, as options call them. */
+export const rulesOf = ({ passes: list }: PassSet): { name: string; description: string }[] =>
+  list.flatMap(({ name, rules = [] }) =>
+    rules.map((rule) => ({ name: `${name}:${rule.name}`, description: rule.description })),
+  );
+
 /** Whether some pipeline can do without the pass. */
 export function isSkippable(name: string, set: PassSet): boolean {
   if (machineSteps.some((step) => step.name === name)) return true;

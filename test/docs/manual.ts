@@ -13,7 +13,7 @@ import type { Stage } from "../../lto/pass/module-pipeline.js";
 import { passOptions } from "../../lto/pass/options.js";
 import type { Analysis, AnyPass, Step } from "../../lto/pass/pass.js";
 import type { Pipeline } from "../../lto/pipeline/pipelines.js";
-import type { PassSet } from "../../lto/pipeline/registry.js";
+import { type PassSet, rulesOf } from "../../lto/pipeline/registry.js";
 import { machineRules } from "../../lto/targets.js";
 
 /** A table in Markdown with aligned columns. */
@@ -105,6 +105,12 @@ on the program (${programStepNames()}), then layout. Those in bold cannot be lef
     table(
       ["rule", "what it makes of what"],
       machineRules.map(({ name, description }) => [`\`${name}\``, description]),
+    ).trim(),
+    "## Rules of passes",
+    "Likewise.",
+    table(
+      ["rule", "what it makes of what"],
+      rulesOf(set).map(({ name, description }) => [`\`${name}\``, description]),
     ).trim(),
     "## Analyses",
     table(

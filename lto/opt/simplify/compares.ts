@@ -20,27 +20,16 @@ import {
 } from "../../ir/instructions.js";
 import { type ConstInt, constBool, constInt, type Value, zeroOf } from "../../ir/values.js";
 import { asInst, type Forms, intOf, isZero, same, unsignedOf } from "./forms.js";
+import type { SimplifyRule } from "./rule.js";
 
-export function simplifyCompare(inst: InstWith<Op.ICmp>, forms: Forms): Value | null {
-  if (inst.type.kind === "vector") return null;
-  const [a, b] = inst.operands as readonly [Value, Value];
-  const predicate = inst.data;
-  if (same(a, b)) return constBool(trueWhenEqual(predicate));
-  if (isConstantSide(a) && !isConstantSide(b))
-    return forms.icmp(swappedPredicate[predicate], b, a, inst.flags);
-  if (a.type.kind === "ptr") return comparePointers(inst, a, b, forms);
-  const c = intOf(b);
-  if (c === null) return compareValues(predicate, a, b, forms);
-  if (a.type.bits === 1) {
-    const boolean = compareBoolean(predicate, a, c, forms);
-    if (boolean !== null) return boolean;
-  }
-  return (
-    decide(predicate, a, c, forms) ??
-    strict(predicate, a, c, forms) ??
-    compareOperation(inst, predicate, a, c, forms)
-  );
+/** The constant that numbers are compared with; null: it is something else that is compared. */
+function boundOf({ type }: Inst, a: Value, b: Value): ConstInt | null {
+  return type.kind === "vector" || a.type.kind === "ptr" ? null : intOf(b);
 }
+/** The same, but for i1: such a comparison is never more than its operand. */
+const numberOf = (inst: Inst, a: Value, b: Value): ConstInt | null =>
+  a.type.bits === 1 ? null : boundOf(inst, a, b);
+const predicateOf = (inst: Inst): IntPredicate => inst.data as IntPredicate;
 
 const isConstantSide = (value: Value): boolean => value.valueKind === "int" || value.valueKind === "zero";
 const isEquality = (predicate: IntPredicate): boolean => predicate === "eq" || predicate === "ne";
@@ -101,75 +90,10 @@ function strict(predicate: IntPredicate, a: Value, c: ConstInt, forms: Forms): V
   return null;
 }
 
-function compareOperation(
-  inst: Inst,
-  predicate: IntPredicate,
-  a: Value,
-  c: ConstInt,
-  forms: Forms,
-): Value | null {
-  if (a.valueKind !== "inst") return null;
-  const x = a.operands[0]!;
-  const y = a.operands[1];
-  const equality = isEquality(predicate);
-  switch (a.op) {
-    case Op.ZExt:
-      return compareZeroExtended(predicate, x, c, forms);
-    case Op.SExt: {
-      const narrow = constInt(x.type, c.value);
-      // Constants that do not fit were decided by the range, for orders; here for equality of known signs.
-      if (narrow.value === c.value) return forms.icmp(predicate, x, narrow);
-      return equality ? constBool(predicate === "ne") : null;
-    }
-    case Op.Select: {
-      const p = intOf(a.operands[1]!);
-      const q = intOf(a.operands[2]!);
-      if (p === null || q === null || x.type.kind === "vector") return null;
-      const ifTrue = integerCompare(predicate, c.type.bits, p.value, c.value);
-      const ifFalse = integerCompare(predicate, c.type.bits, q.value, c.value);
-      if (ifTrue === ifFalse) return constBool(ifTrue);
-      return ifTrue ? x : forms.not(x);
-    }
-    case Op.Xor:
-      if (!equality || forms.onlyUse(a) === null) return null;
-      if (isZero(c)) return forms.icmp(predicate, x, y!);
-      return xorOrSumWith(predicate, x, y!, (d) => c.value ^ d, c, forms);
-    case Op.Add:
-      if (!equality || forms.onlyUse(a) === null) return null;
-      return xorOrSumWith(predicate, x, y!, (d) => c.value - d, c, forms);
-    case Op.Sub: {
-      if (!equality || forms.onlyUse(a) === null) return null;
-      if (isZero(c)) return forms.icmp(predicate, x, y!);
-      const d = intOf(x);
-      return d === null ? null : forms.icmp(predicate, y!, constInt(c.type, d.value - c.value));
-    }
-    case Op.And: {
-      // A single bit is tested against zero.
-      const d = intOf(y!);
-      if (!equality || d === null || isZero(c) || d.value !== c.value) return null;
-      const n = unsignedOf(d);
-      if ((n & (n - 1n)) !== 0n) return null;
-      return forms.icmp(predicate === "eq" ? "ne" : "eq", a, zeroOf(c.type), inst.flags);
-    }
-    case Op.PtrToInt:
-      if (!equality || !isZero(c) || x.type.kind !== "ptr" || forms.layout.bitWidth(x.type) > c.type.bits)
-        return null;
-      return forms.icmp(predicate, x, zeroOf(x.type));
-    default:
-      return null;
-  }
-}
-
-function xorOrSumWith(
-  predicate: IntPredicate,
-  x: Value,
-  y: Value,
-  undo: (d: bigint) => bigint,
-  c: ConstInt,
-  forms: Forms,
-): Value | null {
-  const d = intOf(y);
-  return d === null ? null : forms.icmp(predicate, x, constInt(c.type, undo(d.value)));
+/** An equality of what `op` makes of something and a constant, which nobody else uses. */
+function equalTo(inst: Inst, a: Value, b: Value, op: Op, forms: Forms): ConstInt | null {
+  const c = asInst(a, op) === null || !isEquality(predicateOf(inst)) ? null : numberOf(inst, a, b);
+  return c === null || forms.onlyUse(a) === null ? null : c;
 }
 
 function compareZeroExtended(predicate: IntPredicate, x: Value, c: ConstInt, forms: Forms): Value | null {
@@ -199,29 +123,6 @@ function compareValues(predicate: IntPredicate, a: Value, b: Value, forms: Forms
     default:
       return null;
   }
-}
-
-function comparePointers(inst: Inst, a: Value, b: Value, forms: Forms): Value | null {
-  const predicate = inst.data as IntPredicate;
-  const { fn } = forms;
-  if (isZero(b)) {
-    if (isNonNull(a, fn)) {
-      if (predicate === "eq" || predicate === "ule") return constBool(false);
-      if (predicate === "ne" || predicate === "ugt") return constBool(true);
-    }
-    // In bounds of no object is only null itself.
-    const gep = asInst(a, Op.GetElementPtr);
-    if (
-      gep !== null &&
-      (gep.flags & Flag.InBounds) !== 0 &&
-      isEquality(predicate) &&
-      gep.operands[0]!.type === a.type &&
-      !isNullValid(fn, a.type.addressSpace)
-    )
-      return forms.icmp(predicate, gep.operands[0]!, b);
-    return null;
-  }
-  return compareOffsets(predicate, a, b, forms);
 }
 
 /** Two addresses at constant distances from one. */
@@ -254,3 +155,199 @@ function placeOf(value: Value, { layout }: Forms): { base: Value; offset: bigint
   }
   return { base, offset, inBounds };
 }
+
+const ops = [Op.ICmp];
+
+/** In the order in which they are asked. */
+export const compareRules: readonly SimplifyRule[] = [
+  {
+    name: "compare-same",
+    description: "x == x → true, and likewise for all predicates",
+    ops,
+    apply: (inst, a, b) =>
+      inst.type.kind !== "vector" && same(a, b) ? constBool(trueWhenEqual(predicateOf(inst))) : null,
+  },
+  {
+    name: "compare-constant-right",
+    description: "c < x → x > c",
+    ops,
+    apply: (inst, a, b, forms) =>
+      inst.type.kind !== "vector" && isConstantSide(a) && !isConstantSide(b)
+        ? forms.icmp(swappedPredicate[predicateOf(inst)], b, a, inst.flags)
+        : null,
+  },
+  {
+    name: "compare-known-address",
+    description: "p == null → false, where p is an object's; and likewise for != and orders",
+    ops,
+    apply(inst, a, b, forms) {
+      if (inst.type.kind === "vector" || a.type.kind !== "ptr" || !isZero(b)) return null;
+      if (!isNonNull(a, forms.fn)) return null;
+      const predicate = predicateOf(inst);
+      if (predicate === "eq" || predicate === "ule") return constBool(false);
+      return predicate === "ne" || predicate === "ugt" ? constBool(true) : null;
+    },
+  },
+  {
+    // In bounds of no object is only null itself.
+    name: "compare-base-with-null",
+    description: "p + n == null → p == null, in bounds",
+    ops,
+    apply(inst, a, b, forms) {
+      if (inst.type.kind === "vector" || a.type.kind !== "ptr" || !isZero(b)) return null;
+      const gep = asInst(a, Op.GetElementPtr);
+      if (gep === null || (gep.flags & Flag.InBounds) === 0 || !isEquality(predicateOf(inst))) return null;
+      if (gep.operands[0]!.type !== a.type || isNullValid(forms.fn, a.type.addressSpace)) return null;
+      return forms.icmp(predicateOf(inst), gep.operands[0]!, b);
+    },
+  },
+  {
+    name: "compare-offsets",
+    description: "p + m < p + n → m < n, in bounds",
+    ops,
+    apply: (inst, a, b, forms) =>
+      inst.type.kind === "vector" || a.type.kind !== "ptr" || isZero(b)
+        ? null
+        : compareOffsets(predicateOf(inst), a, b, forms),
+  },
+  {
+    name: "compare-extended-values",
+    description: "zext x < zext y → x < y, and sext",
+    ops,
+    apply: (inst, a, b, forms) =>
+      inst.type.kind === "vector" || a.type.kind === "ptr" || b.valueKind === "int"
+        ? null
+        : compareValues(predicateOf(inst), a, b, forms),
+  },
+  {
+    name: "compare-boolean",
+    description: "x == c → x, ~x, true or false, of one bit",
+    ops,
+    apply(inst, a, b, forms) {
+      const c = a.type.bits === 1 ? boundOf(inst, a, b) : null;
+      return c === null ? null : compareBoolean(predicateOf(inst), a, c, forms);
+    },
+  },
+  {
+    name: "compare-known",
+    description: "x < c → true or false, by what is known of x",
+    ops,
+    apply(inst, a, b, forms) {
+      const c = numberOf(inst, a, b);
+      return c === null ? null : decide(predicateOf(inst), a, c, forms);
+    },
+  },
+  {
+    name: "compare-strictly",
+    description: "x <= c → x < c + 1; x < 1 → x == 0, unsigned; and likewise next to the ends of a range",
+    ops,
+    apply(inst, a, b, forms) {
+      const c = numberOf(inst, a, b);
+      return c === null ? null : strict(predicateOf(inst), a, c, forms);
+    },
+  },
+  {
+    name: "compare-zero-extended",
+    description: "zext x < c → x < c",
+    ops,
+    apply(inst, a, b, forms) {
+      const inner = asInst(a, Op.ZExt);
+      const c = inner === null ? null : numberOf(inst, a, b);
+      return c === null ? null : compareZeroExtended(predicateOf(inst), inner!.operands[0]!, c, forms);
+    },
+  },
+  {
+    name: "compare-sign-extended",
+    description: "sext x < c → x < c",
+    ops,
+    apply(inst, a, b, forms) {
+      const inner = asInst(a, Op.SExt);
+      const c = inner === null ? null : numberOf(inst, a, b);
+      if (c === null) return null;
+      const x = inner!.operands[0]!;
+      const narrow = constInt(x.type, c.value);
+      const predicate = predicateOf(inst);
+      // Constants that do not fit were decided by the range, for orders; here for equality of known signs.
+      if (narrow.value === c.value) return forms.icmp(predicate, x, narrow);
+      return isEquality(predicate) ? constBool(predicate === "ne") : null;
+    },
+  },
+  {
+    name: "compare-selected",
+    description: "(x ? c : d) == e → x, ~x, true or false",
+    ops,
+    apply(inst, a, b, forms) {
+      const inner = asInst(a, Op.Select);
+      const c = inner === null ? null : numberOf(inst, a, b);
+      if (c === null) return null;
+      const [x, yes, no] = inner!.operands as readonly [Value, Value, Value];
+      const p = intOf(yes);
+      const q = intOf(no);
+      if (p === null || q === null || x.type.kind === "vector") return null;
+      const predicate = predicateOf(inst);
+      const ifTrue = integerCompare(predicate, c.type.bits, p.value, c.value);
+      const ifFalse = integerCompare(predicate, c.type.bits, q.value, c.value);
+      if (ifTrue === ifFalse) return constBool(ifTrue);
+      return ifTrue ? x : forms.not(x);
+    },
+  },
+  {
+    name: "compare-difference",
+    description: "x ^ y == 0 → x == y, x − y == 0 → x == y",
+    ops,
+    apply(inst, a, b, forms) {
+      if (!isZero(b)) return null;
+      const c = equalTo(inst, a, b, Op.Xor, forms) ?? equalTo(inst, a, b, Op.Sub, forms);
+      if (c === null) return null;
+      const [x, y] = (a as Inst).operands as readonly [Value, Value];
+      return forms.icmp(predicateOf(inst), x, y);
+    },
+  },
+  {
+    name: "compare-undone",
+    description: "x + d == c → x == c − d, and likewise for d − x and x ^ d",
+    ops,
+    apply(inst, a, b, forms) {
+      const c =
+        equalTo(inst, a, b, Op.Add, forms) ??
+        equalTo(inst, a, b, Op.Sub, forms) ??
+        equalTo(inst, a, b, Op.Xor, forms);
+      if (c === null) return null;
+      const { op, operands } = a as Inst;
+      const [x, y] = operands as readonly [Value, Value];
+      const d = intOf(op === Op.Sub ? x : y);
+      if (d === null) return null;
+      const undone =
+        op === Op.Add ? c.value - d.value : op === Op.Sub ? d.value - c.value : c.value ^ d.value;
+      return forms.icmp(predicateOf(inst), op === Op.Sub ? y : x, constInt(c.type, undone));
+    },
+  },
+  {
+    name: "compare-bit",
+    description: "x & 2ⁿ == 2ⁿ → x & 2ⁿ != 0",
+    ops,
+    apply(inst, a, b, forms) {
+      const inner = asInst(a, Op.And);
+      const c = inner === null ? null : numberOf(inst, a, b);
+      if (c === null || isZero(c) || !isEquality(predicateOf(inst))) return null;
+      const d = intOf(inner!.operands[1]!);
+      if (d === null || d.value !== c.value) return null;
+      const n = unsignedOf(d);
+      if ((n & (n - 1n)) !== 0n) return null;
+      return forms.icmp(predicateOf(inst) === "eq" ? "ne" : "eq", a, zeroOf(c.type), inst.flags);
+    },
+  },
+  {
+    name: "compare-address-with-zero",
+    description: "ptrtoint p == 0 → p == null",
+    ops,
+    apply(inst, a, b, forms) {
+      const inner = asInst(a, Op.PtrToInt);
+      const c = inner === null ? null : numberOf(inst, a, b);
+      if (c === null || !isZero(c) || !isEquality(predicateOf(inst))) return null;
+      const x = inner!.operands[0]!;
+      if (x.type.kind !== "ptr" || forms.layout.bitWidth(x.type) > c.type.bits) return null;
+      return forms.icmp(predicateOf(inst), x, zeroOf(x.type));
+    },
+  },
+];

@@ -7,7 +7,7 @@
  *
  * Why: linking, constants through calls, and inlining put values where compilers of single files saw parameters.
  *
- * Method: rules by operation (`rules.ts`) say what an instruction is; none changes anything. The body is first only
+ * Method: rules by operation (`rules.ts`) say what an instruction is; none changes anything, and each has a name. The body is first only
  * looked at; with the first instruction that becomes something else it gets use lists, and a work list begins: all
  * instructions once, in layout order, and whatever uses what has changed. What nobody needs any more goes.
  *
@@ -30,7 +30,8 @@ import { cfg, dominators, loops, useCounts } from "../../pass/analyses.js";
 import type { FunctionContext, FunctionPass } from "../../pass/pass.js";
 import { isRemovable } from "../dce.js";
 import { Forms } from "./forms.js";
-import { simpler } from "./rules.js";
+import type { SimplifyRule } from "./rule.js";
+import { findSimpler, type RuleTable, rulesWithout, Simpler, simplifyRules } from "./rules.js";
 
 export const simplify: FunctionPass = {
   name: "simplify",
@@ -40,6 +41,7 @@ export const simplify: FunctionPass = {
     simplified: "instructions simplified",
     removed: "instructions removed that nothing needed then",
   },
+  rules: simplifyRules,
   requires: [useCounts],
   preserves: [cfg, dominators, loops],
   run(fn, context) {
@@ -48,6 +50,7 @@ export const simplify: FunctionPass = {
     work.run();
     context.count("simplified", work.simplified);
     context.count("removed", work.removed);
+    for (const [{ name }, count] of work.applied) context.countRule(name, count);
     return true;
   },
 };
@@ -73,11 +76,12 @@ function findsAnything(fn: Func, context: FunctionContext): boolean {
     return uses[inst.id] === 1;
   };
   const forms = formsOf(fn, body, context, isUsedOnce);
+  const rules = rulesWithout(context.skippedRules);
+  const found = new Simpler();
   for (const { insts } of body.blocks)
     for (let i = 0; i < insts.length; i++) {
       const inst = insts[i]!;
-      const value = simpler(inst, forms);
-      if (value !== null && value !== inst && canReplace(inst)) return true;
+      if (findSimpler(inst, rules, forms, found) && canReplace(inst)) return true;
     }
   return false;
 }
@@ -97,7 +101,11 @@ const rewritesPerInstruction = 8;
 class Simplifier {
   simplified = 0;
   removed = 0;
+  /** How often each rule was. */
+  readonly applied = new Map<SimplifyRule, number>();
   private readonly forms: Forms;
+  private readonly rules: RuleTable;
+  private readonly found = new Simpler();
   private work: Inst[] = [];
   private readonly waiting = new Set<Inst>();
   private budget = 0;
@@ -106,6 +114,7 @@ class Simplifier {
     private readonly editor: Editor,
     context: FunctionContext,
   ) {
+    this.rules = rulesWithout(context.skippedRules);
     this.forms = formsOf(editor.fn, editor.body, context, (inst) => editor.hasOneUse(inst));
   }
 
@@ -142,10 +151,12 @@ class Simplifier {
       this.removed++;
       return;
     }
-    const value = simpler(inst, this.forms);
-    if (value === null || value === inst || !canReplace(inst)) return;
+    const { found, applied } = this;
+    if (!findSimpler(inst, this.rules, this.forms, found) || !canReplace(inst)) return;
+    const { value, rule } = found;
     this.budget--;
     this.simplified++;
+    applied.set(rule, (applied.get(rule) ?? 0) + 1);
     this.insert(value, inst);
     for (const user of editor.users(inst)) this.push(user);
     editor.replaceAllUses(inst, value);

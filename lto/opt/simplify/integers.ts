@@ -1,9 +1,7 @@
 /**
  * Rules of `simplify` on integer arithmetic: algebraic identities, sums and masks of constants, what known bits tell.
  *
- * Each rule gives a value that is the old one wherever that is not poison. Flags of what is made new are those that
- * follow from the old ones; most are dropped. No rule reads an operand more often than the instruction did: an undef
- * operand may be another value each time.
+ * Flags of what is made new are those that follow from the old ones; most are dropped.
  */
 import { allOnes, isNonNegative, unsignedRange } from "../../analysis/known-bits.js";
 import { Flag, type Inst, inversePredicate, Op } from "../../ir/instructions.js";
@@ -23,44 +21,22 @@ import {
   same,
   unsignedOf,
 } from "./forms.js";
+import type { SimplifyRule } from "./rule.js";
 
-export function simplifyBinary(inst: Inst, forms: Forms): Value | null {
-  const [a, b] = inst.operands as readonly [Value, Value];
-  // Constants are on the right.
-  if (isCommutative(inst.op) && a.valueKind === "int" && b.valueKind !== "int")
-    return forms.binary(inst.op as Op.Add, b, a, inst.flags);
-  const result = byOperation(inst, a, b, forms);
-  return result === inst ? null : result;
-}
+const commutative = [Op.Add, Op.Mul, Op.And, Op.Or, Op.Xor];
 
-function byOperation(inst: Inst, a: Value, b: Value, forms: Forms): Value | null {
-  switch (inst.op) {
-    case Op.Add:
-      return add(inst, a, b, forms);
-    case Op.Sub:
-      return sub(inst, a, b, forms);
-    case Op.Mul:
-      return mul(inst, a, b, forms);
-    case Op.UDiv:
-    case Op.URem:
-      return unsignedDivision(inst, a, b, forms);
-    case Op.SDiv:
-    case Op.SRem:
-      return signedDivision(inst, a, b, forms);
-    case Op.Shl:
-    case Op.LShr:
-    case Op.AShr:
-      return shift(inst, a, b, forms);
-    case Op.And:
-      return and(inst, a, b, forms);
-    case Op.Or:
-      return or(inst, a, b, forms);
-    case Op.Xor:
-      return xor(inst, a, b, forms);
-    default:
-      return null;
-  }
-}
+/** What all of them have in common: constants are on the right. */
+const forAll: readonly SimplifyRule[] = [
+  {
+    name: "constant-right",
+    description: "c + x → x + c, and likewise for mul, and, or, xor",
+    ops: commutative,
+    apply: (inst, a, b, forms) =>
+      isCommutative(inst.op) && a.valueKind === "int" && b.valueKind !== "int"
+        ? forms.binary(inst.op as Op.Add, b, a, inst.flags)
+        : null,
+  },
+];
 
 /** Flags of `x + (c + d)` made of `(x + c) + d`. */
 function sumFlags(outer: Inst, inner: Inst, c: ConstInt, d: ConstInt): number {
@@ -74,246 +50,379 @@ function sumFlags(outer: Inst, inner: Inst, c: ConstInt, d: ConstInt): number {
   return flags;
 }
 
-function add(inst: Inst, a: Value, b: Value, forms: Forms): Value | null {
-  if (isZero(b)) return a;
-  if (isZero(a)) return b;
-  const c = intOf(b);
-  if (c !== null) {
-    const inner = forms.onlyUse(a);
-    if (inner !== null && inner.op === Op.Add) {
+const sums: readonly SimplifyRule[] = [
+  {
+    name: "add-zero",
+    description: "x + 0 → x",
+    ops: [Op.Add],
+    apply: (_, a, b) => (isZero(b) ? a : isZero(a) ? b : null),
+  },
+  {
+    name: "add-constants",
+    description: "(x + d) + c → x + (c + d); (d − x) + c → (c + d) − x",
+    ops: [Op.Add],
+    apply(inst, a, b, forms) {
+      const c = intOf(b);
+      const inner = c === null ? null : forms.onlyUse(a);
+      if (c === null || inner === null) return null;
+      if (inner.op === Op.Add) {
+        const d = intOf(inner.operands[1]!);
+        if (d === null) return null;
+        const sum = constInt(c.type, c.value + d.value);
+        return forms.binary(Op.Add, inner.operands[0]!, sum, sumFlags(inst, inner, c, d));
+      }
+      const d = inner.op === Op.Sub ? intOf(inner.operands[0]!) : null;
+      return d === null
+        ? null
+        : forms.binary(Op.Sub, constInt(c.type, c.value + d.value), inner.operands[1]!);
+    },
+  },
+  {
+    name: "add-negated",
+    description: "x + (0 − y) → x − y",
+    ops: [Op.Add],
+    apply(_, a, b, forms) {
+      if (intOf(b) !== null) return null;
+      const right = negatedOf(b);
+      if (right !== null) return forms.binary(Op.Sub, a, right);
+      const left = negatedOf(a);
+      return left === null ? null : forms.binary(Op.Sub, b, left);
+    },
+  },
+  {
+    name: "add-difference",
+    description: "(x − y) + y → x",
+    ops: [Op.Add],
+    apply(_, a, b) {
+      if (intOf(b) !== null) return null;
+      const left = asInst(a, Op.Sub);
+      if (left !== null && same(left.operands[1]!, b)) return left.operands[0]!;
+      const right = asInst(b, Op.Sub);
+      return right !== null && same(right.operands[1]!, a) ? right.operands[0]! : null;
+    },
+  },
+  {
+    name: "sub-zero",
+    description: "x − 0 → x",
+    ops: [Op.Sub],
+    apply: (_, a, b) => (isZero(b) ? a : null),
+  },
+  {
+    name: "sub-same",
+    description: "x − x → 0",
+    ops: [Op.Sub],
+    apply: (inst, a, b) => (same(a, b) ? zeroOf(inst.type) : null),
+  },
+  {
+    name: "sub-constant",
+    description: "x − c → x + −c",
+    ops: [Op.Sub],
+    apply({ type, flags }, a, b, forms) {
+      const c = intOf(b);
+      if (c === null) return null;
+      const lowest = BigInt.asIntN(type.bits, -c.value) === c.value;
+      return forms.binary(Op.Add, a, constInt(type, -c.value), lowest ? 0 : flags & Flag.Nsw);
+    },
+  },
+  {
+    name: "sub-from-ones",
+    description: "−1 − x → ~x",
+    ops: [Op.Sub],
+    apply: (_, a, b, forms) => (isAllOnes(a) ? forms.not(b) : null),
+  },
+  {
+    name: "sub-negated",
+    description: "x − (0 − y) → x + y",
+    ops: [Op.Sub],
+    apply(_, a, b, forms) {
+      const negated = negatedOf(b);
+      if (negated === null) return null;
+      return isZero(a) ? negated : forms.binary(Op.Add, a, negated);
+    },
+  },
+  {
+    name: "sub-from-sum",
+    description: "(x + y) − x → y",
+    ops: [Op.Sub],
+    apply(_, a, b) {
+      const sum = asInst(a, Op.Add);
+      if (sum === null) return null;
+      if (same(sum.operands[0]!, b)) return sum.operands[1]!;
+      return same(sum.operands[1]!, b) ? sum.operands[0]! : null;
+    },
+  },
+  {
+    name: "sub-difference",
+    description: "x − (x − y) → y",
+    ops: [Op.Sub],
+    apply(_, a, b) {
+      const right = asInst(b, Op.Sub);
+      return right !== null && same(right.operands[0]!, a) ? right.operands[1]! : null;
+    },
+  },
+  {
+    name: "negate-difference",
+    description: "0 − (x − y) → y − x",
+    ops: [Op.Sub],
+    apply(_, a, b, forms) {
+      const inner = isZero(a) ? forms.onlyUse(b) : null;
+      return inner === null || inner.op !== Op.Sub
+        ? null
+        : forms.binary(Op.Sub, inner.operands[1]!, inner.operands[0]!);
+    },
+  },
+  {
+    name: "sub-constants",
+    description: "c − (d − y) → y + (c − d); c − (x + d) → (c − d) − x",
+    ops: [Op.Sub],
+    apply({ type }, a, b, forms) {
+      const c = intOf(a);
+      const inner = c === null ? null : forms.onlyUse(b);
+      if (c === null || inner === null || (inner.op !== Op.Sub && inner.op !== Op.Add)) return null;
+      const [x, y] = inner.operands as readonly [Value, Value];
+      const d = intOf(inner.op === Op.Sub ? x : y);
+      if (d === null) return null;
+      const rest = constInt(type, c.value - d.value);
+      return inner.op === Op.Sub ? forms.binary(Op.Add, y, rest) : forms.binary(Op.Sub, rest, x);
+    },
+  },
+];
+
+/** The constant that a product of more than one bit has on its right. */
+const factorOf = ({ type }: Inst, b: Value): ConstInt | null => (type.bits === 1 ? null : intOf(b));
+
+const products: readonly SimplifyRule[] = [
+  {
+    name: "mul-zero",
+    description: "x · 0 → 0",
+    ops: [Op.Mul],
+    apply: (inst, _, b) => (isZero(b) ? zeroOf(inst.type) : null),
+  },
+  {
+    name: "mul-one",
+    description: "x · 1 → x",
+    ops: [Op.Mul],
+    apply: (_, a, b) => (isOne(b) ? a : null),
+  },
+  {
+    name: "mul-minus-one",
+    description: "x · −1 → 0 − x",
+    ops: [Op.Mul],
+    apply: (inst, a, b, forms) => (factorOf(inst, b)?.value === -1n ? forms.negate(a) : null),
+  },
+  {
+    name: "mul-power",
+    description: "x · 2ⁿ → x << n",
+    ops: [Op.Mul],
+    apply(inst, a, b, forms) {
+      const c = factorOf(inst, b);
+      const log = c === null ? -1 : logOf(c);
+      if (log <= 0) return null;
+      const { type, flags } = inst;
+      const kept = log === type.bits - 1 ? flags & Flag.Nuw : flags & (Flag.Nuw | Flag.Nsw);
+      return forms.binary(Op.Shl, a, constInt(type, log), kept);
+    },
+  },
+  {
+    name: "mul-constants",
+    description: "(x · d) · c → x · (c · d)",
+    ops: [Op.Mul],
+    apply(inst, a, b, forms) {
+      const c = factorOf(inst, b);
+      const inner = c === null ? null : forms.onlyUse(a);
+      if (c === null || inner === null || inner.op !== Op.Mul) return null;
       const d = intOf(inner.operands[1]!);
-      if (d !== null)
-        return forms.binary(
-          Op.Add,
-          inner.operands[0]!,
-          constInt(c.type, c.value + d.value),
-          sumFlags(inst, inner, c, d),
-        );
-    }
-    if (inner !== null && inner.op === Op.Sub) {
-      const d = intOf(inner.operands[0]!);
-      if (d !== null) return forms.binary(Op.Sub, constInt(c.type, c.value + d.value), inner.operands[1]!);
-    }
-    return null;
-  }
-  // x + (0 - y), (x - y) + y
-  const negated = negatedOf(b);
-  if (negated !== null) return forms.binary(Op.Sub, a, negated);
-  const negatedLeft = negatedOf(a);
-  if (negatedLeft !== null) return forms.binary(Op.Sub, b, negatedLeft);
-  const left = asInst(a, Op.Sub);
-  if (left !== null && same(left.operands[1]!, b)) return left.operands[0]!;
-  const right = asInst(b, Op.Sub);
-  if (right !== null && same(right.operands[1]!, a)) return right.operands[0]!;
-  return null;
-}
+      return d === null
+        ? null
+        : forms.binary(Op.Mul, inner.operands[0]!, constInt(inst.type, c.value * d.value));
+    },
+  },
+];
 
-function sub(inst: Inst, a: Value, b: Value, forms: Forms): Value | null {
-  const { type } = inst;
-  if (isZero(b)) return a;
-  if (same(a, b)) return zeroOf(type);
-  const c = intOf(b);
-  if (c !== null) {
-    const lowest = BigInt.asIntN(type.bits, -c.value) === c.value;
-    return forms.binary(Op.Add, a, constInt(type, -c.value), lowest ? 0 : inst.flags & Flag.Nsw);
-  }
-  if (isAllOnes(a)) return forms.not(b);
-  const negated = negatedOf(b);
-  if (negated !== null) return isZero(a) ? negated : forms.binary(Op.Add, a, negated);
-  const sum = asInst(a, Op.Add);
-  if (sum !== null) {
-    if (same(sum.operands[0]!, b)) return sum.operands[1]!;
-    if (same(sum.operands[1]!, b)) return sum.operands[0]!;
-  }
-  const right = asInst(b, Op.Sub);
-  if (right !== null && same(right.operands[0]!, a)) return right.operands[1]!;
-  const inner = forms.onlyUse(b);
-  if (inner === null || (inner.op !== Op.Sub && inner.op !== Op.Add)) return null;
-  const [x, y] = inner.operands as readonly [Value, Value];
-  if (inner.op === Op.Sub && isZero(a)) return forms.binary(Op.Sub, y, x);
-  const left = intOf(a);
-  const d = intOf(inner.op === Op.Sub ? x : y);
-  if (left === null || d === null) return null;
-  const rest = constInt(type, left.value - d.value);
-  return inner.op === Op.Sub ? forms.binary(Op.Add, y, rest) : forms.binary(Op.Sub, rest, x);
-}
+const divides = ({ op }: Inst): boolean => op === Op.UDiv || op === Op.SDiv;
+const divisions = [Op.UDiv, Op.URem, Op.SDiv, Op.SRem];
 
-function mul(inst: Inst, a: Value, b: Value, forms: Forms): Value | null {
-  const { type } = inst;
-  if (isZero(b)) return zeroOf(type);
-  if (isOne(b)) return a;
-  const c = intOf(b);
-  if (c === null) return null;
-  if (type.bits === 1) return null;
-  if (c.value === -1n) return forms.negate(a);
-  const log = logOf(c);
-  if (log > 0) {
-    const kept = log === type.bits - 1 ? inst.flags & Flag.Nuw : inst.flags & (Flag.Nuw | Flag.Nsw);
-    return forms.binary(Op.Shl, a, constInt(type, log), kept);
-  }
-  const inner = forms.onlyUse(a);
-  if (inner === null || inner.op !== Op.Mul) return null;
-  const d = intOf(inner.operands[1]!);
-  return d === null ? null : forms.binary(Op.Mul, inner.operands[0]!, constInt(type, c.value * d.value));
-}
+const quotients: readonly SimplifyRule[] = [
+  {
+    // A divisor of zero is undefined behaviour, so i1 divides by one.
+    name: "divide-by-one",
+    description: "x / 1 → x; x % 1 → 0",
+    ops: divisions,
+    apply: (inst, a, b) =>
+      inst.type.kind === "int" && (isOne(b) || inst.type.bits === 1)
+        ? divides(inst)
+          ? a
+          : zeroOf(inst.type)
+        : null,
+  },
+  {
+    name: "divide-zero",
+    description: "0 / x → 0; 0 % x → 0",
+    ops: divisions,
+    apply: (inst, a) => (inst.type.kind === "int" && isZero(a) ? a : null),
+  },
+  {
+    name: "divide-same",
+    description: "x / x → 1; x % x → 0",
+    ops: divisions,
+    apply: (inst, a, b) =>
+      inst.type.kind === "int" && same(a, b) ? constInt(inst.type, divides(inst) ? 1 : 0) : null,
+  },
+  {
+    name: "divide-by-power",
+    description: "x / 2ⁿ → x >> n; x % 2ⁿ → x & (2ⁿ − 1), unsigned",
+    ops: [Op.UDiv, Op.URem],
+    apply(inst, a, b, forms) {
+      const { type } = inst;
+      const c = intOf(b);
+      const log = c === null || c.value === 0n ? -1 : logOf(c);
+      if (log <= 0) return null;
+      return divides(inst)
+        ? forms.binary(Op.LShr, a, constInt(type, log), inst.flags & Flag.Exact)
+        : forms.binary(Op.And, a, constInt(type, allOnes(log)));
+    },
+  },
+  {
+    name: "divide-less",
+    description: "x / c → 0; x % c → x, unsigned, where x is less than c",
+    ops: [Op.UDiv, Op.URem],
+    apply(inst, a, b, forms) {
+      const { type } = inst;
+      const c = intOf(b);
+      if (c === null || c.value === 0n || type.bits > 128) return null;
+      const [, largest] = unsignedRange(forms.known(a), type.bits);
+      if (largest >= unsignedOf(c)) return null;
+      return divides(inst) ? zeroOf(type) : a;
+    },
+  },
+  {
+    name: "divide-by-minus-one",
+    description: "x / −1 → 0 − x; x % −1 → 0",
+    ops: [Op.SDiv, Op.SRem],
+    apply: (inst, a, b, forms) =>
+      inst.type.kind === "int" && intOf(b)?.value === -1n
+        ? divides(inst)
+          ? forms.negate(a, Flag.Nsw)
+          : zeroOf(inst.type)
+        : null,
+  },
+  {
+    name: "divide-positive",
+    description: "signed x / y, x % y → unsigned, where neither is negative",
+    ops: [Op.SDiv, Op.SRem],
+    apply(inst, a, b, forms) {
+      const { bits, kind } = inst.type;
+      if (kind !== "int" || bits > 128) return null;
+      const c = intOf(b);
+      const positive = c === null ? isNonNegative(forms.known(b), bits) : c.value > 0n;
+      if (!positive || !isNonNegative(forms.known(a), bits)) return null;
+      return forms.binary(divides(inst) ? Op.UDiv : Op.URem, a, b, inst.flags & Flag.Exact);
+    },
+  },
+  {
+    name: "divide-exactly",
+    description: "signed x / 2ⁿ → x >> n, where nothing is left",
+    ops: [Op.SDiv],
+    apply({ type, flags }, a, b, forms) {
+      const c = intOf(b);
+      if (c === null || c.value <= 0n || type.bits > 128 || (flags & Flag.Exact) === 0) return null;
+      const log = logOf(c);
+      return log > 0 ? forms.binary(Op.AShr, a, constInt(type, log), Flag.Exact) : null;
+    },
+  },
+];
 
-function unsignedDivision(inst: Inst, a: Value, b: Value, forms: Forms): Value | null {
-  const { type } = inst;
-  const divides = inst.op === Op.UDiv;
-  if (type.kind !== "int") return null;
-  // A divisor of zero is undefined behaviour, so i1 divides by one.
-  if (isOne(b) || type.bits === 1) return divides ? a : zeroOf(type);
-  if (isZero(a)) return a;
-  if (same(a, b)) return constInt(type, divides ? 1 : 0);
-  const c = intOf(b);
-  if (c === null) return null;
-  if (c.value === 0n) return null;
-  const log = logOf(c);
-  if (log > 0)
-    return divides
-      ? forms.binary(Op.LShr, a, constInt(type, log), inst.flags & Flag.Exact)
-      : forms.binary(Op.And, a, constInt(type, allOnes(log)));
-  const [, largest] = unsignedRange(forms.known(a), type.bits);
-  if (largest >= unsignedOf(c) || type.bits > 128) return null;
-  return divides ? zeroOf(type) : a;
-}
+const shifts = [Op.Shl, Op.LShr, Op.AShr];
 
-function signedDivision(inst: Inst, a: Value, b: Value, forms: Forms): Value | null {
-  const { type } = inst;
-  const divides = inst.op === Op.SDiv;
-  if (type.kind !== "int") return null;
-  if (isOne(b) || type.bits === 1) return divides ? a : zeroOf(type);
-  if (isZero(a)) return a;
-  if (same(a, b)) return constInt(type, divides ? 1 : 0);
-  const c = intOf(b);
-  if (c !== null && c.value === -1n) return divides ? forms.negate(a, Flag.Nsw) : zeroOf(type);
-  const { bits } = type;
-  if (bits > 128) return null;
-  const positive = c === null ? isNonNegative(forms.known(b), bits) : c.value > 0n;
-  if (positive && isNonNegative(forms.known(a), bits))
-    return forms.binary(divides ? Op.UDiv : Op.URem, a, b, inst.flags & Flag.Exact);
-  const log = c === null || c.value <= 0n ? -1 : logOf(c);
-  if (divides && log > 0 && (inst.flags & Flag.Exact) !== 0)
-    return forms.binary(Op.AShr, a, constInt(type, log), Flag.Exact);
-  return null;
-}
+/** By how much is shifted; −1: that is unknown, or too much. */
+const shiftOf = (b: Value): number => (intOf(b) === null ? -1 : amountOf(b));
+const innerShift = (a: Value): Inst | null => asInst(a, Op.Shl) ?? asInst(a, Op.LShr) ?? asInst(a, Op.AShr);
 
-function shift(inst: Inst, a: Value, b: Value, forms: Forms): Value | null {
-  const { type, op } = inst;
-  if (isZero(b)) return a;
-  if (isZero(a)) return a;
-  if (op === Op.AShr && isAllOnes(a)) return a;
-  const c = intOf(b);
-  if (c === null) return null;
-  const by = amountOf(c);
-  if (by < 0) return new ConstUndef(type, true);
-  const inner = asInst(a, Op.Shl) ?? asInst(a, Op.LShr) ?? asInst(a, Op.AShr);
-  if (inner !== null) {
-    const result = shiftTwice(inst, inner, by, forms);
-    if (result !== null) return result;
-  }
-  if (op === Op.LShr && type.bits <= 128 && (forms.known(a).zero | allOnes(by)) === allOnes(type.bits))
-    return zeroOf(type);
-  if (op === Op.AShr && type.bits <= 128 && isNonNegative(forms.known(a), type.bits))
-    return forms.binary(Op.LShr, a, b, inst.flags & Flag.Exact);
-  return null;
-}
-
-function shiftTwice(inst: Inst, inner: Inst, by: number, forms: Forms): Value | null {
-  const { type, op } = inst;
-  const { bits } = type;
-  const d = amountOf(inner.operands[1]!);
-  if (d < 0) return null;
-  const x = inner.operands[0]!;
-  // What was shifted out comes back only where flags say that it was nothing.
-  if (d === by) {
-    const exact = (inner.flags & Flag.Exact) !== 0;
-    if (op === Op.Shl && inner.op !== Op.Shl && exact) return x;
-    if (op === Op.LShr && inner.op === Op.Shl && (inner.flags & Flag.Nuw) !== 0) return x;
-    if (op === Op.AShr && inner.op === Op.Shl && (inner.flags & Flag.Nsw) !== 0) return x;
-  }
-  if (forms.onlyUse(inner) === null) return null;
-  if (inner.op === op) {
-    const total = d + by;
-    if (total < bits) return forms.binary(op as Op.Shl, x, constInt(type, total));
-    return op === Op.AShr ? forms.binary(op, x, constInt(type, bits - 1)) : zeroOf(type);
-  }
-  if (d !== by) return null;
-  if (op === Op.Shl) return forms.binary(Op.And, x, constInt(type, allOnes(bits) ^ allOnes(by)));
-  if (op === Op.LShr && inner.op === Op.Shl)
-    return forms.binary(Op.And, x, constInt(type, allOnes(bits - by)));
-  return null;
-}
-
-function and(inst: Inst, a: Value, b: Value, forms: Forms): Value | null {
-  const { type } = inst;
-  if (isZero(b)) return zeroOf(type);
-  if (isAllOnes(b) || same(a, b)) return a;
-  if (isComplement(a, b)) return zeroOf(type);
-  const absorbed = absorbs(a, b, Op.Or) ?? absorbs(b, a, Op.Or);
-  if (absorbed !== null) return absorbed;
-  const c = intOf(b);
-  if (c === null || type.bits > 128) return null;
-  const mask = unsignedOf(c);
-  const known = forms.known(a);
-  const cleared = allOnes(type.bits) ^ mask;
-  if ((known.zero & cleared) === cleared) return a;
-  if ((known.zero & mask) === mask) return zeroOf(type);
-  if ((known.one & mask) === mask) return c;
-  const inner = forms.onlyUse(a);
-  if (inner === null) return null;
-  const d = intOf(inner.operands[1] ?? a);
-  if (d === null) return null;
-  if (inner.op === Op.And) return forms.binary(Op.And, inner.operands[0]!, constInt(type, c.value & d.value));
-  if ((inner.op === Op.Or || inner.op === Op.Xor) && (c.value & d.value) === 0n)
-    return forms.binary(Op.And, inner.operands[0]!, b);
-  return null;
-}
-
-function or(inst: Inst, a: Value, b: Value, forms: Forms): Value | null {
-  const { type } = inst;
-  if (isZero(b)) return a;
-  if (isAllOnes(b)) return b;
-  if (same(a, b)) return a;
-  if (isComplement(a, b) && type.kind === "int") return constInt(type, -1);
-  const absorbed = absorbs(a, b, Op.And) ?? absorbs(b, a, Op.And);
-  if (absorbed !== null) return absorbed;
-  const c = intOf(b);
-  if (c === null || type.bits > 128) return null;
-  const set = unsignedOf(c);
-  const known = forms.known(a);
-  if ((known.one & set) === set) return a;
-  if ((known.zero | set) === allOnes(type.bits)) return c;
-  const inner = forms.onlyUse(a);
-  if (inner === null || inner.op !== Op.Or) return null;
-  const d = intOf(inner.operands[1]!);
-  return d === null ? null : forms.binary(Op.Or, inner.operands[0]!, constInt(type, c.value | d.value));
-}
-
-function xor(inst: Inst, a: Value, b: Value, forms: Forms): Value | null {
-  const { type } = inst;
-  if (isZero(b)) return a;
-  if (same(a, b)) return zeroOf(type);
-  if (isComplement(a, b) && type.kind === "int") return constInt(type, -1);
-  const c = intOf(b);
-  if (c === null) return null;
-  if (c.value === -1n) {
-    const inverted = invertedOf(a);
-    if (inverted !== null) return inverted;
-    const compare = forms.onlyUse(a);
-    if (compare !== null && compare.op === Op.ICmp)
-      return forms.icmp(
-        inversePredicate[compare.data],
-        compare.operands[0]!,
-        compare.operands[1]!,
-        compare.flags,
-      );
-  }
-  const inner = forms.onlyUse(a);
-  if (inner === null || inner.op !== Op.Xor) return null;
-  const d = intOf(inner.operands[1]!);
-  return d === null ? null : forms.binary(Op.Xor, inner.operands[0]!, constInt(type, c.value ^ d.value));
-}
+const shiftRules: readonly SimplifyRule[] = [
+  {
+    name: "shift-by-zero",
+    description: "x << 0 → x, and >>",
+    ops: shifts,
+    apply: (_, a, b) => (isZero(b) ? a : null),
+  },
+  {
+    name: "shift-constant",
+    description: "0 << x → 0, and >>; −1 >> x → −1, signed",
+    ops: shifts,
+    apply: ({ op }, a) => (isZero(a) || (op === Op.AShr && isAllOnes(a)) ? a : null),
+  },
+  {
+    name: "shift-too-far",
+    description: "x << c → poison, and >>, where c is no less than the width",
+    ops: shifts,
+    apply: ({ type }, _, b) => (intOf(b) !== null && amountOf(b) < 0 ? new ConstUndef(type, true) : null),
+  },
+  {
+    // What was shifted out comes back only where flags say that it was nothing.
+    name: "shift-back",
+    description: "(x >> c) << c → x, exact; (x << c) >> c → x, without overflow",
+    ops: shifts,
+    apply({ op }, a, b) {
+      const by = shiftOf(b);
+      const inner = by < 0 ? null : innerShift(a);
+      if (inner === null || amountOf(inner.operands[1]!) !== by) return null;
+      const x = inner.operands[0]!;
+      if (op === Op.Shl) return inner.op !== Op.Shl && (inner.flags & Flag.Exact) !== 0 ? x : null;
+      const kept = op === Op.LShr ? Flag.Nuw : Flag.Nsw;
+      return inner.op === Op.Shl && (inner.flags & kept) !== 0 ? x : null;
+    },
+  },
+  {
+    name: "shift-twice",
+    description: "(x << d) << c → x << (c + d), and >>",
+    ops: shifts,
+    apply({ op, type }, a, b, forms) {
+      const by = shiftOf(b);
+      const inner = by < 0 ? null : innerShift(a);
+      if (inner === null || inner.op !== op) return null;
+      const d = amountOf(inner.operands[1]!);
+      if (d < 0 || forms.onlyUse(inner) === null) return null;
+      const x = inner.operands[0]!;
+      const { bits } = type;
+      if (d + by < bits) return forms.binary(op as Op.Shl, x, constInt(type, d + by));
+      return op === Op.AShr ? forms.binary(op, x, constInt(type, bits - 1)) : zeroOf(type);
+    },
+  },
+  {
+    name: "shift-as-mask",
+    description: "(x >> c) << c → x & mask; (x << c) >> c → x & mask, unsigned",
+    ops: [Op.Shl, Op.LShr],
+    apply({ op, type }, a, b, forms) {
+      const by = shiftOf(b);
+      const inner = by < 0 ? null : innerShift(a);
+      if (inner === null || inner.op === op || amountOf(inner.operands[1]!) !== by) return null;
+      if (forms.onlyUse(inner) === null) return null;
+      const x = inner.operands[0]!;
+      const { bits } = type;
+      if (op === Op.Shl) return forms.binary(Op.And, x, constInt(type, allOnes(bits) ^ allOnes(by)));
+      return inner.op === Op.Shl ? forms.binary(Op.And, x, constInt(type, allOnes(bits - by))) : null;
+    },
+  },
+  {
+    name: "shift-nothing",
+    description: "x >> c → 0, unsigned, where all bits that stay are zero",
+    ops: [Op.LShr],
+    apply({ type }, a, b, forms) {
+      const by = shiftOf(b);
+      if (by < 0 || type.bits > 128) return null;
+      return (forms.known(a).zero | allOnes(by)) === allOnes(type.bits) ? zeroOf(type) : null;
+    },
+  },
+  {
+    name: "shift-positive",
+    description: "signed x >> c → unsigned, where x is not negative",
+    ops: [Op.AShr],
+    apply: ({ type, flags }, a, b, forms) =>
+      shiftOf(b) >= 0 && type.bits <= 128 && isNonNegative(forms.known(a), type.bits)
+        ? forms.binary(Op.LShr, a, b, flags & Flag.Exact)
+        : null,
+  },
+];
 
 const isComplement = (a: Value, b: Value): boolean => {
   const left = invertedOf(a);
@@ -328,3 +437,163 @@ function absorbs(a: Value, b: Value, op: Op): Value | null {
   if (inner === null) return null;
   return same(inner.operands[0]!, a) || same(inner.operands[1]!, a) ? a : null;
 }
+
+/** The constant on the right, where known bits can be asked of what is on the left. */
+const maskOf = ({ type }: Inst, b: Value): ConstInt | null => (type.bits > 128 ? null : intOf(b));
+
+/** An operation on the left that nobody else uses, if it has a constant on its right. */
+function constantOf(a: Value, op: Op, forms: Forms): { readonly x: Value; readonly d: ConstInt } | null {
+  const inner = forms.onlyUse(a);
+  if (inner === null || inner.op !== op) return null;
+  const d = intOf(inner.operands[1]!);
+  return d === null ? null : { x: inner.operands[0]!, d };
+}
+
+const bitwise: readonly SimplifyRule[] = [
+  {
+    name: "and-zero",
+    description: "x & 0 → 0",
+    ops: [Op.And],
+    apply: (inst, _, b) => (isZero(b) ? zeroOf(inst.type) : null),
+  },
+  {
+    name: "or-ones",
+    description: "x | −1 → −1",
+    ops: [Op.Or],
+    apply: (_, __, b) => (isAllOnes(b) ? b : null),
+  },
+  {
+    name: "bits-neutral",
+    description: "x & −1 → x; x | 0 → x; x ^ 0 → x",
+    ops: [Op.And, Op.Or, Op.Xor],
+    apply: ({ op }, a, b) => ((op === Op.And ? isAllOnes(b) : isZero(b)) ? a : null),
+  },
+  {
+    name: "bits-same",
+    description: "x & x → x; x | x → x; x ^ x → 0",
+    ops: [Op.And, Op.Or, Op.Xor],
+    apply: ({ op, type }, a, b) => (same(a, b) ? (op === Op.Xor ? zeroOf(type) : a) : null),
+  },
+  {
+    name: "bits-complement",
+    description: "x & ~x → 0; x | ~x → −1; x ^ ~x → −1",
+    ops: [Op.And, Op.Or, Op.Xor],
+    apply({ op, type }, a, b) {
+      if (!isComplement(a, b)) return null;
+      if (op === Op.And) return zeroOf(type);
+      return type.kind === "int" ? constInt(type, -1) : null;
+    },
+  },
+  {
+    name: "bits-absorb",
+    description: "x & (x | y) → x; x | (x & y) → x",
+    ops: [Op.And, Op.Or],
+    apply({ op }, a, b) {
+      const other = op === Op.And ? Op.Or : Op.And;
+      return absorbs(a, b, other) ?? absorbs(b, a, other);
+    },
+  },
+  {
+    name: "and-known",
+    description: "x & c → x, 0 or c, by what is known of x",
+    ops: [Op.And],
+    apply(inst, a, b, forms) {
+      const c = maskOf(inst, b);
+      if (c === null) return null;
+      const { type } = inst;
+      const mask = unsignedOf(c);
+      const known = forms.known(a);
+      const cleared = allOnes(type.bits) ^ mask;
+      if ((known.zero & cleared) === cleared) return a;
+      if ((known.zero & mask) === mask) return zeroOf(type);
+      return (known.one & mask) === mask ? c : null;
+    },
+  },
+  {
+    name: "or-known",
+    description: "x | c → x or c, by what is known of x",
+    ops: [Op.Or],
+    apply(inst, a, b, forms) {
+      const c = maskOf(inst, b);
+      if (c === null) return null;
+      const set = unsignedOf(c);
+      const known = forms.known(a);
+      if ((known.one & set) === set) return a;
+      return (known.zero | set) === allOnes(inst.type.bits) ? c : null;
+    },
+  },
+  {
+    name: "and-constants",
+    description: "(x & d) & c → x & (c & d)",
+    ops: [Op.And],
+    apply(inst, a, b, forms) {
+      const c = maskOf(inst, b);
+      const inner = c === null ? null : constantOf(a, Op.And, forms);
+      return c === null || inner === null
+        ? null
+        : forms.binary(Op.And, inner.x, constInt(inst.type, c.value & inner.d.value));
+    },
+  },
+  {
+    name: "and-disjoint",
+    description: "(x | d) & c → x & c, and ^, where c and d have no bit in common",
+    ops: [Op.And],
+    apply(inst, a, b, forms) {
+      const c = maskOf(inst, b);
+      if (c === null) return null;
+      const inner = constantOf(a, Op.Or, forms) ?? constantOf(a, Op.Xor, forms);
+      return inner !== null && (c.value & inner.d.value) === 0n ? forms.binary(Op.And, inner.x, b) : null;
+    },
+  },
+  {
+    name: "or-constants",
+    description: "(x | d) | c → x | (c | d)",
+    ops: [Op.Or],
+    apply(inst, a, b, forms) {
+      const c = maskOf(inst, b);
+      const inner = c === null ? null : constantOf(a, Op.Or, forms);
+      return c === null || inner === null
+        ? null
+        : forms.binary(Op.Or, inner.x, constInt(inst.type, c.value | inner.d.value));
+    },
+  },
+  {
+    name: "not-not",
+    description: "~~x → x",
+    ops: [Op.Xor],
+    apply: (_, a, b) => (isAllOnes(b) ? invertedOf(a) : null),
+  },
+  {
+    name: "not-compare",
+    description: "~(x < y) → x >= y",
+    ops: [Op.Xor],
+    apply(_, a, b, forms) {
+      const compare = isAllOnes(b) ? forms.onlyUse(a) : null;
+      if (compare === null || compare.op !== Op.ICmp) return null;
+      const [x, y] = compare.operands as readonly [Value, Value];
+      return forms.icmp(inversePredicate[compare.data], x, y, compare.flags);
+    },
+  },
+  {
+    name: "xor-constants",
+    description: "(x ^ d) ^ c → x ^ (c ^ d)",
+    ops: [Op.Xor],
+    apply({ type }, a, b, forms) {
+      const c = intOf(b);
+      const inner = c === null ? null : constantOf(a, Op.Xor, forms);
+      return c === null || inner === null
+        ? null
+        : forms.binary(Op.Xor, inner.x, constInt(type, c.value ^ inner.d.value));
+    },
+  },
+];
+
+/** In the order in which they are asked. */
+export const integerRules: readonly SimplifyRule[] = [
+  ...forAll,
+  ...sums,
+  ...products,
+  ...quotients,
+  ...shiftRules,
+  ...bitwise,
+];

@@ -1,66 +1,68 @@
-/** Which rules look at which instruction. */
+/** All rules of `simplify`, and which are asked about which instruction. */
 import type { Inst } from "../../ir/instructions.js";
-import { Op } from "../../ir/instructions.js";
-import { isConstant, type Value } from "../../ir/values.js";
-import { simplifyCompare } from "./compares.js";
+import type { Value } from "../../ir/values.js";
+import { compareRules } from "./compares.js";
 import type { Forms } from "./forms.js";
-import { simplifyBinary } from "./integers.js";
-import {
-  extractFromConstant,
-  simplifyCall,
-  simplifyCast,
-  simplifyExtractElement,
-  simplifyExtractValue,
-  simplifyFloat,
-  simplifyGep,
-  simplifyPhi,
-  simplifySelect,
-  simplifyShuffle,
-} from "./values.js";
+import { integerRules } from "./integers.js";
+import type { SimplifyRule } from "./rule.js";
+import { constantRules, valueRules } from "./values.js";
 
-/** What an instruction is, in fewer or simpler operations; null: what it is. See forms.ts. */
-export function simpler(inst: Inst, forms: Forms): Value | null {
-  const { op } = inst;
-  if (op >= Op.Add && op <= Op.Xor && inst.type.scalar.kind === "int")
-    return folded(inst, forms) ?? simplifyBinary(inst, forms);
-  if (op >= Op.FNeg && op <= Op.FRem) return folded(inst, forms) ?? simplifyFloat(inst, forms);
-  if (op >= Op.Trunc && op <= Op.AddrSpaceCast) return folded(inst, forms) ?? simplifyCast(inst, forms);
-  switch (op) {
-    case Op.ICmp:
-      return folded(inst, forms) ?? simplifyCompare(inst, forms);
-    case Op.FCmp:
-      return folded(inst, forms);
-    case Op.Phi:
-      return simplifyPhi(inst, forms);
-    case Op.Select:
-      return folded(inst, forms) ?? simplifySelect(inst, forms);
-    case Op.GetElementPtr:
-      return folded(inst, forms) ?? simplifyGep(inst, forms);
-    case Op.Load:
-      return isConstant(inst.operands[0]!) ? forms.folder.inst(inst) : null;
-    case Op.Call:
-      return simplifyCall(inst, forms);
-    case Op.ExtractValue:
-      return folded(inst, forms) ?? simplifyExtractValue(inst) ?? extractFromConstant(inst, forms);
-    case Op.InsertValue:
-    case Op.InsertElement:
-      return folded(inst, forms);
-    case Op.ExtractElement:
-      return folded(inst, forms) ?? simplifyExtractElement(inst);
-    case Op.ShuffleVector:
-      return folded(inst, forms) ?? simplifyShuffle(inst);
-    case Op.Freeze: {
-      const value = inst.operands[0]!;
-      return forms.isWellDefined(value) ? value : null;
+/** In the order in which they are asked. */
+export const simplifyRules: readonly SimplifyRule[] = [
+  ...constantRules,
+  ...integerRules,
+  ...compareRules,
+  ...valueRules,
+];
+
+/** Rules by operation. */
+export type RuleTable = readonly (readonly SimplifyRule[])[];
+
+function tableOf(rules: readonly SimplifyRule[]): RuleTable {
+  const table: SimplifyRule[][] = [];
+  for (const rule of rules)
+    for (const op of rule.ops) {
+      while (table.length <= op) table.push([]);
+      table[op]!.push(rule);
     }
-    default:
-      return null;
-  }
+  return table;
 }
 
-/** The result, where all operands are constants. */
-function folded(inst: Inst, forms: Forms): Value | null {
+let last: { readonly skipped: readonly string[]; readonly table: RuleTable } | null = null;
+
+/** Of all rules but those that options call by these names. They are one object for all functions of a link. */
+export function rulesWithout(skipped: readonly string[]): RuleTable {
+  if (last?.skipped !== skipped) {
+    const wanted = simplifyRules.filter(({ name }) => !skipped.includes(`simplify:${name}`));
+    last = { skipped, table: tableOf(wanted) };
+  }
+  return last.table;
+}
+
+/** What an instruction is by the first rule that knows. */
+export class Simpler {
+  value!: Value;
+  rule!: SimplifyRule;
+}
+
+/**
+ * What an instruction is, in fewer or simpler operations. See forms.ts.
+ * @param found is told what it is, and by which rule
+ * @returns whether that is something else
+ */
+export function findSimpler(inst: Inst, table: RuleTable, forms: Forms, found: Simpler): boolean {
+  const rules = table[inst.op];
+  if (rules === undefined || rules.length === 0) return false;
   const { operands } = inst;
-  for (let i = 0; i < operands.length; i++) if (!isConstant(operands[i]!)) return null;
-  return forms.folder.operation(inst.op, inst.type, operands, inst.data, inst.flags);
+  const a = operands[0]!;
+  const b = operands[1]!;
+  for (let i = 0; i < rules.length; i++) {
+    const value = rules[i]!.apply(inst, a, b, forms);
+    if (value === null) continue;
+    if (value === inst) return false;
+    found.value = value;
+    found.rule = rules[i]!;
+    return true;
+  }
+  return false;
 }

@@ -9,39 +9,96 @@ import { intrinsicOf } from "../../ir/intrinsics.js";
 import { i1 } from "../../ir/types.js";
 import { ConstFloat, constBool, isConstant, type Value } from "../../ir/values.js";
 import { asInst, type Forms, intOf, invertedOf, isAllOnes, isOne, isPoison, isZero, same } from "./forms.js";
+import type { SimplifyRule } from "./rule.js";
 
 // Selects.
 
-export function simplifySelect(inst: Inst, forms: Forms): Value | null {
-  const [condition, a, b] = inst.operands as readonly [Value, Value, Value];
-  if (condition.valueKind === "int") return condition.value !== 0n ? a : b;
-  if (same(a, b)) return a;
-  if (isPoison(a)) return b;
-  if (isPoison(b)) return a;
-  // An arm that may be anything is the other one, unless that may be poison.
-  if (a.valueKind === "undef" && forms.isWellDefined(b)) return b;
-  if (b.valueKind === "undef" && forms.isWellDefined(a)) return a;
-  if (condition.type.kind === "vector") return null;
-  const inverted = invertedOf(condition);
-  if (inverted !== null) return forms.select(inst, inverted, b, a);
-  if (inst.type === i1) {
-    const boolean = selectBoolean(inst, condition, a, b, forms);
-    if (boolean !== null) return boolean;
-  } else if (inst.type.kind === "int") {
-    if (isZero(b) && isOne(a)) return forms.cast(Op.ZExt, condition, inst.type);
-    if (isZero(b) && isAllOnes(a)) return forms.cast(Op.SExt, condition, inst.type);
-  }
-  // The same condition again.
-  const left = asInst(a, Op.Select);
-  if (left !== null && left.operands[0] === condition)
-    return forms.select(inst, condition, left.operands[1]!, b);
-  const right = asInst(b, Op.Select);
-  if (right !== null && right.operands[0] === condition)
-    return forms.select(inst, condition, a, right.operands[2]!);
-  return selectOfEqual(condition, a, b);
-}
+/** What is chosen by a single bit, unless the condition is known. */
+const armOf = (inst: Inst): Value => inst.operands[2]!;
+const select = [Op.Select];
+
+const selects: readonly SimplifyRule[] = [
+  {
+    name: "select-known",
+    description: "true ? x : y → x",
+    ops: select,
+    apply: (inst, condition, a) =>
+      condition.valueKind === "int" ? (condition.value !== 0n ? a : armOf(inst)) : null,
+  },
+  {
+    name: "select-same",
+    description: "c ? x : x → x",
+    ops: select,
+    apply: (inst, _, a) => (same(a, armOf(inst)) ? a : null),
+  },
+  {
+    // An arm that may be anything is the other one, unless that may be poison.
+    name: "select-undefined",
+    description: "c ? x : undef → x, and poison",
+    ops: select,
+    apply(inst, _, a, forms) {
+      const b = armOf(inst);
+      if (isPoison(a)) return b;
+      if (isPoison(b)) return a;
+      if (a.valueKind === "undef" && forms.isWellDefined(b)) return b;
+      return b.valueKind === "undef" && forms.isWellDefined(a) ? a : null;
+    },
+  },
+  {
+    name: "select-inverted",
+    description: "~c ? x : y → c ? y : x",
+    ops: select,
+    apply(inst, condition, a, forms) {
+      const inverted = condition.type.kind === "vector" ? null : invertedOf(condition);
+      return inverted === null ? null : forms.select(inst, inverted, armOf(inst), a);
+    },
+  },
+  {
+    name: "select-boolean",
+    description: "c ? true : false → c; c ? x : false → c & x; c ? true : x → c | x",
+    ops: select,
+    apply: (inst, condition, a, forms) =>
+      inst.type === i1 ? selectBoolean(inst, condition, a, armOf(inst), forms) : null,
+  },
+  {
+    name: "select-extended",
+    description: "c ? 1 : 0 → zext c; c ? −1 : 0 → sext c",
+    ops: select,
+    apply(inst, condition, a, forms) {
+      const { type } = inst;
+      if (type === i1 || type.kind !== "int" || condition.type.kind === "vector") return null;
+      if (!isZero(armOf(inst))) return null;
+      if (isOne(a)) return forms.cast(Op.ZExt, condition, type);
+      return isAllOnes(a) ? forms.cast(Op.SExt, condition, type) : null;
+    },
+  },
+  {
+    name: "select-again",
+    description: "c ? (c ? x : y) : z → c ? x : z",
+    ops: select,
+    apply(inst, condition, a, forms) {
+      if (condition.type.kind === "vector") return null;
+      const b = armOf(inst);
+      const left = asInst(a, Op.Select);
+      if (left !== null && left.operands[0] === condition)
+        return forms.select(inst, condition, left.operands[1]!, b);
+      const right = asInst(b, Op.Select);
+      return right !== null && right.operands[0] === condition
+        ? forms.select(inst, condition, a, right.operands[2]!)
+        : null;
+    },
+  },
+  {
+    name: "select-of-equal",
+    description: "x == y ? x : y → y",
+    ops: select,
+    apply: (inst, condition, a) =>
+      condition.type.kind === "vector" ? null : selectOfEqual(condition, a, armOf(inst)),
+  },
+];
 
 function selectBoolean(inst: Inst, condition: Value, a: Value, b: Value, forms: Forms): Value | null {
+  if (condition.type.kind === "vector") return null;
   if (isOne(a) && isZero(b)) return condition;
   if (isZero(a) && isOne(b)) return forms.not(condition);
   if (a === condition) return forms.select(inst, condition, constBool(true), b);
@@ -64,20 +121,38 @@ function selectOfEqual(condition: Value, a: Value, b: Value): Value | null {
 
 // Casts.
 
-export function simplifyCast(inst: Inst, forms: Forms): Value | null {
-  const value = inst.operands[0]!;
-  const { type, op } = inst;
-  if (op === Op.BitCast && value.type === type) return value;
-  const inner = value.valueKind === "inst" && value.op >= Op.Trunc && value.op <= Op.BitCast ? value : null;
-  if (inner !== null) {
-    const merged = castTwice(inst, inner, forms);
-    if (merged !== null) return merged;
-  }
-  if (op === Op.SExt && type.kind === "int" && value.type.bits <= 128 && value.type.bits > 1)
-    if (isNonNegative(forms.known(value), value.type.bits))
-      return forms.cast(Op.ZExt, value, type, Flag.NonNeg);
-  return null;
-}
+const castOps: readonly Op[] = Array.from(
+  { length: Op.AddrSpaceCast - Op.Trunc + 1 },
+  (_, i) => Op.Trunc + i,
+);
+
+const casts: readonly SimplifyRule[] = [
+  {
+    name: "cast-to-same",
+    description: "bitcast x → x, of the same type",
+    ops: [Op.BitCast],
+    apply: (inst, value) => (value.type === inst.type ? value : null),
+  },
+  {
+    name: "cast-twice",
+    description: "trunc (zext x) → x, and likewise for other casts of casts",
+    ops: castOps,
+    apply: (inst, value, _, forms) =>
+      value.valueKind === "inst" && value.op >= Op.Trunc && value.op <= Op.BitCast
+        ? castTwice(inst, value, forms)
+        : null,
+  },
+  {
+    name: "extend-positive",
+    description: "sext x → zext x, where x is not negative",
+    ops: [Op.SExt],
+    apply({ type }, value, _, forms) {
+      const { bits } = value.type;
+      if (type.kind !== "int" || bits > 128 || bits <= 1) return null;
+      return isNonNegative(forms.known(value), bits) ? forms.cast(Op.ZExt, value, type, Flag.NonNeg) : null;
+    },
+  },
+];
 
 function castTwice(inst: Inst, inner: Inst, forms: Forms): Value | null {
   const { type, op } = inst;
@@ -126,12 +201,29 @@ const isWhole = (integer: Value, pointer: Value, { layout }: Forms): boolean =>
 
 // Addresses.
 
-export function simplifyGep(inst: InstWith<Op.GetElementPtr>, forms: Forms): Value | null {
-  const base = inst.operands[0]!;
-  if (base.type !== inst.type || inst.type.kind !== "ptr") return null;
-  let zeros = true;
-  for (let i = 1; i < inst.operands.length && zeros; i++) zeros = isZero(inst.operands[i]!);
-  if (zeros) return base;
+const addresses: readonly SimplifyRule[] = [
+  {
+    name: "offset-zero",
+    description: "p + 0 → p",
+    ops: [Op.GetElementPtr],
+    apply(inst, base) {
+      if (base.type !== inst.type || inst.type.kind !== "ptr") return null;
+      for (let i = 1; i < inst.operands.length; i++) if (!isZero(inst.operands[i]!)) return null;
+      return base;
+    },
+  },
+  {
+    name: "offset-twice",
+    description: "(p + m) + n → p + (m + n)",
+    ops: [Op.GetElementPtr],
+    apply: (inst, base, _, forms) =>
+      base.type === inst.type && inst.type.kind === "ptr"
+        ? offsetTwice(inst as InstWith<Op.GetElementPtr>, base, forms)
+        : null,
+  },
+];
+
+function offsetTwice(inst: InstWith<Op.GetElementPtr>, base: Value, forms: Forms): Value | null {
   const { layout } = forms;
   const inner = forms.onlyUse(base);
   if (inner === null || inner.op !== Op.GetElementPtr || inner.operands[0]!.type !== inst.type) return null;
@@ -147,7 +239,7 @@ export function simplifyGep(inst: InstWith<Op.GetElementPtr>, forms: Forms): Val
 
 // Phis.
 
-export function simplifyPhi(phi: Inst, forms: Forms): Value | null {
+function onlyIncoming(phi: Inst, forms: Forms): Value | null {
   let only: Value | null = null;
   let isPartial = false;
   for (const value of phi.operands) {
@@ -176,11 +268,9 @@ const isInEntry = (inst: Inst, { entry }: Forms): boolean =>
 
 // Aggregates and vectors.
 
-export function simplifyExtractValue(inst: InstWith<Op.ExtractValue>): Value | null {
+function inserted(inst: InstWith<Op.ExtractValue>): Value | null {
   let aggregate = inst.operands[0]!;
   const path = inst.data;
-  const call = asInst(aggregate, Op.Call);
-  if (call !== null) return extractFromArithmetic(call as CallInst, path[0]!);
   for (let i = 0; i < 16; i++) {
     const inner = asInst(aggregate, Op.InsertValue) as InstWith<Op.InsertValue> | null;
     if (inner === null) return null;
@@ -210,13 +300,13 @@ function extractFromArithmetic(call: CallInst, index: number): Value | null {
 }
 
 /** A part of a constant below a chain of insertions elsewhere. */
-export function extractFromConstant(inst: InstWith<Op.ExtractValue>, forms: Forms): Value | null {
+function extractFromConstant(inst: InstWith<Op.ExtractValue>, forms: Forms): Value | null {
   const inner = asInst(inst.operands[0]!, Op.InsertValue) as InstWith<Op.InsertValue> | null;
   if (inner === null || inner.data[0] === inst.data[0] || !isConstant(inner.operands[0]!)) return null;
   return forms.folder.operation(Op.ExtractValue, inst.type, [inner.operands[0]], inst.data, 0);
 }
 
-export function simplifyExtractElement(inst: Inst): Value | null {
+function insertedElement(inst: Inst): Value | null {
   const at = intOf(inst.operands[1]!);
   const inner = asInst(inst.operands[0]!, Op.InsertElement);
   if (at === null || inner === null) return null;
@@ -226,7 +316,7 @@ export function simplifyExtractElement(inst: Inst): Value | null {
     : null;
 }
 
-export function simplifyShuffle(inst: InstWith<Op.ShuffleVector>): Value | null {
+function unshuffled(inst: InstWith<Op.ShuffleVector>): Value | null {
   const [a, b] = inst.operands as readonly [Value, Value];
   if (inst.type !== a.type) return null;
   const { count } = a.type;
@@ -236,7 +326,7 @@ export function simplifyShuffle(inst: InstWith<Op.ShuffleVector>): Value | null 
 
 // Floating point: only what holds for every number, NaN and signed zeros included.
 
-export function simplifyFloat(inst: Inst, forms: Forms): Value | null {
+function neutral(inst: Inst, forms: Forms): Value | null {
   if (!forms.isIeee) return null;
   const [a, b] = inst.operands as readonly [Value, Value | undefined];
   switch (inst.op) {
@@ -268,11 +358,9 @@ function isFloat(value: Value, number: number): boolean {
 
 // Calls of intrinsics.
 
-export function simplifyCall(call: CallInst, forms: Forms): Value | null {
+function ofIntrinsic(call: CallInst, forms: Forms): Value | null {
   const intrinsic = intrinsicOf(call.operands[0]!);
   if (intrinsic === null || call.op !== Op.Call) return null;
-  const folded = forms.folder.inst(call);
-  if (folded !== null) return folded;
   const a = call.operands[1];
   const b = call.operands[2];
   switch (intrinsic.name) {
@@ -306,3 +394,115 @@ export function simplifyCall(call: CallInst, forms: Forms): Value | null {
       return null;
   }
 }
+
+// Constants.
+
+/** The result, where all operands are constants. */
+function folded(inst: Inst, forms: Forms): Value | null {
+  const { operands } = inst;
+  for (let i = 0; i < operands.length; i++) if (!isConstant(operands[i]!)) return null;
+  return forms.folder.operation(inst.op, inst.type, operands, inst.data, inst.flags);
+}
+
+const range = (first: Op, last: Op): Op[] => Array.from({ length: last - first + 1 }, (_, i) => first + i);
+
+/** What every other rule comes after. */
+export const constantRules: readonly SimplifyRule[] = [
+  {
+    name: "fold",
+    description: "an operation on constants → its result",
+    ops: [
+      ...range(Op.Add, Op.Xor),
+      ...range(Op.FNeg, Op.FRem),
+      ...castOps,
+      Op.ICmp,
+      Op.FCmp,
+      Op.Select,
+      Op.GetElementPtr,
+      Op.ExtractValue,
+      Op.InsertValue,
+      Op.ExtractElement,
+      Op.InsertElement,
+      Op.ShuffleVector,
+    ],
+    apply: (inst, _, __, forms) => folded(inst, forms),
+  },
+  {
+    name: "fold-load",
+    description: "load of a constant's memory → what is there",
+    ops: [Op.Load],
+    apply: (inst, a, _, forms) => (isConstant(a) ? forms.folder.inst(inst) : null),
+  },
+  {
+    name: "fold-call",
+    description: "a call of an intrinsic with constants → its result",
+    ops: [Op.Call],
+    apply: (inst, a, _, forms) => (intrinsicOf(a) === null ? null : forms.folder.inst(inst)),
+  },
+];
+
+/** In the order in which they are asked. */
+export const valueRules: readonly SimplifyRule[] = [
+  ...selects,
+  ...casts,
+  ...addresses,
+  {
+    name: "phi-of-one",
+    description: "phi x, x → x, itself and poison left aside",
+    ops: [Op.Phi],
+    apply: (inst, _, __, forms) => onlyIncoming(inst, forms),
+  },
+  {
+    name: "extract-arithmetic",
+    description: "x + 0, x · 0 and x · 1 with overflow → their values, and false",
+    ops: [Op.ExtractValue],
+    apply(inst, a) {
+      const call = asInst(a, Op.Call);
+      return call === null
+        ? null
+        : extractFromArithmetic(call as CallInst, (inst as InstWith<Op.ExtractValue>).data[0]!);
+    },
+  },
+  {
+    name: "extract-inserted",
+    description: "extractvalue (insertvalue a, x, i), i → x",
+    ops: [Op.ExtractValue],
+    apply: (inst) => inserted(inst as InstWith<Op.ExtractValue>),
+  },
+  {
+    name: "extract-constant",
+    description: "extractvalue (insertvalue c, x, i), k → what is at k in c",
+    ops: [Op.ExtractValue],
+    apply: (inst, _, __, forms) => extractFromConstant(inst as InstWith<Op.ExtractValue>, forms),
+  },
+  {
+    name: "extract-element",
+    description: "extractelement (insertelement v, x, i), i → x",
+    ops: [Op.ExtractElement],
+    apply: (inst) => insertedElement(inst),
+  },
+  {
+    name: "shuffle-nothing",
+    description: "shufflevector v, w → v, or w, where that is what it is",
+    ops: [Op.ShuffleVector],
+    apply: (inst) => unshuffled(inst as InstWith<Op.ShuffleVector>),
+  },
+  {
+    name: "freeze-defined",
+    description: "freeze x → x, where x is never undef nor poison",
+    ops: [Op.Freeze],
+    apply: (_, value, __, forms) => (forms.isWellDefined(value) ? value : null),
+  },
+  {
+    name: "float-neutral",
+    description: "x + −0.0 → x, x − 0.0, x · 1.0 and x / 1.0 → x; −(−x) → x",
+    ops: range(Op.FNeg, Op.FRem),
+    apply: (inst, _, __, forms) => neutral(inst, forms),
+  },
+  {
+    name: "intrinsic-neutral",
+    description: "expect x → x; umin(x, x) → x; saturating x + 0 → x; abs x → x, where x is not negative",
+    ops: [Op.Call],
+    apply: (inst, _, __, forms) => ofIntrinsic(inst as CallInst, forms),
+  },
+];
