@@ -115,6 +115,10 @@ function formsOf(row: Row, size: number, mems: readonly MemOperand[]): MInst[] {
   switch (format) {
     case Format.Mov:
     case Format.Extend:
+      if (op === X.Copy && size === 16) {
+        for (const a of xmms) for (const b of xmms) add({ defs: [a], uses: [b] });
+        break;
+      }
       if (op === X.Copy) for (const a of xmms) for (const b of xmms) add({ defs: [a], uses: [b] });
       combine((r, source) => add({ ...source, defs: [r] }));
       if (row.memory === op) mems.forEach((mem, i) => void add({ uses: [xmms[i % xmms.length]!], mem }));

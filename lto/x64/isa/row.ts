@@ -321,7 +321,7 @@ export const row = (op: X, format: Format, name: string, bytes: number, columns:
   suffix: Suffix.None,
   wide: Wide.Never,
   flags: FlagEffect.None,
-  sizes: [8],
+  sizes: format === Format.X87 ? [10] : [8],
   result: operandSize,
   argument: operandSize,
   takes: takesOf[format] ?? 0,
@@ -365,11 +365,11 @@ export const vex = (op: X, format: Format, name: string, feature: string, column
     ...columns,
   });
 
-/** Operations of vector registers, which read 16 bytes of memory unless they say less. @param prefix there is a mandatory one */
+/** Operations of vector registers, which read 16 bytes of memory unless they say less: 4 and 8 are scalars. @param prefix there is a mandatory one */
 export const sse = (op: X, format: Format, name: string, prefix: 0 | 1, columns: Columns = {}): Row =>
   row(op, format, name, prefix + 2, {
     length: Length.Plain,
-    sizes: [16],
+    sizes: [columns.sourceBytes === 4 || columns.sourceBytes === 8 ? columns.sourceBytes : 16],
     result: vector,
     argument: vector,
     takes: format === Format.MovM ? Takes.Register : Takes.Register | Takes.Memory,

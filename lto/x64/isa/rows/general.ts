@@ -25,7 +25,7 @@ import {
 export const generalRows: readonly Row[] = [
   row(X.Copy, Format.Mov, "", 1, {
     wide: Wide.Size8,
-    sizes: fromDoubleWords,
+    sizes: [4, 8, 16],
     takes: Takes.Register,
     length: Length.Copy,
     memory: X.MovM,
