@@ -98,6 +98,11 @@ function formsOf(row: Row, size: number, mems: readonly MemOperand[]): MInst[] {
     if (condition) inst.condition = (turn++ * 5) & 15;
     out.push(inst);
   };
+  /** Two registers, each time others. */
+  const someOf = (registers: readonly number[]): number[] => {
+    turn += 3;
+    return [registers[turn % registers.length]!, registers[(turn + 5) % registers.length]!];
+  };
   const results = registersAt(row.result);
   const all = sources(row, size, mems);
   /** Every register source with every result; other sources with results in turn. */
@@ -139,12 +144,13 @@ function formsOf(row: Row, size: number, mems: readonly MemOperand[]): MInst[] {
       break;
     case Format.Three:
       combine((r, source) => {
-        for (const a of gprs) add({ ...source, defs: [r], uses: [a, ...(source.uses ?? [])] });
+        for (const a of someOf(gprs)) add({ ...source, defs: [r], uses: [a, ...(source.uses ?? [])] });
       });
       break;
     case Format.Counted:
       combine((r, source) => {
-        for (const count of gprs) add({ ...source, defs: [r], uses: [...(source.uses ?? []), count] });
+        for (const count of someOf(gprs))
+          add({ ...source, defs: [r], uses: [...(source.uses ?? []), count] });
       });
       break;
     case Format.Alu:
@@ -157,7 +163,8 @@ function formsOf(row: Row, size: number, mems: readonly MemOperand[]): MInst[] {
       combine((r, source) => add({ ...source, defs: [r], imm: 3 }));
       break;
     case Format.MulImm:
-      for (const imm of immediates) combine((r, source) => add({ ...source, defs: [r], imm }));
+      for (const imm of immediates)
+        all.forEach((source, i) => void add({ ...source, defs: [results[i % results.length]!], imm }));
       break;
     case Format.Compare:
       combine((r, source) => add({ ...source, uses: [r, ...(source.uses ?? [])] }));
