@@ -34,6 +34,20 @@ const operations: readonly Operation[] = [
   { name: "shl", body: "%c = and T %b, MASK\n%r = shl T %a, %c", fast: "shlx", small: "" },
   { name: "shr", body: "%c = and T %b, MASK\n%r = lshr T %a, %c", fast: "shrx", small: "" },
   { name: "sar", body: `%c = and T %b, MASK\n${load}%r = ashr T %m, %c`, fast: "sarx mem", small: "" },
+  {
+    name: "rotate",
+    body: "%n = call T @llvm.fshl.iW(T %a, T %a, T 13)\n%s = xor T %n, %b\n%r = add T %s, %a",
+    fast: "rorx",
+    small: "rorx",
+  },
+  {
+    name: "rotate_right",
+    body: "%n = call T @llvm.fshr.iW(T %a, T %a, T 5)\n%s = xor T %n, %b\n%r = add T %s, %a",
+    fast: "rorx",
+    small: "rorx",
+  },
+  // Of what is not needed any more.
+  { name: "rotate_last", body: "%r = call T @llvm.fshl.iW(T %a, T %a, T 13)", fast: "", small: "" },
   // By a constant.
   { name: "shl_five", body: "%r = shl T %a, 5", fast: "", small: "" },
 ];
@@ -62,6 +76,41 @@ const intrinsics: readonly (Operation & { readonly c: string })[] = [
     small: "pdep",
   },
   {
+    name: "crc_same",
+    body: "%r = call T @llvm.x86.sse42.crc32.W.W(T %a, T %b)",
+    c: "{ return checksum(a, b, W); }",
+    fast: "crc32",
+    small: "crc32",
+  },
+  {
+    name: "crc_byte",
+    body: `%x = zext T %a to i128
+      %v = trunc i128 %x to i32
+      %n = load i8, ptr %p
+      %s = call i32 @llvm.x86.sse42.crc32.32.8(i32 %v, i8 %n)
+      %y = zext T %b to i128
+      %o = trunc i128 %y to i8
+      %t = call i32 @llvm.x86.sse42.crc32.32.8(i32 %s, i8 %o)
+      %w = zext i32 %t to i128
+      %r = trunc i128 %w to T`,
+    c: "{ return checksum(checksum(a, *(unsigned char *)p, 8), b & 255, 8); }",
+    fast: "crc32 mem, crc32",
+    small: "crc32 mem, crc32",
+  },
+  {
+    name: "crc_word",
+    body: `%x = zext T %a to i128
+      %v = trunc i128 %x to i32
+      %y = zext T %b to i128
+      %o = trunc i128 %y to i16
+      %s = call i32 @llvm.x86.sse42.crc32.32.16(i32 %v, i16 %o)
+      %w = zext i32 %s to i128
+      %r = trunc i128 %w to T`,
+    c: "{ return checksum(a, b & 65535, 16); }",
+    fast: "crc32",
+    small: "crc32",
+  },
+  {
     name: "pext",
     body: `${load}%r = call T @llvm.x86.bmi.pext.W(T %a, T %m)`,
     c: "{ T r = 0; for (int i = 0, k = 0; i < W; i++) if (*p >> i & 1) r |= (a >> i & 1) << k++; return r; }",
@@ -78,7 +127,7 @@ function functionText({ name, body }: Operation, width: number, features: string
   const text = body
     .replace(/\bT\b/g, type)
     .replace(/MASK/g, String(width - 1))
-    .replace(/\bW\b/g, String(width));
+    .replace(/\bi?W\b/g, (w) => w.replace("W", String(width)));
   const suffix = features === "" ? "_plain" : "";
   const attributes = features === "" ? "" : `"target-features"="${features}"`;
   return `define ${type} @${name}${width}${suffix}(${type} %a, ${type} %b, ptr %p) ${attributes} {\n${text}\nret ${type} %r\n}\n`;
@@ -87,6 +136,13 @@ function functionText({ name, body }: Operation, width: number, features: string
 const features = "+bmi,+bmi2,+crc32";
 const declarations = ["bextr", "bzhi", "pdep", "pext"]
   .flatMap((name) => widths.map((w) => `declare i${w} @llvm.x86.bmi.${name}.${w}(i${w}, i${w})\n`))
+  .concat(widths.map((w) => `declare i${w} @llvm.x86.sse42.crc32.${w}.${w}(i${w}, i${w})\n`))
+  .concat(["8", "16"].map((w) => `declare i32 @llvm.x86.sse42.crc32.32.${w}(i32, i${w})\n`))
+  .concat(
+    ["fshl", "fshr"].flatMap((name) =>
+      widths.map((w) => `declare i${w} @llvm.${name}.i${w}(i${w}, i${w}, i${w})\n`),
+    ),
+  )
   .join("");
 const program = `${head}${declarations}${widths
   .flatMap((width) => [
@@ -102,6 +158,11 @@ static unsigned long next(void) {
   state ^= state << 13; state ^= state >> 7; state ^= state << 17;
   unsigned long x = state;
   switch (x >> 60) { case 0: return 0; case 1: return ~0ul; case 2: return x & 255; case 3: return x & 0x3f3f; default: return x; }
+}
+/* CRC-32C, least bits first. */
+static unsigned long checksum(unsigned sum, unsigned long value, int bits) {
+  for (int i = 0; i < bits; i++) sum = sum >> 1 ^ ((sum ^ value >> i) & 1 ? 0x82f63b78u : 0);
+  return sum;
 }
 ${widths
   .flatMap((width) => {
@@ -151,14 +212,16 @@ async function compiled(level: string): Promise<string> {
 function used(text: string): Record<string, string> {
   const found: Record<string, string> = {};
   for (const [, name, body] of text.matchAll(/^(\w+):\n([\s\S]*?)\n\t\.size/gm)) {
-    const lines = [...body!.matchAll(/^\t(andn|bls\w+?|s[ha][lr]x|bextr|bzhi|pdep|pext)[lq]\t(.*)$/gm)];
+    const lines = [
+      ...body!.matchAll(/^\t(andn|bls\w+?|s[ha][lr]x|bextr|bzhi|pdep|pext|rorx|crc32)[bwlq]\t(.*)$/gm),
+    ];
     found[name!] = lines.map(([, op, operands]) => (operands!.includes("(") ? `${op} mem` : op!)).join(", ");
   }
   return found;
 }
 
 const flags = readFileSync("/proc/cpuinfo", "utf8");
-const canRun = /\bbmi1\b/.test(flags) && /\bbmi2\b/.test(flags);
+const canRun = /\bsse4_2\b/.test(flags) && /\bbmi1\b/.test(flags) && /\bbmi2\b/.test(flags);
 
 describe("bit manipulation", () => {
   test.each(["O2", "Oz"] as const)("where it is selected, and what it computes: -%s", async (level) => {
@@ -166,7 +229,7 @@ describe("bit manipulation", () => {
     for (const width of widths)
       for (const { name, fast, small } of [...operations, ...intrinsics]) {
         // Short registers that die are shorter to change in place.
-        const inPlace = level === "Oz" && width === 32 && name.startsWith("andn");
+        const inPlace = level === "Oz" && width === 32 && /^andn|^rotate/.test(name);
         expect([name, width, found[`${name}${width}`]]).toEqual([
           name,
           width,

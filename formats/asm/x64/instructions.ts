@@ -262,7 +262,7 @@ export function instructionText(inst: MInst, names: OperandNames): string {
     case Format.Atomic:
       return `\t${mnemonic(inst)}\t${inst.uses.length > 0 ? register(inst.uses[0], size, inst) : immediate(inst, size, names)}, ${memoryText(inst.mem!, names)}`;
     case Format.Alu:
-      return `\t${mnemonic(inst)}\t${source(inst, 1, size, names)}, ${register(inst.defs[0], size, inst)}`;
+      return `\t${mnemonic(inst)}\t${source(inst, 1, size, names)}, ${result(inst)}`;
     case Format.Compare:
       return `\t${mnemonic(inst)}\t${source(inst, 1, size, names)}, ${register(inst.uses[0], size, inst)}`;
     case Format.Unary:

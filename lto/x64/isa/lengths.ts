@@ -212,6 +212,14 @@ function plainLength(inst: MInst): number {
 /** The same for integer instructions of 2, 4 or 8 bytes: with operand-size prefix. */
 const plainIntegerLength = (inst: MInst): number => (inst.size === 2 ? 1 : 0) + plainLength(inst);
 
+/** The first use is the result, which is no byte. */
+function byteSourceLength(inst: MInst): number {
+  const { op, size, uses } = inst;
+  const newByte = size === 1 && uses.length > 1 && isNewByte(uses[1]!);
+  const prefix = (size === 2 ? 1 : 0) + (newByte ? 1 : rex(inst, size === 8, false, false));
+  return prefix + opBytes[op]! + operandLength(inst);
+}
+
 function xchgLength(inst: MInst): number {
   const [a, b] = inst.defs;
   const byte = inst.size === 1;
@@ -291,6 +299,8 @@ export function instructionLength(inst: MInst): number {
       return plainIntegerLength(inst);
     case Length.IntegerImmediate:
       return plainIntegerLength(inst) + (inst.imm !== null ? 1 : 0);
+    case Length.ByteSource:
+      return byteSourceLength(inst);
     case Length.Vex:
       return opBytes[op]! + operandLength(inst) + (inst.imm !== null ? 1 : 0);
     case Length.Copy:

@@ -5,7 +5,7 @@
 
 import { opcodeNames } from "./op-names.js";
 import type { Format } from "./ops.js";
-import { FlagEffect, FlagRead, operandSize, type Row, suffixes, upTo4 } from "./row.js";
+import { FlagEffect, FlagRead, from4, operandSize, type Row, suffixes, upTo4 } from "./row.js";
 import { controlRows } from "./rows/control.js";
 import { generalRows } from "./rows/general.js";
 import { vectorRows } from "./rows/vector.js";
@@ -55,7 +55,16 @@ export const rowOf = (op: number): Row => rows[op]!;
 /** Bytes at which the register that is the result, or a comparison's first source, is named. */
 export function resultSize(op: number, size: number): number {
   const width = opResult[op]!;
-  return width === operandSize ? size : width !== upTo4 ? width : Math.min(size, 4);
+  switch (width) {
+    case operandSize:
+      return size;
+    case upTo4:
+      return Math.min(size, 4);
+    case from4:
+      return Math.max(size, 4);
+    default:
+      return width;
+  }
 }
 
 /** Bytes at which the register that is the source is named. */

@@ -171,6 +171,10 @@ export const enum X {
   /** Counted (BMI, BMI2): the field whose position and length are bytes of the count; the bits below the count. */
   Bextr,
   Bzhi,
+  /** MovImm (BMI2): rotated right by a constant, no flags. */
+  Rorx,
+  /** Alu format: defs[0] (4 bytes, or 8 at size 8) is the checksum on, by `size` bytes of src. */
+  Crc32,
   /** Three (BMI2): low bits of uses[0] to where the mask src has ones; the bits there to low ones. */
   Pdep,
   Pext,

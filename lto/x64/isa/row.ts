@@ -174,6 +174,8 @@ export const enum Length {
   Exchange,
   /** VEX prefix of three bytes. */
   Vex,
+  /** As `Integer`, with single bytes as source alone. */
+  ByteSource,
   Jump,
   Branch,
   DirectCall,
@@ -203,6 +205,8 @@ export const noMemory = -1;
 export const operandSize = 0;
 /** As `result`: the same, but 4 at most, which defines 8 bytes as well. */
 export const upTo4 = 32;
+/** As `result`: the same, but 4 at least. */
+export const from4 = 64;
 /** As `result` and `argument`: a vector register. */
 export const vector = 16;
 
@@ -217,7 +221,7 @@ export interface Row {
   readonly wide: Wide;
   /** Bytes that `MInst.size` may be. */
   readonly sizes: readonly number[];
-  /** Bytes of the register that is the result, or the first source of a comparison; `operandSize`, `upTo4` or `vector`. */
+  /** Bytes of the register that is the result, or the first source of a comparison; `operandSize`, `upTo4`, `from4` or `vector`. */
   readonly result: number;
   /** Bytes of the register that is the source; `operandSize` or `vector`. */
   readonly argument: number;

@@ -1,5 +1,5 @@
 /**
- * What the bit manipulation extensions (BMI, BMI2) do in one instruction: selected where the function's features have
+ * What the bit manipulation extensions (BMI, BMI2), and checksums, do in one instruction: selected where the function's features have
  * them and that is shorter or faster.
  * Source: Intel SDM volume 2.
  */
@@ -103,6 +103,35 @@ function emitCounted(s: Selector, op: X, result: VReg, size: number, value: Valu
   s.emit(inst);
 }
 
+/** A rotation by a constant of a value that lives on, without a copy of it; false if another instruction is better. */
+export function selectFlaglessRotate(
+  s: Selector,
+  left: boolean,
+  result: VReg,
+  size: number,
+  value: Value,
+  count: number,
+): boolean {
+  if (size < 4 || !s.optimize || !offers(s, X.Rorx) || s.diesHere(value)) return false;
+  // A copy and a rotation in place take 5 bytes or 7.
+  if (size === 4 && s.mf.goal !== "speed") return false;
+  const inst = new MInst(X.Rorx, size);
+  inst.defs = [new RegOperand(result)];
+  inst.uses = [registerSource(s, value, size)];
+  inst.imm = (left ? -count : count) & (size * 8 - 1);
+  s.emit(inst);
+  return true;
+}
+
+/** result, and `a` before, are one register, which `b` of `size` bytes is added to. */
+function emitAccumulated(s: Selector, op: X, result: VReg, size: number, a: Value, b: Value): void {
+  const inst = new MInst(op, size);
+  inst.defs = [RegOperand.tied(result)];
+  inst.uses = [s.use(a)];
+  setSource(s, inst, b, size, false);
+  s.emit(inst);
+}
+
 /** Intrinsics by name after `tsc.x64.`. */
 const instructions: Readonly<Record<string, readonly [X, number]>> = {
   bextr32: [X.Bextr, 4],
@@ -113,6 +142,10 @@ const instructions: Readonly<Record<string, readonly [X, number]>> = {
   pdep64: [X.Pdep, 8],
   pext32: [X.Pext, 4],
   pext64: [X.Pext, 8],
+  crc32b: [X.Crc32, 1],
+  crc32w: [X.Crc32, 2],
+  crc32l: [X.Crc32, 4],
+  crc32q: [X.Crc32, 8],
 };
 
 /** Lowers a call of `tsc.x64.<name>`; false when it is none of these. */
@@ -122,7 +155,8 @@ export function selectBitIntrinsic(s: Selector, call: CallInst, name: string): b
   const [op, size] = entry;
   if (!offers(s, op)) s.unsupported(`intrinsic of ${name} without feature ${opFeature[op]}`);
   const [a, b] = callArguments(call) as [Value, Value];
-  const emit = opFormat[op] === Format.Three ? emitThree : emitCounted;
+  const format = opFormat[op];
+  const emit = format === Format.Three ? emitThree : format === Format.Alu ? emitAccumulated : emitCounted;
   emit(s, op, s.resultOf(call), size, a, b);
   return true;
 }

@@ -9,7 +9,7 @@ import { isConstant, type Value } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
 import { X } from "../isa/ops.js";
 import { maskOf, RAX, RCX, RDX } from "../isa/registers.js";
-import { selectBitPattern, selectFlaglessShift } from "./bit-manipulation.js";
+import { selectBitPattern, selectFlaglessRotate, selectFlaglessShift } from "./bit-manipulation.js";
 import { fitsImm32 } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
 import { foldLoad, immediate, registerSource, setSource } from "./source.js";
@@ -381,7 +381,10 @@ export function selectFunnel(s: Selector, left: boolean, args: Value[], result: 
   const n = constantNumber(amount);
   const bits = size * 8;
   if (s.resolve(a) === s.resolve(b)) {
-    if (n !== null) return void s.binaryImm(left ? X.Rol : X.Ror, size, result, s.reg(a), n & (bits - 1));
+    if (n !== null) {
+      if (selectFlaglessRotate(s, left, result, size, a, n)) return;
+      return void s.binaryImm(left ? X.Rol : X.Ror, size, result, s.reg(a), n & (bits - 1));
+    }
     const rotate = new MInst(left ? X.Rol : X.Ror, size);
     rotate.defs = [RegOperand.tied(result)];
     rotate.uses = [new RegOperand(s.reg(a)), new RegOperand(s.reg(amountOf(s, amount, size)), maskOf(RCX))];

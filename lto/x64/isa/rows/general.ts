@@ -4,6 +4,7 @@ import { Format, X } from "../ops.js";
 import {
   FlagEffect,
   FlagRead,
+  from4,
   fromDoubleWords,
   fromWords,
   int,
@@ -246,6 +247,13 @@ export const generalRows: readonly Row[] = [
   vex(X.Blsmsk, Format.Mov, "blsmsk", "bmi", { flags: FlagEffect.Other }),
   vex(X.Bextr, Format.Counted, "bextr", "bmi", { flags: FlagEffect.Other }),
   vex(X.Bzhi, Format.Counted, "bzhi", "bmi2", { flags: FlagEffect.Other }),
+  vex(X.Rorx, Format.MovImm, "rorx", "bmi2"),
+  int(X.Crc32, Format.Alu, "crc32", 4, {
+    feature: "crc32",
+    result: from4,
+    takes: Takes.Register | Takes.Memory,
+    length: Length.ByteSource,
+  }),
   vex(X.Pdep, Format.Three, "pdep", "bmi2"),
   vex(X.Pext, Format.Three, "pext", "bmi2"),
   vex(X.Shlx, Format.Counted, "shlx", "bmi2"),
