@@ -7,7 +7,7 @@
 import { InvalidArgumentError } from "commander";
 import { newestBitcode, oldestBitcode } from "../../formats/bitcode/versions.js";
 import { outlineForms } from "../../lto/codegen/outline/candidates.js";
-import type { OptimizationLevel } from "../../lto/codegen/program/options.js";
+import { type IpraPart, ipraParts, type OptimizationLevel } from "../../lto/codegen/program/options.js";
 import { addLlvmOption, type LlvmOptions, noLlvmOptions } from "./llvm-options.js";
 
 /** An option. */
@@ -211,6 +211,16 @@ const code = {
       "--no-ipra",
       "no interprocedural register allocation: every call obeys the platform's convention",
     ),
+    skipIpra: {
+      ...value<readonly IpraPart[]>(
+        "--skip-ipra <part,...>",
+        `leave out parts of it: ${ipraParts.join(", ")}; repeatable`,
+        parseIpraParts,
+        [],
+      ),
+      parse: (given: string, previous: readonly IpraPart[]) => [...previous, ...parseIpraParts(given)],
+      repeats: true,
+    },
     shrinkWrap: off(
       "--no-shrink-wrap",
       "prologues at the entries of functions, not where their frames are needed",
@@ -367,6 +377,14 @@ function parseForms(given: string): string {
     if (!(outlineForms as readonly string[]).includes(form))
       throw new InvalidArgumentError(`expected some of ${outlineForms.join(", ")}.`);
   return given;
+}
+
+function parseIpraParts(given: string): IpraPart[] {
+  return given.split(",").map((word) => {
+    const part = ipraParts.find((one) => one === word);
+    if (part === undefined) throw new InvalidArgumentError(`expected some of ${ipraParts.join(", ")}.`);
+    return part;
+  });
 }
 
 function parseBytes(given: string): number {

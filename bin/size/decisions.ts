@@ -3,6 +3,7 @@
  * belong together. Passes that have no entry can be named as they are.
  */
 
+import { type IpraPart, ipraParts } from "../../lto/codegen/program/options.js";
 import { InputError } from "../../lto/ir/errors.js";
 import { isSkippable, machineSteps, passes, productPasses } from "../../lto/pipeline/registry.js";
 
@@ -27,6 +28,14 @@ const group = (name: string, meaning: string, ...skip: string[]): Decision => ({
   off: [],
   skip: skip.length === 0 ? [name] : skip,
 });
+
+const partMeanings: Readonly<Record<IpraPart, string>> = {
+  masks: "calls change no more than their callees do",
+  conventions: "arguments and results where closed functions want them",
+  pointers: "sets of callees of calls through pointers",
+  saves: "who saves a register",
+  alignment: "stacks that are aligned only where somebody relies on it",
+};
 
 /** Those that are measured where nothing else is asked for. */
 export const decisions: readonly Decision[] = [
@@ -63,7 +72,19 @@ export const decisions: readonly Decision[] = [
   group("hoist-sink", "equal code of branches in one place", "hoist-sink"),
 ];
 
-const byName = new Map(decisions.map((decision) => [decision.name, decision]));
+/** The parts of interprocedural register allocation: they are looked at where it is asked for by name. */
+const parts: readonly Decision[] = ipraParts.map((part) => ({
+  name: `ipra-${part}`,
+  meaning: `of interprocedural register allocation: ${partMeanings[part]}`,
+  off: [`--skip-ipra=${part}`],
+  skip: [],
+}));
+
+const byName = new Map([...decisions, ...parts].map((decision) => [decision.name, decision]));
+
+/** What a list of names asks for; `ipra-parts` are all parts of interprocedural register allocation. */
+export const namedDecisions = (list: string): Decision[] =>
+  list.split(",").flatMap((name) => (name === "ipra-parts" ? parts : [decisionNamed(name)]));
 
 /** A decision, or a pass or step that can be skipped, by its name. @throws InputError for another word */
 export function decisionNamed(name: string): Decision {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import { removeTemporary, temporaryDirectory } from "../host/interrupts.js";
-import { type Decision, decisionNamed, decisions, everyPass, optionsWithout } from "./decisions.js";
+import { type Decision, decisions, everyPass, namedDecisions, optionsWithout } from "./decisions.js";
 import { interactions, shapleyValues } from "./effects.js";
 import { addForms, formOf, parseNumber } from "./forms.js";
 import type { AddSubcommand, Services } from "./main.js";
@@ -48,7 +48,10 @@ export const addMeasure: AddSubcommand = (command, services, finish) => {
       [],
     )
     .option("--only <names>", "a setting with only these of the decisions; repeatable", collect, [])
-    .option("--decisions <names>", "the decisions to be looked at, instead of the usual ones")
+    .option(
+      "--decisions <names>",
+      "the decisions to be looked at, instead of the usual ones; ipra-parts: those of ipra, one by one",
+    )
     .option("--every-pass", "look at each pass and step that can be left out")
     .option("--no-alone", "do not measure each decision alone")
     .option("--pairs", "leave out each pair of decisions, too, and show how they interact")
@@ -123,8 +126,6 @@ async function measure(
     removeTemporary(directory);
   }
 }
-
-const namedDecisions = (list: string): Decision[] => list.split(",").map(decisionNamed);
 
 function chosenDecisions({ decisions: given, everyPass: every }: MeasureOptions): readonly Decision[] {
   if (given !== undefined) return namedDecisions(given);

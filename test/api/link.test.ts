@@ -186,6 +186,7 @@ describe("options", () => {
     checkIpra: false,
     checkPacking: true,
     ipra: false,
+    skipIpra: ["masks", "saves"],
     shrinkWrap: false,
     outline: true,
     outlineRounds: 1,

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { addLlvmOption, noLlvmOptions, translateLlvmOptions } from "../../bin/lto/llvm-options.js";
 import { formatRegisterUsage } from "../../bin/lto/register-usage.js";
+import { ipraParts } from "../../lto/codegen/program/options.js";
 import { registerSet, setOfWords, single } from "../../lto/codegen/register-set.js";
 import { tscLto } from "../support/command.js";
 
@@ -176,5 +177,33 @@ describe("calls through pointers", () => {
     expect(await assembly("--guard-callees")).toMatch(
       /\tmovl\t\$leaf\.sealed, [\s\S]*\tcmpq\t[\s\S]*\tcmovn?eq\t/,
     );
+  });
+});
+
+describe("parts of interprocedural register allocation", () => {
+  const asWritten = "--skip-pass=ipsccp,inline";
+  const statistics = async (...options: string[]): Promise<string> => {
+    const words = [...options, asWritten, "--check-ipra", "--stats"];
+    const { status, stderr } = await run(words, process.env, "callback.ll");
+    expect(status).toBe(0);
+    return stderr;
+  };
+  it.each(ipraParts)("without %s the code keeps what the checker asks", async (part) => {
+    expect(await statistics(`--skip-ipra=${part}`)).not.toContain("error");
+  });
+  it("each leaves out what it names", async () => {
+    const counts = (text: string, label: string): number =>
+      Number(new RegExp(`^ +(\\d+) {2}${label}$`, "m").exec(text)![1]);
+    const all = await statistics();
+    expect(counts(all, "calls with a narrowed clobber mask")).toBeGreaterThan(0);
+    expect(counts(await statistics("--skip-ipra=masks"), "calls with a narrowed clobber mask")).toBe(0);
+    expect(counts(all, "calls through pointers with known callees")).toBe(1);
+    const without = await statistics("--skip-ipra=pointers,conventions");
+    expect(counts(without, "calls through pointers with known callees")).toBe(0);
+  });
+  it("other words are refused", async () => {
+    const { status, stderr } = await run(["--skip-ipra=everything"], process.env, "callback.ll");
+    expect(status).toBe(2);
+    expect(stderr).toContain("expected some of masks, conventions, pointers, saves, alignment");
   });
 });

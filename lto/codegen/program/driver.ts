@@ -45,7 +45,7 @@ import type { Target, TargetRegisters } from "../target.js";
 import { alignmentNeeds } from "./alignment.js";
 import { type FunctionFacts, setFacts } from "./facts.js";
 import { type CalleeNumber, type FunctionNumber, Numbering } from "./numbering.js";
-import { type CodegenOptions, goalOf } from "./options.js";
+import { type CodegenOptions, doesIpra, goalOf, type IpraOptions } from "./options.js";
 import type { ProgramPlan } from "./plan.js";
 import { changedByComponent, changesByCallee } from "./publication.js";
 import { decideSaves, localSaves } from "./saves.js";
@@ -236,7 +236,7 @@ interface AllocatedProgram {
 /** Step 1. */
 async function allocateInWaves(
   plan: ProgramPlan,
-  { ipra }: Pick<CodegenOptions, "ipra">,
+  options: IpraOptions,
   callClobbers: RegisterSet,
   sessions: Sessions,
 ): Promise<AllocatedProgram> {
@@ -252,7 +252,7 @@ async function allocateInWaves(
       members.forEach((member, k) => {
         facts[member] = results[c]![k]!;
       });
-      if (!ipra) return;
+      if (!doesIpra(options, "masks")) return;
       const mask = changedByComponent(members, (n) => facts[n]!, changedBy, callClobbers);
       for (const member of members) {
         changed[member] = mask;
@@ -267,7 +267,7 @@ async function allocateInWaves(
 /** Step 2. */
 function decide(
   plan: ProgramPlan,
-  { ipra }: Pick<CodegenOptions, "ipra">,
+  options: IpraOptions,
   registers: TargetRegisters,
   { facts, changed, changedBy }: AllocatedProgram,
 ): Decided {
@@ -275,12 +275,12 @@ function decide(
   const all = [...facts, ...setFacts(plan.indirect, registers.callClobbers)];
   const open = new Uint8Array(all.length);
   open.set(plan.open);
-  const saves = ipra ? decideSaves(all, open, registers) : localSaves(all, registers);
+  const saves = doesIpra(options, "saves") ? decideSaves(all, open, registers) : localSaves(all, registers);
   const decisions: Decisions = {
     saved: saves.saved.slice(0, facts.length),
     scratch: facts.map((_, n) => union(changed[n as FunctionNumber]!, saves.changed[n]!)),
     changed: saves.changed,
-    aligned: ipra ? alignmentNeeds(all) : new Uint8Array(all.length).fill(1),
+    aligned: doesIpra(options, "alignment") ? alignmentNeeds(all) : new Uint8Array(all.length).fill(1),
   };
   const statistics = ipraStatistics(facts, saves, changedBy, plan.indirect, registers);
   return { decisions, statistics };

@@ -9,6 +9,20 @@ import type { CodeModel, RelocationModel } from "../target.js";
 
 export type { OptimizationLevel } from "../lowering/context.js";
 
+/**
+ * Parts of interprocedural register allocation that stand for themselves: narrowed masks of calls, conventions of closed
+ * functions, sets of callees of calls through pointers, placing of saves, stacks that are aligned only where somebody
+ * relies on it.
+ */
+export const ipraParts = ["masks", "conventions", "pointers", "saves", "alignment"] as const;
+export type IpraPart = (typeof ipraParts)[number];
+
+/** What says which parts are done. */
+export type IpraOptions = Pick<CodegenOptions, "ipra" | "skipIpra">;
+
+export const doesIpra = ({ ipra, skipIpra = [] }: IpraOptions, part: IpraPart): boolean =>
+  ipra && !skipIpra.includes(part);
+
 export interface CodegenOptions {
   readonly relocation: RelocationModel;
   /** Absent: small. */
@@ -24,6 +38,8 @@ export interface CodegenOptions {
   readonly checkAllocation: boolean;
   /** Interprocedural register allocation: narrowed clobber masks and save placement. */
   readonly ipra: boolean;
+  /** Parts of it that are left out; absent: none. */
+  readonly skipIpra?: readonly IpraPart[];
   /** Functions with variable arguments save what their callers pass, and count on nothing else; with `ipra` only. */
   readonly boundVariableArguments: boolean;
   /** Prologues and epilogues move to where the frame is needed. */

@@ -26,7 +26,7 @@ import type { Target } from "../target.js";
 import { attachCallees } from "./callee-sets.js";
 import { decideConventions } from "./conventions.js";
 import { definedFunctions, type FunctionNumber, isExact } from "./numbering.js";
-import type { CodegenOptions } from "./options.js";
+import { type CodegenOptions, doesIpra } from "./options.js";
 import type { Component } from "./sessions.js";
 
 /** The program as code generation needs it; functions by number. Plain data. */
@@ -78,7 +78,8 @@ export function* planProgram(
   let ordered = graph.components;
   let passed = new Uint8Array(functions.length).fill(unknownBounds);
   if (options.ipra) {
-    const callsPointers = summary.symbols.some((s) => (s.traits & Trait.IndirectCalls) !== 0);
+    const callsPointers =
+      doesIpra(options, "pointers") && summary.symbols.some((s) => (s.traits & Trait.IndirectCalls) !== 0);
     const takesAddress = functions.some((fn, i) => fn.isLocal && addressTaken[i] === 1);
     const analysis =
       callsPointers && takesAddress
@@ -86,12 +87,11 @@ export function* planProgram(
         : null;
     // A call through a pointer has the platform's convention: functions whose addresses are taken keep it.
     const variable = new VariableArguments(functions);
-    conventions.set(
-      yield* decideConventions(module, open, options, target.conventions, (fn, body) => {
-        analysis?.scan(fn, body);
-        variable.scan(fn, body);
-      }),
-    );
+    const decided = yield* decideConventions(module, open, options, target.conventions, (fn, body) => {
+      analysis?.scan(fn, body);
+      variable.scan(fn, body);
+    });
+    if (doesIpra(options, "conventions")) conventions.set(decided);
     if (analysis !== null) {
       indirect = analysis.solve(addressTaken);
       yield* attachCallees(module, functions, indirect, codec);
