@@ -533,6 +533,10 @@ export class Body {
 export const isPlainAccess = (inst: InstWith<Op.Load> | InstWith<Op.Store>): boolean =>
   (inst.flags & Flag.Volatile) === 0 && inst.data.ordering === "not_atomic";
 
+/** Whether an alloca has its place in the frame, from the function's entry on. */
+export const isStaticAlloca = (inst: InstWith<Op.Alloca>, inEntry: boolean): boolean =>
+  inEntry && inst.operands[0]!.valueKind === "int" && !inst.data.inalloca;
+
 export function isTerminator(op: Op): boolean {
   return op >= Op.Ret && op <= Op.Unreachable;
 }

@@ -157,6 +157,12 @@ class Directives {
     this.close(state);
   }
 
+  /** A call or a landing pad is reached where the unwinder would not find the frame: no pass may lead there. */
+  private mustBeKnown(state: CfaState): void {
+    if (state.register === this.entry.register && state.depth < 0)
+      throw new Error("calls from a frame of unknown size");
+  }
+
   private everywhere({ insts }: MBlock, state: CfaState): void {
     const { frame, instructions } = this.mf.target;
     this.change(state, true);
@@ -165,6 +171,7 @@ class Directives {
       // Behind an epilogue in the middle of a function the stack copies are no longer valid.
       if (this.believed.saved.length > state.saved.length && goesOn(insts, i, instructions.facts))
         this.change(state, true);
+      if ((instructions.facts[inst.op]! & OpFact.Call) !== 0) this.mustBeKnown(state);
       this.arguments(inst);
       this.out.push(inst);
       if (frame.step(state, inst, this.framePointer) && !this.storesNext(state, insts[i + 1]))
@@ -176,8 +183,10 @@ class Directives {
     const { frame, instructions } = this.mf.target;
     const mayCall = OpFact.Call | OpFact.Asm;
     for (const inst of insts) {
-      if ((instructions.facts[inst.op]! & mayCall) !== 0 || unwindTarget(inst) !== null)
+      if ((instructions.facts[inst.op]! & mayCall) !== 0 || unwindTarget(inst) !== null) {
+        this.mustBeKnown(state);
         this.change(state, true);
+      }
       this.arguments(inst);
       this.out.push(inst);
       frame.step(state, inst, this.framePointer);
@@ -206,6 +215,7 @@ class Directives {
     const { believed, last } = this;
     const list = difference(believed, state, restores, op);
     if (list.length === 0) return;
+    this.mustBeKnown(state);
     if (
       last !== null &&
       unwindDirective(list[0]!).directive === CfiKind.DefCfa &&

@@ -3,7 +3,7 @@
  * epochs of memory instructions are, which constants blocks share, and what lies in the frame. Linear.
  */
 import { arrayKind, protectionLevel } from "../../analysis/protected-arrays.js";
-import { type Block, type Inst, type InstWith, isCall, Op } from "../../ir/instructions.js";
+import { type Block, type Inst, type InstWith, isCall, isStaticAlloca, Op } from "../../ir/instructions.js";
 import { returnsTwice } from "../../ir/returns-twice.js";
 import { SlotRank } from "../mir.js";
 import { writesMemory } from "./effects.js";
@@ -64,7 +64,7 @@ const mostBytes = 0x7fff0000;
 
 function allocateSlot(s: FunctionSelection, inst: InstWith<Op.Alloca>, inEntry: boolean): void {
   const count = inst.operands[0]!;
-  if (!inEntry || count.valueKind !== "int" || inst.data.inalloca) {
+  if (!isStaticAlloca(inst, inEntry) || count.valueKind !== "int") {
     if (inst.data.inalloca) s.unsupported("inalloca");
     s.mf.hasDynamicAlloca = true;
     return;

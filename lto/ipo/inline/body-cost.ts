@@ -11,7 +11,15 @@ import { bodySuccessors } from "../../analysis/cfg.js";
 import { loopNest } from "../../analysis/loop-nest.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { Folder, floatModeOf } from "../../ir/fold/index.js";
-import { type Block, type BodyView, type CallInst, type Inst, isCall, Op } from "../../ir/instructions.js";
+import {
+  type Block,
+  type BodyView,
+  type CallInst,
+  type Inst,
+  isCall,
+  isStaticAlloca,
+  Op,
+} from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Func } from "../../ir/module.js";
 import type { Constant, Value } from "../../ir/values.js";
@@ -19,7 +27,6 @@ import { isConstantFact, unknown, varying } from "../../opt/constants/lattice.js
 import { ConstantSolver, type Surroundings } from "../../opt/constants/solver.js";
 import type { TargetCosts } from "../../target/costs.js";
 import { bytesOf } from "./body-size.js";
-import { isStatic } from "./inline-call.js";
 
 export const instructionCost = 5;
 export const callCost = 25;
@@ -217,7 +224,7 @@ export function bodyCost(
       const own = costOf(inst);
       cost += own;
       bytes += bytesOf(inst, costs);
-      if (op === Op.Alloca && isStatic(inst, b === 0))
+      if (op === Op.Alloca && isStaticAlloca(inst, b === 0))
         slotBytes += layout.allocSize(inst.data.allocatedType) * Number((operands[0] as { num: number }).num);
       switch (op) {
         case Op.GetElementPtr:

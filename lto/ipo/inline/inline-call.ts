@@ -41,8 +41,8 @@ import {
   type CallData,
   type CallInst,
   type Inst,
-  type InstWith,
   isCall,
+  isStaticAlloca,
   makeInst,
   Op,
   setCallData,
@@ -139,7 +139,7 @@ function adapt(
   let isDynamic = false;
   for (const [b, { insts }] of copies.entries())
     for (const inst of insts) {
-      if (inst.op === Op.Alloca && !isStatic(inst, b === 0)) isDynamic = true;
+      if (inst.op === Op.Alloca && !isStaticAlloca(inst, b === 0)) isDynamic = true;
       if (!isCall(inst)) continue;
       calls.push(inst);
       const { tail } = inst.data;
@@ -159,15 +159,11 @@ const setTail = (call: CallInst, tail: TailKind): void => {
   if (call.data.tail !== tail) setCallData(call, { ...call.data, tail } as CallData);
 };
 
-/** Whether an alloca has its place in the frame. */
-export const isStatic = (inst: InstWith<Op.Alloca>, inEntry: boolean): boolean =>
-  inEntry && inst.operands[0]!.valueKind === "int" && !inst.data.inalloca;
-
 function moveStaticAllocas(editor: Editor, entry: Block): void {
   const kept: Inst[] = [];
   let at = 0;
   for (const inst of entry.insts) {
-    if (inst.op === Op.Alloca && isStatic(inst, true)) {
+    if (inst.op === Op.Alloca && isStaticAlloca(inst, true)) {
       inst.parent = null;
       editor.insertAt(inst, editor.body.blocks[0]!, at++);
     } else kept.push(inst);

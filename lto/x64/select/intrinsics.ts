@@ -45,6 +45,8 @@ const lowerings: Partial<Readonly<Record<IntrinsicName, Lowering>>> = {
     s.emit(save);
   },
   stackrestore: (s, _call, args) => {
+    // Only variables of other sizes move the stack pointer. Without them the frame may lack the register to tell it by.
+    if (!s.mf.hasDynamicAlloca) return;
     const restore = new MInst(X.StackRestore, 8);
     restore.uses = [s.use(args[0]!)];
     s.emit(restore);
