@@ -22,6 +22,8 @@ export interface Counts {
   readonly functions: number;
   readonly changed: number;
   readonly problems: readonly string[];
+  /** How often each of the pass's rules was applied, by its name as options call it. */
+  readonly applied: ReadonlyMap<string, number>;
 }
 
 /** Values of x, y (of `bits` bits) and b. */
@@ -35,20 +37,35 @@ function inputsOf(bits: number): number[][] {
   return inputs;
 }
 
-function runPass(module: Module, pass: FunctionPass): void {
+/**
+ * Runs a pass on all functions of a module.
+ * @param skipRule rules that are left out
+ * @returns how often its rules were applied
+ */
+export function runPass(
+  module: Module,
+  pass: FunctionPass,
+  skipRule: readonly string[] = [],
+): ReadonlyMap<string, number> {
   const services = { print: printFunction, now: () => 0, costs: x64Costs, thread: 0, log: () => {} };
-  const runner = new PassRunner(noPassOptions, services, module);
+  const runner = new PassRunner({ ...noPassOptions, stats: true, skipRule }, services, module);
   finish(runModulePipeline(runner, [onFunctions(may(pass))], module, bodyCodec(), () => "minsize"));
+  return new Map(runner.takeReport().rules.map(({ rule, applied }) => [rule, applied]));
 }
 
 const show = (value: number): string =>
   value === poison ? "poison" : value === undef ? "undef" : String(value);
 
-/** Runs a pass on functions with parameters x, y and b, and compares. */
-export function prove(bits: number, texts: readonly string[], pass: FunctionPass): Counts {
+/** Runs a pass on functions with parameters x, y and b, and compares. @param skipRule rules that are left out */
+export function prove(
+  bits: number,
+  texts: readonly string[],
+  pass: FunctionPass,
+  skipRule: readonly string[] = [],
+): Counts {
   const source = declarations(bits) + texts.join("");
   const [before, after] = [parseModule(source, "prover.ll"), parseModule(source, "prover.ll")];
-  runPass(after, pass);
+  const applied = runPass(after, pass, skipRule);
   const inputs = inputsOf(bits);
   const changedBy = new Map(after.functions.map((fn) => [fn.name, fn]));
   let changed = 0;
@@ -72,5 +89,5 @@ export function prove(bits: number, texts: readonly string[], pass: FunctionPass
       break;
     }
   }
-  return { functions, changed, problems };
+  return { functions, changed, problems, applied };
 }
