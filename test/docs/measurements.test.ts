@@ -1,6 +1,6 @@
 /** MEASUREMENTS.md and its chart are what the figures beside them say. */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { expectFile } from "../support/expected.js";
 import { chart } from "../tools/measurements/chart.js";
@@ -23,12 +23,17 @@ describe("the README", () => {
   it("fits on few screens", () => {
     expect(readFileSync(join(root, "README.md")).byteLength).toBeLessThanOrEqual(12_000);
   });
-  it.each(["README.md", "MANUAL.md", "CONTRIBUTING.md", "ARCHITECTURE.md"])(
+  it.each(["README.md", "MANUAL.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "lto/DECISIONS.md"])(
     "%s links to files that are there",
     (page) => {
       const text = readFileSync(join(root, page), "utf8");
       const targets = [...text.matchAll(/\]\(([^)#:]+)\)/g)].map(([, target]) => target!);
-      for (const target of targets) expect(() => readFileSync(join(root, target)), target).not.toThrow();
+      const named = [...text.matchAll(/`((?:test|fixtures|lto|bin|formats)\/[\w./-]+)`/g)].map(([, name]) =>
+        name!.replace(/\/NAME$/, ""),
+      );
+      for (const name of named) expect(existsSync(join(root, name)), name).toBe(true);
+      for (const target of targets)
+        expect(() => readFileSync(join(root, dirname(page), target)), target).not.toThrow();
     },
   );
 });
