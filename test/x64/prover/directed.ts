@@ -190,6 +190,15 @@ const direct: Readonly<Record<string, Directed>> = {
       unread(w, inst);
     },
   },
+  "compute-in-place": {
+    write(w) {
+      const [a, d] = w.two();
+      const size = w.random.pick([4, 8]);
+      w.put(aluReg(w.random.pick([X.Add, X.And, X.Or, X.Xor, X.Imul]), size, d, a), allConditions);
+      w.put(copy(size === 4 && w.random.oneIn(2) ? 8 : size, a, d));
+      w.put(movImm(8, d, w.immediateOf(4)));
+    },
+  },
   "shifts-by-extension": {
     write(w) {
       const a = w.source(8);

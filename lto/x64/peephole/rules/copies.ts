@@ -1,6 +1,7 @@
 /** Copies that change nothing, or that shorter ones replace. Source of lengths: Intel SDM, volume 2, chapter 2. */
 import { MInst } from "../../../codegen/mir.js";
 import { hasRegister, lowWord } from "../../../codegen/register-set.js";
+import { commutes } from "../../frame/slot-marks.js";
 import { physical, pop, push } from "../../isa/build.js";
 import { writtenRegisters } from "../../isa/effects.js";
 import { X } from "../../isa/ops.js";
@@ -65,6 +66,37 @@ function exchange(size: number, a: number, b: number): MInst {
   inst.uses = [physical(b), physical(a)];
   return inst;
 }
+
+/** Neither register may be touched between, nor `d` needed afterwards. The flags are the same. */
+export const computeInPlace: Rule = {
+  name: "compute-in-place",
+  description: "op a, d … mov d, a → op d, a, where op commutes and d is dead afterwards",
+  opcodes: [X.Copy],
+  needs: Needs.Nothing,
+  window: 4,
+  gain: Gain.Shorter,
+  apply(m) {
+    const { inst, insts } = m;
+    const to = inst.defs[0]!.loc;
+    const from = inst.uses[0]!.loc;
+    if (to >= generalRegisters || from >= generalRegisters || to === from || to === RSP || from === RSP)
+      return;
+    if (hasRegister(m.live, from)) return;
+    const at = m.visibleWriterOf(from);
+    if (at < 0) return;
+    const sum = insts[at]!;
+    // A copy of 32 bits zeroes those above; so does an operation of 32 bits.
+    if (sum.size < 4 || inst.size < sum.size || !commutes(sum) || sum.defs[0]!.loc !== from) return;
+    if (sum.uses[0]!.loc !== from || sum.uses[1]!.loc !== to || m.isTouchedSince(at, to)) return;
+    const other = like(sum, sum.op);
+    const result = physical(to);
+    result.tiedTo = 0;
+    other.defs = [result];
+    other.uses = [physical(to), physical(from)];
+    m.drop();
+    m.replaceAt(at, other);
+  },
+};
 
 /** The register that receives garbage must be dead. */
 export const copyByExchange: Rule = {

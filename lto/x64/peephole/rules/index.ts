@@ -23,7 +23,14 @@ import {
   storeFromRegister,
   zeroByXor,
 } from "./constants.js";
-import { copyByExchange, copyByPush, dropKnownCopy, dropZeroedVector, narrowCopy } from "./copies.js";
+import {
+  computeInPlace,
+  copyByExchange,
+  copyByPush,
+  dropKnownCopy,
+  dropZeroedVector,
+  narrowCopy,
+} from "./copies.js";
 import { compareLoaded, hoistLatchCopies, sinkToTest } from "./edges.js";
 import {
   extendOriginal,
@@ -59,6 +66,7 @@ export const backwardRules: readonly Rule[] = [
   dropTestOfResult,
   dropTestOfMemory,
   dropRepeatedCompare,
+  computeInPlace,
   addOfCopy,
   shiftsByExtension,
   zeroBeforeSet,
