@@ -22,7 +22,7 @@ import type { Operand } from "./lto/operands.js";
 import { list } from "./lto/option-words.js";
 import { readOptionValues } from "./lto/options.js";
 import { clobberedRegisters } from "./lto/register-usage.js";
-import { type Phase, type ProgressListener, SharedTurns } from "./lto/turns.js";
+import { type Phase, type ProgressListener, YieldingScheduler } from "./lto/scheduler.js";
 import { ownPackage } from "./package.js";
 
 export { InputError, InternalError, UnsupportedError } from "../lto/ir/errors.js";
@@ -56,7 +56,7 @@ export interface FileInput extends InputMode {
 
 /** A library to be looked for in `libraryPath`, as `-l` does. */
 export interface LibraryInput extends InputMode {
-  /** `m` of `libm.a` and `libm.so`, or a file name behind a colon. */
+  /** `m` of `libm.a` and `libm.so`, or a file name after a colon. */
   readonly library: string;
   /** Only archives. */
   readonly static?: boolean;
@@ -144,7 +144,7 @@ export async function link(inputs: readonly Input[], options: LinkOptions = {}):
     result = await runJob(driver, {
       host: processHost(),
       set: productPasses,
-      turns: new SharedTurns(signal, own.listener),
+      scheduler: new YieldingScheduler(signal, own.listener),
       diagnose: (diagnostic) => void diagnostics.push(diagnostic),
       print: (text) => void log.push(text),
     });

@@ -1,16 +1,16 @@
 /** Runs in which clang does all: preprocessing, `--version`, precompiled headers and the like. */
 import type { Input } from "../../frontend/clang/command-line.js";
 import { report } from "../host/host.js";
-import type { Session } from "./compile.js";
+import type { Invocation } from "./compile.js";
 
 /** Clang's exit code. */
-export async function runClang(session: Session): Promise<number> {
-  const { command, choice } = session;
+export async function runClang(invocation: Invocation): Promise<number> {
+  const { command, choice } = invocation;
   // The embedded compiler runs one job at a time.
-  if (choice.kind === "system" || command.inputs.length < 2) return runOnce(session, command.all);
+  if (choice.kind === "system" || command.inputs.length < 2) return runOnce(invocation, command.all);
   let exitCode = 0;
   for (const input of command.inputs) {
-    const code = await runOnce(session, withOnly(input, command.all, command.inputs));
+    const code = await runOnce(invocation, withOnly(input, command.all, command.inputs));
     if (exitCode === 0) exitCode = code;
   }
   return exitCode;
@@ -28,7 +28,7 @@ function withOnly(kept: Input, words: readonly string[], inputs: readonly Input[
   return result;
 }
 
-async function runOnce({ host, command, compiler }: Session, args: readonly string[]): Promise<number> {
+async function runOnce({ host, command, compiler }: Invocation, args: readonly string[]): Promise<number> {
   const result = await compiler.run({
     args,
     cwd: host.cwd,

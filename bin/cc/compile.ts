@@ -31,7 +31,7 @@ export interface Compilation {
 }
 
 /** What the steps of one run of the driver share. */
-export interface Session {
+export interface Invocation {
   readonly host: Host;
   readonly command: CommandLine;
   readonly choice: CompilerChoice;
@@ -60,7 +60,10 @@ export function missingInputs(inputs: readonly Input[], cwd: string): string[] {
  * Compiles all; diagnostics come out in the order of the inputs. A failure does not stop the others, as with clang.
  * @returns clang's exit code of the first failure, 1 for errors of our own, else 0
  */
-export async function compileAll(session: Session, compilations: readonly Compilation[]): Promise<number> {
+export async function compileAll(
+  invocation: Invocation,
+  compilations: readonly Compilation[],
+): Promise<number> {
   let exitCode = 0;
   const results = compilations.map(() => undefined as JobResult | undefined);
   let reported = 0;
@@ -68,35 +71,35 @@ export async function compileAll(session: Session, compilations: readonly Compil
   const worker = async () => {
     while (next < compilations.length) {
       const i = next++;
-      results[i] = await compileOne(session, compilations[i]!);
+      results[i] = await compileOne(invocation, compilations[i]!);
       for (; reported < results.length && results[reported] !== undefined; reported++) {
         const result = results[reported]!;
-        session.host.stdout(result.stdout);
-        session.host.stderr(result.stderr);
-        if (result.error !== undefined) report(session.host, "error", result.error);
+        invocation.host.stdout(result.stdout);
+        invocation.host.stderr(result.stderr);
+        if (result.error !== undefined) report(invocation.host, "error", result.error);
         if (exitCode === 0) exitCode = result.exitCode;
       }
     }
   };
-  await Promise.all(Array.from({ length: session.host.workers ? session.parallel : 1 }, worker));
-  if (exitCode !== 0) hintMissingHeaders(session, results);
+  await Promise.all(Array.from({ length: invocation.host.workers ? invocation.parallel : 1 }, worker));
+  if (exitCode !== 0) hintMissingHeaders(invocation, results);
   return exitCode;
 }
 
-async function compileOne(session: Session, compilation: Compilation): Promise<JobResult> {
-  const { host, command } = session;
+async function compileOne(invocation: Invocation, compilation: Compilation): Promise<JobResult> {
+  const { host, command } = invocation;
   const { input } = compilation;
-  if (input.kind === "assembly") return assemble(session, compilation);
+  if (input.kind === "assembly") return assemble(invocation, compilation);
   let output: OutputFile | undefined;
   try {
     if (typeof compilation.output === "string") output = new OutputFile(compilation.output, host.cwd);
     const dependencies = dependencyFile(command, compilation);
-    const result = await session.compiler.run({
+    const result = await invocation.compiler.run({
       args: [
         ...(command.cxx ? [cxxMode] : []),
-        ...colourOption(session),
+        ...colourOption(invocation),
         ...command.compile,
-        ...inliningOptions(session),
+        ...inliningOptions(invocation),
         // In link mode options may be for the linker alone, as far as clang can tell.
         ...(command.mode === "link" ? ["-Qunused-arguments"] : []),
         ...dependencyOptions(command, compilation, dependencies),
@@ -143,8 +146,8 @@ function failure(e: unknown): JobResult {
 const assemblyOption = /^-(D|U|I|i|m|g|x|pthread|nostdinc|MD|MMD|MP|MT|MQ|v$)/;
 
 /** Assembly becomes a native object: by clang, or where only the embedded one is there, by `cc`. */
-async function assemble(session: Session, compilation: Compilation): Promise<JobResult> {
-  const { host, command, choice } = session;
+async function assemble(invocation: Invocation, compilation: Compilation): Promise<JobResult> {
+  const { host, command, choice } = invocation;
   const { input } = compilation;
   let file: OutputFile | undefined;
   try {
@@ -179,7 +182,7 @@ async function assemble(session: Session, compilation: Compilation): Promise<Job
  * functions: what is inlined in several files can no longer be folded when they are linked. No default: C's inline functions
  * without an external definition anywhere are undefined when nothing inlines them.
  */
-function inliningOptions({ command, choice }: Session): string[] {
+function inliningOptions({ command, choice }: Invocation): string[] {
   const { level } = command;
   if (!command.defersInlining || (level !== "s" && level !== "z")) return [];
   // A threshold that was given counts.
@@ -201,7 +204,7 @@ export function optionsFor(options: readonly string[], wanted: RegExp): string[]
   return result;
 }
 
-function colourOption({ host, command }: Session): string[] {
+function colourOption({ host, command }: Invocation): string[] {
   const chosen = command.compile.some((o) => /^-f(no-)?(color-diagnostics|diagnostics-color)/.test(o));
   return host.colour && !chosen ? ["-fcolor-diagnostics"] : [];
 }
@@ -224,7 +227,7 @@ function dependencyOptions(
 
 /** The embedded compiler has no C library of its own; without the machine's, its diagnostics may puzzle. */
 function hintMissingHeaders(
-  { host, choice, command }: Session,
+  { host, choice, command }: Invocation,
   results: readonly (JobResult | undefined)[],
 ): void {
   if (choice.kind !== "embedded" || existsSync("/usr/include/stdio.h")) return;

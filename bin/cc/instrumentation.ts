@@ -1,7 +1,7 @@
 /**
  * Sanitizers, profiles, coverage and OpenMP: what clang adds to a link for them. Their options mean other libraries to
  * the driver that links here (`cc`), so clang's own driver is asked twice what it would run (`-###`), with the
- * options and without; the linker's words that only the first answer has go to the link, before the inputs or behind them
+ * options and without; the linker's words that only the first answer has go to the link, before the inputs or after them
  * as in clang's. So the words are right for whatever version of clang compiled. The embedded clang has no libraries:
  * those of an installed one of its major version are used, whose format of profiles and interface of sanitizers
  * are the same.
@@ -10,7 +10,7 @@ import { existsSync } from "node:fs";
 import { basename, extname, join, resolve } from "node:path";
 import { type CommandLine, cxxMode, type Input, type LinkItem } from "../../frontend/clang/command-line.js";
 import { InputError } from "../../lto/ir/errors.js";
-import type { Session } from "./compile.js";
+import type { Invocation } from "./compile.js";
 
 /** Options of clang's that may add libraries to a link, and those that say which ones. */
 const instrumenting =
@@ -30,21 +30,21 @@ export function needsRuntime(command: CommandLine): boolean {
 }
 
 /** The items of the link step: without the options that are clang's, with what they stand for. */
-export async function withRuntime(session: Session): Promise<readonly LinkItem[]> {
-  const { command } = session;
+export async function withRuntime(invocation: Invocation): Promise<readonly LinkItem[]> {
+  const { command } = invocation;
   if (!needsRuntime(command)) return command.link;
   const options = [...command.compile, ...linkOptions(command)].filter((word) => word !== "-v");
   const [{ words: all, major }, { words: without }] = await Promise.all([
-    linkLine(session, options),
+    linkLine(invocation, options),
     linkLine(
-      session,
+      invocation,
       options.filter((word) => !isInstrumenting(word)),
     ),
   ]);
   const added = addedWords(all, without);
   const at = added.indexOf(mark);
   const kept = command.link.filter((item) => !("words" in item && isInstrumenting(item.words[0]!)));
-  const find = (words: readonly string[]) => words.map((word) => itemOf(word, session, major));
+  const find = (words: readonly string[]) => words.map((word) => itemOf(word, invocation, major));
   const behind = added.slice(at + 1);
   // Clang has libraries of its own where it alone looks.
   const folders = behind.some((word) => word.startsWith("-l"))
@@ -63,7 +63,10 @@ interface LinkLine {
 }
 
 /** What clang's linker would be given. @throws InputError with what clang says to the options */
-async function linkLine({ command, compiler, host }: Session, options: readonly string[]): Promise<LinkLine> {
+async function linkLine(
+  { command, compiler, host }: Invocation,
+  options: readonly string[],
+): Promise<LinkLine> {
   const { exitCode, stderr, error } = await compiler.run({
     args: [...(command.cxx ? [cxxMode] : []), ...options, "-Qunused-arguments", mark, "-o", "out", "-###"],
     cwd: host.cwd,
@@ -114,19 +117,20 @@ export function addedWords(all: readonly string[], without: readonly string[]): 
 }
 
 /** A linker's word as an item for `cc`. @throws InputError when a library is not there */
-function itemOf(word: string, session: Session, major: string): LinkItem {
+function itemOf(word: string, invocation: Invocation, major: string): LinkItem {
   if (word.startsWith("-l") || word.startsWith("-L")) return { words: [word] };
   const symbols = /^--dynamic-list=(.*)$/.exec(word);
-  if (symbols !== null) return { words: [`-Wl,--dynamic-list=${runtimeFile(symbols[1]!, session, major)}`] };
+  if (symbols !== null)
+    return { words: [`-Wl,--dynamic-list=${runtimeFile(symbols[1]!, invocation, major)}`] };
   if (word.startsWith("-")) return { words: [`-Wl,${word}`] };
-  const library = runtimeFile(word, session, major);
+  const library = runtimeFile(word, invocation, major);
   if (!word.endsWith(".so")) return { words: [library], library };
-  // The inputs that need it stand behind it, and `cc` may take only what is needed before.
+  // The inputs that need it stand after it, and `cc` may take only what is needed before.
   return { words: ["-Wl,--push-state,--no-as-needed", library, "-Wl,--pop-state"], library };
 }
 
 /** The file itself; or for the embedded clang, and one that has lost it, that of an installed clang of the same version. */
-function runtimeFile(path: string, { host, choice }: Session, major: string): string {
+function runtimeFile(path: string, { host, choice }: Invocation, major: string): string {
   if (choice.kind === "system" && existsSync(resolve(host.cwd, path))) return path;
   const name = basename(path);
   const extension = name.endsWith(".a.syms") ? ".a.syms" : extname(name);

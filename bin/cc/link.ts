@@ -20,7 +20,7 @@ import { nativeMembers, WholeArchive } from "../host/native-members.js";
 import { Pipes } from "../host/pipes.js";
 import { runTool } from "../host/tools.js";
 import { ownPackage } from "../package.js";
-import { type Compilation, compileAll, optionsFor, type Session } from "./compile.js";
+import { type Compilation, compileAll, type Invocation, optionsFor } from "./compile.js";
 import { withRuntime } from "./instrumentation.js";
 
 /** As a user would call it; and as this Node does, whatever Node is on PATH. */
@@ -28,8 +28,8 @@ const ltoProgram = (): string => join(ownPackage().directory, "bin/tsc-lto");
 const ltoStart = (): string[] => [join(ownPackage().directory, "dist/bin/start.cjs"), "lto"];
 
 /** The exit code of the first step that fails, else 0. */
-export async function linkProgram(session: Session): Promise<number> {
-  const linking = new Linking(session);
+export async function linkProgram(invocation: Invocation): Promise<number> {
+  const linking = new Linking(invocation);
   try {
     return await linking.run();
   } finally {
@@ -43,8 +43,8 @@ class Linking {
   /** Null: this program generates the code, as assembly, and the system's compiler links it. */
   private llvm: Llvm | null = null;
 
-  constructor(private readonly session: Session) {
-    this.host = session.host;
+  constructor(private readonly invocation: Invocation) {
+    this.host = invocation.host;
   }
 
   /** For the files that programs exchange. Not before there is one: see interrupts.ts. */
@@ -58,7 +58,7 @@ class Linking {
   }
 
   async run(): Promise<number> {
-    const { command } = this.session;
+    const { command } = this.invocation;
     const objects = new Map<Input, string>();
     const contentsOfObjects = new Map<Input, Uint8Array>();
     const name = (input: Input): string => {
@@ -74,14 +74,14 @@ class Linking {
         const output = input.kind === "assembly" ? name(input) : keep;
         return { input, output, namedAfter: command.output ?? defaultName(input) };
       });
-    const compiled = compilations.length === 0 ? 0 : await compileAll(this.session, compilations);
+    const compiled = compilations.length === 0 ? 0 : await compileAll(this.invocation, compilations);
     if (compiled !== 0) return compiled;
     for (const [input, object] of contentsOfObjects) writeTemporary(name(input), object);
     const pipes = new Pipes(this.host.cwd, () => this.directory);
     const files = command.inputs.map((input) => resolve(this.host.cwd, objects.get(input) ?? input.path));
     await this.chooseCodegen(files);
     // Clang adds what its own options stand for.
-    const all = this.llvm === null ? await withRuntime(this.session) : command.link;
+    const all = this.llvm === null ? await withRuntime(this.invocation) : command.link;
     const given = all.map((item) =>
       "words" in item ? { ...item, words: item.words.map((word) => pipes.word(word)) } : item,
     );
@@ -110,7 +110,7 @@ class Linking {
 
   /** Who generates the code: as was asked for, or by the target of the first IR among the inputs. */
   private async chooseCodegen(files: readonly string[]): Promise<void> {
-    const { command, choice } = this.session;
+    const { command, choice } = this.invocation;
     if (command.codegen === "own") return;
     const triple = tripleOfFiles(files);
     if (command.codegen !== "llvm" && (triple === null || isTarget({ triple }))) return;
@@ -119,13 +119,13 @@ class Linking {
 
   /** The program that links, and how it is told of the target. */
   private get driver(): string[] {
-    const { command } = this.session;
+    const { command } = this.invocation;
     if (this.llvm === null) return [command.cxx ? "c++" : "cc"];
     return [this.llvm.path, ...(command.cxx ? [cxxMode] : []), "-Qunused-arguments", ...command.compile];
   }
 
   private async generate(llvm: Llvm, bitcode: string, object: string): Promise<number> {
-    const words = optionsFor(this.session.command.compile, codeOption);
+    const words = optionsFor(this.invocation.command.compile, codeOption);
     this.show(llvm.path, codegenArguments(bitcode, object, words));
     const result = await compileBitcode(llvm, bitcode, object, words, this.host);
     if (result.error !== undefined) report(this.host, "error", result.error);
@@ -157,7 +157,7 @@ class Linking {
     inputs: readonly string[],
     output: string,
   ): Promise<number> {
-    const { command } = this.session;
+    const { command } = this.invocation;
     const options = ltoOptions(items);
     const { llvm } = this;
     const own = [
@@ -180,7 +180,7 @@ class Linking {
   private async relocationModel(options: readonly string[], inputs: readonly string[]): Promise<string[]> {
     if (options.some((word) => /^--(?:relocation-model|shared|relocatable)$/.test(word))) return [];
     if (inputs.some((path) => mentions(resolve(this.host.cwd, path), "PIC Level"))) return [];
-    const driver = this.session.command.cxx ? "c++" : "cc";
+    const driver = this.invocation.command.cxx ? "c++" : "cc";
     const macros = await runTool(driver, ["-dM", "-E", "-x", "c", "/dev/null"], this.host, { live: false });
     return Buffer.from(macros.stdout).includes("__PIE__") ? ["--relocation-model", "pie"] : [];
   }
@@ -191,7 +191,7 @@ class Linking {
     pathOf: (item: LinkItem) => string | undefined,
     program: string,
   ): Promise<number> {
-    const { command } = this.session;
+    const { command } = this.invocation;
     const words: string[] = [];
     const wholeArchive = new WholeArchive();
     let placed = false;
@@ -199,7 +199,7 @@ class Linking {
       const kind = contents.get(item);
       if ("words" in item) for (const word of linkerWords(item.words)) wholeArchive.read(word);
       if ((kind === "ir" || kind === "both") && !placed) {
-        // The program takes the place of its first part: archives behind it are searched for what it needs.
+        // The program takes the place of its first part: archives after it are searched for what it needs.
         words.push(program);
         placed = true;
       }
@@ -234,7 +234,7 @@ class Linking {
   }
 
   private show(path: string, args: readonly string[]): void {
-    if (this.session.command.verbose)
+    if (this.invocation.command.verbose)
       this.host.stderr(Buffer.from(` ${[path, ...args].map((word) => JSON.stringify(word)).join(" ")}\n`));
   }
 

@@ -9,7 +9,7 @@ import { type Host, processHost, refuseLostBytes, report } from "../host/host.js
 import { readTextFile } from "../host/libraries.js";
 import { isSameFile } from "../host/output-file.js";
 import { runClang } from "./clang.js";
-import { compileAll, missingInputs, planObjects, type Session } from "./compile.js";
+import { compileAll, type Invocation, missingInputs, planObjects } from "./compile.js";
 import { Compiler } from "./compiler.js";
 import { type CompilerChoice, chooseCompiler } from "./compilers.js";
 import { needsRuntime } from "./instrumentation.js";
@@ -51,11 +51,11 @@ export async function runDriver(args: readonly string[], host: Host): Promise<nu
       host.stdout(Buffer.from(usage(command.cxx ? "tsc-c++" : "tsc-cc")));
       return 0;
     }
-    const session = await openSession(command, host);
+    const invocation = await openInvocation(command, host);
     try {
-      return await run(session);
+      return await run(invocation);
     } finally {
-      await session.compiler.close();
+      await invocation.compiler.close();
     }
   } catch (e) {
     if (!(e instanceof InputError)) reportFault("tsc-cc", e, host);
@@ -64,7 +64,7 @@ export async function runDriver(args: readonly string[], host: Host): Promise<nu
   }
 }
 
-async function openSession(command: CommandLine, host: Host): Promise<Session> {
+async function openInvocation(command: CommandLine, host: Host): Promise<Invocation> {
   const sources = command.inputs.filter((input) => input.kind !== "object").length;
   // A mere link step runs no clang; looking for one would take longer than the rest of the preparations.
   const choice: CompilerChoice =
@@ -77,16 +77,16 @@ async function openSession(command: CommandLine, host: Host): Promise<Session> {
   return { host, command, choice, compiler: new Compiler(choice, host, parallel), parallel };
 }
 
-async function run(session: Session): Promise<number> {
-  const { host, command } = session;
-  if (command.mode === "clang") return runClang(session);
+async function run(invocation: Invocation): Promise<number> {
+  const { host, command } = invocation;
+  if (command.mode === "clang") return runClang(invocation);
   const missing = missingInputs(command.inputs, host.cwd);
   for (const path of missing) report(host, "error", `no such file or directory: '${path}'`);
   if (missing.length > 0) return 1;
   refuseOverwriting(command, host);
-  if (command.mode === "compile") return compileObjects(session, command);
+  if (command.mode === "compile") return compileObjects(invocation, command);
   const { linkProgram } = await import("./link.js");
-  return linkProgram(session);
+  return linkProgram(invocation);
 }
 
 /** A failure removes the output, and success replaces it: neither may happen to a source. */
@@ -97,10 +97,10 @@ function refuseOverwriting({ inputs, output }: CommandLine, host: Host): void {
       throw new InputError(`input file '${path}' is the same as the output file`);
 }
 
-async function compileObjects(session: Session, command: CommandLine): Promise<number> {
+async function compileObjects(invocation: Invocation, command: CommandLine): Promise<number> {
   for (const input of command.inputs)
-    if (input.kind === "object") report(session.host, "warning", `${input.path}: 'linker' input unused`);
-  return compileAll(session, planObjects(command));
+    if (input.kind === "object") report(invocation.host, "warning", `${input.path}: 'linker' input unused`);
+  return compileAll(invocation, planObjects(command));
 }
 
 function describe(choice: CompilerChoice): string {

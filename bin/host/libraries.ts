@@ -1,5 +1,5 @@
 /**
- * The files behind `-l` options, and the C library that every program is linked with. `cc` finds them by itself;
+ * The files after `-l` options, and the C library that every program is linked with. `cc` finds them by itself;
  * they are looked up here because tsc-lto must know which symbols they need. A library that is not found is left
  * out: then `cc` complains, or its symbols do not matter.
  */

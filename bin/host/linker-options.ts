@@ -2,7 +2,7 @@
 import { InputError } from "../../lto/ir/errors.js";
 import type { Contents } from "./contents.js";
 
-/** Options that hold for the inputs behind them, and mean the same to tsc-lto. */
+/** Options that hold for the inputs after them, and mean the same to tsc-lto. */
 export const positional = /^--?(?:(?:no-)?whole-archive|start-lib|end-lib|push-state|pop-state)$/;
 
 /** A path that cannot be taken for an option. */
@@ -22,7 +22,7 @@ export function inputWords(path: string, contents: Contents | undefined): string
 export const forOptimizer =
   /^(?:(?:lto-)?whole-program-visibility|opt-remarks-(?:filename|passes)|size-report|(?:thinlto-)?cache-(?:dir|size|policy)|tsc-lto)(?:=|$)/;
 
-/** A script's name behind `-T` in one word; of the rest `-Ttext` and its like have addresses as their values. */
+/** A script's name after `-T` in one word; of the rest `-Ttext` and its like have addresses as their values. */
 export const scriptOption = /^-T(?!text|data|bss|ldata|rodata)./;
 
 /**

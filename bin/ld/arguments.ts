@@ -24,7 +24,7 @@ const joined = /^-([oeuLlmzThIyYRfFAbcGOP])(.+)$/;
 export interface LinkerItem {
   readonly words: readonly string[];
   readonly kind: "input" | "library" | "option";
-  /** The path, the name behind `-l`, or the value of an option. */
+  /** The path, the name after `-l`, or the value of an option. */
   readonly value: string;
   /** An option's name without dashes. */
   readonly name: string;

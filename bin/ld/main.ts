@@ -210,7 +210,7 @@ async function optimised(args: readonly string[], host: Host): Promise<Uint8Arra
   return code === 0 ? Buffer.concat(parts) : null;
 }
 
-/** The files behind inputs and libraries, as far as they are found; the real linker complains of the rest. */
+/** The files after inputs and libraries, as far as they are found; the real linker complains of the rest. */
 function filesOf(items: readonly LinkerItem[], host: Host): Map<LinkerItem, string[]> {
   const named = items.filter(({ name }) => name === "L" || name === "library-path").map(({ value }) => value);
   const directories = [...named, ...systemDirectories].map((directory) => resolve(host.cwd, directory));

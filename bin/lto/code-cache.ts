@@ -184,8 +184,8 @@ export class FileCodeCache implements CodeCache {
     return this.byName.get(name) ?? undefined;
   }
 
-  keyOf(digest: string, answers: readonly number[]): string {
-    return digestOf(digest, answers.join()).toString("hex");
+  keyOf(digest: string, cacheKeyInputs: readonly number[]): string {
+    return digestOf(digest, cacheKeyInputs.join()).toString("hex");
   }
 
   get(key: string): unknown {

@@ -4,21 +4,21 @@
  * The algorithm is lto/codegen/program/driver.ts; here it gets its sessions and the printer.
  */
 
+import { entryVariable, trapEntries } from "../../formats/asm/entry-traps.js";
 import { AsmPrinter, FallThrough, UnwindSharing } from "../../formats/asm/index.js";
-import { entryVariable, sealFunctions } from "../../formats/asm/seals.js";
 import { bodyCodec } from "../../formats/object/body-codec.js";
 import { guardCallees } from "../../lto/codegen/lowering/guard-callees.js";
 import { enteredSymbol, guardEntries } from "../../lto/codegen/lowering/guard-entries.js";
 import type { MFunction } from "../../lto/codegen/mir.js";
 import type { CodeCache } from "../../lto/codegen/program/code-cache.js";
 import { type CodegenJob, generateCode } from "../../lto/codegen/program/driver.js";
-import { LocalSessions } from "../../lto/codegen/program/local-sessions.js";
+import { FunctionCompiler } from "../../lto/codegen/program/function-compiler.js";
+import type { PrintedFunction } from "../../lto/codegen/program/function-compilers.js";
+import { LocalCompilers } from "../../lto/codegen/program/local-compilers.js";
 import { nativeBoundaryRefusals } from "../../lto/codegen/program/native-boundary.js";
 import { definedFunctions } from "../../lto/codegen/program/numbering.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
 import { planProgram } from "../../lto/codegen/program/plan.js";
-import { CodegenSession } from "../../lto/codegen/program/session.js";
-import type { PrintedFunction } from "../../lto/codegen/program/sessions.js";
 import type { CodegenStatistics } from "../../lto/codegen/program/statistics.js";
 import type { RegisterSet } from "../../lto/codegen/register-set.js";
 import type { Module } from "../../lto/ir/module.js";
@@ -30,14 +30,14 @@ import { throwAny } from "./errors.js";
 import { type IndirectNames, indirectNames } from "./ipra-claims.js";
 import { type CodegenPasses, sessionPasses } from "./passes.js";
 import { type Report, type ReportRequests, reporter } from "./reports.js";
-import type { Phase, Turns } from "./turns.js";
+import type { Phase, Scheduler } from "./scheduler.js";
 
 /** How many threads may compile, from which size of program on they pay, and how this one is shared. */
 export interface Threads {
   readonly jobs: number;
   /** IR instructions. */
   readonly threshold: number;
-  readonly turns: Turns;
+  readonly scheduler: Scheduler;
 }
 
 /** A module that is ready for code generation. Nothing in it leads back to the inputs. */
@@ -98,7 +98,7 @@ export async function generate(
   const sealed = definedFunctions(module).filter((fn, number) => fn.isLocal && plan.open[number] === 0);
   const traps =
     options.ipra && options.passes.enabled.includes(guardCallees.name)
-      ? sealFunctions(sealed, module.globals)
+      ? trapEntries(sealed, module.globals)
       : "";
   const entries = options.passes.enabled.includes(guardEntries.name) ? entryVariable(enteredSymbol) : "";
   write(printer.header());
@@ -112,11 +112,11 @@ export async function generate(
   };
   let generated: Awaited<ReturnType<typeof generateCode>>;
   if (threads.jobs > 1 && size >= threads.threshold && sink.cache === null) {
-    const { jobs, turns } = threads;
+    const { jobs, scheduler } = threads;
     // Most programs never need it.
-    const { WorkerSessions } = await import("./worker-sessions.js");
+    const { WorkerCompilers } = await import("./worker-compilers.js");
     const { requests } = sink;
-    const sessions = new WorkerSessions(
+    const sessions = new WorkerCompilers(
       module,
       options,
       plan,
@@ -124,7 +124,7 @@ export async function generate(
       printer,
       requests,
       passes,
-      turns,
+      scheduler,
       deliver,
     );
     try {
@@ -136,11 +136,11 @@ export async function generate(
     const dump = (text: string): void => deliver({ kind: "print", text });
     const own = sessionPasses(options.passes, target, passes, 0, dump);
     const observer = reporter(sink.requests, deliver);
-    const session = new CodegenSession(module, options, plan, target, own, observer, sink.cache);
-    const sessions = new LocalSessions(
+    const session = new FunctionCompiler(module, options, plan, target, own, observer, sink.cache);
+    const sessions = new LocalCompilers(
       session,
       (mf) => printer.functionText(mf),
-      (phase, steps) => threads.turns.take(phase, steps),
+      (phase, steps) => threads.scheduler.take(phase, steps),
     );
     generated = await generateCode(planned, sessions, print, printAdded, finished);
   }

@@ -51,7 +51,7 @@ export function readInputFile(path: string): Uint8Array {
 }
 
 /**
- * Reads an input, or the files behind `-l`, as the link inputs it stands for.
+ * Reads an input, or the files after `-l`, as the link inputs it stands for.
  * @throws InputError that names the file
  */
 export function readOperand(

@@ -34,16 +34,16 @@ import { collectGarbage } from "./memory.js";
 import { type CodeOptionValues, codeOptionNames } from "./option-table.js";
 import { type CodegenPasses, optimise } from "./passes.js";
 import type { ReportRequests } from "./reports.js";
+import type { Phase, Scheduler } from "./scheduler.js";
 import type { SizeReportWriter } from "./size-report.js";
 import { type Lap, Timer } from "./timer.js";
-import type { Phase, Turns } from "./turns.js";
 
 /** What a link works with. */
 export interface LinkServices {
   readonly host: Host;
   /** The passes there are, and where they run. */
   readonly set: PassSet;
-  readonly turns: Turns;
+  readonly scheduler: Scheduler;
   /** Takes errors and warnings as they are found; errors come also as a `LinkError`. */
   diagnose(diagnostic: Diagnostic): void;
   /** Takes what options want to be printed on the way: IR and machine IR after passes, runs of passes. */
@@ -77,7 +77,7 @@ export interface CodeReport {
  * @throws InputError, LinkError, InternalError, the system's errors, and the reason of `turns.signal`
  */
 export async function runJob(options: DriverOptions, services: LinkServices): Promise<JobResult> {
-  const { host, turns } = services;
+  const { host, scheduler } = services;
   const same = options.inputs.find(
     ({ name, bytes }) => bytes === undefined && isSameFile(name, options.output),
   );
@@ -91,7 +91,7 @@ export async function runJob(options: DriverOptions, services: LinkServices): Pr
     const cache = await openLinkCache(options, services);
     const kept = cache?.output() ?? null;
     if (kept !== null) {
-      turns.signal?.throwIfAborted();
+      scheduler.signal?.throwIfAborted();
       const contents = options.output === "-" ? kept : null;
       if (contents === null) await output.write(kept);
       return { contents, code: null, passes: emptyReport, phases: [] };
@@ -99,7 +99,7 @@ export async function runJob(options: DriverOptions, services: LinkServices): Pr
     const scratch = await ScratchFile.create(output.scratch ?? (options.checkIpra ? tmpdir() : null));
     try {
       const report = await new Job(options, output, scratch, services, cache).run();
-      turns.signal?.throwIfAborted();
+      scheduler.signal?.throwIfAborted();
       if (options.output === "-") return { contents: scratch.contents(), ...report };
       await output.take(scratch);
       return { contents: null, ...report };
@@ -119,7 +119,7 @@ async function openLinkCache(options: DriverOptions, { host, set }: LinkServices
   return LinkCache.open(options, host.cwd);
 }
 
-/** A module behind the passes on it. */
+/** A module after the passes on it. */
 interface Prepared {
   readonly module: Module;
   /** Null where no code is wanted. */
@@ -156,7 +156,7 @@ class Job {
       finished: (phase) => {
         if (phase === "compile" || phase === "complete") collectGarbage();
         this.timer.lap(phase);
-        services.turns.finished(phase);
+        services.scheduler.finished(phase);
       },
     };
   }
@@ -177,7 +177,7 @@ class Job {
       this.complain(this.cache?.keep(this.scratch.contents()) ?? null);
       return { code, passes, phases: this.timer.laps };
     } catch (e) {
-      const { signal } = this.services.turns;
+      const { signal } = this.services.scheduler;
       throw signal?.aborted === true ? signal.reason : placed(blame(e, [linked.module]), linked);
     }
   }
@@ -206,7 +206,7 @@ class Job {
     if (codegen === null || (options.emit !== "asm" && options.emit !== "machine"))
       return { module, planned: null, passes, report };
     const plan = planModule(module, summary, codegen);
-    const planned = await services.turns.take("plan", plan);
+    const planned = await services.scheduler.take("plan", plan);
     services.finished("plan");
     return { module, planned, passes, report };
   }
@@ -261,7 +261,7 @@ class Job {
     const threads = {
       jobs: services.host.workers ? (options.jobs ?? availableParallelism()) : 1,
       threshold: options.parallelThreshold,
-      turns: services.turns,
+      scheduler: services.scheduler,
     };
     try {
       const generated = await generate(planned, threads, passes, sink);
@@ -343,7 +343,7 @@ async function checkIpra(
   assembly: ScratchFile,
   claims: ReturnType<ClaimCollector["claims"]>,
   { module, options }: PlannedModule,
-  { host, turns, diagnose, finished }: JobServices,
+  { host, scheduler, diagnose, finished }: JobServices,
 ): Promise<void> {
   const { checkAssembly } = await import("./ipra-check.js");
   const report = await checkAssembly(
@@ -352,7 +352,7 @@ async function checkIpra(
     options.relocation === "pic",
     module.moduleAsm,
     host,
-    turns.signal,
+    scheduler.signal,
   );
   for (const what of report.unchecked) diagnose({ severity: "warning", message: `not checked: ${what}` });
   finished("check");
@@ -386,7 +386,7 @@ function codegenOptions(module: Module, options: DriverOptions): CodegenOptions 
   // What these make counts on distances, and knows calls by the symbols in them.
   const isLarge = codeModel === "large";
   const told = Object.fromEntries(codeOptionNames.map((name) => [name, options[name]])) as CodeOptionValues;
-  const { ipra, baseRegister, sharedEpilogues, fallThrough, sharedUnwind, outline } = told;
+  const { ipra, baseRegister, sharedEpilogues, functionLayout, sharedUnwind, outline } = told;
   return {
     ...told,
     relocation: options.relocationModel ?? defaultRelocation(module, options),
@@ -398,7 +398,7 @@ function codegenOptions(module: Module, options: DriverOptions): CodegenOptions 
     ipra: ipra && !isLarge,
     baseRegister: baseRegister && !isLarge && codeModel !== "kernel",
     sharedEpilogues: sharedEpilogues && !isLarge,
-    fallThrough: fallThrough && !isLarge,
+    functionLayout: functionLayout && !isLarge,
     sharedUnwind: sharedUnwind && !asksForStarts(module),
     outline:
       outline && !isLarge

@@ -47,16 +47,16 @@ export async function linkInputs(
   services: JobServices,
   read: ReadFile = readInputFile,
 ): Promise<Linked> {
-  const { turns, finished, diagnose } = services;
-  const inputs = await turns.take("read", readInputs(options, read));
+  const { scheduler, finished, diagnose } = services;
+  const inputs = await scheduler.take("read", readInputs(options, read));
   finished("read");
   const given = linkOptions(options, read);
   let linked: LinkResult;
   try {
-    linked = await turns.take("link", linkModules(inputs, given));
+    linked = await scheduler.take("link", linkModules(inputs, given));
   } catch (e) {
     const modules = inputs.flatMap((input) => (input.kind === "module" ? [input.module] : []));
-    throw turns.signal?.aborted === true ? e : blame(e, modules);
+    throw scheduler.signal?.aborted === true ? e : blame(e, modules);
   }
   const { module, diagnostics, summary, symbols } = linked;
   if (options.entryGiven && given.output === "executable" && !symbols.get(given.entry)?.isDefined)

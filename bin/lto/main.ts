@@ -18,10 +18,10 @@ import { InputErrors, LinkError } from "./errors.js";
 import { type JobResult, runJob } from "./job.js";
 import { makeCommand, parseOptions } from "./options.js";
 import { formatRegisterUsage } from "./register-usage.js";
+import { runToCompletion } from "./scheduler.js";
 import { formatStatistics } from "./statistics.js";
 import { subcommands } from "./subcommands.js";
 import { formatPhases } from "./timer.js";
-import { atOnce } from "./turns.js";
 
 /** @param set the passes there are, and where they run */
 export async function main(
@@ -52,7 +52,7 @@ export async function main(
     const result = await runJob(options, {
       host,
       set,
-      turns: atOnce,
+      scheduler: runToCompletion,
       diagnose: ({ severity, message }) => log(`tsc-lto: ${severity}: ${message}\n`),
       print: log,
     });

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { InputError } from "../../lto/ir/errors.js";
 
 export interface Operand {
-  /** A path, or for `-l` the name behind it; with `bytes` what messages call them. */
+  /** A path, or for `-l` the name after it; with `bytes` what messages call them. */
   readonly name: string;
   /** Contents that are in no file. */
   readonly bytes?: Uint8Array;

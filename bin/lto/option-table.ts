@@ -237,8 +237,8 @@ const code = {
       "--no-bound-variable-arguments",
       "functions with variable arguments save whatever the platform passes, and calls of them set al",
     ),
-    fallThrough: off(
-      "--no-fall-through",
+    functionLayout: off(
+      "--no-function-layout",
       "functions stand in the order of their modules, and end in jumps where they end with calls",
     ),
     sharedUnwind: off(

@@ -81,6 +81,6 @@ export function list(key: string, value: unknown): string[] {
 function single(key: string, value: unknown): string {
   if (typeof value !== "string" && typeof value !== "number")
     throw new OptionError(`option '${key}': expected a string or a number`);
-  // Levels are spelled as everywhere but behind the dash.
+  // Levels are spelled as everywhere but after the dash.
   return key === "level" ? String(value).replace(/^O/, "") : String(value);
 }

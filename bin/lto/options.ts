@@ -7,6 +7,7 @@ import { type PassSet, productPasses } from "../../lto/pipeline/registry.js";
 import { readTextFile } from "../host/libraries.js";
 import type { DriverOptions } from "./driver-options.js";
 import { OptionError } from "./errors.js";
+import { formerOptions } from "./former-names.js";
 import { translateLlvmOptions } from "./llvm-options.js";
 import { type Operand, splitOperands } from "./operands.js";
 import {
@@ -107,6 +108,7 @@ const synonyms: ReadonlyMap<string, string> = new Map([
   ),
   ["-nolibc", "--no-libc"],
   ["-nostdlib++", "--no-stdlibxx"],
+  ...formerOptions,
 ]);
 
 /** Reads the words after the program's name. @throws InputError, CommanderError for what is no command line */

@@ -5,6 +5,7 @@ import { noPassOptions, type PassOption, type PassOptions, passOptions } from ".
 import { arrangedPasses } from "../../lto/pipeline/pipelines.js";
 import { isSkippable, machineSteps, type PassSet, rulesOf } from "../../lto/pipeline/registry.js";
 import { machineRules } from "../../lto/targets.js";
+import { formerPassNames } from "./former-names.js";
 
 /** Adds every option to the parser. */
 export function addPassOptions(command: Command, set: PassSet): Command {
@@ -60,7 +61,10 @@ function pattern(text: string): string {
 }
 
 function names(text: string, prints: boolean, { passes }: PassSet): string[] {
-  const list = text.split(",").filter((name) => name !== "");
+  const list = text
+    .split(",")
+    .filter((name) => name !== "")
+    .map((name) => formerPassNames.get(name) ?? name);
   const known = [...passes, ...(prints ? [] : machineSteps)].map((pass) => pass.name);
   for (const name of list)
     if (!(prints && name === "all") && !known.includes(name))

@@ -1,8 +1,8 @@
 /** The passes of one run of `tsc-lto`: those on the linked module, and what runners in all threads are told. */
-import { bodyCodec, restingCodec } from "../../formats/object/body-codec.js";
+import { bodyCodec, inMemoryCodec } from "../../formats/object/body-codec.js";
 import { printFunction } from "../../formats/text/index.js";
+import type { SessionPasses } from "../../lto/codegen/program/function-compiler.js";
 import { type CodegenOptions, goalOf } from "../../lto/codegen/program/options.js";
-import type { SessionPasses } from "../../lto/codegen/program/session.js";
 import { TrialCodegen } from "../../lto/codegen/program/trial.js";
 import type { Target } from "../../lto/codegen/target.js";
 import type { BodyCodec, Module } from "../../lto/ir/module.js";
@@ -118,7 +118,7 @@ function addressesIn({ relocation, codeModel = "small" }: CodegenOptions): Addre
 function codecFor({ cacheDir, jobs, parallelThreshold }: DriverOptions, linked: ModuleSummary): BodyCodec {
   const instructions = linked.symbols.reduce((sum, symbol) => sum + symbol.instructions, 0);
   const staysHere = cacheDir === null && (jobs === 1 || instructions < parallelThreshold);
-  return staysHere ? restingCodec() : bodyCodec();
+  return staysHere ? inMemoryCodec() : bodyCodec();
 }
 
 /**
@@ -132,7 +132,7 @@ export async function optimise(
   driver: DriverOptions,
   codegen: CodegenOptions | null,
   origin: number,
-  { set: { pipelines }, turns, print }: LinkServices,
+  { set: { pipelines }, scheduler, print }: LinkServices,
 ): Promise<{ readonly summary: ModuleSummary; readonly runs: number; readonly report: PassReport }> {
   const { level: forced, passes: options, inlineEffort: effort } = driver;
   const functions = module.functions.filter((fn) => !fn.isDeclaration);
@@ -155,7 +155,7 @@ export async function optimise(
     trials,
     codegen === null ? "anywhere" : addressesIn(codegen),
   );
-  const next = await turns.take("passes", steps);
+  const next = await scheduler.take("passes", steps);
   return {
     summary: runner.cache.ofModule(summaryAnalysis),
     runs: next - 1,

@@ -2,15 +2,15 @@
 import type { PoolContents } from "../../formats/asm/index.js";
 import type { PackedFunction } from "../../lto/codegen/pack/format.js";
 import type { FunctionFacts } from "../../lto/codegen/program/facts.js";
-import type { FunctionNumber } from "../../lto/codegen/program/numbering.js";
-import type { CodegenOptions } from "../../lto/codegen/program/options.js";
-import type { SessionPlan } from "../../lto/codegen/program/plan.js";
 import type {
   Component,
   Decisions,
   PrintedFunction,
   PublishedMask,
-} from "../../lto/codegen/program/sessions.js";
+} from "../../lto/codegen/program/function-compilers.js";
+import type { FunctionNumber } from "../../lto/codegen/program/numbering.js";
+import type { CodegenOptions } from "../../lto/codegen/program/options.js";
+import type { SessionPlan } from "../../lto/codegen/program/plan.js";
 import type { FunctionStatistics } from "../../lto/codegen/program/statistics.js";
 import { InputError, InternalError, UnsupportedError } from "../../lto/ir/errors.js";
 import type { PassReport } from "../../lto/pass/report.js";

@@ -2,7 +2,7 @@
 import { workerData } from "node:worker_threads";
 import { AsmPrinter } from "../../formats/asm/index.js";
 import { readObject } from "../../formats/object/reader.js";
-import { CodegenSession } from "../../lto/codegen/program/session.js";
+import { FunctionCompiler } from "../../lto/codegen/program/function-compiler.js";
 import { instructionCount } from "../../lto/codegen/program/statistics.js";
 import { pipelines } from "../../lto/pipeline/pipelines.js";
 import { targetOf } from "../../lto/targets.js";
@@ -27,7 +27,7 @@ async function start() {
     deliver({ kind: "print", text }),
   );
   const observe = reporter(requests, deliver);
-  const session = new CodegenSession(module, options, plan, target, passes, observe);
+  const session = new FunctionCompiler(module, options, plan, target, passes, observe);
   return {
     session,
     runner: passes.runner,

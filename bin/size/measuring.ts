@@ -9,7 +9,7 @@ import { productPasses } from "../../lto/pipeline/registry.js";
 import type { Host } from "../host/host.js";
 import { runJob } from "../lto/job.js";
 import { makeCommand, parseOptions } from "../lto/options.js";
-import { atOnce } from "../lto/turns.js";
+import { runToCompletion } from "../lto/scheduler.js";
 import { median } from "./effects.js";
 import { type Subject, timedRun } from "./subject.js";
 
@@ -78,7 +78,7 @@ export class Measuring {
       {
         host,
         set: productPasses,
-        turns: atOnce,
+        scheduler: runToCompletion,
         diagnose: ({ severity, message }) => {
           if (severity === "error") host.stderr(Buffer.from(`tsc-lto: ${severity}: ${message}\n`));
         },

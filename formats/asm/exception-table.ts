@@ -8,7 +8,7 @@
  *     types         addresses, numbered backwards from the end
  *     filters       lists of permitted types, by number
  *
- * Calls that lead to a landing pad get labels before and behind them; neighbours that lead to the same one share an
+ * Calls that lead to a landing pad get labels before and after them; neighbours that lead to the same one share an
  * entry. What may throw between them without one gets an entry without landing pad. Lists of actions share ends.
  * Positions are ULEB128 numbers, from the start of the function. Addresses of types and of the personality are
  * absolute in static code; else they are relative references to words that hold them, so that code stays shareable.
@@ -218,7 +218,7 @@ export class ExceptionTable {
     return this.pool.reference({ symbol: this.names.symbol(global), isLocal: global.isLocal });
   }
 
-  /** What belongs behind `.cfi_startproc`. */
+  /** What belongs after `.cfi_startproc`. */
   header(): string {
     const symbol = this.isStatic ? this.names.symbol(this.personality) : this.reference(this.personality);
     const { encoding } = this;
@@ -226,7 +226,7 @@ export class ExceptionTable {
     return `\t.cfi_personality ${encoding}, ${symbol}\n\t.cfi_lsda ${own}, .LEHT${this.number}\n${this.start}:\n`;
   }
 
-  /** What belongs in front of `.cfi_endproc`. */
+  /** What belongs before `.cfi_endproc`. */
   footer(): string {
     return `${this.end}:\n`;
   }

@@ -1,7 +1,7 @@
 /**
  * Leaves out the jump at the end of a function to what follows it.
  *
- * Which functions stand behind which is lto/codegen/late/function-order.ts's; here is what must hold. Each function is
+ * Which functions stand after which is lto/codegen/late/function-order.ts's; here is what must hold. Each function is
  * held back until the next one is known.
  * Proof obligations: both are in one section, so that no linker puts anything between; of the second nothing lies before
  * its entry but padding, which in a section of code is instructions without effect. It becomes part of the first, whose
@@ -9,7 +9,7 @@
  * the entry of what is jumped to.
  * Breaks if: other text is written to the section between the two.
  */
-import type { PrintedFunction } from "../../lto/codegen/program/sessions.js";
+import type { PrintedFunction } from "../../lto/codegen/program/function-compilers.js";
 import { alignText } from "./functions.js";
 
 /** Bytes of alignment beyond which padding takes longer than a jump. */

@@ -15,7 +15,11 @@ import {
   type MInst,
   type PoolConstant,
 } from "../../lto/codegen/mir.js";
-import type { FunctionExit, PrintedFunction, SharedUnwind } from "../../lto/codegen/program/sessions.js";
+import type {
+  FunctionExit,
+  PrintedFunction,
+  SharedUnwind,
+} from "../../lto/codegen/program/function-compilers.js";
 import { OpFact } from "../../lto/codegen/target.js";
 import { kcfiAttribute, sanitizeAttribute } from "../../lto/ir/attributes.js";
 import { UnsupportedError } from "../../lto/ir/errors.js";
@@ -187,7 +191,7 @@ function functionAlign(mf: MFunction, fn: Func): number {
   return Math.max(fn.align, isSmall(mf) ? 1 : 16);
 }
 
-/** Bytes of no operation that a tool may replace, before the entry and behind it. */
+/** Bytes of no operation that a tool may replace, before the entry and after it. */
 function patchesOf({ attributes: { fn } }: Func): { before: number; inside: number } {
   const bytes = (name: string): number => Number(fn.string(name) ?? 0);
   return { before: bytes("patchable-function-prefix"), inside: bytes("patchable-function-entry") };
@@ -199,7 +203,7 @@ const startsEarly = ({ prefix, attributes: { fn } }: Func): boolean =>
 const earlyAttributes = ["patchable-function-prefix", sanitizeAttribute, kcfiAttribute];
 
 /**
- * The number of the function's type, for checks at calls through pointers: with a symbol of its own, and behind bytes
+ * The number of the function's type, for checks at calls through pointers: with a symbol of its own, and after bytes
  * that keep the entry aligned.
  */
 function typeText(mf: MFunction, fn: Func, symbol: string, patched: number): string {

@@ -8,7 +8,7 @@
 import { retainedIn } from "../../lto/analysis/references.js";
 import type { GlobalCluster } from "../../lto/codegen/late/global-cluster.js";
 import type { MFunction } from "../../lto/codegen/mir.js";
-import type { PrintedFunction } from "../../lto/codegen/program/sessions.js";
+import type { PrintedFunction } from "../../lto/codegen/program/function-compilers.js";
 import type { Module } from "../../lto/ir/module.js";
 import { targetOf } from "../../lto/targets.js";
 import { dataImage, dependsOnPlace } from "./data-image.js";

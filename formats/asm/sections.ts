@@ -129,7 +129,7 @@ export function patchSection(fn: Func, symbol: string): Section {
   };
 }
 
-/** The list of the traps behind checks of types; it goes with the function. */
+/** The list of the traps after checks of types; it goes with the function. */
 export function trapSection(fn: Func, symbol: string): Section {
   const group = fn.comdat === null ? "" : groupSuffix(fn.comdat);
   const flags = fn.comdat === null ? "ao" : "aoG";

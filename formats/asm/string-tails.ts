@@ -5,7 +5,7 @@
  *
  * Linkers merge equal strings of a section, tails only some of them (GNU ld; lld from -O2 on), so that is not left to
  * them. Only strings whose addresses mean nothing take part: those for which linkers may do the same.
- * Sorted by their ends, longer ones first, each string stands behind those that end with it: O(n log n) comparisons.
+ * Sorted by their ends, longer ones first, each string stands after those that end with it: O(n log n) comparisons.
  * Breaks if: a variable gets other contents or another section than what it was sorted by.
  */
 import type { GlobalVariable } from "../../lto/ir/module.js";

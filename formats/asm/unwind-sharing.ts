@@ -3,7 +3,7 @@
  *
  * Each description costs 17 bytes and padding in .eh_frame and 8 in .eh_frame_hdr, more than what most functions
  * need to have said of them. A description may cover several functions: rows say how to find the frame from an
- * address on, and what is behind the last row of one function is the next one's start, where the state on entry has to
+ * address on, and what is after the last row of one function is the next one's start, where the state on entry has to
  * hold again. Functions without frame then cost nothing.
  *
  * Not shared: functions with a personality, whose tables belong to one description and count from its start; those in
@@ -16,7 +16,7 @@
  * text gets between the functions of a description that is not theirs.
  * Source: GNU as manual, "CFI directives"; Linux Standard Base, Core, "Exception Frames".
  */
-import type { PrintedFunction } from "../../lto/codegen/program/sessions.js";
+import type { PrintedFunction } from "../../lto/codegen/program/function-compilers.js";
 
 const operationLimit = 256;
 

@@ -48,7 +48,7 @@ function retiredMemory(effects: number): string[] {
   return words;
 }
 
-/** In that form: the version of the form in the top byte; errno before the rest, and two kinds of the target behind it. */
+/** In that form: the version of the form in the top byte; errno before the rest, and two kinds of the target after it. */
 function withLocations(effects: number): bigint {
   const rest = effects >> 4;
   const all = (effects & 0x0f) | (rest << 4) | (rest << 6) | (rest << 8) | (rest << 10);

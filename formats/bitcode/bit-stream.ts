@@ -93,7 +93,7 @@ export class BitWriter {
     for (let i = 0; i < operands.length; i++) this.vbr(operands[i]!, 6);
   }
 
-  /** A record whose operands are the bytes of a text, behind others. */
+  /** A record whose operands are the bytes of a text, after others. */
   text(code: number, text: string, ...before: readonly number[]): void {
     this.record(code, [...before, ...bytesOfText(text)]);
   }

@@ -28,7 +28,7 @@ import {
   transparentRoutines,
 } from "./convention.js";
 import { InstructionDecoder } from "./decode.js";
-import { type CodeFunction, hex, readFunctions, type Site, type SiteKind } from "./functions.js";
+import { type CallSite, type CodeFunction, hex, readFunctions, type SiteKind } from "./functions.js";
 import { findLostRegisters, type OutlinedCode, type SiteRegisters } from "./live.js";
 import { readCodeObject } from "./object.js";
 import { analyseFunction, type FunctionEffect, type SiteEffect } from "./preserve.js";
@@ -87,8 +87,8 @@ class Checker {
   private readonly unchecked: string[];
   private readonly effects: FunctionEffect[];
   /** Jumps to the start of their own function that are no calls. */
-  private readonly loops = new Set<Site>();
-  private readonly claimOf = new Map<Site, SiteClaim>();
+  private readonly loops = new Set<CallSite>();
+  private readonly claimOf = new Map<CallSite, SiteClaim>();
   private readonly functionClaims: (FunctionClaim | undefined)[];
   private readonly numberOf = new Map<string, number>();
 
@@ -144,7 +144,7 @@ class Checker {
       return;
     }
     let next = 0;
-    const pairs: [Site, SiteClaim][] = [];
+    const pairs: [CallSite, SiteClaim][] = [];
     for (const site of fn.sites) {
       const told = claim.sites[next];
       const loop = site.landings.length === 1 && site.landings[0] === 0;
@@ -169,7 +169,7 @@ class Checker {
     return this.functionClaims[number]?.sites === null || this.functions[number]!.insts.length === 0;
   }
 
-  private agrees(site: Site, claim: SiteClaim): boolean {
+  private agrees(site: CallSite, claim: SiteClaim): boolean {
     if ((site.kind === "call") !== (claim.kind === "call")) return false;
     // Of direct jumps only those that leave are sites, and those to the routine that jumps where a register says.
     const { name } = site.target;
@@ -178,19 +178,19 @@ class Checker {
     return this.functions[site.target.fn]!.names.includes(claim.callee);
   }
 
-  private readonly kindOf = (site: Site): SiteKind =>
+  private readonly kindOf = (site: CallSite): SiteKind =>
     this.loops.has(site) ? "jump" : (this.claimOf.get(site)?.kind ?? site.kind);
 
-  private readonly unwindOf = (site: Site): SiteUnwind | null =>
+  private readonly unwindOf = (site: CallSite): SiteUnwind | null =>
     this.claimOf.get(site)?.throws === false ? null : site.unwind;
 
   /** The function that a site calls or jumps to; -1 where a pointer decides, or it is not here. */
-  private calleeOf({ target }: Site): number {
+  private calleeOf({ target }: CallSite): number {
     return indirectRoutines.has(target.name) ? -1 : target.fn;
   }
 
   /** What happens to registers at a site, by what is known so far of its callees. */
-  private readonly effectAt = (site: Site): SiteEffect => {
+  private readonly effectAt = (site: CallSite): SiteEffect => {
     const claim = this.claimOf.get(site);
     const returns = claim?.returns ?? true;
     if (transparentRoutines.has(site.target.name)) return { clobbers: 0, returns };
@@ -216,7 +216,7 @@ class Checker {
   /** Least fixpoint: functions after their callees where possible, again when a callee's effect grew. */
   private solve(): void {
     const callers: number[][] = this.functions.map(() => []);
-    const reached = (site: Site): number[] => {
+    const reached = (site: CallSite): number[] => {
       const targets = this.claimOf.get(site)?.targets ?? [];
       const own = [site.target.fn, ...targets.map((name) => this.numberOf.get(name) ?? -1)];
       // Outlined code is executed in place: what it calls counts by itself.
@@ -330,7 +330,7 @@ class Checker {
     /** rsp on entry less what the convention has there, modulo 16: other than 0 for outlined code only. */
     const shifts = new Uint8Array(this.functions.length);
     /** The shift that a site needs of its callee; null: it does not rely on the stack. */
-    const shiftOf = (site: Site): number | null => {
+    const shiftOf = (site: CallSite): number | null => {
       if (this.kindOf(site) === "jump" || transparentRoutines.has(site.target.name)) return null;
       const callee = this.calleeOf(site);
       if (callee >= 0) return relies[callee] === 1 ? shifts[callee]! : null;
@@ -341,9 +341,9 @@ class Checker {
       return isFree === true ? null : 0;
     };
     /** The shifts that a function has to be entered with for its sites and accesses, by instruction. */
-    const needs = (fn: CodeFunction): [at: number, site: Site | null, shift: number][] => {
+    const needs = (fn: CodeFunction): [at: number, site: CallSite | null, shift: number][] => {
       const { stackAt, alignedAt } = this.effects[fn.index]!;
-      const list: [number, Site | null, number][] = [];
+      const list: [number, CallSite | null, number][] = [];
       for (const [at, distance] of alignedAt) list.push([at, null, (24 - distance) % 16]);
       for (const site of fn.sites) {
         const found = stackAt.get(site.at);
@@ -380,14 +380,14 @@ class Checker {
     }
   }
 
-  private registersAt(site: Site): SiteRegisters {
+  private registersAt(site: CallSite): SiteRegisters {
     const claim = this.claimOf.get(site);
     const { clobbers, returns } = this.effectAt(site);
     if (claim === undefined) return { clobbers, returns, results: conventionResults, arguments: 0 };
     return { clobbers, returns, results: claim.results, arguments: claim.arguments };
   }
 
-  private readonly outlinedAt = (site: Site): OutlinedCode | null => {
+  private readonly outlinedAt = (site: CallSite): OutlinedCode | null => {
     const number = this.calleeOf(site);
     const claim = number < 0 ? undefined : this.functionClaims[number];
     if (claim?.outlined !== true) return null;
@@ -395,7 +395,7 @@ class Checker {
     return fn.branches.size > 0 || fn.insts.length === 0 ? null : { fn, returned: claim.results };
   };
 
-  private describe(fn: CodeFunction, site: Site): string {
+  private describe(fn: CodeFunction, site: CallSite): string {
     const target = site.target.name === "" ? "a pointer" : `@${site.target.name}`;
     return `@${fn.names[0]}+${hex(fn.offsets[site.at]!)}: call of ${target}`;
   }

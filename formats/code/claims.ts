@@ -41,7 +41,7 @@ export interface FunctionClaim {
   readonly sealed: boolean;
   /** Code in one piece that several functions share: it obeys no convention. */
   readonly outlined: boolean;
-  /** Symbol of the function that its last jump leads to, which may be left out in front of that; absent: there is none. */
+  /** Symbol of the function that its last jump leads to, which may be left out before that; absent: there is none. */
   readonly fallsInto?: string;
   /** Its unwind tables: none, exact at calls, or at every instruction. */
   readonly unwind: "none" | "sync" | "async";

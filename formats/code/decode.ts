@@ -106,7 +106,7 @@ export interface MachineInst {
   readonly strange: boolean;
 }
 
-/** Control may go on behind the instruction. */
+/** Control may go on after the instruction. */
 export const goesOn = ({ flow }: MachineInst): boolean =>
   flow === Flow.Next || flow === Flow.Call || flow === Flow.CallIndirect || flow === Flow.Branch;
 
@@ -114,7 +114,7 @@ export const goesOn = ({ flow }: MachineInst): boolean =>
 export const doesNothing = ({ flow, changes, changesFlags, stack }: MachineInst): boolean =>
   flow === Flow.Next && changes === 0 && !changesFlags && stack === StackOp.Other;
 
-/** What stands for control that goes on behind the last instruction of a function. @param branch bytes that it skips */
+/** What stands for control that goes on after the last instruction of a function. @param branch bytes that it skips */
 export const jumpOfNoLength = (branch: number): MachineInst => ({ ...noLength, branch });
 const none: RegisterParts = { low: 0, high: 0 };
 const noStackEffect: StackEffect = {

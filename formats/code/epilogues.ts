@@ -1,6 +1,6 @@
 /**
  * Epilogues that functions share: code of nothing but pops and a return is no function, since it would lose its caller's
- * stack. It belongs to each function that jumps there, and is looked at as if it stood behind that function's own code.
+ * stack. It belongs to each function that jumps there, and is looked at as if it stood after that function's own code.
  * Linear in the functions' code.
  * Breaks if: assembly has a routine that takes words off its caller's stack, which then counts as part of who jumps there.
  */
@@ -21,7 +21,7 @@ export interface EpilogueCode {
   readonly offsets: Int32Array;
 }
 
-/** The code of a function, and behind it what it jumps to. */
+/** The code of a function, and after it what it jumps to. */
 export class CodeWithEpilogues {
   readonly insts: MachineInst[];
   private readonly offsetList: number[];

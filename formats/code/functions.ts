@@ -2,11 +2,11 @@
  * The functions of an object file as control-flow graphs of decoded instructions.
  *
  * A function is what a sized symbol of a code section covers. Branches that stay inside are edges; calls, and
- * jumps that leave, are sites. Control that goes on behind the last instruction enters the next function: that is a jump of
+ * jumps that leave, are sites. Control that goes on after the last instruction enters the next function: that is a jump of
  * no length. An indirect jump goes to every address inside of the function that data or other instructions mention (entries
  * of tables, label addresses), or to the entries of one table when code in the same block mentions it. Entries of
  * position-independent tables are relative to the table, whose start is the nearest address before that is mentioned;
- * those of one or two bytes are distances from an address that the code mentions behind the table. Entries that only their
+ * those of one or two bytes are distances from an address that the code mentions after the table. Entries that only their
  * own jumps read are no targets of other jumps: those of tables that nothing mentions but such jumps, if the entries are
  * relative (nobody else can add them to the right address) or the jumps read them from memory (so that no register holds one).
  * Linear in code and relocations, but for the searches by address.
@@ -33,7 +33,7 @@ export interface SiteTarget {
 
 export type SiteKind = "call" | "tail" | "jump";
 
-export interface Site {
+export interface CallSite {
   /** Index of the instruction. */
   readonly at: number;
   /** `jump`: a jump inside of the function; whether a jump leaves is a guess until claims tell. */
@@ -61,7 +61,7 @@ export interface CodeFunction {
   /** Edges of branches: instructions that control may go to besides the next one. */
   readonly branches: ReadonlyMap<number, readonly number[]>;
   /** Sites in order of address. */
-  readonly sites: readonly Site[];
+  readonly sites: readonly CallSite[];
   /** Instructions that indirect jumps may reach. */
   readonly landings: readonly number[];
   /** How the unwinder finds its frame; null if it has no description. */
@@ -91,7 +91,7 @@ interface Range {
 
 /**
  * @param interposable visible global definitions may be replaced at load time (shared libraries)
- * @param follower the function that one may go on to behind its last instruction; "": none, undefined: nobody knows
+ * @param follower the function that one may go on to after its last instruction; "": none, undefined: nobody knows
  */
 export function readFunctions(
   object: CodeObject,
@@ -277,7 +277,7 @@ class Reader {
     };
   }
 
-  /** Where the function starts that control enters behind the last instruction; -1: none. */
+  /** Where the function starts that control enters after the last instruction; -1: none. */
   private entryBehind(range: Range, code: Decoded): number {
     const list = this.bySection.get(range.section)!;
     const next = list[startedAt(list, range.end - 1)];
@@ -541,7 +541,7 @@ class Reader {
   private graph(range: Range, code: Decoded): CodeFunction {
     const { insts, offsets } = code;
     const branches = new Map<number, readonly number[]>();
-    const sites: Site[] = [];
+    const sites: CallSite[] = [];
     const instructionsAt = (addresses: Iterable<number>): number[] => {
       const list: number[] = [];
       for (const address of addresses) {
@@ -587,7 +587,7 @@ class Reader {
           if (at === 0) add(i, "tail", this.target(range, code, i), [0]);
           else if (at > 0) branches.set(i, [at]);
           else {
-            // Where it goes is in a register, as behind an indirect jump.
+            // Where it goes is in a register, as after an indirect jump.
             const target = this.target(range, code, i);
             const reached = indirectRoutines.has(target.name) ? anywhere : [];
             add(i, reached.length > 0 ? "jump" : "tail", target, reached);

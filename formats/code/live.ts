@@ -13,7 +13,7 @@
  */
 import { conventionClobbers } from "./convention.js";
 import { Flow, type MachineInst, type RegisterParts, StackOp } from "./decode.js";
-import type { CodeFunction, Site } from "./functions.js";
+import type { CallSite, CodeFunction } from "./functions.js";
 import type { SiteUnwind } from "./site-unwind.js";
 
 const RSP = 4;
@@ -86,12 +86,12 @@ const registersOf = (low: number, high: number): number => ((low | (low >>> 16))
 export function findLostRegisters(
   fn: CodeFunction,
   reached: Uint8Array,
-  kindOf: (site: Site) => Site["kind"],
-  at: (site: Site) => SiteRegisters,
-  unwindOf: (site: Site) => SiteUnwind | null,
+  kindOf: (site: CallSite) => CallSite["kind"],
+  at: (site: CallSite) => SiteRegisters,
+  unwindOf: (site: CallSite) => SiteUnwind | null,
   returned: number,
-  report: (site: Site, registers: number) => void,
-  outlinedAt: (site: Site) => OutlinedCode | null,
+  report: (site: CallSite, registers: number) => void,
+  outlinedAt: (site: CallSite) => OutlinedCode | null,
   inFrame: Uint8Array,
 ): void {
   const { insts, branches } = fn;
@@ -105,13 +105,13 @@ export function findLostRegisters(
   let l = 0;
   let h = 0;
   let f = 0;
-  const padOf = (site: Site): number => unwindOf(site)?.pad ?? -1;
+  const padOf = (site: CallSite): number => unwindOf(site)?.pad ?? -1;
   /**
-   * From behind a call, or a jump that leaves, to what it needs itself.
+   * From after a call, or a jump that leaves, to what it needs itself.
    * @param told that is reported; null: none
    * @param pad where exceptions go that leave it; -1: on to the caller
    */
-  const atSite = (site: Site, isCall: boolean, told: Site | null, pad = padOf(site)): void => {
+  const atSite = (site: CallSite, isCall: boolean, told: CallSite | null, pad = padOf(site)): void => {
     const registers = at(site);
     f = 0;
     if (isCall) {
@@ -134,7 +134,7 @@ export function findLostRegisters(
     l |= passed.low;
     h |= passed.high;
   };
-  /** From behind an instruction to before it. */
+  /** From after an instruction to before it. */
   const across = (inst: MachineInst, spills: boolean): void => {
     const demanded = f === 1 && inst.changesFlags ? all : demandedParts(inst.upward, l, h);
     if (inst.stack === StackOp.Exchange || inst.stack === StackOp.ExchangeHalf) {
@@ -153,10 +153,10 @@ export function findLostRegisters(
     if (inst.readsFlags) f = 1;
   };
   /**
-   * From behind the code of an outlined function, as if it stood where it is called, to before it.
+   * From after the code of an outlined function, as if it stood where it is called, to before it.
    * @param pad where exceptions go that leave it
    */
-  const through = (code: OutlinedCode, isTail: boolean, told: Site | null, pad: number): void => {
+  const through = (code: OutlinedCode, isTail: boolean, told: CallSite | null, pad: number): void => {
     if (isTail) {
       const parts = leastOf(code.returned);
       l = parts.low;

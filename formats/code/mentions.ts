@@ -4,7 +4,7 @@
  * The checker counts the same in the assembled object; what is more there was not compiled. Linear in the text.
  *
  * What is assembled into a mention of an entry counts, too: of a label there (lists of places to patch), and control that
- * goes on into it (behind the number of a type, which is an instruction for those who disassemble).
+ * goes on into it (after the number of a type, which is an instruction for those who disassemble).
  */
 
 const silent =

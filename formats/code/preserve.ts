@@ -21,7 +21,7 @@
  */
 import { calleeSaved, conventionClobbers } from "./convention.js";
 import { Flow, type MachineInst, StackOp } from "./decode.js";
-import { type CodeFunction, hex, type Site } from "./functions.js";
+import { type CallSite, type CodeFunction, hex } from "./functions.js";
 import type { OutlinedCode } from "./live.js";
 import type { SiteUnwind } from "./site-unwind.js";
 
@@ -82,10 +82,10 @@ export interface Snapshot {
  */
 export function analyseFunction(
   fn: CodeFunction,
-  kindOf: (site: Site) => Site["kind"],
-  effectOf: (site: Site) => SiteEffect,
-  unwindOf: (site: Site) => SiteUnwind | null,
-  outlinedAt: (site: Site) => OutlinedCode | null,
+  kindOf: (site: CallSite) => CallSite["kind"],
+  effectOf: (site: CallSite) => SiteEffect,
+  unwindOf: (site: CallSite) => SiteUnwind | null,
+  outlinedAt: (site: CallSite) => OutlinedCode | null,
   observe: ((at: number, snapshot: Snapshot) => void) | null = null,
 ): FunctionEffect {
   const analysis = new Analysis(fn, kindOf, effectOf, unwindOf, outlinedAt);
@@ -97,7 +97,7 @@ export function analyseFunction(
 class Analysis {
   private readonly states: (State | undefined)[] = [];
   private readonly leader: Uint8Array;
-  private readonly siteAt = new Map<number, Site>();
+  private readonly siteAt = new Map<number, CallSite>();
   private readonly reached: Uint8Array;
   private readonly inFrame: Uint8Array;
   private readonly stackAt = new Map<number, number>();
@@ -109,10 +109,10 @@ class Analysis {
 
   constructor(
     private readonly fn: CodeFunction,
-    private readonly kindOf: (site: Site) => Site["kind"],
-    private readonly effectOf: (site: Site) => SiteEffect,
-    private readonly unwindOf: (site: Site) => SiteUnwind | null,
-    private readonly outlinedAt: (site: Site) => OutlinedCode | null,
+    private readonly kindOf: (site: CallSite) => CallSite["kind"],
+    private readonly effectOf: (site: CallSite) => SiteEffect,
+    private readonly unwindOf: (site: CallSite) => SiteUnwind | null,
+    private readonly outlinedAt: (site: CallSite) => OutlinedCode | null,
   ) {
     this.leader = new Uint8Array(fn.insts.length);
     this.reached = new Uint8Array(fn.insts.length);
@@ -211,7 +211,7 @@ class Analysis {
   /**
    * Outlined code, to where its function is left.
    * @param isCalled not jumped to: it comes back
-   * @returns whether control is behind the call; if there is none, it has left the function that is analysed
+   * @returns whether control is after the call; if there is none, it has left the function that is analysed
    */
   private runOutlined(at: number, { fn }: OutlinedCode, state: State, isCalled: boolean): boolean {
     const { registers } = state;

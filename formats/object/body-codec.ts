@@ -113,7 +113,7 @@ export class RestingBody implements BodySource {
  * The codec for bodies that do not leave the process: types, constants and attributes neither become bytes nor come back
  * as copies. Links of SQLite take 0.95 of the processor time with it. What is equal becomes one object, as in `bodyCodec`.
  */
-export function restingCodec(): BodyCodec {
+export function inMemoryCodec(): BodyCodec {
   const pool = new PoolWriter();
   const entries = pool.entries();
   return {

@@ -186,7 +186,7 @@ export class Image {
       const name = stringAt(strings.bytes, view.getUint32(at, this.littleEndian));
       const type = info & 15;
       const binding = info >> 4;
-      // Behind the last source a table of a linked program has a nameless one, for what belongs to none.
+      // After the last source a table of a linked program has a nameless one, for what belongs to none.
       if (type === 4) file = name === "" ? null : name;
       const value = this.word(view, at + (is64 ? 8 : 4));
       symbols.push({

@@ -52,7 +52,7 @@ export function escapeText(text: string): string {
   return /^[ !#-[\]-~]*$/.test(text) ? text : escapeBytes(bytesOfText(text));
 }
 
-/** A name behind its sigil, quoted if it must be. */
+/** A name after its sigil, quoted if it must be. */
 export function quoteName(name: string): string {
   return /^[-a-zA-Z._][-a-zA-Z0-9._]*$/.test(name) ? name : `"${escapeText(name)}"`;
 }

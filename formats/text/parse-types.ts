@@ -63,7 +63,7 @@ export function startsType(p: ParseContext): boolean {
 /** Any type, `void` and function types included. */
 export function parseType(p: ParseContext): Type {
   p.enter();
-  // `ptr` has its address space behind it; the one of `T addrspace(1)*` belongs to the star.
+  // `ptr` has its address space after it; the one of `T addrspace(1)*` belongs to the star.
   const opaque = p.isWord("ptr");
   let type = parseBase(p);
   for (;;) {

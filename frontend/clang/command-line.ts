@@ -110,7 +110,7 @@ export interface CommandLine {
   readonly output: string | undefined;
   /** Options of the compile step; no inputs, no output, none of the linker's options. */
   readonly compile: readonly string[];
-  /** `-fdefer-inlining` was given, and no `-fno-defer-inlining` behind it. */
+  /** `-fdefer-inlining` was given, and no `-fno-defer-inlining` after it. */
   readonly defersInlining: boolean;
   /** The level of optimisation by the last `-O`: `z`, `2`; undefined: none was given. */
   readonly level: string | undefined;

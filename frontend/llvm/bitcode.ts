@@ -44,7 +44,7 @@ function unwrap(bytes: Uint8Array): Uint8Array {
   return bytes.subarray(offset, offset + size);
 }
 
-/** Whatever lies behind the last block and is shorter than this is padding. */
+/** Whatever lies after the last block and is shorter than this is padding. */
 const smallestBlock = 64;
 
 function readFile(bytes: Uint8Array, file: string): Module[] {

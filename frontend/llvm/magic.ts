@@ -5,7 +5,7 @@ export const rawMagic = 0xdec04342;
 /** Of the wrapper that some systems put around bitcode. */
 export const wrapperMagic = 0x0b17c0de;
 
-/** The little-endian 32-bit number at `at`, 0 behind the end. */
+/** The little-endian 32-bit number at `at`, 0 after the end. */
 export const word = (bytes: Uint8Array, at: number): number =>
   at + 4 <= bytes.length
     ? (bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)) >>> 0

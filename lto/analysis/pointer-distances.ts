@@ -1,5 +1,5 @@
 /**
- * At which distances from a pointer a body goes to memory, and from which place in front of or behind the pointer all
+ * At which distances from a pointer a body goes to memory, and from which place before or after the pointer all
  * that takes the fewest bytes.
  *
  * Where near distances are encoded in fewer bytes than others (`target/addresses.ts`), fields of a structure that lie past the

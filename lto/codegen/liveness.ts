@@ -1,7 +1,7 @@
 /**
  * Program points, operand occurrences and live intervals of a machine function in SSA form.
  *
- * Every instruction of the layout gets an index, and every block one more in front of its instructions, its
+ * Every instruction of the layout gets an index, and every block one more before its instructions, its
  * head. An index i has four points:
  *
  *     4i    Early    register uses are read; early and tied definitions are written from here on

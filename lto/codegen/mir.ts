@@ -418,7 +418,7 @@ export class MFunction {
   outlined = false;
   /** It consists of pops and a return, and is entered with the frame of whoever jumps to it. */
   startsFramed = false;
-  /** It should end in the jump to the function that will stand behind it (late/function-order.ts). */
+  /** It should end in the jump to the function that will stand after it (late/function-order.ts). */
   fallsThrough = false;
   unwind: UnwindTables = "async";
   /** Its frame, once it is decided, is addressed by a frame pointer. */

@@ -14,7 +14,7 @@ import type { Type } from "../ir/types.js";
 import type { TargetCosts } from "../target/costs.js";
 import type { PassedRegisters } from "./ipra/variable-arguments.js";
 import type { MachineRuleInfo, RuleUse } from "./late/rule-use.js";
-import type { Wrapping } from "./late/shrink-wrap.js";
+import type { ShrinkWrapRegion } from "./late/shrink-wrap.js";
 import type { LegalFunction } from "./legalize/index.js";
 import type { LoweringTarget } from "./lowering/context.js";
 import type { Location, MBlock, MFunction, MInst, RegClass, RegOperand } from "./mir.js";
@@ -22,13 +22,13 @@ import type { RegisterSet } from "./register-set.js";
 import type { RequestTable } from "./requests.js";
 
 /** A machine. */
-/** Mentions of memory by way of a register that holds an address near it (`late/base-registers.ts`). */
+/** Mentions of memory by way of a register that holds an address near it (`late/section-anchors.ts`). */
 export interface BaseRegisters {
   /** Registers that can hold it, those first that are named in fewer bytes. */
   registers(mf: MFunction): readonly number[];
   /** The variable that the instruction mentions so that `rebase` can reach it otherwise; null if there is none. */
   mentioned(inst: MInst): GlobalValue | null;
-  /** How many bytes behind the variable's start that is. */
+  /** How many bytes after the variable's start that is. */
   addend(inst: MInst): number;
   /**
    * The instruction with its mention made from a register, to stand in its place.
@@ -38,7 +38,7 @@ export interface BaseRegisters {
   rebase(inst: MInst, register: number, offset: (variable: GlobalValue) => number): MInst | null;
   /** Lets the register hold the anchor; changes no flags. */
   set(register: number, isPositionIndependent: boolean): MInst;
-  /** The same for what is so many bytes behind a variable's start. */
+  /** The same for what is so many bytes after a variable's start. */
   setBehind(register: number, variable: GlobalValue, bytes: number, isPositionIndependent: boolean): MInst;
   /** How far from what a register holds the place in memory is that the instruction mentions; NaN: it mentions no such. */
   distance(inst: MInst): number;
@@ -48,7 +48,7 @@ export interface BaseRegisters {
   atDistance(inst: MInst, register: number, distance: number): MInst;
   /** Lets the register hold what is so far from what another one holds; changes no flags. */
   setDistance(register: number, from: number, distance: number): MInst;
-  /** Behind the instruction the register may hold something else; the stack pointer, too. */
+  /** After the instruction the register may hold something else; the stack pointer, too. */
   changes(inst: MInst, register: number): boolean;
 }
 
@@ -372,7 +372,7 @@ export interface TargetFrame<Plan extends FramePlan = FramePlan> {
    * Gives the function its frame: afterwards no slot, call-sequence or frame pseudo is left.
    * @param wrapping blocks that have it; null: all
    */
-  insert(mf: MFunction, request: FrameRequest, plan: Plan, wrapping: Wrapping | null): void;
+  insert(mf: MFunction, request: FrameRequest, plan: Plan, wrapping: ShrinkWrapRegion | null): void;
 
   /** Unwind state on entry. */
   entryState(): CfaState;
@@ -440,7 +440,7 @@ export interface TargetOutlining {
   popped(inst: MInst): number;
   /** What leaves for the callee of a call, which returns to whoever called the outlined function. */
   exitFor(call: MInst): MInst;
-  /** Aligns the stack of an outlined function for calls in it by `padding` bytes: before and behind its code. */
+  /** Aligns the stack of an outlined function for calls in it by `padding` bytes: before and after its code. */
   readonly padding: number;
   pad(dead: RegisterSet): readonly [before: MInst, behind: MInst];
 }

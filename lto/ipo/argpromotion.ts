@@ -11,7 +11,7 @@
  * uses of each pointer parameter; blocks before a load by a walk over predecessors. Linear in the bodies of the functions
  * that have such parameters, and in the bodies of their callers.
  *
- * Why here: effects of calls are known; the passes behind it make values of the variables.
+ * Why here: effects of calls are known; the passes after it make values of the variables.
  *
  * Proof obligations:
  *  - all calls are seen, by the function's own type: it is local, its address is not taken, nothing must be a tail call
@@ -433,7 +433,7 @@ function isSlot(pointer: Value): boolean {
   return base.valueKind === "inst" && base.op === Op.Alloca;
 }
 
-/** Control goes on behind the instruction. */
+/** Control goes on after the instruction. */
 function comesBack(inst: Inst): boolean {
   if (isCall(inst)) return callReturns(inst) && neverUnwinds(inst);
   // What traps or waits is not in the way of a load; it may end the program before it, though.

@@ -5,7 +5,7 @@
  * The entry needs a mark where a pointer or code outside may lead to it: the linked program knows that of local
  * functions. What is marked, and how, is the target's business; functions with `nocf_check` have no marks. Linear in
  * the functions.
- * What breaks it: a pass behind it that takes the address of a function.
+ * What breaks it: a pass after it that takes the address of a function.
  */
 import { branchMarks, withFunctionString } from "../ir/attributes.js";
 import type { GlobalValue } from "../ir/module.js";

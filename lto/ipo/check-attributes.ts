@@ -4,10 +4,10 @@
  *
  *     nonnull, range of parameters       compared at the entry
  *     nonnull, range of results          compared before each return
- *     noreturn                           a trap right behind each call
+ *     noreturn                           a trap right after each call
  *
  * Values are checked where the attributes also say `noundef`: others may be poison, which only a use makes an error.
- * Has to run behind all passes that fold by attributes, or they fold the checks. Linear.
+ * Has to run after all passes that fold by attributes, or they fold the checks. Linear.
  */
 import { type AttributeSet, IntegerRange } from "../ir/attributes.js";
 import { Builder } from "../ir/builder.js";
@@ -76,7 +76,7 @@ class Checks {
     this.added++;
   }
 
-  /** Compares in front of an instruction. */
+  /** Compares before an instruction. */
   private value(value: Value, set: AttributeSet, at: Inst): void {
     const from = at.parent!;
     const failed = this.failed();
@@ -90,7 +90,7 @@ class Checks {
   private compare(value: Value, { range }: AttributeSet): Value {
     const { builder } = this;
     if (!(range instanceof IntegerRange)) return builder.icmp("ne", value, new ConstZero(value.type));
-    // Wrapping intervals too: the distance from the start is below the length.
+    // ShrinkWrapRegion intervals too: the distance from the start is below the length.
     const { type, from, to } = range;
     const distance = builder.sub(value, constInt(type, from));
     return builder.icmp("ult", distance, constInt(type, BigInt.asIntN(type.bits, to - from)));

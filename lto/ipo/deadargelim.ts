@@ -21,7 +21,7 @@
  *  - calls of other functions whose definition is the one that runs pass undefined values for parameters that nothing
  *    reads; these lose the attributes that claim something of the value;
  *  - parameters that belong to the convention (sret, nest, swift's, inalloca, preallocated) stay, and so do all before
- *    variable arguments that are read: a structure behind them is in memory since they left no registers for it;
+ *    variable arguments that are read: a structure after them is in memory since they left no registers for it;
  *  - stores to a variable go only where it is local and all that is done with its address is seen (variable-uses.ts);
  *  - naked and unoptimised functions stay as they are, and so do the functions that they call;
  *  - attributes that name other parameters (`returned`, `allocsize`) go where positions or results change; where a
@@ -60,14 +60,14 @@ import { withoutClaims } from "./parameter-attributes.js";
 const conventional = ["sret", "nest", "inalloca", "preallocated", "swiftself", "swifterror", "swiftasync"];
 
 /** A function and what of it is live. */
-class Subject {
+class FunctionLiveness {
   readonly body: BodyView;
   readonly isLive: Uint8Array;
   readonly liveParameters: Uint8Array;
   resultIsLive: boolean;
   readsVariable = false;
   /** Calls that pass what the parameters are. */
-  readonly calls: { readonly caller: Subject; readonly call: CallInst }[] = [];
+  readonly calls: { readonly caller: FunctionLiveness; readonly call: CallInst }[] = [];
   readonly returns: Inst[] = [];
 
   constructor(
@@ -98,7 +98,7 @@ const isPure = (inst: Inst): boolean =>
   isRemovable(inst) || (isCall(inst) && intrinsicOf(inst.operands[0]!) === null && isRemovableCall(inst));
 
 /** What is live from the start, once it is known which calls are seen. */
-function settle(subject: Subject): void {
+function settle(subject: FunctionLiveness): void {
   const { fn, isClosed, liveParameters } = subject;
   if (!isClosed) subject.resultIsLive = subject.readsVariable = true;
   // Where variable arguments are depends on what comes before them, and the reading of them is compiled already.
@@ -112,16 +112,16 @@ function settle(subject: Subject): void {
 }
 
 interface Write {
-  readonly subject: Subject;
+  readonly subject: FunctionLiveness;
   readonly inst: Inst;
 }
 
 class Program {
-  readonly subjects = new Map<GlobalValue, Subject>();
+  readonly subjects = new Map<GlobalValue, FunctionLiveness>();
   /** What writes each variable that nothing live is known to read. */
   private readonly unread = new Map<GlobalValue, Write[]>();
   private readonly values: (Inst | Argument)[] = [];
-  private readonly owners: Subject[] = [];
+  private readonly owners: FunctionLiveness[] = [];
 
   constructor(module: Module, context: PassContext) {
     const graph = context.ofModule(callGraph);
@@ -134,7 +134,7 @@ class Program {
         !attributes.has("naked") && !attributes.has("optnone") && fn.linkage !== "available_externally";
       const node = graph.nodeOf[index]!;
       const isClosed = isOptimised && node >= 0 && graph.openToCallers[node] === 0;
-      this.subjects.set(fn, new Subject(fn, isOptimised, isClosed, isOptimised && isExact(fn)));
+      this.subjects.set(fn, new FunctionLiveness(fn, isOptimised, isClosed, isOptimised && isExact(fn)));
     });
     for (const subject of this.subjects.values()) this.collect(subject);
     for (const subject of this.subjects.values()) settle(subject);
@@ -143,7 +143,7 @@ class Program {
   }
 
   /** Finds calls and returns, and what keeps signatures as they are. */
-  private collect(subject: Subject): void {
+  private collect(subject: FunctionLiveness): void {
     const { body, isOptimised } = subject;
     for (const { insts } of body.blocks)
       for (const inst of insts) {
@@ -161,7 +161,7 @@ class Program {
       }
   }
 
-  private start(subject: Subject): void {
+  private start(subject: FunctionLiveness): void {
     for (const { insts } of subject.body.blocks)
       for (const inst of insts) {
         if (subject.isOptimised && isPure(inst)) continue;
@@ -178,7 +178,7 @@ class Program {
   }
 
   /** A call that is executed: only what the callee reads is used. Its result is another matter. */
-  private markCall(caller: Subject, call: CallInst): void {
+  private markCall(caller: FunctionLiveness, call: CallInst): void {
     const { operands } = call;
     const target = this.targetOf(call);
     const fixed = target?.fn.args.length ?? 0;
@@ -192,13 +192,13 @@ class Program {
     }
   }
   /** The function of the program that a call reaches, if its signature is the call's. */
-  targetOf(call: CallInst): Subject | undefined {
+  targetOf(call: CallInst): FunctionLiveness | undefined {
     const callee = call.operands[0]!;
     const target = callee.valueKind === "global" ? this.subjects.get(callee) : undefined;
     return target?.isExact === true ? target : undefined;
   }
 
-  private markOperands(subject: Subject, inst: Inst): void {
+  private markOperands(subject: FunctionLiveness, inst: Inst): void {
     const { operands } = inst;
     for (let i = 0; i < operands.length; i++) {
       this.read(inst, i);
@@ -228,7 +228,7 @@ class Program {
       this.markOperands(write.subject, write.inst);
     }
   }
-  private mark(subject: Subject, value: Value): void {
+  private mark(subject: FunctionLiveness, value: Value): void {
     if (value.valueKind === "argument") {
       if (subject.liveParameters[value.index] === 1) return;
       subject.liveParameters[value.index] = 1;
@@ -277,7 +277,7 @@ class Change {
   readonly fixed: number;
   readonly type: Type;
 
-  constructor({ fn, liveParameters, resultIsLive, readsVariable, isClosed }: Subject) {
+  constructor({ fn, liveParameters, resultIsLive, readsVariable, isClosed }: FunctionLiveness) {
     const { result, parameters, isVarArg } = fn.valueType;
     const all = parameters.map((_, i) => i);
     this.fixed = all.length;
@@ -299,7 +299,7 @@ class Change {
   }
 }
 
-/** @param first operands behind which variable arguments come, for a call; 0 for the function */
+/** @param first operands after which variable arguments come, for a call; 0 for the function */
 function changedAttributes(list: AttributeList, change: Change, first: number): AttributeList {
   const parameters = change.kept.map((i) =>
     change.losesResult ? without(list.parameter(i), "returned") : list.parameter(i),
@@ -349,7 +349,7 @@ function changeCall(call: CallInst, change: Change, fn: Func): Inst {
 
 /** Writes down what was found. */
 class Rewriter {
-  private readonly changes = new Map<Subject, Change>();
+  private readonly changes = new Map<FunctionLiveness, Change>();
 
   constructor(
     private readonly program: Program,
@@ -375,14 +375,14 @@ class Rewriter {
     return changed;
   }
 
-  private rewriteBody(subject: Subject): boolean {
+  private rewriteBody(subject: FunctionLiveness): boolean {
     const own = this.changes.get(subject);
     if (own === undefined && !this.hasWork(subject)) return false;
     for (const block of subject.fn.rewrite().blocks) this.rewriteBlock(block, subject, own);
     return true;
   }
 
-  private hasWork({ body, isLive, isOptimised }: Subject): boolean {
+  private hasWork({ body, isLive, isOptimised }: FunctionLiveness): boolean {
     if (!isOptimised) return false;
     for (const { insts } of body.blocks)
       for (const inst of insts) {
@@ -394,7 +394,7 @@ class Rewriter {
     return false;
   }
 
-  private rewriteBlock(block: Block, { fn, isLive }: Subject, own: Change | undefined): void {
+  private rewriteBlock(block: Block, { fn, isLive }: FunctionLiveness, own: Change | undefined): void {
     const kept: Inst[] = [];
     for (let inst of block.insts) {
       if (isLive[inst.id] === 0) {
@@ -425,7 +425,7 @@ class Rewriter {
   }
 
   /** Nothing reads some of the arguments, but they have to stay. */
-  private passNothing(call: CallInst, { fn, liveParameters }: Subject): void {
+  private passNothing(call: CallInst, { fn, liveParameters }: FunctionLiveness): void {
     const { operands } = raw(call);
     for (let i = 0; i < liveParameters.length; i++)
       if (liveParameters[i] === 0) {
@@ -444,7 +444,7 @@ class Rewriter {
 }
 
 /** A function whose signature stays is passed something for a parameter that it does not read. */
-function passesUnread({ operands }: CallInst, { isClosed, liveParameters }: Subject): boolean {
+function passesUnread({ operands }: CallInst, { isClosed, liveParameters }: FunctionLiveness): boolean {
   if (isClosed) return false;
   for (let i = 0; i < liveParameters.length; i++)
     if (liveParameters[i] === 0 && operands[i + 1]!.valueKind !== "undef") return true;

@@ -106,7 +106,7 @@ export class Evaluator {
     }
   }
 
-  /** Gives phis their values, all at once. @returns the number of the first instruction behind them */
+  /** Gives phis their values, all at once. @returns the number of the first instruction after them */
   private enter({ insts }: Block, before: Block | null, frame: Frame): number {
     let count = 0;
     const values: Constant[] = [];

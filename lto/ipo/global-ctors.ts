@@ -5,9 +5,9 @@
  *
  * Method: the list in the order in which it runs. An entry whose function does nothing goes wherever it stands. An entry is
  * run at link time (`evaluate.ts`) if all before it are gone: what it stores becomes the variables' initialisers, all of it or
- * nothing. The first one that cannot be known ends that, since those behind may see what it did. Linear in what is run.
+ * nothing. The first one that cannot be known ends that, since those after may see what it did. Linear in what is run.
  *
- * Why here: variables that only constructors write are constants afterwards; dead functions go right behind.
+ * Why here: variables that only constructors write are constants afterwards; dead functions go right after.
  *
  * Proof obligations: those of `evaluate.ts`; the order of entries of equal priority stays, and so do entries that remain;
  * nothing is evaluated where the program puts functions into sections of its own that run at the start, perhaps before.

@@ -3,8 +3,8 @@
  * `instrument-function-entry`, `-exit`, and both with `-inlined`, which name what is called).
  *
  * `mcount` and its kin take nothing; `__cyg_profile_func_enter` and `_exit` take the function and where it returns
- * to. They are plain calls that obey the platform's convention. As in LLVM they come behind inlining, so the pass runs
- * behind all others; tail calls that must be stay behind the call at the exit. Linear in the bodies with attributes.
+ * to. They are plain calls that obey the platform's convention. As in LLVM they come after inlining, so the pass runs
+ * after all others; tail calls that must be stay after the call at the exit. Linear in the bodies with attributes.
  */
 
 import { AttributeList, AttributeSet } from "../ir/attributes.js";

@@ -7,7 +7,7 @@ import type { Value } from "../ir/values.js";
 
 /**
  * Makes a function's body a tail call of another function with its own arguments, and what that takes besides.
- * @param passed values for the parameters of `to` behind those of `fn`
+ * @param passed values for the parameters of `to` after those of `fn`
  */
 export function makeJumpTo(fn: Func, to: Func, passed: readonly Value[] = []): void {
   const body = new Body();

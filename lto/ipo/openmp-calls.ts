@@ -15,7 +15,7 @@
  *    of other teams and tasks is in functions of its own; but where a region is run by the thread alone
  *    (`__kmpc_serialized_parallel`) or a task at once (`__kmpc_omp_task_begin_if0`) its code may have been inlined. Functions
  *    that come to such a place, by whatever direct calls, since outlining may have moved it, ask anew but for what a thread
- *    and the machine are (LLVM 22 at -O2 does not look for that: `omp_in_final` tells 1 behind a task that was final, as it
+ *    and the machine are (LLVM 22 at -O2 does not look for that: `omp_in_final` tells 1 after a task that was final, as it
  *    was told inside);
  *  - the first call is reached whenever the second is, in the same activation: no second returns, no coroutines.
  *
@@ -58,7 +58,7 @@ const questions: ReadonlyMap<string, Question> = new Map([
   ["omp_get_partition_num_places", ask("task")],
 ]);
 
-/** Behind them the thread is in another region or task. */
+/** After them the thread is in another region or task. */
 const borders: ReadonlySet<string> = new Set([
   "__kmpc_serialized_parallel",
   "__kmpc_end_serialized_parallel",
@@ -97,7 +97,7 @@ function functionsWithBorders(calls: ReadonlyMap<Func, readonly GlobalValue[]>):
   const callers = new Map<GlobalValue, Func[]>();
   for (const [fn, list] of calls)
     for (const called of list) {
-      // Behind an alias is what it stands for.
+      // After an alias is what it stands for.
       const callee = baseObject(called) ?? called;
       const known = callers.get(callee);
       if (known === undefined) callers.set(callee, [fn]);

@@ -14,7 +14,7 @@
  * Where the value comes from is the target's business, unless the module has it in a variable of its own
  * (`stack-protector-guard`, `-symbol`); what its flags say of it goes to the functions, as attributes of their names.
  *
- * Has to run behind all that moves code between functions. What breaks it: a pass behind it that forwards volatile
+ * Has to run after all that moves code between functions. What breaks it: a pass after it that forwards volatile
  * loads. Linear in the bodies of functions with the attributes.
  */
 import { arrayKind, type ProtectionLevel, protectionLevel } from "../analysis/protected-arrays.js";
@@ -145,7 +145,7 @@ function constantOffset(gep: Extract<Inst, { op: Op.GetElementPtr }>, layout: Da
 const allocationsOf = (body: BodyView) =>
   body.blocks.flatMap((block) => block.insts.filter((inst) => inst.op === Op.Alloca));
 
-/** A module that was written behind this pass has its guards. */
+/** A module that was written after this pass has its guards. */
 const isProtector = (inst: Inst): boolean =>
   inst.op === Op.Call && intrinsicOf(inst.operands[0]!) === intrinsics.stackprotector;
 
@@ -229,7 +229,7 @@ const placeFlags = [
 export const stackProtector: ModulePass = {
   name: "stack-protector",
   level: "module",
-  description: "checks a guard behind the buffers of functions whose attributes ask for it",
+  description: "checks a guard after the buffers of functions whose attributes ask for it",
   counters: { protected: "functions with a guard" },
   requires: [],
   preserves: [],

@@ -1,7 +1,7 @@
 /**
  * Makes instructions at a place of a body that is being edited, folding what is constant when asked to.
  *
- * A builder stands in front of an instruction or at the end of a block; what it makes comes there, in order, and is
+ * A builder stands before an instruction or at the end of a block; what it makes comes there, in order, and is
  * in the use lists. Operations that a folder knows of give its result instead of an instruction, so that methods
  * return values. Types of results follow from the operands as in LLVM.
  */
@@ -34,7 +34,7 @@ export type FoldOperation = (
 
 export class Builder {
   private block: Block | null = null;
-  /** The instruction it stands in front of; null at the end of the block. */
+  /** The instruction it stands before; null at the end of the block. */
   private place: Inst | null = null;
 
   constructor(
@@ -42,13 +42,13 @@ export class Builder {
     private readonly fold: FoldOperation | null = null,
   ) {}
 
-  /** Goes in front of an instruction. */
+  /** Goes before an instruction. */
   before(inst: Inst): this {
     this.block = inst.parent;
     this.place = inst;
     return this;
   }
-  /** Goes behind an instruction; behind all phis, if it is one. */
+  /** Goes after an instruction; after all phis, if it is one. */
   after(inst: Inst): this {
     const block = inst.parent!;
     const at = inst.op === Op.Phi ? this.editor.firstAfterPhis(block) : this.editor.positionOf(inst) + 1;
@@ -61,7 +61,7 @@ export class Builder {
     this.place = null;
     return this;
   }
-  /** Goes behind the phis of a block. */
+  /** Goes after the phis of a block. */
   atStart(block: Block): this {
     this.block = block;
     this.place = block.insts[this.editor.firstAfterPhis(block)] ?? null;

@@ -3,7 +3,7 @@
  *
  * Bytes that are no UTF-8 as a whole become text in which each byte from 0x80 stands as the unpaired surrogate
  * U+DC00 + byte. No UTF-8 decodes to such, so different bytes are different texts, and every text gives its bytes
- * back, also behind and before other text. Whoever writes text out uses `bytesOfText`. Linear.
+ * back, also after and before other text. Whoever writes text out uses `bytesOfText`. Linear.
  */
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();

@@ -129,7 +129,7 @@ export function replaceSuccessor(
 /** A branch to one block. */
 export const jumpTo = (target: Block): Inst => makeInst(Op.Br, voidType, [], null, [target]);
 
-/** Moves `at` and what follows into a new block right behind, to which the block then branches. */
+/** Moves `at` and what follows into a new block right after, to which the block then branches. */
 export function splitBlock(editor: Editor, at: Inst): Block {
   const block = at.parent!;
   const rest = editor.addBlock(new Block(), block);
@@ -139,7 +139,7 @@ export function splitBlock(editor: Editor, at: Inst): Block {
   return rest;
 }
 
-/** Gives an edge a block of its own, behind its start. */
+/** Gives an edge a block of its own, after its start. */
 export function splitEdge(editor: Editor, from: Block, index: number): Block {
   const { terminator } = from;
   const to = terminator.blocks[index]!;
@@ -188,7 +188,7 @@ export function removeBlocks(editor: Editor, blocks: Iterable<Block>): void {
   editor.dropBlocks((block) => gone.has(block));
 }
 
-/** Ends a block in front of `at`, which is never reached: what follows goes, with its edges. */
+/** Ends a block before `at`, which is never reached: what follows goes, with its edges. */
 export function endUnreachable(editor: Editor, at: Inst): void {
   const block = at.parent!;
   const from = editor.positionOf(at);

@@ -161,7 +161,7 @@ export class Editor {
     this.sweepBlock(block);
     return this.insertAt(inst, block, block.insts.length);
   }
-  /** Behind the last phi of a block. */
+  /** After the last phi of a block. */
   prependPhi<I extends Inst>(phi: I, block: Block): I {
     return this.insertAt(phi, block, this.firstAfterPhis(block));
   }
@@ -173,7 +173,7 @@ export class Editor {
     return at;
   }
 
-  /** Moves an instruction in front of another one, perhaps of another block. */
+  /** Moves an instruction before another one, perhaps of another block. */
   move(inst: Inst, before: Inst): void {
     if (isTerminator(inst.op)) throw new Error(`@${this.fn.name}: a terminator is moved`);
     if (inst === before) return;
@@ -196,14 +196,14 @@ export class Editor {
 
   // Blocks, as lists; what that means for the control flow is in cfg-edit.ts.
 
-  /** Puts a block behind another one in the layout, or at the end. */
+  /** Puts a block after another one in the layout, or at the end. */
   addBlock<B extends Block>(block: B, after: Block | null = null): B {
     const { blocks } = this.body;
     if (after === null) blocks.push(block);
     else blocks.splice(this.indexOfBlock(after) + 1, 0, block);
     return block;
   }
-  /** Puts blocks made elsewhere, with their instructions, behind a block in the layout, or at the end. */
+  /** Puts blocks made elsewhere, with their instructions, after a block in the layout, or at the end. */
   adopt(blocks: readonly Block[], after: Block | null = null): void {
     if (after === null) this.body.blocks.push(...blocks);
     else this.body.blocks.splice(this.indexOfBlock(after) + 1, 0, ...blocks);
@@ -236,7 +236,7 @@ export class Editor {
       this.sweepBlock(block);
       if (block.addressTaken) this.fn.dropLabel(block.label);
     }
-    // What is left behind uses poison, and the dropped blocks use nothing that is left.
+    // What is left after uses poison, and the dropped blocks use nothing that is left.
     for (const block of dropped) for (const inst of block.insts) this.uses.remove(inst);
     for (const block of dropped)
       for (const inst of block.insts) {

@@ -83,7 +83,7 @@ export interface HintFields {
   readonly flags: number;
   /** load of a pointer: alignment of what it points to, in bytes. */
   readonly align: number;
-  /** load of a pointer: so many bytes behind it can be read (or, for the second, it is null). */
+  /** load of a pointer: so many bytes after it can be read (or, for the second, it is null). */
   readonly dereferenceable: number;
   readonly dereferenceableOrNull: number;
   readonly tbaa: TbaaTag | null;

@@ -22,7 +22,7 @@ export function currentDataLayout(layout: string, triple: string): DataLayout {
       throw new InputError(`malformed data layout component '${part}'`);
   }
   if (triple.startsWith("x86_64") && parts[0] === "e" && !layout.includes("-i128:")) {
-    // Behind the components for mangling, pointers and integers.
+    // After the components for mangling, pointers and integers.
     let end = 1;
     while (end < parts.length && /^[mpi]/.test(parts[end]!)) end++;
     parts.splice(end, 0, "i128:128");

@@ -1,5 +1,5 @@
 /**
- * Makes the addresses in a body from other pointers: where `from` stood, `to` does, which is so many bytes behind it.
+ * Makes the addresses in a body from other pointers: where `from` stood, `to` does, which is so many bytes after it.
  *
  *     load (gep %from, 200)   →   load (gep %to, 200 - bytes)
  *
@@ -21,7 +21,7 @@ export interface Move {
   readonly bytes: number;
 }
 
-/** `bytes` behind the pointer. */
+/** `bytes` after the pointer. */
 export const addressBehind = (pointer: Value, bytes: number): Inst =>
   makeInst(Op.GetElementPtr, ptr, [pointer, constI64(bytes)], { elementType: i8 });
 

@@ -1,6 +1,6 @@
 /**
  * Calls that another call may follow without coming back first: `setjmp`, and `llvm.eh.sjlj.setjmp`, which LLVM 22 does
- * not take for one and therefore lets calls behind it be jumps (seen: `clang -O2` of a `__builtin_longjmp` into a frame
+ * not take for one and therefore lets calls after it be jumps (seen: `clang -O2` of a `__builtin_longjmp` into a frame
  * that is gone).
  */
 import { type Inst, isCall } from "./instructions.js";

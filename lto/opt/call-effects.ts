@@ -57,7 +57,7 @@ export const neverUnwinds = (call: CallInst): boolean =>
   call.data.attributes.fn.has("nounwind") ||
   calleeAttributes(call)?.has("nounwind") === true;
 
-/** Whether control does not get behind a call. */
+/** Whether control does not get after a call. */
 export const neverReturns = (call: CallInst): boolean =>
   call.data.tail !== "musttail" &&
   (call.data.attributes.fn.has("noreturn") ||

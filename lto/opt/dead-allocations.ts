@@ -133,7 +133,7 @@ function allocationsIn({ blocks }: BodyView, fn: Func): Allocation[] {
 /** Those that can go with all that is done with them. */
 function deadOnes({ blocks }: BodyView, fn: Func, allocations: readonly Allocation[]): Allocation[] {
   const source = new Map<Value, Allocation>(allocations.map((each) => [each.call, each]));
-  // Definitions may stand behind uses in the layout, never around a circle without a phi.
+  // Definitions may stand after uses in the layout, never around a circle without a phi.
   for (let before = -1; before !== source.size; ) {
     before = source.size;
     for (const { insts } of blocks)

@@ -5,7 +5,7 @@
  *     indirectbr ptr %p, [label %a]     →      br label %a
  *
  * Why: selection makes one edge of a branch; of the entries that each phi of the target has, one stays. And what is moved on an edge
- * goes in front of the only branch to it, which must not read a register then. To go to a block that is not listed is
+ * goes before the only branch to it, which must not read a register then. To go to a block that is not listed is
  * undefined.
  * Linear in blocks and in the phis of targets. Which blocks follow which does not change, only how often.
  */

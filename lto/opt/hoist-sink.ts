@@ -222,7 +222,7 @@ const firstOf = (block: Block): Inst => block.insts[0]!;
 const hasOneEdge = (block: Block, editor: Editor): boolean =>
   !block.addressTaken && editor.uses.count(block, 2) === 1;
 
-// Behind all ways to a place.
+// After all ways to a place.
 
 function sink(block: Block, editor: Editor, isSmall: boolean): number {
   if (block.addressTaken || block === editor.body.blocks[0]) return 0;

@@ -153,7 +153,7 @@ function mayEnd(loop: Loop, fn: Func, found: Loops): boolean {
 }
 /** Whether each cycle in a loop goes through the header of one: of others, that control enters anywhere, nobody speaks. */
 function hasOnlyLoops({ blocks }: Loop, found: Loops): boolean {
-  // In reverse postorder, so that each cycle has an edge to a block that does not lie behind its start.
+  // In reverse postorder, so that each cycle has an edge to a block that does not lie after its start.
   const passed = new Set<Block>();
   for (const block of blocks) {
     passed.add(block);
@@ -218,7 +218,7 @@ function limits({ terminator }: Block, loop: Loop, found: Loops): boolean {
 const isOutside = (value: Value, loop: Loop, found: Loops): boolean =>
   value.valueKind !== "inst" || !found.contains(loop, value.parent!.id);
 
-/** By how much a value of a loop, a counter before or behind its step, changes in each round: 1, -1, or 0 for others. */
+/** By how much a value of a loop, a counter before or after its step, changes in each round: 1, -1, or 0 for others. */
 function stepOf(value: Value, { header }: Loop): 0 | 1 | -1 {
   if (value.valueKind !== "inst") return 0;
   if (value.op === Op.Add && value.operands[0]!.valueKind === "inst") {

@@ -11,14 +11,14 @@
  * Why: no frame a round, constant space, and a loop that others see. Front ends' compilers do it file by file; inlining
  * makes functions call themselves that called each other.
  *
- * Method: blocks that end in a return, or a branch to one, are looked at from their ends: a call of the function, behind
+ * Method: blocks that end in a return, or a branch to one, are looked at from their ends: a call of the function, after
  * it at most one operation that combines its result with another value. Of an operation that is associative and
  * commutative, what is combined so far is carried along, and combined with what other returns give. Parameters that
  * change become phis. Linear; functions without such calls are seen at the ends of their blocks only.
  *
  * Proof obligations:
  *  - the call reaches this definition: none can take its place, by the same type and convention;
- *  - nothing of the caller's frame is used behind the start of the call: the call is marked `tail` by who knows that, or
+ *  - nothing of the caller's frame is used after the start of the call: the call is marked `tail` by who knows that, or
  *    there are no variables in the frame and none is passed by value. All variables of the frame are of constant size and in
  *    the entry block: rounds use the same ones, whose contents are undefined at the start of each;
  *  - all operations that are carried along are the same one; they lose flags, since intermediate results are others.
@@ -43,7 +43,7 @@ import { type Argument, constInt, type Value } from "../ir/values.js";
 import type { FunctionPass } from "../pass/pass.js";
 
 /** A block that ends with a call of its function. */
-interface Site {
+interface CallSite {
   readonly block: Block;
   readonly call: InstWith<Op.Call>;
   /** What combines the call's result with another value; null where the result is returned as it is. */
@@ -81,7 +81,7 @@ const isSelfCall = (inst: Inst | undefined, fn: Func): inst is InstWith<Op.Call>
   inst.data.tail !== "notail";
 
 /** The call at the end of a block; its use by others than the combining operation is still to be looked for. */
-function siteAt(block: Block, fn: Func): Site | null {
+function siteAt(block: Block, fn: Func): CallSite | null {
   const { insts } = block;
   const last = insts[insts.length - 2];
   if (isSelfCall(last, fn)) {
@@ -98,8 +98,8 @@ function siteAt(block: Block, fn: Func): Site | null {
   return { block, call, combines: last };
 }
 
-function findSites({ blocks }: BodyView, fn: Func): Site[] {
-  const sites: Site[] = [];
+function findSites({ blocks }: BodyView, fn: Func): CallSite[] {
+  const sites: CallSite[] = [];
   for (const block of blocks) {
     const site = siteAt(block, fn);
     if (site !== null) sites.push(site);
@@ -140,7 +140,7 @@ function frameOf({ blocks }: BodyView): { hasVariables: boolean; isFixed: boolea
 }
 
 /** Those of the sites that can be changed together. */
-function chosen(sites: readonly Site[], body: BodyView): readonly Site[] {
+function chosen(sites: readonly CallSite[], body: BodyView): readonly CallSite[] {
   const { hasVariables, isFixed, mustTail } = frameOf(body);
   if (!isFixed) return [];
   const usable = sites.filter(
@@ -153,7 +153,7 @@ function chosen(sites: readonly Site[], body: BodyView): readonly Site[] {
 }
 
 /** Uses other than by what goes with the site. */
-function isUsedElsewhere({ call, combines, block }: Site, editor: Editor): boolean {
+function isUsedElsewhere({ call, combines, block }: CallSite, editor: Editor): boolean {
   const isEnd = (user: Inst): boolean =>
     user === block.terminator || user.parent === block.terminator.blocks[0];
   if (combines === null) return editor.users(call).some((user) => !isEnd(user));
@@ -176,7 +176,7 @@ class Rewriter {
     this.entry = entry;
   }
 
-  run(sites: readonly Site[]): void {
+  run(sites: readonly CallSite[]): void {
     const { fn } = this.editor;
     const combines = sites.find((site) => site.combines !== null)?.combines ?? null;
     const parameters = fn.args.filter((argument) =>
@@ -204,7 +204,7 @@ class Rewriter {
   }
 
   /** Where the recursion ends, what was carried along joins the result. */
-  private combineReturns(carried: Inst, op: BinaryOp, sites: readonly Site[]): void {
+  private combineReturns(carried: Inst, op: BinaryOp, sites: readonly CallSite[]): void {
     const own = new Set(sites.map(({ call }) => call.parent));
     for (const block of this.editor.body.blocks) {
       const { terminator } = block;
@@ -217,7 +217,7 @@ class Rewriter {
   }
 
   private jump(
-    site: Site,
+    site: CallSite,
     parameters: readonly Argument[],
     phis: readonly Inst[],
     carried: Inst | null,

@@ -5,7 +5,7 @@
  * would have to look out for it at every step. Code generation relies on it.
  *
  * Method: one search over successors; phis of blocks that stay lose the edges from those that do not. A block whose
- * address is taken keeps its label, in front of a lone `unreachable`. Linear in blocks, edges and phis.
+ * address is taken keeps its label, before a lone `unreachable`. Linear in blocks, edges and phis.
  * Breaks if: control may enter a block without an edge that shows it. An address alone is no such way: an indirect
  * branch lists all its destinations.
  */

@@ -2,8 +2,8 @@
  * Suffix array of a sequence of numbers: the starts of its suffixes in lexicographic order.
  *
  * Induced sorting (Nong, Zhang, Chan, "Linear Suffix Array Construction by Almost Pure Induced-Sorting", DCC 2009). A
- * suffix is of type S if it is smaller than the one that starts behind it, else of type L; the last one is L, since
- * the end of the text is smaller than every symbol. An S behind an L is a leftmost S (LMS). Once the LMS suffixes are
+ * suffix is of type S if it is smaller than the one that starts after it, else of type L; the last one is L, since
+ * the end of the text is smaller than every symbol. An S after an L is a leftmost S (LMS). Once the LMS suffixes are
  * sorted, one scan up brings the L suffixes in order and one scan down the S suffixes. The LMS suffixes are sorted by
  * the same scans, applied to the pieces between them, whose ranks are a text of at most half the length.
  *
@@ -82,7 +82,7 @@ function induce(
   sa.fill(-1);
   for (let c = 0; c < alphabet; c++) next[c] = buckets[c + 1]!;
   for (let i = lms.length - 1; i >= 0; i--) sa[--next[text[lms[i]!]!]!] = lms[i]!;
-  // L suffixes stand before the S suffixes of their symbol, each behind what it is followed by.
+  // L suffixes stand before the S suffixes of their symbol, each after what it is followed by.
   for (let c = 0; c < alphabet; c++) next[c] = buckets[c]!;
   sa[next[text[n - 1]!]!++] = n - 1;
   for (let i = 0; i < n; i++) {

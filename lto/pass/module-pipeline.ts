@@ -182,7 +182,7 @@ class ModuleRun {
           visits ??= functions.map((fn) => this.visit(fn, steps.length));
           const step = { ...steps[s]!, pass };
           for (const visit of visits) this.onFunction(step, visit, s, before[s]!);
-          // What changed a component, its functions' attributes perhaps, nothing is known behind.
+          // What changed a component, its functions' attributes perhaps, nothing is known after.
         } else if (this.step(steps[s]!, unit, () => run(pass, functions))) visits = null;
       }
       for (const fn of functions) this.leave(fn);

@@ -10,7 +10,7 @@ export interface PassOptions {
   readonly skipPass: readonly string[];
   /** Of the passes that may be skipped, only these run; null: all. */
   readonly onlyPasses: readonly string[] | null;
-  /** The passes behind the inliner in this order, as often as they are named; null: in that of the pipeline. */
+  /** The passes after the inliner in this order, as often as they are named; null: in that of the pipeline. */
   readonly passOrder: readonly string[] | null;
   /** The last run of a pass that may be skipped; -1: all run, and are listed; null: all run. */
   readonly optBisectLimit: number | null;
@@ -195,7 +195,7 @@ export const passOptions: readonly PassOption[] = [
     key: "passOrder",
     value: "<pass,...>",
     kind: "passes",
-    description: "run these behind the inliner, in this order, instead of those that the pipeline has there",
+    description: "run these after the inliner, in this order, instead of those that the pipeline has there",
     llvm: [],
   },
   {

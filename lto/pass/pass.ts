@@ -154,7 +154,7 @@ interface SummingComponentPass extends PassBase {
 export interface ComponentWalk {
   /** @returns whether it changed anything */
   run(functions: readonly Func[]): boolean;
-  /** Behind the last component. @returns whether it removed or added globals */
+  /** After the last component. @returns whether it removed or added globals */
   finish(): boolean;
 }
 /** @typeParam Context what it has to be told; passes of the lowering pipeline ask for more */
@@ -171,7 +171,7 @@ export interface Step<P extends AnyPass = AnyPass> {
   readonly pass: P;
   /** What follows relies on it: it cannot be skipped, and bisection does not count it. */
   readonly isRequired: boolean;
-  /** It harvests what passes in front of it made possible, and leaves alone what none of them changed. */
+  /** It harvests what passes before it made possible, and leaves alone what none of them changed. */
   readonly isForChanged?: true;
 }
 /** A step that the following ones rely on. */

@@ -7,35 +7,35 @@
  * it; its passes may ask for the target, for conventions and for what is known of callees.
  */
 
-import { centerPointers } from "../codegen/lowering/center-pointers.js";
+import { biasPointers } from "../codegen/lowering/bias-pointers.js";
 import type { LoweringPipelines, LoweringStep, OptimizationLevel } from "../codegen/lowering/context.js";
 import { demotePhisPass } from "../codegen/lowering/demote-phis.js";
 import { divideByConstants } from "../codegen/lowering/divide-by-constants.js";
 import { duplicateReturnsPass } from "../codegen/lowering/duplicate-returns.js";
+import { equalityPropagation } from "../codegen/lowering/equality-propagation.js";
 import { expandAtomicsPass } from "../codegen/lowering/expand-atomics.js";
 import { expandSelectsPass } from "../codegen/lowering/expand-selects.js";
 import { guardCallees } from "../codegen/lowering/guard-callees.js";
 import { guardEntries } from "../codegen/lowering/guard-entries.js";
-import { knownEqual } from "../codegen/lowering/known-equal.js";
 import { legalize } from "../codegen/lowering/legalize-pass.js";
+import { returnedArgumentPropagation } from "../codegen/lowering/returned-argument-propagation.js";
 import { sink } from "../codegen/lowering/sink.js";
 import { splitAddresses } from "../codegen/lowering/split-addresses.js";
 import { splitConditionsPass } from "../codegen/lowering/split-conditions.js";
 import { splitEdges } from "../codegen/lowering/split-edges.js";
-import { useReturned } from "../codegen/lowering/use-returned.js";
 import { levelOf } from "../codegen/program/options.js";
 import { argpromotion } from "../ipo/argpromotion.js";
-import { bindArguments } from "../ipo/bind-arguments/index.js";
+import { biasPointerArguments } from "../ipo/bias-pointer-arguments.js";
 import { markBranches } from "../ipo/branch-marks.js";
-import { centerParameters } from "../ipo/center-parameters.js";
 import { checkAttributes } from "../ipo/check-attributes.js";
+import { constantArgumentThunks } from "../ipo/constant-argument-thunks/index.js";
 import { constmerge } from "../ipo/constmerge.js";
 import { deadargelim } from "../ipo/deadargelim.js";
-import { foldFunctions } from "../ipo/fold-functions/index.js";
 import { functionAttrs } from "../ipo/function-attrs/index.js";
 import { globalCtors } from "../ipo/global-ctors.js";
 import { globaldce } from "../ipo/globaldce.js";
 import { globalopt } from "../ipo/globalopt.js";
+import { icf } from "../ipo/icf/index.js";
 import { alwaysInline } from "../ipo/inline/always-inline.js";
 import { inline } from "../ipo/inline/inliner.js";
 import { instrumentFunctions } from "../ipo/instrument-functions.js";
@@ -43,10 +43,10 @@ import { ipsccp } from "../ipo/ipsccp.js";
 import { irOutline, irOutlineEarly } from "../ipo/ir-outline/index.js";
 import { libcalls } from "../ipo/libcalls/index.js";
 import { matchCalls } from "../ipo/match-calls.js";
-import { mergeFunctions } from "../ipo/merge-functions/index.js";
+import { mergeSimilarFunctions } from "../ipo/merge-similar-functions/index.js";
+import { narrowConstantTables } from "../ipo/narrow-constant-tables/index.js";
 import { openmpCalls } from "../ipo/openmp-calls.js";
 import { shrinkGlobals } from "../ipo/shrink-globals.js";
-import { shrinkTables } from "../ipo/shrink-tables/index.js";
 import { stackProtector } from "../ipo/stack-protector.js";
 import { devirtualize } from "../ipo/virtual-calls/devirtualize.js";
 import { lowerTypeTests } from "../ipo/virtual-calls/lower-type-tests.js";
@@ -84,9 +84,9 @@ export interface Pipeline {
 }
 export type Pipelines = Readonly<Record<OptimizationLevel, Pipeline>>;
 
-// What functions' attributes and module flags ask for. Behind all that moves code between functions: it belongs to each.
+// What functions' attributes and module flags ask for. After all that moves code between functions: it belongs to each.
 const requested: readonly Stage[] = [
-  // Behind all that folds by attributes. Only when asked for.
+  // After all that folds by attributes. Only when asked for.
   onModule(must(checkAttributes)),
   // Before guards, so that they come first and go last.
   onModule(must(instrumentFunctions), must(stackProtector), must(markBranches)),
@@ -102,21 +102,21 @@ const simplification: readonly Step<ComponentPass | FunctionPass>[] = [
   may(simplifyCfg),
   // What it finds constant or equal the next ones fold.
   ifChanged(gvn),
-  // Behind what finds strings constant; what it makes constant the next one folds.
+  // After what finds strings constant; what it makes constant the next one folds.
   may(libcalls),
   may(simplify),
-  // Behind what shows that a call is the last thing that happens.
+  // After what shows that a call is the last thing that happens.
   may(tailcallelim),
   // Blocks that it empties are forwarded.
   ifChanged(hoistSink),
   may(simplifyCfg),
-  // Behind what makes equal values one, and branches as few as they get. Nothing for size. Where compilers of single files
+  // After what makes equal values one, and branches as few as they get. Nothing for size. Where compilers of single files
   // have hoisted already (clang -O2), instructions executed are 0.9998 to 1.0000 of what they are without, at 1 to 2% of
   // the link's time: it is for what shows at link time alone, loops around calls into other files.
   may(licm),
-  // Behind what makes loads values: fewer read what is stored.
+  // After what makes loads values: fewer read what is stored.
   ifChanged(dse),
-  // Behind what takes reads and stores. Stores of addresses that were kept in such memory go with it.
+  // After what takes reads and stores. Stores of addresses that were kept in such memory go with it.
   ifChanged(deadAllocations),
   // Loops that only stored what nobody looks at, or computed what nobody asks for. Rare.
   ifChanged(loopDeletion),
@@ -150,13 +150,13 @@ const program: readonly Stage[] = [
     may(functionAttrs),
     // Parameters that propagation found constant have no uses left.
     may(deadargelim),
-    // Behind those that find variables constant, or read by nobody. Comparisons of what it extends are simplified below.
+    // After those that find variables constant, or read by nobody. Comparisons of what it extends are simplified below.
     may(shrinkGlobals),
     // Of parameters that are left. Variables that were passed by reference become values below.
     may(argpromotion),
     // Copies go before inlining makes them differ: constants, then the functions that mention them.
     may(constmerge),
-    may(foldFunctions),
+    may(icf),
     may(irOutlineEarly),
   ),
   // What is inlined is simplified at once, so that callers see it as small as it gets.
@@ -165,17 +165,17 @@ const program: readonly Stage[] = [
     // Inlining brings constructs of OpenMP together.
     may(openmpCalls),
     // What inlining left is what there is to share.
-    may(mergeFunctions),
+    may(mergeSimilarFunctions),
     // What is dead by now is not compiled.
     may(globaldce),
-    // Behind all that folds loads from tables, and follows what they point to.
-    may(shrinkTables),
+    // After all that folds loads from tables, and follows what they point to.
+    may(narrowConstantTables),
     // Last of all that makes code smaller: what is outlined nobody looks into.
     may(irOutline),
     // Of calls that outlining left. In front of it .text of lz4 and zstd is 1.015, of six others 0.999 to 1.002 of this.
-    may(bindArguments),
-    // Behind all that makes, moves or joins functions: nobody asks any more what a parameter points to.
-    may(centerParameters),
+    may(constantArgumentThunks),
+    // After all that makes, moves or joins functions: nobody asks any more what a parameter points to.
+    may(biasPointerArguments),
   ),
   ...requested,
 ];
@@ -185,7 +185,7 @@ const program: readonly Stage[] = [
 const lowering: readonly LoweringStep[] = [
   // First, while calls are as the pointer analysis saw them. Only when asked for.
   must(guardCallees),
-  // Behind what decides where guarded calls lead. Only when asked for.
+  // After what decides where guarded calls lead. Only when asked for.
   must(guardEntries),
   // Legalisation walks definitions before uses, which unreachable code need not have.
   must(unreachableBlocks),
@@ -203,7 +203,7 @@ const lowering: readonly LoweringStep[] = [
   // After legalisation, which turns constant expressions into instructions; before selection folds addresses.
   may(splitAddresses),
   // After legalisation, which expands intrinsics. What it puts before returns can be a jump.
-  may(useReturned),
+  may(returnedArgumentPropagation),
   // After legalisation, which decides how results are returned; what it leaves unreachable goes below.
   may(duplicateReturnsPass),
   // As late as conditions are still whole; the blocks that it makes are like others to all below.
@@ -212,25 +212,25 @@ const lowering: readonly LoweringStep[] = [
   must(foldBranches),
   // Calls that legalisation expands do not unwind: what only they led to is unreachable now.
   must(unreachableBlocks),
-  // Beyond this point blocks are only added, behind those that they were split from.
+  // Beyond this point blocks are only added, after those that they were split from.
   must(expandSelectsPass),
   must(expandAtomicsPass),
   // Phis whose edges cannot be split are gone before edges are split for the others.
   must(demotePhisPass),
-  // Since all above make edges. Beyond this point phis are only behind blocks with one successor.
+  // Since all above make edges. Beyond this point phis are only after blocks with one successor.
   must(splitEdges),
   // Last: what only a phi needs on one way is computed on the edge.
   may(sink),
-  // Behind all that folds constants. For size.
-  may(knownEqual),
+  // After all that folds constants. For size.
+  may(equalityPropagation),
   // Last: what looks at addresses would not see through what it puts between them and their pointers.
-  may(centerPointers),
+  may(biasPointers),
 ];
 
 // Without optimisation: what selection needs, and dead code, which costs more to compile than to remove.
 const plainLowering: readonly LoweringStep[] = [
   must(guardCallees),
-  // Behind what decides where guarded calls lead. Only when asked for.
+  // After what decides where guarded calls lead. Only when asked for.
   must(guardEntries),
   must(unreachableBlocks),
   must(legalize),
@@ -263,8 +263,8 @@ const forOwnCode: ReadonlySet<AnyPass> = new Set<AnyPass>([
   instrumentFunctions,
   stackProtector,
   markBranches,
-  bindArguments,
-  centerParameters,
+  constantArgumentThunks,
+  biasPointerArguments,
 ]);
 
 /** A program's stages where LLVM generates the code. */

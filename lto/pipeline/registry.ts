@@ -2,7 +2,7 @@
  * Every pass there is: what options name, what `--help` and PASSES.md list. A pass is known once a pipeline has it
  * (pipelines.ts).
  */
-import { type LateStepInfo, optionalLateSteps } from "../codegen/late/pipeline.js";
+import { type MachinePassInfo, optionalLateSteps } from "../codegen/late/pipeline.js";
 import type { AnyPass } from "../pass/pass.js";
 import { type Pipelines, pipelines, stepsOf } from "./pipelines.js";
 
@@ -12,7 +12,7 @@ export const passes: readonly AnyPass[] = [
 ];
 
 /** Steps on machine code that options can leave out as they do passes. */
-export const machineSteps: readonly LateStepInfo[] = optionalLateSteps;
+export const machineSteps: readonly MachinePassInfo[] = optionalLateSteps;
 
 /** Passes, and where they run: what a command works with. Tests make others. */
 export interface PassSet {

@@ -3,7 +3,7 @@
  *
  * Whoever lowers an intrinsic relies on the types of its operands, so calls are held to what the table of
  * intrinsics says. A declaration that nothing calls is harmless, and compilers that upgrade older modules leave
- * some behind. Intrinsics without a signature there may be called in any way, and are refused where they are
+ * some after. Intrinsics without a signature there may be called in any way, and are refused where they are
  * lowered.
  */
 import type { Func } from "../ir/module.js";

@@ -1,5 +1,5 @@
 /**
- * Mentions of variables as addresses from a base register: `lto/codegen/late/base-registers.ts` decides which.
+ * Mentions of variables as addresses from a base register: `lto/codegen/late/section-anchors.ts` decides which.
  * In static code an address fits 32 bits, so that what loads it may clear the upper half.
  */
 import { withMemory } from "../codegen/clone.js";

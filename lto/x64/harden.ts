@@ -5,7 +5,7 @@
  *   - `fentry-call`: a call of a profiler before everything else;
  *   - `patchable-function-entry`: bytes that a tool may replace, at the entry;
  *   - `zero-call-used-regs`: registers that could tell something are zero at exits;
- *   - `+harden-sls-ret`, `+harden-sls-ijmp`: a trap behind returns and indirect jumps, which speculation runs into;
+ *   - `+harden-sls-ret`, `+harden-sls-ijmp`: a trap after returns and indirect jumps, which speculation runs into;
  *   - `fn_ret_thunk_extern`: returns are jumps to a routine that others provide;
  *   - `branch-marks`: indirect branches may only lead to `endbr64`; jumps through tables do without (`notrack`).
  *

@@ -16,7 +16,7 @@ import {
 } from "../../bin/api.js";
 import type { DriverOptions } from "../../bin/lto/driver-options.js";
 import { makeCommand } from "../../bin/lto/options.js";
-import { CodegenSession } from "../../lto/codegen/program/session.js";
+import { FunctionCompiler } from "../../lto/codegen/program/function-compiler.js";
 import type { PassOptions } from "../../lto/pass/options.js";
 import { tscLto } from "../support/command.js";
 
@@ -193,7 +193,7 @@ describe("options", () => {
     outlineForms: "call,thunk",
     baseRegister: false,
     sharedEpilogues: false,
-    fallThrough: false,
+    functionLayout: false,
     boundVariableArguments: false,
     functionSections: false,
     dataSections: true,
@@ -336,9 +336,11 @@ describe("errors", () => {
   });
 
   it("of the program itself say where", async () => {
-    vi.spyOn(CodegenSession.prototype as unknown as { compile(): void }, "compile").mockImplementation(() => {
-      throw new TypeError("boom");
-    });
+    vi.spyOn(FunctionCompiler.prototype as unknown as { compile(): void }, "compile").mockImplementation(
+      () => {
+        throw new TypeError("boom");
+      },
+    );
     const error = await failure(program);
     vi.restoreAllMocks();
     expect(error).toBeInstanceOf(InternalError);

@@ -62,7 +62,7 @@ test("files that follow each other", () => {
   expect(func(modules[1]!, "flags_of").view().blocks).toHaveLength(1);
 });
 
-test("padding behind the last block", () => {
+test("padding after the last block", () => {
   const bytes = fixtureBytes("newer-22.bc");
   expect(readBitcode(Buffer.concat([bytes, new Uint8Array(4)]), "x")).toHaveLength(1);
 });

@@ -60,7 +60,7 @@ esac >&2
     return w.run([...args, "-o", "p"], { clang: w.path("bin/clang"), env });
   };
 
-  it("its libraries come before and behind the inputs, and cc sees none of clang's options", async () => {
+  it("its libraries come before and after the inputs, and cc sees none of clang's options", async () => {
     const w = workspace();
     const options = [
       "-fsanitize=address",

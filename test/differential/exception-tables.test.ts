@@ -40,7 +40,7 @@ function callsOf(object: CodeObject, info: FrameInfo): string[] {
   const calls: string[] = [];
   for (const { offset, symbol, type } of relocations) {
     if (offset < info.start || offset >= info.start + info.size) continue;
-    // call rel32: PC32 or PLT32 behind 0xe8.
+    // call rel32: PC32 or PLT32 after 0xe8.
     if ((type !== 2 && type !== 4) || bytes[offset - 1] !== 0xe8) continue;
     const place = offset + 3 - info.start;
     const entry = entries?.find(({ start, end }) => start <= place && place < end);

@@ -1,9 +1,9 @@
 /** The registry as text: what PASSES.md says. `npm run docs` writes it, and a test holds it up to date. */
 
 import {
-  completion,
   emission,
   fallThroughStep,
+  framePasses,
   outlineStep,
   shareEpiloguesStep,
   shrinkWrap,
@@ -74,7 +74,7 @@ const programStepNames = (): string =>
     .map((step) => `${step.name} (${step.description})`)
     .join(", ");
 const machineRows = (): string[][] =>
-  [shrinkWrap, ...completion, ...emission].map(({ name, description, isRequired }) => [
+  [shrinkWrap, ...framePasses, ...emission].map(({ name, description, isRequired }) => [
     isRequired ? `**${name}**` : `\`${name}\``,
     description,
   ]);

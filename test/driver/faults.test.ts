@@ -6,7 +6,7 @@ import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
 import { attempt, errorOf } from "../../bin/lto/worker-protocol.js";
 import { writeObject } from "../../formats/object/index.js";
 import { parseModule } from "../../formats/text/index.js";
-import { CodegenSession } from "../../lto/codegen/program/session.js";
+import { FunctionCompiler } from "../../lto/codegen/program/function-compiler.js";
 import { InputError, InternalError } from "../../lto/ir/errors.js";
 import { tscLto } from "../support/command.js";
 
@@ -60,7 +60,7 @@ describe.each(Object.entries(disorders))("%s", (_, body) => {
 describe("faults of the program", () => {
   const fails = (message: string): void =>
     void vi
-      .spyOn(CodegenSession.prototype as unknown as { compile(): void }, "compile")
+      .spyOn(FunctionCompiler.prototype as unknown as { compile(): void }, "compile")
       .mockImplementation(() => {
         throw new TypeError(message);
       });

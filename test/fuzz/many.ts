@@ -1,9 +1,9 @@
 /**
  * npm run fuzz -- [--count N] [--seed S] [--inputs FOLDER] [--keep FOLDER] [--assemble]
  *
- * Gives N damaged files of all formats, from case S on, to the readers and what is behind them; see run.ts. Cases are
+ * Gives N damaged files of all formats, from case S on, to the readers and what is after them; see run.ts. Cases are
  * given to child processes, 50 000 to each (a warm one takes half as long), with 512 MiB of heap; one that says nothing
- * for five minutes, or ends before its last case, failed in that case, and another goes on behind it. --inputs: more
+ * for five minutes, or ends before its last case, failed in that case, and another goes on after it. --inputs: more
  * files to damage; --keep: where failing inputs go; --assemble: all assembly through `as`. Failures are printed as they
  * come. Status 1 if there were any.
  */

@@ -77,7 +77,7 @@ describe("who is mentioned", () => {
         interposable: false,
         mentions: new Map(),
       }).violations.slice();
-    // Four bytes further on in the table, and as much behind its start.
+    // Four bytes further on in the table, and as much after its start.
     expect(violations("a")).toEqual([]);
     expect(violations("b").join()).toContain("@b: assembly mentions it");
   });

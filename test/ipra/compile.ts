@@ -18,13 +18,13 @@ import { parseModule } from "../../formats/text/index.js";
 import type { IndirectCalls } from "../../lto/analysis/function-pointers/index.js";
 import type { MFunction } from "../../lto/codegen/mir.js";
 import { type FunctionFacts, setFacts } from "../../lto/codegen/program/facts.js";
+import { FunctionCompiler } from "../../lto/codegen/program/function-compiler.js";
+import type { Decisions } from "../../lto/codegen/program/function-compilers.js";
 import { definedFunctions, type FunctionNumber } from "../../lto/codegen/program/numbering.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
 import { planProgram } from "../../lto/codegen/program/plan.js";
 import { changedByComponent, changesByCallee } from "../../lto/codegen/program/publication.js";
 import { decideSaves, localSaves } from "../../lto/codegen/program/saves.js";
-import { CodegenSession } from "../../lto/codegen/program/session.js";
-import type { Decisions } from "../../lto/codegen/program/sessions.js";
 import { type RegisterSet, union } from "../../lto/codegen/register-set.js";
 import { withHints } from "../../lto/ir/hints.js";
 import type { Func, Module } from "../../lto/ir/module.js";
@@ -67,7 +67,7 @@ export const codegenOptions: CodegenOptions = {
   shrinkWrap: true,
   baseRegister: true,
   sharedEpilogues: true,
-  fallThrough: true,
+  functionLayout: true,
   boundVariableArguments: true,
   sharedUnwind: true,
   outline: null,
@@ -113,7 +113,7 @@ export function compile(
   const { indirect } = plan;
   const told = { ...plan, indirect: lies.indirect?.(indirect, module) ?? indirect };
   if (lies.indirect !== undefined) tellCalls(functions, told.indirect);
-  const session = new CodegenSession(module, all, told, x64Target, sessionPasses(), (stage, mf) => {
+  const session = new FunctionCompiler(module, all, told, x64Target, sessionPasses(), (stage, mf) => {
     if (stage === "select") lies.selected?.(mf);
     observe?.(stage, mf);
   });

@@ -157,7 +157,7 @@ describe("argumentFlow", () => {
     expect(flow.sites.map((s) => s.sources).reverse()).toEqual([[1], [2], [dyingValue]]);
     expect(flow).toMatchObject({ positions: 2, sources: 3 });
   });
-  it("counts integer parameters only, and none behind one that is passed otherwise", () => {
+  it("counts integer parameters only, and none after one that is passed otherwise", () => {
     const positions = (parameters: string): number =>
       flowOf(`define void @f(${parameters}) {\n  ret void\n}`).positions;
     expect(positions("double %d, i32 %n, float %e, ptr %p")).toBe(2);

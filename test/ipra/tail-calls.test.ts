@@ -1,4 +1,4 @@
-/** Calls in front of a return that several paths share are jumps: recursion runs in constant space. */
+/** Calls before a return that several paths share are jumps: recursion runs in constant space. */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

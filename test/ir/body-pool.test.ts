@@ -1,7 +1,7 @@
 /** How often bodies are decoded: a link in one thread decodes each once, whether passes change it or not. */
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { link } from "../../bin/api.js";
-import { bodyCodec, EncodedBody, RestingBody, restingCodec } from "../../formats/object/body-codec.js";
+import { bodyCodec, EncodedBody, inMemoryCodec, RestingBody } from "../../formats/object/body-codec.js";
 import { readObjectContents, writeObject } from "../../formats/object/index.js";
 import { parseModule } from "../../formats/text/index.js";
 import { BodyPool } from "../../lto/ir/body-pool.js";
@@ -92,7 +92,7 @@ describe("the pool", () => {
     const own = one!.source!;
     const foreign = { isForeign: true, decode: vi.fn((fn: Func) => own.decode(fn)) };
     one!.defineEncoded(foreign);
-    const codec = restingCodec();
+    const codec = inMemoryCodec();
     const { revision } = one!;
     for (let i = 0; i < 3; i++) {
       one!.view();

@@ -327,7 +327,7 @@ describe("clones", () => {
     const module = parse();
     const editor = module.functions[0]!.edit();
     editor.body.renumber();
-    // The loop once more, in front of itself: what its first copy computes arrives at the original's entry.
+    // The loop once more, before itself: what its first copy computes arrives at the original's entry.
     const [, , , join, loop, one, two, latch, done] = editor.body.blocks;
     const map = new CloneMap();
     const copies = cloneBlocks([loop!, one!, two!, latch!], map);

@@ -86,7 +86,7 @@ function table(f: FloatFormat): bigint[] {
   }
   return numbers;
 }
-/** Nearest, ties to even; the entry behind the last finite one stands for infinity. */
+/** Nearest, ties to even; the entry after the last finite one stands for infinity. */
 function nearest(numbers: readonly bigint[], wanted: bigint): bigint {
   let [low, high] = [0, numbers.length - 1];
   while (low < high) {

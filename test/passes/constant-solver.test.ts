@@ -1,4 +1,4 @@
-/** `ConstantSolver` looks again at whatever a fact that got lower concerns: whole sweeps behind it find nothing more. */
+/** `ConstantSolver` looks again at whatever a fact that got lower concerns: whole sweeps after it find nothing more. */
 import { expect, it } from "vitest";
 import { parseModule } from "../../formats/text/index.js";
 import type { DataLayout } from "../../lto/ir/data-layout.js";
@@ -106,7 +106,7 @@ function solveStepwise(module: Module, random: Random, tell: boolean): number {
 
 /** What random functions hardly have. */
 const written = [
-  // What is known of %x behind the branch depends on %n, which nobody there mentions.
+  // What is known of %x after the branch depends on %n, which nobody there mentions.
   `define i1 @f(i32 %x, i32 %n) {
      %c = icmp slt i32 %x, %n
      br i1 %c, label %yes, label %no

@@ -139,7 +139,7 @@ export class Witness {
 }
 
 /**
- * The product's lowering, with further passes in front of it, and these passes on the program: so tests of the runner do
+ * The product's lowering, with further passes before it, and these passes on the program: so tests of the runner do
  * not depend on what else the product does to programs.
  */
 export function withPasses(program: readonly Stage[], lowering: readonly FunctionPass[]): PassSet {

@@ -21,7 +21,7 @@ declare void @effect(i32)
 declare i32 @value(i32)
 declare void @wide(i32, i64)
 `;
-/** @param asked of the functions whose code is made functions of, in front of the body */
+/** @param asked of the functions whose code is made functions of, before the body */
 type Source = (asked: string) => string;
 
 const calls = Array.from({ length: 8 }, (_, i) => `  call void @effect(i32 ${100_001 + i})\n`).join("");
@@ -98,8 +98,8 @@ const makers: readonly Maker[] = [
   { pass: "ir-outline", source: pieces, own: made, column: 0 },
   { pass: "ir-outline-early", source: pieces, own: made, column: 0 },
   { pass: "ir-outline", source: regions, own: made, column: 0 },
-  { pass: "bind-arguments", source: constants, own: made, column: 1 },
-  { pass: "merge-functions", source: copies, own: "", column: 2 },
+  { pass: "constant-argument-thunks", source: constants, own: made, column: 1 },
+  { pass: "merge-similar-functions", source: copies, own: "", column: 2 },
 ];
 
 const requests: readonly (readonly [asked: string, ...fates: readonly Fate[]])[] = [
@@ -199,18 +199,18 @@ for (const { pass, source, own, column } of makers)
   });
 
 it("functions that were merged keep their section and their collector", () => {
-  const functions = run(copies('section ".init.text" gc "statepoint-example"'), "merge-functions");
+  const functions = run(copies('section ".init.text" gc "statepoint-example"'), "merge-similar-functions");
   expect(functions.map((fn) => [fn.section, fn.gc, fn.comdat, fn.linkage])).toEqual([
     [".init.text", "statepoint-example", null, "internal"],
   ]);
 });
 
-describe("fold-functions", () => {
+describe("icf", () => {
   /** Twice the same, which nobody knows the address of. */
   const twice = (asked: string): string => copies(asked).replaceAll("@effect(i32 2)", "@effect(i32 1)");
   const left = (asked: string): string[] => {
     const module = parseModule(twice(asked), "folded.ll");
-    runPass(module, "fold-functions");
+    runPass(module, "icf");
     return module.functions.filter((fn) => fn.isLocal && /^f[12]$/.test(fn.name)).map((fn) => fn.name);
   };
   it("makes copies one", () => expect(left("")).toHaveLength(1));

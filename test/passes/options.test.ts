@@ -159,7 +159,7 @@ describe("order", () => {
       ([, name]) => name!,
     );
   };
-  it("--pass-order puts passes behind the inliner", async () => {
+  it("--pass-order puts passes after the inliner", async () => {
     const usual = await order();
     const at = usual.indexOf("inline") + 1;
     const chosen = ["gvn", "libcalls", "dce", "gvn"];

@@ -63,7 +63,7 @@ describe("--opt-remarks-filename", () => {
   });
 });
 
-describe("shrink-tables", () => {
+describe("narrow-constant-tables", () => {
   it("says what it saves, and where a table goes otherwise", async () => {
     const words = Array.from({ length: 16 }, (_, i) => `i32 ${i}`).join(", ");
     const table = (name: string): string => `@${name} = internal constant [16 x i32] [${words}]\n`;
@@ -85,7 +85,7 @@ define i32 @main(i64 %i) minsize optsize {
     await lto([
       "-Oz",
       `--opt-remarks-filename=${file}`,
-      "--only-passes=shrink-tables",
+      "--only-passes=narrow-constant-tables",
       "--opt-remarks-passes=tables",
     ]);
     const records = readFileSync(file, "utf8").split("--- ").slice(1);
@@ -185,7 +185,7 @@ ${blocks.join("")}end:
     writeFileSync(path("a.ll"), `declare void @effect(i32)\n${[...functions, ...small].join("")}`);
     const file = path("remarks.yaml");
     const options = ["-Oz", "--stats", "--opt-remarks-passes=^ir-outline$", `--opt-remarks-filename=${file}`];
-    const { code, err } = await lto([...options, "--skip-pass=hoist-sink,merge-functions"]);
+    const { code, err } = await lto([...options, "--skip-pass=hoist-sink,merge-similar-functions"]);
     expect(code).toBe(0);
     expect(err).toMatch(/ 1 {2}ir-outline: of these, for code with branches/);
     const records = readFileSync(file, "utf8").split("--- ").slice(1);

@@ -255,7 +255,7 @@ describe("the checker on unwind edges", () => {
     expect(found.some((text) => text.includes("is read from r6"))).toBe(true);
   });
 
-  it("finds a move behind the call", () => {
+  it("finds a move after the call", () => {
     const found = complaints(({ code }) => {
       const { insts } = code.fn.blocks[0]!;
       insts.splice(insts.length - 1, 0, copy(6, 0));

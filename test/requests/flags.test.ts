@@ -55,7 +55,7 @@ const canary = {
 const pages = /(?:subq\t\$4096, %rsp[^\n]*\n(?:\t\.cfi[^\n]*\n)?\tmovq\t\$0, \(%rsp\)\n[\s\S]*?){4}/;
 /** A call, however it is written. */
 const call = (what: string): RegExp => new RegExp(`callq?\\t${what}`);
-/** A call or jump through r11 behind a check of the type before it. */
+/** A call or jump through r11 after a check of the type before it. */
 const checked = (offset: number, jump = "callq?"): RegExp =>
   new RegExp(
     `movl\\t\\$(?:-329620|4294637676), %r10d[^\\n]*\\n\\taddl\\t-${offset}\\(%r11\\), %r10d\\n\\tje[\\s\\S]*ud2\n\\t\\.section\\t\\.kcfi_traps,"ao"[\\s\\S]*\\t${jump}\\t\\*%r11`,

@@ -7,7 +7,7 @@ import { parseReport } from "../../formats/size-report/text.js";
 import { temporaryFolder, tscLto } from "../support/command.js";
 
 const folder = temporaryFolder();
-const merged = join(import.meta.dirname, "../../fixtures/passes/merge-functions/constants.ll");
+const merged = join(import.meta.dirname, "../../fixtures/passes/merge-similar-functions/constants.ll");
 
 async function linked(files: Readonly<Record<string, string>>, ...options: string[]): Promise<SizeReport> {
   const names = Object.entries(files).map(([name, text]) => {
@@ -104,11 +104,11 @@ describe("the size report of a link", () => {
 
   it("names the pass that made a function, and of what", async () => {
     const report = await reportOf([merged], ["-Oz", "--relocatable"]);
-    const made = report.symbols.filter(({ madeBy }) => madeBy === "merge-functions");
+    const made = report.symbols.filter(({ madeBy }) => madeBy === "merge-similar-functions");
     expect(made.map(({ madeOf }) => madeOf)).toContainEqual(["numbers1", "numbers2"]);
     for (const { file } of made) expect(file).toBe(merged);
     expect(report.decisions).toContainEqual({
-      by: "merge-functions",
+      by: "merge-similar-functions",
       counter: "merged",
       count: expect.any(Number),
     });
@@ -123,7 +123,11 @@ describe("the size report of a link", () => {
   ret void
 }\n`;
     const text = `declare void @e(i32, i32, i32)\n${[1, 2, 3, 4].map(body).join("")}`;
-    const options = ["-Oz", "--relocatable", "--skip-pass=ir-outline,merge-functions,bind-arguments"];
+    const options = [
+      "-Oz",
+      "--relocatable",
+      "--skip-pass=ir-outline,merge-similar-functions,constant-argument-thunks",
+    ];
     const report = await linked({ "g.ll": text }, ...options);
     const made = report.symbols.find(({ madeBy }) => madeBy === "outline");
     expect(made?.madeOf).toEqual(["g1", "g2", "g3", "g4"]);
@@ -134,7 +138,12 @@ describe("the size report of a link", () => {
     const copy = (name: string): string =>
       `define internal void @${name}(i32 %x) noinline {\n  call void @e(i32 %x)\n  call void @e(i32 3)\n  ret void\n}\n`;
     const text = `declare void @e(i32)\n${copy("a")}${copy("b")}define void @r(i32 %x) {\n  call void @a(i32 %x)\n  call void @b(i32 %x)\n  ret void\n}\n`;
-    const report = await linked({ "fold.ll": text }, "-Oz", "--export=r", "--skip-pass=bind-arguments");
+    const report = await linked(
+      { "fold.ll": text },
+      "-Oz",
+      "--export=r",
+      "--skip-pass=constant-argument-thunks",
+    );
     expect(named(report, "a").standsFor).toEqual(["b"]);
   });
 

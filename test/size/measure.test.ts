@@ -53,7 +53,7 @@ async function measured(...words: string[]): Promise<Findings> {
 
 describe("measure", () => {
   it("links inputs with everything, without each decision, with each alone, with none", async () => {
-    const list = "shared-unwind,outline,ir-outline,merge-functions";
+    const list = "shared-unwind,outline,ir-outline,merge-similar-functions";
     const { settings, effects, links } = await measured(`--decisions=${list}`, "--", path("p.ll"));
     expect(settings.map(({ name }) => name)).toEqual([
       "all",

@@ -72,7 +72,7 @@ async function linked(text: string, ...options: string[]): Promise<SizeReport> {
   return parseReport(readFileSync(path("p.json"), "utf8"), "p.json");
 }
 
-const plain = "--skip-pass=bind-arguments,merge-functions";
+const plain = "--skip-pass=constant-argument-thunks,merge-similar-functions";
 const nameIn = (report: SizeReport, name: string): SymbolReport | undefined =>
   report.symbols.find((symbol) => symbol.name === name);
 

@@ -157,7 +157,7 @@ describe("a cache of compiled code", () => {
   it("that V8 refuses stays, and another is made beside it", () => {
     link();
     const bytes = readFileSync(cacheFile());
-    // Behind three words of header the code stands twice; its third word is V8's hash of its settings.
+    // After three words of header the code stands twice; its third word is V8's hash of its settings.
     for (const start of [12, 12 + bytes.readUInt32LE(4)]) bytes[start + 12]! ^= 1;
     writeFileSync(cacheFile(), bytes);
     const count = readdirSync(caches).length;

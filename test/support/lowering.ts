@@ -3,7 +3,7 @@
 import { unknownIndirectCalls } from "../../lto/analysis/function-pointers/index.js";
 import type { LegalFunction } from "../../lto/codegen/legalize/index.js";
 import { LoweringRunContext, lowerFunction } from "../../lto/codegen/lowering/index.js";
-import type { SessionPasses } from "../../lto/codegen/program/session.js";
+import type { SessionPasses } from "../../lto/codegen/program/function-compiler.js";
 import type { DataLayout } from "../../lto/ir/data-layout.js";
 import type { Func } from "../../lto/ir/module.js";
 import type { Value } from "../../lto/ir/values.js";

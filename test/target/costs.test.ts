@@ -34,11 +34,11 @@ function result(name: string, fixture: string, costs: TargetCosts): string {
 }
 
 it.each([
-  ["center-parameters", "passed.ll"],
-  ["merge-functions", "constants.ll"],
-  ["bind-arguments", "constants.ll"],
+  ["bias-pointer-arguments", "passed.ll"],
+  ["merge-similar-functions", "constants.ll"],
+  ["constant-argument-thunks", "constants.ll"],
   ["ir-outline", "inputs.ll"],
-  ["shrink-tables", "distances.ll"],
+  ["narrow-constant-tables", "distances.ll"],
   ["inline", "size.ll"],
 ])("%s decides otherwise for a machine of other costs", (name, fixture) => {
   const usual = result(name, fixture, x64Costs);

@@ -39,7 +39,7 @@ export type Verdict = "pass" | "unsupported" | "fail" | "skipped";
 /** One line of the results file. */
 export interface Outcome {
   readonly name: string;
-  /** The level, and behind it the options of the way of linking. */
+  /** The level, and after it the options of the way of linking. */
   readonly level: string;
   readonly verdict: Verdict;
   /** Where it failed: compile, lto, assemble, native link, run, output; or why it was skipped. */

@@ -1,6 +1,6 @@
 /**
  * `npm run bench:outline -- [package…] [--corpus DIR] [--level Oz]`: what each outliner is worth. Every program is linked
- * without outliners, with each of the two on the IR, with the one on machine code, and with them together; behind all
+ * without outliners, with each of the two on the IR, with the one on machine code, and with them together; after all
  * passes on the program, as in every link.
  *
  * Counted is what is loaded of the assembled result: code, unwind and exception tables with the header that the linker

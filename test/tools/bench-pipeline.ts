@@ -5,7 +5,7 @@
  * Every program is linked with the whole pipeline, without any optional pass on the program, without those of code
  * generation on the IR and bounds of variable arguments either, and with each optional pass left out in turn; what is in the
  * file of the assembled result (code, unwind and exception tables with the header that the linker makes, data) is
- * compared with the whole pipeline's. A figure above 1 says that programs are so much larger without the pass. `--search N` looks for another order of the passes behind the inliner (bench/pass-order.ts)
+ * compared with the whole pipeline's. A figure above 1 says that programs are so much larger without the pass. `--search N` looks for another order of the passes after the inliner (bench/pass-order.ts)
  * with at most N links, and compares what it finds on the programs of `--check`. Sizes only: nothing is run. Outliners
  * are off unless asked for: they find again what passes leave.
  *

@@ -33,7 +33,7 @@ interface Kind {
   readonly type: string;
   readonly from: (x: string) => string;
   readonly to: (v: string) => string;
-  /** Passed unchanged to functions without prototypes and behind `...`. */
+  /** Passed unchanged to functions without prototypes and after `...`. */
   readonly promoted?: boolean;
   /** For parameters only. */
   readonly parameterOnly?: boolean;
@@ -115,7 +115,7 @@ interface Function {
   readonly file: number;
   readonly isStatic: boolean;
   readonly parameters: readonly KindName[];
-  /** Kinds behind `...`; null: not variable. */
+  /** Kinds after `...`; null: not variable. */
   readonly variable: readonly KindName[] | null;
   readonly oldStyle: boolean;
   readonly result: KindName;

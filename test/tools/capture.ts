@@ -1,6 +1,6 @@
 /**
  * Learns how a package is built: runs its own configure and make once, with a compiler wrapper that writes down
- * every command, and turns the record into the list of compilations behind each program that was linked.
+ * every command, and turns the record into the list of compilations after each program that was linked.
  *
  * Works for packages whose make calls `$CC -c file.c` and `$CC objects… -o program`, with static libraries made by
  * ar in between. Breaks for builds that move objects after compiling or that preprocess their sources first.
@@ -149,7 +149,7 @@ function resolveLink(
 
 /**
  * Which members a linker takes from archives: those that define a symbol still undefined. Read from the native
- * objects that the recorded build left behind, with nm.
+ * objects that the recorded build left after, with nm.
  */
 class LazyLink {
   readonly objects: string[] = [];

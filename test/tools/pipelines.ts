@@ -31,7 +31,7 @@ export interface OptionalPasses {
   readonly program: readonly string[];
   /** Right before selection and nowhere else. */
   readonly lowering: readonly string[];
-  /** Behind the inliner, in order, as often as they run there. */
+  /** After the inliner, in order, as often as they run there. */
   readonly order: readonly string[];
 }
 

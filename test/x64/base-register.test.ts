@@ -111,7 +111,7 @@ describe("a base register", () => {
     expect(await compile(counters, "-O2")).not.toContain(anchor);
     expect(await compile(counters, "--data-sections")).not.toContain(anchor);
   });
-  test("is set again behind a call that changes it, and kept behind one that does not", async () => {
+  test("is set again after a call that changes it, and kept after one that does not", async () => {
     const around = (callee: string): string => `
 @a = internal global i32 0
 @b = internal global i32 0
@@ -229,7 +229,7 @@ describe("fields far from a pointer", () => {
   for (const options of [[], ["--no-ipra"], ["--regalloc=greedy"]] as string[][])
     test(`are reached from a free register ${options.join(" ")}`, async () => {
       // The pass on the IR takes one middle of two.
-      for (const skipped of [[], ["--skip-pass=center-pointers"]]) {
+      for (const skipped of [[], ["--skip-pass=bias-pointers"]]) {
         const near = await compile(far, ...options, ...skipped);
         const plain = await compile(far, ...options, ...skipped, "--no-base-register");
         // Around calls that change every register none is free for long.

@@ -45,7 +45,7 @@ end:
 }`;
 
 describe("dispatches", () => {
-  it("stand behind each operation", async () => {
+  it("stand after each operation", async () => {
     const text = await compile(interpreter(""));
     expect(count(text, /\tjmp\t\*/g)).toBe(3);
     expect(count(text, /\tjmp\t[^*]/g)).toBe(0);

@@ -1,4 +1,4 @@
-/** Peepholes across the edges of branches: what two blocks compare, and what moves behind a branch. */
+/** Peepholes across the edges of branches: what two blocks compare, and what moves after a branch. */
 import { describe, expect, test } from "vitest";
 import { rebuildEdges } from "../../lto/codegen/late/cfg.js";
 import { MFunction, type MInst } from "../../lto/codegen/mir.js";

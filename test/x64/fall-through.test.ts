@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { FallThrough } from "../../formats/asm/index.js";
 import { checkObject } from "../../formats/code/check.js";
 import type { FunctionClaim } from "../../formats/code/claims.js";
-import type { FunctionExit, PrintedFunction } from "../../lto/codegen/program/sessions.js";
+import type { FunctionExit, PrintedFunction } from "../../lto/codegen/program/function-compilers.js";
 import { assemble } from "../ipra/compile.js";
 import { temporaryFolder, tscLto } from "../support/command.js";
 import { programSizes } from "../tools/elf-size.js";
@@ -18,7 +18,7 @@ const output = join(folder, "out.s");
 interface Shape {
   /** Attributes of every function. */
   readonly all?: string;
-  /** Of the one that others end with calls of: linkage, section, and what else stands behind the attributes. */
+  /** Of the one that others end with calls of: linkage, section, and what else stands after the attributes. */
   readonly linkage?: string;
   readonly callee?: string;
 }
@@ -96,7 +96,7 @@ describe("a function that ends in a jump", () => {
     expect(jumps(text)).toBe(2);
     expect(order(text)).toBe("second alone first last main");
     expect(run()).toBe(expected);
-    const apart = await assembly(program({}), "--no-fall-through", ...options);
+    const apart = await assembly(program({}), "--no-function-layout", ...options);
     expect(jumps(apart)).toBe(3);
     expect(order(apart)).toBe("last first second alone main");
     expect(run()).toBe(expected);
@@ -128,7 +128,7 @@ ${Array.from({ length: 40 }, (_, n) => `  store volatile i32 ${n + 1000}, ptr @s
       return programSizes(join(folder, "out.o")).code;
     };
     // One jump goes, two are short.
-    expect(await bytes("--no-fall-through")).toBe((await bytes()) + 5 + 2 * 3);
+    expect(await bytes("--no-function-layout")).toBe((await bytes()) + 5 + 2 * 3);
   });
 
   it.each([
@@ -175,7 +175,7 @@ define i32 @user${n}(i32 %x) noinline minsize optsize {
       expect(run()).toBe("88895 88918 88921\n");
       return made.match(/\tjmp\toutlined\./g)?.length ?? 0;
     };
-    const before = await count("--no-fall-through");
+    const before = await count("--no-function-layout");
     expect(before).toBeGreaterThan(1);
     expect(await count()).toBe(before - 1);
   });
@@ -195,7 +195,7 @@ describe("a function jumps", () => {
     ["past what lies before the entry", { callee: "prefix i32 5" }, []],
     ["past room for patches", { callee: '"patchable-function-prefix"="3"' }, []],
     ["in sections for each function", {}, ["--function-sections"]],
-    ["where asked to", {}, ["--no-fall-through"]],
+    ["where asked to", {}, ["--no-function-layout"]],
   ] as const)("%s", async (_, shape: Shape, options) => {
     const comdat = "callee" in shape && shape.callee === "comdat" ? "$last = comdat any\n" : "";
     const text = await assembly(comdat + program(shape), "--export=last", ...options);

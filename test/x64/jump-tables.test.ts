@@ -109,7 +109,7 @@ function readOnlyValues(text: string, bytes: number): number[] {
 }
 
 describe("jump tables", () => {
-  // A trap takes 2 bytes: the last of 5 blocks starts 4 · 2 + 7 · n bytes behind the first.
+  // A trap takes 2 bytes: the last of 5 blocks starts 4 · 2 + 7 · n bytes after the first.
   for (const pic of [false, true])
     test(`${pic ? "relative" : "absolute"} ones get entries that just hold the farthest distance`, () => {
       const entries = (lengths: readonly number[]): number => {

@@ -91,7 +91,7 @@ describe("layout", () => {
   });
 });
 
-/** Blocks that control goes on from to the one behind. */
+/** Blocks that control goes on from to the one after. */
 const fallsOn = ({ insts }: MBlock): boolean => ![X.Jmp, X.Ret].includes(insts.at(-1)?.op as X);
 
 /** Another order of what has to stay together, the entry first. */

@@ -126,7 +126,7 @@ ${calls.replaceAll("ASKED", `minsize optsize ${asked}`)}`;
     const [source, output] = [join(folder, "bound.ll"), join(folder, "bound.s")];
     writeFileSync(source, text(asked));
     const { code } = await tscLto(
-      ["-Oz", "--only-passes=bind-arguments", "--relocatable", source, "-o", output],
+      ["-Oz", "--only-passes=constant-argument-thunks", "--relocatable", source, "-o", output],
       {
         cwd: folder,
       },

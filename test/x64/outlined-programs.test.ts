@@ -282,7 +282,7 @@ ${firsts
       const text = await check(
         [0, 1, 2, 3].map((more) => pad(28, least + more)),
         // Which moves a block to the end of its function.
-        "--no-fall-through",
+        "--no-function-layout",
         ...options,
       );
       expect(farthest(text, "byte").sort()).toEqual([254, 255]);

@@ -177,7 +177,7 @@ describe("flags", () => {
     expect(again(copy(8, RSI, RDX), R8)).toHaveLength(5);
     expect(again(aluReg(X.Add, 4, RSI, RDX))).toHaveLength(5);
   });
-  test("a comparison with memory is made again behind what may have changed it", () => {
+  test("a comparison with memory is made again after what may have changed it", () => {
     const inMemory = (): MInst => {
       const inst = new MInst(X.CmpM, 4);
       inst.mem = baseDisp(RDI, 8);

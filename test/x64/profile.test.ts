@@ -65,7 +65,7 @@ const part = (text: string, name: string): string =>
   new RegExp(`^${name}:[\\s\\S]*?^\\t\\.size\\t${name},`, "m").exec(text)?.[0] ?? "";
 
 describe("a profile", () => {
-  it("puts what follows often behind the branch", async () => {
+  it("puts what follows often after the branch", async () => {
     const leaf = part(await compile(program(1, 10000)), "f");
     expect(leaf.indexOf("leal\t(%rdi")).toBeLessThan(leaf.indexOf("call"));
     const calls = part(await compile(program(10000, 1)), "f");
@@ -74,7 +74,7 @@ describe("a profile", () => {
     expect(calls).toMatch(/\tjne\t/);
   });
 
-  it("moves what is rare in a loop behind the function", async () => {
+  it("moves what is rare in a loop after the function", async () => {
     const rare = part(await compile(program(1, 10000)), "loop");
     expect(rare.indexOf("\tret")).toBeLessThan(rare.indexOf("call"));
     const often = part(await compile(program(10000, 1)), "loop");
@@ -116,7 +116,7 @@ describe("a profile", () => {
       `declare void @h(i32, i32)\n${["p", "q", "r"]
         .map((name) => `define i32 @${name}(i32 %x) minsize optsize ${attribute} {\n${body}\n  ret i32 %x\n}`)
         .join("\n")}\n`;
-    const skip = "--skip-pass=fold-functions,merge-functions";
+    const skip = "--skip-pass=icf,merge-similar-functions";
     const outlined = /OUTLINED_FUNCTION|outlined/;
     expect(await compile(twins(""), skip)).toMatch(outlined);
     expect(await compile(twins("hot"), skip)).not.toMatch(outlined);

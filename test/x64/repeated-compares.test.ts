@@ -108,7 +108,7 @@ describe("comparisons that were made", () => {
     }
   });
 
-  test("not of memory, nor behind ways that are no branches", () => {
+  test("not of memory, nor after ways that are no branches", () => {
     const inMemory = () => {
       const made = inst(X.Cmp, 4, [], [RDI]);
       made.mem = memory(physical(RSI));
@@ -129,7 +129,7 @@ describe("comparisons that were made", () => {
   });
 });
 
-/** Whether a byte fulfils a condition behind its comparison with a number. */
+/** Whether a byte fulfils a condition after its comparison with a number. */
 function holds(cc: Cc, x: number, y: number): boolean {
   const difference = (x - y) & 0xff;
   const carry = (x & 0xff) < (y & 0xff);
@@ -169,7 +169,7 @@ describe("comparisons with a neighbouring number", () => {
     expect(gone).toBeGreaterThan(100);
   });
 
-  test("stay where the flags are read behind the branch, or by an instruction that carries", () => {
+  test("stay where the flags are read after the branch, or by an instruction that carries", () => {
     for (const [behind, also] of [
       [[set()], []],
       [[], [inst(X.Sbb, 4, [RAX], [RAX, RAX])]],

@@ -51,7 +51,7 @@ const forSize = "minsize optsize uwtable";
 async function assembly(text: string, ...options: string[]): Promise<string> {
   writeFileSync(input, text);
   // Passes would make one function of those that are alike, and callers save for them otherwise.
-  const apart = ["--no-ipra", "--no-outline", "--no-fall-through"];
+  const apart = ["--no-ipra", "--no-outline", "--no-function-layout"];
   const args = ["--only-passes=shrink-wrap,peepholes,merge-tails", ...apart];
   const { code, err } = await tscLto([...args, ...options, input, "-o", output], { cwd: folder });
   expect({ code, err }).toEqual({ code: 0, err: "" });

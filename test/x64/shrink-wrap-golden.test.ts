@@ -30,7 +30,7 @@ async function compile(...options: string[]): Promise<{ text: string; said: stri
 const firstStackInstruction = (text: string): number => text.search(/\t(push|sub.*%rsp)/);
 
 describe("a function with an early exit", () => {
-  it("has its frame behind the test", async () => {
+  it("has its frame after the test", async () => {
     const { text, said } = await compile("-O2", "--stats");
     expectFile(text, join(golden, "early-exit.s"));
     expect(firstStackInstruction(text)).toBeGreaterThan(text.search(/\tj(n?e|mp)\t/));

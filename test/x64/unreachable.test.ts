@@ -49,7 +49,7 @@ end:
   %t = add i64 %r, %i
   ret i64 %t
 }`,
-  "an indirect branch behind a condition that is false": `
+  "an indirect branch after a condition that is false": `
 @where = internal constant [2 x ptr] [ptr blockaddress(@main, %a), ptr blockaddress(@main, %b)]
 define i64 @main(i64 %n) {
   %x = mul i64 %n, 3

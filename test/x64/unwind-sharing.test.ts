@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { UnwindSharing } from "../../formats/asm/index.js";
-import type { PrintedFunction } from "../../lto/codegen/program/sessions.js";
+import type { PrintedFunction } from "../../lto/codegen/program/function-compilers.js";
 import { tscLto } from "../support/command.js";
 
 const dir = mkdtempSync(join(tmpdir(), "unwind-sharing-"));

@@ -237,7 +237,7 @@ class GroupParser {
   }
 }
 
-/** The version is in the top byte. From version 1 on errno comes before the rest, and others behind it. */
+/** The version is in the top byte. From version 1 on errno comes before the rest, and others after it. */
 function memoryOf(encoded: bigint): number {
   const bits = Number(encoded & 0xffffn);
   if (encoded >> 56n === 0n) return bits & allMemory;

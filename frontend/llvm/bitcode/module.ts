@@ -590,7 +590,7 @@ const maxLayoutLength = 4096;
 
 /**
  * LLVM 18 gave `i128` its alignment of 16 on x86-64; older modules get it too, as in LLVM's own reader, so
- * that modules of different ages can be linked. It goes behind the pointer and integer components.
+ * that modules of different ages can be linked. It goes after the pointer and integer components.
  */
 function currentLayout(layout: string, triple: string): string {
   if (layout.length > maxLayoutLength) throw new InputError("malformed data layout");

@@ -195,7 +195,7 @@ class FlowScan {
     }
   }
 
-  /** @param next the instruction behind the call */
+  /** @param next the instruction after the call */
   private scanCall(call: CallInst, next: Inst | undefined): void {
     const callee = call.operands[0]!;
     const { tail } = call.data;

@@ -3,7 +3,7 @@
  * reads the count of vector registers that the platform has callers pass (`al` on x86-64).
  *
  *     static void error(const char *format, ...)      nobody passes it a double: no vector register is saved,
- *     error("%d: %s", line, text)                     nor the integer registers behind the third; and `al` is not set
+ *     error("%d: %s", line, text)                     nor the integer registers after the third; and `al` is not set
  *
  * Method: one look at each body. For each direct call that may pass variable arguments an upper bound of the registers
  * is added to what is known of its callee; for calls through pointers it is kept until their callees are known. A value

@@ -12,12 +12,12 @@ export class BranchSizes {
   readonly most: number;
   /** Some of the code is inline assembly, whose length is a guess. */
   readonly hasAssembly: boolean;
-  /** First block of each chain, and behind the last one the number of blocks; blocks are numbered chain by chain. */
+  /** First block of each chain, and after the last one the number of blocks; blocks are numbered chain by chain. */
   private readonly firstBlock: Int32Array;
   private readonly chainOf: Int32Array;
   /** Of each block, without its branches. */
   private readonly blockBytes: Int32Array;
-  /** First branch of each block, and behind the last one the number of branches. */
+  /** First branch of each block, and after the last one the number of branches. */
   private readonly firstBranch: Int32Array;
   /** Number of the block that each branch leads to; -1: it is not among them. */
   private readonly target: number[] = [];

@@ -7,7 +7,7 @@
  * wherever the state changes or a block starts in another state than the code above it ends in. For "async" tables the
  * result is exact at every instruction; for "sync" ones at calls, so that only calls have directives before them.
  * A restored register is reported only when other code follows than the rest of the epilogue: its stack copy stays
- * valid until the return. Stores in a row are reported behind the last of them, where the CFA does not move with them:
+ * valid until the return. Stores in a row are reported after the last of them, where the CFA does not move with them:
  * the registers have their values still.
  *
  * Forms: the state at the entry is remembered at the first directive (1 byte) and restored (1 byte) where the function's
@@ -168,7 +168,7 @@ class Directives {
     this.change(state, true);
     for (let i = 0; i < insts.length; i++) {
       const inst = insts[i]!;
-      // Behind an epilogue in the middle of a function the stack copies are no longer valid.
+      // After an epilogue in the middle of a function the stack copies are no longer valid.
       if (this.believed.saved.length > state.saved.length && goesOn(insts, i, instructions.facts))
         this.change(state, true);
       if ((instructions.facts[inst.op]! & OpFact.Call) !== 0) this.mustBeKnown(state);

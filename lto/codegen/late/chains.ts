@@ -1,5 +1,5 @@
 /**
- * Things by number in chains, which are put in front of each other: blocks in a function, functions in a program. A chain
+ * Things by number in chains, which are put before each other: blocks in a function, functions in a program. A chain
  * is found by union-find, so that none closes to a ring; joining is as good as constant.
  */
 export class Chains {
@@ -33,7 +33,7 @@ export class Chains {
     return this.first[this.find(thing)]!;
   }
 
-  /** Puts the chain of the one in front of the other's. @returns false: they are the same */
+  /** Puts the chain of the one before the other's. @returns false: they are the same */
   join(a: number, b: number): boolean {
     const before = this.find(a);
     const behind = this.find(b);

@@ -16,9 +16,9 @@ import { estimateFrequencies } from "./block-frequency.js";
 import { insertCfi, unwindBytes } from "./cfi.js";
 import { layOut, relaxedSize } from "./layout.js";
 import { changedRegisters } from "./liveness.js";
-import { completion, emission, type LateStepInfo, runLateSteps, shrinkWrap } from "./pipeline.js";
+import { emission, framePasses, type MachinePassInfo, runMachinePasses, shrinkWrap } from "./pipeline.js";
 import { allRules, type RuleSettings, RuleUse } from "./rule-use.js";
-import { chooseWrapping, type Wrapping } from "./shrink-wrap.js";
+import { chooseWrapping, type ShrinkWrapRegion } from "./shrink-wrap.js";
 
 export interface FinishOptions {
   /** Of the module that the function is of; by default it refers to no module's globals. */
@@ -42,7 +42,7 @@ export interface FinishOptions {
   /** Times the steps. */
   readonly runner?: PassRunner | null;
   /** The optional steps to take; by default all. */
-  readonly wanted?: ReadonlySet<LateStepInfo>;
+  readonly wanted?: ReadonlySet<MachinePassInfo>;
   /** The rules of the peepholes to apply; by default all. */
   readonly rules?: RuleSettings;
 }
@@ -70,16 +70,16 @@ export function completeFunction(
   const plan = frame.decide(mf, request);
   mf.framePointer = plan.framePointer;
   mf.redZone = plan.redZone;
-  const wrapped = (): Wrapping | null =>
+  const wrapped = (): ShrinkWrapRegion | null =>
     chooseWrapping(mf, plan, () => options.frequencies ?? estimateFrequencies(mf));
-  const choose = (): Wrapping | null => {
+  const choose = (): ShrinkWrapRegion | null => {
     if (options.shrinkWrap === false || wanted?.has(shrinkWrap) === false) return null;
     return runner === null ? wrapped() : runner.phase(shrinkWrap.name, mf.name, wrapped);
   };
-  const complete = (wrapping: Wrapping | null): Completed => {
+  const complete = (wrapping: ShrinkWrapRegion | null): Completed => {
     const tell = (text: string): void => runner?.log(text);
     const rules = new RuleUse(mf.target.rules, options.rules ?? allRules, mf.name, tell);
-    runLateSteps(completion, mf, { request, plan, wrapping, rules }, runner, wanted);
+    runMachinePasses(framePasses, mf, { request, plan, wrapping, rules }, runner, wanted);
     return { isWrapped: wrapping !== null, rules };
   };
   const wrapping = choose();
@@ -101,8 +101,8 @@ interface Completed {
 function completeSmaller(
   mf: MFunction,
   symbols: SymbolNumbers,
-  wrapping: Wrapping,
-  complete: (wrapping: Wrapping | null) => Completed,
+  wrapping: ShrinkWrapRegion,
+  complete: (wrapping: ShrinkWrapRegion | null) => Completed,
 ): Completed {
   if (!isMeasurable(mf)) return complete(null);
   const allocated = packFunction(mf, symbols);
@@ -144,7 +144,7 @@ function laidOutSize(mf: MFunction): number {
 
 /** Makes a completed function ready to be printed. */
 export function layOutFunction(mf: MFunction, runner: PassRunner | null = null): void {
-  runLateSteps(emission, mf, undefined, runner);
+  runMachinePasses(emission, mf, undefined, runner);
 }
 
 /** Both, for a function that waits for nothing. @returns whether some paths run without the frame that others have */

@@ -37,7 +37,7 @@ interface TailJump {
   readonly at: number;
   /** It is the last instruction. */
   readonly isLast: boolean;
-  /** Bytes of `from` behind it. */
+  /** Bytes of `from` after it. */
   behind: number;
 }
 
@@ -132,7 +132,7 @@ function sizeOf(code: ProgramCode, fn: number, jumps: readonly TailJump[]): numb
   return bytes;
 }
 
-/** Puts functions in front of what they end with jumps to. @returns those */
+/** Puts functions before what they end with jumps to. @returns those */
 function fallThrough(jumps: readonly TailJump[], instructions: Int32Array, chains: Chains): number[] {
   const count = new Int32Array(instructions.length);
   for (const { from } of jumps) count[from]!++;

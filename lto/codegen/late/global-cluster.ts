@@ -97,7 +97,7 @@ function arrange(
   { nearFrom }: AddressCosts,
   layout: DataLayout,
 ): GlobalCluster {
-  // No padding arises but behind sizes that are no multiples of alignments.
+  // No padding arises but after sizes that are no multiples of alignments.
   const variables = [...chosen].sort((a, b) => alignOf(b, layout) - alignOf(a, layout));
   const starts = new Map<GlobalValue, number>();
   let end = 0;

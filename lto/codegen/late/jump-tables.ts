@@ -3,12 +3,12 @@
  *
  * Where the places that a table leads to lie near each other, an entry is the distance from the first of them:
  *
- *     .long A, B, C    →    .byte A-A, B-A, C-A     with an addition behind the load
+ *     .long A, B, C    →    .byte A-A, B-A, C-A     with an addition after the load
  *
  * Tables start as narrow as there is and widen where a distance asks for it, together with the branches around them,
  * until nothing changes: loads of narrow entries are longer code, so that distances only grow. The longer code is made
  * up for by the fewest entries that selection makes a table for. Linear a round; rounds are few.
- * Breaks if: something behind this step changes the length of an instruction, or inline assembly is longer than
+ * Breaks if: something after this step changes the length of an instruction, or inline assembly is longer than
  * estimated (the assembler refuses entries that do not fit). So functions with any keep entries of 4 bytes.
  */
 import type { JumpTable, MBlock, MFunction } from "../mir.js";

@@ -8,7 +8,7 @@
  *
  * Blocks are grouped by their last two instructions; in each group the pair with the longest common end is
  * taken, with every other block that shares it, until nothing is gained. The mirror image: what both
- * successors of a branch start with moves in front of the branch, if it leaves the flags alone.
+ * successors of a branch start with moves before the branch, if it leaves the flags alone.
  * O(blocks of a group squared × common instructions); groups are cut into parts of 64 blocks.
  * Proof obligations: equal instructions, equal successors, and the same stack depth, which equal code to the
  * same end implies except where control never continues.
@@ -49,7 +49,7 @@ function gain(mf: MFunction, insts: readonly MInst[], n: number): number {
   return endBytes(mf, insts, n) - (jumps ? 0 : instructions.shortBranch);
 }
 
-/** Whether the block moves the stack pointer in front of its last `n` instructions, apart from saving registers. */
+/** Whether the block moves the stack pointer before its last `n` instructions, apart from saving registers. */
 function movesStackBefore(insts: readonly MInst[], n: number, { instructions, registers }: Target): boolean {
   for (let i = 0; i < insts.length - n; i++) {
     const inst = insts[i]!;
@@ -170,7 +170,7 @@ function branchStart(insts: readonly MInst[], facts: Uint32Array): number {
 const isMovable = (inst: MInst, facts: Uint32Array): boolean =>
   inst.targets.length === 0 && (facts[inst.op]! & (endsBlock | OpFact.WritesFlags | OpFact.Asm)) === 0;
 
-/** Moves what all successors of a conditional branch start with in front of it. */
+/** Moves what all successors of a conditional branch start with before it. */
 function hoist(mf: MFunction, block: MBlock): boolean {
   const { insts } = block;
   const { facts } = mf.target.instructions;

@@ -6,7 +6,7 @@
  *     movl v(%rip), %eax; incl v+4(%rip); addl %eax, v(%rip)
  *       →  movl $v, %ecx; movl (%rcx), %eax; incl 4(%rcx); addl %eax, (%rcx)
  *
- * A structure may have several such middles, of which center-pointers (codegen/lowering) takes one; and frames of more than
+ * A structure may have several such middles, of which bias-pointers (codegen/lowering) takes one; and frames of more than
  * 128 bytes have them too. Where the most distances lie in 256 bytes is tried first. A register may point to many
  * things in a function: what is counted of it together only says what to try, rebasing.ts what each place gains.
  * Constants are left alone: linkers merge some by what is there, and an address in the middle may be outside of them.

@@ -16,10 +16,10 @@ import { layOut } from "./layout.js";
 import { mergeTails } from "./merge-tails.js";
 import type { ProgramCode } from "./program-code.js";
 import type { RuleUse } from "./rule-use.js";
-import type { Wrapping } from "./shrink-wrap.js";
+import type { ShrinkWrapRegion } from "./shrink-wrap.js";
 
 /** What options and the manual say of a step. */
-export interface LateStepInfo {
+export interface MachinePassInfo {
   /** As options spell it: words with dashes. */
   readonly name: string;
   /** One line for the manual, without a period. */
@@ -33,26 +33,26 @@ export interface FrameChoice {
   readonly request: FrameRequest;
   readonly plan: FramePlan;
   /** Blocks that have the frame; null: all. */
-  readonly wrapping: Wrapping | null;
+  readonly wrapping: ShrinkWrapRegion | null;
   /** Of the peepholes' rules. */
   readonly rules: RuleUse;
 }
 
 /** A step that is taken for each function by itself. */
-export interface LateStep<Situation = void> extends LateStepInfo {
+export interface MachinePass<Situation = void> extends MachinePassInfo {
   run(mf: MFunction, situation: Situation): void;
 }
 
 /** The choice before the steps: paths that need no frame run without it. */
-export const shrinkWrap: LateStepInfo = {
+export const shrinkWrap: MachinePassInfo = {
   name: "shrink-wrap",
   description: "prologues and epilogues go where the frame is needed",
   isRequired: false,
 };
 
 /** From registers and slots to final code, whose blocks may still be in any order. Edges stay up to date. */
-export const completion: readonly LateStep<FrameChoice>[] = [
-  // First: behind it there are only registers and addressed memory, and nothing moves the stack pointer any more.
+export const framePasses: readonly MachinePass<FrameChoice>[] = [
+  // First: after it there are only registers and addressed memory, and nothing moves the stack pointer any more.
   {
     name: "insert-frame",
     description: "prologues, epilogues, and addresses in place of slots",
@@ -95,8 +95,8 @@ export const completion: readonly LateStep<FrameChoice>[] = [
 ];
 
 /** The step that puts functions beside those that they end with calls of (function-order.ts). */
-export const fallThroughStep: LateStepInfo = {
-  name: "fall-through",
+export const fallThroughStep: MachinePassInfo = {
+  name: "function-layout",
   description:
     "functions that end in a jump to another stand in front of it, without the jump, or near it, for size",
   isRequired: false,
@@ -109,14 +109,14 @@ export interface ProgramStep {
 }
 
 /** The step that makes functions of repeated code (outline/outliner.ts): it gets what it needs from the driver. */
-export const outlineStep: LateStepInfo = {
+export const outlineStep: MachinePassInfo = {
   name: "outline",
   description: "repeated code as functions, for size",
   isRequired: false,
 };
 
 /** The step that makes epilogues one (share-epilogues.ts). */
-export const shareEpiloguesStep: LateStepInfo = {
+export const shareEpiloguesStep: MachinePassInfo = {
   name: "share-epilogues",
   description: "pops and returns that many functions end with stand once, for size",
   isRequired: false,
@@ -131,8 +131,8 @@ export const repack: ProgramStep = {
 };
 
 /** From final code to its order in the text. No step may follow that changes an instruction's length. */
-export const emission: readonly LateStep[] = [
-  // Behind all that moves code: what it puts in has its place. Before layout, which counts its bytes.
+export const emission: readonly MachinePass[] = [
+  // After all that moves code: what it puts in has its place. Before layout, which counts its bytes.
   {
     name: "harden",
     description: "what attributes ask for at entries, exits and targets of indirect branches",
@@ -162,24 +162,24 @@ export const emission: readonly LateStep[] = [
 ];
 
 /** The steps that may be left out, in their order. */
-export const optionalLateSteps: readonly LateStepInfo[] = [
+export const optionalLateSteps: readonly MachinePassInfo[] = [
   shrinkWrap,
-  ...completion.filter((step) => !step.isRequired),
+  ...framePasses.filter((step) => !step.isRequired),
 ];
 
 /** The steps that are wanted for a function. @param first number of its first optional step, for bisection */
-export function wantedLateSteps(runner: PassRunner, fn: string, first: number): ReadonlySet<LateStepInfo> {
+export function wantedLateSteps(runner: PassRunner, fn: string, first: number): ReadonlySet<MachinePassInfo> {
   const unit = { kind: "function", name: fn } as const;
   return new Set(optionalLateSteps.filter((step, i) => runner.wants(step.name, unit, first + i)));
 }
 
 /** Takes the steps one after the other. @param wanted those of the optional ones to take; by default all */
-export function runLateSteps<Situation>(
-  steps: readonly LateStep<Situation>[],
+export function runMachinePasses<Situation>(
+  steps: readonly MachinePass<Situation>[],
   mf: MFunction,
   situation: Situation,
   runner: PassRunner | null,
-  wanted: ReadonlySet<LateStepInfo> | null = null,
+  wanted: ReadonlySet<MachinePassInfo> | null = null,
 ): void {
   for (const step of steps) {
     if (!step.isRequired && wanted !== null && !wanted.has(step)) continue;

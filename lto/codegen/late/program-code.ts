@@ -39,7 +39,7 @@ export class ProgramCode {
   private nowhere: MFunction | null = null;
   /** Variables that code expects to find side by side. */
   cluster: GlobalCluster | null = null;
-  /** In which functions, by number, stand one behind the other; null: in that of their numbers. */
+  /** In which functions, by number, stand one after the other; null: in that of their numbers. */
   order: readonly number[] | null = null;
 
   /** @param functions by function number */
@@ -112,7 +112,7 @@ export class ProgramCode {
     else this.added[number - this.functions.length]!.packed = packed;
   }
 
-  /** Layout is to end a function in the jump to the one that will stand behind it. */
+  /** Layout is to end a function in the jump to the one that will stand after it. */
   letFallThrough(number: number): void {
     const words = this.packed(number).words.slice();
     words[propertiesAt]! |= Property.FallsThrough;

@@ -79,12 +79,12 @@ export class Rebasing {
   /** Blocks that were looked at meanwhile, and those that are still to be. */
   private readonly seen: number[] = [];
   private readonly work: number[] = [];
-  /** Blocks that control reaches, each behind its dominators. */
+  /** Blocks that control reaches, each after its dominators. */
   private readonly dominating: Int32Array;
   private readonly changed: RegisterSet;
   private readonly registers: readonly number[];
   private liveness: PostLiveness | null = null;
-  /** Live before each instruction of a block and, last, behind it; of those that were asked for. */
+  /** Live before each instruction of a block and, last, after it; of those that were asked for. */
   private readonly live: (RegisterSet[] | undefined)[] = [];
   // Of the address that is looked at:
   private address!: HeldAddress;
@@ -154,7 +154,7 @@ export class Rebasing {
     }
     for (const [{ block, at, inst }, register] of taken)
       this.blocks[block]!.insts[at] = this.address.rebased(inst, register)!;
-    // From the ends of blocks: what is put in moves what is behind it.
+    // From the ends of blocks: what is put in moves what is after it.
     for (const { register, block, at } of sets.sort((a, b) => b.at - a.at))
       this.blocks[block]!.insts.splice(at, 0, this.address.set(register));
     return saved;
@@ -295,7 +295,7 @@ export class Rebasing {
     return i;
   }
 
-  /** Behind the instruction the address would be another one. */
+  /** After the instruction the address would be another one. */
   private isChanged(inst: MInst): boolean {
     const { source } = this.address;
     return source >= 0 && this.target.base.changes(inst, source);
@@ -407,7 +407,7 @@ export class Rebasing {
   }
 }
 
-/** Index of the first mention at a place or behind it. */
+/** Index of the first mention at a place or after it. */
 function firstFrom(mentions: readonly Mention[], at: number): number {
   let [low, high] = [0, mentions.length];
   while (low < high) {

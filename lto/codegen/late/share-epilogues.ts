@@ -4,17 +4,17 @@
  *     popq %rbx; popq %rbp; popq %r12; ret    →    jmp outlined.epilogue.rbx.rbp.r12
  *
  * What pays is less the code than its unwind tables: each pop is a row of 3 bytes where tables are asynchronous, and what
- * follows an epilogue amid a function has to be told that its frame is there again. Behind a jump that is so anyway.
+ * follows an epilogue amid a function has to be told that its frame is there again. After a jump that is so anyway.
  *
  * Any code that ends in the pops may use them, whatever it popped before: of the endings that occur, each with all its
  * own, those that save most are made one by one, until none saves anything; then each function takes the one that saves
  * most of what it has. Bytes are counted as layout and directives will have them, but for the place of a function's
- * last epilogue, behind which its neighbour's start has to be told of: the first in each function counts as that.
+ * last epilogue, after which its neighbour's start has to be told of: the first in each function counts as that.
  * Linear in the code, which is looked at packed; the choice is among different endings, a few dozen in a program.
  * Proof obligations: the jump changes nothing but the place, so that registers, stack and returned values are what they
  * were; the code jumped to changes what was changed before, so that clobber masks hold. In there the unwinder finds the
  * frame of whoever jumped, which follows from the pops alone (`TargetFrame.stateBefore`).
- * Breaks if: something behind this step takes the jump for one to a function, which would find its own frame on entry.
+ * Breaks if: something after this step takes the jump for one to a function, which would find its own frame on entry.
  */
 import { type Remark, type Remarks, words as text } from "../../pass/remarks.js";
 import type { MFunction, MInst, UnwindTables } from "../mir.js";
@@ -40,11 +40,11 @@ interface Pop {
 }
 
 /** Pops and a return somewhere. */
-interface Site {
+interface EpilogueSite {
   readonly fn: number;
   /** The word with the number of the block's instructions. */
   readonly count: number;
-  /** Where each pop starts, and behind them the return; last its end. */
+  /** Where each pop starts, and after them the return; last its end. */
   readonly words: readonly number[];
   readonly ending: Ending;
 }
@@ -93,7 +93,7 @@ export function shareEpilogues(
 
 class EpilogueSharing {
   private readonly target: Target;
-  private readonly sites: Site[] = [];
+  private readonly sites: EpilogueSite[] = [];
   private readonly endings = new Map<string, Ending>();
   private readonly jumpBytes: number;
   private readonly returnBytes: number;
@@ -335,7 +335,11 @@ class EpilogueSharing {
     }
   }
 
-  private editedWords(fn: number, sites: readonly Site[], jumps: Map<string, Int32Array>): Int32Array {
+  private editedWords(
+    fn: number,
+    sites: readonly EpilogueSite[],
+    jumps: Map<string, Int32Array>,
+  ): Int32Array {
     const { words } = this.code.packed(fn);
     const pieces: Int32Array[] = [];
     let length = 0;

@@ -39,13 +39,13 @@ export function shortenBranches(mf: MFunction, isLastFixed: boolean): void {
   mf.blocks = Array.from(order).flatMap((chain) => chains[chain]!);
 }
 
-/** Control goes on from the end of the block to what stands behind it. */
+/** Control goes on from the end of the block to what stands after it. */
 export function fallsOn({ insts }: MBlock, facts: Uint32Array): boolean {
   const last = insts.at(-1);
   return last === undefined || (facts[last.op]! & endsBlock) === 0;
 }
 
-/** Blocks that have to stand behind each other, in their order. */
+/** Blocks that have to stand after each other, in their order. */
 function chainsOf({ blocks, target }: MFunction): MBlock[][] {
   const { facts } = target.instructions;
   const chains: MBlock[][] = [];
@@ -69,7 +69,7 @@ function improved(
   let least = bytesOf(order);
   let trials = 0;
   const isFixed = (chain: number): boolean => chain === 0 || (isLastFixed && chain === count - 1);
-  /** The order with a chain before or behind another; null: one of them has to stay where it is. */
+  /** The order with a chain before or after another; null: one of them has to stay where it is. */
   const moved = (chain: number, beside: number, isBehind: boolean): number[] | null => {
     if (isFixed(chain) || (isFixed(beside) && isBehind !== (beside === 0))) return null;
     const next = order.slice();

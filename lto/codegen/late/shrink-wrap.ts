@@ -14,7 +14,7 @@
  * Proof obligations:
  *   - a saved register or a spill slot holds a value of the function only in blocks with frame, or a copy of what
  *     another register is known to hold;
- *   - between two accesses of other slots no block is without frame, and behind any instruction that makes the
+ *   - between two accesses of other slots no block is without frame, and after any instruction that makes the
  *     address of a slot, or grows the stack, none is;
  *   - edges of indirect jumps are never split: their ends agree unless the target has no other way in.
  * Cost: linear but for the cut, which only functions pay whose first block can do without a frame.
@@ -30,7 +30,7 @@ import { AvailableCopies } from "./available-copies.js";
 import { blockPositions } from "./block-frequency.js";
 
 /** The choice for one function; a function without one has its frame from entry to exit. */
-export interface Wrapping {
+export interface ShrinkWrapRegion {
   /** 1: the block has the frame; by block id. */
   readonly framed: Uint8Array;
   /** By block id. */
@@ -95,7 +95,7 @@ function leavesFreely(block: MBlock, saved: RegisterSet, facts: Uint32Array): bo
   return true;
 }
 
-/** Blocks between two that `marked` names, or behind one of `sticky`, get 1 in `forced`. */
+/** Blocks between two that `marked` names, or after one of `sticky`, get 1 in `forced`. */
 function closeBetween(
   blocks: readonly MBlock[],
   positions: Int32Array,
@@ -168,7 +168,7 @@ export function chooseWrapping(
   mf: MFunction,
   plan: FramePlan,
   frequencies: () => Float64Array,
-): Wrapping | null {
+): ShrinkWrapRegion | null {
   if (!isEligible(mf, plan)) return null;
   const { blocks } = mf;
   const { saved } = plan;

@@ -5,14 +5,14 @@
  * in that way, at the end of the source if control always goes out that way, and otherwise in a new block on the
  * edge. With a prologue come the copies into saved registers that blocks without frame did not make.
  * Linear in the edges.
- * Proof obligations: the code between changes no flags that are read behind it, and no register that is live.
+ * Proof obligations: the code between changes no flags that are read after it, and no register that is live.
  */
 
 import type { MBlock, MFunction, MInst } from "../mir.js";
 import { minus, type RegisterSet, union } from "../register-set.js";
 import { OpFact } from "../target.js";
 import type { Facts } from "./available-copies.js";
-import type { Wrapping } from "./shrink-wrap.js";
+import type { ShrinkWrapRegion } from "./shrink-wrap.js";
 
 export interface FrameCode {
   /** The prologue, and then `copies`, which name slots. */
@@ -22,7 +22,7 @@ export interface FrameCode {
 }
 
 /** Lets the blocks without frame do without the saved registers. */
-export function renameUnframed(mf: MFunction, { framed, copies }: Wrapping): void {
+export function renameUnframed(mf: MFunction, { framed, copies }: ShrinkWrapRegion): void {
   mf.blocks.forEach((block, b) => {
     if (framed[block.id] === 0) copies.rename(b);
   });
@@ -40,12 +40,12 @@ function flagsLiveAt(block: MBlock, facts: Uint32Array, seen: Set<MBlock>): bool
 }
 
 class Transitions {
-  /** New blocks by the block they stand in front of. */
+  /** New blocks by the block they stand before. */
   private readonly inserted = new Map<MBlock, MBlock[]>();
 
   constructor(
     private readonly mf: MFunction,
-    private readonly wrapping: Wrapping,
+    private readonly wrapping: ShrinkWrapRegion,
     private readonly code: FrameCode,
   ) {}
 
@@ -118,6 +118,6 @@ class Transitions {
 }
 
 /** Makes the transitions of a function whose blocks are rewritten for their frames. Edges stay up to date. */
-export function placeTransitions(mf: MFunction, wrapping: Wrapping, code: FrameCode): void {
+export function placeTransitions(mf: MFunction, wrapping: ShrinkWrapRegion, code: FrameCode): void {
   new Transitions(mf, wrapping, code).run();
 }

@@ -3,7 +3,7 @@
  *
  *     asm "mulq $2", "=A,{rax},r"   →   asm "mulq $3", "={rax},={rdx},{rax},r"
  *
- * So numbers behind them change, in the template and in constraints that tie an input to an output.
+ * So numbers after them change, in the template and in constraints that tie an input to an output.
  * Linear in the template. Source: LLVM Language Reference, "Inline Asm Constraint String".
  */
 import { type Type, voidType } from "../../ir/types.js";

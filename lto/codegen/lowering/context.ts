@@ -79,11 +79,11 @@ export class LoweringRunContext extends RunContext implements LoweringContext {
  * names its block by position; here each follows the block that it was split from.
  */
 export class BlockOrder {
-  /** New blocks behind an older one, in order. */
+  /** New blocks after an older one, in order. */
   private readonly behind = new Map<Block, Block[]>();
   private readonly placed = new Set<Block>();
 
-  /** Puts a new block behind an older one and all that are there already. */
+  /** Puts a new block after an older one and all that are there already. */
   after(block: Block, next: Block): void {
     const list = this.behind.get(block);
     if (list === undefined) this.behind.set(block, [next]);

@@ -5,7 +5,7 @@
  *     %q = udiv i32 %x, 10       %w = zext i32 %x to i64;  %p = mul i64 %w, 3435973837;  %s = lshr i64 %p, 35;  trunc
  *     %r = urem i32 %x, 10  →    %q · 10 subtracted from %x, with the quotient of the same block
  *
- * Why here: behind legalisation, so that all types are registers'. A division takes 10 to 40 cycles, a multiplication 3 or 4;
+ * Why here: after legalisation, so that all types are registers'. A division takes 10 to 40 cycles, a multiplication 3 or 4;
  * for size it is shorter. Divisions of 64 bits stay: they would need the upper half of a product.
  *
  * Right by the theorems in reciprocal.ts, which hold for every dividend of the width. Reciprocals of 33 bits take

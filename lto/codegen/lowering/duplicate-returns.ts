@@ -95,7 +95,7 @@ export const duplicateReturnsPass: FunctionPass<LoweringContext> = {
   name: "duplicate-returns",
   level: "function",
   description: "copies shared returns to calls that can be jumps then",
-  counters: { copies: "returns copied behind tail calls" },
+  counters: { copies: "returns copied after tail calls" },
   requires: [],
   preserves: [],
   run(fn, context) {

@@ -34,7 +34,7 @@ import { cfg, dominators, loops } from "../../pass/analyses.js";
 import type { FunctionPass } from "../../pass/pass.js";
 import type { LoweringContext } from "./context.js";
 
-/** Where the call of a thread that is under way leads; null behind the entry. */
+/** Where the call of a thread that is under way leads; null after the entry. */
 const entered = new GlobalVariable("tsc.entered", ptr, ptr);
 entered.linkage = "internal";
 entered.dsoLocal = true;

@@ -159,7 +159,7 @@ class Sinking {
   }
 }
 
-/** Takes phis of one value, which loops end with, for that value: then what needs it is behind them. */
+/** Takes phis of one value, which loops end with, for that value: then what needs it is after them. */
 function dropSinglePhis(body: Body): void {
   const values = new Map<Value, Value>();
   const sourceOf = (value: Value): Value => {

@@ -62,7 +62,7 @@ const mostMoved = 6;
 
 const isPlainLoad = (inst: Inst): boolean => inst.op === Op.Load && isPlainAccess(inst);
 
-/** Nothing behind index `from` of the block writes memory, or may not go on. */
+/** Nothing after index `from` of the block writes memory, or may not go on. */
 function isQuiet({ insts }: Block, from: number): boolean {
   for (let i = from + 1; i < insts.length - 1; i++) {
     const { op } = insts[i]!;
@@ -111,7 +111,7 @@ function splitCondition(
   for (const inst of insts) middle.append(inst);
   middle.append(makeInst(Op.CondBr, voidType, [pair.second], null, [yes, no]));
   block.append(makeInst(Op.CondBr, voidType, [pair.first], null, pair.all ? [middle, no] : [yes, middle]));
-  // One target is behind both branches now, the other behind the second.
+  // One target is after both branches now, the other after the second.
   for (const [target, both] of [
     [yes, !pair.all],
     [no, pair.all],

@@ -3,7 +3,7 @@
  * every edge on which an invoke returns, unless nothing else leads to its target: what completes the call stands there.
  *
  * Why: then the values of phis are passed only on edges out of a block with a single successor, whose end has room for
- * the moves. Edges of indirect branches cannot be split; demote-phis has left no phis behind them.
+ * the moves. Edges of indirect branches cannot be split; demote-phis has left no phis after them.
  * Linear in edges and phis.
  */
 import { type Block, type Body, makeInst, Op } from "../../ir/instructions.js";

@@ -89,7 +89,7 @@ interface Effect {
   readonly reads: RegisterSet;
   /** Registers that it leaves a value in. */
   readonly sets: RegisterSet;
-  /** Registers whose values are not the same behind it. */
+  /** Registers whose values are not the same after it. */
   readonly changes: RegisterSet;
   readonly calls: number;
   readonly noUnwind: boolean;

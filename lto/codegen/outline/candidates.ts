@@ -192,7 +192,7 @@ export class CandidateFinder {
         callHasCall = hasCall;
       }
     }
-    // What ends in a call is worth more as a thunk than what ends just before or behind it.
+    // What ends in a call is worth more as a thunk than what ends just before or after it.
     if (thunk >= repeat.shortest && thunk > 1) this.make(repeat, thunk, "thunk", thunkHasCall, out);
     if (call >= repeat.shortest && call > 1) this.make(repeat, call, "call", callHasCall, out);
   }
@@ -226,7 +226,7 @@ export class CandidateFinder {
     });
   }
 
-  /** @param depth pushes in front of the call that are not popped */
+  /** @param depth pushes before the call that are not popped */
   private mayStandInside(symbol: number, depth: number): boolean {
     const { returns, pushed, isFramed } = this.callFacts(symbol);
     return returns && !isFramed && pushed <= depth * this.target.outlining.pushBytes;
@@ -313,7 +313,7 @@ export class CandidateFinder {
   private withOnePad(starts: Int32Array, length: number, form: OutlineForm): Int32Array {
     const isRight = (start: number): boolean => {
       const pad = this.padAt(start, length);
-      // Behind a jump the function's frame is gone.
+      // After a jump the function's frame is gone.
       return pad !== null && (pad < 0 || form !== "jump");
     };
     for (let i = 0; i < starts.length; i++) if (!isRight(starts[i]!)) return starts.filter(isRight);

@@ -15,7 +15,7 @@
  * Linear in the code for each round, but for the choice among candidates (outline/select.ts).
  * Repeats are equal instructions. What more would be found up to something, as upper bounds from liveness and with prices of
  * what connects a place (lua, bzip2, mawk, zlib and sqlite3 at -Oz, share of .text, first round): up to a renaming of
- * registers that nothing needs behind the sequence, where the other ones are free, 0.09%; of all registers, with a move of 3
+ * registers that nothing needs after the sequence, where the other ones are free, 0.09%; of all registers, with a move of 3
  * bytes for each input and output in another one, 0.07%; with one constant passed in a register for 3 bytes 0.08%, for 5
  * bytes 0.01%. A renaming that costs nothing, as an allocator might have chosen it, would be worth 4.4%. With independent
  * instructions of a block sorted by their text where dependences allow it, programs came out 0.1 to 0.2% larger (lua, bzip2,

@@ -18,7 +18,7 @@ export interface PackedFunction {
   /** The function's number among the globals. */
   readonly symbol: number;
   readonly words: Int32Array;
-  /** Where the code starts in `words`, and behind its tables the blocks. */
+  /** Where the code starts in `words`, and after its tables the blocks. */
   readonly code: number;
   readonly blocks: number;
 }

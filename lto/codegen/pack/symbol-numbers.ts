@@ -34,5 +34,5 @@ export class SymbolNumbers {
   }
 }
 
-/** Behind selection nobody looks at types. */
+/** After selection nobody looks at types. */
 const declare = (name: string): Func => libraryFunction(name, functionType(voidType, []));

@@ -38,7 +38,7 @@ export function* attachCallees(
         inst.hints = withHints(inst.hints, { callees: set < 0 ? null : shared[set]! });
       }
     pool.rest(fn, codec);
-    // Behind the look at all functions, which says more of how far planning is.
+    // After the look at all functions, which says more of how far planning is.
     yield { done: functions.length, total: functions.length };
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Code of functions from earlier links of the same program.
  *
- * What a session makes of a function depends on its body and header, on the headers of what it mentions, on what is
+ * What a compiler makes of a function depends on its body and header, on the headers of what it mentions, on what is
  * known of the functions among those, on the options and the module's flags: all that is in the key. A second key has
  * besides what the whole program decided, and stands for the completed function. So a hit gives what compiling would
  * give, word for word; what else changes in the program does not matter.
@@ -12,7 +12,7 @@
  * something mentioned lost blocks whose address is taken.
  *
  * Cost: a hash of the encoded body.
- * Breaks if: compiling asks for something of another function that is not in `answers`.
+ * Breaks if: compiling asks for something of another function that is not in `cacheKeyInputs`.
  */
 import type { Func, GlobalValue } from "../../ir/module.js";
 import type { MFunction } from "../mir.js";
@@ -39,7 +39,7 @@ export interface CodeCache {
   headerOf(symbol: GlobalValue): string;
   /** The symbol of that name, if there is exactly one. */
   find(name: string): GlobalValue | undefined;
-  keyOf(digest: string, answers: readonly number[]): string;
+  keyOf(digest: string, cacheKeyInputs: readonly number[]): string;
   get(key: string): unknown;
   /** @param entry plain data */
   put(key: string, entry: unknown): void;
@@ -95,7 +95,7 @@ class EntryNumbers extends SymbolNumbers {
   }
 }
 
-/** The cache as a session uses it. */
+/** The cache as a compiler uses it. */
 export class SessionCache {
   constructor(
     private readonly cache: CodeCache,
@@ -106,8 +106,8 @@ export class SessionCache {
   identify(fn: Func): FunctionIdentity | null {
     return this.cache.identify(fn);
   }
-  keyOf(digest: string, answers: readonly number[]): string {
-    return this.cache.keyOf(digest, answers);
+  keyOf(digest: string, cacheKeyInputs: readonly number[]): string {
+    return this.cache.keyOf(digest, cacheKeyInputs);
   }
 
   allocated(key: string): CachedAllocation | null {
@@ -148,7 +148,7 @@ export class SessionCache {
     this.cache.put(key, entry);
   }
 
-  /** The completed function in the session's numbering. */
+  /** The completed function in the compiler's numbering. */
   completed(key: string): { readonly packed: PackedFunction; readonly wrapped: boolean } | null {
     const entry = this.cache.get(key) as CompletedEntry | undefined;
     const globals = entry === undefined ? null : this.resolve(entry);

@@ -16,14 +16,13 @@
  *      Beyond this point nothing changes an instruction.
  *   5. emit     — layout, unwind directives, text: function by function.
  *
- * Which thread does what is the business of `Sessions`; what is done follows from the plan alone.
+ * Which thread does what is the business of `FunctionCompilers`; what is done follows from the plan alone.
  */
 
 import { retainedIn } from "../../analysis/references.js";
 import type { Module } from "../../ir/module.js";
 import { Remarks } from "../../pass/remarks.js";
 import { emptyReport, mergeReports, type PassReport } from "../../pass/report.js";
-import { baseRegisters } from "../late/base-registers.js";
 import { layOutFunction } from "../late/finish.js";
 import { orderFunctions } from "../late/function-order.js";
 import type { GlobalCluster } from "../late/global-cluster.js";
@@ -35,6 +34,7 @@ import {
   shareEpiloguesStep,
 } from "../late/pipeline.js";
 import { ProgramCode } from "../late/program-code.js";
+import { sectionAnchors } from "../late/section-anchors.js";
 import { epilogueRemarks, shareEpilogues } from "../late/share-epilogues.js";
 import type { MFunction, MInst } from "../mir.js";
 import { nothingOutlined, type OutlineReport, outlineCode } from "../outline/outliner.js";
@@ -44,12 +44,12 @@ import { type RegisterSet, union } from "../register-set.js";
 import type { Target, TargetRegisters } from "../target.js";
 import { alignmentNeeds } from "./alignment.js";
 import { type FunctionFacts, setFacts } from "./facts.js";
+import type { Decisions, FunctionCompilers, PrintedFunction, PublishedMask } from "./function-compilers.js";
 import { type CalleeNumber, type FunctionNumber, Numbering } from "./numbering.js";
 import { type CodegenOptions, doesIpra, goalOf, type IpraOptions } from "./options.js";
 import type { ProgramPlan } from "./plan.js";
 import { changedByComponent, changesByCallee } from "./publication.js";
 import { decideSaves, localSaves } from "./saves.js";
-import type { Decisions, PrintedFunction, PublishedMask, Sessions } from "./sessions.js";
 import {
   type CodegenStatistics,
   type IpraStatistics,
@@ -86,44 +86,44 @@ export interface CodegenJob {
  */
 export async function generateCode(
   job: CodegenJob,
-  sessions: Sessions,
+  compilers: FunctionCompilers,
   write: (printed: PrintedFunction) => void,
   print: (mf: MFunction) => PrintedFunction,
   finished: (phase: CodegenPhase) => void = () => {},
 ): Promise<GeneratedCode> {
-  const { decisions, statistics } = await allocateAndDecide(job, sessions);
+  const { decisions, statistics } = await allocateAndDecide(job, compilers);
   finished("compile");
-  await sessions.complete(decisions);
+  await compilers.complete(decisions);
   finished("complete");
   const remarks = Remarks.wantedBy(job.options.passes);
   let outlined = nothingOutlined;
   const steps = programSteps(job, decisions, remarks, (report) => {
     outlined = report;
   });
-  const code = steps.length > 0 ? await takeProgramSteps(steps, job, sessions) : null;
+  const code = steps.length > 0 ? await takeProgramSteps(steps, job, compilers) : null;
   if (steps.length > 0) finished("program steps");
-  const addedInstructions = await emit(code, job.plan.open.length, sessions, write, print);
+  const addedInstructions = await emit(code, job.plan.open.length, compilers, write, print);
   finished("emit");
   return {
     clobbers: decisions.scratch,
     saved: decisions.saved,
     cluster: code?.cluster ?? null,
     statistics: {
-      ...sessions.statistics,
+      ...compilers.statistics,
       ...statistics,
       ...outlined,
-      machineInstructions: sessions.statistics.machineInstructions + addedInstructions,
+      machineInstructions: compilers.statistics.machineInstructions + addedInstructions,
     },
-    passes: mergeReports([sessions.passes, { ...emptyReport, remarks: remarks?.take() ?? [] }]),
+    passes: mergeReports([compilers.passes, { ...emptyReport, remarks: remarks?.take() ?? [] }]),
   };
 }
 
-/** Steps 1 and 2, behind which the facts of all functions are forgotten. */
+/** Steps 1 and 2, after which the facts of all functions are forgotten. */
 async function allocateAndDecide(
   { plan, options, target: { registers } }: CodegenJob,
-  sessions: Sessions,
+  compilers: FunctionCompilers,
 ): Promise<Decided> {
-  const allocated = await allocateInWaves(plan, options, registers.callClobbers, sessions);
+  const allocated = await allocateInWaves(plan, options, registers.callClobbers, compilers);
   return decide(plan, options, registers, allocated);
 }
 
@@ -139,7 +139,7 @@ function programSteps(
   const numbering = new Numbering(module, relocation);
   const forSize = numbering.functions.some((fn) => /size$/.test(goalOf(fn, level)));
   // Before code is shared. Where each variable has a section, the linker decides where it lies.
-  if (options.baseRegister && options.dataSections !== true && forSize) steps.push(baseRegisters);
+  if (options.baseRegister && options.dataSections !== true && forSize) steps.push(sectionAnchors);
   const names = new Set(module.globals.map((global) => global.name));
   const isTaken = (name: string): boolean => names.has(name);
   if (outline !== null && forSize) {
@@ -156,14 +156,14 @@ function programSteps(
     const run = (code: ProgramCode): void => outlined(outlineCode(code, outlining, alignedCall, isTaken));
     steps.push({ name: outlineStep.name, run });
   }
-  // Behind the outliner, which would take the jumps for code to share.
+  // After the outliner, which would take the jumps for code to share.
   if (options.sharedEpilogues && forSize)
     steps.push({
       name: shareEpiloguesStep.name,
       run: shareEpilogues(sharedUnwind, isTaken, remarks?.wants(epilogueRemarks) === true ? remarks : null),
     });
-  // Where each function has a section, the linker decides what follows it. Behind all that adds functions and jumps.
-  if (options.fallThrough && options.functionSections !== true && forSize)
+  // Where each function has a section, the linker decides what follows it. After all that adds functions and jumps.
+  if (options.functionLayout && options.functionSections !== true && forSize)
     steps.push({ name: fallThroughStep.name, run: orderFunctions((callee) => numbering.numberOf(callee)) });
   return options.checkPacking === true ? [...steps, repack] : steps;
 }
@@ -172,9 +172,9 @@ function programSteps(
 async function takeProgramSteps(
   steps: readonly ProgramStep[],
   { module, target, options }: CodegenJob,
-  sessions: Sessions,
+  compilers: FunctionCompilers,
 ): Promise<ProgramCode> {
-  const functions = await sessions.collect();
+  const functions = await compilers.collect();
   const code = new ProgramCode(functions, new SymbolNumbers(module), target, {
     globals: module.globals,
     layout: module.dataLayout,
@@ -183,7 +183,7 @@ async function takeProgramSteps(
     origins: module.origins,
   });
   for (const step of steps) step.run(code);
-  await sessions.replace(functions);
+  await compilers.replace(functions);
   return code;
 }
 
@@ -195,7 +195,7 @@ async function takeProgramSteps(
 async function emit(
   code: ProgramCode | null,
   count: number,
-  sessions: Sessions,
+  compilers: FunctionCompilers,
   write: (printed: PrintedFunction) => void,
   print: (mf: MFunction) => PrintedFunction,
 ): Promise<number> {
@@ -212,7 +212,7 @@ async function emit(
     }
   };
   const own = order.filter((number): number is FunctionNumber => number < count);
-  await sessions.emit(own, (printed) => {
+  await compilers.emit(own, (printed) => {
     writeAdded();
     at++;
     write(printed);
@@ -238,7 +238,7 @@ async function allocateInWaves(
   plan: ProgramPlan,
   options: IpraOptions,
   callClobbers: RegisterSet,
-  sessions: Sessions,
+  compilers: FunctionCompilers,
 ): Promise<AllocatedProgram> {
   const count = plan.open.length;
   const facts = new Array<FunctionFacts>(count);
@@ -246,7 +246,7 @@ async function allocateInWaves(
   const changedBy = changesByCallee(plan.indirect, changed, callClobbers);
   for (const wave of plan.waves) {
     const components = wave.map((c) => plan.components[c]!);
-    const results = await sessions.allocate(components);
+    const results = await compilers.allocate(components);
     const masks: PublishedMask[] = [];
     components.forEach((members, c) => {
       members.forEach((member, k) => {
@@ -259,7 +259,7 @@ async function allocateInWaves(
         masks.push([member, mask]);
       }
     });
-    if (masks.length > 0) sessions.publish(masks);
+    if (masks.length > 0) compilers.publish(masks);
   }
   return { facts, changed, changedBy };
 }

@@ -34,7 +34,7 @@ export type Observer = (stage: Stage, mf: MFunction) => void;
 export interface SessionPasses {
   readonly runner: PassRunner;
   readonly pipelines: LoweringPipelines;
-  /** Runs of passes on the linked module that bisection counts: those of functions come behind. */
+  /** Runs of passes on the linked module that bisection counts: those of functions come after. */
   readonly earlierRuns: number;
 }
 

@@ -48,8 +48,8 @@ export interface CodegenOptions {
   readonly baseRegister: boolean;
   /** Pops and returns that many functions end with stand once, for size. */
   readonly sharedEpilogues: boolean;
-  /** Functions that end in a jump to another stand in front of it, without the jump, or near it, for size. */
-  readonly fallThrough: boolean;
+  /** Functions that end in a jump to another stand before it, without the jump, or near it, for size. */
+  readonly functionLayout: boolean;
   /** Neighbouring functions have one unwind description where they can. */
   readonly sharedUnwind: boolean;
   /** Repeated code becomes functions, in those that are for size; null: it stays. */

@@ -25,9 +25,9 @@ import { unknownBounds, VariableArguments } from "../ipra/variable-arguments.js"
 import type { Target } from "../target.js";
 import { attachCallees } from "./callee-sets.js";
 import { decideConventions } from "./conventions.js";
+import type { Component } from "./function-compilers.js";
 import { definedFunctions, type FunctionNumber, isExact } from "./numbering.js";
 import { type CodegenOptions, doesIpra } from "./options.js";
-import type { Component } from "./sessions.js";
 
 /** The program as code generation needs it; functions by number. Plain data. */
 export interface ProgramPlan {
@@ -46,7 +46,7 @@ export interface ProgramPlan {
   readonly componentOf: Uint32Array;
 }
 
-/** What sessions have to know of it. */
+/** What compilers have to know of it. */
 export type SessionPlan = Pick<ProgramPlan, "conventions" | "passed" | "indirect" | "componentOf">;
 
 /**

@@ -268,7 +268,7 @@ class Checker {
       if (this.original.has(inst)) this.execute(inst, state, block, k);
       else {
         this.executeInserted(inst, state, block, k);
-        if (ended) this.complain(block, k, "inserted behind a call that unwinds");
+        if (ended) this.complain(block, k, "inserted after a call that unwinds");
       }
       if (unwindTarget(inst) !== null) ended = true;
     }
@@ -297,7 +297,7 @@ class Checker {
     }
   }
 
-  /** The state behind an edge. */
+  /** The state after an edge. */
   private bind(state: State, block: MBlock, args: readonly RegOperand[]): State {
     const { value } = this.snapshot;
     const result = state.clone();

@@ -69,7 +69,7 @@ export class CutPoints {
     return Math.max(middle, point);
   }
 
-  /** The last permissible cut of `bundle` at or before `point`; -1 if there is none behind its start. */
+  /** The last permissible cut of `bundle` at or before `point`; -1 if there is none after its start. */
   latest(bundle: Bundle, point: number): number {
     if (point < 0) return -1;
     const { numbering } = this.problem.liveness;

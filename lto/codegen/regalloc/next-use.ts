@@ -1,8 +1,8 @@
 /**
  * Distance to the next use, for spilling what is needed last (Belady).
  *
- * Distances are measured in the layout, which keeps loops together: a use behind the end of a loop is farther
- * than any in it, and a use that only a back edge reaches counts as lying behind everything ahead. One binary
+ * Distances are measured in the layout, which keeps loops together: a use after the end of a loop is farther
+ * than any in it, and a use that only a back edge reaches counts as lying after everything ahead. One binary
  * search a question, no dataflow.
  */
 import { isDefKind, type Liveness, type UseKind } from "../liveness.js";

@@ -236,7 +236,7 @@ class Writer implements MoveContext {
     this.items.push(new MoveAction(ActionKind.Move, cls, size, this.home[vreg]!, register, vreg));
   }
 
-  /** Results of the call that returns to `block` and otherwise unwinds: nothing could be stored behind it. */
+  /** Results of the call that returns to `block` and otherwise unwinds: nothing could be stored after it. */
   private storeResults(block: MBlock): void {
     if (block.landingPad || block.preds.length !== 1) return;
     const pred = block.preds[0]!;

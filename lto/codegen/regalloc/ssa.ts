@@ -42,7 +42,7 @@ export function allocateSsa(problem: AllocationProblem, coalescing: Coalescing):
 
 /** The rank of a bundle, least first: by the magnitude of its worth (a power of two), then in dominance order. */
 function orderByWorth({ fn, liveness: { numbering } }: AllocationProblem): (bundle: Bundle) => number {
-  // Reverse postorder puts every block behind those that dominate it, in linear time.
+  // Reverse postorder puts every block after those that dominate it, in linear time.
   const { position } = numbering;
   const rank = new Int32Array(fn.blocks.length);
   const order = reversePostOrderOf(fn.blocks.map((block) => block.succs.map((next) => position[next.id]!)));

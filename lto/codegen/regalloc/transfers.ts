@@ -6,7 +6,7 @@
  *   arguments. All transfers of an edge happen at once. They go to the end of the predecessor if that has one
  *   successor, else to the head of the successor.
  * - at the head of a block: reloads of values that are in memory on all edges into it. This is how a value that
- *   should change places on a critical edge does: its home is valid everywhere, so it is reloaded behind the
+ *   should change places on a critical edge does: its home is valid everywhere, so it is reloaded after the
  *   edge, and no edge needs to be split. The same is done where it is smaller than a transfer on each edge.
  * - in the gap before an instruction, first all at once: values that change places there, and the last reads of
  *   values in fixed or tied operands and copies (`enter`);
@@ -15,7 +15,7 @@
  *
  * A call that can unwind ends its block (mir.ts). Its results are there on the edge to where it returns, so what
  * would be done after it is done at the head of that block, which nothing else leads to. On the edge to a landing
- * pad nothing can be moved: behind the call control is in the unwinder, before it the value may be needed where it
+ * pad nothing can be moved: after the call control is in the unwinder, before it the value may be needed where it
  * is, and in the landing pad the caller-saved registers hold garbage. A value that is in the same callee-saved
  * register at all calls that lead to the pad stays there (program.ts sees to it that whatever frames are unwound
  * put it back); one that is not comes from its home, which has been valid since its definition. Reservations keep

@@ -255,7 +255,7 @@ export abstract class FunctionSelection {
           const source = value.operands[0]!;
           if (source.valueKind !== "inst" && source.valueKind !== "argument") return value;
           if (this.livesInMemory(value.type)) return value;
-          // The center of a pointer (center-pointers): addresses start anew from it.
+          // The center of a pointer (bias-pointers): addresses start anew from it.
           if (source.valueKind === "inst" && source.op === Op.GetElementPtr) return value;
           value = source;
           continue;

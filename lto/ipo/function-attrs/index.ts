@@ -7,7 +7,7 @@
  * passed (parameters.ts); which pointers are never null (non-null.ts). Linear in the instructions.
  *
  * Who asks: removal of calls whose results nobody uses, whatever moves accesses across calls, the folding of comparisons
- * with null, the cutting of code behind calls, and of landing pads that nothing leads to.
+ * with null, the cutting of code after calls, and of landing pads that nothing leads to.
  *
  * Proof obligations:
  *  - only definitions that nothing replaces are looked into; of others the attributes they have are taken, and no more;

@@ -7,8 +7,8 @@
  *                                           inner: %v' = phi [ %p, %pad ], [ %v, … ]
  *
  * The personality looks at one landing pad for each frame. So an exception that the copy's own landing pads do not want
- * but that of the caller does has to be caught there too: they get its clauses, behind their own. What they pass
- * on (`resume`) has been caught then, and goes on behind the outer landing pad.
+ * but that of the caller does has to be caught there too: they get its clauses, after their own. What they pass
+ * on (`resume`) has been caught then, and goes on after the outer landing pad.
  *
  * Both functions have the same personality, or the callee has none. Linear in the calls of the copy and the phis of the
  * landing pad's block.
@@ -153,7 +153,7 @@ function link(
     editor.append(branchTo(inner), block);
   }
 
-  /** What is behind the landing pad in the place of a value of its block. */
+  /** What is after the landing pad in the place of a value of its block. */
   function joinOf(value: Inst, others: readonly Value[]): { phi: Inst; value: Inst } {
     return { value, phi: makeInst(Op.Phi, value.type, [value, ...others], null, [pad, ...resuming]) };
   }

@@ -10,7 +10,7 @@
  *                                                   …
  *
  * The copy is made outside of the body, changed there by plain lists, and then adopted; so use lists are touched once. A
- * callee of one block goes in front of the call, and no block is split. Linear in the callee, plus the rest of the
+ * callee of one block goes before the call, and no block is split. Linear in the callee, plus the rest of the
  * block that is split.
  *
  * Proof obligations (who asks has checked them: `obstacles.ts`): the call is by the callee's own type and convention, the
@@ -226,7 +226,7 @@ function returnTo(rest: Block, copies: readonly Block[]): Result {
 
 function finishResult(editor: Editor, call: CallInst, rest: Block, { phi, only }: Result): void {
   if (call.type === voidType) return;
-  // Behind a call that never returns nobody sees the result.
+  // After a call that never returns nobody sees the result.
   const value = phi ?? only ?? new ConstUndef(call.type, true);
   if (phi !== null && editor.hasUses(call)) editor.prependPhi(phi, rest);
   else if (phi !== null) return;

@@ -51,7 +51,7 @@ interface Place {
   readonly isCold: boolean;
 }
 /** What is known of a callee's body as it is at a revision. */
-interface Known {
+interface CachedCost {
   readonly revision: number;
   readonly cost: BodyCost;
   /** Where its calls are; null: nobody has asked yet. */
@@ -66,7 +66,7 @@ class InlinerWalk implements ComponentWalk {
   private readonly session: InlineSession;
   private readonly speed: InlineAdvisor;
   private readonly size: InlineAdvisor;
-  private readonly known = new Map<Func, Known>();
+  private readonly known = new Map<Func, CachedCost>();
   /** Functions that calls lead back to. */
   private readonly recursive = new Set<GlobalValue>();
 
@@ -222,12 +222,12 @@ class InlinerWalk implements ComponentWalk {
   }
 
   /** @param mostBytes of code; what is known of larger bodies is of their first blocks */
-  private knownOf(callee: Func, mostBytes: number): Known {
+  private knownOf(callee: Func, mostBytes: number): CachedCost {
     const known = this.known.get(callee);
     if (known?.revision === callee.revision && (known.cost.isWhole || known.cost.bytes > mostBytes))
       return known;
     const body = this.session.bodyOf(callee);
-    const made: Known = {
+    const made: CachedCost = {
       revision: callee.revision,
       cost: bodyCost(callee, body, this.module.dataLayout, this.context.costs, mostBytes),
       places: null,
@@ -235,7 +235,7 @@ class InlinerWalk implements ComponentWalk {
     this.known.set(callee, made);
     return made;
   }
-  private placesIn(callee: Func, known: Known): readonly Place[] {
+  private placesIn(callee: Func, known: CachedCost): readonly Place[] {
     // Without the calls, which would keep the body.
     known.places ??= placedCalls(this.session.bodyOf(callee)).map(({ depth, isCold }) => ({ depth, isCold }));
     return known.places;

@@ -26,14 +26,14 @@ import { InlineRuntime } from "./runtime.js";
 /** Instructions of callees that may stay decoded between components. */
 const mostDecoded = 30_000;
 
-interface Known {
+interface CachedCost {
   readonly revision: number;
   readonly obstacles: BodyObstacles;
 }
 
 export class InlineSession {
   readonly runtime: InlineRuntime;
-  private readonly known = new Map<Func, Known>();
+  private readonly known = new Map<Func, CachedCost>();
   private readonly sites = new Map<Func, number>();
   /** Not to be removed whatever calls it: somebody else knows it. */
   private readonly open = new Set<GlobalValue>();

@@ -24,7 +24,7 @@ import { Func } from "../../ir/module.js";
 import { raw } from "../../ir/raw.js";
 import { functionType, i8, structType, type Type, voidType } from "../../ir/types.js";
 import { ConstUndef, constI64, constInt, type Value } from "../../ir/values.js";
-import { commonAttributes } from "../fold-functions/attributes.js";
+import { commonAttributes } from "../icf/attributes.js";
 import { addOperation, type Input } from "../similar/parameters.js";
 import { isTailCall, type OutlinePlan } from "./plan.js";
 import type { Sequence } from "./sequence.js";

@@ -11,7 +11,7 @@
  *
  * Proof obligations:
  *  - what moves means the same in any frame, between functions with the same attributes of code (legality.ts);
- *  - inputs are there where the piece starts, since it uses them; outputs are used behind it, or in phis;
+ *  - inputs are there where the piece starts, since it uses them; outputs are used after it, or in phis;
  *  - what pieces say beyond what they do (flags, hints, promises) is kept only where all say it;
  *  - functions that are not compiled for the least size keep their code, but for cold ones that are compiled for size.
  *
@@ -227,7 +227,7 @@ const passNamed = (name: string, description: string): Omit<ModulePass, "option"
   run: (module, context) => new Outliner(module, context, name).run(),
 });
 
-/** Behind all that makes code smaller. */
+/** After all that makes code smaller. */
 export const irOutline: ModulePass = {
   ...passNamed("ir-outline", "moves code that a program has several times into functions with parameters"),
   offOption:

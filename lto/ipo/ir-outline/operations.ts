@@ -12,8 +12,8 @@ import { mix } from "../../ir/hash.js";
 import { Flag, type Inst, isCall, Op } from "../../ir/instructions.js";
 import type { Func, Module } from "../../ir/module.js";
 import { isConstant } from "../../ir/values.js";
-import { essentialText } from "../fold-functions/attributes.js";
-import { mayVary } from "../merge-functions/slots.js";
+import { essentialText } from "../icf/attributes.js";
+import { mayVary } from "../merge-similar-functions/slots.js";
 
 /** Instead of the number of a constant: no parameter stands for it. */
 export const partOfOperation = -2;
@@ -26,7 +26,7 @@ const isInput = (inst: Inst, slot: number): boolean =>
 export class Operations {
   private key = new Int32Array(64);
   private length = 0;
-  /** Spellings of all that are known, one behind the other, and by number where each ends and what its hash is. */
+  /** Spellings of all that are known, one after the other, and by number where each ends and what its hash is. */
   private spelled = new Int32Array(4096);
   private readonly ends: number[] = [];
   private readonly hashes: number[] = [];

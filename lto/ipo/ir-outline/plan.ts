@@ -13,7 +13,7 @@ import { type CallInst, type Inst, isCall, Op } from "../../ir/instructions.js";
 import type { Type } from "../../ir/types.js";
 import type { Constant, Value } from "../../ir/values.js";
 import type { TargetCosts } from "../../target/costs.js";
-import { commonAttributes } from "../fold-functions/attributes.js";
+import { commonAttributes } from "../icf/attributes.js";
 import { type Input, isPassable, Parameters } from "../similar/parameters.js";
 import { partOfOperation } from "./operations.js";
 import type { Sequence } from "./sequence.js";
@@ -290,7 +290,7 @@ function fits({ list }: Parameters, mostIntegers: number): boolean {
   return integers <= mostIntegers && floats <= mostFloats;
 }
 
-/** What pieces compute that is used behind some of them; null: too much, or what no register holds. */
+/** What pieces compute that is used after some of them; null: too much, or what no register holds. */
 function outputsOf(sequence: Sequence, starts: Int32Array, length: number): number[] | null {
   const outputs: number[] = [];
   const { firstUser, lastUser, insts } = sequence;
@@ -378,7 +378,7 @@ export function isTailCall(
   return outputs.length === 1 && outputs[0] === length - 1;
 }
 
-/** Values that are there before a call and used behind one, roughly. */
+/** Values that are there before a call and used after one, roughly. */
 function keptAcrossCalls(
   sequence: Sequence,
   first: number,

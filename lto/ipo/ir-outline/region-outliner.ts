@@ -1,5 +1,5 @@
 /**
- * Outlines regions with branches (regions.ts), behind the outlining of straight code: pieces of that are cheaper to move.
+ * Outlines regions with branches (regions.ts), after the outlining of straight code: pieces of that are cheaper to move.
  *
  * Regions that may be alike come in groups. For each group some extents are tried: how much of the head before the branch moves
  * too, and how much of the exit. Each is laid out as a sequence of pieces, for which plans are made as for straight code.
@@ -28,7 +28,7 @@ const mostFurther = 24;
 /** By number of instruction, 1 for what is in a region that is taken. */
 type Taken = Map<Func, Uint8Array>;
 
-interface Known {
+interface CachedCost {
   readonly facts: FunctionFacts;
   /** How often each instruction is an operand. */
   readonly uses: Int32Array;
@@ -64,7 +64,7 @@ export interface OutlinedRegions {
 }
 
 export class RegionOutliner {
-  private readonly known = new Map<Func, Known>();
+  private readonly known = new Map<Func, CachedCost>();
   private readonly operations: Operations;
   private readonly isTold: boolean;
 
@@ -282,7 +282,7 @@ export class RegionOutliner {
     });
   }
 
-  private knownOf(fn: Func): Known {
+  private knownOf(fn: Func): CachedCost {
     let known = this.known.get(fn);
     if (known === undefined) this.known.set(fn, (known = factsOf(fn, fn.view())));
     return known;
@@ -301,7 +301,7 @@ function piecesOf(
   };
 }
 
-function factsOf(fn: Func, { blocks }: BodyView): Known {
+function factsOf(fn: Func, { blocks }: BodyView): CachedCost {
   let count = 0;
   for (const { insts } of blocks) count += insts.length;
   const uses = new Int32Array(count);

@@ -11,8 +11,8 @@
  *
  * Proof obligations, beside those of straight pieces:
  *  - one entry: every block of the region but the head has all its edges from the region, none is the entry or address-taken;
- *  - what is used behind the region is computed on every way through it. Only the exit follows, so whatever dominates a use
- *    behind it dominates the exit's edges; where that is not so, the use is unreachable, and the region is refused;
+ *  - what is used after the region is computed on every way through it. Only the exit follows, so whatever dominates a use
+ *    after it dominates the exit's edges; where that is not so, the use is unreachable, and the region is refused;
  *  - phis of an exit that has other edges too have one value for all edges of the region, since one edge is left;
  *  - targets of branches, cases of switches and blocks of phis correspond (`shape`).
  *
@@ -243,7 +243,7 @@ export interface Extent {
   readonly ofExit: number;
 }
 
-/** The region with so many instructions before its branch, and behind the exit's phis; null: there are not as many that may move. */
+/** The region with so many instructions before its branch, and after the exit's phis; null: there are not as many that may move. */
 export function extended(region: Region, before: number, behind: number): Extent | null {
   const { order, exit, takesPhis } = region;
   const { insts } = order[0]!;
@@ -277,7 +277,7 @@ export function shapeOf({ order, count }: Region, insts: readonly Inst[]): numbe
 }
 
 /**
- * For each block of a region, the blocks that dominate it, as bits; behind them the same for the exit. They are asked in
+ * For each block of a region, the blocks that dominate it, as bits; after them the same for the exit. They are asked in
  * topological order.
  */
 export function dominatorsOf({ order, count }: Region): Int32Array {

@@ -55,15 +55,15 @@ export class Sequence {
   /** Positions of the first and last users of each instruction. */
   readonly firstUser: Int32Array;
   readonly lastUser: Int32Array;
-  /** Sums of the estimated bytes before each position of what moves, from 0 on behind what does not. */
+  /** Sums of the estimated bytes before each position of what moves, from 0 on after what does not. */
   readonly bytesBefore: Float64Array;
   /** Sums of the bytes by which these may be too high because one number stands for much. */
   private readonly errorBefore: Float64Array;
   /** 1 for what becomes a call. */
   readonly isRealCall: Uint8Array;
-  /** Calls before each position of what moves, from 0 on behind what does not. */
+  /** Calls before each position of what moves, from 0 on after what does not. */
   private readonly callsBefore: Int32Array;
-  /** Operands of all positions, one behind the other: where each position's begin. */
+  /** Operands of all positions, one after the other: where each position's begin. */
   readonly operandsAt: Int32Array;
   /** By operand: position of what it is the result of; -1 if it is none. */
   readonly definitions: Int32Array;
@@ -158,7 +158,7 @@ export class Sequence {
       }
     this.addPiece(from, insts.length);
     this.placeAt.fill(this.places.length, from, insts.length + 1);
-    // Behind all that there is: of what is outside of pieces nothing is known.
+    // After all that there is: of what is outside of pieces nothing is known.
     this.places.push({ fn, start: end, attributes: this.operations.attributesOf(fn), ...facts });
     // One that belongs to none is between two.
     insts.push(added[0]!);

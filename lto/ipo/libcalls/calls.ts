@@ -36,7 +36,7 @@ import type { CallCosts } from "../../target/calls.js";
 
 /** A call that is what rules look at. */
 export type LibraryCall = InstWith<Op.Call>;
-/** Makes what takes the place of a call, in front of it. @returns its result; null where nothing uses that */
+/** Makes what takes the place of a call, before it. @returns its result; null where nothing uses that */
 export type Change = (make: Maker) => Value | null;
 /** What a call becomes, or null: what it is. Looks only. */
 export type Rule = (call: LibraryCall, context: RuleContext) => Change | null;
@@ -180,7 +180,7 @@ export class RuleContext {
   }
 }
 
-/** Makes instructions in front of the call that they replace. */
+/** Makes instructions before the call that they replace. */
 export class Maker {
   readonly build: Builder;
 

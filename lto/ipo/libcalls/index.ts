@@ -5,11 +5,11 @@
  *     call i32 (ptr, ...) @printf(ptr @s_nl, ptr %p)     call i32 @puts(ptr %p)          "%s\n"
  *     call i64 @fwrite(ptr @usage, i64 1, i64 50, %f)    call i32 @fputs(ptr @usage, %f)  for size
  *
- * Why here: compilers do so file by file; behind inlining and constants through calls, formats and strings are known that
+ * Why here: compilers do so file by file; after inlining and constants through calls, formats and strings are known that
  * were parameters. Before simplification, which folds what results make constant.
  *
  * Method: one walk over the instructions; callees are looked up by object, so a call of anything else costs one lookup. A
- * rule looks only; what it found is done behind the walk. Linear, but for the strings that are read.
+ * rule looks only; what it found is done after the walk. Linear, but for the strings that are read.
  *
  * Proof obligations:
  *  - the call is one of the library's function: see `calls.ts`. A function that the program defines is what it defines, and
@@ -18,7 +18,7 @@
  *    is left as LLVM leaves it: where the function that stays sets none, none is set;
  *  - functions that write to streams are exchanged only where nobody reads what they return;
  *  - strings are read where they are constant and cannot be replaced.
- * Breaks if: a program brings a library (linked behind this step) whose functions of these names do something else, and
+ * Breaks if: a program brings a library (linked after this step) whose functions of these names do something else, and
  * does not say so.
  */
 import type { DataLayout } from "../../ir/data-layout.js";

@@ -37,7 +37,7 @@ function instead(context: RuleContext, name: Emitted, ...args: readonly Value[])
   };
 }
 
-/** The argument behind a format that has one conversion, if it is the type that this takes. */
+/** The argument after a format that has one conversion, if it is the type that this takes. */
 function converted(call: LibraryCall, at: number, kind: "ptr" | "int"): Value | null {
   if (call.data.argumentCount !== at + 1) return null;
   const value = argument(call, at);

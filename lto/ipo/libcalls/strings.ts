@@ -9,7 +9,7 @@ export const is =
   (value: Value): Change =>
   () =>
     value;
-/** A place so many bytes behind an address. */
+/** A place so many bytes after an address. */
 const behind =
   (address: Value, bytes: number): Change =>
   (make) =>
@@ -101,7 +101,7 @@ export const memchr: Rule = (call, context) => {
   if (c < 0 || bytes === null || Number.isNaN(length)) return null;
   const at = bytes.indexOf(c);
   if (at >= 0 && at < length) return behind(s, at);
-  // Behind the variable it would be undefined behaviour.
+  // After the variable it would be undefined behaviour.
   return length <= bytes.length ? nullPointer(call) : null;
 };
 export const strstr: Rule = (call, context) => {

@@ -8,7 +8,7 @@
  * the table go. Where there are a few, the call says which (`!callees`): its registers and conventions are theirs.
  *
  * Method: the bodies that ask about types (`type-tables.ts`); from the pointer that is asked about, through constant
- * offsets and loads to calls. Linear in uses. Of a question in a test, only loads behind it.
+ * offsets and loads to calls. Linear in uses. Of a question in a test, only loads after it.
  *
  * Proof obligations:
  *  - all tables of the type are known, and are what they seem: each says that only the linked program calls through it
@@ -69,7 +69,7 @@ class Devirtualizer {
     return changed;
   }
 
-  /** What is loaded behind the assumption that the pointer is one to a table of the type. */
+  /** What is loaded after the assumption that the pointer is one to a table of the type. */
   private test(editor: Editor, { call, type }: TypeQuery, tree: DominatorTree): boolean {
     const assumptions = editor.users(call).filter(isAssumption);
     const pointer = call.operands[1]!;

@@ -51,7 +51,7 @@ export class TypeTables {
   }
 
   /**
-   * The functions that a table entry `offset` bytes behind the address point of any object of a type can be; null where
+   * The functions that a table entry `offset` bytes after the address point of any object of a type can be; null where
    * somebody else may have more. Functions that only say that there is none (pure virtual ones) are never called.
    */
   functionsAt(type: string, offset: number): Func[] | null {

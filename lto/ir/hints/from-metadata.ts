@@ -288,7 +288,7 @@ export class HintReader {
         const above = operands[1] == null ? null : this.type(operands[1], depth + 1);
         return above === null ? null : tbaaType(name, null, [above], [0]);
       }
-      // Whatever else a scalar says (that it is constant, in old modules) stands behind its offset.
+      // Whatever else a scalar says (that it is constant, in old modules) stands after its offset.
       return this.members(
         name,
         null,

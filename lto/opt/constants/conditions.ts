@@ -1,5 +1,5 @@
 /**
- * What branches say of integers: behind the edge on which `x < 10` is true x is less than 10.
+ * What branches say of integers: after the edge on which `x < 10` is true x is less than 10.
  *
  *     br i1 (icmp ult i32 %x, 10), label %yes, label %no      yes: %x in [0, 9]
  *     switch i32 %x, label %other [ i32 1, label %one … ]     one: %x is 1
@@ -8,7 +8,7 @@
  * from, and of what a constant was added to. It holds in all blocks that the edge's target dominates, if no other
  * edge leads there, and for what a phi gets by this edge. Values that no branch tests cost a look at a flag.
  *
- * Proof obligations: a branch on poison or undef is undefined behaviour, so that behind it the compared values are
+ * Proof obligations: a branch on poison or undef is undefined behaviour, so that after it the compared values are
  * none, and what was compared holds of them. An edge is one of two to different blocks.
  * Breaks if: control enters a block by a way that is no edge (blocks with addresses have no conditions of their own).
  */

@@ -163,7 +163,7 @@ export class ConstantSolver {
     if (this.body.blocks.length === 1) this.recheck(0);
     else this.recheckUsers(argument);
   }
-  /** But for those behind a value in its own block. */
+  /** But for those after a value in its own block. */
   private recheckUsers(value: Inst | Argument): void {
     if (this.body.blocks.length === 1) return;
     this.users ??= new UserBlocks(this.body, this.instructions);

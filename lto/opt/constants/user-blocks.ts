@@ -1,7 +1,7 @@
 /**
  * Where the values of a body are used: which blocks have to be looked at again when less is known of one.
  *
- * Uses behind the definition in its own block are left out: who looks at the block looks at them.
+ * Uses after the definition in its own block are left out: who looks at the block looks at them.
  */
 import { type BodyView, type Inst, Op } from "../../ir/instructions.js";
 import type { Argument } from "../../ir/values.js";

@@ -2,7 +2,7 @@
  * Finds what loops compute anew in each round.
  *
  * What is cheap in itself (addresses, casts, comparisons that a branch is made of) moves only if something that is not
- * needs it. Outer loops come first: what moves in front of one is outside of all in it.
+ * needs it. Outer loops come first: what moves before one is outside of all in it.
  */
 import { type Inst, isCall, isPlainAccess, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
@@ -24,7 +24,7 @@ export interface Hoist {
 const notMoving = -1;
 
 export class Hoisting {
-  /** By instruction: number of the loop in front of which it can go. */
+  /** By instruction: number of the loop before which it can go. */
   private readonly target: Int32Array;
   /** By instruction: it is executed whenever that loop is entered. */
   private readonly isCertain: Uint8Array;
@@ -60,7 +60,7 @@ export class Hoisting {
     }
   }
 
-  /** Whether an address is the same in all rounds of a loop, and there in front of it, or can be. */
+  /** Whether an address is the same in all rounds of a loop, and there before it, or can be. */
   isFixed(value: Value, loop: Loop): boolean {
     if (value.valueKind !== "inst" || !this.loops.contains(loop, value.parent!.id)) return true;
     const number = this.target[value.id]!;
@@ -94,7 +94,7 @@ export class Hoisting {
     return hoists;
   }
 
-  /** Whether a loop can have a block in front of it. */
+  /** Whether a loop can have a block before it. */
   hasPreheader(loop: Loop): boolean {
     return canHavePreheader(loop, this.loops, this.predecessors);
   }

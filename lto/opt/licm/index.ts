@@ -1,5 +1,5 @@
 /**
- * licm: what a loop computes or loads anew in each round, with the same result, is done once in front of it; a place in
+ * licm: what a loop computes or loads anew in each round, with the same result, is done once before it; a place in
  * memory that a loop reads and writes all the time is kept in a register meanwhile (loop-invariant code motion, and scalar
  * promotion).
  *
@@ -17,7 +17,7 @@
  *
  * Method: the body is only looked at first. `hoist.ts` finds what each loop computes anew, outermost loops first, so that
  * everything moves at once as far as it goes; `promotion.ts` finds places. Only where there is something a loop gets a
- * block in front of it. Bodies without loops cost a walk over their blocks. Otherwise linear in instructions times the
+ * block before it. Bodies without loops cost a walk over their blocks. Otherwise linear in instructions times the
  * nesting depth, but for loads against what loops write, of which a bounded number of pairs is looked at.
  *
  * Proof obligations: operands are computed outside, or move as well; what may trap or not come back moves only if control

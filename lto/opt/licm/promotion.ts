@@ -1,6 +1,6 @@
 /**
  * Places in memory that loops read and write, and that they can keep in registers: their accesses become values
- * (`sroa/promote.ts`), with a load in front of the loop and a store behind each edge out of it.
+ * (`sroa/promote.ts`), with a load before the loop and a store after each edge out of it.
  */
 import { reversePostOrder } from "../../analysis/cfg.js";
 import { incomingEdges, splitEdge } from "../../ir/cfg-edit.js";
@@ -30,7 +30,7 @@ const mostStores = 16;
 const mostOperations = 200;
 const mostExits = 4;
 
-/** Addresses that it needs in front of loops are wanted of `hoisting`. */
+/** Addresses that it needs before loops are wanted of `hoisting`. */
 export function findPromotions(
   hoisting: Hoisting,
   certain: CertainInstructions,
@@ -125,7 +125,7 @@ export function promotePlaces(editor: Editor, promotions: readonly Promotion[]):
   });
 }
 
-/** Puts a load in front of a loop, and stores behind it. @returns with what becomes values, in terms of the place */
+/** Puts a load before a loop, and stores after it. @returns with what becomes values, in terms of the place */
 function placeAccesses(
   editor: Editor,
   { loop, accesses, type, store }: Promotion,

@@ -33,7 +33,7 @@ export class Loop {
 }
 
 /**
- * Whether some edge leads to a block that does not lie behind it: without one there is no cycle. Numbers the blocks.
+ * Whether some edge leads to a block that does not lie after it: without one there is no cycle. Numbers the blocks.
  * @param counts which of these edges do
  */
 export function mayLoop(
@@ -93,7 +93,7 @@ export class Loops {
   }
 }
 
-/** Whether control enters a loop, and a block of its own can be put in front of it. @param predecessors by block number */
+/** Whether control enters a loop, and a block of its own can be put before it. @param predecessors by block number */
 export function canHavePreheader(
   loop: Loop,
   loops: Loops,

@@ -40,7 +40,7 @@ export class Contents {
     this.seen = new Int32Array(before.length);
   }
 
-  /** What the place of a load or store holds in front of it, as `type`; null where that is not known. */
+  /** What the place of a load or store holds before it, as `type`; null where that is not known. */
   of(access: MemoryOperation, number: number, type: Type): Value | null {
     const { pending, memory } = this;
     this.walk++;

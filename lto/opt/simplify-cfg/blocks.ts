@@ -3,7 +3,7 @@ import { foldSingleEntryPhis, renamePhiEntries, replaceSuccessor } from "../../i
 import { type Block, Op } from "../../ir/instructions.js";
 import { canRedirect, type Graph, hasMovableEdges, isPinned, onlyIncoming, type Plan } from "./graph.js";
 
-/** A block behind the only one that leads to it, which leads nowhere else, becomes its continuation. */
+/** A block after the only one that leads to it, which leads nowhere else, becomes its continuation. */
 export function mergeBlocks(block: Block, graph: Graph): Plan | null {
   const before = onlyIncoming(block, graph);
   if (before === null || before === block || before.terminator.op !== Op.Br || isPinned(block, graph))
@@ -24,7 +24,7 @@ export function foldPhis(block: Block, graph: Graph): Plan | null {
 }
 
 /**
- * Edges to a block that does nothing but branch on lead to its target. Where that has phis, blocks in front of it are
+ * Edges to a block that does nothing but branch on lead to its target. Where that has phis, blocks before it are
  * where copies go, and where many ways to a loop's head meet: they stay, unless they have one edge, from a block that
  * branches to the target as well and passes the same.
  */

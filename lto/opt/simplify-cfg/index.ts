@@ -11,8 +11,8 @@
  * Rules make code smaller but for one trade: a select for a branch (`selects.ts`). Nothing is duplicated.
  *
  * Proof obligations: a branch on poison or undef is undefined behaviour, so is getting to `unreachable`; edges only
- * move where phis behind them get the same values, and only such of plain branches (those of `invoke`, `callbr` and
- * `indirectbr` stay, and blocks with addresses are neither merged nor skipped); code goes only in front of
+ * move where phis after them get the same values, and only such of plain branches (those of `invoke`, `callbr` and
+ * `indirectbr` stay, and blocks with addresses are neither merged nor skipped); code goes only before
  * `unreachable` where control would have got there and nobody sees it.
  * Breaks if: a call that may return or not counts as one that goes on.
  */

@@ -5,7 +5,7 @@
  *     a: %s = add i32 %x, 1          →      %p = select i1 %c, i32 %s, i32 %x
  *     m: %p = phi [ %s, %a ], [ %x, … ]
  *
- * What moves in front of the branch has no effect and no undefined behaviour; where it is poison, nobody picks it.
+ * What moves before the branch has no effect and no undefined behaviour; where it is poison, nobody picks it.
  */
 import { jumpTo, phisOf, replaceTerminator } from "../../ir/cfg-edit.js";
 import { type Block, type Inst, makeInst, Op } from "../../ir/instructions.js";

@@ -123,7 +123,7 @@ function compare(block: Block, value: Value, label: ConstInt, equal: Block, othe
 /** Blocks of a function that is so short that branches to its end are. */
 const shortFunction = 48;
 
-/** Code behind what never returns or is undefined behaviour, and code that can only lead there. */
+/** Code after what never returns or is undefined behaviour, and code that can only lead there. */
 export function endDeadCode(block: Block, { fn, goal, blockCount }: Graph): Plan | null {
   const { insts } = block;
   const last = insts.length - 1;
@@ -156,7 +156,7 @@ function isUndefinedCallee(call: CallInst, isNullValid: boolean): boolean {
   return callee.valueKind === "zero" && callee.type.addressSpace === 0 && !isNullValid;
 }
 
-/** Whether control gets behind the instruction whenever it gets in front, and nobody can see that it was there. */
+/** Whether control gets after the instruction whenever it gets in front, and nobody can see that it was there. */
 function isSureToGoOn(inst: Inst): boolean {
   if (isCall(inst)) {
     const intrinsic = intrinsicOf(inst.operands[0]!);

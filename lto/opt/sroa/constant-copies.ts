@@ -12,7 +12,7 @@
  *
  * Proof obligations: the variable is written by plain copies of one constant to its start and by nothing else; its
  * address goes to accesses and to calls that do not write through it and do not keep it, so that nobody can tell where
- * it lies. What is read before the copy, behind its end, or outside of the lifetime is undefined, so it may be what the
+ * it lies. What is read before the copy, after its end, or outside of the lifetime is undefined, so it may be what the
  * constant holds there: that has to be as large as the variable. Alignment that accesses and calls promise is the
  * variable's, so the constant has at least that.
  * Breaks if: a callee's attributes let it write or compare what it is said to read only.

@@ -99,7 +99,7 @@ const isFixed = (inst: Inst): inst is Inst & { readonly op: Op.Alloca } => {
 
 /** What looks as if it could be done. */
 interface Found {
-  /** To take some variable apart; uses in front of definitions in the layout are missed. */
+  /** To take some variable apart; uses before definitions in the layout are missed. */
   readonly isTaken: boolean;
   /** To do without a variable that a constant is copied to. */
   readonly isCopied: boolean;

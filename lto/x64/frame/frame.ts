@@ -12,7 +12,7 @@
  * Source: System V ABI AMD64, sections 3.2.2 (stack frame) and 3.4.
  */
 
-import type { Wrapping } from "../../codegen/late/shrink-wrap.js";
+import type { ShrinkWrapRegion } from "../../codegen/late/shrink-wrap.js";
 import { placeTransitions, renameUnframed } from "../../codegen/late/wrap-transitions.js";
 import {
   type CallInfo,
@@ -112,7 +112,7 @@ class FramePass {
     /** Some call of the body needs an aligned stack. */
     private readonly aligned: boolean,
     /** Blocks that have the frame; null: all. */
-    private readonly wrapping: Wrapping | null,
+    private readonly wrapping: ShrinkWrapRegion | null,
   ) {
     let maxId = 0;
     for (const block of mf.blocks) maxId = Math.max(maxId, block.id);
@@ -531,7 +531,7 @@ export function insertFrame(
   mf: MFunction,
   options: FrameRequest,
   plan: X64FramePlan,
-  wrapping: Wrapping | null,
+  wrapping: ShrinkWrapRegion | null,
 ): void {
   if (wrapping !== null) renameUnframed(mf, wrapping);
   new FramePass(mf, plan.layout, options, plan.aligned, wrapping).run();

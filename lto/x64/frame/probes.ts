@@ -5,7 +5,7 @@
  *     subq $4096, %rsp; movq $0, (%rsp)        for each page of few
  *     leaq -N(%rbp), %rbp; 1: subq $4096, %rsp; movq $0, (%rsp); cmpq %rbp, %rsp; jne 1b; leaq N(%rbp), %rbp
  *
- * A copy behind the loop changes nothing: who follows the stack pointer through the code need not count rounds.
+ * A copy after the loop changes nothing: who follows the stack pointer through the code need not count rounds.
  * The loop has no register of its own: it borrows the frame pointer, which functions with so many pages have, and the
  * unwinder is told. What is left below the last page is touched by the next call or page, as in LLVM.
  */

@@ -520,7 +520,7 @@ export const enum JumpMark {
   Thunk = 4,
   /** The routine is not ours. */
   ExternalThunk = 8,
-  /** Stays behind the check of its target, which is in r11. */
+  /** Stays after the check of its target, which is in r11. */
   Checked = 16,
 }
 

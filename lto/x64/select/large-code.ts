@@ -12,7 +12,7 @@
  * between a comparison and its branch. The table's address is computed at the entry of functions that ask for it.
  * Blocks of the function itself are near, and thread-local variables are found as in the small model, as LLVM has it.
  * Linear in the instructions.
- * What breaks it: a step behind that mentions symbols in other ways (base registers, outlining and interprocedural
+ * What breaks it: a step after that mentions symbols in other ways (base registers, outlining and interprocedural
  * allocation are off).
  * Source: System V ABI AMD64, section 3.5 (code models).
  */

@@ -1,7 +1,7 @@
 /**
  * The guard of the stack protector: where its value is, and the slot that holds a copy of it.
  *
- * The C library keeps the value in the thread's control block, 40 bytes behind where fs points (glibc, "tls.h"); flags of
+ * The C library keeps the value in the thread's control block, 40 bytes after where fs points (glibc, "tls.h"); flags of
  * the module, which functions carry as attributes of the same names, may put it elsewhere relative to fs or gs.
  */
 import { SlotRank } from "../../codegen/mir.js";

@@ -57,7 +57,7 @@ function selectToInt(s: Selector, inst: InstWith<Op.FPToSI | Op.FPToUI>): void {
   float.selectFloatToInt(s, inst);
 }
 
-/** From 2^63 on that much is taken off first, which is exact, and put back behind; else zero is. */
+/** From 2^63 on that much is taken off first, which is exact, and put back after; else zero is. */
 function floatToUnsignedLong(s: Selector, source: Value, result: number): void {
   const double = source.type.kind === "double";
   const size = double ? 8 : 4;

@@ -89,7 +89,7 @@ class RecordingWorld implements World {
   private library: CLibrary | null = null;
   private readonly addresses = new Map<GlobalValue, bigint>();
   private readonly functions = new Map<bigint, Func>();
-  /** Behind all variables, and behind those that are not local, which come first. */
+  /** After all variables, and after those that are not local, which come first. */
   readonly end: number;
   readonly visibleEnd: number;
 

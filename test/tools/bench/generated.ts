@@ -61,7 +61,7 @@ function oneFile(file: number, files: number, functions: number, seed: number): 
   return { name: `g${file}.ll`, text: `${out.join("\n")}\n` };
 }
 
-/** Sixty instructions: a loop over an array of structures with two fields, in it a branch, behind it calls. */
+/** Sixty instructions: a loop over an array of structures with two fields, in it a branch, after it calls. */
 function oneFunction(name: string, file: number, callees: readonly string[], random: Random): string {
   const lines: string[] = [];
   let values = ["%n", "%a"];

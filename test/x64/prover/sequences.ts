@@ -32,7 +32,7 @@ export interface Directed {
   readonly after?: readonly string[];
   /** Writes an instance, where it is. */
   write(writer: Writer): void;
-  /** There is a branch behind it: writes what one of the blocks begins with that it leads to. */
+  /** There is a branch after it: writes what one of the blocks begins with that it leads to. */
   next?(writer: Writer): void;
   /** In place of all that: writes a function of several blocks; `ends` get their returns. */
   blocks?(mf: MFunction, writer: Writer): readonly End[];

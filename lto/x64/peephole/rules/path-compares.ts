@@ -111,7 +111,7 @@ export const compareNeighbour: EdgeRule = {
   },
 };
 
-/** Another block behind the branch begins with the comparison that there is. */
+/** Another block after the branch begins with the comparison that there is. */
 function isWantedAsItIs(next: MBlock, block: MBlock, made: MInst): boolean {
   if (next === block) return false;
   const first = firstCompare(next);

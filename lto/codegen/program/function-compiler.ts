@@ -1,0 +1,329 @@
+/**
+ * One thread's share of code generation: it compiles functions when told to, keeps them until the program's
+ * decisions are made, completes them, keeps them until the program's last steps are taken, and lays them out.
+ *
+ * Every thread has a compiler of the same module; what they hear of each other's functions are masks. What a
+ * compiler answers depends on the module, the options and the masks published, not on what else it compiled.
+ */
+
+import type { IndirectCalls } from "../../analysis/function-pointers/index.js";
+import { InternalError } from "../../ir/errors.js";
+import type { GlobalValue, Module } from "../../ir/module.js";
+import type { Value } from "../../ir/values.js";
+import { ClobberStore } from "../ipra/clobber-store.js";
+import { boundsOf, type PassedRegisters, unknownBounds } from "../ipra/variable-arguments.js";
+import { completeFunction, layOutFunction } from "../late/finish.js";
+import { optionalLateSteps, wantedLateSteps } from "../late/pipeline.js";
+import { ruleSettings } from "../late/rule-use.js";
+import { loweringRuns } from "../lowering/index.js";
+import { type MFunction, unlistedCall } from "../mir.js";
+import type { PackedFunction } from "../pack/format.js";
+import { packFunction } from "../pack/pack.js";
+import { SymbolNumbers } from "../pack/symbol-numbers.js";
+import { unpackFunction } from "../pack/unpack.js";
+import { highWord, lowWord, noRegisters, type RegisterSet, union, withRegister } from "../register-set.js";
+import {
+  type AllocationResult,
+  type Convention,
+  OpFact,
+  platformConvention,
+  type Target,
+} from "../target.js";
+import { CalleeSetNumbers, isListed } from "./callee-sets.js";
+import { type CodeCache, type FunctionIdentity, SessionCache } from "./code-cache.js";
+import { type FunctionFacts, gatherFacts } from "./facts.js";
+import { allocateFunction, type Observer, type SessionPasses } from "./function.js";
+import type { Decisions, PublishedMask } from "./function-compilers.js";
+import { type CalleeNumber, type FunctionNumber, Numbering } from "./numbering.js";
+import type { CodegenOptions } from "./options.js";
+import type { SessionPlan } from "./plan.js";
+import { type FunctionStatistics, functionStatistics } from "./statistics.js";
+
+export type { SessionPasses } from "./function.js";
+
+/** A function that waits for `complete`. */
+interface Allocated {
+  readonly packed: PackedFunction;
+  /** By which it is packed. */
+  readonly symbols: SymbolNumbers;
+  readonly allocation: AllocationResult;
+  readonly frequencies: Float64Array | undefined;
+  readonly lost: readonly CalleeNumber[];
+  /** For the key of the completed function; null if that is not to be in the cache. */
+  readonly cached: { readonly key: string; readonly mentioned: readonly GlobalValue[] } | null;
+}
+
+export class FunctionCompiler {
+  readonly numbering: Numbering;
+  private readonly symbols: SymbolNumbers;
+  private readonly conventions: Uint32Array;
+  private readonly passed: Uint8Array;
+  private readonly indirect: IndirectCalls;
+  private readonly componentOf: Uint32Array;
+  private readonly calleeSets: CalleeSetNumbers;
+  private readonly store: ClobberStore;
+  private readonly allocated = new Map<FunctionNumber, Allocated>();
+  private readonly completed = new Map<FunctionNumber, PackedFunction>();
+  private readonly cache: SessionCache | null;
+
+  /**
+   * @param passes how functions are lowered
+   * @param observe is shown the functions that this compiler works on
+   */
+  constructor(
+    private readonly module: Module,
+    private readonly options: CodegenOptions,
+    plan: SessionPlan,
+    private readonly target: Target,
+    readonly passes: SessionPasses,
+    private readonly observe?: Observer,
+    cache: CodeCache | null = null,
+  ) {
+    this.conventions = plan.conventions;
+    this.passed = plan.passed;
+    this.indirect = plan.indirect;
+    this.componentOf = plan.componentOf;
+    this.store = new ClobberStore(target.registers.callClobbers);
+    this.numbering = new Numbering(module, options.relocation);
+    this.symbols = new SymbolNumbers(module);
+    this.calleeSets = new CalleeSetNumbers(this.numbering.functions, plan.indirect.sets);
+    this.cache = cache === null ? null : new SessionCache(cache, this.numbering, this.symbols);
+  }
+
+  /** Records the masks of functions allocated elsewhere (or here). */
+  publish(masks: readonly PublishedMask[]): void {
+    for (const [number, clobbers] of masks) {
+      const fn = this.numbering.functions[number]!;
+      // A call of a definition that may be replaced can reach code that changes more.
+      if (this.numbering.numberOf(fn) !== undefined) this.store.publish(fn, clobbers);
+    }
+  }
+
+  /** Registers that a call may change, as far as its callees are known by now. */
+  private clobbersOf(callee: GlobalValue | null, calleeSet: number): RegisterSet {
+    if (callee !== null || calleeSet < 0) return this.store.clobbersOf(callee);
+    const { members, unknown } = this.indirect.sets[calleeSet]!;
+    let clobbers = unknown ? this.target.registers.callClobbers : noRegisters;
+    for (const member of members)
+      clobbers = union(clobbers, this.store.clobbersOf(this.numbering.functions[member]!));
+    return clobbers;
+  }
+
+  private conventionOf(callee: GlobalValue | null): Convention {
+    const number = callee === null ? undefined : this.numbering.numberOf(callee);
+    return (number === undefined ? undefined : this.conventions[number]) ?? platformConvention;
+  }
+
+  /** What a call may pass to whom it reaches, and whether that counts. */
+  private passedTo(callee: GlobalValue | null, calleeSet: number): PassedRegisters {
+    if (callee !== null) return boundsOf(this.passed[this.numbering.numberOf(callee) ?? -1] ?? unknownBounds);
+    if (calleeSet < 0 || this.indirect.sets[calleeSet]!.unknown) return boundsOf(unknownBounds);
+    let bounds = 0;
+    for (const member of this.indirect.sets[calleeSet]!.members) bounds |= this.passed[member]!;
+    return boundsOf(bounds);
+  }
+
+  /** Selects and allocates a function and keeps it. @throws InputError, InternalError */
+  allocate(number: FunctionNumber): FunctionFacts {
+    return InternalError.in("compiling function", this.numbering.functions[number]!.name, () =>
+      this.compile(number),
+    );
+  }
+
+  private compile(number: FunctionNumber): FunctionFacts {
+    const fn = this.numbering.functions[number]!;
+    const sets = this.indirect.sites[number] ?? [];
+    const identity = isListed(sets) ? null : (this.cache?.identify(fn) ?? null);
+    const key =
+      identity === null ? "" : this.cache!.keyOf(identity.digest, this.cacheKeyInputs(number, identity));
+    const fromCache = identity === null ? null : { key, mentioned: identity.mentioned };
+    const known = fromCache === null ? null : this.cache!.allocated(key);
+    if (known !== null) {
+      fn.release();
+      this.allocated.set(number, { ...known, lost: [], cached: fromCache });
+      return known.facts;
+    }
+    const body = fn.take();
+    if (isListed(sets)) this.calleeSets.resolve(body);
+    const callees = {
+      clobbersOf: (callee: GlobalValue | null, calleeSet: number) => this.clobbersOf(callee, calleeSet),
+      conventionOf: (callee: GlobalValue | null) => this.conventionOf(callee),
+      passedTo: (callee: GlobalValue | null, calleeSet: number) => this.passedTo(callee, calleeSet),
+    };
+    const { functions } = this.numbering;
+    const isRecursive = (callee: Value): boolean =>
+      callee.valueKind === "global" && this.isRecursive(number, callee);
+    const lowering = { ...this.passes, knownCallees: { functions, indirect: this.indirect, isRecursive } };
+    const compiled = allocateFunction(
+      fn,
+      number,
+      body,
+      this.module.dataLayout,
+      this.options,
+      this.target,
+      callees,
+      lowering,
+      this.observe,
+    );
+    const { machine, allocation } = compiled;
+    // What there is to say of the function is said in every link.
+    const cached = compiled.warned ? null : fromCache;
+    const { facts, frequencies, lost } = gatherFacts(fn, machine, this.numbering, sets);
+    const { symbols } = this;
+    const packed = packFunction(machine, symbols);
+    this.allocated.set(number, { packed, symbols, allocation, frequencies, lost, cached });
+    if (cached !== null) this.cache!.keepAllocated(key, machine, { allocation, frequencies, facts });
+    return facts;
+  }
+
+  private isRecursive(number: FunctionNumber, callee: GlobalValue): boolean {
+    const other = this.numbering.numberOf(callee);
+    return other !== undefined && this.componentOf[other] === this.componentOf[number];
+  }
+
+  /** Whatever compiling the function asks of itself and of those that it mentions. */
+  private cacheKeyInputs(number: FunctionNumber, { mentioned }: FunctionIdentity): number[] {
+    const cacheKeyInputs: number[] = [this.conventions[number]!, this.passed[number]!];
+    for (const global of mentioned) {
+      const clobbers = this.clobbersOf(global, -1);
+      const exact = this.numbering.numberOf(global);
+      cacheKeyInputs.push(
+        this.conventionOf(global),
+        lowWord(clobbers),
+        highWord(clobbers),
+        exact === undefined ? -1 : this.passed[exact]!,
+        this.isRecursive(number, global) ? 1 : 0,
+      );
+    }
+    return cacheKeyInputs;
+  }
+
+  /** Whatever completing the function asks besides. */
+  private finishingKeyInputs(
+    number: FunctionNumber,
+    mentioned: readonly GlobalValue[],
+    { saved, scratch, changed, aligned }: Decisions,
+  ): number[] {
+    const cacheKeyInputs: number[] = [];
+    const add = (set: RegisterSet): void => void cacheKeyInputs.push(lowWord(set), highWord(set));
+    add(saved[number]!);
+    add(scratch[number]!);
+    for (const global of mentioned) {
+      const reached = this.numbering.calleeOf(global, -1);
+      add(this.clobbersOf(global, -1));
+      if (reached === undefined) cacheKeyInputs.push(-1);
+      else {
+        add(changed[reached]!);
+        cacheKeyInputs.push(aligned[reached]!);
+      }
+    }
+    return cacheKeyInputs;
+  }
+
+  /** Gives a function allocated here its frame and final instructions, and keeps it. @throws InputError, InternalError */
+  complete(number: FunctionNumber, decisions: Decisions): FunctionStatistics {
+    const { name } = this.numbering.functions[number]!;
+    return InternalError.in("finishing function", name, () => this.finish(number, decisions));
+  }
+
+  private finish(number: FunctionNumber, decisions: Decisions): FunctionStatistics {
+    const { saved, scratch, changed, aligned } = decisions;
+    const { packed, symbols: packedBy, allocation, frequencies, lost, cached } = this.allocated.get(number)!;
+    this.allocated.delete(number);
+    const key =
+      cached === null
+        ? ""
+        : this.cache!.keyOf(cached.key, this.finishingKeyInputs(number, cached.mentioned, decisions));
+    const known = cached === null ? null : this.cache!.completed(key);
+    if (known !== null) {
+      this.completed.set(number, known.packed);
+      return { ...functionStatistics(allocation, known.wrapped), cachedFunctions: 1 };
+    }
+    const { symbols } = this;
+    const machine = unpackFunction(packed, packedBy, this.target);
+    const written = this.decideClobbers(machine, lost, changed);
+    this.target.untieTailCalls(machine, saved[number]!);
+    const alignedCall = (callee: GlobalValue | null, calleeSet: number): boolean => {
+      const reached = this.numbering.calleeOf(callee, calleeSet);
+      return reached === undefined || aligned[reached] === 1;
+    };
+    const { runner } = this.passes;
+    const wrapped = completeFunction(
+      machine,
+      { ...allocation, written },
+      {
+        symbols,
+        saved: saved[number]!,
+        scratch: scratch[number]!,
+        alignedCall,
+        shrinkWrap: this.options.shrinkWrap,
+        runner,
+        wanted: wantedLateSteps(runner, machine.name, this.firstLateRun(number)),
+        rules: ruleSettings(this.options.passes, machine.name),
+        ...(frequencies === undefined ? {} : { frequencies }),
+      },
+    );
+    this.completed.set(number, packFunction(machine, symbols));
+    if (cached !== null) this.cache!.keepCompleted(key, machine, wrapped);
+    return functionStatistics(allocation, wrapped);
+  }
+
+  /** The number of a function's first optional late step, for bisection: they come after all passes on the IR. */
+  private firstLateRun(number: FunctionNumber): number {
+    const { earlierRuns, pipelines } = this.passes;
+    const lowering = this.numbering.functions.length * loweringRuns(pipelines);
+    return earlierRuns + 1 + lowering + number * optionalLateSteps.length;
+  }
+
+  /** A function completed here, which is forgotten: what gets it gives it back to some compiler. */
+  take(number: FunctionNumber): PackedFunction {
+    const packed = this.completed.get(number)!;
+    this.completed.delete(number);
+    return packed;
+  }
+
+  /** Has this compiler lay out the function. */
+  give(number: FunctionNumber, packed: PackedFunction): void {
+    this.completed.set(number, packed);
+  }
+
+  /** Lays out a function, which is forgotten. It can be printed then. @throws InternalError */
+  layOut(number: FunctionNumber): MFunction {
+    const { name } = this.numbering.functions[number]!;
+    return InternalError.in("laying out function", name, () => {
+      const machine = unpackFunction(this.take(number), this.symbols, this.target);
+      layOutFunction(machine, this.passes.runner);
+      this.observe?.("finish", machine);
+      return machine;
+    });
+  }
+
+  /**
+   * Gives each call the registers it really changes, no less and no more: what later passes may use themselves is
+   * judged by what the body changes, and calls within a recursive component were allocated with more.
+   * @returns every register that the body changes
+   */
+  private decideClobbers(
+    machine: MFunction,
+    lost: readonly CalleeNumber[],
+    changed: readonly RegisterSet[],
+  ): RegisterSet {
+    const { facts } = machine.target.instructions;
+    let written = noRegisters;
+    for (const block of machine.blocks)
+      for (const inst of block.insts) {
+        if ((facts[inst.op]! & OpFact.Entry) === 0)
+          for (const def of inst.defs) if (def.loc >= 0) written = withRegister(written, def.loc);
+        if (inst.extra?.kind === "call") {
+          const { callee, calleeSet } = inst.extra;
+          const reached = this.numbering.calleeOf(callee, calleeSet);
+          if (reached !== undefined)
+            inst.clobbers = union(this.clobbersOf(callee, calleeSet), changed[reached]!);
+          else if (calleeSet === unlistedCall)
+            for (const set of lost) inst.clobbers = union(inst.clobbers, changed[set]!);
+        }
+        written = union(written, inst.clobbers);
+      }
+    return written;
+  }
+}
