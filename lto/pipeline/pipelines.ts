@@ -9,6 +9,7 @@
 
 import { biasPointers } from "../codegen/lowering/bias-pointers.js";
 import type { LoweringPipelines, LoweringStep, OptimizationLevel } from "../codegen/lowering/context.js";
+import { demoteAsmOutputs } from "../codegen/lowering/demote-asm-outputs.js";
 import { demotePhisPass } from "../codegen/lowering/demote-phis.js";
 import { divideByConstants } from "../codegen/lowering/divide-by-constants.js";
 import { duplicateReturnsPass } from "../codegen/lowering/duplicate-returns.js";
@@ -194,6 +195,8 @@ const lowering: readonly LoweringStep[] = [
   may(combineLoads),
   // The same for what is stored.
   may(combineStores),
+  // Before legalisation, which has no place for what it makes of results after an instruction that ends a block.
+  must(demoteAsmOutputs),
   // Beyond this point only types and operations that the target has.
   must(legalize),
   // Only divisions that registers hold are left.
@@ -233,6 +236,7 @@ const plainLowering: readonly LoweringStep[] = [
   // After what decides where guarded calls lead. Only when asked for.
   must(guardEntries),
   must(unreachableBlocks),
+  must(demoteAsmOutputs),
   must(legalize),
   may(dce),
   must(foldBranches),

@@ -1,7 +1,7 @@
 /** What the passes before instruction selection have to know of x86-64. */
 import type { LoweringTarget } from "../codegen/lowering/context.js";
 import { resultRoom } from "./frame/convention.js";
-import { pairConstraints } from "./legalize/assembly.js";
+import { pairConstraints, storeAsmOutput } from "./legalize/assembly.js";
 import { exchangePair, hasPairExchange } from "./legalize/pair-exchange.js";
 import { roundingMode, setRoundingMode } from "./legalize/rounding.js";
 import { lowerVAArg } from "./legalize/va-arg.js";
@@ -22,5 +22,6 @@ export const x64Lowering: LoweringTarget = {
   // cmov has general registers only.
   selectsWithoutBranch: (type) => type.kind === "int" || type.kind === "ptr",
   needsLoop,
+  storeAsmOutput,
   transfersInline,
 };

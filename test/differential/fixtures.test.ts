@@ -26,9 +26,6 @@ vi.mock("node:fs", async (original) => {
 const scratch = mkdtempSync(join(tmpdir(), "fixtures-"));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-/** Constructs that are refused; the message must name them. */
-const refused: ReadonlyMap<string, string> = new Map([["asm-goto", "unsupported: asm goto (callbr)"]]);
-
 const checks = ["--check-regalloc", "--check-ipra", "--verify"];
 const tool = ours(["-j1", ...checks], ["--clang=embedded"], inThisProcess(scratch));
 const fixtures = listFixtures(join(import.meta.dirname, "..", "..", "fixtures", "c"));
@@ -43,12 +40,6 @@ for (const level of ["O0", "O2", "Oz"]) {
       it(fixture.name, async () => {
         const dir = join(scratch, `${fixture.name}-${level}`);
         mkdirSync(dir);
-        const refusal = refused.get(fixture.name);
-        if (refusal !== undefined) {
-          const said = await runFixture(fixture, tool, level, dir).catch((e: unknown) => String(e));
-          expect(said).toContain(refusal);
-          return;
-        }
         const output = await runFixture(fixture, tool, level, dir);
         expect(output).toBe(readFileSync(fixture.expected, "latin1"));
       });
@@ -74,7 +65,7 @@ describe("programs that check as they run what passes inferred, whom pointers re
     inThisProcess(scratch),
   );
   for (const level of ["O2", "Oz"])
-    for (const fixture of fixtures.filter((f) => !refused.has(f.name)))
+    for (const fixture of fixtures)
       it(`${fixture.name} at -${level}`, async () => {
         const dir = join(scratch, `${fixture.name}-${level}-checked`);
         mkdirSync(dir);

@@ -33,6 +33,8 @@ export function splitPairs(
   let nextArgument = 0;
   for (const constraint of constraints) {
     if (constraint.startsWith("~") || constraint.startsWith("!")) {
+      // Labels have numbers, too.
+      if (constraint.startsWith("!")) numbers.push(made.length);
       made.push(constraint);
       continue;
     }

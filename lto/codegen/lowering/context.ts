@@ -23,6 +23,17 @@ export interface LoweringTarget extends LegalizerTarget {
   selectsWithoutBranch(type: Type): boolean;
   /** The operation has to be a loop around compare-and-exchange. @param resultUsed somebody reads the old value */
   needsLoop(rmw: RMWOp, resultUsed: boolean): boolean;
+  /**
+   * What stores an output of inline assembly to memory, in both dialects; `isByte`: it writes the lowest byte alone. Null if
+   * there is no such instruction.
+   * @param constraint of the output @param output @param slot the operands, as templates name them
+   */
+  storeAsmOutput(
+    constraint: string,
+    output: string,
+    slot: string,
+    type: Type,
+  ): { readonly att: string; readonly intel: string; readonly isByte: boolean } | null;
   /** A call of `llvm.memcpy`, `llvm.memmove` or `llvm.memset` becomes instructions, or none, not a call of a routine. */
   transfersInline(call: CallInst, goal: Goal): boolean;
 }

@@ -1,5 +1,5 @@
 /**
- * demote-phis: phis of blocks that an indirect branch, an `asm goto` or unwinding enters live in memory.
+ * demote-phis: phis of blocks that an indirect branch or unwinding enters live in memory.
  *
  * Why: their edges cannot be split, so there is no place for the moves that a phi stands for.
  * Where one indirect branch enters beside plain branches, the block is split instead: what has the address only goes on to
@@ -16,8 +16,7 @@ import type { FunctionPass } from "../../pass/pass.js";
 import { replaceUses, splitBefore } from "./blocks.js";
 import type { BlockOrder, LoweringContext } from "./context.js";
 
-const isHeld = ({ terminator }: Block): boolean =>
-  terminator.op === Op.IndirectBr || terminator.op === Op.CallBr;
+const isHeld = ({ terminator }: Block): boolean => terminator.op === Op.IndirectBr;
 
 /**
  * Leaves only the edges that cannot be split to the block, and moves its code to a new one, with the others.
@@ -57,8 +56,7 @@ function demotePhis(body: Body, order: BlockOrder): readonly [number, number] {
   const entered = new Set<Block>();
   for (const block of body.blocks) {
     const { terminator } = block;
-    if (terminator.op === Op.IndirectBr || terminator.op === Op.CallBr)
-      for (const target of terminator.blocks) entered.add(target);
+    if (terminator.op === Op.IndirectBr) for (const target of terminator.blocks) entered.add(target);
     if (terminator.op === Op.Invoke) entered.add(terminator.blocks[1]!);
   }
   let split = 0;

@@ -8,6 +8,7 @@
  */
 import { type Block, type Body, makeInst, Op } from "../../ir/instructions.js";
 import { raw } from "../../ir/raw.js";
+import { voidType } from "../../ir/types.js";
 import type { FunctionPass } from "../../pass/pass.js";
 import { newBlock } from "./blocks.js";
 import type { BlockOrder, LoweringContext } from "./context.js";
@@ -30,7 +31,7 @@ function sharedReturns({ blocks }: Body): Set<Block> {
 /** @returns the number of blocks made */
 function splitEdgesOf(body: Body, block: Block, shared: ReadonlySet<Block>, order: BlockOrder): number {
   const { terminator } = block;
-  if (terminator.op === Op.Br || terminator.op === Op.IndirectBr || terminator.op === Op.CallBr) return 0;
+  if (terminator.op === Op.Br || terminator.op === Op.IndirectBr) return 0;
   const distinct = new Set(terminator.blocks);
   if (distinct.size === 1 && terminator.op !== Op.Switch && terminator.op !== Op.Invoke) return 0;
   let split = 0;
@@ -39,14 +40,20 @@ function splitEdgesOf(body: Body, block: Block, shared: ReadonlySet<Block>, orde
     const returns = terminator.op === Op.Invoke && target === terminator.blocks[0];
     const joins = phi.op === Op.Phi && (phi.operands.length > 1 || terminator.op === Op.Invoke);
     if (!joins && !(returns && shared.has(target))) continue;
-    const middle = newBlock(body);
-    order.after(block, middle);
-    middle.append(makeInst(Op.Br, terminator.type, [], null, [target]));
-    raw(terminator).blocks = terminator.blocks.map((b) => (b === target ? middle : b));
-    replaceIncoming(target, block, middle);
+    splitEdge(body, block, target, order);
     split++;
   }
   return split;
+}
+
+/** Puts a block between two, for whatever leads from one to the other. */
+export function splitEdge(body: Body, block: Block, target: Block, order: BlockOrder): void {
+  const { terminator } = block;
+  const middle = newBlock(body);
+  order.after(block, middle);
+  middle.append(makeInst(Op.Br, voidType, [], null, [target]));
+  raw(terminator).blocks = terminator.blocks.map((b) => (b === target ? middle : b));
+  replaceIncoming(target, block, middle);
 }
 
 /** The phis of `target` get one entry from `to` for those that they had from `from`. */

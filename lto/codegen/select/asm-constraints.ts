@@ -1,7 +1,7 @@
 /** LLVM's constraint strings of inline assembly, apart (LLVM Language Reference, "Inline Asm Constraint String"). */
-import type { FunctionSelection } from "./function-selection.js";
-
 export interface AsmConstraint {
+  /** A block that the assembly may jump to, in the order of the targets of a `callbr`. */
+  readonly label: boolean;
   readonly output: boolean;
   readonly early: boolean;
   /** The operand is the address of the value. */
@@ -13,14 +13,13 @@ export interface AsmConstraint {
 }
 
 export interface AsmConstraints {
-  /** Of outputs and inputs, in order. */
+  /** Of outputs, inputs and labels, in order. */
   readonly operands: readonly AsmConstraint[];
   /** Names of what is changed besides: registers, "memory", flags. */
   readonly clobbers: readonly string[];
 }
 
-/** @throws UnsupportedError for `asm goto` */
-export function parseConstraints(s: FunctionSelection, text: string): AsmConstraints {
+export function parseConstraints(text: string): AsmConstraints {
   const operands: AsmConstraint[] = [];
   const clobbers: string[] = [];
   for (let part of splitConstraints(text)) {
@@ -28,7 +27,10 @@ export function parseConstraints(s: FunctionSelection, text: string): AsmConstra
       clobbers.push(part.slice(2, -1));
       continue;
     }
-    if (part.startsWith("!")) s.unsupported("asm goto");
+    if (part.startsWith("!")) {
+      operands.push({ label: true, output: false, early: false, indirect: false, codes: [], tied: -1 });
+      continue;
+    }
     const output = part.startsWith("=") || part.startsWith("+");
     if (output) part = part.slice(1);
     let early = false;
@@ -40,7 +42,7 @@ export function parseConstraints(s: FunctionSelection, text: string): AsmConstra
     const tied = /^\d+$/.test(part) ? Number(part) : -1;
     // Alternatives of a multi-alternative constraint: the first one serves.
     const codes = tied >= 0 ? [] : (part.split("|")[0]!.match(/\{[^}]*\}|\^..|@3...|@\d\d?|[A-Za-z]/g) ?? []);
-    operands.push({ output, early, indirect, codes, tied });
+    operands.push({ label: false, output, early, indirect, codes, tied });
   }
   return { operands, clobbers };
 }

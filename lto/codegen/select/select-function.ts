@@ -118,7 +118,9 @@ function selectTerminator(s: FunctionSelection, inst: Inst, head: MBlock): MBloc
       s.selectCall(inst, head);
       return noBlocks;
     case Op.CallBr:
-      return s.unsupported("asm goto (callbr)");
+      if (inst.operands[0]!.valueKind !== "asm") return s.unsupported("callbr of a function");
+      s.selectCall(inst, head);
+      return noBlocks;
     case Op.Resume:
       selectResume(s, inst);
       return noBlocks;

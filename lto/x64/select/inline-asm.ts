@@ -17,10 +17,11 @@ import {
   withRegister,
 } from "../../codegen/register-set.js";
 import { type AsmConstraint, parseConstraints } from "../../codegen/select/asm-constraints.js";
+import { connect } from "../../codegen/select/blocks.js";
 import { foldedInteger, symbolOffset } from "../../codegen/select/constants.js";
 import { endInvoke } from "../../codegen/select/exceptions.js";
 import { operationSize } from "../../codegen/select/operation-size.js";
-import { type CallInst, callArguments, Op } from "../../ir/instructions.js";
+import { type CallInst, callArguments, type InstWith, Op } from "../../ir/instructions.js";
 import type { Type } from "../../ir/types.js";
 import { type InlineAsm, isConstant, type Value } from "../../ir/values.js";
 import { needsBasePointer, needsFramePointer } from "../frame/frame-registers.js";
@@ -71,7 +72,7 @@ export const writesFramePointer = (constraints: string): boolean => /\{[re]?bp\}
 const writesBasePointer = (constraints: string): boolean => /\{r15[dwb]?\}/.test(constraints);
 
 export function selectInlineAsm(s: Selector, call: CallInst, asm: InlineAsm, block: MBlock): void {
-  const { operands: constraints, clobbers } = parseConstraints(s, asm.constraints);
+  const { operands: constraints, clobbers } = parseConstraints(asm.constraints);
   for (const { codes } of constraints)
     if (codes.length > 0 && codes.every((code) => otherFiles.test(code)))
       s.unsupported(`inline assembly constraint '${codes.join("")}'`);
@@ -90,8 +91,29 @@ export function selectInlineAsm(s: Selector, call: CallInst, asm: InlineAsm, blo
   // What it calls needs an aligned stack, and a frame that the unwinder finds its way through.
   if (asm.canUnwind) s.mf.hasCalls = true;
   s.emit(machine);
-  if (call.op === Op.Invoke) endInvoke(s, call, block, () => lowering.afterwards());
+  if (call.op === Op.CallBr) endAsmGoto(s, call, machine, block, lowering.hasAfterwards);
+  else if (call.op === Op.Invoke) endInvoke(s, call, block, () => lowering.afterwards());
   else lowering.afterwards();
+}
+
+/**
+ * Ends the block of an `asm goto`: the assembly names the blocks that it may jump to, and otherwise control goes on to
+ * the first target. Nothing can stand after it that both ways need: outputs are in memory by now
+ * (codegen/lowering/demote-asm-outputs.ts).
+ */
+function endAsmGoto(
+  s: Selector,
+  call: InstWith<Op.CallBr>,
+  machine: MInst,
+  block: MBlock,
+  hasAfterwards: boolean,
+): void {
+  if (hasAfterwards) s.unsupported("asm goto with outputs through pointers or on the x87 stack");
+  const [next, ...others] = call.blocks.map((target) => s.blocks.head(target));
+  for (const target of others) target.addressTaken = true;
+  machine.targets = [...new Set(others)];
+  for (const target of [...machine.targets, next!]) connect(block, target);
+  s.jump(next!);
 }
 
 function clobberOf(name: string): RegisterSet {
@@ -120,6 +142,7 @@ class AsmLowering {
   private readonly after: (() => void)[] = [];
   private readonly args: Value[];
   private nextArg = 0;
+  private nextLabel = 1;
   private nextResult = 0;
 
   constructor(
@@ -143,7 +166,8 @@ class AsmLowering {
     // Inputs are evaluated in order; outputs only reserve their definitions.
     for (let i = 0; i < this.constraints.length; i++) {
       const constraint = this.constraints[i]!;
-      if (constraint.indirect) this.indirect(constraint, i);
+      if (constraint.label) this.label(i);
+      else if (constraint.indirect) this.indirect(constraint, i);
       else if (constraint.output) this.output(constraint, i);
       else this.input(constraint, i);
     }
@@ -179,6 +203,17 @@ class AsmLowering {
       avoid(operand.mem.base, anyAddress);
       avoid(operand.mem.index, anyAddress);
     }
+  }
+
+  private label(index: number): void {
+    const { s, call } = this;
+    if (call.op !== Op.CallBr) return s.unsupported("inline assembly with labels that is no callbr");
+    this.operands[index] = { kind: "block", block: s.blocks.head(call.blocks[this.nextLabel++]!) };
+  }
+
+  /** Whether something has to stand after the assembly. */
+  get hasAfterwards(): boolean {
+    return this.after.length > 0 || this.stackInputs.length > 0 || this.stackOutputs.length > 0;
   }
 
   afterwards(): void {
