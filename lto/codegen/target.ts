@@ -134,8 +134,6 @@ export interface SelectOptions {
 export interface TargetConventions {
   /** For each register that may take the place of an argument register: its name costs a byte in narrow instructions. */
   readonly substituteIsLong: readonly boolean[];
-  /** How many integer registers the platform passes arguments in. */
-  readonly integerArguments: number;
   /** Estimated bytes. */
   readonly bytes: {
     readonly move: number;
@@ -220,10 +218,6 @@ export interface InstructionFacts {
   length(inst: MInst): number;
   /** Of a jump or branch to a block. */
   branchForms(inst: MInst): BranchForms;
-  /** Bytes of a jump or branch that stays short: what layout mostly achieves. */
-  readonly shortBranch: number;
-  /** Bytes of a return. */
-  readonly returnBytes: number;
   /** Registers that it reads, without those that an exit hands back; after allocation. */
   reads(inst: MInst): RegisterSet;
   /** Registers whose old value is gone afterwards, clobbers included; after allocation. */

@@ -12,7 +12,6 @@ import { untieTailCalls } from "./frame/tail-calls.js";
 import { harden } from "./harden.js";
 import { x64Instructions } from "./isa/facts.js";
 import { X } from "./isa/ops.js";
-import { integerArguments } from "./isa/registers.js";
 import { hasWideVectors, wideVector } from "./legalize/native-vectors.js";
 import { x64Lowering } from "./lowering.js";
 import { x64Outlining } from "./outlining.js";
@@ -40,7 +39,6 @@ export const x64Target: Target = {
   },
   conventions: {
     substituteIsLong: substitutes.map((register) => register >= 8),
-    integerArguments: integerArguments.length,
     bytes: { move: 2, save: 2, extraRegister: 5, lostTailCall: 6 },
     withArgument,
     wantedExtras,

@@ -46,7 +46,8 @@ const jump = (callee: number, ...sources: number[]): ArgumentFlow["sites"][numbe
   ...site(callee, ...sources),
   tail: true,
 });
-const { bytes, integerArguments: argumentLimit } = x64Target.conventions;
+const { bytes } = x64Target.conventions;
+const argumentLimit = x64Target.costs.calls.integers;
 /** @param long by substitute, whether its name is long */
 const substitutesOf = (...long: boolean[] | [boolean[]]) => ({ substituteIsLong: long.flat(), bytes });
 
@@ -215,9 +216,7 @@ function conventionsOf(text: string, options = {}): Record<string, Convention> {
   const functions = definedFunctions(module);
   const graph = buildCallGraph(summary);
   const open = Uint8Array.from(graph.symbolOf, (_, node) => graph.openToCallers[node]!);
-  const conventions = finish(
-    decideConventions(module, open, { ...codegenOptions, ...options }, x64Target.conventions),
-  );
+  const conventions = finish(decideConventions(module, open, { ...codegenOptions, ...options }, x64Target));
   return Object.fromEntries(functions.map((fn, i) => [fn.name, conventions[i]!]));
 }
 
@@ -240,9 +239,9 @@ describe("decideConventions", () => {
     expect(conventionsOf(text)).toEqual({ context: first, main: defaultConvention });
     expect(conventionsOf(text, { level: "O0" })).toEqual({ context: 0, main: 0 });
     const module = parseModule(text, "test.ll");
-    expect([
-      ...finish(decideConventions(module, Uint8Array.of(1, 1), codegenOptions, x64Target.conventions)),
-    ]).toEqual([0, 0]);
+    expect([...finish(decideConventions(module, Uint8Array.of(1, 1), codegenOptions, x64Target))]).toEqual([
+      0, 0,
+    ]);
   });
 });
 
@@ -336,9 +335,9 @@ describe("extra argument and result registers", () => {
   it("not: visible definitions", () => {
     const text = `${taking(seven, "", "")}\ndefine i32 @main() {\n  call i64 @f(${ones})\n  ret i32 0\n}`;
     const module = parseModule(text, "test.ll");
-    expect([
-      ...finish(decideConventions(module, Uint8Array.of(1, 1), codegenOptions, x64Target.conventions)),
-    ]).toEqual([0, 0]);
+    expect([...finish(decideConventions(module, Uint8Array.of(1, 1), codegenOptions, x64Target))]).toEqual([
+      0, 0,
+    ]);
   });
   it("not: functions that are not optimised", () => {
     const text = `${taking(seven)}\ndefine i32 @main() {\n  call i64 @f(${ones})\n  ret i32 0\n}`;

@@ -301,7 +301,8 @@ const advanceBytes = (distance: number): number =>
 
 /** Estimated bytes of the tables of a function that has its directives, without what every description has. */
 export function unwindBytes(mf: MFunction): number {
-  const { facts, length, shortBranch } = mf.target.instructions;
+  const { facts, length } = mf.target.instructions;
+  const shortBranch = mf.target.costs.branches.short;
   const { directive: op } = mf.target.frame;
   let bytes = 0;
   let distance = 0;

@@ -31,7 +31,8 @@ function commonEnd(a: readonly MInst[], b: readonly MInst[]): number {
 
 /** Bytes of the last `n` instructions; a final jump stays a jump, so it counts nothing. */
 function endBytes({ target, framePointer, unwind }: MFunction, insts: readonly MInst[], n: number): number {
-  const { facts, length, shortBranch } = target.instructions;
+  const { facts, length } = target.instructions;
+  const shortBranch = target.costs.branches.short;
   let bytes = 0;
   for (let i = insts.length - n; i < insts.length; i++) {
     const inst = insts[i]!;
@@ -44,9 +45,9 @@ function endBytes({ target, framePointer, unwind }: MFunction, insts: readonly M
 
 /** Bytes saved for each block after the first that shares its end. */
 function gain(mf: MFunction, insts: readonly MInst[], n: number): number {
-  const { instructions } = mf.target;
+  const { costs, instructions } = mf.target;
   const jumps = (instructions.facts[insts[insts.length - 1]!.op]! & OpFact.Jump) !== 0;
-  return endBytes(mf, insts, n) - (jumps ? 0 : instructions.shortBranch);
+  return endBytes(mf, insts, n) - (jumps ? 0 : costs.branches.short);
 }
 
 /** Whether the block moves the stack pointer before its last `n` instructions, apart from saving registers. */

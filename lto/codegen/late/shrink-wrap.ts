@@ -205,7 +205,9 @@ export function chooseWrapping(
 
 /** Estimated bytes that the choice adds: code where frames come and go, and ways out. */
 function extraBytes(mf: MFunction, framed: Uint8Array, plan: FramePlan): number {
-  const { facts, shortBranch, returnBytes } = mf.target.instructions;
+  const { costs, instructions } = mf.target;
+  const { facts } = instructions;
+  const [shortBranch, returnBytes] = [costs.branches.short, costs.frames.return];
   const { enterBytes: enter, leaveBytes: leave } = plan;
   // Ways out with the same epilogue share it, by a jump or because it is no longer.
   const shared = Math.min(leave + returnBytes, shortBranch);

@@ -255,9 +255,9 @@ export class CandidateFinder {
     // The function has at least the code of one place.
     if (starts.length * (bytes + rows - this.transferBytes) <= bytes + rows) return;
     const symbols = sequence.symbols.subarray(first, first + length);
-    const { outlining, instructions } = target;
+    const { costs, instructions, outlining } = target;
     const padded = form !== "jump" && hasCall && this.needsPadding(symbols, form);
-    let bodyBytes = form === "call" ? instructions.returnBytes : 0;
+    let bodyBytes = form === "call" ? costs.frames.return : 0;
     let bodyRows = rows;
     if (padded) {
       // A thunk cannot take the padding away again.

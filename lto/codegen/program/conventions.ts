@@ -7,7 +7,7 @@ import type { Func, GlobalValue, Module } from "../../ir/module.js";
 import type { Steps } from "../../ir/steps.js";
 import { type ArgumentFlow, argumentFlow } from "../ipra/argument-flow.js";
 import { chooseConventions } from "../ipra/choose-conventions.js";
-import type { TargetConventions } from "../target.js";
+import type { Target, TargetConventions } from "../target.js";
 import { definedFunctions, type FunctionNumber } from "./numbering.js";
 import { type CodegenOptions, goalOf } from "./options.js";
 
@@ -20,7 +20,7 @@ export function* decideConventions(
   module: Module,
   open: Uint8Array,
   options: Pick<CodegenOptions, "level">,
-  target: TargetConventions,
+  { conventions, costs }: Pick<Target, "conventions" | "costs">,
   look: (fn: FunctionNumber, body: BodyView) => void = () => {},
 ): Steps<Uint32Array> {
   const functions = definedFunctions(module);
@@ -34,19 +34,19 @@ export function* decideConventions(
   };
   const flows: ArgumentFlow[] = [];
   for (const fn of functions) {
-    const flow = argumentFlow(fn, numberOf, target.integerArguments);
+    const flow = argumentFlow(fn, numberOf, costs.calls.integers);
     look(flows.length as FunctionNumber, fn.view());
     module.pool.rest(fn);
     flows.push(flow);
     yield { done: flows.length, total: functions.length };
   }
-  const extras = agreedExtras(functions, flows, eligible, target);
-  const { substituteIsLong } = target;
-  const chosen = chooseConventions(flows, eligible, target);
+  const extras = agreedExtras(functions, flows, eligible, conventions);
+  const { substituteIsLong } = conventions;
+  const chosen = chooseConventions(flows, eligible, conventions);
   return Uint32Array.from(functions, (_, f) => {
     let convention = extras[f]!;
     for (let which = 0; which < substituteIsLong.length; which++)
-      convention = target.withArgument(convention, which, chosen[f * substituteIsLong.length + which]!);
+      convention = conventions.withArgument(convention, which, chosen[f * substituteIsLong.length + which]!);
     return convention;
   });
 }

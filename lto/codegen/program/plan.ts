@@ -87,7 +87,7 @@ export function* planProgram(
         : null;
     // A call through a pointer has the platform's convention: functions whose addresses are taken keep it.
     const variable = new VariableArguments(functions);
-    const decided = yield* decideConventions(module, open, options, target.conventions, (fn, body) => {
+    const decided = yield* decideConventions(module, open, options, target, (fn, body) => {
       analysis?.scan(fn, body);
       variable.scan(fn, body);
     });

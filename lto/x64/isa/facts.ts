@@ -92,8 +92,6 @@ export const x64Instructions: InstructionFacts = {
   jump,
   length: instructionLength,
   branchForms: (inst) => (inst.op === X.Jmp ? jmpForms : jccForms),
-  shortBranch,
-  returnBytes: 1,
   reads: usedRegisters,
   writes: writtenRegisters,
   killsFlags,
