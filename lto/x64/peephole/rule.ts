@@ -3,7 +3,7 @@
  * makes. It changes nothing itself; it says through its `Match` what should come in which place, and the engine does
  * that where it pays, counts it, and can leave it out by name.
  *
- * How a rule is added: an object in a file of `rules/`, in its list in `rules/index.ts`, and a generator of what it is
+ * How a rule is added: an object in a file of `rules/` and in the group at its end, and a generator of what it is
  * for in `test/x64/prover/directed.ts`, which runs it on the machine.
  */
 import type { X } from "../isa/ops.js";
@@ -56,6 +56,14 @@ export interface Rule extends RuleInfo {
   readonly window: number;
   /** Says what to make where the pattern is there; else nothing. */
   apply(match: Match): void;
+}
+
+/** Rules of one kind, in the order in which they are asked. */
+export interface RuleGroup {
+  /** Asked with what registers hold before the instruction. */
+  readonly forward?: readonly Rule[];
+  /** Asked with what is needed after it. */
+  readonly backward?: readonly Rule[];
 }
 
 /** A rule about a block and the only one that leads to it. */

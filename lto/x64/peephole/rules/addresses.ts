@@ -14,7 +14,7 @@ import {
 import { X } from "../../isa/ops.js";
 import { RBP, RSP } from "../../isa/registers.js";
 import type { Match } from "../match.js";
-import { Gain, Needs, type Rule } from "../rule.js";
+import { Gain, Needs, type Rule, type RuleGroup } from "../rule.js";
 
 /** The instruction at the same displacement and symbol from other registers. */
 function withRegisters(inst: MInst, base: number, index: number, scale: Scale): MInst {
@@ -70,7 +70,7 @@ function isSum({ inst }: Match): boolean {
 const sizeOf = ({ size }: MInst): number => (size === 2 ? 4 : size);
 
 /** rbp = rsp is left to the frame. */
-export const leaByCopy: Rule = {
+const leaByCopy: Rule = {
   name: "lea-by-copy",
   description: "lea (a), d → mov a, d; nothing, where d is a",
   opcodes: [X.Lea],
@@ -90,7 +90,7 @@ export const leaByCopy: Rule = {
 };
 
 /** The addition of the number, of which other rules make what is shorter still. */
-export const leaByAdd: Rule = {
+const leaByAdd: Rule = {
   name: "lea-by-add",
   description: "lea n(d), d → add $n, d; lea (d, a), d → add a, d",
   opcodes: [X.Lea],
@@ -113,4 +113,8 @@ export const leaByAdd: Rule = {
     if (base === to) m.replace(aluReg(X.Add, size, to, index));
     else if (index === to) m.replace(aluReg(X.Add, size, to, base));
   },
+};
+
+export const addressRules: RuleGroup = {
+  backward: [leaByCopy, leaByAdd],
 };

@@ -11,13 +11,13 @@ import { Pure } from "../../isa/row.js";
 import { generalRegisters } from "../facts.js";
 import { carryConditions } from "../flags.js";
 import { like, type Match } from "../match.js";
-import { Gain, Needs, type Rule } from "../rule.js";
+import { Gain, Needs, type Rule, type RuleGroup } from "../rule.js";
 
 const pureOpcodes: readonly X[] = Array.from({ length: opcodeCount }, (_, op) => op as X).filter(
   (op) => opPure[op] !== Pure.Never,
 );
 
-export const dropDead: Rule = {
+const dropDead: Rule = {
   name: "drop-dead",
   description: "op b, d → nothing, where nothing needs d, nor the flags that op makes",
   opcodes: pureOpcodes,
@@ -41,7 +41,7 @@ const isOnMemory = (op: X): boolean => op === X.AddM || op === X.SubM;
 const adds = ({ inst }: Match): boolean => inst.mem === null || isOnMemory(inst.op);
 
 /** The frame's own adjustments are read by the unwinder's steps as add and sub. */
-export const addByIncrement: Rule = {
+const addByIncrement: Rule = {
   name: "add-by-increment",
   description: "add, sub $1, $-1, d → inc d, dec d, where nothing reads the carry",
   opcodes: [X.Add, X.Sub, X.AddM, X.SubM],
@@ -61,7 +61,7 @@ export const addByIncrement: Rule = {
   },
 };
 
-export const addByteNegated: Rule = {
+const addByteNegated: Rule = {
   name: "add-byte-negated",
   description: "add $128, d → sub $-128, d, and the other way, where nothing reads the carry",
   opcodes: [X.Add, X.Sub, X.AddM, X.SubM],
@@ -118,7 +118,7 @@ function addressForm(inst: MInst, a: number): MInst | null {
   }
 }
 
-export const addOfCopy: Rule = {
+const addOfCopy: Rule = {
   name: "add-of-copy",
   description: "mov a, d … add x, d → lea (a, x), d, and likewise for sub, inc, dec and shl $1",
   opcodes: [X.Add, X.Sub, X.Inc, X.Dec, X.Shl],
@@ -141,4 +141,8 @@ export const addOfCopy: Rule = {
     m.replace(address);
     m.dropAt(at);
   },
+};
+
+export const arithmeticRules: RuleGroup = {
+  backward: [dropDead, addOfCopy, addByIncrement, addByteNegated],
 };

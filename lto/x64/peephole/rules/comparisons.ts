@@ -10,7 +10,7 @@ import { AccessMark, Cc, Format, X } from "../../isa/ops.js";
 import { FlagEffect } from "../../isa/row.js";
 import { canRename, isCarryAdded, type Renaming, resultConditions, zeroConditions } from "../flags.js";
 import { like, type Match } from "../match.js";
-import { Gain, Needs, type Rule } from "../rule.js";
+import { Gain, Needs, type Rule, type RuleGroup } from "../rule.js";
 
 // Tests of what made the flags.
 
@@ -77,7 +77,7 @@ function dropTest(m: Match, from: number, effect: FlagEffect): void {
   m.rename(withoutCarry);
 }
 
-export const dropTestOfResult: Rule = {
+const dropTestOfResult: Rule = {
   name: "drop-test-of-result",
   description: "op b, a … test a, a → op b, a, whose flags describe a",
   opcodes: [X.Test],
@@ -96,7 +96,7 @@ export const dropTestOfResult: Rule = {
   },
 };
 
-export const dropTestOfMemory: Rule = {
+const dropTestOfMemory: Rule = {
   name: "drop-test-of-memory",
   description:
     "op b, m; mov m, a … test a, a → op b, m; mov m, a, where op's flags describe what is in memory",
@@ -124,7 +124,7 @@ export const dropTestOfMemory: Rule = {
 const leavesMemory = ({ op, mem }: MInst): boolean =>
   op === X.Copy || ((op === X.Cmov || op === X.Setcc || op === X.Mov || op === X.Lea) && mem === null);
 
-export const dropRepeatedCompare: Rule = {
+const dropRepeatedCompare: Rule = {
   name: "drop-repeated-compare",
   description: "cmp b, a … cmp b, a → cmp b, a, where neither they nor flags are written in between",
   opcodes: [X.Cmp, X.Test, X.CmpM, X.TestM, X.Ucomiss, X.Ucomisd],
@@ -150,7 +150,7 @@ export const dropRepeatedCompare: Rule = {
 
 // Shorter ones.
 
-export const compareByTest: Rule = {
+const compareByTest: Rule = {
   name: "compare-by-test",
   description: "cmp $0, a → test a, a",
   opcodes: [X.Cmp],
@@ -183,7 +183,7 @@ const above129: Renaming = new Map([
 ]);
 
 /** All readers must be in the block; adc and sbb have no condition to rename. */
-export const compareByteBound: Rule = {
+const compareByteBound: Rule = {
   name: "compare-byte-bound",
   description: "cmp $128, a; jl L → cmp $127, a; jle L, and likewise for −129",
   opcodes: [X.Cmp, X.CmpM],
@@ -204,7 +204,7 @@ export const compareByteBound: Rule = {
   },
 };
 
-export const testLowByte: Rule = {
+const testLowByte: Rule = {
   name: "test-low-byte",
   description: "test $n, a → testb $n, a, where n has no bits above",
   opcodes: [X.Test],
@@ -221,7 +221,7 @@ export const testLowByte: Rule = {
   },
 };
 
-export const testLowHalf: Rule = {
+const testLowHalf: Rule = {
   name: "test-low-half",
   description: "testq $n, a → testl $n, a, where n is positive",
   opcodes: [X.Test],
@@ -232,4 +232,16 @@ export const testLowHalf: Rule = {
     const { inst } = m;
     if (inst.size === 8 && Number(inst.imm) >= 0) m.replace(like(inst, X.Test, 4));
   },
+};
+
+export const comparisonRules: RuleGroup = {
+  backward: [
+    dropTestOfResult,
+    dropTestOfMemory,
+    dropRepeatedCompare,
+    compareByTest,
+    compareByteBound,
+    testLowByte,
+    testLowHalf,
+  ],
 };

@@ -16,13 +16,13 @@ import { AccessMark, X } from "../../isa/ops.js";
 import { isByteMove, UpperBits, upperBits } from "../../isa/upper-bits.js";
 import { constantOf, generalRegisters } from "../facts.js";
 import { like, type Match } from "../match.js";
-import { Gain, Needs, type Rule } from "../rule.js";
+import { Gain, Needs, type Rule, type RuleGroup } from "../rule.js";
 
 const isImm8 = (value: number): boolean => value >= -128 && value <= 127;
 
 // With what registers hold.
 
-export const dropKnownConstant: Rule = {
+const dropKnownConstant: Rule = {
   name: "drop-known-constant",
   description: "mov $n, d → nothing, where d holds n",
   opcodes: [X.Mov],
@@ -71,7 +71,7 @@ const lowByteBytes = (to: number, value: number, m: Match): number =>
     ? instructionLength(byteImm(to, value))
     : Number.POSITIVE_INFINITY;
 
-export const constantInLowByte: Rule = {
+const constantInLowByte: Rule = {
   name: "constant-in-low-byte",
   description: "mov $n, d → movb $n, d, where d has no bits but the low eight",
   opcodes: [X.Mov],
@@ -87,7 +87,7 @@ export const constantInLowByte: Rule = {
   },
 };
 
-export const constantFromRegister: Rule = {
+const constantFromRegister: Rule = {
   name: "constant-from-register",
   description: "mov $n, d → mov r, d, or lea k(r), d, where r holds n, or n − k",
   opcodes: [X.Mov],
@@ -119,7 +119,7 @@ export const constantFromRegister: Rule = {
   },
 };
 
-export const storeFromRegister: Rule = {
+const storeFromRegister: Rule = {
   name: "store-from-register",
   description: "mov $n, m → mov r, m, where r holds n",
   opcodes: [X.MovM],
@@ -149,7 +149,7 @@ export const storeFromRegister: Rule = {
 // Shorter forms.
 
 /** Of a byte it has as many bytes, and waits for nobody. */
-export const zeroByXor: Rule = {
+const zeroByXor: Rule = {
   name: "zero-by-xor",
   description: "mov $0, d → xor d, d",
   opcodes: [X.Mov],
@@ -167,7 +167,7 @@ const signedConstant = ({ size, imm }: MInst): number =>
   size === 8 ? Number(imm) : signedImmediate(imm!, 4);
 
 /** pop writes 64 bits, and push has extended the sign: see `upperBits`. */
-export const constantByPush: Rule = {
+const constantByPush: Rule = {
   name: "constant-by-push",
   description: "mov $n, d → push $n; pop d",
   opcodes: [X.Mov],
@@ -191,7 +191,7 @@ function hasForm({ inst, pushes }: Match, form: FlagsForm): boolean {
 const flagsNeeds = Needs.Immediate | Needs.NoMemory | Needs.Minsize | Needs.DeadFlags;
 const zeroing = (register: number): MInst => aluReg(X.Xor, 4, register, register);
 
-export const onesByOr: Rule = {
+const onesByOr: Rule = {
   name: "ones-by-or",
   description: "mov $-1, d → or $-1, d",
   opcodes: [X.Mov],
@@ -203,7 +203,7 @@ export const onesByOr: Rule = {
   },
 };
 
-export const oneByIncrement: Rule = {
+const oneByIncrement: Rule = {
   name: "one-by-increment",
   description: "mov $1, d → xor d, d; inc d",
   opcodes: [X.Mov],
@@ -219,7 +219,7 @@ export const oneByIncrement: Rule = {
   },
 };
 
-export const byteOverZero: Rule = {
+const byteOverZero: Rule = {
   name: "byte-over-zero",
   description: "mov $n, d → xor d, d; movb $n, d",
   opcodes: [X.Mov],
@@ -234,7 +234,7 @@ export const byteOverZero: Rule = {
 };
 
 /** To memory that nobody else watches, with a one-byte immediate. */
-export const storeByMask: Rule = {
+const storeByMask: Rule = {
   name: "store-by-mask",
   description: "mov $0, m → and $0, m; mov $-1, m → or $-1, m",
   opcodes: [X.MovM],
@@ -251,4 +251,9 @@ export const storeByMask: Rule = {
     mask.marks = 0;
     m.replace(mask);
   },
+};
+
+export const constantRules: RuleGroup = {
+  forward: [dropKnownConstant, constantFromRegister, constantInLowByte, storeFromRegister],
+  backward: [zeroByXor, constantByPush, onesByOr, oneByIncrement, byteOverZero, storeByMask],
 };

@@ -8,9 +8,9 @@ import { X } from "../../isa/ops.js";
 import { RAX, RBP, RSP } from "../../isa/registers.js";
 import { generalRegisters } from "../facts.js";
 import { like } from "../match.js";
-import { Gain, Needs, type Rule } from "../rule.js";
+import { Gain, Needs, type Rule, type RuleGroup } from "../rule.js";
 
-export const dropKnownCopy: Rule = {
+const dropKnownCopy: Rule = {
   name: "drop-known-copy",
   description: "mov a, d → nothing, where d holds what a does",
   opcodes: [X.Copy],
@@ -31,7 +31,7 @@ export const dropKnownCopy: Rule = {
   },
 };
 
-export const narrowCopy: Rule = {
+const narrowCopy: Rule = {
   name: "narrow-copy",
   description: "movq a, d → movl a, d, where the upper half of a is zero",
   opcodes: [X.Copy],
@@ -48,7 +48,7 @@ export const narrowCopy: Rule = {
   },
 };
 
-export const dropZeroedVector: Rule = {
+const dropZeroedVector: Rule = {
   name: "drop-zeroed-vector",
   description: "xorps x, x → nothing, where x is zero",
   opcodes: [X.XorpsZero],
@@ -68,7 +68,7 @@ function exchange(size: number, a: number, b: number): MInst {
 }
 
 /** Neither register may be touched between, nor `d` needed afterwards. The flags are the same. */
-export const computeInPlace: Rule = {
+const computeInPlace: Rule = {
   name: "compute-in-place",
   description: "op a, d … mov d, a → op d, a, where op commutes and d is dead afterwards",
   opcodes: [X.Copy],
@@ -99,7 +99,7 @@ export const computeInPlace: Rule = {
 };
 
 /** The register that receives garbage must be dead. */
-export const copyByExchange: Rule = {
+const copyByExchange: Rule = {
   name: "copy-by-exchange",
   description: "mov r, %rax → xchg r, %rax, and the other way, where r is dead afterwards",
   opcodes: [X.Copy],
@@ -119,7 +119,7 @@ export const copyByExchange: Rule = {
 };
 
 /** Between low registers. Push of rsp pushes its old value; rbp = rsp is the frame's. */
-export const copyByPush: Rule = {
+const copyByPush: Rule = {
   name: "copy-by-push",
   description: "movq a, d → push a; pop d",
   opcodes: [X.Copy],
@@ -133,4 +133,10 @@ export const copyByPush: Rule = {
     if (from === RSP && to === RBP) return;
     m.replaceByTwo(push(from), pop(to));
   },
+};
+
+export const copyRules: RuleGroup = {
+  forward: [dropKnownCopy, narrowCopy, dropZeroedVector],
+  // An exchange is no copy for others.
+  backward: [computeInPlace, copyByExchange, copyByPush],
 };

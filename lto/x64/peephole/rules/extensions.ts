@@ -9,7 +9,7 @@ import { X } from "../../isa/ops.js";
 import { RAX, RSP } from "../../isa/registers.js";
 import { generalRegisters } from "../facts.js";
 import { like, touches } from "../match.js";
-import { Gain, Needs, type Rule } from "../rule.js";
+import { Gain, Needs, type Rule, type RuleGroup } from "../rule.js";
 
 /** The extension that a shift up and back down by `count` is; −1 if it is none. */
 function extensionOf(size: number, count: number, signed: boolean): X | -1 {
@@ -20,7 +20,7 @@ function extensionOf(size: number, count: number, signed: boolean): X | -1 {
   return bits === 32 && signed && size === 8 ? X.Movsxd : -1;
 }
 
-export const shiftsByExtension: Rule = {
+const shiftsByExtension: Rule = {
   name: "shifts-by-extension",
   description: "shl $n, d … sar $n, d → movs d, d, and shr: movz",
   opcodes: [X.Sar, X.Shr],
@@ -45,7 +45,7 @@ export const shiftsByExtension: Rule = {
 };
 
 /** Before the flags are made, so that setcc leaves the extended value; with as many bytes, without waiting for it. */
-export const zeroBeforeSet: Rule = {
+const zeroBeforeSet: Rule = {
   name: "zero-before-set",
   description: "cmp … setcc a … movzb a, d → xor d, d; cmp … setcc d, where nothing touches d in between",
   opcodes: [X.Movzx8],
@@ -76,7 +76,7 @@ export const zeroBeforeSet: Rule = {
 };
 
 /** Instructions between which others will be put in are out of sight. */
-export const extendOriginal: Rule = {
+const extendOriginal: Rule = {
   name: "extend-original",
   description: "mov a, d … movs d, d → movs a, d, and movz",
   opcodes: [X.Movzx8, X.Movzx16, X.Movsx8, X.Movsx16, X.Movsxd],
@@ -98,7 +98,7 @@ export const extendOriginal: Rule = {
   },
 };
 
-export const maskByExtension: Rule = {
+const maskByExtension: Rule = {
   name: "mask-by-extension",
   description: "and $0xff, d → movzb d, d, and $0xffff: movzw",
   opcodes: [X.And],
@@ -114,7 +114,7 @@ export const maskByExtension: Rule = {
   },
 };
 
-export const narrowMask: Rule = {
+const narrowMask: Rule = {
   name: "narrow-mask",
   description: "andq $n, d → andl $n, d, where n is positive",
   opcodes: [X.And],
@@ -130,7 +130,7 @@ export const narrowMask: Rule = {
 };
 
 /** Sign extensions within rax have short forms. */
-export const extendRax: Rule = {
+const extendRax: Rule = {
   name: "extend-rax",
   description: "movswl %ax, %eax → cwtl; movslq %eax, %rax → cltq",
   opcodes: [X.Movsxd, X.Movsx16],
@@ -145,4 +145,8 @@ export const extendRax: Rule = {
     result.tiedTo = 0;
     m.replace(new MInst(X.ExtendRax, inst.size, [result], inst.uses));
   },
+};
+
+export const extensionRules: RuleGroup = {
+  backward: [shiftsByExtension, zeroBeforeSet, extendOriginal, maskByExtension, narrowMask, extendRax],
 };

@@ -13,7 +13,7 @@ import { sameSymbol } from "../../../codegen/same-inst.js";
 import { physical } from "../../isa/build.js";
 import { isRipRelative, memory, scaleOf, segmentOf } from "../../isa/memory-operand.js";
 import { AccessMark, X } from "../../isa/ops.js";
-import { Gain, Needs, type Rule } from "../rule.js";
+import { Gain, Needs, type Rule, type RuleGroup } from "../rule.js";
 
 /** Stores of a run; longer rows are cut. */
 const runLimit = 32;
@@ -96,7 +96,7 @@ function recut(run: readonly MInst[]): MInst[] | null {
   return pieces.length < run.length ? pieces : null;
 }
 
-export const mergeConstantStores: Rule = {
+const mergeConstantStores: Rule = {
   name: "merge-constant-stores",
   description: "movb $1, m; movb $2, m+1 → movw $0x201, m, and likewise for all sizes",
   opcodes: [X.MovM],
@@ -119,4 +119,8 @@ export const mergeConstantStores: Rule = {
     const pieces = recut(insts.slice(index, end));
     if (pieces !== null) m.replaceRun(end, pieces);
   },
+};
+
+export const storeRules: RuleGroup = {
+  forward: [mergeConstantStores],
 };

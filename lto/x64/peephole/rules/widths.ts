@@ -5,7 +5,7 @@ import { X } from "../../isa/ops.js";
 import { generalRegisters, unknownWidth, widthOf } from "../facts.js";
 import { unsignedConditions, zeroConditions } from "../flags.js";
 import { like, type Match } from "../match.js";
-import { Gain, Needs, type Rule } from "../rule.js";
+import { Gain, Needs, type Rule, type RuleGroup } from "../rule.js";
 
 /** The extension is a copy, or nothing, if the source has no more than so many bits. */
 function withoutExtension(m: Match, bits: number): void {
@@ -20,7 +20,7 @@ function withoutExtension(m: Match, bits: number): void {
 
 const bitsKept = (op: X): number => (op === X.Movzx8 ? 8 : op === X.Movzx16 ? 16 : 31);
 
-export const dropExtension: Rule = {
+const dropExtension: Rule = {
   name: "drop-extension",
   description: "movz a, d, movslq a, d → movl a, d, where a has no bits above those; nothing, where d is a",
   opcodes: [X.Movzx8, X.Movzx16, X.Movsxd],
@@ -43,7 +43,7 @@ const isWide = (inst: MInst): boolean => inst.size === 8 && inst.symbol === null
 const narrowed = (m: Match): void => m.replace(like(m.inst, m.inst.op, 4));
 
 /** One short operand of and bounds the result; the flags differ in the sign unless bit 31 is clear. */
-export const narrowLogic: Rule = {
+const narrowLogic: Rule = {
   name: "narrow-logic",
   description: "andq, orq, xorq b, a → andl, orl, xorl b, a, where bits from 31 on are zero",
   opcodes: [X.And, X.Or, X.Xor],
@@ -58,7 +58,7 @@ export const narrowLogic: Rule = {
   },
 };
 
-export const narrowTest: Rule = {
+const narrowTest: Rule = {
   name: "narrow-test",
   description:
     "testq b, a → testl b, a, where bits from 31 on are zero; from 32 on, where only zero is asked for",
@@ -74,7 +74,7 @@ export const narrowTest: Rule = {
 };
 
 /** An immediate must not change its meaning: 32-bit ones are sign-extended. */
-export const narrowCompare: Rule = {
+const narrowCompare: Rule = {
   name: "narrow-compare",
   description:
     "cmpq b, a → cmpl b, a, where bits from 31 on are zero; from 32 on, where nothing signed is asked for",
@@ -89,4 +89,8 @@ export const narrowCompare: Rule = {
     if (most <= 31 || (most <= 32 && inst.uses.length > 1 && (m.readers() & ~unsignedConditions) === 0))
       narrowed(m);
   },
+};
+
+export const widthRules: RuleGroup = {
+  forward: [dropExtension, narrowLogic, narrowTest, narrowCompare],
 };
