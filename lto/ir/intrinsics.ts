@@ -18,6 +18,7 @@ import {
   Fact,
   type IntrinsicFacts,
   type IntrinsicRow,
+  opaque,
   row,
   unknown,
 } from "./intrinsics/facts.js";
@@ -126,6 +127,10 @@ export const isReservedName = (name: string): boolean => name.startsWith("llvm."
 export const isDebugIntrinsic = (name: string): boolean => name.startsWith("llvm.dbg.");
 
 const unknownRow = row("", unknown);
+/** One instruction of a machine, though not which: its declaration promises what there is to promise of memory. */
+const instructionRow = row("", opaque);
+/** Where control may come back a second time, or leave. */
+const isInstruction = (name: string): boolean => /^x86\.(?!xbegin|seh\.)/.test(name);
 
 /** The intrinsic that a function of this name is, or null. */
 export function intrinsicNamed(name: string): Intrinsic | null {
@@ -133,7 +138,12 @@ export function intrinsicNamed(name: string): Intrinsic | null {
   const full = name.slice(5);
   const found = byName.get(full) ?? overloadOf(full);
   if (found !== null) return found;
-  const intrinsic = new Intrinsic(count++, full, "unknown", unknownRow);
+  const intrinsic = new Intrinsic(
+    count++,
+    full,
+    "unknown",
+    isInstruction(full) ? instructionRow : unknownRow,
+  );
   byName.set(full, intrinsic);
   return intrinsic;
 }

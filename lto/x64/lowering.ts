@@ -3,7 +3,7 @@ import type { LoweringTarget } from "../codegen/lowering/context.js";
 import { resultRoom } from "./frame/convention.js";
 import { pairConstraints, storeAsmOutput } from "./legalize/assembly.js";
 import { exchangePair, hasPairExchange } from "./legalize/pair-exchange.js";
-import { roundingMode, setRoundingMode } from "./legalize/rounding.js";
+import { roundingMode, roundToInteger, setRoundingMode } from "./legalize/rounding.js";
 import { lowerVAArg } from "./legalize/va-arg.js";
 import { sse2Vectors } from "./legalize/vectors.js";
 import { needsLoop } from "./select/atomics.js";
@@ -16,6 +16,7 @@ export const x64Lowering: LoweringTarget = {
   hasPairExchange,
   exchangePair,
   roundingMode,
+  roundToInteger,
   setRoundingMode,
   resultRoom,
   isScale: (stride) => stride === 1 || stride === 2 || stride === 4 || stride === 8,

@@ -162,6 +162,18 @@ function formsOf(row: Row, size: number, mems: readonly MemOperand[]): MInst[] {
     case Format.MovImm:
       combine((r, source) => add({ ...source, defs: [r], imm: 3 }));
       break;
+    case Format.ByXmm0:
+      combine((r, source) => add({ ...source, defs: [r], uses: [r, ...(source.uses ?? []), xmms[0]!] }));
+      break;
+    case Format.CompareImm: {
+      const lengths = op === X.Pcmpestri || op === X.Pcmpestrm ? [0, 2] : [];
+      all.forEach((source, i) => {
+        const first = xmms[i % xmms.length]!;
+        const uses = [first, ...(source.uses ?? []), ...lengths];
+        add({ ...source, defs: [row.result === vector ? xmms[0]! : 1], uses, imm: 3 });
+      });
+      break;
+    }
     case Format.MulImm:
       for (const imm of immediates)
         all.forEach((source, i) => void add({ ...source, defs: [results[i % results.length]!], imm }));

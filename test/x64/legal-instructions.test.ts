@@ -29,6 +29,8 @@ const sourceIndex: Partial<Record<Format, number>> = {
   [Format.Alu]: 1,
   [Format.AluM]: 0,
   [Format.AluImm]: 1,
+  [Format.ByXmm0]: 1,
+  [Format.CompareImm]: 1,
   [Format.Three]: 1,
   [Format.Counted]: 0,
   [Format.Compare]: 1,
@@ -39,7 +41,7 @@ const sourceIndex: Partial<Record<Format, number>> = {
 /** Formats with memory besides the source: it is the result, or compared. */
 const storing = new Set([Format.MovM, Format.AluM, Format.CompareM, Format.Atomic]);
 /** Formats with an immediate besides the source. */
-const immediate = new Set([Format.MovImm, Format.MulImm, Format.AluImm]);
+const immediate = new Set([Format.MovImm, Format.MulImm, Format.AluImm, Format.CompareImm]);
 
 function sourceComplaint(inst: MInst, row: Row): string | null {
   const index = sourceIndex[row.format];

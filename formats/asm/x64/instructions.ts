@@ -112,6 +112,12 @@ const lastRegister = (inst: MInst): string =>
 const registerOrMemory = (inst: MInst, names: OperandNames): string =>
   inst.mem !== null ? memoryText(inst.mem, names) : lastRegister(inst);
 
+/** The source that is no immediate where uses in fixed registers follow it. */
+const secondOrMemory = (inst: MInst, names: OperandNames): string =>
+  inst.mem !== null
+    ? memoryText(inst.mem, names)
+    : register(inst.uses[1], argumentSize(inst.op, inst.size), inst);
+
 /** The count of a shift: an immediate, or %cl. */
 const shiftCount = (inst: MInst): string => (inst.imm === null ? "%cl" : `$${inst.imm}`);
 
@@ -287,6 +293,10 @@ export function instructionText(inst: MInst, names: OperandNames): string {
     case Format.AluImm:
     case Format.MovImm:
       return `\t${mnemonic(inst)}\t$${signedImmediate(inst.imm!, size)}, ${registerOrMemory(inst, names)}, ${result(inst)}`;
+    case Format.ByXmm0:
+      return `\t${mnemonic(inst)}\t%xmm0, ${secondOrMemory(inst, names)}, ${result(inst)}`;
+    case Format.CompareImm:
+      return `\t${mnemonic(inst)}\t$${signedImmediate(inst.imm!, 4)}, ${secondOrMemory(inst, names)}, ${register(inst.uses[0], size, inst)}`;
     case Format.Three:
       return `\t${mnemonic(inst)}\t${source(inst, 1, size, names)}, ${register(inst.uses[0], size, inst)}, ${result(inst)}`;
     case Format.Counted:

@@ -41,6 +41,14 @@ const library =
     ),
   ];
 
+/** To an integer: an instruction where the target has one. */
+const rounded =
+  (name: string): LaneHandler =>
+  (l, c) => {
+    const value = l.target.roundToInteger(l, name, c.args[0]![0]!);
+    return value === null ? library(name)(l, c) : [value];
+  };
+
 const sqrt: LaneHandler = (l, c) => {
   if (isSmallFloat(c.type)) {
     const wide = machineSqrt(l, floatType, floatConvert(l, c.type, floatType, first(c)));
@@ -212,14 +220,16 @@ const saturatingConversion =
 const minMax: LaneHandler = (l, c) =>
   floatMinMax(l, c.base.slice(c.base.lastIndexOf(".") + 1), c.type, c.args[0]!, c.args[1]!, c.flags);
 
-const libraryNames =
-  `floor ceil trunc rint nearbyint round roundeven sin cos tan asin acos atan atan2 sinh cosh
+const libraryNames = `round sin cos tan asin acos atan atan2 sinh cosh
 tanh exp exp2 exp10 log log2 log10 pow fma`
-    .split(/\s+/)
-    .filter((n) => n !== "");
+  .split(/\s+/)
+  .filter((n) => n !== "");
 
 const plain: (readonly [string, LaneHandler])[] = [
   ...libraryNames.map((name) => [name, library(name)] as const),
+  ...["floor", "ceil", "trunc", "rint", "nearbyint", "roundeven"].map(
+    (name) => [name, rounded(name)] as const,
+  ),
   ["sqrt", sqrt],
   ["fabs", (l, c) => floatAbs(l, c.type, c.args[0]!)],
   ["copysign", (l, c) => copySign(l, c.type, c.args[0]!, c.args[1]!)],

@@ -44,6 +44,8 @@ export interface LegalizerTarget {
   ): readonly [Parts, Value] | null;
   /** The rounding mode, in FLT_ROUNDS encoding. */
   roundingMode(l: Lowering): Parts;
+  /** A float or double rounded to an integer as LLVM's intrinsic of that name does it; null where there is no instruction. */
+  roundToInteger(l: Lowering, name: string, value: Value): Value | null;
   /** Sets it. @param mode 0 … 3 in that encoding, an i32 */
   setRoundingMode(l: Lowering, mode: Value): void;
 }

@@ -9,12 +9,6 @@ import { withRegister } from "../register-set.js";
 import type { ArgumentLayout } from "./function-abi.js";
 import type { FunctionSelection } from "./function-selection.js";
 
-/** Names of what the function may use of the machine beyond the platform's least. */
-export function targetFeatures({ attributes }: Func): Set<string> {
-  const words = (attributes.fn.string("target-features") ?? "").split(",");
-  return new Set(words.filter((f) => f.startsWith("+")).map((f) => f.slice(1)));
-}
-
 /**
  * Sets what the machine function is and has before its body is looked at; slots of arguments are its first.
  * @returns where its arguments are

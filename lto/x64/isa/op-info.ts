@@ -9,10 +9,11 @@ import { FlagEffect, FlagRead, from4, operandSize, type Row, suffixes, upTo4 } f
 import { controlRows } from "./rows/control.js";
 import { generalRows } from "./rows/general.js";
 import { vectorRows } from "./rows/vector.js";
+import { vectorExtensionRows } from "./rows/vector-extensions.js";
 
 /** The table, by opcode. */
 const rows: Row[] = [];
-for (const row of [...generalRows, ...controlRows, ...vectorRows]) {
+for (const row of [...generalRows, ...controlRows, ...vectorRows, ...vectorExtensionRows]) {
   if (rows[row.op] !== undefined) throw new Error(`two rows of ${opcodeNames[row.op]}`);
   rows[row.op] = row;
 }

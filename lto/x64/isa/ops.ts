@@ -51,6 +51,10 @@ export const enum Format {
   AluImm,
   /** defs[0] ← src = uses[0] | mem, with imm. */
   MovImm,
+  /** defs[0] = tied uses[0]; then op with src = uses[1] | mem, by the last of uses (fixed xmm0). */
+  ByXmm0,
+  /** Flags, and defs[0] (fixed), of uses[0] against src = uses[1] | mem, with imm; further uses are in fixed registers. */
+  CompareImm,
   /** uses[0] only, or mem, or imm. */
   Push,
   Pop,
@@ -468,6 +472,71 @@ export const enum X {
   Pmovmskb,
   Ldmxcsr,
   StmxcsrM,
+  // SSE3 to SSE4.2, AES, PCLMUL, SHA, GFNI: Alu, but where it says something else.
+  Addsubps,
+  Addsubpd,
+  Haddps,
+  Haddpd,
+  Hsubps,
+  Hsubpd,
+  /** Mov format, memory only, of any alignment. */
+  Lddqu,
+  Pshufb,
+  Phaddw,
+  Phaddd,
+  Phaddsw,
+  Phsubw,
+  Phsubd,
+  Phsubsw,
+  Pmaddubsw,
+  Pmulhrsw,
+  Psignb,
+  Psignw,
+  Psignd,
+  Packusdw,
+  /** AluImm. */
+  Dpps,
+  Dppd,
+  Mpsadbw,
+  Insertps,
+  /** Mov format. */
+  Phminposuw,
+  /** MovImm; AluImm of scalars, whose upper lanes are those of uses[0]. */
+  Roundps,
+  Roundpd,
+  Roundss,
+  Roundsd,
+  /** Compare format: ZF, no common bit; CF, none of src besides. */
+  Ptest,
+  /** ByXmm0. */
+  Blendvps,
+  Blendvpd,
+  Pblendvb,
+  /** CompareImm: index in rcx, or mask in xmm0; lengths of the second two in rax and rdx. */
+  Pcmpistri,
+  Pcmpistrm,
+  Pcmpestri,
+  Pcmpestrm,
+  Aesenc,
+  Aesenclast,
+  Aesdec,
+  Aesdeclast,
+  /** Mov, MovImm, AluImm. */
+  Aesimc,
+  Aeskeygenassist,
+  Pclmulqdq,
+  Sha1rnds4,
+  Sha1nexte,
+  Sha1msg1,
+  Sha1msg2,
+  /** ByXmm0. */
+  Sha256rnds2,
+  Sha256msg1,
+  Sha256msg2,
+  Gf2p8mulb,
+  /** AluImm. */
+  Gf2p8affineqb,
+  Gf2p8affineinvqb,
 
   // ── x87: `size` is that of the memory operand (4, 8, 10; 2, 4, 8 for integers) ──
   Fld,

@@ -1,9 +1,13 @@
 /** The rounding mode of floating-point operations: of the x87 unit and, separately, of SSE. */
 import type { Lowering, Parts } from "../../codegen/legalize/lowering.js";
 import { Op } from "../../ir/instructions.js";
+import { Strictness } from "../../ir/strict-float.js";
 import { i16, i32, voidType } from "../../ir/types.js";
 import { constI32, constInt, type Value } from "../../ir/values.js";
+import { allFeatures } from "../isa/features.js";
 import { assembly } from "./assembly.js";
+import { extractLane, toRegister } from "./vectors-lanes.js";
+import { imm, sse, v2f64, v4f32 } from "./vectors-sse.js";
 
 /** Runs an instruction that accesses the memory at an address. */
 const access = (l: Lowering, instruction: string, pointer: Value): Value =>
@@ -34,4 +38,40 @@ export function setRoundingMode(l: Lowering, mode: Value): void {
   const state = l.and(l.load(i32, sse, 4), constI32(~0x6000));
   l.store(l.or(state, l.shl(field, 13)), sse, 4);
   access(l, "ldmxcsr", sse);
+}
+
+/** By the intrinsic: the mode of `round*`, with bit 3 where nobody may see that the result is inexact, and bit 2 for the current mode. */
+const modes: Readonly<Record<string, number>> = {
+  floor: 9,
+  ceil: 10,
+  trunc: 11,
+  roundeven: 8,
+  rint: 4,
+  nearbyint: 12,
+};
+
+/** The mode by which the function has an instruction (SSE4.1) for an intrinsic; undefined if it has none. */
+const modeOf = (l: Lowering, name: string): number | undefined =>
+  l.strictness === Strictness.None &&
+  allFeatures(l.fn.attributes.fn.string("target-features") ?? "").has("sse4.1")
+    ? modes[name]
+    : undefined;
+
+export function roundToInteger(l: Lowering, name: string, value: Value): Value | null {
+  const mode = modeOf(l, name);
+  if (mode === undefined || (value.type.kind !== "float" && value.type.kind !== "double")) return null;
+  const isSingle = value.type.kind === "float";
+  const register = toRegister(l, value, isSingle ? v4f32 : v2f64);
+  return extractLane(
+    l,
+    sse(l, isSingle ? "roundss" : "roundsd", register.type, register, register, imm(mode)),
+    0,
+  );
+}
+
+/** The same of all lanes of a register of floats or doubles. */
+export function roundLanes(l: Lowering, name: string, register: Value): Value | null {
+  const mode = modeOf(l, name);
+  if (mode === undefined) return null;
+  return sse(l, register.type === v4f32 ? "roundps" : "roundpd", register.type, register, imm(mode));
 }

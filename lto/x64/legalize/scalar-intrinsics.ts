@@ -4,7 +4,7 @@ import type { IntrinsicHandler } from "../../codegen/legalize/intrinsics.js";
 import type { Lowering, Parts } from "../../codegen/legalize/lowering.js";
 import { Op } from "../../ir/instructions.js";
 import { i8, i32, i64, structType, type Type, voidType } from "../../ir/types.js";
-import { type Value, zeroOf } from "../../ir/values.js";
+import type { Value } from "../../ir/values.js";
 import { assembly } from "./assembly.js";
 import { sse } from "./vectors-sse.js";
 
@@ -38,17 +38,10 @@ const rdtscp: IntrinsicHandler = (l) => {
 
 /** (carry in, a, b) → {carry out, sum or difference} */
 const withCarry =
-  (op: Op.Add | Op.Sub): IntrinsicHandler =>
+  (name: string, type: Type): IntrinsicHandler =>
   (l, _call, args): Parts => {
-    const [carry, a, b] = args.map((v) => l.value(v)) as [Value, Value, Value];
-    const bit = l.cast(Op.ZExt, l.icmp("ne", carry, zeroOf(i8)), a.type);
-    const first = l.bin(op, a, b);
-    const second = l.bin(op, first, bit);
-    const out =
-      op === Op.Add
-        ? l.or(l.icmp("ult", first, a), l.icmp("ult", second, first))
-        : l.or(l.icmp("ult", a, b), l.icmp("ult", first, bit));
-    return [l.cast(Op.ZExt, out, i8), second];
+    const both = sse(l, name, structType([i8, type]), ...args.map((v) => l.value(v)));
+    return [l.extract(both, 0), l.extract(both, 1)];
   };
 
 /** One instruction of general registers, which selection knows by name. */
@@ -67,10 +60,10 @@ export const scalarIntrinsics: ReadonlyMap<string, IntrinsicHandler> = new Map<s
   ["x86.sse.stmxcsr", onMemory("stmxcsr")],
   ["x86.rdtsc", rdtsc],
   ["x86.rdtscp", rdtscp],
-  ["x86.addcarry.32", withCarry(Op.Add)],
-  ["x86.addcarry.64", withCarry(Op.Add)],
-  ["x86.subborrow.32", withCarry(Op.Sub)],
-  ["x86.subborrow.64", withCarry(Op.Sub)],
+  ["x86.addcarry.32", withCarry("adc32", i32)],
+  ["x86.addcarry.64", withCarry("adc64", i64)],
+  ["x86.subborrow.32", withCarry("sbb32", i32)],
+  ["x86.subborrow.64", withCarry("sbb64", i64)],
   ["x86.bmi.bextr.32", instruction("bextr32", i32)],
   ["x86.bmi.bextr.64", instruction("bextr64", i64)],
   ["x86.bmi.bzhi.32", instruction("bzhi32", i32)],

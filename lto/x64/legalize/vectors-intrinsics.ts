@@ -5,7 +5,9 @@ import type { Lowering, Parts } from "../../codegen/legalize/lowering.js";
 import { type Inst, isCall, Op } from "../../ir/instructions.js";
 import { i8, i16 } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
+import { roundLanes } from "./rounding.js";
 import { scalarIntrinsics } from "./scalar-intrinsics.js";
+import { systemIntrinsics } from "./system-intrinsics.js";
 import { absolute, compareFloats, minMax } from "./vectors-arith.js";
 import { isNonNegative } from "./vectors-facts.js";
 import { build, elements } from "./vectors-lanes.js";
@@ -33,7 +35,10 @@ export function vectorIntrinsic(l: Lowering, base: string, inst: Inst): Parts | 
   if (base.startsWith("vector.reduce."))
     return lowerReduction(l, base.slice("vector.reduce.".length).split(".")[0]!, inst, args);
   if (base.startsWith("x86."))
-    return scalarIntrinsics.get(base)?.(l, inst, args) ?? x86VectorIntrinsic(l, base, inst, args);
+    return (
+      (scalarIntrinsics.get(base) ?? systemIntrinsics.get(base))?.(l, inst, args) ??
+      x86VectorIntrinsic(l, base, inst, args)
+    );
   const whole = rearrange(l, base, inst, args);
   if (whole !== null) return whole;
   if (inst.type.kind !== "vector" || args[0]?.type !== inst.type) return null;
@@ -94,6 +99,16 @@ function byRegisters(
     case "sqrt":
       if (!shape.lane.isFloat) return null;
       return unary((a) => sse(l, shape.lane.kind === "float" ? "sqrtps" : "sqrtpd", a.type, a));
+    case "floor":
+    case "ceil":
+    case "trunc":
+    case "roundeven":
+    case "rint":
+    case "nearbyint": {
+      if (!shape.lane.isFloat || !shape.isExact) return null;
+      const rounded = pinned(args[0]!).map((a) => roundLanes(l, base, a));
+      return rounded.every((r) => r !== null) ? rounded : null;
+    }
     case "fabs":
       return unary((a) => bitAnd(l, a, signMask(shape, true)));
     case "copysign":

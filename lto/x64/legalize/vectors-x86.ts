@@ -8,6 +8,7 @@ import { type CallInst, type FloatPredicate, Op } from "../../ir/instructions.js
 import { doubleType, floatType, i32, i64, type Type, voidType } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
 import { assembly } from "./assembly.js";
+import { extensionIntrinsics } from "./extensions-x86.js";
 import { extractLane, toRegister } from "./vectors-lanes.js";
 import { as, imm, sse, v2f64, v2i64, v4f32, v4i32, v8i16, v16i8, zeroRegister } from "./vectors-sse.js";
 
@@ -68,7 +69,7 @@ export function x86VectorIntrinsic(
   args: readonly Value[],
 ): Parts | null {
   const name = base.slice("x86.".length);
-  const entry = direct.get(name);
+  const entry = direct.get(name) ?? extensionIntrinsics.get(name);
   const values = (): Value[] => args.map((a) => l.value(a));
   if (entry !== undefined) return [sse(l, entry[0], entry[1], ...values())];
   const shift = /^sse2\.(ps(?:ll|rl|ra))(i?)\.([wdq])$/.exec(name);

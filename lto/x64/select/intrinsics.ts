@@ -14,6 +14,7 @@ import { Cc, X } from "../isa/ops.js";
 import { maskOf, RAX, RDX, registerNames } from "../isa/registers.js";
 import { address } from "./address.js";
 import { offers, selectBitIntrinsic } from "./bit-manipulation.js";
+import { selectCarry } from "./carry.js";
 import { selectStrictCompare } from "./condition.js";
 import { selectCopySign, selectFAbs, selectSqrt } from "./float.js";
 import { selectFunnel, selectWideAdd, selectWideMul } from "./integer.js";
@@ -27,6 +28,7 @@ import { selectStrict } from "./strict-float.js";
 import { threadPointer } from "./tls.js";
 import { selectVaCopy, selectVaStart } from "./var-args.js";
 import { selectVectorIntrinsic } from "./vector.js";
+import { selectExtension } from "./vector-extensions.js";
 
 type Lowering = (s: Selector, call: CallInst, args: Value[]) => void;
 
@@ -114,7 +116,7 @@ export function selectIntrinsic(s: Selector, call: CallInst, intrinsic: Intrinsi
   if (selectStrict(s, call, intrinsic) || selectStrictCompare(s, call)) return;
   if (origin !== "internal") return s.unsupported(`intrinsic '${(call.operands[0] as Func).name}'`);
   const own = name.startsWith("tsc.x64.") ? name.slice(8) : "";
-  if (selectBitIntrinsic(s, call, own)) return;
+  if (selectBitIntrinsic(s, call, own) || selectCarry(s, call, own) || selectExtension(s, call, own)) return;
   if (own === "" || !selectVectorIntrinsic(s, call, own)) s.unsupported(`internal intrinsic ${name}`);
 }
 

@@ -1,13 +1,13 @@
 /** What lowering of any kind makes x86-64 code with: registers of its classes, and common instructions. */
 
 import { type MBlock, type MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
-import { targetFeatures } from "../../codegen/select/function-attributes.js";
 import { FunctionSelection, type SelectionInput } from "../../codegen/select/function-selection.js";
 import { UnsupportedError } from "../../ir/errors.js";
 import { isPlainAccess, Op } from "../../ir/instructions.js";
 import { type Intrinsic, intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import type { Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
+import { allFeatures } from "../isa/features.js";
 import { memory } from "../isa/memory-operand.js";
 import { type Cc, JumpMark, X } from "../isa/ops.js";
 import { GPR, XMM } from "../isa/registers.js";
@@ -28,7 +28,7 @@ export abstract class Selector extends FunctionSelection {
 
   constructor(input: SelectionInput) {
     super(input);
-    this.features = targetFeatures(input.legal.fn);
+    this.features = allFeatures(input.legal.fn.attributes.fn.string("target-features") ?? "");
   }
 
   /** How indirect calls, or branches, of this function are made: marks of theirs; 0 for plainly. */

@@ -1,0 +1,223 @@
+/**
+ * `npm run intrinsics -- [header.h …]`: compiles every function of clang's headers of x86 intrinsics, each alone, and tells which are
+ * refused, and why. `--run`: those of the headers that are named are also run, and compared with clang's.
+ *
+ * clang makes IR of a program with a function for each (`header-functions.ts`); what it rejects itself is left out. Each function of
+ * that IR is then a module of its own for tsc-lto.
+ */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { parseArgs } from "node:util";
+import { type Caller, callersOf, headerFunctions, programHead, programMain } from "./header-functions.js";
+import { type ThreadPool, threadPool } from "./in-process.js";
+import { mapLimit, run } from "./process.js";
+
+/** Where clang has its headers. */
+export async function headerFolder(clang: string): Promise<string> {
+  const { stdout } = await run([clang, "-print-resource-dir"]);
+  return join(stdout.toString("utf8").trim(), "include");
+}
+
+/** Headers of x86 that a program may include, by way of others. */
+const headersOf = (folder: string): string[] =>
+  readdirSync(folder).filter(
+    (name) =>
+      name.endsWith("intrin.h") &&
+      !/^(?:arm|amdgpu|gpu|nvptx|spirv|s390|htm|htmxl|lasx|lsx|vec|larch|hexagon|riscv)/.test(name) &&
+      readFileSync(join(folder, name), "utf8").includes("__inline"),
+  );
+
+/** The callers that clang accepts, and their program without `main`. */
+export async function accepted(
+  clang: string,
+  callers: readonly Caller[],
+  flags: readonly string[],
+  dir: string,
+): Promise<readonly Caller[]> {
+  let left = [...callers];
+  for (let turn = 0; turn < 40; turn++) {
+    const file = join(dir, "all.c");
+    writeFileSync(file, programHead + left.map((c) => `${c.text}\n`).join(""));
+    const head = programHead.split("\n").length;
+    const command = [
+      clang,
+      "-w",
+      "-O1",
+      "-ferror-limit=0",
+      "-S",
+      "-emit-llvm",
+      ...flags,
+      file,
+      "-o",
+      join(dir, "all.ll"),
+    ];
+    const { status, stderr } = await run(command);
+    if (status === 0) return left;
+    const wrong = new Set(
+      [...stderr.matchAll(/all\.c:(\d+):\d+: error: ([^\n]*)/g)].map((m) => Number(m[1]) - head),
+    );
+    const asVoid = new Set(
+      [
+        ...stderr.matchAll(
+          /all\.c:(\d+):\d+: error: [^\n]*(?:incomplete type 'void'|with an expression of incompatible type 'void')/g,
+        ),
+      ].map((m) => Number(m[1]) - head),
+    );
+    left = left.flatMap((caller, i) => {
+      if (asVoid.has(i) && !caller.isVoid)
+        return [
+          { ...caller, isVoid: true, text: caller.text.replace(/__typeof__\((.*)\) r = \1;.*$/, "$1; }") },
+        ];
+      return wrong.has(i) ? [] : [caller];
+    });
+    if (wrong.size === 0) throw new Error(stderr);
+  }
+  throw new Error("clang goes on to reject the program");
+}
+
+/** Each function of a module in LLVM assembly as a module of its own. */
+export function alone(text: string): Map<string, string> {
+  const bodies = new Map<string, string>();
+  const rest = text
+    .replace(/^; Function Attrs.*\n/gm, "")
+    .replace(/^define [^@]*@(\w+)\([\s\S]*?^}\n/gm, (body, name: string) => {
+      bodies.set(name, body);
+      return "";
+    });
+  const lines = rest.split("\n").filter((line) => line !== "" && !line.startsWith("; "));
+  const declarations = lines.filter((line) => line.startsWith("declare"));
+  const globals = lines.filter((line) => line.startsWith("@"));
+  const others = lines.filter((line) => !line.startsWith("declare") && !line.startsWith("@"));
+  const uses = (body: string) => (line: string) => {
+    const name = /@[\w.$]+/.exec(line)![0];
+    return body.includes(`${name}(`) || body.includes(`${name},`) || body.includes(`${name} `);
+  };
+  const modules = new Map<string, string>();
+  for (const [name, body] of bodies)
+    modules.set(
+      name,
+      [...others, ...globals.filter(uses(body)), ...declarations.filter(uses(body)), body].join("\n"),
+    );
+  return modules;
+}
+
+/** Why a module is refused; null if it is not. */
+export async function refusal(
+  pool: Pick<ThreadPool, "execute">,
+  text: string,
+  dir: string,
+  name: string,
+): Promise<string | null> {
+  const file = join(dir, `${name}.ll`);
+  writeFileSync(file, text);
+  const { status, stderr } = await pool.execute(
+    ["tsc-lto", "-r", "-j1", file, "-o", join(dir, `${name}.s`)],
+    { cwd: dir },
+  );
+  if (status === 0) {
+    const made = await run(["as", join(dir, `${name}.s`), "-o", "/dev/null"]);
+    return made.status === 0 ? null : `assembler: ${made.stderr.split("\n")[1] ?? ""}`;
+  }
+  return (
+    /error: (?:[^\n]*?: )?(?:unsupported: )?([^\n]*)/.exec(stderr)?.[1]?.replace(/ \(in .*/, "") ??
+    stderr.slice(0, 200)
+  );
+}
+
+/** Lines in which two outputs differ, by function. */
+function differing(ours: string, theirs: string): Map<string, string> {
+  const found = new Map<string, string>();
+  const [a, b] = [ours.split("\n"), theirs.split("\n")];
+  for (let i = 0; i < Math.max(a.length, b.length); i++)
+    if (a[i] !== b[i]) found.set(/^\S*/.exec(b[i] ?? a[i]!)![0], `ours ${a[i]}\nclang's ${b[i]}`);
+  return found;
+}
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    options: {
+      clang: { type: "string", default: process.env["CLANG"] ?? "clang-22" },
+      flags: { type: "string", default: "" },
+      level: { type: "string", default: "O2" },
+      run: { type: "boolean", default: false },
+      all: { type: "boolean", default: false },
+      jobs: { type: "string", short: "j", default: "2" },
+    },
+    allowPositionals: true,
+  });
+  const { clang } = values;
+  const folder = await headerFolder(clang);
+  const flags = values.flags.split(" ").filter((flag) => flag !== "");
+  const pool = threadPool(Number(values.jobs));
+  const reasons = new Map<string, Set<string>>();
+  let tried = 0;
+  let refused = 0;
+  for (const header of positionals.length > 0 ? positionals : headersOf(folder)) {
+    const dir = mkdtempSync(join(tmpdir(), "intrinsics-"));
+    const functions = headerFunctions(folder, header);
+    const callers = await accepted(clang, functions.flatMap(callersOf), flags, dir);
+    const modules = alone(readFileSync(join(dir, "all.ll"), "utf8"));
+    const bad = new Map<string, string>();
+    // The immediate seldom matters: one of each function, unless all are asked for.
+    const chosen = callers.filter((c, i) => values.all || callers[i - 1]?.of.name !== c.of.name);
+    await mapLimit(chosen, Number(values.jobs), async ({ symbol, of }) => {
+      const why = await refusal(pool, modules.get(symbol)!, dir, symbol);
+      if (why !== null) bad.set(of.name, why);
+    });
+    const names = new Set(chosen.map(({ of }) => of.name));
+    tried += names.size;
+    refused += bad.size;
+    console.log(`${header}: ${functions.length} functions, ${names.size} tried, ${bad.size} refused`);
+    for (const [name, why] of bad) reasons.set(why, (reasons.get(why) ?? new Set()).add(name));
+    if (values.run) {
+      const good = callers.filter(({ of }) => !bad.has(of.name));
+      for (const [name, how] of await compareWithClang(clang, good, flags, values.level, pool, dir))
+        console.log(`  DIFFERS ${name}\n${how}`);
+    }
+    rmSync(dir, { recursive: true });
+  }
+  for (const [why, names] of [...reasons].sort()) console.log(`${why}: ${[...names].slice(0, 6).join(" ")}`);
+  console.log(`${tried} functions, ${refused} refused`);
+  await pool.close();
+}
+
+/** Runs the callers as compiled by clang and by us, and tells which differ. */
+export async function compareWithClang(
+  clang: string,
+  callers: readonly Caller[],
+  flags: readonly string[],
+  level: string,
+  pool: Pick<ThreadPool, "execute">,
+  dir: string,
+): Promise<Map<string, string>> {
+  const source = join(dir, "run.c");
+  writeFileSync(
+    source,
+    programHead +
+      callers.map((c) => `__attribute__((noinline)) ${c.text}\n`).join("") +
+      programMain(callers, 8),
+  );
+  const exe = join(dir, "theirs");
+  // Of what clang does with the same IR, instructions alone.
+  const made = await run([clang, "-w", "-O1", ...flags, source, "-o", exe]);
+  if (made.status !== 0) throw new Error(made.stderr);
+  const bitcode = join(dir, "run.bc");
+  const compiled = await run([clang, "-w", "-O1", ...flags, "-c", "-emit-llvm", source, "-o", bitcode]);
+  if (compiled.status !== 0) throw new Error(compiled.stderr);
+  const assembly = join(dir, "run.s");
+  const ours = await pool.execute(
+    ["tsc-lto", `-${level}`, "-j1", "--check-regalloc", "--verify", bitcode, "-o", assembly],
+    { cwd: dir },
+  );
+  if (ours.status !== 0) throw new Error(ours.stderr);
+  const linked = await run(["cc", assembly, "-o", join(dir, "ours")]);
+  if (linked.status !== 0) throw new Error(linked.stderr);
+  const [a, b] = await Promise.all([run([join(dir, "ours")]), run([exe])]);
+  const found = differing(a.stdout.toString(), b.stdout.toString());
+  if (a.status !== b.status) found.set("status", `ours ${a.status}, clang's ${b.status}`);
+  return found;
+}
+
+if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) await main();
