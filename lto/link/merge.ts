@@ -17,6 +17,7 @@ import { arrayType, type Type } from "../ir/types.js";
 import { ConstAggregate, type Constant } from "../ir/values.js";
 import { appendedElements, isUsedList } from "./appending.js";
 import type { Diagnostics } from "./diagnostics.js";
+import { gnuModuleAsm } from "./gnu-asm.js";
 import type { LinkOptions } from "./input.js";
 import { nameLocals } from "./local-names.js";
 import { mergeModuleFlags } from "./module-flags.js";
@@ -100,7 +101,7 @@ class Merger {
     const flagFiles = new Map(flags.map(({ flag, file }) => [flag.key, file]));
     module.dependentLibraries = [...new Set(sources.flatMap((source) => source.dependentLibraries))];
     for (const { moduleAsm } of sources)
-      if (moduleAsm !== "") module.moduleAsm += moduleAsm.endsWith("\n") ? moduleAsm : `${moduleAsm}\n`;
+      if (moduleAsm !== "") module.moduleAsm += gnuModuleAsm(moduleAsm, module.triple);
 
     for (const file of this.modules) this.keepAliased(file);
     for (const file of this.modules) this.place(file);

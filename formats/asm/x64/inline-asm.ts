@@ -9,6 +9,7 @@
  */
 import type { AsmData, AsmOperand, MemOperand, MInst } from "../../../lto/codegen/mir.js";
 import { InputError } from "../../../lto/ir/errors.js";
+import { gnuAsm } from "../../../lto/link/gnu-asm.js";
 import { registerNames } from "../../../lto/x64/isa/registers.js";
 import type { OperandNames } from "../instruction-printer.js";
 import { intelMemoryText } from "./intel-operands.js";
@@ -20,7 +21,7 @@ const suffixBySize: Readonly<Record<number, string>> = { 1: "b", 2: "w", 4: "l",
 /** The template with everything substituted, between comment-free line breaks; "" for an empty one. */
 export function inlineAsmText(inst: MInst, names: OperandNames): string {
   const data = inst.extra as AsmData;
-  const body = new Expander(inst, data, names).expand();
+  const body = gnuAsm(new Expander(inst, data, names).expand());
   if (body.trim() === "") return "";
   const text = data.intel ? `.intel_syntax noprefix\n\t${body}\n\t.att_syntax prefix` : body;
   return `\t#APP\n\t${text}\n\t#NO_APP`;
