@@ -90,6 +90,12 @@ function resourceHeaders(archive: string): VirtualDirectory {
   return headers;
 }
 
+/** Options that the driver hands to LLVM's back end for x86, which is not there; the dialect is the front end's, too. */
+const withoutBackEnd = (arg: string): readonly string[] => {
+  const dialect = /^-masm=(intel|att)$/.exec(arg)?.[1];
+  return dialect === undefined ? [arg] : ["-Xclang", `-inline-asm=${dialect}`];
+};
+
 /**
  * Runs the clang driver with `args` (without the program's name); its exit code. The target is x86-64 Linux unless
  * `args` name another. One job only: the driver cannot start processes, so it cannot link or assemble.
@@ -111,7 +117,7 @@ export function runEmbeddedClang(
     "-fdiscard-value-names",
   ];
   return runWasi(compiler.module, {
-    args: ["llvm", "clang", ...fixed, ...args],
+    args: ["llvm", "clang", ...fixed, ...args.flatMap(withoutBackEnd)],
     env: Object.fromEntries(environment.map((name) => [name, run.env[name]])),
     mounts: new Map([[resourceDirectory, resourceHeaders(compiler.resources)]]),
     stdin: run.stdin,

@@ -53,6 +53,7 @@ const mayNameTargets = new Map([
   ["lto/link/target.ts", "reads target triples"],
   ["lto/ir/layout-upgrade.ts", "reads data layouts of older LLVMs, by triple"],
   ["lto/link/asm-syntax.ts", "reads the assembly of modules, by triple"],
+  ["lto/link/gnu-asm.ts", "writes the assembly of modules as the assembler takes it, by triple"],
   ["lto/link/module-asm.ts", "reads the assembly of modules, with its prefixes of instructions"],
   ["lto/link/runtime-symbols.ts", "names of routines that code generation calls"],
   ["lto/ir/intrinsics.ts", "reads the mangling of LLVM's types"],
