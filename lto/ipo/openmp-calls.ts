@@ -10,7 +10,7 @@
  * LLVM's list (`deduplicateRuntimeCalls` in OpenMPOpt.cpp), without the one that writes to memory.
  *
  * Proof obligations:
- *  - the program does not define the function: the name means what OpenMP (5.2, chapter 18), or LLVM's library, says;
+ *  - the program is one of OpenMP, as its modules say, and does not define the function: the name means what OpenMP (5.2, chapter 18), or LLVM's library, says;
  *  - the answer is the same while one activation of a function runs. It is one of the thread, the team or the task, and code
  *    of other teams and tasks is in functions of its own; but where a region is run by the thread alone
  *    (`__kmpc_serialized_parallel`) or a task at once (`__kmpc_omp_task_begin_if0`) its code may have been inlined. Functions
@@ -178,6 +178,7 @@ export const openmpCalls: ModulePass = {
   requires: [summary, dominators],
   preserves: [],
   run(module, context) {
+    if (module.flag("openmp") === undefined) return false;
     const wanted = new Set<GlobalValue>(module.functions.filter(isQuestion));
     if (wanted.size === 0) return false;
     const calls = callees(module, context.ofModule(summary));

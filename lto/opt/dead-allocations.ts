@@ -15,12 +15,13 @@
  *
  * Proof obligations: nothing reads the memory, nobody gets its address, and who frees it belongs to the same allocator (LLVM
  * Language Reference, `allockind` and "alloc-family"; C++ [expr.new]: what a new-expression calls may be left out). Functions
- * that the program defines, and calls of which something says that they are no library's (`nobuiltin`, `no-builtins`), are
+ * that the program defines, functions of those names with other prototypes, and calls of which something says that they are no library's (`nobuiltin`, `no-builtins`), are
  * taken for what they are. An allocation that is not made cannot fail: its result compares unequal to null, which is only known
  * of the result itself. An access that is volatile or atomic stays, and with it the allocation.
  * Breaks if: a use of an address is none of an instruction's operands.
  */
 import { jumpTo, replaceTerminator } from "../ir/cfg-edit.js";
+import type { DataLayout } from "../ir/data-layout.js";
 import type { Editor } from "../ir/editor.js";
 import {
   type Block,
@@ -32,6 +33,7 @@ import {
 } from "../ir/instructions.js";
 import { intrinsicOf } from "../ir/intrinsics.js";
 import type { Func } from "../ir/module.js";
+import { functionType, intType, ptr, type Type, voidType } from "../ir/types.js";
 import { ConstUndef, constBool, type Value } from "../ir/values.js";
 import type { FunctionPass } from "../pass/pass.js";
 import { isBuiltinCall, isVolatileTransfer } from "./call-effects.js";
@@ -47,9 +49,9 @@ export const deadAllocations: FunctionPass = {
     const { fn: attributes } = fn.attributes;
     if (attributes.has("naked") || attributes.has("presplitcoroutine")) return false;
     const view = context.view();
-    const allocations = allocationsIn(view, fn);
+    const allocations = allocationsIn(view, fn, context.layout);
     if (allocations.length === 0) return false;
-    const dead = deadOnes(view, fn, allocations);
+    const dead = deadOnes(view, fn, allocations, context.layout);
     if (dead.length === 0) return false;
     const editor = fn.edit();
     for (const allocation of dead) remove(allocation, editor);
@@ -72,66 +74,125 @@ interface Allocation {
 const allocates = 1;
 const frees = 4;
 
-/** What compilers do not say of the library's functions where they leave it to a pass of theirs: families, as clang names them. */
-const allocators: ReadonlyMap<string, string> = new Map([
-  ["malloc", "malloc"],
-  ["calloc", "malloc"],
-  ["_Znwm", "_Znwm"],
-  ["_ZnwmRKSt9nothrow_t", "_Znwm"],
-  ["_Znam", "_Znam"],
-  ["_ZnamRKSt9nothrow_t", "_Znam"],
-  ["_ZnwmSt11align_val_t", "_ZnwmSt11align_val_t"],
-  ["_ZnwmSt11align_val_tRKSt9nothrow_t", "_ZnwmSt11align_val_t"],
-  ["_ZnamSt11align_val_t", "_ZnamSt11align_val_t"],
-  ["_ZnamSt11align_val_tRKSt9nothrow_t", "_ZnamSt11align_val_t"],
+/** A function of the library: its family, as clang names it, and its parameters by letters, `s` for sizes and `p` for pointers. */
+interface Prototype {
+  readonly family: string;
+  readonly parameters: string;
+}
+const prototypes = (rows: readonly (readonly [string, string, string])[]): ReadonlyMap<string, Prototype> =>
+  new Map(rows.map(([name, family, parameters]) => [name, { family, parameters }]));
+
+/** What compilers do not say of the library's functions where they leave it to a pass of theirs. */
+const allocators = prototypes([
+  ["malloc", "malloc", "s"],
+  ["calloc", "malloc", "ss"],
+  ["_Znwm", "_Znwm", "s"],
+  ["_ZnwmRKSt9nothrow_t", "_Znwm", "sp"],
+  ["_Znam", "_Znam", "s"],
+  ["_ZnamRKSt9nothrow_t", "_Znam", "sp"],
+  ["_ZnwmSt11align_val_t", "_ZnwmSt11align_val_t", "ss"],
+  ["_ZnwmSt11align_val_tRKSt9nothrow_t", "_ZnwmSt11align_val_t", "ssp"],
+  ["_ZnamSt11align_val_t", "_ZnamSt11align_val_t", "ss"],
+  ["_ZnamSt11align_val_tRKSt9nothrow_t", "_ZnamSt11align_val_t", "ssp"],
 ]);
-const deallocators: ReadonlyMap<string, string> = new Map([
-  ["free", "malloc"],
-  ["_ZdlPv", "_Znwm"],
-  ["_ZdlPvm", "_Znwm"],
-  ["_ZdlPvRKSt9nothrow_t", "_Znwm"],
-  ["_ZdaPv", "_Znam"],
-  ["_ZdaPvm", "_Znam"],
-  ["_ZdaPvRKSt9nothrow_t", "_Znam"],
-  ["_ZdlPvSt11align_val_t", "_ZnwmSt11align_val_t"],
-  ["_ZdlPvmSt11align_val_t", "_ZnwmSt11align_val_t"],
-  ["_ZdlPvSt11align_val_tRKSt9nothrow_t", "_ZnwmSt11align_val_t"],
-  ["_ZdaPvSt11align_val_t", "_ZnamSt11align_val_t"],
-  ["_ZdaPvmSt11align_val_t", "_ZnamSt11align_val_t"],
-  ["_ZdaPvSt11align_val_tRKSt9nothrow_t", "_ZnamSt11align_val_t"],
+const deallocators = prototypes([
+  ["free", "malloc", "p"],
+  ["_ZdlPv", "_Znwm", "p"],
+  ["_ZdlPvm", "_Znwm", "ps"],
+  ["_ZdlPvRKSt9nothrow_t", "_Znwm", "pp"],
+  ["_ZdaPv", "_Znam", "p"],
+  ["_ZdaPvm", "_Znam", "ps"],
+  ["_ZdaPvRKSt9nothrow_t", "_Znam", "pp"],
+  ["_ZdlPvSt11align_val_t", "_ZnwmSt11align_val_t", "ps"],
+  ["_ZdlPvmSt11align_val_t", "_ZnwmSt11align_val_t", "pss"],
+  ["_ZdlPvSt11align_val_tRKSt9nothrow_t", "_ZnwmSt11align_val_t", "psp"],
+  ["_ZdaPvSt11align_val_t", "_ZnamSt11align_val_t", "ps"],
+  ["_ZdaPvmSt11align_val_t", "_ZnamSt11align_val_t", "pss"],
+  ["_ZdaPvSt11align_val_tRKSt9nothrow_t", "_ZnamSt11align_val_t", "psp"],
 ]);
 
-/** The allocator that a call is of; null: none. @param kind a bit of `allockind` */
-function familyOf(
-  call: CallInst,
-  caller: Func,
-  kind: number,
-  names: ReadonlyMap<string, string>,
-): string | null {
-  const callee = call.operands[0]!;
-  if (callee.valueKind !== "global" || callee.kind !== "function" || !callee.isDeclaration) return null;
-  const { fn } = callee.attributes;
-  const said = fn.int("allockind");
-  const family = said === undefined ? names.get(callee.name) : fn.string("alloc-family");
-  if (family === undefined || (said !== undefined && (Number(said) & kind) === 0)) return null;
-  return isBuiltinCall(call, callee, caller) ? family : null;
+/** Which function a call is of, where that is told: for other functions of those names, it is not. */
+function isOfPrototype(
+  { data }: CallInst,
+  callee: Func,
+  result: Type,
+  parameters: string,
+  layout: DataLayout,
+): boolean {
+  const size = intType(layout.bitWidth(ptr));
+  const type = functionType(
+    result,
+    [...parameters].map((letter) => (letter === "s" ? size : ptr)),
+  );
+  return callee.valueType === type && data.functionType === type;
 }
 
-function allocationsIn({ blocks }: BodyView, fn: Func): Allocation[] {
+/** The function of the program's environment that a call is of; null: it may be any. */
+function declaredCallee(call: CallInst): Func | null {
+  const callee = call.operands[0]!;
+  return callee.valueKind === "global" && callee.kind === "function" && callee.isDeclaration ? callee : null;
+}
+
+/** What the callee's declaration says of its kind and its family; null: nothing. @param kind a bit of `allockind` */
+function declaredFamily({ attributes: { fn } }: Func, kind: number): string | null {
+  return (Number(fn.int("allockind")) & kind) === 0 ? null : (fn.string("alloc-family") ?? null);
+}
+
+/** The allocator that a call allocates of; null: none. */
+function allocatorOf(call: CallInst, caller: Func, layout: DataLayout): string | null {
+  const callee = declaredCallee(call);
+  if (callee === null || !isBuiltinCall(call, callee, caller)) return null;
+  if (callee.attributes.fn.has("allockind")) return declaredFamily(callee, allocates);
+  const known = allocators.get(callee.name);
+  return known !== undefined && isOfPrototype(call, callee, ptr, known.parameters, layout)
+    ? known.family
+    : null;
+}
+
+/** Whether a call frees what it is given as an operand, of an allocator. */
+function isFreeOf(
+  family: string,
+  call: CallInst,
+  operand: number,
+  caller: Func,
+  layout: DataLayout,
+): boolean {
+  const callee = declaredCallee(call);
+  if (callee === null || !isBuiltinCall(call, callee, caller)) return false;
+  if (callee.attributes.fn.has("allockind")) {
+    const freed = [callee.attributes, call.data.attributes].some((list) =>
+      list.parameter(operand - 1).has("allocptr"),
+    );
+    return freed && declaredFamily(callee, frees) === family;
+  }
+  const known = deallocators.get(callee.name);
+  return (
+    operand === 1 &&
+    known?.family === family &&
+    isOfPrototype(call, callee, voidType, known.parameters, layout)
+  );
+}
+
+function allocationsIn({ blocks }: BodyView, fn: Func, layout: DataLayout): Allocation[] {
   const found: Allocation[] = [];
   for (const { insts } of blocks)
     for (let i = 0; i < insts.length; i++) {
       const call = insts[i]!;
       if (call.op !== Op.Call && call.op !== Op.Invoke) continue;
       if (call.type.kind !== "ptr") continue;
-      const family = familyOf(call, fn, allocates, allocators);
+      const family = allocatorOf(call, fn, layout);
       if (family !== null) found.push({ call, family, uses: [] });
     }
   return found;
 }
 
 /** Those that can go with all that is done with them. */
-function deadOnes({ blocks }: BodyView, fn: Func, allocations: readonly Allocation[]): Allocation[] {
+function deadOnes(
+  { blocks }: BodyView,
+  fn: Func,
+  allocations: readonly Allocation[],
+  layout: DataLayout,
+): Allocation[] {
   const source = new Map<Value, Allocation>(allocations.map((each) => [each.call, each]));
   // Definitions may stand after uses in the layout, never around a circle without a phi.
   for (let before = -1; before !== source.size; ) {
@@ -158,7 +219,8 @@ function deadOnes({ blocks }: BodyView, fn: Func, allocations: readonly Allocati
   for (let left = allocations; ; ) {
     const needed = new Set<Allocation>();
     for (const [inst, operand, from] of uses)
-      if (!gone.has(inst) && source.get(inst) !== from && !canGo(inst, operand, from, fn)) needed.add(from);
+      if (!gone.has(inst) && source.get(inst) !== from && !canGo(inst, operand, from, fn, layout))
+        needed.add(from);
     const found = left.filter((each) => !needed.has(each));
     if (found.length === 0) return dead;
     dead.push(...found);
@@ -172,7 +234,13 @@ function deadOnes({ blocks }: BodyView, fn: Func, allocations: readonly Allocati
 }
 
 /** Whether an instruction only matters to who reads the memory that it is given as an operand. */
-function canGo(inst: Inst, operand: number, { call, family }: Allocation, caller: Func): boolean {
+function canGo(
+  inst: Inst,
+  operand: number,
+  { call, family }: Allocation,
+  caller: Func,
+  layout: DataLayout,
+): boolean {
   switch (inst.op) {
     case Op.Store:
       return operand === 1 && isPlainAccess(inst);
@@ -186,10 +254,9 @@ function canGo(inst: Inst, operand: number, { call, family }: Allocation, caller
       if (name !== undefined)
         return operand === 1 && /^mem(?:set|cpy|move)\b/.test(name) && !isVolatileTransfer(inst, name);
       return (
-        operand === 1 &&
-        inst.operands[1] === call &&
+        inst.operands[operand] === call &&
         inst.type.kind === "void" &&
-        familyOf(inst, caller, frees, deallocators) === family
+        isFreeOf(family, inst, operand, caller, layout)
       );
     }
     default:
