@@ -14,7 +14,14 @@ import { type Contents, contentsOf, mentions, tripleOfFiles } from "../host/cont
 import { type Host, report } from "../host/host.js";
 import { removeTemporary, temporaryDirectory, writeTemporary } from "../host/interrupts.js";
 import { findLibraries } from "../host/libraries.js";
-import { forOptimizer, inputWords, linkerOptions, positional, scriptOption } from "../host/linker-options.js";
+import {
+  forOptimizer,
+  inputWords,
+  linkerOptions,
+  namedAfter,
+  positional,
+  scriptOption,
+} from "../host/linker-options.js";
 import { codegenArguments, compileBitcode, findLlvm, type Llvm } from "../host/llvm-codegen.js";
 import { nativeMembers, WholeArchive } from "../host/native-members.js";
 import { Pipes } from "../host/pipes.js";
@@ -158,7 +165,7 @@ class Linking {
     output: string,
   ): Promise<number> {
     const { command } = this.invocation;
-    const options = ltoOptions(items);
+    const options = namedAfter(ltoOptions(items), command.output ?? "a.out");
     const { llvm } = this;
     const own = [
       ...options,

@@ -22,6 +22,10 @@ export function inputWords(path: string, contents: Contents | undefined): string
 export const forOptimizer =
   /^(?:(?:lto-)?whole-program-visibility|opt-remarks-(?:filename|passes)|size-report|(?:thinlto-)?cache-(?:dir|size|policy)|tsc-lto)(?:=|$)/;
 
+/** Words for tsc-lto, with the program's name for `%` in that of its size report, so that one setting does for a whole build. */
+export const namedAfter = (words: readonly string[], output: string): string[] =>
+  words.map((word) => (word.startsWith("--size-report=") ? word.replace("%", () => output) : word));
+
 /** A script's name after `-T` in one word; of the rest `-Ttext` and its like have addresses as their values. */
 export const scriptOption = /^-T(?!text|data|bss|ldata|rodata)./;
 

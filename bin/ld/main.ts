@@ -21,7 +21,7 @@ import { reportFault } from "../host/fault.js";
 import { type Host, processHost, refuseLostBytes } from "../host/host.js";
 import { removeTemporary, temporaryDirectory, temporaryFile } from "../host/interrupts.js";
 import { readTextFile, realFiles } from "../host/libraries.js";
-import { forOptimizer, inputWords, linkerOptions, positional } from "../host/linker-options.js";
+import { forOptimizer, inputWords, linkerOptions, namedAfter, positional } from "../host/linker-options.js";
 import { compileBitcode, findLlvm } from "../host/llvm-codegen.js";
 import { nativeMembers, WholeArchive } from "../host/native-members.js";
 import { Pipes } from "../host/pipes.js";
@@ -81,7 +81,7 @@ async function linkFiles(args: readonly string[], host: Host, temporary: () => s
   const contents = new Map<string, Contents>();
   for (const path of [...files.values()].flat()) contents.set(path, contentsOf(resolve(host.cwd, path)));
   const output = items.findLast(({ name }) => name === "o" || name === "output")?.value ?? "a.out";
-  const own = ltoArguments(items, files, contents);
+  const own = namedAfter(ltoArguments(items, files, contents), output);
   /** The object is of code that we generated. */
   let isOwn = false;
   const linkNative = async (object: string, linker = realLinker(host)): Promise<number> => {

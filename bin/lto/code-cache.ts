@@ -76,6 +76,8 @@ export class FileCodeCache implements CodeCache {
       dataLayout.text,
       flags,
       { ...options, passes: { skipPass, onlyPasses, skipRule } },
+      // What numbers in code mean.
+      (module.origins?.codeOrigins ?? []).map(({ fn, into }) => [fn.name, into]),
     ]);
     this.base = digestOf(this.build, told);
     this.file = join(directory, `${digestOf(program, told).toString("hex")}${codeSuffix}`);

@@ -1,5 +1,6 @@
 /** What a size report says of one function's final code; gathered in the thread that has it. Plain data. */
 import { unwindBytes } from "../../lto/codegen/late/cfi.js";
+import { codeOrigins, type OriginBytes } from "../../lto/codegen/late/code-origins.js";
 import { functionSize } from "../../lto/codegen/late/finish.js";
 import type { MFunction, SymbolRef } from "../../lto/codegen/mir.js";
 import { noRegisters, type RegisterSet, union, withRegister } from "../../lto/codegen/register-set.js";
@@ -19,6 +20,8 @@ export interface CodeFacts {
   /** It calls by pointer, to any or to listed functions; it has assembly. */
   readonly callsPointers: boolean;
   readonly hasAssembly: boolean;
+  /** Of its code what was written elsewhere. */
+  readonly origins: OriginBytes;
   /** Of its convention, where that is not the platform's. */
   readonly remark: string;
 }
@@ -64,6 +67,7 @@ export function codeFacts(mf: MFunction): CodeFacts {
     mentions: [...mentions],
     callsPointers,
     hasAssembly,
+    origins: codeOrigins(mf),
     remark: mf.remark,
   };
 }

@@ -3,6 +3,7 @@
  * (formats/size-report/schema.ts). Loaded for links that want one.
  */
 import {
+  type OriginReport,
   type RegistersReport,
   reportFormat,
   reportVersion,
@@ -14,6 +15,7 @@ import type { RegisterSet } from "../../lto/codegen/register-set.js";
 import { hasRegister, minus } from "../../lto/codegen/register-set.js";
 import type { TargetRegisters } from "../../lto/codegen/target.js";
 import type { GlobalValue, Module } from "../../lto/ir/module.js";
+import type { Origins, Place } from "../../lto/ir/origins.js";
 import type { ModuleSummary } from "../../lto/link/index.js";
 import type { PassCount } from "../../lto/pass/report.js";
 import type { CodeFacts } from "./code-facts.js";
@@ -33,6 +35,8 @@ export class SizeReportWriter {
   private readonly mentions = new Map<string, Mentions>();
   /** Who mentions a function other than by a call. */
   private readonly takers = new Map<string, string[]>();
+  /** Positions in the report of origins of code, by number. */
+  private readonly originNumbers = new Map<number, number>();
 
   /**
    * @param summary of the module when its passes are done, which is not kept
@@ -108,6 +112,7 @@ export class SizeReportWriter {
       kind: "link",
       file,
       sections: [],
+      origins: this.origins(module.origins),
       symbols,
       decisions: [
         ...Object.entries(statistics).map(([counter, count]) => ({ by: "code generation", counter, count })),
@@ -121,7 +126,10 @@ export class SizeReportWriter {
     const facts = this.facts.get(name);
     const made = origins?.madeOf(global) ?? null;
     const absorbed = origins?.absorbedBy(global) ?? [];
-    const file = origins?.fileOf(global) ?? null;
+    const place = origins?.placeOf(global) ?? null;
+    const written = (facts?.origins ?? []).map(
+      ([number, bytes]) => [this.originNumber(number, origins!), bytes] as const,
+    );
     const { calls, mentions } = mergedMentions(this.mentions.get(name), facts);
     const root = this.roots.get(name);
     return {
@@ -135,13 +143,35 @@ export class SizeReportWriter {
             : {},
       local: global.isLocal,
       ...("section" in global && global.section !== "" ? { section: global.section } : {}),
-      ...(file === null ? {} : { file }),
+      ...(written.length === 0 ? {} : { origins: written }),
+      ...placed(place),
       ...(made === null ? {} : { madeBy: made.by, madeOf: made.of.map((part) => part.name) }),
       ...(absorbed.length === 0 ? {} : { standsFor: absorbed.map((other) => other.name) }),
       ...(root === undefined ? {} : { root }),
       ...(calls.length === 0 ? {} : { calls }),
       ...(mentions.length === 0 ? {} : { mentions }),
     };
+  }
+
+  /** The position of an origin among those that the report has: those that code has, and what they were called in. */
+  private originNumber(number: number, origins: Origins): number {
+    let position = this.originNumbers.get(number);
+    if (position === undefined) {
+      const { into } = origins.codeOrigins[number - 1]!;
+      // First, since chains lead to earlier ones.
+      if (into !== 0) this.originNumber(into, origins);
+      position = this.originNumbers.size;
+      this.originNumbers.set(number, position);
+    }
+    return position;
+  }
+
+  private origins(origins: Origins | null): OriginReport[] {
+    return [...this.originNumbers.keys()].map((number) => {
+      const { fn, into } = origins!.codeOrigins[number - 1]!;
+      const at = into === 0 ? {} : { into: this.originNumbers.get(into)! };
+      return { name: fn.name, ...placed(origins!.placeOf(fn)), ...at };
+    });
   }
 
   private whyOpen(global: GlobalValue): string[] {
@@ -189,6 +219,12 @@ export class SizeReportWriter {
     };
   }
 }
+
+/** The object is said where it is not the source itself. */
+const placed = (place: Place | null): Pick<SymbolReport, "file" | "object"> =>
+  place === null
+    ? {}
+    : { file: place.source, ...(place.object === place.source ? {} : { object: place.object }) };
 
 /** Why a list of the linker's is kept. */
 function reasonOfList(name: string): string {

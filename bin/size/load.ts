@@ -1,5 +1,5 @@
 /** Reads programs and reports for the subcommands. */
-import { readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { Image } from "../../formats/program/image.js";
 import { MapFile } from "../../formats/size-report/map-file.js";
@@ -31,6 +31,35 @@ export function readInput(file: string, host: Host): Buffer {
 export const readReport = (file: string, host: Host): SizeReport =>
   parseReport(readInput(file, host).toString("utf8"), file);
 
+/** What links of a program are asked to call their reports (`--size-report=%.size.json`). */
+const besideSuffix = ".size.json";
+
+/** What the link of a program wrote beside it; null: nothing. */
+function reportBeside(program: string, host: Host): SizeReport | null {
+  const file = `${program}${besideSuffix}`;
+  if (!existsSync(resolve(host.cwd, file))) return null;
+  const report = readReport(file, host);
+  return report.kind === "link" ? report : null;
+}
+
+/**
+ * A link's report, or that of a program: given by name, or beside the program that is named; where none is named, the only one
+ * of the working directory. @throws InputError
+ */
+export function findReport(given: string | undefined, host: Host): { file: string; report: SizeReport } {
+  let file = given;
+  if (file === undefined) {
+    const all = readdirSync(host.cwd).filter((name) => name.endsWith(besideSuffix));
+    if (all.length !== 1)
+      throw new InputError(
+        `${all.length === 0 ? "no report" : `several reports (${all.join(", ")})`} in the working directory: name one, or a program, with --report`,
+      );
+    file = all[0]!;
+  }
+  if (readInput(file, host)[0] !== 0x7b) file += besideSuffix;
+  return { file, report: readReport(file, host) };
+}
+
 /** The report of a program or object, or one that was saved before. @throws InputError */
 export async function loadProgram(file: string, options: LoadOptions, host: Host): Promise<SizeReport> {
   const bytes = readInput(file, host);
@@ -38,7 +67,7 @@ export async function loadProgram(file: string, options: LoadOptions, host: Host
     const text = bytes.toString("utf8");
     if (isReport(text)) return parseReport(text, file);
   }
-  const link = options.report === undefined ? null : readReport(options.report, host);
+  const link = options.report === undefined ? reportBeside(file, host) : readReport(options.report, host);
   const map =
     options.map === undefined
       ? null

@@ -30,7 +30,10 @@ export const addSize: AddSubcommand = (command, services, finish) => {
       "Attribute every loaded byte of a program, shared library or object to its symbol, file, library and pass.",
     )
     .argument("<program>", "an ELF file, whoever made it, or what --json saved")
-    .option("--report <file>", "what the link wrote with --size-report: files, passes, reasons")
+    .option(
+      "--report <file>",
+      "what the link wrote with --size-report: files, origins, passes, reasons; default: PROGRAM.size.json if it is there",
+    )
     .option("--map <file>", "the map of GNU ld or lld (-Wl,-Map=FILE): which objects native code is from")
     .addOption(new Option("--by <views>", `separated by commas: ${views.join(", ")}`).argParser(parseViews))
     .option("-n, --top <n>", "lines of each view, the rest in one; 0: all", parseNumber, 20)

@@ -4,7 +4,7 @@ import type { SymbolReport } from "../../formats/size-report/schema.js";
 import { totalOf } from "../../formats/size-report/schema.js";
 import { Explainer } from "../../formats/size-report/why.js";
 import { InputError } from "../../lto/ir/errors.js";
-import { readReport } from "./load.js";
+import { findReport } from "./load.js";
 import type { AddSubcommand } from "./main.js";
 
 const questions = ["kept", "open", "mask", "saves"] as const;
@@ -21,29 +21,27 @@ export const addWhy: AddSubcommand = (command, { host, print }, finish) => {
     )
     .argument("<symbol>", "a function or variable, by the linker's name")
     .addArgument(new Argument("[question]", "one of them; default: all").choices(questions))
-    .requiredOption("--report <file>", "the report")
+    .option(
+      "--report <file>",
+      "the report, or a program that has PROGRAM.size.json beside it; default: the only *.size.json here",
+    )
     .option("--json", "as JSON")
-    .action(
-      (
-        name: string,
-        question: Question | undefined,
-        { report, json }: { report: string; json?: boolean },
-      ) => {
-        const explainer = new Explainer(readReport(report, host));
-        const symbol = explainer.find(name);
-        if (symbol === undefined) {
-          const similar = explainer.similar(name);
-          const hint = similar.length === 0 ? "" : `; there are ${similar.join(", ")}`;
-          throw new InputError(`no symbol ${name}${hint}`, report);
-        }
-        const asked = question === undefined ? questions : [question];
-        if (json === true) {
-          const answers = asked.map((one) => [one, answer[one](symbol, explainer)]);
-          print(`${JSON.stringify({ symbol: name, ...Object.fromEntries(answers) }, null, 1)}\n`);
-        } else print([about(symbol), ...asked.map((one) => text[one](symbol, explainer))].join(""));
-        finish(0);
-      },
-    );
+    .action((name: string, question: Question | undefined, options: { report?: string; json?: boolean }) => {
+      const { file, report } = findReport(options.report, host);
+      const explainer = new Explainer(report);
+      const symbol = explainer.find(name);
+      if (symbol === undefined) {
+        const similar = explainer.similar(name);
+        const hint = similar.length === 0 ? "" : `; there are ${similar.join(", ")}`;
+        throw new InputError(`no symbol ${name}${hint}`, file);
+      }
+      const asked = question === undefined ? questions : [question];
+      if (options.json === true) {
+        const answers = asked.map((one) => [one, answer[one](symbol, explainer)]);
+        print(`${JSON.stringify({ symbol: name, ...Object.fromEntries(answers) }, null, 1)}\n`);
+      } else print([about(symbol), ...asked.map((one) => text[one](symbol, explainer))].join(""));
+      finish(0);
+    });
 };
 
 const answer: Readonly<Record<Question, (symbol: SymbolReport, explainer: Explainer) => unknown>> = {

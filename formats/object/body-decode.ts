@@ -51,6 +51,9 @@ const plainMemory: readonly MemoryData[] = Array.from({ length: 64 }, (_, shift)
   scope: "",
 }));
 
+/** Larger numbers are no small integers to the engine. */
+const mostOrigins = 2 ** 31 - 1;
+
 const noBundles: readonly OperandBundle[] = [];
 
 /**
@@ -126,9 +129,21 @@ class BodyDecoder {
     const last = body.blocks[blockCount - 1]!;
     if (last.insts.length === 0 || !isTerminator(last.terminator.op))
       throw new InputError("the last block is not finished");
-    if (reader.remaining !== 0) throw new InputError("trailing bytes after a body");
+    if (reader.remaining !== 0) this.readOrigins();
     this.linkAhead();
     return body;
+  }
+
+  private readOrigins(): void {
+    const { reader, insts } = this;
+    for (let id = 0; id < insts.length; ) {
+      const end = id + reader.uint();
+      const origin = reader.uint();
+      if (end === id || end > insts.length || origin > mostOrigins)
+        throw new InputError("malformed origins of a body");
+      for (; id < end; id++) insts[id]!.origin = origin;
+    }
+    if (reader.remaining !== 0) throw new InputError("trailing bytes after a body");
   }
 
   private linkAhead(): void {

@@ -65,6 +65,7 @@ class BodyEncoder {
   private readonly argumentCount: number;
   /** Number of the instruction being written. */
   private current = 0;
+  private hasOrigins = false;
 
   constructor(
     private readonly body: BodyView,
@@ -97,12 +98,35 @@ class BodyEncoder {
       }
       if (last < 0) throw new Error(`encodeBody: @${this.fn.name}: block ${block.id} is empty`);
     }
+    if (this.hasOrigins) this.origins(count);
     return out;
+  }
+
+  /** Runs of instructions of one origin. */
+  private origins(count: number): void {
+    const { out } = this;
+    let start = 0;
+    let at = 0;
+    let origin = this.body.blocks[0]!.insts[0]!.origin;
+    const end = (next: number): void => {
+      out.uint(at - start);
+      out.uint(origin);
+      start = at;
+      origin = next;
+    };
+    for (const { insts } of this.body.blocks)
+      for (const inst of insts) {
+        if (inst.origin !== origin) end(inst.origin);
+        at++;
+      }
+    end(0);
+    if (start !== count) throw new Error(`encodeBody: @${this.fn.name}: miscounted origins`);
   }
 
   private instruction(inst: Inst): void {
     const { out } = this;
     const { op, flags, hints } = inst;
+    if (inst.origin !== 0) this.hasOrigins = true;
     out.byte(opNumber(op) | (flags !== 0 ? HasFlags : 0) | (hints !== null ? HasHints : 0));
     if (flags !== 0) out.uint(flags);
     if (hints !== null) out.uint(this.pool.hints.index(hints));

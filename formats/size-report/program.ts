@@ -52,6 +52,7 @@ export function programReport(image: Image, file: string, { link, map, hashOf }:
       name: owner.name,
       kind: record?.kind ?? (useOf(section) === "code" ? "function" : "variable"),
       bytes: counts.get(owner)!,
+      ...withinCode(record, counts.get(owner)!),
       section: section.name,
       ...(owner.aliases.length === 0 ? {} : { aliases: owner.aliases }),
       ...(owner.isLocal ? { local: true } : {}),
@@ -72,8 +73,21 @@ export function programReport(image: Image, file: string, { link, map, hashOf }:
       use: useOf(section),
     })),
     symbols: [...symbols, ...rest.values()],
+    ...(link?.origins === undefined ? {} : { origins: link.origins }),
     decisions: link?.decisions ?? [],
   };
+}
+
+/** Where the linker left out code, or another function has its name, origins may be of more than there is. */
+function withinCode(record: SymbolReport | undefined, { code = 0 }: Counts): Pick<SymbolReport, "origins"> {
+  if (record?.origins === undefined) return {};
+  let left = code;
+  const origins = record.origins.map(([origin, bytes]) => {
+    const kept = Math.min(bytes, left);
+    left -= kept;
+    return [origin, kept] as const;
+  });
+  return { origins };
 }
 
 /** What the link says of an owner; of several local symbols of a name the first is its. */

@@ -28,6 +28,8 @@ export interface SizeReport {
   readonly sections: readonly SectionReport[];
   /** Of a `program` its bytes are all bytes of the sections; of a `link` functions and variables of the linked module. */
   readonly symbols: readonly SymbolReport[];
+  /** Functions whose code stands in other ones, which symbols name by position. */
+  readonly origins?: readonly OriginReport[];
   /** What passes and code generation count, as `--stats` prints it; of a `link`, and of a `program` that was joined with one. */
   readonly decisions: readonly Decision[];
 }
@@ -36,6 +38,16 @@ export interface SectionReport {
   readonly name: string;
   readonly size: number;
   readonly use: Use;
+}
+
+/** Code that stands in another function than it was written in. */
+export interface OriginReport {
+  /** The function it was written in, and where that is from. */
+  readonly name: string;
+  readonly file?: string;
+  readonly object?: string;
+  /** It was called in code of this other origin, by position; absent: in code of the function that it stands in. */
+  readonly into?: number;
 }
 
 export interface Decision {
@@ -68,14 +80,18 @@ export interface SymbolReport {
   /** `rest`: bytes that are no symbol's, named after what they are in brackets. */
   readonly kind: "function" | "variable" | "alias" | "rest";
   readonly bytes: Bytes;
+  /** Of its code what was written in other functions: position among the report's `origins`, and bytes. The rest is its own. */
+  readonly origins?: readonly (readonly [origin: number, bytes: number])[];
   /** Section of the program that the symbol itself is in. */
   readonly section?: string;
   /** Further names of the same bytes. */
   readonly aliases?: readonly string[];
   /** Not visible to other files. */
   readonly local?: boolean;
-  /** Object or source that it comes from; absent where it is made of several files' code. */
+  /** Source that it comes from, else its object; absent where it is made of several files' code. */
   readonly file?: string;
+  /** The object, or the member `lib.a(member.o)`, where `file` is a source. */
+  readonly object?: string;
   /** The pass that made it, and the names of those whose code it has; absent for what inputs define. */
   readonly madeBy?: string;
   readonly madeOf?: readonly string[];

@@ -3,12 +3,13 @@ import { InputError } from "../../lto/ir/errors.js";
 import { reportFormat, reportVersion, type SizeReport } from "./schema.js";
 
 const lists = ["sections", "symbols", "decisions"] as const;
+const printed = ["sections", "origins", "symbols", "decisions"] as const;
 
 export function printReport(report: SizeReport): string {
   const { format, version, kind, file } = report;
   const head = JSON.stringify({ format, version, kind, file }).slice(0, -1);
-  const rest = lists.map((name) => {
-    const lines = report[name].map((entry) => `\n${JSON.stringify(entry)}`).join(",");
+  const rest = printed.map((name) => {
+    const lines = (report[name] ?? []).map((entry) => `\n${JSON.stringify(entry)}`).join(",");
     return `${JSON.stringify(name)}:[${lines}${lines === "" ? "" : "\n"}]`;
   });
   return `${[head, ...rest].join(",\n")}}\n`;
@@ -36,5 +37,14 @@ export function parseReport(text: string, file: string): SizeReport {
   for (const { name, bytes } of report.symbols)
     if (typeof name !== "string" || typeof bytes !== "object")
       throw new InputError("malformed size report: a symbol without name or bytes", file);
+  const origins = report.origins ?? [];
+  origins.forEach(({ name, into }, i) => {
+    // Chains that lead to earlier ones end.
+    if (typeof name !== "string" || (into !== undefined && !(into >= 0 && into < i)))
+      throw new InputError("malformed size report: an origin", file);
+  });
+  for (const { name, origins: own } of report.symbols)
+    if (own?.some(([origin, bytes]) => origins[origin] === undefined || !(bytes >= 0)) === true)
+      throw new InputError(`malformed size report: origins of ${name}`, file);
   return report;
 }

@@ -1,8 +1,20 @@
-/** Sums of a size report: by section, symbol, file, directory, library, the pass that made it, or what bytes are for. */
+/**
+ * Sums of a size report: by section, symbol, the function that code was written in, file, directory, library, the pass that
+ * made it, or what bytes are for. Inlined code counts for the function, file, directory and library where it was written.
+ */
 import type { Use } from "../program/parts.js";
 import { type Bytes, type SizeReport, type SymbolReport, totalOf } from "./schema.js";
 
-export const views = ["section", "symbol", "file", "directory", "library", "pass", "use"] as const;
+export const views = [
+  "section",
+  "symbol",
+  "function",
+  "file",
+  "directory",
+  "library",
+  "pass",
+  "use",
+] as const;
 export type View = (typeof views)[number];
 
 /** A line of a view. */
@@ -18,8 +30,33 @@ export interface Row {
 const unknownFile = "[unknown]";
 const severalFiles = "[several files]";
 
-const fileOf = ({ file, madeBy }: SymbolReport): string | undefined =>
+/** Bytes of a symbol that were written in one function. */
+export interface Portion {
+  /** The function or variable; of bytes that are none's, what they are. */
+  readonly name: string;
+  readonly file: string | undefined;
+  /** What it was linked from, for its library. */
+  readonly object: string | undefined;
+  readonly bytes: Bytes;
+}
+
+const hasFile = ({ file, madeBy }: SymbolReport): string | undefined =>
   file ?? (madeBy === undefined ? undefined : severalFiles);
+
+/** What a symbol consists of, by where it was written: its own part first, even if that is empty. */
+export function portionsOf(symbol: SymbolReport, { origins: table = [] }: SizeReport): Portion[] {
+  const { name, bytes, origins = [] } = symbol;
+  const file = hasFile(symbol);
+  const own = { name, file, object: symbol.object ?? file };
+  if (origins.length === 0) return [{ ...own, bytes }];
+  let code = bytes.code ?? 0;
+  const others = origins.map(([origin, count]): Portion => {
+    const { name: written, file: place, object } = table[origin]!;
+    code -= count;
+    return { name: written, file: place ?? severalFiles, object: object ?? place, bytes: { code: count } };
+  });
+  return [{ ...own, bytes: { ...bytes, code } }, ...others];
+}
 
 /** `lib.a` of `dir/lib.a(member.o)`; objects that are in none go together. */
 function libraryOf(file: string | undefined): string {
@@ -37,12 +74,17 @@ function directoryOf(file: string | undefined): string {
   return slash < 0 ? "." : slash === 0 ? "/" : path.slice(0, slash);
 }
 
-const keyOf: Readonly<Record<Exclude<View, "section" | "use">, (symbol: SymbolReport) => string>> = {
+const symbolKey: Readonly<Record<"symbol" | "pass", (symbol: SymbolReport) => string>> = {
   symbol: ({ name }) => name,
-  file: (symbol) => fileOf(symbol) ?? unknownFile,
-  directory: (symbol) => directoryOf(fileOf(symbol)),
-  library: (symbol) => libraryOf(fileOf(symbol)),
   pass: ({ madeBy, kind }) => madeBy ?? (kind === "rest" ? "[no symbol]" : "[inputs]"),
+};
+const portionKey: Readonly<
+  Record<"function" | "file" | "directory" | "library", (portion: Portion) => string>
+> = {
+  function: ({ name }) => name,
+  file: ({ file }) => file ?? unknownFile,
+  directory: ({ file }) => directoryOf(file),
+  library: ({ object }) => libraryOf(object),
 };
 
 /** Lines by size, the largest first; those of one size by name. */
@@ -62,8 +104,12 @@ export function rowsOf(report: SizeReport, view: View): Row[] {
   else
     for (const symbol of report.symbols) {
       if (totalOf(symbol.bytes) === 0) continue;
-      if (view !== "use") add(keyOf[view](symbol), symbol.bytes);
-      else for (const [use, count] of Object.entries(symbol.bytes)) if (count > 0) add(use, { [use]: count });
+      if (view === "symbol" || view === "pass") add(symbolKey[view](symbol), symbol.bytes);
+      else if (view !== "use") {
+        for (const portion of portionsOf(symbol, report))
+          if (totalOf(portion.bytes) > 0) add(portionKey[view](portion), portion.bytes);
+      } else
+        for (const [use, count] of Object.entries(symbol.bytes)) if (count > 0) add(use, { [use]: count });
     }
   return [...sums]
     .map(([name, { bytes, count }]) => ({ name, bytes, total: totalOf(bytes), count }))

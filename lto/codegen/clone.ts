@@ -50,4 +50,5 @@ function copyRest(inst: MInst, copy: MInst): void {
   copy.clobbers = inst.clobbers;
   copy.targets = inst.targets;
   copy.extra = inst.extra;
+  copy.origin = inst.origin;
 }

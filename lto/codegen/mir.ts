@@ -284,6 +284,11 @@ export class MInst {
   /** Targets of a branch, in the order of `MBlock.succs`. */
   targets: readonly MBlock[] = noTargets;
   extra: MExtra | null = null;
+  /**
+   * Where its code was written, as in the IR (`Inst.origin`); -1: like what stands around it, in prologues the function
+   * itself (`late/code-origins.ts`).
+   */
+  origin = -1;
   constructor(
     /** Target opcode. 0 is always the register copy: one definition, one use. */
     public op: number,

@@ -140,12 +140,17 @@ export class Editor {
     return this.hint;
   }
 
-  /** Puts a detached instruction before position `at` of a block. */
+  /**
+   * Puts a detached instruction before position `at` of a block. One that says nothing of its origin has that of the
+   * instruction there: most come in front of what they replace.
+   */
   insertAt<I extends Inst>(inst: I, block: Block, at: number): I {
     if (inst.parent !== null) throw new Error(`@${this.fn.name}: an instruction is inserted twice`);
     this.sweepBlock(block);
     const { insts } = raw(block);
-    if (at === insts.length) insts.push(inst);
+    const { length } = insts;
+    if (inst.origin === 0 && length > 0) inst.origin = insts[at === length ? at - 1 : at]!.origin;
+    if (at === length) insts.push(inst);
     else insts.splice(at, 0, inst);
     inst.parent = block;
     this.uses.add(inst);

@@ -414,6 +414,8 @@ interface InstBase {
   flags: number;
   /** What metadata says of it; null for most. See `hints.ts` on what an edit must do about them. */
   hints: Hints | null;
+  /** Where its code was written: a number of `Origins`, 0 for the function that it stands in. */
+  origin: number;
   /** The block that holds it; null while detached. */
   parent: Block | null;
   /** Dense number, valid after `Body.renumber()`; passes may use it as an index into side tables. */
@@ -426,6 +428,7 @@ const noBlocks: Block[] = [];
 class InstNode {
   readonly valueKind = "inst";
   hints: Hints | null = null;
+  origin = 0;
   parent: Block | null = null;
   id = -1;
   /** Of the use lists (`uses.ts`): the number of the first use, and of the use in its own first slot. */
@@ -457,12 +460,13 @@ export function makeInst<O extends Op>(
 }
 
 /**
- * A detached instruction with the same operation, data, flags and hints as `inst`, and the given lists. Alias scopes among
+ * A detached instruction with the same operation, data, flags, hints and origin as `inst`, and the given lists. Alias scopes among
  * the hints are the caller's to replace (`CloneMap.hints`).
  */
 export function copyInst(inst: Inst, operands: Value[], blocks: Block[]): Inst {
   const copy = new InstNode(inst.op, inst.type, operands, blocks, inst.flags, inst.data);
   copy.hints = inst.hints;
+  copy.origin = inst.origin;
   return copy as unknown as Inst;
 }
 

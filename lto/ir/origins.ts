@@ -1,7 +1,12 @@
 /**
- * Where the globals of a linked module come from, for reports: the file of an input, or the pass that made it and the
- * functions whose code it has. A table beside the module; there is none where nobody wants a report.
+ * Where the code and the globals of a linked module come from, for reports. A table beside the module; there is none where
+ * nobody wants a report.
+ *
+ * Of globals it knows the source and the input that has it, or the pass that made it and the functions whose code it has.
+ * Of instructions, which have numbers into it, the function that they were written in, and the calls through which they
+ * came to stand where they do. 0 is the function that an instruction stands in, so where nobody asks all numbers are 0.
  */
+import type { BodyView } from "./instructions.js";
 import type { GlobalValue } from "./module.js";
 
 /** A global that no input has. */
@@ -12,28 +17,65 @@ export interface Made {
   readonly of: readonly GlobalValue[];
 }
 
+/** Where an input's definition is from. */
+export interface Place {
+  /** The source, as its compiler was given it; the input where that is not known. */
+  readonly source: string;
+  /** The input, as the link was given it: an object, or a member `lib.a(member.o)`. */
+  readonly object: string;
+}
+
+/** Code that stands in another function than it was written in. */
+export interface CodeOrigin {
+  /** The function it was written in. */
+  readonly fn: GlobalValue;
+  /** The origin of the call that it stands for, in the function where all stands; 0: it was called, or taken out, there. */
+  readonly into: number;
+}
+
 /** Beyond this, what a global was made of is said no more: thousands of places may share a piece of code. */
 const mostNamed = 64;
 
 export class Origins {
-  private readonly files: string[] = [];
-  private readonly numbers = new Map<string, number>();
-  private readonly fileNumbers = new Map<GlobalValue, number>();
+  private readonly places = new Map<GlobalValue, Place>();
   private readonly made = new Map<GlobalValue, Made>();
   private readonly absorbed = new Map<GlobalValue, readonly GlobalValue[]>();
 
-  /** The number of a file, the same for each mention of it. */
-  private numberOf(file: string): number {
-    let number = this.numbers.get(file);
-    if (number === undefined) {
-      number = this.files.push(file) - 1;
-      this.numbers.set(file, number);
-    }
+  private readonly code: CodeOrigin[] = [];
+  private readonly codeNumbers = new Map<GlobalValue, Map<number, number>>();
+
+  private numberOf(fn: GlobalValue, into: number): number {
+    let numbers = this.codeNumbers.get(fn);
+    if (numbers === undefined) this.codeNumbers.set(fn, (numbers = new Map()));
+    let number = numbers.get(into);
+    // 0 is no number of the table.
+    if (number === undefined) numbers.set(into, (number = this.code.push({ fn, into })));
     return number;
   }
 
-  cameFrom(global: GlobalValue, file: string): void {
-    this.fileNumbers.set(global, this.numberOf(file));
+  /**
+   * The origin of code of a function that is copied or moved into another one.
+   * @param origin what it was in `fn` @param call that of the call that it takes the place of
+   */
+  moved(fn: GlobalValue, origin: number, call: number): number {
+    if (origin === 0) return this.numberOf(fn, call);
+    const { fn: written, into } = this.code[origin - 1]!;
+    return this.numberOf(written, this.moved(fn, into, call));
+  }
+
+  /** A body was made of a copy of another function's code. */
+  moveBody({ blocks }: BodyView, from: GlobalValue): void {
+    for (const { insts } of blocks) for (const inst of insts) inst.origin = this.moved(from, inst.origin, 0);
+  }
+
+  /** What numbers from 1 on mean; chains lead to lower numbers. */
+  get codeOrigins(): readonly CodeOrigin[] {
+    return this.code;
+  }
+
+  /** @param place the same object for all that is from there */
+  cameFrom(global: GlobalValue, place: Place): void {
+    this.places.set(global, place);
   }
 
   /** A pass made the global of others: of their code, or to stand for them. */
@@ -61,24 +103,23 @@ export class Origins {
     return this.absorbed.get(global) ?? [];
   }
 
-  /** The file of a global; of one that was made, that of all that it was made of, null where they have several. */
-  fileOf(global: GlobalValue): string | null {
-    const number = this.fileNumberOf(global, new Set());
-    return number < 0 ? null : this.files[number]!;
+  /** Of one that was made, the place of all that it was made of; null where they have several. */
+  placeOf(global: GlobalValue): Place | null {
+    return this.commonPlace(global, new Set());
   }
 
   /** @param asked those that led here, so that two that were made of each other have none */
-  private fileNumberOf(global: GlobalValue, asked: Set<GlobalValue>): number {
-    const known = this.fileNumbers.get(global);
+  private commonPlace(global: GlobalValue, asked: Set<GlobalValue>): Place | null {
+    const known = this.places.get(global);
     if (known !== undefined) return known;
     const made = this.made.get(global);
-    if (made === undefined || asked.has(global)) return -1;
+    if (made === undefined || asked.has(global)) return null;
     asked.add(global);
-    let common = -1;
+    let common: Place | null = null;
     for (const part of made.of) {
-      const number = this.fileNumberOf(part, asked);
-      if (number < 0 || (common >= 0 && number !== common)) return -1;
-      common = number;
+      const place = this.commonPlace(part, asked);
+      if (place === null || (common !== null && place !== common)) return null;
+      common = place;
     }
     return common;
   }

@@ -11,7 +11,7 @@ import { baseObject } from "../analysis/references.js";
 import { DataLayout } from "../ir/data-layout.js";
 import { isReservedName } from "../ir/intrinsics.js";
 import { Func, type GlobalValue, GlobalVariable, isReference, Module } from "../ir/module.js";
-import { Origins } from "../ir/origins.js";
+import { Origins, type Place } from "../ir/origins.js";
 import { ConstantRemapper, type Replacements, remapFunction } from "../ir/remap.js";
 import { arrayType, type Type } from "../ir/types.js";
 import { ConstAggregate, type Constant } from "../ir/values.js";
@@ -119,8 +119,14 @@ class Merger {
     for (const global of pinned) module.pinned.add(global);
     if (this.options.keepOrigins === true) {
       module.origins = new Origins();
+      const places = new Map(
+        this.modules.map((file): [LoadedModule, Place] => {
+          const { sourceName } = file.module;
+          return [file, { source: sourceName === "" ? file.file : sourceName, object: file.file }];
+        }),
+      );
       for (const [global, { file }] of origins)
-        if (!global.isDeclaration) module.origins.cameFrom(global, file.file);
+        if (!global.isDeclaration) module.origins.cameFrom(global, places.get(file)!);
     }
     return { module, replacements, origins, pinned, renamed, flagFiles };
   }

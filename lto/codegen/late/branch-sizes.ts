@@ -85,6 +85,11 @@ export class BranchSizes {
     }
   }
 
+  /** Of each branch in the order of the blocks, in the order of the chains that was looked at last. */
+  get branchBytes(): readonly number[] {
+    return this.size;
+  }
+
   /** Where blocks start and branches end. @returns bytes of the code */
   private place(order: readonly number[]): number {
     const { firstBlock, firstBranch, blockBytes, before, start, end, size } = this;

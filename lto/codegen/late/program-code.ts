@@ -105,9 +105,19 @@ export class ProgramCode {
     return packed.words.subarray(packed.blocks + 1);
   }
 
-  /** Gives a function other words for its code; the head stays. */
-  replace(number: number, words: Int32Array): void {
-    const packed = { ...this.packed(number), words };
+  /**
+   * Gives a function other words for its code; the head stays.
+   * @param origins of its instructions, where that changes
+   */
+  replace(number: number, words: Int32Array, origins = this.packed(number).origins): void {
+    const { symbol, code, blocks } = this.packed(number);
+    const packed: PackedFunction = {
+      symbol,
+      words,
+      code,
+      blocks,
+      ...(origins === undefined ? {} : { origins }),
+    };
     if (number < this.functions.length) this.functions[number] = packed;
     else this.added[number - this.functions.length]!.packed = packed;
   }
@@ -135,6 +145,8 @@ export class ProgramCode {
    */
   edit(number: number, change: (mf: MFunction) => boolean): void {
     const mf = this.view(number);
-    if (change(mf)) this.replace(number, this.pack(mf).words);
+    if (!change(mf)) return;
+    const { words, origins } = this.pack(mf);
+    this.replace(number, words, origins);
   }
 }

@@ -20,6 +20,7 @@ import { type Remark, type Remarks, words as text } from "../../pass/remarks.js"
 import type { MFunction, MInst, UnwindTables } from "../mir.js";
 import { codeFunction } from "../outline/body.js";
 import { goals, opcodeMask, Property, unwindTables } from "../pack/format.js";
+import { editedOrigins } from "../pack/origins.js";
 import { packedHead, skipInstruction } from "../pack/walk.js";
 import { OpFact, type Target } from "../target.js";
 import type { ProgramStep } from "./pipeline.js";
@@ -330,7 +331,14 @@ class EpilogueSharing {
       let end = i + 1;
       while (end < this.sites.length && this.sites[end]!.fn === fn) end++;
       const taken = this.sites.slice(i, end).filter(({ ending }) => ending.chosen !== null);
-      if (taken.length > 0) this.code.replace(fn, this.editedWords(fn, taken, jumps));
+      if (taken.length > 0) {
+        const places = taken.map(({ words, ending }) => ({
+          from: words[words.length - 2 - ending.length]!,
+          end: words.at(-1)!,
+        }));
+        const origins = editedOrigins(this.code.packed(fn), places);
+        this.code.replace(fn, this.editedWords(fn, taken, jumps), origins);
+      }
       i = end;
     }
   }

@@ -89,6 +89,7 @@ function rewriteBlock(l: Lowering, block: Block, phis: Inst[]): void {
   l.out = [];
   for (let i = 0; i < insts.length; i++) {
     const inst = insts[i]!;
+    l.origin = inst.origin;
     if (inst.op === Op.Phi) {
       beginPhi(l, inst, phis);
       continue;

@@ -60,12 +60,15 @@ export class Emitter {
   /** Block under construction and its instructions so far. */
   block!: Block;
   out: Inst[] = [];
+  /** Of what is emitted. */
+  origin = 0;
   /** Of the floating-point operations that are emitted. */
   strictness = Strictness.None;
   constructor(readonly body: Body) {}
 
   push<I extends Inst>(inst: I): I {
     inst.parent = this.block;
+    if (inst.origin === 0) inst.origin = this.origin;
     this.out.push(inst);
     return inst;
   }

@@ -52,7 +52,11 @@ export function outlinedFunction(
 ): Outlined {
   const { form, symbols, padded } = candidate;
   const { outlining } = target;
-  const original = Array.from(symbols, (symbol) => dictionary.instruction(symbol));
+  const original = Array.from(symbols, (symbol) => {
+    const inst = dictionary.instruction(symbol);
+    inst.origin = 0;
+    return inst;
+  });
   const effect = effectOf(original, target);
   const lower = form === "jump" ? 0 : outlining.returnAddress + (padded ? outlining.padding : 0);
   const insts = original.map((inst) => (lower === 0 ? inst : outlining.lowered(inst, lower)!));

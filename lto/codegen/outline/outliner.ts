@@ -33,6 +33,7 @@ import { rareBlocks } from "../late/block-frequency.js";
 import type { ProgramCode } from "../late/program-code.js";
 import type { MFunction } from "../mir.js";
 import { goals, type PackedFunction, Property, unwindTables } from "../pack/format.js";
+import { editedOrigins, originsByWord, type WordsReplaced } from "../pack/origins.js";
 import { packedHead, skipInstruction, withLandingPad } from "../pack/walk.js";
 import { outlinedFunction } from "./body.js";
 import {
@@ -99,6 +100,8 @@ class Outliner {
   /** Bits of `Site`, by function number. */
   private sites = new Uint8Array(0);
   private sequence: CodeSequence | null = null;
+  /** By the word where each instruction starts. */
+  private readonly knownOrigins = new Map<PackedFunction, ReadonlyMap<number, number>>();
 
   constructor(
     private readonly code: ProgramCode,
@@ -134,6 +137,7 @@ class Outliner {
     this.sites = sites;
     const before = this.sequence;
     const known = dictionary.size;
+    this.knownOrigins.clear();
     const sequence = codeSequence(code, dictionary, (fn, packed) => this.choose(fn, packed), before);
     this.sequence = sequence;
     // What has neither a new call in it or next to it nor is in a new function was decided about before.
@@ -185,6 +189,23 @@ class Outliner {
     return notOutlined(fn, round, candidate, all, leftover, left.length);
   }
 
+  /** A made function has the code of its first place, and its origins. */
+  private setOrigins(mf: MFunction, finder: CandidateFinder, sequence: CodeSequence, start: number): void {
+    const { code } = this;
+    const { origins } = code.facts;
+    if (origins == null) return;
+    const number = finder.functionAt(start);
+    const fn = code.functionOf(number);
+    const packed = code.packed(number);
+    let known = this.knownOrigins.get(packed);
+    if (known === undefined) this.knownOrigins.set(packed, (known = originsByWord(packed) ?? new Map()));
+    let k = 0;
+    // What was put in front and behind of the code says nothing.
+    for (const inst of mf.blocks[0]!.insts)
+      if (inst.origin === 0)
+        inst.origin = origins.moved(fn, Math.max(0, known.get(sequence.words[start + k++]!) ?? 0), 0);
+  }
+
   /** Makes the functions, and puts calls of them in place of their code. */
   private replace(
     selected: readonly Selected<OutlineCandidate>[],
@@ -205,6 +226,7 @@ class Outliner {
         isTaken,
       );
       names.add(mf.name);
+      this.setOrigins(mf, finder, sequence, starts[0]!);
       if (finder.isFramed(candidate)) this.framed.add(mf.name);
       transfers.push(code.packInstruction(transfer));
       return mf;
@@ -214,7 +236,10 @@ class Outliner {
       const fn = finder.functionAt(edits[i]!.start);
       let end = i + 1;
       while (end < edits.length && finder.functionAt(edits[end]!.start) === fn) end++;
-      code.replace(fn, editedWords(code.packed(fn).words, sequence, edits.slice(i, end)));
+      const packed = code.packed(fn);
+      const own = edits.slice(i, end);
+      const origins = editedOrigins(packed, placesOf(packed.words, sequence, own));
+      code.replace(fn, editedWords(packed.words, sequence, own), origins);
       i = end;
     }
     made.forEach((mf, i) => {
@@ -225,6 +250,13 @@ class Outliner {
     return made;
   }
 }
+
+/** Where the words of edits are. */
+const placesOf = (words: Int32Array, sequence: CodeSequence, edits: readonly Edit[]): WordsReplaced[] =>
+  edits.map(({ start, length }) => ({
+    from: sequence.words[start]!,
+    end: skipInstruction(words, sequence.words[start + length - 1]!),
+  }));
 
 function siteOf(properties: number, { personality }: Func): number {
   const unwind = (properties >> Property.Unwind) & Site.Unwind;

@@ -21,6 +21,11 @@ export interface PackedFunction {
   /** Where the code starts in `words`, and after its tables the blocks. */
   readonly code: number;
   readonly blocks: number;
+  /**
+   * `MInst.origin` of each instruction, beside the words, since equal code may be written anywhere; absent where all code is
+   * the function's own.
+   */
+  readonly origins?: Int32Array;
 }
 
 export const unwindTables = ["none", "sync", "async"] as const satisfies MFunction["unwind"][];

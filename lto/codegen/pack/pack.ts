@@ -60,11 +60,17 @@ export function packFunction(
   packer.tables();
   const blocks = packer.out.length;
   packer.blockCode();
-  return { symbol: symbols.numberOf(mf.fn), words: packer.out.finish(), code, blocks };
+  const packed = { symbol: symbols.numberOf(mf.fn), words: packer.out.finish(), code, blocks };
+  return packer.hasOrigins ? { ...packed, origins: originsOf(mf) } : packed;
+}
+
+function originsOf({ blocks }: MFunction): Int32Array {
+  return Int32Array.from(blocks.flatMap(({ insts }) => insts.map(({ origin }) => origin)));
 }
 
 class Packer {
   readonly out = new WordWriter();
+  hasOrigins = false;
   /** Positions of the blocks by id; those of blocks that are not in the function are missing. */
   private readonly positions: number[] = [];
   constructor(
@@ -161,6 +167,7 @@ class Packer {
   private instruction(inst: MInst): void {
     const { out } = this;
     const { defs, uses, mem, imm, symbol, extra, targets } = inst;
+    if (inst.origin > 0) this.hasOrigins = true;
     const clobbers = lowWord(inst.clobbers);
     const highClobbers = highWord(inst.clobbers);
     const detail = (inst.condition + 1) | (inst.marks << marksShift);

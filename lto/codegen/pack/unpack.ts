@@ -56,6 +56,7 @@ export function unpackFunction(packed: PackedFunction, symbols: SymbolNumbers, t
   const fn = symbols.global(packed.symbol);
   const mf = new MFunction(fn, fn.name, goals[packed.words[0]!]!, target);
   new Unpacker(mf, packed.words, symbols).run();
+  restoreOrigins(mf, packed);
   return mf;
 }
 
@@ -68,6 +69,13 @@ export function restoreFunction(mf: MFunction, packed: PackedFunction, symbols: 
   mf.jumpTables.length = 0;
   mf.typeInfos.length = 0;
   new Unpacker(mf, packed.words, symbols).run();
+  restoreOrigins(mf, packed);
+}
+
+function restoreOrigins({ blocks }: MFunction, { origins }: PackedFunction): void {
+  if (origins === undefined) return;
+  let next = 0;
+  for (const { insts } of blocks) for (const inst of insts) inst.origin = origins[next++]!;
 }
 
 /**

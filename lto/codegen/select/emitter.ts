@@ -13,8 +13,11 @@ export class Emitter {
   /** Instructions of the current machine block, last first. */
   private reversed: MInst[] = [];
   readonly constants = new SharedConstants();
+  /** Of the IR instruction being lowered. */
+  origin = 0;
 
   emit(inst: MInst): MInst {
+    inst.origin = this.origin;
     this.buffer.push(inst);
     return inst;
   }

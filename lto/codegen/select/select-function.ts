@@ -69,6 +69,7 @@ export function selectFunction<S extends FunctionSelection>(
     extra.set(head, selectBlock(s, block, head));
     if (block === body.blocks[0]) {
       s.at = block.insts[0]!;
+      s.code.origin = 0;
       s.selectEntry(legal, args);
       s.code.flush();
       s.code.finishEntry(head);
@@ -83,12 +84,14 @@ export function selectFunction<S extends FunctionSelection>(
 /** Lowers a block from its end. @returns machine blocks that follow its head */
 function selectBlock(s: FunctionSelection, { insts, terminator }: Block, head: MBlock): MBlock[] {
   s.at = terminator;
+  s.code.origin = terminator.origin;
   s.abi.tailCall = terminator.op === Op.Ret ? findTailCall(s, terminator) : null;
   const extra = s.abi.tailCall === null ? selectTerminator(s, terminator, head) : [];
   s.code.flush();
   for (let i = insts.length - 2; i >= 0; i--) {
     const inst = insts[i]!;
     s.at = inst;
+    s.code.origin = inst.origin;
     selectInst(s, inst, head);
     s.code.flush();
   }

@@ -49,6 +49,7 @@ import {
   type TailKind,
 } from "../../ir/instructions.js";
 import type { Func } from "../../ir/module.js";
+import type { Origins } from "../../ir/origins.js";
 import { raw } from "../../ir/raw.js";
 import { i32, ptr, voidType } from "../../ir/types.js";
 import { ConstUndef, constInt, type Value } from "../../ir/values.js";
@@ -71,6 +72,7 @@ export function inlineCall(editor: Editor, call: CallInst, callee: Func, runtime
   const block = call.parent!;
   const args = callee.args.map((_, i) => passedFor(editor, call, callee, i, runtime));
   const copies = cloneBlocks(view.blocks, new CloneMap(args));
+  if (runtime.origins !== null) moveOrigins(copies, callee, call, runtime.origins);
   const entries = callCount(call) / (callee.entryCount ?? Number.NaN);
   const { calls, isDynamic } = adapt(copies, call.data.tail, entries);
   moveStaticAllocas(editor, copies[0]!);
@@ -100,6 +102,12 @@ export function inlineCall(editor: Editor, call: CallInst, callee: Func, runtime
   editor.append(branchTo(copies[0]!), block);
   settle(editor, rest, copies[0]!, result.count);
   return { calls };
+}
+
+/** The copies were written in the callee, or came there through calls of its own. */
+function moveOrigins(copies: readonly Block[], callee: Func, call: CallInst, origins: Origins): void {
+  for (const { insts } of copies)
+    for (const inst of insts) inst.origin = origins.moved(callee, inst.origin, call.origin);
 }
 
 /** What stands for a parameter: what is passed, or the address of a copy of it. */

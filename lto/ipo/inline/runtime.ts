@@ -4,14 +4,18 @@ import { AttributeList, AttributeSet, noAttributeList, noAttributes } from "../.
 import type { DataLayout } from "../../ir/data-layout.js";
 import { type CallData, type Inst, makeInst, Op } from "../../ir/instructions.js";
 import { Func, type Module } from "../../ir/module.js";
+import type { Origins } from "../../ir/origins.js";
 import { functionType, i1, i64, ptr, type Type, voidType } from "../../ir/types.js";
 import { constBool, constI64, type Value } from "../../ir/values.js";
 
 export class InlineRuntime {
   readonly layout: DataLayout;
+  /** Null: nobody asks where code comes from. */
+  readonly origins: Origins | null;
 
   constructor(private readonly module: Module) {
     this.layout = module.dataLayout;
+    this.origins = module.origins;
   }
 
   /** A call that copies `size` bytes; the alignments are in bytes. */

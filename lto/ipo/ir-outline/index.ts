@@ -198,6 +198,7 @@ class Outliner {
   /** @param fns that its code was in, one for each piece */
   private keep(fn: Func, fns: readonly Func[], length: number, plan: OutlinePlan): void {
     this.module.globals.push(fn);
+    this.module.origins?.moveBody(fn.view(), fns[0]!);
     this.module.origins?.recordMade(fn, this.name, fns);
     this.made.add(fn);
     this.context.count("functions");

@@ -100,6 +100,7 @@ class Merger {
         const to = mergeCluster(cluster, plan, this.nameFor(cluster.first));
         this.settled.add(to);
         this.module.globals.push(to);
+        this.module.origins?.moveBody(to.view(), cluster.first);
         this.module.origins?.recordMade(
           to,
           "merge-similar-functions",
