@@ -122,8 +122,16 @@ const linkerInItsBundle: Plugin = {
   },
 };
 
+/** What a page of `--html` runs, whole in one file (bin/size/page.ts puts it into each). */
+const page = defineConfig({
+  input: { page: "bin/page/main.ts" },
+  platform: "browser",
+  output: { dir: "dist/page", format: "iife", minify: true, comments: false, entryFileNames: "[name].js" },
+});
+
 export default [
   bundle("lto", workerOf("lto")),
   bundle("cc", workerOf("cc")),
   bundle("ld", linkerInItsBundle),
+  page,
 ];

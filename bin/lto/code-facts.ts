@@ -1,5 +1,5 @@
 /** What a size report says of one function's final code; gathered in the thread that has it. Plain data. */
-import { unwindBytes } from "../../lto/codegen/late/cfi.js";
+import { stackBytes, unwindBytes } from "../../lto/codegen/late/cfi.js";
 import { codeOrigins, type OriginBytes } from "../../lto/codegen/late/code-origins.js";
 import { functionSize } from "../../lto/codegen/late/finish.js";
 import type { MFunction, SymbolRef } from "../../lto/codegen/mir.js";
@@ -12,6 +12,8 @@ export interface CodeFacts {
   readonly code: number;
   /** Of unwind tables, estimated, without what every description has. */
   readonly unwind: number;
+  /** On the stack, with its return address; null: not known before run time. */
+  readonly stack: number | null;
   /** Registers that its own instructions change, saved ones as well. */
   readonly own: RegisterSet;
   /** Names of what it calls or jumps to, and of what else it mentions; each once. */
@@ -62,6 +64,7 @@ export function codeFacts(mf: MFunction): CodeFacts {
     symbol: mf.name,
     code: functionSize(mf),
     unwind: mf.unwind === "async" ? unwindBytes(mf) : 0,
+    stack: stackBytes(mf),
     own,
     calls: [...calls],
     mentions: [...mentions],

@@ -143,6 +143,7 @@ export class SizeReportWriter {
             : {},
       local: global.isLocal,
       ...("section" in global && global.section !== "" ? { section: global.section } : {}),
+      ...(facts == null || facts.stack === null ? {} : { stack: facts.stack }),
       ...(written.length === 0 ? {} : { origins: written }),
       ...placed(place),
       ...(made === null ? {} : { madeBy: made.by, madeOf: made.of.map((part) => part.name) }),

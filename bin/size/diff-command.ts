@@ -14,6 +14,7 @@ interface DiffOptions {
   readonly csv?: boolean;
   readonly markdown?: boolean;
   readonly demangle: boolean;
+  readonly html?: string;
 }
 
 export const addDiff: AddSubcommand = (command, services, finish) => {
@@ -25,6 +26,7 @@ export const addDiff: AddSubcommand = (command, services, finish) => {
     .argument("<old>", "an ELF file, or a saved report")
     .argument("<new>", "likewise")
     .option("-n, --top <n>", "lines of each table, the rest in one; 0: all", parseNumber, 20)
+    .option("--html <file>", "write a page to look around in, with what grew and shrank in colour")
     .option("--no-demangle", "names as the linker has them");
   addForms(command.commands.at(-1)!, "all differences as JSON").action(
     async (before: string, after: string, options: DiffOptions) =>
@@ -40,6 +42,12 @@ async function diff(
 ): Promise<number> {
   const before = await loadProgram(oldFile, { hashes: true }, host);
   const after = await loadProgram(newFile, { hashes: true }, host);
+  if (options.html !== undefined) {
+    const { writePage } = await import("./page.js");
+    const request = { report: after, before, measured: null, demangle: options.demangle };
+    await writePage(options.html, request, host);
+    return 0;
+  }
   const changes = differences(before, after);
   if (options.json === true) {
     print(`${JSON.stringify({ old: oldFile, new: newFile, differences: changes }, null, 1)}\n`);

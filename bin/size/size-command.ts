@@ -21,6 +21,9 @@ interface SizeOptions {
   readonly markdown?: boolean;
   readonly demangle: boolean;
   readonly budget?: string;
+  readonly html?: string;
+  readonly before?: string;
+  readonly measured?: string;
 }
 
 export const addSize: AddSubcommand = (command, services, finish) => {
@@ -38,6 +41,15 @@ export const addSize: AddSubcommand = (command, services, finish) => {
     .addOption(new Option("--by <views>", `separated by commas: ${views.join(", ")}`).argParser(parseViews))
     .option("-n, --top <n>", "lines of each view, the rest in one; 0: all", parseNumber, 20)
     .option("--budget <file>", "limits that have to hold, else the exit code is 3; see the manual")
+    .option(
+      "--html <file>",
+      "write a page to look around in: map, table, passes, calls; one file, to be kept and shared",
+    )
+    .option("--before <file>", "of the page: the program, or its saved report, to compare with")
+    .option(
+      "--measured <file>",
+      "of the page: what tsc-lto measure --json printed, for what each decision saves",
+    )
     .option("--no-demangle", "names as the linker has them");
   addForms(command.commands.at(-1)!, "all that is known, as a size report").action(
     async (program: string, options: SizeOptions) => finish(await size(program, options, services)),
@@ -57,6 +69,13 @@ async function size(program: string, options: SizeOptions, services: Services): 
   const json = options.json === true;
   const report = await loadProgram(program, { ...options, hashes: json }, host);
   if (options.budget !== undefined) return checkBudget(options.budget, report, formOf(options), services);
+  if (options.html !== undefined) {
+    const { readMeasured, writePage } = await import("./page.js");
+    const before = options.before === undefined ? null : await loadProgram(options.before, {}, host);
+    const measured = options.measured === undefined ? null : readMeasured(options.measured, host);
+    await writePage(options.html, { report, before, measured, demangle: options.demangle }, host);
+    return 0;
+  }
   if (json) print(printReport(report));
   else {
     const chosen = options.by ?? defaultViews(report);

@@ -105,6 +105,8 @@ export interface SymbolReport {
   readonly calls?: readonly string[];
   readonly mentions?: readonly string[];
   readonly registers?: RegistersReport;
+  /** The most that the function itself has on the stack, with its return address; absent: not known before run time. */
+  readonly stack?: number;
   /** Hash of the code without what depends on where it lies: equal code, equal hash. */
   readonly hash?: string;
 }

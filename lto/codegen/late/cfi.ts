@@ -108,6 +108,27 @@ function blockStates(mf: MFunction, framePointer: boolean): (CfaState | undefine
   return states;
 }
 
+/**
+ * The most that a completed function has on the stack at any time, in bytes, with its return address and what it pushes for
+ * calls; null where that is not known before run time. What its callees take comes on top.
+ */
+export function stackBytes(mf: MFunction): number | null {
+  const { frame } = mf.target;
+  const states = blockStates(mf, mf.framePointer);
+  let most = 0;
+  for (const { id, insts } of mf.blocks) {
+    const entered = states[id];
+    if (entered === undefined) continue;
+    const state = clone(entered);
+    for (const inst of insts) {
+      frame.step(state, inst, mf.framePointer);
+      if (state.depth < 0) return null;
+      most = Math.max(most, state.depth);
+    }
+  }
+  return most;
+}
+
 /** Whether the block does more from `index` on than to restore registers and leave. */
 function goesOn(insts: readonly MInst[], index: number, facts: Uint32Array): boolean {
   for (let i = index; i < insts.length; i++)
