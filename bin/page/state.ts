@@ -18,7 +18,7 @@ export interface State {
   readonly theme: string;
 }
 
-export const initial: State = {
+const initial: State = {
   view: "map",
   use: "loaded",
   path: [],

@@ -9,7 +9,7 @@ export interface TableActions {
   open(name: string, symbol: number): void;
 }
 
-export const groups = ["function", "file", "directory"] as const;
+const groups = ["function", "file", "directory"] as const;
 
 interface Row {
   readonly name: string;

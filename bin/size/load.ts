@@ -28,7 +28,7 @@ export function readInput(file: string, host: Host): Buffer {
   }
 }
 
-export const readReport = (file: string, host: Host): SizeReport =>
+const readReport = (file: string, host: Host): SizeReport =>
   parseReport(readInput(file, host).toString("utf8"), file);
 
 /** What links of a program are asked to call their reports (`--size-report=%.size.json`). */

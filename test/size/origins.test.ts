@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { main } from "../../bin/lto/main.js";
-import { bodyCodec, restingCodec } from "../../formats/object/body-codec.js";
+import { bodyCodec, inMemoryCodec } from "../../formats/object/body-codec.js";
 import type { SizeReport, SymbolReport } from "../../formats/size-report/schema.js";
 import { parseReport } from "../../formats/size-report/text.js";
 import { rowsOf } from "../../formats/size-report/views.js";
@@ -93,7 +93,7 @@ describe("origins of code", () => {
     expect(code("directory")).toEqual({ src: 33 });
   });
 
-  it("change nothing, and are the same with threads and resting bodies", async () => {
+  it("change nothing, and are the same with threads and bodies in memory", async () => {
     const { report, assembly } = await linked(both, "-Oz", "-j1");
     const { report: threaded } = await linked(both, "-Oz", "-j2", "--parallel-threshold=0");
     expect(threaded).toEqual(report);
@@ -115,8 +115,8 @@ describe("origins of code", () => {
       [1, 2, 3, 4].map((n) => [`g${n}.ll`, `declare void @e(i32, i32, i32)\n${piece(n)}`]),
     );
     for (const [pass, skipped] of [
-      ["outline", "ir-outline,merge-functions,bind-arguments"],
-      ["ir-outline", "merge-functions,bind-arguments"],
+      ["outline", "ir-outline,merge-similar-functions,constant-argument-thunks"],
+      ["ir-outline", "merge-similar-functions,constant-argument-thunks"],
     ]) {
       const options = ["-Oz", "--relocatable", `--skip-pass=${skipped}`];
       const { report } = await linked(files, ...options);
@@ -134,7 +134,7 @@ describe("origins of code", () => {
   it("survive encoding, and are refused when malformed", () => {
     const module = parseModule(outer, "outer.ll");
     const fn = module.functions.find(({ name }) => name === "main")!;
-    for (const codec of [bodyCodec(), restingCodec()]) {
+    for (const codec of [bodyCodec(), inMemoryCodec()]) {
       fn.rewrite().blocks[0]!.insts.forEach((inst, i) => {
         inst.origin = i === 2 ? 0 : 70000;
       });
