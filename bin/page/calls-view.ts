@@ -1,14 +1,31 @@
 /** A function with those that call it and those that it calls, what calls of it change, and its stack. */
-import type { PageData, PageSymbol } from "../../formats/size-report/page-data.js";
+import type { Mask, PageData, RareFacts } from "../../formats/size-report/page-data.js";
 import { bytesText, make } from "./format.js";
 
 /** Shown of callers and callees; the rest on demand. */
 const most = 24;
 
+interface Shown extends RareFacts {
+  readonly name: string;
+  readonly bytes: number;
+  readonly code: number;
+  readonly calls: readonly number[];
+  readonly mask: Mask | null;
+  readonly stack: number;
+  readonly depth: number;
+}
+
+/** The name of a symbol. */
+export function symbolName({ symbols, leaves }: PageData, number: number): string {
+  const name = symbols.names[number]!;
+  return typeof name === "string" ? name : leaves.names[name]!;
+}
+
 export class CallsView {
   readonly element = make("div", { class: "calls" });
   private readonly callers: number[][];
   private readonly byName = new Map<string, number>();
+  private readonly rare = new Map<number, RareFacts>();
   private isWhole = false;
   private shown = "";
 
@@ -16,12 +33,13 @@ export class CallsView {
     private readonly data: PageData,
     private readonly open: (name: string) => void,
   ) {
-    this.callers = data.symbols.map(() => []);
-    data.symbols.forEach(({ name, calls = [] }, i) => {
-      this.byName.set(name, i);
-      for (const callee of calls) this.callers[callee]!.push(i);
+    const { calls } = data.symbols;
+    this.callers = calls.map(() => []);
+    calls.forEach((callees, i) => {
+      this.byName.set(symbolName(data, i), i);
+      for (const callee of callees) this.callers[callee]!.push(i);
     });
-    for (const list of this.callers) list.sort((a, b) => data.symbols[b]!.bytes - data.symbols[a]!.bytes);
+    for (const [number, facts] of data.symbols.rare) this.rare.set(number, facts);
     new ResizeObserver(() => this.connect()).observe(this.element);
   }
 
@@ -29,34 +47,47 @@ export class CallsView {
     if (name !== this.shown) this.isWhole = false;
     this.shown = name;
     const number = this.byName.get(name) ?? this.byName.get("main") ?? this.largest();
-    const symbol = this.data.symbols[number];
-    if (symbol === undefined) {
+    const { bytes } = this.data.symbols;
+    if (bytes[number] === undefined) {
       this.element.replaceChildren(
         make("p", {}, "The report knows of no functions: link with --size-report."),
       );
       return;
     }
-    const callees = [...(symbol.calls ?? [])].sort((a, b) => this.at(b).bytes - this.at(a).bytes);
+    const symbol = this.at(number);
+    const bySize = (list: readonly number[]): number[] => [...list].sort((a, b) => bytes[b]! - bytes[a]!);
     this.element.replaceChildren(
       this.lines,
-      this.column("Called by", this.callers[number]!, [], "callers"),
+      this.column("Called by", bySize(this.callers[number]!), [], "callers"),
       this.centre(symbol),
-      this.column("Calls", callees, symbol.outside ?? [], "callees"),
+      this.column("Calls", bySize(symbol.calls), symbol.outside ?? [], "callees"),
     );
     requestAnimationFrame(() => this.connect());
   }
 
   private readonly lines = document.createElementNS("http://www.w3.org/2000/svg", "svg");
 
-  private at(number: number): PageSymbol {
-    return this.data.symbols[number]!;
+  private at(number: number): Shown {
+    const { symbols, leaves, files, masks } = this.data;
+    const name = symbols.names[number]!;
+    const place = typeof name === "number" ? { file: files[leaves.files[name]!]! } : {};
+    return {
+      ...place,
+      ...this.rare.get(number),
+      name: symbolName(this.data, number),
+      bytes: symbols.bytes[number]!,
+      code: symbols.code[number]!,
+      calls: symbols.calls[number]!,
+      mask: masks[symbols.masks[number]!] ?? null,
+      stack: symbols.stack[number]!,
+      depth: symbols.depth[number]!,
+    };
   }
 
   private largest(): number {
+    const { code } = this.data.symbols;
     let best = 0;
-    this.data.symbols.forEach(({ code }, i) => {
-      if (code > (this.data.symbols[best]?.code ?? 0)) best = i;
-    });
+    for (let i = 1; i < code.length; i++) if (code[i]! > code[best]!) best = i;
     return best;
   }
 
@@ -118,18 +149,18 @@ export class CallsView {
     );
   }
 
-  private centre(symbol: PageSymbol): HTMLElement {
+  private centre(symbol: Shown): HTMLElement {
     const rows: [string, string | HTMLElement][] = [
       ["size", `${bytesText(symbol.bytes)} bytes, ${bytesText(symbol.code)} of them code`],
     ];
     if (symbol.file !== undefined) rows.push(["from", symbol.file]);
     if (symbol.madeBy !== undefined) rows.push(["made by", symbol.madeBy]);
-    if (symbol.stack !== undefined) rows.push(["stack", `${bytesText(symbol.stack)} bytes itself`]);
+    if (symbol.stack >= 0) rows.push(["stack", `${bytesText(symbol.stack)} bytes itself`]);
     const depth = depthText(symbol);
     if (depth !== "") rows.push(["with callees", `${depth} bytes deep`]);
     rows.push(["arguments", symbol.convention ?? "by the platform's convention"]);
     if (symbol.open !== undefined) rows.push(["open", symbol.open.join("; ")]);
-    else if (symbol.changes !== undefined) rows.push(["open", "no: only known code enters it"]);
+    else if (symbol.mask !== null) rows.push(["open", "no: only known code enters it"]);
     if (symbol.root !== undefined) rows.push(["kept by", symbol.root.join("; ")]);
     if (symbol.unknown !== undefined) rows.push(["calls unknown", symbol.unknown.join(", ")]);
     const list = make(
@@ -142,18 +173,12 @@ export class CallsView {
       { class: "centre", "aria-label": symbol.name },
       make("h2", { class: "node" }, symbol.name),
       list,
-      ...(symbol.changes === undefined ? [] : this.registersOf(symbol)),
+      ...(symbol.mask === null ? [] : this.registersOf(symbol.mask)),
     );
   }
 
   /** A chip for each register that the report names, by what a call of the function does to it. */
-  private registersOf({
-    changes = [],
-    own = [],
-    saves = [],
-    gives = [],
-    preserves = [],
-  }: PageSymbol): HTMLElement[] {
+  private registersOf({ changes, own, saves, gives, preserves }: Mask): HTMLElement[] {
     const kinds = new Map<number, string>();
     for (const register of preserves) kinds.set(register, "preserved");
     for (const register of changes) kinds.set(register, "callees");
@@ -215,5 +240,5 @@ export class CallsView {
   }
 }
 
-const depthText = ({ depth, isLeastDepth }: PageSymbol): string =>
-  depth === undefined ? "" : `${isLeastDepth === true ? "≥ " : ""}${bytesText(depth)}`;
+const depthText = ({ depth, mask }: Shown): string =>
+  mask === null ? "" : depth < 0 ? `≥ ${bytesText(~depth)}` : bytesText(depth);

@@ -3,7 +3,7 @@
  * program. What is shown follows from the state in the fragment of the address.
  */
 import type { PageData } from "../../formats/size-report/page-data.js";
-import { CallsView } from "./calls-view.js";
+import { CallsView, symbolName } from "./calls-view.js";
 import { bytesText, make, signedText } from "./format.js";
 import { MapView } from "./map-view.js";
 import { passesView } from "./passes-view.js";
@@ -24,7 +24,7 @@ class Page {
   private readonly tree: Tree;
   private readonly map: MapView;
   private readonly table: TableView;
-  private readonly calls: CallsView;
+  private callsView: CallsView | null = null;
   private readonly search: SearchBox;
   private readonly live = make("div", { class: "hidden", "aria-live": "polite", role: "status" });
   private readonly crumbs = make("nav", { class: "crumbs", "aria-label": "Part of the program" });
@@ -41,7 +41,7 @@ class Page {
     this.state = readState(location.hash);
     const open = (node: Node): void => {
       const symbol = data.leaves.symbols[node.leaf]!;
-      if (symbol >= 0) this.go({ view: "calls", symbol: data.symbols[symbol]!.name });
+      if (symbol >= 0) this.go({ view: "calls", symbol: symbolName(data, symbol) });
       else if (node.parent !== null) this.go({ view: "map", path: pathOf(node.parent), query: node.name });
     };
     this.map = new MapView(this.tree, {
@@ -54,17 +54,14 @@ class Page {
     this.table = new TableView(this.tree, data, {
       sort: (sort) => this.go({ sort }, true),
       group: (group) => this.go({ group }, true),
-      open: (_, symbol) => this.go({ view: "calls", symbol: data.symbols[symbol]!.name }),
+      open: (_, symbol) => this.go({ view: "calls", symbol: symbolName(data, symbol) }),
     });
-    this.calls = new CallsView(data, (symbol) => this.go({ symbol }));
     this.search = new SearchBox(this.tree, { query: (query) => this.go({ query }, true), open });
     this.use = make(
       "select",
       { "aria-label": "What is measured", change: () => this.go({ use: this.use.value }, true) },
       make("option", { value: "loaded" }, "all that is loaded"),
-      ...data.uses
-        .filter((_, i) => data.leaves.bytes.some((bytes) => bytes[i]! > 0))
-        .map((use) => make("option", { value: use }, use)),
+      ...data.uses.map((use) => make("option", { value: use }, use)),
     );
     const theme = make("button", { type: "button", click: () => this.turn() }, "◐ theme");
     document.body.replaceChildren(
@@ -88,6 +85,12 @@ class Page {
     });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.render());
     this.render();
+  }
+
+  /** Made when it is first looked at, as few want it at once. */
+  private get calls(): CallsView {
+    this.callsView ??= new CallsView(this.data, (symbol) => this.go({ symbol }));
+    return this.callsView;
   }
 
   /** @param quietly the way back leads past it */

@@ -16,6 +16,8 @@ export interface MapActions {
 }
 
 const headerHeight = 17;
+/** Of functions in pixels, on average: where it is less, a file is drawn as one. */
+const leastArea = 30;
 /** Smaller rectangles are not drawn: their parent's colour shows that something is there. */
 const smallest = 1;
 
@@ -76,8 +78,12 @@ export class MapView {
       one.width = width * ratio;
       one.height = height * ratio;
     }
-    const root = hierarchy(at, (node) => (node.children.length === 0 ? null : node.children))
-      .sum((node) => (node.leaf < 0 ? 0 : node.bytes))
+    const scale = (width * height) / Math.max(1, at.bytes);
+    // What would be too small to see inside of is drawn as one.
+    const isSeen = (node: Node): boolean =>
+      node === at || node.parent === at || node.bytes * scale > node.count * leastArea;
+    const root = hierarchy(at, (node) => (node.children.length > 0 && isSeen(node) ? node.children : null))
+      .sum((node) => (node.children.length > 0 && isSeen(node) ? 0 : node.bytes))
       .sort((a, b) => b.value! - a.value!);
     this.boxes = treemap<Node>()
       .tile(treemapSquarify)
@@ -96,37 +102,56 @@ export class MapView {
   private paint(context: CanvasRenderingContext2D, root: Box): void {
     const style = getComputedStyle(this.element);
     const colours = new Colours(style, this.tree.hasBefore);
+    const font = style.getPropertyValue("--font");
     context.fillStyle = style.getPropertyValue("--back");
     context.fillRect(0, 0, root.x1, root.y1);
     context.textBaseline = "middle";
-    const font = style.getPropertyValue("--font");
+    const labels: Box[] = [];
     const work: Box[] = [root];
     for (let box = work.pop(); box !== undefined; box = work.pop()) {
-      const { x0, y0, x1, y1, data } = box;
+      const { x0, y0, x1, y1, data, children } = box;
       const width = x1 - x0;
       const height = y1 - y0;
       if (width < smallest || height < smallest) continue;
-      context.globalAlpha = this.matches !== null && data.leaf >= 0 && !this.matches(data) ? 0.15 : 1;
-      context.fillStyle = colours.of(data, box.depth);
+      const isLeaf = children === undefined;
+      context.globalAlpha = this.matches !== null && isLeaf && !this.isFound(data) ? 0.15 : 1;
+      context.fillStyle = colours.of(data, box.depth, isLeaf);
       context.fillRect(x0, y0, width, height);
-      const isLeaf = box.children === undefined;
-      if (width > 34 && (isLeaf ? height > 12 : box.y1 - box.y0 > 2 * headerHeight)) {
-        context.fillStyle = isLeaf ? colours.textOf(data) : style.getPropertyValue("--text");
-        context.font = `${isLeaf ? 11 : 600} ${isLeaf ? "" : "12px "}${font}`.replace(/^11 /, "11px ");
-        context.save();
-        context.beginPath();
-        context.rect(x0 + 3, y0, width - 5, height);
-        context.clip();
-        const size = isLeaf && height < 28 ? "" : `  ${bytesText(data.bytes)}`;
-        if (isLeaf && height >= 28) {
-          context.fillText(data.name, x0 + 4, y0 + 9);
-          context.fillText(size.trim(), x0 + 4, y0 + 22);
-        } else context.fillText(`${data.name}${size}`, x0 + 4, y0 + Math.min(height, headerHeight) / 2);
-        context.restore();
-      }
-      if (box.children !== undefined) work.push(...box.children);
+      if (width > 34 && height > (isLeaf ? 12 : 2 * headerHeight)) labels.push(box);
+      if (children !== undefined) for (let i = children.length - 1; i >= 0; i--) work.push(children[i]!);
     }
     context.globalAlpha = 1;
+    context.fillStyle = style.getPropertyValue("--text");
+    context.font = `11px ${font}`;
+    for (const box of labels) if (box.children === undefined) this.label(context, box);
+    context.font = `600 12px ${font}`;
+    for (const box of labels) if (box.children !== undefined) this.label(context, box);
+  }
+
+  /** A part that is drawn as one is found by what is in it. */
+  private isFound(node: Node): boolean {
+    if (node.leaf >= 0) return this.matches!(node);
+    return node.children.some((child) => this.isFound(child));
+  }
+
+  /** Name and bytes, as far as there is room. */
+  private label(context: CanvasRenderingContext2D, { x0, y0, x1, y1, data, children }: Box): void {
+    const height = y1 - y0;
+    const room = Math.floor((x1 - x0 - 6) / (children === undefined ? 6.2 : 7));
+    const cut = (text: string): string =>
+      text.length <= room ? text : `${text.slice(0, Math.max(1, room - 1))}…`;
+    const size = bytesText(data.bytes);
+    if (children === undefined && height >= 28) {
+      context.fillText(cut(data.name), x0 + 4, y0 + 9);
+      if (size.length <= room) context.fillText(size, x0 + 4, y0 + 22);
+    } else {
+      const whole = `${data.name}  ${size}`;
+      context.fillText(
+        whole.length <= room ? whole : cut(data.name),
+        x0 + 4,
+        y0 + Math.min(height, headerHeight) / 2,
+      );
+    }
   }
 
   private boxAt({ offsetX, offsetY }: MouseEvent): Box | null {
@@ -232,32 +257,40 @@ export class MapView {
 /** Files differ in hue; with a program before, what shrank and what grew does. */
 class Colours {
   private readonly isDark: boolean;
+  private readonly panel: string;
+  private readonly panel2: string;
+  private readonly byFile = new Map<number, string>();
   constructor(
-    private readonly style: CSSStyleDeclaration,
+    style: CSSStyleDeclaration,
     private readonly hasBefore: boolean,
   ) {
+    this.panel = style.getPropertyValue("--panel");
+    this.panel2 = style.getPropertyValue("--panel-2");
     this.isDark = style.getPropertyValue("--dark").trim() === "1";
   }
 
-  of(node: Node, depth: number): string {
-    if (node.leaf < 0) return this.style.getPropertyValue(depth % 2 === 0 ? "--panel" : "--panel-2");
+  of(node: Node, depth: number, isLeaf: boolean): string {
+    if (!isLeaf) return depth % 2 === 0 ? this.panel : this.panel2;
     if (!this.hasBefore) {
-      // The golden angle: neighbours in the list of files are far apart on the wheel.
-      const hue = (node.file * 137.508) % 360;
-      return this.isDark ? `hsl(${hue} 34% 34%)` : `hsl(${hue} 52% 78%)`;
+      const key = node.file < 0 ? depth : node.file;
+      let colour = this.byFile.get(key);
+      if (colour === undefined) {
+        // The golden angle: neighbours in the list of files are far apart on the wheel.
+        const hue = ((key * 137.508) % 360).toFixed(0);
+        colour = this.isDark ? `hsl(${hue} 34% 34%)` : `hsl(${hue} 52% 78%)`;
+        this.byFile.set(key, colour);
+      }
+      return colour;
     }
     const { bytes, before } = node;
     if (bytes === before) return this.isDark ? "hsl(220 8% 30%)" : "hsl(220 12% 86%)";
     const change = before === 0 ? 1 : Math.min(1, Math.abs(bytes - before) / before);
-    const strength = 0.35 + 0.65 * Math.sqrt(change);
+    // In steps, so that there are few colours.
+    const strength = Math.round(10 * (0.35 + 0.65 * Math.sqrt(change))) / 10;
     // Orange and blue can be told apart by those who do not see red and green.
     const hue = bytes > before ? 24 : 212;
     return this.isDark
       ? `hsl(${hue} ${30 + 45 * strength}% ${26 + 18 * strength}%)`
       : `hsl(${hue} ${40 + 50 * strength}% ${88 - 26 * strength}%)`;
-  }
-
-  textOf(_node: Node): string {
-    return this.isDark ? "#f2f4f8" : "#14181f";
   }
 }

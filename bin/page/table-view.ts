@@ -74,9 +74,7 @@ export class TableView {
         };
         rows.set(key, row);
       }
-      leaves.bytes[node.leaf]!.forEach((bytes, i) => {
-        row.byUse[i]! += bytes;
-      });
+      for (let i = 0; i < uses.length; i++) row.byUse[i]! += leaves.bytes[i]![node.leaf]!;
       row.bytes += node.bytes;
       row.before += node.before;
     }

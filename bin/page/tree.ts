@@ -36,12 +36,22 @@ export class Tree {
 
   constructor(private readonly data: PageData) {
     this.root = makeNode(data.program, null, -1, -1);
-    this.hasBefore = data.leaves.before.length > 0;
+    this.hasBefore = data.before !== null;
+    const known = new Map<string, Node>();
     const files = data.files.map((file, number) => {
       let at = this.root;
+      let path = "";
       const parts = file.split("/").filter((part) => part !== "" && part !== ".");
       parts.forEach((part, i) => {
-        at = childNamed(at, part, i === parts.length - 1 ? number : -1);
+        path += `/${part}`;
+        const isFile = i === parts.length - 1;
+        const key = isFile ? `${path}/` : path;
+        let child = known.get(key);
+        if (child === undefined) {
+          known.set(key, (child = makeNode(part, at, -1, isFile ? number : -1)));
+          at.children.push(child);
+        }
+        at = child;
       });
       return at;
     });
@@ -58,12 +68,16 @@ export class Tree {
   measure(use: string): void {
     const { uses, leaves } = this.data;
     const at = (uses as readonly string[]).indexOf(use);
-    const sumOf = (bytes: readonly number[]): number =>
-      at < 0 ? bytes.reduce((sum, one) => sum + one, 0) : bytes[at]!;
+    const chosen = (columns: readonly (readonly number[])[]): readonly (readonly number[])[] =>
+      at < 0 ? columns : columns.length === 0 ? [] : [columns[at]!];
+    const bytes = chosen(leaves.bytes);
+    const grown = chosen(leaves.grown);
     const visit = (node: Node): void => {
       if (node.leaf >= 0) {
-        node.bytes = sumOf(leaves.bytes[node.leaf]!);
-        node.before = this.hasBefore ? sumOf(leaves.before[node.leaf]!) : node.bytes;
+        node.bytes = 0;
+        for (const column of bytes) node.bytes += column[node.leaf]!;
+        node.before = node.bytes;
+        for (const column of grown) node.before -= column[node.leaf]!;
         node.count = node.bytes > 0 ? 1 : 0;
         return;
       }
@@ -88,14 +102,6 @@ export class Tree {
     }
     return at;
   }
-}
-
-function childNamed(parent: Node, name: string, file: number): Node {
-  const known = parent.children.find((child) => child.name === name && child.file === file);
-  if (known !== undefined) return known;
-  const made = makeNode(name, parent, -1, file);
-  parent.children.push(made);
-  return made;
 }
 
 /** Directories with nothing but one directory in them become one. */

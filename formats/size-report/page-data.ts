@@ -29,6 +29,7 @@ export interface PageData {
   readonly program: string;
   /** The program before; null: there is nothing to compare with. */
   readonly before: string | null;
+  /** Those that some byte has. */
   readonly uses: readonly Use[];
   readonly files: readonly string[];
   /** Functions and variables by where they were written: what was inlined elsewhere is theirs. */
@@ -38,47 +39,63 @@ export interface PageData {
     readonly files: readonly number[];
     /** The symbol of that name, by position; -1: all of it was inlined, or is no symbol's. */
     readonly symbols: readonly number[];
-    /** Bytes by use, in the order of `uses`; and before, empty where there is nothing to compare with. */
+    /** A column of bytes for each of `uses`; and of what there were less before, none where there is nothing to compare with. */
     readonly bytes: readonly (readonly number[])[];
-    readonly before: readonly (readonly number[])[];
+    readonly grown: readonly (readonly number[])[];
+  };
+  readonly symbols: {
+    /** The name, or the position of a leaf that has it. */
+    readonly names: readonly (string | number)[];
+    readonly bytes: readonly number[];
+    readonly code: readonly number[];
+    /** Positions of symbols. */
+    readonly calls: readonly (readonly number[])[];
+    /** Positions in `masks`; -1: nothing is known. */
+    readonly masks: readonly number[];
+    /** As in `SymbolReport`; -1: not known. */
+    readonly stack: readonly number[];
+    /**
+     * With its callees; the complement of what it is at least, where calls are recursive, lead to unknown code, or frames grow as
+     * they run.
+     */
+    readonly depth: readonly number[];
+    /** What few have, by position. */
+    readonly rare: readonly (readonly [symbol: number, RareFacts])[];
   };
   readonly registers: readonly string[];
-  readonly symbols: readonly PageSymbol[];
+  readonly masks: readonly Mask[];
   /** What passes say that they saved, in bytes; an estimate. */
   readonly estimates: readonly (readonly [pass: string, bytes: number])[];
   readonly measured: MeasuredSteps | null;
 }
 
-/** Lists of symbols and registers are positions. */
-export interface PageSymbol {
-  readonly name: string;
-  readonly bytes: number;
-  readonly code: number;
+/** What a call of a function does to registers, by position: as in `RegistersReport`. */
+export interface Mask {
+  readonly changes: readonly number[];
+  readonly own: readonly number[];
+  readonly saves: readonly number[];
+  readonly gives: readonly number[];
+  readonly preserves: readonly number[];
+}
+
+/** As in `SymbolReport`. */
+export interface RareFacts {
   readonly file?: string;
   readonly madeBy?: string;
-  readonly calls?: readonly number[];
-  /** Functions of other files that it calls, by name. */
-  readonly outside?: readonly string[];
   readonly open?: readonly string[];
   readonly root?: readonly string[];
-  readonly changes?: readonly number[];
-  readonly own?: readonly number[];
-  readonly saves?: readonly number[];
-  readonly gives?: readonly number[];
-  readonly preserves?: readonly number[];
-  readonly unknown?: readonly string[];
   readonly convention?: string;
-  readonly stack?: number;
-  /** With its callees; at least that, where calls are recursive, lead to unknown code, or frames grow as they run. */
-  readonly depth?: number;
-  readonly isLeastDepth?: boolean;
+  readonly unknown?: readonly string[];
+  /** Functions that it calls and the report has not, by name. */
+  readonly outside?: readonly string[];
 }
 
 interface Leaf {
   readonly name: string;
   readonly file: string;
+  /** By use, all of them. */
   readonly bytes: number[];
-  readonly before: number[];
+  readonly old: number[];
 }
 
 const unknownFile = "[unknown]";
@@ -100,25 +117,77 @@ export function pageData(
   present.forEach(({ name, aliases = [] }, i) => {
     for (const one of [name, ...aliases]) if (!numbers.has(one)) numbers.set(one, i);
   });
+  const leafNumbers = new Map(leaves.map(({ name }, i) => [name, i]));
+  const used = uses.filter((_, i) => leaves.some(({ bytes, old }) => bytes[i]! > 0 || old[i]! > 0));
+  const columns = (value: (leaf: Leaf, use: number) => number): number[][] =>
+    used.map((use) => leaves.map((leaf) => value(leaf, uses.indexOf(use))));
+  const calls = present.map(({ calls: all = [] }) => [
+    ...new Set(all.flatMap((callee) => numbers.get(callee) ?? [])),
+  ]);
   const registers = new Numbered();
-  const symbols = present.map((symbol) => pageSymbol(symbol, numbers, registers, show));
+  const masks = new Masks(registers);
   return {
     program: report.file,
     before: before?.file ?? null,
-    uses,
+    uses: used,
     files,
     leaves: {
       names: leaves.map(({ name }) => show(name)),
       files: leaves.map(({ file }) => fileNumbers.get(file)!),
       symbols: leaves.map(({ name }) => numbers.get(name) ?? -1),
-      bytes: leaves.map(({ bytes }) => bytes),
-      before: before === null ? [] : leaves.map((leaf) => leaf.before),
+      bytes: columns(({ bytes }, use) => bytes[use]!),
+      grown: before === null ? [] : columns(({ bytes, old }, use) => bytes[use]! - old[use]!),
+    },
+    symbols: {
+      names: present.map(({ name }) => leafNumbers.get(name) ?? show(name)),
+      bytes: present.map(({ bytes }) => totalOf(bytes)),
+      code: present.map(({ bytes }) => bytes.code ?? 0),
+      calls,
+      masks: present.map((symbol) => masks.numberOf(symbol)),
+      stack: present.map(({ stack = -1 }) => stack),
+      depth: depthsOf(present, calls, numbers),
+      rare: present.flatMap((symbol, i) => {
+        const facts = rareFacts(
+          symbol,
+          numbers,
+          show,
+          leafNumbers.has(symbol.name) ? leaves[leafNumbers.get(symbol.name)!]!.file : "",
+        );
+        return Object.keys(facts).length === 0 ? [] : [[i, facts] as const];
+      }),
     },
     registers: registers.names,
-    symbols: withDepths(symbols),
+    masks: masks.all,
     estimates: estimatesOf(report),
     measured,
   };
+}
+
+/** Equal ones once: most functions share theirs with others. */
+class Masks {
+  readonly all: Mask[] = [];
+  private readonly numbers = new Map<string, number>();
+
+  constructor(private readonly registers: Numbered) {}
+
+  numberOf({ registers }: SymbolReport): number {
+    if (registers === undefined) return -1;
+    const { changes, own, saves, gives, preserves } = registers;
+    const key = [changes, own, saves, gives, preserves].join(";");
+    let number = this.numbers.get(key);
+    if (number === undefined) {
+      const list = (names: readonly string[]): number[] => this.registers.all(names);
+      const mask = {
+        changes: list(changes),
+        own: list(own),
+        saves: list(saves),
+        gives: list(gives),
+        preserves: list(preserves),
+      };
+      this.numbers.set(key, (number = this.all.push(mask) - 1));
+    }
+    return number;
+  }
 }
 
 class Numbered {
@@ -136,7 +205,7 @@ class Numbered {
 
 function leavesOf(report: SizeReport, before: SizeReport | null): Leaf[] {
   const leaves = new Map<string, Leaf>();
-  const add = (of: SizeReport, which: "bytes" | "before"): void => {
+  const add = (of: SizeReport, which: "bytes" | "old"): void => {
     for (const symbol of of.symbols)
       for (const portion of portionsOf(symbol, of)) {
         if (totalOf(portion.bytes) === 0) continue;
@@ -147,7 +216,7 @@ function leavesOf(report: SizeReport, before: SizeReport | null): Leaf[] {
       }
   };
   add(report, "bytes");
-  if (before !== null) add(before, "before");
+  if (before !== null) add(before, "old");
   return [...leaves.values()];
 }
 
@@ -156,79 +225,69 @@ function leafOf(leaves: Map<string, Leaf>, { name, file = unknownFile }: Portion
   let leaf = leaves.get(key);
   if (leaf === undefined) {
     const zeros = (): number[] => uses.map(() => 0);
-    leaves.set(key, (leaf = { name, file, bytes: zeros(), before: zeros() }));
+    leaves.set(key, (leaf = { name, file, bytes: zeros(), old: zeros() }));
   }
   return leaf;
 }
 
-/** What is empty is left out, since most lists are. */
-function pageSymbol(
-  symbol: SymbolReport,
+/** What is empty is left out. @param known the file of its leaf */
+function rareFacts(
+  { calls = [], file, madeBy, open = [], root = [], registers }: SymbolReport,
   numbers: ReadonlyMap<string, number>,
-  names: Numbered,
   show: (name: string) => string,
-): PageSymbol {
-  const { name, bytes, file, madeBy, calls = [], open = [], root = [], registers, stack } = symbol;
-  const list = <T>(key: keyof PageSymbol, all: readonly T[] | undefined): object =>
-    all === undefined || all.length === 0 ? {} : { [key]: all };
-  const named = (key: keyof PageSymbol, all: readonly string[] | undefined): object =>
-    list(key, all === undefined ? undefined : names.all(all));
+  known: string,
+): RareFacts {
+  const list = (key: keyof RareFacts, all: readonly string[] = []): object =>
+    all.length === 0 ? {} : { [key]: all };
   return {
-    name: show(name),
-    bytes: totalOf(bytes),
-    code: bytes.code ?? 0,
-    ...(file === undefined ? {} : { file }),
+    ...(file === undefined || file === known ? {} : { file }),
     ...(madeBy === undefined ? {} : { madeBy }),
-    ...list("calls", [...new Set(calls.flatMap((callee) => numbers.get(callee) ?? []))]),
-    ...list("outside", calls.filter((callee) => !numbers.has(callee)).map(show)),
     ...list("open", open),
     ...list("root", root),
-    ...named("changes", registers?.changes),
-    ...named("own", registers?.own),
-    ...named("saves", registers?.saves),
-    ...named("gives", registers?.gives),
-    ...named("preserves", registers?.preserves),
     ...list("unknown", registers?.callsUnknown),
     ...(registers?.convention === undefined ? {} : { convention: registers.convention }),
-    ...(stack === undefined ? {} : { stack }),
+    ...list("outside", calls.filter((callee) => !numbers.has(callee)).map(show)),
   };
 }
 
-/** Adds what is on the stack with callees. Each function once, callees first; what a call leads back to counts as nothing. */
-function withDepths(symbols: readonly PageSymbol[]): PageSymbol[] {
-  const depths: (number | undefined)[] = [];
-  const least = new Uint8Array(symbols.length);
+/** Each function once, callees first; what a call leads back to counts as nothing. */
+function depthsOf(
+  symbols: readonly SymbolReport[],
+  calls: readonly (readonly number[])[],
+  numbers: ReadonlyMap<string, number>,
+): number[] {
+  const depths = new Array<number>(symbols.length).fill(0);
+  const isLeast = new Uint8Array(symbols.length);
   const state = new Uint8Array(symbols.length);
   const stack: { readonly at: number; next: number }[] = [];
   for (let start = 0; start < symbols.length; start++) {
     if (state[start] === 0) stack.push({ at: start, next: 0 });
     while (stack.length > 0) {
       const top = stack.at(-1)!;
-      const { calls = [], outside = [], unknown = [], stack: own } = symbols[top.at]!;
-      state[top.at] = 1;
-      const callee = calls[top.next++];
+      const { at } = top;
+      state[at] = 1;
+      const callee = calls[at]![top.next++];
       if (callee !== undefined) {
         if (state[callee] === 0) stack.push({ at: callee, next: 0 });
         continue;
       }
       stack.pop();
-      let depth = 0;
-      if (own === undefined || outside.length + unknown.length > 0) least[top.at] = 1;
-      for (const number of calls) {
+      const { stack: own, calls: named = [], registers } = symbols[at]!;
+      const isOpenEnded =
+        named.some((name) => !numbers.has(name)) || (registers?.callsUnknown.length ?? 0) > 0;
+      if (own === undefined || isOpenEnded) isLeast[at] = 1;
+      let most = 0;
+      for (const number of calls[at]!) {
         // A callee that is not done yet is one that led here.
-        if (state[number] === 1) least[top.at] = 1;
-        else depth = Math.max(depth, depths[number] ?? 0);
-        if (least[number] === 1) least[top.at] = 1;
+        if (state[number] === 1) isLeast[at] = 1;
+        else most = Math.max(most, depths[number]!);
+        if (isLeast[number] === 1) isLeast[at] = 1;
       }
-      depths[top.at] = (own ?? 0) + depth;
-      state[top.at] = 2;
+      depths[at] = (own ?? 0) + most;
+      state[at] = 2;
     }
   }
-  return symbols.map((symbol, i) =>
-    symbol.changes === undefined && symbol.stack === undefined
-      ? symbol
-      : { ...symbol, depth: depths[i]!, ...(least[i] === 1 ? { isLeastDepth: true } : {}) },
-  );
+  return depths.map((depth, i) => (isLeast[i] === 1 ? ~depth : depth));
 }
 
 function estimatesOf({ decisions }: SizeReport): [string, number][] {

@@ -84,24 +84,31 @@ const measured: MeasuredSteps = {
 describe("the data of a page", () => {
   const data = pageData(small, before, measured, plain);
   const at = (name: string): number => data.leaves.names.indexOf(name);
-  const symbol = (name: string) => data.symbols.find((one) => one.name === name)!;
+  const bytesOf = (name: string): number => data.leaves.bytes[data.uses.indexOf("code")]![at(name)]!;
+  const numberOf = (name: string): number =>
+    data.symbols.names.findIndex((one) => (typeof one === "string" ? one : data.leaves.names[one]) === name);
+  /** With its callees; [at least] where that is not all. */
+  const depth = (name: string): number | number[] => {
+    const known = data.symbols.depth[numberOf(name)]!;
+    return known < 0 ? [~known] : known;
+  };
 
   it("has all bytes of the report, where they were written", () => {
     const sum = data.leaves.bytes.flat().reduce((a, b) => a + b, 0);
     expect(sum).toBe(small.symbols.reduce((all, { bytes }) => all + totalOf(bytes), 0));
-    expect(data.leaves.bytes[at("inlined")]![0]).toBe(30);
+    expect(bytesOf("inlined")).toBe(30);
     expect(data.files[data.leaves.files[at("inlined")]!]).toBe("src/lib/b.c");
-    expect(data.leaves.bytes[at("main")]![0]).toBe(70);
-    expect(data.leaves.before[at("main")]![0]).toBe(80);
-    expect(data.leaves.bytes[at("gone")]!.every((bytes) => bytes === 0)).toBe(true);
+    expect(bytesOf("main")).toBe(70);
+    expect(data.leaves.grown[data.uses.indexOf("code")]![at("main")]).toBe(-10);
+    expect(data.leaves.bytes.every((column) => column[at("gone")] === 0)).toBe(true);
   });
 
   it("says how deep the stack gets, and whether that is all", () => {
-    expect(symbol("g")).toMatchObject({ depth: 8 });
-    expect(symbol("g").isLeastDepth).toBeUndefined();
-    expect(symbol("f").depth).toBe(48);
-    expect(symbol("main")).toMatchObject({ depth: 72, isLeastDepth: true, outside: ["<odd>&name"] });
-    expect(symbol("loop")).toMatchObject({ depth: 16, isLeastDepth: true });
+    expect(["g", "f", "main", "loop"].map(depth)).toEqual([8, 48, [72], [16]]);
+    expect(data.symbols.rare.find(([number]) => number === numberOf("main"))![1]).toMatchObject({
+      outside: ["<odd>&name"],
+      root: ["the entry"],
+    });
   });
 
   it("has estimates of passes", () => {
