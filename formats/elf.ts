@@ -6,6 +6,20 @@
 import { textOfBytes } from "../lto/ir/byte-text.js";
 import { InputError } from "../lto/ir/errors.js";
 import type { NativeSymbol } from "../lto/link/input.js";
+import {
+  irSection,
+  noteSection,
+  SHF_ALLOC,
+  SHN_COMMON,
+  SHN_UNDEF,
+  SHT_NOBITS,
+  SHT_NOTE,
+  STB_LOCAL,
+  STB_WEAK,
+  STT_FILE,
+  STT_NOTYPE,
+  STT_TLS,
+} from "./elf-constants.js";
 
 export interface ElfObject {
   readonly type: "relocatable" | "shared" | "executable";
@@ -15,6 +29,16 @@ export interface ElfObject {
   readonly symbols: readonly NativeSymbol[];
   /** Contents of `.llvm.lto`: the bitcode of an object made with -ffat-lto-objects. */
   readonly fatBitcode: Uint8Array | null;
+  /** Contents of `.llvmbc`: the bitcode of an object made with -fembed-bitcode, as those of Rust's libraries are. */
+  readonly embeddedBitcode: Uint8Array | null;
+  /** Contents of `.tsc_lto`: the IR of an object of tsc-cc, or of several that `ld -r` joined. */
+  readonly ir: Uint8Array | null;
+  /** It has the note of such an object, so it must have the IR. */
+  readonly isShell: boolean;
+  /** There are bytes that a program would load, besides notes. */
+  readonly hasContents: boolean;
+  /** Symbols of type FILE: how many objects a relocatable one was made of, if each has such a symbol. */
+  readonly files: number;
   /** Has `.gnu.lto_*` sections: GCC's intermediate code. */
   readonly isGccLto: boolean;
   /** GCC's intermediate code only, no machine code (without -ffat-lto-objects). */
@@ -29,21 +53,15 @@ interface Section {
   readonly flags: number;
   readonly link: number;
   readonly entrySize: number;
+  /** In memory: of a section without bytes in the file, too. */
+  readonly size: number;
   readonly bytes: Uint8Array;
 }
 
 const SHT_SYMTAB = 2;
-const SHT_NOBITS = 8;
 const SHT_DYNAMIC = 6;
 const SHT_DYNSYM = 11;
-const SHN_UNDEF = 0;
-const SHN_COMMON = 0xfff2;
-const STB_LOCAL = 0;
-const STB_WEAK = 2;
-const STT_NOTYPE = 0;
 const STT_SECTION = 3;
-const STT_FILE = 4;
-const STT_TLS = 6;
 const DT_SONAME = 14;
 /** Where fields are in files of a class; sizes and offsets in bytes. Fields of a word's size are `word` bytes. */
 interface Layout {
@@ -116,12 +134,19 @@ class ElfReader {
     const sections = this.sections();
     const table = sections.find((s) => s.type === (type === "shared" ? SHT_DYNSYM : SHT_SYMTAB));
     const symbols = table === undefined ? [] : this.symbols(table, sections);
+    const contentsOf = (name: string): Uint8Array | null =>
+      sections.find((s) => s.name === name)?.bytes ?? null;
     const gccSections = sections.filter((s) => s.name.startsWith(".gnu.lto_"));
     return {
       type,
       machine,
       symbols,
-      fatBitcode: sections.find((s) => s.name === ".llvm.lto")?.bytes ?? null,
+      fatBitcode: contentsOf(".llvm.lto"),
+      embeddedBitcode: contentsOf(".llvmbc"),
+      ir: contentsOf(irSection),
+      isShell: sections.some((s) => s.name === noteSection),
+      hasContents: sections.some((s) => (s.flags & SHF_ALLOC) !== 0 && s.type !== SHT_NOTE && s.size > 0),
+      files: table === undefined ? 0 : this.countFiles(table),
       isGccLto: gccSections.length > 0,
       // A slim object is marked by this common symbol, GCC's sign for tools that lack its plugin.
       isSlimGccLto: gccSections.length > 0 && symbols.some((s) => s.name === "__gnu_lto_slim"),
@@ -165,12 +190,21 @@ class ElfReader {
         flags: view.getUint32(at + 8, true),
         link: view.getUint32(at + layout.section.link, true),
         entrySize: this.word(at + layout.section.entrySize),
+        size: i === 0 ? 0 : this.word(at + layout.section.bytes),
         bytes,
       });
     }
     const table = sections[nameIndex];
     if (table === undefined) throw new InputError("malformed ELF file: no section names");
     return sections.map((section, i) => ({ ...section, name: text(table.bytes, names[i]!) }));
+  }
+
+  private countFiles({ bytes }: Section): number {
+    const { symbol } = this.layout;
+    let count = 0;
+    for (let at = symbol.size + symbol.info; at < bytes.length; at += symbol.size)
+      if ((bytes[at]! & 15) === STT_FILE) count++;
+    return count;
   }
 
   private symbols(table: Section, sections: readonly Section[]): NativeSymbol[] {

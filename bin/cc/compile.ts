@@ -19,7 +19,7 @@ import { runTool } from "../host/tools.js";
 import type { Compiler } from "./compiler.js";
 import type { CompilerChoice } from "./compilers.js";
 import { coverageOptions } from "./instrumentation.js";
-import type { JobResult } from "./job.js";
+import type { Job, JobResult } from "./job.js";
 
 /** An input and the object to make of it. */
 export interface Compilation {
@@ -76,6 +76,7 @@ export async function compileAll(
         const result = results[reported]!;
         invocation.host.stdout(result.stdout);
         invocation.host.stderr(result.stderr);
+        if (result.warning !== undefined) report(invocation.host, "warning", result.warning);
         if (result.error !== undefined) report(invocation.host, "error", result.error);
         if (exitCode === 0) exitCode = result.exitCode;
       }
@@ -113,6 +114,8 @@ async function compileOne(invocation: Invocation, compilation: Compilation): Pro
       env: host.env,
       stdin: input.path === "-" ? host.stdin() : undefined,
       bitcodeIn: output?.directory ?? tmpdir(),
+      ...machineCode(invocation, compilation),
+      bare: typeof compilation.output === "function" || command.writesBareObjects,
       source: input.path,
       dependencies:
         dependencies === undefined || dependencies === "-" ? undefined : resolve(host.cwd, dependencies),
@@ -131,6 +134,20 @@ async function compileOne(invocation: Invocation, compilation: Compilation): Pro
     output?.discard();
     return failure(e);
   }
+}
+
+/** Machine code that the object is to have. Only a system clang makes any. */
+function machineCode({ command, choice }: Invocation, { output }: Compilation): Pick<Job, "machineCode"> {
+  const isFat = command.fat && typeof output === "string";
+  if (choice.kind === "embedded") {
+    if (isFat)
+      throw new InputError("-ffat-lto-objects needs a system clang: the embedded one makes no machine code");
+    return {};
+  }
+  if (command.refusesUnsupported && !isFat) return {};
+  // What is written, and where, concerns sources.
+  const options = optionsFor(command.compile, /^(?!-M)/);
+  return { machineCode: { wanted: isFat ? "beside" : "instead", options } };
 }
 
 /** The result for an error of ours, or of the disk. @throws what is neither */

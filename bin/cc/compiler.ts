@@ -9,9 +9,10 @@ import { join } from "node:path";
 import type { Piscina } from "piscina";
 import type { EmbeddedCompiler } from "../../frontend/clang/embedded.js";
 import type { Host } from "../host/host.js";
-import { removeTemporary, settle, temporaryDirectory } from "../host/interrupts.js";
+import { removeTemporary, settle, temporaryDirectory, writeTemporary } from "../host/interrupts.js";
 import { runTool } from "../host/tools.js";
 import type { CompilerChoice } from "./compilers.js";
+import type { ConversionError } from "./convert.js";
 import type { Job, JobResult } from "./job.js";
 import type { WorkerTask } from "./worker.js";
 
@@ -43,10 +44,49 @@ export class Compiler {
       if (result.exitCode !== 0 || result.object !== undefined) return result;
       const bytes = readFileSync(bitcode);
       removeTemporary(directory);
-      const converted = await this.convert(bytes, job.source);
-      return typeof converted === "string"
-        ? { ...result, exitCode: 1, error: converted }
-        : { ...result, object: converted };
+      if (job.machineCode?.wanted === "beside") {
+        const { object, ...made } = await this.generate(job, bytes);
+        if (object === undefined) return { ...made, stderr: Buffer.concat([result.stderr, made.stderr]) };
+        const { SHF_EXCLUDE, SHT_LLVM_LTO } = await import("../../formats/elf-constants.js");
+        const { withSection } = await import("../../formats/elf-edit.js");
+        const section = { name: ".llvm.lto", type: SHT_LLVM_LTO, flags: SHF_EXCLUDE, bytes };
+        return { ...result, object: withSection(object, section) };
+      }
+      const converted = await this.convert(bytes, job.source, job.bare === true);
+      if (!("message" in converted)) return { ...result, object: converted };
+      const { message, constructs } = converted;
+      const failed = { ...result, exitCode: 1, error: message };
+      if (job.machineCode === undefined || constructs.length === 0) return failed;
+      const { object } = await this.generate(job, bytes);
+      if (object === undefined) return failed;
+      const warning = `${job.source}: compiled to machine code, without link-time optimisation; unsupported: ${constructs.join("; ")}`;
+      return { ...result, object, warning };
+    } finally {
+      removeTemporary(directory);
+    }
+  }
+
+  /** Has clang make machine code of bitcode, which is optimised already. */
+  private async generate(job: Job, bitcode: Uint8Array): Promise<JobResult> {
+    const directory = temporaryDirectory(job.bitcodeIn!, ".tsc-cc-");
+    try {
+      const source = join(directory, "0.bc");
+      const output = join(directory, "0.o");
+      writeTemporary(source, bitcode);
+      const { options: given, wanted } = job.machineCode!;
+      const options = [
+        ...given,
+        "-Qunused-arguments",
+        "-Wno-override-module",
+        "-Xclang",
+        "-disable-llvm-passes",
+      ];
+      const args = [...options, "-c", "-o", output, "-x", "ir", source];
+      const result = await this.compile(
+        { ...job, stdin: undefined, args, captured: wanted === "instead" },
+        undefined,
+      );
+      return result.exitCode === 0 ? { ...result, object: readFileSync(output) } : result;
     } finally {
       removeTemporary(directory);
     }
@@ -83,12 +123,16 @@ export class Compiler {
     return runEmbeddedJob(await this.embedded, job, bitcode);
   }
 
-  private async convert(bitcode: Uint8Array, source: string): Promise<Uint8Array | string> {
+  private async convert(
+    bitcode: Uint8Array,
+    source: string,
+    bare: boolean,
+  ): Promise<Uint8Array | ConversionError> {
     if (!this.convertsHere)
-      return (await this.workers()).run({ kind: "convert", bitcode, source } satisfies WorkerTask);
+      return (await this.workers()).run({ kind: "convert", bitcode, source, bare } satisfies WorkerTask);
     const { convert } = await import("./convert.js");
     await settle();
-    return convert(bitcode, source);
+    return convert(bitcode, source, bare);
   }
 
   private workers(): Promise<Piscina> {

@@ -32,8 +32,9 @@ export function runEmbeddedJob(compiler: EmbeddedCompiler, job: Job, bitcode: st
       const file = job.dependencies;
       if (file !== undefined && existsSync(file))
         writeFileSync(file, withoutCompilerHeaders(readFileSync(file, "utf8")));
-      const converted = bitcode === undefined ? undefined : convert(readFileSync(bitcode), job.source);
-      if (typeof converted === "string") error = converted;
+      const converted =
+        bitcode === undefined ? undefined : convert(readFileSync(bitcode), job.source, job.bare === true);
+      if (converted !== undefined && "message" in converted) error = converted.message;
       else object = converted;
     } catch (e) {
       if (!isSystemError(e)) throw e;

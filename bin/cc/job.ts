@@ -9,6 +9,13 @@ export interface Job {
    * them. Undefined: the arguments ask for something else.
    */
   readonly bitcodeIn: string | undefined;
+  /**
+   * Options for clang to make machine code of the bitcode: `beside` the IR, or `instead` of it where the module has
+   * unsupported constructs. Undefined: that is an error.
+   */
+  readonly machineCode?: { readonly wanted: "beside" | "instead"; readonly options: readonly string[] };
+  /** The object is IR alone, without an ELF shell. */
+  readonly bare?: boolean;
   /** The source, for messages. */
   readonly source: string;
   /** Absolute path of the dependency file that the arguments ask for. */
@@ -23,6 +30,8 @@ export interface JobResult {
   readonly exitCode: number;
   readonly stdout: Uint8Array;
   readonly stderr: Uint8Array;
+  /** Something to say of a job that did not fail. */
+  readonly warning?: string;
   /** Why the job failed after (or outside) the compiler's own diagnostics. */
   readonly error?: string;
   /** The IR object made of the bitcode. */

@@ -8,9 +8,10 @@
  */
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import type { EmbeddedIrPolicy } from "../../formats/elf-ir.js";
 import { cxxMode, type Input, type LinkItem } from "../../frontend/clang/command-line.js";
 import { isTarget } from "../../lto/targets.js";
-import { type Contents, contentsOf, mentions, tripleOfFiles } from "../host/contents.js";
+import { type Contents, contentsOf, embeddedIrOf, mentions, tripleOfFiles } from "../host/contents.js";
 import { type Host, report } from "../host/host.js";
 import { removeTemporary, temporaryDirectory, writeTemporary } from "../host/interrupts.js";
 import { findLibraries } from "../host/libraries.js";
@@ -23,7 +24,7 @@ import {
   scriptOption,
 } from "../host/linker-options.js";
 import { codegenArguments, compileBitcode, findLlvm, type Llvm } from "../host/llvm-codegen.js";
-import { nativeMembers, WholeArchive } from "../host/native-members.js";
+import { filesIn, nativeMembers, WholeArchive } from "../host/native-members.js";
 import { Pipes } from "../host/pipes.js";
 import { runTool } from "../host/tools.js";
 import { ownPackage } from "../package.js";
@@ -60,6 +61,11 @@ class Linking {
     return this.temporary;
   }
 
+  /** Where machine code of modules is that tsc-lto does not compile. */
+  private get natives(): string {
+    return join(this.directory, "native");
+  }
+
   close(): void {
     if (this.temporary !== undefined) removeTemporary(this.temporary);
   }
@@ -86,7 +92,7 @@ class Linking {
     for (const [input, object] of contentsOfObjects) writeTemporary(name(input), object);
     const pipes = new Pipes(this.host.cwd, () => this.directory);
     const files = command.inputs.map((input) => resolve(this.host.cwd, objects.get(input) ?? input.path));
-    await this.chooseCodegen(files);
+    await this.chooseCodegen(files, embeddedIrOf(ltoOptions(command.link)));
     // Clang adds what its own options stand for.
     const all = this.llvm === null ? await withRuntime(this.invocation) : command.link;
     const given = all.map((item) =>
@@ -96,9 +102,10 @@ class Linking {
     const pathOf = (item: LinkItem): string | undefined =>
       "input" in item ? (objects.get(item.input) ?? item.input.path) : item.library;
     const contents = new Map<LinkItem, Contents>();
+    const policy = embeddedIrOf(ltoOptions(given));
     for (const item of items) {
       const path = pathOf(item);
-      if (path !== undefined) contents.set(item, contentsOf(resolve(this.host.cwd, path)));
+      if (path !== undefined) contents.set(item, contentsOf(resolve(this.host.cwd, path), policy));
     }
     let program = join(this.directory, this.llvm === null ? "program.s" : "program.bc");
     const kinds = [...contents.values()];
@@ -112,14 +119,14 @@ class Linking {
         program = object;
       }
     }
-    return this.link(items, contents, pathOf, program);
+    return this.link(items, contents, pathOf, program, policy);
   }
 
   /** Who generates the code: as was asked for, or by the target of the first IR among the inputs. */
-  private async chooseCodegen(files: readonly string[]): Promise<void> {
+  private async chooseCodegen(files: readonly string[], policy: EmbeddedIrPolicy): Promise<void> {
     const { command, choice } = this.invocation;
     if (command.codegen === "own") return;
-    const triple = tripleOfFiles(files);
+    const triple = tripleOfFiles(files, policy);
     if (command.codegen !== "llvm" && (triple === null || isTarget({ triple }))) return;
     this.llvm = await findLlvm(choice, command.clang, triple ?? "", this.host);
   }
@@ -175,9 +182,13 @@ class Linking {
       ...(command.jobs === undefined ? [] : ["-j", String(command.jobs)]),
     ];
     if (llvm === null) this.optimised = [...own, ...inputs];
-    const args = [...own, "-o", output, ...inputs];
+    const natives = command.refusesUnsupported ? [] : ["--native-modules", this.natives];
+    const args = [...own, ...natives, "-o", output, ...inputs];
     this.show(ltoProgram(), args);
-    return this.tool(process.execPath, [...process.execArgv, ...ltoStart(), ...args]);
+    const { clang } = command;
+    const env = clang === undefined || clang === "embedded" ? {} : { TSC_LTO_CLANG: clang };
+    const host = { ...this.host, env: { ...this.host.env, ...env } };
+    return this.tool(process.execPath, [...process.execArgv, ...ltoStart(), ...args], undefined, host);
   }
 
   /**
@@ -197,6 +208,7 @@ class Linking {
     contents: ReadonlyMap<LinkItem, Contents>,
     pathOf: (item: LinkItem) => string | undefined,
     program: string,
+    policy: EmbeddedIrPolicy,
   ): Promise<number> {
     const { command } = this.invocation;
     const words: string[] = [];
@@ -207,13 +219,13 @@ class Linking {
       if ("words" in item) for (const word of linkerWords(item.words)) wholeArchive.read(word);
       if ((kind === "ir" || kind === "both") && !placed) {
         // The program takes the place of its first part: archives after it are searched for what it needs.
-        words.push(program);
+        words.push(program, ...filesIn(this.natives));
         placed = true;
       }
       if (kind === "ir") continue;
       if ("words" in item) words.push(...forDriver(item.words));
       else if (kind === "both" && wholeArchive.isOn)
-        words.push(...nativeMembers(resolve(this.host.cwd, pathOf(item)!), this.directory));
+        words.push(...nativeMembers(resolve(this.host.cwd, pathOf(item)!), this.directory, policy));
       else words.push(pathOf(item)!);
     }
     const [linker, ...first] = this.driver;
@@ -231,6 +243,7 @@ class Linking {
         linker: linker!,
         link: args,
         part: program,
+        nativeModules: filesIn(this.natives),
         assembled: false,
         output,
       };
@@ -245,8 +258,13 @@ class Linking {
       this.host.stderr(Buffer.from(` ${[path, ...args].map((word) => JSON.stringify(word)).join(" ")}\n`));
   }
 
-  private async tool(path: string, args: readonly string[], output?: string): Promise<number> {
-    const result = await runTool(path, args, this.host, {
+  private async tool(
+    path: string,
+    args: readonly string[],
+    output?: string,
+    host = this.host,
+  ): Promise<number> {
+    const result = await runTool(path, args, host, {
       live: true,
       ...(output === undefined ? {} : { output }),
     });
@@ -266,7 +284,9 @@ function defaultName(input: Input): string {
 }
 
 const isForOptimizer = (part: string): boolean =>
-  (/^--?[^=]+=/.test(part) || /^--?lto-whole/.test(part)) && forOptimizer.test(part.replace(/^--?/, ""));
+  (/^--?[^=]+=/.test(part) ||
+    /^--?(?:lto-whole|error-unsupported|(?:no-)?(?:fat-lto|embedded-bitcode))/.test(part)) &&
+  forOptimizer.test(part.replace(/^--?/, ""));
 
 /** What the driver that links is told by words that belong together: what only tsc-lto knows is left out. */
 function forDriver(words: readonly string[]): string[] {

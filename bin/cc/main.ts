@@ -25,6 +25,11 @@ as tsc-c++ with the C++ library. The options are clang's (-c, -o, -O2, -D, -I, -
                      default: this program for x86-64, LLVM for all else (--target=)
   -fdefer-inlining   at -Os and -Oz, leave inlining to the link, where copies of a function in several files
                      can be folded before; -fno-defer-inlining (default): clang inlines in each file
+  -fno-elf-objects   objects are IR alone; -felf-objects (default): with the symbols that nm, ar and others read
+  -ffat-lto-objects  objects have machine code beside the IR, for linkers that do not know it (needs a system clang);
+                     -fno-fat-lto-objects (default)
+  --error-unsupported
+                     what tsc-lto cannot compile is an error; else the system's clang compiles it, with a warning
   -Wl,--tsc-lto=OPTION
                      an option of tsc-lto, in one word, for the link (--no-outline, --skip-pass=gvn, ...)
   -j N               sources to compile at one time (default: the number of cores)

@@ -1,6 +1,6 @@
 /** Worker thread of the driver. */
 import type { EmbeddedCompiler } from "../../frontend/clang/embedded.js";
-import { convert } from "./convert.js";
+import { type ConversionError, convert } from "./convert.js";
 import type { Job, JobResult } from "./job.js";
 
 /** Compile with the embedded compiler (whose code the threads share), or convert what a system compiler made. */
@@ -11,10 +11,15 @@ export type WorkerTask =
       readonly job: Job;
       readonly bitcode: string | undefined;
     }
-  | { readonly kind: "convert"; readonly bitcode: Uint8Array; readonly source: string };
+  | {
+      readonly kind: "convert";
+      readonly bitcode: Uint8Array;
+      readonly source: string;
+      readonly bare: boolean;
+    };
 
-export default async function run(task: WorkerTask): Promise<JobResult | Uint8Array | string> {
-  if (task.kind === "convert") return convert(task.bitcode, task.source);
+export default async function run(task: WorkerTask): Promise<JobResult | Uint8Array | ConversionError> {
+  if (task.kind === "convert") return convert(task.bitcode, task.source, task.bare);
   const { runEmbeddedJob } = await import("./embedded-job.js");
   return runEmbeddedJob(task.compiler, task.job, task.bitcode);
 }

@@ -3,7 +3,8 @@ import * as fs from "node:fs";
 import { resolve } from "node:path";
 import { isArchive, readArchive } from "../../formats/archive.js";
 import { isElf, readElf } from "../../formats/elf.js";
-import { isObject } from "../../formats/object/container.js";
+import { defaultEmbeddedIr, type EmbeddedIrPolicy, irOf } from "../../formats/elf-ir.js";
+import { isObject, splitObjects } from "../../formats/object/container.js";
 import { readObject } from "../../formats/object/reader.js";
 import { readBitcode } from "../../frontend/llvm/bitcode.js";
 import { isBitcode } from "../../frontend/llvm/magic.js";
@@ -16,16 +17,16 @@ import { InputError } from "../../lto/ir/errors.js";
 export type Contents = "ir" | "native" | "both" | "script" | "other";
 
 /** @throws InputError when the file is a malformed archive */
-export function contentsOf(path: string): Contents {
+export function contentsOf(path: string, policy: EmbeddedIrPolicy): Contents {
   const bytes = readIfThere(path);
   if (bytes === undefined) return "other";
   if (!isArchive(bytes))
-    return isIr(bytes) ? "ir" : isElf(bytes) ? "native" : isText(bytes) ? "script" : "other";
+    return isIr(bytes, path, policy) ? "ir" : isElf(bytes) ? "native" : isText(bytes) ? "script" : "other";
   let ir = false;
   let native = false;
   for (const member of readArchive(bytes, path).members) {
     const data = member.bytes ?? readIfThere(resolve(path, "..", member.path!));
-    if (data !== undefined && isIr(data)) ir = true;
+    if (data !== undefined && isIr(data, `${path}(${member.name})`, policy)) ir = true;
     else native = true;
   }
   return ir ? (native ? "both" : "ir") : "native";
@@ -46,11 +47,17 @@ function readIfThere(path: string): Uint8Array | undefined {
 /** Without the bytes that files of every binary format begin with. */
 const isText = (bytes: Uint8Array): boolean => !bytes.subarray(0, 512).includes(0);
 
-/** IR in any form that tsc-lto reads: our objects, bitcode, bitcode in a section of an ELF object. */
-export function isIr(bytes: Uint8Array): boolean {
+/**
+ * IR in any form that tsc-lto reads: our objects, bitcode, bitcode in a section of an ELF object that stands for it.
+ * @param file as messages name it, `lib.a(member.o)` for members
+ */
+export function isIr(bytes: Uint8Array, file: string, policy: EmbeddedIrPolicy): boolean {
   if (isObject(bytes) || isBitcode(bytes)) return true;
+  if (!isElf(bytes)) return false;
   try {
-    return isElf(bytes) && readElf(bytes, "").fatBitcode !== null;
+    const elf = readElf(bytes, file);
+    // What has lost its IR is no machine code either.
+    return elf.isShell || irOf(elf, file, policy) !== null;
   } catch (e) {
     // Malformed, or for another machine: tsc-lto and the linker will say so.
     if (e instanceof InputError) return false;
@@ -59,27 +66,38 @@ export function isIr(bytes: Uint8Array): boolean {
 }
 
 /** The target that IR is for, as the first module in it says; null where no IR is, or where it does not say. */
-function tripleOf(bytes: Uint8Array, name: string): string | null {
+function tripleOf(bytes: Uint8Array, name: string, policy: EmbeddedIrPolicy): string | null {
   if (isArchive(bytes)) {
     for (const member of readArchive(bytes, name).members) {
       const data = member.bytes ?? readIfThere(resolve(name, "..", member.path!));
-      const triple = data === undefined || isArchive(data) ? null : tripleOf(data, member.name);
+      const triple =
+        data === undefined || isArchive(data) ? null : tripleOf(data, `${name}(${member.name})`, policy);
       if (triple !== null) return triple;
     }
     return null;
   }
-  if (!isIr(bytes)) return null;
-  const bitcode = isElf(bytes) ? readElf(bytes, name).fatBitcode! : bytes;
-  const triple = isObject(bitcode) ? readObject(bitcode, name).triple : readBitcode(bitcode, name)[0]!.triple;
+  if (!isIr(bytes, name, policy)) return null;
+  const ir = isElf(bytes) ? irOf(readElf(bytes, name), name, policy)!.bytes : bytes;
+  const triple = isObject(ir)
+    ? readObject(splitObjects(ir)[0]!, name).triple
+    : readBitcode(ir, name)[0]!.triple;
   return triple === "" ? null : triple;
 }
 
 /** The target of the first of these files that has IR and says which. */
-export function tripleOfFiles(paths: readonly string[]): string | null {
+export function tripleOfFiles(paths: readonly string[], policy: EmbeddedIrPolicy): string | null {
   for (const path of paths) {
     const bytes = readIfThere(path);
-    const triple = bytes === undefined ? null : tripleOf(bytes, path);
+    const triple = bytes === undefined ? null : tripleOf(bytes, path, policy);
     if (triple !== null) return triple;
   }
   return null;
+}
+
+/** What a linker's words say of it; the last of each counts. @param words tsc-lto's, each with its value */
+export function embeddedIrOf(words: readonly string[]): EmbeddedIrPolicy {
+  const fat = words.findLast((word) => /^--(?:no-)?fat-lto-objects$/.test(word));
+  const embedded = words.findLast((word) => /^--(?:no-)?embedded-bitcode\b/.test(word));
+  const which = embedded?.split("=")[1] ?? (embedded === undefined ? defaultEmbeddedIr.embedded : "none");
+  return { fat: fat !== "--no-fat-lto-objects", embedded: which as EmbeddedIrPolicy["embedded"] };
 }

@@ -25,7 +25,10 @@ export interface LinkRecord {
   readonly version: number;
   /** Words for `tsc-lto` without an output; paths are absolute. */
   readonly optimise: readonly string[];
-  /** The program that links what is native, and its words; paths are absolute but for what is looked up. */
+  /**
+   * The program that links what is native, and its words; paths are absolute but for what is looked up. Without machine code of
+   * modules that `tsc-lto` does not compile: that is made again.
+   */
   readonly linker: string;
   readonly link: readonly string[];
   /** How these words name the program's part that `tsc-lto` made: assembly, or if `assembled` an object. */
@@ -36,7 +39,10 @@ export interface LinkRecord {
 }
 
 /** What a link step knows of itself. */
-export type LinkStep = Omit<LinkRecord, "version">;
+export interface LinkStep extends Omit<LinkRecord, "version"> {
+  /** Those words of `link` that are machine code of modules which `tsc-lto` does not compile. */
+  readonly nativeModules: readonly string[];
+}
 
 /** Records a link where the environment asks for it. @throws InputError when it cannot be written */
 export function recordLink(step: LinkStep, host: Host): void {
@@ -49,7 +55,7 @@ export function recordLink(step: LinkStep, host: Host): void {
       version: recordVersion,
       optimise: step.optimise.map((word) => keeper.word(word)),
       linker: step.linker,
-      link: step.link.map((word) => keeper.word(word)),
+      link: step.link.filter((word) => !step.nativeModules.includes(word)).map((word) => keeper.word(word)),
       part: step.part,
       assembled: step.assembled,
       output: step.output,

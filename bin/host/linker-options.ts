@@ -20,7 +20,7 @@ export function inputWords(path: string, contents: Contents | undefined): string
  * alone.
  */
 export const forOptimizer =
-  /^(?:(?:lto-)?whole-program-visibility|opt-remarks-(?:filename|passes)|size-report|(?:thinlto-)?cache-(?:dir|size|policy)|tsc-lto)(?:=|$)/;
+  /^(?:error-unsupported|(?:no-)?(?:fat-lto-objects|embedded-bitcode)|(?:lto-)?whole-program-visibility|opt-remarks-(?:filename|passes)|size-report|(?:thinlto-)?cache-(?:dir|size|policy)|tsc-lto)(?:=|$)/;
 
 /** Words for tsc-lto, with the program's name for `%` in that of its size report, so that one setting does for a whole build. */
 export const namedAfter = (words: readonly string[], output: string): string[] =>
@@ -63,6 +63,14 @@ export function linkerOptions(words: readonly string[]): string[] {
       case "opt-remarks-passes":
       case "size-report":
         result.push(`--${name}=${value()}`);
+        break;
+      case "fat-lto-objects":
+      case "no-fat-lto-objects":
+      case "no-embedded-bitcode":
+        result.push(`--${name}`);
+        break;
+      case "embedded-bitcode":
+        result.push(joined === undefined ? "--embedded-bitcode=all" : `--embedded-bitcode=${joined}`);
         break;
       case "cache-dir":
       case "thinlto-cache-dir":

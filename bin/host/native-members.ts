@@ -5,6 +5,7 @@
 import * as fs from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { readArchive } from "../../formats/archive.js";
+import type { EmbeddedIrPolicy } from "../../formats/elf-ir.js";
 import { isIr } from "./contents.js";
 import { writeTemporary } from "./interrupts.js";
 import { positional } from "./linker-options.js";
@@ -33,17 +34,24 @@ export class WholeArchive {
   }
 }
 
+/** The files in a folder of numbered ones, in their order; none if it is not there. */
+export function filesIn(directory: string): string[] {
+  if (!fs.existsSync(directory)) return [];
+  const names = fs.readdirSync(directory).sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
+  return names.map((name) => join(directory, name));
+}
+
 /**
  * Writes the native members of an archive to files.
  * @param directory that only this link uses
  * @returns their paths, in the order of the archive
  * @throws InputError when the archive is malformed
  */
-export function nativeMembers(archive: string, directory: string): string[] {
+export function nativeMembers(archive: string, directory: string, policy: EmbeddedIrPolicy): string[] {
   const paths: string[] = [];
   for (const member of readArchive(fs.readFileSync(archive), archive).members) {
     const data = member.bytes ?? fs.readFileSync(resolve(archive, "..", member.path!));
-    if (isIr(data)) continue;
+    if (isIr(data, `${archive}(${member.name})`, policy)) continue;
     const path = join(directory, `${paths.length}-${basename(archive)}-${basename(member.name)}`);
     writeTemporary(path, data);
     paths.push(path);

@@ -16,14 +16,14 @@ import { delimiter, join, resolve } from "node:path";
 import { expandResponseFiles } from "../../frontend/clang/response-file.js";
 import { InputError } from "../../lto/ir/errors.js";
 import { isTarget } from "../../lto/targets.js";
-import { type Contents, contentsOf, tripleOfFiles } from "../host/contents.js";
+import { type Contents, contentsOf, embeddedIrOf, tripleOfFiles } from "../host/contents.js";
 import { reportFault } from "../host/fault.js";
 import { type Host, processHost, refuseLostBytes } from "../host/host.js";
 import { removeTemporary, temporaryDirectory, temporaryFile } from "../host/interrupts.js";
 import { readTextFile, realFiles } from "../host/libraries.js";
 import { forOptimizer, inputWords, linkerOptions, namedAfter, positional } from "../host/linker-options.js";
 import { compileBitcode, findLlvm } from "../host/llvm-codegen.js";
-import { nativeMembers, WholeArchive } from "../host/native-members.js";
+import { filesIn, nativeMembers, WholeArchive } from "../host/native-members.js";
 import { Pipes } from "../host/pipes.js";
 import { runTool } from "../host/tools.js";
 import { findLibrary } from "../lto/operands.js";
@@ -79,18 +79,25 @@ async function linkFiles(args: readonly string[], host: Host, temporary: () => s
   }
   const files = filesOf(items, host);
   const contents = new Map<string, Contents>();
-  for (const path of [...files.values()].flat()) contents.set(path, contentsOf(resolve(host.cwd, path)));
+  const policy = embeddedIrOf(items.flatMap((item) => linkerOptions(item.words)));
+  for (const path of [...files.values()].flat())
+    contents.set(path, contentsOf(resolve(host.cwd, path), policy));
   const output = items.findLast(({ name }) => name === "o" || name === "output")?.value ?? "a.out";
+  const refuses = items.some(({ name }) => name === "error-unsupported");
+  const natives = join(temporary(), "native");
   const own = namedAfter(ltoArguments(items, files, contents), output);
+  const withNatives = refuses ? own : ["--native-modules", natives, ...own];
   /** The object is of code that we generated. */
   let isOwn = false;
-  const linkNative = async (object: string, linker = realLinker(host)): Promise<number> => {
-    const link = realArguments(items, files, contents, object, (archive) =>
-      nativeMembers(resolve(host.cwd, archive), temporary()),
+  const linkNative = async (objects: readonly string[], linker = realLinker(host)): Promise<number> => {
+    const link = realArguments(items, files, contents, objects, (archive) =>
+      nativeMembers(resolve(host.cwd, archive), temporary(), policy),
     );
     if (isOwn && host.env["TSC_LTO_RECORD"] !== undefined) {
       const { recordLink } = await import("../host/link-record.js");
-      recordLink({ optimise: own, linker, link, part: object, assembled: true, output }, host);
+      const [part, ...nativeModules] = objects;
+      const record = { optimise: own, linker, link, part: part!, nativeModules, assembled: true, output };
+      recordLink(record, host);
     }
     const { exitCode, error } = await runTool(linker, link, host, {
       live: true,
@@ -99,11 +106,16 @@ async function linkFiles(args: readonly string[], host: Host, temporary: () => s
     if (error !== undefined) throw new InputError(error);
     return exitCode === 0 ? 0 : 1;
   };
-  if (![...contents.values()].some((kind) => kind === "ir" || kind === "both")) return linkNative("");
-  const triple = tripleOfFiles([...contents.keys()].map((path) => resolve(host.cwd, path)));
+  if (![...contents.values()].some((kind) => kind === "ir" || kind === "both")) return linkNative([]);
+  const triple = tripleOfFiles(
+    [...contents.keys()].map((path) => resolve(host.cwd, path)),
+    policy,
+  );
   if (own.includes("--codegen=llvm") || (triple !== null && !isTarget({ triple })))
-    return linkThroughLlvm(own, items, triple ?? "", temporary(), host, linkNative);
-  const assembly = await optimised(own, host);
+    return linkThroughLlvm(withNatives, items, triple ?? "", temporary(), host, (object, linker) =>
+      linkNative([object, ...filesIn(natives)], linker),
+    );
+  const assembly = await optimised(withNatives, host);
   isOwn = assembly !== null;
   if (assembly === null) return 1;
   const object = temporaryFile(host.env["TMPDIR"] || "/tmp", ".o");
@@ -111,7 +123,7 @@ async function linkFiles(args: readonly string[], host: Host, temporary: () => s
     const stdin = assembly;
     const assembled = await runTool("as", ["--64", "-o", object, "-"], host, { live: true, stdin });
     if (assembled.error !== undefined) throw new InputError(assembled.error);
-    return assembled.exitCode === 0 ? await linkNative(object) : 1;
+    return assembled.exitCode === 0 ? await linkNative([object, ...filesIn(natives)]) : 1;
   } finally {
     removeTemporary(object);
   }
@@ -260,14 +272,14 @@ function ltoArguments(
 }
 
 /**
- * The words for the real linker: the object in the place of the first IR input, the other IR left out.
+ * The words for the real linker: the objects in the place of the first IR input, the other IR left out.
  * @param membersOf the native members of an archive as files
  */
 function realArguments(
   items: readonly LinkerItem[],
   files: ReadonlyMap<LinkerItem, readonly string[]>,
   contents: ReadonlyMap<string, Contents>,
-  object: string,
+  objects: readonly string[],
   membersOf: (archive: string) => readonly string[],
 ): string[] {
   const plugin = items.find(({ name }) => name === "plugin");
@@ -283,7 +295,7 @@ function realArguments(
     if (name === "mllvm" || name === "lto-O" || forOptimizer.test(name)) continue;
     const kinds = (files.get(item) ?? []).map((path) => contents.get(path));
     if (!placed && (kinds.includes("ir") || kinds.includes("both"))) {
-      result.push(object);
+      result.push(...objects);
       placed = true;
     }
     if (kinds.length > 0 && kinds.every((kind) => kind === "ir")) continue;

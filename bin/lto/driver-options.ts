@@ -2,6 +2,7 @@
  * What a link is told, by the command line (options.ts) or by a program (bin/api.ts). Options are named as on the
  * command line, in camel case; what they do is said in their table (option-table.ts), and so in MANUAL.md.
  */
+import type { EmbeddedIrPolicy } from "../../formats/elf-ir.js";
 import type { PassOptions } from "../../lto/pass/options.js";
 import type { Operand } from "./operands.js";
 import type { OptionValues } from "./option-table.js";
@@ -17,3 +18,8 @@ export interface DriverOptions extends OptionValues {
   readonly asksForMore: boolean;
   readonly passes: PassOptions;
 }
+
+export const embeddedIrPolicy = ({ fatObjects, embeddedBitcode }: DriverOptions): EmbeddedIrPolicy => ({
+  fat: fatObjects === "ir",
+  embedded: embeddedBitcode,
+});

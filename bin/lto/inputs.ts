@@ -1,14 +1,15 @@
 /**
  * Reading input files: what each is, and what it contributes to the link.
  *
- * Recognised by content: IR objects, LLVM bitcode, archives (GNU and thin) of all kinds, ELF objects and shared
- * libraries (only their symbols matter here; bitcode in an `.llvm.lto` section is used instead); by extension:
- * text IR. Anything else is one clear error.
+ * Recognised by content: IR objects, in an ELF shell or bare, LLVM bitcode, archives (GNU and thin) of all kinds, ELF
+ * objects and shared libraries (only their symbols matter here; bitcode in them is used instead: formats/elf-ir.ts); by
+ * extension: text IR. Anything else is one clear error.
  */
 import { readFileSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import { isArchive, readArchive } from "../../formats/archive.js";
-import { type ElfObject, isElf, readElf } from "../../formats/elf.js";
+import { isElf } from "../../formats/elf.js";
+import { defaultEmbeddedIr, type EmbeddedIrPolicy } from "../../formats/elf-ir.js";
 import { isObject } from "../../formats/object/container.js";
 import { readObjectContents } from "../../formats/object/reader.js";
 import { parseModule } from "../../formats/text/index.js";
@@ -28,7 +29,20 @@ import { elfMachineOf } from "../../lto/targets.js";
 import { verifyModule } from "../../lto/verify/verifier.js";
 import { realFiles } from "../host/libraries.js";
 import { FileError } from "../host/system-errors.js";
+import { readElfInput } from "./elf-inputs.js";
 import { findLibrary, type Operand } from "./operands.js";
+
+/**
+ * What is linked in the place of a file or member; null: what is in it.
+ * @param file as messages name it
+ */
+export type ReplaceFile = (file: string, bytes: Uint8Array) => readonly NativeInput[] | null;
+
+/** How files are read. */
+export interface Reading {
+  readonly policy: EmbeddedIrPolicy;
+  readonly replace?: ReplaceFile;
+}
 
 /** @throws InputError with the system's reason when the file cannot be read */
 export type ReadFile = (path: string) => Uint8Array;
@@ -58,11 +72,12 @@ export function readOperand(
   operand: Operand,
   directories: readonly string[],
   read: ReadFile = readInputFile,
+  reading: Reading = { policy: defaultEmbeddedIr },
 ): LinkInput[] {
   const { name, bytes, isLibrary } = operand;
-  if (!isLibrary) return readInput(name, bytes ?? read(name), operand, read);
+  if (!isLibrary) return readInput(name, bytes ?? read(name), operand, read, reading);
   return realFiles(findLibrary(operand, directories)).flatMap((path) =>
-    readInput(path, read(path), operand, read),
+    readInput(path, read(path), operand, read, reading),
   );
 }
 
@@ -71,10 +86,11 @@ function readInput(
   bytes: Uint8Array,
   { wholeArchive, lazy }: Operand,
   read: ReadFile,
+  reading: Reading,
 ): LinkInput[] {
   try {
-    if (isArchive(bytes)) return readArchiveInput(bytes, path, wholeArchive, read);
-    const inputs = readMember(bytes, path);
+    if (isArchive(bytes)) return readArchiveInput(bytes, path, wholeArchive, read, reading);
+    const inputs = readContents(path, bytes, reading);
     return lazy ? [{ kind: "archive", members: inputs.map((input) => lazyMember(input, path)) }] : inputs;
   } catch (e) {
     if (e instanceof InputError) throw e.inFile(path);
@@ -83,14 +99,24 @@ function readInput(
   }
 }
 
-function readMember(bytes: Uint8Array, file: string): (ModuleInput | NativeInput)[] {
+/**
+ * What a file that is no archive, or a member, contributes.
+ * @throws InputError
+ */
+export function readContents(
+  file: string,
+  bytes: Uint8Array,
+  reading: Reading,
+): (ModuleInput | NativeInput)[] {
+  const replaced = reading.replace?.(file, bytes) ?? null;
+  if (replaced !== null) return [...replaced];
   if (bytes.length === 0) throw new InputError("file is empty", file);
   if (isObject(bytes)) {
     const { module, summary } = readObjectContents(bytes, file);
     return [{ kind: "module", module, summary }];
   }
   if (isBitcode(bytes)) return readBitcode(bytes, file).map((module) => ({ kind: "module", module }));
-  if (isElf(bytes)) return readElfInput(readElf(bytes, file), file);
+  if (isElf(bytes)) return readElfInput(bytes, file, reading.policy);
   if (/\.(ll|tir)$/.test(file) || file === "-")
     return [{ kind: "module", module: verified(parseModule(assemblyText(bytes), file)) }];
   throw new InputError("unknown file type", file);
@@ -102,24 +128,12 @@ function assemblyText(bytes: Uint8Array): string {
   return text.startsWith("\ufeff") ? text.slice(1) : text;
 }
 
-function readElfInput(elf: ElfObject, file: string): (ModuleInput | NativeInput)[] {
-  if (elf.fatBitcode !== null)
-    return readBitcode(elf.fatBitcode, file).map((module) => ({ kind: "module", module }));
-  if (elf.isSlimGccLto)
-    throw new InputError(
-      "GCC LTO object: its intermediate code cannot be read (compile with clang or tsc-cc)",
-      file,
-    );
-  if (elf.type === "executable") throw new InputError("an executable cannot be linked", file);
-  const { machine, symbols } = elf;
-  return [{ kind: "native", file, machine, shared: elf.type === "shared", symbols }];
-}
-
 function readArchiveInput(
   bytes: Uint8Array,
   path: string,
   wholeArchive: boolean,
   readFile: ReadFile,
+  reading: Reading,
 ): LinkInput[] {
   const { members } = readArchive(bytes, path);
   const read = (
@@ -129,7 +143,7 @@ function readArchiveInput(
     const memberPath =
       member.path === null || isAbsolute(member.path) ? member.path : join(dirname(path), member.path);
     const contents = member.bytes ?? readFile(memberPath!);
-    return { file, inputs: readMember(contents, file) };
+    return { file, inputs: readContents(file, contents, reading) };
   };
   if (wholeArchive) return members.flatMap((m) => read(m).inputs);
   const lazy = members.flatMap((member) => {

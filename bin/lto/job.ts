@@ -6,9 +6,6 @@ import { writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { resolve } from "node:path";
 import { printModule } from "../../formats/text/index.js";
-import { codeModelOf, nearDataBytes } from "../../lto/codegen/code-model.js";
-import type { OutlineForm } from "../../lto/codegen/outline/candidates.js";
-import type { CodegenOptions } from "../../lto/codegen/program/options.js";
 import type { CodegenStatistics } from "../../lto/codegen/program/statistics.js";
 import type { RegisterSet } from "../../lto/codegen/register-set.js";
 import { InputError } from "../../lto/ir/errors.js";
@@ -25,13 +22,14 @@ import { ScratchFile } from "../host/scratch-file.js";
 import { isSystemError } from "../host/system-errors.js";
 import type { FileCodeCache } from "./code-cache.js";
 import { type CodegenResult, type CodegenSink, generate, type PlannedModule, planModule } from "./codegen.js";
+import { codegenOptions } from "./codegen-options.js";
 import type { DriverOptions } from "./driver-options.js";
 import { LinkError } from "./errors.js";
 import { ClaimCollector } from "./ipra-claims.js";
 import type { LinkCache } from "./link-cache.js";
 import { blame, type Linked, linkInputs, placed } from "./link-step.js";
 import { collectGarbage } from "./memory.js";
-import { type CodeOptionValues, codeOptionNames } from "./option-table.js";
+import type { NativeModules } from "./native-modules.js";
 import { type CodegenPasses, optimise } from "./passes.js";
 import type { ReportRequests } from "./reports.js";
 import type { Phase, Scheduler } from "./scheduler.js";
@@ -74,9 +72,10 @@ export interface CodeReport {
 
 /**
  * Links. The output file appears whole or not at all; after an error there is none, also none of an earlier link.
- * @throws InputError, LinkError, InternalError, the system's errors, and the reason of `turns.signal`
+ * @throws InputError, LinkError, InternalError, the system's errors, and the reason of `scheduler.signal`
  */
-export async function runJob(options: DriverOptions, services: LinkServices): Promise<JobResult> {
+export async function runJob(options: DriverOptions, given: LinkServices): Promise<JobResult> {
+  const services = options.nativeModules === null ? given : sayingOnce(given);
   const { host, scheduler } = services;
   const same = options.inputs.find(
     ({ name, bytes }) => bytes === undefined && isSameFile(name, options.output),
@@ -96,20 +95,37 @@ export async function runJob(options: DriverOptions, services: LinkServices): Pr
       if (contents === null) await output.write(kept);
       return { contents, code: null, passes: emptyReport, phases: [] };
     }
-    const scratch = await ScratchFile.create(output.scratch ?? (options.checkIpra ? tmpdir() : null));
-    try {
-      const report = await new Job(options, output, scratch, services, cache).run();
-      scheduler.signal?.throwIfAborted();
-      if (options.output === "-") return { contents: scratch.contents(), ...report };
-      await output.take(scratch);
-      return { contents: null, ...report };
-    } finally {
-      scratch.close();
-    }
+    const attempt = async (natives: NativeModules | null): Promise<JobResult> => {
+      const scratch = await ScratchFile.create(output.scratch ?? (options.checkIpra ? tmpdir() : null));
+      try {
+        const report = await new Job(options, output, scratch, services, cache, natives).run();
+        scheduler.signal?.throwIfAborted();
+        if (options.output === "-") return { contents: scratch.contents(), ...report };
+        await output.take(scratch);
+        return { contents: null, ...report };
+      } finally {
+        scratch.close();
+      }
+    };
+    if (options.nativeModules === null) return await attempt(null);
+    const { withNativeModules } = await import("./native-modules.js");
+    return await withNativeModules(options.nativeModules, options, services, attempt);
   } catch (e) {
     output.discard();
     throw e;
   }
+}
+
+/** What is found by several tries of a link is said once. */
+function sayingOnce(services: LinkServices): LinkServices {
+  const said = new Set<string>();
+  return {
+    ...services,
+    diagnose: (diagnostic) => {
+      if (!said.has(diagnostic.message)) services.diagnose(diagnostic);
+      said.add(diagnostic.message);
+    },
+  };
 }
 
 /** Null where there is none, or other passes than the product's. */
@@ -146,6 +162,7 @@ class Job {
     private readonly scratch: ScratchFile,
     services: LinkServices,
     private readonly cache: LinkCache | null,
+    private readonly natives: NativeModules | null,
   ) {
     this.services = {
       ...services,
@@ -163,7 +180,7 @@ class Job {
 
   /** Fills the scratch file. */
   async run(): Promise<Omit<JobResult, "contents">> {
-    const linked = await linkInputs(this.options, this.services, this.cache?.read);
+    const linked = await linkInputs(this.options, this.services, this.cache?.read, this.natives?.replace);
     this.cache?.forgetInputs();
     try {
       const prepared = await this.prepare(linked);
@@ -174,6 +191,7 @@ class Job {
       for (const { message } of [...passes.warnings].sort((a, b) => a.number - b.number))
         this.services.diagnose({ severity: "warning", message });
       this.writeRemarks(prepared.report.remarks, produced.remarks);
+      this.natives?.keepOnly(linked.loaded);
       this.complain(this.cache?.keep(this.scratch.contents()) ?? null);
       return { code, passes, phases: this.timer.laps };
     } catch (e) {
@@ -380,47 +398,3 @@ function reportRequests({
 /** Whether this program generates the code, or would; otherwise LLVM does. */
 const generatesCode = (module: Module, { codegen, emit }: DriverOptions): boolean =>
   codegen === "own" || (codegen === null && emit !== "bitcode" && isTarget(module));
-
-function codegenOptions(module: Module, options: DriverOptions): CodegenOptions {
-  const codeModel = codeModelOf(module);
-  // What these make counts on distances, and knows calls by the symbols in them.
-  const isLarge = codeModel === "large";
-  const told = Object.fromEntries(codeOptionNames.map((name) => [name, options[name]])) as CodeOptionValues;
-  const { ipra, baseRegister, sharedEpilogues, functionLayout, sharedUnwind, outline } = told;
-  return {
-    ...told,
-    relocation: options.relocationModel ?? defaultRelocation(module, options),
-    codeModel,
-    nearData: nearDataBytes(module),
-    level: options.level,
-    allocator: told.regalloc,
-    checkAllocation: options.checkRegalloc,
-    ipra: ipra && !isLarge,
-    baseRegister: baseRegister && !isLarge && codeModel !== "kernel",
-    sharedEpilogues: sharedEpilogues && !isLarge,
-    functionLayout: functionLayout && !isLarge,
-    sharedUnwind: sharedUnwind && !asksForStarts(module),
-    outline:
-      outline && !isLarge
-        ? { forms: told.outlineForms.split(",") as OutlineForm[], rounds: told.outlineRounds }
-        : null,
-    checkPacking: options.checkPacking,
-    passes: options.passes,
-    verify: options.verify,
-  };
-}
-
-/** Functions of the unwinder that tell where a function starts, which they take from its description. */
-const startsOfFunctions = new Set(["_Unwind_FindEnclosingFunction", "_Unwind_GetRegionStart"]);
-
-const asksForStarts = ({ globals }: Module): boolean =>
-  globals.some(({ name }) => startsOfFunctions.has(name));
-
-/** Position-independent if any module is; a program needs no more than PIE, a library needs PIC. */
-function defaultRelocation(module: Module, options: DriverOptions): CodegenOptions["relocation"] {
-  const pic = Number(module.flag("PIC Level") ?? 0) > 0;
-  if (options.shared) return "pic";
-  if (options.relocatable)
-    return pic ? (Number(module.flag("PIE Level") ?? 0) > 0 ? "pie" : "pic") : "static";
-  return pic ? "pie" : "static";
-}

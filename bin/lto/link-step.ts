@@ -18,9 +18,9 @@ import type { LinkInput, LinkOptions } from "../../lto/link/input.js";
 import { isTarget, targetOf } from "../../lto/targets.js";
 import { verifyModule } from "../../lto/verify/verifier.js";
 import { DefaultLibraries, namesLibraries } from "./default-libraries.js";
-import type { DriverOptions } from "./driver-options.js";
+import { type DriverOptions, embeddedIrPolicy } from "./driver-options.js";
 import { InputErrors, LinkError, throwAny } from "./errors.js";
-import { otherMachines, type ReadFile, readInputFile, readOperand } from "./inputs.js";
+import { otherMachines, type ReadFile, type ReplaceFile, readInputFile, readOperand } from "./inputs.js";
 import type { JobServices } from "./job.js";
 import { scriptSymbols } from "./linker-scripts.js";
 
@@ -32,6 +32,8 @@ export interface Linked {
   readonly files: ReadonlyMap<string, string>;
   /** Why definitions are not local, by name; null where no report is wanted. */
   readonly roots: ReadonlyMap<string, readonly string[]> | null;
+  /** Whether a file takes part: members of archives may not. */
+  readonly loaded: (file: string) => boolean;
 }
 
 /** Complaints of the verifier that are reported. */
@@ -40,15 +42,17 @@ const shownComplaints = 20;
 /**
  * Reads and links the inputs, which are forgotten then.
  * @param read gives the contents of files
+ * @param replace gives what is linked in the place of a file
  * @throws InputError, LinkError
  */
 export async function linkInputs(
   options: DriverOptions,
   services: JobServices,
   read: ReadFile = readInputFile,
+  replace?: ReplaceFile,
 ): Promise<Linked> {
   const { scheduler, finished, diagnose } = services;
-  const inputs = await scheduler.take("read", readInputs(options, read));
+  const inputs = await scheduler.take("read", readInputs(options, read, replace));
   finished("read");
   const given = linkOptions(options, read);
   let linked: LinkResult;
@@ -86,7 +90,16 @@ export async function linkInputs(
   }
   if (options.emit === "asm") refuseSymbols(module, linked, !options.shared && !options.relocatable);
   const roots = options.sizeReport === null ? null : await rootsOf(linked, module, options, given, read);
-  return { module, summary, files: filesOf(module, linked), roots };
+  return { module, summary, files: filesOf(module, linked), roots, loaded: loadedOf(inputs, linked) };
+}
+
+/** Whether a file takes part. */
+function loadedOf(inputs: readonly LinkInput[], linked: LinkResult): (file: string) => boolean {
+  const extracted = new Set(linked.extracted.map(({ file }) => file));
+  const lazy = new Set(
+    inputs.flatMap((input) => (input.kind === "archive" ? input.members.map(({ file }) => file) : [])),
+  );
+  return (file) => extracted.has(file) || !lazy.has(file);
 }
 
 /** Why definitions are not local, with the options and files that say so. */
@@ -181,12 +194,20 @@ export function blame(e: unknown, modules: readonly Module[]): unknown {
 }
 
 /** Reads all inputs. The steps are operands. @throws InputErrors with every one that fails */
-function* readInputs({ inputs: operands, libraryPath }: DriverOptions, read: ReadFile): Steps<LinkInput[]> {
+function* readInputs(
+  options: DriverOptions,
+  read: ReadFile,
+  replace: ReplaceFile | undefined,
+): Steps<LinkInput[]> {
+  const { inputs: operands, libraryPath } = options;
+  const policy = embeddedIrPolicy(options);
   const inputs: LinkInput[] = [];
   const errors: InputError[] = [];
   for (const [number, operand] of operands.entries()) {
     try {
-      inputs.push(...readOperand(operand, libraryPath, read));
+      inputs.push(
+        ...readOperand(operand, libraryPath, read, { policy, ...(replace === undefined ? {} : { replace }) }),
+      );
     } catch (e) {
       if (!(e instanceof InputError)) throw e;
       errors.push(e);

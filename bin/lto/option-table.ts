@@ -74,7 +74,15 @@ const spelling = <T>(row: Row<T>): Row<T> & { readonly spells: true } => ({ ...r
 const place = {
   heading: "What is written:",
   effect: "way",
-  rows: { output: word("-o <file>", "output file; - is standard output", "a.s") },
+  rows: {
+    output: word("-o <file>", "output file; - is standard output", "a.s"),
+    nativeModules: value<string | null>(
+      "--native-modules <dir>",
+      "where clang puts objects of modules with unsupported constructs, to be linked beside the output",
+      (given) => given,
+      null,
+    ),
+  },
 } as const satisfies OptionGroup;
 
 const written = {
@@ -190,6 +198,18 @@ const symbols = {
       "the system linker, given the same option, defines the symbol",
     ),
     script: list("-T, --script <file>", "a linker script, read for the symbols it assigns and mentions"),
+    fatObjects: choice(
+      "--fat-objects <half>",
+      "what is linked of objects made with -ffat-lto-objects",
+      ["ir", "code"],
+      "ir",
+    ),
+    embeddedBitcode: choice(
+      "--embedded-bitcode <of>",
+      "objects whose .llvmbc is linked, not their code; rust: .rlib members",
+      ["rust", "all", "none"],
+      "rust",
+    ),
     stripDebug: on("--strip-debug", "say nothing of debug information that is left out"),
     errorLimit: value("--error-limit <n>", "stop after this many errors; 0: no limit", parseCount, 20),
   },

@@ -95,6 +95,11 @@ export function describeOptions(command: Command): DescribedGroup[] {
     add((option.helpGroupHeading ?? "Further options:").replace(/:$/, ""), [option.flags, text]);
   }
   add("Symbols and inputs", ["--no-undefined", "the same as -z defs"]);
+  add("Symbols and inputs", [
+    "--no-fat-lto-objects",
+    "the same as --fat-objects code; --fat-lto-objects: ir",
+  ]);
+  add("Symbols and inputs", ["--no-embedded-bitcode", "the same as --embedded-bitcode none"]);
   for (const row of positional) add("Where they stand among the inputs matters", row);
   add("Further options", ["@FILE", "stands for the arguments in FILE"]);
   return [...groups].map(([heading, rows]) => ({ heading, rows }));
@@ -103,6 +108,9 @@ export function describeOptions(command: Command): DescribedGroup[] {
 /** Words of drivers and linkers for options that have other names here. */
 const synonyms: ReadonlyMap<string, string> = new Map([
   ["--no-undefined", "-zdefs"],
+  ["--fat-lto-objects", "--fat-objects=ir"],
+  ["--no-fat-lto-objects", "--fat-objects=code"],
+  ["--no-embedded-bitcode", "--embedded-bitcode=none"],
   ...["-nostdlib", "--nostdlib", "-nodefaultlibs", "--nodefaultlibs"].map(
     (word) => [word, "--no-default-libs"] as const,
   ),

@@ -1,5 +1,5 @@
 /** Links one subject with many settings, in this process, and measures the bytes of each result. */
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Addresses } from "../../formats/program/addresses.js";
 import { Image } from "../../formats/program/image.js";
@@ -7,6 +7,7 @@ import { type Use, useOf } from "../../formats/program/parts.js";
 import { InputError } from "../../lto/ir/errors.js";
 import { productPasses } from "../../lto/pipeline/registry.js";
 import type { Host } from "../host/host.js";
+import { filesIn } from "../host/native-members.js";
 import { runJob } from "../lto/job.js";
 import { makeCommand, parseOptions } from "../lto/options.js";
 import { runToCompletion } from "../lto/scheduler.js";
@@ -61,20 +62,26 @@ export class Measuring {
     writeFileSync(assembly, await this.optimised(options));
     const { user, system } = process.cpuUsage(begin);
     const program = join(this.directory, "program");
-    await this.subject.link(assembly, program);
+    await this.subject.link(assembly, filesIn(this.natives), program);
     const measured = this.measure(program, (user + system) / 1000);
     this.known.set(key, measured);
     return measured;
   }
 
+  /** Where machine code of modules is that cannot be compiled here. */
+  private get natives(): string {
+    return join(this.directory, "native");
+  }
+
   private async optimised(options: readonly string[]): Promise<Uint8Array> {
-    const { host } = this;
+    const { host, natives } = this;
+    rmSync(natives, { recursive: true, force: true });
     const quiet = { writeOut: () => {}, writeErr: () => {} };
     const command = makeCommand("").exitOverride().configureOutput(quiet);
     const parsed = parseOptions(command, [...options, ...this.subject.words]);
     if (parsed.inputs.length === 0) throw new InputError("nothing to measure: no inputs after --");
     const { contents } = await runJob(
-      { ...parsed, output: "-", emit: "asm", cacheDir: null },
+      { ...parsed, output: "-", emit: "asm", cacheDir: null, nativeModules: natives },
       {
         host,
         set: productPasses,

@@ -14,8 +14,14 @@ import { ownPackage } from "../package.js";
 export interface Subject {
   /** Words for the optimizer. */
   readonly words: readonly string[];
-  /** Links what it wrote. @param assembly its file @param program to be written @throws InputError */
-  link(assembly: string, program: string): Promise<void>;
+  /**
+   * Links what it wrote.
+   * @param assembly its file
+   * @param natives machine code of modules that are not in it
+   * @param program to be written
+   * @throws InputError
+   */
+  link(assembly: string, natives: readonly string[], program: string): Promise<void>;
 }
 
 /** Drivers whose link steps `tsc-cc` understands. */
@@ -48,10 +54,19 @@ async function tool(path: string, args: readonly string[], host: Host): Promise<
 function alone(words: readonly string[], host: Host): Subject {
   return {
     words,
-    async link(assembly, program) {
+    async link(assembly, natives, program) {
       const object = `${program}.o`;
       await tool("as", ["--64", "-o", object, assembly], host);
-      const common = ["--eh-frame-hdr", "--unresolved-symbols=ignore-all", "-e", "0", "-o", program, object];
+      const common = [
+        "--eh-frame-hdr",
+        "--unresolved-symbols=ignore-all",
+        "-e",
+        "0",
+        "-o",
+        program,
+        object,
+        ...natives,
+      ];
       // Code for a fixed place cannot be moved.
       const pie = await runTool("ld", ["-pie", "--no-dynamic-linker", "-z", "notext", ...common], host, {
         live: false,
@@ -65,14 +80,16 @@ function recordedLink(path: string, host: Host): Subject {
   const { optimise, linker, link, part, assembled, output } = readRecord(path);
   return {
     words: optimise,
-    async link(assembly, program) {
+    async link(assembly, natives, program) {
       let made = assembly;
       if (assembled) {
         made = `${program}.o`;
         await tool("as", ["--64", "-o", made, assembly], host);
       }
       const named = link.includes(output);
-      const words = link.map((word) => (word === part ? made : word === output ? program : word));
+      const words = link.flatMap((word) =>
+        word === part ? [made, ...natives] : word === output ? program : word,
+      );
       await tool(linker, named ? words : ["-o", program, ...words], host);
     },
   };

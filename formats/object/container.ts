@@ -34,6 +34,28 @@ export function joinParts({ tables, pool, bodies }: Parts): Uint8Array {
   return out;
 }
 
+/**
+ * The objects that stand one after another. Whether each is whole, its reader finds out.
+ * @throws InputError when what follows one is none
+ */
+export function splitObjects(bytes: Uint8Array): Uint8Array[] {
+  const objects: Uint8Array[] = [];
+  for (let start = 0; start < bytes.length; ) {
+    const rest = bytes.subarray(start);
+    if (start > 0 && !isObject(rest)) throw new InputError("trailing bytes after the object");
+    const size = rest.length < headerSize ? rest.length : sizeOf(rest);
+    objects.push(rest.subarray(0, size));
+    start += size;
+  }
+  return objects;
+}
+
+/** At least a header. */
+function sizeOf(bytes: Uint8Array): number {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return headerSize + view.getUint32(12, true) + view.getUint32(16, true) + view.getUint32(20, true);
+}
+
 /** @throws InputError when the bytes are foreign, newer than this program, or cut short */
 export function splitParts(bytes: Uint8Array): Parts {
   if (!isObject(bytes)) throw new InputError("not an IR object of tsc-cc");

@@ -54,7 +54,7 @@ const alsoLinker = [
 /** Options that have no meaning here: whole-program optimisation happens later, in every case. */
 // biome-ignore format: a table
 const dropped = [
-  "-flto-*", "-fno-fat-lto-objects", "-funified-lto",
+  "-flto-*", "-funified-lto",
   "-fno-unified-lto", "-fsplit-lto-unit", "-fno-split-lto-unit", "-fthin-link-bitcode=*",
   "-fwhole-program-vtables", "-fno-whole-program-vtables", "-fvirtual-function-elimination",
   "-fuse-linker-plugin", "-fno-use-linker-plugin", "-fthinlto-index=*", "-fintegrated-as",
@@ -65,7 +65,7 @@ const dropped = [
 /** What only clang's code generator or driver does, and nobody here: refused, for what is asked is not dropped. */
 // biome-ignore format: a table
 const refused = [
-  "-ffat-lto-objects", "-save-temps*", "--save-temps*", "-fembed-bitcode*", "-fstack-size-section", "-femulated-tls",
+  "-save-temps*", "--save-temps*", "-fembed-bitcode*", "-fstack-size-section", "-femulated-tls",
   "-fbasic-block-sections=*", "-ftrap-function=*",
 ];
 
@@ -112,6 +112,12 @@ export interface CommandLine {
   readonly compile: readonly string[];
   /** `-fdefer-inlining` was given, and no `-fno-defer-inlining` after it. */
   readonly defersInlining: boolean;
+  /** `-fno-elf-objects`: objects are IR alone, without an ELF shell. */
+  readonly writesBareObjects: boolean;
+  /** `--error-unsupported`: what tsc-lto cannot compile is an error, not clang's business. */
+  readonly refusesUnsupported: boolean;
+  /** `-ffat-lto-objects`: objects have machine code beside the IR. */
+  readonly fat: boolean;
   /** The level of optimisation by the last `-O`: `z`, `2`; undefined: none was given. */
   readonly level: string | undefined;
   /** Options for the assembler (`-Wa,`), which only assembly inputs need. */
@@ -144,6 +150,7 @@ const isAlsoLinker = compilePatterns(alsoLinker);
 const isDropped = compilePatterns(dropped);
 const isRefused = compilePatterns(refused);
 const isLto = compilePatterns(["-flto", "-flto=*", "-fno-lto"]);
+const isFat = compilePatterns(["-ffat-lto-objects", "-fno-fat-lto-objects"]);
 const isClangOnly = compilePatterns(clangOnly);
 const joinedNames = new Set(joinedOrSeparate);
 
@@ -181,6 +188,9 @@ class Parser {
   private codegen: CommandLine["codegen"];
   private jobs: number | undefined;
   private defersInlining = false;
+  private writesBareObjects = false;
+  private refusesUnsupported = false;
+  private fat = false;
   private cxx = false;
   private verbose = false;
   private help = false;
@@ -214,6 +224,9 @@ class Parser {
       output: this.output,
       compile: this.compile,
       defersInlining: this.defersInlining,
+      writesBareObjects: this.writesBareObjects,
+      refusesUnsupported: this.refusesUnsupported || this.link.some(refusesUnsupported),
+      fat: this.fat,
       level: this.compile.findLast((word) => word.startsWith("-O"))?.substring(2),
       assemble: this.assemble,
       link: this.link,
@@ -239,7 +252,7 @@ class Parser {
   }
 
   /**
-   * `--clang=`, `--codegen=`, `--driver-mode=`, `-fdefer-inlining`, `-j`, `--help`: options of this driver, which clang does not have or answers differently.
+   * `--clang=`, `--codegen=`, `--driver-mode=`, `-fdefer-inlining`, `-felf-objects`, `--error-unsupported`, `-j`, `--help`: options of this driver, which clang does not have or answers differently.
    * How many words the option has; 0 when `word` is none of them.
    */
   private ownOption(word: string, next: string | undefined): number {
@@ -270,6 +283,14 @@ class Parser {
       this.defersInlining = word === "-fdefer-inlining";
       return 1;
     }
+    if (word === "--error-unsupported") {
+      this.refusesUnsupported = true;
+      return 1;
+    }
+    if (word === "-felf-objects" || word === "-fno-elf-objects") {
+      this.writesBareObjects = word === "-fno-elf-objects";
+      return 1;
+    }
     if (!/^-j\d*$/.test(word)) return 0;
     const text = word === "-j" ? (next ?? "") : word.substring(2);
     this.jobs = Number(text);
@@ -282,6 +303,7 @@ class Parser {
     if (this.onlyInputs || word === "-" || !word.startsWith("-")) this.input(word);
     else if (word === "--") this.onlyInputs = true;
     else if (word === "-c" || word === "--compile") this.compileOnly = true;
+    else if (isFat(word)) this.fat = word === "-ffat-lto-objects";
     else if (isLto(word)) this.isNative = word === "-fno-lto";
     else if (isDropped(word)) return;
     else if (isRefused(word)) throw new InputError(`unsupported option '${word}'`);
@@ -331,6 +353,10 @@ class Parser {
     this.language = language === "none" ? undefined : language;
   }
 }
+
+/** Told to the linker, it is meant for the whole. */
+const refusesUnsupported = (item: LinkItem): boolean =>
+  "words" in item && item.words.some((word) => word.split(",").includes("--error-unsupported"));
 
 function kindOf(path: string, language: string | undefined): InputKind {
   if (language !== undefined) {

@@ -10,14 +10,14 @@ removeWorkspaces();
 
 const one = "int one(void) { return 1; }\n";
 
-const ir = (w: Workspace, name: string): string => printModule(readObject(w.read(name), name));
+const ir = (w: Workspace, name: string): string => printModule(readObject(w.object(name), name));
 
 describe("objects", () => {
   it("come out where clang would put them", async () => {
     const w = new Workspace({ "src/a.c": one, "src/b.c": "int two(void) { return 2; }\n" });
     expect(await w.run(["-c", "src/a.c", "src/b.c"])).toEqual({ code: 0, stdout: "", stderr: "" });
     expect(w.list()).toEqual(["a.o", "b.o", "src"]);
-    expect(isObject(w.read("a.o"))).toBe(true);
+    expect(isObject(w.object("a.o"))).toBe(true);
     expect(ir(w, "b.o")).toMatch(/define .*@two\(/);
     expect((await w.run(["-c", "src/a.c", "-o", "src/x.obj"])).code).toBe(0);
     expect(w.list("src")).toEqual(["a.c", "b.c", "x.obj"]);
@@ -145,7 +145,7 @@ describe("paths", () => {
   it("may begin with a dash after --", async () => {
     const w = new Workspace({ "-a.c": one });
     expect((await w.run(["-c", "-o", "a.o", "--", "-a.c"])).code).toBe(0);
-    expect(isObject(w.read("a.o"))).toBe(true);
+    expect(isObject(w.object("a.o"))).toBe(true);
   });
 });
 

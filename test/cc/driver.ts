@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { afterAll } from "vitest";
 import { runDriver } from "../../bin/cc/main.js";
 import type { Host } from "../../bin/host/host.js";
+import { readElf } from "../../formats/elf.js";
 
 const directories: string[] = [];
 
@@ -41,6 +42,10 @@ export class Workspace {
   }
   text(name: string): string {
     return this.read(name).toString("utf8");
+  }
+  /** The IR object in its ELF shell. */
+  object(name: string): Uint8Array {
+    return readElf(this.read(name), name).ir!;
   }
   /** All names in a folder, hidden ones too: temporary files must not stay. */
   list(folder = "."): string[] {

@@ -48,7 +48,7 @@ describe("sources that nest deeply", () => {
       "deep.c": `int f(int x) { return ${"x + ".repeat(20_000)}x; }\nint g(int x) { return ${"(".repeat(250)}x${")".repeat(250)}; }\n`,
     });
     expect(run(w, "-c", "-O1", "deep.c")).toEqual({ status: 0, stdout: "", stderr: "" });
-    expect(isObject(w.read("deep.o"))).toBe(true);
+    expect(isObject(w.object("deep.o"))).toBe(true);
   });
 });
 

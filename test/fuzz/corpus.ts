@@ -1,6 +1,7 @@
 /** Valid files of every format that tsc-lto reads, to be damaged. */
 import { readdirSync, readFileSync } from "node:fs";
 import { writeObject } from "../../formats/object/index.js";
+import { writeShell } from "../../formats/object-shell.js";
 import { parseModule, printModule } from "../../formats/text/index.js";
 import { readBitcode } from "../../frontend/llvm/bitcode.js";
 import { ownReferences, scanBody } from "../../lto/analysis/references.js";
@@ -73,6 +74,8 @@ export function makeCorpus(fixtures: string, more?: string): Seed[] {
   const native = elf(symbols, [".text", ".tdata"]);
   add("native.o", "elf", native);
   add("native.so", "elf", elf(symbols, [".text"], 3));
+  const shelled = parseModule(companionText, companion);
+  add("shell.o", "elf", writeShell(shelled, writeObject(shelled))!);
   for (const [i, { bytes }] of bitcode.slice(0, 3).entries())
     add(
       `fat-${i}.o`,
