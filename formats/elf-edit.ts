@@ -6,6 +6,7 @@
 import { bytesOfText } from "../lto/ir/byte-text.js";
 import { InputError } from "../lto/ir/errors.js";
 import { isElf } from "./elf.js";
+import { SHF_EXCLUDE, SHT_LLVM_LTO } from "./elf-constants.js";
 
 export interface AddedSection {
   readonly name: string;
@@ -15,6 +16,10 @@ export interface AddedSection {
 }
 
 const sectionHeaderSize = 64;
+
+/** A fat object, as clang's -ffat-lto-objects makes it: linkers that know bitcode take that, others leave it out. */
+export const withBitcode = (file: Uint8Array, bitcode: Uint8Array): Uint8Array =>
+  withSection(file, { name: ".llvm.lto", type: SHT_LLVM_LTO, flags: SHF_EXCLUDE, bytes: bitcode });
 
 /** @throws InputError for what is no such file */
 export function withSection(file: Uint8Array, added: AddedSection): Uint8Array {

@@ -47,10 +47,8 @@ export class Compiler {
       if (job.machineCode?.wanted === "beside") {
         const { object, ...made } = await this.generate(job, bytes);
         if (object === undefined) return { ...made, stderr: Buffer.concat([result.stderr, made.stderr]) };
-        const { SHF_EXCLUDE, SHT_LLVM_LTO } = await import("../../formats/elf-constants.js");
-        const { withSection } = await import("../../formats/elf-edit.js");
-        const section = { name: ".llvm.lto", type: SHT_LLVM_LTO, flags: SHF_EXCLUDE, bytes };
-        return { ...result, object: withSection(object, section) };
+        const { withBitcode } = await import("../../formats/elf-edit.js");
+        return { ...result, object: withBitcode(object, bytes) };
       }
       const converted = await this.convert(bytes, job.source, job.bare === true);
       if (!("message" in converted)) return { ...result, object: converted };

@@ -119,7 +119,6 @@ describe("inputs and values", () => {
 
 describe("what only clang's code generator does", () => {
   it.each([
-    "-ffat-lto-objects",
     "-save-temps",
     "--save-temps=obj",
     "-fembed-bitcode",

@@ -86,7 +86,7 @@ describe("a missing directory for temporary files", () => {
   it("is named by the linker, by the compiler driver and by the checker", () => {
     const object = objects();
     const runs: [Name, string[], string][] = [
-      ["tsc-ld", ["-shared", object, "-o", "p"], "ld.tsc-lto: error: cannot make a temporary file in"],
+      ["tsc-ld", ["-shared", object, "-o", "p"], "ld.tsc-lto: error: cannot make a temporary directory in"],
       ["tsc-cc", ["-shared", object, "-o", "p"], "tsc-cc: error: cannot make a temporary directory in"],
       [
         "tsc-lto",
