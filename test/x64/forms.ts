@@ -11,7 +11,8 @@ import {
 import { hasSegment, memory } from "../../lto/x64/isa/memory-operand.js";
 import { opcodeCount, rowOf } from "../../lto/x64/isa/op-info.js";
 import { Format, X } from "../../lto/x64/isa/ops.js";
-import { FlagRead, type Row, Takes, vector } from "../../lto/x64/isa/row.js";
+import { FlagRead, packed, type Row, Takes, vector } from "../../lto/x64/isa/row.js";
+import { V } from "../../lto/x64/isa/vex-ops.js";
 
 const reg = (r: number): RegOperand => RegOperand.physical(r);
 const external: SymbolRef = { kind: "direct", target: { kind: "external", name: "sym" } };
@@ -71,7 +72,8 @@ function make(op: X, size: number, parts: Parts): MInst {
 }
 
 /** Registers that a row names at a width. */
-const registersAt = (width: number): readonly number[] => (width === vector ? xmms : gprs);
+const registersAt = (width: number): readonly number[] =>
+  width === vector || width === packed ? xmms : gprs;
 
 /** What is in the place of a row's source, one way each: parts of an instruction. */
 function sources(row: Row, size: number, mems: readonly MemOperand[]): Parts[] {
@@ -144,8 +146,34 @@ function formsOf(row: Row, size: number, mems: readonly MemOperand[]): MInst[] {
       break;
     case Format.Three:
       combine((r, source) => {
-        for (const a of someOf(gprs)) add({ ...source, defs: [r], uses: [a, ...(source.uses ?? [])] });
+        for (const a of someOf(results)) add({ ...source, defs: [r], uses: [a, ...(source.uses ?? [])] });
       });
+      break;
+    case Format.ThreeImm:
+      combine((r, source) => {
+        for (const a of someOf(results))
+          add({ ...source, defs: [r], uses: [a, ...(source.uses ?? [])], imm: 3 });
+      });
+      break;
+    case Format.Blend:
+      combine((r, source) => {
+        for (const [i, a] of someOf(results).entries())
+          add({ ...source, defs: [r], uses: [a, ...(source.uses ?? []), someOf(results)[i]!] });
+      });
+      break;
+    case Format.Fused:
+      combine((r, source) => {
+        for (const a of someOf(results)) add({ ...source, defs: [r], uses: [r, a, ...(source.uses ?? [])] });
+      });
+      break;
+    case Format.Merge:
+      combine((r, source) => add({ ...source, defs: [r] }));
+      break;
+    case Format.MaskStore:
+      for (const a of xmms) mems.forEach((mem, i) => void add({ uses: [a, xmms[i % xmms.length]!], mem }));
+      break;
+    case Format.MovMImm:
+      mems.forEach((mem, i) => void add({ uses: [xmms[i % xmms.length]!], mem, imm: 1 }));
       break;
     case Format.Counted:
       combine((r, source) => {
@@ -253,7 +281,7 @@ function formsOf(row: Row, size: number, mems: readonly MemOperand[]): MInst[] {
     case Format.Pseudo:
       if (op === X.Xchg)
         for (const a of gprs) for (const b of gprs) if (a !== b) add({ defs: [a, b], uses: [b, a] });
-      if (op === X.XorpsZero) for (const r of xmms) add({ defs: [r] });
+      if (op === X.XorpsZero || op === (V.Zero as number)) for (const r of xmms) add({ defs: [r] });
       if (op === X.TlsGetAddr)
         add({ symbol: { kind: "tls-dynamic", target: { kind: "external", name: "tls_sym" } } });
       if (op === X.TableLoad) out.push(...tableLoads());

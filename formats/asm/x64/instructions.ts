@@ -29,6 +29,7 @@ import {
 import { opcodeNames } from "../../../lto/x64/isa/op-names.js";
 import { ccNames, Format, JumpMark, X } from "../../../lto/x64/isa/ops.js";
 import { FlagRead, Suffix, suffixes } from "../../../lto/x64/isa/row.js";
+import { V } from "../../../lto/x64/isa/vex-ops.js";
 import type { InstructionPrinter, OperandNames } from "../instruction-printer.js";
 import { inlineAsmText } from "./inline-asm.js";
 import { memoryText, registerText, symbolText } from "./operands.js";
@@ -104,6 +105,9 @@ function moveLikeText(inst: MInst, names: OperandNames): string {
     return `\t${mnemonic(inst)}\t${register(inst.uses[0], from, inst)}, ${memoryText(inst.mem!, names)}`;
   return `\t${mnemonic(inst)}\t${source(inst, 0, from, names)}, ${result(inst)}`;
 }
+
+/** The first of three operands, as wide as the result. */
+const firstSource = (inst: MInst): string => register(inst.uses[0], resultSize(inst.op, inst.size), inst);
 
 const lastRegister = (inst: MInst): string =>
   register(inst.uses[inst.uses.length - 1], argumentSize(inst.op, inst.size), inst);
@@ -221,6 +225,10 @@ function pseudoText(inst: MInst, names: OperandNames): string {
       const name = register(inst.defs[0], 16, inst);
       return `\txorps\t${name}, ${name}`;
     }
+    case V.Zero as number: {
+      const name = register(inst.defs[0], 16, inst);
+      return `\tvxorps\t${name}, ${name}, ${name}`;
+    }
     case X.TlsGetAddr:
       return tlsText(inst, names);
     case X.GotBase: {
@@ -298,7 +306,22 @@ export function instructionText(inst: MInst, names: OperandNames): string {
     case Format.CompareImm:
       return `\t${mnemonic(inst)}\t$${signedImmediate(inst.imm!, 4)}, ${secondOrMemory(inst, names)}, ${register(inst.uses[0], size, inst)}`;
     case Format.Three:
-      return `\t${mnemonic(inst)}\t${source(inst, 1, size, names)}, ${register(inst.uses[0], size, inst)}, ${result(inst)}`;
+      return `\t${mnemonic(inst)}\t${source(inst, 1, argumentSize(op, size), names)}, ${firstSource(inst)}, ${result(inst)}`;
+    case Format.ThreeImm:
+      return `\t${mnemonic(inst)}\t$${inst.imm}, ${registerOrMemory(inst, names)}, ${firstSource(inst)}, ${result(inst)}`;
+    case Format.Blend:
+      return `\t${mnemonic(inst)}\t${lastRegister(inst)}, ${inst.mem !== null ? memoryText(inst.mem, names) : register(inst.uses[1], size, inst)}, ${firstSource(inst)}, ${result(inst)}`;
+    case Format.Fused:
+      return `\t${mnemonic(inst)}\t${source(inst, 2, size, names)}, ${register(inst.uses[1], size, inst)}, ${result(inst)}`;
+    case Format.Merge: {
+      // The lanes that nobody looks at are the source's where it has any: the result's may not be there yet.
+      const hasLanes = inst.mem === null && inst.uses[0]!.loc >= 16;
+      return `\t${mnemonic(inst)}\t${source(inst, 0, argumentSize(op, size), names)}, ${hasLanes ? lastRegister(inst) : result(inst)}, ${result(inst)}`;
+    }
+    case Format.MaskStore:
+      return `\t${mnemonic(inst)}\t${lastRegister(inst)}, ${register(inst.uses[0], size, inst)}, ${memoryText(inst.mem!, names)}`;
+    case Format.MovMImm:
+      return `\t${mnemonic(inst)}\t$${inst.imm}, ${lastRegister(inst)}, ${memoryText(inst.mem!, names)}`;
     case Format.Counted:
       return `\t${mnemonic(inst)}\t${lastRegister(inst)}, ${inst.mem !== null ? memoryText(inst.mem, names) : register(inst.uses[0], size, inst)}, ${result(inst)}`;
     case Format.Wide:

@@ -13,6 +13,7 @@ const registers: Readonly<Record<number, readonly string[]>> = {
   8: withPercent(registerNames[8]!),
   10: withPercent(registerNames[8]!),
   16: withPercent(registerNames[16]!),
+  32: withPercent(registerNames[32]!),
 };
 const wide = registers[8]!;
 

@@ -12,11 +12,10 @@ import { isEmptySet } from "../../codegen/register-set.js";
 import { memory } from "../isa/memory-operand.js";
 import { opCommutes, opFormat, opMemory, opSource, opSourceBytes } from "../isa/op-info.js";
 import { Format, wantsR11, X } from "../isa/ops.js";
-import { lastUse, noMemory, noSource, operandSize } from "../isa/row.js";
+import { bytesRead, lastUse, noMemory, noSource } from "../isa/row.js";
 
 /** Bytes that `inst` reads of a source in memory. */
-const sourceBytes = ({ op, size }: MInst): number =>
-  opSourceBytes[op] === operandSize ? size : opSourceBytes[op]!;
+const sourceBytes = ({ op, size }: MInst): number => bytesRead(opSourceBytes[op]!, size);
 
 /** Index in `uses` of the source that may be memory; -1 if none may. */
 function sourceIndex(inst: MInst): number {

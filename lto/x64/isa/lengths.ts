@@ -13,10 +13,11 @@
 
 import { type MemOperand, type MInst, type RegOperand, type SymbolKind, tableOf } from "../../codegen/mir.js";
 import { hasSegment, isRipRelative } from "./memory-operand.js";
-import { argumentSize, opBytes, opLength, opWide, resultSize } from "./op-info.js";
-import { JumpMark } from "./ops.js";
+import { argumentSize, opBytes, opFormat, opLength, opWide, resultSize } from "./op-info.js";
+import { Format, JumpMark } from "./ops.js";
 import { RAX } from "./registers.js";
 import { Length, Wide } from "./row.js";
+import { V } from "./vex-ops.js";
 
 /** Bytes of a branch to a block: short and near forms. */
 export const shortBranch = 2;
@@ -209,6 +210,39 @@ function plainLength(inst: MInst): number {
   return rex(inst, wide, false, false) + opBytes[op]! + operandLength(inst);
 }
 
+/** Bytes of a VEX prefix for what the map 0F has. */
+function shortVexLength(inst: MInst): number {
+  const { op, defs, uses, mem } = inst;
+  const format = opFormat[op] as Format;
+  const takesWide = mem === null || format === Format.Merge;
+  const isWide =
+    opWide[op] === Wide.Always ||
+    (opWide[op] === Wide.Size8 && inst.size === 8) ||
+    (takesWide &&
+      format === Format.Mov &&
+      (resultSize(op, inst.size) === 8 || argumentSize(op, inst.size) === 8));
+  if (isWide) return 3;
+  if (mem !== null) return isExtended(mem.base) || isExtended(mem.index) ? 3 : 2;
+  // A register by itself is both.
+  if (uses.length === 0) return isExtended(defs[0]!) ? 3 : 2;
+  const [def] = defs;
+  const last = uses[uses.length - 1]!;
+  // Between the register files the vector is never the operand that may be memory.
+  if (isCrossMove(op)) return isExtended(def!.loc >= 16 ? last : def!) ? 3 : 2;
+  // Moves have a form for each direction.
+  if (hasTwoDirections(op)) return isExtended(last) && isExtended(def!) ? 3 : 2;
+  return isExtended(last) ? 3 : 2;
+}
+
+const isCrossMove = (op: number): boolean => op >= V.MovdTo && op <= V.MovqFrom;
+const hasTwoDirections = (op: number): boolean =>
+  op === V.Movaps || op === V.Movups || op === V.MovssMerge || op === V.MovsdMerge;
+
+function shortVex(inst: MInst): number {
+  const operands = inst.uses.length === 0 && inst.mem === null ? 1 : operandLength(inst);
+  return shortVexLength(inst) + 1 + operands + (inst.imm !== null ? 1 : 0);
+}
+
 /** The same for integer instructions of 2, 4 or 8 bytes: with operand-size prefix. */
 const plainIntegerLength = (inst: MInst): number => (inst.size === 2 ? 1 : 0) + plainLength(inst);
 
@@ -302,7 +336,11 @@ export function instructionLength(inst: MInst): number {
     case Length.ByteSource:
       return byteSourceLength(inst);
     case Length.Vex:
-      return opBytes[op]! + operandLength(inst) + (inst.imm !== null ? 1 : 0);
+      return (
+        opBytes[op]! + operandLength(inst) + (inst.imm !== null || opFormat[op] === Format.Blend ? 1 : 0)
+      );
+    case Length.ShortVex:
+      return shortVex(inst);
     case Length.Copy:
       return copyLength(inst);
     case Length.Mov:

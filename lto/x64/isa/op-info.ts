@@ -5,7 +5,18 @@
 
 import { opcodeNames } from "./op-names.js";
 import type { Format } from "./ops.js";
-import { FlagEffect, FlagRead, from4, operandSize, type Row, suffixes, upTo4 } from "./row.js";
+import {
+  FlagEffect,
+  FlagRead,
+  from4,
+  operandSize,
+  packed,
+  pseudo,
+  type Row,
+  suffixes,
+  upTo4,
+} from "./row.js";
+import { avxRows } from "./rows/avx.js";
 import { controlRows } from "./rows/control.js";
 import { generalRows } from "./rows/general.js";
 import { vectorRows } from "./rows/vector.js";
@@ -13,15 +24,18 @@ import { vectorExtensionRows } from "./rows/vector-extensions.js";
 
 /** The table, by opcode. */
 const rows: Row[] = [];
-for (const row of [...generalRows, ...controlRows, ...vectorRows, ...vectorExtensionRows]) {
+for (const row of [...generalRows, ...controlRows, ...vectorRows, ...vectorExtensionRows, ...avxRows]) {
   if (rows[row.op] !== undefined) throw new Error(`two rows of ${opcodeNames[row.op]}`);
   rows[row.op] = row;
 }
 
 /** Opcodes are numbered below this. */
 export const opcodeCount = rows.length;
-for (let op = 0; op < opcodeCount; op++)
-  if (rows[op] === undefined) throw new Error(`no row of ${opcodeNames[op]}`);
+for (let op = 0; op < opcodeCount; op++) {
+  if (rows[op] !== undefined) continue;
+  if (opcodeNames[op] !== undefined) throw new Error(`no row of ${opcodeNames[op]}`);
+  rows[op] = pseudo(op, { sizes: [] });
+}
 
 export const opFormat: readonly Format[] = rows.map(({ format }) => format);
 export const opName: readonly string[] = rows.map(({ name }) => name);
@@ -58,6 +72,7 @@ export function resultSize(op: number, size: number): number {
   const width = opResult[op]!;
   switch (width) {
     case operandSize:
+    case packed:
       return size;
     case upTo4:
       return Math.min(size, 4);
@@ -71,7 +86,7 @@ export function resultSize(op: number, size: number): number {
 /** Bytes at which the register that is the source is named. */
 export function argumentSize(op: number, size: number): number {
   const width = opArgument[op]!;
-  return width === operandSize ? size : width;
+  return width === operandSize || width === packed ? size : width;
 }
 
 /** Whether the instruction reads any arithmetic flag. */

@@ -3,6 +3,12 @@
  * object that it is at run time.
  */
 import * as ops from "./ops.js";
+import * as vexOps from "./vex-ops.js";
+
+type Members = Readonly<Record<number, string>>;
+const names: Record<number, string> = { ...(ops as unknown as { X: Members }).X };
+for (const [op, name] of Object.entries((vexOps as unknown as { V: Members }).V))
+  if (typeof name === "string") names[Number(op)] = `V${name}`;
 
 /** By opcode. */
-export const opcodeNames = (ops as unknown as { X: Readonly<Record<number, string>> }).X;
+export const opcodeNames: Members = names;

@@ -34,8 +34,20 @@ export const enum Format {
   DoubleShift,
   /** defs[0] ← src widened; the op names the source width. */
   Extend,
-  /** defs[0] ← uses[0] op src = uses[1] | mem; nothing is tied. */
+  /** defs[0] ← uses[0] op src = uses[1] | mem | imm; nothing is tied. */
   Three,
+  /** The same with an immediate that is no source. */
+  ThreeImm,
+  /** defs[0] ← uses[0] or src = uses[1] | mem, lane by lane, by the last of uses. */
+  Blend,
+  /** defs[0] = tied uses[0]; sources uses[1] and src = uses[2] | mem. */
+  Fused,
+  /** The low lane of defs[0] ← src = uses[0] | mem; the others are whatever. */
+  Merge,
+  /** mem ← uses[1], the lanes that uses[0] marks. */
+  MaskStore,
+  /** mem ← uses[0], with imm. */
+  MovMImm,
   /** defs[0] ← src = uses[0] | mem, by the last of uses. */
   Counted,
   /** defs[0] ← address of mem. */

@@ -50,15 +50,16 @@ const names64 = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi"];
 const names8 = ["al", "cl", "dl", "bl", "spl", "bpl", "sil", "dil"];
 const word = ["ax", "cx", "dx", "bx", "sp", "bp", "si", "di"];
 
-/** Assembly name without `%` of register `reg` seen as `size` bytes (1, 2, 4, 8; xmm ignores it). */
+/** Assembly name without `%` of register `reg` seen as `size` bytes (1, 2, 4, 8; vector registers: 32, or any other). */
 export const registerNames: Readonly<Record<number, readonly string[]>> = {
   1: build((r) => (r < 8 ? names8[r]! : `r${r}b`)),
   2: build((r) => (r < 8 ? word[r]! : `r${r}w`)),
   4: build((r) => (r < 8 ? `e${word[r]!}` : `r${r}d`)),
   8: build((r) => (r < 8 ? names64[r]! : `r${r}`)),
   16: build((r) => (r < 8 ? names64[r]! : `r${r}`)),
+  32: build((r) => (r < 8 ? names64[r]! : `r${r}`), "y"),
 };
 
-function build(gpr: (r: number) => string): string[] {
-  return Array.from({ length: 32 }, (_, r) => (r < 16 ? gpr(r) : `xmm${r - 16}`));
+function build(gpr: (r: number) => string, vector = "x"): string[] {
+  return Array.from({ length: 32 }, (_, r) => (r < 16 ? gpr(r) : `${vector}mm${r - 16}`));
 }

@@ -17,10 +17,9 @@
  * as (length) and a decoder (registers, flags, memory, upper bits, control). A new format, suffix or kind of length has to be
  * taught to printer, lengths and forms: the compiler says where.
  *
- * VEX prefixes: integer instructions of the maps 0F38 and 0F3A, which take three bytes whatever the registers are
- * (`Length.Vex`). Vectors would want a kind of length with the map (0F and no extended base, index or W: two bytes),
- * `MInst.size` 32 for 256 bits, `upper` saying that the lanes above become zero, and rows of `Format.Three` beside those of
- * `Format.Alu`, as whole functions use one or the other. EVEX has four bytes, displacements in units of what is accessed (a
+ * VEX prefixes: integer instructions of the maps 0F38 and 0F3A take three bytes whatever the registers are (`Length.Vex`);
+ * those of vectors in the map 0F mostly two (`Length.ShortVex`). Opcodes of vectors with VEX are those of `V`, beside those of
+ * `X`, as whole functions use one or the other. EVEX would want four bytes, displacements in units of what is accessed (a
  * column beside `sourceBytes`), a mask as one more use, and 32 vector registers, which register sets can hold.
  * Source: Intel SDM volume 2.
  */
@@ -58,6 +57,8 @@ export const enum Suffix {
   /** Numbers and integers in memory of the x87. */
   Float,
   X87Integer,
+  /** Of a result that is narrower than the source. */
+  Packed,
   /** The whole mnemonic: the sign of the accumulator into rdx; its lower half extended. */
   SignRax,
   ExtendRax,
@@ -70,6 +71,7 @@ export const suffixes: Readonly<Record<Suffix, Readonly<Record<number, string>>>
   [Suffix.ZeroExtended]: { 2: "w", 4: "l", 8: "l" },
   [Suffix.Float]: { 4: "s", 8: "l", 10: "t" },
   [Suffix.X87Integer]: { 2: "s", 4: "l", 8: "ll" },
+  [Suffix.Packed]: { 16: "x", 32: "y" },
   [Suffix.SignRax]: { 2: "cwtd", 4: "cltd", 8: "cqto" },
   [Suffix.ExtendRax]: { 2: "cbtw", 4: "cwtl", 8: "cltq" },
 };
@@ -174,6 +176,8 @@ export const enum Length {
   Exchange,
   /** VEX prefix of three bytes. */
   Vex,
+  /** VEX prefix of two bytes where neither a base, an index or the last source is extended, nor REX.W is there. */
+  ShortVex,
   /** As `Integer`, with single bytes as source alone. */
   ByteSource,
   Jump,
@@ -209,9 +213,20 @@ export const upTo4 = 32;
 export const from4 = 64;
 /** As `result` and `argument`: a vector register. */
 export const vector = 16;
+/** As `result` and `argument`: a vector register of `MInst.size` bytes. */
+export const packed = 128;
+/** As `sourceBytes`: a part of `MInst.size`. */
+export const half = 129;
+export const quarter = 130;
+export const eighth = 131;
+
+/** Bytes of memory that a row says are read there, of an operation of `size` bytes. */
+export const bytesRead = (sourceBytes: number, size: number): number =>
+  sourceBytes === operandSize ? size : sourceBytes > packed ? size >> (sourceBytes - packed) : sourceBytes;
 
 export interface Row {
-  readonly op: X;
+  /** Of `X` or `V`. */
+  readonly op: number;
   readonly format: Format;
   /** The mnemonic, without a suffix by size; with operands where they are fixed. */
   readonly name: string;
@@ -237,7 +252,7 @@ export interface Row {
    * The opcode that does to memory what this one does to its result, or its first source, or `noMemory`. The opcode itself:
    * a memory operand in place of the result.
    */
-  readonly memory: X | typeof noMemory;
+  readonly memory: number;
   /** Index in `uses` of the source that may be memory, `noSource` or `lastUse`. */
   readonly source: number;
   /** Bytes that are read there, or `operandSize`. */
@@ -267,6 +282,10 @@ const sourceOf: Partial<Record<Format, number>> = {
   [Format.CompareImm]: 1,
   [Format.Compare]: 1,
   [Format.Three]: 1,
+  [Format.ThreeImm]: 1,
+  [Format.Blend]: 1,
+  [Format.Fused]: 2,
+  [Format.Merge]: 0,
   [Format.Counted]: 0,
   [Format.Wide]: lastUse,
 };
@@ -279,6 +298,12 @@ const takesOf: Partial<Record<Format, number>> = {
   [Format.Extend]: Takes.Register | Takes.Memory,
   [Format.MulImm]: Takes.Register | Takes.Memory,
   [Format.Three]: Takes.Register | Takes.Memory,
+  [Format.ThreeImm]: Takes.Register | Takes.Memory,
+  [Format.Blend]: Takes.Register | Takes.Memory,
+  [Format.Fused]: Takes.Register | Takes.Memory,
+  [Format.Merge]: Takes.Register | Takes.Memory,
+  [Format.MaskStore]: Takes.Register,
+  [Format.MovMImm]: Takes.Register,
   [Format.Counted]: Takes.Register | Takes.Memory,
   [Format.Alu]: Takes.Register | Takes.Memory | Takes.Immediate,
   [Format.AluM]: Takes.Register | Takes.Immediate,
@@ -321,7 +346,7 @@ const lengthOf: Partial<Record<Format, Length>> = {
 };
 
 /** A row; columns that are not given are what the format says, or what most instructions are. */
-export const row = (op: X, format: Format, name: string, bytes: number, columns: Columns = {}): Row => ({
+export const row = (op: number, format: Format, name: string, bytes: number, columns: Columns = {}): Row => ({
   op,
   format,
   name,
@@ -386,7 +411,7 @@ export const sse = (op: X, format: Format, name: string, prefix: 0 | 1, columns:
   });
 
 /** What makes no code but tells the assembler something. */
-export const directive = (op: X): Row => row(op, Format.Directive, "", 0);
+export const directive = (op: number): Row => row(op, Format.Directive, "", 0);
 
 /** What later steps replace, or what prints nothing. */
-export const pseudo = (op: X, columns: Columns = {}): Row => row(op, Format.Pseudo, "", 0, columns);
+export const pseudo = (op: number, columns: Columns = {}): Row => row(op, Format.Pseudo, "", 0, columns);
