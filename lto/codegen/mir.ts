@@ -30,7 +30,7 @@ export type RegClass = number;
 
 export interface VRegInfo {
   readonly cls: RegClass;
-  /** Bytes a spill must keep: 4 or 8 (general), 4, 8 or 16 (vector). */
+  /** Bytes a spill must keep: 4 or 8 (general), 4, 8, 16 or 32 (vector). */
   size: number;
   /**
    * An instruction without register uses that recomputes the value anywhere in the function at no more cost
@@ -467,6 +467,10 @@ export class MFunction {
     this.nextBlockId = Math.max(this.nextBlockId, count);
   }
 }
+
+/** A slot for a value that has no register. Moves of more than 16 bytes do not ask for their alignment. */
+export const newSpillSlot = (fn: MFunction, size: number): number =>
+  fn.newSlot(size, Math.min(size, 16), "spill");
 
 /** Calls `visit` on every register operand the instruction reads, address registers included. */
 export function forEachUse(inst: MInst, visit: (operand: RegOperand) => void): void {

@@ -27,22 +27,24 @@ import {
   xmmMask,
 } from "./isa/registers.js";
 import { Length, Wide } from "./isa/row.js";
+import { V } from "./isa/vex-ops.js";
 
-function instruction(op: X, size: number, to: number, from: number): MInst {
+function instruction(op: number, size: number, to: number, from: number): MInst {
   const inst = new MInst(op, size);
   if (to >= 0) inst.defs.push(RegOperand.physical(to));
   if (from >= 0) inst.uses.push(RegOperand.physical(from));
   return inst;
 }
 
-function loadOp(cls: RegClass, size: number): X {
+/** Slots are aligned to 16 bytes at most. */
+function loadOp(cls: RegClass, size: number): number {
   if (cls === GPR) return X.Mov;
-  return size === 4 ? X.Movss : size === 8 ? X.Movsd : X.Movaps;
+  return size === 4 ? X.Movss : size === 8 ? X.Movsd : size === 16 ? X.Movaps : V.Movups;
 }
 
-function storeOp(cls: RegClass, size: number): X {
+function storeOp(cls: RegClass, size: number): number {
   if (cls === GPR) return X.MovM;
-  return size === 4 ? X.MovssM : size === 8 ? X.MovsdM : X.MovapsM;
+  return size === 4 ? X.MovssM : size === 8 ? X.MovsdM : size === 16 ? X.MovapsM : V.MovupsM;
 }
 
 /** Whether the instruction leaves the block, so that moves for outgoing edges belong before it. */
@@ -81,7 +83,7 @@ export const x64Registers: TargetRegisters = {
   encodingForm,
   formCosts,
   bytes: {
-    move: (size) => (size === 8 || size === 16 ? 3 : 2),
+    move: (size) => (size >= 8 ? 3 : 2),
     memory: (size) => (size === 4 ? 4 : 5),
     fold: 2,
     remat: 5,

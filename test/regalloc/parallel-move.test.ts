@@ -15,6 +15,7 @@ function context(free: number, swaps: boolean): MoveContext {
     scratch: (_cls, taken) => (free >= 0 && !taken(free) ? free : -1),
     victim: (_cls, taken) => [0, 1, 2, 3].find((r) => !taken(r))!,
     temporarySlot: (_cls, which) => temporaries[which]!,
+    wholeSize: (cls) => (cls === 0 ? 8 : 16),
     canSwap: () => swaps,
     canStoreConstant: (vreg) => vreg % 2 === 1,
   };

@@ -54,6 +54,8 @@ export interface MoveContext {
   victim(cls: RegClass, taken: (register: number) => boolean): number;
   /** A slot for temporary values; `which` tells apart slots needed at the same time. */
   temporarySlot(cls: RegClass, which: 0 | 1): Location;
+  /** Bytes that a register of `cls` holds at most. */
+  wholeSize(cls: RegClass): number;
   /** Whether registers of `cls` can be exchanged. */
   canSwap(cls: RegClass): boolean;
   /** Whether the constant `vreg` can be written to memory without a register. */
@@ -294,7 +296,7 @@ class Sequencer {
     }
     const victim = this.context.victim(cls, () => false);
     const slot = this.context.temporarySlot(cls, 1);
-    const size = cls === 0 ? 8 : 16;
+    const size = this.context.wholeSize(cls);
     this.out.push(new MoveAction(ActionKind.Move, cls, size, slot, victim, -1));
     body(victim);
     this.out.push(new MoveAction(ActionKind.Move, cls, size, victim, slot, -1));

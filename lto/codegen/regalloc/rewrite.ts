@@ -15,6 +15,7 @@ import {
   type MBlock,
   type MFunction,
   MInst,
+  newSpillSlot,
   noLocation,
   type RegClass,
   slotLocation,
@@ -118,6 +119,7 @@ class Writer implements MoveContext {
   private windowEnd = 0;
   private windowFree: (RegisterSet | null)[] = [];
   private readonly temporary: (Location | undefined)[] = [];
+  private readonly wholeSizes: (number | undefined)[] = [];
   private readonly cheapRegisters: RegisterSet;
   private readonly swappable: boolean[] = [];
 
@@ -374,12 +376,19 @@ class Writer implements MoveContext {
     const key = 2 * cls + which;
     let slot = this.temporary[key];
     if (slot === undefined) {
-      const size = cls === 0 ? 8 : 16;
-      slot = slotLocation(this.problem.fn.newSlot(size, size, "spill"));
+      slot = slotLocation(newSpillSlot(this.problem.fn, this.wholeSize(cls)));
       this.temporary[key] = slot;
       this.temporaries++;
     }
     return slot;
+  }
+
+  /** Bytes of the largest value in a register of the class. */
+  wholeSize(cls: RegClass): number {
+    return (this.wholeSizes[cls] ??= this.problem.fn.vregs.reduce(
+      (size, vreg) => (vreg.cls === cls ? Math.max(size, vreg.size) : size),
+      cls === 0 ? 8 : 16,
+    ));
   }
 
   canSwap(cls: RegClass): boolean {

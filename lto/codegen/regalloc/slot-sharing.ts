@@ -11,7 +11,7 @@
  * first in their slots, although no edge of the graph leads back there.
  */
 import type { Location, MFunction } from "../mir.js";
-import { slotLocation } from "../mir.js";
+import { newSpillSlot, slotLocation } from "../mir.js";
 import { IntervalSet } from "./interval-set.js";
 import type { AllocationProblem, Placement } from "./problem.js";
 
@@ -90,7 +90,7 @@ class SlotPool {
   }
 
   create({ cls, size }: Group): Slot {
-    const index = this.problem.fn.newSlot(size, size, "spill");
+    const index = newSpillSlot(this.problem.fn, size);
     const slot: Slot = { cls, size, index, used: new IntervalSet(), end: 0 };
     this.count++;
     const list = (this.slots[cls] ??= []);

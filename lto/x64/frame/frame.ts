@@ -42,6 +42,7 @@ import { type FrameLayout, frameCost, planFrame, pushLimit } from "./frame-layou
 import { needsRealignment, stackAlign } from "./frame-registers.js";
 import { allocateByPages, lowerByLoop, lowerByPages, probeSize } from "./probes.js";
 import { rewriteSlotOperands } from "./slot-operands.js";
+import { finishVexCode } from "./vex-code.js";
 
 const isExit = (op: number): boolean => op === X.Ret || op === X.TailCall || op === X.TailCallIndirect;
 
@@ -535,4 +536,5 @@ export function insertFrame(
 ): void {
   if (wrapping !== null) renameUnframed(mf, wrapping);
   new FramePass(mf, plan.layout, options, plan.aligned, wrapping).run();
+  finishVexCode(mf);
 }

@@ -19,6 +19,7 @@ import { opFormat, opMemory } from "../isa/op-info.js";
 import { opcodeNames } from "../isa/op-names.js";
 import { Format, X } from "../isa/ops.js";
 import { noMemory } from "../isa/row.js";
+import { V } from "../isa/vex-ops.js";
 
 function fail(inst: MInst): never {
   throw new Error(`slot operand without memory form: ${opcodeNames[inst.op]}`);
@@ -35,7 +36,7 @@ function rewriteDefinition(inst: MInst): void {
   if (inst.defs.length !== 1) fail(inst);
   if (inst.op === X.Copy && inst.uses[0]!.loc >= 16) {
     const { size } = inst;
-    inst.op = size === 4 ? X.MovssM : size === 8 ? X.MovsdM : X.MovapsM;
+    inst.op = size === 4 ? X.MovssM : size === 8 ? X.MovsdM : size === 16 ? X.MovapsM : V.MovupsM;
   } else {
     const op = opMemory[inst.op]!;
     if (op === noMemory) fail(inst);
@@ -50,7 +51,15 @@ function rewriteDefinition(inst: MInst): void {
 function rewriteCopyFromSlot(inst: MInst): void {
   const vector = inst.defs[0]!.loc >= 16;
   const size = inst.size;
-  inst.op = vector ? (size === 4 ? X.Movss : size === 8 ? X.Movsd : X.Movaps) : X.Mov;
+  inst.op = vector
+    ? size === 4
+      ? X.Movss
+      : size === 8
+        ? X.Movsd
+        : size === 16
+          ? X.Movaps
+          : V.Movups
+    : X.Mov;
 }
 
 function rewriteUse(inst: MInst, index: number): void {

@@ -603,6 +603,8 @@ export const enum JumpMark {
   ExternalThunk = 8,
   /** Stays after the check of its target, which is in r11. */
   Checked = 16,
+  /** Arguments, or results, are in more than the low half of vector registers. */
+  Wide = 32,
 }
 
 const targetInR11 = JumpMark.Thunk | JumpMark.ExternalThunk | JumpMark.Checked;

@@ -20,6 +20,7 @@ import type { Constant } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
 import { X } from "../isa/ops.js";
 import { GPR, XMM } from "../isa/registers.js";
+import { V } from "../isa/vex-ops.js";
 import type { Selector } from "./selector.js";
 import { tlsAddress } from "./tls.js";
 
@@ -49,7 +50,10 @@ export const isExpensive = (value: Constant): boolean =>
 export function materialize(s: Selector, value: Constant): VReg {
   const { type } = value;
   if (value.valueKind === "undef")
-    return s.undefined(s.isGeneral(type) ? GPR : XMM, s.isGeneral(type) ? s.spillSize(type) : 16);
+    return s.undefined(
+      s.isGeneral(type) ? GPR : XMM,
+      s.isGeneral(type) ? s.spillSize(type) : Math.max(16, s.spillSize(type)),
+    );
   if (s.isGeneral(type)) return materializeInteger(s, value);
   return materializeVector(s, value);
 }
@@ -253,14 +257,15 @@ function materializeVector(s: Selector, value: Constant): VReg {
     s.emit(zero);
     return vreg;
   }
-  const op = bytes.length === 16 ? X.Movaps : bytes.length === 8 ? X.Movsd : X.Movss;
+  const op: number =
+    bytes.length === 32 ? V.Movaps : bytes.length === 16 ? X.Movaps : bytes.length === 8 ? X.Movsd : X.Movss;
   const padded = bytes.length === 2 ? Uint8Array.of(bytes[0]!, bytes[1]!, 0, 0) : bytes;
   const load = s.load(op, padded.length, vreg, poolMem(padded));
   s.mf.vregs[vreg]!.remat = load;
   return vreg;
 }
 
-/** Memory operand of a literal pool entry with these bytes (4, 8 or 16; aligned to their length). */
+/** Memory operand of a literal pool entry with these bytes (4, 8, 16 or 32; aligned to their length). */
 export function poolMem(bytes: Uint8Array): MemOperand {
   const constant = poolConstant(bytes, bytes.length);
   return memory(null, null, 1, 0, { kind: "direct", target: { kind: "constant", constant } }, true);

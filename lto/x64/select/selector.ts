@@ -7,10 +7,12 @@ import { isPlainAccess, Op } from "../../ir/instructions.js";
 import { type Intrinsic, intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import type { Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
+import { type VectorFeatures, vectorFeatures } from "../features.js";
 import { allFeatures } from "../isa/features.js";
 import { memory } from "../isa/memory-operand.js";
 import { type Cc, JumpMark, X } from "../isa/ops.js";
 import { GPR, XMM } from "../isa/registers.js";
+import { useVex } from "../isa/vex.js";
 import { VarArgs } from "./var-args.js";
 
 /** Those that end in a conditional move. */
@@ -24,11 +26,14 @@ const conditionalMoves: ReadonlySet<Intrinsic> = new Set([
 
 export abstract class Selector extends FunctionSelection {
   readonly features: ReadonlySet<string>;
+  readonly vectorFeatures: VectorFeatures;
   readonly varArgs = new VarArgs();
 
   constructor(input: SelectionInput) {
     super(input);
-    this.features = allFeatures(input.legal.fn.attributes.fn.string("target-features") ?? "");
+    const set = input.legal.fn.attributes.fn;
+    this.features = allFeatures(set.string("target-features") ?? "");
+    this.vectorFeatures = vectorFeatures(set);
   }
 
   /** How indirect calls, or branches, of this function are made: marks of theirs; 0 for plainly. */
@@ -64,7 +69,7 @@ export abstract class Selector extends FunctionSelection {
     }
   }
 
-  /** Spill size of a value of the type: 4, 8 or 16 bytes. */
+  /** Spill size of a value of the type: 4, 8, 16 or 32 bytes. */
   spillSize(type: Type): number {
     switch (type.kind) {
       case "int":
@@ -76,6 +81,8 @@ export abstract class Selector extends FunctionSelection {
       case "bfloat":
       case "float":
         return 4;
+      case "vector":
+        return this.layout.storeSize(type);
       default:
         return 16;
     }
@@ -162,6 +169,12 @@ export abstract class Selector extends FunctionSelection {
     this.mf.vregs[vreg]!.remat = lea;
     this.emit(lea);
     return vreg;
+  }
+
+  /** Instructions of vector registers get their VEX form where the function has AVX: selection names those of SSE. */
+  override emit(inst: MInst): MInst {
+    if (this.vectorFeatures.avx) useVex(inst);
+    return super.emit(inst);
   }
 
   // ── Small instruction builders ──

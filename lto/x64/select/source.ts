@@ -12,7 +12,7 @@ import { poolMem } from "./constants.js";
 import { fitsImm32 } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
 
-/** Memory operand of a foldable load, or null. Packed operands need 16-byte alignment. */
+/** Memory operand of a foldable load, or null. Packed operands of SSE need 16-byte alignment. */
 export function foldLoad(s: Selector, value: Value, size: number, aligned = false): MemOperand | null {
   const load = foldableLoad(s, value, size);
   if (load === null || (aligned && load.data.align < 16)) return null;
@@ -61,7 +61,7 @@ export function setVectorSource(s: Selector, inst: MInst, value: Value, size: nu
       return;
     }
   }
-  const mem = foldLoad(s, value, size, size === 16);
+  const mem = foldLoad(s, value, size, size === 16 && !s.vectorFeatures.avx);
   if (mem !== null) inst.mem = mem;
   else inst.uses.push(registerSource(s, value, size));
 }

@@ -1,0 +1,81 @@
+/**
+ * Final code of a function with AVX: what allocation and frames put in gets its VEX form, and the upper halves of vector
+ * registers are zeroed before code that may be of SSE is entered or returned to, as clang does it.
+ *
+ * Changing to SSE instructions while upper halves are in use is slow, or makes them wait for the last one that wrote the
+ * register (Intel's optimization manual, 15.3). A call that may change every vector register may be of such code; what other calls
+ * reach was compiled here, and returns to SSE code zero them again.
+ * One walk over the code until what blocks begin with is known; linear but for that.
+ */
+import { type MBlock, type MFunction, MInst } from "../../codegen/mir.js";
+import { includesSet } from "../../codegen/register-set.js";
+import { OpFact } from "../../codegen/target.js";
+import { vectorFeatures } from "../features.js";
+import { opFacts } from "../isa/op-info.js";
+import { JumpMark } from "../isa/ops.js";
+import { xmmMask } from "../isa/registers.js";
+import { useVexFinally } from "../isa/vex.js";
+import { V } from "../isa/vex-ops.js";
+
+const leaves = OpFact.Return | OpFact.TailCall;
+
+/** Whether the function's instructions of vector registers are in VEX encoding. */
+export function isVexFunction({ fn }: MFunction): boolean {
+  return fn.kind === "function" && vectorFeatures(fn.attributes.fn).avx;
+}
+
+/** Rewrites a function after its frame is there. */
+export function finishVexCode(mf: MFunction): void {
+  if (!isVexFunction(mf)) return;
+  for (const { insts } of mf.blocks) for (const inst of insts) useVexFinally(inst);
+  zeroUpperHalves(mf);
+}
+
+/** Whether upper halves are in use at the end of a block, where they are or not at its start. */
+function dirtyAfter(insts: readonly MInst[], start: boolean): boolean {
+  let dirty = start;
+  for (const inst of insts) dirty = dirtyBehind(inst, dirty);
+  return dirty;
+}
+
+function dirtyBehind(inst: MInst, dirty: boolean): boolean {
+  if (inst.op >= V.Zero) return inst.size === 32 || (dirty && inst.op !== (V.Zeroupper as number));
+  return dirty && !mayBeOfSse(inst);
+}
+
+/** A call that may enter SSE code, which leaves no upper half in use unless it returns one. */
+const mayBeOfSse = (inst: MInst): boolean =>
+  (opFacts[inst.op]! & OpFact.Call) !== 0 && includesSet(inst.clobbers, xmmMask);
+
+function zeroUpperHalves(mf: MFunction): void {
+  const { blocks } = mf;
+  if (!blocks.some(({ insts }) => insts.some(({ op, size }) => op >= V.Zero && size === 32))) return;
+  const atStart = new Map<MBlock, boolean>();
+  const queue: MBlock[] = [...blocks];
+  for (let block = queue.pop(); block !== undefined; block = queue.pop()) {
+    if (!dirtyAfter(block.insts, atStart.get(block) === true)) continue;
+    for (const successor of block.succs)
+      if (atStart.get(successor) !== true) {
+        atStart.set(successor, true);
+        queue.push(successor);
+      }
+  }
+  const returnsToSse = mf.fn.kind === "function" && !mf.fn.isLocal;
+  for (const block of blocks) {
+    const out: MInst[] = [];
+    let dirty = atStart.get(block) === true;
+    for (const inst of block.insts) {
+      const leavesTo =
+        (opFacts[inst.op]! & leaves) !== 0
+          ? returnsToSse
+          : (opFacts[inst.op]! & OpFact.Call) !== 0 && mayBeOfSse(inst);
+      if (dirty && leavesTo && (inst.marks & JumpMark.Wide) === 0) {
+        out.push(new MInst(V.Zeroupper, 8));
+        dirty = false;
+      }
+      dirty = dirtyBehind(inst, dirty);
+      out.push(inst);
+    }
+    block.insts = out;
+  }
+}

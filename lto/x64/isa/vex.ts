@@ -1,0 +1,41 @@
+/**
+ * Instructions of vector registers in VEX encoding in place of those of SSE: a function with AVX has the former alone, since
+ * changing between the two costs time while upper halves are in use.
+ */
+import type { MInst } from "../../codegen/mir.js";
+import { opFormat, rowOf } from "./op-info.js";
+import { opcodeNames } from "./op-names.js";
+import { Format, X } from "./ops.js";
+import { packed } from "./row.js";
+import { V } from "./vex-ops.js";
+
+/** Opcode of the VEX form by that of SSE. */
+const forms = new Map<number, number>();
+const numbers = new Map(Object.entries(opcodeNames).map(([op, name]) => [name, Number(op)]));
+for (const [name, op] of numbers) {
+  const form = numbers.get(`V${name}`);
+  if (form !== undefined) forms.set(op, form);
+}
+forms.set(X.XorpsZero, V.Zero);
+
+/** The moves of a whole register. */
+const vectorCopy = (inst: MInst): boolean => inst.op === X.Copy && inst.defs[0]!.loc >= 16;
+
+/** Gives an instruction its VEX form, if it is of SSE. */
+export function useVex(inst: MInst): void {
+  const form = forms.get(inst.op);
+  if (form === undefined) return;
+  const format = opFormat[inst.op] as Format;
+  inst.op = form;
+  if (format === Format.Alu || format === Format.AluImm) inst.defs[0]!.tiedTo = -1;
+  // Where the source may be wider than the result, the size is the source's.
+  if (rowOf(form).argument === packed && inst.size < 16) inst.size = 16;
+}
+
+/** The same for final code, where copies have their registers. */
+export function useVexFinally(inst: MInst): void {
+  if (vectorCopy(inst)) {
+    inst.op = V.Movaps;
+    if (inst.size < 16) inst.size = 16;
+  } else useVex(inst);
+}
