@@ -5,15 +5,14 @@
  * are called as GCC calls them, so that the linker keeps one of each in a program; those of local symbols are local.
  *
  * A constant's label is made of its alignment and bytes, so that functions printed apart agree on it without
- * a table between them. Entries of 4, 8 and 16 bytes go to the sections in which linkers merge equal ones.
+ * a table between them. Entries of 4 to 32 bytes go to the sections in which linkers merge equal ones.
  */
 import type { PoolConstant } from "../../lto/codegen/mir.js";
 import { bytesText } from "./data-text.js";
 import { constantSection, readOnlySection } from "./sections.js";
 
 const isMergeable = (constant: PoolConstant): boolean =>
-  (constant.bytes.length === 4 || constant.bytes.length === 8 || constant.bytes.length === 16) &&
-  constant.align <= constant.bytes.length;
+  [4, 8, 16, 32].includes(constant.bytes.length) && constant.align <= constant.bytes.length;
 
 /** A word with the address of a symbol. */
 export interface Reference {

@@ -54,10 +54,12 @@ export interface BaseRegisters {
 
 /** What native code passes otherwise than code generation does. */
 export interface NativeBoundary {
-  /** Whether there may be any such in a function with these attributes. */
-  differs(attributes: AttributeSet): boolean;
-  /** What of a type that is: itself, or a member; null: nothing. */
-  type(type: Type): Type | null;
+  /** For functions with these attributes, what of a type that is: itself, or a member; null: there can be nothing such. */
+  differing(attributes: AttributeSet): ((type: Type) => Type | null) | null;
+  /** A number for how functions with these attributes pass values: between equal ones nothing differs. */
+  convention(attributes: AttributeSet): number;
+  /** What of a type functions of unequal numbers pass differently; null: nothing. */
+  disputed(type: Type): Type | null;
 }
 
 export interface Target {

@@ -2,15 +2,15 @@
 import type { LoweringTarget } from "../codegen/lowering/context.js";
 import { resultRoom } from "./frame/convention.js";
 import { pairConstraints, storeAsmOutput } from "./legalize/assembly.js";
+import { vectorsOf } from "./legalize/avx.js";
 import { exchangePair, hasPairExchange } from "./legalize/pair-exchange.js";
 import { roundingMode, roundToInteger, setRoundingMode } from "./legalize/rounding.js";
 import { lowerVAArg } from "./legalize/va-arg.js";
-import { sse2Vectors } from "./legalize/vectors.js";
 import { needsLoop } from "./select/atomics.js";
 import { transfersInline } from "./select/memory.js";
 
 export const x64Lowering: LoweringTarget = {
-  vectors: sse2Vectors,
+  vectorsOf,
   vaArg: lowerVAArg,
   pairConstraints,
   hasPairExchange,

@@ -12,7 +12,7 @@ import { untieTailCalls } from "./frame/tail-calls.js";
 import { harden } from "./harden.js";
 import { x64Instructions } from "./isa/facts.js";
 import { X } from "./isa/ops.js";
-import { hasWideVectors, wideVector } from "./legalize/native-vectors.js";
+import { nativeVectors } from "./legalize/native-vectors.js";
 import { x64Lowering } from "./lowering.js";
 import { x64Outlining } from "./outlining.js";
 import { runPeepholes } from "./peephole/index.js";
@@ -47,7 +47,7 @@ export const x64Target: Target = {
   lowering: x64Lowering,
   costs: x64Costs,
   requests: x64Requests,
-  boundary: { differs: hasWideVectors, type: wideVector },
+  boundary: nativeVectors,
   base: x64BaseRegisters,
   select: (legal, order, layout, goal, options) =>
     selectFunction(x64Target, legal, order, layout, goal, options),

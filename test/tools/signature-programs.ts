@@ -5,7 +5,8 @@
  * other program to be compared with.
  *
  * Left out: where one side is gcc's, `_BitInt`, which it lacks, and vectors of more than 16 bytes as results, which it
- * returns in memory and clang in pairs of registers (AVX is off); as variable arguments, types that promotions change.
+ * returns in memory and clang in pairs of registers (without AVX; with it, of more than 32); as variable arguments, types
+ * that promotions change.
  */
 import { Random } from "../support/random.js";
 
@@ -18,7 +19,7 @@ interface Kind {
   readonly variadic: boolean;
   /** May be a bit-field of so many bits at most. */
   readonly bits?: number;
-  /** A vector of more than 16 bytes. */
+  /** A vector of more bytes than the machine's registers have. */
   readonly isWide?: boolean;
 }
 
@@ -127,6 +128,7 @@ class Types {
   constructor(
     private readonly random: Random,
     private readonly isAllClang: boolean,
+    private readonly registerBytes: number,
   ) {}
 
   /** Of an argument or result. */
@@ -185,7 +187,7 @@ class Types {
         };
       },
       variadic: true,
-      isWide: bytes > 16,
+      isWide: bytes > this.registerBytes,
     };
   }
 
@@ -395,10 +397,15 @@ export interface SignatureProgram {
   readonly second: string;
 }
 
-/** @param isAllClang neither side is compiled by gcc */
-export function signatureProgram(seed: number, count: number, isAllClang: boolean): SignatureProgram {
+/** @param isAllClang neither side is compiled by gcc @param registerBytes of the machine's vector registers */
+export function signatureProgram(
+  seed: number,
+  count: number,
+  isAllClang: boolean,
+  registerBytes = 16,
+): SignatureProgram {
   const random = new Random(seed);
-  const types = new Types(random, isAllClang);
+  const types = new Types(random, isAllClang, registerBytes);
   const signatures = Array.from({ length: count }, (): Signature => {
     const isVariadic = random.oneIn(5);
     const wanted = random.below(random.pick([4, 8, 12]));

@@ -18,6 +18,7 @@ const usage = `usage: npm run signatures -- [--count N] [--seed S] [--levels O0,
   --each N       signatures in a program (default 40)
   --seed S       seed of the first program (default 1)
   --native NAME  the other side's compiler (default: gcc and clang in turn)
+  --machine FLAG of all compilers, such as -mavx2 (default: none)
   --keep DIR     where failing programs go (default: in the cache directory)
   --jobs N, --flags="…" of tsc-lto in place of those that rotate, -v   as for torture`;
 
@@ -30,6 +31,7 @@ const { values, levels, ltoFlags } = parseCommandLine(
     each: { type: "string", default: "40" },
     seed: { type: "string", default: "1" },
     native: { type: "string" },
+    machine: { type: "string" },
     keep: { type: "string" },
   },
   usage,
@@ -42,6 +44,9 @@ const clang = systemClang();
 const named = values["native"];
 const gcc = findProgram("gcc");
 const natives = named === undefined ? [...(gcc === undefined ? [] : [gcc]), clang] : [String(named)];
+const machine = values["machine"] === undefined ? [] : [String(values["machine"])];
+/** Of vector registers with those flags. */
+const registerBytes = machine.some((flag) => /avx|v[34]$/.test(flag)) ? 32 : 16;
 const isGcc = (native: string): boolean => /(^|\/)gcc[^/]*$/.test(native);
 const tscCc = join(projectRoot(), "bin", "tsc-cc");
 const limits = { timeoutMs: 120_000 };
@@ -60,7 +65,10 @@ async function tried(command: readonly string[], exe: string): Promise<string | 
 
 /** Compiles to an object; what went wrong, or null. */
 async function compiled(command: readonly string[], source: string, object: string): Promise<string | null> {
-  const { status, stderr } = await run([...command, "-w", "-fPIE", "-c", source, "-o", object], limits);
+  const { status, stderr } = await run(
+    [...command, ...machine, "-w", "-fPIE", "-c", source, "-o", object],
+    limits,
+  );
   return status === 0 ? null : `not compiled: ${stderr.slice(0, 1000)}`;
 }
 
@@ -68,7 +76,12 @@ async function program(seed: number): Promise<void> {
   const native = natives[seed % natives.length]!;
   const dir = join(scratch, String(seed));
   mkdirSync(dir);
-  const { first: one, second: two }: SignatureProgram = signatureProgram(seed, each, !isGcc(native));
+  const { first: one, second: two }: SignatureProgram = signatureProgram(
+    seed,
+    each,
+    !isGcc(native),
+    registerBytes,
+  );
   const sources = [join(dir, "first.c"), join(dir, "second.c")];
   writeFileSync(sources[0]!, one);
   writeFileSync(sources[1]!, two);

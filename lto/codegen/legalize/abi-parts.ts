@@ -11,11 +11,12 @@ import type { Lowering, Parts } from "./lowering.js";
 import { memberTypes, partTypesOf } from "./part-types.js";
 import type { VectorTarget } from "./target.js";
 
-const differs: (boolean | undefined)[] = [];
+/** By the width of registers, and the type. */
+const differs: Readonly<Record<number, (boolean | undefined)[]>> = { 16: [], 32: [] };
 
 /** Whether a value of the type crosses calls in another form than its parts. */
 function hasOwnForm(type: Type, vectors: VectorTarget): boolean {
-  return (differs[type.id] ??= computeOwnForm(type, vectors));
+  return (differs[vectors.registerBytes]![type.id] ??= computeOwnForm(type, vectors));
 }
 
 function computeOwnForm(type: Type, vectors: VectorTarget): boolean {

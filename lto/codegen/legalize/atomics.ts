@@ -200,7 +200,7 @@ export function lowerAtomicRMW(l: Lowering, inst: InstWith<Op.AtomicRMW>): Parts
   }
   if (
     as.bits !== 128 &&
-    (data.rmw === "xchg" || (type.kind !== "ptr" && isDirectRMW(data.rmw) && isLegalType(type)))
+    (data.rmw === "xchg" || (type.kind !== "ptr" && isDirectRMW(data.rmw) && isLegalType(type, l.vectors)))
   ) {
     const bits = bitCast(l, type, as, operand)[0]!;
     const old = l.push(makeInst(Op.AtomicRMW, as, [pointer, bits], data, [], inst.flags));

@@ -67,6 +67,6 @@ export function fromBits(l: Lowering, type: Type, bits: Parts): Parts {
 /** bitcast between any types of one size. */
 export function bitCast(l: Lowering, from: Type, to: Type, parts: Parts): Parts {
   if (from === to || (from.kind === "ptr" && to.kind === "ptr")) return parts;
-  if (isLegalBitCast(from, to)) return [l.cast(Op.BitCast, parts[0]!, to)];
+  if (isLegalBitCast(from, to, l.vectors)) return [l.cast(Op.BitCast, parts[0]!, to)];
   return fromBits(l, to, toBits(l, from, parts));
 }

@@ -42,7 +42,7 @@ export function resultsFit(parts: readonly Type[], room: ResultRoom): boolean {
 
 /** Attributes of what is passed for one parameter. */
 function partAttributes(set: AttributeSet, type: Type, vectors: VectorTarget): AttributeSet[] {
-  if (isLegalType(type)) return [set];
+  if (isLegalType(type, vectors)) return [set];
   return startsOfPairs(type, vectors).map((isPair) => (isPair ? withKind(set, pairAttribute, 2) : set));
 }
 function withKind(set: AttributeSet, name: string, value: AttributeValue): AttributeSet {
@@ -77,7 +77,7 @@ export function legalSignature(
   const resultTypes = abiTypes(result, vectors);
   const demoted = !resultsFit(resultTypes, room);
   const attributes = fn.attributes;
-  if (!demoted && fn.args.every((a) => isLegalType(a.type)))
+  if (!demoted && fn.args.every((a) => isLegalType(a.type, vectors)))
     return {
       args: fn.args.map((argument, i) => ({ argument, attributes: attributes.parameter(i) })),
       passed: null,
@@ -106,7 +106,7 @@ export function legalSignature(
 
 /** An integer of odd width with the upper bits that its attributes promise. */
 function promised(l: Lowering, set: AttributeSet, type: Type, parts: Parts): Parts {
-  if (type.kind !== "int" || isLegalType(type)) return parts;
+  if (type.kind !== "int" || isLegalType(type, l.vectors)) return parts;
   const signed = set.has("signext");
   if (!signed && !set.has("zeroext")) return parts;
   const top = parts.length - 1;
@@ -217,7 +217,7 @@ export function lowerCall(l: Lowering, call: InstWith<Op.Call>): Parts {
 /** An invoke ends its block: its result is taken apart in a block on the normal edge. */
 export function lowerInvoke(l: Lowering, call: InstWith<Op.Invoke>): Parts {
   const made = legalCall(l, call);
-  if (made.slot === null && (made.inst.type.kind === "void" || isLegalType(call.type))) {
+  if (made.slot === null && (made.inst.type.kind === "void" || isLegalType(call.type, l.vectors))) {
     l.push(made.inst);
     return made.inst.type.kind === "void" ? [] : [made.inst];
   }

@@ -125,7 +125,7 @@ function beginPhi(l: Lowering, phi: Inst, phis: Inst[]): void {
     return;
   }
   phis.push(phi);
-  if (isLegalType(phi.type)) {
+  if (isLegalType(phi.type, l.vectors)) {
     l.push(phi);
     return;
   }

@@ -52,7 +52,7 @@ export function legalizeFunction(
   roomOf: RoomOf,
   body: Body = fn.take(),
 ): LegalFunction {
-  const { vectors } = target;
+  const vectors = target.vectorsOf(fn);
   const signature = legalSignature(fn, vectors, roomOf(fn), (type) => layout.abiAlign(type));
   const rewrites = signature.passed !== null || needsRewriting(body, { vectors });
   if (rewrites) {

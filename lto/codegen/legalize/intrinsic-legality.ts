@@ -2,6 +2,7 @@
 import type { CallInst } from "../../ir/instructions.js";
 import { type Intrinsic, type IntrinsicName, intrinsics } from "../../ir/intrinsics.js";
 import { classOf, isLegalType, TypeClass } from "./legal-types.js";
+import type { VectorTarget } from "./target.js";
 
 const enum Rule {
   /** Never legal: dropped, expanded or called. */
@@ -74,14 +75,14 @@ const ruleOf = (intrinsic: Intrinsic): Rule =>
 export const isKept = (intrinsic: Intrinsic): boolean => ruleOf(intrinsic) === Rule.Keep;
 
 /** Whether selection takes a call of an intrinsic whose result type is legal. */
-export function intrinsicIsLegal(inst: CallInst, intrinsic: Intrinsic): boolean {
+export function intrinsicIsLegal(inst: CallInst, intrinsic: Intrinsic, vectors: VectorTarget): boolean {
   switch (ruleOf(intrinsic)) {
     case Rule.Lower:
       return false;
     case Rule.Keep:
       for (let i = 1; i <= inst.data.argumentCount; i++) {
         const type = inst.operands[i]!.type;
-        if (type.kind !== "metadata" && type.kind !== "token" && !isLegalType(type)) return false;
+        if (type.kind !== "metadata" && type.kind !== "token" && !isLegalType(type, vectors)) return false;
       }
       return true;
     case Rule.Int:

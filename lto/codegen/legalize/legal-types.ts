@@ -1,6 +1,7 @@
 /** Which types are legal, and classes of the others. */
 import { UnsupportedError } from "../../ir/errors.js";
 import type { Type } from "../../ir/types.js";
+import type { VectorTarget } from "./target.js";
 
 /** Classes of types, as small integers. */
 export const TypeClass = {
@@ -21,6 +22,8 @@ export const TypeClass = {
   Aggregate: 8,
   /** Vectors of other shapes. */
   OddVector: 9,
+  /** A full 256-bit vector of machine lanes: as `Vector` where registers are as wide, else as `OddVector`. */
+  WideVector: 10,
 } as const;
 
 const classes: (number | undefined)[] = [];
@@ -55,7 +58,11 @@ function classify(type: Type): number {
     case "fp128":
       return TypeClass.SoftFloat;
     case "vector":
-      return isMachineVector(type) ? TypeClass.Vector : TypeClass.OddVector;
+      return isMachineVector(type, 128)
+        ? TypeClass.Vector
+        : isMachineVector(type, 256)
+          ? TypeClass.WideVector
+          : TypeClass.OddVector;
     case "array":
     case "struct":
       return TypeClass.Aggregate;
@@ -64,16 +71,16 @@ function classify(type: Type): number {
   }
 }
 
-/** 16 bytes of i8, i16, i32, i64, float or double. */
-function isMachineVector(type: Type): boolean {
+/** So many bits of i8, i16, i32, i64, float or double. */
+function isMachineVector(type: Type, bits: number): boolean {
   const element = type.element;
   switch (element.kind) {
     case "int":
-      return classOf(element) === TypeClass.Int && element.bits * type.count === 128;
+      return classOf(element) === TypeClass.Int && element.bits * type.count === bits;
     case "float":
-      return type.count === 4;
+      return type.count * 32 === bits;
     case "double":
-      return type.count === 2;
+      return type.count * 64 === bits;
     default:
       return false;
   }
@@ -83,8 +90,15 @@ export function classOf(type: Type): number {
   return classes[type.id] ?? (classes[type.id] = classify(type));
 }
 
-/** A type whose values are one legal value of the same type. */
-export function isLegalType(type: Type): boolean {
+/** The class among those of a function. */
+export function classIn(type: Type, vectors: VectorTarget): number {
   const c = classOf(type);
+  if (c !== TypeClass.WideVector) return c;
+  return vectors.registerBytes === 32 ? TypeClass.Vector : TypeClass.OddVector;
+}
+
+/** A type whose values are one legal value of the same type. */
+export function isLegalType(type: Type, vectors: VectorTarget): boolean {
+  const c = classIn(type, vectors);
   return c >= TypeClass.Bool && c <= TypeClass.Vector;
 }

@@ -9,7 +9,7 @@ import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
 import { intrinsicIsLegal } from "./intrinsic-legality.js";
-import { classOf, isLegalType, TypeClass } from "./legal-types.js";
+import { classIn, classOf, isLegalType, TypeClass } from "./legal-types.js";
 import type { VectorTarget } from "./target.js";
 
 /**
@@ -55,7 +55,8 @@ export function isLegalConstant(value: Value): boolean {
 
 /** Classes of types, as bits. */
 const classes = (...of: readonly number[]): number => of.reduce((set, c) => set | (1 << c), 0);
-const has = (set: number, type: Type): boolean => ((set >> classOf(type)) & 1) !== 0;
+const has = (set: number, type: Type, vectors: VectorTarget): boolean =>
+  ((set >> classIn(type, vectors)) & 1) !== 0;
 
 /** Of any type: nobody looks. */
 const any = -1;
@@ -82,7 +83,7 @@ interface Rule {
 
 const rule = (result: number, first = any, also: Condition | null = null): Rule => ({ result, first, also });
 
-const vectorIsLegal: Condition = (inst, vectors) => !has(vector, inst.type) || vectors.isLegal(inst);
+const vectorIsLegal: Condition = (inst, vectors) => !has(vector, inst.type, vectors) || vectors.isLegal(inst);
 const integer = rule(int | vector, any, vectorIsLegal);
 const bitwise = rule(int | bool | vector, any, vectorIsLegal);
 const floating = rule(float | vector, any, vectorIsLegal);
@@ -91,7 +92,11 @@ const resultIsWord: Condition = ({ type }) => isWordInt(type);
 
 /** By operation. What has none is always rewritten: element and value access, compare-exchange, landing pads, … */
 const rules: Partial<Readonly<Record<Op, Rule>>> = {
-  [Op.Ret]: rule(any, any, ({ operands }) => operands.length === 0 || isLegalType(operands[0]!.type)),
+  [Op.Ret]: rule(
+    any,
+    any,
+    ({ operands }, vectors) => operands.length === 0 || isLegalType(operands[0]!.type, vectors),
+  ),
   [Op.Br]: always,
   [Op.CondBr]: always,
   [Op.IndirectBr]: always,
@@ -117,8 +122,12 @@ const rules: Partial<Readonly<Record<Op, Rule>>> = {
   [Op.FMul]: floating,
   [Op.FDiv]: floating,
   [Op.Alloca]: rule(any, any, ({ operands: [count] }) => isLegalCount(count!)),
-  [Op.Load]: rule(stored, any, (inst) => isPlain(inst) || has(int | pointer, inst.type)),
-  [Op.Store]: rule(any, stored, (inst) => isPlain(inst) || has(int | pointer, inst.operands[0]!.type)),
+  [Op.Load]: rule(stored, any, (inst, vectors) => isPlain(inst) || has(int | pointer, inst.type, vectors)),
+  [Op.Store]: rule(
+    any,
+    stored,
+    (inst, vectors) => isPlain(inst) || has(int | pointer, inst.operands[0]!.type, vectors),
+  ),
   [Op.AtomicRMW]: rule(int | pointer, any, (inst) => isDirectRMW((inst as InstWith<Op.AtomicRMW>).data.rmw)),
   [Op.GetElementPtr]: rule(any, any, isLegalGep),
   [Op.Trunc]: rule(int | bool, int),
@@ -132,13 +141,13 @@ const rules: Partial<Readonly<Record<Op, Rule>>> = {
   [Op.SIToFP]: rule(float, any, ({ operands }) => isWordInt(operands[0]!.type)),
   [Op.PtrToInt]: rule(any, any, (inst) => inst.type.isInt(64) && inst.operands[0]!.type.kind === "ptr"),
   [Op.IntToPtr]: rule(any, any, (inst) => inst.operands[0]!.type.isInt(64) && inst.type.kind === "ptr"),
-  [Op.BitCast]: rule(any, any, (inst) => isLegalBitCast(inst.operands[0]!.type, inst.type)),
+  [Op.BitCast]: rule(any, any, (inst, vectors) => isLegalBitCast(inst.operands[0]!.type, inst.type, vectors)),
   [Op.AddrSpaceCast]: rule(any, any, ({ type }) => type.kind === "ptr"),
   // Single bits are compared for equality alone.
   [Op.ICmp]: rule(
     any,
     int | pointer | bool,
-    ({ operands, data }) => !has(bool, operands[0]!.type) || data === "eq" || data === "ne",
+    ({ operands, data }, vectors) => !has(bool, operands[0]!.type, vectors) || data === "eq" || data === "ne",
   ),
   [Op.FCmp]: rule(any, float),
   [Op.Freeze]: rule(legal, any, ({ type }) => type.kind !== "x86_fp80"),
@@ -159,8 +168,8 @@ export function isLegalInst(inst: Inst, vectors: VectorTarget): boolean {
   const found = rules[inst.op];
   if (found === undefined) return false;
   const { result, first, also } = found;
-  if (result !== any && !has(result, inst.type)) return false;
-  if (first !== any && !has(first, operands[0]!.type)) return false;
+  if (result !== any && !has(result, inst.type, vectors)) return false;
+  if (first !== any && !has(first, operands[0]!.type, vectors)) return false;
   return also === null || also(inst, vectors);
 }
 
@@ -170,31 +179,32 @@ const isPlain = (inst: Inst): boolean =>
 const isLegalCount = (count: Value): boolean =>
   count.type.isInt(64) || (count.valueKind === "int" && count.type.bits <= 64 && count.value >= 0n);
 
-function isLegalGep({ type, operands }: Inst): boolean {
+function isLegalGep({ type, operands }: Inst, vectors: VectorTarget): boolean {
   if (type.kind !== "ptr") return false;
   for (let i = 1; i < operands.length; i++) {
     const index = operands[i]!;
     if (index.type.kind !== "int") return false;
-    if (index.valueKind !== "int" && classOf(index.type) !== TypeClass.Int) return false;
+    if (index.valueKind !== "int" && classIn(index.type, vectors) !== TypeClass.Int) return false;
   }
   return true;
 }
 
-function isLegalCall(inst: Inst): boolean {
+function isLegalCall(inst: Inst, vectors: VectorTarget): boolean {
   const { op, operands, data } = inst as CallInst;
   const intrinsic = intrinsicOf(operands[0]!);
-  if (intrinsic !== null) return op === Op.Call && intrinsicIsLegal(inst as CallInst, intrinsic);
-  for (let i = 1; i <= data.argumentCount; i++) if (!has(legal | none, operands[i]!.type)) return false;
+  if (intrinsic !== null) return op === Op.Call && intrinsicIsLegal(inst as CallInst, intrinsic, vectors);
+  for (let i = 1; i <= data.argumentCount; i++)
+    if (!has(legal | none, operands[i]!.type, vectors)) return false;
   return true;
 }
 
 const isWordInt = (type: Type): boolean => type.isInt(32) || type.isInt(64);
 
 /** int ↔ float or half of the same size, vector ↔ vector. */
-export function isLegalBitCast(from: Type, to: Type): boolean {
+export function isLegalBitCast(from: Type, to: Type, vectors: VectorTarget): boolean {
   if (from === to) return false;
-  const f = classOf(from);
-  const t = classOf(to);
+  const f = classIn(from, vectors);
+  const t = classIn(to, vectors);
   if (f === TypeClass.Vector && t === TypeClass.Vector) return true;
   // fp128 lives in a vector register, so its bits are a vector for free.
   if (from.kind === "fp128") return t === TypeClass.Vector;

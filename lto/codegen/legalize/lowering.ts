@@ -41,7 +41,10 @@ export class Lowering extends Emitter {
   /** Bits that a promoted integer's value is known to fit in, where that spares masking. */
   readonly knownBits = new Map<Value, number>();
   private scratch: Map<string, Value> | null = null;
-  readonly vectors: VectorTarget;
+  /** What the function has for vectors, or, for a while, less. */
+  vectors: VectorTarget;
+  /** While `vectors` is less: makes parts of the function's legal types into those of that. */
+  narrowed: ((parts: Parts) => Parts) | null = null;
 
   constructor(
     readonly fn: Func,
@@ -53,7 +56,7 @@ export class Lowering extends Emitter {
     instructionCount: number,
   ) {
     super(body);
-    this.vectors = target.vectors;
+    this.vectors = target.vectorsOf(fn);
     this.lowered = new Array(instructionCount);
   }
 
@@ -68,6 +71,10 @@ export class Lowering extends Emitter {
 
   /** Parts of an operand of the original code. */
   parts(value: Value): Parts {
+    const parts = this.ownParts(value);
+    return this.narrowed === null ? parts : this.narrowed(parts);
+  }
+  private ownParts(value: Value): Parts {
     switch (value.valueKind) {
       case "inst": {
         if (value.id >= 0) {
@@ -92,7 +99,7 @@ export class Lowering extends Emitter {
     return parts[0]!;
   }
   private constant(value: Constant): Parts {
-    if (isLegalType(value.type)) {
+    if (isLegalType(value.type, this.vectors)) {
       if (isLegalConstant(value)) return [value];
       if (value.valueKind === "expr") return this.expand(value);
     }

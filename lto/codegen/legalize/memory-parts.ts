@@ -21,7 +21,7 @@ export function alignAt(align: number, offset: number): number {
 /** Loads a value of any type. @param align of `pointer`, in bytes */
 export function loadParts(l: Lowering, type: Type, pointer: Value, align: number, flags = 0): Parts {
   if (type === i1) return [l.cast(Op.Trunc, l.load(i8, pointer, align, flags), i1)];
-  if (isLegalType(type)) return [l.load(type, pointer, align, flags)];
+  if (isLegalType(type, l.vectors)) return [l.load(type, pointer, align, flags)];
   switch (type.kind) {
     case "int":
       return loadInt(l, type.bits, pointer, align, flags);
@@ -56,7 +56,7 @@ export function storeParts(
     l.store(l.cast(Op.ZExt, parts[0]!, i8), pointer, align, flags);
     return;
   }
-  if (isLegalType(type)) {
+  if (isLegalType(type, l.vectors)) {
     l.store(parts[0]!, pointer, align, flags);
     return;
   }

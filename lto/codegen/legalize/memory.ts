@@ -44,7 +44,8 @@ function gepIndex(l: Lowering, index: Value): Value {
   const type = index.type;
   if (index.valueKind === "zero" || index.valueKind === "undef") return constInt(i64, 0);
   if (index.valueKind === "int") return type.bits <= 64 ? index : constInt(i64, index.value);
-  if (type.kind === "int" && type.bits <= 64 && isLegalType(type) && type.bits > 1) return l.value(index);
+  if (type.kind === "int" && type.bits <= 64 && isLegalType(type, l.vectors) && type.bits > 1)
+    return l.value(index);
   return intResize(l, type.bits, 64, l.parts(index), true)[0]!;
 }
 

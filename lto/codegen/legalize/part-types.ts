@@ -4,7 +4,8 @@ import { promotedInt } from "./emitter.js";
 import { isLegalType } from "./legal-types.js";
 import type { VectorTarget } from "./target.js";
 
-const partTypeCache: (readonly Type[] | undefined)[] = [];
+/** By the width of registers, and the type. */
+const partTypeCaches: Readonly<Record<number, (readonly Type[] | undefined)[]>> = { 16: [], 32: [] };
 
 /** Member types of an aggregate, spelled out for arrays. */
 export function memberTypes(type: Type): readonly Type[] {
@@ -13,7 +14,7 @@ export function memberTypes(type: Type): readonly Type[] {
 
 /** Uncurried `Lowering.partTypes`, for use before a function's state exists. */
 export function partTypesOf(type: Type, vectors: VectorTarget): readonly Type[] {
-  return (partTypeCache[type.id] ??= computePartTypes(type, vectors));
+  return (partTypeCaches[vectors.registerBytes]![type.id] ??= computePartTypes(type, vectors));
 }
 
 function computePartTypes(type: Type, vectors: VectorTarget): readonly Type[] {
@@ -22,7 +23,7 @@ function computePartTypes(type: Type, vectors: VectorTarget): readonly Type[] {
       if (type.bits <= 64) return [promotedInt(type.bits)];
       return new Array<Type>(Math.ceil(type.bits / 64)).fill(i64);
     case "vector":
-      return isLegalType(type) ? [type] : vectors.partTypes(type, (t) => partTypesOf(t, vectors));
+      return isLegalType(type, vectors) ? [type] : vectors.partTypes(type, (t) => partTypesOf(t, vectors));
     case "array": {
       const element = partTypesOf(type.element, vectors);
       const parts: Type[] = [];

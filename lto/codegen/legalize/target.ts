@@ -1,6 +1,6 @@
 /** What the target-neutral legaliser asks of a target, above all how it does vectors. */
 import type { Inst } from "../../ir/instructions.js";
-import type { GlobalValue } from "../../ir/module.js";
+import type { Func, GlobalValue } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
 import type { Constant, Value } from "../../ir/values.js";
 import type { Lowering } from "./lowering.js";
@@ -22,7 +22,8 @@ export type Parts = readonly Value[];
 
 /** What the legaliser asks of a target. */
 export interface LegalizerTarget {
-  readonly vectors: VectorTarget;
+  /** What a function has for vectors. */
+  vectorsOf(fn: Func): VectorTarget;
   /** The next variable argument of a list. */
   vaArg(l: Lowering, inst: Inst): Parts;
   /**
@@ -51,6 +52,8 @@ export interface LegalizerTarget {
 }
 
 export interface VectorTarget {
+  /** Of vector registers: what decides which vectors are legal, and what stands for others. */
+  readonly registerBytes: 16 | 32;
   /** Legal types that stand for a value of a vector type. */
   partTypes(type: Type, scalarParts: (type: Type) => readonly Type[]): readonly Type[];
   /**

@@ -20,6 +20,7 @@ export function describeFunction(s: FunctionSelection, legal: LegalFunction): Ar
   const args = s.layoutArguments(
     legal.args.map(({ argument: { type }, attributes }) => ({ type, attributes })),
     s.options.conventionOf(fn),
+    fn.valueType.isVarArg,
   );
   const word = s.layout.abiAlign(ptr);
   mf.incomingBytes = args.stackBytes;

@@ -109,7 +109,11 @@ export abstract class FunctionSelection {
 
   // ── What a target implements: the convention ──
 
-  abstract layoutArguments(args: readonly AbiArgument[], convention: Convention): ArgumentLayout;
+  abstract layoutArguments(
+    args: readonly AbiArgument[],
+    convention: Convention,
+    isVarArg: boolean,
+  ): ArgumentLayout;
   /** The register of each result, in order; -1 for those that live in memory. */
   abstract resultRegisters(types: readonly Type[]): number[];
   /** Prepares for the function's own convention, before anything is emitted. @throws UnsupportedError if there is none such */

@@ -24,7 +24,11 @@ export function findTailCall(s: FunctionSelection, ret: Inst): CallInst | null {
   const { abi, mf } = s;
   if (!must && (!s.optimize || abi.noTailCalls || abi.resultPointer !== null || mf.returnsTwice)) return null;
   if (!must && !returnsExactly(s, call, ret)) return null;
-  const { stackBytes } = s.layoutArguments(abiArguments(call, callArguments(call)), conventionOf(s, call));
+  const { stackBytes } = s.layoutArguments(
+    abiArguments(call, callArguments(call)),
+    conventionOf(s, call),
+    call.data.functionType.isVarArg,
+  );
   if (stackBytes > 0) {
     if (!must) return null;
     if (stackBytes > mf.incomingBytes)

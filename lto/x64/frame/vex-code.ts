@@ -3,8 +3,9 @@
  * registers are zeroed before code that may be of SSE is entered or returned to, as clang does it.
  *
  * Changing to SSE instructions while upper halves are in use is slow, or makes them wait for the last one that wrote the
- * register (Intel's optimization manual, 15.3). A call that may change every vector register may be of such code; what other calls
- * reach was compiled here, and returns to SSE code zero them again.
+ * register (Intel's optimization manual, 15.3). A call that may change every vector register may be of such code; what other
+ * calls reach was compiled here. Every function leaves them zero, unless it returns one, so that callers need not know: that
+ * changes all registers as far as callers with wide values are concerned (`select/entry.ts` says so).
  * One walk over the code until what blocks begin with is known; linear but for that.
  */
 import { type MBlock, type MFunction, MInst } from "../../codegen/mir.js";
@@ -60,14 +61,13 @@ function zeroUpperHalves(mf: MFunction): void {
         queue.push(successor);
       }
   }
-  const returnsToSse = mf.fn.kind === "function" && !mf.fn.isLocal;
   for (const block of blocks) {
     const out: MInst[] = [];
     let dirty = atStart.get(block) === true;
     for (const inst of block.insts) {
       const leavesTo =
         (opFacts[inst.op]! & leaves) !== 0
-          ? returnsToSse
+          ? true
           : (opFacts[inst.op]! & OpFact.Call) !== 0 && mayBeOfSse(inst);
       if (dirty && leavesTo && (inst.marks & JumpMark.Wide) === 0) {
         out.push(new MInst(V.Zeroupper, 8));

@@ -2,13 +2,17 @@
  * Which vectors native code passes otherwise than code generation does.
  *
  * LLVM passes vectors in registers as wide as the function's own features allow: from AVX on what is wider than 128 bits
- * travels in ymm or zmm registers, on the stack where arguments are variable. Here it always travels in pairs of xmm
- * registers, or in as many as it takes, as with SSE2 alone. Checked with llc 22 on all element types and counts; counts
- * that no ABI of C has, such as 9 floats, are taken to differ though some features pass them element by element.
+ * travels in ymm registers, and so it does here (checked with llc 22 on all element types and counts). With AVX-512 what is
+ * wider than 256 bits is in zmm registers there, which code generation does not have; and counts that no ABI of C has, such
+ * as 9 floats, are taken to differ though some features pass them element by element. Processors that nobody knows may have
+ * any of it: what is wider than 128 bits differs.
  */
+
+import type { NativeBoundary } from "../../codegen/target.js";
 import type { AttributeSet } from "../../ir/attributes.js";
 import type { Type } from "../../ir/types.js";
-import { shapeOf } from "./vectors-shape.js";
+import { vectorFeatures } from "../features.js";
+import { type Shape, shapeOf } from "./vectors-shape.js";
 
 /** Features that AVX is part of; clang spells out all that a processor has, other compilers only what was asked for. */
 const impliesAvx = /^\+(avx.*|fma4?|f16c|xop|vaes|vpclmulqdq|sha512|sm[34])$/;
@@ -20,7 +24,7 @@ const withoutAvx = new RegExp(
 );
 
 /** Whether code of a function with these attributes has vector registers of more than 128 bits. */
-export function hasWideVectors({ strings }: AttributeSet): boolean {
+function hasWideVectors({ strings }: AttributeSet): boolean {
   let has = !withoutAvx.test(strings.get("target-cpu") ?? "");
   for (const word of (strings.get("target-features") ?? "").split(","))
     if (impliesAvx.test(word)) has = true;
@@ -28,18 +32,18 @@ export function hasWideVectors({ strings }: AttributeSet): boolean {
   return has;
 }
 
-/** The first vector in a type, which may be an aggregate, that is wider than an xmm register; null: there is none. */
-export function wideVector(type: Type): Type | null {
+/** The first vector in a type, which may be an aggregate, for which `differs` holds; null: there is none. */
+function vectorIn(type: Type, differs: (shape: Shape) => boolean): Type | null {
   switch (type.kind) {
     case "vector": {
-      const { representation, count, laneBits } = shapeOf(type);
-      return representation !== "each" && count * laneBits > 128 ? type : null;
+      const shape = shapeOf(type);
+      return shape.representation !== "each" && differs(shape) ? type : null;
     }
     case "array":
-      return type.count === 0 ? null : wideVector(type.element);
+      return type.count === 0 ? null : vectorIn(type.element, differs);
     case "struct":
       for (const element of type.elements) {
-        const found = wideVector(element);
+        const found = vectorIn(element, differs);
         if (found !== null) return found;
       }
       return null;
@@ -47,3 +51,19 @@ export function wideVector(type: Type): Type | null {
       return null;
   }
 }
+
+const isWide = ({ count, laneBits }: Shape): boolean => count * laneBits > 128;
+const isPowerOfTwo = (count: number): boolean => (count & (count - 1)) === 0;
+const isOdd = (shape: Shape): boolean => isWide(shape) && !isPowerOfTwo(shape.count);
+const isWider = (shape: Shape): boolean => isOdd(shape) || shape.count * shape.laneBits > 256;
+
+export const nativeVectors: NativeBoundary = {
+  differing(attributes) {
+    if (!hasWideVectors(attributes)) return null;
+    const { avx, avx512 } = vectorFeatures(attributes);
+    const differs = !avx ? isWide : avx512 ? isWider : isOdd;
+    return (type) => vectorIn(type, differs);
+  },
+  convention: (attributes) => (vectorFeatures(attributes).avx ? 1 : 0),
+  disputed: (type) => vectorIn(type, isWide),
+};

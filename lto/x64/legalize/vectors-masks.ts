@@ -11,7 +11,7 @@ import { intLane, registerOf, type Shape } from "./vectors-shape.js";
 import { shuffle } from "./vectors-shuffle.js";
 import { as, intForm, sse, v4i32, v8i16, v16i8 } from "./vectors-sse.js";
 
-interface Natural {
+export interface Natural {
   readonly bits: number;
   readonly registers: Parts;
 }
@@ -21,9 +21,16 @@ const naturals = new WeakMap<Value, Natural>();
 /** The fixed form of a mask of `shape` made with `bits`-wide lanes. */
 export function fixedForm(l: Lowering, shape: Shape, bits: number, registers: Parts): Parts {
   const fixed = resizeMask(l, shape.count, bits, shape.laneBits, registers);
-  if (bits !== shape.laneBits && fixed[0]!.valueKind === "inst") naturals.set(fixed[0]!, { bits, registers });
+  if (bits !== shape.laneBits) rememberNatural(fixed, bits, registers);
   return fixed;
 }
+
+/** Remembers the form that a mask has with `bits`-wide lanes. */
+export function rememberNatural(mask: Parts, bits: number, registers: Parts): void {
+  if (mask[0]!.valueKind === "inst") naturals.set(mask[0]!, { bits, registers });
+}
+/** The remembered form. */
+export const naturalOf = (mask: Parts): Natural | undefined => naturals.get(mask[0]!);
 
 /** Lane width of the remembered form, or null. */
 export function naturalWidth(mask: Parts): number | null {
@@ -34,7 +41,8 @@ export function naturalWidth(mask: Parts): number | null {
 export function maskOfWidth(l: Lowering, shape: Shape, mask: Parts, bits: number): Parts {
   if (bits === shape.laneBits) return mask;
   const natural = naturals.get(mask[0]!);
-  if (natural !== undefined && natural.bits === bits) return natural.registers;
+  if (natural !== undefined && natural.bits === bits)
+    return l.narrowed === null ? natural.registers : l.narrowed(natural.registers);
   return resizeMask(l, shape.count, shape.laneBits, bits, mask);
 }
 

@@ -52,6 +52,7 @@ import { shuffle } from "./vectors-shuffle.js";
 import { as, bitAnd, bitXor, blend, shiftConstant, splatConstant, v2i64 } from "./vectors-sse.js";
 
 export const sse2Vectors: VectorTarget = {
+  registerBytes: 16,
   partTypes(type, scalarParts) {
     const shape = shapeOf(type);
     if (shape.representation !== "each") return new Array<Type>(shape.registers).fill(shape.register);
@@ -238,7 +239,7 @@ function logical(l: Lowering, op: Op.And | Op.Or | Op.Xor, type: Type, a: Parts,
 }
 
 /** The constant shift amount of all lanes, or null. */
-function uniformConstant(amounts: Value): number | null {
+export function uniformConstant(amounts: Value): number | null {
   if (!isConstant(amounts) || amounts.type.kind !== "vector" || amounts.valueKind === "expr") return null;
   let value: bigint | null = null;
   for (let i = 0; i < amounts.type.count; i++) {
@@ -252,7 +253,7 @@ function uniformConstant(amounts: Value): number | null {
 }
 
 /** Whether all lanes are lane 0 by construction. */
-function isSplat(value: Value): boolean {
+export function isSplat(value: Value): boolean {
   return value.valueKind === "inst" && value.op === Op.ShuffleVector && value.data.every((i) => i === 0);
 }
 
@@ -371,7 +372,7 @@ function lowerShuffle(l: Lowering, left: Value, right: Value, type: Type, mask: 
 }
 
 /** One register from lanes of any number of registers, two at a time. */
-function gather(l: Lowering, type: Type, wanted: readonly { register: Value; lane: number }[]): Value {
+export function gather(l: Lowering, type: Type, wanted: readonly { register: Value; lane: number }[]): Value {
   const sources: Value[] = [];
   for (const { register, lane } of wanted)
     if (lane >= 0 && register.valueKind !== "undef" && !sources.includes(register)) sources.push(register);

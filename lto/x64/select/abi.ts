@@ -10,11 +10,16 @@ import type { Type } from "../../ir/types.js";
 import { argumentPlace, argumentRegisters, integerResults } from "../frame/convention.js";
 import { R10, registerNames, XMM0 } from "../isa/registers.js";
 
-/** @param convention the platform's, or one that a closed function was given */
+/**
+ * @param convention the platform's, or one that a closed function was given
+ * @param isVarArg of a function with variable arguments: no upper half of a vector register holds one, named or not, as
+ * LLVM has it (X86CallingConv.td)
+ */
 export function layoutArguments(
   layout: DataLayout,
   args: readonly AbiArgument[],
   convention: Convention,
+  isVarArg: boolean,
 ): ArgumentLayout {
   const { integers, vectors } = argumentRegisters(convention);
   const inRegister = (register: number): void => {
@@ -65,7 +70,8 @@ export function layoutArguments(
         break;
       default: {
         const size = layout.allocSize(type);
-        if (xmm < vectors) places.push({ kind: "register", register: XMM0 + xmm++ });
+        if (xmm < vectors && !(isVarArg && size > 16))
+          places.push({ kind: "register", register: XMM0 + xmm++ });
         else places.push({ kind: "stack", offset: onStack(size, size), size: Math.max(8, size) });
       }
     }

@@ -6,8 +6,9 @@ import { type AbiArgument, type ArgumentLayout, extensionOf } from "../../codege
 import { operationSize } from "../../codegen/select/operation-size.js";
 import type { Value } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
-import { X } from "../isa/ops.js";
+import { JumpMark, X } from "../isa/ops.js";
 import { maskOf, RSP } from "../isa/registers.js";
+import { V } from "../isa/vex-ops.js";
 import { extended } from "./integer.js";
 import type { Selector } from "./selector.js";
 import { immediate } from "./source.js";
@@ -27,6 +28,12 @@ export function registerArguments(
     uses.push(new RegOperand(argumentRegister(s, value, args[i]!), maskOf(place.register)));
   });
   return uses;
+}
+
+/** Notes whether a call or return has more than the low half of a vector register among its operands. */
+export function markWide(s: Selector, machine: MInst): void {
+  const isWide = ({ vreg }: RegOperand): boolean => vreg >= 0 && s.mf.vregs[vreg]!.size > 16;
+  if (machine.uses.some(isWide) || machine.defs.some(isWide)) machine.marks |= JumpMark.Wide;
 }
 
 /** Of a narrow integer, whose bits up to 32 are what the ABI attribute demands; null where it demands nothing. */
@@ -127,7 +134,7 @@ export function passStackArguments(
         } else if (s.isGeneral(value.type)) s.store(X.MovM, 8, outgoing(place.offset), vreg);
         else {
           const size = s.mf.vregs[vreg]!.size;
-          const op = size === 4 ? X.MovssM : size === 8 ? X.MovsdM : X.MovupsM;
+          const op = size === 4 ? X.MovssM : size === 8 ? X.MovsdM : size === 16 ? X.MovupsM : V.MovupsM;
           s.store(op, size, outgoing(place.offset), vreg);
         }
       });

@@ -9,7 +9,7 @@ import type { Value } from "../../ir/values.js";
 import { JumpMark, X } from "../isa/ops.js";
 import { maskOf, R11, RAX } from "../isa/registers.js";
 import { resultPlaces } from "./abi.js";
-import { argumentRegister, passStackArguments, registerArguments } from "./arguments.js";
+import { argumentRegister, markWide, passStackArguments, registerArguments } from "./arguments.js";
 import { setTarget } from "./call-target.js";
 import { selectInlineAsm } from "./inline-asm.js";
 import { checkTarget } from "./kcfi.js";
@@ -28,7 +28,7 @@ export function selectCall(s: Selector, call: CallInst, block: MBlock): void {
   refuseCall(s, call);
   const values = callArguments(call);
   const args = abiArguments(call, values);
-  const layout = s.layoutArguments(args, conventionOf(s, call));
+  const layout = s.layoutArguments(args, conventionOf(s, call), data.functionType.isVarArg);
   if (call === s.abi.tailCall) return selectTailCall(s, call, values, args, layout);
 
   s.mf.hasCalls = true;
@@ -61,6 +61,7 @@ function finishCall(s: Selector, call: CallInst, machine: MInst, block: MBlock, 
   else if (machine.op === X.CallIndirect && call.data.attributes.fn.has("nocf_check"))
     machine.marks = JumpMark.NoTrack;
   const x87Results = defineResults(s, call, machine);
+  markWide(s, machine);
   s.emit(machine);
   const afterwards = (): void => {
     if (pushed > 0 && !info.noReturn) {
@@ -107,6 +108,7 @@ export function selectRet(s: Selector, inst: Inst): void {
     ret.uses.push(new RegOperand(s.reg(resultPointer), maskOf(RAX)));
   // st0 must end on top: push in reverse.
   for (let i = x87.length - 1; i >= 0; i--) push80(s, x87[i]!);
+  markWide(s, ret);
   s.emit(ret);
 }
 

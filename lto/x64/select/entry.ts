@@ -5,7 +5,8 @@ import { type MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir
 import type { AbiArgument, ArgumentLayout } from "../../codegen/select/function-abi.js";
 import { operationSize } from "../../codegen/select/operation-size.js";
 import { X } from "../isa/ops.js";
-import { maskOf } from "../isa/registers.js";
+import { maskOf, xmmMask } from "../isa/registers.js";
+import { V } from "../isa/vex-ops.js";
 import type { Selector } from "./selector.js";
 import { saveVarArgs } from "./var-args.js";
 
@@ -38,6 +39,8 @@ export function selectEntry(s: Selector, legal: LegalFunction, layout: ArgumentL
   });
   if (s.varArgs.slot >= 0) saveVarArgs(s, entry, after);
   for (const [register, vreg] of s.varArgs.forwarded) entry.defs.push(new RegOperand(vreg, maskOf(register)));
+  // Before it returns, upper halves are zeroed: those of all registers.
+  if (s.mf.vregs.some(({ size }) => size > 16)) entry.clobbers = xmmMask;
   s.emit(entry);
   for (const emit of after) emit();
 }
@@ -48,7 +51,7 @@ function loadFrom(s: Selector, type: AbiArgument["type"], vreg: VReg, mem: MemOp
   if (s.isGeneral(type)) load = s.load(X.Mov, operationSize(s.layout, type) === 8 ? 8 : 4, vreg, mem);
   else {
     const size = s.layout.storeSize(type);
-    const op = size === 4 || size === 2 ? X.Movss : size === 8 ? X.Movsd : X.Movups;
+    const op = size === 4 || size === 2 ? X.Movss : size === 8 ? X.Movsd : size === 16 ? X.Movups : V.Movups;
     load = s.load(op, Math.max(4, size), vreg, mem);
   }
   if (!s.abi.hasMustTail) s.mf.vregs[vreg]!.remat = load;

@@ -24,12 +24,12 @@ const packedOps: Partial<Record<Op, readonly [X, X]>> = {
   [Op.FDiv]: [X.Divps, X.Divpd],
 };
 
-/** fadd, fsub, fmul, fdiv on scalars and 128-bit vectors. */
+/** fadd, fsub, fmul, fdiv on scalars and vectors. */
 export function selectFloatBinary(s: Selector, inst: Inst): void {
   const { type } = inst;
   if (type.kind === "x86_fp80") return x87.selectX87Binary(s, inst);
   const wide = type.scalar.kind === "double" ? 1 : 0;
-  const size = type.isVector ? 16 : wide ? 8 : 4;
+  const size = s.layout.storeSize(type);
   const ops = (type.isVector ? packedOps : scalarOps)[inst.op];
   if (ops === undefined || (type.scalar.kind !== "float" && type.scalar.kind !== "double"))
     return s.unsupported(`floating-point arithmetic on ${type}`);
@@ -43,23 +43,23 @@ export function selectFloatBinary(s: Selector, inst: Inst): void {
   s.emit(machine);
 }
 
-/** A 16-byte literal whose lanes of `lane` bytes all hold `bits`. */
-function splat(lane: 4 | 8, low: number, high: number): MemOperand {
-  const bytes = new Uint8Array(16);
+/** A literal, of 16 bytes or as many as said, whose lanes of `lane` bytes all hold `bits`. */
+function splat(lane: 4 | 8, low: number, high: number, size = 16): MemOperand {
+  const bytes = new Uint8Array(size);
   const view = new DataView(bytes.buffer);
-  for (let i = 0; i < 16; i += lane) {
+  for (let i = 0; i < size; i += lane) {
     view.setUint32(i, low, true);
     if (lane === 8) view.setUint32(i + 4, high, true);
   }
   return poolMem(bytes);
 }
-export const signMask = (double: boolean): MemOperand =>
-  double ? splat(8, 0, 0x80000000) : splat(4, 0x80000000, 0);
+export const signMask = (double: boolean, size = 16): MemOperand =>
+  double ? splat(8, 0, 0x80000000, size) : splat(4, 0x80000000, 0, size);
 export const magnitudeMask = (double: boolean): MemOperand =>
   double ? splat(8, 0xffffffff, 0x7fffffff) : splat(4, 0x7fffffff, 0);
 
-function bitwise(s: Selector, op: X, result: VReg, a: VReg, mask: MemOperand): void {
-  const inst = new MInst(op, 16);
+function bitwise(s: Selector, op: X, result: VReg, a: VReg, mask: MemOperand, size = 16): void {
+  const inst = new MInst(op, size);
   inst.defs = [RegOperand.tied(result)];
   inst.uses = [new RegOperand(a)];
   inst.mem = mask;
@@ -69,7 +69,9 @@ function bitwise(s: Selector, op: X, result: VReg, a: VReg, mask: MemOperand): v
 export function selectFNeg(s: Selector, inst: Inst): void {
   const source = inst.operands[0]!;
   if (inst.type.kind === "x86_fp80") return x87.selectX87Unary(s, X.Fchs, source, inst);
-  bitwise(s, X.Xorps, s.resultOf(inst), s.reg(source), signMask(inst.type.scalar.kind === "double"));
+  const size = Math.max(16, s.layout.storeSize(inst.type));
+  const mask = signMask(inst.type.scalar.kind === "double", size);
+  bitwise(s, X.Xorps, s.resultOf(inst), s.reg(source), mask, size);
 }
 
 export function selectFAbs(s: Selector, inst: Inst, source: Value): void {
@@ -81,7 +83,7 @@ export function selectSqrt(s: Selector, inst: Inst, source: Value): void {
   if (inst.type.kind === "x86_fp80") return x87.selectX87Unary(s, X.Fsqrt, source, inst);
   const double = inst.type.scalar.kind === "double";
   const op = inst.type.isVector ? (double ? X.Sqrtpd : X.Sqrtps) : double ? X.Sqrtsd : X.Sqrtss;
-  const size = inst.type.isVector ? 16 : double ? 8 : 4;
+  const size = s.layout.storeSize(inst.type);
   const machine = new MInst(op, size);
   machine.defs = [new RegOperand(s.resultOf(inst))];
   setVectorSource(s, machine, source, size);

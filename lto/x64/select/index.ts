@@ -70,8 +70,8 @@ class X64Selection extends Selector {
 
   // ── The convention ──
 
-  layoutArguments(args: readonly AbiArgument[], convention: Convention): ArgumentLayout {
-    return layoutArguments(this.layout, args, convention);
+  layoutArguments(args: readonly AbiArgument[], convention: Convention, isVarArg: boolean): ArgumentLayout {
+    return layoutArguments(this.layout, args, convention, isVarArg);
   }
   resultRegisters(types: readonly Type[]): number[] {
     return resultPlaces(types);

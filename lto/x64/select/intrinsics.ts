@@ -29,6 +29,7 @@ import { threadPointer } from "./tls.js";
 import { selectVaCopy, selectVaStart } from "./var-args.js";
 import { selectVectorIntrinsic } from "./vector.js";
 import { selectExtension } from "./vector-extensions.js";
+import { selectVex } from "./vex.js";
 
 type Lowering = (s: Selector, call: CallInst, args: Value[]) => void;
 
@@ -116,6 +117,7 @@ export function selectIntrinsic(s: Selector, call: CallInst, intrinsic: Intrinsi
   if (selectStrict(s, call, intrinsic) || selectStrictCompare(s, call)) return;
   if (origin !== "internal") return s.unsupported(`intrinsic '${(call.operands[0] as Func).name}'`);
   const own = name.startsWith("tsc.x64.") ? name.slice(8) : "";
+  if (own.startsWith("v.") && selectVex(s, call, own.slice(2))) return;
   if (selectBitIntrinsic(s, call, own) || selectCarry(s, call, own) || selectExtension(s, call, own)) return;
   if (own === "" || !selectVectorIntrinsic(s, call, own)) s.unsupported(`internal intrinsic ${name}`);
 }

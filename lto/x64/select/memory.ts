@@ -12,6 +12,7 @@ import type { Type } from "../../ir/types.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { AccessMark, X } from "../isa/ops.js";
 import { maskOf, RAX, RCX, RDI, RSI } from "../isa/registers.js";
+import { V } from "../isa/vex-ops.js";
 import { address, decomposeGep } from "./address.js";
 import { selectFloatCompare, selectIntCompare } from "./condition.js";
 import { fitsImm32 } from "./operand-facts.js";
@@ -21,13 +22,14 @@ import { immediate } from "./source.js";
 import * as x87 from "./x87.js";
 
 /** Load opcode and operation size for a legal type held in an xmm register. */
-function vectorAccess(type: Type, align: number): { load: X; store: X; size: number } {
+function vectorAccess(s: Selector, type: Type, align: number): { load: number; store: number; size: number } {
   switch (type.kind) {
     case "float":
       return { load: X.Movss, store: X.MovssM, size: 4 };
     case "double":
       return { load: X.Movsd, store: X.MovsdM, size: 8 };
     default:
+      if (s.layout.storeSize(type) === 32) return { load: V.Movups, store: V.MovupsM, size: 32 };
       return align >= 16
         ? { load: X.Movaps, store: X.MovapsM, size: 16 }
         : { load: X.Movups, store: X.MovupsM, size: 16 };
@@ -58,7 +60,7 @@ export function selectLoad(s: Selector, inst: InstWith<Op.Load>): void {
     s.unary(X.MovdTo, 4, result, word);
     return;
   }
-  const access = vectorAccess(type, inst.data.align);
+  const access = vectorAccess(s, type, inst.data.align);
   s.load(access.load, access.size, result, mem);
 }
 
@@ -86,7 +88,7 @@ export function selectStore(s: Selector, inst: InstWith<Op.Store>): void {
       }
     }
   }
-  const access = vectorAccess(type, inst.data.align);
+  const access = vectorAccess(s, type, inst.data.align);
   const from = s.reg(value);
   s.store(access.store, access.size, address(s, pointer), from);
 }

@@ -227,14 +227,14 @@ export abstract class Selector extends FunctionSelection {
     this.emit(inst);
   }
 
-  load(op: X, size: number, to: VReg, mem: MemOperand): MInst {
+  load(op: number, size: number, to: VReg, mem: MemOperand): MInst {
     const inst = new MInst(op, size);
     inst.defs = [new RegOperand(to)];
     inst.mem = mem;
     return this.emit(inst);
   }
 
-  store(op: X, size: number, mem: MemOperand, from: VReg): MInst {
+  store(op: number, size: number, mem: MemOperand, from: VReg): MInst {
     const inst = new MInst(op, size);
     inst.uses = [new RegOperand(from)];
     inst.mem = mem;

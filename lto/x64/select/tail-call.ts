@@ -7,7 +7,8 @@ import type { CallInst } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
 import { X } from "../isa/ops.js";
 import { maskOf, R11 } from "../isa/registers.js";
-import { argumentRegister, copyMemory, registerArguments } from "./arguments.js";
+import { V } from "../isa/vex-ops.js";
+import { argumentRegister, copyMemory, markWide, registerArguments } from "./arguments.js";
 import { callSymbol, tailTargetMask } from "./call-target.js";
 import { checkTarget } from "./kcfi.js";
 import type { Selector } from "./selector.js";
@@ -42,7 +43,13 @@ export function selectTailCall(
     if (place.kind !== "stack" || value.valueKind === "undef") return;
     const vreg = argumentRegister(s, value, args[i]!);
     const slot = s.mf.newSlot(place.size, 8, "incoming", place.offset);
-    const op = s.isGeneral(value.type) ? X.MovM : place.size === 16 ? X.MovupsM : X.MovsdM;
+    const op = s.isGeneral(value.type)
+      ? X.MovM
+      : place.size === 32
+        ? V.MovupsM
+        : place.size === 16
+          ? X.MovupsM
+          : X.MovsdM;
     stores.push(() => s.store(op, place.size, s.slotMem(slot), vreg));
   });
   for (const store of stores) store();
@@ -53,6 +60,7 @@ export function selectTailCall(
   const info = tailCallInfo(call);
   machine.extra = info;
   machine.clobbers = s.options.clobbersOf(info.callee, info.calleeSet);
+  markWide(s, machine);
   s.emit(machine);
 }
 

@@ -1,5 +1,5 @@
 /**
- * 128-bit vectors: arithmetic on legal types, and the `tsc.x64.*` internal intrinsics, which stand one for
+ * Vectors: arithmetic on legal types, and the `tsc.x64.*` internal intrinsics, which stand one for
  * one for SSE instructions (see lower-vectors).
  */
 import { MInst, RegOperand } from "../../codegen/mir.js";
@@ -7,6 +7,7 @@ import { constantNumber } from "../../codegen/select/constants.js";
 import { type CallInst, callArguments, type Inst, Op, opNames } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
 import { Format, X } from "../isa/ops.js";
+import { V } from "../isa/vex-ops.js";
 import type { Selector } from "./selector.js";
 import { setVectorSource } from "./source.js";
 
@@ -16,7 +17,7 @@ const subOps: Readonly<Record<number, X>> = { 8: X.Psubb, 16: X.Psubw, 32: X.Psu
 /** Integer arithmetic on vectors. Bitwise operations use the single-precision forms: a byte shorter. */
 export function selectVectorBinary(s: Selector, inst: Inst): void {
   const bits = inst.type.element.bits;
-  let op: X | undefined;
+  let op: number | undefined;
   switch (inst.op) {
     case Op.Add:
       op = addOps[bits];
@@ -25,7 +26,7 @@ export function selectVectorBinary(s: Selector, inst: Inst): void {
       op = subOps[bits];
       break;
     case Op.Mul:
-      op = bits === 16 ? X.Pmullw : undefined;
+      op = bits === 16 ? X.Pmullw : bits === 32 && s.vectorFeatures.avx ? V.Pmulld : undefined;
       break;
     case Op.And:
       op = X.Andps;
@@ -38,15 +39,12 @@ export function selectVectorBinary(s: Selector, inst: Inst): void {
       break;
   }
   if (op === undefined) return s.unsupported(`vector operation ${opNames[inst.op]} on ${inst.type}`);
-  emitAlu(s, op, s.resultOf(inst), inst.operands[0]!, inst.operands[1]!);
-}
-
-function emitAlu(s: Selector, op: X, result: number, a: Value, b: Value): MInst {
-  const machine = new MInst(op, 16);
-  machine.defs = [RegOperand.tied(result)];
-  machine.uses = [s.use(a)];
-  setVectorSource(s, machine, b, 16);
-  return s.emit(machine);
+  const size = s.layout.storeSize(inst.type);
+  const machine = new MInst(op, size);
+  machine.defs = [op >= V.Zero ? new RegOperand(s.resultOf(inst)) : RegOperand.tied(s.resultOf(inst))];
+  machine.uses = [s.use(inst.operands[0]!)];
+  setVectorSource(s, machine, inst.operands[1]!, size);
+  s.emit(machine);
 }
 
 const alu = (op: X) => ({ op, format: Format.Alu });

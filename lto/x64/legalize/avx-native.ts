@@ -1,0 +1,343 @@
+/**
+ * Operations that AVX, or AVX2, has instructions or short sequences for, on registers of 128 and 256 bits alike; what is none
+ * of these is null. Integers of 256 bits want AVX2; both have all that SSE4.2 has.
+ */
+import { elementOf } from "../../codegen/legalize/constants.js";
+import { intResize } from "../../codegen/legalize/integers.js";
+import type { Lowering, Parts } from "../../codegen/legalize/lowering.js";
+import {
+  type BinaryOp,
+  type FloatPredicate,
+  type Inst,
+  type IntPredicate,
+  Op,
+} from "../../ir/instructions.js";
+import { doubleType, floatType, i32, i64, type Type } from "../../ir/types.js";
+import { ConstData, isConstant, type Value, zeroOf } from "../../ir/values.js";
+import { nativeCast } from "./avx-cast.js";
+import { maskFrom, maskLike } from "./avx-masks.js";
+import { alike, bytesOf, constantLanes, halvesOf, isWide, splatOf, vex } from "./avx-registers.js";
+import { nativeShuffle } from "./avx-shuffle.js";
+import { isSplat, uniformConstant } from "./vectors.js";
+import { isNonNegative } from "./vectors-facts.js";
+import { extractLane, toRegister } from "./vectors-lanes.js";
+import { naturalOf } from "./vectors-masks.js";
+import { bitsOf, intLane, shapeOf } from "./vectors-shape.js";
+import { as, imm, letterOf, v2i64 } from "./vectors-sse.js";
+
+/** Registers with undefined ones fixed to zero, for sequences that read them more than once. */
+export function pinnedParts(l: Lowering, value: Value): Parts {
+  const parts = l.parts(value);
+  return parts.some((p) => p.valueKind === "undef")
+    ? parts.map((p) => (p.valueKind === "undef" ? zeroOf(p.type) : p))
+    : parts;
+}
+
+/** Whether there are integer operations as wide as the registers. */
+export const hasIntegers = (parts: Parts, avx2: boolean): boolean =>
+  avx2 || !parts.some((p) => isWide(p.type));
+
+/** The parts of an instruction on vectors; null: the baseline's code does it. */
+export function nativeOperation(l: Lowering, inst: Inst, avx2: boolean): Parts | null {
+  const { operands } = inst;
+  switch (inst.op) {
+    case Op.ICmp:
+    case Op.FCmp:
+      return compare(l, inst.data, inst.type, operands[0]!, operands[1]!, avx2);
+    case Op.Select:
+      return select(l, operands[0]!, operands[1]!, operands[2]!, avx2);
+    case Op.ShuffleVector:
+      return nativeShuffle(l, operands[0]!, operands[1]!, inst.type, inst.data, avx2);
+    case Op.FNeg: {
+      const shape = shapeOf(inst.type);
+      if (shape.representation !== "lanes" || !shape.lane.isFloat) return null;
+      return pinnedParts(l, operands[0]!).map((r) => l.fneg(r, inst.flags));
+    }
+    case Op.Trunc:
+    case Op.ZExt:
+    case Op.SExt:
+    case Op.FPTrunc:
+    case Op.FPExt:
+    case Op.FPToUI:
+    case Op.FPToSI:
+    case Op.UIToFP:
+    case Op.SIToFP:
+      return nativeCast(l, inst, operands[0]!, avx2);
+    default:
+      if (inst.op >= Op.Add && inst.op <= Op.Xor)
+        return binary(l, inst.op as BinaryOp, inst.type, operands[0]!, operands[1]!, inst.flags, avx2);
+      return null;
+  }
+}
+
+function binary(
+  l: Lowering,
+  op: BinaryOp,
+  type: Type,
+  left: Value,
+  right: Value,
+  flags: number,
+  avx2: boolean,
+): Parts | null {
+  const shape = shapeOf(type);
+  if (shape.representation === "mask") return logical(l, op, type, left, right, avx2);
+  if (shape.representation !== "lanes") return null;
+  const a = pinnedParts(l, left);
+  const b = pinnedParts(l, right);
+  const each = (f: (x: Value, y: Value) => Value): Parts => a.map((x, i) => f(x, b[i]!));
+  switch (op) {
+    case Op.And:
+    case Op.Or:
+    case Op.Xor:
+      return each((x, y) => l.bin(op, x, y, shape.isExact ? flags : 0));
+    case Op.Add:
+    case Op.Sub:
+      return hasIntegers(a, avx2) ? each((x, y) => l.bin(op, x, y, shape.isExact ? flags : 0)) : null;
+    case Op.FAdd:
+    case Op.FSub:
+    case Op.FMul:
+    case Op.FDiv:
+      return shape.lane.isFloat ? each((x, y) => l.bin(op, x, y, flags)) : null;
+    case Op.Mul:
+      if (!hasIntegers(a, avx2) || shape.laneBits === 8) return null;
+      return each((x, y) => (shape.laneBits === 64 ? multiplyWords(l, x, y) : l.bin(Op.Mul, x, y)));
+    case Op.Shl:
+      return shape.isExact ? shift(l, "ll", right, a, b, avx2) : null;
+    case Op.LShr:
+      return shape.isExact ? shift(l, "rl", right, a, b, avx2) : null;
+    case Op.AShr:
+      return shape.isExact ? shift(l, "ra", right, a, b, avx2) : null;
+    default:
+      return null;
+  }
+}
+
+/** Bit operations on masks, in the form that one of them was made in. */
+function logical(
+  l: Lowering,
+  op: BinaryOp,
+  type: Type,
+  left: Value,
+  right: Value,
+  avx2: boolean,
+): Parts | null {
+  if (op !== Op.And && op !== Op.Or && op !== Op.Xor) return null;
+  const a = l.parts(left);
+  const b = l.parts(right);
+  const natural = naturalOf(a) ?? naturalOf(b);
+  if (natural === undefined) return null;
+  const types = natural.registers.map((r) => r.type);
+  const y = maskOperand(l, type, right, b, types, avx2);
+  const wide = maskOperand(l, type, left, a, types, avx2).map((r, i) => l.bin(op, r, as(l, y[i]!, r.type)));
+  return maskFrom(l, type, natural.bits, wide);
+}
+
+function maskOperand(
+  l: Lowering,
+  type: Type,
+  value: Value,
+  parts: Parts,
+  types: readonly Type[],
+  avx2: boolean,
+): Parts {
+  if (!isConstant(value) || value.valueKind === "expr") return maskLike(l, type, parts, types, avx2);
+  let lane = 0;
+  return types.map((t) => {
+    const bits = Array.from({ length: t.count }, (_, i) => {
+      const element = lane + i < type.count ? elementOf(value, lane + i) : null;
+      return element?.valueKind === "int" && (element.num & 1) !== 0 ? -1n : 0n;
+    });
+    lane += t.count;
+    return constantLanes(t, bits);
+  });
+}
+
+/** low·low + ((high·low + low·high) << 32) */
+function multiplyWords(l: Lowering, a: Value, b: Value): Value {
+  const { type } = a;
+  const product = (x: Value, y: Value): Value => {
+    const dwords = alike(type, i32);
+    return vex(l, "Pmuludq", type, as(l, x, dwords), as(l, y, dwords));
+  };
+  const high = (v: Value): Value => vex(l, "Psrlq", type, v, imm(32));
+  const cross = l.bin(Op.Add, product(high(a), b), product(a, high(b)));
+  return l.bin(Op.Add, product(a, b), vex(l, "Psllq", type, cross, imm(32)));
+}
+
+export type Shift = "ll" | "rl" | "ra";
+
+/** Every lane shifted by a constant below the lane width; there is none for bytes, and no arithmetic one of 64 bits. */
+export const shiftBy = (l: Lowering, kind: Shift, v: Value, amount: number): Value =>
+  amount === 0 ? v : vex(l, `Ps${kind}${letterOf(v.type.element.bits)}`, v.type, v, imm(amount));
+
+function shift(l: Lowering, kind: Shift, amounts: Value, a: Parts, b: Parts, avx2: boolean): Parts | null {
+  const bits = a[0]!.type.element.bits;
+  if (bits === 8 || (bits === 64 && kind === "ra") || !hasIntegers(a, avx2)) return null;
+  const constant = uniformConstant(amounts);
+  if (constant !== null)
+    return a.map((r) => (constant >= bits ? zeroOf(r.type) : shiftBy(l, kind, r, constant)));
+  if (isSplat(amounts)) {
+    const first = b[0]!;
+    const lane = extractLane(l, isWide(first.type) ? halvesOf(l, first)[0] : first, 0);
+    const count = toRegister(l, l.cast(Op.ZExt, lane, i64), v2i64);
+    return a.map((r) => vex(l, `Ps${kind}${letterOf(bits)}`, r.type, r, count));
+  }
+  if (!avx2 || bits === 16) return null;
+  return a.map((r, i) => vex(l, `Ps${kind}v${letterOf(bits)}`, r.type, r, b[i]!));
+}
+
+/** Immediates of vcmpps (Intel SDM, CMPPS, table of pseudo-ops). */
+const floatPredicates: Readonly<Record<string, number>> = {
+  oeq: 0,
+  olt: 1,
+  ole: 2,
+  uno: 3,
+  une: 4,
+  uge: 5,
+  ugt: 6,
+  ord: 7,
+  ueq: 8,
+  ult: 9,
+  ule: 10,
+  false: 11,
+  one: 12,
+  oge: 13,
+  ogt: 14,
+  true: 15,
+};
+
+export const isDoubles = (type: Type): boolean => type.element === doubleType;
+
+/** A comparison of floats or doubles, as a mask of integer lanes. */
+export function compareFloats(l: Lowering, predicate: FloatPredicate, a: Value, b: Value): Value {
+  const { type } = a;
+  const name = isDoubles(type) ? "Cmppd" : "Cmpps";
+  const result = vex(l, name, type, a, b, imm(floatPredicates[predicate]!));
+  return as(l, result, alike(type, intLane(bitsOf(type.element))));
+}
+
+export const ones = (type: Type): Value => new ConstData(type, new Uint8Array(bytesOf(type)).fill(255));
+
+function compareInts(l: Lowering, predicate: IntPredicate, a: Value, b: Value): Value {
+  const { type } = a;
+  const letter = letterOf(type.element.bits);
+  const equal = (x: Value, y: Value): Value => vex(l, `Pcmpeq${letter}`, type, x, y);
+  const greater = (x: Value, y: Value): Value => vex(l, `Pcmpgt${letter}`, type, x, y);
+  const not = (x: Value): Value => l.bin(Op.Xor, x, ones(type));
+  if (predicate[0] === "u") {
+    if (type.element.bits === 64) {
+      const flip = splatOf(type, 1n << 63n);
+      const signed = `s${predicate.slice(1)}` as IntPredicate;
+      return compareInts(l, signed, l.bin(Op.Xor, a, flip), l.bin(Op.Xor, b, flip));
+    }
+    const most = (name: string): Value => vex(l, `P${name}u${letter}`, type, a, b);
+    switch (predicate) {
+      case "ule":
+        return equal(most("min"), a);
+      case "uge":
+        return equal(most("max"), a);
+      case "ugt":
+        return not(equal(most("min"), a));
+      default:
+        return not(equal(most("max"), a));
+    }
+  }
+  switch (predicate) {
+    case "eq":
+      return equal(a, b);
+    case "ne":
+      return not(equal(a, b));
+    case "sgt":
+      return greater(a, b);
+    case "slt":
+      return greater(b, a);
+    case "sge":
+      return not(greater(b, a));
+    default:
+      return not(greater(a, b));
+  }
+}
+
+function compare(
+  l: Lowering,
+  predicate: IntPredicate | FloatPredicate,
+  result: Type,
+  left: Value,
+  right: Value,
+  avx2: boolean,
+): Parts | null {
+  const shape = shapeOf(left.type);
+  if (shape.representation !== "lanes" || !shape.isExact) return null;
+  const isInt = shape.element.kind === "int" || shape.element.kind === "ptr";
+  if (!isInt && !shape.lane.isFloat) return null;
+  const a = pinnedParts(l, left);
+  const b = pinnedParts(l, right);
+  if (isInt && !hasIntegers(a, avx2)) return null;
+  if (isInt && predicate[0] === "u" && isNonNegative(left) && isNonNegative(right))
+    predicate = `s${predicate.slice(1)}` as IntPredicate;
+  const masks = a.map((r, i) =>
+    isInt
+      ? compareInts(l, predicate as IntPredicate, r, b[i]!)
+      : compareFloats(l, predicate as FloatPredicate, r, b[i]!),
+  );
+  return maskFrom(l, result, shape.laneBits, masks);
+}
+
+/** `set` where the mask's lanes are all ones, `clear` where they are zeros. */
+export function blendBy(l: Lowering, mask: Value, set: Value, clear: Value): Value {
+  const { type } = set;
+  const bits = bitsOf(type.element);
+  const lane = bits === 32 ? floatType : bits === 64 ? doubleType : null;
+  if (lane === null) {
+    const bytes = alike(type, intLane(8));
+    return as(l, vex(l, "Pblendvb", bytes, as(l, clear, bytes), as(l, set, bytes), as(l, mask, bytes)), type);
+  }
+  const form = alike(type, lane);
+  const name = bits === 32 ? "Blendvps" : "Blendvpd";
+  return as(l, vex(l, name, form, as(l, clear, form), as(l, set, form), as(l, mask, form)), type);
+}
+
+function select(l: Lowering, condition: Value, left: Value, right: Value, avx2: boolean): Parts | null {
+  const { type } = left;
+  const shape = shapeOf(type);
+  if (shape.representation !== "lanes") return null;
+  const a = l.parts(left);
+  const b = l.parts(right);
+  if (shape.laneBits < 32 && !hasIntegers(a, avx2)) return null;
+  const types = l.partTypes(type);
+  const mask = maskLike(l, condition.type, l.parts(condition), types, avx2);
+  return a.map((r, i) => {
+    const other = b[i]!;
+    if (r === other) return r;
+    const bits = as(l, mask[i]!, alike(r.type, intLane(bitsOf(r.type.element))));
+    if (other.valueKind === "zero") return as(l, l.bin(Op.And, bits, as(l, r, bits.type)), r.type);
+    return blendBy(l, bits, r, other);
+  });
+}
+
+/** The bits of a mask that fills one register of 256 bits; null: not such a mask. */
+export function nativeBits(l: Lowering, type: Type, parts: Parts): Parts | null {
+  const shape = shapeOf(type);
+  if (shape.representation !== "mask") return null;
+  const natural = naturalOf(parts) ?? { bits: shape.laneBits, registers: parts };
+  const [register] = natural.registers;
+  if (natural.registers.length !== 1 || !isWide(register!.type) || register!.type.count !== shape.count)
+    return null;
+  let word: Value;
+  switch (natural.bits) {
+    case 8:
+      word = vex(l, "Pmovmskb", i32, register!);
+      break;
+    case 32:
+      word = vex(l, "Movmskps", i32, as(l, register!, alike(register!.type, floatType)));
+      break;
+    case 64:
+      word = vex(l, "Movmskpd", i32, as(l, register!, alike(register!.type, doubleType)));
+      break;
+    default:
+      return null;
+  }
+  const bits = intResize(l, 32, shape.count, [word], false);
+  if (shape.count < 32) l.knownBits.set(bits[0]!, shape.count);
+  return bits;
+}

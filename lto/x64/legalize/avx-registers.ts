@@ -1,0 +1,127 @@
+/** Registers of 128 and 256 bits: their types, halves and constants, and VEX instructions as internal calls. */
+import type { Emitter } from "../../codegen/legalize/emitter.js";
+import { internalIntrinsic } from "../../codegen/legalize/internal.js";
+import type { Parts } from "../../codegen/legalize/target.js";
+import type { Block } from "../../ir/instructions.js";
+import { functionType, i64, type Type, vectorType } from "../../ir/types.js";
+import { ConstData, ConstUndef, ConstZero, type Value } from "../../ir/values.js";
+import { bitsOf, registerOf } from "./vectors-shape.js";
+import { as } from "./vectors-sse.js";
+
+/** The 256-bit vector of a lane type. */
+export const wideOf = (lane: Type): Type => vectorType(256 / bitsOf(lane), lane);
+
+export const bytesOf = (type: Type): number => (type.count * bitsOf(type.element)) / 8;
+export const isWide = (type: Type): boolean => type.kind === "vector" && bytesOf(type) === 32;
+
+/** The register of a lane type that is as wide as another. */
+export const alike = (register: Type, lane: Type): Type =>
+  isWide(register) ? wideOf(lane) : registerOf(lane);
+
+const v2i64 = registerOf(i64);
+const v4i64 = wideOf(i64);
+
+/**
+ * A call of the instruction that `V` names, which selection makes of it: operands in the order of its format, with the
+ * immediate last.
+ */
+export function vex(l: Emitter, name: string, result: Type, ...args: Value[]): Value {
+  const type = functionType(
+    result,
+    args.map((a) => a.type),
+  );
+  return l.call(internalIntrinsic(`tsc.x64.v.${name}`, type), args);
+}
+
+/** All lanes of a register one constant, wrapped to the lane. */
+export function splatOf(type: Type, value: bigint): Value {
+  const bits = bitsOf(type.element);
+  return constantLanes(type, new Array<bigint>(type.count).fill(BigInt.asUintN(bits, value)));
+}
+
+/** A register from numbers, wrapped to the lane. */
+export function constantLanes(type: Type, values: readonly bigint[]): Value {
+  const bits = bitsOf(type.element);
+  const bytes = new Uint8Array(bytesOf(type));
+  values.forEach((value, i) => {
+    for (let b = 0; b < bits / 8; b++)
+      bytes[(i * bits) / 8 + b] = Number((BigInt.asUintN(bits, value) >> BigInt(b * 8)) & 0xffn);
+  });
+  return bytes.every((b) => b === 0) ? new ConstZero(type) : new ConstData(type, bytes);
+}
+
+interface Halves {
+  /** Where they were taken apart; null: they were there before the whole. */
+  readonly block: Block | null;
+  readonly low: Value;
+  readonly high: Value;
+}
+/** Values are unique objects, so entries die with their function. */
+const known = new WeakMap<Value, Halves>();
+
+/** The halves of a 256-bit register. */
+export function halvesOf(l: Emitter, v: Value): readonly [Value, Value] {
+  const half = registerOf(v.type.element);
+  switch (v.valueKind) {
+    case "undef":
+      return [new ConstUndef(half, v.poison), new ConstUndef(half, v.poison)];
+    case "zero":
+      return [new ConstZero(half), new ConstZero(half)];
+    case "data":
+      return [new ConstData(half, v.bytes.slice(0, 16)), new ConstData(half, v.bytes.slice(16))];
+    default:
+      break;
+  }
+  const found = known.get(v);
+  if (found !== undefined && (found.block === null || found.block === l.block))
+    return [found.low, found.high];
+  const whole = as(l, v, v4i64);
+  const low = as(l, vex(l, "low", v2i64, whole), half);
+  const high = as(l, vex(l, "high", v2i64, whole), half);
+  known.set(v, { block: l.block, low, high });
+  return [low, high];
+}
+
+const bytesOfConstant = (v: Value): Uint8Array | null =>
+  v.valueKind === "data"
+    ? v.bytes
+    : v.valueKind === "zero" || v.valueKind === "undef"
+      ? new Uint8Array(16)
+      : null;
+
+/** A 256-bit register from halves of one type. */
+export function join(l: Emitter, low: Value, high: Value): Value {
+  const type = wideOf(low.type.element);
+  if (low.valueKind === "undef" && high.valueKind === "undef") return new ConstUndef(type, false);
+  const [a, b] = [bytesOfConstant(low), bytesOfConstant(high)];
+  if (a !== null && b !== null) {
+    const bytes = new Uint8Array(32);
+    bytes.set(a);
+    bytes.set(b, 16);
+    return bytes.every((byte) => byte === 0) ? new ConstZero(type) : new ConstData(type, bytes);
+  }
+  const whole =
+    high.valueKind === "undef"
+      ? vex(l, "widen", v4i64, as(l, low, v2i64))
+      : vex(l, "join", v4i64, as(l, low, v2i64), as(l, high, v2i64));
+  const joined = as(l, whole, type);
+  known.set(joined, { block: null, low, high });
+  return joined;
+}
+
+/** Parts with 256-bit registers as their halves. */
+export function narrowParts(l: Emitter, parts: Parts): Parts {
+  return parts.some((p) => isWide(p.type))
+    ? parts.flatMap((p) => (isWide(p.type) ? halvesOf(l, p) : [p]))
+    : parts;
+}
+
+/** Parts of the baseline as parts of the given types: pairs of registers joined where they are one. */
+export function wideParts(l: Emitter, types: readonly Type[], parts: Parts): Parts {
+  let at = 0;
+  return types.map((type) => {
+    if (!isWide(type)) return parts[at++]!;
+    at += 2;
+    return join(l, parts[at - 2]!, parts[at - 1]!);
+  });
+}
