@@ -197,6 +197,20 @@ const mergesUpperPart = new Set<Mnemonic>([
   Mnemonic.Rsqrtss,
 ]);
 
+/** The same in VEX encoding, where a register of its own gives the upper part: the target's own where the source is none. */
+const takesUpperPart = new Set<Mnemonic>([
+  Mnemonic.Vcvtsi2sd,
+  Mnemonic.Vcvtsi2ss,
+  Mnemonic.Vcvtss2sd,
+  Mnemonic.Vcvtsd2ss,
+  Mnemonic.Vsqrtsd,
+  Mnemonic.Vsqrtss,
+  Mnemonic.Vroundsd,
+  Mnemonic.Vroundss,
+  Mnemonic.Vrcpss,
+  Mnemonic.Vrsqrtss,
+]);
+
 /** Leave their target alone if the source is zero, says AMD; undefined, says Intel. Compilers do not rely on it. */
 const bitScans = new Set<Mnemonic>([Mnemonic.Bsf, Mnemonic.Bsr]);
 
@@ -206,6 +220,9 @@ const needsAlignment = new Set<Mnemonic>([
   Mnemonic.Movdqa,
   Mnemonic.Movntps,
   Mnemonic.Movntdq,
+  Mnemonic.Vmovaps,
+  Mnemonic.Vmovapd,
+  Mnemonic.Vmovdqa,
 ]);
 
 /** Instructions whose result does not depend on the register when both operands are the same one. */
@@ -220,6 +237,11 @@ const constantOfEqual = new Set<Mnemonic>([
 function ignoresTarget(inst: Instruction): boolean {
   const { mnemonic } = inst;
   if (mergesUpperPart.has(mnemonic)) return true;
+  if (takesUpperPart.has(mnemonic))
+    return (
+      inst.opRegister(0) === inst.opRegister(1) &&
+      (inst.opKind(2) === OpKind.Memory || RegisterExt.isGPR(inst.opRegister(2)))
+    );
   const register = inst.opCount > 0 && inst.opKind(0) === OpKind.Register;
   if (!register || inst.opCount < 2) return false;
   if (bitScans.has(mnemonic))
@@ -404,6 +426,11 @@ function describe(inst: Instruction, info: InstructionInfo): MachineInst {
     const { register, access } = used;
     const n = numberOf(register);
     if (n < 0) continue;
+    // Halves that are followed stay; callers may have more in a register.
+    if (inst.mnemonic === Mnemonic.Vzeroupper) {
+      changes |= 1 << n;
+      continue;
+    }
     const isRead =
       access === OpAccess.Read ||
       access === OpAccess.CondRead ||

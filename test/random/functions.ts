@@ -92,8 +92,11 @@ export interface Program {
   readonly runs: number;
 }
 
-/** A module of `count` functions, by its seed; every function's own is `first` and those that follow. */
-export function randomProgram(first: number, count: number): Program {
+/**
+ * A module of `count` functions, by its seed; every function's own is `first` and those that follow.
+ * @param features that all functions have, as LLVM writes them; "": each has attributes of its own
+ */
+export function randomProgram(first: number, count: number, features = ""): Program {
   const functions: string[] = [];
   const declarations = new Set<string>();
   const names = Object.keys(generators);
@@ -109,7 +112,8 @@ export function randomProgram(first: number, count: number): Program {
       text = made.text;
       for (const line of made.declarations) declarations.add(line);
     }
-    const chosen = random.pick(attributes);
+    const own = random.pick(attributes);
+    const chosen = features === "" ? own : `"target-features"="${features}"`;
     functions.push(text.replace("ptr %out)", `ptr %out) noinline ${chosen}`.trimEnd()));
   }
   const parts = [layout, ...functions, helpers, ...declarations];

@@ -1,5 +1,5 @@
 /**
- * npm run random-functions -- [--count N] [--seed S] [--batch B] [--ways W] [--only WORDS] [--keep FOLDER]
+ * npm run random-functions -- [--count N] [--seed S] [--batch B] [--ways W] [--only WORDS] [--features F] [--keep FOLDER]
  *
  * N random functions of all types and irregular control flow, B to a module, each compiled in W of the ways of
  * functions.ts in turn (levels, allocators, IPRA, checkers; with --only those that have these words in their options)
@@ -18,9 +18,10 @@ const values = optionsOf(
     batch: { type: "string", default: "100" },
     ways: { type: "string", default: "3" },
     only: { type: "string", default: "" },
+    features: { type: "string", default: "" },
     keep: { type: "string" },
   },
-  "usage: npm run random-functions -- [--count N] [--seed S] [--batch B] [--ways W] [--only WORDS] [--keep FOLDER]",
+  "usage: npm run random-functions -- [--count N] [--seed S] [--batch B] [--ways W] [--only WORDS] [--features +avx2] [--keep FOLDER]",
 );
 
 const folder = mkdtempSync(join(tmpdir(), "tsc-lto-random-"));
@@ -39,7 +40,7 @@ let runs = 0;
 let wrong = 0;
 for (let at = 0; at < count; at += batch) {
   const first = seed + at;
-  const program = randomProgram(first, Math.min(batch, count - at));
+  const program = randomProgram(first, Math.min(batch, count - at), values.features);
   functions += Math.min(batch, count - at);
   for (let n = 0; n < each; n++) {
     const way = chosen[(Math.floor(first / batch) * each + n) % chosen.length]!;

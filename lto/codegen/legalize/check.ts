@@ -12,6 +12,15 @@ import type { LegalFunction } from "./index.js";
 const scalars = new Set(["i1", "i8", "i16", "i32", "i64", "float", "double", "x86_fp80"]);
 const moved = new Set(["half", "bfloat", "fp128"]);
 const vectors = new Set(["<16 x i8>", "<8 x i16>", "<4 x i32>", "<2 x i64>", "<4 x float>", "<2 x double>"]);
+/** Where registers are as wide. */
+const wideVectors = new Set([
+  "<32 x i8>",
+  "<16 x i16>",
+  "<8 x i32>",
+  "<4 x i64>",
+  "<8 x float>",
+  "<4 x double>",
+]);
 const movers = new Set<Op>([
   Op.Load,
   Op.Store,
@@ -25,8 +34,9 @@ const movers = new Set<Op>([
 ]);
 const aggregateMakers = new Set<Op>([Op.Call, Op.Invoke, Op.CallBr, Op.CmpXchg, Op.LandingPad]);
 
-function isValueType(type: Type): boolean {
+function isValueType(type: Type, { registerBytes }: LegalFunction): boolean {
   const text = String(type);
+  if (registerBytes === 32 && wideVectors.has(text)) return true;
   return type.kind === "ptr" || scalars.has(text) || moved.has(text) || vectors.has(text);
 }
 
@@ -47,7 +57,7 @@ export function checkLegal(f: LegalFunction): string[] {
     });
   });
   for (const { argument } of f.args)
-    if (!isValueType(argument.type)) problems.push(`argument of type ${argument.type}`);
+    if (!isValueType(argument.type, f)) problems.push(`argument of type ${argument.type}`);
   f.args.forEach(({ argument }, i) => {
     if (argument.index !== i) problems.push(`argument ${i} has index ${argument.index}`);
   });
@@ -91,15 +101,16 @@ function checkInst(inst: Inst, f: LegalFunction, seen: ReadonlySet<Inst>, compla
   const type = inst.type;
   if (type.isAggregate) {
     if (!aggregateMakers.has(inst.op)) complain(inst, `aggregate result ${type}`);
-    for (const member of type.elements) if (!isValueType(member)) complain(inst, `result member ${member}`);
-  } else if (type.kind !== "void" && type.kind !== "token" && !isValueType(type))
+    for (const member of type.elements)
+      if (!isValueType(member, f)) complain(inst, `result member ${member}`);
+  } else if (type.kind !== "void" && type.kind !== "token" && !isValueType(type, f))
     complain(inst, `result ${type}`);
   inst.operands.forEach((operand, i) => {
     checkOperand(inst, operand, i, f, seen, complain);
   });
   if (inst.operands.some((o) => moved.has(String(o.type))) || moved.has(String(type)))
     if (!movers.has(inst.op)) complain(inst, "arithmetic on a type that only moves");
-  checkOp(inst, complain);
+  checkOp(inst, f, complain);
 }
 
 function checkOperand(
@@ -118,12 +129,12 @@ function checkOperand(
     complain(inst, `operand ${index} is not a legal argument`);
   if (operand.valueKind === "asm" || operand.valueKind === "metadata" || inst.op === Op.LandingPad) return;
   const type = operand.type;
-  if (!type.isAggregate && type.kind !== "token" && !isValueType(type))
+  if (!type.isAggregate && type.kind !== "token" && !isValueType(type, f))
     complain(inst, `operand ${index} of type ${type}`);
   if (isConstant(operand) && type.isAggregate) complain(inst, `operand ${index} is an aggregate constant`);
 }
 
-function isVectorOpAllowed(inst: Inst): boolean {
+function isVectorOpAllowed(inst: Inst, { registerBytes }: LegalFunction): boolean {
   const isFloat = inst.type.element.isFloat;
   switch (inst.op) {
     case Op.Add:
@@ -133,7 +144,9 @@ function isVectorOpAllowed(inst: Inst): boolean {
     case Op.Xor:
       return !isFloat;
     case Op.Mul:
-      return String(inst.type) === "<8 x i16>";
+      return registerBytes === 32
+        ? !isFloat && inst.type.element.bits !== 8
+        : String(inst.type) === "<8 x i16>";
     case Op.FAdd:
     case Op.FSub:
     case Op.FMul:
@@ -154,9 +167,9 @@ function isVectorOpAllowed(inst: Inst): boolean {
   }
 }
 
-function checkOp(inst: Inst, complain: Complain): void {
+function checkOp(inst: Inst, f: LegalFunction, complain: Complain): void {
   const first = inst.operands[0];
-  if (inst.type.kind === "vector" && !isVectorOpAllowed(inst))
+  if (inst.type.kind === "vector" && !isVectorOpAllowed(inst, f))
     complain(inst, `not available on ${inst.type}`);
   switch (inst.op) {
     case Op.FRem:

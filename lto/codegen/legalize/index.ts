@@ -37,6 +37,8 @@ export interface LegalFunction {
   readonly sretDemoted: boolean;
   /** The body, or what it returns, is not as it was. */
   readonly isRewritten: boolean;
+  /** Of the widest vectors that are legal. */
+  readonly registerBytes: 16 | 32;
 }
 
 /**
@@ -67,6 +69,7 @@ export function legalizeFunction(
     body,
     sretDemoted: signature.resultPointer !== null,
     // What never returns may have no instruction that says so.
+    registerBytes: vectors.registerBytes,
     isRewritten: rewrites || !isResult(fn.valueType.result, signature.resultTypes),
   };
 }

@@ -131,16 +131,16 @@ class State {
   }
   /** Bytes of `value` that `location` holds. */
   bytes(location: Location, value: number): number {
-    for (const entry of this.get(location)) if (entry >> 5 === value) return entry & 31;
+    for (const entry of this.get(location)) if (entry >> 6 === value) return entry & 63;
     return 0;
   }
   /** Removes a value from everywhere. */
   forget(value: number): void {
     for (const [location, values] of this.held) {
-      if (values.some((entry) => entry >> 5 === value)) {
+      if (values.some((entry) => entry >> 6 === value)) {
         this.set(
           location,
-          values.filter((entry) => entry >> 5 !== value),
+          values.filter((entry) => entry >> 6 !== value),
         );
       }
     }
@@ -157,9 +157,9 @@ class State {
       const common: number[] = [];
       let same = true;
       for (const entry of values) {
-        const bytes = Math.min(entry & 31, other.bytes(location, entry >> 5));
-        if (bytes > 0) common.push((entry & ~31) | bytes);
-        if (bytes !== (entry & 31)) same = false;
+        const bytes = Math.min(entry & 63, other.bytes(location, entry >> 6));
+        if (bytes > 0) common.push((entry & ~63) | bytes);
+        if (bytes !== (entry & 63)) same = false;
       }
       if (same) continue;
       changed = true;
@@ -293,7 +293,7 @@ class Checker {
       if (vreg < 0) continue;
       const value = this.snapshot.value[vreg]!;
       state.forget(value);
-      state.set(loc, [(value << 5) | this.fn.vregs[vreg]!.size]);
+      state.set(loc, [(value << 6) | this.fn.vregs[vreg]!.size]);
     }
   }
 
@@ -309,7 +309,7 @@ class Checker {
       if (arg.vreg >= 0 && value[param] === value[arg.vreg]) continue;
       result.forget(value[param]!);
       if (arg.vreg < 0) {
-        result.set(arg.loc, [...result.get(arg.loc), (value[param]! << 5) | this.fn.vregs[param]!.size]);
+        result.set(arg.loc, [...result.get(arg.loc), (value[param]! << 6) | this.fn.vregs[param]!.size]);
         continue;
       }
       const list = names.get(value[arg.vreg]!);
@@ -319,7 +319,7 @@ class Checker {
     for (const location of state.locations()) {
       const gained: number[] = [];
       for (const entry of state.get(location)) {
-        for (const param of names.get(entry >> 5) ?? []) gained.push((param << 5) | (entry & 31));
+        for (const param of names.get(entry >> 6) ?? []) gained.push((param << 6) | (entry & 63));
       }
       if (gained.length > 0) result.set(location, [...result.get(location), ...gained]);
     }
@@ -367,7 +367,7 @@ class Checker {
       else {
         const value = this.snapshot.value[def.vreg]!;
         state.forget(value);
-        state.set(def.loc, [(value << 5) | this.fn.vregs[def.vreg]!.size]);
+        state.set(def.loc, [(value << 6) | this.fn.vregs[def.vreg]!.size]);
       }
     }
   }
@@ -377,7 +377,7 @@ class Checker {
     this.checkPlace(use, block, index);
     const bytes = state.bytes(use.loc, this.snapshot.value[use.vreg]!);
     if (bytes < this.fn.vregs[use.vreg]!.size) {
-      const held = state.get(use.loc).map((entry) => `v${entry >> 5}:${entry & 31}`);
+      const held = state.get(use.loc).map((entry) => `v${entry >> 6}:${entry & 63}`);
       this.complain(
         block,
         index,
@@ -453,12 +453,12 @@ class Checker {
 }
 
 function cut(held: Held, size: number): Held {
-  if (held.every((entry) => (entry & 31) <= size)) return held;
-  return held.map((entry) => (entry & ~31) | Math.min(entry & 31, size));
+  if (held.every((entry) => (entry & 63) <= size)) return held;
+  return held.map((entry) => (entry & ~63) | Math.min(entry & 63, size));
 }
 
 function distinctValues(vregs: readonly number[], value: Int32Array, fn: MFunction): Held {
-  return [...new Set(vregs.map((v) => (value[v]! << 5) | fn.vregs[v]!.size))];
+  return [...new Set(vregs.map((v) => (value[v]! << 6) | fn.vregs[v]!.size))];
 }
 
 function usesOf(inst: MInst): RegOperand[] {
