@@ -1,5 +1,5 @@
 /** Instructions that need no opcode of their own: inline assembly, as a program could have written it. */
-import { isLegalType } from "../../codegen/legalize/legal-types.js";
+import { classOf, TypeClass } from "../../codegen/legalize/legal-types.js";
 import type { Lowering } from "../../codegen/legalize/lowering.js";
 import { noAttributeList } from "../../ir/attributes.js";
 import { makeInst, Op } from "../../ir/instructions.js";
@@ -65,7 +65,7 @@ export function storeAsmOutput(
     const op = type.kind === "float" ? "movss" : "movsd";
     return { att: `${op} ${output}, ${slot}`, intel: `${op} ${slot}, ${output}`, isByte: false };
   }
-  if (type.kind === "fp128" || (type.isVector && isLegalType(type)))
+  if (type.kind === "fp128" || classOf(type) === TypeClass.Vector)
     return { att: `movups ${output}, ${slot}`, intel: `movups ${slot}, ${output}`, isByte: false };
   const move = type.kind === "ptr" ? moves[8] : type.kind === "int" ? moves[type.bits / 8] : undefined;
   if (move === undefined) return null;
