@@ -3,6 +3,7 @@ import type { LoweringTarget } from "../codegen/lowering/context.js";
 import { resultRoom } from "./frame/convention.js";
 import { pairConstraints, storeAsmOutput } from "./legalize/assembly.js";
 import { vectorsOf } from "./legalize/avx.js";
+import { multiplyAdd } from "./legalize/avx-intrinsics.js";
 import { exchangePair, hasPairExchange } from "./legalize/pair-exchange.js";
 import { roundingMode, roundToInteger, setRoundingMode } from "./legalize/rounding.js";
 import { lowerVAArg } from "./legalize/va-arg.js";
@@ -15,6 +16,7 @@ export const x64Lowering: LoweringTarget = {
   pairConstraints,
   hasPairExchange,
   exchangePair,
+  multiplyAdd,
   roundingMode,
   roundToInteger,
   setRoundingMode,

@@ -60,7 +60,17 @@ const sqrt: LaneHandler = (l, c) => {
 const machineSqrt = (l: Lowering, type: Type, value: Value): Value =>
   l.strict("sqrt", type, [value]) ?? l.intrinsic(`llvm.sqrt.${floatSuffix(type)}`, type, [value]);
 
+/** One instruction, where the target has one for the type. */
+function fusedInstruction(l: Lowering, c: LaneCall): Parts | null {
+  if (c.type.kind !== "float" && c.type.kind !== "double") return null;
+  const [a, b, addend] = c.args.map(([part]) => part!) as [Value, Value, Value];
+  const result = l.target.multiplyAdd(l, a, b, addend);
+  return result === null ? null : [result];
+}
+
 const fmuladd: LaneHandler = (l, c) => {
+  const fused = fusedInstruction(l, c);
+  if (fused !== null) return fused;
   const [a, b, addend] = c.args as [Parts, Parts, Parts];
   return floatBinary(l, Op.FAdd, c.type, floatBinary(l, Op.FMul, c.type, a, b, c.flags), addend, c.flags);
 };
@@ -221,7 +231,7 @@ const minMax: LaneHandler = (l, c) =>
   floatMinMax(l, c.base.slice(c.base.lastIndexOf(".") + 1), c.type, c.args[0]!, c.args[1]!, c.flags);
 
 const libraryNames = `round sin cos tan asin acos atan atan2 sinh cosh
-tanh exp exp2 exp10 log log2 log10 pow fma`
+tanh exp exp2 exp10 log log2 log10 pow`
   .split(/\s+/)
   .filter((n) => n !== "");
 
@@ -234,6 +244,7 @@ const plain: (readonly [string, LaneHandler])[] = [
   ["fabs", (l, c) => floatAbs(l, c.type, c.args[0]!)],
   ["copysign", (l, c) => copySign(l, c.type, c.args[0]!, c.args[1]!)],
   ["fmuladd", fmuladd],
+  ["fma", (l, c) => fusedInstruction(l, c) ?? library("fma")(l, c)],
   ["powi", powi],
   ["ldexp", ldexp],
   ["frexp", frexp],

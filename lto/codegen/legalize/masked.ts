@@ -10,7 +10,7 @@ import type { Lowering, Parts } from "./lowering.js";
 import { alignAt, loadParts, storeParts } from "./memory-parts.js";
 
 /** Runs `inside` only if the bit is set; parts it gives are merged with `otherwise`. */
-function whenSet(l: Lowering, bit: Value, otherwise: Parts, inside: () => Parts): Parts {
+export function whenSet(l: Lowering, bit: Value, otherwise: Parts, inside: () => Parts): Parts {
   if (bit.valueKind === "int") return bit.value === 0n ? otherwise : inside();
   const before = l.block;
   const body = l.newBlock();
@@ -51,6 +51,8 @@ const maskedLoad: IntrinsicHandler = (l, call, given) => {
   const pointer = l.value(args[0]!);
   const element = call.type.element;
   const size = l.layout.allocSize(element);
+  const whole = l.vectors.maskedLoad?.(l, call.type, pointer, args[1]!, args[2]!) ?? null;
+  if (whole !== null) return whole;
   const bits = laneBits(l, args[1]!);
   const rest = l.vectors.elements(l, call.type, l.parts(args[2]!));
   const lanes = rest.map((parts, i) =>
@@ -66,8 +68,9 @@ const maskedStore: IntrinsicHandler = (l, call, given) => {
   const type = args[0]!.type;
   const element = type.element;
   const size = l.layout.allocSize(element);
-  const values = l.vectors.elements(l, type, l.parts(args[0]!));
   const pointer = l.value(args[1]!);
+  if (l.vectors.maskedStore?.(l, args[0]!, pointer, args[2]!) === true) return [];
+  const values = l.vectors.elements(l, type, l.parts(args[0]!));
   const bits = laneBits(l, args[2]!);
   values.forEach((parts, i) => {
     whenSet(l, bits[i]!, [], () => {

@@ -47,6 +47,8 @@ export interface LegalizerTarget {
   roundingMode(l: Lowering): Parts;
   /** A float or double rounded to an integer as LLVM's intrinsic of that name does it; null where there is no instruction. */
   roundToInteger(l: Lowering, name: string, value: Value): Value | null;
+  /** a·b + c of floats or doubles, rounded once; null where there is no instruction. */
+  multiplyAdd(l: Lowering, a: Value, b: Value, c: Value): Value | null;
   /** Sets it. @param mode 0 … 3 in that encoding, an i32 */
   setRoundingMode(l: Lowering, mode: Value): void;
 }
@@ -72,6 +74,10 @@ export interface VectorTarget {
   constant(l: Lowering, constant: Constant): Parts;
   load(l: Lowering, type: Type, pointer: Value, align: number, flags: number): Parts;
   store(l: Lowering, type: Type, parts: Parts, pointer: Value, align: number, flags: number): void;
+  /** Loads the lanes that a mask chooses, the others being those of `rest`; null: there is no instruction for it. */
+  maskedLoad?(l: Lowering, type: Type, pointer: Value, mask: Value, rest: Value): Parts | null;
+  /** Stores the lanes that a mask chooses; false: there is no instruction for it. */
+  maskedStore?(l: Lowering, value: Value, pointer: Value, mask: Value): boolean;
   /** The bits of a vector as parts of one integer of the same width. */
   toBits(l: Lowering, type: Type, parts: Parts): Parts;
   fromBits(l: Lowering, type: Type, bits: Parts): Parts;

@@ -2,7 +2,7 @@
 import type { Lowering, Parts } from "../../codegen/legalize/lowering.js";
 import { type Inst, isCall, Op } from "../../ir/instructions.js";
 import { Strictness } from "../../ir/strict-float.js";
-import { i8, i16, i64, type Type } from "../../ir/types.js";
+import { floatType, i8, i16, i64, type Type } from "../../ir/types.js";
 import { type Value, zeroOf } from "../../ir/values.js";
 import { vectorFeatures } from "../features.js";
 import { blendBy, compareFloats, hasIntegers, pinnedParts, shiftBy } from "./avx-native.js";
@@ -81,6 +81,12 @@ function onFloats(
     default:
       return null;
   }
+}
+
+/** Of floats or doubles, with FMA. */
+export function multiplyAdd(l: Lowering, a: Value, b: Value, c: Value): Value | null {
+  if (!vectorFeatures(l.fn.attributes.fn).fma || l.strictness !== Strictness.None) return null;
+  return vex(l, a.type === floatType ? "Fmadd213ss" : "Fmadd213sd", a.type, a, b, c);
 }
 
 /** Operations with an instruction for lanes of 8 to 32 bits: its name before the letter, and the widest lane. */

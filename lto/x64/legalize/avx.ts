@@ -16,6 +16,7 @@ import type { Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
 import { vectorFeatures } from "../features.js";
 import { nativeIntrinsic } from "./avx-intrinsics.js";
+import { nativeMaskedLoad, nativeMaskedStore } from "./avx-memory.js";
 import { whileNarrow } from "./avx-narrow.js";
 import { nativeBits, nativeOperation } from "./avx-native.js";
 import { bytesOf, isWide, narrowParts, wideOf, wideParts } from "./avx-registers.js";
@@ -113,6 +114,8 @@ function makeTarget(avx2: boolean): VectorTarget {
         at += bytesOf(part.type);
       }
     },
+    maskedLoad: (l, type, pointer, mask, rest) => nativeMaskedLoad(l, type, pointer, mask, rest, avx2),
+    maskedStore: (l, value, pointer, mask) => nativeMaskedStore(l, value, pointer, mask, avx2),
     toBits: (l, type, parts) =>
       nativeBits(l, type, parts) ??
       whileNarrow(l, (baseline) => baseline.toBits(l, type, narrowParts(l, parts))),

@@ -2,16 +2,18 @@
  * The internal operations `tsc.x64.v.NAME`, which legalisation makes for functions with AVX: one for one the instructions
  * that `V` names, with operands in the order of their formats and the immediate last; and halves of registers.
  */
-import { MInst, RegOperand } from "../../codegen/mir.js";
+import { MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { constantNumber } from "../../codegen/select/constants.js";
 import { type CallInst, callArguments } from "../../ir/instructions.js";
 import type { Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
 import { opFormat, opSourceBytes, rowOf } from "../isa/op-info.js";
 import { opcodeNames } from "../isa/op-names.js";
-import { Format } from "../isa/ops.js";
+import { type Cc, ccNames, Format, X } from "../isa/ops.js";
 import { bytesRead, packed, Takes } from "../isa/row.js";
+import { address } from "./address.js";
 import type { Selector } from "./selector.js";
+import { setCondition } from "./set-condition.js";
 import { setVectorSource } from "./source.js";
 
 const opcodes = new Map(Object.entries(opcodeNames).map(([op, name]) => [name, Number(op)]));
@@ -31,9 +33,17 @@ export function selectVex(s: Selector, call: CallInst, name: string): boolean {
     case "join":
       return selectVex(s, call, "Insertf128");
   }
-  const op = opcodes.get(`V${name}`);
+  const [mnemonic, flag] = name.split(".") as [string, string?];
+  const op = opcodes.get(`V${mnemonic}`);
   if (op === undefined) return false;
   const machine = new MInst(op, sizeOf(s, op, call.type, args));
+  if (flag !== undefined) return selectTest(s, machine, args, result, flag);
+  if (opFormat[op] === Format.MaskStore) {
+    machine.uses = [s.use(args[0]!), s.use(args[1]!)];
+    machine.mem = address(s, args[2]!);
+    s.emit(machine);
+    return true;
+  }
   machine.defs = [new RegOperand(result)];
   operands(s, machine, args);
   if (name === "Extractf128" || name === "Insertf128") machine.imm = 1;
@@ -41,11 +51,30 @@ export function selectVex(s: Selector, call: CallInst, name: string): boolean {
   return true;
 }
 
-/** That of what is packed: the result, or a source. */
+/** A test of two registers, and one of its flags as a number. */
+function selectTest(
+  s: Selector,
+  machine: MInst,
+  args: readonly Value[],
+  result: VReg,
+  flag: string,
+): boolean {
+  machine.uses.push(s.use(args[0]!));
+  source(s, machine, args[1]!);
+  s.emit(machine);
+  const bit = s.newGpr(4);
+  setCondition(s, bit, { first: ccNames.indexOf(flag) as Cc, second: -1, and: false });
+  s.unary(X.Movzx8, 4, result, bit);
+  return true;
+}
+
+/** That of what is packed: the result, or the first source. */
 function sizeOf(s: Selector, op: number, type: Type, args: readonly Value[]): number {
   const row = rowOf(op);
   if (row.sizes.length === 1) return row.sizes[0]!;
-  return s.layout.storeSize(row.result === packed ? type : args[0]!.type);
+  const isOfSource =
+    row.result !== packed || row.format === Format.MaskStore || row.format === Format.Compare;
+  return s.layout.storeSize(isOfSource ? args[0]!.type : type);
 }
 
 function operands(s: Selector, machine: MInst, args: readonly Value[]): void {
@@ -55,6 +84,7 @@ function operands(s: Selector, machine: MInst, args: readonly Value[]): void {
       machine.uses.push(s.use(args[0]!));
       const count = (rowOf(op).takes & Takes.Byte) !== 0 ? constantNumber(args[1]!) : null;
       if (count !== null) machine.imm = count & 0xff;
+      else if (args[1]!.type.kind === "ptr") machine.mem = address(s, args[1]!);
       else source(s, machine, args[1]!);
       return;
     }
