@@ -90,8 +90,10 @@ function sources(row: Row, size: number, mems: readonly MemOperand[]): Parts[] {
 }
 
 /** All forms of one opcode at one size, as its row says. */
-function formsOf(row: Row, size: number, mems: readonly MemOperand[]): MInst[] {
+function formsOf(row: Row, size: number, memories: readonly MemOperand[]): MInst[] {
   const { op, format } = row;
+  // Those in VEX encoding are many, and take memory alike: some of each are enough.
+  const mems = op >= V.Zero ? memories.filter((_, i) => (i + op) % 7 === 0) : memories;
   const out: MInst[] = [];
   const condition = row.reads === FlagRead.Condition;
   let turn = 0;
