@@ -21,7 +21,7 @@ import { V } from "../isa/vex-ops.js";
 const leaves = OpFact.Return | OpFact.TailCall;
 
 /** Whether the function's instructions of vector registers are in VEX encoding. */
-export function isVexFunction({ fn }: MFunction): boolean {
+function isVexFunction({ fn }: MFunction): boolean {
   return fn.kind === "function" && vectorFeatures(fn.attributes.fn).avx;
 }
 

@@ -96,7 +96,7 @@ function chunkAt(l: Lowering, registers: Parts, bit: number): Value {
 }
 
 /** Integer lanes from `from` bits to `to`, from registers of 128 bits. */
-export function extend(
+function extend(
   l: Lowering,
   registers: Parts,
   from: number,

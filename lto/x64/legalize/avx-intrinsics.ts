@@ -26,7 +26,7 @@ export function nativeIntrinsic(l: Lowering, base: string, inst: Inst, avx2: boo
 }
 
 /** Immediates of vroundps: the mode, and 8 for no exception of inexact results. */
-export const roundings: Readonly<Record<string, number>> = {
+const roundings: Readonly<Record<string, number>> = {
   roundeven: 8,
   floor: 9,
   ceil: 10,

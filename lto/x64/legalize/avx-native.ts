@@ -206,7 +206,7 @@ const floatPredicates: Readonly<Record<string, number>> = {
   true: 15,
 };
 
-export const isDoubles = (type: Type): boolean => type.element === doubleType;
+const isDoubles = (type: Type): boolean => type.element === doubleType;
 
 /** A comparison of floats or doubles, as a mask of integer lanes. */
 export function compareFloats(l: Lowering, predicate: FloatPredicate, a: Value, b: Value): Value {
@@ -216,7 +216,7 @@ export function compareFloats(l: Lowering, predicate: FloatPredicate, a: Value, 
   return as(l, result, alike(type, intLane(bitsOf(type.element))));
 }
 
-export const ones = (type: Type): Value => new ConstData(type, new Uint8Array(bytesOf(type)).fill(255));
+const ones = (type: Type): Value => new ConstData(type, new Uint8Array(bytesOf(type)).fill(255));
 
 function compareInts(l: Lowering, predicate: IntPredicate, a: Value, b: Value): Value {
   const { type } = a;
