@@ -11,10 +11,10 @@
 import { type MBlock, type MFunction, MInst } from "../../codegen/mir.js";
 import { includesSet } from "../../codegen/register-set.js";
 import { OpFact } from "../../codegen/target.js";
-import { vectorFeatures } from "../features.js";
 import { opFacts } from "../isa/op-info.js";
 import { JumpMark } from "../isa/ops.js";
 import { xmmMask } from "../isa/registers.js";
+import { vectorFeatures } from "../isa/vector-features.js";
 import { useVexFinally } from "../isa/vex.js";
 import { V } from "../isa/vex-ops.js";
 

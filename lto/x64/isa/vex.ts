@@ -3,9 +3,9 @@
  * changing between the two costs time while upper halves are in use.
  */
 import type { MInst } from "../../codegen/mir.js";
-import { opFormat, rowOf } from "./op-info.js";
+import { rowOf } from "./op-info.js";
 import { opcodeNames } from "./op-names.js";
-import { Format, X } from "./ops.js";
+import { X } from "./ops.js";
 import { packed } from "./row.js";
 import { V } from "./vex-ops.js";
 
@@ -25,9 +25,8 @@ const vectorCopy = (inst: MInst): boolean => inst.op === X.Copy && inst.defs[0]!
 export function useVex(inst: MInst): void {
   const form = forms.get(inst.op);
   if (form === undefined) return;
-  const format = opFormat[inst.op] as Format;
   inst.op = form;
-  if (format === Format.Alu || format === Format.AluImm) inst.defs[0]!.tiedTo = -1;
+  if (inst.defs.length > 0) inst.defs[0]!.tiedTo = -1;
   // Where the source may be wider than the result, the size is the source's.
   if (rowOf(form).argument === packed && inst.size < 16) inst.size = 16;
 }

@@ -3,7 +3,7 @@ import type { Lowering, Parts } from "../../codegen/legalize/lowering.js";
 import { type CastOp, Flag, type Inst, Op } from "../../ir/instructions.js";
 import { doubleType, floatType, i32, type Type } from "../../ir/types.js";
 import { type Value, zeroOf } from "../../ir/values.js";
-import { vectorFeatures } from "../features.js";
+import { vectorFeatures } from "../isa/vector-features.js";
 import { maskFrom, maskLike } from "./avx-masks.js";
 import { alike, isWide, join, narrowParts, splatOf, vex, wideOf, wideParts } from "./avx-registers.js";
 import { isNonNegative } from "./vectors-facts.js";

@@ -4,7 +4,7 @@ import { type Inst, isCall, Op } from "../../ir/instructions.js";
 import { Strictness } from "../../ir/strict-float.js";
 import { floatType, i8, i16, i64, type Type } from "../../ir/types.js";
 import { type Value, zeroOf } from "../../ir/values.js";
-import { vectorFeatures } from "../features.js";
+import { vectorFeatures } from "../isa/vector-features.js";
 import { blendBy, compareFloats, hasIntegers, pinnedParts, shiftBy } from "./avx-native.js";
 import { alike, bytesOf, constantLanes, splatOf, vex } from "./avx-registers.js";
 import { avxMachineIntrinsic } from "./avx-x86.js";

@@ -14,7 +14,7 @@ import { Op } from "../../ir/instructions.js";
 import type { Func } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
-import { vectorFeatures } from "../features.js";
+import { vectorFeatures } from "../isa/vector-features.js";
 import { nativeIntrinsic } from "./avx-intrinsics.js";
 import { nativeMaskedLoad, nativeMaskedStore } from "./avx-memory.js";
 import { whileNarrow } from "./avx-narrow.js";

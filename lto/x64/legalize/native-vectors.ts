@@ -11,7 +11,7 @@
 import type { NativeBoundary } from "../../codegen/target.js";
 import type { AttributeSet } from "../../ir/attributes.js";
 import type { Type } from "../../ir/types.js";
-import { vectorFeatures } from "../features.js";
+import { vectorFeatures } from "../isa/vector-features.js";
 import { type Shape, shapeOf } from "./vectors-shape.js";
 
 /** Features that AVX is part of; clang spells out all that a processor has, other compilers only what was asked for. */

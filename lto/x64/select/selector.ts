@@ -7,11 +7,11 @@ import { isPlainAccess, Op } from "../../ir/instructions.js";
 import { type Intrinsic, intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import type { Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
-import { type VectorFeatures, vectorFeatures } from "../features.js";
 import { allFeatures } from "../isa/features.js";
 import { memory } from "../isa/memory-operand.js";
 import { type Cc, JumpMark, X } from "../isa/ops.js";
 import { GPR, XMM } from "../isa/registers.js";
+import { type VectorFeatures, vectorFeatures } from "../isa/vector-features.js";
 import { useVex } from "../isa/vex.js";
 import { VarArgs } from "./var-args.js";
 

@@ -4,7 +4,7 @@
  * Clang spells out all features that a processor has; other compilers name the processor alone, or what is asked for
  * beyond it. Source: X86.td and X86TargetParser.cpp of LLVM 22.
  */
-import type { AttributeSet } from "../ir/attributes.js";
+import type { AttributeSet } from "../../ir/attributes.js";
 
 export interface VectorFeatures {
   readonly avx: boolean;
