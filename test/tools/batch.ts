@@ -61,6 +61,8 @@ export interface BatchOptions {
   readonly referenceCache?: string;
   /** Require that the reference agrees with itself at each level (off for programs known to be well defined). */
   readonly referenceAtLevels: boolean;
+  /** Words before the program's name, for one of another machine. */
+  readonly runner?: readonly string[];
   /** File that outcomes are appended to. */
   readonly results?: string;
   /** Skip what the results file already holds. */
@@ -171,7 +173,7 @@ async function compare(
   dir: string,
   options: BatchOptions,
 ): Promise<Result> {
-  const seen = await behaviour(join(dir, "ours"), dir, options.timeoutMs);
+  const seen = await behaviour(join(dir, "ours"), dir, options.timeoutMs, options.runner);
   if (digest(seen) === expected) return { verdict: "pass" };
   if (expected.startsWith(`${seen.status} `) && (await outputVaries(c, level, dir, options)))
     return { verdict: "pass", message: "only the exit status is compared" };
@@ -187,7 +189,7 @@ async function traps(c: Case, checks: string, dir: string, options: BatchOptions
   const flags = [`-fsanitize=${checks}`, `-fsanitize-trap=${checks}`];
   const checked = { ...c, units: c.units.map((unit) => ({ ...unit, flags: [...unit.flags, ...flags] })) };
   const exe = await buildReference(checked, "O0", dir, options);
-  return exe !== null && (await behaviour(exe, dir, options.timeoutMs)).status >= 128;
+  return exe !== null && (await behaviour(exe, dir, options.timeoutMs, options.runner)).status >= 128;
 }
 
 async function reference(
@@ -205,7 +207,7 @@ async function reference(
     if (plain !== undefined && (plain === null || !options.referenceAtLevels)) return plain;
     const exe = await buildReference(c, level, dir, options);
     if (exe === null) return null;
-    const seen = await behaviour(exe, dir, options.timeoutMs / 2);
+    const seen = await behaviour(exe, dir, options.timeoutMs / 2, options.runner);
     if (seen.timedOut || seen.status >= 128) return null;
     const answer = digest(seen);
     return plain === undefined || plain === answer ? answer : null;
@@ -237,13 +239,20 @@ async function buildReference(
 async function outputVaries(c: Case, level: string, dir: string, options: BatchOptions): Promise<boolean> {
   const exe = await buildReference(c, options.referenceAtLevels ? level : "O0", dir, options);
   if (exe === null) return false;
-  const first = await behaviour(exe, dir, options.timeoutMs);
-  return digest(first) !== digest(await behaviour(exe, dir, options.timeoutMs));
+  const first = await behaviour(exe, dir, options.timeoutMs, options.runner);
+  return digest(first) !== digest(await behaviour(exe, dir, options.timeoutMs, options.runner));
 }
 
-async function behaviour(exe: string, dir: string, timeoutMs: number): Promise<Behaviour> {
+async function behaviour(
+  exe: string,
+  dir: string,
+  timeoutMs: number,
+  runner: readonly string[] = [],
+): Promise<Behaviour> {
   const cwd = mkdtempSync(join(dir, "run-"));
-  const r = await run([exe], { cwd, timeoutMs, sandbox: true, maxOutput: 2 ** 24 });
+  // Emulators take more memory than programs may.
+  const sandbox = runner.length === 0;
+  const r = await run([...runner, exe], { cwd, timeoutMs, sandbox, maxOutput: 2 ** 24 });
   return { status: r.status, output: r.stdout.toString("latin1"), timedOut: r.timedOut };
 }
 

@@ -12,12 +12,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Case } from "./batch.js";
 import { runBatch, summarize, waysAt } from "./batch.js";
-import { fastToolchain } from "./in-process.js";
+import { machineNamed } from "./foreign/machines.js";
+import { fastToolchain, foreignToolchain } from "./in-process.js";
 import { askedOfPasses, parseCommandLine, rawOption, splitWords } from "./options.js";
 import { passWays } from "./pipelines.js";
 import { mapLimit, run } from "./process.js";
 import { cacheDir, findProgram } from "./root.js";
-import { referenceToolchain } from "./toolchain.js";
+import { driver, referenceToolchain, systemClang } from "./toolchain.js";
 
 const usage = `usage: npm run csmith -- [--count N] [--seed S] [--levels O0,Oz] [options]
   --count N      number of programs (default 50)
@@ -25,6 +26,7 @@ const usage = `usage: npm run csmith -- [--count N] [--seed S] [--levels O0,Oz] 
   --keep DIR     where failing programs go (default: in the cache directory)
   --include DIR  csmith's headers (default /usr/include/csmith)
   --shape="…"     csmith's own options, in place of those that rotate with the seed
+  --machine NAME  programs of another machine (npm run foreign), with clang's code generator, run by qemu
   --tool NAME    tool under test: ours (default), ours-embedded, llvm, gcc, …
   --jobs N, --out FILE, --resume, --raw, --guarded, --no-pie, --flags="…", --ways="…|…", --pass-orders N, --order-seed S,
   --each-pass-off, -v   as for torture`;
@@ -50,6 +52,7 @@ const {
     keep: { type: "string" },
     include: { type: "string", default: "/usr/include/csmith" },
     shape: { type: "string" },
+    machine: { type: "string" },
     ...rawOption,
   },
   usage,
@@ -88,13 +91,18 @@ const cases = generated.filter((c) => c !== undefined);
 
 const name = String(values["tool"]);
 const raw = values["raw"] === true;
-const tool = await fastToolchain(name, jobs, ltoFlags, raw);
+const machine = values["machine"] === undefined ? undefined : machineNamed(String(values["machine"]));
+const tool =
+  machine === undefined
+    ? await fastToolchain(name, jobs, ltoFlags, raw)
+    : foreignToolchain(machine.words, jobs, ltoFlags);
 const results = String(
-  values["out"] ?? join(cacheDir("results"), `csmith-${name}${raw ? "-raw" : ""}.jsonl`),
+  values["out"] ?? join(cacheDir("results"), `csmith-${machine?.name ?? name}${raw ? "-raw" : ""}.jsonl`),
 );
 const outcomes = await runBatch(cases, {
   tool,
-  reference: referenceToolchain(),
+  reference: machine === undefined ? referenceToolchain() : driver("clang", systemClang(), machine.words),
+  ...(machine === undefined ? {} : { runner: machine.emulator }),
   levels,
   ways,
   jobs,

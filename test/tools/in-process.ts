@@ -11,7 +11,7 @@ import { Worker } from "node:worker_threads";
 import type { RunOptions, RunResult } from "./process.js";
 import { projectRoot } from "./root.js";
 import type { Execute, Toolchain } from "./toolchain.js";
-import { clangOption, compilerOptions, ours, toolchain } from "./toolchain.js";
+import { clangOption, compilerOptions, ours, oursThroughLlvm, toolchain } from "./toolchain.js";
 
 export interface ClosableToolchain extends Toolchain {
   close(): Promise<void>;
@@ -70,6 +70,16 @@ export async function fastToolchain(
   const pool = threadPool(jobs);
   const flags = compilerOptions(raw, name === "ours" ? clangOption() : ["--clang=embedded"]);
   return { ...ours(["-j1", ...ltoFlags], flags, pool.execute), name, close: () => pool.close() };
+}
+
+/** The same for programs of another machine (foreign/machines.ts), with code that clang generates. */
+export function foreignToolchain(
+  words: readonly string[],
+  jobs: number,
+  ltoFlags: readonly string[] = [],
+): ClosableToolchain {
+  const pool = threadPool(jobs);
+  return { ...oursThroughLlvm(words, ["-j1", ...ltoFlags], pool.execute), close: () => pool.close() };
 }
 
 type Finish = (status: number, stdout: string, stderr: string, timedOut?: boolean) => void;

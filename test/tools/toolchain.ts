@@ -135,7 +135,7 @@ function driverCompile(cc: string, flags: readonly string[]): Steps["compile"] {
 }
 
 /** A driver that compiles and links natively; `flags` go to both steps. */
-function driver(name: string, cc: string, flags: readonly string[] = []): Toolchain {
+export function driver(name: string, cc: string, flags: readonly string[] = []): Toolchain {
   return fromSteps(name, [cc, ...flags].join(" "), {
     compile: driverCompile(cc, flags),
     async link(job, objects) {
@@ -234,6 +234,33 @@ export function ours(
     ],
     execute,
   );
+}
+
+/** Our passes, and clang's code generator. @param words of the machine: its target, how it is linked */
+export function oursThroughLlvm(
+  words: readonly string[],
+  ltoFlags: readonly string[],
+  execute: Execute,
+): Toolchain {
+  const { objectKind, compile } = ours([], [...clangOption(), ...words], execute);
+  return fromSteps("ours-llvm", objectKind, {
+    compile,
+    async link(job, objects) {
+      const [bitcode, object] = [join(job.dir, "program.bc"), join(job.dir, "program.o")];
+      const timeoutMs = job.timeoutMs ?? 600_000;
+      const lto = join(projectRoot(), "bin", "tsc-lto");
+      const flags = ["--emit=bitcode", "--undefined", "_start", ...ltoFlags, ...(job.ltoFlags ?? [])];
+      const made = await execute([lto, ...objects, ...flags, "-o", bitcode], { timeoutMs });
+      if (made.status !== 0) return failure("lto", made);
+      const generate = [systemClang(), ...words, `-${job.level}`, "-w", "-x", "ir", "-c", bitcode];
+      const generated = await run([...generate, "-o", object], { timeoutMs });
+      if (generated.status !== 0) return failure("assemble", generated);
+      const r = await run([systemClang(), ...words, "-pie", object, ...job.libs, "-o", job.exe], {
+        timeoutMs,
+      });
+      return r.status === 0 ? built : failure("native link", r);
+    },
+  });
 }
 
 /**

@@ -4,6 +4,7 @@ import { bzip2, gzip, lz4, xz, zlib, zstd } from "./compression.js";
 import { bc, dash, duktape, gawk, lua, mawk, mujs, sqlite3, sqliteFiles } from "./languages.js";
 import { libjpeg, libpng, libtommath } from "./media.js";
 import type { Recipe } from "./recipe.js";
+import { picosat } from "./solvers.js";
 import { cmark, expat, grep, m4 } from "./text.js";
 
 export const recipes: readonly Recipe[] = [
@@ -31,6 +32,7 @@ export const recipes: readonly Recipe[] = [
   cmark,
   libjpeg,
   libtommath,
+  picosat,
   sqliteFiles,
 ];
 
