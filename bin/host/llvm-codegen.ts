@@ -3,10 +3,15 @@
  *
  * What clang would know from the command line of a compilation, the module says: its target, for what its functions were
  * compiled, where its code may lie. What users say goes before that.
+ *
+ * Clang's own passes run on the bitcode, too. For size that is done twice, since their inliner takes what ours left in place for
+ * good reasons, and on other programs finds what ours does not see without code: the smaller object counts. On Cortex-M, .text of
+ * eight programs without LLVM's inliner is 0.952 (cmark) to 1.001 of that with it, on AArch64 0.993 (expat) to 1.037 (bzip2).
  */
-import { readFileSync } from "node:fs";
+import { readFileSync, renameSync, rmSync } from "node:fs";
 import { basename } from "node:path";
 import { newestBitcode, oldestBitcode } from "../../formats/bitcode/versions.js";
+import { Image, SectionFlag, SectionType } from "../../formats/program/image.js";
 import { readBitcode } from "../../frontend/llvm/bitcode.js";
 import { goalOf } from "../../lto/codegen/program/options.js";
 import { InputError } from "../../lto/ir/errors.js";
@@ -48,14 +53,66 @@ export async function findLlvm(
  * Makes an object of bitcode.
  * @param words options of the command line that are about code
  */
-export function compileBitcode(
+export async function compileBitcode(
   { path }: Llvm,
   bitcode: string,
   object: string,
   words: readonly string[],
   host: Host,
 ): Promise<ToolResult> {
-  return runTool(path, codegenArguments(bitcode, object, words), host, { live: true, output: object });
+  const args = codegenArguments(bitcode, object, words);
+  const made = runTool(path, args, host, { live: true, output: object });
+  if (!args.some((word) => /^-O[sz]$/.test(word)) || args.some((word) => decidesInlining.test(word)))
+    return made;
+  const other = `${object}.other`;
+  const more = codegenArguments(bitcode, other, [...words, ...withoutInliner]);
+  const [result, second] = await Promise.all([
+    made,
+    runTool(path, more, host, { live: false, output: other }),
+  ]);
+  if (second.exitCode === 0) {
+    if (result.exitCode === 0 && linkedBytes(other) < linkedBytes(object)) renameSync(other, object);
+    else rmSync(other, { force: true });
+  }
+  return result;
+}
+
+/**
+ * LLVM subtracts 15000 from what it takes a function with one call to cost, at five an instruction, and inlines what costs less
+ * than this threshold: of such functions only those of less than two hundred instructions, of others none.
+ */
+const withoutInliner = ["-mllvm", "-inline-threshold=-14000"];
+const decidesInlining = /^-?-inline-threshold|^-disable-llvm-passes$|^-disable-O0-optnone$/;
+
+/** What of an object will be loaded from the program's file; infinite where it is no ELF object. */
+function linkedBytes(object: string): number {
+  let image: Image;
+  try {
+    image = new Image(readFileSync(object));
+  } catch (e) {
+    if (e instanceof InputError) return Number.POSITIVE_INFINITY;
+    throw e;
+  }
+  let sum = 0;
+  for (const { type, flags, size, bytes } of image.sections) {
+    if ((flags & SectionFlag.Alloc) !== 0 && type !== SectionType.Nobits) sum += size;
+    if (type === SectionType.Rela && image.machine === riscv) sum -= relaxedBytes(image, bytes);
+  }
+  return sum;
+}
+
+const riscv = 243;
+
+/** Calls are written with eight bytes, and become half as long where what they call is near. */
+function relaxedBytes({ is64 }: Image, entries: Uint8Array): number {
+  let calls = 0;
+  const size = is64 ? 24 : 12;
+  // R_RISCV_CALL and R_RISCV_CALL_PLT; the machine is little-endian.
+  for (let at = 0; at + size <= entries.length; at += size) {
+    const kind = entries[at + (is64 ? 8 : 4)]!;
+    if (kind === 18 || kind === 19) calls++;
+  }
+  return 4 * calls;
 }
 
 /** The words for clang. */
