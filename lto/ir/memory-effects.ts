@@ -15,6 +15,9 @@ export const Memory = {
   ArgumentWrite: 0b000010,
   /** Only memory that the program cannot name: state of the machine or the run-time system. */
   Inaccessible: 0b001100,
+  /** Whatever the program can name but pointer arguments. */
+  OtherRead: 0b010000,
+  OtherWrite: 0b100000,
   /** Reads anything, writes nothing. */
   Read: 0b010101,
   /** Writes anything, reads nothing. */

@@ -9,6 +9,7 @@
  *  - a pointer is an argument's only if it is the argument, or an offset from it; any other pointer may be into anything;
  *  - `byval` and the like: the callee gets a copy, which is its own frame's;
  *  - assembly may do anything;
+ *  - what a callee does to memory at large it may do to that of our arguments, wherever it has the pointer from;
  *  - `mustprogress` speaks of a function's own loops alone: what it calls may go on for ever.
  */
 import { hasFixedContents } from "../../ir/fold/load.js";
@@ -32,6 +33,14 @@ function placeOf(address: Value, fn: Func): MemoryEffects {
     value = value.operands[0]!;
   }
 }
+
+/**
+ * What a callee finds in memory that is not its arguments' may be our arguments': whoever had the pointer may have kept it
+ * where the callee looks.
+ */
+const throughCaptured = (effects: MemoryEffects): MemoryEffects =>
+  ((effects & Memory.OtherRead) !== 0 ? Memory.ArgumentRead : 0) |
+  ((effects & Memory.OtherWrite) !== 0 ? Memory.ArgumentWrite : 0);
 
 /** Facts about the functions of one component while they are assumed. Bodies are numbered. */
 export class Effects {
@@ -110,7 +119,7 @@ export class Effects {
       this.callsReturn = false;
     }
     const effects = callEffects(call);
-    this.memory |= effects & ~Memory.Argument;
+    this.memory |= (effects & ~Memory.Argument) | throughCaptured(effects);
     if ((effects & Memory.Argument) !== 0) this.memory |= this.passed(call, fn, effects & Memory.Argument);
   }
   /** Effects on argument memory of a call, as effects of the caller. */
