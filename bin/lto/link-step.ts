@@ -238,6 +238,8 @@ function linkOptions(options: DriverOptions, read: ReadFile): LinkOptions {
   return {
     output: relocatable ? "relocatable" : shared ? "shared" : "executable",
     entry: shared || relocatable ? "" : options.entry,
+    // Linkers start at `_start` where nobody says otherwise.
+    ...(shared || relocatable || options.entryGiven ? {} : { startsAt: alone(symbols.entry ?? "_start") }),
     requireMain: noUndefined && !shared && !relocatable,
     noUndefined: noUndefined && !relocatable,
     allowMultipleDefinition: options.allowMultipleDefinition,

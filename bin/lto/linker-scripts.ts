@@ -5,14 +5,15 @@ import { InputError } from "../../lto/ir/errors.js";
 import { readLinkerScript } from "../../lto/link/index.js";
 import type { DriverOptions } from "./driver-options.js";
 
-/** What --defsym and linker scripts, with what they include, assign, mention and keep. */
+/** What --defsym and linker scripts, with what they include, assign, mention and keep, and where they say that programs start. */
 export function scriptSymbols(
   { defsym, script, libraryPath }: DriverOptions,
   textOf: (file: string) => string,
-): { assigned: string[]; mentioned: string[]; kept: string[] } {
+): { assigned: string[]; mentioned: string[]; kept: string[]; entry: string | null } {
   const assigned = [];
   const mentioned = [];
   const kept = [];
+  let entry: string | null = null;
   const directories = ["", ...libraryPath];
   const files = new Set(script);
   const texts = function* () {
@@ -29,10 +30,11 @@ export function scriptSymbols(
     assigned.push(...found.assigned);
     mentioned.push(...found.mentioned);
     kept.push(...found.kept);
+    entry = found.entry ?? entry;
     for (const name of found.included) {
       const paths = directories.map((directory) => join(directory, name));
       files.add(paths.find((path) => existsSync(path)) ?? name);
     }
   }
-  return { assigned, mentioned, kept };
+  return { assigned, mentioned, kept, entry };
 }

@@ -76,6 +76,8 @@ export interface LinkOptions {
   readonly output: "executable" | "shared" | "relocatable";
   /** Symbol where the program starts; "" for none. */
   readonly entry: string;
+  /** Another symbol that an executable may start at, where it is defined: before `main`, or without one. */
+  readonly startsAt?: string;
   /** It is an error when the entry is not defined. */
   readonly requireMain: boolean;
   /** It is an error when a strong reference stays undefined. */

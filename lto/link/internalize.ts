@@ -17,7 +17,8 @@ import type { LinkSymbol } from "./symbol-table.js";
 
 /** Whether the program's entry is defined, so that all uses but the exported ones are known. */
 export function isClosedWorld(symbols: ReadonlyMap<string, LinkSymbol>, options: LinkOptions): boolean {
-  return options.output === "executable" && (symbols.get(options.entry)?.isDefined ?? false);
+  const { output, entry, startsAt = "" } = options;
+  return output === "executable" && [entry, startsAt].some((name) => symbols.get(name)?.isDefined ?? false);
 }
 
 /** Whether a file, as messages name it, is a member of an archive that is listed, with or without its `.a`. */
@@ -57,6 +58,7 @@ export function internalize(
   const isKept = compilePatterns(options.keptSections ?? []);
   const mustStay = (global: GlobalValue): boolean =>
     global.name === options.entry ||
+    global.name === options.startsAt ||
     pinned.has(global) ||
     (symbols.get(global.name)?.usedOutside ?? false) ||
     isRuntimeSymbol(global.name) ||

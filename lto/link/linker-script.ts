@@ -14,6 +14,8 @@ export interface ScriptSymbols {
   readonly mentioned: readonly string[];
   /** Globs of sections that stay although nothing refers to them (`KEEP`). */
   readonly kept: readonly string[];
+  /** Where the program starts (`ENTRY`); null: it does not say. */
+  readonly entry: string | null;
   /** Files of `INCLUDE`, which stand for their text. */
   readonly included: readonly string[];
 }
@@ -45,6 +47,7 @@ export function readLinkerScript(text: string): ScriptSymbols {
     assigned: [...assigned],
     mentioned: [...mentioned],
     kept: keptSections(code),
+    entry: /\bENTRY\s*\(\s*"?([^\s")]+)"?\s*\)/.exec(code)?.[1] ?? null,
     included: included.map(([, quoted, word]) => quoted ?? word!),
   };
 }

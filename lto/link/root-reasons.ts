@@ -32,7 +32,7 @@ export function rootReasons(
     const { name } = global;
     const reasons: string[] = [];
     if (options.output === "relocatable") reasons.push("--relocatable: the result is linked further");
-    if (name === options.entry) reasons.push("the entry");
+    if (name === options.entry || name === options.startsAt) reasons.push("the entry");
     const user = symbols.get(name)?.usedBy ?? null;
     if (user !== null) reasons.push(`used by ${user}`);
     if (module.pinned.has(global) && user === null) reasons.push("in assembly or a list of used symbols");
