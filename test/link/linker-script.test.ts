@@ -32,11 +32,52 @@ describe("a script's symbols", () => {
     expect(names(text)).toBe(expected);
   });
 
+  it("say where programs start", () => {
+    expect(readLinkerScript("MEMORY { } ENTRY ( boot ) SECTIONS { }").entry).toBe("boot");
+    expect(readLinkerScript('/* ENTRY(a) */ ENTRY("b.c")').entry).toBe("b.c");
+    expect(readLinkerScript("RE_ENTRY(x)").entry).toBeNull();
+  });
+
   it("names what it includes", () => {
     expect(readLinkerScript('INCLUDE a.ld\nINCLUDE "b c.ld"; /* INCLUDE d.ld */ x = 1;').included).toEqual([
       "a.ld",
       "b c.ld",
     ]);
+  });
+});
+
+describe("a program without main", () => {
+  const source = (entry: string): string => `define i32 @helper(i32 %x) noinline {
+  %1 = mul i32 %x, 77
+  ret i32 %1
+}
+define void @${entry}(i32 %x) {
+  %1 = call i32 @helper(i32 %x)
+  call void @out(i32 %1)
+  ret void
+}
+declare void @out(i32)
+`;
+  const linked = async (entry: string, script: string): Promise<string> => {
+    writeFileSync(path("start.ll"), source(entry));
+    writeFileSync(path("start.ld"), script);
+    const words = ["-T", path("start.ld"), "--no-default-libs", "--emit=ir", "-o", "-", path("start.ll")];
+    const { code, out, err } = await tscLto(words, { cwd: folder });
+    expect([code, err]).toEqual([0, ""]);
+    return out;
+  };
+
+  it.each([
+    ["reset", "ENTRY(reset)"],
+    ["_start", ""],
+  ])("is closed where it starts at %s", async (entry, script) => {
+    const text = await linked(entry, script);
+    expect(text).toMatch(new RegExp(`define (?:dso_local )?void @${entry}`));
+    expect(text).not.toMatch(/define (?!internal)[^\n]*@helper/);
+  });
+
+  it("is open where it starts elsewhere", async () => {
+    expect(await linked("reset", "ENTRY(native)")).toMatch(/define (?!internal)[^\n]*@helper/);
   });
 });
 
