@@ -156,11 +156,16 @@ async function linkThroughLlvm(
 const registered =
   /^(?:march|mattr|relocation-model|thread-model|code-model|large-data-threshold|exception-model|filetype|frame-pointer|enable-no-trapping|enable-tlsdesc|emulated-tls|relax-elf-relocations|use-ctors|tls-size|unique-|meabi|debug|strict-dwarf|emit-|stack|trap-func|swift-|align-loops|dwarf|jmc|split-machine|xcoff|basic-block|pass-through|jobs|thinlto|save-temps|sample-profile|stats-file|opt-remarks|new-pass-manager|lto-|cs-profile|O|plugin|wrap|obj-path|tsc)/;
 
+/** Whether a plug-in is loaded that is not LLVM's. */
+const hasForeignPlugin = (items: readonly LinkerItem[]): boolean =>
+  items.some(({ name, value }) => name === "plugin" && !/LLVMgold/.test(value));
+
 /** What a driver passes a linker's plug-in of LLVM, as clang's own options. */
 function codeWords(items: readonly LinkerItem[]): string[] {
+  const isForLlvm = !hasForeignPlugin(items);
   return items.flatMap(({ name, value }) => {
     if (name === "mllvm") return ["-mllvm", value];
-    if (name !== "plugin-opt") return [];
+    if (name !== "plugin-opt" || !isForLlvm) return [];
     const [, option, text = ""] = /^-?([^=]+)(?:=(.*))?$/.exec(value) ?? [];
     switch (option) {
       case "mcpu":
@@ -282,9 +287,8 @@ function realArguments(
   objects: readonly string[],
   membersOf: (archive: string) => readonly string[],
 ): string[] {
-  const plugin = items.find(({ name }) => name === "plugin");
   // GCC's plug-in may have objects of its own to read; LLVM's has nothing left to do.
-  const keepsPlugin = plugin !== undefined && !/LLVMgold/.test(plugin.value);
+  const keepsPlugin = hasForeignPlugin(items);
   const result: string[] = [];
   const wholeArchive = new WholeArchive();
   let placed = false;

@@ -47,7 +47,7 @@ function linux(name: string, triple: string, more: readonly string[] = []): Mach
     run: (program) => `exec ${emulator} -L /usr/${triple} ${program} "$@"`,
     needs: [
       [emulator, "qemu-user"],
-      [`/usr/${triple}/lib/libc.so.6`, `gcc-${triple.split("-", 1)[0]}-linux-gnu`],
+      [`/usr/${triple}/lib/libc.so.6`, `libc6-dev-${name.startsWith("aarch64") ? "arm64" : "riscv64"}-cross`],
     ],
   };
 }

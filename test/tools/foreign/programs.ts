@@ -97,6 +97,11 @@ STUB int chown(const char *a, uid_t b, gid_t c) { return 0; }
 STUB int utime(const char *a, void *b) { return 0; }
 STUB int stat(const char *a, struct stat *b) { memset(b, 0, sizeof *b); b->st_mode = S_IFREG | 0644; b->st_nlink = 1; return 0; }
 STUB int lstat(const char *a, struct stat *b) { return stat(a, b); }
+#ifdef __arm__
+/* What newlib says of every file is that it is a device. */
+int _fstat(int, struct stat *);
+int fstat(int a, struct stat *b) { int r = _fstat(a, b); if (a > 2) b->st_mode = S_IFREG | 0644; return r; }
+#endif
 STUB int getrusage(int a, void *b) { memset(b, 0, 32); return 0; }
 STUB void *popen(const char *a, const char *b) { return 0; }
 STUB int pclose(void *a) { return -1; }
