@@ -219,7 +219,8 @@ function native(name: string, more: readonly string[], needs: Machine["needs"]):
     name,
     isBare: false,
     words: ["-fuse-ld=lld", "-fPIE", ...more],
-    compile: [],
+    // Where headers of the kernel are that both share.
+    compile: ["-idirafter", "/usr/include/x86_64-linux-gnu"],
     link: () => ({ before: ["-pie"], after: [], sources: [] }),
     emulator: [],
     run: (program) => `exec ${program} "$@"`,
