@@ -161,8 +161,8 @@ function relocation(module: Module): string {
   return pic === 0 ? "-fno-pic" : pic > 1 ? "-fPIC" : "-fpic";
 }
 
-/** Extensions with one letter, in the order that names of RISC-V's instruction sets have. */
-const letters = "iemafdqlcbkjtpvnh";
+/** Extensions with one letter, in the order that names of RISC-V's instruction sets have; the base comes first. */
+const letters = "mafdqlcbkjtpvnh";
 
 /**
  * The processor that most of the code is for: functions say their own, but what is said of the object as a whole
@@ -186,5 +186,7 @@ function processor({ triple, functions }: Module): string[] {
   const long = features.filter(
     (feature) => /^[zsx][a-z]\w*$/.test(feature) && !/^(?:save-restore)$/.test(feature),
   );
-  return [`-march=rv${bits}${single.join("")}${long.map((name) => `_${name}`).join("")}`];
+  // Clang before 20 does not say the base, unless it is the small one.
+  const base = features.includes("e") ? "e" : "i";
+  return [`-march=rv${bits}${base}${single.join("")}${long.map((name) => `_${name}`).join("")}`];
 }
