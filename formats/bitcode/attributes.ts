@@ -35,6 +35,19 @@ const numbers = new Map(attributeKinds.map((kind, number) => [kind, number]));
 const argumentMemory = 0x03;
 const inaccessibleMemory = 0x0c;
 
+/** Versions that know how frames may be without a pointer to them, and who else may use its register. */
+const reservedFrameVersion = 20;
+const unreservedFrameVersion = 22;
+
+/** A value as strong that the version knows: its verifier refuses others. */
+function valueFor(key: string, value: string, version: number): string {
+  if (key !== "frame-pointer") return value;
+  const isUnknown =
+    (value === "non-leaf-no-reserve" && version < unreservedFrameVersion) ||
+    (value === "reserved" && version < reservedFrameVersion);
+  return isUnknown ? "non-leaf" : value;
+}
+
 /** What versions before `memory` call it; less exactly where they have no word. */
 function retiredMemory(effects: number): string[] {
   if (effects === 0) return ["readnone"];
@@ -96,7 +109,7 @@ export class AttributeNumbers {
     const record: (number | bigint)[] = [];
     for (const kind of [...set.kinds.keys()].sort()) this.kind(record, kind, set.kinds.get(kind)!, index);
     for (const key of [...set.strings.keys()].sort()) {
-      const value = set.strings.get(key)!;
+      const value = valueFor(key, set.strings.get(key)!, this.version);
       record.push(value === "" ? 3 : 4, ...bytesOfText(key), 0);
       if (value !== "") record.push(...bytesOfText(value), 0);
     }

@@ -87,6 +87,16 @@ describe("bitcode that is written", () => {
     expect(old).toContain("memory(argmem: read)");
   });
 
+  it.each([
+    ["non-leaf-no-reserve", 21, "non-leaf"],
+    ["non-leaf-no-reserve", 22, "non-leaf-no-reserve"],
+    ["reserved", 19, "non-leaf"],
+    ["all", 15, "all"],
+  ])("has frames with pointers (%s) for LLVM %i as it knows them", (value, version, expected) => {
+    const module = parseModule(`define void @f() "frame-pointer"="${value}" {\n  ret void\n}`, "a.ll");
+    expect(printModule(again(module, version))).toContain(`"frame-pointer"="${expected}"`);
+  });
+
   it("refuses what an older version could not mean", () => {
     const module = parseModule(
       "define i32 @f(ptr %p) {\n  %1 = atomicrmw usub_sat ptr %p, i32 1 seq_cst, align 4\n  ret i32 %1\n}",
