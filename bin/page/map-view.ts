@@ -137,7 +137,7 @@ export class MapView {
   /** Name and bytes, as far as there is room. */
   private label(context: CanvasRenderingContext2D, { x0, y0, x1, y1, data, children }: Box): void {
     const height = y1 - y0;
-    const room = Math.floor((x1 - x0 - 6) / (children === undefined ? 6.2 : 7));
+    const room = Math.floor((x1 - x0 - 6) / (children === undefined ? 6.8 : 7.8));
     const cut = (text: string): string =>
       text.length <= room ? text : `${text.slice(0, Math.max(1, room - 1))}…`;
     const size = bytesText(data.bytes);

@@ -108,6 +108,7 @@ export function pageData(
   show: (name: string) => string,
 ): PageData {
   const leaves = leavesOf(report, before);
+  const shorten = withoutCommon(leaves.map(({ file }) => file));
   const files = [...new Set(leaves.map(({ file }) => file))].sort();
   const fileNumbers = new Map(files.map((file, i) => [file, i]));
   const present = report.symbols.filter(
@@ -127,10 +128,10 @@ export function pageData(
   const registers = new Numbered();
   const masks = new Masks(registers);
   return {
-    program: report.file,
-    before: before?.file ?? null,
+    program: lastPart(report.file),
+    before: before === null ? null : lastPart(before.file),
     uses: used,
-    files,
+    files: files.map(shorten),
     leaves: {
       names: leaves.map(({ name }) => show(name)),
       files: leaves.map(({ file }) => fileNumbers.get(file)!),
@@ -147,13 +148,14 @@ export function pageData(
       stack: present.map(({ stack = -1 }) => stack),
       depth: depthsOf(present, calls, numbers),
       rare: present.flatMap((symbol, i) => {
-        const facts = rareFacts(
+        const { file, ...facts } = rareFacts(
           symbol,
           numbers,
           show,
           leafNumbers.has(symbol.name) ? leaves[leafNumbers.get(symbol.name)!]!.file : "",
         );
-        return Object.keys(facts).length === 0 ? [] : [[i, facts] as const];
+        const all = file === undefined ? facts : { ...facts, file: shorten(file) };
+        return Object.keys(all).length === 0 ? [] : [[i, all] as const];
       }),
     },
     registers: registers.names,
@@ -161,6 +163,20 @@ export function pageData(
     estimates: estimatesOf(report),
     measured,
   };
+}
+
+const lastPart = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+
+/** Absolute paths from the directory on that all of them are in, which tells nothing of the program. */
+function withoutCommon(files: readonly string[]): (file: string) => string {
+  let common: string | null = null;
+  for (const file of files) {
+    if (!file.startsWith("/")) continue;
+    common ??= file.slice(0, file.lastIndexOf("/") + 1);
+    while (!file.startsWith(common)) common = common.slice(0, common.lastIndexOf("/", common.length - 2) + 1);
+  }
+  const length = common?.length ?? 0;
+  return (file) => (file.startsWith("/") ? file.slice(length > 1 ? length : 0) : file);
 }
 
 /** Equal ones once: most functions share theirs with others. */

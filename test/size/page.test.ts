@@ -111,6 +111,18 @@ describe("the data of a page", () => {
     });
   });
 
+  it("names files from the directory on that all are in", () => {
+    const files = (...names: string[]): readonly string[] =>
+      pageData(report(names.map((file, i) => fn(`f${i}`, 1, { file }))), null, null, plain).files;
+    expect(files("/home/x/p/src/a.c", "/home/x/p/b.c", "[several files]")).toEqual([
+      "b.c",
+      "src/a.c",
+      "[several files]",
+    ]);
+    expect(files("/a/b.c", "/c/d.c")).toEqual(["/a/b.c", "/c/d.c"]);
+    expect(files("src/a.c", "src/b.c")).toEqual(["src/a.c", "src/b.c"]);
+  });
+
   it("has estimates of passes", () => {
     expect(data.estimates).toEqual([["ir-outline", 123]]);
   });
