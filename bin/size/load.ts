@@ -32,7 +32,7 @@ const readReport = (file: string, host: Host): SizeReport =>
   parseReport(readInput(file, host).toString("utf8"), file);
 
 /** What links of a program are asked to call their reports (`--size-report=%.size.json`). */
-const besideSuffix = ".size.json";
+export const besideSuffix = ".size.json";
 
 /** What the link of a program wrote beside it; null: nothing. */
 function reportBeside(program: string, host: Host): SizeReport | null {

@@ -3,6 +3,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
+import type { Host } from "../host/host.js";
 import { removeTemporary, temporaryDirectory } from "../host/interrupts.js";
 import { type Decision, decisions, everyPass, namedDecisions, optionsWithout } from "./decisions.js";
 import { interactions, shapleyValues } from "./effects.js";
@@ -23,6 +24,9 @@ interface MeasureOptions {
   readonly against: readonly string[];
   readonly run?: string;
   readonly runs: number;
+  readonly links: number;
+  readonly compare?: boolean;
+  readonly html?: string;
   readonly json?: boolean;
   readonly csv?: boolean;
   readonly markdown?: boolean;
@@ -66,7 +70,18 @@ export const addMeasure: AddSubcommand = (command, services, finish) => {
       "--run <command>",
       "run each program by a command for the shell, where it is $PROGRAM, and show the time",
     )
-    .option("--runs <n>", "how often; the median counts", parseNumber, 5);
+    .option("--runs <n>", "how often; the median counts", parseNumber, 5)
+    .option(
+      "--links <n>",
+      "how often each setting is linked, for its processor time; the median counts",
+      parseNumber,
+      1,
+    )
+    .option(
+      "--compare",
+      "instead of bytes by use: times and size of each setting in percent of the last one, with the spread of the times",
+    )
+    .option("--html <file>", "write the page of tsc-lto size --html, with what was measured as a waterfall");
   addForms(command.commands.at(-1)!, "everything measured as JSON").action(
     async (words: readonly string[], options: MeasureOptions, own: Command) =>
       finish(await measure(words.length > 0 ? words : own.args, options, services)),
@@ -117,14 +132,66 @@ async function measure(
     const tell = (what: string): void => {
       if (host.colour) host.stderr(Buffer.from(`tsc-lto: linking ${what}\n`));
     };
-    const findings = await findingsOf(new Measuring(subject, directory, host, runs, tell), options);
-    print(
-      options.json === true ? `${JSON.stringify(findings, null, 1)}\n` : tables(findings, formOf(options)),
-    );
+    const measuring = new Measuring(subject, directory, host, runs, tell, Math.max(1, options.links));
+    const findings = await findingsOf(measuring, options);
+    if (options.html !== undefined) await writeFindings(options.html, findings, measuring, host);
+    if (options.json === true) print(`${JSON.stringify(findings, null, 1)}\n`);
+    else if (options.compare === true) print(comparison(formOf(options), findings.settings));
+    else print(tables(findings, formOf(options)));
     return 0;
   } finally {
     removeTemporary(directory);
   }
+}
+
+/** The page of the program, with the waterfall where decisions were looked at. */
+async function writeFindings(
+  file: string,
+  { settings, effects }: Findings,
+  measuring: Measuring,
+  host: Host,
+): Promise<void> {
+  const { writePage } = await import("./page.js");
+  const loaded = (name: string): number | undefined =>
+    settings.find((one) => one.name === name)?.measured.loaded;
+  const [all, none] = [loaded("all"), loaded("none")];
+  const measured = all === undefined || none === undefined ? null : { all, none, steps: effects };
+  await writePage(file, { report: await measuring.report(), before: null, measured, demangle: true }, host);
+}
+
+/** Times and sizes of each setting, in percent of the last one, which the others are compared with. */
+function comparison(form: TableForm, settings: readonly Setting[]): string {
+  const last = settings.at(-1)!.measured;
+  const percent = (value: number, of: number): Cell =>
+    Number.isNaN(value) || Number.isNaN(of) || of === 0 ? "" : `${((100 * (value - of)) / of).toFixed(1)}%`;
+  const spread = (times: readonly number[] | null): Cell =>
+    times === null || times.length < 2
+      ? ""
+      : `±${((Math.max(...times) - Math.min(...times)) / 2).toFixed(1)}`;
+  const hasRuns = settings.some(({ measured }) => measured.run !== null);
+  const rows = settings.map(({ name, measured: { link, links, run, runs, loaded, file } }): Cell[] => [
+    name,
+    Number.isNaN(link) ? "" : link.toFixed(1),
+    spread(links),
+    percent(link, last.link),
+    ...(hasRuns
+      ? [run === null ? "" : run.toFixed(1), spread(runs), percent(run ?? Number.NaN, last.run ?? Number.NaN)]
+      : []),
+    loaded,
+    percent(loaded, last.loaded),
+    file,
+  ]);
+  const head = [
+    "setting",
+    "link ms",
+    "",
+    "change",
+    ...(hasRuns ? ["run ms", "", "change"] : []),
+    "size",
+    "change",
+    "file",
+  ];
+  return formatTable(form, head, rows);
 }
 
 function chosenDecisions({ decisions: given, everyPass: every }: MeasureOptions): readonly Decision[] {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { Addresses } from "../../formats/program/addresses.js";
 import { Image } from "../../formats/program/image.js";
 import { type Use, useOf } from "../../formats/program/parts.js";
+import type { SizeReport } from "../../formats/size-report/schema.js";
 import { InputError } from "../../lto/ir/errors.js";
 import { productPasses } from "../../lto/pipeline/registry.js";
 import type { Host } from "../host/host.js";
@@ -12,6 +13,7 @@ import { runJob } from "../lto/job.js";
 import { makeCommand, parseOptions } from "../lto/options.js";
 import { runToCompletion } from "../lto/scheduler.js";
 import { median } from "./effects.js";
+import { besideSuffix, loadProgram } from "./load.js";
 import { type Subject, timedRun } from "./subject.js";
 
 export interface Measured {
@@ -20,10 +22,12 @@ export interface Measured {
   readonly loaded: number;
   /** Of the file, with symbols. */
   readonly file: number;
-  /** Processor time of the link without assembling, in milliseconds; NaN where the link was not ours. */
+  /** Processor time of the link without assembling, in milliseconds, the median; NaN where the link was not ours. */
   readonly link: number;
-  /** Median of the runs, in milliseconds; null: there were none. */
+  /** Of each link, and the median of the runs and each of them, in milliseconds; null: there were none. */
+  readonly links: readonly number[];
   readonly run: number | null;
+  readonly runs: readonly number[] | null;
 }
 
 export interface Runs {
@@ -40,6 +44,7 @@ export class Measuring {
   /**
    * @param directory for what is made
    * @param runs null: programs are not run
+   * @param repeated links of each setting, for their processor time
    * @param tell is told what is linked next
    */
   constructor(
@@ -48,6 +53,7 @@ export class Measuring {
     private readonly host: Host,
     private readonly runs: Runs | null,
     private readonly tell: (what: string) => void,
+    private readonly repeated = 1,
   ) {}
 
   /** Measures with more options; those that were measured before are not linked again. @throws InputError, LinkError */
@@ -58,12 +64,16 @@ export class Measuring {
     this.tell(what);
     this.links++;
     const assembly = join(this.directory, "program.s");
-    const begin = process.cpuUsage();
-    writeFileSync(assembly, await this.optimised(options));
-    const { user, system } = process.cpuUsage(begin);
+    const links: number[] = [];
+    for (let n = 0; n < this.repeated; n++) {
+      const begin = process.cpuUsage();
+      writeFileSync(assembly, await this.optimised(options));
+      const { user, system } = process.cpuUsage(begin);
+      links.push((user + system) / 1000);
+    }
     const program = join(this.directory, "program");
     await this.subject.link(assembly, filesIn(this.natives), program);
-    const measured = this.measure(program, (user + system) / 1000);
+    const measured = this.measure(program, links);
     this.known.set(key, measured);
     return measured;
   }
@@ -100,10 +110,18 @@ export class Measuring {
     this.tell(name);
     const program = join(this.directory, `other-${name.replace(/\W/g, "_")}`);
     timedRun(command, program, this.host);
-    return this.measure(program, Number.NaN);
+    return this.measure(program, []);
   }
 
-  private measure(program: string, link: number): Measured {
+  /** Links with everything once more. @returns what the program is, with what the link tells of it */
+  async report(): Promise<SizeReport> {
+    const file = join(this.directory, "whole");
+    writeFileSync(`${file}.s`, await this.optimised([`--size-report=${file}${besideSuffix}`]));
+    await this.subject.link(`${file}.s`, file);
+    return loadProgram(file, {}, this.host);
+  }
+
+  private measure(program: string, links: readonly number[]): Measured {
     const image = new Image(readFileSync(program));
     const bytes: Partial<Record<Use, number>> = {};
     for (const section of new Addresses(image).loaded) {
@@ -111,18 +129,21 @@ export class Measuring {
       bytes[use] = (bytes[use] ?? 0) + section.size;
     }
     const { code = 0, unwind = 0, constants = 0, relocations = 0 } = bytes;
+    const runs = this.runTimes(program);
     return {
       bytes,
       loaded: code + unwind + constants + relocations,
       file: statSync(program).size,
-      link,
-      run: this.runTime(program),
+      link: links.length === 0 ? Number.NaN : median(links),
+      links,
+      run: runs === null ? null : median(runs),
+      runs,
     };
   }
 
-  private runTime(program: string): number | null {
+  private runTimes(program: string): readonly number[] | null {
     const { runs, host } = this;
     if (runs === null) return null;
-    return median(Array.from({ length: runs.times }, () => timedRun(runs.command, program, host)));
+    return Array.from({ length: runs.times }, () => timedRun(runs.command, program, host));
   }
 }

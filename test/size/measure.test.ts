@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { main as runLd } from "../../bin/ld/main.js";
 import { main } from "../../bin/lto/main.js";
 import { writeObject } from "../../formats/object/index.js";
+import type { PageData } from "../../formats/size-report/page-data.js";
 import { parseModule } from "../../formats/text/index.js";
 import { capture, temporaryFolder } from "../support/command.js";
 
@@ -52,6 +53,56 @@ async function measured(...words: string[]): Promise<Findings> {
 }
 
 describe("measure", () => {
+  it("compares times and sizes with the last setting", async () => {
+    const { code, out } = await run(
+      "measure",
+      "--compare",
+      "--csv",
+      "--links=2",
+      "--run=true",
+      "--runs=3",
+      "--without=outline",
+      "--without=ipra,outline",
+      "--",
+      path("p.ll"),
+    );
+    expect(code).toBe(0);
+    const [head, ...rows] = out
+      .trim()
+      .split("\n")
+      .map((line) => line.split(","));
+    expect(head).toEqual([
+      "setting",
+      "link ms",
+      "",
+      "change",
+      "run ms",
+      "",
+      "change",
+      "size",
+      "change",
+      "file",
+    ]);
+    // The name of the last one has a comma.
+    expect(rows.map((row) => row[0])).toEqual(["all", "without outline", '"without ipra']);
+    expect(rows.at(-1)!.at(-2)).toBe("0.0%");
+    expect(rows[0]!.at(-2)).toMatch(/^-\d/);
+    expect(rows[0]![2]).toMatch(/^±\d/);
+  });
+
+  it("writes a page with what it measured", async () => {
+    const words = ["--decisions=outline,ipra", "--shapley=1", `--html=${path("m.html")}`];
+    const { code, err } = await run("measure", ...words, "--", path("p.ll"));
+    expect([code, err]).toEqual([0, ""]);
+    const json = /type="application\/json">(.*?)<\/script>/s.exec(readFileSync(path("m.html"), "utf8"))![1]!;
+    const { measured: found, leaves, symbols } = JSON.parse(json) as PageData;
+    const { all, none, steps } = found!;
+    expect(steps.map(({ name }) => name).sort()).toEqual(["ipra", "outline"]);
+    expect(steps.reduce((sum, { shapley }) => sum + shapley!, 0)).toBeCloseTo(none - all);
+    expect(leaves.names).toContain("g1");
+    expect(symbols.stack.some((bytes) => bytes > 0)).toBe(true);
+  });
+
   it("links inputs with everything, without each decision, with each alone, with none", async () => {
     const list = "shared-unwind,outline,ir-outline,merge-similar-functions";
     const { settings, effects, links } = await measured(`--decisions=${list}`, "--", path("p.ll"));
