@@ -80,7 +80,9 @@ async function size(program: string, options: SizeOptions, services: Services): 
   else {
     const chosen = options.by ?? defaultViews(report);
     const shown = chosen.map((view) => ({ view, rows: topRows(rowsOf(report, view), options.top) }));
-    const names = shown.flatMap(({ view, rows }) => (view === "symbol" ? rows.map(({ name }) => name) : []));
+    const names = shown.flatMap(({ view, rows }) =>
+      view === "symbol" || view === "function" ? rows.map(({ name }) => name) : [],
+    );
     const show = options.demangle ? await demangler(names, host) : (name: string) => name;
     const form = formOf(options);
     const texts = shown.map(({ view, rows }) => {
@@ -112,12 +114,14 @@ function viewTable(
   show: (name: string) => string,
 ): string {
   const columns = uses.filter((use) => (sum.bytes[use] ?? 0) > 0);
+  // Readers look for what is there, programs for numbers.
+  const zero = form === "csv" ? 0 : "";
   const withColumns = view !== "section" && view !== "use";
   const line = (row: Row, name: string): Cell[] => [
     name,
     row.total,
     sum.total === 0 ? "0.0%" : `${((100 * row.total) / sum.total).toFixed(1)}%`,
-    ...(withColumns ? columns.map((use) => row.bytes[use] ?? 0) : []),
+    ...(withColumns ? columns.map((use) => row.bytes[use] ?? zero) : []),
     ...(view === "symbol" || !withColumns ? [] : [row.count]),
   ];
   const head = [
@@ -127,6 +131,16 @@ function viewTable(
     ...(withColumns ? columns : []),
     ...(view === "symbol" || !withColumns ? [] : ["symbols"]),
   ];
-  const lines = rows.map((row) => line(row, show(row.name)));
+  const named = (name: string): string => (form === "text" ? shortened(show(name)) : show(name));
+  const lines = rows.map((row) => line(row, named(row.name)));
   return formatTable(form, head, form === "csv" ? lines : [...lines, line(sum, "total")]);
+}
+
+const longestName = 72;
+
+/** Names of templates can be longer than any line: what they begin and end with. */
+function shortened(name: string): string {
+  if (name.length <= longestName) return name;
+  const end = 20;
+  return `${name.slice(0, longestName - end - 1)}…${name.slice(-end)}`;
 }

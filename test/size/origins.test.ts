@@ -157,6 +157,16 @@ describe("origins of code", () => {
     expect(origins.moved(c!, 0, 0)).not.toBe(bInC);
   });
 
+  it("have names that fit a line, and whole ones for programs", async () => {
+    const name = `f${"x".repeat(99)}`;
+    await linked({ "long.ll": `define void @${name}() {\n  ret void\n}\n` }, "--relocatable", "-Oz");
+    execFileSync("cc", ["-c", "-o", "long.o", "out.s"], { cwd: folder });
+    const words = ["size", "long.o", "--by=function", "--report=out.json"];
+    const text = (await capture(main, words, { cwd: folder })).out;
+    expect(text).toContain(`${"x".repeat(50)}…${"x".repeat(20)} `);
+    expect((await capture(main, [...words, "--csv"], { cwd: folder })).out).toContain(`\n${name},`);
+  });
+
   it("are found beside the program", async () => {
     await linked(both, "-Oz", `--size-report=${folder}/beside.size.json`);
     execFileSync("cc", ["-o", "beside", "out.s"], { cwd: folder });
