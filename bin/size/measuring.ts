@@ -117,7 +117,7 @@ export class Measuring {
   async report(): Promise<SizeReport> {
     const file = join(this.directory, "whole");
     writeFileSync(`${file}.s`, await this.optimised([`--size-report=${file}${besideSuffix}`]));
-    await this.subject.link(`${file}.s`, file);
+    await this.subject.link(`${file}.s`, filesIn(this.natives), file);
     return loadProgram(file, {}, this.host);
   }
 
