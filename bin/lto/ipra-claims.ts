@@ -5,9 +5,17 @@
 
 import { type FunctionClaim, type SiteClaim, unknownTarget } from "../../formats/code/claims.js";
 import type { IndirectCalls } from "../../lto/analysis/function-pointers/index.js";
+import { AskedConvention } from "../../lto/codegen/asked-conventions.js";
 import { fallingExit } from "../../lto/codegen/late/tail-jumps.js";
 import { type CallInfo, forEachUse, type MBlock, type MFunction, type MInst } from "../../lto/codegen/mir.js";
-import { lowWord, noRegisters, type RegisterSet, withRegister } from "../../lto/codegen/register-set.js";
+import {
+  lowWord,
+  minus,
+  noRegisters,
+  type RegisterSet,
+  single,
+  withRegister,
+} from "../../lto/codegen/register-set.js";
 import { OpFact } from "../../lto/codegen/target.js";
 
 /** Inline assembly that calls something or leaves; jumps to its own numbered labels stay inside. */
@@ -49,6 +57,11 @@ export function indirectNames(
   };
 }
 
+const savesNothing = ({ fn }: MFunction): boolean =>
+  fn.kind === "function" && fn.callingConvention === AskedConvention.PreserveNone;
+const givenAway = ({ target: { registers } }: MFunction): RegisterSet =>
+  minus(registers.calleeSaved, single(registers.framePointer));
+
 /**
  * The claims of a function after its last pass, without what only the program knows: `undefinedRegisters`, `closed`,
  * and the targets of calls through pointers.
@@ -86,6 +99,7 @@ export function functionClaim(mf: MFunction): { claim: FunctionClaim; sets: numb
     undefinedRegisters: 0,
     closed: false,
     sealed: false,
+    ...(savesNothing(mf) ? { givenAway: lowWord(givenAway(mf)) } : {}),
     outlined: mf.outlined,
     ...(exit === null ? {} : { fallsInto: typeof exit.to === "string" ? exit.to : exit.to.name }),
     unwind: mf.unwind,

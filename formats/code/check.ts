@@ -270,7 +270,7 @@ class Checker {
     const claim = this.functionClaims[fn.index];
     for (const problem of effect.problems) this.violations.push(problem);
     if (claim !== undefined) this.checkUnwind(fn, effect, claim);
-    const lost = effect.clobbers & calleeSaved;
+    const lost = effect.clobbers & calleeSaved & ~(claim?.givenAway ?? 0);
     if (fn.open && claim?.closed !== true && lost !== 0)
       this.violations.push(
         `${name}: ${registerNames(lost)} not preserved, though unknown code can call the function`,

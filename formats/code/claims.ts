@@ -39,6 +39,8 @@ export interface FunctionClaim {
   readonly closed: boolean;
   /** Unknown code cannot enter it: nothing but compiled code knows its symbol or its address. */
   readonly sealed: boolean;
+  /** Callee-saved registers that the function's own convention gives away; absent: none. */
+  readonly givenAway?: number;
   /** Code in one piece that several functions share: it obeys no convention. */
   readonly outlined: boolean;
   /** Symbol of the function that its last jump leads to, which may be left out before that; absent: there is none. */

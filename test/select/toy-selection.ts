@@ -141,6 +141,12 @@ export class ToySelection extends FunctionSelection {
     this.effect(Toy.CopyMemory, 8, [this.slotAddress(from), this.slotAddress(to)]);
   }
 
+  askedConvention(convention: number): number {
+    return convention;
+  }
+  mayLeaveBy(): boolean {
+    return true;
+  }
   layoutArguments(args: readonly AbiArgument[]): ArgumentLayout {
     const places = args.map((_, register) => ({ kind: "register", register }) as const);
     return { places, stackBytes: 0, registerCounts: [args.length], align: 8 };

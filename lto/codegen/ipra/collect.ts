@@ -68,6 +68,8 @@ export function collectUsage(mf: MFunction, frequencies?: Float64Array): Registe
       if ((fact & leavesFunction) !== 0) returns = true;
       if (inst.extra?.kind === "call") {
         const { callee, calleeSet } = inst.extra;
+        // A convention that gives callee-saved registers away says so at the call.
+        written = union(written, intersect(inst.clobbers, calleeSaved));
         if (callee === null && calleeSet < 0) unknownClobbers = union(unknownClobbers, inst.clobbers);
         const frequency = frequencies?.[b] ?? block.frequency;
         calls.push({

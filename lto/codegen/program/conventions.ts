@@ -2,9 +2,11 @@
  * The conventions of closed functions: what is known of each body and signature put to `ipra/choose-conventions.ts`.
  * Decided before code generation, from one look at each body.
  */
+
 import type { BodyView } from "../../ir/instructions.js";
 import type { Func, GlobalValue, Module } from "../../ir/module.js";
 import type { Steps } from "../../ir/steps.js";
+import { isFreeConvention } from "../asked-conventions.js";
 import { type ArgumentFlow, argumentFlow } from "../ipra/argument-flow.js";
 import { chooseConventions } from "../ipra/choose-conventions.js";
 import type { Target, TargetConventions } from "../target.js";
@@ -26,7 +28,7 @@ export function* decideConventions(
   const functions = definedFunctions(module);
   const numbers = new Map<GlobalValue, number>(functions.map((fn, i) => [fn, i]));
   const eligible = Uint8Array.from(functions, (fn, i) =>
-    open[i] === 0 && goalOf(fn, options.level) !== "none" ? 1 : 0,
+    open[i] === 0 && isFreeConvention(fn.callingConvention) && goalOf(fn, options.level) !== "none" ? 1 : 0,
   );
   const numberOf = (callee: GlobalValue): number => {
     const number = numbers.get(callee);

@@ -6,10 +6,11 @@
 
 import type { IndirectCalls } from "../../analysis/function-pointers/index.js";
 import type { Func } from "../../ir/module.js";
+import { AskedConvention } from "../asked-conventions.js";
 import { changesUnseen } from "../ipra/added-code.js";
 import { collectUsage } from "../ipra/collect.js";
 import { type MFunction, unlistedCall } from "../mir.js";
-import { noRegisters, type RegisterSet, union } from "../register-set.js";
+import { minus, noRegisters, type RegisterSet, single, union } from "../register-set.js";
 import type { CalleeNumber, FunctionNumber, Numbering } from "./numbering.js";
 
 /** A call of something in the program. */
@@ -60,6 +61,9 @@ export function gatherFacts(
   let written = union(usage.written, usage.unknownClobbers);
   const unseen = isNaked || changesUnseen(fn);
   if (unseen) written = union(written, registers.callClobbers);
+  // Whoever calls it knows that it keeps nothing but the frame pointer.
+  if (fn.callingConvention === AskedConvention.PreserveNone)
+    written = minus(written, minus(registers.calleeSaved, single(registers.framePointer)));
   // Arguments on the stack may be accessed as aligned ones.
   let aligned =
     unseen ||

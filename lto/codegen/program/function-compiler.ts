@@ -21,7 +21,15 @@ import type { PackedFunction } from "../pack/format.js";
 import { packFunction } from "../pack/pack.js";
 import { SymbolNumbers } from "../pack/symbol-numbers.js";
 import { unpackFunction } from "../pack/unpack.js";
-import { highWord, lowWord, noRegisters, type RegisterSet, union, withRegister } from "../register-set.js";
+import {
+  highWord,
+  intersect,
+  lowWord,
+  noRegisters,
+  type RegisterSet,
+  union,
+  withRegister,
+} from "../register-set.js";
 import {
   type AllocationResult,
   type Convention,
@@ -317,8 +325,10 @@ export class FunctionCompiler {
         if (inst.extra?.kind === "call") {
           const { callee, calleeSet } = inst.extra;
           const reached = this.numbering.calleeOf(callee, calleeSet);
+          // Callee-saved registers that the convention of the call gives away.
+          const given = intersect(inst.clobbers, machine.target.registers.calleeSaved);
           if (reached !== undefined)
-            inst.clobbers = union(this.clobbersOf(callee, calleeSet), changed[reached]!);
+            inst.clobbers = union(given, union(this.clobbersOf(callee, calleeSet), changed[reached]!));
           else if (calleeSet === unlistedCall)
             for (const set of lost) inst.clobbers = union(inst.clobbers, changed[set]!);
         }

@@ -19,7 +19,7 @@ export function knownCallee(call: CallInst): GlobalValue | null {
 }
 
 export const conventionOf = (s: FunctionSelection, call: CallInst): Convention =>
-  s.options.conventionOf(knownCallee(call));
+  s.askedConvention(s.options.conventionOf(knownCallee(call)), call.data.callingConvention);
 
 const noBundles: ReadonlySet<string> = new Set(["funclet", "deopt", "gc-transition", "ptrauth"]);
 

@@ -19,7 +19,7 @@ export function describeFunction(s: FunctionSelection, legal: LegalFunction): Ar
   const attributes = fn.attributes.fn;
   const args = s.layoutArguments(
     legal.args.map(({ argument: { type }, attributes }) => ({ type, attributes })),
-    s.options.conventionOf(fn),
+    s.askedConvention(s.options.conventionOf(fn), fn.callingConvention),
     fn.valueType.isVarArg,
   );
   const word = s.layout.abiAlign(ptr);

@@ -109,6 +109,10 @@ export abstract class FunctionSelection {
 
   // ── What a target implements: the convention ──
 
+  /** What calls of a convention that the program asks for do; the given one where it asks for none. */
+  abstract askedConvention(convention: Convention, asked: number): Convention;
+  /** Whether the function may leave by a call, as far as conventions that were asked for go. */
+  abstract mayLeaveBy(call: CallInst): boolean;
   abstract layoutArguments(
     args: readonly AbiArgument[],
     convention: Convention,

@@ -24,6 +24,10 @@ export function findTailCall(s: FunctionSelection, ret: Inst): CallInst | null {
   const { abi, mf } = s;
   if (!must && (!s.optimize || abi.noTailCalls || abi.resultPointer !== null || mf.returnsTwice)) return null;
   if (!must && !returnsExactly(s, call, ret)) return null;
+  if (!s.mayLeaveBy(call)) {
+    if (must) s.unsupported("musttail call between these calling conventions");
+    return null;
+  }
   const { stackBytes } = s.layoutArguments(
     abiArguments(call, callArguments(call)),
     conventionOf(s, call),

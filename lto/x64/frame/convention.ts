@@ -17,9 +17,31 @@
  * above them the two flags.
  */
 
+import { AskedConvention } from "../../codegen/asked-conventions.js";
 import type { ResultRoom } from "../../codegen/legalize/index.js";
+import { minus, noRegisters, type RegisterSet } from "../../codegen/register-set.js";
 import { type Convention, platformConvention } from "../../codegen/target.js";
-import { integerArguments, R8, R9, R10, R11, R14, RAX, RBX, RCX, RDI, RDX, RSI } from "../isa/registers.js";
+import {
+  calleeSavedMask,
+  integerArguments,
+  maskOf,
+  R8,
+  R9,
+  R10,
+  R11,
+  R12,
+  R13,
+  R14,
+  R15,
+  RAX,
+  RBP,
+  RBX,
+  RCX,
+  RDI,
+  RDX,
+  RSI,
+  XMM0,
+} from "../isa/registers.js";
 
 /** System V ABI AMD64, section 3.2.3, with the results that LLVM adds. */
 export const defaultConvention: Convention = platformConvention;
@@ -40,6 +62,34 @@ export const withArgument = (convention: Convention, which: number, position: nu
 /** The position of the argument that travels in the substitute numbered `which`; -1 if none does. */
 const argumentIn = (convention: Convention, which: number): number => ((convention >> (4 * which)) & 15) - 1;
 
+/** Asked for by the program (`AskedConvention`): other argument registers. Nothing else goes with them. */
+export const preserveNone: Convention = 1 << 26;
+export const microsoft: Convention = 1 << 27;
+
+export function askedConvention(convention: Convention, asked: number): Convention {
+  if (asked === AskedConvention.PreserveNone) return preserveNone;
+  return asked === AskedConvention.Microsoft ? microsoft : convention;
+}
+
+/** Callee-saved registers that a call of a convention changes. */
+export const givenAway = (asked: number): RegisterSet =>
+  asked === AskedConvention.PreserveNone ? minus(calleeSavedMask, maskOf(RBP)) : noRegisters;
+
+/** Registers that the platform's convention gives away and that a function of a convention preserves, results apart. */
+export function keptBeyond(asked: number): readonly number[] {
+  switch (asked) {
+    case AskedConvention.PreserveMost:
+      return keptGeneral;
+    case AskedConvention.PreserveAll:
+      return [...keptGeneral, ...Array.from({ length: 16 }, (_, i) => XMM0 + i)];
+    case AskedConvention.Microsoft:
+      return [RDI, RSI, ...Array.from({ length: 10 }, (_, i) => XMM0 + 6 + i)];
+    default:
+      return [];
+  }
+}
+const keptGeneral: readonly number[] = [RAX, RCX, RDX, RSI, RDI, R8, R9, R10];
+
 /** The register that a call passes the contents of an argument register in. */
 export function argumentPlace(convention: Convention, register: number): number {
   for (let which = 0; which < substitutes.length; which++) {
@@ -58,8 +108,25 @@ const platformArguments: ArgumentRegisters = { integers: integerArguments, vecto
 /** rax is no count of vector registers here: functions with variable arguments keep the platform's convention. */
 const allArguments: ArgumentRegisters = { integers: [...integerArguments, RAX, R10, R11], vectors: 16 };
 
-export const argumentRegisters = (convention: Convention): ArgumentRegisters =>
-  (convention & extraArguments) === 0 ? platformArguments : allArguments;
+/** Those first that what it calls in the platform's way preserves (LLVM's X86CallingConv.td). */
+export const preserveNoneArguments: readonly number[] = [
+  R12,
+  R13,
+  R14,
+  R15,
+  RDI,
+  RSI,
+  RDX,
+  RCX,
+  R8,
+  R9,
+  R11,
+  RAX,
+];
+
+export function argumentRegisters(convention: Convention): ArgumentRegisters {
+  return (convention & extraArguments) === 0 ? platformArguments : allArguments;
+}
 
 /** Registers of integer results, in order: the first three are LLVM's. Vectors and floats: from xmm0 on. */
 export const integerResults: readonly number[] = [RAX, RDX, RCX, RSI, RDI, R8, R9, R10, R11];

@@ -6,9 +6,17 @@
 import type { AbiArgument, ArgumentLayout, ArgumentPlace } from "../../codegen/select/function-abi.js";
 import type { Convention } from "../../codegen/target.js";
 import type { DataLayout } from "../../ir/data-layout.js";
+import { UnsupportedError } from "../../ir/errors.js";
 import type { Type } from "../../ir/types.js";
-import { argumentPlace, argumentRegisters, integerResults } from "../frame/convention.js";
-import { R10, registerNames, XMM0 } from "../isa/registers.js";
+import {
+  argumentPlace,
+  argumentRegisters,
+  integerResults,
+  microsoft,
+  preserveNone,
+  preserveNoneArguments,
+} from "../frame/convention.js";
+import { GPR, R8, R9, R10, RCX, RDX, registerNames, XMM, XMM0 } from "../isa/registers.js";
 
 /**
  * @param convention the platform's, or one that a closed function was given
@@ -21,11 +29,14 @@ export function layoutArguments(
   convention: Convention,
   isVarArg: boolean,
 ): ArgumentLayout {
+  if (convention === microsoft) return layoutMicrosoft(args);
   const { integers, vectors } = argumentRegisters(convention);
   const inRegister = (register: number): void => {
     places.push({ kind: "register", register: argumentPlace(convention, register) });
   };
   const places: ArgumentPlace[] = [];
+  /** Of `preserveNone`, which narrow arguments take others of than wide ones. */
+  const taken = new Set<number>();
   let gpr = 0;
   let xmm = 0;
   let stack = 0;
@@ -53,6 +64,15 @@ export function layoutArguments(
     switch (type.kind) {
       case "int":
       case "ptr": {
+        if (convention === preserveNone) {
+          const isNarrow = type.kind === "int" && type.bits < 32;
+          const register = (isNarrow ? integers : preserveNoneArguments).find((r) => !taken.has(r));
+          if (attributes.has("tsc.pair")) throw new UnsupportedError("preserve_nonecc argument of 128 bits");
+          if (register === undefined) places.push({ kind: "stack", offset: onStack(8, 8), size: 8 });
+          else places.push({ kind: "register", register });
+          if (register !== undefined) taken.add(register);
+          break;
+        }
         const parts = attributes.int("tsc.pair") ?? 1;
         if (gpr + parts > integers.length && parts > 1) {
           // A value of several words goes wholly to memory, 16-byte aligned; later ones may still use registers.
@@ -78,6 +98,35 @@ export function layoutArguments(
   }
   return { places, stackBytes: Math.ceil(stack / 8) * 8, registerCounts: [gpr, xmm], align: maxAlign };
 }
+
+/** By the position of an argument. */
+const microsoftIntegers = [RCX, RDX, R8, R9];
+/** Room for the arguments in registers, which the callee may use. */
+export const homeBytes = 32;
+
+/**
+ * Microsoft's convention for x64: each argument has a place by its position, in a register or a word of the stack. What it passes
+ * by pointer the front end has made a pointer.
+ */
+function layoutMicrosoft(args: readonly AbiArgument[]): ArgumentLayout {
+  const counts = [0, 0];
+  let position = 0;
+  const places = args.map(({ type, attributes }): ArgumentPlace => {
+    if (attributes.has("nest")) return { kind: "register", register: R10 };
+    const isWord = type.kind === "int" || type.kind === "ptr";
+    const isSplit = (attributes.int("tsc.pair") ?? 1) > 1 || attributes.type("byval") !== undefined;
+    if (isSplit || (!isWord && type.kind !== "float" && type.kind !== "double"))
+      throw new UnsupportedError(`ms_abi argument of type ${type} or wider`);
+    const at = position++;
+    if (at >= 4) return { kind: "stack", offset: 8 * at, size: 8 };
+    counts[isWord ? GPR : XMM]!++;
+    return { kind: "register", register: isWord ? microsoftIntegers[at]! : XMM0 + at };
+  });
+  return { places, stackBytes: Math.max(homeBytes, 8 * position), registerCounts: counts, align: 8 };
+}
+
+/** The register that holds an argument in this position where variable arguments are read as words. */
+export const microsoftWord = (position: number): number => microsoftIntegers[position]!;
 
 /** Where the function takes its arguments and leaves its results, in words: "(rbx, rsi, stack) -> (rax)". */
 export function describePlaces(layout: ArgumentLayout, results: readonly number[]): string {

@@ -1,11 +1,13 @@
 /** Calls and returns. */
 
+import { AskedConvention } from "../../codegen/asked-conventions.js";
 import { type MBlock, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { union } from "../../codegen/register-set.js";
 import { abiArguments, callInfo, conventionOf, isChecked, refuseCall } from "../../codegen/select/calls.js";
 import { endInvoke } from "../../codegen/select/exceptions.js";
 import { type CallInst, callArguments, type Inst, Op } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
+import { givenAway } from "../frame/convention.js";
 import { JumpMark, X } from "../isa/ops.js";
 import { maskOf, R11, RAX } from "../isa/registers.js";
 import { resultPlaces } from "./abi.js";
@@ -13,10 +15,10 @@ import { argumentRegister, markWide, passStackArguments, registerArguments } fro
 import { setTarget } from "./call-target.js";
 import { selectInlineAsm } from "./inline-asm.js";
 import { checkTarget } from "./kcfi.js";
-import { unsupportedConvention } from "./refusals.js";
+import { microsoftResult, unsupportedConvention } from "./refusals.js";
 import type { Selector } from "./selector.js";
 import { selectTailCall } from "./tail-call.js";
-import { addVarArgCount } from "./var-args.js";
+import { addVarArgCount, doubleVarArgs } from "./var-args.js";
 import { popToSlot, push80 } from "./x87.js";
 
 export function selectCall(s: Selector, call: CallInst, block: MBlock): void {
@@ -25,6 +27,13 @@ export function selectCall(s: Selector, call: CallInst, block: MBlock): void {
   const { data } = call;
   const refused = unsupportedConvention(data.callingConvention, data.attributes) ?? calleeRefusal(call);
   if (refused !== null) return s.unsupported(refused);
+  if (data.callingConvention === AskedConvention.Microsoft) {
+    const { type } = call;
+    const wide = microsoftResult(type.kind === "struct" ? type.elements : type.kind === "void" ? [] : [type]);
+    if (wide !== null) return s.unsupported(wide);
+  }
+  if (data.callingConvention === AskedConvention.PreserveNone && data.functionType.isVarArg)
+    return s.unsupported("a preserve_nonecc call with variable arguments");
   refuseCall(s, call);
   const values = callArguments(call);
   const args = abiArguments(call, values);
@@ -37,7 +46,8 @@ export function selectCall(s: Selector, call: CallInst, block: MBlock): void {
   const checked = isChecked(call);
   setTarget(s, machine, callee, layout.stackBytes === 0 && !checked);
   const pushed = passStackArguments(s, values, args, layout);
-  addVarArgCount(s, call, layout, uses);
+  if (data.callingConvention === AskedConvention.Microsoft) doubleVarArgs(s, call, layout, uses);
+  else addVarArgCount(s, call, layout, uses);
   if (checked) checkTarget(s, call, machine);
   machine.uses.push(...uses);
   finishCall(s, call, machine, block, pushed);
@@ -57,6 +67,7 @@ function finishCall(s: Selector, call: CallInst, machine: MInst, block: MBlock, 
   const info = callInfo(s, call);
   machine.extra = info;
   machine.clobbers = s.options.clobbersOf(info.callee, info.calleeSet);
+  machine.clobbers = union(machine.clobbers, givenAway(call.data.callingConvention));
   if (machine.marks !== 0) machine.clobbers = union(machine.clobbers, maskOf(R11));
   else if (machine.op === X.CallIndirect && call.data.attributes.fn.has("nocf_check"))
     machine.marks = JumpMark.NoTrack;
@@ -103,6 +114,7 @@ export function selectRet(s: Selector, inst: Inst): void {
     else if (value.valueKind !== "undef")
       ret.uses.push(new RegOperand(returnRegister(s, value), maskOf(places[i]!)));
   });
+  for (const [register, vreg] of s.kept) ret.uses.push(new RegOperand(vreg, maskOf(register)));
   const { resultPointer } = s.abi;
   if (resultPointer !== null && inst.operands.length === 0)
     ret.uses.push(new RegOperand(s.reg(resultPointer), maskOf(RAX)));

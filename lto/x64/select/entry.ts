@@ -8,7 +8,7 @@ import { X } from "../isa/ops.js";
 import { maskOf, xmmMask } from "../isa/registers.js";
 import { V } from "../isa/vex-ops.js";
 import type { Selector } from "./selector.js";
-import { saveVarArgs } from "./var-args.js";
+import { saveHome, saveVarArgs } from "./var-args.js";
 
 /** Defines the registers and slots of the arguments; called last, at the head of the entry block. */
 export function selectEntry(s: Selector, legal: LegalFunction, layout: ArgumentLayout): void {
@@ -18,7 +18,9 @@ export function selectEntry(s: Selector, legal: LegalFunction, layout: ArgumentL
     const place = layout.places[i]!;
     const vreg = s.values.argumentVRegs[arg.index]!;
     if (place.kind === "register") {
-      if (vreg >= 0) entry.defs.push(new RegOperand(vreg, maskOf(place.register)));
+      const whole = s.kept.get(place.register);
+      if (vreg >= 0 && whole !== undefined) after.push(() => s.copy(vreg, whole, s.mf.vregs[vreg]!.size));
+      else if (vreg >= 0) entry.defs.push(new RegOperand(vreg, maskOf(place.register)));
       return;
     }
     const slot =
@@ -39,6 +41,8 @@ export function selectEntry(s: Selector, legal: LegalFunction, layout: ArgumentL
   });
   if (s.varArgs.slot >= 0) saveVarArgs(s, entry, after);
   for (const [register, vreg] of s.varArgs.forwarded) entry.defs.push(new RegOperand(vreg, maskOf(register)));
+  for (const [register, vreg] of s.kept) entry.defs.push(new RegOperand(vreg, maskOf(register)));
+  if (s.varArgs.home >= 0) saveHome(s, legal.args.length, entry, after);
   // Before it returns, upper halves are zeroed: those of all registers.
   if (s.mf.vregs.some(({ size }) => size > 16)) entry.clobbers = xmmMask;
   s.emit(entry);

@@ -1,5 +1,6 @@
 /** Instruction selection for x86-64: what codegen/select asks of a target, each part in a file of its own. */
 
+import { AskedConvention } from "../../codegen/asked-conventions.js";
 import type { LegalFunction } from "../../codegen/legalize/index.js";
 import { type MBlock, type MFunction, MInst, type VReg } from "../../codegen/mir.js";
 import type { AbiArgument, ArgumentLayout } from "../../codegen/select/function-abi.js";
@@ -10,12 +11,13 @@ import type { Convention, SelectOptions, Target } from "../../codegen/target.js"
 import type { DataLayout } from "../../ir/data-layout.js";
 import type { Block, CallInst, Inst } from "../../ir/instructions.js";
 import type { Intrinsic } from "../../ir/intrinsics.js";
+import type { Func } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
 import type { Constant, Value } from "../../ir/values.js";
-import { defaultConvention } from "../frame/convention.js";
+import { askedConvention, defaultConvention, keptBeyond } from "../frame/convention.js";
 import { loopBytes, probeSize } from "../frame/probes.js";
 import { X } from "../isa/ops.js";
-import { RAX, RDX } from "../isa/registers.js";
+import { RAX, RDX, XMM0 } from "../isa/registers.js";
 import { describePlaces, layoutArguments, resultPlaces } from "./abi.js";
 import { branchOn, selectIndirectBranch } from "./branch.js";
 import { selectCall, selectRet } from "./call.js";
@@ -25,7 +27,7 @@ import { writesFramePointer } from "./inline-asm.js";
 import { selectInst } from "./instructions.js";
 import { selectIntrinsic } from "./intrinsics.js";
 import { widenReferences } from "./large-code.js";
-import { unsupportedConvention, unsupportedSaves } from "./refusals.js";
+import { unsupportedConvention, unsupportedDefinition, unsupportedSaves } from "./refusals.js";
 import { callRoutine } from "./runtime-calls.js";
 import { Selector } from "./selector.js";
 import { X64SwitchCode } from "./switch.js";
@@ -70,6 +72,19 @@ class X64Selection extends Selector {
 
   // ── The convention ──
 
+  askedConvention(convention: Convention, asked: number): Convention {
+    // Who preserves vector registers preserves 16 bytes of each, and upper halves are zeroed on the way.
+    if (this.vectorFeatures.avx && keptBeyond(asked).some((register) => register >= XMM0))
+      this.unsupported("calls and functions that preserve vector registers (ms_abi, preserve_all), with AVX");
+    return askedConvention(convention, asked);
+  }
+  mayLeaveBy({ data }: CallInst): boolean {
+    const { fn } = this.mf;
+    const own = fn.kind === "function" ? fn.callingConvention : 0;
+    if (keptBeyond(own).length > 0) return false;
+    // Its arguments are in registers that others restore before they leave.
+    return data.callingConvention !== AskedConvention.PreserveNone || own === AskedConvention.PreserveNone;
+  }
   layoutArguments(args: readonly AbiArgument[], convention: Convention, isVarArg: boolean): ArgumentLayout {
     return layoutArguments(this.layout, args, convention, isVarArg);
   }
@@ -79,11 +94,22 @@ class X64Selection extends Selector {
   prepareConvention(legal: LegalFunction, layout: ArgumentLayout): void {
     const { fn, resultTypes } = legal;
     const refused =
-      unsupportedConvention(fn.callingConvention, fn.attributes) ?? unsupportedSaves(fn.attributes);
+      unsupportedConvention(fn.callingConvention, fn.attributes) ??
+      unsupportedSaves(fn.attributes) ??
+      unsupportedDefinition(fn, resultTypes, this.features);
     if (refused !== null) this.unsupported(refused);
     if (this.options.conventionOf(fn) !== defaultConvention)
       this.mf.remark = `convention: ${describePlaces(layout, resultPlaces(resultTypes))}`;
-    if (fn.valueType.isVarArg) makeSaveArea(this, legal, layout);
+    this.keep(fn, resultPlaces(resultTypes));
+    if (!fn.valueType.isVarArg) return;
+    if (fn.callingConvention === AskedConvention.Microsoft) this.varArgs.home = legal.args.length;
+    else makeSaveArea(this, legal, layout);
+  }
+  /** Values of registers that the convention preserves and the platform's does not: as they came, to the returns. */
+  private keep(fn: Func, results: readonly number[]): void {
+    for (const register of keptBeyond(fn.callingConvention))
+      if (!results.includes(register))
+        this.kept.set(register, register < XMM0 ? this.newGpr() : this.newXmm());
   }
   prepareFrame(): void {
     const { mf } = this;

@@ -3,20 +3,19 @@
  * disagree are a miscompile nobody sees. Numbers: llvm/IR/CallingConv.h; on x86-64 those of other machines and the
  * 32-bit ones mean the platform's.
  */
+import { AskedConvention } from "../../codegen/asked-conventions.js";
 import type { AttributeList } from "../../ir/attributes.js";
+import type { Func } from "../../ir/module.js";
+import type { Type } from "../../ir/types.js";
 
-const platformConventions = new Set([0, 8, 9, 64, 65, 67, 68, 70, 78]);
+const platformConventions = new Set([0, 8, 9, 14, 15, 21, 64, 65, 67, 68, 70, 78, 79]);
 const names: Readonly<Record<number, string>> = {
   10: "ghccc",
   13: "anyregcc",
-  14: "preserve_mostcc",
-  15: "preserve_allcc",
   16: "swiftcc",
   17: "cxx_fast_tlscc",
   18: "tailcc",
   20: "swifttailcc",
-  21: "preserve_nonecc",
-  79: "win64cc (ms_abi)",
   80: "x86_vectorcallcc",
   83: "x86_intrcc (interrupt)",
   92: "x86_regcallcc",
@@ -37,6 +36,29 @@ export function unsupportedConvention(convention: number, attributes: AttributeL
     for (const name of parameterAttributes) if (set.has(name)) return `parameter attribute ${name}`;
   return null;
 }
+
+/** What about a definition of a convention that was asked for cannot be done, in words; null when there is nothing. */
+export function unsupportedDefinition(
+  fn: Func,
+  results: readonly Type[],
+  features: ReadonlySet<string>,
+): string | null {
+  const asked = fn.callingConvention;
+  const { PreserveMost, PreserveAll, PreserveNone, Microsoft } = AskedConvention;
+  if (asked === PreserveAll && features.has("avx")) return "a preserve_allcc function with AVX";
+  // Who unwinds finds only what is pushed.
+  if ((asked === PreserveMost || asked === PreserveAll) && !fn.isLocal && !fn.attributes.fn.has("nounwind"))
+    return "a preserve_mostcc or preserve_allcc function that may unwind";
+  if (asked === PreserveNone && fn.valueType.isVarArg)
+    return "a preserve_nonecc function with variable arguments";
+  return asked === Microsoft ? microsoftResult(results) : null;
+}
+
+/** Of a call or a definition. */
+export const microsoftResult = (types: readonly Type[]): string | null =>
+  types.length > 1 || types.some(({ kind }) => kind === "x86_fp80")
+    ? "an ms_abi function with a wide result"
+    : null;
 
 /** The attribute of a definition, or of a function that is called, that asks for other registers to be saved. */
 export const unsupportedSaves = ({ fn }: AttributeList): string | null =>

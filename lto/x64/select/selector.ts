@@ -27,6 +27,8 @@ const conditionalMoves: ReadonlySet<Intrinsic> = new Set([
 export abstract class Selector extends FunctionSelection {
   readonly features: ReadonlySet<string>;
   readonly vectorFeatures: VectorFeatures;
+  /** By register: what it holds at the entry, for functions that preserve more than others. */
+  readonly kept = new Map<number, VReg>();
   readonly varArgs = new VarArgs();
 
   constructor(input: SelectionInput) {

@@ -1,12 +1,14 @@
 /** Calls that leave the function, in the place of a return (codegen/select/tail-calls.ts). */
 
+import { AskedConvention } from "../../codegen/asked-conventions.js";
 import { MInst, RegOperand } from "../../codegen/mir.js";
+import type { RegisterSet } from "../../codegen/register-set.js";
 import { isChecked, tailCallInfo } from "../../codegen/select/calls.js";
 import type { AbiArgument, ArgumentLayout } from "../../codegen/select/function-abi.js";
 import type { CallInst } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
 import { X } from "../isa/ops.js";
-import { maskOf, R11 } from "../isa/registers.js";
+import { maskOf, R10, R11, RBX } from "../isa/registers.js";
 import { V } from "../isa/vex-ops.js";
 import { argumentRegister, copyMemory, markWide, registerArguments } from "./arguments.js";
 import { callSymbol, tailTargetMask } from "./call-target.js";
@@ -14,6 +16,10 @@ import { checkTarget } from "./kcfi.js";
 import type { Selector } from "./selector.js";
 import { addVarArgCount, forwardVarArgs } from "./var-args.js";
 import { popToSlot, push80 } from "./x87.js";
+
+/** Where the address of what is called may be: in no register that is restored before, or holds an argument. */
+const targetRegisters = ({ data }: CallInst): RegisterSet =>
+  data.callingConvention === AskedConvention.PreserveNone ? maskOf(RBX, R10) : tailTargetMask;
 
 export function selectTailCall(
   s: Selector,
@@ -29,7 +35,7 @@ export function selectTailCall(
   // The frame is gone when it jumps: the target must be in a register that no restore touches.
   else {
     const mark = s.thunkMark("calls");
-    machine.uses.push(new RegOperand(s.reg(callee), mark !== 0 ? maskOf(R11) : tailTargetMask));
+    machine.uses.push(new RegOperand(s.reg(callee), mark !== 0 ? maskOf(R11) : targetRegisters(call)));
     if (mark !== 0) machine.marks = mark;
   }
   const stores: (() => void)[] = [];

@@ -7,11 +7,12 @@ import type { LegalFunction } from "../../codegen/legalize/index.js";
 import { type MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { knownCallee } from "../../codegen/select/calls.js";
 import type { ArgumentLayout } from "../../codegen/select/function-abi.js";
-import { type CallInst, Op } from "../../ir/instructions.js";
+import { type CallInst, callArguments, Op } from "../../ir/instructions.js";
 import { intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import type { Value } from "../../ir/values.js";
 import { X } from "../isa/ops.js";
 import { GPR, integerArguments, maskOf, RAX, vectorArgumentCount, XMM, XMM0 } from "../isa/registers.js";
+import { homeBytes, microsoftWord } from "./abi.js";
 import { address } from "./address.js";
 import type { Selector } from "./selector.js";
 
@@ -23,6 +24,8 @@ export class VarArgs {
   slot = -1;
   /** Offset in the platform's register save area at which the slot begins. */
   start = 0;
+  /** Of Microsoft's convention: how many arguments have names; -1 elsewhere. */
+  home = -1;
   /** Named integer and vector arguments in registers. */
   gpr = 0;
   xmm = 0;
@@ -75,8 +78,47 @@ export function saveVarArgs(s: Selector, entry: MInst, after: (() => void)[]): v
   }
 }
 
+/** Microsoft's: variable arguments in registers go to their places in front of those on the stack. */
+export function saveHome(s: Selector, named: number, entry: MInst, after: (() => void)[]): void {
+  for (let at = named; at < homeBytes / 8; at++) {
+    const register = microsoftWord(at);
+    let vreg = s.kept.get(register);
+    if (vreg === undefined) {
+      vreg = s.newGpr();
+      entry.defs.push(new RegOperand(vreg, maskOf(register)));
+    }
+    const value = vreg;
+    const slot = s.mf.newSlot(8, 8, "incoming", 8 * at);
+    after.push(() => s.store(X.MovM, 8, s.slotMem(slot), value));
+  }
+}
+
+/** A list is a pointer to the next argument. */
+function startHome(s: Selector, list: Value): void {
+  const first = s.newGpr();
+  const incoming = new MInst(X.IncomingAddress, 8);
+  incoming.defs = [new RegOperand(first)];
+  incoming.imm = 8 * s.varArgs.home;
+  s.emit(incoming);
+  s.store(X.MovM, 8, address(s, list), first);
+}
+
+/** Microsoft's convention: what variable arguments hold in vector registers is in the general ones, too. */
+export function doubleVarArgs(s: Selector, call: CallInst, layout: ArgumentLayout, uses: RegOperand[]): void {
+  if (!call.data.functionType.isVarArg) return;
+  callArguments(call).forEach((value, i) => {
+    const place = layout.places[i]!;
+    if (place.kind !== "register" || place.register < XMM0 || value.valueKind === "undef") return;
+    const word = s.newGpr();
+    const isSingle = value.type.kind === "float";
+    s.unary(isSingle ? X.MovdFrom : X.MovqFrom, isSingle ? 4 : 8, word, s.reg(value));
+    uses.push(new RegOperand(word, maskOf(microsoftWord(place.register - XMM0))));
+  });
+}
+
 /** va_start: fills the four fields of the va_list (ABI section 3.5.7). */
 export function selectVaStart(s: Selector, list: Value): void {
+  if (s.varArgs.home >= 0) return startHome(s, list);
   const field = (offset: number, size: number, imm: number): void => {
     const store = new MInst(X.MovM, size);
     store.imm = imm;
