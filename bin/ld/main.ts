@@ -115,6 +115,7 @@ async function linkFiles(args: readonly string[], host: Host, temporary: () => s
     return linkThroughLlvm(withNatives, items, triple ?? "", temporary(), host, (object, linker) =>
       linkNative([object, ...filesIn(natives)], linker),
     );
+  refuseForeign(items);
   const assembly = await optimised(withNatives, host);
   isOwn = assembly !== null;
   if (assembly === null) return 1;
@@ -126,6 +127,20 @@ async function linkFiles(args: readonly string[], host: Host, temporary: () => s
     return assembled.exitCode === 0 ? await linkNative([object, ...filesIn(natives)]) : 1;
   } finally {
     removeTemporary(object);
+  }
+}
+
+/** What a driver asks of LLVM's code generator, and modules do not say: dropped, programs would be others. */
+const foreign = /^-?-?(emulated-tls|stack-size-section|basic-block-sections)(?!=(?:0|false|none)$)(?:=|$)/;
+
+/** @throws InputError where code is to be as only LLVM's generator makes it */
+function refuseForeign(items: readonly LinkerItem[]): void {
+  for (const { name, value } of items) {
+    const option = name === "mllvm" || name === "plugin-opt" ? foreign.exec(value)?.[1] : undefined;
+    if (option !== undefined)
+      throw new InputError(
+        `unsupported: -f${option}: only the code generator of LLVM does that (--codegen=llvm)`,
+      );
   }
 }
 
@@ -144,7 +159,7 @@ async function linkThroughLlvm(
   const bitcode = join(directory, "program.bc");
   const object = join(directory, "program.o");
   writeFileSync(bitcode, program);
-  const { exitCode, error } = await compileBitcode(llvm, bitcode, object, codeWords(items), host);
+  const { exitCode, error } = await compileBitcode(llvm, bitcode, object, codeWords(items, triple), host);
   if (error !== undefined) throw new InputError(error);
   return exitCode === 0 ? linkNative(object, linkerFor(triple, host)) : 1;
 }
@@ -161,15 +176,16 @@ const hasForeignPlugin = (items: readonly LinkerItem[]): boolean =>
   items.some(({ name, value }) => name === "plugin" && !/LLVMgold/.test(value));
 
 /** What a driver passes a linker's plug-in of LLVM, as clang's own options. */
-function codeWords(items: readonly LinkerItem[]): string[] {
+function codeWords(items: readonly LinkerItem[], triple: string): string[] {
   const isForLlvm = !hasForeignPlugin(items);
   return items.flatMap(({ name, value }) => {
     if (name === "mllvm") return ["-mllvm", value];
     if (name !== "plugin-opt" || !isForLlvm) return [];
     const [, option, text = ""] = /^-?([^=]+)(?:=(.*))?$/.exec(value) ?? [];
+    if (foreign.test(value)) return [`-f${option}${text === "" || text === "true" ? "" : `=${text}`}`];
     switch (option) {
       case "mcpu":
-        return [`-mcpu=${text}`];
+        return [`${/^(?:x86_64|amd64|i[3-6]86)-/.test(triple) ? "-march" : "-mcpu"}=${text}`];
       case "target-abi":
         return [`-mabi=${text}`];
       case "float-abi":

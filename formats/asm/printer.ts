@@ -76,11 +76,18 @@ export class AsmPrinter {
     const variables = new DataPrinter(this.module, this.names, this.named, this.options);
     let out = this.pool.text() + variables.text(cluster);
     out += instructionPrinter(targetOf(this.module)).closing(this.module);
+    out += dependentLibraries(this.module.dependentLibraries);
     if (this.options.ident !== undefined) out += `\t.ident\t${quoteText(this.options.ident)}\n`;
     out += '\t.section\t".note.GNU-stack","",@progbits\n';
     return out;
   }
 }
+
+/** What `#pragma comment(lib, …)` names, for linkers that know this section: the number is SHT_LLVM_DEPENDENT_LIBRARIES. */
+const dependentLibraries = (names: readonly string[]): string =>
+  names.length === 0
+    ? ""
+    : `\t.section\t.deplibs,"MS",@0x6fff4c04,1\n${names.map((name) => `\t.asciz\t${quoteText(name)}\n`).join("")}`;
 
 /** The whole file at once. */
 export function printModule(module: Module, functions: Iterable<MFunction>, options: AsmOptions): string {

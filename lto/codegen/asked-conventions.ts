@@ -2,6 +2,8 @@
 export const AskedConvention = {
   PreserveMost: 14,
   PreserveAll: 15,
+  /** The platform's, but calls at the end are jumps whatever the level. */
+  Tail: 18,
   PreserveNone: 21,
   Microsoft: 79,
 } as const;

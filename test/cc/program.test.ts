@@ -241,6 +241,16 @@ describe("in the place of a compiler's linker", () => {
   });
 
   it.each([
+    ["-plugin-opt=-emulated-tls", "-femulated-tls"],
+    ["-plugin-opt=-stack-size-section", "-fstack-size-section"],
+    ["-mllvm,-basic-block-sections=all", "-fbasic-block-sections"],
+  ])("refuses what only LLVM's code generator does: %s", (word, option) => {
+    const w = prepare();
+    const { status, stderr } = cc(w, "main.o", "native.o", "helper.o", "-o", "p", `-Wl,${word}`);
+    expect([status, stderr]).toEqual([1, expect.stringContaining(`unsupported: ${option}`)]);
+  });
+
+  it.each([
     ["one word", ["-Wl,--tsc-lto=--no-outline,--tsc-lto=--stats"]],
     ["two words", ["-Xlinker", "--tsc-lto=--no-outline", "-Wl,--tsc-lto=--stats"]],
   ])("takes options of tsc-lto: %s", (_, words) => {

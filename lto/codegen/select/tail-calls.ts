@@ -2,6 +2,7 @@
 import { type CallInst, callArguments, type Inst, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Type } from "../../ir/types.js";
+import { AskedConvention } from "../asked-conventions.js";
 import { abiArguments, conventionOf } from "./calls.js";
 import { extensionOf } from "./function-abi.js";
 import type { FunctionSelection } from "./function-selection.js";
@@ -22,7 +23,8 @@ export function findTailCall(s: FunctionSelection, ret: Inst): CallInst | null {
   if (callee.valueKind === "asm" || intrinsicOf(callee) !== null) return null;
   const must = call.data.tail === "musttail";
   const { abi, mf } = s;
-  if (!must && (!s.optimize || abi.noTailCalls || abi.resultPointer !== null || mf.returnsTwice)) return null;
+  const isWanted = s.optimize || call.data.callingConvention === AskedConvention.Tail;
+  if (!must && (!isWanted || abi.noTailCalls || abi.resultPointer !== null || mf.returnsTwice)) return null;
   if (!must && !returnsExactly(s, call, ret)) return null;
   if (!s.mayLeaveBy(call)) {
     if (must) s.unsupported("musttail call between these calling conventions");

@@ -15,7 +15,7 @@ import { argumentRegister, markWide, passStackArguments, registerArguments } fro
 import { setTarget } from "./call-target.js";
 import { selectInlineAsm } from "./inline-asm.js";
 import { checkTarget } from "./kcfi.js";
-import { microsoftResult, unsupportedConvention } from "./refusals.js";
+import { microsoftResult, tailArguments, unsupportedConvention } from "./refusals.js";
 import type { Selector } from "./selector.js";
 import { selectTailCall } from "./tail-call.js";
 import { addVarArgCount, doubleVarArgs } from "./var-args.js";
@@ -38,6 +38,8 @@ export function selectCall(s: Selector, call: CallInst, block: MBlock): void {
   const values = callArguments(call);
   const args = abiArguments(call, values);
   const layout = s.layoutArguments(args, conventionOf(s, call), data.functionType.isVarArg);
+  const onStack = tailArguments(data.callingConvention, layout.stackBytes);
+  if (onStack !== null) return s.unsupported(onStack);
   if (call === s.abi.tailCall) return selectTailCall(s, call, values, args, layout);
 
   s.mf.hasCalls = true;

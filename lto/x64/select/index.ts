@@ -27,7 +27,7 @@ import { writesFramePointer } from "./inline-asm.js";
 import { selectInst } from "./instructions.js";
 import { selectIntrinsic } from "./intrinsics.js";
 import { widenReferences } from "./large-code.js";
-import { unsupportedConvention, unsupportedDefinition, unsupportedSaves } from "./refusals.js";
+import { tailArguments, unsupportedConvention, unsupportedDefinition, unsupportedSaves } from "./refusals.js";
 import { callRoutine } from "./runtime-calls.js";
 import { Selector } from "./selector.js";
 import { X64SwitchCode } from "./switch.js";
@@ -96,7 +96,8 @@ class X64Selection extends Selector {
     const refused =
       unsupportedConvention(fn.callingConvention, fn.attributes) ??
       unsupportedSaves(fn.attributes) ??
-      unsupportedDefinition(fn, resultTypes, this.features);
+      unsupportedDefinition(fn, resultTypes, this.features) ??
+      tailArguments(fn.callingConvention, layout.stackBytes);
     if (refused !== null) this.unsupported(refused);
     if (this.options.conventionOf(fn) !== defaultConvention)
       this.mf.remark = `convention: ${describePlaces(layout, resultPlaces(resultTypes))}`;

@@ -8,13 +8,12 @@ import type { AttributeList } from "../../ir/attributes.js";
 import type { Func } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
 
-const platformConventions = new Set([0, 8, 9, 14, 15, 21, 64, 65, 67, 68, 70, 78, 79]);
+const platformConventions = new Set([0, 8, 9, 14, 15, 18, 21, 64, 65, 67, 68, 70, 78, 79]);
 const names: Readonly<Record<number, string>> = {
   10: "ghccc",
   13: "anyregcc",
   16: "swiftcc",
   17: "cxx_fast_tlscc",
-  18: "tailcc",
   20: "swifttailcc",
   80: "x86_vectorcallcc",
   83: "x86_intrcc (interrupt)",
@@ -53,6 +52,10 @@ export function unsupportedDefinition(
     return "a preserve_nonecc function with variable arguments";
   return asked === Microsoft ? microsoftResult(results) : null;
 }
+
+/** Callees would take them off the stack. @param stackBytes of the arguments */
+export const tailArguments = (asked: number, stackBytes: number): string | null =>
+  asked === AskedConvention.Tail && stackBytes > 0 ? "tailcc with arguments on the stack" : null;
 
 /** Of a call or a definition. */
 export const microsoftResult = (types: readonly Type[]): string | null =>
