@@ -202,6 +202,26 @@ function rearrange(l: Lowering, base: string, inst: Inst, args: readonly Value[]
     if (v.valueKind !== "int") throw l.unsupported(`llvm.${base} with a variable index`);
     return Number(v.value);
   };
+  const interleaved = /^(?:experimental\.)?vector\.(de)?interleave([2-8])$/.exec(base);
+  if (interleaved !== null) {
+    const ways = Number(interleaved[2]);
+    if (interleaved[1] === undefined) {
+      const all = args.map(lanesOf);
+      return build(
+        l,
+        type,
+        all[0]!.flatMap((_, i) => all.map((lanes) => lanes[i]!)),
+      );
+    }
+    const lanes = lanesOf(args[0]!);
+    return type.elements.flatMap((member, way) => [
+      ...build(
+        l,
+        member,
+        lanes.filter((_, i) => i % ways === way),
+      ),
+    ]);
+  }
   switch (base) {
     case "vector.insert":
     case "experimental.vector.insert": {
@@ -225,22 +245,29 @@ function rearrange(l: Lowering, base: string, inst: Inst, args: readonly Value[]
       const from = at < 0 ? type.count + at : at;
       return build(l, type, both.slice(from, from + type.count));
     }
-    case "vector.interleave2":
-    case "experimental.vector.interleave2": {
-      const b = lanesOf(args[1]!);
-      return build(
-        l,
-        type,
-        lanesOf(args[0]!).flatMap((p, i) => [p, b[i]!]),
-      );
+    case "vector.splice.left":
+    case "vector.splice.right": {
+      const both = [...lanesOf(args[0]!), ...lanesOf(args[1]!)];
+      const by = constant(args[2]!);
+      const from = base.endsWith("left") ? by : type.count - by;
+      return build(l, type, both.slice(from, from + type.count));
     }
-    case "vector.deinterleave2":
-    case "experimental.vector.deinterleave2": {
-      const lanes = lanesOf(args[0]!);
-      const half = type.elements[0]!;
-      const even = lanes.filter((_, i) => i % 2 === 0);
-      const odd = lanes.filter((_, i) => i % 2 === 1);
-      return [...build(l, half, even), ...build(l, half, odd)];
+    case "vector.partial.reduce.add": {
+      // Which lanes go where is not said: each to the next.
+      const sums = lanesOf(args[0]!);
+      const { bits } = type.element;
+      lanesOf(args[1]!).forEach((lane, i) => {
+        const at = i % type.count;
+        sums[at] = intBinary(l, Op.Add, bits, sums[at]!, lane);
+      });
+      return build(l, type, sums);
+    }
+    case "experimental.vector.extract.last.active": {
+      const chosen = lanesOf(args[1]!);
+      return lanesOf(args[0]!).reduce<Parts>(
+        (last, lane, i) => lane.map((part, k) => l.select(chosen[i]![0]!, part, last[k]!)),
+        l.parts(args[2]!),
+      );
     }
     case "stepvector":
     case "experimental.stepvector": {
