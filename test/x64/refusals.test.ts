@@ -17,14 +17,11 @@ const main = "define i64 @main() {\n  ret i64 0\n}\n";
 
 describe("definitions", () => {
   it.each([
-    ["cc 79", "win64cc"],
-    ["preserve_mostcc", "preserve_mostcc"],
-    ["preserve_allcc", "preserve_allcc"],
     ["x86_vectorcallcc", "x86_vectorcallcc"],
     ["x86_regcallcc", "x86_regcallcc"],
     ["ghccc", "ghccc"],
     ["swiftcc", "swiftcc"],
-    ["tailcc", "tailcc"],
+    ["swifttailcc", "swifttailcc"],
   ])("%s", (convention, name) => {
     expect(
       message(
@@ -36,6 +33,19 @@ describe("definitions", () => {
         `declare ${convention} i64 @g(i64)\ndefine i64 @main(i64 %x) {\n  %r = call ${convention} i64 @g(i64 %x)\n  ret i64 %r\n}`,
       ),
     ).toMatch(new RegExp(`unsupported: calling convention \\d+, ${name}.* \\(in function 'main'\\)`));
+  });
+  it.each([
+    ['preserve_allcc i64 @f(i64 %x) nounwind "target-features"="+avx"', "a preserve_allcc function with AVX"],
+    ["preserve_mostcc i64 @f(i64 %x)", "a preserve_mostcc or preserve_allcc function that may unwind"],
+    ["preserve_nonecc i64 @f(i64 %x, ...)", "a preserve_nonecc function with variable arguments"],
+    ["preserve_nonecc i64 @f(i64 %x, i128 %y)", "preserve_nonecc argument of 128 bits"],
+    ["cc 79 i64 @f(i64 %x, <4 x float> %y)", "ms_abi argument of type <4 x float> or wider"],
+    ["tailcc i64 @f(i64 %x, i64, i64, i64, i64, i64, i64)", "tailcc with arguments on the stack"],
+  ])("%s", (signature, what) => {
+    const used = `@llvm.used = appending global [1 x ptr] [ptr @f], section "llvm.metadata"`;
+    expect(message(`${main}define ${signature} {\n  ret i64 %x\n}\n${used}`)).toContain(
+      `unsupported: ${what}`,
+    );
   });
   it.each(["swiftself", "swiftasync", "swifterror"])("%s", (attribute) => {
     expect(message(`define i64 @main(ptr ${attribute} %x) {\n  ret i64 0\n}`)).toBe(
