@@ -36,10 +36,13 @@ describe("definitions", () => {
   });
   it.each([
     ['preserve_allcc i64 @f(i64 %x) nounwind "target-features"="+avx"', "a preserve_allcc function with AVX"],
-    ["preserve_mostcc i64 @f(i64 %x)", "a preserve_mostcc or preserve_allcc function that may unwind"],
+    [
+      "preserve_mostcc i64 @f(i64 %x)",
+      "an ms_abi, preserve_mostcc or preserve_allcc function that may unwind",
+    ],
     ["preserve_nonecc i64 @f(i64 %x, ...)", "a preserve_nonecc function with variable arguments"],
     ["preserve_nonecc i64 @f(i64 %x, i128 %y)", "preserve_nonecc argument of 128 bits"],
-    ["cc 79 i64 @f(i64 %x, <4 x float> %y)", "ms_abi argument of type <4 x float> or wider"],
+    ["cc 79 i64 @f(i64 %x, <4 x float> %y) nounwind", "ms_abi argument of type <4 x float> or wider"],
     ["tailcc i64 @f(i64 %x, i64, i64, i64, i64, i64, i64)", "tailcc with arguments on the stack"],
   ])("%s", (signature, what) => {
     const used = `@llvm.used = appending global [1 x ptr] [ptr @f], section "llvm.metadata"`;

@@ -12,6 +12,7 @@
  * Source: System V ABI AMD64, sections 3.2.2 (stack frame) and 3.4.
  */
 
+import { AskedConvention } from "../../codegen/asked-conventions.js";
 import type { ShrinkWrapRegion } from "../../codegen/late/shrink-wrap.js";
 import { placeTransitions, renameUnframed } from "../../codegen/late/wrap-transitions.js";
 import {
@@ -470,7 +471,7 @@ function requirePreserved(mf: MFunction, registers: RegisterSet): void {
   for (const block of mf.blocks)
     for (const inst of block.insts)
       if (inst.op !== X.Asm && overlaps(inst.clobbers, registers))
-        throw new Error(`@${mf.name}: a call changes the frame pointer`);
+        throw new UnsupportedError(`a call that changes the register the frame is addressed by`, mf.name);
 }
 
 /** Whether the body's code is all there is: no prologue or epilogue (attribute `naked`). */
@@ -502,6 +503,13 @@ export function decideFrame(mf: MFunction, options: FrameRequest): X64FramePlan 
         depth: 8,
       }
     : plan;
+  // An argument arrives in it.
+  const { fn } = mf;
+  if (layout.base === R15 && fn.kind === "function" && fn.callingConvention === AskedConvention.PreserveNone)
+    throw new UnsupportedError(
+      "a preserve_nonecc function with a frame of variable size, realigned",
+      mf.name,
+    );
   if (layout.framePointer) requirePreserved(mf, layout.base === R15 ? maskOf(RBP, R15) : maskOf(RBP));
   const moves = layout.localBytes > 0 ? 1 : 0;
   const { framePointer, localBytes, redZone } = layout;

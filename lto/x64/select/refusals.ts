@@ -7,6 +7,7 @@ import { AskedConvention } from "../../codegen/asked-conventions.js";
 import type { AttributeList } from "../../ir/attributes.js";
 import type { Func } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
+import { keptBeyond } from "../frame/convention.js";
 
 const platformConventions = new Set([0, 8, 9, 14, 15, 18, 21, 64, 65, 67, 68, 70, 78, 79]);
 const names: Readonly<Record<number, string>> = {
@@ -43,11 +44,11 @@ export function unsupportedDefinition(
   features: ReadonlySet<string>,
 ): string | null {
   const asked = fn.callingConvention;
-  const { PreserveMost, PreserveAll, PreserveNone, Microsoft } = AskedConvention;
+  const { PreserveAll, PreserveNone, Microsoft } = AskedConvention;
   if (asked === PreserveAll && features.has("avx")) return "a preserve_allcc function with AVX";
   // Who unwinds finds only what is pushed.
-  if ((asked === PreserveMost || asked === PreserveAll) && !fn.isLocal && !fn.attributes.fn.has("nounwind"))
-    return "a preserve_mostcc or preserve_allcc function that may unwind";
+  if (keptBeyond(asked).length > 0 && !fn.isLocal && !fn.attributes.fn.has("nounwind"))
+    return "an ms_abi, preserve_mostcc or preserve_allcc function that may unwind";
   if (asked === PreserveNone && fn.valueType.isVarArg)
     return "a preserve_nonecc function with variable arguments";
   return asked === Microsoft ? microsoftResult(results) : null;
