@@ -2,11 +2,11 @@
  * Instructions of vector registers in VEX encoding in place of those of SSE: a function with AVX has the former alone, since
  * changing between the two costs time while upper halves are in use.
  */
-import type { MInst } from "../../codegen/mir.js";
-import { rowOf } from "./op-info.js";
+import type { MInst, RegOperand } from "../../codegen/mir.js";
+import { opCommutes, opLength, rowOf } from "./op-info.js";
 import { opcodeNames } from "./op-names.js";
 import { X } from "./ops.js";
-import { packed } from "./row.js";
+import { Length, packed } from "./row.js";
 import { V } from "./vex-ops.js";
 
 /** Opcode of the VEX form by that of SSE. */
@@ -31,10 +31,21 @@ export function useVex(inst: MInst): void {
   if (rowOf(form).argument === packed && inst.size < 16) inst.size = 16;
 }
 
-/** The same for final code, where copies have their registers. */
+/** The same for final code, where copies have their registers, and the last source may cost a byte. */
 export function useVexFinally(inst: MInst): void {
   if (vectorCopy(inst)) {
     inst.op = V.Movaps;
     if (inst.size < 16) inst.size = 16;
-  } else useVex(inst);
+    return;
+  }
+  useVex(inst);
+  const { op, uses, mem } = inst;
+  // Of scalars the first source gives the lanes above.
+  if (op < V.Zero || inst.size < 16 || opCommutes[op] === 0 || opLength[op] !== Length.ShortVex) return;
+  if (uses.length !== 2 || mem !== null) return;
+  const [first, second] = uses as [RegOperand, RegOperand];
+  if (isLong(second) && !isLong(first)) inst.uses = [second, first];
 }
+
+/** As what may be memory it takes a prefix of three bytes. */
+const isLong = ({ loc }: RegOperand): boolean => (loc & 8) !== 0;
