@@ -118,7 +118,7 @@ export class Measuring {
     const file = join(this.directory, "whole");
     writeFileSync(`${file}.s`, await this.optimised([`--size-report=${file}${besideSuffix}`]));
     await this.subject.link(`${file}.s`, filesIn(this.natives), file);
-    return loadProgram(file, {}, this.host);
+    return { ...(await loadProgram(file, {}, this.host)), file: this.subject.name };
   }
 
   private measure(program: string, links: readonly number[]): Measured {

@@ -4,7 +4,7 @@
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { InputError } from "../../lto/ir/errors.js";
 import type { Host } from "../host/host.js";
 import { isRecord, readRecord } from "../host/link-record.js";
@@ -12,6 +12,8 @@ import { runTool } from "../host/tools.js";
 import { ownPackage } from "../package.js";
 
 export interface Subject {
+  /** The program's, for people. */
+  readonly name: string;
   /** Words for the optimizer. */
   readonly words: readonly string[];
   /**
@@ -38,7 +40,10 @@ export async function subjectOf(words: readonly string[], directory: string, hos
   const path = resolve(host.cwd, first);
   if (rest.length === 0 && isRecord(path)) return recordedLink(path, host);
   if (driver.test(first) && !existsSync(path))
-    return recordedLink(await record(first, rest, directory, host), host);
+    return {
+      ...recordedLink(await record(first, rest, directory, host), host),
+      name: rest.includes("-o") ? basename(rest[rest.lastIndexOf("-o") + 1] ?? "") : "a.out",
+    };
   return alone(words, host);
 }
 
@@ -53,6 +58,7 @@ async function tool(path: string, args: readonly string[], host: Host): Promise<
 /** Inputs alone: linked as far as they go, so that tables and relocations are what a linker makes of them. */
 function alone(words: readonly string[], host: Host): Subject {
   return {
+    name: "program",
     words,
     async link(assembly, natives, program) {
       const object = `${program}.o`;
@@ -79,6 +85,7 @@ function alone(words: readonly string[], host: Host): Subject {
 function recordedLink(path: string, host: Host): Subject {
   const { optimise, linker, link, part, assembled, output } = readRecord(path);
   return {
+    name: basename(output),
     words: optimise,
     async link(assembly, natives, program) {
       let made = assembly;

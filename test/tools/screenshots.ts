@@ -78,7 +78,7 @@ const pictures: readonly Picture[] = [
   { file: "changed", page: join(dir, "changed.html"), fragment: "use=code", scheme: "dark" },
   { file: "calls", page, fragment: "view=calls&symbol=main" },
   { file: "table", page: join(dir, "changed.html"), fragment: "view=table&group=file&sort=change" },
-  { file: "passes", page, fragment: "view=passes" },
+  ...(measured.length > 0 ? [{ file: "passes", page, fragment: "view=passes" }] : []),
 ];
 
 const browser = await Browser.start(chromium, 1100, 680);
