@@ -67,7 +67,10 @@ export type Input = string | BytesInput | FileInput | LibraryInput;
 
 /** The options of the command, by their long names in camel case. */
 type CommandOptions = Partial<
-  Omit<DriverOptions, "inputs" | "output" | "entryGiven" | "asksForMore" | "stackTrace" | "passes">
+  Omit<
+    DriverOptions,
+    "inputs" | "output" | "entryGiven" | "exportsToCheck" | "asksForMore" | "stackTrace" | "passes"
+  >
 >;
 
 /**

@@ -6,6 +6,7 @@
  * the program's own, called by the C library) must keep its name. What clang leaves to the linker goes to `cc`
  * word by word; for options that mean other libraries to `cc` than to clang: instrumentation.ts.
  */
+import { copyFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { EmbeddedIrPolicy } from "../../formats/elf-ir.js";
@@ -16,15 +17,27 @@ import { type Host, report } from "../host/host.js";
 import { removeTemporary, temporaryDirectory, writeTemporary } from "../host/interrupts.js";
 import { findLibraries } from "../host/libraries.js";
 import {
-  forOptimizer,
+  dependsOnLinker,
   inputWords,
   linkerOptions,
+  linkOutputs,
   namedAfter,
   positional,
   scriptOption,
+  unknownLlvmOptions,
+  wordsForLinker,
 } from "../host/linker-options.js";
+import type { Flavour } from "../host/linker-table.js";
+import { choosesLinker, chosenLinker, flavourOf, wordsForGcc } from "../host/linkers.js";
 import { codegenArguments, compileBitcode, findLlvm, type Llvm } from "../host/llvm-codegen.js";
-import { filesIn, nativeMembers, WholeArchive } from "../host/native-members.js";
+import {
+  filesIn,
+  isObjectFile,
+  LazyInputs,
+  lazyArchive,
+  nativeMembers,
+  WholeArchive,
+} from "../host/native-members.js";
 import { Pipes } from "../host/pipes.js";
 import { runTool } from "../host/tools.js";
 import { ownPackage } from "../package.js";
@@ -107,11 +120,29 @@ class Linking {
       const path = pathOf(item);
       if (path !== undefined) contents.set(item, contentsOf(resolve(this.host.cwd, path), policy));
     }
+    const linked = wordsOfLinker(items);
+    for (const option of unknownLlvmOptions(linked))
+      report(this.host, "warning", `-mllvm ${option}: not an option that means something here`);
+    const outputs = linkOutputs(linked);
+    const output = resolve(this.host.cwd, command.output ?? "a.out");
     let program = join(this.directory, this.llvm === null ? "program.s" : "program.bc");
     const kinds = [...contents.values()];
     if (kinds.includes("ir") || kinds.includes("both")) {
-      const exitCode = await this.optimise(given, this.ltoInputs(items, contents, pathOf), program);
-      if (exitCode !== 0) return exitCode;
+      const ways =
+        outputs.emit === "llvm" ? ["--emit=bitcode"] : outputs.saveTemps ? [`--save-temps=${output}`] : [];
+      const target = outputs.emit === "llvm" ? output : program;
+      const exitCode = await this.optimise(given, this.ltoInputs(items, contents, pathOf), target, ways);
+      if (exitCode !== 0 || outputs.emit === "llvm") return exitCode;
+      if (this.llvm === null && (outputs.emit === "asm" || outputs.saveTemps))
+        copyFileSync(program, `${output}.lto.s`);
+      if (outputs.emit === "asm") return 0;
+      for (const object of [
+        ...(outputs.saveTemps ? [`${output}.lto.o`] : []),
+        ...(outputs.objectPath === null ? [] : [resolve(this.host.cwd, outputs.objectPath)]),
+      ]) {
+        const assembled = this.llvm === null ? await this.tool("as", ["--64", "-o", object, program]) : 0;
+        if (assembled !== 0) return assembled;
+      }
       if (this.llvm !== null) {
         const object = join(this.directory, "program.o");
         const generated = await this.generate(this.llvm, program, object);
@@ -170,6 +201,7 @@ class Linking {
     items: readonly LinkItem[],
     inputs: readonly string[],
     output: string,
+    ways: readonly string[],
   ): Promise<number> {
     const { command } = this.invocation;
     const options = namedAfter(ltoOptions(items), command.output ?? "a.out");
@@ -183,7 +215,7 @@ class Linking {
     ];
     if (llvm === null) this.optimised = [...own, ...inputs];
     const natives = command.refusesUnsupported ? [] : ["--native-modules", this.natives];
-    const args = [...own, ...natives, "-o", output, ...inputs];
+    const args = [...own, ...ways, ...natives, "-o", output, ...inputs];
     this.show(ltoProgram(), args);
     const { clang } = command;
     const env = clang === undefined || clang === "embedded" ? {} : { TSC_LTO_CLANG: clang };
@@ -213,24 +245,55 @@ class Linking {
     const { command } = this.invocation;
     const words: string[] = [];
     const wholeArchive = new WholeArchive();
+    const chosen = chosenLinker(
+      items.flatMap((item) => ("words" in item ? item.words : [])),
+      this.host,
+    );
+    const told = forDriver(items, await this.flavour(items, chosen));
+    const lazy = new LazyInputs();
+    let waiting: string[] = [];
     let placed = false;
+    const settle = async (): Promise<void> => {
+      if (waiting.length > 0) words.push(await lazyArchive(waiting, this.directory, this.host));
+      waiting = [];
+    };
     for (const item of items) {
       const kind = contents.get(item);
-      if ("words" in item) for (const word of linkerWords(item.words)) wholeArchive.read(word);
+      if ("words" in item)
+        for (const word of linkerWords(item.words)) {
+          wholeArchive.read(word);
+          lazy.read(word);
+        }
+      if (!lazy.isOn) await settle();
       if ((kind === "ir" || kind === "both") && !placed) {
         // The program takes the place of its first part: archives after it are searched for what it needs.
         words.push(program, ...filesIn(this.natives));
         placed = true;
       }
       if (kind === "ir") continue;
-      if ("words" in item) words.push(...forDriver(item.words));
+      if (lazy.isOn && "input" in item && kind === "native") {
+        const path = resolve(this.host.cwd, pathOf(item)!);
+        if (isObjectFile(path)) {
+          waiting.push(path);
+          continue;
+        }
+      }
+      if ("words" in item) words.push(...told.get(item)!.filter((word) => !choosesLinker(word)));
       else if (kind === "both" && wholeArchive.isOn)
         words.push(...nativeMembers(resolve(this.host.cwd, pathOf(item)!), this.directory, policy));
       else words.push(pathOf(item)!);
     }
+    await settle();
     const [linker, ...first] = this.driver;
+    const choice =
+      chosen === null
+        ? []
+        : this.llvm === null
+          ? wordsForGcc(chosen, this.directory)
+          : [`--ld-path=${chosen}`];
     const args = [
       ...first,
+      ...choice,
       ...(command.verbose ? ["-v"] : []),
       ...(command.output === undefined ? [] : ["-o", command.output]),
       ...words,
@@ -251,6 +314,15 @@ class Linking {
       recordLink(step, this.host);
     }
     return this.tool(linker!, args, resolve(this.host.cwd, command.output ?? "a.out"));
+  }
+
+  /** Of the linker that links; what does not matter is not asked for. */
+  private async flavour(items: readonly LinkItem[], chosen: string | null): Promise<Flavour> {
+    if (!dependsOnLinker(wordsOfLinker(items))) return "gnu";
+    if (chosen !== null) return flavourOf(chosen, this.host);
+    const [driver, ...first] = this.driver;
+    const { stdout } = await runTool(driver!, [...first, "-print-prog-name=ld"], this.host, { live: false });
+    return flavourOf(Buffer.from(stdout).toString("utf8").trim() || "ld", this.host);
   }
 
   private show(path: string, args: readonly string[]): void {
@@ -283,20 +355,33 @@ function defaultName(input: Input): string {
   return `${base.replace(/\.[^.]*$/, "")}.o`;
 }
 
-const isForOptimizer = (part: string): boolean =>
-  (/^--?[^=]+=/.test(part) ||
-    /^--?(?:lto-whole|error-unsupported|(?:no-)?(?:fat-lto|embedded-bitcode))/.test(part)) &&
-  forOptimizer.test(part.replace(/^--?/, ""));
-
-/** What the driver that links is told by words that belong together: what only tsc-lto knows is left out. */
-function forDriver(words: readonly string[]): string[] {
-  if (words[0] === "-Xlinker" && isForOptimizer(words[1] ?? "")) return [];
-  return words.flatMap((word) => {
-    if (word === "-nopie" || word === "-no_pie") return ["-no-pie"];
-    if (!word.startsWith("-Wl,")) return [word];
-    const kept = word.split(",").filter((part) => !isForOptimizer(part));
-    return kept.length === 1 ? [] : [kept.join(",")];
-  });
+/** What the driver that links is told by words of each item: in its linker's words, without what only tsc-lto knows. */
+function forDriver(items: readonly LinkItem[], flavour: Flavour): Map<LinkItem, readonly string[]> {
+  const withWords = items.flatMap((item) => ("words" in item ? [item] : []));
+  // An option's value may be in another word of the driver's.
+  const parts = withWords.map((item) => linkerWords(item.words));
+  const translated = wordsForLinker(parts.flat(), flavour);
+  const result = new Map<LinkItem, readonly string[]>();
+  let at = 0;
+  for (const [i, item] of withWords.entries()) {
+    const own = parts[i]!;
+    const made = translated.slice(at, at + own.length).flat();
+    // The value of an option at the end of one item goes with the option.
+    at += own.length;
+    if (own.length === 0)
+      result.set(
+        item,
+        item.words.map((word) => (/^-no_?pie$/.test(word) ? "-no-pie" : word)),
+      );
+    else if (made.length === own.length && made.every((word, j) => word === own[j]))
+      result.set(item, item.words);
+    else
+      result.set(
+        item,
+        made.flatMap((word) => ["-Xlinker", word]),
+      );
+  }
+  return result;
 }
 
 /** What the link step's words mean to tsc-lto. */
@@ -327,6 +412,9 @@ export function ltoOptions(items: readonly LinkItem[]): string[] {
   if (result.includes("--entry") && startsAtMain) result.push("--undefined", "main");
   return result;
 }
+
+const wordsOfLinker = (items: readonly LinkItem[]): string[] =>
+  items.flatMap((item) => ("words" in item ? linkerWords(item.words) : []));
 
 /** The words that go to the linker itself, through `-Wl,` and `-Xlinker`. */
 function linkerWords(words: readonly string[]): string[] {

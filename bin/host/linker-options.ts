@@ -1,6 +1,16 @@
-/** What options of the system's linker mean to tsc-lto. */
+/** What options of the system's linker mean to tsc-lto, and what of them goes on to the linker. */
 import { InputError } from "../../lto/ir/errors.js";
+import { isKnownLlvmOption } from "../lto/llvm-options.js";
+import { ownOptionOf } from "../lto/own-options.js";
 import type { Contents } from "./contents.js";
+import {
+  type Flavour,
+  type LinkerOption,
+  linkerNames,
+  pluginOption,
+  takesNextWord,
+  writtenOption,
+} from "./linker-table.js";
 
 /** Options that hold for the inputs after them, and mean the same to tsc-lto. */
 export const positional = /^--?(?:(?:no-)?whole-archive|start-lib|end-lib|push-state|pop-state)$/;
@@ -15,13 +25,6 @@ export function inputWords(path: string, contents: Contents | undefined): string
   return [contents === "script" ? `--script=${path}` : inputWord(path)];
 }
 
-/**
- * Names of options, of lld's, of LLVM's plug-in's and of our own, that the system's linker does not know: they are tsc-lto's
- * alone.
- */
-export const forOptimizer =
-  /^(?:error-unsupported|(?:no-)?(?:fat-lto-objects|embedded-bitcode)|(?:lto-)?whole-program-visibility|opt-remarks-(?:filename|passes)|size-report|(?:thinlto-)?cache-(?:dir|size|policy)|tsc-lto)(?:=|$)/;
-
 /** Words for tsc-lto, with the program's name for `%` in that of its size report, so that one setting does for a whole build. */
 export const namedAfter = (words: readonly string[], output: string): string[] =>
   words.map((word) => (word.startsWith("--size-report=") ? word.replace("%", () => output) : word));
@@ -29,132 +32,137 @@ export const namedAfter = (words: readonly string[], output: string): string[] =
 /** A script's name after `-T` in one word; of the rest `-Ttext` and its like have addresses as their values. */
 export const scriptOption = /^-T(?!text|data|bss|ldata|rodata)./;
 
+/** Options of clang's plug-in are not the user's: what means nothing here goes without saying. */
+type Kind = "table" | "own" | "llvm" | "plugin" | "other";
+
+/** An option, with its value, among a linker's words. */
+interface ReadOption {
+  readonly kind: Kind;
+  /** As it was written: one word or two. */
+  readonly words: readonly string[];
+  /** Of the table; null for other kinds. */
+  readonly row: LinkerOption | null;
+  readonly name: string;
+  readonly value: string;
+}
+
+/** @throws InputError when an option of the table lacks its value */
+function readOptions(words: readonly string[]): ReadOption[] {
+  const options: ReadOption[] = [];
+  for (let i = 0; i < words.length; i++) {
+    const word = words[i]!;
+    const taken = [word];
+    const next = (): string => {
+      const value = words[++i];
+      if (value === undefined) throw new InputError(`argument to '${word}' is missing`);
+      taken.push(value);
+      return value;
+    };
+    const written = writtenOption(word);
+    const own = written === null && !linkerNames.has(word.replace(/^--?/, "")) ? ownOptionOf(word) : null;
+    if (written !== null) {
+      const { row, name } = written;
+      const value = written.value ?? (takesNextWord(written) ? next() : "");
+      if (name === "mllvm") options.push({ kind: "llvm", words: taken, row, name, value });
+      else if (name === "plugin-opt") options.push(pluginRead(taken, value));
+      else options.push({ kind: "table", words: taken, row, name, value });
+    } else if (own !== null) {
+      const value = own.value ?? (own.takesValue ? next() : "");
+      options.push({ kind: "own", words: taken, row: null, name: own.name, value });
+    } else if (scriptOption.test(word) && !word.startsWith("--")) {
+      const row = writtenOption("--script=")!.row;
+      options.push({ kind: "table", words: taken, row, name: "script", value: word.substring(2) });
+    } else options.push({ kind: "other", words: taken, row: null, name: "", value: "" });
+  }
+  return options;
+}
+
+function pluginRead(words: readonly string[], value: string): ReadOption {
+  const same = pluginOption(value);
+  const written = same === null ? null : writtenOption(same);
+  if (written === null) return { kind: "plugin", words, row: null, name: "plugin-opt", value };
+  return { kind: "table", words, row: written.row, name: written.name, value: written.value ?? "" };
+}
+
+const whole = "--lto-whole-program-visibility";
+
 /**
- * @param words for the linker itself: GNU's spelling, long options with one dash or two
- * @throws InputError for `--tsc-lto=` with what a link step has words of its own for
+ * What a linker's words mean to tsc-lto.
+ * @param words GNU's spelling, long options with one dash or two
+ * @throws InputError for what is refused by name, and for `--tsc-lto=` with what a link step has words of its own for
  */
 export function linkerOptions(words: readonly string[]): string[] {
   const result: string[] = [];
-  for (let i = 0; i < words.length; i++) {
-    // A value comes as `=value` or as the next word.
-    const [, name, joined] = /^--?([^=]+)(?:=(.*))?$/.exec(words[i]!) ?? [];
-    const value = () => joined ?? words[++i] ?? "";
-    switch (name) {
-      case "shared":
-      case "Bshareable":
-        result.push("--shared");
-        break;
-      case "r":
-      case "relocatable":
-        result.push("--relocatable");
-        break;
-      case "pie":
-      case "pic-executable":
-        result.push("--relocation-model", "pie");
-        break;
-      case "no-pie":
-        result.push("--relocation-model", "static");
-        break;
-      case "export-dynamic":
-      case "E":
-        result.push("--export-dynamic");
-        break;
-      case "opt-remarks-filename":
-      case "opt-remarks-passes":
-      case "size-report":
-        result.push(`--${name}=${value()}`);
-        break;
-      case "fat-lto-objects":
-      case "no-fat-lto-objects":
-      case "no-embedded-bitcode":
-        result.push(`--${name}`);
-        break;
-      case "embedded-bitcode":
-        result.push(joined === undefined ? "--embedded-bitcode=all" : `--embedded-bitcode=${joined}`);
-        break;
-      case "cache-dir":
-      case "thinlto-cache-dir":
-        result.push("--cache-dir", value());
-        break;
-      case "cache-size":
-        result.push("--cache-size", value());
-        break;
-      case "cache-policy":
-      case "thinlto-cache-policy":
-        result.push(...cachePolicy(value()));
-        break;
-      case "tsc-lto":
-        result.push(ownOption(value()));
-        break;
-      case "allow-multiple-definition":
-      case "zmuldefs":
-        result.push("--allow-multiple-definition");
-        break;
-      case "z":
-        if (value() === "muldefs") result.push("--allow-multiple-definition");
-        break;
-      case "s":
-      case "strip-all":
-      case "S":
-      case "strip-debug":
-        result.push("--strip-debug");
-        break;
-      case "wrap":
-        result.push("--wrap", value());
-        break;
-      case "undefined":
-      case "u":
-      case "require-defined":
-      case "init":
-      case "fini":
-        result.push("--undefined", value());
-        break;
-      case "entry":
-      case "e":
-        result.push("--entry", value());
-        break;
-      case "export-dynamic-symbol":
-        result.push("--export", value());
-        break;
-      case "dynamic-list":
-      case "export-dynamic-symbol-list":
-        result.push("--export-list", value());
-        break;
-      case "exclude-libs":
-        result.push("--exclude-libs", value());
-        break;
-      case "lto-whole-program-visibility":
-      case "whole-program-visibility":
-        result.push("--lto-whole-program-visibility");
-        break;
-      case "version-script":
-        result.push("--version-script", value());
-        break;
-      case "defsym":
-        result.push(`--defsym=${value()}`);
-        break;
-      case "T":
-      case "dT":
-      case "script":
-      case "default-script":
-        result.push("--script", value());
-        break;
-      default:
-        if (scriptOption.test(words[i]!)) result.push("--script", words[i]!.substring(2));
+  for (const { kind, row, name, value, words: written } of readOptions(words)) {
+    if (kind === "own") result.push(value === "" ? `--${name}` : `--${name}=${value}`);
+    else if (kind === "llvm" || (kind === "plugin" && value.startsWith("-"))) {
+      if (isKnownLlvmOption(value)) result.push(`--mllvm=${value}`);
+    } else if (kind === "table") {
+      if (row!.way === "refused")
+        throw new InputError(`unsupported linker option '${written.join(" ")}': ${reason(row!)}`);
+      if (name === "no-lto-whole-program-visibility" && result.includes(whole))
+        result.splice(result.lastIndexOf(whole), 1);
+      result.push(...(row!.own?.(value) ?? []));
     }
   }
   return result;
 }
 
-/** An option of tsc-lto that the system's linker has no name for, in one word; where the output goes the link step says. */
-function ownOption(word: string): string {
-  if (/^--?[a-z]/i.test(word) && !/^-(?:o|-output)/.test(word)) return word;
-  throw new InputError(`--tsc-lto=${word}: an option of tsc-lto in one word, as --name=value, and no output`);
+const reason = ({ text }: LinkerOption): string => text;
+
+/** Options of LLVM, given by `-mllvm`, that mean nothing here. */
+export const unknownLlvmOptions = (words: readonly string[]): string[] =>
+  readOptions(words).flatMap(({ kind, value }) =>
+    kind === "llvm" && !isKnownLlvmOption(value) ? [value] : [],
+  );
+
+/** Whether what goes on depends on the linker. */
+export const dependsOnLinker = (words: readonly string[]): boolean =>
+  readOptions(words).some(({ row }) => row?.way === "translated");
+
+/**
+ * What goes on to a linker, by the place of the first word of each option: of options of two words the place of the second is
+ * empty.
+ * @throws InputError for what has no words for this linker
+ */
+export function wordsForLinker(words: readonly string[], flavour: Flavour): string[][] {
+  return readOptions(words).flatMap((option) => {
+    const empty = option.words.slice(1).map((): string[] => []);
+    return [[...forLinker(option, flavour)], ...empty];
+  });
 }
 
-/** LLVM's description of a cache's bounds, of which the size is one here. */
-function cachePolicy(policy: string): string[] {
-  const [, size] = /(?:^|:)cache_size_bytes=(\d+[kmg]?)(?=:|$)/.exec(policy) ?? [];
-  // 0 is LLVM's "no bound".
-  return size === undefined || size === "0" ? [] : ["--cache-size", size];
+function forLinker({ kind, row, words, value }: ReadOption, flavour: Flavour): readonly string[] {
+  if (kind === "own" || kind === "llvm" || kind === "plugin") return [];
+  if (kind === "other" || row!.way === "both") return words;
+  if (row!.way !== "translated") return [];
+  if (row!.known!.includes(flavour)) return words;
+  const other = row!.other!(value);
+  if (other !== null) return other;
+  throw new InputError(
+    `linker option '${words.join(" ")}': ${flavourNames[flavour]} has nothing like it (${row!.text}; -fuse-ld=lld, --ld-path= choose another linker)`,
+  );
+}
+
+const flavourNames: Readonly<Record<Flavour, string>> = {
+  gnu: "GNU ld",
+  gold: "GNU gold",
+  lld: "lld",
+  mold: "mold",
+};
+
+/** What is written besides, or instead of the program. */
+export interface LinkOutputs {
+  readonly emit: "asm" | "llvm" | null;
+  readonly saveTemps: boolean;
+  readonly objectPath: string | null;
+}
+
+export function linkOutputs(words: readonly string[]): LinkOutputs {
+  const named = (name: string) => readOptions(words).findLast((option) => option.name === name);
+  return {
+    emit: named("lto-emit-llvm") !== undefined ? "llvm" : named("lto-emit-asm") !== undefined ? "asm" : null,
+    saveTemps: named("save-temps") !== undefined,
+    objectPath: named("lto-obj-path")?.value ?? null,
+  };
 }

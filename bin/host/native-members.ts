@@ -5,10 +5,14 @@
 import * as fs from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { readArchive } from "../../formats/archive.js";
+import { isElf, readElf } from "../../formats/elf.js";
 import type { EmbeddedIrPolicy } from "../../formats/elf-ir.js";
+import { InputError } from "../../lto/ir/errors.js";
 import { isIr } from "./contents.js";
+import type { Host } from "./host.js";
 import { writeTemporary } from "./interrupts.js";
 import { positional } from "./linker-options.js";
+import { runTool } from "./tools.js";
 
 /** Whether every member of an archive is taken, from word to word of a linker's command line. */
 export class WholeArchive {
@@ -34,11 +38,45 @@ export class WholeArchive {
   }
 }
 
+/** Whether inputs are linked only when they are needed, from word to word. */
+export class LazyInputs {
+  isOn = false;
+
+  read(word: string): void {
+    if (/^--?start-lib$/.test(word)) this.isOn = true;
+    else if (/^--?end-lib$/.test(word)) this.isOn = false;
+  }
+}
+
+/** A relocatable ELF file: what may be a member of an archive. */
+export function isObjectFile(path: string): boolean {
+  const bytes = fs.readFileSync(path);
+  return isElf(bytes) && readElf(bytes, path).type === "relocatable";
+}
+
 /** The files in a folder of numbered ones, in their order; none if it is not there. */
 export function filesIn(directory: string): string[] {
   if (!fs.existsSync(directory)) return [];
   const names = fs.readdirSync(directory).sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
   return names.map((name) => join(directory, name));
+}
+
+/**
+ * An archive of objects between --start-lib and --end-lib, which GNU ld does not know.
+ * @param directory that only this link uses
+ * @throws InputError when ar fails
+ */
+export async function lazyArchive(
+  objects: readonly string[],
+  directory: string,
+  host: Host,
+): Promise<string> {
+  const number = fs.readdirSync(directory).filter((name) => name.startsWith("lazy-")).length;
+  const path = join(directory, `lazy-${number}.a`);
+  const { exitCode, stderr, error } = await runTool("ar", ["qcs", path, ...objects], host, { live: false });
+  if (exitCode !== 0)
+    throw new InputError(error ?? `ar failed: ${Buffer.from(stderr).toString("utf8").slice(0, 2000).trim()}`);
+  return path;
 }
 
 /**

@@ -4,6 +4,8 @@
  * LLVM's plug-in would read. Source: GNU ld's manual, "Command-line Options".
  */
 import { InputError } from "../../lto/ir/errors.js";
+import { namesWithValue, writtenOption } from "../host/linker-table.js";
+import { ownNamesWithValue, ownOptionOf } from "../lto/own-options.js";
 
 /** Options, without dashes, whose value may be the next word. */
 // biome-ignore format: a table
@@ -14,8 +16,8 @@ const separate = new Set([
   "mri-script", "G", "O", "P", "defsym", "Map", "init", "fini", "plugin", "plugin-opt", "version-script", "dynamic-list",
   "wrap", "export-dynamic-symbol", "export-dynamic-symbol-list", "exclude-libs", "sysroot", "image-base",
   "section-start", "Tdata", "Tbss", "Ttext", "Ttext-segment", "Tldata-segment", "Trodata-segment",
-  "retain-symbols-file", "assert", "audit", "depaudit", "task-link", "mllvm", "error-limit", "dependency-file",
-  "package-metadata", "cache-dir", "cache-size", "thinlto-cache-dir", "thinlto-cache-policy", "opt-remarks-filename", "opt-remarks-passes", "tsc-lto", "section-ordering-file", "gpsize", "rpath-link",
+  "retain-symbols-file", "assert", "audit", "depaudit", "task-link", "dependency-file", "package-metadata",
+  "section-ordering-file", "gpsize", ...namesWithValue, ...ownNamesWithValue.filter((name) => writtenOption(`--${name}`) === null),
 ]);
 
 /** Of these, those whose value may follow in the same word. */
@@ -60,6 +62,7 @@ export function parseLinkerArguments(words: readonly string[]): LinkerItem[] {
 /** Long options may have one dash; of those with a short option's letter in front these matter here. */
 const isLongOption = (word: string): boolean =>
   word.startsWith("--") ||
+  (word.length > 2 && (writtenOption(word) !== null || ownOptionOf(word) !== null)) ||
   /^-(?:pie|plugin|plugin-opt|shared|static|export-dynamic|entry|fini|init|emit-relocs|eh-frame-hdr|enable-new-dtags|omagic|relocatable|relax|pic-executable|push-state|pop-state|undefined|require-defined|library|error-limit|map|hash-style|build-id|lto|mllvm|flto|export-dynamic-symbol|library-path|output|oformat|fatal-warnings|as-needed)/.test(
     word,
   );

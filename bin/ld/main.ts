@@ -6,6 +6,7 @@
 import {
   accessSync,
   constants,
+  copyFileSync,
   existsSync,
   readdirSync,
   realpathSync,
@@ -21,9 +22,27 @@ import { reportFault } from "../host/fault.js";
 import { type Host, processHost, refuseLostBytes } from "../host/host.js";
 import { removeTemporary, temporaryDirectory, temporaryFile } from "../host/interrupts.js";
 import { readTextFile, realFiles } from "../host/libraries.js";
-import { forOptimizer, inputWords, linkerOptions, namedAfter, positional } from "../host/linker-options.js";
+import {
+  dependsOnLinker,
+  inputWords,
+  linkerOptions,
+  linkOutputs,
+  namedAfter,
+  positional,
+  unknownLlvmOptions,
+  wordsForLinker,
+} from "../host/linker-options.js";
+import type { Flavour } from "../host/linker-table.js";
+import { flavourOf } from "../host/linkers.js";
 import { compileBitcode, findLlvm } from "../host/llvm-codegen.js";
-import { filesIn, nativeMembers, WholeArchive } from "../host/native-members.js";
+import {
+  filesIn,
+  isObjectFile,
+  LazyInputs,
+  lazyArchive,
+  nativeMembers,
+  WholeArchive,
+} from "../host/native-members.js";
 import { Pipes } from "../host/pipes.js";
 import { runTool } from "../host/tools.js";
 import { findLibrary } from "../lto/operands.js";
@@ -86,13 +105,22 @@ async function linkFiles(args: readonly string[], host: Host, temporary: () => s
   const refuses = items.some(({ name }) => name === "error-unsupported");
   const natives = join(temporary(), "native");
   const own = namedAfter(ltoArguments(items, files, contents), output);
+  for (const option of unknownLlvmOptions(items.flatMap(({ words: each }) => each)))
+    host.stderr(
+      Buffer.from(`ld.tsc-lto: warning: -mllvm ${option}: not an option that means something here\n`),
+    );
   const withNatives = refuses ? own : ["--native-modules", natives, ...own];
   /** The object is of code that we generated. */
   let isOwn = false;
   const linkNative = async (objects: readonly string[], linker = realLinker(host)): Promise<number> => {
-    const link = realArguments(items, files, contents, objects, (archive) =>
-      nativeMembers(resolve(host.cwd, archive), temporary(), policy),
-    );
+    const flavour = items.some(({ words: each }) => dependsOnLinker(each))
+      ? await flavourOf(linker, host)
+      : "gnu";
+    const link = await realArguments(items, files, contents, objects, flavour, {
+      members: (archive) => nativeMembers(resolve(host.cwd, archive), temporary(), policy),
+      archive: (inputs) => lazyArchive(inputs, temporary(), host),
+      isObject: (path) => isObjectFile(resolve(host.cwd, path)),
+    });
     if (isOwn && host.env["TSC_LTO_RECORD"] !== undefined) {
       const { recordLink } = await import("../host/link-record.js");
       const [part, ...nativeModules] = objects;
@@ -116,15 +144,28 @@ async function linkFiles(args: readonly string[], host: Host, temporary: () => s
       linkNative([object, ...filesIn(natives)], linker),
     );
   refuseForeign(items);
-  const assembly = await optimised(withNatives, host);
+  const outputs = linkOutputs(items.flatMap(({ words: each }) => each));
+  const kept = (suffix: string): string => resolve(host.cwd, `${output}${suffix}`);
+  if (outputs.emit === "llvm") {
+    const bitcode = await optimised(["--emit=bitcode", ...own], host);
+    if (bitcode !== null) writeFileSync(kept(""), bitcode);
+    return bitcode === null ? 1 : 0;
+  }
+  const saving = outputs.saveTemps ? [`--save-temps=${output}`] : [];
+  const assembly = await optimised([...saving, ...withNatives], host);
   isOwn = assembly !== null;
   if (assembly === null) return 1;
+  if (outputs.emit === "asm" || outputs.saveTemps) writeFileSync(kept(".lto.s"), assembly);
+  if (outputs.emit === "asm") return 0;
   const object = temporaryFile(host.env["TMPDIR"] || "/tmp", ".o");
   try {
     const stdin = assembly;
     const assembled = await runTool("as", ["--64", "-o", object, "-"], host, { live: true, stdin });
     if (assembled.error !== undefined) throw new InputError(assembled.error);
-    return assembled.exitCode === 0 ? await linkNative([object, ...filesIn(natives)]) : 1;
+    if (assembled.exitCode !== 0) return 1;
+    if (outputs.saveTemps) copyFileSync(object, kept(".lto.o"));
+    if (outputs.objectPath !== null) copyFileSync(object, resolve(host.cwd, outputs.objectPath));
+    return await linkNative([object, ...filesIn(natives)]);
   } finally {
     removeTemporary(object);
   }
@@ -278,53 +319,81 @@ function ltoArguments(
   if (items.every((item) => item.kind !== "library" || files.get(item)!.length > 0))
     result.push("--no-default-libs");
   for (const item of items) {
-    const { kind, name, value, words } = item;
+    const { kind, words } = item;
     if (kind !== "option") {
       for (const path of files.get(item)!) result.push(...inputWords(path, contents.get(path)));
     } else if (positional.test(words[0]!)) result.push(words[0]!);
-    else if (name === "mllvm" || name === "plugin-opt") {
-      // Other options of LLVM's have no meaning here; which of them a driver passes, no user chooses.
-      if (/^-?-?(enable-ipra|print-regusage)(=|$)/.test(value)) result.push("--mllvm", value);
-      else if (name === "plugin-opt" && forOptimizer.test(value))
-        result.push(...linkerOptions([`--${value}`]));
-    } else result.push(...linkerOptions(words));
+    else result.push(...linkerOptions(canonical(item)));
   }
   return result;
 }
 
 /**
  * The words for the real linker: the objects in the place of the first IR input, the other IR left out.
- * @param membersOf the native members of an archive as files
  */
-function realArguments(
+async function realArguments(
   items: readonly LinkerItem[],
   files: ReadonlyMap<LinkerItem, readonly string[]>,
   contents: ReadonlyMap<string, Contents>,
   objects: readonly string[],
-  membersOf: (archive: string) => readonly string[],
-): string[] {
+  flavour: Flavour,
+  { members, archive, isObject }: Rearranging,
+): Promise<string[]> {
   // GCC's plug-in may have objects of its own to read; LLVM's has nothing left to do.
   const keepsPlugin = hasForeignPlugin(items);
   const result: string[] = [];
   const wholeArchive = new WholeArchive();
+  const lazy = new LazyInputs();
+  let waiting: string[] = [];
   let placed = false;
   for (const item of items) {
     const { name, words } = item;
     wholeArchive.read(words[0]!);
+    lazy.read(words[0]!);
+    if (!lazy.isOn && waiting.length > 0) {
+      result.push(await archive(waiting));
+      waiting = [];
+    }
     if ((name === "plugin" || name === "plugin-opt") && !keepsPlugin) continue;
-    if (name === "mllvm" || name === "lto-O" || forOptimizer.test(name)) continue;
     const kinds = (files.get(item) ?? []).map((path) => contents.get(path));
     if (!placed && (kinds.includes("ir") || kinds.includes("both"))) {
       result.push(...objects);
       placed = true;
     }
     if (kinds.length > 0 && kinds.every((kind) => kind === "ir")) continue;
+    const [path] = files.get(item) ?? [];
+    if (
+      lazy.isOn &&
+      item.kind === "input" &&
+      path !== undefined &&
+      contents.get(path) === "native" &&
+      isObject(path)
+    ) {
+      waiting.push(path);
+      continue;
+    }
     if (wholeArchive.isOn && kinds.includes("both"))
-      for (const path of files.get(item)!) result.push(...membersOf(path));
-    else result.push(...words);
+      for (const path of files.get(item)!) result.push(...members(path));
+    else if (item.kind !== "option" || name === "plugin-opt") result.push(...words);
+    else result.push(...wordsForLinker(words, flavour).flat());
   }
+  if (waiting.length > 0) result.push(await archive(waiting));
   return result;
 }
+
+/** What is made of inputs that the linker cannot have as they are: files. */
+interface Rearranging {
+  /** The native members of an archive. */
+  members(archive: string): readonly string[];
+  /** Whether a native file may be in an archive. */
+  isObject(path: string): boolean;
+  /** An archive of objects. */
+  archive(objects: readonly string[]): Promise<string>;
+}
+
+/** An option's words, of which a short name and its value are two. */
+const canonical = ({ words, name, value }: LinkerItem): readonly string[] =>
+  name.length === 1 && words.length === 1 && value !== "" ? [`-${name}`, value] : words;
 
 /** TSC_LTO_LD, else the first `ld` on PATH that is not this program under another name. */
 function realLinker(host: Host): string {

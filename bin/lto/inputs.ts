@@ -119,8 +119,12 @@ export function readContents(
   if (isElf(bytes)) return readElfInput(bytes, file, reading.policy);
   if (/\.(ll|tir)$/.test(file) || file === "-")
     return [{ kind: "module", module: verified(parseModule(assemblyText(bytes), file)) }];
-  throw new InputError("unknown file type", file);
+  const hint = sourceExtension.test(file) ? ": sources are compiled to objects first, by tsc-cc -c" : "";
+  throw new InputError(`unknown file type${hint}`, file);
 }
+
+/** Of what a compiler takes. */
+const sourceExtension = /\.(?:c|i|cc|cp|cxx|cpp|c\+\+|C|ii|m|mm|s|S|rs)$/;
 
 /** Without a byte-order mark. */
 function assemblyText(bytes: Uint8Array): string {

@@ -19,7 +19,7 @@ import { isTarget } from "../../lto/targets.js";
 import type { Host } from "../host/host.js";
 import { isSameFile, OutputFile } from "../host/output-file.js";
 import { ScratchFile } from "../host/scratch-file.js";
-import { isSystemError } from "../host/system-errors.js";
+import { isSystemError, reasonOf } from "../host/system-errors.js";
 import type { FileCodeCache } from "./code-cache.js";
 import { type CodegenResult, type CodegenSink, generate, type PlannedModule, planModule } from "./codegen.js";
 import { codegenOptions } from "./codegen-options.js";
@@ -81,6 +81,10 @@ export async function runJob(options: DriverOptions, given: LinkServices): Promi
     ({ name, bytes }) => bytes === undefined && isSameFile(name, options.output),
   );
   if (same !== undefined) throw new InputError(`output file ${options.output} is also an input`);
+  if (options.emit === "elf") {
+    const { emitElf } = await import("./emit-elf.js");
+    return emitElf(options, services, runJob);
+  }
   const output = new OutputFile(
     options.output,
     host.cwd,
@@ -206,6 +210,7 @@ class Job {
     const { module } = linked;
     const { origin } = this.timer;
     const codegen = generatesCode(module, options) ? codegenOptions(module, options) : null;
+    await this.keepBitcode(module, "2.internalize");
     const { summary, runs, report } = await optimise(
       module,
       linked.summary!,
@@ -216,6 +221,7 @@ class Job {
     );
     linked.summary = null;
     services.finished("passes");
+    await this.keepBitcode(module, "4.opt");
     if (options.sizeReport !== null) {
       const { SizeReportWriter } = await import("./size-report.js");
       this.sizeReport = new SizeReportWriter(module, summary, linked.roots ?? new Map());
@@ -227,6 +233,20 @@ class Job {
     const planned = await services.scheduler.take("plan", plan);
     services.finished("plan");
     return { module, planned, passes, report };
+  }
+
+  /** Under the names that lld's --save-temps has. */
+  private async keepBitcode(module: Module, stage: string): Promise<void> {
+    const { saveTemps, bitcodeVersion } = this.options;
+    if (saveTemps === null) return;
+    const { writeBitcode } = await import("../../formats/bitcode/index.js");
+    const path = resolve(this.services.host.cwd, `${saveTemps}.0.${stage}.bc`);
+    try {
+      writeFileSync(path, writeBitcode(module, bitcodeVersion));
+    } catch (e) {
+      if (!isSystemError(e)) throw e;
+      throw new InputError(`cannot write ${path}: ${reasonOf(e)}`);
+    }
   }
 
   /** Writes what is asked for. */

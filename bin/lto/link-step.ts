@@ -69,6 +69,9 @@ export async function linkInputs(
       message: `cannot find entry symbol ${given.entry}; all visible definitions stay`,
     });
   for (const diagnostic of diagnostics) diagnose(diagnostic);
+  for (const name of options.exportsToCheck)
+    if (!/[*?[\\]/.test(name) && !symbols.get(name)?.isDefined)
+      diagnose({ severity: "warning", message: `--export ${name}: nothing defines it` });
   if (module === null) throw new LinkError(diagnostics);
   if (!options.stripDebug && module.flag(debugFlag) !== undefined)
     diagnose({
@@ -245,6 +248,7 @@ function linkOptions(options: DriverOptions, read: ReadFile): LinkOptions {
     allowMultipleDefinition: options.allowMultipleDefinition,
     exports: [...options.export, ...listed],
     undefined: [...options.undefined, ...symbols.mentioned.map(alone)],
+    undefinedGlobs: options.undefinedGlob,
     exportDynamic: options.exportDynamic,
     excludeLibs: options.excludeLibs,
     wholeProgramVisibility: options.ltoWholeProgramVisibility,

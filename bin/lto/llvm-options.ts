@@ -52,6 +52,12 @@ export function addLlvmOption(text: string, previous: LlvmOptions): LlvmOptions 
   return { ...previous, [own[name]]: on };
 }
 
+/** Whether `-mllvm` takes it. */
+export function isKnownLlvmOption(text: string): boolean {
+  const [, name] = /^--?([^=]+)(?:=(.*))?$/s.exec(text) ?? [];
+  return isOwn(name) || (name !== undefined && known.includes(`-${name}`));
+}
+
 const known = [
   ...Object.keys(own).map((name) => `-${name}`),
   ...passOptions.flatMap((option) => option.llvm.map((name) => `-${name}`)),

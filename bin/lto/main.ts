@@ -48,6 +48,10 @@ export async function main(
     log("tsc-lto: error: no input files\n");
     return 2;
   }
+  if (looksLikeProgram(options))
+    log(
+      `tsc-lto: warning: ${options.output} will hold assembly, which cc links if it is called .s; --emit elf writes an object\n`,
+    );
   try {
     const result = await runJob(options, {
       host,
@@ -67,6 +71,12 @@ export async function main(
     return 1;
   }
 }
+
+/** Assembly goes to a file whose name is a program's, an object's or a library's. */
+const looksLikeProgram = ({ emit, output, nativeModules }: DriverOptions): boolean =>
+  emit === "asm" &&
+  nativeModules === null &&
+  /^(?!\/dev\/)(?:.*\/)?(?:[^./]+|[^/]*\.(?:o|out|so|exe|elf))$/.test(output);
 
 const errorText = ({ file, message }: InputError): string =>
   `tsc-lto: error: ${file === undefined ? "" : `${file}: `}${message}\n`;

@@ -91,8 +91,8 @@ const written = {
   rows: {
     emit: choice(
       "--emit <kind>",
-      "what to write: assembly, the linked IR as text, as LLVM bitcode, as IR object, or machine IR",
-      ["asm", "ir", "bitcode", "object", "machine"],
+      "what to write: assembly, an ELF object of it (by as), the linked IR as text, as LLVM bitcode, as IR object, or machine IR",
+      ["asm", "elf", "ir", "bitcode", "object", "machine"],
       "asm",
     ),
     codegen: choice(
@@ -161,9 +161,16 @@ const symbols = {
   rows: {
     entry: word("-e, --entry <symbol>", "where the program starts", "main"),
     export: list("--export <symbol>", "keep this definition visible; may be a glob"),
+    exportDynamicSymbol: spelling(
+      list("--export-dynamic-symbol <symbol>", "the same, without a warning where nothing defines it"),
+    ),
     exportList: list("--export-list <file>", "as --export, for each line of the file"),
     dynamicList: spelling(list("--dynamic-list <file>", "the same")),
     undefined: list("-u, --undefined <symbol>", "take this symbol as referenced"),
+    undefinedGlob: list(
+      "--undefined-glob <pattern>",
+      "take the symbols as referenced that inputs or archives define and the glob matches",
+    ),
     shared: on("--shared", "the result goes into a shared library: visible definitions stay replaceable"),
     relocatable: on("-r, --relocatable", "the result is linked further: everything global stays"),
     exportDynamic: on("-E, --export-dynamic", "keep every visible definition of an executable"),
@@ -326,6 +333,12 @@ const reports = {
     sizeReport: value<string | null>(
       "--size-report <file>",
       "write what is known of each function and variable, for tsc-lto size, why and diff, as JSON",
+      (given) => given,
+      null,
+    ),
+    saveTemps: value<string | null>(
+      "--save-temps <prefix>",
+      "keep bitcode of the linked program (PREFIX.0.2.internalize.bc) and of the optimised one (PREFIX.0.4.opt.bc)",
       (given) => given,
       null,
     ),

@@ -8,7 +8,15 @@ import { OptionError } from "./errors.js";
 import { optionRows } from "./option-table.js";
 
 /** Options that are about the command itself, or have another form in a program. */
-const commandOnly = new Set(["output", "z", "version", "mllvm", "stackTrace", "dynamicList"]);
+const commandOnly = new Set([
+  "output",
+  "z",
+  "version",
+  "mllvm",
+  "stackTrace",
+  "dynamicList",
+  "exportDynamicSymbol",
+]);
 
 /** The parser's option for a key; undefined: there is none. */
 function optionOf(command: Command, key: string): Option | undefined {

@@ -180,20 +180,25 @@ function driverOptions(
   libraryPath: readonly string[],
   set: PassSet,
 ): DriverOptions {
-  const { z, dynamicList, mllvm, ...values } = rowValues(command);
+  const isElf = command.getOptionValue("emit") === "elf";
+  const { z, dynamicList, exportDynamicSymbol, mllvm, ...values } = rowValues(command);
   return {
     ...values,
     inputs,
     libraryPath,
+    output: isElf && command.getOptionValueSource("o") === "default" ? "a.o" : values.output,
     entryGiven: command.getOptionValueSource("entry") === "cli",
     exportList: [...values.exportList, ...dynamicList],
+    export: [...values.export, ...exportDynamicSymbol],
+    exportsToCheck: values.export,
     noUndefined: z.includes("defs"),
     allowMultipleDefinition: values.allowMultipleDefinition || z.includes("muldefs"),
     ipra: mllvm.ipra ?? values.ipra,
     functionSections: mllvm.functionSections ?? values.functionSections,
     dataSections: mllvm.dataSections ?? values.dataSections,
     printRegusage: values.printRegusage || mllvm.printRegisterUsage,
-    asksForMore: values.emit !== "asm" || mllvm.printRegisterUsage || asksForMore(command),
+    asksForMore:
+      (values.emit !== "asm" && values.emit !== "elf") || mllvm.printRegisterUsage || asksForMore(command),
     passes: readPassOptions(command.opts(), set),
   };
 }

@@ -94,6 +94,8 @@ export interface LinkOptions {
   readonly wholeProgramVisibility?: boolean;
   /** Symbols to take as referenced (-u). */
   readonly undefined: readonly string[];
+  /** Globs of symbols to take as referenced, among those that the inputs define or have in archives (--undefined-glob). */
+  readonly undefinedGlobs?: readonly string[];
   /** Keep every visible definition of an executable (--export-dynamic). */
   readonly exportDynamic: boolean;
   /** `f` → references to f go to __wrap_f, and those to __real_f go to f. */

@@ -53,7 +53,11 @@ export function internalize(
 ): void {
   if (options.output === "relocatable") return;
   const closed = isClosedWorld(symbols, options);
-  const isExported = compilePatterns([...options.exports, ...options.undefined]);
+  const isExported = compilePatterns([
+    ...options.exports,
+    ...options.undefined,
+    ...(options.undefinedGlobs ?? []),
+  ]);
 
   const isKept = compilePatterns(options.keptSections ?? []);
   const mustStay = (global: GlobalValue): boolean =>

@@ -10,6 +10,7 @@
 import { baseObject } from "../analysis/references.js";
 import type { Comdat, GlobalValue, Module } from "../ir/module.js";
 import type { Diagnostics } from "./diagnostics.js";
+import { compilePatterns } from "./exports.js";
 import type { LazyMember, LinkInput, LinkOptions, ModuleInput, NativeInput } from "./input.js";
 import { scanModuleAsm } from "./module-asm.js";
 import { isRuntimeSymbol, RUNTIME_SYMBOLS } from "./runtime-symbols.js";
@@ -103,6 +104,9 @@ class Resolver {
       this.settle();
     }
     if (options.entry !== "") this.require(options.entry);
+    const isWanted = compilePatterns(options.undefinedGlobs ?? []);
+    for (const name of [...this.symbols.keys()].filter(isWanted))
+      if (this.symbols.get(name)!.state === "lazy") this.require(name);
     for (const name of options.wrap) {
       this.require(`__wrap_${name}`);
       for (const pinned of [name, `__wrap_${name}`]) {

@@ -143,7 +143,7 @@ function archiveOf(name: string, bytes: Uint8Array): Uint8Array {
 
 describe("options", () => {
   /** Options that name a file to be written. */
-  const fileKeys = ["timeTrace", "optRemarksFilename", "sizeReport"] as const;
+  const fileKeys = ["timeTrace", "optRemarksFilename", "sizeReport", "saveTemps"] as const;
   type FileKey = (typeof fileKeys)[number];
   type Given = Required<Omit<LinkOptions, "signal" | "progress" | "output" | FileKey>>;
   /** Every option, with a value that the command would take. */
@@ -163,6 +163,7 @@ describe("options", () => {
     export: ["tw*"],
     exportList: [],
     undefined: ["twice"],
+    undefinedGlob: ["tw*"],
     shared: false,
     relocatable: false,
     exportDynamic: true,

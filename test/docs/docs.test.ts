@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { processHost } from "../../bin/host/host.js";
+import { linkerTable } from "../../bin/host/linker-table.js";
 import { main } from "../../bin/lto/main.js";
 import { describeOptions, makeCommand } from "../../bin/lto/options.js";
 import { subcommands } from "../../bin/lto/subcommands.js";
@@ -41,6 +42,23 @@ function subcommandTables(): string {
   return `${sections.join("")}\n`;
 }
 
+const beginLinker = "<!-- linker options: written by npm run docs -->\n";
+const endLinker = "<!-- end of linker options -->\n";
+
+function linkerOptionTable(): string {
+  const rows = linkerTable.map(({ names, value, way, text }) => {
+    const spelled = names.map((name) => {
+      const dashes = name.length === 1 ? "-" : "--";
+      const isLevel = /^lto-(?:CG)?O$/.test(name);
+      const tail =
+        value === undefined ? "" : name.length === 1 ? ` <${value}>` : `${isLevel ? "" : "="}<${value}>`;
+      return `\`${dashes}${name}${tail}\``;
+    });
+    return [spelled.join(", "), way, text];
+  });
+  return `\n${table(["option", "what becomes of it", "how"], rows)}\n`;
+}
+
 describe("documentation", () => {
   it("lto/pipeline/PASSES.md", () => {
     expectFile(passManual(productPasses), join(root, "lto/pipeline/PASSES.md"));
@@ -68,6 +86,15 @@ describe("documentation", () => {
       expect(code).toBe(0);
       expect(out).toContain(`Usage: tsc-lto ${name}`);
     }
+  });
+
+  it("the options of linkers in MANUAL.md", () => {
+    const path = join(root, "MANUAL.md");
+    const text = readFileSync(path, "utf8");
+    const [from, to] = [text.indexOf(beginLinker) + beginLinker.length, text.indexOf(endLinker)];
+    expect(from, "the marker of the table").toBeGreaterThanOrEqual(beginLinker.length);
+    expect(to).toBeGreaterThanOrEqual(from);
+    expectFile(text.slice(0, from) + linkerOptionTable() + text.slice(to), path);
   });
 
   it("--help has every option of passes and of their runner", () => {

@@ -1,0 +1,58 @@
+/** Linkers that link what tsc-lto made: which program one is, and what it knows. */
+import { accessSync, constants, mkdirSync, statSync, symlinkSync } from "node:fs";
+import { delimiter, isAbsolute, join, resolve } from "node:path";
+import { InputError } from "../../lto/ir/errors.js";
+import type { Host } from "./host.js";
+import type { Flavour } from "./linker-table.js";
+import { runTool } from "./tools.js";
+
+/** By what it says of itself; what says nothing is taken for GNU's. */
+export async function flavourOf(linker: string, host: Host): Promise<Flavour> {
+  const { stdout } = await runTool(linker, ["--version"], host, { live: false });
+  const text = Buffer.from(stdout).toString("utf8");
+  return /\bLLD\b/.test(text) ? "lld" : /^mold/m.test(text) ? "mold" : /GNU gold/.test(text) ? "gold" : "gnu";
+}
+
+/** The words of a compiler driver that choose its linker, as clang has them; GCC knows few of the values. */
+const choosing = /^-(?:-ld-path|fuse-ld)=(.*)$/;
+
+/**
+ * The linker that a driver's words name: by a path, or by a name that is `ld.NAME` or `NAME` on PATH. Null: the driver's own.
+ * @throws InputError when there is none
+ */
+export function chosenLinker(words: readonly string[], host: Host): string | null {
+  const path = words.findLast((word) => word.startsWith("--ld-path="))?.slice("--ld-path=".length) ?? "";
+  const name = words.findLast((word) => word.startsWith("-fuse-ld="))?.slice("-fuse-ld=".length) ?? "";
+  // Ours is at work already.
+  const given = path === "" ? (/(?:^|[/.])tsc-(?:lto|ld)$/.test(name) ? "" : name) : path;
+  if (given === "" || given === "ld") return null;
+  if (isAbsolute(given) || (path !== "" && given.includes("/"))) {
+    const file = resolve(host.cwd, given);
+    if (isProgram(file)) return file;
+  } else
+    for (const directory of (host.env["PATH"] ?? "").split(delimiter))
+      for (const each of path === "" ? [`ld.${given}`, given] : [given])
+        if (isProgram(join(directory, each))) return join(directory, each);
+  throw new InputError(
+    `invalid linker name in '${path === "" ? "-fuse-ld" : "--ld-path"}=${given}': not on PATH`,
+  );
+}
+
+export const choosesLinker = (word: string): boolean => choosing.test(word);
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** Words by which GCC calls a linker, whatever its name: it looks for `ld` in a folder. @param directory for the folder */
+export function wordsForGcc(linker: string, directory: string): string[] {
+  const folder = join(directory, "linker");
+  mkdirSync(folder, { recursive: true });
+  symlinkSync(linker, join(folder, "ld"));
+  return [`-B${folder}`];
+}
