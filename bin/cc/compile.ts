@@ -12,7 +12,7 @@ import {
 } from "../../frontend/clang/command-line.js";
 import { InputError } from "../../lto/ir/errors.js";
 import { type Host, report } from "../host/host.js";
-import { inputWord } from "../host/linker-options.js";
+import { inputWord } from "../host/input-words.js";
 import { OutputFile } from "../host/output-file.js";
 import { isSystemError, reasonOf } from "../host/system-errors.js";
 import { runTool } from "../host/tools.js";

@@ -7,6 +7,7 @@ import { delimiter, join } from "node:path";
 import { InputError } from "../../lto/ir/errors.js";
 import type { Host } from "../host/host.js";
 import { runTool } from "../host/tools.js";
+import { knownCompiler, rememberCompiler } from "./compiler-choice.js";
 
 /** The oldest LLVM whose bitcode has opaque pointers throughout. */
 const oldestVersion = 15;
@@ -23,12 +24,16 @@ export async function chooseCompiler(requested: string | undefined, host: Host):
   const named = requested ?? host.env["TSC_LTO_CLANG"] ?? "";
   if (named === "embedded") return { kind: "embedded" };
   if (named !== "") {
-    const version = await clangVersion(named, host);
+    const before = knownCompiler("named-clang", host);
+    const version = before?.path === named ? before.version : await clangVersion(named, host);
     if (version === undefined) throw new InputError(`'${named}' is not a clang that runs`);
     if (majorOf(version) < oldestVersion)
       throw new InputError(`'${named}' is clang ${version}; at least ${oldestVersion} is needed`);
+    if (before?.path !== named) rememberCompiler("named-clang", { path: named, version }, host);
     return { kind: "system", path: named, version };
   }
+  const before = knownCompiler("clang", host);
+  if (before !== undefined) return before.path === "" ? { kind: "embedded" } : { kind: "system", ...before };
   const found = await Promise.all(
     candidates(host.env["PATH"] ?? "").map(async (path) => ({
       path,
@@ -42,6 +47,7 @@ export async function chooseCompiler(requested: string | undefined, host: Host):
     if (best.kind === "embedded" || compareVersions(version, best.version) > 0)
       best = { kind: "system", path, version };
   }
+  rememberCompiler("clang", best.kind === "system" ? best : { path: "", version: "" }, host);
   return best;
 }
 

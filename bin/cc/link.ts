@@ -14,11 +14,11 @@ import { cxxMode, type Input, type LinkItem } from "../../frontend/clang/command
 import { isTarget } from "../../lto/targets.js";
 import { type Contents, contentsOf, embeddedIrOf, mentions, tripleOfFiles } from "../host/contents.js";
 import { type Host, report } from "../host/host.js";
+import { inputWords } from "../host/input-words.js";
 import { removeTemporary, temporaryDirectory, writeTemporary } from "../host/interrupts.js";
 import { findLibraries } from "../host/libraries.js";
 import {
   dependsOnLinker,
-  inputWords,
   linkerOptions,
   linkOutputs,
   namedAfter,

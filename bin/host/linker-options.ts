@@ -2,7 +2,6 @@
 import { InputError } from "../../lto/ir/errors.js";
 import { isKnownLlvmOption } from "../lto/llvm-options.js";
 import { ownOptionOf } from "../lto/own-options.js";
-import type { Contents } from "./contents.js";
 import {
   type Flavour,
   type LinkerOption,
@@ -14,16 +13,6 @@ import {
 
 /** Options that hold for the inputs after them, and mean the same to tsc-lto. */
 export const positional = /^--?(?:(?:no-)?whole-archive|start-lib|end-lib|push-state|pop-state)$/;
-
-/** A path that cannot be taken for an option. */
-export const inputWord = (path: string): string =>
-  path !== "-" && path.startsWith("-") ? `./${path}` : path;
-
-/** How tsc-lto is given a file of the link step: not at all, where only the system's linker understands it. */
-export function inputWords(path: string, contents: Contents | undefined): string[] {
-  if (contents === undefined || contents === "other") return [];
-  return [contents === "script" ? `--script=${path}` : inputWord(path)];
-}
 
 /** Words for tsc-lto, with the program's name for `%` in that of its size report, so that one setting does for a whole build. */
 export const namedAfter = (words: readonly string[], output: string): string[] =>

@@ -20,11 +20,11 @@ import { isTarget } from "../../lto/targets.js";
 import { type Contents, contentsOf, embeddedIrOf, tripleOfFiles } from "../host/contents.js";
 import { reportFault } from "../host/fault.js";
 import { type Host, processHost, refuseLostBytes } from "../host/host.js";
+import { inputWords } from "../host/input-words.js";
 import { removeTemporary, temporaryDirectory, temporaryFile } from "../host/interrupts.js";
 import { readTextFile, realFiles } from "../host/libraries.js";
 import {
   dependsOnLinker,
-  inputWords,
   linkerOptions,
   linkOutputs,
   namedAfter,
