@@ -252,7 +252,8 @@ async function worker(command: Command): Promise<(task: unknown) => unknown> {
 function inputBytes(args: readonly string[]): number {
   let bytes = 0;
   for (const arg of args) {
-    if (arg.startsWith("-")) continue;
+    // Of shared libraries only symbols are read.
+    if (arg.startsWith("-") || /\.so(?:\.\d+)*$/.test(arg)) continue;
     // Names of further files.
     if (arg.startsWith("@")) return usualRun;
     bytes += sizeOf(arg);

@@ -15,7 +15,7 @@ import { isReservedName } from "../lto/ir/intrinsics.js";
 import type { GlobalValue, GlobalVariable, Module } from "../lto/ir/module.js";
 import { ptr } from "../lto/ir/types.js";
 import { scanModuleAsm } from "../lto/link/module-asm.js";
-import { elfMachineOf } from "../lto/targets.js";
+import { elfMachineOf } from "../lto/targets-by-triple.js";
 import { isZeroConstant } from "./asm/data-image.js";
 import {
   irSection,

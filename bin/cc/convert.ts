@@ -3,7 +3,7 @@ import { writeObject } from "../../formats/object/writer.js";
 import { writeShell } from "../../formats/object-shell.js";
 import { readBitcode } from "../../frontend/llvm/bitcode.js";
 import { InputError, UnsupportedError } from "../../lto/ir/errors.js";
-import { isTarget } from "../../lto/targets.js";
+import { isTarget } from "../../lto/targets-by-triple.js";
 
 /** Why there is no object. Plain data: it crosses from worker threads. */
 export interface ConversionError {

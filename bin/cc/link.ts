@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { EmbeddedIrPolicy } from "../../formats/elf-ir.js";
 import { cxxMode, type Input, type LinkItem } from "../../frontend/clang/command-line.js";
-import { isTarget } from "../../lto/targets.js";
+import { isTarget } from "../../lto/targets-by-triple.js";
 import { type Contents, contentsOf, embeddedIrOf, mentions, tripleOfFiles } from "../host/contents.js";
 import { type Host, report } from "../host/host.js";
 import { inputWords } from "../host/input-words.js";
@@ -29,7 +29,7 @@ import {
 } from "../host/linker-options.js";
 import type { Flavour } from "../host/linker-table.js";
 import { choosesLinker, chosenLinker, flavourOf, wordsForGcc } from "../host/linkers.js";
-import { codegenArguments, compileBitcode, findLlvm, type Llvm } from "../host/llvm-codegen.js";
+import type { Llvm } from "../host/llvm-codegen.js";
 import {
   filesIn,
   isObjectFile,
@@ -159,6 +159,7 @@ class Linking {
     if (command.codegen === "own") return;
     const triple = tripleOfFiles(files, policy);
     if (command.codegen !== "llvm" && (triple === null || isTarget({ triple }))) return;
+    const { findLlvm } = await import("../host/llvm-codegen.js");
     this.llvm = await findLlvm(choice, command.clang, triple ?? "", this.host);
   }
 
@@ -171,6 +172,7 @@ class Linking {
 
   private async generate(llvm: Llvm, bitcode: string, object: string): Promise<number> {
     const words = optionsFor(this.invocation.command.compile, codeOption);
+    const { codegenArguments, compileBitcode } = await import("../host/llvm-codegen.js");
     this.show(llvm.path, codegenArguments(bitcode, object, words));
     const result = await compileBitcode(llvm, bitcode, object, words, this.host);
     if (result.error !== undefined) report(this.host, "error", result.error);

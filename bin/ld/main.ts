@@ -16,7 +16,7 @@ import {
 import { delimiter, join, resolve } from "node:path";
 import { expandResponseFiles } from "../../frontend/clang/response-file.js";
 import { InputError } from "../../lto/ir/errors.js";
-import { isTarget } from "../../lto/targets.js";
+import { isTarget } from "../../lto/targets-by-triple.js";
 import { type Contents, contentsOf, embeddedIrOf, tripleOfFiles } from "../host/contents.js";
 import { reportFault } from "../host/fault.js";
 import { type Host, processHost, refuseLostBytes } from "../host/host.js";

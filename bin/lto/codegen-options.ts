@@ -1,6 +1,6 @@
 /** What code generation is told: by options, and by what the modules say. */
 import { codeModelOf, nearDataBytes } from "../../lto/codegen/code-model.js";
-import type { OutlineForm } from "../../lto/codegen/outline/candidates.js";
+import type { OutlineForm } from "../../lto/codegen/outline/forms.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
 import type { Module } from "../../lto/ir/module.js";
 import type { DriverOptions } from "./driver-options.js";

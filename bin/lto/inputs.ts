@@ -25,7 +25,7 @@ import {
   type NativeInput,
   nativeDefinitions,
 } from "../../lto/link/input.js";
-import { elfMachineOf } from "../../lto/targets.js";
+import { elfMachineOf } from "../../lto/targets-by-triple.js";
 import { verifyModule } from "../../lto/verify/verifier.js";
 import { realFiles } from "../host/libraries.js";
 import { FileError } from "../host/system-errors.js";

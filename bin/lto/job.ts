@@ -15,7 +15,7 @@ import { formatRemarks, type Remark } from "../../lto/pass/remarks.js";
 import { emptyReport, mergeReports, type PassReport } from "../../lto/pass/report.js";
 import { formatTrace } from "../../lto/pass/trace.js";
 import { type PassSet, productPasses } from "../../lto/pipeline/registry.js";
-import { isTarget } from "../../lto/targets.js";
+import { isTarget } from "../../lto/targets-by-triple.js";
 import type { Host } from "../host/host.js";
 import { isSameFile, OutputFile } from "../host/output-file.js";
 import { ScratchFile } from "../host/scratch-file.js";

@@ -15,7 +15,8 @@ import {
   parseVersionScript,
 } from "../../lto/link/index.js";
 import type { LinkInput, LinkOptions } from "../../lto/link/input.js";
-import { isTarget, targetOf } from "../../lto/targets.js";
+import { targetOf } from "../../lto/targets.js";
+import { isTarget } from "../../lto/targets-by-triple.js";
 import { verifyModule } from "../../lto/verify/verifier.js";
 import { DefaultLibraries, namesLibraries } from "./default-libraries.js";
 import { type DriverOptions, embeddedIrPolicy } from "./driver-options.js";

@@ -6,7 +6,7 @@
  */
 import { InvalidArgumentError } from "commander";
 import { newestBitcode, oldestBitcode } from "../../formats/bitcode/versions.js";
-import { outlineForms } from "../../lto/codegen/outline/candidates.js";
+import { outlineForms } from "../../lto/codegen/outline/forms.js";
 import { type IpraPart, ipraParts, type OptimizationLevel } from "../../lto/codegen/program/options.js";
 import { addLlvmOption, type LlvmOptions, noLlvmOptions } from "./llvm-options.js";
 

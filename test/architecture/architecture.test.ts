@@ -49,6 +49,7 @@ const x86Words =
 /** Where the names of targets belong, and why. */
 const mayNameTargets = new Map([
   ["lto/targets.ts", "the table of targets"],
+  ["lto/targets-by-triple.ts", "what is known of them by name"],
   ["formats/asm/targets.ts", "the table of printers"],
   ["lto/link/target.ts", "reads target triples"],
   ["lto/ir/layout-upgrade.ts", "reads data layouts of older LLVMs, by triple"],

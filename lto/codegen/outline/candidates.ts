@@ -37,10 +37,8 @@ import {
   withRegister,
 } from "../register-set.js";
 import { Outlining, type Target } from "../target.js";
+import type { OutlineForm } from "./forms.js";
 import type { CodeSequence, Dictionary } from "./sequence.js";
-
-export const outlineForms = ["call", "thunk", "jump"] as const;
-export type OutlineForm = (typeof outlineForms)[number];
 
 export interface OutlineCandidate extends Candidate {
   readonly form: OutlineForm;

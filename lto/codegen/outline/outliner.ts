@@ -36,13 +36,8 @@ import { goals, type PackedFunction, Property, unwindTables } from "../pack/form
 import { editedOrigins, originsByWord, type WordsReplaced } from "../pack/origins.js";
 import { packedHead, skipInstruction, withLandingPad } from "../pack/walk.js";
 import { outlinedFunction } from "./body.js";
-import {
-  type AlignedCall,
-  CandidateFinder,
-  type OutlineCandidate,
-  type OutlineForm,
-  Site,
-} from "./candidates.js";
+import { type AlignedCall, CandidateFinder, type OutlineCandidate, Site } from "./candidates.js";
+import type { OutlineForm } from "./forms.js";
 import { notOutlined, outlined, outlineRemarks } from "./remarks.js";
 import { type CodeSequence, codeSequence, Dictionary } from "./sequence.js";
 
