@@ -264,7 +264,7 @@ describe("options", () => {
     [{ skipPass: [1] }, "option 'skipPass': expected an array of strings"],
     [{ jobs: {} }, "option 'jobs': expected a string or a number"],
     [{ jobs: 0 }, "option '-j, --jobs <n>' argument '0' is invalid. expected a number from 1 to 1024."],
-    [{ emit: "exe" }, "Allowed choices are asm, ir, bitcode, object, machine."],
+    [{ emit: "exe" }, "Allowed choices are asm, elf, ir, bitcode, object, machine."],
     [{ level: "O9" }, "option '-O <level>' argument '9' is invalid. expected one of 0, 1, 2, 3, s, z."],
     [{ skipPass: ["no-such"] }, "there is no pass 'no-such'"],
     [{ passOrder: ["inline"] }, "pass 'inline' is none of sroa, "],
