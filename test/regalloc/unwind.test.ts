@@ -260,7 +260,7 @@ describe("the checker on unwind edges", () => {
       const { insts } = code.fn.blocks[0]!;
       insts.splice(insts.length - 1, 0, copy(6, 0));
     });
-    expect(found.some((text) => text.includes("behind a call that unwinds"))).toBe(true);
+    expect(found.some((text) => text.includes("after a call that unwinds"))).toBe(true);
   });
 
   it("finds a move that comes before the unwinder's registers are read", () => {

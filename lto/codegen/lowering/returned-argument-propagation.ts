@@ -236,7 +236,7 @@ function isLast(call: CallInst): boolean {
 export const returnedArgumentPropagation: FunctionPass<LoweringContext> = {
   name: "returned-argument-propagation",
   level: "function",
-  description: "behind calls that give an argument back, takes what they return for it",
+  description: "after calls that give an argument back, takes what they return for it",
   counters: {
     calls: "calls whose results stand for an argument",
     uses: "uses that got such a result",
