@@ -142,7 +142,7 @@ const forOptimizer: readonly LinkerOption[] = [
     "what is between them is linked when it is needed; native objects as an archive",
     nothing,
   ),
-  accepted("dependent-libraries", "they are linked (default)"),
+  accepted("dependent-libraries", "they are linked, by linkers that know them (default)"),
   accepted("lto <mode>", "all modes are one: the whole program at once", joined),
   accepted("lto-partitions <n>", "there is one: the whole program", joined),
   accepted("lto-CGO <level>", "code is generated for the level of each function", joined),
