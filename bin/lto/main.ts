@@ -76,7 +76,7 @@ export async function main(
 const looksLikeProgram = ({ emit, output, nativeModules }: DriverOptions): boolean =>
   emit === "asm" &&
   nativeModules === null &&
-  /^(?!\/dev\/)(?:.*\/)?(?:[^./]+|[^/]*\.(?:o|out|so|exe|elf))$/.test(output);
+  /^(?!-$|\/dev\/)(?:.*\/)?(?:[^./]+|[^/]*\.(?:o|out|so|exe|elf))$/.test(output);
 
 const errorText = ({ file, message }: InputError): string =>
   `tsc-lto: error: ${file === undefined ? "" : `${file}: `}${message}\n`;

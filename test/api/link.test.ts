@@ -321,9 +321,9 @@ describe("errors", () => {
     expect(error).toBeInstanceOf(UnsupportedError);
     expect(error).toBeInstanceOf(InputError);
     expect(error).toMatchObject({ name: "UnsupportedError", file: "sve.ll", construct: "scalable vector" });
-    const cc = "define preserve_mostcc i32 @main() {\n  ret i32 0\n}\n";
+    const cc = "define x86_regcallcc i32 @main() {\n  ret i32 0\n}\n";
     expect(await failure([ir("cc.ll", cc)])).toMatchObject({
-      construct: "calling convention 14, preserve_mostcc",
+      construct: "calling convention 92, x86_regcallcc",
       where: expect.stringContaining("main"),
     });
   });

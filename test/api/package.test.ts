@@ -147,7 +147,7 @@ describe("a program that links", () => {
         const started = link(inputs, { ...threads, output: "aborted.s", signal: controller.signal, progress });
         console.log(await started.then(() => "linked", (e) => e.name), existsSync("aborted.s"));
       }
-      const refused = [{ name: "r.ll", bytes: Buffer.from("define preserve_mostcc i32 @main() {\\n  ret i32 0\\n}\\n") }];
+      const refused = [{ name: "r.ll", bytes: Buffer.from("define x86_regcallcc i32 @main() {\\n  ret i32 0\\n}\\n") }];
       console.log(await link(refused, threads).catch((e) => [e.name, e.construct, e.where].join()));
       console.log(readdirSync(".").filter((name) => name.startsWith(".")).length);
     `;
@@ -158,7 +158,7 @@ describe("a program that links", () => {
         "true read,link,passes,plan,compile,complete,emit,data",
         "AbortError false",
         "AbortError false",
-        "UnsupportedError,calling convention 14, preserve_mostcc,function 'main'",
+        "UnsupportedError,calling convention 92, x86_regcallcc,function 'main'",
         "0\n",
       ].join("\n"),
     });

@@ -222,7 +222,7 @@ describe("measuring a build's own link", () => {
       "--csv",
       "--top=0",
     );
-    expect(out).toMatch(/^a\.o,/m);
+    expect(out).toMatch(/^a\.c,/m);
     expect(out).toMatch(/^n\.o,/m);
   });
   it("its record is linked again, and its link line in the same way", () => {

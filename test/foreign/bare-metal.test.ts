@@ -83,7 +83,8 @@ describe.each(boards)("a program for $folder", (board) => {
 
   const run = (words: readonly string[]): void => {
     const { status, stderr } = spawnSync(words[0]!, words.slice(1), { encoding: "utf8" });
-    expect([status, stderr]).toEqual([0, ""]);
+    // Of bitcode of one version LLVM of another may not know all features.
+    expect([status, stderr.replace(/^.* is not a recognized feature .*\n/gm, "")]).toEqual([0, ""]);
   };
   const printed = (program: string): string => {
     const [name, ...words] = board.emulator;

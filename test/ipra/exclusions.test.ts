@@ -193,7 +193,7 @@ define i64 @main(i64 %n) {
   ret i64 %r
 }`,
     lies: nothingLive,
-    says: /changes the frame pointer/,
+    says: /changes the register the frame is addressed by/,
   },
   {
     title: "bug 4: registers that inline assembly clobbers",
