@@ -48,10 +48,6 @@ export async function main(
     log("tsc-lto: error: no input files\n");
     return 2;
   }
-  if (looksLikeProgram(options))
-    log(
-      `tsc-lto: warning: ${options.output} will hold assembly, which cc links if it is called .s; --emit elf writes an object\n`,
-    );
   try {
     const result = await runJob(options, {
       host,
@@ -62,6 +58,10 @@ export async function main(
     });
     log(reportText(result, options, set));
     if (result.contents !== null) host.stdout(result.contents);
+    if (looksLikeProgram(options))
+      log(
+        `tsc-lto: warning: ${options.output} holds assembly, which cc links if it is called .s; --emit elf writes an object\n`,
+      );
     return 0;
   } catch (e) {
     if (e instanceof InputErrors) for (const error of e.errors) log(errorText(error));

@@ -196,7 +196,7 @@ describe("tsc-lto", () => {
     expect(lto(...objects, "-o", "prog")).toEqual({
       status: 0,
       stderr:
-        "tsc-lto: warning: prog will hold assembly, which cc links if it is called .s; --emit elf writes an object\n",
+        "tsc-lto: warning: prog holds assembly, which cc links if it is called .s; --emit elf writes an object\n",
     });
     expect(lto(...objects, "-o", "prog.s")).toEqual({ status: 0, stderr: "" });
     expect(lto("main.c", "-o", "x.s").stderr).toBe(
