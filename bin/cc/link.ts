@@ -244,11 +244,12 @@ class Linking {
     program: string,
     policy: EmbeddedIrPolicy,
   ): Promise<number> {
-    const { command } = this.invocation;
+    const { choice: compiler, command } = this.invocation;
     const words: string[] = [];
     const wholeArchive = new WholeArchive();
     const chosen = chosenLinker(
       items.flatMap((item) => ("words" in item ? item.words : [])),
+      compiler.kind === "system" ? compiler.path : null,
       this.host,
     );
     const told = forDriver(items, await this.flavour(items, chosen));

@@ -1,6 +1,6 @@
 /** Linkers that link what tsc-lto made: which program one is, and what it knows. */
-import { accessSync, constants, mkdirSync, statSync, symlinkSync } from "node:fs";
-import { delimiter, isAbsolute, join, resolve } from "node:path";
+import { accessSync, constants, mkdirSync, realpathSync, statSync, symlinkSync } from "node:fs";
+import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
 import { InputError } from "../../lto/ir/errors.js";
 import type { Host } from "./host.js";
 import type { Flavour } from "./linker-table.js";
@@ -17,10 +17,12 @@ export async function flavourOf(linker: string, host: Host): Promise<Flavour> {
 const choosing = /^-(?:-ld-path|fuse-ld)=(.*)$/;
 
 /**
- * The linker that a driver's words name: by a path, or by a name that is `ld.NAME` or `NAME` on PATH. Null: the driver's own.
+ * The linker that a driver's words name: by a path, or by a name that is `ld.NAME` or `NAME` beside clang or on PATH. Null: the
+ * driver's own.
+ * @param clang a clang's path, if there is one: linkers of its own version lie beside it
  * @throws InputError when there is none
  */
-export function chosenLinker(words: readonly string[], host: Host): string | null {
+export function chosenLinker(words: readonly string[], clang: string | null, host: Host): string | null {
   const path = words.findLast((word) => word.startsWith("--ld-path="))?.slice("--ld-path=".length) ?? "";
   const name = words.findLast((word) => word.startsWith("-fuse-ld="))?.slice("-fuse-ld=".length) ?? "";
   // Ours is at work already.
@@ -29,10 +31,12 @@ export function chosenLinker(words: readonly string[], host: Host): string | nul
   if (isAbsolute(given) || (path !== "" && given.includes("/"))) {
     const file = resolve(host.cwd, given);
     if (isProgram(file)) return file;
-  } else
-    for (const directory of (host.env["PATH"] ?? "").split(delimiter))
+  } else {
+    const beside = clang === null || path !== "" ? [] : [dirname(realpathSync(clang))];
+    for (const directory of [...beside, ...(host.env["PATH"] ?? "").split(delimiter)])
       for (const each of path === "" ? [`ld.${given}`, given] : [given])
         if (isProgram(join(directory, each))) return join(directory, each);
+  }
   throw new InputError(
     `invalid linker name in '${path === "" ? "-fuse-ld" : "--ld-path"}=${given}': not on PATH`,
   );

@@ -35,7 +35,10 @@ describe("definitions", () => {
     ).toMatch(new RegExp(`unsupported: calling convention \\d+, ${name}.* \\(in function 'main'\\)`));
   });
   it.each([
-    ['preserve_allcc i64 @f(i64 %x) nounwind "target-features"="+avx"', "a preserve_allcc function with AVX"],
+    [
+      'preserve_allcc i64 @f(i64 %x) nounwind "target-features"="+avx"',
+      "calls and functions that preserve vector registers (ms_abi, preserve_all), with AVX",
+    ],
     [
       "preserve_mostcc i64 @f(i64 %x)",
       "an ms_abi, preserve_mostcc or preserve_allcc function that may unwind",

@@ -96,7 +96,7 @@ class X64Selection extends Selector {
     const refused =
       unsupportedConvention(fn.callingConvention, fn.attributes) ??
       unsupportedSaves(fn.attributes) ??
-      unsupportedDefinition(fn, resultTypes, this.features) ??
+      unsupportedDefinition(fn, resultTypes) ??
       tailArguments(fn.callingConvention, layout.stackBytes);
     if (refused !== null) this.unsupported(refused);
     if (this.options.conventionOf(fn) !== defaultConvention)

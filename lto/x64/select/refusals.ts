@@ -38,14 +38,9 @@ export function unsupportedConvention(convention: number, attributes: AttributeL
 }
 
 /** What about a definition of a convention that was asked for cannot be done, in words; null when there is nothing. */
-export function unsupportedDefinition(
-  fn: Func,
-  results: readonly Type[],
-  features: ReadonlySet<string>,
-): string | null {
+export function unsupportedDefinition(fn: Func, results: readonly Type[]): string | null {
   const asked = fn.callingConvention;
-  const { PreserveAll, PreserveNone, Microsoft } = AskedConvention;
-  if (asked === PreserveAll && features.has("avx")) return "a preserve_allcc function with AVX";
+  const { PreserveNone, Microsoft } = AskedConvention;
   // Who unwinds finds only what is pushed.
   if (keptBeyond(asked).length > 0 && !fn.isLocal && !fn.attributes.fn.has("nounwind"))
     return "an ms_abi, preserve_mostcc or preserve_allcc function that may unwind";
