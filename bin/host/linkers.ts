@@ -1,9 +1,10 @@
 /** Linkers that link what tsc-lto made: which program one is, and what it knows. */
-import { accessSync, constants, mkdirSync, realpathSync, statSync, symlinkSync } from "node:fs";
-import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
+import { mkdirSync, realpathSync, symlinkSync } from "node:fs";
+import { dirname, isAbsolute, join, resolve } from "node:path";
 import { InputError } from "../../lto/ir/errors.js";
 import type { Host } from "./host.js";
 import type { Flavour } from "./linker-table.js";
+import { findProgram, foldersOnPath, isProgram } from "./programs.js";
 import { runTool } from "./tools.js";
 
 /** By what it says of itself; what says nothing is taken for GNU's. */
@@ -19,7 +20,7 @@ const choosing = /^-(?:-ld-path|fuse-ld)=(.*)$/;
 /**
  * The linker that a driver's words name: by a path, or by a name that is `ld.NAME` or `NAME` beside clang or on PATH. Null: the
  * driver's own.
- * @param clang a clang's path, if there is one: linkers of its own version lie beside it
+ * @param clang a clang's path, or its name on PATH, if there is one: linkers of its own version lie beside it
  * @throws InputError when there is none
  */
 export function chosenLinker(words: readonly string[], clang: string | null, host: Host): string | null {
@@ -32,10 +33,12 @@ export function chosenLinker(words: readonly string[], clang: string | null, hos
     const file = resolve(host.cwd, given);
     if (isProgram(file)) return file;
   } else {
-    const beside = clang === null || path !== "" ? [] : [dirname(realpathSync(clang))];
-    for (const directory of [...beside, ...(host.env["PATH"] ?? "").split(delimiter)])
-      for (const each of path === "" ? [`ld.${given}`, given] : [given])
-        if (isProgram(join(directory, each))) return join(directory, each);
+    const onPath = foldersOnPath(host);
+    const found =
+      path === ""
+        ? findProgram([...besideOf(clang, onPath, host), ...onPath], [`ld.${given}`, given])
+        : findProgram(onPath, [given]);
+    if (found !== undefined) return found;
   }
   throw new InputError(
     `invalid linker name in '${path === "" ? "-fuse-ld" : "--ld-path"}=${given}': not on PATH`,
@@ -44,13 +47,11 @@ export function chosenLinker(words: readonly string[], clang: string | null, hos
 
 export const choosesLinker = (word: string): boolean => choosing.test(word);
 
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
+/** The folder that a program lies in, whatever links lead there; none for a program that is not found. */
+function besideOf(program: string | null, onPath: readonly string[], host: Host): string[] {
+  if (program === null) return [];
+  const file = program.includes("/") ? resolve(host.cwd, program) : findProgram(onPath, [program]);
+  return file === undefined || !isProgram(file) ? [] : [dirname(realpathSync(file))];
 }
 
 /** Words by which GCC calls a linker, whatever its name: it looks for `ld` in a folder. @param directory for the folder */

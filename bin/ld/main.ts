@@ -3,17 +3,8 @@
  * inputs becomes one native object, in the place of the first of them; then the system's linker runs with all the
  * options it was given. Without IR, only that.
  */
-import {
-  accessSync,
-  constants,
-  copyFileSync,
-  existsSync,
-  readdirSync,
-  realpathSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
-import { delimiter, join, resolve } from "node:path";
+import { copyFileSync, existsSync, readdirSync, realpathSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { expandResponseFiles } from "../../frontend/clang/response-file.js";
 import { InputError } from "../../lto/ir/errors.js";
 import { isTarget } from "../../lto/targets-by-triple.js";
@@ -44,6 +35,7 @@ import {
   WholeArchive,
 } from "../host/native-members.js";
 import { Pipes } from "../host/pipes.js";
+import { foldersOnPath, isProgram } from "../host/programs.js";
 import { runTool } from "../host/tools.js";
 import { findLibrary } from "../lto/operands.js";
 import { ownPackage } from "../package.js";
@@ -247,7 +239,7 @@ function linkerFor(triple: string, host: Host): string {
   const architecture = triple.split("-", 1)[0]!.replace(/^thumb.*|^arm.*/, "arm");
   let best = "";
   let rank = -1;
-  for (const directory of (host.env["PATH"] ?? "").split(delimiter)) {
+  for (const directory of foldersOnPath(host)) {
     let names: string[] = [];
     try {
       names = readdirSync(directory);
@@ -400,14 +392,9 @@ function realLinker(host: Host): string {
   const named = host.env["TSC_LTO_LD"] ?? "";
   if (named !== "") return named;
   const own = realpathSync(join(ownPackage().directory, "bin/tsc-ld"));
-  for (const directory of [...(host.env["PATH"] ?? "").split(delimiter), "/usr/bin"]) {
+  for (const directory of [...foldersOnPath(host), "/usr/bin"]) {
     const path = join(directory, "ld");
-    try {
-      accessSync(path, constants.X_OK);
-      if (statSync(path).isFile() && realpathSync(path) !== own) return path;
-    } catch {
-      // Not here.
-    }
+    if (isProgram(path) && realpathSync(path) !== own) return path;
   }
   throw new InputError("no linker 'ld' on PATH");
 }

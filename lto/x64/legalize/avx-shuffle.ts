@@ -12,7 +12,7 @@ import { ConstUndef, type Value } from "../../ir/values.js";
 import { constantLanes, halvesOf, isWide, join, vex, wideOf } from "./avx-registers.js";
 import { gather as gatherLanes } from "./vectors.js";
 import { bitsOf, intLane, registerOf, shapeOf } from "./vectors-shape.js";
-import { shuffle } from "./vectors-shuffle.js";
+import { pairMask, shuffle } from "./vectors-shuffle.js";
 import { as, imm, letterOf } from "./vectors-sse.js";
 
 /** The parts of a shuffle of exact lanes; null: the baseline's code does it. */
@@ -109,20 +109,6 @@ function gatherHalf(l: Lowering, type: Type, wanted: readonly Wanted[]): Value {
 const fits = (mask: readonly number[], at: (i: number) => number): boolean =>
   mask.every((m, i) => m < 0 || m === at(i));
 
-/** The same mask on lanes of twice the width, if it moves aligned pairs. */
-function pairs(mask: readonly number[]): number[] | null {
-  const out: number[] = [];
-  for (let i = 0; i < mask.length; i += 2) {
-    const low = mask[i]!;
-    const high = mask[i + 1]!;
-    if (low < 0 && high < 0) out.push(-1);
-    else if (low < 0 ? high % 2 === 1 : low % 2 === 0 && (high < 0 || high === low + 1))
-      out.push((low < 0 ? high : low) >> 1);
-    else return null;
-  }
-  return out;
-}
-
 const wider = (type: Type): Type => {
   const bits = bitsOf(type.element) * 2;
   return wideOf(type.element.isFloat && bits === 64 ? doubleType : intLane(bits));
@@ -156,12 +142,12 @@ function permute(l: Lowering, v: Value, mask: readonly number[], avx2: boolean):
   const n = type.count;
   if (fits(mask, (i) => i)) return v;
   const bits = bitsOf(type.element);
-  const paired = bits < 64 ? pairs(mask) : null;
+  const paired = bits < 64 ? pairMask(mask) : null;
   if (paired !== null) {
     const wide = wider(type);
     return as(l, permute(l, as(l, v, wide), paired, avx2), type);
   }
-  const halves = bits === 64 ? pairs(mask) : null;
+  const halves = bits === 64 ? pairMask(mask) : null;
   if (halves !== null) return permuteHalves(l, v, v, halves);
   const first = mask.find((m) => m >= 0)!;
   if (avx2 && mask.every((m) => m < 0 || m === first)) return splatLane(l, v, first);
@@ -268,12 +254,12 @@ function both(l: Lowering, a: Value, b: Value, mask: readonly number[], avx2: bo
       avx2,
     );
   const bits = bitsOf(type.element);
-  const paired = bits < 64 ? pairs(mask) : null;
+  const paired = bits < 64 ? pairMask(mask) : null;
   if (paired !== null) {
     const wide = wider(type);
     return as(l, both(l, as(l, a, wide), as(l, b, wide), paired, avx2), type);
   }
-  const halves = bits === 64 ? pairs(mask) : null;
+  const halves = bits === 64 ? pairMask(mask) : null;
   if (halves !== null) return permuteHalves(l, a, b, halves);
   if (mask.every((m, i) => m < 0 || m % n === i)) return blendLanes(l, a, b, mask, avx2);
   const same = withinHalves(mask, n);

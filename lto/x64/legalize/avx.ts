@@ -67,28 +67,9 @@ function makeTarget(avx2: boolean): VectorTarget {
         whileNarrow(l, (baseline) => baseline.wholeMask(l, narrowParts(l, parts))),
       ),
     isLegal(inst) {
-      if (!isWide(inst.type)) {
-        if (inst.op === Op.Mul && inst.type.element.bits === 32) return true;
-        return sse2Vectors.isLegal(inst);
-      }
-      switch (inst.op) {
-        case Op.And:
-        case Op.Or:
-        case Op.Xor:
-        case Op.FAdd:
-        case Op.FSub:
-        case Op.FMul:
-        case Op.FDiv:
-        case Op.FNeg:
-          return true;
-        case Op.Add:
-        case Op.Sub:
-          return avx2;
-        case Op.Mul:
-          return avx2 && (inst.type.element.bits === 16 || inst.type.element.bits === 32);
-        default:
-          return false;
-      }
+      const isMul = inst.op === Op.Mul;
+      if (isWide(inst.type) && !avx2 && (isMul || inst.op === Op.Add || inst.op === Op.Sub)) return false;
+      return (isMul && inst.type.element.bits === 32) || sse2Vectors.isLegal(inst);
     },
     lower: (l, inst) =>
       nativeOperation(l, inst, avx2) ?? narrowly(l, inst.type, (baseline) => baseline.lower(l, inst)),

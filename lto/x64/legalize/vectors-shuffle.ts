@@ -68,7 +68,7 @@ export function shuffle(l: Lowering, a: Value, b: Value, mask: readonly number[]
 }
 
 /** The same shuffle on lanes of twice the width, if it moves aligned pairs. */
-function pairMask(mask: readonly number[]): number[] | null {
+export function pairMask(mask: readonly number[]): number[] | null {
   const out: number[] = [];
   for (let i = 0; i < mask.length; i += 2) {
     const low = mask[i]!;
