@@ -97,7 +97,7 @@ function functionsWithBorders(calls: ReadonlyMap<Func, readonly GlobalValue[]>):
   const callers = new Map<GlobalValue, Func[]>();
   for (const [fn, list] of calls)
     for (const called of list) {
-      // After an alias is what it stands for.
+      // An alias counts as what it stands for.
       const callee = baseObject(called) ?? called;
       const known = callers.get(callee);
       if (known === undefined) callers.set(callee, [fn]);

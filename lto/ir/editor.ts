@@ -241,7 +241,7 @@ export class Editor {
       this.sweepBlock(block);
       if (block.addressTaken) this.fn.dropLabel(block.label);
     }
-    // What is left after uses poison, and the dropped blocks use nothing that is left.
+    // What is left uses poison, and the dropped blocks use nothing that is left.
     for (const block of dropped) for (const inst of block.insts) this.uses.remove(inst);
     for (const block of dropped)
       for (const inst of block.insts) {

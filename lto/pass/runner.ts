@@ -73,7 +73,7 @@ export const showsText = (options: PassOptions): boolean =>
   options.printBefore.length > 0 ||
   options.printAfter.length > 0;
 
-/** What passes get; the runner after it knows which pass asks. */
+/** What passes get; the runner, which gives them, knows which pass asks. */
 export class RunContext implements PassContext {
   constructor(
     protected readonly runner: PassRunner,

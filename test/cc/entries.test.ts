@@ -230,7 +230,7 @@ int main(int argc, char **argv) {
   if (argc > 1) printf("%d\\n", outside(argc));
   return 0;
 }`;
-  it("that code after its back enters is a fault", async () => {
+  it("that code that it does not see enters is a fault", async () => {
     const w = new Workspace({ "main.c": source });
     await build(w, "-O2", "-c", "main.c");
     const args = ["-O2", "--guard-callees", "--guard-entries", w.path("main.o"), "-o", w.path("main.s")];

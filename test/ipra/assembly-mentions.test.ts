@@ -264,7 +264,7 @@ it.each([
   ["places to patch, some before the entry", `${patched} "patchable-function-prefix"="2"`, ""],
   ["numbers of types", "", "!1"],
   ["both", `${patched} "patchable-function-prefix"="2"`, "!1"],
-])("what a function says of itself is no mention, but others hide after none: %s", (_, attributes, flag) => {
+])("what a function says of itself is no mention, but others hide behind none: %s", (_, attributes, flag) => {
   const sealed = { open: (name: string, open: boolean) => open && name !== "f" };
   const violations = (asm: string): readonly string[] =>
     check(compile(link(described(attributes, flag, asm)), {}, sealed)).violations;

@@ -1,5 +1,5 @@
 /**
- * The pointer analysis after IPRA of calls through pointers: what it finds out, and every way in which an address
+ * The pointer analysis that serves IPRA of calls through pointers: what it finds out, and every way in which an address
  * gets out of its sight. `@f` is the function whose address is taken, `@site` calls through a pointer.
  */
 

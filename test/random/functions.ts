@@ -1,6 +1,6 @@
 /**
  * Random functions compiled in many ways and run on the machine, against the IR interpreter: modules of them, with
- * a `@main` that calls each on the same inputs and has a native part look at what it left after.
+ * a `@main` that calls each on the same inputs and has a native part look at what it left.
  */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";

@@ -115,7 +115,7 @@ interface Function {
   readonly file: number;
   readonly isStatic: boolean;
   readonly parameters: readonly KindName[];
-  /** Kinds after `...`; null: not variable. */
+  /** Kinds of arguments after `...`; null: not variable. */
   readonly variable: readonly KindName[] | null;
   readonly oldStyle: boolean;
   readonly result: KindName;

@@ -149,7 +149,7 @@ function resolveLink(
 
 /**
  * Which members a linker takes from archives: those that define a symbol still undefined. Read from the native
- * objects that the recorded build left after, with nm.
+ * objects that the recorded build left, with nm.
  */
 class LazyLink {
   readonly objects: string[] = [];

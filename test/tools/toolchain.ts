@@ -292,7 +292,7 @@ export function oursPerFile(ccFlags: readonly string[], execute: Execute = run):
   });
 }
 
-/** clang, llvm-link and llc after the same interface as the project's commands. */
+/** clang, llvm-link and llc with the same interface as the project's commands. */
 function standIn(): Toolchain {
   const llc = { O0: "-O0", O1: "-O1", O3: "-O3" } as Readonly<Record<string, string>>;
   const script =

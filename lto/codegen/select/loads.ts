@@ -10,7 +10,7 @@ import { operationSize } from "./operation-size.js";
 type Load = InstWith<Op.Load>;
 
 /**
- * The load after `value` if the instruction being lowered may perform it instead: single use, same block,
+ * The load that makes `value` if the instruction being lowered may perform it instead: single use, same block,
  * nothing in between that may write memory, exactly `size` bytes. Volatile and atomic loads stay put.
  */
 export function foldableLoad(s: FunctionSelection, value: Value, size: number): Load | null {

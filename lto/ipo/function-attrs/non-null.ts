@@ -138,7 +138,7 @@ export class NonNullParameters {
   }
 }
 
-/** The parameter that an address lies after without leaving its object: null only if that is. */
+/** The parameter that an address lies beyond without leaving its object: null only if that is. */
 function argumentBelow(address: Value): Argument | null {
   let value = address;
   while (value.valueKind === "inst" && value.op === Op.GetElementPtr && (value.flags & Flag.InBounds) !== 0)

@@ -184,7 +184,7 @@ class TableShrinker {
     return base.threadLocal === "none" && !this.leading.has(base);
   }
 
-  /** Variables that lead to functions, directly or after others. */
+  /** Variables that lead to functions, directly or by way of others. */
   private findLeading(): ReadonlySet<GlobalValue> {
     const leading = new Set<GlobalValue>();
     const mentionedBy = new Map<GlobalValue, GlobalVariable[]>();

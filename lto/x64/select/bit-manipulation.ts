@@ -15,7 +15,7 @@ import { foldLoad, registerSource, setSource } from "./source.js";
 /** The function's features have the instruction. */
 export const offers = (s: Selector, op: X): boolean => s.features.has(opFeature[op]!);
 
-/** The operation after `value` if the instruction being lowered may do it as well: nobody else reads its result. */
+/** The operation that makes `value` if the instruction being lowered may do it as well: nobody else reads its result. */
 function foldable(s: Selector, value: Value, op: Op): Inst | null {
   if (value.valueKind !== "inst" || value.op !== op) return null;
   return s.values.uses[value.id] === 1 && s.values.vregs[value.id]! < 0 && value.parent === s.at.parent

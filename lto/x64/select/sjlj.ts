@@ -1,5 +1,5 @@
 /**
- * `llvm.eh.sjlj.setjmp` and `longjmp`, the light pair after `__builtin_setjmp`. The buffer holds the frame
+ * `llvm.eh.sjlj.setjmp` and `longjmp`, the light pair that `__builtin_setjmp` stands for. The buffer holds the frame
  * pointer, the address to resume at and the stack pointer; the front end has stored the first and the last.
  * Everything else is lost on the second return, so the setjmp clobbers every register.
  */

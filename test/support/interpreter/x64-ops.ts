@@ -1,5 +1,5 @@
 /**
- * What the instructions after `tsc.x64.*` do, from the Intel SDM's operation sections, on lanes as bits.
+ * What the instructions that `tsc.x64.*` stand for do, from the Intel SDM's operation sections, on lanes as bits.
  *
  * Written from the manual, not from the lowering, so that the two can be compared.
  */
