@@ -6,6 +6,7 @@
 import { createHash } from "node:crypto";
 import { rmSync } from "node:fs";
 import { builtinModules } from "node:module";
+import { join } from "node:path";
 import { defineConfig, type Plugin } from "rolldown";
 import { loopsByIndex } from "./rolldown.loops.js";
 
@@ -124,7 +125,8 @@ const linkerInItsBundle: Plugin = {
 
 /** What a page of `--html` runs, whole in one file (bin/size/page.ts puts it into each). */
 const page = defineConfig({
-  input: { page: "bin/page/main.ts" },
+  // Of the source, wherever the bundles are made; the others are made of what was compiled there.
+  input: { page: join(import.meta.dirname, "bin/page/main.ts") },
   platform: "browser",
   output: { dir: "dist/page", format: "iife", minify: true, comments: false, entryFileNames: "[name].js" },
 });

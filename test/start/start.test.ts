@@ -27,7 +27,7 @@ beforeAll(() => {
   mkdirSync(folder, { recursive: true });
   built = mkdtempSync(join(folder, "start-test-"));
   mkdirSync(join(built, "bin"));
-  for (const file of ["bin/tsc-cc", "bin/tsc-lto", "bin/tsc-ld", "package.json"])
+  for (const file of ["bin/tsc-cc", "bin/clang-only.sh", "bin/tsc-lto", "bin/tsc-ld", "package.json"])
     copyFileSync(join(root, file), join(built, file));
   const node = (program: string, args: string[], cwd: string) =>
     spawnSync(process.execPath, [join(root, "node_modules", program), ...args], { cwd, encoding: "utf8" });
