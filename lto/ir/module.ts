@@ -2,6 +2,7 @@
 import { type AttributeList, noAttributeList } from "./attributes.js";
 import { BodyPool } from "./body-pool.js";
 import type { DataLayout } from "./data-layout.js";
+import type { DICompileUnit, DIGlobalVariableExpression, DISubprogram } from "./debug/nodes.js";
 import { Editor } from "./editor.js";
 import type { Body, BodyView } from "./instructions.js";
 import { type Intrinsic, intrinsicNamed } from "./intrinsics.js";
@@ -111,6 +112,11 @@ export class Func extends GlobalBase {
   /** How often it was entered when the program was profiled; null when that is not known (or not read yet). */
   entryCount: number | null = null;
   typeIds: readonly TypeId[] = noTypeIds;
+  /**
+   * What its source calls it. Of one with a foreign source (`BodySource.isForeign`) it is known once the body has been
+   * decoded.
+   */
+  subprogram: DISubprogram | null = null;
   readonly args: readonly Argument[];
   private encoded: BodySource | null = null;
   private decoded: Body | null = null;
@@ -272,6 +278,8 @@ function loseEditor(body: Body): void {
 export const variableCodeModels = ["tiny", "small", "kernel", "medium", "large"] as const;
 export type VariableCodeModel = (typeof variableCodeModels)[number];
 
+const noVariables: readonly never[] = [];
+
 export class GlobalVariable extends GlobalBase {
   readonly kind = "variable";
   /** Alignment in bytes, 0 when unspecified (then the preferred alignment of the type). */
@@ -285,6 +293,8 @@ export class GlobalVariable extends GlobalBase {
   typeIds: readonly TypeId[] = noTypeIds;
   /** Who may call through a table of virtual functions: 0 anybody, 1 the linked program, 2 its own module. */
   vcallVisibility = 0;
+  /** The variables of the source that lie in it. */
+  debug: readonly DIGlobalVariableExpression[] = noVariables;
   initializer: Constant | null = null;
   get isDeclaration(): boolean {
     return this.initializer === null;
@@ -333,6 +343,8 @@ export class Module {
   origins: Origins | null = null;
   /** Of a linked module: it is not the whole program; the result is linked with more IR. */
   isPartial = false;
+  /** The compile units whose debug information it has; null: it has none, or it was not asked for. */
+  debugUnits: DICompileUnit[] | null = null;
   /** Assembly text of `module asm` lines, each ended by a newline. */
   moduleAsm = "";
   flags: ModuleFlag[] = [];

@@ -304,8 +304,10 @@ export class FunctionReader {
     for (const record of metadata.attachmentRecords(this.attachmentBlock, BlockId.MetadataAttachment)) {
       const ofFunction = record.length % 2 === 0;
       const attachments = metadata.attachments(record, ofFunction ? 0 : 1);
-      if (ofFunction) for (const [kind, entry] of attachments) metadata.hints.attachToGlobal(fn, kind, entry);
-      else {
+      if (ofFunction) {
+        for (const [kind, entry] of attachments) metadata.hints.attachToGlobal(fn, kind, entry);
+        this.module.debug?.attach(fn, metadata.debugAttachments(record, 0));
+      } else {
         const inst = this.insts[record[0]!];
         if (inst === undefined) throw this.malformed("metadata of a missing instruction");
         if (inst !== null && attachments.length > 0) inst.hints = metadata.hints.hints(inst, attachments);

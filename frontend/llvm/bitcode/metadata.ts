@@ -58,6 +58,8 @@ export class MetadataReader implements MetadataGraph {
   private readonly kinds = new Map<number, string>();
   /** [global, kind, entry, kind, entry, …] of each global that is no function with a body. */
   readonly globalAttachments: number[][] = [];
+  /** The number of the kind `dbg`; -1: nothing is attached by that name. */
+  private debugKind = -1;
   readonly hints = new HintReader(this);
   source = "";
   /** Entries of each named node. */
@@ -133,6 +135,7 @@ export class MetadataReader implements MetadataGraph {
 
   private addKind(reader: BitReader): void {
     const name = reader.count > 1 ? reader.text(1) : "";
+    if (name === "dbg") this.debugKind = reader.number(0);
     const fate = attachmentFates.get(name);
     if (fate === "read" || fate === "refused") this.kinds.set(reader.number(0), name);
   }
@@ -151,6 +154,14 @@ export class MetadataReader implements MetadataGraph {
       list.push([kind, record[i + 1]!]);
     }
     return list;
+  }
+
+  /** The entries that a record attaches by the name `dbg`, from one of its operands on. */
+  debugAttachments(record: readonly number[], from: number): number[] {
+    const entries: number[] = [];
+    for (let i = from; i + 1 < record.length; i += 2)
+      if (record[i] === this.debugKind) entries.push(record[i + 1]!);
+    return entries;
   }
 
   /** The records of the METADATA_ATTACHMENT block whose header is at `pos`. */
@@ -242,6 +253,26 @@ export class MetadataReader implements MetadataGraph {
     if (run === undefined || !(id >= run.first && id < run.first + run.count))
       throw malformed(`undefined metadata ${id}`);
     return run;
+  }
+
+  /**
+   * A string, or the bit position of the record of an id, which distinguishes it from those of other functions. The record
+   * is the one that `record` shows, until something else is asked for.
+   */
+  locate(id: number): string | number {
+    const run = this.run(id);
+    const index = id - run.first;
+    if (run.kind === "strings") return this.string(run, index);
+    const position = run.positions[index]!;
+    this.reader.recordAt(position, run.scope, run.end);
+    return position;
+  }
+  get record(): BitReader {
+    return this.reader;
+  }
+  /** The value of a number of the table of values, which may be one of the function that is being decoded. */
+  value(id: number): unknown {
+    return this.values.get(id);
   }
 
   /** The entry of an id. */

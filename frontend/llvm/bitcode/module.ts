@@ -44,6 +44,7 @@ import { checkAliasCycles } from "./aliases.js";
 import { AttributeTable } from "./attributes.js";
 import { type BitReader, Entry } from "./bitstream.js";
 import { ConstantReader } from "./constants.js";
+import { DebugNodeReader } from "./debug-nodes.js";
 import { FunctionReader } from "./function.js";
 import { MetadataReader } from "./metadata.js";
 import { readDependentLibraries, readModuleFlags } from "./module-flags.js";
@@ -101,11 +102,14 @@ export class ModuleReader {
   private asm = "";
   private sourceName = "";
   private functionReader: FunctionReader | null = null;
+  /** Reads debug information; null: there is none, or nobody wants it. */
+  debug: DebugNodeReader | null = null;
 
   constructor(
     readonly reader: BitReader,
     private readonly strtab: Uint8Array,
     readonly file: string,
+    private readonly wantsDebug: boolean,
   ) {
     this.metadata = new MetadataReader(reader.fork(), this.values);
     this.constants = new ConstantReader(reader, this.types, this.values, (address) => this.take(address));
@@ -136,6 +140,8 @@ export class ModuleReader {
     if (kinds >= 0) this.metadata.readKinds(kinds, BlockId.MetadataKind);
     this.metadata.source = this.sourceName;
     for (const block of metadataBlocks) this.metadata.index(block, BlockId.Metadata);
+    if (this.wantsDebug && this.metadata.named.has("llvm.dbg.cu"))
+      this.debug = new DebugNodeReader(this.metadata);
     this.attachToGlobals();
     return this.finish();
   }
@@ -148,6 +154,7 @@ export class ModuleReader {
         throw malformed("metadata of something that is no global");
       for (const [kind, entry] of metadata.attachments(record, 1))
         metadata.hints.attachToGlobal(global, kind, entry);
+      if (this.debug !== null) this.debug.attach(global, metadata.debugAttachments(record, 1));
     }
   }
 
@@ -155,6 +162,7 @@ export class ModuleReader {
     const module = new Module(this.file, this.sourceName, this.triple, this.dataLayout);
     for (const global of this.globals) module.globals.push(global);
     module.moduleAsm = this.asm;
+    if (this.debug !== null) module.debugUnits = this.debug.units();
     module.flags = readModuleFlags(this.metadata);
     module.dependentLibraries = readDependentLibraries(this.metadata);
     for (const name of this.metadata.named.keys()) {
