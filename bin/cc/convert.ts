@@ -27,6 +27,7 @@ export function convert(bitcode: Uint8Array, source: string, bare: boolean): Uin
     // Code for other systems on a machine that this program knows it would have to know, too.
     if (isTarget({ triple }) && triple !== "" && !/^[^-]+-[^-]*-?(?:linux|none|elf)/.test(triple))
       throw new InputError(`unsupported: target ${triple} (of x86-64, only Linux is)`, source);
+    modules[0]!.loadDebug();
     const object = writeObject(modules[0]!);
     return bare ? object : (writeShell(modules[0]!, object) ?? object);
   } catch (e) {

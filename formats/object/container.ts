@@ -1,16 +1,18 @@
-/** The outermost layer of an object: magic, version and the lengths of the three parts. */
+/** The outermost layer of an object: magic, version and the lengths of the parts. */
 import { InputError } from "../../lto/ir/errors.js";
 
 /** 0x89 "TSCLTO" newline: not text, not valid UTF-8, and damaged by newline conversion. */
 const magic = [0x89, 0x54, 0x53, 0x43, 0x4c, 0x54, 0x4f, 0x0a];
 /** Raised whenever a reader of the version before would misread an object. */
-export const formatVersion = 3;
-const headerSize = 24;
+export const formatVersion = 4;
+const headerSize = 28;
 
 export interface Parts {
   readonly tables: Uint8Array;
   readonly pool: Uint8Array;
   readonly bodies: Uint8Array;
+  /** Debug information; empty: there is none. */
+  readonly debug: Uint8Array;
 }
 
 /** Whether the bytes are an IR object of this program, of any version. */
@@ -18,19 +20,20 @@ export function isObject(bytes: Uint8Array): boolean {
   return bytes.length >= magic.length && magic.every((byte, i) => bytes[i] === byte);
 }
 
-export function joinParts({ tables, pool, bodies }: Parts): Uint8Array {
-  const size = headerSize + tables.length + pool.length + bodies.length;
+export function joinParts({ tables, pool, bodies, debug }: Parts): Uint8Array {
+  const parts = [tables, pool, bodies, debug];
+  const size = parts.reduce((sum, { length }) => sum + length, headerSize);
   if (size > 0xffffffff) throw new InputError("the module is too large for an object file");
   const out = new Uint8Array(size);
   out.set(magic);
   const view = new DataView(out.buffer);
   view.setUint32(8, formatVersion, true);
-  view.setUint32(12, tables.length, true);
-  view.setUint32(16, pool.length, true);
-  view.setUint32(20, bodies.length, true);
-  out.set(tables, headerSize);
-  out.set(pool, headerSize + tables.length);
-  out.set(bodies, headerSize + tables.length + pool.length);
+  let at = headerSize;
+  parts.forEach((part, i) => {
+    view.setUint32(12 + 4 * i, part.length, true);
+    out.set(part, at);
+    at += part.length;
+  });
   return out;
 }
 
@@ -53,7 +56,7 @@ export function splitObjects(bytes: Uint8Array): Uint8Array[] {
 /** At least a header. */
 function sizeOf(bytes: Uint8Array): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return headerSize + view.getUint32(12, true) + view.getUint32(16, true) + view.getUint32(20, true);
+  return [12, 16, 20, 24].reduce((sum, at) => sum + view.getUint32(at, true), headerSize);
 }
 
 /** @throws InputError when the bytes are foreign, newer than this program, or cut short */
@@ -70,11 +73,13 @@ export function splitParts(bytes: Uint8Array): Parts {
   const tablesEnd = headerSize + view.getUint32(12, true);
   const poolEnd = tablesEnd + view.getUint32(16, true);
   const bodiesEnd = poolEnd + view.getUint32(20, true);
-  if (bodiesEnd > bytes.length) throw new InputError("truncated object");
-  if (bodiesEnd < bytes.length) throw new InputError("trailing bytes after the object");
+  const debugEnd = bodiesEnd + view.getUint32(24, true);
+  if (debugEnd > bytes.length) throw new InputError("truncated object");
+  if (debugEnd < bytes.length) throw new InputError("trailing bytes after the object");
   return {
     tables: bytes.subarray(headerSize, tablesEnd),
     pool: bytes.subarray(tablesEnd, poolEnd),
     bodies: bytes.subarray(poolEnd, bodiesEnd),
+    debug: bytes.subarray(bodiesEnd, debugEnd),
   };
 }

@@ -29,6 +29,7 @@ import { bodySymbols, EncodedBody, remapped } from "./body-codec.js";
 import { ByteReader } from "./bytes.js";
 import type { Leaf } from "./constant-codec.js";
 import { splitParts } from "./container.js";
+import { readAttachments } from "./debug-attachments.js";
 import {
   Bit,
   globalKinds,
@@ -130,6 +131,7 @@ class ObjectReader {
   private readonly header: Header;
   private readonly pool: ByteReader;
   private readonly bodies: Uint8Array;
+  private readonly debug: Uint8Array;
   private readonly globals: GlobalValue[] = [];
   private bodyOffset = 0;
   /** Sets the constants of each global, once those are read. */
@@ -150,6 +152,7 @@ class ObjectReader {
     this.header = readHeader(parts.tables);
     this.pool = new ByteReader(parts.pool);
     this.bodies = parts.bodies;
+    this.debug = parts.debug;
   }
 
   run(): ObjectContents {
@@ -181,6 +184,9 @@ class ObjectReader {
     for (const global of this.globals) module.globals.push(global);
     const summary = this.summary(this.globals);
     this.checkSummary(summary);
+    if (this.debug.length > 0)
+      module.debugLoader = (map) =>
+        attributed(file, () => readAttachments(this.debug, (index) => this.symbol(index), map).units);
     return { module, summary };
   }
 

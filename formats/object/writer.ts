@@ -21,6 +21,8 @@ import { EncodedBody, encodeBody } from "./body-codec.js";
 import { hashBody, type ModuleNames } from "./body-hash.js";
 import { ByteWriter } from "./bytes.js";
 import { joinParts } from "./container.js";
+import { writeAttachments } from "./debug-attachments.js";
+import { DebugTableWriter } from "./debug-codec.js";
 import {
   Bit,
   globalKinds,
@@ -42,8 +44,13 @@ const producer = "tsc-lto 0.1.0";
  * a summary, those of objects are copied without being decoded. The same module gives the same bytes.
  * @param summary of this very module, when it is known; what was edited since is looked at again
  */
-export function writeObject(module: Module, summary?: ModuleSummary): Uint8Array {
-  return new ObjectWriter(module, summary).run();
+export function writeObject(module: Module, summary?: ModuleSummary, options: WriteOptions = {}): Uint8Array {
+  return new ObjectWriter(module, summary, options).run();
+}
+
+export interface WriteOptions {
+  /** Leave out debug information. */
+  readonly withoutDebug?: boolean;
 }
 
 class ObjectWriter {
@@ -64,6 +71,8 @@ class ObjectWriter {
     },
   };
 
+  private readonly debugTable = new DebugTableWriter((global) => this.indices.get(global) ?? -1);
+
   private readonly names: ModuleNames = {
     symbol: (index) => this.module.globals[index]!.name,
     tag: (index) => this.tagList[index]!,
@@ -72,6 +81,7 @@ class ObjectWriter {
   constructor(
     private readonly module: Module,
     private readonly known: ModuleSummary | undefined,
+    private readonly options: WriteOptions,
   ) {
     this.indices = globalIndices(module);
     this.pool = new PoolWriter();
@@ -111,7 +121,21 @@ class ObjectWriter {
     const pool = new ByteWriter(1 << 12);
     this.pool.write(pool, this.numbers);
     this.tags.write(pool);
-    return joinParts({ tables, pool: pool.view(), bodies: this.bodies.view() });
+    return joinParts({ tables, pool: pool.view(), bodies: this.bodies.view(), debug: this.debug() });
+  }
+
+  private debug(): Uint8Array {
+    const { module, debugTable } = this;
+    if (module.debugUnits === null || this.options.withoutDebug === true) return new Uint8Array(0);
+    const nodes = new ByteWriter(1 << 12);
+    writeAttachments(nodes, module, debugTable);
+    // What it mentions has numbers now.
+    const table = new ByteWriter(1 << 12);
+    debugTable.write(table);
+    const out = new ByteWriter(table.length + nodes.length);
+    out.append(table);
+    out.append(nodes);
+    return out.view();
   }
 
   private comdat(comdat: Comdat | null): number {

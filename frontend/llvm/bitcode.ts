@@ -19,11 +19,6 @@ export { isBitcode };
 const wrapperSize = 20;
 const currentEpoch = 0;
 
-export interface BitcodeOptions {
-  /** Read debug information, where there is some. */
-  readonly debug?: boolean;
-}
-
 /**
  * The modules of a bitcode file, usually one. Bodies of functions are not decoded yet; they keep `bytes`
  * alive, which must not change.
@@ -31,9 +26,9 @@ export interface BitcodeOptions {
  * @throws InputError for malformed input, UnsupportedError (one of them) for constructs that are not handled;
  * `Func.materialize` throws the same for bodies
  */
-export function readBitcode(bytes: Uint8Array, file: string, options: BitcodeOptions = {}): Module[] {
+export function readBitcode(bytes: Uint8Array, file: string): Module[] {
   try {
-    return readFile(unwrap(bytes), file, options);
+    return readFile(unwrap(bytes), file);
   } catch (error) {
     throw error instanceof InputError ? error.inFile(file) : error;
   }
@@ -52,7 +47,7 @@ function unwrap(bytes: Uint8Array): Uint8Array {
 /** Whatever lies after the last block and is shorter than this is padding. */
 const smallestBlock = 64;
 
-function readFile(bytes: Uint8Array, file: string, options: BitcodeOptions): Module[] {
+function readFile(bytes: Uint8Array, file: string): Module[] {
   if (word(bytes, 0) !== rawMagic) throw new InputError("not LLVM bitcode");
   const reader = BitReader.of(bytes);
   const modules: Module[] = [];
@@ -61,7 +56,7 @@ function readFile(bytes: Uint8Array, file: string, options: BitcodeOptions): Mod
     for (const pos of positions) {
       const own = reader.fork();
       own.blockInfo = new Map();
-      modules.push(new ModuleReader(own, strtab, file, options.debug === true).read(pos));
+      modules.push(new ModuleReader(own, strtab, file).read(pos));
     }
     positions = [];
   };

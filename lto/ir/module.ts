@@ -329,6 +329,8 @@ export interface ModuleFlag {
   readonly value: number | string;
 }
 
+type DebugLoader = (map: (global: GlobalValue) => GlobalValue | null) => DICompileUnit[];
+
 export class Module {
   readonly globals: GlobalValue[] = [];
   /** Bodies that stay decoded between those who look at them. */
@@ -343,8 +345,10 @@ export class Module {
   origins: Origins | null = null;
   /** Of a linked module: it is not the whole program; the result is linked with more IR. */
   isPartial = false;
-  /** The compile units whose debug information it has; null: it has none, or it was not asked for. */
+  /** The compile units whose debug information it has; null: it has none, or it has not been loaded. */
   debugUnits: DICompileUnit[] | null = null;
+  /** What `loadDebug` does, until it was called; null: there is nothing to load. */
+  debugLoader: DebugLoader | null = null;
   /** Assembly text of `module asm` lines, each ended by a newline. */
   moduleAsm = "";
   flags: ModuleFlag[] = [];
@@ -363,6 +367,17 @@ export class Module {
   }
   get variables(): GlobalVariable[] {
     return this.globals.filter((g) => g.kind === "variable");
+  }
+  /**
+   * Reads the debug information of a module that was read from a file: compile units, and what functions and variables
+   * have (of a foreign source: functions as their bodies are decoded, which must not have happened yet).
+   * @param map what stands for a global that debug information mentions; null: nothing does any more
+   * @throws InputError
+   */
+  loadDebug(map: (global: GlobalValue) => GlobalValue | null = (global) => global): void {
+    const load = this.debugLoader;
+    this.debugLoader = null;
+    if (load !== null) this.debugUnits = load(map);
   }
   flag(key: string): number | string | undefined {
     return this.flags.find((f) => f.key === key)?.value;

@@ -112,6 +112,8 @@ export interface LinkOptions {
   readonly errorLimit: number;
   /** The linked module is to know where its globals come from (`Module.origins`). */
   readonly keepOrigins?: boolean;
+  /** Load the debug information of the modules that are linked. */
+  readonly keepDebug?: boolean;
   /** Load lazy members whose strong definition can replace a common symbol (--fortran-common; lld: off). */
   readonly fortranCommon?: boolean;
 }

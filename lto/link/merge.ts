@@ -9,6 +9,7 @@
 
 import { baseObject } from "../analysis/references.js";
 import { DataLayout } from "../ir/data-layout.js";
+import type { DICompileUnit } from "../ir/debug/nodes.js";
 import { isReservedName } from "../ir/intrinsics.js";
 import { Func, type GlobalValue, GlobalVariable, isReference, Module } from "../ir/module.js";
 import { Origins, type Place } from "../ir/origins.js";
@@ -108,6 +109,7 @@ class Merger {
     for (const file of this.modules) this.append(file);
     this.addAppended();
     // Beyond this point `replacements` is complete.
+    if (this.options.keepDebug === true) module.debugUnits = this.debugUnits();
     for (const file of this.modules) this.remapAliases(file);
     for (const global of this.globals) this.remap(global);
     for (const [name, global] of this.representatives) this.finish(name, global);
@@ -129,6 +131,16 @@ class Merger {
         if (!global.isDeclaration) module.origins.cameFrom(global, places.get(file)!);
     }
     return { module, replacements, origins, pinned, renamed, flagFiles };
+  }
+
+  /** The compile units of all files; null when there are none. Nothing is kept alive by what they mention. */
+  private debugUnits(): DICompileUnit[] | null {
+    const units: DICompileUnit[] = [];
+    for (const { module } of this.modules) {
+      module.loadDebug((global) => this.replacements.get(global) ?? global);
+      for (const unit of module.debugUnits ?? []) units.push(unit);
+    }
+    return units.length === 0 ? null : units;
   }
 
   /**

@@ -126,16 +126,17 @@ function damageText(base: Uint8Array, donor: Uint8Array, random: Random): Uint8A
 
 const packing = { useRecords: false, mapsAsObjects: true, variableMapSize: true, bundleStrings: false };
 
-/** Damages one of the three parts of an object (formats/OBJECT.md); the header stays right. */
+/** Damages one of the parts of an object (formats/OBJECT.md); the header stays right. */
 function damageObject(base: Uint8Array, donor: Uint8Array, random: Random): Uint8Array {
   const parts = partsOf(base);
-  const which = random.below(3);
+  // Few objects have debug information, the last part.
+  const which = random.below(parts[3]!.length > 0 ? 4 : 3);
   if (which === 0 && random.oneIn(2)) {
     const tables = new Unpackr(packing).unpack(parts[0]!) as unknown[];
     damageValue(tables, random);
     parts[0] = new Packr(packing).pack(tables);
   } else parts[which] = damageBytes(parts[which]!, partsOf(donor)[which]!, random);
-  const header = base.slice(0, 24);
+  const header = base.slice(0, 28);
   const view = new DataView(header.buffer);
   parts.forEach((part, i) => {
     view.setUint32(12 + 4 * i, part.length, true);
@@ -145,8 +146,8 @@ function damageObject(base: Uint8Array, donor: Uint8Array, random: Random): Uint
 
 function partsOf(object: Uint8Array): Uint8Array[] {
   const view = new DataView(object.buffer, object.byteOffset);
-  let at = 24;
-  return [12, 16, 20].map((field) => object.subarray(at, (at += view.getUint32(field, true))));
+  let at = 28;
+  return [12, 16, 20, 24].map((field) => object.subarray(at, (at += view.getUint32(field, true))));
 }
 
 /** Walks down to a random place of nested arrays and changes what is there. */

@@ -26,8 +26,8 @@ import {
   schemaKinds,
 } from "../../../lto/ir/debug/schema.js";
 import { InputError, UnsupportedError } from "../../../lto/ir/errors.js";
-import type { Func, GlobalVariable } from "../../../lto/ir/module.js";
-import { type Constant, isConstant, type Value } from "../../../lto/ir/values.js";
+import type { Func, GlobalValue, GlobalVariable } from "../../../lto/ir/module.js";
+import { type Constant, ConstUndef, isConstant, type Value } from "../../../lto/ir/values.js";
 import type { MetadataReader } from "./metadata.js";
 
 const malformed = (what: string): InputError => new InputError(`malformed bitcode: ${what}`);
@@ -88,7 +88,11 @@ export class DebugNodeReader {
   private readonly strings = new Map<string, DebugString>();
   private pending: Pending[] = [];
 
-  constructor(private readonly metadata: MetadataReader) {}
+  /** @param map what stands for a global that nodes mention; null: nothing does any more */
+  constructor(
+    private readonly metadata: MetadataReader,
+    private readonly map: (global: GlobalValue) => GlobalValue | null,
+  ) {}
 
   /** The node of an entry, with all that it leads to. @throws InputError when it is malformed or something else */
   node(id: number): DebugNode {
@@ -169,7 +173,8 @@ export class DebugNodeReader {
   private constant(id: number): DebugConstant {
     const value = this.metadata.value(id) as Value | undefined;
     if (value === undefined || !isConstant(value)) throw malformed("constant in debug information");
-    return { kind: "constant", value: value as Constant };
+    if (value.valueKind !== "global") return { kind: "constant", value: value as Constant };
+    return { kind: "constant", value: this.map(value) ?? new ConstUndef(value.type, false) };
   }
 
   private fill(node: FieldNode, record: DebugRecord): void {

@@ -21,6 +21,7 @@ import {
 import type { AttributeSet } from "../../../lto/ir/attributes.js";
 import { textOfBytes } from "../../../lto/ir/byte-text.js";
 import { DataLayout } from "../../../lto/ir/data-layout.js";
+import type { DICompileUnit } from "../../../lto/ir/debug/nodes.js";
 import { InputError, UnsupportedError } from "../../../lto/ir/errors.js";
 import { placeImplicitly } from "../../../lto/ir/implicit-sections.js";
 import type { Body } from "../../../lto/ir/instructions.js";
@@ -102,14 +103,13 @@ export class ModuleReader {
   private asm = "";
   private sourceName = "";
   private functionReader: FunctionReader | null = null;
-  /** Reads debug information; null: there is none, or nobody wants it. */
+  /** Reads debug information; null: there is none, or nobody has asked for it. */
   debug: DebugNodeReader | null = null;
 
   constructor(
     readonly reader: BitReader,
     private readonly strtab: Uint8Array,
     readonly file: string,
-    private readonly wantsDebug: boolean,
   ) {
     this.metadata = new MetadataReader(reader.fork(), this.values);
     this.constants = new ConstantReader(reader, this.types, this.values, (address) => this.take(address));
@@ -140,8 +140,6 @@ export class ModuleReader {
     if (kinds >= 0) this.metadata.readKinds(kinds, BlockId.MetadataKind);
     this.metadata.source = this.sourceName;
     for (const block of metadataBlocks) this.metadata.index(block, BlockId.Metadata);
-    if (this.wantsDebug && this.metadata.named.has("llvm.dbg.cu"))
-      this.debug = new DebugNodeReader(this.metadata);
     this.attachToGlobals();
     return this.finish();
   }
@@ -154,7 +152,22 @@ export class ModuleReader {
         throw malformed("metadata of something that is no global");
       for (const [kind, entry] of metadata.attachments(record, 1))
         metadata.hints.attachToGlobal(global, kind, entry);
-      if (this.debug !== null) this.debug.attach(global, metadata.debugAttachments(record, 1));
+    }
+  }
+
+  private loadDebug(map: (global: GlobalValue) => GlobalValue | null): DICompileUnit[] {
+    const { metadata } = this;
+    const debug = new DebugNodeReader(metadata, map);
+    try {
+      for (const record of metadata.globalAttachments)
+        debug.attach(
+          this.values.get(record[0]!) as Func | GlobalVariable,
+          metadata.debugAttachments(record, 1),
+        );
+      this.debug = debug;
+      return debug.units();
+    } catch (error) {
+      throw error instanceof InputError ? error.inFile(this.file) : error;
     }
   }
 
@@ -162,7 +175,7 @@ export class ModuleReader {
     const module = new Module(this.file, this.sourceName, this.triple, this.dataLayout);
     for (const global of this.globals) module.globals.push(global);
     module.moduleAsm = this.asm;
-    if (this.debug !== null) module.debugUnits = this.debug.units();
+    if (this.metadata.named.has("llvm.dbg.cu")) module.debugLoader = (map) => this.loadDebug(map);
     module.flags = readModuleFlags(this.metadata);
     module.dependentLibraries = readDependentLibraries(this.metadata);
     for (const name of this.metadata.named.keys()) {

@@ -84,9 +84,6 @@ export type LocalScope = DISubprogram | DILexicalBlock | DILexicalBlockFile;
 export const membersOf = (list: DebugTuple | null): readonly DebugNode[] =>
   list === null ? [] : list.operands.filter((member) => member !== null);
 
-/** Bits as a number; NaN where only the running program knows. */
-export const bitsOf = (size: DebugSize): number => (typeof size === "number" ? size : Number.NaN);
-
 export const isLocalScope = (node: DebugNode | null): node is LocalScope =>
   node !== null &&
   (node.kind === "DISubprogram" || node.kind === "DILexicalBlock" || node.kind === "DILexicalBlockFile");
