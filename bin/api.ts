@@ -19,6 +19,7 @@ import type { DriverOptions } from "./lto/driver-options.js";
 import { InputErrors, LinkError, OptionError } from "./lto/errors.js";
 import { type JobResult, runJob } from "./lto/job.js";
 import type { Operand } from "./lto/operands.js";
+import type { messageNames } from "./lto/option-table.js";
 import { list } from "./lto/option-words.js";
 import { readOptionValues } from "./lto/options.js";
 import { clobberedRegisters } from "./lto/register-usage.js";
@@ -69,7 +70,14 @@ export type Input = string | BytesInput | FileInput | LibraryInput;
 type CommandOptions = Partial<
   Omit<
     DriverOptions,
-    "inputs" | "output" | "entryGiven" | "exportsToCheck" | "asksForMore" | "stackTrace" | "passes"
+    | "inputs"
+    | "output"
+    | "entryGiven"
+    | "exportsToCheck"
+    | "asksForMore"
+    | "stackTrace"
+    | "passes"
+    | (typeof messageNames)[number]
   >
 >;
 

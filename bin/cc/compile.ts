@@ -98,7 +98,7 @@ async function compileOne(invocation: Invocation, compilation: Compilation): Pro
     const result = await invocation.compiler.run({
       args: [
         ...(command.cxx ? [cxxMode] : []),
-        ...colourOption(invocation),
+        ...colourOptions(invocation),
         ...command.compile,
         ...inliningOptions(invocation),
         // In link mode options may be for the linker alone, as far as clang can tell.
@@ -221,8 +221,11 @@ export function optionsFor(options: readonly string[], wanted: RegExp): string[]
   return result;
 }
 
-function colourOption({ host, command }: Invocation): string[] {
-  const chosen = command.compile.some((o) => /^-f(no-)?(color-diagnostics|diagnostics-color)/.test(o));
+/** Clang's options for colours. */
+export const colourOption = /^-f(no-)?(color-diagnostics|diagnostics-color)/;
+
+function colourOptions({ host, command }: Invocation): string[] {
+  const chosen = command.compile.some((o) => colourOption.test(o));
   return host.colour && !chosen ? ["-fcolor-diagnostics"] : [];
 }
 

@@ -41,7 +41,7 @@ import {
 import { Pipes } from "../host/pipes.js";
 import { runTool } from "../host/tools.js";
 import { ownPackage } from "../package.js";
-import { type Compilation, compileAll, type Invocation, optionsFor } from "./compile.js";
+import { type Compilation, colourOption, compileAll, type Invocation, optionsFor } from "./compile.js";
 import { withRuntime } from "./instrumentation.js";
 
 /** As a user would call it; and as this Node does, whatever Node is on PATH. */
@@ -217,12 +217,28 @@ class Linking {
     ];
     if (llvm === null) this.optimised = [...own, ...inputs];
     const natives = command.refusesUnsupported ? [] : ["--native-modules", this.natives];
-    const args = [...own, ...ways, ...natives, "-o", output, ...inputs];
+    const args = [...this.forTerminal(), ...own, ...ways, ...natives, "-o", output, ...inputs];
     this.show(ltoProgram(), args);
     const { clang } = command;
-    const env = clang === undefined || clang === "embedded" ? {} : { TSC_LTO_CLANG: clang };
+    const { columns = null } = this.host;
+    const env = {
+      ...(clang === undefined || clang === "embedded" ? {} : { TSC_LTO_CLANG: clang }),
+      ...(columns === null ? {} : { COLUMNS: String(columns) }),
+    };
     const host = { ...this.host, env: { ...this.host.env, ...env } };
     return this.tool(process.execPath, [...process.execArgv, ...ltoStart(), ...args], undefined, host);
+  }
+
+  /** What tsc-lto, which sees a pipe, is told of the terminal; options of the link step come after it. */
+  private forTerminal(): string[] {
+    const { host, invocation } = this;
+    const colours = invocation.command.compile.findLast((word) => colourOption.test(word));
+    const no = colours !== undefined && /^-fno-|=never$/.test(colours);
+    const isColoured = colours === undefined || /=auto$/.test(colours) ? host.colour : !no;
+    return [
+      ...(isColoured ? ["--color-diagnostics"] : []),
+      ...((host.columns ?? null) === null || invocation.command.verbose ? [] : ["--progress=always"]),
+    ];
   }
 
   /**

@@ -4,22 +4,33 @@
  */
 import { InternalError } from "../../lto/ir/errors.js";
 import type { Host } from "./host.js";
+import { formatMessage, type MessageStyle } from "./messages.js";
 
 /** Asks for stack traces where no option reaches, as in a compiler driver that runs the linker. */
 const variable = "TSC_LTO_STACK_TRACE";
 
 /** @param program whose messages these are  @param stackTrace it was asked for */
-export function reportFault(program: string, e: unknown, host: Host, stackTrace = false): void {
-  const log = (text: string): void => host.stderr(Buffer.from(`${text}\n`));
+export function reportFault(
+  program: string,
+  e: unknown,
+  host: Host,
+  stackTrace = false,
+  style: MessageStyle = { colour: host.colour, json: false, quiet: false },
+): void {
   const error = e instanceof Error ? e : new Error(String(e));
   const trace = stackTrace || (host.env[variable] ?? "") !== "";
-  if ("syscall" in error && "code" in error) log(`${program}: error: ${error.message}`);
+  const lines: string[] = [];
+  if ("syscall" in error && "code" in error) lines.push(error.message);
   else {
     const where = error instanceof InternalError ? ` ${error.where}` : "";
-    log(`${program}: error: internal error${where}: ${error.message}`);
-    log(`>>> a fault of ${program}, not of the input; the same command with ${option(program)} shows where`);
+    lines.push(
+      `internal error${where}: ${error.message}`,
+      `>>> a fault of ${program}, not of the input; the same command with ${option(program)} shows where`,
+    );
   }
-  if (trace) log(error.stack ?? "no stack trace");
+  if (trace) lines.push(error.stack ?? "no stack trace");
+  const message = lines.join("\n");
+  host.stderr(Buffer.from(formatMessage(program, { severity: "error", message }, style)));
 }
 
 const option = (program: string): string =>

@@ -1,6 +1,7 @@
 /** What the driver sees of the process it runs in; tests put something else in its place. */
 import { fstatSync, readFileSync, writeSync } from "node:fs";
 import { InputError } from "../../lto/ir/errors.js";
+import { formatMessage, type Severity } from "./messages.js";
 import { OutputError, reasonOf } from "./system-errors.js";
 
 export interface Host {
@@ -9,6 +10,8 @@ export interface Host {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Standard error is a terminal that shows colours. */
   readonly colour: boolean;
+  /** Columns of the terminal that standard error is; null or absent: it is none. */
+  readonly columns?: number | null;
   /** Whether worker threads may be started; otherwise all is done in this thread, one after the other. */
   readonly workers: boolean;
   /** All of standard input. */
@@ -23,7 +26,10 @@ export function processHost(): Host {
     cwd: process.cwd(),
     env: process.env,
     get colour() {
-      return (process.env["NO_COLOR"] ?? "") === "" && isTerminal();
+      return (process.env["NO_COLOR"] ?? "") === "" && process.env["TERM"] !== "dumb" && isTerminal();
+    },
+    get columns() {
+      return isTerminal() ? process.stderr.columns || 80 : null;
     },
     workers: true,
     stdin: () => readFileSync(0),
@@ -67,7 +73,8 @@ export function refuseLostBytes(args: readonly string[]): void {
   if (lost !== undefined) throw new InputError(`argument '${lost}' is not valid UTF-8`);
 }
 
-/** A line of this driver's own on standard error. */
-export function report(host: Host, severity: "error" | "warning" | "note", message: string): void {
-  host.stderr(Buffer.from(`tsc-cc: ${severity}: ${message}\n`));
+/** A line of the compiler driver's own on standard error. */
+export function report(host: Host, severity: Severity, message: string): void {
+  const style = { colour: host.colour, json: false, quiet: false };
+  host.stderr(Buffer.from(formatMessage("tsc-cc", { severity, message }, style)));
 }

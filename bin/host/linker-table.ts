@@ -243,8 +243,13 @@ const translations: readonly LinkerOption[] = [
     (value) => (value === "relr" ? ["-z", "pack-relative-relocs"] : value === "none" ? [] : null),
     joined,
   ),
-  translated("color-diagnostics <when>", "GNU ld has no colours", lldMold, nothing, joined),
-  translated("no-color-diagnostics", "GNU ld has no colours", lldMold, nothing),
+  translated("color-diagnostics <when>", "also of tsc-lto; GNU ld has no colours", lldMold, nothing, {
+    own: (value) => [`--color-diagnostics=${value || "always"}`],
+    joined: true,
+  }),
+  translated("no-color-diagnostics", "the same", lldMold, nothing, {
+    own: () => ["--color-diagnostics=never"],
+  }),
   translated("gdb-index", "an index for gdb, which works without; GNU ld writes none", allButGnu, nothing),
   translated("no-gdb-index", "the default", allButGnu, nothing),
   translated("debug-names no-debug-names", "an index for debuggers; GNU ld writes none", lld, nothing),

@@ -269,6 +269,9 @@ async function optimised(args: readonly string[], host: Host): Promise<Uint8Arra
     get colour() {
       return host.colour;
     },
+    get columns() {
+      return host.columns ?? null;
+    },
     stdin: () => host.stdin(),
     stdout: (bytes) => parts.push(bytes),
     stderr: (bytes) => host.stderr(bytes),

@@ -46,6 +46,8 @@ export interface LinkServices {
   diagnose(diagnostic: Diagnostic): void;
   /** Takes what options want to be printed on the way: IR and machine IR after passes, runs of passes. */
   print(text: string): void;
+  /** Takes what the link does, for who wants to know; absent: nobody does. */
+  tell?(text: string): void;
 }
 
 /** The same inside of one link. */
@@ -95,6 +97,9 @@ export async function runJob(options: DriverOptions, given: LinkServices): Promi
     const kept = cache?.output() ?? null;
     if (kept !== null) {
       scheduler.signal?.throwIfAborted();
+      services.tell?.(
+        `nothing has changed since the last link: its output is taken from ${options.cacheDir}`,
+      );
       const contents = options.output === "-" ? kept : null;
       if (contents === null) await output.write(kept);
       return { contents, code: null, passes: emptyReport, phases: [] };
@@ -177,6 +182,7 @@ class Job {
       finished: (phase) => {
         if (phase === "compile" || phase === "complete") collectGarbage();
         this.timer.lap(phase);
+        services.tell?.(`${phase}: ${this.timer.laps.at(-1)!.milliseconds.toFixed(1)} ms`);
         services.scheduler.finished(phase);
       },
     };

@@ -54,6 +54,7 @@ export async function linkInputs(
 ): Promise<Linked> {
   const { scheduler, finished, diagnose } = services;
   const inputs = await scheduler.take("read", readInputs(options, read, replace));
+  if (services.tell !== undefined) for (const input of inputs) services.tell(readText(input));
   finished("read");
   const given = linkOptions(options, read);
   let linked: LinkResult;
@@ -64,6 +65,7 @@ export async function linkInputs(
     throw scheduler.signal?.aborted === true ? e : blame(e, modules);
   }
   const { module, diagnostics, summary, symbols } = linked;
+  for (const { file } of linked.extracted) services.tell?.(`takes ${file}`);
   if (options.entryGiven && given.output === "executable" && !symbols.get(given.entry)?.isDefined)
     diagnose({
       severity: "warning",
@@ -95,6 +97,16 @@ export async function linkInputs(
   if (options.emit === "asm") refuseSymbols(module, linked, !options.shared && !options.relocatable);
   const roots = options.sizeReport === null ? null : await rootsOf(linked, module, options, given, read);
   return { module, summary, files: filesOf(module, linked), roots, loaded: loadedOf(inputs, linked) };
+}
+
+/** What was read, and as what. */
+function readText(input: LinkInput): string {
+  if (input.kind === "module") return `reads ${input.module.file}: IR`;
+  if (input.kind === "native")
+    return `reads ${input.file}: symbols of ${input.shared ? "a library" : "machine code"}`;
+  const [first] = input.members;
+  const archive = first?.file.replace(/\([^()]*\)$/, "") ?? "an archive";
+  return `reads ${archive}: ${input.members.length} members, taken where they are needed`;
 }
 
 /** Whether a file takes part. */

@@ -19,12 +19,18 @@ export interface Row<T> {
   parse?(word: string, previous: T): T;
   /** The words that there are. */
   readonly choices?: readonly string[];
+  /** The value of an option that is given without one. */
+  readonly bare?: string;
   /** It may be given several times. */
   readonly repeats?: true;
   /** The value where it is not given. */
   readonly initial: T;
   /** A further spelling of others, which have the value. */
   readonly spells?: true;
+  /** It is used every day, so `--help` has it; `--help-all` has every one. */
+  readonly everyday?: true;
+  /** The value where it is not given, as people write it; absent: `initial` as it is. */
+  readonly usual?: string;
 }
 
 /** What a group's options change. */
@@ -70,12 +76,13 @@ function choice<const C extends string, const I extends C | null>(
   return { flags, text, choices, parse: (given) => given as C, initial };
 }
 const spelling = <T>(row: Row<T>): Row<T> & { readonly spells: true } => ({ ...row, spells: true });
+const everyday = <T>(row: Row<T>): Row<T> => ({ ...row, everyday: true });
 
 const place = {
   heading: "What is written:",
   effect: "way",
   rows: {
-    output: word("-o <file>", "output file; - is standard output", "a.s"),
+    output: everyday(word("-o <file>", "output file; - is standard output", "a.s")),
     nativeModules: value<string | null>(
       "--native-modules <dir>",
       "where clang puts objects of modules with unsupported constructs, to be linked beside the output",
@@ -89,11 +96,13 @@ const written = {
   heading: "What is written:",
   effect: "output",
   rows: {
-    emit: choice(
-      "--emit <kind>",
-      "what to write: assembly, an ELF object of it (by as), the linked IR as text, as LLVM bitcode, as IR object, or machine IR",
-      ["asm", "elf", "ir", "bitcode", "object", "machine"],
-      "asm",
+    emit: everyday(
+      choice(
+        "--emit <kind>",
+        "what to write: assembly, an ELF object of it (by as), the linked IR as text, as LLVM bitcode, as IR object, or machine IR",
+        ["asm", "elf", "ir", "bitcode", "object", "machine"],
+        "asm",
+      ),
     ),
     codegen: choice(
       "--codegen <generator>",
@@ -107,11 +116,13 @@ const written = {
       parseBitcodeVersion,
       newestBitcode,
     ),
-    level: value<OptimizationLevel | null>(
-      "-O <level>",
-      "optimise as at this level (0 1 2 3 s z); default: what each function was compiled for",
-      parseLevel,
-      null,
+    level: everyday(
+      value<OptimizationLevel | null>(
+        "-O <level>",
+        "optimise as at this level (0 1 2 3 s z); default: what each function was compiled for",
+        parseLevel,
+        null,
+      ),
     ),
     relocationModel: choice(
       "--relocation-model <model>",
@@ -126,32 +137,37 @@ const threads = {
   heading: "Threads and caches:",
   effect: "way",
   rows: {
-    jobs: value<number | null>(
-      "-j, --jobs <n>",
-      "worker threads; default: the number of cores",
-      parseJobs,
-      null,
+    jobs: everyday(
+      value<number | null>("-j, --jobs <n>", "worker threads; default: the number of cores", parseJobs, null),
     ),
-    parallelThreshold: value(
-      "--parallel-threshold <n>",
-      "IR instructions from which on worker threads pay for their start",
-      parseCount,
-      // A second thread (-j2, generated programs of 100 000 and 300 000 instructions, a busy machine) takes 0.95 to 1.05 and
-      // 0.94 of the time on the clock, and 1.6 and 1.5 of the memory, which is 1.8 and 1.4 of lld's: not worth it there.
-      400_000,
+    parallelThreshold: {
+      ...value(
+        "--parallel-threshold <n>",
+        "IR instructions from which on worker threads pay for their start",
+        parseCount,
+        // A second thread (-j2, generated programs of 100 000 and 300 000 instructions, a busy machine) takes 0.95 to 1.05 and
+        // 0.94 of the time on the clock, and 1.6 and 1.5 of the memory, which is 1.8 and 1.4 of lld's: not worth it there.
+        400_000,
+      ),
+      usual: "400 000",
+    },
+    cacheDir: everyday(
+      value<string | null>(
+        "--cache-dir <dir>",
+        "keep compiled functions in this directory, so that later links compile what has changed",
+        (given) => given,
+        null,
+      ),
     ),
-    cacheDir: value<string | null>(
-      "--cache-dir <dir>",
-      "keep compiled functions in this directory, so that later links compile what has changed",
-      (given) => given,
-      null,
-    ),
-    cacheSize: value(
-      "--cache-size <bytes>",
-      "most that files in the cache may take; k, m and g are units; those not used for longest go",
-      parseBytes,
-      parseBytes("1g"),
-    ),
+    cacheSize: {
+      ...value(
+        "--cache-size <bytes>",
+        "most that files in the cache may take; k, m and g are units; those not used for longest go",
+        parseBytes,
+        parseBytes("1g"),
+      ),
+      usual: "1g",
+    },
   },
 } as const satisfies OptionGroup;
 
@@ -159,8 +175,8 @@ const symbols = {
   heading: "Symbols and inputs:",
   effect: "output",
   rows: {
-    entry: word("-e, --entry <symbol>", "where the program starts", "main"),
-    export: list("--export <symbol>", "keep this definition visible; may be a glob"),
+    entry: everyday(word("-e, --entry <symbol>", "where the program starts", "main")),
+    export: everyday(list("--export <symbol>", "keep this definition visible; may be a glob")),
     exportDynamicSymbol: spelling(
       list("--export-dynamic-symbol <symbol>", "the same, without a warning where nothing defines it"),
     ),
@@ -171,8 +187,10 @@ const symbols = {
       "--undefined-glob <pattern>",
       "take the symbols as referenced that inputs or archives define and the glob matches",
     ),
-    shared: on("--shared", "the result goes into a shared library: visible definitions stay replaceable"),
-    relocatable: on("-r, --relocatable", "the result is linked further: everything global stays"),
+    shared: everyday(
+      on("--shared", "the result goes into a shared library: visible definitions stay replaceable"),
+    ),
+    relocatable: everyday(on("-r, --relocatable", "the result is linked further: everything global stays")),
     exportDynamic: on("-E, --export-dynamic", "keep every visible definition of an executable"),
     excludeLibs: {
       ...list("--exclude-libs <lib,lib>", "hide what archives of these names define; ALL: all"),
@@ -283,9 +301,8 @@ const code = {
       parseCount,
       0,
     ),
-    outline: off(
-      "--no-outline",
-      "repeated code stays where it is; else it becomes functions, where size is wanted",
+    outline: everyday(
+      off("--no-outline", "repeated code stays where it is; else it becomes functions, where size is wanted"),
     ),
     outlineRounds: value(
       "--outline-rounds <n>",
@@ -330,11 +347,13 @@ const reports = {
       ["select", "allocate", "finish"],
       null,
     ),
-    sizeReport: value<string | null>(
-      "--size-report <file>",
-      "write what is known of each function and variable, for tsc-lto size, why and diff, as JSON",
-      (given) => given,
-      null,
+    sizeReport: everyday(
+      value<string | null>(
+        "--size-report <file>",
+        "write what is known of each function and variable, for tsc-lto size, why and diff, as JSON",
+        (given) => given,
+        null,
+      ),
     ),
     saveTemps: value<string | null>(
       "--save-temps <prefix>",
@@ -345,6 +364,39 @@ const reports = {
     printRegusage: on("--print-regusage", "print the registers each function may change on standard error"),
   },
 } as const satisfies OptionGroup;
+
+/** What the command says, and how; programs are told in other ways (bin/api.ts). */
+const messages = {
+  heading: "Messages:",
+  effect: "way",
+  rows: {
+    verbose: everyday(
+      on("-v, --verbose", "say what is read, taken from caches and written, and how long each phase takes"),
+    ),
+    quiet: everyday(on("-q, --quiet", "say nothing but errors")),
+    json: on("--json", "errors and warnings as JSON on standard error, an object a line"),
+    progress: everyday(
+      choice(
+        "--progress <when>",
+        "show on standard error how far the link is; auto: on a terminal, after two seconds",
+        ["auto", "always", "never"],
+        "auto",
+      ),
+    ),
+    colorDiagnostics: {
+      ...choice(
+        "--color-diagnostics [when]",
+        "errors and warnings in colours; auto: on a terminal, unless NO_COLOR is set",
+        ["auto", "always", "never"],
+        "auto",
+      ),
+      bare: "always",
+    },
+  },
+} as const satisfies OptionGroup;
+
+/** Names of what is said by the command alone. */
+export const messageNames = Object.keys(messages.rows) as readonly (keyof (typeof messages)["rows"])[];
 
 const foreign = {
   heading: "Passes:",
@@ -361,7 +413,17 @@ const foreign = {
 } as const satisfies OptionGroup;
 
 /** In the order of the manual. */
-export const optionTable = [place, written, threads, symbols, code, checks, reports, foreign] as const;
+export const optionTable = [
+  place,
+  written,
+  threads,
+  symbols,
+  code,
+  checks,
+  reports,
+  messages,
+  foreign,
+] as const;
 
 type UnionToIntersection<U> = (U extends unknown ? (each: U) => void : never) extends (all: infer A) => void
   ? A

@@ -5,10 +5,11 @@
 import type { Command, Option } from "commander";
 import { passOptions } from "../../lto/pass/options.js";
 import { OptionError } from "./errors.js";
-import { optionRows } from "./option-table.js";
+import { messageNames, optionRows } from "./option-table.js";
 
 /** Options that are about the command itself, or have another form in a program. */
-const commandOnly = new Set([
+const commandOnly = new Set<string>([
+  ...messageNames,
   "output",
   "z",
   "version",

@@ -8,6 +8,7 @@ import { readTextFile } from "../host/libraries.js";
 import type { DriverOptions } from "./driver-options.js";
 import { OptionError } from "./errors.js";
 import { formerOptions } from "./former-names.js";
+import { addHelp } from "./help.js";
 import { translateLlvmOptions } from "./llvm-options.js";
 import { type Operand, splitOperands } from "./operands.js";
 import {
@@ -20,7 +21,6 @@ import {
 } from "./option-table.js";
 import { optionWords } from "./option-words.js";
 import { addPassOptions, readPassOptions } from "./pass-options.js";
-import { subcommands } from "./subcommands.js";
 
 /** Builds the parser; exported so that the manual and the tests see the same list of options. */
 export function makeCommand(version: string, set: PassSet = productPasses): Command {
@@ -33,76 +33,22 @@ export function makeCommand(version: string, set: PassSet = productPasses): Comm
       "[inputs...]",
       "IR objects, LLVM bitcode, .ll/.tir text, archives of these; native objects lend their symbols",
     )
-    .addHelpText("after", positionalHelp + subcommandHelp)
     .allowExcessArguments(true);
   for (const { heading, rows } of optionTable) {
     command.optionsGroup(heading);
     for (const row of Object.values<Row<unknown>>(rows)) command.addOption(parserOption(row));
   }
-  return addPassOptions(command, set);
+  return addHelp(addPassOptions(command, set));
 }
 
-function parserOption({ flags, text, parse, choices, initial }: Row<unknown>): Option {
+function parserOption({ flags, text, parse, choices, initial, usual, bare }: Row<unknown>): Option {
   const option = new Option(flags, text);
   if (choices !== undefined) option.choices(choices);
   else if (parse !== undefined)
     option.argParser((word: string, previous: unknown) => parse(word, previous ?? initial));
+  if (bare !== undefined) option.preset(bare);
   // What help says of it: what is off, empty or said by others goes without saying.
-  return typeof initial === "string" || typeof initial === "number" ? option.default(initial) : option;
-}
-
-/** Options whose place among the inputs matters, and what they do. */
-const positional: readonly (readonly [string, string])[] = [
-  ["-l <name>", "a library, looked for in the folders of -L <dir>"],
-  ["--whole-archive, --no-whole-archive", "take every member of the archives that follow"],
-  ["--start-lib, --end-lib", "take the objects between them only when needed"],
-  ["-Bstatic, -Bdynamic", "-l finds archives only, or shared libraries too"],
-  ["--push-state, --pop-state", "save and restore these states"],
-];
-
-const positionalHelp = `
-Where they stand among the inputs matters for these:
-${positional.map(([words, meaning]) => `  ${words.padEnd(38)} ${meaning}`).join("\n")}
-
-@FILE on the command line stands for the arguments in FILE.`;
-
-const subcommandHelp = `
-
-Other things than links, each with a --help of its own:
-${[...subcommands].map(([name, what]) => `  ${`tsc-lto ${name}`.padEnd(38)} ${what}`).join("\n")}`;
-
-/** Options under one heading: their words, and what each does. */
-export interface DescribedGroup {
-  readonly heading: string;
-  readonly rows: readonly (readonly [string, string])[];
-}
-
-/** Every option and what it does, for the manual. */
-export function describeOptions(command: Command): DescribedGroup[] {
-  const shown = command.options.filter(({ hidden }) => !hidden);
-  const groups = new Map<string, (readonly [string, string])[]>();
-  const add = (heading: string, row: readonly [string, string]): void => {
-    const rows = groups.get(heading);
-    if (rows === undefined) groups.set(heading, [row]);
-    else rows.push(row);
-  };
-  for (const option of shown) {
-    const value: unknown = option.defaultValue;
-    const usual = typeof value === "string" || typeof value === "number" ? [`default: ${value}`] : [];
-    const choices = option.argChoices === undefined ? [] : [option.argChoices.join(", ")];
-    const notes = [...choices, ...usual].join("; ");
-    const text = notes === "" ? option.description : `${option.description} (${notes})`;
-    add((option.helpGroupHeading ?? "Further options:").replace(/:$/, ""), [option.flags, text]);
-  }
-  add("Symbols and inputs", ["--no-undefined", "the same as -z defs"]);
-  add("Symbols and inputs", [
-    "--no-fat-lto-objects",
-    "the same as --fat-objects code; --fat-lto-objects: ir",
-  ]);
-  add("Symbols and inputs", ["--no-embedded-bitcode", "the same as --embedded-bitcode none"]);
-  for (const row of positional) add("Where they stand among the inputs matters", row);
-  add("Further options", ["@FILE", "stands for the arguments in FILE"]);
-  return [...groups].map(([heading, rows]) => ({ heading, rows }));
+  return typeof initial === "string" || typeof initial === "number" ? option.default(initial, usual) : option;
 }
 
 /** Words of drivers and linkers for options that have other names here. */
@@ -111,6 +57,7 @@ const synonyms: ReadonlyMap<string, string> = new Map([
   ["--fat-lto-objects", "--fat-objects=ir"],
   ["--no-fat-lto-objects", "--fat-objects=code"],
   ["--no-embedded-bitcode", "--embedded-bitcode=none"],
+  ["--no-color-diagnostics", "--color-diagnostics=never"],
   ...["-nostdlib", "--nostdlib", "-nodefaultlibs", "--nodefaultlibs"].map(
     (word) => [word, "--no-default-libs"] as const,
   ),

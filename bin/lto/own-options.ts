@@ -11,8 +11,8 @@ export const optionsOfPasses: readonly string[] = [
   "no-ir-outline",
 ];
 
-/** What a link step says in its own words: where the output goes, and what it is. GNU ld has --stats. */
-const ofLinkSteps = new Set(["native-modules", "emit", "help", "version", "stats", "z"]);
+/** What a link step says in its own words: where the output goes, and what it is. GNU ld has --stats and --verbose. */
+const ofLinkSteps = new Set(["native-modules", "emit", "help", "version", "stats", "verbose", "z"]);
 
 /** Whether each takes a value, by its long name. */
 const names: ReadonlyMap<string, boolean> = new Map(

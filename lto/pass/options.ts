@@ -69,6 +69,8 @@ export interface PassOption {
   /** Of a choice: its words; the first is meant where none is given. */
   readonly choices?: readonly string[];
   readonly description: string;
+  /** `--help` has it; `--help-all` has every one. */
+  readonly everyday?: true;
   /** Names of the same option of LLVM's tools, for `-mllvm`. */
   readonly llvm: readonly string[];
 }
@@ -78,6 +80,7 @@ export const passOptions: readonly PassOption[] = [
   {
     name: "stats",
     shows: true,
+    everyday: true,
     key: "stats",
     value: "",
     kind: "switch",
@@ -87,6 +90,7 @@ export const passOptions: readonly PassOption[] = [
   {
     name: "time-passes",
     shows: true,
+    everyday: true,
     key: "timePasses",
     value: "",
     kind: "switch",
@@ -176,6 +180,7 @@ export const passOptions: readonly PassOption[] = [
   },
   {
     name: "skip-pass",
+    everyday: true,
     key: "skipPass",
     value: "<pass,...>",
     kind: "passes",

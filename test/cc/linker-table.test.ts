@@ -104,6 +104,7 @@ describe("options of tsc-lto by their own names", () => {
       "--emit",
       "--native-modules",
       "--stats",
+      "--verbose",
       "--version",
     ]);
     for (const [long, required] of words)
