@@ -16,7 +16,8 @@ export interface Outcome {
 }
 
 /** What may differ from an empty terminal-less process in `cwd`. */
-export type HostOptions = Partial<Pick<Host, "env" | "colour" | "columns" | "workers" | "stdin">> & Pick<Host, "cwd">;
+export type HostOptions = Partial<Pick<Host, "env" | "colour" | "columns" | "workers" | "stdin">> &
+  Pick<Host, "cwd">;
 
 type Main = (args: readonly string[], host: Host) => Promise<number>;
 
