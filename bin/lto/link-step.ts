@@ -270,7 +270,7 @@ function linkOptions(options: DriverOptions, read: ReadFile): LinkOptions {
     keptSections: symbols.kept,
     ...(options.codegen === "llvm" || options.emit === "bitcode" ? { callable: isLibraryCallOfLlvm } : {}),
     errorLimit: options.errorLimit,
-    keepOrigins: options.sizeReport !== null,
+    keepOrigins: options.sizeReport !== null || options.passes.verifyEach,
     ...mentionOf(options),
     ...(scripts.length === 0
       ? {}

@@ -129,6 +129,11 @@ interface PassBase {
   readonly requires: readonly Analysis[];
   /** Facts that hold as before although the pass changed something. */
   readonly preserves: readonly Analysis[];
+  /**
+   * Code goes from one function to another, with origins that `Origins.moved` gives it. All other passes leave instructions the
+   * origins that they have, and what they make has that of what it stands for, or none.
+   */
+  readonly movesCode?: true;
   /** The pass runs only where the option of its name is given, which this line describes. */
   readonly option?: string;
   /** The pass runs unless `--no-` and its name are given, which this line describes. */

@@ -14,6 +14,7 @@ import type { TargetCosts } from "../target/costs.js";
 import { AnalysisCache } from "./analyses.js";
 import { diffLines } from "./diff.js";
 import type { PassOptions } from "./options.js";
+import { type FoundOrigins, originProblems, originsIn } from "./origin-check.js";
 import type {
   Analysis,
   AnyPass,
@@ -58,6 +59,12 @@ export interface Unit {
   problems(): readonly string[];
   /** Bodies whose facts a change makes invalid. */
   bodies(): readonly BodyView[];
+}
+
+/** What a unit was before a pass. */
+interface Observed {
+  readonly text: string;
+  readonly origins: FoundOrigins | null;
 }
 
 interface Sum {
@@ -153,7 +160,7 @@ export class PassRunner {
   constructor(
     readonly options: PassOptions,
     private readonly services: RunnerServices,
-    module: Module | null,
+    private readonly module: Module | null,
   ) {
     this.cache = new AnalysisCache(module);
     this.trace =
@@ -331,15 +338,16 @@ export class PassRunner {
       .join("\n");
   }
 
-  private observeBefore(pass: AnyPass, unit: Unit): string {
+  private observeBefore(pass: AnyPass, unit: Unit): Observed {
     const { printBefore, printChanged, verifyEach } = this.options;
     const prints = printBefore.includes(pass.name) || printBefore.includes("all");
     const text = prints || printChanged !== null || verifyEach ? this.text(unit) : "";
     if (prints && text !== "") this.services.log(`${title("before", pass, unit)}${text}`);
-    return text;
+    return { text, origins: verifyEach ? originsIn(unit.shown()) : null };
   }
 
-  private observeAfter(pass: AnyPass, unit: Unit, before: string, changed: boolean): void {
+  private observeAfter(pass: AnyPass, unit: Unit, observed: Observed, changed: boolean): void {
+    const { text: before, origins } = observed;
     const { printAfter, printChanged, verifyEach } = this.options;
     const prints = printAfter.includes(pass.name) || printAfter.includes("all");
     const text = prints || printChanged !== null || verifyEach ? this.text(unit) : "";
@@ -355,6 +363,8 @@ export class PassRunner {
     if (!verifyEach) return;
     const problems = [...unit.problems()];
     if (!changed && text !== before) problems.push("the pass changed the IR and said that it did not");
+    if (origins !== null && problems.length === 0)
+      problems.push(...originProblems(pass, origins, originsIn(unit.shown()), this.module?.origins ?? null));
     for (const body of unit.bodies())
       for (const name of this.cache.stale(body)) problems.push(`the pass does not preserve '${name}'`);
     if (problems.length > 0)

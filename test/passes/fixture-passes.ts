@@ -53,6 +53,18 @@ export const loseTerminator: FunctionPass = {
   },
 };
 
+/** Broken: code that it leaves where it is comes from elsewhere all at once. */
+export const inventOrigin: FunctionPass = {
+  ...common,
+  name: "invent-origin",
+  level: "function",
+  run(fn, context) {
+    if (fn.name !== "leaf") return false;
+    context.rewrite().blocks[0]!.insts[0]!.origin = 1;
+    return true;
+  },
+};
+
 /** Broken: changes the body and denies it. */
 export const denyChange: FunctionPass = {
   ...common,

@@ -7,6 +7,7 @@ import { summarizeModule } from "../../lto/analysis/summary.js";
 import { Use } from "../../lto/analysis/variable-uses.js";
 import { Op } from "../../lto/ir/instructions.js";
 import type { Func } from "../../lto/ir/module.js";
+import { type CodeOrigin, Origins } from "../../lto/ir/origins.js";
 import { finish } from "../../lto/ir/steps.js";
 import { constInt } from "../../lto/ir/values.js";
 import { dce } from "../../lto/opt/dce.js";
@@ -28,6 +29,7 @@ import {
   askUnsaid,
   claimBlocks,
   denyChange,
+  inventOrigin,
   loseTerminator,
   swapSubtraction,
   Witness,
@@ -61,8 +63,8 @@ define i32 @plain(i32 %a) optnone noinline {
 function run(
   stages: readonly Stage[],
   options: Partial<PassOptions> = {},
+  module = parseModule(program, "program.ll"),
 ): { text: string; log: string; report: PassReport } {
-  const module = parseModule(program, "program.ll");
   let log = "";
   let time = 0;
   const services = {
@@ -297,6 +299,53 @@ describe("--verify-each", () => {
     [claimBlocks, /pass 'claim-blocks' left function 'leaf' broken: the pass does not preserve 'cfg'/],
   ] as const)("$name", (pass, message) => {
     expect(() => only(pass, { verifyEach: true })).toThrow(message);
+  });
+});
+
+describe("--verify-each looks at origins of code", () => {
+  /** The program with `main`'s code of `leaf`, as if inlined. */
+  const withOrigins = () => {
+    const module = parseModule(program, "program.ll");
+    const [leaf, main] = module.functions as [Func, Func];
+    module.origins = new Origins();
+    main.rewrite().blocks[0]!.insts[0]!.origin = module.origins.moved(leaf, 0, 0);
+    main.commit(bodyCodec());
+    return module;
+  };
+  const verified = (pass: FunctionPass | ModulePass, module = withOrigins()) =>
+    run(
+      [pass.level === "module" ? onModule(may(pass)) : onFunctions(may(pass))],
+      { verifyEach: true },
+      module,
+    );
+  const moving = (movesCode: boolean, number: number): ModulePass => ({
+    name: "move",
+    level: "module",
+    description: "",
+    requires: [],
+    preserves: [],
+    ...(movesCode ? { movesCode } : {}),
+    run(module) {
+      module.functions[2]!.rewrite().blocks[0]!.insts[0]!.origin = number;
+      module.functions[2]!.commit(bodyCodec());
+      return true;
+    },
+  });
+  it("passes that keep them, and those that say that they move code, may do so", () => {
+    expect(() => verified(dce)).not.toThrow();
+    expect(() => verified(moving(true, 1))).not.toThrow();
+  });
+  it("others may not", () => {
+    expect(() => verified(inventOrigin)).toThrow(
+      "pass 'invent-origin' left function 'leaf' broken: @leaf: code has origin 1, which it had not, and the pass moves none",
+    );
+    expect(() => verified(moving(false, 1))).toThrow("@even: code has origin 1, which it had not");
+  });
+  it("numbers are the table's, and chains end", () => {
+    expect(() => verified(moving(true, 2))).toThrow("@even: an instruction has origin 2 of 1");
+    const module = withOrigins();
+    (module.origins!.codeOrigins as CodeOrigin[])[0] = { fn: module.functions[0]!, into: 1 };
+    expect(() => verified(dce, module)).toThrow("origin 1, of @leaf, leads to 1");
   });
 });
 

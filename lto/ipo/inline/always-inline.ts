@@ -24,6 +24,7 @@ export const alwaysInline: ComponentPass = {
   counters: { calls: "calls inlined" },
   requires: [callGraph],
   preserves: [],
+  movesCode: true,
   begin(module, context) {
     const { symbolOf, nodeOf, callees } = context.ofModule(callGraph);
     const isWanted = symbolOf.map((symbol) => (isForced(module.globals[symbol]!) ? 1 : 0));

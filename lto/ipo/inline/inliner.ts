@@ -251,5 +251,6 @@ export const inline: ComponentPass = {
   counters: { calls: "calls inlined", trials: "calls decided by generating code for both versions" },
   requires: [callGraph],
   preserves: [],
+  movesCode: true,
   begin: (module, context) => new InlinerWalk(module, context),
 };

@@ -225,6 +225,7 @@ const passNamed = (name: string, description: string): Omit<ModulePass, "option"
   },
   requires: [],
   preserves: [],
+  movesCode: true,
   run: (module, context) => new Outliner(module, context, name).run(),
 });
 

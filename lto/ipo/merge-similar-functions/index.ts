@@ -322,5 +322,6 @@ export const mergeSimilarFunctions: ModulePass = {
   },
   requires: [summary, callGraph],
   preserves: [],
+  movesCode: true,
   run: (module, context) => new Merger(module, context).run(),
 };

@@ -1,0 +1,49 @@
+/**
+ * What `--verify-each` asks of origins of code (`ir/origins.ts`): numbers are the table's, chains end, and a pass that does
+ * not say that it moves code from function to function (`PassBase.movesCode`) leaves each function with those it had.
+ */
+import type { Func } from "../ir/module.js";
+import type { Origins } from "../ir/origins.js";
+import type { AnyPass } from "./pass.js";
+
+/** Origins that the code of each function has, by the function's name. */
+export type FoundOrigins = ReadonlyMap<string, ReadonlySet<number>>;
+
+/** @param functions with bodies */
+export function originsIn(functions: readonly Func[]): FoundOrigins {
+  const found = new Map<string, Set<number>>();
+  for (const fn of functions) {
+    const numbers = new Set<number>();
+    fn.peek(({ blocks }) => {
+      for (const { insts } of blocks) for (const { origin } of insts) numbers.add(origin);
+    });
+    found.set(fn.name, numbers);
+  }
+  return found;
+}
+
+/**
+ * @param table null where it is not at hand: what leads where was looked at before
+ * @returns what the pass did wrong
+ */
+export function originProblems(
+  pass: AnyPass,
+  before: FoundOrigins,
+  after: FoundOrigins,
+  table: Origins | null,
+): string[] {
+  const problems: string[] = [];
+  const codes = table?.codeOrigins ?? [];
+  for (const [name, numbers] of after)
+    for (const number of numbers) {
+      if (number === 0) continue;
+      if (table !== null && !(number > 0 && number <= codes.length))
+        problems.push(`@${name}: an instruction has origin ${number} of ${codes.length}`);
+      else if (pass.movesCode !== true && before.get(name)?.has(number) !== true)
+        problems.push(`@${name}: code has origin ${number}, which it had not, and the pass moves none`);
+    }
+  codes.forEach(({ fn, into }, i) => {
+    if (!(into >= 0 && into <= i)) problems.push(`origin ${i + 1}, of @${fn.name}, leads to ${into}`);
+  });
+  return problems;
+}
