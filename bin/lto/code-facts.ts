@@ -1,15 +1,14 @@
 /** What a size report says of one function's final code; gathered in the thread that has it. Plain data. */
 import { stackBytes, unwindBytes } from "../../lto/codegen/late/cfi.js";
-import { codeOrigins, type OriginBytes } from "../../lto/codegen/late/code-origins.js";
-import { functionSize } from "../../lto/codegen/late/finish.js";
+import { type CodeSizes, codeSizes } from "../../lto/codegen/late/code-origins.js";
 import type { MFunction, SymbolRef } from "../../lto/codegen/mir.js";
 import { noRegisters, type RegisterSet, union, withRegister } from "../../lto/codegen/register-set.js";
 import { OpFact } from "../../lto/codegen/target.js";
 
 export interface CodeFacts {
   readonly symbol: string;
-  /** Bytes as they will be assembled. */
-  readonly code: number;
+  /** Bytes of code, and of them what was written elsewhere. */
+  readonly sizes: CodeSizes;
   /** Of unwind tables, estimated, without what every description has. */
   readonly unwind: number;
   /** On the stack, with its return address; null: not known before run time. */
@@ -22,8 +21,6 @@ export interface CodeFacts {
   /** It calls by pointer, to any or to listed functions; it has assembly. */
   readonly callsPointers: boolean;
   readonly hasAssembly: boolean;
-  /** Of its code what was written elsewhere. */
-  readonly origins: OriginBytes;
   /** Of its convention, where that is not the platform's. */
   readonly remark: string;
 }
@@ -62,7 +59,7 @@ export function codeFacts(mf: MFunction): CodeFacts {
     }
   return {
     symbol: mf.name,
-    code: functionSize(mf),
+    sizes: codeSizes(mf),
     unwind: mf.unwind === "async" ? unwindBytes(mf) : 0,
     stack: stackBytes(mf),
     own,
@@ -70,7 +67,6 @@ export function codeFacts(mf: MFunction): CodeFacts {
     mentions: [...mentions],
     callsPointers,
     hasAssembly,
-    origins: codeOrigins(mf),
     remark: mf.remark,
   };
 }

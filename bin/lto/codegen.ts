@@ -103,7 +103,11 @@ export async function generate(
   const entries = options.passes.enabled.includes(guardEntries.name) ? entryVariable(enteredSymbol) : "";
   write(printer.header());
   const sharing = new UnwindSharing(write);
-  const functions = new FallThrough((printed) => sharing.add(printed));
+  const functions = new FallThrough((printed, runsOn) => {
+    const { symbol, section, align } = printed;
+    if (sink.requests.facts) deliver({ kind: "place", place: { symbol, section, align, runsOn } });
+    sharing.add(printed);
+  });
   const print = (printed: PrintedFunction): void => functions.add(printed);
   const report = reporter(sink.requests, deliver);
   const printAdded = (mf: MFunction): PrintedFunction => {

@@ -295,6 +295,8 @@ class Job {
             return services.print(report.text);
           case "facts":
             return sizeReport?.accept(report.facts);
+          case "place":
+            return sizeReport?.place(report.place);
           case "machine":
             return scratch.write(report.text);
           default:

@@ -10,6 +10,7 @@ import type { MFunction } from "../../lto/codegen/mir.js";
 import type { Observer, Stage } from "../../lto/codegen/program/function.js";
 import { type CodeFacts, codeFacts } from "./code-facts.js";
 import { type ClaimReport, functionClaim, undefinedRegisters } from "./ipra-claims.js";
+import type { PlacedFunction } from "./jump-sizes.js";
 
 export interface ReportRequests {
   /** Machine IR after a stage goes to the log; of one function, or (null) of all. */
@@ -29,6 +30,7 @@ export type Report =
   | { readonly kind: "print"; readonly text: string }
   | { readonly kind: "machine"; readonly text: string }
   | { readonly kind: "facts"; readonly facts: CodeFacts }
+  | { readonly kind: "place"; readonly place: PlacedFunction }
   | ClaimReport;
 
 /** What looks at the functions of one thread; undefined if nothing is wanted. */

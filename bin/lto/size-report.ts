@@ -11,6 +11,7 @@ import {
   type SymbolReport,
 } from "../../formats/size-report/schema.js";
 import { printReport } from "../../formats/size-report/text.js";
+import type { CodeSizes } from "../../lto/codegen/late/code-origins.js";
 import type { RegisterSet } from "../../lto/codegen/register-set.js";
 import { hasRegister, minus } from "../../lto/codegen/register-set.js";
 import type { TargetRegisters } from "../../lto/codegen/target.js";
@@ -20,6 +21,7 @@ import type { ModuleSummary } from "../../lto/link/index.js";
 import type { PassCount } from "../../lto/pass/report.js";
 import type { CodeFacts } from "./code-facts.js";
 import type { CodegenResult, PlannedModule } from "./codegen.js";
+import { type PlacedFunction, settleJumps } from "./jump-sizes.js";
 
 /** Mentions of one global, by the names of what is mentioned. */
 interface Mentions {
@@ -35,6 +37,9 @@ export class SizeReportWriter {
   private readonly mentions = new Map<string, Mentions>();
   /** Who mentions a function other than by a call. */
   private readonly takers = new Map<string, string[]>();
+  private readonly placed: PlacedFunction[] = [];
+  /** Sizes of functions that jump to others, as the assembler will have them. */
+  private settled: ReadonlyMap<string, CodeSizes> = new Map();
   /** Positions in the report of origins of code, by number. */
   private readonly originNumbers = new Map<number, number>();
 
@@ -65,6 +70,11 @@ export class SizeReportWriter {
     this.facts.set(facts.symbol, facts);
   }
 
+  /** Is told of all functions, in the order in which they stand. */
+  place(place: PlacedFunction): void {
+    this.placed.push(place);
+  }
+
   /** @param file that was linked @param counts of the passes */
   text(...parts: Parameters<SizeReportWriter["report"]>): string {
     return printReport(this.report(...parts));
@@ -76,6 +86,12 @@ export class SizeReportWriter {
     { usage, saved, statistics }: CodegenResult,
     counts: readonly PassCount[],
   ): SizeReport {
+    const globals = new Map(module.globals.map((global) => [global.name, global]));
+    this.settled = settleJumps(
+      this.placed,
+      (name) => this.facts.get(name)?.sizes,
+      (name) => isSettled(globals.get(name)),
+    );
     const numbers = new Map(usage.map(([name], number) => [name, number]));
     const symbols: SymbolReport[] = [];
     const seen = new Set<string>();
@@ -124,10 +140,11 @@ export class SizeReportWriter {
   private symbolOf({ origins, dataLayout }: Module, global: GlobalValue): SymbolReport {
     const { name } = global;
     const facts = this.facts.get(name);
+    const sizes = this.settled.get(name) ?? facts?.sizes;
     const made = origins?.madeOf(global) ?? null;
     const absorbed = origins?.absorbedBy(global) ?? [];
     const place = origins?.placeOf(global) ?? null;
-    const written = (facts?.origins ?? []).map(
+    const written = (sizes?.origins ?? []).map(
       ([number, bytes]) => [this.originNumber(number, origins!), bytes] as const,
     );
     const { calls, mentions } = mergedMentions(this.mentions.get(name), facts);
@@ -136,8 +153,8 @@ export class SizeReportWriter {
       name,
       kind: global.kind === "function" || global.kind === "variable" ? global.kind : "alias",
       bytes:
-        facts !== undefined
-          ? { code: facts.code, unwind: facts.unwind }
+        facts !== undefined && sizes !== undefined
+          ? { code: sizes.code, unwind: facts.unwind }
           : global.kind === "variable"
             ? { [useOfVariable(global)]: dataLayout.allocSize(global.valueType) }
             : {},
@@ -220,6 +237,10 @@ export class SizeReportWriter {
     };
   }
 }
+
+/** The assembler knows where a jump leads that names it: what is weak another file may define. */
+const isSettled = (global: GlobalValue | undefined): boolean =>
+  global === undefined || global.isLocal || global.linkage === "external";
 
 /** The object is said where it is not the source itself. */
 const placed = (place: Place | null): Pick<SymbolReport, "file" | "object"> =>

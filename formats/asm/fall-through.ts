@@ -18,8 +18,8 @@ const mostPadding = 16;
 export class FallThrough {
   private held: PrintedFunction | null = null;
 
-  /** @param write takes the functions, in order */
-  constructor(private readonly write: (printed: PrintedFunction) => void) {}
+  /** @param write takes the functions, in order, and whether one goes on into the next */
+  constructor(private readonly write: (printed: PrintedFunction, runsOn: boolean) => void) {}
 
   add(printed: PrintedFunction): void {
     this.release(printed);
@@ -35,10 +35,10 @@ export class FallThrough {
   private release(next: PrintedFunction | null): void {
     if (this.held === null) return;
     const { exit, ...printed } = this.held;
-    if (exit === null) this.write(this.held);
+    if (exit === null) this.write(this.held, false);
     else if (next !== null && this.mayFollow(next, exit.into))
-      this.write({ ...printed, text: printed.text + alignText(next.align) + exit.behind, exit: null });
-    else this.write({ ...printed, text: printed.text + exit.jump + exit.behind, exit: null });
+      this.write({ ...printed, text: printed.text + alignText(next.align) + exit.behind, exit: null }, true);
+    else this.write({ ...printed, text: printed.text + exit.jump + exit.behind, exit: null }, false);
   }
 
   private mayFollow({ symbol, section, align, startsEarly }: PrintedFunction, wanted: string): boolean {

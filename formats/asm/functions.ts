@@ -276,7 +276,6 @@ export function functionText(
   if (fn.prologue !== null) out += imageText(dataImage(fn.prologue, layoutOf), names, fn);
   const { code, exit } = blocksText(mf, operandNames, exceptions, shared);
   out += code;
-  for (const [operand, global] of operandNames.aliased) head += names.alias(global, operand);
   let behind = "";
   if (exceptions !== null) behind += exceptions.footer();
   if (ownUnwind) behind += "\t.cfi_endproc\n";
@@ -290,6 +289,7 @@ export function functionText(
     symbol,
     section,
     head,
+    aliases: [...operandNames.aliased].map(([operand, global]) => names.alias(global, operand)),
     align,
     startsEarly: startsEarly(fn),
     text: exit === null ? out + behind : out,

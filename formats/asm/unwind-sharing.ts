@@ -25,12 +25,16 @@ export class UnwindSharing {
   private section = "";
   private operations = 0;
   private reset = "";
+  /** Those that were written. Told one twice, GNU as (2.40) may find no value of it where it sizes jumps. */
+  private readonly aliases = new Set<string>();
 
   /** @param write takes all text in order */
   constructor(private readonly write: (text: string) => void) {}
 
   /** @param printed a function whose exit is decided */
-  add({ section, head, text, unwind }: PrintedFunction): void {
+  add({ section, head: own, aliases, text, unwind }: PrintedFunction): void {
+    const head = own + aliases.filter((line) => !this.aliases.has(line)).join("");
+    for (const line of aliases) this.aliases.add(line);
     const goesOn =
       unwind !== null && section === this.section && this.operations + unwind.operations <= operationLimit;
     if (!goesOn) this.close();

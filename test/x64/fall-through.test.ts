@@ -215,6 +215,7 @@ describe("what is written", () => {
     symbol,
     section: "text",
     head: "",
+    aliases: [],
     align: 1,
     startsEarly: false,
     text: symbol,

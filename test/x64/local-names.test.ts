@@ -87,3 +87,25 @@ it.each(["-O0", "-O2", "-Oz"])(
     expect(status).toBe(2 + 3 + 4 + 0 + 7 + 3 + 5);
   },
 );
+
+it("short jumps to such a function are sized, however many functions jump to it", async () => {
+  const callers = [1, 2, 3, 4].map(
+    (n) => `define void @f${n}(i32 %x) minsize optsize {
+  store volatile i32 ${n}, ptr @v
+  tail call void @g(i32 %x)
+  ret void
+}
+`,
+  );
+  const g = `define dso_local void @g(i32 %x) noinline minsize optsize {
+  store volatile i32 %x, ptr @v
+  ret void
+}
+`;
+  writeFileSync(path("jumps.ll"), `@v = global i32 0\n${callers.join("")}${g}`);
+  const words = [path("jumps.ll"), "-o", path("jumps.s"), "-Oz", "--shared", "--skip-pass=inline"];
+  expect(await tscLto(words, { cwd: folder })).toMatchObject({ code: 0, err: "" });
+  const text = readFileSync(path("jumps.s"), "utf8");
+  expect(text).toContain("jmp\t.Llocal.g");
+  execFileSync("as", ["-o", path("jumps.o"), path("jumps.s")]);
+});

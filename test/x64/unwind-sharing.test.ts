@@ -14,6 +14,7 @@ const own = (name: string, section = "\t.text"): PrintedFunction => ({
   symbol: name,
   section,
   head: `${section}\n${name}:\n`,
+  aliases: [],
   align: 1,
   startsEarly: false,
   text: "\tret\n",
@@ -23,6 +24,19 @@ const own = (name: string, section = "\t.text"): PrintedFunction => ({
 const printed = (name: string, operations: number, section = "\t.text", reset = ""): PrintedFunction => ({
   ...own(name, section),
   unwind: { operations, reset },
+});
+
+it("aliases that several functions ask for are told once", () => {
+  let text = "";
+  const sharing = new UnwindSharing((piece) => {
+    text += piece;
+  });
+  const [g, h] = ["\t.set\t.Llocal.g, g\n", "\t.set\t.Llocal.h, h\n"] as const;
+  sharing.add({ ...own("a"), aliases: [g] });
+  sharing.add({ ...printed("b", 1), aliases: [g, h] });
+  sharing.close();
+  expect(text.split(g)).toHaveLength(2);
+  expect(text.split(h)).toHaveLength(2);
 });
 
 /** Names of functions, and where descriptions begin "(" and end ")"; resets in between. */

@@ -37,6 +37,8 @@ export interface PrintedFunction {
   readonly section: string;
   /** What stands before the code, its label included. */
   readonly head: string;
+  /** Directives that give symbols further names, which other functions may ask for, too. */
+  readonly aliases: readonly string[];
   /** Of the entry, in bytes. */
   readonly align: number;
   /** Something of the function's lies before its entry. */
