@@ -97,15 +97,15 @@ const mostRanges = 2000;
 function partition(ranges: Cluster[], costs: SwitchCosts): Cluster[] {
   const n = ranges.length;
   if (n < costs.leastRanges) return ranges;
-  if (n > mostRanges) return isDense(ranges, 0, n - 1, costs) ? [makeTable(ranges)] : ranges;
+  const density = new Density(ranges, costs);
+  if (n > mostRanges) return density.isEnough(0, n - 1) ? [makeTable(ranges)] : ranges;
   const best = new Int32Array(n + 1);
   const end = new Int32Array(n);
   for (let i = n - 1; i >= 0; i--) {
     best[i] = best[i + 1]! + 1;
     end[i] = i;
     for (let j = n - 1; j > i; j--) {
-      if (j - i + 1 < costs.leastRanges || best[j + 1]! + 1 >= best[i]! || !isDense(ranges, i, j, costs))
-        continue;
+      if (j - i + 1 < costs.leastRanges || best[j + 1]! + 1 >= best[i]! || !density.isEnough(i, j)) continue;
       best[i] = best[j + 1]! + 1;
       end[i] = j;
     }
@@ -126,12 +126,34 @@ const makeTable = (inside: Cluster[]): Cluster => ({
 /** Entries of the largest table. */
 const mostEntries = 1 << 16;
 
-function isDense(ranges: readonly Cluster[], from: number, to: number, { leastTests }: SwitchCosts): boolean {
-  const span = Number(ranges[to]!.high - ranges[from]!.low) + 1;
-  if (span > mostEntries) return false;
-  let tests = 0;
-  for (let i = from; i <= to; i++) tests += ranges[i]!.low === ranges[i]!.high ? 1 : 2;
-  return tests * 100 >= span * leastTests;
+/** Which runs of ranges are dense enough for a table, each in the same time: a partition asks for all of them. */
+class Density {
+  /** Where each range begins and how many values it has, both with what no table can hold counted as a little more than that. */
+  private readonly starts: Float64Array;
+  private readonly widths: Float64Array;
+  /** Tests of all ranges before each. */
+  private readonly tests: Int32Array;
+
+  constructor(
+    ranges: readonly Cluster[],
+    private readonly costs: SwitchCosts,
+  ) {
+    this.starts = new Float64Array(ranges.length);
+    this.widths = new Float64Array(ranges.length);
+    this.tests = new Int32Array(ranges.length + 1);
+    const bounded = (values: bigint): number => Math.min(Number(values), mostEntries + 1);
+    for (const [i, { low, high }] of ranges.entries()) {
+      if (i > 0) this.starts[i] = this.starts[i - 1]! + bounded(low - ranges[i - 1]!.low);
+      this.widths[i] = bounded(high - low + 1n);
+      this.tests[i + 1] = this.tests[i]! + (low === high ? 1 : 2);
+    }
+  }
+
+  isEnough(from: number, to: number): boolean {
+    const span = this.starts[to]! - this.starts[from]! + this.widths[to]!;
+    if (span > mostEntries) return false;
+    return (this.tests[to + 1]! - this.tests[from]!) * 100 >= span * this.costs.leastTests;
+  }
 }
 
 class SwitchTree {
