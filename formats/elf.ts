@@ -4,7 +4,7 @@
  * Every offset and size is checked against the file. Layouts: System V ABI (gABI), chapters 4 and 5.
  */
 import { textOfBytes } from "../lto/ir/byte-text.js";
-import { InputError } from "../lto/ir/errors.js";
+import { attributed, InputError } from "../lto/ir/errors.js";
 import type { NativeSymbol } from "../lto/link/input.js";
 import {
   irSection,
@@ -92,11 +92,7 @@ export function isElf(bytes: Uint8Array): boolean {
 
 /** @throws InputError when the file is not little-endian ELF or is malformed */
 export function readElf(bytes: Uint8Array, file: string): ElfObject {
-  try {
-    return new ElfReader(bytes).run();
-  } catch (error) {
-    throw error instanceof InputError ? error.inFile(file) : error;
-  }
+  return attributed(file, () => new ElfReader(bytes).run());
 }
 
 class ElfReader {

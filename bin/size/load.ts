@@ -6,7 +6,7 @@ import { MapFile } from "../../formats/size-report/map-file.js";
 import { programReport } from "../../formats/size-report/program.js";
 import type { SizeReport } from "../../formats/size-report/schema.js";
 import { isReport, parseReport } from "../../formats/size-report/text.js";
-import { InputError } from "../../lto/ir/errors.js";
+import { attributed, InputError } from "../../lto/ir/errors.js";
 import type { Host } from "../host/host.js";
 import { reasonOf } from "../host/system-errors.js";
 
@@ -73,9 +73,5 @@ export async function loadProgram(file: string, options: LoadOptions, host: Host
       ? null
       : MapFile.parse(readInput(options.map, host).toString("latin1"), options.map);
   const hashOf = options.hashes === true ? (await import("../../formats/code/code-hash.js")).codeHash : null;
-  try {
-    return programReport(new Image(bytes), file, { link, map, hashOf });
-  } catch (e) {
-    throw e instanceof InputError ? e.inFile(file) : e;
-  }
+  return attributed(file, () => programReport(new Image(bytes), file, { link, map, hashOf }));
 }

@@ -9,7 +9,7 @@
 import { baseObject } from "../../lto/analysis/references.js";
 import { type ModuleSummary, type SymbolSummary, symbolSummary } from "../../lto/analysis/summary.js";
 import { DataLayout } from "../../lto/ir/data-layout.js";
-import { InputError } from "../../lto/ir/errors.js";
+import { attributed, InputError } from "../../lto/ir/errors.js";
 import type { TbaaTag } from "../../lto/ir/hints/tbaa.js";
 import {
   Alias,
@@ -46,15 +46,6 @@ import { readTagTable } from "./tag-codec.js";
 export interface ObjectContents {
   readonly module: Module;
   readonly summary: ModuleSummary;
-}
-
-/** Runs `read`, attributing its InputErrors to `file`. */
-function attributed<T>(file: string, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw error instanceof InputError ? error.inFile(file) : error;
-  }
 }
 
 /**

@@ -7,7 +7,7 @@
  * Debug information, use-list orders, module summaries and all metadata but module flags and hints are skipped.
  */
 
-import { InputError } from "../../lto/ir/errors.js";
+import { attributed } from "../../lto/ir/errors.js";
 import { HintReader } from "../../lto/ir/hints/from-metadata.js";
 import { placeImplicitly } from "../../lto/ir/implicit-sections.js";
 import { isDebugIntrinsic } from "../../lto/ir/intrinsics.js";
@@ -26,12 +26,7 @@ import { parseNamedMetadata, skipMetadata, TextMetadata } from "./parse-metadata
  * @throws InputError (`line N: …`) on malformed text, UnsupportedError on what the IR cannot express
  */
 export function parseModule(text: string, file: string): Module {
-  try {
-    return new ModuleParser(text, file).parse();
-  } catch (error) {
-    if (error instanceof InputError) throw error.inFile(file);
-    throw error;
-  }
+  return attributed(file, () => new ModuleParser(text, file).parse());
 }
 
 class ModuleParser {

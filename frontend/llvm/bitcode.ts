@@ -8,7 +8,7 @@
  */
 
 import { BlockId } from "../../formats/bitcode/codes.js";
-import { InputError } from "../../lto/ir/errors.js";
+import { attributed, InputError } from "../../lto/ir/errors.js";
 import type { Module } from "../../lto/ir/module.js";
 import { BitReader, Entry } from "./bitcode/bitstream.js";
 import { ModuleReader } from "./bitcode/module.js";
@@ -27,11 +27,7 @@ const currentEpoch = 0;
  * `Func.materialize` throws the same for bodies
  */
 export function readBitcode(bytes: Uint8Array, file: string): Module[] {
-  try {
-    return readFile(unwrap(bytes), file);
-  } catch (error) {
-    throw error instanceof InputError ? error.inFile(file) : error;
-  }
+  return attributed(file, () => readFile(unwrap(bytes), file));
 }
 
 /** The wrapper is [magic, version, offset, size, CPU type], each of 32 bits. */

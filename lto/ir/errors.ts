@@ -20,6 +20,15 @@ export class InputError extends Error {
   }
 }
 
+/** Runs `read`, attributing its InputErrors to `file`. */
+export function attributed<T>(file: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw error instanceof InputError ? error.inFile(file) : error;
+  }
+}
+
 /** A construct that is valid but not supported; `construct` names it, e.g. `callbr` or `scalable vector`. */
 export class UnsupportedError extends InputError {
   override readonly name: string = "UnsupportedError";

@@ -22,7 +22,7 @@ import type { AttributeSet } from "../../../lto/ir/attributes.js";
 import { textOfBytes } from "../../../lto/ir/byte-text.js";
 import { DataLayout } from "../../../lto/ir/data-layout.js";
 import type { DICompileUnit } from "../../../lto/ir/debug/nodes.js";
-import { InputError, UnsupportedError } from "../../../lto/ir/errors.js";
+import { attributed, InputError, UnsupportedError } from "../../../lto/ir/errors.js";
 import { placeImplicitly } from "../../../lto/ir/implicit-sections.js";
 import type { Body } from "../../../lto/ir/instructions.js";
 import { isDebugIntrinsic } from "../../../lto/ir/intrinsics.js";
@@ -158,24 +158,21 @@ export class ModuleReader {
   private loadDebug(map: (global: GlobalValue) => GlobalValue | null): DICompileUnit[] {
     const { metadata } = this;
     const debug = new DebugNodeReader(metadata, map);
-    try {
-      for (const record of metadata.globalAttachments)
-        debug.attach(
-          this.values.get(record[0]!) as Func | GlobalVariable,
-          metadata.debugAttachments(record, 1),
-        );
-      this.debug = debug;
-      return debug.units();
-    } catch (error) {
-      throw error instanceof InputError ? error.inFile(this.file) : error;
-    }
+    for (const record of metadata.globalAttachments)
+      debug.attach(
+        this.values.get(record[0]!) as Func | GlobalVariable,
+        metadata.debugAttachments(record, 1),
+      );
+    this.debug = debug;
+    return debug.units();
   }
 
   private finish(): Module {
     const module = new Module(this.file, this.sourceName, this.triple, this.dataLayout);
     for (const global of this.globals) module.globals.push(global);
     module.moduleAsm = this.asm;
-    if (this.metadata.named.has("llvm.dbg.cu")) module.debugLoader = (map) => this.loadDebug(map);
+    if (this.metadata.named.has("llvm.dbg.cu"))
+      module.debugLoader = (map) => attributed(this.file, () => this.loadDebug(map));
     module.flags = readModuleFlags(this.metadata);
     module.dependentLibraries = readDependentLibraries(this.metadata);
     for (const name of this.metadata.named.keys()) {
@@ -589,11 +586,7 @@ class LazyBody implements BodySource {
     private readonly pos: number,
   ) {}
   decode(fn: Func): Body {
-    try {
-      return this.module.decode(fn, this.pos);
-    } catch (error) {
-      throw error instanceof InputError ? error.inFile(this.module.file) : error;
-    }
+    return attributed(this.module.file, () => this.module.decode(fn, this.pos));
   }
 }
 
