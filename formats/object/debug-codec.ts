@@ -3,7 +3,7 @@
  * mentioned; 0 is none.
  */
 import type { DebugNode, FieldNode } from "../../lto/ir/debug/nodes.js";
-import { blankNode } from "../../lto/ir/debug/nodes.js";
+import { blankNode, isBlank } from "../../lto/ir/debug/nodes.js";
 import { type Field, fieldsOf, schemaKinds } from "../../lto/ir/debug/schema.js";
 import { InputError } from "../../lto/ir/errors.js";
 import type { GlobalValue } from "../../lto/ir/module.js";
@@ -157,24 +157,6 @@ export class DebugTableWriter {
         return;
       }
     }
-  }
-}
-
-function isBlank(value: unknown, { type, otherwise }: Field): boolean {
-  switch (type) {
-    case "node":
-      return value === null;
-    case "string":
-      return value === "";
-    case "bigint":
-      return value === 0n;
-    case "boolean":
-      return value === (otherwise === true);
-    case "bigints":
-    case "nodes":
-      return (value as readonly unknown[]).length === 0;
-    default:
-      return value === otherwise;
   }
 }
 

@@ -6,7 +6,7 @@
  * members, whose scope it is).
  */
 import type { Constant } from "../values.js";
-import type { DebugSchema, Field, FieldType, SchemaKind } from "./schema.js";
+import type { DebugSchema, Field, SchemaKind } from "./schema.js";
 
 /** A constant where a node may stand: the number of elements of an array, the value of a template's parameter. */
 export interface DebugConstant {
@@ -103,11 +103,12 @@ export function blankNode<K extends SchemaKind>(
   fields: readonly (readonly [string, Field])[],
 ): NodeOf<K> {
   const made: Record<string, unknown> = { kind, distinct };
-  for (const [name, { type, otherwise }] of fields) made[name] = blank(type, otherwise);
+  for (const [name, field] of fields) made[name] = blank(field);
   return made as NodeOf<K>;
 }
 
-function blank(type: FieldType, otherwise: number | boolean): unknown {
+/** What a field is where nothing is said. */
+function blank({ type, otherwise }: Field): unknown {
   switch (type) {
     case "node":
       return null;
@@ -125,3 +126,7 @@ function blank(type: FieldType, otherwise: number | boolean): unknown {
   }
 }
 const nothing: readonly never[] = [];
+
+/** Whether a field says nothing. */
+export const isBlank = (value: unknown, field: Field): boolean =>
+  Array.isArray(value) ? value.length === 0 : value === blank(field);

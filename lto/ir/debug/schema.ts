@@ -68,6 +68,18 @@ const size = (at: number) => field("size", at);
 const tag = (at: number) => named(at, "tag");
 const flags = (at: number) => named(at, "flags");
 
+/** Of types that are made of others, in this order. */
+const madeOfTypes = {
+  tag: tag(1),
+  name: text(2),
+  scope: any(5),
+  file: file(3),
+  line: number(4),
+  baseType: any(6),
+  size: size(7),
+  align: number(8),
+  offset: size(9),
+};
 const bounds = { count: any(1), lowerBound: any(2), upperBound: any(3), stride: any(4) };
 
 /** By kind: the code of its bitcode record, and its fields. */
@@ -141,15 +153,7 @@ export const debugSchema = {
   DIDerivedType: {
     code: 17,
     fields: {
-      tag: tag(1),
-      name: text(2),
-      scope: any(5),
-      file: file(3),
-      line: number(4),
-      baseType: any(6),
-      size: size(7),
-      align: number(8),
-      offset: size(9),
+      ...madeOfTypes,
       flags: flags(10),
       extraData: any(11),
       /** One more than the address space; 0 for none. */
@@ -162,15 +166,7 @@ export const debugSchema = {
   DICompositeType: {
     code: 18,
     fields: {
-      tag: tag(1),
-      name: text(2),
-      scope: any(5),
-      file: file(3),
-      line: number(4),
-      baseType: any(6),
-      size: size(7),
-      align: number(8),
-      offset: size(9),
+      ...madeOfTypes,
       num_extra_inhabitants: number(22),
       flags: flags(10),
       elements: tuple(11),

@@ -12,7 +12,7 @@
  */
 import type { Constant } from "../values.js";
 import type { DebugNode, DICompositeType, FieldNode } from "./nodes.js";
-import { type Field, fieldsOf } from "./schema.js";
+import { fieldsOf } from "./schema.js";
 
 const Bit = { FwdDecl: 1 << 2, Definition: 1 << 3 } as const;
 const memberTag = 0x0d;
@@ -158,33 +158,33 @@ export class Uniquer {
   }
 }
 
-const holdsNodes = ({ type }: Field): boolean => type === "node" || type === "nodes" || type === "size";
+/** The fields that name nodes, and what they name. */
+function* naming(
+  node: FieldNode,
+): Generator<readonly [name: string, DebugNode | readonly (DebugNode | null)[]]> {
+  const fields = node as unknown as Mutable;
+  for (const [name, { type }] of fieldsOf(node.kind)) {
+    const value = fields[name];
+    if (
+      (type === "node" || type === "nodes" || type === "size") &&
+      typeof value === "object" &&
+      value !== null
+    )
+      yield [name, value as DebugNode | readonly (DebugNode | null)[]];
+  }
+}
 
 function mapFields(node: FieldNode, map: (operand: DebugNode) => DebugNode): void {
   const fields = node as unknown as Mutable;
-  for (const [name, field] of fieldsOf(node.kind)) {
-    if (!holdsNodes(field)) continue;
-    const value = fields[name];
-    if (typeof value !== "object" || value === null) continue;
+  for (const [name, value] of naming(node))
     fields[name] =
-      field.type === "nodes"
-        ? (value as readonly (DebugNode | null)[]).map((operand) => (operand === null ? null : map(operand)))
-        : map(value as DebugNode);
-  }
+      "kind" in value ? map(value) : value.map((operand) => (operand === null ? null : map(operand)));
 }
 
 /** The nodes that fields name, as often as they do. */
 function operandsOf(node: FieldNode): DebugNode[] {
   const operands: DebugNode[] = [];
-  const fields = node as unknown as Mutable;
-  for (const [name, field] of fieldsOf(node.kind)) {
-    if (!holdsNodes(field)) continue;
-    const value = fields[name];
-    if (typeof value !== "object" || value === null) continue;
-    if (field.type === "nodes") {
-      for (const operand of value as readonly (DebugNode | null)[])
-        if (operand !== null) operands.push(operand);
-    } else operands.push(value as DebugNode);
-  }
+  for (const [, value] of naming(node))
+    for (const operand of "kind" in value ? [value] : value) if (operand !== null) operands.push(operand);
   return operands;
 }
