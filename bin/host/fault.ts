@@ -4,7 +4,7 @@
  */
 import { InternalError } from "../../lto/ir/errors.js";
 import type { Host } from "./host.js";
-import { formatMessage, type MessageStyle } from "./messages.js";
+import { formatMessage, type MessageStyle, usualStyle } from "./messages.js";
 
 /** Asks for stack traces where no option reaches, as in a compiler driver that runs the linker. */
 const variable = "TSC_LTO_STACK_TRACE";
@@ -15,7 +15,7 @@ export function reportFault(
   e: unknown,
   host: Host,
   stackTrace = false,
-  style: MessageStyle = { colour: host.colour, json: false, quiet: false },
+  style: MessageStyle = usualStyle(host),
 ): void {
   const error = e instanceof Error ? e : new Error(String(e));
   const trace = stackTrace || (host.env[variable] ?? "") !== "";

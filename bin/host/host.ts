@@ -1,7 +1,7 @@
 /** What the driver sees of the process it runs in; tests put something else in its place. */
 import { fstatSync, readFileSync, writeSync } from "node:fs";
 import { InputError } from "../../lto/ir/errors.js";
-import { formatMessage, type Severity } from "./messages.js";
+import { formatMessage, type Severity, usualStyle } from "./messages.js";
 import { OutputError, reasonOf } from "./system-errors.js";
 
 export interface Host {
@@ -75,6 +75,5 @@ export function refuseLostBytes(args: readonly string[]): void {
 
 /** A line of the compiler driver's own on standard error. */
 export function report(host: Host, severity: Severity, message: string): void {
-  const style = { colour: host.colour, json: false, quiet: false };
-  host.stderr(Buffer.from(formatMessage("tsc-cc", { severity, message }, style)));
+  host.stderr(Buffer.from(formatMessage("tsc-cc", { severity, message }, usualStyle(host))));
 }

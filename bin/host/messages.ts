@@ -23,6 +23,13 @@ export interface MessageStyle {
   readonly quiet: boolean;
 }
 
+/** As on a terminal, or not, where no option says otherwise. */
+export const usualStyle = ({ colour }: Pick<Host, "colour">): MessageStyle => ({
+  colour,
+  json: false,
+  quiet: false,
+});
+
 /** SGR sequences (ECMA-48, 8.3.117), those that compilers and linkers have for these. */
 const colours: Readonly<Record<Severity, string>> = {
   error: "\x1b[1;31m",

@@ -11,7 +11,7 @@ import { type PassSet, productPasses, rulesOf } from "../../lto/pipeline/registr
 import { machineRules } from "../../lto/targets.js";
 import { reportFault } from "../host/fault.js";
 import { type Host, processHost, refuseLostBytes } from "../host/host.js";
-import { formatMessage, isColoured, type Message, type MessageStyle } from "../host/messages.js";
+import { formatMessage, isColoured, type Message, type MessageStyle, usualStyle } from "../host/messages.js";
 import { FileError, OutputError } from "../host/system-errors.js";
 import { ownPackage } from "../package.js";
 import type { DriverOptions } from "./driver-options.js";
@@ -93,7 +93,7 @@ class Talk {
     private readonly host: Host,
     args: readonly string[],
   ) {
-    this.style = { colour: host.colour, json: args.includes("--json"), quiet: false };
+    this.style = { ...usualStyle(host), json: args.includes("--json") };
   }
 
   say(message: Message): void {

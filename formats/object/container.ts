@@ -46,17 +46,20 @@ export function splitObjects(bytes: Uint8Array): Uint8Array[] {
   for (let start = 0; start < bytes.length; ) {
     const rest = bytes.subarray(start);
     if (start > 0 && !isObject(rest)) throw new InputError("trailing bytes after the object");
-    const size = rest.length < headerSize ? rest.length : sizeOf(rest);
+    const size = rest.length < headerSize ? rest.length : endsOf(rest)[3];
     objects.push(rest.subarray(0, size));
     start += size;
   }
   return objects;
 }
 
-/** At least a header. */
-function sizeOf(bytes: Uint8Array): number {
+/** Where the parts end, the first one's end first. @param bytes at least a header */
+function endsOf(bytes: Uint8Array): [tables: number, pool: number, bodies: number, debug: number] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return [12, 16, 20, 24].reduce((sum, at) => sum + view.getUint32(at, true), headerSize);
+  const tables = headerSize + view.getUint32(12, true);
+  const pool = tables + view.getUint32(16, true);
+  const bodies = pool + view.getUint32(20, true);
+  return [tables, pool, bodies, bodies + view.getUint32(24, true)];
 }
 
 /** @throws InputError when the bytes are foreign, newer than this program, or cut short */
@@ -70,10 +73,7 @@ export function splitParts(bytes: Uint8Array): Parts {
   if (version < 1) throw new InputError("malformed object header");
   if (version < formatVersion)
     throw new InputError(`object format ${version} is older than this program, which reads ${formatVersion}`);
-  const tablesEnd = headerSize + view.getUint32(12, true);
-  const poolEnd = tablesEnd + view.getUint32(16, true);
-  const bodiesEnd = poolEnd + view.getUint32(20, true);
-  const debugEnd = bodiesEnd + view.getUint32(24, true);
+  const [tablesEnd, poolEnd, bodiesEnd, debugEnd] = endsOf(bytes);
   if (debugEnd > bytes.length) throw new InputError("truncated object");
   if (debugEnd < bytes.length) throw new InputError("trailing bytes after the object");
   return {
