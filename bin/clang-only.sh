@@ -9,7 +9,7 @@ isClangs() {
   for word in "$@"; do
     case $word in
     # Options of the driver's own, those that it refuses, and files of options.
-    @* | --clang* | --codegen* | --driver-mode* | --help | -j* | -felf-* | -fno-elf-* | -fdefer-* | -fno-defer-*) return 1 ;;
+    @* | --clang* | --codegen* | --driver-mode* | --help* | -j* | -felf-* | -fno-elf-* | -fdefer-* | -fno-defer-*) return 1 ;;
     --error-* | -save-temps* | --save-temps* | -fembed-* | -fstack-size-* | -femulated-* | -fbasic-block-* | -ftrap-*) return 1 ;;
     -E | -M | -MM | -fsyntax-only | --version | -dumpmachine | -dumpversion | -print-* | --print-* | -###)
       # After an option it might be its value.

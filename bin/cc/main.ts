@@ -13,32 +13,39 @@ import { compileAll, type Invocation, missingInputs, planObjects } from "./compi
 import { Compiler } from "./compiler.js";
 import { type CompilerChoice, chooseCompiler } from "./compilers.js";
 import { needsRuntime } from "./instrumentation.js";
+import { ccOptions } from "./option-table.js";
 
-const usage = (name: string): string => `Usage: ${name} [options] file...
+/** Columns of options in `--help`. */
+const optionWidth = 24;
+/** Columns of their texts. */
+const textWidth = 70;
+
+function usage(name: string): string {
+  const groups = ccOptions.map(({ heading, rows }) => {
+    const lines = rows.map(({ flags, text }) => `  ${item(flags, text)}\n`);
+    return `${heading}:\n${lines.join("")}`;
+  });
+  return `Usage: ${name} [options] file...
 
 Compiles C and C++ with clang to IR objects for tsc-lto; without -c, also links them to a program,
-as tsc-c++ with the C++ library. The options are clang's (-c, -o, -O2, -D, -I, -MD, ...; -help lists them), and these:
+as tsc-c++ with the C++ library. The options are clang's (-c, -o, -O2, -D, -I, -MD, ...), and these:
 
-  --clang=PATH       the clang to use; default: $TSC_LTO_CLANG, else the newest on PATH, else embedded
-  --clang=embedded   the clang that comes with this program
-  --codegen=llvm     let LLVM generate the code of the whole program, in clang; --codegen=own: let this program;
-                     default: this program for x86-64, LLVM for all else (--target=)
-  -fdefer-inlining   at -Os and -Oz, leave inlining to the link, where copies of a function in several files
-                     can be folded before; -fno-defer-inlining (default): clang inlines in each file
-  -fno-elf-objects   objects are IR alone; -felf-objects (default): with the symbols that nm, ar and others read
-  -ffat-lto-objects  objects have machine code beside the IR, for linkers that do not know it (needs a system clang);
-                     -fno-fat-lto-objects (default)
-  --error-unsupported
-                     what tsc-lto cannot compile is an error; else the system's clang compiles it, with a warning
-  -Wl,--tsc-lto=OPTION
-                     an option of tsc-lto, in one word, for the link (--no-outline, --skip-pass=gvn, ...)
-  -j N               sources to compile at one time (default: the number of cores)
-  --driver-mode=g++  be tsc-c++; --driver-mode=gcc: be tsc-cc
-  -v                 show which clang runs, and how
-  --help             show this text
-
+${groups.join("\n")}
 Exit status: clang's where clang fails, 1 for other errors.
 `;
+}
+
+/** An option, and what it does beside it. */
+function item(flags: string, text: string): string {
+  const lines = [""];
+  for (const word of text.split(" "))
+    if (lines.at(-1)!.length + word.length < textWidth) lines.push(`${lines.pop()} ${word}`.trimStart());
+    else lines.push(word);
+  const indent = `\n  ${" ".repeat(optionWidth)}`;
+  return flags.length < optionWidth
+    ? flags.padEnd(optionWidth) + lines.join(indent)
+    : [flags, ...lines].join(indent);
+}
 
 /** Runs the driver in this process; its exit code. */
 export async function main(args: readonly string[]): Promise<number> {
@@ -52,9 +59,11 @@ export async function runDriver(args: readonly string[], host: Host): Promise<nu
     const command = parseCommandLine(
       expandResponseFiles(args, (path) => readTextFile(resolve(host.cwd, path))),
     );
-    if (command.help) {
+    if (command.help !== undefined) {
       host.stdout(Buffer.from(usage(command.cxx ? "tsc-c++" : "tsc-cc")));
-      return 0;
+      if (command.help === "short") return 0;
+      host.stdout(Buffer.from("\nOptions of clang:\n"));
+      return await runClang(await openInvocation({ ...command, mode: "clang", all: ["-help"] }, host));
     }
     const invocation = await openInvocation(command, host);
     try {

@@ -289,10 +289,19 @@ const translations: readonly LinkerOption[] = [
 /** In the order of the manual. */
 export const linkerTable: readonly LinkerOption[] = [...forOptimizer, ...forBoth, ...translations];
 
+/** How an option is written, for people. */
+export const spellingsOf = ({ names, value }: LinkerOption): string[] =>
+  names.map((name) => {
+    const isShort = name.length === 1;
+    const between = isShort ? " " : levelName.test(name) ? "" : "=";
+    return `${isShort ? "-" : "--"}${name}${value === undefined ? "" : `${between}<${value}>`}`;
+  });
+
 const byName: ReadonlyMap<string, LinkerOption> = new Map(
   linkerTable.flatMap((option) => option.names.map((name) => [name, option] as const)),
 );
 
+const levelName = /^lto-(?:CG)?O$/;
 /** Options whose value follows their name without `=`: a level. */
 const levelled = /^(lto-(?:CG)?O)(\w+)$/;
 

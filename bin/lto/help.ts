@@ -15,6 +15,8 @@ export interface DescribedOption {
   readonly text: string;
   /** The words that it takes, if it takes no others. */
   readonly choices?: readonly string[];
+  /** What it takes, where its name for people does not say so. */
+  readonly file?: "file" | "dir";
 }
 
 /** Options under one heading. */
@@ -53,16 +55,16 @@ export function describeOptions(command: Command): DescribedGroup[] {
     if (options === undefined) groups.set(heading, [option]);
     else options.push(option);
   };
-  for (const option of visible(command)) {
-    const { flags, argChoices } = option;
-    add((option.helpGroupHeading ?? "Further options:").replace(/:$/, ""), {
-      flags,
-      text: textOf(option),
-      ...(argChoices === undefined ? {} : { choices: argChoices }),
-    });
-  }
+  for (const option of visible(command))
+    add((option.helpGroupHeading ?? "Further options:").replace(/:$/, ""), describeOption(option));
   for (const [heading, option] of further) add(heading, option);
   return [...groups].map(([heading, rows]) => ({ heading, rows }));
+}
+
+export function describeOption(option: Option): DescribedOption {
+  const { flags, argChoices } = option;
+  const choices = argChoices === undefined ? {} : { choices: argChoices };
+  return { flags, text: textOf(option), ...choices };
 }
 
 /** With commander's own option for help. */

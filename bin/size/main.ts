@@ -4,6 +4,7 @@
  */
 import { Command, CommanderError } from "commander";
 import { InputError } from "../../lto/ir/errors.js";
+import { addCompletion, addMan } from "../help/commands-of-help.js";
 import { reportFault } from "../host/fault.js";
 import type { Host } from "../host/host.js";
 import { InputErrors, LinkError } from "../lto/errors.js";
@@ -27,7 +28,8 @@ export type AddSubcommand = (command: Command, services: Services, finish: (code
 /** The command with all subcommands, for running them and for the manual. */
 export function makeSubcommands(services: Services, finish: (code: number) => void): Command {
   const command = new Command("tsc-lto").helpCommand(false);
-  for (const add of [addSize, addDiff, addWhy, addMeasure]) add(command, services, finish);
+  for (const add of [addSize, addDiff, addWhy, addMeasure, addMan, addCompletion])
+    add(command, services, finish);
   return command;
 }
 

@@ -136,7 +136,8 @@ export interface CommandLine {
   /** `-j`: jobs at one time. */
   readonly jobs: number | undefined;
   readonly verbose: boolean;
-  readonly help: boolean;
+  /** `--help` or `--help-all` was given. */
+  readonly help: "short" | "all" | undefined;
 }
 
 function compilePatterns(patterns: readonly string[]): (word: string) => boolean {
@@ -193,7 +194,7 @@ class Parser {
   private fat = false;
   private cxx = false;
   private verbose = false;
-  private help = false;
+  private help: CommandLine["help"];
   private onlyInputs = false;
 
   constructor(private readonly words: readonly string[]) {}
@@ -252,7 +253,7 @@ class Parser {
   }
 
   /**
-   * `--clang=`, `--codegen=`, `--driver-mode=`, `-fdefer-inlining`, `-felf-objects`, `--error-unsupported`, `-j`, `--help`: options of this driver, which clang does not have or answers differently.
+   * `--clang=`, `--codegen=`, `--driver-mode=`, `-fdefer-inlining`, `-felf-objects`, `--error-unsupported`, `-j`, `--help`, `--help-all`: options of this driver, which clang does not have or answers differently.
    * How many words the option has; 0 when `word` is none of them.
    */
   private ownOption(word: string, next: string | undefined): number {
@@ -275,8 +276,8 @@ class Parser {
       this.cxx = word === cxxMode;
       return 1;
     }
-    if (word === "--help") {
-      this.help = true;
+    if (word === "--help" || word === "--help-all") {
+      this.help = word === "--help" ? "short" : "all";
       return 1;
     }
     if (word === "-fdefer-inlining" || word === "-fno-defer-inlining") {

@@ -138,7 +138,8 @@ describe("options of its own", () => {
     const c = parse("-c -j 3 --clang=/opt/clang a.c");
     expect([c.jobs, c.clang, c.all]).toEqual([3, "/opt/clang", ["-c", "a.c"]]);
     expect(parse("-j8 -c a.c").jobs).toBe(8);
-    expect(parse("--help").help).toBe(true);
+    expect(parse("--help").help).toBe("short");
+    expect(parse("--help-all").help).toBe("all");
   });
   it("refuses bad values", () => {
     for (const line of ["-c -j a.c", "-j 0", "-j0", "--clang= a.c", "-c a.c -j"])

@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { processHost } from "../../bin/host/host.js";
-import { linkerTable } from "../../bin/host/linker-table.js";
+import { linkerTable, spellingsOf } from "../../bin/host/linker-table.js";
+import { environment } from "../../bin/lto/environment.js";
 import { describeOptions } from "../../bin/lto/help.js";
 import { main } from "../../bin/lto/main.js";
 import { makeCommand } from "../../bin/lto/options.js";
@@ -43,20 +44,26 @@ function subcommandTables(): string {
   return `${sections.join("")}\n`;
 }
 
+const beginEnvironment = "<!-- environment: written by npm run docs -->\n";
+const endEnvironment = "<!-- end of environment -->\n";
+
+const environmentTable = (): string =>
+  `\n${table(
+    ["variable", "what it is for"],
+    environment.map(([name, meaning]) => [`\`${name}\``, meaning]),
+  )}\n`;
+
 const beginLinker = "<!-- linker options: written by npm run docs -->\n";
 const endLinker = "<!-- end of linker options -->\n";
 
 function linkerOptionTable(): string {
-  const rows = linkerTable.map(({ names, value, way, text }) => {
-    const spelled = names.map((name) => {
-      const dashes = name.length === 1 ? "-" : "--";
-      const isLevel = /^lto-(?:CG)?O$/.test(name);
-      const tail =
-        value === undefined ? "" : name.length === 1 ? ` <${value}>` : `${isLevel ? "" : "="}<${value}>`;
-      return `\`${dashes}${name}${tail}\``;
-    });
-    return [spelled.join(", "), way, text];
-  });
+  const rows = linkerTable.map((row) => [
+    spellingsOf(row)
+      .map((flags) => `\`${flags}\``)
+      .join(", "),
+    row.way,
+    row.text,
+  ]);
   return `\n${table(["option", "what becomes of it", "how"], rows)}\n`;
 }
 
@@ -87,6 +94,18 @@ describe("documentation", () => {
       expect(code).toBe(0);
       expect(out).toContain(`Usage: tsc-lto ${name}`);
     }
+  });
+
+  it("the environment in MANUAL.md", () => {
+    const path = join(root, "MANUAL.md");
+    const text = readFileSync(path, "utf8");
+    const [from, to] = [
+      text.indexOf(beginEnvironment) + beginEnvironment.length,
+      text.indexOf(endEnvironment),
+    ];
+    expect(from, "the marker of the table").toBeGreaterThanOrEqual(beginEnvironment.length);
+    expect(to).toBeGreaterThanOrEqual(from);
+    expectFile(text.slice(0, from) + environmentTable() + text.slice(to), path);
   });
 
   it("the options of linkers in MANUAL.md", () => {
