@@ -16,14 +16,19 @@
  * median of three runs each, in turn).
  *
  * The size of the young generation can be set on the command line only (bin/tsc-lto, bin/tsc-ld): with 4 MiB halves instead
- * of 16 links take 12 to 27% less memory at peak (SQLite, Lua, bzip2, Expat, -Oz), in the same processor time. Heaps of links
- * below a megabyte of bitcode grow by 30% at a time: with that and halves of 2 MiB their peak is 0.77 to 0.90 of what it was
- * (bzip2 gzip expat lua mawk mujs, -Oz), near lld's, for a processor time of 0.94 to 1.11 (medians of two to eight runs in turn
- * on a busy machine; zstd, which is larger: 0.71 and 1.12). Halves of 1 MiB: 0.76 to 0.87, and 0.98 to 1.27.
+ * of 16 links take 12 to 27% less memory at peak (SQLite, Lua, bzip2, Expat, -Oz), in the same processor time; with 2 MiB less still,
+ * with 1 MiB 0.98 to 1.27 of the time.
  *
- * With `--optimize-for-size` the heap's limit may follow it by 2 MB instead of 8: the peak of usual links falls by another 4 to 7%
- * (gzip from 82.7 MB to 79.8, MuJS from 96.1 to 92.1), for a processor time of 1.01 (least of two to three runs in turn on a busy
- * machine). With growth by 20% in addition MuJS takes 89.5 MB, and 1.07 of the time.
+ * Collecting garbage throws away optimised code that mentions what died, so how early that is tried decides what a budget is worth
+ * (bin/lto/memory.ts). Collecting from 28 MB in use on, with a budget of 1.6 MB and, below a megabyte of bitcode, a heap that
+ * grows by 30% at a time under `--optimize-for-size` (as it was before), against collecting from 48 MB on with 800 kB and growth as V8 has it
+ * (as it is now), least of two in turn on a quiet machine, processor time and memory as parts of lld's: bzip2 2.58, 0.94 and 2.19,
+ * 1.16; Lua 2.41, 1.04 and 2.33, 1.15; zstd, one run each, 2.00, 1.25 and 1.87, 1.27. From 64 MB on: 2.18, 1.20; 2.42, 1.28. Never,
+ * with a budget of 400 kB and 8 MiB halves: zstd 1.76, but 2.26 of the memory.
+ *
+ * Without effect on top of that, beyond the noise of a busy machine (bzip2, least of two in turn, without any collection):
+ * `--single-threaded-gc`, scavenges in one thread, one thread in V8's pool, no incremental marking, feedback after 300 or 4000 bytes,
+ * a budget of 3 MB, an old space of 64 MB from the start, no optimising of functions above 4000 bytes, no always-sparkplug.
  *
  * From V8 12 on (Node 22 and 24), functions are optimised by calls and not by executed bytes, and Maglev comes before TurboFan.
  * Without settings for that, the same links take 1.4 to 1.6 of Node 20's processor time and 1.2 to 1.6 of its memory (gzip and
@@ -45,19 +50,15 @@ const budgets = Number.parseInt(process.versions.v8, 10) < 12;
 
 const settings = [
   "--always-sparkplug",
-  ...(budgets ? ["--interrupt-budget=1600000"] : ["--no-maglev", "--invocation-count-for-turbofan=100000"]),
+  ...(budgets ? ["--interrupt-budget=800000"] : ["--no-maglev", "--invocation-count-for-turbofan=100000"]),
   "--no-use-osr",
   "--max-inlined-bytecode-size-cumulative=200",
   // What ran at the start stays compiled, for the caches of bin/start.cts.
   "--no-flush-bytecode",
 ];
 
-/** Where the heap is small, letting it grow slowly costs little. */
-const slowGrowth = ["--heap-growing-percent=30", "--optimize-for-size"];
-
-function apply(size: "usual" | "large"): void {
-  for (const setting of size === "usual" ? [...settings, ...slowGrowth] : settings)
-    v8.setFlagsFromString(setting);
+function apply(): void {
+  for (const setting of settings) v8.setFlagsFromString(setting);
 }
 
 export = { apply };

@@ -55,7 +55,7 @@ const enoughEffort = 4000;
 const smallFile = 4096;
 /** Bytes of inputs below which a run is a small one. */
 const smallRun = 12_000;
-/** And below which it is a usual one, whose heap is kept small; bin/engine.cts has the figures. */
+/** And below which it is a usual one: larger ones use more functions. */
 const usualRun = 1_000_000;
 /** In the user's directory, where also other versions of this program leave theirs. */
 const keptFiles = 24;
@@ -276,7 +276,7 @@ async function run(command: Command, args: readonly string[]): Promise<void> {
   // Other commands read headers, libraries and what else is not named.
   const bytes = command === "lto" ? inputBytes(args) : usualRun;
   size = bytes < smallRun ? "small" : bytes < usualRun ? "usual" : "large";
-  if (size !== "small") (require("./engine.cjs") as typeof engine).apply(size);
+  if (size !== "small") (require("./engine.cjs") as typeof engine).apply();
   // There is nothing to collect, and looking would load a module.
   else globalThis.gc = undefined;
   const { main } = await load(command);
