@@ -141,7 +141,7 @@ export async function optimise(
     forced,
   );
   const all = arranged(pipelines[level].program, options.passOrder);
-  const program = codegen === null ? withoutOwnCode(all) : all;
+  const program = codegen === null ? withoutOwnCode(all, level) : all;
   if (program.length === 0) return { summary: linked, runs: 0, report: emptyReport };
   const runner = new PassRunner(options, services(options, costsOf(module), origin, 0, print), module);
   runner.cache.know(summaryAnalysis, linked);

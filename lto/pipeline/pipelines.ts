@@ -271,11 +271,18 @@ const forOwnCode: ReadonlySet<AnyPass> = new Set<AnyPass>([
   biasPointerArguments,
 ]);
 
+/**
+ * For speed LLVM's inliner decides alone: it sees what is left of a callee after LLVM's own passes, ours before it only adds code.
+ * .text of lua on AArch64 at -O2 is 1.044 of clang's with LLVM's, 1.112 with both; executed instructions differ by less than 0.01.
+ */
+const forOwnSpeed: ReadonlySet<AnyPass> = new Set<AnyPass>([inline]);
+
 /** A program's stages where LLVM generates the code. */
-export const withoutOwnCode = (stages: readonly Stage[]): readonly Stage[] =>
-  stages.map(
-    (stage) => ({ ...stage, steps: stage.steps.filter(({ pass }: Step) => !forOwnCode.has(pass)) }) as Stage,
-  );
+export const withoutOwnCode = (stages: readonly Stage[], level: OptimizationLevel): readonly Stage[] => {
+  const forSpeed = level === "O1" || level === "O2" || level === "O3";
+  const runs = ({ pass }: Step): boolean => !forOwnCode.has(pass) && !(forSpeed && forOwnSpeed.has(pass));
+  return stages.map((stage) => ({ ...stage, steps: stage.steps.filter(runs) }) as Stage);
+};
 
 /** Steps whose order is free: what functions go through once the inliner has been there. */
 const isArranged = (stage: Stage, step: Step): boolean =>
