@@ -74,19 +74,23 @@ export interface Interaction {
   readonly beyond: number;
 }
 
-/** All pairs, the strongest interaction first. */
-export async function interactions(count: number, measure: Measure): Promise<Interaction[]> {
+/** Pairs of some of `count` decisions, by their numbers, the strongest interaction first. */
+export async function interactions(
+  count: number,
+  measure: Measure,
+  some: readonly number[] = Array.from({ length: count }, (_, i) => i),
+): Promise<Interaction[]> {
   const all = new Set(Array.from({ length: count }, (_, i) => i));
   const without = async (...left: readonly number[]): Promise<number> =>
     measure(new Set([...all].filter((one) => !left.includes(one))));
   const whole = await without();
-  const alone: number[] = [];
-  for (const one of all) alone.push((await without(one)) - whole);
+  const alone = new Map<number, number>();
+  for (const one of some) alone.set(one, (await without(one)) - whole);
   const result: Interaction[] = [];
-  for (let first = 0; first < count; first++)
-    for (let second = first + 1; second < count; second++) {
+  for (const [i, first] of some.entries())
+    for (const second of some.slice(i + 1)) {
       const together = (await without(first, second)) - whole;
-      result.push({ first, second, together, beyond: together - alone[first]! - alone[second]! });
+      result.push({ first, second, together, beyond: together - alone.get(first)! - alone.get(second)! });
     }
   return result.sort((a, b) => Math.abs(b.beyond) - Math.abs(a.beyond));
 }

@@ -10,6 +10,7 @@ import { interactions, shapleyValues } from "./effects.js";
 import { addForms, formOf, parseNumber } from "./forms.js";
 import type { AddSubcommand, Services } from "./main.js";
 import { type Measured, Measuring } from "./measuring.js";
+import { peerNames } from "./peers.js";
 import { subjectOf } from "./subject.js";
 import { type Cell, formatTable, type TableForm } from "./table.js";
 
@@ -19,7 +20,7 @@ interface MeasureOptions {
   readonly decisions?: string;
   readonly everyPass?: boolean;
   readonly alone: boolean;
-  readonly pairs?: boolean;
+  readonly pairs?: number | true;
   readonly shapley: number;
   readonly against: readonly string[];
   readonly run?: string;
@@ -58,12 +59,16 @@ export const addMeasure: AddSubcommand = (command, services, finish) => {
     )
     .option("--every-pass", "look at each pass and step that can be left out")
     .option("--no-alone", "do not measure each decision alone")
-    .option("--pairs", "leave out each pair of decisions, too, and show how they interact")
+    .option(
+      "--pairs [n]",
+      `leave out each pair of the n decisions that save most, too, and show how they interact (${usualPairs} without n)`,
+      parseNumber,
+    )
     .option("--shapley <n>", "the mean of what each saves over n orders of taking them", parseNumber, 0)
     .option(
-      "--against <name=command>",
-      "measure what a command for the shell writes to $PROGRAM; repeatable",
-      collectCommand,
+      "--against <peer>",
+      `measure the program as LLVM's link-time optimisation makes it (${peerNames.join(", ")}), or NAME=COMMAND: what a command for the shell writes to $PROGRAM; repeatable`,
+      collectPeer,
       [],
     )
     .option(
@@ -88,8 +93,12 @@ export const addMeasure: AddSubcommand = (command, services, finish) => {
   );
 };
 
-function collectCommand(word: string, previous: readonly string[]): readonly string[] {
-  if (!/^[^=]+=./s.test(word)) throw new InvalidArgumentError("expected NAME=COMMAND.");
+/** Of how many decisions pairs are looked at where nothing is said: of all of them there would be hundreds. */
+const usualPairs = 8;
+
+function collectPeer(word: string, previous: readonly string[]): readonly string[] {
+  if (!peerNames.includes(word) && !/^[^=]+=./s.test(word))
+    throw new InvalidArgumentError(`expected NAME=COMMAND or one of ${peerNames.join(", ")}.`);
   return [...previous, word];
 }
 
@@ -240,17 +249,24 @@ async function findingsOf(measuring: Measuring, options: MeasureOptions): Promis
       });
     }
     effects.sort((a, b) => b.saves - a.saves || (a.name < b.name ? -1 : 1));
-    if (options.pairs === true)
-      pairs = (await interactions(chosen.length, taken)).map(({ first, second, together, beyond }) => ({
-        names: `${chosen[first]!.name}, ${chosen[second]!.name}`,
-        together,
-        beyond,
-      }));
+    if (options.pairs !== undefined) {
+      const most = effects.slice(0, options.pairs === true ? usualPairs : options.pairs);
+      const numbers = chosen.flatMap(({ name }, i) => (most.some((one) => one.name === name) ? [i] : []));
+      pairs = (await interactions(chosen.length, taken, numbers)).map(
+        ({ first, second, together, beyond }) => ({
+          names: `${chosen[first]!.name}, ${chosen[second]!.name}`,
+          together,
+          beyond,
+        }),
+      );
+    }
   }
   for (const word of options.against) {
     const equals = word.indexOf("=");
-    const name = word.slice(0, equals);
-    settings.push({ name, measured: measuring.other(name, word.slice(equals + 1)) });
+    const name = equals < 0 ? word : word.slice(0, equals);
+    const command = word.slice(equals + 1);
+    const measured = equals < 0 ? await measuring.byLld(name) : measuring.other(name, command);
+    settings.push({ name, measured });
   }
   return { settings, effects, pairs, links: measuring.links };
 }

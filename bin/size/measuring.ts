@@ -9,11 +9,13 @@ import { InputError } from "../../lto/ir/errors.js";
 import { productPasses } from "../../lto/pipeline/registry.js";
 import type { Host } from "../host/host.js";
 import { filesIn } from "../host/native-members.js";
+import type { DriverOptions } from "../lto/driver-options.js";
 import { runJob } from "../lto/job.js";
 import { makeCommand, parseOptions } from "../lto/options.js";
 import { runToCompletion } from "../lto/scheduler.js";
 import { median } from "./effects.js";
 import { besideSuffix, loadProgram } from "./load.js";
+import { compileByLld, findLld, type Lld } from "./peers.js";
 import { type Subject, timedRun } from "./subject.js";
 
 export interface Measured {
@@ -40,6 +42,7 @@ export class Measuring {
   private readonly known = new Map<string, Measured>();
   /** How many links there were. */
   links = 0;
+  private lld: Lld | null = null;
 
   /**
    * @param directory for what is made
@@ -83,7 +86,7 @@ export class Measuring {
     return join(this.directory, "native");
   }
 
-  private async optimised(options: readonly string[]): Promise<Uint8Array> {
+  private async optimised(options: readonly string[], how: Partial<DriverOptions> = {}): Promise<Uint8Array> {
     const { host, natives } = this;
     rmSync(natives, { recursive: true, force: true });
     const quiet = { writeOut: () => {}, writeErr: () => {} };
@@ -91,7 +94,7 @@ export class Measuring {
     const parsed = parseOptions(command, [...options, ...this.subject.words]);
     if (parsed.inputs.length === 0) throw new InputError("nothing to measure: no inputs after --");
     const { contents } = await runJob(
-      { ...parsed, output: "-", emit: "asm", cacheDir: null, nativeModules: natives },
+      { ...parsed, output: "-", emit: "asm", cacheDir: null, nativeModules: natives, ...how },
       {
         host,
         set: productPasses,
@@ -110,6 +113,21 @@ export class Measuring {
     this.tell(name);
     const program = join(this.directory, `other-${name.replace(/\W/g, "_")}`);
     timedRun(command, program, this.host);
+    return this.measure(program, []);
+  }
+
+  /** The program with LLVM's link-time optimisation. @param name one of `peerNames` @throws InputError */
+  async byLld(name: string): Promise<Measured> {
+    this.tell(name);
+    const { host, directory, natives, subject } = this;
+    this.lld ??= await findLld(host);
+    const bitcode = join(directory, "before.bc");
+    // Without optimisation only what no linked module can go without is done.
+    const before = { emit: "bitcode", level: "O0", bitcodeVersion: this.lld.version } as const;
+    writeFileSync(bitcode, await this.optimised([], before));
+    const [object, program] = [join(directory, "lld.o"), join(directory, "lld")];
+    await compileByLld(this.lld, name, bitcode, object, host);
+    await subject.link(object, filesIn(natives), program);
     return this.measure(program, []);
   }
 

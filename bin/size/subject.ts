@@ -18,12 +18,12 @@ export interface Subject {
   readonly words: readonly string[];
   /**
    * Links what it wrote.
-   * @param assembly its file
+   * @param part assembly, or an object: a file whose name ends with .o
    * @param natives machine code of modules that are not in it
    * @param program to be written
    * @throws InputError
    */
-  link(assembly: string, natives: readonly string[], program: string): Promise<void>;
+  link(part: string, natives: readonly string[], program: string): Promise<void>;
 }
 
 /** Drivers whose link steps `tsc-cc` understands. */
@@ -55,14 +55,21 @@ async function tool(path: string, args: readonly string[], host: Host): Promise<
     );
 }
 
+/** The object of a part of a program. */
+async function assembled(part: string, program: string, host: Host): Promise<string> {
+  if (part.endsWith(".o")) return part;
+  const object = `${program}.o`;
+  await tool("as", ["--64", "-o", object, part], host);
+  return object;
+}
+
 /** Inputs alone: linked as far as they go, so that tables and relocations are what a linker makes of them. */
 function alone(words: readonly string[], host: Host): Subject {
   return {
     name: "program",
     words,
-    async link(assembly, natives, program) {
-      const object = `${program}.o`;
-      await tool("as", ["--64", "-o", object, assembly], host);
+    async link(part, natives, program) {
+      const object = await assembled(part, program, host);
       const common = [
         "--eh-frame-hdr",
         "--unresolved-symbols=ignore-all",
@@ -83,16 +90,12 @@ function alone(words: readonly string[], host: Host): Subject {
 }
 
 function recordedLink(path: string, host: Host): Subject {
-  const { optimise, linker, link, part, assembled, output } = readRecord(path);
+  const { optimise, linker, link, part, assembled: asObject, output } = readRecord(path);
   return {
     name: basename(output),
     words: optimise,
-    async link(assembly, natives, program) {
-      let made = assembly;
-      if (assembled) {
-        made = `${program}.o`;
-        await tool("as", ["--64", "-o", made, assembly], host);
-      }
+    async link(file, natives, program) {
+      const made = asObject ? await assembled(file, program, host) : file;
       const named = link.includes(output);
       const words = link.flatMap((word) =>
         word === part ? [made, ...natives] : word === output ? program : word,

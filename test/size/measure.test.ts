@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { findProgram } from "../../bin/host/programs.js";
 import { main as runLd } from "../../bin/ld/main.js";
 import { main } from "../../bin/lto/main.js";
 import { writeObject } from "../../formats/object/index.js";
@@ -20,8 +21,16 @@ interface Findings {
     measured: { bytes: { code: number; unwind?: number }; loaded: number; file: number; run: number | null };
   }[];
   readonly effects: { name: string; saves: number; alone: number | null; shapley: number | null }[];
+  readonly pairs: { names: string }[];
   readonly links: number;
 }
+
+const lld = findProgram((process.env["PATH"] ?? "").split(":"), [
+  "ld.lld",
+  "ld.lld-22",
+  "ld.lld-21",
+  "ld.lld-19",
+]);
 
 const body = (n: number): string => `define void @g${n}(i32 %x) minsize optsize noinline nounwind uwtable {
   call void @e(i32 11, i32 %x, i32 77)
@@ -31,7 +40,8 @@ const body = (n: number): string => `define void @g${n}(i32 %x) minsize optsize 
   ret void
 }\n`;
 const numbers = [1, 2, 3, 4];
-const program = `target triple = "x86_64-pc-linux-gnu"
+const program = `target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
+target triple = "x86_64-pc-linux-gnu"
 declare void @e(i32, i32, i32)
 ${numbers.map(body).join("")}
 define i32 @main(i32 %n) minsize optsize nounwind uwtable {
@@ -191,6 +201,48 @@ describe("measure", () => {
     expect(settings.at(-1)!.measured.bytes.code).toBeGreaterThan(0);
   });
 
+  it.skipIf(lld === undefined)("lets LLVM optimise the same module (needs lld)", async () => {
+    const peers = ["--against=lld", "--against=lld-outliner"];
+    const { settings } = await measured("--without=ipra", ...peers, "--", path("p.ll"));
+    const [all, , plain, outlined] = settings.map(({ measured: { bytes } }) => bytes);
+    expect(settings.map(({ name }) => name).slice(2)).toEqual(["lld", "lld-outliner"]);
+    // It has unwind descriptions for each function, and at these sizes nothing of its own to share.
+    expect(plain!.code).toBeGreaterThan(all!.code);
+    expect(plain!.unwind).toBeGreaterThan(all!.unwind!);
+    expect(outlined!.code).not.toBe(plain!.code);
+  });
+
+  it("says that there is no lld", async () => {
+    const env = { ...process.env, PATH: folder };
+    const { code, err } = await capture(
+      main,
+      ["measure", "--without=ipra", "--against=lld", "--", path("p.ll")],
+      {
+        cwd: folder,
+        env,
+      },
+    );
+    expect(code).toBe(1);
+    expect(err).toMatch(/no ld\.lld on PATH|cannot run 'as'/);
+  });
+
+  it("looks at pairs of those that save most", async () => {
+    const list = "shared-unwind,outline,ir-outline,merge-similar-functions";
+    const { effects, pairs } = await measured(
+      `--decisions=${list}`,
+      "--no-alone",
+      "--pairs=2",
+      "--",
+      path("p.ll"),
+    );
+    expect(pairs.map(({ names }) => names.split(", ").sort())).toEqual([
+      effects
+        .slice(0, 2)
+        .map(({ name }) => name)
+        .sort(),
+    ]);
+  });
+
   it("prints tables", async () => {
     const words = ["--decisions=outline,ir-outline", "--pairs", "--no-alone", "--", path("p.ll")];
     const { out } = await run("measure", "--markdown", ...words);
@@ -202,7 +254,8 @@ describe("measure", () => {
   it.each([
     [["--without=legalize", "--", "p.ll"], 1, "nothing to leave out is called legalize"],
     [["--", "missing.ll"], 1, "cannot open missing.ll"],
-    [["--against=x", "--", "p.ll"], 2, "expected NAME=COMMAND"],
+    [["--against=x", "--", "p.ll"], 2, "expected NAME=COMMAND or one of lld, lld-ipra"],
+    [["--pairs=x", "--", "p.ll"], 2, "expected a number"],
     [["--run=false", "--without=ipra", "--", path("p.ll")], 1, "false: exit code 1"],
     [[], 2, "missing required argument"],
   ])("%j is refused", async (words, exitCode, message) => {
