@@ -26,6 +26,7 @@ import { attributed, InputError, UnsupportedError } from "../../../lto/ir/errors
 import { placeImplicitly } from "../../../lto/ir/implicit-sections.js";
 import type { Body } from "../../../lto/ir/instructions.js";
 import { isDebugIntrinsic } from "../../../lto/ir/intrinsics.js";
+import { currentDataLayout } from "../../../lto/ir/layout-upgrade.js";
 import { takeSymbolName, withoutEscape } from "../../../lto/ir/mangling.js";
 import { refusedNode } from "../../../lto/ir/metadata-names.js";
 import {
@@ -133,8 +134,7 @@ export class ModuleReader {
         reader.skip();
       } else this.block();
     }
-    this.dataLayout = new DataLayout(currentLayout(this.layout, this.triple));
-    checkLayout(this.dataLayout);
+    this.dataLayout = currentDataLayout(this.layout, this.triple);
     this.constants.resolve(0);
     this.link();
     if (kinds >= 0) this.metadata.readKinds(kinds, BlockId.MetadataKind);
@@ -599,33 +599,3 @@ const unplacedBody: BodySource = {
 /** Linkage numbers that, in records without a comdat field, put a global in a comdat of its own name. */
 const impliesComdat = (linkage: number): boolean =>
   linkage === 1 || linkage === 4 || linkage === 10 || linkage === 11;
-
-const maxLayoutLength = 4096;
-
-/**
- * LLVM 18 gave `i128` its alignment of 16 on x86-64; older modules get it too, as in LLVM's own reader, so
- * that modules of different ages can be linked. It goes after the pointer and integer components.
- */
-function currentLayout(layout: string, triple: string): string {
-  if (layout.length > maxLayoutLength) throw new InputError("malformed data layout");
-  if (!triple.startsWith("x86_64") || layout.includes("-i128:")) return layout;
-  const parts = layout.split("-");
-  if (parts[0] !== "e") return layout;
-  let end = 1;
-  while (end < parts.length && /^[mpi]/.test(parts[end]!)) end++;
-  return [...parts.slice(0, end), "i128:128", ...parts.slice(end)].join("-");
-}
-
-function checkLayout(layout: DataLayout): void {
-  const powerOfTwo = (n: number): boolean => n >= 1 && Number.isInteger(Math.log2(n));
-  for (const part of layout.text.split("-")) {
-    const match = /^([pifva])(\d*)((?::\d+)*)$/.exec(part);
-    if (match === null) continue;
-    const [size, ...aligns] = match[3]!.split(":").slice(1).map(Number);
-    const abi = match[1] === "p" ? (aligns[0] ?? size!) : size!;
-    if (match[1] !== "a" && !powerOfTwo(abi / 8))
-      throw new InputError(`malformed data layout component '${part}'`);
-    if (match[1] === "p" && !powerOfTwo(size! / 8))
-      throw new InputError(`malformed data layout component '${part}'`);
-  }
-}
