@@ -76,8 +76,6 @@ export class FileCodeCache implements CodeCache {
       dataLayout.text,
       flags,
       { ...options, passes: { skipPass, onlyPasses, skipRule } },
-      // What numbers in code mean.
-      (module.origins?.codeOrigins ?? []).map(({ fn, into }) => [fn.name, into]),
     ]);
     this.base = digestOf(this.build, told);
     this.file = join(directory, `${digestOf(program, told).toString("hex")}${codeSuffix}`);
@@ -89,7 +87,7 @@ export class FileCodeCache implements CodeCache {
   identify(fn: Func): FunctionIdentity | null {
     const source =
       fn.source instanceof EncodedBody ? fn.source : (this.codec.encode(fn, fn.view()) as EncodedBody);
-    const { symbols, callees } = readOutside(new ByteReader(source.bytes));
+    const { symbols, callees, origins: runs } = readOutside(new ByteReader(source.bytes));
     // Hints name sets of functions, which mean something in one link only.
     if (callees.length > 0) return null;
     const mentioned = symbols.map((index) => source.module.symbols(index));
@@ -103,9 +101,11 @@ export class FileCodeCache implements CodeCache {
     });
     const headers = mentioned.map((symbol) => this.headerOf(symbol)).join();
     const entered = String(fn.entryCount);
+    const { origins, pattern } = originsIn(runs, (index) => source.module.origins(index, fn));
     return {
-      digest: digestOf(this.base, body, this.headerOf(fn), headers, entered).toString("hex"),
+      digest: digestOf(this.base, body, this.headerOf(fn), headers, entered, pattern).toString("hex"),
       mentioned,
+      origins,
     };
   }
 
@@ -236,6 +236,22 @@ export class FileCodeCache implements CodeCache {
     bytes.writeUInt32LE(crc32(bytes.subarray(buildAt)), magic.length);
     writeWhole(this.file, bytes);
   }
+}
+
+/** The origins of a body, each once, and which instructions have which, whatever their numbers. */
+function originsIn(
+  runs: readonly number[],
+  number: (index: number) => number,
+): { readonly origins: readonly number[]; readonly pattern: string } {
+  const places = new Map<number, number>([[0, 0]]);
+  const pattern = runs.map((value, i) => {
+    if ((i & 1) === 0) return value;
+    const origin = number(value);
+    const known = places.get(origin);
+    if (known === undefined) places.set(origin, places.size);
+    return known ?? places.size - 1;
+  });
+  return { origins: [...places.keys()].slice(1), pattern: pattern.join() };
 }
 
 /** The entries of a file that is whole and of this build; of any other, none. */

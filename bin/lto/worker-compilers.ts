@@ -64,7 +64,7 @@ export class WorkerCompilers implements FunctionCompilers {
     private readonly scheduler: Scheduler,
     private readonly deliver: (report: Report) => void,
   ) {
-    const bytes = writeObject(module, undefined, { withoutDebug: true });
+    const bytes = writeObject(module, undefined, { forThreads: true });
     const object = new SharedArrayBuffer(bytes.length);
     new Uint8Array(object).set(bytes);
     this.total = open.length;

@@ -20,6 +20,7 @@ import {
   type Pool,
   PoolWriter,
   readOutside,
+  renumberedOrigins,
   writeOutside,
 } from "./pool.js";
 
@@ -42,9 +43,9 @@ export class EncodedBody implements BodySource {
   /**
    * The body with what it mentions numbered anew, without decoding it: only the tables in front change.
    * Null when that is not possible, because a replaced function may have blocks whose address is taken, or a block
-   * whose address is taken may be gone.
+   * whose address is taken may be gone; or because it lists a symbol that it does not use, and that is gone.
    */
-  renumber(numbers: ModuleNumbers): Uint8Array | null {
+  renumber(fn: Func, numbers: ModuleNumbers): Uint8Array | null {
     const { bytes, module } = this;
     const reader = new ByteReader(bytes);
     const outside = readOutside(reader);
@@ -54,6 +55,7 @@ export class EncodedBody implements BodySource {
       const original = module.originals(index);
       if (original.kind === "function" && original.hasDroppedLabels) return null;
       if (symbol !== original && original.kind === "function" && !isPlainDeclaration(original)) return null;
+      if (numbers.knows?.(symbol) === false) return null;
       symbols.push(numbers.symbol(symbol));
     }
     const callees = outside.callees.map((index) => {
@@ -61,8 +63,10 @@ export class EncodedBody implements BodySource {
       return callee?.kind === "function" ? 1 + numbers.callee(callee) : 0;
     });
     const tags = outside.tags.map((index) => numbers.tag(module.tags(index)));
-    const out = new ByteWriter(bytes.length + 2 * (symbols.length + callees.length + tags.length) + 8);
-    writeOutside(out, { symbols, callees, tags });
+    const origins = renumberedOrigins(outside.origins, (index) => numbers.origin(module.origins(index, fn)));
+    const count = symbols.length + callees.length + tags.length + origins.length;
+    const out = new ByteWriter(bytes.length + 2 * count + 8);
+    writeOutside(out, { symbols, callees, tags, origins });
     out.raw(bytes.subarray(reader.pos));
     return out.finish();
   }
@@ -70,9 +74,9 @@ export class EncodedBody implements BodySource {
 
 /** The tables of a module in which each global has been replaced. */
 export const remapped = (
-  { symbols, originals, tags }: ModuleTables,
+  { symbols, ...rest }: ModuleTables,
   map: (symbol: GlobalValue) => GlobalValue,
-): ModuleTables => ({ symbols: (index) => map(symbols(index)), originals, tags });
+): ModuleTables => ({ symbols: (index) => map(symbols(index)), ...rest });
 
 /**
  * The codec for bodies that were edited and may leave the process or be hashed: the form of object files, with a numbering of globals of its own, which

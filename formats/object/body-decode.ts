@@ -68,13 +68,24 @@ export function decodeBody(bytes: Uint8Array, fn: Func, module: ModuleTables): B
   const pool = readPool(reader, module);
   const decoder = new BodyDecoder(reader, pool, fn);
   const body = decoder.run();
+  if (reader.remaining !== 0) throw new InputError("trailing bytes after a body");
+  const { origins } = pool.outside;
+  if (origins.length > 0)
+    decoder.setOrigins(origins.map((value, i) => ((i & 1) === 0 ? value : module.origins(value, fn))));
   checkBlockAddresses(body, fn, pool);
   return body;
 }
 
 /** Decodes what `encodeIn` encoded. @param pool the same */
-export const decodeIn = (pool: Pool, bytes: Uint8Array, fn: Func): Body =>
-  new BodyDecoder(new ByteReader(bytes), pool, fn).run();
+export function decodeIn(pool: Pool, bytes: Uint8Array, fn: Func): Body {
+  const reader = new ByteReader(bytes);
+  const decoder = new BodyDecoder(reader, pool, fn);
+  const body = decoder.run();
+  const origins: number[] = [];
+  while (reader.remaining !== 0) origins.push(reader.uint());
+  if (origins.length > 0) decoder.setOrigins(origins);
+  return body;
+}
 
 /** Addresses of blocks of this function can be checked here; others when that function is decoded. */
 function checkBlockAddresses({ blocks }: Body, fn: Func, { leaves }: Pool): void {
@@ -129,21 +140,22 @@ class BodyDecoder {
     const last = body.blocks[blockCount - 1]!;
     if (last.insts.length === 0 || !isTerminator(last.terminator.op))
       throw new InputError("the last block is not finished");
-    if (reader.remaining !== 0) this.readOrigins();
     this.linkAhead();
     return body;
   }
 
-  private readOrigins(): void {
-    const { reader, insts } = this;
-    for (let id = 0; id < insts.length; ) {
-      const end = id + reader.uint();
-      const origin = reader.uint();
-      if (end === id || end > insts.length || origin > mostOrigins)
+  /** @param runs instructions in a row, and their origin */
+  setOrigins(runs: readonly number[]): void {
+    const { insts } = this;
+    let id = 0;
+    for (let i = 0; i < runs.length; i += 2) {
+      const end = id + runs[i]!;
+      const origin = runs[i + 1] ?? -1;
+      if (end === id || end > insts.length || origin < 0 || origin > mostOrigins)
         throw new InputError("malformed origins of a body");
       for (; id < end; id++) insts[id]!.origin = origin;
     }
-    if (reader.remaining !== 0) throw new InputError("trailing bytes after a body");
+    if (id < insts.length) throw new InputError("malformed origins of a body");
   }
 
   private linkAhead(): void {

@@ -49,7 +49,9 @@ function log2(align: number, what: string): number {
  */
 export function encodeBody(fn: Func, numbers: ModuleNumbers, body: BodyView = fn.view()): Uint8Array {
   const pool = new PoolWriter();
-  const code = new BodyEncoder(body, fn, pool).run();
+  const encoder = new BodyEncoder(body, fn, pool);
+  const code = encoder.run();
+  pool.origins = encoder.origins();
   const whole = new ByteWriter(code.length + 512);
   pool.write(whole, numbers);
   whole.append(code);
@@ -57,8 +59,12 @@ export function encodeBody(fn: Func, numbers: ModuleNumbers, body: BodyView = fn
 }
 
 /** The instructions alone; what they mention has its numbers in a pool that is somebody else's. Renumbers the body. */
-export const encodeIn = (pool: PoolWriter, fn: Func, body: BodyView): Uint8Array =>
-  new BodyEncoder(body, fn, pool).run().finish();
+export function encodeIn(pool: PoolWriter, fn: Func, body: BodyView): Uint8Array {
+  const encoder = new BodyEncoder(body, fn, pool);
+  const code = encoder.run();
+  for (const number of encoder.origins()) code.uint(number);
+  return code.finish();
+}
 
 class BodyEncoder {
   private readonly out = new ByteWriter(1024);
@@ -98,29 +104,20 @@ class BodyEncoder {
       }
       if (last < 0) throw new Error(`encodeBody: @${this.fn.name}: block ${block.id} is empty`);
     }
-    if (this.hasOrigins) this.origins(count);
     return out;
   }
 
-  /** Runs of instructions of one origin. */
-  private origins(count: number): void {
-    const { out } = this;
-    let start = 0;
-    let at = 0;
-    let origin = this.body.blocks[0]!.insts[0]!.origin;
-    const end = (next: number): void => {
-      out.uint(at - start);
-      out.uint(origin);
-      start = at;
-      origin = next;
-    };
+  /** Instructions in a row, and their origin; none where all are 0. */
+  origins(): number[] {
+    if (!this.hasOrigins) return [];
+    const runs: number[] = [];
     for (const { insts } of this.body.blocks)
-      for (const inst of insts) {
-        if (inst.origin !== origin) end(inst.origin);
-        at++;
+      for (const { origin } of insts) {
+        const last = runs.length - 1;
+        if (runs[last] === origin) runs[last - 1]!++;
+        else runs.push(1, origin);
       }
-    end(0);
-    if (start !== count) throw new Error(`encodeBody: @${this.fn.name}: miscounted origins`);
+    return runs;
   }
 
   private instruction(inst: Inst): void {

@@ -28,6 +28,11 @@ function nodesOf(global: GlobalValue): readonly FieldNode[] {
   return global.kind === "variable" ? global.debug : [];
 }
 
+export interface AttachedNodes {
+  readonly units: DICompileUnit[];
+  readonly table: DebugTable;
+}
+
 /**
  * Reads a table of nodes and what `writeAttachments` wrote after it, and gives globals what they have.
  * @param map what stands for a global that nodes mention; null: nothing does any more
@@ -37,7 +42,7 @@ export function readAttachments(
   bytes: Uint8Array,
   symbols: (index: number) => GlobalValue,
   map: (global: GlobalValue) => GlobalValue | null,
-): { units: DICompileUnit[]; table: DebugTable } {
+): AttachedNodes {
   const reader = new ByteReader(bytes);
   const table = new DebugTable(reader, (index) => map(symbols(index)));
   checkChains(table.all.filter((node) => node.kind !== "constant" && node.kind !== "string"));

@@ -29,6 +29,10 @@ export interface ModuleNumbers {
   /** The number of a function that a hint names; -1 if the module has it no more. */
   callee(fn: Func): number;
   tag(tag: TbaaTag): number;
+  /** Of an origin (lto/ir/origins.ts). */
+  origin(origin: number): number;
+  /** Whether the symbol has a number; absent: all have. */
+  knows?(symbol: GlobalValue): boolean;
 }
 
 /** The inverse. */
@@ -38,6 +42,8 @@ export interface ModuleTables {
   /** Where a linker replaced globals, those before; they own blocks whose address is taken. */
   originals(index: number): GlobalValue;
   tags(index: number): TbaaTag;
+  /** The origin of code of a function. */
+  origins(index: number, fn: Func): number;
 }
 
 /** Numbering of what is in memory, for bodies that do not leave the process. */
@@ -45,12 +51,14 @@ export const moduleNumbers = (symbol: (symbol: GlobalValue) => number): ModuleNu
   symbol,
   callee: symbol,
   tag: (tag) => tag.id,
+  origin: (origin) => origin,
 });
 export const moduleTables = (
   symbols: (index: number) => GlobalValue,
   originals = symbols,
   tags: (index: number) => TbaaTag = tagInMemory,
-): ModuleTables => ({ symbols, originals, tags });
+  origins: ModuleTables["origins"] = (index) => index,
+): ModuleTables => ({ symbols, originals, tags, origins });
 
 function tagInMemory(id: number): TbaaTag {
   const tag = tagOfId(id);
@@ -67,6 +75,8 @@ export class PoolWriter {
     (tag) => numberIn(this.tags, tag),
     (fn) => numberIn(this.callees, fn),
   );
+  /** Of a body's instructions: see `OutsideNumbers`. */
+  origins: readonly number[] = [];
   private readonly callees = new Map<Func, number>();
   private readonly tags = new Map<TbaaTag, number>();
   private readonly symbols = new Map<GlobalValue, number>();
@@ -115,7 +125,7 @@ export class PoolWriter {
   entries(): Pool {
     const { types, attributes, leaves, hints } = this;
     return {
-      outside: { symbols: [], callees: [], tags: [] },
+      outside: { symbols: [], callees: [], tags: [], origins: [] },
       strings: this.texts,
       types: types.entries,
       attributes: attributes.entries,
@@ -135,6 +145,9 @@ export class PoolWriter {
     for (const callee of this.callees.keys()) out.uint(1 + numbers.callee(callee));
     out.uint(this.tags.size);
     for (const tag of this.tags.keys()) out.uint(numbers.tag(tag));
+    const origins = renumberedOrigins(this.origins, numbers.origin);
+    out.uint(origins.length);
+    for (const number of origins) out.uint(number);
     out.uint(this.strings.size);
     for (const text of this.strings.keys()) out.string(text);
     this.types.write(out);
@@ -175,6 +188,17 @@ export interface OutsideNumbers {
   /** Symbols that hints name, plus 1; 0 for one that is gone. */
   readonly callees: readonly number[];
   readonly tags: readonly number[];
+  /**
+   * Of a body: numbers of instructions in a row, and their origin; together all of them, or none where all code is its
+   * function's and has no location. They say nothing of what the code does.
+   */
+  readonly origins: readonly number[];
+}
+
+/** Runs of origins with other numbers of these; none where all are 0. */
+export function renumberedOrigins(runs: readonly number[], number: (origin: number) => number): number[] {
+  const numbers = runs.map((value, i) => ((i & 1) === 0 ? value : number(value)));
+  return numbers.some((value, i) => (i & 1) === 1 && value !== 0) ? numbers : [];
 }
 
 /** Reads the module's numbers that a pool begins with; the reader is left after them. */
@@ -183,11 +207,12 @@ export function readOutside(reader: ByteReader): OutsideNumbers {
     symbols: readNumbers(reader, "symbols"),
     callees: readNumbers(reader, "callees"),
     tags: readNumbers(reader, "type tags"),
+    origins: readNumbers(reader, "origins"),
   };
 }
 
-export function writeOutside(out: ByteWriter, { symbols, callees, tags }: OutsideNumbers): void {
-  for (const list of [symbols, callees, tags]) {
+export function writeOutside(out: ByteWriter, { symbols, callees, tags, origins }: OutsideNumbers): void {
+  for (const list of [symbols, callees, tags, origins]) {
     out.uint(list.length);
     for (const number of list) out.uint(number);
   }

@@ -9,6 +9,7 @@
 import { baseObject } from "../../lto/analysis/references.js";
 import { type ModuleSummary, type SymbolSummary, symbolSummary } from "../../lto/analysis/summary.js";
 import { DataLayout } from "../../lto/ir/data-layout.js";
+import type { DICompileUnit } from "../../lto/ir/debug/nodes.js";
 import { attributed, InputError } from "../../lto/ir/errors.js";
 import type { TbaaTag } from "../../lto/ir/hints/tbaa.js";
 import {
@@ -29,7 +30,7 @@ import { bodySymbols, EncodedBody, remapped } from "./body-codec.js";
 import { ByteReader } from "./bytes.js";
 import type { Leaf } from "./constant-codec.js";
 import { splitParts } from "./container.js";
-import { readAttachments } from "./debug-attachments.js";
+import { type AttachedNodes, readAttachments } from "./debug-attachments.js";
 import {
   Bit,
   globalKinds,
@@ -133,6 +134,7 @@ class ObjectReader {
     (index) => this.symbol(index),
     undefined,
     (index) => this.tag(index),
+    (index, fn) => this.origin(index, fn),
   );
 
   constructor(
@@ -175,11 +177,23 @@ class ObjectReader {
     for (const global of this.globals) module.globals.push(global);
     const summary = this.summary(this.globals);
     this.checkSummary(summary);
-    if (this.debug.length > 0)
-      module.debugLoader = (map) =>
-        attributed(file, () => readAttachments(this.debug, (index) => this.symbol(index), map).units);
+    if (this.debug.length > 0) module.debugLoader = (map) => this.loadDebug(module, map);
     return { module, summary };
   }
+
+  private loadDebug(module: Module, map: (global: GlobalValue) => GlobalValue | null): DICompileUnit[] {
+    const read = (): AttachedNodes => readAttachments(this.debug, (index) => this.symbol(index), map);
+    const { units, table } = attributed(this.file, read);
+    const { origins } = module;
+    this.locate = (index, fn) => (index === 0 ? 0 : origins!.located(fn, table.nodeOf(index, "DILocation")));
+    return units;
+  }
+
+  /** Of code: a location where it has been loaded, or a number of the link whose thread reads the object. */
+  private origin(index: number, fn: Func): number {
+    return this.locate === null ? (this.debug.length === 0 ? index : 0) : this.locate(index, fn);
+  }
+  private locate: ModuleTables["origins"] | null = null;
 
   summaryOnly(): ModuleSummary {
     const isDeclaration = this.header.globals.map((table) => {

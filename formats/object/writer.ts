@@ -49,8 +49,8 @@ export function writeObject(module: Module, summary?: ModuleSummary, options: Wr
 }
 
 export interface WriteOptions {
-  /** Leave out debug information. */
-  readonly withoutDebug?: boolean;
+  /** Other threads of the link read it: without debug information, and origins are numbers that only the first one understands. */
+  readonly forThreads?: boolean;
 }
 
 class ObjectWriter {
@@ -69,6 +69,8 @@ class ObjectWriter {
       this.tagList[number] = tag;
       return number;
     },
+    origin: (origin) => this.originNumber(origin),
+    knows: (symbol) => this.indices.has(symbol),
   };
 
   private readonly debugTable = new DebugTableWriter((global) => this.indices.get(global) ?? -1);
@@ -124,9 +126,16 @@ class ObjectWriter {
     return joinParts({ tables, pool: pool.view(), bodies: this.bodies.view(), debug: this.debug() });
   }
 
+  /** In files, locations with all calls that led there; where code is from otherwise is known in one link only. */
+  private originNumber(origin: number): number {
+    const { module, debugTable, options } = this;
+    if (options.forThreads === true) return origin;
+    return module.debugUnits === null ? 0 : debugTable.numberOf(module.origins?.locationOf(origin) ?? null);
+  }
+
   private debug(): Uint8Array {
     const { module, debugTable } = this;
-    if (module.debugUnits === null || this.options.withoutDebug === true) return new Uint8Array(0);
+    if (module.debugUnits === null || this.options.forThreads === true) return new Uint8Array(0);
     const nodes = new ByteWriter(1 << 12);
     writeAttachments(nodes, module, debugTable);
     // What it mentions has numbers now.
@@ -210,7 +219,7 @@ class ObjectWriter {
       return summarizeGlobal(fn, this.indices);
     }
     // An owned body has no source: what is copied is always what the body is now.
-    const encoded = fn.source instanceof EncodedBody ? fn.source.renumber(this.numbers) : null;
+    const encoded = fn.source instanceof EncodedBody ? fn.source.renumber(fn, this.numbers) : null;
     const bytes = encoded ?? encodeBody(fn, this.numbers);
     row.push(bytes.length, fn.entryCount === null ? 0 : fn.entryCount + 1, packTypeIds(fn.typeIds));
     this.bodies.raw(bytes);

@@ -6,7 +6,7 @@ import type { DICompileUnit, DIGlobalVariableExpression, DISubprogram } from "./
 import { Editor } from "./editor.js";
 import type { Body, BodyView } from "./instructions.js";
 import { type Intrinsic, intrinsicNamed } from "./intrinsics.js";
-import type { Origins } from "./origins.js";
+import { Origins } from "./origins.js";
 import { ptr, type Type } from "./types.js";
 import { Argument, type Constant } from "./values.js";
 
@@ -341,7 +341,7 @@ export class Module {
    * code may enter them, whatever becomes of the IR that mentions them.
    */
   readonly pinned = new Set<GlobalValue>();
-  /** Of a linked module: where its globals come from; null: nobody wants to know. */
+  /** Where its code comes from, and of a linked module its globals; null: nobody wants to know, or nothing says so. */
   origins: Origins | null = null;
   /** Of a linked module: it is not the whole program; the result is linked with more IR. */
   isPartial = false;
@@ -377,7 +377,9 @@ export class Module {
   loadDebug(map: (global: GlobalValue) => GlobalValue | null = (global) => global): void {
     const load = this.debugLoader;
     this.debugLoader = null;
-    if (load !== null) this.debugUnits = load(map);
+    if (load === null) return;
+    this.origins = new Origins();
+    this.debugUnits = load(map);
   }
   flag(key: string): number | string | undefined {
     return this.flags.find((f) => f.key === key)?.value;

@@ -1,11 +1,17 @@
 /**
- * Where the code and the globals of a linked module come from, for reports. A table beside the module; there is none where
- * nobody wants a report.
+ * Where the code and the globals of a module come from, for reports and debug information. A table beside the module; there is
+ * none where nobody wants to know.
  *
  * Of globals it knows the source and the input that has it, or the pass that made it and the functions whose code it has.
- * Of instructions, which have numbers into it, the function that they were written in, and the calls through which they
- * came to stand where they do. 0 is the function that an instruction stands in, so where nobody asks all numbers are 0.
+ * Of instructions, which have numbers into it, the function that they were written in, the calls through which they
+ * came to stand where they do, and their source location if they have one. 0 is the function that an instruction stands in,
+ * with no location, so where nobody asks all numbers are 0.
+ *
+ * A location's own `inlinedAt` are calls that the compiler inlined; ours are chains of `into`. `locationOf` makes one chain of
+ * both. Numbers say nothing about what code does: no pass may decide anything by them.
  */
+import { LocationChains, LocationPool, mergedLocation } from "./debug/locations.js";
+import type { DILocation, LocalScope } from "./debug/nodes.js";
 import type { BodyView } from "./instructions.js";
 import type { GlobalValue } from "./module.js";
 
@@ -25,13 +31,20 @@ export interface Place {
   readonly object: string;
 }
 
-/** Code that stands in another function than it was written in. */
+/** Code that stands in another function than it was written in, or has a location. */
 export interface CodeOrigin {
   /** The function it was written in. */
   readonly fn: GlobalValue;
   /** The origin of the call that it stands for, in the function where all stands; 0: it was called, or taken out, there. */
   readonly into: number;
+  /** In `fn`; null: not known. */
+  readonly place: DILocation | null;
 }
+
+/** Numbers of what has the same `fn` and `into`, by place. */
+type Places = Map<DILocation | null, number>;
+
+const none: readonly number[] = [];
 
 /** Beyond this, what a global was made of is said no more: thousands of places may share a piece of code. */
 const mostNamed = 64;
@@ -42,15 +55,40 @@ export class Origins {
   private readonly absorbed = new Map<GlobalValue, readonly GlobalValue[]>();
 
   private readonly code: CodeOrigin[] = [];
-  private readonly codeNumbers = new Map<GlobalValue, Map<number, number>>();
+  private readonly codeNumbers = new Map<GlobalValue, Map<number, Places>>();
+  /** Some code has a source location. */
+  hasLocations = false;
+  /** Where numbers are given: another table, once this one is part of it. */
+  private whole: Origins = this;
+  private readonly pool = new LocationPool();
+  private readonly chains = new LocationChains(this.pool, this.code);
 
-  private numberOf(fn: GlobalValue, into: number): number {
-    let numbers = this.codeNumbers.get(fn);
-    if (numbers === undefined) this.codeNumbers.set(fn, (numbers = new Map()));
-    let number = numbers.get(into);
+  private numberOf(fn: GlobalValue, into: number, place: DILocation | null): number {
+    let calls = this.codeNumbers.get(fn);
+    if (calls === undefined) this.codeNumbers.set(fn, (calls = new Map()));
+    let places = calls.get(into);
+    if (places === undefined) calls.set(into, (places = new Map()));
+    if (place !== null) this.hasLocations = true;
+    let number = places.get(place);
     // 0 is no number of the table.
-    if (number === undefined) numbers.set(into, (number = this.code.push({ fn, into })));
+    if (number === undefined) places.set(place, (number = this.code.push({ fn, into, place })));
     return number;
+  }
+
+  /** A place in the source: equal ones are the same object. Line and column from 1 on; 0: not known. */
+  place(
+    line: number,
+    column: number,
+    scope: LocalScope,
+    inlinedAt: DILocation | null,
+    isImplicitCode = false,
+  ): DILocation {
+    return this.whole.pool.location(line, column, scope, inlinedAt, isImplicitCode);
+  }
+
+  /** The origin of a function's own code with a location. */
+  located(fn: GlobalValue, place: DILocation): number {
+    return this.whole.numberOf(fn, 0, place);
   }
 
   /**
@@ -58,9 +96,111 @@ export class Origins {
    * @param origin what it was in `fn` @param call that of the call that it takes the place of
    */
   moved(fn: GlobalValue, origin: number, call: number): number {
-    if (origin === 0) return this.numberOf(fn, call);
-    const { fn: written, into } = this.code[origin - 1]!;
-    return this.numberOf(written, this.moved(fn, into, call));
+    if (origin === 0) return this.numberOf(fn, call, null);
+    const { fn: written, into, place } = this.code[origin - 1]!;
+    const others = this.others.get(origin);
+    const calls = into === 0 && written === fn ? call : this.moved(fn, into, call);
+    const moved = this.numberOf(written, calls, place);
+    if (others === undefined) return moved;
+    return this.standingFor([moved, ...others.map((other) => this.moved(fn, other, call))]);
+  }
+
+  /**
+   * Of one instruction that does for two, or stands where it is executed for other reasons than those it was written for: what
+   * both have in common. Two lines have none, which debuggers are told by line 0 in the nearest scope that both are in.
+   * Without locations, the first. Source: LLVM, "How to Update Debug Info", and `DILocation::getMergedLocation`.
+   */
+  merged(a: number, b: number): number {
+    if (a === b) return a;
+    if (!this.hasLocations) return a;
+    if (a === 0 || b === 0) return 0;
+    const frames = new Map<string, number>();
+    for (let at = a; at !== 0; at = this.code[at - 1]!.into) frames.set(this.frameOf(at), at);
+    for (let at = b; at !== 0; at = this.code[at - 1]!.into) {
+      const other = frames.get(this.frameOf(at));
+      if (other === undefined) continue;
+      const { fn, into, place } = this.code[at - 1]!;
+      const same = this.code[other - 1]!.place;
+      return this.numberOf(
+        fn,
+        into,
+        place === null || same === null ? null : mergedLocation(this.pool, same, place),
+      );
+    }
+    return 0;
+  }
+
+  /**
+   * Of code that runs where it was not written, or more often: it is of the function as before, but of no line, since a
+   * debugger would go back and forth. Calls keep their scope, in which what is inlined will be. As LLVM drops locations.
+   */
+  unplaced(origin: number, isCall: boolean): number {
+    if (origin === 0 || !this.hasLocations) return origin;
+    const { fn, into, place } = this.code[origin - 1]!;
+    const kept = isCall && place?.scope != null ? this.place(0, 0, place.scope, place.inlinedAt) : null;
+    return into === 0 && kept === null ? 0 : this.numberOf(fn, into, kept);
+  }
+
+  /** Tells the functions that code stands in apart, with the calls that led there. */
+  private frameOf(number: number): string {
+    const { fn, into } = this.code[number - 1]!;
+    let id = this.frameIds.get(fn);
+    if (id === undefined) this.frameIds.set(fn, (id = this.frameIds.size));
+    return `${id} ${into}`;
+  }
+  private readonly frameIds = new Map<GlobalValue, number>();
+
+  /**
+   * The origin of an instruction that stands for several, such as the call of what was outlined: it is where the first one was,
+   * and debuggers stop there for the lines of all. Without locations, the function's own.
+   */
+  standingFor(origins: Iterable<number>): number {
+    if (!this.hasLocations) return 0;
+    const [first, ...others] = [...new Set(origins)].filter((origin) => origin !== 0);
+    if (first === undefined) return 0;
+    if (others.length === 0) return first;
+    const key = `${first} ${others.join()}`;
+    let number = this.setNumbers.get(key);
+    if (number === undefined) {
+      this.setNumbers.set(key, (number = this.code.push(this.code[first - 1]!)));
+      this.others.set(number, others);
+    }
+    return number;
+  }
+  private readonly setNumbers = new Map<string, number>();
+  private readonly others = new Map<number, readonly number[]>();
+
+  /** What an instruction stands for besides. */
+  othersOf(number: number): readonly number[] {
+    return this.others.get(number) ?? none;
+  }
+
+  /**
+   * The number of what is from the same function through the same functions, wherever in them; 0: it is code of the function
+   * that it stands in, `home`.
+   */
+  withoutPlaces(number: number, home: GlobalValue): number {
+    if (number === 0) return 0;
+    const { fn, into } = this.code[number - 1]!;
+    const calls = this.withoutPlaces(into, home);
+    return calls === 0 && fn === home ? 0 : this.numberOf(fn, calls, null);
+  }
+
+  /** The table of an input becomes part of that of the program: locations have numbers there from now on. */
+  join(program: Origins): void {
+    this.whole = program;
+  }
+
+  /** The program's number of one that was given before `join`. */
+  joined(number: number): number {
+    if (number === 0) return 0;
+    const { fn, place } = this.code[number - 1]!;
+    return place === null ? 0 : this.located(fn, place);
+  }
+
+  /** The location with all calls that led there; null: it is not known. The same object for the same number. */
+  locationOf(number: number): DILocation | null {
+    return this.chains.of(number);
   }
 
   /** A body was made of a copy of another function's code. */

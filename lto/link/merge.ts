@@ -110,6 +110,8 @@ class Merger {
     this.addAppended();
     // Beyond this point `replacements` is complete.
     if (this.options.keepDebug === true) module.debugUnits = this.debugUnits();
+    // Before any body is decoded that was not yet.
+    module.origins = this.joinOrigins(sources);
     for (const file of this.modules) this.remapAliases(file);
     for (const global of this.globals) this.remap(global);
     for (const [name, global] of this.representatives) this.finish(name, global);
@@ -119,8 +121,7 @@ class Merger {
     for (const global of this.globals) module.globals.push(global);
     const { replacements, origins, pinned } = this;
     for (const global of pinned) module.pinned.add(global);
-    if (this.options.keepOrigins === true) {
-      module.origins = new Origins();
+    if (module.origins !== null && this.options.keepOrigins === true) {
       const places = new Map(
         this.modules.map((file): [LoadedModule, Place] => {
           const { sourceName } = file.module;
@@ -141,6 +142,21 @@ class Merger {
       for (const unit of module.debugUnits ?? []) units.push(unit);
     }
     return units.length === 0 ? null : units;
+  }
+
+  /** The table of the linked module: of all inputs' locations, or none where nobody wants to know of any. */
+  private joinOrigins(sources: readonly Module[]): Origins | null {
+    if (this.options.keepOrigins !== true && sources.every(({ origins }) => origins === null)) return null;
+    const joined = new Origins();
+    for (const { origins, functions } of sources) {
+      if (origins === null) continue;
+      origins.join(joined);
+      for (const fn of functions)
+        if (fn.isDecoded)
+          for (const { insts } of fn.view().blocks)
+            for (const inst of insts) inst.origin = origins.joined(inst.origin);
+    }
+    return joined;
   }
 
   /**

@@ -39,6 +39,7 @@ import {
   Op,
 } from "../ir/instructions.js";
 import { intrinsicOf } from "../ir/intrinsics.js";
+import type { Origins } from "../ir/origins.js";
 import { isConstant, sameConstant, type Value } from "../ir/values.js";
 import type { FunctionPass } from "../pass/pass.js";
 
@@ -60,8 +61,9 @@ export const hoistSink: FunctionPass = {
     let sunk = 0;
     const blocks = [...editor.body.blocks];
     // Inner branches first: what they hoist outer ones may.
-    for (let b = blocks.length - 1; b >= 0; b--) hoisted += hoist(blocks[b]!, editor);
-    for (let b = 0; b < blocks.length; b++) sunk += sink(blocks[b]!, editor, context.goal !== "speed");
+    for (let b = blocks.length - 1; b >= 0; b--) hoisted += hoist(blocks[b]!, editor, context.origins);
+    const isSmall = context.goal !== "speed";
+    for (let b = 0; b < blocks.length; b++) sunk += sink(blocks[b]!, editor, isSmall, context.origins);
     editor.sweep();
     context.count("hoisted", hoisted);
     context.count("sunk", sunk);
@@ -200,7 +202,7 @@ function weaken(kept: Inst, copy: Inst): void {
 
 // Before a branch.
 
-function hoist(block: Block, editor: Editor): number {
+function hoist(block: Block, editor: Editor, origins: Origins | null): number {
   const { terminator } = block;
   if (terminator.op !== Op.CondBr) return 0;
   const [left, right] = terminator.blocks as [Block, Block];
@@ -212,6 +214,7 @@ function hoist(block: Block, editor: Editor): number {
     if (!isMovable(a) || !isMovable(b) || !isAlike(a, b)) return count;
     if (!a.operands.every((operand, i) => isSame(operand, b.operands[i]!))) return count;
     weaken(a, b);
+    if (origins !== null) a.origin = origins.merged(a.origin, b.origin);
     editor.move(a, terminator);
     editor.replace(b, a);
     editor.sweep();
@@ -224,13 +227,13 @@ const hasOneEdge = (block: Block, editor: Editor): boolean =>
 
 // After all ways to a place.
 
-function sink(block: Block, editor: Editor, isSmall: boolean): number {
+function sink(block: Block, editor: Editor, isSmall: boolean, origins: Origins | null): number {
   if (block.addressTaken || block === editor.body.blocks[0]) return 0;
   const before = predecessors(editor, block);
   if (before.length < 2 || before.length > mostWays) return 0;
   const ways = before.filter((from) => from.terminator.op === Op.Br && from !== block);
   let count = 0;
-  if (ways.length === before.length) while (sinkOne(block, ways, editor)) count++;
+  if (ways.length === before.length) while (sinkOne(block, ways, editor, origins)) count++;
   if (count > 0 || !isSmall) return count;
   // Some ways only: they meet in a block of their own first, which costs a jump at most.
   while (ways.length >= 2) {
@@ -238,7 +241,7 @@ function sink(block: Block, editor: Editor, isSmall: boolean): number {
     const group = [first, ...ways.filter((from) => endAlike(first, from, block, editor))];
     if (group.length < 2 || group.length === before.length) continue;
     const meeting = join(group, block, editor);
-    while (sinkOne(meeting, group, editor)) count++;
+    while (sinkOne(meeting, group, editor, origins)) count++;
     for (const from of group) if (ways.includes(from)) ways.splice(ways.indexOf(from), 1);
   }
   return count;
@@ -312,7 +315,7 @@ function plan(
   return differing.length > (phi === null ? 0 : 1) + extraPhis(first) ? null : { phi, differing };
 }
 
-function sinkOne(block: Block, before: readonly Block[], editor: Editor): boolean {
+function sinkOne(block: Block, before: readonly Block[], editor: Editor, origins: Origins | null): boolean {
   if (before.some(({ insts }) => insts.length < 2)) return false;
   const copies = before.map(({ insts }) => insts[insts.length - 2]!);
   const sinking = plan(block, before, copies, editor);
@@ -326,7 +329,10 @@ function sinkOne(block: Block, before: readonly Block[], editor: Editor): boolea
       existingPhi(block, before, values) ??
       editor.prependPhi(makeInst(Op.Phi, values[0]!.type, values, null, [...before]), block);
   }
-  for (let i = 1; i < copies.length; i++) weaken(first, copies[i]!);
+  for (let i = 1; i < copies.length; i++) {
+    weaken(first, copies[i]!);
+    if (origins !== null) first.origin = origins.merged(first.origin, copies[i]!.origin);
+  }
   editor.move(first, block.insts[editor.firstAfterPhis(block)]!);
   editor.setLists(first, operands);
   if (phi !== null) editor.replace(phi, first);

@@ -14,6 +14,7 @@ import type { CloneMap } from "../ir/clone.js";
 import type { DataLayout } from "../ir/data-layout.js";
 import type { Body, BodyView } from "../ir/instructions.js";
 import type { Func, Module } from "../ir/module.js";
+import type { Origins } from "../ir/origins.js";
 import type { Addresses } from "../target/addresses.js";
 import type { TargetCosts } from "../target/costs.js";
 import type { Remarks } from "./remarks.js";
@@ -68,6 +69,12 @@ export interface PassContext {
   readonly skippedRules: readonly string[];
   /** Takes what the pass decided, and why; null if nobody wants to know. */
   readonly remarks: Remarks | null;
+  /**
+   * Where instructions are from: for what of several becomes one (`merged`, `standingFor`), and what runs where it was not
+   * written (`unplaced`). What a pass puts in front of something is from there by itself, and copies from where the original
+   * is. Null: nobody wants to know.
+   */
+  readonly origins: Origins | null;
 }
 /** Changes a function on trial. @param map from the function's own instructions to the copy's */
 export type TrialChange = (copy: Func, map: CloneMap) => void;

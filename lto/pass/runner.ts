@@ -9,6 +9,7 @@ import type { DataLayout } from "../ir/data-layout.js";
 import { InputError, InternalError } from "../ir/errors.js";
 import type { Body, BodyView } from "../ir/instructions.js";
 import type { Func, Module } from "../ir/module.js";
+import type { Origins } from "../ir/origins.js";
 import type { Addresses } from "../target/addresses.js";
 import type { TargetCosts } from "../target/costs.js";
 import { AnalysisCache } from "./analyses.js";
@@ -109,6 +110,9 @@ export class RunContext implements PassContext {
   get remarks(): Remarks | null {
     return this.runner.remarks;
   }
+  get origins(): Origins | null {
+    return this.runner.origins;
+  }
 }
 /** For passes on the linked module. */
 export class ProgramRunContext extends RunContext implements ProgramContext {
@@ -149,6 +153,7 @@ export class PassRunner {
   readonly trace: Trace | null;
   /** Null if nobody wants them. */
   readonly remarks: Remarks | null;
+  readonly origins: Origins | null;
   readonly warnings: Warning[] = [];
   private current: AnyPass | null = null;
   private readonly counts = new Map<AnyPass, Map<string, number>>();
@@ -162,6 +167,7 @@ export class PassRunner {
     private readonly services: RunnerServices,
     private readonly module: Module | null,
   ) {
+    this.origins = module?.origins ?? null;
     this.cache = new AnalysisCache(module);
     this.trace =
       options.timeTrace === null

@@ -111,6 +111,8 @@ export const x64Registers: TargetRegisters = {
   rematerialize(definition, to) {
     const inst = cloneInst(definition);
     inst.defs[0]!.loc = to;
+    // It is for whoever uses it.
+    inst.origin = -1;
     return inst;
   },
   permitSlots,

@@ -4,7 +4,7 @@
  * Method: one pass over the records. Operands are value ids relative to the next id; an operand that is
  * defined later becomes a `Forward` and is patched at the end, when all values exist. Each kind of
  * instruction is decoded by a function of one of the `*-instructions` files, which pulls operands from here
- * in order. Metadata attachments become hints at the end; debug information, use-list orders and names are skipped.
+ * in order. Metadata attachments become hints at the end, and locations origins; use-list orders and names are skipped.
  * O(records).
  *
  * What is checked: ids, types of operands, block structure, phis against predecessors. What is not: that
@@ -12,6 +12,7 @@
  */
 
 import { BlockId, FunctionCode } from "../../../formats/bitcode/codes.js";
+import { isLocalScope } from "../../../lto/ir/debug/nodes.js";
 import { InputError, UnsupportedError } from "../../../lto/ir/errors.js";
 import { Block, Body, type Inst, isTerminator, type MemoryData } from "../../../lto/ir/instructions.js";
 import { Func } from "../../../lto/ir/module.js";
@@ -72,6 +73,8 @@ export class FunctionReader {
   /** By LLVM's numbering; null for those that were dropped. */
   private insts: (Inst | null)[] = [];
   private addressUsers: number[] = [];
+  /** Origin of the last location that was read. */
+  private location = 0;
 
   constructor(readonly module: ModuleReader) {
     this.reader = module.reader;
@@ -91,6 +94,7 @@ export class FunctionReader {
     this.attachmentBlock = -1;
     this.insts = [];
     this.addressUsers = [];
+    this.location = 0;
     try {
       return this.values.withLocals(() => this.decodeBlock(pos));
     } finally {
@@ -146,7 +150,11 @@ export class FunctionReader {
         this.declareBlocks();
         return;
       case FunctionCode.DebugLoc:
+        this.location = this.readLocation();
+        this.locateLast();
+        return;
       case FunctionCode.DebugLocAgain:
+        this.locateLast();
         return;
       case FunctionCode.BlockAddrUsers:
         for (let i = 0; i < reader.count; i++) this.addressUsers.push(reader.number(i));
@@ -163,6 +171,30 @@ export class FunctionReader {
     const inst = this.instruction(code);
     this.insts.push(inst);
     if (inst !== null) this.append(inst);
+  }
+
+  /** The record of a location: line, column, scope and call, whether nobody wrote it, and LLVM 21's groups of statements. */
+  private readLocation(): number {
+    const { reader, module, fn } = this;
+    const { debug, origins } = module;
+    if (debug === null || origins === null) return 0;
+    if (reader.wide || reader.count < 4) throw this.malformed("source location");
+    this.enterMetadata();
+    const scope = reader.lo[2]!;
+    const call = reader.lo[3]!;
+    if (scope === 0) return 0;
+    const where = debug.node(scope - 1);
+    if (!isLocalScope(where)) throw this.malformed("scope of a source location");
+    const inlinedAt = call === 0 ? null : debug.nodeOf(call - 1, "DILocation");
+    const isImplicit = reader.count > 4 && reader.lo[4] !== 0;
+    return origins.located(fn, origins.place(reader.lo[0]!, reader.lo[1]!, where, inlinedAt, isImplicit));
+  }
+
+  /** The instruction of the record before has the location that was read last. */
+  private locateLast(): void {
+    const inst = this.insts.at(-1);
+    if (inst === undefined) throw this.malformed("location of no instruction");
+    if (inst !== null) inst.origin = this.location;
   }
 
   private declareBlocks(): void {

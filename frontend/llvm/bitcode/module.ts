@@ -40,6 +40,7 @@ import {
   Module,
   variableCodeModels,
 } from "../../../lto/ir/module.js";
+import type { Origins } from "../../../lto/ir/origins.js";
 import { pointerType, type Type } from "../../../lto/ir/types.js";
 import { BlockAddress, type Constant } from "../../../lto/ir/values.js";
 import { checkAliasCycles } from "./aliases.js";
@@ -106,6 +107,7 @@ export class ModuleReader {
   private functionReader: FunctionReader | null = null;
   /** Reads debug information; null: there is none, or nobody has asked for it. */
   debug: DebugNodeReader | null = null;
+  private module: Module | null = null;
 
   constructor(
     readonly reader: BitReader,
@@ -144,6 +146,11 @@ export class ModuleReader {
     return this.finish();
   }
 
+  /** Where locations go; null: nobody wants them. */
+  get origins(): Origins | null {
+    return this.module?.origins ?? null;
+  }
+
   private attachToGlobals(): void {
     const { metadata } = this;
     for (const record of metadata.globalAttachments) {
@@ -169,6 +176,7 @@ export class ModuleReader {
 
   private finish(): Module {
     const module = new Module(this.file, this.sourceName, this.triple, this.dataLayout);
+    this.module = module;
     for (const global of this.globals) module.globals.push(global);
     module.moduleAsm = this.asm;
     if (this.metadata.named.has("llvm.dbg.cu"))

@@ -14,6 +14,15 @@ import { type JumpTarget, tailJumpTarget } from "./tail-jumps.js";
 /** Pairs of an origin, from 1 on, and its bytes; what is missing to the function's size it has of itself. */
 export type OriginBytes = readonly (readonly [origin: number, bytes: number])[];
 
+/**
+ * One instruction does for two: it is where both are, or nowhere in particular. Steps in threads cannot say more, such as the
+ * scope that both are in (`Origins.merged`).
+ */
+export function mergeOrigins(kept: MInst, other: MInst): void {
+  if (kept.origin < 0) kept.origin = other.origin;
+  else if (other.origin >= 0 && other.origin !== kept.origin) kept.origin = 0;
+}
+
 /** A place in a function: bytes of other code, and branches, that stand before it. */
 export interface CodePlace {
   readonly bytes: number;

@@ -18,6 +18,7 @@ import type { MBlock, MFunction, MInst } from "../mir.js";
 import { hashInst, sameInst } from "../same-inst.js";
 import { endsBlock, leavesFunction, OpFact, type Target } from "../target.js";
 import { isPinned, skipJumps } from "./cfg.js";
+import { mergeOrigins } from "./code-origins.js";
 
 const groupLimit = 64;
 
@@ -148,7 +149,9 @@ function mergeGroup(mf: MFunction, group: MBlock[], wrapped: boolean): boolean {
     );
     const shared = splitEnd(mf, block, length);
     for (const other of sharers) {
-      other.insts.length -= length;
+      const start = other.insts.length - length;
+      for (let i = 0; i < length; i++) mergeOrigins(shared.insts[i]!, other.insts[start + i]!);
+      other.insts.length = start;
       other.insts.push(mf.target.instructions.jump(shared));
       shared.frequency += other.frequency;
     }
@@ -184,6 +187,7 @@ function hoist(mf: MFunction, block: MBlock): boolean {
   const limit = Math.min(a.insts.length, b.insts.length);
   while (n < limit && isMovable(a.insts[n]!, facts) && sameInst(a.insts[n]!, b.insts[n]!)) n++;
   if (n === 0) return false;
+  for (let i = 0; i < n; i++) mergeOrigins(a.insts[i]!, b.insts[i]!);
   insts.splice(start, 0, ...a.insts.slice(0, n));
   a.insts.splice(0, n);
   b.insts.splice(0, n);

@@ -336,7 +336,7 @@ class EpilogueSharing {
           from: words[words.length - 2 - ending.length]!,
           end: words.at(-1)!,
         }));
-        const origins = editedOrigins(this.code.packed(fn), places);
+        const origins = editedOrigins(this.code.packed(fn), places, this.code.facts.origins ?? null);
         this.code.replace(fn, this.editedWords(fn, taken, jumps), origins);
       }
       i = end;

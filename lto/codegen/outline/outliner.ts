@@ -233,7 +233,11 @@ class Outliner {
       while (end < edits.length && finder.functionAt(edits[end]!.start) === fn) end++;
       const packed = code.packed(fn);
       const own = edits.slice(i, end);
-      const origins = editedOrigins(packed, placesOf(packed.words, sequence, own));
+      const origins = editedOrigins(
+        packed,
+        placesOf(packed.words, sequence, own),
+        code.facts.origins ?? null,
+      );
       code.replace(fn, editedWords(packed.words, sequence, own), origins);
       i = end;
     }

@@ -1,4 +1,5 @@
 /** Origins of packed functions, whose words know nothing of them: for what edits words. Loaded with the outliners; used where a report is wanted. */
+import type { Origins } from "../../ir/origins.js";
 import type { PackedFunction } from "./format.js";
 import { packedHead, skipInstruction } from "./walk.js";
 
@@ -21,22 +22,36 @@ function forEachInstruction(packed: PackedFunction, visit: (at: number, index: n
 }
 
 /**
- * Origins of the instructions when some have been replaced, each run by one that has the origin of the first.
+ * Origins of the instructions when some have been replaced, each run by one that has the origin of the first, and stands for
+ * all where that can be said.
  * @param edits in the order of the code @returns undefined where all is the function's own
  */
 export function editedOrigins(
   packed: PackedFunction,
   edits: readonly WordsReplaced[],
+  table: Origins | null = null,
 ): Int32Array | undefined {
   const { origins } = packed;
   if (origins === undefined) return undefined;
   const kept: number[] = [];
   let next = 0;
+  let run: number[] = [];
+  const finish = (): void => {
+    if (run.length > 1 && table?.hasLocations === true)
+      kept[kept.length - 1] = table.standingFor(run.filter((origin) => origin > 0));
+    run = [];
+  };
   forEachInstruction(packed, (at, index) => {
-    while (next < edits.length && at >= edits[next]!.end) next++;
+    while (next < edits.length && at >= edits[next]!.end) {
+      finish();
+      next++;
+    }
     const edit = edits[next];
-    if (edit === undefined || at <= edit.from) kept.push(origins[index]!);
+    const origin = origins[index]!;
+    if (edit === undefined || at <= edit.from) kept.push(origin);
+    if (edit !== undefined && at >= edit.from) run.push(origin);
   });
+  finish();
   return Int32Array.from(kept);
 }
 

@@ -7,7 +7,7 @@
  * give, word for word; what else changes in the program does not matter.
  *
  * Entries name symbols, since numbers are one link's; with each goes the digest of its header, for symbols that the
- * body does not mention and lowering brought in. A function is compiled as without cache where an entry could not
+ * body does not mention and lowering brought in. Origins of instructions are positions among those that the body has. A function is compiled as without cache where an entry could not
  * say all: some call through a pointer has a set of callees (whose numbers mean something in one link only), or
  * something mentioned lost blocks whose address is taken.
  *
@@ -29,6 +29,8 @@ export interface FunctionIdentity {
   readonly digest: string;
   /** Functions that the body mentions, in the order in which it does. */
   readonly mentioned: readonly GlobalValue[];
+  /** Origins that its instructions have, but 0, each once; `digest` knows which instruction has which of them. */
+  readonly origins: readonly number[];
 }
 
 /** Entries by key, and what keys are made of; implemented where there are files and hashes. */
@@ -95,6 +97,19 @@ class EntryNumbers extends SymbolNumbers {
   }
 }
 
+/** The function with other numbers of origins, but for those that say where code is by themselves. */
+function withOrigins(packed: PackedFunction, number: (origin: number) => number): PackedFunction {
+  const { origins } = packed;
+  if (origins === undefined) return packed;
+  return { ...packed, origins: origins.map((origin) => (origin <= 0 ? origin : number(origin))) };
+}
+
+/** Positions from 1 on; 0 for one that code generation came up with. */
+function placesIn(origins: readonly number[]): (origin: number) => number {
+  const places = new Map(origins.map((origin, i) => [origin, i + 1]));
+  return (origin) => places.get(origin) ?? 0;
+}
+
 /** The cache as a compiler uses it. */
 export class SessionCache {
   constructor(
@@ -110,7 +125,7 @@ export class SessionCache {
     return this.cache.keyOf(digest, cacheKeyInputs);
   }
 
-  allocated(key: string): CachedAllocation | null {
+  allocated(key: string, origins: readonly number[]): CachedAllocation | null {
     const entry = this.cache.get(key) as AllocatedEntry | undefined;
     const globals = entry === undefined ? null : this.resolve(entry);
     if (entry === undefined || globals === null) return null;
@@ -120,7 +135,8 @@ export class SessionCache {
       if (callee === undefined) return null;
       calls.push({ ...call, callee });
     }
-    const { packed, allocation, frequencies } = entry;
+    const { allocation, frequencies } = entry;
+    const packed = withOrigins(entry.packed, (place) => origins[place - 1]!);
     const facts = { ...entry.facts, calls };
     return { packed, symbols: new SymbolNumbers({ globals }), allocation, frequencies, facts };
   }
@@ -128,10 +144,11 @@ export class SessionCache {
   keepAllocated(
     key: string,
     machine: MFunction,
+    origins: readonly number[],
     { allocation, frequencies, facts }: Omit<CachedAllocation, "packed" | "symbols">,
   ): void {
     const numbers = new EntryNumbers(this.all);
-    const packed = packFunction(machine, numbers);
+    const packed = withOrigins(packFunction(machine, numbers), placesIn(origins));
     const calls = facts.calls.map((call) => ({
       ...call,
       callee: numbers.numberOf(this.numbering.functions[call.callee]!) as FunctionNumber,
@@ -149,11 +166,15 @@ export class SessionCache {
   }
 
   /** The completed function in the compiler's numbering. */
-  completed(key: string): { readonly packed: PackedFunction; readonly wrapped: boolean } | null {
+  completed(
+    key: string,
+    origins: readonly number[],
+  ): { readonly packed: PackedFunction; readonly wrapped: boolean } | null {
     const entry = this.cache.get(key) as CompletedEntry | undefined;
     const globals = entry === undefined ? null : this.resolve(entry);
     if (entry === undefined || globals === null) return null;
-    const { packed, places, wrapped } = entry;
+    const { places, wrapped } = entry;
+    const packed = withOrigins(entry.packed, (place) => origins[place - 1]!);
     const numbers = globals.map((global) => this.all.numberOf(global));
     // A copy: what is read may be a view of the entry.
     const words = packed.words.slice();
@@ -161,10 +182,10 @@ export class SessionCache {
     return { packed: { ...packed, symbol: numbers[packed.symbol]!, words }, wrapped };
   }
 
-  keepCompleted(key: string, machine: MFunction, wrapped: boolean): void {
+  keepCompleted(key: string, machine: MFunction, origins: readonly number[], wrapped: boolean): void {
     const numbers = new EntryNumbers(this.all);
     const at: number[] = [];
-    const packed = packFunction(machine, numbers, at);
+    const packed = withOrigins(packFunction(machine, numbers, at), placesIn(origins));
     const places = Uint32Array.from(at);
     const symbols = this.describe(numbers);
     if (symbols !== null)

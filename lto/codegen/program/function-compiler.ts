@@ -58,7 +58,7 @@ interface Allocated {
   readonly frequencies: Float64Array | undefined;
   readonly lost: readonly CalleeNumber[];
   /** For the key of the completed function; null if that is not to be in the cache. */
-  readonly cached: { readonly key: string; readonly mentioned: readonly GlobalValue[] } | null;
+  readonly cached: (FunctionIdentity & { readonly key: string }) | null;
 }
 
 export class FunctionCompiler {
@@ -144,8 +144,8 @@ export class FunctionCompiler {
     const identity = isListed(sets) ? null : (this.cache?.identify(fn) ?? null);
     const key =
       identity === null ? "" : this.cache!.keyOf(identity.digest, this.cacheKeyInputs(number, identity));
-    const fromCache = identity === null ? null : { key, mentioned: identity.mentioned };
-    const known = fromCache === null ? null : this.cache!.allocated(key);
+    const fromCache = identity === null ? null : { ...identity, key };
+    const known = fromCache === null ? null : this.cache!.allocated(key, fromCache.origins);
     if (known !== null) {
       fn.release();
       this.allocated.set(number, { ...known, lost: [], cached: fromCache });
@@ -180,7 +180,8 @@ export class FunctionCompiler {
     const { symbols } = this;
     const packed = packFunction(machine, symbols);
     this.allocated.set(number, { packed, symbols, allocation, frequencies, lost, cached });
-    if (cached !== null) this.cache!.keepAllocated(key, machine, { allocation, frequencies, facts });
+    if (cached !== null)
+      this.cache!.keepAllocated(key, machine, cached.origins, { allocation, frequencies, facts });
     return facts;
   }
 
@@ -242,7 +243,7 @@ export class FunctionCompiler {
       cached === null
         ? ""
         : this.cache!.keyOf(cached.key, this.finishingKeyInputs(number, cached.mentioned, decisions));
-    const known = cached === null ? null : this.cache!.completed(key);
+    const known = cached === null ? null : this.cache!.completed(key, cached.origins);
     if (known !== null) {
       this.completed.set(number, known.packed);
       return { ...functionStatistics(allocation, known.wrapped), cachedFunctions: 1 };
@@ -272,7 +273,7 @@ export class FunctionCompiler {
       },
     );
     this.completed.set(number, packFunction(machine, symbols));
-    if (cached !== null) this.cache!.keepCompleted(key, machine, wrapped);
+    if (cached !== null) this.cache!.keepCompleted(key, machine, cached.origins, wrapped);
     return functionStatistics(allocation, wrapped);
   }
 

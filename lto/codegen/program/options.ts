@@ -57,6 +57,8 @@ export interface CodegenOptions {
   /** A section for each function, and for each variable, so that a linker can drop or order them. */
   readonly functionSections?: boolean;
   readonly dataSections?: boolean;
+  /** Debuggers are told where code is from. It changes no code. */
+  readonly debugInfo?: boolean;
   /** All final code is unpacked and packed again before layout, which must change nothing. */
   readonly checkPacking?: boolean;
   /** What runners of passes do besides. */

@@ -68,6 +68,8 @@ export class SharedConstants {
     let next = reversed.length;
     for (const { position, definition } of constants) {
       while (next > position) insts.push(reversed[--next]!);
+      // Others than who made it may come first.
+      definition.origin = -1;
       insts.push(definition);
     }
     while (next > 0) insts.push(reversed[--next]!);

@@ -57,6 +57,8 @@ export function boundFunction(
     else {
       const copy = copyInst(load, [value], []);
       copy.hints = null;
+      // It is for all callers.
+      copy.origin = 0;
       args[position] = block.append(copy);
     }
   }

@@ -21,6 +21,7 @@ import {
   setCallData,
 } from "../../ir/instructions.js";
 import { Func } from "../../ir/module.js";
+import type { Origins } from "../../ir/origins.js";
 import { raw } from "../../ir/raw.js";
 import { functionType, i8, structType, type Type, voidType } from "../../ir/types.js";
 import { ConstUndef, constI64, constInt, type Value } from "../../ir/values.js";
@@ -40,6 +41,7 @@ export class Extractor {
   constructor(
     protected readonly sequence: Sequence,
     private readonly names: Set<string>,
+    private readonly origins: Origins | null,
   ) {}
 
   /** Makes the function; the pieces are replaced by `finish`. */
@@ -142,13 +144,17 @@ export class Extractor {
 
   private replace(start: number, length: number, fn: Func, plan: OutlinePlan, member: number): void {
     const { insts, places, placeAt } = this.sequence;
-    this.calls.set(insts[start]!, { made: this.callFor(start, fn, plan, member, this.results), length });
+    this.calls.set(insts[start]!, {
+      made: this.callFor(start, length, fn, plan, member, this.results),
+      length,
+    });
     this.changed.add(places[placeAt[start]!]!.fn);
   }
 
   /** The call in the place of a piece, with what takes its results apart. @param results learns what stands for outputs */
   protected callFor(
     start: number,
+    length: number,
     fn: Func,
     { parameters, outputs }: OutlinePlan,
     member: number,
@@ -166,6 +172,8 @@ export class Extractor {
       bundles: [],
     });
     const made: Inst[] = [call];
+    if (this.origins !== null)
+      call.origin = this.origins.standingFor(insts.slice(start, start + length).map(({ origin }) => origin));
     if (outputs.length === 1) results.set(insts[start + outputs[0]!]!, call);
     else
       outputs.forEach((k, i) => {

@@ -103,7 +103,7 @@ class Outliner {
         return this.made.size === 0 || sequence.calls(first, length, this.made);
       },
     });
-    const extractor = new Extractor(sequence, this.names);
+    const extractor = new Extractor(sequence, this.names, this.module.origins);
     const { remarks } = this.context;
     const isTold = remarks?.wants(this.name) === true;
     /** What each candidate would be, as it was last asked for: of those that would save something, or somebody asks about. */

@@ -17,6 +17,7 @@ import {
   setCallData,
 } from "../../ir/instructions.js";
 import type { Func } from "../../ir/module.js";
+import type { Origins } from "../../ir/origins.js";
 import { raw } from "../../ir/raw.js";
 import { type Type, voidType } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
@@ -107,16 +108,17 @@ export class RegionExtractor extends Extractor {
   constructor(
     sequence: Sequence,
     names: Set<string>,
+    origins: Origins | null,
     private readonly extents: ReadonlyMap<number, Extent>,
   ) {
-    super(sequence, names);
+    super(sequence, names, origins);
   }
 
   /** Makes the function, and tells what is to be changed for it. */
   extract(starts: Int32Array, length: number, plan: OutlinePlan, edits: RegionEdits): Func {
     const fn = this.namedFor(starts, length, plan);
     starts.forEach((start, i) => {
-      edits.replace(this.extents.get(start)!, (results) => this.callFor(start, fn, plan, i, results));
+      edits.replace(this.extents.get(start)!, (results) => this.callFor(start, length, fn, plan, i, results));
     });
     return fn;
   }

@@ -70,7 +70,7 @@ export class RegionOutliner {
 
   /** @param pass in remarks */
   constructor(
-    module: Module,
+    private readonly module: Module,
     private readonly context: ProgramContext,
     private readonly names: Set<string>,
     private readonly pass: string,
@@ -107,7 +107,7 @@ export class RegionOutliner {
     if (!areEqual(group, members, starts, length)) return null;
     const extents = members.map((member) => extended(regions[member]!, before, behind)!);
     const byStart = new Map(extents.map((extent, i) => [starts[i]!, extent]));
-    const extractor = new RegionExtractor(sequence, this.names, byStart);
+    const extractor = new RegionExtractor(sequence, this.names, this.module.origins, byStart);
     const { trials } = this.context;
     const size =
       trials === null || !isClose(sequence, starts, length, plan)

@@ -33,6 +33,7 @@ import { predecessorLists } from "../../analysis/cfg.js";
 import type { Editor } from "../../ir/editor.js";
 import { dropUBImplying, withHints } from "../../ir/hints.js";
 import { type BodyView, isCall } from "../../ir/instructions.js";
+import type { Origins } from "../../ir/origins.js";
 import { returnsTwice } from "../../ir/returns-twice.js";
 import { cfg, dominators, loops } from "../../pass/analyses.js";
 import type { FunctionPass } from "../../pass/pass.js";
@@ -78,7 +79,7 @@ export const licm: FunctionPass = {
     if (hoists.length === 0 && promotions.length === 0) return false;
     const editor = fn.edit();
     for (const hoist of hoists) {
-      move(editor, hoist);
+      move(editor, hoist, context.origins);
       context.count("hoisted");
       if (hoist.isLoad) context.count("loads");
     }
@@ -91,8 +92,9 @@ export const licm: FunctionPass = {
 const mayReturnTwice = ({ blocks }: BodyView): boolean =>
   blocks.some(({ insts }) => insts.some((inst) => isCall(inst) && returnsTwice(inst)));
 
-function move(editor: Editor, { inst, loop, isCertain }: Hoist): void {
+function move(editor: Editor, { inst, loop, isCertain }: Hoist, origins: Origins | null): void {
   editor.move(inst, preheaderOf(editor, loop).terminator);
+  if (origins !== null) inst.origin = origins.unplaced(inst.origin, isCall(inst));
   // Scopes would speak of all rounds of the loop.
   if (inst.hints !== null)
     inst.hints = isCertain

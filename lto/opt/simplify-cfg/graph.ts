@@ -7,6 +7,7 @@ import { incomingEdges } from "../../ir/cfg-edit.js";
 import type { Editor } from "../../ir/editor.js";
 import { type Block, type BodyView, type Inst, Op } from "../../ir/instructions.js";
 import type { Func } from "../../ir/module.js";
+import type { Origins } from "../../ir/origins.js";
 import type { Value } from "../../ir/values.js";
 import type { Goal } from "../../pass/pass.js";
 
@@ -29,6 +30,7 @@ export type Rule = (block: Block, graph: Graph) => Plan | null;
 /** How plans change the body. */
 export interface Edit {
   readonly editor: Editor;
+  readonly origins: Origins | null;
   /** Takes a block that nothing branches to out of the control flow; its terminator may be gone already. */
   kill(block: Block): void;
 }

@@ -19,6 +19,7 @@
 import { endUnreachable, removeBlocks, removePhiEntry } from "../../ir/cfg-edit.js";
 import type { Editor } from "../../ir/editor.js";
 import { type Block, type BodyView, Op } from "../../ir/instructions.js";
+import type { Origins } from "../../ir/origins.js";
 import { useCounts } from "../../pass/analyses.js";
 import type { FunctionPass } from "../../pass/pass.js";
 import { reachedBlocks } from "../unreachable-blocks.js";
@@ -55,7 +56,7 @@ export const simplifyCfg: FunctionPass = {
     }
     const before = view.blocks.length;
     const editor = fn.edit();
-    const rewritten = new Sweeper(editor, new EditedGraph(fn, context.goal, editor)).run();
+    const rewritten = new Sweeper(editor, new EditedGraph(fn, context.goal, editor), context.origins).run();
     context.count("rewritten", rewritten);
     context.count("removed", before - editor.body.blocks.length);
     return true;
@@ -88,6 +89,7 @@ class Sweeper implements Edit {
   constructor(
     readonly editor: Editor,
     private readonly graph: Graph,
+    readonly origins: Origins | null,
   ) {}
 
   readonly kill = (block: Block): void => {

@@ -8,7 +8,7 @@
  * What moves before the branch has no effect and no undefined behaviour; where it is poison, nobody picks it.
  */
 import { jumpTo, phisOf, replaceTerminator } from "../../ir/cfg-edit.js";
-import { type Block, type Inst, makeInst, Op } from "../../ir/instructions.js";
+import { type Block, type Inst, isCall, makeInst, Op } from "../../ir/instructions.js";
 import type { Type } from "../../ir/types.js";
 import { enteringFrom, type Graph, isPinned, onlyIncoming, type Plan } from "./graph.js";
 
@@ -40,12 +40,13 @@ export function makeSelects(block: Block, graph: Graph): Plan | null {
     if (!isSelectable(phi.type)) return null;
   }
   if (selects > (isSmall ? 1 : 2)) return null;
-  return ({ editor, kill }) => {
+  return ({ editor, origins, kill }) => {
     const branch = head.terminator;
     for (const arm of arms) {
       for (const inst of [...arm.insts]) {
         if (inst.parent !== arm || inst === arm.terminator) continue;
         editor.move(inst, branch);
+        if (origins !== null) inst.origin = origins.unplaced(inst.origin, isCall(inst));
       }
     }
     const condition = branch.operands[0]!;

@@ -24,6 +24,10 @@ import { Edit, gone, Match } from "./match.js";
 import { Gain, Needs, type Rule, type RuleInfo } from "./rule.js";
 import { numberOf, type RuleTables } from "./tables.js";
 
+function locate(made: MInst, place: MInst): void {
+  if (made.origin < 0 && made !== gone) made.origin = place.origin;
+}
+
 /** Rules that follow one another at one instruction: none goes in circles, so that is a matter of safety. */
 const mostRounds = 8;
 
@@ -256,10 +260,32 @@ export class Engine {
       match.window = rule.window;
       rule.apply(match);
       if (match.edit === Edit.None) continue;
-      if (this.isWanted(rule, inst)) return true;
+      if (this.isWanted(rule, inst)) {
+        this.locate(inst);
+        return true;
+      }
       match.clear();
     }
     return false;
+  }
+
+  /** What a rule made is where that was whose place it takes; a run, where its last instruction was, which has the result. */
+  private locate(inst: MInst): void {
+    const { match } = this;
+    const { insts } = match;
+    if (match.partner >= 0) locate(match.partnerMade, insts[match.partner]!);
+    if (match.insertAt >= 0) locate(match.inserted, inst);
+    switch (match.edit) {
+      case Edit.ReplaceRun:
+        for (const made of match.run!) locate(made, insts[match.runEnd - 1]!);
+        return;
+      case Edit.ReplaceByTwo:
+        locate(match.second, inst);
+        locate(match.made, inst);
+        return;
+      case Edit.Replace:
+        locate(match.made, inst);
+    }
   }
 
   private isWanted(rule: Rule, inst: MInst): boolean {

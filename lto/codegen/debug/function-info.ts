@@ -1,0 +1,42 @@
+/**
+ * What is known of a function's final code for debuggers: where it begins and ends, and which parts of it belong to which
+ * scopes. Made by what writes the text of code (formats/dwarf/code-scopes.ts), read by what writes DWARF's entries.
+ */
+import type { DIFile, DILexicalBlock, DILocation, DISubprogram } from "../../ir/debug/nodes.js";
+import type { GlobalValue } from "../../ir/module.js";
+
+/** Between two labels of one section, which only the assembler knows. */
+export interface CodeRange {
+  readonly begin: string;
+  readonly end: string;
+}
+
+/** Line 0: not known. */
+export interface CallPlace {
+  readonly file: DIFile | null;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** A scope where it has code: a block, or a subprogram that was inlined, is another one at each call. */
+export interface ScopeInstance {
+  /** Blocks that only change the file are looked through. */
+  readonly scope: DISubprogram | DILexicalBlock;
+  /** What the variables' locations have as `inlinedAt` that are in it. */
+  readonly inlinedAt: DILocation | null;
+  /** Of an inlined subprogram; null: the function itself, or a block. */
+  readonly call: CallPlace | null;
+  /** In the order of the code, with those of its children. */
+  readonly ranges: readonly CodeRange[];
+  readonly children: readonly ScopeInstance[];
+}
+
+export interface FunctionDebugInfo {
+  /** Null: code that was outlined, and has only a name. */
+  readonly fn: GlobalValue | null;
+  /** As the assembler takes it. */
+  readonly symbol: string;
+  readonly range: CodeRange;
+  /** The function's own scope; null: nothing is known of its source. */
+  readonly root: ScopeInstance | null;
+}
