@@ -30,10 +30,18 @@ export function codegenOptions(module: Module, options: DriverOptions): CodegenO
         ? { forms: told.outlineForms.split(",") as OutlineForm[], rounds: told.outlineRounds }
         : null,
     checkPacking: options.checkPacking,
+    debugInfo: writesDebugInfo(module),
     passes: options.passes,
     verify: options.verify,
   };
 }
+
+/** What compilers say in modules with debug information that somebody asked for; locations for remarks and counts have none. */
+const debugFlag = "Dwarf Version";
+
+/** Some code has source locations, and they are not for the compiler alone. */
+const writesDebugInfo = (module: Module): boolean =>
+  module.origins !== null && module.flag(debugFlag) !== undefined;
 
 /** Functions of the unwinder that tell where a function starts, which they take from its description. */
 const startsOfFunctions = new Set(["_Unwind_FindEnclosingFunction", "_Unwind_GetRegionStart"]);

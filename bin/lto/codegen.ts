@@ -6,6 +6,7 @@
 
 import { entryVariable, trapEntries } from "../../formats/asm/entry-traps.js";
 import { AsmPrinter, FallThrough, UnwindSharing } from "../../formats/asm/index.js";
+import type { DebugWriter } from "../../formats/dwarf/writer.js";
 import { bodyCodec } from "../../formats/object/body-codec.js";
 import { guardCallees } from "../../lto/codegen/lowering/guard-callees.js";
 import { enteredSymbol, guardEntries } from "../../lto/codegen/lowering/guard-entries.js";
@@ -84,6 +85,12 @@ export function* planModule(
   return { module, plan, options, target, size };
 }
 
+/** What makes debug information of the marks in the text of functions. Most links need none. */
+async function debugWriter(module: Module, printer: AsmPrinter): Promise<DebugWriter> {
+  const { DebugWriter: Writer } = await import("../../formats/dwarf/writer.js");
+  return new Writer(module, (fn) => printer.symbol(fn));
+}
+
 export async function generate(
   planned: PlannedModule,
   threads: Threads,
@@ -103,10 +110,11 @@ export async function generate(
   const entries = options.passes.enabled.includes(guardEntries.name) ? entryVariable(enteredSymbol) : "";
   write(printer.header());
   const sharing = new UnwindSharing(write);
+  const debug = options.debugInfo === true ? await debugWriter(module, printer) : null;
   const functions = new FallThrough((printed, runsOn) => {
     const { symbol, section, align } = printed;
     if (sink.requests.facts) deliver({ kind: "place", place: { symbol, section, align, runsOn } });
-    sharing.add(printed);
+    sharing.add(debug?.resolved(printed) ?? printed);
   });
   const print = (printed: PrintedFunction): void => functions.add(printed);
   const report = reporter(sink.requests, deliver);
@@ -152,6 +160,7 @@ export async function generate(
   sharing.close();
   write(printer.data(generated.cluster));
   write(traps + entries);
+  if (debug !== null) write(debug.text());
   finished("data");
   const names = definedFunctions(module).map((fn) => fn.name);
   return {

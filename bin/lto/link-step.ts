@@ -76,11 +76,6 @@ export async function linkInputs(
     if (!/[*?[\\]/.test(name) && !symbols.get(name)?.isDefined)
       diagnose({ severity: "warning", message: `--export ${name}: nothing defines it` });
   if (module === null) throw new LinkError(diagnostics);
-  if (!options.stripDebug && module.flag(debugFlag) !== undefined)
-    diagnose({
-      severity: "warning",
-      message: `debug information is not written yet: that of ${linked.fileOfFlag(debugFlag)} and others is left out`,
-    });
   finished("link");
   if (options.verify) {
     throwAny(
@@ -138,9 +133,6 @@ async function rootsOf(
   ];
   return rootReasons(module, symbols, given, told);
 }
-
-/** What compilers say in modules with debug information that somebody asked for; locations for remarks and counts have none. */
-const debugFlag = "Dwarf Version";
 
 /** Names only: the inputs can go. */
 function filesOf({ functions }: Module, { fileOf }: LinkResult): ReadonlyMap<string, string> {
@@ -271,6 +263,9 @@ function linkOptions(options: DriverOptions, read: ReadFile): LinkOptions {
     ...(options.codegen === "llvm" || options.emit === "bitcode" ? { callable: isLibraryCallOfLlvm } : {}),
     errorLimit: options.errorLimit,
     keepOrigins: options.sizeReport !== null || options.passes.verifyEach,
+    keepDebug:
+      !options.stripDebug &&
+      (options.emit === "asm" || options.emit === "machine" || options.emit === "object"),
     ...mentionOf(options),
     ...(scripts.length === 0
       ? {}

@@ -235,7 +235,7 @@ const symbols = {
       ["rust", "all", "none"],
       "rust",
     ),
-    stripDebug: on("--strip-debug", "say nothing of debug information that is left out"),
+    stripDebug: on("--strip-debug", "leave out debug information: it is not even read"),
     errorLimit: value("--error-limit <n>", "stop after this many errors; 0: no limit", parseCount, 20),
   },
 } as const satisfies OptionGroup;

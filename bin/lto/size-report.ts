@@ -11,7 +11,7 @@ import {
   type SymbolReport,
 } from "../../formats/size-report/schema.js";
 import { printReport } from "../../formats/size-report/text.js";
-import type { CodeSizes } from "../../lto/codegen/late/code-origins.js";
+import type { CodeSizes, OriginBytes } from "../../lto/codegen/late/code-origins.js";
 import type { RegisterSet } from "../../lto/codegen/register-set.js";
 import { hasRegister, minus } from "../../lto/codegen/register-set.js";
 import type { TargetRegisters } from "../../lto/codegen/target.js";
@@ -144,9 +144,7 @@ export class SizeReportWriter {
     const made = origins?.madeOf(global) ?? null;
     const absorbed = origins?.absorbedBy(global) ?? [];
     const place = origins?.placeOf(global) ?? null;
-    const written = (sizes?.origins ?? []).map(
-      ([number, bytes]) => [this.originNumber(number, origins!), bytes] as const,
-    );
+    const written = [...this.writtenElsewhere(global, sizes?.origins ?? [], origins)];
     const { calls, mentions } = mergedMentions(this.mentions.get(name), facts);
     const root = this.roots.get(name);
     return {
@@ -169,6 +167,22 @@ export class SizeReportWriter {
       ...(calls.length === 0 ? {} : { calls }),
       ...(mentions.length === 0 ? {} : { mentions }),
     };
+  }
+
+  /** Positions of origins in the report, and bytes; all that is from one function through the same ones is one. */
+  private writtenElsewhere(
+    home: GlobalValue,
+    list: OriginBytes,
+    origins: Origins | null,
+  ): Map<number, number> {
+    const sums = new Map<number, number>();
+    for (const [number, bytes] of list) {
+      const written = origins!.withoutPlaces(number, home);
+      if (written === 0) continue;
+      const position = this.originNumber(written, origins!);
+      sums.set(position, (sums.get(position) ?? 0) + bytes);
+    }
+    return sums;
   }
 
   /** The position of an origin among those that the report has: those that code has, and what they were called in. */

@@ -25,6 +25,7 @@ import { kcfiAttribute, sanitizeAttribute } from "../../lto/ir/attributes.js";
 import { UnsupportedError } from "../../lto/ir/errors.js";
 import { noLabel } from "../../lto/ir/instructions.js";
 import type { Func, GlobalValue } from "../../lto/ir/module.js";
+import { CodeMarks } from "./code-marks.js";
 import { dataImage } from "./data-image.js";
 import { imageText } from "./data-text.js";
 import { ExceptionTable } from "./exception-table.js";
@@ -129,6 +130,7 @@ function blocksText(
   names: FunctionNames,
   exceptions: ExceptionTable | null,
   shared: boolean,
+  marks: CodeMarks | null,
 ): { readonly code: string; readonly exit: Pick<FunctionExit, "into" | "jump"> | null } {
   const labelled = labelledBlocks(mf);
   const { facts, length } = mf.target.instructions;
@@ -140,14 +142,18 @@ function blocksText(
   let bytes = 0;
   let exit: Pick<FunctionExit, "into" | "jump"> | null = null;
   for (const block of mf.blocks) {
-    if (labelled[block.id] === 1) lines.push(names.block(block), ":\n");
+    const isLabelled = labelled[block.id] === 1;
+    if (isLabelled) lines.push(names.block(block), ":\n");
+    marks?.enter(block, isLabelled);
     if (block.label !== noLabel && block.addressTaken)
       lines.push(addressTakenLabel(mf.fn.name, block.label), ":\n");
-    for (const inst of block.insts) {
+    for (let i = 0; i < block.insts.length; i++) {
+      const inst = block.insts[i]!;
       if ((facts[inst.op]! & OpFact.Jump) !== 0 && inst.targets.length === 0)
         throw new Error(`jump without target in @${mf.name}`);
       if (!shared && servesNeighbours(inst)) continue;
-      const text = printer.text(inst, names);
+      const mark = marks === null ? "" : marks.before(inst, i);
+      const text = mark + printer.text(inst, names);
       const labels = exceptions?.labelsOf(inst);
       const isExit = inst === final?.inst && bytes > 0;
       if (final !== null && (facts[inst.op]! & OpFact.Asm) === 0) bytes += length(inst);
@@ -274,9 +280,11 @@ export function functionText(
   if (ownUnwind) out += "\t.cfi_startproc\n";
   if (exceptions !== null) out += exceptions.header();
   if (fn.prologue !== null) out += imageText(dataImage(fn.prologue, layoutOf), names, fn);
-  const { code, exit } = blocksText(mf, operandNames, exceptions, shared);
+  const marks = options.debugInfo === true ? new CodeMarks(mf) : null;
+  if (marks !== null) out += marks.begin();
+  const { code, exit } = blocksText(mf, operandNames, exceptions, shared, marks);
   out += code;
-  let behind = "";
+  let behind = marks === null ? "" : marks.end();
   if (exceptions !== null) behind += exceptions.footer();
   if (ownUnwind) behind += "\t.cfi_endproc\n";
   behind += `\t.size\t${symbol}, .-${symbol}\n`;

@@ -18,6 +18,8 @@ export interface AsmOptions {
   readonly dataSections?: boolean;
   /** Text of `.ident`, the comment section; none when absent. */
   readonly ident?: string;
+  /** The text has marks that say where code is from (`code-marks.ts`), which whoever writes it takes out. */
+  readonly debugInfo?: boolean;
   /** No unwind tables at all. */
   readonly omitCfi?: boolean;
   /** Neighbouring functions have one unwind description where they can (`unwind-sharing.ts`). */

@@ -9,7 +9,7 @@ import { retainedIn } from "../../lto/analysis/references.js";
 import type { GlobalCluster } from "../../lto/codegen/late/global-cluster.js";
 import type { MFunction } from "../../lto/codegen/mir.js";
 import type { PrintedFunction } from "../../lto/codegen/program/function-compilers.js";
-import type { Module } from "../../lto/ir/module.js";
+import type { Func, Module } from "../../lto/ir/module.js";
 import { targetOf } from "../../lto/targets.js";
 import { dataImage, dependsOnPlace } from "./data-image.js";
 import { FallThrough } from "./fall-through.js";
@@ -52,6 +52,11 @@ export class AsmPrinter {
     const { moduleAsm } = this.module;
     if (moduleAsm !== "") out += `\t.text\n${moduleAsm}${moduleAsm.endsWith("\n") ? "" : "\n"}`;
     return out;
+  }
+
+  /** The name that a function has in the text. */
+  symbol(fn: Func): string {
+    return this.names.symbol(fn);
   }
 
   /** One finished function. */

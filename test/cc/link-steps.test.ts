@@ -139,7 +139,7 @@ describe("bitcode that no pass has seen", () => {
 });
 
 describe("debug information", () => {
-  it("is left out with one warning a link, and without where the program is stripped", () => {
+  it("is there unless the program is stripped, and changes nothing that is loaded", () => {
     const w = new Workspace({
       "a.c": "int f(void) { return 0; }",
       "m.c": "int f(void);\nint main(void) { return f(); }",
@@ -148,12 +148,21 @@ describe("debug information", () => {
     const words = [command("tsc-cc"), "m.o", "a.o", "-o", "p"];
     const link = (...more: string[]) =>
       spawnSync(process.execPath, [...words, ...more], { cwd: w.directory, encoding: "utf8" });
-    expect(link()).toMatchObject({
-      status: 0,
-      stderr: "tsc-lto: warning: debug information is not written yet: that of m.o and others is left out\n",
-    });
-    for (const option of ["-s", "-Wl,-S", "-Wl,--strip-debug"])
+    const sections = (): string =>
+      execFileSync("objdump", ["-h", "p"], { cwd: w.directory, encoding: "utf8" });
+    const loaded = (): string =>
+      execFileSync("objdump", ["-s", "-j", ".text", "-j", ".rodata", "-j", ".eh_frame", "p"], {
+        cwd: w.directory,
+        encoding: "utf8",
+      });
+    expect(link()).toMatchObject({ status: 0, stderr: "" });
+    expect(sections()).toContain(".debug_line");
+    const code = loaded();
+    for (const option of ["-s", "-Wl,-S", "-Wl,--strip-debug"]) {
       expect(link(option)).toMatchObject({ status: 0, stderr: "" });
+      expect(sections()).not.toContain(".debug_line");
+      expect(loaded()).toBe(code);
+    }
   });
 });
 

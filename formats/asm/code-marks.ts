@@ -1,0 +1,90 @@
+/**
+ * Marks in the text of functions, from which the thread that writes it makes what debuggers are told: who prints functions
+ * knows the numbers of origins only (lto/ir/origins.ts), and where in the file a function will be is not known yet.
+ *
+ * A mark is a line of its own: a character that no other line begins with, what is marked, and the most bytes that the code
+ * since the mark before may have.
+ *
+ * Instructions that steps after selection made have the origin of what follows them in their block, as in
+ * lto/codegen/late/code-origins.ts; the first ones of a function, which have no mark of their own, are its prologue. Code
+ * of no origin belongs to what is before it, unless something may jump to it: then it is marked as unknown.
+ * Source: LLVM, `DwarfDebug::beginInstruction`.
+ */
+import type { MBlock, MFunction, MInst } from "../../lto/codegen/mir.js";
+import { OpFact } from "../../lto/codegen/target.js";
+
+const sign = "\x01";
+/**
+ * What matches them: the number of an origin, or `begin` or `end` of the function's code; a star where something may jump to;
+ * bytes.
+ */
+export const codeMark = new RegExp(`${sign}(begin|end|\\d+)(\\*?) (\\d+)\\n`, "g");
+
+/** Bytes of which nothing is known: of inline assembly. */
+const anyLength = 100000;
+
+export class CodeMarks {
+  private readonly facts: Uint32Array;
+  private bytes = 0;
+  private current = 0;
+  private origins: Int32Array = new Int32Array(0);
+
+  constructor(private readonly mf: MFunction) {
+    this.facts = mf.target.instructions.facts;
+  }
+
+  begin(): string {
+    return this.mark("begin");
+  }
+  end(): string {
+    return this.mark("end");
+  }
+
+  /** A block comes next. */
+  enter({ insts }: MBlock, isLabelled: boolean): void {
+    const { length } = insts;
+    const own = insts.map(({ op, origin }) => ((this.facts[op]! & noCode) === 0 ? origin : -1));
+    const last = own.findLastIndex((origin) => origin >= 0);
+    let origin = last < 0 ? 0 : own[last]!;
+    this.origins = new Int32Array(length);
+    for (let i = length - 1; i >= 0; i--) {
+      if (own[i]! >= 0) origin = own[i]!;
+      this.origins[i] = origin;
+    }
+    if (this.isEntry) {
+      const first = own.findIndex((known) => known >= 0);
+      this.origins.fill(0, 0, first < 0 ? length : first);
+    }
+    this.isLabelled = isLabelled;
+    this.isEntry = false;
+  }
+  private isEntry = true;
+  private isLabelled = false;
+
+  /** What stands before an instruction of the block, by its position. */
+  before(inst: MInst, index: number): string {
+    if (inst.op === this.mf.target.frame.directive || (this.facts[inst.op]! & noCode) !== 0) return "";
+    const origin = this.origins[index]!;
+    const isEntered = this.isLabelled;
+    this.isLabelled = false;
+    let mark = "";
+    if (origin !== this.current && (origin > 0 || isEntered)) {
+      mark = this.mark(`${origin}${isEntered ? "*" : ""}`);
+      this.current = origin;
+    }
+    const isAsm = (this.facts[inst.op]! & OpFact.Asm) !== 0;
+    this.bytes += isAsm ? anyLength : this.mf.target.instructions.length(inst);
+    if ((this.facts[inst.op]! & (OpFact.Jump | OpFact.Branch)) !== 0) this.bytes += longestBranch;
+    return mark;
+  }
+
+  private mark(what: string): string {
+    const { bytes } = this;
+    this.bytes = 0;
+    return `${sign}${what} ${bytes}\n`;
+  }
+}
+
+const noCode = OpFact.Entry | OpFact.Undefined;
+/** More than any branch to a block of the function has. */
+const longestBranch = 8;

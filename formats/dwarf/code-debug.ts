@@ -1,0 +1,270 @@
+/**
+ * What debuggers are told of code, from the marks in the text of functions (formats/asm/code-marks.ts): rows of line tables,
+ * and the scopes that code belongs to. Labels take the marks' places.
+ *
+ * A row begins where the location changes. It is a place to stop at ("statement") where the line is another one than before;
+ * the first located row of a function ends its prologue, which is of the line where its scope begins. Code of unknown origin
+ * is of line 0, and of no scope but the function's.
+ * Code that stands in a function without being of it or inlined into it (an outliner moved it) has lines, and no scope.
+ * Linear in the text.
+ * Source: LLVM, `DwarfDebug::beginInstruction` and `LexicalScopes`, for which rows and ranges there are.
+ */
+import type { FunctionDebugInfo, ScopeInstance } from "../../lto/codegen/debug/function-info.js";
+import type { PrintedFunction } from "../../lto/codegen/program/function-compilers.js";
+import type {
+  DebugNode,
+  DICompileUnit,
+  DIFile,
+  DILexicalBlock,
+  DILocation,
+  DISubprogram,
+} from "../../lto/ir/debug/nodes.js";
+import type { Func } from "../../lto/ir/module.js";
+import type { Origins } from "../../lto/ir/origins.js";
+import { codeMark } from "../asm/code-marks.js";
+import type { LineTables } from "./line-tables.js";
+
+interface OpenScope extends ScopeInstance {
+  readonly ranges: { readonly begin: string; readonly end: string }[];
+  readonly children: OpenScope[];
+}
+
+/** A scope where it has code, before the function is known that it is in. */
+interface Place {
+  readonly scope: DISubprogram | DILexicalBlock;
+  readonly inlinedAt: DILocation | null;
+}
+
+/** Scopes of a location, from the outermost subprogram to the innermost block. */
+function path({ scope, inlinedAt }: DILocation): Place[] {
+  const places: Place[] = [];
+  let site = inlinedAt;
+  let at: DebugNode | null = scope;
+  for (;;) {
+    while (at !== null && (at.kind === "DILexicalBlock" || at.kind === "DILexicalBlockFile")) {
+      if (at.kind === "DILexicalBlock") places.push({ scope: at, inlinedAt: site });
+      at = at.scope;
+    }
+    if (at !== null && at.kind === "DISubprogram") places.push({ scope: at, inlinedAt: site });
+    if (site === null) return places.reverse();
+    at = site.scope;
+    site = site.inlinedAt;
+  }
+}
+
+/** The function whose text is being written. */
+class FunctionWriter {
+  private readonly subprogram: DISubprogram | null;
+  private readonly unit: DICompileUnit | null;
+  readonly root: OpenScope | null;
+  /** Scopes that are open, from the function's on, and where each opened. */
+  private readonly open: OpenScope[] = [];
+  private readonly starts: string[] = [];
+  private readonly instances = new Map<OpenScope, Map<DISubprogram | DILexicalBlock, OpenScope[]>>();
+  /* Of the row before. */
+  private file: DIFile | null = null;
+  private line = 0;
+  private column = 0;
+  /** Of the last one that had a line. */
+  private stopFile: DIFile | null = null;
+  private stopLine = 0;
+  private isPrologue = true;
+  private distance = 0;
+
+  constructor(
+    fn: Func | null,
+    private readonly lines: LineTables,
+    private readonly label: () => string,
+  ) {
+    this.subprogram = fn?.subprogram ?? null;
+    this.unit = this.subprogram?.unit ?? null;
+    this.root = this.subprogram === null ? null : instance({ scope: this.subprogram, inlinedAt: null });
+    if (this.root !== null) this.open.push(this.root);
+  }
+
+  /** @returns what stands at the start of the code */
+  begin(label: string, isJoined: boolean): void {
+    const { subprogram } = this;
+    this.starts.push(label);
+    if (subprogram === null || this.unit === null) return;
+    this.file = this.stopFile = subprogram.file;
+    this.line = this.stopLine = subprogram.scopeLine > 0 ? subprogram.scopeLine : subprogram.line;
+    this.lines.add(this.unit, {
+      label,
+      distance: isJoined ? Number.POSITIVE_INFINITY : 0,
+      file: this.file,
+      line: this.line,
+      column: 0,
+      isStatement: true,
+      endsPrologue: false,
+    });
+  }
+
+  /** @param others where what the code does is besides @returns what takes the place of a mark */
+  change(
+    location: DILocation | null,
+    others: readonly DILocation[],
+    isEntered: boolean,
+    bytes: number,
+  ): string {
+    this.distance += bytes;
+    // Of unknown origin: as what is before it, where that leads to it alone.
+    if (this.unit === null || (location === null && !isEntered)) return "";
+    let label: string | null = null;
+    const here = (): string => (label ??= this.label());
+    this.enter(location === null ? [] : path(location), here);
+    for (const other of others) this.row(other, here);
+    this.row(location, here);
+    return label === null ? "" : `${label}:\n`;
+  }
+
+  private row(location: DILocation | null, here: () => string): void {
+    const line = location?.line ?? 0;
+    if (line === 0 && this.line === 0) return;
+    const file = location === null ? this.file : fileOf(location);
+    const column = location?.column ?? 0;
+    if (file === this.file && line === this.line && column === this.column && !this.isPrologue) return;
+    const isStatement = line !== 0 && (line !== this.stopLine || file !== this.stopFile || this.isPrologue);
+    this.lines.add(this.unit!, {
+      label: here(),
+      distance: this.distance,
+      file,
+      line,
+      column,
+      isStatement,
+      endsPrologue: this.isPrologue && line !== 0,
+    });
+    this.distance = 0;
+    this.file = file;
+    this.line = line;
+    this.column = column;
+    if (line === 0) return;
+    this.isPrologue = false;
+    this.stopFile = file;
+    this.stopLine = line;
+  }
+
+  /** Leaves scopes that the code from here on is not in, and enters those that it is in. */
+  private enter(places: readonly Place[], here: () => string): void {
+    if (this.root === null) return;
+    const wanted: OpenScope[] = [this.root];
+    const isOwn = places[0]?.scope === this.subprogram;
+    if (isOwn) for (const place of places.slice(1)) wanted.push(this.child(wanted.at(-1)!, place));
+    let same = 0;
+    while (same < wanted.length && this.open[same] === wanted[same]) same++;
+    if (same === this.open.length && same === wanted.length) return;
+    const label = here();
+    this.leave(same, label);
+    for (const scope of wanted.slice(same)) {
+      this.open.push(scope);
+      this.starts.push(label);
+    }
+  }
+
+  /** Closes the ranges of all but so many open scopes. */
+  private leave(kept: number, label: string): void {
+    while (this.open.length > kept) {
+      const begin = this.starts.pop()!;
+      if (begin !== label) this.open.at(-1)!.ranges.push({ begin, end: label });
+      this.open.pop();
+    }
+  }
+
+  private child(parent: OpenScope, place: Place): OpenScope {
+    let children = this.instances.get(parent);
+    if (children === undefined) this.instances.set(parent, (children = new Map()));
+    let list = children.get(place.scope);
+    if (list === undefined) children.set(place.scope, (list = []));
+    let found = list.find(({ inlinedAt }) => inlinedAt === place.inlinedAt);
+    if (found === undefined) {
+      list.push((found = instance(place)));
+      parent.children.push(found);
+    }
+    return found;
+  }
+
+  end(label: string): void {
+    if (this.root !== null) this.leave(0, label);
+  }
+}
+
+function instance({ scope, inlinedAt }: Place): OpenScope {
+  const isInlined = scope.kind === "DISubprogram" && inlinedAt !== null;
+  const call = isInlined ? { file: fileOf(inlinedAt), line: inlinedAt.line, column: inlinedAt.column } : null;
+  return { scope, inlinedAt, call, ranges: [], children: [] };
+}
+
+/** The file that a location is in. */
+function fileOf({ scope }: DILocation): DIFile | null {
+  return scope?.file ?? null;
+}
+
+export class CodeDebug {
+  private labels = 0;
+  private readonly infos: FunctionDebugInfo[] = [];
+  /** Whose sequence of rows goes on, to where, and the section. */
+  private unit: DICompileUnit | null = null;
+  private ended = "";
+  private section = "";
+
+  /** @param functions by the names that they have in assembly */
+  constructor(
+    private readonly origins: Origins,
+    private readonly functions: ReadonlyMap<string, Func>,
+    private readonly lines: LineTables,
+  ) {}
+
+  /** The function's text with labels in the places of marks. To be called in the order of the text. */
+  resolved(printed: PrintedFunction): PrintedFunction {
+    const fn = this.functions.get(printed.symbol) ?? null;
+    const unit = fn?.subprogram?.unit ?? null;
+    const isJoined = unit !== null && unit === this.unit && printed.section === this.section;
+    if (!isJoined) this.endSequence();
+    this.section = printed.section;
+    const writer = new FunctionWriter(fn, this.lines, () => this.label());
+    const number = this.infos.length;
+    const range = { begin: `.Lfunc_begin${number}`, end: `.Lfunc_end${number}` };
+    const text = printed.text.replace(codeMark, (_, what: string, entered: string, bytes: string) => {
+      switch (what) {
+        case "begin":
+          writer.begin(range.begin, isJoined);
+          return `${range.begin}:\n`;
+        case "end":
+          writer.end(range.end);
+          return `${range.end}:\n`;
+        default:
+          return this.changed(writer, Number(what), entered !== "", Number(bytes));
+      }
+    });
+    this.unit = unit;
+    this.ended = range.end;
+    this.infos.push({ fn, symbol: printed.symbol, range, root: writer.root });
+    return { ...printed, text };
+  }
+
+  private changed(writer: FunctionWriter, origin: number, isEntered: boolean, bytes: number): string {
+    const { origins } = this;
+    const others = origins.othersOf(origin).map((other) => origins.locationOf(other));
+    return writer.change(
+      origins.locationOf(origin),
+      others.filter((other) => other !== null),
+      isEntered,
+      bytes,
+    );
+  }
+
+  private label(): string {
+    return `.Ldebug${this.labels++}`;
+  }
+
+  private endSequence(): void {
+    if (this.unit !== null) this.lines.end(this.unit, this.ended);
+    this.unit = null;
+  }
+
+  /** All functions, in the order of the text; to be called when there are no more. */
+  close(): readonly FunctionDebugInfo[] {
+    this.endSequence();
+    return this.infos;
+  }
+}
