@@ -1,0 +1,161 @@
+/**
+ * `npm run debug-info -- [package…]`: what links say to debuggers, beside clang's link-time optimisation of the same bitcode.
+ *
+ *  - loaded: what the assembler makes of links with debug information and with --strip-debug differs in nothing that is
+ *    loaded. Of bitcode that was made without -g it may differ: clang's own passes are not always the same with -g;
+ *  - lines: source lines with a place to stop at, of those that clang's program has; of which how many are the same;
+ *  - bytes: of debug sections, for each byte of code;
+ *  - cost: processor time and memory of the link with -g, as a share of lld's, over the same without.
+ *
+ * Status 0: all of what is loaded is the same, and no program has fewer than `--least` of clang's lines.
+ */
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { lineRows } from "./line-rows.js";
+import { parseCommandLine, splitWords } from "./options.js";
+import { packageNames, selectRecipes } from "./packages/registry.js";
+import { prepare } from "./prepared.js";
+import { run } from "./process.js";
+import { cacheDir, projectRoot } from "./root.js";
+import { type BuildJob, toolchain } from "./toolchain.js";
+
+const usage = `usage: npm run debug-info -- [package… | all] [options]
+  package         of ${packageNames()}
+  --levels L      levels of optimization, separated by commas (default Oz,O2)
+  --least SHARE   least share of clang's lines (default 0.97)
+  --flags F       options for tsc-lto
+  --lost N        print N of the lines that clang's programs have and ours do not
+  --cost          measure processor time and memory`;
+
+const { values, words, levels } = parseCommandLine(
+  {
+    levels: { type: "string", default: "Oz,O2" },
+    least: { type: "string", default: "0.97" },
+    flags: { type: "string", default: "" },
+    lost: { type: "string", default: "0" },
+    cost: { type: "boolean", default: false },
+  },
+  usage,
+);
+const flags = splitWords(String(values["flags"]));
+
+/** @throws Error with what the command wrote */
+async function succeed(command: readonly string[]): Promise<void> {
+  const { status, stderr } = await run(command);
+  if (status !== 0) throw new Error(`${command[0]}: ${stderr.split("\n").slice(0, 3).join(" | ")}`);
+}
+
+interface Cost {
+  readonly cpuSeconds: number;
+  readonly peakKiB: number;
+}
+
+/** A job's bitcode with more options; kept while the sources are. */
+async function bitcode(job: BuildJob, extra: readonly string[]): Promise<string[]> {
+  const units = job.units.map((unit) => ({ ...unit, flags: [...unit.flags, ...extra] }));
+  const objects = await toolchain("clang-lto").compile({ ...job, units });
+  if (!Array.isArray(objects)) throw new Error(objects.message);
+  return objects;
+}
+
+async function linkOurs(
+  job: BuildJob,
+  objects: readonly string[],
+  name: string,
+  ...more: string[]
+): Promise<Cost & { object: string }> {
+  const assembly = join(job.dir, `${name}.s`);
+  const object = join(job.dir, `${name}.o`);
+  const command = [
+    join(projectRoot(), "bin", "tsc-lto"),
+    ...objects,
+    "-o",
+    assembly,
+    `-${job.level}`,
+    ...flags,
+    ...more,
+  ];
+  const result = await run(command, { measure: true });
+  if (result.status !== 0) throw new Error(`tsc-lto: ${result.stderr.split("\n")[0]}`);
+  await succeed(["as", "-o", object, assembly]);
+  return { ...result, object };
+}
+
+/** The object without what is not loaded. */
+async function stripped(object: string): Promise<Buffer> {
+  await succeed(["strip", "-g", "-o", `${object}.stripped`, object]);
+  return readFileSync(`${object}.stripped`);
+}
+
+const stops = async (program: string): Promise<Set<string>> => {
+  const lines = new Set<string>();
+  for (const { file, line, isStatement } of await lineRows(program))
+    if (isStatement && line > 0) lines.add(`${file}:${line}`);
+  return lines;
+};
+
+/** Bytes of sections that debuggers read, and of code. */
+async function sectionBytes(program: string): Promise<{ debug: number; code: number }> {
+  const { stdout } = await run(["size", "-A", program]);
+  let debug = 0;
+  let code = 0;
+  for (const [, name, bytes] of stdout.toString().matchAll(/^(\.\S+)\s+(\d+)/gm)) {
+    if (name!.startsWith(".debug")) debug += Number(bytes);
+    else if (/^\.text/.test(name!)) code += Number(bytes);
+  }
+  return { debug, code };
+}
+
+let bad = 0;
+for (const recipe of selectRecipes(words)) {
+  const prepared = await prepare(recipe);
+  const program = prepared.programs.get(recipe.main)!;
+  for (const level of levels) {
+    const base = cacheDir("debug-info", recipe.name, level);
+    const jobIn = (name: string): BuildJob => {
+      const dir = join(base, name);
+      mkdirSync(dir, { recursive: true });
+      return { ...program, level, exe: join(dir, "exe"), dir, pie: false, jobs: 2, measure: true };
+    };
+    const [plain, full] = [jobIn("plain"), jobIn("debug")];
+    try {
+      const without = await bitcode(plain, []);
+      const withDebug = await bitcode(full, ["-g"]);
+      const ours = await linkOurs(full, withDebug, "ours");
+      const dropped = await linkOurs(full, withDebug, "dropped", "--strip-debug");
+      const bare = await linkOurs(plain, without, "ours");
+      const loaded = await stripped(ours.object);
+      const isSame = loaded.equals(await stripped(dropped.object));
+      const isOfClang = !loaded.equals(await stripped(bare.object));
+      const lto = toolchain("clang-lto");
+      const theirs = await lto.link(full, withDebug);
+      if (theirs.failed !== undefined) throw new Error(theirs.message);
+      const wanted = await stops(full.exe);
+      const got = await stops(ours.object);
+      const lost = [...wanted].filter((line) => !got.has(line));
+      const share = got.size / wanted.size;
+      if (!isSame || share < Number(values["least"])) bad++;
+      const bytes = { ours: await sectionBytes(ours.object), theirs: await sectionBytes(full.exe) };
+      const relative = bytes.ours.debug / bytes.ours.code / (bytes.theirs.debug / bytes.theirs.code);
+      console.log(
+        `${recipe.name} ${level}: loaded ${isSame ? "same" : "DIFFERENT"}` +
+          `${isOfClang ? " (other than without -g)" : ""}, lines ${got.size}/${wanted.size} = ` +
+          `${share.toFixed(3)} (${(1 - lost.length / wanted.size).toFixed(3)} the same), ` +
+          `debug bytes a byte of code ${relative.toFixed(2)} of clang's`,
+      );
+      for (const line of lost.sort().slice(0, Number(values["lost"]))) console.log(`  ${line}`);
+      if (values["cost"] === true) {
+        const theirsPlain = await lto.link(plain, without);
+        const ratio = (key: keyof Cost): string =>
+          (ours[key] / theirs[key] / (bare[key] / theirsPlain[key])).toFixed(2);
+        console.log(
+          `  cost with -g over cost without, of lld's: cpu ${ratio("cpuSeconds")}, memory ${ratio("peakKiB")}`,
+        );
+      }
+    } catch (e) {
+      console.log(`${recipe.name} ${level}: ${(e as Error).message}`);
+      bad++;
+    }
+  }
+}
+process.exitCode = bad > 0 ? 1 : 0;
