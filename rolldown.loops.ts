@@ -156,11 +156,12 @@ class Rewriter {
       head = `${assign("$value")}const $tuple = $first($value, ${names.length}); ${kind} ${values}; `;
     } else head = `${assign("$value")}${kind} ${this.code.slice(pattern.start, pattern.end)} = $value; `;
     const iterator = counted === null ? "[Symbol.iterator]()" : ".entries()";
-    this.put(node.start, right.start, `for (var ${list} = `);
+    // An `in` may not stand there without parentheses.
+    this.put(node.start, right.start, `for (var ${list} = (`);
     this.put(
       right.end,
       body.start,
-      `, ${rest} = $isIndexed(${list}) ? null : ${list}${iterator}, ${at} = 0; ; ) { ${head}`,
+      `), ${rest} = $isIndexed(${list}) ? null : ${list}${iterator}, ${at} = 0; ; ) { ${head}`,
     );
     this.put(body.end, body.end, " }");
     this.visit(right, inGenerator);

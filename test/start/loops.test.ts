@@ -33,6 +33,7 @@ const programs: Record<string, string> = {
   "loops that end together": "for (const x of [[1], [2]]) for (const y of x) for (const z of [y, y]) say(z);",
   "loops in what is looped over":
     "for (const x of (() => { const a = []; for (const y of [1, 2]) a.push(y); return a; })()) say(x);",
+  "an operator that a loop's head may not begin with": "for (const x of 'a' in { a: 1 } ? [1] : [2]) say(x);",
   closures: "const all = []; for (const x of [1, 2, 3]) all.push(() => x); for (const f of all) say(f());",
   "variables that change": "for (let x of [1, 2]) { x += 1; say(x); }",
   "what hides a variable": "const x = [1]; for (const y of x) { const x = y + 1; say(x); } say(x);",
