@@ -263,9 +263,7 @@ function linkOptions(options: DriverOptions, read: ReadFile): LinkOptions {
     ...(options.codegen === "llvm" || options.emit === "bitcode" ? { callable: isLibraryCallOfLlvm } : {}),
     errorLimit: options.errorLimit,
     keepOrigins: options.sizeReport !== null || options.passes.verifyEach,
-    keepDebug:
-      !options.stripDebug &&
-      (options.emit === "asm" || options.emit === "machine" || options.emit === "object"),
+    keepDebug: !options.stripDebug,
     ...mentionOf(options),
     ...(scripts.length === 0
       ? {}

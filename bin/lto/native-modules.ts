@@ -224,8 +224,11 @@ function clangArguments(source: string, object: string, words: readonly string[]
 
 const bitcodeOf = (object: Uint8Array, file: string): Source => ({
   kind: "bc",
-  bytes: (version) =>
-    writeBitcode(readObject(object, file), Math.max(oldestBitcode, Math.min(newestBitcode, version))),
+  bytes: (version) => {
+    const module = readObject(object, file);
+    module.loadDebug();
+    return writeBitcode(module, Math.max(oldestBitcode, Math.min(newestBitcode, version)));
+  },
 });
 
 const constructOf = ({ message }: UnsupportedError): string => message.replace(/^unsupported: /, "");

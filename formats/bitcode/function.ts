@@ -1,4 +1,5 @@
 /** One function as a FUNCTION block. Values are numbered when the block is begun, so an operand may come later. */
+import type { DILocation, DISubprogram } from "../../lto/ir/debug/nodes.js";
 import { type Block, type BodyView, type Inst, Op } from "../../lto/ir/instructions.js";
 import type { Func } from "../../lto/ir/module.js";
 import type { Type } from "../../lto/ir/types.js";
@@ -36,6 +37,8 @@ export interface FunctionTables extends ModuleNumbers {
   readonly constants: ConstantTable;
   readonly bundles: NameNumbers;
   readonly scopes: NameNumbers;
+  /** Where an instruction of a function with a subprogram is; null: there is no debug information. */
+  readonly places: ((inst: Inst, subprogram: DISubprogram) => DILocation | null) | null;
 }
 
 /** What a first look at a body found out. Scopes of aliases are others each time that a body is decoded. */
@@ -43,6 +46,8 @@ export interface BodyFacts {
   readonly ofFunction: readonly Attachment[];
   /** By position among all instructions. */
   readonly ofInstructions: readonly (readonly [position: number, attachments: readonly Attachment[]])[];
+  /** Of each instruction; empty: none has one. */
+  readonly places: readonly (DILocation | null)[];
   /** Of blocks whose addresses may be taken. */
   readonly labels: ReadonlyMap<number, number>;
   /** Functions whose blocks this one takes the addresses of. */
@@ -57,6 +62,7 @@ export function scanBody(fn: Func, body: BodyView, tables: FunctionTables): Body
   const labels = new Map<number, number>();
   const takesFrom = new Set<Func>();
   const ofInstructions: (readonly [number, Attachment[]])[] = [];
+  const places: (DILocation | null)[] = [];
   let position = 0;
   body.blocks.forEach((block, index) => {
     if (block.addressTaken) labels.set(block.label, index);
@@ -75,13 +81,19 @@ export function scanBody(fn: Func, body: BodyView, tables: FunctionTables): Body
         if (attachments.length > 0) ofInstructions.push([position, attachments]);
         metadata.addKinds(attachments);
       }
+      if (fn.subprogram !== null && tables.places !== null) {
+        const place = tables.places(given, fn.subprogram);
+        if (place !== null) metadata.debug.addPlace(place);
+        places.push(place);
+      }
       position++;
     }
   });
   for (const other of scratch.takenFrom) if (other !== fn) takesFrom.add(other);
   const ofFunction = metadata.nodes.ofGlobal(fn);
   metadata.addKinds(ofFunction);
-  return { ofFunction, ofInstructions, labels, takesFrom };
+  metadata.addDebug(fn.subprogram === null ? [] : [fn.subprogram]);
+  return { ofFunction, ofInstructions, places, labels, takesFrom };
 }
 
 /** Attributes, tags of bundles, scopes of synchronisation. */
@@ -141,16 +153,29 @@ export class FunctionWriter {
           FunctionCode.BlockAddrUsers,
           users.map((user) => tables.globals.get(user)!),
         );
+      const { metadata } = tables;
+      const { places } = facts;
+      let position = 0;
+      let last: DILocation | null = null;
       for (const { insts } of body.blocks)
         for (const inst of insts) {
           writeInstruction(tables.older.instruction(inst), this);
+          const place = places[position++] ?? null;
+          if (place !== null) {
+            if (place === last) w.record(FunctionCode.DebugLocAgain, []);
+            else w.record(FunctionCode.DebugLoc, metadata.placeNumbers(place));
+            last = place;
+          }
           if (inst.type.kind !== "void") this.next++;
         }
-      if (facts.ofFunction.length + facts.ofInstructions.length > 0)
+      const subprogram = this.fn.subprogram === null ? [] : [this.fn.subprogram];
+      const ofFunction = [
+        ...metadata.attachmentNumbers(facts.ofFunction),
+        ...metadata.debugNumbers(subprogram),
+      ];
+      if (ofFunction.length + facts.ofInstructions.length > 0)
         w.block(BlockId.MetadataAttachment, () => {
-          const { metadata } = tables;
-          if (facts.ofFunction.length > 0)
-            w.record(MetadataCode.Attachment, metadata.attachmentNumbers(facts.ofFunction));
+          if (ofFunction.length > 0) w.record(MetadataCode.Attachment, ofFunction);
           for (const [position, attachments] of facts.ofInstructions)
             w.record(MetadataCode.Attachment, [position, ...metadata.attachmentNumbers(attachments)]);
         });

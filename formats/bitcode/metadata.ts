@@ -1,32 +1,51 @@
 /** Metadata of a bitcode module: numbers of strings, constants and nodes, in this order, and their blocks. */
 import { bytesOfText } from "../../lto/ir/byte-text.js";
-import type { Func, GlobalVariable, Module } from "../../lto/ir/module.js";
+import type { DILocation, FieldNode } from "../../lto/ir/debug/nodes.js";
+import type { Func, GlobalValue, GlobalVariable, Module } from "../../lto/ir/module.js";
+import type { Constant } from "../../lto/ir/values.js";
 import type { Attachment, NodeOperand } from "../metadata.js";
 import { MetadataNodes } from "../metadata.js";
 import { type BitWriter, packedLengths } from "./bit-stream.js";
 import { BlockId, MetadataCode } from "./codes.js";
 import type { ConstantTable, ModuleNumbers } from "./constants.js";
+import { DebugNodes } from "./debug-nodes.js";
+
+/** The kind of attachment by which functions, variables and instructions have debug information. */
+const debugKind = "dbg";
 
 export class MetadataNumbers {
   readonly nodes: MetadataNodes;
+  readonly debug: DebugNodes;
   private readonly kinds = new Map<string, number>();
   private readonly strings = new Map<string, number>();
   /** The number in the table of constants, and the type, of each constant. */
   private readonly values = new Map<number, number>();
   private readonly types: number[] = [];
-  private readonly ofGlobals: [global: number, attachments: Attachment[]][] = [];
+  private readonly ofGlobals: [global: number, attachments: Attachment[], debug: readonly FieldNode[]][] = [];
+  private units: readonly FieldNode[] = [];
   private named: [name: string, nodes: number[]][] = [];
 
   constructor(private readonly module: ModuleNumbers) {
-    this.nodes = new MetadataNodes((global) => module.globals.has(global));
+    const isListed = (global: GlobalValue): boolean => module.globals.has(global);
+    this.nodes = new MetadataNodes(isListed);
+    this.debug = new DebugNodes(module.version, isListed);
   }
 
   /** Takes what is said of a global outside of functions. */
   addGlobal(global: Func | GlobalVariable): void {
     const attachments = this.nodes.ofGlobal(global);
-    if (attachments.length === 0) return;
+    const debug =
+      global.kind === "variable" ? global.debug : global.subprogram === null ? [] : [global.subprogram];
+    if (attachments.length + debug.length === 0) return;
     this.addKinds(attachments);
-    this.ofGlobals.push([this.module.globals.get(global)!, attachments]);
+    this.addDebug(debug);
+    this.ofGlobals.push([this.module.globals.get(global)!, attachments, debug]);
+  }
+
+  /** Takes what is attached as debug information. */
+  addDebug(nodes: readonly FieldNode[]): void {
+    for (const node of nodes) this.debug.add(node);
+    if (nodes.length > 0 && !this.kinds.has(debugKind)) this.kinds.set(debugKind, this.kinds.size);
   }
 
   addKinds(attachments: readonly Attachment[]): void {
@@ -40,15 +59,20 @@ export class MetadataNumbers {
   /** Gives all else its numbers, once all nodes are there. @param constants the module's, which gets those in nodes */
   close(module: Module, constants: ConstantTable): void {
     this.named = this.nodes.ofModule(module);
+    const addValue = (value: Constant): void => {
+      const number = constants.of(value);
+      if (this.values.has(number)) return;
+      this.values.set(number, this.values.size);
+      this.types.push(this.module.types.of(value.type));
+    };
     for (const { operands } of this.nodes.nodes)
       for (const operand of operands) {
         if (operand.kind === "string") this.addString(operand.text);
-        if (operand.kind !== "value") continue;
-        const number = constants.of(operand.value);
-        if (this.values.has(number)) continue;
-        this.values.set(number, this.values.size);
-        this.types.push(this.module.types.of(operand.value.type));
+        if (operand.kind === "value") addValue(operand.value);
       }
+    this.units = module.debugUnits ?? [];
+    for (const unit of this.units) this.debug.add(unit);
+    this.debug.close((text) => this.addString(text), addValue);
     this.constants = constants;
   }
   private constants: ConstantTable | null = null;
@@ -59,10 +83,33 @@ export class MetadataNumbers {
       case "string":
         return this.strings.get(operand.text)!;
       case "value":
-        return this.strings.size + this.values.get(this.constants!.of(operand.value))!;
+        return this.ofValue(operand.value);
       case "node":
         return this.strings.size + this.values.size + operand.node;
     }
+  }
+
+  private ofValue(value: Constant): number {
+    return this.strings.size + this.values.get(this.constants!.of(value))!;
+  }
+  private get firstDebugNode(): number {
+    return this.strings.size + this.values.size + this.nodes.nodes.length;
+  }
+
+  /** The number of a node of debug information. */
+  ofDebug(node: FieldNode): number {
+    return this.firstDebugNode + this.debug.of(node);
+  }
+
+  /** [kind, node, …] */
+  debugNumbers(nodes: readonly FieldNode[]): number[] {
+    return nodes.flatMap((node) => [this.kinds.get(debugKind)!, this.ofDebug(node)]);
+  }
+
+  /** The record of an instruction's location: line, column, scope, call, whether nobody wrote it. */
+  placeNumbers({ line, column, scope, inlinedAt, isImplicitCode }: DILocation): number[] {
+    const number = (node: FieldNode | null): number => (node === null ? 0 : this.ofDebug(node) + 1);
+    return [line, column, number(scope), number(inlinedAt), isImplicitCode ? 1 : 0];
   }
 
   /** [kind, node, …] */
@@ -75,7 +122,7 @@ export class MetadataNumbers {
       w.block(BlockId.MetadataKind, () => {
         for (const [kind, number] of this.kinds) w.text(MetadataCode.Kind, kind, number);
       });
-    if (this.strings.size + this.values.size + this.nodes.nodes.length === 0) return;
+    if (this.firstDebugNode + this.debug.size === 0) return;
     w.block(BlockId.Metadata, () => {
       this.writeStrings(w);
       [...this.values.keys()].forEach((number, i) => {
@@ -86,15 +133,30 @@ export class MetadataNumbers {
           isDistinct ? MetadataCode.DistinctNode : MetadataCode.Node,
           operands.map((operand) => this.of(operand) + 1),
         );
-      for (const [name, nodes] of this.named) {
+      this.debug.write(w, this.firstDebugNode, {
+        string: (text) => this.strings.get(text)!,
+        constant: (value) => this.ofValue(value),
+      });
+      const named = (name: string, nodes: readonly number[]): void => {
         w.text(MetadataCode.Name, name);
-        w.record(
-          MetadataCode.NamedNode,
+        w.record(MetadataCode.NamedNode, nodes);
+      };
+      for (const [name, nodes] of this.named)
+        named(
+          name,
           nodes.map((node) => this.of({ kind: "node", node })),
         );
-      }
-      for (const [global, attachments] of this.ofGlobals)
-        w.record(MetadataCode.GlobalDeclAttachment, [global, ...this.attachmentNumbers(attachments)]);
+      if (this.units.length > 0)
+        named(
+          "llvm.dbg.cu",
+          this.units.map((unit) => this.ofDebug(unit)),
+        );
+      for (const [global, attachments, debug] of this.ofGlobals)
+        w.record(MetadataCode.GlobalDeclAttachment, [
+          global,
+          ...this.attachmentNumbers(attachments),
+          ...this.debugNumbers(debug),
+        ]);
     });
   }
 

@@ -3,6 +3,9 @@
  * for what the module numbers (types, attributes, metadata), then to be written.
  */
 import { bytesOfText } from "../../lto/ir/byte-text.js";
+import { placeOf } from "../../lto/ir/debug/instruction-places.js";
+import type { DILocation, DISubprogram } from "../../lto/ir/debug/nodes.js";
+import type { Inst } from "../../lto/ir/instructions.js";
 import {
   type Comdat,
   type Func,
@@ -96,6 +99,11 @@ class ModuleWriter {
       version,
       older: new Older(version),
     };
+    const { origins, debugUnits } = module;
+    const places =
+      origins === null || debugUnits === null
+        ? null
+        : (inst: Inst, subprogram: DISubprogram): DILocation | null => placeOf(origins, inst, subprogram);
     const metadata = new MetadataNumbers(numbers);
     this.tables = {
       ...numbers,
@@ -105,6 +113,7 @@ class ModuleWriter {
       bundles: new NameNumbers(),
       // The first two have these numbers in every module.
       scopes: new NameNumbers("singlethread", ""),
+      places,
     };
     const unique = <T>(list: readonly T[]): T[] => [...new Set(list)];
     this.sections = unique(

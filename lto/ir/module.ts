@@ -299,8 +299,12 @@ export class GlobalVariable extends GlobalBase {
   get isDeclaration(): boolean {
     return this.initializer === null;
   }
-  /** Gives the variable another type and value. What loads and stores it is the caller's to change with it. */
+  /**
+   * Gives the variable another type and value. What loads and stores it is the caller's to change with it. It is no longer
+   * what the variables of the source are said to be.
+   */
   retype(valueType: Type, initializer: Constant): void {
+    this.debug = noVariables;
     (this as { valueType: Type }).valueType = valueType;
     this.initializer = initializer;
   }
