@@ -14,9 +14,11 @@ import {
 /** Options that hold for the inputs after them, and mean the same to tsc-lto. */
 export const positional = /^--?(?:(?:no-)?whole-archive|start-lib|end-lib|push-state|pop-state)$/;
 
-/** Words for tsc-lto, with the program's name for `%` in that of its size report, so that one setting does for a whole build. */
+/** Words for tsc-lto, with the program's name for `%` in those of its reports, so that one setting does for a whole build. */
 export const namedAfter = (words: readonly string[], output: string): string[] =>
-  words.map((word) => (word.startsWith("--size-report=") ? word.replace("%", () => output) : word));
+  words.map((word) =>
+    /^--(?:size-report|opt-remarks-filename)=/.test(word) ? word.replace("%", () => output) : word,
+  );
 
 /** A script's name after `-T` in one word; of the rest `-Ttext` and its like have addresses as their values. */
 export const scriptOption = /^-T(?!text|data|bss|ldata|rodata)./;

@@ -6,9 +6,25 @@ import { Explainer } from "../../formats/size-report/why.js";
 import { InputError } from "../../lto/ir/errors.js";
 import { findReport } from "./load.js";
 import type { AddSubcommand } from "./main.js";
+import {
+  findRemarks,
+  noRemarks,
+  type Refusal,
+  type RemarkQuestion,
+  refusals,
+  remarkQuestions,
+} from "./why-remarks.js";
 
 const questions = ["kept", "open", "mask", "saves"] as const;
 type Question = (typeof questions)[number];
+const isOfRemarks = (question: string | undefined): question is RemarkQuestion =>
+  remarkQuestions.some((one) => one === question);
+
+interface WhyOptions {
+  readonly report?: string;
+  readonly remarks?: string;
+  readonly json?: boolean;
+}
 
 /** Shown of lists. */
 const most = 8;
@@ -17,31 +33,57 @@ export const addWhy: AddSubcommand = (command, { host, print }, finish) => {
   command
     .command("why")
     .description(
-      "Answer from what a link wrote with --size-report, or tsc-lto size --json: why a function or variable is in the program, why unknown code may enter it, who makes its calls change registers, and who saves them.",
+      "Answer from what a link wrote with --size-report, or tsc-lto size --json: why a function or variable is in the program, why unknown code may enter it, who makes its calls change registers, who saves them, and from what --opt-remarks-filename wrote, why it or code in it was not inlined, outlined or merged.",
     )
     .argument("<symbol>", "a function or variable, by the linker's name")
-    .addArgument(new Argument("[question]", "one of them; default: all").choices(questions))
+    .addArgument(
+      new Argument("[question]", "one of them; default: all").choices([...questions, ...remarkQuestions]),
+    )
+    .argument(
+      "[other]",
+      "not-inlined: a callee; not-outlined, not-merged: a function that would share the code",
+    )
     .option(
       "--report <file>",
       "the report, or a program that has PROGRAM.size.json beside it; default: the only *.size.json here",
     )
+    .option("--remarks <file>", "optimisation records; default: PROGRAM.opt.yaml beside the report")
     .option("--json", "as JSON")
-    .action((name: string, question: Question | undefined, options: { report?: string; json?: boolean }) => {
-      const { file, report } = findReport(options.report, host);
-      const explainer = new Explainer(report);
-      const symbol = explainer.find(name);
-      if (symbol === undefined) {
-        const similar = explainer.similar(name);
-        const hint = similar.length === 0 ? "" : `; there are ${similar.join(", ")}`;
-        throw new InputError(`no symbol ${name}${hint}`, file);
-      }
-      const asked = question === undefined ? questions : [question];
-      if (options.json === true) {
-        const answers = asked.map((one) => [one, answer[one](symbol, explainer)]);
-        print(`${JSON.stringify({ symbol: name, ...Object.fromEntries(answers) }, null, 1)}\n`);
-      } else print([about(symbol), ...asked.map((one) => text[one](symbol, explainer))].join(""));
-      finish(0);
-    });
+    .action(
+      (
+        name: string,
+        question: Question | RemarkQuestion | undefined,
+        other: string | undefined,
+        options: WhyOptions,
+      ) => {
+        const { file, report } = findReport(options.report, host);
+        const explainer = new Explainer(report);
+        const symbol = explainer.find(name);
+        if (symbol === undefined) {
+          const similar = explainer.similar(name);
+          const hint = similar.length === 0 ? "" : `; there are ${similar.join(", ")}`;
+          throw new InputError(`no symbol ${name}${hint}`, file);
+        }
+        if (other !== undefined && !isOfRemarks(question))
+          throw new InputError(`${question} is asked of one symbol: ${other} is one too many`);
+        const asked = question === undefined ? questions : questions.filter((one) => one === question);
+        const remarks = findRemarks(options.remarks, file, host);
+        if (remarks === null && isOfRemarks(question)) throw noRemarks();
+        const refused = remarkQuestions
+          .filter((one) => remarks !== null && (question ?? one) === one)
+          .map((one) => [one, refusals(remarks!, one, symbol.name, other ?? null)] as const);
+        if (options.json === true) {
+          const answers = asked.map((one) => [one, answer[one](symbol, explainer)]);
+          print(
+            `${JSON.stringify({ symbol: name, ...Object.fromEntries([...answers, ...refused]) }, null, 1)}\n`,
+          );
+        } else {
+          const parts = asked.map((one) => text[one](symbol, explainer));
+          print([about(symbol), ...parts, ...refused.map(([one, list]) => refusalText(one, list))].join(""));
+        }
+        finish(0);
+      },
+    );
 };
 
 const answer: Readonly<Record<Question, (symbol: SymbolReport, explainer: Explainer) => unknown>> = {
@@ -103,6 +145,13 @@ const text: Readonly<Record<Question, (symbol: SymbolReport, explainer: Explaine
       : `saves:\n${lines.join("")}`;
   },
 };
+
+function refusalText(question: RemarkQuestion, list: readonly Refusal[]): string {
+  if (list.length === 0) return `${question}: no pass considered it\n`;
+  const lines = list.slice(0, most).map(({ pass, text: said }) => `  ${pass}: ${said}\n`);
+  const rest = list.length - lines.length;
+  return `${question}:\n${lines.join("")}${rest > 0 ? `  and ${rest} more\n` : ""}`;
+}
 
 function shortened(names: readonly string[]): string {
   const rest = names.length - most;

@@ -3,9 +3,11 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { main } from "../../bin/lto/main.js";
+import { parseRemarks } from "../../formats/size-report/remarks.js";
 import type { SizeReport, SymbolReport } from "../../formats/size-report/schema.js";
 import { parseReport } from "../../formats/size-report/text.js";
 import { type Edge, Explainer } from "../../formats/size-report/why.js";
+import { formatRemarks, type Remark } from "../../lto/pass/remarks.js";
 import { capture, temporaryFolder, tscLto } from "../support/command.js";
 
 const folder = temporaryFolder();
@@ -186,6 +188,125 @@ define internal void @leaf(ptr %p) noinline {
       { register: "rbp", by: ["low"], isOwn: true },
       { register: "rbx", by: ["top"], isOwn: false },
     ]);
+  });
+});
+
+describe("why something was not done", () => {
+  const attributes = "minsize optsize nounwind uwtable";
+  /** `h` is called from two places; `m0` and `m1` differ in a number, or in one of each line. */
+  const text = (mark: string, lines: number, isMany = false): string => `declare void @e(i32, i32, i32)
+define internal void @h(i32 %x) ${attributes} ${mark} {
+  call void @e(i32 %x, i32 %x, i32 1)
+  ret void
+}
+${[0, 1]
+  .map(
+    (n) => `define internal void @m${n}(i32 %x) ${attributes} noinline {
+${Array.from({ length: lines }, (_, i) => `  call void @e(i32 %x, i32 ${1000 + 77 * i}, i32 ${100 + n * (isMany ? i + 1 : 1)})`).join("\n")}
+  ret void
+}`,
+  )
+  .join("\n")}
+define i32 @main(i32 %x) ${attributes} {
+  call void @h(i32 %x)
+  call void @m0(i32 %x)
+  call void @m1(i32 %x)
+  %y = add i32 %x, 1
+  call void @h(i32 %y)
+  ret i32 0
+}
+`;
+  const why = async (source: string, ...question: string[]): Promise<string> => {
+    await linked(
+      source,
+      "--opt-remarks-filename",
+      path("p.opt.yaml"),
+      "--skip-pass=constant-argument-thunks",
+    );
+    const words = ["why", ...question, "--report=p.json", "--remarks=p.opt.yaml"];
+    const { code, out, err } = await capture(main, words, { cwd: folder });
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    return out;
+  };
+
+  it("a call: without the obstacle it is inlined, or costs too much", async () => {
+    const kept = await why(text("noinline", 1), "main", "not-inlined", "h");
+    expect(kept).toContain("inline: h not inlined into main because it should never be inlined: ");
+    expect(await why(text("noinline", 1), "h", "not-inlined")).toContain("h not inlined into main");
+    expect(await why(text("noinline", 1), "main", "not-inlined", "e")).toMatch(/not-inlined: no pass/);
+    expect(await why(text("", 1), "main", "not-inlined", "h")).not.toContain("never be inlined");
+  });
+
+  it("a merge: they differ too much, and are merged when they differ in one number", async () => {
+    expect(await why(text("", 5, true), "m1", "not-merged", "m0")).toContain(
+      "merge-similar-functions: functions not merged, since they differ in more than can be passed: m0, m1\n",
+    );
+    await linked(text("", 5));
+    const names = parseReport(readFileSync(path("p.json"), "utf8"), "p.json").symbols.map(({ name }) => name);
+    expect(names).toContain("m0.merged");
+  });
+
+  it("outlining, with all functions that have the code", async () => {
+    const answer = await why(text("", 2), "m1", "not-outlined", "--json");
+    const { "not-outlined": list } = JSON.parse(answer) as {
+      "not-outlined": { text: string; short: number | null }[];
+    };
+    expect(list.length).toBeGreaterThan(0);
+    for (const { text: said } of list) expect(said).toMatch(/found in: .*\bm1\b/);
+    const short = list.flatMap((one) => one.short ?? []);
+    expect(short).toEqual([...short].sort((a, b) => a - b));
+  });
+
+  it("says how to get records", async () => {
+    await linked(text("", 1));
+    const { code, err } = await capture(main, ["why", "m0", "not-inlined", "--report=p.json"], {
+      cwd: folder,
+    });
+    expect([code, err]).toEqual([1, expect.stringContaining("link with --opt-remarks-filename=%.opt.yaml")]);
+    const wrong = await capture(main, ["why", "m0", "open", "main", "--report=p.json"], { cwd: folder });
+    expect([wrong.code, wrong.err]).toEqual([1, expect.stringContaining("main is one too many")]);
+  });
+});
+
+describe("records", () => {
+  it("are read as they are written", () => {
+    const remarks: Remark[] = [
+      {
+        kind: "Missed",
+        pass: "inline",
+        name: "TooCostly",
+        function: 'it\'s: a "name"',
+        facts: [
+          ["Callee", "_ZN1aC1Ev"],
+          ["String", " — with ünïcode\x01\n and \\"],
+          ["Cost", "12"],
+          ["String", "null"],
+        ],
+      },
+      { kind: "Passed", pass: "icf", name: "Folded", function: "f", facts: [] },
+    ];
+    expect(parseRemarks(formatRemarks(remarks))).toEqual(remarks);
+  });
+  it("of LLVM are read, with places and kinds that are not ours", () => {
+    const text =
+      "--- !Missed\nPass:            inline\nName:            NoDefinition\nDebugLoc:        { File: a.c, Line: 3, Column: 9 }\n" +
+      "Function:        main\nArgs:\n  - Callee:          puts\n    DebugLoc:        { File: s.h, Line: 1, Column: 0 }\n  - String:          ' will not be inlined'\n...\n" +
+      "--- !AnalysisAliasing\nPass:            x\nName:            y\nFunction:        z\n...\n";
+    expect(parseRemarks(text)).toEqual([
+      {
+        kind: "Missed",
+        pass: "inline",
+        name: "NoDefinition",
+        function: "main",
+        facts: [
+          ["Callee", "puts"],
+          ["String", " will not be inlined"],
+        ],
+      },
+    ]);
+  });
+  it.each(["Pass: x\n", "--- !Missed\nrubbish\n", "\0\x01"])("%j is refused", (text) => {
+    expect(() => parseRemarks(text)).toThrow(/line \d is no optimisation record/);
   });
 });
 

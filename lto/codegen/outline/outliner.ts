@@ -180,8 +180,8 @@ class Outliner {
   ): Remark {
     const all = finder.sizes(candidate, withoutOverlaps(candidate));
     const leftover = left.length === 0 ? null : finder.sizes(candidate, left);
-    const fn = this.nameAt(finder, candidate.starts[0]!);
-    return notOutlined(fn, round, candidate, all, leftover, left.length);
+    const found = new Set(Array.from(candidate.starts, (start) => this.nameAt(finder, start)));
+    return notOutlined([...found], round, candidate, all, leftover, left.length);
   }
 
   /** A made function has the code of its first place, and its origins. */

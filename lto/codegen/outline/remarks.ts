@@ -69,12 +69,13 @@ export const outlined = (
 
 /**
  * No function was made.
+ * @param found names of the functions with its places, each once
  * @param all bytes for all its places
  * @param left bytes for those that other functions left; null where none did
  * @param places how many they are
  */
 export function notOutlined(
-  fn: string,
+  found: readonly string[],
   round: number,
   candidate: OutlineCandidate,
   all: OutlineSizes,
@@ -87,7 +88,7 @@ export function notOutlined(
     kind: "Missed",
     pass,
     name: isLost ? "PlacesTaken" : "NotOutliningCheaper",
-    function: fn,
+    function: found[0]!,
     facts: [
       words("did not outline "),
       ["Length", candidate.length],
@@ -100,6 +101,8 @@ export function notOutlined(
       words(isLost ? ", since other functions left " : ", of which without overlaps "),
       ["NumFree", places],
       ...(isLost && left === null ? [words(" of them")] : sizes(bytes)),
+      words("; found in: "),
+      ...listOfPlaces(found),
     ],
   };
 }

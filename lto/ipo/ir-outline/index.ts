@@ -172,8 +172,8 @@ class Outliner {
       : starts.length < 2
         ? null
         : planFor(sequence, starts, length, this.context.layout, Number.POSITIVE_INFINITY);
-    const fn = places[placeAt[all[0]!]!]!.fn.name;
-    return notOutlined(this.name, fn, length, all.length, starts.length, plan);
+    const found = Array.from(all, (start) => places[placeAt[start]!]!.fn);
+    return notOutlined(this.name, found, length, starts.length, plan);
   }
 
   private isOutlinedFrom(fn: Func): boolean {

@@ -139,8 +139,8 @@ export class RegionOutliner {
   ): null {
     // What would pay, but for where its results are used, is no candidate.
     if (this.isTold && (plan === null || !isCertain(plan, free))) {
-      const fn = group.regions[members[0]!]!.fn.name;
-      this.context.remarks!.add(notOutlined(this.pass, fn, length, members.length, free, plan));
+      const found = members.map((member) => group.regions[member]!.fn);
+      this.context.remarks!.add(notOutlined(this.pass, found, length, free, plan));
     }
     return null;
   }

@@ -4,6 +4,7 @@
  * A candidate is code that could save bytes if nothing had to be passed; of repeats that could not even then nothing is said.
  * Decisions come in the order in which they are made, which depends on the code alone.
  */
+import type { Func } from "../../ir/module.js";
 import { listOfPlaces, type Remark, type RemarkFact, words } from "../../pass/remarks.js";
 import type { OutlinePlan } from "./plan.js";
 
@@ -53,16 +54,14 @@ export const outlined = (
 
 /**
  * No function was made.
- * @param fn where the first piece is
- * @param count pieces of the candidate
+ * @param found the function of each piece of the candidate
  * @param free those that other functions left, without overlaps
  * @param plan for these; null: they would take more registers than there are, or are fewer than two
  */
 export function notOutlined(
   pass: string,
-  fn: string,
+  found: readonly Func[],
   length: number,
-  count: number,
   free: number,
   plan: OutlinePlan | null,
 ): Remark {
@@ -71,12 +70,12 @@ export function notOutlined(
     kind: "Missed",
     pass,
     name,
-    function: fn,
+    function: found[0]!.name,
     facts: [
       words("did not outline "),
       ["Length", length],
       words(" instructions from "),
-      ["NumOccurrences", count],
+      ["NumOccurrences", found.length],
       words(" places, of which without overlaps "),
       ["NumFree", free],
       ...(plan !== null
@@ -84,6 +83,8 @@ export function notOutlined(
         : free < 2
           ? []
           : [words(", since not all inputs and results fit in registers")]),
+      words("; found in: "),
+      ...listOfPlaces([...new Set(found.map(({ name: place }) => place))]),
     ],
   };
 }

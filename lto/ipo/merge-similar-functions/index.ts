@@ -30,7 +30,7 @@ import type { Func, GlobalValue, Module } from "../../ir/module.js";
 import { isConstant } from "../../ir/values.js";
 import { callGraph, summary } from "../../pass/analyses.js";
 import { isForSize, type ModulePass, type ProgramContext } from "../../pass/pass.js";
-import { type Remark, words } from "../../pass/remarks.js";
+import { listOfPlaces, type Remark, words } from "../../pass/remarks.js";
 import { type Differ, hashFunction, sameFunction } from "../icf/compare.js";
 import { passingAttributes } from "../parameter-attributes.js";
 import {
@@ -92,7 +92,7 @@ class Merger {
         const plan = members.length > 1 ? cluster.plan() : null;
         if (plan === null) continue;
         const isTaken = isWorth(plan, members.length);
-        this.context.remarks?.add(decided(cluster, plan, isTaken));
+        this.context.remarks?.add(decided(members, plan, isTaken));
         if (!isTaken) {
           this.context.count("kept", members.length);
           continue;
@@ -225,10 +225,15 @@ class Merger {
         if (differences === null) continue;
         const joined = member(differences);
         const plan = cluster.plan(joined);
-        if (plan === null) continue;
+        if (plan === null) {
+          this.context.remarks?.add(unpassable(cluster.first, fn));
+          continue;
+        }
         const now = cluster.plan()!;
         const gain = gainOf(plan) - gainOf(now);
         if (gain > (best?.gain ?? 0)) best = { cluster, member: joined, gain };
+        else if (this.context.remarks !== null && best === null)
+          this.context.remarks.add(decided([...cluster.members, joined], plan, false));
       }
       if (best !== null) best.cluster.members.push(best.member);
       else if (clusters.length < mostClusters) {
@@ -251,16 +256,16 @@ class Merger {
   }
 }
 
-/** What is said of a cluster: bytes of one function with parameters, and of all functions as they are. */
+/** What is said of functions that are alike: bytes of one function with parameters, and of all functions as they are. */
 const decided = (
-  { first, members }: Cluster,
+  members: readonly Member[],
   { before, after, parameters }: MergePlan,
   isTaken: boolean,
 ): Remark => ({
   kind: isTaken ? "Passed" : "Missed",
   pass: "merge-similar-functions",
   name: isTaken ? "Merged" : "TooCostly",
-  function: first.name,
+  function: members[0]!.fn.name,
   facts: [
     ["Functions", members.length],
     words(isTaken ? " functions merged with " : " functions not merged with "),
@@ -269,7 +274,20 @@ const decided = (
     ["Cost", Math.round(after)],
     words(", threshold="),
     ["Threshold", Math.round(before)],
-    words(")"),
+    words("): "),
+    ...listOfPlaces(members.map(({ fn }) => fn.name)),
+  ],
+});
+
+/** Functions that are alike but for more constants than a call has room for. */
+const unpassable = (first: Func, other: Func): Remark => ({
+  kind: "Missed",
+  pass: "merge-similar-functions",
+  name: "TooManyInputs",
+  function: first.name,
+  facts: [
+    words("functions not merged, since they differ in more than can be passed: "),
+    ...listOfPlaces([first.name, other.name]),
   ],
 });
 
