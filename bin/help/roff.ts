@@ -3,13 +3,15 @@ import { environment } from "../lto/environment.js";
 import { ownPackage } from "../package.js";
 import type { DescribedCommand } from "./commands.js";
 
+const titleOf = ({ name }: DescribedCommand): string => name.replaceAll(" ", "-");
+
 /** The file of a page: `tsc-lto-size.1`. */
-export const pageName = ({ name }: DescribedCommand): string => `${name.replaceAll(" ", "-")}.1`;
+export const pageName = (command: DescribedCommand): string => `${titleOf(command)}.1`;
 
 /** The page of a command. @param others commands to refer to */
 export function manualPage(command: DescribedCommand, others: readonly DescribedCommand[]): string {
   const { name, brief, usage, description, groups, subcommands, exitCodes } = command;
-  const title = name.replaceAll(" ", "-");
+  const title = titleOf(command);
   const see = others.filter((other) => other !== command);
   const lines = [
     `.TH ${title.toUpperCase()} 1 "" "tsc-lto ${ownPackage().version}" "User Commands"`,
@@ -33,7 +35,7 @@ export function manualPage(command: DescribedCommand, others: readonly Described
     ...environment.flatMap(([variable, meaning]) => [".TP", `.B ${variable}`, escaped(meaning)]),
     ".SH SEE ALSO",
     see
-      .map((other) => `.BR ${escaped(other.name.replaceAll(" ", "-"))} (1)`)
+      .map((other) => `.BR ${escaped(titleOf(other))} (1)`)
       .join(",\n")
       .replaceAll("),\n", ") ,\n"),
   ];

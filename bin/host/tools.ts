@@ -1,4 +1,5 @@
 /** Other programs: run with a list of arguments, never through a shell. */
+import { InputError } from "../../lto/ir/errors.js";
 import type { Host } from "./host.js";
 import { settle, startProgram } from "./interrupts.js";
 
@@ -68,4 +69,27 @@ export async function runTool(
     const options = { cwd: host.cwd, env: host.env, stdio: "pipe", detached: true, timeout, signal } as const;
     return startProgram(() => spawn(path, args, options), output);
   }
+}
+
+/** Characters of what a program printed that a message repeats. */
+const mostShown = 2000;
+
+/**
+ * Runs a program that is to succeed; its output is not shown.
+ * @param what begins the message where it does not
+ * @throws InputError with what it printed, or why it did not run to its end
+ */
+export async function runChecked(
+  path: string,
+  args: readonly string[],
+  host: Host,
+  { what, output }: { readonly what?: string; readonly output?: string } = {},
+): Promise<void> {
+  const options = output === undefined ? {} : { output };
+  const { exitCode, stderr, error } = await runTool(path, args, host, { live: false, ...options });
+  if (exitCode === 0) return;
+  const printed = new TextDecoder().decode(stderr).trim().slice(0, mostShown);
+  throw new InputError(
+    what === undefined ? (error ?? `${path} failed: ${printed}`) : `${what}: ${error ?? printed}`,
+  );
 }

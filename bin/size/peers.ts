@@ -7,7 +7,7 @@ import { newestBitcode, oldestBitcode } from "../../formats/bitcode/versions.js"
 import { InputError } from "../../lto/ir/errors.js";
 import type { Host } from "../host/host.js";
 import { findProgram, foldersOnPath } from "../host/programs.js";
-import { runTool } from "../host/tools.js";
+import { runChecked, runTool } from "../host/tools.js";
 
 /** What lld is told, by the name of the setting. */
 const peers: ReadonlyMap<string, readonly string[]> = new Map([
@@ -54,9 +54,5 @@ export async function compileByLld(
 ): Promise<void> {
   // Relocatable output: names stay, the code model and what may be elsewhere are the module's, and no linker's layout is mixed in.
   const args = ["-r", ...peers.get(name)!, bitcode, "-o", object];
-  const { exitCode, stderr, error } = await runTool(path, args, host, { live: false, output: object });
-  if (exitCode !== 0)
-    throw new InputError(
-      `--against ${name}: ${error ?? new TextDecoder().decode(stderr).trim().slice(0, 2000)}`,
-    );
+  await runChecked(path, args, host, { what: `--against ${name}`, output: object });
 }

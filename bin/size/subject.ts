@@ -8,7 +8,7 @@ import { basename, join, resolve } from "node:path";
 import { InputError } from "../../lto/ir/errors.js";
 import type { Host } from "../host/host.js";
 import { isRecord, readRecord } from "../host/link-record.js";
-import { runTool } from "../host/tools.js";
+import { runChecked, runTool } from "../host/tools.js";
 import { ownPackage } from "../package.js";
 
 export interface Subject {
@@ -47,19 +47,11 @@ export async function subjectOf(words: readonly string[], directory: string, hos
   return alone(words, host);
 }
 
-async function tool(path: string, args: readonly string[], host: Host): Promise<void> {
-  const { exitCode, stderr, error } = await runTool(path, args, host, { live: false });
-  if (exitCode !== 0)
-    throw new InputError(
-      error ?? `${path} failed: ${new TextDecoder().decode(stderr).trim().slice(0, 2000)}`,
-    );
-}
-
 /** The object of a part of a program. */
 async function assembled(part: string, program: string, host: Host): Promise<string> {
   if (part.endsWith(".o")) return part;
   const object = `${program}.o`;
-  await tool("as", ["--64", "-o", object, part], host);
+  await runChecked("as", ["--64", "-o", object, part], host);
   return object;
 }
 
@@ -84,7 +76,7 @@ function alone(words: readonly string[], host: Host): Subject {
       const pie = await runTool("ld", ["-pie", "--no-dynamic-linker", "-z", "notext", ...common], host, {
         live: false,
       });
-      if (pie.exitCode !== 0) await tool("ld", common, host);
+      if (pie.exitCode !== 0) await runChecked("ld", common, host);
     },
   };
 }
@@ -100,7 +92,7 @@ function recordedLink(path: string, host: Host): Subject {
       const words = link.flatMap((word) =>
         word === part ? [made, ...natives] : word === output ? program : word,
       );
-      await tool(linker, named ? words : ["-o", program, ...words], host);
+      await runChecked(linker, named ? words : ["-o", program, ...words], host);
     },
   };
 }
@@ -120,7 +112,7 @@ async function record(
   const output = ["-o", join(directory, "recorded")];
   const args = [...process.execArgv, ...start, ...mode, ...compiler, ...words, ...output];
   const recording = { ...host, env: { ...host.env, TSC_LTO_RECORD: folder } };
-  await tool(process.execPath, args, recording);
+  await runChecked(process.execPath, args, recording);
   const [made] = readdirSync(folder);
   if (made === undefined) throw new InputError(`the link step of ${name} has no inputs for tsc-lto`);
   return join(folder, made);

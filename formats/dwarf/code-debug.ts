@@ -11,8 +11,8 @@
  */
 import type { FunctionDebugInfo, ScopeInstance } from "../../lto/codegen/debug/function-info.js";
 import type { PrintedFunction } from "../../lto/codegen/program/function-compilers.js";
+import { levels } from "../../lto/ir/debug/locations.js";
 import type {
-  DebugNode,
   DICompileUnit,
   DIFile,
   DILexicalBlock,
@@ -35,22 +35,11 @@ interface Place {
   readonly inlinedAt: DILocation | null;
 }
 
-/** Scopes of a location, from the outermost subprogram to the innermost block. */
-function path({ scope, inlinedAt }: DILocation): Place[] {
-  const places: Place[] = [];
-  let site = inlinedAt;
-  let at: DebugNode | null = scope;
-  for (;;) {
-    while (at !== null && (at.kind === "DILexicalBlock" || at.kind === "DILexicalBlockFile")) {
-      if (at.kind === "DILexicalBlock") places.push({ scope: at, inlinedAt: site });
-      at = at.scope;
-    }
-    if (at !== null && at.kind === "DISubprogram") places.push({ scope: at, inlinedAt: site });
-    if (site === null) return places.reverse();
-    at = site.scope;
-    site = site.inlinedAt;
-  }
-}
+/** Scopes of a location, from the outermost subprogram to the innermost block; blocks that only change the file are looked through. */
+const path = (location: DILocation): Place[] =>
+  [...levels(location)]
+    .flatMap(({ scope, site }) => (scope.kind === "DILexicalBlockFile" ? [] : [{ scope, inlinedAt: site }]))
+    .reverse();
 
 /** The function whose text is being written. */
 class FunctionWriter {

@@ -37,30 +37,9 @@ describe.skipIf(clang === undefined)("code that LLVM makes", () => {
     "has lines, types and scopes; none without -g, or with -S at the link",
     () => {
       const dwarf = (flags: string[], linkFlags: string[]): string => {
-        run(
-          process.execPath,
-          command("tsc-cc"),
-          target,
-          `--clang=${clang}`,
-          "-O2",
-          ...flags,
-          "-c",
-          "a.c",
-          "-o",
-          "a.o",
-        );
-        run(
-          process.execPath,
-          command("tsc-cc"),
-          target,
-          `--clang=${clang}`,
-          "-O2",
-          ...linkFlags,
-          "-r",
-          "a.o",
-          "-o",
-          "r.o",
-        );
+        const compiler = [command("tsc-cc"), target, `--clang=${clang}`, "-O2"];
+        run(process.execPath, ...compiler, ...flags, "-c", "a.c", "-o", "a.o");
+        run(process.execPath, ...compiler, ...linkFlags, "-r", "a.o", "-o", "r.o");
         return run(dump!, "--debug-info", "--debug-line", "r.o");
       };
       const full = dwarf(["-g"], []);

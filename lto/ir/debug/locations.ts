@@ -101,8 +101,11 @@ export class LocationChains {
 const subprogramOfGlobal = (global: GlobalValue): LocalScope | null =>
   global.kind === "function" ? global.subprogram : null;
 
-/** The scopes that a location is in, from the inside out, each with the location of the call that it is reached by. */
-function* levels({ line, column, scope, inlinedAt }: DILocation): Generator<Level> {
+/**
+ * The scopes that a location is in, from the innermost block to the outermost subprogram, each with its place there and the location
+ * of the call that it is reached by.
+ */
+export function* levels({ line, column, scope, inlinedAt }: DILocation): Generator<Level> {
   let place = { line, column };
   let site = inlinedAt;
   let at: DebugNode | null = scope;
@@ -119,7 +122,7 @@ function* levels({ line, column, scope, inlinedAt }: DILocation): Generator<Leve
   }
 }
 
-interface Level {
+export interface Level {
   readonly line: number;
   readonly column: number;
   readonly scope: LocalScope;
