@@ -2,12 +2,14 @@
  * Which clang compiles: the one the user names (`--clang=`, TSC_LTO_CLANG), else the newest on PATH, else the
  * embedded one.
  */
-import { readdirSync, realpathSync } from "node:fs";
+import { existsSync, readdirSync, realpathSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { InputError } from "../../lto/ir/errors.js";
 import type { Host } from "../host/host.js";
+import { removeTemporary, temporaryDirectory } from "../host/interrupts.js";
 import { runTool } from "../host/tools.js";
-import { knownCompiler, rememberCompiler } from "./compiler-choice.js";
+import { type Ability, knownCompiler, rememberCompiler } from "./compiler-choice.js";
 
 /** The oldest LLVM whose bitcode has opaque pointers throughout. */
 const oldestVersion = 15;
@@ -29,11 +31,17 @@ export async function chooseCompiler(requested: string | undefined, host: Host):
     if (version === undefined) throw new InputError(`'${named}' is not a clang that runs`);
     if (majorOf(version) < oldestVersion)
       throw new InputError(`'${named}' is clang ${version}; at least ${oldestVersion} is needed`);
-    if (before?.path !== named) rememberCompiler("named-clang", { path: named, version }, host);
+    if (before?.path !== named) {
+      const able = await abilities(named, version, host);
+      rememberCompiler("named-clang", { path: named, version, able }, host);
+    }
     return { kind: "system", path: named, version };
   }
   const before = knownCompiler("clang", host);
-  if (before !== undefined) return before.path === "" ? { kind: "embedded" } : { kind: "system", ...before };
+  if (before !== undefined)
+    return before.path === ""
+      ? { kind: "embedded" }
+      : { kind: "system", path: before.path, version: before.version };
   const found = await Promise.all(
     candidates(host.env["PATH"] ?? "").map(async (path) => ({
       path,
@@ -47,8 +55,38 @@ export async function chooseCompiler(requested: string | undefined, host: Host):
     if (best.kind === "embedded" || compareVersions(version, best.version) > 0)
       best = { kind: "system", path, version };
   }
-  rememberCompiler("clang", best.kind === "system" ? best : { path: "", version: "" }, host);
+  const known =
+    best.kind === "embedded"
+      ? { path: "", version: "", able: [] }
+      : { ...best, able: await abilities(best.path, best.version, host) };
+  rememberCompiler("clang", known, host);
   return best;
+}
+
+/** The oldest that knows -ffat-lto-objects for every language. */
+const oldestFat = 18;
+
+/** What is tried, once a machine: a clang may find no C library, or headers of C++ without the library. */
+const trials: readonly (readonly [Ability, readonly string[], string])[] = [
+  ["links-c", ["-x", "c"], "#include <stdlib.h>\nint main(void) { return abs(0); }\n"],
+  ["links-c++", ["--driver-mode=g++", "-x", "c++"], "#include <new>\nint main() { delete new int; }\n"],
+];
+
+async function abilities(path: string, version: string, host: Host): Promise<Ability[]> {
+  const directory = temporaryDirectory(tmpdir(), "tsc-cc-");
+  try {
+    const tried = await Promise.all(
+      trials.map(async ([ability, words, source]) => {
+        const output = join(directory, ability);
+        const options = { live: false, stdin: Buffer.from(source), timeout: 20_000 };
+        const { exitCode } = await runTool(path, [...words, "-", "-o", output], host, options);
+        return exitCode === 0 && existsSync(output) ? [ability] : [];
+      }),
+    );
+    return [...tried.flat(), ...(majorOf(version) < oldestFat ? [] : (["fat"] as const))];
+  } finally {
+    removeTemporary(directory);
+  }
 }
 
 /** Programs on PATH whose name is that of a clang, each file once, in the order of PATH. */
