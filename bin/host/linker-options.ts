@@ -23,6 +23,13 @@ export const namedAfter = (words: readonly string[], output: string): string[] =
 /** A script's name after `-T` in one word; of the rest `-Ttext` and its like have addresses as their values. */
 export const scriptOption = /^-T(?!text|data|bss|ldata|rodata)./;
 
+/**
+ * A symbol after `-u` and `-e` in one word, unless the word is one of GNU ld's long options, which may have one dash.
+ * Source: GNU ld manual, "Command-line Options".
+ */
+const shortOption =
+  /^-(?!(?:undefined|unique|unresolved-symbols|entry|embedded-relocs|emit-relocs|enable-|eh-frame-hdr|end-group|end-lib|error-|exclude-|export-|ur$))[ue]./;
+
 /** Options of clang's plug-in are not the user's: what means nothing here goes without saying. */
 type Kind = "table" | "own" | "llvm" | "plugin" | "other";
 
@@ -63,6 +70,15 @@ function readOptions(words: readonly string[]): ReadOption[] {
     } else if (scriptOption.test(word) && !word.startsWith("--")) {
       const row = writtenOption("--script=")!.row;
       options.push({ kind: "table", words: taken, row, name: "script", value: word.substring(2) });
+    } else if (shortOption.test(word)) {
+      const name = word[1]!;
+      options.push({
+        kind: "table",
+        words: taken,
+        row: writtenOption(`-${name}`)!.row,
+        name,
+        value: word.substring(2),
+      });
     } else options.push({ kind: "other", words: taken, row: null, name: "", value: "" });
   }
   return options;

@@ -18,6 +18,7 @@ import { quoteText, SymbolNames } from "./names.js";
 import type { AsmOptions } from "./options.js";
 import { type PoolContents, PoolSet } from "./pool.js";
 import { type NamedSections, namedSections } from "./sections.js";
+import { sourceFiles } from "./source-files.js";
 import { instructionPrinter } from "./targets.js";
 import { UnwindSharing } from "./unwind-sharing.js";
 import { DataPrinter } from "./variables.js";
@@ -48,7 +49,7 @@ export class AsmPrinter {
 
   /** File name and module-level assembly. */
   header(): string {
-    let out = `\t.file\t${quoteText(this.module.sourceName)}\n`;
+    let out = sourceFiles(this.module, this.names);
     const { moduleAsm } = this.module;
     if (moduleAsm !== "") out += `\t.text\n${moduleAsm}${moduleAsm.endsWith("\n") ? "" : "\n"}`;
     return out;

@@ -347,6 +347,8 @@ export class Module {
   readonly pinned = new Set<GlobalValue>();
   /** Where its code comes from, and of a linked module its globals; null: nobody wants to know, or nothing says so. */
   origins: Origins | null = null;
+  /** Of a linked module of several: the sources of each, and which of them a definition is from. */
+  sources: { readonly names: readonly string[]; readonly of: WeakMap<GlobalValue, number> } | null = null;
   /** Of a linked module: it is not the whole program; the result is linked with more IR. */
   isPartial = false;
   /** The compile units whose debug information it has; null: it has none, or it has not been loaded. */

@@ -11,6 +11,9 @@ export interface AsmToken {
   readonly text: string;
   /** White space, or the start of the statement, comes before it. */
   readonly spaced: boolean;
+  /** Where it stands in the text, with its quotes. */
+  readonly start: number;
+  readonly end: number;
 }
 
 export interface AsmText {
@@ -37,8 +40,8 @@ export function readAsm(text: string, { blank }: AsmSyntax): AsmText {
     if (found !== null) at = pattern.lastIndex;
     return found;
   };
-  const add = (kind: AsmToken["kind"], contents: string): void => {
-    current.push({ kind, text: contents, spaced });
+  const add = (kind: AsmToken["kind"], contents: string, start: number): void => {
+    current.push({ kind, text: contents, spaced, start, end: at });
     spaced = false;
   };
   while (at < text.length) {
@@ -47,22 +50,23 @@ export function readAsm(text: string, { blank }: AsmSyntax): AsmText {
       continue;
     }
     const c = text[at]!;
+    const start = at;
     if (c === "\n" || c === ";") {
       if (current.length > 0) statements.push(current);
       current = [];
       spaced = true;
       at++;
-    } else if (c === '"') add("string", withoutEscapes(match(string)![1]!));
+    } else if (c === '"') add("string", withoutEscapes(match(string)![1]!), start);
     else if (c === "'") {
       match(character);
-      add("word", "0");
+      add("word", "0", start);
     } else {
       const name = match(word);
-      if (name !== null) add("word", name[0]);
+      if (name !== null) add("word", name[0], start);
       else {
         backslashes ||= c === "\\";
-        add("mark", c);
         at++;
+        add("mark", c, start);
       }
     }
   }

@@ -121,6 +121,7 @@ class Merger {
     for (const global of this.globals) module.globals.push(global);
     const { replacements, origins, pinned } = this;
     for (const global of pinned) module.pinned.add(global);
+    if (this.modules.length > 1) module.sources = this.sources();
     if (module.origins !== null && this.options.keepOrigins === true) {
       const places = new Map(
         this.modules.map((file): [LoadedModule, Place] => {
@@ -132,6 +133,14 @@ class Merger {
         if (!global.isDeclaration) module.origins.cameFrom(global, places.get(file)!);
     }
     return { module, replacements, origins, pinned, renamed, flagFiles };
+  }
+
+  private sources(): NonNullable<Module["sources"]> {
+    const of = new WeakMap<GlobalValue, number>();
+    const numbers = new Map(this.modules.map((file, i) => [file, i]));
+    for (const [global, { file }] of this.origins)
+      if (!global.isDeclaration) of.set(global, numbers.get(file)!);
+    return { names: this.modules.map(({ module, file }) => module.sourceName || file), of };
   }
 
   /** The compile units of all files; null when there are none. Nothing is kept alive by what they mention. */

@@ -25,6 +25,7 @@ import {
   nativeState,
   type SymbolState,
 } from "./symbol-table.js";
+import { SymbolVersions } from "./symbol-versions.js";
 
 export interface Resolution {
   /** In the order in which they were loaded. */
@@ -87,6 +88,7 @@ class Resolver {
   private readonly extracted = new Set<LazyMember>();
   private readonly pending: Pending[] = [];
   private readonly wrapped: ReadonlySet<string>;
+  private readonly versions = new SymbolVersions();
 
   constructor(
     private readonly options: LinkOptions,
@@ -249,6 +251,8 @@ class Resolver {
 
   private loadModule(input: ModuleInput): void {
     const { module } = input;
+    // Which libraries have these versions only the linker looks up.
+    for (const name of this.versions.separate(module)) this.symbol(name).redefined = true;
     const file: LoadedModule = {
       kind: "module",
       file: module.file,

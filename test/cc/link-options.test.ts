@@ -49,6 +49,15 @@ describe("tsc-cc", () => {
     });
   }, 120_000);
 
+  it("reads symbols after -u and -e in one word", () => {
+    const words = ["-O2", "main.c", "helper.c", "twice.c", "unneeded.c", "-o", "kept"];
+    expect(
+      cc(...words, "-Wl,-unowhere2,-uunneeded,-emain", "-Wl,--defsym=nowhere=0,--defsym=nowhere2=0"),
+    ).toMatchObject({ code: 0, stderr: "" });
+    expect(run("nm", "kept").text).toMatch(/ T unneeded$/m);
+    expect(run("readelf", "-h", "kept").text).toMatch(/Entry point address/);
+  }, 120_000);
+
   it("links objects between --start-lib and --end-lib when they are needed, native ones with GNU ld, too", () => {
     for (const name of ["twice", "unneeded"]) native(name);
     const words = ["-Wl,--start-lib", "twice.native.o", "unneeded.native.o", "helper.c", "-Wl,--end-lib"];
