@@ -1,7 +1,7 @@
 /** The compile step: sources to IR objects, several at a time. */
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import {
   type CommandLine,
   cxxMode,
@@ -95,14 +95,12 @@ async function compileOne(invocation: Invocation, compilation: Compilation): Pro
   try {
     if (typeof compilation.output === "string") output = new OutputFile(compilation.output, host.cwd);
     const dependencies = dependencyFile(command, compilation);
+    const temporaries = temporariesOf(invocation, compilation);
+    await temporaries?.preprocess();
     const result = await invocation.compiler.run({
       args: [
-        ...(command.cxx ? [cxxMode] : []),
-        ...colourOptions(invocation),
-        ...command.compile,
+        ...frontEndOptions(invocation),
         ...inliningOptions(invocation),
-        // In link mode options may be for the linker alone, as far as clang can tell.
-        ...(command.mode === "link" ? ["-Qunused-arguments"] : []),
         ...dependencyOptions(command, compilation, dependencies),
         ...coverageOptions(command, input, compilation.namedAfter, host.cwd),
         "-c",
@@ -116,6 +114,7 @@ async function compileOne(invocation: Invocation, compilation: Compilation): Pro
       bitcodeIn: output?.directory ?? tmpdir(),
       ...machineCode(invocation, compilation),
       bare: typeof compilation.output === "function" || command.writesBareObjects,
+      keepsBitcode: temporaries !== null,
       source: input.path,
       dependencies:
         dependencies === undefined || dependencies === "-" ? undefined : resolve(host.cwd, dependencies),
@@ -126,6 +125,7 @@ async function compileOne(invocation: Invocation, compilation: Compilation): Pro
       return result;
     }
     const object = result.object!;
+    temporaries?.keep(result);
     if (typeof compilation.output === "function") compilation.output(object);
     else if (compilation.output === "-") return { ...result, stdout: object };
     else await output!.write(object);
@@ -134,6 +134,57 @@ async function compileOne(invocation: Invocation, compilation: Compilation): Pro
     output?.discard();
     return failure(e);
   }
+}
+
+/** Options that say what a source means. */
+function frontEndOptions(invocation: Invocation): string[] {
+  const { command } = invocation;
+  return [
+    ...(command.cxx ? [cxxMode] : []),
+    ...colourOptions(invocation),
+    ...command.compile,
+    // In link mode options may be for the linker alone, as far as clang can tell.
+    ...(command.mode === "link" ? ["-Qunused-arguments"] : []),
+  ];
+}
+
+/** What `-save-temps` keeps of a compilation; null where it was not given. */
+function temporariesOf(
+  invocation: Invocation,
+  { input, output, namedAfter }: Compilation,
+): { preprocess(): Promise<void>; keep(result: JobResult): void } | null {
+  const { host, command, compiler } = invocation;
+  if (command.saveTemps === undefined || input.path === "-") return null;
+  const folder = command.saveTemps === "obj" ? dirname(resolve(host.cwd, namedAfter)) : host.cwd;
+  const path = (extension: string): string => join(folder, defaultOutput(input.path, extension));
+  const keepFile = (extension: string, bytes: Uint8Array): void => {
+    // What is preprocessed already is its own source.
+    if (path(extension) !== resolve(host.cwd, input.path)) writeFileSync(path(extension), bytes);
+  };
+  return {
+    preprocess: async () => {
+      const isCxx = command.cxx || /\.(?:cc|cp|cxx|cpp|CPP|c\+\+|C|CC|CXX|C\+\+|ii)$/.test(input.path);
+      const words = optionsFor(frontEndOptions(invocation), /^(?!-M)/);
+      const language = input.language === undefined ? [] : ["-x", input.language];
+      const { exitCode, stdout } = await compiler.run({
+        args: [...words, "-E", ...language, inputWord(input.path)],
+        cwd: host.cwd,
+        env: host.env,
+        stdin: undefined,
+        bitcodeIn: undefined,
+        source: input.path,
+        dependencies: undefined,
+        printsDependencies: false,
+        captured: true,
+      });
+      // What is wrong with the source the compilation says.
+      if (exitCode === 0) keepFile(isCxx ? "ii" : "i", stdout);
+    },
+    keep: ({ bitcode, object }) => {
+      if (bitcode !== undefined) keepFile("bc", bitcode);
+      if (typeof output === "function" && object !== undefined) keepFile("o", object);
+    },
+  };
 }
 
 /** Machine code that the object is to have. Only a system clang makes any. */

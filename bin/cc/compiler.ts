@@ -40,10 +40,11 @@ export class Compiler {
     const directory = temporaryDirectory(job.bitcodeIn, ".tsc-cc-");
     const bitcode = join(directory, "0.bc");
     try {
-      const result = await this.compile({ ...job, args: [...job.args, "-o", bitcode] }, bitcode);
-      if (result.exitCode !== 0 || result.object !== undefined) return result;
+      const compiled = await this.compile({ ...job, args: [...job.args, "-o", bitcode] }, bitcode);
+      if (compiled.exitCode !== 0 || compiled.object !== undefined) return compiled;
       const bytes = readFileSync(bitcode);
       removeTemporary(directory);
+      const result: JobResult = job.keepsBitcode === true ? { ...compiled, bitcode: bytes } : compiled;
       if (job.machineCode?.wanted === "beside") {
         const { object, ...made } = await this.generate(job, bytes);
         if (object === undefined) return { ...made, stderr: Buffer.concat([result.stderr, made.stderr]) };

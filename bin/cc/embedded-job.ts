@@ -16,6 +16,7 @@ export function runEmbeddedJob(compiler: EmbeddedCompiler, job: Job, bitcode: st
   let exitCode = 1;
   let error: string | undefined;
   let object: Uint8Array | undefined;
+  let bytes: Uint8Array | undefined;
   try {
     exitCode = runEmbeddedClang(compiler, job.args, {
       cwd: job.cwd,
@@ -32,8 +33,8 @@ export function runEmbeddedJob(compiler: EmbeddedCompiler, job: Job, bitcode: st
       const file = job.dependencies;
       if (file !== undefined && existsSync(file))
         writeFileSync(file, withoutCompilerHeaders(readFileSync(file, "utf8")));
-      const converted =
-        bitcode === undefined ? undefined : convert(readFileSync(bitcode), job.source, job.bare === true);
+      bytes = bitcode === undefined ? undefined : readFileSync(bitcode);
+      const converted = bytes === undefined ? undefined : convert(bytes, job.source, job.bare === true);
       if (converted !== undefined && "message" in converted) error = converted.message;
       else object = converted;
     } catch (e) {
@@ -51,5 +52,6 @@ export function runEmbeddedJob(compiler: EmbeddedCompiler, job: Job, bitcode: st
     stderr: Buffer.concat(stderr),
     ...(error === undefined ? {} : { error }),
     ...(object === undefined ? {} : { object }),
+    ...(bytes === undefined || job.keepsBitcode !== true ? {} : { bitcode: bytes }),
   };
 }

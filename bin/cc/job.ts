@@ -16,6 +16,8 @@ export interface Job {
   readonly machineCode?: { readonly wanted: "beside" | "instead"; readonly options: readonly string[] };
   /** The object is IR alone, without an ELF shell. */
   readonly bare?: boolean;
+  /** The bitcode is wanted, too. */
+  readonly keepsBitcode?: boolean;
   /** The source, for messages. */
   readonly source: string;
   /** Absolute path of the dependency file that the arguments ask for. */
@@ -34,6 +36,7 @@ export interface JobResult {
   readonly warning?: string;
   /** Why the job failed after (or outside) the compiler's own diagnostics. */
   readonly error?: string;
+  readonly bitcode?: Uint8Array;
   /** The IR object made of the bitcode. */
   readonly object?: Uint8Array;
 }

@@ -8,7 +8,7 @@
  */
 import { copyFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import type { EmbeddedIrPolicy } from "../../formats/elf-ir.js";
 import { cxxMode, type Input, type LinkItem } from "../../frontend/clang/command-line.js";
 import { isTarget } from "../../lto/targets-by-triple.js";
@@ -123,21 +123,23 @@ class Linking {
     const linked = wordsOfLinker(items);
     for (const option of unknownLlvmOptions(linked))
       report(this.host, "warning", `-mllvm ${option}: not an option that means something here`);
-    const outputs = linkOutputs(linked);
+    const { saveTemps = null } = command;
+    const outputs = { ...linkOutputs(linked), ...(saveTemps === null ? {} : { saveTemps: true }) };
     const output = resolve(this.host.cwd, command.output ?? "a.out");
+    const kept = saveTemps === "cwd" ? resolve(this.host.cwd, basename(output)) : output;
     let program = join(this.directory, this.llvm === null ? "program.s" : "program.bc");
     const kinds = [...contents.values()];
     if (kinds.includes("ir") || kinds.includes("both")) {
       const ways =
-        outputs.emit === "llvm" ? ["--emit=bitcode"] : outputs.saveTemps ? [`--save-temps=${output}`] : [];
+        outputs.emit === "llvm" ? ["--emit=bitcode"] : outputs.saveTemps ? [`--save-temps=${kept}`] : [];
       const target = outputs.emit === "llvm" ? output : program;
       const exitCode = await this.optimise(given, this.ltoInputs(items, contents, pathOf), target, ways);
       if (exitCode !== 0 || outputs.emit === "llvm") return exitCode;
       if (this.llvm === null && (outputs.emit === "asm" || outputs.saveTemps))
-        copyFileSync(program, `${output}.lto.s`);
+        copyFileSync(program, `${kept}.lto.s`);
       if (outputs.emit === "asm") return 0;
       for (const object of [
-        ...(outputs.saveTemps ? [`${output}.lto.o`] : []),
+        ...(outputs.saveTemps ? [`${kept}.lto.o`] : []),
         ...(outputs.objectPath === null ? [] : [resolve(this.host.cwd, outputs.objectPath)]),
       ]) {
         const assembled = this.llvm === null ? await this.tool("as", ["--64", "-o", object, program]) : 0;

@@ -65,8 +65,8 @@ const dropped = [
 /** What only clang's code generator or driver does, and nobody here: refused, for what is asked is not dropped. */
 // biome-ignore format: a table
 const refused = [
-  "-save-temps*", "--save-temps*", "-fembed-bitcode*", "-fstack-size-section", "-femulated-tls",
-  "-fbasic-block-sections=*", "-ftrap-function=*",
+  "-fembed-bitcode*", "-fstack-size-section", "-femulated-tls",
+  "-fbasic-block-sections=*", "-ftrap-function=*", "-save-temps=*", "--save-temps=*",
 ];
 
 /** Options with which clang answers or works by itself and makes no object. */
@@ -116,6 +116,8 @@ export interface CommandLine {
   readonly writesBareObjects: boolean;
   /** `--error-unsupported`: what tsc-lto cannot compile is an error, not clang's business. */
   readonly refusesUnsupported: boolean;
+  /** `-save-temps`: where what is made on the way is kept, in the working directory or beside the output. */
+  readonly saveTemps: "cwd" | "obj" | undefined;
   /** `-ffat-lto-objects`: objects have machine code beside the IR. */
   readonly fat: boolean;
   /** The level of optimisation by the last `-O`: `z`, `2`; undefined: none was given. */
@@ -150,6 +152,7 @@ const isLinkerOnly = compilePatterns(linkerOnly);
 const isAlsoLinker = compilePatterns(alsoLinker);
 const isDropped = compilePatterns(dropped);
 const isRefused = compilePatterns(refused);
+const saveTemps = /^--?save-temps(?:=(?:cwd|obj))?$/;
 const isLto = compilePatterns(["-flto", "-flto=*", "-fno-lto"]);
 const isFat = compilePatterns(["-ffat-lto-objects", "-fno-fat-lto-objects"]);
 const isClangOnly = compilePatterns(clangOnly);
@@ -192,6 +195,7 @@ class Parser {
   private writesBareObjects = false;
   private refusesUnsupported = false;
   private fat = false;
+  private saveTemps: CommandLine["saveTemps"];
   private cxx = false;
   private verbose = false;
   private help: CommandLine["help"];
@@ -228,6 +232,7 @@ class Parser {
       writesBareObjects: this.writesBareObjects,
       refusesUnsupported: this.refusesUnsupported || this.link.some(refusesUnsupported),
       fat: this.fat,
+      saveTemps: this.saveTemps,
       level: this.compile.findLast((word) => word.startsWith("-O"))?.substring(2),
       assemble: this.assemble,
       link: this.link,
@@ -307,6 +312,7 @@ class Parser {
     else if (isFat(word)) this.fat = word === "-ffat-lto-objects";
     else if (isLto(word)) this.isNative = word === "-fno-lto";
     else if (isDropped(word)) return;
+    else if (saveTemps.test(word)) this.saveTemps = word.endsWith("=obj") ? "obj" : "cwd";
     else if (isRefused(word)) throw new InputError(`unsupported option '${word}'`);
     else if (word.startsWith("-Wa,") || word === "-Xassembler") this.assemble.push(...taken);
     else if (this.valued(word, taken)) return;

@@ -139,6 +139,41 @@ describe("tsc-cc", () => {
     expect(w.read("program.bc").subarray(0, 2).toString()).toBe("BC");
   }, 120_000);
 
+  it("keeps with -save-temps what is made of each source, and of the program", () => {
+    const t = new Workspace({
+      "src/main.c": "#define ANSWER 42\nint main(void) { return ANSWER; }\n",
+      "src/more.cc": "int more() { return 1; }\n",
+    });
+    expect(driver(t, ["-save-temps=obj", "-Oz", "src/main.c", "src/more.cc", "-o", "src/p"])).toMatchObject({
+      code: 0,
+      stderr: "",
+    });
+    const ofProgram = [".0.2.internalize.bc", ".0.4.opt.bc", ".lto.o", ".lto.s"].map(
+      (suffix) => `p${suffix}`,
+    );
+    expect(t.list("src")).toEqual(
+      [
+        ...["bc", "c", "i", "o"].map((each) => `main.${each}`),
+        ...["bc", "cc", "ii", "o"].map((each) => `more.${each}`),
+        "p",
+        ...ofProgram,
+      ].sort(),
+    );
+    expect(t.text("src/main.i")).toMatch(/^int main\(void\) \{ return 42; \}$/m);
+    expect(t.read("src/main.bc").subarray(0, 2).toString()).toBe("BC");
+    expect(driver(t, ["-save-temps", "-Oz", "-c", "src/main.c", "-o", "src/x.o"])).toMatchObject({
+      code: 0,
+      stderr: "",
+    });
+    expect(t.list()).toEqual(["main.bc", "main.i", "src"]);
+    // What was preprocessed before is not written over.
+    expect(driver(t, ["-save-temps", "-c", "main.i"])).toMatchObject({ code: 0, stderr: "" });
+    expect(driver(t, ["-save-temps", "-Oz", "main.o", "-o", "src/q"])).toMatchObject({ code: 0, stderr: "" });
+    expect(t.list()).toEqual([
+      ...["main.bc", "main.i", "main.o", "q.0.2.internalize.bc", "q.0.4.opt.bc", "q.lto.o", "q.lto.s", "src"],
+    ]);
+  }, 120_000);
+
   it("warns of options of LLVM that mean nothing here", () => {
     const { code, stderr } = cc(
       "-O2",
