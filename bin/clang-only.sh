@@ -142,9 +142,12 @@ readWords() {
 findClang() {
   known=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/tsc-lto/$1
   [ -O "$known" ] || return 1
-  { IFS= read -r searched && IFS= read -r clang && IFS= read -r version && IFS= read -r real && IFS= read -r able; } < "$known" || return 1
-  [ "$searched" = "$PATH" ] && [ -x "$real" ] && { [ -z "$2" ] || [ "$2" = "$clang" ]; } || return 1
-  [ ! "$real" -nt "$known" ] || return 1
+  searched=
+  while IFS= read -r searched && IFS= read -r clang && IFS= read -r version && IFS= read -r real && IFS= read -r able; do
+    if [ "$searched" = "$PATH" ] && { [ -z "$2" ] || [ "$2" = "$clang" ]; }; then break; fi
+    searched=
+  done < "$known"
+  [ -n "$searched" ] && [ -x "$real" ] && [ ! "$real" -nt "$known" ] || return 1
   saved=$IFS
   IFS=:
   for folder in $PATH; do

@@ -26,12 +26,12 @@ export async function chooseCompiler(requested: string | undefined, host: Host):
   const named = requested ?? host.env["TSC_LTO_CLANG"] ?? "";
   if (named === "embedded") return { kind: "embedded" };
   if (named !== "") {
-    const before = knownCompiler("named-clang", host);
-    const version = before?.path === named ? before.version : await clangVersion(named, host);
+    const before = knownCompiler("named-clang", host, named);
+    const version = before === undefined ? await clangVersion(named, host) : before.version;
     if (version === undefined) throw new InputError(`'${named}' is not a clang that runs`);
     if (majorOf(version) < oldestVersion)
       throw new InputError(`'${named}' is clang ${version}; at least ${oldestVersion} is needed`);
-    if (before?.path !== named) {
+    if (before === undefined) {
       const able = await abilities(named, version, host);
       rememberCompiler("named-clang", { path: named, version, able }, host);
     }

@@ -135,8 +135,12 @@ describe("the launcher", () => {
     expect(launched("tsc-cc", ["conftest.c"], named)).toBe("clang conftest.c");
     expect(launched("tsc-c++", ["conftest.c"], named)).toBe("node cc --driver-mode=g++ conftest.c");
     expect(launched("tsc-cc", ["-ffat-lto-objects", "-c", "a.c"], named)).toMatch(/^node/);
+    const other = { TSC_LTO_CLANG: "clang-89" };
+    expect(launched("tsc-cc", ["conftest.c"], other)).toBe("node cc conftest.c");
+    writeFileSync(w.path("tools/clang-89"), "#!/bin/sh\necho another\n");
+    chmodSync(w.path("tools/clang-89"), 0o755);
     remember("named-clang", "clang-89", all);
-    expect(launched("tsc-cc", ["conftest.c"], named)).toBe("node cc conftest.c");
+    expect(launched("tsc-cc", ["conftest.c"], other)).toBe("another");
   });
 
   it("passes words as they are", () => {
@@ -211,6 +215,12 @@ describe("what is remembered of a clang", () => {
     rememberCompiler("named-clang", compiler, host);
     expect(known()).toEqual(compiler);
     expect(known({ PATH: "/usr/bin" })).toBeUndefined();
+    // Another PATH has an entry of its own.
+    const other = { ...host, env: { ...environment, PATH: "/usr/bin" } };
+    rememberCompiler("named-clang", { path: "/bin/sh", version: "91", able: [] }, other);
+    expect(known({ PATH: "/usr/bin" })?.version).toBe("91");
+    expect(known()).toEqual(compiler);
+    expect(knownCompiler("named-clang", host, "clang-89")).toBeUndefined();
     expect(known({ XDG_CACHE_HOME: "", HOME: "" })).toBeUndefined();
     rememberCompiler("named-clang", compiler, { ...host, env: { ...environment, PATH: `.:${searched}` } });
     expect(known()).toEqual(compiler);
