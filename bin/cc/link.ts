@@ -25,6 +25,8 @@ import {
   positional,
   scriptOption,
   unknownLlvmOptions,
+  wantedMap,
+  withReport,
   wordsForLinker,
 } from "../host/linker-options.js";
 import type { Flavour } from "../host/linker-table.js";
@@ -198,6 +200,9 @@ class Linking {
     return words;
   }
 
+  /** What the link knows, for the map; null: no map is wanted. */
+  private report: string | null = null;
+
   /** Words for tsc-lto, without its output; null: there is nothing for it to do, or LLVM generates the code. */
   private optimised: readonly string[] | null = null;
 
@@ -208,8 +213,13 @@ class Linking {
     ways: readonly string[],
   ): Promise<number> {
     const { command } = this.invocation;
-    const options = namedAfter(ltoOptions(items), command.output ?? "a.out");
+    const given = namedAfter(ltoOptions(items), command.output ?? "a.out");
     const { llvm } = this;
+    const wantsMap = llvm === null && wantedMap(wordsOfLinker(items)) !== null;
+    const { words: options, report } = wantsMap
+      ? withReport(given, () => join(this.directory, "map.json"))
+      : { words: given, report: null };
+    this.report = report;
     const own = [
       ...options,
       ...(llvm === null
@@ -334,7 +344,13 @@ class Linking {
       const { recordLink } = await import("../host/link-record.js");
       recordLink(step, this.host);
     }
-    return this.tool(linker!, args, resolve(this.host.cwd, command.output ?? "a.out"));
+    const output = resolve(this.host.cwd, command.output ?? "a.out");
+    const exitCode = await this.tool(linker!, args, output);
+    if (exitCode === 0 && this.report !== null) {
+      const { completeMap } = await import("../host/link-map.js");
+      completeMap(wantedMap(wordsOfLinker(items))!, resolve(this.host.cwd, this.report), output, this.host);
+    }
+    return exitCode;
   }
 
   /** Of the linker that links; what does not matter is not asked for. */

@@ -173,3 +173,31 @@ export function linkOutputs(words: readonly string[]): LinkOutputs {
     objectPath: named("lto-obj-path")?.value ?? null,
   };
 }
+
+/** What is wanted of a map. */
+export interface WantedMap {
+  /** The file it goes to, with what `--cref` asks for; null: standard output. */
+  readonly file: string | null;
+  readonly prints: boolean;
+  readonly cref: boolean;
+}
+
+/** Null where no map is wanted. */
+export function wantedMap(words: readonly string[]): WantedMap | null {
+  const options = readOptions(words).filter(({ name }) => /^(?:Map|M|print-map|cref)$/.test(name));
+  if (options.length === 0) return null;
+  const file = options.findLast(({ name }) => name === "Map")?.value ?? null;
+  const has = (names: RegExp): boolean => options.some(({ name }) => names.test(name));
+  return { file, prints: has(/^(?:M|print-map)$/), cref: has(/^cref$/) };
+}
+
+/** The words of a link with a report, and where that is: where the user has it, or else in a file of ours. */
+export function withReport(
+  words: readonly string[],
+  file: () => string,
+): { words: readonly string[]; report: string } {
+  const given = words.findLast((word) => word.startsWith("--size-report="));
+  if (given !== undefined) return { words, report: given.substring("--size-report=".length) };
+  const report = file();
+  return { words: [...words, `--size-report=${report}`], report };
+}

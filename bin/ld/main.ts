@@ -21,6 +21,8 @@ import {
   namedAfter,
   positional,
   unknownLlvmOptions,
+  wantedMap,
+  withReport,
   wordsForLinker,
 } from "../host/linker-options.js";
 import type { Flavour } from "../host/linker-table.js";
@@ -144,7 +146,9 @@ async function linkFiles(args: readonly string[], host: Host, temporary: () => s
     return bitcode === null ? 1 : 0;
   }
   const saving = outputs.saveTemps ? [`--save-temps=${output}`] : [];
-  const assembly = await optimised([...saving, ...withNatives], host);
+  const map = wantedMap(items.flatMap((item) => canonical(item)));
+  const reported = map === null ? null : withReport(withNatives, () => join(temporary(), "map.json"));
+  const assembly = await optimised([...saving, ...(reported?.words ?? withNatives)], host);
   isOwn = assembly !== null;
   if (assembly === null) return 1;
   if (outputs.emit === "asm" || outputs.saveTemps) writeFileSync(kept(".lto.s"), assembly);
@@ -157,7 +161,12 @@ async function linkFiles(args: readonly string[], host: Host, temporary: () => s
     if (assembled.exitCode !== 0) return 1;
     if (outputs.saveTemps) copyFileSync(object, kept(".lto.o"));
     if (outputs.objectPath !== null) copyFileSync(object, resolve(host.cwd, outputs.objectPath));
-    return await linkNative([object, ...filesIn(natives)]);
+    const exitCode = await linkNative([object, ...filesIn(natives)]);
+    if (exitCode === 0 && map !== null) {
+      const { completeMap } = await import("../host/link-map.js");
+      completeMap(map, resolve(host.cwd, reported!.report), resolve(host.cwd, output), host);
+    }
+    return exitCode;
   } finally {
     removeTemporary(object);
   }

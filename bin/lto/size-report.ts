@@ -3,6 +3,7 @@
  * (formats/size-report/schema.ts). Loaded for links that want one.
  */
 import {
+  type DroppedReport,
   type OriginReport,
   type RegistersReport,
   reportFormat,
@@ -130,6 +131,7 @@ export class SizeReportWriter {
       sections: [],
       origins: this.origins(module.origins),
       symbols,
+      dropped: module.origins === null ? [] : this.dropped(module.origins, symbols),
       decisions: [
         ...Object.entries(statistics).map(([counter, count]) => ({ by: "code generation", counter, count })),
         ...counts.map(({ pass, counter, count }) => ({ by: pass, counter, count })),
@@ -204,6 +206,33 @@ export class SizeReportWriter {
       const at = into === 0 ? {} : { into: this.originNumbers.get(into)! };
       return { name: fn.name, ...placed(origins!.placeOf(fn)), ...at };
     });
+  }
+
+  /** What inputs define and is not in the output: first what another definition does for, then what was inlined. */
+  private dropped(origins: Origins, symbols: readonly SymbolReport[]): DroppedReport[] {
+    const kept = new Set(symbols.map(({ name }) => name));
+    const standing = new Map<string, string>();
+    for (const { name, standsFor = [] } of symbols) for (const other of standsFor) standing.set(other, name);
+    const inlined = new Set(origins.codeOrigins.map(({ fn }) => fn));
+    const dropped: DroppedReport[] = [];
+    for (const [global, place] of origins.allPlaced()) {
+      const { name } = global;
+      if (
+        kept.has(name) ||
+        name.startsWith("llvm.") ||
+        (global.linkage === "private" && global.kind === "variable")
+      )
+        continue;
+      const same = standing.get(name);
+      const why =
+        same !== undefined
+          ? `the same as ${same}`
+          : inlined.has(global)
+            ? "its code is where it was called"
+            : "nothing needs it";
+      dropped.push({ name, ...placed(place), why });
+    }
+    return dropped;
   }
 
   private whyOpen(global: GlobalValue): string[] {

@@ -30,6 +30,8 @@ export interface SizeReport {
   readonly symbols: readonly SymbolReport[];
   /** Functions whose code stands in other ones, which symbols name by position. */
   readonly origins?: readonly OriginReport[];
+  /** Of a `link`: definitions of its inputs that are not in its output. */
+  readonly dropped?: readonly DroppedReport[];
   /** What passes and code generation count, as `--stats` prints it; of a `link`, and of a `program` that was joined with one. */
   readonly decisions: readonly Decision[];
 }
@@ -48,6 +50,13 @@ export interface OriginReport {
   readonly object?: string;
   /** It was called in code of this other origin, by position; absent: in code of the function that it stands in. */
   readonly into?: number;
+}
+
+export interface DroppedReport {
+  readonly name: string;
+  readonly file?: string;
+  readonly object?: string;
+  readonly why: string;
 }
 
 export interface Decision {

@@ -3,15 +3,17 @@ import { InputError } from "../../lto/ir/errors.js";
 import { reportFormat, reportVersion, type SizeReport } from "./schema.js";
 
 const lists = ["sections", "symbols", "decisions"] as const;
-const printed = ["sections", "origins", "symbols", "decisions"] as const;
+const printed = ["sections", "origins", "symbols", "dropped", "decisions"] as const;
 
 export function printReport(report: SizeReport): string {
   const { format, version, kind, file } = report;
   const head = JSON.stringify({ format, version, kind, file }).slice(0, -1);
-  const rest = printed.map((name) => {
-    const lines = (report[name] ?? []).map((entry) => `\n${JSON.stringify(entry)}`).join(",");
-    return `${JSON.stringify(name)}:[${lines}${lines === "" ? "" : "\n"}]`;
-  });
+  const rest = printed
+    .filter((name) => name !== "dropped" || report.dropped !== undefined)
+    .map((name) => {
+      const lines = (report[name] ?? []).map((entry) => `\n${JSON.stringify(entry)}`).join(",");
+      return `${JSON.stringify(name)}:[${lines}${lines === "" ? "" : "\n"}]`;
+    });
   return `${[head, ...rest].join(",\n")}}\n`;
 }
 

@@ -235,6 +235,11 @@ export class Origins {
     return this.made.keys();
   }
 
+  /** Definitions of the inputs, those that are gone by now too. */
+  allPlaced(): Iterable<readonly [GlobalValue, Place]> {
+    return this.places;
+  }
+
   madeOf(global: GlobalValue): Made | null {
     return this.made.get(global) ?? null;
   }

@@ -139,6 +139,40 @@ describe("tsc-cc", () => {
     expect(w.read("program.bc").subarray(0, 2).toString()).toBe("BC");
   }, 120_000);
 
+  it("adds to maps where symbols are from, and what was left out", () => {
+    const t = new Workspace({
+      "a.c": `int small(int), large(int); int unused(void) { return 1; }
+        int main(int c, char **v) { return small(c) + large(c) + large(2); }`,
+      "b.c": `int state = 1; int small(int x) { return x * 2; }
+        __attribute__((noinline)) int large(int x) { for (int i = 0; i < x; i++) state += x / state; return state; }`,
+    });
+    expect(driver(t, ["-O2", "-c", "a.c", "b.c"])).toMatchObject({ code: 0, stderr: "" });
+    expect(driver(t, ["a.o", "b.o", "-Wl,-Map=p.map,--cref", "-o", "p"])).toMatchObject({
+      code: 0,
+      stderr: "",
+    });
+    const map = t.text("p.map");
+    expect(map).toMatch(/^ 0x[0-9a-f]{16} +0x[0-9a-f]+ main: a\.c \(a\.o\)$/m);
+    expect(map).toMatch(/^ 0x[0-9a-f]{16} +0x[0-9a-f]+ large: b\.c \(b\.o\)$/m);
+    expect(map).toMatch(/^ 0x[0-9a-f]{16} +0x4 state: b\.c \(b\.o\)$/m);
+    expect(map).toMatch(/^ unused: a\.c \(a\.o\): nothing needs it$/m);
+    expect(map).toMatch(/^ small: b\.c \(b\.o\): its code is where it was called$/m);
+    expect(map).toMatch(/^large +b\.c \(b\.o\)\n +a\.c \(a\.o\)$/m);
+    const main = /^ 0x0*([0-9a-f]+) +\S+ main:/m.exec(map)![1]!;
+    const { stdout } = spawnSync("nm", ["p"], { cwd: t.directory, encoding: "utf8" });
+    expect(stdout).toMatch(new RegExp(`^0*${main} T main$`, "m"));
+    // A report that is wanted besides stays; without a file the map goes to standard output.
+    const printed = driver(t, ["a.o", "b.o", "-Wl,--print-map,--size-report=%.json", "-s", "-o", "p"]);
+    expect(printed.stdout).toMatch(/^ {20,}main: a\.c \(a\.o\)$/m);
+    expect(t.list()).toEqual(["a.c", "a.o", "b.c", "b.o", "p", "p.json", "p.map"]);
+    const lines = ["-shared", "-o", "p.so", "--print-map", "a.o", "b.o"];
+    const linked = spawnSync(process.execPath, [command("tsc-ld"), ...lines], {
+      cwd: t.directory,
+      encoding: "utf8",
+    });
+    expect(linked.stdout).toMatch(/^ 0x[0-9a-f]{16} +0x[0-9a-f]+ large: b\.c \(b\.o\)$/m);
+  }, 120_000);
+
   it("keeps with -save-temps what is made of each source, and of the program", () => {
     const t = new Workspace({
       "src/main.c": "#define ANSWER 42\nint main(void) { return ANSWER; }\n",
