@@ -71,3 +71,15 @@ test("operands stay out of clobbered registers", async () => {
   const line = out.split("\n").find((l) => l.includes("# %"))!;
   expect(line).not.toMatch(/%(rax|rcx|rdx|rsi|rdi|r8|r9|r10|r11)\b/);
 });
+
+test("syscall changes rcx and r11, whether a program says so or not", async () => {
+  const call = (outputs: string, clobbers: string) =>
+    `define internal i64 @ask(i64 %x, ptr %p) noinline {\n  %r = call i64 asm sideeffect "syscall", "=${outputs},0,{di}${clobbers},~{memory}"(i64 228, i64 %x)\n  ret i64 %r\n}\n` +
+    `define i64 @f(i64 %x, i64 %y, i64 %z, ptr %p) {\n  %r = call i64 @ask(i64 %x, ptr %p)\n  %s = add i64 %r, %y\n  %t = add i64 %s, %z\n  store i64 %t, ptr %p\n  ret i64 %t\n}\n`;
+  const unsaid = await compile(call("{ax}", ""));
+  const said = await compile(call("{ax}", ",~{rcx},~{r11}"));
+  expect(unsaid.err).toBe("");
+  expect(unsaid.out).toBe(said.out);
+  // Where it is the result, its being changed is said.
+  expect((await compile(call("{cx}", ",~{rax}"))).err).toBe("");
+});

@@ -77,7 +77,8 @@ export function selectInlineAsm(s: Selector, call: CallInst, asm: InlineAsm, blo
     if (codes.length > 0 && codes.every((code) => otherFiles.test(code)))
       s.unsupported(`inline assembly constraint '${codes.join("")}'`);
   const machine = new MInst(X.Asm, 8);
-  machine.clobbers = clobbers.reduce((set, name) => union(set, clobberOf(name)), noRegisters);
+  const changed = [...clobbers, ...changedUnsaid(asm)];
+  machine.clobbers = changed.reduce((set, name) => union(set, clobberOf(name)), noRegisters);
   if (
     (needsFramePointer(s.mf) && writesFramePointer(asm.constraints)) ||
     (needsBasePointer(s.mf) && writesBasePointer(asm.constraints))
@@ -114,6 +115,18 @@ function endAsmGoto(
   machine.targets = [...new Set(others)];
   for (const target of [...machine.targets, next!]) connect(block, target);
   s.jump(next!);
+}
+
+/**
+ * What `syscall` changes whatever the list of clobbers says. Programs leave it out (lzo does), and are right in functions that
+ * are not inlined, as long as every call may change these registers. Source: Intel 64 manual, volume 2, SYSCALL.
+ */
+function changedUnsaid({ template, constraints }: InlineAsm): string[] {
+  if (!/\bsyscall\b/.test(template)) return [];
+  return [
+    ...(/=&?\{[re]?cx\}/.test(constraints) ? [] : ["rcx"]),
+    ...(/=&?\{r11d?\}/.test(constraints) ? [] : ["r11"]),
+  ];
 }
 
 function clobberOf(name: string): RegisterSet {
