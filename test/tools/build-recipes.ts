@@ -70,6 +70,7 @@ export const buildRecipes: readonly BuildRecipe[] = [
   libtool("popt", ["src/.libs/libpopt.so.?.*"]),
   libtool("libexif", ["libexif/.libs/libexif.so.??.*"], {
     configure: "./configure --disable-silent-rules --disable-docs --disable-nls",
+    needs: ["autoreconf", "libtoolize", "autopoint", "make"],
   }),
   libtool("lzo2", ["src/.libs/liblzo2.so.?.*"], { configure: "./configure --enable-shared" }),
   libtool("libtasn1-6", ["lib/.libs/libtasn1.so.?.*", "src/.libs/asn1Parser"], {
