@@ -46,6 +46,9 @@ export async function accepted(
       "-w",
       "-O1",
       "-ferror-limit=0",
+      // Its pictures of macros are longer than what is read of its messages.
+      "-fno-caret-diagnostics",
+      "-fmacro-backtrace-limit=1",
       "-S",
       "-emit-llvm",
       ...flags,

@@ -72,8 +72,7 @@ function make(op: X, size: number, parts: Parts): MInst {
 }
 
 /** Registers that a row names at a width. */
-const registersAt = (width: number): readonly number[] =>
-  width === vector || width === packed ? xmms : gprs;
+const registersAt = (width: number): readonly number[] => (width === vector || width >= packed ? xmms : gprs);
 
 /** What is in the place of a row's source, one way each: parts of an instruction. */
 function sources(row: Row, size: number, mems: readonly MemOperand[]): Parts[] {
@@ -166,6 +165,12 @@ function formsOf(row: Row, size: number, memories: readonly MemOperand[]): MInst
     case Format.Fused:
       combine((r, source) => {
         for (const a of someOf(results)) add({ ...source, defs: [r], uses: [r, a, ...(source.uses ?? [])] });
+      });
+      break;
+    case Format.FusedImm:
+      combine((r, source) => {
+        for (const a of someOf(results))
+          add({ ...source, defs: [r], uses: [r, a, ...(source.uses ?? [])], imm: 0x96 });
       });
       break;
     case Format.Merge:

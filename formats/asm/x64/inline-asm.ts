@@ -178,10 +178,14 @@ class Expander {
       case "z":
       case "Z":
         return suffixBySize[size] ?? "";
+      case "x":
+        return registerText(register, 16);
       case "t":
-        return registerText(register, 16).replace("xmm", "ymm");
+        return registerText(register, 32);
+      case "g":
+        return registerText(register, 64);
       default:
-        return registerText(register, size > 8 ? 16 : size);
+        return registerText(register, size);
     }
   }
 

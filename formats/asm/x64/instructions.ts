@@ -313,6 +313,8 @@ export function instructionText(inst: MInst, names: OperandNames): string {
       return `\t${mnemonic(inst)}\t${lastRegister(inst)}, ${inst.mem !== null ? memoryText(inst.mem, names) : register(inst.uses[1], size, inst)}, ${firstSource(inst)}, ${result(inst)}`;
     case Format.Fused:
       return `\t${mnemonic(inst)}\t${source(inst, 2, size, names)}, ${register(inst.uses[1], size, inst)}, ${result(inst)}`;
+    case Format.FusedImm:
+      return `\t${mnemonic(inst)}\t$${inst.imm}, ${source(inst, 2, size, names)}, ${register(inst.uses[1], size, inst)}, ${result(inst)}`;
     case Format.Merge: {
       // The lanes that nobody looks at are the source's where it has any: the result's may not be there yet.
       const hasLanes = inst.mem === null && inst.uses[0]!.loc >= 16;

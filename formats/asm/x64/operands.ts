@@ -14,6 +14,7 @@ const registers: Readonly<Record<number, readonly string[]>> = {
   10: withPercent(registerNames[8]!),
   16: withPercent(registerNames[16]!),
   32: withPercent(registerNames[32]!),
+  64: withPercent(registerNames[64]!),
 };
 const wide = registers[8]!;
 

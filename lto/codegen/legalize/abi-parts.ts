@@ -12,7 +12,7 @@ import { memberTypes, partTypesOf } from "./part-types.js";
 import type { VectorTarget } from "./target.js";
 
 /** By the width of registers, and the type. */
-const differs: Readonly<Record<number, (boolean | undefined)[]>> = { 16: [], 32: [] };
+const differs: Readonly<Record<number, (boolean | undefined)[]>> = { 16: [], 32: [], 64: [] };
 
 /** Whether a value of the type crosses calls in another form than its parts. */
 function hasOwnForm(type: Type, vectors: VectorTarget): boolean {

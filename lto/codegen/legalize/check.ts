@@ -21,6 +21,14 @@ const wideVectors = new Set([
   "<8 x float>",
   "<4 x double>",
 ]);
+const widestVectors = new Set([
+  "<64 x i8>",
+  "<32 x i16>",
+  "<16 x i32>",
+  "<8 x i64>",
+  "<16 x float>",
+  "<8 x double>",
+]);
 const movers = new Set<Op>([
   Op.Load,
   Op.Store,
@@ -36,7 +44,8 @@ const aggregateMakers = new Set<Op>([Op.Call, Op.Invoke, Op.CallBr, Op.CmpXchg, 
 
 function isValueType(type: Type, { registerBytes }: LegalFunction): boolean {
   const text = String(type);
-  if (registerBytes === 32 && wideVectors.has(text)) return true;
+  if (registerBytes >= 32 && wideVectors.has(text)) return true;
+  if (registerBytes === 64 && widestVectors.has(text)) return true;
   return type.kind === "ptr" || scalars.has(text) || moved.has(text) || vectors.has(text);
 }
 
@@ -144,7 +153,7 @@ function isVectorOpAllowed(inst: Inst, { registerBytes }: LegalFunction): boolea
     case Op.Xor:
       return !isFloat;
     case Op.Mul:
-      return registerBytes === 32
+      return registerBytes >= 32
         ? !isFloat && inst.type.element.bits !== 8
         : String(inst.type) === "<8 x i16>";
     case Op.FAdd:

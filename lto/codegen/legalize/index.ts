@@ -38,7 +38,7 @@ export interface LegalFunction {
   /** The body, or what it returns, is not as it was. */
   readonly isRewritten: boolean;
   /** Of the widest vectors that are legal. */
-  readonly registerBytes: 16 | 32;
+  readonly registerBytes: 16 | 32 | 64;
 }
 
 /**

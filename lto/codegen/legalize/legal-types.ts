@@ -24,6 +24,8 @@ export const TypeClass = {
   OddVector: 9,
   /** A full 256-bit vector of machine lanes: as `Vector` where registers are as wide, else as `OddVector`. */
   WideVector: 10,
+  /** A full 512-bit vector of machine lanes, likewise. */
+  WidestVector: 11,
 } as const;
 
 const classes: (number | undefined)[] = [];
@@ -62,7 +64,9 @@ function classify(type: Type): number {
         ? TypeClass.Vector
         : isMachineVector(type, 256)
           ? TypeClass.WideVector
-          : TypeClass.OddVector;
+          : isMachineVector(type, 512)
+            ? TypeClass.WidestVector
+            : TypeClass.OddVector;
     case "array":
     case "struct":
       return TypeClass.Aggregate;
@@ -93,8 +97,9 @@ export function classOf(type: Type): number {
 /** The class among those of a function. */
 export function classIn(type: Type, vectors: VectorTarget): number {
   const c = classOf(type);
-  if (c !== TypeClass.WideVector) return c;
-  return vectors.registerBytes === 32 ? TypeClass.Vector : TypeClass.OddVector;
+  if (c < TypeClass.WideVector) return c;
+  const bytes = c === TypeClass.WideVector ? 32 : 64;
+  return vectors.registerBytes >= bytes ? TypeClass.Vector : TypeClass.OddVector;
 }
 
 /** A type whose values are one legal value of the same type. */

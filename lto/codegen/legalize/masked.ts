@@ -10,7 +10,7 @@ import type { Lowering, Parts } from "./lowering.js";
 import { alignAt, loadParts, storeParts } from "./memory-parts.js";
 
 /** Runs `inside` only if the bit is set; parts it gives are merged with `otherwise`. */
-export function whenSet(l: Lowering, bit: Value, otherwise: Parts, inside: () => Parts): Parts {
+function whenSet(l: Lowering, bit: Value, otherwise: Parts, inside: () => Parts): Parts {
   if (bit.valueKind === "int") return bit.value === 0n ? otherwise : inside();
   const before = l.block;
   const body = l.newBlock();

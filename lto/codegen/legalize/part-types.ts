@@ -5,7 +5,11 @@ import { isLegalType } from "./legal-types.js";
 import type { VectorTarget } from "./target.js";
 
 /** By the width of registers, and the type. */
-const partTypeCaches: Readonly<Record<number, (readonly Type[] | undefined)[]>> = { 16: [], 32: [] };
+const partTypeCaches: Readonly<Record<number, (readonly Type[] | undefined)[]>> = {
+  16: [],
+  32: [],
+  64: [],
+};
 
 /** Member types of an aggregate, spelled out for arrays. */
 export function memberTypes(type: Type): readonly Type[] {

@@ -55,7 +55,7 @@ export interface LegalizerTarget {
 
 export interface VectorTarget {
   /** Of vector registers: what decides which vectors are legal, and what stands for others. */
-  readonly registerBytes: 16 | 32;
+  readonly registerBytes: 16 | 32 | 64;
   /** Legal types that stand for a value of a vector type. */
   partTypes(type: Type, scalarParts: (type: Type) => readonly Type[]): readonly Type[];
   /**

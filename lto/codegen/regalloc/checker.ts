@@ -131,16 +131,16 @@ class State {
   }
   /** Bytes of `value` that `location` holds. */
   bytes(location: Location, value: number): number {
-    for (const entry of this.get(location)) if (entry >> 6 === value) return entry & 63;
+    for (const entry of this.get(location)) if (entry >> 7 === value) return entry & 127;
     return 0;
   }
   /** Removes a value from everywhere. */
   forget(value: number): void {
     for (const [location, values] of this.held) {
-      if (values.some((entry) => entry >> 6 === value)) {
+      if (values.some((entry) => entry >> 7 === value)) {
         this.set(
           location,
-          values.filter((entry) => entry >> 6 !== value),
+          values.filter((entry) => entry >> 7 !== value),
         );
       }
     }
@@ -157,9 +157,9 @@ class State {
       const common: number[] = [];
       let same = true;
       for (const entry of values) {
-        const bytes = Math.min(entry & 63, other.bytes(location, entry >> 6));
-        if (bytes > 0) common.push((entry & ~63) | bytes);
-        if (bytes !== (entry & 63)) same = false;
+        const bytes = Math.min(entry & 127, other.bytes(location, entry >> 7));
+        if (bytes > 0) common.push((entry & ~127) | bytes);
+        if (bytes !== (entry & 127)) same = false;
       }
       if (same) continue;
       changed = true;
@@ -293,7 +293,7 @@ class Checker {
       if (vreg < 0) continue;
       const value = this.snapshot.value[vreg]!;
       state.forget(value);
-      state.set(loc, [(value << 6) | this.fn.vregs[vreg]!.size]);
+      state.set(loc, [(value << 7) | this.fn.vregs[vreg]!.size]);
     }
   }
 
@@ -309,7 +309,7 @@ class Checker {
       if (arg.vreg >= 0 && value[param] === value[arg.vreg]) continue;
       result.forget(value[param]!);
       if (arg.vreg < 0) {
-        result.set(arg.loc, [...result.get(arg.loc), (value[param]! << 6) | this.fn.vregs[param]!.size]);
+        result.set(arg.loc, [...result.get(arg.loc), (value[param]! << 7) | this.fn.vregs[param]!.size]);
         continue;
       }
       const list = names.get(value[arg.vreg]!);
@@ -319,7 +319,7 @@ class Checker {
     for (const location of state.locations()) {
       const gained: number[] = [];
       for (const entry of state.get(location)) {
-        for (const param of names.get(entry >> 6) ?? []) gained.push((param << 6) | (entry & 63));
+        for (const param of names.get(entry >> 7) ?? []) gained.push((param << 7) | (entry & 127));
       }
       if (gained.length > 0) result.set(location, [...result.get(location), ...gained]);
     }
@@ -367,7 +367,7 @@ class Checker {
       else {
         const value = this.snapshot.value[def.vreg]!;
         state.forget(value);
-        state.set(def.loc, [(value << 6) | this.fn.vregs[def.vreg]!.size]);
+        state.set(def.loc, [(value << 7) | this.fn.vregs[def.vreg]!.size]);
       }
     }
   }
@@ -377,7 +377,7 @@ class Checker {
     this.checkPlace(use, block, index);
     const bytes = state.bytes(use.loc, this.snapshot.value[use.vreg]!);
     if (bytes < this.fn.vregs[use.vreg]!.size) {
-      const held = state.get(use.loc).map((entry) => `v${entry >> 6}:${entry & 63}`);
+      const held = state.get(use.loc).map((entry) => `v${entry >> 7}:${entry & 127}`);
       this.complain(
         block,
         index,
@@ -453,12 +453,12 @@ class Checker {
 }
 
 function cut(held: Held, size: number): Held {
-  if (held.every((entry) => (entry & 63) <= size)) return held;
-  return held.map((entry) => (entry & ~63) | Math.min(entry & 63, size));
+  if (held.every((entry) => (entry & 127) <= size)) return held;
+  return held.map((entry) => (entry & ~127) | Math.min(entry & 127, size));
 }
 
 function distinctValues(vregs: readonly number[], value: Int32Array, fn: MFunction): Held {
-  return [...new Set(vregs.map((v) => (value[v]! << 6) | fn.vregs[v]!.size))];
+  return [...new Set(vregs.map((v) => (value[v]! << 7) | fn.vregs[v]!.size))];
 }
 
 function usesOf(inst: MInst): RegOperand[] {

@@ -40,7 +40,7 @@ function dirtyAfter(insts: readonly MInst[], start: boolean): boolean {
 }
 
 function dirtyBehind(inst: MInst, dirty: boolean): boolean {
-  if (inst.op >= V.Zero) return inst.size === 32 || (dirty && inst.op !== (V.Zeroupper as number));
+  if (inst.op >= V.Zero) return inst.size >= 32 || (dirty && inst.op !== (V.Zeroupper as number));
   return dirty && !mayBeOfSse(inst);
 }
 
@@ -50,7 +50,7 @@ const mayBeOfSse = (inst: MInst): boolean =>
 
 function zeroUpperHalves(mf: MFunction): void {
   const { blocks } = mf;
-  if (!blocks.some(({ insts }) => insts.some(({ op, size }) => op >= V.Zero && size === 32))) return;
+  if (!blocks.some(({ insts }) => insts.some(({ op, size }) => op >= V.Zero && size >= 32))) return;
   const atStart = new Map<MBlock, boolean>();
   const queue: MBlock[] = [...blocks];
   for (let block = queue.pop(); block !== undefined; block = queue.pop()) {

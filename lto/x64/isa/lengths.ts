@@ -13,10 +13,10 @@
 
 import { type MemOperand, type MInst, type RegOperand, type SymbolKind, tableOf } from "../../codegen/mir.js";
 import { hasSegment, isRipRelative } from "./memory-operand.js";
-import { argumentSize, opBytes, opFormat, opLength, opWide, resultSize } from "./op-info.js";
+import { argumentSize, opBytes, opFormat, opLength, opSourceBytes, opWide, resultSize } from "./op-info.js";
 import { Format, JumpMark } from "./ops.js";
 import { RAX } from "./registers.js";
-import { Length, Wide } from "./row.js";
+import { bytesRead, Length, Wide } from "./row.js";
 import { V } from "./vex-ops.js";
 
 /** Bytes of a branch to a block: short and near forms. */
@@ -36,8 +36,8 @@ export function signedImmediate(imm: number | bigint, size: number): number {
   return size === 1 ? (n << 24) >> 24 : size === 2 ? (n << 16) >> 16 : n;
 }
 
-/** ModRM, SIB and displacement bytes, plus a segment prefix. */
-function memoryLength(mem: MemOperand): number {
+/** ModRM, SIB and displacement bytes, plus a segment prefix. @param unit of displacements of a byte */
+function memoryLength(mem: MemOperand, unit = 1): number {
   const prefix = !hasSegment(mem) ? 0 : 1;
   if (isRipRelative(mem)) return prefix + 5;
   if (mem.base === null) return prefix + 6;
@@ -45,7 +45,7 @@ function memoryLength(mem: MemOperand): number {
   const sib = mem.index !== null || base === 4 ? 1 : 0;
   if (mem.symbol !== null) return prefix + 1 + sib + 4;
   if (mem.disp === 0 && base !== 5) return prefix + 1 + sib;
-  return prefix + 1 + sib + (isImm8(mem.disp) ? 1 : 4);
+  return prefix + 1 + sib + (mem.disp % unit === 0 && isImm8(mem.disp / unit) ? 1 : 4);
 }
 
 const isExtended = (operand: RegOperand | null): boolean => operand !== null && (operand.loc & 8) !== 0;
@@ -243,6 +243,11 @@ function shortVex(inst: MInst): number {
   return shortVexLength(inst) + 1 + operands + (inst.imm !== null ? 1 : 0);
 }
 
+function evexLength({ op, size, mem, imm }: MInst): number {
+  const operands = mem === null ? 1 : memoryLength(mem, bytesRead(opSourceBytes[op]!, size));
+  return 5 + operands + (imm !== null ? 1 : 0);
+}
+
 /** The same for integer instructions of 2, 4 or 8 bytes: with operand-size prefix. */
 const plainIntegerLength = (inst: MInst): number => (inst.size === 2 ? 1 : 0) + plainLength(inst);
 
@@ -320,6 +325,7 @@ function asmLength(inst: MInst): number {
  */
 export function instructionLength(inst: MInst): number {
   const { op } = inst;
+  if (inst.size === 64) return evexLength(inst);
   switch (opLength[op] as Length) {
     case Length.None:
       return 0;
@@ -341,6 +347,8 @@ export function instructionLength(inst: MInst): number {
       );
     case Length.ShortVex:
       return shortVex(inst);
+    case Length.Evex:
+      return evexLength(inst);
     case Length.Copy:
       return copyLength(inst);
     case Length.Mov:

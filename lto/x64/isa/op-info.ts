@@ -6,6 +6,7 @@
 import { opcodeNames } from "./op-names.js";
 import type { Format } from "./ops.js";
 import {
+  bytesRead,
   FlagEffect,
   FlagRead,
   from4,
@@ -16,15 +17,22 @@ import {
   suffixes,
   upTo4,
 } from "./row.js";
-import { avxRows } from "./rows/avx.js";
 import { controlRows } from "./rows/control.js";
+import { evexRows, widenedRows } from "./rows/evex.js";
 import { generalRows } from "./rows/general.js";
 import { vectorRows } from "./rows/vector.js";
 import { vectorExtensionRows } from "./rows/vector-extensions.js";
 
 /** The table, by opcode. */
 const rows: Row[] = [];
-for (const row of [...generalRows, ...controlRows, ...vectorRows, ...vectorExtensionRows, ...avxRows]) {
+for (const row of [
+  ...generalRows,
+  ...controlRows,
+  ...vectorRows,
+  ...vectorExtensionRows,
+  ...widenedRows,
+  ...evexRows,
+]) {
   if (rows[row.op] !== undefined) throw new Error(`two rows of ${opcodeNames[row.op]}`);
   rows[row.op] = row;
 }
@@ -79,14 +87,18 @@ export function resultSize(op: number, size: number): number {
     case from4:
       return Math.max(size, 4);
     default:
-      return width;
+      return width > packed ? registerOf(width, size) : width;
   }
 }
+
+/** Bytes of the vector register that holds a part of an operation's size. */
+const registerOf = (part: number, size: number): number => Math.max(16, bytesRead(part, size));
 
 /** Bytes at which the register that is the source is named. */
 export function argumentSize(op: number, size: number): number {
   const width = opArgument[op]!;
-  return width === operandSize || width === packed ? size : width;
+  if (width === operandSize || width === packed) return size;
+  return width > packed ? registerOf(width, size) : width;
 }
 
 /** Whether the instruction reads any arithmetic flag. */

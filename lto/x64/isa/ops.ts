@@ -42,6 +42,8 @@ export const enum Format {
   Blend,
   /** defs[0] = tied uses[0]; sources uses[1] and src = uses[2] | mem. */
   Fused,
+  /** The same with an immediate that is no source. */
+  FusedImm,
   /** The low lane of defs[0] ← src = uses[0] | mem; the others are whatever. */
   Merge,
   /** mem ← uses[1], the lanes that uses[0] marks. */

@@ -50,7 +50,7 @@ const names64 = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi"];
 const names8 = ["al", "cl", "dl", "bl", "spl", "bpl", "sil", "dil"];
 const word = ["ax", "cx", "dx", "bx", "sp", "bp", "si", "di"];
 
-/** Assembly name without `%` of register `reg` seen as `size` bytes (1, 2, 4, 8; vector registers: 32, or any other). */
+/** Assembly name without `%` of register `reg` seen as `size` bytes (1, 2, 4, 8; vector registers: 64, 32, or any other). */
 export const registerNames: Readonly<Record<number, readonly string[]>> = {
   1: build((r) => (r < 8 ? names8[r]! : `r${r}b`)),
   2: build((r) => (r < 8 ? word[r]! : `r${r}w`)),
@@ -58,6 +58,7 @@ export const registerNames: Readonly<Record<number, readonly string[]>> = {
   8: build((r) => (r < 8 ? names64[r]! : `r${r}`)),
   16: build((r) => (r < 8 ? names64[r]! : `r${r}`)),
   32: build((r) => (r < 8 ? names64[r]! : `r${r}`), "y"),
+  64: build((r) => (r < 8 ? names64[r]! : `r${r}`), "z"),
 };
 
 function build(gpr: (r: number) => string, vector = "x"): string[] {

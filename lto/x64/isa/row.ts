@@ -19,8 +19,8 @@
  *
  * VEX prefixes: integer instructions of the maps 0F38 and 0F3A take three bytes whatever the registers are (`Length.Vex`);
  * those of vectors in the map 0F mostly two (`Length.ShortVex`). Opcodes of vectors with VEX are those of `V`, beside those of
- * `X`, as whole functions use one or the other. EVEX would want four bytes, displacements in units of what is accessed (a
- * column beside `sourceBytes`), a mask as one more use, and 32 vector registers, which register sets can hold.
+ * `X`, as whole functions use one or the other. EVEX prefixes have four bytes: all of 64 bytes have one, and what VEX has
+ * not (`rows/evex.ts`); displacements of a byte are then in units of what is accessed, which `sourceBytes` says.
  * Source: Intel SDM volume 2.
  */
 import { Outlining } from "../../codegen/target.js";
@@ -71,7 +71,7 @@ export const suffixes: Readonly<Record<Suffix, Readonly<Record<number, string>>>
   [Suffix.ZeroExtended]: { 2: "w", 4: "l", 8: "l" },
   [Suffix.Float]: { 4: "s", 8: "l", 10: "t" },
   [Suffix.X87Integer]: { 2: "s", 4: "l", 8: "ll" },
-  [Suffix.Packed]: { 16: "x", 32: "y" },
+  [Suffix.Packed]: { 16: "x", 32: "y", 64: "" },
   [Suffix.SignRax]: { 2: "cwtd", 4: "cltd", 8: "cqto" },
   [Suffix.ExtendRax]: { 2: "cbtw", 4: "cwtl", 8: "cltq" },
 };
@@ -178,6 +178,8 @@ export const enum Length {
   Vex,
   /** VEX prefix of two bytes where neither a base, an index or the last source is extended, nor REX.W is there. */
   ShortVex,
+  /** EVEX prefix: displacements of a byte count in units of what is accessed. */
+  Evex,
   /** As `Integer`, with single bytes as source alone. */
   ByteSource,
   Jump,
@@ -215,7 +217,7 @@ export const from4 = 64;
 export const vector = 16;
 /** As `result` and `argument`: a vector register of `MInst.size` bytes. */
 export const packed = 128;
-/** As `sourceBytes`: a part of `MInst.size`. */
+/** As `sourceBytes`: a part of `MInst.size`; as `result` and `argument`: the vector register that holds as much. */
 export const half = 129;
 export const quarter = 130;
 export const eighth = 131;
@@ -285,6 +287,7 @@ const sourceOf: Partial<Record<Format, number>> = {
   [Format.ThreeImm]: 1,
   [Format.Blend]: 1,
   [Format.Fused]: 2,
+  [Format.FusedImm]: 2,
   [Format.Merge]: 0,
   [Format.Counted]: 0,
   [Format.Wide]: lastUse,
@@ -301,6 +304,7 @@ const takesOf: Partial<Record<Format, number>> = {
   [Format.ThreeImm]: Takes.Register | Takes.Memory,
   [Format.Blend]: Takes.Register | Takes.Memory,
   [Format.Fused]: Takes.Register | Takes.Memory,
+  [Format.FusedImm]: Takes.Register | Takes.Memory,
   [Format.Merge]: Takes.Register | Takes.Memory,
   [Format.MaskStore]: Takes.Register,
   [Format.MovMImm]: Takes.Register,

@@ -11,32 +11,62 @@ export interface VectorFeatures {
   readonly avx2: boolean;
   readonly fma: boolean;
   readonly f16c: boolean;
-  /** 512 bits are there, which code generation does not use. */
+  /** AVX-512F, with registers of 512 bits. */
   readonly avx512: boolean;
+  /** On bytes and words. */
+  readonly bw: boolean;
+  readonly dq: boolean;
+  /** Of 128 and 256 bits, too. */
+  readonly vl: boolean;
+  readonly cd: boolean;
+  readonly vbmi: boolean;
+  readonly vpopcntdq: boolean;
+  readonly bitalg: boolean;
 }
+
+const avx512 = ["avx", "avx2", "fma", "f16c", "avx512"];
+const allOf512 = [...avx512, "bw", "dq", "vl", "cd"];
+const icelake = [...allOf512, "vbmi", "vpopcntdq", "bitalg"];
 
 /** What each feature brings along, as far as it matters here. */
 const brings: readonly (readonly [RegExp, readonly string[]])[] = [
-  [/^avx(512.*|10.*)$/, ["avx", "avx2", "fma", "f16c", "avx512"]],
+  [/^avx512.*$/, avx512],
+  [/^avx512(bw|fp16|bitalg|vbmi2?|bf16)$/, ["bw"]],
+  [/^avx512(dq|fp16)$/, ["dq"]],
+  [/^avx512(vl|fp16)$/, ["vl"]],
+  [/^avx512cd$/, ["cd"]],
+  [/^avx512vbmi$/, ["vbmi"]],
+  [/^avx512vpopcntdq$/, ["vpopcntdq"]],
+  [/^avx512bitalg$/, ["bitalg"]],
+  [/^avx10.*$/, icelake],
   [/^(avx2|vaes|vpclmulqdq|sha512|sm4|avxvnni.*|avxifma|avxneconvert)$/, ["avx", "avx2"]],
   [/^(avx|xop|fma4|sm3)$/, ["avx"]],
   [/^fma$/, ["avx", "fma"]],
   [/^f16c$/, ["avx", "f16c"]],
 ];
 
+const gone512 = ["avx512", "bw", "dq", "vl", "cd", "vbmi", "vpopcntdq", "bitalg"];
 /** What is gone with a feature. */
 const takes: Readonly<Record<string, readonly string[]>> = {
-  avx: ["avx", "avx2", "fma", "f16c", "avx512"],
-  avx2: ["avx2", "avx512"],
-  fma: ["fma", "avx512"],
-  f16c: ["f16c", "avx512"],
-  avx512f: ["avx512"],
+  avx: ["avx", "avx2", "fma", "f16c", ...gone512],
+  avx2: ["avx2", ...gone512],
+  fma: ["fma", ...gone512],
+  f16c: ["f16c", ...gone512],
+  avx512f: gone512,
+  // Registers of 512 bits, with LLVM 18 to 21.
+  evex512: gone512,
+  avx512bw: ["bw", "vbmi", "bitalg"],
+  avx512dq: ["dq"],
+  avx512vl: ["vl"],
+  avx512cd: ["cd"],
+  avx512vbmi: ["vbmi"],
+  avx512vpopcntdq: ["vpopcntdq"],
+  avx512bitalg: ["bitalg"],
 };
 
 const sandyBridge = ["avx"];
 const ivyBridge = ["avx", "f16c"];
 const haswell = ["avx", "avx2", "fma", "f16c"];
-const skylakeServer = [...haswell, "avx512"];
 const processors: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^(sandybridge|corei7-avx|btver2|bdver1)$/, sandyBridge],
   [/^(ivybridge|core-avx-i)$/, ivyBridge],
@@ -46,14 +76,11 @@ const processors: readonly (readonly [RegExp, readonly string[]])[] = [
     /^(alderlake|raptorlake|meteorlake|arrowlake|arrowlake-s|lunarlake|pantherlake|gracemont|sierraforest|grandridge|clearwaterforest)$/,
     haswell,
   ],
-  [
-    /^(x86-64-v4|knl|knm|skylake-avx512|skx|cascadelake|cooperlake|cannonlake|icelake-client|icelake-server)$/,
-    skylakeServer,
-  ],
-  [
-    /^(rocketlake|tigerlake|sapphirerapids|emeraldrapids|graniterapids|graniterapids-d|znver[456])$/,
-    skylakeServer,
-  ],
+  [/^(knl|knm)$/, [...avx512, "cd"]],
+  [/^(x86-64-v4|skylake-avx512|skx|cascadelake|cooperlake)$/, allOf512],
+  [/^cannonlake$/, [...allOf512, "vbmi"]],
+  [/^(icelake-client|icelake-server|rocketlake|tigerlake|sapphirerapids|emeraldrapids)$/, icelake],
+  [/^(graniterapids|graniterapids-d|diamondrapids|novalake|znver[456])$/, icelake],
 ];
 
 function compute({ strings }: AttributeSet): VectorFeatures {
@@ -72,6 +99,13 @@ function compute({ strings }: AttributeSet): VectorFeatures {
     fma: has.has("fma"),
     f16c: has.has("f16c"),
     avx512: has.has("avx512"),
+    bw: has.has("bw"),
+    dq: has.has("dq"),
+    vl: has.has("vl"),
+    cd: has.has("cd"),
+    vbmi: has.has("vbmi"),
+    vpopcntdq: has.has("vpopcntdq"),
+    bitalg: has.has("bitalg"),
   };
 }
 

@@ -18,6 +18,21 @@ for (const [name, op] of numbers) {
 }
 forms.set(X.XorpsZero, V.Zero);
 
+/** What has another name in 64 bytes, where that of floats wants AVX-512DQ. */
+const widestForms = new Map<number, number>([
+  [V.Andps, V.Pandd],
+  [V.Andnps, V.Pandnd],
+  [V.Orps, V.Pord],
+  [V.Xorps, V.Pxord],
+  [V.Pand, V.Pandd],
+  [V.Pandn, V.Pandnd],
+  [V.Por, V.Pord],
+  [V.Pxor, V.Pxord],
+]);
+
+/** The form of an opcode of `V` on `size` bytes. */
+export const formAt = (op: number, size: number): number => (size === 64 ? (widestForms.get(op) ?? op) : op);
+
 /** The moves of a whole register. */
 const vectorCopy = (inst: MInst): boolean => inst.op === X.Copy && inst.defs[0]!.loc >= 16;
 
@@ -25,7 +40,7 @@ const vectorCopy = (inst: MInst): boolean => inst.op === X.Copy && inst.defs[0]!
 export function useVex(inst: MInst): void {
   const form = forms.get(inst.op);
   if (form === undefined) return;
-  inst.op = form;
+  inst.op = formAt(form, inst.size);
   if (inst.defs.length > 0) inst.defs[0]!.tiedTo = -1;
   // Where the source may be wider than the result, the size is the source's.
   if (rowOf(form).argument === packed && inst.size < 16) inst.size = 16;

@@ -65,6 +65,8 @@ export function storeAsmOutput(
     const op = type.kind === "float" ? "movss" : "movsd";
     return { att: `${op} ${output}, ${slot}`, intel: `${op} ${slot}, ${output}`, isByte: false };
   }
+  if (classOf(type) >= TypeClass.WideVector)
+    return { att: `vmovups ${output}, ${slot}`, intel: `vmovups ${slot}, ${output}`, isByte: false };
   if (type.kind === "fp128" || classOf(type) === TypeClass.Vector)
     return { att: `movups ${output}, ${slot}`, intel: `movups ${slot}, ${output}`, isByte: false };
   const move = type.kind === "ptr" ? moves[8] : type.kind === "int" ? moves[type.bits / 8] : undefined;

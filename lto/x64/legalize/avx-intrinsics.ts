@@ -22,11 +22,11 @@ export function nativeIntrinsic(l: Lowering, base: string, inst: Inst, avx2: boo
   if (shape.representation !== "lanes" || !shape.isExact) return null;
   if (shape.lane.isFloat) return onFloats(l, base, shape, inst.flags, args);
   if (shape.element.kind !== "int") return null;
-  return onInts(l, base, shape, args, avx2);
+  return integerIntrinsic(l, base, shape, args, avx2);
 }
 
 /** Immediates of vroundps: the mode, and 8 for no exception of inexact results. */
-const roundings: Readonly<Record<string, number>> = {
+export const roundingImmediates: Readonly<Record<string, number>> = {
   roundeven: 8,
   floor: 9,
   ceil: 10,
@@ -46,7 +46,7 @@ function onFloats(
   const a = pinnedParts(l, args[0]!);
   const sign = 1n << BigInt(shape.laneBits - 1);
   const bits = (type: Type, inverted: boolean): Value => splatOf(type, inverted ? sign - 1n : sign);
-  const rounding = roundings[base];
+  const rounding = roundingImmediates[base];
   if (rounding !== undefined) return a.map((r) => vex(l, `Round${suffix}`, r.type, r, imm(rounding)));
   switch (base) {
     case "fma":
@@ -101,7 +101,8 @@ const integerInstructions: Readonly<Record<string, readonly [string, number]>> =
   "ssub.sat": ["Psubs", 16],
 };
 
-function onInts(
+/** Of integers of 8 to 64 bits. */
+export function integerIntrinsic(
   l: Lowering,
   base: string,
   shape: Shape,

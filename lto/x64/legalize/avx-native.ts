@@ -153,7 +153,7 @@ function maskOperand(
 }
 
 /** low·low + ((high·low + low·high) << 32) */
-function multiplyWords(l: Lowering, a: Value, b: Value): Value {
+export function multiplyWords(l: Lowering, a: Value, b: Value): Value {
   const { type } = a;
   const product = (x: Value, y: Value): Value => {
     const dwords = alike(type, i32);
@@ -187,7 +187,7 @@ function shift(l: Lowering, kind: Shift, amounts: Value, a: Parts, b: Parts, avx
 }
 
 /** Immediates of vcmpps (Intel SDM, CMPPS, table of pseudo-ops). */
-const floatPredicates: Readonly<Record<string, number>> = {
+export const compareImmediates: Readonly<Record<string, number>> = {
   oeq: 0,
   olt: 1,
   ole: 2,
@@ -212,7 +212,7 @@ const isDoubles = (type: Type): boolean => type.element === doubleType;
 export function compareFloats(l: Lowering, predicate: FloatPredicate, a: Value, b: Value): Value {
   const { type } = a;
   const name = isDoubles(type) ? "Cmppd" : "Cmpps";
-  const result = vex(l, name, type, a, b, imm(floatPredicates[predicate]!));
+  const result = vex(l, name, type, a, b, imm(compareImmediates[predicate]!));
   return as(l, result, alike(type, intLane(bitsOf(type.element))));
 }
 

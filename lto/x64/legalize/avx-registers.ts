@@ -1,4 +1,4 @@
-/** Registers of 128 and 256 bits: their types, halves and constants, and VEX instructions as internal calls. */
+/** Registers of 128 to 512 bits: their types, halves and constants, and VEX instructions as internal calls. */
 import type { Emitter } from "../../codegen/legalize/emitter.js";
 import { internalIntrinsic } from "../../codegen/legalize/internal.js";
 import type { Parts } from "../../codegen/legalize/target.js";
@@ -14,12 +14,17 @@ export const wideOf = (lane: Type): Type => vectorType(256 / bitsOf(lane), lane)
 export const bytesOf = (type: Type): number => (type.count * bitsOf(type.element)) / 8;
 export const isWide = (type: Type): boolean => type.kind === "vector" && bytesOf(type) === 32;
 
+/** The same of 512 bits. */
+export const widestOf = (lane: Type): Type => vectorType(512 / bitsOf(lane), lane);
+export const isWidest = (type: Type): boolean => type.kind === "vector" && bytesOf(type) === 64;
+
 /** The register of a lane type that is as wide as another. */
 export const alike = (register: Type, lane: Type): Type =>
-  isWide(register) ? wideOf(lane) : registerOf(lane);
+  isWide(register) ? wideOf(lane) : isWidest(register) ? widestOf(lane) : registerOf(lane);
 
 const v2i64 = registerOf(i64);
 const v4i64 = wideOf(i64);
+const v8i64 = widestOf(i64);
 
 /**
  * A call of the instruction that `V` names, which selection makes of it: operands in the order of its format, with the
@@ -59,25 +64,28 @@ interface Halves {
 /** Values are unique objects, so entries die with their function. */
 const known = new WeakMap<Value, Halves>();
 
-/** The halves of a 256-bit register. */
+/** The halves of a register of 256 or 512 bits. */
 export function halvesOf(l: Emitter, v: Value): readonly [Value, Value] {
-  const half = registerOf(v.type.element);
+  const isLargest = isWidest(v.type);
+  const half = isLargest ? wideOf(v.type.element) : registerOf(v.type.element);
+  const bytes = bytesOf(half);
   switch (v.valueKind) {
     case "undef":
       return [new ConstUndef(half, v.poison), new ConstUndef(half, v.poison)];
     case "zero":
       return [new ConstZero(half), new ConstZero(half)];
     case "data":
-      return [new ConstData(half, v.bytes.slice(0, 16)), new ConstData(half, v.bytes.slice(16))];
+      return [new ConstData(half, v.bytes.slice(0, bytes)), new ConstData(half, v.bytes.slice(bytes))];
     default:
       break;
   }
   const found = known.get(v);
   if (found !== undefined && (found.block === null || found.block === l.block))
     return [found.low, found.high];
-  const whole = as(l, v, v4i64);
-  const low = as(l, vex(l, "low", v2i64, whole), half);
-  const high = as(l, vex(l, "high", v2i64, whole), half);
+  const whole = as(l, v, isLargest ? v8i64 : v4i64);
+  const words = isLargest ? v4i64 : v2i64;
+  const low = as(l, vex(l, "low", words, whole), half);
+  const high = as(l, vex(l, "high", words, whole), half);
   known.set(v, { block: l.block, low, high });
   return [low, high];
 }
@@ -86,34 +94,58 @@ const bytesOfConstant = (v: Value): Uint8Array | null =>
   v.valueKind === "data"
     ? v.bytes
     : v.valueKind === "zero" || v.valueKind === "undef"
-      ? new Uint8Array(16)
+      ? new Uint8Array(bytesOf(v.type))
       : null;
 
-/** A 256-bit register from halves of one type. */
+/** A register of 256 or 512 bits from halves of one type. */
 export function join(l: Emitter, low: Value, high: Value): Value {
-  const type = wideOf(low.type.element);
+  const isLargest = isWide(low.type);
+  const type = isLargest ? widestOf(low.type.element) : wideOf(low.type.element);
   if (low.valueKind === "undef" && high.valueKind === "undef") return new ConstUndef(type, false);
   const [a, b] = [bytesOfConstant(low), bytesOfConstant(high)];
   if (a !== null && b !== null) {
-    const bytes = new Uint8Array(32);
+    const bytes = new Uint8Array(2 * a.length);
     bytes.set(a);
-    bytes.set(b, 16);
+    bytes.set(b, a.length);
     return bytes.every((byte) => byte === 0) ? new ConstZero(type) : new ConstData(type, bytes);
   }
+  const words = isLargest ? v8i64 : v4i64;
+  const halves = isLargest ? v4i64 : v2i64;
   const whole =
     high.valueKind === "undef"
-      ? vex(l, "widen", v4i64, as(l, low, v2i64))
-      : vex(l, "join", v4i64, as(l, low, v2i64), as(l, high, v2i64));
+      ? vex(l, "widen", words, as(l, low, halves))
+      : vex(l, "join", words, as(l, low, halves), as(l, high, halves));
   const joined = as(l, whole, type);
   known.set(joined, { block: null, low, high });
   return joined;
 }
 
-/** Parts with 256-bit registers as their halves. */
-export function narrowParts(l: Emitter, parts: Parts): Parts {
+/** Parts with wider registers as several of 128 bits. */
+export function narrowParts(l: Emitter, given: Parts): Parts {
+  const parts = halveParts(l, given);
   return parts.some((p) => isWide(p.type))
     ? parts.flatMap((p) => (isWide(p.type) ? halvesOf(l, p) : [p]))
     : parts;
+}
+
+/** Parts with 512-bit registers as their halves. */
+export function halveParts(l: Emitter, parts: Parts): Parts {
+  return parts.some((p) => isWidest(p.type))
+    ? parts.flatMap((p) => (isWidest(p.type) ? halvesOf(l, p) : [p]))
+    : parts;
+}
+
+/** Parts of 128 and 256 bits as parts of the given types. */
+export function widestParts(l: Emitter, types: readonly Type[], parts: Parts): Parts {
+  let at = 0;
+  const take = (bytes: number): Value => {
+    const next = parts[at]!;
+    if (next.type.kind === "vector" && bytesOf(next.type) < bytes)
+      return join(l, take(bytes / 2), take(bytes / 2));
+    at++;
+    return next;
+  };
+  return types.map((type) => take(type.kind === "vector" ? bytesOf(type) : 0));
 }
 
 /** Parts of the baseline as parts of the given types: pairs of registers joined where they are one. */

@@ -3,15 +3,14 @@
  * order of operands), and of SSE those that may say more in VEX encoding.
  */
 import type { Lowering, Parts } from "../../codegen/legalize/lowering.js";
-import { whenSet } from "../../codegen/legalize/masked.js";
-import { loadParts } from "../../codegen/legalize/memory-parts.js";
 import { type CallInst, Op } from "../../ir/instructions.js";
-import { i32, i64, type Type } from "../../ir/types.js";
-import { constInt, type Value, zeroOf } from "../../ir/values.js";
+import { i32, i64 } from "../../ir/types.js";
+import { type Value, zeroOf } from "../../ir/values.js";
+import { assembly } from "./assembly.js";
 import { maskedLoad, maskedStore } from "./avx-memory.js";
-import { alike, halvesOf, isWide, vex } from "./avx-registers.js";
-import { extractLane, toRegister } from "./vectors-lanes.js";
-import { bitsOf, intLane } from "./vectors-shape.js";
+import { vex } from "./avx-registers.js";
+import { avx2Gather } from "./evex-gather.js";
+import { toRegister } from "./vectors-lanes.js";
 import { as, imm, letterOf, v2i64 } from "./vectors-sse.js";
 
 /** Intrinsic after `x86.` → the instruction that `V` names; its operands pass through. */
@@ -111,6 +110,9 @@ const blends: Readonly<Record<string, string>> = {
 /** Tests whose flags say whether there is a common bit, and whether the second has any besides. */
 const flags: Readonly<Record<string, string>> = { z: "e", c: "b", nzc: "a" };
 
+/** Sums of products, of AVX-VNNI and AVX-IFMA: as those of AVX-512, but in VEX encoding. */
+const accumulating = /^avx(?:2|512)\.v(?:(pdp[a-z]+)|(pmadd52[hl])\.uq)\.(?:128|256)$/;
+
 /** The parts of a call; null: it is none of these. @param name after `x86.` */
 export function avxMachineIntrinsic(
   l: Lowering,
@@ -150,7 +152,15 @@ export function avxMachineIntrinsic(
     maskedStore(l, data, pointer, mask);
     return [];
   }
-  if (name.startsWith("avx2.gather.")) return [gather(l, result, args)];
+  if (name.startsWith("avx2.gather.")) return [avx2Gather(l, result, args)];
+  const accumulated = accumulating.exec(name);
+  if (accumulated !== null) {
+    const [sum, a, b] = values() as [Value, Value, Value];
+    const [, product, part] = accumulated;
+    const mnemonic = product ?? `${part}uq`;
+    const text = `{vex} v${mnemonic} $2, $1, $0`;
+    return [assembly(l, text, "=x,x,x,0", result, [a, b, sum], false)];
+  }
   switch (name) {
     case "avx.ldu.dq.256":
       return [l.load(result, l.value(args[0]!), 1)];
@@ -179,35 +189,4 @@ function lowerShift(l: Lowering, name: string, byNumber: boolean, [v, amount]: V
     return vex(l, instruction, type, v!, imm(Math.min(n, bits - 1)));
   }
   return vex(l, instruction, type, v!, toRegister(l, l.cast(Op.ZExt, amount!, i64), v2i64));
-}
-
-/** The halves of a register, or it alone, as lanes. */
-function lanes(l: Lowering, v: Value): Value[] {
-  const registers = isWide(v.type) ? halvesOf(l, v) : [v];
-  return registers.flatMap((r) => Array.from({ length: r.type.count }, (_, i) => extractLane(l, r, i)));
-}
-
-/** Lane by lane: only what the mask's sign bits choose is accessed. */
-function gather(l: Lowering, type: Type, args: readonly Value[]): Value {
-  const [rest, pointer, index, mask] = args.map((a) => l.value(a)) as [Value, Value, Value, Value];
-  const scale = args[4]!;
-  if (scale.valueKind !== "int") throw l.unsupported("a gather with a variable scale");
-  const indices = lanes(l, index);
-  const maskLanes = lanes(l, as(l, mask, alike(mask.type, intLane(bitsOf(mask.type.element)))));
-  const all = lanes(l, rest).map((own, i): Value => {
-    const at = indices[i];
-    // More lanes than indices: those above are cleared.
-    if (at === undefined) return zeroOf(own.type);
-    const chosen = l.icmp("slt", maskLanes[i]!, zeroOf(maskLanes[i]!.type));
-    return whenSet(l, chosen, [own], () => {
-      const wide = at.type === i64 ? at : l.cast(Op.SExt, at, i64);
-      const place = l.offsetBy(pointer, l.bin(Op.Mul, wide, constInt(i64, scale.num)));
-      return loadParts(l, own.type, place, 1);
-    })[0]!;
-  });
-  return l.vectors.build(
-    l,
-    type,
-    all.map((lane) => [lane]),
-  )[0]!;
 }

@@ -20,6 +20,7 @@ import { nativeMaskedLoad, nativeMaskedStore } from "./avx-memory.js";
 import { whileNarrow } from "./avx-narrow.js";
 import { nativeBits, nativeOperation } from "./avx-native.js";
 import { bytesOf, isWide, narrowParts, wideOf, wideParts } from "./avx-registers.js";
+import { evexTarget } from "./evex.js";
 import { sse2Vectors } from "./vectors.js";
 import { shapeOf } from "./vectors-shape.js";
 
@@ -110,8 +111,17 @@ function makeTarget(avx2: boolean): VectorTarget {
 const avxVectors = makeTarget(false);
 const avx2Vectors = makeTarget(true);
 
+const evexVectors = new Map<string, VectorTarget>();
+
 /** What a function has for vectors. */
 export function vectorsOf({ attributes }: Func): VectorTarget {
-  const { avx, avx2 } = vectorFeatures(attributes.fn);
+  const features = vectorFeatures(attributes.fn);
+  const { avx, avx2, avx512 } = features;
+  if (avx512) {
+    const key = JSON.stringify(features);
+    let target = evexVectors.get(key);
+    if (target === undefined) evexVectors.set(key, (target = evexTarget(features, avx2Vectors)));
+    return target;
+  }
   return avx2 ? avx2Vectors : avx ? avxVectors : sse2Vectors;
 }

@@ -2,9 +2,8 @@
  * Which vectors native code passes otherwise than code generation does.
  *
  * LLVM passes vectors in registers as wide as the function's own features allow: from AVX on what is wider than 128 bits
- * travels in ymm registers, and so it does here (checked with llc 22 on all element types and counts). With AVX-512 what is
- * wider than 256 bits is in zmm registers there, which code generation does not have; and counts that no ABI of C has, such
- * as 9 floats, are taken to differ though some features pass them element by element. Processors that nobody knows may have
+ * travels in ymm registers, with AVX-512 in zmm registers, and so it does here (checked with llc 22 on all element types and
+ * counts). Counts that no ABI of C has, such as 9 floats, are taken to differ though some features pass them element by element. Processors that nobody knows may have
  * any of it: what is wider than 128 bits differs.
  */
 
@@ -55,15 +54,17 @@ function vectorIn(type: Type, differs: (shape: Shape) => boolean): Type | null {
 const isWide = ({ count, laneBits }: Shape): boolean => count * laneBits > 128;
 const isPowerOfTwo = (count: number): boolean => (count & (count - 1)) === 0;
 const isOdd = (shape: Shape): boolean => isWide(shape) && !isPowerOfTwo(shape.count);
-const isWider = (shape: Shape): boolean => isOdd(shape) || shape.count * shape.laneBits > 256;
 
 export const nativeVectors: NativeBoundary = {
   differing(attributes) {
     if (!hasWideVectors(attributes)) return null;
-    const { avx, avx512 } = vectorFeatures(attributes);
-    const differs = !avx ? isWide : avx512 ? isWider : isOdd;
+    const { avx } = vectorFeatures(attributes);
+    const differs = !avx ? isWide : isOdd;
     return (type) => vectorIn(type, differs);
   },
-  convention: (attributes) => (vectorFeatures(attributes).avx ? 1 : 0),
+  convention(attributes) {
+    const { avx, avx512 } = vectorFeatures(attributes);
+    return avx512 ? 2 : avx ? 1 : 0;
+  },
   disputed: (type) => vectorIn(type, isWide),
 };

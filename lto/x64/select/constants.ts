@@ -258,14 +258,14 @@ function materializeVector(s: Selector, value: Constant): VReg {
     return vreg;
   }
   const op: number =
-    bytes.length === 32 ? V.Movaps : bytes.length === 16 ? X.Movaps : bytes.length === 8 ? X.Movsd : X.Movss;
+    bytes.length >= 32 ? V.Movaps : bytes.length === 16 ? X.Movaps : bytes.length === 8 ? X.Movsd : X.Movss;
   const padded = bytes.length === 2 ? Uint8Array.of(bytes[0]!, bytes[1]!, 0, 0) : bytes;
   const load = s.load(op, padded.length, vreg, poolMem(padded));
   s.mf.vregs[vreg]!.remat = load;
   return vreg;
 }
 
-/** Memory operand of a literal pool entry with these bytes (4, 8, 16 or 32; aligned to their length). */
+/** Memory operand of a literal pool entry with these bytes (4 to 64; aligned to their length). */
 export function poolMem(bytes: Uint8Array): MemOperand {
   const constant = poolConstant(bytes, bytes.length);
   return memory(null, null, 1, 0, { kind: "direct", target: { kind: "constant", constant } }, true);

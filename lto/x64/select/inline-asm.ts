@@ -27,6 +27,7 @@ import { type InlineAsm, isConstant, type Value } from "../../ir/values.js";
 import { needsBasePointer, needsFramePointer } from "../frame/frame-registers.js";
 import { type Cc, ccNames, X } from "../isa/ops.js";
 import { GPR, gprMask, maskOf, RBP, RSP, registerNames, XMM, XMM0, xmmMask } from "../isa/registers.js";
+import { V } from "../isa/vex-ops.js";
 import { address } from "./address.js";
 import type { Selector } from "./selector.js";
 import { popToSlot, push80 } from "./x87.js";
@@ -58,7 +59,7 @@ const letterRegisters: Readonly<Record<string, RegisterSet>> = {
 const otherFiles = /^(?:k|y|\^Y[^2itz])$/;
 
 const registersByName = new Map<string, number>();
-for (const size of [1, 2, 4, 8])
+for (const size of [1, 2, 4, 8, 32, 64])
   for (let r = 0; r < 32; r++) registersByName.set(registerNames[size]![r]!, r);
 for (const [i, letter] of [..."abcd"].entries()) {
   registersByName.set(`${letter}h`, [0, 3, 1, 2][i]!);
@@ -468,11 +469,13 @@ function popFloat(s: Selector, call: CallInst, part: number, type: Type, wanted:
   if (wanted >= 0) s.load(loadOp(s, type), size, wanted, s.slotMem(slot));
 }
 
-function loadOp(s: Selector, type: Type): X {
+function loadOp(s: Selector, type: Type): number {
   if (s.isGeneral(type)) return X.Mov;
+  if (s.layout.storeSize(type) > 16) return V.Movups;
   return type.kind === "float" ? X.Movss : type.kind === "double" ? X.Movsd : X.Movups;
 }
-function storeOp(s: Selector, type: Type): X {
+function storeOp(s: Selector, type: Type): number {
   if (s.isGeneral(type)) return X.MovM;
+  if (s.layout.storeSize(type) > 16) return V.MovupsM;
   return type.kind === "float" ? X.MovssM : type.kind === "double" ? X.MovsdM : X.MovupsM;
 }

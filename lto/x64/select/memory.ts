@@ -29,7 +29,8 @@ function vectorAccess(s: Selector, type: Type, align: number): { load: number; s
     case "double":
       return { load: X.Movsd, store: X.MovsdM, size: 8 };
     default:
-      if (s.layout.storeSize(type) === 32) return { load: V.Movups, store: V.MovupsM, size: 32 };
+      if (s.layout.storeSize(type) > 16)
+        return { load: V.Movups, store: V.MovupsM, size: s.layout.storeSize(type) };
       return align >= 16
         ? { load: X.Movaps, store: X.MovapsM, size: 16 }
         : { load: X.Movups, store: X.MovupsM, size: 16 };

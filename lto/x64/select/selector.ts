@@ -71,7 +71,7 @@ export abstract class Selector extends FunctionSelection {
     }
   }
 
-  /** Spill size of a value of the type: 4, 8, 16 or 32 bytes. */
+  /** Spill size of a value of the type: 4, 8, 16, 32 or 64 bytes. */
   spillSize(type: Type): number {
     switch (type.kind) {
       case "int":

@@ -51,7 +51,7 @@ export function selectTailCall(
     const slot = s.mf.newSlot(place.size, 8, "incoming", place.offset);
     const op = s.isGeneral(value.type)
       ? X.MovM
-      : place.size === 32
+      : place.size >= 32
         ? V.MovupsM
         : place.size === 16
           ? X.MovupsM

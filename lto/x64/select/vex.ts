@@ -11,6 +11,7 @@ import { opFormat, opSourceBytes, rowOf } from "../isa/op-info.js";
 import { opcodeNames } from "../isa/op-names.js";
 import { type Cc, ccNames, Format, X } from "../isa/ops.js";
 import { bytesRead, packed, Takes } from "../isa/row.js";
+import { formAt } from "../isa/vex.js";
 import { address } from "./address.js";
 import type { Selector } from "./selector.js";
 import { setCondition } from "./set-condition.js";
@@ -24,19 +25,22 @@ export function selectVex(s: Selector, call: CallInst, name: string): boolean {
   const result = s.resultOf(call);
   switch (name) {
     case "low":
+      s.copy(result, s.reg(args[0]!), s.layout.storeSize(call.type));
+      return true;
     case "widen":
       // Above it a wider register holds whatever.
-      s.copy(result, s.reg(args[0]!), 16);
+      s.copy(result, s.reg(args[0]!), s.layout.storeSize(args[0]!.type));
       return true;
     case "high":
-      return selectVex(s, call, "Extractf128");
+      return selectVex(s, call, s.layout.storeSize(call.type) === 32 ? "Extracti64x4" : "Extractf128");
     case "join":
-      return selectVex(s, call, "Insertf128");
+      return selectVex(s, call, s.layout.storeSize(call.type) === 64 ? "Inserti64x4" : "Insertf128");
   }
   const [mnemonic, flag] = name.split(".") as [string, string?];
   const op = opcodes.get(`V${mnemonic}`);
   if (op === undefined) return false;
-  const machine = new MInst(op, sizeOf(s, op, call.type, args));
+  const size = sizeOf(s, op, call.type, args);
+  const machine = new MInst(formAt(op, size), size);
   if (flag !== undefined) return selectTest(s, machine, args, result, flag);
   if (opFormat[op] === Format.MaskStore) {
     machine.uses = [s.use(args[0]!), s.use(args[1]!)];
@@ -46,10 +50,12 @@ export function selectVex(s: Selector, call: CallInst, name: string): boolean {
   }
   machine.defs = [new RegOperand(result)];
   operands(s, machine, args);
-  if (name === "Extractf128" || name === "Insertf128") machine.imm = 1;
+  if (upperHalves.has(name)) machine.imm = 1;
   s.emit(machine);
   return true;
 }
+
+const upperHalves = new Set(["Extractf128", "Insertf128", "Extracti64x4", "Inserti64x4"]);
 
 /** A test of two registers, and one of its flags as a number. */
 function selectTest(
@@ -104,6 +110,12 @@ function operands(s: Selector, machine: MInst, args: readonly Value[]): void {
       machine.uses.push(mask);
       return;
     }
+    case Format.FusedImm:
+      machine.imm = immediate(args[3]);
+      machine.defs[0]!.tiedTo = 0;
+      machine.uses.push(s.use(args[0]!), s.use(args[1]!));
+      source(s, machine, args[2]!);
+      return;
     case Format.Fused:
       machine.defs[0]!.tiedTo = 0;
       machine.uses.push(s.use(args[0]!), s.use(args[1]!));

@@ -92,7 +92,10 @@ const counted: Columns = { argument: vector, sourceBytes: 16 };
 const onlyMemory: Columns = { takes: Takes.Memory, source: noSource };
 const compared: Columns = { takes: Takes.Register | Takes.Memory, flags: FlagEffect.Other };
 const onlyRegister: Columns = { takes: Takes.Register, source: noSource };
-const widened = (sourceBytes: number): Columns => ({ argument: vector, sourceBytes });
+const widened = (sourceBytes: number): Columns => ({
+  argument: sourceBytes > packed ? sourceBytes : vector,
+  sourceBytes,
+});
 
 /** The three orders of a fused operation on floats and doubles, packed and scalar. */
 function fused(name: string, orders: readonly string[], ops: readonly V[]): Row[] {
@@ -249,11 +252,11 @@ export const avxRows: readonly Row[] = [
   like(V.Pextrw, X.Pextrw),
   like(V.Ldmxcsr, X.Ldmxcsr),
   like(V.StmxcsrM, X.StmxcsrM),
-  like(V.Cvtdq2pd, X.Cvtdq2pd, { sizes: both, result: packed, argument: vector, sourceBytes: half }),
-  like(V.Cvtps2pd, X.Cvtps2pd, { sizes: both, result: packed, argument: vector, sourceBytes: half }),
-  like(V.Cvtpd2dq, X.Cvtpd2dq, { result: vector, suffix: Suffix.Packed }),
-  like(V.Cvttpd2dq, X.Cvttpd2dq, { result: vector, suffix: Suffix.Packed }),
-  like(V.Cvtpd2ps, X.Cvtpd2ps, { result: vector, suffix: Suffix.Packed }),
+  like(V.Cvtdq2pd, X.Cvtdq2pd, { sizes: both, result: packed, argument: half, sourceBytes: half }),
+  like(V.Cvtps2pd, X.Cvtps2pd, { sizes: both, result: packed, argument: half, sourceBytes: half }),
+  like(V.Cvtpd2dq, X.Cvtpd2dq, { result: half, suffix: Suffix.Packed }),
+  like(V.Cvttpd2dq, X.Cvttpd2dq, { result: half, suffix: Suffix.Packed }),
+  like(V.Cvtpd2ps, X.Cvtpd2ps, { result: half, suffix: Suffix.Packed }),
   like(V.Movmskps, X.Movmskps, { sizes: both, argument: packed }),
   like(V.Movmskpd, X.Movmskpd, { sizes: both, argument: packed }),
   like(V.Pmovmskb, X.Pmovmskb, { sizes: both, argument: packed }),
@@ -403,7 +406,7 @@ export const avxRows: readonly Row[] = [
   long(V.Aeskeygenassist, Format.MovImm, "aeskeygenassist", { sizes: [16], feature: "aes" }),
   long(V.Pclmulqdq, Format.ThreeImm, "pclmulqdq", { sizes: [16], feature: "pclmul" }),
   long(V.Cvtph2ps, Format.Mov, "cvtph2ps", { ...widened(half), feature: "f16c" }),
-  long(V.Cvtps2ph, Format.MovImm, "cvtps2ph", { ...onlyRegister, result: vector, feature: "f16c" }),
+  long(V.Cvtps2ph, Format.MovImm, "cvtps2ph", { ...onlyRegister, result: half, feature: "f16c" }),
   ...fused("fmadd", orders, [
     V.Fmadd132ps,
     V.Fmadd132pd,

@@ -1,0 +1,58 @@
+/** Accesses of the lanes that a mask chooses, by its bits. */
+import type { Lowering, Parts } from "../../codegen/legalize/lowering.js";
+import type { Type } from "../../ir/types.js";
+import type { Value } from "../../ir/values.js";
+import { bytesOf } from "./avx-registers.js";
+import { loadUnderMask, storeUnderMask } from "./evex-assembly.js";
+import { knownWord, wordOf } from "./evex-masks.js";
+import { type Evex, isMaskable, isWhole, wordAt } from "./evex-native.js";
+import { bitsOf } from "./vectors-shape.js";
+
+/** Moves of lanes, which need no alignment. */
+export const laneMoves: Readonly<Record<number, string>> = {
+  8: "vmovdqu8",
+  16: "vmovdqu16",
+  32: "vmovdqu32",
+  64: "vmovdqu64",
+};
+
+const applies = (l: Lowering, type: Type, mask: Value, { features }: Evex): boolean =>
+  type.count <= 64 &&
+  isMaskable(type, features) &&
+  (isWhole(type, features) || knownWord(l.parts(mask)) !== undefined);
+
+export function evexMaskedLoad(
+  l: Lowering,
+  type: Type,
+  pointer: Value,
+  mask: Value,
+  rest: Value,
+  evex: Evex,
+): Parts | null {
+  if (!applies(l, type, mask, evex)) return null;
+  const word = wordOf(l, evex.avx, mask.type, l.parts(mask));
+  const others = l.parts(rest);
+  let at = 0;
+  return l.partTypes(type).map((part, i) => {
+    const other = others[i]!;
+    const own = wordAt(l, word, type.count, part.count, i);
+    const kept = other.valueKind === "undef" || other.valueKind === "zero" ? null : other;
+    const loaded = loadUnderMask(l, laneMoves[bitsOf(part.element)]!, part, own, kept, l.offset(pointer, at));
+    at += bytesOf(part);
+    return loaded;
+  });
+}
+
+export function evexMaskedStore(l: Lowering, value: Value, pointer: Value, mask: Value, evex: Evex): boolean {
+  const { type } = value;
+  if (!applies(l, type, mask, evex)) return false;
+  const word = wordOf(l, evex.avx, mask.type, l.parts(mask));
+  let at = 0;
+  l.parts(value).forEach((part, i) => {
+    const { count } = part.type;
+    const own = wordAt(l, word, type.count, count, i);
+    storeUnderMask(l, laneMoves[bitsOf(part.type.element)]!, count, own, part, l.offset(pointer, at));
+    at += bytesOf(part.type);
+  });
+  return true;
+}
