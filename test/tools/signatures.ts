@@ -46,7 +46,8 @@ const gcc = findProgram("gcc");
 const natives = named === undefined ? [...(gcc === undefined ? [] : [gcc]), clang] : [String(named)];
 const machine = values["machine"] === undefined ? [] : [String(values["machine"])];
 /** Of vector registers with those flags. */
-const registerBytes = machine.some((flag) => /avx|v[34]$/.test(flag)) ? 32 : 16;
+const has = (pattern: RegExp): boolean => machine.some((flag) => pattern.test(flag));
+const registerBytes = has(/avx512|v4$/) ? 64 : has(/avx|v3$/) ? 32 : 16;
 const isGcc = (native: string): boolean => /(^|\/)gcc[^/]*$/.test(native);
 const tscCc = join(projectRoot(), "bin", "tsc-cc");
 const limits = { timeoutMs: 120_000 };

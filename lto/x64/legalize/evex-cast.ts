@@ -16,7 +16,7 @@ import {
 } from "./avx-registers.js";
 import { makeMask, underMask } from "./evex-assembly.js";
 import { knownWord, maskOfWord, wordOf } from "./evex-masks.js";
-import { type Evex, isMaskable, isWhole, joinWords, wordAt } from "./evex-native.js";
+import { type Evex, isMaskable, isWhole, joinWords, laneMoves, wordAt } from "./evex-parts.js";
 import { isNonNegative } from "./vectors-facts.js";
 import { intLane, registerOf, type Shape, shapeOf } from "./vectors-shape.js";
 import { as, imm, letterOf, v2i64 } from "./vectors-sse.js";
@@ -93,8 +93,7 @@ function fromMask(l: Lowering, op: CastOp, operand: Value, type: Type, evex: Eve
     const bits = wordAt(l, word, type.count, own.count, i);
     const lanes =
       op === Op.ZExt ? splatOf(own, 1n) : new ConstData(own, new Uint8Array(bytesOf(own)).fill(255));
-    const move = { 8: "vmovdqu8", 16: "vmovdqu16", 32: "vmovdqa32", 64: "vmovdqa64" }[target.laneBits]!;
-    return underMask(l, `${move} $1`, own, own.count, bits, null, [lanes]);
+    return underMask(l, `${laneMoves[target.laneBits]!} $1`, own, own.count, bits, null, [lanes]);
   });
 }
 

@@ -6,7 +6,7 @@ import { assembly } from "./assembly.js";
 import { isWide } from "./avx-registers.js";
 import { toMask } from "./evex-assembly.js";
 import { wordOf } from "./evex-masks.js";
-import type { Evex } from "./evex-native.js";
+import type { Evex } from "./evex-parts.js";
 import { shapeOf } from "./vectors-shape.js";
 
 /** `d` or `q`, of indices or data. */
@@ -26,12 +26,12 @@ const letter = (type: Type): string => {
 };
 
 /** The mnemonic for data of a type at indices of another. */
-export function gatherName(kind: "gather" | "scatter", data: Type, index: Type): string {
+function gatherName(kind: "gather" | "scatter", data: Type, index: Type): string {
   const of = letter(data);
   return of.startsWith("p") ? `v${kind}${letter(index)}${of}` : `vp${kind}${letter(index)}${of}`;
 }
 
-export function scaleNumber(l: Lowering, value: Value): number {
+function scaleNumber(l: Lowering, value: Value): number {
   if (value.valueKind !== "int") throw l.unsupported("a gather with a variable scale");
   return value.num;
 }

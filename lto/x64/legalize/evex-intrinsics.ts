@@ -8,7 +8,7 @@ import { integerIntrinsic, roundingImmediates } from "./avx-intrinsics.js";
 import { compareImmediates, pinnedParts } from "./avx-native.js";
 import { splatOf, vex } from "./avx-registers.js";
 import { makeMask } from "./evex-assembly.js";
-import { blendByWord, type Evex, isWhole } from "./evex-native.js";
+import { blendByWord, type Evex, isWhole } from "./evex-parts.js";
 import { evexMachineIntrinsic } from "./evex-x86.js";
 import { uniformConstant } from "./vectors.js";
 import { shapeOf } from "./vectors-shape.js";

@@ -5,16 +5,8 @@ import type { Value } from "../../ir/values.js";
 import { bytesOf } from "./avx-registers.js";
 import { loadUnderMask, storeUnderMask } from "./evex-assembly.js";
 import { knownWord, wordOf } from "./evex-masks.js";
-import { type Evex, isMaskable, isWhole, wordAt } from "./evex-native.js";
+import { type Evex, isMaskable, isWhole, laneMoves, wordAt } from "./evex-parts.js";
 import { bitsOf } from "./vectors-shape.js";
-
-/** Moves of lanes, which need no alignment. */
-export const laneMoves: Readonly<Record<number, string>> = {
-  8: "vmovdqu8",
-  16: "vmovdqu16",
-  32: "vmovdqu32",
-  64: "vmovdqu64",
-};
 
 const applies = (l: Lowering, type: Type, mask: Value, { features }: Evex): boolean =>
   type.count <= 64 &&

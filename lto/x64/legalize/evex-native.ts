@@ -4,7 +4,6 @@
  */
 import { elementOf } from "../../codegen/legalize/constants.js";
 import type { Lowering, Parts } from "../../codegen/legalize/lowering.js";
-import type { VectorTarget } from "../../codegen/legalize/target.js";
 import {
   type BinaryOp,
   type FloatPredicate,
@@ -14,42 +13,18 @@ import {
 } from "../../ir/instructions.js";
 import { i64, type Type } from "../../ir/types.js";
 import { constInt, isConstant, type Value, zeroOf } from "../../ir/values.js";
-import type { VectorFeatures } from "../isa/vector-features.js";
 import { compareImmediates, multiplyWords, pinnedParts, type Shift, shiftBy } from "./avx-native.js";
 import { halvesOf, vex } from "./avx-registers.js";
-import { itsOwn, makeMask, underMask, wordType } from "./evex-assembly.js";
+import { makeMask, wordType } from "./evex-assembly.js";
 import { nativeEvexCast } from "./evex-cast.js";
 import { knownWord, maskOfWord, wordOf } from "./evex-masks.js";
+import { blendByWord, type Evex, isMaskable, isWhole, joinWords, wordAt } from "./evex-parts.js";
 import { nativeEvexShuffle } from "./evex-shuffle.js";
 import { isSplat, uniformConstant } from "./vectors.js";
 import { isNonNegative } from "./vectors-facts.js";
 import { extractLane, toRegister } from "./vectors-lanes.js";
 import { shapeOf } from "./vectors-shape.js";
 import { letterOf, v2i64 } from "./vectors-sse.js";
-
-export interface Evex {
-  readonly features: VectorFeatures;
-  /** What does the rest, on 256 bits. */
-  readonly avx: VectorTarget;
-}
-
-/** Whether a vector fills registers of 512 bits with lanes that there are instructions for. */
-export function isWhole(type: Type, { bw }: VectorFeatures): boolean {
-  if (type.kind !== "vector") return false;
-  const { representation, isExact, laneBits, count } = shapeOf(type);
-  return representation === "lanes" && isExact && (count * laneBits) % 512 === 0 && (bw || laneBits >= 32);
-}
-
-/** The same, or a register of 128 or 256 bits, where masks apply to these. */
-export function isMaskable(type: Type, features: VectorFeatures): boolean {
-  if (isWhole(type, features)) return true;
-  if (!features.vl || type.kind !== "vector") return false;
-  const { representation, isExact, laneBits, count } = shapeOf(type);
-  const bits = count * laneBits;
-  return (
-    representation === "lanes" && isExact && (bits === 128 || bits === 256) && (features.bw || laneBits >= 32)
-  );
-}
 
 /** The parts of an instruction on vectors; null: it is done on halves. */
 export function nativeEvexOperation(l: Lowering, inst: Inst, evex: Evex): Parts | null {
@@ -171,18 +146,6 @@ function compareParts(l: Lowering, text: string, type: Type, a: Parts, b: Parts)
   return joinWords(l, type.count, a[0]!.type.count, own);
 }
 
-/** Bits of registers in a row, of a vector of `count` lanes. */
-export function joinWords(l: Lowering, count: number, perRegister: number, own: readonly Value[]): Value {
-  const result = wordType(count);
-  let word: Value | null = null;
-  own.forEach((bits, i) => {
-    const wide = bits.type === result ? bits : l.cast(Op.ZExt, bits, result);
-    const moved = i === 0 ? wide : l.shl(wide, i * perRegister);
-    word = word === null ? moved : l.or(word, moved);
-  });
-  return word!;
-}
-
 function compare(
   l: Lowering,
   predicate: IntPredicate | FloatPredicate,
@@ -206,26 +169,6 @@ function compare(
     text = `vpcmp${isUnsigned ? "u" : ""}${letterOf(laneBits)} $$${integerPredicates[name]!}`;
   }
   return maskOfWord(l, evex.avx, result, compareParts(l, text, left.type, a, b));
-}
-
-/** Lanes of registers chosen by the bits of a mask. */
-export function blendByWord(l: Lowering, word: Value, set: Value, clear: Value): Value {
-  const { type } = set;
-  if (set === clear) return set;
-  const bits = type.element.kind === "float" ? 32 : type.element.kind === "double" ? 64 : type.element.bits;
-  if (clear.valueKind === "zero") {
-    const move = { 8: "vmovdqu8", 16: "vmovdqu16", 32: "vmovdqa32", 64: "vmovdqa64" }[bits]!;
-    return underMask(l, `${move} $1`, type, type.count, word, null, [set]);
-  }
-  return underMask(l, `vpblendm${letterOf(bits)} $1, $2`, type, type.count, word, itsOwn, [set, clear]);
-}
-
-/** The bits of a mask that belong to register `at` of a vector. */
-export function wordAt(l: Lowering, word: Value, count: number, perRegister: number, at: number): Value {
-  if (count === perRegister) return word;
-  const type = wordType(perRegister);
-  const moved = at === 0 ? word : l.lshr(word, at * perRegister);
-  return moved.type === type ? moved : l.cast(Op.Trunc, moved, type);
 }
 
 function select(l: Lowering, condition: Value, left: Value, right: Value, evex: Evex): Parts | null {

@@ -14,7 +14,7 @@ import type { VectorFeatures } from "../isa/vector-features.js";
 import { constantLanes, halvesOf, isWide, isWidest, join, vex, widestOf } from "./avx-registers.js";
 import { wordType } from "./evex-assembly.js";
 import { knownWord, maskOfWord, wordOf } from "./evex-masks.js";
-import { blendByWord, type Evex, isWhole } from "./evex-native.js";
+import { blendByWord, type Evex, isWhole } from "./evex-parts.js";
 import { bitsOf, intLane, shapeOf } from "./vectors-shape.js";
 import { pairMask } from "./vectors-shuffle.js";
 import { as, imm, letterOf } from "./vectors-sse.js";
@@ -234,7 +234,7 @@ function permute(l: Lowering, v: Value, mask: readonly number[], features: Vecto
 }
 
 /** The lowest lane in every lane. */
-export function splatLow(l: Lowering, v: Value): Value {
+function splatLow(l: Lowering, v: Value): Value {
   const { type } = v;
   const low = halvesOf(l, halvesOf(l, v)[0])[0];
   if (type.element === floatType) return vex(l, "Broadcastss", type, low);

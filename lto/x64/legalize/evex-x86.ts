@@ -12,7 +12,7 @@ import { isWidest, vex } from "./avx-registers.js";
 import { fromMask, makeMask, storeUnderMask, toMask, wordType } from "./evex-assembly.js";
 import { evexGather, evexScatter } from "./evex-gather.js";
 import { maskOfWord, wordOf } from "./evex-masks.js";
-import type { Evex } from "./evex-native.js";
+import type { Evex } from "./evex-parts.js";
 import { toRegister } from "./vectors-lanes.js";
 import { shapeOf } from "./vectors-shape.js";
 import { as, imm, letterOf, v2i64 } from "./vectors-sse.js";

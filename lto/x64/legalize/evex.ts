@@ -16,7 +16,8 @@ import { bytesOf, halveParts, isWidest, widestOf, widestParts } from "./avx-regi
 import { nativeEvexIntrinsic } from "./evex-intrinsics.js";
 import { byHalves, knownWord, maskOfWord, whileHalved } from "./evex-masks.js";
 import { evexMaskedLoad, evexMaskedStore } from "./evex-memory.js";
-import { type Evex, nativeEvexOperation } from "./evex-native.js";
+import { nativeEvexOperation } from "./evex-native.js";
+import type { Evex } from "./evex-parts.js";
 import { shapeOf } from "./vectors-shape.js";
 
 /** Memory has all of each register. */

@@ -54,12 +54,15 @@ function vectorIn(type: Type, differs: (shape: Shape) => boolean): Type | null {
 const isWide = ({ count, laneBits }: Shape): boolean => count * laneBits > 128;
 const isPowerOfTwo = (count: number): boolean => (count & (count - 1)) === 0;
 const isOdd = (shape: Shape): boolean => isWide(shape) && !isPowerOfTwo(shape.count);
+/** Without AVX-512BW LLVM passes masks of 64 lanes one by one. */
+const isOddOrMask = (shape: Shape): boolean =>
+  isOdd(shape) || (shape.representation === "mask" && shape.count > 32);
 
 export const nativeVectors: NativeBoundary = {
   differing(attributes) {
     if (!hasWideVectors(attributes)) return null;
-    const { avx } = vectorFeatures(attributes);
-    const differs = !avx ? isWide : isOdd;
+    const { avx, bw } = vectorFeatures(attributes);
+    const differs = !avx ? isWide : bw ? isOdd : isOddOrMask;
     return (type) => vectorIn(type, differs);
   },
   convention(attributes) {
