@@ -1,0 +1,90 @@
+/** Operands of 32 and 64 bytes of inline assembly, and calls that have vectors of 64 bytes in registers, on the stack and as results. */
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { temporaryFolder, tscLto } from "../support/command.js";
+
+const folder = temporaryFolder();
+const cpu = readFileSync("/proc/cpuinfo", "utf8");
+
+async function compiled(text: string, level: string): Promise<string> {
+  const [from, to] = [join(folder, "a.ll"), join(folder, "a.s")];
+  writeFileSync(from, text);
+  const { code, err } = await tscLto([level, "--check-regalloc", from, "-o", to], { cwd: folder, env: {} });
+  expect(err).toBe("");
+  expect(code).toBe(0);
+  return readFileSync(to, "utf8");
+}
+
+/** The exit code of the program, where the machine has AVX-512. */
+function run(): number | null {
+  execFileSync("cc", ["-no-pie", join(folder, "a.s"), "-o", join(folder, "a")]);
+  if (!/\bavx512f\b/.test(cpu)) return null;
+  try {
+    execFileSync(join(folder, "a"));
+    return 0;
+  } catch (e) {
+    return (e as { status: number }).status;
+  }
+}
+
+const numbers = (count: number, from: number): string =>
+  `<${Array.from({ length: count }, (_, i) => `i32 ${from + i}`).join(", ")}>`;
+
+describe.each(["-O0", "-O2", "-Oz"])("%s", (level) => {
+  test("inline assembly", async () => {
+    const text = await compiled(
+      `@n = global i32 0
+define i32 @main() #0 {
+  %i = load volatile i32, ptr @n
+  %v = insertelement <16 x i32> ${numbers(16, 1)}, i32 %i, i32 0
+  %s = call <16 x i32> asm "vpaddd $1, $2, $0", "=x,x,x"(<16 x i32> %v, <16 x i32> ${numbers(16, 100)})
+  %w = insertelement <8 x i32> ${numbers(8, 1)}, i32 %i, i32 0
+  %t = call <8 x i32> asm "vpaddd $1, $2, \${0:t}", "=x,x,0,~{ymm1}"(<8 x i32> %w, <8 x i32> ${numbers(8, 10)})
+  %a = extractelement <16 x i32> %s, i32 15
+  %b = extractelement <8 x i32> %t, i32 7
+  %r = add i32 %a, %b
+  ret i32 %r
+}
+attributes #0 = { "target-features"="+avx512f" }
+`,
+      level,
+    );
+    expect(text).toMatch(/vpaddd\s%zmm\d+, %zmm\d+, %zmm\d+/);
+    expect(text).toMatch(/vpaddd\s%ymm\d+, %ymm\d+, %ymm\d+/);
+    expect([null, 131 + 25]).toContain(run());
+  });
+
+  test("arguments and results", async () => {
+    const arguments_ = Array.from({ length: 10 }, (_, i) => `<16 x i32> %a${i}`).join(", ");
+    const sums = Array.from(
+      { length: 9 },
+      (_, i) => `  %s${i + 1} = add <16 x i32> %${i === 0 ? "a0" : `s${i}`}, %a${i + 1}`,
+    ).join("\n");
+    const values = Array.from({ length: 10 }, (_, i) => `<16 x i32> ${i === 9 ? "%v" : numbers(16, i)}`).join(
+      ", ",
+    );
+    await compiled(
+      `@n = global i32 7
+@f = global ptr @sum
+define <16 x i32> @sum(${arguments_}) noinline #0 {
+${sums}
+  ret <16 x i32> %s9
+}
+define i32 @main() #0 {
+  %i = load volatile i32, ptr @n
+  %v = insertelement <16 x i32> zeroinitializer, i32 %i, i32 15
+  %f = load volatile ptr, ptr @f
+  %r = call <16 x i32> %f(${values})
+  %a = extractelement <16 x i32> %r, i32 15
+  ret i32 %a
+}
+attributes #0 = { "target-features"="+avx512f" }
+`,
+      level,
+    );
+    // 15 + i of nine vectors, and 7.
+    expect([null, 9 * 15 + 36 + 7]).toContain(run());
+  });
+});
