@@ -19,7 +19,7 @@ import { maskFrom, maskLike } from "./avx-masks.js";
 import { alike, bytesOf, constantLanes, halvesOf, isWide, splatOf, vex } from "./avx-registers.js";
 import { nativeShuffle } from "./avx-shuffle.js";
 import { isSplat, uniformConstant } from "./vectors.js";
-import { isNonNegative } from "./vectors-facts.js";
+import { isNonNegative, signedBits, usedBits, withLowerHalves } from "./vectors-facts.js";
 import { extractLane, toRegister } from "./vectors-lanes.js";
 import { naturalOf } from "./vectors-masks.js";
 import { bitsOf, intLane, shapeOf } from "./vectors-shape.js";
@@ -100,7 +100,8 @@ function binary(
       return shape.lane.isFloat ? each((x, y) => l.bin(op, x, y, flags)) : null;
     case Op.Mul:
       if (!hasIntegers(a, avx2) || shape.laneBits === 8) return null;
-      return each((x, y) => (shape.laneBits === 64 ? multiplyWords(l, x, y) : l.bin(Op.Mul, x, y)));
+      if (shape.laneBits === 64 && shape.isExact) return multiplyQuads(l, left, right, null);
+      return each((x, y) => (shape.laneBits === 64 ? multiplyWords(l, x, y, [64, 64]) : l.bin(Op.Mul, x, y)));
     case Op.Shl:
       return shape.isExact ? shift(l, "ll", right, a, b, avx2) : null;
     case Op.LShr:
@@ -152,15 +153,37 @@ function maskOperand(
   });
 }
 
-/** low·low + ((high·low + low·high) << 32) */
-export function multiplyWords(l: Lowering, a: Value, b: Value): Value {
+/** Products of 64-bit lanes. @param whole of lanes of which nothing is known; null: from products of halves */
+export function multiplyQuads(
+  l: Lowering,
+  left: Value,
+  right: Value,
+  whole: ((a: Value, b: Value) => Value) | null,
+): Parts {
+  const used = [usedBits(left), usedBits(right)] as const;
+  const isUnsigned = used[0] <= 32 && used[1] <= 32;
+  if (isUnsigned || (signedBits(left) <= 32 && signedBits(right) <= 32)) {
+    const b = pinnedParts(l, withLowerHalves(right));
+    return pinnedParts(l, withLowerHalves(left)).map((x, i) => {
+      const dwords = alike(x.type, i32);
+      return vex(l, isUnsigned ? "Pmuludq" : "Pmuldq", x.type, as(l, x, dwords), as(l, b[i]!, dwords));
+    });
+  }
+  const b = pinnedParts(l, right);
+  return pinnedParts(l, left).map((x, i) => whole?.(x, b[i]!) ?? multiplyWords(l, x, b[i]!, used));
+}
+
+/** low·low + ((high·low + low·high) << 32), less what is zero. */
+function multiplyWords(l: Lowering, a: Value, b: Value, used: readonly [number, number]): Value {
   const { type } = a;
   const product = (x: Value, y: Value): Value => {
     const dwords = alike(type, i32);
     return vex(l, "Pmuludq", type, as(l, x, dwords), as(l, y, dwords));
   };
   const high = (v: Value): Value => vex(l, "Psrlq", type, v, imm(32));
-  const cross = l.bin(Op.Add, product(high(a), b), product(a, high(b)));
+  const first = used[0] <= 32 ? null : product(high(a), b);
+  const second = used[1] <= 32 ? null : product(a, high(b));
+  const cross = first !== null && second !== null ? l.bin(Op.Add, first, second) : (first ?? second)!;
   return l.bin(Op.Add, product(a, b), vex(l, "Psllq", type, cross, imm(32)));
 }
 

@@ -111,7 +111,7 @@ const blends: Readonly<Record<string, string>> = {
 const flags: Readonly<Record<string, string>> = { z: "e", c: "b", nzc: "a" };
 
 /** Sums of products, of AVX-VNNI and AVX-IFMA: as those of AVX-512, but in VEX encoding. */
-const accumulating = /^avx(?:2|512)\.v(?:(pdp[a-z]+)|(pmadd52[hl])\.uq)\.(?:128|256)$/;
+const accumulating = /^avx(?:2\.v(?=pdpb)|512\.v)(?:(pdp[a-z]+)|(pmadd52[hl])\.uq)\.(?:128|256)$/;
 
 /** The parts of a call; null: it is none of these. @param name after `x86.` */
 export function avxMachineIntrinsic(

@@ -13,7 +13,7 @@ import {
 } from "../../ir/instructions.js";
 import { i64, type Type } from "../../ir/types.js";
 import { constInt, isConstant, type Value, zeroOf } from "../../ir/values.js";
-import { compareImmediates, multiplyWords, pinnedParts, type Shift, shiftBy } from "./avx-native.js";
+import { compareImmediates, multiplyQuads, pinnedParts, type Shift, shiftBy } from "./avx-native.js";
 import { halvesOf, vex } from "./avx-registers.js";
 import { makeMask, wordType } from "./evex-assembly.js";
 import { nativeEvexCast } from "./evex-cast.js";
@@ -87,7 +87,12 @@ function binary(
     case Op.Mul:
       if (laneBits === 8) return null;
       if (laneBits < 64) return each((x, y) => l.bin(Op.Mul, x, y));
-      return each((x, y) => (evex.features.dq ? vex(l, "Pmullq", x.type, x, y) : multiplyWords(l, x, y)));
+      return multiplyQuads(
+        l,
+        left,
+        right,
+        evex.features.dq ? (x, y) => vex(l, "Pmullq", x.type, x, y) : null,
+      );
     case Op.Shl:
       return shift(l, "ll", right, a, b);
     case Op.LShr:

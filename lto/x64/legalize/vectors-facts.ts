@@ -47,8 +47,60 @@ export function usedBits(value: Value, depth = 0): number {
       return Math.max(of(1), of(2));
     case Op.ShuffleVector:
       return Math.max(of(0), of(1));
+    case Op.BitCast: {
+      const source = value.operands[0]!;
+      if (source.type.kind !== "vector" || !source.type.element.isInt(all / 2)) return all;
+      for (let i = 1; i < source.type.count; i += 2) if (!isZeroLane(source, i, depth + 1)) return all;
+      return all / 2;
+    }
     default:
       return all;
+  }
+}
+
+/** Whether a lane of a vector of integers is zero, or poison. */
+function isZeroLane(value: Value, lane: number, depth: number): boolean {
+  if (isConstant(value)) {
+    if (value.valueKind === "expr") return false;
+    const element = elementOf(value, lane);
+    return element.valueKind === "int" && element.value === 0n;
+  }
+  if (value.valueKind !== "inst" || depth > maxDepth) return false;
+  const [first, second] = value.operands;
+  switch (value.op) {
+    case Op.ShuffleVector: {
+      const from = value.data[lane]!;
+      const { count } = first!.type;
+      if (from < 0) return true;
+      return from < count
+        ? isZeroLane(first!, from, depth + 1)
+        : isZeroLane(second!, from - count, depth + 1);
+    }
+    case Op.And:
+      return isZeroLane(first!, lane, depth + 1) || isZeroLane(second!, lane, depth + 1);
+    case Op.BitCast: {
+      // Wider lanes whose bits a constant clears.
+      const { type } = first!;
+      if (first!.valueKind !== "inst" || first!.op !== Op.And || type.kind !== "vector") return false;
+      const mask = first!.operands[1]!;
+      const bits = value.type.element.bits;
+      if (mask.valueKind !== "data" || !type.element.isInt(2 * bits)) return false;
+      const element = elementOf(mask, lane >> 1);
+      if (element.valueKind !== "int") return false;
+      const part = lane % 2 === 0 ? element.value : element.value >> BigInt(bits);
+      return BigInt.asUintN(bits, part) === 0n;
+    }
+    case Op.Call: {
+      // A shuffle that is lowered already.
+      const source = value.operands[1];
+      const control = value.operands[2];
+      const isShuffle = first!.valueKind === "global" && /^tsc\.x64\.(?:v\.P|p)shufd$/.test(first!.name);
+      if (!isShuffle || source?.type !== value.type || control?.valueKind !== "int") return false;
+      const from = (lane & ~3) | ((control.num >> (2 * (lane & 3))) & 3);
+      return isZeroLane(source, from, depth + 1);
+    }
+    default:
+      return false;
   }
 }
 
@@ -86,9 +138,41 @@ export function signedBits(value: Value, depth = 0): number {
         type.bits,
         Math.max(signedBits(value.operands[0]!, depth + 1), signedBits(value.operands[1]!, depth + 1)) + 1,
       );
+    case Op.AShr: {
+      const by = shiftedBy(value.operands[1]!) ?? 0;
+      return Math.max(1, signedBits(value.operands[0]!, depth + 1) - by);
+    }
     default:
       return type.bits;
   }
+}
+
+/** The amount of all lanes, below their width; null: not known. */
+function shiftedBy(amount: Value): number | null {
+  const by = amount.valueKind === "data" ? splatValue(amount) : null;
+  return by !== null && by >= 0 && by < amount.type.scalar.bits ? by : null;
+}
+
+/** A vector of 64-bit lanes whose lower halves are those of another: what clears or extends them looked through. */
+export function withLowerHalves(value: Value): Value {
+  if (value.valueKind !== "inst" || value.type.kind !== "vector" || !value.type.element.isInt(64))
+    return value;
+  const [first, second] = value.operands;
+  if (value.op === Op.And && second!.valueKind === "data") {
+    for (let i = 0; i < second!.type.count; i++) {
+      const element = elementOf(second!, i);
+      if (element.valueKind !== "int" || BigInt.asUintN(32, element.value) !== 0xffffffffn) return value;
+    }
+    return first!;
+  }
+  if (
+    value.op === Op.AShr &&
+    shiftedBy(second!) === 32 &&
+    first!.valueKind === "inst" &&
+    first!.op === Op.Shl
+  )
+    return shiftedBy(first!.operands[1]!) === 32 ? first!.operands[0]! : value;
+  return value;
 }
 
 /** Whether no lane has its sign bit set. */
