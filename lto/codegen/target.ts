@@ -58,8 +58,8 @@ export interface NativeBoundary {
   differing(attributes: AttributeSet): ((type: Type) => Type | null) | null;
   /** A number for how functions with these attributes pass values: between equal ones nothing differs. */
   convention(attributes: AttributeSet): number;
-  /** What of a type functions of unequal numbers pass differently; null: nothing. */
-  disputed(type: Type): Type | null;
+  /** What of a type functions of these unequal numbers pass differently; null: nothing. */
+  disputed(type: Type, one: number, other: number): Type | null;
 }
 
 export interface Target {

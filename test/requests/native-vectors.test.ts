@@ -212,11 +212,23 @@ ${main(`  %v = load volatile ${type}, ptr @place\n  call void @f(${type} %v)`, "
   expect(await messages(pass("<4 x i32>"))).toBe("");
 });
 
+it("those between functions with AVX and AVX-512 where both have registers that are wide enough are not", async () => {
+  const pass = (type: string): string =>
+    `@place = global ${type} zeroinitializer
+define internal void @f(${type} %x) noinline "target-features"="+avx2" {
+  store volatile ${type} %x, ptr @place\n  ret void\n}
+${main(`  %v = load volatile ${type}, ptr @place\n  call void @f(${type} %v)`)}`;
+  expect(await messages(pass("<8 x i32>"))).toBe("");
+  expect(await messages(pass("<16 x i32>"))).toBe(
+    refusal("argument of type <16 x i32>, in a call of 'f', which has other vector registers"),
+  );
+});
+
 it("vectors of 128 bits and less, whatever they are promoted to", () => {
   const { disputed } = x64Target.boundary;
   const found = (text: string): boolean => {
     const [fn] = parseModule(`declare void @f(${text})`, "a.ll").functions;
-    return disputed(fn!.valueType.parameters[0]!) !== null;
+    return disputed(fn!.valueType.parameters[0]!, 0, 1) !== null;
   };
   // As llc 22 passes them with +avx: in an xmm register or element by element; in a ymm register or more.
   for (const narrow of [

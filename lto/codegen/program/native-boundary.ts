@@ -62,15 +62,13 @@ function disputedCall(fn: Func, { convention, disputed }: NativeBoundary): strin
       if (!isCall(inst)) continue;
       const callee = inst.operands[0]!;
       if (callee.valueKind === "asm" || intrinsicOf(callee) !== null) continue;
-      const type = inSignature(inst.data.functionType, disputed);
-      if (type === null) continue;
       const target = directTarget(callee);
-      const members = target === null ? (inst.hints?.callees?.members ?? []) : [target];
-      const other = members.find(
-        (member) => !member.isDeclaration && convention(member.attributes.fn) !== own,
-      );
-      if (other !== undefined)
-        return `${type}, in a call of '${other.name}', which has other vector registers`;
+      for (const member of target === null ? (inst.hints?.callees?.members ?? []) : [target]) {
+        const other = convention(member.attributes.fn);
+        if (member.isDeclaration || other === own) continue;
+        const type = inSignature(inst.data.functionType, (t) => disputed(t, own, other));
+        if (type !== null) return `${type}, in a call of '${member.name}', which has other vector registers`;
+      }
     }
   return null;
 }

@@ -52,6 +52,8 @@ function vectorIn(type: Type, differs: (shape: Shape) => boolean): Type | null {
 }
 
 const isWide = ({ count, laneBits }: Shape): boolean => count * laneBits > 128;
+/** Between functions with AVX and AVX-512, which both have the narrower registers. */
+const isWidest = ({ count, laneBits }: Shape): boolean => count * laneBits > 256;
 const isPowerOfTwo = (count: number): boolean => (count & (count - 1)) === 0;
 const isOdd = (shape: Shape): boolean => isWide(shape) && !isPowerOfTwo(shape.count);
 /** Without AVX-512BW LLVM passes masks of 64 lanes one by one. */
@@ -69,5 +71,5 @@ export const nativeVectors: NativeBoundary = {
     const { avx, avx512 } = vectorFeatures(attributes);
     return avx512 ? 2 : avx ? 1 : 0;
   },
-  disputed: (type) => vectorIn(type, isWide),
+  disputed: (type, one, other) => vectorIn(type, Math.min(one, other) === 0 ? isWide : isWidest),
 };
