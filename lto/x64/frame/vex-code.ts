@@ -40,9 +40,15 @@ function dirtyAfter(insts: readonly MInst[], start: boolean): boolean {
 }
 
 function dirtyBehind(inst: MInst, dirty: boolean): boolean {
-  if (inst.op >= V.Zero) return inst.size >= 32 || (dirty && inst.op !== (V.Zeroupper as number));
-  return dirty && !mayBeOfSse(inst);
+  return isWide(inst) || (dirty && inst.op !== (V.Zeroupper as number) && !mayBeOfSse(inst));
 }
+
+/** Inline assembly with an operand that is wider than 16 bytes. */
+const isWideAssembly = ({ extra }: MInst): boolean =>
+  extra?.kind === "asm" && extra.operands.some((o) => (o.kind === "def" || o.kind === "use") && o.size >= 32);
+
+/** An instruction after which upper halves may be in use. */
+const isWide = (inst: MInst): boolean => (inst.op >= V.Zero && inst.size >= 32) || isWideAssembly(inst);
 
 /** A call that may enter SSE code, which leaves no upper half in use unless it returns one. */
 const mayBeOfSse = (inst: MInst): boolean =>
@@ -50,7 +56,7 @@ const mayBeOfSse = (inst: MInst): boolean =>
 
 function zeroUpperHalves(mf: MFunction): void {
   const { blocks } = mf;
-  if (!blocks.some(({ insts }) => insts.some(({ op, size }) => op >= V.Zero && size >= 32))) return;
+  if (!blocks.some(({ insts }) => insts.some(isWide))) return;
   const atStart = new Map<MBlock, boolean>();
   const queue: MBlock[] = [...blocks];
   for (let block = queue.pop(); block !== undefined; block = queue.pop()) {
