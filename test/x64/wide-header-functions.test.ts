@@ -17,10 +17,18 @@ const pool = { execute: inThisProcess(dir) };
 const avx2 = ["-mavx2", "-mfma", "-mf16c"];
 const avx512 = (name: string): string[] => ["f", "bw", "dq", "vl", name].map((part) => `-mavx512${part}`);
 
+/** Of the same with registers of 256 bits alone. */
+const without512: Readonly<Record<string, readonly string[]>> = {
+  "vaesintrin.h": [...avx2, "-mvaes"],
+  "vpclmulqdqintrin.h": [...avx2, "-mvpclmulqdq"],
+  "gfniintrin.h": [...avx2, "-mgfni"],
+};
+
 /** By header, the features in /proc/cpuinfo and the options. Results are the same each time, and harm nobody. */
 const headers: Readonly<Record<string, readonly [string, readonly string[]]>> = {
   "f16cintrin.h": ["f16c", avx2],
   "fmaintrin.h": ["fma", avx2],
+  "avxvnniintrin.h": ["avx_vnni", [...avx2, "-mavxvnni"]],
   "avx512cdintrin.h": ["avx512cd", avx512("cd")],
   "avx512dqintrin.h": ["avx512dq", avx512("dq")],
   "avx512vlcdintrin.h": ["avx512cd", avx512("cd")],
@@ -35,6 +43,7 @@ const headers: Readonly<Record<string, readonly [string, readonly string[]]>> = 
   "avx512bf16intrin.h": ["avx512_bf16", avx512("bf16")],
   "vaesintrin.h": ["vaes", ["-mvaes", ...avx512("f")]],
   "vpclmulqdqintrin.h": ["vpclmulqdq", ["-mvpclmulqdq", ...avx512("f")]],
+  "gfniintrin.h": ["gfni", ["-mgfni", ...avx512("f")]],
 };
 
 /** Results that are undefined, or in the order of additions. */
@@ -48,8 +57,10 @@ describe.skipIf(clang === undefined)("functions of clang's headers of wide vecto
     folder = await headerFolder(clang!);
   });
 
-  test.each(Object.keys(headers))("%s", async (header) => {
-    const [feature, flags] = headers[header]!;
+  test.each([
+    ...Object.entries(headers).map(([header, [feature, flags]]) => [header, feature, flags] as const),
+    ...Object.entries(without512).map(([header, flags]) => [header, headers[header]![0], flags] as const),
+  ])("%s: %s, %s", async (header, feature, flags) => {
     const callers = headerFunctions(folder, header).flatMap(callersOf);
     const good = await accepted(clang!, callers, flags, dir);
     expect(good.length).toBeGreaterThan(0);

@@ -15,6 +15,10 @@ import { as, imm, letterOf, v2i64 } from "./vectors-sse.js";
 
 /** Intrinsic after `x86.` → the instruction that `V` names; its operands pass through. */
 const direct: Readonly<Record<string, string>> = {
+  "aesni.aesdec.256": "Aesdec",
+  "aesni.aesdeclast.256": "Aesdeclast",
+  "aesni.aesenc.256": "Aesenc",
+  "aesni.aesenclast.256": "Aesenclast",
   "avx.addsub.pd.256": "Addsubpd",
   "avx.addsub.ps.256": "Addsubps",
   "avx.cmp.pd.256": "Cmppd",
@@ -91,6 +95,7 @@ const direct: Readonly<Record<string, string>> = {
   "fma.vfmsubadd.pd.256": "Fmsubadd213pd",
   "fma.vfmsubadd.ps": "Fmsubadd213ps",
   "fma.vfmsubadd.ps.256": "Fmsubadd213ps",
+  "pclmulqdq.256": "Pclmulqdq",
   "vcvtph2ps.128": "Cvtph2ps",
   "vcvtph2ps.256": "Cvtph2ps",
   "vcvtps2ph.128": "Cvtps2ph",
@@ -160,6 +165,12 @@ export function avxMachineIntrinsic(
     const mnemonic = product ?? `${part}uq`;
     const text = `{vex} v${mnemonic} $2, $1, $0`;
     return [assembly(l, text, "=x,x,x,0", result, [a, b, sum], false)];
+  }
+  const galois = /^v(gf2p8\w+)\.256$/.exec(name);
+  if (galois !== null) {
+    const [a, b, byte] = values() as [Value, Value, Value?];
+    const number = byte?.valueKind === "int" ? `$$${byte.num & 0xff}, ` : "";
+    return [assembly(l, `v${galois[1]} ${number}$2, $1, $0`, "=x,x,x", result, [a, b], false)];
   }
   switch (name) {
     case "avx.ldu.dq.256":
