@@ -176,15 +176,30 @@ export function multiplyQuads(
 /** low·low + ((high·low + low·high) << 32), less what is zero. */
 function multiplyWords(l: Lowering, a: Value, b: Value, used: readonly [number, number]): Value {
   const { type } = a;
-  const product = (x: Value, y: Value): Value => {
+  const product = (x: Value, y: Value): Value | null => {
+    if (isLowZero(x) || isLowZero(y)) return null;
     const dwords = alike(type, i32);
     return vex(l, "Pmuludq", type, as(l, x, dwords), as(l, y, dwords));
   };
-  const high = (v: Value): Value => vex(l, "Psrlq", type, v, imm(32));
-  const first = used[0] <= 32 ? null : product(high(a), b);
-  const second = used[1] <= 32 ? null : product(a, high(b));
-  const cross = first !== null && second !== null ? l.bin(Op.Add, first, second) : (first ?? second)!;
-  return l.bin(Op.Add, product(a, b), vex(l, "Psllq", type, cross, imm(32)));
+  const high = (v: Value): Value => constantHigh(v) ?? vex(l, "Psrlq", type, v, imm(32));
+  const sum = (x: Value | null, y: Value | null): Value | null =>
+    x !== null && y !== null ? l.bin(Op.Add, x, y) : (x ?? y);
+  const cross = sum(used[0] <= 32 ? null : product(high(a), b), used[1] <= 32 ? null : product(a, high(b)));
+  const moved = cross === null ? null : vex(l, "Psllq", type, cross, imm(32));
+  return sum(product(a, b), moved) ?? zeroOf(type);
+}
+
+/** Whether the lower half of each 64-bit lane of a constant is zero. */
+const isLowZero = (v: Value): boolean =>
+  v.valueKind === "zero" ||
+  (v.valueKind === "data" && v.bytes.every((byte, i) => (i & 4) !== 0 || byte === 0));
+
+/** The upper halves of the 64-bit lanes of a constant, in place of the lower ones; null: it is none. */
+function constantHigh(v: Value): Value | null {
+  if (v.valueKind === "zero") return v;
+  if (v.valueKind !== "data") return null;
+  const bytes = v.bytes.map((_, i) => ((i & 4) === 0 ? v.bytes[i + 4]! : 0));
+  return bytes.every((byte) => byte === 0) ? zeroOf(v.type) : new ConstData(v.type, bytes);
 }
 
 export type Shift = "ll" | "rl" | "ra";

@@ -8,7 +8,7 @@ import { integerIntrinsic, roundingImmediates } from "./avx-intrinsics.js";
 import { compareImmediates, pinnedParts } from "./avx-native.js";
 import { splatOf, vex } from "./avx-registers.js";
 import { makeMask } from "./evex-assembly.js";
-import { blendByWord, type Evex, isWhole } from "./evex-parts.js";
+import { blendByWord, type Evex, isMaskable, isWhole } from "./evex-parts.js";
 import { evexMachineIntrinsic } from "./evex-x86.js";
 import { uniformConstant } from "./vectors.js";
 import { shapeOf } from "./vectors-shape.js";
@@ -19,11 +19,13 @@ export function nativeEvexIntrinsic(l: Lowering, base: string, inst: Inst, evex:
   if (!isCall(inst) || l.strictness !== Strictness.None) return null;
   const args = inst.operands.slice(1, 1 + inst.data.argumentCount);
   if (base.startsWith("x86.")) return evexMachineIntrinsic(l, base.slice("x86.".length), inst, args, evex);
-  if (inst.type.kind !== "vector" || args[0]?.type !== inst.type || !isWhole(inst.type, evex.features))
+  if (inst.type.kind !== "vector" || args[0]?.type !== inst.type || !isMaskable(inst.type, evex.features))
     return null;
   const shape = shapeOf(inst.type);
-  if (shape.lane.isFloat) return shape.element.isFloat ? onFloats(l, base, inst, args) : null;
-  return shape.element.kind === "int" ? onInts(l, base, inst.type, args, evex) : null;
+  const fills = isWhole(inst.type, evex.features);
+  if (shape.lane.isFloat) return shape.element.isFloat && fills ? onFloats(l, base, inst, args) : null;
+  if (shape.element.kind !== "int") return null;
+  return onlyEvex(l, base, inst.type, args, evex) ?? (fills ? onInts(l, base, inst.type, args, evex) : null);
 }
 
 function onFloats(l: Lowering, base: string, inst: Inst, args: readonly Value[]): Parts | null {
@@ -75,38 +77,55 @@ const onQuads: Readonly<Record<string, string>> = {
   umin: "Pminuq",
 };
 
-function onInts(l: Lowering, base: string, type: Type, args: readonly Value[], evex: Evex): Parts | null {
-  const { features } = evex;
-  const bits = type.element.bits;
+/** What AVX-512 alone has an instruction for, of 128 bits and up. */
+function onlyEvex(
+  l: Lowering,
+  base: string,
+  type: Type,
+  args: readonly Value[],
+  { features }: Evex,
+): Parts | null {
+  const { bits } = type.element;
   const letter = letterOf(bits);
-  const a = pinnedParts(l, args[0]!);
+  const parts = (at: number): Parts => pinnedParts(l, args[at]!);
   const quad = bits === 64 ? onQuads[base] : undefined;
   if (quad !== undefined) {
-    const b = pinnedParts(l, args[1]!);
-    return a.map((r, i) => vex(l, quad, r.type, r, b[i]!));
+    const b = parts(1);
+    return parts(0).map((r, i) => vex(l, quad, r.type, r, b[i]!));
   }
+  const each = (name: string): Parts => parts(0).map((r) => vex(l, `${name}${letter}`, r.type, r));
   switch (base) {
     case "abs":
-      return a.map((r) => vex(l, `Pabs${letter}`, r.type, r));
+      return bits === 64 ? each("Pabs") : null;
     case "ctpop":
-      if (bits >= 32 ? features.vpopcntdq : features.bitalg)
-        return a.map((r) => vex(l, `Popcnt${letter}`, r.type, r));
-      break;
+      return (bits >= 32 ? features.vpopcntdq : features.bitalg) ? each("Popcnt") : null;
     case "ctlz":
-      return bits >= 32 && features.cd ? a.map((r) => vex(l, `Plzcnt${letter}`, r.type, r)) : null;
+      return bits >= 32 && features.cd ? each("Plzcnt") : null;
     case "fshl":
     case "fshr": {
-      if (bits < 32 || args[0] !== args[1]) break;
+      if (bits < 32 || args[0] !== args[1]) return null;
       const direction = base === "fshl" ? "l" : "r";
       const constant = uniformConstant(args[2]!);
       if (constant !== null)
-        return a.map((r) => vex(l, `Pro${direction}${letter}`, r.type, r, imm(constant % bits)));
-      const counts = pinnedParts(l, args[2]!);
-      return a.map((r, i) => vex(l, `Pro${direction}v${letter}`, r.type, r, counts[i]!));
+        return parts(0).map((r) => vex(l, `Pro${direction}${letter}`, r.type, r, imm(constant % bits)));
+      const counts = parts(2);
+      return parts(0).map((r, i) => vex(l, `Pro${direction}v${letter}`, r.type, r, counts[i]!));
     }
     default:
-      break;
+      return null;
   }
+}
+
+function onInts(
+  l: Lowering,
+  base: string,
+  type: Type,
+  args: readonly Value[],
+  { features }: Evex,
+): Parts | null {
+  const { bits } = type.element;
+  if (base === "abs") return pinnedParts(l, args[0]!).map((r) => vex(l, `Pabs${letterOf(bits)}`, r.type, r));
+  if (base === "ctlz") return null;
   // Those that AVX2 does by shuffles of bytes, and shifts of words.
   if (!features.bw && bytewise.has(base)) return null;
   return integerIntrinsic(l, base, shapeOf(type), args, true);

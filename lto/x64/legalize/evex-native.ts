@@ -14,7 +14,7 @@ import {
 import { i64, type Type } from "../../ir/types.js";
 import { constInt, isConstant, type Value, zeroOf } from "../../ir/values.js";
 import { compareImmediates, multiplyQuads, pinnedParts, type Shift, shiftBy } from "./avx-native.js";
-import { halvesOf, vex } from "./avx-registers.js";
+import { halvesOf, isWide, isWidest, vex } from "./avx-registers.js";
 import { makeMask, wordType } from "./evex-assembly.js";
 import { nativeEvexCast } from "./evex-cast.js";
 import { knownWord, maskOfWord, wordOf } from "./evex-masks.js";
@@ -67,8 +67,9 @@ function binary(
   evex: Evex,
 ): Parts | null {
   if (shapeOf(type).representation === "mask") return logical(l, op, type, left, right, evex);
-  if (!isWhole(type, evex.features)) return null;
   const { laneBits, lane } = shapeOf(type);
+  if (!isWhole(type, evex.features) && !(isMaskable(type, evex.features) && isOnlyEvex(op, laneBits, evex)))
+    return null;
   const a = pinnedParts(l, left);
   const b = pinnedParts(l, right);
   const each = (f: (x: Value, y: Value) => Value): Parts => a.map((x, i) => f(x, b[i]!));
@@ -104,6 +105,12 @@ function binary(
   }
 }
 
+/** Whether AVX2 has no instruction for what AVX-512 has one for, of 128 bits and up. */
+function isOnlyEvex(op: BinaryOp, laneBits: number, { features }: Evex): boolean {
+  if (laneBits === 64) return op === Op.AShr || (op === Op.Mul && features.dq);
+  return laneBits === 16 && (op === Op.Shl || op === Op.LShr || op === Op.AShr);
+}
+
 function shift(l: Lowering, kind: Shift, amounts: Value, a: Parts, b: Parts): Parts | null {
   const { bits } = a[0]!.type.element;
   if (bits === 8) return null;
@@ -111,7 +118,9 @@ function shift(l: Lowering, kind: Shift, amounts: Value, a: Parts, b: Parts): Pa
   if (constant !== null)
     return a.map((r) => (constant >= bits ? zeroOf(r.type) : shiftBy(l, kind, r, constant)));
   if (isSplat(amounts)) {
-    const lane = extractLane(l, halvesOf(l, halvesOf(l, b[0]!)[0])[0], 0);
+    let first = b[0]!;
+    while (isWide(first.type) || isWidest(first.type)) first = halvesOf(l, first)[0];
+    const lane = extractLane(l, first, 0);
     const count = toRegister(l, l.cast(Op.ZExt, lane, i64), v2i64);
     return a.map((r) => vex(l, `Ps${kind}${letterOf(bits)}`, r.type, r, count));
   }
