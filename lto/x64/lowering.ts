@@ -4,6 +4,7 @@ import { resultRoom } from "./frame/convention.js";
 import { pairConstraints, storeAsmOutput } from "./legalize/assembly.js";
 import { vectorsOf } from "./legalize/avx.js";
 import { multiplyAdd } from "./legalize/avx-intrinsics.js";
+import { maskAssembly } from "./legalize/mask-assembly.js";
 import { exchangePair, hasPairExchange } from "./legalize/pair-exchange.js";
 import { roundingMode, roundToInteger, setRoundingMode } from "./legalize/rounding.js";
 import { lowerVAArg } from "./legalize/va-arg.js";
@@ -14,6 +15,7 @@ export const x64Lowering: LoweringTarget = {
   vectorsOf,
   vaArg: lowerVAArg,
   pairConstraints,
+  maskAssembly,
   hasPairExchange,
   exchangePair,
   multiplyAdd,

@@ -56,6 +56,31 @@ attributes #0 = { "target-features"="+avx512f" }
     expect([null, 131 + 25]).toContain(run());
   });
 
+  test("masks", async () => {
+    const text = await compiled(
+      `@n = global i16 -3
+define i32 @main() #0 {
+  %i = load volatile i16, ptr @n
+  %m = bitcast i16 %i to <16 x i1>
+  %r = call { <16 x i1>, i32 } asm "kshiftlw $$1, $2, %k1\\0A\\09kxnorw %k1, $3, $0\\0A\\09movl $$5, $1", "=k,=&r,k,0,~{k1}"(<16 x i1> %m, <16 x i1> splat (i1 true))
+  %a = extractvalue { <16 x i1>, i32 } %r, 0
+  %b = extractvalue { <16 x i1>, i32 } %r, 1
+  %c = call <16 x i1> asm "knotw $1, $0", "=^Yk,^Yk"(<16 x i1> %a)
+  %d = bitcast <16 x i1> %c to i16
+  %e = zext i16 %d to i32
+  %f = and i32 %e, 31
+  %s = add i32 %f, %b
+  ret i32 %s
+}
+attributes #0 = { "target-features"="+avx512f" }
+`,
+      level,
+    );
+    expect(text).toMatch(/kmovw\s%\w+, %k[2-7]/);
+    // ~(-3 << 1), and 5.
+    expect([null, (5 & 31) + 5]).toContain(run());
+  });
+
   test("arguments and results", async () => {
     const arguments_ = Array.from({ length: 10 }, (_, i) => `<16 x i32> %a${i}`).join(", ");
     const sums = Array.from(

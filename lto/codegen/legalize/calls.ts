@@ -19,6 +19,7 @@ import { raw } from "../../ir/raw.js";
 import { functionType, ptr, structType, type Type, voidType } from "../../ir/types.js";
 import { Argument, type Value } from "../../ir/values.js";
 import { abiTypes, fromAbi, startsOfPairs, toAbi } from "./abi-parts.js";
+import { isMaskType, maskAsInteger, maskLanes, withIntegers, withMasks } from "./assembly-masks.js";
 import { splitPairs } from "./assembly-pairs.js";
 import { extended } from "./extension.js";
 import { pairAttribute } from "./internal.js";
@@ -117,6 +118,8 @@ interface LoweredCall {
   readonly inst: CallInst;
   /** Where a demoted result is, else null. */
   readonly slot: Value | null;
+  /** It is assembly with integers in place of masks. */
+  readonly hasMasks: boolean;
 }
 
 /** Makes the call with legal operands and result, not yet placed in a block. */
@@ -124,12 +127,18 @@ function legalCall(l: Lowering, call: CallInst): LoweredCall {
   const { data, operands, type } = call;
   const callee = operands[0]!;
   const isAsm = callee.valueKind === "asm";
-  const split = isAsm ? splitPairs(callee, type, argumentTypes(call), l.target.pairConstraints) : null;
+  const lanes = isAsm ? maskLanes(type, argumentTypes(call)) : null;
+  const masked = isAsm && lanes !== null ? l.target.maskAssembly(callee, lanes) : null;
+  const hasMasks = masked !== null;
+  const ownType = hasMasks ? withIntegers(type) : type;
+  const split = isAsm
+    ? splitPairs(masked ?? callee, type, argumentTypes(call), l.target.pairConstraints)
+    : null;
   const mayBePair = (t: Type): boolean => split !== null && t.kind === "int" && t.bits === 128;
   const args: Value[] = [split ?? l.value(callee)];
   const sets: AttributeSet[] = [];
   const types: Type[] = [];
-  let resultTypes = abiTypes(type, l.vectors);
+  let resultTypes = abiTypes(ownType, l.vectors);
   let slot: Value | null = null;
   if (!isAsm && !resultsFit(resultTypes, l.roomOf(callee.valueKind === "global" ? callee : null))) {
     const align = l.layout.abiAlign(type);
@@ -145,10 +154,13 @@ function legalCall(l: Lowering, call: CallInst): LoweredCall {
     const operand = operands[i + 1]!;
     const operandType = operand.type;
     const set = data.attributes.parameter(i);
-    const parts = toAbi(l, operandType, promised(l, set, operandType, l.parts(operand)));
-    if (isAsm && !mayBePair(operandType) && (parts.length !== 1 || !isAsmType(operandType)))
+    const isMask = hasMasks && isMaskType(operandType);
+    const parts = isMask
+      ? maskAsInteger(l, operand)
+      : toAbi(l, operandType, promised(l, set, operandType, l.parts(operand)));
+    if (isAsm && !isMask && !mayBePair(operandType) && (parts.length !== 1 || !isAsmType(operandType)))
       throw l.unsupported(`inline assembly operand of type ${operandType}`);
-    const own = partAttributes(set, operandType, l.vectors);
+    const own = isMask ? [noAttributes] : partAttributes(set, operandType, l.vectors);
     for (let p = 0; p < parts.length; p++) {
       args.push(parts[p]!);
       sets.push(own[p]!);
@@ -163,7 +175,7 @@ function legalCall(l: Lowering, call: CallInst): LoweredCall {
     args.push(parts[0]!);
   }
   if (isAsm && type.kind !== "void")
-    for (const member of type.isAggregate ? type.elements : [type])
+    for (const member of ownType.isAggregate ? ownType.elements : [ownType])
       if (!mayBePair(member) && !isAsmType(member))
         throw l.unsupported(`inline assembly result of type ${member}`);
   const result =
@@ -185,7 +197,7 @@ function legalCall(l: Lowering, call: CallInst): LoweredCall {
     bundles: data.bundles,
     ...(data.calleeSet === undefined ? {} : { calleeSet: data.calleeSet }),
   };
-  return { inst: makeInst(call.op, result, args, newData, [...call.blocks], call.flags), slot };
+  return { inst: makeInst(call.op, result, args, newData, [...call.blocks], call.flags), slot, hasMasks };
 }
 
 const argumentTypes = ({ operands, data }: CallInst): Type[] =>
@@ -200,12 +212,12 @@ function isAsmType(type: Type): boolean {
 /** Parts of a call's result, from code placed after it. */
 function resultParts(l: Lowering, call: CallInst, made: LoweredCall): Parts {
   if (made.slot !== null) return loadParts(l, call.type, made.slot, l.layout.abiAlign(call.type));
-  const count = abiTypes(call.type, l.vectors).length;
+  const count = abiTypes(made.hasMasks ? withIntegers(call.type) : call.type, l.vectors).length;
   if (count === 0) return [];
   const parts: Value[] = [];
   if (count === 1) parts.push(made.inst);
   else for (let i = 0; i < count; i++) parts.push(l.extract(made.inst, i));
-  return fromAbi(l, call.type, parts);
+  return made.hasMasks ? withMasks(l, call.type, parts) : fromAbi(l, call.type, parts);
 }
 
 export function lowerCall(l: Lowering, call: InstWith<Op.Call>): Parts {

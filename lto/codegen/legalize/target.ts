@@ -2,7 +2,7 @@
 import type { Inst } from "../../ir/instructions.js";
 import type { Func, GlobalValue } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
-import type { Constant, Value } from "../../ir/values.js";
+import type { Constant, InlineAsm, Value } from "../../ir/values.js";
 import type { Lowering } from "./lowering.js";
 
 /** How many results of each kind a calling convention returns in registers; more of any kind go to memory. */
@@ -31,6 +31,11 @@ export interface LegalizerTarget {
    * and the upper half; null if the constraint stands for something else.
    */
   pairConstraints(constraint: string): readonly [string, string] | null;
+  /**
+   * Inline assembly with general registers in place of those for masks; null: their constraints are others, or they are too many.
+   * @param lanes of each operand, results first; 0: it is no mask
+   */
+  maskAssembly(asm: InlineAsm, lanes: readonly number[]): InlineAsm | null;
   /** Whether the function may use `exchangePair`. */
   hasPairExchange(l: Lowering): boolean;
   /**

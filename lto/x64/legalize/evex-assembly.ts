@@ -14,7 +14,7 @@ export const wordType = (lanes: number): Type =>
   lanes <= 8 ? i8 : lanes <= 16 ? i16 : lanes <= 32 ? i32 : i64;
 
 /** The instruction between the files, and the modifier of the general register. */
-const moveOf = (lanes: number): readonly [string, string] =>
+export const moveOf = (lanes: number): readonly [string, string] =>
   lanes <= 16 ? ["kmovw", "k"] : lanes <= 32 ? ["kmovd", "k"] : ["kmovq", "q"];
 
 /** Loads %k1, or another, from operand `n`. */
