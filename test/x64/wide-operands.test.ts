@@ -81,6 +81,39 @@ attributes #0 = { "target-features"="+avx512f" }
     expect([null, (5 & 31) + 5]).toContain(run());
   });
 
+  // Macros of two numbers, which the tests of headers leave out.
+  test("mantissas", async () => {
+    await compiled(
+      `@n = global double 10.0
+declare <8 x double> @llvm.x86.avx512.mask.getmant.pd.512(<8 x double>, i32 immarg, <8 x double>, i8, i32 immarg)
+declare <2 x double> @llvm.x86.avx512.mask.getmant.sd(<2 x double>, <2 x double>, i32 immarg, <2 x double>, i8, i32 immarg)
+define i32 @main() #0 {
+  %n = load volatile double, ptr @n
+  %v = insertelement <8 x double> splat (double 7.0), double %n, i32 0
+  %r = call <8 x double> @llvm.x86.avx512.mask.getmant.pd.512(<8 x double> %v, i32 0, <8 x double> splat (double 2.0), i8 1, i32 4)
+  %m = fneg double %n
+  %w = insertelement <2 x double> zeroinitializer, double %m, i32 0
+  %s = call <2 x double> @llvm.x86.avx512.mask.getmant.sd(<2 x double> splat (double 3.0), <2 x double> %w, i32 2, <2 x double> zeroinitializer, i8 -1, i32 8)
+  %a = extractelement <8 x double> %r, i32 0
+  %b = extractelement <8 x double> %r, i32 7
+  %c = extractelement <2 x double> %s, i32 0
+  %d = extractelement <2 x double> %s, i32 1
+  %e = fmul double %a, 8.0
+  %f = fadd double %e, %b
+  %g = fmul double %c, 16.0
+  %h = fsub double %f, %g
+  %i = fadd double %h, %d
+  %x = fptosi double %i to i32
+  ret i32 %x
+}
+attributes #0 = { "target-features"="+avx512f" }
+`,
+      level,
+    );
+    // 1.25 · 8, 2 where the mask is clear, less -0.625 · 16, and 3.
+    expect([null, 10 + 2 + 10 + 3]).toContain(run());
+  });
+
   test("arguments and results", async () => {
     const arguments_ = Array.from({ length: 10 }, (_, i) => `<16 x i32> %a${i}`).join(", ");
     const sums = Array.from(
