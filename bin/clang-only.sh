@@ -75,7 +75,7 @@ readWords() {
     -flto-* | -f*unified-lto | -f*split-lto-unit | -fthin* | -f*whole-program-vtables | -fvirtual-function-e* | -f*use-linker-plugin) return 1 ;;
     -E | -M | -MM | -S | -fsyntax-only | -emit-llvm | -emit-ast | --version | -dumpmachine | -dumpversion | -print-* | --print-* | -###) answers=1 ;;
     -emit-* | --analyze | --preprocess | --assemble | -verify-pch | --precompile | -module-file-info | -rewrite-objc | -cc1*) return 1 ;;
-    -extract-api | --autocomplete* | --dependencies | --user-dependencies | --for-linker* | -ipo | -gsplit-dwarf*) return 1 ;;
+    -extract-api | --autocomplete* | --dependencies | --user-dependencies | --for-linker* | -ipo | -gsplit-dwarf* | -gdwarf64) return 1 ;;
     -c | --compile) step=compile ;;
     -fno-lto) native=1 ;;
     -flto | -flto=*) native='' stripped=1 ;;

@@ -226,6 +226,7 @@ class Linking {
         ? await this.relocationModel(options, inputs)
         : ["--emit=bitcode", `--bitcode-version=${llvm.version}`]),
       ...(command.jobs === undefined ? [] : ["-j", String(command.jobs)]),
+      ...(command.dropsDebug ? ["--strip-debug"] : []),
     ];
     if (llvm === null) this.optimised = [...own, ...inputs];
     const natives = command.refusesUnsupported ? [] : ["--native-modules", this.natives];

@@ -48,7 +48,7 @@ const alsoLinker = [
   "-fmemory-profile*", "-fsanitize*", "-fno-sanitize*", "-shared-libsan", "-shared-libasan",
   "-static-libsan", "-static-libasan", "-static-libtsan", "-static-liblsan", "-static-libubsan", "-fopenmp*",
   "-static-openmp",
-  "-ffunction-sections", "-fdata-sections",
+  "-ffunction-sections", "-fdata-sections", "-gz*",
 ];
 
 /** Options that have no meaning here: whole-program optimisation happens later, in every case. */
@@ -58,7 +58,7 @@ const dropped = [
   "-fno-unified-lto", "-fsplit-lto-unit", "-fno-split-lto-unit", "-fthin-link-bitcode=*",
   "-fwhole-program-vtables", "-fno-whole-program-vtables", "-fvirtual-function-elimination",
   "-fuse-linker-plugin", "-fno-use-linker-plugin", "-fthinlto-index=*", "-fintegrated-as",
-  "-fno-integrated-as", "-integrated-as", "-no-integrated-as", "-gsplit-dwarf*", "-pipe",
+  "-fno-integrated-as", "-integrated-as", "-no-integrated-as", "-pipe",
   "-fembed-bitcode=off", "-ipo",
 ];
 
@@ -67,6 +67,7 @@ const dropped = [
 const refused = [
   "-fembed-bitcode*", "-fstack-size-section", "-femulated-tls",
   "-fbasic-block-sections=*", "-ftrap-function=*", "-save-temps=*", "--save-temps=*",
+  "-gsplit-dwarf*", "-gdwarf64",
 ];
 
 /** Options with which clang answers or works by itself and makes no object. */
@@ -78,6 +79,9 @@ const clangOnly = [
   "-rewrite-objc", "-cc1", "-cc1as", "-extract-api", "--autocomplete=*", "--dependencies",
   "--user-dependencies",
 ];
+
+/** Options that say how much debug information there is. */
+const debugLevel = /^-g(?:\d|gdb\d?|dwarf(?:-\d)?|line-tables-only|mlt|line-directives-only|full|used)?$/;
 
 const sourceExtension = /\.(c|i|ll|bc|cc|cp|cxx|cpp|CPP|c\+\+|C|CC|CXX|C\+\+|ii|cppm|m|mi|mm|M|mii)$/;
 const assemblyExtension = /\.(s|S|sx|asm)$/;
@@ -120,6 +124,8 @@ export interface CommandLine {
   readonly saveTemps: "cwd" | "obj" | undefined;
   /** `-ffat-lto-objects`: objects have machine code beside the IR. */
   readonly fat: boolean;
+  /** Of the options that say how much debug information there is, the last one says none. */
+  readonly dropsDebug: boolean;
   /** The level of optimisation by the last `-O`: `z`, `2`; undefined: none was given. */
   readonly level: string | undefined;
   /** Options for the assembler (`-Wa,`), which only assembly inputs need. */
@@ -233,6 +239,7 @@ class Parser {
       refusesUnsupported: this.refusesUnsupported || this.link.some(refusesUnsupported),
       fat: this.fat,
       saveTemps: this.saveTemps,
+      dropsDebug: /^-g(?:gdb)?0$/.test(this.compile.findLast((word) => debugLevel.test(word)) ?? ""),
       level: this.compile.findLast((word) => word.startsWith("-O"))?.substring(2),
       assemble: this.assemble,
       link: this.link,

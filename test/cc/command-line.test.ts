@@ -73,6 +73,17 @@ describe("inputs and values", () => {
     expect(paths(c)).toEqual(["a.c"]);
   });
 
+  it("knows whether debug information is wanted at the link", () => {
+    for (const line of ["a.o -g0", "-g -ggdb0 -gz -gno-column-info a.o"])
+      expect(parse(line).dropsDebug, line).toBe(true);
+    for (const line of ["a.o", "-g a.o", "-g0 -g a.o", "-g0 -gdwarf-4 a.o", "-g0 -gline-tables-only a.o"])
+      expect(parse(line).dropsDebug, line).toBe(false);
+    expect(parse("-g -gz=zlib a.o").link).toEqual([
+      { words: ["-gz=zlib"] },
+      { input: { path: "a.o", kind: "object", language: undefined } },
+    ]);
+  });
+
   it("reads the output in all its forms", () => {
     for (const line of ["-o x.o", "-ox.o", "--output x.o", "--output=x.o"]) {
       const c = parse(`-c a.c ${line}`);
@@ -110,9 +121,7 @@ describe("inputs and values", () => {
   });
 
   it("drops what would put off code generation or put it elsewhere", () => {
-    const c = parse(
-      "-c -flto -flto=thin -fwhole-program-vtables -fno-integrated-as -gsplit-dwarf -pipe -O2 a.c",
-    );
+    const c = parse("-c -flto -flto=thin -fwhole-program-vtables -fno-integrated-as -pipe -O2 a.c");
     expect(c.compile).toEqual(["-O2"]);
   });
 });

@@ -158,7 +158,7 @@ describe("debug information", () => {
     expect(link()).toMatchObject({ status: 0, stderr: "" });
     expect(sections()).toContain(".debug_line");
     const code = loaded();
-    for (const option of ["-s", "-Wl,-S", "-Wl,--strip-debug"]) {
+    for (const option of ["-s", "-Wl,-S", "-Wl,--strip-debug", "-g0"]) {
       expect(link(option)).toMatchObject({ status: 0, stderr: "" });
       expect(sections()).not.toContain(".debug_line");
       expect(loaded()).toBe(code);
