@@ -9,9 +9,9 @@ import { printModule } from "../../formats/text/index.js";
 import type { CodegenStatistics } from "../../lto/codegen/program/statistics.js";
 import type { RegisterSet } from "../../lto/codegen/register-set.js";
 import { InputError } from "../../lto/ir/errors.js";
-import type { Module } from "../../lto/ir/module.js";
+import type { Func, Module } from "../../lto/ir/module.js";
 import type { Diagnostic } from "../../lto/link/index.js";
-import { formatRemarks, type Remark } from "../../lto/pass/remarks.js";
+import { formatRemarks, placeOfSubprogram, type Remark } from "../../lto/pass/remarks.js";
 import { emptyReport, mergeReports, type PassReport } from "../../lto/pass/report.js";
 import { formatTrace } from "../../lto/pass/trace.js";
 import { type PassSet, productPasses } from "../../lto/pipeline/registry.js";
@@ -162,6 +162,8 @@ interface Produced {
 
 class Job {
   private sizeReport: SizeReportWriter | null = null;
+  /** By the names that they had before any pass; only where remarks tell where they are. */
+  private functions: ReadonlyMap<string, Func> = new Map();
   private readonly timer = new Timer();
   private readonly services: JobServices;
 
@@ -213,6 +215,8 @@ class Job {
   /** Runs the passes on the linked module and plans code generation, which is the last to need the summary. */
   private async prepare(linked: Linked): Promise<Prepared> {
     const { options, services } = this;
+    if (options.passes.optRemarksFilename !== null)
+      this.functions = new Map(linked.module.functions.map((fn) => [fn.name, fn]));
     const { module } = linked;
     const { origin } = this.timer;
     const codegen = generatesCode(module, options) ? codegenOptions(module, options) : null;
@@ -360,7 +364,9 @@ class Job {
       const ordered = [...functions].sort((a, b) =>
         a.function < b.function ? -1 : Number(a.function > b.function),
       );
-      return formatRemarks([...program, ...ordered]);
+      return formatRemarks([...program, ...ordered], (name) =>
+        placeOfSubprogram(this.functions.get(name)?.subprogram ?? null),
+      );
     });
   }
 

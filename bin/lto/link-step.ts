@@ -15,6 +15,7 @@ import {
   parseVersionScript,
 } from "../../lto/link/index.js";
 import type { LinkInput, LinkOptions } from "../../lto/link/input.js";
+import { placeOfOrigin, placeOfSubprogram, type SourcePlace } from "../../lto/pass/remarks.js";
 import { targetOf } from "../../lto/targets.js";
 import { isTarget } from "../../lto/targets-by-triple.js";
 import { verifyModule } from "../../lto/verify/verifier.js";
@@ -144,14 +145,25 @@ function filesOf({ functions }: Module, { fileOf }: LinkResult): ReadonlyMap<str
   return files;
 }
 
-/** An error that was met while code was generated for a function: its file is that of the function. */
+/**
+ * An error that was met while code was generated for a function: its file is that of the function, its line that of the
+ * instruction, or of the function.
+ */
 export function placed(e: unknown, linked: Linked): unknown {
   if (e instanceof InputErrors)
     return new InputErrors(e.errors.map((error) => placed(error, linked) as InputError));
-  const { files } = linked;
-  const file = e instanceof InputError && e.fn !== undefined ? files.get(e.fn) : undefined;
-  return e instanceof InputError && file !== undefined ? e.inFile(file) : e;
+  if (!(e instanceof InputError) || e.fn === undefined) return e;
+  const { module, files } = linked;
+  const file = files.get(e.fn);
+  const { fn: name } = e;
+  const fn = module.functions.find((known) => known.name === name);
+  const place = placeOfOrigin(module.origins, e.origin ?? 0) ?? placeOfSubprogram(fn?.subprogram ?? null);
+  const error = file === undefined ? e : e.inFile(file);
+  return place === null ? error : error.at(placeText(place));
 }
+
+const placeText = ({ file, line, column }: SourcePlace): string =>
+  `${file}:${line}${column === 0 ? "" : `:${column}`}`;
 
 /** @throws InputError where only LLVM can generate the code, or is to */
 function refuseForeign(module: Module, { codegen }: DriverOptions): void {

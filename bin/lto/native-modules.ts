@@ -231,4 +231,5 @@ const bitcodeOf = (object: Uint8Array, file: string): Source => ({
   },
 });
 
-const constructOf = ({ message }: UnsupportedError): string => message.replace(/^unsupported: /, "");
+const constructOf = ({ construct, where }: UnsupportedError): string =>
+  where === undefined ? construct : `${construct} (in ${where})`;

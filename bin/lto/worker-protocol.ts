@@ -76,6 +76,7 @@ export interface Failure {
   readonly message: string;
   readonly file: string | undefined;
   readonly fn: string | undefined;
+  readonly origin: number | undefined;
   /** What is not supported, if that is the error. */
   readonly construct: string | undefined;
   readonly stack: string | undefined;
@@ -88,17 +89,24 @@ export function attempt<T>(work: () => T): { readonly result: T } | { readonly f
     return { result: work() };
   } catch (e) {
     const { message, stack } = e as Error;
-    const { file, fn } = e instanceof InputError ? e : { file: undefined, fn: undefined };
+    const { file, fn, origin }: Partial<InputError> = e instanceof InputError ? e : {};
     const where = e instanceof InternalError || e instanceof UnsupportedError ? e.where : undefined;
     const construct = e instanceof UnsupportedError ? e.construct : undefined;
-    return { failure: { ofInput: e instanceof InputError, message, file, fn, construct, stack, where } };
+    return {
+      failure: { ofInput: e instanceof InputError, message, file, fn, origin, construct, stack, where },
+    };
   }
 }
 
 /** The error that the worker met. */
-export function errorOf({ ofInput, message, file, fn, construct, stack, where }: Failure): Error {
+export function errorOf(failure: Failure): Error {
+  const { ofInput, message, file, fn, origin, construct, stack, where } = failure;
   if (!ofInput) return new InternalError(message, where ?? "in a worker thread", stack);
   const error =
     construct === undefined ? new InputError(message, file) : new UnsupportedError(construct, where, file);
-  return Object.assign(error, { message, ...(fn === undefined ? {} : { fn }) });
+  return Object.assign(error, {
+    message,
+    ...(fn === undefined ? {} : { fn }),
+    ...(origin === undefined ? {} : { origin }),
+  });
 }

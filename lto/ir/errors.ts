@@ -7,12 +7,19 @@ export class InputError extends Error {
   override readonly name: string = "InputError";
   /** The function that code was being generated for, from which the file follows. */
   fn?: string;
+  /** The origin of the instruction that code was being generated for, in the table of the linked module. */
+  origin?: number;
   constructor(
     message: string,
     /** The input file, when known; readers throw without it and the driver adds it. */
     readonly file?: string,
   ) {
     super(message);
+  }
+  /** The same error, which says where in the source it was met. */
+  at(place: string): this {
+    this.message += `, at ${place}`;
+    return this;
   }
   /** The same error, attributed to `file` unless it already names one. */
   inFile(file: string): InputError {

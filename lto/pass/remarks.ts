@@ -2,10 +2,12 @@
  * Remarks: what passes decided, and why, for people and tools that ask. Written as LLVM's optimisation records are (YAML,
  * one document a remark; "Remarks" in LLVM's documentation), so that opt-viewer, llvm-remarkutil and scripts read them.
  *
- * Code does not depend on remarks: a pass that finds no sink decides the same. Source positions are not kept by the IR, so
- * none are written; a function's name is that of its symbol.
+ *  Code does not depend on remarks: a pass that finds no sink decides the same. A remark has the place of the instruction that it
+ * is about, else that of its function, where debug information tells; a function's name is that of its symbol.
  */
 
+import type { DISubprogram } from "../ir/debug/nodes.js";
+import type { Origins } from "../ir/origins.js";
 import type { PassOptions } from "./options.js";
 
 /** What became of an opportunity: it was taken, or not, or it is only told of. */
@@ -13,6 +15,27 @@ export type RemarkKind = "Passed" | "Missed" | "Analysis";
 
 /** A fact of a remark: a key, and text or a number. Keys of size decisions are `Cost` and `Threshold`, as in LLVM. */
 export type RemarkFact = readonly [key: string, value: string | number];
+
+/** In the source, as its compiler named it. Column 0: not known. */
+export interface SourcePlace {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** Where an instruction was written; null: nothing says so. */
+export function placeOfOrigin(origins: Origins | null, origin: number): SourcePlace | null {
+  const location = origins?.locationOf(origin) ?? null;
+  const file = location?.scope?.file;
+  return location === null || location.line === 0 || file == null
+    ? null
+    : { file: file.filename, line: location.line, column: location.column };
+}
+/** Where a function was written; null: nothing says so. */
+export const placeOfSubprogram = (subprogram: DISubprogram | null): SourcePlace | null =>
+  subprogram === null || subprogram.line === 0 || subprogram.file === null
+    ? null
+    : { file: subprogram.file.filename, line: subprogram.line, column: 0 };
 
 /** Plain data, which threads exchange. */
 export interface Remark {
@@ -22,6 +45,8 @@ export interface Remark {
   readonly name: string;
   /** The function that it is about. */
   readonly function: string;
+  /** Of the instruction that it is about; without, it is about the function. */
+  readonly place?: SourcePlace | null;
   /** The sentence: its texts and values follow each other. Plain words have the key `String`. */
   readonly facts: readonly RemarkFact[];
 }
@@ -57,14 +82,28 @@ export class Remarks {
   }
 }
 
-/** The file's text. */
-export const formatRemarks = (remarks: readonly Remark[]): string => remarks.map(formatRemark).join("");
+type PlaceOf = (fn: string) => SourcePlace | null;
 
-function formatRemark({ kind, pass, name, function: fn, facts }: Remark): string {
-  const head = `--- !${kind}\n${line("Pass", pass)}${line("Name", name)}${line("Function", fn)}`;
-  const body = facts.map(([key, value]) => `  - ${line(key, String(value))}`).join("");
-  return `${head}${facts.length === 0 ? "" : `Args:\n${body}`}...\n`;
+/** The file's text. @param placeOf where functions were written, by their names */
+export const formatRemarks = (remarks: readonly Remark[], placeOf: PlaceOf = () => null): string =>
+  remarks.map((remark) => formatRemark(remark, placeOf)).join("");
+
+function formatRemark({ kind, pass, name, function: fn, place, facts }: Remark, placeOf: PlaceOf): string {
+  const at = placeLine(place ?? placeOf(fn));
+  const head = `--- !${kind}\n${line("Pass", pass)}${line("Name", name)}${at}${line("Function", fn)}`;
+  const body = facts.map(([key, value]) => {
+    const of = aboutFunctions.has(key) ? placeLine(placeOf(String(value))) : "";
+    return `  - ${line(key, String(value))}${of === "" ? "" : `    ${of}`}`;
+  });
+  return `${head}${facts.length === 0 ? "" : `Args:\n${body.join("")}`}...\n`;
 }
+
+/** Facts whose value is a function. */
+const aboutFunctions: ReadonlySet<string> = new Set(["Callee", "Caller"]);
+const placeLine = (place: SourcePlace | null): string =>
+  place === null
+    ? ""
+    : `${"DebugLoc:".padEnd(16)} { File: ${scalar(place.file)}, Line: ${place.line}, Column: ${place.column} }\n`;
 
 const line = (key: string, value: string): string => `${`${key}:`.padEnd(16)} ${scalar(value)}\n`;
 

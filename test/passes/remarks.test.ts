@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { main } from "../../bin/lto/main.js";
 import { formatRemarks } from "../../lto/pass/remarks.js";
+import { fixtureBytes } from "../bitcode/fixture.js";
 import { capture, type Outcome, temporaryFolder } from "../support/command.js";
 
 const cwd = temporaryFolder();
@@ -54,6 +55,19 @@ describe("--opt-remarks-filename", () => {
     writeFileSync(path("a.ll"), program("noinline"));
     await lto(["-O2", `--opt-remarks-filename=${file}`]);
     expect(readFileSync(file, "utf8")).toMatch(/--- !Missed\nPass: +inline\nName: +NeverInline\n/);
+  });
+  it("says where calls and functions are, where debug information does", async () => {
+    writeFileSync(path("nodes.bc"), fixtureBytes("nodes-15.bc"));
+    const file = path("remarks.yaml");
+    const options = ["-O2", `--opt-remarks-filename=${file}`, "--opt-remarks-passes=^inline"];
+    await capture(main, [path("nodes.bc"), "-o", path("a.s"), ...options], { cwd, workers: true });
+    const call = readFileSync(file, "utf8")
+      .split("--- ")
+      .find((record) => record.includes("Callee:          _Z"))!;
+    const place = "DebugLoc: +\\{ File: nodes.cpp, Line: (\\d+), Column: (\\d+) \\}\n";
+    const [, line, column] = new RegExp(`^${place}Function:`, "m").exec(call)!;
+    expect(Number(line) * Number(column)).toBeGreaterThan(0);
+    expect(call).toMatch(new RegExp(`  - Callee: .*\n    ${place}`));
   });
   it("reports a bad pattern and a file that cannot be written", async () => {
     expect(await lto(["--opt-remarks-passes=("])).toMatchObject({ code: 2 });
@@ -200,6 +214,28 @@ ${blocks.join("")}end:
 });
 
 describe("the text of a record", () => {
+  it("has places as LLVM writes them", () => {
+    const place = { file: "a b.c", line: 3, column: 7 };
+    const facts = [["Callee", "g"]] as const;
+    expect(
+      formatRemarks(
+        [{ kind: "Passed", pass: "inline", name: "Inlined", function: "f", place, facts }],
+        () => ({
+          ...place,
+          column: 0,
+        }),
+      ),
+    ).toBe(`--- !Passed
+Pass:            inline
+Name:            Inlined
+DebugLoc:        { File: 'a b.c', Line: 3, Column: 7 }
+Function:        f
+Args:
+  - Callee:          g
+    DebugLoc:        { File: 'a b.c', Line: 3, Column: 0 }
+...
+`);
+  });
   it("quotes what YAML would take for something else", () => {
     const facts = ["plain", "two words", "it's", "no", "-1", "007", 'tab\t"\\', "ü", "日"].map(
       (value) => ["Value", value] as const,

@@ -61,7 +61,9 @@ export class Lowering extends Emitter {
   }
 
   unsupported(construct: string): UnsupportedError {
-    return new UnsupportedError(construct, `@${this.fn.name}`);
+    const error = new UnsupportedError(construct, `@${this.fn.name}`);
+    error.origin = this.origin;
+    return error;
   }
 
   /** Legal types that stand for a value of `type`; none for void and empty aggregates. */

@@ -327,6 +327,8 @@ export abstract class FunctionSelection {
   }
 
   unsupported(construct: string): never {
-    throw new UnsupportedError(construct, `function '${this.mf.name}'`);
+    const error = new UnsupportedError(construct, `function '${this.mf.name}'`);
+    error.origin = this.code.origin;
+    throw error;
   }
 }

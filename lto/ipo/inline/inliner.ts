@@ -22,11 +22,12 @@ import type { CallInst } from "../../ir/instructions.js";
 import type { Func, GlobalValue, Module } from "../../ir/module.js";
 import { callGraph } from "../../pass/analyses.js";
 import type { ComponentPass, ComponentWalk, ProgramContext } from "../../pass/pass.js";
+import { placeOfOrigin } from "../../pass/remarks.js";
 import type { InlineAdvisor } from "./advisor.js";
 import { type BodyCost, bodyCost, callsIn, placedCalls } from "./body-cost.js";
 import { inlineCall } from "./inline-call.js";
 import { misfit, takeOverAttributes } from "./obstacles.js";
-import { decided, impossible, type TriedSizes, tried } from "./remarks.js";
+import { decided, impossible, type ToldCall, type TriedSizes, tried } from "./remarks.js";
 import { InlineSession } from "./session.js";
 import { SizeAdvisor } from "./size-advisor.js";
 import { SpeedAdvisor } from "./speed-advisor.js";
@@ -96,6 +97,10 @@ class InlinerWalk implements ComponentWalk {
     return this.session.removeUncalled(this.context.ofModule(callGraph)) > 0;
   }
 
+  private told(caller: Func, { origin }: CallInst, callee: Func): ToldCall {
+    return { caller, callee, place: placeOfOrigin(this.context.origins, origin) };
+  }
+
   private inlineInto(caller: Func): boolean {
     const goal = this.context.goalOf(caller);
     if (goal === "none" || caller.linkage === "available_externally") return false;
@@ -127,7 +132,7 @@ class InlinerWalk implements ComponentWalk {
       const why =
         remarks === null ? misfit(caller, call, callee) : session.obstacle(caller, call, callee, false);
       if (why !== null) {
-        remarks?.add(impossible(caller, callee, why));
+        remarks?.add(impossible(this.told(caller, call, callee), why));
         continue;
       }
       const callSites = session.callSites(callee);
@@ -155,7 +160,10 @@ class InlinerWalk implements ComponentWalk {
         if (session.obstacle(caller, call, callee, false) !== null) continue;
       }
       const sizes = advice.isClose === true ? this.tryOut(caller, call, callee, advice.share) : null;
-      remarks?.add(sizes === null ? decided(caller, callee, advice) : tried(caller, callee, sizes));
+      if (remarks !== null) {
+        const told = this.told(caller, call, callee);
+        remarks.add(sizes === null ? decided(told, advice) : tried(told, sizes));
+      }
       if (sizes === null ? !advice.inline : sizes.after >= sizes.before) continue;
       const places = isForSpeed ? this.placesIn(callee, known) : null;
       const calls = session.inline(caller.edit(), call, callee);

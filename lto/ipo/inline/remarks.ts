@@ -1,11 +1,17 @@
 /** What the inliner says of its decisions, in the words and keys of LLVM's, so that the same tools read them. */
 import type { Func } from "../../ir/module.js";
-import { type Remark, type RemarkFact, words } from "../../pass/remarks.js";
+import { type Remark, type RemarkFact, type SourcePlace, words } from "../../pass/remarks.js";
 import type { Advice } from "./advisor.js";
 
+/** The call that a remark is about. */
+export interface ToldCall {
+  readonly caller: Func;
+  readonly callee: Func;
+  readonly place: SourcePlace | null;
+}
+
 const decision = (
-  caller: Func,
-  callee: Func,
+  { caller, callee, place }: ToldCall,
   isInlined: boolean,
   reasons: readonly RemarkFact[],
 ): Remark => ({
@@ -13,6 +19,7 @@ const decision = (
   pass: "inline",
   name: isInlined ? "Inlined" : "TooCostly",
   function: caller.name,
+  place,
   facts: [
     ["Callee", callee.name],
     words(isInlined ? " inlined into " : " not inlined into "),
@@ -22,8 +29,8 @@ const decision = (
 });
 
 /** A call was replaced, or is too costly to be. Cost and threshold are in units of the advisor's: bytes for size. */
-export const decided = (caller: Func, callee: Func, { inline, cost, threshold }: Advice): Remark =>
-  decision(caller, callee, inline, [
+export const decided = (call: ToldCall, { inline, cost, threshold }: Advice): Remark =>
+  decision(call, inline, [
     words(inline ? " with (cost=" : " because too costly to inline (cost="),
     ["Cost", Math.round(cost)],
     words(", threshold="),
@@ -37,8 +44,8 @@ export interface TriedSizes {
   readonly after: number;
 }
 /** A call that was decided by generating code for both versions. */
-export const tried = (caller: Func, callee: Func, { before, after }: TriedSizes): Remark =>
-  decision(caller, callee, after < before, [
+export const tried = (call: ToldCall, { before, after }: TriedSizes): Remark =>
+  decision(call, after < before, [
     words(": generated code takes "),
     ["Before", Math.round(before)],
     words(" bytes without and "),
@@ -47,11 +54,12 @@ export const tried = (caller: Func, callee: Func, { before, after }: TriedSizes)
   ]);
 
 /** A call that cannot be replaced whatever it costs. */
-export const impossible = (caller: Func, callee: Func, why: string): Remark => ({
+export const impossible = ({ caller, callee, place }: ToldCall, why: string): Remark => ({
   kind: "Missed",
   pass: "inline",
   name: "NeverInline",
   function: caller.name,
+  place,
   facts: [
     ["Callee", callee.name],
     words(" not inlined into "),

@@ -25,7 +25,7 @@ import type { DataLayout } from "../../ir/data-layout.js";
 import { isCall } from "../../ir/instructions.js";
 import type { Func, GlobalValue, Module } from "../../ir/module.js";
 import type { ComponentPass, ComponentWalk, ProgramContext } from "../../pass/pass.js";
-import { type Remark, words } from "../../pass/remarks.js";
+import { placeOfOrigin, type Remark, type SourcePlace, words } from "../../pass/remarks.js";
 import { isLibraryCall, type LibraryCall, Maker, Names, prototype, type Rule, RuleContext } from "./calls.js";
 import * as numbers from "./numbers.js";
 import * as output from "./output.js";
@@ -131,18 +131,19 @@ class LibraryCalls implements ComponentWalk {
       if (value === undefined) continue;
       if (value === null) editor.erase(call);
       else editor.replace(call, value);
-      this.context.remarks?.add(told(caller, callee));
+      this.context.remarks?.add(told(caller, callee, placeOfOrigin(this.context.origins, call.origin)));
     }
     this.context.count("calls", finds.length);
     return true;
   }
 }
 
-const told = (caller: Func, callee: Func): Remark => ({
+const told = (caller: Func, callee: Func, place: SourcePlace | null): Remark => ({
   kind: "Passed",
   pass: "libcalls",
   name: "LibraryCallSimplified",
   function: caller.name,
+  place,
   facts: [words("call of "), ["Callee", callee.name], words(" simplified")],
 });
 

@@ -28,7 +28,7 @@ import { type CallInst, type Inst, isCall, isPlainAccess, Op } from "../../ir/in
 import type { Func, Module } from "../../ir/module.js";
 import { dominators, summary } from "../../pass/analyses.js";
 import type { ModulePass, ProgramContext } from "../../pass/pass.js";
-import { words } from "../../pass/remarks.js";
+import { placeOfOrigin, words } from "../../pass/remarks.js";
 import { askingFunctions, isAssumption, type TypeQuery, TypeTables, typeQueries } from "./type-tables.js";
 
 /** More callees than this say next to nothing. */
@@ -128,6 +128,7 @@ class Devirtualizer {
       pass: "devirtualize",
       name: "Devirtualized",
       function: editor.fn.name,
+      place: placeOfOrigin(this.context.origins, call.origin),
       facts: [words("a call of a virtual function can only be one of "), ["Callee", fn.name]],
     });
   }
