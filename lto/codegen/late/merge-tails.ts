@@ -151,8 +151,11 @@ function mergeGroup(mf: MFunction, group: MBlock[], wrapped: boolean): boolean {
     for (const other of sharers) {
       const start = other.insts.length - length;
       for (let i = 0; i < length; i++) mergeOrigins(shared.insts[i]!, other.insts[start + i]!);
+      const jump = mf.target.instructions.jump(shared);
+      // Where the code begins that is elsewhere now, so that its line is still a place to stop at.
+      jump.origin = other.insts.slice(start).find(({ origin }) => origin >= 0)?.origin ?? -1;
       other.insts.length = start;
-      other.insts.push(mf.target.instructions.jump(shared));
+      other.insts.push(jump);
       shared.frequency += other.frequency;
     }
     changed = true;
