@@ -77,6 +77,14 @@ export async function linkInputs(
     if (!/[*?[\\]/.test(name) && !symbols.get(name)?.isDefined)
       diagnose({ severity: "warning", message: `--export ${name}: nothing defines it` });
   if (module === null) throw new LinkError(diagnostics);
+  if (!options.stripDebug && module.flag(debugFlag) !== undefined) {
+    // Text has none: neither what is read nor what is written.
+    if (module.debugUnits === null || options.emit === "ir")
+      diagnose({
+        severity: "warning",
+        message: `debug information is left out, that of ${linked.fileOfFlag(debugFlag)} and others: text has none`,
+      });
+  }
   finished("link");
   if (options.verify) {
     throwAny(
@@ -134,6 +142,9 @@ async function rootsOf(
   ];
   return rootReasons(module, symbols, given, told);
 }
+
+/** What compilers say in modules with debug information that somebody asked for. */
+const debugFlag = "Dwarf Version";
 
 /** Names only: the inputs can go. */
 function filesOf({ functions }: Module, { fileOf }: LinkResult): ReadonlyMap<string, string> {

@@ -164,6 +164,19 @@ describe("debug information", () => {
       expect(loaded()).toBe(code);
     }
   });
+
+  it("is not in text of the IR, which a warning says", () => {
+    const w = new Workspace({
+      "a.ll": `define i32 @main() {\n  ret i32 0\n}\n!llvm.module.flags = !{!0}\n!0 = !{i32 7, !"Dwarf Version", i32 5}\n`,
+    });
+    const link = (...more: string[]) =>
+      spawnSync(process.execPath, [command("tsc-lto"), "a.ll", "-o", "a.s", ...more], {
+        cwd: w.directory,
+        encoding: "utf8",
+      });
+    expect(link().stderr).toContain("warning: debug information is left out, that of a.ll and others");
+    expect(link("--strip-debug")).toMatchObject({ status: 0, stderr: "" });
+  });
 });
 
 describe("files that can be read once", () => {
