@@ -88,7 +88,7 @@ export function* planModule(
 /** What makes debug information of the marks in the text of functions. Most links need none. */
 async function debugWriter(module: Module, printer: AsmPrinter): Promise<DebugWriter> {
   const { DebugWriter: Writer } = await import("../../formats/dwarf/writer.js");
-  return new Writer(module, (fn) => printer.symbol(fn));
+  return new Writer(module, (global) => printer.symbol(global));
 }
 
 export async function generate(

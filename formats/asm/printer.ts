@@ -9,7 +9,7 @@ import { retainedIn } from "../../lto/analysis/references.js";
 import type { GlobalCluster } from "../../lto/codegen/late/global-cluster.js";
 import type { MFunction } from "../../lto/codegen/mir.js";
 import type { PrintedFunction } from "../../lto/codegen/program/function-compilers.js";
-import type { Func, Module } from "../../lto/ir/module.js";
+import type { GlobalValue, Module } from "../../lto/ir/module.js";
 import { targetOf } from "../../lto/targets.js";
 import { dataImage, dependsOnPlace } from "./data-image.js";
 import { FallThrough } from "./fall-through.js";
@@ -55,9 +55,9 @@ export class AsmPrinter {
     return out;
   }
 
-  /** The name that a function has in the text. */
-  symbol(fn: Func): string {
-    return this.names.symbol(fn);
+  /** The name that a global has in the text. */
+  symbol(global: GlobalValue): string {
+    return this.names.symbol(global);
   }
 
   /** One finished function. */

@@ -1,8 +1,10 @@
 /** Debug information of a program whose code is written: while it is, labels and line tables; and what follows the code. */
 import type { PrintedFunction } from "../../lto/codegen/program/function-compilers.js";
-import type { Func, Module } from "../../lto/ir/module.js";
+import { isReservedName } from "../../lto/ir/intrinsics.js";
+import { type GlobalValue, isReference, type Module } from "../../lto/ir/module.js";
 import { Origins } from "../../lto/ir/origins.js";
 import { CodeDebug } from "./code-debug.js";
+import { debugEntries } from "./debug-entries.js";
 import { LineTables } from "./line-tables.js";
 
 /** LLVM's own where nobody says. */
@@ -11,11 +13,16 @@ const defaultVersion = 5;
 export class DebugWriter {
   private readonly lines: LineTables;
   private readonly code: CodeDebug;
+  private readonly version: number;
 
   /** @param symbol the name of a function in assembly */
-  constructor(module: Module, symbol: (fn: Func) => string) {
+  constructor(
+    private readonly module: Module,
+    private readonly symbol: (global: GlobalValue) => string,
+  ) {
     const version = module.flag("Dwarf Version");
-    this.lines = new LineTables(typeof version === "number" ? version : defaultVersion);
+    this.version = typeof version === "number" ? version : defaultVersion;
+    this.lines = new LineTables(this.version);
     const functions = new Map(
       module.functions.filter((fn) => !fn.isDeclaration).map((fn) => [symbol(fn), fn] as const),
     );
@@ -29,7 +36,15 @@ export class DebugWriter {
 
   /** What follows all code and data. */
   text(): string {
-    this.code.close();
-    return this.lines.text();
+    const functions = this.code.close();
+    const globals = new Set(this.module.globals);
+    const entries = debugEntries(this.module, functions, this.lines, this.version, (global) =>
+      globals.has(global) && !isElsewhere(global) ? this.symbol(global) : null,
+    );
+    return entries + this.lines.text();
   }
 }
+
+/** What the program's own file has no address of. */
+const isElsewhere = (global: GlobalValue): boolean =>
+  isReference(global) || (global.kind === "variable" && isReservedName(global.name));

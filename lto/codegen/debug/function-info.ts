@@ -2,7 +2,13 @@
  * What is known of a function's final code for debuggers: where it begins and ends, and which parts of it belong to which
  * scopes. Made by what writes the text of code (formats/dwarf/code-scopes.ts), read by what writes DWARF's entries.
  */
-import type { DIFile, DILexicalBlock, DILocation, DISubprogram } from "../../ir/debug/nodes.js";
+import type {
+  DIFile,
+  DILexicalBlock,
+  DILocalVariable,
+  DILocation,
+  DISubprogram,
+} from "../../ir/debug/nodes.js";
 import type { GlobalValue } from "../../ir/module.js";
 
 /** Between two labels of one section, which only the assembler knows. */
@@ -29,6 +35,20 @@ export interface ScopeInstance {
   /** In the order of the code, with those of its children. */
   readonly ranges: readonly CodeRange[];
   readonly children: readonly ScopeInstance[];
+  /** Variables of the scope whose places are known, somewhere at least. */
+  readonly variables?: readonly LocatedVariable[];
+}
+
+export interface LocatedVariable {
+  readonly variable: DILocalVariable;
+  /** In the order of the code; apart from each other. */
+  readonly places: readonly VariablePlace[];
+}
+
+export interface VariablePlace {
+  readonly range: CodeRange;
+  /** DWARF's operations, complete. The base of the frame is the CFA. */
+  readonly expression: readonly number[];
 }
 
 export interface FunctionDebugInfo {

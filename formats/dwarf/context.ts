@@ -1,0 +1,96 @@
+/** What the makers of entries share: the units, and which entries nodes have. */
+import type { DebugNode, DICompileUnit, DIFile } from "../../lto/ir/debug/nodes.js";
+import type { Uniquer } from "../../lto/ir/debug/unique.js";
+import type { GlobalValue } from "../../lto/ir/module.js";
+import type { SectionBytes } from "./bytes.js";
+import { At, DwOp } from "./constants.js";
+import { type AddressPool, type Entry, Unit } from "./entries.js";
+
+/** Where lines of code are said: a table a unit. */
+export interface LineNumbers {
+  /** Of the unit's table; null: it has none. */
+  label(unit: DICompileUnit): string | null;
+  /** The number of a file in the unit's table. */
+  file(unit: DICompileUnit, file: DIFile): number;
+}
+
+/** A compile unit with its entries. */
+export interface UnitEntries {
+  readonly node: DICompileUnit;
+  readonly unit: Unit;
+  readonly root: Entry;
+  /** Entries that each unit has its own of: namespaces and modules. */
+  readonly own: Map<DebugNode, Entry>;
+}
+
+export class Context {
+  private readonly byNode = new Map<DICompileUnit, UnitEntries>();
+  /** Types, declarations and definitions: each is there once, in the unit that asked first or that it is of. */
+  readonly shared = new Map<DebugNode, Entry>();
+  /** What is left to do for entries that are there: those that lead to others make them on the way. */
+  private readonly later: (() => void)[] = [];
+  private readonly last: (() => void)[] = [];
+
+  /**
+   * @param version DWARF's
+   * @param symbol a global of the module as the assembler takes it; null: it has no place in the program
+   */
+  constructor(
+    readonly version: number,
+    readonly lines: LineNumbers,
+    readonly uniquer: Uniquer,
+    readonly addresses: AddressPool,
+    readonly symbol: (global: GlobalValue) => string | null,
+  ) {}
+
+  unitOf(node: DICompileUnit): UnitEntries {
+    let entries = this.byNode.get(node);
+    if (entries === undefined) {
+      const unit = new Unit();
+      entries = { node, unit, root: unit.root, own: new Map() };
+      this.byNode.set(node, entries);
+    }
+    return entries;
+  }
+
+  get units(): Iterable<UnitEntries> {
+    return this.byNode.values();
+  }
+
+  /** Does it once all that is under way is done, so that long chains of nodes need no deep stack. */
+  defer(work: () => void): void {
+    this.later.push(work);
+  }
+  /** Does it when all entries are there. */
+  atEnd(work: () => void): void {
+    this.last.push(work);
+  }
+  finish(): void {
+    for (const work of this.last) work();
+  }
+  run(): void {
+    for (let work = this.later.pop(); work !== undefined; work = this.later.pop()) work();
+  }
+
+  /** Where something was declared. Nothing without a line. */
+  place(entry: Entry, unit: UnitEntries, file: DIFile | null, line: number): void {
+    if (line === 0) return;
+    if (file !== null) entry.number(At.DeclFile, this.lines.file(unit.node, file));
+    entry.number(At.DeclLine, line);
+  }
+
+  /** The operations that push the address of a symbol. */
+  pushAddress(out: SectionBytes, symbol: string): void {
+    if (this.version >= 5) {
+      out.byte(DwOp.Addrx);
+      out.uleb(this.addresses.of(symbol));
+    } else {
+      out.byte(DwOp.Addr);
+      out.hole(symbol, 8);
+    }
+  }
+}
+
+/** Whether C's rules of prototypes hold: DW_LANG_C89, C, C99, ObjC, C11, C17, C23. */
+export const isC = (unit: DICompileUnit): boolean =>
+  unit.sourceLanguageVersion < 0 && [0x01, 0x02, 0x0c, 0x10, 0x1d, 0x2c, 0x3e].includes(unit.language);

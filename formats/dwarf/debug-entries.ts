@@ -1,0 +1,136 @@
+/**
+ * The entries of a linked program: a compile unit for each source that has some, as LLVM's link-time optimisation writes
+ * them, with types where they were asked for first.
+ */
+import type { FunctionDebugInfo, ScopeInstance } from "../../lto/codegen/debug/function-info.js";
+import { type DICompileUnit, membersOf } from "../../lto/ir/debug/nodes.js";
+import { Uniquer } from "../../lto/ir/debug/unique.js";
+import type { GlobalValue, Module } from "../../lto/ir/module.js";
+import { CodeEntries, isMinimal } from "./code-entries.js";
+import { At, Emission, Form } from "./constants.js";
+import { Context, type LineNumbers, type UnitEntries } from "./context.js";
+import { AddressPool, InfoWriter } from "./entries.js";
+import { GlobalEntries } from "./global-entries.js";
+import { RangeLists } from "./range-lists.js";
+import { Types } from "./types.js";
+
+/** DWARF 5's number of a language that DWARF 6 calls by another; versions choose among those of C and C++. */
+const olderLanguages = new Map<number, number>([
+  [0x01, 0x0d],
+  [0x03, 0x1d],
+  [0x04, 0x1a],
+  [0x05, 0x2e],
+  [0x0c, 0x1c],
+  [0x0f, 0x10],
+  [0x10, 0x11],
+  [0x14, 0x1e],
+]);
+
+const labels = {
+  info: ".Ldebug_info",
+  abbreviations: ".Ldebug_abbrev",
+  strings: ".Ldebug_str_offsets",
+  addresses: ".Ldebug_addr",
+};
+
+/**
+ * The sections of entries, as text for the assembler.
+ * @param functions what has code, in the order of the code
+ * @param version DWARF's: 4 or 5
+ * @param symbol a global as the assembler takes it; null: it has no place in the program
+ */
+export function debugEntries(
+  module: Module,
+  functions: readonly FunctionDebugInfo[],
+  lines: LineNumbers,
+  version: number,
+  symbol: (global: GlobalValue) => string | null,
+): string {
+  const uniquer = new Uniquer();
+  const addresses = new AddressPool();
+  const context = new Context(version, lines, uniquer, addresses, symbol);
+  const ranges = new RangeLists(version, addresses);
+  const types = new Types(context);
+  const code = new CodeEntries(context, types, ranges);
+  types.useScopes(code);
+  const units = (module.debugUnits ?? []).filter(
+    ({ emissionKind }) => emissionKind === Emission.Full || emissionKind === Emission.LineTablesOnly,
+  );
+  for (const unit of units) context.unitOf(uniquer.of(unit));
+  for (const { root } of functions) if (root !== null) unify(root, uniquer);
+
+  const described = functions.filter(({ root }) => root === null || hasEntries(root, new Set(units)));
+  code.declare(described);
+  code.place();
+  context.run();
+  for (const unit of [...context.units]) unitAttributes(unit, context);
+  const globals = new GlobalEntries(context, types, code);
+  globals.collect(module);
+  const [first] = units;
+  for (const info of described) code.code(info, first === undefined ? null : context.unitOf(first));
+  context.run();
+  for (const unit of [...context.units])
+    if (!isMinimal(unit.node)) content(unit, context, types, code, globals);
+  context.run();
+  context.finish();
+
+  const written = [...context.units].filter((unit) => unit.root.children.length > 0 || ranges.hasCode(unit));
+  ranges.putUnits();
+  if (written.length === 0) return "";
+  const bases = ranges.bases();
+  for (const { root } of written) {
+    if (version < 5) break;
+    root.put(At.StrOffsetsBase, { form: Form.SecOffset, label: labels.strings });
+    root.put(At.AddrBase, { form: Form.SecOffset, label: labels.addresses });
+    if (bases.ranges !== null) root.put(At.RnglistsBase, { form: Form.SecOffset, label: bases.ranges });
+    if (bases.locations !== null) root.put(At.LoclistsBase, { form: Form.SecOffset, label: bases.locations });
+  }
+  const info = new InfoWriter(version, addresses).text(
+    written.map(({ unit }) => unit),
+    labels,
+  );
+  return info + ranges.text() + (version >= 5 ? addresses.section(labels.addresses) : "");
+}
+
+/** The nodes that scopes lead to, as the program has them. */
+function unify({ scope, call, children, variables }: ScopeInstance, uniquer: Uniquer): void {
+  uniquer.of(scope);
+  if (call?.file != null) uniquer.of(call.file);
+  for (const { variable } of variables ?? []) uniquer.of(variable);
+  for (const child of children) unify(child, uniquer);
+}
+
+function hasEntries({ scope }: ScopeInstance, units: ReadonlySet<DICompileUnit>): boolean {
+  return scope.kind === "DISubprogram" && scope.unit !== null && units.has(scope.unit);
+}
+
+function unitAttributes({ node, root }: UnitEntries, { lines }: Context): void {
+  root.text(At.Producer, node.producer);
+  const language =
+    node.sourceLanguageVersion < 0 ? node.language : (olderLanguages.get(node.language) ?? node.language);
+  root.put(At.Language, { form: Form.Data2, number: language });
+  if (node.file !== null) {
+    root.text(At.Name, node.file.filename);
+    root.text(At.CompDir, node.file.directory);
+  }
+  const table = lines.label(node);
+  if (table !== null) root.put(At.StmtList, { form: Form.SecOffset, label: table });
+}
+
+/** What a unit has whether there is code or not. */
+function content(
+  unit: UnitEntries,
+  context: Context,
+  types: Types,
+  code: CodeEntries,
+  globals: GlobalEntries,
+): void {
+  const { node } = unit;
+  globals.unit(unit);
+  for (const type of membersOf(node.enums)) types.entry(type, unit);
+  for (const retained of membersOf(node.retainedTypes))
+    if (retained.kind === "DISubprogram") code.subprogram(retained, unit);
+    else types.entry(retained, unit);
+  for (const imported of membersOf(node.imports)) code.imported(imported, unit);
+  context.run();
+}
