@@ -87,7 +87,9 @@ export class FileCodeCache implements CodeCache {
   identify(fn: Func): FunctionIdentity | null {
     const source =
       fn.source instanceof EncodedBody ? fn.source : (this.codec.encode(fn, fn.view()) as EncodedBody);
-    const { symbols, callees, origins: runs } = readOutside(new ByteReader(source.bytes));
+    const { symbols, callees, origins: runs, records } = readOutside(new ByteReader(source.bytes));
+    // What code says of source variables has numbers of one link.
+    if (records.length > 0) return null;
     // Hints name sets of functions, which mean something in one link only.
     if (callees.length > 0) return null;
     const mentioned = symbols.map((index) => source.module.symbols(index));

@@ -167,6 +167,10 @@ export const enum FunctionCode {
   AtomicRMW = 59,
   BlockAddrUsers = 60,
   DebugRecordValue = 61,
+  DebugRecordDeclare = 62,
+  DebugRecordAssign = 63,
+  DebugRecordValueSimple = 64,
+  DebugRecordLabel = 65,
   DebugRecordDeclareValue = 66,
 }
 

@@ -12,6 +12,7 @@ import type { BodyCodec, BodySource, Func, GlobalValue } from "../../lto/ir/modu
 import { decodeBody, decodeIn } from "./body-decode.js";
 import { encodeBody, encodeIn } from "./body-encode.js";
 import { ByteReader, ByteWriter } from "./bytes.js";
+import { renumberedRecords } from "./debug-records.js";
 import {
   type ModuleNumbers,
   type ModuleTables,
@@ -64,9 +65,16 @@ export class EncodedBody implements BodySource {
     });
     const tags = outside.tags.map((index) => numbers.tag(module.tags(index)));
     const origins = renumberedOrigins(outside.origins, (index) => numbers.origin(module.origins(index, fn)));
-    const count = symbols.length + callees.length + tags.length + origins.length;
+    const [variable] = outside.records;
+    const areWanted = variable !== undefined && module.variables(variable) >= 0;
+    const records = renumberedRecords(
+      areWanted ? outside.records : [],
+      (index) => numbers.variable(module.variables(index)),
+      (index) => (index === 0 ? 0 : numbers.origin(module.origins(index, fn))),
+    );
+    const count = symbols.length + callees.length + tags.length + origins.length + records.length;
     const out = new ByteWriter(bytes.length + 2 * count + 8);
-    writeOutside(out, { symbols, callees, tags, origins });
+    writeOutside(out, { symbols, callees, tags, origins, records });
     out.raw(bytes.subarray(reader.pos));
     return out.finish();
   }

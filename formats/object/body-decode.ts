@@ -27,6 +27,7 @@ import { raw } from "../../lto/ir/raw.js";
 import { type Type, voidType } from "../../lto/ir/types.js";
 import type { ConstInt, Value } from "../../lto/ir/values.js";
 import { ByteReader } from "./bytes.js";
+import { decodeRecords, renumberedRecords } from "./debug-records.js";
 import { floatPredicates, intPredicates, orderings, rmwOps, tailKinds } from "./enums.js";
 import {
   AllocaInAlloca,
@@ -72,6 +73,15 @@ export function decodeBody(bytes: Uint8Array, fn: Func, module: ModuleTables): B
   const { origins } = pool.outside;
   if (origins.length > 0)
     decoder.setOrigins(origins.map((value, i) => ((i & 1) === 0 ? value : module.origins(value, fn))));
+  const [variable] = pool.outside.records;
+  if (variable !== undefined && module.variables(variable) >= 0)
+    decoder.setRecords(
+      renumberedRecords(
+        pool.outside.records,
+        (index) => module.variables(index),
+        (index) => (index === 0 ? 0 : module.origins(index, fn)),
+      ),
+    );
   checkBlockAddresses(body, fn, pool);
   return body;
 }
@@ -81,9 +91,13 @@ export function decodeIn(pool: Pool, bytes: Uint8Array, fn: Func): Body {
   const reader = new ByteReader(bytes);
   const decoder = new BodyDecoder(reader, pool, fn);
   const body = decoder.run();
+  if (reader.remaining === 0) return body;
   const origins: number[] = [];
-  while (reader.remaining !== 0) origins.push(reader.uint());
+  for (let left = reader.uint(); left > 0; left--) origins.push(reader.uint());
   if (origins.length > 0) decoder.setOrigins(origins);
+  const records: number[] = [];
+  while (reader.remaining !== 0) records.push(reader.uint());
+  decoder.setRecords(records);
   return body;
 }
 
@@ -142,6 +156,11 @@ class BodyDecoder {
       throw new InputError("the last block is not finished");
     this.linkAhead();
     return body;
+  }
+
+  /** @param list numbers of the program */
+  setRecords(list: readonly number[]): void {
+    decodeRecords(list, this.fn, this.body, this.insts);
   }
 
   /** @param runs instructions in a row, and their origin */

@@ -16,6 +16,7 @@ import {
 import type { Func } from "../../lto/ir/module.js";
 import type { ConstInt, Value } from "../../lto/ir/values.js";
 import { ByteWriter } from "./bytes.js";
+import { encodeRecords } from "./debug-records.js";
 import { floatPredicates, intPredicates, orderings, rmwOps, tailKinds } from "./enums.js";
 import {
   AllocaInAlloca,
@@ -52,6 +53,7 @@ export function encodeBody(fn: Func, numbers: ModuleNumbers, body: BodyView = fn
   const encoder = new BodyEncoder(body, fn, pool);
   const code = encoder.run();
   pool.origins = encoder.origins();
+  pool.records = encodeRecords(fn, body);
   const whole = new ByteWriter(code.length + 512);
   pool.write(whole, numbers);
   whole.append(code);
@@ -62,7 +64,11 @@ export function encodeBody(fn: Func, numbers: ModuleNumbers, body: BodyView = fn
 export function encodeIn(pool: PoolWriter, fn: Func, body: BodyView): Uint8Array {
   const encoder = new BodyEncoder(body, fn, pool);
   const code = encoder.run();
-  for (const number of encoder.origins()) code.uint(number);
+  const origins = encoder.origins();
+  const records = encodeRecords(fn, body);
+  if (origins.length + records.length > 0) code.uint(origins.length);
+  for (const number of origins) code.uint(number);
+  for (const number of records) code.uint(number);
   return code.finish();
 }
 

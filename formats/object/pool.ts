@@ -17,6 +17,7 @@ import { InlineAsm } from "../../lto/ir/values.js";
 import { AttributeTableWriter, readAttributeTable } from "./attribute-codec.js";
 import { type ByteReader, ByteWriter } from "./bytes.js";
 import { type Leaf, LeafTableWriter, readLeafTable } from "./constant-codec.js";
+import { renumberedRecords } from "./debug-records.js";
 import { HintTableWriter, readHintTable } from "./hint-codec.js";
 import { readTypeTable, TypeTableWriter } from "./type-codec.js";
 
@@ -33,6 +34,8 @@ export interface ModuleNumbers {
   origin(origin: number): number;
   /** Whether the symbol has a number; absent: all have. */
   knows?(symbol: GlobalValue): boolean;
+  /** Of a source variable. */
+  variable(variable: number): number;
 }
 
 /** The inverse. */
@@ -44,6 +47,8 @@ export interface ModuleTables {
   tags(index: number): TbaaTag;
   /** The origin of code of a function. */
   origins(index: number, fn: Func): number;
+  /** A source variable; -1: what is said of variables is not wanted. */
+  variables(index: number): number;
 }
 
 /** Numbering of what is in memory, for bodies that do not leave the process. */
@@ -52,13 +57,15 @@ export const moduleNumbers = (symbol: (symbol: GlobalValue) => number): ModuleNu
   callee: symbol,
   tag: (tag) => tag.id,
   origin: (origin) => origin,
+  variable: (variable) => variable,
 });
 export const moduleTables = (
   symbols: (index: number) => GlobalValue,
   originals = symbols,
   tags: (index: number) => TbaaTag = tagInMemory,
   origins: ModuleTables["origins"] = (index) => index,
-): ModuleTables => ({ symbols, originals, tags, origins });
+  variables: ModuleTables["variables"] = (index) => index,
+): ModuleTables => ({ symbols, originals, tags, origins, variables });
 
 function tagInMemory(id: number): TbaaTag {
   const tag = tagOfId(id);
@@ -77,6 +84,7 @@ export class PoolWriter {
   );
   /** Of a body's instructions: see `OutsideNumbers`. */
   origins: readonly number[] = [];
+  records: readonly number[] = [];
   private readonly callees = new Map<Func, number>();
   private readonly tags = new Map<TbaaTag, number>();
   private readonly symbols = new Map<GlobalValue, number>();
@@ -125,7 +133,7 @@ export class PoolWriter {
   entries(): Pool {
     const { types, attributes, leaves, hints } = this;
     return {
-      outside: { symbols: [], callees: [], tags: [], origins: [] },
+      outside: { symbols: [], callees: [], tags: [], origins: [], records: [] },
       strings: this.texts,
       types: types.entries,
       attributes: attributes.entries,
@@ -148,6 +156,9 @@ export class PoolWriter {
     const origins = renumberedOrigins(this.origins, numbers.origin);
     out.uint(origins.length);
     for (const number of origins) out.uint(number);
+    const records = renumberedRecords(this.records, numbers.variable, numbers.origin);
+    out.uint(records.length);
+    for (const number of records) out.uint(number);
     out.uint(this.strings.size);
     for (const text of this.strings.keys()) out.string(text);
     this.types.write(out);
@@ -193,6 +204,8 @@ export interface OutsideNumbers {
    * function's and has no location. They say nothing of what the code does.
    */
   readonly origins: readonly number[];
+  /** Of a body: its debug records (`debug-records.ts`). */
+  readonly records: readonly number[];
 }
 
 /** Runs of origins with other numbers of these; none where all are 0. */
@@ -208,11 +221,15 @@ export function readOutside(reader: ByteReader): OutsideNumbers {
     callees: readNumbers(reader, "callees"),
     tags: readNumbers(reader, "type tags"),
     origins: readNumbers(reader, "origins"),
+    records: readNumbers(reader, "debug records"),
   };
 }
 
-export function writeOutside(out: ByteWriter, { symbols, callees, tags, origins }: OutsideNumbers): void {
-  for (const list of [symbols, callees, tags, origins]) {
+export function writeOutside(
+  out: ByteWriter,
+  { symbols, callees, tags, origins, records }: OutsideNumbers,
+): void {
+  for (const list of [symbols, callees, tags, origins, records]) {
     out.uint(list.length);
     for (const number of list) out.uint(number);
   }

@@ -135,6 +135,7 @@ class ObjectReader {
     undefined,
     (index) => this.tag(index),
     (index, fn) => this.origin(index, fn),
+    (index) => this.variable(index),
   );
 
   constructor(
@@ -186,8 +187,15 @@ class ObjectReader {
     const { units, table } = attributed(this.file, read);
     const { origins } = module;
     this.locate = (index, fn) => (index === 0 ? 0 : origins!.located(fn, table.nodeOf(index, "DILocation")));
+    this.nodeOf = (index) => origins!.variable(table.nodeOf(index, "DILocalVariable"));
     return units;
   }
+
+  /** Likewise; -1: nobody wants to know. */
+  private variable(index: number): number {
+    return this.nodeOf === null ? (this.debug.length === 0 ? index : -1) : this.nodeOf(index);
+  }
+  private nodeOf: ModuleTables["variables"] | null = null;
 
   /** Of code: a location where it has been loaded, or a number of the link whose thread reads the object. */
   private origin(index: number, fn: Func): number {

@@ -71,6 +71,7 @@ class ObjectWriter {
     },
     origin: (origin) => this.originNumber(origin),
     knows: (symbol) => this.indices.has(symbol),
+    variable: (variable) => this.variableNumber(variable),
   };
 
   private readonly debugTable = new DebugTableWriter((global) => this.indices.get(global) ?? -1);
@@ -131,6 +132,12 @@ class ObjectWriter {
     const { module, debugTable, options } = this;
     if (options.forThreads === true) return origin;
     return module.debugUnits === null ? 0 : debugTable.numberOf(module.origins?.locationOf(origin) ?? null);
+  }
+
+  private variableNumber(variable: number): number {
+    const { module, debugTable, options } = this;
+    if (options.forThreads === true || module.origins === null) return variable;
+    return debugTable.numberOf(module.origins.variableOf(variable));
   }
 
   private debug(): Uint8Array {

@@ -12,6 +12,7 @@
 
 import { noLabel } from "../ir/instructions.js";
 import type { GlobalValue } from "../ir/module.js";
+import type { FunctionDebug } from "./debug/function-debug.js";
 import { noRegisters, type RegisterSet } from "./register-set.js";
 import type { Target } from "./target.js";
 
@@ -432,6 +433,8 @@ export class MFunction {
   redZone = false;
   /** Directives that lead from what the unwinder believes at the end of the code to what holds on entry; made last. */
   unwindReset: readonly MInst[] = [];
+  /** What is said of source variables; null where nothing is. */
+  debug: FunctionDebug | null = null;
   /** Objects that stand for types in landing pads and selectors, each once; null catches everything. */
   readonly typeInfos: (GlobalValue | null)[] = [];
   constructor(

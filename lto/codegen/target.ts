@@ -237,6 +237,8 @@ export interface InstructionFacts {
 
 /** What the target says about its registers. */
 export interface TargetRegisters {
+  /** DWARF's number of a register; -1 if it has none. */
+  dwarfNumber(register: number): number;
   /** Register names by number, for messages. */
   readonly names: readonly string[];
   readonly classCount: number;

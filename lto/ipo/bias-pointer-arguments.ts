@@ -20,6 +20,7 @@
  *  - addresses of constants that the linker may merge are not moved in the object file: where a sum of symbol and distance
  *    points to something else, merging would go by that.
  */
+
 import {
   arrives,
   bytesFrom,
@@ -33,6 +34,8 @@ import {
 } from "../analysis/pointer-distances.js";
 import { AttributeList, type AttributeSet } from "../ir/attributes.js";
 import type { DataLayout } from "../ir/data-layout.js";
+import { forEachRecord } from "../ir/debug-records.js";
+import { adding, speakOf } from "../ir/debug-salvage.js";
 import { foldGep, placeOf } from "../ir/fold/addresses.js";
 import { type CallInst, type Inst, isCall, makeInst, Op, setCallData } from "../ir/instructions.js";
 import type { Func, Module } from "../ir/module.js";
@@ -315,6 +318,11 @@ class Centering {
       if (isCentered(p)) moves.set(argument, { to: argument, bytes: p.center });
     });
     if (moves.size > 0) movePointers(body, dataLayout, moves);
+    forEachRecord(body, (record) => {
+      const [value] = record.values;
+      const move = value === undefined ? undefined : moves.get(value);
+      if (move !== undefined) speakOf(record, value!, adding(-move.bytes));
+    });
   }
 }
 

@@ -29,9 +29,12 @@
  *
  * Breaks if: a call graph misses a way into a local function.
  */
+
 import { isExact } from "../analysis/exact.js";
 import { Use, useOf, variableOf } from "../analysis/variable-uses.js";
 import { AttributeList, AttributeSet, noAttributes } from "../ir/attributes.js";
+import { DebugReconciliation, moveArguments } from "../ir/debug-reconcile.js";
+import { passRecords } from "../ir/debug-records.js";
 import { withHints } from "../ir/hints.js";
 import {
   type Block,
@@ -344,6 +347,7 @@ function changeCall(call: CallInst, change: Change, fn: Func): Inst {
   const made = makeInst(call.op, voidType, operands, changed, [...call.blocks]) as CallInst;
   made.hints = withHints(call.hints, { range: null });
   made.parent = call.parent;
+  passRecords(call, made);
   return made;
 }
 
@@ -378,7 +382,11 @@ class Rewriter {
   private rewriteBody(subject: FunctionLiveness): boolean {
     const own = this.changes.get(subject);
     if (own === undefined && !this.hasWork(subject)) return false;
-    for (const block of subject.fn.rewrite().blocks) this.rewriteBlock(block, subject, own);
+    const body = subject.fn.rewrite();
+    const records = body.hasDebug ? new DebugReconciliation(body) : null;
+    for (const block of body.blocks) this.rewriteBlock(block, subject, own);
+    records?.settle();
+    if (own !== undefined) moveArguments(body, (index) => subject.fn.args[own.place[index]!] ?? null);
     return true;
   }
 

@@ -7,6 +7,7 @@
  * Edges and predecessors are found by the use lists of blocks: the cost is that of what changes, plus the phis of the
  * blocks at both ends. What breaks it: blocks with an address (`Block.addressTaken`) have entries that no edge shows.
  */
+import { recordsIn } from "./debug-records.js";
 import type { Editor } from "./editor.js";
 import { Block, type Inst, makeInst, Op } from "./instructions.js";
 import { raw } from "./raw.js";
@@ -97,6 +98,18 @@ function addPhiEntry(editor: Editor, target: Block, from: Block, passed?: (phi: 
   }
 }
 
+/**
+ * A way leads past a block, and past what is said there of variables. What is said elsewhere of the block's values is not
+ * known any more where they may not have been computed.
+ */
+function passBy(editor: Editor, block: Block, to: Block): void {
+  const own = recordsIn(block);
+  editor.forgetAt(to, own);
+  const inside = new Set(own);
+  for (const inst of block.insts)
+    for (const record of editor.recordsOf(inst)) if (!inside.has(record)) record.forget();
+}
+
 /** Makes successor `index` of a block's terminator another block. @param passed see `replaceTerminator` */
 export function setSuccessor(
   editor: Editor,
@@ -108,6 +121,7 @@ export function setSuccessor(
   const { terminator } = block;
   const from = terminator.blocks[index]!;
   if (from === to) return;
+  if (editor.body.hasDebug) passBy(editor, from, to);
   addPhiEntry(editor, to, block, passed);
   editor.uses.replaceSuccessor(terminator, index, from, to);
   raw(terminator).blocks[index] = to;

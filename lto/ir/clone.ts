@@ -76,7 +76,11 @@ export function cloneBlocks(blocks: readonly Block[], map: CloneMap): Block[] {
       copies[b]!.append(copy);
     }
   for (const copy of copies) copy.trim();
-  for (const [inst, copy] of made) setLists(copy, inst, map);
+  for (const [inst, copy] of made) {
+    setLists(copy, inst, map);
+    if (inst.debug !== null)
+      copy.debug = inst.debug.map((record) => record.copy(record.values.map((value) => map.value(value))));
+  }
   return copies;
 }
 
@@ -105,6 +109,7 @@ export function cloneBody(body: BodyView, map: CloneMap): Body {
   body.renumber();
   const copy = new Body();
   copy.blocks = cloneBlocks(body.blocks, map);
+  copy.hasDebug = body.hasDebug;
   return copy;
 }
 

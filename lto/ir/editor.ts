@@ -15,6 +15,8 @@
  * What breaks it: changing the lists by other means (`raw`) while the editor lives; using an editor after its body was
  * taken or given to `Func.rewrite`.
  */
+import { type DebugRecord, passRecords, putBefore } from "./debug-records.js";
+import { DebugUses } from "./debug-uses.js";
 import { type Block, type Body, type Inst, isTerminator, Op } from "./instructions.js";
 import type { Func } from "./module.js";
 import { raw } from "./raw.js";
@@ -27,12 +29,57 @@ export class Editor {
   private readonly dirty = new Set<Block>();
   /** Where the last instruction was found in its block. */
   private hint = 0;
+  /** Null where the body has no debug records. */
+  private debug: DebugUses | null;
 
   constructor(
     readonly fn: Func,
     readonly body: Body,
   ) {
     this.uses = new UseLists(body, fn);
+    this.debug = body.hasDebug ? new DebugUses(body) : null;
+  }
+
+  /** Instructions with debug records will come into the body. */
+  expectRecords(): void {
+    this.body.hasDebug = true;
+    this.debug ??= new DebugUses(this.body);
+  }
+  /** Puts debug records before an instruction, in front of those that are there. */
+  addRecords(inst: Inst, records: readonly DebugRecord[]): void {
+    if (records.length === 0) return;
+    this.expectRecords();
+    putBefore(inst, records);
+    this.debug!.adopt(inst);
+  }
+  /** Likewise, after those that are there. */
+  appendRecords(inst: Inst, records: readonly DebugRecord[]): void {
+    if (records.length === 0) return;
+    this.expectRecords();
+    inst.debug = [...(inst.debug ?? []), ...records];
+    this.debug!.adopt(inst);
+  }
+  /** Nothing is known at the start of a block of the variables of records elsewhere, which control comes past no more. */
+  forgetAt(block: Block, records: readonly DebugRecord[]): void {
+    if (records.length === 0) return;
+    this.sweepBlock(block);
+    const { insts } = block;
+    const at = this.firstAfterPhis(block);
+    const unknown = records.filter((record) => !record.isDeclaration).map((record) => record.asUnknown());
+    if (at < insts.length) putBefore(insts[at]!, unknown);
+    else this.debug!.park(block, unknown);
+  }
+  /** Debug records that name a value. */
+  recordsOf(value: Inst | Argument): readonly DebugRecord[] {
+    return this.debug?.of(value) ?? [];
+  }
+  /** Debug records that name a value know nothing. */
+  forgetInRecords(of: Inst): void {
+    this.debug?.replace(of, new ConstUndef(of.type, true));
+  }
+  /** Debug records that name a value name another one. */
+  replaceInRecords(of: Inst | Argument, by: Value): void {
+    this.debug?.replace(of, by);
   }
 
   // Operands.
@@ -58,6 +105,7 @@ export class Editor {
     if (of === by) return;
     if (of.type !== by.type) throw new Error(`@${this.fn.name}: a value of another type as replacement`);
     this.uses.forEach(of, (user, slot) => this.setOperand(user, slot, by));
+    this.debug?.replace(of, by);
   }
   /** Replaces the uses for which `which` says so. */
   replaceUsesIf(of: Inst | Argument, by: Value, which: (user: Inst, slot: number) => boolean): void {
@@ -112,8 +160,11 @@ export class Editor {
     }
     this.uses.remove(inst);
     const { insts } = raw(block);
-    if (insts[insts.length - 1] === inst) insts.pop();
-    else this.dirty.add(block);
+    this.debug?.erased(inst);
+    if (insts[insts.length - 1] === inst) {
+      insts.pop();
+      if (inst.debug !== null) this.debug?.park(block, inst.debug);
+    } else this.dirty.add(block);
     inst.parent = null;
     raw(inst).operands = [];
     raw(inst).blocks = [];
@@ -125,7 +176,24 @@ export class Editor {
     if (this.uses.isSparse) this.uses.build();
   }
   private sweepBlock(block: Block): void {
-    if (this.dirty.delete(block)) raw(block).insts = block.insts.filter((inst) => inst.parent === block);
+    if (!this.dirty.delete(block)) return;
+    if (this.debug !== null) this.passOnRecords(block);
+    raw(block).insts = block.insts.filter((inst) => inst.parent === block);
+  }
+  /** What stood before erased instructions stands before what follows them. */
+  private passOnRecords(block: Block): void {
+    let records: DebugRecord[] = [];
+    for (const inst of block.insts) {
+      if (inst.parent !== block) {
+        // One that was moved away took its records care of.
+        if (inst.parent === null && inst.debug !== null) records.push(...inst.debug);
+        if (inst.parent === null) inst.debug = null;
+      } else if (records.length > 0) {
+        putBefore(inst, records);
+        records = [];
+      }
+    }
+    if (records.length > 0) this.debug!.park(block, records);
   }
 
   /** Position of an instruction in its block, which is swept first. */
@@ -154,10 +222,22 @@ export class Editor {
     else insts.splice(at, 0, inst);
     inst.parent = block;
     this.uses.add(inst);
+    if (this.debug !== null) {
+      if (inst.debug !== null) this.debug.adopt(inst);
+      if (at === length) this.settleRecords(block, inst);
+    }
     return inst;
   }
+  /** What waits at the end of a block stands before the instruction that is there now. */
+  private settleRecords(block: Block, first: Inst): void {
+    const records = this.debug!.unpark(block);
+    if (records.length > 0) putBefore(first, records);
+  }
   insertBefore<I extends Inst>(inst: I, place: Inst): I {
-    return this.insertAt(inst, place.parent!, this.positionOf(place));
+    this.insertAt(inst, place.parent!, this.positionOf(place));
+    // It may be what takes its place.
+    if (place.debug !== null) passRecords(place, inst);
+    return inst;
   }
   insertAfter<I extends Inst>(inst: I, place: Inst): I {
     return this.insertAt(inst, place.parent!, this.positionOf(place) + 1);
@@ -183,6 +263,10 @@ export class Editor {
     if (isTerminator(inst.op)) throw new Error(`@${this.fn.name}: a terminator is moved`);
     if (inst === before) return;
     const from = this.positionOf(inst);
+    if (inst.debug !== null) {
+      putBefore(inst.parent!.insts[from + 1]!, inst.debug);
+      inst.debug = null;
+    }
     raw(inst.parent!).insts.splice(from, 1);
     const at = this.positionOf(before);
     raw(before.parent!).insts.splice(at, 0, inst);
@@ -193,6 +277,11 @@ export class Editor {
     this.sweepBlock(from);
     this.sweepBlock(to);
     const moved = raw(from).insts.splice(at);
+    if (this.debug !== null) {
+      if (moved.length > 0) this.settleRecords(to, moved[0]!);
+      const rest = this.debug.unpark(from);
+      if (rest.length > 0) this.debug.park(to, rest);
+    }
     for (const inst of moved) {
       inst.parent = to;
       raw(to).insts.push(inst);
@@ -213,6 +302,8 @@ export class Editor {
     if (after === null) this.body.blocks.push(...blocks);
     else this.body.blocks.splice(this.indexOfBlock(after) + 1, 0, ...blocks);
     for (const block of blocks) for (const inst of block.insts) this.uses.add(inst);
+    if (this.debug !== null)
+      for (const block of blocks) for (const inst of block.insts) this.debug.adopt(inst);
   }
   /** The address of a block, which gets a label if it has none. The entry block cannot have one. */
   addressOf(block: Block): BlockAddress {
@@ -224,6 +315,16 @@ export class Editor {
       block.label = label;
     }
     return new BlockAddress(this.fn.type, this.fn, block.label);
+  }
+  /** Values of blocks that go are known no more. What their own records say is for who drops them to keep (`cfg-edit.ts`). */
+  private dropRecords(dropped: readonly Block[]): void {
+    for (const block of dropped) {
+      this.debug!.unpark(block);
+      for (const inst of block.insts) {
+        inst.debug = null;
+        this.debug!.replace(inst, new ConstUndef(inst.type, true));
+      }
+    }
   }
   private indexOfBlock(block: Block): number {
     const { blocks } = this.body;
@@ -243,6 +344,7 @@ export class Editor {
     }
     // What is left uses poison, and the dropped blocks use nothing that is left.
     for (const block of dropped) for (const inst of block.insts) this.uses.remove(inst);
+    if (this.debug !== null) this.dropRecords(dropped);
     for (const block of dropped)
       for (const inst of block.insts) {
         inst.parent = null;

@@ -8,6 +8,7 @@
  * with its operands. Operand order is given at each op.
  */
 import type { AttributeList } from "./attributes.js";
+import type { DebugRecord } from "./debug-records.js";
 import type { Editor } from "./editor.js";
 import type { Hints } from "./hints.js";
 import type { Type } from "./types.js";
@@ -416,6 +417,8 @@ interface InstBase {
   hints: Hints | null;
   /** Where its code was written: a number of `Origins`, 0 for the function that it stands in. */
   origin: number;
+  /** What is said of source variables before it; null where nothing is (`debug-records.ts`). Nothing may depend on it. */
+  debug: DebugRecord[] | null;
   /** The block that holds it; null while detached. */
   parent: Block | null;
   /** Dense number, valid after `Body.renumber()`; passes may use it as an index into side tables. */
@@ -429,6 +432,7 @@ class InstNode {
   readonly valueKind = "inst";
   hints: Hints | null = null;
   origin = 0;
+  debug: DebugRecord[] | null = null;
   parent: Block | null = null;
   id = -1;
   /** Of the use lists (`uses.ts`): the number of the first use, and of the use in its own first slot. */
@@ -511,12 +515,15 @@ export class Block {
 /** A body to look at. Numbering it anew is allowed: ids are scratch space of whoever works on it. */
 export interface BodyView {
   readonly blocks: readonly Block[];
+  /** Instructions may have debug records. */
+  readonly hasDebug: boolean;
   renumber(): number;
 }
 
 /** A function's blocks, the entry first. */
 export class Body {
   blocks: Block[] = [];
+  hasDebug = false;
   /** Keeps use lists, once the body has been edited (`Func.edit`). */
   editor: Editor | null = null;
 

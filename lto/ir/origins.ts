@@ -11,7 +11,8 @@
  * both. Numbers say nothing about what code does: no pass may decide anything by them.
  */
 import { LocationChains, LocationPool, mergedLocation } from "./debug/locations.js";
-import type { DILocation, LocalScope } from "./debug/nodes.js";
+import { type DILocalVariable, type DILocation, isLocalScope, type LocalScope } from "./debug/nodes.js";
+import { forEachRecord } from "./debug-records.js";
 import type { BodyView } from "./instructions.js";
 import type { GlobalValue } from "./module.js";
 
@@ -204,8 +205,34 @@ export class Origins {
   }
 
   /** A body was made of a copy of another function's code. */
-  moveBody({ blocks }: BodyView, from: GlobalValue): void {
-    for (const { insts } of blocks) for (const inst of insts) inst.origin = this.moved(from, inst.origin, 0);
+  moveBody(body: BodyView, from: GlobalValue): void {
+    for (const { insts } of body.blocks)
+      for (const inst of insts) inst.origin = this.moved(from, inst.origin, 0);
+    forEachRecord(body, (record) => {
+      record.origin = this.moved(from, record.origin, 0);
+    });
+  }
+
+  /** The number of a source variable, as debug records have it. */
+  variable(node: DILocalVariable): number {
+    const { whole } = this;
+    let number = whole.variableNumbers.get(node);
+    if (number === undefined) whole.variableNumbers.set(node, (number = whole.variables.push(node) - 1));
+    return number;
+  }
+  variableOf(number: number): DILocalVariable {
+    return this.variables[number]!;
+  }
+  private readonly variables: DILocalVariable[] = [];
+  private readonly variableNumbers = new Map<DILocalVariable, number>();
+
+  /**
+   * The origin of what is said of a variable: which of the instances of its scope is meant, and nothing else, so that all that
+   * is said of one instance has one number.
+   */
+  instance(fn: GlobalValue, node: DILocalVariable, inlinedAt: DILocation | null): number {
+    const { scope } = node;
+    return isLocalScope(scope) ? this.located(fn, this.place(0, 0, scope, inlinedAt)) : 0;
   }
 
   /** What numbers from 1 on mean; chains lead to lower numbers. */

@@ -88,6 +88,7 @@ export class ConstantRemapper {
 
 /** Replaces the globals in a decoded body, in place. */
 export function remapBody(body: Body, replacements: Replacements): void {
+  // Debug records name no globals.
   const remapper = new ConstantRemapper(replacements);
   for (const block of body.blocks)
     for (const inst of block.insts) {

@@ -25,7 +25,7 @@ import {
 } from "./instructions.js";
 import type { Func } from "./module.js";
 import { type Type, voidType } from "./types.js";
-import type { Argument, Constant, Value } from "./values.js";
+import { type Argument, type Constant, ConstUndef, type Value } from "./values.js";
 
 export interface SignatureChange {
   /** The new function type; variadic exactly if the old one is. */
@@ -142,8 +142,11 @@ function callsTo(editor: Editor, fn: Func): CallInst[] {
 function replaceArguments(fn: Func, editor: Editor, old: readonly Argument[], change: SignatureChange): void {
   const entry = new Builder(editor).atStart(editor.body.blocks[0]!);
   for (const argument of old) {
-    if (!editor.hasUses(argument)) continue;
     const at = change.from.indexOf(argument.index);
+    if (!editor.hasUses(argument)) {
+      editor.replaceInRecords(argument, fn.args[at] ?? new ConstUndef(argument.type, true));
+      continue;
+    }
     const by = at >= 0 ? fn.args[at]! : change.replaceArgument?.(argument, fn.args, entry);
     if (by === undefined)
       throw new Error(`changeSignature: @${fn.name}: parameter ${argument.index} is used`);

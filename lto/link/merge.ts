@@ -163,7 +163,13 @@ class Merger {
       for (const fn of functions)
         if (fn.isDecoded)
           for (const { insts } of fn.view().blocks)
-            for (const inst of insts) inst.origin = origins.joined(inst.origin);
+            for (const inst of insts) {
+              inst.origin = origins.joined(inst.origin);
+              for (const record of inst.debug ?? []) {
+                record.origin = origins.joined(record.origin);
+                record.variable = joined.variable(origins.variableOf(record.variable));
+              }
+            }
     }
     return joined;
   }

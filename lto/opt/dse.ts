@@ -19,6 +19,7 @@
  * loop ends the walk there; a store of what is there stays if it gives the place another type, or its type back.
  * Breaks if: memory is read by what is no operation of the list.
  */
+import { forgetStored } from "../ir/debug-reconcile.js";
 import type { BodyView, Inst } from "../ir/instructions.js";
 import { type Block, type CallInst, isCall, Op } from "../ir/instructions.js";
 import { intrinsicOf } from "../ir/intrinsics.js";
@@ -60,7 +61,13 @@ export const dse: FunctionPass = {
     const finder = new DeadStores(view, memory);
     const gone = finder.find();
     if (gone.size === 0) return false;
-    for (const block of context.rewrite().blocks) {
+    const body = context.rewrite();
+    if (body.hasDebug)
+      forgetStored(
+        body,
+        [...gone].flatMap(({ operands }) => operands),
+      );
+    for (const block of body.blocks) {
       const kept = block.insts.filter((inst) => !gone.has(inst));
       if (kept.length < block.insts.length) raw(block).insts = kept;
     }

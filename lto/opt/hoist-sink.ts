@@ -333,6 +333,8 @@ function sinkOne(block: Block, before: readonly Block[], editor: Editor, origins
     weaken(first, copies[i]!);
     if (origins !== null) first.origin = origins.merged(first.origin, copies[i]!.origin);
   }
+  // What is said of the results where they are not there yet would be about an earlier round of a loop.
+  for (const copy of copies) editor.forgetInRecords(copy);
   editor.move(first, block.insts[editor.firstAfterPhis(block)]!);
   editor.setLists(first, operands);
   if (phi !== null) editor.replace(phi, first);

@@ -24,6 +24,7 @@
 
 import { predecessorLists } from "../analysis/cfg.js";
 import { jumpTo, removeBlocks, replaceTerminator } from "../ir/cfg-edit.js";
+import { recordsIn } from "../ir/debug-records.js";
 import { type Block, type BodyView, type Inst, Op } from "../ir/instructions.js";
 import type { Func } from "../ir/module.js";
 import { isConstant, sameConstant, type Value } from "../ir/values.js";
@@ -64,6 +65,7 @@ export const loopDeletion: FunctionPass = {
       const { from, to: exit } = exitEdges(loop)[0]!;
       const passed = (phi: Inst): Value => phi.operands[phi.blocks.indexOf(from)]!;
       replaceTerminator(editor, preheaderOf(editor, loop), jumpTo(exit), passed);
+      if (editor.body.hasDebug) editor.forgetAt(exit, loop.blocks.flatMap(recordsIn));
       removeBlocks(editor, loop.blocks);
     }
     context.count("removed", gone.size);

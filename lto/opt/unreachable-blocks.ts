@@ -10,6 +10,7 @@
  * branch lists all its destinations.
  */
 
+import { dropRecords } from "../ir/debug-reconcile.js";
 import { type Block, makeInst, Op } from "../ir/instructions.js";
 import { raw } from "../ir/raw.js";
 import { voidType } from "../ir/types.js";
@@ -63,6 +64,7 @@ export const unreachableBlocks: FunctionPass = {
     for (const block of body.blocks)
       if (reached[block.id] === 1) dropEdges(block, reached);
       else if (!isLabel(block)) {
+        dropRecords(block);
         raw(block).insts = [];
         block.append(makeInst(Op.Unreachable, voidType, [], null));
       }

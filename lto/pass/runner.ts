@@ -5,7 +5,9 @@
  * A runner belongs to one thread. What it counts is in its report, plain data; several threads' reports add up to the
  * same, since runs are numbered by function and step and not in the order in which they happen.
  */
+
 import type { DataLayout } from "../ir/data-layout.js";
+import { DebugReconciliation } from "../ir/debug-reconcile.js";
 import { InputError, InternalError } from "../ir/errors.js";
 import type { Body, BodyView } from "../ir/instructions.js";
 import type { Func, Module } from "../ir/module.js";
@@ -144,7 +146,7 @@ export class FunctionRunContext extends RunContext implements FunctionContext {
     return this.fn.view();
   }
   rewrite(): Body {
-    return this.fn.rewrite();
+    return this.runner.reconciles(this.fn.rewrite());
   }
 }
 
@@ -160,6 +162,7 @@ export class PassRunner {
   private readonly rules = new Map<string, RuleCount>();
   private readonly times = new Map<string, Sum>();
   private readonly observes: boolean;
+  private readonly reconciled: DebugReconciliation[] = [];
 
   /** @param module null where functions come one at a time */
   constructor(
@@ -179,6 +182,12 @@ export class PassRunner {
 
   get costs(): TargetCosts {
     return this.services.costs;
+  }
+
+  /** Debug records of a body, whose lists the pass at work changes, are put right once it is over. */
+  reconciles(body: Body): Body {
+    if (body.hasDebug) this.reconciled.push(new DebugReconciliation(body));
+    return body;
   }
 
   /** Many bodies may have been let go. */
@@ -317,6 +326,7 @@ export class PassRunner {
     const hint = step.isRequired ? "" : ` (--skip-pass=${pass.name} goes without it)`;
     const changed = InternalError.in(`running pass ${pass.name} on ${unit.kind}`, unit.name, observed, hint);
     this.current = null;
+    for (const records of this.reconciled.splice(0)) records.settle();
     if (changed) {
       for (const body of unit.bodies()) this.cache.changed(body, pass.preserves);
       this.cache.moduleChanged(pass.preserves);

@@ -53,7 +53,11 @@ function isTerminator(inst: MInst): boolean {
 }
 const mayLeave = endsBlock | OpFact.Branch;
 
+const dwarfGeneral = [0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15];
+
 export const x64Registers: TargetRegisters = {
+  // System V ABI AMD64, figure 3.36.
+  dwarfNumber: (register) => (register < 16 ? dwarfGeneral[register]! : register < 32 ? register + 1 : -1),
   names: registerNames[8]!,
   classCount: 2,
   count: 32,

@@ -32,6 +32,7 @@ export function mockTarget(general: number, vector: number): TargetRegisters {
   const masks = [(2 ** general - 1) | 0, ((2 ** vector - 1) << 16) | 0];
   const physical = RegOperand.physical;
   return {
+    dwarfNumber: (register) => register,
     names: Array.from({ length: 32 }, (_, r) => (r < 16 ? `r${r}` : `x${r - 16}`)),
     generalCount: 16,
     stackPointer: -1,

@@ -125,8 +125,10 @@ function isDebugCall(r: FunctionReader, explicit: boolean): boolean {
   if (explicit) r.take();
   const callee = r.pair();
   const debug = callee.valueKind === "global" && callee.kind === "function" && debugIntrinsics.has(callee);
+  const isDropped = debug && callee.valueType.result.kind === "void";
+  if (isDropped) r.debugCall(callee.name.replace("llvm.dbg.", ""));
   r.at = at;
-  return debug && callee.valueType.result.kind === "void";
+  return isDropped;
 }
 
 /** [attributes, convention and bits, normal, unwind, function type?, callee, argument…] */

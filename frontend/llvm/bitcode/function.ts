@@ -12,7 +12,7 @@
  */
 
 import { BlockId, FunctionCode } from "../../../formats/bitcode/codes.js";
-import { isLocalScope } from "../../../lto/ir/debug/nodes.js";
+import { type DILocation, isLocalScope } from "../../../lto/ir/debug/nodes.js";
 import { InputError, UnsupportedError } from "../../../lto/ir/errors.js";
 import { Block, Body, type Inst, isTerminator, type MemoryData } from "../../../lto/ir/instructions.js";
 import { Func } from "../../../lto/ir/module.js";
@@ -29,6 +29,7 @@ import {
   readOperandBundle,
 } from "./call-instructions.js";
 import * as control from "./control-instructions.js";
+import { RecordReader } from "./debug-records.js";
 import * as memory from "./memory-instructions.js";
 import type { ModuleReader } from "./module.js";
 import * as scalar from "./scalar-instructions.js";
@@ -73,6 +74,10 @@ export class FunctionReader {
   /** By LLVM's numbering; null for those that were dropped. */
   private insts: (Inst | null)[] = [];
   private addressUsers: number[] = [];
+  /** Null where nobody wants to know of variables. */
+  private records: RecordReader | null = null;
+  /** Of the location that was read last. */
+  private inlinedAt: DILocation | null = null;
   /** Origin of the last location that was read. */
   private location = 0;
 
@@ -95,6 +100,9 @@ export class FunctionReader {
     this.insts = [];
     this.addressUsers = [];
     this.location = 0;
+    this.inlinedAt = null;
+    const { debug, origins, metadata } = this.module;
+    this.records = debug === null || origins === null ? null : new RecordReader(fn, debug, metadata, origins);
     try {
       return this.values.withLocals(() => this.decodeBlock(pos));
     } finally {
@@ -160,7 +168,9 @@ export class FunctionReader {
         for (let i = 0; i < reader.count; i++) this.addressUsers.push(reader.number(i));
         return;
       default:
-        if (code >= FunctionCode.DebugRecordValue && code <= FunctionCode.DebugRecordDeclareValue) return;
+        if (code < FunctionCode.DebugRecordValue || code > FunctionCode.DebugRecordDeclareValue) break;
+        this.debugRecord(code);
+        return;
     }
     if (reader.wide) throw this.malformed("operand of an instruction");
     this.at = 0;
@@ -171,6 +181,30 @@ export class FunctionReader {
     const inst = this.instruction(code);
     this.insts.push(inst);
     if (inst !== null) this.append(inst);
+  }
+
+  private debugRecord(code: number): void {
+    const { records, reader } = this;
+    if (records === null || code === FunctionCode.DebugRecordLabel) return;
+    const isSimple = code === FunctionCode.DebugRecordValueSimple;
+    if (reader.wide || reader.count < (code === FunctionCode.DebugRecordAssign ? 7 : 4))
+      throw this.malformed("debug record");
+    this.enterMetadata();
+    const operands: number[] = [];
+    for (let i = 0; i < reader.count; i++) operands.push(reader.lo[i]!);
+    // What is not read as yet says nothing.
+    const value = isSimple ? (this.next - operands[3]!) >>> 0 : -1;
+    records.record(code, operands, value, this.insts.at(-1) ?? null);
+  }
+
+  /** A call of a debug intrinsic, whose operands are metadata. */
+  debugCall(name: string): void {
+    const { records } = this;
+    if (records === null) return;
+    this.enterMetadata();
+    const entries: number[] = [];
+    while (this.left > 0) entries.push((this.next - this.take()) >>> 0);
+    records.call(name, entries);
   }
 
   /** The record of a location: line, column, scope and call, whether nobody wrote it, and LLVM 21's groups of statements. */
@@ -186,6 +220,7 @@ export class FunctionReader {
     const where = debug.node(scope - 1);
     if (!isLocalScope(where)) throw this.malformed("scope of a source location");
     const inlinedAt = call === 0 ? null : debug.nodeOf(call - 1, "DILocation");
+    this.inlinedAt = inlinedAt;
     const isImplicit = reader.count > 4 && reader.lo[4] !== 0;
     return origins.located(fn, origins.place(reader.lo[0]!, reader.lo[1]!, where, inlinedAt, isImplicit));
   }
@@ -195,6 +230,7 @@ export class FunctionReader {
     const inst = this.insts.at(-1);
     if (inst === undefined) throw this.malformed("location of no instruction");
     if (inst !== null) inst.origin = this.location;
+    else this.records?.located(this.inlinedAt);
   }
 
   private declareBlocks(): void {
@@ -292,6 +328,7 @@ export class FunctionReader {
     if (this.bundles.length > 0) throw this.malformed("operand bundle without a call");
     if (this.sawForward) this.noteForwards(inst);
     block.append(inst);
+    this.records?.before(inst);
     if (inst.type.kind !== "void") {
       this.values.push(inst);
       this.next++;
@@ -323,6 +360,8 @@ export class FunctionReader {
     const body = new Body();
     body.blocks = this.blocks;
     checkBlocks(body, this.fn);
+    if (this.records?.finish((id) => (id < this.next ? (this.values.get(id) as Value) : undefined)) === true)
+      body.hasDebug = true;
     if (this.attachmentBlock >= 0) this.readAttachments();
     this.markAddressTaken(body);
     return body;

@@ -10,6 +10,7 @@
  * Breaks if: a block can be entered in a way that no instruction, table or `addressTaken` shows.
  */
 
+import type { FunctionMarks } from "../debug/marks.js";
 import { type MBlock, type MFunction, unwindTarget } from "../mir.js";
 import { OpFact } from "../target.js";
 
@@ -71,7 +72,13 @@ function threadJumps(mf: MFunction): boolean {
   const { facts } = mf.target.instructions;
   let changed = false;
   const moves = (target: MBlock): boolean => finalTarget(target, facts) !== target;
-  const final = (target: MBlock): MBlock => finalTarget(target, facts);
+  const marks = mf.debug?.marks ?? null;
+  const final = (target: MBlock): MBlock => {
+    const end = finalTarget(target, facts);
+    if (marks !== null)
+      for (let at = target; at !== end; at = at.insts[0]!.targets[0]!) marks.skip(at.insts[0]!, end);
+    return end;
+  };
   for (const block of mf.blocks) {
     for (const inst of block.insts) {
       // Inline assembly names its targets by label: leave them.
@@ -93,7 +100,7 @@ function threadJumps(mf: MFunction): boolean {
 const isUnreachable = (block: MBlock): boolean => block.insts.length === 0 && !block.addressTaken;
 
 /** Drops conditional jumps that go where the following jump goes, or that are never taken (or not taken). */
-function dropUselessConditions(block: MBlock, facts: Uint32Array): boolean {
+function dropUselessConditions(block: MBlock, facts: Uint32Array, marks: FunctionMarks | null): boolean {
   const { insts } = block;
   let changed = false;
   while (insts.length >= 2) {
@@ -103,6 +110,7 @@ function dropUselessConditions(block: MBlock, facts: Uint32Array): boolean {
     if (unwindTarget(previous) !== null && isUnreachable(last.targets[0]!)) {
       // The call never returns.
       insts.pop();
+      marks?.take(last);
       return true;
     }
     if ((facts[previous.op]! & OpFact.Branch) === 0 || previous.symbol !== null) break;
@@ -126,6 +134,9 @@ function dropUnreachable(mf: MFunction): boolean {
   for (const block of mf.blocks) if (block === mf.blocks[0] || block.addressTaken) reach(block);
   for (let block = work.pop(); block !== undefined; block = work.pop()) for (const s of block.succs) reach(s);
   if (reached.size === mf.blocks.length) return false;
+  const marks = mf.debug?.marks ?? null;
+  if (marks !== null)
+    for (const block of mf.blocks) if (!reached.has(block)) for (const inst of block.insts) marks.take(inst);
   mf.blocks = mf.blocks.filter((b) => reached.has(b));
   const live = mf.jumpTables.map(({ targets }) => targets.every((b) => reached.has(b)));
   mf.jumpTables.forEach((table, i) => {
@@ -146,6 +157,7 @@ export function skipJumps(mf: MFunction): void {
 function mergeChains(mf: MFunction): boolean {
   const { facts } = mf.target.instructions;
   const gone = new Set<MBlock>();
+  const marks = mf.debug?.marks ?? null;
   for (const block of mf.blocks) {
     if (gone.has(block)) continue;
     for (;;) {
@@ -159,6 +171,7 @@ function mergeChains(mf: MFunction): boolean {
       )
         break;
       block.insts.pop();
+      if (marks !== null && next.insts.length > 0) marks.put(next.insts[0]!, marks.take(last));
       for (const inst of next.insts) block.insts.push(inst);
       gone.add(next);
       block.succs = block.succs.filter((s) => s !== next);
@@ -179,7 +192,7 @@ export function simplifyControlFlow(mf: MFunction): void {
   for (let round = 0; round < 8; round++) {
     let changed = threadJumps(mf);
     for (const block of mf.blocks)
-      if (dropUselessConditions(block, mf.target.instructions.facts)) changed = true;
+      if (dropUselessConditions(block, mf.target.instructions.facts, mf.debug?.marks ?? null)) changed = true;
     rebuildEdges(mf);
     if (dropUnreachable(mf)) {
       rebuildEdges(mf);

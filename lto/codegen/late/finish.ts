@@ -6,6 +6,7 @@
 
 import type { GlobalValue } from "../../ir/module.js";
 import type { PassRunner } from "../../pass/runner.js";
+import { locate } from "../debug/function-debug.js";
 import type { MFunction } from "../mir.js";
 import { packFunction } from "../pack/pack.js";
 import { SymbolNumbers } from "../pack/symbol-numbers.js";
@@ -80,6 +81,7 @@ export function completeFunction(
     const tell = (text: string): void => runner?.log(text);
     const rules = new RuleUse(mf.target.rules, options.rules ?? allRules, mf.name, tell);
     runMachinePasses(framePasses, mf, { request, plan, wrapping, rules }, runner, wanted);
+    if (mf.debug !== null) locate(mf);
     return { isWrapped: wrapping !== null, rules };
   };
   const wrapping = choose();

@@ -148,7 +148,11 @@ function mergeGroup(mf: MFunction, group: MBlock[], wrapped: boolean): boolean {
         depthAgrees(b, block, length, wrapped, mf.target),
     );
     const shared = splitEnd(mf, block, length);
+    const marks = mf.debug?.marks ?? null;
     for (const other of sharers) {
+      if (marks !== null)
+        for (let k = 0; k < length; k++)
+          marks.blur(shared.insts[k]!, other.insts[other.insts.length - length + k]!);
       const start = other.insts.length - length;
       for (let i = 0; i < length; i++) mergeOrigins(shared.insts[i]!, other.insts[start + i]!);
       const jump = mf.target.instructions.jump(shared);
@@ -191,6 +195,16 @@ function hoist(mf: MFunction, block: MBlock): boolean {
   while (n < limit && isMovable(a.insts[n]!, facts) && sameInst(a.insts[n]!, b.insts[n]!)) n++;
   if (n === 0) return false;
   for (let i = 0; i < n; i++) mergeOrigins(a.insts[i]!, b.insts[i]!);
+  const marks = mf.debug?.marks ?? null;
+  if (marks !== null)
+    for (const { insts: own } of [a, b])
+      for (let k = n - 1; k >= 0; k--)
+        if (own.length > n)
+          marks.put(
+            own[n]!,
+            marks.take(own[k]!).filter(({ kind }) => kind === "variable"),
+          );
+        else marks.lose(marks.take(own[k]!));
   insts.splice(start, 0, ...a.insts.slice(0, n));
   a.insts.splice(0, n);
   b.insts.splice(0, n);

@@ -5,7 +5,9 @@
  * are: here, and only here, all final code can be seen and changed in one place. At last functions are laid out and
  * printed one by one.
  */
+
 import type { PassRunner } from "../../pass/runner.js";
+import { follow, snapshot } from "../debug/marks.js";
 import type { MFunction } from "../mir.js";
 import { minus, union } from "../register-set.js";
 import type { FramePlan, FrameRequest } from "../target.js";
@@ -183,7 +185,10 @@ export function runMachinePasses<Situation>(
 ): void {
   for (const step of steps) {
     if (!step.isRequired && wanted !== null && !wanted.has(step)) continue;
+    const marks = mf.debug?.marks ?? null;
+    const marked = marks === null ? null : snapshot(mf.blocks);
     if (runner === null) step.run(mf, situation);
     else runner.phase(step.name, mf.name, () => step.run(mf, situation));
+    if (marked !== null) follow(marks!, marked, mf.blocks, false);
   }
 }

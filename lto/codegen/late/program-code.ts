@@ -107,9 +107,14 @@ export class ProgramCode {
 
   /**
    * Gives a function other words for its code; the head stays.
-   * @param origins of its instructions, where that changes
+   * @param origins of its instructions, where that changes @param debug likewise
    */
-  replace(number: number, words: Int32Array, origins = this.packed(number).origins): void {
+  replace(
+    number: number,
+    words: Int32Array,
+    origins = this.packed(number).origins,
+    debug = this.packed(number).debug,
+  ): void {
     const { symbol, code, blocks } = this.packed(number);
     const packed: PackedFunction = {
       symbol,
@@ -117,6 +122,7 @@ export class ProgramCode {
       code,
       blocks,
       ...(origins === undefined ? {} : { origins }),
+      ...(debug === undefined ? {} : { debug }),
     };
     if (number < this.functions.length) this.functions[number] = packed;
     else this.added[number - this.functions.length]!.packed = packed;
@@ -146,7 +152,7 @@ export class ProgramCode {
   edit(number: number, change: (mf: MFunction) => boolean): void {
     const mf = this.view(number);
     if (!change(mf)) return;
-    const { words, origins } = this.pack(mf);
-    this.replace(number, words, origins);
+    const { words, origins, debug } = this.pack(mf);
+    this.replace(number, words, origins, debug);
   }
 }

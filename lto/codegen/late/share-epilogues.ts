@@ -16,9 +16,11 @@
  * frame of whoever jumped, which follows from the pops alone (`TargetFrame.stateBefore`).
  * Breaks if: something after this step takes the jump for one to a function, which would find its own frame on entry.
  */
+
 import { type Remark, type Remarks, words as text } from "../../pass/remarks.js";
 import type { MFunction, MInst, UnwindTables } from "../mir.js";
 import { codeFunction } from "../outline/body.js";
+import { editedDebug } from "../pack/debug.js";
 import { goals, opcodeMask, Property, unwindTables } from "../pack/format.js";
 import { editedOrigins } from "../pack/origins.js";
 import { packedHead, skipInstruction } from "../pack/walk.js";
@@ -336,8 +338,9 @@ class EpilogueSharing {
           from: words[words.length - 2 - ending.length]!,
           end: words.at(-1)!,
         }));
-        const origins = editedOrigins(this.code.packed(fn), places, this.code.facts.origins ?? null);
-        this.code.replace(fn, this.editedWords(fn, taken, jumps), origins);
+        const packed = this.code.packed(fn);
+        const origins = editedOrigins(packed, places, this.code.facts.origins ?? null);
+        this.code.replace(fn, this.editedWords(fn, taken, jumps), origins, editedDebug(packed, places));
       }
       i = end;
     }

@@ -16,6 +16,7 @@ import { type ConstInt, constI64, constInt, type Value, zeroOf } from "../../ir/
 import { fromAbi } from "./abi-parts.js";
 import { lowerAtomicRMW, lowerCmpXchg } from "./atomics.js";
 import { lowerCall, lowerCallBr, lowerInvoke, lowerLandingPad, lowerRet } from "./calls.js";
+import { legalizeRecords } from "./debug.js";
 import { zeroExtended } from "./extension.js";
 import { floatNeg } from "./floats.js";
 import { intCompare, intConstant, selectParts } from "./integers.js";
@@ -39,6 +40,7 @@ export function rewriteBody(l: Lowering, passed: readonly Parts[] | null): void 
   const onEntry = receiveArguments(l, originals[0]!, passed);
   for (const block of order) rewriteBlock(l, block, phis);
   fillPhis(l, phis);
+  if (body.hasDebug) legalizeRecords(l);
   repairEdges(l, originals);
   if (l.allocas.length > 0 || onEntry.length > 0) {
     const entry = originals[0]!;
@@ -98,6 +100,10 @@ function rewriteBlock(l: Lowering, block: Block, phis: Inst[]): void {
       remap(l, inst);
       l.push(inst);
       continue;
+    }
+    if (inst.debug !== null) {
+      l.records = [...(l.records ?? []), ...inst.debug];
+      inst.debug = null;
     }
     const parts = lowerInst(l, inst);
     if (inst.type.kind !== "void") l.lowered[inst.id] = parts;

@@ -6,6 +6,7 @@
  */
 
 import { type AttributeList, noAttributeList } from "../../ir/attributes.js";
+import { type DebugRecord, putBefore } from "../../ir/debug-records.js";
 import { integerBinary, integerCompare } from "../../ir/fold/integers.js";
 import {
   type BinaryOp,
@@ -62,6 +63,8 @@ export class Emitter {
   out: Inst[] = [];
   /** Of what is emitted. */
   origin = 0;
+  /** Debug records before what is emitted next. */
+  records: DebugRecord[] | null = null;
   /** Of the floating-point operations that are emitted. */
   strictness = Strictness.None;
   constructor(readonly body: Body) {}
@@ -69,8 +72,16 @@ export class Emitter {
   push<I extends Inst>(inst: I): I {
     inst.parent = this.block;
     if (inst.origin === 0) inst.origin = this.origin;
+    if (this.records !== null) this.settleRecords(inst);
     this.out.push(inst);
     return inst;
+  }
+
+  private settleRecords(inst: Inst): void {
+    // They stand after all phis.
+    if (inst.op === Op.Phi) return;
+    putBefore(inst, this.records!);
+    this.records = null;
   }
 
   /** A new block after all others; nothing branches to it yet. */

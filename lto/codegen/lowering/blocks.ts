@@ -1,5 +1,7 @@
 /** What passes share on blocks and uses. New blocks go to the end of the body, and into the order. */
+
 import { renamePhiEntries } from "../../ir/cfg-edit.js";
+import { replaceInRecords } from "../../ir/debug-reconcile.js";
 import { Block, type Body, type Inst } from "../../ir/instructions.js";
 import { raw } from "../../ir/raw.js";
 import type { Value } from "../../ir/values.js";
@@ -33,6 +35,7 @@ export function replaceUses(body: Body, map: ReadonlyMap<Value, Value>): void {
         const to = map.get(inst.operands[i]!);
         if (to !== undefined) raw(inst).operands[i] = to;
       }
+  replaceInRecords(body, (value) => map.get(value) ?? value);
 }
 
 export function countUses(body: Body): Map<Inst, number> {

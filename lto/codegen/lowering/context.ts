@@ -81,7 +81,7 @@ export class LoweringRunContext extends RunContext implements LoweringContext {
     return this.body;
   }
   rewrite(): Body {
-    return this.body;
+    return this.runner.reconciles(this.body);
   }
 }
 

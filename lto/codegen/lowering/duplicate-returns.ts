@@ -11,7 +11,9 @@
  * costs more than the jump saves, so only recursive calls get one, round a cycle of functions too. Linear in blocks and edges.
  * What breaks it: a `tail` mark on a call that the caller's frame has to outlive.
  */
+
 import type { AttributeList } from "../../ir/attributes.js";
+import { recordsIn } from "../../ir/debug-records.js";
 import { type Block, type CallInst, type Inst, makeInst, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Func } from "../../ir/module.js";
@@ -79,7 +81,9 @@ function duplicateReturns(fn: Func, blocks: readonly Block[], wanted: (callee: V
     );
     if (!areResults(call, values)) continue;
     raw(block).insts.pop();
-    block.append(makeInst(Op.Ret, ret.type, values, null));
+    const copy = block.append(makeInst(Op.Ret, ret.type, values, null));
+    copy.debug = [...(terminator.debug ?? []), ...recordsIn(target).map((record) => record.asUnknown())];
+    terminator.debug = null;
     for (const phi of target.insts) {
       if (phi.op !== Op.Phi) break;
       const at = phi.blocks.indexOf(block);

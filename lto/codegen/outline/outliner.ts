@@ -24,6 +24,7 @@
  * the sum came out 0.4 to 1.0% larger; with that of what uses it, too, 0.4 to 1.6% (with those, gzip, mujs and zstd).
  * Breaks if: code that was measured moves into another section, or a later step changes what instructions do.
  */
+
 import { temperature } from "../../analysis/profile.js";
 import type { Func } from "../../ir/module.js";
 import { findRepeats } from "../../outline/repeats.js";
@@ -32,6 +33,7 @@ import type { Remark, Remarks } from "../../pass/remarks.js";
 import { rareBlocks } from "../late/block-frequency.js";
 import type { ProgramCode } from "../late/program-code.js";
 import type { MFunction } from "../mir.js";
+import { editedDebug } from "../pack/debug.js";
 import { goals, type PackedFunction, Property, unwindTables } from "../pack/format.js";
 import { editedOrigins, originsByWord, type WordsReplaced } from "../pack/origins.js";
 import { packedHead, skipInstruction, withLandingPad } from "../pack/walk.js";
@@ -233,12 +235,9 @@ class Outliner {
       while (end < edits.length && finder.functionAt(edits[end]!.start) === fn) end++;
       const packed = code.packed(fn);
       const own = edits.slice(i, end);
-      const origins = editedOrigins(
-        packed,
-        placesOf(packed.words, sequence, own),
-        code.facts.origins ?? null,
-      );
-      code.replace(fn, editedWords(packed.words, sequence, own), origins);
+      const places = placesOf(packed.words, sequence, own);
+      const origins = editedOrigins(packed, places, code.facts.origins ?? null);
+      code.replace(fn, editedWords(packed.words, sequence, own), origins, editedDebug(packed, places));
       i = end;
     }
     made.forEach((mf, i) => {

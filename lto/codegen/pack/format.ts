@@ -11,7 +11,9 @@
  * Breaks if: a function, block or instruction gets a field that is not listed here, or a pass after allocation looks
  * at virtual registers.
  */
+
 import type { FrameSlot, MFunction, SymbolKind } from "../mir.js";
+import type { PackedDebug } from "./debug.js";
 
 /** Plain data. */
 export interface PackedFunction {
@@ -26,6 +28,8 @@ export interface PackedFunction {
    * the function's own.
    */
   readonly origins?: Int32Array;
+  /** What is known of source variables; absent where nothing is. */
+  readonly debug?: PackedDebug;
 }
 
 export const unwindTables = ["none", "sync", "async"] as const satisfies MFunction["unwind"][];

@@ -15,6 +15,7 @@ import {
   type SymbolRef,
 } from "../mir.js";
 import { highWord, lowWord } from "../register-set.js";
+import { packDebug } from "./debug.js";
 import {
   asmOperands,
   defsShift,
@@ -61,7 +62,12 @@ export function packFunction(
   const blocks = packer.out.length;
   packer.blockCode();
   const packed = { symbol: symbols.numberOf(mf.fn), words: packer.out.finish(), code, blocks };
-  return packer.hasOrigins ? { ...packed, origins: originsOf(mf) } : packed;
+  const debug = packDebug(mf);
+  return {
+    ...packed,
+    ...(packer.hasOrigins ? { origins: originsOf(mf) } : {}),
+    ...(debug === undefined ? {} : { debug }),
+  };
 }
 
 function originsOf({ blocks }: MFunction): Int32Array {

@@ -20,6 +20,7 @@ import {
 } from "../mir.js";
 import { noRegisters, setOfWords } from "../register-set.js";
 import type { Target } from "../target.js";
+import { restoreDebug } from "./debug.js";
 import {
   asmOperands,
   defsShift,
@@ -57,6 +58,7 @@ export function unpackFunction(packed: PackedFunction, symbols: SymbolNumbers, t
   const mf = new MFunction(fn, fn.name, goals[packed.words[0]!]!, target);
   new Unpacker(mf, packed.words, symbols).run();
   restoreOrigins(mf, packed);
+  restoreDebug(mf, packed);
   return mf;
 }
 
@@ -70,6 +72,7 @@ export function restoreFunction(mf: MFunction, packed: PackedFunction, symbols: 
   mf.typeInfos.length = 0;
   new Unpacker(mf, packed.words, symbols).run();
   restoreOrigins(mf, packed);
+  restoreDebug(mf, packed);
 }
 
 function restoreOrigins({ blocks }: MFunction, { origins }: PackedFunction): void {

@@ -49,6 +49,31 @@ export interface PrintedFunction {
   readonly exit: FunctionExit | null;
   /** What its unwind description takes to be part of its neighbours'; null: it has one of its own in its text, or none. */
   readonly unwind: SharedUnwind | null;
+  /** Where source variables are, by places that are marked in the text; none where nothing is known. */
+  readonly variables?: readonly PrintedVariable[];
+}
+
+/** A source variable of one instance of its scope. */
+export interface PrintedVariable {
+  /** As in `DebugRecord`. */
+  readonly variable: number;
+  readonly origin: number;
+  /** In the order of the text; apart from each other. */
+  readonly places: readonly PrintedPlace[];
+}
+
+/** Where a variable is between two marks. */
+export interface PrintedPlace {
+  /** -1: where the code begins. */
+  readonly from: number;
+  /** -1: where the code ends. */
+  readonly to: number;
+  /** Before `to` is a call that changes the place: while it runs, nothing is there. */
+  readonly endsInCall: boolean;
+  /** DWARF's operations. */
+  readonly bytes: readonly number[];
+  /** Bits of the variable that they are about, from its start; infinite: all. */
+  readonly described: number;
 }
 
 /** A jump to a function as the last instruction of another. */

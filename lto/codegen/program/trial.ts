@@ -159,6 +159,8 @@ export class TrialCodegen implements TrialCode {
   }
 
   private attempt(fn: Func, subject: Func, body: Body): Trial | null {
+    // Where variables are is nobody's business.
+    body.hasDebug = false;
     try {
       return this.generate(fn, subject, body);
     } catch (e) {

@@ -19,6 +19,7 @@
  *
  * All take n log n time.
  */
+import { marksAfterAllocation, marksBeforeAllocation } from "../debug/allocation.js";
 import type { MFunction } from "../mir.js";
 import type { AllocationResult, TargetRegisters } from "../target.js";
 import { checkAllocation, snapshotForCheck } from "./checker.js";
@@ -67,6 +68,8 @@ export function allocateRegisters(
   options: AllocatorOptions,
 ): AllocationResult {
   normalizeConstraints(fn, target);
+  const marks = fn.debug?.marks ?? null;
+  const marked = marks === null ? null : marksBeforeAllocation(fn, marks);
   const snapshot = options.check ? snapshotForCheck(fn) : null;
   const problem = describeProblem(
     fn,
@@ -81,6 +84,7 @@ export function allocateRegisters(
       throw new Error(`unsound register allocation of ${fn.name}:\n${complaints.slice(0, 20).join("\n")}`);
     }
   }
+  if (marked !== null) marksAfterAllocation(fn, marks!, marked);
   return result;
 }
 

@@ -22,6 +22,11 @@ export class Emitter {
     return inst;
   }
 
+  /** The first instruction of what the block has so far, flushed. */
+  get first(): MInst | undefined {
+    return this.reversed[this.reversed.length - 1];
+  }
+
   /** What `make` emits, which goes nowhere yet. */
   aside(make: () => void): MInst[] {
     const saved = this.buffer;

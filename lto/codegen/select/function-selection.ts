@@ -29,6 +29,7 @@ import {
 import { noRegisters, type RegisterSet } from "../register-set.js";
 import type { Convention, SelectOptions } from "../target.js";
 import { BlockMap } from "./blocks.js";
+import { SelectionDebug } from "./debug.js";
 import { Emitter } from "./emitter.js";
 import { type AbiArgument, type ArgumentLayout, FunctionAbi } from "./function-abi.js";
 import type { SwitchCode } from "./switch.js";
@@ -68,6 +69,8 @@ export abstract class FunctionSelection {
   at!: Inst;
   readonly minsize: boolean;
   readonly optimize: boolean;
+  /** Null where nothing is said of source variables. */
+  readonly debug: SelectionDebug | null;
 
   constructor({ mf, legal, layout, options, instructionCount, loops }: SelectionInput) {
     this.mf = mf;
@@ -82,6 +85,7 @@ export abstract class FunctionSelection {
     this.abi = new FunctionAbi(legal.fn.attributes, legal.args, argumentCount, legal.fn.personality !== null);
     this.minsize = mf.goal === "minsize";
     this.optimize = mf.goal !== "none";
+    this.debug = mf.debug?.marks == null ? null : new SelectionDebug(this, mf.debug.marks);
   }
 
   // ── What a target implements: values ──

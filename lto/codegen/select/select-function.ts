@@ -5,6 +5,7 @@
  * blocks are lowered in reverse of reverse postorder, each from its terminator upwards; the entry's arguments come
  * last, when it is known which of them are wanted.
  */
+
 import { estimatedFrequencies } from "../../analysis/branch-probability.js";
 import { loopNest } from "../../analysis/loop-nest.js";
 import { isProfiled } from "../../analysis/profile.js";
@@ -12,11 +13,13 @@ import type { DataLayout } from "../../ir/data-layout.js";
 import { type Block, type Inst, isPlainAccess, type MemoryData, Op, opNames } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Type } from "../../ir/types.js";
+import { withMarks } from "../debug/function-debug.js";
 import type { LegalFunction } from "../legalize/index.js";
 import { type MBlock, MFunction } from "../mir.js";
 import type { SelectOptions, Target } from "../target.js";
 import { selectBr, selectCondBr, selectIndirectBr } from "./branches.js";
 import { countUses } from "./count-uses.js";
+import { forgetUndefined } from "./debug.js";
 import { intrinsicHasEffect } from "./effects.js";
 import { numberTypes, placeReturns, selectLandingPad, selectResume } from "./exceptions.js";
 import { describeFunction } from "./function-attributes.js";
@@ -43,6 +46,10 @@ export function selectFunction<S extends FunctionSelection>(
   const { fn, body } = legal;
   const mf = new MFunction(fn, fn.name, goal, target);
   if (fn.kind === "function" && fn.personality !== null) numberTypes(mf, body);
+  if (body.hasDebug) {
+    forgetUndefined(body);
+    mf.debug = withMarks();
+  }
   const instructionCount = body.renumber();
   const successors = body.blocks.map((b) => b.successors.map((next) => next.id));
   const loops = loopNest(successors, [0, ...body.blocks.filter((b) => b.addressTaken).map((b) => b.id)]);
@@ -77,6 +84,7 @@ export function selectFunction<S extends FunctionSelection>(
   }
   placeReturns(s);
   mf.blocks = order.flatMap((block) => [s.blocks.head(block), ...extra.get(s.blocks.head(block))!]);
+  s.debug?.finish(mf.blocks[0]!.insts[0]);
   dropUnreachableBlocks(mf, () => s.trap());
   return s;
 }
@@ -88,12 +96,14 @@ function selectBlock(s: FunctionSelection, { insts, terminator }: Block, head: M
   s.abi.tailCall = terminator.op === Op.Ret ? findTailCall(s, terminator) : null;
   const extra = s.abi.tailCall === null ? selectTerminator(s, terminator, head) : [];
   s.code.flush();
+  if (terminator.debug !== null) s.debug?.place(terminator.debug, s.code.first);
   for (let i = insts.length - 2; i >= 0; i--) {
     const inst = insts[i]!;
     s.at = inst;
     s.code.origin = inst.origin;
     selectInst(s, inst, head);
     s.code.flush();
+    if (inst.debug !== null) s.debug?.place(inst.debug, s.code.first);
   }
   return extra;
 }

@@ -27,6 +27,7 @@
  * At -Os, too: a jump at some calls is 1.004 (Lua), 1.000 (bzip2, gzip) of the instructions executed, for 0.974, 0.988 and
  * 0.970 of the bytes loaded.
  */
+import { DebugReconciliation } from "../../ir/debug-reconcile.js";
 import type { Func, Module } from "../../ir/module.js";
 import type { ModulePass, ProgramContext } from "../../pass/pass.js";
 import { listOfPlaces, words } from "../../pass/remarks.js";
@@ -62,7 +63,10 @@ class Binder {
       for (const binding of bindingsFor(callee.sites, jumpsTo(callee.fn)).found)
         this.make(callee, callee.fn, binding, []);
     for (const [fn, calls] of this.redirections) {
-      redirectCalls(fn.rewrite(), calls);
+      const body = fn.rewrite();
+      const records = body.hasDebug ? new DebugReconciliation(body) : null;
+      redirectCalls(body, calls);
+      records?.settle();
       context.bodyDone(fn);
     }
     return this.redirections.size > 0;

@@ -13,7 +13,9 @@
  * Both functions have the same personality, or the callee has none. Linear in the calls of the copy and the phis of the
  * landing pad's block.
  */
+
 import { phisOf, renamePhiEntries, splitBlock } from "../../ir/cfg-edit.js";
+import { passRecords } from "../../ir/debug-records.js";
 import type { Editor } from "../../ir/editor.js";
 import { Block, type CallInst, type Inst, type LandingPadData, makeInst, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
@@ -88,6 +90,7 @@ function toInvoke(block: Block, at: number, rest: Block, pad: Block): CallInst {
   const data = { ...call.data, tail: "" as const };
   const invoke = makeInst(Op.Invoke, call.type, [...call.operands], data, [rest, pad], call.flags);
   invoke.hints = call.hints;
+  passRecords(call, invoke);
   block.append(invoke);
   return invoke;
 }
@@ -97,6 +100,8 @@ function renameResults(copies: readonly Block[], by: ReadonlyMap<Value, Value>):
   if (by.size === 0) return;
   for (const { insts } of copies)
     for (const inst of insts) {
+      for (const record of inst.debug ?? [])
+        record.values = record.values.map((value) => by.get(value) ?? value);
       const { operands } = raw(inst);
       for (let i = 0; i < operands.length; i++) operands[i] = by.get(operands[i]!) ?? operands[i]!;
     }

@@ -34,6 +34,7 @@ import {
   splitEdge,
 } from "../../ir/cfg-edit.js";
 import { CloneMap, cloneBlocks } from "../../ir/clone.js";
+import { passRecords } from "../../ir/debug-records.js";
 import type { Editor } from "../../ir/editor.js";
 import { withHints } from "../../ir/hints.js";
 import {
@@ -72,6 +73,7 @@ export function inlineCall(editor: Editor, call: CallInst, callee: Func, runtime
   const block = call.parent!;
   const args = callee.args.map((_, i) => passedFor(editor, call, callee, i, runtime));
   const copies = cloneBlocks(view.blocks, new CloneMap(args));
+  if (view.hasDebug) editor.expectRecords();
   if (runtime.origins !== null) moveOrigins(copies, callee, call, runtime.origins);
   const entries = callCount(call) / (callee.entryCount ?? Number.NaN);
   const { calls, isDynamic } = adapt(copies, call.data.tail, entries);
@@ -107,7 +109,11 @@ export function inlineCall(editor: Editor, call: CallInst, callee: Func, runtime
 /** The copies were written in the callee, or came there through calls of its own. */
 function moveOrigins(copies: readonly Block[], callee: Func, call: CallInst, origins: Origins): void {
   for (const { insts } of copies)
-    for (const inst of insts) inst.origin = origins.moved(callee, inst.origin, call.origin);
+    for (const inst of insts) {
+      inst.origin = origins.moved(callee, inst.origin, call.origin);
+      if (inst.debug !== null)
+        for (const record of inst.debug) record.origin = origins.moved(callee, record.origin, call.origin);
+    }
 }
 
 /** What stands for a parameter: what is passed, or the address of a copy of it. */
@@ -170,9 +176,10 @@ const setTail = (call: CallInst, tail: TailKind): void => {
 function moveStaticAllocas(editor: Editor, entry: Block): void {
   const kept: Inst[] = [];
   let at = 0;
-  for (const inst of entry.insts) {
+  for (const [i, inst] of entry.insts.entries()) {
     if (inst.op === Op.Alloca && isStaticAlloca(inst, true)) {
       inst.parent = null;
+      passRecords(inst, entry.insts[i + 1]!);
       editor.insertAt(inst, editor.body.blocks[0]!, at++);
     } else kept.push(inst);
   }
@@ -202,6 +209,8 @@ function spliceBlock(editor: Editor, call: CallInst, copy: Block): void {
     inst.parent = null;
     editor.insertBefore(inst, call);
   }
+  const { debug } = copy.terminator;
+  if (debug !== null) editor.addRecords(call, debug);
   const [value] = copy.terminator.operands;
   if (value !== undefined) editor.replaceAllUses(call, value);
   editor.erase(call);
@@ -225,7 +234,7 @@ function returnTo(rest: Block, copies: readonly Block[]): Result {
     if (terminator.operands.length > 0) values.push(terminator.operands[0]!);
     blocks.push(block);
     raw(block).insts.pop();
-    block.append(branchTo(rest));
+    passRecords(terminator, block.append(branchTo(rest)));
   }
   if (values.length < 2) return { count: blocks.length, phi: null, only: values[0] ?? null };
   const phi = makeInst(Op.Phi, values[0]!.type, values, null, blocks);

@@ -6,6 +6,8 @@
  */
 import { attributesOfPiece } from "../../analysis/made-functions.js";
 import { AttributeList, noAttributes } from "../../ir/attributes.js";
+import { replaceInRecords } from "../../ir/debug-reconcile.js";
+import { passRecords } from "../../ir/debug-records.js";
 import { mix } from "../../ir/hash.js";
 import { mergeHints, withHints } from "../../ir/hints.js";
 import {
@@ -187,8 +189,10 @@ export class Extractor {
 
   /** Puts calls in the places of pieces. @returns the functions that were changed */
   finish(): ReadonlySet<Func> {
-    for (const fn of this.changed)
-      for (const block of fn.rewrite().blocks) {
+    for (const fn of this.changed) {
+      const body = fn.rewrite();
+      const gone = new Set<Inst>();
+      for (const block of body.blocks) {
         const kept: Inst[] = [];
         const { insts } = block;
         for (let i = 0; i < insts.length; i++) {
@@ -201,11 +205,16 @@ export class Extractor {
             inst.parent = block;
             kept.push(inst);
           }
+          const taken = insts.slice(i, i + piece.length);
+          for (const inst of taken) gone.add(inst);
           i += piece.length - 1;
+          if (body.hasDebug) loseRecords(taken, piece.made[0]!);
         }
         raw(block).insts = kept;
         replaceOperands(kept, this.results);
       }
+      replaceTaken(body, gone, this.results);
+    }
     return this.changed;
   }
 
@@ -234,6 +243,27 @@ export class Extractor {
     this.names.add(name);
     return name;
   }
+}
+
+/**
+ * What is said of variables where code was taken out is not known from the call on: while that runs, and after it.
+ * @param taken instructions that stand elsewhere now
+ */
+export function loseRecords(taken: readonly Inst[], call: Inst): void {
+  passRecords(taken[0]!, call);
+  const unknown = taken.flatMap(({ debug }) => debug ?? []).map((record) => record.asUnknown());
+  if (unknown.length > 0) call.debug = [...(call.debug ?? []), ...unknown];
+  for (const inst of taken) inst.debug = null;
+}
+
+/** Lets results stand in what is said of variables for instructions that were taken out; what has none is not known. */
+export function replaceTaken(body: Body, taken: ReadonlySet<Inst>, results: ReadonlyMap<Inst, Value>): void {
+  if (!body.hasDebug || taken.size === 0) return;
+  replaceInRecords(body, (inst) => {
+    const result = results.get(inst);
+    if (result !== undefined) return result;
+    return taken.has(inst) ? new ConstUndef(inst.type, true) : inst;
+  });
 }
 
 /** Lets results stand for instructions that moved. */

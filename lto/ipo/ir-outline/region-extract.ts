@@ -21,7 +21,14 @@ import type { Origins } from "../../ir/origins.js";
 import { raw } from "../../ir/raw.js";
 import { type Type, voidType } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
-import { appendReturn, Extractor, inputValue, replaceOperands } from "./extract.js";
+import {
+  appendReturn,
+  Extractor,
+  inputValue,
+  loseRecords,
+  replaceOperands,
+  replaceTaken,
+} from "./extract.js";
 import { isTailCall, type OutlinePlan } from "./plan.js";
 import { type Extent, instsOf, type Region } from "./regions.js";
 import type { Sequence } from "./sequence.js";
@@ -41,13 +48,15 @@ export class RegionEdits {
   replace(extent: Extent, callFor: (results: Map<Inst, Value>) => Inst[]): void {
     const { fn, order, count, exit } = extent.region;
     const head = order[0]!;
-    for (const inst of instsOf(extent)) this.moved.add(inst);
+    const taken = [...instsOf(extent)];
+    for (const inst of taken) this.moved.add(inst);
     for (let i = 0; i < count; i++) {
       if (i > 0) this.gone.add(order[i]!);
       this.heads.set(order[i]!, head);
     }
     const end = callFor(this.results);
     const call = end[0]!;
+    if (taken.some(({ debug }) => debug !== null)) loseRecords(taken, call);
     const jump =
       exit !== null
         ? makeInst(Op.Br, voidType, [], null, [exit])
@@ -74,6 +83,7 @@ export class RegionEdits {
         for (const inst of insts) if (inst.op === Op.Phi) this.joinEdges(inst);
         replaceOperands(insts, this.results);
       }
+      replaceTaken(body, this.moved, this.results);
     }
   }
 

@@ -1,5 +1,6 @@
 /** Makes the function that stands for a cluster, and lets calls of the members call it. */
 import { AttributeList, AttributeSet } from "../../ir/attributes.js";
+import { dropRecords } from "../../ir/debug-reconcile.js";
 import { Body, type CallInst, type Inst, isCall, makeInst, Op, setCallData } from "../../ir/instructions.js";
 import { Func } from "../../ir/module.js";
 import { raw } from "../../ir/raw.js";
@@ -41,6 +42,8 @@ export function mergeCluster(cluster: Cluster, plan: MergePlan, name: string): F
   to.personality = first.personality;
   to.entryCount = first.entryCount;
   const body = first.rewrite();
+  // What they say of variables is said of one of the functions.
+  for (const block of body.blocks) dropRecords(block);
   const inserted = parametrize(body, first, to, plan);
   for (const block of body.blocks) {
     const { insts } = block;

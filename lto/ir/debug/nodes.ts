@@ -96,6 +96,20 @@ export function subprogramOf(scope: LocalScope): DISubprogram | null {
   return at;
 }
 
+/** Bits that a value of a type has; null: not known. Names and qualifiers of types are looked through. */
+export function sizeOfType(type: DebugNode | null): number | null {
+  let at = type;
+  for (let steps = 0; steps < mostNames; steps++) {
+    if (at === null || !("size" in at)) return null;
+    const size = Number(at.size);
+    if (size > 0) return size;
+    if (at.kind !== "DIDerivedType") return null;
+    at = at.baseType;
+  }
+  return null;
+}
+const mostNames = 64;
+
 /** A new node of a kind, all of whose fields are as where nothing is said; the builder of a graph sets the others. */
 export function blankNode<K extends SchemaKind>(
   kind: K,

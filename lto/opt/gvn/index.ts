@@ -27,7 +27,9 @@
  * Breaks if: control comes by ways that are no edges (second returns, addresses of blocks end walks); memory changes in a
  * way that `memory/alias.ts` does not know.
  */
+
 import type { DominatorTree } from "../../analysis/dominators.js";
+import { replaceInRecords } from "../../ir/debug-reconcile.js";
 import { mergeHints, withHints } from "../../ir/hints.js";
 import { type Block, type BodyView, Flag, type Inst, Op } from "../../ir/instructions.js";
 import { raw } from "../../ir/raw.js";
@@ -294,6 +296,7 @@ class Walk {
       if (by.op === Op.GetElementPtr) this.mergeProducts(by, inst);
     }
     for (const { inst, slot, by } of decided) raw(inst).operands[slot] = by;
+    replaceInRecords(body, (value) => (leaders[value.id] === undefined ? value : this.settled(value)));
     for (const block of body.blocks) {
       let isShorter = false;
       for (const inst of block.insts) {

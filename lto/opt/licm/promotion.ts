@@ -2,8 +2,10 @@
  * Places in memory that loops read and write, and that they can keep in registers: their accesses become values
  * (`sroa/promote.ts`), with a load before the loop and a store after each edge out of it.
  */
+
 import { reversePostOrder } from "../../analysis/cfg.js";
 import { incomingEdges, splitEdge } from "../../ir/cfg-edit.js";
+import { forgetStored } from "../../ir/debug-reconcile.js";
 import type { Editor } from "../../ir/editor.js";
 import { withHints } from "../../ir/hints.js";
 import { type Block, type Inst, isCall, type MemoryData, makeInst, Op } from "../../ir/instructions.js";
@@ -110,6 +112,10 @@ function accessesOf(
 /** Only values are made once edges are split: what is known of the control flow serves all places. */
 export function promotePlaces(editor: Editor, promotions: readonly Promotion[]): void {
   if (promotions.length === 0) return;
+  forgetStored(
+    editor.body,
+    promotions.map(({ store }) => store.operands[1]!),
+  );
   const placed = promotions.map((promotion) => placeAccesses(editor, promotion));
   const { body } = editor;
   body.renumber();

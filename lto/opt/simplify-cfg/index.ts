@@ -17,6 +17,7 @@
  * Breaks if: a call that may return or not counts as one that goes on.
  */
 import { endUnreachable, removeBlocks, removePhiEntry } from "../../ir/cfg-edit.js";
+import { recordsIn } from "../../ir/debug-records.js";
 import type { Editor } from "../../ir/editor.js";
 import { type Block, type BodyView, Op } from "../../ir/instructions.js";
 import type { Origins } from "../../ir/origins.js";
@@ -96,6 +97,11 @@ class Sweeper implements Edit {
     const { editor } = this;
     if (block.insts.length > 0) {
       const { terminator } = block;
+      // Control no longer comes by what is said in the block.
+      if (editor.body.hasDebug) {
+        const records = recordsIn(block);
+        for (const target of terminator.blocks) editor.forgetAt(target, records);
+      }
       for (const target of terminator.blocks) removePhiEntry(editor, target, block);
       if (terminator.blocks.length > 0) editor.erase(terminator);
     }

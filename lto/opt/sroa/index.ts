@@ -19,6 +19,7 @@
  * written is undef. Values that a second return of `setjmp` could see keep their places.
  * Breaks if: control enters a block by a way that is no edge.
  */
+
 import { reversePostOrder } from "../../analysis/cfg.js";
 import type { Editor } from "../../ir/editor.js";
 import { type BodyView, type Inst, Op } from "../../ir/instructions.js";
@@ -30,6 +31,7 @@ import type { FunctionContext, FunctionPass } from "../../pass/pass.js";
 import { constantCopies, copiedConstant } from "./constant-copies.js";
 import { promote } from "./promote.js";
 import { offsetOf, partsOf } from "./slices.js";
+import { variableParts } from "./variables.js";
 
 export const sroa: FunctionPass = {
   name: "sroa",
@@ -59,7 +61,7 @@ export const sroa: FunctionPass = {
       if (parts === null) continue;
       for (const slice of parts.slices) {
         editor.sweep();
-        promote(editor, slice, { order });
+        promote(editor, slice, { order }, variableParts(editor, alloca, slice));
       }
       removeRest(editor, alloca, parts.rest);
       variables++;

@@ -5,11 +5,15 @@
  * Those with several predecessors get a phi; one walk in reverse postorder then knows the value everywhere, and phis
  * that pass on a single value go. Linear in the blocks where the part is live, their edges and the accesses.
  */
+
 import { incomingEdges } from "../../ir/cfg-edit.js";
 import type { Editor } from "../../ir/editor.js";
 import { type Block, type Inst, makeInst, Op } from "../../ir/instructions.js";
 import { ConstUndef, type Value } from "../../ir/values.js";
 import { byteOf, filledValue, type Slice } from "./slices.js";
+import { recordsOf, type VariableParts } from "./variables.js";
+
+const nothing: VariableParts = [];
 
 /** Facts about the control flow that all parts share. */
 export interface Flow {
@@ -52,7 +56,7 @@ function liveBlocks(editor: Editor, accesses: ReadonlyMap<Block, readonly Inst[]
 }
 
 /** Loads and stores of the part are gone afterwards; fills stay for other parts. */
-export function promote(editor: Editor, slice: Slice, { order }: Flow): void {
+export function promote(editor: Editor, slice: Slice, { order }: Flow, parts: VariableParts = nothing): void {
   const accesses = accessesByBlock(slice);
   const live = liveBlocks(editor, accesses);
   const { type } = slice;
@@ -66,6 +70,8 @@ export function promote(editor: Editor, slice: Slice, { order }: Flow): void {
     if (new Set(edges).size <= 1) continue;
     const phi = makeInst(Op.Phi, type, [], null, []);
     editor.prependPhi(phi, block);
+    if (parts.length > 0)
+      editor.addRecords(block.insts[editor.firstAfterPhis(block)]!, recordsOf(parts, phi));
     phis.push(phi);
     atStart.set(block, phi);
   }
@@ -77,7 +83,7 @@ export function promote(editor: Editor, slice: Slice, { order }: Flow): void {
       const before = editor.uses.first(block)?.parent ?? null;
       value = before === null ? undefinedValue : (atEnd.get(before) ?? undefinedValue);
     }
-    for (const inst of list ?? []) value = step(editor, inst, slice, value ?? undefinedValue);
+    for (const inst of list ?? []) value = step(editor, inst, slice, value ?? undefinedValue, parts);
     atEnd.set(block, value ?? undefinedValue);
   }
   for (const phi of phis) {
@@ -95,17 +101,20 @@ export function promote(editor: Editor, slice: Slice, { order }: Flow): void {
 }
 
 /** @returns the value after an access */
-function step(editor: Editor, inst: Inst, slice: Slice, value: Value): Value {
+function step(editor: Editor, inst: Inst, slice: Slice, value: Value, parts: VariableParts): Value {
   if (inst.op === Op.Load) {
     editor.replace(inst, value);
     return value;
   }
   if (inst.op === Op.Store) {
     const stored = inst.operands[0]!;
+    if (parts.length > 0) editor.appendRecords(inst, recordsOf(parts, stored));
     editor.erase(inst);
     return stored;
   }
-  return filledValue(byteOf(inst), slice)!;
+  const filled = filledValue(byteOf(inst), slice)!;
+  if (parts.length > 0) editor.appendRecords(inst, recordsOf(parts, filled));
+  return filled;
 }
 
 /** Phis that pass on one value go. */

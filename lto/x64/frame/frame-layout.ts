@@ -52,7 +52,7 @@ const maxGaps = 16;
 const roundUp = (n: number, align: number): number => Math.ceil(n / align) * align;
 
 /** Number of memory operands that name each slot. */
-function countUses(mf: MFunction): Int32Array {
+export function countUses(mf: MFunction): Int32Array {
   const uses = new Int32Array(mf.slots.length);
   for (const block of mf.blocks) {
     for (const inst of block.insts) {

@@ -39,6 +39,7 @@ import { adjustStack, aluImm, aluReg, baseDisp, copy, lea, physical, pop, push }
 import { readsFlags, writesFlags } from "../isa/op-info.js";
 import { X } from "../isa/ops.js";
 import { callClobbers, gprMask, maskOf, R15, RAX, RBP, RSP } from "../isa/registers.js";
+import { dropUnframedPlaces, slotPlaces } from "./debug-places.js";
 import { type FrameLayout, frameCost, planFrame, pushLimit } from "./frame-layout.js";
 import { needsRealignment, stackAlign } from "./frame-registers.js";
 import { allocateByPages, lowerByLoop, lowerByPages, probeSize } from "./probes.js";
@@ -270,6 +271,7 @@ class FramePass {
       if (layout.realign > 0 || offset < -128)
         throw new Error(`tail call through a slot of the frame in @${this.mf.name}`);
     }
+    this.mf.debug?.marks?.slotOf.set(mem, mem.slot);
     mem.slot = -1;
     mem.base = physical(base);
     mem.disp += offset;
@@ -542,6 +544,11 @@ export function insertFrame(
   plan: X64FramePlan,
   wrapping: ShrinkWrapRegion | null,
 ): void {
+  const marks = mf.debug?.marks ?? null;
+  if (marks !== null) {
+    marks.slotPlaces = slotPlaces(mf, plan.layout);
+    if (wrapping !== null) dropUnframedPlaces(mf, marks, wrapping, plan.saved);
+  }
   if (wrapping !== null) renameUnframed(mf, wrapping);
   new FramePass(mf, plan.layout, options, plan.aligned, wrapping).run();
   finishVexCode(mf);

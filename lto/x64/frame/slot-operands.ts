@@ -6,6 +6,7 @@
  * and allocation puts at most one distinct slot into an instruction that has no memory operand already.
  * Constant time per instruction.
  */
+import type { FunctionMarks } from "../../codegen/debug/marks.js";
 import {
   type AsmData,
   type AsmOperand,
@@ -90,18 +91,23 @@ function rewriteAsm(inst: MInst): void {
   if (operands !== null) inst.extra = { ...extra, operands };
 }
 
-function rewriteInstruction(inst: MInst): void {
+function rewriteInstruction(inst: MInst, marks: FunctionMarks | null): void {
   if (inst.op === X.Asm) {
     rewriteAsm(inst);
     return;
   }
   // Pseudos that print nothing keep their operands wherever they are.
   if (inst.op === X.Keep || inst.op === X.Entry || inst.op === X.ImplicitDef) return;
-  if (inst.defs.length > 0 && isSlot(inst.defs[0]!.loc)) rewriteDefinition(inst);
+  if (inst.defs.length > 0 && isSlot(inst.defs[0]!.loc)) {
+    if (marks !== null && inst.op !== X.Copy && inst.defs[0]!.vreg >= 0)
+      marks.slotDefinitions.set(inst, inst.defs[0]!.vreg);
+    rewriteDefinition(inst);
+  }
   for (let i = inst.uses.length - 1; i >= 0; i--) if (isSlot(inst.uses[i]!.loc)) rewriteUse(inst, i);
 }
 
 /** Rewrites every instruction of an allocated function. */
 export function rewriteSlotOperands(mf: MFunction): void {
-  for (const block of mf.blocks) for (const inst of block.insts) rewriteInstruction(inst);
+  const marks = mf.debug?.marks ?? null;
+  for (const block of mf.blocks) for (const inst of block.insts) rewriteInstruction(inst, marks);
 }

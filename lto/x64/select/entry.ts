@@ -21,11 +21,13 @@ export function selectEntry(s: Selector, legal: LegalFunction, layout: ArgumentL
       const whole = s.kept.get(place.register);
       if (vreg >= 0 && whole !== undefined) after.push(() => s.copy(vreg, whole, s.mf.vregs[vreg]!.size));
       else if (vreg >= 0) entry.defs.push(new RegOperand(vreg, maskOf(place.register)));
+      else s.debug?.arrivals.set(arg.index, place.register);
       return;
     }
     const slot =
       s.abi.incomingSlots.get(place.offset) ?? s.mf.newSlot(place.size, 8, "incoming", place.offset);
     if (place.kind === "byval") {
+      s.debug?.argumentSlots.set(arg.index, slot);
       if (vreg >= 0)
         after.push(() => {
           const lea = new MInst(X.Lea, 8);

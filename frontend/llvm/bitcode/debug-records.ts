@@ -1,0 +1,193 @@
+/**
+ * What a function says of source variables: debug records, or before LLVM 19 calls of intrinsics. Either stands before an
+ * instruction and is none.
+ *
+ * Values are looked up when all of the function has been read.
+ */
+import { FunctionCode, MetadataCode } from "../../../formats/bitcode/codes.js";
+import type { DebugNode, DIExpression, DILocalVariable, DILocation } from "../../../lto/ir/debug/nodes.js";
+import {
+  DebugRecord,
+  Dw,
+  Encoding,
+  type Expression,
+  fragmentOf,
+  noExpression,
+  operationsIn,
+  withoutFragment,
+} from "../../../lto/ir/debug-records.js";
+import type { Inst } from "../../../lto/ir/instructions.js";
+import type { Func } from "../../../lto/ir/module.js";
+import type { Origins } from "../../../lto/ir/origins.js";
+import type { Value } from "../../../lto/ir/values.js";
+import type { DebugNodeReader } from "./debug-nodes.js";
+import type { MetadataReader } from "./metadata.js";
+
+/** What a record names: values by their numbers, metadata by its entries. */
+type Named = { readonly value: number } | { readonly entry: number } | null;
+
+interface Pending {
+  readonly variable: DILocalVariable;
+  readonly expression: DIExpression;
+  readonly of: Named;
+  readonly isDeclaration: boolean;
+  /** Of its location; undefined: that is still to come. */
+  inlinedAt: DILocation | null | undefined;
+}
+
+/** Beyond this, numbers in expressions are not exact. */
+const largest = 2n ** 48n;
+
+export class RecordReader {
+  private waiting: Pending[] = [];
+  private readonly placed: (readonly [Inst, Pending])[] = [];
+
+  constructor(
+    private readonly fn: Func,
+    private readonly nodes: DebugNodeReader,
+    private readonly metadata: MetadataReader,
+    private readonly origins: Origins,
+  ) {}
+
+  /** A call of an intrinsic: its operands are entries. @param name without `llvm.dbg.` */
+  call(name: string, [of, variable, expression, , address]: readonly number[]): void {
+    if (name !== "value" && name !== "declare" && name !== "assign") return;
+    if (of === undefined || variable === undefined || expression === undefined) return;
+    this.waiting.push({
+      variable: this.nodes.nodeOf(variable, "DILocalVariable"),
+      expression: this.nodes.nodeOf(expression, "DIExpression"),
+      of: name === "assign" && !this.isGone(address) ? null : { entry: of },
+      isDeclaration: name === "declare",
+      inlinedAt: undefined,
+    });
+  }
+
+  /** The location of the call before. */
+  located(inlinedAt: DILocation | null): void {
+    for (const record of this.waiting) if (record.inlinedAt === undefined) record.inlinedAt = inlinedAt;
+  }
+
+  /**
+   * A record stands before the instruction that was read last, null if there is none.
+   * @param value of what says so, the number of its value, else -1
+   */
+  record(code: number, operands: readonly number[], value: number, last: Inst | null): void {
+    const [location, variable, expression, of] = operands as [number, number, number, number];
+    const isAssignment = code === FunctionCode.DebugRecordAssign;
+    const named: Named = value >= 0 ? { value } : { entry: of };
+    const pending: Pending = {
+      variable: this.nodes.nodeOf(variable, "DILocalVariable"),
+      expression: this.nodes.nodeOf(expression, "DIExpression"),
+      of: isAssignment && !this.isGone(operands[6]) ? null : named,
+      isDeclaration: code === FunctionCode.DebugRecordDeclare,
+      inlinedAt: this.nodes.nodeOf(location, "DILocation").inlinedAt,
+    };
+    if (last === null) this.waiting.push(pending);
+    else this.placed.push([last, pending]);
+  }
+
+  /**
+   * Whether nothing is left of the memory of a variable that assignments are tracked of. Where it is, what is
+   * assigned is not all that changes it.
+   */
+  private isGone(address: number | undefined): boolean {
+    if (address === undefined) return false;
+    return (
+      typeof this.metadata.locate(address) !== "string" && this.metadata.record.code !== MetadataCode.Value
+    );
+  }
+
+  /** The next instruction was read. */
+  before(inst: Inst): void {
+    if (this.waiting.length === 0) return;
+    for (const pending of this.waiting) this.placed.push([inst, pending]);
+    this.waiting = [];
+  }
+
+  /** Gives instructions their records. @param valueAt a value by its number @returns whether there are any */
+  finish(valueAt: (id: number) => Value | undefined): boolean {
+    for (const [inst, pending] of this.placed) {
+      const record = this.made(pending, valueAt);
+      if (inst.debug === null) inst.debug = [record];
+      else inst.debug.push(record);
+    }
+    return this.placed.length > 0;
+  }
+
+  private made(
+    { variable, expression, of, isDeclaration, inlinedAt }: Pending,
+    valueAt: (id: number) => Value | undefined,
+  ): DebugRecord {
+    const { origins, fn } = this;
+    const list = expressionOf(expression);
+    const value = list === null || of === null ? undefined : this.value(of, valueAt);
+    const record = new DebugRecord(
+      origins.variable(variable),
+      list ?? noExpression,
+      value === undefined ? [] : [value],
+      isDeclaration,
+      origins.instance(fn, variable, inlinedAt ?? null),
+    );
+    if (value === undefined || !fits(record, value, variable)) record.forget();
+    return record;
+  }
+
+  private value(
+    of: { value: number } | { entry: number },
+    valueAt: (id: number) => Value | undefined,
+  ): Value | undefined {
+    let id = "value" in of ? of.value : -1;
+    if ("entry" in of) {
+      if (typeof this.metadata.locate(of.entry) === "string") return undefined;
+      const { record } = this.metadata;
+      if (record.code !== MetadataCode.Value || record.count < 2) return undefined;
+      id = record.number(1);
+    }
+    const value = valueAt(id);
+    switch (value?.valueKind) {
+      case "inst":
+      case "argument":
+      case "int":
+      case "float":
+      case "zero":
+        return value;
+      default:
+        return undefined;
+    }
+  }
+}
+
+/** The expression as numbers; null if it has some that are not exact, or operations that are not known. */
+function expressionOf({ operations }: DIExpression): Expression | null {
+  const list = operations as readonly bigint[];
+  if (list.length === 0) return noExpression;
+  if (list.some((part) => part >= largest || part <= -largest)) return null;
+  const numbers = list.map(Number);
+  return operationsIn(numbers) === null ? null : numbers;
+}
+
+/** Whether a value that is no address is all of what it is said to be. One bit is made a byte. */
+function fits(record: DebugRecord, { type }: Value, variable: DILocalVariable): boolean {
+  if (record.isDeclaration || type.kind !== "int" || withoutFragment(record.expression).length > 0)
+    return true;
+  const fragment = fragmentOf(record.expression);
+  const size = fragment?.size ?? sizeOf(variable.type);
+  if (type.bits >= size) return true;
+  if (type.bits !== 1 || size !== 8 || fragment !== null) return false;
+  const from = [Dw.Convert, 1, Encoding.Unsigned];
+  record.expression = [...from, Dw.Convert, 8, Encoding.Unsigned, Dw.StackValue];
+  return true;
+}
+
+/** Bits of a type; 0: not known. */
+function sizeOf(type: DebugNode | null): number {
+  let at: DebugNode | null = type;
+  for (let steps = 0; steps < 32 && at !== null; steps++) {
+    if (at.kind === "DIBasicType" || at.kind === "DICompositeType")
+      return typeof at.size === "number" ? at.size : 0;
+    if (at.kind !== "DIDerivedType") return 0;
+    if (typeof at.size === "number" && at.size > 0) return at.size;
+    at = at.baseType as DebugNode | null;
+  }
+  return 0;
+}

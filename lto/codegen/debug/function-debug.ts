@@ -1,0 +1,31 @@
+/** What a machine function knows of source variables: marks, until its own steps are done, then places. */
+import type { MFunction, MInst } from "../mir.js";
+import { type LocatedVariable, locateVariables } from "./locate.js";
+import { FunctionMarks } from "./marks.js";
+
+export interface FunctionDebug {
+  /** Null once places are known. */
+  marks: FunctionMarks | null;
+  located: Located | null;
+}
+
+export interface Located {
+  readonly variables: readonly LocatedVariable[];
+  /**
+   * Positions of the instructions that were there when places were found; -2 less the first one's for an instruction that does
+   * what several did, or less than any of those where some of them were new.
+   */
+  readonly positions: ReadonlyMap<MInst, number>;
+}
+
+export const withMarks = (): FunctionDebug => ({ marks: new FunctionMarks(), located: null });
+
+/** All steps on the function itself are done: finds the places of its variables. */
+export function locate(mf: MFunction): void {
+  const marks = mf.debug?.marks;
+  if (marks == null) return;
+  const variables = locateVariables(mf, marks, mf.target.registers.dwarfNumber);
+  const positions = new Map<MInst, number>();
+  for (const { insts } of mf.blocks) for (const inst of insts) positions.set(inst, positions.size);
+  mf.debug = variables.length === 0 ? null : { marks: null, located: { variables, positions } };
+}

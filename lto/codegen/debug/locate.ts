@@ -1,0 +1,645 @@
+/**
+ * Where the variables of a function are, at each instruction of its final code.
+ *
+ * Method: forwards data flow over two kinds of facts, like the symbolic checker of register allocation
+ * (`regalloc/checker.ts`), with which it shares no code: which registers and spill slots hold which values, and which
+ * value each variable is by the last mark on every way. A definition makes a new instance of its value: what held the old
+ * one, and variables that were it, are known no more. Facts of several ways meet in what all of them say. Instructions
+ * that steps made late name no values, so they only end facts.
+ * Linear in the code times the iterations, and in blocks times values and variables.
+ * Breaks if: an operand names a value that its instruction does not define.
+ */
+import { fragmentOf, withoutFragment } from "../../ir/debug-records.js";
+import { CopyOp, isSlot, type MBlock, type MemOperand, type MFunction, type MInst, slotOf } from "../mir.js";
+import { registersIn } from "../register-set.js";
+import { OpFact } from "../target.js";
+import { type Composed, composed, locationBytes, type ValuePlace } from "./expressions.js";
+import type { FunctionMarks, VariableMark } from "./marks.js";
+
+/** Instructions, by their positions in the code, at which a location is right. */
+export interface LocatedRange {
+  readonly from: number;
+  readonly to: number;
+  /** Before `to` is a call that changes the place: while it runs, nothing is there. */
+  readonly endsInCall: boolean;
+  readonly bytes: readonly number[];
+  /** Bits of the variable that they are about, from its start; infinite: all. */
+  readonly described: number;
+  /** A bit for each register that they name. */
+  readonly registers: number;
+}
+
+export interface LocatedVariable {
+  readonly variable: number;
+  readonly origin: number;
+  /** In order; null: `bytes` is right in the whole function. */
+  readonly ranges: readonly LocatedRange[] | null;
+  readonly bytes: readonly number[];
+  /** As in ranges, of `bytes`. */
+  readonly described: number;
+}
+
+/** Beyond this much work no values are followed. */
+const mostFacts = 1 << 24;
+const nowhere = -1;
+const slotPlaces = 32;
+
+/** A variable, or a part of it, of one instance of its scope. */
+interface Subject {
+  readonly variable: number;
+  readonly origin: number;
+  readonly offset: number;
+  /** Bits; infinite: all of it. */
+  readonly size: number;
+  /** Others of the same variable with bits in common. */
+  overlaps: number[];
+}
+
+/** @param dwarfRegister the number of a register; -1 if it has none */
+export function locateVariables(
+  mf: MFunction,
+  marks: FunctionMarks,
+  dwarfRegister: (register: number) => number,
+): readonly LocatedVariable[] {
+  return new Locator(mf, marks, dwarfRegister).run();
+}
+
+class State {
+  constructor(
+    readonly registers: Int32Array,
+    readonly slots: Int32Array,
+    readonly marks: Int32Array,
+  ) {}
+  static empty(values: number, subjects: number): State {
+    return new State(new Int32Array(values), new Int32Array(values), new Int32Array(subjects).fill(nowhere));
+  }
+  copy(): State {
+    return new State(this.registers.slice(), this.slots.slice(), this.marks.slice());
+  }
+  /** What both say. @returns whether something is lost */
+  meet(other: State, keepsRegisters: boolean): boolean {
+    let changed = false;
+    for (let k = 0; k < this.registers.length; k++) {
+      const registers = keepsRegisters ? this.registers[k]! & other.registers[k]! : 0;
+      const slots = this.slots[k]! & other.slots[k]!;
+      if (registers !== this.registers[k] || slots !== this.slots[k]) changed = true;
+      this.registers[k] = registers;
+      this.slots[k] = slots;
+    }
+    for (let s = 0; s < this.marks.length; s++) {
+      if (this.marks[s] === nowhere || this.marks[s] === other.marks[s]) continue;
+      this.marks[s] = nowhere;
+      changed = true;
+    }
+    return changed;
+  }
+}
+
+const whole = (bytes: readonly number[]): Composed => ({ bytes, described: Number.POSITIVE_INFINITY });
+
+/** A range that has begun, and the places that have been right since. */
+interface Open {
+  readonly from: number;
+  readonly mark: number;
+  /** A bit each; none where the mark says it all. */
+  readonly registers: number;
+  readonly slots: number;
+}
+
+class Locator {
+  private readonly subjects: Subject[] = [];
+  private readonly subjectOf = new Map<string, number>();
+  private readonly all: VariableMark[] = [];
+  /** Subject of each mark, by number. */
+  private readonly markSubjects: number[] = [];
+  private readonly markNumbers = new Map<VariableMark, number>();
+  /** Dense numbers of values that marks name. */
+  private readonly numbers = new Map<number, number>();
+  private readonly neededBytes: number[] = [];
+  private readonly constant: boolean[] = [];
+  private readonly namers: number[][] = [];
+  private readonly slotNumbers = new Map<number, number>();
+  private readonly slots: number[] = [];
+  private readonly loads = new Set<number>();
+  private readonly stores = new Set<number>();
+  private readonly swap: number;
+
+  private state!: State;
+  private holders: number[][] = [];
+  private slotHolders: number[][] = [];
+  private dirty: Set<number> | null = null;
+
+  constructor(
+    private readonly mf: MFunction,
+    private readonly marks: FunctionMarks,
+    private readonly dwarfRegister: (register: number) => number,
+  ) {
+    const { registers } = mf.target;
+    for (const cls of [0, 1])
+      for (const size of [4, 8, 16]) {
+        if (cls === 0 && size === 16) continue;
+        this.loads.add(registers.load(cls, size, 0, 0).op);
+        this.stores.add(registers.store(cls, size, 0, 0).op);
+      }
+    this.swap = registers.swap(0, 0, 1)?.op ?? -1;
+  }
+
+  run(): readonly LocatedVariable[] {
+    const declared: LocatedVariable[] = [];
+    const seen = new Set<string>();
+    for (const block of this.mf.blocks)
+      for (const inst of block.insts)
+        for (const mark of this.marks.before.get(inst) ?? []) {
+          if (mark.kind !== "variable" || this.marks.forgotten.has(mark.variable)) continue;
+          if (mark.isDeclaration && mark.of.kind === "slot") this.declare(mark, declared, seen);
+          else this.note(mark);
+        }
+    if (this.all.length === 0) return declared;
+    const facts = this.mf.blocks.length * (2 * this.numbers.size + this.subjects.length);
+    if (facts > mostFacts) return declared;
+    this.findOverlaps();
+    this.findSlots();
+    const entry = this.solve();
+    return [...declared, ...this.collect(entry)];
+  }
+
+  /** A variable that lies in the frame for as long as the function runs. */
+  private declare(mark: VariableMark, declared: LocatedVariable[], seen: Set<string>): void {
+    const place = this.placeOf(mark, -1, -1);
+    const bytes = place === null ? null : locationBytes(place, withoutFragment(mark.expression), true);
+    const fragment = fragmentOf(mark.expression);
+    const key = `${mark.variable} ${mark.origin} ${fragment?.offset ?? ""}`;
+    if (bytes === null || seen.has(key)) return;
+    seen.add(key);
+    const { variable, origin } = mark;
+    declared.push({
+      variable,
+      origin,
+      ranges: null,
+      ...(fragment === null ? whole(bytes) : composed([{ ...fragment, bytes }])),
+    });
+  }
+
+  private note(mark: VariableMark): void {
+    const fragment = fragmentOf(mark.expression);
+    const { variable, origin, of } = mark;
+    const offset = fragment?.offset ?? 0;
+    const size = fragment?.size ?? Number.POSITIVE_INFINITY;
+    const key = `${variable} ${origin} ${offset} ${size}`;
+    let subject = this.subjectOf.get(key);
+    if (subject === undefined) {
+      this.subjectOf.set(key, (subject = this.subjects.length));
+      this.subjects.push({ variable, origin, offset, size, overlaps: [] });
+    }
+    this.markNumbers.set(mark, this.all.length);
+    this.all.push(mark);
+    this.markSubjects.push(subject);
+    if (of.kind !== "value") return;
+    let k = this.numbers.get(of.value);
+    if (k === undefined) {
+      this.numbers.set(of.value, (k = this.numbers.size));
+      this.neededBytes.push(0);
+      this.namers.push([]);
+      this.constant.push(this.marks.constant.has(of.value));
+    }
+    this.neededBytes[k] = Math.max(this.neededBytes[k]!, Math.ceil(of.bits / 8));
+    if (!this.namers[k]!.includes(subject)) this.namers[k]!.push(subject);
+  }
+
+  private findOverlaps(): void {
+    const byVariable = new Map<string, number[]>();
+    this.subjects.forEach(({ variable, origin }, s) => {
+      const key = `${variable} ${origin}`;
+      const list = byVariable.get(key);
+      if (list === undefined) byVariable.set(key, [s]);
+      else list.push(s);
+    });
+    for (const list of byVariable.values())
+      for (const s of list) {
+        const a = this.subjects[s]!;
+        a.overlaps = list.filter((t) => {
+          const b = this.subjects[t]!;
+          return t !== s && a.offset < b.offset + b.size && b.offset < a.offset + a.size;
+        });
+      }
+  }
+
+  /** Spill slots that are named, as many as there are bits. */
+  private findSlots(): void {
+    const add = (slot: number | undefined): void => {
+      if (slot === undefined || this.slotNumbers.has(slot) || this.slots.length === slotPlaces) return;
+      if (this.mf.slots[slot]?.kind !== "spill" || this.marks.slotPlaces[slot] == null) return;
+      this.slotNumbers.set(slot, this.slots.length);
+      this.slots.push(slot);
+    };
+    for (const { insts } of this.mf.blocks)
+      for (const inst of insts) if (inst.mem !== null && this.stores.has(inst.op)) add(this.slotIn(inst.mem));
+  }
+
+  /** The slot that an operand is, at its start. */
+  private slotIn(mem: MemOperand): number | undefined {
+    return this.marks.slotOf.get(mem);
+  }
+
+  // ── Data flow ──
+
+  private solve(): Map<MBlock, State> {
+    const { blocks } = this.mf;
+    const entry = new Map<MBlock, State>();
+    const empty = (): State => State.empty(this.numbers.size, this.subjects.length);
+    const queued = new Set<MBlock>();
+    blocks.forEach((block, b) => {
+      // Jumps to addresses of blocks have edges to all of them.
+      if (b > 0 && !(block.addressTaken && block.preds.length === 0)) return;
+      entry.set(block, empty());
+      queued.add(block);
+    });
+    while (queued.size > 0)
+      for (const block of blocks) {
+        if (!queued.delete(block)) continue;
+        this.enter(entry.get(block)!.copy());
+        for (const inst of block.insts) {
+          this.takeMarks(inst);
+          this.execute(inst);
+        }
+        for (const next of block.succs) {
+          const known = entry.get(next);
+          if (known === undefined) {
+            const arriving = this.state.copy();
+            if (next.landingPad) arriving.registers.fill(0);
+            entry.set(next, arriving);
+          } else if (!known.meet(this.state, !next.landingPad)) continue;
+          queued.add(next);
+        }
+      }
+    for (const block of blocks) if (!entry.has(block)) entry.set(block, empty());
+    return entry;
+  }
+
+  private enter(state: State): void {
+    this.state = state;
+    this.holders = Array.from({ length: 32 }, () => []);
+    this.slotHolders = this.slots.map(() => []);
+    for (let k = 0; k < state.registers.length; k++) {
+      for (let rest = state.registers[k]!; rest !== 0; rest &= rest - 1)
+        this.holders[31 - Math.clz32(rest & -rest)]!.push(k);
+      for (let rest = state.slots[k]!; rest !== 0; rest &= rest - 1)
+        this.slotHolders[31 - Math.clz32(rest & -rest)]!.push(k);
+    }
+  }
+
+  private takeMarks(inst: MInst): void {
+    const marks = this.marks.before.get(inst);
+    if (marks === undefined) return;
+    for (const mark of marks) {
+      if (mark.kind === "place") {
+        const k = this.numbers.get(mark.value);
+        if (isSlot(mark.location)) this.clearSlot(this.slotNumbers.get(slotOf(mark.location)) ?? -1);
+        else this.clearRegister(mark.location);
+        if (k === undefined) continue;
+        this.beginInstance(k);
+        if (mark.bytes >= this.neededBytes[k]!) this.holdAt(k, mark.location);
+        continue;
+      }
+      const number = this.markNumbers.get(mark);
+      if (number === undefined) continue;
+      const subject = this.markSubjects[number]!;
+      this.setMark(subject, mark.of.kind === "unknown" ? nowhere : number);
+      for (const other of this.subjects[subject]!.overlaps) this.setMark(other, nowhere);
+    }
+  }
+
+  private setMark(subject: number, mark: number): void {
+    if (this.state.marks[subject] === mark) return;
+    this.state.marks[subject] = mark;
+    this.dirty?.add(subject);
+  }
+
+  private holdAt(k: number, location: number): void {
+    if (!isSlot(location)) this.hold(k, location);
+    else {
+      const slot = this.slotNumbers.get(slotOf(location));
+      if (slot !== undefined) this.holdSlot(k, slot);
+    }
+  }
+  private hold(k: number, register: number): void {
+    if (register < 0 || register > 31 || (this.state.registers[k]! & (1 << register)) !== 0) return;
+    this.state.registers[k]! |= 1 << register;
+    this.holders[register]!.push(k);
+    this.touch(k);
+  }
+  private holdSlot(k: number, slot: number): void {
+    if ((this.state.slots[k]! & (1 << slot)) !== 0) return;
+    this.state.slots[k]! |= 1 << slot;
+    this.slotHolders[slot]!.push(k);
+    this.touch(k);
+  }
+  private clearRegister(register: number): void {
+    const holders = this.holders[register];
+    if (holders === undefined || holders.length === 0) return;
+    for (const k of holders) {
+      this.state.registers[k]! &= ~(1 << register);
+      this.touch(k);
+    }
+    this.holders[register] = [];
+  }
+  private clearSlot(slot: number): void {
+    if (slot < 0 || this.slotHolders[slot]!.length === 0) return;
+    for (const k of this.slotHolders[slot]!) {
+      this.state.slots[k]! &= ~(1 << slot);
+      this.touch(k);
+    }
+    this.slotHolders[slot] = [];
+  }
+  /** What was the value is an older one. */
+  private beginInstance(k: number): void {
+    if (this.constant[k]) return;
+    const { registers, slots, marks } = this.state;
+    for (let rest = registers[k]!; rest !== 0; rest &= rest - 1) {
+      const register = 31 - Math.clz32(rest & -rest);
+      this.holders[register] = this.holders[register]!.filter((other) => other !== k);
+    }
+    for (let rest = slots[k]!; rest !== 0; rest &= rest - 1) {
+      const slot = 31 - Math.clz32(rest & -rest);
+      this.slotHolders[slot] = this.slotHolders[slot]!.filter((other) => other !== k);
+    }
+    registers[k] = 0;
+    slots[k] = 0;
+    for (const subject of this.namers[k]!) {
+      const mark = marks[subject]!;
+      if (mark === nowhere) continue;
+      const { of } = this.all[mark]!;
+      if (of.kind === "value" && this.numbers.get(of.value) === k) this.setMark(subject, nowhere);
+    }
+    this.touch(k);
+  }
+  private touch(k: number): void {
+    if (this.dirty !== null) for (const subject of this.namers[k]!) this.dirty.add(subject);
+  }
+
+  private execute(inst: MInst): void {
+    const { facts, writes } = this.mf.target.instructions;
+    const fact = facts[inst.op]!;
+    const { extra } = inst;
+    if (extra?.kind === "unwind") return;
+    const { defs, uses, mem } = inst;
+    const slot = mem === null ? -1 : (this.slotNumbers.get(this.slotIn(mem) ?? -1) ?? -1);
+    const moved: [number, readonly number[]][] = [];
+    const toSlot = this.stores.has(inst.op) && uses.length === 1 && slot >= 0;
+    let stored: readonly number[] = [];
+    if (mem === null && inst.op === CopyOp && uses.length === 1)
+      moved.push([defs[0]!.loc, this.held(uses[0]!.loc, inst.size)]);
+    else if (mem === null && inst.op === this.swap && defs.length === 2 && uses.length === 2)
+      for (const i of [0, 1]) moved.push([defs[i]!.loc, this.held(uses[i]!.loc, inst.size)]);
+    else if (this.loads.has(inst.op) && defs.length === 1 && slot >= 0)
+      moved.push([defs[0]!.loc, this.heldIn(slot, inst.size)]);
+    else if (toSlot) stored = this.held(uses[0]!.loc, inst.size);
+
+    if (extra?.kind === "call" && extra.noReturn) for (let r = 0; r < 32; r++) this.clearRegister(r);
+    else if (extra?.kind === "call" && extra.returnsTwice) this.forgetAll();
+    else
+      for (const register of registersIn(writes(inst)))
+        if (!this.isMarkOnly(fact)) this.clearRegister(register);
+    if (mem !== null) this.writeMemory(inst, fact, mem, slot);
+    for (const k of stored) this.holdSlot(k, slot);
+    for (const [register, values] of moved) for (const k of values) this.hold(k, register);
+    for (const def of defs) {
+      if (def.vreg < 0 || isSlot(def.loc)) continue;
+      const k = this.numbers.get(this.marks.rootOf(def.vreg));
+      if (k === undefined || moved.some(([to, values]) => to === def.loc && values.includes(k))) continue;
+      this.beginInstance(k);
+      this.hold(k, def.loc);
+    }
+    const left = this.marks.slotDefinitions.get(inst);
+    if (left === undefined) return;
+    const k = this.numbers.get(this.marks.rootOf(left));
+    if (k === undefined) return;
+    this.beginInstance(k);
+    if (slot >= 0) this.holdSlot(k, slot);
+  }
+
+  /** What has no code changes nothing. */
+  private isMarkOnly(fact: number): boolean {
+    return (fact & (OpFact.Entry | OpFact.Undefined)) !== 0;
+  }
+
+  private held(location: number, size: number): readonly number[] {
+    if (location < 0 || location > 31) return [];
+    return this.holders[location]!.filter((k) => this.neededBytes[k]! <= size);
+  }
+  private heldIn(slot: number, size: number): readonly number[] {
+    return this.slotHolders[slot]!.filter((k) => this.neededBytes[k]! <= size);
+  }
+  private forgetAll(): void {
+    for (let r = 0; r < 32; r++) this.clearRegister(r);
+    for (let slot = 0; slot < this.slots.length; slot++) this.clearSlot(slot);
+    for (let s = 0; s < this.subjects.length; s++) this.setMark(s, nowhere);
+  }
+
+  /** Slots that an instruction may write. */
+  private writeMemory(inst: MInst, fact: number, mem: MemOperand, slot: number): void {
+    const isRead =
+      (fact & OpFact.Load) !== 0 || this.loads.has(inst.op) || (fact & OpFact.TakesAddress) !== 0;
+    if (isRead && (fact & OpFact.Store) === 0) return;
+    if (slot >= 0) {
+      this.clearSlot(slot);
+      return;
+    }
+    // Some other slot, or an object of the frame.
+    if (this.slotIn(mem) !== undefined) return;
+    const { registers } = this.mf.target;
+    const base = mem.base?.loc ?? -1;
+    const isFrame =
+      base === registers.stackPointer ||
+      base === registers.framePointer ||
+      this.isBase(base) ||
+      mem.slot >= 0;
+    if (isFrame) for (let s = 0; s < this.slots.length; s++) this.clearSlot(s);
+  }
+  private isBase(register: number): boolean {
+    return register >= 0 && this.marks.slotPlaces.some((place) => place !== null && place.base === register);
+  }
+
+  // ── Ranges ──
+
+  private collect(entry: ReadonlyMap<MBlock, State>): LocatedVariable[] {
+    const ranges: LocatedRange[][] = this.subjects.map(() => []);
+    const open: (Open | null)[] = this.subjects.map(() => null);
+    this.dirty = new Set();
+    let at = 0;
+    let called: MInst | null = null;
+    const settle = (): void => {
+      for (const s of this.dirty!) this.settle(s, at, called, open, ranges);
+      this.dirty!.clear();
+    };
+    for (const block of this.mf.blocks) {
+      this.enter(entry.get(block)!.copy());
+      for (let s = 0; s < this.subjects.length; s++) this.dirty.add(s);
+      for (const inst of block.insts) {
+        this.takeMarks(inst);
+        settle();
+        this.execute(inst);
+        called = inst.extra?.kind === "call" ? inst : null;
+        at++;
+      }
+    }
+    for (let s = 0; s < this.subjects.length; s++) {
+      this.state.marks[s] = nowhere;
+      this.settle(s, at, called, open, ranges);
+    }
+    return this.compose(ranges);
+  }
+
+  private settle(
+    s: number,
+    at: number,
+    called: MInst | null,
+    open: (Open | null)[],
+    ranges: LocatedRange[][],
+  ): void {
+    const before = open[s]!;
+    const mark = this.state.marks[s]!;
+    const now = mark === nowhere ? null : this.placesOf(mark, at);
+    if (now !== null && before !== null && before.mark === mark) {
+      // What has been right all along is chosen once the range ends.
+      const registers = before.registers & now.registers;
+      const slots = before.slots & now.slots;
+      const isSame = before.registers === 0 && before.slots === 0 && now.registers === 0 && now.slots === 0;
+      if (isSame || registers !== 0 || slots !== 0) {
+        open[s] = { ...before, registers, slots };
+        return;
+      }
+    }
+    if (before !== null && before.from < at) this.close(before, at, called, ranges[s]!);
+    open[s] = now;
+  }
+
+  private close(open: Open, to: number, called: MInst | null, ranges: LocatedRange[]): void {
+    const { from, mark, registers, slots } = open;
+    const { expression, isDeclaration } = this.all[mark]!;
+    // Rather one that the call leaves alone.
+    const changed = called === null ? 0 : this.changedBy(called);
+    const kept = registers & ~changed;
+    const isKept = kept !== 0 || slots !== 0 || registers === 0;
+    const register = lowestBit(kept !== 0 ? kept : slots !== 0 ? 0 : registers);
+    const place = this.placeOf(this.all[mark]!, register, lowestBit(slots));
+    const bytes = place === null ? null : locationBytes(place, withoutFragment(expression), isDeclaration);
+    if (bytes === null) return;
+    const used = register < 0 ? 0 : 1 << register;
+    ranges.push({ from, to, endsInCall: !isKept, ...whole(bytes), registers: used });
+  }
+
+  /** Registers that hold nothing while a call runs. */
+  private changedBy(call: MInst): number {
+    if (call.extra?.kind === "call" && call.extra.noReturn) return -1;
+    let changed = 0;
+    for (const register of registersIn(this.mf.target.instructions.writes(call)))
+      if (register < 32) changed |= 1 << register;
+    return changed;
+  }
+
+  /** The places of a mark's value; null: there are none. */
+  private placesOf(mark: number, from: number): Open | null {
+    const { of } = this.all[mark]!;
+    if (of.kind !== "value") return { from, mark, registers: 0, slots: 0 };
+    const k = this.numbers.get(of.value)!;
+    const registers = this.state.registers[k]!;
+    const slots = this.state.slots[k]!;
+    // Without either, the caller may know it.
+    const isKnown = registers !== 0 || slots !== 0 || this.isKnownOnEntry(of.value);
+    return isKnown ? { from, mark, registers, slots } : null;
+  }
+
+  private isKnownOnEntry(value: number): boolean {
+    const register = this.marks.arrivals.get(value) ?? -1;
+    const isGeneral = register >= 0 && register < this.mf.target.registers.generalCount;
+    return isGeneral && this.dwarfRegister(register) >= 0;
+  }
+
+  /** @param register of the value; -1: it is in a slot, or was somewhere on entry */
+  private placeOf({ of }: VariableMark, register: number, slot: number): ValuePlace | null {
+    switch (of.kind) {
+      case "unknown":
+        return null;
+      case "constant":
+        return of;
+      case "slot": {
+        const at = this.marks.slotPlaces[of.slot] ?? null;
+        return at === null ? null : { kind: "address", at };
+      }
+      case "value": {
+        if (register >= 0) {
+          const number = this.dwarfRegister(register);
+          return number < 0 ? null : { kind: "register", register: number, bits: of.bits };
+        }
+        if (slot < 0) {
+          const arrival = this.dwarfRegister(this.marks.arrivals.get(of.value) ?? -1);
+          return arrival < 0 ? null : { kind: "arrival", register: arrival, bits: of.bits };
+        }
+        const at = this.marks.slotPlaces[this.slots[slot]!] ?? null;
+        return at === null ? null : { kind: "memory", at, bits: of.bits };
+      }
+    }
+  }
+
+  /** Joins the parts of each variable. */
+  private compose(ranges: readonly LocatedRange[][]): LocatedVariable[] {
+    const byVariable = new Map<string, number[]>();
+    this.subjects.forEach(({ variable, origin }, s) => {
+      const key = `${variable} ${origin}`;
+      const list = byVariable.get(key);
+      if (list === undefined) byVariable.set(key, [s]);
+      else list.push(s);
+    });
+    const found: LocatedVariable[] = [];
+    for (const list of byVariable.values()) {
+      const { variable, origin } = this.subjects[list[0]!]!;
+      const parts = list.map((s) => ({ subject: this.subjects[s]!, ranges: ranges[s]! }));
+      const isWhole = parts.length === 1 && parts[0]!.subject.size === Number.POSITIVE_INFINITY;
+      found.push({ variable, origin, ranges: isWhole ? parts[0]!.ranges : joined(parts), ...whole([]) });
+    }
+    return found;
+  }
+}
+
+const lowestBit = (bits: number): number => (bits === 0 ? -1 : 31 - Math.clz32(bits & -bits));
+
+interface Part {
+  readonly subject: Pick<Subject, "offset" | "size">;
+  readonly ranges: readonly LocatedRange[];
+}
+
+/** Ranges of a variable of which parts have ranges of their own. */
+function joined(parts: readonly Part[]): LocatedRange[] {
+  const ends = new Map<number, boolean>();
+  for (const { ranges } of parts)
+    for (const { from, to, endsInCall } of ranges) {
+      ends.set(from, ends.get(from) ?? false);
+      ends.set(to, (ends.get(to) ?? false) || endsInCall);
+    }
+  const places = [...ends.keys()].sort((a, b) => a - b);
+  const next = parts.map(() => 0);
+  const found: LocatedRange[] = [];
+  for (let i = 0; i + 1 < places.length; i++) {
+    const from = places[i]!;
+    const to = places[i + 1]!;
+    let endsInCall = false;
+    const pieces = parts.flatMap(({ subject, ranges }, p) => {
+      while (next[p]! < ranges.length && ranges[next[p]!]!.to <= from) next[p]!++;
+      const range = ranges[next[p]!];
+      if (range === undefined || range.from > from) return [];
+      if (range.endsInCall && range.to === to) endsInCall = true;
+      return [{ range, subject }];
+    });
+    if (pieces.length === 0) continue;
+    const [first] = pieces;
+    // All of it, by a mark of all of it.
+    const location =
+      first!.subject.size === Number.POSITIVE_INFINITY
+        ? whole(first!.range.bytes)
+        : composed(pieces.map(({ range, subject }) => ({ ...subject, bytes: range.bytes })));
+    const registers = pieces.reduce((all, { range }) => all | range.registers, 0);
+    found.push({ from, to, endsInCall, ...location, registers });
+  }
+  return found;
+}

@@ -1,0 +1,124 @@
+/** What is said of source variables while code changes: it goes on being true, or nothing is said any more. */
+import { describe, expect, it } from "vitest";
+import { DebugReconciliation } from "../../lto/ir/debug-reconcile.js";
+import { DebugRecord, Dw, fragmentOf } from "../../lto/ir/debug-records.js";
+import { salvage } from "../../lto/ir/debug-salvage.js";
+import { Block, Body, type Inst, makeInst, Op } from "../../lto/ir/instructions.js";
+import { raw } from "../../lto/ir/raw.js";
+import { i8, i32, i64, ptr, voidType } from "../../lto/ir/types.js";
+import { Argument, constInt, type Value } from "../../lto/ir/values.js";
+
+const argument = new Argument(i32, 0);
+const record = (value: Value, expression: readonly number[] = [], variable = 1): DebugRecord =>
+  new DebugRecord(variable, expression, [value], false, 0);
+
+describe("salvaging", () => {
+  const salvaged = (inst: Inst, expression: readonly number[] = []): DebugRecord => {
+    const found = record(inst, expression);
+    salvage(found, inst);
+    return found;
+  };
+  const binary = (op: Op.Add | Op.Sub | Op.UDiv, constant: number): Inst =>
+    makeInst(op, i32, [argument, constInt(i32, constant)], null) as Inst;
+
+  it("says a sum by what was added to", () => {
+    const { values, expression } = salvaged(binary(Op.Add, 5));
+    expect(values).toEqual([argument]);
+    expect(expression).toEqual([Dw.PlusUconst, 5, Dw.StackValue]);
+  });
+
+  it("says differences and negative numbers", () => {
+    expect(salvaged(binary(Op.Sub, 5)).expression).toEqual([Dw.Constu, 5, Dw.Minus, Dw.StackValue]);
+    expect(salvaged(binary(Op.Add, -2)).expression).toEqual([Dw.Constu, 2, Dw.Minus, Dw.StackValue]);
+  });
+
+  it("says how many bits extensions had", () => {
+    const wide = makeInst(Op.SExt, i64, [argument], null) as Inst;
+    expect(salvaged(wide).expression).toEqual([Dw.Convert, 32, 5, Dw.Convert, 64, 5, Dw.StackValue]);
+  });
+
+  it("keeps which part of the variable is meant at the end", () => {
+    const { expression } = salvaged(binary(Op.Add, 5), [Dw.Fragment, 32, 32]);
+    expect(expression).toEqual([Dw.PlusUconst, 5, Dw.StackValue, Dw.Fragment, 32, 32]);
+    expect(fragmentOf(expression)).toEqual({ offset: 32, size: 32 });
+  });
+
+  it("knows nothing of what memory held, and of upper bits", () => {
+    const address = new Argument(ptr, 1);
+    const load = makeInst(Op.Load, i8, [address], {
+      align: 1,
+      volatile: false,
+      ordering: null,
+      scope: "",
+    } as never);
+    expect(salvaged(load as Inst).isKnown).toBe(false);
+    expect(salvaged(binary(Op.UDiv, 3)).isKnown).toBe(false);
+  });
+});
+
+describe("reconciliation", () => {
+  /** A block of additions, the first of the argument, each of the one before; with a return. */
+  function chain(count: number): { body: Body; block: Block; sums: Inst[]; ret: Inst } {
+    const body = new Body();
+    const block = new Block();
+    body.blocks.push(block);
+    body.hasDebug = true;
+    const sums: Inst[] = [];
+    for (let i = 0; i < count; i++)
+      sums.push(
+        block.append(makeInst(Op.Add, i32, [sums.at(-1) ?? argument, constInt(i32, 1)], null) as Inst),
+      );
+    const ret = block.append(makeInst(Op.Ret, voidType, [], null)) as Inst;
+    return { body, block, sums, ret };
+  }
+  const said = (inst: Inst): (number | null)[] =>
+    (inst.debug ?? []).map(({ variable, isKnown }) => (isKnown ? variable : null));
+
+  it("moves what stood before an instruction that is gone to the next", () => {
+    const { body, block, sums, ret } = chain(3);
+    sums[1]!.debug = [record(sums[0]!)];
+    const change = new DebugReconciliation(body);
+    raw(block).insts = [sums[0]!, sums[2]!, ret];
+    raw(sums[2]!).operands = [sums[0]!, constInt(i32, 1)];
+    change.settle();
+    expect(said(sums[2]!)).toEqual([1]);
+  });
+
+  it("leaves in place what stood before an instruction that is elsewhere now", () => {
+    const { body, block, sums, ret } = chain(1);
+    const free = makeInst(Op.Add, i32, [argument, constInt(i32, 9)], null) as Inst;
+    const second = makeInst(Op.Add, i32, [argument, constInt(i32, 8)], null) as Inst;
+    raw(block).insts = [sums[0]!, second, free, ret];
+    for (const inst of [second, free]) inst.parent = block;
+    free.debug = [record(sums[0]!)];
+    const change = new DebugReconciliation(body);
+    raw(block).insts = [free, sums[0]!, second, ret];
+    change.settle();
+    expect(said(free)).toEqual([]);
+    expect(said(ret)).toEqual([1]);
+  });
+
+  it("knows nothing between new instructions that stand for several", () => {
+    const { body, block, sums, ret } = chain(3);
+    sums[1]!.debug = [record(constInt(i32, 1), [], 1)];
+    sums[2]!.debug = [record(constInt(i32, 2), [], 1)];
+    const change = new DebugReconciliation(body);
+    const made = makeInst(Op.Add, i32, [sums[0]!, constInt(i32, 2)], null) as Inst;
+    made.parent = block;
+    raw(block).insts = [sums[0]!, made, ret];
+    change.settle();
+    // The first was there; whether the second was already cannot be said before the end.
+    expect(said(made)).toEqual([1, null]);
+    expect(said(ret)).toEqual([1]);
+  });
+
+  it("says what is gone by what it was made of", () => {
+    const { body, block, sums, ret } = chain(2);
+    ret.debug = [record(sums[1]!)];
+    const change = new DebugReconciliation(body);
+    raw(block).insts = [sums[0]!, ret];
+    change.settle();
+    expect(ret.debug[0]!.values).toEqual([sums[0]]);
+    expect(ret.debug[0]!.expression).toEqual([Dw.PlusUconst, 1, Dw.StackValue]);
+  });
+});
