@@ -11,14 +11,16 @@
  * Source: LLVM, `DwarfDebug::beginInstruction`.
  */
 import type { MBlock, MFunction, MInst } from "../../lto/codegen/mir.js";
+import type { PrintedVariable } from "../../lto/codegen/program/function-compilers.js";
 import { OpFact } from "../../lto/codegen/target.js";
+import { VariableMarks } from "./variable-marks.js";
 
 const sign = "\x01";
 /**
- * What matches them: the number of an origin, or `begin` or `end` of the function's code; a star where something may jump to;
- * bytes.
+ * What matches them: the number of an origin, `begin` or `end` of the function's code, or `v` and the number of a mark
+ * at which some variable has another place; a star where something may jump to; bytes.
  */
-export const codeMark = new RegExp(`${sign}(begin|end|\\d+)(\\*?) (\\d+)\\n`, "g");
+export const codeMark = new RegExp(`${sign}(begin|end|v?\\d+)(\\*?) (\\d+)\\n`, "g");
 
 /** Bytes of which nothing is known: of inline assembly. */
 const anyLength = 100000;
@@ -29,8 +31,16 @@ export class CodeMarks {
   private current = 0;
   private origins: Int32Array = new Int32Array(0);
 
+  private readonly places: VariableMarks | null;
+
   constructor(private readonly mf: MFunction) {
     this.facts = mf.target.instructions.facts;
+    const located = mf.debug?.located ?? null;
+    this.places = located === null ? null : new VariableMarks(mf, located);
+  }
+
+  get variables(): readonly PrintedVariable[] {
+    return this.places?.variables ?? [];
   }
 
   begin(): string {
@@ -67,9 +77,10 @@ export class CodeMarks {
     const origin = this.origins[index]!;
     const isEntered = this.isLabelled;
     this.isLabelled = false;
-    let mark = "";
+    const place = this.places?.marks.get(inst);
+    let mark = place === undefined ? "" : `${sign}v${place} 0\n`;
     if (origin !== this.current && (origin > 0 || isEntered)) {
-      mark = this.mark(`${origin}${isEntered ? "*" : ""}`);
+      mark += this.mark(`${origin}${isEntered ? "*" : ""}`);
       this.current = origin;
     }
     const isAsm = (this.facts[inst.op]! & OpFact.Asm) !== 0;

@@ -81,6 +81,11 @@ export class SectionBytes {
     this.raw(other.buffer.subarray(0, other.length));
   }
 
+  /** Of a section without places for the assembler. */
+  bytes(): readonly number[] {
+    return [...this.buffer.subarray(0, this.length)];
+  }
+
   /** The same bytes have the same key. */
   key(): string {
     return `${Buffer.from(this.buffer.subarray(0, this.length)).toString("latin1")}${JSON.stringify(this.holes)}`;

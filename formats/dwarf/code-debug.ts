@@ -9,8 +9,14 @@
  * Linear in the text.
  * Source: LLVM, `DwarfDebug::beginInstruction` and `LexicalScopes`, for which rows and ranges there are.
  */
-import type { FunctionDebugInfo, ScopeInstance } from "../../lto/codegen/debug/function-info.js";
-import type { PrintedFunction } from "../../lto/codegen/program/function-compilers.js";
+import type {
+  CodeRange,
+  FunctionDebugInfo,
+  LocatedVariable,
+  ScopeInstance,
+  VariablePlace,
+} from "../../lto/codegen/debug/function-info.js";
+import type { PrintedFunction, PrintedVariable } from "../../lto/codegen/program/function-compilers.js";
 import { levels } from "../../lto/ir/debug/locations.js";
 import type {
   DICompileUnit,
@@ -19,14 +25,18 @@ import type {
   DILocation,
   DISubprogram,
 } from "../../lto/ir/debug/nodes.js";
+import { sizeOfType } from "../../lto/ir/debug/nodes.js";
 import type { Func } from "../../lto/ir/module.js";
 import type { Origins } from "../../lto/ir/origins.js";
 import { codeMark } from "../asm/code-marks.js";
+import { SectionBytes } from "./bytes.js";
+import { appendPiece } from "./expressions.js";
 import type { LineTables } from "./line-tables.js";
 
 interface OpenScope extends ScopeInstance {
   readonly ranges: { readonly begin: string; readonly end: string }[];
   readonly children: OpenScope[];
+  readonly variables: LocatedVariable[];
 }
 
 /** A scope where it has code, before the function is known that it is in. */
@@ -175,18 +185,49 @@ class FunctionWriter {
   end(label: string): void {
     if (this.root !== null) this.leave(0, label);
   }
+
+  /** The instance of a scope that has code; null: it has none. */
+  instanceOf(location: DILocation): OpenScope | null {
+    const [own, ...inner] = path(location);
+    if (this.root === null || own?.scope !== this.subprogram) return null;
+    let at: OpenScope | undefined = this.root;
+    for (const { scope, inlinedAt } of inner)
+      at =
+        at &&
+        this.instances
+          .get(at)
+          ?.get(scope)
+          ?.find((known) => known.inlinedAt === inlinedAt);
+    return at ?? null;
+  }
 }
 
 function instance({ scope, inlinedAt }: Place): OpenScope {
   const isInlined = scope.kind === "DISubprogram" && inlinedAt !== null;
   const call = isInlined ? { file: fileOf(inlinedAt), line: inlinedAt.line, column: inlinedAt.column } : null;
-  return { scope, inlinedAt, call, ranges: [], children: [] };
+  return { scope, inlinedAt, call, ranges: [], children: [], variables: [] };
 }
 
 /** The file that a location is in. */
 function fileOf({ scope }: DILocation): DIFile | null {
   return scope?.file ?? null;
 }
+
+/**
+ * A location of parts that says of the rest of the variable that it is nowhere: debuggers take what is not mentioned for zero.
+ * @returns null where the variable's size is not known
+ */
+function filled(bytes: readonly number[], described: number, size: number | null): readonly number[] | null {
+  if (size === null) return null;
+  const rest = size - described;
+  if (rest <= 0) return bytes;
+  const out = new SectionBytes();
+  for (const byte of bytes) out.byte(byte);
+  appendPiece(out, rest);
+  return out.bytes();
+}
+
+const entryValue = 0xa3;
 
 export class CodeDebug {
   private labels = 0;
@@ -213,6 +254,7 @@ export class CodeDebug {
     const writer = new FunctionWriter(fn, this.lines, () => this.label());
     const number = this.infos.length;
     const range = { begin: `.Lfunc_begin${number}`, end: `.Lfunc_end${number}` };
+    const labels = new Map<number, string>();
     const text = printed.text.replace(codeMark, (_, what: string, entered: string, bytes: string) => {
       switch (what) {
         case "begin":
@@ -222,13 +264,45 @@ export class CodeDebug {
           writer.end(range.end);
           return `${range.end}:\n`;
         default:
+          if (what.startsWith("v")) {
+            const label = this.label();
+            labels.set(Number(what.slice(1)), label);
+            return `${label}:\n`;
+          }
           return this.changed(writer, Number(what), entered !== "", Number(bytes));
       }
     });
+    for (const variable of printed.variables ?? []) this.place(variable, writer, labels, range);
     this.unit = unit;
     this.ended = range.end;
     this.infos.push({ fn, symbol: printed.symbol, range, root: writer.root });
     return { ...printed, text };
+  }
+
+  /** A variable is said to be in its scope, if there is code of that. */
+  private place(
+    { variable, origin, places }: PrintedVariable,
+    writer: FunctionWriter,
+    labels: ReadonlyMap<number, string>,
+    { begin, end }: CodeRange,
+  ): void {
+    const location = this.origins.locationOf(origin);
+    const scope = location === null ? null : writer.instanceOf(location);
+    if (scope === null) return;
+    const node = this.origins.variableOf(variable);
+    const size = sizeOfType(node.type);
+    const found: VariablePlace[] = [];
+    for (const { from, to, endsInCall, bytes, described } of places) {
+      // A jump at the end that was left out took its mark along.
+      const first = from < 0 ? begin : labels.get(from);
+      const last = to < 0 ? end : (labels.get(to) ?? end);
+      const expression = described === Number.POSITIVE_INFINITY ? bytes : filled(bytes, described, size);
+      if (first === undefined || expression === null) continue;
+      // Before version 5 there are no values on entry; a constant of this number may go with them.
+      if (this.lines.version < 5 && bytes.includes(entryValue)) continue;
+      found.push({ range: { begin: first, end: endsInCall ? `${last}-1` : last }, expression });
+    }
+    if (found.length > 0) scope.variables.push({ variable: node, places: found });
   }
 
   private changed(writer: FunctionWriter, origin: number, isEntered: boolean, bytes: number): string {

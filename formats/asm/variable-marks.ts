@@ -1,0 +1,181 @@
+/**
+ * Where source variables are in the text of a function: what is known by positions in the code as it was when they were
+ * found (lto/codegen/debug/locate.ts), by marks in the code as it is printed.
+ *
+ * Steps since then have put blocks in another order, put instructions in, and made one of several. A place holds from one
+ * instruction to the next that was next to it before, with what is new in between: of registers that new instructions write
+ * nothing is said.
+ * Linear in the code, and in the pieces of ranges.
+ */
+import type { Located } from "../../lto/codegen/debug/function-debug.js";
+import type { LocatedRange } from "../../lto/codegen/debug/locate.js";
+import type { MFunction, MInst } from "../../lto/codegen/mir.js";
+import type { PrintedPlace, PrintedVariable } from "../../lto/codegen/program/function-compilers.js";
+import { registersIn } from "../../lto/codegen/register-set.js";
+import { OpFact } from "../../lto/codegen/target.js";
+
+/** Instructions that were in this order before, and are so in the text. */
+interface Run {
+  /** Rising: where each instruction was. */
+  readonly positions: number[];
+  /** Where each is, counted in instructions of the text. */
+  readonly places: number[];
+  /** Where what belongs to the last of them ends: with the new instructions that follow it. */
+  end: number;
+}
+
+/** In instructions of the text. */
+interface Piece {
+  readonly from: number;
+  to: number;
+  endsInCall: boolean;
+  readonly bytes: readonly number[];
+  readonly described: number;
+}
+
+/** Where a number that is not less stands in a rising list. */
+function lowerBound(list: readonly number[], least: number): number {
+  let low = 0;
+  let high = list.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (list[middle]! < least) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+export class VariableMarks {
+  /** By the instruction that they stand before. */
+  readonly marks = new Map<MInst, number>();
+  readonly variables: readonly PrintedVariable[];
+  private readonly code: MInst[] = [];
+  /** By their positions. */
+  private readonly runs: Run[] = [];
+  private readonly firstPositions: readonly number[];
+  /** A bit for each register that new instructions write. */
+  private rewritten = 0;
+  /** Instructions of the text that do what several did before. */
+  private readonly standing = new Set<number>();
+
+  constructor(
+    private readonly mf: MFunction,
+    { variables, positions }: Located,
+  ) {
+    this.findRuns(positions);
+    this.runs.sort((a, b) => a.positions[0]! - b.positions[0]!);
+    this.firstPositions = this.runs.map((run) => run.positions[0]!);
+    this.variables = variables.flatMap(({ variable, origin, ranges, bytes, described }) => {
+      const places: PrintedPlace[] =
+        ranges === null ? [{ from: -1, to: -1, endsInCall: false, bytes, described }] : this.printed(ranges);
+      return places.length === 0 ? [] : [{ variable, origin, places }];
+    });
+  }
+
+  private findRuns(positions: ReadonlyMap<MInst, number>): void {
+    const { blocks, target } = this.mf;
+    const { facts } = target.instructions;
+    const own = (inst: MInst): number | undefined => {
+      const position = positions.get(inst);
+      return position === undefined || position >= 0 ? position : -2 - position;
+    };
+    const numbers = [...positions.keys()].map((inst) => own(inst)!);
+    const ranks = new Map(numbers.sort((a, b) => a - b).map((position, rank) => [position, rank]));
+    let run: Run | null = null;
+    for (const { insts, succs } of blocks) {
+      const last = insts.findLastIndex((inst) => positions.has(inst));
+      for (let i = 0; i < insts.length; i++) {
+        const inst = insts[i]!;
+        if (inst.op === target.frame.directive || (facts[inst.op]! & noCode) !== 0) continue;
+        const place = this.code.push(inst) - 1;
+        const position = own(inst);
+        if (position === undefined) {
+          if (run !== null) run.end = place + 1;
+          // Nothing comes after the end of the function.
+          if (succs.length > 0 || i <= last) this.rewrite(inst);
+          continue;
+        }
+        // Several instructions, and not known which; some are new.
+        if (position >= unknownPlace) {
+          this.rewrite(inst);
+          run = null;
+          continue;
+        }
+        const follows = run !== null && ranks.get(position)! === ranks.get(run.positions.at(-1)!)! + 1;
+        if (run === null || !follows) this.runs.push((run = { positions: [], places: [], end: 0 }));
+        run.positions.push(position);
+        run.places.push(place);
+        run.end = place + 1;
+        if (positions.get(inst)! < 0) this.standing.add(place);
+      }
+    }
+  }
+
+  private rewrite(inst: MInst): void {
+    for (const register of registersIn(this.mf.target.instructions.writes(inst)))
+      if (register < 32) this.rewritten |= 1 << register;
+  }
+
+  private printed(ranges: readonly LocatedRange[]): PrintedPlace[] {
+    const pieces: Piece[] = [];
+    for (const range of ranges) if ((range.registers & this.rewritten) === 0) this.addPieces(range, pieces);
+    pieces.sort((a, b) => a.from - b.from);
+    const joined: Piece[] = [];
+    for (const piece of pieces) {
+      const last = joined.at(-1);
+      const isSame =
+        last !== undefined &&
+        last.to === piece.from &&
+        !last.endsInCall &&
+        sameBytes(last.bytes, piece.bytes);
+      if (!isSame) joined.push(piece);
+      else {
+        last.to = piece.to;
+        last.endsInCall = piece.endsInCall;
+      }
+    }
+    return joined.map(({ from, to, endsInCall, bytes, described }) => ({
+      from: from === 0 ? -1 : this.markAt(from),
+      to: to === this.code.length ? -1 : this.markAt(to),
+      endsInCall,
+      bytes,
+      described,
+    }));
+  }
+
+  private markAt(place: number): number {
+    const inst = this.code[place]!;
+    let mark = this.marks.get(inst);
+    if (mark === undefined) this.marks.set(inst, (mark = this.marks.size));
+    return mark;
+  }
+
+  private addPieces({ from, to, endsInCall, bytes, described }: LocatedRange, pieces: Piece[]): void {
+    const first = Math.max(0, lowerBound(this.firstPositions, from + 1) - 1);
+    for (let r = first; r < this.runs.length && this.firstPositions[r]! < to; r++) {
+      const { positions, places, end } = this.runs[r]!;
+      const low = lowerBound(positions, from);
+      const high = lowerBound(positions, to);
+      if (low >= high) continue;
+      const last = positions[high - 1]!;
+      const place = places[high - 1]!;
+      // What ends among several instructions ends in the call that does what they did.
+      const isStanding = this.standing.has(place);
+      pieces.push({
+        from: places[low]!,
+        to: high === positions.length && to > last + 1 && !isStanding ? end : place + 1,
+        endsInCall: isStanding || (endsInCall && last === to - 1),
+        bytes,
+        described,
+      });
+    }
+  }
+}
+
+const sameBytes = (a: readonly number[], b: readonly number[]): boolean =>
+  a.length === b.length && a.every((byte, i) => byte === b[i]);
+
+/** No function has so many instructions. */
+const unknownPlace = 2 ** 30;
+
+const noCode = OpFact.Entry | OpFact.Undefined;
