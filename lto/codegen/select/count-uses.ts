@@ -8,12 +8,14 @@ import { returnsTwice } from "../../ir/returns-twice.js";
 import { SlotRank } from "../mir.js";
 import { writesMemory } from "./effects.js";
 import type { FunctionSelection } from "./function-selection.js";
+import { isRecomputed } from "./gep.js";
 
 /** @param order the blocks that may be entered, the function's first one first */
 export function countUses(s: FunctionSelection, order: readonly Block[]): void {
   let epoch = 0;
   let expensive: Set<string> | null = null;
   const offsets: Inst[] | null = s.mf.goal === "speed" ? [] : null;
+  const indexed: Inst[] = [];
   const { values } = s;
   for (const block of order) {
     epoch++;
@@ -36,7 +38,9 @@ export function countUses(s: FunctionSelection, order: readonly Block[]): void {
         if (isAddress) continue;
         if (offsets !== null && i === 0 && isOffset(inst)) offsets.push(inst);
         else values.addressOnly[operand.id] = 0;
+        if (op !== Op.GetElementPtr || i === 0) values.indexOnly[operand.id] = 0;
       }
+      if (op === Op.GetElementPtr && !isOffset(inst)) indexed.push(inst);
       if (op === Op.Alloca) allocateSlot(s, inst, block === order[0]);
       if (op === Op.Call && inst.data.tail === "musttail") s.abi.hasMustTail = true;
       if (returnsTwice(inst)) s.mf.returnsTwice = true;
@@ -44,11 +48,15 @@ export function countUses(s: FunctionSelection, order: readonly Block[]): void {
         s.mf.needsFramePointer = false; // A frame pointer that is merely asked for gives way.
     }
   }
-  if (offsets === null) return;
   // What is only the base of such addresses is only for access if they are. Those come after it mostly.
-  for (let k = offsets.length - 1; k >= 0; k--) {
-    const base = offsets[k]!.operands[0] as Inst;
-    if (values.addressOnly[offsets[k]!.id] === 0) values.addressOnly[base.id] = 0;
+  for (let k = (offsets?.length ?? 0) - 1; k >= 0; k--) {
+    const base = offsets![k]!.operands[0] as Inst;
+    if (values.addressOnly[offsets![k]!.id] === 0) values.addressOnly[base.id] = 0;
+  }
+  // What is the index of an address that stays in a register is needed once, there.
+  for (const gep of indexed) {
+    if (isRecomputed(s, gep)) continue;
+    for (const index of gep.operands) if (index.valueKind === "inst") values.indexOnly[index.id] = 0;
   }
 }
 

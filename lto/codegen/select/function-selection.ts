@@ -225,7 +225,8 @@ export abstract class FunctionSelection {
     const made = this.code.aside(() => {
       vreg = this.materialize(value);
     });
-    if (made.length === 1) constants.add(key, made[0]!, vreg);
+    // Of numbers in floating point one would be a copy in front of operations that overwrite it.
+    if (made.length === 1) constants.add(key, made[0]!, vreg, value.valueKind !== "float");
     else for (const inst of made) this.emit(inst);
     return vreg;
   }

@@ -1,9 +1,10 @@
 /** Getelementptr as the sum that an addressing mode can be. */
 
 import type { DataLayout } from "../../ir/data-layout.js";
-import type { InstWith, Op } from "../../ir/instructions.js";
+import { Flag, type Inst, type InstWith, Op } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
 import { constantNumber } from "./constants.js";
+import type { FunctionSelection } from "./function-selection.js";
 
 /** base + variable·scale + offset */
 export interface GepTerms<Scale extends number> {
@@ -49,4 +50,20 @@ export function gepTerms<Scale extends number>(
     }
   }
   return Number.isSafeInteger(offset) ? { offset, variable, scale } : null;
+}
+
+/** Whether recomputing the variable part of an address at each use beats keeping the address in a register. */
+export function isRecomputed({ values, optimize, mf }: FunctionSelection, gep: Inst): boolean {
+  const uses = values.uses[gep.id]!;
+  return (
+    uses === 1 || (optimize && values.addressOnly[gep.id] === 1 && uses <= (mf.goal === "speed" ? 5 : 3))
+  );
+}
+
+/** The term and the constant of a sum without carries into other bits than an address has; null where it is none. */
+export function constantSum(value: Value): { readonly term: Value; readonly constant: number } | null {
+  if (value.valueKind !== "inst" || value.type.bits !== 64) return null;
+  if (value.op !== Op.Add && (value.op !== Op.Or || (value.flags & Flag.Disjoint) === 0)) return null;
+  const constant = constantNumber(value.operands[1]!);
+  return constant === null ? null : { term: value.operands[0]!, constant };
 }

@@ -18,6 +18,7 @@ import type { LegalFunction } from "../legalize/index.js";
 import { type MBlock, MFunction } from "../mir.js";
 import type { SelectOptions, Target } from "../target.js";
 import { selectBr, selectCondBr, selectIndirectBr } from "./branches.js";
+import { constantHomes } from "./constant-homes.js";
 import { countUses } from "./count-uses.js";
 import { forgetUndefined } from "./debug.js";
 import { intrinsicHasEffect } from "./effects.js";
@@ -70,9 +71,11 @@ export function selectFunction<S extends FunctionSelection>(
     rank[b] = i;
   });
   const sequence = [...order].sort((a, b) => rank[b.id]! - rank[a.id]!);
+  const homes = goal === "speed" ? constantHomes(body.blocks, loops) : null;
   const extra = new Map<MBlock, MBlock[]>();
   for (const block of sequence) {
     const head = s.blocks.head(block);
+    if (homes !== null) s.code.constants.enterBlock(block.id, homes[block.id]!);
     extra.set(head, selectBlock(s, block, head));
     if (block === body.blocks[0]) {
       s.at = block.insts[0]!;

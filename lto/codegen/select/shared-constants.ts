@@ -1,6 +1,6 @@
 /**
- * Constants that are made once for several uses: in a block before the first of them, or, those that take long to make and
- * that several blocks use, in the function's first block. Positions count in the block's code from its end, as selection
+ * Constants that are made once for several uses: in a block before the first of them; for speed, in front of the loop
+ * around it; or, those that take long to make and that several blocks use, in the function's first block. Positions count in the block's code from its end, as selection
  * writes it (emitter.ts).
  */
 import type { MInst, VReg } from "../mir.js";
@@ -17,6 +17,11 @@ export class SharedConstants {
   private readonly local = new Map<string, SharedConstant>();
   /** Those of the first block. */
   private readonly hoisted = new Map<string, SharedConstant>();
+  /** Those of blocks that are not lowered yet, by these. */
+  private readonly awaited = new Map<number, Map<string, SharedConstant>>();
+  /** The block where those go that the block being lowered uses. */
+  private home = -1;
+  private block = -1;
   /** Used by the instruction being lowered. */
   private readonly touched: SharedConstant[] = [];
   /** By key of a constant that takes long to make: how many blocks use it. */
@@ -27,19 +32,46 @@ export class SharedConstants {
     this.blocks.set(key, (this.blocks.get(key) ?? 0) + 1);
   }
 
+  /** @param home the block that constants of the block are made in: itself, or one that dominates it and is lowered later */
+  enterBlock(block: number, home: number): void {
+    this.block = block;
+    this.home = home;
+    const constants = this.awaited.get(block);
+    if (constants === undefined) return;
+    this.awaited.delete(block);
+    for (const [key, constant] of constants) {
+      // Those that go further out are in registers here anyway.
+      if (home !== block) this.awaitedIn(home).set(key, constant);
+      else {
+        this.local.set(key, constant);
+        this.touched.push(constant);
+      }
+    }
+  }
+
+  private awaitedIn(block: number): Map<string, SharedConstant> {
+    let constants = this.awaited.get(block);
+    if (constants === undefined) this.awaited.set(block, (constants = new Map()));
+    return constants;
+  }
+
   /** The register that holds the constant, at the instruction being lowered too from now on; -1 if there is none. */
   find(key: string): VReg {
-    const known = this.local.get(key) ?? this.hoisted.get(key);
+    const known = this.local.get(key) ?? this.hoisted.get(key) ?? this.awaited.get(this.home)?.get(key);
     if (known === undefined) return -1;
     this.touched.push(known);
     return known.vreg;
   }
 
-  /** Has other instructions share the definition, which is then not emitted where it was made. */
-  add(key: string, definition: MInst, vreg: VReg): void {
+  /**
+   * Has other instructions share the definition, which is then not emitted where it was made.
+   * @param mayLeave it can be made in another block
+   */
+  add(key: string, definition: MInst, vreg: VReg, mayLeave: boolean): void {
     const constant = { definition, vreg, position: 0 };
     const uses = this.blocks.get(key);
     if (uses !== undefined && uses > 1) this.hoisted.set(key, constant);
+    else if (mayLeave && this.home !== this.block) this.awaitedIn(this.home).set(key, constant);
     else this.local.set(key, constant);
     this.touched.push(constant);
   }

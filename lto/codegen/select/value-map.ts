@@ -20,6 +20,8 @@ export class ValueMap {
   readonly epochs: Int32Array;
   /** 1 for an address whose every use is the pointer of a load or store. */
   readonly addressOnly: Uint8Array;
+  /** 1 for a value whose every use is the index of an address that its users compute themselves. */
+  readonly indexOnly: Uint8Array;
   /** 1 for what some user counts on to be zero above its type's width. */
   readonly zeroExtended: Uint8Array;
   /** Bytes to which loads extend the sign of what they read; 0: not at all. */
@@ -41,6 +43,7 @@ export class ValueMap {
     this.uses = new Int32Array(instructions);
     this.epochs = new Int32Array(instructions);
     this.addressOnly = new Uint8Array(instructions).fill(1);
+    this.indexOnly = new Uint8Array(instructions).fill(1);
     this.zeroExtended = new Uint8Array(instructions);
     this.signExtended = new Uint8Array(instructions);
     this.argumentVRegs = new Array<VReg>(args).fill(-1);

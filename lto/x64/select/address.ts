@@ -8,14 +8,14 @@
 
 import { type MemOperand, MInst, RegOperand, type SymbolRef, type VReg } from "../../codegen/mir.js";
 import { constantNumber, foldedInteger, symbolOffset } from "../../codegen/select/constants.js";
-import { type GepTerms, gepTerms } from "../../codegen/select/gep.js";
+import { constantSum, type GepTerms, gepTerms, isRecomputed } from "../../codegen/select/gep.js";
 import { isLocalSymbol, isThreadLocalAddress, tlsModel } from "../../codegen/select/symbols.js";
 import { type Inst, type InstWith, Op } from "../../ir/instructions.js";
 import type { Constant, Value } from "../../ir/values.js";
 import { isConstant } from "../../ir/values.js";
 import { hasSegment, memory, type Scale, scaleOf } from "../isa/memory-operand.js";
 import { X } from "../isa/ops.js";
-import { fitsImm32 } from "./operand-facts.js";
+import { fitsImm8, fitsImm32 } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
 
 /** A partly built address: values not yet put into registers. */
@@ -128,7 +128,7 @@ function foldGep(s: Selector, mode: AddressMode, gep: Extract<Inst, { op: Op.Get
   const { offset, variable, scale } = decomposed;
   if (!fitsImm32(mode.disp + offset)) return false;
   if (variable !== null) {
-    if (s.layout.bitWidth(variable.type) !== 64 || !mayDuplicate(s, gep)) return false;
+    if (s.layout.bitWidth(variable.type) !== 64 || !isRecomputed(s, gep)) return false;
     if (mode.index !== null)
       return scale === 1 && foldSecondIndex(s, mode, gep.operands[0]!, variable, offset);
     mode.index = variable;
@@ -169,27 +169,24 @@ const isScale = (stride: number): stride is Scale =>
 export const decomposeGep = (s: Selector, gep: InstWith<Op.GetElementPtr>): GepTerms<Scale> | null =>
   gepTerms(s.layout, gep, isScale);
 
-/** Whether recomputing the variable part of the address at each use beats keeping it in a register. */
-function mayDuplicate(s: Selector, gep: Inst): boolean {
-  if (s.values.uses[gep.id] === 1) return true;
-  if (!s.optimize) return false;
-  return s.values.addressOnly[gep.id] === 1 && s.values.uses[gep.id]! <= (s.mf.goal === "speed" ? 5 : 3);
+/** Where a sum is the index of several addresses: what its constant costs them is less than it costs itself. */
+function isCheapIn(s: Selector, sum: Inst, bytes: number): boolean {
+  const uses = s.values.uses[sum.id]!;
+  if (uses === 1) return true;
+  if (!s.optimize || s.values.indexOnly[sum.id] === 0) return false;
+  return s.mf.goal === "speed" || (uses <= 3 && fitsImm8(bytes));
 }
 
 function finish(s: Selector, mode: AddressMode): MemOperand {
   if (mode.index !== null) {
     const index = s.resolve(mode.index);
     // index + constant: the constant belongs in the displacement. Not under an extension, where the sum may wrap.
-    if (
-      index.valueKind === "inst" &&
-      index.op === Op.Add &&
-      index.type.bits === 64 &&
-      s.values.uses[index.id] === 1
-    ) {
-      const n = constantNumber(index.operands[1]!);
-      if (n !== null && reaches(mode, mode.disp + n * mode.scale)) {
-        mode.disp += n * mode.scale;
-        mode.index = index.operands[0]!;
+    const sum = constantSum(index);
+    if (sum !== null) {
+      const bytes = sum.constant * mode.scale;
+      if (reaches(mode, mode.disp + bytes) && isCheapIn(s, index as Inst, bytes)) {
+        mode.disp += bytes;
+        mode.index = sum.term;
       }
     }
     if (mode.scale === 1 && mode.base === null && mode.slot < 0) {
