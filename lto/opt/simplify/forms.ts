@@ -70,6 +70,10 @@ export class Forms {
   negate(value: Value, flags = 0): Value {
     return this.binary(Op.Sub, constInt(value.type, 0), value, flags);
   }
+  /** The negation of a constant in floating point; null where that is no constant. */
+  minus(value: Value): Value | null {
+    return this.folder.operation(Op.FNeg, value.type, [value], null, 0);
+  }
   byteOffset(base: Value, offset: bigint, flags: number): Value {
     if (offset === 0n) return base;
     const at = constInt(intType(this.layout.bitWidth(base.type)), offset);

@@ -2,6 +2,7 @@
 import type { Inst } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
 import { compareRules } from "./compares.js";
+import { floatRules } from "./floats.js";
 import type { Forms } from "./forms.js";
 import { integerRules } from "./integers.js";
 import type { SimplifyRule } from "./rule.js";
@@ -13,6 +14,7 @@ export const simplifyRules: readonly SimplifyRule[] = [
   ...integerRules,
   ...compareRules,
   ...valueRules,
+  ...floatRules,
 ];
 
 /** Rules by operation. */
