@@ -54,6 +54,7 @@ const costs: TargetCosts = {
   calls: {
     ...plainCosts.calls,
     signExtendsWords: true,
+    rootsAreInstructions: false,
     around: 2,
     nextResult: 2,
     kept: 3,

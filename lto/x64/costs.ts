@@ -134,6 +134,7 @@ const calls: CallCosts = {
   integers: integerArguments.length,
   floats: vectorArgumentCount,
   signExtendsWords: false,
+  rootsAreInstructions: true,
   call: 5,
   around: 1.5,
   result: 0.5,

@@ -137,6 +137,10 @@ export class RuleContext {
     return this.goal === "minsize";
   }
 
+  get rootsAreInstructions(): boolean {
+    return this.costs.rootsAreInstructions;
+  }
+
   /** Whether something reads the call's result. */
   isUsed(call: LibraryCall): boolean {
     if (this.used === null) {
@@ -187,7 +191,7 @@ export class Maker {
   constructor(
     private readonly names: Names,
     private readonly context: RuleContext,
-    editor: Editor,
+    readonly editor: Editor,
     private readonly call: LibraryCall,
   ) {
     this.build = new Builder(editor).before(call);
@@ -221,6 +225,13 @@ export class Maker {
     const type = functionType(value.type, [value.type, i1]);
     const fn = this.named(`llvm.abs.${value.type}`, type, []);
     return this.build.call(fn, [value, constBool(true)], callOf(type));
+  }
+  /** `llvm.sqrt`. */
+  squareRoot(value: Value, flags: number): Value {
+    const { type } = value;
+    const signature = functionType(type, [type]);
+    const fn = this.named(`llvm.sqrt.${type.kind === "float" ? "f32" : "f64"}`, signature, []);
+    return this.build.call(fn, [value], callOf(signature), flags);
   }
   fill(to: Value, byte: Value, length: Value): void {
     const type = functionType(voidType, [ptr, i8, length.type, i1]);

@@ -29,6 +29,7 @@ import { placeOfOrigin, type Remark, type SourcePlace, words } from "../../pass/
 import { isLibraryCall, type LibraryCall, Maker, Names, prototype, type Rule, RuleContext } from "./calls.js";
 import * as numbers from "./numbers.js";
 import * as output from "./output.js";
+import { sqrt } from "./square-root.js";
 import * as strings from "./strings.js";
 
 /** Functions with rules: prototype, and what they become. */
@@ -60,6 +61,8 @@ const table: Readonly<Record<string, readonly [type: string, rule: Rule]>> = {
   llabs: ["LL", numbers.abs],
   pow: ["ddd", numbers.pow],
   powf: ["fff", numbers.pow],
+  sqrt: ["dd", sqrt],
+  sqrtf: ["ff", sqrt],
   realloc: ["ppl", numbers.realloc],
   free: ["vp", numbers.free],
   printf: ["ip.", output.printf],

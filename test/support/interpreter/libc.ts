@@ -85,6 +85,10 @@ export class CLibrary {
         if (n === -(1n << BigInt(result.bits - 1))) throw new Undefined("abs of the smallest number");
         return int(n < 0n ? -n : n);
       }
+      case "sqrt":
+      case "sqrtf":
+        if (toNumber(result, a) < 0) this.events.push("errno");
+        return fromNumber(result, Math.sqrt(toNumber(result, a)));
       case "pow":
       case "powf":
         return fromNumber(result, power(toNumber(result, a), toNumber(result, b)));
