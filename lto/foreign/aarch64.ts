@@ -14,6 +14,7 @@ export const aarch64Costs: TargetCosts = {
   // Fitted (non-negative least squares, weighted by 1/√size) to what clang 22 makes at -Oz of 1462 functions of five C
   // programs: the median error is 11% of a function.
   instructions: {
+    fusesMultiplyAdd: () => true,
     load: 3.6,
     store: 5,
     storedConstant: 4,

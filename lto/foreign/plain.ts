@@ -63,6 +63,7 @@ export const plainCosts: TargetCosts = {
       how === "low" || how === "integer" ? 0 : isOperand ? 12 : 8,
   },
   instructions: {
+    fusesMultiplyAdd: () => true,
     load: 4,
     store: 4,
     storedConstant: 6,

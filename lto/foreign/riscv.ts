@@ -22,6 +22,7 @@ const costs: TargetCosts = {
   // Fitted (non-negative least squares, weighted by 1/√size) to what clang 22 makes at -Oz of 1458 functions of five C programs, each term at least what its
   // shortest instruction takes, calls as the linker relaxes them: the median error is 10% of a function.
   instructions: {
+    fusesMultiplyAdd: () => true,
     load: 2.2,
     store: 3.8,
     storedConstant: 3,

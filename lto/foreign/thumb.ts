@@ -22,6 +22,7 @@ export const thumbCosts: TargetCosts = {
   },
   constants: { ...plainCosts.constants, smallFrom: 0, smallTo: 255, large: 2, relocation: 8 },
   instructions: {
+    fusesMultiplyAdd: () => true,
     load: 2.6,
     store: 2.6,
     storedConstant: 4.4,

@@ -1,5 +1,9 @@
+import type { AttributeSet } from "../ir/attributes.js";
+
 /** Estimated bytes of what IR instructions become, on average over what is around them: terms of a linear model. */
 export interface InstructionCosts {
+  /** In functions with these attributes one instruction may multiply and add, which rounds once. */
+  fusesMultiplyAdd(attributes: AttributeSet): boolean;
   readonly load: number;
   readonly store: number;
   readonly storedConstant: number;

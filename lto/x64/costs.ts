@@ -8,6 +8,7 @@ import type { CallCosts } from "../target/calls.js";
 import type { TargetCosts } from "../target/costs.js";
 import type { InstructionCosts } from "../target/instructions.js";
 import { integerArguments, vectorArgumentCount } from "./isa/registers.js";
+import { vectorFeatures } from "./isa/vector-features.js";
 
 const addresses: AddressCosts = {
   nearFrom: -128,
@@ -55,6 +56,7 @@ const constants: ConstantCosts = {
  * programs left out of the fit; the sum over a program is off by -9% to +9%.
  */
 const instructions: InstructionCosts = {
+  fusesMultiplyAdd: (attributes) => vectorFeatures(attributes).fma,
   load: 2,
   store: 5.5,
   storedConstant: 6.5,

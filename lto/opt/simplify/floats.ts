@@ -6,6 +6,7 @@
  * (`strictfp`), or subnormal numbers are flushed, nothing is done.
  */
 import { type Inst, Op } from "../../ir/instructions.js";
+import { intrinsicOf } from "../../ir/intrinsics.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { asInst, type Forms } from "./forms.js";
 import type { SimplifyRule } from "./rule.js";
@@ -36,6 +37,17 @@ function negated(value: Inst, forms: Forms): Value {
 }
 
 export const floatRules: readonly SimplifyRule[] = [
+  {
+    // Rounding twice is what it allows; so that each half is seen by others.
+    name: "split-multiply-add",
+    description: "fmuladd x, y, z → x · y + z, where no instruction does both",
+    ops: [Op.Call],
+    apply({ operands, flags }, callee, _, forms) {
+      if (forms.fusesMultiplyAdd || intrinsicOf(callee)?.name !== "fmuladd") return null;
+      const product = forms.binary(Op.FMul, operands[1]!, operands[2]!, flags);
+      return forms.binary(Op.FAdd, product, operands[3]!, flags);
+    },
+  },
   {
     name: "add-negated",
     description: "x + (−y) → x − y; x + (−y) · z → x − y · z, and likewise for quotients",

@@ -31,6 +31,8 @@ export class Forms {
     readonly folder: Folder,
     /** Floating-point arithmetic is IEEE's, subnormal numbers included. */
     readonly isIeee: boolean,
+    /** A product that is added to something stays one operation. */
+    readonly fusesMultiplyAdd: boolean,
     /** Whether nobody but the one who asks uses it. */
     private readonly isUsedOnce: (inst: Inst) => boolean,
   ) {}

@@ -63,7 +63,16 @@ function formsOf(
 ): Forms {
   const mode = floatModeOf(fn);
   const isIeee = mode.subnormals && !fn.attributes.fn.has("strictfp");
-  return new Forms(fn, blocks[0]!, context.layout, new Folder(context.layout, mode), isIeee, isUsedOnce);
+  const { instructions } = context.costs;
+  return new Forms(
+    fn,
+    blocks[0]!,
+    context.layout,
+    new Folder(context.layout, mode),
+    isIeee,
+    instructions.fusesMultiplyAdd(fn.attributes.fn),
+    isUsedOnce,
+  );
 }
 
 /** Whether a rule applies somewhere; looks only. */
