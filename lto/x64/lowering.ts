@@ -10,6 +10,7 @@ import { roundingMode, roundToInteger, setRoundingMode } from "./legalize/roundi
 import { lowerVAArg } from "./legalize/va-arg.js";
 import { needsLoop } from "./select/atomics.js";
 import { transfersInline } from "./select/memory.js";
+import { minMaxOf } from "./select/min-max.js";
 
 export const x64Lowering: LoweringTarget = {
   vectorsOf,
@@ -25,7 +26,8 @@ export const x64Lowering: LoweringTarget = {
   resultRoom,
   isScale: (stride) => stride === 1 || stride === 2 || stride === 4 || stride === 8,
   // cmov has general registers only.
-  selectsWithoutBranch: (type) => type.kind === "int" || type.kind === "ptr",
+  selectsWithoutBranch: (select) =>
+    select.type.kind === "int" || select.type.kind === "ptr" || minMaxOf(select) !== null,
   needsLoop,
   storeAsmOutput,
   transfersInline,

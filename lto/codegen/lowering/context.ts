@@ -4,7 +4,7 @@
  */
 import type { IndirectCalls } from "../../analysis/function-pointers/index.js";
 import type { DataLayout } from "../../ir/data-layout.js";
-import type { Block, Body, BodyView, CallInst, RMWOp } from "../../ir/instructions.js";
+import type { Block, Body, BodyView, CallInst, Inst, RMWOp } from "../../ir/instructions.js";
 import type { Func } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
@@ -19,8 +19,8 @@ export interface LoweringTarget extends LegalizerTarget {
   resultRoom(convention: number): ResultRoom;
   /** Addressing multiplies an index by this number of bytes. */
   isScale(stride: number): boolean;
-  /** A select of this legal type takes one instruction, without a branch. */
-  selectsWithoutBranch(type: Type): boolean;
+  /** A select of a legal type takes one instruction, without a branch. */
+  selectsWithoutBranch(select: Inst): boolean;
   /** The operation has to be a loop around compare-and-exchange. @param resultUsed somebody reads the old value */
   needsLoop(rmw: RMWOp, resultUsed: boolean): boolean;
   /**

@@ -16,7 +16,7 @@ import { countUses, newBlock, replaceUses, splitBefore } from "./blocks.js";
 import type { LoweringContext, LoweringTarget } from "./context.js";
 
 function isExpanded(inst: Inst, target: LoweringTarget): boolean {
-  return inst.op === Op.Select && !target.selectsWithoutBranch(inst.type);
+  return inst.op === Op.Select && !target.selectsWithoutBranch(inst);
 }
 
 /** Without effects, cheap, and the same wherever it is computed. */

@@ -1,4 +1,4 @@
-/** select on general registers: arithmetic on the condition bit where that is short, else a conditional move. */
+/** select: arithmetic on the condition bit where that is short, else a conditional move; minima and maxima of numbers. */
 
 import { type MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { constantNumber } from "../../codegen/select/constants.js";
@@ -9,12 +9,15 @@ import type { Value } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
 import { type Cc, invert, X } from "../isa/ops.js";
 import { invertCondition, selectCondition } from "./condition.js";
+import { minMaxOf, selectMinMax } from "./min-max.js";
 import { fitsImm32 } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
 import { type Condition, setCondition } from "./set-condition.js";
 import { foldLoad } from "./source.js";
 
 export function selectSelect(s: Selector, inst: InstWith<Op.Select>): void {
+  const extremum = minMaxOf(inst);
+  if (extremum !== null) return selectMinMax(s, inst, extremum);
   const [condition, a, b] = inst.operands as [Value, Value, Value];
   const result = s.resultOf(inst);
   const size = operationSize(s.layout, inst.type);
