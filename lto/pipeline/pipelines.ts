@@ -62,6 +62,7 @@ import { gvn } from "../opt/gvn/index.js";
 import { hoistSink } from "../opt/hoist-sink.js";
 import { licm } from "../opt/licm/index.js";
 import { loopDeletion } from "../opt/loop-deletion.js";
+import { loopUnroll } from "../opt/loop-unroll/index.js";
 import { simplify } from "../opt/simplify/index.js";
 import { simplifyCfg } from "../opt/simplify-cfg/index.js";
 import { sroa } from "../opt/sroa/index.js";
@@ -101,6 +102,8 @@ const simplification: readonly Step<ComponentPass | FunctionPass>[] = [
   may(sroa),
   // First and last: branches that constants decide, and those that what is between decides.
   may(simplifyCfg),
+  // Before what finds equal what rounds share. For speed.
+  may(loopUnroll),
   // What it finds constant or equal the next ones fold.
   ifChanged(gvn),
   // After what finds strings constant; what it makes constant the next one folds.

@@ -1,0 +1,241 @@
+/**
+ * loop-unroll: loops whose rounds are known are written out, whole or a few rounds at a time.
+ *
+ *   loop:                                              %s1 = add i32 0, %x0        ; x[0]
+ *     %i = phi i64 [ 0, %before ], [ %i1, %loop ]      …                           ; x[1], x[2]
+ *     %s = phi i32 [ 0, %before ], [ %s1, %loop ]   →  br label %end
+ *     …
+ *     %more = icmp ne i64 %i1, 3
+ *     br i1 %more, label %loop, label %end
+ *
+ * Why: what a round computes of its number is constant then, and what it shares with the last one is there. How often a loop
+ * runs is often known at link time alone, by constants that came through calls. For speed.
+ *
+ * Method: innermost loops that control leaves at one block alone, inner ones first, so that a loop whose inner ones are gone
+ * comes next. Each further round is a copy of the blocks in which the header's phis are what the round before passes on.
+ * Linear in what is copied, which is bounded.
+ *
+ * Proof obligations: one block alone leads back, one alone leads out, and that dominates the other: each round asks once; the
+ * number of rounds is exact (trip-count.ts), or a multiple of the rounds that are written out, so that only the last of them
+ * asks; what follows the question in the very last round never runs; nothing in the loop forbids copies (`noduplicate`, assembly, addresses of blocks). Alias scopes of each round are its own.
+ * Breaks if: a value of a round other than the last is used outside, or in the next round other than by a phi of the header.
+ */
+import type { DominatorTree } from "../../analysis/dominators.js";
+import { foldSingleEntryPhis, jumpTo, phisOf } from "../../ir/cfg-edit.js";
+import { CloneMap, cloneBlocks, jumpsToAddresses } from "../../ir/clone.js";
+import type { Editor } from "../../ir/editor.js";
+import { type Block, type Inst, isCall, makeInst, Op } from "../../ir/instructions.js";
+import { intrinsicOf } from "../../ir/intrinsics.js";
+import { voidType } from "../../ir/types.js";
+import { constBool, type Value } from "../../ir/values.js";
+import { cfg, dominators, loops } from "../../pass/analyses.js";
+import type { FunctionPass } from "../../pass/pass.js";
+import { type ExitEdge, exitEdges, type Loop, Loops, mayLoop } from "../loops/loop.js";
+import { tripCount } from "./trip-count.js";
+
+/**
+ * Instructions at most of a loop that is written out whole, without those that are constant then, and of some rounds of
+ * one. LLVM has 150 (300 at -O3) for the first, and for the second what fits into a processor's loop buffer.
+ */
+const mostWhole = 150;
+const mostPart = 40;
+/** Rounds at most. */
+const mostRounds = 64;
+const mostPartRounds = 8;
+/** Instructions that a function may grow by. */
+const mostGrowth = 2000;
+
+export const loopUnroll: FunctionPass = {
+  name: "loop-unroll",
+  level: "function",
+  description: "writes loops out whose rounds are known, whole or a few rounds at a time, for speed",
+  counters: { whole: "loops written out", part: "loops of which some rounds were" },
+  requires: [cfg, dominators, loops],
+  preserves: [],
+  run(fn, context) {
+    if (context.goal !== "speed" || fn.attributes.fn.has("naked")) return false;
+    const view = context.view();
+    if (!mayLoop(view)) return false;
+    const found = new Loops(view, context.ofBody(loops, view), context.ofBody(dominators, view));
+    const tree = context.ofBody(dominators, view);
+    const ways = new Map<Loop, Ways>();
+    for (const loop of found.all) {
+      const way = waysOf(loop, tree);
+      if (way !== null) ways.set(loop, way);
+    }
+    if (ways.size === 0) return false;
+    const withInner = new Set<Loop>();
+    let growth = 0;
+    let changed = false;
+    for (const loop of found.all.toReversed()) {
+      if (changed) fn.edit().sweep();
+      const way = withInner.has(loop) ? undefined : ways.get(loop);
+      const plan = way === undefined ? null : planOf(loop, way, growth);
+      if (plan?.isWhole !== true && loop.outer !== null) withInner.add(loop.outer);
+      if (plan === null) continue;
+      const editor = fn.edit();
+      // What copies are made of is known by number.
+      editor.body.renumber();
+      unroll(editor, loop, plan);
+      growth += plan.growth;
+      changed = true;
+      context.count(plan.isWhole ? "whole" : "part");
+    }
+    return changed;
+  },
+};
+
+/** How control goes round in a loop and leaves it. */
+interface Ways {
+  readonly latch: Block;
+  readonly exit: ExitEdge;
+}
+
+interface Plan extends Ways {
+  readonly rounds: number;
+  /** No round follows. */
+  readonly isWhole: boolean;
+  readonly growth: number;
+}
+
+/** Of a loop that has one edge back and one out, and asks in each round. The numbers of blocks are the tree's. */
+function waysOf(loop: Loop, tree: DominatorTree): Ways | null {
+  const latches = loop.blocks.filter(({ terminator }) => terminator.blocks.includes(loop.header));
+  const edges = exitEdges(loop);
+  if (latches.length !== 1 || edges.length !== 1) return null;
+  const [latch, exit] = [latches[0]!, edges[0]!];
+  return tree.dominates(exit.from.id, latch.id) ? { latch, exit } : null;
+}
+
+function planOf(loop: Loop, ways: Ways, growth: number): Plan | null {
+  const { blocks } = loop;
+  const { latch } = ways;
+  const asked = latch.terminator.hints?.loop;
+  if (asked?.unroll === "disable") return null;
+  const count = tripCount(loop, latch, ways.exit);
+  if (count === null || !blocks.every(mayCopy) || jumpsToAddresses(blocks)) return null;
+  const size = sizeOf(loop);
+  const fits = growth + size.all * (count - 1) <= mostGrowth;
+  if (
+    count === 1 ||
+    (count <= mostRounds && (size.kept * count <= mostWhole || asked?.unroll === "full") && fits)
+  )
+    return { ...ways, rounds: count, isWhole: true, growth: size.all * (count - 1) };
+  if (size.calls > 0) return null;
+  for (let rounds = mostPartRounds; rounds > 1; rounds--)
+    if (count % rounds === 0 && size.all * rounds <= mostPart)
+      return { ...ways, rounds, isWhole: false, growth: size.all * (rounds - 1) };
+  return null;
+}
+
+const fixed = ["convergent", "noduplicate", "returns_twice"];
+
+function mayCopy(block: Block): boolean {
+  if (block.addressTaken) return false;
+  return block.insts.every((inst) => {
+    if (inst.op === Op.Alloca || inst.op === Op.LandingPad) return false;
+    if (!isCall(inst)) return true;
+    const callee = inst.operands[0]!;
+    if (inst.op !== Op.Call || callee.valueKind === "asm" || inst.data.tail === "musttail") return false;
+    const intrinsic = intrinsicOf(callee);
+    if (intrinsic !== null) return intrinsic.pure || intrinsic.removable || intrinsic.name.startsWith("mem");
+    const there = callee.valueKind === "global" && callee.kind === "function" ? callee.attributes.fn : null;
+    return !fixed.some((name) => inst.data.attributes.fn.has(name) || there?.has(name) === true);
+  });
+}
+
+/** Instructions of a round: all, those that are not of its number alone, and calls of functions. */
+function sizeOf({ blocks, header }: Loop): { all: number; kept: number; calls: number } {
+  const counters = new Set<Value>(phisOf(header).filter(({ type }) => type.kind === "int"));
+  const size = { all: 0, kept: 0, calls: 0 };
+  for (const { insts } of blocks)
+    for (const inst of insts) {
+      if (inst.op === Op.Phi || inst.op === Op.Br) continue;
+      size.all++;
+      const isOfNumber =
+        inst.op < Op.Alloca || inst.op === Op.ICmp || inst.op === Op.GetElementPtr || isIntegerCast(inst.op);
+      const isConstant =
+        isOfNumber && inst.operands.every((value) => value.valueKind !== "inst" || counters.has(value));
+      if (isConstant) counters.add(inst);
+      else size.kept++;
+      if (isCall(inst) && intrinsicOf(inst.operands[0]!) === null) {
+        size.calls++;
+        size.all += inst.operands.length;
+        size.kept += inst.operands.length;
+      }
+    }
+  return size;
+}
+
+const isIntegerCast = (op: Op): boolean => op === Op.Trunc || op === Op.ZExt || op === Op.SExt;
+
+function unroll(editor: Editor, loop: Loop, { latch, exit, rounds, isWhole }: Plan): void {
+  const { header } = loop;
+  const { from, index, to } = exit;
+  const stays = from.terminator.blocks[1 - index]!;
+  const originals = [...loop.blocks];
+  const inside = new Set(originals);
+  const phis = phisOf(header);
+  const passedOn = phis.map((phi) => phi.operands[phi.blocks.indexOf(latch)]!);
+  const question = from.terminator;
+  const asked = question.operands[0]!;
+  const { blocks: targets, hints } = question;
+  /** What stands for a value, and for a block, of the first round in the last one that was made. */
+  let inRound = (value: Value): Value => value;
+  let blockInRound = (block: Block): Block => block;
+  for (let round = 1; round < rounds; round++) {
+    const map = new CloneMap();
+    const copies = cloneBlocks(originals, map);
+    editor.adopt(copies, blockInRound(latch));
+    for (const copy of copies) {
+      inside.add(copy);
+      loop.outer?.adopt(copy);
+    }
+    const values = passedOn.map(inRound);
+    const byPhi = new Map<Value, Value>(phis.map((phi, i) => [phi, values[i]!]));
+    for (const phi of phis) editor.replace(map.value(phi) as Inst, byPhi.get(phi)!);
+    // The round before goes on here, whatever it asked.
+    if (from !== latch) endWith(editor, blockInRound(from), jumpTo(blockInRound(stays)));
+    endWith(editor, blockInRound(latch), jumpTo(map.block(header)));
+    inRound = (value) => byPhi.get(value) ?? map.value(value);
+    blockInRound = (block) => map.block(block);
+  }
+  // All are found before one is changed: what stands for a value may be another one of the first round.
+  const outside: (readonly [user: Inst, slot: number, value: Value])[] = [];
+  for (const { insts } of originals)
+    for (const inst of insts)
+      editor.uses.forEach(inst, (user, slot) => {
+        if (!inside.has(user.parent!)) outside.push([user, slot, inRound(inst)]);
+      });
+  for (const [user, slot, value] of outside) editor.setOperand(user, slot, value);
+  const last = blockInRound(latch);
+  for (const phi of phisOf(to)) editor.setIncomingBlock(phi, phi.blocks.indexOf(from), blockInRound(from));
+  if (from === latch && isWhole) endWith(editor, last, jumpTo(to));
+  else {
+    const next = targets.map((block) => (block === to || block === header ? block : blockInRound(block)));
+    const answer = isWhole ? constBool(index === 0) : inRound(asked);
+    const again = makeInst(Op.CondBr, voidType, [answer], null, next);
+    again.hints = hints;
+    endWith(editor, blockInRound(from), again);
+    // What follows the question in the very last round is reached no more, and goes with the branch.
+    if (from !== latch)
+      endWith(editor, last, isWhole ? makeInst(Op.Unreachable, voidType, [], null) : jumpTo(header));
+  }
+  for (const [i, phi] of phis.entries()) {
+    const at = phi.blocks.indexOf(latch);
+    if (isWhole) editor.removeIncoming(phi, at);
+    else {
+      editor.setIncomingBlock(phi, at, last);
+      editor.setOperand(phi, at, inRound(passedOn[i]!));
+    }
+  }
+  if (isWhole) foldSingleEntryPhis(editor, header);
+}
+
+/** Puts another terminator at the end of a block, without a word to phis. */
+function endWith(editor: Editor, block: Block, terminator: Inst): void {
+  const { origin } = block.terminator;
+  editor.erase(block.terminator);
+  terminator.origin = origin;
+  editor.append(terminator, block);
+}
