@@ -97,11 +97,17 @@ describe("selects of numbers by comparing them", () => {
       const program = join(folder, `min-max-${level}`);
       writeFileSync(ir, head + cases.map(({ text }) => text).join(""));
       writeFileSync(main, harness);
-      const options = ["-r", `-O${level}`, "--skip-pass=icf,merge-similar-functions", "--verify", "--check-regalloc"];
-    expect((await tscLto([ir, ...options, "-o", assembly], { cwd: folder })).err).toBe("");
-    expect((await run(["cc", "-w", "-O1", main, assembly, "-no-pie", "-o", program])).stderr).toBe("");
-    expect(String((await run([program])).stdout)).toBe(`${cases.length * 11 * 11} compared\n`);
-    const text = readFileSync(assembly, "utf8");
+      const options = [
+        "-r",
+        `-O${level}`,
+        "--skip-pass=icf,merge-similar-functions",
+        "--verify",
+        "--check-regalloc",
+      ];
+      expect((await tscLto([ir, ...options, "-o", assembly], { cwd: folder })).err).toBe("");
+      expect((await run(["cc", "-w", "-O1", main, assembly, "-no-pie", "-o", program])).stderr).toBe("");
+      expect(String((await run([program])).stdout)).toBe(`${cases.length * 11 * 11} compared\n`);
+      const text = readFileSync(assembly, "utf8");
       for (const { name } of cases) {
         const [type, predicate, order] = name.split("_");
         const isMax = { ogt: true, ule: true, olt: false, uge: false }[predicate!];
