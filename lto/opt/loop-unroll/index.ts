@@ -60,7 +60,7 @@ export const loopUnroll: FunctionPass = {
     const tree = context.ofBody(dominators, view);
     const ways = new Map<Loop, Ways>();
     for (const loop of found.all) {
-      const way = waysOf(loop, tree);
+      const way = waysOf(loop, found, tree);
       if (way !== null) ways.set(loop, way);
     }
     if (ways.size === 0) return false;
@@ -98,12 +98,18 @@ interface Plan extends Ways {
   readonly growth: number;
 }
 
-/** Of a loop that has one edge back and one out, and asks in each round. The numbers of blocks are the tree's. */
-function waysOf(loop: Loop, tree: DominatorTree): Ways | null {
+/**
+ * Of a loop that has one edge back and one out, and asks in each round. The numbers of blocks are the tree's. Both edges are
+ * of the loop's own blocks, which stay when loops in it are written out; what else the latch leads to would be a cycle that
+ * is no loop.
+ */
+function waysOf(loop: Loop, found: Loops, tree: DominatorTree): Ways | null {
   const latches = loop.blocks.filter(({ terminator }) => terminator.blocks.includes(loop.header));
   const edges = exitEdges(loop);
   if (latches.length !== 1 || edges.length !== 1) return null;
   const [latch, exit] = [latches[0]!, edges[0]!];
+  if (found.of[latch.id] !== loop || found.of[exit.from.id] !== loop) return null;
+  if (latch !== exit.from && latch.terminator.op !== Op.Br) return null;
   return tree.dominates(exit.from.id, latch.id) ? { latch, exit } : null;
 }
 

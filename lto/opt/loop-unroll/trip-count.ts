@@ -29,9 +29,10 @@ function counterOf(value: Value, { header }: Loop, latch: Block): Counter | null
   if (value.valueKind !== "inst" || value.op !== Op.Phi || value.parent !== header) return null;
   if (value.type.kind !== "int" || value.type.bits > 64 || value.operands.length !== 2) return null;
   const back = value.blocks.indexOf(latch);
+  if (back < 0) return null;
   const start = value.operands[1 - back]!;
   const { base, plus } = sumOf(value.operands[back]!);
-  if (back < 0 || base !== value || start.valueKind !== "int") return null;
+  if (base !== value || start.valueKind !== "int") return null;
   return { phi: value, bits: value.type.bits, start: start.value, step: plus };
 }
 
