@@ -61,7 +61,7 @@ beforeAll(() => {
     for (const [name, times] of runPass(module, simplify))
       inFixtures.set(name, (inFixtures.get(name) ?? 0) + times);
   }
-});
+}, 60_000);
 
 describe("rules of simplify", () => {
   it("have names of their own, and descriptions", () => {

@@ -49,7 +49,7 @@ export const floatRules: readonly SimplifyRule[] = [
     },
   },
   {
-    name: "add-negated",
+    name: "fadd-negated",
     description: "x + (−y) → x − y; x + (−y) · z → x − y · z, and likewise for quotients",
     ops: [Op.FAdd],
     apply(inst, a, b, forms) {
@@ -60,7 +60,7 @@ export const floatRules: readonly SimplifyRule[] = [
     },
   },
   {
-    name: "subtract-negated",
+    name: "fsub-negated",
     description: "x − (−y) → x + y; x − (−y) · z → x + y · z, and likewise for quotients",
     ops: [Op.FSub],
     apply: (inst, a, b, forms) =>
@@ -69,7 +69,7 @@ export const floatRules: readonly SimplifyRule[] = [
         : null,
   },
   {
-    name: "multiply-negated",
+    name: "fmul-negated",
     description: "(−x) · (−y) → x · y; (−x) · c → x · (−c), and likewise for quotients",
     ops: [Op.FMul, Op.FDiv],
     apply(inst, a, b, forms) {
