@@ -12,8 +12,8 @@ export interface CallSite {
   /** Of the callee; numbered. */
   readonly body: BodyView;
   readonly cost: BodyCost;
-  /** Loops around the call in the caller. */
-  readonly depth: number;
+  /** Estimated executions for one of the caller. */
+  readonly frequency: number;
   /** It runs rarely, for one run of the caller. */
   readonly isCold: boolean;
   /** Calls of the callee in the program, this one included. */

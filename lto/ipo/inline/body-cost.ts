@@ -7,6 +7,7 @@
  * blocks count that can be reached then, and values that become constant are free (`ConstantSolver`).
  * Linear in the body.
  */
+import { estimatedFrequencies } from "../../analysis/branch-probability.js";
 import { bodySuccessors } from "../../analysis/cfg.js";
 import { loopNest } from "../../analysis/loop-nest.js";
 import type { DataLayout } from "../../ir/data-layout.js";
@@ -74,6 +75,17 @@ function costOf(inst: Inst): number {
     case Op.ExtractValue:
     case Op.InsertValue:
       return 0;
+    case Op.FAdd:
+    case Op.FSub:
+      // Front ends write a product that is added to something as one instruction.
+      return inst.operands.some((value) => value.valueKind === "inst" && value.op === Op.FMul)
+        ? 0
+        : instructionCost;
+    case Op.ExtractElement: {
+      // The first one is where a number by itself would be.
+      const index = inst.operands[1]!;
+      return index.valueKind === "int" && index.value === 0n ? 0 : instructionCost;
+    }
     case Op.Alloca:
       return inst.operands[0]!.valueKind === "int" ? 0 : instructionCost;
     case Op.GetElementPtr:
@@ -104,8 +116,8 @@ const switchCost = (cases: number): number => (cases <= 3 ? 2 * cases : cases + 
 /** A call in a body, and how often it runs. */
 export interface PlacedCall {
   readonly call: CallInst;
-  /** Loops around it. */
-  readonly depth: number;
+  /** Estimated executions for one of the body. */
+  readonly frequency: number;
   /** What leads to it ends in a call that never returns, or is said to be unlikely. */
   readonly isCold: boolean;
 }
@@ -114,18 +126,18 @@ export interface PlacedCall {
 export function placedCalls(body: BodyView): PlacedCall[] {
   body.renumber();
   let calls: PlacedCall[] | null = null;
-  let depth: Int32Array | null = null;
+  let frequencies: Float64Array | null = null;
   let cold: Uint8Array | null = null;
   body.blocks.forEach((block, b) => {
     for (const inst of block.insts) {
       if (!isCall(inst) || !isFunction(inst.operands[0]!)) continue;
       if (calls === null) {
         const successors = bodySuccessors(body);
-        depth = loopNest(successors, [0]).depth;
+        frequencies = estimatedFrequencies(body.blocks, successors, loopNest(successors, [0]));
         cold = coldBlocks(body.blocks, successors);
         calls = [];
       }
-      calls.push({ call: inst, depth: depth![b]!, isCold: cold![b] === 1 });
+      calls.push({ call: inst, frequency: frequencies![b]!, isCold: cold![b] === 1 });
     }
   });
   return calls ?? [];
@@ -181,6 +193,8 @@ export interface BodyCost {
   readonly bytes: number;
   readonly instructions: number;
   readonly isSingleBlock: boolean;
+  /** Operations on vectors, of all instructions. */
+  readonly vectorShare: number;
   /** By parameter: what is saved if it is the address of a slot that disappears then. */
   readonly slotSavings: readonly number[];
   /** By parameter: it decides a branch, or what is called. */
@@ -203,6 +217,7 @@ export function bodyCost(
   let cost = 0;
   let slotBytes = 0;
   let bytes = 0;
+  let vectors = 0;
   for (let i = 0; i < fn.args.length; i++) {
     const copied = fn.attributes.parameter(i).type("byval");
     if (copied !== undefined) slotBytes += layout.allocSize(copied);
@@ -224,6 +239,7 @@ export function bodyCost(
       const own = costOf(inst);
       cost += own;
       bytes += bytesOf(inst, costs);
+      if (isVectorOperation(inst)) vectors++;
       if (op === Op.Alloca && isStaticAlloca(inst, b === 0))
         slotBytes += layout.allocSize(inst.data.allocatedType) * Number((operands[0] as { num: number }).num);
       switch (op) {
@@ -241,7 +257,8 @@ export function bodyCost(
         case Op.ICmp:
           break;
         case Op.Call:
-          if (own === 0) break;
+          // Filling and copying of slots goes with them.
+          if (own === 0 || intrinsicOf(operands[0]!)?.name.startsWith("mem") === true) break;
           for (const operand of operands) lose(operand);
           break;
         default:
@@ -264,6 +281,7 @@ export function bodyCost(
     bytes,
     instructions: numbers,
     isSingleBlock: body.blocks.length === 1,
+    vectorShare: vectors / numbers,
     slotSavings: slotSavings.map((saved) => Math.max(saved, 0)),
     decides,
     slotBytes,
@@ -274,6 +292,10 @@ export function bodyCost(
     if (parameter > 0) slotSavings[parameter - 1]! += own;
   }
 }
+
+/** Computes, loads or stores a vector. */
+const isVectorOperation = ({ type, operands }: Inst): boolean =>
+  type.kind === "vector" || operands[0]?.type.kind === "vector";
 
 /** @param table of instructions, as numbers of parameters plus one */
 function parameterOf(value: Value, table: Int32Array): number {

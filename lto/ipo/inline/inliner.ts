@@ -39,7 +39,7 @@ interface Path {
 }
 interface Candidate {
   readonly call: CallInst;
-  readonly depth: number;
+  readonly frequency: number;
   readonly isCold: boolean;
   readonly path: Path | null;
 }
@@ -48,7 +48,7 @@ const comesThrough = (path: Path | null, fn: Func): boolean => {
   return false;
 };
 interface Place {
-  readonly depth: number;
+  readonly frequency: number;
   readonly isCold: boolean;
 }
 /** What is known of a callee's body as it is at a revision. */
@@ -116,15 +116,16 @@ class InlinerWalk implements ComponentWalk {
     const isForSpeed = goal === "speed";
     const work: Candidate[] = [];
     if (isForSpeed)
-      for (const { call, depth, isCold } of placedCalls(body)) work.push({ call, depth, isCold, path: null });
-    else for (const call of callsIn(body)) work.push({ call, depth: 0, isCold: false, path: null });
+      for (const { call, frequency, isCold } of placedCalls(body))
+        work.push({ call, frequency, isCold, path: null });
+    else for (const call of callsIn(body)) work.push({ call, frequency: 1, isCold: false, path: null });
     work.reverse();
     // Moves first: what they save does not depend on other calls, and the budget should reach for them.
     if (this.context.trials?.triesProgram === true && !isForSpeed)
       work.sort((a, b) => Number(this.isMove(a.call)) - Number(this.isMove(b.call)));
     let inlined = 0;
     for (let item = work.pop(); item !== undefined; item = work.pop()) {
-      const { call, depth, isCold, path } = item;
+      const { call, frequency, isCold, path } = item;
       const callee = call.operands[0]!;
       if (call.parent === null || callee.valueKind !== "global" || callee.kind !== "function") continue;
       if (callee.isDeclaration || comesThrough(path, callee) || size > largestCaller) continue;
@@ -147,7 +148,7 @@ class InlinerWalk implements ComponentWalk {
         callee,
         body: session.bodyOf(callee),
         cost,
-        depth,
+        frequency,
         isCold,
         callSites,
         isClosed,
@@ -172,7 +173,7 @@ class InlinerWalk implements ComponentWalk {
       inlined++;
       const next: Path = { through: callee, before: path };
       if (length(next) > deepest) continue;
-      this.addCalls(work, calls, places, { call, depth, isCold, path: next });
+      this.addCalls(work, calls, places, { call, frequency, isCold, path: next });
     }
     this.context.count("calls", inlined);
     return inlined > 0;
@@ -221,7 +222,7 @@ class InlinerWalk implements ComponentWalk {
       const place = places?.[n++];
       added.push({
         call,
-        depth: site.depth + (place?.depth ?? 0),
+        frequency: site.frequency * (place?.frequency ?? 1),
         isCold: site.isCold || place?.isCold === true,
         path: site.path,
       });
@@ -245,7 +246,10 @@ class InlinerWalk implements ComponentWalk {
   }
   private placesIn(callee: Func, known: CachedCost): readonly Place[] {
     // Without the calls, which would keep the body.
-    known.places ??= placedCalls(this.session.bodyOf(callee)).map(({ depth, isCold }) => ({ depth, isCold }));
+    known.places ??= placedCalls(this.session.bodyOf(callee)).map(({ frequency, isCold }) => ({
+      frequency,
+      isCold,
+    }));
     return known.places;
   }
 }

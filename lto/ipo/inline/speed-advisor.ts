@@ -4,11 +4,11 @@
  * Cost: that of the body, specialised on constant arguments where they decide something, less the call and the passing of
  * its arguments, less accesses to the caller's slots that will be registers. The last call of a closed function costs
  * nothing but what it makes the caller larger by, since the function goes.
- * Threshold: higher for functions that the source calls inline, for bodies of one block, in loops; low for calls that
- * run rarely.
+ * Threshold: higher for functions that the source calls inline, for bodies of one block and of vectors; low for calls that
+ * run rarely, such as those in one of many cases.
  *
  * The numbers are those that compilers of this kind have settled on (225 and 325 for functions, half as much again for
- * one block), but for loops, where a call costs more than its instructions.
+ * one block).
  */
 import type { DataLayout } from "../../ir/data-layout.js";
 import { Op } from "../../ir/instructions.js";
@@ -16,9 +16,16 @@ import type { Value } from "../../ir/values.js";
 import { type Advice, type CallSite, constantsFor, type InlineAdvisor, isLastCall } from "./advisor.js";
 import { callCost, instructionCost, specialisedCost } from "./body-cost.js";
 
-const thresholds = { normal: 225, hinted: 325, inLoop: 225, inInnerLoop: 225, cold: 45 };
+const thresholds = { normal: 225, hinted: 325, cold: 45 };
 /** For one block, half of the threshold more. */
 const singleBlock = 0.5;
+/** For operations on vectors, each of which does the work of several: by their share of the body. */
+const vectors = [
+  { share: 1 / 2, more: 1.5 },
+  { share: 1 / 10, more: 0.75 },
+];
+/** Calls of fewer executions for one of the caller run rarely. */
+const rare = 1 / 50;
 const lastCall = 15_000;
 /** Bodies of so many times the threshold are not looked at again for the constants that are passed. */
 const mostToGain = 5;
@@ -59,18 +66,16 @@ export class SpeedAdvisor implements InlineAdvisor {
         ({ isSingleBlock } = left);
       }
     }
-    const most = isSingleBlock ? threshold * (1 + singleBlock) : threshold;
+    const ofVectors = vectors.find(({ share }) => known.vectorShare > share)?.more ?? 0;
+    const most = threshold * (1 + (isSingleBlock ? singleBlock : 0) + ofVectors);
     return { inline: cost < most, cost, threshold: most };
   }
 }
 
-function thresholdOf({ callee, depth, isCold }: CallSite): number {
+function thresholdOf({ callee, frequency, isCold }: CallSite): number {
   const { fn } = callee.attributes;
-  if (isCold || fn.has("cold")) return thresholds.cold;
-  let threshold = fn.has("inlinehint") ? thresholds.hinted : thresholds.normal;
-  if (depth === 1) threshold = Math.max(threshold, thresholds.inLoop);
-  if (depth > 1) threshold = Math.max(threshold, thresholds.inInnerLoop);
-  return threshold;
+  if (isCold || frequency < rare || fn.has("cold")) return thresholds.cold;
+  return fn.has("inlinehint") ? thresholds.hinted : thresholds.normal;
 }
 
 /** An address in the caller's frame. */

@@ -9,6 +9,7 @@
  */
 import { AttributeList, AttributeSet } from "../../ir/attributes.js";
 import { jumpTo, replaceTerminator, splitBlock } from "../../ir/cfg-edit.js";
+import { HintFlag, withHints } from "../../ir/hints.js";
 import { Block, type CallData, type Inst, makeInst, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import { voidType } from "../../ir/types.js";
@@ -16,6 +17,8 @@ import { isConstant, type Value } from "../../ir/values.js";
 import type { LibraryCall, Maker, Rule } from "./calls.js";
 import { argument } from "./strings.js";
 
+/** Weights of a result that is a number, and of one that is none. */
+const usually: readonly number[] = [2000, 1];
 /** How deep sums and products are looked into. */
 const mostDepth = 4;
 
@@ -59,7 +62,9 @@ function callWhereUnordered(make: Maker, call: LibraryCall): Value {
   called.origin = call.origin;
   editor.append(called, slow);
   editor.append(jumpTo(rest), slow);
-  replaceTerminator(editor, before, makeInst(Op.CondBr, voidType, [isNumber], null, [rest, slow]));
+  const branch = makeInst(Op.CondBr, voidType, [isNumber], null, [rest, slow]);
+  branch.hints = withHints(null, { weights: usually, flags: HintFlag.ExpectedWeights });
+  replaceTerminator(editor, before, branch);
   return editor.prependPhi(makeInst(Op.Phi, call.type, [fast, called], null, [before, slow]), rest);
 }
 
