@@ -39,9 +39,34 @@ end:
 `;
 
 const loops = `
+@there = external global i64
 declare i32 @count(i32)
 ${nested("quiet", "")}
 ${nested("calling", "call i32 @count(i32 1)")}
+define void @one_after_another(ptr %p, i64 %n, i64 %m) {
+entry:
+  br label %first
+first:
+  %k = phi i64 [ 0, %entry ], [ %k1, %back ]
+  %f = getelementptr ptr, ptr %p, i64 %k
+  %w = load volatile i64, ptr %f
+  %c = icmp ult i64 %w, %m
+  br i1 %c, label %back, label %second
+back:
+  %r = getelementptr ptr, ptr %p, i64 %k
+  store ptr @there, ptr %r
+  %k1 = add i64 %k, 1
+  br label %first
+second:
+  %i = phi i64 [ 0, %first ], [ %i1, %second ]
+  %q = getelementptr ptr, ptr %p, i64 %i
+  store ptr @there, ptr %q
+  %i1 = add i64 %i, 1
+  %more = icmp ult i64 %i1, %n
+  br i1 %more, label %second, label %end
+end:
+  ret void
+}
 define void @two_entries(ptr %p, i64 %n, i64 %m) {
 entry:
   %c = icmp eq i64 %m, 0
@@ -101,7 +126,7 @@ async function compile(text: string, level: string): Promise<string> {
     source,
     `target datalayout = "e-m:e-i64:64-i128:128-f80:128-n8:16:32:64-S128"\ntarget triple = "x86_64-unknown-linux-gnu"\n${text}`,
   );
-  const options = ["-r", `-O${level}`, "--check-regalloc", "--verify"];
+  const options = ["-r", `-O${level}`, "--relocation-model", "pie", "--check-regalloc", "--verify"];
   const skipped = "--skip-pass=icf,merge-similar-functions,licm";
   expect((await tscLto([source, ...options, skipped, "-o", output], { cwd: folder })).err).toBe("");
   return readFileSync(output, "utf8");
@@ -127,6 +152,10 @@ describe("a constant", () => {
   });
   it("is made in a loop with calls, in front of the inner one", () => {
     expect(labelsBefore(part(text, "calling"), constant)).toBe(1);
+  });
+  it("is made for both of two loops one of which leads into the other", () => {
+    expect(part(text, "one_after_another").match(/there@GOTPCREL/g)).toHaveLength(2);
+    expect(labelsBefore(part(text, "one_after_another"), "there@GOTPCREL")).toBe(0);
   });
   it("stays in a loop that control enters at two places", () => {
     expect(labelsBefore(part(text, "two_entries"), constant)).toBeGreaterThan(1);

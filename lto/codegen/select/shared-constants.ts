@@ -1,7 +1,7 @@
 /**
  * Constants that are made once for several uses: in a block before the first of them; for speed, in front of the loop
- * around it; or, those that take long to make and that several blocks use, in the function's first block. Positions count in the block's code from its end, as selection
- * writes it (emitter.ts).
+ * around it; or, those that take long to make and that several blocks use, in the function's first block. Positions count
+ * in the block's code from its end, as selection writes it (emitter.ts).
  */
 import type { MInst, VReg } from "../mir.js";
 
@@ -40,8 +40,8 @@ export class SharedConstants {
     if (constants === undefined) return;
     this.awaited.delete(block);
     for (const [key, constant] of constants) {
-      // Those that go further out are in registers here anyway.
-      if (home !== block) this.awaitedIn(home).set(key, constant);
+      // Those that go further out are in registers here anyway; where another one does, this one stays.
+      if (home !== block && !this.awaitedIn(home).has(key)) this.awaitedIn(home).set(key, constant);
       else {
         this.local.set(key, constant);
         this.touched.push(constant);
