@@ -25,7 +25,7 @@ const vectors = [
   { share: 1 / 10, more: 0.75 },
 ];
 /** Calls of fewer executions for one of the caller run rarely. */
-const rare = 1 / 50;
+const rare = 1 / 200;
 const lastCall = 15_000;
 /** Bodies of so many times the threshold are not looked at again for the constants that are passed. */
 const mostToGain = 5;
