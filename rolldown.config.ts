@@ -135,5 +135,7 @@ export default [
   bundle("lto", workerOf("lto")),
   bundle("cc", workerOf("cc")),
   bundle("ld", linkerInItsBundle),
+  // What asks a service; the service and its processes are in the bundle of tsc-lto.
+  bundle("serve"),
   page,
 ];

@@ -26,6 +26,7 @@ import vm = require("node:vm");
 import type engine = require("./engine.cjs");
 
 type Command = "lto" | "cc" | "ld";
+type Main = (args: readonly string[], ...more: unknown[]) => Promise<number>;
 type Exports = Record<string, unknown>;
 
 /** A file of a bundle in this process. */
@@ -53,6 +54,8 @@ const muchMore = 4;
 const enoughEffort = 4000;
 /** Bytes of source that are compiled faster than a cache of them is looked for. */
 const smallFile = 4096;
+/** The same of what asks the service, of which each run needs little. */
+const client = path.join(bundles, "serve");
 /** Bytes of inputs below which a run is a small one. */
 const smallRun = 12_000;
 /** And below which it is a usual one: larger ones use more functions. */
@@ -181,7 +184,7 @@ function evaluate(file: string): Exports {
     fs.closeSync(fd);
   }
   const hash = /^\/\*(\w+)\*\//.exec(source)?.[1] ?? "";
-  const names = source.length < smallFile ? [] : [key(hash)];
+  const names = source.length < smallFile || path.dirname(file) === client ? [] : [key(hash)];
   let cache = names.length === 0 ? undefined : readCache(names[0]!, owner);
   let script = compile(source, file, cache?.code);
   if (script.cachedDataRejected === true) {
@@ -271,20 +274,47 @@ function sizeOf(file: string): number {
   }
 }
 
+const mainOf = async (command: Command): Promise<Main> => (await load(command))["main"] as Main;
+
+/** The exit code of a service that has run the command; undefined: this process does (bin/serve). */
+async function answerOf(command: Command, args: readonly string[]): Promise<number | undefined> {
+  const wanted = process.env["TSC_LTO_SERVER"] ?? "";
+  if (wanted === "" || wanted === "off") return undefined;
+  // Without bundles there is nothing that could tell one build from another.
+  if (!isCurrent(path.join(bundles, command, "bundle.cjs"), command)) return undefined;
+  const { ask } = evaluate(path.join(client, "bundle.cjs"));
+  return (ask as (...args: unknown[]) => Promise<number | undefined>)(command, args, bundles);
+}
+
+/** Runs commands for the service that has started this process. */
+async function work(): Promise<void> {
+  (require("./engine.cjs") as typeof engine).apply();
+  const { work: take } = await load("lto");
+  const jobs = await (take as () => Promise<(load: typeof mainOf, loaded: () => void) => void>)();
+  jobs(mainOf, storeCaches);
+}
+
 /** Runs a command with this process's arguments, and sets its exit code. */
 async function run(command: Command, args: readonly string[]): Promise<void> {
+  const answered = await answerOf(command, args);
+  if (answered !== undefined) {
+    process.exitCode = answered;
+    return;
+  }
   // Other commands read headers, libraries and what else is not named.
   const bytes = command === "lto" ? inputBytes(args) : usualRun;
   size = bytes < smallRun ? "small" : bytes < usualRun ? "usual" : "large";
   if (size !== "small") (require("./engine.cjs") as typeof engine).apply();
   // There is nothing to collect, and looking would load a module.
   else globalThis.gc = undefined;
-  const { main } = await load(command);
-  process.exitCode = await (main as (args: readonly string[]) => Promise<number>)(args);
+  process.exitCode = await (await mainOf(command))(args);
   // Without inputs (`--help`) it used little of what small runs use.
   if (process.exitCode === 0 && bytes > 0) storeCaches();
 }
 
-if (require.main === module) void run(process.argv[2] as Command, process.argv.slice(3));
+if (require.main === module) {
+  if (process.argv[2] === "work") void work();
+  else void run(process.argv[2] as Command, process.argv.slice(3));
+}
 
 export = { run, worker };

@@ -239,6 +239,7 @@ class Linking {
       ...(columns === null ? {} : { COLUMNS: String(columns) }),
     };
     const host = { ...this.host, env: { ...this.host.env, ...env } };
+    if (host.optimise !== undefined) return host.optimise(args, host);
     return this.tool(process.execPath, [...process.execArgv, ...ltoStart(), ...args], undefined, host);
   }
 

@@ -48,8 +48,8 @@ function item(flags: string, text: string): string {
 }
 
 /** Runs the driver in this process; its exit code. */
-export async function main(args: readonly string[]): Promise<number> {
-  return runDriver(args, processHost());
+export async function main(args: readonly string[], host = processHost()): Promise<number> {
+  return runDriver(args, host);
 }
 
 /** Runs the driver; its exit code. @throws nothing for bad input */

@@ -23,6 +23,7 @@ export function reportFault(
   if ("syscall" in error && "code" in error) lines.push(error.message);
   else {
     const where = error instanceof InternalError ? ` ${error.where}` : "";
+    host.fault?.();
     lines.push(
       `internal error${where}: ${error.message}`,
       `>>> a fault of ${program}, not of the input; the same command with ${option(program)} shows where`,

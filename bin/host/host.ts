@@ -14,6 +14,10 @@ export interface Host {
   readonly columns?: number | null;
   /** Whether worker threads may be started; otherwise all is done in this thread, one after the other. */
   readonly workers: boolean;
+  /** Runs tsc-lto in this process; absent: it gets one of its own. */
+  optimise?(args: readonly string[], host: Host): Promise<number>;
+  /** Told of an internal error, which is reported as well. */
+  fault?(): void;
   /** All of standard input. */
   stdin(): Uint8Array;
   /** @throws OutputError when that fails, but not when nobody reads any more */
@@ -26,7 +30,7 @@ export function processHost(): Host {
     cwd: process.cwd(),
     env: process.env,
     get colour() {
-      return (process.env["NO_COLOR"] ?? "") === "" && process.env["TERM"] !== "dumb" && isTerminal();
+      return showsColours();
     },
     get columns() {
       return isTerminal() ? process.stderr.columns || 80 : null;
@@ -38,6 +42,10 @@ export function processHost(): Host {
   };
 }
 
+/** Whether standard error is a terminal that shows colours. */
+export const showsColours = (): boolean =>
+  (process.env["NO_COLOR"] ?? "") === "" && process.env["TERM"] !== "dumb" && isTerminal();
+
 /** Standard error is one. Node's own test loads sockets and streams, so it is asked only about what may be one. */
 function isTerminal(): boolean {
   try {
@@ -47,8 +55,11 @@ function isTerminal(): boolean {
   }
 }
 
-/** Synchronous, so that nothing is lost when the process ends; a full pipe is tried again. */
-function writeAll(fd: number, bytes: Uint8Array): void {
+/**
+ * Synchronous, so that nothing is lost when the process ends; a full pipe is tried again.
+ * @throws OutputError when standard output takes no more
+ */
+export function writeAll(fd: number, bytes: Uint8Array): void {
   for (let at = 0; at < bytes.length; ) {
     try {
       at += writeSync(fd, bytes, at);

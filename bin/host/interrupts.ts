@@ -22,14 +22,48 @@ const patience = 500;
 /** Milliseconds more until they are taken for ended by force; dead ones that nobody waits for look alive. */
 const lastPatience = 100;
 
-const temporaries = new Set<string>();
-/** What runs, and the output it leaves half-written when it is ended, with the state of that before. */
-const programs = new Map<ChildProcess, { readonly path: string; readonly before: string } | undefined>();
-let ending: NodeJS.Signals | undefined;
-let listening = false;
-let cleansAtExit = false;
+/** An output that a program leaves half-written when it is ended, with its state before. */
+export interface ProgramOutput {
+  readonly path: string;
+  readonly before: string;
+}
+
+/** Is told what would be left if this process were killed, and asked before what cannot be taken back. */
+export interface Witness {
+  temporary(path: string, exists: boolean): void;
+  program(group: number, runs: boolean, output?: ProgramOutput): void;
+  /** Never resolved where nobody waits for this process's work any more. */
+  mayGoOn(): Promise<void>;
+}
+
+interface State {
+  readonly temporaries: Set<string>;
+  /** What runs. */
+  readonly programs: Map<ChildProcess, ProgramOutput | undefined>;
+  ending: NodeJS.Signals | undefined;
+  /** What is called by signals; undefined: nothing, and the system ends the process. */
+  handler: ((signal: NodeJS.Signals) => void) | undefined;
+  cleansAtExit: boolean;
+  witness: Witness | undefined;
+}
+
+/**
+ * One for all copies of this module in a thread, of which every bundle has its own: with a handler each, none would know whether the
+ * others' are the program's.
+ */
+const place = Symbol.for("tsc-lto: interrupts, 1");
+const holder = globalThis as { [place]?: State };
+const state: State = (holder[place] ??= {
+  temporaries: new Set(),
+  programs: new Map(),
+  ending: undefined,
+  handler: undefined,
+  cleansAtExit: false,
+  witness: undefined,
+});
+const { temporaries, programs } = state;
 let counter = 0;
-/** Of this thread. Its number would be in `node:worker_threads`, whose loading is a tenth of the smallest link's time. */
+/** Of this copy. A thread's number would be in `node:worker_threads`, whose loading is a tenth of the smallest link's time. */
 const nonce = Math.random().toString(36).slice(2, 12);
 
 /**
@@ -55,13 +89,14 @@ export function temporaryDirectory(parent: string, prefix: string): string {
 
 function makeTemporary(what: string, parent: string, make: (name: string) => string): string {
   // Were there no handler yet, a signal could come between the file and its being known.
-  listening ||= listen();
+  listen();
   try {
     for (;;) {
       try {
         // No thread of this process ever takes a name of another's, not even one that is free again.
         const path = make(`${process.pid}-${nonce}-${counter++}`);
         temporaries.add(path);
+        state.witness?.temporary(path, true);
         return path;
       } catch (e) {
         if ((e as NodeJS.ErrnoException).code === "EEXIST") continue;
@@ -92,6 +127,7 @@ export function removeTemporary(path: string): void {
 /** To be called when the file has got another name. */
 export function forgetTemporary(path: string): void {
   temporaries.delete(path);
+  state.witness?.temporary(path, false);
   restSoon();
 }
 
@@ -101,12 +137,15 @@ export function forgetTemporary(path: string): void {
  * @param output removed when the program is interrupted and has touched it
  */
 export function startProgram(start: () => ChildProcess, output?: string): ChildProcess {
-  listening ||= listen();
+  listen();
+  const written = output === undefined ? undefined : { path: output, before: stateOf(output) };
   const program = start();
-  programs.set(program, output === undefined ? undefined : { path: output, before: stateOf(output) });
+  programs.set(program, written);
+  const { pid } = program;
+  if (pid !== undefined) state.witness?.program(pid, true, written);
   const ended = () => {
-    if (ending !== undefined) return;
-    programs.delete(program);
+    if (state.ending !== undefined) return;
+    if (programs.delete(program) && pid !== undefined) state.witness?.program(pid, false);
     restSoon();
   };
   program.on("error", ended);
@@ -120,9 +159,20 @@ export function startProgram(start: () => ChildProcess, output?: string): ChildP
  * interrupt for its failure.
  */
 export async function settle(): Promise<void> {
-  if (listening) await new Promise<void>(afterTurn);
-  if (ending !== undefined) await new Promise(() => {});
+  if (state.handler !== undefined) await new Promise<void>(afterTurn);
+  await state.witness?.mayGoOn();
+  if (state.ending !== undefined) await new Promise(() => {});
   rest();
+}
+
+/** For a process that does many commands, one after the other. */
+export function setWitness(witness: Witness): void {
+  state.witness = witness;
+}
+
+/** Removes what a command has left that is over. */
+export function removeTemporaries(): void {
+  for (const path of temporaries) removeTemporary(path);
 }
 
 /** Calls back when the event loop has looked for signals once. */
@@ -131,11 +181,12 @@ function afterTurn(then: () => void): void {
   setImmediate(() => setImmediate(then));
 }
 
-function listen(): true {
+function listen(): void {
+  if (state.handler !== undefined) return;
+  state.handler = interrupt;
   for (const signal of signals) process.on(signal, interrupt);
-  if (!cleansAtExit) process.on("exit", cleanUp);
-  cleansAtExit = true;
-  return true;
+  if (!state.cleansAtExit) process.on("exit", cleanUp);
+  state.cleansAtExit = true;
 }
 
 /** A signal may have come already, and would be lost with its handler. */
@@ -145,16 +196,22 @@ function restSoon(): void {
 
 /** Without anything to clean up there are no handlers. */
 function rest(): void {
-  if (!listening || ending !== undefined || temporaries.size > 0 || programs.size > 0) return;
-  for (const signal of signals) process.off(signal, interrupt);
-  listening = false;
+  if (state.ending !== undefined || temporaries.size > 0 || programs.size > 0) return;
+  unlisten();
+}
+
+function unlisten(): void {
+  const { handler } = state;
+  if (handler === undefined) return;
+  for (const signal of signals) process.off(signal, handler);
+  state.handler = undefined;
 }
 
 function interrupt(signal: NodeJS.Signals): void {
-  if (ending !== undefined) return;
+  if (state.ending !== undefined) return;
   // In a program that handles the signal itself, what happens is that program's affair.
   if (process.listenerCount(signal) > 1) return;
-  ending = signal;
+  state.ending = signal;
   for (const program of programs.keys()) send(program, signal);
   const deadline = Date.now() + patience;
   const look = () => {
@@ -166,7 +223,7 @@ function interrupt(signal: NodeJS.Signals): void {
       return;
     }
     cleanUp();
-    for (const each of signals) process.off(each, interrupt);
+    unlisten();
     process.kill(process.pid, signal);
   };
   look();
@@ -183,10 +240,13 @@ function send(program: ChildProcess, signal: NodeJS.Signals | 0): boolean {
 
 function cleanUp(): void {
   for (const path of temporaries) fs.rmSync(path, { force: true, recursive: true });
-  if (ending === undefined) return;
-  for (const output of programs.values())
-    if (output !== undefined && stateOf(output.path) !== output.before)
-      fs.rmSync(output.path, { force: true });
+  if (state.ending === undefined) return;
+  for (const output of programs.values()) if (output !== undefined) removeIfChanged(output);
+}
+
+/** Removes an output that is half-written. */
+export function removeIfChanged({ path, before }: ProgramOutput): void {
+  if (stateOf(path) !== before) fs.rmSync(path, { force: true });
 }
 
 /** Changes whenever a file is written or replaced. Only what is regular is ever removed. */

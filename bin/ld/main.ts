@@ -284,6 +284,7 @@ async function optimised(args: readonly string[], host: Host): Promise<Uint8Arra
     stdin: () => host.stdin(),
     stdout: (bytes) => parts.push(bytes),
     stderr: (bytes) => host.stderr(bytes),
+    fault: () => host.fault?.(),
   });
   return code === 0 ? Buffer.concat(parts) : null;
 }

@@ -4,6 +4,10 @@ export const environment: readonly (readonly [name: string, meaning: string])[] 
   ["TSC_LTO_LD", "the linker that ld.tsc-lto, and for other targets tsc-cc, links code with"],
   ["TSC_LTO_RECORD", "a folder: each link keeps there what tsc-lto measure needs to do it again"],
   ["TSC_LTO_STACK_TRACE", "if it is not empty: show where an internal error was met"],
+  [
+    "TSC_LTO_SERVER",
+    "auto or on: the commands are run by a service that stays warm; off (default): each by itself",
+  ],
   ["TSC_LTO_BUNDLE", "no: run the modules that were built, not the bundles of them"],
   ["NO_COLOR", "if it is not empty: no colours on terminals"],
   [

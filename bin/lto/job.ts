@@ -17,6 +17,7 @@ import { formatTrace } from "../../lto/pass/trace.js";
 import { type PassSet, productPasses } from "../../lto/pipeline/registry.js";
 import { isTarget } from "../../lto/targets-by-triple.js";
 import type { Host } from "../host/host.js";
+import { settle } from "../host/interrupts.js";
 import { isSameFile, OutputFile } from "../host/output-file.js";
 import { ScratchFile } from "../host/scratch-file.js";
 import { isSystemError, reasonOf } from "../host/system-errors.js";
@@ -120,6 +121,7 @@ export async function runJob(options: DriverOptions, given: LinkServices): Promi
     const { withNativeModules } = await import("./native-modules.js");
     return await withNativeModules(options.nativeModules, options, services, attempt);
   } catch (e) {
+    await settle();
     output.discard();
     throw e;
   }

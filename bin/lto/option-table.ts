@@ -482,7 +482,7 @@ function parseIpraParts(given: string): IpraPart[] {
   });
 }
 
-function parseBytes(given: string): number {
+export function parseBytes(given: string): number {
   const [, digits, unit] = /^(\d{1,12})([kmg]?)$/i.exec(given) ?? [];
   if (digits === undefined) throw new InvalidArgumentError("expected a number of bytes, such as 500m.");
   return Number(digits) * 1024 ** ["", "k", "m", "g"].indexOf(unit!.toLowerCase());
@@ -495,7 +495,7 @@ function parseBitcodeVersion(given: string): number {
   return n;
 }
 
-function parseJobs(given: string): number {
+export function parseJobs(given: string): number {
   const n = parseCount(given);
   if (n < 1 || n > 1024) throw new InvalidArgumentError("expected a number from 1 to 1024.");
   return n;

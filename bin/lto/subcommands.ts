@@ -7,6 +7,7 @@ export const subcommands: ReadonlyMap<string, string> = new Map([
   ["diff", "what changed from one program to another"],
   ["why", "why a symbol is kept, open to unknown code, or changes registers"],
   ["measure", "what each decision of a link saves"],
+  ["serve", "a service that stays warm, so that links take less time"],
   ["man", "manual pages"],
   ["completion", "completions for bash, zsh and fish"],
 ]);

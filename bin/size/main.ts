@@ -8,6 +8,7 @@ import { addCompletion, addMan } from "../help/commands-of-help.js";
 import { reportFault } from "../host/fault.js";
 import type { Host } from "../host/host.js";
 import { InputErrors, LinkError } from "../lto/errors.js";
+import { addServe } from "../serve/serve-command.js";
 import { addDiff } from "./diff-command.js";
 import { addMeasure } from "./measure-command.js";
 import { addSize } from "./size-command.js";
@@ -28,7 +29,7 @@ export type AddSubcommand = (command: Command, services: Services, finish: (code
 /** The command with all subcommands, for running them and for the manual. */
 export function makeSubcommands(services: Services, finish: (code: number) => void): Command {
   const command = new Command("tsc-lto").helpCommand(false);
-  for (const add of [addSize, addDiff, addWhy, addMeasure, addMan, addCompletion])
+  for (const add of [addSize, addDiff, addWhy, addMeasure, addServe, addMan, addCompletion])
     add(command, services, finish);
   return command;
 }
