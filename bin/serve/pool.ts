@@ -36,6 +36,10 @@ export class Pool {
     return [...this.workers].reduce((sum, { memory }) => sum + memory, 0);
   }
 
+  get busy(): number {
+    return this.running.size;
+  }
+
   get processes(): number {
     return this.workers.size;
   }

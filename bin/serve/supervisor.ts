@@ -72,7 +72,7 @@ export class Supervisor implements Service {
     const seconds = Math.round((Date.now() - this.begin) / 1000);
     const megabytes = Math.round(pool.memory / 1e6);
     const links = `${pool.jobs} command${pool.jobs === 1 ? "" : "s"} in ${seconds} s`;
-    return `process ${process.pid}, ${pool.processes} of ${this.options.jobs} workers, ${links}, ${megabytes} MB`;
+    return `process ${process.pid}, ${pool.processes} of ${this.options.jobs} workers, ${pool.busy} busy, ${links}, ${megabytes} MB`;
   }
 
   stop(): void {

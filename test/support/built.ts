@@ -17,7 +17,12 @@ export function builtCommands(): (command: "tsc-cc" | "tsc-lto" | "tsc-ld") => s
 }
 
 /** Arranges for the build and its removal. @returns the path of a package without bundles, once tests run */
-export function builtPackage(): () => string {
+export const builtPackage = (): (() => string) => buildPackage(false);
+
+/** The same with bundles. */
+export const bundledPackage = (): (() => string) => buildPackage(true);
+
+function buildPackage(withBundles: boolean): () => string {
   let built = "";
   beforeAll(() => {
     // Below node_modules, so that the program finds its dependencies.
@@ -31,6 +36,14 @@ export function builtPackage(): () => string {
     spawnSync(process.execPath, [tsc, "-p", "tsconfig.build.json", "--outDir", join(built, "dist")], {
       cwd: root,
     });
+    if (!withBundles) return;
+    const rolldown = join(root, "node_modules/rolldown/bin/cli.mjs");
+    const { status, stderr } = spawnSync(
+      process.execPath,
+      [rolldown, "-c", join(root, "rolldown.config.ts")],
+      { cwd: built, encoding: "utf8" },
+    );
+    if (status !== 0) throw new Error(`bundling: ${stderr}`);
   }, 240_000);
   afterAll(() => rmSync(built, { recursive: true, force: true }));
   return () => built;
