@@ -3,13 +3,14 @@
  *
  * CPU time (user and system, all threads) and peak memory of one process each: tsc-lto from objects to assembly, ld.lld
  * from the same objects to a program. The least of N runs counts, both in turn, since noise only adds. Besides: a
- * program that does nothing beside an empty Node, links that follow each other in one process, a relink with
+ * program that does nothing beside an empty Node, links that follow each other in one process or in a service, a relink with
  * `--cache-dir` after one of at least twenty files changed, how cost grows with the size of generated programs, and what
  * each phase and pass of a link takes by IR instruction when it runs once, cold.
  */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { generateProgram } from "./bench/generated.js";
+import { WarmService } from "./bench/warm-service.js";
 import { benchmarkObjects } from "./benchmark-objects.js";
 import { loadedSizes, programSizes } from "./elf-size.js";
 import { parseCommandLine } from "./options.js";
@@ -23,14 +24,14 @@ const usage = `usage: npm run bench:link -- [package… | all] [options]
   --corpus DIR    instead: every DIR/PROGRAM/Oz/*.o, with DIR/PROGRAM/O2/*.o for changed files
   --sizes L       IR instructions of generated programs (default 10000,30000,100000,300000,1000000)
   --repeat N      runs of each link below 100000 instructions (default 3); larger ones run once
-  --parts L       of programs,start,process,cache,growth,phases (default all)`;
+  --parts L       of programs,start,process,service,cache,growth,phases (default all)`;
 
 const { values, words } = parseCommandLine(
   {
     corpus: { type: "string" },
     sizes: { type: "string", default: "10000,30000,100000,300000,1000000" },
     repeat: { type: "string", default: "3" },
-    parts: { type: "string", default: "start,programs,process,cache,growth,phases" },
+    parts: { type: "string", default: "start,programs,process,service,cache,growth,phases" },
   },
   usage,
 );
@@ -208,6 +209,33 @@ async function measureProcess({ name, objects }: Program): Promise<void> {
   }
 }
 
+/** Each program once, in a service that has linked those before it: client and service together, beside lld. */
+async function measureService(list: readonly Program[]): Promise<void> {
+  const service = new WarmService();
+  await service.start();
+  const env = { ...service.env, NODE_EXTRA_CA_CERTS: "" };
+  console.log(
+    "\n| in a service, in this order | lld, s | tsc-lto, s | of it the client | CPU | service, MB |\n| --- | ---: | ---: | ---: | ---: | ---: |",
+  );
+  try {
+    for (const [i, { name, objects }] of list.entries()) {
+      const [them] = await least([theirs(objects)]);
+      const before = await service.cost();
+      const client = await run(ours(objects), { measure: true, env });
+      if (client.status !== 0 || client.stderr !== "") throw new Error(`${name}: ${client.stderr}`);
+      const after = await service.cost();
+      const idle = await service.cost();
+      // Asking for the cost has a cost, too.
+      const seconds = after.seconds - before.seconds - (idle.seconds - after.seconds) + client.cpuSeconds;
+      console.log(
+        `| ${i + 1}: ${name} | ${show(them!.seconds)} | ${show(seconds)} | ${show(client.cpuSeconds, 3)} | ${show(seconds / them!.seconds)} | ${show(after.megabytes, 0)} |`,
+      );
+    }
+  } finally {
+    await service.stop();
+  }
+}
+
 /** A relink after one file changed: the one of middle size, compiled at another level. */
 async function measureCache({ name, objects, others }: Program): Promise<void> {
   if (objects.length < 20 || others.length !== objects.length) return;
@@ -261,10 +289,13 @@ async function measurePhases(size: number): Promise<void> {
 }
 
 const parts = new Set(String(values["parts"]).split(","));
-const list = ["programs", "process", "cache"].some((part) => parts.has(part)) ? await programs() : [];
+const list = ["programs", "process", "service", "cache"].some((part) => parts.has(part))
+  ? await programs()
+  : [];
 if (parts.has("start")) await measureStart();
 if (parts.has("programs")) await measurePrograms(list);
 if (parts.has("process")) for (const program of list.slice(0, 2)) await measureProcess(program);
+if (parts.has("service")) await measureService(list);
 if (parts.has("cache")) {
   head("relink with --cache-dir");
   for (const program of list) await measureCache(program);
