@@ -224,6 +224,11 @@ export interface InstructionFacts {
   reads(inst: MInst): RegisterSet;
   /** Registers whose old value is gone afterwards, clobbers included; after allocation. */
   writes(inst: MInst): RegisterSet;
+  /**
+   * Registers that inline assembly may change without saying so, which only compilers without interprocedural allocation let it:
+   * callers take them for changed. None for other instructions; after allocation.
+   */
+  untoldChanges(inst: MInst): RegisterSet;
   /** It leaves none of the old flags. */
   killsFlags(inst: MInst): boolean;
   /** Probability (0 to 1) that the branch at `index` is taken, by what it compares; 1/2 if that says nothing. */

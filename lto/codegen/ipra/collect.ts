@@ -49,7 +49,7 @@ export interface RegisterUsage {
 /** @param frequencies executions of each block, by position; absent: by loop depth */
 export function collectUsage(mf: MFunction, frequencies?: Float64Array): RegisterUsage {
   const { calleeSaved } = mf.target.registers;
-  const { facts } = mf.target.instructions;
+  const { facts, untoldChanges } = mf.target.instructions;
   const { liveOut } = registerLiveness(mf);
   let written = noRegisters;
   let unknownClobbers = noRegisters;
@@ -79,7 +79,10 @@ export function collectUsage(mf: MFunction, frequencies?: Float64Array): Registe
           tail: isTail,
           frequency,
         });
-      } else written = union(written, inst.clobbers);
+      } else {
+        written = union(written, inst.clobbers);
+        if ((fact & OpFact.Asm) !== 0) written = union(written, untoldChanges(inst));
+      }
       live = union(minus(live, union(defs, inst.clobbers)), reads(inst));
     }
   }

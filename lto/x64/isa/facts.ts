@@ -6,6 +6,7 @@
  */
 import { type MBlock, MInst } from "../../codegen/mir.js";
 import { type BranchForms, type InstructionFacts, OpFact } from "../../codegen/target.js";
+import { untoldChanges } from "./assembly-effects.js";
 import { killsFlags, usedRegisters, writtenRegisters } from "./effects.js";
 import { instructionLength, nearJcc, nearJmp, shortBranch } from "./lengths.js";
 import { modeText } from "./memory-operand.js";
@@ -94,6 +95,7 @@ export const x64Instructions: InstructionFacts = {
   branchForms: (inst) => (inst.op === X.Jmp ? jmpForms : jccForms),
   reads: usedRegisters,
   writes: writtenRegisters,
+  untoldChanges,
   killsFlags,
   takenProbability: (insts, index) => takenByComparison(insts[index - 1], insts[index]!.condition),
   canRename,

@@ -7,6 +7,7 @@ import { type AsmOperand, type MBlock, MInst, RegOperand, type VReg } from "../.
 import {
   intersect,
   isEmptySet,
+  isSingle,
   minus,
   noRegisters,
   overlaps,
@@ -25,8 +26,9 @@ import { type CallInst, callArguments, type InstWith, Op } from "../../ir/instru
 import type { Type } from "../../ir/types.js";
 import { type InlineAsm, isConstant, type Value } from "../../ir/values.js";
 import { needsBasePointer, needsFramePointer } from "../frame/frame-registers.js";
+import { impliedChanges, registersByName } from "../isa/assembly-effects.js";
 import { type Cc, ccNames, X } from "../isa/ops.js";
-import { GPR, gprMask, maskOf, RBP, RSP, registerNames, XMM, XMM0, xmmMask } from "../isa/registers.js";
+import { GPR, gprMask, maskOf, RBP, RSP, XMM, XMM0, xmmMask } from "../isa/registers.js";
 import { V } from "../isa/vex-ops.js";
 import { address } from "./address.js";
 import type { Selector } from "./selector.js";
@@ -58,15 +60,6 @@ const letterRegisters: Readonly<Record<string, RegisterSet>> = {
 /** Registers that code generation does not have: masks, mmx. */
 const otherFiles = /^(?:k|y|\^Y[^2itz])$/;
 
-const registersByName = new Map<string, number>();
-for (const size of [1, 2, 4, 8, 32, 64])
-  for (let r = 0; r < 32; r++) registersByName.set(registerNames[size]![r]!, r);
-for (const [i, letter] of [..."abcd"].entries()) {
-  registersByName.set(`${letter}h`, [0, 3, 1, 2][i]!);
-  registersByName.set(letter, [0, 3, 1, 2][i]!);
-}
-for (const short of ["si", "di", "bp", "sp"]) registersByName.set(short, registersByName.get(`r${short}`)!);
-
 /** Whether inline assembly with these constraints changes rbp, or is given a value in it. */
 export const writesFramePointer = (constraints: string): boolean => /\{[re]?bp\}/.test(constraints);
 /** Whether it changes or is given r15. */
@@ -78,8 +71,8 @@ export function selectInlineAsm(s: Selector, call: CallInst, asm: InlineAsm, blo
     if (codes.length > 0 && codes.every((code) => otherFiles.test(code)))
       s.unsupported(`inline assembly constraint '${codes.join("")}'`);
   const machine = new MInst(X.Asm, 8);
-  const changed = [...clobbers, ...changedUnsaid(asm)];
-  machine.clobbers = changed.reduce((set, name) => union(set, clobberOf(name)), noRegisters);
+  const implied = minus(impliedChanges(asm.template), registersOfResults(constraints));
+  machine.clobbers = clobbers.reduce((set, name) => union(set, clobberOf(name)), implied);
   if (
     (needsFramePointer(s.mf) && writesFramePointer(asm.constraints)) ||
     (needsBasePointer(s.mf) && writesBasePointer(asm.constraints))
@@ -118,16 +111,16 @@ function endAsmGoto(
   s.jump(next!);
 }
 
-/**
- * What `syscall` changes whatever the list of clobbers says. Programs leave it out (lzo does), and are right in functions that
- * are not inlined, as long as every call may change these registers. Source: Intel 64 manual, volume 2, SYSCALL.
- */
-function changedUnsaid({ template, constraints }: InlineAsm): string[] {
-  if (!/\bsyscall\b/.test(template)) return [];
-  return [
-    ...(/=&?\{[re]?cx\}/.test(constraints) ? [] : ["rcx"]),
-    ...(/=&?\{r11d?\}/.test(constraints) ? [] : ["r11"]),
-  ];
+/** Registers that the assembly says its results are in. */
+function registersOfResults(constraints: readonly AsmConstraint[]): RegisterSet {
+  let registers = noRegisters;
+  for (const { output, codes } of constraints) {
+    if (!output || codes.length !== 1) continue;
+    const named = registersByName.get(/^\{(.*)\}$/.exec(codes[0]!)?.[1] ?? "");
+    const fixed = named === undefined ? (letterRegisters[codes[0]!] ?? noRegisters) : single(named);
+    if (isSingle(fixed)) registers = union(registers, fixed);
+  }
+  return registers;
 }
 
 function clobberOf(name: string): RegisterSet {
