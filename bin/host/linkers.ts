@@ -18,8 +18,8 @@ export async function flavourOf(linker: string, host: Host): Promise<Flavour> {
 const choosing = /^-(?:-ld-path|fuse-ld)=(.*)$/;
 
 /**
- * The linker that a driver's words name: by a path, or by a name that is `ld.NAME` or `NAME` beside clang or on PATH. Null: the
- * driver's own.
+ * The linker that a driver's words name: by a path, or by a name that is `ld.NAME` or `NAME` in a folder of `-B`, beside clang or on
+ * PATH. Null: the driver's own.
  * @param clang a clang's path, or its name on PATH, if there is one: linkers of its own version lie beside it
  * @throws InputError when there is none
  */
@@ -36,7 +36,10 @@ export function chosenLinker(words: readonly string[], clang: string | null, hos
     const onPath = foldersOnPath(host);
     const found =
       path === ""
-        ? findProgram([...besideOf(clang, onPath, host), ...onPath], [`ld.${given}`, given])
+        ? findProgram(
+            [...foldersOfB(words, host), ...besideOf(clang, onPath, host), ...onPath],
+            [`ld.${given}`, given],
+          )
         : findProgram(onPath, [given]);
     if (found !== undefined) return found;
   }
@@ -46,6 +49,13 @@ export function chosenLinker(words: readonly string[], clang: string | null, hos
 }
 
 export const choosesLinker = (word: string): boolean => choosing.test(word);
+
+/** Folders that a driver's words have it look for programs in: rustc has its own lld there. */
+const foldersOfB = (words: readonly string[], { cwd }: Host): string[] =>
+  words.flatMap((word, i) => {
+    const folder = word === "-B" ? words[i + 1] : /^-B(.+)$/.exec(word)?.[1];
+    return folder === undefined ? [] : [resolve(cwd, folder)];
+  });
 
 /** The folder that a program lies in, whatever links lead there; none for a program that is not found. */
 function besideOf(program: string | null, onPath: readonly string[], host: Host): string[] {

@@ -1,6 +1,6 @@
 /** Options of link steps, through to the program: who links, what is kept, what is linked when it is needed. */
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { builtDriver } from "../shell/built-driver.js";
 import { builtCommands } from "../support/built.js";
@@ -87,6 +87,18 @@ describe("tsc-cc", () => {
       driver(w, ["main.c", "helper.c", "twice.c", "-fuse-ld=mine-7", "-o", "other"], { env }).stderr,
     ).toBe("");
     expect(w.text("called")).toContain("-o other");
+    // rustc has its lld in a folder of its own.
+    mkdirSync(w.path("tools"));
+    linker("tools/ld.theirs");
+    for (const words of [["-Btools"], ["-B", `${w.directory}/tools`]]) {
+      writeFileSync(w.path("called"), "");
+      const sources = ["main.c", "helper.c", "twice.c"];
+      expect(cc(...words, ...sources, "-fuse-ld=theirs", "-o", "other")).toMatchObject({
+        code: 0,
+        stderr: "",
+      });
+      expect(w.text("called")).toContain("-o other");
+    }
     expect(cc("main.c", "-fuse-ld=nowhere", "-o", "other").stderr).toBe(
       "tsc-cc: error: invalid linker name in '-fuse-ld=nowhere': not on PATH\n",
     );

@@ -3,8 +3,10 @@
  * `$CC`, `$CFLAGS` and the like are in its environment, `$JOBS` is how many jobs may run.
  */
 export interface BuildRecipe {
-  /** The name of the Debian source package. */
+  /** The name of the Debian source package, or of a program of ours. */
   readonly debian: string;
+  /** Where it is in this project, if it is ours. */
+  readonly folder?: string;
   readonly system: "libtool" | "configure" | "cmake" | "meson" | "make" | "cargo";
   /** It is a program or library of C++. */
   readonly cxx?: true;
@@ -53,7 +55,12 @@ const cmake = (
   ...more,
 });
 
-const meson = (debian: string, files: readonly string[], options = ""): BuildRecipe => ({
+const meson = (
+  debian: string,
+  files: readonly string[],
+  options = "",
+  more: Partial<BuildRecipe> = {},
+): BuildRecipe => ({
   debian,
   system: "meson",
   configure: `meson setup b --buildtype=plain ${options}`,
@@ -61,6 +68,7 @@ const meson = (debian: string, files: readonly string[], options = ""): BuildRec
   check: "meson test -C b",
   needs: ["meson", "ninja"],
   files,
+  ...more,
 });
 
 export const buildRecipes: readonly BuildRecipe[] = [
@@ -76,7 +84,12 @@ export const buildRecipes: readonly BuildRecipe[] = [
   libtool("libtasn1-6", ["lib/.libs/libtasn1.so.?.*", "src/.libs/asn1Parser"], {
     configure: "./configure --disable-silent-rules --disable-doc --disable-gtk-doc",
   }),
-  libtool("libffi", ["*/.libs/libffi.so.?.*"]),
+  libtool("expat", ["expat/lib/.libs/libexpat.so.?.*", "expat/xmlwf/.libs/xmlwf"], {
+    prepare: "cd expat && autoreconf -fi",
+    configure: "cd expat && ./configure --disable-silent-rules --without-docbook",
+    build: "make -C expat -j$JOBS",
+    check: "make -C expat -k check",
+  }),
   libtool("pcre2", [".libs/libpcre2-8.so.?.*", ".libs/pcre2grep"]),
   libtool("libpng1.6", [".libs/libpng16.so.??.*"]),
   libtool("xz-utils", ["src/liblzma/.libs/liblzma.so.?.*", "src/xz/.libs/xz"], {
@@ -86,6 +99,8 @@ export const buildRecipes: readonly BuildRecipe[] = [
     debian: "gzip",
     system: "configure",
     ...autotools,
+    build: "make -j$JOBS MAKEINFO=true",
+    check: "make -k check MAKEINFO=true",
     needs: ["make"],
     files: ["gzip"],
   },
@@ -100,7 +115,7 @@ export const buildRecipes: readonly BuildRecipe[] = [
   cmake("pugixml", ["b/libpugixml.so.?.*"], "-DPUGIXML_BUILD_TESTS=ON", { cxx: true }),
   cmake("tinyxml2", ["b/libtinyxml2.so.?.*", "b/libtinyxml2.so.??"], "", { cxx: true }),
   cmake("double-conversion", ["b/libdouble-conversion.so.?.*"], "-DBUILD_TESTING=ON", { cxx: true }),
-  meson("libinih", ["b/libinih.so.?", "b/libINIReader.so.?"]),
+  meson("libjsoncpp", ["b/src/lib_json/libjsoncpp.so.?.*"], "", { cxx: true }),
   meson("fribidi", ["b/lib/libfribidi.so.?.*", "b/bin/fribidi"], "-Ddocs=false"),
   {
     debian: "zlib",
@@ -110,6 +125,21 @@ export const buildRecipes: readonly BuildRecipe[] = [
     check: "make test",
     needs: ["make"],
     files: ["libz.so.?.*"],
+  },
+  {
+    // Ours: Debian's programs in Rust need many packages of crates.
+    debian: "words",
+    folder: "fixtures/rust/program",
+    system: "cargo",
+    configure: "cargo metadata --offline --format-version 1 > metadata.json",
+    build: "cargo build --release --offline -j$JOBS",
+    check: [
+      "cargo test --release --offline --workspace -j$JOBS 2>&1 | grep ^test",
+      "for form in plain json none; do ./target/release/words $form 30 < counting/src/lib.rs || echo status $?; done",
+      "printf 'a\\377' | ./target/release/words || echo status $?",
+    ].join("\n"),
+    needs: ["cargo", "rustc"],
+    files: ["target/release/words"],
   },
   {
     debian: "busybox",

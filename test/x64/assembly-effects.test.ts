@@ -119,7 +119,7 @@ int printf(const char *, ...);
 #define KEEP(call) { long a = p[0], b = p[1], c = p[2], d = p[3], e = p[4], f = p[5], g = p[6], h = p[7], i = p[8]; \\
   double x = q[0], y = q[1], z = q[2]; long r = call; \\
   printf("%ld %ld %ld %ld %ld %ld %ld %ld %ld %ld %g %g %g\\n", r, a, b, c, d, e, f, g, h, i, x, y, z); }
-long p[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9}; double q[3] = {1.5, 2.5, 3.5};
+volatile long p[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9}; volatile double q[3] = {1.5, 2.5, 3.5};
 int main(int argc, char **argv) {
   for (int k = 0; k < argc; k++) {
     KEEP(cpuid_(a)) KEEP(ticks(b)) KEEP(ask(c)) KEEP((copy(to, from, i), to[0])) KEEP((fill(to, i), to[8]))
