@@ -4,9 +4,10 @@
  * and the processor time of configuring and building.
  */
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type BuildRecipe, buildRecipes } from "./build-recipes.js";
+import { commandsOnPath } from "./commands.js";
 import { debianSource } from "./debian.js";
 import { parseCommandLine, splitWords } from "./options.js";
 import { mustRun, run } from "./process.js";
@@ -58,16 +59,7 @@ const rust = (options: readonly string[], lto: "off" | "fat"): Record<string, st
   CARGO_PROFILE_RELEASE_LTO: lto,
 });
 
-/** Our commands as they are installed: by their names, on PATH. */
 function ours(): Tools {
-  const folder = cacheDir("builds", "bin");
-  for (const name of ["tsc-cc", "tsc-c++", "tsc-lto", "tsc-llvm-ar", "tsc-llvm-ranlib"]) {
-    const [link, target] = [join(folder, name), join(projectRoot(), "bin", name)];
-    // A folder on PATH that changes has the launcher look for clang again.
-    if (existsSync(link) && realpathSync(link) === realpathSync(target)) continue;
-    rmSync(link, { force: true });
-    symlinkSync(target, link);
-  }
   const env = {
     CC: "tsc-cc",
     CXX: "tsc-c++",
@@ -75,7 +67,7 @@ function ours(): Tools {
     CXXFLAGS: "-Oz",
     // Rust's standard library is built for speed, which is not what is measured here.
     ...rust(["linker-plugin-lto", "linker=tsc-cc", "link-arg=-Wl,--tsc-lto=-Oz"], "off"),
-    PATH: `${folder}:${process.env["PATH"]}`,
+    PATH: `${commandsOnPath("builds")}:${process.env["PATH"]}`,
   };
   return { name: "ours", env };
 }
