@@ -188,6 +188,22 @@ const forBoth: readonly LinkerOption[] = [
     "--export-list",
     value,
   ]),
+  both("dynamic-list-data", "every visible definition stays; the linker exports variables", () => [
+    "--export-dynamic",
+  ]),
+  both("dynamic-list-cpp-new", "operators new and delete stay", () => [
+    "--export-dynamic-symbol",
+    "_Zn[wa]*",
+    "--export-dynamic-symbol",
+    "_Zd[la]*",
+  ]),
+  both("dynamic-list-cpp-typeinfo", "descriptions of types stay", () => [
+    "--export-dynamic-symbol",
+    "_ZTI*",
+    "--export-dynamic-symbol",
+    "_ZTS*",
+  ]),
+  both("gc-keep-exported", "every visible definition stays", () => ["--export-dynamic"]),
   both("version-script <file>", "names that are local", (value) => ["--version-script", value]),
   both("exclude-libs <libraries>", "definitions of archives that are hidden", (value) => [
     "--exclude-libs",

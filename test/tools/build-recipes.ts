@@ -115,7 +115,7 @@ export const buildRecipes: readonly BuildRecipe[] = [
   cmake("pugixml", ["b/libpugixml.so.?.*"], "-DPUGIXML_BUILD_TESTS=ON", { cxx: true }),
   cmake("tinyxml2", ["b/libtinyxml2.so.?.*", "b/libtinyxml2.so.??"], "", { cxx: true }),
   cmake("double-conversion", ["b/libdouble-conversion.so.?.*"], "-DBUILD_TESTING=ON", { cxx: true }),
-  meson("libjsoncpp", ["b/src/lib_json/libjsoncpp.so.?.*"], "", { cxx: true }),
+  meson("libjsoncpp", ["b/libjsoncpp.so.??"], "", { cxx: true }),
   meson("fribidi", ["b/lib/libfribidi.so.?.*", "b/bin/fribidi"], "-Ddocs=false"),
   {
     debian: "zlib",
