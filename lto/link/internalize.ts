@@ -15,6 +15,15 @@ import { comdatOf } from "./resolve.js";
 import { isRuntimeSymbol } from "./runtime-symbols.js";
 import type { LinkSymbol } from "./symbol-table.js";
 
+/**
+ * A shared library need not export what every user has a copy of, if nobody in it cares where its own is. Variables that change are
+ * one in the whole process. Source: LLVM, GlobalValue::canBeOmittedFromSymbolTable.
+ */
+function isCopiedByUsers(global: GlobalValue): boolean {
+  if (global.linkage !== "linkonce_odr" || global.unnamedAddr === "none") return false;
+  return global.unnamedAddr === "global" || global.kind !== "variable" || global.isConstant;
+}
+
 /** Whether the program's entry is defined, so that all uses but the exported ones are known. */
 export function isClosedWorld(symbols: ReadonlyMap<string, LinkSymbol>, options: LinkOptions): boolean {
   const { output, entry, startsAt = "" } = options;
@@ -72,9 +81,8 @@ export function internalize(
   const isHidden = options.versions === undefined ? () => false : compileVersions(options.versions);
   const isVisible = (global: GlobalValue): boolean =>
     !isHidden(global.name) &&
-    // A shared library need not export what every user that takes its address has a copy of.
     global.visibility !== "hidden" &&
-    !(options.output === "shared" && global.linkage === "linkonce_odr" && global.unnamedAddr === "global");
+    !(options.output === "shared" && isCopiedByUsers(global));
   const keeps = (global: GlobalValue): boolean =>
     mustStay(global) || ((!closed || options.exportDynamic) && isVisible(global));
 

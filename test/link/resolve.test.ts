@@ -457,6 +457,27 @@ it("keeps what native members mention that only code generation or start-up code
   expect(link([program(), library()], { noUndefined: true }).messages).toEqual([]);
 });
 
+it("does not export from a shared library what all users have copies of, if nobody in it cares for its address", () => {
+  const inline = (address: string, user = "use"): string =>
+    `define linkonce_odr void @f() ${address} {\n  ret void\n}\ndefine void @${user}() {\n  call void @f()\n  ret void\n}\n`;
+  const variable = (kind: string, address: string): string =>
+    `@v = linkonce_odr ${address} ${kind} i32 1\ndefine ptr @get() {\n  ret ptr @v\n}\n`;
+  const exported = (...texts: readonly string[]): string[] =>
+    link(
+      texts.map((text, i) => ir(`${i}.o`, text)),
+      { output: "shared" },
+    ).exported.sort();
+  expect(exported(inline("unnamed_addr"))).toEqual(["use"]);
+  expect(exported(inline("local_unnamed_addr"))).toEqual(["use"]);
+  expect(exported(inline(""))).toEqual(["f", "use"]);
+  // One module of several does.
+  expect(exported(inline("local_unnamed_addr"), inline("", "other"))).toEqual(["f", "other", "use"]);
+  expect(exported(variable("constant", "local_unnamed_addr"))).toEqual(["get"]);
+  // There is one of what changes.
+  expect(exported(variable("global", "local_unnamed_addr"))).toEqual(["get", "v"]);
+  expect(exported(variable("constant", ""))).toEqual(["get", "v"]);
+});
+
 it("keeps what libraries mention that are no inputs", () => {
   const inline = "define linkonce_odr void @inline() unnamed_addr {\n  ret void\n}\n";
   const input = (): ReturnType<typeof ir> =>
