@@ -38,7 +38,7 @@ export function nativeEvexOperation(l: Lowering, inst: Inst, evex: Evex): Parts 
     case Op.ShuffleVector:
       return nativeEvexShuffle(l, operands[0]!, operands[1]!, inst.type, inst.data, evex);
     case Op.FNeg:
-      if (!isWhole(inst.type, evex.features) || !inst.type.element.isFloat) return null;
+      if (!isWhole(inst.type, evex.features) || !shapeOf(inst.type).lane.isFloat) return null;
       return pinnedParts(l, operands[0]!).map((r) => l.fneg(r, inst.flags));
     case Op.Trunc:
     case Op.ZExt:
