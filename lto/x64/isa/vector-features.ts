@@ -7,6 +7,9 @@
 import type { AttributeSet } from "../../ir/attributes.js";
 
 export interface VectorFeatures {
+  readonly ssse3: boolean;
+  readonly sse41: boolean;
+  readonly sse42: boolean;
   readonly avx: boolean;
   readonly avx2: boolean;
   readonly fma: boolean;
@@ -24,7 +27,10 @@ export interface VectorFeatures {
   readonly bitalg: boolean;
 }
 
-const avx512 = ["avx", "avx2", "fma", "f16c", "avx512"];
+const sse41 = ["ssse3", "sse41"];
+const sse42 = [...sse41, "sse42"];
+const avx1 = [...sse42, "avx"];
+const avx512 = [...avx1, "avx2", "fma", "f16c", "avx512"];
 const allOf512 = [...avx512, "bw", "dq", "vl", "cd"];
 const icelake = [...allOf512, "vbmi", "vpopcntdq", "bitalg"];
 
@@ -39,16 +45,23 @@ const brings: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^avx512vpopcntdq$/, ["vpopcntdq"]],
   [/^avx512bitalg$/, ["bitalg"]],
   [/^avx10.*$/, icelake],
-  [/^(avx2|vaes|vpclmulqdq|sha512|sm4|avxvnni.*|avxifma|avxneconvert)$/, ["avx", "avx2"]],
-  [/^(avx|xop|fma4|sm3)$/, ["avx"]],
-  [/^fma$/, ["avx", "fma"]],
-  [/^f16c$/, ["avx", "f16c"]],
+  [/^(avx2|vaes|vpclmulqdq|sha512|sm4|avxvnni.*|avxifma|avxneconvert)$/, [...avx1, "avx2"]],
+  [/^(avx|xop|fma4|sm3)$/, avx1],
+  [/^fma$/, [...avx1, "fma"]],
+  [/^f16c$/, [...avx1, "f16c"]],
+  [/^ssse3$/, ["ssse3"]],
+  [/^sse4\.1$/, sse41],
+  [/^sse4\.2$/, sse42],
 ];
 
 const gone512 = ["avx512", "bw", "dq", "vl", "cd", "vbmi", "vpopcntdq", "bitalg"];
+const goneAvx = ["avx", "avx2", "fma", "f16c", ...gone512];
 /** What is gone with a feature. */
 const takes: Readonly<Record<string, readonly string[]>> = {
-  avx: ["avx", "avx2", "fma", "f16c", ...gone512],
+  ssse3: [...sse42, ...goneAvx],
+  "sse4.1": ["sse41", "sse42", ...goneAvx],
+  "sse4.2": ["sse42", ...goneAvx],
+  avx: goneAvx,
   avx2: ["avx2", ...gone512],
   fma: ["fma", ...gone512],
   f16c: ["f16c", ...gone512],
@@ -64,13 +77,16 @@ const takes: Readonly<Record<string, readonly string[]>> = {
   avx512bitalg: ["bitalg"],
 };
 
-const sandyBridge = ["avx"];
-const ivyBridge = ["avx", "f16c"];
-const haswell = ["avx", "avx2", "fma", "f16c"];
+const sandyBridge = avx1;
+const ivyBridge = [...avx1, "f16c"];
+const haswell = [...avx1, "avx2", "fma", "f16c"];
 const processors: readonly (readonly [RegExp, readonly string[]])[] = [
+  [/^(core2|bonnell|atom|btver1)$/, ["ssse3"]],
+  [/^penryn$/, sse41],
+  [/^(x86-64-v2|nehalem|corei7|westmere|silvermont|slm|goldmont|goldmont-plus|tremont)$/, sse42],
   [/^(sandybridge|corei7-avx|btver2|bdver1)$/, sandyBridge],
   [/^(ivybridge|core-avx-i)$/, ivyBridge],
-  [/^(bdver[23])$/, ["avx", "f16c", "fma"]],
+  [/^(bdver[23])$/, [...ivyBridge, "fma"]],
   [/^(x86-64-v3|haswell|core-avx2|broadwell|skylake|bdver4|znver[123])$/, haswell],
   [
     /^(alderlake|raptorlake|meteorlake|arrowlake|arrowlake-s|lunarlake|pantherlake|gracemont|sierraforest|grandridge|clearwaterforest)$/,
@@ -94,6 +110,9 @@ function compute({ strings }: AttributeSet): VectorFeatures {
     } else for (const gone of takes[name] ?? []) has.delete(gone);
   }
   return {
+    ssse3: has.has("ssse3"),
+    sse41: has.has("sse41"),
+    sse42: has.has("sse42"),
     avx: has.has("avx"),
     avx2: has.has("avx2"),
     fma: has.has("fma"),

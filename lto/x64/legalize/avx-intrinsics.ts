@@ -9,6 +9,7 @@ import { blendBy, compareFloats, hasIntegers, pinnedParts, shiftBy } from "./avx
 import { alike, bytesOf, constantLanes, splatOf, vex } from "./avx-registers.js";
 import { avxMachineIntrinsic } from "./avx-x86.js";
 import { uniformConstant } from "./vectors.js";
+import { extensionsOf } from "./vectors-extensions.js";
 import { type Shape, shapeOf } from "./vectors-shape.js";
 import { as, imm, letterOf } from "./vectors-sse.js";
 
@@ -16,7 +17,8 @@ import { as, imm, letterOf } from "./vectors-sse.js";
 export function nativeIntrinsic(l: Lowering, base: string, inst: Inst, avx2: boolean): Parts | null {
   if (!isCall(inst) || l.strictness !== Strictness.None) return null;
   const args = inst.operands.slice(1, 1 + inst.data.argumentCount);
-  if (base.startsWith("x86.")) return avxMachineIntrinsic(l, base.slice("x86.".length), inst, args);
+  if (base.startsWith("x86."))
+    return extensionsOf(l).avx ? avxMachineIntrinsic(l, base.slice("x86.".length), inst, args) : null;
   if (inst.type.kind !== "vector" || args[0]?.type !== inst.type) return null;
   const shape = shapeOf(inst.type);
   if (shape.representation !== "lanes" || !shape.isExact) return null;

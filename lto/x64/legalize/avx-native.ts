@@ -19,6 +19,8 @@ import { maskFrom, maskLike } from "./avx-masks.js";
 import { alike, bytesOf, constantLanes, halvesOf, isWide, splatOf, vex } from "./avx-registers.js";
 import { nativeShuffle } from "./avx-shuffle.js";
 import { isSplat, uniformConstant } from "./vectors.js";
+import { compareFloats as compareBySse } from "./vectors-arith.js";
+import { extensionsOf } from "./vectors-extensions.js";
 import { isNonNegative, signedBits, usedBits, withLowerHalves } from "./vectors-facts.js";
 import { extractLane, toRegister } from "./vectors-lanes.js";
 import { naturalOf } from "./vectors-masks.js";
@@ -249,6 +251,8 @@ const isDoubles = (type: Type): boolean => type.element === doubleType;
 /** A comparison of floats or doubles, as a mask of integer lanes. */
 export function compareFloats(l: Lowering, predicate: FloatPredicate, a: Value, b: Value): Value {
   const { type } = a;
+  // There are fewer comparisons without AVX.
+  if (!extensionsOf(l).avx) return compareBySse(l, predicate, a, b);
   const name = isDoubles(type) ? "Cmppd" : "Cmpps";
   const result = vex(l, name, type, a, b, imm(compareImmediates[predicate]!));
   return as(l, result, alike(type, intLane(bitsOf(type.element))));
@@ -311,6 +315,7 @@ function compare(
   const a = pinnedParts(l, left);
   const b = pinnedParts(l, right);
   if (isInt && !hasIntegers(a, avx2)) return null;
+  if (isInt && shape.laneBits === 64 && !/eq|ne/.test(predicate) && !extensionsOf(l).sse42) return null;
   if (isInt && predicate[0] === "u" && isNonNegative(left) && isNonNegative(right))
     predicate = `s${predicate.slice(1)}` as IntPredicate;
   const masks = a.map((r, i) =>

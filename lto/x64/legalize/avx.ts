@@ -111,17 +111,25 @@ function makeTarget(avx2: boolean): VectorTarget {
 const avxVectors = makeTarget(false);
 const avx2Vectors = makeTarget(true);
 
+/** With SSE4.1: what AVX has on registers of 128 bits, as selection makes the encodings without VEX of it (`select/vex.ts`). */
+const sse4Vectors: VectorTarget = {
+  ...sse2Vectors,
+  isLegal: (inst) => (inst.op === Op.Mul && inst.type.element.bits === 32) || sse2Vectors.isLegal(inst),
+  lower: (l, inst) => nativeOperation(l, inst, false) ?? sse2Vectors.lower(l, inst),
+  intrinsic: (l, base, inst) => nativeIntrinsic(l, base, inst, false) ?? sse2Vectors.intrinsic(l, base, inst),
+};
+
 const evexVectors = new Map<string, VectorTarget>();
 
 /** What a function has for vectors. */
 export function vectorsOf({ attributes }: Func): VectorTarget {
   const features = vectorFeatures(attributes.fn);
-  const { avx, avx2, avx512 } = features;
+  const { sse41, avx, avx2, avx512 } = features;
   if (avx512) {
     const key = JSON.stringify(features);
     let target = evexVectors.get(key);
     if (target === undefined) evexVectors.set(key, (target = evexTarget(features, avx2Vectors)));
     return target;
   }
-  return avx2 ? avx2Vectors : avx ? avxVectors : sse2Vectors;
+  return avx2 ? avx2Vectors : avx ? avxVectors : sse41 ? sse4Vectors : sse2Vectors;
 }

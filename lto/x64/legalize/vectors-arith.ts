@@ -3,6 +3,7 @@ import type { Lowering } from "../../codegen/legalize/lowering.js";
 import { type FloatPredicate, type IntPredicate, Op } from "../../ir/instructions.js";
 import { floatType, i8, i16, i32, i64, type Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
+import { extensionsOf } from "./vectors-extensions.js";
 import { intLane, registerOf } from "./vectors-shape.js";
 import {
   as,
@@ -46,7 +47,10 @@ export function multiply(l: Lowering, a: Value, b: Value, facts: FactorFacts | n
     case 8:
       return multiplyBytes(l, a, b);
     case 32:
-      return (facts === null ? null : multiplyShort(l, a, b, facts)) ?? multiplyDwords(l, a, b);
+      return (
+        (facts === null ? null : multiplyShort(l, a, b, facts)) ??
+        (extensionsOf(l).sse41 ? l.bin(Op.Mul, a, b) : multiplyDwords(l, a, b))
+      );
     default: {
       // low·low + ((high·low + low·high) << 32), less what is zero.
       const mul = (x: Value, y: Value): Value => sse(l, "pmuludq", v2i64, as(l, x, v4i32), as(l, y, v4i32));
@@ -183,7 +187,7 @@ function shiftByBits(l: Lowering, kind: ShiftKind, v: Value, amounts: Value): Va
 /** Lanes equal, as a mask. */
 export function compareEqual(l: Lowering, a: Value, b: Value): Value {
   const bits = a.type.element.bits;
-  if (bits !== 64) return sse(l, `pcmpeq${letterOf(bits)}`, a.type, a, b);
+  if (bits !== 64 || extensionsOf(l).sse41) return sse(l, `pcmpeq${letterOf(bits)}`, a.type, a, b);
   const halves = sse(l, "pcmpeqd", v4i32, as(l, a, v4i32), as(l, b, v4i32));
   return as(l, bitAnd(l, halves, dwordShuffle(l, halves, 0xb1)), v2i64);
 }
@@ -192,7 +196,7 @@ const signBit = (bits: number): bigint => 1n << BigInt(bits - 1);
 
 function greaterSigned(l: Lowering, a: Value, b: Value): Value {
   const bits = a.type.element.bits;
-  if (bits !== 64) return sse(l, `pcmpgt${letterOf(bits)}`, a.type, a, b);
+  if (bits !== 64 || extensionsOf(l).sse42) return sse(l, `pcmpgt${letterOf(bits)}`, a.type, a, b);
   // Low halves compare unsigned.
   return greaterWords(
     l,
@@ -213,7 +217,7 @@ function greaterWords(l: Lowering, a: Value, b: Value): Value {
 
 function greaterUnsigned(l: Lowering, a: Value, b: Value): Value {
   const bits = a.type.element.bits;
-  if (bits === 64) {
+  if (bits === 64 && !extensionsOf(l).sse42) {
     const flip = splatConstant(i64, (1n << 63n) | (1n << 31n));
     return greaterWords(l, bitXor(l, a, flip), bitXor(l, b, flip));
   }
@@ -221,15 +225,18 @@ function greaterUnsigned(l: Lowering, a: Value, b: Value): Value {
   return greaterSigned(l, bitXor(l, a, flip), bitXor(l, b, flip));
 }
 
-/** a ≤ b unsigned, for bytes and words, without flipping signs. */
+/** a ≤ b unsigned, for bytes and words, and dwords where there is their minimum, without flipping signs. */
 function atMostUnsigned(l: Lowering, a: Value, b: Value): Value {
+  const { bits } = a.type.element;
+  if (bits > 8 && extensionsOf(l).sse41)
+    return compareEqual(l, sse(l, `pminu${letterOf(bits)}`, a.type, a, b), a);
   if (a.type === v16i8) return compareEqual(l, sse(l, "pminub", v16i8, a, b), a);
   return compareEqual(l, sse(l, "psubusw", v8i16, a, b), zeroRegister(v8i16));
 }
 
 /** icmp on one register pair; a mask of the lane width. */
 export function compareInts(l: Lowering, predicate: IntPredicate, a: Value, b: Value): Value {
-  const narrow = a.type.element.bits <= 16;
+  const narrow = a.type.element.bits <= (extensionsOf(l).sse41 ? 32 : 16);
   switch (predicate) {
     case "eq":
       return compareEqual(l, a, b);
@@ -291,6 +298,8 @@ export function minMax(l: Lowering, kind: string, a: Value, b: Value): Value {
   const type = a.type;
   const isMax = kind.endsWith("max");
   const bits = type.element.bits;
+  if (bits < 64 && extensionsOf(l).sse41)
+    return sse(l, `p${isMax ? "max" : "min"}${kind[0]}${letterOf(bits)}`, type, a, b);
   if (bits === 8 && kind[0] === "u") return sse(l, isMax ? "pmaxub" : "pminub", v16i8, a, b);
   if (bits === 16) {
     if (kind[0] === "s") return sse(l, isMax ? "pmaxsw" : "pminsw", v8i16, a, b);
@@ -304,6 +313,7 @@ export function minMax(l: Lowering, kind: string, a: Value, b: Value): Value {
 export function absolute(l: Lowering, v: Value): Value {
   const type = v.type;
   const bits = type.element.bits;
+  if (bits < 64 && extensionsOf(l).ssse3) return sse(l, `pabs${letterOf(bits)}`, type, v);
   const negative = sub(l, zeroRegister(type), v);
   if (bits === 16) return sse(l, "pmaxsw", v8i16, v, negative);
   if (bits === 8) return sse(l, "pminub", v16i8, v, negative);

@@ -14,6 +14,7 @@ import {
   type Value,
   zeroOf,
 } from "../../ir/values.js";
+import { extensionsOf } from "./vectors-extensions.js";
 import { bitsOf, type Shape, shapeOf } from "./vectors-shape.js";
 import { shuffle, splatLane, splatWord } from "./vectors-shuffle.js";
 import {
@@ -46,6 +47,12 @@ export function extractLane(l: Lowering, register: Value, lane: number): Value {
       return sse(l, "sd.from", doubleType, lane === 0 ? register : splatLane(l, register, lane));
     default:
       break;
+  }
+  const extracted = lane > 0 && element.bits !== 16 && extensionsOf(l).sse41;
+  if (extracted) {
+    const word = element.bits === 64 ? i64 : i32;
+    const name = { 8: "pextrb", 32: "pextrd", 64: "pextrq" }[element.bits]!;
+    return l.cast(Op.Trunc, sse(l, name, word, register, imm(lane)), element);
   }
   switch (element.bits) {
     case 64:
@@ -102,6 +109,7 @@ export function insertLane(l: Lowering, register: Value, value: Value, lane: num
   if (register.valueKind === "undef" && lane === 0) return toRegister(l, value, type);
   if (value.valueKind === "undef") return register;
   if (element.isInt(16)) return sse(l, "pinsrw", v8i16, register, l.cast(Op.ZExt, value, i32), imm(lane));
+  if (isInsertable(l, register, value)) return insertGeneral(l, register, value, lane);
   const single = toRegister(l, value, type);
   if (element.isInt(8)) {
     const chosen: bigint[] = new Array<bigint>(16).fill(0n);
@@ -127,6 +135,20 @@ export function insertLane(l: Lowering, register: Value, value: Value, lane: num
     single,
     Array.from({ length: n }, (_, i) => (i === lane ? n : i)),
   );
+}
+
+/** Whether an integer goes to its lane by an instruction of SSE4.1. */
+const isInsertable = (l: Lowering, register: Value, value: Value): boolean =>
+  value.type.kind === "int" &&
+  value.valueKind !== "int" &&
+  register.valueKind !== "undef" &&
+  extensionsOf(l).sse41;
+
+/** An integer of 8, 32 or 64 bits from a general register put in a lane. */
+function insertGeneral(l: Lowering, register: Value, value: Value, lane: number): Value {
+  const { bits } = value.type;
+  const name = { 8: "pinsrb", 32: "pinsrd", 64: "pinsrq" }[bits]!;
+  return sse(l, name, register.type, register, bits === 8 ? l.cast(Op.ZExt, value, i32) : value, imm(lane));
 }
 
 /** An element's parts as a scalar of the lane type. */
@@ -194,7 +216,11 @@ function buildRegister(l: Lowering, type: Type, lanes: readonly Value[]): Value 
   const variable = defined.filter((v) => !isLiteral(v));
   if (variable.length === 0) return literalRegister(type, lanes);
   if (defined.length > 1 && defined.every((v) => v === defined[0])) return splat(l, defined[0]!, type);
-  if (variable.length < defined.length && variable.length <= 2 && type.element.bits !== 8) {
+  if (
+    variable.length < defined.length &&
+    variable.length <= 2 &&
+    (type.element.bits !== 8 || extensionsOf(l).sse41)
+  ) {
     let register: Value = literalRegister(
       type,
       lanes.map((v) => (isLiteral(v) ? v : zeroOf(type.element))),
@@ -215,6 +241,7 @@ function literalRegister(type: Type, lanes: readonly Value[]): Value {
 
 /** Byte pairs joined in general registers, then words put in place. */
 function buildBytes(l: Lowering, lanes: readonly Value[]): Value {
+  if (extensionsOf(l).sse41) return insertAll(l, v16i8, lanes);
   const words: Value[] = [];
   for (let i = 0; i < 16; i += 2) {
     const low = lanes[i]!;
@@ -227,6 +254,19 @@ function buildBytes(l: Lowering, lanes: readonly Value[]): Value {
     }
   }
   return as(l, buildRegister(l, v8i16, words), v16i8);
+}
+
+/** Integers of 8, 32 or 64 bits one after the other. */
+function insertAll(l: Lowering, type: Type, lanes: readonly Value[]): Value {
+  let register: Value = new ConstUndef(type, false);
+  lanes.forEach((lane, i) => {
+    if (lane.valueKind === "undef") return;
+    register =
+      register.valueKind === "undef" && i === 0
+        ? toRegister(l, lane, type)
+        : insertLane(l, register.valueKind === "undef" ? zeroOf(type) : register, lane, i);
+  });
+  return register;
 }
 
 /** Pairwise interleaving of single-lane registers; words by insertion. */
@@ -244,6 +284,7 @@ function mergeLanes(l: Lowering, type: Type, lanes: readonly Value[]): Value {
     });
     return register;
   }
+  if (!type.element.isFloat && extensionsOf(l).sse41) return insertAll(l, type, lanes);
   const registers = lanes.map((v) => toRegister(l, v, type));
   const isUndef = (v: Value): boolean => v.valueKind === "undef";
   const isFloat = type.element.isFloat;

@@ -4,12 +4,13 @@
  * A mask that moves pairs of lanes together is redone on lanes of twice the width. Then, per width, the
  * cheapest of the instructions that fit is taken: dword shuffles and unpacks, word shuffles within halves,
  * byte shifts, blends by a constant; what fits nothing goes lane by lane through general registers (words)
- * or memory (bytes). Mask values below the lane count name lanes of `a`, the others lanes of `b`; -1 is
+ * or memory (bytes), or, with SSSE3, by a shuffle of bytes. Mask values below the lane count name lanes of `a`, the others lanes of `b`; -1 is
  * undefined.
  */
 import type { Lowering } from "../../codegen/legalize/lowering.js";
 import { doubleType, i8, i16, i32 } from "../../ir/types.js";
 import { ConstUndef, type Value } from "../../ir/values.js";
+import { extensionsOf } from "./vectors-extensions.js";
 import { bitsOf, intLane, registerOf } from "./vectors-shape.js";
 import {
   as,
@@ -123,6 +124,7 @@ function unary32(l: Lowering, a: Value, m: readonly number[]): Value {
 function binary32(l: Lowering, a: Value, b: Value, m: readonly number[]): Value {
   const isFloat = a.type.element.isFloat;
   const type = isFloat ? v4f32 : v4i32;
+  const { ssse3, sse41 } = extensionsOf(l);
   const low = isFloat ? "unpcklps" : "punpckldq";
   const high = isFloat ? "unpckhps" : "punpckhdq";
   if (fits(m, [0, 4, 1, 5])) return sse2(l, low, type, a, b);
@@ -133,6 +135,21 @@ function binary32(l: Lowering, a: Value, b: Value, m: readonly number[]): Value 
   if (fits(m, [0, 5, 6, 7])) return sse2(l, "movss", v4f32, b, a);
   const x = as(l, a, v4f32);
   const y = as(l, b, v4f32);
+  if (sse41) {
+    if (m.every((i, at) => i < 0 || (i & 3) === at))
+      return sse(l, "blendps", v4f32, x, y, imm(controlOf(m.map((i) => i >= 4))));
+    const inserted =
+      insertedLane(l, x, y, m) ??
+      insertedLane(
+        l,
+        y,
+        x,
+        m.map((i) => (i < 0 ? i : i ^ 4)),
+      );
+    if (inserted !== null) return inserted;
+  }
+  const aligned = ssse3 ? concatenation(l, a, b, m, 4) : null;
+  if (aligned !== null) return aligned;
   // Each half of the result comes from one register, after bringing two lanes together if need be.
   const half = (i: number, j: number): [Value, number, number] => {
     if (i < 0 && j < 0) return [x, 0, 0];
@@ -144,6 +161,27 @@ function binary32(l: Lowering, a: Value, b: Value, m: readonly number[]): Value 
   const [lowSource, l0, l1] = half(m[0]!, m[1]!);
   const [highSource, h0, h1] = half(m[2]!, m[3]!);
   return sse(l, "shufps", v4f32, lowSource, highSource, imm(l0 | (l1 << 2) | (h0 << 4) | (h1 << 6)));
+}
+
+/** Bits of an immediate, from the lowest. */
+const controlOf = (bits: readonly boolean[]): number =>
+  bits.reduce((sum, isSet, i) => sum | (isSet ? 1 << i : 0), 0);
+
+/** All lanes but one stay those of `a`, and the one is of `b`; else null. */
+function insertedLane(l: Lowering, a: Value, b: Value, m: readonly number[]): Value | null {
+  const others = m.flatMap((i, at) => (i < 0 || i === at ? [] : [at]));
+  const [at] = others;
+  if (others.length !== 1 || m[at!]! < 4) return null;
+  return sse(l, "insertps", v4f32, a, b, imm(((m[at!]! & 3) << 6) | (at! << 4)));
+}
+
+/** Lanes of one register by a shuffle of bytes; those that are not asked for become zero. */
+function byBytes(l: Lowering, a: Value, m: readonly number[]): Value {
+  const size = 16 / m.length;
+  const control = m.flatMap((i) =>
+    Array.from({ length: size }, (_, byte) => (i < 0 ? 0x80n : BigInt(i * size + byte))),
+  );
+  return sse(l, "pshufb", v16i8, as(l, a, v16i8), laneConstants(i8, control));
 }
 
 /** Dwords that four word lanes come from, at most two of them, else null. */
@@ -181,6 +219,8 @@ function unary16(l: Lowering, a: Value, m: readonly number[]): Value {
   if (fits(m, [0, 0, 1, 1, 2, 2, 3, 3])) return sse2(l, "punpcklwd", v8i16, a, a);
   if (fits(m, [4, 4, 5, 5, 6, 6, 7, 7])) return sse2(l, "punpckhwd", v8i16, a, a);
   const plan = wordPlan(m);
+  const steps = plan === null ? 3 : [plan.dwords, plan.low, plan.high].filter((p) => !staysPut(p)).length;
+  if (steps > 2 && extensionsOf(l).ssse3) return byBytes(l, a, m);
   if (plan !== null) {
     let v = as(l, a, v8i16);
     if (!staysPut(plan.dwords))
@@ -246,6 +286,10 @@ function binaryNarrow(l: Lowering, a: Value, b: Value, m: readonly number[], bit
   if (fits(m, interleave(half, n, 0))) return sse2(l, `punpckh${suffix}`, type, b, a);
   const joined = concatenation(l, a, b, m, bits / 8);
   if (joined !== null) return joined;
+  const { ssse3, sse41 } = extensionsOf(l);
+  if (sse41 && bits === 16 && m.every((i, at) => i < 0 || i % n === at))
+    return sse(l, "pblendw", type, as(l, a, type), as(l, b, type), imm(controlOf(m.map((i) => i >= n))));
+  if (ssse3) return bytesOfBoth(l, a, b, m);
   // Bring each source's lanes into place, then blend by a constant.
   const fromA = shuffle(
     l,
@@ -266,6 +310,29 @@ function binaryNarrow(l: Lowering, a: Value, b: Value, m: readonly number[], bit
   return blend(l, choose, as(l, fromA, type), as(l, fromB, type));
 }
 
+/** Lanes of two registers by shuffles of bytes, one each; those of a register that is zero come from none. */
+function bytesOfBoth(l: Lowering, a: Value, b: Value, m: readonly number[]): Value {
+  const n = m.length;
+  const parts: Value[] = [];
+  if (a.valueKind !== "zero")
+    parts.push(
+      byBytes(
+        l,
+        a,
+        m.map((i) => (i < n ? i : -1)),
+      ),
+    );
+  if (b.valueKind !== "zero")
+    parts.push(
+      byBytes(
+        l,
+        b,
+        m.map((i) => (i < n ? -1 : i - n)),
+      ),
+    );
+  return parts.length === 1 ? parts[0]! : bitOr(l, parts[0]!, parts[1]!);
+}
+
 /** Consecutive lanes of one register followed by the other. */
 function concatenation(l: Lowering, a: Value, b: Value, m: readonly number[], size: number): Value | null {
   const n = m.length;
@@ -275,6 +342,8 @@ function concatenation(l: Lowering, a: Value, b: Value, m: readonly number[], si
   const [first, second] = start < n ? [a, b] : [b, a];
   const skip = start % n;
   if (skip === 0) return null;
+  if (extensionsOf(l).ssse3 && first.valueKind !== "zero" && second.valueKind !== "zero")
+    return sse(l, "palignr", v16i8, as(l, second, v16i8), as(l, first, v16i8), imm(skip * size));
   const low = sse(l, "psrldq", v2i64, as(l, first, v2i64), imm(skip * size));
   const high = sse(l, "pslldq", v2i64, as(l, second, v2i64), imm((n - skip) * size));
   return bitOr(l, low, high);
@@ -285,6 +354,13 @@ function unary8(l: Lowering, a: Value, m: readonly number[]): Value {
   if (shifted !== null) return shifted;
   const first = m.find((i) => i >= 0)!;
   const v = as(l, a, v16i8);
+  const { ssse3 } = extensionsOf(l);
+  if (ssse3 && m.every((i) => i < 0 || i === first))
+    return byBytes(
+      l,
+      v,
+      m.map(() => first),
+    );
   if (m.every((i) => i < 0 || i === first)) {
     const doubled = sse(l, first < 8 ? "punpcklbw" : "punpckhbw", v16i8, v, v);
     return splatWord(l, as(l, doubled, v8i16), first & 7);
@@ -298,6 +374,7 @@ function unary8(l: Lowering, a: Value, m: readonly number[]): Value {
     )
   )
     return sse(l, "punpckhbw", v16i8, v, v);
+  if (ssse3) return byBytes(l, v, m);
   return bytesByWords(l, v, m) ?? bytesByMemory(l, v, m);
 }
 

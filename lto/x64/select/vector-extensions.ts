@@ -18,6 +18,13 @@ import { setVectorSource } from "./source.js";
 
 const byName = new Map<string, X>(vectorExtensionRows.map(({ name, op }) => [name, op]));
 
+/** Whether the function may use it: a processor's name brings the features of SSE, too. */
+function isThere({ features, vectorFeatures: { ssse3, sse41, sse42 } }: Selector, feature: string): boolean {
+  if (features.has(feature)) return true;
+  const named: Readonly<Record<string, boolean>> = { sse3: ssse3, ssse3, "sse4.1": sse41, "sse4.2": sse42 };
+  return named[feature] ?? false;
+}
+
 /** The last argument, which has to be a number. */
 function immediateOf(s: Selector, name: string, args: readonly Value[]): number {
   const n = constantNumber(args.at(-1)!);
@@ -37,7 +44,7 @@ export function selectExtension(s: Selector, call: CallInst, name: string): bool
   const [mnemonic, flag] = name.split(".") as [string, string?];
   const op = byName.get(mnemonic);
   if (op === undefined) return false;
-  if (!s.features.has(opFeature[op]!)) s.unsupported(`${mnemonic} without feature ${opFeature[op]}`);
+  if (!isThere(s, opFeature[op]!)) s.unsupported(`${mnemonic} without feature ${opFeature[op]}`);
   const args = callArguments(call);
   const { format, sizes, result: width } = rowOf(op);
   const result = s.resultOf(call);

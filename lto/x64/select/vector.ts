@@ -7,7 +7,6 @@ import { constantNumber } from "../../codegen/select/constants.js";
 import { type CallInst, callArguments, type Inst, Op, opNames } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
 import { Format, X } from "../isa/ops.js";
-import { V } from "../isa/vex-ops.js";
 import type { Selector } from "./selector.js";
 import { setVectorSource } from "./source.js";
 
@@ -26,7 +25,7 @@ export function selectVectorBinary(s: Selector, inst: Inst): void {
       op = subOps[bits];
       break;
     case Op.Mul:
-      op = bits === 16 ? X.Pmullw : bits === 32 && s.vectorFeatures.avx ? V.Pmulld : undefined;
+      op = bits === 16 ? X.Pmullw : bits === 32 && s.vectorFeatures.sse41 ? X.Pmulld : undefined;
       break;
     case Op.And:
       op = X.Andps;
@@ -41,7 +40,7 @@ export function selectVectorBinary(s: Selector, inst: Inst): void {
   if (op === undefined) return s.unsupported(`vector operation ${opNames[inst.op]} on ${inst.type}`);
   const size = s.layout.storeSize(inst.type);
   const machine = new MInst(op, size);
-  machine.defs = [op >= V.Zero ? new RegOperand(s.resultOf(inst)) : RegOperand.tied(s.resultOf(inst))];
+  machine.defs = [RegOperand.tied(s.resultOf(inst))];
   machine.uses = [s.use(inst.operands[0]!)];
   setVectorSource(s, machine, inst.operands[1]!, size);
   s.emit(machine);

@@ -1,6 +1,7 @@
 /**
  * The internal operations `tsc.x64.v.NAME`, which legalisation makes for functions with AVX: one for one the instructions
- * that `V` names, with operands in the order of their formats and the immediate last; and halves of registers.
+ * that `V` names, with operands in the order of their formats and the immediate last; and halves of registers. Functions with
+ * SSE4.1 have those of 16 bytes without VEX.
  */
 import { MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { constantNumber } from "../../codegen/select/constants.js";
@@ -16,6 +17,8 @@ import { address } from "./address.js";
 import type { Selector } from "./selector.js";
 import { setCondition } from "./set-condition.js";
 import { setVectorSource } from "./source.js";
+import { selectVectorIntrinsic } from "./vector.js";
+import { selectExtension } from "./vector-extensions.js";
 
 const opcodes = new Map(Object.entries(opcodeNames).map(([op, name]) => [name, Number(op)]));
 
@@ -36,6 +39,7 @@ export function selectVex(s: Selector, call: CallInst, name: string): boolean {
     case "join":
       return selectVex(s, call, s.layout.storeSize(call.type) === 64 ? "Inserti64x4" : "Insertf128");
   }
+  if (!s.vectorFeatures.avx) return selectWithoutVex(s, call, name, args);
   const [mnemonic, flag] = name.split(".") as [string, string?];
   const op = opcodes.get(`V${mnemonic}`);
   if (op === undefined) return false;
@@ -53,6 +57,13 @@ export function selectVex(s: Selector, call: CallInst, name: string): boolean {
   if (upperHalves.has(name)) machine.imm = 1;
   s.emit(machine);
   return true;
+}
+
+/** Of the same name, but that shifts by a number have one of their own. */
+function selectWithoutVex(s: Selector, call: CallInst, name: string, args: readonly Value[]): boolean {
+  const isByNumber = /^Ps[lr][la][wdq]$/.test(name) && constantNumber(args[1]!) !== null;
+  const own = `${name.toLowerCase()}${isByNumber ? "i" : ""}`;
+  return selectExtension(s, call, own) || selectVectorIntrinsic(s, call, own);
 }
 
 const upperHalves = new Set(["Extractf128", "Insertf128", "Extracti64x4", "Inserti64x4"]);

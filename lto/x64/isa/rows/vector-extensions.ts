@@ -4,7 +4,7 @@
  * Source: Intel SDM volume 2.
  */
 import { Format, X } from "../ops.js";
-import { FlagEffect, Length, noSource, type Row, sse, Takes } from "../row.js";
+import { FlagEffect, Length, noSource, type Row, sse, Takes, Wide } from "../row.js";
 
 type Columns = Parameters<typeof sse>[4];
 
@@ -23,6 +23,9 @@ const inMap =
   };
 
 const withImmediate = { length: Length.PlainImmediate };
+/** Of the low lanes of the source. @param bytes that they have */
+const extended = (bytes: number): Columns => ({ sizes: [16], sourceBytes: bytes });
+const inserted = (bytes: number): Columns => ({ ...withImmediate, sizes: [16], sourceBytes: bytes });
 const registersOnly = { takes: Takes.Register, source: noSource };
 
 const sse3 = of("sse3");
@@ -54,7 +57,49 @@ export const vectorExtensionRows: readonly Row[] = [
   ssse3(X.Psignb, Format.Alu, "psignb"),
   ssse3(X.Psignw, Format.Alu, "psignw"),
   ssse3(X.Psignd, Format.Alu, "psignd"),
+  ssse3(X.Pabsb, Format.Mov, "pabsb"),
+  ssse3(X.Pabsw, Format.Mov, "pabsw"),
+  ssse3(X.Pabsd, Format.Mov, "pabsd"),
+  ssse3(X.Palignr, Format.AluImm, "palignr", withImmediate),
   sse41(X.Packusdw, Format.Alu, "packusdw"),
+  sse41(X.Pminsb, Format.Alu, "pminsb", { commutes: true }),
+  sse41(X.Pminsd, Format.Alu, "pminsd", { commutes: true }),
+  sse41(X.Pminuw, Format.Alu, "pminuw", { commutes: true }),
+  sse41(X.Pminud, Format.Alu, "pminud", { commutes: true }),
+  sse41(X.Pmaxsb, Format.Alu, "pmaxsb", { commutes: true }),
+  sse41(X.Pmaxsd, Format.Alu, "pmaxsd", { commutes: true }),
+  sse41(X.Pmaxuw, Format.Alu, "pmaxuw", { commutes: true }),
+  sse41(X.Pmaxud, Format.Alu, "pmaxud", { commutes: true }),
+  sse41(X.Pmulld, Format.Alu, "pmulld", { commutes: true }),
+  sse41(X.Pmuldq, Format.Alu, "pmuldq", { commutes: true }),
+  sse41(X.Pcmpeqq, Format.Alu, "pcmpeqq", { commutes: true }),
+  sse42(X.Pcmpgtq, Format.Alu, "pcmpgtq"),
+  sse41(X.Pmovsxbw, Format.Mov, "pmovsxbw", extended(8)),
+  sse41(X.Pmovsxbd, Format.Mov, "pmovsxbd", extended(4)),
+  sse41(X.Pmovsxbq, Format.Mov, "pmovsxbq", extended(2)),
+  sse41(X.Pmovsxwd, Format.Mov, "pmovsxwd", extended(8)),
+  sse41(X.Pmovsxwq, Format.Mov, "pmovsxwq", extended(4)),
+  sse41(X.Pmovsxdq, Format.Mov, "pmovsxdq", extended(8)),
+  sse41(X.Pmovzxbw, Format.Mov, "pmovzxbw", extended(8)),
+  sse41(X.Pmovzxbd, Format.Mov, "pmovzxbd", extended(4)),
+  sse41(X.Pmovzxbq, Format.Mov, "pmovzxbq", extended(2)),
+  sse41(X.Pmovzxwd, Format.Mov, "pmovzxwd", extended(8)),
+  sse41(X.Pmovzxwq, Format.Mov, "pmovzxwq", extended(4)),
+  sse41(X.Pmovzxdq, Format.Mov, "pmovzxdq", extended(8)),
+  sse41(X.Pinsrb, Format.AluImm, "pinsrb", { ...inserted(1), argument: 4 }),
+  sse41(X.Pinsrd, Format.AluImm, "pinsrd", { ...inserted(4), argument: 4 }),
+  sse41(X.Pinsrq, Format.AluImm, "pinsrq", { ...inserted(8), argument: 8, wide: Wide.Always }),
+  sse41(X.Pextrb, Format.MovImm, "pextrb", { ...withImmediate, ...registersOnly, result: 4 }),
+  sse41(X.Pextrd, Format.MovImm, "pextrd", { ...withImmediate, ...registersOnly, result: 4 }),
+  sse41(X.Pextrq, Format.MovImm, "pextrq", {
+    ...withImmediate,
+    ...registersOnly,
+    result: 8,
+    wide: Wide.Always,
+  }),
+  sse41(X.Blendps, Format.AluImm, "blendps", withImmediate),
+  sse41(X.Blendpd, Format.AluImm, "blendpd", withImmediate),
+  sse41(X.Pblendw, Format.AluImm, "pblendw", withImmediate),
   sse41(X.Dpps, Format.AluImm, "dpps", withImmediate),
   sse41(X.Dppd, Format.AluImm, "dppd", withImmediate),
   sse41(X.Mpsadbw, Format.AluImm, "mpsadbw", withImmediate),
