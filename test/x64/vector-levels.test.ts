@@ -1,0 +1,119 @@
+/** Which instructions functions have by the features that they are for. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { temporaryFolder, tscLto } from "../support/command.js";
+
+const folder = temporaryFolder();
+const head = `target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
+target triple = "x86_64-unknown-linux-gnu"
+`;
+
+/** Code of functions named by what they do, each `TYPE(ARGUMENTS)` and a body that gives %r. */
+async function compiled(
+  name: string,
+  result: string,
+  parameters: string,
+  body: string,
+  attributes: string,
+): Promise<string> {
+  const source = join(folder, `${name}.ll`);
+  const declarations = [...body.matchAll(/call (.*?) (@llvm\.[\w.]+)\((.*)\)/g)].map(([, type, fn, args]) => {
+    const types = args!.split(/, (?![^<]*>)/).map((arg) => arg.replace(/ (%\w+|true|false)$/, ""));
+    return `declare ${type} ${fn}(${types.join(", ")})\n`;
+  });
+  writeFileSync(
+    source,
+    `${head}define ${result} @f(${parameters}) #0 {\n${body}\n  ret ${result} %r\n}\n${declarations.join("")}attributes #0 = { ${attributes} }\n`,
+  );
+  const output = join(folder, `${name}.s`);
+  const { code, err } = await tscLto(["-r", "-O2", source, "-o", output], { cwd: folder });
+  expect(err).toBe("");
+  expect(code).toBe(0);
+  return readFileSync(output, "utf8");
+}
+
+const shuffleOf = (type: string, count: number, mask: string): string =>
+  `  %r = shufflevector ${type} %a, ${type} %b, <${count} x i32> <${mask
+    .split(" ")
+    .map((i) => `i32 ${i}`)
+    .join(", ")}>`;
+const bytes = "3 0 2 9 15 4 4 1 7 6 11 10 8 5 12 13";
+
+/** What it is, its types and body, the instruction of SSSE3 (3), 4.1 (4) or 4.2 (5). */
+const cases: readonly (readonly [
+  what: string,
+  type: string,
+  body: string,
+  instruction: string,
+  level: 3 | 4 | 5,
+])[] = [
+  ["bytes", "<16 x i8>", shuffleOf("<16 x i8>", 16, bytes), "pshufb", 3],
+  ["neighbours", "<4 x i32>", shuffleOf("<4 x i32>", 4, "1 2 3 4"), "palignr", 3],
+  ["absolute", "<4 x i32>", "  %r = call <4 x i32> @llvm.abs.v4i32(<4 x i32> %a, i1 false)", "pabsd", 3],
+  ["product", "<4 x i32>", "  %r = mul <4 x i32> %a, %b", "pmulld", 4],
+  ["least", "<4 x i32>", "  %r = call <4 x i32> @llvm.umin.v4i32(<4 x i32> %a, <4 x i32> %b)", "pminud", 4],
+  ["floor", "<4 x float>", "  %r = call <4 x float> @llvm.floor.v4f32(<4 x float> %a)", "roundps", 4],
+  ["words", "<8 x i16>", shuffleOf("<8 x i16>", 8, "0 9 2 11 4 5 14 7"), "pblendw", 4],
+  ["inserted float", "<4 x float>", shuffleOf("<4 x float>", 4, "0 1 7 3"), "insertps", 4],
+  [
+    "choice",
+    "<4 x float>",
+    "  %c = fcmp olt <4 x float> %a, %b\n  %r = select <4 x i1> %c, <4 x float> %b, <4 x float> %a",
+    "blendvps",
+    4,
+  ],
+  [
+    "extension",
+    "<4 x i32>",
+    "  %n = trunc <4 x i32> %a to <4 x i8>\n  %x = xor <4 x i8> %n, <i8 1, i8 2, i8 3, i8 4>\n  %r = sext <4 x i8> %x to <4 x i32>",
+    "pmovsxbd",
+    4,
+  ],
+  [
+    "lane to lane",
+    "<2 x i64>",
+    "  %l = extractelement <2 x i64> %a, i32 1\n  %m = mul i64 %l, 77\n  %r = insertelement <2 x i64> %b, i64 %m, i32 1",
+    "pinsrq",
+    4,
+  ],
+  [
+    "order of quadwords",
+    "<2 x i64>",
+    "  %c = icmp sgt <2 x i64> %a, %b\n  %r = sext <2 x i1> %c to <2 x i64>",
+    "pcmpgtq",
+    5,
+  ],
+];
+const features = ["+sse2", "+ssse3", "+sse4.1", "+sse4.2", "+avx"];
+
+describe("an instruction is there from its level on", () => {
+  test.each(cases)("%s", async (what, type, body, instruction, level) => {
+    const has: boolean[][] = [];
+    for (const [i, feature] of features.entries()) {
+      const name = `${what.replaceAll(" ", "-")}-${i}`;
+      const attributes = `"target-features"="${feature}"`;
+      const text = await compiled(name, type, `${type} %a, ${type} %b`, body, attributes);
+      has.push(["", "v"].map((prefix) => new RegExp(`\\t${prefix}${instruction}\\b`).test(text)));
+    }
+    // Levels here are those of features: SSE2 is 2.
+    expect(has).toEqual(features.map((_, i) => [i + 2 >= level && i < 4, i === 4]));
+  });
+});
+
+test("a processor's name says as much", async () => {
+  const product = "  %r = mul <4 x i32> %a, %b";
+  const type = "<4 x i32>";
+  const of = (cpu: string): Promise<string> =>
+    compiled(cpu, type, `${type} %a, ${type} %b`, product, `"target-cpu"="${cpu}"`);
+  expect(await of("x86-64-v2")).toMatch(/\tpmulld\t/);
+  expect(await of("x86-64-v3")).toMatch(/\tvpmulld\t/);
+  expect(await of("x86-64")).not.toMatch(/pmulld/);
+});
+
+test("negation of half-precision numbers changes the sign of each lane", async () => {
+  const type = "<32 x half>";
+  const attributes = '"target-features"="+avx512f,+avx512bw"';
+  const text = await compiled("negated", type, `${type} %a`, `  %r = fneg ${type} %a`, attributes);
+  expect(text).toMatch(/8000800080008000/);
+});
