@@ -221,6 +221,7 @@ class Linking {
       : { words: given, report: null };
     this.report = report;
     const own = [
+      ...(command.level === "1" ? ["--effort", "fast"] : []),
       ...options,
       ...(llvm === null
         ? await this.relocationModel(options, inputs)

@@ -114,8 +114,8 @@ const forOptimizer: readonly LinkerOption[] = [
   done("thinlto-jobs <n>", "as --jobs; 0 and all: the number of cores", jobs, joined),
   done(
     "lto-O <level>",
-    "0: as -O 0; of the others, each function has the one that it was compiled for",
-    (value) => (value === "0" ? ["-O", "0"] : []),
+    "0: as -O 0; 1: as --effort fast; of the others, each function has the one that it was compiled for",
+    (value) => (value === "0" ? ["-O", "0"] : ["--effort", value === "1" ? "fast" : "full"]),
     joined,
   ),
   done("lto-emit-asm", "the assembly goes to OUTPUT.lto.s, and nothing is linked", nothing),

@@ -124,6 +124,12 @@ const written = {
         null,
       ),
     ),
+    effort: choice(
+      "--effort <how>",
+      "fast: leave out what takes more of the link's time than it saves bytes; default: fast with -O 1, else full",
+      ["full", "fast"],
+      null,
+    ),
     relocationModel: choice(
       "--relocation-model <model>",
       "kind of addresses; default: what the modules say",

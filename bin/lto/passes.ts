@@ -15,6 +15,7 @@ import { emptyReport, type PassReport } from "../../lto/pass/report.js";
 import { PassRunner, type RunnerServices, showsText } from "../../lto/pass/runner.js";
 import {
   arranged,
+  fastStages,
   loweringOf,
   type Pipelines,
   programLevel,
@@ -140,7 +141,8 @@ export async function optimise(
     functions.map((fn) => goalOf(fn, forced)),
     forced,
   );
-  const all = arranged(pipelines[level].program, options.passOrder);
+  const arrangement = arranged(pipelines[level].program, options.passOrder);
+  const all = driver.effort === "fast" ? fastStages(arrangement, level) : arrangement;
   const program = codegen === null ? withoutOwnCode(all, level) : all;
   if (program.length === 0) return { summary: linked, runs: 0, report: emptyReport };
   const runner = new PassRunner(options, services(options, costsOf(module), origin, 0, print), module);

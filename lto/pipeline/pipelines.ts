@@ -282,10 +282,46 @@ const forOwnSpeed: ReadonlySet<AnyPass> = new Set<AnyPass>([inline]);
 
 /** A program's stages where LLVM generates the code. */
 export const withoutOwnCode = (stages: readonly Stage[], level: OptimizationLevel): readonly Stage[] => {
-  const forSpeed = level === "O1" || level === "O2" || level === "O3";
-  const runs = ({ pass }: Step): boolean => !forOwnCode.has(pass) && !(forSpeed && forOwnSpeed.has(pass));
-  return stages.map((stage) => ({ ...stage, steps: stage.steps.filter(runs) }) as Stage);
+  const forSize = isForSize(level);
+  return without(stages, (pass) => forOwnCode.has(pass) || (!forSize && forOwnSpeed.has(pass)));
 };
+
+const isForSize = (level: OptimizationLevel): boolean => level === "Os" || level === "Oz";
+
+/**
+ * What a fast link leaves out: what takes more time than it saves bytes in programs whose files their compilers have
+ * optimised. MEASUREMENTS.md has what it costs and brings. For size it could also do without `ir-outline` (time 0.90 and 1.02 of a fast
+ * link's, bytes 1.038 and 1.010; mawk, Lua) or `constant-argument-thunks` (0.93 and 0.95, 1.012 and 1.003; Lua, expat); without
+ * `merge-tails` it would take no less, without `peepholes` bytes were 1.035.
+ */
+const forFullEffort: ReadonlySet<AnyPass> = new Set<AnyPass>([
+  globalopt,
+  ipsccp,
+  functionAttrs,
+  deadargelim,
+  shrinkGlobals,
+  argpromotion,
+  constmerge,
+  icf,
+  biasPointerArguments,
+]);
+
+/**
+ * Where size counts, only what is as small is inlined, and hardly anything is left to simplify. Where speed does, .text of Lua would be
+ * 1.42 of what it is.
+ */
+const forFullEffortBySize: ReadonlySet<AnyPass> = new Set<AnyPass>(simplification.map(({ pass }) => pass));
+
+/** A program's stages in a fast link. */
+export const fastStages = (stages: readonly Stage[], level: OptimizationLevel): readonly Stage[] => {
+  const forSize = isForSize(level);
+  return without(stages, (pass) => forFullEffort.has(pass) || (forSize && forFullEffortBySize.has(pass)));
+};
+
+const without = (stages: readonly Stage[], isLeftOut: (pass: AnyPass) => boolean): readonly Stage[] =>
+  stages.map(
+    (stage) => ({ ...stage, steps: stage.steps.filter(({ pass }: Step) => !isLeftOut(pass)) }) as Stage,
+  );
 
 /** Steps whose order is free: what functions go through once the inliner has been there. */
 const isArranged = (stage: Stage, step: Step): boolean =>

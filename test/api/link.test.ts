@@ -153,6 +153,7 @@ describe("options", () => {
     codegen: "own",
     bitcodeVersion: 19,
     level: "O2",
+    effort: "fast",
     relocationModel: "pie",
     jobs: 1,
     parallelThreshold: 7,

@@ -123,7 +123,12 @@ describe("options of tsc-lto by their own names", () => {
 describe("options of lld and of LLVM's plug-in", () => {
   it("are options of tsc-lto", () => {
     expect(own("--lto-O0 --thinlto-jobs=4 --opt-remarks-format=yaml --save-temps")).toBe("-O 0 -j 4");
-    expect(own("-plugin-opt=O0 -plugin-opt=jobs=2 -plugin-opt=mcpu=x86-64 -plugin-opt=O2")).toBe("-O 0 -j 2");
+    expect(own("-plugin-opt=O0 -plugin-opt=jobs=2 -plugin-opt=mcpu=x86-64 -plugin-opt=mcpu=haswell")).toBe(
+      "-O 0 -j 2",
+    );
+    expect(own("--lto-O1 -plugin-opt=O2 --lto-O3 -plugin-opt=O1")).toBe(
+      "--effort fast --effort full --effort full --effort fast",
+    );
     expect(own("-mllvm -enable-ipra=false -plugin-opt=-print-regusage -plugin-opt=-x")).toBe(
       "--mllvm=-enable-ipra=false --mllvm=-print-regusage",
     );

@@ -58,6 +58,17 @@ describe("programs about interprocedural register allocation, without it", () =>
   }
 });
 
+describe("programs about interprocedural register allocation, linked fast", () => {
+  const fast = ours(["-j1", ...checks, "--effort=fast"], ["--clang=embedded"], inThisProcess(scratch));
+  for (const fixture of fixtures.filter((f) => f.name.startsWith("ipra-")))
+    for (const level of ["O2", "Oz"])
+      it(`${fixture.name} at -${level}`, async () => {
+        const dir = join(scratch, `${fixture.name}-${level}-fast`);
+        mkdirSync(dir);
+        expect(await runFixture(fixture, fast, level, dir)).toBe(readFileSync(fixture.expected, "latin1"));
+      });
+});
+
 describe("programs that check as they run what passes inferred, whom pointers reach, and who enters functions", () => {
   const checked = ours(
     ["-j1", "--verify", "--check-attributes", "--guard-callees", "--guard-entries"],

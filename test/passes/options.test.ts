@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { main } from "../../bin/lto/main.js";
+import { makeCommand, parseOptions } from "../../bin/lto/options.js";
 import { onFunctions } from "../../lto/pass/module-pipeline.js";
 import { may } from "../../lto/pass/pass.js";
 import { machineSteps, type PassSet, productPasses } from "../../lto/pipeline/registry.js";
@@ -222,6 +223,36 @@ describe("--verify-each", () => {
     expect(err).toMatch(
       /^tsc-lto: error: \S+a\.ll: pass 'lose-terminator' left function 'wide' broken: .*\n$/,
     );
+  });
+});
+
+describe("--effort", () => {
+  const timed = async (...words: string[]): Promise<string> =>
+    (await lto(["--time-passes", "--stats", ...words], productPasses)).err;
+  const ran = (text: string, pass: string): boolean => new RegExp(`\\b${pass}$`, "m").test(text);
+
+  it("fast leaves out what takes more time than it saves", async () => {
+    const [full, fast] = [await timed(), await timed("--effort=fast")];
+    for (const pass of ["ipsccp", "deadargelim", "constmerge", "simplify-cfg"])
+      expect([ran(full, pass), ran(fast, pass)], pass).toEqual([true, false]);
+    for (const pass of ["globaldce", "inline", "ir-outline", "merge-tails", "dce"])
+      expect([ran(full, pass), ran(fast, pass)], pass).toEqual([true, true]);
+  });
+
+  it("is fast with -O 1, and only there; passes inside of functions stay where speed counts", async () => {
+    const one = await timed("-O", "1");
+    expect([ran(one, "ipsccp"), ran(one, "simplify-cfg")]).toEqual([false, true]);
+    expect(ran(await timed("-O", "1", "--effort=full"), "ipsccp")).toBe(true);
+    expect(ran(await timed("-O", "2"), "ipsccp")).toBe(true);
+  });
+
+  it("fast outlines once, unless another number is given", () => {
+    const rounds = (...words: string[]): number =>
+      parseOptions(makeCommand("").exitOverride(), [...words, "a.o"]).outlineRounds;
+    expect(rounds()).toBe(2);
+    expect(rounds("--effort=fast")).toBe(1);
+    expect(rounds("--effort=fast", "--outline-rounds=2")).toBe(2);
+    expect(rounds("-O", "1")).toBe(1);
   });
 });
 

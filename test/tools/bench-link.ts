@@ -24,6 +24,7 @@ const usage = `usage: npm run bench:link -- [package… | all] [options]
   --corpus DIR    instead: every DIR/PROGRAM/Oz/*.o, with DIR/PROGRAM/O2/*.o for changed files
   --sizes L       IR instructions of generated programs (default 10000,30000,100000,300000,1000000)
   --repeat N      runs of each link below 100000 instructions (default 3); larger ones run once
+  --options S     options of tsc-lto, as --options="--effort fast"
   --parts L       of programs,start,process,service,cache,growth,phases (default all)`;
 
 const { values, words } = parseCommandLine(
@@ -31,11 +32,15 @@ const { values, words } = parseCommandLine(
     corpus: { type: "string" },
     sizes: { type: "string", default: "10000,30000,100000,300000,1000000" },
     repeat: { type: "string", default: "3" },
+    options: { type: "string", default: "" },
     parts: { type: "string", default: "start,programs,process,service,cache,growth,phases" },
   },
   usage,
 );
 const repeat = Number(values["repeat"]);
+const options = String(values["options"])
+  .split(" ")
+  .filter((word) => word !== "");
 const lto = join(projectRoot(), "bin", "tsc-lto");
 const lld = findProgram("ld.lld-22", "ld.lld", "ld.lld-19");
 if (lld === undefined) throw new Error("there is no ld.lld");
@@ -57,6 +62,7 @@ const ours = (objects: readonly string[], ...more: string[]): string[] => [
   "-j1",
   ...objects,
   ...["-o", join(folder, "ours.s")],
+  ...options,
   ...more,
 ];
 // What the C library would define is left open.

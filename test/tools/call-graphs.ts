@@ -34,6 +34,7 @@ const ways: readonly (readonly string[])[] = [
   ["--no-shrink-wrap", "--check-ipra"],
   ["--regalloc", "graph", "--check-ipra"],
   ["--relocation-model", "static"],
+  ["--effort", "fast", "--check-ipra"],
 ];
 
 const { values, levels, ltoFlags } = parseCommandLine(
