@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { expectFile } from "../support/expected.js";
+import { buildFiguresIn, ofTheSmaller } from "../tools/measurements/builds.js";
 import { chart } from "../tools/measurements/chart.js";
 import { type Figures, loaded, ratios } from "../tools/measurements/figures.js";
 import { measurementsPage } from "../tools/measurements/page.js";
@@ -11,8 +12,24 @@ const root = join(import.meta.dirname, "../..");
 const figures = JSON.parse(readFileSync(join(root, "fixtures/measurements/sizes.json"), "utf8")) as Figures;
 
 describe("measurements", () => {
-  it("the page", () => expectFile(measurementsPage(figures), join(root, "MEASUREMENTS.md")));
+  it("the page", () =>
+    expectFile(measurementsPage(figures, buildFiguresIn(root)), join(root, "MEASUREMENTS.md")));
   it("the chart", () => expectFile(chart(figures), join(root, "fixtures/measurements/sizes.svg")));
+  it("of builds are of twenty packages or more, none of them larger than others make it", () => {
+    const packages = Object.values(buildFiguresIn(root).packages);
+    const ratios = packages.flatMap((figure) => ofTheSmaller(figure) ?? []);
+    expect(ratios.length).toBeGreaterThanOrEqual(20);
+    for (const [i, ratio] of ratios.entries()) expect(ratio, packages[i]!.system).toBeLessThanOrEqual(1);
+    const systems = packages.map(({ system }) => system);
+    for (const [system, least] of [
+      ["libtool", 10],
+      ["cmake", 5],
+      ["meson", 2],
+      ["C++", 3],
+      ["cargo", 1],
+    ] as const)
+      expect(systems.filter((each) => each.includes(system)).length, system).toBeGreaterThanOrEqual(least);
+  });
   it("are of a commit and of several programs, each beside clang", () => {
     expect(figures.commit).toMatch(/^[0-9a-f]{7,}$/);
     expect(ratios(figures, "ours", "clang", loaded).length).toBeGreaterThanOrEqual(4);

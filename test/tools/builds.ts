@@ -3,12 +3,13 @@
  * CXX=tsc-c++` and with clang's and GCC's link-time optimisation, runs their tests, and prints what is loaded of what they install
  * and the processor time of configuring and building.
  */
-import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type BuildRecipe, buildRecipes } from "./build-recipes.js";
 import { commandsOnPath } from "./commands.js";
 import { debianSource } from "./debian.js";
+import type { BuildFigures } from "./measurements/builds.js";
 import { parseCommandLine, splitWords } from "./options.js";
 import { mustRun, run } from "./process.js";
 import { cacheDir, findProgram, projectRoot } from "./root.js";
@@ -18,6 +19,7 @@ const usage = `usage: npm run builds -- [package…] [options]
                  (default: all)
   --with NAMES   compilers, separated by spaces: ours clang gcc (default: all)
   --jobs N       jobs of a build at a time
+  --out FILE     put what was measured in a file of figures, beside what it has of other packages
   -v             show where the output of each step is`;
 
 interface Tools {
@@ -35,7 +37,10 @@ interface Built {
   readonly tests: string;
 }
 
-const { values, words } = parseCommandLine({ with: { type: "string", default: "ours clang gcc" } }, usage);
+const { values, words } = parseCommandLine(
+  { with: { type: "string", default: "ours clang gcc" }, out: { type: "string" } },
+  usage,
+);
 const jobs = String(values["jobs"]);
 const chosen = words.length === 0 ? buildRecipes : words.map(recipeNamed);
 
@@ -162,6 +167,37 @@ const summaryOf = (output: string): string[] =>
     .map((line) => line.replace(/\s+/g, " ").trim())
     .sort();
 
+/** Puts figures in a file, in the order of the recipes. */
+function keep(file: string): void {
+  const before = existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as BuildFigures).packages : {};
+  const known = new Map(Object.entries(before));
+  const round = (x: number): number => Math.round(100 * x) / 100;
+  for (const { recipe, built } of rows) {
+    const [own, byClang, byGcc] = [built.get("ours"), built.get("clang"), built.get("gcc")];
+    if (own === undefined) continue;
+    known.set(recipe.debian, {
+      system: systemOf(recipe),
+      loaded: {
+        ours: sum(own.loaded),
+        ...(byClang && { clang: sum(byClang.loaded) }),
+        ...(byGcc && { gcc: sum(byGcc.loaded) }),
+      },
+      ...(byClang && {
+        cpu: {
+          configure: round(own.configureSeconds / byClang.configureSeconds),
+          build: round(own.buildSeconds / byClang.buildSeconds),
+        },
+      }),
+    });
+  }
+  const packages = Object.fromEntries(
+    buildRecipes.flatMap(({ debian }) => (known.has(debian) ? [[debian, known.get(debian)!]] : [])),
+  );
+  const commit = execFileSync("git", ["rev-parse", "--short", "HEAD"], { encoding: "utf8" }).trim();
+  const figures: BuildFigures = { commit, command: `npm run builds -- --out ${file}`, packages };
+  writeFileSync(file, `${JSON.stringify(figures, null, 1)}\n`);
+}
+
 let passed = 0;
 let failed = 0;
 function report(ok: boolean, what: string, detail = ""): void {
@@ -179,6 +215,7 @@ function difference(expected: string, found: string): string {
 }
 
 const sum = (sizes: ReadonlyMap<string, number>): number => [...sizes.values()].reduce((a, b) => a + b, 0);
+const systemOf = ({ system, cxx }: BuildRecipe): string => `${system}${cxx ? ", C++" : ""}`;
 const ratio = (a: number, b: number): string => (b > 0 ? (a / b).toFixed(2) : "");
 
 interface Row {
@@ -236,7 +273,7 @@ for (const { recipe, built } of rows) {
   if (bytes.length > 0 && smaller > 0) ratios.push(sum(own.loaded) / smaller);
   const cells = [
     recipe.debian,
-    `${recipe.system}${recipe.cxx ? ", C++" : ""}`,
+    systemOf(recipe),
     sum(own.loaded),
     byClang === undefined ? "" : sum(byClang.loaded),
     byGcc === undefined ? "" : sum(byGcc.loaded),
@@ -252,5 +289,6 @@ if (ratios.length > 0) {
     `\ngeometric mean ${mean.toFixed(3)} of the smaller, greatest ${Math.max(...ratios).toFixed(3)}`,
   );
 }
+if (typeof values["out"] === "string") keep(values["out"]);
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed > 0 ? 1 : 0;

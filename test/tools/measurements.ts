@@ -6,6 +6,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { buildFiguresIn } from "./measurements/builds.js";
 import { chart } from "./measurements/chart.js";
 import type { Figures, ProgramBytes } from "./measurements/figures.js";
 import { measurementsPage } from "./measurements/page.js";
@@ -62,4 +63,4 @@ const figures: Figures = {
 };
 writeFileSync(join(root, "fixtures/measurements/sizes.json"), `${JSON.stringify(figures, null, 1)}\n`);
 writeFileSync(join(root, "fixtures/measurements/sizes.svg"), chart(figures));
-writeFileSync(join(root, "MEASUREMENTS.md"), measurementsPage(figures));
+writeFileSync(join(root, "MEASUREMENTS.md"), measurementsPage(figures, buildFiguresIn(root)));

@@ -1,5 +1,6 @@
 /** MEASUREMENTS.md, from figures of one commit. */
 import { geometricMean } from "../bench/tables.js";
+import { type BuildFigures, buildsSection } from "./builds.js";
 import { type Figures, loaded, type ProgramBytes, ratios } from "./figures.js";
 
 const base = "clang";
@@ -60,7 +61,7 @@ function ipraTable(figures: Figures): string {
 }
 
 /** @returns the page as Markdown, the same for the same figures */
-export function measurementsPage(figures: Figures): string {
+export function measurementsPage(figures: Figures, builds: BuildFigures): string {
   return `# Measurements
 
 Made by \`${figures.command}\` at commit ${figures.commit}; \`npm run measurements\` writes this page, the
@@ -79,6 +80,7 @@ ${ratioTable(figures, ".text", ({ text }) => text)}
 .text with relative to without:
 
 ${ipraTable(figures)}
+${buildsSection(builds)}
 ## What else is measured, and how
 
 | command | what it prints |
