@@ -91,7 +91,12 @@ function pluginRead(words: readonly string[], value: string): ReadOption {
   return { kind: "table", words, row: written.row, name: written.name, value: written.value ?? "" };
 }
 
-const whole = "--lto-whole-program-visibility";
+/** Options that take back what another one says. */
+const denials: ReadonlyMap<string, string> = new Map([
+  ["no-lto-whole-program-visibility", "--lto-whole-program-visibility"],
+  ["Bno-symbolic", "--symbolic-functions"],
+]);
+const onceEach: ReadonlySet<string> = new Set(denials.values());
 
 /**
  * What a linker's words mean to tsc-lto.
@@ -107,9 +112,9 @@ export function linkerOptions(words: readonly string[]): string[] {
     } else if (kind === "table") {
       if (row!.way === "refused")
         throw new InputError(`unsupported linker option '${written.join(" ")}': ${reason(row!)}`);
-      if (name === "no-lto-whole-program-visibility" && result.includes(whole))
-        result.splice(result.lastIndexOf(whole), 1);
-      result.push(...(row!.own?.(value) ?? []));
+      const denied = result.indexOf(denials.get(name) ?? "");
+      if (denied >= 0) result.splice(denied, 1);
+      result.push(...(row!.own?.(value) ?? []).filter((own) => !onceEach.has(own) || !result.includes(own)));
     }
   }
   return result;

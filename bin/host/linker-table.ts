@@ -188,6 +188,12 @@ const forBoth: readonly LinkerOption[] = [
     "--export-list",
     value,
   ]),
+  both(
+    "Bsymbolic Bsymbolic-functions",
+    "functions of a shared library are not replaceable for those in it",
+    () => ["--symbolic-functions"],
+  ),
+  both("Bno-symbolic", "they are (default)", nothing),
   both("dynamic-list-data", "every visible definition stays; the linker exports variables", () => [
     "--export-dynamic",
   ]),

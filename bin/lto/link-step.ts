@@ -278,6 +278,7 @@ function linkOptions(options: DriverOptions, read: ReadFile): LinkOptions {
     undefined: [...options.undefined, ...symbols.mentioned.map(alone)],
     undefinedGlobs: options.undefinedGlob,
     exportDynamic: options.exportDynamic,
+    symbolicFunctions: options.symbolicFunctions,
     excludeLibs: options.excludeLibs,
     wholeProgramVisibility: options.ltoWholeProgramVisibility,
     wrap: options.wrap,

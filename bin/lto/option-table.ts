@@ -198,6 +198,10 @@ const symbols = {
     ),
     relocatable: everyday(on("-r, --relocatable", "the result is linked further: everything global stays")),
     exportDynamic: on("-E, --export-dynamic", "keep every visible definition of an executable"),
+    symbolicFunctions: on(
+      "--symbolic-functions",
+      "functions of a shared library are not replaceable for those in it: for links with -Bsymbolic-functions",
+    ),
     excludeLibs: {
       ...list("--exclude-libs <lib,lib>", "hide what archives of these names define; ALL: all"),
       parse: (given: string, previous: readonly string[]) => [...previous, ...given.split(/[,:]/)],

@@ -98,6 +98,8 @@ export interface LinkOptions {
   readonly undefinedGlobs?: readonly string[];
   /** Keep every visible definition of an executable (--export-dynamic). */
   readonly exportDynamic: boolean;
+  /** Functions of a shared library are not replaced at load time for those that are in it (the linker's -Bsymbolic-functions). */
+  readonly symbolicFunctions?: boolean;
   /** `f` → references to f go to __wrap_f, and those to __real_f go to f. */
   readonly wrap: readonly string[];
   /** Symbols that the system linker gives a value of its own, whatever defines them (--defsym, scripts). */

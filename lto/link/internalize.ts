@@ -107,6 +107,11 @@ export function internalize(
       global.dsoLocal = true;
     }
   }
+  // The linker, given the same option, binds what is left to go through it.
+  if (options.output === "shared" && options.symbolicFunctions === true)
+    for (const global of candidates)
+      if (global.kind === "function" && !global.isDeclaration && global.linkage === "external")
+        global.dsoLocal = true;
   // Locals of a group without a kept member leave it too.
   for (const global of module.globals)
     if (global.comdat !== null && !keptGroups.has(global.comdat)) global.comdat = null;

@@ -168,6 +168,7 @@ describe("options", () => {
     shared: false,
     relocatable: false,
     exportDynamic: true,
+    symbolicFunctions: true,
     excludeLibs: ["libnothing.a"],
     defaultLibs: false,
     libc: false,

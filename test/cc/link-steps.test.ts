@@ -109,22 +109,32 @@ describe("code that was compiled for fixed addresses", () => {
   });
 });
 
-describe("-fno-semantic-interposition", () => {
-  it.each(levels)("definitions are reached directly, and stay in the symbol table (%s)", (level) => {
-    const w = new Workspace({
-      "x.c": `int a(int x) { return x + 1; }
+describe.each(["-fno-semantic-interposition", "-Wl,-Bsymbolic-functions", "-Wl,-Bsymbolic"])(
+  "%s",
+  (option) => {
+    it.each(levels)("definitions are reached directly, and stay in the symbol table (%s)", (level) => {
+      const w = new Workspace({
+        "x.c": `int a(int x) { return x + 1; }
         int v = 3;
         int (*fp)(int) = a;
         int via(int x) { return a(x) + (fp == a) + v; }`,
-      "m.c":
-        '#include <stdio.h>\nint a(int), via(int);\nextern int v;\nextern int (*fp)(int);\nint main(void) { v = 10; printf("%d %d %d\\n", a(1), via(1), fp(4)); return 0; }',
+        "other.c": "int a(int x) { return 100 * x; }",
+        "m.c":
+          '#include <stdio.h>\nint a(int), via(int);\nextern int v;\nextern int (*fp)(int);\nint main(void) { v = 10; printf("%d %d %d\\n", a(1), via(1), fp(4)); return 0; }',
+      });
+      cc(w, level, "-fPIC", option, "-shared", "x.c", "-o", "x.so");
+      native(w, "m.c", "m.o", "-fPIE");
+      execFileSync("cc", ["m.o", "./x.so", "-Wl,-rpath,.", "-o", "p"], { cwd: w.directory });
+      // With -Bsymbolic the library has a variable of its own.
+      expect(output(w)).toBe(option === "-Wl,-Bsymbolic" ? "2 6 5\n" : "2 13 5\n");
+      // A function of that name elsewhere is not called by the library.
+      native(w, "other.c", "other.o", "-fPIE");
+      execFileSync("cc", ["m.o", "other.o", "./x.so", "-Wl,-rpath,.", "-o", "p"], { cwd: w.directory });
+      expect(output(w)).toMatch(/^100 /);
+      expect(Number(output(w).split(" ")[1])).toBeLessThan(50);
     });
-    cc(w, level, "-fPIC", "-fno-semantic-interposition", "-shared", "x.c", "-o", "x.so");
-    native(w, "m.c", "m.o", "-fPIE");
-    execFileSync("cc", ["m.o", "./x.so", "-Wl,-rpath,.", "-o", "p"], { cwd: w.directory });
-    expect(output(w)).toBe("2 13 5\n");
-  });
-});
+  },
+);
 
 describe("bitcode that no pass has seen", () => {
   it.each(levels)("bodies for calls that must be inlined are there for that (%s)", (level) => {

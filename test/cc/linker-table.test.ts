@@ -133,6 +133,8 @@ describe("options of lld and of LLVM's plug-in", () => {
       "--mllvm=-enable-ipra=false --mllvm=-print-regusage",
     );
     expect(own("--lto-whole-program-visibility --no-lto-whole-program-visibility")).toBe("");
+    expect(own("-Bsymbolic -Bsymbolic-functions")).toBe("--symbolic-functions");
+    expect(own("-Bsymbolic -Bsymbolic-functions -Bno-symbolic")).toBe("");
     expect(own("--error-limit=0 --undefined-glob=f*")).toBe("--error-limit 0 --undefined-glob=f*");
     for (const line of [
       "--opt-remarks-format=bitstream",
