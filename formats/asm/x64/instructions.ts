@@ -28,6 +28,7 @@ import {
 } from "../../../lto/x64/isa/op-info.js";
 import { opcodeNames } from "../../../lto/x64/isa/op-names.js";
 import { ccNames, Format, JumpMark, X } from "../../../lto/x64/isa/ops.js";
+import { XMM0 } from "../../../lto/x64/isa/registers.js";
 import { FlagRead, Suffix, suffixes } from "../../../lto/x64/isa/row.js";
 import { V } from "../../../lto/x64/isa/vex-ops.js";
 import type { InstructionPrinter, OperandNames } from "../instruction-printer.js";
@@ -318,7 +319,8 @@ export function instructionText(inst: MInst, names: OperandNames): string {
     case Format.Merge: {
       // The lanes that nobody looks at are the source's where it has any: the result's may not be there yet.
       const hasLanes = inst.mem === null && inst.uses[0]!.loc >= 16;
-      return `\t${mnemonic(inst)}\t${source(inst, 0, argumentSize(op, size), names)}, ${hasLanes ? lastRegister(inst) : result(inst)}, ${result(inst)}`;
+      const lanes = inst.marks > 0 ? registerText(XMM0 + inst.marks - 1, 16) : result(inst);
+      return `\t${mnemonic(inst)}\t${source(inst, 0, argumentSize(op, size), names)}, ${hasLanes ? lastRegister(inst) : lanes}, ${result(inst)}`;
     }
     case Format.MaskStore:
       return `\t${mnemonic(inst)}\t${lastRegister(inst)}, ${register(inst.uses[0], size, inst)}, ${memoryText(inst.mem!, names)}`;

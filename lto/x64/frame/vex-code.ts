@@ -6,14 +6,15 @@
  * register (Intel's optimization manual, 15.3). A call that may change every vector register may be of such code; what other
  * calls reach was compiled here. Every function leaves them zero, unless it returns one, so that callers need not know: that
  * changes all registers as far as callers with wide values are concerned (`select/entry.ts` says so).
+ * For speed, conversions wait for no register that they do not need.
  * One walk over the code until what blocks begin with is known; linear but for that.
  */
 import { type MBlock, type MFunction, MInst } from "../../codegen/mir.js";
 import { includesSet } from "../../codegen/register-set.js";
 import { OpFact } from "../../codegen/target.js";
-import { opFacts } from "../isa/op-info.js";
-import { JumpMark } from "../isa/ops.js";
-import { xmmMask } from "../isa/registers.js";
+import { opFacts, opFormat } from "../isa/op-info.js";
+import { Format, JumpMark } from "../isa/ops.js";
+import { XMM0, xmmMask } from "../isa/registers.js";
 import { vectorFeatures } from "../isa/vector-features.js";
 import { useVexFinally } from "../isa/vex.js";
 import { V } from "../isa/vex-ops.js";
@@ -30,6 +31,32 @@ export function finishVexCode(mf: MFunction): void {
   if (!isVexFunction(mf)) return;
   for (const { insts } of mf.blocks) for (const inst of insts) useVexFinally(inst);
   zeroUpperHalves(mf);
+  if (mf.goal === "speed") freeOfLanes(mf);
+}
+
+const vectorRegisters = 16;
+
+/**
+ * Conversions of integers, and of what is in memory, take their upper lanes from a register that nothing has written lately: they
+ * wait for it, though nobody looks at those lanes. One that the function never writes, or else the one whose last write in the
+ * block is the furthest away.
+ */
+function freeOfLanes(mf: MFunction): void {
+  const isWritten = new Array<boolean>(vectorRegisters).fill(false);
+  for (const { insts } of mf.blocks)
+    for (const inst of insts) for (const { loc } of inst.defs) if (loc >= XMM0) isWritten[loc - XMM0] = true;
+  const never = isWritten.lastIndexOf(false);
+  for (const { insts } of mf.blocks) {
+    // By register: which instruction of the block wrote it last.
+    const writtenAt = new Array<number>(vectorRegisters).fill(-1);
+    insts.forEach((inst, at) => {
+      if (opFormat[inst.op] === Format.Merge && (inst.mem !== null || inst.uses[0]!.loc < XMM0)) {
+        const lanes = never >= 0 ? never : writtenAt.lastIndexOf(Math.min(...writtenAt));
+        inst.marks = lanes + 1;
+      }
+      for (const { loc } of inst.defs) if (loc >= XMM0) writtenAt[loc - XMM0] = at;
+    });
+  }
 }
 
 /** Whether upper halves are in use at the end of a block, where they are or not at its start. */

@@ -44,7 +44,7 @@ export const enum Format {
   Fused,
   /** The same with an immediate that is no source. */
   FusedImm,
-  /** The low lane of defs[0] ← src = uses[0] | mem; the others are whatever. */
+  /** The low lane of defs[0] ← src = uses[0] | mem; the others are whatever, by marks: those of vector register marks - 1. */
   Merge,
   /** mem ← uses[1], the lanes that uses[0] marks. */
   MaskStore,
