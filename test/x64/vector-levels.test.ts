@@ -117,3 +117,40 @@ test("negation of half-precision numbers changes the sign of each lane", async (
   const text = await compiled("negated", type, `${type} %a`, `  %r = fneg ${type} %a`, attributes);
   expect(text).toMatch(/8000800080008000/);
 });
+
+describe("what is read of memory alone is read there", () => {
+  const cases = [
+    [
+      "lane",
+      "%p, <4 x i32> %a",
+      "  %x = load i32, ptr %p\n  %r = insertelement <4 x i32> %a, i32 %x, i32 2",
+      "pinsrd",
+    ],
+    [
+      "byte",
+      "%p, <16 x i8> %a",
+      "  %x = load i8, ptr %p\n  %r = insertelement <16 x i8> %a, i8 %x, i32 5",
+      "pinsrb",
+    ],
+    [
+      "extended",
+      "%p",
+      "  %x = load <4 x i8>, ptr %p, align 1\n  %r = zext <4 x i8> %x to <4 x i32>",
+      "pmovzxbd",
+    ],
+  ] as const;
+  test.each(cases)("%s", async (what, parameters, body, instruction) => {
+    const type = what === "byte" ? "<16 x i8>" : "<4 x i32>";
+    for (const [i, feature] of ["+sse4.1", "+avx2"].entries()) {
+      const attributes = `"target-features"="${feature}"`;
+      const text = await compiled(`${what}-memory-${i}`, type, `ptr ${parameters}`, body, attributes);
+      expect(text).toMatch(new RegExp(`\\t${i === 1 ? "v" : ""}${instruction}\\t(?:\\$\\d, )?\\(%rdi\\), `));
+    }
+  });
+});
+
+test("a conversion for speed waits for no vector register that is written", async () => {
+  const body = "  %r = sitofp i32 %a to double";
+  const text = await compiled("converted", "double", "i32 %a", body, '"target-features"="+avx"');
+  expect(text).toMatch(/\tvcvtsi2sdl?\t%edi, %xmm15, %xmm0\n/);
+});

@@ -84,8 +84,9 @@ export function halvesOf(l: Emitter, v: Value): readonly [Value, Value] {
     return [found.low, found.high];
   const whole = as(l, v, isLargest ? v8i64 : v4i64);
   const words = isLargest ? v4i64 : v2i64;
-  const low = as(l, vex(l, "low", words, whole), half);
+  // The low half is a copy, which vanishes where the whole is read no more.
   const high = as(l, vex(l, "high", words, whole), half);
+  const low = as(l, vex(l, "low", words, whole), half);
   known.set(v, { block: l.block, low, high });
   return [low, high];
 }

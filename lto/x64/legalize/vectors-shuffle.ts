@@ -330,6 +330,7 @@ function bytesOfBoth(l: Lowering, a: Value, b: Value, m: readonly number[]): Val
         m.map((i) => (i < n ? -1 : i - n)),
       ),
     );
+  if (parts.length === 0) return a;
   return parts.length === 1 ? parts[0]! : bitOr(l, parts[0]!, parts[1]!);
 }
 

@@ -6,6 +6,7 @@ import { type MemOperand, type MInst, RegOperand } from "../../codegen/mir.js";
 import { noRegisters } from "../../codegen/register-set.js";
 import { constantBytes, foldedInteger } from "../../codegen/select/constants.js";
 import { foldableLoad } from "../../codegen/select/loads.js";
+import { type Inst, Op } from "../../ir/instructions.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { address } from "./address.js";
 import { poolMem } from "./constants.js";
@@ -50,6 +51,32 @@ export function setSource(s: Selector, inst: MInst, value: Value, size: number, 
 export function registerSource(s: Selector, value: Value, size: number): RegOperand {
   const vreg = s.reg(value);
   return new RegOperand(vreg, noRegisters, s.optimize && size <= s.mf.vregs[vreg]!.size);
+}
+
+/** Whether only the instruction being lowered reads a value that nothing has made yet. */
+const isOnlyHere = (s: Selector, { id }: Inst): boolean => s.values.uses[id] === 1 && s.values.vregs[id]! < 0;
+
+/** Memory operand of `bytes` that are loaded as a number, or as one that is extended to more; else null. */
+export function foldScalar(s: Selector, value: Value, bytes: number): MemOperand | null {
+  if (value.valueKind === "inst" && value.op === Op.ZExt) {
+    const [inner] = value.operands;
+    return isOnlyHere(s, value) && s.layout.storeSize(inner!.type) === bytes
+      ? foldLoad(s, inner!, bytes)
+      : null;
+  }
+  return s.layout.storeSize(value.type) === bytes ? foldLoad(s, value, bytes) : null;
+}
+
+const toRegister = /^tsc\.x64\.(?:movd|movq|ss|sd)\.to$/;
+
+/** The same of what is at the low end of a vector register, for instructions that read no more of it. */
+export function foldLowEnd(s: Selector, value: Value, bytes: number): MemOperand | null {
+  let v = value;
+  while (v.valueKind === "inst" && v.op === Op.BitCast && isOnlyHere(s, v)) v = v.operands[0]!;
+  if (v.valueKind !== "inst" || v.op !== Op.Call || !isOnlyHere(s, v)) return null;
+  const callee = v.operands[0]!;
+  if (callee.valueKind !== "global" || !toRegister.test(callee.name)) return null;
+  return foldScalar(s, v.operands[1]!, bytes);
 }
 
 /** Sets the source of an SSE instruction: literal pool, folded load or register. */

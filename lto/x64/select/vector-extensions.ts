@@ -14,7 +14,7 @@ import { vectorExtensionRows } from "../isa/rows/vector-extensions.js";
 import { address } from "./address.js";
 import type { Selector } from "./selector.js";
 import { setCondition } from "./set-condition.js";
-import { setVectorSource } from "./source.js";
+import { foldLowEnd, foldScalar, setVectorSource } from "./source.js";
 
 const byName = new Map<string, X>(vectorExtensionRows.map(({ name, op }) => [name, op]));
 
@@ -32,10 +32,14 @@ function immediateOf(s: Selector, name: string, args: readonly Value[]): number 
   return (n ?? 0) & 0xff;
 }
 
-/** The second source: memory only where all of it is read, at an aligned place. */
+/** The second source: memory only where all of it is read, at an aligned place, or a number. */
 function setSource(s: Selector, inst: MInst, value: Value): void {
   const { takes, sourceBytes } = rowOf(inst.op);
-  if ((takes & Takes.Memory) !== 0 && sourceBytes === 16) setVectorSource(s, inst, value, 16);
+  const mayFold = (takes & Takes.Memory) !== 0;
+  if (mayFold && sourceBytes === 16) return setVectorSource(s, inst, value, 16);
+  const fold = s.isGeneral(value.type) ? foldScalar : foldLowEnd;
+  const mem = mayFold ? fold(s, value, sourceBytes) : null;
+  if (mem !== null) inst.mem = mem;
   else inst.uses.push(s.use(value));
 }
 

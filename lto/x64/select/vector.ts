@@ -8,7 +8,7 @@ import { type CallInst, callArguments, type Inst, Op, opNames } from "../../ir/i
 import type { Value } from "../../ir/values.js";
 import { Format, X } from "../isa/ops.js";
 import type { Selector } from "./selector.js";
-import { setVectorSource } from "./source.js";
+import { foldScalar, setVectorSource } from "./source.js";
 
 const addOps: Readonly<Record<number, X>> = { 8: X.Paddb, 16: X.Paddw, 32: X.Paddd, 64: X.Paddq };
 const subOps: Readonly<Record<number, X>> = { 8: X.Psubb, 16: X.Psubw, 32: X.Psubd, 64: X.Psubq };
@@ -187,6 +187,13 @@ export function selectVectorIntrinsic(s: Selector, call: CallInst, name: string)
   const result = s.resultOf(call);
   const transfer = transfers[name];
   if (transfer !== undefined) {
+    const mem = name.endsWith(".to") ? foldScalar(s, args[0]!, transfer[1]) : null;
+    if (mem !== null) {
+      const load = new MInst(transfer[0], transfer[1], [new RegOperand(result)]);
+      load.mem = mem;
+      s.emit(load);
+      return true;
+    }
     s.unary(transfer[0], transfer[1], result, s.reg(args[0]!));
     return true;
   }

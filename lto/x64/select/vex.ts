@@ -16,7 +16,7 @@ import { formAt } from "../isa/vex.js";
 import { address } from "./address.js";
 import type { Selector } from "./selector.js";
 import { setCondition } from "./set-condition.js";
-import { setVectorSource } from "./source.js";
+import { foldLowEnd, setVectorSource } from "./source.js";
 import { selectVectorIntrinsic } from "./vector.js";
 import { selectExtension } from "./vector-extensions.js";
 
@@ -148,6 +148,8 @@ const immediate = (value: Value | undefined): number =>
 function source(s: Selector, machine: MInst, value: Value): void {
   const bytes = bytesRead(opSourceBytes[machine.op]!, machine.size);
   const mayFold = (rowOf(machine.op).takes & Takes.Memory) !== 0 && !s.isGeneral(value.type);
-  if (mayFold && s.layout.storeSize(value.type) === bytes) setVectorSource(s, machine, value, bytes);
+  if (mayFold && s.layout.storeSize(value.type) === bytes) return setVectorSource(s, machine, value, bytes);
+  const mem = mayFold ? foldLowEnd(s, value, bytes) : null;
+  if (mem !== null) machine.mem = mem;
   else machine.uses.push(s.use(value));
 }
