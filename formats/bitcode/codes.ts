@@ -187,6 +187,7 @@ export const enum MetadataCode {
   GlobalDeclAttachment = 36,
   IndexOffset = 38,
   Index = 39,
+  ArgList = 46,
 }
 
 /** Integer and floating-point meaning of each binary operator number; null where there is none. */

@@ -58,6 +58,12 @@ const operandVersions: Partial<Record<SchemaKind, Readonly<Record<number, number
   DILabel: { 5: 21, 6: 21 },
 };
 
+/** Tags of derived types that came later, and what was there before: static members, and templates of names for types. */
+const newerTags: ReadonlyMap<number, { readonly from: number; readonly before: number }> = new Map([
+  [0x34, { from: 18, before: 0x0d }],
+  [0x43, { from: 19, before: 0x16 }],
+]);
+
 /** From this version on a `DIDerivedType` with annotations has one operand more. */
 const pointerAuthentication = 19;
 /** The first version in which a size may be a node. */
@@ -174,6 +180,7 @@ class RecordOperands {
     for (const [name, field] of fieldsOf(kind))
       if (field.at >= 0) this.put(field.at + shift, (node as unknown as Values)[name], field, name, isMixed);
     this.special();
+    if (kind === "DIDerivedType") this.useTag(version);
     this.trim(version);
   }
 
@@ -275,6 +282,12 @@ class RecordOperands {
       for (let at = least; at < list.length; at++) if ((known[at] ?? 0) > version) list.length = at;
     if (kind === "DIDerivedType" && version >= pointerAuthentication && node.annotations !== null) return;
     while (list.length > least && this.isBlankAt(list.length - 1)) list.pop();
+  }
+
+  /** Derived types under the tags that the version knows them by. */
+  private useTag(version: number): void {
+    const newer = newerTags.get(Number(this.list[1]));
+    if (newer !== undefined && version < newer.from) this.list[1] = newer.before;
   }
 
   private isBlankAt(at: number): boolean {

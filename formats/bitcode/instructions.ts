@@ -9,6 +9,7 @@ import {
   orderings,
   rmwOps,
 } from "./codes.js";
+import type { VariableCall } from "./debug-records.js";
 import type { FunctionWriter } from "./function.js";
 import { binaryFlags, binaryNumber, castFlags, castNumber, fastMathFlags, gepFlags } from "./numbers.js";
 import { maskOf } from "./operands.js";
@@ -221,6 +222,20 @@ function writeMemory(inst: MemoryInst, f: FunctionWriter): void {
       ]);
     }
   }
+}
+
+/** @param of the number of what it is about */
+export function writeVariableCall(call: VariableCall, of: number, f: FunctionWriter): void {
+  const { metadata, variables } = f.tables;
+  const callee = variables!.of(call);
+  const nodes = [of, metadata.ofDebug(call.variable), metadata.ofDebug(call.expression)];
+  f.w.record(FunctionCode.Call, [
+    0,
+    explicitTypeBit,
+    f.type(callee.valueType),
+    ...f.pair(callee),
+    ...nodes.map((number) => f.entry(number)),
+  ]);
 }
 
 function writeCall(inst: CallInst, f: FunctionWriter): void {

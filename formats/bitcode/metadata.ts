@@ -96,6 +96,11 @@ export class MetadataNumbers {
     return this.strings.size + this.values.size + this.nodes.nodes.length;
   }
 
+  /** Of all that the module has. */
+  get size(): number {
+    return this.firstDebugNode + this.debug.size;
+  }
+
   /** The number of a node of debug information. */
   ofDebug(node: FieldNode): number {
     return this.firstDebugNode + this.debug.of(node);
@@ -122,7 +127,7 @@ export class MetadataNumbers {
       w.block(BlockId.MetadataKind, () => {
         for (const [kind, number] of this.kinds) w.text(MetadataCode.Kind, kind, number);
       });
-    if (this.firstDebugNode + this.debug.size === 0) return;
+    if (this.size === 0) return;
     w.block(BlockId.Metadata, () => {
       this.writeStrings(w);
       [...this.values.keys()].forEach((number, i) => {

@@ -3,9 +3,6 @@
  * for what the module numbers (types, attributes, metadata), then to be written.
  */
 import { bytesOfText } from "../../lto/ir/byte-text.js";
-import { placeOf } from "../../lto/ir/debug/instruction-places.js";
-import type { DILocation, DISubprogram } from "../../lto/ir/debug/nodes.js";
-import type { Inst } from "../../lto/ir/instructions.js";
 import {
   type Comdat,
   type Func,
@@ -25,6 +22,7 @@ import {
   visibilities,
 } from "./codes.js";
 import { ConstantTable } from "./constants.js";
+import { VariableFunctions } from "./debug-records.js";
 import { type BodyFacts, type FunctionTables, FunctionWriter, NameNumbers, scanBody } from "./function.js";
 import { MetadataNumbers } from "./metadata.js";
 import { Older } from "./older.js";
@@ -32,6 +30,8 @@ import { TypeNumbers } from "./types.js";
 
 const magic = 0xdec04342;
 const producer = "tsc-lto";
+/** A compile unit has more than lines. */
+const fullDebug = 1;
 
 /** The numbers that LLVM writes now; readers know older ones besides. */
 const linkageNumbers: Readonly<Record<GlobalValue["linkage"], number>> = {
@@ -82,6 +82,8 @@ class ModuleWriter {
   private readonly strings = new Strings();
   private readonly facts = new Map<Func, BodyFacts>();
   private readonly tables: FunctionTables;
+  /** The module's, and those that are called for what is said of variables. */
+  private readonly globals: readonly GlobalValue[];
   private readonly sections: string[];
   private readonly collectors: string[];
   private readonly comdats: Comdat[];
@@ -90,7 +92,13 @@ class ModuleWriter {
     private readonly module: Module,
     version: number,
   ) {
-    const { globals } = module;
+    const { origins, debugUnits } = module;
+    const hasDebug = origins !== null && debugUnits !== null;
+    const variables = debugUnits?.some(({ emissionKind }) => emissionKind === fullDebug)
+      ? new VariableFunctions(module)
+      : null;
+    const globals = variables === null ? module.globals : [...module.globals, ...variables.added];
+    this.globals = globals;
     const types = new TypeNumbers();
     const numbers = {
       types,
@@ -99,11 +107,6 @@ class ModuleWriter {
       version,
       older: new Older(version),
     };
-    const { origins, debugUnits } = module;
-    const places =
-      origins === null || debugUnits === null
-        ? null
-        : (inst: Inst, subprogram: DISubprogram): DILocation | null => placeOf(origins, inst, subprogram);
     const metadata = new MetadataNumbers(numbers);
     this.tables = {
       ...numbers,
@@ -113,7 +116,8 @@ class ModuleWriter {
       bundles: new NameNumbers(),
       // The first two have these numbers in every module.
       scopes: new NameNumbers("singlethread", ""),
-      places,
+      origins: hasDebug ? origins : null,
+      variables,
     };
     const unique = <T>(list: readonly T[]): T[] => [...new Set(list)];
     this.sections = unique(
@@ -143,7 +147,7 @@ class ModuleWriter {
   private scan(): void {
     const { module, tables } = this;
     const { types, constants, metadata } = tables;
-    for (const global of module.globals) {
+    for (const global of this.globals) {
       types.of(tables.older.typeOf(global));
       types.of(global.type);
       for (const constant of constantsOf(global)) constants.of(constant);
@@ -171,7 +175,7 @@ class ModuleWriter {
     w.text(ModuleCode.SourceFilename, module.sourceName);
     for (const { name, selection } of this.comdats)
       w.record(ModuleCode.Comdat, [...this.strings.add(name), comdatSelections.lastIndexOf(selection)]);
-    for (const global of module.globals) this.writeGlobal(global);
+    for (const global of this.globals) this.writeGlobal(global);
     tables.constants.write(w);
     tables.metadata.write(w);
     this.writeNames(BlockId.OperandBundleTags, tables.bundles);

@@ -6,8 +6,11 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { newestBitcode, oldestBitcode, writeBitcode } from "../../formats/bitcode/index.js";
 import { readBitcode } from "../../frontend/llvm/bitcode.js";
-import type { Module } from "../../lto/ir/module.js";
-import { sameGraph } from "../support/debug-graph.js";
+import { DebugRecord, Dw, forEachRecord } from "../../lto/ir/debug-records.js";
+import { type BodyView, Op } from "../../lto/ir/instructions.js";
+import type { Func, Module } from "../../lto/ir/module.js";
+import { constI32, type Value } from "../../lto/ir/values.js";
+import { nodesBelow, sameGraph } from "../support/debug-graph.js";
 import { fixtureBytes } from "./fixture.js";
 
 const fixtures = ["nodes-15.bc", "nodes-19.bc", "nodes-22.bc"];
@@ -28,6 +31,35 @@ const places = (module: Module): string[] =>
     .map(({ origin }) => module.origins!.locationOf(origin))
     .map((at) => (at === null ? "" : `${at.line}:${at.column} ${at.scope?.kind} ${at.inlinedAt?.line}`));
 
+/** What is said of variables in a function, each with the position of its instruction. */
+function sayings(fn: Func, module: Module): string[] {
+  const body = fn.view();
+  const insts = body.blocks.flatMap((block) => block.insts);
+  const name = (value: Value): string => {
+    if (value.valueKind === "inst") return `%${insts.indexOf(value)}`;
+    if (value.valueKind === "argument") return `argument ${value.index}`;
+    return value.valueKind === "int" ? String(value.value) : value.valueKind;
+  };
+  const found: string[] = [];
+  forEachRecord(body, (record, anchor) => {
+    const { name: variable } = module.origins!.variableOf(record.variable);
+    const place = module.origins!.locationOf(record.origin);
+    const kind = record.isDeclaration && record.isKnown ? "declare" : "value";
+    const inlined = place?.inlinedAt?.line ?? "";
+    const values = record.values.map(name).join();
+    found.push(
+      `${insts.indexOf(anchor)} ${kind} ${variable} ${inlined} [${record.expression.join()}] ${values}`,
+    );
+  });
+  return found;
+}
+function sayingRecords(body: BodyView): DebugRecord[] {
+  const found: DebugRecord[] = [];
+  forEachRecord(body, (record) => found.push(record));
+  return found;
+}
+const defined = (module: Module): Func[] => module.functions.filter((fn) => !fn.isDeclaration);
+
 describe.each(fixtures)("debug information of %s", (name) => {
   it.each([oldestBitcode, newestBitcode])("is there in bitcode for LLVM %i", (version) => {
     const before = read(fixtureBytes(name), name);
@@ -35,6 +67,9 @@ describe.each(fixtures)("debug information of %s", (name) => {
     expect(wanted.filter((place) => place !== "").length).toBeGreaterThan(10);
     const after = read(writeBitcode(before, version), name);
     expect(places(after)).toEqual(wanted);
+    const said = defined(before).map((fn) => sayings(fn, before));
+    expect(said.flat().length).toBeGreaterThan(10);
+    expect(defined(after).map((fn) => sayings(fn, after))).toEqual(said);
     if (version === newestBitcode) expect(sameGraph(before.debugUnits!, after.debugUnits!)).toBe(true);
     for (const [i, global] of before.globals.entries()) {
       const other = after.globals[i]!;
@@ -45,6 +80,71 @@ describe.each(fixtures)("debug information of %s", (name) => {
           global.debug.map((entry) => entry.var?.name),
         );
     }
+  });
+});
+
+describe("what LLVM would not have", () => {
+  const version = 19;
+  const main = (module: Module): Func => module.functions.find(({ name }) => name === "main")!;
+  /** What comes of an expression for a value of the first parameter, or of no value. */
+  function said(expression: readonly number[], to: number, isKnown = true): string[] {
+    const module = read(fixtureBytes("nodes-22.bc"), "nodes-22.bc");
+    const fn = main(module);
+    const body = fn.rewrite();
+    const first = body.blocks[0]!.insts[0]!;
+    const [parameter] = first.debug!;
+    parameter!.expression = expression;
+    if (!isKnown) parameter!.values = [];
+    first.debug = [parameter!];
+    const other = read(writeBitcode(module, to), "again.bc");
+    return sayings(main(other), other).filter((line) => /^0 /.test(line));
+  }
+
+  it("is said otherwise, or not", () => {
+    expect(said([], version)).toEqual(["0 value argc  [] argument 0"]);
+    // A part that is the whole, and one that is none.
+    expect(said([Dw.Fragment, 0, 32], version)).toEqual(["0 value argc  [] argument 0"]);
+    expect(said([Dw.Fragment, 16, 32], version)).toEqual([]);
+    const half = [Dw.Fragment, 16, 16];
+    expect(said(half, version)).toEqual([`0 value argc  [${half}] argument 0`]);
+    expect(said(half, version, false)).toEqual([`0 value argc  [${half}] `]);
+    const bits = [Dw.ExtractBitsZext, 4, 8, Dw.StackValue];
+    expect(said(bits, version)).toEqual([`0 value argc  [${bits}] argument 0`]);
+    expect(said(bits, 18)).toEqual(["0 value argc  [] "]);
+  });
+
+  it.each([
+    [17, 0x0d],
+    [18, 0x34],
+  ])("has static members for LLVM %i under the tag that it knows", (to, tag) => {
+    const module = read(fixtureBytes("nodes-22.bc"), "nodes-22.bc");
+    const members = (of: Module) =>
+      nodesBelow(of.debugUnits!).filter(
+        (node) => node.kind === "DIDerivedType" && (node.flags & 0x1000) !== 0,
+      );
+    expect(members(module)).not.toEqual([]);
+    const written = members(read(writeBitcode(module, to), "again.bc"));
+    expect(written.map((node) => "tag" in node && node.tag)).toEqual(written.map(() => tag));
+    expect(written).toHaveLength(members(module).length);
+  });
+
+  it("does not stand in front of what begins a block", () => {
+    const module = read(fixtureBytes("nodes-15.bc"), "nodes-15.bc");
+    const fn = defined(module).find((each) =>
+      each.view().blocks.some((block) => block.insts[0]!.op === Op.Phi),
+    );
+    const body = fn!.rewrite();
+    const block = body.blocks.find(({ insts }) => insts[0]!.op === Op.Phi)!;
+    const [record] = sayingRecords(body);
+    for (const inst of body.blocks.flatMap(({ insts }) => insts)) inst.debug = null;
+    block.insts[0]!.debug = [new DebugRecord(record!.variable, [], [constI32(7)], false, record!.origin)];
+    const other = read(writeBitcode(module, version), "again.bc");
+    const after = other.functions.find(({ name }) => name === fn!.name)!.view();
+    const anchors = after.blocks.flatMap(({ insts }) => insts).filter(({ debug }) => debug !== null);
+    expect(anchors.map(({ debug }) => debug![0]!.values.map((value) => "num" in value && value.num))).toEqual(
+      [[7]],
+    );
+    expect(anchors[0]!.op).not.toBe(Op.Phi);
   });
 });
 

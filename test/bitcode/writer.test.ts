@@ -105,6 +105,28 @@ describe("bitcode that is written", () => {
     expect(() => writeBitcode(module, 19)).toThrow("atomicrmw usub_sat in bitcode for LLVM 19");
     expect(printModule(again(module, 20))).toContain("usub_sat");
   });
+
+  it.each([
+    ["in a phi of the block that it jumped to", "phi i32 [ %r, %entry ]", true],
+    ["in a block that it jumped to", "add i32 %r, 1", true],
+    ["nowhere there", "add i32 %x, 1", false],
+  ])("has results of assembly that may jump %s for whom it may", (_, use, isRefused) => {
+    const text = `define i32 @f(i32 %x) {
+entry:
+  %r = callbr i32 asm "", "=r,r,!i"(i32 %x) to label %next [label %jumped]
+
+next:
+  ret i32 %r
+
+jumped:
+  %u = ${use}
+  ret i32 %u
+}`;
+    const write = (version: number) => () => writeBitcode(parseModule(text, "a.ll"), version);
+    if (isRefused) expect(write(16)).toThrow("assembly that jumped, in bitcode for LLVM 16");
+    else expect(write(16)).not.toThrow();
+    expect(write(17)).not.toThrow();
+  });
 });
 
 const has = (tool: string): boolean => spawnSync(tool, ["--version"]).status === 0;

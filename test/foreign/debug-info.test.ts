@@ -34,7 +34,7 @@ describe.skipIf(clang === undefined)("code that LLVM makes", () => {
   };
 
   it.skipIf(dump === undefined)(
-    "has lines, types and scopes; none without -g, or with -S at the link",
+    "has lines, types, scopes and where variables are; none without -g, or with -S at the link",
     () => {
       const dwarf = (flags: string[], linkFlags: string[]): string => {
         const compiler = [command("tsc-cc"), target, `--clang=${clang}`, "-O2"];
@@ -45,6 +45,12 @@ describe.skipIf(clang === undefined)("code that LLVM makes", () => {
       const full = dwarf(["-g"], []);
       expect(full).toMatch(/DW_AT_name\s+\("sum"\)/);
       expect(full).toMatch(/DW_TAG_structure_type\s+DW_AT_name\s+\("pair"\)/);
+      const entries = full.split(/^0x[0-9a-f]+: /m);
+      for (const variable of ["s", "n", "x"])
+        expect(
+          entries.some((entry) => entry.includes(`("${variable}")`) && entry.includes("DW_AT_location")),
+          variable,
+        ).toBe(true);
       for (const line of [1, 5, 6, 7]) expect(full).toMatch(new RegExp(`^0x[0-9a-f]+\\s+${line}\\s`, "m"));
       for (const none of [dwarf([], []), dwarf(["-g"], ["-Wl,-S"])]) expect(none).not.toContain("sum");
     },

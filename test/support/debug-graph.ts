@@ -1,5 +1,5 @@
 /** Comparing graphs of debug information. */
-import type { DebugNode } from "../../lto/ir/debug/nodes.js";
+import type { DebugNode, FieldNode } from "../../lto/ir/debug/nodes.js";
 import { fieldsOf } from "../../lto/ir/debug/schema.js";
 import { sameConstant } from "../../lto/ir/values.js";
 
@@ -42,4 +42,19 @@ export function sameGraph(
     }
   }
   return true;
+}
+
+/** All nodes with fields that others lead to, each once. */
+export function nodesBelow(roots: readonly FieldNode[]): FieldNode[] {
+  const found = new Set<FieldNode>();
+  const visit = (value: unknown): void => {
+    if (Array.isArray(value)) for (const item of value) visit(item);
+    if (typeof value !== "object" || value === null || !("kind" in value)) return;
+    const node = value as DebugNode;
+    if (node.kind !== "string" && node.kind !== "constant") found.add(node);
+  };
+  visit(roots);
+  // More come while it runs.
+  for (const node of found) for (const [name] of fieldsOf(node.kind)) visit((node as never)[name]);
+  return [...found];
 }

@@ -18,7 +18,7 @@ export function placeOf(origins: Origins, inst: Inst, subprogram: DISubprogram):
 }
 
 /** All scopes are of subprograms, and the outermost one is this. */
-function leadsTo(place: DILocation, subprogram: DISubprogram): boolean {
+export function leadsTo(place: DILocation, subprogram: DISubprogram): boolean {
   for (let at: DILocation | null = place; at !== null; at = at.inlinedAt) {
     const found = at.scope === null ? null : subprogramOf(at.scope);
     if (found === null) return false;
