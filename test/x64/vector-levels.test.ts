@@ -154,3 +154,11 @@ test("a conversion for speed waits for no vector register that is written", asyn
   const text = await compiled("converted", "double", "i32 %a", body, '"target-features"="+avx"');
   expect(text).toMatch(/\tvcvtsi2sdl?\t%edi, %xmm15, %xmm0\n/);
 });
+
+test("products that are summed read memory, and leave their sum where it was", async () => {
+  const body =
+    "  %x = load double, ptr %p\n  %y = fadd double %s, %t\n  %r = call double @llvm.fma.f64(double %x, double %t, double %y)";
+  const attributes = '"target-features"="+avx2,+fma"';
+  const text = await compiled("summed", "double", "ptr %p, double %s, double %t", body, attributes);
+  expect(text).toMatch(/\tvaddsd\t.*, %xmm0\n\tvfmadd231sd\t\(%rdi\), %xmm1, %xmm0\n/);
+});

@@ -5,9 +5,10 @@
  */
 import { MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { constantNumber } from "../../codegen/select/constants.js";
+import { foldableLoad } from "../../codegen/select/loads.js";
 import { type CallInst, callArguments } from "../../ir/instructions.js";
 import type { Type } from "../../ir/types.js";
-import type { Value } from "../../ir/values.js";
+import { isConstant, type Value } from "../../ir/values.js";
 import { opFormat, opSourceBytes, rowOf } from "../isa/op-info.js";
 import { opcodeNames } from "../isa/op-names.js";
 import { type Cc, ccNames, Format, X } from "../isa/ops.js";
@@ -127,11 +128,13 @@ function operands(s: Selector, machine: MInst, args: readonly Value[]): void {
       machine.uses.push(s.use(args[0]!), s.use(args[1]!));
       source(s, machine, args[2]!);
       return;
-    case Format.Fused:
+    case Format.Fused: {
+      const [tied, second, last] = fusedOrder(s, machine, args as Triple);
       machine.defs[0]!.tiedTo = 0;
-      machine.uses.push(s.use(args[0]!), s.use(args[1]!));
-      source(s, machine, args[2]!);
+      machine.uses.push(s.use(tied), s.use(second));
+      source(s, machine, last);
       return;
+    }
     case Format.Mov:
     case Format.Merge:
       source(s, machine, args[0]!);
@@ -139,6 +142,43 @@ function operands(s: Selector, machine: MInst, args: readonly Value[]): void {
     default:
       throw new Error(`no operation of ${opcodeNames[op]}`);
   }
+}
+
+type Triple = [factor: Value, other: Value, addend: Value];
+
+const orders: readonly ReadonlyMap<number, number>[] = ["132", "231"].map(
+  (order) =>
+    new Map(
+      [...opcodes].flatMap(([name, op]): [number, number][] => {
+        const other = /^VF/.test(name) ? opcodes.get(name.replace("213", order)) : undefined;
+        return other === undefined || other === op ? [] : [[op, other]];
+      }),
+    ),
+);
+
+/**
+ * The operands in the order of the instruction, which may become one that multiplies and adds others of them: what is loaded for it
+ * alone is the last one, and the result takes the place of one that nobody else reads.
+ */
+function fusedOrder(s: Selector, machine: MInst, [a, b, addend]: Triple): Triple {
+  const [by132, by231] = orders.map((order) => order.get(machine.op));
+  const sizes = (op: number): boolean => rowOf(op).sizes.includes(machine.size);
+  if (by132 === undefined || by231 === undefined || !sizes(by132) || !sizes(by231)) return [a, b, addend];
+  const bytes = bytesRead(opSourceBytes[machine.op]!, machine.size);
+  const isInMemory = (v: Value): boolean => isConstant(v) || foldableLoad(s, v, bytes) !== null;
+  const isLast = (v: Value): boolean => v.valueKind === "inst" && s.values.uses[v.id] === 1;
+  const [kept, loaded] = isInMemory(a) ? [b, a] : [a, b];
+  if (!isInMemory(addend)) {
+    if (isInMemory(loaded) && !isInMemory(kept)) {
+      machine.op = isLast(addend) ? by231 : by132;
+      return isLast(addend) ? [addend, kept, loaded] : [kept, addend, loaded];
+    }
+    if (!isLast(a) && !isLast(b) && isLast(addend)) {
+      machine.op = by231;
+      return [addend, a, b];
+    }
+  }
+  return isLast(b) && !isLast(a) ? [b, a, addend] : [a, b, addend];
 }
 
 const immediate = (value: Value | undefined): number =>
