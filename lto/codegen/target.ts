@@ -188,6 +188,8 @@ export const enum OpFact {
   MovesStack = 1 << 17,
   /** No code: its definitions have undefined values. */
   Undefined = 1 << 18,
+  /** The memory that it names is a source: nothing is written there. */
+  ReadsMemory = 1 << 19,
 }
 
 /** Control leaves the function for good. */
@@ -229,6 +231,8 @@ export interface InstructionFacts {
    * callers take them for changed. None for other instructions; after allocation.
    */
   untoldChanges(inst: MInst): RegisterSet;
+  /** Low bytes of its only definition that are those of its only source, a register or memory; 0: it is something else. */
+  bytesKept(inst: MInst): number;
   /** It leaves none of the old flags. */
   killsFlags(inst: MInst): boolean;
   /** Probability (0 to 1) that the branch at `index` is taken, by what it compares; 1/2 if that says nothing. */

@@ -1,5 +1,6 @@
 /** Programs of variable-programs.ts under gdb: what it says of variables where they stop, and what is wrong in it. */
 import { run } from "./process.js";
+import { findProgram } from "./root.js";
 import type { Leaf, StopPlace } from "./variable-programs.js";
 
 /** What gdb runs: a line for each stop, with the values of what is there as C would have it. */
@@ -46,6 +47,8 @@ for n in range(${stops}):
     gdb.execute("continue", to_string=True)
 `;
 
+const mostSeconds = 120;
+
 /** A value as the program prints it, in the variable's own bytes. */
 function normal(text: string, { kind, size }: Leaf): string {
   return kind === "integer" ? BigInt.asUintN(8 * size, BigInt(`0x${text}`)).toString(16) : text;
@@ -53,8 +56,10 @@ function normal(text: string, { kind, size }: Leaf): string {
 
 /** What gdb says at each stop, one after the other: the number of the place, and the values. */
 export async function stopsOf(gdb: string, commands: string, exe: string): Promise<string[][]> {
-  const said = await run([gdb, "-q", "-nx", "-batch", "-x", commands, exe], {
-    timeoutMs: 120_000,
+  // The program is in a process group of its own, so gdb's time limit is not its; the processor's is.
+  const limit = findProgram("prlimit") === undefined ? [] : ["prlimit", `--cpu=${mostSeconds}`, "--core=0"];
+  const said = await run([...limit, gdb, "-q", "-nx", "-batch", "-x", commands, exe], {
+    timeoutMs: 1000 * mostSeconds,
     maxOutput: 1 << 24,
   });
   const lines = said.stdout.toString().split("\n");

@@ -10,7 +10,7 @@
  * Breaks if: an operand names a value that its instruction does not define.
  */
 import { fragmentOf, withoutFragment } from "../../ir/debug-records.js";
-import { CopyOp, isSlot, type MBlock, type MemOperand, type MFunction, type MInst, slotOf } from "../mir.js";
+import { isSlot, type MBlock, type MemOperand, type MFunction, type MInst, slotOf } from "../mir.js";
 import { registersIn } from "../register-set.js";
 import { OpFact } from "../target.js";
 import { type Composed, composed, locationBytes, type ValuePlace } from "./expressions.js";
@@ -42,7 +42,8 @@ export interface LocatedVariable {
 /** Beyond this much work no values are followed. */
 const mostFacts = 1 << 24;
 const nowhere = -1;
-const slotPlaces = 32;
+/** Locations are numbered: registers, then spill slots, as many as there are bits in the words of a value's set. */
+const registerPlaces = 32;
 
 /** A variable, or a part of it, of one instance of its scope. */
 interface Subject {
@@ -65,26 +66,32 @@ export function locateVariables(
 }
 
 class State {
+  /** @param places of each value, `words` words: the locations that hold it */
   constructor(
-    readonly registers: Int32Array,
-    readonly slots: Int32Array,
+    readonly words: number,
+    readonly places: Int32Array,
     readonly marks: Int32Array,
   ) {}
-  static empty(values: number, subjects: number): State {
-    return new State(new Int32Array(values), new Int32Array(values), new Int32Array(subjects).fill(nowhere));
+  static empty(words: number, values: number, subjects: number): State {
+    return new State(words, new Int32Array(words * values), new Int32Array(subjects).fill(nowhere));
   }
   copy(): State {
-    return new State(this.registers.slice(), this.slots.slice(), this.marks.slice());
+    return new State(this.words, this.places.slice(), this.marks.slice());
+  }
+  clearRegisters(): void {
+    for (let i = 0; i < this.places.length; i += this.words) this.places[i] = 0;
   }
   /** What both say. @returns whether something is lost */
   meet(other: State, keepsRegisters: boolean): boolean {
+    const { places, words } = this;
     let changed = false;
-    for (let k = 0; k < this.registers.length; k++) {
-      const registers = keepsRegisters ? this.registers[k]! & other.registers[k]! : 0;
-      const slots = this.slots[k]! & other.slots[k]!;
-      if (registers !== this.registers[k] || slots !== this.slots[k]) changed = true;
-      this.registers[k] = registers;
-      this.slots[k] = slots;
+    for (let i = 0; i < places.length; i++) {
+      const known = places[i]!;
+      if (known === 0) continue;
+      const both = !keepsRegisters && i % words === 0 ? 0 : known & other.places[i]!;
+      if (both === known) continue;
+      changed = true;
+      places[i] = both;
     }
     for (let s = 0; s < this.marks.length; s++) {
       if (this.marks[s] === nowhere || this.marks[s] === other.marks[s]) continue;
@@ -101,9 +108,8 @@ const whole = (bytes: readonly number[]): Composed => ({ bytes, described: Numbe
 interface Open {
   readonly from: number;
   readonly mark: number;
-  /** A bit each; none where the mark says it all. */
-  readonly registers: number;
-  readonly slots: number;
+  /** As in `State`; null where the mark says it all, or the caller may know. */
+  readonly places: Int32Array | null;
 }
 
 class Locator {
@@ -123,10 +129,10 @@ class Locator {
   private readonly loads = new Set<number>();
   private readonly stores = new Set<number>();
   private readonly swap: number;
+  private words = 1;
 
   private state!: State;
   private holders: number[][] = [];
-  private slotHolders: number[][] = [];
   private dirty: Set<number> | null = null;
 
   constructor(
@@ -155,10 +161,12 @@ class Locator {
           else this.note(mark);
         }
     if (this.all.length === 0) return declared;
-    const facts = this.mf.blocks.length * (2 * this.numbers.size + this.subjects.length);
-    if (facts > mostFacts) return declared;
+    const { length } = this.mf.blocks;
+    const words = Math.floor((mostFacts / length - this.subjects.length) / Math.max(1, this.numbers.size));
+    if (words < 1) return declared;
     this.findOverlaps();
-    this.findSlots();
+    this.findSlots(registerPlaces * (words - 1));
+    this.words = 1 + Math.ceil(this.slots.length / registerPlaces);
     const entry = this.solve();
     return [...declared, ...this.collect(entry)];
   }
@@ -224,12 +232,12 @@ class Locator {
       }
   }
 
-  /** Spill slots that are named, as many as there are bits. */
-  private findSlots(): void {
+  /** Spill slots that are named, so many at most. */
+  private findSlots(most: number): void {
     const add = (slot: number | undefined): void => {
-      if (slot === undefined || this.slotNumbers.has(slot) || this.slots.length === slotPlaces) return;
+      if (slot === undefined || this.slotNumbers.has(slot) || this.slots.length >= most) return;
       if (this.mf.slots[slot]?.kind !== "spill" || this.marks.slotPlaces[slot] == null) return;
-      this.slotNumbers.set(slot, this.slots.length);
+      this.slotNumbers.set(slot, registerPlaces + this.slots.length);
       this.slots.push(slot);
     };
     for (const { insts } of this.mf.blocks)
@@ -246,7 +254,7 @@ class Locator {
   private solve(): Map<MBlock, State> {
     const { blocks } = this.mf;
     const entry = new Map<MBlock, State>();
-    const empty = (): State => State.empty(this.numbers.size, this.subjects.length);
+    const empty = (): State => State.empty(this.words, this.numbers.size, this.subjects.length);
     const queued = new Set<MBlock>();
     blocks.forEach((block, b) => {
       // Jumps to addresses of blocks have edges to all of them.
@@ -266,7 +274,7 @@ class Locator {
           const known = entry.get(next);
           if (known === undefined) {
             const arriving = this.state.copy();
-            if (next.landingPad) arriving.registers.fill(0);
+            if (next.landingPad) arriving.clearRegisters();
             entry.set(next, arriving);
           } else if (!known.meet(this.state, !next.landingPad)) continue;
           queued.add(next);
@@ -278,14 +286,13 @@ class Locator {
 
   private enter(state: State): void {
     this.state = state;
-    this.holders = Array.from({ length: 32 }, () => []);
-    this.slotHolders = this.slots.map(() => []);
-    for (let k = 0; k < state.registers.length; k++) {
-      for (let rest = state.registers[k]!; rest !== 0; rest &= rest - 1)
-        this.holders[31 - Math.clz32(rest & -rest)]!.push(k);
-      for (let rest = state.slots[k]!; rest !== 0; rest &= rest - 1)
-        this.slotHolders[31 - Math.clz32(rest & -rest)]!.push(k);
-    }
+    const { words } = this;
+    this.holders = Array.from({ length: registerPlaces * words }, () => []);
+    for (let i = 0; i < state.places.length; i++)
+      for (let rest = state.places[i]!; rest !== 0; rest &= rest - 1)
+        this.holders[registerPlaces * (i % words) + 31 - Math.clz32(rest & -rest)]!.push(
+          Math.floor(i / words),
+        );
   }
 
   private takeMarks(inst: MInst): void {
@@ -294,11 +301,11 @@ class Locator {
     for (const mark of marks) {
       if (mark.kind === "place") {
         const k = this.numbers.get(mark.value);
-        if (isSlot(mark.location)) this.clearSlot(this.slotNumbers.get(slotOf(mark.location)) ?? -1);
-        else this.clearRegister(mark.location);
+        const location = this.numberOf(mark.location);
+        this.clear(location);
         if (k === undefined) continue;
         this.beginInstance(k);
-        if (mark.bytes >= this.neededBytes[k]!) this.holdAt(k, mark.location);
+        if (mark.bytes >= this.neededBytes[k]!) this.hold(k, location);
         continue;
       }
       const number = this.markNumbers.get(mark);
@@ -315,56 +322,44 @@ class Locator {
     this.dirty?.add(subject);
   }
 
-  private holdAt(k: number, location: number): void {
-    if (!isSlot(location)) this.hold(k, location);
-    else {
-      const slot = this.slotNumbers.get(slotOf(location));
-      if (slot !== undefined) this.holdSlot(k, slot);
+  private numberOf(location: number): number {
+    if (isSlot(location)) return this.slotNumbers.get(slotOf(location)) ?? nowhere;
+    return location < registerPlaces ? location : nowhere;
+  }
+  private hold(k: number, location: number): void {
+    if (location < 0) return;
+    const { places } = this.state;
+    const at = k * this.words + (location >> 5);
+    if ((places[at]! & (1 << location)) !== 0) return;
+    places[at]! |= 1 << location;
+    this.holders[location]!.push(k);
+    this.touch(k);
+  }
+  private clear(location: number): void {
+    if (location < 0) return;
+    const holders = this.holders[location]!;
+    if (holders.length === 0) return;
+    for (const k of holders) {
+      this.state.places[k * this.words + (location >> 5)]! &= ~(1 << location);
+      this.touch(k);
     }
-  }
-  private hold(k: number, register: number): void {
-    if (register < 0 || register > 31 || (this.state.registers[k]! & (1 << register)) !== 0) return;
-    this.state.registers[k]! |= 1 << register;
-    this.holders[register]!.push(k);
-    this.touch(k);
-  }
-  private holdSlot(k: number, slot: number): void {
-    if ((this.state.slots[k]! & (1 << slot)) !== 0) return;
-    this.state.slots[k]! |= 1 << slot;
-    this.slotHolders[slot]!.push(k);
-    this.touch(k);
+    this.holders[location] = [];
   }
   private clearRegister(register: number): void {
-    const holders = this.holders[register];
-    if (holders === undefined || holders.length === 0) return;
-    for (const k of holders) {
-      this.state.registers[k]! &= ~(1 << register);
-      this.touch(k);
-    }
-    this.holders[register] = [];
-  }
-  private clearSlot(slot: number): void {
-    if (slot < 0 || this.slotHolders[slot]!.length === 0) return;
-    for (const k of this.slotHolders[slot]!) {
-      this.state.slots[k]! &= ~(1 << slot);
-      this.touch(k);
-    }
-    this.slotHolders[slot] = [];
+    if (register < registerPlaces) this.clear(register);
   }
   /** What was the value is an older one. */
   private beginInstance(k: number): void {
     if (this.constant[k]) return;
-    const { registers, slots, marks } = this.state;
-    for (let rest = registers[k]!; rest !== 0; rest &= rest - 1) {
-      const register = 31 - Math.clz32(rest & -rest);
-      this.holders[register] = this.holders[register]!.filter((other) => other !== k);
+    const { places, marks } = this.state;
+    for (let w = 0; w < this.words; w++) {
+      const at = k * this.words + w;
+      for (let rest = places[at]!; rest !== 0; rest &= rest - 1) {
+        const location = registerPlaces * w + 31 - Math.clz32(rest & -rest);
+        this.holders[location] = this.holders[location]!.filter((other) => other !== k);
+      }
+      places[at] = 0;
     }
-    for (let rest = slots[k]!; rest !== 0; rest &= rest - 1) {
-      const slot = 31 - Math.clz32(rest & -rest);
-      this.slotHolders[slot] = this.slotHolders[slot]!.filter((other) => other !== k);
-    }
-    registers[k] = 0;
-    slots[k] = 0;
     for (const subject of this.namers[k]!) {
       const mark = marks[subject]!;
       if (mark === nowhere) continue;
@@ -387,35 +382,35 @@ class Locator {
     const moved: [number, readonly number[]][] = [];
     const toSlot = this.stores.has(inst.op) && uses.length === 1 && slot >= 0;
     let stored: readonly number[] = [];
-    if (mem === null && inst.op === CopyOp && uses.length === 1)
-      moved.push([defs[0]!.loc, this.held(uses[0]!.loc, inst.size)]);
+    const kept = this.mf.target.instructions.bytesKept(inst);
+    if (mem === null && kept > 0) moved.push([defs[0]!.loc, this.held(this.numberOf(uses[0]!.loc), kept)]);
     else if (mem === null && inst.op === this.swap && defs.length === 2 && uses.length === 2)
-      for (const i of [0, 1]) moved.push([defs[i]!.loc, this.held(uses[i]!.loc, inst.size)]);
-    else if (this.loads.has(inst.op) && defs.length === 1 && slot >= 0)
-      moved.push([defs[0]!.loc, this.heldIn(slot, inst.size)]);
-    else if (toSlot) stored = this.held(uses[0]!.loc, inst.size);
+      for (const i of [0, 1]) moved.push([defs[i]!.loc, this.held(this.numberOf(uses[i]!.loc), inst.size)]);
+    else if (slot >= 0 && defs.length === 1 && (kept > 0 || this.loads.has(inst.op)))
+      moved.push([defs[0]!.loc, this.held(slot, kept > 0 ? kept : inst.size)]);
+    else if (toSlot) stored = this.held(this.numberOf(uses[0]!.loc), inst.size);
 
-    if (extra?.kind === "call" && extra.noReturn) for (let r = 0; r < 32; r++) this.clearRegister(r);
+    if (extra?.kind === "call" && extra.noReturn) for (let r = 0; r < registerPlaces; r++) this.clear(r);
     else if (extra?.kind === "call" && extra.returnsTwice) this.forgetAll();
     else
       for (const register of registersIn(writes(inst)))
         if (!this.isMarkOnly(fact)) this.clearRegister(register);
     if (mem !== null) this.writeMemory(inst, fact, mem, slot);
-    for (const k of stored) this.holdSlot(k, slot);
-    for (const [register, values] of moved) for (const k of values) this.hold(k, register);
+    for (const k of stored) this.hold(k, slot);
+    for (const [to, values] of moved) for (const k of values) this.hold(k, this.numberOf(to));
     for (const def of defs) {
       if (def.vreg < 0 || isSlot(def.loc)) continue;
       const k = this.numbers.get(this.marks.rootOf(def.vreg));
       if (k === undefined || moved.some(([to, values]) => to === def.loc && values.includes(k))) continue;
       this.beginInstance(k);
-      this.hold(k, def.loc);
+      this.hold(k, this.numberOf(def.loc));
     }
     const left = this.marks.slotDefinitions.get(inst);
     if (left === undefined) return;
     const k = this.numbers.get(this.marks.rootOf(left));
     if (k === undefined) return;
     this.beginInstance(k);
-    if (slot >= 0) this.holdSlot(k, slot);
+    this.hold(k, slot);
   }
 
   /** What has no code changes nothing. */
@@ -424,25 +419,20 @@ class Locator {
   }
 
   private held(location: number, size: number): readonly number[] {
-    if (location < 0 || location > 31) return [];
-    return this.holders[location]!.filter((k) => this.neededBytes[k]! <= size);
-  }
-  private heldIn(slot: number, size: number): readonly number[] {
-    return this.slotHolders[slot]!.filter((k) => this.neededBytes[k]! <= size);
+    const holders = location < 0 ? undefined : this.holders[location];
+    return holders?.filter((k) => this.neededBytes[k]! <= size) ?? [];
   }
   private forgetAll(): void {
-    for (let r = 0; r < 32; r++) this.clearRegister(r);
-    for (let slot = 0; slot < this.slots.length; slot++) this.clearSlot(slot);
+    for (let location = 0; location < this.holders.length; location++) this.clear(location);
     for (let s = 0; s < this.subjects.length; s++) this.setMark(s, nowhere);
   }
 
   /** Slots that an instruction may write. */
   private writeMemory(inst: MInst, fact: number, mem: MemOperand, slot: number): void {
-    const isRead =
-      (fact & OpFact.Load) !== 0 || this.loads.has(inst.op) || (fact & OpFact.TakesAddress) !== 0;
+    const isRead = (fact & (OpFact.ReadsMemory | OpFact.TakesAddress)) !== 0 || this.loads.has(inst.op);
     if (isRead && (fact & OpFact.Store) === 0) return;
     if (slot >= 0) {
-      this.clearSlot(slot);
+      this.clear(slot);
       return;
     }
     // Some other slot, or an object of the frame.
@@ -451,10 +441,10 @@ class Locator {
     const base = mem.base?.loc ?? -1;
     const isFrame =
       base === registers.stackPointer ||
-      base === registers.framePointer ||
+      (base === registers.framePointer && this.mf.framePointer) ||
       this.isBase(base) ||
       mem.slot >= 0;
-    if (isFrame) for (let s = 0; s < this.slots.length; s++) this.clearSlot(s);
+    if (isFrame) for (let s = 0; s < this.slots.length; s++) this.clear(registerPlaces + s);
   }
   private isBase(register: number): boolean {
     return register >= 0 && this.marks.slotPlaces.some((place) => place !== null && place.base === register);
@@ -502,11 +492,10 @@ class Locator {
     const now = mark === nowhere ? null : this.placesOf(mark, at);
     if (now !== null && before !== null && before.mark === mark) {
       // What has been right all along is chosen once the range ends.
-      const registers = before.registers & now.registers;
-      const slots = before.slots & now.slots;
-      const isSame = before.registers === 0 && before.slots === 0 && now.registers === 0 && now.slots === 0;
-      if (isSame || registers !== 0 || slots !== 0) {
-        open[s] = { ...before, registers, slots };
+      if (before.places === null && now.places === null) return;
+      const places = before.places?.map((word, w) => word & (now.places?.[w] ?? 0));
+      if (places?.some((word) => word !== 0) === true) {
+        open[s] = { ...before, places };
         return;
       }
     }
@@ -515,14 +504,15 @@ class Locator {
   }
 
   private close(open: Open, to: number, called: MInst | null, ranges: LocatedRange[]): void {
-    const { from, mark, registers, slots } = open;
+    const { from, mark, places } = open;
     const { expression, isDeclaration } = this.all[mark]!;
     // Rather one that the call leaves alone.
-    const changed = called === null ? 0 : this.changedBy(called);
-    const kept = registers & ~changed;
-    const isKept = kept !== 0 || slots !== 0 || registers === 0;
-    const register = lowestBit(kept !== 0 ? kept : slots !== 0 ? 0 : registers);
-    const place = this.placeOf(this.all[mark]!, register, lowestBit(slots));
+    const registers = places?.[0] ?? 0;
+    const kept = registers & ~(called === null ? 0 : this.changedBy(called));
+    const slot = places === null ? nowhere : lowestSlot(places);
+    const isKept = kept !== 0 || slot >= 0 || registers === 0;
+    const register = lowestBit(kept !== 0 ? kept : slot >= 0 ? 0 : registers);
+    const place = this.placeOf(this.all[mark]!, register, slot);
     const bytes = place === null ? null : locationBytes(place, withoutFragment(expression), isDeclaration);
     if (bytes === null) return;
     const used = register < 0 ? 0 : 1 << register;
@@ -541,13 +531,11 @@ class Locator {
   /** The places of a mark's value; null: there are none. */
   private placesOf(mark: number, from: number): Open | null {
     const { of } = this.all[mark]!;
-    if (of.kind !== "value") return { from, mark, registers: 0, slots: 0 };
-    const k = this.numbers.get(of.value)!;
-    const registers = this.state.registers[k]!;
-    const slots = this.state.slots[k]!;
-    // Without either, the caller may know it.
-    const isKnown = registers !== 0 || slots !== 0 || this.isKnownOnEntry(of.value);
-    return isKnown ? { from, mark, registers, slots } : null;
+    if (of.kind !== "value") return { from, mark, places: null };
+    const at = this.numbers.get(of.value)! * this.words;
+    const places = this.state.places.slice(at, at + this.words);
+    if (places.some((word) => word !== 0)) return { from, mark, places };
+    return this.isKnownOnEntry(of.value) ? { from, mark, places: null } : null;
   }
 
   private isKnownOnEntry(value: number): boolean {
@@ -556,7 +544,7 @@ class Locator {
     return isGeneral && this.dwarfRegister(register) >= 0;
   }
 
-  /** @param register of the value; -1: it is in a slot, or was somewhere on entry */
+  /** @param register of the value; -1: it is in a slot, by its place in `slots`, or was somewhere on entry */
   private placeOf({ of }: VariableMark, register: number, slot: number): ValuePlace | null {
     switch (of.kind) {
       case "unknown":
@@ -603,6 +591,13 @@ class Locator {
 }
 
 const lowestBit = (bits: number): number => (bits === 0 ? -1 : 31 - Math.clz32(bits & -bits));
+
+/** The first slot among a value's places; -1: there is none. */
+function lowestSlot(places: Int32Array): number {
+  for (let w = 1; w < places.length; w++)
+    if (places[w] !== 0) return registerPlaces * (w - 1) + lowestBit(places[w]!);
+  return nowhere;
+}
 
 interface Part {
   readonly subject: Pick<Subject, "offset" | "size">;

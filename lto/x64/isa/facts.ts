@@ -10,14 +10,41 @@ import { untoldChanges } from "./assembly-effects.js";
 import { killsFlags, usedRegisters, writtenRegisters } from "./effects.js";
 import { instructionLength, nearJcc, nearJmp, shortBranch } from "./lengths.js";
 import { modeText } from "./memory-operand.js";
-import { opcodeCount, opFacts, opFormat, readsFlags, writesFlags } from "./op-info.js";
+import { opcodeCount, opFacts, opFormat, readsFlags, rowOf, writesFlags } from "./op-info.js";
 import { opcodeNames } from "./op-names.js";
 import { Cc, Format, invert, wantsR11, X } from "./ops.js";
+import { Takes } from "./row.js";
+
+/** What takes memory as a source, and pop, which does not, have the same column. */
+const readsMemory = (op: number): boolean =>
+  opFormat[op] === Format.CompareM || ((rowOf(op).takes & Takes.Memory) !== 0 && opFormat[op] !== Format.Pop);
 
 const facts = Uint32Array.from(
   opFacts,
-  (own, op) => own | (readsFlags(op) ? OpFact.ReadsFlags : 0) | (writesFlags(op) ? OpFact.WritesFlags : 0),
+  (own, op) =>
+    own |
+    (readsFlags(op) ? OpFact.ReadsFlags : 0) |
+    (writesFlags(op) ? OpFact.WritesFlags : 0) |
+    (readsMemory(op) ? OpFact.ReadsMemory : 0),
 );
+
+function bytesKept({ op, size, defs, uses, mem }: MInst): number {
+  if (defs.length !== 1 || uses.length + (mem === null ? 0 : 1) !== 1) return 0;
+  switch (op) {
+    case X.Copy:
+      return size;
+    case X.Movzx8:
+    case X.Movsx8:
+      return 1;
+    case X.Movzx16:
+    case X.Movsx16:
+      return 2;
+    case X.Movsxd:
+      return 4;
+    default:
+      return 0;
+  }
+}
 
 /** Formats whose uses may be any general register. */
 const renamable = new Set<Format>([
@@ -96,6 +123,7 @@ export const x64Instructions: InstructionFacts = {
   reads: usedRegisters,
   writes: writtenRegisters,
   untoldChanges,
+  bytesKept,
   killsFlags,
   takenProbability: (insts, index) => takenByComparison(insts[index - 1], insts[index]!.condition),
   canRename,
