@@ -40,7 +40,10 @@ export class DebugUses {
     const known = this.users.get(of);
     if (known === undefined) return;
     this.users.delete(of);
-    for (const record of known) {
+    this.replaceIn(known, of, by);
+  }
+  replaceIn(records: Iterable<DebugRecord>, of: Local, by: Value): void {
+    for (const record of records) {
       if (by.valueKind === "undef") record.forget();
       else if (record.values.includes(of)) {
         record.values = record.values.map((value) => (value === of ? by : value));

@@ -81,6 +81,10 @@ export class Editor {
   replaceInRecords(of: Inst | Argument, by: Value): void {
     this.debug?.replace(of, by);
   }
+  /** Likewise, of some records. */
+  replaceInRecord(record: DebugRecord, of: Inst | Argument, by: Value): void {
+    this.debug?.replaceIn([record], of, by);
+  }
 
   // Operands.
 

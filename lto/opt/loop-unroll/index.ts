@@ -23,6 +23,7 @@
 import type { DominatorTree } from "../../analysis/dominators.js";
 import { foldSingleEntryPhis, jumpTo, phisOf } from "../../ir/cfg-edit.js";
 import { CloneMap, cloneBlocks, jumpsToAddresses } from "../../ir/clone.js";
+import { type DebugRecord, recordsIn } from "../../ir/debug-records.js";
 import type { Editor } from "../../ir/editor.js";
 import { type Block, type Inst, isCall, makeInst, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
@@ -214,6 +215,7 @@ function unroll(editor: Editor, loop: Loop, { latch, exit, rounds, isWhole }: Pl
         if (!inside.has(user.parent!)) outside.push([user, slot, inRound(inst)]);
       });
   for (const [user, slot, value] of outside) editor.setOperand(user, slot, value);
+  if (editor.body.hasDebug) speakOfLast(editor, originals, inside, inRound);
   const last = blockInRound(latch);
   for (const phi of phisOf(to)) editor.setIncomingBlock(phi, phi.blocks.indexOf(from), blockInRound(from));
   if (from === latch && isWhole) endWith(editor, last, jumpTo(to));
@@ -236,6 +238,22 @@ function unroll(editor: Editor, loop: Loop, { latch, exit, rounds, isWhole }: Pl
     }
   }
   if (isWhole) foldSingleEntryPhis(editor, header);
+}
+
+/** What is said outside of the loop of values of the first round is true of those of the last one. */
+function speakOfLast(
+  editor: Editor,
+  originals: readonly Block[],
+  inside: ReadonlySet<Block>,
+  inLast: (value: Value) => Value,
+): void {
+  const own = new Set([...inside].flatMap(recordsIn));
+  const outside: (readonly [record: DebugRecord, of: Inst, value: Value])[] = [];
+  for (const { insts } of originals)
+    for (const inst of insts)
+      for (const record of editor.recordsOf(inst))
+        if (!own.has(record)) outside.push([record, inst, inLast(inst)]);
+  for (const [record, of, value] of outside) editor.replaceInRecord(record, of, value);
 }
 
 /** Puts another terminator at the end of a block, without a word to phis. */
