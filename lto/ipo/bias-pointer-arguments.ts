@@ -34,6 +34,7 @@ import {
 } from "../analysis/pointer-distances.js";
 import { AttributeList, type AttributeSet } from "../ir/attributes.js";
 import type { DataLayout } from "../ir/data-layout.js";
+import { DebugReconciliation } from "../ir/debug-reconcile.js";
 import { forEachRecord } from "../ir/debug-records.js";
 import { adding, speakOf } from "../ir/debug-salvage.js";
 import { foldGep, placeOf } from "../ir/fold/addresses.js";
@@ -299,6 +300,7 @@ class Centering {
 
   private rewrite(fn: Func): void {
     const body = fn.rewrite();
+    const records = body.hasDebug ? new DebugReconciliation(body) : null;
     const { dataLayout } = this.module;
     for (const block of body.blocks) {
       const insts: Inst[] = [];
@@ -318,6 +320,8 @@ class Centering {
       if (isCentered(p)) moves.set(argument, { to: argument, bytes: p.center });
     });
     if (moves.size > 0) movePointers(body, dataLayout, moves);
+    // What is gone was made of what arguments were before.
+    records?.settle();
     forEachRecord(body, (record) => {
       const [value] = record.values;
       const move = value === undefined ? undefined : moves.get(value);
