@@ -9,6 +9,16 @@ export function marksBeforeAllocation(fn: MFunction, marks: FunctionMarks): Snap
   fn.vregs.forEach(({ remat }, vreg) => {
     if (remat !== null) marks.constant.add(marks.rootOf(vreg));
   });
+  // Definitions name roots from now on, so what is said of copies is said of these.
+  for (const [inst, own] of marks.before)
+    marks.before.set(
+      inst,
+      own.map((mark) =>
+        mark.kind === "variable" && mark.of.kind === "value"
+          ? { ...mark, of: { ...mark.of, value: marks.rootOf(mark.of.value) } }
+          : mark,
+      ),
+    );
   return snapshot(fn.blocks);
 }
 

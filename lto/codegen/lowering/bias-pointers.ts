@@ -24,6 +24,8 @@ import {
   settingBytes,
   settingFrom,
 } from "../../analysis/pointer-distances.js";
+import { forEachRecord } from "../../ir/debug-records.js";
+import { adding, speakOf } from "../../ir/debug-salvage.js";
 import { type Block, type Body, type Inst, makeInst, Op } from "../../ir/instructions.js";
 import { addressBehind, type Move, movePointers } from "../../ir/move-pointers.js";
 import { raw } from "../../ir/raw.js";
@@ -104,6 +106,12 @@ export const biasPointers: FunctionPass<LoweringContext> = {
     const body = context.rewrite();
     movePointers(body, context.layout, moves);
     putBehind(body, settings);
+    // What is in a register from here on is the middle.
+    forEachRecord(body, (record) => {
+      const [value] = record.values;
+      const move = value === undefined ? undefined : moves.get(value);
+      if (move !== undefined) speakOf(record, move.to, adding(-move.bytes));
+    });
     context.count("centered", moves.size);
     return true;
   },
