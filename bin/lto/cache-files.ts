@@ -7,7 +7,7 @@
  */
 import { createHash, randomBytes } from "node:crypto";
 import * as fs from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** Names of files with code of functions end so. */
@@ -35,20 +35,54 @@ export function digestOf(...parts: (string | Uint8Array)[]): Buffer {
   return hash.digest().subarray(0, 16);
 }
 
-/** What tells this build of the program from all others: its files' names, sizes and times. */
+/** Of the last question, and what the files were like. */
+let known: { readonly state: string; readonly id: Buffer } | null = null;
+
+/**
+ * What tells this build of the program from all others, on every machine: what is in its files, and Node's version. Bundles
+ * begin with the hash of their contents. Files are read again when their names, sizes or times have changed.
+ */
 export function buildId(): Buffer {
   const here = fileURLToPath(new URL(".", import.meta.url));
   const isBundle = /[\\/]bundle[\\/]\w+[\\/]$/.test(here);
   const folders = isBundle
     ? [here]
     : ["bin", "lto", "formats", "frontend"].map((name) => join(here, "../..", name));
-  const list: string[] = [process.version];
+  const files: { name: string; path: string; state: string }[] = [];
   for (const folder of folders)
     for (const name of fs.readdirSync(folder, { recursive: true, encoding: "utf8" })) {
-      const stat = fs.statSync(join(folder, name));
-      if (stat.isFile()) list.push(`${name} ${stat.size} ${stat.mtimeMs}`);
+      const path = join(folder, name);
+      const { size, mtimeMs, isFile } = statOf(path);
+      if (isFile) files.push({ name: relativeName(folder, name, isBundle), path, state: `${size} ${mtimeMs}` });
     }
-  return digestOf(list.sort().join("\n"));
+  files.sort((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name)));
+  const state = files.map((file) => `${file.path} ${file.state}`).join("\n");
+  if (known?.state === state) return known.id;
+  const contents = files.flatMap(({ name, path }) => [name, contentsOf(path)]);
+  known = { state, id: digestOf(process.version, ...contents) };
+  return known.id;
+}
+
+function statOf(path: string): { size: number; mtimeMs: number; isFile: boolean } {
+  const stat = fs.statSync(path);
+  return { size: stat.size, mtimeMs: stat.mtimeMs, isFile: stat.isFile() };
+}
+
+/** In the package, not on this machine. */
+const relativeName = (folder: string, name: string, isBundle: boolean): string =>
+  isBundle ? name : join(basename(folder), name);
+
+/** The contents of a file; of a bundle, the hash that it begins with. */
+function contentsOf(path: string): Uint8Array {
+  const head = Buffer.alloc(36);
+  const fd = fs.openSync(path, "r");
+  try {
+    const length = fs.readSync(fd, head, 0, head.length, 0);
+    if (length === head.length && /^\/\*[0-9a-f]{32}\*\/$/.test(head.toString("latin1"))) return head;
+    return fs.readFileSync(path);
+  } finally {
+    fs.closeSync(fd);
+  }
 }
 
 /** Replaces a file, or makes it with its folder. @throws the system's errors, and leaves nothing behind */

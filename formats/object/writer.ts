@@ -5,18 +5,22 @@ import {
   type ModuleSummary,
   type SymbolSummary,
   summarizeGlobal,
+  symbolSummary,
 } from "../../lto/analysis/summary.js";
 import { InputError } from "../../lto/ir/errors.js";
 import type { TbaaTag } from "../../lto/ir/hints/tbaa.js";
+import { Block, Body, makeInst, Op } from "../../lto/ir/instructions.js";
 import {
   type Comdat,
-  type Func,
+  Func,
   type GlobalValue,
+  type GlobalVariable,
   type Module,
   type TypeId,
   variableCodeModels,
 } from "../../lto/ir/module.js";
-import type { Constant } from "../../lto/ir/values.js";
+import { functionType, voidType } from "../../lto/ir/types.js";
+import { type Constant, ConstUndef } from "../../lto/ir/values.js";
 import { EncodedBody, encodeBody } from "./body-codec.js";
 import { hashBody, type ModuleNames } from "./body-hash.js";
 import { ByteWriter } from "./bytes.js";
@@ -32,7 +36,7 @@ import {
   unnamedAddrs,
   visibilities,
 } from "./enums.js";
-import { type ModuleNumbers, PoolWriter } from "./pool.js";
+import { type ModuleNumbers, moduleNumbers, PoolWriter } from "./pool.js";
 import { packTables, type Table } from "./tables.js";
 import { TagTableWriter } from "./tag-codec.js";
 
@@ -51,6 +55,21 @@ export function writeObject(module: Module, summary?: ModuleSummary, options: Wr
 export interface WriteOptions {
   /** Other threads of the link read it: without debug information, and origins are numbers that only the first one understands. */
   readonly forThreads?: boolean;
+  /**
+   * A part of a module, in which only these have contents: other functions have a body that does nothing, and variables any
+   * value. So whoever must know that they are definitions does, and nothing more.
+   */
+  readonly only?: ReadonlySet<GlobalValue>;
+}
+
+/** In place of a body that nobody is to look at. */
+function stubBody(): Uint8Array {
+  const fn = new Func("", functionType(voidType, []));
+  const body = new Body();
+  const block = new Block();
+  block.append(makeInst(Op.Unreachable, voidType, [], null));
+  body.blocks.push(block);
+  return encodeBody(fn, moduleNumbers(() => 0), body);
 }
 
 class ObjectWriter {
@@ -197,7 +216,7 @@ class ObjectWriter {
       case "function":
         return { row, summary: this.function(global, row) };
       case "variable":
-        row.push(this.constant(global.initializer), packTypeIds(global.typeIds), global.vcallVisibility);
+        row.push(this.constant(this.initializer(global)), packTypeIds(global.typeIds), global.vcallVisibility);
         break;
       case "alias":
         row.push(this.constant(global.aliasee));
@@ -206,13 +225,27 @@ class ObjectWriter {
         row.push(this.constant(global.resolver));
         break;
     }
-    return { row, summary: summarizeGlobal(global, this.indices) };
+    return { row, summary: this.summary(global) };
   }
 
-  private function(fn: Func, row: Table[]): SymbolSummary {
-    const decoded = fn.isDecoded;
-    // What is attached to the function may come with the body.
-    if (!fn.isDeclaration && !(fn.source instanceof EncodedBody)) fn.view();
+  private has(global: GlobalValue): boolean {
+    return this.options.only?.has(global) !== false;
+  }
+
+  private initializer(variable: GlobalVariable): Constant | null {
+    const { initializer } = variable;
+    return initializer === null || this.has(variable)
+      ? initializer
+      : new ConstUndef(variable.valueType, false);
+  }
+
+  private summary(global: GlobalValue): SymbolSummary {
+    return this.has(global)
+      ? summarizeGlobal(global, this.indices)
+      : symbolSummary(global, [], [], 0, 0, "", 0);
+  }
+
+  private header(fn: Func, row: Table[]): void {
     row.push(
       fn.callingConvention,
       this.pool.attributes.index(fn.attributes),
@@ -221,6 +254,23 @@ class ObjectWriter {
       this.constant(fn.prologue),
       this.constant(fn.personality),
     );
+  }
+
+  private stub(fn: Func, row: Table[]): SymbolSummary {
+    this.header(fn, row);
+    this.stubBytes ??= stubBody();
+    row.push(this.stubBytes.length, fn.entryCount === null ? 0 : fn.entryCount + 1, packTypeIds(fn.typeIds));
+    this.bodies.raw(this.stubBytes);
+    return this.summary(fn);
+  }
+  private stubBytes: Uint8Array | null = null;
+
+  private function(fn: Func, row: Table[]): SymbolSummary {
+    const decoded = fn.isDecoded;
+    if (!fn.isDeclaration && !this.has(fn)) return this.stub(fn, row);
+    // What is attached to the function may come with the body.
+    if (!fn.isDeclaration && !(fn.source instanceof EncodedBody)) fn.view();
+    this.header(fn, row);
     if (fn.isDeclaration) {
       row.push(0, 0, packTypeIds(fn.typeIds));
       return summarizeGlobal(fn, this.indices);

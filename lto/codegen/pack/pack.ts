@@ -46,14 +46,22 @@ import {
 import type { SymbolNumbers } from "./symbol-numbers.js";
 import { WordWriter } from "./words.js";
 
+/** Positions among the words of a function. */
+export interface PackedPlaces {
+  /** Of numbers of globals. */
+  readonly globals: number[];
+  /** Of numbers of sets of callees. */
+  readonly sets: number[];
+}
+
 /**
  * The function as words; it may be thrown away, or go on.
- * @param places is given the positions of the words that are numbers of globals
+ * @param places is given the positions of the words that are numbers of what else is in the program
  */
 export function packFunction(
   mf: MFunction,
   symbols: SymbolNumbers,
-  places: number[] | null = null,
+  places: PackedPlaces | null = null,
 ): PackedFunction {
   const packer = new Packer(mf, symbols, places);
   packer.header();
@@ -82,7 +90,7 @@ class Packer {
   constructor(
     private readonly mf: MFunction,
     private readonly symbols: SymbolNumbers,
-    private readonly places: number[] | null,
+    private readonly places: PackedPlaces | null,
   ) {
     mf.blocks.forEach((block, i) => {
       this.positions[block.id] = i;
@@ -165,7 +173,7 @@ class Packer {
 
   private global(global: GlobalValue): void {
     const number = this.symbols.numberOf(global);
-    if (this.places !== null && number >= 0) this.places.push(this.out.length);
+    if (this.places !== null && number >= 0) this.places.globals.push(this.out.length);
     this.out.word(number);
     if (number < 0) this.out.text(global.name);
   }
@@ -277,7 +285,8 @@ class Packer {
         (callee !== null ? 8 : 0) |
         (unwind !== null ? 16 : 0),
     );
-    this.out.word(call.calleeSet);
+    if (this.places !== null && call.calleeSet >= 0) this.places.sets.push(this.out.length);
+    this.out.word(this.symbols.packedSet(call.calleeSet));
     this.out.word(call.pushed);
     if (callee !== null) this.global(callee);
     if (unwind !== null) this.block(unwind);

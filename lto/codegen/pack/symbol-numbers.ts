@@ -29,6 +29,15 @@ export class SymbolNumbers {
     return this.globals[number]!;
   }
 
+  /** The number under which a set of callees is packed; those below 0 stay. Elsewhere sets have other numbers. */
+  packedSet(set: number): number {
+    return set;
+  }
+  /** The inverse. */
+  setOf(packed: number): number {
+    return packed;
+  }
+
   routine(name: string): GlobalValue {
     return this.routines.get(name) ?? declare(name);
   }

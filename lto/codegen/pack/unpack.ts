@@ -308,7 +308,7 @@ class Unpacker {
 
   private call(): CallInfo {
     const flags = this.in.word();
-    const calleeSet = this.in.word();
+    const calleeSet = this.symbols.setOf(this.in.word());
     const pushed = this.in.word();
     const callee = (flags & 8) !== 0 ? this.global() : null;
     return {

@@ -13,6 +13,10 @@ import type { Steps } from "../../ir/steps.js";
 /** Whether something is known of a call in the function. */
 export const isListed = (sets: readonly number[]): boolean => sets.some((set) => set >= 0);
 
+/** The sets of a function's calls, each once. */
+export const listedSets = (sets: readonly number[]): readonly number[] =>
+  isListed(sets) ? [...new Set(sets.filter((set) => set >= 0))] : [];
+
 /**
  * Writes the sets onto the calls. The bodies must be the ones that the analysis saw, since it lists calls by their
  * order; this is the only place where that matters.

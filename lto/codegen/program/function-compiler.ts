@@ -8,7 +8,7 @@
 
 import type { IndirectCalls } from "../../analysis/function-pointers/index.js";
 import { InternalError } from "../../ir/errors.js";
-import type { GlobalValue, Module } from "../../ir/module.js";
+import type { Func, GlobalValue, Module } from "../../ir/module.js";
 import type { Value } from "../../ir/values.js";
 import { ClobberStore } from "../ipra/clobber-store.js";
 import { boundsOf, type PassedRegisters, unknownBounds } from "../ipra/variable-arguments.js";
@@ -37,7 +37,7 @@ import {
   platformConvention,
   type Target,
 } from "../target.js";
-import { CalleeSetNumbers, isListed } from "./callee-sets.js";
+import { CalleeSetNumbers, isListed, listedSets } from "./callee-sets.js";
 import { type CodeCache, type FunctionIdentity, SessionCache } from "./code-cache.js";
 import { type FunctionFacts, gatherFacts } from "./facts.js";
 import { allocateFunction, type Observer, type SessionPasses } from "./function.js";
@@ -45,6 +45,7 @@ import type { Decisions, PublishedMask } from "./function-compilers.js";
 import { type CalleeNumber, type FunctionNumber, Numbering } from "./numbering.js";
 import type { CodegenOptions } from "./options.js";
 import type { SessionPlan } from "./plan.js";
+import { type ProgramSlice, sliceProgram } from "./slice.js";
 import { type FunctionStatistics, functionStatistics } from "./statistics.js";
 
 export type { SessionPasses } from "./function.js";
@@ -61,11 +62,17 @@ interface Allocated {
   readonly cached: (FunctionIdentity & { readonly key: string }) | null;
 }
 
+/** A function that is in no cache, by the key that it would have there. */
+export interface Missing {
+  readonly number: FunctionNumber;
+  readonly key: string;
+}
+
 export class FunctionCompiler {
   readonly numbering: Numbering;
   private readonly symbols: SymbolNumbers;
   private readonly conventions: Uint32Array;
-  private readonly passed: Uint8Array;
+  private readonly passed: Uint8Array<ArrayBuffer>;
   private readonly indirect: IndirectCalls;
   private readonly componentOf: Uint32Array;
   private readonly calleeSets: CalleeSetNumbers;
@@ -73,6 +80,8 @@ export class FunctionCompiler {
   private readonly allocated = new Map<FunctionNumber, Allocated>();
   private readonly completed = new Map<FunctionNumber, PackedFunction>();
   private readonly cache: SessionCache | null;
+  /** Of functions that were asked for before they are compiled. */
+  private readonly identities = new Map<FunctionNumber, FunctionIdentity | null>();
 
   /**
    * @param passes how functions are lowered
@@ -141,14 +150,16 @@ export class FunctionCompiler {
   private compile(number: FunctionNumber): FunctionFacts {
     const fn = this.numbering.functions[number]!;
     const sets = this.indirect.sites[number] ?? [];
-    const identity = isListed(sets) ? null : (this.cache?.identify(fn) ?? null);
-    const key =
-      identity === null ? "" : this.cache!.keyOf(identity.digest, this.cacheKeyInputs(number, identity));
+    const distinct = listedSets(sets);
+    const identity = this.identityOf(number);
+    this.identities.delete(number);
+    const key = identity === null ? "" : this.keyOf(number, identity);
     const fromCache = identity === null ? null : { ...identity, key };
-    const known = fromCache === null ? null : this.cache!.allocated(key, fromCache.origins);
+    const known = fromCache === null ? null : this.cache!.allocated(key, fromCache.origins, distinct);
     if (known !== null) {
       fn.release();
-      this.allocated.set(number, { ...known, lost: [], cached: fromCache });
+      const lost = distinct.map((set) => this.numbering.ofSet(set));
+      this.allocated.set(number, { ...known, lost, cached: fromCache });
       return known.facts;
     }
     const body = fn.take();
@@ -181,8 +192,64 @@ export class FunctionCompiler {
     const packed = packFunction(machine, symbols);
     this.allocated.set(number, { packed, symbols, allocation, frequencies, lost, cached });
     if (cached !== null)
-      this.cache!.keepAllocated(key, machine, cached.origins, { allocation, frequencies, facts });
+      this.cache!.keepAllocated(key, machine, cached.origins, distinct, { allocation, frequencies, facts });
     return facts;
+  }
+
+  private identityOf(number: FunctionNumber): FunctionIdentity | null {
+    if (this.cache === null) return null;
+    let identity = this.identities.get(number);
+    if (identity === undefined) {
+      identity = this.cache.identify(this.numbering.functions[number]!);
+      this.identities.set(number, identity);
+    }
+    return identity;
+  }
+
+  private keyOf(number: FunctionNumber, identity: FunctionIdentity): string {
+    return this.cache!.keyOf(identity.digest, this.cacheKeyInputs(number, identity));
+  }
+
+  /** Of functions that are to be allocated with the masks published by now, those that the cache lacks and could have. */
+  missing(numbers: readonly FunctionNumber[]): Missing[] {
+    return numbers.flatMap((number) => {
+      const identity = this.identityOf(number);
+      if (identity === null) return [];
+      const key = this.keyOf(number, identity);
+      return this.cache!.has(key) ? [] : [{ number, key }];
+    });
+  }
+
+  /** Of functions allocated here, those whose completion the cache lacks and could have. */
+  missingCompleted(numbers: readonly FunctionNumber[], decisions: Decisions): Missing[] {
+    return numbers.flatMap((number) => {
+      const { cached } = this.allocated.get(number)!;
+      if (cached === null) return [];
+      const key = this.completedKey(number, cached, decisions);
+      return this.cache!.has(key) ? [] : [{ number, key }];
+    });
+  }
+
+  /**
+   * What doing it elsewhere needs of the program. Functions are either all to be allocated, or all allocated and to be
+   * completed, by the decisions.
+   */
+  slice(numbers: readonly FunctionNumber[], decisions: Decisions | null): ProgramSlice {
+    const mentioned = (number: FunctionNumber): readonly GlobalValue[] => {
+      if (decisions === null) return this.identityOf(number)?.mentioned ?? [];
+      const { mentioned: symbols, key } = this.allocated.get(number)!.cached!;
+      const names = this.cache!.entry(key)?.names ?? [];
+      return [...symbols, ...names.flatMap((name) => this.cache!.find(name) ?? [])];
+    };
+    const { symbols, numbering, conventions, passed, componentOf, indirect } = this;
+    const plan = { conventions, passed, componentOf, indirect };
+    const clobbersOf = (fn: Func): RegisterSet => this.clobbersOf(fn, -1);
+    return sliceProgram({ symbols, numbering, plan, mentioned, clobbersOf, decisions }, numbers);
+  }
+
+  /** What an allocated function is in the cache, if it may be there. */
+  cachedIdentity(number: FunctionNumber): (FunctionIdentity & { readonly key: string }) | null {
+    return this.allocated.get(number)?.cached ?? null;
   }
 
   private isRecursive(number: FunctionNumber, callee: GlobalValue): boolean {
@@ -203,6 +270,13 @@ export class FunctionCompiler {
         exact === undefined ? -1 : this.passed[exact]!,
         this.isRecursive(number, global) ? 1 : 0,
       );
+    }
+    // Who is in the sets, and which calls have which of them, the body says.
+    for (const set of listedSets(this.indirect.sites[number] ?? [])) {
+      const clobbers = this.clobbersOf(null, set);
+      const { unknown, members } = this.indirect.sets[set]!;
+      const bounds = members.map((member) => this.passed[member]!);
+      cacheKeyInputs.push(lowWord(clobbers), highWord(clobbers), unknown ? 1 : 0, bounds.length, ...bounds);
     }
     return cacheKeyInputs;
   }
@@ -226,7 +300,21 @@ export class FunctionCompiler {
         cacheKeyInputs.push(aligned[reached]!);
       }
     }
+    for (const set of listedSets(this.indirect.sites[number] ?? [])) {
+      const reached = this.numbering.ofSet(set);
+      add(this.clobbersOf(null, set));
+      add(changed[reached]!);
+      cacheKeyInputs.push(aligned[reached]!);
+    }
     return cacheKeyInputs;
+  }
+
+  private completedKey(
+    number: FunctionNumber,
+    { key, mentioned }: NonNullable<Allocated["cached"]>,
+    decisions: Decisions,
+  ): string {
+    return this.cache!.keyOf(key, this.finishingKeyInputs(number, mentioned, decisions));
   }
 
   /** Gives a function allocated here its frame and final instructions, and keeps it. @throws InputError, InternalError */
@@ -239,11 +327,9 @@ export class FunctionCompiler {
     const { saved, scratch, changed, aligned } = decisions;
     const { packed, symbols: packedBy, allocation, frequencies, lost, cached } = this.allocated.get(number)!;
     this.allocated.delete(number);
-    const key =
-      cached === null
-        ? ""
-        : this.cache!.keyOf(cached.key, this.finishingKeyInputs(number, cached.mentioned, decisions));
-    const known = cached === null ? null : this.cache!.completed(key, cached.origins);
+    const sets = listedSets(this.indirect.sites[number] ?? []);
+    const key = cached === null ? "" : this.completedKey(number, cached, decisions);
+    const known = cached === null ? null : this.cache!.completed(key, cached.origins, sets);
     if (known !== null) {
       this.completed.set(number, known.packed);
       return { ...functionStatistics(allocation, known.wrapped), cachedFunctions: 1 };
@@ -273,7 +359,7 @@ export class FunctionCompiler {
       },
     );
     this.completed.set(number, packFunction(machine, symbols));
-    if (cached !== null) this.cache!.keepCompleted(key, machine, cached.origins, wrapped);
+    if (cached !== null) this.cache!.keepCompleted(key, machine, cached.origins, sets, wrapped);
     return functionStatistics(allocation, wrapped);
   }
 

@@ -14,7 +14,7 @@ export type FunctionNumber = number & { readonly [brand]: "function" };
 export type CalleeNumber = FunctionNumber | (number & { readonly [brand]: "callee set" });
 
 /** Functions that get code, in the order of the module; their positions are the function numbers. */
-export function definedFunctions(module: Module): Func[] {
+export function definedFunctions(module: Pick<Module, "functions">): Func[] {
   return module.functions.filter((f) => !f.isDeclaration && f.linkage !== "available_externally");
 }
 
@@ -36,6 +36,13 @@ export class Numbering {
       if (isExact(fn, relocation)) this.exact.set(fn, i as FunctionNumber);
     });
   }
+
+  /** The number of a function that gets code, whether calls are sure to reach that or not. */
+  numberOfDefinition(fn: GlobalValue): FunctionNumber | undefined {
+    this.defined ??= new Map(this.functions.map((own, i) => [own, i as FunctionNumber]));
+    return this.defined.get(fn);
+  }
+  private defined: Map<GlobalValue, FunctionNumber> | null = null;
 
   /** The number of a function whose definition calls are sure to reach. */
   numberOf(callee: GlobalValue): FunctionNumber | undefined {
