@@ -6,7 +6,7 @@ import { bodyCodec, EncodedBody } from "../../formats/object/body-codec.js";
 import { hashBody } from "../../formats/object/body-hash.js";
 import { ByteReader, ByteWriter } from "../../formats/object/bytes.js";
 import { moduleNumbers, PoolWriter, readOutside } from "../../formats/object/pool.js";
-import type { FunctionIdentity } from "../../lto/codegen/program/code-cache.js";
+import type { CodeCache, CodeEntry, FunctionIdentity } from "../../lto/codegen/program/code-cache.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
 import { AttributeList, type AttributeSet, noAttributes } from "../../lto/ir/attributes.js";
 import type { BodyCodec, Func, GlobalValue, Module } from "../../lto/ir/module.js";
@@ -157,6 +157,24 @@ export class CodeKeys {
 
   keyOf(digest: string, cacheKeyInputs: readonly number[]): string {
     return digestOf(digest, cacheKeyInputs.join()).toString("hex");
+  }
+}
+
+/** What helpers make for one link, until that has taken it. */
+export class MemoryCodeCache extends CodeKeys implements CodeCache {
+  private readonly entries = new Map<string, CodeEntry>();
+
+  has(key: string): boolean {
+    return this.entries.has(key);
+  }
+  get(key: string): CodeEntry | undefined {
+    const entry = this.entries.get(key);
+    // Nobody asks for a completed function twice.
+    if (entry?.kind === "completed") this.entries.delete(key);
+    return entry;
+  }
+  put(key: string, entry: CodeEntry): void {
+    this.entries.set(key, entry);
   }
 }
 

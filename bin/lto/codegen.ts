@@ -15,7 +15,7 @@ import type { CodeCache } from "../../lto/codegen/program/code-cache.js";
 import { type CodegenJob, generateCode } from "../../lto/codegen/program/driver.js";
 import { FunctionCompiler } from "../../lto/codegen/program/function-compiler.js";
 import type { PrintedFunction } from "../../lto/codegen/program/function-compilers.js";
-import { LocalCompilers } from "../../lto/codegen/program/local-compilers.js";
+import { LocalCompilers, type StepTaker } from "../../lto/codegen/program/local-compilers.js";
 import { nativeBoundaryRefusals } from "../../lto/codegen/program/native-boundary.js";
 import { definedFunctions } from "../../lto/codegen/program/numbering.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
@@ -27,6 +27,7 @@ import type { Steps } from "../../lto/ir/steps.js";
 import type { ModuleSummary } from "../../lto/link/index.js";
 import type { PassReport } from "../../lto/pass/report.js";
 import { targetOf } from "../../lto/targets.js";
+import type { UnitEngine } from "../farm/engine.js";
 import { throwAny } from "./errors.js";
 import { type IndirectNames, indirectNames } from "./ipra-claims.js";
 import { type CodegenPasses, sessionPasses } from "./passes.js";
@@ -43,15 +44,19 @@ export interface Threads {
 
 /** A module that is ready for code generation. Nothing in it leads back to the inputs. */
 export interface PlannedModule extends CodegenJob {
-  /** IR instructions. */
+  /** IR instructions of each function, and of all. */
+  readonly instructions: Uint32Array;
   readonly size: number;
 }
 
 /** What is wanted besides the text, and where everything goes, in order. */
 export interface CodegenSink {
   readonly requests: ReportRequests;
-  /** Code of earlier links, which only this thread knows; null: none. */
+  /** Code of earlier links, or of helpers, which only this thread knows; null: none. */
   readonly cache: CodeCache | null;
+  /** Who compiles functions for this thread, with `cache`; null: nobody. */
+  readonly engine: UnitEngine | null;
+  tell(text: string): void;
   write(text: string): void;
   report(report: Report): void;
   /** A phase is over. */
@@ -82,13 +87,30 @@ export function* planModule(
   const plan = yield* planProgram(module, summary, options, target, bodyCodec());
   throwAny(nativeBoundaryRefusals(module, plan.open, target.boundary));
   const size = summary.symbols.reduce((sum, s) => sum + s.instructions, 0);
-  return { module, plan, options, target, size };
+  const counts = new Map(module.globals.map((global, i) => [global, summary.symbols[i]?.instructions ?? 0]));
+  const instructions = Uint32Array.from(definedFunctions(module), (fn) => counts.get(fn) ?? 0);
+  return { module, plan, options, target, instructions, size };
 }
 
 /** What makes debug information of the marks in the text of functions. Most links need none. */
 async function debugWriter(module: Module, printer: AsmPrinter): Promise<DebugWriter> {
   const { DebugWriter: Writer } = await import("../../formats/dwarf/writer.js");
   return new Writer(module, (global) => printer.symbol(global));
+}
+
+async function unitCompilers(
+  { module, options, target, instructions }: PlannedModule,
+  compiler: FunctionCompiler,
+  print: (mf: MFunction) => PrintedFunction,
+  take: StepTaker,
+  cache: CodeCache,
+  engine: UnitEngine,
+  { tell }: CodegenSink,
+): Promise<LocalCompilers> {
+  const { UnitCompilers } = await import("../../lto/codegen/program/unit-compilers.js");
+  const { UnitHelpers } = await import("../farm/helpers.js");
+  const helpers = new UnitHelpers({ module, options, target, compiler, cache, instructions }, engine, tell);
+  return new UnitCompilers(compiler, print, take, helpers);
 }
 
 export async function generate(
@@ -149,11 +171,12 @@ export async function generate(
     const own = sessionPasses(options.passes, target, passes, 0, dump);
     const observer = reporter(sink.requests, deliver);
     const session = new FunctionCompiler(module, options, plan, target, own, observer, sink.cache);
-    const sessions = new LocalCompilers(
-      session,
-      (mf) => printer.functionText(mf),
-      (phase, steps) => threads.scheduler.take(phase, steps),
-    );
+    const text = (mf: MFunction): PrintedFunction => printer.functionText(mf);
+    const take: StepTaker = (phase, steps) => threads.scheduler.take(phase, steps);
+    const sessions =
+      sink.engine === null || sink.cache === null
+        ? new LocalCompilers(session, text, take)
+        : await unitCompilers(planned, session, text, take, sink.cache, sink.engine, sink);
     generated = await generateCode(planned, sessions, print, printAdded, finished);
   }
   functions.close();

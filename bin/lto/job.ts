@@ -6,6 +6,7 @@ import { writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { resolve } from "node:path";
 import { printModule } from "../../formats/text/index.js";
+import type { CodeCache } from "../../lto/codegen/program/code-cache.js";
 import type { CodegenStatistics } from "../../lto/codegen/program/statistics.js";
 import type { RegisterSet } from "../../lto/codegen/register-set.js";
 import { InputError } from "../../lto/ir/errors.js";
@@ -16,13 +17,21 @@ import { emptyReport, mergeReports, type PassReport } from "../../lto/pass/repor
 import { formatTrace } from "../../lto/pass/trace.js";
 import { type PassSet, productPasses } from "../../lto/pipeline/registry.js";
 import { isTarget } from "../../lto/targets-by-triple.js";
+import type { UnitEngine } from "../farm/engine.js";
 import type { Host } from "../host/host.js";
 import { settle } from "../host/interrupts.js";
 import { isSameFile, OutputFile } from "../host/output-file.js";
 import { ScratchFile } from "../host/scratch-file.js";
 import { isSystemError, reasonOf } from "../host/system-errors.js";
 import type { FileCodeCache } from "./code-cache.js";
-import { type CodegenResult, type CodegenSink, generate, type PlannedModule, planModule } from "./codegen.js";
+import {
+  type CodegenResult,
+  type CodegenSink,
+  generate,
+  type PlannedModule,
+  planModule,
+  type Threads,
+} from "./codegen.js";
 import { codegenOptions } from "./codegen-options.js";
 import type { DriverOptions } from "./driver-options.js";
 import { LinkError } from "./errors.js";
@@ -289,10 +298,19 @@ class Job {
     const assembly = await assemblyFile(options, scratch);
     const collector = new ClaimCollector();
     const { sizeReport } = this;
-    const cache = await this.openCache(planned);
+    const threads = {
+      jobs: services.host.workers ? (options.jobs ?? availableParallelism()) : 1,
+      threshold: options.parallelThreshold,
+      scheduler: services.scheduler,
+    };
+    const file = await this.openCache(planned);
+    const engine = await this.openEngine(planned, threads, file !== null);
+    const cache = file ?? (engine === null ? null : await memoryCache(planned));
     const sink: CodegenSink = {
       requests: reportRequests(options),
       cache,
+      engine,
+      tell: (text) => services.tell?.(text),
       finished: services.finished,
       write: (text) => assembly?.write(text),
       report(report) {
@@ -310,11 +328,6 @@ class Job {
         }
       },
     };
-    const threads = {
-      jobs: services.host.workers ? (options.jobs ?? availableParallelism()) : 1,
-      threshold: options.parallelThreshold,
-      scheduler: services.scheduler,
-    };
     try {
       const generated = await generate(planned, threads, passes, sink);
       if (options.checkIpra && assembly !== null) {
@@ -322,10 +335,11 @@ class Job {
         const claims = collector.claims(generated.indirect);
         await checkIpra(assembly, claims, planned, services);
       }
-      this.complain(cache?.close() ?? null);
+      this.complain(file?.close() ?? null);
       const { statistics, usage } = generated;
       return { generated, code: { statistics, usage }, passes: generated.passes };
     } finally {
+      await engine?.close();
       if (assembly !== scratch) assembly?.close();
     }
   }
@@ -335,6 +349,19 @@ class Job {
     if (reason === null) return;
     const message = `cannot write to the cache ${this.options.cacheDir}: ${reason}`;
     this.services.diagnose({ severity: "warning", message });
+  }
+
+  /** Who compiles functions for this thread; null: nobody, or somebody wants to see all functions being compiled. */
+  private async openEngine(
+    { options, size }: PlannedModule,
+    { jobs, threshold }: Threads,
+    hasCache: boolean,
+  ): Promise<UnitEngine | null> {
+    const { services } = this;
+    // Without a cache threads have a way of their own.
+    if (!hasCache || jobs === 1 || size < threshold) return null;
+    const { ThreadEngine } = await import("../farm/thread-engine.js");
+    return new ThreadEngine(jobs, services.scheduler.signal);
   }
 
   /** Null where there is none, or somebody wants to see all functions being compiled. */
@@ -381,6 +408,11 @@ class Job {
       throw new InputError(`cannot write the ${what}: ${(e as Error).message}`, path);
     }
   }
+}
+
+async function memoryCache({ module, options }: PlannedModule): Promise<CodeCache> {
+  const { keyedOptions, MemoryCodeCache } = await import("./code-keys.js");
+  return new MemoryCodeCache(module, keyedOptions(options));
 }
 
 /** Where assembly goes: to the output, to a file for the checker only, or nowhere. */

@@ -27,6 +27,7 @@ import { emptyReport, mergeReports } from "../../lto/pass/report.js";
 import type { CodegenPasses } from "./passes.js";
 import type { Report, ReportRequests } from "./reports.js";
 import type { Scheduler } from "./scheduler.js";
+import { threadFile } from "./thread-file.js";
 import {
   type Attempt,
   errorOf,
@@ -77,7 +78,7 @@ export class WorkerCompilers implements FunctionCompilers {
       origin,
       earlierRuns,
     };
-    const filename = new URL("./thread.cjs", import.meta.url).href;
+    const filename = threadFile();
     this.workers = Array.from({ length: jobs }, (_, w) => {
       const workerData: WorkerSetup = { ...setup, thread: w + 1 };
       return new Piscina({ filename, minThreads: 1, maxThreads: 1, workerData });

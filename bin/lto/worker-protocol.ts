@@ -46,7 +46,9 @@ export type WorkerTask =
     }
   | { readonly kind: "emit"; readonly numbers: readonly FunctionNumber[] }
   /** What there is besides texts, when all are printed. */
-  | { readonly kind: "rest" };
+  | { readonly kind: "rest" }
+  /** For a thread that was started with no module: does a unit of work. */
+  | { readonly kind: "unit"; readonly bytes: Uint8Array };
 
 /** The result for one component or function, or why there is none; the worker stops at the first failure. */
 export type Attempt<T> = ({ readonly result: T } | { readonly failure: Failure }) & {
@@ -67,7 +69,10 @@ export type WorkerAnswer =
   | Attempt<Printed>[]
   | PackedFunction[]
   | undefined
-  | Rest;
+  | Rest
+  /** To a unit; null: it could not be done. */
+  | Uint8Array
+  | null;
 
 /** An error as plain data: classes do not survive the way between threads. */
 export interface Failure {

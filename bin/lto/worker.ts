@@ -1,4 +1,4 @@
-/** Worker thread of `tsc-lto`: holds the module and a session that compiles a share of its functions. */
+/** Worker thread of `tsc-lto`: holds the module and a session that compiles a share of its functions; or does units of work. */
 import { workerData } from "node:worker_threads";
 import { AsmPrinter } from "../../formats/asm/index.js";
 import { readObject } from "../../formats/object/reader.js";
@@ -19,8 +19,8 @@ import {
 let reports: Report[] = [];
 const deliver = (report: Report): number => reports.push(report);
 
-async function start() {
-  const { object, file, options, plan, reports: requests, thread, ...run } = workerData as WorkerSetup;
+async function start(setup: WorkerSetup) {
+  const { object, file, options, plan, reports: requests, thread, ...run } = setup;
   const module = readObject(new Uint8Array(object), file);
   const target = targetOf(module);
   const passes = sessionPasses(options.passes, target, { ...run, pipelines }, thread, (text) =>
@@ -34,7 +34,13 @@ async function start() {
     printer: new AsmPrinter(module, options),
   };
 }
-const started = start();
+const started = workerData === null ? null : start(workerData as WorkerSetup);
+
+async function doUnit(bytes: Uint8Array): Promise<Uint8Array | null> {
+  const { compileUnit } = await import("../farm/compile-unit.js");
+  const done = attempt(() => compileUnit(bytes));
+  return "result" in done ? done.result : null;
+}
 
 /** Does something for each item in turn, up to the first that fails. */
 function each<I, T>(items: readonly I[], work: (item: I) => T): Attempt<T>[] {
@@ -49,7 +55,8 @@ function each<I, T>(items: readonly I[], work: (item: I) => T): Attempt<T>[] {
 }
 
 export default async function run(task: WorkerTask): Promise<WorkerAnswer> {
-  const { session, runner, printer } = await started;
+  if (task.kind === "unit") return doUnit(task.bytes);
+  const { session, runner, printer } = await started!;
   switch (task.kind) {
     case "allocate":
       session.publish(task.masks);

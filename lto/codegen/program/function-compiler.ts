@@ -247,6 +247,16 @@ export class FunctionCompiler {
     return sliceProgram({ symbols, numbering, plan, mentioned, clobbersOf, decisions }, numbers);
   }
 
+  /** Takes a function that was allocated elsewhere, from the cache. @returns whether it is there */
+  adopt(number: FunctionNumber, cached: FunctionIdentity & { readonly key: string }): boolean {
+    const sets = listedSets(this.indirect.sites[number] ?? []);
+    const known = this.cache?.allocated(cached.key, cached.origins, sets) ?? null;
+    if (known === null) return false;
+    const lost = sets.map((set) => this.numbering.ofSet(set));
+    this.allocated.set(number, { ...known, lost, cached });
+    return true;
+  }
+
   /** What an allocated function is in the cache, if it may be there. */
   cachedIdentity(number: FunctionNumber): (FunctionIdentity & { readonly key: string }) | null {
     return this.allocated.get(number)?.cached ?? null;

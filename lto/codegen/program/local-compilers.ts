@@ -96,7 +96,7 @@ export class LocalCompilers implements FunctionCompilers {
     this.passes = runner.takeReport();
   }
 
-  private get numbers(): FunctionNumber[] {
+  protected get numbers(): FunctionNumber[] {
     return this.compiler.numbering.functions.map((_, i) => i as FunctionNumber);
   }
 }

@@ -1,0 +1,39 @@
+/** Units of work done by threads of this process: for links that keep their functions in a cache. */
+import { Piscina } from "piscina";
+import { threadFile } from "../lto/thread-file.js";
+import type { WorkerAnswer, WorkerTask } from "../lto/worker-protocol.js";
+import type { SentUnit, UnitEngine } from "./engine.js";
+
+export class ThreadEngine implements UnitEngine {
+  private readonly pool: Piscina<WorkerTask, WorkerAnswer>;
+
+  constructor(
+    readonly parallel: number,
+    private readonly signal: AbortSignal | undefined,
+  ) {
+    const filename = threadFile();
+    this.pool = new Piscina({ filename, minThreads: 1, maxThreads: parallel, workerData: null });
+    signal?.addEventListener("abort", this.stop);
+  }
+
+  private readonly stop = (): void => void this.pool.destroy();
+
+  async run(
+    units: readonly SentUnit[],
+    take: (index: number, answer: Uint8Array) => boolean,
+  ): Promise<void> {
+    const { pool, signal } = this;
+    await Promise.all(
+      units.map(async ({ bytes }, index) => {
+        const answer = await pool.run({ kind: "unit", bytes });
+        if (answer instanceof Uint8Array) take(index, answer);
+      }),
+    );
+    signal?.throwIfAborted();
+  }
+
+  async close(): Promise<void> {
+    this.signal?.removeEventListener("abort", this.stop);
+    await this.pool.destroy();
+  }
+}
