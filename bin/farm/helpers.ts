@@ -101,6 +101,9 @@ export class UnitHelpers implements Helpers {
     count.units += units.length;
     count.functions += came;
     count.here += missing.length - came;
+    this.tell(
+      `${units.length} units of work with ${missing.length} functions to ${decisions === null ? "allocate" : "complete"}: ${came} came back`,
+    );
     return came;
   }
 

@@ -138,6 +138,8 @@ export class CodeKeys {
   private attributesText({ fn, result, parameters }: AttributeList): string[] {
     const texts = [this.setText(fn), this.setText(result)];
     for (const set of parameters) texts.push(this.setText(set));
+    // Written modules keep no empty sets at the end.
+    while (texts.length > 2 && texts.at(-1) === this.setText(noAttributes)) texts.pop();
     return texts;
   }
 
