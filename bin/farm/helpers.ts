@@ -157,7 +157,8 @@ export class UnitHelpers implements Helpers {
   private unitFunctions(functions: readonly Missing[], slice: ProgramSlice): UnitFunction[] {
     const { compiler, cache } = this.program;
     const places = new Map<GlobalValue, number>();
-    if (slice.decisions !== null) slice.globals.forEach((global, place) => places.set(global, place));
+    if (slice.decisions !== null)
+      for (const [place, global] of slice.globals.entries()) places.set(global, place);
     return functions.map((one, i) => {
       const number = slice.functions[i]!;
       if (slice.decisions === null) return { number, allocated: null };

@@ -18,10 +18,7 @@ export class ThreadEngine implements UnitEngine {
 
   private readonly stop = (): void => void this.pool.destroy();
 
-  async run(
-    units: readonly SentUnit[],
-    take: (index: number, answer: Uint8Array) => boolean,
-  ): Promise<void> {
+  async run(units: readonly SentUnit[], take: (index: number, answer: Uint8Array) => boolean): Promise<void> {
     const { pool, signal } = this;
     await Promise.all(
       units.map(async ({ bytes }, index) => {

@@ -112,6 +112,16 @@ const forOptimizer: readonly LinkerOption[] = [
     cachePolicy,
   ),
   done("thinlto-jobs <n>", "as --jobs; 0 and all: the number of cores", jobs, joined),
+  ...[
+    "thinlto-distributor <program>",
+    "thinlto-distributor-arg <arg>",
+    "thinlto-remote-compiler <program>",
+    "thinlto-remote-compiler-arg <arg>",
+    "thinlto-remote-compiler-prepend-arg <arg>",
+  ].map((spelling) => {
+    const name = `--${spelling.split(" ")[0]}`;
+    return done(spelling, `as ${name} of tsc-lto`, (given) => [`${name}=${given}`], joined);
+  }),
   done(
     "lto-O <level>",
     "0: as -O 0; 1: as --effort fast; of the others, each function has the one that it was compiled for",
@@ -158,14 +168,7 @@ const forOptimizer: readonly LinkerOption[] = [
       ["lto-basic-block-sections <which>", "functions are in one piece"],
       ["opt-remarks-hotness-threshold <n>", "optimisation records have no hotness"],
       ["thinlto-object-suffix-replace thinlto-prefix-replace <old;new>", "there is no distributed ThinLTO"],
-      [
-        "thinlto-index-only thinlto-single-module thinlto-distributor thinlto-distributor-arg <value>",
-        "there is no distributed ThinLTO",
-      ],
-      [
-        "thinlto-remote-compiler thinlto-remote-compiler-arg thinlto-remote-compiler-prepend-arg <value>",
-        "there is no distributed ThinLTO",
-      ],
+      ["thinlto-index-only thinlto-single-module <value>", "there is no distributed ThinLTO"],
       ["load-pass-plugin <file>", "LLVM's passes do not run"],
     ] as const
   ).map(([spelling, text]) => refused(spelling, text, joined)),

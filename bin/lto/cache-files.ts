@@ -53,7 +53,8 @@ export function buildId(): Buffer {
     for (const name of fs.readdirSync(folder, { recursive: true, encoding: "utf8" })) {
       const path = join(folder, name);
       const { size, mtimeMs, isFile } = statOf(path);
-      if (isFile) files.push({ name: relativeName(folder, name, isBundle), path, state: `${size} ${mtimeMs}` });
+      if (isFile)
+        files.push({ name: relativeName(folder, name, isBundle), path, state: `${size} ${mtimeMs}` });
     }
   files.sort((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name)));
   const state = files.map((file) => `${file.path} ${file.state}`).join("\n");

@@ -143,7 +143,7 @@ function readEntries(file: string, build: Buffer): Map<string, Buffer> {
 }
 
 /** Whether an option asks for something that only compiling shows. */
-const wantsToSee = ({ passes, checkAllocation, verify }: CodegenOptions): boolean =>
+export const wantsToSee = ({ passes, checkAllocation, verify }: CodegenOptions): boolean =>
   checkAllocation ||
   verify ||
   passes.verifyEach ||

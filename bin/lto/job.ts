@@ -7,6 +7,7 @@ import { availableParallelism, tmpdir } from "node:os";
 import { resolve } from "node:path";
 import { printModule } from "../../formats/text/index.js";
 import type { CodeCache } from "../../lto/codegen/program/code-cache.js";
+import type { CodegenOptions } from "../../lto/codegen/program/options.js";
 import type { CodegenStatistics } from "../../lto/codegen/program/statistics.js";
 import type { RegisterSet } from "../../lto/codegen/register-set.js";
 import { InputError } from "../../lto/ir/errors.js";
@@ -358,16 +359,44 @@ class Job {
     hasCache: boolean,
   ): Promise<UnitEngine | null> {
     const { services } = this;
+    const { thinltoDistributor: program } = this.options;
+    if (program !== null) {
+      if (await this.seesAll(options)) {
+        const message =
+          "--thinlto-distributor: other options ask to see functions compiled: nothing is distributed";
+        services.diagnose({ severity: "warning", message });
+        return null;
+      }
+      const { DistributorEngine } = await import("../farm/distributor-engine.js");
+      const { thinltoDistributorArg, thinltoRemoteCompiler, output } = this.options;
+      const told = {
+        program,
+        args: thinltoDistributorArg,
+        compiler: thinltoRemoteCompiler,
+        compilerPrependArgs: this.options.thinltoRemoteCompilerPrependArg,
+        compilerArgs: this.options.thinltoRemoteCompilerArg,
+        output,
+      };
+      return new DistributorEngine(told, services.host, services.scheduler.signal);
+    }
     // Without a cache threads have a way of their own.
     if (!hasCache || jobs === 1 || size < threshold) return null;
     const { ThreadEngine } = await import("../farm/thread-engine.js");
     return new ThreadEngine(jobs, services.scheduler.signal);
   }
 
+  /** Somebody wants to see all functions being compiled, or they are compiled otherwise than usual. */
+  private async seesAll(options: CodegenOptions): Promise<boolean> {
+    const { emit, printMachine, checkIpra } = this.options;
+    if (emit !== "asm" || printMachine !== null || checkIpra) return true;
+    const { wantsToSee } = await import("./code-cache.js");
+    return wantsToSee(options) || this.services.set !== productPasses;
+  }
+
   /** Null where there is none, or somebody wants to see all functions being compiled. */
   private async openCache({ module, options }: PlannedModule): Promise<FileCodeCache | null> {
-    const { cacheDir, cacheSize, emit, printMachine, checkIpra, inputs } = this.options;
-    if (cacheDir === null || emit !== "asm" || printMachine !== null || checkIpra) return null;
+    const { cacheDir, cacheSize, inputs } = this.options;
+    if (cacheDir === null || (await this.seesAll(options))) return null;
     const { openCodeCache } = await import("./code-cache.js");
     const names = inputs.map(({ name }) => name);
     return openCodeCache(cacheDir, cacheSize, this.services.host.cwd, names, module, options);

@@ -174,6 +174,30 @@ const threads = {
       ),
       usual: "1g",
     },
+    thinltoDistributor: value<string | null>(
+      "--thinlto-distributor <program>",
+      "have functions compiled by the jobs that this program distributes: LLVM's DTLTO protocol",
+      (given) => given,
+      null,
+    ),
+    thinltoDistributorArg: list("--thinlto-distributor-arg <arg>", "a word for the distributor"),
+    thinltoRemoteCompiler: {
+      ...value<string | null>(
+        "--thinlto-remote-compiler <program>",
+        "tsc-lto of this build, where jobs run",
+        (given) => given,
+        null,
+      ),
+      usual: "this one",
+    },
+    thinltoRemoteCompilerPrependArg: list(
+      "--thinlto-remote-compiler-prepend-arg <arg>",
+      "a word for it, before all others",
+    ),
+    thinltoRemoteCompilerArg: list(
+      "--thinlto-remote-compiler-arg <arg>",
+      "a word for it, after its subcommand",
+    ),
   },
 } as const satisfies OptionGroup;
 

@@ -4,6 +4,7 @@
  */
 import { Command, CommanderError } from "commander";
 import { InputError } from "../../lto/ir/errors.js";
+import { addCompileUnit, addDistribute } from "../farm/commands.js";
 import { addCompletion, addMan } from "../help/commands-of-help.js";
 import { reportFault } from "../host/fault.js";
 import type { Host } from "../host/host.js";
@@ -29,7 +30,17 @@ export type AddSubcommand = (command: Command, services: Services, finish: (code
 /** The command with all subcommands, for running them and for the manual. */
 export function makeSubcommands(services: Services, finish: (code: number) => void): Command {
   const command = new Command("tsc-lto").helpCommand(false);
-  for (const add of [addSize, addDiff, addWhy, addMeasure, addServe, addMan, addCompletion])
+  for (const add of [
+    addSize,
+    addDiff,
+    addWhy,
+    addMeasure,
+    addServe,
+    addDistribute,
+    addCompileUnit,
+    addMan,
+    addCompletion,
+  ])
     add(command, services, finish);
   return command;
 }

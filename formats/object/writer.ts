@@ -69,7 +69,11 @@ function stubBody(): Uint8Array {
   const block = new Block();
   block.append(makeInst(Op.Unreachable, voidType, [], null));
   body.blocks.push(block);
-  return encodeBody(fn, moduleNumbers(() => 0), body);
+  return encodeBody(
+    fn,
+    moduleNumbers(() => 0),
+    body,
+  );
 }
 
 class ObjectWriter {
@@ -216,7 +220,11 @@ class ObjectWriter {
       case "function":
         return { row, summary: this.function(global, row) };
       case "variable":
-        row.push(this.constant(this.initializer(global)), packTypeIds(global.typeIds), global.vcallVisibility);
+        row.push(
+          this.constant(this.initializer(global)),
+          packTypeIds(global.typeIds),
+          global.vcallVisibility,
+        );
         break;
       case "alias":
         row.push(this.constant(global.aliasee));

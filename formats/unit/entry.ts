@@ -62,7 +62,12 @@ export function decodeEntry(bytes: Uint8Array, target: Target): CodeEntry {
   const symbols = { names, headers, setCount };
   let entry: CodeEntry;
   if (kind === "allocated") {
-    entry = { kind, ...symbols, packed, ...readAllocated(reader, names.length + setCount, counts.blocks, target) };
+    entry = {
+      kind,
+      ...symbols,
+      packed,
+      ...readAllocated(reader, names.length + setCount, counts.blocks, target),
+    };
   } else {
     const wrapped = readFlag(reader);
     const sets = Uint32Array.from(readList(reader, () => reader.uint()));
@@ -152,4 +157,3 @@ function readAllocated(
   const facts: FunctionFacts = { written: writtenByAll, returns, forSize, aligned, calls };
   return { allocation, frequencies, facts };
 }
-

@@ -1,5 +1,11 @@
 /** Fields that entries and units have in common. */
-import { noRegisters, type RegisterSet, setOfWords, highWord, lowWord } from "../../lto/codegen/register-set.js";
+import {
+  highWord,
+  lowWord,
+  noRegisters,
+  type RegisterSet,
+  setOfWords,
+} from "../../lto/codegen/register-set.js";
 import { InputError } from "../../lto/ir/errors.js";
 import type { ByteReader, ByteWriter } from "../object/bytes.js";
 

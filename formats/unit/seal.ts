@@ -17,6 +17,7 @@ export function unseal(magic: string, bytes: Uint8Array, what: string): Uint8Arr
   if (bytes.length < start || !head.equals(bytes.subarray(0, head.length)))
     throw new InputError(`this is not ${what}`);
   const contents = bytes.subarray(start);
-  if (!digestOf(contents).equals(bytes.subarray(head.length, start))) throw new InputError(`${what} is damaged`);
+  if (!digestOf(contents).equals(bytes.subarray(head.length, start)))
+    throw new InputError(`${what} is damaged`);
   return contents;
 }

@@ -6,9 +6,9 @@
  * of the code cache by key. Both are sealed with a digest, and every field is checked when it is read.
  */
 import { createHash } from "node:crypto";
-import type { SessionPlan } from "../../lto/codegen/program/plan.js";
 import type { Decisions, PublishedMask } from "../../lto/codegen/program/function-compilers.js";
 import type { FunctionNumber } from "../../lto/codegen/program/numbering.js";
+import type { SessionPlan } from "../../lto/codegen/program/plan.js";
 import type { RegisterSet } from "../../lto/codegen/register-set.js";
 import { InputError } from "../../lto/ir/errors.js";
 import { ByteReader, ByteWriter } from "../object/bytes.js";

@@ -212,7 +212,8 @@ class PackedChecker {
   private symbol(): void {
     const head = this.word();
     this.below(head & ((1 << symbolKindBits) - 1), symbolKinds.length, "a kind of symbol");
-    const target = symbolTargets[this.below(head >> symbolKindBits, symbolTargets.length, "a kind of symbol")]!;
+    const target =
+      symbolTargets[this.below(head >> symbolKindBits, symbolTargets.length, "a kind of symbol")]!;
     switch (target) {
       case "global":
         return this.global();

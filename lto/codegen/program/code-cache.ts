@@ -274,10 +274,7 @@ export class SessionCache {
   }
 
   /** The symbols of an entry, if each is there and as it was. @param sets of the function */
-  private resolve(
-    { names, headers, setCount }: EntrySymbols,
-    sets: readonly number[],
-  ): GlobalValue[] | null {
+  private resolve({ names, headers, setCount }: EntrySymbols, sets: readonly number[]): GlobalValue[] | null {
     const globals: GlobalValue[] = [];
     if (setCount !== sets.length) return null;
     for (let i = 0; i < names.length; i++) {

@@ -51,7 +51,8 @@ export function sliceProgram(program: SlicedProgram, numbers: readonly FunctionN
   const found = new Set<GlobalValue>();
   const work: GlobalValue[] = [...wanted];
   for (const number of numbers) work.push(...mentioned(number));
-  for (const set of sets) for (const member of plan.indirect.sets[set]!.members) work.push(functions[member]!);
+  for (const set of sets)
+    for (const member of plan.indirect.sets[set]!.members) work.push(functions[member]!);
   for (let global = work.pop(); global !== undefined; global = work.pop()) {
     if (found.has(global)) continue;
     found.add(global);
@@ -69,7 +70,8 @@ export function sliceProgram(program: SlicedProgram, numbers: readonly FunctionN
     functions: numbers.map((number) => numberIn.get(number)!),
     plan: slicedPlan(plan, original, numberIn, sets, wanted, functions),
     masks: own.map((fn, i) => [i as FunctionNumber, clobbersOf(fn)] as const),
-    decisions: decisions === null ? null : slicedDecisions(decisions, original, sets, functions.length, wanted, own),
+    decisions:
+      decisions === null ? null : slicedDecisions(decisions, original, sets, functions.length, wanted, own),
   };
 }
 

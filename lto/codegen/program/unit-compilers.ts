@@ -3,12 +3,13 @@
  * goes its usual way, and makes what is still missing itself. So the outcome is that of one thread, whatever others do; all
  * that they can change is how long it takes.
  */
+
+import type { MFunction } from "../mir.js";
 import type { FunctionFacts } from "./facts.js";
 import type { FunctionCompiler } from "./function-compiler.js";
 import type { Component, Decisions, PrintedFunction } from "./function-compilers.js";
 import { LocalCompilers, type StepTaker } from "./local-compilers.js";
 import type { FunctionNumber } from "./numbering.js";
-import type { MFunction } from "../mir.js";
 
 /** Those who compile functions elsewhere. Neither promise is ever broken but by an abort. */
 export interface Helpers {

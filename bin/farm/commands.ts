@@ -1,0 +1,51 @@
+/** `tsc-lto compile-unit` and `tsc-lto distribute`: what distributors run, and one of them. */
+import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { resolve } from "node:path";
+import { InputError } from "../../lto/ir/errors.js";
+import { reasonOf } from "../host/system-errors.js";
+import { parseJobs } from "../lto/option-table.js";
+import type { AddSubcommand } from "../size/main.js";
+
+export const addCompileUnit: AddSubcommand = (command, { host }, finish) => {
+  command
+    .command("compile-unit")
+    .description(
+      "Do a unit of work for a link of the same build: compile the functions in it. Distributors run this, on whatever machine; it reads its input and writes its output, and nothing else.",
+    )
+    .argument("<unit>", "the unit of work")
+    .requiredOption("-o, --output <file>", "where the answer goes")
+    .action(async (unit: string, { output }: { output: string }) => {
+      const { compileUnit } = await import("./compile-unit.js");
+      const { writeWhole } = await import("../lto/cache-files.js");
+      let bytes: Uint8Array;
+      try {
+        bytes = readFileSync(resolve(host.cwd, unit));
+      } catch (e) {
+        throw new InputError(`cannot read ${unit}: ${reasonOf(e)}`);
+      }
+      const answer = compileUnit(bytes);
+      try {
+        writeWhole(resolve(host.cwd, output), answer);
+      } catch (e) {
+        throw new InputError(`cannot write ${output}: ${reasonOf(e)}`);
+      }
+      finish(0);
+    });
+};
+
+export const addDistribute: AddSubcommand = (command, { host, complain }, finish) => {
+  command
+    .command("distribute")
+    .description(
+      "A distributor for --thinlto-distributor, of tsc-lto and lld: runs the jobs of a description in processes of this machine.",
+    )
+    .argument("<file>", "description of the jobs (LLVM's DTLTO)")
+    .option("-j, --jobs <n>", "most processes at a time (default: the number of cores)", parseJobs)
+    .action(async (file: string, { jobs }: { jobs?: number }) => {
+      const { distributeHere } = await import("./distribute.js");
+      const parallel = jobs ?? availableParallelism();
+      const isDone = await distributeHere(resolve(host.cwd, file), parallel, (why) => complain("error", why));
+      finish(isDone ? 0 : 1);
+    });
+};

@@ -1,0 +1,50 @@
+/** A program with work for several units: leaves, callers, a recursive component, calls through a table. */
+export function unitProgram(change = ""): string {
+  const body = (i: number, callee: string): string => {
+    const steps = Array.from(
+      { length: 10 },
+      (_, k) => `  %v${k + 1} = ${k % 2 === 0 ? "mul" : "xor"} i64 %v${k}, ${i * 7 + k + 3}`,
+    );
+    return `  %v0 = add i64 %x, ${i}\n${steps.join("\n")}\n${callee}`;
+  };
+  const leaves = Array.from(
+    { length: 400 },
+    (_, i) => `define internal i64 @leaf${i}(i64 %x) noinline optsize {
+${body(i, i === 7 ? change : "")}
+  store volatile i64 %v10, ptr @sink
+  ret i64 %v10
+}`,
+  );
+  const callers = Array.from(
+    { length: 200 },
+    (_, i) => `define internal i64 @caller${i}(i64 %x) noinline optsize {
+${body(i, `  %c = call i64 @leaf${i}(i64 %v10)\n  %d = call i64 @leaf${i + 200}(i64 %c)`)}
+  %p = getelementptr ptr, ptr @table, i64 %x
+  %f = load ptr, ptr %p
+  %e = call i64 %f(i64 %d)
+  %r = add i64 %e, %v3
+  ret i64 %r
+}`,
+  );
+  const ring = [0, 1, 2].map(
+    (i) => `define internal i64 @ring${i}(i64 %x) noinline optsize {
+  %y = call i64 @ring${(i + 1) % 3}(i64 %x)
+  %z = call i64 @caller${i}(i64 %y)
+  ret i64 %z
+}`,
+  );
+  const calls = Array.from({ length: 200 }, (_, i) => `  %r${i + 1} = call i64 @caller${i}(i64 %r${i})`);
+  return `target triple = "x86_64-unknown-linux-gnu"
+@sink = global i64 0
+@table = internal constant [2 x ptr] [ptr @leaf3, ptr @leaf11]
+${[...leaves, ...callers, ...ring].join("\n")}
+define i64 @main(i64 %n) optsize {
+  %r0 = call i64 @ring0(i64 %n)
+${calls.join("\n")}
+  ret i64 %r200
+}
+`;
+}
+
+/** The leaf needs registers of its own: what its callers may rely on changes. */
+export const edit = `  call void asm sideeffect "nop", "~{ecx},~{edx},~{r8}"()`;

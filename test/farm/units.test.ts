@@ -1,0 +1,133 @@
+/** Functions compiled elsewhere: the output is that of one thread, whatever becomes of the work. */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { builtCommands } from "../support/built.js";
+import { edit, unitProgram } from "./program.js";
+
+const command = builtCommands();
+const folder = mkdtempSync(join(tmpdir(), "units-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Outcome {
+  readonly status: number | null;
+  readonly said: string;
+  readonly text: string;
+  /** Functions that came back, by phase. */
+  readonly came: readonly number[];
+  readonly refused: number;
+}
+
+function link(source: string, ...options: string[]): Outcome {
+  const [input, output] = [join(folder, "in.ll"), join(folder, "out.s")];
+  writeFileSync(input, source);
+  rmSync(output, { force: true });
+  const args = [command("tsc-lto"), input, "-o", output, "-v", "--parallel-threshold=0", ...options];
+  const { status, stderr } = spawnSync(process.execPath, args, { encoding: "utf8", cwd: folder });
+  const came = [...stderr.matchAll(/: (\d+) came back/g)].map(([, count]) => Number(count));
+  const refused = Number(/(\d+) answers refused/.exec(stderr)?.[1] ?? 0);
+  return { status, said: stderr, text: status === 0 ? readFileSync(output, "utf8") : "", came, refused };
+}
+const script = join(import.meta.dirname, "distributor.mjs");
+const distributed = (source: string, how: string, ...options: string[]): Outcome =>
+  link(
+    source,
+    `--thinlto-distributor=${process.execPath}`,
+    `--thinlto-distributor-arg=${script}`,
+    `--thinlto-distributor-arg=${how}`,
+    ...options,
+  );
+const sum = (list: readonly number[]): number => list.reduce((a, b) => a + b, 0);
+
+describe("units of work", () => {
+  const plain = { text: "", edited: "" };
+  beforeAll(() => {
+    plain.text = link(unitProgram(), "-j1").text;
+    plain.edited = link(unitProgram(edit), "-j1").text;
+    expect(plain.text).not.toBe("");
+    expect(plain.edited).not.toBe(plain.text);
+  }, 120_000);
+
+  it("are done by threads where there is a cache, and only for what has changed", () => {
+    const cache = ["--cache-dir=cache", "-j2"];
+    const cold = link(unitProgram(), ...cache);
+    expect(cold.text).toBe(plain.text);
+    // Leaves and callers, and then all: 604 functions.
+    expect(cold.came).toEqual([400, 200, 604]);
+    for (const name of readdirSync(join(folder, "cache")))
+      if (name.endsWith(".link")) rmSync(join(folder, "cache", name));
+    const warm = link(unitProgram(), ...cache);
+    expect(warm).toMatchObject({ text: plain.text, came: [] });
+    const edited = link(unitProgram(edit), ...cache);
+    expect(edited.text).toBe(plain.edited);
+    expect(sum(edited.came)).toBeLessThan(30);
+  }, 120_000);
+
+  it("are done by a distributor, in whatever order", () => {
+    for (const how of ["plain", "reversed"]) {
+      const outcome = distributed(unitProgram(), how);
+      expect(outcome).toMatchObject({ text: plain.text, came: [400, 200, 604], refused: 0 });
+    }
+    expect(readdirSync(folder).filter((name) => name.includes("tsc-lto-units"))).toEqual([]);
+  }, 240_000);
+
+  it.each(["damaged", "cut", "lost", "mixed"])(
+    "that are %s are done here",
+    (how) => {
+      const outcome = distributed(unitProgram(), how);
+      expect(outcome.text).toBe(plain.text);
+      expect(sum(outcome.came)).toBe(0);
+      expect(outcome.refused > 0).toBe(how !== "lost");
+    },
+    240_000,
+  );
+
+  const canIsolate = spawnSync("unshare", ["-rmn", "sh", "-c", "mount -t tmpfs none /mnt"]).status === 0;
+  it.skipIf(!canIsolate)(
+    "need nothing but what they declare (needs unshare)",
+    () => {
+      const outcome = distributed(unitProgram(), "isolated");
+      expect(outcome).toMatchObject({ text: plain.text, came: [400, 200, 604], refused: 0 });
+    },
+    240_000,
+  );
+
+  it("are run by the distributor that comes with the package", () => {
+    const outcome = link(
+      unitProgram(),
+      `--thinlto-distributor=${command("tsc-lto")}`,
+      "--thinlto-distributor-arg=distribute",
+      "--thinlto-distributor-arg=-j2",
+    );
+    expect(outcome).toMatchObject({ text: plain.text, came: [400, 200, 604] });
+  }, 240_000);
+
+  it("end in an error where there is no distributor, or it fails", () => {
+    const missing = link(unitProgram(), "--thinlto-distributor=/nowhere/farm");
+    expect(missing.status).toBe(1);
+    expect(missing.said).toMatch(/error: cannot run the distributor \/nowhere\/farm: /);
+    const failing = link(unitProgram(), "--thinlto-distributor=/bin/false");
+    expect(failing.said).toContain("error: the distributor /bin/false ended with code 1");
+    const compiler = distributed(unitProgram(), "plain", "--thinlto-remote-compiler=/bin/false");
+    expect(compiler.status).toBe(1);
+  });
+
+  it("are left alone where somebody wants to see functions compiled", () => {
+    const outcome = distributed(unitProgram(), "plain", "--check-regalloc");
+    expect(outcome.text).toBe(plain.text);
+    expect(outcome.said).toContain(
+      "warning: --thinlto-distributor: other options ask to see functions compiled",
+    );
+  }, 120_000);
+
+  it("that are no units are refused", () => {
+    const file = join(folder, "garbage");
+    writeFileSync(file, "tscltoU1 this is not what it says that it is, whatever follows here");
+    const args = [command("tsc-lto"), "compile-unit", file, "-o", join(folder, "answer")];
+    const { status, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
+    expect(status).toBe(1);
+    expect(stderr).toBe("tsc-lto: error: a unit of work is damaged\n");
+  });
+});
