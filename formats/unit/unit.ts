@@ -84,11 +84,6 @@ export function encodeUnit(unit: CompileUnit): Uint8Array {
   return seal(unitMagic, out.view());
 }
 
-/** The build that a unit is for. @throws InputError */
-export function buildOf(bytes: Uint8Array): string {
-  return readHex(new ByteReader(unseal(unitMagic, bytes, "a unit of work")));
-}
-
 /** @throws InputError */
 export function decodeUnit(bytes: Uint8Array): CompileUnit {
   const reader = new ByteReader(unseal(unitMagic, bytes, "a unit of work"));

@@ -49,7 +49,8 @@ switch (how) {
   case "mixed":
     // Each job has the answer of its neighbour.
     copyFileSync(outputs[0], `${outputs[0]}.first`);
-    for (const [i, output] of outputs.entries()) copyFileSync(outputs[i + 1] ?? `${outputs[0]}.first`, output);
+    for (const [i, output] of outputs.entries())
+      copyFileSync(outputs[i + 1] ?? `${outputs[0]}.first`, output);
     rmSync(`${outputs[0]}.first`);
     break;
 }

@@ -9,7 +9,7 @@ export function unitProgram(change = ""): string {
   };
   const leaves = Array.from(
     { length: 400 },
-    (_, i) => `define internal i64 @leaf${i}(i64 %x) noinline optsize {
+    (_, i) => `define i64 @leaf${i}(i64 %x) noinline optsize {
 ${body(i, i === 7 ? change : "")}
   store volatile i64 %v10, ptr @sink
   ret i64 %v10
@@ -17,7 +17,7 @@ ${body(i, i === 7 ? change : "")}
   );
   const callers = Array.from(
     { length: 200 },
-    (_, i) => `define internal i64 @caller${i}(i64 %x) noinline optsize {
+    (_, i) => `define i64 @caller${i}(i64 %x) noinline optsize {
 ${body(i, `  %c = call i64 @leaf${i}(i64 %v10)\n  %d = call i64 @leaf${i + 200}(i64 %c)`)}
   %p = getelementptr ptr, ptr @table, i64 %x
   %f = load ptr, ptr %p
@@ -27,10 +27,16 @@ ${body(i, `  %c = call i64 @leaf${i}(i64 %v10)\n  %d = call i64 @leaf${i + 200}(
 }`,
   );
   const ring = [0, 1, 2].map(
-    (i) => `define internal i64 @ring${i}(i64 %x) noinline optsize {
-  %y = call i64 @ring${(i + 1) % 3}(i64 %x)
+    (i) => `define i64 @ring${i}(i64 %x) noinline optsize {
+  %w = lshr i64 %x, 1
+  %end = icmp eq i64 %w, 0
+  br i1 %end, label %out, label %on
+on:
+  %y = call i64 @ring${(i + 1) % 3}(i64 %w)
   %z = call i64 @caller${i}(i64 %y)
   ret i64 %z
+out:
+  ret i64 %x
 }`,
   );
   const calls = Array.from({ length: 200 }, (_, i) => `  %r${i + 1} = call i64 @caller${i}(i64 %r${i})`);

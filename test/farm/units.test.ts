@@ -24,7 +24,7 @@ function link(source: string, ...options: string[]): Outcome {
   const [input, output] = [join(folder, "in.ll"), join(folder, "out.s")];
   writeFileSync(input, source);
   rmSync(output, { force: true });
-  const args = [command("tsc-lto"), input, "-o", output, "-v", "--parallel-threshold=0", ...options];
+  const args = [command("tsc-lto"), input, "-o", output, "-v", "--parallel-threshold=0", "-r", ...options];
   const { status, stderr } = spawnSync(process.execPath, args, { encoding: "utf8", cwd: folder });
   const came = [...stderr.matchAll(/: (\d+) came back/g)].map(([, count]) => Number(count));
   const refused = Number(/(\d+) answers refused/.exec(stderr)?.[1] ?? 0);
