@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { expectFile } from "../support/expected.js";
 import { buildFiguresIn, ofTheSmaller } from "../tools/measurements/builds.js";
 import { chart } from "../tools/measurements/chart.js";
+import { decisionFiguresIn, savedBy } from "../tools/measurements/decisions.js";
 import { type Figures, loaded, ratios } from "../tools/measurements/figures.js";
 import { measurementsPage } from "../tools/measurements/page.js";
 
@@ -13,7 +14,10 @@ const figures = JSON.parse(readFileSync(join(root, "fixtures/measurements/sizes.
 
 describe("measurements", () => {
   it("the page", () =>
-    expectFile(measurementsPage(figures, buildFiguresIn(root)), join(root, "MEASUREMENTS.md")));
+    expectFile(
+      measurementsPage(figures, buildFiguresIn(root), decisionFiguresIn(root)),
+      join(root, "MEASUREMENTS.md"),
+    ));
   it("the chart", () => expectFile(chart(figures), join(root, "fixtures/measurements/sizes.svg")));
   it("of builds are of twenty packages or more, none of them larger than others make it", () => {
     const packages = Object.values(buildFiguresIn(root).packages);
@@ -29,6 +33,23 @@ describe("measurements", () => {
       ["cargo", 1],
     ] as const)
       expect(systems.filter((each) => each.includes(system)).length, system).toBeGreaterThanOrEqual(least);
+  });
+  it("of decisions agree with themselves: pairs with what each saves, and all with LLVM's", () => {
+    const programs = Object.entries(decisionFiguresIn(root).programs);
+    expect(programs.length).toBeGreaterThanOrEqual(2);
+    for (const [name, program] of programs) {
+      for (const { decisions, costs, beyond } of program.pairs) {
+        const each = decisions.map((decision) => savedBy(program, decision)!);
+        expect(costs - each.reduce((sum, bytes) => sum + bytes, 0), `${name} ${decisions}`).toBe(beyond);
+      }
+      const { text, oneFile, several, padding, sections, differ } = program.origins;
+      expect([text - oneFile - several - padding, differ], name).toEqual([0, 0]);
+      expect(sections).toBeGreaterThan(10);
+      for (const peer of ["none", "lld", "lld-ipra", "lld-outliner", "lld-both"])
+        expect(program.settings["all"]!.loaded, `${name} ${peer}`).toBeLessThan(
+          program.settings[peer]!.loaded,
+        );
+    }
   });
   it("are of a commit and of several programs, each beside clang", () => {
     expect(figures.commit).toMatch(/^[0-9a-f]{7,}$/);

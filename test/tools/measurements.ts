@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buildFiguresIn } from "./measurements/builds.js";
 import { chart } from "./measurements/chart.js";
+import { decisionFiguresIn } from "./measurements/decisions.js";
 import type { Figures, ProgramBytes } from "./measurements/figures.js";
 import { measurementsPage } from "./measurements/page.js";
 import { parseCommandLine } from "./options.js";
@@ -63,4 +64,7 @@ const figures: Figures = {
 };
 writeFileSync(join(root, "fixtures/measurements/sizes.json"), `${JSON.stringify(figures, null, 1)}\n`);
 writeFileSync(join(root, "fixtures/measurements/sizes.svg"), chart(figures));
-writeFileSync(join(root, "MEASUREMENTS.md"), measurementsPage(figures, buildFiguresIn(root)));
+writeFileSync(
+  join(root, "MEASUREMENTS.md"),
+  measurementsPage(figures, buildFiguresIn(root), decisionFiguresIn(root)),
+);

@@ -1,6 +1,7 @@
 /** MEASUREMENTS.md, from figures of one commit. */
 import { geometricMean } from "../bench/tables.js";
 import { type BuildFigures, buildsSection } from "./builds.js";
+import { type DecisionFigures, decisionsSection } from "./decisions.js";
 import { type Figures, loaded, type ProgramBytes, ratios } from "./figures.js";
 
 const base = "clang";
@@ -61,7 +62,7 @@ function ipraTable(figures: Figures): string {
 }
 
 /** @returns the page as Markdown, the same for the same figures */
-export function measurementsPage(figures: Figures, builds: BuildFigures): string {
+export function measurementsPage(figures: Figures, builds: BuildFigures, decisions: DecisionFigures): string {
   return `# Measurements
 
 Made by \`${figures.command}\` at commit ${figures.commit}; \`npm run measurements\` writes this page, the
@@ -80,6 +81,7 @@ ${ratioTable(figures, ".text", ({ text }) => text)}
 .text with relative to without:
 
 ${ipraTable(figures)}
+${decisionsSection(decisions)}
 ${buildsSection(builds)}
 ## What else is measured, and how
 
