@@ -28,7 +28,7 @@ export interface DecisionsOfProgram {
   /** What the program is, and how its objects were compiled. */
   readonly subject: string;
   readonly origins: OriginFigure;
-  /** By name: `all`, `none`, `without NAME`, and LLVM's. */
+  /** Empty where only origins were looked at. By name: `all`, `none`, `without NAME`, and LLVM's. */
   readonly settings: Readonly<Record<string, SettingFigure>>;
   /** Bytes that are loaded more without both of two, and how many of them are beyond the sum of each alone. */
   readonly pairs: readonly {
@@ -125,6 +125,7 @@ function byOrigin(programs: readonly (readonly [string, DecisionsOfProgram])[]):
 /** @returns Markdown, the same for the same figures */
 export function decisionsSection({ programs, command, commit }: DecisionFigures): string {
   const all = Object.entries(programs);
+  const measured = all.filter(([, { settings }]) => settings["all"] !== undefined);
   return `## What each decision saves
 
 The same objects linked under settings in turn, at commit ${commit}:
@@ -138,15 +139,15 @@ ${all.map(([name, { subject }]) => `- ${name}: ${subject}`).join("\n")}
 Bytes of the finished program, with what the C library and the compiler's start files bring. "none" is without any of the decisions that
 have a number for the program in the next table; lld links LLVM's bitcode of the same objects.
 
-${byUse(all)}
+${byUse(measured)}
 
 What a decision saves where all others are taken; a minus says that the program is smaller without it, "–" that it was not left out.
 
-${byDecision(all)}
+${byDecision(measured)}
 
 Of the three that save most, without two of them at once. Above 0 they do each other's work: what one does not save, the other does.
 
-${byPair(all)}
+${byPair(measured)}
 
 Where the bytes of .text are from, where the link wrote a report and a map (\`tsc-lto size --json --map MAP PROGRAM\`), and how many of the
 sections that are loaded have another size than \`size -A PROGRAM\` says:
