@@ -40,6 +40,8 @@ export interface CodeOrigin {
   readonly into: number;
   /** In `fn`; null: not known. */
   readonly place: DILocation | null;
+  /** Tells calls at one place apart that were inlined: 0 for the first of them. */
+  readonly copy: number;
 }
 
 /** Numbers of what has the same `fn` and `into`, by place. */
@@ -64,7 +66,17 @@ export class Origins {
   private readonly pool = new LocationPool();
   private readonly chains = new LocationChains(this.pool, this.code);
 
-  private numberOf(fn: GlobalValue, into: number, place: DILocation | null): number {
+  private numberOf(fn: GlobalValue, into: number, place: DILocation | null, copy = 0): number {
+    const first = this.firstNumberOf(fn, into, place);
+    if (copy === 0) return first;
+    const key = `${first} ${copy}`;
+    let number = this.copyNumbers.get(key);
+    if (number === undefined) this.copyNumbers.set(key, (number = this.code.push({ fn, into, place, copy })));
+    return number;
+  }
+  private readonly copyNumbers = new Map<string, number>();
+
+  private firstNumberOf(fn: GlobalValue, into: number, place: DILocation | null): number {
     let calls = this.codeNumbers.get(fn);
     if (calls === undefined) this.codeNumbers.set(fn, (calls = new Map()));
     let places = calls.get(into);
@@ -72,7 +84,7 @@ export class Origins {
     if (place !== null) this.hasLocations = true;
     let number = places.get(place);
     // 0 is no number of the table.
-    if (number === undefined) places.set(place, (number = this.code.push({ fn, into, place })));
+    if (number === undefined) places.set(place, (number = this.code.push({ fn, into, place, copy: 0 })));
     return number;
   }
 
@@ -98,13 +110,30 @@ export class Origins {
    */
   moved(fn: GlobalValue, origin: number, call: number): number {
     if (origin === 0) return this.numberOf(fn, call, null);
-    const { fn: written, into, place } = this.code[origin - 1]!;
+    const { fn: written, into, place, copy } = this.code[origin - 1]!;
     const others = this.others.get(origin);
     const calls = into === 0 && written === fn ? call : this.moved(fn, into, call);
-    const moved = this.numberOf(written, calls, place);
+    const moved = this.numberOf(written, calls, place, copy);
     if (others === undefined) return moved;
     return this.standingFor([moved, ...others.map((other) => this.moved(fn, other, call))]);
   }
+
+  /**
+   * The origin of a call that is inlined now, by which all that comes there is `moved`. Calls at one place, such as two of one
+   * macro, are told apart: else debuggers would see one call, and take the variables of one for those of the other. As LLVM's
+   * inliner makes a distinct location for each. Without locations all calls of one function in another are one, as before.
+   */
+  inlined(call: number): number {
+    if (call === 0 || !this.hasLocations) return call;
+    if (!this.inlinedCalls.has(call)) {
+      this.inlinedCalls.add(call);
+      return call;
+    }
+    const { fn, into, place } = this.code[call - 1]!;
+    return this.numberOf(fn, into, place, ++this.copies);
+  }
+  private readonly inlinedCalls = new Set<number>();
+  private copies = 0;
 
   /**
    * Of one instruction that does for two, or stands where it is executed for other reasons than those it was written for: what

@@ -1,6 +1,6 @@
 /** Source locations: where passes merge, drop and move them, and how a program's table takes those of inputs. */
 import { describe, expect, it } from "vitest";
-import type { DILexicalBlock, DISubprogram } from "../../lto/ir/debug/nodes.js";
+import type { DILexicalBlock, DILocation, DISubprogram } from "../../lto/ir/debug/nodes.js";
 import { blankNode } from "../../lto/ir/debug/nodes.js";
 import { fieldsOf } from "../../lto/ir/debug/schema.js";
 import { Func } from "../../lto/ir/module.js";
@@ -19,6 +19,7 @@ const block = (scope: DISubprogram | DILexicalBlock): DILexicalBlock => ({
 
 const f = fn("f");
 const g = fn("g");
+const h = fn("h");
 
 describe("one instruction that does for two", () => {
   const inner = block(f.subprogram!);
@@ -49,6 +50,35 @@ describe("one instruction that does for two", () => {
     });
     const own = origins.located(f, origins.place(5, 8, f.subprogram!, null));
     expect(origins.locationOf(origins.merged(inlined, own))).toMatchObject({ line: 5, scope: f.subprogram });
+  });
+});
+
+describe("calls at one place that are inlined", () => {
+  const origins = new Origins();
+  const call = origins.located(f, origins.place(5, 1, f.subprogram!, null));
+  const inG = origins.located(g, origins.place(2, 1, g.subprogram!, null));
+  const inlined = [0, 1, 2].map(() => origins.moved(g, inG, origins.inlined(call)));
+  const places = (numbers: readonly number[]): DILocation[] =>
+    numbers.map((number) => origins.locationOf(number)!);
+
+  it("are several, each at that place", () => {
+    const calls = places(inlined).map(({ inlinedAt }) => inlinedAt!);
+    for (const { line, scope } of calls) expect({ line, scope }).toEqual({ line: 5, scope: f.subprogram });
+    expect(new Set(calls).size).toBe(3);
+  });
+  it("stay so where all of it is inlined in turn", () => {
+    const outer = origins.located(h, origins.place(8, 1, h.subprogram!, null));
+    const moved = inlined.map((number) => origins.moved(f, number, origins.inlined(outer)));
+    const calls = places(moved).map(({ inlinedAt }) => inlinedAt!);
+    expect(new Set(calls).size).toBe(3);
+    for (const { inlinedAt } of calls) expect(inlinedAt?.line).toBe(8);
+    const again = inlined.map((number) => origins.moved(f, number, outer));
+    expect(new Set(places(again).map(({ inlinedAt }) => inlinedAt)).size).toBe(3);
+    expect(new Set(places(again).map(({ inlinedAt }) => inlinedAt!.inlinedAt)).size).toBe(1);
+  });
+  it("have only the caller in common", () => {
+    const both = origins.locationOf(origins.merged(inlined[0]!, inlined[1]!));
+    expect(both).toMatchObject({ scope: f.subprogram, inlinedAt: null });
   });
 });
 

@@ -153,7 +153,7 @@ describe("origins of code", () => {
     // a in b, which stands where b was called in code of b.
     expect(origins.codeOrigins[whole - 1]!.fn).toBe(a);
     const middle = origins.codeOrigins[whole - 1]!.into;
-    expect(origins.codeOrigins[middle - 1]!).toEqual({ fn: b, into: bInC, place: null });
+    expect(origins.codeOrigins[middle - 1]!).toEqual({ fn: b, into: bInC, place: null, copy: 0 });
     expect(origins.moved(c!, 0, 0)).not.toBe(bInC);
   });
 

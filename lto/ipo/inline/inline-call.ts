@@ -108,11 +108,12 @@ export function inlineCall(editor: Editor, call: CallInst, callee: Func, runtime
 
 /** The copies were written in the callee, or came there through calls of its own. */
 function moveOrigins(copies: readonly Block[], callee: Func, call: CallInst, origins: Origins): void {
+  const site = origins.inlined(call.origin);
   for (const { insts } of copies)
     for (const inst of insts) {
-      inst.origin = origins.moved(callee, inst.origin, call.origin);
+      inst.origin = origins.moved(callee, inst.origin, site);
       if (inst.debug !== null)
-        for (const record of inst.debug) record.origin = origins.moved(callee, record.origin, call.origin);
+        for (const record of inst.debug) record.origin = origins.moved(callee, record.origin, site);
     }
 }
 

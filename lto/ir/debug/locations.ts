@@ -75,11 +75,12 @@ export class LocationChains {
   private siteOf(number: number): DILocation | null {
     const known = this.sites[number];
     if (known !== undefined) return known;
-    const { fn, into } = this.code[number - 1]!;
+    const { fn, into, copy } = this.code[number - 1]!;
     const scope = subprogramOfGlobal(fn);
-    const site =
+    const place =
       this.of(number) ??
       (scope === null ? null : this.pool.location(0, 0, scope, into === 0 ? null : this.siteOf(into)));
+    const site = place === null || copy === 0 ? place : { ...place, distinct: true };
     this.sites[number] = site;
     return site;
   }
