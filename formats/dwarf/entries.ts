@@ -207,7 +207,9 @@ export class InfoWriter {
             ? Form.Strx3
             : Form.Strx4;
     }
-    if (value.form === Form.Addr && this.version >= 5) return Form.Addrx;
+    // 0 needs no place in a table.
+    if (value.form === Form.Addr && this.version >= 5 && !("label" in value && value.label === "0"))
+      return Form.Addrx;
     return value.form;
   }
 
