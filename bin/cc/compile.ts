@@ -17,7 +17,7 @@ import { OutputFile } from "../host/output-file.js";
 import { isSystemError, reasonOf } from "../host/system-errors.js";
 import { runTool } from "../host/tools.js";
 import type { Compiler } from "./compiler.js";
-import type { CompilerChoice } from "./compilers.js";
+import { type CompilerChoice, majorOf } from "./compilers.js";
 import { coverageOptions } from "./instrumentation.js";
 import type { Job, JobResult } from "./job.js";
 
@@ -101,6 +101,7 @@ async function compileOne(invocation: Invocation, compilation: Compilation): Pro
       args: [
         ...frontEndOptions(invocation),
         ...inliningOptions(invocation),
+        ...variableOptions(invocation),
         ...dependencyOptions(command, compilation, dependencies),
         ...coverageOptions(command, input, compilation.namedAfter, host.cwd),
         "-c",
@@ -185,6 +186,17 @@ function temporariesOf(
       if (typeof output === "function" && object !== undefined) keepFile("o", object);
     },
   };
+}
+
+/**
+ * Variables in memory are said to be there once, as clang itself does with -flto. Else it tracks what is assigned to each, by
+ * which the memory is right only where stores that belong to it are known.
+ */
+function variableOptions({ command, choice }: Invocation): string[] {
+  const hasDebug = command.compile.some((word) => /^-g(?!0$|no-)/.test(word));
+  // Older ones know no such word, and do not track by themselves.
+  const tracks = choice.kind === "embedded" || majorOf(choice.version) >= 17;
+  return hasDebug && tracks ? ["-Xclang", "-fexperimental-assignment-tracking=disabled"] : [];
 }
 
 /** Machine code that the object is to have. Only a system clang makes any. */

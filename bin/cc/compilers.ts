@@ -121,7 +121,7 @@ async function clangVersion(path: string, host: Host): Promise<string | undefine
   return exitCode === 0 ? /clang version (\d+(?:\.\d+)*)/.exec(text)?.[1] : undefined;
 }
 
-function majorOf(version: string): number {
+export function majorOf(version: string): number {
   return Number.parseInt(version, 10);
 }
 

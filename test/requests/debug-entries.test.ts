@@ -1,0 +1,58 @@
+/** What programs say to debuggers that tsc-cc makes of sources with -g. */
+import { spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { builtCommands } from "../support/built.js";
+import { temporaryFolder } from "../support/command.js";
+
+const command = builtCommands();
+
+const folder = temporaryFolder();
+function run(file: string, ...more: string[]): string {
+  const { status, stdout, stderr } = spawnSync(file, more, { cwd: folder, encoding: "utf8" });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  return stdout;
+}
+
+/** The entries of a program of these sources. */
+function entries(...sources: string[]): string[] {
+  const names = sources.map((_, i) => `${i}.c`);
+  for (const [i, source] of sources.entries()) writeFileSync(join(folder, names[i]!), source);
+  run(process.execPath, command("tsc-cc"), "-g", "-O2", ...names, "-o", "program");
+  return run("readelf", "--debug-dump=info", "program").split(/^ <\d+><[0-9a-f]+>: /m);
+}
+
+it("calls of one macro that the link inlines are told apart", () => {
+  // In two files, so that no compiler inlines them before.
+  const found = entries(
+    "extern volatile int sink;\nint callee(int x) { sink = x; int y = x * 3; sink = y; return y + x; }\n",
+    `volatile int sink;
+int callee(int);
+#define BOTH(a, b) (callee(a) + callee(b))
+__attribute__((noinline)) int caller(int p, int q) { return BOTH(p, q); }
+int main(int argc, char **argv) { return caller(argc, argc + 5); }
+`,
+  );
+  const calls = found.filter((entry) => entry.includes("(DW_TAG_inlined_subroutine)"));
+  const inBoth = calls.filter((entry) => /DW_AT_call_line\s*: (\(data1\) )?4\s/.test(entry));
+  expect(inBoth.length).toBe(2);
+}, 240_000);
+
+it("variables whose addresses are taken are in memory", () => {
+  const found = entries(`struct pair { int a, b; };
+__attribute__((noinline)) void look(struct pair *p) { __asm__ volatile("" : : "r"(p) : "memory"); }
+int main(int argc, char **argv) {
+  struct pair kept = { argc, 2 };
+  look(&kept);
+  kept.a = 7;
+  look(&kept);
+  return kept.b;
+}
+`);
+  const kept = found.filter(
+    (entry) => entry.includes("(DW_TAG_variable)") && /DW_AT_name.*[ )]kept\s/.test(entry),
+  );
+  expect(kept.length).toBe(1);
+  expect(kept[0]).toMatch(/DW_AT_location.*DW_OP_(fbreg|breg)/);
+}, 240_000);
