@@ -14,6 +14,18 @@ import { gather as gatherLanes } from "./vectors.js";
 import { bitsOf, intLane, registerOf, shapeOf } from "./vectors-shape.js";
 import { pairMask, shuffle } from "./vectors-shuffle.js";
 import { as, imm, letterOf } from "./vectors-sse.js";
+import {
+  fits,
+  immediateOf,
+  keep,
+  maskOf,
+  none,
+  sourcesOf,
+  unpack,
+  type Wanted,
+  wantedLanes,
+  withinParts,
+} from "./wide-shuffle.js";
 
 /** The parts of a shuffle of exact lanes; null: the baseline's code does it. */
 export function nativeShuffle(
@@ -31,61 +43,21 @@ export function nativeShuffle(
   if (!types.some(isWide)) return null;
   const isFloat = to.laneBits >= 32;
   if (!avx2 && !isFloat) return null;
-  const count = left.type.count;
-  const a = lanesOf(l.parts(left));
-  const b = lanesOf(l.parts(right));
-  let first = 0;
-  return types.map((own) => {
-    const wanted: Wanted[] = [];
-    for (let i = 0; i < own.count; i++) {
-      const m = mask[first + i] ?? -1;
-      wanted.push(m < 0 ? none : m < count ? a[m]! : b[m - count]!);
-    }
-    first += own.count;
-    return gather(l, own, wanted, avx2);
-  });
+  const wanted = wantedLanes(l, left, right, types, mask);
+  return types.map((own, i) => gather(l, own, wanted[i]!, avx2));
 }
-
-interface Wanted {
-  /** null: the lane is undefined. */
-  readonly register: Value | null;
-  readonly lane: number;
-}
-const none: Wanted = { register: null, lane: -1 };
-
-const lanesOf = (parts: Parts): Wanted[] =>
-  parts.flatMap((register) =>
-    Array.from({ length: register.type.count }, (_, lane) => ({
-      register: register.valueKind === "undef" ? null : register,
-      lane,
-    })),
-  );
 
 /** One register from lanes of any number of registers, of either width. */
 function gather(l: Lowering, type: Type, wanted: readonly Wanted[], avx2: boolean): Value {
-  const sources: Value[] = [];
-  for (const { register } of wanted)
-    if (register !== null && !sources.includes(register)) sources.push(register);
+  const sources = sourcesOf(wanted);
   if (sources.length === 0) return new ConstUndef(type, false);
-  const n = type.count;
   if (!isWide(type)) return gatherHalf(l, type, wanted);
   const asWide = sources.map((s) => (isWide(s.type) ? s : join(l, s, new ConstUndef(s.type, false))));
-  const maskOf = (first: Value, second: Value | null, done: ReadonlySet<Value>): number[] =>
-    wanted.map(({ register, lane }, i) => {
-      if (register === null) return -1;
-      if (register === second) return n + lane;
-      if (register === first) return lane;
-      return done.has(register) ? i : -1;
-    });
-  if (sources.length === 1) return permute(l, asWide[0]!, maskOf(sources[0]!, null, new Set()), avx2);
-  let result = both(l, asWide[0]!, asWide[1]!, maskOf(sources[0]!, sources[1]!, new Set()), avx2);
+  if (sources.length === 1) return permute(l, asWide[0]!, maskOf(wanted, sources[0]!, null, new Set()), avx2);
+  let result = both(l, asWide[0]!, asWide[1]!, maskOf(wanted, sources[0]!, sources[1]!, new Set()), avx2);
   const done = new Set<Value>(sources.slice(0, 2));
   for (let i = 2; i < sources.length; i++) {
-    const mask = wanted.map(({ register, lane }, at) => {
-      if (register === null) return -1;
-      if (register === sources[i]) return n + lane;
-      return done.has(register) ? at : -1;
-    });
+    const mask = maskOf(wanted, null, sources[i]!, done);
     result = both(l, result, asWide[i]!, mask, avx2);
     done.add(sources[i]!);
   }
@@ -106,35 +78,10 @@ function gatherHalf(l: Lowering, type: Type, wanted: readonly Wanted[]): Value {
   );
 }
 
-const fits = (mask: readonly number[], at: (i: number) => number): boolean =>
-  mask.every((m, i) => m < 0 || m === at(i));
-
 const wider = (type: Type): Type => {
   const bits = bitsOf(type.element) * 2;
   return wideOf(type.element.isFloat && bits === 64 ? doubleType : intLane(bits));
 };
-
-/** What each half does, where both do the same within themselves; null: they do not. @param n lanes of the register */
-function withinHalves(mask: readonly number[], n: number): number[] | null {
-  const half = n / 2;
-  const out = new Array<number>(half).fill(-1);
-  for (let i = 0; i < n; i++) {
-    const m = mask[i]!;
-    if (m < 0) continue;
-    const isSecond = m >= n;
-    const lane = m % n;
-    if (Math.floor(lane / half) !== Math.floor(i / half)) return null;
-    const own = (lane % half) + (isSecond ? half : 0);
-    const at = i % half;
-    if (out[at]! >= 0 && out[at] !== own) return null;
-    out[at] = own;
-  }
-  return out;
-}
-
-const keep = (m: number, i: number): number => (m < 0 ? i : m);
-const immediateOf = (lanes: readonly number[], bits: number): number =>
-  lanes.reduce((sum, m, i) => sum | ((keep(m, i) & ((1 << bits) - 1)) << (i * bits)), 0);
 
 /** Lanes of one register. */
 function permute(l: Lowering, v: Value, mask: readonly number[], avx2: boolean): Value {
@@ -151,7 +98,7 @@ function permute(l: Lowering, v: Value, mask: readonly number[], avx2: boolean):
   if (halves !== null) return permuteHalves(l, v, v, halves);
   const first = mask.find((m) => m >= 0)!;
   if (avx2 && mask.every((m) => m < 0 || m === first)) return splatLane(l, v, first);
-  const same = withinHalves(mask, n);
+  const same = withinParts(mask, n, 2);
   if (bits === 64) {
     if (withinOwnHalf(mask, n)) {
       const control = mask.reduce((sum, m, i) => sum | ((keep(m, i) & 1) << i), 0);
@@ -262,7 +209,7 @@ function both(l: Lowering, a: Value, b: Value, mask: readonly number[], avx2: bo
   const halves = bits === 64 ? pairMask(mask) : null;
   if (halves !== null) return permuteHalves(l, a, b, halves);
   if (mask.every((m, i) => m < 0 || m % n === i)) return blendLanes(l, a, b, mask, avx2);
-  const same = withinHalves(mask, n);
+  const same = withinParts(mask, n, 2);
   if (same !== null) {
     const unpacked = unpack(l, a, b, same, avx2);
     if (unpacked !== null) return unpacked;
@@ -322,32 +269,6 @@ function blendLanes(l: Lowering, a: Value, b: Value, mask: readonly number[], av
     chosen.flatMap((isB) => new Array<bigint>(bits / 8).fill(isB ? -1n : 0n)),
   );
   return as(l, vex(l, "Pblendvb", bytes, as(l, a, bytes), as(l, b, bytes), control), type);
-}
-
-/** Interleaved halves of each half. @param same lanes within a half, those of `b` from its count */
-function unpack(l: Lowering, a: Value, b: Value, same: readonly number[], avx2: boolean): Value | null {
-  const { type } = a;
-  const half = same.length;
-  const bits = bitsOf(type.element);
-  const isFloat = type.element.isFloat || !avx2;
-  const form = isFloat ? wideOf(bits === 32 ? floatType : doubleType) : type;
-  const name = (high: boolean): string => {
-    if (isFloat) return `Unpck${high ? "h" : "l"}p${bits === 32 ? "s" : "d"}`;
-    const suffix = { 8: "bw", 16: "wd", 32: "dq", 64: "qdq" }[bits]!;
-    return `Punpck${high ? "h" : "l"}${suffix}`;
-  };
-  for (const high of [false, true]) {
-    const start = high ? half / 2 : 0;
-    for (const [x, y, shift] of [
-      [a, b, 0],
-      [b, a, half],
-    ] as const) {
-      const pattern = (i: number): number =>
-        (start + (i >> 1) + ((i & 1) === 0 ? shift : half - shift)) % (2 * half);
-      if (fits(same, pattern)) return as(l, vex(l, name(high), form, as(l, x, form), as(l, y, form)), type);
-    }
-  }
-  return null;
 }
 
 /** Even lanes of one register beside odd ones of another, within halves. */

@@ -18,6 +18,17 @@ import { blendByWord, type Evex, isWhole } from "./evex-parts.js";
 import { bitsOf, intLane, shapeOf } from "./vectors-shape.js";
 import { pairMask } from "./vectors-shuffle.js";
 import { as, imm, letterOf } from "./vectors-sse.js";
+import {
+  fits,
+  immediateOf,
+  keep,
+  maskOf,
+  sourcesOf,
+  unpack,
+  type Wanted,
+  wantedLanes,
+  withinParts,
+} from "./wide-shuffle.js";
 
 /** The parts of a shuffle; null: it is done on halves. */
 export function nativeEvexShuffle(
@@ -32,19 +43,11 @@ export function nativeEvexShuffle(
   if (!isWhole(type, evex.features)) return null;
   const from = shapeOf(left.type);
   if (from.representation !== "lanes") return null;
-  const count = left.type.count;
-  const a = lanesOf(l.parts(left));
-  const b = lanesOf(l.parts(right));
+  const types = l.partTypes(type);
+  const wanted = wantedLanes(l, left, right, types, mask);
   const out: Value[] = [];
-  let first = 0;
-  for (const own of l.partTypes(type)) {
-    const wanted: Wanted[] = [];
-    for (let i = 0; i < own.count; i++) {
-      const m = mask[first + i] ?? -1;
-      wanted.push(m < 0 ? none : m < count ? a[m]! : b[m - count]!);
-    }
-    first += own.count;
-    const gathered = gather(l, own, wanted, evex.features);
+  for (const [i, own] of types.entries()) {
+    const gathered = gather(l, own, wanted[i]!, evex.features);
     if (gathered === null) return null;
     out.push(gathered);
   }
@@ -79,21 +82,6 @@ function ofMasks(
   return maskOfWord(l, evex.avx, type, l.and(sized, constInt(result, kept)));
 }
 
-interface Wanted {
-  /** null: the lane is undefined. */
-  readonly register: Value | null;
-  readonly lane: number;
-}
-const none: Wanted = { register: null, lane: -1 };
-
-const lanesOf = (parts: Parts): Wanted[] =>
-  parts.flatMap((register) =>
-    Array.from({ length: register.type.count }, (_, lane) => ({
-      register: register.valueKind === "undef" ? null : register,
-      lane,
-    })),
-  );
-
 /** A register of 512 bits that begins with another. */
 function widened(l: Lowering, v: Value): Value {
   if (isWidest(v.type)) return v;
@@ -102,26 +90,24 @@ function widened(l: Lowering, v: Value): Value {
 }
 
 function gather(l: Lowering, type: Type, wanted: readonly Wanted[], features: VectorFeatures): Value | null {
-  const sources: Value[] = [];
-  for (const { register } of wanted)
-    if (register !== null && !sources.includes(register)) sources.push(register);
+  const sources = sourcesOf(wanted);
   if (sources.length === 0) return new ConstUndef(type, false);
-  const n = type.count;
   const concatenated = joined(l, type, wanted);
   if (concatenated !== null) return concatenated;
-  const maskOf = (first: Value, second: Value | null): number[] =>
-    wanted.map(({ register, lane }) =>
-      register === null ? -1 : register === second ? n + lane : register === first ? lane : -1,
-    );
   const [first, second] = sources;
-  if (second === undefined) return permute(l, widened(l, first!), maskOf(first!, null), features);
-  let result = both(l, widened(l, first!), widened(l, second), maskOf(first!, second), features);
+  if (second === undefined)
+    return permute(l, widened(l, first!), maskOf(wanted, first!, null, new Set()), features);
+  let result = both(
+    l,
+    widened(l, first!),
+    widened(l, second),
+    maskOf(wanted, first!, second, new Set()),
+    features,
+  );
   const done = new Set<Value>([first!, second]);
   for (const source of sources.slice(2)) {
     if (result === null) return null;
-    const mask = wanted.map(({ register, lane }, at) =>
-      register === null ? -1 : register === source ? n + lane : done.has(register) ? at : -1,
-    );
+    const mask = maskOf(wanted, null, source, done);
     result = both(l, result, widened(l, source), mask, features);
     done.add(source);
   }
@@ -149,34 +135,10 @@ function joined(l: Lowering, type: Type, wanted: readonly Wanted[]): Value | nul
   return join(l, low, high ?? new ConstUndef(low.type, false));
 }
 
-const fits = (mask: readonly number[], at: (i: number) => number): boolean =>
-  mask.every((m, i) => m < 0 || m === at(i));
-
 const wider = (type: Type): Type => {
   const bits = bitsOf(type.element) * 2;
   return widestOf(type.element.isFloat && bits === 64 ? doubleType : intLane(bits));
 };
-
-/** What each quarter does, where all do the same within themselves; null: they do not. */
-function withinQuarters(mask: readonly number[], n: number): number[] | null {
-  const quarter = n / 4;
-  const out = new Array<number>(quarter).fill(-1);
-  for (let i = 0; i < n; i++) {
-    const m = mask[i]!;
-    if (m < 0) continue;
-    const lane = m % n;
-    if (Math.floor(lane / quarter) !== Math.floor(i / quarter)) return null;
-    const own = (lane % quarter) + (m >= n ? quarter : 0);
-    const at = i % quarter;
-    if (out[at]! >= 0 && out[at] !== own) return null;
-    out[at] = own;
-  }
-  return out;
-}
-
-const keep = (m: number, i: number): number => (m < 0 ? i : m);
-const immediateOf = (lanes: readonly number[], bits: number): number =>
-  lanes.reduce((sum, m, i) => sum | ((keep(m, i) & ((1 << bits) - 1)) << (i * bits)), 0);
 
 /** Numbers of lanes in a register, of twice as many where they are of two. */
 const table = (type: Type, mask: readonly number[]): Value =>
@@ -204,7 +166,7 @@ function permute(l: Lowering, v: Value, mask: readonly number[], features: Vecto
     const source = as(l, v, doubles);
     return as(l, vex(l, "Shuff64x2", doubles, source, source, imm(immediateOf(quarters, 2))), type);
   }
-  const same = withinQuarters(mask, n);
+  const same = withinParts(mask, n, 4);
   if (bits === 64) {
     if (mask.every((m, i) => m < 0 || m >> 1 === i >> 1)) {
       const control = mask.reduce((sum, m, i) => sum | ((keep(m, i) & 1) << i), 0);
@@ -271,8 +233,8 @@ function both(
     const word = mask.reduce((sum, m, i) => (m >= n ? sum | (1n << BigInt(i)) : sum), 0n);
     return blendByWord(l, constInt(wordType(n), word), b, a);
   }
-  const same = withinQuarters(mask, n);
-  const unpacked = same === null ? null : unpack(l, a, b, same);
+  const same = withinParts(mask, n, 4);
+  const unpacked = same === null ? null : unpack(l, a, b, same, true);
   if (unpacked !== null) return unpacked;
   const quarters = bits === 64 ? pairMask(mask) : null;
   if (quarters !== null) {
@@ -317,27 +279,4 @@ function align(l: Lowering, a: Value, b: Value, mask: readonly number[]): Value 
   const name = words.element === i32 ? "Alignd" : "Alignq";
   const [low, high] = start < n ? [a, b] : [b, a];
   return as(l, vex(l, name, words, as(l, high, words), as(l, low, words), imm(start % n)), type);
-}
-
-/** Interleaved halves of each quarter. @param same lanes within a quarter, those of `b` from its count */
-function unpack(l: Lowering, a: Value, b: Value, same: readonly number[]): Value | null {
-  const { type } = a;
-  const quarter = same.length;
-  const bits = bitsOf(type.element);
-  const name = (high: boolean): string => {
-    if (type.element.isFloat) return `Unpck${high ? "h" : "l"}p${bits === 32 ? "s" : "d"}`;
-    return `Punpck${high ? "h" : "l"}${{ 8: "bw", 16: "wd", 32: "dq", 64: "qdq" }[bits]!}`;
-  };
-  for (const high of [false, true]) {
-    const start = high ? quarter / 2 : 0;
-    for (const [x, y, shift] of [
-      [a, b, 0],
-      [b, a, quarter],
-    ] as const) {
-      const pattern = (i: number): number =>
-        (start + (i >> 1) + ((i & 1) === 0 ? shift : quarter - shift)) % (2 * quarter);
-      if (fits(same, pattern)) return vex(l, name(high), type, x, y);
-    }
-  }
-  return null;
 }
