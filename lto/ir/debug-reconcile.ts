@@ -15,7 +15,7 @@ import {
 } from "./debug-records.js";
 import { salvage } from "./debug-salvage.js";
 import { type Block, type Body, type BodyView, type Inst, Op } from "./instructions.js";
-import { keptInOrder } from "./kept-order.js";
+import { keptInBlock, madeAfter, placesIn } from "./kept-order.js";
 import type { Argument, Value } from "./values.js";
 
 export class DebugReconciliation {
@@ -35,54 +35,20 @@ export class DebugReconciliation {
     settleValues(body, present);
   }
 
-  /** New instructions, which may stand for what is gone, by what they follow: an instruction, or the start of a block. */
-  private madeAfter(): ReadonlyMap<Inst | Block, Inst> {
-    const old = new Set<Inst>();
-    for (const [, insts] of this.before) for (const inst of insts) old.add(inst);
-    const made = new Map<Inst | Block, Inst>();
-    for (const block of this.body.blocks) {
-      let last: Inst | Block = block;
-      for (const inst of block.insts) {
-        const isFirst = last === block || old.has(last as Inst);
-        if (isFirst && !old.has(inst) && inst.op !== Op.Phi) made.set(last, inst);
-        last = inst;
-      }
-    }
-    return made;
-  }
-
-  /**
-   * Instructions of a block that are where they were, before and after the same; where one was moved to is not where its records
-   * hold. The end of the block may be a block of its own by now, or of the block before, with the last instruction.
-   */
-  private keptIn(
-    block: Block,
-    insts: readonly Inst[],
-    places: ReadonlyMap<Inst, readonly [Block, number]>,
-  ): ReadonlySet<Inst> {
-    const last = insts.at(-1);
-    const end = last === undefined ? undefined : places.get(last)?.[0];
-    return keptInOrder(insts, (inst) => {
-      const [now, at] = places.get(inst) ?? [null, 0];
-      if (now === block) return at;
-      return now !== null && now === end ? block.insts.length + at : -1;
-    });
-  }
-
   /** @returns records that have no place any more */
   private settleAnchors(): DebugRecord[] {
-    const places = new Map<Inst, readonly [Block, number]>();
-    for (const block of this.body.blocks)
-      for (const [i, inst] of block.insts.entries()) places.set(inst, [block, i]);
+    const places = placesIn(this.body.blocks);
+    const old = new Set(this.before.flatMap(([, insts]) => insts));
     const blocks = new Set(this.body.blocks);
     const lost: DebugRecord[] = [];
-    const made = this.madeAfter();
+    const made = madeAfter(this.body.blocks, old, ({ op }) => op !== Op.Phi);
     for (const [block, insts] of this.before) {
       let records: DebugRecord[] = [];
       let last: Inst | Block = block;
       /** Nothing was taken out in front. */
       let isNext = true;
-      const kept = this.keptIn(block, insts, places);
+      // Where one was moved to is not where its records hold.
+      const kept = keptInBlock(block, insts, places);
       for (const inst of insts) {
         if (kept.has(inst)) {
           if (records.length > 0) putBefore(inst, records);

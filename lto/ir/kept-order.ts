@@ -29,3 +29,54 @@ export function keptInOrder<T>(before: readonly T[], position: (of: T) => number
   for (let at = lasts.at(-1) ?? -1; at >= 0; at = earlier[at]!) kept.add(present[at]!);
   return kept;
 }
+
+interface Holder<T> {
+  readonly insts: readonly T[];
+}
+
+/** Where each instruction is: its block, and its number there. */
+export function placesIn<T, B extends Holder<T>>(blocks: readonly B[]): ReadonlyMap<T, readonly [B, number]> {
+  const places = new Map<T, readonly [B, number]>();
+  for (const block of blocks) for (const [i, inst] of block.insts.entries()) places.set(inst, [block, i]);
+  return places;
+}
+
+/**
+ * Instructions of a block that are where they were, before and after the same. The end of the block may be a block of its own by
+ * now, or of the block before, with the last instruction.
+ * @param insts what was in the block @param places where instructions are now
+ */
+export function keptInBlock<T, B extends Holder<T>>(
+  block: B,
+  insts: readonly T[],
+  places: ReadonlyMap<T, readonly [B, number]>,
+): ReadonlySet<T> {
+  const last = insts.at(-1);
+  const end = last === undefined ? undefined : places.get(last)?.[0];
+  return keptInOrder(insts, (inst) => {
+    const [now, at] = places.get(inst) ?? [null, 0];
+    if (now === block) return at;
+    return now !== null && now === end ? block.insts.length + at : -1;
+  });
+}
+
+/**
+ * New instructions, which may stand for what is gone, by what they follow: an older instruction, or the start of a block.
+ * @param mayStand whether a new one can
+ */
+export function madeAfter<T, B extends Holder<T>>(
+  blocks: readonly B[],
+  old: ReadonlySet<T>,
+  mayStand: (inst: T) => boolean,
+): ReadonlyMap<T | B, T> {
+  const made = new Map<T | B, T>();
+  for (const block of blocks) {
+    let last: T | B = block;
+    for (const inst of block.insts) {
+      const isFirst = last === block || old.has(last as T);
+      if (isFirst && !old.has(inst) && mayStand(inst)) made.set(last, inst);
+      last = inst;
+    }
+  }
+  return made;
+}

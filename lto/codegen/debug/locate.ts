@@ -214,7 +214,8 @@ class Locator {
     if (!this.namers[k]!.includes(subject)) this.namers[k]!.push(subject);
   }
 
-  private findOverlaps(): void {
+  /** Subjects of each variable, which are parts of it. */
+  private byVariable(): Iterable<readonly number[]> {
     const byVariable = new Map<string, number[]>();
     this.subjects.forEach(({ variable, origin }, s) => {
       const key = `${variable} ${origin}`;
@@ -222,7 +223,11 @@ class Locator {
       if (list === undefined) byVariable.set(key, [s]);
       else list.push(s);
     });
-    for (const list of byVariable.values())
+    return byVariable.values();
+  }
+
+  private findOverlaps(): void {
+    for (const list of this.byVariable())
       for (const s of list) {
         const a = this.subjects[s]!;
         a.overlaps = list.filter((t) => {
@@ -572,15 +577,8 @@ class Locator {
 
   /** Joins the parts of each variable. */
   private compose(ranges: readonly LocatedRange[][]): LocatedVariable[] {
-    const byVariable = new Map<string, number[]>();
-    this.subjects.forEach(({ variable, origin }, s) => {
-      const key = `${variable} ${origin}`;
-      const list = byVariable.get(key);
-      if (list === undefined) byVariable.set(key, [s]);
-      else list.push(s);
-    });
     const found: LocatedVariable[] = [];
-    for (const list of byVariable.values()) {
+    for (const list of this.byVariable()) {
       const { variable, origin } = this.subjects[list[0]!]!;
       const parts = list.map((s) => ({ subject: this.subjects[s]!, ranges: ranges[s]! }));
       const isWhole = parts.length === 1 && parts[0]!.subject.size === Number.POSITIVE_INFINITY;

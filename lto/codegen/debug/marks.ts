@@ -6,7 +6,7 @@
  * of all steps on a function can tell where each value is. What is copied without change has one number (`roots`).
  */
 import type { Expression } from "../../ir/debug-records.js";
-import { keptInOrder } from "../../ir/kept-order.js";
+import { keptInBlock, madeAfter, placesIn } from "../../ir/kept-order.js";
 import type { Location, MBlock, MemOperand, MInst } from "../mir.js";
 
 /** What a variable, or a part of it, is made of. */
@@ -148,11 +148,10 @@ export function follow(
   for (const { insts } of blocks) for (const inst of insts) present.add(inst);
   const old = new Set<MInst>();
   for (const [, insts] of before) for (const inst of insts) old.add(inst);
-  const made = madeAfter(blocks, old);
-  const places = new Map<MInst, readonly [MBlock, number]>();
-  for (const block of blocks) for (const [i, inst] of block.insts.entries()) places.set(inst, [block, i]);
+  const made = madeAfter(blocks, old, () => true);
+  const places = placesIn(blocks);
   for (const [block, insts] of before) {
-    const kept = keptIn(block, insts, places);
+    const kept = keptInBlock(block, insts, places);
     let waiting: Mark[] = [];
     let last: MInst | MBlock = block;
     let isNext = true;
@@ -187,32 +186,4 @@ export function follow(
   }
   if (keepsLabels) return;
   for (const inst of present) if (!old.has(inst)) for (const def of inst.defs) def.vreg = -1;
-}
-
-/** Instructions of a block that are where they were; the block may have become the end of another, with its last one. */
-function keptIn(
-  block: MBlock,
-  insts: readonly MInst[],
-  places: ReadonlyMap<MInst, readonly [MBlock, number]>,
-): ReadonlySet<MInst> {
-  const last = insts.at(-1);
-  const end = last === undefined ? undefined : places.get(last)?.[0];
-  return keptInOrder(insts, (inst) => {
-    const [now, at] = places.get(inst) ?? [null, 0];
-    if (now === block) return at;
-    return now !== null && now === end ? block.insts.length + at : -1;
-  });
-}
-
-/** New instructions by what they follow: an older one, or the start of a block. */
-function madeAfter(blocks: readonly MBlock[], old: ReadonlySet<MInst>): ReadonlyMap<MInst | MBlock, MInst> {
-  const made = new Map<MInst | MBlock, MInst>();
-  for (const block of blocks) {
-    let last: MInst | MBlock = block;
-    for (const inst of block.insts) {
-      if (!old.has(inst) && (last === block || old.has(last as MInst))) made.set(last, inst);
-      last = inst;
-    }
-  }
-  return made;
 }
