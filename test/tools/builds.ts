@@ -13,6 +13,7 @@ import type { BuildFigures } from "./measurements/builds.js";
 import { parseCommandLine, splitWords } from "./options.js";
 import { mustRun, run } from "./process.js";
 import { cacheDir, findProgram, projectRoot } from "./root.js";
+import { makeTally } from "./tally.js";
 
 const usage = `usage: npm run builds -- [package…] [options]
   package        ${buildRecipes.map(({ debian }) => debian).join(" ")}
@@ -203,13 +204,7 @@ function keep(file: string): void {
   writeFileSync(file, `${JSON.stringify(figures, null, 1)}\n`);
 }
 
-let passed = 0;
-let failed = 0;
-function report(ok: boolean, what: string, detail = ""): void {
-  if (ok) passed++;
-  else failed++;
-  console.log(`${ok ? "ok  " : "FAIL"} ${what}${detail === "" ? "" : `: ${detail}`}`);
-}
+const { report, finish } = makeTally();
 
 /** What is different first; nothing where nothing is. */
 function difference(expected: string, found: string): string {
@@ -295,5 +290,4 @@ if (ratios.length > 0) {
   );
 }
 if (typeof values["out"] === "string") keep(values["out"]);
-console.log(`${passed} passed, ${failed} failed`);
-process.exitCode = failed > 0 ? 1 : 0;
+finish();

@@ -9,6 +9,7 @@ import { debianSource } from "./debian.js";
 import { parseCommandLine } from "./options.js";
 import { mustRun, run } from "./process.js";
 import { cacheDir, findProgram } from "./root.js";
+import { makeTally } from "./tally.js";
 
 interface Deb {
   readonly debian: string;
@@ -64,13 +65,7 @@ if (chosen.length < words.length) {
   process.exit(2);
 }
 
-let passed = 0;
-let failed = 0;
-function report(ok: boolean, what: string, detail = ""): void {
-  if (ok) passed++;
-  else failed++;
-  console.log(`${ok ? "ok  " : "FAIL"} ${what}${detail === "" ? "" : `: ${detail}`}`);
-}
+const { report, finish } = makeTally();
 
 /** The source with `optimize=+lto` among its maintainer's options, where its rules set them. */
 async function sourceWithLto(debian: string, dir: string): Promise<void> {
@@ -156,5 +151,4 @@ for (const each of chosen) {
   if (missing.length > 0) console.log(`skip ${each.debian}: no ${missing.join(", ")}`);
   else await check(each).catch((e: Error) => report(false, each.debian, e.message.slice(-300)));
 }
-console.log(`${passed} passed, ${failed} failed`);
-process.exitCode = failed > 0 ? 1 : 0;
+finish();

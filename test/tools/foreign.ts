@@ -17,6 +17,7 @@ import { type Machine, machineNamed, machines, missing } from "./foreign/machine
 import { programNamed, programs } from "./foreign/programs.js";
 import type { Sizes } from "./foreign/sizes.js";
 import { parseCommandLine, splitWords } from "./options.js";
+import { makeTally } from "./tally.js";
 
 const usage = `usage: npm run foreign [-- machine…] [options]
   machine          ${machines.map(({ name }) => name).join(" ")} (default: all)
@@ -43,15 +44,7 @@ const { values, words, levels, ways } = parseCommandLine(
 );
 const llvm = splitWords(String(values["llvm"]));
 const jobs = Number(values["jobs"]);
-let passed = 0;
-let failed = 0;
-
-function report(ok: boolean, what: string, detail = ""): void {
-  if (ok) passed++;
-  else failed++;
-  if (!ok || values["verbose"])
-    console.log(`${ok ? "ok  " : "FAIL"} ${what}${detail === "" ? "" : `: ${detail}`}`);
-}
+const { report, finish } = makeTally(values["verbose"] === true);
 
 const chosenMachines = words.length === 0 ? machines : words.map(machineNamed);
 const names = String(values["programs"]).split(",").filter(Boolean);
@@ -157,5 +150,5 @@ for (const machine of chosenMachines) {
     printTables(machine, level, table);
   }
 }
-console.log(`\n${passed} passed, ${failed} failed`);
-process.exitCode = failed > 0 ? 1 : 0;
+console.log("");
+finish();

@@ -81,7 +81,7 @@ export async function accepted(
 }
 
 /** Each function of a module in LLVM assembly as a module of its own. */
-export function alone(text: string): Map<string, string> {
+function alone(text: string): Map<string, string> {
   const bodies = new Map<string, string>();
   const rest = text
     .replace(/^; Function Attrs.*\n/gm, "")
@@ -107,7 +107,7 @@ export function alone(text: string): Map<string, string> {
 }
 
 /** Why a module is refused; null if it is not. */
-export async function refusal(
+async function refusal(
   pool: Pick<ThreadPool, "execute">,
   text: string,
   dir: string,
@@ -127,6 +127,27 @@ export async function refusal(
     /error: (?:[^\n]*?: )?(?:unsupported: )?([^\n]*)/.exec(stderr)?.[1]?.replace(/ \(in .*/, "") ??
     stderr.slice(0, 200)
   );
+}
+
+/**
+ * Which functions of a module are refused, each alone, and why; none where the whole is accepted.
+ * @param symbols all that are looked at
+ */
+export async function refusals(
+  pool: Pick<ThreadPool, "execute">,
+  text: string,
+  dir: string,
+  symbols: readonly string[],
+): Promise<string[]> {
+  const whole = await refusal(pool, text, dir, "whole");
+  if (whole === null) return [];
+  const modules = alone(text);
+  const refused: string[] = [];
+  for (const symbol of symbols) {
+    const why = await refusal(pool, modules.get(symbol)!, dir, symbol);
+    if (why !== null) refused.push(`${symbol}: ${why}`);
+  }
+  return refused.length > 0 ? refused : [`together: ${whole}`];
 }
 
 /** Lines in which two outputs differ, by function. */

@@ -10,6 +10,7 @@ import type { Prepared } from "./prepared.js";
 import { buildProgram, prepare, transcript } from "./prepared.js";
 import { mapLimit } from "./process.js";
 import { cacheDir } from "./root.js";
+import { makeTally } from "./tally.js";
 import { referenceToolchain, toolchain } from "./toolchain.js";
 
 const usage = `usage: npm run upstream -- [package…] [-Oz -O2] [options]
@@ -45,14 +46,7 @@ const jobs = Number(values["jobs"]);
 const pie = !values["no-pie"];
 const ltoFlags = [...String(values["lto-flags"]).split(" ").filter(Boolean), ...guards];
 const pattern = new RegExp(String(values["filter"] ?? ""));
-let passed = 0;
-let failed = 0;
-
-function report(ok: boolean, what: string, detail = ""): void {
-  if (ok) passed++;
-  else failed++;
-  console.log(`${ok ? "ok  " : "FAIL"} ${what}${detail === "" ? "" : `: ${detail}`}`);
-}
+const { report, finish } = makeTally();
 
 /** Transcripts of the reference build, which is made once for all levels. */
 async function referenceTranscripts(p: Prepared): Promise<Map<string, string>> {
@@ -106,5 +100,4 @@ for (const recipe of selectRecipes(words)) {
     }
   }
 }
-console.log(`${passed} passed, ${failed} failed`);
-process.exitCode = failed > 0 ? 1 : 0;
+finish();

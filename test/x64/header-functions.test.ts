@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { inThisProcess, temporaryFolder } from "../support/command.js";
 import { callersOf, headerFunctions } from "../tools/header-functions.js";
-import { accepted, alone, compareWithClang, headerFolder, refusal } from "../tools/intrinsics.js";
+import { accepted, compareWithClang, headerFolder, refusals } from "../tools/intrinsics.js";
 import { findProgram } from "../tools/root.js";
 
 const clang = findProgram(process.env["CLANG"] ?? "clang-22", "clang-22");
@@ -64,16 +64,8 @@ describe.skipIf(clang === undefined)("functions of clang's headers", () => {
     const good = await accepted(clang!, callers(header), flags, dir);
     expect(good.length).toBeGreaterThan(0);
     const text = readFileSync(join(dir, "all.ll"), "utf8");
-    // All at once, and only to tell which are refused, each alone.
-    if ((await refusal(pool, text, dir, "whole")) !== null) {
-      const modules = alone(text);
-      const bad: string[] = [];
-      for (const { symbol } of good) {
-        const why = await refusal(pool, modules.get(symbol)!, dir, symbol);
-        if (why !== null) bad.push(`${symbol}: ${why}`);
-      }
-      expect(bad).toEqual(["none, alone"]);
-    }
+    const symbols = good.map(({ symbol }) => symbol);
+    expect(await refusals(pool, text, dir, symbols)).toEqual([]);
     const feature = running[header];
     if (feature === undefined || !has(feature)) return;
     const run = good.filter(({ of }) => !unrun.test(of.name));
