@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 const replacing = ["test/differential/fixtures.test.ts", "test/api/link.test.ts"];
 
 /** The others share what they load: loading it for each file took two fifths of their time. */
-const common = { testTimeout: 120_000, pool: "threads" as const };
+const common = { testTimeout: 120_000, pool: "threads" as const, globalSetup: "test/support/built-setup.ts" };
 
 export default defineConfig({
   test: {

@@ -14,6 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { builtPackage } from "../support/built.js";
 
 const root = resolve(import.meta.dirname, "../..");
 const packageJson = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
@@ -22,6 +23,7 @@ const packageJson = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
   readonly bin: Readonly<Record<string, string>>;
   readonly dependencies: Readonly<Record<string, string>>;
 };
+const built = builtPackage();
 let folder: string;
 let tarball: string;
 const installed = (...path: string[]): string => join(folder, "project/node_modules/tsc-lto", ...path);
@@ -46,8 +48,7 @@ beforeAll(() => {
     const { status, stderr } = spawnSync(process.execPath, args, { cwd: source, encoding: "utf8" });
     expect({ args, status, stderr }).toMatchObject({ status: 0 });
   };
-  const config = join(root, "tsconfig.build.json");
-  node(join(root, "node_modules/typescript/bin/tsc"), "-p", config, "--outDir", join(source, "dist"));
+  cpSync(join(built(), "dist"), join(source, "dist"), { recursive: true });
   node(join(root, "node_modules/rolldown/bin/cli.mjs"), "-c", join(root, "rolldown.config.ts"));
   node(join(source, "dist/bin/write-help.js"));
   const packing = run("npm", ["pack", "--ignore-scripts", "--silent", "--pack-destination", folder], source);
