@@ -4,7 +4,6 @@
  */
 import {
   type DroppedReport,
-  type OriginReport,
   type RegistersReport,
   reportFormat,
   reportVersion,
@@ -12,17 +11,18 @@ import {
   type SymbolReport,
 } from "../../formats/size-report/schema.js";
 import { printReport } from "../../formats/size-report/text.js";
-import type { CodeSizes, OriginBytes } from "../../lto/codegen/late/code-origins.js";
+import type { CodeSizes } from "../../lto/codegen/late/code-origins.js";
 import type { RegisterSet } from "../../lto/codegen/register-set.js";
 import { hasRegister, minus } from "../../lto/codegen/register-set.js";
 import type { TargetRegisters } from "../../lto/codegen/target.js";
 import type { GlobalValue, Module } from "../../lto/ir/module.js";
-import type { Origins, Place } from "../../lto/ir/origins.js";
+import type { Origins } from "../../lto/ir/origins.js";
 import type { ModuleSummary } from "../../lto/link/index.js";
 import type { PassCount } from "../../lto/pass/report.js";
 import type { CodeFacts } from "./code-facts.js";
 import type { CodegenResult, PlannedModule } from "./codegen.js";
 import { type PlacedFunction, settleJumps } from "./jump-sizes.js";
+import { placed, ReportOrigins } from "./report-origins.js";
 
 /** Mentions of one global, by the names of what is mentioned. */
 interface Mentions {
@@ -41,18 +41,18 @@ export class SizeReportWriter {
   private readonly placed: PlacedFunction[] = [];
   /** Sizes of functions that jump to others, as the assembler will have them. */
   private settled: ReadonlyMap<string, CodeSizes> = new Map();
-  /** Positions in the report of origins of code, by number. */
-  private readonly originNumbers = new Map<number, number>();
+  private readonly origins: ReportOrigins | null;
 
   /**
    * @param summary of the module when its passes are done, which is not kept
    * @param roots why definitions are not local, by name
    */
   constructor(
-    { globals }: Module,
+    { globals, origins }: Module,
     { symbols }: ModuleSummary,
     private readonly roots: ReadonlyMap<string, readonly string[]>,
   ) {
+    this.origins = origins === null ? null : new ReportOrigins(origins);
     symbols.forEach(({ calls, references }, i) => {
       const global = globals[i]!;
       if (global.isDeclaration || (calls.length === 0 && references.length === 0)) return;
@@ -129,7 +129,7 @@ export class SizeReportWriter {
       kind: "link",
       file,
       sections: [],
-      origins: this.origins(module.origins),
+      origins: this.origins?.list ?? [],
       symbols,
       dropped: module.origins === null ? [] : this.dropped(module.origins, symbols),
       decisions: [
@@ -146,7 +146,7 @@ export class SizeReportWriter {
     const made = origins?.madeOf(global) ?? null;
     const absorbed = origins?.absorbedBy(global) ?? [];
     const place = origins?.placeOf(global) ?? null;
-    const written = [...this.writtenElsewhere(global, sizes?.origins ?? [], origins)];
+    const written = this.origins?.writtenElsewhere(global, sizes?.origins ?? []) ?? [];
     const { calls, mentions } = mergedMentions(this.mentions.get(name), facts);
     const root = this.roots.get(name);
     return {
@@ -169,43 +169,6 @@ export class SizeReportWriter {
       ...(calls.length === 0 ? {} : { calls }),
       ...(mentions.length === 0 ? {} : { mentions }),
     };
-  }
-
-  /** Positions of origins in the report, and bytes; all that is from one function through the same ones is one. */
-  private writtenElsewhere(
-    home: GlobalValue,
-    list: OriginBytes,
-    origins: Origins | null,
-  ): Map<number, number> {
-    const sums = new Map<number, number>();
-    for (const [number, bytes] of list) {
-      const written = origins!.withoutPlaces(number, home);
-      if (written === 0) continue;
-      const position = this.originNumber(written, origins!);
-      sums.set(position, (sums.get(position) ?? 0) + bytes);
-    }
-    return sums;
-  }
-
-  /** The position of an origin among those that the report has: those that code has, and what they were called in. */
-  private originNumber(number: number, origins: Origins): number {
-    let position = this.originNumbers.get(number);
-    if (position === undefined) {
-      const { into } = origins.codeOrigins[number - 1]!;
-      // First, since chains lead to earlier ones.
-      if (into !== 0) this.originNumber(into, origins);
-      position = this.originNumbers.size;
-      this.originNumbers.set(number, position);
-    }
-    return position;
-  }
-
-  private origins(origins: Origins | null): OriginReport[] {
-    return [...this.originNumbers.keys()].map((number) => {
-      const { fn, into } = origins!.codeOrigins[number - 1]!;
-      const at = into === 0 ? {} : { into: this.originNumbers.get(into)! };
-      return { name: fn.name, ...placed(origins!.placeOf(fn)), ...at };
-    });
   }
 
   /** What inputs define and is not in the output: first what another definition does for, then what was inlined. */
@@ -284,12 +247,6 @@ export class SizeReportWriter {
 /** The assembler knows where a jump leads that names it: what is weak another file may define. */
 const isSettled = (global: GlobalValue | undefined): boolean =>
   global === undefined || global.isLocal || global.linkage === "external";
-
-/** The object is said where it is not the source itself. */
-const placed = (place: Place | null): Pick<SymbolReport, "file" | "object"> =>
-  place === null
-    ? {}
-    : { file: place.source, ...(place.object === place.source ? {} : { object: place.object }) };
 
 /** Why a list of the linker's is kept. */
 function reasonOfList(name: string): string {

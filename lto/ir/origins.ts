@@ -205,17 +205,6 @@ export class Origins {
     return this.others.get(number) ?? none;
   }
 
-  /**
-   * The number of what is from the same function through the same functions, wherever in them; 0: it is code of the function
-   * that it stands in, `home`.
-   */
-  withoutPlaces(number: number, home: GlobalValue): number {
-    if (number === 0) return 0;
-    const { fn, into } = this.code[number - 1]!;
-    const calls = this.withoutPlaces(into, home);
-    return calls === 0 && fn === home ? 0 : this.numberOf(fn, calls, null);
-  }
-
   /** The table of an input becomes part of that of the program: locations have numbers there from now on. */
   join(program: Origins): void {
     this.whole = program;

@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { runDriver } from "../../bin/cc/main.js";
 import { main } from "../../bin/lto/main.js";
 import { bodyCodec, inMemoryCodec } from "../../formats/object/body-codec.js";
 import type { SizeReport, SymbolReport } from "../../formats/size-report/schema.js";
@@ -101,6 +102,45 @@ describe("origins of code", () => {
       cwd: folder,
     });
     expect(readFileSync(join(folder, "plain.s"), "utf8")).toBe(assembly);
+  });
+
+  it("tell what the compiler inlined before the link apart where there are line tables", async () => {
+    const header = `extern int printf(const char *, ...);
+static inline int shared(int x) { return x * 12345 + x / 7; }
+__attribute__((noinline)) int other(int x);
+`;
+    const first = `#include "shared.h"
+static int square(int x) { return x * x * 77 + 1; }
+static int twice(int x) { return square(x) ^ shared(x + 1); }
+int main(int argc, char **argv) { return printf("%d %d", twice(argc), other(argc)); }
+`;
+    const second = `#include "shared.h"
+int other(int x) { return shared(x) + shared(x + 77); }
+`;
+    writeFileSync(join(folder, "shared.h"), header);
+    writeFileSync(join(folder, "first.c"), first);
+    writeFileSync(join(folder, "second.c"), second);
+    const compiled = async (...options: string[]): Promise<SizeReport> => {
+      const words = ["first.c", "second.c", "-O2", ...options, "-o", "p", "-Wl,--size-report=p.json"];
+      const { code, err } = await capture(runDriver, words, { cwd: folder });
+      expect(err).toBe("");
+      expect(code).toBe(0);
+      return parseReport(readFileSync(join(folder, "p.json"), "utf8"), "p.json");
+    };
+    const report = await compiled("-g1");
+    expect([...chains(report, "main").keys()].sort()).toEqual([
+      "shared in twice",
+      "square in twice",
+      "twice",
+    ]);
+    expect([...chains(report, "other").keys()]).toEqual(["shared"]);
+    const placed = (name: string) => report.origins!.filter((one) => one.name === name);
+    expect(placed("square")).toMatchObject([{ file: "first.c" }]);
+    // Called in two functions, of two files, both by what the header says.
+    expect(placed("shared").map(({ file }) => file)).toEqual(["./shared.h", "./shared.h"]);
+    const without = await compiled();
+    expect(chains(without, "main").size).toBe(0);
+    expect(symbol(without, "main").bytes).toEqual(symbol(report, "main").bytes);
   });
 
   it("go with code that outliners move", async () => {
