@@ -11,6 +11,7 @@ import { compareFunctions } from "./bench/functions.js";
 import { countInstructions } from "./bench/instructions.js";
 import type { Measurement } from "./bench/measure.js";
 import { available, build, inThreads, measure } from "./bench/measure.js";
+import { compareSuite } from "./bench/suite.js";
 import type { RatioColumn } from "./bench/tables.js";
 import { printRatios } from "./bench/tables.js";
 import { threadPool } from "./in-process.js";
@@ -31,6 +32,10 @@ const usage = `usage: npm run bench -- [package… | all] [options]
   --top N         with --functions: lines to show (default 40)
   --instructions  instead: instructions executed by each package's workload (needs valgrind); default: packages
                   whose workload computes. CLANG=NAME chooses the clang of all columns
+  --suite DIR     instead: programs of a checkout of the LLVM test suite beside clang -flto: sizes, instructions that they
+                  execute (needs valgrind), time. Words are programs, 'others' (default: ten that nobody works on),
+                  'worked' (ten that optimisations are tried on), or all
+  --sizes         with --suite: sizes alone
   --level L       level for all (default Oz; O2 with --instructions)
   --repeat N      measure each link N times, take the least CPU time (default 3)
   --columns S     toolchains, separated by commas (default ${sizeColumns})
@@ -45,6 +50,8 @@ const { values, words } = parseCommandLine(
   {
     functions: { type: "boolean", default: false },
     instructions: { type: "boolean", default: false },
+    suite: { type: "string" },
+    sizes: { type: "boolean", default: false },
     against: { type: "string", default: "clang" },
     top: { type: "string", default: "40" },
     level: { type: "string" },
@@ -66,7 +73,8 @@ const options = {
 };
 /** Packages with a workload that computes. */
 const computing = "lua bzip2 zlib sqlite3 gzip lz4 expat mawk libpng zstd xz dash bc mujs byacc".split(" ");
-const recipes = selectRecipes(words.length === 0 && counting ? computing : words);
+const suite = values["suite"];
+const recipes = suite !== undefined ? [] : selectRecipes(words.length === 0 && counting ? computing : words);
 const pool = threadPool(options.jobs);
 
 /** The columns that this machine has the compilers for. */
@@ -209,11 +217,22 @@ async function compareInstructions(): Promise<void> {
   printRatios("with interprocedural register allocation, ratio to without", names, ipraColumns(cell));
 }
 
-if (counting) await compareInstructions();
+if (suite !== undefined) {
+  const sizes = Boolean(values["sizes"]);
+  const more = {
+    suite: String(suite),
+    count: !sizes && findProgram("valgrind") !== undefined,
+    repeat: sizes ? 0 : Number(values["repeat"]),
+    variants: String(values["variants"]).split(",").filter(Boolean),
+    out: values["out"] === undefined ? undefined : String(values["out"]),
+    resume: Boolean(values["resume"]),
+  };
+  await compareSuite(words, { ...options, ...more }, pool);
+} else if (counting) await compareInstructions();
 else if (values["functions"]) {
   const mine = toolchain(String(values["tool"]));
   const other = toolchain(String(values["against"]));
   await compareFunctions(recipes, mine, other, Number(values["top"]), options);
 } else await compareAll();
 await pool.close();
-if (words.length === 0) console.log("\nAll packages: npm run bench -- all");
+if (words.length === 0 && suite === undefined) console.log("\nAll packages: npm run bench -- all");

@@ -88,6 +88,7 @@ ${buildsSection(builds)}
 | command | what it prints |
 | --- | --- |
 | \`npm run bench -- --instructions\` | instructions that programs execute, beside \`clang -O2 -flto\` |
+| \`npm run bench -- --suite DIR\` | programs of the LLVM test suite beside \`clang -flto\`: sizes, instructions, time |
 | \`npm run bench:link\` | processor time and memory of links beside lld's, relinks, growth with the program |
 | \`npm run bench:outline\` | what each outliner is worth |
 | \`npm run bench:pipeline\` | bytes that each optional pass is worth |
