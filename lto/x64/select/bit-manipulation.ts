@@ -16,7 +16,7 @@ import { foldLoad, registerSource, setSource } from "./source.js";
 export const offers = (s: Selector, op: X): boolean => s.features.has(opFeature[op]!);
 
 /** The operation that makes `value` if the instruction being lowered may do it as well: nobody else reads its result. */
-function foldable(s: Selector, value: Value, op: Op): Inst | null {
+export function foldable(s: Selector, value: Value, op: Op): Inst | null {
   if (value.valueKind !== "inst" || value.op !== op) return null;
   return s.values.uses[value.id] === 1 && s.values.vregs[value.id]! < 0 && value.parent === s.at.parent
     ? value
@@ -24,7 +24,7 @@ function foldable(s: Selector, value: Value, op: Op): Inst | null {
 }
 
 /** What `value` is the complement of. */
-function complemented(s: Selector, value: Value): Value | null {
+export function complemented(s: Selector, value: Value): Value | null {
   const inst = foldable(s, value, Op.Xor);
   return inst !== null && constantNumber(inst.operands[1]!) === -1 ? inst.operands[0]! : null;
 }
@@ -77,6 +77,19 @@ export function selectBitPattern(s: Selector, { op, operands }: Inst, result: VR
 }
 
 const shifts: Partial<Record<Op, X>> = { [Op.Shl]: X.Shlx, [Op.LShr]: X.Shrx, [Op.AShr]: X.Sarx };
+
+/** Drops a mask of a shift amount, or of a number of a bit, that the instruction applies itself. */
+export function amountOf(s: Selector, amount: Value, size: number): Value {
+  const inst = s.resolve(amount);
+  if (s.optimize && inst.valueKind === "inst" && inst.op === Op.And && size >= 4) {
+    const mask = constantNumber(inst.operands[1]!);
+    const bits = size === 8 ? 63 : 31;
+    if (mask !== null && (mask & bits) === bits) return inst.operands[0]!;
+  }
+  if (inst.valueKind === "inst" && inst.op === Op.ZExt && s.optimize && inst.operands[0]!.type.bits >= 8)
+    return inst.operands[0]!;
+  return amount;
+}
 
 /** A shift by a number that only running tells: with neither flags nor a register that is fixed, but longer. */
 export function selectFlaglessShift(

@@ -22,6 +22,7 @@ import {
 import { isConstant, type Value } from "../../ir/values.js";
 import { Cc, invert, X } from "../isa/ops.js";
 import { address } from "./address.js";
+import { emitTestOfBit, emitTestOfShifted } from "./bit-test.js";
 import { fitsImm8 } from "./operand-facts.js";
 import { emitOverflow } from "./overflow.js";
 import type { Selector } from "./selector.js";
@@ -82,6 +83,8 @@ export function selectCondition(s: Selector, value: Value): Condition {
       }
     }
   }
+  const bit = emitTestOfShifted(s, inst);
+  if (bit !== null) return single(bit);
   const test = new MInst(X.Test, 1);
   test.imm = 1;
   test.uses = [new RegOperand(s.reg(value))];
@@ -167,6 +170,8 @@ function compareImmediate(
     imm === 0 &&
     (cc === Cc.E || cc === Cc.NE || cc === Cc.S || cc === Cc.NS || cc === Cc.G || cc === Cc.LE)
   ) {
+    const bit = cc === Cc.E || cc === Cc.NE ? emitTestOfBit(s, a, size, folds) : null;
+    if (bit !== null) return single(cc === Cc.NE ? bit : invert(bit));
     if (folds && emitTestOfAnd(s, a, size, cc === Cc.E || cc === Cc.NE)) return single(cc);
     if (folds && canFold(s, a, size)) {
       emitCompareMemory(s, foldLoad(s, a, size)!, size, 0);

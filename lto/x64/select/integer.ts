@@ -9,7 +9,8 @@ import { isConstant, type Value } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
 import { X } from "../isa/ops.js";
 import { maskOf, RAX, RCX, RDX } from "../isa/registers.js";
-import { selectBitPattern, selectFlaglessRotate, selectFlaglessShift } from "./bit-manipulation.js";
+import { amountOf, selectBitPattern, selectFlaglessRotate, selectFlaglessShift } from "./bit-manipulation.js";
+import { selectBitOperation, selectOnesButBit } from "./bit-test.js";
 import { fitsImm32 } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
 import { foldLoad, immediate, registerSource, setSource } from "./source.js";
@@ -161,9 +162,11 @@ function selectLogic(s: Selector, inst: Inst, result: VReg, size: number): void 
   const wide = wideSize(size);
   const [a, b] = ordered(s, inst, size);
   if (inst.op === Op.Xor && constantNumber(b) === -1 && inst.type.bits > 1) {
+    if (selectOnesButBit(s, result, size, a)) return;
     s.tiedUnary(X.Not, wide, result, s.reg(a));
     return;
   }
+  if (selectBitOperation(s, inst, result, size)) return;
   if (inst.op === Op.And && isConstant(b)) {
     const mask = foldedInteger(s.layout, b);
     // Masks of the low 8 or 16 bits are zero extensions; of the low 32 bits a 32-bit move.
@@ -219,19 +222,6 @@ function selectShift(s: Selector, inst: Inst, result: VReg, size: number): void 
   shift.defs = [RegOperand.tied(result)];
   shift.uses = [new RegOperand(s.reg(a)), new RegOperand(s.reg(count), maskOf(RCX))];
   s.emit(shift);
-}
-
-/** Drops a mask of the shift amount that the instruction applies itself. */
-function amountOf(s: Selector, amount: Value, size: number): Value {
-  const inst = s.resolve(amount);
-  if (s.optimize && inst.valueKind === "inst" && inst.op === Op.And && size >= 4) {
-    const mask = constantNumber(inst.operands[1]!);
-    const bits = size === 8 ? 63 : 31;
-    if (mask !== null && (mask & bits) === bits) return inst.operands[0]!;
-  }
-  if (inst.valueKind === "inst" && inst.op === Op.ZExt && s.optimize && inst.operands[0]!.type.bits >= 8)
-    return inst.operands[0]!;
-  return amount;
 }
 
 function selectDivision(s: Selector, inst: Inst, result: VReg, size: number): void {

@@ -1,12 +1,13 @@
 /** For each rule of the peepholes what it is for, written with random operands: what proves that the rule can be applied, and right. */
 import { MInst } from "../../../lto/codegen/mir.js";
 import { aluImm, aluReg, baseDisp, copy, lea, movImm, physical } from "../../../lto/x64/isa/build.js";
+import { signedImmediate } from "../../../lto/x64/isa/lengths.js";
 import { memory } from "../../../lto/x64/isa/memory-operand.js";
-import { AccessMark, X } from "../../../lto/x64/isa/ops.js";
+import { AccessMark, Cc, X } from "../../../lto/x64/isa/ops.js";
 import { R13, R15, RAX, RBP, RSP, XMM0 } from "../../../lto/x64/isa/registers.js";
 import { directedEdges } from "./directed-edges.js";
 import type { Directed } from "./sequences.js";
-import { allConditions, ofResult, type Writer, withoutCarry } from "./writer.js";
+import { allConditions, ofResult, setOf, type Writer, withoutCarry } from "./writer.js";
 
 const extension = (w: Writer, op: X, size: number, to: number, from: number): void =>
   w.put(w.make(op, size, [to], [from]));
@@ -101,6 +102,24 @@ const direct: Readonly<Record<string, Directed>> = {
       const size = w.random.pick([2, 4, 8]);
       w.put(movImm(8, w.register(), 1000));
       storeOf(w, size, 8, 1000);
+    },
+  },
+  "test-by-number": {
+    goal: "minsize",
+    write(w) {
+      const size = w.random.pick([2, 4, 4, 8]);
+      const test = w.make(X.Test, size, [], [w.source(size)]);
+      test.imm = signedImmediate(1 << w.random.below(Math.min(size * 8, size === 8 ? 31 : 32)), size);
+      w.put(test, setOf(Cc.E, Cc.NE));
+    },
+  },
+  "change-by-number": {
+    goal: "minsize",
+    write(w) {
+      const size = w.random.pick([4, 8]);
+      const op = w.random.pick([X.Or, X.And, X.Xor]);
+      const mask = 1 << w.random.below(size === 8 ? 31 : 32);
+      w.put(aluImm(op, size, w.source(size), op === X.And ? ~mask : mask), 0);
     },
   },
   "drop-zeroed-vector": {

@@ -222,8 +222,11 @@ export class Writer {
     const { random } = this;
     const size = random.pick([4, 8]);
     if (random.oneIn(2)) {
-      const inst = this.make(X.Bt, size, [], [this.source(size)]);
-      inst.imm = random.below(size * 8);
+      const value = this.source(size);
+      const op = random.pick([X.Bt, X.Bts, X.Btr, X.Btc]);
+      const inst = op === X.Bt ? this.make(op, size, [], [value]) : this.make(op, size, [value], [value]);
+      if (random.oneIn(2)) inst.imm = random.below(size * 8);
+      else inst.uses.push(physical(this.source(size)));
       return this.put(inst, setOf(Cc.B, Cc.AE));
     }
     const from = this.source(size);

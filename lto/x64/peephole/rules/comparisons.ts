@@ -127,7 +127,7 @@ const leavesMemory = ({ op, mem }: MInst): boolean =>
 const dropRepeatedCompare: Rule = {
   name: "drop-repeated-compare",
   description: "cmp b, a … cmp b, a → cmp b, a, where neither they nor flags are written in between",
-  opcodes: [X.Cmp, X.Test, X.CmpM, X.TestM, X.Ucomiss, X.Ucomisd],
+  opcodes: [X.Cmp, X.Test, X.CmpM, X.TestM, X.Bt, X.Ucomiss, X.Ucomisd],
   needs: Needs.Nothing,
   window: 6,
   gain: Gain.Shorter,

@@ -2,6 +2,7 @@
 import type { EdgeRule, Rule, RuleGroup, RuleInfo } from "../rule.js";
 import { addressRules, exchangeBaseAndIndex, indexAsBase } from "./addresses.js";
 import { arithmeticRules } from "./arithmetic.js";
+import { bitRules } from "./bits.js";
 import { comparisonRules } from "./comparisons.js";
 import { constantRules } from "./constants.js";
 import { copyRules } from "./copies.js";
@@ -15,6 +16,7 @@ const groups: readonly RuleGroup[] = [
   storeRules, // Several stores at once, before each by itself.
   arithmeticRules,
   comparisonRules,
+  bitRules, // Masks that no shorter form of the others takes.
   extensionRules,
   constantRules,
   addressRules,
