@@ -143,10 +143,13 @@ export class ClaimCollector {
   }
 }
 
+/** Of registers below, claims say what becomes of them; others no call keeps, nor takes. */
+const claimed = 32;
+
 function uses(inst: MInst): number {
   let mask = 0;
   forEachUse(inst, (use) => {
-    if (use.loc >= 0) mask |= 1 << use.loc;
+    if (use.loc >= 0 && use.loc < claimed) mask |= 1 << use.loc;
   });
   return mask;
 }
@@ -172,7 +175,7 @@ function callClaim(
 ): SiteClaim {
   const tail = (facts[inst.op]! & OpFact.TailCall) !== 0;
   let results = 0;
-  for (const def of inst.defs) if (def.loc >= 0) results |= 1 << def.loc;
+  for (const def of inst.defs) if (def.loc >= 0 && def.loc < claimed) results |= 1 << def.loc;
   const target = inst.symbol?.target;
   // Code that was outlined goes by its name.
   const outlined = target?.kind === "external" ? target.name : null;

@@ -13,17 +13,20 @@ import { needsBasePointer, needsFramePointer } from "./frame/frame-registers.js"
 import { commutes, permitSlots, storeConstant } from "./frame/slot-marks.js";
 import { slotOperand } from "./isa/build.js";
 import { encodingForm, formCosts } from "./isa/encoding-cost.js";
+import { hasHighRegisters } from "./isa/high-registers.js";
 import { opFacts, opLength, opWide } from "./isa/op-info.js";
 import { X } from "./isa/ops.js";
 import {
   callClobbers,
   calleeSavedMask,
+  everyXmmMask,
   GPR,
   gprMask,
   R15,
   RBP,
   RSP,
   registerNames,
+  XMM16,
   xmmMask,
 } from "./isa/registers.js";
 import { Length, Wide } from "./isa/row.js";
@@ -57,11 +60,12 @@ const dwarfGeneral = [0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15];
 
 export const x64Registers: TargetRegisters = {
   // System V ABI AMD64, figure 3.36.
-  dwarfNumber: (register) => (register < 16 ? dwarfGeneral[register]! : register < 32 ? register + 1 : -1),
+  dwarfNumber: (register) =>
+    register < 16 ? dwarfGeneral[register]! : register + (register < XMM16 ? 1 : 35),
   names: registerNames[8]!,
   classCount: 2,
-  count: 32,
-  all: setOfWords(-1),
+  count: 48,
+  all: setOfWords(-1, 0xffff),
   generalCount: 16,
   stackPointer: RSP,
   framePointer: RBP,
@@ -70,14 +74,14 @@ export const x64Registers: TargetRegisters = {
   calleeSaved: calleeSavedMask,
 
   allocatable(fn: MFunction, cls: RegClass): RegisterSet {
-    if (cls !== GPR) return xmmMask;
+    if (cls !== GPR) return hasHighRegisters(fn.fn) ? everyXmmMask : xmmMask;
     let set = withoutRegister(gprMask, RSP);
     if (needsFramePointer(fn)) set = withoutRegister(set, RBP);
     if (needsBasePointer(fn)) set = withoutRegister(set, R15);
     return set;
   },
 
-  mentionCost: (reg) => ((reg & 8) !== 0 ? 1 : 0),
+  mentionCost: (reg) => (reg >= XMM16 ? 2 : (reg & 8) !== 0 ? 1 : 0),
   mentionWeight: (inst) =>
     opLength[inst.op] === Length.Vex ||
     opWide[inst.op] === Wide.Always ||

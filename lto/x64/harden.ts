@@ -29,9 +29,11 @@ import type { Func } from "../ir/module.js";
 import { aluReg, physical } from "./isa/build.js";
 import { usedRegisters, writtenRegisters } from "./isa/effects.js";
 import { jump } from "./isa/facts.js";
+import { hasHighRegisters } from "./isa/high-registers.js";
 import { opFormat } from "./isa/op-info.js";
 import { Format, JumpMark, X } from "./isa/ops.js";
-import { callClobbers, gprMask, integerArguments, maskOf, XMM0 } from "./isa/registers.js";
+import { callClobbers, gprMask, highMask, integerArguments, maskOf, XMM0, XMM16 } from "./isa/registers.js";
+import { V } from "./isa/vex-ops.js";
 
 /** Puts in what the function's attributes ask for. */
 export function harden(mf: MFunction): void {
@@ -104,7 +106,7 @@ const argumentRegisters = union(
 
 /** The registers that a kind of the attribute names, of those that a call may change. */
 function namedRegisters(mf: MFunction, kind: string): RegisterSet {
-  let set = callClobbers;
+  let set = hasHighRegisters(mf.fn) ? union(callClobbers, highMask) : callClobbers;
   if (kind.includes("gpr")) set = minus(set, minus(set, gprMask));
   if (kind.endsWith("arg")) set = minus(set, minus(set, argumentRegisters));
   if (kind.startsWith("used")) set = minus(set, minus(set, mentioned(mf)));
@@ -113,7 +115,7 @@ function namedRegisters(mf: MFunction, kind: string): RegisterSet {
 
 function zero(register: number): MInst {
   if (register < XMM0) return aluReg(X.Xor, 4, register, register);
-  const inst = new MInst(X.XorpsZero, 16);
+  const inst = new MInst(register < XMM16 ? X.XorpsZero : V.Zero, 16);
   inst.defs = [physical(register)];
   return inst;
 }

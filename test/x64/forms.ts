@@ -8,10 +8,13 @@ import {
   RegOperand,
   type SymbolRef,
 } from "../../lto/codegen/mir.js";
+import { reachesHigh } from "../../lto/x64/isa/high-registers.js";
 import { hasSegment, memory } from "../../lto/x64/isa/memory-operand.js";
 import { opcodeCount, rowOf } from "../../lto/x64/isa/op-info.js";
 import { Format, X } from "../../lto/x64/isa/ops.js";
+import { XMM0, XMM16 } from "../../lto/x64/isa/registers.js";
 import { FlagRead, packed, type Row, Takes, vector } from "../../lto/x64/isa/row.js";
+import { widestForms } from "../../lto/x64/isa/vex.js";
 import { V } from "../../lto/x64/isa/vex-ops.js";
 
 const reg = (r: number): RegOperand => RegOperand.physical(r);
@@ -337,5 +340,34 @@ export function allForms(): MInst[] {
   const out: MInst[] = [];
   for (let op = 0; op < opcodeCount; op++)
     for (const size of rowOf(op).sizes) out.push(...formsOf(rowOf(op), size, mems));
+  return out;
+}
+
+/** Some forms of every opcode that can name vector registers 16 to 31, with one of them or with nothing else. */
+export function highForms(): MInst[] {
+  const mems = memories().filter((_, i) => i % 5 === 0);
+  const out: MInst[] = [];
+  const raised = (operand: RegOperand, raise: boolean): RegOperand =>
+    operand.loc < XMM0 || !raise ? operand : reg(operand.loc - XMM0 + XMM16);
+  for (let op = V.Zero as number; op < opcodeCount; op++)
+    for (const size of rowOf(op).sizes) {
+      // Bitwise operations have other names then.
+      if (!reachesHigh(op, size, true) || widestForms.has(op)) continue;
+      formsOf(rowOf(op), size, mems).forEach((form, i) => {
+        if (i % 3 !== 0) return;
+        const { defs, uses } = form;
+        const vectors = [...defs, ...uses].filter(({ loc }) => loc >= XMM0).length;
+        if (vectors === 0) return;
+        const tied = rowOf(op).format === Format.Fused || rowOf(op).format === Format.FusedImm;
+        // Which of them: all, or one after the other.
+        const which = Math.floor(i / 3) % (vectors + 1);
+        let n = 0;
+        const raise = (operand: RegOperand): RegOperand =>
+          operand.loc < XMM0 ? operand : raised(operand, which === 0 || tied || ++n === which);
+        form.defs = defs.map(raise);
+        form.uses = uses.map(raise);
+        if ([...form.defs, ...form.uses].some(({ loc }) => loc >= XMM16)) out.push(form);
+      });
+    }
   return out;
 }

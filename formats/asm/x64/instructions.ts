@@ -28,7 +28,7 @@ import {
 } from "../../../lto/x64/isa/op-info.js";
 import { opcodeNames } from "../../../lto/x64/isa/op-names.js";
 import { ccNames, Format, JumpMark, X } from "../../../lto/x64/isa/ops.js";
-import { XMM0 } from "../../../lto/x64/isa/registers.js";
+import { XMM0, XMM16 } from "../../../lto/x64/isa/registers.js";
 import { FlagRead, Suffix, suffixes } from "../../../lto/x64/isa/row.js";
 import { V } from "../../../lto/x64/isa/vex-ops.js";
 import type { InstructionPrinter, OperandNames } from "../instruction-printer.js";
@@ -228,7 +228,7 @@ function pseudoText(inst: MInst, names: OperandNames): string {
     }
     case V.Zero as number: {
       const name = register(inst.defs[0], 16, inst);
-      return `\tvxorps\t${name}, ${name}, ${name}`;
+      return `\t${inst.defs[0]!.loc < XMM16 ? "vxorps" : "vpxord"}\t${name}, ${name}, ${name}`;
     }
     case X.TlsGetAddr:
       return tlsText(inst, names);

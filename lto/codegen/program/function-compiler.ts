@@ -23,8 +23,8 @@ import { SymbolNumbers } from "../pack/symbol-numbers.js";
 import { unpackFunction } from "../pack/unpack.js";
 import {
   highWord,
-  intersect,
   lowWord,
+  minus,
   noRegisters,
   type RegisterSet,
   union,
@@ -422,8 +422,8 @@ export class FunctionCompiler {
         if (inst.extra?.kind === "call") {
           const { callee, calleeSet } = inst.extra;
           const reached = this.numbering.calleeOf(callee, calleeSet);
-          // Callee-saved registers that the convention of the call gives away.
-          const given = intersect(inst.clobbers, machine.target.registers.calleeSaved);
+          // Callee-saved registers that the convention of the call gives away, and those that no call keeps.
+          const given = minus(inst.clobbers, machine.target.registers.callClobbers);
           if (reached !== undefined)
             inst.clobbers = union(given, union(this.clobbersOf(callee, calleeSet), changed[reached]!));
           else if (calleeSet === unlistedCall)

@@ -14,7 +14,7 @@ import { includesSet } from "../../codegen/register-set.js";
 import { OpFact } from "../../codegen/target.js";
 import { opFacts, opFormat } from "../isa/op-info.js";
 import { Format, JumpMark } from "../isa/ops.js";
-import { XMM0, xmmMask } from "../isa/registers.js";
+import { XMM0, XMM16, xmmMask } from "../isa/registers.js";
 import { vectorFeatures } from "../isa/vector-features.js";
 import { useVexFinally } from "../isa/vex.js";
 import { V } from "../isa/vex-ops.js";
@@ -44,7 +44,8 @@ const vectorRegisters = 16;
 function freeOfLanes(mf: MFunction): void {
   const isWritten = new Array<boolean>(vectorRegisters).fill(false);
   for (const { insts } of mf.blocks)
-    for (const inst of insts) for (const { loc } of inst.defs) if (loc >= XMM0) isWritten[loc - XMM0] = true;
+    for (const inst of insts)
+      for (const { loc } of inst.defs) if (loc >= XMM0 && loc < XMM16) isWritten[loc - XMM0] = true;
   const never = isWritten.lastIndexOf(false);
   for (const { insts } of mf.blocks) {
     // By register: which instruction of the block wrote it last.
@@ -54,7 +55,7 @@ function freeOfLanes(mf: MFunction): void {
         const lanes = never >= 0 ? never : writtenAt.lastIndexOf(Math.min(...writtenAt));
         inst.marks = lanes + 1;
       }
-      for (const { loc } of inst.defs) if (loc >= XMM0) writtenAt[loc - XMM0] = at;
+      for (const { loc } of inst.defs) if (loc >= XMM0 && loc < XMM16) writtenAt[loc - XMM0] = at;
     });
   }
 }

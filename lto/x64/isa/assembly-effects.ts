@@ -21,7 +21,7 @@ import { callClobbers, maskOf, R11, RAX, RBX, RCX, RDI, RDX, RSI, registerNames,
 export const registersByName: ReadonlyMap<string, number> = (() => {
   const byName = new Map<string, number>();
   for (const size of [1, 2, 4, 8, 32, 64])
-    for (let r = 0; r < 32; r++) byName.set(registerNames[size]![r]!, r);
+    for (let r = 0; r < 48; r++) byName.set(registerNames[size]![r]!, r);
   for (const [i, letter] of [..."abcd"].entries()) {
     byName.set(`${letter}h`, [0, 3, 1, 2][i]!);
     byName.set(letter, [0, 3, 1, 2][i]!);

@@ -7,10 +7,10 @@
  */
 
 import type { MemOperand, MInst } from "../../codegen/mir.js";
-import { lowWord, type RegisterSet, setOfWords } from "../../codegen/register-set.js";
+import { highWord, lowWord, type RegisterSet, setOfWords } from "../../codegen/register-set.js";
 import { opFlags, opFormat, opSame, opStack } from "./op-info.js";
 import { Format, X } from "./ops.js";
-import { RBP, RSP } from "./registers.js";
+import { RBP, RSP, XMM16 } from "./registers.js";
 import { FlagEffect, SameSource, Stack } from "./row.js";
 
 /** The arithmetic flags in a set. */
@@ -43,24 +43,34 @@ const isCarryMask = (inst: MInst): boolean => opSame[inst.op] === SameSource.Car
 /** Registers that the instruction reads, without those that an exit hands back to the caller. */
 export function usedRegisters(inst: MInst): RegisterSet {
   let mask = memUses(inst.mem);
+  let high = 0;
   if (!isZeroIdiom(inst) && !isCarryMask(inst) && !isOnesIdiom(inst)) {
     const { uses } = inst;
-    for (let i = 0; i < uses.length; i++) if (uses[i]!.loc >= 0) mask |= 1 << uses[i]!.loc;
+    for (let i = 0; i < uses.length; i++) {
+      const { loc } = uses[i]!;
+      if (loc >= XMM16) high |= 1 << (loc - XMM16);
+      else if (loc >= 0) mask |= 1 << loc;
+    }
   }
   const extra = inst.extra;
   if (extra !== null && extra.kind === "asm")
     for (const operand of extra.operands) if (operand.kind === "mem") mask |= memUses(operand.mem);
   if (opStack[inst.op] === Stack.Leave) mask |= 1 << RBP;
-  return setOfWords(mask & registersOnly);
+  return setOfWords(mask & registersOnly, high);
 }
 
 /** Registers whose old value is gone after the instruction. */
 export function writtenRegisters(inst: MInst): RegisterSet {
   let mask = lowWord(inst.clobbers);
+  let high = highWord(inst.clobbers);
   const { defs } = inst;
-  for (let i = 0; i < defs.length; i++) if (defs[i]!.loc >= 0) mask |= 1 << defs[i]!.loc;
+  for (let i = 0; i < defs.length; i++) {
+    const { loc } = defs[i]!;
+    if (loc >= XMM16) high |= 1 << (loc - XMM16);
+    else if (loc >= 0) mask |= 1 << loc;
+  }
   if (opStack[inst.op] === Stack.Leave) mask |= 1 << RBP;
-  return setOfWords(mask & registersOnly);
+  return setOfWords(mask & registersOnly, high);
 }
 
 /** The instruction leaves none of the old flags. */

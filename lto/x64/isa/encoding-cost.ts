@@ -21,7 +21,7 @@ const enum Form {
 }
 
 const costs = (...registers: number[]): number[] =>
-  Array.from({ length: 32 }, (_, register) => (registers.includes(register) ? 1 : 0));
+  Array.from({ length: 48 }, (_, register) => (registers.includes(register) ? 1 : 0));
 
 /** Additional bytes by form and register. */
 export const formCosts: readonly (readonly number[])[] = [

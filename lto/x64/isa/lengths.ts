@@ -15,7 +15,7 @@ import { type MemOperand, type MInst, type RegOperand, type SymbolKind, tableOf 
 import { hasSegment, isRipRelative } from "./memory-operand.js";
 import { argumentSize, opBytes, opFormat, opLength, opSourceBytes, opWide, resultSize } from "./op-info.js";
 import { Format, JumpMark } from "./ops.js";
-import { RAX } from "./registers.js";
+import { RAX, XMM16 } from "./registers.js";
 import { bytesRead, Length, Wide } from "./row.js";
 import { V } from "./vex-ops.js";
 
@@ -243,6 +243,13 @@ function shortVex(inst: MInst): number {
   return shortVexLength(inst) + 1 + operands + (inst.imm !== null ? 1 : 0);
 }
 
+/** Some operand is a register that EVEX encoding alone can name. */
+function namesHigh({ defs, uses }: MInst): boolean {
+  for (let i = 0; i < defs.length; i++) if (defs[i]!.loc >= XMM16) return true;
+  for (let i = 0; i < uses.length; i++) if (uses[i]!.loc >= XMM16) return true;
+  return false;
+}
+
 function evexLength({ op, size, mem, imm }: MInst): number {
   const operands = mem === null ? 1 : memoryLength(mem, bytesRead(opSourceBytes[op]!, size));
   return 5 + operands + (imm !== null ? 1 : 0);
@@ -325,7 +332,7 @@ function asmLength(inst: MInst): number {
  */
 export function instructionLength(inst: MInst): number {
   const { op } = inst;
-  if (inst.size === 64) return evexLength(inst);
+  if (inst.size === 64 || namesHigh(inst)) return evexLength(inst);
   switch (opLength[op] as Length) {
     case Length.None:
       return 0;

@@ -1,5 +1,6 @@
 /**
- * x86-64 registers as the allocator numbers them: 0–15 general purpose in encoding order, 16–31 xmm0–xmm15.
+ * x86-64 registers as the allocator numbers them: 0–15 general purpose in encoding order, 16–31 xmm0–xmm15, 32–47
+ * xmm16–xmm31, which EVEX encoding alone can name (`high-registers.ts`).
  * Flags and the x87 stack are not allocated: selection keeps flag producers next to their consumers, and
  * x87 values live in memory between instructions.
  * Source: System V ABI for AMD64, section 3.2.1 (register roles).
@@ -33,14 +34,21 @@ export const R13 = 13;
 export const R14 = 14;
 export const R15 = 15;
 export const XMM0 = 16;
+export const XMM16 = 32;
 
 export const maskOf = registerSet;
 
 export const gprMask: RegisterSet = registerRange(RAX, 16);
 export const xmmMask: RegisterSet = registerRange(XMM0, 16);
+export const highMask: RegisterSet = registerRange(XMM16, 16);
+/** All vector registers, where the function has EVEX encoding for all widths. */
+export const everyXmmMask: RegisterSet = union(xmmMask, highMask);
 /** Preserved across calls; rsp too, but it is never allocated. */
 export const calleeSavedMask: RegisterSet = maskOf(RBX, RBP, R12, R13, R14, R15);
-/** What a call of the default convention may change: everything allocatable but the callee-saved. */
+/**
+ * What a call of the default convention may change: everything allocatable but the callee-saved, and but `highMask`: those no call
+ * keeps, whatever is known of it, so that masks of functions do not speak of them.
+ */
 export const callClobbers: RegisterSet = minus(union(gprMask, xmmMask), withRegister(calleeSavedMask, RSP));
 
 export const integerArguments: readonly number[] = [RDI, RSI, RDX, RCX, R8, R9];
@@ -62,5 +70,5 @@ export const registerNames: Readonly<Record<number, readonly string[]>> = {
 };
 
 function build(gpr: (r: number) => string, vector = "x"): string[] {
-  return Array.from({ length: 32 }, (_, r) => (r < 16 ? gpr(r) : `${vector}mm${r - 16}`));
+  return Array.from({ length: 48 }, (_, r) => (r < 16 ? gpr(r) : `${vector}mm${r - 16}`));
 }

@@ -6,6 +6,7 @@ import type { MInst, RegOperand } from "../../codegen/mir.js";
 import { opCommutes, opLength, rowOf } from "./op-info.js";
 import { opcodeNames } from "./op-names.js";
 import { X } from "./ops.js";
+import { XMM16 } from "./registers.js";
 import { Length, packed } from "./row.js";
 import { V } from "./vex-ops.js";
 
@@ -18,8 +19,8 @@ for (const [name, op] of numbers) {
 }
 forms.set(X.XorpsZero, V.Zero);
 
-/** What has another name in 64 bytes, where that of floats wants AVX-512DQ. */
-const widestForms = new Map<number, number>([
+/** What has another name in EVEX encoding, where that of floats wants AVX-512DQ. */
+export const widestForms: ReadonlyMap<number, number> = new Map<number, number>([
   [V.Andps, V.Pandd],
   [V.Andnps, V.Pandnd],
   [V.Orps, V.Pord],
@@ -54,12 +55,20 @@ export function useVexFinally(inst: MInst): void {
     return;
   }
   useVex(inst);
+  nameEvex(inst);
   const { op, uses, mem } = inst;
   // Of scalars the first source gives the lanes above.
   if (op < V.Zero || inst.size < 16 || opCommutes[op] === 0 || opLength[op] !== Length.ShortVex) return;
   if (uses.length !== 2 || mem !== null) return;
   const [first, second] = uses as [RegOperand, RegOperand];
   if (isLong(second) && !isLong(first)) inst.uses = [second, first];
+}
+
+/** Where EVEX encoding has to be used, bitwise operations have the width of lanes in their name. */
+function nameEvex(inst: MInst): void {
+  const isHigh = ({ loc }: RegOperand): boolean => loc >= XMM16;
+  if (widestForms.has(inst.op) && (inst.defs.some(isHigh) || inst.uses.some(isHigh)))
+    inst.op = widestForms.get(inst.op)!;
 }
 
 /** As what may be memory it takes a prefix of three bytes. */

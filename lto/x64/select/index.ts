@@ -16,6 +16,7 @@ import type { Type } from "../../ir/types.js";
 import type { Constant, Value } from "../../ir/values.js";
 import { askedConvention, defaultConvention, keptBeyond } from "../frame/convention.js";
 import { loopBytes, probeSize } from "../frame/probes.js";
+import { restrictRegisters } from "../isa/high-registers.js";
 import { X } from "../isa/ops.js";
 import { RAX, RDX, XMM0 } from "../isa/registers.js";
 import { describePlaces, layoutArguments, resultPlaces } from "./abi.js";
@@ -48,6 +49,7 @@ export function selectFunction(
 ): MFunction {
   const s = selectForTarget(target, legal, order, layout, goal, options, (input) => new X64Selection(input));
   if (options.codeModel === "large") widenReferences(s.mf, s.pic, s.thunkMark("calls"));
+  restrictRegisters(s.mf);
   return s.mf;
 }
 

@@ -27,8 +27,9 @@ import type { Type } from "../../ir/types.js";
 import { type InlineAsm, isConstant, type Value } from "../../ir/values.js";
 import { needsBasePointer, needsFramePointer } from "../frame/frame-registers.js";
 import { impliedChanges, registersByName } from "../isa/assembly-effects.js";
+import { hasHighRegisters } from "../isa/high-registers.js";
 import { type Cc, ccNames, X } from "../isa/ops.js";
-import { GPR, gprMask, maskOf, RBP, RSP, XMM, XMM0, xmmMask } from "../isa/registers.js";
+import { everyXmmMask, GPR, gprMask, maskOf, RBP, RSP, XMM, XMM0, xmmMask } from "../isa/registers.js";
 import { V } from "../isa/vex-ops.js";
 import { address } from "./address.js";
 import type { Selector } from "./selector.js";
@@ -54,7 +55,6 @@ const letterRegisters: Readonly<Record<string, RegisterSet>> = {
   Q: maskOf(0, 1, 2, 3),
   A: maskOf(0),
   x: xmmMask,
-  v: xmmMask,
 };
 
 /** Registers that code generation does not have: masks, mmx. */
@@ -422,7 +422,8 @@ class AsmLowering {
     const { s } = this;
     if (type.kind === "x86_fp80") return noRegisters;
     const cls = s.isGeneral(type) ? GPR : XMM;
-    const classMask = cls === GPR ? anyGpr : xmmMask;
+    const everyXmm = hasHighRegisters(s.mf.fn) ? everyXmmMask : xmmMask;
+    const classMask = cls === GPR ? anyGpr : everyXmm;
     let mask = noRegisters;
     for (const code of constraint.codes) {
       if (code.startsWith("{")) {
@@ -432,13 +433,14 @@ class AsmLowering {
         else mask = withRegister(mask, register);
       } else if (code === "g" || code === "X") {
         if (cls === GPR || code === "X") mask = union(mask, classMask);
-      } else if (code === "^Yz") mask = withRegister(mask, XMM0);
+      } else if (code === "v") mask = union(mask, everyXmm);
+      else if (code === "^Yz") mask = withRegister(mask, XMM0);
       else if (code.startsWith("^Y")) mask = union(mask, xmmMask);
       else mask = union(mask, letterRegisters[code] ?? noRegisters);
     }
     if (!overlaps(mask, classMask) && !isEmptySet(mask))
       s.unsupported(`inline assembly constraint '${constraint.codes.join("")}' for a value of type ${type}`);
-    return intersect(mask, cls === GPR ? gprMask : xmmMask);
+    return intersect(mask, cls === GPR ? gprMask : everyXmm);
   }
 }
 

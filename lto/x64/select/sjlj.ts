@@ -9,7 +9,7 @@ import { minus, union } from "../../codegen/register-set.js";
 import type { CallInst } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
 import { X } from "../isa/ops.js";
-import { gprMask, maskOf, RAX, RBP, RCX, RSP, xmmMask } from "../isa/registers.js";
+import { everyXmmMask, gprMask, maskOf, RAX, RBP, RCX, RSP } from "../isa/registers.js";
 import type { Selector } from "./selector.js";
 
 export function selectSjljSetjmp(s: Selector, call: CallInst, buffer: Value): void {
@@ -18,7 +18,7 @@ export function selectSjljSetjmp(s: Selector, call: CallInst, buffer: Value): vo
   const wanted = s.resultOf(call);
   inst.defs = [new RegOperand(wanted >= 0 ? wanted : s.newGpr(4), maskOf(RAX))];
   inst.uses = [new RegOperand(s.reg(buffer), maskOf(RCX))];
-  inst.clobbers = minus(union(gprMask, xmmMask), maskOf(RSP, RBP));
+  inst.clobbers = minus(union(gprMask, everyXmmMask), maskOf(RSP, RBP));
   inst.extra = {
     kind: "asm",
     template:

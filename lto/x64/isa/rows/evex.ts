@@ -1,6 +1,6 @@
 /**
  * Operations of vector registers in EVEX encoding: which of `avx.ts` have a form of 64 bytes, and what is there with AVX-512 alone,
- * of 16 to 64 bytes. Registers 16 to 31 are not used, nor masks and broadcasts in place: what has masks is inline assembly
+ * of 16 to 64 bytes. Masks and broadcasts in place are not used: what has masks is inline assembly
  * (`legalize/evex-assembly.ts`). Columns are explained in `row.ts`. Source: Intel SDM volume 2.
  */
 import { Format } from "../ops.js";
@@ -169,11 +169,15 @@ const widest: Readonly<Record<string, readonly V[]>> = {
     V.Pmovzxbw,
   ],
 };
-const featureOfWidest = new Map<number, string>();
+/** By opcode, which has VEX encoding otherwise. */
+export const featureOfWidest = new Map<number, string>();
 for (const [feature, ops] of Object.entries(widest)) for (const op of ops) featureOfWidest.set(op, feature);
 
 /** Fused operations of packed numbers have it, too. */
 const isFusedPacked = ({ format, sizes }: Row): boolean => format === Format.Fused && sizes.includes(32);
+const fusedOps = new Set(avxRows.filter(({ format }) => format === Format.Fused).map(({ op }) => op));
+/** It is a fused operation on floats, packed or not, that has VEX encoding. */
+export const isFused = (op: number): boolean => fusedOps.has(op);
 /** So have those of AES and carryless multiplication that VAES and VPCLMULQDQ have for 32 bytes. */
 const wideCrypto = new Set<number>([V.Aesenc, V.Aesenclast, V.Aesdec, V.Aesdeclast, V.Pclmulqdq]);
 
