@@ -10,17 +10,20 @@
  * of no origin belongs to what is before it, unless something may jump to it: then it is marked as unknown.
  * Source: LLVM, `DwarfDebug::beginInstruction`.
  */
+import { callArguments, calleeAddress } from "../../lto/codegen/debug/call-sites.js";
+import type { JumpTarget } from "../../lto/codegen/late/tail-jumps.js";
 import type { MBlock, MFunction, MInst } from "../../lto/codegen/mir.js";
-import type { PrintedVariable } from "../../lto/codegen/program/function-compilers.js";
+import type { PrintedCall, PrintedVariable } from "../../lto/codegen/program/function-compilers.js";
 import { OpFact } from "../../lto/codegen/target.js";
 import { VariableMarks } from "./variable-marks.js";
 
 const sign = "\x01";
 /**
- * What matches them: the number of an origin, `begin` or `end` of the function's code, or `v` and the number of a mark
- * at which some variable has another place; a star where something may jump to; bytes.
+ * What matches them: the number of an origin, `begin` or `end` of the function's code, `v` and the number of a mark
+ * at which some variable has another place, or `c` and that of the call behind which it stands; a star where something may
+ * jump to; bytes.
  */
-export const codeMark = new RegExp(`${sign}(begin|end|v?\\d+)(\\*?) (\\d+)\\n`, "g");
+export const codeMark = new RegExp(`${sign}(begin|end|[vc]?\\d+)(\\*?) (\\d+)\\n`, "g");
 
 /** Bytes of which nothing is known: of inline assembly. */
 const anyLength = 100000;
@@ -32,8 +35,15 @@ export class CodeMarks {
   private origins: Int32Array = new Int32Array(0);
 
   private readonly places: VariableMarks | null;
+  readonly calls: PrintedCall[] = [];
+  private insts: readonly MInst[] = [];
+  private isFirst = false;
 
-  constructor(private readonly mf: MFunction) {
+  /** @param symbolOf names of globals as calls have them */
+  constructor(
+    private readonly mf: MFunction,
+    private readonly symbolOf: (to: JumpTarget) => string,
+  ) {
     this.facts = mf.target.instructions.facts;
     const located = mf.debug?.located ?? null;
     this.places = located === null ? null : new VariableMarks(mf, located);
@@ -52,6 +62,8 @@ export class CodeMarks {
 
   /** A block comes next. */
   enter({ insts }: MBlock, isLabelled: boolean): void {
+    this.insts = insts;
+    this.isFirst = this.isEntry && !isLabelled;
     const { length } = insts;
     const own = insts.map(({ op, origin }) => ((this.facts[op]! & noCode) === 0 ? origin : -1));
     const last = own.findLastIndex((origin) => origin >= 0);
@@ -87,6 +99,26 @@ export class CodeMarks {
     this.bytes += isAsm ? anyLength : this.mf.target.instructions.length(inst);
     if ((this.facts[inst.op]! & (OpFact.Jump | OpFact.Branch)) !== 0) this.bytes += longestBranch;
     return mark;
+  }
+
+  /** What stands behind it, after the end of its line: nothing, or a line without an end. */
+  after(inst: MInst, index: number): string {
+    const { facts, mf } = this;
+    const fact = facts[inst.op]!;
+    const isTail = (fact & OpFact.TailCall) !== 0 || ((fact & OpFact.Branch) !== 0 && inst.symbol !== null);
+    if (!isTail && (fact & OpFact.Call) === 0) return "";
+    const symbol = inst.symbol ?? (inst.mem?.symbol?.kind === "got" ? inst.mem.symbol : null);
+    const to = symbol?.target;
+    const callee = to?.kind === "global" ? to.global : to?.kind === "external" ? to.name : null;
+    const mark = this.calls.length;
+    this.calls.push({
+      mark,
+      isTail,
+      callee: callee === null ? null : this.symbolOf(callee),
+      target: callee === null && !isTail ? calleeAddress(mf, inst) : null,
+      arguments: callArguments(mf, this.insts, index, this.isFirst),
+    });
+    return `\n${sign}c${mark} 0`;
   }
 
   private mark(what: string): string {

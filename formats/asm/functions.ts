@@ -153,7 +153,7 @@ function blocksText(
         throw new Error(`jump without target in @${mf.name}`);
       if (!shared && servesNeighbours(inst)) continue;
       const mark = marks === null ? "" : marks.before(inst, i);
-      const text = mark + printer.text(inst, names);
+      const text = mark + printer.text(inst, names) + (marks?.after(inst, i) ?? "");
       const labels = exceptions?.labelsOf(inst);
       const isExit = inst === final?.inst && bytes > 0;
       if (final !== null && (facts[inst.op]! & OpFact.Asm) === 0) bytes += length(inst);
@@ -280,7 +280,7 @@ export function functionText(
   if (ownUnwind) out += "\t.cfi_startproc\n";
   if (exceptions !== null) out += exceptions.header();
   if (fn.prologue !== null) out += imageText(dataImage(fn.prologue, layoutOf), names, fn);
-  const marks = options.debugInfo === true ? new CodeMarks(mf) : null;
+  const marks = options.debugInfo === true ? new CodeMarks(mf, (to) => operandNames.definition(to)) : null;
   if (marks !== null) out += marks.begin();
   const { code, exit } = blocksText(mf, operandNames, exceptions, shared, marks);
   out += code;
@@ -303,6 +303,6 @@ export function functionText(
     text: exit === null ? out + behind : out,
     exit: exit === null ? null : { ...exit, behind },
     unwind: shared ? sharedUnwind(mf, operandNames) : null,
-    ...(marks === null ? {} : { variables: marks.variables }),
+    ...(marks === null ? {} : { variables: marks.variables, calls: marks.calls }),
   };
 }

@@ -30,6 +30,7 @@ import type { Func } from "../../lto/ir/module.js";
 import type { Origins } from "../../lto/ir/origins.js";
 import { codeMark } from "../asm/code-marks.js";
 import { SectionBytes } from "./bytes.js";
+import { DwOp } from "./constants.js";
 import { appendPiece } from "./expressions.js";
 import type { LineTables } from "./line-tables.js";
 
@@ -227,7 +228,14 @@ function filled(bytes: readonly number[], described: number, size: number | null
   return out.bytes();
 }
 
-const entryValue = 0xa3;
+/**
+ * With GNU's number for what was passed, as LLVM has it before version 5: where that stands first; null where something else in
+ * it may be meant by that number.
+ */
+function older(bytes: readonly number[]): readonly number[] | null {
+  if (bytes.lastIndexOf(DwOp.EntryValue) > 0) return null;
+  return bytes[0] === DwOp.EntryValue ? [DwOp.GnuEntryValue, ...bytes.slice(1)] : bytes;
+}
 
 export class CodeDebug {
   private labels = 0;
@@ -255,6 +263,7 @@ export class CodeDebug {
     const number = this.infos.length;
     const range = { begin: `.Lfunc_begin${number}`, end: `.Lfunc_end${number}` };
     const labels = new Map<number, string>();
+    const behindCalls = new Map<number, string>();
     const text = printed.text.replace(codeMark, (_, what: string, entered: string, bytes: string) => {
       switch (what) {
         case "begin":
@@ -264,9 +273,9 @@ export class CodeDebug {
           writer.end(range.end);
           return `${range.end}:\n`;
         default:
-          if (what.startsWith("v")) {
+          if (what.startsWith("v") || what.startsWith("c")) {
             const label = this.label();
-            labels.set(Number(what.slice(1)), label);
+            (what.startsWith("v") ? labels : behindCalls).set(Number(what.slice(1)), label);
             return `${label}:\n`;
           }
           return this.changed(writer, Number(what), entered !== "", Number(bytes));
@@ -275,7 +284,12 @@ export class CodeDebug {
     for (const variable of printed.variables ?? []) this.place(variable, writer, labels, range);
     this.unit = unit;
     this.ended = range.end;
-    this.infos.push({ fn, symbol: printed.symbol, range, root: writer.root });
+    // A jump at the end that was left out goes on to what follows.
+    const calls = (printed.calls ?? []).map(({ mark, ...call }) => ({
+      ...call,
+      end: behindCalls.get(mark) ?? range.end,
+    }));
+    this.infos.push({ fn, symbol: printed.symbol, range, root: writer.root, calls });
     return { ...printed, text };
   }
 
@@ -298,9 +312,9 @@ export class CodeDebug {
       const last = to < 0 ? end : (labels.get(to) ?? end);
       const expression = described === Number.POSITIVE_INFINITY ? bytes : filled(bytes, described, size);
       if (first === undefined || expression === null) continue;
-      // Before version 5 there are no values on entry; a constant of this number may go with them.
-      if (this.lines.version < 5 && bytes.includes(entryValue)) continue;
-      found.push({ range: { begin: first, end: endsInCall ? `${last}-1` : last }, expression });
+      const told = this.lines.version >= 5 ? expression : older(expression);
+      if (told === null) continue;
+      found.push({ range: { begin: first, end: endsInCall ? `${last}-1` : last }, expression: told });
     }
     if (found.length > 0) scope.variables.push({ variable: node, places: found });
   }

@@ -21,6 +21,7 @@ import {
   membersOf,
 } from "../../lto/ir/debug/nodes.js";
 import { SectionBytes } from "./bytes.js";
+import { addCallSites } from "./call-sites.js";
 import { At, DwOp, Emission, Flag, Form, Tag } from "./constants.js";
 import type { Context, UnitEntries } from "./context.js";
 import { Entry } from "./entries.js";
@@ -46,12 +47,16 @@ export class CodeEntries implements Scopes {
   private readonly concretes = new Map<DISubprogram, Common>();
   /** Of those that have neither. */
   private readonly others = new Map<DISubprogram, Entry>();
+  /** Entries of what has code, by symbol. */
+  private readonly bySymbol = new Map<string, Entry>();
   private readonly retainedOf = new Map<DISubprogram, Retained>();
 
   constructor(
     private readonly context: Context,
     private readonly types: Types,
     private readonly ranges: RangeLists,
+    /** Subprograms of functions that are elsewhere, by symbol. */
+    private readonly elsewhere: ReadonlyMap<string, DISubprogram>,
   ) {}
 
   // ── Scopes ──
@@ -231,6 +236,7 @@ export class CodeEntries implements Scopes {
     const entry = new Entry(Tag.Subprogram);
     const abstract = this.abstracts.get(node);
     (abstract === undefined ? this.outer(node, unit) : unit.root).add(entry);
+    this.bySymbol.set(info.symbol, entry);
     entry.address(At.LowPc, range.begin);
     entry.put(At.HighPc, { form: Form.Data4, label: `${range.end}-${range.begin}` });
     if (!minimal) {
@@ -249,19 +255,31 @@ export class CodeEntries implements Scopes {
         this.scope(root!, entry, { unit, range, common, retained });
         if (node.type?.types?.operands.at(-1) === null && (node.type.types.operands.length ?? 0) > 1)
           entry.add(new Entry(Tag.UnspecifiedParameters));
+        if ((node.flags & Flag.AllCallsDescribed) !== 0) this.calls(entry, info, unit);
       }
     });
   }
 
   /** Code that an outliner made of pieces: a name for it. */
-  private outlined({ symbol, range }: FunctionDebugInfo, unit: UnitEntries): void {
+  private outlined(info: FunctionDebugInfo, unit: UnitEntries): void {
     if (isMinimal(unit.node)) return;
+    const { symbol, range } = info;
     this.ranges.ofUnit(unit, range);
     const entry = unit.root.add(new Entry(Tag.Subprogram));
     entry.address(At.LowPc, range.begin);
     entry.put(At.HighPc, { form: Form.Data4, label: `${range.end}-${range.begin}` });
     entry.text(At.Name, symbol);
     entry.flag(At.Artificial);
+    this.bySymbol.set(symbol, entry);
+    this.context.defer(() => this.calls(entry, info, unit));
+  }
+
+  /** Says what a function calls, once all that has code has its entry. */
+  private calls(entry: Entry, { calls }: FunctionDebugInfo, unit: UnitEntries): void {
+    addCallSites(entry, calls, this.context.version, (symbol) => {
+      const declared = this.elsewhere.get(symbol);
+      return this.bySymbol.get(symbol) ?? (declared === undefined ? null : this.subprogram(declared, unit));
+    });
   }
 
   /** What a scope has: variables, blocks, what was inlined. */

@@ -3,7 +3,7 @@
  * them, with types where they were asked for first.
  */
 import type { FunctionDebugInfo, ScopeInstance } from "../../lto/codegen/debug/function-info.js";
-import { type DICompileUnit, membersOf } from "../../lto/ir/debug/nodes.js";
+import { type DICompileUnit, type DISubprogram, membersOf } from "../../lto/ir/debug/nodes.js";
 import { Uniquer } from "../../lto/ir/debug/unique.js";
 import type { GlobalValue, Module } from "../../lto/ir/module.js";
 import { CodeEntries, isMinimal } from "./code-entries.js";
@@ -36,12 +36,14 @@ const labels = {
 /**
  * The sections of entries, as text for the assembler.
  * @param functions what has code, in the order of the code
+ * @param elsewhere subprograms of functions that are not in the program, by the names that calls have for them
  * @param version DWARF's: 4 or 5
  * @param symbol a global as the assembler takes it; null: it has no place in the program
  */
 export function debugEntries(
   module: Module,
   functions: readonly FunctionDebugInfo[],
+  elsewhere: ReadonlyMap<string, DISubprogram>,
   lines: LineNumbers,
   version: number,
   symbol: (global: GlobalValue) => string | null,
@@ -51,7 +53,8 @@ export function debugEntries(
   const context = new Context(version, lines, uniquer, addresses, symbol);
   const ranges = new RangeLists(version, addresses);
   const types = new Types(context);
-  const code = new CodeEntries(context, types, ranges);
+  const declared = new Map([...elsewhere].map(([name, node]) => [name, uniquer.of(node)] as const));
+  const code = new CodeEntries(context, types, ranges, declared);
   types.useScopes(code);
   const units = (module.debugUnits ?? []).filter(
     ({ emissionKind }) => emissionKind === Emission.Full || emissionKind === Emission.LineTablesOnly,

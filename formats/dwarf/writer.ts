@@ -1,5 +1,6 @@
 /** Debug information of a program whose code is written: while it is, labels and line tables; and what follows the code. */
 import type { PrintedFunction } from "../../lto/codegen/program/function-compilers.js";
+import type { DISubprogram } from "../../lto/ir/debug/nodes.js";
 import { isReservedName } from "../../lto/ir/intrinsics.js";
 import { type GlobalValue, isReference, type Module } from "../../lto/ir/module.js";
 import { Origins } from "../../lto/ir/origins.js";
@@ -34,12 +35,25 @@ export class DebugWriter {
     return this.code.resolved(printed);
   }
 
+  /** Subprograms of functions that other files have, by the names that calls have for them. */
+  private elsewhere(): Map<string, DISubprogram> {
+    const found = new Map<string, DISubprogram>();
+    for (const fn of this.module.functions)
+      if (fn.subprogram !== null && isReference(fn)) found.set(this.symbol(fn), fn.subprogram);
+    return found;
+  }
+
   /** What follows all code and data. */
   text(): string {
     const functions = this.code.close();
     const globals = new Set(this.module.globals);
-    const entries = debugEntries(this.module, functions, this.lines, this.version, (global) =>
-      globals.has(global) && !isElsewhere(global) ? this.symbol(global) : null,
+    const entries = debugEntries(
+      this.module,
+      functions,
+      this.elsewhere(),
+      this.lines,
+      this.version,
+      (global) => (globals.has(global) && !isElsewhere(global) ? this.symbol(global) : null),
     );
     return entries + this.lines.text();
   }

@@ -207,6 +207,13 @@ export interface BranchForms {
   readonly near: number;
 }
 
+/** The sum of a general register and a number, of which the low `bytes` are kept and the others 0. */
+export interface RegisterSum {
+  readonly register: number;
+  readonly offset: number;
+  readonly bytes: 4 | 8;
+}
+
 /** What the target says about instructions. */
 export interface InstructionFacts {
   /** Opcode names, for dumps. */
@@ -233,6 +240,11 @@ export interface InstructionFacts {
   untoldChanges(inst: MInst): RegisterSet;
   /** Low bytes of its only definition that are those of its only source, a register or memory; 0: it is something else. */
   bytesKept(inst: MInst): number;
+  /**
+   * What the instruction at `index` leaves in its definition, a general register, with the one before where both make one move:
+   * all 64 bits, as a constant or as a sum; null: something else. After allocation.
+   */
+  simpleValue(insts: readonly MInst[], index: number): bigint | RegisterSum | null;
   /** It leaves none of the old flags. */
   killsFlags(inst: MInst): boolean;
   /** Probability (0 to 1) that the branch at `index` is taken, by what it compares; 1/2 if that says nothing. */

@@ -59,6 +59,16 @@ export class Editor {
     inst.debug = [...(inst.debug ?? []), ...records];
     this.debug!.adopt(inst);
   }
+  /** Records that are replaced by what others say. */
+  removeRecords(records: ReadonlySet<DebugRecord>): void {
+    if (records.size === 0) return;
+    for (const { insts } of this.body.blocks)
+      for (const inst of insts) {
+        if (inst.debug === null) continue;
+        const kept = inst.debug.filter((record) => !records.has(record));
+        inst.debug = kept.length === 0 ? null : kept;
+      }
+  }
   /** Nothing is known at the start of a block of the variables of records elsewhere, which control comes past no more. */
   forgetAt(block: Block, records: readonly DebugRecord[]): void {
     if (records.length === 0) return;

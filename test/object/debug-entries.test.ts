@@ -18,7 +18,7 @@ function entries(version: number, change: (name: string) => boolean = () => fals
   const module = readBitcode(fixtureBytes("nodes-22.bc"), "nodes-22.bc")[0]!;
   module.loadDebug();
   for (const variable of module.variables) if (change(variable.name)) variable.retype(i8, constInt(i8, 0));
-  const text = debugEntries(module, [], { label: () => null, file: () => 1 }, version, (global) =>
+  const text = debugEntries(module, [], new Map(), { label: () => null, file: () => 1 }, version, (global) =>
     global.isDeclaration ? null : global.name,
   );
   const symbols = module.variables

@@ -4,6 +4,9 @@
  *  - loaded: what the assembler makes of links with debug information and with --strip-debug differs in nothing that is
  *    loaded. Of bitcode that was made without -g it may differ: clang's own passes are not always the same with -g;
  *  - lines: source lines with a place to stop at, of those that clang's program has; of which how many are the same;
+ *  - code: bytes of code that have a line, beside clang's;
+ *  - variables: those of which a place is known somewhere, of those that the sources have, and in how much of their
+ *    scopes; both beside clang's;
  *  - bytes: of debug sections, for each byte of code;
  *  - cost: processor time and memory of the link with -g, as a share of lld's, over the same without.
  *
@@ -11,7 +14,7 @@
  */
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { lineRows } from "./line-rows.js";
+import { lineRows, statistics } from "./line-rows.js";
 import { parseCommandLine, splitWords } from "./options.js";
 import { packageNames, selectRecipes } from "./packages/registry.js";
 import { prepare } from "./prepared.js";
@@ -87,12 +90,33 @@ async function stripped(object: string): Promise<Buffer> {
   return readFileSync(`${object}.stripped`);
 }
 
-const stops = async (program: string): Promise<Set<string>> => {
-  const lines = new Set<string>();
-  for (const { file, line, isStatement } of await lineRows(program))
-    if (isStatement && line > 0) lines.add(`${file}:${line}`);
-  return lines;
-};
+interface Told {
+  /** Lines to stop at. */
+  readonly stops: ReadonlySet<string>;
+  /** Bytes of code that have a line. */
+  readonly placed: number;
+  /** Shares: of variables that are known somewhere, and of their scopes in which they are. */
+  readonly known: number;
+  readonly covered: number;
+}
+
+async function told(program: string): Promise<Told> {
+  const stops = new Set<string>();
+  let placed = 0;
+  for (const { file, line, isStatement, bytes } of await lineRows(program)) {
+    if (isStatement && line > 0) stops.add(`${file}:${line}`);
+    if (line > 0) placed += bytes;
+  }
+  const counts = await statistics(program);
+  const share = (of: string, all: string): number => (counts.get(of) ?? 0) / (counts.get(all) ?? 0);
+  const scope = "sum_all_variables(#bytes in parent scope";
+  return {
+    stops,
+    placed,
+    known: share("#source variables with location", "#source variables"),
+    covered: share(`${scope} covered by DW_AT_location)`, `${scope})`),
+  };
+}
 
 /** Bytes of sections that debuggers read, and of code. */
 async function sectionBytes(program: string): Promise<{ debug: number; code: number }> {
@@ -105,6 +129,9 @@ async function sectionBytes(program: string): Promise<{ debug: number; code: num
   }
   return { debug, code };
 }
+
+const beside = (ours: number, theirs: number): string =>
+  `${ours.toFixed(3)}/${theirs.toFixed(3)} = ${(ours / theirs).toFixed(3)}`;
 
 let bad = 0;
 for (const recipe of selectRecipes(words)) {
@@ -130,17 +157,20 @@ for (const recipe of selectRecipes(words)) {
       const lto = toolchain("clang-lto");
       const theirs = await lto.link(full, withDebug);
       if (theirs.failed !== undefined) throw new Error(theirs.message);
-      const wanted = await stops(full.exe);
-      const got = await stops(ours.object);
+      const [clangs, own] = [await told(full.exe), await told(ours.object)];
+      const [wanted, got] = [clangs.stops, own.stops];
       const lost = [...wanted].filter((line) => !got.has(line));
       const share = got.size / wanted.size;
       if (!isSame || share < Number(values["least"])) bad++;
       const bytes = { ours: await sectionBytes(ours.object), theirs: await sectionBytes(full.exe) };
+      const placed = [own.placed / bytes.ours.code, clangs.placed / bytes.theirs.code];
       const relative = bytes.ours.debug / bytes.ours.code / (bytes.theirs.debug / bytes.theirs.code);
       console.log(
         `${recipe.name} ${level}: loaded ${isSame ? "same" : "DIFFERENT"}` +
           `${isOfClang ? " (other than without -g)" : ""}, lines ${got.size}/${wanted.size} = ` +
           `${share.toFixed(3)} (${(1 - lost.length / wanted.size).toFixed(3)} the same), ` +
+          `code with a line ${beside(placed[0]!, placed[1]!)}, variables known ${beside(own.known, clangs.known)}, ` +
+          `covered ${beside(own.covered, clangs.covered)}, ` +
           `debug bytes a byte of code ${relative.toFixed(2)} of clang's`,
       );
       for (const line of lost.sort().slice(0, Number(values["lost"]))) console.log(`  ${line}`);

@@ -71,6 +71,16 @@ class Bytes {
     if (register < 32) return this.op(Op.Breg0 + register).sleb(offset);
     return this.op(Op.Bregx).uleb(register).sleb(offset);
   }
+  /** What a register was when the function was entered. */
+  arrival(register: number): this {
+    const inner = new Bytes();
+    if (register < 32) inner.op(Op.Reg0 + register);
+    else inner.op(Op.Regx).uleb(register);
+    this.op(Op.EntryValue)
+      .uleb(inner.list.length)
+      .list.push(...inner.list);
+    return this;
+  }
   zeroExtend(bits: number): this {
     return bits >= 64 ? this : this.unsigned((1n << BigInt(bits)) - 1n).op(Dw.And);
   }
@@ -207,16 +217,9 @@ export function locationBytes(
     case "register":
       out.based({ register: place.register, offset: 0 });
       break;
-    case "arrival": {
-      const register = new Bytes();
-      if (place.register < 32) register.op(Op.Reg0 + place.register);
-      else register.op(Op.Regx).uleb(place.register);
-      out
-        .op(Op.EntryValue)
-        .uleb(register.list.length)
-        .list.push(...register.list);
+    case "arrival":
+      out.arrival(place.register);
       break;
-    }
     case "memory":
       out.based(place.at);
       if (bits > 32) out.op(Dw.Deref);
@@ -235,6 +238,23 @@ export function locationBytes(
   if (result.bits % 8 !== 0 || (isMemory && result.bits < 64)) extend(out, result);
   if (!isMemory) out.op(Dw.StackValue);
   return out.list;
+}
+
+/** The value of an argument at a call: a register's, as it is or as the caller was entered, and a number; or a constant. */
+export function callValueBytes(
+  value: bigint | { readonly register: number; readonly offset: number; readonly bytes: 4 | 8 },
+  isEntry: boolean,
+): readonly number[] {
+  const out = new Bytes();
+  // What are small negative numbers are so in fewer bytes.
+  if (typeof value === "bigint") return out.number(BigInt.asIntN(64, value)).list;
+  const { register, offset, bytes } = value;
+  if (isEntry) {
+    out.arrival(register);
+    if (offset > 0) out.op(Dw.PlusUconst).uleb(offset);
+    else if (offset < 0) out.number(BigInt(offset)).op(Dw.Plus);
+  } else out.based({ register, offset });
+  return out.zeroExtend(8 * bytes).list;
 }
 
 /** DWARF's number of r15. Source: System V ABI for AMD64, table 3.36. */

@@ -21,6 +21,7 @@
  */
 
 import { reversePostOrder } from "../../analysis/cfg.js";
+import type { DebugRecord } from "../../ir/debug-records.js";
 import type { Editor } from "../../ir/editor.js";
 import { type BodyView, type Inst, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
@@ -31,7 +32,7 @@ import type { FunctionContext, FunctionPass } from "../../pass/pass.js";
 import { constantCopies, copiedConstant } from "./constant-copies.js";
 import { promote } from "./promote.js";
 import { offsetOf, partsOf } from "./slices.js";
-import { variableParts } from "./variables.js";
+import { replacedDeclarations, variableParts } from "./variables.js";
 
 export const sroa: FunctionPass = {
   name: "sroa",
@@ -56,6 +57,7 @@ export const sroa: FunctionPass = {
     const blocks = editor.body.blocks;
     editor.body.renumber();
     const order = reversePostOrder(editor.body).map((b) => blocks[b]!);
+    const replaced = new Set<DebugRecord>();
     for (const alloca of blocks[0]!.insts.filter(isFixed)) {
       const parts = partsOf(alloca, editor, context.layout);
       if (parts === null) continue;
@@ -63,10 +65,12 @@ export const sroa: FunctionPass = {
         editor.sweep();
         promote(editor, slice, { order }, variableParts(editor, alloca, slice));
       }
+      for (const record of replacedDeclarations(editor, alloca)) replaced.add(record);
       removeRest(editor, alloca, parts.rest);
       variables++;
       context.count("parts", parts.slices.length);
     }
+    editor.removeRecords(replaced);
     context.count("variables", variables);
     return variables + copies > 0;
   },

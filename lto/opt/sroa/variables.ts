@@ -31,6 +31,15 @@ export function variableParts(editor: Editor, alloca: Inst, { offset, size }: Sl
   return parts;
 }
 
+/**
+ * What says that source variables lie in a local variable that becomes values, and stands for nothing then: what was stored
+ * is their value, before that place, too. As LLVM's mem2reg has it.
+ */
+export const replacedDeclarations = (editor: Editor, alloca: Inst): readonly DebugRecord[] =>
+  editor
+    .recordsOf(alloca)
+    .filter(({ isDeclaration, expression }) => isDeclaration && withoutFragment(expression).length === 0);
+
 /** In bits: of what is kept whole in one value, else as large as it may be, so that all parts are parts. */
 function sizeOf(alloca: Inst): number {
   const { kind, bits } = (alloca.data as { allocatedType: Inst["type"] }).allocatedType;

@@ -5,11 +5,11 @@
  * Breaks if: an opcode transfers control, moves the stack pointer or takes an address and its row does not say so.
  */
 import { type MBlock, MInst } from "../../codegen/mir.js";
-import { type BranchForms, type InstructionFacts, OpFact } from "../../codegen/target.js";
+import { type BranchForms, type InstructionFacts, OpFact, type RegisterSum } from "../../codegen/target.js";
 import { untoldChanges } from "./assembly-effects.js";
 import { killsFlags, usedRegisters, writtenRegisters } from "./effects.js";
 import { instructionLength, nearJcc, nearJmp, shortBranch } from "./lengths.js";
-import { modeText } from "./memory-operand.js";
+import { hasSegment, modeText } from "./memory-operand.js";
 import { opcodeCount, opFacts, opFormat, readsFlags, rowOf, writesFlags } from "./op-info.js";
 import { opcodeNames } from "./op-names.js";
 import { Cc, Format, invert, wantsR11, X } from "./ops.js";
@@ -43,6 +43,41 @@ function bytesKept({ op, size, defs, uses, mem }: MInst): number {
       return 4;
     default:
       return 0;
+  }
+}
+
+/** General registers are numbered below this. */
+const generals = 16;
+
+function simpleValue(insts: readonly MInst[], index: number): bigint | RegisterSum | null {
+  const { op, size, defs, uses, mem, imm, symbol } = insts[index]!;
+  if (defs.length !== 1 || defs[0]!.loc >= generals || symbol !== null) return null;
+  const isWide = size === 8;
+  if (!isWide && size !== 4) return null;
+  const number = imm === null ? null : isWide ? BigInt(imm) : BigInt.asUintN(32, BigInt(imm));
+  const [use] = uses;
+  switch (op) {
+    case X.Copy:
+      if (mem !== null || use === undefined || use.loc < 0 || use.loc >= generals) return null;
+      return { register: use.loc, offset: 0, bytes: isWide ? 8 : 4 };
+    case X.Mov:
+      return mem === null && uses.length === 0 ? number : null;
+    case X.Pop: {
+      const before = insts[index - 1];
+      const isPair = before?.op === X.Push && before.uses.length === 0 && before.mem === null;
+      return isPair && before.symbol === null && before.imm !== null ? BigInt(before.imm) : null;
+    }
+    case X.Xor:
+      return mem === null && uses.length === 2 && use!.loc === uses[1]!.loc ? 0n : null;
+    case X.Or:
+      return mem === null && imm === -1 ? number : null;
+    case X.Lea: {
+      if (!isWide || mem === null || mem.base === null || mem.index !== null || mem.slot >= 0) return null;
+      if (mem.symbol !== null || hasSegment(mem)) return null;
+      return { register: mem.base.loc, offset: mem.disp, bytes: 8 };
+    }
+    default:
+      return null;
   }
 }
 
@@ -124,6 +159,7 @@ export const x64Instructions: InstructionFacts = {
   writes: writtenRegisters,
   untoldChanges,
   bytesKept,
+  simpleValue,
   killsFlags,
   takenProbability: (insts, index) => takenByComparison(insts[index - 1], insts[index]!.condition),
   canRename,
