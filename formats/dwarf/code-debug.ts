@@ -17,15 +17,16 @@ import type {
   VariablePlace,
 } from "../../lto/codegen/debug/function-info.js";
 import type { PrintedFunction, PrintedVariable } from "../../lto/codegen/program/function-compilers.js";
-import { levels } from "../../lto/ir/debug/locations.js";
-import type {
-  DICompileUnit,
-  DIFile,
-  DILexicalBlock,
-  DILocation,
-  DISubprogram,
+import {
+  type DebugNode,
+  type DICompileUnit,
+  type DIFile,
+  type DILexicalBlock,
+  type DILocation,
+  type DISubprogram,
+  isLocalScope,
+  sizeOfType,
 } from "../../lto/ir/debug/nodes.js";
-import { sizeOfType } from "../../lto/ir/debug/nodes.js";
 import type { Func } from "../../lto/ir/module.js";
 import type { Origins } from "../../lto/ir/origins.js";
 import { codeMark } from "../asm/code-marks.js";
@@ -47,10 +48,17 @@ interface Place {
 }
 
 /** Scopes of a location, from the outermost subprogram to the innermost block; blocks that only change the file are looked through. */
-const path = (location: DILocation): Place[] =>
-  [...levels(location)]
-    .flatMap(({ scope, site }) => (scope.kind === "DILexicalBlockFile" ? [] : [{ scope, inlinedAt: site }]))
-    .reverse();
+function path(location: DILocation): Place[] {
+  const found: Place[] = [];
+  for (let at: DILocation | null = location; at !== null; at = at.inlinedAt)
+    for (let scope: DebugNode | null = at.scope; isLocalScope(scope); scope = scope.scope) {
+      if (scope.kind !== "DILexicalBlockFile") found.push({ scope, inlinedAt: at.inlinedAt });
+      if (scope.kind === "DISubprogram") break;
+    }
+  return found.reverse();
+}
+
+const nowhere: readonly Place[] = [];
 
 /** The function whose text is being written. */
 class FunctionWriter {
@@ -112,7 +120,7 @@ class FunctionWriter {
     if (this.unit === null || (location === null && !isEntered)) return "";
     let label: string | null = null;
     const here = (): string => (label ??= this.label());
-    this.enter(location === null ? [] : path(location), here);
+    this.enter(location === null ? nowhere : this.pathOf(location), here);
     for (const other of others) this.row(other, here);
     this.row(location, here);
     return label === null ? "" : `${label}:\n`;
@@ -144,9 +152,19 @@ class FunctionWriter {
     this.stopLine = line;
   }
 
+  private pathOf(location: DILocation): readonly Place[] {
+    let known = this.paths.get(location);
+    if (known === undefined) this.paths.set(location, (known = path(location)));
+    return known;
+  }
+  private readonly paths = new Map<DILocation, readonly Place[]>();
+  /** Where the code is that was entered last. */
+  private entered: readonly Place[] = nowhere;
+
   /** Leaves scopes that the code from here on is not in, and enters those that it is in. */
   private enter(places: readonly Place[], here: () => string): void {
-    if (this.root === null) return;
+    if (this.root === null || places === this.entered) return;
+    this.entered = places;
     const wanted: OpenScope[] = [this.root];
     const isOwn = places[0]?.scope === this.subprogram;
     if (isOwn) for (const place of places.slice(1)) wanted.push(this.child(wanted.at(-1)!, place));

@@ -15,7 +15,7 @@ import {
 } from "./debug-records.js";
 import { salvage } from "./debug-salvage.js";
 import { type Block, type Body, type BodyView, type Inst, Op } from "./instructions.js";
-import { keptInBlock, madeAfter, placesIn } from "./kept-order.js";
+import { type ChangedBlocks, changedBlocks, keptInBlock, madeAfter, placesIn } from "./kept-order.js";
 import type { Argument, Value } from "./values.js";
 
 export class DebugReconciliation {
@@ -29,53 +29,59 @@ export class DebugReconciliation {
   /** After the change. */
   settle(): void {
     const { body } = this;
-    const present = new Set<Inst>();
-    for (const { insts } of body.blocks) for (const inst of insts) present.add(inst);
-    forgetVariables(body, this.settleAnchors());
-    settleValues(body, present);
+    const changed = changedBlocks<Inst, Block>(this.before, body.blocks);
+    if (changed.before.length === 0) return;
+    const places = placesIn<Inst, Block>(changed.now);
+    forgetVariables(body, settleAnchors(changed, places));
+    const gone = new Set<Inst>();
+    for (const [, insts] of changed.before) for (const inst of insts) if (!places.has(inst)) gone.add(inst);
+    if (gone.size > 0) settleValues(body, gone);
   }
+}
 
-  /** @returns records that have no place any more */
-  private settleAnchors(): DebugRecord[] {
-    const places = placesIn(this.body.blocks);
-    const old = new Set(this.before.flatMap(([, insts]) => insts));
-    const blocks = new Set(this.body.blocks);
-    const lost: DebugRecord[] = [];
-    const made = madeAfter(this.body.blocks, old, ({ op }) => op !== Op.Phi);
-    for (const [block, insts] of this.before) {
-      let records: DebugRecord[] = [];
-      let last: Inst | Block = block;
-      /** Nothing was taken out in front. */
-      let isNext = true;
-      // Where one was moved to is not where its records hold.
-      const kept = keptInBlock(block, insts, places);
-      for (const inst of insts) {
-        if (kept.has(inst)) {
-          if (records.length > 0) putBefore(inst, records);
-          records = [];
-          last = inst;
-          isNext = true;
-        } else {
-          if (inst.debug !== null) {
-            const first = made.get(last);
-            if (first !== undefined && isNext) passRecords(inst, first);
-            else {
-              // Which of the new ones come before is not known.
-              if (first !== undefined) unknownFrom(first, inst.debug);
-              records.push(...inst.debug);
-              inst.debug = null;
-            }
+/** @returns records that have no place any more */
+function settleAnchors(
+  { before, now }: ChangedBlocks<Inst, Block>,
+  places: ReadonlyMap<Inst, readonly [Block, number]>,
+): DebugRecord[] {
+  const old = new Set<Inst>();
+  for (const [, insts] of before) for (const inst of insts) old.add(inst);
+  const blocks = new Set(now);
+  const lost: DebugRecord[] = [];
+  const made = madeAfter(now, old, ({ op }) => op !== Op.Phi);
+  for (const [block, insts] of before) {
+    let records: DebugRecord[] = [];
+    let last: Inst | Block = block;
+    /** Nothing was taken out in front. */
+    let isNext = true;
+    // Where one was moved to is not where its records hold.
+    const kept = keptInBlock(block, insts, places);
+    for (const inst of insts) {
+      if (kept.has(inst)) {
+        if (records.length > 0) putBefore(inst, records);
+        records = [];
+        last = inst;
+        isNext = true;
+      } else {
+        if (inst.debug !== null) {
+          const first = made.get(last);
+          if (first !== undefined && isNext) passRecords(inst, first);
+          else {
+            // Which of the new ones come before is not known.
+            if (first !== undefined) unknownFrom(first, inst.debug);
+            records.push(...inst.debug);
+            inst.debug = null;
           }
-          isNext = false;
         }
+        isNext = false;
       }
-      if (records.length === 0) continue;
-      // The end of the block is another one.
-      if (blocks.has(block) && block.insts.length > 0) putBefore(block.terminator, records);
-      else lost.push(...records);
     }
-    return lost;
+    if (records.length === 0) continue;
+    // The end of the block is another one.
+    if (blocks.has(block) && block.insts.length > 0) putBefore(block.terminator, records);
+    else lost.push(...records);
   }
+  return lost;
 }
 
 /** Nothing is known from an instruction on of what is said after it. */
@@ -84,15 +90,25 @@ function unknownFrom(inst: Inst, records: readonly DebugRecord[]): void {
   inst.debug = [...(inst.debug ?? []), ...unknown];
 }
 
-function settleValues(body: Body, present: ReadonlySet<Inst>): void {
+function settleValues(body: Body, gone: ReadonlySet<Inst>): void {
+  // What a value that is gone was made of may have come and gone since.
+  let present: Set<Inst> | null = null;
+  const isAbsent = (value: Inst): boolean => {
+    if (present === null) {
+      present = new Set();
+      for (const { insts } of body.blocks) for (const inst of insts) present.add(inst);
+    }
+    return !present.has(value);
+  };
   forEachRecord(body, (record) => {
+    if (!record.values.some((value) => value.valueKind === "inst" && gone.has(value))) return;
     for (let steps = 0; steps < 16; steps++) {
-      const gone = record.values.find(
-        (value): value is Inst => value.valueKind === "inst" && !present.has(value),
+      const absent = record.values.find(
+        (value): value is Inst => value.valueKind === "inst" && isAbsent(value),
       );
-      if (gone === undefined) return;
-      if (gone.operands.length === 0) break;
-      salvage(record, gone);
+      if (absent === undefined) return;
+      if (absent.operands.length === 0) break;
+      salvage(record, absent);
     }
     record.forget();
   });

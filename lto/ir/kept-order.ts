@@ -34,6 +34,34 @@ interface Holder<T> {
   readonly insts: readonly T[];
 }
 
+/** A block, and the instructions that it had. */
+type Former<T, B> = readonly [block: B, insts: readonly T[]];
+
+/** What of a list of blocks has changed since their instructions were listed; all else is as it was. */
+export interface ChangedBlocks<T, B> {
+  readonly before: readonly Former<T, B>[];
+  /** Changed and new ones. */
+  readonly now: readonly B[];
+}
+
+export function changedBlocks<T, B extends Holder<T>>(
+  before: readonly Former<T, B>[],
+  blocks: readonly B[],
+): ChangedBlocks<T, B> {
+  const here = new Set(blocks);
+  const changed: Former<T, B>[] = [];
+  for (const former of before) {
+    const [block, insts] = former;
+    const isSame =
+      here.has(block) &&
+      block.insts.length === insts.length &&
+      insts.every((inst, i) => inst === block.insts[i]);
+    if (isSame) here.delete(block);
+    else changed.push(former);
+  }
+  return { before: changed, now: blocks.filter((block) => here.has(block)) };
+}
+
 /** Where each instruction is: its block, and its number there. */
 export function placesIn<T, B extends Holder<T>>(blocks: readonly B[]): ReadonlyMap<T, readonly [B, number]> {
   const places = new Map<T, readonly [B, number]>();

@@ -4,11 +4,13 @@ import { bodyCodec } from "../../formats/object/body-codec.js";
 import { parseModule, printFunction } from "../../formats/text/index.js";
 import { DebugRecord } from "../../lto/ir/debug-records.js";
 import { Op } from "../../lto/ir/instructions.js";
+import type { Module } from "../../lto/ir/module.js";
 import { finish } from "../../lto/ir/steps.js";
 import { loopUnroll } from "../../lto/opt/loop-unroll/index.js";
+import { sroa } from "../../lto/opt/sroa/index.js";
 import { onFunctions, runModulePipeline } from "../../lto/pass/module-pipeline.js";
 import { noPassOptions } from "../../lto/pass/options.js";
-import { may } from "../../lto/pass/pass.js";
+import { type FunctionPass, may } from "../../lto/pass/pass.js";
 import { PassRunner } from "../../lto/pass/runner.js";
 import { x64Costs } from "../../lto/x64/costs.js";
 
@@ -28,6 +30,35 @@ end:
 }
 `;
 
+function run(module: Module, pass: FunctionPass): void {
+  const services = { print: printFunction, now: () => 0, costs: x64Costs, thread: 0, log: () => {} };
+  const runner = new PassRunner(noPassOptions, services, module);
+  finish(runModulePipeline(runner, [onFunctions(may(pass))], module, bodyCodec(), () => "speed"));
+}
+
+// Clang stores parameters before it says where they are.
+it("what is stored in front of a declaration is the variable's value behind it", () => {
+  const text = `
+define i32 @f(i32 %x) {
+  %a = alloca i32
+  store i32 %x, ptr %a
+  %v = load i32, ptr %a
+  ret i32 %v
+}
+`;
+  const module = parseModule(text, "test.ll");
+  const fn = module.functions[0]!;
+  const editor = fn.edit();
+  const { insts } = editor.body.blocks[0]!;
+  editor.addRecords(insts[2]!, [new DebugRecord(0, [], [insts[0]!], true, 0)]);
+  run(module, sroa);
+  const [ret] = fn.view().blocks[0]!.insts;
+  expect(ret!.op).toBe(Op.Ret);
+  expect(ret!.debug!.map(({ values, isDeclaration }) => ({ values, isDeclaration }))).toEqual([
+    { values: [ret!.operands[0]], isDeclaration: false },
+  ]);
+});
+
 // Written out whole, and some rounds of it.
 it.each([4, 4000])("what is said after a loop of %i rounds is of its last one", (rounds) => {
   const module = parseModule(source(rounds), "test.ll");
@@ -36,9 +67,7 @@ it.each([4, 4000])("what is said after a loop of %i rounds is of its last one", 
   const end = editor.body.blocks[2]!.terminator;
   const sum = end.operands[0]!;
   editor.addRecords(end, [new DebugRecord(0, [], [sum], false, 0)]);
-  const services = { print: printFunction, now: () => 0, costs: x64Costs, thread: 0, log: () => {} };
-  const runner = new PassRunner(noPassOptions, services, module);
-  finish(runModulePipeline(runner, [onFunctions(may(loopUnroll))], module, bodyCodec(), () => "speed"));
+  run(module, loopUnroll);
   const { blocks } = fn.view();
   expect(blocks.flatMap(({ insts }) => insts).filter(({ op }) => op === Op.Mul).length).toBeGreaterThan(1);
   const ret = blocks.flatMap(({ insts }) => insts).find(({ op }) => op === Op.Ret)!;

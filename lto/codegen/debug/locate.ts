@@ -11,7 +11,7 @@
  */
 import { fragmentOf, withoutFragment } from "../../ir/debug-records.js";
 import { isSlot, type MBlock, type MemOperand, type MFunction, type MInst, slotOf } from "../mir.js";
-import { registersIn } from "../register-set.js";
+import { lowWord } from "../register-set.js";
 import { OpFact } from "../target.js";
 import { type Composed, composed, locationBytes, type ValuePlace } from "./expressions.js";
 import type { FunctionMarks, VariableMark } from "./marks.js";
@@ -42,8 +42,11 @@ export interface LocatedVariable {
 /** Beyond this much work no values are followed. */
 const mostFacts = 1 << 24;
 const nowhere = -1;
+const nothing: readonly [] = [];
 /** Locations are numbered: registers, then spill slots, as many as there are bits in the words of a value's set. */
 const registerPlaces = 32;
+
+const lowestBit = (bits: number): number => (bits === 0 ? -1 : 31 - Math.clz32(bits & -bits));
 
 /** A variable, or a part of it, of one instance of its scope. */
 interface Subject {
@@ -292,7 +295,8 @@ class Locator {
   private enter(state: State): void {
     this.state = state;
     const { words } = this;
-    this.holders = Array.from({ length: registerPlaces * words }, () => []);
+    if (this.holders.length === 0) this.holders = Array.from({ length: registerPlaces * words }, () => []);
+    else for (const holders of this.holders) holders.length = 0;
     for (let i = 0; i < state.places.length; i++)
       for (let rest = state.places[i]!; rest !== 0; rest &= rest - 1)
         this.holders[registerPlaces * (i % words) + 31 - Math.clz32(rest & -rest)]!.push(
@@ -348,10 +352,7 @@ class Locator {
       this.state.places[k * this.words + (location >> 5)]! &= ~(1 << location);
       this.touch(k);
     }
-    this.holders[location] = [];
-  }
-  private clearRegister(register: number): void {
-    if (register < registerPlaces) this.clear(register);
+    holders.length = 0;
   }
   /** What was the value is an older one. */
   private beginInstance(k: number): void {
@@ -361,7 +362,8 @@ class Locator {
       const at = k * this.words + w;
       for (let rest = places[at]!; rest !== 0; rest &= rest - 1) {
         const location = registerPlaces * w + 31 - Math.clz32(rest & -rest);
-        this.holders[location] = this.holders[location]!.filter((other) => other !== k);
+        const holders = this.holders[location]!;
+        holders.splice(holders.indexOf(k), 1);
       }
       places[at] = 0;
     }
@@ -384,22 +386,21 @@ class Locator {
     if (extra?.kind === "unwind") return;
     const { defs, uses, mem } = inst;
     const slot = mem === null ? -1 : (this.slotNumbers.get(this.slotIn(mem) ?? -1) ?? -1);
-    const moved: [number, readonly number[]][] = [];
+    let moved: readonly (readonly [to: number, values: readonly number[]])[] = nothing;
     const toSlot = this.stores.has(inst.op) && uses.length === 1 && slot >= 0;
     let stored: readonly number[] = [];
     const kept = this.mf.target.instructions.bytesKept(inst);
-    if (mem === null && kept > 0) moved.push([defs[0]!.loc, this.held(this.numberOf(uses[0]!.loc), kept)]);
+    if (mem === null && kept > 0) moved = [[defs[0]!.loc, this.held(this.numberOf(uses[0]!.loc), kept)]];
     else if (mem === null && inst.op === this.swap && defs.length === 2 && uses.length === 2)
-      for (const i of [0, 1]) moved.push([defs[i]!.loc, this.held(this.numberOf(uses[i]!.loc), inst.size)]);
+      moved = uses.map(({ loc }, i) => [defs[i]!.loc, this.held(this.numberOf(loc), inst.size)] as const);
     else if (slot >= 0 && defs.length === 1 && (kept > 0 || this.loads.has(inst.op)))
-      moved.push([defs[0]!.loc, this.held(slot, kept > 0 ? kept : inst.size)]);
+      moved = [[defs[0]!.loc, this.held(slot, kept > 0 ? kept : inst.size)]];
     else if (toSlot) stored = this.held(this.numberOf(uses[0]!.loc), inst.size);
 
     if (extra?.kind === "call" && extra.noReturn) for (let r = 0; r < registerPlaces; r++) this.clear(r);
     else if (extra?.kind === "call" && extra.returnsTwice) this.forgetAll();
-    else
-      for (const register of registersIn(writes(inst)))
-        if (!this.isMarkOnly(fact)) this.clearRegister(register);
+    else if (!this.isMarkOnly(fact))
+      for (let rest = lowWord(writes(inst)); rest !== 0; rest &= rest - 1) this.clear(lowestBit(rest));
     if (mem !== null) this.writeMemory(inst, fact, mem, slot);
     for (const k of stored) this.hold(k, slot);
     for (const [to, values] of moved) for (const k of values) this.hold(k, this.numberOf(to));
@@ -469,7 +470,8 @@ class Locator {
     };
     for (const block of this.mf.blocks) {
       this.enter(entry.get(block)!.copy());
-      for (let s = 0; s < this.subjects.length; s++) this.dirty.add(s);
+      for (let s = 0; s < this.subjects.length; s++)
+        if (open[s] !== null || this.state.marks[s] !== nowhere) this.dirty.add(s);
       for (const inst of block.insts) {
         this.takeMarks(inst);
         settle();
@@ -527,10 +529,7 @@ class Locator {
   /** Registers that hold nothing while a call runs. */
   private changedBy(call: MInst): number {
     if (call.extra?.kind === "call" && call.extra.noReturn) return -1;
-    let changed = 0;
-    for (const register of registersIn(this.mf.target.instructions.writes(call)))
-      if (register < 32) changed |= 1 << register;
-    return changed;
+    return lowWord(this.mf.target.instructions.writes(call));
   }
 
   /** The places of a mark's value; null: there are none. */
@@ -587,8 +586,6 @@ class Locator {
     return found;
   }
 }
-
-const lowestBit = (bits: number): number => (bits === 0 ? -1 : 31 - Math.clz32(bits & -bits));
 
 /** The first slot among a value's places; -1: there is none. */
 function lowestSlot(places: Int32Array): number {

@@ -6,7 +6,7 @@
  * of all steps on a function can tell where each value is. What is copied without change has one number (`roots`).
  */
 import type { Expression } from "../../ir/debug-records.js";
-import { keptInBlock, madeAfter, placesIn } from "../../ir/kept-order.js";
+import { changedBlocks, keptInBlock, madeAfter, placesIn } from "../../ir/kept-order.js";
 import type { Location, MBlock, MemOperand, MInst } from "../mir.js";
 
 /** What a variable, or a part of it, is made of. */
@@ -143,14 +143,13 @@ export function follow(
   blocks: readonly MBlock[],
   keepsLabels: boolean,
 ): void {
-  const present = new Set<MInst>();
-  const here = new Set(blocks);
-  for (const { insts } of blocks) for (const inst of insts) present.add(inst);
+  const changed = changedBlocks<MInst, MBlock>(before, blocks);
+  const here = new Set(changed.now);
   const old = new Set<MInst>();
-  for (const [, insts] of before) for (const inst of insts) old.add(inst);
-  const made = madeAfter(blocks, old, () => true);
-  const places = placesIn(blocks);
-  for (const [block, insts] of before) {
+  for (const [, insts] of changed.before) for (const inst of insts) old.add(inst);
+  const made = madeAfter(changed.now, old, () => true);
+  const places = placesIn(changed.now);
+  for (const [block, insts] of changed.before) {
     const kept = keptInBlock(block, insts, places);
     let waiting: Mark[] = [];
     let last: MInst | MBlock = block;
@@ -185,5 +184,6 @@ export function follow(
     else marks.lose(waiting);
   }
   if (keepsLabels) return;
-  for (const inst of present) if (!old.has(inst)) for (const def of inst.defs) def.vreg = -1;
+  for (const { insts } of changed.now)
+    for (const inst of insts) if (!old.has(inst)) for (const def of inst.defs) def.vreg = -1;
 }

@@ -106,7 +106,7 @@ const subprogramOfGlobal = (global: GlobalValue): LocalScope | null =>
  * The scopes that a location is in, from the innermost block to the outermost subprogram, each with its place there and the location
  * of the call that it is reached by.
  */
-export function* levels({ line, column, scope, inlinedAt }: DILocation): Generator<Level> {
+function* levels({ line, column, scope, inlinedAt }: DILocation): Generator<Level> {
   let place = { line, column };
   let site = inlinedAt;
   let at: DebugNode | null = scope;
@@ -123,7 +123,7 @@ export function* levels({ line, column, scope, inlinedAt }: DILocation): Generat
   }
 }
 
-export interface Level {
+interface Level {
   readonly line: number;
   readonly column: number;
   readonly scope: LocalScope;
