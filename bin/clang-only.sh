@@ -70,7 +70,7 @@ readWords() {
     fi
     case $word in
     # Options of the driver's own, those that it refuses or drops, and files of options.
-    @* | -- | --clang* | --codegen* | --driver-mode* | --help | --help-all | -j* | -felf-* | -fno-elf-* | -fdefer-* | -fno-defer-*) return 1 ;;
+    @* | -- | --clang* | --codegen* | --persistent_worker | --driver-mode* | --help | --help-all | -j* | -felf-* | -fno-elf-* | -fdefer-* | -fno-defer-*) return 1 ;;
     --error-* | -save-temps* | --save-temps* | -fembed-* | -fstack-size-* | -femulated-* | -fbasic-block-* | -ftrap-*) return 1 ;;
     -flto-* | -f*unified-lto | -f*split-lto-unit | -fthin* | -f*whole-program-vtables | -fvirtual-function-e* | -f*use-linker-plugin) return 1 ;;
     -E | -M | -MM | -S | -fsyntax-only | -emit-llvm | -emit-ast | --version | -dumpmachine | -dumpversion | -print-* | --print-* | -###) answers=1 ;;

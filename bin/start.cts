@@ -63,6 +63,9 @@ const usualRun = 1_000_000;
 /** In the user's directory, where also other versions of this program leave theirs. */
 const keptFiles = 24;
 
+/** What build tools put behind the words of a command that they keep (bin/serve/persistent-worker.ts). */
+const persistent = "--persistent_worker";
+
 const units = new Map<string, Unit>();
 /** Which caches this run takes and makes. */
 let size: "small" | "usual" | "large" = "large";
@@ -294,8 +297,19 @@ async function work(): Promise<void> {
   jobs(mainOf, storeCaches);
 }
 
+/** Runs a command for a build tool, again and again. @param args begin all its command lines */
+async function persist(command: Command, args: readonly string[]): Promise<number> {
+  const { persist: take } = await load("lto");
+  const worker = await (take as () => Promise<(...args: unknown[]) => Promise<number>>)();
+  return worker(command, args, bundles);
+}
+
 /** Runs a command with this process's arguments, and sets its exit code. */
 async function run(command: Command, args: readonly string[]): Promise<void> {
+  if (args.at(-1) === persistent) {
+    process.exitCode = await persist(command, args.slice(0, -1));
+    return;
+  }
   const answered = await answerOf(command, args);
   if (answered !== undefined) {
     process.exitCode = answered;

@@ -43,6 +43,13 @@ const further: readonly (readonly [heading: string, option: DescribedOption])[] 
   ],
   ["Symbols and inputs", { flags: "--no-embedded-bitcode", text: "the same as --embedded-bitcode none" }],
   ["Messages", { flags: "--no-color-diagnostics", text: "the same as --color-diagnostics=never" }],
+  [
+    "Threads and caches",
+    {
+      flags: "--persistent_worker",
+      text: "as the last word: run such commands for Bazel, or a build tool with its protocol for workers",
+    },
+  ],
   ...positional.map((option) => ["Where they stand among the inputs matters", option] as const),
   ["Further options", { flags: "@FILE", text: "stands for the arguments in FILE" }],
 ];

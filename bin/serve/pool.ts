@@ -7,6 +7,9 @@ export interface Task {
   finish(outcome: Outcome): void;
 }
 
+/** Bytes of memory beyond which a worker process is replaced. */
+export const usualMemoryLimit = 1 << 30;
+
 export class Pool {
   private readonly workers = new Set<WorkerProcess>();
   /** The warmest is the last. */

@@ -9,6 +9,7 @@ import { parseNumber } from "../size/forms.js";
 import type { AddSubcommand } from "../size/main.js";
 import { converse } from "./client.js";
 import { type Place, placeOf, Unusable } from "./place.js";
+import { usualMemoryLimit } from "./pool.js";
 import { awaitStart, start } from "./starting.js";
 import type { ServiceOptions } from "./supervisor.js";
 
@@ -21,7 +22,6 @@ interface Words extends Omit<ServiceOptions, "jobs"> {
 
 /** Seconds without a question after which the service ends. */
 const usualIdleTimeout = 600;
-const usualMemoryLimit = 1 << 30;
 
 const bundles = (): string => join(ownPackage().directory, "dist/bundle");
 
