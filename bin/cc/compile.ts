@@ -14,6 +14,7 @@ import { InputError } from "../../lto/ir/errors.js";
 import { type Host, report } from "../host/host.js";
 import { inputWord } from "../host/input-words.js";
 import { OutputFile } from "../host/output-file.js";
+import { Slots } from "../host/slots.js";
 import { isSystemError, reasonOf } from "../host/system-errors.js";
 import { runTool } from "../host/tools.js";
 import type { Compiler } from "./compiler.js";
@@ -67,22 +68,20 @@ export async function compileAll(
   let exitCode = 0;
   const results = compilations.map(() => undefined as JobResult | undefined);
   let reported = 0;
-  let next = 0;
-  const worker = async () => {
-    while (next < compilations.length) {
-      const i = next++;
-      results[i] = await compileOne(invocation, compilations[i]!);
-      for (; reported < results.length && results[reported] !== undefined; reported++) {
-        const result = results[reported]!;
-        invocation.host.stdout(result.stdout);
-        invocation.host.stderr(result.stderr);
-        if (result.warning !== undefined) report(invocation.host, "warning", result.warning);
-        if (result.error !== undefined) report(invocation.host, "error", result.error);
-        if (exitCode === 0) exitCode = result.exitCode;
-      }
+  const { host, parallel } = invocation;
+  const slots = new Slots(host.workers ? parallel : 1, host.env);
+  await slots.run(compilations.length, async (i) => {
+    results[i] = await compileOne(invocation, compilations[i]!);
+    for (; reported < results.length && results[reported] !== undefined; reported++) {
+      const result = results[reported]!;
+      host.stdout(result.stdout);
+      host.stderr(result.stderr);
+      if (result.warning !== undefined) report(host, "warning", result.warning);
+      if (result.error !== undefined) report(host, "error", result.error);
+      if (exitCode === 0) exitCode = result.exitCode;
     }
-  };
-  await Promise.all(Array.from({ length: invocation.host.workers ? invocation.parallel : 1 }, worker));
+  });
+  slots.close();
   if (exitCode !== 0) hintMissingHeaders(invocation, results);
   return exitCode;
 }

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { InputError } from "../../lto/ir/errors.js";
+import { Slots } from "../host/slots.js";
 import { reasonOf } from "../host/system-errors.js";
 import { parseJobs } from "../lto/option-table.js";
 import type { AddSubcommand } from "../size/main.js";
@@ -44,8 +45,8 @@ export const addDistribute: AddSubcommand = (command, { host, complain }, finish
     .option("-j, --jobs <n>", "most processes at a time (default: the number of cores)", parseJobs)
     .action(async (file: string, { jobs }: { jobs?: number }) => {
       const { distributeHere } = await import("./distribute.js");
-      const parallel = jobs ?? availableParallelism();
-      const isDone = await distributeHere(resolve(host.cwd, file), parallel, (why) => complain("error", why));
+      const slots = new Slots(jobs ?? availableParallelism(), host.env);
+      const isDone = await distributeHere(resolve(host.cwd, file), slots, (why) => complain("error", why));
       finish(isDone ? 0 : 1);
     });
 };

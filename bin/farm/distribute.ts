@@ -6,6 +6,7 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { InputError } from "../../lto/ir/errors.js";
 import { settle, startProgram } from "../host/interrupts.js";
+import type { Slots } from "../host/slots.js";
 import { reasonOf } from "../host/system-errors.js";
 
 interface Job {
@@ -36,22 +37,20 @@ function readJobs(file: string): Job[] {
 /** @returns whether all went well @throws InputError */
 export async function distributeHere(
   file: string,
-  parallel: number,
+  slots: Slots,
   complain: (message: string) => void,
 ): Promise<boolean> {
   const jobs = readJobs(file);
-  let next = 0;
   let failed = false;
-  const work = async (): Promise<void> => {
-    while (next < jobs.length && !failed) {
-      const { args } = jobs[next++]!;
-      const why = await runJob(args);
-      if (why === null) continue;
-      failed = true;
-      complain(`${args.join(" ")}: ${why}`);
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(parallel, jobs.length) }, work));
+  await slots.run(jobs.length, async (index) => {
+    if (failed) return;
+    const { args } = jobs[index]!;
+    const why = await runJob(args);
+    if (why === null) return;
+    failed = true;
+    complain(`${args.join(" ")}: ${why}`);
+  });
+  slots.close();
   await settle();
   return !failed;
 }

@@ -20,6 +20,7 @@ import {
   temporaryDirectory,
   writeTemporary,
 } from "../host/interrupts.js";
+import { withJobserver } from "../host/jobserver.js";
 import { reasonOf } from "../host/system-errors.js";
 import { ownPackage } from "../package.js";
 import type { SentUnit, UnitEngine } from "./engine.js";
@@ -98,7 +99,7 @@ export class DistributorEngine implements UnitEngine {
         spawn(program, [...args, description], {
           cwd: host.cwd,
           env: host.env as NodeJS.ProcessEnv,
-          stdio: ["ignore", "pipe", "pipe"],
+          stdio: withJobserver(["ignore", "pipe", "pipe"], host.env),
           detached: true,
         }),
       );

@@ -3,7 +3,7 @@
  *
  * A handler runs when the event loop comes to it, and while there is one the signal does nothing else. A link computes
  * for seconds without a turn of the loop. So there are handlers only while there is something to clean up: a temporary
- * file, or a program that was started; at other times the system ends the process. Callers therefore compute nothing
+ * file, a program that was started, or a token of Make's; at other times the system ends the process. Callers therefore compute nothing
  * that takes long while they have either, and `settle` before what they cannot take back.
  *
  * Programs run in process groups of their own, since compiler drivers do not pass signals on to what they start. They
@@ -40,6 +40,8 @@ interface State {
   readonly temporaries: Set<string>;
   /** What runs. */
   readonly programs: Map<ChildProcess, ProgramOutput | undefined>;
+  /** Give back what others lent. */
+  readonly lent: Set<() => void>;
   ending: NodeJS.Signals | undefined;
   /** What is called by signals; undefined: nothing, and the system ends the process. */
   handler: ((signal: NodeJS.Signals) => void) | undefined;
@@ -51,17 +53,18 @@ interface State {
  * One for all copies of this module in a thread, of which every bundle has its own: with a handler each, none would know whether the
  * others' are the program's.
  */
-const place = Symbol.for("tsc-lto: interrupts, 1");
+const place = Symbol.for("tsc-lto: interrupts, 2");
 const holder = globalThis as { [place]?: State };
 const state: State = (holder[place] ??= {
   temporaries: new Set(),
   programs: new Map(),
+  lent: new Set(),
   ending: undefined,
   handler: undefined,
   cleansAtExit: false,
   witness: undefined,
 });
-const { temporaries, programs } = state;
+const { temporaries, programs, lent } = state;
 let counter = 0;
 /** Of this copy. A thread's number would be in `node:worker_threads`, whose loading is a tenth of the smallest link's time. */
 const nonce = Math.random().toString(36).slice(2, 12);
@@ -165,6 +168,18 @@ export async function settle(): Promise<void> {
   rest();
 }
 
+/**
+ * Has something given back that others lend, should the process end before the caller does so.
+ * @returns to be called when nothing is to be given back any more
+ */
+export function holdForOthers(give: () => void): () => void {
+  listen();
+  lent.add(give);
+  return () => {
+    if (lent.delete(give)) restSoon();
+  };
+}
+
 /** For a process that does many commands, one after the other. */
 export function setWitness(witness: Witness): void {
   state.witness = witness;
@@ -196,7 +211,7 @@ function restSoon(): void {
 
 /** Without anything to clean up there are no handlers. */
 function rest(): void {
-  if (state.ending !== undefined || temporaries.size > 0 || programs.size > 0) return;
+  if (state.ending !== undefined || temporaries.size + programs.size + lent.size > 0) return;
   unlisten();
 }
 
@@ -239,6 +254,7 @@ function send(program: ChildProcess, signal: NodeJS.Signals | 0): boolean {
 }
 
 function cleanUp(): void {
+  for (const give of lent) give();
   for (const path of temporaries) fs.rmSync(path, { force: true, recursive: true });
   if (state.ending === undefined) return;
   for (const output of programs.values()) if (output !== undefined) removeIfChanged(output);

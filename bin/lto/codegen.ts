@@ -28,6 +28,7 @@ import type { ModuleSummary } from "../../lto/link/index.js";
 import type { PassReport } from "../../lto/pass/report.js";
 import { targetOf } from "../../lto/targets.js";
 import type { UnitEngine } from "../farm/engine.js";
+import type { Slots } from "../host/slots.js";
 import { throwAny } from "./errors.js";
 import { type IndirectNames, indirectNames } from "./ipra-claims.js";
 import { type CodegenPasses, sessionPasses } from "./passes.js";
@@ -36,7 +37,7 @@ import type { Phase, Scheduler } from "./scheduler.js";
 
 /** How many threads may compile, from which size of program on they pay, and how this one is shared. */
 export interface Threads {
-  readonly jobs: number;
+  readonly slots: Slots;
   /** IR instructions. */
   readonly threshold: number;
   readonly scheduler: Scheduler;
@@ -145,8 +146,8 @@ export async function generate(
     return printer.functionText(mf);
   };
   let generated: Awaited<ReturnType<typeof generateCode>>;
-  if (threads.jobs > 1 && size >= threads.threshold && sink.cache === null) {
-    const { jobs, scheduler } = threads;
+  if (threads.slots.most > 1 && size >= threads.threshold && sink.cache === null) {
+    const { slots, scheduler } = threads;
     // Most programs never need it.
     const { WorkerCompilers } = await import("./worker-compilers.js");
     const { requests } = sink;
@@ -154,7 +155,7 @@ export async function generate(
       module,
       options,
       plan,
-      jobs,
+      slots,
       printer,
       requests,
       passes,

@@ -23,6 +23,7 @@ import type { Host } from "../host/host.js";
 import { settle } from "../host/interrupts.js";
 import { isSameFile, OutputFile } from "../host/output-file.js";
 import { ScratchFile } from "../host/scratch-file.js";
+import { Slots } from "../host/slots.js";
 import { isSystemError, reasonOf } from "../host/system-errors.js";
 import type { FileCodeCache } from "./code-cache.js";
 import {
@@ -300,7 +301,10 @@ class Job {
     const collector = new ClaimCollector();
     const { sizeReport } = this;
     const threads = {
-      jobs: services.host.workers ? (options.jobs ?? availableParallelism()) : 1,
+      slots: new Slots(
+        services.host.workers ? (options.jobs ?? availableParallelism()) : 1,
+        services.host.env,
+      ),
       threshold: options.parallelThreshold,
       scheduler: services.scheduler,
     };
@@ -341,6 +345,7 @@ class Job {
       return { generated, code: { statistics, usage }, passes: generated.passes };
     } finally {
       await engine?.close();
+      threads.slots.close();
       if (assembly !== scratch) assembly?.close();
     }
   }
@@ -355,7 +360,7 @@ class Job {
   /** Who compiles functions for this thread; null: nobody, or somebody wants to see all functions being compiled. */
   private async openEngine(
     { options, size }: PlannedModule,
-    { jobs, threshold }: Threads,
+    { slots, threshold }: Threads,
     hasCache: boolean,
   ): Promise<UnitEngine | null> {
     const { services } = this;
@@ -380,9 +385,9 @@ class Job {
       return new DistributorEngine(told, services.host, services.scheduler.signal);
     }
     // Without a cache threads have a way of their own.
-    if (!hasCache || jobs === 1 || size < threshold) return null;
+    if (!hasCache || slots.most === 1 || size < threshold) return null;
     const { ThreadEngine } = await import("../farm/thread-engine.js");
-    return new ThreadEngine(jobs, services.scheduler.signal);
+    return new ThreadEngine(slots, services.scheduler.signal);
   }
 
   /** Somebody wants to see all functions being compiled, or they are compiled otherwise than usual. */

@@ -24,6 +24,7 @@ import type { ProgramPlan } from "../../lto/codegen/program/plan.js";
 import { addStatistics, type FunctionStatistics, noFunctions } from "../../lto/codegen/program/statistics.js";
 import type { Module } from "../../lto/ir/module.js";
 import { emptyReport, mergeReports } from "../../lto/pass/report.js";
+import type { Slots } from "../host/slots.js";
 import type { CodegenPasses } from "./passes.js";
 import type { Report, ReportRequests } from "./reports.js";
 import type { Scheduler } from "./scheduler.js";
@@ -58,7 +59,7 @@ export class WorkerCompilers implements FunctionCompilers {
     module: Module,
     options: CodegenOptions,
     { conventions, passed, indirect, componentOf, open }: ProgramPlan,
-    jobs: number,
+    private readonly slots: Slots,
     private readonly printer: AsmPrinter,
     reports: ReportRequests,
     { origin, earlierRuns }: CodegenPasses,
@@ -79,7 +80,7 @@ export class WorkerCompilers implements FunctionCompilers {
       earlierRuns,
     };
     const filename = threadFile();
-    this.workers = Array.from({ length: jobs }, (_, w) => {
+    this.workers = Array.from({ length: slots.most }, (_, w) => {
       const workerData: WorkerSetup = { ...setup, thread: w + 1 };
       return new Piscina({ filename, minThreads: 1, maxThreads: 1, workerData });
     });
@@ -170,12 +171,10 @@ export class WorkerCompilers implements FunctionCompilers {
     work: (worker: Piscina<WorkerTask, WorkerAnswer>, numbers: readonly FunctionNumber[]) => Promise<void>,
   ): Promise<void> {
     const all = this.numbers(0, this.owners.length);
-    await Promise.all(
-      this.workers.map((worker, w) =>
-        work(
-          worker,
-          all.filter((number) => this.owners[number] === w),
-        ),
+    await this.slots.run(this.workers.length, (w) =>
+      work(
+        this.workers[w]!,
+        all.filter((number) => this.owners[number] === w),
       ),
     );
   }
@@ -188,11 +187,13 @@ export class WorkerCompilers implements FunctionCompilers {
   ): Promise<T[]> {
     const shares: I[][] = this.workers.map(() => []);
     const where = items.map((item) => shares[workerOf(item)]!.push(item) - 1);
-    const answers = (await Promise.all(
-      shares.map((share, w) => (share.length === 0 ? [] : this.workers[w]!.run(task(w, share)))),
-    )) as Attempt<T>[][];
+    const busy = shares.flatMap((share, w) => (share.length === 0 ? [] : [w]));
+    const given = await this.slots.run(busy.length, (i) =>
+      this.workers[busy[i]!]!.run(task(busy[i]!, shares[busy[i]!]!)),
+    );
+    const answers = new Map(busy.map((w, i) => [w, given[i] as Attempt<T>[]]));
     return items.map((item, i) => {
-      const answer = answers[workerOf(item)]![where[i]!]!;
+      const answer = answers.get(workerOf(item))![where[i]!]!;
       for (const report of answer.reports) this.deliver(report);
       if ("failure" in answer) throw errorOf(answer.failure);
       return answer.result;
