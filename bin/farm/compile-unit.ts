@@ -58,9 +58,14 @@ function compileAll(unit: CompileUnit, module: Module, target: Target, cache: Un
   const passes = sessionPasses(options.passes, target, { pipelines, origin: 0, earlierRuns: 0 }, 0, () => {});
   const compiler = new FunctionCompiler(module, options, unit.plan, target, passes, undefined, cache);
   compiler.publish(unit.masks);
-  for (const { number, allocated } of unit.functions)
+  const { functions } = compiler.numbering;
+  for (const { number, hidden, allocated } of unit.functions)
     try {
-      if (allocated === null) compiler.allocate(number);
+      if (allocated === null)
+        compiler.hiding(
+          hidden.map((other) => functions[other]!),
+          () => compiler.allocate(number),
+        );
       else {
         if (unit.decisions === null) throw new InputError("a unit of work lacks decisions");
         cache.give(allocated.key, allocated.entry, target);

@@ -10,11 +10,12 @@ import { decodeEntry, encodeEntry } from "../../formats/unit/entry.js";
 import { decodeAnswer, encodeUnit, type UnitFunction, unitDigest } from "../../formats/unit/unit.js";
 import type { CodeCache, CodeEntry } from "../../lto/codegen/program/code-cache.js";
 import type { FunctionCompiler, Missing } from "../../lto/codegen/program/function-compiler.js";
-import type { Decisions } from "../../lto/codegen/program/function-compilers.js";
-import type { FunctionNumber } from "../../lto/codegen/program/numbering.js";
+import type { Decisions, PublishedMask } from "../../lto/codegen/program/function-compilers.js";
+import { definedFunctions, type FunctionNumber } from "../../lto/codegen/program/numbering.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
 import type { ProgramSlice } from "../../lto/codegen/program/slice.js";
 import type { Helpers } from "../../lto/codegen/program/unit-compilers.js";
+import type { RegisterSet } from "../../lto/codegen/register-set.js";
 import type { Target } from "../../lto/codegen/target.js";
 import { InputError } from "../../lto/ir/errors.js";
 import { type GlobalValue, Module } from "../../lto/ir/module.js";
@@ -37,6 +38,8 @@ export interface FarmedProgram {
   readonly target: Target;
   readonly compiler: FunctionCompiler;
   readonly cache: CodeCache;
+  /** Of the last link, by name; null: there was none. */
+  readonly lastMasks: ReadonlyMap<string, RegisterSet> | null;
   /** IR instructions of each function. */
   readonly instructions: ArrayLike<number>;
 }
@@ -51,6 +54,8 @@ export class UnitHelpers implements Helpers {
   completed = 0;
   private readonly build = buildId().toString("hex");
   private readonly options: string;
+  /** What does not come back, and what was assumed wrongly, is asked for again. */
+  private isAssuming = false;
   private readonly count = { units: 0, functions: 0, here: 0, refused: 0, sent: 0, received: 0 };
 
   constructor(
@@ -59,6 +64,23 @@ export class UnitHelpers implements Helpers {
     private readonly tell: (text: string) => void,
   ) {
     this.options = keyedOptions(program.options);
+  }
+
+  async assume(numbers: readonly FunctionNumber[], waveOf: ArrayLike<number>): Promise<void> {
+    const { compiler, lastMasks } = this.program;
+    if (lastMasks === null) return;
+    const masks = compiler.numbering.functions.flatMap((fn, number): PublishedMask[] => {
+      const mask = lastMasks.get(fn.name);
+      return mask === undefined ? [] : [[number as FunctionNumber, mask]];
+    });
+    const end = compiler.assume(masks, waveOf);
+    this.isAssuming = true;
+    try {
+      await this.send(compiler.missing(numbers), null);
+    } finally {
+      this.isAssuming = false;
+      end();
+    }
   }
 
   async allocate(numbers: readonly FunctionNumber[]): Promise<void> {
@@ -84,7 +106,7 @@ export class UnitHelpers implements Helpers {
     const { count } = this;
     const size = this.sizeOf(missing);
     if (size < leastWork) {
-      count.here += missing.length;
+      if (!this.isAssuming) count.here += missing.length;
       return 0;
     }
     const units = this.chunks(missing, size).map((chunk) => this.unit(chunk, decisions));
@@ -100,7 +122,7 @@ export class UnitHelpers implements Helpers {
     });
     count.units += units.length;
     count.functions += came;
-    count.here += missing.length - came;
+    if (!this.isAssuming) count.here += missing.length - came;
     this.tell(
       `${units.length} units of work with ${missing.length} functions to ${decisions === null ? "allocate" : "complete"}: ${came} came back`,
     );
@@ -156,16 +178,21 @@ export class UnitHelpers implements Helpers {
 
   private unitFunctions(functions: readonly Missing[], slice: ProgramSlice): UnitFunction[] {
     const { compiler, cache } = this.program;
+    const own = definedFunctions({ functions: slice.globals.filter((global) => global.kind === "function") });
+    const numbers = new Map<GlobalValue, number>(own.map((fn, i) => [fn, i]));
+    const hiddenIn = (number: FunctionNumber): FunctionNumber[] =>
+      compiler.laterThan(number).map((fn) => numbers.get(fn)! as FunctionNumber);
     const places = new Map<GlobalValue, number>();
     if (slice.decisions !== null)
       for (const [place, global] of slice.globals.entries()) places.set(global, place);
     return functions.map((one, i) => {
       const number = slice.functions[i]!;
-      if (slice.decisions === null) return { number, allocated: null };
+      if (slice.decisions === null) return { number, hidden: hiddenIn(one.number), allocated: null };
       const { key, mentioned, origins } = compiler.cachedIdentity(one.number)!;
       const entry = encodeEntry(cache.get(key)!);
       return {
         number,
+        hidden: [],
         allocated: { key, mentioned: mentioned.map((symbol) => places.get(symbol)!), origins, entry },
       };
     });

@@ -14,6 +14,9 @@ import { fileURLToPath } from "node:url";
 export const codeSuffix = ".code";
 /** Names of files with outputs of links end so. */
 export const linkSuffix = ".link";
+/** And with what calls of functions change. */
+export const maskSuffix = ".masks";
+const suffixes = [codeSuffix, linkSuffix, maskSuffix];
 /** Milliseconds after which an unfinished file is of a link that was killed. */
 const abandoned = 3_600_000;
 
@@ -128,7 +131,7 @@ export function touch(file: string): void {
 export function prune(directory: string, limit: number): void {
   const files: { path: string; size: number; used: number }[] = [];
   for (const name of fs.readdirSync(directory)) {
-    const isKept = name.endsWith(codeSuffix) || name.endsWith(linkSuffix);
+    const isKept = suffixes.some((suffix) => name.endsWith(suffix));
     if (!isKept && !name.endsWith(".new")) continue;
     const path = join(directory, name);
     const stat = fs.statSync(path, { throwIfNoEntry: false });

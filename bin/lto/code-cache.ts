@@ -21,8 +21,9 @@ import { InputError } from "../../lto/ir/errors.js";
 import type { Module } from "../../lto/ir/module.js";
 import { targetOf } from "../../lto/targets.js";
 import { reasonOf } from "../host/system-errors.js";
-import { codeSuffix, digestOf, prune, writeWhole } from "./cache-files.js";
+import { codeSuffix, digestOf, maskSuffix, prune, writeWhole } from "./cache-files.js";
 import { CodeKeys, keyedOptions } from "./code-keys.js";
+import { MaskMemory } from "./mask-memory.js";
 
 const magic = Buffer.from("tscltoC2");
 const buildAt = 12;
@@ -31,6 +32,7 @@ const entriesAt = 32;
 const rowSize = 24;
 
 export class FileCodeCache extends CodeKeys implements CodeCache {
+  readonly masks: MaskMemory;
   private readonly file: string;
   private readonly target: Target;
   private readonly entries: ReadonlyMap<string, Buffer>;
@@ -51,6 +53,8 @@ export class FileCodeCache extends CodeKeys implements CodeCache {
     this.target = targetOf(module);
     this.file = join(directory, `${digestOf(program, this.told).toString("hex")}${codeSuffix}`);
     this.entries = readEntries(this.file, this.build);
+    // They are much the same with other options, and by other builds.
+    this.masks = new MaskMemory(join(directory, `${digestOf(program).toString("hex")}${maskSuffix}`));
   }
 
   has(key: string): boolean {
@@ -75,6 +79,7 @@ export class FileCodeCache extends CodeKeys implements CodeCache {
   /** Writes what a later link can use. @returns why it could not; null: all is well */
   close(): string | null {
     try {
+      this.masks.write();
       if (this.made.size > 0 || this.used.size < this.entries.size) this.write();
       else if (this.entries.size === 0) return null;
       else {

@@ -31,6 +31,7 @@ import type { UnitEngine } from "../farm/engine.js";
 import type { Slots } from "../host/slots.js";
 import { throwAny } from "./errors.js";
 import { type IndirectNames, indirectNames } from "./ipra-claims.js";
+import type { MaskMemory } from "./mask-memory.js";
 import { type CodegenPasses, sessionPasses } from "./passes.js";
 import { type Report, type ReportRequests, reporter } from "./reports.js";
 import type { Phase, Scheduler } from "./scheduler.js";
@@ -55,6 +56,8 @@ export interface CodegenSink {
   readonly requests: ReportRequests;
   /** Code of earlier links, or of helpers, which only this thread knows; null: none. */
   readonly cache: CodeCache | null;
+  /** What calls change in links of this program, one after the other; null: nobody keeps it. */
+  readonly masks: MaskMemory | null;
   /** Who compiles functions for this thread, with `cache`; null: nobody. */
   readonly engine: UnitEngine | null;
   tell(text: string): void;
@@ -100,18 +103,24 @@ async function debugWriter(module: Module, printer: AsmPrinter): Promise<DebugWr
 }
 
 async function unitCompilers(
-  { module, options, target, instructions }: PlannedModule,
+  { module, options, target, instructions, plan }: PlannedModule,
   compiler: FunctionCompiler,
   print: (mf: MFunction) => PrintedFunction,
   take: StepTaker,
   cache: CodeCache,
   engine: UnitEngine,
-  { tell }: CodegenSink,
+  { tell, masks }: CodegenSink,
 ): Promise<LocalCompilers> {
   const { UnitCompilers } = await import("../../lto/codegen/program/unit-compilers.js");
   const { UnitHelpers } = await import("../farm/helpers.js");
-  const helpers = new UnitHelpers({ module, options, target, compiler, cache, instructions }, engine, tell);
-  return new UnitCompilers(compiler, print, take, helpers);
+  const lastMasks = masks?.last() ?? null;
+  const program = { module, options, target, compiler, cache, instructions, lastMasks };
+  const helpers = new UnitHelpers(program, engine, tell);
+  const waveOf = new Uint32Array(plan.open.length);
+  for (const [wave, components] of plan.waves.entries())
+    for (const component of components)
+      for (const number of plan.components[component]!) waveOf[number] = wave;
+  return new UnitCompilers(compiler, print, take, helpers, waveOf);
 }
 
 export async function generate(
@@ -179,6 +188,10 @@ export async function generate(
         ? new LocalCompilers(session, text, take)
         : await unitCompilers(planned, session, text, take, sink.cache, sink.engine, sink);
     generated = await generateCode(planned, sessions, print, printAdded, finished);
+    if (sink.masks !== null) {
+      const { functions: all } = session.numbering;
+      sink.masks.keep(new Map(session.published().map(([number, mask]) => [all[number]!.name, mask])));
+    }
   }
   functions.close();
   sharing.close();

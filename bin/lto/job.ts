@@ -314,6 +314,7 @@ class Job {
     const sink: CodegenSink = {
       requests: reportRequests(options),
       cache,
+      masks: file?.masks ?? null,
       engine,
       tell: (text) => services.tell?.(text),
       finished: services.finished,

@@ -15,7 +15,7 @@ import { ByteReader, ByteWriter } from "../object/bytes.js";
 import { readFlag, readHex, readList, readSet, writeFlag, writeHex, writeList, writeSet } from "./fields.js";
 import { seal, unseal } from "./seal.js";
 
-const unitMagic = "tscltoU1";
+const unitMagic = "tscltoU2";
 const answerMagic = "tscltoA1";
 /** That a set can hold. */
 const mostRegisters = 64;
@@ -33,6 +33,8 @@ export interface AllocatedUnitFunction {
 export interface UnitFunction {
   /** In the unit's module. */
   readonly number: FunctionNumber;
+  /** Functions of the unit's module whose masks it does not know, though others do. */
+  readonly hidden: readonly FunctionNumber[];
   /** Null: it is to be allocated. */
   readonly allocated: AllocatedUnitFunction | null;
 }
@@ -70,8 +72,9 @@ export function encodeUnit(unit: CompileUnit): Uint8Array {
   out.bytes(unit.object);
   writePlan(out, unit.plan);
   for (const [, mask] of unit.masks) writeSet(out, mask);
-  writeList(out, unit.functions, ({ number, allocated }) => {
+  writeList(out, unit.functions, ({ number, hidden, allocated }) => {
     out.uint(number);
+    writeList(out, hidden, (other) => out.uint(other));
     writeFlag(out, allocated !== null);
     if (allocated === null) return;
     writeHex(out, allocated.key);
@@ -97,12 +100,14 @@ export function decodeUnit(bytes: Uint8Array): CompileUnit {
     (_, i): PublishedMask => [i as FunctionNumber, readSet(reader, mostRegisters)],
   );
   const list = readList(reader, (): UnitFunction => {
-    const number = reader.below(functions, "function") as FunctionNumber;
-    if (!readFlag(reader)) return { number, allocated: null };
+    const functionNumber = (): FunctionNumber => reader.below(functions, "function") as FunctionNumber;
+    const number = functionNumber();
+    const hidden = readList(reader, functionNumber);
+    if (!readFlag(reader)) return { number, hidden, allocated: null };
     const key = readHex(reader);
     const mentioned = readList(reader, () => reader.uint());
     const origins = readList(reader, () => reader.int());
-    return { number, allocated: { key, mentioned, origins, entry: reader.bytesRun() } };
+    return { number, hidden, allocated: { key, mentioned, origins, entry: reader.bytesRun() } };
   });
   const sets = plan.indirect.sets.length;
   const decisions = readFlag(reader) ? readDecisions(reader, functions, sets) : null;

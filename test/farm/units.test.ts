@@ -4,6 +4,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { decodeMasks, encodeMasks } from "../../formats/unit/masks.js";
+import { noRegisters, setOfWords } from "../../lto/codegen/register-set.js";
 import { builtCommands } from "../support/built.js";
 import { edit, unitProgram } from "./program.js";
 
@@ -65,6 +67,37 @@ describe("units of work", () => {
     expect(sum(edited.came)).toBeLessThan(30);
   }, 120_000);
 
+  it("do not wait for each other where the last link tells what calls change, true or not", () => {
+    const cache = ["--cache-dir=guesses", "-j2"];
+    const directory = join(folder, "guesses");
+    const masks = (): string =>
+      join(directory, readdirSync(directory).find((name) => name.endsWith(".masks"))!);
+    /** Without code of earlier links. */
+    const again = (source: string): Outcome => {
+      for (const name of readdirSync(directory)) if (!name.endsWith(".masks")) rmSync(join(directory, name));
+      return link(source, ...cache);
+    };
+    expect(link(unitProgram(), ...cache).text).toBe(plain.text);
+    const right = readFileSync(masks());
+    expect(again(unitProgram())).toMatchObject({ text: plain.text, came: [604, 604], refused: 0 });
+    expect(readFileSync(masks()).equals(right)).toBe(true);
+    // A leaf changes more than it did: its callers, theirs and what calls through the table are compiled again.
+    const edited = again(unitProgram(edit));
+    expect(edited).toMatchObject({ text: plain.edited, refused: 0 });
+    expect(edited.came[0]).toBe(604);
+    expect(readFileSync(masks()).equals(right)).toBe(false);
+    // Guesses that are wrong, for some of the functions only, and of no use.
+    const names = [...decodeMasks(right).keys()];
+    const wrong = names.flatMap((name, i) =>
+      i % 5 === 4 ? [] : [[name, i % 3 === 0 ? noRegisters : setOfWords(i % 3 === 1 ? -1 : i)] as const],
+    );
+    writeFileSync(masks(), encodeMasks(new Map(wrong)));
+    expect(again(unitProgram())).toMatchObject({ text: plain.text, refused: 0 });
+    expect(readFileSync(masks()).equals(right)).toBe(true);
+    writeFileSync(masks(), right.subarray(0, -1));
+    expect(again(unitProgram())).toMatchObject({ text: plain.text, came: [400, 200, 604] });
+  }, 240_000);
+
   it("are done by a distributor, in whatever order", () => {
     for (const how of ["plain", "reversed"]) {
       const outcome = distributed(unitProgram(), how);
@@ -125,7 +158,7 @@ describe("units of work", () => {
 
   it("that are no units are refused", () => {
     const file = join(folder, "garbage");
-    writeFileSync(file, "tscltoU1 this is not what it says that it is, whatever follows here");
+    writeFileSync(file, "tscltoU2 this is not what it says that it is, whatever follows here");
     const args = [command("tsc-lto"), "compile-unit", file, "-o", join(folder, "answer")];
     const { status, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
     expect(status).toBe(1);

@@ -76,7 +76,11 @@ export class FunctionCompiler {
   private readonly indirect: IndirectCalls;
   private readonly componentOf: Uint32Array;
   private readonly calleeSets: CalleeSetNumbers;
-  private readonly store: ClobberStore;
+  private store: ClobberStore;
+  /** Functions whose masks are not known yet when the one that is asked for is compiled. */
+  private hidden: ReadonlySet<GlobalValue> = new Set();
+  /** While masks are assumed: in which wave each function is compiled. */
+  private waveOf: ArrayLike<number> | null = null;
   private readonly allocated = new Map<FunctionNumber, Allocated>();
   private readonly completed = new Map<FunctionNumber, PackedFunction>();
   private readonly cache: SessionCache | null;
@@ -116,13 +120,82 @@ export class FunctionCompiler {
     }
   }
 
+  /** What was published, by function; masks of what may be replaced are not among it. */
+  published(): PublishedMask[] {
+    return this.numbering.functions.flatMap((fn, number): PublishedMask[] =>
+      this.store.isKnown(fn) ? [[number as FunctionNumber, this.store.clobbersOf(fn)]] : [],
+    );
+  }
+
+  /**
+   * From now on `missing` and `slice` answer as if the waves had come to each function and published these masks before. To be
+   * called before anything is published. What comes of it has keys of its own, so wrong masks are wrong code of nobody.
+   * @param waveOf each function; those of a wave know nothing of each other
+   * @returns ends it
+   */
+  assume(masks: readonly PublishedMask[], waveOf: ArrayLike<number>): () => void {
+    const { store } = this;
+    this.store = new ClobberStore(store.defaultClobbers);
+    this.publish(masks);
+    this.waveOf = waveOf;
+    return () => {
+      this.store = store;
+      this.waveOf = null;
+    };
+  }
+
+  /** Does something while the masks of some functions are not known yet. */
+  hiding<Result>(functions: readonly GlobalValue[], work: () => Result): Result {
+    const { hidden } = this;
+    this.hidden = new Set(functions);
+    try {
+      return work();
+    } finally {
+      this.hidden = hidden;
+    }
+  }
+
+  /** Of functions that a function reaches or mentions, those of no earlier wave, while masks are assumed. */
+  laterThan(number: FunctionNumber): Func[] {
+    const { waveOf } = this;
+    if (waveOf === null) return [];
+    return this.reachedBy(number).flatMap((other) =>
+      waveOf[other]! < waveOf[number]! ? [] : [this.numbering.functions[other]!],
+    );
+  }
+
+  /** Whether a mask is assumed of all whose masks the function would know. */
+  private isForeseen(number: FunctionNumber): boolean {
+    const { waveOf, numbering, store } = this;
+    return (
+      waveOf === null ||
+      this.reachedBy(number).every((other) => {
+        const fn = numbering.functions[other]!;
+        return waveOf[other]! >= waveOf[number]! || store.isKnown(fn) || numbering.numberOf(fn) === undefined;
+      })
+    );
+  }
+
+  /** Defined functions that a body mentions, and that its calls through pointers reach. */
+  private reachedBy(number: FunctionNumber): FunctionNumber[] {
+    const { numbering, indirect } = this;
+    const mentioned = this.identityOf(number)?.mentioned ?? [];
+    const members = listedSets(indirect.sites[number] ?? []).flatMap((set) => indirect.sets[set]!.members);
+    const all = [...mentioned.flatMap((global) => numbering.numberOfDefinition(global) ?? []), ...members];
+    return [...new Set(all)] as FunctionNumber[];
+  }
+
+  private maskOf(callee: GlobalValue | null): RegisterSet {
+    const isHidden = callee !== null && this.hidden.has(callee);
+    return isHidden ? this.store.defaultClobbers : this.store.clobbersOf(callee);
+  }
+
   /** Registers that a call may change, as far as its callees are known by now. */
   private clobbersOf(callee: GlobalValue | null, calleeSet: number): RegisterSet {
-    if (callee !== null || calleeSet < 0) return this.store.clobbersOf(callee);
+    if (callee !== null || calleeSet < 0) return this.maskOf(callee);
     const { members, unknown } = this.indirect.sets[calleeSet]!;
     let clobbers = unknown ? this.target.registers.callClobbers : noRegisters;
-    for (const member of members)
-      clobbers = union(clobbers, this.store.clobbersOf(this.numbering.functions[member]!));
+    for (const member of members) clobbers = union(clobbers, this.maskOf(this.numbering.functions[member]!));
     return clobbers;
   }
 
@@ -214,8 +287,8 @@ export class FunctionCompiler {
   missing(numbers: readonly FunctionNumber[]): Missing[] {
     return numbers.flatMap((number) => {
       const identity = this.identityOf(number);
-      if (identity === null) return [];
-      const key = this.keyOf(number, identity);
+      if (identity === null || !this.isForeseen(number)) return [];
+      const key = this.hiding(this.laterThan(number), () => this.keyOf(number, identity));
       return this.cache!.has(key) ? [] : [{ number, key }];
     });
   }
