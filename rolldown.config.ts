@@ -13,7 +13,7 @@ import { loopsByIndex } from "./rolldown.loops.js";
 const out = "dist/bundle";
 
 /** Packages that read files of their own, or start threads from them. */
-const packages = ["iced-x86", "piscina", "@yowasp/clang"];
+const packages = ["iced-x86", "piscina", "@yowasp/clang", "bullmq", "ioredis"];
 const isExternal = (id: string): boolean =>
   id.startsWith("node:") || builtinModules.includes(id) || packages.includes(id);
 

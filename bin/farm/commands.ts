@@ -6,6 +6,7 @@ import { InputError } from "../../lto/ir/errors.js";
 import { Slots } from "../host/slots.js";
 import { reasonOf } from "../host/system-errors.js";
 import { parseJobs } from "../lto/option-table.js";
+import { parseNumber } from "../size/forms.js";
 import type { AddSubcommand } from "../size/main.js";
 
 export const addCompileUnit: AddSubcommand = (command, { host }, finish) => {
@@ -31,6 +32,31 @@ export const addCompileUnit: AddSubcommand = (command, { host }, finish) => {
       } catch (e) {
         throw new InputError(`cannot write ${output}: ${reasonOf(e)}`);
       }
+      finish(0);
+    });
+};
+
+export const addWorker: AddSubcommand = (command, { host, print, complain }, finish) => {
+  command
+    .command("worker")
+    .description(
+      "Compile functions for links of this build that have the same farm (--farm): take units of work from its queue until SIGINT or SIGTERM. It is trusted as the links are; whoever may write to that Redis decides what code is in their programs. Needs the packages bullmq and ioredis.",
+    )
+    .requiredOption("--redis <url>", "the farm: redis://HOST:PORT/DB, rediss://… or unix:///SOCKET")
+    .option("-j, --jobs <n>", "most units at a time (default: the number of cores)", parseJobs)
+    .option("--idle-timeout <seconds>", "end after so long without a unit; 0: never", parseNumber, 0)
+    .option("-q, --quiet", "say only what goes wrong")
+    .action(async (words: { redis: string; jobs?: number; idleTimeout: number; quiet?: boolean }) => {
+      const { redisAddress } = await import("./redis/address.js");
+      const { workForFarm } = await import("./redis/worker.js");
+      await workForFarm({
+        address: redisAddress(words.redis, host.env, host.cwd),
+        name: words.redis,
+        jobs: words.jobs ?? availableParallelism(),
+        idleTimeout: words.idleTimeout,
+        tell: (text) => words.quiet !== true && print(`${text}\n`),
+        complain: (message) => complain("warning", message),
+      });
       finish(0);
     });
 };

@@ -7,11 +7,22 @@ export interface SentUnit {
   readonly digest: string;
   /** IR instructions. */
   readonly size: number;
+  /** Of the entries that are asked for. */
+  readonly keys: ReadonlySet<string>;
+}
+
+/** Code that others have made, by the key of its entry. */
+export interface CodeStore {
+  /** @returns the bytes of entries that are there */
+  find(keys: readonly string[]): Promise<ReadonlyMap<string, Uint8Array>>;
+  /** For others; at some time before the engine is closed. */
+  keep(key: string, entry: Uint8Array): void;
 }
 
 export interface UnitEngine {
   /** Units that it does at the same time, as far as it knows. */
   readonly parallel: number;
+  readonly store?: CodeStore;
   /**
    * Does units. Those that it cannot do, whatever the reason, it leaves: the link does them itself.
    * @param take checks an answer, and uses it; false: it is none. It may be called again for a unit, whatever it has returned

@@ -45,8 +45,7 @@ export interface FarmedProgram {
 }
 
 interface Unit extends SentUnit {
-  /** What is asked for: keys of entries of this kind. */
-  readonly keys: ReadonlySet<string>;
+  /** Of the entries that are asked for. */
   readonly kind: CodeEntry["kind"];
 }
 
@@ -56,7 +55,7 @@ export class UnitHelpers implements Helpers {
   private readonly options: string;
   /** What does not come back, and what was assumed wrongly, is asked for again. */
   private isAssuming = false;
-  private readonly count = { units: 0, functions: 0, here: 0, refused: 0, sent: 0, received: 0 };
+  private readonly count = { units: 0, functions: 0, known: 0, here: 0, refused: 0, sent: 0, received: 0 };
 
   constructor(
     private readonly program: FarmedProgram,
@@ -95,19 +94,21 @@ export class UnitHelpers implements Helpers {
       ({ number }) => cache.get(compiler.cachedIdentity(number)!.key) !== undefined,
     );
     this.completed += await this.send(known, decisions);
-    const { units, functions, here, refused, sent, received } = this.count;
+    const { units, functions, known: taken, here, refused, sent, received } = this.count;
     this.tell(
-      `units of work: ${units} with ${functions} functions, ${here} functions here, ${refused} answers refused, ${sent} bytes sent, ${received} received`,
+      `units of work: ${units} with ${functions} functions, ${taken} functions known to others, ${here} functions here, ${refused} answers refused, ${sent} bytes sent, ${received} received`,
     );
   }
 
   /** @returns how many functions came back */
-  private async send(missing: readonly Missing[], decisions: Decisions | null): Promise<number> {
+  private async send(wanted: readonly Missing[], decisions: Decisions | null): Promise<number> {
     const { count } = this;
+    const missing = await this.unknown(wanted, decisions === null ? "allocated" : "completed");
+    const known = wanted.length - missing.length;
     const size = this.sizeOf(missing);
     if (size < leastWork) {
       if (!this.isAssuming) count.here += missing.length;
-      return 0;
+      return known;
     }
     const units = this.chunks(missing, size).map((chunk) => this.unit(chunk, decisions));
     const done = new Set<number>();
@@ -126,7 +127,31 @@ export class UnitHelpers implements Helpers {
     this.tell(
       `${units.length} units of work with ${missing.length} functions to ${decisions === null ? "allocate" : "complete"}: ${came} came back`,
     );
-    return came;
+    return known + came;
+  }
+
+  /** Takes what others have made before. @returns the rest */
+  private async unknown(missing: readonly Missing[], kind: CodeEntry["kind"]): Promise<readonly Missing[]> {
+    const { store } = this.engine;
+    if (store === undefined || missing.length === 0) return missing;
+    const found = await store.find(missing.map(({ key }) => key));
+    const taken = new Set<string>();
+    for (const [key, bytes] of found) {
+      this.count.received += bytes.length;
+      try {
+        const entry = decodeEntry(bytes, this.program.target);
+        if (entry.kind !== kind) throw new InputError("code of another kind");
+        this.program.cache.put(key, entry);
+        taken.add(key);
+      } catch (e) {
+        if (!(e instanceof InputError)) throw e;
+        this.count.refused++;
+        this.tell(`code that others have made is refused: ${e.message}`);
+      }
+    }
+    this.count.known += taken.size;
+    if (taken.size > 0) this.tell(`${taken.size} functions of others taken`);
+    return missing.filter(({ key }) => !taken.has(key));
   }
 
   private sizeOf(functions: readonly Missing[]): number {

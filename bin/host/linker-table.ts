@@ -113,6 +113,8 @@ const forOptimizer: readonly LinkerOption[] = [
   ),
   done("thinlto-jobs <n>", "as --jobs; 0 and all: the number of cores", jobs, joined),
   ...[
+    "farm <url>",
+    "farm-priority <n>",
     "thinlto-distributor <program>",
     "thinlto-distributor-arg <arg>",
     "thinlto-remote-compiler <program>",

@@ -123,6 +123,13 @@ async function unitCompilers(
   return new UnitCompilers(compiler, print, take, helpers, waveOf);
 }
 
+/** Where engines know of code that others make, they are told of this link's. */
+async function keptCache({ cache, engine }: CodegenSink): Promise<CodeCache | null> {
+  if (cache === null || engine?.store === undefined) return cache;
+  const { KeptCache } = await import("../farm/kept-cache.js");
+  return new KeptCache(cache, engine.store);
+}
+
 export async function generate(
   planned: PlannedModule,
   threads: Threads,
@@ -180,7 +187,7 @@ export async function generate(
     const dump = (text: string): void => deliver({ kind: "print", text });
     const own = sessionPasses(options.passes, target, passes, 0, dump);
     const observer = reporter(sink.requests, deliver);
-    const session = new FunctionCompiler(module, options, plan, target, own, observer, sink.cache);
+    const session = new FunctionCompiler(module, options, plan, target, own, observer, await keptCache(sink));
     const text = (mf: MFunction): PrintedFunction => printer.functionText(mf);
     const take: StepTaker = (phase, steps) => threads.scheduler.take(phase, steps);
     const sessions =

@@ -8,6 +8,12 @@ export const environment: readonly (readonly [name: string, meaning: string])[] 
     "TSC_LTO_SERVER",
     "auto or on: the commands are run by a service that stays warm; off (default): each by itself",
   ],
+  ["TSC_LTO_REDIS_USER", "with which a farm's Redis is entered, where its address names none"],
+  ["TSC_LTO_REDIS_PASSWORD", "and the password; it never stands on a command line"],
+  ["TSC_LTO_REDIS_PASSWORD_FILE", "a file with the password"],
+  ["TSC_LTO_REDIS_CACERT", "for rediss://: a file (PEM) with the authorities that are trusted"],
+  ["TSC_LTO_REDIS_CERT", "and with the certificate that is shown"],
+  ["TSC_LTO_REDIS_KEY", "and with its key"],
   ["TSC_LTO_BUNDLE", "no: run the modules that were built, not the bundles of them"],
   ["NO_COLOR", "if it is not empty: no colours on terminals"],
   [

@@ -365,14 +365,18 @@ class Job {
     hasCache: boolean,
   ): Promise<UnitEngine | null> {
     const { services } = this;
-    const { thinltoDistributor: program } = this.options;
-    if (program !== null) {
+    const { thinltoDistributor: program, farm } = this.options;
+    if (program !== null || farm !== null) {
+      const option = program !== null ? "--thinlto-distributor" : "--farm";
+      if (program !== null && farm !== null)
+        throw new InputError("--thinlto-distributor and --farm: only one of them can have the functions");
       if (await this.seesAll(options)) {
-        const message =
-          "--thinlto-distributor: other options ask to see functions compiled: nothing is distributed";
+        const message = `${option}: other options ask to see functions compiled: nothing is distributed`;
         services.diagnose({ severity: "warning", message });
         return null;
       }
+    }
+    if (program !== null) {
       const { DistributorEngine } = await import("../farm/distributor-engine.js");
       const { thinltoDistributorArg, thinltoRemoteCompiler, output } = this.options;
       const told = {
@@ -385,10 +389,27 @@ class Job {
       };
       return new DistributorEngine(told, services.host, services.scheduler.signal);
     }
+    if (farm !== null) return this.openFarm(farm);
     // Without a cache threads have a way of their own.
     if (!hasCache || slots.most === 1 || size < threshold) return null;
     const { ThreadEngine } = await import("../farm/thread-engine.js");
     return new ThreadEngine(slots, services.scheduler.signal);
+  }
+
+  /** @throws InputError where it cannot be reached */
+  private async openFarm(name: string): Promise<UnitEngine> {
+    const { host, scheduler, tell, diagnose } = this.services;
+    const { redisAddress } = await import("../farm/redis/address.js");
+    const { QueueEngine } = await import("../farm/redis/queue-engine.js");
+    return QueueEngine.open({
+      address: redisAddress(name, host.env, host.cwd),
+      name,
+      urgency: this.options.farmPriority,
+      signal: scheduler.signal,
+      tell: (text) => tell?.(text),
+      warn: (message) => diagnose({ severity: "warning", message }),
+      reached: (done, total) => scheduler.reached("compile", done, total),
+    });
   }
 
   /** Somebody wants to see all functions being compiled, or they are compiled otherwise than usual. */

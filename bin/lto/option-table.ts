@@ -8,6 +8,7 @@ import { InvalidArgumentError } from "commander";
 import { newestBitcode, oldestBitcode } from "../../formats/bitcode/versions.js";
 import { outlineForms } from "../../lto/codegen/outline/forms.js";
 import { type IpraPart, ipraParts, type OptimizationLevel } from "../../lto/codegen/program/options.js";
+import { priorityClasses } from "../farm/redis/names.js";
 import { addLlvmOption, type LlvmOptions, noLlvmOptions } from "./llvm-options.js";
 
 /** An option. */
@@ -173,6 +174,21 @@ const threads = {
         parseBytes("1g"),
       ),
       usual: "1g",
+    },
+    farm: value<string | null>(
+      "--farm <url>",
+      "have functions compiled by the workers of a farm: redis://HOST:PORT/DB, rediss://… or unix:///SOCKET",
+      (given) => given,
+      null,
+    ),
+    farmPriority: {
+      ...value(
+        "--farm-priority <n>",
+        "0: before the units of other links, to 9: after them",
+        parsePriority,
+        5,
+      ),
+      usual: "5",
     },
     thinltoDistributor: value<string | null>(
       "--thinlto-distributor <program>",
@@ -532,5 +548,12 @@ function parseBitcodeVersion(given: string): number {
 export function parseJobs(given: string): number {
   const n = parseCount(given);
   if (n < 1 || n > 1024) throw new InvalidArgumentError("expected a number from 1 to 1024.");
+  return n;
+}
+
+function parsePriority(given: string): number {
+  const n = parseCount(given);
+  if (n >= priorityClasses)
+    throw new InvalidArgumentError(`expected a number from 0 to ${priorityClasses - 1}.`);
   return n;
 }

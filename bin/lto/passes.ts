@@ -117,11 +117,11 @@ function addressesIn({ relocation, codeModel = "small" }: CodegenOptions): Addre
 
 /** Whatever is sent to other threads, or has a name in a cache, has to be bytes. */
 function codecFor(
-  { cacheDir, jobs, parallelThreshold, thinltoDistributor }: DriverOptions,
+  { cacheDir, farm, jobs, parallelThreshold, thinltoDistributor }: DriverOptions,
   linked: ModuleSummary,
 ): BodyCodec {
   const instructions = linked.symbols.reduce((sum, symbol) => sum + symbol.instructions, 0);
-  if (cacheDir !== null || thinltoDistributor !== null) return bodyCodec();
+  if (cacheDir !== null || farm !== null || thinltoDistributor !== null) return bodyCodec();
   const staysHere = jobs === 1 || instructions < parallelThreshold;
   return staysHere ? inMemoryCodec() : bodyCodec();
 }

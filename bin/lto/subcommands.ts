@@ -8,6 +8,7 @@ export const subcommands: ReadonlyMap<string, string> = new Map([
   ["why", "why a symbol is kept, open to unknown code, or changes registers"],
   ["measure", "what each decision of a link saves"],
   ["serve", "a service that stays warm, so that links take less time"],
+  ["worker", "compile functions for links that have a farm on Redis"],
   ["distribute", "a distributor for links that have their functions compiled in other processes"],
   ["compile-unit", "compile functions for such a link"],
   ["man", "manual pages"],

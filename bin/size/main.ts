@@ -4,7 +4,7 @@
  */
 import { Command, CommanderError } from "commander";
 import { InputError } from "../../lto/ir/errors.js";
-import { addCompileUnit, addDistribute } from "../farm/commands.js";
+import { addCompileUnit, addDistribute, addWorker } from "../farm/commands.js";
 import { addCompletion, addMan } from "../help/commands-of-help.js";
 import { reportFault } from "../host/fault.js";
 import type { Host } from "../host/host.js";
@@ -36,6 +36,7 @@ export function makeSubcommands(services: Services, finish: (code: number) => vo
     addWhy,
     addMeasure,
     addServe,
+    addWorker,
     addDistribute,
     addCompileUnit,
     addMan,

@@ -160,6 +160,8 @@ describe("options", () => {
     inlineEffort: 50,
     cacheDir: join(folder, "cache"),
     cacheSize: 1_000_000,
+    farm: "redis://nowhere.invalid",
+    farmPriority: 3,
     thinltoDistributor: "/nowhere/farm",
     thinltoDistributorArg: ["--fast"],
     thinltoRemoteCompiler: "/nowhere/tsc-lto",

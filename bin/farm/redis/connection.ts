@@ -1,0 +1,77 @@
+/** Connections to a farm's Redis, and what is asked of all of them. */
+import { InputError } from "../../../lto/ir/errors.js";
+import type { RedisAddress } from "./address.js";
+import { millisecondsOf, type WorkerRow, workerLifetime, workerOf, workersKey } from "./names.js";
+import type { IoRedis, Redis } from "./packages.js";
+
+/** Milliseconds for a connection to be made, and between attempts to make it again. */
+const connectTimeout = 10_000;
+const slowestRetry = 1000;
+/** Milliseconds that a command may take, where it does not wait for work. */
+const commandTimeout = 20_000;
+
+/** For commands that are answered at once: what cannot be sent, or is not answered, fails. */
+const promptOptions = (address: RedisAddress) => ({
+  ...address,
+  connectTimeout,
+  commandTimeout,
+  maxRetriesPerRequest: 3,
+  retryStrategy,
+});
+/** For the queue's, of which some wait for work, and all may wait for Redis to come back. */
+export const patientOptions = (address: RedisAddress) => ({
+  ...address,
+  connectTimeout,
+  maxRetriesPerRequest: null,
+  retryStrategy,
+});
+
+function retryStrategy(times: number): number {
+  return Math.min(50 * 2 ** Math.min(times, 10), slowestRetry);
+}
+
+/** @param name of the address, for messages @throws InputError when it cannot be reached, or lets nobody in */
+export async function connect(
+  { Redis: Client }: IoRedis,
+  address: RedisAddress,
+  name: string,
+): Promise<Redis> {
+  const redis = new Client({ ...promptOptions(address), lazyConnect: true });
+  // Of what ends a connection whoever uses it hears.
+  let last: Error | null = null;
+  redis.on("error", (e) => (last = e));
+  try {
+    await redis.connect();
+    await redis.ping();
+  } catch (e) {
+    redis.disconnect();
+    const { message } = last ?? (e as Error);
+    throw new InputError(`cannot use the farm ${name}: ${message || String(last ?? e)}`);
+  }
+  return redis;
+}
+
+/** Workers, of all builds, that were heard of lately. */
+export async function liveWorkers(redis: Redis): Promise<WorkerRow[]> {
+  const now = millisecondsOf(await redis.time());
+  return (await redis.zrangebyscore(workersKey, now - workerLifetime, "+inf")).map(workerOf);
+}
+
+/** Waits for something for so long. @returns whether it came in time; false also when it failed */
+export async function inTime(work: Promise<unknown>, milliseconds: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((done) => {
+    timer = setTimeout(() => done(false), milliseconds);
+  });
+  try {
+    return await Promise.race([
+      work.then(
+        () => true,
+        () => false,
+      ),
+      late,
+    ]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
