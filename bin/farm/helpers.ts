@@ -106,7 +106,7 @@ export class UnitHelpers implements Helpers {
     const missing = await this.unknown(wanted, decisions === null ? "allocated" : "completed");
     const known = wanted.length - missing.length;
     const size = this.sizeOf(missing);
-    if (size < leastWork) {
+    if (size < leastWork || (await this.engine.isThere?.()) === false) {
       if (!this.isAssuming) count.here += missing.length;
       return known;
     }

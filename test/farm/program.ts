@@ -1,5 +1,8 @@
-/** A program with work for several units: leaves, callers, a recursive component, calls through a table. */
-export function unitProgram(change = ""): string {
+/**
+ * A program with work for several units: leaves, callers, a recursive component, calls through a table.
+ * @param count of callers; there are twice as many leaves
+ */
+export function unitProgram(change = "", count = 200): string {
   const body = (i: number, callee: string): string => {
     const steps = Array.from(
       { length: 10 },
@@ -8,7 +11,7 @@ export function unitProgram(change = ""): string {
     return `  %v0 = add i64 %x, ${i}\n${steps.join("\n")}\n${callee}`;
   };
   const leaves = Array.from(
-    { length: 400 },
+    { length: 2 * count },
     (_, i) => `define i64 @leaf${i}(i64 %x) noinline optsize {
 ${body(i, i === 7 ? change : "")}
   store volatile i64 %v10, ptr @sink
@@ -16,9 +19,9 @@ ${body(i, i === 7 ? change : "")}
 }`,
   );
   const callers = Array.from(
-    { length: 200 },
+    { length: count },
     (_, i) => `define i64 @caller${i}(i64 %x) noinline optsize {
-${body(i, `  %c = call i64 @leaf${i}(i64 %v10)\n  %d = call i64 @leaf${i + 200}(i64 %c)`)}
+${body(i, `  %c = call i64 @leaf${i}(i64 %v10)\n  %d = call i64 @leaf${i + count}(i64 %c)`)}
   %p = getelementptr ptr, ptr @table, i64 %x
   %f = load ptr, ptr %p
   %e = call i64 %f(i64 %d)
@@ -39,7 +42,7 @@ out:
   ret i64 %x
 }`,
   );
-  const calls = Array.from({ length: 200 }, (_, i) => `  %r${i + 1} = call i64 @caller${i}(i64 %r${i})`);
+  const calls = Array.from({ length: count }, (_, i) => `  %r${i + 1} = call i64 @caller${i}(i64 %r${i})`);
   return `target triple = "x86_64-unknown-linux-gnu"
 @sink = global i64 0
 @table = internal constant [2 x ptr] [ptr @leaf3, ptr @leaf11]
@@ -47,7 +50,7 @@ ${[...leaves, ...callers, ...ring].join("\n")}
 define i64 @main(i64 %n) optsize {
   %r0 = call i64 @ring0(i64 %n)
 ${calls.join("\n")}
-  ret i64 %r200
+  ret i64 %r${count}
 }
 `;
 }

@@ -38,15 +38,16 @@ export async function connect(
 ): Promise<Redis> {
   const redis = new Client({ ...promptOptions(address), lazyConnect: true });
   // Of what ends a connection whoever uses it hears.
-  let last: Error | null = null;
-  redis.on("error", (e) => (last = e));
+  redis.on("error", () => {});
+  // It would try again for long; and where a password is wrong, it waits for questions to be answered that never are.
+  const refused = new Promise<never>((_, failed) => {
+    redis.once("error", failed);
+  });
   try {
-    await redis.connect();
-    await redis.ping();
+    await Promise.race([redis.connect().then(() => redis.ping()), refused]);
   } catch (e) {
     redis.disconnect();
-    const { message } = last ?? (e as Error);
-    throw new InputError(`cannot use the farm ${name}: ${message || String(last ?? e)}`);
+    throw new InputError(`cannot use the farm ${name}: ${(e as Error).message || String(e)}`);
   }
   return redis;
 }

@@ -148,7 +148,6 @@ export class QueueEngine implements UnitEngine {
     signal?.addEventListener("abort", wake);
     try {
       await this.sendKept();
-      if (!(await this.hasWorkers())) return;
       this.round = round;
       if (await inTime(this.send(round, [...units.keys()]), patience)) await this.wait(round, take);
       else this.leave("it takes no jobs");
@@ -160,6 +159,16 @@ export class QueueEngine implements UnitEngine {
       await this.cancel(round);
     }
     signal?.throwIfAborted();
+  }
+
+  async isThere(): Promise<boolean> {
+    if (this.isLost) return false;
+    try {
+      return await this.hasWorkers();
+    } catch (e) {
+      this.leave((e as Error).message);
+      return false;
+    }
   }
 
   private async hasWorkers(): Promise<boolean> {
