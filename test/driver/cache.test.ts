@@ -111,7 +111,11 @@ async function linked(contents: Files, options: LinkOptions = {}): Promise<Linke
 }
 const withCache = (contents: Files, options: LinkOptions = {}): Promise<Linked> =>
   linked(contents, { cacheDir: join(dir, "cache"), ...options });
-const cacheFiles = (): string[] => readdirSync(join(dir, "cache")).map((name) => join(dir, "cache", name));
+const filesOf = (suffix: string): string[] =>
+  readdirSync(join(dir, "cache"))
+    .filter((name) => name.endsWith(suffix))
+    .map((name) => join(dir, "cache", name));
+const cacheFiles = (): string[] => filesOf(".code");
 
 describe("--cache-dir", () => {
   it("gives the same text, cold and warm, and compiles nothing again", async () => {
@@ -120,6 +124,8 @@ describe("--cache-dir", () => {
     expect(await withCache(files)).toEqual(plain);
     expect(await withCache(files)).toEqual({ ...plain, cached: 5 });
     expect(cacheFiles()).toHaveLength(1);
+    // What the next link takes for granted.
+    expect(filesOf(".masks")).toHaveLength(1);
   });
 
   it("compiles what changed, and what its facts reach", async () => {
@@ -179,12 +185,12 @@ describe("--cache-dir", () => {
     const [first] = cacheFiles();
     utimesSync(first!, 1, 1);
     await withCache(files, { level: "O2" });
-    const both = cacheFiles().reduce((sum, file) => sum + statSync(file).size, 0);
+    const both = filesOf("").reduce((sum, file) => sum + statSync(file).size, 0);
     await withCache(files, { level: "O3", cacheSize: Math.floor(both * 1.25) });
     expect(cacheFiles()).not.toContain(first);
     expect(cacheFiles()).toHaveLength(2);
     await withCache(files, { cacheSize: 10 });
-    expect(cacheFiles()).toEqual([]);
+    expect(filesOf("")).toEqual([]);
   });
 
   it("removes what links that were killed left behind, and nothing else", async () => {
@@ -193,7 +199,7 @@ describe("--cache-dir", () => {
     for (const file of left) writeFileSync(file, "x");
     utimesSync(left[0]!, 1, 1);
     await withCache(files);
-    expect(left.map((file) => cacheFiles().includes(file))).toEqual([false, true, true]);
+    expect(left.map((file) => filesOf("").includes(file))).toEqual([false, true, true]);
   });
 
   it("can be used by links at the same time", async () => {
@@ -266,7 +272,7 @@ describe("--cache-dir, nothing changed", () => {
     });
     return { text, isLinked, warnings: diagnostics.map(({ message }) => message) };
   }
-  const kept = (): string[] => cacheFiles().filter((file) => file.endsWith(".link"));
+  const kept = (): string[] => filesOf(".link");
 
   it("gives the same text without linking", async () => {
     const { text } = await linked(files);
@@ -367,6 +373,6 @@ describe("--cache-dir, nothing changed", () => {
 
   it("counts outputs to the size of the directory", async () => {
     await done(inputsOf(files), { cacheSize: 10 });
-    expect(cacheFiles()).toEqual([]);
+    expect(filesOf("")).toEqual([]);
   });
 });
