@@ -8,7 +8,7 @@ import { isObject, splitObjects } from "../../formats/object/container.js";
 import { readObject } from "../../formats/object/reader.js";
 import { readBitcode } from "../../frontend/llvm/bitcode.js";
 import { isBitcode } from "../../frontend/llvm/magic.js";
-import { InputError } from "../../lto/ir/errors.js";
+import { attributed, InputError } from "../../lto/ir/errors.js";
 
 /**
  * `both` is an archive of IR and native members, `script` text, which linkers take for a linker script, `other` what only
@@ -79,7 +79,7 @@ function tripleOf(bytes: Uint8Array, name: string, policy: EmbeddedIrPolicy): st
   if (!isIr(bytes, name, policy)) return null;
   const ir = isElf(bytes) ? irOf(readElf(bytes, name), name, policy)!.bytes : bytes;
   const triple = isObject(ir)
-    ? readObject(splitObjects(ir)[0]!, name).triple
+    ? readObject(attributed(name, () => splitObjects(ir))[0]!, name).triple
     : readBitcode(ir, name)[0]!.triple;
   return triple === "" ? null : triple;
 }

@@ -4,7 +4,7 @@ import { type EmbeddedIrPolicy, irOf } from "../../formats/elf-ir.js";
 import { splitObjects } from "../../formats/object/container.js";
 import { readObjectContents } from "../../formats/object/reader.js";
 import { readBitcode } from "../../frontend/llvm/bitcode.js";
-import { InputError } from "../../lto/ir/errors.js";
+import { attributed, InputError } from "../../lto/ir/errors.js";
 import type { ModuleInput, NativeInput } from "../../lto/link/input.js";
 
 /** @throws InputError */
@@ -17,7 +17,7 @@ export function readElfInput(
   const ir = irOf(elf, file, policy);
   if (ir === null) return [nativeInput(elf, file)];
   if (ir.form === "bitcode") return readBitcode(ir.bytes, file).map((module) => ({ kind: "module", module }));
-  const objects = splitObjects(ir.bytes);
+  const objects = attributed(file, () => splitObjects(ir.bytes));
   if (elf.files > objects.length)
     throw new InputError("IR joined with other objects by a linker that does not know it", file);
   return objects.map((object) => ({ kind: "module", ...readObjectContents(object, file) }));

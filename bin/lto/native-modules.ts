@@ -16,7 +16,7 @@ import { irOf } from "../../formats/elf-ir.js";
 import { isObject, splitObjects } from "../../formats/object/container.js";
 import { readObject } from "../../formats/object/reader.js";
 import { isBitcode } from "../../frontend/llvm/magic.js";
-import { InputError, UnsupportedError } from "../../lto/ir/errors.js";
+import { attributed, InputError, UnsupportedError } from "../../lto/ir/errors.js";
 import type { NativeInput } from "../../lto/link/input.js";
 import { chooseCompiler } from "../cc/compilers.js";
 import { codegenArguments } from "../host/llvm-codegen.js";
@@ -207,7 +207,7 @@ export class NativeModules {
     if (!isElf(bytes)) return [{ kind: "ll", bytes: asItIs }];
     const ir = irOf(readElf(bytes, file), file, embeddedIrPolicy(this.options));
     if (ir === null || ir.optional) return [{ kind: "o", bytes: asItIs }];
-    return splitObjects(ir.bytes).map((object) => bitcodeOf(object, file));
+    return attributed(file, () => splitObjects(ir.bytes)).map((object) => bitcodeOf(object, file));
   }
 }
 

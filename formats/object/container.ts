@@ -3,8 +3,8 @@ import { InputError } from "../../lto/ir/errors.js";
 
 /** 0x89 "TSCLTO" newline: not text, not valid UTF-8, and damaged by newline conversion. */
 const magic = [0x89, 0x54, 0x53, 0x43, 0x4c, 0x54, 0x4f, 0x0a];
-/** Raised whenever a reader of the version before would misread an object. */
-export const formatVersion = 4;
+/** Raised whenever this reader would misread objects of the version before, or that one's these: with any change of the bytes. */
+export const formatVersion = 5;
 const headerSize = 28;
 
 export interface Parts {
@@ -39,18 +39,31 @@ export function joinParts({ tables, pool, bodies, debug }: Parts): Uint8Array {
 
 /**
  * The objects that stand one after another. Whether each is whole, its reader finds out.
- * @throws InputError when what follows one is none
+ * @throws InputError when what follows one is none, or one is of another version
  */
 export function splitObjects(bytes: Uint8Array): Uint8Array[] {
   const objects: Uint8Array[] = [];
   for (let start = 0; start < bytes.length; ) {
     const rest = bytes.subarray(start);
     if (start > 0 && !isObject(rest)) throw new InputError("trailing bytes after the object");
+    if (rest.length >= headerSize) checkVersion(rest);
     const size = rest.length < headerSize ? rest.length : endsOf(rest)[3];
     objects.push(rest.subarray(0, size));
     start += size;
   }
   return objects;
+}
+
+/** @param bytes at least a header @throws InputError when they are of another version, whose header may be another */
+function checkVersion(bytes: Uint8Array): void {
+  const version = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(8, true);
+  if (version < 1) throw new InputError("malformed object header");
+  if (version === formatVersion) return;
+  const age = version > formatVersion ? "newer" : "older";
+  const advice = version > formatVersion ? "" : ": compile it again";
+  throw new InputError(
+    `object format ${version} is ${age} than this program, which reads ${formatVersion}${advice}`,
+  );
 }
 
 /** Where the parts end, the first one's end first. @param bytes at least a header */
@@ -62,17 +75,11 @@ function endsOf(bytes: Uint8Array): [tables: number, pool: number, bodies: numbe
   return [tables, pool, bodies, bodies + view.getUint32(24, true)];
 }
 
-/** @throws InputError when the bytes are foreign, newer than this program, or cut short */
+/** @throws InputError when the bytes are foreign, of another version, or cut short */
 export function splitParts(bytes: Uint8Array): Parts {
   if (!isObject(bytes)) throw new InputError("not an IR object of tsc-cc");
   if (bytes.length < headerSize) throw new InputError("truncated object");
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const version = view.getUint32(8, true);
-  if (version > formatVersion)
-    throw new InputError(`object format ${version} is newer than this program, which reads ${formatVersion}`);
-  if (version < 1) throw new InputError("malformed object header");
-  if (version < formatVersion)
-    throw new InputError(`object format ${version} is older than this program, which reads ${formatVersion}`);
+  checkVersion(bytes);
   const [tablesEnd, poolEnd, bodiesEnd, debugEnd] = endsOf(bytes);
   if (debugEnd > bytes.length) throw new InputError("truncated object");
   if (debugEnd < bytes.length) throw new InputError("trailing bytes after the object");

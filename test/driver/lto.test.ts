@@ -73,6 +73,16 @@ describe("errors", () => {
       },
       `new.o: object format 9 is newer than this program, which reads ${formatVersion}`,
     ],
+    [
+      "older object",
+      "old.o",
+      () => {
+        const bytes = Buffer.from(readFileSync(path("f.o")));
+        bytes[8] = formatVersion - 1;
+        return bytes;
+      },
+      `old.o: object format ${formatVersion - 1} is older than this program, which reads ${formatVersion}: compile it again`,
+    ],
     ["bitcode", "b.bc", () => header([0x42, 0x43, 0xc0, 0xde]), "b.bc: malformed bitcode: no module"],
     [
       "GCC's objects",
