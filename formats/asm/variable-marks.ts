@@ -16,7 +16,7 @@ import { OpFact } from "../../lto/codegen/target.js";
 
 /** Instructions that were in this order before, and are so in the text. */
 interface Run {
-  /** Rising: where each instruction was. */
+  /** Rising: where each instruction was; a fraction more than the one before where that is not known. */
   readonly positions: number[];
   /** Where each is, counted in instructions of the text. */
   readonly places: number[];
@@ -53,6 +53,8 @@ export class VariableMarks {
   /** By their positions. */
   private readonly runs: Run[] = [];
   private readonly firstPositions: readonly number[];
+  /** Positions of instructions that are there, rising. */
+  private known: readonly number[] = [];
   /** A bit for each register that new instructions write. */
   private rewritten = 0;
   /** Instructions of the text that do what several did before. */
@@ -79,11 +81,15 @@ export class VariableMarks {
       const position = positions.get(inst);
       return position === undefined || position >= 0 ? position : -2 - position;
     };
-    const numbers = [...positions.keys()].map((inst) => own(inst)!);
-    const ranks = new Map(numbers.sort((a, b) => a - b).map((position, rank) => [position, rank]));
+    this.known = [...positions.keys()].map((inst) => own(inst)!).sort((a, b) => a - b);
+    const ranks = new Map(this.known.map((position, rank) => [position, rank]));
     let run: Run | null = null;
+    /** Of the last of the run whose position is known. */
+    let rank = 0;
     for (const { insts, succs } of blocks) {
       const last = insts.findLastIndex((inst) => positions.has(inst));
+      /** The run has instructions of the block. */
+      let isHere = false;
       for (let i = 0; i < insts.length; i++) {
         const inst = insts[i]!;
         if (inst.op === target.frame.directive || (facts[inst.op]! & noCode) !== 0) continue;
@@ -95,18 +101,22 @@ export class VariableMarks {
           if (succs.length > 0 || i <= last) this.rewrite(inst);
           continue;
         }
-        // Several instructions, and not known which; some are new.
-        if (position >= unknownPlace) {
+        const isUnknown = position >= unknownPlace;
+        if (isUnknown || positions.get(inst)! < 0) this.standing.add(place);
+        if (isUnknown) {
+          // Several instructions, of which some are new; the others came after those before it in the block.
           this.rewrite(inst);
-          run = null;
-          continue;
+          if (!isHere) run = null;
+        } else {
+          const own = ranks.get(position)!;
+          if (run === null || own !== rank + 1) this.runs.push((run = { positions: [], places: [], end: 0 }));
+          rank = own;
+          isHere = true;
         }
-        const follows = run !== null && ranks.get(position)! === ranks.get(run.positions.at(-1)!)! + 1;
-        if (run === null || !follows) this.runs.push((run = { positions: [], places: [], end: 0 }));
-        run.positions.push(position);
+        if (run === null) continue;
+        run.positions.push(isUnknown ? between(run.positions.at(-1)!) : position);
         run.places.push(place);
         run.end = place + 1;
-        if (positions.get(inst)! < 0) this.standing.add(place);
       }
     }
   }
@@ -160,10 +170,13 @@ export class VariableMarks {
       const last = positions[high - 1]!;
       const place = places[high - 1]!;
       // What ends among several instructions ends in the call that does what they did.
-      const isStanding = this.standing.has(place);
+      const isWhole =
+        to >= (this.known[lowerBound(this.known, Math.floor(last) + 1)] ?? Number.POSITIVE_INFINITY);
+      const isStanding = this.standing.has(place) && !isWhole;
+      const goesOn = high === positions.length && to > last + 1 && !isStanding;
       pieces.push({
         from: places[low]!,
-        to: high === positions.length && to > last + 1 && !isStanding ? end : place + 1,
+        to: goesOn ? end : place + 1,
         endsInCall: isStanding || (endsInCall && last === to - 1),
         bytes,
         described,
@@ -171,6 +184,9 @@ export class VariableMarks {
     }
   }
 }
+
+/** A position after another one and before the next whole one. */
+const between = (position: number): number => (position + Math.floor(position) + 1) / 2;
 
 const sameBytes = (a: readonly number[], b: readonly number[]): boolean =>
   a.length === b.length && a.every((byte, i) => byte === b[i]);

@@ -2,7 +2,7 @@
  * Entries of calls: where they return to, what they call, and what they pass, from which debuggers know frames that tail calls
  * left out and what arguments were on entry.
  *
- * Only calls of functions that have an entry say something, and of those through pointers, those whose pointer is still
+ * Calls of code that was outlined, which is passed nothing, are left out. Else only calls of functions that have an entry say something, and of those through pointers, those whose pointer is still
  * known. Jumps to others all stand there, so that debuggers know where they do not know what was passed. Tail calls have the
  * address behind them as GCC writes it: gdb 13 does not look at `DW_AT_call_pc`, which LLVM writes.
  * Source: DWARF 5, 3.4; LLVM, `DwarfDebug::constructCallSiteEntryDIEs`; gdb, `read_call_site_scope`.
@@ -48,12 +48,14 @@ const gnu: Names = {
 /**
  * Says of a function which calls it has.
  * @param version DWARF's @param entryOf the entry of a function by its symbol; null: it has none
+ * @param isPiece the symbol is one of code that was outlined
  */
 export function addCallSites(
   fn: Entry,
   calls: readonly CallSite[],
   version: number,
   entryOf: (symbol: string) => Entry | null,
+  isPiece: (symbol: string) => boolean,
 ): void {
   const names = version >= 5 ? standard : gnu;
   fn.flag(names.all);
@@ -61,6 +63,7 @@ export function addCallSites(
     const callee = call.callee === null ? null : entryOf(call.callee);
     // What is not described can be called all the same; what is left for something unknown must be said.
     if (callee === null && call.target === null && (call.callee !== null || !call.isTail)) continue;
+    if (!call.isTail && call.callee !== null && isPiece(call.callee)) continue;
     const site = fn.add(new Entry(names.site));
     if (callee !== null) site.entry(names.origin, callee);
     else if (call.target !== null) site.expression(names.target, bytesOf(call.target));

@@ -49,6 +49,8 @@ export class CodeEntries implements Scopes {
   private readonly others = new Map<DISubprogram, Entry>();
   /** Entries of what has code, by symbol. */
   private readonly bySymbol = new Map<string, Entry>();
+  /** Symbols of code that was outlined. */
+  private readonly pieces = new Set<string>();
   private readonly retainedOf = new Map<DISubprogram, Retained>();
 
   constructor(
@@ -271,15 +273,17 @@ export class CodeEntries implements Scopes {
     entry.text(At.Name, symbol);
     entry.flag(At.Artificial);
     this.bySymbol.set(symbol, entry);
+    this.pieces.add(symbol);
     this.context.defer(() => this.calls(entry, info, unit));
   }
 
   /** Says what a function calls, once all that has code has its entry. */
   private calls(entry: Entry, { calls }: FunctionDebugInfo, unit: UnitEntries): void {
-    addCallSites(entry, calls, this.context.version, (symbol) => {
+    const entryOf = (symbol: string): Entry | null => {
       const declared = this.elsewhere.get(symbol);
       return this.bySymbol.get(symbol) ?? (declared === undefined ? null : this.subprogram(declared, unit));
-    });
+    };
+    addCallSites(entry, calls, this.context.version, entryOf, (symbol) => this.pieces.has(symbol));
   }
 
   /** What a scope has: variables, blocks, what was inlined. */

@@ -93,7 +93,7 @@ class UnitTable {
   fileNumber(file: DIFile): number {
     let number = this.ofFile.get(file);
     if (number !== undefined) return number;
-    const key = `${file.directory}\0${file.filename}`;
+    const key = this.pathOf(file);
     number = this.files.get(key);
     if (number === undefined) {
       number = this.listed.push(file) - (this.version >= 5 ? 1 : 0);
@@ -101,6 +101,14 @@ class UnitTable {
     }
     this.ofFile.set(file, number);
     return number;
+  }
+
+  /** A file is listed once, however its source was named. */
+  private pathOf({ directory, filename }: DIFile): string {
+    if (filename.startsWith("/")) return filename;
+    const own = this.unit.file?.directory ?? "";
+    const folder = directory === "" ? own : directory.startsWith("/") ? directory : `${own}/${directory}`;
+    return `${folder}/${filename}`;
   }
 
   private bytes(...bytes: (number | string)[]): void {

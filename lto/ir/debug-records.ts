@@ -167,6 +167,30 @@ export function putBefore(inst: Inst, records: readonly DebugRecord[]): void {
   inst.debug = inst.debug === null ? [...records] : [...records, ...inst.debug];
 }
 
+/**
+ * That nothing is known of what records are about, in front of others of the same place: each once, and nothing of what
+ * those are about, so that what many ways lead past does not grow with each of them.
+ */
+export function unknownBefore(there: readonly DebugRecord[], records: readonly DebugRecord[]): DebugRecord[] {
+  const said = new Set<string>();
+  for (const record of there) if (!record.isDeclaration) said.add(subjectOf(record));
+  const unknown: DebugRecord[] = [];
+  for (const record of records) {
+    if (record.isDeclaration || said.has(subjectOf(record))) continue;
+    said.add(subjectOf(record));
+    unknown.push(record.asUnknown());
+  }
+  return unknown;
+}
+
+/** The same for records of the same part of the same variable. */
+function subjectOf({ variable, origin, expression }: DebugRecord): string {
+  const fragment = fragmentOf(expression);
+  return fragment === null
+    ? `${variable} ${origin}`
+    : `${variable} ${origin} ${fragment.offset} ${fragment.size}`;
+}
+
 /** What stands before an instruction that goes stands before another one. */
 export function passRecords(from: Inst, to: Inst): void {
   if (from.debug === null || from === to) return;
@@ -187,7 +211,7 @@ export function forEachRecord(
 /** The records that stand in a block. */
 export function recordsIn({ insts }: Block): DebugRecord[] {
   const found: DebugRecord[] = [];
-  for (const { debug } of insts) if (debug !== null) found.push(...debug);
+  for (const { debug } of insts) if (debug !== null) for (const record of debug) found.push(record);
   return found;
 }
 

@@ -15,7 +15,7 @@
  * What breaks it: changing the lists by other means (`raw`) while the editor lives; using an editor after its body was
  * taken or given to `Func.rewrite`.
  */
-import { type DebugRecord, passRecords, putBefore } from "./debug-records.js";
+import { type DebugRecord, passRecords, putBefore, unknownBefore } from "./debug-records.js";
 import { DebugUses } from "./debug-uses.js";
 import { type Block, type Body, type Inst, isTerminator, Op } from "./instructions.js";
 import type { Func } from "./module.js";
@@ -75,7 +75,8 @@ export class Editor {
     this.sweepBlock(block);
     const { insts } = block;
     const at = this.firstAfterPhis(block);
-    const unknown = records.filter((record) => !record.isDeclaration).map((record) => record.asUnknown());
+    const unknown = unknownBefore(insts[at]?.debug ?? [], records);
+    if (unknown.length === 0) return;
     if (at < insts.length) putBefore(insts[at]!, unknown);
     else this.debug!.park(block, unknown);
   }

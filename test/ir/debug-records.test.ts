@@ -1,7 +1,7 @@
 /** What is said of source variables while code changes: it goes on being true, or nothing is said any more. */
 import { describe, expect, it } from "vitest";
 import { DebugReconciliation } from "../../lto/ir/debug-reconcile.js";
-import { DebugRecord, Dw, fragmentOf } from "../../lto/ir/debug-records.js";
+import { DebugRecord, Dw, fragmentOf, unknownBefore } from "../../lto/ir/debug-records.js";
 import { salvage } from "../../lto/ir/debug-salvage.js";
 import { Block, Body, type Inst, makeInst, Op } from "../../lto/ir/instructions.js";
 import { raw } from "../../lto/ir/raw.js";
@@ -121,4 +121,21 @@ describe("reconciliation", () => {
     expect(ret.debug[0]!.values).toEqual([sums[0]]);
     expect(ret.debug[0]!.expression).toEqual([Dw.PlusUconst, 1, Dw.StackValue]);
   });
+});
+
+it("says once that nothing is known, however many ways lead past", () => {
+  const whole = record(argument);
+  const part = record(argument, [Dw.Fragment, 0, 8]);
+  const other = record(argument, [], 2);
+  const first = unknownBefore([], [whole, part, other, record(argument)]);
+  expect(first.map(({ variable, values }) => [variable, values])).toEqual([
+    [1, []],
+    [1, []],
+    [2, []],
+  ]);
+  expect(unknownBefore(first, [whole, part, other])).toEqual([]);
+  // What is said there of the same part comes after.
+  expect(unknownBefore([part], [whole, part])).toHaveLength(1);
+  const declaration = new DebugRecord(1, [], [argument], true, 0);
+  expect(unknownBefore([declaration], [declaration, whole])).toHaveLength(1);
 });

@@ -57,7 +57,7 @@ describe.skipIf(gdb === undefined).each([
   it("knows what was passed", () => {
     const said = session("file program", `break ${at("other-first")}`, "run", "bt 2", "continue", "bt 2");
     const passed = [...said.matchAll(/^#0 +other \((.*)\) at/gm)].map(([, text]) => text);
-    expect(passed).toEqual(["a=a@entry=1, b=6", "a=a@entry=3, b=6"]);
+    expect(passed).toEqual(["a=1, b=6", "a=3, b=6"]);
     expect([...said.matchAll(/ in top \((.*)\) at/g)].map(([, text]) => text)).toEqual(["x=1", "x=3"]);
   });
 });

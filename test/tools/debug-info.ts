@@ -3,6 +3,7 @@
  *
  *  - loaded: what the assembler makes of links with debug information and with --strip-debug differs in nothing that is
  *    loaded. Of bitcode that was made without -g it may differ: clang's own passes are not always the same with -g;
+ *  - sound: neither `llvm-dwarfdump --verify` nor `readelf -w` complains of what they do not complain of in clang's program;
  *  - lines: source lines with a place to stop at, of those that clang's program has; of which how many are the same;
  *  - code: bytes of code that have a line, beside clang's;
  *  - variables: those of which a place is known somewhere, of those that the sources have, and in how much of their
@@ -10,11 +11,11 @@
  *  - bytes: of debug sections, for each byte of code;
  *  - cost: processor time and memory of the link with -g, as a share of lld's, over the same without.
  *
- * Status 0: all of what is loaded is the same, and no program has fewer than `--least` of clang's lines.
+ * Status 0: all of what is loaded is the same, all is sound, and no program has fewer than `--least` of clang's lines.
  */
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { lineRows, statistics } from "./line-rows.js";
+import { dump, lineRows, statistics } from "./line-rows.js";
 import { parseCommandLine, splitWords } from "./options.js";
 import { packageNames, selectRecipes } from "./packages/registry.js";
 import { prepare } from "./prepared.js";
@@ -118,6 +119,14 @@ async function told(program: string): Promise<Told> {
   };
 }
 
+/** Kinds of what tools complain of: without numbers. @throws Error without llvm-dwarfdump */
+async function complaints(object: string): Promise<Set<string>> {
+  const { stderr } = await run(["readelf", "-w", object], { maxOutput: 1 << 30 });
+  const lines = `${await dump("--verify", object)}\n${stderr}`.split("\n");
+  const found = lines.filter((line) => /^(readelf: )?(error|warning):/i.test(line));
+  return new Set(found.map((line) => line.replace(/-?(0x)?[0-9a-f]*\d[0-9a-f]*/g, "N")));
+}
+
 /** Bytes of sections that debuggers read, and of code. */
 async function sectionBytes(program: string): Promise<{ debug: number; code: number }> {
   const { stdout } = await run(["size", "-A", program]);
@@ -161,18 +170,22 @@ for (const recipe of selectRecipes(words)) {
       const [wanted, got] = [clangs.stops, own.stops];
       const lost = [...wanted].filter((line) => !got.has(line));
       const share = got.size / wanted.size;
-      if (!isSame || share < Number(values["least"])) bad++;
+      const known = await complaints(full.exe);
+      const bugs = [...(await complaints(ours.object))].filter((kind) => !known.has(kind));
+      if (!isSame || bugs.length > 0 || share < Number(values["least"])) bad++;
       const bytes = { ours: await sectionBytes(ours.object), theirs: await sectionBytes(full.exe) };
       const placed = [own.placed / bytes.ours.code, clangs.placed / bytes.theirs.code];
       const relative = bytes.ours.debug / bytes.ours.code / (bytes.theirs.debug / bytes.theirs.code);
       console.log(
         `${recipe.name} ${level}: loaded ${isSame ? "same" : "DIFFERENT"}` +
-          `${isOfClang ? " (other than without -g)" : ""}, lines ${got.size}/${wanted.size} = ` +
+          `${isOfClang ? " (other than without -g)" : ""}, ${bugs.length === 0 ? "sound" : "COMPLAINTS"}, lines ${got.size}/${wanted.size} = ` +
           `${share.toFixed(3)} (${(1 - lost.length / wanted.size).toFixed(3)} the same), ` +
           `code with a line ${beside(placed[0]!, placed[1]!)}, variables known ${beside(own.known, clangs.known)}, ` +
           `covered ${beside(own.covered, clangs.covered)}, ` +
-          `debug bytes a byte of code ${relative.toFixed(2)} of clang's`,
+          `debug bytes ${(bytes.ours.debug / bytes.theirs.debug).toFixed(2)} of clang's, ` +
+          `${relative.toFixed(2)} a byte of code`,
       );
+      for (const line of bugs.slice(0, 5)) console.log(`  ${line}`);
       for (const line of lost.sort().slice(0, Number(values["lost"]))) console.log(`  ${line}`);
       if (values["cost"] === true) {
         const theirsPlain = await lto.link(plain, without);

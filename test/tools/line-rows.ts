@@ -13,7 +13,7 @@ export interface LineRow {
 }
 
 /** @throws Error without llvm-dwarfdump */
-async function dump(what: string, file: string): Promise<string> {
+export async function dump(what: string, file: string): Promise<string> {
   const command = findProgram("llvm-dwarfdump-22", "llvm-dwarfdump", "llvm-dwarfdump-19");
   if (command === undefined) throw new Error("llvm-dwarfdump is missing");
   return (await run([command, what, file], { maxOutput: 1 << 28 })).stdout.toString("latin1");

@@ -75,7 +75,16 @@ describe("arguments at calls", () => {
     expect(passed([address(RDI, RSP, 8), withRegisters(X.Push, 8, [], [RCX])])).toBeNull();
   });
 
+  it("are not said where they are in the same register while the callee runs", () => {
+    const known = withRegisters(X.Call, 8, [], [RBX]);
+    known.extra = routineCall;
+    expect(passed([withImmediate(X.Mov, 4, RBX, 5)], true, known)).toBeNull();
+  });
+
   it("are not in a frame that is gone", () => {
+    expect(passed([copy(RDI, RBX)], false, call(X.TailCall))).toBeNull();
+    expect(passed([], false, call(X.TailCall))).toBeNull();
+    expect(passed([], true, call(X.TailCall))).toEqual(entryOf(rdi));
     expect(passed([address(RDI, RSP, 8)], false, call(X.TailCall))).toBeNull();
     expect(passed([withImmediate(X.Mov, 4, RDI, 5)], false, call(X.TailCall))).toEqual([0x35]);
   });

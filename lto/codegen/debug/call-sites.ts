@@ -39,14 +39,16 @@ export function callArguments(
   const isTail = (instructions.facts[call.op]! & OpFact.Call) === 0;
   const never = call.extra?.kind === "call" && call.extra.noReturn;
   const clobbers = instructions.writes(call);
-  /** It is, in what debuggers take for the caller's frame, what it was at the call. */
+  /** It is, in what debuggers take for the caller's frame, what it was at the call: of jumps nobody asks what their targets change. */
   const survives = (register: number): boolean => {
-    if (register === registers.stackPointer) return !isTail;
+    if (isTail) return false;
+    if (register === registers.stackPointer) return true;
     return !never && !hasRegister(clobbers, register);
   };
   const seen = new Set<number>();
   for (const { loc } of call.uses.slice(calledRegister(call) === null ? 0 : 1)) {
-    if (loc < 0 || loc >= registers.generalCount || seen.has(loc)) continue;
+    // What the callee leaves alone says the same while it runs.
+    if (loc < 0 || loc >= registers.generalCount || seen.has(loc) || survives(loc)) continue;
     seen.add(loc);
     const value = valueAt(loc);
     const number = registers.dwarfNumber(loc);

@@ -15,7 +15,14 @@ export interface Located {
    * Positions of the instructions that were there when places were found; -2 less the first one's for an instruction that does
    * what several did, or less than any of those where some of them were new.
    */
-  readonly positions: ReadonlyMap<MInst, number>;
+  readonly positions: Map<MInst, number>;
+}
+
+/** A step put another instruction in an instruction's place, which does the same. */
+export function standsIn(mf: MFunction, by: MInst, of: MInst): void {
+  const positions = mf.debug?.located?.positions;
+  const position = positions?.get(of);
+  if (position !== undefined) positions!.set(by, position);
 }
 
 export const withMarks = (): FunctionDebug => ({ marks: new FunctionMarks(), located: null });

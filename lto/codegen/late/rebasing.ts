@@ -15,6 +15,7 @@
  * Breaks if: an instruction reads or writes registers that the target's facts do not show.
  */
 import { computeDominators } from "../../analysis/dominators.js";
+import { standsIn } from "../debug/function-debug.js";
 import type { MBlock, MFunction, MInst } from "../mir.js";
 import { hasRegister, minus, type RegisterSet, union } from "../register-set.js";
 import { endsBlock, OpFact, type Target } from "../target.js";
@@ -152,8 +153,11 @@ export class Rebasing {
       sets.push(choice);
       saved += gain;
     }
-    for (const [{ block, at, inst }, register] of taken)
-      this.blocks[block]!.insts[at] = this.address.rebased(inst, register)!;
+    for (const [{ block, at, inst }, register] of taken) {
+      const rebased = this.address.rebased(inst, register)!;
+      this.blocks[block]!.insts[at] = rebased;
+      standsIn(this.mf, rebased, inst);
+    }
     // From the ends of blocks: what is put in moves what is after it.
     for (const { register, block, at } of sets.sort((a, b) => b.at - a.at))
       this.blocks[block]!.insts.splice(at, 0, this.address.set(register));
