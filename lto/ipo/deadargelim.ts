@@ -345,6 +345,7 @@ function changeCall(call: CallInst, change: Change, fn: Func): Inst {
     return call;
   }
   const made = makeInst(call.op, voidType, operands, changed, [...call.blocks]) as CallInst;
+  made.origin = call.origin;
   made.hints = withHints(call.hints, { range: null });
   made.parent = call.parent;
   passRecords(call, made);

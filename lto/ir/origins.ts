@@ -14,7 +14,7 @@ import { LocationChains, LocationPool, mergedLocation } from "./debug/locations.
 import { type DILocalVariable, type DILocation, isLocalScope, type LocalScope } from "./debug/nodes.js";
 import { forEachRecord } from "./debug-records.js";
 import type { BodyView } from "./instructions.js";
-import type { GlobalValue } from "./module.js";
+import type { Func, GlobalValue } from "./module.js";
 
 /** A global that no input has. */
 export interface Made {
@@ -121,10 +121,15 @@ export class Origins {
   /**
    * The origin of a call that is inlined now, by which all that comes there is `moved`. Calls at one place, such as two of one
    * macro, are told apart: else debuggers would see one call, and take the variables of one for those of the other. As LLVM's
-   * inliner makes a distinct location for each. Without locations all calls of one function in another are one, as before.
+   * inliner makes a distinct location for each. A call that nothing is known of is at line 0 of the function that it stands in.
+   * Without locations all calls of one function in another are one, as before.
    */
-  inlined(call: number): number {
-    if (call === 0 || !this.hasLocations) return call;
+  inlined(origin: number, caller: Func): number {
+    if (!this.hasLocations) return origin;
+    const { subprogram } = caller;
+    const call =
+      origin === 0 && subprogram !== null ? this.located(caller, this.place(0, 0, subprogram, null)) : origin;
+    if (call === 0) return call;
     if (!this.inlinedCalls.has(call)) {
       this.inlinedCalls.add(call);
       return call;

@@ -57,7 +57,7 @@ describe("calls at one place that are inlined", () => {
   const origins = new Origins();
   const call = origins.located(f, origins.place(5, 1, f.subprogram!, null));
   const inG = origins.located(g, origins.place(2, 1, g.subprogram!, null));
-  const inlined = [0, 1, 2].map(() => origins.moved(g, inG, origins.inlined(call)));
+  const inlined = [0, 1, 2].map(() => origins.moved(g, inG, origins.inlined(call, f)));
   const places = (numbers: readonly number[]): DILocation[] =>
     numbers.map((number) => origins.locationOf(number)!);
 
@@ -68,13 +68,19 @@ describe("calls at one place that are inlined", () => {
   });
   it("stay so where all of it is inlined in turn", () => {
     const outer = origins.located(h, origins.place(8, 1, h.subprogram!, null));
-    const moved = inlined.map((number) => origins.moved(f, number, origins.inlined(outer)));
+    const moved = inlined.map((number) => origins.moved(f, number, origins.inlined(outer, h)));
     const calls = places(moved).map(({ inlinedAt }) => inlinedAt!);
     expect(new Set(calls).size).toBe(3);
     for (const { inlinedAt } of calls) expect(inlinedAt?.line).toBe(8);
     const again = inlined.map((number) => origins.moved(f, number, outer));
     expect(new Set(places(again).map(({ inlinedAt }) => inlinedAt)).size).toBe(3);
     expect(new Set(places(again).map(({ inlinedAt }) => inlinedAt!.inlinedAt)).size).toBe(1);
+  });
+  it("are several where nothing is known of the calls, too", () => {
+    const unknown = [0, 1].map(() => origins.moved(g, inG, origins.inlined(0, f)));
+    const calls = places(unknown).map(({ inlinedAt }) => inlinedAt!);
+    expect(new Set(calls).size).toBe(2);
+    for (const { line, scope } of calls) expect({ line, scope }).toEqual({ line: 0, scope: f.subprogram });
   });
   it("have only the caller in common", () => {
     const both = origins.locationOf(origins.merged(inlined[0]!, inlined[1]!));

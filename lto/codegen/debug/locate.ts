@@ -59,6 +59,9 @@ interface Subject {
   overlaps: number[];
 }
 
+/** What is said of variables and parts of them that lie in the frame; null: it is contradictory. */
+type Declarations = Map<string, LocatedVariable | null>;
+
 /** @param dwarfRegister the number of a register; -1 if it has none */
 export function locateVariables(
   mf: MFunction,
@@ -154,15 +157,15 @@ class Locator {
   }
 
   run(): readonly LocatedVariable[] {
-    const declared: LocatedVariable[] = [];
-    const seen = new Set<string>();
+    const declarations: Declarations = new Map();
     for (const block of this.mf.blocks)
       for (const inst of block.insts)
         for (const mark of this.marks.before.get(inst) ?? []) {
           if (mark.kind !== "variable" || this.marks.forgotten.has(mark.variable)) continue;
-          if (mark.isDeclaration && mark.of.kind === "slot") this.declare(mark, declared, seen);
+          if (mark.isDeclaration && mark.of.kind === "slot") this.declare(mark, declarations);
           else this.note(mark);
         }
+    const declared = [...declarations.values()].filter((variable) => variable !== null);
     if (this.all.length === 0) return declared;
     const { length } = this.mf.blocks;
     const words = Math.floor((mostFacts / length - this.subjects.length) / Math.max(1, this.numbers.size));
@@ -174,21 +177,21 @@ class Locator {
     return [...declared, ...this.collect(entry)];
   }
 
-  /** A variable that lies in the frame for as long as the function runs. */
-  private declare(mark: VariableMark, declared: LocatedVariable[], seen: Set<string>): void {
+  /** A variable that lies in the frame for as long as the function runs: in one place, else it is not known where. */
+  private declare(mark: VariableMark, declarations: Declarations): void {
     const place = this.placeOf(mark, -1, -1);
     const bytes = place === null ? null : locationBytes(place, withoutFragment(mark.expression), true);
     const fragment = fragmentOf(mark.expression);
     const key = `${mark.variable} ${mark.origin} ${fragment?.offset ?? ""}`;
-    if (bytes === null || seen.has(key)) return;
-    seen.add(key);
+    if (bytes === null) return;
+    const location = fragment === null ? whole(bytes) : composed([{ ...fragment, bytes }]);
+    const known = declarations.get(key);
+    if (known !== undefined) {
+      if (known?.bytes.join() !== location.bytes.join()) declarations.set(key, null);
+      return;
+    }
     const { variable, origin } = mark;
-    declared.push({
-      variable,
-      origin,
-      ranges: null,
-      ...(fragment === null ? whole(bytes) : composed([{ ...fragment, bytes }])),
-    });
+    declarations.set(key, { variable, origin, ranges: null, ...location });
   }
 
   private note(mark: VariableMark): void {

@@ -74,7 +74,7 @@ export function inlineCall(editor: Editor, call: CallInst, callee: Func, runtime
   const args = callee.args.map((_, i) => passedFor(editor, call, callee, i, runtime));
   const copies = cloneBlocks(view.blocks, new CloneMap(args));
   if (view.hasDebug) editor.expectRecords();
-  if (runtime.origins !== null) moveOrigins(copies, callee, call, runtime.origins);
+  if (runtime.origins !== null) moveOrigins(copies, callee, call, editor.fn, runtime.origins);
   const entries = callCount(call) / (callee.entryCount ?? Number.NaN);
   const { calls, isDynamic } = adapt(copies, call.data.tail, entries);
   moveStaticAllocas(editor, copies[0]!);
@@ -107,8 +107,14 @@ export function inlineCall(editor: Editor, call: CallInst, callee: Func, runtime
 }
 
 /** The copies were written in the callee, or came there through calls of its own. */
-function moveOrigins(copies: readonly Block[], callee: Func, call: CallInst, origins: Origins): void {
-  const site = origins.inlined(call.origin);
+function moveOrigins(
+  copies: readonly Block[],
+  callee: Func,
+  call: CallInst,
+  caller: Func,
+  origins: Origins,
+): void {
+  const site = origins.inlined(call.origin, caller);
   for (const { insts } of copies)
     for (const inst of insts) {
       inst.origin = origins.moved(callee, inst.origin, site);
