@@ -6,6 +6,8 @@
 import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
+import { InputError } from "../../lto/ir/errors.js";
+import { reasonOf } from "../host/system-errors.js";
 import { Connection, type Service } from "./connection.js";
 import type { Place } from "./place.js";
 import { Pool } from "./pool.js";
@@ -47,7 +49,7 @@ export class Supervisor implements Service {
     this.server.maxConnections = mostClients;
   }
 
-  /** Listens until it ends. @throws the system's errors when it cannot listen */
+  /** Listens until it ends. @throws InputError when it cannot listen */
   async run(): Promise<void> {
     closeInherited();
     process.umask(0o077);
@@ -84,15 +86,22 @@ export class Supervisor implements Service {
   private async listen(): Promise<void> {
     const { folder, name, socket, token, starting } = this.place;
     const own = `${folder}/${name}.${process.pid}`;
-    await new Promise<void>((resolve, reject) => {
-      this.server.once("error", reject);
-      this.server.listen(`${own}.sock`, resolve);
-    });
-    this.inode = fs.statSync(`${own}.sock`).ino;
-    fs.writeFileSync(`${own}.token`, this.halves.join(""), { mode: 0o600, flag: "wx" });
-    fs.renameSync(`${own}.token`, token);
-    fs.renameSync(`${own}.sock`, socket);
-    fs.rmSync(starting, { force: true });
+    try {
+      await new Promise<void>((resolve, reject) => {
+        this.server.once("error", reject);
+        this.server.listen(`${own}.sock`, resolve);
+      });
+      this.inode = fs.statSync(`${own}.sock`).ino;
+      fs.writeFileSync(`${own}.token`, this.halves.join(""), { mode: 0o600, flag: "wx" });
+      fs.renameSync(`${own}.token`, token);
+      fs.renameSync(`${own}.sock`, socket);
+    } catch (e) {
+      this.server.close();
+      for (const file of [`${own}.sock`, `${own}.token`]) fs.rmSync(file, { force: true });
+      throw new InputError(`cannot listen in ${folder}: ${reasonOf(e)}`);
+    } finally {
+      fs.rmSync(starting, { force: true });
+    }
   }
 
   private isFound(): boolean {

@@ -24,7 +24,8 @@ class Unsuited extends Error {}
  * @param loaded called after the first job that succeeds
  */
 export function work(load: (command: CommandName) => Promise<Main>, loaded: () => void): void {
-  let go: () => void = () => {};
+  /** Several programs may end at the same time, and each asks. */
+  const asking: (() => void)[] = [];
   let isFirst = true;
   const send = (message: FromWorker): void => {
     if (process.connected) process.send!(message);
@@ -34,14 +35,14 @@ export function work(load: (command: CommandName) => Promise<Main>, loaded: () =
     program: (group, runs, output) => send({ kind: "program", group, runs, output }),
     mayGoOn: () =>
       new Promise((resolve) => {
-        go = resolve;
+        asking.push(resolve);
         send({ kind: "ask" });
       }),
   });
   // As a signal, which cleans up where there is something to.
   process.on("disconnect", () => process.kill(process.pid, "SIGTERM"));
   process.on("message", (message: ToWorker) => {
-    if (message.kind === "go") go();
+    if (message.kind === "go") asking.shift()?.();
     else void run(message.request, load).then(answer);
   });
   send({ kind: "ready" });

@@ -124,6 +124,31 @@ describe("a command that the service runs", () => {
     expect(readdirSync(record).length).toBe(2);
   });
 
+  it("may wait for several programs that end at the same time", () => {
+    const tools = join(service.folder, "tools");
+    mkdirSync(tools);
+    for (let version = 15; version <= 22; version++)
+      writeFileSync(
+        join(tools, `clang-${version}`),
+        `#!/bin/sh\n[ "$1" = --version ] || exit 1\necho "Debian clang version ${version}.0.0"\n`,
+        { mode: 0o755 },
+      );
+    writeFileSync(file("x.c"), "int x;\n");
+    // Where nothing can be kept, all are asked for their versions each time.
+    const env = {
+      PATH: `${tools}:${process.env["PATH"]}`,
+      CLANG: "",
+      TSC_LTO_CLANG: "",
+      XDG_CACHE_HOME: "/dev/null",
+    };
+    const compile = (server: "off" | "on"): number | null =>
+      service.run("cc", ["-c", "x.c", "-o", "x.o"], { env, server }).status;
+    const alone = compile("off");
+    expect([compile("on"), compile("on")]).toEqual([alone, alone]);
+    rmSync(file("x.o"), { force: true });
+    rmSync(file("x.c"));
+  });
+
   it("says what standard output does not take, and that files cannot grow", () => {
     expect(same("lto", ["p3.ll", "-o", "-"], [], { stdout: openSync("/dev/full", "w") }).stderr).toBe(
       "tsc-lto: error: cannot write to standard output: No space left on device\n",
@@ -247,6 +272,24 @@ describe("a service that is broken", () => {
     });
     expect(service.processes()).toEqual([]);
     rmSync(service.socketFolder(), { recursive: true });
+  });
+
+  it("for whose files there is no room: that is said at once", async () => {
+    await service.end();
+    const way = { first: "ulimit -f 0" };
+    const begin = Date.now();
+    const started = service.run("lto", ["serve"], way);
+    expect([started.status, started.stderr]).toEqual([
+      1,
+      expect.stringMatching(/^tsc-lto: error: no service: cannot write .*starting: File too large\n$/),
+    ]);
+    expect(service.run("lto", ["serve", "--foreground"], way)).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/^tsc-lto: error: cannot listen in .*: File too large\n$/),
+    });
+    expect(Date.now() - begin).toBeLessThan(20_000);
+    expect(readdirSync(service.socketFolder())).toEqual([]);
+    linksAnyway("on", /^$/);
   });
 
   it("of which only the socket is left: it is started anew", async () => {
