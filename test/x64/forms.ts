@@ -11,9 +11,9 @@ import {
 import { reachesHigh } from "../../lto/x64/isa/high-registers.js";
 import { hasSegment, memory } from "../../lto/x64/isa/memory-operand.js";
 import { opcodeCount, rowOf } from "../../lto/x64/isa/op-info.js";
-import { Format, X } from "../../lto/x64/isa/ops.js";
+import { Format, lanesZeroed, X } from "../../lto/x64/isa/ops.js";
 import { XMM0, XMM16 } from "../../lto/x64/isa/registers.js";
-import { FlagRead, packed, type Row, Takes, vector } from "../../lto/x64/isa/row.js";
+import { FlagRead, packed, type Row, Takes, Upper, vector } from "../../lto/x64/isa/row.js";
 import { widestForms } from "../../lto/x64/isa/vex.js";
 import { V } from "../../lto/x64/isa/vex-ops.js";
 
@@ -370,4 +370,15 @@ export function highForms(): MInst[] {
       });
     }
   return out;
+}
+
+/** Forms of operations on one lane whose result is zeroed first. */
+export function zeroedForms(): MInst[] {
+  const insts = allForms().filter(
+    ({ op, defs }) => op < V.Zero && rowOf(op).upper === Upper.Lanes && defs.length === 1,
+  );
+  for (const inst of insts) inst.marks = lanesZeroed;
+  return insts.filter(
+    ({ op }) => rowOf(op).format === Format.Mov && rowOf(op).name !== "movss" && rowOf(op).name !== "movsd",
+  );
 }

@@ -24,12 +24,13 @@ import {
   opName,
   opReads,
   opSuffix,
+  opUpper,
   resultSize,
 } from "../../../lto/x64/isa/op-info.js";
 import { opcodeNames } from "../../../lto/x64/isa/op-names.js";
-import { ccNames, Format, JumpMark, X } from "../../../lto/x64/isa/ops.js";
+import { ccNames, Format, JumpMark, lanesZeroed, X } from "../../../lto/x64/isa/ops.js";
 import { XMM0, XMM16 } from "../../../lto/x64/isa/registers.js";
-import { FlagRead, Suffix, suffixes } from "../../../lto/x64/isa/row.js";
+import { FlagRead, Suffix, suffixes, Upper } from "../../../lto/x64/isa/row.js";
 import { V } from "../../../lto/x64/isa/vex-ops.js";
 import type { InstructionPrinter, OperandNames } from "../instruction-printer.js";
 import { inlineAsmText } from "./inline-asm.js";
@@ -104,7 +105,9 @@ function moveLikeText(inst: MInst, names: OperandNames): string {
   const from = argumentSize(inst.op, inst.size);
   if (inst.defs.length === 0)
     return `\t${mnemonic(inst)}\t${register(inst.uses[0], from, inst)}, ${memoryText(inst.mem!, names)}`;
-  return `\t${mnemonic(inst)}\t${source(inst, 0, from, names)}, ${result(inst)}`;
+  const text = `\t${mnemonic(inst)}\t${source(inst, 0, from, names)}, ${result(inst)}`;
+  if (inst.marks !== lanesZeroed || opUpper[inst.op] !== Upper.Lanes) return text;
+  return `\txorps\t${result(inst)}, ${result(inst)}\n${text}`;
 }
 
 /** The first of three operands, as wide as the result. */

@@ -18,6 +18,7 @@ import { XMM0, XMM16, xmmMask } from "../isa/registers.js";
 import { vectorFeatures } from "../isa/vector-features.js";
 import { useVexFinally } from "../isa/vex.js";
 import { V } from "../isa/vex-ops.js";
+import { breakPartialWrites } from "./partial-writes.js";
 
 const leaves = OpFact.Return | OpFact.TailCall;
 
@@ -28,7 +29,7 @@ function isVexFunction({ fn }: MFunction): boolean {
 
 /** Rewrites a function after its frame is there. */
 export function finishVexCode(mf: MFunction): void {
-  if (!isVexFunction(mf)) return;
+  if (!isVexFunction(mf)) return breakPartialWrites(mf);
   for (const { insts } of mf.blocks) for (const inst of insts) useVexFinally(inst);
   zeroUpperHalves(mf);
   if (mf.goal === "speed") freeOfLanes(mf);

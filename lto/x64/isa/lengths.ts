@@ -13,10 +13,19 @@
 
 import { type MemOperand, type MInst, type RegOperand, type SymbolKind, tableOf } from "../../codegen/mir.js";
 import { hasSegment, isRipRelative } from "./memory-operand.js";
-import { argumentSize, opBytes, opFormat, opLength, opSourceBytes, opWide, resultSize } from "./op-info.js";
-import { Format, JumpMark } from "./ops.js";
+import {
+  argumentSize,
+  opBytes,
+  opFormat,
+  opLength,
+  opSourceBytes,
+  opUpper,
+  opWide,
+  resultSize,
+} from "./op-info.js";
+import { Format, JumpMark, lanesZeroed } from "./ops.js";
 import { RAX, XMM16 } from "./registers.js";
-import { bytesRead, Length, Wide } from "./row.js";
+import { bytesRead, Length, Upper, Wide } from "./row.js";
 import { V } from "./vex-ops.js";
 
 /** Bytes of a branch to a block: short and near forms. */
@@ -203,11 +212,15 @@ function unaryLength(inst: MInst, register: RegOperand | null): number {
   return (size === 2 ? 1 : 0) + rexOne(inst, register, size === 8, size === 1) + 1 + operandLength(inst);
 }
 
+/** `xorps` of the result. */
+const zeroVectorLength = (inst: MInst): number => (isExtended(inst.defs[0]!) ? 1 : 0) + 3;
+
 /** Registers only or register and memory, no immediate: the general case. */
 function plainLength(inst: MInst): number {
   const op = inst.op;
   const wide = opWide[op] === Wide.Always || (opWide[op] === Wide.Size8 && inst.size === 8);
-  return rex(inst, wide, false, false) + opBytes[op]! + operandLength(inst);
+  const zeroing = inst.marks === lanesZeroed && opUpper[op] === Upper.Lanes ? zeroVectorLength(inst) : 0;
+  return zeroing + rex(inst, wide, false, false) + opBytes[op]! + operandLength(inst);
 }
 
 /** Bytes of a VEX prefix for what the map 0F has. */
@@ -427,7 +440,7 @@ export function instructionLength(inst: MInst): number {
     case Length.CrossMove:
       return crossMoveLength(inst);
     case Length.ZeroVector:
-      return (isExtended(inst.defs[0]!) ? 1 : 0) + 3;
+      return zeroVectorLength(inst);
   }
 }
 

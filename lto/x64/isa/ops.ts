@@ -634,6 +634,9 @@ export const enum AccessMark {
   Reload = 2,
 }
 
+/** `MInst.marks` of operations of SSE on one lane: the result's register, which is no source, is zeroed first. */
+export const lanesZeroed = 1;
+
 /** `MInst.marks` of returns, indirect jumps and calls. */
 export const enum JumpMark {
   /** A trap follows, which only speculation reaches. */

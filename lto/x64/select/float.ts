@@ -2,7 +2,7 @@
 
 import { type MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { operationSize } from "../../codegen/select/operation-size.js";
-import { type Inst, type InstWith, Op } from "../../ir/instructions.js";
+import { Flag, type Inst, type InstWith, Op } from "../../ir/instructions.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
 import { Cc, X } from "../isa/ops.js";
@@ -129,10 +129,12 @@ export function selectIntToFloat(s: Selector, inst: InstWith<Op.SIToFP | Op.UITo
   const op = double ? X.Cvtsi2sd : X.Cvtsi2ss;
   const result = s.resultOf(inst);
   const bits = source.type.bits;
-  if (inst.op === Op.UIToFP && bits === 64) return unsignedLongToFloat(s, source, result, op, double);
+  // What is not negative is the same number with a sign.
+  const isUnsigned = inst.op === Op.UIToFP && (inst.flags & Flag.NonNeg) === 0;
+  if (isUnsigned && bits === 64) return unsignedLongToFloat(s, source, result, op, double);
   const machine = new MInst(op, bits === 64 ? 8 : 4);
   machine.defs = [new RegOperand(result)];
-  if (inst.op === Op.UIToFP) {
+  if (isUnsigned) {
     const wide = s.newGpr();
     s.unary(X.Mov, 4, wide, s.reg(source));
     machine.size = 8;

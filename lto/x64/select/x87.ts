@@ -7,7 +7,7 @@
 
 import { type MemOperand, MInst, RegOperand } from "../../codegen/mir.js";
 import { constantBytes } from "../../codegen/select/constants.js";
-import { type Inst, type InstWith, Op } from "../../ir/instructions.js";
+import { Flag, type Inst, type InstWith, Op } from "../../ir/instructions.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
 import { Cc, X } from "../isa/ops.js";
@@ -114,7 +114,7 @@ export function selectX87Truncate(s: Selector, inst: InstWith<Op.FPTrunc>): void
 /** Integer (i32 or i64, signed or not) → fp80. */
 export function selectIntToX87(s: Selector, inst: InstWith<Op.SIToFP | Op.UIToFP>): void {
   const source = inst.operands[0]!;
-  const unsigned = inst.op === Op.UIToFP;
+  const unsigned = inst.op === Op.UIToFP && (inst.flags & Flag.NonNeg) === 0;
   const slot = s.mf.newSlot(8, 8);
   if (source.type.bits === 64) {
     const value = s.reg(source);
