@@ -18,10 +18,11 @@ import { nativeCast } from "./avx-cast.js";
 import { maskFrom, maskLike } from "./avx-masks.js";
 import { alike, bytesOf, constantLanes, halvesOf, isWide, splatOf, vex } from "./avx-registers.js";
 import { nativeShuffle } from "./avx-shuffle.js";
+import { lowerHalves, type QuadOperations, quadProduct } from "./quad-products.js";
 import { isSplat, uniformConstant } from "./vectors.js";
 import { compareFloats as compareBySse } from "./vectors-arith.js";
 import { extensionsOf } from "./vectors-extensions.js";
-import { isNonNegative, signedBits, usedBits, withLowerHalves } from "./vectors-facts.js";
+import { isNonNegative, signedBits, usedBits } from "./vectors-facts.js";
 import { extractLane, toRegister } from "./vectors-lanes.js";
 import { naturalOf } from "./vectors-masks.js";
 import { bitsOf, intLane, shapeOf } from "./vectors-shape.js";
@@ -103,7 +104,11 @@ function binary(
     case Op.Mul:
       if (!hasIntegers(a, avx2) || shape.laneBits === 8) return null;
       if (shape.laneBits === 64 && shape.isExact) return multiplyQuads(l, left, right, null);
-      return each((x, y) => (shape.laneBits === 64 ? multiplyWords(l, x, y, [64, 64]) : l.bin(Op.Mul, x, y)));
+      return each((x, y) =>
+        shape.laneBits === 64
+          ? quadProduct(l, x, y, [64, 64], quadOperations(l, x.type))
+          : l.bin(Op.Mul, x, y),
+      );
     case Op.Shl:
       return shape.isExact ? shift(l, "ll", right, a, b, avx2) : null;
     case Op.LShr:
@@ -165,43 +170,32 @@ export function multiplyQuads(
   const used = [usedBits(left), usedBits(right)] as const;
   const isUnsigned = used[0] <= 32 && used[1] <= 32;
   if (isUnsigned || (signedBits(left) <= 32 && signedBits(right) <= 32)) {
-    const b = pinnedParts(l, withLowerHalves(right));
-    return pinnedParts(l, withLowerHalves(left)).map((x, i) => {
+    const halves = (value: Value): Parts =>
+      lowerHalves(
+        (v) => pinnedParts(l, v),
+        (v, control) => vex(l, "Pshufd", v.type, v, imm(control)),
+        value,
+      );
+    const b = halves(right);
+    return halves(left).map((x, i) => {
       const dwords = alike(x.type, i32);
-      return vex(l, isUnsigned ? "Pmuludq" : "Pmuldq", x.type, as(l, x, dwords), as(l, b[i]!, dwords));
+      const op = isUnsigned ? "Pmuludq" : "Pmuldq";
+      return vex(l, op, alike(x.type, i64), as(l, x, dwords), as(l, b[i]!, dwords));
     });
   }
   const b = pinnedParts(l, right);
-  return pinnedParts(l, left).map((x, i) => whole?.(x, b[i]!) ?? multiplyWords(l, x, b[i]!, used));
+  return pinnedParts(l, left).map(
+    (x, i) => whole?.(x, b[i]!) ?? quadProduct(l, x, b[i]!, used, quadOperations(l, x.type)),
+  );
 }
 
-/** low·low + ((high·low + low·high) << 32), less what is zero. */
-function multiplyWords(l: Lowering, a: Value, b: Value, used: readonly [number, number]): Value {
-  const { type } = a;
-  const product = (x: Value, y: Value): Value | null => {
-    if (isLowZero(x) || isLowZero(y)) return null;
-    const dwords = alike(type, i32);
-    return vex(l, "Pmuludq", type, as(l, x, dwords), as(l, y, dwords));
+function quadOperations(l: Lowering, type: Type): QuadOperations {
+  const dwords = alike(type, i32);
+  return {
+    multiply: (x, y) => vex(l, "Pmuludq", type, as(l, x, dwords), as(l, y, dwords)),
+    shiftRight: (v) => vex(l, "Psrlq", type, v, imm(32)),
+    shiftLeft: (v) => vex(l, "Psllq", type, v, imm(32)),
   };
-  const high = (v: Value): Value => constantHigh(v) ?? vex(l, "Psrlq", type, v, imm(32));
-  const sum = (x: Value | null, y: Value | null): Value | null =>
-    x !== null && y !== null ? l.bin(Op.Add, x, y) : (x ?? y);
-  const cross = sum(used[0] <= 32 ? null : product(high(a), b), used[1] <= 32 ? null : product(a, high(b)));
-  const moved = cross === null ? null : vex(l, "Psllq", type, cross, imm(32));
-  return sum(product(a, b), moved) ?? zeroOf(type);
-}
-
-/** Whether the lower half of each 64-bit lane of a constant is zero. */
-const isLowZero = (v: Value): boolean =>
-  v.valueKind === "zero" ||
-  (v.valueKind === "data" && v.bytes.every((byte, i) => (i & 4) !== 0 || byte === 0));
-
-/** The upper halves of the 64-bit lanes of a constant, in place of the lower ones; null: it is none. */
-function constantHigh(v: Value): Value | null {
-  if (v.valueKind === "zero") return v;
-  if (v.valueKind !== "data") return null;
-  const bytes = v.bytes.map((_, i) => ((i & 4) === 0 ? v.bytes[i + 4]! : 0));
-  return bytes.every((byte) => byte === 0) ? zeroOf(v.type) : new ConstData(v.type, bytes);
 }
 
 export type Shift = "ll" | "rl" | "ra";

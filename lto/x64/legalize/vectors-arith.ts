@@ -3,6 +3,7 @@ import type { Lowering } from "../../codegen/legalize/lowering.js";
 import { type FloatPredicate, type IntPredicate, Op } from "../../ir/instructions.js";
 import { floatType, i8, i16, i32, i64, type Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
+import { quadProduct } from "./quad-products.js";
 import { extensionsOf } from "./vectors-extensions.js";
 import { intLane, registerOf } from "./vectors-shape.js";
 import {
@@ -28,7 +29,8 @@ import {
 
 const add = (l: Lowering, a: Value, b: Value): Value => l.bin(Op.Add, a, b);
 const sub = (l: Lowering, a: Value, b: Value): Value => l.bin(Op.Sub, a, b);
-const dwordShuffle = (l: Lowering, v: Value, control: number): Value =>
+/** Lanes of 4 bytes by a control of `pshufd`. */
+export const dwordShuffle = (l: Lowering, v: Value, control: number): Value =>
   as(l, sse(l, "pshufd", v4i32, as(l, v, v4i32), imm(control)), v.type);
 
 /** What is known of the factors of a product. */
@@ -51,18 +53,12 @@ export function multiply(l: Lowering, a: Value, b: Value, facts: FactorFacts | n
         (facts === null ? null : multiplyShort(l, a, b, facts)) ??
         (extensionsOf(l).sse41 ? l.bin(Op.Mul, a, b) : multiplyDwords(l, a, b))
       );
-    default: {
-      // low·low + ((high·low + low·high) << 32), less what is zero.
-      const mul = (x: Value, y: Value): Value => sse(l, "pmuludq", v2i64, as(l, x, v4i32), as(l, y, v4i32));
-      const high = (v: Value): Value => shiftConstant(l, "srl", v, 32);
-      const crosses: Value[] = [];
-      if (facts === null || facts.used[0] > 32) crosses.push(mul(high(a), b));
-      if (facts === null || facts.used[1] > 32) crosses.push(mul(a, high(b)));
-      const low = mul(a, b);
-      if (crosses.length === 0) return low;
-      const cross = crosses.length === 1 ? crosses[0]! : add(l, crosses[0]!, crosses[1]!);
-      return add(l, low, shiftConstant(l, "sll", cross, 32));
-    }
+    default:
+      return quadProduct(l, a, b, facts?.used ?? [64, 64], {
+        multiply: (x, y) => sse(l, "pmuludq", v2i64, as(l, x, v4i32), as(l, y, v4i32)),
+        shiftRight: (v) => shiftConstant(l, "srl", v, 32),
+        shiftLeft: (v) => shiftConstant(l, "sll", v, 32),
+      });
   }
 }
 

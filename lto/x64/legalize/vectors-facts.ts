@@ -4,7 +4,7 @@
  * Looks through a few instructions, so constant time.
  */
 import { elementOf } from "../../codegen/legalize/constants.js";
-import { Flag, Op } from "../../ir/instructions.js";
+import { Flag, type Inst, Op } from "../../ir/instructions.js";
 import { type ConstData, isConstant, sameConstant, type Value } from "../../ir/values.js";
 
 const maxDepth = 4;
@@ -58,6 +58,14 @@ export function usedBits(value: Value, depth = 0): number {
   }
 }
 
+/** A shuffle of lanes of 4 bytes within each 16, which is lowered already; null: it is none. */
+export function loweredShuffle(inst: Inst): { readonly source: Value; readonly control: number } | null {
+  if (inst.op !== Op.Call) return null;
+  const [callee, source, control] = inst.operands;
+  if (callee!.valueKind !== "global" || !/^tsc\.x64\.(?:v\.P|p)shufd$/.test(callee!.name)) return null;
+  return control?.valueKind === "int" ? { source: source!, control: control.num } : null;
+}
+
 /** Whether a lane of a vector of integers is zero, or poison. */
 function isZeroLane(value: Value, lane: number, depth: number): boolean {
   if (isConstant(value)) {
@@ -91,13 +99,10 @@ function isZeroLane(value: Value, lane: number, depth: number): boolean {
       return BigInt.asUintN(bits, part) === 0n;
     }
     case Op.Call: {
-      // A shuffle that is lowered already.
-      const source = value.operands[1];
-      const control = value.operands[2];
-      const isShuffle = first!.valueKind === "global" && /^tsc\.x64\.(?:v\.P|p)shufd$/.test(first!.name);
-      if (!isShuffle || source?.type !== value.type || control?.valueKind !== "int") return false;
-      const from = (lane & ~3) | ((control.num >> (2 * (lane & 3))) & 3);
-      return isZeroLane(source, from, depth + 1);
+      const shuffle = loweredShuffle(value);
+      if (shuffle === null || shuffle.source.type !== value.type) return false;
+      const from = (lane & ~3) | ((shuffle.control >> (2 * (lane & 3))) & 3);
+      return isZeroLane(shuffle.source, from, depth + 1);
     }
     default:
       return false;

@@ -23,10 +23,12 @@ import {
 } from "../../ir/instructions.js";
 import { i64, type Type } from "../../ir/types.js";
 import { ConstUndef, isConstant, type Value, zeroOf } from "../../ir/values.js";
+import { lowerHalves } from "./quad-products.js";
 import {
   compareEqual,
   compareFloats,
   compareInts,
+  dwordShuffle,
   type FactorFacts,
   multiply,
   type ShiftKind,
@@ -185,6 +187,16 @@ function lowerBinary(l: Lowering, op: BinaryOp, type: Type, left: Value, right: 
         shape.isExact && shape.laneBits >= 32
           ? { used: [usedBits(left), usedBits(right)], signed: [signedBits(left), signedBits(right)] }
           : null;
+      if (shape.laneBits === 64 && facts !== null && facts.used[0] <= 32 && facts.used[1] <= 32) {
+        const halves = (value: Value): Parts =>
+          lowerHalves(
+            (v) => pin(l, v),
+            (v, control) => dwordShuffle(l, v, control),
+            value,
+          );
+        const y = halves(right);
+        return halves(left).map((x, i) => multiply(l, as(l, x, v2i64), as(l, y[i]!, v2i64), facts));
+      }
       return each((x, y) => multiply(l, x, y, facts));
     }
     case Op.FAdd:
