@@ -80,6 +80,13 @@ const operations: readonly Operation[] = [
     c: "x >> n & 1 ? 77 : x ^ (T)1 << n",
     fast: "btc, bt",
   },
+  // In different blocks.
+  {
+    name: "blocks",
+    body: `${bit}%t = and T %x, %b\n%c = icmp ne T %t, 0\nbr i1 %c, label %yes, label %no\nyes:\n%y = xor T %x, %b\nstore T %y, ptr %p\nbr label %no\nno:\n%r = load T, ptr %p`,
+    c: "x >> n & 1 ? x ^ (T)1 << n : *p",
+    fast: "bt, btc",
+  },
   // The bit is wanted as such, too.
   {
     name: "apart",

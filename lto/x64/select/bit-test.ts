@@ -26,11 +26,16 @@ const isOne = (value: Value): boolean => value.valueKind === "int" && value.num 
 /** The number of a bit: in a register, or as a constant. */
 type BitNumber = Value | number;
 
-/** The bit that `value`, 1 shifted left by what is no constant, has; null if it is none such, or is made anyway. */
+/**
+ * The bit that `value`, 1 shifted left by what is no constant, has; null if it is none such, or is made anyway. Of another block of
+ * the same loop, too: its number is in a register then, in place of it.
+ */
 function shiftedOne(s: Selector, value: Value): Value | null {
   if (value.valueKind !== "inst" || value.op !== Op.Shl || s.values.vregs[value.id]! >= 0) return null;
   const [one, number] = value.operands as [Value, Value];
-  return isOne(one) && !isConstant(number) && value.parent === s.at.parent ? number : null;
+  if (!isOne(one) || isConstant(number)) return null;
+  const { header } = s.loops;
+  return header[value.parent!.id] === header[s.at.parent!.id] ? number : null;
 }
 
 /** The only bit of a constant of 8 bytes that no immediate holds; -1 if there is none. @param inverted all but it are set */
