@@ -114,6 +114,7 @@ export class ToySelection extends FunctionSelection {
   sharedConstantKey(value: Constant): string | null {
     return value.valueKind === "int" ? `${value.type.bits}:${value.value}` : null;
   }
+  readonly keepsFloats = false;
   isExpensive(value: Constant): boolean {
     return value.valueKind === "int" && value.num > 1000;
   }

@@ -102,6 +102,8 @@ export abstract class FunctionSelection {
   abstract sharedConstantKey(value: Constant): string | null;
   /** The constant, which has a key, takes so long to make that blocks share it. */
   abstract isExpensive(value: Constant): boolean;
+  /** Operations on numbers in floating point leave their operands as they are. */
+  abstract readonly keepsFloats: boolean;
   /** Emits code for a constant, into a fresh register. */
   abstract materialize(value: Constant): VReg;
   /** Emits code for the address of a slot, and of what is so many bytes after its start, into a fresh register. */
@@ -226,7 +228,8 @@ export abstract class FunctionSelection {
       vreg = this.materialize(value);
     });
     // Of numbers in floating point one would be a copy in front of operations that overwrite it.
-    if (made.length === 1) constants.add(key, made[0]!, vreg, value.valueKind !== "float");
+    const mayLeave = value.valueKind !== "float" || this.keepsFloats;
+    if (made.length === 1) constants.add(key, made[0]!, vreg, mayLeave);
     else for (const inst of made) this.emit(inst);
     return vreg;
   }

@@ -52,6 +52,10 @@ export abstract class Selector extends FunctionSelection {
     return !refused && !tooFar && this.thunkMark("branches") === 0;
   }
 
+  get keepsFloats(): boolean {
+    return this.vectorFeatures.avx;
+  }
+
   // ── Registers ──
 
   classOf(type: Type): number {
