@@ -252,3 +252,36 @@ describe("single bits", () => {
     expect(status).toBe(0);
   });
 });
+
+describe("disjunctions without common bits", () => {
+  const module = (attributes: string): string => `${head}define i64 @constant(i64 %x) ${attributes} {
+  %e = shl i64 %x, 1
+  %o = or disjoint i64 %e, 1
+  %r = mul i64 %o, %e
+  ret i64 %r
+}
+define i64 @scaled(i64 %x, i64 %y) ${attributes} {
+  %e = shl i64 %x, 3
+  %l = and i64 %y, 7
+  %r = or disjoint i64 %e, %l
+  ret i64 %r
+}
+define i64 @common(i64 %x) ${attributes} {
+  %e = shl i64 %x, 1
+  %o = or i64 %e, 1
+  %r = mul i64 %o, %e
+  ret i64 %r
+}
+`;
+  test("are sums where an address spares something", async () => {
+    writeFileSync(input, module(""));
+    expect((await tscLto([input, "-r", "-O2", "--verify", "-o", assembly], { cwd: folder })).err).toBe("");
+    const text = readFileSync(assembly, "utf8");
+    const body = (name: string): string =>
+      new RegExp(`^${name}:\\n([\\s\\S]*?)\\n\\t\\.size`, "m").exec(text)![1]!;
+    expect(body("constant")).toMatch(/leaq\t1\(%r\w+\), %r\w+\n\timulq/);
+    expect(body("scaled")).toMatch(/leaq\t\(%r\w+,%r\w+,8\), %rax/);
+    expect(body("constant") + body("scaled")).not.toMatch(/\tor[lq]/);
+    expect(body("common")).toMatch(/\tor[lq]/);
+  });
+});

@@ -4,7 +4,7 @@ import { type MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir
 import { constantNumber, foldedInteger } from "../../codegen/select/constants.js";
 import { loadFolds } from "../../codegen/select/loads.js";
 import { operationSize } from "../../codegen/select/operation-size.js";
-import { type Inst, type InstWith, isPlainAccess, Op } from "../../ir/instructions.js";
+import { Flag, type Inst, type InstWith, isPlainAccess, Op } from "../../ir/instructions.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
 import { X } from "../isa/ops.js";
@@ -180,6 +180,7 @@ function selectLogic(s: Selector, inst: Inst, result: VReg, size: number): void 
     }
   }
   if (selectBitPattern(s, inst, result, size)) return;
+  if (isAddress(s, inst, size, a, b)) return selectAdd(s, inst, result, size);
   const op = aluOps[inst.op]!;
   if (inst.type.bits === 1) {
     const imm = constantNumber(b);
@@ -188,6 +189,16 @@ function selectLogic(s: Selector, inst: Inst, result: VReg, size: number): void 
     return;
   }
   emitAlu(s, op, result, wide, size, a, b);
+}
+
+/** A disjunction without common bits is a sum, which the three operands of an address spare a copy or a shift. */
+function isAddress(s: Selector, inst: Inst, size: number, a: Value, b: Value): boolean {
+  if (inst.op !== Op.Or || (inst.flags & Flag.Disjoint) === 0 || !s.optimize || size < 4) return false;
+  return (
+    (!s.diesHere(a) && (immediate(s, b, size) !== null || (!isConstant(b) && !s.diesHere(b)))) ||
+    scaledOperand(s, a) !== null ||
+    scaledOperand(s, b) !== null
+  );
 }
 
 /** result = a op b; register sources at `wide`, memory sources only when the load is exactly that wide. */
