@@ -55,7 +55,7 @@ interface HalvesShuffle {
  * A vector of 64-bit lanes whose lower halves are those of a shuffle of 32-bit lanes: masks before it that leave these as they are
  * are looked through, whatever they do to the upper ones. Null where it is none such, or not alike for each 16 bytes.
  */
-export function shuffledHalves(value: Value): HalvesShuffle | null {
+function shuffledHalves(value: Value): HalvesShuffle | null {
   if (value.valueKind !== "inst" || value.op !== Op.BitCast) return null;
   const shuffle = value.operands[0]!;
   if (shuffle.valueKind !== "inst") return null;
