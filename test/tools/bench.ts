@@ -12,6 +12,7 @@ import { countInstructions } from "./bench/instructions.js";
 import type { Measurement } from "./bench/measure.js";
 import { available, build, inThreads, measure } from "./bench/measure.js";
 import { compareSuite } from "./bench/suite.js";
+import { compareIpra } from "./bench/suite-ipra.js";
 import type { RatioColumn } from "./bench/tables.js";
 import { printRatios } from "./bench/tables.js";
 import { threadPool } from "./in-process.js";
@@ -36,6 +37,8 @@ const usage = `usage: npm run bench -- [package… | all] [options]
                   execute (needs valgrind), time. Words are programs, 'others' (default: ten that nobody works on),
                   'worked' (ten that optimisations are tried on), or all
   --sizes         with --suite: sizes alone
+  --ipra          with --suite: what interprocedural register allocation costs and brings, of ours, LLVM's and GCC's;
+                  default programs: SPASS make_dparser oggenc sphereflake. --out FILE puts it beside other levels' figures
   --level L       level for all (default Oz; O2 with --instructions)
   --repeat N      measure each link N times, take the least CPU time (default 3)
   --columns S     toolchains, separated by commas (default ${sizeColumns})
@@ -52,6 +55,7 @@ const { values, words } = parseCommandLine(
     instructions: { type: "boolean", default: false },
     suite: { type: "string" },
     sizes: { type: "boolean", default: false },
+    ipra: { type: "boolean", default: false },
     against: { type: "string", default: "clang" },
     top: { type: "string", default: "40" },
     level: { type: "string" },
@@ -217,7 +221,9 @@ async function compareInstructions(): Promise<void> {
   printRatios("with interprocedural register allocation, ratio to without", names, ipraColumns(cell));
 }
 
-if (suite !== undefined) {
+if (suite !== undefined && values["ipra"] === true)
+  await compareIpra(String(suite), words, { ...options, repeat: Number(values["repeat"]) }, values["out"]);
+else if (suite !== undefined) {
   const sizes = Boolean(values["sizes"]);
   const more = {
     suite: String(suite),

@@ -46,7 +46,7 @@ export function inThreads(tool: Toolchain, pool: ThreadPool): Toolchain {
 }
 
 /** gcc has no level of its own for -Oz; -Os is its level for size. */
-function levelOf(tool: Toolchain, level: string): string {
+export function levelOf(tool: Toolchain, level: string): string {
   return tool.name.startsWith("gcc") && level === "Oz" ? "Os" : level;
 }
 

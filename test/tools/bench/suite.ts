@@ -21,9 +21,9 @@ import { loadedSizes, programSizes } from "../elf-size.js";
 import type { ThreadPool } from "../in-process.js";
 import { run } from "../process.js";
 import { cacheDir } from "../root.js";
-import type { BuildJob, Toolchain } from "../toolchain.js";
+import type { BuildJob, BuildResult, Toolchain } from "../toolchain.js";
 import { clangOption, ours, toolchain } from "../toolchain.js";
-import { inThreads } from "./measure.js";
+import { inThreads, levelOf } from "./measure.js";
 import { type SuiteProgram, suitePrograms } from "./suite-programs.js";
 import { printRatios } from "./tables.js";
 
@@ -67,27 +67,46 @@ export function selectPrograms(suite: string, words: readonly string[]): SuitePr
   });
 }
 
-async function buildProgram(p: SuiteProgram, tool: Toolchain, options: SuiteOptions): Promise<string> {
-  const part = (what: string) =>
-    cacheDir("suite", p.name, `${options.level}-${what.replace(/[^A-Za-z0-9]+/g, "_")}`);
+/** Objects by folder, made in this run. */
+const objectCache = new Map<string, Promise<string[] | BuildResult>>();
+
+/**
+ * Links a program, whose sources are compiled once.
+ * @returns the program, and the processor time of the link where that is measured
+ * @throws Error that names the step that failed
+ */
+export async function linkProgram(
+  p: SuiteProgram,
+  tool: Toolchain,
+  options: Pick<SuiteOptions, "level" | "jobs"> & { readonly measure?: boolean },
+): Promise<{ readonly exe: string; readonly linkSeconds: number }> {
+  const level = levelOf(tool, options.level);
+  const part = (what: string) => cacheDir("suite", p.name, `${level}-${what.replace(/[^A-Za-z0-9]+/g, "_")}`);
+  const { jobs, measure = false } = options;
+  const dir = part(tool.name);
   const job: BuildJob = {
     units: p.units,
     libs: p.libs,
-    level: options.level,
-    exe: join(part(tool.name), "program"),
-    dir: part(tool.name),
+    level,
+    exe: join(dir, "program"),
+    dir,
     pie: false,
-    jobs: options.jobs,
+    jobs,
+    measure,
   };
-  const objects = await tool.compile({ ...job, dir: part(`objects ${tool.objectKind}`) });
+  const objectDir = part(`objects ${tool.objectKind}`);
+  let compiled = objectCache.get(objectDir);
+  if (compiled === undefined)
+    objectCache.set(objectDir, (compiled = tool.compile({ ...job, dir: objectDir })));
+  const objects = await compiled;
   if (!Array.isArray(objects)) throw new Error(`${p.name}: ${objects.failed}: ${objects.message}`);
   const linked = await tool.link(job, objects);
   if (linked.failed !== undefined) throw new Error(`${p.name}: ${linked.failed}: ${linked.message}`);
-  return job.exe;
+  return { exe: job.exe, linkSeconds: linked.cpuSeconds };
 }
 
 /** Runs `command` (quoted for the shell) with the program's data around it. */
-async function runProgram(p: SuiteProgram, command: string, measured: boolean) {
+export async function runProgram(p: SuiteProgram, command: string, measured: boolean) {
   const cwd = mkdtempSync(join(tmpdir(), "suite-"));
   try {
     for (const [name, from] of p.data) {
@@ -117,7 +136,7 @@ export function ownInstructions(profile: string, own: { has(name: string): boole
 }
 
 /** Counted by cachegrind, which takes a sixth of callgrind's time: functions tell the program's code from libraries'. */
-async function countInstructions(p: SuiteProgram, exe: string): Promise<number> {
+export async function countInstructions(p: SuiteProgram, exe: string): Promise<number> {
   const dir = mkdtempSync(join(tmpdir(), "count-"));
   const out = `--cachegrind-out-file=${dir}/profile.%p`;
   const valgrind = `valgrind -q --tool=cachegrind --cache-sim=no --demangle=no --log-file=/dev/null ${out}`;
@@ -141,7 +160,7 @@ async function measureProgram(
   for (const tool of tools) {
     const before = known(tool.name);
     if (before !== undefined) results.set(tool.name, before);
-    else programs.set(tool.name, await buildProgram(p, tool, options));
+    else programs.set(tool.name, (await linkProgram(p, tool, options)).exe);
   }
   const outputs = new Map<string, string[]>();
   const seconds = new Map<string, number>();
