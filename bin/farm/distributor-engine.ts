@@ -36,8 +36,9 @@ export interface DistributorOptions {
   readonly output: string;
 }
 
-/** Bytes of what a distributor has to say that an error repeats. */
+/** Characters of what a distributor has to say that an error repeats, and bytes that are kept for them. */
 const mostWords = 2000;
+const keptWords = 4 * mostWords;
 
 export class DistributorEngine implements UnitEngine {
   readonly parallel = Math.max(8, availableParallelism());
@@ -93,7 +94,8 @@ export class DistributorEngine implements UnitEngine {
   private async start(description: string): Promise<void> {
     const { program, args } = this.options;
     const { host, signal } = this;
-    const words: Buffer[] = [];
+    // Its last words; how much it says is its own affair.
+    let words = Buffer.alloc(0);
     const code = await new Promise<number | string>((ended, failed) => {
       const child = startProgram(() =>
         spawn(program, [...args, description], {
@@ -112,7 +114,9 @@ export class DistributorEngine implements UnitEngine {
       };
       signal?.addEventListener("abort", stop);
       for (const stream of [child.stdout, child.stderr])
-        stream?.on("data", (bytes: Buffer) => words.push(bytes));
+        stream?.on("data", (bytes: Buffer) => {
+          words = Buffer.concat([words, bytes]).subarray(-keptWords);
+        });
       child.on("error", (e) =>
         failed(new InputError(`cannot run the distributor ${program}: ${reasonOf(e)}`)),
       );
@@ -123,7 +127,7 @@ export class DistributorEngine implements UnitEngine {
     });
     signal?.throwIfAborted();
     if (code === 0) return;
-    const said = Buffer.concat(words).toString("utf8").trim().slice(-mostWords);
+    const said = words.toString("utf8").trim().slice(-mostWords);
     const how = typeof code === "number" ? `with code ${code}` : `by ${code}`;
     throw new InputError(`the distributor ${program} ended ${how}${said === "" ? "" : `: ${said}`}`);
   }

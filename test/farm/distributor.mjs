@@ -3,7 +3,7 @@
  * Words: how, then (last) the description.
  */
 import { execFileSync } from "node:child_process";
-import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 
 const [how, file] = process.argv.slice(2);
@@ -33,6 +33,12 @@ for (const { args, inputs, outputs } of how === "reversed" ? [...jobs].reverse()
 
 const outputs = jobs.map((job) => job.outputs[0]);
 switch (how) {
+  case "talkative":
+    // More than a process has memory for, were it kept.
+    for (let i = 0; i < 300; i++) writeSync(1, Buffer.alloc(1 << 20, "words "));
+    writeSync(2, "its last words");
+    process.exit(3);
+    break;
   case "damaged":
     for (const output of outputs) {
       const bytes = readFileSync(output);

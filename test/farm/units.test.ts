@@ -144,6 +144,10 @@ describe("units of work", () => {
     expect(missing.said).toMatch(/error: cannot run the distributor \/nowhere\/farm: /);
     const failing = link(unitProgram(), "--thinlto-distributor=/bin/false");
     expect(failing.said).toContain("error: the distributor /bin/false ended with code 1");
+    const talkative = distributed(unitProgram(), "talkative");
+    expect(talkative.said).toMatch(
+      /error: the distributor \S+ ended with code 3: [\s\S]{1000,2000}its last words\n$/,
+    );
     const compiler = distributed(unitProgram(), "plain", "--thinlto-remote-compiler=/bin/false");
     expect(compiler.status).toBe(1);
   });
