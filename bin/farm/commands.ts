@@ -44,21 +44,31 @@ export const addWorker: AddSubcommand = (command, { host, print, complain }, fin
     )
     .requiredOption("--redis <url>", "the farm: redis://HOST:PORT/DB, rediss://… or unix:///SOCKET")
     .option("-j, --jobs <n>", "most units at a time (default: the number of cores)", parseJobs)
+    .option("--directory <dir>", "where links with that --farm-directory have their blobs, instead of Redis")
     .option("--idle-timeout <seconds>", "end after so long without a unit; 0: never", parseNumber, 0)
     .option("-q, --quiet", "say only what goes wrong")
-    .action(async (words: { redis: string; jobs?: number; idleTimeout: number; quiet?: boolean }) => {
-      const { redisAddress } = await import("./redis/address.js");
-      const { workForFarm } = await import("./redis/worker.js");
-      await workForFarm({
-        address: redisAddress(words.redis, host.env, host.cwd),
-        name: words.redis,
-        jobs: words.jobs ?? availableParallelism(),
-        idleTimeout: words.idleTimeout,
-        tell: (text) => words.quiet !== true && print(`${text}\n`),
-        complain: (message) => complain("warning", message),
-      });
-      finish(0);
-    });
+    .action(
+      async (words: {
+        redis: string;
+        directory?: string;
+        jobs?: number;
+        idleTimeout: number;
+        quiet?: boolean;
+      }) => {
+        const { redisAddress } = await import("./redis/address.js");
+        const { workForFarm } = await import("./redis/worker.js");
+        await workForFarm({
+          address: redisAddress(words.redis, host.env, host.cwd),
+          name: words.redis,
+          directory: words.directory === undefined ? null : resolve(host.cwd, words.directory),
+          jobs: words.jobs ?? availableParallelism(),
+          idleTimeout: words.idleTimeout,
+          tell: (text) => words.quiet !== true && print(`${text}\n`),
+          complain: (message) => complain("warning", message),
+        });
+        finish(0);
+      },
+    );
 };
 
 export const addDistribute: AddSubcommand = (command, { host, complain }, finish) => {

@@ -114,6 +114,7 @@ const forOptimizer: readonly LinkerOption[] = [
   done("thinlto-jobs <n>", "as --jobs; 0 and all: the number of cores", jobs, joined),
   ...[
     "farm <url>",
+    "farm-directory <dir>",
     "farm-priority <n>",
     "thinlto-distributor <program>",
     "thinlto-distributor-arg <arg>",

@@ -20,6 +20,7 @@ import type { Target } from "../../lto/codegen/target.js";
 import { InputError } from "../../lto/ir/errors.js";
 import type { Module } from "../../lto/ir/module.js";
 import { targetOf } from "../../lto/targets.js";
+import { BlobFiles } from "../farm/blob-files.js";
 import { reasonOf } from "../host/system-errors.js";
 import { codeSuffix, digestOf, maskSuffix, prune, writeWhole } from "./cache-files.js";
 import { CodeKeys, keyedOptions } from "./code-keys.js";
@@ -36,6 +37,8 @@ export class FileCodeCache extends CodeKeys implements CodeCache {
   private readonly file: string;
   private readonly target: Target;
   private readonly entries: ReadonlyMap<string, Buffer>;
+  /** Of a farm that has its blobs in this directory; null: there is none. */
+  private readonly shared: BlobFiles | null;
   /** What this link used or made. */
   private readonly used = new Map<string, CodeEntry>();
   /** Keys of what it made. */
@@ -55,19 +58,23 @@ export class FileCodeCache extends CodeKeys implements CodeCache {
     this.entries = readEntries(this.file, this.build);
     // They are much the same with other options, and by other builds.
     this.masks = new MaskMemory(join(directory, `${digestOf(program).toString("hex")}${maskSuffix}`));
+    this.shared = BlobFiles.find(directory);
   }
 
   has(key: string): boolean {
-    return this.used.has(key) || this.entries.has(key);
+    return this.used.has(key) || this.entries.has(key) || this.shared?.hasCode(key) === true;
   }
 
   get(key: string): CodeEntry | undefined {
     const known = this.used.get(key);
     if (known !== undefined) return known;
-    const bytes = this.entries.get(key);
+    const own = this.entries.get(key);
+    const bytes = own ?? this.shared?.code(key) ?? undefined;
     const entry = bytes === undefined ? null : entryOf(bytes, this.target);
     if (entry === null) return undefined;
     this.used.set(key, entry);
+    // Of others: from now on, this program's file has it, too.
+    if (own === undefined) this.made.add(key);
     return entry;
   }
 
@@ -80,6 +87,7 @@ export class FileCodeCache extends CodeKeys implements CodeCache {
   close(): string | null {
     try {
       this.masks.write();
+      this.share();
       if (this.made.size > 0 || this.used.size < this.entries.size) this.write();
       else if (this.entries.size === 0) return null;
       else {
@@ -91,6 +99,14 @@ export class FileCodeCache extends CodeKeys implements CodeCache {
     } catch (e) {
       return reasonOf(e);
     }
+  }
+
+  /** What was made here the farm need not make. */
+  private share(): void {
+    const { shared } = this;
+    if (shared === null) return;
+    for (const key of this.made)
+      if (shared.code(key) === null) shared.keepCode(key, encodeEntry(this.used.get(key)!));
   }
 
   private write(): void {

@@ -399,11 +399,13 @@ class Job {
   /** @throws InputError where it cannot be reached */
   private async openFarm(name: string): Promise<UnitEngine> {
     const { host, scheduler, tell, diagnose } = this.services;
+    const { farmDirectory: directory } = this.options;
     const { redisAddress } = await import("../farm/redis/address.js");
     const { QueueEngine } = await import("../farm/redis/queue-engine.js");
     return QueueEngine.open({
       address: redisAddress(name, host.env, host.cwd),
       name,
+      directory: directory === null ? null : resolve(host.cwd, directory),
       urgency: this.options.farmPriority,
       signal: scheduler.signal,
       tell: (text) => tell?.(text),

@@ -181,6 +181,15 @@ const threads = {
       (given) => given,
       null,
     ),
+    farmDirectory: {
+      ...value<string | null>(
+        "--farm-directory <dir>",
+        "where its links and workers have units and code, in a directory that all see; --cache-dir there needs no farm",
+        (given) => given,
+        null,
+      ),
+      usual: "in Redis",
+    },
     farmPriority: {
       ...value(
         "--farm-priority <n>",

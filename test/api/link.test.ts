@@ -161,6 +161,7 @@ describe("options", () => {
     cacheDir: join(folder, "cache"),
     cacheSize: 1_000_000,
     farm: "redis://nowhere.invalid",
+    farmDirectory: join(folder, "farm"),
     farmPriority: 3,
     thinltoDistributor: "/nowhere/farm",
     thinltoDistributorArg: ["--fast"],

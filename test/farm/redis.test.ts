@@ -115,8 +115,16 @@ describe.skipIf(!hasRedis)("a farm on Redis", () => {
   let redis: Redis;
   const farm = [`--farm=${server.address}`];
 
-  const startWorker = async (...before: string[]): Promise<WorkerProgram> => {
-    const words = [process.execPath, command("tsc-lto"), "worker", "--redis", server.address, "-j1"];
+  const startWorker = async (before: readonly string[], ...options: string[]): Promise<WorkerProgram> => {
+    const words = [
+      process.execPath,
+      command("tsc-lto"),
+      "worker",
+      "--redis",
+      server.address,
+      "-j1",
+      ...options,
+    ];
     const worker = await WorkerProgram.start([...before, ...words]);
     workers.push(worker);
     return worker;
@@ -159,8 +167,8 @@ describe.skipIf(!hasRedis)("a farm on Redis", () => {
 
   it("compiles what is new, and nothing twice", async () => {
     await forget();
-    await startWorker();
-    await startWorker();
+    await startWorker([]);
+    await startWorker([]);
     const cold = await link(unitProgram(), farm);
     expect(cold).toMatchObject({ text: plain.text, came: phases, known: 0, here: 4 });
     // Units are for this link only.
@@ -208,8 +216,38 @@ describe.skipIf(!hasRedis)("a farm on Redis", () => {
     expect(await restarted).toMatchObject({ text: plain.text, status: 0 });
   }, 240_000);
 
+  it("has its blobs in a directory where that is wanted, which --cache-dir shares", async () => {
+    const directory = join(folder, "shared");
+    const shared = [...farm, `--farm-directory=${directory}`];
+    // Of the worker that is left, which has none.
+    const refused = await link(unitProgram(), shared);
+    expect(refused).toMatchObject({ text: plain.text, came: [0, 0, 0] });
+    expect(refused.said).toContain("its blobs are in a directory, and this worker has none (--directory)");
+    rmSync(directory, { recursive: true });
+    await workers[1]!.end("SIGTERM");
+    const worker = await startWorker([], "--directory", directory);
+    expect(await link(unitProgram(), shared)).toMatchObject({ text: plain.text, came: phases, here: 4 });
+    const cached = await link(unitProgram(), [`--cache-dir=${directory}`, "-j1", "--stats"]);
+    expect(cached.text).toBe(plain.text);
+    expect(Number(/(\d+) {2}functions taken from the cache/.exec(cached.said)?.[1])).toBe(all);
+    // And what a link without the farm makes the farm has.
+    const edited = [`--cache-dir=${directory}`, "-j1"];
+    expect((await link(unitProgram(edit), edited)).text).toBe(plain.edited);
+    expect(await link(unitProgram(edit), shared)).toMatchObject({
+      text: plain.edited,
+      known: 2 * all,
+      here: 0,
+    });
+    expect(await worker.end("SIGTERM")).toBe(0);
+    const wrong = await link(unitProgram(), [...farm, "--farm-directory=/proc/nowhere"]);
+    expect(wrong.said).toMatch(
+      /error: cannot use the farm .*cannot write to the farm's directory \/proc\/nowhere/,
+    );
+  }, 240_000);
+
   it("ends its workers when they are asked to", async () => {
-    expect(await workers[1]!.end("SIGTERM")).toBe(0);
+    const worker = await startWorker([]);
+    expect(await worker.end("SIGTERM")).toBe(0);
     expect(await redis.zcard(workersKey)).toBe(0);
   }, 60_000);
 
@@ -218,14 +256,14 @@ describe.skipIf(!hasRedis)("a farm on Redis", () => {
     "has workers that see nothing of the link, and no network (needs unshare)",
     async () => {
       await forget();
-      const worker = await startWorker(
+      const worker = await startWorker([
         "unshare",
         "-rmn",
         "sh",
         "-c",
         `mount -t tmpfs none ${folder} && exec "$@"`,
         "sh",
-      );
+      ]);
       expect(await link(unitProgram(), farm)).toMatchObject({ text: plain.text, came: phases });
       expect(await worker.end("SIGTERM")).toBe(0);
     },

@@ -37,6 +37,8 @@ export interface UnitJob {
   readonly unit: string;
   /** Whose it is: a link takes its units away when it ends. */
   readonly link: string;
+  /** Blobs are in the directory that links and workers share, not in Redis. */
+  readonly directory: boolean;
   /** IR instructions. */
   readonly size: number;
   readonly functions: number;

@@ -12,6 +12,7 @@ import type { Queue, QueueEvents } from "bullmq";
 import { encodeAnswer } from "../../../formats/unit/unit.js";
 import { InputError } from "../../../lto/ir/errors.js";
 import { buildId } from "../../lto/cache-files.js";
+import { BlobFiles } from "../blob-files.js";
 import {
   type Blob,
   type BlobStore,
@@ -33,6 +34,8 @@ export interface FarmOptions {
   readonly address: RedisAddress;
   /** As it was given, for messages. */
   readonly name: string;
+  /** Where blobs are; null: in Redis. */
+  readonly directory: string | null;
   /** 0 (first) to 9. */
   readonly urgency: number;
   readonly signal: AbortSignal | undefined;
@@ -92,7 +95,8 @@ export class QueueEngine implements UnitEngine {
     private readonly events: QueueEvents,
     readonly parallel: number,
   ) {
-    this.blobs = new RedisBlobs(redis);
+    const { directory } = options;
+    this.blobs = directory === null ? new RedisBlobs(redis) : BlobFiles.make(directory);
     // What is wrong with connections shows where they are used.
     queue.on("error", () => {});
     events.on("error", () => {});
@@ -195,7 +199,13 @@ export class QueueEngine implements UnitEngine {
       const { digest, size, keys } = units[i]!;
       return {
         name: "unit",
-        data: { unit: digest, link: this.link, size, functions: keys.size },
+        data: {
+          unit: digest,
+          link: this.link,
+          directory: this.options.directory !== null,
+          size,
+          functions: keys.size,
+        },
         opts: {
           jobId,
           priority: priorityOf(this.options.urgency, size),

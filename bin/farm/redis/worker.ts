@@ -10,9 +10,11 @@ import { hostname } from "node:os";
 import type { Job, Worker } from "bullmq";
 import { Piscina } from "piscina";
 import { decodeAnswer, unitDigest } from "../../../formats/unit/unit.js";
+import { reasonOf } from "../../host/system-errors.js";
 import { buildId } from "../../lto/cache-files.js";
 import { threadFile } from "../../lto/thread-file.js";
 import type { WorkerAnswer, WorkerTask } from "../../lto/worker-protocol.js";
+import { BlobFiles } from "../blob-files.js";
 import { type BlobStore, codeBlob, codeLifetime, unitName } from "../blobs.js";
 import type { RedisAddress } from "./address.js";
 import { RedisBlobs } from "./blobs.js";
@@ -34,6 +36,8 @@ export interface FarmWorkerOptions {
   readonly address: RedisAddress;
   /** For messages. */
   readonly name: string;
+  /** Where links may have their blobs, besides Redis; null: nowhere. */
+  readonly directory: string | null;
   /** Units at a time. */
   readonly jobs: number;
   /** Seconds without a job after which it ends; 0: never. */
@@ -50,14 +54,17 @@ const stalledInterval = 2000;
 const mostTakeovers = 3;
 /** Milliseconds that a job may take: hundreds of times what the largest units need. */
 const jobTimeout = 300_000;
+/** Milliseconds between looks for files that nobody asks for any more. */
+const sweepInterval = 3_600_000;
 /** Milliseconds until Redis is no longer waited for at the end. */
 const farewell = 2000;
 
 /** Works until a signal ends it, or there is nothing to do for long. @throws InputError when the farm cannot be used */
 export async function workForFarm(options: FarmWorkerOptions): Promise<void> {
   const { bull, io } = await farmPackages();
+  const files = options.directory === null ? null : BlobFiles.make(options.directory);
   const redis = await connect(io, options.address, options.name);
-  const worker = new FarmWorker(options, bull, redis);
+  const worker = new FarmWorker(options, bull, redis, files);
   try {
     await worker.run();
   } finally {
@@ -68,7 +75,7 @@ export async function workForFarm(options: FarmWorkerOptions): Promise<void> {
 class FarmWorker {
   private readonly build = buildId().toString("hex");
   private readonly id = `${hostname()}-${process.pid}-${randomBytes(4).toString("hex")}`;
-  private readonly blobs: BlobStore;
+  private readonly inRedis: BlobStore;
   private readonly pool: Piscina<WorkerTask, WorkerAnswer>;
   private readonly worker: Worker<UnitJob, UnitResult>;
   private lastWork = Date.now();
@@ -80,9 +87,10 @@ class FarmWorker {
     private readonly options: FarmWorkerOptions,
     private readonly bull: BullMq,
     private readonly redis: Redis,
+    private readonly files: BlobFiles | null,
   ) {
     const { address, jobs } = options;
-    this.blobs = new RedisBlobs(redis);
+    this.inRedis = new RedisBlobs(redis);
     this.pool = new Piscina({ filename: threadFile(), minThreads: 1, maxThreads: jobs, workerData: null });
     this.worker = new bull.Worker<UnitJob, UnitResult>(queueName(this.build), (job) => this.work(job), {
       connection: patientOptions(address),
@@ -107,12 +115,22 @@ class FarmWorker {
     });
     const stop = (): void => this.end();
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, stop);
+    const sweep = setInterval(() => this.sweep(), sweepInterval);
     const pulse = setInterval(() => void this.pulse(), workerPulse);
     try {
       await Promise.race([ended, this.worker.run()]);
     } finally {
       clearInterval(pulse);
+      clearInterval(sweep);
       for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.off(signal, stop);
+    }
+  }
+
+  private sweep(): void {
+    try {
+      this.files?.sweep();
+    } catch (e) {
+      this.options.complain(`cannot tidy up the directory: ${reasonOf(e)}`);
     }
   }
 
@@ -154,16 +172,19 @@ class FarmWorker {
     }
   }
 
-  private async compile({ unit, link }: UnitJob): Promise<UnitResult> {
+  private async compile({ unit, link, directory }: UnitJob): Promise<UnitResult> {
     const { UnrecoverableError } = this.bull;
-    const [bytes] = await this.blobs.get([unitName(unit, link)]);
+    const blobs = directory ? this.files : this.inRedis;
+    if (blobs === null)
+      throw new Error("its blobs are in a directory, and this worker has none (--directory)");
+    const [bytes] = await blobs.get([unitName(unit, link)]);
     // Sent again, it is another job.
     if (bytes === null || bytes === undefined) throw new UnrecoverableError("its unit is gone");
     if (unitDigest(bytes) !== unit) throw new UnrecoverableError("its unit is damaged");
     const answer = await this.pool.run({ kind: "unit", bytes }, { signal: AbortSignal.timeout(jobTimeout) });
     if (!(answer instanceof Uint8Array)) throw new UnrecoverableError("its unit cannot be compiled");
     const { entries } = decodeAnswer(answer);
-    await this.blobs.put(
+    await blobs.put(
       entries.map(([key, entry]) => codeBlob(key, entry)),
       codeLifetime,
     );
