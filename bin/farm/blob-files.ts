@@ -8,7 +8,7 @@ import * as fs from "node:fs";
 import { join } from "node:path";
 import { InputError } from "../../lto/ir/errors.js";
 import { reasonOf } from "../host/system-errors.js";
-import { writeWhole } from "../lto/cache-files.js";
+import { makeFolder, writeWhole } from "../lto/cache-files.js";
 import {
   type Blob,
   type BlobStore,
@@ -31,7 +31,7 @@ export class BlobFiles implements BlobStore {
   static make(directory: string): BlobFiles {
     const folder = join(directory, folderName);
     try {
-      fs.mkdirSync(folder, { recursive: true });
+      makeFolder(folder);
       fs.accessSync(folder, fs.constants.W_OK);
     } catch (e) {
       throw new InputError(`cannot write to the farm's directory ${directory}: ${reasonOf(e)}`);

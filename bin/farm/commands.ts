@@ -44,7 +44,10 @@ export const addWorker: AddSubcommand = (command, { host, print, complain }, fin
     )
     .requiredOption("--redis <url>", "the farm: redis://HOST:PORT/DB, rediss://… or unix:///SOCKET")
     .option("-j, --jobs <n>", "most units at a time (default: the number of cores)", parseJobs)
-    .option("--directory <dir>", "where links with that --farm-directory have their blobs, instead of Redis")
+    .option(
+      "--directory <dir>",
+      "work for links with this --farm-directory, which have units and code there instead of in Redis",
+    )
     .option("--idle-timeout <seconds>", "end after so long without a unit; 0: never", parseNumber, 0)
     .option("-q, --quiet", "say only what goes wrong")
     .action(

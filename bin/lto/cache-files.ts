@@ -109,7 +109,7 @@ export function writeWhole(file: string, ...pieces: readonly Uint8Array[]): void
 }
 
 /** Makes a folder and those it is in. Node's own way never ends where a folder that is there has no room for others (/proc). */
-function makeFolder(folder: string): void {
+export function makeFolder(folder: string): void {
   if (fs.existsSync(folder)) return;
   const outer = dirname(folder);
   if (outer !== folder) makeFolder(outer);

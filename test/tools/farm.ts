@@ -7,6 +7,7 @@ import { readdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { Random } from "./bench/random.js";
 import { benchmarkObjects } from "./benchmark-objects.js";
+import { tellLarge } from "./farm/large.js";
 import { edited, type FarmLink, farmLink } from "./farm/links.js";
 import { linkTime, type Unit } from "./farm/model.js";
 import { FarmPlace } from "./farm/place.js";
@@ -24,6 +25,8 @@ const usage = `usage: npm run farm -- [package…] [options]
   --kills N       links in which workers are killed (default 20)
   --workers L     sleeping workers to measure with (default 1,2,4,8,16,32,64)
   --latency L     milliseconds to Redis and back (default 0,50)
+  --pace P        how long sleeping workers sleep against what was measured (default 1)
+  --instructions N  size of the program that is extrapolated to (default 10000000)
   --seed S        of what is random (default 1)`;
 
 const { values, words } = parseCommandLine(
@@ -34,6 +37,8 @@ const { values, words } = parseCommandLine(
     kills: { type: "string", default: "20" },
     workers: { type: "string", default: "1,2,4,8,16,32,64" },
     latency: { type: "string", default: "0,50" },
+    pace: { type: "string", default: "1" },
+    instructions: { type: "string", default: "10000000" },
     seed: { type: "string", default: "1" },
   },
   usage,
@@ -196,7 +201,8 @@ async function scale(name: string, objects: readonly string[], plain: FarmLink):
   const cold = await farmLink(objects, folder, [`--farm=${address}`], sameFiles);
   await learner.stop();
   tally.report(cold.text === plain.text, `${name}: sleepers have seen the link`, told(cold));
-  const phases = inPhases([...learner.seen.values()], cold.phases);
+  const bySeen = inPhases([...learner.seen.values()], cold.phases);
+  const phases: readonly (readonly Unit[])[] = bySeen;
   const work = phases.flat().reduce((sum, { seconds }) => sum + seconds, 0);
   const instructions = [...learner.seen.values()].reduce((sum, unit) => sum + unit.instructions, 0);
   const warm = await farmLink(objects, folder, [`--farm=${address}`], sameFiles);
@@ -221,20 +227,47 @@ async function scale(name: string, objects: readonly string[], plain: FarmLink):
   console.log(
     `${name}: ${instructions} instructions in ${learner.seen.size} units, ${work.toFixed(2)} s of work, ${central.toFixed(2)} s without it; ${(cold.bytes / 1e6).toFixed(1)} MB, ${cold.megabytes.toFixed(0)} MB of memory`,
   );
+  const pace = Number(values["pace"]);
+  const slower = phases.map((units) => units.map((unit) => ({ ...unit, seconds: unit.seconds * pace })));
   console.log("| workers | latency, ms | measured, s | model, s | |\n| ---: | ---: | ---: | ---: | ---: |");
   for (const latency of numbers("latency"))
     for (const workers of numbers("workers")) {
-      const { seconds } = await run(workers, latency, 1);
-      const model = linkTime(central, phases, rounds, { workers, latency: latency / 1000, perJob: 0 });
+      const { seconds } = await run(workers, latency, pace);
+      const model = linkTime(central, slower, rounds, { workers, latency: latency / 1000, perJob: 0 });
       console.log(
         `| ${workers} | ${latency} | ${seconds.toFixed(2)} | ${model.toFixed(2)} | ${(100 * (seconds / model - 1)).toFixed(0)}% |`,
       );
     }
   await learner.close();
+  const ofPhases = bySeen.map((units) => {
+    const size = units.reduce((sum, unit) => sum + unit.instructions, 0);
+    return { instructions: size, perInstruction: units.reduce((sum, unit) => sum + unit.seconds, 0) / size };
+  });
+  const nothing = join(folder, "nothing.ll");
+  writeFileSync(
+    nothing,
+    'target triple = "x86_64-unknown-linux-gnu"\ndefine i32 @main() {\n  ret i32 0\n}\n',
+  );
+  const empty = await farmLink([nothing], folder, ["-j1"], sameFiles);
+  const [last] = ofPhases.slice(-1);
+  for (const latency of numbers("latency"))
+    tellLarge(
+      {
+        // All functions are completed in one phase.
+        instructions: last!.instructions,
+        central: cold.cpuSeconds - empty.cpuSeconds,
+        phases: ofPhases,
+        bytesPerInstruction: cold.bytes / instructions,
+        megabytes: cold.megabytes - empty.megabytes,
+        empty: rounds,
+      },
+      Number(values["instructions"]),
+      latency / 1000,
+    );
 }
 
 /** Units of each phase: jobs are numbered as they are made. */
-function inPhases(seen: readonly SeenUnit[], counts: readonly number[]): Unit[][] {
+function inPhases(seen: readonly SeenUnit[], counts: readonly number[]): SeenUnit[][] {
   const ordered = [...seen].sort((a, b) => a.job - b.job);
   return counts.map((count) => ordered.splice(0, count));
 }

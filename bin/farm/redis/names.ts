@@ -2,8 +2,13 @@
 
 export const keyPrefix = "tsc-lto";
 
-/** Jobs for one build: others never see them. */
-export const queueName = (build: string): string => `units-${build}`;
+/**
+ * Who may do a link's jobs: workers of its build that have their blobs where it has them. Others never see them.
+ * @param inFiles blobs are in a directory, not in Redis
+ */
+export const kindOf = (build: string, inFiles: boolean): string => (inFiles ? `${build}-files` : build);
+
+export const queueName = (kind: string): string => `units-${kind}`;
 
 /** Workers that there are: a sorted set, `workerRow`s by the time (Redis's, in milliseconds) they were last heard of. */
 export const workersKey = `${keyPrefix}:workers`;
@@ -13,18 +18,19 @@ export const workerLifetime = 10_000;
 export const workerPulse = 3000;
 
 export interface WorkerRow {
-  readonly build: string;
+  /** `kindOf` */
+  readonly kind: string;
   /** Of the worker. */
   readonly id: string;
   /** Units that it does at a time. */
   readonly jobs: number;
 }
 
-export const workerRow = ({ build, id, jobs }: WorkerRow): string => `${build} ${jobs} ${id}`;
+export const workerRow = ({ kind, id, jobs }: WorkerRow): string => `${kind} ${jobs} ${id}`;
 
 export function workerOf(row: string): WorkerRow {
-  const [build = "", jobs = "", ...id] = row.split(" ");
-  return { build, jobs: Math.min(Math.max(1, Number(jobs) || 1), 4096), id: id.join(" ") };
+  const [kind = "", jobs = "", ...id] = row.split(" ");
+  return { kind, jobs: Math.min(Math.max(1, Number(jobs) || 1), 4096), id: id.join(" ") };
 }
 
 /** Milliseconds of a time that Redis tells: clocks of machines differ, its own is one. */
@@ -37,8 +43,6 @@ export interface UnitJob {
   readonly unit: string;
   /** Whose it is: a link takes its units away when it ends. */
   readonly link: string;
-  /** Blobs are in the directory that links and workers share, not in Redis. */
-  readonly directory: boolean;
   /** IR instructions. */
   readonly size: number;
   readonly functions: number;

@@ -27,7 +27,15 @@ import type { CodeStore, SentUnit, UnitEngine } from "../engine.js";
 import type { RedisAddress } from "./address.js";
 import { RedisBlobs } from "./blobs.js";
 import { connect, inTime, liveWorkers, patientOptions } from "./connection.js";
-import { keyPrefix, millisecondsOf, priorityOf, queueName, type UnitJob, type UnitResult } from "./names.js";
+import {
+  keyPrefix,
+  kindOf,
+  millisecondsOf,
+  priorityOf,
+  queueName,
+  type UnitJob,
+  type UnitResult,
+} from "./names.js";
 import { farmPackages, type Redis } from "./packages.js";
 
 export interface FarmOptions {
@@ -77,8 +85,8 @@ interface Round {
 
 export class QueueEngine implements UnitEngine {
   private readonly build = buildId().toString("hex");
+  private readonly kind: string;
   private readonly link = randomBytes(8).toString("hex");
-  private readonly blobs: BlobStore;
   private round: Round | null = null;
   private counter = 0;
   private kept: Blob[] = [];
@@ -91,12 +99,12 @@ export class QueueEngine implements UnitEngine {
   private constructor(
     private readonly options: FarmOptions,
     private readonly redis: Redis,
+    private readonly blobs: BlobStore,
     private readonly queue: Queue<UnitJob, UnitResult>,
     private readonly events: QueueEvents,
     readonly parallel: number,
   ) {
-    const { directory } = options;
-    this.blobs = directory === null ? new RedisBlobs(redis) : BlobFiles.make(directory);
+    this.kind = kindOf(this.build, options.directory !== null);
     // What is wrong with connections shows where they are used.
     queue.on("error", () => {});
     events.on("error", () => {});
@@ -113,16 +121,18 @@ export class QueueEngine implements UnitEngine {
     const { address, name } = options;
     const redis = await connect(io, address, name);
     try {
-      const build = buildId().toString("hex");
+      const kind = kindOf(buildId().toString("hex"), options.directory !== null);
+      // Before there is a queue, whose connections would have to be ended.
+      const blobs = options.directory === null ? new RedisBlobs(redis) : BlobFiles.make(options.directory);
       const start = millisecondsOf(await redis.time());
-      const workers = (await liveWorkers(redis)).filter((worker) => worker.build === build);
+      const workers = (await liveWorkers(redis)).filter((worker) => worker.kind === kind);
       const parallel = workers.reduce((sum, { jobs }) => sum + jobs, 0);
       const shared = { connection: patientOptions(address), prefix: keyPrefix };
-      const queue = new bull.Queue<UnitJob, UnitResult>(queueName(build), shared);
+      const queue = new bull.Queue<UnitJob, UnitResult>(queueName(kind), shared);
       // What happens from now on, whenever it begins to listen.
-      const events = new bull.QueueEvents(queueName(build), { ...shared, lastEventId: `${start}-0` });
+      const events = new bull.QueueEvents(queueName(kind), { ...shared, lastEventId: `${start}-0` });
       options.tell(`farm ${name}: ${workers.length} workers of this build, ${parallel} units at a time`);
-      return new QueueEngine(options, redis, queue, events, Math.max(leastParallel, parallel));
+      return new QueueEngine(options, redis, blobs, queue, events, Math.max(leastParallel, parallel));
     } catch (e) {
       redis.disconnect();
       throw new InputError(`cannot use the farm ${name}: ${(e as Error).message}`);
@@ -177,12 +187,17 @@ export class QueueEngine implements UnitEngine {
 
   private async hasWorkers(): Promise<boolean> {
     const workers = await liveWorkers(this.redis);
-    if (workers.some(({ build }) => build === this.build)) return true;
-    this.warnOnce(
-      workers.length === 0
-        ? "it has no workers"
-        : `its ${workers.length} workers are of other builds of tsc-lto, or run by another Node`,
-    );
+    if (workers.some(({ kind }) => kind === this.kind)) return true;
+    const others = `its ${workers.length} workers`;
+    if (workers.length === 0) this.warnOnce("it has no workers");
+    else if (!workers.some(({ kind }) => kind.startsWith(this.build)))
+      this.warnOnce(`${others} are of other builds of tsc-lto, or run by another Node`);
+    else
+      this.warnOnce(
+        this.options.directory === null
+          ? `${others} have their code in files (--farm-directory)`
+          : `${others} have their code in Redis (--directory)`,
+      );
     return false;
   }
 
@@ -199,13 +214,7 @@ export class QueueEngine implements UnitEngine {
       const { digest, size, keys } = units[i]!;
       return {
         name: "unit",
-        data: {
-          unit: digest,
-          link: this.link,
-          directory: this.options.directory !== null,
-          size,
-          functions: keys.size,
-        },
+        data: { unit: digest, link: this.link, size, functions: keys.size },
         opts: {
           jobId,
           priority: priorityOf(this.options.urgency, size),

@@ -21,6 +21,7 @@ import { RedisBlobs } from "./blobs.js";
 import { connect, inTime, patientOptions } from "./connection.js";
 import {
   keyPrefix,
+  kindOf,
   millisecondsOf,
   queueName,
   type UnitJob,
@@ -36,7 +37,7 @@ export interface FarmWorkerOptions {
   readonly address: RedisAddress;
   /** For messages. */
   readonly name: string;
-  /** Where links may have their blobs, besides Redis; null: nowhere. */
+  /** Where its links have their blobs; null: in Redis. */
   readonly directory: string | null;
   /** Units at a time. */
   readonly jobs: number;
@@ -75,7 +76,8 @@ export async function workForFarm(options: FarmWorkerOptions): Promise<void> {
 class FarmWorker {
   private readonly build = buildId().toString("hex");
   private readonly id = `${hostname()}-${process.pid}-${randomBytes(4).toString("hex")}`;
-  private readonly inRedis: BlobStore;
+  private readonly kind: string;
+  private readonly blobs: BlobStore;
   private readonly pool: Piscina<WorkerTask, WorkerAnswer>;
   private readonly worker: Worker<UnitJob, UnitResult>;
   private lastWork = Date.now();
@@ -90,9 +92,10 @@ class FarmWorker {
     private readonly files: BlobFiles | null,
   ) {
     const { address, jobs } = options;
-    this.inRedis = new RedisBlobs(redis);
+    this.kind = kindOf(this.build, files !== null);
+    this.blobs = files ?? new RedisBlobs(redis);
     this.pool = new Piscina({ filename: threadFile(), minThreads: 1, maxThreads: jobs, workerData: null });
-    this.worker = new bull.Worker<UnitJob, UnitResult>(queueName(this.build), (job) => this.work(job), {
+    this.worker = new bull.Worker<UnitJob, UnitResult>(queueName(this.kind), (job) => this.work(job), {
       connection: patientOptions(address),
       prefix: keyPrefix,
       name: this.id,
@@ -109,12 +112,13 @@ class FarmWorker {
   async run(): Promise<void> {
     const { tell, name, jobs } = this.options;
     await this.pulse();
-    tell(`worker ${this.id} of build ${this.build}: ${jobs} units at a time, from ${name}`);
     const ended = new Promise<void>((end) => {
       this.end = end;
     });
     const stop = (): void => this.end();
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, stop);
+    // From now on signals end it well.
+    tell(`worker ${this.id} of build ${this.build}: ${jobs} units at a time, from ${name}`);
     const sweep = setInterval(() => this.sweep(), sweepInterval);
     const pulse = setInterval(() => void this.pulse(), workerPulse);
     try {
@@ -139,7 +143,7 @@ class FarmWorker {
     const { idleTimeout, jobs } = this.options;
     try {
       const now = millisecondsOf(await this.redis.time());
-      const row = workerRow({ build: this.build, id: this.id, jobs });
+      const row = workerRow({ kind: this.kind, id: this.id, jobs });
       const rows = this.redis.pipeline().zadd(workersKey, now, row);
       await rows.zremrangebyscore(workersKey, "-inf", now - 10 * workerLifetime).exec();
       if (this.complaint !== "") this.options.tell("the farm is there again");
@@ -172,19 +176,16 @@ class FarmWorker {
     }
   }
 
-  private async compile({ unit, link, directory }: UnitJob): Promise<UnitResult> {
+  private async compile({ unit, link }: UnitJob): Promise<UnitResult> {
     const { UnrecoverableError } = this.bull;
-    const blobs = directory ? this.files : this.inRedis;
-    if (blobs === null)
-      throw new Error("its blobs are in a directory, and this worker has none (--directory)");
-    const [bytes] = await blobs.get([unitName(unit, link)]);
+    const [bytes] = await this.blobs.get([unitName(unit, link)]);
     // Sent again, it is another job.
     if (bytes === null || bytes === undefined) throw new UnrecoverableError("its unit is gone");
     if (unitDigest(bytes) !== unit) throw new UnrecoverableError("its unit is damaged");
     const answer = await this.pool.run({ kind: "unit", bytes }, { signal: AbortSignal.timeout(jobTimeout) });
     if (!(answer instanceof Uint8Array)) throw new UnrecoverableError("its unit cannot be compiled");
     const { entries } = decodeAnswer(answer);
-    await blobs.put(
+    await this.blobs.put(
       entries.map(([key, entry]) => codeBlob(key, entry)),
       codeLifetime,
     );
@@ -201,7 +202,7 @@ class FarmWorker {
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, hurry);
     try {
       await inTime(
-        redis.zrem(workersKey, workerRow({ build: this.build, id: this.id, jobs: this.options.jobs })),
+        redis.zrem(workersKey, workerRow({ kind: this.kind, id: this.id, jobs: this.options.jobs })),
         farewell,
       );
       await inTime(Promise.race([worker.close(), interrupted]), jobTimeout);

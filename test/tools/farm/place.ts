@@ -13,7 +13,7 @@ export class FarmPlace {
   readonly redis = new Redis(this.socket, { lazyConnect: true, retryStrategy: () => 100 });
   private server: ChildProcess | null = null;
   private readonly workers = new Set<ChildProcess>();
-  private proxy: Server | null = null;
+  private readonly proxies = new Map<number, Server>();
   private readonly sockets = new Set<Socket>();
 
   async start(): Promise<void> {
@@ -43,6 +43,7 @@ export class FarmPlace {
   async address(latency = 0): Promise<string> {
     if (latency === 0) return `unix://${this.socket}`;
     const path = join(this.folder, `slow-${latency}.sock`);
+    if (this.proxies.has(latency)) return `unix://${path}`;
     const proxy = createServer((near) => {
       const far = openSocket(this.socket);
       for (const [from, to] of [
@@ -55,7 +56,7 @@ export class FarmPlace {
         from.on("error", () => to.destroy());
       }
     });
-    this.proxy = proxy;
+    this.proxies.set(latency, proxy);
     await new Promise<void>((ready) => proxy.listen(path, ready));
     return `unix://${path}`;
   }
@@ -102,7 +103,7 @@ export class FarmPlace {
   async close(): Promise<void> {
     await this.endWorkers();
     this.redis.disconnect();
-    this.proxy?.close();
+    for (const proxy of this.proxies.values()) proxy.close();
     for (const socket of this.sockets) socket.destroy();
     this.server?.kill("SIGKILL");
     rmSync(this.folder, { recursive: true, force: true });
