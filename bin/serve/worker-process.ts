@@ -9,6 +9,8 @@ import type { Request } from "./protocol.js";
 const engine = ["--max-semi-space-size=8"];
 /** Milliseconds that it has to end after a signal; it gives as much to the programs that it has started. */
 const patience = 1500;
+/** Milliseconds in which the channel of one that has ended is read to its end. */
+const lastWords = 1000;
 
 export type Outcome = JobDone | { readonly kind: "cannot"; readonly why: string };
 
@@ -39,7 +41,16 @@ export class WorkerProcess {
           resolve();
         });
       };
-      this.child.once("exit", end);
+      this.child.once("exit", () => {
+        this.isEnding = true;
+        // What it said last is still on its way, perhaps.
+        if (!this.child.connected) return end();
+        const timer = setTimeout(end, lastWords);
+        this.child.once("disconnect", () => {
+          clearTimeout(timer);
+          end();
+        });
+      });
       this.child.once("error", end);
     });
     this.child.on("message", (message: FromWorker) => this.take(message));
