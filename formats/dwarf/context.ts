@@ -25,6 +25,7 @@ export interface UnitEntries {
 
 export class Context {
   private readonly byNode = new Map<DICompileUnit, UnitEntries>();
+  private readonly byRoot = new Map<Entry, UnitEntries>();
   /** Types, declarations and definitions: each is there once, in the unit that asked first or that it is of. */
   readonly shared = new Map<DebugNode, Entry>();
   /** What is left to do for entries that are there: those that lead to others make them on the way. */
@@ -49,8 +50,16 @@ export class Context {
       const unit = new Unit();
       entries = { node, unit, root: unit.root, own: new Map() };
       this.byNode.set(node, entries);
+      this.byRoot.set(unit.root, entries);
     }
     return entries;
+  }
+
+  /** The unit that an entry is in, whose numbers of files it has; one that stands nowhere as yet will be in `otherwise`. */
+  home(entry: Entry, otherwise: UnitEntries): UnitEntries {
+    let at = entry;
+    while (at.parent !== null) at = at.parent;
+    return this.byRoot.get(at) ?? otherwise;
   }
 
   get units(): Iterable<UnitEntries> {

@@ -71,9 +71,16 @@ export class Types {
     }
     context.shared.set(node, entry);
     const scope = node.kind === "DIStringType" || node.kind === "DISubroutineType" ? null : node.scope;
-    this.scopes.parent(scope, unit).add(entry);
-    context.defer(() => this.fill(entry, node, unit));
+    const home = this.within(scope, unit, entry);
+    context.defer(() => this.fill(entry, node, home));
     return entry;
+  }
+
+  /** Puts an entry where its scope is. @returns the unit that it is in: another one where the scope was asked for first */
+  private within(scope: DebugNode | null, unit: UnitEntries, entry: Entry): UnitEntries {
+    const parent = this.scopes.parent(scope, unit);
+    parent.add(entry);
+    return this.context.home(parent, unit);
   }
 
   private fill(
@@ -350,12 +357,12 @@ export class Types {
   }
 
   /** A static member of a class: a declaration, of which there may be a definition elsewhere. */
-  staticMember(node: DIDerivedType, unit: UnitEntries): Entry {
+  staticMember(node: DIDerivedType, asking: UnitEntries): Entry {
     const known = this.context.shared.get(node);
     if (known !== undefined) return known;
     const entry = new Entry(this.context.version >= 5 ? Tag.Variable : Tag.Member);
     this.context.shared.set(node, entry);
-    this.scopes.parent(node.scope, unit).add(entry);
+    const unit = this.within(node.scope, asking, entry);
     entry.text(At.Name, node.name);
     this.typed(entry, node.baseType, unit);
     this.context.place(entry, unit, node.file, node.line);
@@ -412,8 +419,8 @@ export class Types {
     if (known !== undefined) return known;
     const entry = new Entry(Tag.Subprogram);
     this.context.shared.set(node, entry);
-    this.scopes.parent(node.scope, unit).add(entry);
-    this.context.defer(() => this.subprogram(entry, node, unit));
+    const home = this.within(node.scope, unit, entry);
+    this.context.defer(() => this.subprogram(entry, node, home));
     return entry;
   }
 
