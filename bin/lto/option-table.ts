@@ -6,6 +6,7 @@
  */
 import { InvalidArgumentError } from "commander";
 import { newestBitcode, oldestBitcode } from "../../formats/bitcode/versions.js";
+import { defaultSizeTime } from "../../lto/analysis/heat.js";
 import { outlineForms } from "../../lto/codegen/outline/forms.js";
 import { type IpraPart, ipraParts, type OptimizationLevel } from "../../lto/codegen/program/options.js";
 import { priorityClasses } from "../farm/redis/names.js";
@@ -359,6 +360,12 @@ const code = {
       "percent of the program that may be compiled on trial, to inline by exact size; 0: by estimates",
       parseCount,
       0,
+    ),
+    sizeTime: value(
+      "--size-time <bytes>",
+      "bytes that code for size may take for each two instructions that are executed less in a loop nested twice; 0: none",
+      parseCount,
+      defaultSizeTime,
     ),
     outline: everyday(
       off("--no-outline", "repeated code stays where it is; else it becomes functions, where size is wanted"),

@@ -160,6 +160,7 @@ export async function optimise(
     (fn) => goalOf(fn, forced),
     trials,
     codegen === null ? "anywhere" : addressesIn(codegen),
+    driver.sizeTime,
   );
   const next = await scheduler.take("passes", steps);
   return {

@@ -108,6 +108,8 @@ export interface ProgramContext extends PassContext {
   /** Null: there is no code generation to ask. */
   readonly trials: TrialCode | null;
   readonly addresses: Addresses;
+  /** What time is worth in code for size: the knob of `timeBytes` (analysis/heat.ts). */
+  readonly sizeTime: number;
   /** What a function is compiled for. */
   goalOf(fn: Func): Goal;
   /** A part of the pass's work is over, and what it needed is let go: garbage may be collected here. Costs microseconds. */

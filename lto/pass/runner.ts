@@ -124,6 +124,7 @@ export class ProgramRunContext extends RunContext implements ProgramContext {
     readonly goalOf: (fn: Func) => Goal,
     readonly trials: TrialCode | null,
     readonly addresses: Addresses,
+    readonly sizeTime: number,
     readonly bodyDone: (fn: Func) => void,
   ) {
     super(runner, layout);

@@ -158,6 +158,7 @@ describe("options", () => {
     jobs: 1,
     parallelThreshold: 7,
     inlineEffort: 50,
+    sizeTime: 3,
     cacheDir: join(folder, "cache"),
     cacheSize: 1_000_000,
     farm: "redis://nowhere.invalid",

@@ -24,7 +24,7 @@ import { definedFunctions, type FunctionNumber } from "../../lto/codegen/program
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
 import { planProgram } from "../../lto/codegen/program/plan.js";
 import { changedByComponent, changesByCallee } from "../../lto/codegen/program/publication.js";
-import { decideSaves, localSaves } from "../../lto/codegen/program/saves.js";
+import { decideSaves, executionsOf, localSaves } from "../../lto/codegen/program/saves.js";
 import { type RegisterSet, union } from "../../lto/codegen/register-set.js";
 import { withHints } from "../../lto/ir/hints.js";
 import type { Func, Module } from "../../lto/ir/module.js";
@@ -71,6 +71,7 @@ export const codegenOptions: CodegenOptions = {
   boundVariableArguments: true,
   sharedUnwind: true,
   outline: null,
+  sizeTime: 1,
   passes: noPassOptions,
   verify: true,
 };
@@ -142,7 +143,7 @@ export function compile(
     open[n] = Number(lies.open?.(nameOf(n), really) ?? really);
   }
   const saves = all.ipra
-    ? decideSaves(everything, open, x64Target.registers)
+    ? decideSaves(everything, open, executionsOf(everything, open), x64Target.registers)
     : localSaves(everything, x64Target.registers);
   const decisions: Decisions = {
     saved: functions.map((_, n) => lies.saved?.(nameOf(n), saves.saved[n]!) ?? saves.saved[n]!),

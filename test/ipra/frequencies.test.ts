@@ -1,7 +1,7 @@
 /** Estimated executions: of functions from the call graph, of saves, and who saves because of them. */
 
 import { describe, expect, it } from "vitest";
-import { callFrequencies } from "../../lto/codegen/ipra/call-frequency.js";
+import { callFrequencies } from "../../lto/analysis/call-frequency.js";
 import { placeSaves, type SavingFunction } from "../../lto/codegen/ipra/save-placement.js";
 import { noRegisters, type RegisterSet } from "../../lto/codegen/register-set.js";
 import { maskOf, RBX } from "../../lto/x64/isa/registers.js";

@@ -82,6 +82,8 @@ export interface OutlinedProgram {
   readonly aligned: AlignedCall;
   readonly forms: ReadonlySet<OutlineForm>;
   readonly sharedUnwind: boolean;
+  /** Bytes that an instruction is worth which is executed less in a block of a function, by their numbers. */
+  readonly timeOf: (fn: number, block: number) => number;
   /** Bits of `Site`, by function number. */
   readonly sites: Uint8Array;
   /** Functions of earlier rounds that address the frame of their caller. */
@@ -107,6 +109,9 @@ interface CallFacts {
 /** Name of the outlined function that a call enters; "" for other instructions. */
 const calleeName = ({ symbol }: MInst): string =>
   symbol?.kind === "direct" && symbol.target.kind === "external" ? symbol.target.name : "";
+
+/** Instructions that are executed where code was outlined, besides the code. */
+const moreExecuted: Readonly<Record<OutlineForm, number>> = { call: 2, thunk: 1, jump: 1 };
 
 const isTransfer = (kind: Outlining): boolean => kind === Outlining.Call || kind === Outlining.Exit;
 
@@ -242,7 +247,6 @@ export class CandidateFinder {
     const first = repeat.starts[0]!;
     let { starts } = repeat;
     if (hasCall || form === "thunk") starts = this.withOnePad(starts, length, form);
-    if (starts.length < 2) return;
     let bytes = 0;
     let rows = 0;
     for (let i = 0; i < length; i++) {
@@ -250,6 +254,8 @@ export class CandidateFinder {
       bytes += kind.bytes;
       rows += kind.rows;
     }
+    starts = this.worthTime(starts, bytes + rows, moreExecuted[form]);
+    if (starts.length < 2) return;
     // The function has at least the code of one place.
     if (starts.length * (bytes + rows - this.transferBytes) <= bytes + rows) return;
     const symbols = sequence.symbols.subarray(first, first + length);
@@ -281,6 +287,20 @@ export class CandidateFinder {
     return inside.some((symbol) => {
       return this.dictionary.kind(symbol).kind === Outlining.Call && this.callFacts(symbol).isAligned;
     });
+  }
+
+  /** Those of which each saves more bytes than the time is worth. @param instructions that are executed more */
+  private worthTime(starts: Int32Array, bytes: number, instructions: number): Int32Array {
+    const saved = bytes - this.transferBytes;
+    const { blockOf, functionOf, parts } = this.sequence;
+    const isWorth = (start: number): boolean => {
+      const block = blockOf[start]!;
+      const fn = functionOf[block]!;
+      const time = this.program.timeOf(fn, block - parts[fn]!.firstBlock);
+      return time === 0 || saved > time * instructions;
+    };
+    for (let i = 0; i < starts.length; i++) if (!isWorth(starts[i]!)) return starts.filter(isWorth);
+    return starts;
   }
 
   functionAt(place: number): number {

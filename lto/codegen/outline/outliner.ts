@@ -25,6 +25,7 @@
  * Breaks if: code that was measured moves into another section, or a later step changes what instructions do.
  */
 
+import { functionHeat, timeBytes } from "../../analysis/heat.js";
 import { temperature } from "../../analysis/profile.js";
 import type { Func } from "../../ir/module.js";
 import { findRepeats } from "../../outline/repeats.js";
@@ -36,7 +37,7 @@ import type { MFunction } from "../mir.js";
 import { editedDebug } from "../pack/debug.js";
 import { goals, type PackedFunction, Property, unwindTables } from "../pack/format.js";
 import { editedOrigins, originsByWord, type WordsReplaced } from "../pack/origins.js";
-import { packedHead, skipInstruction, withLandingPad } from "../pack/walk.js";
+import { blockFrequencies, packedHead, skipInstruction, withLandingPad } from "../pack/walk.js";
 import { outlinedFunction } from "./body.js";
 import { type AlignedCall, CandidateFinder, type OutlineCandidate, Site } from "./candidates.js";
 import type { OutlineForm } from "./forms.js";
@@ -47,6 +48,8 @@ export interface OutlineOptions {
   readonly forms: readonly OutlineForm[];
   readonly rounds: number;
   readonly sharedUnwind: boolean;
+  /** What time is worth (analysis/heat.ts), and executions of each function, by number, estimated; absent: nothing. */
+  readonly time?: { readonly sizeTime: number; readonly executions: Float64Array };
   /** Where decisions are told; absent: nobody wants them. */
   readonly remarks?: Remarks | null;
 }
@@ -97,6 +100,8 @@ class Outliner {
   /** Bits of `Site`, by function number. */
   private sites = new Uint8Array(0);
   private sequence: CodeSequence | null = null;
+  /** Of blocks, by function number: those of functions that somebody asked for. */
+  private readonly frequencies: (Float64Array | undefined)[] = [];
   /** By the word where each instruction starts. */
   private readonly knownOrigins = new Map<PackedFunction, ReadonlyMap<number, number>>();
 
@@ -126,6 +131,16 @@ class Outliner {
     return isRare.includes(true) ? (block) => isRare[block]! : null;
   }
 
+  /** Bytes that an instruction is worth which is executed less, in a block. What was made here is called from where it is cold. */
+  private timeOf(fn: number, block: number): number {
+    const { time } = this.options;
+    if (time === undefined || time.sizeTime === 0 || fn >= this.code.programCount) return 0;
+    let frequencies = this.frequencies[fn];
+    if (frequencies === undefined)
+      this.frequencies[fn] = frequencies = blockFrequencies(this.code.packed(fn));
+    return timeBytes(time.sizeTime, functionHeat(time.executions[fn]!) * frequencies[block]!, 1);
+  }
+
   /** @returns what was outlined, whose places are those of before */
   round(number: number): Selected<OutlineCandidate>[] {
     const { code, dictionary, options, aligned, forms, framed } = this;
@@ -142,7 +157,8 @@ class Outliner {
       before === null ? null : { symbol: known, place: sequence.parts[before.parts.length]!.start };
     const { target } = code;
     const { sharedUnwind, remarks = null } = options;
-    const program = { dictionary, target, aligned, forms, sharedUnwind, sites, framed };
+    const timeOf = (fn: number, block: number): number => this.timeOf(fn, block);
+    const program = { timeOf, dictionary, target, aligned, forms, sharedUnwind, sites, framed };
     const finder = new CandidateFinder(sequence, program, (fn) => code.packed(fn).words);
     const candidates: OutlineCandidate[] = [];
     const { isBarrier, mayPay: wanted } = finder;

@@ -49,6 +49,27 @@ export function packedHead({ words }: PackedFunction): PackedHead {
   return { goal: words[0]!, properties: words[propertiesAt]!, blocks: words[at]! };
 }
 
+const doubleWords = new Int32Array(2);
+const double = new Float64Array(doubleWords.buffer);
+
+/** `MBlock.frequency` of each block, by position. */
+export function blockFrequencies({ words }: PackedFunction): Float64Array {
+  let at = 9;
+  at += textWords(words, at);
+  at += 1 + 6 * words[at]!;
+  const frequencies = new Float64Array(words[at++]!);
+  for (let i = 0; i < frequencies.length; i++) {
+    // Its number, flags, label; the frequency; successors and predecessors.
+    doubleWords[0] = words[at + 3]!;
+    doubleWords[1] = words[at + 4]!;
+    frequencies[i] = double[0]!;
+    at += 5;
+    at += 1 + words[at]!;
+    at += 1 + words[at]!;
+  }
+  return frequencies;
+}
+
 const skipGlobal = (words: Int32Array, at: number): number =>
   words[at]! >= 0 ? at + 1 : at + 1 + textWords(words, at + 1);
 

@@ -49,7 +49,7 @@ import { type CalleeNumber, type FunctionNumber, Numbering } from "./numbering.j
 import { type CodegenOptions, doesIpra, goalOf, type IpraOptions } from "./options.js";
 import type { ProgramPlan } from "./plan.js";
 import { changedByComponent, changesByCallee } from "./publication.js";
-import { decideSaves, localSaves } from "./saves.js";
+import { decideSaves, executionsOf, localSaves } from "./saves.js";
 import {
   type CodegenStatistics,
   type IpraStatistics,
@@ -91,13 +91,13 @@ export async function generateCode(
   print: (mf: MFunction) => PrintedFunction,
   finished: (phase: CodegenPhase) => void = () => {},
 ): Promise<GeneratedCode> {
-  const { decisions, statistics } = await allocateAndDecide(job, compilers);
+  const { decisions, executions, statistics } = await allocateAndDecide(job, compilers);
   finished("compile");
   await compilers.complete(decisions);
   finished("complete");
   const remarks = Remarks.wantedBy(job.options.passes);
   let outlined = nothingOutlined;
-  const steps = programSteps(job, decisions, remarks, (report) => {
+  const steps = programSteps(job, decisions, executions, remarks, (report) => {
     outlined = report;
   });
   const code = steps.length > 0 ? await takeProgramSteps(steps, job, compilers) : null;
@@ -131,10 +131,11 @@ async function allocateAndDecide(
 function programSteps(
   { module, options }: CodegenJob,
   { aligned }: Decisions,
+  executions: Float64Array,
   remarks: Remarks | null,
   outlined: (report: OutlineReport) => void,
 ): ProgramStep[] {
-  const { outline, level, sharedUnwind, relocation } = options;
+  const { outline, level, sharedUnwind, relocation, sizeTime } = options;
   const steps: ProgramStep[] = [];
   const numbering = new Numbering(module, relocation);
   const forSize = numbering.functions.some((fn) => /size$/.test(goalOf(fn, level)));
@@ -151,6 +152,7 @@ function programSteps(
     const outlining = {
       ...outline,
       sharedUnwind,
+      time: { sizeTime, executions },
       remarks: remarks?.wants(outlineRemarks) === true ? remarks : null,
     };
     const run = (code: ProgramCode): void => outlined(outlineCode(code, outlining, alignedCall, isTaken));
@@ -223,6 +225,8 @@ async function emit(
 
 interface Decided {
   readonly decisions: Decisions;
+  /** Estimated, of each function, by number. */
+  readonly executions: Float64Array;
   readonly statistics: IpraStatistics;
 }
 
@@ -275,7 +279,10 @@ function decide(
   const all = [...facts, ...setFacts(plan.indirect, registers.callClobbers)];
   const open = new Uint8Array(all.length);
   open.set(plan.open);
-  const saves = doesIpra(options, "saves") ? decideSaves(all, open, registers) : localSaves(all, registers);
+  const executions = executionsOf(all, open);
+  const saves = doesIpra(options, "saves")
+    ? decideSaves(all, open, executions, registers)
+    : localSaves(all, registers);
   const decisions: Decisions = {
     saved: saves.saved.slice(0, facts.length),
     scratch: facts.map((_, n) => union(changed[n as FunctionNumber]!, saves.changed[n]!)),
@@ -283,5 +290,5 @@ function decide(
     aligned: doesIpra(options, "alignment") ? alignmentNeeds(all) : new Uint8Array(all.length).fill(1),
   };
   const statistics = ipraStatistics(facts, saves, changedBy, plan.indirect, registers);
-  return { decisions, statistics };
+  return { decisions, executions, statistics };
 }

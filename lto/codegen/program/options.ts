@@ -54,6 +54,8 @@ export interface CodegenOptions {
   readonly sharedUnwind: boolean;
   /** Repeated code becomes functions, in those that are for size; null: it stays. */
   readonly outline: Pick<OutlineOptions, "forms" | "rounds"> | null;
+  /** What time is worth in code for size: the knob of `timeBytes` (analysis/heat.ts). */
+  readonly sizeTime: number;
   /** A section for each function, and for each variable, so that a linker can drop or order them. */
   readonly functionSections?: boolean;
   readonly dataSections?: boolean;

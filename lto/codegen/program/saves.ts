@@ -1,18 +1,27 @@
 /** Who saves which callee-saved registers: the facts of the program put to `ipra/save-placement.ts`. */
 
-import { callFrequencies } from "../ipra/call-frequency.js";
+import { callFrequencies } from "../../analysis/call-frequency.js";
 import { placeSaves, type SavePlan, type SavingFunction } from "../ipra/save-placement.js";
 import { intersect, noRegisters } from "../register-set.js";
 import type { TargetRegisters } from "../target.js";
 import type { FunctionFacts } from "./facts.js";
 
-/** Decides for the whole program. @param facts of functions and sets of callees @param open 1: unknown code may enter it */
+/** Estimated executions of functions and sets of callees. @param open 1: unknown code may enter it */
+export const executionsOf = (facts: readonly FunctionFacts[], open: Uint8Array): Float64Array =>
+  callFrequencies(facts.map((f, i) => ({ open: open[i] === 1, calls: f.calls })));
+
+/**
+ * Decides for the whole program.
+ * @param facts of functions and sets of callees
+ * @param open 1: unknown code may enter it
+ * @param runs estimated executions
+ */
 export function decideSaves(
   facts: readonly FunctionFacts[],
   open: Uint8Array,
+  runs: Float64Array,
   registers: Pick<TargetRegisters, "calleeSaved" | "saveCost">,
 ): SavePlan {
-  const runs = callFrequencies(facts.map((f, i) => ({ open: open[i] === 1, calls: f.calls })));
   const functions: SavingFunction[] = facts.map((f, i) => ({
     open: open[i] === 1,
     forSize: f.forSize,

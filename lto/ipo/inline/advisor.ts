@@ -14,6 +14,8 @@ export interface CallSite {
   readonly cost: BodyCost;
   /** Estimated executions for one of the caller. */
   readonly frequency: number;
+  /** In code for size: bytes that it may take so that a call is executed less. */
+  readonly timeBytes: number;
   /** It runs rarely, for one run of the caller. */
   readonly isCold: boolean;
   /** Calls of the callee in the program, this one included. */

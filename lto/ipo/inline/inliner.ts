@@ -17,12 +17,15 @@
  * find more in joined bodies. Identical functions are folded before: two copies of a body can no longer be.
  * Breaks if: see `inline-call.ts` and `obstacles.ts`.
  */
+
+import { timeBytes } from "../../analysis/heat.js";
 import type { CloneMap } from "../../ir/clone.js";
 import type { CallInst } from "../../ir/instructions.js";
 import type { Func, GlobalValue, Module } from "../../ir/module.js";
 import { callGraph } from "../../pass/analyses.js";
-import type { ComponentPass, ComponentWalk, ProgramContext } from "../../pass/pass.js";
+import { type ComponentPass, type ComponentWalk, isForSize, type ProgramContext } from "../../pass/pass.js";
 import { placeOfOrigin } from "../../pass/remarks.js";
+import { functionHeats } from "../heat.js";
 import type { InlineAdvisor } from "./advisor.js";
 import { type BodyCost, bodyCost, callsIn, placedCalls } from "./body-cost.js";
 import { inlineCall } from "./inline-call.js";
@@ -60,6 +63,10 @@ interface CachedCost {
 }
 /** Calls of calls of calls: what is that deep was not worth it where it was. */
 const deepest = 8;
+/** Instructions around a body that a call executes: itself, a return, and what saves or moves for it. */
+const callInstructions = 3;
+/** Bytes that a copy may take for time, however hot it is. */
+const mostForTime = 64;
 /** A caller of so many instructions is left as it is. */
 const largestCaller = 50_000;
 
@@ -68,6 +75,8 @@ class InlinerWalk implements ComponentWalk {
   private readonly speed: InlineAdvisor;
   private readonly size: InlineAdvisor;
   private readonly known = new Map<Func, CachedCost>();
+  /** How hot functions are; null: nobody asks. */
+  private readonly heats: ReadonlyMap<Func, number> | null;
   /** Functions that calls lead back to. */
   private readonly recursive = new Set<GlobalValue>();
 
@@ -82,6 +91,8 @@ class InlinerWalk implements ComponentWalk {
     });
     this.session = new InlineSession(module, graph);
     this.session.countCalls();
+    const hasSizes = module.functions.some((fn) => !fn.isDeclaration && isForSize(context.goalOf(fn)));
+    this.heats = context.sizeTime > 0 && hasSizes ? functionHeats(module, graph) : null;
     this.speed = new SpeedAdvisor(module.dataLayout);
     this.size = new SizeAdvisor(module.dataLayout, context.costs);
   }
@@ -95,6 +106,19 @@ class InlinerWalk implements ComponentWalk {
   finish(): boolean {
     this.session.releaseBodies([], 0);
     return this.session.removeUncalled(this.context.ofModule(callGraph)) > 0;
+  }
+
+  /** In code for size; 0: time is worth nothing. */
+  private heatOf(fn: Func): number {
+    return this.heats?.get(fn) ?? 0;
+  }
+
+  /** Bytes that a caller for size may take so that it has one call less: what enters, passes arguments, and returns. */
+  private timeBytesOf({ data }: CallInst, heat: number): number {
+    return Math.min(
+      timeBytes(this.context.sizeTime, heat, callInstructions + data.argumentCount),
+      mostForTime,
+    );
   }
 
   private told(caller: Func, { origin }: CallInst, callee: Func): ToldCall {
@@ -112,10 +136,12 @@ class InlinerWalk implements ComponentWalk {
     let size = 0;
     let recursiveSlotBytes = 0;
     for (const { insts } of body.blocks) size += insts.length;
-    // How often a call runs matters for speed alone.
     const isForSpeed = goal === "speed";
+    const heat = isForSpeed ? 0 : this.heatOf(caller);
+    // How often a call runs matters for speed, or where bytes are given for time.
+    const isPlaced = isForSpeed || heat > 0;
     const work: Candidate[] = [];
-    if (isForSpeed)
+    if (isPlaced)
       for (const { call, frequency, isCold } of placedCalls(body))
         work.push({ call, frequency, isCold, path: null });
     else for (const call of callsIn(body)) work.push({ call, frequency: 1, isCold: false, path: null });
@@ -142,6 +168,7 @@ class InlinerWalk implements ComponentWalk {
       const mostBytes = remarks === null ? advisor.mostBytes({ call, callSites, isClosed }) : Infinity;
       const known = this.knownOf(callee, mostBytes);
       const { cost } = known;
+      const worth = isForSpeed ? 0 : this.timeBytesOf(call, heat * frequency);
       const advice = advisor.advise({
         caller,
         call,
@@ -149,6 +176,7 @@ class InlinerWalk implements ComponentWalk {
         body: session.bodyOf(callee),
         cost,
         frequency,
+        timeBytes: worth,
         isCold,
         callSites,
         isClosed,
@@ -165,8 +193,8 @@ class InlinerWalk implements ComponentWalk {
         const told = this.told(caller, call, callee);
         remarks.add(sizes === null ? decided(told, advice) : tried(told, sizes));
       }
-      if (sizes === null ? !advice.inline : sizes.after >= sizes.before) continue;
-      const places = isForSpeed ? this.placesIn(callee, known) : null;
+      if (sizes === null ? !advice.inline : sizes.after - worth >= sizes.before) continue;
+      const places = isPlaced ? this.placesIn(callee, known) : null;
       const calls = session.inline(caller.edit(), call, callee);
       size += cost.instructions;
       if (isRecursive) recursiveSlotBytes += cost.slotBytes;

@@ -63,7 +63,7 @@ export class SizeAdvisor implements InlineAdvisor {
       return { inline: fits, cost: known.bytes, threshold: largestMoved, isClose };
     }
     const share = shareOf(site, this.costs);
-    const threshold = thresholdOf(site, this.costs);
+    const threshold = thresholdOf(site, this.costs) + site.timeBytes;
     if (known.slotBytes > mostSlotBytes.copied) return { inline: false, cost: known.bytes, threshold };
     let cost = known.bytes;
     if (cost > threshold && cost < mostToGain * threshold) {

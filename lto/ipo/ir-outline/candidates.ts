@@ -8,6 +8,7 @@
  */
 import type { Repeat } from "../../outline/repeats.js";
 import type { Candidate } from "../../outline/select.js";
+import { type BlockTimes, callInstructions } from "../heat.js";
 import { leastPassed, leastReturned, mostBenefit } from "./plan.js";
 import type { Sequence } from "./sequence.js";
 
@@ -36,6 +37,7 @@ interface Adding {
   readonly passed: Float64Array;
   /** Also those that parameters make too large are asked for: somebody is told why they are none. */
   readonly isTold: boolean;
+  readonly times: BlockTimes;
 }
 
 /**
@@ -47,11 +49,12 @@ export function allPieces(
   repeats: readonly Repeat[],
   longest: number,
   isTold: boolean,
+  times: BlockTimes,
 ): Piece[] {
   const most = repeats.map(({ length, starts }) => sequence.bytes(starts[0]!, length) * (starts.length - 1));
   const order = [...repeats.keys()].sort((a, b) => most[b]! - most[a]! || a - b);
   let looks = Math.max(leastLooks, mostLooks * sequence.insts.length);
-  const adding = { pieces: [], sequence, passed: new Float64Array(longest + 1), isTold };
+  const adding = { pieces: [], sequence, passed: new Float64Array(longest + 1), isTold, times };
   for (const index of order) {
     const repeat = repeats[index]!;
     looks -= Math.min(repeat.starts.length, mostStarts);
@@ -92,13 +95,21 @@ function groupsBy(starts: Int32Array, keyOf: (start: number) => number): Int32Ar
   return result;
 }
 
+/** Those of which each saves more than the time of a call there is worth. */
+function worthTime({ sequence, times }: Adding, starts: Int32Array, length: number): Int32Array {
+  const { placeAt, places, insts, costs } = sequence;
+  const isWorth = (start: number): boolean => {
+    const spent = times.bytes(places[placeAt[start]!]!.fn, insts[start]!.parent!, callInstructions);
+    return spent === 0 || sequence.bytes(start, length) - costs.calls.call > spent;
+  };
+  for (let i = 0; i < starts.length; i++) if (!isWorth(starts[i]!)) return starts.filter(isWorth);
+  return starts;
+}
+
 /** Adds a group with the ends that could save anything. @returns whether there are any, if nothing had to be passed */
-function addEnds(
-  { pieces, sequence, passed, isTold }: Adding,
-  starts: Int32Array,
-  length: number,
-  shortest: number,
-): boolean {
+function addEnds(adding: Adding, all: Int32Array, length: number, shortest: number): boolean {
+  const { pieces, sequence, passed, isTold } = adding;
+  const starts = worthTime(adding, all, length);
   let isPassedKnown = false;
   let couldPay = false;
   for (let cut = length; cut >= shortest && cut > length - mostShortened; cut--) {

@@ -26,8 +26,10 @@ import { temperature } from "../../analysis/profile.js";
 import type { Func, Module } from "../../ir/module.js";
 import { findRepeats } from "../../outline/repeats.js";
 import { selectCandidates } from "../../outline/select.js";
+import { callGraph } from "../../pass/analyses.js";
 import type { ModulePass, ProgramContext } from "../../pass/pass.js";
 import type { Remark } from "../../pass/remarks.js";
+import { BlockTimes, functionHeats } from "../heat.js";
 import { allPieces, type Piece } from "./candidates.js";
 import { Extractor } from "./extract.js";
 import { isOutlinedFrom } from "./legality.js";
@@ -49,6 +51,7 @@ class Outliner {
   private readonly made = new Set<Func>();
   /** Of all symbols. */
   private readonly names: Set<string>;
+  private readonly times: BlockTimes;
 
   constructor(
     private readonly module: Module,
@@ -56,6 +59,9 @@ class Outliner {
     private readonly name: string,
   ) {
     this.names = new Set(module.globals.map((global) => global.name));
+    const { sizeTime } = context;
+    const heats = sizeTime > 0 ? functionHeats(module, context.ofModule(callGraph)) : new Map<Func, number>();
+    this.times = new BlockTimes(heats, sizeTime);
   }
 
   run(): boolean {
@@ -64,6 +70,7 @@ class Outliner {
     let changed = false;
     for (let round = 0; round < mostRounds; round++) {
       const rewritten = this.round(functions);
+      this.times.forget();
       this.context.partDone();
       if (rewritten.size === 0) break;
       changed = true;
@@ -75,7 +82,7 @@ class Outliner {
 
   /** Pieces with branches. @returns whether there are any */
   private regions(functions: readonly Func[]): boolean {
-    const outliner = new RegionOutliner(this.module, this.context, this.names, this.name);
+    const outliner = new RegionOutliner(this.module, this.context, this.names, this.name, this.times);
     const made = outliner.run(functions);
     for (const { made: fn, fns, length, plan } of made) this.keep(fn, fns, length, plan);
     this.context.count("regions", made.length);
@@ -116,7 +123,7 @@ class Outliner {
       return isWorth ? plan.before - plan.after : 0;
     };
     const selected = selectCandidates(
-      allPieces(sequence, repeats, longest, isTold),
+      allPieces(sequence, repeats, longest, isTold, this.times),
       sequence.insts.length,
       (piece, starts) =>
         benefitOf(piece, starts, planFor(sequence, starts, piece.length, this.context.layout)),
@@ -223,7 +230,7 @@ const passNamed = (name: string, description: string): Omit<ModulePass, "option"
     bytes: "bytes saved, as estimated",
     trials: "functions compiled on trial",
   },
-  requires: [],
+  requires: [callGraph],
   preserves: [],
   movesCode: true,
   run: (module, context) => new Outliner(module, context, name).run(),

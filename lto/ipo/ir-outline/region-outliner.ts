@@ -11,6 +11,7 @@ import { type BodyView, isCall } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Func, Module } from "../../ir/module.js";
 import type { ProgramContext } from "../../pass/pass.js";
+import { type BlockTimes, callInstructions } from "../heat.js";
 import { bytesOf } from "../inline/body-size.js";
 import { isPassable } from "../similar/parameters.js";
 import { showsFrame, takesCopies } from "./legality.js";
@@ -74,6 +75,7 @@ export class RegionOutliner {
     private readonly context: ProgramContext,
     private readonly names: Set<string>,
     private readonly pass: string,
+    private readonly times: BlockTimes,
   ) {
     this.operations = new Operations(module);
     this.isTold = context.remarks?.wants(pass) === true;
@@ -154,11 +156,23 @@ export class RegionOutliner {
     }
     const groups = new Map<number, Region[]>();
     for (const region of finder.found) {
+      if (!this.isWorthTime(region)) continue;
       const group = groups.get(region.hash);
       if (group === undefined) groups.set(region.hash, [region]);
       else group.push(region);
     }
     return [...groups.values()].filter((group) => group.length > 1);
+  }
+
+  /** Whether it saves more than the time of a call there is worth. */
+  private isWorthTime({ fn, order, count }: Region): boolean {
+    const spent = this.times.bytes(fn, order[0]!, callInstructions);
+    if (spent === 0) return true;
+    const { costs } = this.context;
+    let bytes = -costs.calls.call;
+    for (let i = 0; i < count && bytes <= spent; i++)
+      for (const inst of order[i]!.insts) bytes += bytesOf(inst, costs);
+    return bytes > spent;
   }
 
   /** Candidates of regions that may be alike: of all that are at each extent. */

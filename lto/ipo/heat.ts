@@ -1,0 +1,69 @@
+/**
+ * How hot the functions of a program are: `analysis/heat.ts`, from frequencies of calls in all bodies. Linear in the bodies.
+ */
+import { estimatedFrequencies } from "../analysis/branch-probability.js";
+import { callFrequencies } from "../analysis/call-frequency.js";
+import type { CallGraph } from "../analysis/call-graph.js";
+import { bodySuccessors } from "../analysis/cfg.js";
+import { functionHeat, timeBytes } from "../analysis/heat.js";
+import { loopNest } from "../analysis/loop-nest.js";
+import type { Block, BodyView } from "../ir/instructions.js";
+import type { Func, GlobalValue, Module } from "../ir/module.js";
+import { placedCalls } from "./inline/body-cost.js";
+
+/** Of every function with a body. */
+export function functionHeats({ functions: all, globals }: Module, graph: CallGraph): Map<Func, number> {
+  const functions = all.filter((fn) => !fn.isDeclaration);
+  const numbers = new Map<GlobalValue, number>(functions.map((fn, i) => [fn, i]));
+  const open = new Set<GlobalValue>();
+  graph.symbolOf.forEach((symbol, node) => {
+    if (graph.openToCallers[node] === 1) open.add(globals[symbol]!);
+  });
+  const executions = callFrequencies(
+    functions.map((fn) => ({
+      open: open.has(fn),
+      calls: fn.peek(placedCalls).flatMap(({ call, frequency }) => {
+        const callee = numbers.get(call.operands[0] as GlobalValue);
+        return callee === undefined ? [] : [{ callee, frequency }];
+      }),
+    })),
+  );
+  return new Map(functions.map((fn, i) => [fn, functionHeat(executions[i]!)]));
+}
+
+/** Instructions that are executed more where code is called: the call, a return, and a value on each way. */
+export const callInstructions = 4;
+
+/** What time is worth in blocks of functions for size. Bodies have to be numbered, and stay as they are between `forget`s. */
+export class BlockTimes {
+  private readonly frequencies = new Map<Func, Float64Array | null>();
+
+  /** @param sizeTime the knob: 0 where nobody gives bytes for time */
+  constructor(
+    private readonly heats: ReadonlyMap<Func, number>,
+    private readonly sizeTime: number,
+  ) {}
+
+  /** Bytes that the block may take so that so many instructions are executed less. */
+  bytes(fn: Func, block: Block, instructions: number): number {
+    const heat = this.heats.get(fn);
+    if (heat === undefined || this.sizeTime === 0) return 0;
+    let frequencies = this.frequencies.get(fn);
+    if (frequencies === undefined) this.frequencies.set(fn, (frequencies = loopFrequencies(fn.view())));
+    return timeBytes(this.sizeTime, heat * (frequencies?.[block.id] ?? 1), instructions);
+  }
+
+  /** Bodies have changed. */
+  forget(): void {
+    this.frequencies.clear();
+  }
+}
+
+/** Executions of blocks for one of their function; null: it has no loops, and what runs once at most is not told apart. */
+function loopFrequencies(body: BodyView): Float64Array | null {
+  const successors = bodySuccessors(body);
+  const nest = loopNest(successors, [0]);
+  return nest.depth.every((depth) => depth === 0)
+    ? null
+    : estimatedFrequencies(body.blocks, successors, nest);
+}

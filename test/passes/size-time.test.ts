@@ -1,0 +1,121 @@
+/** `--size-time`: what is called, and what stays where it is, in loops of code for size. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, test } from "vitest";
+import { main } from "../../bin/lto/main.js";
+import { callFrequencies } from "../../lto/analysis/call-frequency.js";
+import { functionHeat, timeBytes } from "../../lto/analysis/heat.js";
+import { capture, temporaryFolder } from "../support/command.js";
+
+const cwd = temporaryFolder();
+const path = (name: string): string => join(cwd, name);
+
+async function assembly(ir: string, ...options: string[]): Promise<string> {
+  writeFileSync(path("a.ll"), ir);
+  const { code, err } = await capture(main, [path("a.ll"), "-o", path("a.s"), "-Oz", "-r", ...options], {
+    cwd,
+    workers: true,
+  });
+  expect(err).toBe("");
+  expect(code).toBe(0);
+  return readFileSync(path("a.s"), "utf8");
+}
+
+/** Too large to be copied for size, and called twice. */
+const accessor = `define internal i32 @get(ptr %p, i32 %i) minsize optsize {
+  %in = icmp ult i32 %i, 64
+  br i1 %in, label %then, label %else
+then:
+  %low = load i32, ptr %p
+  %next = getelementptr i8, ptr %p, i64 4
+  %high = load i32, ptr %next
+  %first = icmp ult i32 %i, 32
+  %word = select i1 %first, i32 %low, i32 %high
+  %of = and i32 %i, 31
+  %bit = shl i32 1, %of
+  %r = and i32 %word, %bit
+  ret i32 %r
+else:
+  ret i32 -1
+}
+`;
+/** Two loops, one in the other, around some instructions that use %i and %j and define %t. */
+const nested = (
+  name: string,
+  inside: string,
+): string => `define i32 @${name}(ptr %p, i32 %n) minsize optsize {
+entry:
+  br label %outer
+outer:
+  %i = phi i32 [ 0, %entry ], [ %i1, %after ]
+  %s = phi i32 [ 0, %entry ], [ %s1, %after ]
+  br label %inner
+inner:
+  %j = phi i32 [ 0, %outer ], [ %j1, %inner ]
+  %u = phi i32 [ %s, %outer ], [ %s1, %inner ]
+${inside}
+  %s1 = add i32 %u, %t
+  %j1 = add i32 %j, 1
+  %more = icmp ult i32 %j1, %n
+  br i1 %more, label %inner, label %after
+after:
+  %i1 = add i32 %i, 1
+  %again = icmp ult i32 %i1, 50
+  br i1 %again, label %outer, label %end
+end:
+  ret i32 %s1
+}
+`;
+
+describe("in loops", () => {
+  it("a small function is inlined where it is called", async () => {
+    const called = nested("main", "  %t = call i32 @get(ptr %p, i32 %j)");
+    const once =
+      "define i32 @once(ptr %p) minsize optsize {\n  %r = call i32 @get(ptr %p, i32 7)\n  ret i32 %r\n}\n";
+    const ir = accessor + called + once;
+    expect(await assembly(ir, "--size-time=0")).toContain("get");
+    const inlined = await assembly(ir, "--size-time=64");
+    expect(inlined.slice(inlined.indexOf("main:"), inlined.indexOf(".size\tmain"))).not.toContain("call");
+  });
+
+  it("repeated code stays where it is", async () => {
+    const code = `  %a = mul i32 %j, %u
+  %b = xor i32 %a, 12345
+  %c = lshr i32 %b, 7
+  %d = mul i32 %c, 77777
+  %e = xor i32 %d, %j
+  %t = sub i32 %e, 99999`;
+    const ir =
+      nested("main", code) +
+      nested("f", code) +
+      nested(
+        "g",
+        `${code}
+  store volatile i32 %t, ptr %p`,
+      );
+    expect(await assembly(ir, "--size-time=0", "--skip-pass=icf,merge-similar-functions")).toContain(
+      "outlined.",
+    );
+    expect(await assembly(ir, "--size-time=64", "--skip-pass=icf,merge-similar-functions")).not.toContain(
+      "outlined.",
+    );
+  });
+});
+
+test("what is rare costs nothing, and what is hot no more than in loops nested three times", () => {
+  const [main, twice, often] = callFrequencies([
+    {
+      open: true,
+      calls: [
+        { callee: 1, frequency: 2 },
+        { callee: 2, frequency: 1000 },
+      ],
+    },
+    { open: false, calls: [] },
+    { open: false, calls: [] },
+  ]);
+  expect([main, twice, often].map((x) => functionHeat(x!))).toEqual([1, 2, 8]);
+  expect(timeBytes(1, 64, 2)).toBe(1);
+  expect(timeBytes(1, 2 ** 20, 2)).toBe(8);
+  expect(timeBytes(0, 2 ** 20, 2)).toBe(0);
+});
