@@ -6,6 +6,8 @@
  * the first located row of a function ends its prologue, which is of the line where its scope begins. Code of unknown origin
  * is of line 0, and of no scope but the function's.
  * Code that stands in a function without being of it or inlined into it (an outliner moved it) has lines, and no scope.
+ * What was passed to a function says nothing of variables and calls of what was inlined into it, as LLVM has it: gdb 13 looks for
+ * what the caller knows in the function itself there.
  * Linear in the text.
  * Source: LLVM, `DwarfDebug::beginInstruction` and `LexicalScopes`, for which rows and ranges there are.
  */
@@ -152,6 +154,11 @@ class FunctionWriter {
     this.stopLine = line;
   }
 
+  /** The code here was inlined. */
+  get isInlined(): boolean {
+    return this.open.some(({ call }) => call !== null);
+  }
+
   private pathOf(location: DILocation): readonly Place[] {
     let known = this.paths.get(location);
     if (known === undefined) this.paths.set(location, (known = path(location)));
@@ -282,6 +289,7 @@ export class CodeDebug {
     const range = { begin: `.Lfunc_begin${number}`, end: `.Lfunc_end${number}` };
     const labels = new Map<number, string>();
     const behindCalls = new Map<number, string>();
+    const inlined = new Set<number>();
     const text = printed.text.replace(codeMark, (_, what: string, entered: string, bytes: string) => {
       switch (what) {
         case "begin":
@@ -292,6 +300,7 @@ export class CodeDebug {
           return `${range.end}:\n`;
         default:
           if (what.startsWith("v") || what.startsWith("c")) {
+            if (what.startsWith("c") && writer.isInlined) inlined.add(Number(what.slice(1)));
             const label = this.label();
             (what.startsWith("v") ? labels : behindCalls).set(Number(what.slice(1)), label);
             return `${label}:\n`;
@@ -305,6 +314,9 @@ export class CodeDebug {
     // A jump at the end that was left out goes on to what follows.
     const calls = (printed.calls ?? []).map(({ mark, ...call }) => ({
       ...call,
+      arguments: inlined.has(mark)
+        ? call.arguments.filter(({ bytes }) => bytes[0] !== DwOp.EntryValue)
+        : call.arguments,
       end: behindCalls.get(mark) ?? range.end,
     }));
     this.infos.push({ fn, symbol: printed.symbol, range, root: writer.root, calls });
@@ -331,7 +343,7 @@ export class CodeDebug {
       const expression = described === Number.POSITIVE_INFINITY ? bytes : filled(bytes, described, size);
       if (first === undefined || expression === null) continue;
       const told = this.lines.version >= 5 ? expression : older(expression);
-      if (told === null) continue;
+      if (told === null || (location!.inlinedAt !== null && bytes.includes(DwOp.EntryValue))) continue;
       found.push({ range: { begin: first, end: endsInCall ? `${last}-1` : last }, expression: told });
     }
     if (found.length > 0) scope.variables.push({ variable: node, places: found });
